@@ -1,0 +1,68 @@
+/* MVMR and VVOR on the CPU, and the dense products built on the same micro-kernels. float32, output-stationary,
+   the same bits for any number of threads. Nothing allocates. */
+#ifndef PNET_KERNELS_CPU_CONV_H
+#define PNET_KERNELS_CPU_CONV_H
+
+#include "kernels/geometry.h"
+
+struct pnet_conv_shape {
+    int32_t cin, cout, groups; /* cin: width of `in` below; cout: width of `out` */
+};
+
+enum pnet_activation { PNET_ACT_NONE, PNET_ACT_RELU, PNET_ACT_LEAKY }; /* leaky: slope below 0 */
+
+/* out[i] (+)= act(bias + sum over (i,j,k) of W[k]^T in[j])            (MVMR)
+     t       sorted by i (`rows`), other = j
+     weight  [V, cin/groups, cout]; with `transposed` the weight of the opposite direction, [V, cout/groups, cin],
+             used as W[k]: that is dF from g with the transposed triplets
+     bias    [cout] or NULL;  add: add to `out` (then no activation) */
+struct pnet_mvmr {
+    const struct pnet_triplets *triplets;
+    struct pnet_conv_shape shape;
+    const float *in;     /* [t->others, cin] */
+    const float *weight;
+    const float *bias;
+    float *out;          /* [t->rows, cout] */
+    bool transposed, add;
+    enum pnet_activation act;
+    float slope;
+};
+size_t pnet_cpu_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s);
+void pnet_cpu_mvmr(const struct pnet_mvmr *m, void *work);
+
+/* dW[k] (+)= sum over (i,j,k) of in[j] gout[i]^T, group by group       (VVOR)
+   t sorted by i, other = j; in [t->others, cin], gout [t->rows, cout], gweight [V, cin/groups, cout].
+   With `swapped`, t is sorted by j: rows are j, others i (used for finer convolutions, whose set is stored transposed):
+   in [t->rows, cin], gout [t->others, cout]. */
+struct pnet_vvor {
+    const struct pnet_triplets *triplets;
+    struct pnet_conv_shape shape;
+    const float *in, *gout;
+    float *gweight;
+    bool swapped, add;
+};
+size_t pnet_cpu_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s);
+void pnet_cpu_vvor(const struct pnet_vvor *v, void *work);
+
+/* y[n, cout] (+)= act(x[n, cin] W + bias), W [cin, cout]; with `transposed` W is stored [cout, cin] (a linear layer's). */
+size_t pnet_cpu_gemm_work(int64_t n, int32_t cin, int32_t cout, bool transposed);
+void pnet_cpu_gemm(int64_t n, int32_t cin, int32_t cout, const float *x, const float *w, bool transposed,
+    const float *bias, enum pnet_activation act, float slope, bool add, float *y, void *work);
+/* gw[cin, cout] (+)= x[n, cin]^T g[n, cout]; with `transposed` gw is [cout, cin]. */
+size_t pnet_cpu_outer_work(int64_t n, int32_t cin, int32_t cout);
+void pnet_cpu_outer(int64_t n, int32_t cin, int32_t cout, const float *x, const float *g, bool transposed, bool add,
+    float *gw, void *work);
+/* sum[c] (+)= sum over rows of x[n, c], in fixed chunks. */
+size_t pnet_cpu_column_sum_work(int64_t n, int32_t c);
+void pnet_cpu_column_sum(int64_t n, int32_t c, const float *x, bool add, float *sum, void *work);
+
+/* Which instruction set runs: "avx512", "avx2" or "base"; PNET_ISA in the environment chooses a lower one. */
+const char *pnet_cpu_isa(void);
+
+/* Plain references in double, serial: for tests and benchmarks. Same meaning as above. */
+void pnet_ref_mvmr(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in, const double *weight,
+    const double *bias, bool transposed, double *out);
+void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in, const double *gout,
+    bool swapped, double *gweight);
+
+#endif

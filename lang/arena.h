@@ -1,0 +1,25 @@
+/* One arena per compilation: everything in it is freed at once. */
+#ifndef PNET_LANG_ARENA_H
+#define PNET_LANG_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Out of memory is sticky: the arena then hands out NULL for ever and `failed` stays set, so a pass
+   may check once at its end, as long as it does not touch what it got before it checked. */
+struct pnet_arena {
+    struct pnet_arena_chunk *chunks;
+    size_t used, size; /* of the first chunk */
+    size_t total;      /* bytes handed out */
+    bool failed;
+};
+
+/* Zeroed memory, aligned for any type; NULL when memory is out. */
+void *pnet_arena_alloc(struct pnet_arena *a, size_t size);
+void *pnet_arena_array(struct pnet_arena *a, size_t count, size_t size); /* checks the product */
+char *pnet_arena_copy(struct pnet_arena *a, const char *text, size_t length); /* NUL-terminated */
+char *pnet_arena_printf(struct pnet_arena *a, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void pnet_arena_free(struct pnet_arena *a);
+
+#endif

@@ -1,0 +1,43 @@
+/* Diagnostics: collected while a compilation runs, sorted and printed at its end. */
+#ifndef PNET_LANG_DIAG_H
+#define PNET_LANG_DIAG_H
+
+#include "lang/arena.h"
+#include "lang/source.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum pnet_severity { PNET_ERROR, PNET_WARNING };
+
+/* One diagnostic. Fill it through the calls below, in any order after pnet_diag_new. */
+struct pnet_diag;
+
+/* Everything one compilation says. Owned by the arena. At most 20 errors are kept; the rest are counted. */
+struct pnet_diags;
+
+struct pnet_diags *pnet_diags_new(struct pnet_arena *a, struct pnet_sources *sources);
+
+/* The message is one line without a full stop: "cat() joins points of different levels".
+   Returns NULL when memory is out or the cap is reached; the calls below accept NULL. */
+struct pnet_diag *pnet_diag_new(struct pnet_diags *d, enum pnet_severity severity,
+    struct pnet_span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Text behind the carets on the caret line. */
+void pnet_diag_label(struct pnet_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A second place, underlined with ~ and labelled (on the same line where it lies there). */
+void pnet_diag_second(struct pnet_diag *d, struct pnet_span span, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "  help: ..." below. */
+void pnet_diag_help(struct pnet_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+int pnet_diags_errors(const struct pnet_diags *d);
+int pnet_diags_warnings(const struct pnet_diags *d);
+
+/* Prints all in source order, then "N errors, M warnings" where more were found than kept.
+   Colours only with `colour`. */
+void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour);
+/* The same as a JSON array of {file, line, column, end_line, end_column, severity, message, label, help}. */
+void pnet_diags_json(const struct pnet_diags *d, FILE *out);
+
+#endif

@@ -1,0 +1,57 @@
+/* The whole test framework: count what fails, say where, go on. */
+#ifndef PNET_TESTS_CHECK_H
+#define PNET_TESTS_CHECK_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check_failed;
+static int check_passed;
+
+#define CHECK(cond)                                                                                \
+    ((cond) ? (void)check_passed++                                                                 \
+            : (void)(check_failed++, fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
+
+/* The same with a message that says what was there instead. */
+#define CHECKF(cond, ...)                                                                          \
+    do {                                                                                           \
+        if (cond) {                                                                                \
+            check_passed++;                                                                        \
+        } else {                                                                                   \
+            check_failed++;                                                                        \
+            fprintf(stderr, "%s:%d: failed: %s: ", __FILE__, __LINE__, #cond);                     \
+            fprintf(stderr, __VA_ARGS__);                                                          \
+            fputc('\n', stderr);                                                                   \
+        }                                                                                          \
+    } while (0)
+
+#define CHECK_STR(got, want)                                                                       \
+    CHECKF(strcmp((got), (want)) == 0, "got \"%s\", expected \"%s\"", (got), (want))
+
+/* Ends main(): a program that checked nothing has failed. */
+static inline int check_end(void)
+{
+    printf("%d passed, %d failed\n", check_passed, check_failed);
+    return check_failed || !check_passed ? 1 : 0;
+}
+
+/* The folder with vectors/ and data/; exits 77 (skipped) where it is missing. */
+static inline const char *check_data_dir(void)
+{
+    const char *dir = getenv("PNET_TEST_DATA");
+    char path[4096];
+    if (dir) {
+        snprintf(path, sizeof path, "%s/vectors/README.md", dir);
+        FILE *f = fopen(path, "r");
+        if (f) {
+            fclose(f);
+            return dir;
+        }
+    }
+    printf("skipped: PNET_TEST_DATA names no folder with vectors/ and data/\n");
+    exit(77);
+}
+
+#endif
