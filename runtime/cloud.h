@@ -1,0 +1,63 @@
+/* One point cloud in memory, as a file gave it. */
+#ifndef PNET_RUNTIME_CLOUD_H
+#define PNET_RUNTIME_CLOUD_H
+
+#include "runtime/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pnet_scalar {
+    PNET_I8, PNET_U8, PNET_I16, PNET_U16, PNET_I32, PNET_U32, PNET_I64, PNET_U64, PNET_F32, PNET_F64,
+};
+size_t pnet_scalar_size(enum pnet_scalar s);
+
+/* One number a point: a PLY property, a NPY column, a LAS dimension. Coordinates are not among the
+   fields. */
+struct pnet_field {
+    char *name; /* as in the file: red, intensity, label ...; columns without a name are c3, c4 ... */
+    enum pnet_scalar type;
+    void *data; /* [rows] in native byte order */
+};
+
+/* Owns all it points to. A zeroed one is empty. Points with NaN or infinite coordinates are dropped:
+   rows counts what is left, file_rows what the file had. */
+struct pnet_cloud {
+    int64_t rows;
+    int64_t file_rows;
+    int64_t *file_row;  /* [rows], ascending; NULL when rows == file_rows */
+    double offset[3];   /* metres: file coordinate = offset + xyz (DESIGN: zero while all |p| stay below
+                           1000 m, else the box minimum rounded down to 100 m) */
+    float *xyz;         /* [rows, 3], metres */
+    enum pnet_scalar xyz_type; /* what the file held, for writing it back */
+    struct pnet_field *fields; /* [field_count], values of the dropped points dropped too */
+    int field_count;
+};
+
+/* Reads any format, recognised by its content, then by its name: PLY, PCD, KITTI .bin, NPY, NPZ,
+   XYZ/CSV/TXT, LAS. `path` "-" is standard input. On failure `c` is empty, status PNET_BAD_DATA (or
+   PNET_NO_MEMORY, PNET_FAILED where the file cannot be opened), and the message names file, offset or
+   line, and what was expected. `warning` (or NULL) gets one line, or "", about what was dropped. */
+enum pnet_status pnet_cloud_read(const char *path, struct pnet_cloud *c, char warning[256],
+    struct pnet_error *e);
+
+/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (float32 matrix: x y z and the
+   fields), .bin (KITTI: x y z and `intensity`, or 0), .xyz .txt .csv (text). Written to a temporary name in the
+   same folder, synced, renamed: a failure leaves no half-written file. */
+enum pnet_status pnet_cloud_write(const char *path, const struct pnet_cloud *c, struct pnet_error *e);
+
+void pnet_cloud_free(struct pnet_cloud *c);
+
+/* The field of that name, or NULL. */
+struct pnet_field *pnet_cloud_field(const struct pnet_cloud *c, const char *name);
+/* Adds a field, zeroed, [rows]; an existing one of the same name is replaced. NULL: out of memory. */
+struct pnet_field *pnet_cloud_add(struct pnet_cloud *c, const char *name, enum pnet_scalar type);
+/* A value as a double (64-bit integers beyond 2^53 round). */
+double pnet_field_get(const struct pnet_field *f, int64_t row);
+
+/* Fills c->xyz, offset, rows, file_row from doubles [n,3], dropping what is not finite, and thins the
+   fields (each [n]) already in `c` likewise. What every reader ends with. */
+enum pnet_status pnet_cloud_place(struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
+
+#endif

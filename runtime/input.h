@@ -1,0 +1,53 @@
+/* What a model reads, and one batch of it. */
+#ifndef PNET_RUNTIME_INPUT_H
+#define PNET_RUNTIME_INPUT_H
+
+#include "runtime/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pnet_input_kind {
+    PNET_INPUT_POSITION, /* xyz: every cloud has one */
+    PNET_INPUT_FEATURE,  /* float32 [rows, width] */
+    PNET_INPUT_CLASS,    /* int32 [rows] or [samples]; -1 is ignored */
+};
+
+/* A field of `input cloud { ... }`. */
+struct pnet_input_field {
+    const char *name;
+    enum pnet_input_kind kind;
+    int32_t width;   /* feature: channels; class: 1 */
+    int32_t classes; /* class: labels are 0 .. classes-1, or -1 */
+    bool per_cloud;  /* one value a sample instead of one a point */
+};
+
+/* An `input` of the model: a cloud with its fields. */
+struct pnet_input {
+    const char *name;
+    struct pnet_input_field *fields; /* [field_count] */
+    int field_count;
+};
+
+/* One input of one batch. Rows of one sample are contiguous, in the order of the loaded file. */
+struct pnet_batch_input {
+    int64_t rows;
+    int64_t *row_splits; /* [samples + 1] */
+    float *xyz;          /* [rows, 3] metres */
+    void **fields;       /* [field_count], as the field's kind says; position: NULL */
+};
+
+/* Owns everything below; made by the loader, consumed by a session. */
+struct pnet_batch {
+    int32_t samples;
+    int input_count;
+    struct pnet_batch_input *inputs;
+    int field_counts_sum; /* for freeing */
+    uint64_t id;          /* the same number only for the same coordinates: geometry is cached by it; 0: never */
+};
+
+enum pnet_status pnet_batch_new(const struct pnet_input *inputs, int input_count, int32_t samples,
+    const int64_t *const *row_splits, struct pnet_batch **batch, struct pnet_error *e);
+void pnet_batch_free(struct pnet_batch *b);
+
+#endif

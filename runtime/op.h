@@ -1,0 +1,282 @@
+/* The op table: one row a layer, loss or metric. Everything about a layer stands in its row;
+   argument checking, documentation, gradient and parity tests are derived from there.
+
+   To add a layer: one file in runtime/ops/ that ends in its row, its kernels, one line in
+   runtime/ops.def. */
+#ifndef PNET_RUNTIME_OP_H
+#define PNET_RUNTIME_OP_H
+
+#include "kernels/geometry.h"
+#include "kernels/philox.h"
+#include "runtime/cloud.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PNET_MAX_ARGS = 16,  /* of one op */
+    PNET_MAX_IN = 16,    /* values an op reads */
+    PNET_MAX_PARAMS = 4, /* weights and running statistics of an op */
+    PNET_MAX_SAVED = 3,  /* tensors an op keeps for its backward */
+    PNET_MAX_GEO = 3,    /* geometry items an op uses */
+    PNET_MAX_LIST = 256, /* numbers in a list argument */
+};
+
+enum pnet_device_kind { PNET_CPU, PNET_CUDA, PNET_DEVICES };
+
+enum pnet_level_kind {
+    PNET_LEVEL_INPUT,  /* the points of an input cloud */
+    PNET_LEVEL_GRID,   /* some of them: one a cell */
+    PNET_LEVEL_SAMPLE, /* one row a sample of the batch */
+    PNET_LEVEL_SCALAR, /* one row */
+};
+
+struct pnet_level_info {
+    enum pnet_level_kind kind;
+    int input;             /* which input cloud; -1 for SAMPLE and SCALAR */
+    int finer;             /* the level this one was sampled from; -1 for INPUT, SAMPLE, SCALAR */
+    double cell;           /* edge of its cells in metres; 0: none */
+    struct pnet_grid grid; /* GRID; INPUT: the grid its rows are ordered by */
+    const char *name;      /* "g[2]", "cloud", "sample" */
+};
+
+/* A value is width@level. */
+struct pnet_type {
+    enum pnet_scalar type; /* PNET_F32; PNET_I32: class labels; PNET_F64: statistics of a metric */
+    int32_t width;
+    int level;       /* index into the plan's levels */
+    int32_t classes; /* labels: 0 .. classes-1, -1 ignored; else 0 */
+};
+
+enum pnet_arg_type {
+    PNET_ARG_VALUE,  /* a value with features (float32) */
+    PNET_ARG_LABEL,  /* a value with labels (int32) */
+    PNET_ARG_VALUES, /* one or more values: last value argument of the row, takes all positional
+                        values */
+    PNET_ARG_INT,
+    PNET_ARG_REAL,   /* a plain number or a percentage */
+    PNET_ARG_LENGTH, /* metres: needs a unit */
+    PNET_ARG_BOOL,   /* yes, no */
+    PNET_ARG_CHOICE, /* one of the words in `choices` */
+    PNET_ARG_LEVEL,
+    PNET_ARG_REALS, /* a list of numbers */
+};
+
+struct pnet_arg {
+    const char *name;
+    enum pnet_arg_type type;
+    const char *standard; /* default as text: "3", "yes", "mean"; "" : may be left out (attr.set is
+                             false); NULL: required */
+    double min, max;      /* inclusive; both 0: any */
+    const char *choices;  /* CHOICE: "mean|max|sum"; attr.i is the position */
+    const char *help;     /* half a line, no full stop */
+};
+
+/* An argument's value, at the position of its row's argument. Values (tensors) are in the node's
+ * `in` instead. */
+struct pnet_attr {
+    bool set; /* given, or has a default */
+    union {
+        int64_t i; /* INT BOOL CHOICE LEVEL */
+        double r;  /* REAL LENGTH */
+        struct {
+            const double *items;
+            int count;
+        } list;
+    };
+};
+
+enum pnet_init {
+    PNET_INIT_ZERO,
+    PNET_INIT_ONE,
+    PNET_INIT_KAIMING, /* normal, std sqrt(2 / fan) (He et al., 2015) */
+    PNET_INIT_UNIFORM, /* uniform in +-1/sqrt(fan) */
+};
+
+struct pnet_param_info {
+    const char *suffix; /* "weight": behind the op's path */
+    int dims;
+    int64_t shape[4];
+    enum pnet_init init;
+    int64_t fan;
+    bool trained; /* false: running statistics */
+    bool decay;   /* weight decay applies */
+};
+
+struct pnet_saved_info {
+    struct pnet_type type; /* any level; width 0: not saved */
+    bool training_only;    /* not there in inference */
+};
+
+enum pnet_geo_kind_id {
+    PNET_GEO_LEVEL,    /* rows, row_splits, xyz, key of a level */
+    PNET_GEO_TRIPLETS, /* a triplet set */
+    PNET_GEO_PARENT,   /* coarse row of each fine row, children of each coarse row */
+    PNET_GEO_NEAREST,  /* k nearest rows of the coarser level for each row of the finer */
+    PNET_GEO_KINDS,
+};
+
+enum pnet_geo_forms {
+    PNET_FORM_FORWARD = 1,    /* TRIPLETS: sorted by the row of level `a` */
+    PNET_FORM_TRANSPOSED = 2, /* TRIPLETS: sorted by the row of level `b` */
+    PNET_FORM_CHILDREN = 4,   /* PARENT: with the children of each coarse row */
+};
+
+/* What an op asks of the geometry stage. Equal requests share one item. */
+struct pnet_geo_request {
+    enum pnet_geo_kind_id kind;
+    int a, b; /* levels. TRIPLETS: a holds the centres, b the neighbours, a == b or a the coarser
+                 one; PARENT, NEAREST: a the finer, b the coarser */
+    struct pnet_neighbourhood nb;           /* TRIPLETS */
+    int32_t k;                              /* NEAREST */
+    unsigned forward_forms, backward_forms; /* which forms either direction reads */
+};
+
+/* What the rule of an op sees and fills. The rule runs once a use, at compile time. */
+struct pnet_rule {
+    /* given */
+    const struct pnet_attr *attr;
+    const struct pnet_type *in; /* [in_count] */
+    int in_count;
+    const struct pnet_level_info *levels;
+    int level_count;
+    int sample_level, scalar_level;
+    unsigned degrade; /* of enum pnet_degrade */
+    /* to fill */
+    struct pnet_type out;
+    struct pnet_param_info params[PNET_MAX_PARAMS];
+    int param_count;
+    struct pnet_saved_info saved[PNET_MAX_SAVED];
+    int saved_count;
+    struct pnet_geo_request geo[PNET_MAX_GEO];
+    int geo_count;
+    char error[256], help[256]; /* set by pnet_rule_fail */
+    int error_arg;              /* the argument at fault; -1: the call */
+    int error_in;               /* or the input at fault, whose origin is shown too; -1: none */
+    char warning[256];          /* set by pnet_rule_warn */
+};
+
+/* For rules: sets the error (one line, no full stop) and returns false. `arg`: index of the
+ * argument, or -1. */
+bool pnet_rule_fail(struct pnet_rule *r, int arg, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void pnet_rule_help(struct pnet_rule *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void pnet_rule_warn(struct pnet_rule *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Adds a weight. Returns its index. */
+int pnet_rule_param(struct pnet_rule *r, struct pnet_param_info p);
+int pnet_rule_geo(struct pnet_rule *r, struct pnet_geo_request q);
+int pnet_rule_save(struct pnet_rule *r, struct pnet_type type, bool training_only);
+
+/* Is `coarse` reached from `fine` by going coarser (or the same level)? */
+bool pnet_level_reaches(const struct pnet_level_info *levels, int fine, int coarse);
+/* "64@g[1] (10cm)" for messages; returns `text`. */
+const char *pnet_type_text(const struct pnet_level_info *levels, struct pnet_type t, char text[96]);
+
+/* A tensor at run time: [rows, width], row-major, contiguous. */
+struct pnet_tensor {
+    void *data; /* float, int32_t or double, as `type` says; NULL: not there */
+    int64_t rows;
+    int32_t width;
+    enum pnet_scalar type;
+    int level;
+    int32_t samples;
+    const int64_t *row_splits; /* [samples + 1]; NULL for SCALAR */
+};
+
+/* One geometry item of one batch. Which pointers are there depends on its kind and forms. */
+struct pnet_geo_view {
+    int a, b;                        /* the levels of the request */
+    struct pnet_level level;         /* LEVEL */
+    struct pnet_triplets forward;    /* TRIPLETS, PNET_FORM_FORWARD */
+    struct pnet_triplets transposed; /* TRIPLETS, PNET_FORM_TRANSPOSED */
+    int64_t fine_rows, coarse_rows;  /* PARENT NEAREST */
+    const int32_t *parent;           /* PARENT [fine_rows] */
+    const int64_t *child_start;      /* PARENT [coarse_rows + 1], PNET_FORM_CHILDREN */
+    const int32_t *child;            /* PARENT [fine_rows] */
+    int32_t k;                       /* NEAREST */
+    const int32_t *nearest;          /* NEAREST [fine_rows, k], -1: none */
+    const float *distance2;          /* NEAREST [fine_rows, k] */
+};
+
+/* Everything one step of the schedule gets. Kernels write all of what they are asked to write, and
+ * nothing else. */
+struct pnet_exec {
+    const struct pnet_attr *attr;
+    int in_count;
+    struct pnet_tensor in[PNET_MAX_IN]; /* backward: data is NULL unless the row keeps it */
+    struct pnet_tensor out;             /* backward: likewise */
+    struct pnet_tensor saved[PNET_MAX_SAVED];
+    struct pnet_tensor gout;             /* backward: gradient of out; may be overwritten */
+    struct pnet_tensor gin[PNET_MAX_IN]; /* backward: gradient to make; data NULL: not wanted */
+    bool gin_add[PNET_MAX_IN];           /* add to it instead of writing it */
+    void *param[PNET_MAX_PARAMS];        /* float */
+    void *gparam[PNET_MAX_PARAMS];       /* float; NULL: not wanted */
+    bool gparam_add[PNET_MAX_PARAMS];
+    const struct pnet_geo_view *geo[PNET_MAX_GEO];
+    void *work; /* `work` bytes of the row, 64-byte aligned */
+    int act;    /* enum pnet_activation fused behind the op (rows with `fuses_act`) */
+    float slope;
+    bool training;
+    struct pnet_rand rand; /* for dropout and the like: set but for the block counter */
+};
+
+typedef void pnet_kernel(const struct pnet_exec *x);
+
+/* What a metric's sums amount to. */
+struct pnet_metric_result {
+    double value;      /* the headline: accuracy, mIoU */
+    double *per_class; /* [classes] to fill, NaN where undefined; NULL: not asked for */
+    int32_t classes;
+};
+
+enum pnet_op_class { PNET_LAYER, PNET_LOSS, PNET_METRIC };
+
+enum pnet_op_flags {
+    PNET_FUSES_ACT =
+        1, /* forward applies x->act to its result; backward is told too, and gets `out` */
+    PNET_IN_PLACE = 2,      /* out may share the memory of in[0] where that dies here */
+    PNET_GRAD_IN_PLACE = 4, /* gin[0] (written, not added) may share the memory of gout */
+    PNET_RUNS_ALWAYS = 8,   /* has an effect beyond its result (running statistics) */
+    PNET_LINEAR_OUT = 16,   /* out = linear in (weight, bias): batch norm can be folded into it */
+    PNET_NO_GRAD = 32,      /* has no gradient by nature */
+};
+
+enum pnet_keep { /* what backward reads */
+    PNET_KEEP_IN0 = 1,
+    PNET_KEEP_IN1 = 2,
+    PNET_KEEP_ALL_IN = 0xffff,
+    PNET_KEEP_OUT = 0x10000,
+};
+
+/* A row. */
+struct pnet_op {
+    const char *name;
+    enum pnet_op_class class_;
+    const char *summary; /* one line, no full stop */
+    const char *doc;     /* paragraphs of Markdown: formula, arguments' interplay, reference */
+    struct pnet_arg args[PNET_MAX_ARGS]; /* values first; ends with a NULL name */
+    unsigned flags, keep;
+    bool (*rule)(struct pnet_rule *r);
+    /* Bytes of x->work for either direction, from the row counts in `x` (data pointers are not to
+     * be read). */
+    size_t (*work)(const struct pnet_exec *x, bool backward);
+    pnet_kernel *forward[PNET_DEVICES], *backward[PNET_DEVICES];
+    pnet_kernel *reference; /* forward, plain and serial, on doubles: every float tensor and
+                               parameter is double */
+    void (*finish)(
+        const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r); /* METRIC */
+    /* Expressions of the language over the values of tests/ops/harness.pnet (x, y, z, g, p ...),
+     * one a line. */
+    const char *cases;
+    int act; /* enum pnet_activation this row stands for, so that it can be fused; 0: none */
+};
+
+/* All rows, in the order of ops.def. */
+extern const struct pnet_op *const pnet_ops[];
+extern const int pnet_op_count;
+const struct pnet_op *pnet_op_find(const char *name); /* or NULL */
+
+#endif

@@ -1,0 +1,310 @@
+/* Convolution on native points, and its degraded voxel mode: DESIGN.md section 2. */
+#include "kernels/cpu/act.h"
+#include "kernels/cpu/conv.h"
+#include "runtime/op.h"
+
+#include <stddef.h>
+
+enum { IN, CHANNELS, KERNEL, TO, RADIUS, SHAPE, KNN, GROUPS, BIAS };
+enum { WEIGHT, BIAS_PARAM };
+enum { MAX_KERNEL = 31 };
+
+/* How the levels of input and output lie to each other. */
+enum direction { SAME, COARSER, FINER };
+
+static bool choose_direction(struct pnet_rule *r, int in, int out, enum direction *d)
+{
+    if (in == out)
+        *d = SAME;
+    else if (pnet_level_reaches(r->levels, in, out))
+        *d = COARSER;
+    else if (pnet_level_reaches(r->levels, out, in))
+        *d = FINER;
+    else
+        return pnet_rule_fail(r, TO,
+            "conv() cannot go from %s to %s: neither was sampled from the other",
+            r->levels[in].name, r->levels[out].name);
+    return true;
+}
+
+/* Voxel windows that cannot reach every child of a coarse voxel lose points. */
+static void warn_short_window(struct pnet_rule *r, int fine, int coarse, int64_t k)
+{
+    const struct pnet_level_info *f = &r->levels[fine], *c = &r->levels[coarse];
+    if (!(r->degrade & PNET_NEIGHBOUR)) return;
+    int64_t s = c->grid.factor / f->grid.factor;
+    if (k % 2 ? (k - 1) / 2 < s - 1 : k < s)
+        pnet_rule_warn(r,
+            "kernel=%d does not reach all of the %d voxels an axis that %s joins into one", (int)k,
+            (int)s, c->name);
+}
+
+static bool choose_neighbourhood(
+    struct pnet_rule *r, enum direction d, int fine, int coarse, struct pnet_neighbourhood *nb)
+{
+    const struct pnet_attr *a = r->attr;
+    int64_t k = a[KERNEL].i;
+    double cell = r->levels[fine].cell;
+    *nb = (struct pnet_neighbourhood){
+        .kernel = (int32_t)k, .shape = (enum pnet_shape)a[SHAPE].i, .degrade = r->degrade};
+    if (a[KNN].set && a[RADIUS].set)
+        return pnet_rule_fail(
+            r, RADIUS, "conv() takes either radius or knn: knn chooses the radius point by point");
+    if (k == 1 && d == SAME && !a[RADIUS].set && !a[KNN].set) {
+        nb->pointwise = true;
+        nb->degrade = 0; /* a point is its own neighbour in any mode */
+        return true;
+    }
+    if (d == SAME && k % 2 == 0)
+        return pnet_rule_fail(r, KERNEL,
+            "an even kernel is for going between levels only, kernel=%d stays on %s", (int)k,
+            r->levels[fine].name);
+    if (r->degrade &&
+        (r->levels[fine].grid.base <= 0 || r->levels[coarse].grid.base <= 0 || cell <= 0)) {
+        pnet_rule_help(r, "sample it with grid(..) first");
+        return pnet_rule_fail(r, -1, "conv() has no voxel mode on %s: the level has no cell size",
+            r->levels[fine].name);
+    }
+    if (r->degrade && r->levels[fine].grid.base != r->levels[coarse].grid.base)
+        return pnet_rule_fail(r, TO,
+            "conv() has no voxel mode between %s and %s: their grids are not of one chain",
+            r->levels[fine].name, r->levels[coarse].name);
+    if (a[KNN].set) {
+        if (r->degrade) return pnet_rule_fail(r, KNN, "knn has no voxel mode");
+        nb->knn = (int32_t)a[KNN].i;
+        return true;
+    }
+    if (!a[RADIUS].set && cell <= 0) {
+        pnet_rule_help(r, "give radius=.., or sample the points with grid(..) first");
+        return pnet_rule_fail(
+            r, -1, "conv() needs a radius here: %s has no cell size", r->levels[fine].name);
+    }
+    nb->radius = (float)(a[RADIUS].set ? a[RADIUS].r : (double)k / 2 * cell);
+    if (d != SAME) warn_short_window(r, fine, coarse, k);
+    return true;
+}
+
+static bool rule(struct pnet_rule *r)
+{
+    const struct pnet_attr *a = r->attr;
+    int in = r->in[0].level, out = a[TO].set ? (int)a[TO].i : in;
+    int64_t cin = r->in[0].width, cout = a[CHANNELS].i, groups = a[GROUPS].i, k = a[KERNEL].i;
+    enum direction d;
+    if (!choose_direction(r, in, out, &d)) return false;
+    if (cin % groups)
+        return pnet_rule_fail(r, GROUPS, "groups=%d does not divide the %d channels of the input",
+            (int)groups, (int)cin);
+    if (cout % groups)
+        return pnet_rule_fail(
+            r, GROUPS, "groups=%d does not divide the %d output channels", (int)groups, (int)cout);
+    int fine = d == COARSER ? in : out, coarse = d == COARSER ? out : in;
+    struct pnet_geo_request q = {.kind = PNET_GEO_TRIPLETS, .a = coarse, .b = fine};
+    if (!choose_neighbourhood(r, d, fine, coarse, &q.nb)) return false;
+    q.forward_forms = d == FINER ? PNET_FORM_TRANSPOSED : PNET_FORM_FORWARD;
+    q.backward_forms = PNET_FORM_FORWARD | PNET_FORM_TRANSPOSED;
+    /* one matrix for each point needs no triplets; groups go through them */
+    if (!q.nb.pointwise || groups > 1) pnet_rule_geo(r, q);
+    int64_t fan = k * k * k * cin / groups;
+    pnet_rule_param(r, (struct pnet_param_info){.suffix = "weight",
+                           .dims = 3,
+                           .shape = {k * k * k, cin / groups, cout},
+                           .init = PNET_INIT_KAIMING,
+                           .fan = fan,
+                           .trained = true,
+                           .decay = true});
+    if (a[BIAS].i)
+        pnet_rule_param(r, (struct pnet_param_info){.suffix = "bias",
+                               .dims = 1,
+                               .shape = {cout},
+                               .init = PNET_INIT_ZERO,
+                               .fan = fan,
+                               .trained = true});
+    r->out = (struct pnet_type){PNET_F32, (int32_t)cout, out, 0};
+    return true;
+}
+
+static struct pnet_conv_shape shape_of(const struct pnet_exec *x)
+{
+    return (struct pnet_conv_shape){
+        x->in[0].width, (int32_t)x->attr[CHANNELS].i, (int32_t)x->attr[GROUPS].i};
+}
+
+/* One dense matrix for every point: no triplets needed. */
+static bool is_dense(const struct pnet_exec *x)
+{
+    return !x->geo[0];
+}
+
+static const struct pnet_triplets *sorted_by(const struct pnet_exec *x, int level)
+{
+    return x->geo[0]->a == level ? &x->geo[0]->forward : &x->geo[0]->transposed;
+}
+
+/* The set sorted by output rows: forward, or transposed where the layer goes finer. */
+static const struct pnet_triplets *by_output(const struct pnet_exec *x)
+{
+    return sorted_by(x, x->out.level);
+}
+
+/* The set sorted by input rows; on one level that is the transposed form. */
+static const struct pnet_triplets *by_input(const struct pnet_exec *x)
+{
+    return x->in[0].level == x->out.level ? &x->geo[0]->transposed : sorted_by(x, x->in[0].level);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t work(const struct pnet_exec *x, bool backward)
+{
+    struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
+    int64_t n = x->out.rows;
+    if (is_dense(x))
+        return !backward ? pnet_cpu_gemm_work(n, s.cin, s.cout, false)
+                         : larger(larger(pnet_cpu_gemm_work(n, s.cout, s.cin, true),
+                                      pnet_cpu_outer_work(n, s.cin, s.cout)),
+                               pnet_cpu_column_sum_work(n, s.cout));
+    if (!backward) return pnet_cpu_mvmr_work(by_output(x), s);
+    return larger(larger(pnet_cpu_mvmr_work(by_input(x), t), pnet_cpu_vvor_work(by_output(x), s)),
+        pnet_cpu_column_sum_work(n, s.cout));
+}
+
+static void forward(const struct pnet_exec *x)
+{
+    struct pnet_conv_shape s = shape_of(x);
+    enum pnet_activation act = (enum pnet_activation)x->act;
+    if (is_dense(x)) {
+        pnet_cpu_gemm(x->out.rows, s.cin, s.cout, x->in[0].data, x->param[WEIGHT], false,
+            x->param[BIAS_PARAM], act, x->slope, false, x->out.data, x->work);
+        return;
+    }
+    struct pnet_mvmr m = {.triplets = by_output(x),
+        .shape = s,
+        .in = x->in[0].data,
+        .weight = x->param[WEIGHT],
+        .bias = x->param[BIAS_PARAM],
+        .out = x->out.data,
+        .act = act,
+        .slope = x->slope};
+    pnet_cpu_mvmr(&m, x->work);
+}
+
+static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
+{
+    if (x->gin[0].data)
+        pnet_cpu_gemm(x->out.rows, s.cout, s.cin, x->gout.data, x->param[WEIGHT], true, NULL,
+            PNET_ACT_NONE, 0, x->gin_add[0], x->gin[0].data, x->work);
+    if (x->gparam[WEIGHT])
+        pnet_cpu_outer(x->out.rows, s.cin, s.cout, x->in[0].data, x->gout.data, false,
+            x->gparam_add[WEIGHT], x->gparam[WEIGHT], x->work);
+}
+
+static void backward(const struct pnet_exec *x)
+{
+    struct pnet_conv_shape s = shape_of(x);
+    pnet_cpu_act_backward(
+        x->out.rows * s.cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    if (x->gparam[BIAS_PARAM])
+        pnet_cpu_column_sum(x->out.rows, s.cout, x->gout.data, x->gparam_add[BIAS_PARAM],
+            x->gparam[BIAS_PARAM], x->work);
+    if (is_dense(x)) {
+        backward_dense(x, s);
+        return;
+    }
+    if (x->gin[0].data) {
+        struct pnet_mvmr m = {.triplets = by_input(x),
+            .shape = {s.cout, s.cin, s.groups},
+            .in = x->gout.data,
+            .weight = x->param[WEIGHT],
+            .out = x->gin[0].data,
+            .transposed = true,
+            .add = x->gin_add[0]};
+        pnet_cpu_mvmr(&m, x->work);
+    }
+    if (x->gparam[WEIGHT]) {
+        struct pnet_vvor v = {.triplets = by_output(x),
+            .shape = s,
+            .in = x->in[0].data,
+            .gout = x->gout.data,
+            .gweight = x->gparam[WEIGHT],
+            .add = x->gparam_add[WEIGHT]};
+        pnet_cpu_vvor(&v, x->work);
+    }
+}
+
+static void reference(const struct pnet_exec *x)
+{
+    struct pnet_conv_shape s = shape_of(x);
+    const double *in = x->in[0].data, *w = x->param[WEIGHT], *bias = x->param[BIAS_PARAM];
+    double *out = x->out.data;
+    if (!is_dense(x)) {
+        pnet_ref_mvmr(by_output(x), s, in, w, bias, false, out);
+        return;
+    }
+    for (int64_t i = 0; i < x->out.rows; i++)
+        for (int64_t o = 0; o < s.cout; o++) {
+            double sum = bias ? bias[o] : 0;
+            for (int64_t c = 0; c < s.cin; c++) sum += in[i * s.cin + c] * w[c * s.cout + o];
+            out[i * s.cout + o] = sum;
+        }
+}
+
+const struct pnet_op pnet_op_conv = {
+    .name = "conv",
+    .class_ = PNET_LAYER,
+    .summary = "Convolution on points, or on voxels in voxel mode",
+    .doc =
+        "`out[i] = bias + sum of W[k]^T in[j]` over the triplets (i, j, k): the points `j` within "
+        "`radius` of the centre "
+        "`i`, each multiplied by the matrix of the kernel cell `k` it falls into. A grid of "
+        "`kernel` cells an axis covers "
+        "the cube of edge `2 radius` around the centre; `radius` and `kernel` are independent.\n\n"
+        "`to=` goes to a coarser or a finer level of the same cloud; going finer uses the triplets "
+        "of the coarser "
+        "direction transposed. With `kernel=1` and neither radius nor `to` the layer is one matrix "
+        "for each point by itself.\n\n"
+        "PointCNN++: Performant Convolution on Native Points, 2025.",
+    .args =
+        {
+            [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the input points"},
+            [CHANNELS] = {"channels", PNET_ARG_INT, NULL, 1, 65536, NULL, "width of the result"},
+            [KERNEL] = {"kernel", PNET_ARG_INT, "3", 1, MAX_KERNEL, NULL,
+                "kernel cells an axis; even ones only between levels"},
+            [TO] = {"to", PNET_ARG_LEVEL, "", 0, 0, NULL,
+                "level of the result; the input's where left out"},
+            [RADIUS] = {"radius", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
+                "reach of the neighbourhood; kernel/2 cells of the finer level where left out"},
+            [SHAPE] = {"shape", PNET_ARG_CHOICE, "ball", 0, 0, "ball|cube",
+                "distance: Euclidean, or largest coordinate"},
+            [KNN] = {"knn", PNET_ARG_INT, "", 1, 1024, NULL,
+                "take that many nearest points instead of a radius"},
+            [GROUPS] = {"groups", PNET_ARG_INT, "1", 1, 65536, NULL,
+                "channel groups convolved apart"},
+            [BIAS] = {"bias", PNET_ARG_BOOL, "no", 0, 0, NULL,
+                "add a learned constant to each channel"},
+        },
+    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT,
+    .keep = PNET_KEEP_IN0,
+    .rule = rule,
+    .work = work,
+    .forward = {[PNET_CPU] = forward},
+    .backward = {[PNET_CPU] = backward},
+    .reference = reference,
+    .cases = "x -> conv(5)\n"
+             "x -> conv(4, kernel=3, bias=yes)\n"
+             "x -> conv(8, kernel=5, radius=12cm)\n"
+             "x -> conv(3, shape=cube)\n"
+             "x -> conv(4, knn=7)\n"
+             "x -> conv(6, groups=3)\n"
+             "x -> conv(6, groups=6, bias=yes)\n"
+             "x -> conv(7, kernel=1, bias=yes)\n"
+             "x -> conv(6, kernel=1, groups=2)\n"
+             "x -> conv(1)\n"
+             "x -> conv(4, to=g[1])\n"
+             "x -> conv(4, kernel=2, to=g[1])\n"
+             "x -> conv(4, kernel=5, to=g[2])\n"
+             "z -> conv(4, to=g[0])\n"
+             "z -> conv(4, kernel=2, to=g[0], groups=2, bias=yes)\n",
+};
