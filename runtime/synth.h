@@ -1,0 +1,67 @@
+/* Synthetic data sets: labelled clouds of things whose geometry is known, for examples, tests and
+   first steps. Nothing is downloaded, and the same seed gives the same bits. */
+#ifndef PNET_RUNTIME_SYNTH_H
+#define PNET_RUNTIME_SYNTH_H
+
+#include "runtime/cloud.h"
+#include "runtime/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pnet_synth_kind {
+    PNET_SYNTH_SHAPES, /* classification: single objects, extent 1 to 2 m; fields nx ny nz (f32) */
+    PNET_SYNTH_ROOMS, /* segmentation: furnished rooms, corner at the origin, floor at z = 0; fields
+                         red green blue (u8), label (u8) */
+    PNET_SYNTH_LIDAR, /* segmentation: one turn of a spinning scanner in a street, the scanner at
+                         the origin, x ahead; fields intensity (f32, 0 to 1), ring (u8), label (u8)
+                       */
+    PNET_SYNTH_KINDS,
+};
+
+/* Zero means the default everywhere. */
+struct pnet_synth_options {
+    int64_t points;      /* a cloud; shapes: drawn from 1024 .. 2048, rooms: 16384, lidar: what 0.25
+                            degrees give (about 80,000). What comes out differs by less than 20% */
+    float room_m;        /* rooms: mean edge of a room, 2.5 to 12 m (4.5) */
+    int64_t room_points; /* rooms: a cloud of more points than this is a floor of several rooms
+                            (1,000,000) */
+    int beams;           /* lidar: 1 to 128 (64), between 3 degrees up and 25 degrees down */
+    float azimuth_deg;   /* lidar: between two firings (0.25); not together with `points` */
+    bool any_rotation;   /* shapes: turned about any axis, not about z alone */
+    bool clean;  /* exact surfaces: no noise, no drop-outs; shapes: nothing cut off, stretched,
+                    turned or added either */
+    int threads; /* all processors; changes no bit of the result */
+};
+
+struct pnet_synth {
+    enum pnet_synth_kind kind;
+    const char *folder; /* made where missing */
+    int64_t count;      /* clouds, 1 to 2^32 - 1 */
+    uint64_t seed;
+    struct pnet_synth_options options;
+    /* Called after each cloud, never by two threads at once; false stops with PNET_INTERRUPTED. May
+       be NULL. */
+    bool (*progress)(void *context, int64_t done, int64_t count);
+    void *context;
+};
+
+/* "shapes", "rooms", "lidar", or NULL beyond PNET_SYNTH_KINDS. */
+const char *pnet_synth_kind_name(enum pnet_synth_kind kind);
+/* The names of the classes, index = label; `count` gets their number. */
+const char *const *pnet_synth_classes(enum pnet_synth_kind kind, int *count);
+
+/* Makes cloud `index` of the data set (kind, seed, options): the same bits whatever the count of
+   clouds or threads. `c` is overwritten, the caller frees it; empty on failure. `label` gets the
+   class of the cloud (shapes; in runs of as many clouds as there are classes, each comes once) or
+   -1. May be NULL. PNET_USAGE: options out of range; PNET_NO_MEMORY. */
+enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_cloud *c, int *label,
+    struct pnet_error *e);
+
+/* Writes `count` clouds to FOLDER/train, val and test, as PLY, then the index FOLDER/dataset.yaml:
+   of ten clouds eight, one and one (of 3 to 9 clouds the last two are val and test; fewer are all
+   train). An index already there is removed first, so a folder with an index is complete. */
+enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e);
+
+#endif
