@@ -26,7 +26,8 @@ struct pnet_synth_options {
     float room_m;        /* rooms: mean edge of a room, 2.5 to 12 m (4.5) */
     int64_t room_points; /* rooms: a cloud of more points than this is a floor of several rooms
                             (1,000,000) */
-    int beams;           /* lidar: 1 to 128 (64), between 3 degrees up and 25 degrees down */
+    int beams;           /* lidar: 1 to 128 (64), from 15 degrees up to 25 degrees down, ring 0
+                             on top */
     float azimuth_deg;   /* lidar: between two firings (0.25); not together with `points` */
     bool any_rotation;   /* shapes: turned about any axis, not about z alone */
     bool clean;  /* exact surfaces: no noise, no drop-outs; shapes: nothing cut off, stretched,

@@ -20,6 +20,7 @@ const char *const pnet_street_names[PNET_STREET_CLASSES] = {
 };
 
 static const float REACH_M = 90;
+static const float TOP_DEG = 15, BOTTOM_DEG = -25; /* as scanners on cars have */
 static const float RADIANS = 0.0174532925f;
 
 struct scanner {
@@ -46,9 +47,10 @@ static bool set_beams(struct scanner *k)
     k->slope = malloc((size_t)k->beams * 2 * sizeof *k->slope);
     if (!k->slope) return false;
     for (int i = 0; i < k->beams; i++) {
-        float down = k->beams > 1 ? (float)i / (float)(k->beams - 1) : 0.3f;
-        k->slope[2 * i] = cosf((3 - 28 * down) * RADIANS);
-        k->slope[2 * i + 1] = sinf((3 - 28 * down) * RADIANS);
+        float share = k->beams > 1 ? (float)i / (float)(k->beams - 1) : 0.5f;
+        float up = TOP_DEG + (BOTTOM_DEG - TOP_DEG) * share;
+        k->slope[2 * i] = cosf(up * RADIANS);
+        k->slope[2 * i + 1] = sinf(up * RADIANS);
     }
     return true;
 }

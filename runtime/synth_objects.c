@@ -73,11 +73,12 @@ static void mug(struct pnet_scene *s, struct pnet_draw *d)
         pnet_scene_add(s, PNET_FORM_CYLINDER, vec(0, 0, 0.04f), vec(wall, wall, high - 0.04f));
     inside->taper = mouth;
     inside->faces = 1 | 2;
+    inside->inside_out = true;
     int first = s->count;
-    float reach = draw_between(d, 0.4f, 0.6f) * high;
+    float reach = draw_between(d, 0.45f, 0.7f) * high;
     struct pnet_solid *handle =
         pnet_scene_add(s, PNET_FORM_TORUS, vec(0, 0, 0), vec(reach, reach, reach));
-    handle->taper = draw_between(d, 0.14f, 0.22f);
+    handle->taper = draw_between(d, 0.18f, 0.28f);
     handle->sweep = 0.5f;
     /* Half a ring, stood up with its ends in the wall. */
     const struct pnet_vec upright[3] = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}};

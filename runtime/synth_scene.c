@@ -196,6 +196,7 @@ void pnet_solid_point(const struct pnet_solid *s, int face, float u, float v, st
     *area = vec_scale(s->dual[0], n.x);
     *area = vec_add(*area, vec_scale(s->dual[1], n.y));
     *area = vec_add(*area, vec_scale(s->dual[2], n.z));
+    if (s->inside_out) *area = vec_scale(*area, -1);
 }
 
 float pnet_solid_area(const struct pnet_solid *s, int face, float *most)

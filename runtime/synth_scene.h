@@ -66,7 +66,8 @@ struct pnet_brush {
 
 struct pnet_solid {
     enum pnet_form form;
-    uint8_t faces; /* bit f: face f exists, for sampling */
+    uint8_t faces;   /* bit f: face f exists, for sampling */
+    bool inside_out; /* normals of points point inwards: the inner wall of a vessel */
     float taper, sweep;
     struct pnet_vec centre, axis[3];
     struct pnet_vec dual[3]; /* cross products of the axes: the inverse map times `volume` */
@@ -112,7 +113,8 @@ void pnet_solid_point(const struct pnet_solid *s, int face, float u, float v, st
     struct pnet_vec *area);
 /* Surface of a face in square metres, and the largest length of `area` over it, both by a grid. */
 float pnet_solid_area(const struct pnet_solid *s, int face, float *most);
-/* Deeper than `margin` (of the unit form) inside; false for a torus or where faces are missing. */
+/* Deeper than `margin` (of the unit form) inside; false for a torus, and where
+   faces are missing. */
 bool pnet_solid_contains(const struct pnet_solid *s, struct pnet_vec p, float margin);
 /* Where the ray is inside: [*enter, *leave], clipped to what they were; false: nowhere. */
 bool pnet_solid_cut(const struct pnet_solid *s, struct pnet_vec origin, struct pnet_vec direction,

@@ -57,7 +57,7 @@ static void add_houses(struct side *k)
                 pnet_model_fence(k->s, d, wide - 0.5f);
                 put(k, first, x, front - 0.1f, ground, 0);
             }
-            for (int i = draw_below(d, 4) + (house ? 0 : 3); i > 0; i--) {
+            for (int i = 1 + draw_below(d, 4) + (house ? 0 : 4); i > 0; i--) {
                 float at = x + wide * draw_unit(d),
                       y = front + (back > 2 ? back : 8) * draw_between(d, 0.2f, 0.8f);
                 first = k->s->count;
