@@ -20,6 +20,7 @@ struct pnet_input_field {
     int32_t width;   /* feature: channels; class: 1 */
     int32_t classes; /* class: labels are 0 .. classes-1, or -1 */
     bool per_cloud;  /* one value a sample instead of one a point */
+    bool unused;     /* the plan does not read it: loaders leave it out, its data is NULL */
 };
 
 /* An `input` of the model: a cloud with its fields. */
@@ -27,6 +28,7 @@ struct pnet_input {
     const char *name;
     struct pnet_input_field *fields; /* [field_count] */
     int field_count;
+    bool unused; /* the plan does not read this cloud: loaders give it no rows */
 };
 
 /* One input of one batch. Rows of one sample are contiguous, in the order of the loaded file. */

@@ -1,0 +1,56 @@
+/* The public C interface: compile a model, run it. */
+#ifndef PNET_COMPILER_PNET_H
+#define PNET_COMPILER_PNET_H
+
+#include "runtime/error.h"
+#include "runtime/plan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum pnet_purpose_kind {
+    PNET_FOR_TRAINING,  /* losses, metrics and backward */
+    PNET_FOR_EVAL,      /* losses and metrics */
+    PNET_FOR_INFERENCE, /* the result of one net, or one value */
+};
+
+struct pnet_compile_options {
+    enum pnet_purpose_kind purpose;
+    unsigned degrade;         /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
+    const char *const *sets;  /* "name=value" each, for the model's params */
+    int set_count;
+    const char *net;          /* INFERENCE: this net's result; NULL: the last net's */
+    const char *value;        /* INFERENCE: a value by its path (fcgf.s.0) instead */
+    bool no_fusion;           /* keep every node apart, for tests and dumps */
+    bool input_gradients;     /* TRAINING: also with respect to input features, for tests */
+    const char *dump;         /* name of a pass: the graph after it goes to dump_to */
+    FILE *dump_to;
+};
+
+/* Source, tree, diagnostics and plan of one model; frees at once. */
+struct pnet_compilation;
+
+/* Compiles the model at `path` ("-": standard input). The compilation is returned even when the model has
+   errors (then its plan is NULL and the diagnostics say why); NULL when memory is out. */
+struct pnet_compilation *pnet_compile_file(const char *path, const struct pnet_compile_options *o);
+/* The same from memory. */
+struct pnet_compilation *pnet_compile_text(const char *name, const char *text, size_t length,
+    const struct pnet_compile_options *o);
+void pnet_compilation_free(struct pnet_compilation *c);
+
+/* The plan, or NULL where there were errors. */
+const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c);
+/* Errors and warnings, with carets. */
+void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json);
+int pnet_compilation_errors(const struct pnet_compilation *c);
+int pnet_compilation_warnings(const struct pnet_compilation *c);
+/* The text of the model with its includes, for checkpoints; NUL-terminated, owned by the compilation. */
+const char *pnet_compilation_text(const struct pnet_compilation *c);
+
+/* Listings of a plan; pnet_plan_svg draws the graph. */
+void pnet_plan_print(const struct pnet_plan *p, FILE *out);
+void pnet_plan_dot(const struct pnet_plan *p, FILE *out);
+bool pnet_plan_svg(const struct pnet_plan *p, FILE *out);
+
+#endif
