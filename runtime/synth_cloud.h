@@ -23,9 +23,6 @@ enum pnet_status pnet_synth_room(
 enum pnet_status pnet_synth_scan(
     const struct pnet_synth_job *job, struct pnet_cloud *c, struct pnet_error *e);
 
-extern const char *const pnet_room_names[];
-extern const char *const pnet_street_names[];
-
 /* An empty cloud of `rows` points with the fields of these names and types; offset zero. */
 struct pnet_synth_field {
     const char *name;

@@ -128,8 +128,8 @@ static void build_door(struct layout *l, struct wall *w, const struct opening *o
         s, vec(wide - 0.07f, -0.09f, 1.03f), vec(wide - 0.19f, -0.09f, 1.03f), 0.012f, 0.012f);
     pnet_scene_rod(
         s, vec(wide - 0.07f, -0.03f, 1.03f), vec(wide - 0.07f, -0.1f, 1.03f), 0.012f, 0.012f);
-    /* Shut, or swung into the room about its hinge. */
-    float swing = draw_chance(l->d, 0.25f) ? draw_between(l->d, -1.5f, -0.3f) : 0;
+    /* Shut, or swung into the room about its hinge, far enough to stand in the doorway. */
+    float swing = draw_chance(l->d, 0.25f) ? draw_between(l->d, -1.5f, -1.1f) : 0;
     pnet_scene_place(s, leaf, swing, vec(a + frame, swing < 0 ? -0.01f : 0.08f, 0));
     struct pnet_vec at = on_wall(w, (a + b) / 2, 0.5f);
     take(l, around(at, (struct pnet_size){(b - a) / 2, 0.5f, 0}, w->yaw));

@@ -55,6 +55,7 @@ enum pnet_street_class {
     PNET_CYCLIST,
     PNET_STREET_CLASSES,
 };
+extern const char *const pnet_street_names[PNET_STREET_CLASSES];
 void pnet_brush_street(struct pnet_scene *s, enum pnet_street_class label, float reflect);
 void pnet_model_car(struct pnet_scene *s, struct pnet_draw *d);
 void pnet_model_truck(struct pnet_scene *s, struct pnet_draw *d);
@@ -86,6 +87,7 @@ enum pnet_room_class {
     PNET_CLUTTER,
     PNET_ROOM_CLASSES,
 };
+extern const char *const pnet_room_names[PNET_ROOM_CLASSES];
 enum { PNET_ROOM_SCANS = 3, PNET_ROOM_LIGHTS = 4 };
 struct pnet_room {
     struct pnet_size size; /* whole edges here, not halves */
