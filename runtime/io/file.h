@@ -12,13 +12,14 @@
 struct pnet_bytes {
     const uint8_t *data;
     size_t size;
-    int mapped;
+    int mapped; /* 1: a mapping, 0: allocated, -1: a part of other bytes, not to be freed */
 };
 enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e);
 void pnet_bytes_free(struct pnet_bytes *b);
 
-/* Writes to a temporary name beside `path`; commit flushes, syncs, renames and syncs the folder; drop removes
-   it. Exactly one of the two ends it. Errors of any write surface in commit. "-" is standard output. */
+/* Writes to a temporary name beside `path`; commit flushes, syncs, renames and syncs the folder;
+   drop removes it. Exactly one of the two ends it. Errors of any write surface in commit. "-" is
+   standard output. */
 struct pnet_output {
     FILE *file;
     char path[4096];
