@@ -1,0 +1,80 @@
+/* Tables of fixed-size values, wherever they lie in a file: what all readers turn their data into,
+   and the way from there to a cloud and back. */
+#ifndef PNET_RUNTIME_IO_COLUMN_H
+#define PNET_RUNTIME_IO_COLUMN_H
+
+#include "runtime/cloud.h"
+#include "runtime/error.h"
+#include "runtime/io/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+_Static_assert(
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are read with little-endian loads");
+
+enum { PNET_COLUMNS_MOST = 4096 }; /* names are compared pairwise: more would take too long */
+
+/* Value of row i at data + i * stride, any alignment. */
+struct pnet_column {
+    struct pnet_span name; /* empty: the column is called c<number> */
+    int number;            /* >= 0 with a name: <name>_<number> */
+    enum pnet_scalar type;
+    bool swap; /* the other byte order */
+    bool skip; /* padding, lists: not wanted */
+    bool list; /* a count of type count_type, then as many values of `type`; takes no room in a
+                  record */
+    enum pnet_scalar count_type;
+    uint8_t low, bits; /* of a PNET_U8: these bits alone; bits 0: all */
+    bool scaled;       /* means scale * value + shift, a double */
+    double scale, shift;
+    const uint8_t *data;
+    size_t stride;
+};
+
+struct pnet_columns {
+    struct pnet_column *items;
+    int count;
+    uint8_t
+        *buffer; /* or NULL: values that are not in the file as they are, freed with the table */
+};
+
+/* Adds a column, zeroed but for its type and name, number -1; `added` (or NULL) gets it, until the
+   next one is added. PNET_NO_MEMORY; PNET_BAD_DATA where the table is full, `place` begins the
+   message. */
+enum pnet_status pnet_columns_add(struct pnet_columns *t, struct pnet_span name,
+    enum pnet_scalar type, struct pnet_column **added, const char *place, struct pnet_error *e);
+void pnet_columns_free(struct pnet_columns *t);
+
+/* The size of a record that holds the columns behind each other. */
+size_t pnet_columns_stride(const struct pnet_columns *t);
+/* Packs the columns so into records at `data`; returns the size of one. */
+size_t pnet_columns_pack(struct pnet_columns *t, const uint8_t *data);
+/* Parses one line of text into record `row` of a packed table whose data is t->buffer; blanks, tabs
+   and commas separate. */
+enum pnet_status pnet_columns_parse(struct pnet_columns *t, int64_t row,
+    const struct pnet_text *text, struct pnet_span line, struct pnet_error *e);
+
+/* Sets axis[0..2] to the columns named x, y and z in either case. PNET_BAD_DATA where one is
+   missing or there twice. `place` ("path", or "path:line") begins the message. */
+enum pnet_status pnet_columns_axes(
+    const struct pnet_columns *t, int axis[3], const char *place, struct pnet_error *e);
+
+/* Fills the empty cloud `c`: coordinates from the columns `axis`, a field from each other one.
+   Fields of the same name get _2, _3 behind it. On failure `c` is empty. */
+enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis[3], int64_t rows,
+    struct pnet_cloud *c, struct pnet_error *e);
+
+/* The type to write coordinates with: what the file held, unless they no longer fit; of 64-bit
+ * integers F64. */
+enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c);
+/* Writes the rows as records: x y z as `xyz`, then the fields as `types` (NULL: as they are),
+   little endian, no padding. Errors of the stream are left to its owner; PNET_NO_MEMORY else. */
+enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar xyz,
+    const enum pnet_scalar *types, FILE *f, struct pnet_error *e);
+/* A name for a format whose words end at blanks: those and control bytes become _. Empty: _. */
+void pnet_name_word(const char *name, char *word, size_t size);
+
+#endif

@@ -1,0 +1,298 @@
+#include "runtime/io/text.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool pnet_span_is(struct pnet_span s, const char *text)
+{
+    size_t n = strlen(text);
+    return pnet_span_size(s) == n && memcmp(s.at, text, n) == 0;
+}
+
+bool pnet_span_is_nocase(struct pnet_span s, const char *text)
+{
+    size_t n = strlen(text);
+    return pnet_span_size(s) == n && strncasecmp(s.at, text, n) == 0;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+bool pnet_span_word(struct pnet_span *s, struct pnet_span *word)
+{
+    const char *p = s->at;
+    while (p < s->end && is_blank(*p)) p++;
+    word->at = p;
+    while (p < s->end && !is_blank(*p)) p++;
+    word->end = s->at = p;
+    return word->at < word->end;
+}
+
+bool pnet_span_count(struct pnet_span s, uint64_t most, uint64_t *value)
+{
+    uint64_t n = 0;
+    if (s.at == s.end) return false;
+    for (const char *p = s.at; p < s.end; p++) {
+        if (*p < '0' || *p > '9') return false;
+        unsigned digit = (unsigned)(*p - '0');
+        if (n > (most - digit) / 10 || digit > most) return false;
+        n = n * 10 + digit;
+    }
+    *value = n;
+    return true;
+}
+
+struct pnet_quote pnet_span_quote(struct pnet_span s)
+{
+    enum { MOST = 40 };
+    struct pnet_quote q;
+    size_t n = pnet_span_size(s), shown = n < MOST ? n : MOST;
+    for (size_t i = 0; i < shown; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        q.text[i] = c < 32 || c >= 127 ? '?' : (char)c;
+    }
+    memcpy(q.text + shown, n > MOST ? "..." : "", n > MOST ? 4 : 1);
+    return q;
+}
+
+void pnet_text_begin(struct pnet_text *t, const struct pnet_bytes *b, const char *path)
+{
+    const char *p = (const char *)b->data, *end = p + b->size;
+    *t = (struct pnet_text){.begin = p, .at = p, .end = end, .path = path, .ending = '\n'};
+    while (p < end && *p != '\n' && *p != '\r') p++;
+    if (end - p > 1 && p[0] == '\r' && p[1] != '\n') t->ending = '\r';
+}
+
+bool pnet_text_line(struct pnet_text *t, struct pnet_span *line)
+{
+    if (t->at == t->end) return false;
+    const char *stop = memchr(t->at, t->ending, (size_t)(t->end - t->at));
+    line->at = t->at;
+    line->end = stop ? stop : t->end;
+    t->at = stop ? stop + 1 : t->end;
+    t->line++;
+    if (line->end > line->at && line->end[-1] == '\r') line->end--;
+    return true;
+}
+
+bool pnet_text_full_line(struct pnet_text *t, struct pnet_span *line)
+{
+    while (pnet_text_line(t, line)) {
+        for (const char *p = line->at; p < line->end; p++)
+            if (!is_blank(*p)) return true;
+    }
+    return false;
+}
+
+/* In a file without a line, the first one is where something was expected. */
+struct pnet_place pnet_text_place(const struct pnet_text *t)
+{
+    struct pnet_place place;
+    snprintf(
+        place.text, sizeof place.text, "%.480s:%lld", t->path, (long long)(t->line ? t->line : 1));
+    return place;
+}
+
+enum pnet_status pnet_text_error(
+    const struct pnet_text *t, struct pnet_error *e, const char *format, ...)
+{
+    char text[480];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return pnet_error_set(e, PNET_BAD_DATA, "%s: %s", pnet_text_place(t).text, text);
+}
+
+/* The C locale is a constant of the library: nothing is allocated, and it needs no freeing. */
+static locale_t c_locale(void)
+{
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* strtod on [p, end), for what the exact path cannot do. `single` gives strtof: rounding once. */
+static bool slow_number(const char *p, const char *end, bool single, double *value)
+{
+    /* No double needs more than 767 digits; zeros and exponent leave room to spare. */
+    char text[1200];
+    size_t n = (size_t)(end - p);
+    if (n >= sizeof text) return false;
+    for (size_t i = 0; i < n; i++) text[i] = p[i] == 'd' || p[i] == 'D' ? 'e' : p[i];
+    text[n] = '\0';
+    char *stop;
+    *value = single ? (double)strtof_l(text, &stop, c_locale()) : strtod_l(text, &stop, c_locale());
+    return stop == text + n;
+}
+
+static bool starts_with(const char *p, const char *end, const char *word)
+{
+    size_t n = strlen(word);
+    return (size_t)(end - p) >= n && strncasecmp(p, word, n) == 0;
+}
+
+/* nan, inf, infinity, and a payload in parentheses. */
+static const char *parse_special(const char *p, const char *end, bool minus, double *value)
+{
+    if (starts_with(p, end, "inf")) {
+        *value = minus ? -INFINITY : INFINITY;
+        return p + (starts_with(p, end, "infinity") ? 8 : 3);
+    }
+    if (!starts_with(p, end, "nan")) return NULL;
+    *value = NAN;
+    p += 3;
+    const char *close = p < end && *p == '(' ? memchr(p, ')', (size_t)(end - p)) : NULL;
+    return close ? close + 1 : p;
+}
+
+/* 1.#INF, 1.#QNAN, 1.#IND00: `p` is at the #. */
+static const char *parse_microsoft(const char *p, const char *end, bool minus, double *value)
+{
+    static const char *const words[] = {"#INF", "#QNAN", "#SNAN", "#IND"};
+    for (int i = 0; i < 4; i++) {
+        if (!starts_with(p, end, words[i])) continue;
+        *value = i ? (double)NAN : minus ? -INFINITY : INFINITY;
+        p += strlen(words[i]);
+        while (p < end && *p == '0') p++;
+        return p;
+    }
+    return NULL;
+}
+
+static bool is_digit(char c)
+{
+    return (unsigned)c - '0' < 10;
+}
+
+/* Exponent digits at p; what is far out of range stays out of range. */
+static const char *parse_exponent(const char *p, const char *end, int64_t *scale)
+{
+    const char *q = p + 1;
+    bool minus = false;
+    if (q < end && (*q == '-' || *q == '+')) minus = *q++ == '-';
+    if (q == end || !is_digit(*q)) return p;
+    int64_t exponent = 0;
+    for (; q < end && is_digit(*q); q++)
+        if (exponent < 1000000) exponent = exponent * 10 + (*q - '0');
+    *scale += minus ? -exponent : exponent;
+    return q;
+}
+
+const char *pnet_number_parse(const char *p, const char *end, double *value)
+{
+    static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *start = p;
+    bool minus = false;
+    if (p < end && (*p == '-' || *p == '+')) minus = *p++ == '-';
+
+    /* Up to 18 digits are gathered as an integer; more are left to the library. */
+    const uint64_t full = UINT64_C(100000000000000000);
+    uint64_t digits = 0;
+    int64_t scale = 0;
+    bool cut = false;
+    const char *first = p;
+    for (; p < end && is_digit(*p); p++) {
+        if (digits < full)
+            digits = digits * 10 + (unsigned)(*p - '0');
+        else
+            cut = true;
+    }
+    ptrdiff_t seen = p - first;
+    if (p < end && *p == '.') {
+        first = ++p;
+        for (; p < end && is_digit(*p); p++) {
+            if (digits < full)
+                digits = digits * 10 + (unsigned)(*p - '0'), scale--;
+            else
+                cut = true;
+        }
+        seen += p - first;
+        if (seen == 1 && digits == 1 && p < end && *p == '#')
+            return parse_microsoft(p, end, minus, value);
+    }
+    if (!seen) return parse_special(p, end, minus, value);
+    if (p < end && (*p == 'e' || *p == 'E' || *p == 'd' || *p == 'D'))
+        p = parse_exponent(p, end, &scale);
+
+    /* Both operands are exact and the one operation rounds once (Clinger, 1990). */
+    if (!cut && digits <= UINT64_C(1) << 53 && scale >= -22 && scale <= 22) {
+        double x = (double)digits;
+        x = scale < 0 ? x / tens[-scale] : x * tens[scale];
+        *value = minus ? -x : x;
+        return p;
+    }
+    return slow_number(start, p, false, value) ? p : NULL;
+}
+
+/* Sign and digits alone, without loss; false: not of that form, or beyond 64 bits. */
+static bool parse_integer(struct pnet_span word, bool *minus, uint64_t *magnitude)
+{
+    *minus = false;
+    if (word.at < word.end && (*word.at == '-' || *word.at == '+')) *minus = *word.at++ == '-';
+    return pnet_span_count(word, UINT64_MAX, magnitude);
+}
+
+static bool store_integer(bool minus, uint64_t magnitude, enum pnet_scalar type, void *to)
+{
+    size_t size = pnet_scalar_size(type);
+    bool is_signed = type == PNET_I8 || type == PNET_I16 || type == PNET_I32 || type == PNET_I64;
+    uint64_t most = UINT64_MAX >> (64 - 8 * size);
+    if (is_signed)
+        most = (most >> 1) + minus;
+    else if (minus)
+        most = 0;
+    if (magnitude > most) return false;
+    uint64_t bits = minus ? 0 - magnitude : magnitude;
+    memcpy(to, &bits, size); /* little endian: the low bytes come first */
+    return true;
+}
+
+bool pnet_value_parse(struct pnet_span word, enum pnet_scalar type, void *to)
+{
+    bool minus, real = type == PNET_F32 || type == PNET_F64;
+    uint64_t magnitude;
+    double value;
+    if (!real && parse_integer(word, &minus, &magnitude))
+        return store_integer(minus, magnitude, type, to);
+    if (pnet_number_parse(word.at, word.end, &value) != word.end) return false;
+    if (type == PNET_F64) {
+        memcpy(to, &value, sizeof value);
+        return true;
+    }
+    if (!real) {
+        if (value != floor(value) || fabs(value) >= 0x1p63) return false;
+        return store_integer(value < 0, (uint64_t)fabs(value), type, to);
+    }
+    /* Half way between two floats, the first rounding may have hidden on which side the text was.
+     */
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x1fffffff) == 0x10000000 && !slow_number(word.at, word.end, true, &value))
+        return false;
+    float single = (float)value;
+    memcpy(to, &single, sizeof single);
+    return true;
+}
+
+int pnet_number_print(char *text, size_t size, double value, bool single)
+{
+    if (!isfinite(value))
+        return snprintf(text, size, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+    locale_t before = uselocale(c_locale());
+    int n = 0;
+    for (int digits = single ? 6 : 15; digits <= (single ? 9 : 17); digits++) {
+        double back = 0;
+        n = snprintf(text, size, "%.*g", digits, value);
+        if (!pnet_number_parse(text, text + n, &back)) continue;
+        if (single ? (float)back == (float)value : back == value) break;
+    }
+    uselocale(before);
+    return n;
+}

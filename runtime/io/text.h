@@ -1,0 +1,76 @@
+/* Text in files: lines, words and numbers, the same in every locale. Nothing here needs a zero at
+   the end, and nothing reads beyond one. */
+#ifndef PNET_RUNTIME_IO_TEXT_H
+#define PNET_RUNTIME_IO_TEXT_H
+
+#include "runtime/cloud.h"
+#include "runtime/error.h"
+#include "runtime/io/file.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of a file, [at, end). */
+struct pnet_span {
+    const char *at, *end;
+};
+
+static inline struct pnet_span pnet_span_of(const char *text)
+{
+    return (struct pnet_span){text, text + __builtin_strlen(text)};
+}
+static inline size_t pnet_span_size(struct pnet_span s)
+{
+    return (size_t)(s.end - s.at);
+}
+
+bool pnet_span_is(struct pnet_span s, const char *text);
+bool pnet_span_is_nocase(struct pnet_span s, const char *text);
+/* Takes the next word off the front of `s`; words are separated by spaces and tabs. false: none
+ * left. */
+bool pnet_span_word(struct pnet_span *s, struct pnet_span *word);
+/* A number of at most `most`, all of the span; false: it is none. */
+bool pnet_span_count(struct pnet_span s, uint64_t most, uint64_t *value);
+
+/* A span for a message: control bytes replaced, cut at 40. */
+struct pnet_quote {
+    char text[44];
+};
+struct pnet_quote pnet_span_quote(struct pnet_span s);
+
+/* Walks the lines of a file. The first line tells whether lines end in \n (or \r\n), or in \r
+ * alone. */
+struct pnet_text {
+    const char *begin, *at, *end;
+    const char *path;
+    int64_t line; /* number of the line last given, from 1 */
+    char ending;
+};
+void pnet_text_begin(struct pnet_text *t, const struct pnet_bytes *b, const char *path);
+/* The next line, without its end; false: no more. */
+bool pnet_text_line(struct pnet_text *t, struct pnet_span *line);
+/* The same, past lines that are empty or blank. */
+bool pnet_text_full_line(struct pnet_text *t, struct pnet_span *line);
+/* "path:line", to begin a message with. */
+struct pnet_place {
+    char text[512];
+};
+struct pnet_place pnet_text_place(const struct pnet_text *t);
+/* PNET_BAD_DATA, "path:line: ...". */
+enum pnet_status pnet_text_error(const struct pnet_text *t, struct pnet_error *e,
+    const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The decimal number at the front of [p, end), correctly rounded: digits, point, exponent (e or d),
+   nan, inf, and what Microsoft's C library prints for those. Returns what follows it; NULL: there
+   is none. */
+const char *pnet_number_parse(const char *p, const char *end, double *value);
+/* All of the word as a value of that type, at `to` (any alignment). false: not a number, or out of
+   the type's range, or with a fraction where the type has none. */
+bool pnet_value_parse(struct pnet_span word, enum pnet_scalar type, void *to);
+
+/* The shortest of 15 to 17 digits (float32: 6 to 9) that reads back as the same bits; `size` >= 32.
+   Returns the length. */
+int pnet_number_print(char *text, size_t size, double value, bool single);
+
+#endif
