@@ -1,0 +1,352 @@
+/* PLY, the Stanford polygon format (Turk, 1994): the element "vertex"; the others are passed over.
+ */
+#include "runtime/io/column.h"
+#include "runtime/io/format.h"
+#include "runtime/io/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ELEMENTS_MOST = 64 };
+
+enum order { ASCII, LITTLE, BIG };
+
+struct element {
+    struct pnet_span name;
+    uint64_t rows;
+    struct pnet_columns columns;
+};
+
+struct ply {
+    struct pnet_text text; /* after the header: at the first byte of the body */
+    bool has_order;
+    enum order order;
+    int element_count;
+    struct element elements[ELEMENTS_MOST];
+};
+
+static const struct {
+    const char *name;
+    enum pnet_scalar type;
+} types[] = {
+    {"char", PNET_I8},
+    {"uchar", PNET_U8},
+    {"short", PNET_I16},
+    {"ushort", PNET_U16},
+    {"int", PNET_I32},
+    {"uint", PNET_U32},
+    {"float", PNET_F32},
+    {"double", PNET_F64},
+    {"int8", PNET_I8},
+    {"uint8", PNET_U8},
+    {"int16", PNET_I16},
+    {"uint16", PNET_U16},
+    {"int32", PNET_I32},
+    {"uint32", PNET_U32},
+    {"float32", PNET_F32},
+    {"float64", PNET_F64},
+    /* Beyond the original, but written by several programs. */
+    {"bool", PNET_U8},
+    {"int64", PNET_I64},
+    {"uint64", PNET_U64},
+};
+
+bool pnet_ply_probe(const struct pnet_bytes *b)
+{
+    return b->size > 3 && memcmp(b->data, "ply", 3) == 0 && memchr(" \t\r\n", b->data[3], 4);
+}
+
+static enum pnet_status parse_type(
+    struct ply *p, struct pnet_span *line, enum pnet_scalar *type, struct pnet_error *e)
+{
+    struct pnet_span word;
+    pnet_span_word(line, &word);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (!pnet_span_is(word, types[i].name)) continue;
+        *type = types[i].type;
+        return PNET_OK;
+    }
+    return pnet_text_error(&p->text, e, "expected a type (float, uchar, int ...), found \"%s\"",
+        pnet_span_quote(word).text);
+}
+
+static enum pnet_status parse_format(struct ply *p, struct pnet_span line, struct pnet_error *e)
+{
+    static const char *const names[] = {"ascii", "binary_little_endian", "binary_big_endian"};
+    struct pnet_span word, version;
+    pnet_span_word(&line, &word);
+    for (int i = 0; i < 3; i++) {
+        if (!pnet_span_is(word, names[i])) continue;
+        if (!pnet_span_word(&line, &version) || !pnet_span_is(version, "1.0"))
+            return pnet_text_error(
+                &p->text, e, "expected version 1.0, found \"%s\"", pnet_span_quote(version).text);
+        p->order = (enum order)i;
+        p->has_order = true;
+        return PNET_OK;
+    }
+    return pnet_text_error(&p->text, e,
+        "expected ascii, binary_little_endian or binary_big_endian, found \"%s\"",
+        pnet_span_quote(word).text);
+}
+
+static enum pnet_status parse_element(struct ply *p, struct pnet_span line, struct pnet_error *e)
+{
+    struct pnet_span name, count;
+    uint64_t rows;
+    if (p->element_count == ELEMENTS_MOST)
+        return pnet_text_error(&p->text, e, "more than %d elements", ELEMENTS_MOST);
+    if (!pnet_span_word(&line, &name) || !pnet_span_word(&line, &count) ||
+        !pnet_span_count(count, INT64_MAX, &rows))
+        return pnet_text_error(&p->text, e, "expected: element NAME COUNT");
+    p->elements[p->element_count++] = (struct element){.name = name, .rows = rows};
+    return PNET_OK;
+}
+
+static enum pnet_status parse_property(struct ply *p, struct pnet_span line, struct pnet_error *e)
+{
+    if (!p->element_count) return pnet_text_error(&p->text, e, "property before the first element");
+    struct pnet_columns *t = &p->elements[p->element_count - 1].columns;
+    struct pnet_span rest = line, word;
+    enum pnet_scalar type, count_type = PNET_U8;
+    bool list = pnet_span_word(&rest, &word) && pnet_span_is(word, "list");
+    enum pnet_status status = PNET_OK;
+    if (list) {
+        line = rest;
+        status = parse_type(p, &line, &count_type, e);
+        if (status == PNET_OK && (count_type == PNET_F32 || count_type == PNET_F64))
+            return pnet_text_error(
+                &p->text, e, "expected an integer type for the length of a list");
+    }
+    if (status == PNET_OK) status = parse_type(p, &line, &type, e);
+    if (status != PNET_OK) return status;
+    if (!pnet_span_word(&line, &word)) return pnet_text_error(&p->text, e, "expected a name");
+    struct pnet_column *c;
+    status = pnet_columns_add(t, word, type, &c, pnet_text_place(&p->text).text, e);
+    if (status != PNET_OK) return status;
+    c->list = c->skip = list;
+    c->count_type = count_type;
+    c->swap = p->order == BIG;
+    return PNET_OK;
+}
+
+static enum pnet_status parse_header(struct ply *p, struct pnet_error *e)
+{
+    struct pnet_span line, word;
+    if (!pnet_text_line(&p->text, &line) || !pnet_span_word(&line, &word) ||
+        !pnet_span_is(word, "ply"))
+        return pnet_text_error(&p->text, e, "expected \"ply\"");
+    enum pnet_status status = PNET_OK;
+    while (status == PNET_OK) {
+        if (!pnet_text_line(&p->text, &line))
+            return pnet_text_error(&p->text, e, "the file ends, expected end_header");
+        if (!pnet_span_word(&line, &word) || pnet_span_is(word, "comment") ||
+            pnet_span_is(word, "obj_info"))
+            continue;
+        if (pnet_span_is(word, "end_header")) break;
+        if (pnet_span_is(word, "format"))
+            status = parse_format(p, line, e);
+        else if (!p->has_order)
+            return pnet_text_error(&p->text, e, "expected the line \"format ...\"");
+        else if (pnet_span_is(word, "element"))
+            status = parse_element(p, line, e);
+        else if (pnet_span_is(word, "property"))
+            status = parse_property(p, line, e);
+        else
+            return pnet_text_error(&p->text, e,
+                "expected element, property, comment or end_header, found \"%s\"",
+                pnet_span_quote(word).text);
+    }
+    if (status == PNET_OK && !p->has_order)
+        return pnet_text_error(&p->text, e, "expected the line \"format ...\" before end_header");
+    return status;
+}
+
+/* An unsigned value of any integer type; negative ones come out too large for any file. */
+static uint64_t load_count(const uint8_t *at, enum pnet_scalar type, bool swap)
+{
+    size_t size = pnet_scalar_size(type);
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++) value |= (uint64_t)at[i] << 8 * (swap ? size - 1 - i : i);
+    bool negative = (type == PNET_I8 || type == PNET_I16 || type == PNET_I32 || type == PNET_I64) &&
+                    value >> (8 * size - 1);
+    return negative ? UINT64_MAX : value;
+}
+
+static enum pnet_status cut_short(
+    const struct ply *p, const struct element *el, uint64_t row, struct pnet_error *e)
+{
+    return pnet_byte_error(p->text.path, (uint64_t)(p->text.end - p->text.begin), e,
+        "the file ends in element \"%s\", row %" PRIu64 " of %" PRIu64,
+        pnet_span_quote(el->name).text, row, el->rows);
+}
+
+/* Walks one binary row with lists from `at`, its other values copied to `record` (or NULL). Returns
+   what follows; NULL: the file ends first. */
+static const char *walk_row(
+    const struct pnet_columns *t, const char *at, const char *end, uint8_t *record)
+{
+    for (int i = 0; i < t->count; i++) {
+        const struct pnet_column *c = &t->items[i];
+        size_t size = pnet_scalar_size(c->type), left = (size_t)(end - at);
+        if (c->list) {
+            size_t head = pnet_scalar_size(c->count_type);
+            if (left < head) return NULL;
+            uint64_t length = load_count((const uint8_t *)at, c->count_type, c->swap);
+            if (length > (left - head) / size) return NULL;
+            at += head + (size_t)length * size;
+            continue;
+        }
+        if (left < size) return NULL;
+        if (record) {
+            memcpy(record, at, size);
+            record += size;
+        }
+        at += size;
+    }
+    return at;
+}
+
+static bool has_lists(const struct pnet_columns *t)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->items[i].list) return true;
+    return false;
+}
+
+/* Passes over an element in front of the vertices. */
+static enum pnet_status pass_element(struct ply *p, struct element *el, struct pnet_error *e)
+{
+    struct pnet_columns *t = &el->columns;
+    struct pnet_span line;
+    if (!t->count) return PNET_OK;
+    if (p->order == ASCII) {
+        for (uint64_t row = 0; row < el->rows; row++)
+            if (!pnet_text_full_line(&p->text, &line)) return cut_short(p, el, row, e);
+        return PNET_OK;
+    }
+    if (!has_lists(t)) {
+        size_t stride = pnet_columns_pack(t, (const uint8_t *)p->text.at);
+        uint64_t there = (uint64_t)(p->text.end - p->text.at) / stride;
+        if (el->rows > there) return cut_short(p, el, there, e);
+        p->text.at += el->rows * stride;
+        return PNET_OK;
+    }
+    for (uint64_t row = 0; row < el->rows; row++) {
+        p->text.at = walk_row(t, p->text.at, p->text.end, NULL);
+        if (!p->text.at) return cut_short(p, el, row, e);
+    }
+    return PNET_OK;
+}
+
+/* Parses text, or copies binary rows with lists, into records of the table's own. */
+static enum pnet_status gather_rows(struct ply *p, struct element *el, struct pnet_error *e)
+{
+    struct pnet_columns *t = &el->columns;
+    size_t stride = pnet_columns_stride(t), least = 0;
+    /* In text a value takes a digit and what separates it from the next, in binary its own size. */
+    for (int i = 0; i < t->count; i++)
+        least += p->order == ASCII ? 2
+                                   : pnet_scalar_size(t->items[i].list ? t->items[i].count_type
+                                                                       : t->items[i].type);
+    uint64_t there = ((uint64_t)(p->text.end - p->text.at) + 1) / least;
+    if (el->rows > there) return cut_short(p, el, there, e);
+    t->buffer = malloc(el->rows ? (size_t)el->rows * stride : 1);
+    if (!t->buffer) return pnet_error_memory(e);
+    pnet_columns_pack(t, t->buffer);
+
+    struct pnet_span line;
+    for (uint64_t row = 0; row < el->rows; row++) {
+        if (p->order == ASCII) {
+            if (!pnet_text_full_line(&p->text, &line)) return cut_short(p, el, row, e);
+            enum pnet_status status = pnet_columns_parse(t, (int64_t)row, &p->text, line, e);
+            if (status != PNET_OK) return status;
+            continue;
+        }
+        p->text.at = walk_row(t, p->text.at, p->text.end, t->buffer + row * stride);
+        if (!p->text.at) return cut_short(p, el, row, e);
+    }
+    if (p->order == ASCII)
+        for (int i = 0; i < t->count; i++) t->items[i].swap = false;
+    return PNET_OK;
+}
+
+static enum pnet_status read_vertices(
+    struct ply *p, struct element *el, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct pnet_columns *t = &el->columns;
+    int axis[3];
+    enum pnet_status status = pnet_columns_axes(t, axis, pnet_text_place(&p->text).text, e);
+    if (status != PNET_OK) return status;
+    if (p->order == ASCII || has_lists(t)) {
+        status = gather_rows(p, el, e);
+        if (status != PNET_OK) return status;
+    } else {
+        size_t stride = pnet_columns_pack(t, (const uint8_t *)p->text.at);
+        uint64_t there = (uint64_t)(p->text.end - p->text.at) / stride;
+        if (el->rows > there) return cut_short(p, el, there, e);
+    }
+    return pnet_columns_cloud(t, axis, (int64_t)el->rows, c, e);
+}
+
+enum pnet_status pnet_ply_read(
+    const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct ply p = {.element_count = 0};
+    pnet_text_begin(&p.text, b, path);
+    enum pnet_status status = parse_header(&p, e);
+    int vertex = 0;
+    while (vertex < p.element_count && !pnet_span_is(p.elements[vertex].name, "vertex")) vertex++;
+    if (status == PNET_OK && vertex == p.element_count)
+        status = pnet_text_error(&p.text, e, "expected an element \"vertex\" in the header");
+    for (int i = 0; i < vertex && status == PNET_OK; i++)
+        status = pass_element(&p, &p.elements[i], e);
+    if (status == PNET_OK) status = read_vertices(&p, &p.elements[vertex], c, e);
+    for (int i = 0; i < p.element_count; i++) pnet_columns_free(&p.elements[i].columns);
+    return status;
+}
+
+/* PLY has no 64-bit integers: int, uint or double where they hold every value, else the name some
+   programs use. */
+static enum pnet_scalar written_type(const struct pnet_field *f, int64_t rows)
+{
+    if (f->type != PNET_I64 && f->type != PNET_U64) return f->type;
+    double low = 0, high = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        double v = pnet_field_get(f, i);
+        low = fmin(low, v);
+        high = fmax(high, v);
+    }
+    if (low >= INT32_MIN && high <= INT32_MAX) return PNET_I32;
+    if (low >= 0 && high <= UINT32_MAX) return PNET_U32;
+    return low > -0x1p53 && high < 0x1p53 ? PNET_F64 : f->type;
+}
+
+static const char *type_name(enum pnet_scalar type)
+{
+    size_t i = 0;
+    while (types[i].type != type) i++;
+    return types[i].name;
+}
+
+enum pnet_status pnet_ply_write(
+    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
+{
+    (void)path;
+    enum pnet_scalar xyz = pnet_cloud_xyz_type(c);
+    enum pnet_scalar *as = malloc((size_t)c->field_count * sizeof *as + 1);
+    if (!as) return pnet_error_memory(e);
+    fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %" PRId64 "\n", c->rows);
+    for (int a = 0; a < 3; a++) fprintf(f, "property %s %c\n", type_name(xyz), 'x' + a);
+    for (int i = 0; i < c->field_count; i++) {
+        char name[256];
+        as[i] = written_type(&c->fields[i], c->rows);
+        pnet_name_word(c->fields[i].name, name, sizeof name);
+        fprintf(f, "property %s %s\n", type_name(as[i]), name);
+    }
+    fputs("end_header\n", f);
+    enum pnet_status status = pnet_cloud_records(c, xyz, as, f, e);
+    free(as);
+    return status;
+}
