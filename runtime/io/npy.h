@@ -1,4 +1,5 @@
-/* NPY arrays (NumPy enhancement proposal 1), versions 1 to 3, C or Fortran order, either byte order. */
+/* NPY arrays (NumPy enhancement proposal 1), versions 1 to 3, C or Fortran order, either byte
+ * order. */
 #ifndef PNET_RUNTIME_IO_NPY_H
 #define PNET_RUNTIME_IO_NPY_H
 
@@ -18,11 +19,11 @@ struct pnet_npy {
 
 enum pnet_status pnet_npy_read(const char *path, struct pnet_npy *a, struct pnet_error *e);
 /* `path` inside an .npz archive: member "name" or "name.npy"; NULL: the first. */
-enum pnet_status pnet_npz_read(const char *path, const char *member, struct pnet_npy *a,
-    struct pnet_error *e);
+enum pnet_status pnet_npz_read(
+    const char *path, const char *member, struct pnet_npy *a, struct pnet_error *e);
 /* Atomic: temporary name, sync, rename. */
-enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dims, const int64_t *shape,
-    const void *data, struct pnet_error *e);
+enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dims,
+    const int64_t *shape, const void *data, struct pnet_error *e);
 void pnet_npy_free(struct pnet_npy *a);
 
 #endif

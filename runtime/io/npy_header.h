@@ -1,0 +1,24 @@
+/* What stands in front of an NPY array: a Python dictionary with type, order and shape. */
+#ifndef PNET_RUNTIME_IO_NPY_HEADER_H
+#define PNET_RUNTIME_IO_NPY_HEADER_H
+
+#include "runtime/io/column.h"
+#include "runtime/io/npy.h"
+
+/* One item of the array is described by `columns`, packed: one without a name for a plain type,
+   else those of the structured type (padding is skipped). */
+struct pnet_npy_header {
+    struct pnet_columns columns;
+    bool structured, fortran;
+    int dims;
+    int64_t shape[PNET_NPY_DIMS];
+    int64_t count;       /* items */
+    size_t item;         /* bytes of one */
+    const uint8_t *data; /* count * item bytes, all there */
+};
+
+/* Names in the columns point into `b`. Free h->columns in any case. */
+enum pnet_status pnet_npy_header_read(
+    const struct pnet_bytes *b, const char *path, struct pnet_npy_header *h, struct pnet_error *e);
+
+#endif

@@ -1,0 +1,36 @@
+/* Members of ZIP archives (PKWARE's APPNOTE), stored or deflated, with 64-bit sizes: as much as NPZ
+ * needs. */
+#ifndef PNET_RUNTIME_IO_ZIP_H
+#define PNET_RUNTIME_IO_ZIP_H
+
+#include "runtime/error.h"
+#include "runtime/io/file.h"
+#include "runtime/io/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A walk over the archive's directory; `b` must outlive it. */
+struct pnet_zip {
+    const struct pnet_bytes *b;
+    const char *path;
+    uint64_t next, end; /* bytes of the directory still to be read */
+    uint64_t left;      /* entries still to be read */
+    /* The member last found: */
+    struct pnet_span name;
+    unsigned method, flags;
+    uint32_t crc;
+    uint64_t packed, size, header; /* sizes in bytes, offset of its local header */
+};
+
+/* PNET_BAD_DATA where there is no directory. */
+enum pnet_status pnet_zip_begin(
+    struct pnet_zip *z, const struct pnet_bytes *b, const char *path, struct pnet_error *e);
+/* The next member; *found false at the end. */
+enum pnet_status pnet_zip_next(struct pnet_zip *z, bool *found, struct pnet_error *e);
+/* The content of the member last found, checked against its CRC; stored ones are not copied. Free
+   with pnet_bytes_free, before the archive's bytes. */
+enum pnet_status pnet_zip_member(
+    const struct pnet_zip *z, struct pnet_bytes *m, struct pnet_error *e);
+
+#endif
