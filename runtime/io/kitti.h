@@ -1,0 +1,16 @@
+/* Labels beside a scan, as SemanticKITTI keeps them (Behley et al., 2019): one uint32 a point,
+   little endian, the class in the low 16 bits, the instance in the high ones. */
+#ifndef PNET_RUNTIME_IO_KITTI_H
+#define PNET_RUNTIME_IO_KITTI_H
+
+#include "runtime/error.h"
+
+#include <stdint.h>
+
+/* Fills out[expected], classes and instances as they stand in the file; one label for each point
+   the scan's file had (pnet_cloud.file_rows). PNET_BAD_DATA: the file has another number of them;
+   PNET_FAILED: it cannot be read. */
+enum pnet_status pnet_labels_read(
+    const char *path, int64_t expected, uint32_t *out, struct pnet_error *e);
+
+#endif

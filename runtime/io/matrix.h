@@ -1,0 +1,29 @@
+/* Rows of numbers read from text whose length is not known beforehand. */
+#ifndef PNET_RUNTIME_IO_MATRIX_H
+#define PNET_RUNTIME_IO_MATRIX_H
+
+#include "runtime/io/column.h"
+
+struct pnet_matrix {
+    double *values; /* [rows, width] */
+    bool *real;     /* [width]: some value was not written as an integer */
+    int width;
+    int64_t rows, capacity;
+};
+
+/* false: out of memory. Free in any case. */
+bool pnet_matrix_begin(struct pnet_matrix *m, int width);
+void pnet_matrix_free(struct pnet_matrix *m);
+/* A new row, to be filled; `guess` is how many more may come. NULL: out of memory. */
+double *pnet_matrix_row(struct pnet_matrix *m, uint64_t guess);
+/* Reads `word` as column `k` of the row; false: not a number. An empty word is a missing value,
+ * NaN. */
+bool pnet_matrix_set(struct pnet_matrix *m, double *row, int k, struct pnet_span word);
+
+/* Makes the cloud: coordinates from the columns `axis`, the others fields named by names[width] (or
+   NULL). A column of integers becomes int32 where it fits (uint8 if it is a colour from 0 to 255),
+   int64 up to 2^53, else a double. Destroys the values. On failure `c` is empty. */
+enum pnet_status pnet_matrix_cloud(struct pnet_matrix *m, const struct pnet_span *names,
+    const int axis[3], const char *path, struct pnet_cloud *c, struct pnet_error *e);
+
+#endif

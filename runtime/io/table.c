@@ -1,0 +1,334 @@
+/* Tables in text: XYZ, CSV, TXT, PTS. A line a point; values apart by blanks, or by commas or
+   semicolons with blanks around them; before the first point, in any number, comments (# // %),
+   then optionally a line of names, or the number of points alone on a line. */
+#include "runtime/io/format.h"
+#include "runtime/io/matrix.h"
+#include "runtime/io/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct table {
+    struct pnet_text text;
+    struct pnet_span *names; /* [name_count], or NULL */
+    int name_count;
+    bool counted; /* the file says how many points it holds */
+    uint64_t count;
+    char separator; /* of the points: , or ; or a blank */
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static struct pnet_span trim(struct pnet_span s)
+{
+    while (s.at < s.end && is_blank(*s.at)) s.at++;
+    while (s.end > s.at && is_blank(s.end[-1])) s.end--;
+    return s;
+}
+
+/* Takes the comment's mark away; false: not a comment. */
+static bool uncomment(struct pnet_span *line)
+{
+    struct pnet_span s = trim(*line);
+    const char *start = s.at;
+    if (s.end - s.at >= 2 && s.at[0] == '/' && s.at[1] == '/') s.at += 2;
+    while (s.at < s.end && (*s.at == '#' || *s.at == '%')) s.at++;
+    *line = s;
+    return s.at > start;
+}
+
+static char find_separator(struct pnet_span line)
+{
+    bool quoted = false;
+    for (const char *p = line.at; p < line.end; p++) {
+        if (*p == '"')
+            quoted = !quoted;
+        else if (!quoted && (*p == ',' || *p == ';'))
+            return *p;
+    }
+    return ' ';
+}
+
+/* Takes the next value, without quotes, off the front of `line`. false: there is none. A separator
+   at the very end closes the last value, it does not begin another. */
+static bool take_value(struct pnet_span *line, char separator, struct pnet_span *value)
+{
+    const char *p = line->at, *end = line->end;
+    while (p < end && is_blank(*p)) p++;
+    if (p == end) return false;
+    if (*p == '"') {
+        const char *close = memchr(p + 1, '"', (size_t)(end - p - 1));
+        *value = (struct pnet_span){p + 1, close ? close : end};
+        p = close ? close + 1 : end;
+        while (p < end && is_blank(*p)) p++;
+    } else {
+        value->at = p;
+        while (p < end && *p != separator && !(separator == ' ' && *p == '\t')) p++;
+        value->end = p;
+        while (value->end > value->at && is_blank(value->end[-1])) value->end--;
+    }
+    if (p < end && *p == separator) p++;
+    line->at = p;
+    return true;
+}
+
+static int count_values(struct pnet_span line, int *numbers)
+{
+    char separator = find_separator(line);
+    struct pnet_span value;
+    double number;
+    int n = 0;
+    for (*numbers = 0; n <= PNET_COLUMNS_MOST && take_value(&line, separator, &value); n++)
+        *numbers +=
+            value.at < value.end && pnet_number_parse(value.at, value.end, &number) == value.end;
+    return n;
+}
+
+static enum pnet_status take_names(
+    struct table *t, struct pnet_span line, int n, struct pnet_error *e)
+{
+    if (n > PNET_COLUMNS_MOST)
+        return pnet_text_error(&t->text, e, "more than %d columns", PNET_COLUMNS_MOST);
+    struct pnet_span *names = calloc((size_t)n, sizeof *names);
+    if (!names) return pnet_error_memory(e);
+    char separator = find_separator(line);
+    for (int i = 0; i < n; i++) take_value(&line, separator, &names[i]);
+    free(t->names);
+    t->names = names;
+    t->name_count = n;
+    return PNET_OK;
+}
+
+/* A comment names the columns if x, y and z are among its words. */
+static bool names_axes(struct pnet_span line)
+{
+    char separator = find_separator(line);
+    struct pnet_span value;
+    int seen = 0;
+    while (take_value(&line, separator, &value)) {
+        if (pnet_span_is_nocase(value, "x")) seen |= 1;
+        if (pnet_span_is_nocase(value, "y")) seen |= 2;
+        if (pnet_span_is_nocase(value, "z")) seen |= 4;
+    }
+    return seen == 7;
+}
+
+/* Reads up to the first point, which is left in `line`; *found false: there is none. */
+static enum pnet_status parse_head(
+    struct table *t, struct pnet_span *line, bool *found, struct pnet_error *e)
+{
+    bool header = false;
+    while ((*found = pnet_text_full_line(&t->text, line))) {
+        enum pnet_status status = PNET_OK;
+        int numbers;
+        if (uncomment(line)) {
+            if (!header && names_axes(*line))
+                status = take_names(t, *line, count_values(*line, &numbers), e);
+            if (status != PNET_OK) return status;
+            continue;
+        }
+        int n = count_values(*line, &numbers);
+        if (numbers == 1 && n == 1 && !t->counted && !header) {
+            if (!pnet_span_count(trim(*line), INT64_MAX, &t->count))
+                return pnet_text_error(&t->text, e, "expected a number of points, found \"%s\"",
+                    pnet_span_quote(*line).text);
+            t->counted = true;
+            continue;
+        }
+        if (numbers > 0 || header) return PNET_OK;
+        if (!names_axes(*line))
+            return pnet_text_error(&t->text, e,
+                "expected numbers, or names with x, y and z, found \"%s\"",
+                pnet_span_quote(*line).text);
+        header = true;
+        status = take_names(t, *line, n, e);
+        if (status != PNET_OK) return status;
+    }
+    return PNET_OK;
+}
+
+/* What Leica's PTS holds behind the coordinates. */
+static const struct pnet_span *pts_names(
+    const struct table *t, int width, struct pnet_span names[7])
+{
+    static const char *const four[] = {"intensity", "red", "green", "blue"};
+    if (!pnet_path_ends(t->text.path, ".pts") || (width != 4 && width != 6 && width != 7))
+        return NULL;
+    const char *const *words = width == 6 ? four + 1 : four;
+    for (int i = 3; i < width; i++) names[i] = pnet_span_of(words[i - 3]);
+    return names;
+}
+
+static enum pnet_status find_axes(
+    const struct table *t, int width, int axis[3], struct pnet_error *e)
+{
+    for (int a = 0; a < 3; a++) axis[a] = a;
+    if (!t->names) return PNET_OK;
+    if (t->name_count != width)
+        return pnet_text_error(
+            &t->text, e, "expected %d values as there are names, found %d", t->name_count, width);
+    struct pnet_columns columns = {.count = 0};
+    enum pnet_status status = PNET_OK;
+    for (int i = 0; i < width && status == PNET_OK; i++)
+        status = pnet_columns_add(&columns, t->names[i], PNET_F64, NULL, t->text.path, e);
+    if (status == PNET_OK)
+        status = pnet_columns_axes(&columns, axis, pnet_text_place(&t->text).text, e);
+    pnet_columns_free(&columns);
+    return status;
+}
+
+static enum pnet_status parse_row(struct table *t, struct pnet_matrix *m, struct pnet_span line,
+    double *row, struct pnet_error *e)
+{
+    struct pnet_span rest = line, value;
+    int k = 0;
+    for (; k < m->width && take_value(&rest, t->separator, &value); k++)
+        if (!pnet_matrix_set(m, row, k, value))
+            return pnet_text_error(&t->text, e, "column %d: expected a number, found \"%s\"", k + 1,
+                pnet_span_quote(value).text);
+    /* a,b, : the last value is missing, if one was to come */
+    bool open = t->separator != ' ' && line.end > line.at && trim(line).end[-1] == t->separator;
+    if (k == m->width - 1 && open) pnet_matrix_set(m, row, k++, (struct pnet_span){NULL, NULL});
+    if (k < m->width)
+        return pnet_text_error(&t->text, e, "expected %d values, found %d", m->width, k);
+    rest = trim(rest);
+    if (rest.at < rest.end)
+        return pnet_text_error(&t->text, e,
+            "expected %d values and no more, found \"%s\" behind them", m->width,
+            pnet_span_quote(rest).text);
+    return PNET_OK;
+}
+
+/* Behind the points that were counted there may be a second scan, with a count of its own. What
+   else may follow is left alone. */
+static bool another_scan(struct table *t, struct pnet_span line)
+{
+    uint64_t more;
+    return pnet_span_count(trim(line), INT64_MAX, &more) &&
+           !__builtin_add_overflow(t->count, more, &t->count);
+}
+
+static enum pnet_status parse_rows(
+    struct table *t, struct pnet_matrix *m, struct pnet_span line, struct pnet_error *e)
+{
+    bool more = true;
+    t->separator = find_separator(line);
+    while (more) {
+        struct pnet_span comment = line;
+        if (t->counted && (uint64_t)m->rows == t->count) {
+            if (!another_scan(t, line)) break;
+        } else if (!uncomment(&comment)) {
+            uint64_t length = pnet_span_size(line) + 1;
+            double *row = pnet_matrix_row(m, (uint64_t)(t->text.end - t->text.at) / length);
+            if (!row) return pnet_error_memory(e);
+            enum pnet_status status = parse_row(t, m, line, row, e);
+            if (status != PNET_OK) return status;
+        }
+        more = pnet_text_full_line(&t->text, &line);
+    }
+    return PNET_OK;
+}
+
+bool pnet_table_probe(const struct pnet_bytes *b)
+{
+    bool digit = false;
+    for (size_t i = 0; i < b->size && i < 4096; i++) {
+        uint8_t c = b->data[i];
+        if ((c < 32 && c != '\n' && c != '\r' && c != '\t') || c == 127) return false;
+        digit |= c >= '0' && c <= '9';
+    }
+    return digit;
+}
+
+enum pnet_status pnet_table_read(
+    const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct table t = {.separator = ' '};
+    struct pnet_matrix m = {.width = 0};
+    struct pnet_span line, pts[7];
+    bool found;
+    int axis[3], width, numbers;
+    pnet_text_begin(&t.text, b, path);
+    if (b->size >= 3 && memcmp(b->data, "\xef\xbb\xbf", 3) == 0)
+        t.text.at += 3; /* a mark of UTF-8 */
+    enum pnet_status status = parse_head(&t, &line, &found, e);
+    if (status != PNET_OK) goto out;
+    width = found ? count_values(line, &numbers) : t.names ? t.name_count : 3;
+    /* An empty cloud is one that says so: by its names, or by a count of 0. */
+    if (!found && !t.names && !(t.counted && t.count == 0))
+        status = pnet_text_error(&t.text, e, "the file ends, expected points: x y z");
+    else if (width < 3 || width > PNET_COLUMNS_MOST)
+        status = pnet_text_error(
+            &t.text, e, "expected 3 to %d values (x y z ...), found %d", PNET_COLUMNS_MOST, width);
+    if (status == PNET_OK) status = find_axes(&t, width, axis, e);
+    if (status == PNET_OK && !pnet_matrix_begin(&m, width)) status = pnet_error_memory(e);
+    if (status == PNET_OK && found) status = parse_rows(&t, &m, line, e);
+    if (status == PNET_OK && t.counted && (uint64_t)m.rows != t.count)
+        status = pnet_text_error(&t.text, e,
+            "expected %" PRIu64 " points as the file says, found %" PRId64, t.count, m.rows);
+    if (status == PNET_OK)
+        status =
+            pnet_matrix_cloud(&m, t.names ? t.names : pts_names(&t, width, pts), axis, path, c, e);
+out:
+    pnet_matrix_free(&m);
+    free(t.names);
+    return status;
+}
+
+static void write_value(FILE *f, const struct pnet_field *field, int64_t row)
+{
+    char text[40];
+    switch (field->type) {
+    case PNET_I64: fprintf(f, "%" PRId64, ((const int64_t *)field->data)[row]); return;
+    case PNET_U64: fprintf(f, "%" PRIu64, ((const uint64_t *)field->data)[row]); return;
+    default: break;
+    }
+    double v = pnet_field_get(field, row);
+    pnet_number_print(text, sizeof text, v, field->type == PNET_F32);
+    fputs(text, f);
+}
+
+/* CSV begins with the names; the others with a comment that has them, where there are more than x y
+   z, or no points at all. PTS begins with the number of points. */
+static void write_head(FILE *f, const struct pnet_cloud *c, const char *path, const char *separator)
+{
+    bool csv = pnet_path_ends(path, ".csv");
+    if (pnet_path_ends(path, ".pts")) fprintf(f, "%" PRId64 "\n", c->rows);
+    if (!csv && !c->field_count && c->rows) return;
+    fprintf(f, "%sx%sy%sz", csv ? "" : "# ", separator, separator);
+    for (int i = 0; i < c->field_count; i++) {
+        char name[256];
+        pnet_name_word(c->fields[i].name, name, sizeof name);
+        for (char *p = name; *p; p++)
+            if (*p == ',' || *p == ';' || *p == '"') *p = '_';
+        fprintf(f, "%s%s", separator, name);
+    }
+    fputc('\n', f);
+}
+
+enum pnet_status pnet_table_write(
+    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
+{
+    (void)e;
+    char text[40];
+    const char *separator = pnet_path_ends(path, ".csv") ? "," : " ";
+    bool single = c->xyz_type == PNET_F32;
+    write_head(f, c, path, separator);
+    for (int64_t row = 0; row < c->rows && !ferror(f); row++) {
+        for (int a = 0; a < 3; a++) {
+            double v = c->offset[a] + (double)c->xyz[3 * row + a];
+            pnet_number_print(text, sizeof text, v, single);
+            fprintf(f, "%s%s", a ? separator : "", text);
+        }
+        for (int i = 0; i < c->field_count; i++) {
+            fputs(separator, f);
+            write_value(f, &c->fields[i], row);
+        }
+        fputc('\n', f);
+    }
+    return PNET_OK;
+}
