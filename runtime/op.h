@@ -61,6 +61,7 @@ enum pnet_arg_type {
     PNET_ARG_CHOICE, /* one of the words in `choices` */
     PNET_ARG_LEVEL,
     PNET_ARG_REALS, /* a list of numbers */
+    PNET_ARG_ANY,   /* a value with features or labels: the rule looks at its type */
 };
 
 struct pnet_arg {
