@@ -1,0 +1,177 @@
+#include "kernels/cpu/act.h"
+
+#include <math.h>
+
+/* Below this many elements, waking threads costs more than it saves. */
+enum { SMALL = 1 << 14 };
+
+void pnet_cpu_act(int64_t n, enum pnet_activation act, float slope, const float *x, float *y)
+{
+    if (act == PNET_ACT_NONE) {
+        pnet_cpu_scale(n, 1, x, false, y);
+        return;
+    }
+    float below = act == PNET_ACT_LEAKY ? slope : 0;
+    if (below == 0)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? 0 : x[i];
+    else
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? below * x[i] : x[i];
+}
+
+void pnet_cpu_act_gradient(int64_t n, enum pnet_activation act, float slope, const float *y,
+    const float *g, bool add, float *gx)
+{
+    if (act == PNET_ACT_NONE) {
+        pnet_cpu_scale(n, 1, g, add, gx);
+        return;
+    }
+    float below = act == PNET_ACT_LEAKY ? slope : 0;
+    if (add)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] += y[i] > 0 ? g[i] : below * g[i];
+    else
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] = y[i] > 0 ? g[i] : below * g[i];
+}
+
+void pnet_cpu_act_backward(
+    int64_t n, enum pnet_activation act, float slope, const float *y, float *g)
+{
+    if (act != PNET_ACT_NONE) pnet_cpu_act_gradient(n, act, slope, y, g, false, g);
+}
+
+static const float root_half = 0.70710678118654752f;  /* 1 / sqrt(2) */
+static const float root_2_pi = 0.398942280401432678f; /* 1 / sqrt(2 pi) */
+
+void pnet_cpu_gelu(int64_t n, const float *x, float *y)
+{
+    /* erfc keeps the relative accuracy of the left tail, where 1 + erf would cancel */
+#pragma omp parallel for schedule(static) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] = 0.5f * x[i] * erfcf(-x[i] * root_half);
+}
+
+static float gelu_slope(float x)
+{
+    return 0.5f * erfcf(-x * root_half) + x * root_2_pi * expf(-0.5f * x * x);
+}
+
+void pnet_cpu_gelu_backward(int64_t n, const float *x, const float *g, bool add, float *gx)
+{
+    if (add)
+#pragma omp parallel for schedule(static) if (n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] += g[i] * gelu_slope(x[i]);
+    else
+#pragma omp parallel for schedule(static) if (n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] = g[i] * gelu_slope(x[i]);
+}
+
+void pnet_cpu_sigmoid(int64_t n, const float *x, float *y)
+{
+#pragma omp parallel for schedule(static) if (n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] = 1 / (1 + expf(-x[i]));
+}
+
+void pnet_cpu_sigmoid_backward(int64_t n, const float *y, const float *g, bool add, float *gx)
+{
+    if (add)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] += g[i] * y[i] * (1 - y[i]);
+    else
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] = g[i] * y[i] * (1 - y[i]);
+}
+
+void pnet_cpu_fill(int64_t n, float value, float *y)
+{
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+    for (int64_t i = 0; i < n; i++) y[i] = value;
+}
+
+void pnet_cpu_scale(int64_t n, float scale, const float *x, bool add, float *y)
+{
+    if (add)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] += scale * x[i];
+    else if (scale != 1)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] = scale * x[i];
+    else if (x != y)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+
+void pnet_cpu_add(int64_t n, const float *a, const float *b, float scale, enum pnet_activation act,
+    float slope, float *y)
+{
+    float below = act == PNET_ACT_LEAKY ? slope : 0;
+    if (act == PNET_ACT_NONE)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] = a[i] + scale * b[i];
+    else if (below == 0)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) {
+            float s = a[i] + scale * b[i];
+            y[i] = s < 0 ? 0 : s;
+        }
+    else
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) {
+            float s = a[i] + scale * b[i];
+            y[i] = s < 0 ? below * s : s;
+        }
+}
+
+void pnet_cpu_mul(int64_t rows, int32_t width, const float *a, const float *b, int32_t b_width,
+    bool add, float *y)
+{
+    int64_t n = rows * width;
+    if (b_width == width) {
+        if (add)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+            for (int64_t i = 0; i < n; i++) y[i] += a[i] * b[i];
+        else
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+            for (int64_t i = 0; i < n; i++) y[i] = a[i] * b[i];
+        return;
+    }
+#pragma omp parallel for schedule(static) if (n > SMALL)
+    for (int64_t row = 0; row < rows; row++) {
+        const float *p = a + row * width;
+        float *q = y + row * width, factor = b[row];
+        for (int32_t c = 0; c < width; c++) {
+            float v = p[c] * factor;
+            q[c] = add ? q[c] + v : v;
+        }
+    }
+}
+
+void pnet_cpu_row_dot(
+    int64_t rows, int32_t width, const float *a, const float *b, bool add, float *y)
+{
+#pragma omp parallel for schedule(static) if (rows * width > SMALL)
+    for (int64_t row = 0; row < rows; row++) {
+        const float *p = a + row * width, *q = b + row * width;
+        double sum = 0;
+        for (int32_t c = 0; c < width; c++) sum += (double)p[c] * (double)q[c];
+        y[row] = add ? y[row] + (float)sum : (float)sum;
+    }
+}
+
+void pnet_cpu_dropout(
+    int64_t n, float p, const struct pnet_rand *rand, const float *x, bool add, float *y)
+{
+    float scale = p < 1 ? 1 / (1 - p) : 0;
+    int64_t blocks = (n + 3) / 4; /* four draws a block */
+#pragma omp parallel for schedule(static) if (n > SMALL / 8)
+    for (int64_t block = 0; block < blocks; block++) {
+        uint32_t bits[4];
+        pnet_philox(rand, (uint64_t)block, bits);
+        for (int64_t i = block * 4; i < n && i < block * 4 + 4; i++) {
+            float draw = (float)(bits[i & 3] >> 8) * 0x1p-24f;
+            float v = draw < p ? 0 : scale * x[i];
+            y[i] = add ? y[i] + v : v;
+        }
+    }
+}

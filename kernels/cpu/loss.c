@@ -1,0 +1,238 @@
+#include "kernels/cpu/loss.h"
+#include "kernels/cpu/targets.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    SLICES = 64,  /* stretches of rows summed apart; part of the result's bits */
+    SMALL = 8192, /* elements below which threads cost more than they save */
+};
+
+static int64_t slice_begin(int64_t n, int32_t slice)
+{
+    return n * slice / SLICES;
+}
+
+/* log of the sum of exp(x[c]). */
+static double log_sum_exp(int32_t classes, const float *x)
+{
+    float top = x[0];
+    double sum = 0;
+    for (int32_t c = 1; c < classes; c++) top = x[c] > top ? x[c] : top;
+    for (int32_t c = 0; c < classes; c++) sum += (double)expf(x[c] - top);
+    return (double)top + log(sum);
+}
+
+static double weight_of(const struct pnet_cross_entropy *e, int32_t c)
+{
+    return e->weight ? e->weight[c] : 1;
+}
+
+size_t pnet_cpu_cross_entropy_work(const struct pnet_cross_entropy *e)
+{
+    size_t sums = (size_t)SLICES * 2 * sizeof(double);
+    size_t counts = (size_t)SLICES * (size_t)e->targets.classes * sizeof(int32_t);
+    return sums > counts ? sums : counts;
+}
+
+/* Adds one row's share to sum[0], the loss times its divisor, and to sum[1], the divisor. */
+static void cross_entropy_row(const struct pnet_cross_entropy *e, int64_t row, double sum[2])
+{
+    const struct pnet_targets *t = &e->targets;
+    const float *x = e->x + row * t->classes;
+    double lse = 0, hard = 0, divisor = 0;
+    int64_t valid = 0;
+    for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++) {
+        int32_t label = pnet_targets_label(t, at);
+        if (label < 0) continue;
+        if (valid++ == 0) lse = log_sum_exp(t->classes, x);
+        hard += weight_of(e, label) * (lse - (double)x[label]);
+        divisor += weight_of(e, label);
+    }
+    double soft = 0;
+    if (valid && e->smoothing > 0)
+        for (int32_t c = 0; c < t->classes; c++) soft += weight_of(e, c) * (lse - (double)x[c]);
+    sum[0] += (1 - e->smoothing) * hard + e->smoothing / t->classes * soft * (double)valid;
+    sum[1] += divisor;
+}
+
+void pnet_cpu_cross_entropy(
+    const struct pnet_cross_entropy *e, float *loss, float *divisor, void *work)
+{
+    double *part = work;
+    int64_t rows = e->targets.rows;
+#pragma omp parallel for schedule(dynamic) if (e->targets.label_rows > SMALL / 16)
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        double sum[2] = {0, 0};
+        for (int64_t row = slice_begin(rows, slice); row < slice_begin(rows, slice + 1); row++)
+            cross_entropy_row(e, row, sum);
+        part[2 * slice] = sum[0];
+        part[2 * slice + 1] = sum[1];
+    }
+    double total = 0, weight = 0;
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        total += part[2 * slice];
+        weight += part[2 * slice + 1];
+    }
+    *loss = weight > 0 ? (float)(total / weight) : 0;
+    if (divisor) *divisor = (float)weight;
+}
+
+/* gx of one row. `count` [classes] is zero before and after. */
+static void cross_entropy_row_backward(const struct pnet_cross_entropy *e, int64_t row,
+    double all_weights, double factor, bool add, float *gx, int32_t *count)
+{
+    const struct pnet_targets *t = &e->targets;
+    const float *x = e->x + row * t->classes;
+    int64_t begin = pnet_targets_begin(t, row), end = pnet_targets_end(t, row), valid = 0;
+    double hard = 0;
+    for (int64_t at = begin; at < end; at++) {
+        int32_t label = pnet_targets_label(t, at);
+        if (label < 0) continue;
+        count[label]++;
+        valid++;
+        hard += weight_of(e, label);
+    }
+    if (!valid) {
+        for (int32_t c = 0; !add && c < t->classes; c++) gx[c] = 0;
+        return;
+    }
+    double lse = log_sum_exp(t->classes, x);
+    double sharp = (1 - e->smoothing) * factor;
+    double soft = e->smoothing / t->classes * (double)valid * factor;
+    double of_probability = sharp * hard + soft * all_weights;
+    for (int32_t c = 0; c < t->classes; c++) {
+        double p = (double)expf((float)((double)x[c] - lse));
+        double v = of_probability * p - (sharp * count[c] + soft) * weight_of(e, c);
+        gx[c] = (add ? gx[c] : 0) + (float)v;
+        count[c] = 0;
+    }
+}
+
+void pnet_cpu_cross_entropy_backward(
+    const struct pnet_cross_entropy *e, float divisor, float gloss, bool add, float *gx, void *work)
+{
+    int64_t rows = e->targets.rows;
+    int32_t classes = e->targets.classes, *counts = work;
+    double all_weights = 0, factor = divisor > 0 ? (double)gloss / (double)divisor : 0;
+    for (int32_t c = 0; c < classes; c++) all_weights += weight_of(e, c);
+#pragma omp parallel for schedule(dynamic) if (rows * classes > SMALL)
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        int32_t *count = counts + (int64_t)slice * classes;
+        memset(count, 0, (size_t)classes * sizeof *count);
+        for (int64_t row = slice_begin(rows, slice); row < slice_begin(rows, slice + 1); row++)
+            cross_entropy_row_backward(e, row, all_weights, factor, add, gx + row * classes, count);
+    }
+}
+
+size_t pnet_cpu_mse_work(void)
+{
+    return SLICES * sizeof(double);
+}
+
+void pnet_cpu_mse(int64_t n, const float *x, const float *y, float *loss, void *work)
+{
+    double *part = work;
+#pragma omp parallel for schedule(static) if (n > SMALL)
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        double sum = 0;
+        for (int64_t i = slice_begin(n, slice); i < slice_begin(n, slice + 1); i++) {
+            double d = (double)x[i] - (double)y[i];
+            sum += d * d;
+        }
+        part[slice] = sum;
+    }
+    double total = 0;
+    for (int32_t slice = 0; slice < SLICES; slice++) total += part[slice];
+    *loss = n > 0 ? (float)(total / (double)n) : 0;
+}
+
+void pnet_cpu_mse_backward(
+    int64_t n, const float *x, const float *y, float gloss, bool add, float *gx)
+{
+    float factor = n > 0 ? (float)(2 * (double)gloss / (double)n) : 0;
+    if (add)
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] += factor * (x[i] - y[i]);
+    else
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) gx[i] = factor * (x[i] - y[i]);
+}
+
+void pnet_cpu_best_class(int64_t rows, int32_t classes, const float *x, int32_t *best)
+{
+#pragma omp parallel for schedule(static) if (rows * classes > SMALL)
+    for (int64_t row = 0; row < rows; row++) {
+        const float *p = x + row * classes;
+        int32_t at = 0;
+        for (int32_t c = 1; c < classes; c++)
+            if (p[c] > p[at]) at = c;
+        best[row] = at;
+    }
+}
+
+size_t pnet_cpu_correct_work(void)
+{
+    return (size_t)SLICES * 2 * sizeof(int64_t);
+}
+
+void pnet_cpu_correct(
+    const struct pnet_targets *t, const int32_t *best, double correct[2], void *work)
+{
+    int64_t *part = work;
+#pragma omp parallel for schedule(dynamic) if (t->label_rows > SMALL)
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        int64_t agree = 0, all = 0;
+        for (int64_t row = slice_begin(t->rows, slice); row < slice_begin(t->rows, slice + 1);
+             row++)
+            for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++) {
+                int32_t label = pnet_targets_label(t, at);
+                agree += label == best[row];
+                all += label >= 0;
+            }
+        part[2 * slice] = agree;
+        part[2 * slice + 1] = all;
+    }
+    correct[0] = correct[1] = 0;
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        correct[0] += (double)part[2 * slice];
+        correct[1] += (double)part[2 * slice + 1];
+    }
+}
+
+/* Counts of many classes are made in fewer stretches, so that their matrices stay small. */
+static int32_t confusion_slices(int32_t classes)
+{
+    enum { CELLS = 1 << 16, MOST = 16 };
+    int64_t fit = CELLS / ((int64_t)classes * classes);
+    return fit < 1 ? 1 : fit > MOST ? MOST : (int32_t)fit;
+}
+
+size_t pnet_cpu_confusion_work(int32_t classes)
+{
+    return (size_t)confusion_slices(classes) * (size_t)classes * (size_t)classes * sizeof(int64_t);
+}
+
+void pnet_cpu_confusion(
+    const struct pnet_targets *t, const int32_t *best, double *matrix, void *work)
+{
+    int64_t *counts = work, cells = (int64_t)t->classes * t->classes;
+    int32_t slices = confusion_slices(t->classes);
+#pragma omp parallel for schedule(dynamic) if (t->label_rows > SMALL)
+    for (int32_t slice = 0; slice < slices; slice++) {
+        int64_t *own = counts + slice * cells;
+        memset(own, 0, (size_t)cells * sizeof *own);
+        int64_t end = t->rows * (slice + 1) / slices;
+        for (int64_t row = t->rows * slice / slices; row < end; row++)
+            for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++) {
+                int32_t label = pnet_targets_label(t, at);
+                if (label >= 0) own[(int64_t)label * t->classes + best[row]]++;
+            }
+    }
+    for (int64_t cell = 0; cell < cells; cell++) {
+        int64_t sum = 0;
+        for (int32_t slice = 0; slice < slices; slice++) sum += counts[slice * cells + cell];
+        matrix[cell] = (double)sum;
+    }
+}

@@ -1,0 +1,271 @@
+#include "kernels/cpu/norm.h"
+
+#include <math.h>
+
+enum {
+    TILE = 16,    /* channels joined at a time */
+    SMALL = 8192, /* elements below which threads cost more than they save */
+};
+
+/* Adds rows [begin, end) to sum, four at a time. */
+static void add_rows(int64_t begin, int64_t end, int32_t c, const float *a, double *restrict sum)
+{
+    int64_t row = begin;
+    for (; row + 4 <= end; row += 4) {
+        const float *p = a + row * c, *q = p + c, *r = q + c, *t = r + c;
+        for (int32_t i = 0; i < c; i++)
+            sum[i] += ((double)p[i] + (double)q[i]) + ((double)r[i] + (double)t[i]);
+    }
+    for (; row < end; row++)
+        for (int32_t i = 0; i < c; i++) sum[i] += (double)a[row * c + i];
+}
+
+/* The same with products. Products of floats are exact in double. */
+static void add_rows_products(int64_t begin, int64_t end, int32_t c, const float *a, const float *b,
+    double *restrict sum, double *restrict sum_ab)
+{
+    int64_t row = begin;
+    for (; row + 2 <= end; row += 2) {
+        const float *p = a + row * c, *q = p + c, *u = b + row * c, *v = u + c;
+        for (int32_t i = 0; i < c; i++) {
+            double s = p[i], t = q[i];
+            sum[i] += s + t;
+            sum_ab[i] += s * (double)u[i] + t * (double)v[i];
+        }
+    }
+    for (; row < end; row++)
+        for (int32_t i = 0; i < c; i++) {
+            sum[i] += (double)a[row * c + i];
+            sum_ab[i] += (double)a[row * c + i] * (double)b[row * c + i];
+        }
+}
+
+size_t pnet_cpu_segment_sums_work(struct pnet_segments s, int32_t c)
+{
+    return (size_t)(pnet_segment_blocks(s.rows) + s.count) * (size_t)c * 2 * sizeof(double);
+}
+
+static void join_blocks(struct pnet_segments s, int32_t c, const double *part, double *sum)
+{
+#pragma omp parallel for collapse(2) schedule(static) if (s.rows * c > SMALL)
+    for (int32_t segment = 0; segment < s.count; segment++)
+        for (int32_t tile = 0; tile < c; tile += TILE) {
+            int64_t begin = s.splits[segment], end = s.splits[segment + 1];
+            double *to = sum + (int64_t)segment * c;
+            int32_t last = tile + TILE < c ? tile + TILE : c;
+            for (int32_t i = tile; i < last; i++) to[i] = 0;
+            if (begin == end) continue;
+            for (int64_t block = begin / PNET_SEGMENT_BLOCK;
+                 block <= (end - 1) / PNET_SEGMENT_BLOCK; block++)
+                for (int32_t i = tile; i < last; i++) to[i] += part[(block + segment) * c + i];
+        }
+}
+
+void pnet_cpu_segment_sums(struct pnet_segments s, int32_t c, const float *a, const float *b,
+    double *sum, double *sum_ab, void *work)
+{
+    int64_t blocks = pnet_segment_blocks(s.rows);
+    double *part = work, *part_ab = part + (blocks + s.count) * c;
+#pragma omp parallel for schedule(static) if (s.rows * c > SMALL)
+    for (int64_t block = 0; block < blocks; block++) {
+        struct pnet_piece p = pnet_piece_first(s, block);
+        for (; p.begin < p.last; p = pnet_piece_next(s, p)) {
+            if (p.begin == p.end) continue;
+            double *to = part + (block + p.segment) * c, *to_ab = part_ab + (block + p.segment) * c;
+            for (int32_t i = 0; i < c; i++) to[i] = 0;
+            if (b) {
+                for (int32_t i = 0; i < c; i++) to_ab[i] = 0;
+                add_rows_products(p.begin, p.end, c, a, b, to, to_ab);
+            } else {
+                add_rows(p.begin, p.end, c, a, to);
+            }
+        }
+    }
+    join_blocks(s, c, part, sum);
+    if (b) join_blocks(s, c, part_ab, sum_ab);
+}
+
+/* The workspace of a norm: two sums and three coefficients for each segment and channel, then what
+   the sums need. */
+struct norm_work {
+    double *sum, *sum_ab; /* [segments, c] */
+    float *k1, *k2, *k3;  /* [segments, c] */
+    void *rest;
+};
+
+static struct norm_work norm_work_of(const struct pnet_norm *n, void *work)
+{
+    size_t m = (size_t)n->segments.count * (size_t)n->c;
+    struct norm_work w = {.sum = work};
+    w.sum_ab = w.sum + m;
+    double *coefficients = w.sum_ab + m;
+    w.k1 = (float *)coefficients;
+    w.k2 = w.k1 + m;
+    w.k3 = w.k2 + m;
+    w.rest = coefficients + 2 * m; /* three floats take less than two doubles, which follow */
+    return w;
+}
+
+size_t pnet_cpu_norm_work(const struct pnet_norm *n)
+{
+    size_t m = (size_t)n->segments.count * (size_t)n->c;
+    return 4 * m * sizeof(double) + pnet_cpu_segment_sums_work(n->segments, n->c);
+}
+
+static int64_t segment_rows(const struct pnet_norm *n, int32_t segment)
+{
+    return n->segments.splits[segment + 1] - n->segments.splits[segment];
+}
+
+void pnet_cpu_norm_statistics(const struct pnet_norm *n, double eps, float *mean, float *inverse,
+    double *variance, void *work)
+{
+    struct norm_work w = norm_work_of(n, work);
+    pnet_cpu_segment_sums(n->segments, n->c, n->x, n->x, w.sum, w.sum_ab, w.rest);
+    int32_t per = n->c / n->groups;
+    for (int32_t segment = 0; segment < n->segments.count; segment++) {
+        double count = (double)segment_rows(n, segment) * per;
+        for (int32_t group = 0; group < n->groups; group++) {
+            double sum = 0, squares = 0;
+            for (int32_t i = group * per; i < (group + 1) * per; i++) {
+                sum += w.sum[(int64_t)segment * n->c + i];
+                squares += w.sum_ab[(int64_t)segment * n->c + i];
+            }
+            double m = count > 0 ? sum / count : 0;
+            double v = count > 0 ? squares / count - m * m : 0;
+            if (v < 0) v = 0; /* rounding; a NaN stays one */
+            int64_t at = (int64_t)segment * n->groups + group;
+            mean[at] = (float)m;
+            inverse[at] = (float)(1 / sqrt(v + eps));
+            if (variance) variance[at] = v;
+        }
+    }
+}
+
+/* y = (x - k2) * k1 + bias over the rows of one block. */
+static void forward_rows(const struct pnet_norm *n, int64_t begin, int64_t end, const float *k1,
+    const float *k2, float *y)
+{
+    int32_t c = n->c;
+    float below = n->act == PNET_ACT_LEAKY ? n->slope : 0;
+    for (int64_t row = begin; row < end; row++) {
+        const float *p = n->x + row * c;
+        float *q = y + row * c;
+        if (n->act == PNET_ACT_NONE) {
+#pragma omp simd
+            for (int32_t i = 0; i < c; i++) q[i] = (p[i] - k2[i]) * k1[i] + n->bias[i];
+        } else {
+#pragma omp simd
+            for (int32_t i = 0; i < c; i++) {
+                float v = (p[i] - k2[i]) * k1[i] + n->bias[i];
+                q[i] = v < 0 ? below * v : v;
+            }
+        }
+    }
+}
+
+void pnet_cpu_norm_forward(
+    const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work)
+{
+    struct norm_work w = norm_work_of(n, work);
+    struct pnet_segments s = n->segments;
+    int32_t c = n->c, per = c / n->groups;
+    for (int32_t segment = 0; segment < s.count; segment++)
+        for (int32_t i = 0; i < c; i++) {
+            int64_t at = (int64_t)segment * n->groups + i / per;
+            w.k1[(int64_t)segment * c + i] = inverse[at] * n->weight[i];
+            w.k2[(int64_t)segment * c + i] = mean[at];
+        }
+    int64_t blocks = pnet_segment_blocks(s.rows);
+#pragma omp parallel for schedule(static) if (s.rows * c > SMALL)
+    for (int64_t block = 0; block < blocks; block++) {
+        struct pnet_piece p = pnet_piece_first(s, block);
+        for (; p.begin < p.last; p = pnet_piece_next(s, p))
+            forward_rows(
+                n, p.begin, p.end, w.k1 + (int64_t)p.segment * c, w.k2 + (int64_t)p.segment * c, y);
+    }
+}
+
+/* With y = x^ weight + bias, x^ = (x - mean) inverse, and g = gout:
+     gweight = sum of g x^,  gbias = sum of g,
+     gx = inverse (g weight - A - x^ B), A and B the means of g weight and g weight x^ over the
+   group. Turns the sums of g and g x into those of g and g x^, and A and B into coefficients of gx
+   = k1 g - k2 (x - mean) - k3. */
+static void backward_coefficients(const struct pnet_norm *n, const float *mean,
+    const float *inverse, bool constant, const struct norm_work *w)
+{
+    int32_t c = n->c, per = c / n->groups;
+    for (int32_t segment = 0; segment < n->segments.count; segment++) {
+        double count = (double)segment_rows(n, segment) * per;
+        for (int32_t group = 0; group < n->groups; group++) {
+            int64_t at = (int64_t)segment * n->groups + group;
+            double m = (double)mean[at], v = (double)inverse[at], a = 0, b = 0;
+            for (int32_t i = group * per; i < (group + 1) * per; i++) {
+                int64_t k = (int64_t)segment * c + i;
+                w->sum_ab[k] = (w->sum_ab[k] - m * w->sum[k]) * v;
+                a += w->sum[k] * (double)n->weight[i];
+                b += w->sum_ab[k] * (double)n->weight[i];
+            }
+            if (constant || count == 0) a = b = 0, count = 1;
+            for (int32_t i = group * per; i < (group + 1) * per; i++) {
+                int64_t k = (int64_t)segment * c + i;
+                w->k1[k] = (float)(v * (double)n->weight[i]);
+                w->k2[k] = (float)(v * v * b / count);
+                w->k3[k] = (float)(v * a / count);
+            }
+        }
+    }
+}
+
+static void add_segments(
+    const struct pnet_norm *n, const double *sum, bool add, float *restrict result)
+{
+    for (int32_t i = 0; i < n->c; i++) {
+        double total = 0;
+        for (int32_t segment = 0; segment < n->segments.count; segment++)
+            total += sum[(int64_t)segment * n->c + i];
+        result[i] = add ? result[i] + (float)total : (float)total;
+    }
+}
+
+static void backward_rows(const struct pnet_norm *n, const struct pnet_norm_gradient *g,
+    int64_t begin, int64_t end, const float *mean, int32_t per, const struct norm_work *w,
+    int64_t segment)
+{
+    int32_t c = n->c;
+    const float *k1 = w->k1 + segment * c, *k2 = w->k2 + segment * c, *k3 = w->k3 + segment * c;
+    const float *m = mean + segment * n->groups;
+    for (int64_t row = begin; row < end; row++) {
+        const float *p = n->x + row * c, *u = g->gout + row * c;
+        float *q = g->gx + row * c;
+        if (per == 1 && !g->gx_add) {
+#pragma omp simd
+            for (int32_t i = 0; i < c; i++) q[i] = k1[i] * u[i] - k2[i] * (p[i] - m[i]) - k3[i];
+        } else {
+            for (int32_t i = 0; i < c; i++) {
+                float v = k1[i] * u[i] - k2[i] * (p[i] - m[i / per]) - k3[i];
+                q[i] = g->gx_add ? q[i] + v : v;
+            }
+        }
+    }
+}
+
+void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const float *inverse,
+    const struct pnet_norm_gradient *g, void *work)
+{
+    struct norm_work w = norm_work_of(n, work);
+    struct pnet_segments s = n->segments;
+    int32_t c = n->c, per = c / n->groups;
+    pnet_cpu_segment_sums(s, c, g->gout, n->x, w.sum, w.sum_ab, w.rest);
+    backward_coefficients(n, mean, inverse, g->constant, &w);
+    if (g->gweight) add_segments(n, w.sum_ab, g->gweight_add, g->gweight);
+    if (g->gbias) add_segments(n, w.sum, g->gbias_add, g->gbias);
+    if (!g->gx) return;
+    int64_t blocks = pnet_segment_blocks(s.rows);
+#pragma omp parallel for schedule(static) if (s.rows * c > SMALL)
+    for (int64_t block = 0; block < blocks; block++) {
+        struct pnet_piece p = pnet_piece_first(s, block);
+        for (; p.begin < p.last; p = pnet_piece_next(s, p))
+            backward_rows(n, g, p.begin, p.end, mean, per, &w, p.segment);
+    }
+}

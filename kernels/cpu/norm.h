@@ -1,0 +1,76 @@
+/* Normalisation on the CPU, and the sums over segments of rows that it is made of.
+
+   A matrix [rows, c] is cut into segments by splits[segments + 1] (batch norm: one segment of all
+   rows; instance and group norm: one a sample). Sums are formed in double over fixed blocks of rows
+   and joined in order: they are accurate for any number of rows and the same bits for any number of
+   threads. Empty segments are all right. Nothing allocates. */
+#ifndef PNET_KERNELS_CPU_NORM_H
+#define PNET_KERNELS_CPU_NORM_H
+
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/segment.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* sum[segment, c] = sum over its rows of a, and with b: sum_ab[segment, c] = sum of a * b.
+   b and sum_ab may be NULL, together. */
+size_t pnet_cpu_segment_sums_work(struct pnet_segments s, int32_t c);
+void pnet_cpu_segment_sums(struct pnet_segments s, int32_t c, const float *a, const float *b,
+    double *sum, double *sum_ab, void *work);
+
+/* One normalisation: y = act((x - mean) * inverse * weight + bias), with mean and inverse standard
+   deviation per segment and group of channels: [segments, groups]; groups divides c, and groups ==
+   c has one for each channel. */
+struct pnet_norm {
+    struct pnet_segments segments;
+    int32_t c, groups;
+    const float *x;           /* [rows, c] */
+    const float *weight;      /* [c] */
+    const float *bias;        /* [c] */
+    enum pnet_activation act; /* forward only: undo it in `gout` first */
+    float slope;
+};
+
+/* Workspace of each of the three below. */
+size_t pnet_cpu_norm_work(const struct pnet_norm *n);
+
+/* mean, and inverse = 1 / sqrt(biased variance + eps), of x; variance[segments, groups] as well
+   unless NULL. Of an empty segment: 0, 1 / sqrt(eps), 0. */
+void pnet_cpu_norm_statistics(const struct pnet_norm *n, double eps, float *mean, float *inverse,
+    double *variance, void *work);
+
+/* y [rows, c]; may be x itself. */
+void pnet_cpu_norm_forward(
+    const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work);
+
+/* Gradients from gout [rows, c]. With `constant`, mean and inverse do not depend on x.
+   gx [rows, c] may be gout itself where it is written; gx, gweight, gbias may be NULL. */
+struct pnet_norm_gradient {
+    const float *gout;
+    bool constant;
+    float *gx, *gweight, *gbias;
+    bool gx_add, gweight_add, gbias_add;
+};
+void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const float *inverse,
+    const struct pnet_norm_gradient *g, void *work);
+
+/* The same row by row over all c channels (Ba, Kiros, Hinton, 2016): statistics of each row. */
+void pnet_cpu_layernorm(int64_t rows, int32_t c, double eps, const float *x, const float *weight,
+    const float *bias, enum pnet_activation act, float slope, float *y);
+size_t pnet_cpu_layernorm_backward_work(int64_t rows, int32_t c);
+void pnet_cpu_layernorm_backward(int64_t rows, int32_t c, double eps, const float *x,
+    const float *weight, const struct pnet_norm_gradient *g, void *work);
+
+/* y = x / max(|x|, eps) row by row, and its gradient. */
+void pnet_cpu_l2norm(int64_t rows, int32_t c, double eps, const float *x, float *y);
+void pnet_cpu_l2norm_backward(
+    int64_t rows, int32_t c, double eps, const float *x, const float *g, bool add, float *gx);
+
+/* y = softmax of each row, and its gradient from the result y. */
+void pnet_cpu_softmax(int64_t rows, int32_t c, const float *x, float *y);
+void pnet_cpu_softmax_backward(
+    int64_t rows, int32_t c, const float *y, const float *g, bool add, float *gx);
+
+#endif

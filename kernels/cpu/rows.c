@@ -1,0 +1,32 @@
+#include "kernels/cpu/rows.h"
+
+enum { SMALL = 1 << 14 }; /* elements below which threads cost more than they save */
+
+void pnet_cpu_columns_put(
+    int64_t rows, int32_t c, const float *x, int32_t width, int32_t at, float *y)
+{
+#pragma omp parallel for schedule(static) if (rows * c > SMALL)
+    for (int64_t row = 0; row < rows; row++) {
+        const float *p = x + row * c;
+        float *q = y + row * width + at;
+#pragma omp simd
+        for (int32_t i = 0; i < c; i++) q[i] = p[i];
+    }
+}
+
+void pnet_cpu_columns_take(
+    int64_t rows, int32_t c, const float *x, int32_t width, int32_t at, bool add, float *y)
+{
+#pragma omp parallel for schedule(static) if (rows * c > SMALL)
+    for (int64_t row = 0; row < rows; row++) {
+        const float *p = x + row * width + at;
+        float *q = y + row * c;
+        if (add) {
+#pragma omp simd
+            for (int32_t i = 0; i < c; i++) q[i] += p[i];
+        } else {
+#pragma omp simd
+            for (int32_t i = 0; i < c; i++) q[i] = p[i];
+        }
+    }
+}
