@@ -1,0 +1,47 @@
+#include "runtime/ops/common.h"
+
+size_t pnet_op_no_work(const struct pnet_exec *x, bool backward)
+{
+    (void)x;
+    (void)backward;
+    return 0;
+}
+
+bool pnet_op_rule_like_input(struct pnet_rule *r)
+{
+    r->out = r->in[0];
+    return true;
+}
+
+bool pnet_op_rule_same_type(struct pnet_rule *r, const char *name, int other, bool width)
+{
+    struct pnet_type a = r->in[0], b = r->in[other];
+    char first[96], second[96];
+    if (a.level == b.level && (!width || a.width == b.width)) return true;
+    r->error_in = other;
+    pnet_type_text(r->levels, a, first);
+    pnet_type_text(r->levels, b, second);
+    if (a.level != b.level)
+        return pnet_rule_fail(
+            r, other, "%s() joins points of different levels: %s and %s", name, first, second);
+    pnet_rule_help(r, "bring it to the same width with -> linear(%d)", (int)a.width);
+    return pnet_rule_fail(r, other, "%s() joins different widths: %s and %s", name, first, second);
+}
+
+int pnet_op_rule_vector(
+    struct pnet_rule *r, const char *suffix, int32_t c, enum pnet_init init, bool trained)
+{
+    return pnet_rule_param(r,
+        (struct pnet_param_info){
+            .suffix = suffix, .dims = 1, .shape = {c}, .init = init, .fan = c, .trained = trained});
+}
+
+struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g)
+{
+    return (struct pnet_cells){g->fine_rows, g->coarse_rows, g->parent, g->child_start, g->child};
+}
+
+struct pnet_segments pnet_op_samples(const struct pnet_tensor *t)
+{
+    return (struct pnet_segments){t->rows, t->samples, t->row_splits};
+}

@@ -1,0 +1,61 @@
+/* What several rows of the op table share. */
+#ifndef PNET_RUNTIME_OPS_COMMON_H
+#define PNET_RUNTIME_OPS_COMMON_H
+
+#include "kernels/cpu/loss.h"
+#include "kernels/cpu/norm.h"
+#include "kernels/cpu/pool.h"
+#include "runtime/op.h"
+
+/* For rows whose kernels need no workspace. */
+size_t pnet_op_no_work(const struct pnet_exec *x, bool backward);
+
+/* Elements of a tensor. */
+static inline int64_t pnet_op_count_of(const struct pnet_tensor *t)
+{
+    return t->rows * t->width;
+}
+
+/* Rules: the result is of the first input's type, which has features. */
+bool pnet_op_rule_like_input(struct pnet_rule *r);
+/* Rules: fails where input `other` has another level (or, with `width`, another width) than input
+   0; the message names both types. `name` is the row's. */
+bool pnet_op_rule_same_type(struct pnet_rule *r, const char *name, int other, bool width);
+/* Rules: adds a parameter [c], without weight decay. */
+int pnet_op_rule_vector(
+    struct pnet_rule *r, const char *suffix, int32_t c, enum pnet_init init, bool trained);
+
+/* Coarse and fine rows from a PARENT item. */
+struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g);
+/* The samples of a tensor as segments; splits are not read. */
+struct pnet_segments pnet_op_samples(const struct pnet_tensor *t);
+
+/* common_norm.c: rows that normalise over the points of a sample, by groups of channels.
+   Parameters: weight, bias; saved: mean and inverse standard deviation [samples, groups]. The row's
+   `eps` stands at position `eps` of its arguments. */
+bool pnet_op_samplenorm_rule(struct pnet_rule *r, int32_t groups);
+size_t pnet_op_samplenorm_work(const struct pnet_exec *x, int32_t groups);
+void pnet_op_samplenorm_forward(const struct pnet_exec *x, int32_t groups, double eps);
+void pnet_op_samplenorm_backward(const struct pnet_exec *x, int32_t groups);
+void pnet_op_samplenorm_reference(const struct pnet_exec *x, int32_t groups, double eps);
+
+/* common_labels.c: losses and metrics of scores (input 0) and labels (input 1). They are taken on
+   the label's points, each through the point that represents its cell on the scores' level. */
+
+/* Rules: checks classes and levels, and asks for the cells. */
+bool pnet_op_labels_rule(struct pnet_rule *r, const char *name, bool backward);
+struct pnet_targets pnet_op_targets(const struct pnet_exec *x);
+
+/* Metrics that come from the confusion matrix, [classes, classes] by label, then prediction. */
+bool pnet_op_confusion_rule(struct pnet_rule *r, const char *name);
+size_t pnet_op_confusion_work(const struct pnet_exec *x, bool backward);
+void pnet_op_confusion_forward(const struct pnet_exec *x);
+void pnet_op_confusion_reference(const struct pnet_exec *x);
+/* Recall of each class, and their mean: NaN where a class has no labels, which do not count. */
+void pnet_op_recall_finish(
+    const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r);
+/* Intersection over union, likewise: NaN where a class is neither labelled nor predicted. */
+void pnet_op_iou_finish(
+    const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r);
+
+#endif

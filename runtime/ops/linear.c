@@ -1,0 +1,106 @@
+/* One matrix for every point. */
+#include "kernels/cpu/act.h"
+#include "kernels/cpu/conv.h"
+#include "runtime/ops/common.h"
+
+enum { IN, CHANNELS, BIAS };
+enum { WEIGHT, BIAS_PARAM };
+
+static bool rule(struct pnet_rule *r)
+{
+    int64_t cin = r->in[0].width, cout = r->attr[CHANNELS].i;
+    pnet_rule_param(r, (struct pnet_param_info){.suffix = "weight",
+                           .dims = 2,
+                           .shape = {cout, cin},
+                           .init = PNET_INIT_UNIFORM,
+                           .fan = cin,
+                           .trained = true,
+                           .decay = true});
+    if (r->attr[BIAS].i)
+        pnet_rule_param(r, (struct pnet_param_info){.suffix = "bias",
+                               .dims = 1,
+                               .shape = {cout},
+                               .init = PNET_INIT_UNIFORM,
+                               .fan = cin,
+                               .trained = true});
+    r->out = (struct pnet_type){PNET_F32, (int32_t)cout, r->in[0].level, 0};
+    return true;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t work(const struct pnet_exec *x, bool backward)
+{
+    int64_t n = x->out.rows;
+    int32_t cin = x->in[0].width, cout = x->out.width;
+    if (!backward) return pnet_cpu_gemm_work(n, cin, cout, true);
+    return larger(
+        larger(pnet_cpu_gemm_work(n, cout, cin, false), pnet_cpu_outer_work(n, cin, cout)),
+        pnet_cpu_column_sum_work(n, cout));
+}
+
+static void forward(const struct pnet_exec *x)
+{
+    pnet_cpu_gemm(x->out.rows, x->in[0].width, x->out.width, x->in[0].data, x->param[WEIGHT], true,
+        x->param[BIAS_PARAM], (enum pnet_activation)x->act, x->slope, false, x->out.data, x->work);
+}
+
+static void backward(const struct pnet_exec *x)
+{
+    int64_t n = x->gout.rows;
+    int32_t cin = x->in[0].width, cout = x->gout.width;
+    pnet_cpu_act_backward(
+        n * cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    if (x->gparam[BIAS_PARAM])
+        pnet_cpu_column_sum(
+            n, cout, x->gout.data, x->gparam_add[BIAS_PARAM], x->gparam[BIAS_PARAM], x->work);
+    /* the weight is stored [cout, cin]: as it is for going back */
+    if (x->gin[0].data)
+        pnet_cpu_gemm(n, cout, cin, x->gout.data, x->param[WEIGHT], false, NULL, PNET_ACT_NONE, 0,
+            x->gin_add[0], x->gin[0].data, x->work);
+    if (x->gparam[WEIGHT])
+        pnet_cpu_outer(n, cin, cout, x->in[0].data, x->gout.data, true, x->gparam_add[WEIGHT],
+            x->gparam[WEIGHT], x->work);
+}
+
+static void reference(const struct pnet_exec *x)
+{
+    const double *in = x->in[0].data, *w = x->param[WEIGHT], *bias = x->param[BIAS_PARAM];
+    double *out = x->out.data;
+    int32_t cin = x->in[0].width, cout = x->out.width;
+    for (int64_t row = 0; row < x->out.rows; row++)
+        for (int32_t o = 0; o < cout; o++) {
+            double sum = bias ? bias[o] : 0;
+            for (int32_t c = 0; c < cin; c++) sum += in[row * cin + c] * w[o * cin + c];
+            out[row * cout + o] = sum;
+        }
+}
+
+const struct pnet_op pnet_op_linear = {
+    .name = "linear",
+    .class_ = PNET_LAYER,
+    .summary = "One matrix for every point",
+    .doc = "`out = W x + bias` point by point, W `[channels, width of x]`.",
+    .args =
+        {
+            [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features"},
+            [CHANNELS] = {"channels", PNET_ARG_INT, NULL, 1, 65536, NULL, "width of the result"},
+            [BIAS] = {"bias", PNET_ARG_BOOL, "yes", 0, 0, NULL,
+                "add a learned constant to each channel"},
+        },
+    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT,
+    .keep = PNET_KEEP_IN0,
+    .rule = rule,
+    .work = work,
+    .forward = {[PNET_CPU] = forward},
+    .backward = {[PNET_CPU] = backward},
+    .reference = reference,
+    .cases = "x -> linear(5)\n"
+             "x -> linear(1)\n"
+             "x -> linear(37, bias=no)\n"
+             "t -> linear(7)\n"
+             "x -> linear(1) -> linear(3)\n",
+};

@@ -1,0 +1,32 @@
+/* The share of labels that are predicted, class by class. */
+#include "runtime/ops/common.h"
+
+enum { IN, LABEL };
+
+static bool rule(struct pnet_rule *r)
+{
+    return pnet_op_confusion_rule(r, "mean_accuracy");
+}
+
+const struct pnet_op pnet_op_mean_accuracy = {
+    .name = "mean_accuracy",
+    .class_ = PNET_METRIC,
+    .summary = "Share of the labels that are predicted, mean over the classes",
+    .doc = "For each class, the share of its labels that are predicted; the headline is the mean "
+           "over the "
+           "classes that occur. The label -1 is ignored. Levels are treated as in `cross_entropy`.",
+    .args =
+        {
+            [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},
+            [LABEL] = {"label", PNET_ARG_LABEL, NULL, 0, 0, NULL, "labels"},
+        },
+    .flags = PNET_NO_GRAD,
+    .rule = rule,
+    .work = pnet_op_confusion_work,
+    .forward = {[PNET_CPU] = pnet_op_confusion_forward},
+    .reference = pnet_op_confusion_reference,
+    .finish = pnet_op_recall_finish,
+    .cases = "mean_accuracy(p.f -> linear(5), p.label)\n"
+             "mean_accuracy(z -> linear(5), p.label)\n"
+             "mean_accuracy(t -> linear(5), p.tag)\n",
+};
