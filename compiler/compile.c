@@ -1,0 +1,185 @@
+/* The pipeline. */
+#include "compiler/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    void (*run)(struct pnet_compilation *);
+} passes[] = {
+    {"prune", pass_prune},
+    {"fold", pass_fold},
+    {"fuse", pass_fuse},
+    {"schedule", pass_schedule},
+    {"parameters", pass_parameters},
+    {"geometry", pass_geometry},
+    {"lifetimes", pass_lifetimes},
+    {"hash", pass_hash},
+};
+
+const char *const pnet_pass_names[] = {"elaborate", "prune", "fold", "fuse", "schedule", "parameters", "geometry", "lifetimes",
+    "hash", NULL};
+
+bool compilation_ok(const struct pnet_compilation *c)
+{
+    return !c->arena.failed && pnet_diags_errors(c->diags) == 0;
+}
+
+static struct pnet_compilation *new_compilation(const struct pnet_compile_options *o)
+{
+    struct pnet_compilation *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->options = *o;
+    c->plan.result = c->plan.result_input = -1;
+    c->plan.degrade = o->degrade;
+    c->sources = pnet_sources_new(&c->arena);
+    c->diags = c->sources ? pnet_diags_new(&c->arena, c->sources) : NULL;
+    if (c->diags) return c;
+    pnet_compilation_free(c);
+    return NULL;
+}
+
+/* The tensor inference is asked for: a value by its path, or the result of a net. */
+static void choose_result(struct pnet_compilation *c)
+{
+    struct pnet_plan *p = &c->plan;
+    const char *names[256];
+    int n = 0;
+    if (c->options.value) {
+        for (int t = 0; t < p->tensor_count; t++) {
+            if (p->tensors[t].role != PNET_ROLE_RESULT) continue;
+            if (strcmp(p->tensors[t].name, c->options.value) == 0) p->result = t;
+            if (n < 256) names[n++] = p->tensors[t].name;
+        }
+    } else {
+        for (int i = 0; i < c->definition_count; i++) {
+            const struct definition *d = &c->definitions[i];
+            if (d->item->kind != PNET_ITEM_NET || d->result < 0) continue;
+            if (!c->options.net || strcmp(c->options.net, d->item->name) == 0) {
+                p->result = d->result;
+                p->result_input = d->input;
+            }
+            if (n < 256) names[n++] = d->item->name;
+        }
+    }
+    const char *wanted = c->options.value ? c->options.value : c->options.net;
+    if (p->result < 0) {
+        struct pnet_diag *d = wanted ? ERROR(c, (struct pnet_span){0}, "there is no %s '%s'", c->options.value ? "value" : "net", wanted)
+                                     : ERROR(c, (struct pnet_span){0}, "no net is used: nothing to infer");
+        const char *near = wanted ? pnet_nearest(wanted, names, n) : NULL;
+        if (near) pnet_diag_help(d, "did you mean %s?", near);
+        if (!wanted) pnet_diag_help(d, "add a line such as y = mynet(cloud)");
+        return;
+    }
+    const struct pnet_plan_tensor *t = &p->tensors[p->result];
+    if (p->levels[t->type.level].input >= 0) p->result_input = p->levels[t->type.level].input;
+    if (p->result_input < 0 && p->input_count) p->result_input = 0;
+    p->result_classes = t->type.classes;
+}
+
+static void check_objectives(struct pnet_compilation *c)
+{
+    int losses = 0;
+    for (int i = 0; i < c->plan.objective_count; i++) losses += !c->plan.objectives[i].metric;
+    if (c->options.purpose == PNET_FOR_TRAINING && !losses)
+        pnet_diag_help(ERROR(c, (struct pnet_span){0}, "the model has no loss to train on"), "add a line such as loss ce = cross_entropy(y, cloud.label)");
+}
+
+static void dump(struct pnet_compilation *c, const char *pass)
+{
+    if (c->options.dump && strcmp(c->options.dump, pass) == 0) pnet_plan_print(&c->plan, c->options.dump_to);
+}
+
+static void run(struct pnet_compilation *c)
+{
+    if (!c->file || !compilation_ok(c)) return;
+    elaborate(c);
+    if (compilation_ok(c)) {
+        if (c->options.purpose == PNET_FOR_INFERENCE)
+            choose_result(c);
+        else
+            check_objectives(c);
+    }
+    if (!compilation_ok(c)) return;
+    warn_unused(c);
+    for (int i = 0; i < c->plan.level_count; i++)
+        if (!c->plan.levels[i].name) c->plan.levels[i].name = pnet_arena_printf(&c->arena, "grid%d", i);
+    if (c->arena.failed) return;
+    dump(c, "elaborate");
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        passes[i].run(c);
+        if (!compilation_ok(c)) return;
+        dump(c, passes[i].name);
+    }
+    c->done = true;
+}
+
+/* All files one behind the other: the text a checkpoint keeps. */
+static void keep_text(struct pnet_compilation *c)
+{
+    c->text = "";
+    for (uint32_t f = 0; pnet_sources_get(c->sources, f); f++) {
+        const struct pnet_source *s = pnet_sources_get(c->sources, f);
+        const char *text = pnet_arena_printf(&c->arena, f ? "%s\n# file %s\n%.*s" : "%s%s%.*s", c->text, f ? s->name : "", (int)s->length, s->text);
+        if (!text) return;
+        c->text = text;
+    }
+}
+
+struct pnet_compilation *pnet_compile_file(const char *path, const struct pnet_compile_options *o)
+{
+    struct pnet_compilation *c = new_compilation(o);
+    if (!c) return NULL;
+    c->file = pnet_parse_file(&c->arena, c->sources, c->diags, path);
+    keep_text(c);
+    run(c);
+    return c;
+}
+
+struct pnet_compilation *pnet_compile_text(const char *name, const char *text, size_t length, const struct pnet_compile_options *o)
+{
+    struct pnet_compilation *c = new_compilation(o);
+    if (!c) return NULL;
+    c->file = pnet_parse_text(&c->arena, c->sources, c->diags, name, text, length);
+    keep_text(c);
+    run(c);
+    return c;
+}
+
+void pnet_compilation_free(struct pnet_compilation *c)
+{
+    if (!c) return;
+    pnet_arena_free(&c->arena);
+    free(c);
+}
+
+const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c)
+{
+    return c->done && compilation_ok(c) ? &c->plan : NULL;
+}
+
+void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json)
+{
+    if (json)
+        pnet_diags_json(c->diags, out);
+    else
+        pnet_diags_print(c->diags, out, colour);
+    if (c->arena.failed) fputs("pnetc: out of memory\n", out);
+}
+
+int pnet_compilation_errors(const struct pnet_compilation *c)
+{
+    return pnet_diags_errors(c->diags) + (c->arena.failed ? 1 : 0);
+}
+
+int pnet_compilation_warnings(const struct pnet_compilation *c)
+{
+    return pnet_diags_warnings(c->diags);
+}
+
+const char *pnet_compilation_text(const struct pnet_compilation *c)
+{
+    return c->text;
+}

@@ -1,0 +1,73 @@
+#include "runtime/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void pnet_memory_init(struct pnet_memory *m, size_t limit)
+{
+    *m = (struct pnet_memory){.limit = limit};
+    pthread_mutex_init(&m->lock, NULL);
+}
+
+void pnet_memory_end(struct pnet_memory *m)
+{
+    pthread_mutex_destroy(&m->lock);
+}
+
+/* Counts before it allocates, so that two threads cannot pass the limit together. */
+static bool reserve(struct pnet_memory *m, size_t bytes)
+{
+    pthread_mutex_lock(&m->lock);
+    bool fits = !m->limit || bytes <= m->limit - (m->used < m->limit ? m->used : m->limit);
+    if (fits) m->used += bytes;
+    if (m->used > m->peak) m->peak = m->used;
+    pthread_mutex_unlock(&m->lock);
+    return fits;
+}
+
+static void release(struct pnet_memory *m, size_t bytes)
+{
+    pthread_mutex_lock(&m->lock);
+    m->used -= bytes;
+    pthread_mutex_unlock(&m->lock);
+}
+
+enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b, size_t bytes, const char *what,
+    struct pnet_error *e)
+{
+    char need[32], limit[32];
+    bytes = pnet_round_bytes(bytes);
+    if (bytes <= b->size) return PNET_OK;
+    pnet_buffer_free(m, b);
+    if (!reserve(m, bytes))
+        return pnet_error_set(e, PNET_NO_MEMORY, "%s needs %s more, over the memory budget of %s", what, pnet_bytes_text(bytes, need),
+            pnet_bytes_text(m->limit, limit));
+    b->data = aligned_alloc(64, bytes);
+    if (!b->data) {
+        release(m, bytes);
+        return pnet_error_set(e, PNET_NO_MEMORY, "out of memory: %s needs %s", what, pnet_bytes_text(bytes, need));
+    }
+    b->size = bytes;
+    return PNET_OK;
+}
+
+void pnet_buffer_free(struct pnet_memory *m, struct pnet_buffer *b)
+{
+    if (!b->data) return;
+    free(b->data);
+    release(m, b->size);
+    *b = (struct pnet_buffer){0};
+}
+
+const char *pnet_bytes_text(size_t bytes, char text[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    int u = 0;
+    while (x >= 1024 && u < 4) {
+        x /= 1024;
+        u++;
+    }
+    snprintf(text, 32, u ? "%.2f %s" : "%.0f %s", x, units[u]);
+    return text;
+}
