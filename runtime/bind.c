@@ -1,0 +1,159 @@
+#include "runtime/bind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t rows_of(const struct pnet_counts *c, int level, bool capacity)
+{
+    return capacity ? pnet_capacity(c->rows[level]) : c->rows[level];
+}
+
+static struct pnet_tensor shape_of(const struct pnet_plan *p, const struct pnet_counts *c, int tensor, bool capacity)
+{
+    const struct pnet_type *t = &p->tensors[tensor].type;
+    return (struct pnet_tensor){.rows = t->level == p->scalar_level ? 1 : rows_of(c, t->level, capacity), .width = t->width,
+        .type = t->type, .level = t->level, .samples = c->samples};
+}
+
+static struct pnet_geo_view view_of(const struct pnet_plan *p, const struct pnet_counts *c, int item, bool capacity)
+{
+    const struct pnet_geo_request *q = &p->geo[item].request;
+    int64_t a = rows_of(c, q->a, capacity), b = rows_of(c, q->b, capacity);
+    int64_t t = capacity ? pnet_capacity(c->triplets[item]) : c->triplets[item];
+    int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
+    return (struct pnet_geo_view){.a = q->a, .b = q->b, .forward = {.rows = a, .others = b, .count = t, .cells = cells},
+        .transposed = {.rows = b, .others = a, .count = t, .cells = cells}, .fine_rows = a, .coarse_rows = b, .k = q->k};
+}
+
+void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step, bool capacity, struct pnet_exec *x,
+    struct pnet_geo_view views[PNET_MAX_GEO])
+{
+    const struct pnet_step *s = &p->steps[step];
+    const struct pnet_node *n = &p->nodes[s->node];
+    memset(x, 0, sizeof *x);
+    x->attr = n->attr;
+    x->in_count = n->in_count;
+    x->act = n->act;
+    x->slope = n->slope;
+    for (int i = 0; i < n->in_count; i++) x->in[i] = x->gin[i] = shape_of(p, counts, n->in[i], capacity);
+    x->out = x->gout = shape_of(p, counts, n->out, capacity);
+    for (int i = 0; i < n->saved_count; i++) x->saved[i] = shape_of(p, counts, n->saved[i], capacity);
+    for (int i = 0; i < n->geo_count; i++) {
+        views[i] = view_of(p, counts, n->geo[i], capacity);
+        x->geo[i] = &views[i];
+    }
+}
+
+static size_t element_bytes(enum pnet_scalar type)
+{
+    return type == PNET_F64 ? 8 : 4;
+}
+
+static size_t tensor_bytes(const struct pnet_plan *p, const struct pnet_counts *c, int tensor)
+{
+    struct pnet_tensor t = shape_of(p, c, tensor, true);
+    return pnet_round_bytes((size_t)t.rows * (size_t)t.width * element_bytes(t.type));
+}
+
+/* Something that needs `bytes` from step `first` to step `last`. */
+struct block {
+    size_t bytes, offset;
+    int first, last;
+    int index; /* tensor, or tensor_count + step for a workspace */
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct block *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return x->index - y->index;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const struct block *x = *(struct block *const *)a, *y = *(struct block *const *)b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Largest first, each at the lowest offset that is free while it lives. */
+static void place(struct block *blocks, int count, struct block **alive)
+{
+    qsort(blocks, (size_t)count, sizeof *blocks, by_size);
+    for (int i = 0; i < count; i++) {
+        struct block *b = &blocks[i];
+        int n = 0;
+        for (int k = 0; k < i; k++)
+            if (blocks[k].first <= b->last && b->first <= blocks[k].last) alive[n++] = &blocks[k];
+        qsort(alive, (size_t)n, sizeof *alive, by_offset);
+        size_t at = 0;
+        for (int k = 0; k < n; k++) {
+            if (alive[k]->offset >= at + b->bytes) break;
+            if (alive[k]->offset + alive[k]->bytes > at) at = alive[k]->offset + alive[k]->bytes;
+        }
+        b->offset = at;
+    }
+}
+
+static int collect_blocks(const struct pnet_plan *p, const struct pnet_counts *c, struct pnet_layout *l, struct block *blocks)
+{
+    int n = 0;
+    for (int t = 0; t < p->tensor_count; t++) {
+        const struct pnet_plan_tensor *tensor = &p->tensors[t];
+        if (tensor->first < 0 || tensor->role == PNET_ROLE_INPUT) continue;
+        l->bytes[t] = tensor_bytes(p, c, t);
+        if (tensor->shares == t && l->bytes[t]) blocks[n++] = (struct block){l->bytes[t], 0, tensor->first, tensor->last, t};
+    }
+    for (int s = 0; s < p->step_count; s++) {
+        const struct pnet_op *op = p->nodes[p->steps[s].node].op;
+        struct pnet_exec x;
+        struct pnet_geo_view views[PNET_MAX_GEO];
+        if (!op->work) continue;
+        pnet_bind_shapes(p, c, s, true, &x, views);
+        l->work_bytes[s] = pnet_round_bytes(op->work(&x, p->steps[s].backward));
+        if (l->work_bytes[s]) blocks[n++] = (struct block){l->work_bytes[s], 0, s, s, p->tensor_count + s};
+    }
+    return n;
+}
+
+enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts, struct pnet_layout *l, struct pnet_error *e)
+{
+    size_t tensors = (size_t)p->tensor_count + 1, steps = (size_t)p->step_count + 1;
+    *l = (struct pnet_layout){.offset = calloc(tensors, sizeof(size_t)), .bytes = calloc(tensors, sizeof(size_t)),
+        .work = calloc(steps, sizeof(size_t)), .work_bytes = calloc(steps, sizeof(size_t))};
+    struct block *blocks = calloc(tensors + steps, sizeof *blocks), **alive = calloc(tensors + steps, sizeof *alive);
+    if (!l->offset || !l->bytes || !l->work || !l->work_bytes || !blocks || !alive) {
+        free(blocks);
+        free(alive);
+        pnet_layout_free(l);
+        return pnet_error_memory(e);
+    }
+    int n = collect_blocks(p, counts, l, blocks);
+    place(blocks, n, alive);
+    for (int i = 0; i < n; i++) {
+        const struct block *b = &blocks[i];
+        *(b->index < p->tensor_count ? &l->offset[b->index] : &l->work[b->index - p->tensor_count]) = b->offset;
+        if (b->offset + b->bytes > l->total) l->total = b->offset + b->bytes;
+    }
+    for (int t = 0; t < p->tensor_count; t++) l->offset[t] = l->offset[p->tensors[t].shares];
+    for (int s = 0; s < p->step_count; s++) {
+        size_t sum = 0;
+        for (int i = 0; i < n; i++)
+            if (blocks[i].first <= s && s <= blocks[i].last) sum += blocks[i].bytes;
+        if (sum > l->live) {
+            l->live = sum;
+            l->peak_step = s;
+        }
+    }
+    free(blocks);
+    free(alive);
+    return PNET_OK;
+}
+
+void pnet_layout_free(struct pnet_layout *l)
+{
+    free(l->offset);
+    free(l->bytes);
+    free(l->work);
+    free(l->work_bytes);
+    *l = (struct pnet_layout){0};
+}
