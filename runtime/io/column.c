@@ -1,4 +1,5 @@
 #include "runtime/io/column.h"
+#include "runtime/io/place.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -240,36 +241,57 @@ static bool is_field(const struct pnet_columns *t, const int axis[3], int i)
     return !t->items[i].skip && i != axis[0] && i != axis[1] && i != axis[2];
 }
 
+static void gather_axes(const struct pnet_columns *t, const int axis[3], int64_t first,
+    int64_t rows, double xyz[BLOCK * 3])
+{
+    for (int a = 0; a < 3; a++) gather_doubles(&t->items[axis[a]], first, rows, xyz + a, 3);
+}
+
+/* The fields of the rows of a block; `c` has them in the order of their columns. */
+static void gather_fields(const struct pnet_columns *t, const int axis[3], int64_t first,
+    int64_t rows, struct pnet_cloud *c)
+{
+    struct pnet_field *f = c->fields;
+    for (int i = 0; i < t->count; i++) {
+        if (!is_field(t, axis, i)) continue;
+        uint8_t *to = (uint8_t *)f->data + (size_t)first * pnet_scalar_size(f->type);
+        if (t->items[i].scaled)
+            gather_doubles(&t->items[i], first, rows, (double *)f->data + first, 1);
+        else
+            gather(&t->items[i], first, rows, to);
+        f++;
+    }
+}
+
 enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis[3], int64_t rows,
     struct pnet_cloud *c, struct pnet_error *e)
 {
-    enum pnet_status status = PNET_NO_MEMORY;
-    double *xyz = (uint64_t)rows <= SIZE_MAX / 24 ? malloc(rows ? (size_t)rows * 24 : 1) : NULL;
-    if (!xyz) goto out;
+    struct pnet_placer p;
+    double *xyz = malloc(BLOCK * 3 * sizeof *xyz);
+    if (!xyz) goto no_memory;
     c->rows = rows;
     for (int i = 0; i < t->count; i++)
-        if (is_field(t, axis, i) && !add_field(&t->items[i], i, c)) goto out;
+        if (is_field(t, axis, i) && !add_field(&t->items[i], i, c)) goto no_memory;
 
+    pnet_placer_begin(&p);
     for (int64_t first = 0; first < rows; first += BLOCK) {
         int64_t some = rows - first < BLOCK ? rows - first : BLOCK;
-        for (int a = 0; a < 3; a++)
-            gather_doubles(&t->items[axis[a]], first, some, xyz + first * 3 + a, 3);
-        struct pnet_field *f = c->fields;
-        for (int i = 0; i < t->count; i++) {
-            if (!is_field(t, axis, i)) continue;
-            if (t->items[i].scaled)
-                gather_doubles(&t->items[i], first, some, (double *)f->data + first, 1);
-            else
-                gather(&t->items[i], first, some,
-                    (uint8_t *)f->data + (size_t)first * pnet_scalar_size(f->type));
-            f++;
-        }
+        gather_axes(t, axis, first, some, xyz);
+        pnet_placer_measure(&p, some, xyz);
+    }
+    if (!pnet_placer_turn(&p)) goto no_memory;
+    for (int64_t first = 0; first < rows; first += BLOCK) {
+        int64_t some = rows - first < BLOCK ? rows - first : BLOCK;
+        gather_axes(t, axis, first, some, xyz);
+        pnet_placer_put(&p, some, xyz);
+        gather_fields(t, axis, first, some, c);
     }
     c->xyz_type = axes_type(t, axis);
-    status = pnet_cloud_place(c, rows, xyz, e);
-out:
+    pnet_placer_end(&p, c);
     free(xyz);
-    if (status == PNET_OK) return PNET_OK;
+    return PNET_OK;
+no_memory:
+    free(xyz);
     pnet_cloud_free(c);
     return pnet_error_memory(e);
 }

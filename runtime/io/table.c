@@ -279,33 +279,56 @@ out:
     return status;
 }
 
-static void write_value(FILE *f, const struct pnet_field *field, int64_t row)
+/* What is to be written: numbers are short, and a call of the stream for each would cost more than
+ * they do. */
+struct sink {
+    FILE *f;
+    size_t used;
+    char text[1 << 14];
+};
+enum { VALUE_MOST = 40 };
+
+static void flush(struct sink *s)
 {
-    char text[40];
-    switch (field->type) {
-    case PNET_I64: fprintf(f, "%" PRId64, ((const int64_t *)field->data)[row]); return;
-    case PNET_U64: fprintf(f, "%" PRIu64, ((const uint64_t *)field->data)[row]); return;
-    default: break;
-    }
-    double v = pnet_field_get(field, row);
-    pnet_number_print(text, sizeof text, v, field->type == PNET_F32);
-    fputs(text, f);
+    fwrite(s->text, 1, s->used, s->f);
+    s->used = 0;
+}
+
+/* Room for a value, and for a character in front of it or behind. */
+static char *make_room(struct sink *s)
+{
+    if (sizeof s->text - s->used < VALUE_MOST + 2) flush(s);
+    return s->text + s->used;
+}
+
+static void write_value(struct sink *s, char before, const struct pnet_field *f, int64_t row)
+{
+    char *to = make_room(s);
+    int n;
+    *to++ = before;
+    if (f->type == PNET_I64)
+        n = snprintf(to, VALUE_MOST, "%" PRId64, ((const int64_t *)f->data)[row]);
+    else if (f->type == PNET_U64)
+        n = snprintf(to, VALUE_MOST, "%" PRIu64, ((const uint64_t *)f->data)[row]);
+    else
+        n = pnet_number_print(to, VALUE_MOST, pnet_field_get(f, row), f->type == PNET_F32);
+    s->used += (size_t)n + 1;
 }
 
 /* CSV begins with the names; the others with a comment that has them, where there are more than x y
    z, or no points at all. PTS begins with the number of points. */
-static void write_head(FILE *f, const struct pnet_cloud *c, const char *path, const char *separator)
+static void write_head(FILE *f, const struct pnet_cloud *c, const char *path, char separator)
 {
     bool csv = pnet_path_ends(path, ".csv");
     if (pnet_path_ends(path, ".pts")) fprintf(f, "%" PRId64 "\n", c->rows);
     if (!csv && !c->field_count && c->rows) return;
-    fprintf(f, "%sx%sy%sz", csv ? "" : "# ", separator, separator);
+    fprintf(f, "%sx%cy%cz", csv ? "" : "# ", separator, separator);
     for (int i = 0; i < c->field_count; i++) {
         char name[256];
         pnet_name_word(c->fields[i].name, name, sizeof name);
         for (char *p = name; *p; p++)
             if (*p == ',' || *p == ';' || *p == '"') *p = '_';
-        fprintf(f, "%s%s", separator, name);
+        fprintf(f, "%c%s", separator, name);
     }
     fputc('\n', f);
 }
@@ -313,22 +336,26 @@ static void write_head(FILE *f, const struct pnet_cloud *c, const char *path, co
 enum pnet_status pnet_table_write(
     const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
 {
-    (void)e;
-    char text[40];
-    const char *separator = pnet_path_ends(path, ".csv") ? "," : " ";
+    struct sink *s = malloc(sizeof *s);
+    if (!s) return pnet_error_memory(e);
+    s->f = f;
+    s->used = 0;
+    char separator = pnet_path_ends(path, ".csv") ? ',' : ' ';
     bool single = c->xyz_type == PNET_F32;
     write_head(f, c, path, separator);
     for (int64_t row = 0; row < c->rows && !ferror(f); row++) {
         for (int a = 0; a < 3; a++) {
             double v = c->offset[a] + (double)c->xyz[3 * row + a];
-            pnet_number_print(text, sizeof text, v, single);
-            fprintf(f, "%s%s", a ? separator : "", text);
+            char *to = make_room(s);
+            int n = pnet_number_print(to, VALUE_MOST, v, single);
+            to[n] = a < 2 ? separator : '\0';
+            s->used += (size_t)n + (a < 2);
         }
-        for (int i = 0; i < c->field_count; i++) {
-            fputs(separator, f);
-            write_value(f, &c->fields[i], row);
-        }
-        fputc('\n', f);
+        for (int i = 0; i < c->field_count; i++) write_value(s, separator, &c->fields[i], row);
+        *make_room(s) = '\n';
+        s->used++;
     }
+    flush(s);
+    free(s);
     return PNET_OK;
 }

@@ -281,10 +281,36 @@ bool pnet_value_parse(struct pnet_span word, enum pnet_scalar type, void *to)
     return true;
 }
 
+/* The decimal point put into the digits of an integer. */
+static int print_decimal(char *text, bool minus, uint64_t digits, int decimals)
+{
+    char reversed[40];
+    int n = 0, length = 0;
+    do {
+        reversed[n++] = (char)('0' + digits % 10);
+        digits /= 10;
+        if (n == decimals) reversed[n++] = '.';
+    } while (digits || n <= decimals + (decimals > 0));
+    if (minus) text[length++] = '-';
+    while (n) text[length++] = reversed[--n];
+    text[length] = '\0';
+    return length;
+}
+
 int pnet_number_print(char *text, size_t size, double value, bool single)
 {
+    static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10};
+    enum { DECIMALS = 10 };
     if (!isfinite(value))
         return snprintf(text, size, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+    /* Up to 2^53 the digits and the power of ten are exact, so what the reader computes from the
+       text is this quotient. */
+    double magnitude = fabs(value);
+    for (int d = 0; d <= DECIMALS && magnitude * tens[d] < 0x1p53; d++) {
+        double digits = rint(magnitude * tens[d]), back = digits / tens[d];
+        if (single ? (float)back == (float)magnitude : back == magnitude)
+            return print_decimal(text, signbit(value), (uint64_t)digits, d);
+    }
     locale_t before = uselocale(c_locale());
     int n = 0;
     for (int digits = single ? 6 : 15; digits <= (single ? 9 : 17); digits++) {
