@@ -270,12 +270,12 @@ bool pnet_value_parse(struct pnet_span word, enum pnet_scalar type, void *to)
         if (value != floor(value) || fabs(value) >= 0x1p63) return false;
         return store_integer(value < 0, (uint64_t)fabs(value), type, to);
     }
-    /* Half way between two floats, the first rounding may have hidden on which side the text was.
-     */
+    /* Half way between two floats the first rounding may have hidden on which side the text was;
+       below the normal floats, half way is elsewhere. */
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x1fffffff) == 0x10000000 && !slow_number(word.at, word.end, true, &value))
-        return false;
+    bool doubtful = (bits & 0x1fffffff) == 0x10000000 || (fabs(value) < 0x1p-126 && value != 0);
+    if (doubtful && !slow_number(word.at, word.end, true, &value)) return false;
     float single = (float)value;
     memcpy(to, &single, sizeof single);
     return true;
