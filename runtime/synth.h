@@ -21,9 +21,10 @@ enum pnet_synth_kind {
 
 /* Zero means the default everywhere. */
 struct pnet_synth_options {
-    int64_t points;      /* a cloud; shapes: drawn from 1024 .. 2048, rooms: 16384, lidar: what 0.25
-                            degrees give (about 80,000). What comes out differs by less than 20% */
-    float room_m;        /* rooms: mean edge of a room, 2.5 to 12 m (4.5) */
+    int64_t points; /* a cloud, 64 to 4e9; shapes: drawn from 1024 .. 2048, rooms: 16384, lidar:
+                       what 0.25 degrees give (about 75,000). What comes out differs by less than
+                       20%, or by one firing of all beams */
+    float room_m;   /* rooms: mean edge of a room, 2.5 to 12 m (4.5) */
     int64_t room_points; /* rooms: a cloud of more points than this is a floor of several rooms
                             (1,000,000) */
     int beams;           /* lidar: 1 to 128 (64), from 15 degrees up to 25 degrees down, ring 0

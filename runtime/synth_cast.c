@@ -5,11 +5,11 @@
 
 enum { CELLS_MOST = 1 << 22 };
 
-void pnet_grid_free(struct pnet_grid *g)
+void pnet_tracer_free(struct pnet_tracer *g)
 {
     free(g->start);
     free(g->item);
-    *g = (struct pnet_grid){0};
+    *g = (struct pnet_tracer){0};
 }
 
 static float part(struct pnet_vec v, int axis)
@@ -18,7 +18,8 @@ static float part(struct pnet_vec v, int axis)
 }
 
 /* The cells that the solid's box covers, as [low, high] an axis. */
-static void covered(const struct pnet_grid *g, const struct pnet_solid *s, int low[3], int high[3])
+static void covered(
+    const struct pnet_tracer *g, const struct pnet_solid *s, int low[3], int high[3])
 {
     struct pnet_vec reach = pnet_solid_reach(s);
     for (int k = 0; k < 3; k++) {
@@ -32,7 +33,7 @@ static void covered(const struct pnet_grid *g, const struct pnet_solid *s, int l
 }
 
 /* Visits the cells of every solid; `item` NULL counts into start[cell], else fills. */
-static void scatter(struct pnet_grid *g)
+static void scatter(struct pnet_tracer *g)
 {
     for (int i = 0; i < g->scene->count; i++) {
         int low[3], high[3];
@@ -49,7 +50,7 @@ static void scatter(struct pnet_grid *g)
     }
 }
 
-static void set_size(struct pnet_grid *g, float cell_m)
+static void set_size(struct pnet_tracer *g, float cell_m)
 {
     struct pnet_vec low = vec(0, 0, 0), high = low;
     for (int i = 0; i < g->scene->count; i++) {
@@ -75,9 +76,9 @@ static void set_size(struct pnet_grid *g, float cell_m)
     }
 }
 
-bool pnet_grid_build(struct pnet_grid *g, const struct pnet_scene *scene, float cell_m)
+bool pnet_tracer_build(struct pnet_tracer *g, const struct pnet_scene *scene, float cell_m)
 {
-    *g = (struct pnet_grid){.scene = scene};
+    *g = (struct pnet_tracer){.scene = scene};
     set_size(g, cell_m);
     int cells = g->size[0] * g->size[1] * g->size[2];
     g->start = calloc((size_t)cells + 1, sizeof *g->start);
@@ -91,7 +92,7 @@ bool pnet_grid_build(struct pnet_grid *g, const struct pnet_scene *scene, float 
     }
     g->item = malloc((size_t)(sum ? sum : 1) * sizeof *g->item);
     if (!g->item) {
-        pnet_grid_free(g);
+        pnet_tracer_free(g);
         return false;
     }
     scatter(g);
@@ -109,7 +110,7 @@ struct walk {
     float until;
 };
 
-static bool walk_begin(struct walk *w, const struct pnet_grid *g, struct pnet_vec origin,
+static bool walk_begin(struct walk *w, const struct pnet_tracer *g, struct pnet_vec origin,
     struct pnet_vec direction, float reach)
 {
     float from = 0;
@@ -139,7 +140,7 @@ static bool walk_begin(struct walk *w, const struct pnet_grid *g, struct pnet_ve
 }
 
 /* Leaves the cell; false beyond the grid or the reach. */
-static bool walk_on(struct walk *w, const struct pnet_grid *g)
+static bool walk_on(struct walk *w, const struct pnet_tracer *g)
 {
     int k = w->next[0] < w->next[1] ? 0 : 1;
     if (w->next[2] < w->next[k]) k = 2;
@@ -154,12 +155,12 @@ static float walk_leave(const struct walk *w)
     return fminf(fminf(w->next[0], w->next[1]), fminf(w->next[2], w->until));
 }
 
-static int walk_cell(const struct walk *w, const struct pnet_grid *g)
+static int walk_cell(const struct walk *w, const struct pnet_tracer *g)
 {
     return (w->cell[0] * g->size[1] + w->cell[1]) * g->size[2] + w->cell[2];
 }
 
-struct pnet_hit pnet_grid_cast(const struct pnet_grid *g, struct pnet_vec origin,
+struct pnet_hit pnet_tracer_cast(const struct pnet_tracer *g, struct pnet_vec origin,
     struct pnet_vec direction, float reach, const struct pnet_rand *rand, uint64_t ray)
 {
     struct pnet_hit hit = {-1, reach};
@@ -184,7 +185,7 @@ struct pnet_hit pnet_grid_cast(const struct pnet_grid *g, struct pnet_vec origin
     return hit;
 }
 
-bool pnet_grid_free_line(const struct pnet_grid *g, struct pnet_vec from, struct pnet_vec to)
+bool pnet_tracer_sees(const struct pnet_tracer *g, struct pnet_vec from, struct pnet_vec to)
 {
     struct pnet_vec direction = vec_sub(to, from);
     struct walk w;

@@ -26,7 +26,7 @@ static const float RADIANS = 0.0174532925f;
 struct scanner {
     const struct pnet_synth_job *job;
     struct pnet_scene scene;
-    struct pnet_grid grid;
+    struct pnet_tracer grid;
     struct pnet_vec frame[3]; /* rows: from the scanner to the street */
     struct pnet_vec at;       /* in the middle of the turn */
     float travel_m;           /* within one turn, along the street */
@@ -77,7 +77,7 @@ static struct echo cast(
     uint64_t number = (uint64_t)(firing * k->beams + beam);
     struct pnet_rand rand = {
         .seed = k->job->seed, .purpose = PNET_DRAW_SYNTH, .a = k->job->index, .b = SYNTH_FACES};
-    struct pnet_hit hit = pnet_grid_cast(&k->grid, from, ray, REACH_M, &rand, number);
+    struct pnet_hit hit = pnet_tracer_cast(&k->grid, from, ray, REACH_M, &rand, number);
     struct echo echo = {.solid = hit.solid, .t = hit.t};
     if (hit.solid < 0) return echo;
     const struct pnet_solid *s = &k->scene.solids[hit.solid];
@@ -158,7 +158,7 @@ enum pnet_status pnet_synth_scan(
     pnet_street_build(&k.scene, &layout);
     set_pose(&k, &layout);
     enum pnet_status status = PNET_OK;
-    if (k.scene.failed || !set_beams(&k) || !pnet_grid_build(&k.grid, &k.scene, 1.5f))
+    if (k.scene.failed || !set_beams(&k) || !pnet_tracer_build(&k.grid, &k.scene, 1.5f))
         status = pnet_error_memory(e);
     if (status) goto out;
     k.firings = job->options.points ? firings_for(&k, job->options.points)
@@ -170,7 +170,7 @@ enum pnet_status pnet_synth_scan(
     pnet_synth_pack(c);
 out:
     free(k.slope);
-    pnet_grid_free(&k.grid);
+    pnet_tracer_free(&k.grid);
     pnet_scene_free(&k.scene);
     return status;
 }

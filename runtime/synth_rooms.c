@@ -28,7 +28,7 @@ struct room_task {
     struct pnet_vec corner; /* of the room on the floor */
     struct pnet_scene scene;
     struct pnet_room room;
-    struct pnet_grid grid;
+    struct pnet_tracer grid;
     struct pnet_faces faces;
 };
 
@@ -62,7 +62,7 @@ static bool draw_seen(
         seen->normal = vec_scale(seen->normal, -1);
     }
     if (slant < 0.03f || chance * (0.5f + 0.12f * far * far) > 0.25f + 0.75f * slant) return false;
-    return pnet_grid_free_line(&t->grid, from, vec_add(seen->p, vec_scale(seen->normal, 2e-3f)));
+    return pnet_tracer_sees(&t->grid, from, vec_add(seen->p, vec_scale(seen->normal, 2e-3f)));
 }
 
 /* Weighs every face by the share of it that is seen. */
@@ -143,7 +143,7 @@ static enum pnet_status fill_room(struct room_task *t, struct pnet_cloud *c, str
     struct pnet_draw layout = draw_begin(t->job->seed, t->job->index, stream(t, SYNTH_LAYOUT), 0);
     pnet_room_build(&t->scene, &layout, t->job->options.room_m, &t->room);
     enum pnet_status status = pnet_faces_list(&t->faces, &t->scene, e);
-    if (!status && !pnet_grid_build(&t->grid, &t->scene, 0.35f)) status = pnet_error_memory(e);
+    if (!status && !pnet_tracer_build(&t->grid, &t->scene, 0.35f)) status = pnet_error_memory(e);
     if (!status) {
         weigh_faces(t);
         int64_t chunks = (t->rows + CHUNK - 1) / CHUNK;
@@ -151,7 +151,7 @@ static enum pnet_status fill_room(struct room_task *t, struct pnet_cloud *c, str
         for (int64_t i = 0; i < chunks; i++) fill_chunk(t, c, i);
     }
     free(t->faces.face);
-    pnet_grid_free(&t->grid);
+    pnet_tracer_free(&t->grid);
     pnet_scene_free(&t->scene);
     return status;
 }

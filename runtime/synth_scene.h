@@ -122,8 +122,8 @@ bool pnet_solid_cut(const struct pnet_solid *s, struct pnet_vec origin, struct p
 /* The outward unit normal at a point on the surface. */
 struct pnet_vec pnet_solid_normal(const struct pnet_solid *s, struct pnet_vec p);
 
-/* A uniform grid over a scene, whose solids must stay where they are. */
-struct pnet_grid {
+/* A uniform grid over a scene, for rays; the solids must stay where they are. */
+struct pnet_tracer {
     const struct pnet_scene *scene;
     struct pnet_vec low;
     float cell_m;
@@ -133,8 +133,8 @@ struct pnet_grid {
 };
 
 /* false: out of memory; the grid is then empty. */
-bool pnet_grid_build(struct pnet_grid *g, const struct pnet_scene *scene, float cell_m);
-void pnet_grid_free(struct pnet_grid *g);
+bool pnet_tracer_build(struct pnet_tracer *g, const struct pnet_scene *scene, float cell_m);
+void pnet_tracer_free(struct pnet_tracer *g);
 
 /* How far a ray goes into solids with clear_m: the same for the same ray. */
 struct pnet_rand;
@@ -143,9 +143,9 @@ struct pnet_hit {
     float t;   /* in lengths of the direction */
 };
 /* The first hit with t in [0, reach]. `ray` numbers the draws of `rand` for what rays may pass. */
-struct pnet_hit pnet_grid_cast(const struct pnet_grid *g, struct pnet_vec origin,
+struct pnet_hit pnet_tracer_cast(const struct pnet_tracer *g, struct pnet_vec origin,
     struct pnet_vec direction, float reach, const struct pnet_rand *rand, uint64_t ray);
-/* Whether nothing at all lies between, clear_m or not. */
-bool pnet_grid_free_line(const struct pnet_grid *g, struct pnet_vec from, struct pnet_vec to);
+/* Whether nothing at all lies between the two points, clear_m or not. */
+bool pnet_tracer_sees(const struct pnet_tracer *g, struct pnet_vec from, struct pnet_vec to);
 
 #endif

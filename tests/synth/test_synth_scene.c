@@ -113,11 +113,11 @@ static void test_grid(void)
     struct pnet_draw d = draw_begin(3, 0, 0, 0);
     struct pnet_rand rand = {.seed = 4};
     struct pnet_scene s = {0};
-    struct pnet_grid g;
+    struct pnet_tracer g;
     int hits = 0;
     for (int i = 0; i < 40; i++) add_any(&s, &d, false);
     pnet_scene_box(&s, -8, -8, -6, 8, 8, -5.9f);
-    CHECK(pnet_grid_build(&g, &s, 0.7f));
+    CHECK(pnet_tracer_build(&g, &s, 0.7f));
     for (int i = 0; i < 4000; i++) {
         float x = draw_between(&d, -9, 9), y = draw_between(&d, -9, 9), z = draw_between(&d, -9, 9);
         struct pnet_vec from = vec(x, y, z);
@@ -135,14 +135,14 @@ static void test_grid(void)
                 first = enter;
             }
         }
-        struct pnet_hit hit = pnet_grid_cast(&g, from, ray, 1, &rand, 0);
+        struct pnet_hit hit = pnet_tracer_cast(&g, from, ray, 1, &rand, 0);
         hits += want >= 0;
         CHECK((hit.solid < 0) == (want < 0));
         if (want >= 0 && hit.solid >= 0) CHECK(hit.t == first);
-        CHECK(pnet_grid_free_line(&g, from, vec_add(from, ray)) == (want < 0));
+        CHECK(pnet_tracer_sees(&g, from, vec_add(from, ray)) == (want < 0));
     }
     CHECKF(hits > 800 && hits < 3800, "%d", hits);
-    pnet_grid_free(&g);
+    pnet_tracer_free(&g);
     pnet_scene_free(&s);
 }
 
@@ -152,20 +152,20 @@ static void test_clear(void)
 {
     struct pnet_rand rand = {.seed = 5};
     struct pnet_scene s = {.brush = {.clear_m = 0.5f}};
-    struct pnet_grid g;
+    struct pnet_tracer g;
     int passed = 0, deep = 0;
     enum { RAYS = 20000 };
     pnet_scene_box(&s, 0, -1, -1, 0.5f, 1, 1);
-    CHECK(pnet_grid_build(&g, &s, 0.3f));
+    CHECK(pnet_tracer_build(&g, &s, 0.3f));
     for (int i = 0; i < RAYS; i++) {
         struct pnet_hit hit =
-            pnet_grid_cast(&g, vec(-2, 0, 0), vec(2, 0, 0), 9, &rand, (uint64_t)i);
+            pnet_tracer_cast(&g, vec(-2, 0, 0), vec(2, 0, 0), 9, &rand, (uint64_t)i);
         passed += hit.solid < 0;
         deep += hit.solid >= 0 && hit.t > 1.125f;
     }
     CHECKF(abs(passed - (int)(RAYS * exp(-1))) < 250, "%d", passed);
     CHECKF(abs(deep - (int)(RAYS * (exp(-0.5) - exp(-1)))) < 250, "%d", deep);
-    pnet_grid_free(&g);
+    pnet_tracer_free(&g);
     pnet_scene_free(&s);
 }
 
