@@ -11,6 +11,9 @@
    (index + 2^20): x highest, so keys of one sample follow a Morton curve. */
 enum { PNET_KEY_BIAS = 1 << 20, PNET_KEY_LIMIT = 1 << 21 };
 
+/* The largest number of nearest points that can be asked for. */
+enum { PNET_KNN_LIMIT = 1024 };
+
 /* The grid of a level: voxel index = floor_div(floorf(p * inverse_base), factor). */
 struct pnet_grid {
     float base;         /* finest cell of its chain of grids, metres; 0: the level has no grid */

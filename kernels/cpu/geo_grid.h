@@ -1,0 +1,71 @@
+/* Voxel indices and their keys: the arithmetic that every geometry file shares. */
+#ifndef PNET_KERNELS_CPU_GEO_GRID_H
+#define PNET_KERNELS_CPU_GEO_GRID_H
+
+#include "kernels/geometry.h"
+
+struct pnet_voxel {
+    int32_t at[3];
+};
+
+/* Index of the voxel of coordinate `p` on one axis, clamped to the key range. `inside` becomes false where it
+   had to be clamped, and keeps its value otherwise. */
+static inline int32_t pnet_voxel_index(float p, struct pnet_grid grid, bool *inside)
+{
+    const float reach = 0x1p30f; /* fits an int32_t; any division by a factor comes after it */
+    float x = p * grid.inverse_base;
+    if (!(x >= -reach && x < reach)) {
+        *inside = false;
+        return x > 0 ? PNET_KEY_BIAS - 1 : -PNET_KEY_BIAS;
+    }
+    int32_t index = (int32_t)x;
+    index -= (float)index > x;
+    if (grid.factor != 1) {
+        int32_t quotient = index / grid.factor;
+        index = quotient - (index % grid.factor < 0);
+    }
+    if (index < -PNET_KEY_BIAS || index >= PNET_KEY_BIAS) {
+        *inside = false;
+        return index > 0 ? PNET_KEY_BIAS - 1 : -PNET_KEY_BIAS;
+    }
+    return index;
+}
+
+static inline struct pnet_voxel pnet_voxel_of(const float p[3], struct pnet_grid grid, bool *inside)
+{
+    struct pnet_voxel v;
+    for (int a = 0; a < 3; a++) v.at[a] = pnet_voxel_index(p[a], grid, inside);
+    return v;
+}
+
+/* Edge of a voxel in metres. */
+static inline float pnet_grid_cell(struct pnet_grid grid)
+{
+    return grid.base * (float)grid.factor;
+}
+
+/* Moves bit b of a 21-bit number to bit 3 b. */
+static inline uint64_t pnet_key_spread(uint32_t index)
+{
+    uint64_t x = index;
+    x = (x | x << 32) & UINT64_C(0x001f00000000ffff);
+    x = (x | x << 16) & UINT64_C(0x001f0000ff0000ff);
+    x = (x | x << 8) & UINT64_C(0x100f00f00f00f00f);
+    x = (x | x << 4) & UINT64_C(0x10c30c30c30c30c3);
+    x = (x | x << 2) & UINT64_C(0x1249249249249249);
+    return x;
+}
+
+/* Morton key of three numbers below PNET_KEY_LIMIT. */
+static inline uint64_t pnet_key_join(uint32_t x, uint32_t y, uint32_t z)
+{
+    return pnet_key_spread(x) << 2 | pnet_key_spread(y) << 1 | pnet_key_spread(z);
+}
+
+static inline uint64_t pnet_voxel_key(struct pnet_voxel v)
+{
+    return pnet_key_join((uint32_t)(v.at[0] + PNET_KEY_BIAS), (uint32_t)(v.at[1] + PNET_KEY_BIAS),
+        (uint32_t)(v.at[2] + PNET_KEY_BIAS));
+}
+
+#endif
