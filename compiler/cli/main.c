@@ -1,0 +1,51 @@
+/* pnetc: one command a file. */
+#include "compiler/cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command commands[] = {
+    {"check", "report the errors and warnings of a model", command_check},
+    {"fmt", "write a model in its canonical form", command_fmt},
+    {"plan", "print levels, triplet sets, buffers and the memory peak", command_plan},
+    {"graph", "draw the network", command_graph},
+    {"train", "train a model on a data set", command_train},
+    {"infer", "run a net on clouds", command_infer},
+    {"eval", "losses and metrics of a trained model", command_eval},
+    {"compare", "train or evaluate native and voxel mode side by side", command_compare},
+    {"data", "make data sets, look into them", command_data},
+    {"ops", "the layers, losses and metrics of the language", command_ops},
+    {"info", "what a cloud, checkpoint or weights file holds", command_info},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *f)
+{
+    fputs("pnetc compiles and runs networks for point clouds.\n\nusage: pnetc COMMAND [ARGUMENTS]\n\n", f);
+    for (int i = 0; i < COMMANDS; i++) fprintf(f, "  %-8s  %s\n", commands[i].name, commands[i].summary);
+    fputs("\npnetc COMMAND --help tells more about each.\n", f);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return PNET_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return PNET_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("pnetc " PNET_VERSION);
+        return PNET_OK;
+    }
+    const char *names[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(argv[1], names[i]) == 0) return commands[i].run(argc - 2, argv + 2);
+    }
+    const char *near = pnet_nearest(argv[1], names, COMMANDS);
+    if (near) return usage_error("no command '%s': did you mean %s?", argv[1], near);
+    return usage_error("no command '%s': see pnetc --help", argv[1]);
+}
