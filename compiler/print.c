@@ -1,0 +1,136 @@
+/* Listings of a plan: text and DOT. */
+#include "compiler/internal.h"
+
+#include <string.h>
+
+static const char *const direction_names[] = {"forward ", "backward"};
+
+static void print_type(const struct pnet_plan *p, struct pnet_type t, FILE *out)
+{
+    char text[96];
+    fprintf(out, "%s%s", pnet_type_text(p->levels, t, text), t.type == PNET_I32 ? " labels" : "");
+}
+
+static void print_attrs(const struct pnet_node *n, const struct pnet_level_info *levels, FILE *out)
+{
+    const char *comma = "";
+    for (int i = 0; i < PNET_MAX_ARGS && n->op->args[i].name; i++) {
+        const struct pnet_arg *a = &n->op->args[i];
+        const struct pnet_attr *v = &n->attr[i];
+        if (!v->set) continue;
+        fprintf(out, "%s%s=", comma, a->name);
+        comma = ", ";
+        switch (a->type) {
+        case PNET_ARG_BOOL: fputs(v->i ? "yes" : "no", out); break;
+        case PNET_ARG_LEVEL: fputs(levels[v->i].name ? levels[v->i].name : "?", out); break;
+        case PNET_ARG_LENGTH: fprintf(out, "%gm", v->r); break;
+        case PNET_ARG_REAL: fprintf(out, "%g", v->r); break;
+        case PNET_ARG_REALS: fprintf(out, "[%d numbers]", v->list.count); break;
+        case PNET_ARG_CHOICE: {
+            const char *word = a->choices;
+            for (int64_t k = 0; k < v->i; k++) word = strchr(word, '|') + 1;
+            fprintf(out, "%.*s", (int)strcspn(word, "|"), word);
+            break;
+        }
+        default: fprintf(out, "%lld", (long long)v->i); break;
+        }
+    }
+}
+
+static void print_node(const struct pnet_plan *p, int index, FILE *out)
+{
+    static const char *const acts[] = {"", " + relu", " + leaky_relu"};
+    const struct pnet_node *n = &p->nodes[index];
+    fprintf(out, "  %4d  %-36s %s(", index, n->path, n->op->name);
+    print_attrs(n, p->levels, out);
+    fprintf(out, ")%s", acts[n->act]);
+    fputs("  <-", out);
+    for (int i = 0; i < n->in_count; i++) fprintf(out, " %%%d", n->in[i]);
+    fprintf(out, "  -> %%%d ", n->out);
+    print_type(p, p->tensors[n->out].type, out);
+    fputc('\n', out);
+}
+
+static void print_schedule(const struct pnet_plan *p, FILE *out)
+{
+    fprintf(out, "schedule: %d steps, %d of them forward\n", p->step_count, p->forward_steps);
+    for (int s = 0; s < p->step_count; s++) {
+        const struct pnet_step *st = &p->steps[s];
+        const struct pnet_node *n = &p->nodes[st->node];
+        fprintf(out, "  %4d  %s  %s", s, direction_names[st->backward], n->path);
+        if (st->backward) {
+            fprintf(out, "  %%%d ->", st->gout);
+            for (int i = 0; i < n->in_count; i++)
+                if (st->gin[i] >= 0) fprintf(out, " %s%%%d", st->gin_add[i] ? "+" : "", st->gin[i]);
+        }
+        fputc('\n', out);
+    }
+}
+
+static void print_tensors(const struct pnet_plan *p, FILE *out)
+{
+    static const char *const roles[] = {"input", "value", "saved", "gradient"};
+    fputs("tensors: steps they live in, and whose memory they share\n", out);
+    for (int t = 0; t < p->tensor_count; t++) {
+        const struct pnet_plan_tensor *x = &p->tensors[t];
+        if (x->first < 0) continue;
+        fprintf(out, "  %%%-4d %-8s %-36s ", t, roles[x->role], x->name);
+        print_type(p, x->type, out);
+        fprintf(out, "  [%d, %d]", x->first, x->last);
+        if (x->shares != t) fprintf(out, " in %%%d", x->shares);
+        fputc('\n', out);
+    }
+}
+
+static void print_geometry(const struct pnet_plan *p, FILE *out)
+{
+    static const char *const kinds[] = {"level", "triplets", "parent", "nearest"};
+    fputs("geometry:\n", out);
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[i].request;
+        fprintf(out, "  %4d  %-8s %s", i, kinds[q->kind], p->levels[q->a].name);
+        if (q->kind != PNET_GEO_LEVEL && q->a != q->b) fprintf(out, " <- %s", p->levels[q->b].name);
+        if (q->kind == PNET_GEO_TRIPLETS) {
+            fprintf(out, "  K=%d", q->nb.kernel);
+            if (q->nb.knn)
+                fprintf(out, " knn=%d", q->nb.knn);
+            else
+                fprintf(out, " radius=%gm", (double)q->nb.radius);
+            fputs(q->nb.shape == PNET_CUBE ? " cube" : "", out);
+        }
+        if (p->geo[i].users > 1) fprintf(out, "  shared by %d layers", p->geo[i].users);
+        if (p->geo[i].forms & PNET_FORM_TRANSPOSED) fputs("  transposed too", out);
+        fputc('\n', out);
+    }
+}
+
+void pnet_plan_print(const struct pnet_plan *p, FILE *out)
+{
+    fputs("nodes:\n", out);
+    for (int n = 0; n < p->node_count; n++)
+        if (!p->nodes[n].dead) print_node(p, n, out);
+    if (!p->step_count) return;
+    print_schedule(p, out);
+    print_geometry(p, out);
+    print_tensors(p, out);
+    fprintf(out, "parameters: %lld trained\n", (long long)p->parameter_count);
+    for (int i = 0; i < p->param_count; i++)
+        if (p->params[i].offset >= 0) fprintf(out, "  %-48s %12lld at %lld\n", p->params[i].name, (long long)p->params[i].count, (long long)p->params[i].offset);
+}
+
+void pnet_plan_dot(const struct pnet_plan *p, FILE *out)
+{
+    fputs("digraph model {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n", out);
+    for (int t = 0; t < p->tensor_count; t++)
+        if (p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].first >= 0)
+            fprintf(out, "  t%d [label=\"%s\", shape=ellipse];\n", t, p->tensors[t].name);
+    for (int n = 0; n < p->node_count; n++) {
+        const struct pnet_node *node = &p->nodes[n];
+        char text[96];
+        if (node->dead) continue;
+        fprintf(out, "  t%d [label=\"%s\\n%s %s\"];\n", node->out, node->path, node->op->name,
+            pnet_type_text(p->levels, p->tensors[node->out].type, text));
+        for (int i = 0; i < node->in_count; i++) fprintf(out, "  t%d -> t%d;\n", node->in[i], node->out);
+    }
+    fputs("}\n", out);
+}
