@@ -116,7 +116,9 @@ static void build_door(struct layout *l, struct wall *w, const struct opening *o
     struct pnet_scene *s = l->s;
     float a = o->low, b = o->high, t = o->top, frame = 0.06f;
     s->brush.label = PNET_DOOR;
-    pnet_brush_colour(s, l->d, draw_chance(l->d, 0.6f) ? PNET_WOOD : PNET_PAINT);
+    static const enum pnet_palette leaves[6] = {
+        PNET_WOOD, PNET_WOOD, PNET_WOOD, PNET_METAL, PNET_FABRIC, PNET_PAINT};
+    pnet_brush_colour(s, l->d, leaves[draw_below(l->d, 6)]);
     pnet_scene_box(s, a, -0.025f, 0, a + frame, WALL_M, t);
     pnet_scene_box(s, b - frame, -0.025f, 0, b, WALL_M, t);
     pnet_scene_box(s, a + frame, -0.025f, t - frame, b - frame, WALL_M, t);
@@ -130,7 +132,7 @@ static void build_door(struct layout *l, struct wall *w, const struct opening *o
         s, vec(wide - 0.07f, -0.03f, 1.03f), vec(wide - 0.07f, -0.1f, 1.03f), 0.012f, 0.012f);
     /* Shut, or swung into the room about its hinge, far enough to stand in the doorway. */
     float swing = draw_chance(l->d, 0.25f) ? draw_between(l->d, -1.5f, -1.1f) : 0;
-    pnet_scene_place(s, leaf, swing, vec(a + frame, swing < 0 ? -0.01f : 0.08f, 0));
+    pnet_scene_place(s, leaf, swing, vec(a + frame, swing < 0 ? -0.01f : 0.13f, 0));
     struct pnet_vec at = on_wall(w, (a + b) / 2, 0.5f);
     take(l, around(at, (struct pnet_size){(b - a) / 2, 0.5f, 0}, w->yaw));
 }
@@ -156,21 +158,19 @@ static void build_window(struct layout *l, const struct opening *o)
 static void build_board(struct layout *l, const struct opening *o)
 {
     struct pnet_scene *s = l->s;
-    float a = o->low, b = o->high, z0 = o->bottom, z1 = o->top, edge = 0.035f;
+    float a = o->low, b = o->high, z0 = o->bottom, z1 = o->top, edge = 0.045f;
     s->brush.label = PNET_BOARD;
-    if (draw_chance(l->d, 0.6f)) {
-        pnet_brush_colour(s, l->d, PNET_PAINT);
-    } else {
-        s->brush.colour[0] = (uint8_t)(25 + draw_below(l->d, 30));
-        s->brush.colour[1] = (uint8_t)(45 + draw_below(l->d, 40));
-        s->brush.colour[2] = (uint8_t)(35 + draw_below(l->d, 30));
-        s->brush.grain = 8;
-    }
-    pnet_scene_box(s, a + edge, -0.045f, z0 + edge, b - edge, -0.005f, z1 - edge);
+    /* White to write on, brighter than any wall, or dark green to black. */
+    bool white = draw_chance(l->d, 0.5f);
+    s->brush.colour[0] = (uint8_t)((white ? 225 : 20) + draw_below(l->d, 30));
+    s->brush.colour[1] = (uint8_t)((white ? 225 : 40) + draw_below(l->d, 30));
+    s->brush.colour[2] = (uint8_t)((white ? 225 : 30) + draw_below(l->d, 30));
+    s->brush.grain = white ? 2 : 8;
+    pnet_scene_box(s, a + edge, -0.065f, z0 + edge, b - edge, -0.005f, z1 - edge);
     pnet_brush_colour(s, l->d, draw_chance(l->d, 0.5f) ? PNET_METAL : PNET_WOOD);
-    pnet_scene_box(s, a, -0.06f, z0, a + edge, -0.005f, z1);
-    pnet_scene_box(s, b - edge, -0.06f, z0, b, -0.005f, z1);
-    pnet_scene_box(s, a + edge, -0.06f, z1 - edge, b - edge, -0.005f, z1);
+    pnet_scene_box(s, a, -0.08f, z0, a + edge, -0.005f, z1);
+    pnet_scene_box(s, b - edge, -0.08f, z0, b, -0.005f, z1);
+    pnet_scene_box(s, a + edge, -0.08f, z1 - edge, b - edge, -0.005f, z1);
     pnet_scene_box(s, a + edge, -0.13f, z0, b - edge, -0.005f, z0 + edge);
 }
 
@@ -230,6 +230,8 @@ static void build_shell(struct layout *l)
     }
     pnet_brush_colour(s, d, PNET_PAINT);
     s->brush.label = PNET_WALL;
+    for (int k = 0; k < 3; k++)
+        s->brush.colour[k] = (uint8_t)(s->brush.colour[k] - 20 - 10 * k / 2);
     struct pnet_brush plain = s->brush;
     int accent = draw_chance(d, 0.4f) ? draw_below(d, 4) : -1;
     for (int i = 0; i < 4; i++) {

@@ -95,12 +95,18 @@ static void add_kerb(struct side *k)
     }
 }
 
+/* Ahead or behind, more often near: far away, people are a point or two. */
+static float along_street(struct pnet_draw *d, float least, float most)
+{
+    float share = draw_unit(d);
+    return draw_sign(d) * (least + (most - least) * share * share);
+}
+
 static void add_people(struct side *k)
 {
     struct pnet_draw *d = k->d;
     for (int i = 5 + draw_below(d, 8); i > 0; i--) {
-        /* More of them near: far away they are a point or two. */
-        float x = draw_sign(d) * (3 + 45 * draw_unit(d) * draw_unit(d));
+        float x = along_street(d, 3, 48);
         float y = draw_between(d, 1.3f, fmaxf(1.5f, k->pavement_m - 0.3f)),
               yaw = draw_between(d, 0, 6.28f);
         if (in_gap(k, x - 1, x + 1)) continue;
@@ -146,8 +152,7 @@ static void add_lane(struct pnet_scene *s, struct pnet_draw *d, float y, bool ou
 static void add_cyclists(struct pnet_scene *s, struct pnet_draw *d, float y, bool ours)
 {
     for (int i = 2 + draw_below(d, 3); i > 0; i--) {
-        float x = draw_sign(d) * (4 + 32 * draw_unit(d) * draw_unit(d)),
-              aside = draw_between(d, -0.15f, 0.15f);
+        float x = along_street(d, 4, 36), aside = draw_between(d, -0.15f, 0.15f);
         float yaw = draw_between(d, -0.15f, 0.15f) + (ours ? 0 : HALF_TURN);
         int first = s->count;
         pnet_model_cyclist(s, d);
