@@ -385,6 +385,6 @@ void pnet_name_word(const char *name, char *word, size_t size)
         unsigned char c = (unsigned char)name[n];
         word[n] = c <= ' ' || c == 127 ? '_' : (char)c;
     }
-    if (!n) word[n++] = '_';
     word[n] = '\0';
+    if (!n || strcmp(word, "_") == 0) snprintf(word, size, "unnamed");
 }

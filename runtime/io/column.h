@@ -74,7 +74,8 @@ enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c);
    little endian, no padding. Errors of the stream are left to its owner; PNET_NO_MEMORY else. */
 enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar xyz,
     const enum pnet_scalar *types, FILE *f, struct pnet_error *e);
-/* A name for a format whose words end at blanks: those and control bytes become _. Empty: _. */
+/* A name for a format whose words end at blanks: those and control bytes become _. What is empty,
+   or the _ that means padding in PCD, becomes "unnamed". */
 void pnet_name_word(const char *name, char *word, size_t size);
 
 #endif
