@@ -146,7 +146,7 @@ const struct pnet_op pnet_op_bn = {
                 "weight of this batch in the running statistics"},
             [EPS] = {"eps", PNET_ARG_REAL, "1e-5", 1e-12, 1, NULL, "added to the variance"},
         },
-    .flags = PNET_FUSES_ACT | PNET_RUNS_ALWAYS | PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
+    .flags = PNET_FUSES_ACT | PNET_RUNS_ALWAYS | PNET_IN_PLACE | PNET_GRAD_IN_PLACE | PNET_FOLDS,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,

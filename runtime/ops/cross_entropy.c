@@ -15,7 +15,7 @@ static bool check_weights(struct pnet_rule *r)
             a->list.count, (int)r->in[LABEL].classes);
     for (int i = 0; i < a->list.count; i++)
         if (!(a->list.items[i] >= 0 && isfinite(a->list.items[i])))
-            return pnet_rule_fail(r, WEIGHTS, "the weight of class %d is negative", i);
+            return pnet_rule_fail(r, WEIGHTS, "cross_entropy() has a negative weight: class %d", i);
     return true;
 }
 
