@@ -161,7 +161,7 @@ static void build_board(struct layout *l, const struct opening *o)
     float a = o->low, b = o->high, z0 = o->bottom, z1 = o->top, edge = 0.045f;
     s->brush.label = PNET_BOARD;
     /* White to write on, brighter than any wall, or dark green to black. */
-    bool white = draw_chance(l->d, 0.5f);
+    bool white = draw_chance(l->d, 0.4f);
     s->brush.colour[0] = (uint8_t)((white ? 225 : 20) + draw_below(l->d, 30));
     s->brush.colour[1] = (uint8_t)((white ? 225 : 40) + draw_below(l->d, 30));
     s->brush.colour[2] = (uint8_t)((white ? 225 : 30) + draw_below(l->d, 30));
@@ -230,16 +230,15 @@ static void build_shell(struct layout *l)
     }
     pnet_brush_colour(s, d, PNET_PAINT);
     s->brush.label = PNET_WALL;
-    for (int k = 0; k < 3; k++)
-        s->brush.colour[k] = (uint8_t)(s->brush.colour[k] - 20 - 10 * k / 2);
+    for (int k = 0; k < 3; k++) s->brush.colour[k] = (uint8_t)(s->brush.colour[k] - 30 - 6 * k);
     struct pnet_brush plain = s->brush;
     int accent = draw_chance(d, 0.4f) ? draw_below(d, 4) : -1;
     for (int i = 0; i < 4; i++) {
         struct pnet_brush paint = plain;
         if (i == accent) {
             pnet_brush_colour(s, d, PNET_FABRIC);
-            paint = s->brush;
-            paint.label = PNET_WALL;
+            for (int k = 0; k < 3; k++)
+                paint.colour[k] = (uint8_t)((2 * plain.colour[k] + s->brush.colour[k]) / 3);
         }
         build_wall(l, &l->wall[i], &paint);
     }

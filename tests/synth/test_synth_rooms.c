@@ -91,12 +91,10 @@ static void test_places(void)
         struct pnet_cloud c = make(8, n, &o);
         const uint8_t *label = bytes(&c, "label");
         float high[3] = {0, 0, 0};
-        /* The size of the room: the walls' inner faces, from the box of floor and ceiling points.
-         */
+        /* The size of the room: of its ceiling, which no wall lets one see beyond. */
         for (int64_t i = 0; i < c.rows; i++)
-            for (int k = 0; k < 3; k++)
-                if (label[i] == PNET_FLOOR || label[i] == PNET_CEILING)
-                    high[k] = fmaxf(high[k], c.xyz[3 * i + k]);
+            for (int k = 0; k < 3 && label[i] == PNET_CEILING; k++)
+                high[k] = fmaxf(high[k], c.xyz[3 * i + k]);
         int64_t wrong[PNET_ROOM_CLASSES] = {0};
         for (int64_t i = 0; i < c.rows; i++) {
             const float *p = c.xyz + 3 * i;
