@@ -187,6 +187,11 @@ void pnet_session_exec(const struct pnet_session *s, int slot_index, int step, b
     x->work = s->layout.work_bytes[step] ? (char *)s->arena.data + s->layout.work[step] : NULL;
 }
 
+void pnet_session_poison(struct pnet_session *s)
+{
+    if (s->arena.data) memset(s->arena.data, 0xff, s->arena.size);
+}
+
 static double now(void)
 {
     struct timespec t;

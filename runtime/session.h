@@ -55,6 +55,9 @@ enum pnet_status pnet_session_result(const struct pnet_session *s, int slot, flo
 /* What the tensor holds after forward or backward, for tests and dumps; NULL where it has no memory then. */
 const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tensor, int64_t *rows);
 
+/* Fills the arena with NaN: what a kernel reads without having been given it shows. For tests; ends what forward left. */
+void pnet_session_poison(struct pnet_session *s);
+
 /* The pnet_exec of one step, bound; for tests. `slot` must be prepared and bound (forward ran). */
 void pnet_session_exec(const struct pnet_session *s, int slot, int step, bool training, struct pnet_exec *x);
 

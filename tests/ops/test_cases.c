@@ -1,0 +1,293 @@
+/* Every case of every row, as a user would write it: forward against the row's reference in double, gradients against
+   central differences of that reference, fusion, accumulation, poisoned memory, thread counts. */
+#include "compiler/pnet.h"
+#include "kernels/philox.h"
+#include "tests/check.h"
+#include "tests/ops/reference.h"
+
+#include <omp.h>
+
+static const char harness[] =
+    "pnet 1\n"
+    "input cloud { xyz : position  f : feature[6]  e : feature[6]  h : feature[4]  label : class[5] per point  tag : class[5] per cloud }\n"
+    "net test(p: cloud) {\n"
+    "    g = grid(p, 10cm * [1, 2, 4])\n"
+    "    x = p.f -> pool(mean, to=g[0])\n"
+    "    y = p.e -> pool(mean, to=g[0])\n"
+    "    z = p.h -> pool(mean, to=g[1])\n"
+    "    t = p.f -> pool(mean, to=sample)\n"
+    "    return %s\n"
+    "}\n"
+    "r = test(cloud)\n"
+    "%s\n";
+
+enum { SAMPLES = 4 };
+
+static struct pnet_batch *make_batch(const struct pnet_plan *p, const int64_t sizes[SAMPLES], uint32_t seed)
+{
+    int64_t splits[SAMPLES + 1] = {0};
+    const int64_t *all[1] = {splits};
+    struct pnet_error e;
+    struct pnet_batch *b = NULL;
+    for (int i = 0; i < SAMPLES; i++) splits[i + 1] = splits[i] + sizes[i];
+    if (pnet_batch_new(p->inputs, p->input_count, SAMPLES, all, &b, &e)) {
+        fprintf(stderr, "%s\n", e.message);
+        exit(1);
+    }
+    struct pnet_rand r = {.seed = seed, .purpose = PNET_DRAW_TEST};
+    uint64_t draw = 0;
+    for (int64_t i = 0; i < 3 * splits[SAMPLES]; i++) b->inputs[0].xyz[i] = 0.7f * pnet_rand_unit(&r, draw++) - 0.3f;
+    for (int f = 0; f < p->inputs[0].field_count; f++) {
+        const struct pnet_input_field *d = &p->inputs[0].fields[f];
+        int64_t n = (d->per_cloud ? SAMPLES : splits[SAMPLES]) * d->width;
+        for (int64_t i = 0; i < n && b->inputs[0].fields[f]; i++)
+            if (d->kind == PNET_INPUT_CLASS)
+                ((int32_t *)b->inputs[0].fields[f])[i] = (int32_t)(pnet_rand_bits(&r, draw++) % 6) - 1;
+            else
+                ((float *)b->inputs[0].fields[f])[i] = 2 * pnet_rand_unit(&r, draw++) - 1;
+    }
+    return b;
+}
+
+static struct pnet_compilation *compile(const char *expression, const char *tail, struct pnet_compile_options o)
+{
+    char text[4096];
+    snprintf(text, sizeof text, harness, expression, tail);
+    struct pnet_compilation *c = pnet_compile_text("case.pnet", text, strlen(text), &o);
+    if (!pnet_compilation_plan(c)) pnet_compilation_report(c, stderr, false, false);
+    return c;
+}
+
+static struct pnet_session *open_session(const struct pnet_plan *p, const struct pnet_batch *b)
+{
+    struct pnet_session *s = NULL;
+    struct pnet_error e;
+    struct pnet_session_options o = {.slots = 1, .seed = 7};
+    if (pnet_session_new(p, &o, &s, &e) || pnet_session_prepare(s, 0, b, &e)) {
+        fprintf(stderr, "%s\n", e.message);
+        exit(1);
+    }
+    pnet_session_init_params(s);
+    /* norms start at one and zero: move everything off its symmetric start */
+    struct pnet_rand r = {.seed = 11, .purpose = PNET_DRAW_TEST};
+    for (int i = 0; i < p->param_count; i++) {
+        float *w = pnet_session_params(s) + p->params[i].offset;
+        bool variance = strcmp(p->params[i].info.suffix, "running_var") == 0;
+        for (int64_t k = 0; p->params[i].offset >= 0 && k < p->params[i].count; k++)
+            w[k] += (variance ? 0.2f : 0.4f) * (pnet_rand_unit(&r, (uint64_t)(1000 * i + k)) - (variance ? 0 : 0.5f));
+    }
+    return s;
+}
+
+static void must(enum pnet_status st, const struct pnet_error *e)
+{
+    if (st) {
+        fprintf(stderr, "%s\n", e->message);
+        exit(1);
+    }
+}
+
+static double norm(const double *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += v[i] * v[i];
+    return sqrt(sum);
+}
+
+/* The result of every node of the forward pass agrees with its reference. */
+static void check_forward(const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r, int tensor)
+{
+    int64_t rows;
+    const void *got = pnet_session_tensor(s, 0, tensor, &rows);
+    size_t n = reference_elements(r, tensor);
+    if (p->tensors[tensor].type.type == PNET_I32) {
+        CHECKF(memcmp(got, r->values[tensor], n * sizeof(int32_t)) == 0, "%s", what);
+        return;
+    }
+    const double *want = r->values[tensor];
+    double *difference = calloc(n + 1, sizeof *difference);
+    for (size_t i = 0; i < n; i++)
+        difference[i] = (p->tensors[tensor].type.type == PNET_F64 ? ((const double *)got)[i] : (double)((const float *)got)[i]) - want[i];
+    double error = norm(difference, n), scale = norm(want, n);
+    CHECKF(error <= 3e-6 * scale + 1e-7, "%s: forward is off by %g of %g", what, error, scale);
+    free(difference);
+}
+
+/* d loss / d *x by central differences. */
+static double difference_quotient(struct reference *r, double *x)
+{
+    double h = 1e-5, at = *x;
+    *x = at + h;
+    reference_run(r, true);
+    double above = reference_loss(r);
+    *x = at - h;
+    reference_run(r, true);
+    double below = reference_loss(r);
+    *x = at;
+    return (above - below) / (2 * h);
+}
+
+/* Some elements of one gradient. */
+static void check_gradient(const char *what, const char *name, struct reference *r, double *x, const float *g, size_t n)
+{
+    enum { PROBES = 14 };
+    double want[PROBES], got[PROBES], error = 0, scale = 0;
+    size_t probes = n < PROBES ? n : PROBES;
+    struct pnet_rand rand = {.seed = n, .purpose = PNET_DRAW_TEST, .a = 3};
+    for (size_t i = 0; i < probes; i++) {
+        size_t k = n <= PROBES ? i : pnet_rand_bits(&rand, i) % n;
+        want[i] = difference_quotient(r, &x[k]);
+        got[i] = (double)g[k];
+        error += (want[i] - got[i]) * (want[i] - got[i]);
+        scale += want[i] * want[i];
+    }
+    CHECKF(sqrt(error) <= 1e-3 * sqrt(scale) + 1e-6, "%s: gradient of %s is off by %g of %g", what, name, sqrt(error), sqrt(scale));
+}
+
+static void check_gradients(const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r)
+{
+    for (int i = 0; i < p->param_count; i++)
+        if (p->params[i].offset >= 0 && p->params[i].info.trained)
+            check_gradient(what, p->params[i].name, r, r->params + p->params[i].offset, pnet_session_grads(s) + p->params[i].offset, (size_t)p->params[i].count);
+    for (int t = 0; t < p->tensor_count; t++) {
+        int of = p->tensors[t].of;
+        if (p->tensors[t].role != PNET_ROLE_GRAD || p->tensors[of].role != PNET_ROLE_INPUT || p->tensors[t].first < 0) continue;
+        int64_t rows;
+        const float *g = pnet_session_tensor(s, 0, t, &rows);
+        check_gradient(what, p->tensors[of].name, r, r->values[of], g, reference_elements(r, of));
+    }
+}
+
+static void run(struct pnet_session *s, bool accumulate)
+{
+    struct pnet_error e;
+    must(pnet_session_forward(s, 0, true, 5, &e), &e);
+    pnet_session_poison(s);
+    must(pnet_session_forward(s, 0, true, 5, &e), &e);
+    pnet_session_backward(s, 0, 1, accumulate);
+}
+
+static float *copy_grads(struct pnet_session *s)
+{
+    size_t bytes = (size_t)pnet_session_plan(s)->trained_elements * sizeof(float);
+    float *g = malloc(bytes + 1);
+    memcpy(g, pnet_session_grads(s), bytes);
+    return g;
+}
+
+/* Same gradients with layers fused, within rounding; same bits with any number of threads; twice as much when accumulated. */
+static void check_variants(const char *what, const char *expression, const char *tail, const struct pnet_plan *p, const float *want,
+    const struct pnet_batch *b)
+{
+    struct pnet_compilation *c = compile(expression, tail, (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING});
+    const struct pnet_plan *fused = pnet_compilation_plan(c);
+    CHECK(fused != NULL);
+    if (!fused) return;
+    struct pnet_session *s = open_session(fused, b);
+    float *first = NULL;
+    for (int threads = 1; threads <= 3; threads++) {
+        omp_set_num_threads(threads);
+        struct pnet_session *again = open_session(fused, b);
+        run(again, false);
+        float *g = copy_grads(again);
+        if (!first)
+            first = g;
+        else {
+            CHECKF(memcmp(first, g, (size_t)fused->trained_elements * sizeof(float)) == 0, "%s: other bits with %d threads", what, threads);
+            free(g);
+        }
+        pnet_session_free(again);
+    }
+    omp_set_num_threads(2);
+    run(s, false);
+    struct pnet_error e;
+    must(pnet_session_forward(s, 0, true, 5, &e), &e);
+    pnet_session_backward(s, 0, 1, true);
+    double error = 0, scale = 0, doubled = 0;
+    for (int i = 0; i < fused->param_count; i++) {
+        int other = pnet_plan_param_find(p, fused->params[i].name);
+        if (fused->params[i].offset < 0 || !fused->params[i].info.trained) continue;
+        CHECK(other >= 0);
+        for (int64_t k = 0; k < fused->params[i].count; k++) {
+            double a = (double)first[fused->params[i].offset + k], w = (double)want[p->params[other].offset + k];
+            double two = (double)pnet_session_grads(s)[fused->params[i].offset + k];
+            error += (a - w) * (a - w);
+            scale += w * w;
+            doubled += (two - 2 * a) * (two - 2 * a);
+        }
+    }
+    CHECKF(sqrt(error) <= 1e-5 * sqrt(scale) + 1e-8, "%s: fusion changes the gradients by %g of %g", what, sqrt(error), sqrt(scale));
+    CHECKF(sqrt(doubled) <= 1e-5 * sqrt(scale) + 1e-8, "%s: accumulated gradients are off by %g of %g", what, sqrt(doubled), sqrt(scale));
+    free(first);
+    pnet_session_free(s);
+    pnet_compilation_free(c);
+}
+
+static void check_case(const struct pnet_op *op, const char *expression, const int64_t sizes[SAMPLES])
+{
+    char what[700], tail[256] = "";
+    snprintf(what, sizeof what, "%s, %lld+%lld+%lld+%lld points", expression, (long long)sizes[0], (long long)sizes[1], (long long)sizes[2], (long long)sizes[3]);
+    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE, .no_fusion = true};
+    struct pnet_compilation *probe = compile(expression, "", o);
+    const struct pnet_plan *plan = pnet_compilation_plan(probe);
+    CHECKF(plan != NULL, "%s does not compile", expression);
+    if (!plan) return;
+    bool labels = plan->tensors[plan->result].type.type == PNET_I32;
+    pnet_compilation_free(probe);
+    if (op->class_ == PNET_METRIC)
+        snprintf(tail, sizeof tail, "metric m = r\nloss l = mse(cloud.f, cloud.e)");
+    else if (op->class_ == PNET_LOSS)
+        snprintf(tail, sizeof tail, "loss l = r");
+    else if (!labels)
+        snprintf(tail, sizeof tail, "loss l = mse(r, ones(level(r), width(r)) * 0.3)");
+    o = (struct pnet_compile_options){.purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE, .no_fusion = true, .input_gradients = true};
+    struct pnet_compilation *c = compile(expression, tail, o);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    CHECKF(p != NULL, "%s does not compile", expression);
+    if (!p) return;
+    struct pnet_batch *b = make_batch(p, sizes, 42);
+    struct pnet_session *s = open_session(p, b);
+    struct pnet_error e;
+    struct reference r;
+    must(pnet_session_forward(s, 0, true, 5, &e), &e);
+    reference_init(&r, s);
+    /* a forward in training moves the running statistics: the reference starts from those before */
+    struct pnet_session *fresh = open_session(p, b);
+    for (int64_t i = 0; i < p->param_elements; i++) r.params[i] = (double)pnet_session_params(fresh)[i];
+    pnet_session_free(fresh);
+    reference_run(&r, true);
+    for (int i = 0; i < p->objective_count; i++) check_forward(what, p, s, &r, p->objectives[i].tensor);
+    if (p->result >= 0) check_forward(what, p, s, &r, p->result);
+    if (p->training) {
+        run(s, false);
+        check_gradients(what, p, s, &r);
+        if (!strstr(tail, "metric")) {
+            float *g = copy_grads(s);
+            check_variants(what, expression, tail, p, g, b);
+            free(g);
+        }
+    }
+    reference_free(&r);
+    pnet_session_free(s);
+    pnet_batch_free(b);
+    pnet_compilation_free(c);
+}
+
+int main(int argc, char **argv)
+{
+    static const int64_t sizes[][SAMPLES] = {{60, 0, 1, 45}, {0, 0, 0, 0}, {1, 0, 0, 0}};
+    omp_set_num_threads(2);
+    for (int i = 0; i < pnet_op_count; i++) {
+        const struct pnet_op *op = pnet_ops[i];
+        if (argc > 1 && strcmp(argv[1], op->name) != 0) continue;
+        CHECKF(op->cases && *op->cases, "%s has no cases", op->name);
+        for (const char *line = op->cases; line && *line;) {
+            size_t n = strcspn(line, "\n");
+            char expression[512];
+            snprintf(expression, sizeof expression, "%.*s", (int)n, line);
+            for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) check_case(op, expression, sizes[k]);
+            line += n + (line[n] == '\n');
+        }
+    }
+    return check_end();
+}
