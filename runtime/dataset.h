@@ -1,0 +1,122 @@
+/* Data sets: an index file (YAML) that lists labelled clouds.
+
+     pnet_dataset: 1
+     task: segmentation             # or classification
+     classes: [ceiling, floor, wall]
+     label_field: label             # segmentation: the field of the clouds with the class
+     train:
+       - {cloud: train/000000.ply}                           # labels in the cloud
+       - {cloud: a_vert.npy, labels: a_label.npy}            # or in a second file
+       - train/extra_*.ply                                   # a glob, sorted
+       - {cloud: scans/0*.bin, labels: labels/0*.label}      # paired by what * stands for
+       - {cloud: chairs/c*.ply, label: chair}                # classification
+       - {array: shapes.npz, points: X, labels: y}           # one cloud a row
+       - {array: grids.npz, points: X, labels: y, kind: voxels, cell: 5cm}
+     val:  [{cloud: all/s*.ply, keep_every: 10}]  # number 0, 10, 20 ... of those listed
+     test: [{cloud: all/s*.ply, drop_every: 10}]  # the others
+     map: {0: ignore, 10: car, 252: car}          # raw label: class, its index, or `ignore`
+     map_other: ignore                            # raw labels not listed; else an error
+     ignore: [255]                                # raw labels that are ignored
+     columns: [x, y, z, red, green, blue]         # names for nameless columns
+
+   Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: the low 16 bits
+   are the class), else text with one number a line. The `label` of an entry is a class or a raw
+   label. Without `map` a raw label is the index of its class.
+
+   The members of an .npz array are named by `points` and `labels`; an .npy array has its labels in
+   a file of their own. Points are [n, p, 3 or more], labels [n] or, for segmentation, [n, p].
+   `kind: voxels` takes [n, a, b, c] and puts a point into the centre of each cell that is not 0,
+   the corner of the grid at the origin, the edge of a cell `cell` (1 m). An array is read once and
+   stays in memory. */
+#ifndef PNET_RUNTIME_DATASET_H
+#define PNET_RUNTIME_DATASET_H
+
+#include "runtime/cloud.h"
+#include "runtime/error.h"
+#include "runtime/input.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pnet_task { PNET_SEGMENTATION, PNET_CLASSIFICATION };
+enum pnet_split { PNET_TRAIN, PNET_VAL, PNET_TEST, PNET_SPLITS };
+
+enum {
+    PNET_LABEL_IGNORED = -1,
+    PNET_LABEL_NONE = -2, /* an entry without a label; a raw label without a class */
+    PNET_MAX_CLASSES = 65536,
+};
+
+struct pnet_entry {
+    char *cloud;   /* path of the cloud or array */
+    char *labels;  /* path of the labels, or NULL */
+    int32_t label; /* classification: the class, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
+    int array;     /* index into arrays, or -1 */
+    int64_t row;   /* of the array */
+};
+
+struct pnet_array;
+
+/* Immutable once read: threads may load from it side by side. */
+struct pnet_dataset {
+    char *path; /* of the index, as in messages */
+    enum pnet_task task;
+    char **classes;
+    int class_count;
+    char *label_field;
+    struct pnet_entry *entries[PNET_SPLITS];
+    int64_t counts[PNET_SPLITS];
+    int64_t *raw; /* [map_count] ascending */
+    int32_t *raw_class;
+    int map_count;
+    bool mapped;        /* there is a `map`: raw labels are no indices */
+    bool ignore_others; /* map_other: ignore */
+    char **columns;
+    int column_count;
+    struct pnet_array *arrays;
+    int array_count;
+};
+
+/* "train", "val", "test". */
+const char *pnet_split_name(enum pnet_split s);
+
+/* Reads an index, or the `dataset.yaml` of a folder. Files the index names must be there. On
+   failure *d is NULL: PNET_BAD_DATA, PNET_FAILED (the index cannot be read) or PNET_NO_MEMORY. */
+enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e);
+void pnet_dataset_free(struct pnet_dataset *d);
+
+/* The class of a raw label, PNET_LABEL_IGNORED, or PNET_LABEL_NONE where it has none. */
+int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw);
+
+/* The model's class fields in use must have as many classes as the data set, per point for
+   segmentation and per cloud for classification. PNET_USAGE. */
+enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct pnet_input *inputs,
+    int input_count, struct pnet_error *e);
+
+/* A cloud with its labels, as classes. */
+struct pnet_labelled {
+    struct pnet_cloud cloud;
+    int32_t *labels; /* [label_count], or NULL */
+    int64_t
+        label_count; /* the cloud's rows (segmentation), 1 (classification) or 0: there are none */
+};
+
+/* Loads an entry; `warning` (or NULL) as in pnet_cloud_read. Without `with_labels` no labels are
+   looked for. On failure `l` is empty and the message names the file, and the row where there is
+   one. */
+enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t index, bool with_labels, struct pnet_labelled *l, char warning[256],
+    struct pnet_error *e);
+void pnet_labelled_free(struct pnet_labelled *l);
+/* How messages call an entry: its path, with [row] behind it for arrays. */
+void pnet_entry_name(const struct pnet_entry *entry, char *name, int size);
+
+/* Counts the labels of a split: counts[class_count], ignored ones left out. Reads every entry. */
+enum pnet_status pnet_dataset_count(
+    const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e);
+/* Weights against imbalance: 1 / sqrt(share of the class), scaled so that the mean weight of a
+   label is 1; classes that never occur get 1. The square root is the usual compromise: plain
+   inverse frequencies let rare classes take over. */
+void pnet_class_weights(const int64_t *counts, int count, double *weights);
+
+#endif
