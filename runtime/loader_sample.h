@@ -1,0 +1,30 @@
+/* What a worker of the loader does: load, augment and batch. */
+#ifndef PNET_RUNTIME_LOADER_SAMPLE_H
+#define PNET_RUNTIME_LOADER_SAMPLE_H
+
+#include "runtime/loader.h"
+#include "runtime/sample.h"
+
+#include <pthread.h>
+
+/* Shared by the workers. Samples that are in `kept` are never changed nor freed before the end:
+   reading one needs the lock, using it does not. */
+struct pnet_sample_source {
+    struct pnet_loader_options o;
+    int input; /* index of the one the clouds go to */
+    int64_t samples;
+    pthread_mutex_t lock;      /* guards what follows */
+    struct pnet_sample **kept; /* [samples] or NULL */
+    bool *warned;              /* [samples] */
+    uint64_t kept_bytes;
+};
+
+enum pnet_status pnet_sample_source_init(
+    const struct pnet_loader_options *o, struct pnet_sample_source *s, struct pnet_error *e);
+void pnet_sample_source_free(struct pnet_sample_source *s);
+
+/* Makes the batch of these entries; *b is NULL where all were empty and left out. */
+enum pnet_status pnet_sample_source_batch(struct pnet_sample_source *s, uint32_t epoch,
+    const int64_t *entries, int32_t count, struct pnet_batch **b, struct pnet_error *e);
+
+#endif
