@@ -39,6 +39,9 @@ enum pnet_status pnet_slot_build(struct pnet_slot *s, const struct pnet_batch *b
 const int32_t *pnet_slot_order(const struct pnet_slot *s, int level);
 const int64_t *pnet_slot_splits(const struct pnet_slot *s, int level);
 
+/* The same from counts alone: what a slot holds behind pnet_slot_build of one batch with them. */
+size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c);
+
 /* Bytes this slot holds: items, fields, scratch. */
 size_t pnet_slot_bytes(const struct pnet_slot *s);
 

@@ -1,0 +1,276 @@
+/* pnetc plan, pnetc graph */
+#include "compiler/cli/cli.h"
+#include "runtime/io/file.h"
+#include "runtime/json.h"
+#include "runtime/peak.h"
+#include "runtime/sample.h"
+#include "runtime/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A batch of one cloud: coordinates alone, fields all zero. */
+static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struct pnet_cloud *cloud, struct pnet_batch **b, struct pnet_error *e)
+{
+    const int64_t **splits = calloc((size_t)p->input_count + 1, sizeof *splits);
+    int64_t full[2] = {0, cloud->rows}, empty[2] = {0, 0};
+    if (!splits) return pnet_error_memory(e);
+    for (int i = 0; i < p->input_count; i++) splits[i] = p->inputs[i].unused ? empty : full;
+    enum pnet_status st = pnet_batch_new(p->inputs, p->input_count, 1, splits, b, e);
+    for (int i = 0; !st && i < p->input_count; i++)
+        if (!p->inputs[i].unused) memcpy((*b)->inputs[i].xyz, cloud->xyz, (size_t)cloud->rows * 3 * sizeof(float));
+    free(splits);
+    return st;
+}
+
+static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, double ratio)
+{
+    for (int l = 0; l < p->level_count; l++)
+        if (p->levels[l].input >= 0) c->rows[l] = (int64_t)ceil((double)c->rows[l] * ratio);
+    for (int i = 0; i < p->geo_count; i++) c->triplets[i] = (int64_t)ceil((double)c->triplets[i] * ratio);
+}
+
+/* Without a cloud to go by: a level keeps a third of the rows of a level half as coarse, as surfaces with some noise do, and a
+   neighbourhood holds seven points for each kernel cell along an edge. */
+static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int64_t points)
+{
+    for (int l = 0; l < p->level_count; l++) {
+        const struct pnet_level_info *info = &p->levels[l];
+        if (info->kind == PNET_LEVEL_INPUT) c->rows[l] = p->inputs[info->input].unused ? 0 : points;
+        if (info->kind != PNET_LEVEL_GRID) continue;
+        double fine = p->levels[info->finer].cell, ratio = fine > 0 ? info->cell / fine : 2;
+        c->rows[l] = (int64_t)ceil((double)c->rows[info->finer] * pow(ratio, -1.6));
+    }
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[i].request;
+        double each = q->nb.pointwise ? 1 : q->nb.knn ? q->nb.knn : pow(q->nb.kernel, 2) * 1.6;
+        if (q->kind == PNET_GEO_TRIPLETS) c->triplets[i] = (int64_t)ceil((double)c->rows[q->a] * each);
+    }
+}
+
+static void print_counts(const struct pnet_plan *p, const struct pnet_counts *c)
+{
+    puts("levels:");
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_level_info *l = &p->levels[p->geo[i].request.a];
+        if (p->geo[i].request.kind != PNET_GEO_LEVEL) continue;
+        printf("  %-12s %12lld points", l->name, (long long)c->rows[p->geo[i].request.a]);
+        if (l->cell > 0) printf("   cell %g m", l->cell);
+        puts("");
+    }
+    puts("triplet sets:");
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[i].request;
+        if (q->kind != PNET_GEO_TRIPLETS) continue;
+        printf("  %s <- %s, K=%d, ", p->levels[q->a].name, p->levels[q->b].name, q->nb.kernel);
+        if (q->nb.pointwise)
+            printf("point by point");
+        else if (q->nb.knn)
+            printf("knn %d", q->nb.knn);
+        else
+            printf("radius %g m", (double)q->nb.radius);
+        printf(": %lld triplets, %.1f a point; layers:", (long long)c->triplets[i], c->rows[q->a] ? (double)c->triplets[i] / (double)c->rows[q->a] : 0);
+        for (int n = 0; n < p->node_count; n++)
+            for (int g = 0; g < p->nodes[n].geo_count && !p->nodes[n].dead; g++)
+                if (p->nodes[n].geo[g] == i) printf(" %s", p->nodes[n].path);
+        puts("");
+    }
+}
+
+static void print_buffers(const struct pnet_plan *p, const struct pnet_layout *l)
+{
+    static const char *const roles[] = {"input", "value", "saved", "gradient"};
+    char size[32];
+    puts("buffers: bytes, offset, first and last step");
+    for (int t = 0; t < p->tensor_count; t++) {
+        const struct pnet_plan_tensor *x = &p->tensors[t];
+        if (x->first < 0 || x->role == PNET_ROLE_INPUT || x->shares != t) continue;
+        printf("  %11s at %12zu  [%4d, %4d]  %-8s %s\n", pnet_bytes_text(l->bytes[t], size), l->offset[t], x->first, x->last, roles[x->role], x->name);
+    }
+    for (int s = 0; s < p->step_count; s++)
+        if (l->work_bytes[s])
+            printf("  %11s at %12zu  [%4d, %4d]  workspace %s of %s\n", pnet_bytes_text(l->work_bytes[s], size), l->work[s], s, s,
+                p->steps[s].backward ? "backward" : "forward", p->nodes[p->steps[s].node].path);
+}
+
+static void print_peak(const struct pnet_plan *p, const struct pnet_peak *k)
+{
+    char a[32];
+    printf("parameters:  %lld numbers\n", (long long)p->parameter_count);
+    printf("memory:      %11s parameters\n", pnet_bytes_text(k->parameters, a));
+    if (k->gradients) printf("             %11s gradients\n", pnet_bytes_text(k->gradients, a));
+    if (k->optimizer) printf("             %11s optimiser state\n", pnet_bytes_text(k->optimizer, a));
+    printf("             %11s geometry and inputs, %d batch%s\n", pnet_bytes_text((size_t)k->slots * k->geometry, a), k->slots, k->slots > 1 ? "es" : "");
+    printf("             %11s feature stage\n", pnet_bytes_text(k->features, a));
+    printf("peak:        %11s, %zu bytes, for %s\n", pnet_bytes_text(k->total, a), k->total, p->training ? "training" : "inference");
+}
+
+static void print_json(const struct pnet_plan *p, const struct pnet_counts *c, const struct pnet_peak *k)
+{
+    struct pnet_json j = {0};
+    pnet_json_begin(&j, NULL, '{');
+    pnet_json_int(&j, "parameters", p->parameter_count);
+    pnet_json_begin(&j, "levels", '[');
+    for (int l = 0; l < p->level_count; l++) {
+        if (p->levels[l].input < 0) continue;
+        pnet_json_begin(&j, NULL, '{');
+        pnet_json_string(&j, "name", p->levels[l].name);
+        pnet_json_double(&j, "cell_m", p->levels[l].cell);
+        pnet_json_int(&j, "points", c->rows[l]);
+        pnet_json_end(&j, '}');
+    }
+    pnet_json_end(&j, ']');
+    pnet_json_begin(&j, "triplet_sets", '[');
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[i].request;
+        if (q->kind != PNET_GEO_TRIPLETS) continue;
+        pnet_json_begin(&j, NULL, '{');
+        pnet_json_string(&j, "centres", p->levels[q->a].name);
+        pnet_json_string(&j, "neighbours", p->levels[q->b].name);
+        pnet_json_int(&j, "kernel", q->nb.kernel);
+        pnet_json_double(&j, "radius_m", (double)q->nb.radius);
+        pnet_json_int(&j, "triplets", c->triplets[i]);
+        pnet_json_int(&j, "layers", p->geo[i].users);
+        pnet_json_end(&j, '}');
+    }
+    pnet_json_end(&j, ']');
+    pnet_json_begin(&j, "bytes", '{');
+    pnet_json_int(&j, "parameters", (int64_t)k->parameters);
+    pnet_json_int(&j, "gradients", (int64_t)k->gradients);
+    pnet_json_int(&j, "optimizer", (int64_t)k->optimizer);
+    pnet_json_int(&j, "geometry", (int64_t)((size_t)k->slots * k->geometry));
+    pnet_json_int(&j, "features", (int64_t)k->features);
+    pnet_json_int(&j, "peak", (int64_t)k->total);
+    pnet_json_end(&j, '}');
+    pnet_json_end(&j, '}');
+    if (j.text) puts(j.text);
+    pnet_json_free(&j);
+}
+
+struct plan_request {
+    const char *cloud, *like, *optimizer;
+    int64_t points;
+    size_t memory;
+    bool json, quiet;
+};
+
+/* Counts of a real cloud, through the geometry stage itself. */
+static enum pnet_status measure(const struct pnet_plan *p, const char *path, struct pnet_memory *m, struct pnet_slot **slot, int64_t *points, struct pnet_error *e)
+{
+    struct pnet_cloud cloud;
+    struct pnet_batch *b = NULL;
+    char warning[256];
+    enum pnet_status st = pnet_cloud_read(path, &cloud, warning, e);
+    if (st) return st;
+    if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
+    *points = cloud.rows;
+    st = coordinates_batch(p, &cloud, &b, e);
+    pnet_cloud_free(&cloud);
+    if (!st) st = pnet_slot_new(p, m, slot, e);
+    if (!st) st = pnet_slot_build(*slot, b, e);
+    pnet_batch_free(b);
+    return st;
+}
+
+static int show(const struct pnet_plan *p, const struct plan_request *r)
+{
+    struct pnet_memory memory;
+    struct pnet_slot *slot = NULL;
+    struct pnet_layout layout = {0};
+    struct pnet_error e = {0};
+    int64_t measured = 0;
+    const char *cloud = r->cloud ? r->cloud : r->like;
+    pnet_memory_init(&memory, 0);
+    enum pnet_status st = cloud ? measure(p, cloud, &memory, &slot, &measured, &e) : pnet_slot_new(p, &memory, &slot, &e);
+    if (!st && !cloud) {
+        slot->counts.samples = 1;
+        slot->counts.rows[p->sample_level] = slot->counts.rows[p->scalar_level] = 1;
+        assume_counts(p, &slot->counts, r->points);
+        if (!r->json) puts("no cloud to go by: a level is assumed to hold 3 times fewer points than one of half its cell");
+    }
+    if (!st && r->like && measured) scale_counts(p, &slot->counts, (double)r->points / (double)measured);
+    if (!st) st = pnet_layout_make(p, &slot->counts, &layout, &e);
+    if (!st) {
+        size_t states = !p->training ? 0 : strcmp(r->optimizer, "sgd") == 0 ? 1 : 2;
+        struct pnet_peak k = pnet_peak_of(p, &slot->counts, &layout, p->training ? 2 : 1, states * (size_t)p->trained_elements * sizeof(float));
+        if (r->json) {
+            print_json(p, &slot->counts, &k);
+        } else {
+            print_counts(p, &slot->counts);
+            if (!r->quiet) print_buffers(p, &layout);
+            print_peak(p, &k);
+        }
+        if (r->memory && k.total > r->memory) {
+            char need[32], have[32];
+            st = pnet_error_set(&e, PNET_NO_MEMORY, "the peak of %s is over the budget of %s", pnet_bytes_text(k.total, need), pnet_bytes_text(r->memory, have));
+        }
+    }
+    pnet_layout_free(&layout);
+    pnet_slot_free(slot);
+    pnet_memory_end(&memory);
+    return st ? complain(&e) : PNET_OK;
+}
+
+int command_plan(int argc, char **argv)
+{
+    static const struct usage usage = {"pnetc plan MODEL.pnet (--input CLOUD | --points N [--like CLOUD]) [options]",
+        "Prints the levels, the triplet sets with the layers that share them, every buffer with its lifetime and offset, and the\n"
+        "memory peak. For training the state of the optimiser and the next batch count too.",
+        "  pnetc plan models/minkunet18a.pnet --input room.ply --train\n  pnetc plan models/resnet18.pnet --points 200000000 --like room.ply\n"};
+    struct model_options m = {0};
+    struct plan_request r = {.optimizer = "adamw"};
+    bool train = false, done;
+    const char *model;
+    struct option options[] = {{"input", 0, OPT_TEXT, &r.cloud, "CLOUD", "the cloud to plan for"}, {"points", 0, OPT_INT, &r.points, "N", "or a number of points"},
+        {"like", 0, OPT_TEXT, &r.like, "CLOUD", "with the ratios of this cloud"}, {"train", 0, OPT_FLAG, &train, NULL, "for training"},
+        {"optimizer", 0, OPT_TEXT, &r.optimizer, "NAME", "sgd, adam or adamw (default)"}, MODEL_OPTIONS(&m)};
+    int words, code;
+    unsigned degrade;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
+    if (!r.cloud && r.points <= 0) return usage_error("for which cloud? --input CLOUD or --points N");
+    if ((code = check_model_options(&m, &degrade))) return code;
+    struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE, .degrade = degrade, .sets = m.sets.items, .set_count = m.sets.count};
+    struct pnet_compilation *c = compile_model(model, &o, &m, &code);
+    if (!c) return code;
+    r.memory = m.memory;
+    r.json = m.json;
+    r.quiet = m.quiet;
+    code = show(pnet_compilation_plan(c), &r);
+    pnet_compilation_free(c);
+    return code;
+}
+
+int command_graph(int argc, char **argv)
+{
+    static const struct usage usage = {"pnetc graph MODEL.pnet [-o FILE] [options]", "Draws the network as SVG, a column for each level; or writes it as DOT.",
+        "  pnetc graph models/fcgf.pnet -o fcgf.svg\n  pnetc graph models/fcgf.pnet --dot | dot -Tpdf > fcgf.pdf\n"};
+    struct model_options m = {0};
+    const char *model, *path = "-";
+    bool dot = false, done, ok = true;
+    struct option options[] = {{"output", 'o', OPT_TEXT, &path, "FILE", "where to (standard output)"}, {"dot", 0, OPT_FLAG, &dot, NULL, "DOT instead of SVG"}, MODEL_OPTIONS(&m)};
+    int words, code;
+    unsigned degrade;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
+    if ((code = check_model_options(&m, &degrade))) return code;
+    struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL, .degrade = degrade, .sets = m.sets.items, .set_count = m.sets.count};
+    struct pnet_compilation *c = compile_model(model, &o, &m, &code);
+    struct pnet_output out;
+    struct pnet_error e = {0};
+    if (!c) return code;
+    if (!pnet_output_open(path, &out, &e)) {
+        if (dot)
+            pnet_plan_dot(pnet_compilation_plan(c), out.file);
+        else
+            ok = pnet_plan_svg(pnet_compilation_plan(c), out.file);
+        if (ok)
+            pnet_output_commit(&out, &e);
+        else
+            pnet_output_drop(&out);
+    }
+    pnet_compilation_free(c);
+    if (!ok) pnet_error_memory(&e);
+    return e.status ? complain(&e) : PNET_OK;
+}

@@ -1,0 +1,95 @@
+/* What a slot takes for given counts: the same formulas as slot.c, without the points. A test holds the two equal. */
+#include "kernels/cpu/geo.h"
+#include "runtime/slot.h"
+
+struct sizes {
+    const struct pnet_plan *plan;
+    const struct pnet_counts *counts;
+    size_t buffers, scratch;
+};
+
+static void buffer(struct sizes *z, int64_t count, size_t size)
+{
+    z->buffers += pnet_round_bytes((size_t)pnet_capacity(count) * size);
+}
+
+static void scratch(struct sizes *z, size_t bytes)
+{
+    bytes = pnet_round_bytes(bytes);
+    if (bytes > z->scratch) z->scratch = bytes;
+}
+
+static void size_level(struct sizes *z, int level)
+{
+    const struct pnet_level_info *info = &z->plan->levels[level];
+    int64_t n = z->counts->rows[level];
+    buffer(z, n, 3 * sizeof(float));
+    buffer(z, n, sizeof(uint64_t));
+    if (info->kind == PNET_LEVEL_INPUT) {
+        buffer(z, n, sizeof(int32_t));
+        scratch(z, pnet_round_bytes(pnet_cpu_order_work(n)) + (size_t)n * sizeof(uint64_t));
+    } else {
+        int64_t fine = z->counts->rows[info->finer];
+        buffer(z, fine, sizeof(int32_t));
+        scratch(z, pnet_round_bytes(pnet_cpu_sample_work(fine)) + (size_t)fine * sizeof(int32_t));
+    }
+}
+
+static struct pnet_level shape_of(const struct sizes *z, int level)
+{
+    /* the key is there, but is not read for a size */
+    static const uint64_t key = 0;
+    return (struct pnet_level){.rows = z->counts->rows[level], .samples = z->counts->samples, .key = &key, .grid = z->plan->levels[level].grid};
+}
+
+static void size_triplets(struct sizes *z, int item)
+{
+    const struct pnet_geo_request *q = &z->plan->geo[item].request;
+    struct pnet_level out = shape_of(z, q->a), in = shape_of(z, q->b);
+    int64_t t = z->counts->triplets[item];
+    struct pnet_triplets set = {.rows = out.rows, .others = in.rows, .count = t, .cells = q->nb.kernel * q->nb.kernel * q->nb.kernel};
+    buffer(z, out.rows + 1, sizeof(int64_t));
+    buffer(z, t, sizeof(int32_t));
+    buffer(z, t, sizeof(uint16_t));
+    scratch(z, pnet_cpu_triplets_work(&out, q->a == q->b ? &out : &in, &q->nb));
+    if (!(z->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return;
+    buffer(z, in.rows + 1, sizeof(int64_t));
+    buffer(z, t, sizeof(int32_t));
+    buffer(z, t, sizeof(uint16_t));
+    scratch(z, pnet_cpu_transpose_work(&set));
+}
+
+static void size_parent(struct sizes *z, int item)
+{
+    const struct pnet_geo_request *q = &z->plan->geo[item].request;
+    if (z->plan->levels[q->b].finer != q->a) buffer(z, z->counts->rows[q->a], sizeof(int32_t));
+    if (!(z->plan->geo[item].forms & PNET_FORM_CHILDREN)) return;
+    buffer(z, z->counts->rows[q->b] + 1, sizeof(int64_t));
+    buffer(z, z->counts->rows[q->a], sizeof(int32_t));
+}
+
+static void size_nearest(struct sizes *z, int item)
+{
+    const struct pnet_geo_request *q = &z->plan->geo[item].request;
+    struct pnet_level fine = shape_of(z, q->a), coarse = shape_of(z, q->b);
+    buffer(z, fine.rows * q->k, sizeof(int32_t));
+    buffer(z, fine.rows * q->k, sizeof(float));
+    scratch(z, pnet_cpu_nearest_work(&fine, &coarse, q->k));
+}
+
+size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c)
+{
+    struct sizes z = {.plan = p, .counts = c};
+    z.buffers = pnet_round_bytes((size_t)p->level_count * (size_t)(c->samples + 1) * sizeof(int64_t));
+    for (int i = 0; i < p->geo_count; i++) switch (p->geo[i].request.kind) {
+        case PNET_GEO_LEVEL: size_level(&z, p->geo[i].request.a); break;
+        case PNET_GEO_TRIPLETS: size_triplets(&z, i); break;
+        case PNET_GEO_PARENT: size_parent(&z, i); break;
+        case PNET_GEO_NEAREST: size_nearest(&z, i); break;
+        case PNET_GEO_KINDS: break;
+        }
+    for (int t = 0; t < p->tensor_count; t++)
+        if (p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].first >= 0)
+            buffer(&z, c->rows[p->tensors[t].type.level], (size_t)p->tensors[t].type.width * 4);
+    return z.buffers + z.scratch;
+}
