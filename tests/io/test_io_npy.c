@@ -144,8 +144,8 @@ static void check_refused(const char *dictionary, size_t data, const char *words
     struct pnet_cloud c = {.rows = 0};
     struct pnet_error e = {.message = ""};
     CHECKF(pnet_npy_cloud_read(&bytes, "a.npy", &c, &e) == PNET_BAD_DATA, "%s", dictionary);
-    CHECKF(strncmp(e.message, "a.npy: ", 7) == 0 && strstr(e.message, words),
-        "\"%s\", not \"%s\"", e.message, words);
+    CHECKF(strncmp(e.message, "a.npy: ", 7) == 0 && strstr(e.message, words), "\"%s\", not \"%s\"",
+        e.message, words);
 }
 
 static void check_bad(void)
