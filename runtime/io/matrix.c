@@ -51,20 +51,46 @@ bool pnet_matrix_set(struct pnet_matrix *m, double *row, int k, struct pnet_span
     return true;
 }
 
-/* The narrowest type that a column of integers is given. */
-static enum pnet_scalar column_type(
-    const struct pnet_matrix *m, int k, const struct pnet_span *name)
+static void find_range(const struct pnet_matrix *m, int k, double *low, double *high)
 {
-    static const char *const colours[] = {"red", "green", "blue", "alpha"};
-    if (m->real[k] || !m->rows) return PNET_F64;
-    double low = INFINITY, high = -INFINITY;
+    *low = INFINITY;
+    *high = -INFINITY;
     for (int64_t i = 0; i < m->rows; i++) {
         double v = m->values[i * m->width + k];
-        low = v < low ? v : low;
-        high = v > high ? v : high;
+        *low = v < *low ? v : *low;
+        *high = v > *high ? v : *high;
     }
-    for (int i = 0; i < 4 && name; i++)
-        if (low >= 0 && high <= 255 && pnet_span_is_nocase(*name, colours[i])) return PNET_U8;
+}
+
+static bool is_colour(const struct pnet_span *name)
+{
+    static const char *const colours[] = {"red", "green", "blue", "alpha"};
+    for (int i = 0; i < 4; i++)
+        if (pnet_span_is_nocase(*name, colours[i])) return true;
+    return false;
+}
+
+/* Whether the colours are bytes: all of them, since a zero among reals says nothing about its
+ * scale. */
+static bool has_byte_colours(const struct pnet_matrix *m, const struct pnet_span *names)
+{
+    double low, high;
+    for (int k = 0; k < m->width; k++) {
+        if (!names || !is_colour(&names[k])) continue;
+        find_range(m, k, &low, &high);
+        if (m->real[k] || low < 0 || high > 255) return false;
+    }
+    return true;
+}
+
+/* The narrowest type that a column of integers is given. */
+static enum pnet_scalar column_type(
+    const struct pnet_matrix *m, int k, const struct pnet_span *names, bool byte_colours)
+{
+    double low, high;
+    if (m->real[k] || !m->rows) return PNET_F64;
+    if (names && is_colour(&names[k])) return byte_colours ? PNET_U8 : PNET_F64;
+    find_range(m, k, &low, &high);
     if (low >= INT32_MIN && high <= INT32_MAX) return PNET_I32;
     return low >= -0x1p53 && high <= 0x1p53 ? PNET_I64 : PNET_F64;
 }
@@ -84,9 +110,10 @@ enum pnet_status pnet_matrix_cloud(struct pnet_matrix *m, const struct pnet_span
 {
     struct pnet_columns t = {.count = 0};
     enum pnet_status status = PNET_OK;
+    bool byte_colours = has_byte_colours(m, names);
     for (int k = 0; k < m->width && status == PNET_OK; k++) {
         bool coordinate = k == axis[0] || k == axis[1] || k == axis[2];
-        enum pnet_scalar type = coordinate ? PNET_F64 : column_type(m, k, names ? &names[k] : NULL);
+        enum pnet_scalar type = coordinate ? PNET_F64 : column_type(m, k, names, byte_colours);
         if (type != PNET_F64) narrow(m, k);
         struct pnet_span name = names ? names[k] : (struct pnet_span){NULL, NULL};
         struct pnet_column *column;

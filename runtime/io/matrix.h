@@ -21,8 +21,8 @@ double *pnet_matrix_row(struct pnet_matrix *m, uint64_t guess);
 bool pnet_matrix_set(struct pnet_matrix *m, double *row, int k, struct pnet_span word);
 
 /* Makes the cloud: coordinates from the columns `axis`, the others fields named by names[width] (or
-   NULL). A column of integers becomes int32 where it fits (uint8 if it is a colour from 0 to 255),
-   int64 up to 2^53, else a double. Destroys the values. On failure `c` is empty. */
+   NULL). A column of integers becomes int32 where it fits (uint8 if it is a colour, and all colours
+   are bytes), int64 up to 2^53, else a double. Destroys the values. On failure `c` is empty. */
 enum pnet_status pnet_matrix_cloud(struct pnet_matrix *m, const struct pnet_span *names,
     const int axis[3], const char *path, struct pnet_cloud *c, struct pnet_error *e);
 

@@ -166,6 +166,7 @@ enum pnet_status pnet_obj_read(
             status = pnet_error_memory(e);
             break;
         }
+        for (int k = 3; k < m.width; k++) m.real[k] = true; /* colours go from 0 to 1 */
         double *row = pnet_matrix_row(&m, (uint64_t)(t.end - t.at) / (pnet_span_size(line) + 1));
         status = row ? parse_numbers(&t, &m, line, row, e) : pnet_error_memory(e);
     }

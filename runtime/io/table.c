@@ -13,6 +13,7 @@ struct table {
     struct pnet_text text;
     struct pnet_span *names; /* [name_count], or NULL */
     int name_count;
+    bool named;   /* by a line of their own, not by a comment */
     bool counted; /* the file says how many points it holds */
     uint64_t count;
     char separator; /* of the points: , or ; or a blank */
@@ -121,30 +122,29 @@ static bool names_axes(struct pnet_span line)
 static enum pnet_status parse_head(
     struct table *t, struct pnet_span *line, bool *found, struct pnet_error *e)
 {
-    bool header = false;
     while ((*found = pnet_text_full_line(&t->text, line))) {
         enum pnet_status status = PNET_OK;
         int numbers;
         if (uncomment(line)) {
-            if (!header && names_axes(*line))
+            if (!t->named && names_axes(*line))
                 status = take_names(t, *line, count_values(*line, &numbers), e);
             if (status != PNET_OK) return status;
             continue;
         }
         int n = count_values(*line, &numbers);
-        if (numbers == 1 && n == 1 && !t->counted && !header) {
+        if (numbers == 1 && n == 1 && !t->counted && !t->named) {
             if (!pnet_span_count(trim(*line), INT64_MAX, &t->count))
                 return pnet_text_error(&t->text, e, "expected a number of points, found \"%s\"",
                     pnet_span_quote(*line).text);
             t->counted = true;
             continue;
         }
-        if (numbers > 0 || header) return PNET_OK;
+        if (numbers > 0 || t->named) return PNET_OK;
         if (!names_axes(*line))
             return pnet_text_error(&t->text, e,
                 "expected numbers, or names with x, y and z, found \"%s\"",
                 pnet_span_quote(*line).text);
-        header = true;
+        t->named = true;
         status = take_names(t, *line, n, e);
         if (status != PNET_OK) return status;
     }
@@ -168,9 +168,6 @@ static enum pnet_status find_axes(
 {
     for (int a = 0; a < 3; a++) axis[a] = a;
     if (!t->names) return PNET_OK;
-    if (t->name_count != width)
-        return pnet_text_error(
-            &t->text, e, "expected %d values as there are names, found %d", t->name_count, width);
     struct pnet_columns columns = {.count = 0};
     enum pnet_status status = PNET_OK;
     for (int i = 0; i < width && status == PNET_OK; i++)
@@ -258,6 +255,12 @@ enum pnet_status pnet_table_read(
     enum pnet_status status = parse_head(&t, &line, &found, e);
     if (status != PNET_OK) goto out;
     width = found ? count_values(line, &numbers) : t.names ? t.name_count : 3;
+    if (t.named) {
+        width = t.name_count; /* a line may leave the last value open */
+    } else if (t.names && t.name_count != width) {
+        free(t.names); /* it was a sentence */
+        t.names = NULL;
+    }
     /* An empty cloud is one that says so: by its names, or by a count of 0. */
     if (!found && !t.names && !(t.counted && t.count == 0))
         status = pnet_text_error(&t.text, e, "the file ends, expected points: x y z");

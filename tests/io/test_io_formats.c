@@ -206,6 +206,9 @@ static void check_tables(void)
     GOOD(r, "a.pts", "2\n1 2 3 0 7 0 0\n-4 5.5 6 0 200 0 0\nrest", 2, two, "red", tag);
     GOOD(r, "a.csv", "x,y,z,a\n1,2,3,7\n-4,5.5,6,200\n,,,\n", 2, two, "a",
         tag); /* missing: dropped */
+    GOOD(r, "a.csv", "x,y,z,a\n1,2,3,7\n-4,5.5,6,200\nnan,0,0,\n", 2, two, "a", tag);
+    GOOD(r, "a.txt", "# the x y z of 2 points\n1 2 3\n-4 5.5 6\n", 2, two, NULL, NULL);
+    GOOD(r, "a.csv", "x,y,z,red,green\n1,2,3,7,0.5\n-4,5.5,6,200,0\n", 2, two, "red", tag);
     GOOD(r, "a.csv", "x,y,z\n", 0, two, NULL, NULL);
     GOOD(r, "a.pts", "0\n", 0, two, NULL, NULL);
 

@@ -1,0 +1,15 @@
+/* Records without a header, from any bytes. */
+#include "tests/fuzz/cloud.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct fuzz_reader readers[] = {
+        {"f.bin", pnet_kitti_read},
+        {"f.pcd.bin", pnet_kitti_read},
+        {"f.bin", pnet_sydney_read},
+    };
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    return 0;
+}

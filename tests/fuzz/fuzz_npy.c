@@ -1,0 +1,14 @@
+/* NPY and NPZ from any bytes. */
+#include "tests/fuzz/cloud.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct fuzz_reader readers[] = {
+        {"f.npy", pnet_npy_cloud_read},
+        {"f.npz", pnet_npz_cloud_read},
+    };
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* PLY from any bytes. */
+#include "tests/fuzz/cloud.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct fuzz_reader readers[] = {
+        {"f.ply", pnet_ply_read},
+    };
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    return 0;
+}
