@@ -1,0 +1,52 @@
+/* Optimisers: what a training config says, and one step on the parameter block. */
+#ifndef PNET_RUNTIME_OPTIM_H
+#define PNET_RUNTIME_OPTIM_H
+
+#include "runtime/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pnet_optim_kind { PNET_SGD, PNET_ADAM, PNET_ADAMW, PNET_OPTIMS };
+extern const char *const pnet_optim_names[PNET_OPTIMS]; /* "sgd", "adam", "adamw" */
+
+/* Formulas: kernels/cpu/optim.h. */
+struct pnet_optim {
+    enum pnet_optim_kind kind;
+    double momentum;          /* sgd: 0 .. 1, 1 excluded */
+    bool nesterov;            /* sgd, with momentum */
+    double beta1, beta2, eps; /* adam, adamw: 0 .. 1, 1 excluded; eps > 0 */
+    double weight_decay;      /* sgd, adam: added to the gradient; adamw: apart from it */
+    bool decay_all;           /* also for parameters whose part says no: biases, norms */
+};
+
+/* The usual defaults: momentum 0.9 without nesterov, betas 0.9 and 0.999, eps 1e-8, no decay; adamw
+   decays by 0.01. */
+struct pnet_optim pnet_optim_default(enum pnet_optim_kind kind);
+
+/* PNET_USAGE, naming the value at fault. */
+enum pnet_status pnet_optim_check(const struct pnet_optim *o, struct pnet_error *e);
+
+/* Arrays of state, each as long as the parameters: 0, 1 or 2. They start as zeros. */
+int pnet_optim_state_count(const struct pnet_optim *o);
+/* The name of state `i` in a checkpoint: "momentum", or "mean" and "square". */
+const char *pnet_optim_state_name(const struct pnet_optim *o, int i);
+
+/* A tensor in the block: elements offset .. offset + count. */
+struct pnet_optim_part {
+    int64_t offset, count;
+    bool decay; /* weight decay applies */
+};
+
+/* One step on the CPU. `t` is 1 in the first step, a double so that it never overflows; w, g and
+   each of state[pnet_optim_state_count] hold all parts. `scale` multiplies the gradient. What no
+   part covers is left alone. */
+void pnet_optim_step_cpu(const struct pnet_optim *o, double t, double lr, float scale,
+    const struct pnet_optim_part *parts, int part_count, const float *g, float *w,
+    float *const *state);
+
+/* The factor for a gradient of 2-norm `norm` to get one of at most `limit`: 1 where it is below, or
+   where limit is 0; else limit / (norm + 1e-6) (Pascanu, Mikolov, Bengio, 2013). */
+float pnet_optim_clip(double norm, double limit);
+
+#endif
