@@ -60,7 +60,7 @@ static void read_optimizer(
         pnet_yaml_fail(y, n, "optimizer: needs a `name`");
         return;
     }
-    o->kind = (enum pnet_optimizer_kind)pnet_yaml_choice(y, name, names, COUNT(names), PNET_ADAMW);
+    o->kind = (enum pnet_optim_kind)pnet_yaml_choice(y, name, names, COUNT(names), PNET_ADAMW);
     if (n->kind != PNET_YAML_MAP) return;
     bool is_sgd = o->kind == PNET_SGD;
     if (!pnet_yaml_map(

@@ -17,15 +17,14 @@
 #include "runtime/augment.h"
 #include "runtime/error.h"
 #include "runtime/input_map.h"
+#include "runtime/optim.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum pnet_optimizer_kind { PNET_SGD, PNET_ADAM, PNET_ADAMW };
-
 struct pnet_optimizer_config {
-    enum pnet_optimizer_kind kind; /* adamw */
+    enum pnet_optim_kind kind; /* adamw */
     double momentum;               /* SGD: 0.9 */
     bool nesterov;                 /* SGD: no */
     double beta1, beta2, eps;      /* ADAM, ADAMW: 0.9, 0.999, 1e-8 */
