@@ -9,7 +9,7 @@
 /* A panel is a small matrix of gathered rows that stays in the inner caches. Its stride is an odd
    number of cache lines, so that a column of it does not fall into one cache set, and a constant,
    so that the rows of a register block need one address register. */
-enum { PNET_PANEL_WIDTH = 128, PNET_PANEL_STRIDE = 144, PNET_PANEL_ROWS = 256 };
+enum { PNET_PANEL_WIDTH = 128, PNET_PANEL_STRIDE = 144, PNET_PANEL_ROWS = 112 };
 
 /* The triplets [begin, end) of one row and one kernel cell, counted from the first triplet of its
    tile; `row` is counted from the first row of the tile. */

@@ -116,29 +116,48 @@ static void pack_strip(const struct job *j)
         pack_block(j, i / width, j->first + (int)(i % width), j->packed + (size_t)i * panel);
 }
 
-/* Adds the products of `count` runs of cell k to the sums of column blocks [first, end), which lie
- * in one group. */
+/* Channels [first, first + width) of `count` rows: sums of runs, or rows of a dense product. */
+static void fill_panel(const struct job *j, const struct pnet_tile *tile, int first, int width,
+    const struct pnet_run *runs, int count, float *panel)
+{
+    const struct pnet_conv_isa *isa = j->plan.isa;
+    size_t stride = (size_t)j->plan.cin;
+    const float *in = j->in + first;
+    if (tile->other)
+        isa->sum_runs(panel, in, stride, width, tile->other, runs, count);
+    else
+        isa->copy_rows(panel, in + (size_t)tile->row * stride, stride, width, runs, count);
+}
+
+/* Adds the products of `count` runs of cell k to the sums of column blocks [first, end). A panel
+   holds a part of a wide group, or several narrow groups. */
 static void add_products(const struct job *j, const struct pnet_tile *tile, int64_t k,
     const struct pnet_run *runs, int count, int first, int end, float *sums, float *panel)
 {
     const struct plan *p = &j->plan;
-    int group = first / p->group_blocks, cin = p->groups.cin, columns = p->groups.cout;
-    size_t block_weights = (size_t)cin * (size_t)p->block;
-    size_t width = (size_t)(j->end - j->first);
-    const float *weight =
-        j->packed + ((size_t)k * width + (size_t)(first - j->first)) * block_weights;
-    int last = (end - 1) % p->group_blocks * p->block; /* first column of the last block */
-    for (int c = 0; c < cin; c += PNET_PANEL_WIDTH) {
-        int depth = smaller(PNET_PANEL_WIDTH, cin - c);
-        const float *in = j->in + (size_t)group * (size_t)cin + c;
-        if (tile->other)
-            p->isa->sum_runs(panel, in, (size_t)p->cin, depth, tile->other, runs, count);
-        else
-            p->isa->copy_rows(
-                panel, in + (size_t)tile->row * (size_t)p->cin, (size_t)p->cin, depth, runs, count);
-        p->isa->multiply(panel, count, depth, weight + (size_t)c * (size_t)p->block, block_weights,
-            end - first, columns - last <= p->isa->vector, sums, (size_t)p->tile * (size_t)p->block,
-            runs);
+    int cin = p->groups.cin, some = cin < PNET_PANEL_WIDTH ? PNET_PANEL_WIDTH / cin : 1;
+    size_t block_weights = (size_t)cin * (size_t)p->block,
+           block_sums = (size_t)p->tile * (size_t)p->block;
+    const float *weight = j->packed + (size_t)k * (size_t)(j->end - j->first) * block_weights;
+    bool half = (p->groups.cout - 1) % p->block < p->isa->vector;
+    for (int b = first, next; b < end; b = next) {
+        int group = b / p->group_blocks,
+            groups = smaller(some, (end - 1) / p->group_blocks - group + 1);
+        next = smaller(end, (group + groups) * p->group_blocks);
+        for (int c = 0; c < groups * cin; c += PNET_PANEL_WIDTH) {
+            fill_panel(j, tile, group * cin + c, smaller(PNET_PANEL_WIDTH, groups * cin - c), runs,
+                count, panel);
+            for (int from = b, to; from < next; from = to) {
+                int g = from / p->group_blocks;
+                to = smaller(next, (g + 1) * p->group_blocks);
+                p->isa->multiply(panel + (g - group) * cin, count,
+                    smaller(PNET_PANEL_WIDTH, cin - c),
+                    weight + (size_t)(from - j->first) * block_weights +
+                        (size_t)c * (size_t)p->block,
+                    block_weights, to - from, half && to % p->group_blocks == 0,
+                    sums + (size_t)(from - first) * block_sums, block_sums, runs);
+            }
+        }
     }
 }
 
@@ -194,11 +213,7 @@ static void run_task(const struct job *j, int64_t number, int first, int end, ch
     for (int64_t k = 0; k < p->cells; k++) {
         for (int32_t r = tile.first[k]; r < tile.first[k + 1]; r += PNET_PANEL_ROWS) {
             int count = smaller(PNET_PANEL_ROWS, tile.first[k + 1] - r);
-            for (int b = first, next; b < end; b = next) {
-                next = smaller(end, (b / p->group_blocks + 1) * p->group_blocks);
-                add_products(j, &tile, k, tile.run + r, count, b, next,
-                    sums + (size_t)(b - first) * block_floats, panel);
-            }
+            add_products(j, &tile, k, tile.run + r, count, first, end, sums, panel);
         }
     }
     for (int b = first; b < end; b++)

@@ -118,19 +118,25 @@ static void fill_panel(const struct job *j, const struct pnet_tile *tile, bool r
         isa->sum_runs(panel, from + first, (size_t)stride, width, tile->other, runs, count);
 }
 
-/* Adds the products of `count` runs of one kernel cell, for input channels [first, end) of one
-   group. `sum` is the row of `first`. */
+/* Adds the products of `count` runs of one kernel cell for input channels [first, end), which lie
+   in one panel; their groups do too, or they are one group. `sum` is the row of `first`. */
 static void add_products(const struct job *j, const struct pnet_tile *tile,
     const struct pnet_run *runs, int count, int first, int end, float *sum, float *x, float *y)
 {
     const struct plan *p = &j->plan;
-    int group = first / p->groups.cin, columns = p->groups.cout;
+    int cin = p->groups.cin, cout = p->groups.cout, group = first / cin,
+        groups = (end - 1) / cin - group + 1;
     fill_panel(j, tile, j->swapped, j->in, p->cin, first, end - first, runs, count, x);
-    for (int c = 0; c < columns; c += PNET_PANEL_WIDTH) {
-        int width = (int)smaller(PNET_PANEL_WIDTH, columns - c);
-        fill_panel(
-            j, tile, !j->swapped, j->gout, p->cout, group * columns + c, width, runs, count, y);
-        p->isa->outer(x, y, count, end - first, width, sum + c, p->stride);
+    for (int c = 0; c < groups * cout; c += PNET_PANEL_WIDTH) {
+        int width = (int)smaller(PNET_PANEL_WIDTH, groups * cout - c);
+        fill_panel(j, tile, !j->swapped, j->gout, p->cout, group * cout + c, width, runs, count, y);
+        for (int from = first, to; from < end; from = to) {
+            int g = from / cin;
+            to = (int)smaller(end, (g + 1) * cin);
+            /* Lanes beyond the group's last column add up to values that are never read. */
+            p->isa->outer(x + from - first, y + (g - group) * cout, count, to - from,
+                (int)smaller(width, cout), sum + (size_t)(from - first) * p->stride + c, p->stride);
+        }
     }
 }
 
@@ -139,13 +145,13 @@ static void run_tile(const struct job *j, const struct pnet_tile *tile, int firs
     float *sum, float *x, float *y)
 {
     const struct plan *p = &j->plan;
-    int width = j->end - j->first;
+    int width = j->end - j->first, cin = p->groups.cin, widest = (int)larger(cin, p->groups.cout);
+    int some = widest < PNET_PANEL_WIDTH ? PNET_PANEL_WIDTH / widest : 1;
     for (int64_t k = 0; k < p->cells; k++) {
         for (int32_t r = tile->first[k]; r < tile->first[k + 1]; r += PNET_PANEL_ROWS) {
             int count = (int)smaller(PNET_PANEL_ROWS, tile->first[k + 1] - r);
             for (int c = first, next; c < end; c = next) {
-                int group_end = (c / p->groups.cin + 1) * p->groups.cin;
-                next = (int)smaller(smaller(end, c + PNET_PANEL_WIDTH), group_end);
+                next = (int)smaller(smaller(end, c + PNET_PANEL_WIDTH), (c / cin + some) * cin);
                 float *to = sum + (size_t)(k * width + c - j->first) * p->stride;
                 add_products(j, tile, tile->run + r, count, c, next, to, x, y);
             }

@@ -35,10 +35,11 @@ void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, cons
     for (int64_t r = 0; r < t->rows; r++) {
         for (int64_t n = t->start[r]; n < t->start[r + 1]; n++) {
             int64_t k = t->cell[n], i = swapped ? t->other[n] : r, j = swapped ? r : t->other[n];
-            for (int32_t a = 0; a < cin; a++) {
-                for (int32_t b = 0; b < s.cout; b++)
-                    gweight[(k * cin + a) * s.cout + b] +=
-                        in[j * s.cin + b / cout * cin + a] * gout[i * s.cout + b];
+            for (int32_t b = 0; b < s.cout; b++) {
+                const double *from = in + j * s.cin + b / cout * cin;
+                double *to = gweight + k * cin * s.cout + b;
+                for (int32_t a = 0; a < cin; a++)
+                    to[(int64_t)a * s.cout] += from[a] * gout[i * s.cout + b];
             }
         }
     }
