@@ -133,6 +133,7 @@ static bool inflate_all(
         }
         code = inflate(&s, Z_NO_FLUSH);
     }
+    *memory = code == Z_MEM_ERROR; /* the window is only made here */
     bool full = code == Z_STREAM_END && !s.avail_out && !out_left;
     inflateEnd(&s);
     return full;

@@ -1,0 +1,218 @@
+/* Allocation: the n-th one fails for every n; none is larger than the file justifies; none is lost.
+ */
+#include "runtime/cloud.h"
+#include "runtime/input.h"
+#include "runtime/io/npy.h"
+#include "tests/io/files.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#define REPLACED 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define REPLACED 0
+#endif
+#endif
+#ifndef REPLACED
+#define REPLACED 1
+#endif
+
+#if !REPLACED
+int main(void)
+{
+    printf("skipped: the allocator cannot be replaced here\n");
+    return 77;
+}
+#else
+
+#include <dirent.h>
+#include <errno.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void __libc_free(void *p);
+
+/* Only while `counting`: the tests allocate too. */
+static struct {
+    int counting;
+    long fail_at, calls, alive;
+    size_t largest;
+} heap;
+
+static int refused(size_t size)
+{
+    if (!heap.counting) return 0;
+    if (size > heap.largest) heap.largest = size;
+    return ++heap.calls == heap.fail_at;
+}
+
+static void *counted(void *p)
+{
+    heap.alive += heap.counting && p;
+    return p;
+}
+
+void *malloc(size_t size)
+{
+    return refused(size) ? (errno = ENOMEM, NULL) : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return refused(count * size) ? (errno = ENOMEM, NULL) : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *p, size_t size)
+{
+    if (refused(size)) return errno = ENOMEM, NULL;
+    return p ? __libc_realloc(p, size) : counted(__libc_realloc(p, size));
+}
+
+void free(void *p)
+{
+    heap.alive -= heap.counting && p;
+    __libc_free(p);
+}
+
+static void begin(long fail_at)
+{
+    heap.counting = 1;
+    heap.fail_at = fail_at;
+    heap.calls = heap.alive = 0;
+    heap.largest = 0;
+}
+
+/* Reads with the n-th allocation failing until none does; returns how many there were. */
+static long check_reading(const char *path)
+{
+    for (long n = 1; n < 1000; n++) {
+        struct pnet_cloud c;
+        struct pnet_error e = {.message = ""};
+        begin(n);
+        enum pnet_status status = pnet_cloud_read(path, &c, NULL, &e);
+        int failed = heap.calls >= n;
+        pnet_cloud_free(&c);
+        heap.counting = 0;
+        CHECKF(heap.alive == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.alive);
+        CHECKF(status == (failed ? PNET_NO_MEMORY : PNET_OK), "%s, allocation %ld: %s", path, n,
+            e.message);
+        if (!failed) return n - 1;
+    }
+    CHECKF(0, "%s: never read", path);
+    return 0;
+}
+
+static void check_writing(const char *folder, const char *name, const struct pnet_cloud *c)
+{
+    const char *path = files_path(folder, name);
+    for (long n = 1; n < 1000; n++) {
+        struct pnet_error e = {.message = ""};
+        begin(n);
+        enum pnet_status status = pnet_cloud_write(path, c, &e);
+        int failed = heap.calls >= n;
+        heap.counting = 0;
+        CHECKF(heap.alive == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.alive);
+        /* The stream may do without the buffer that it was refused. */
+        CHECKF(failed ? status != PNET_BAD_DATA : status == PNET_OK, "%s: %s", path, e.message);
+        CHECK((status == PNET_OK) == (access(path, F_OK) == 0)); /* no half-written file */
+        remove(path);
+        if (!failed) return;
+    }
+    CHECKF(0, "%s: never written", path);
+}
+
+static int ends_with(const char *path, const char *ending)
+{
+    size_t n = strlen(path), m = strlen(ending);
+    return n >= m && strcmp(path + n - m, ending) == 0;
+}
+
+/* Changed bytes may ask for anything: no request is beyond what a file of the size could need. */
+static void check_bound(const char *folder, const char *seed)
+{
+    struct pnet_bytes b;
+    CHECK(pnet_bytes_read(seed, &b, NULL) == PNET_OK);
+    uint8_t *copy = malloc(b.size + 1);
+    const char *path = files_path(folder, strrchr(seed, '/') + 1);
+    uint64_t state = b.size;
+    /* A coordinate of a byte each becomes three floats, a value of text two bytes at least becomes
+       eight; deflate makes 1032 of one. A row of bookkeeping a column and the members of an archive
+       come on top. */
+    size_t most = (ends_with(seed, ".npz") ? 1032 : 32) * b.size + (1 << 18);
+    for (int i = 0; i < 200 && b.size; i++) {
+        struct pnet_cloud c;
+        memcpy(copy, b.data, b.size);
+        for (int k = 0; k < 3; k++) {
+            uint64_t r = random_bits(&state);
+            copy[(size_t)(r >> 8) % b.size] = r & 1 ? 0xff : (uint8_t)(r >> 1);
+            if (r & 2) copy[(size_t)(r >> 8) % b.size] = '9';
+        }
+        write_file(path, copy, b.size);
+        begin(0);
+        if (pnet_cloud_read(path, &c, NULL, NULL) == PNET_OK) pnet_cloud_free(&c);
+        heap.counting = 0;
+        CHECKF(heap.largest <= most, "%s: %zu bytes for a file of %zu", seed, heap.largest, b.size);
+        CHECK(heap.alive == 0);
+    }
+    remove(path);
+    free(copy);
+    pnet_bytes_free(&b);
+}
+
+static void check_seeds(const char *folder)
+{
+    static const char *const names[] = {"ply", "pcd", "npy", "text", "las", "kitti"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[1024];
+        long calls = 0;
+        snprintf(path, sizeof path, "tests/fuzz/seeds/%s", names[i]);
+        DIR *d = opendir(path);
+        CHECKF(d != NULL, "%s (run from the source folder)", path);
+        for (struct dirent *entry; d && (entry = readdir(d));) {
+            if (entry->d_name[0] == '.') continue;
+            snprintf(path, sizeof path, "tests/fuzz/seeds/%s/%s", names[i], entry->d_name);
+            calls += check_reading(path);
+            check_bound(folder, path);
+        }
+        if (d) closedir(d);
+        CHECKF(calls > 0, "%s", names[i]);
+    }
+}
+
+static void check_batch(void)
+{
+    struct pnet_input_field fields[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
+        {.name = "rgb", .kind = PNET_INPUT_FEATURE, .width = 3}};
+    const struct pnet_input input = {.name = "cloud", .fields = fields, .field_count = 2};
+    const int64_t split[] = {0, 5}, *splits[] = {split};
+    for (long n = 1;; n++) {
+        struct pnet_batch *batch;
+        begin(n);
+        enum pnet_status status = pnet_batch_new(&input, 1, 1, splits, &batch, NULL);
+        int failed = heap.calls >= n;
+        CHECK(status == (failed ? PNET_NO_MEMORY : PNET_OK) && (batch == NULL) == failed);
+        pnet_batch_free(batch);
+        heap.counting = 0;
+        CHECKF(heap.alive == 0, "allocation %ld: %ld blocks lost", n, heap.alive);
+        if (!failed) break;
+    }
+}
+
+int main(void)
+{
+    static const char *const names[] = {"a.ply", "a.pcd", "a.npy", "a.bin", "a.csv"};
+    const char *folder = files_folder();
+    struct pnet_cloud c = {.rows = 5};
+    double xyz[15] = {0};
+    static const char *const fields[] = {"red", "green", "blue", "t"};
+    for (int i = 0; i < 4; i++) CHECK(pnet_cloud_add(&c, fields[i], i < 3 ? PNET_U8 : PNET_I64));
+    CHECK(pnet_cloud_place(&c, 5, xyz, NULL) == PNET_OK);
+    check_seeds(folder);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_writing(folder, names[i], &c);
+    check_batch();
+    pnet_cloud_free(&c);
+    CHECK(rmdir(folder) == 0);
+    return check_end();
+}
+#endif
