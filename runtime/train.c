@@ -1,0 +1,387 @@
+#include "runtime/train.h"
+
+#include "kernels/cpu/optim.h"
+#include "runtime/io/file.h"
+#include "runtime/loader.h"
+#include "runtime/optim.h"
+#include "runtime/peak.h"
+#include "runtime/report.h"
+#include "runtime/train_log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_STATES = 2 };
+
+struct trainer {
+    const struct pnet_train_options *o;
+    const struct pnet_plan *plan;
+    struct pnet_session *session;
+    struct pnet_loader *loader, *val_loader; /* val_loader: NULL where the data set has no such split */
+    struct pnet_pipeline *pipeline;
+    struct pnet_optim optim;
+    struct pnet_optim_part *parts;
+    int part_count;
+    float *state[MAX_STATES];
+    struct pnet_train_log log;
+    int64_t step, steps, steps_an_epoch;
+    double optimizer_step;
+    uint32_t epoch; /* of the next batch */
+    int64_t batch;
+    double best;    /* NaN: none yet */
+    struct pnet_train_result *result;
+};
+
+struct pnet_optim pnet_config_optim(const struct pnet_config *c)
+{
+    struct pnet_optim o = pnet_optim_default(c->optimizer.kind);
+    o.momentum = c->optimizer.momentum;
+    o.nesterov = c->optimizer.nesterov;
+    if (c->optimizer.kind != PNET_SGD) {
+        o.beta1 = c->optimizer.beta1;
+        o.beta2 = c->optimizer.beta2;
+        o.eps = c->optimizer.eps;
+    }
+    o.weight_decay = c->weight_decay;
+    return o;
+}
+
+static enum pnet_status open_loader(struct trainer *t, enum pnet_split split, struct pnet_loader **l, struct pnet_error *e)
+{
+    const struct pnet_config *c = t->o->config;
+    bool training = split == PNET_TRAIN;
+    struct pnet_loader_options o = {.data = t->o->data, .split = split, .inputs = t->plan->inputs, .input_count = t->plan->input_count, .map = &c->inputs,
+        .batch_size = c->batch_size, .workers = c->workers, .training = training, .augment = training ? &c->augment : NULL,
+        .max_points = training ? c->max_points : 0, .drop_last = training && c->drop_last, .skip_empty = c->skip_empty,
+        .cache_bytes = training ? c->cache_bytes : c->cache_bytes / 4, .seed = c->seed, .warn = t->o->warn, .context = t->o->context};
+    return pnet_loader_new(&o, l, e);
+}
+
+static enum pnet_status open_optimizer(struct trainer *t, struct pnet_error *e)
+{
+    const struct pnet_plan *p = t->plan;
+    t->parts = calloc((size_t)p->param_count + 1, sizeof *t->parts);
+    if (!t->parts) return pnet_error_memory(e);
+    for (int i = 0; i < p->param_count; i++)
+        if (p->params[i].offset >= 0 && p->params[i].info.trained)
+            t->parts[t->part_count++] = (struct pnet_optim_part){p->params[i].offset, p->params[i].count, p->params[i].info.decay};
+    for (int i = 0; i < pnet_optim_state_count(&t->optim); i++)
+        t->state[i] = (float *)pnet_session_extra(t->session) + (int64_t)i * p->trained_elements;
+    return PNET_OK;
+}
+
+static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
+{
+    const struct pnet_config *c = t->o->config;
+    enum pnet_status st;
+    t->best = NAN;
+    t->optim = pnet_config_optim(c);
+    if ((st = pnet_optim_check(&t->optim, e))) return st;
+    int64_t extra = pnet_optim_state_count(&t->optim) * t->plan->trained_elements * (int64_t)sizeof(float);
+    struct pnet_session_options so = {.memory_limit = t->o->memory_limit, .slots = 2, .seed = c->seed, .extra_bytes = extra};
+    if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
+    if (t->o->data->counts[PNET_VAL] && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
+    if ((st = pnet_session_new(t->plan, &so, &t->session, e)) || (st = open_optimizer(t, e))) return st;
+    pnet_session_init_params(t->session);
+    int64_t batches = pnet_loader_batches(t->loader);
+    if (batches < 1) return pnet_error_set(e, PNET_USAGE, "batch_size: an epoch holds no whole batch, and drop_last leaves out the rest");
+    t->steps_an_epoch = batches / c->accumulate > 0 ? batches / c->accumulate : 1;
+    t->steps = c->steps ? c->steps : c->epochs * t->steps_an_epoch;
+    return PNET_OK;
+}
+
+/* Checkpoints. */
+
+static struct pnet_safetensor *list_tensors(const struct trainer *t, bool optimizer, size_t *count, char **names)
+{
+    const struct pnet_plan *p = t->plan;
+    int states = optimizer ? pnet_optim_state_count(&t->optim) : 1;
+    struct pnet_safetensor *list = calloc((size_t)(p->param_count * states) + 1, sizeof *list);
+    size_t size = 1;
+    *count = 0;
+    for (int i = 0; i < p->param_count; i++) size += (size_t)states * (strlen(p->params[i].name) + 16);
+    char *at = *names = calloc(size, 1);
+    if (!list || !at) {
+        free(list);
+        free(*names);
+        *names = NULL;
+        return NULL;
+    }
+    for (int i = 0; i < p->param_count; i++) {
+        const struct pnet_plan_param *q = &p->params[i];
+        if (q->offset < 0 || (optimizer && !q->info.trained)) continue;
+        for (int s = 0; s < states; s++) {
+            struct pnet_safetensor *x = &list[(*count)++];
+            *x = (struct pnet_safetensor){.name = at, .dtype = PNET_DTYPE_F32, .dims = q->info.dims};
+            at += sprintf(at, optimizer ? "%s.%s" : "%s", q->name, optimizer ? pnet_optim_state_name(&t->optim, s) : "") + 1;
+            memcpy(x->shape, q->info.shape, sizeof q->info.shape);
+            x->data = (optimizer ? t->state[s] : pnet_session_params(t->session)) + q->offset;
+        }
+    }
+    return list;
+}
+
+static char *print_map(const struct pnet_input_map *m)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return NULL;
+    pnet_input_map_print(m, f);
+    if (fclose(f) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+static enum pnet_status save(struct trainer *t, const char *name, const struct pnet_evaluation *v, struct pnet_error *e)
+{
+    enum { MAX_SCORES = 64 };
+    char path[4096], *weight_names = NULL, *state_names = NULL, *map = print_map(&t->o->config->inputs);
+    struct pnet_score scores[MAX_SCORES];
+    size_t weight_count = 0, state_count = 0, score_count = 0;
+    struct pnet_safetensor *weights = list_tensors(t, false, &weight_count, &weight_names);
+    struct pnet_safetensor *states = list_tensors(t, true, &state_count, &state_names);
+    enum pnet_status st;
+    if (!isnan(t->best)) scores[score_count++] = (struct pnet_score){"best", t->best};
+    for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++) scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
+    struct pnet_checkpoint_state s = {.epoch = t->epoch, .step = t->step, .loader_position = t->batch * t->o->config->batch_size,
+        .optimizer_step = t->optimizer_step, .seed = t->o->config->seed, .metrics = scores, .metric_count = score_count, .model = t->o->model_text,
+        .input_map = map, .params = t->o->params};
+    snprintf(path, sizeof path, "%s/%s", t->o->folder, name);
+    if (!weights || !states || !map)
+        st = pnet_error_memory(e);
+    else
+        st = pnet_checkpoint_write(path, &s, weights, weight_count, states, state_count, e);
+    free(weights);
+    free(states);
+    free(weight_names);
+    free(state_names);
+    free(map);
+    return st;
+}
+
+static enum pnet_status restore_tensors(struct trainer *t, const struct pnet_checkpoint *c, struct pnet_error *e)
+{
+    const struct pnet_plan *p = t->plan;
+    char name[4096];
+    for (int i = 0; i < p->param_count; i++) {
+        const struct pnet_plan_param *q = &p->params[i];
+        if (q->offset < 0) continue;
+        enum pnet_status st = pnet_safetensors_load(c->weights, "last/weights.safetensors", q->name, q->info.dims, q->info.shape,
+            pnet_session_params(t->session) + q->offset, e);
+        for (int s = 0; !st && q->info.trained && s < pnet_optim_state_count(&t->optim); s++) {
+            snprintf(name, sizeof name, "%s.%s", q->name, pnet_optim_state_name(&t->optim, s));
+            st = pnet_safetensors_load(c->optimizer, "last/optimizer.safetensors", name, q->info.dims, q->info.shape, t->state[s] + q->offset, e);
+        }
+        if (st) return st;
+    }
+    return PNET_OK;
+}
+
+/* Goes on where the last checkpoint stands; at the beginning where a run was ended before it had one. */
+static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
+{
+    char path[4096];
+    struct pnet_checkpoint *c = NULL;
+    snprintf(path, sizeof path, "%s/last", t->o->folder);
+    enum pnet_status st = pnet_checkpoint_read(path, &c, e);
+    if (st == PNET_FAILED) return PNET_OK;
+    if (st) return st;
+    if (c->state.model_hash != pnet_checkpoint_hash(t->o->model_text))
+        st = pnet_error_set(e, PNET_BAD_MODEL, "%s was trained with another text of the model", path);
+    else if (strcmp(c->state.params, t->o->params) != 0)
+        st = pnet_error_set(e, PNET_BAD_MODEL, "%s was trained with other params: '%.200s' there, '%.200s' now", path, c->state.params, t->o->params);
+    else if (c->state.seed != t->o->config->seed)
+        st = pnet_error_set(e, PNET_USAGE, "%s was trained with seed %llu", path, (unsigned long long)c->state.seed);
+    else
+        st = restore_tensors(t, c, e);
+    if (!st) {
+        t->step = c->state.step;
+        t->optimizer_step = c->state.optimizer_step;
+        t->epoch = (uint32_t)c->state.epoch;
+        t->batch = c->state.loader_position / t->o->config->batch_size;
+        for (size_t i = 0; i < c->state.metric_count; i++)
+            if (strcmp(c->state.metrics[i].name, "best") == 0) t->best = c->state.metrics[i].value;
+    }
+    pnet_checkpoint_free(c);
+    return st;
+}
+
+/* Steps. */
+
+static enum pnet_status start_pipeline(struct trainer *t, struct pnet_error *e)
+{
+    if (t->pipeline) return PNET_OK;
+    pnet_loader_start(t->loader, t->epoch, t->batch);
+    return pnet_pipeline_start(t->session, t->loader, &t->pipeline, e);
+}
+
+static void stop_pipeline(struct trainer *t)
+{
+    pnet_pipeline_stop(t->pipeline);
+    t->pipeline = NULL;
+}
+
+static enum pnet_status next_batch(struct trainer *t, struct pnet_ready *r, struct pnet_error *e)
+{
+    for (int ends = 0;;) {
+        enum pnet_status st = pnet_pipeline_next(t->pipeline, r, e);
+        if (st) return st;
+        if (r->slot >= 0) break;
+        if (++ends == 2) return pnet_error_set(e, PNET_BAD_DATA, "an epoch holds no batch: all clouds are empty");
+    }
+    t->epoch = r->epoch;
+    t->batch = r->batch + 1;
+    return PNET_OK;
+}
+
+static void note_planned(struct trainer *t, int slot)
+{
+    const struct pnet_counts *c = &pnet_session_slot(t->session, slot)->counts;
+    struct pnet_layout layout;
+    struct pnet_error ignored;
+    if (t->result->planned_bytes || pnet_layout_make(t->plan, c, &layout, &ignored)) return;
+    size_t extra = (size_t)pnet_optim_state_count(&t->optim) * (size_t)t->plan->trained_elements * sizeof(float);
+    t->result->planned_bytes = pnet_peak_of(t->plan, c, &layout, 2, extra).total;
+    pnet_layout_free(&layout);
+}
+
+/* One optimiser step: forward and backward of `accumulate` batches, update. */
+static enum pnet_status train_step(struct trainer *t, struct pnet_step_log *log, struct pnet_error *e)
+{
+    const struct pnet_config *c = t->o->config;
+    enum pnet_status st;
+    for (int micro = 0; micro < c->accumulate; micro++) {
+        struct pnet_ready r;
+        if ((st = next_batch(t, &r, e)) || (st = pnet_session_forward(t->session, r.slot, true, (uint32_t)(t->step * c->accumulate + micro), e))) return st;
+        note_planned(t, r.slot);
+        for (int i = 0; i < t->plan->objective_count; i++)
+            if (!t->plan->objectives[i].metric) log->losses[i] += pnet_session_objective(t->session, i, NULL) / c->accumulate;
+        pnet_session_backward(t->session, r.slot, 1.0f / (float)c->accumulate, micro > 0);
+        log->points += r.points;
+    }
+    for (int i = 0; i < t->plan->objective_count; i++) log->loss += log->losses[i];
+    double norm = sqrt(pnet_cpu_square_sum(t->plan->trained_elements, pnet_session_grads(t->session)));
+    if (!isfinite(norm) || !isfinite(log->loss))
+        return pnet_error_set(e, PNET_FAILED, "the loss or its gradient is not finite at step %lld: a lower learning rate, or clip_grad, may help", (long long)t->step);
+    log->gradient_norm = norm;
+    log->lr = pnet_schedule_lr(&c->schedule, c->lr, t->step, t->steps, t->steps_an_epoch);
+    t->optimizer_step++;
+    pnet_optim_step_cpu(&t->optim, t->optimizer_step, log->lr, pnet_optim_clip(norm, c->clip_grad), t->parts, t->part_count, pnet_session_grads(t->session),
+        pnet_session_params(t->session), t->state);
+    t->step++;
+    t->result->points += log->points;
+    return PNET_OK;
+}
+
+static bool due(struct pnet_interval every, int64_t step, int64_t steps_an_epoch)
+{
+    return (every.steps && step % every.steps == 0) || (every.epochs && step % (every.epochs * steps_an_epoch) == 0);
+}
+
+static bool go_on_evaluating(void *context, int64_t batch)
+{
+    struct trainer *t = context;
+    struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .evaluating = true, .batch = batch, .batches = pnet_loader_batches(t->val_loader)};
+    if (t->o->progress) t->o->progress(t->o->context, &p);
+    return !(t->o->stop && t->o->stop());
+}
+
+/* The first metric, which is to be high; without one the loss, which is to be low. */
+static double headline(const struct pnet_evaluation *v)
+{
+    for (int i = 0; i < v->count; i++)
+        if (v->lines[i].metric) return v->lines[i].value;
+    return -v->loss;
+}
+
+static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
+{
+    struct pnet_evaluation v;
+    stop_pipeline(t);
+    enum pnet_status st = pnet_evaluate(t->session, t->val_loader, go_on_evaluating, t, &v, e);
+    if (!st) st = pnet_train_log_evaluation(&t->log, t->step, t->epoch, &v, e);
+    if (!st && !(headline(&v) <= t->best)) {
+        t->best = headline(&v);
+        st = save(t, "best", &v, e);
+    }
+    if (!st && t->o->progress) {
+        struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .evaluation = &v};
+        t->o->progress(t->o->context, &p);
+    }
+    if (st) {
+        pnet_evaluation_free(&v);
+        return st;
+    }
+    pnet_evaluation_free(&t->result->validation);
+    t->result->validation = v;
+    return PNET_OK;
+}
+
+static enum pnet_status run(struct trainer *t, struct pnet_error *e)
+{
+    const struct pnet_config *c = t->o->config;
+    double begin = pnet_seconds();
+    while (t->step < t->steps) {
+        struct pnet_step_log log;
+        enum pnet_status st;
+        double step_begin = pnet_seconds();
+        if ((st = pnet_step_log_init(&log, t->plan, e))) return st;
+        st = start_pipeline(t, e);
+        if (!st) st = train_step(t, &log, e);
+        log.step = t->step;
+        log.epoch = t->epoch;
+        log.seconds = pnet_seconds() - begin;
+        log.points_per_s = (double)log.points / (pnet_seconds() - step_begin);
+        if (!st) st = pnet_train_log_step(&t->log, t->plan, &log, e);
+        struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .loss = log.loss, .points_per_s = log.points_per_s};
+        pnet_step_log_free(&log);
+        if (st) return st;
+        t->result->steps++;
+        if (t->o->progress) t->o->progress(t->o->context, &p);
+        bool last = t->step == t->steps, stopped = t->o->stop && t->o->stop();
+        if (t->val_loader && !stopped && (last || due(c->eval_every, t->step, t->steps_an_epoch)) && (st = validate(t, e)) && st != PNET_INTERRUPTED) return st;
+        stopped |= t->o->stop && t->o->stop();
+        if ((last || stopped || due(c->save_every, t->step, t->steps_an_epoch)) && (st = save(t, "last", NULL, e))) return st;
+        if (stopped && !last) return pnet_error_set(e, PNET_INTERRUPTED, "interrupted at step %lld of %lld; --resume goes on", (long long)t->step, (long long)t->steps);
+    }
+    /* without validation the last weights are the best there are */
+    return t->val_loader ? PNET_OK : save(t, "best", NULL, e);
+}
+
+static void close_trainer(struct trainer *t)
+{
+    stop_pipeline(t);
+    if (t->session) t->result->peak_bytes = pnet_session_memory(t->session)->peak;
+    pnet_train_log_close(&t->log);
+    if (t->loader) pnet_loader_free(t->loader);
+    if (t->val_loader) pnet_loader_free(t->val_loader);
+    pnet_session_free(t->session);
+    free(t->parts);
+}
+
+enum pnet_status pnet_train(const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e)
+{
+    struct trainer t = {.o = o, .plan = o->plan, .result = r};
+    *r = (struct pnet_train_result){0};
+    double begin = pnet_seconds();
+    enum pnet_status st = open_trainer(&t, e);
+    if (!st && o->resume) st = resume(&t, e);
+    if (!st) st = pnet_train_log_open(&t.log, o->folder, t.step, e);
+    if (!st) st = run(&t, e);
+    close_trainer(&t);
+    r->seconds = pnet_seconds() - begin;
+    struct pnet_error report;
+    enum pnet_status reported = st == PNET_OK || st == PNET_INTERRUPTED ? pnet_report_write(o->folder, &report) : PNET_OK;
+    if (!st && reported) {
+        *e = report;
+        st = reported;
+    }
+    return st;
+}
+
+void pnet_train_result_free(struct pnet_train_result *r)
+{
+    pnet_evaluation_free(&r->validation);
+}
