@@ -2,15 +2,19 @@
 #ifndef PNET_LANG_ARENA_H
 #define PNET_LANG_ARENA_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Out of memory is sticky: the arena then hands out NULL for ever and `failed` stays set, so a pass
-   may check once at its end, as long as it does not touch what it got before it checked. */
+/* Starts as all zeros. Out of memory is sticky: the arena then hands out NULL for ever and `failed`
+   stays set, so a pass may check once at its end, as long as it does not touch what it got before it
+   checked. */
 struct pnet_arena {
     struct pnet_arena_chunk *chunks;
     size_t used, size; /* of the first chunk */
     size_t total;      /* bytes handed out */
+    size_t calls;      /* allocations asked for */
+    size_t fail_at;    /* for tests: this call, counted from 1, finds no memory; 0: none does */
     bool failed;
 };
 
@@ -20,6 +24,8 @@ void *pnet_arena_array(struct pnet_arena *a, size_t count, size_t size); /* chec
 char *pnet_arena_copy(struct pnet_arena *a, const char *text, size_t length); /* NUL-terminated */
 char *pnet_arena_printf(struct pnet_arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+char *pnet_arena_vprintf(struct pnet_arena *a, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 void pnet_arena_free(struct pnet_arena *a);
 
 #endif

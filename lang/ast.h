@@ -44,7 +44,8 @@ struct pnet_call_arg {
 
 struct pnet_expr {
     enum pnet_expr_kind kind;
-    struct pnet_span span; /* the whole expression */
+    int height;            /* nodes on the longest way down, at most PNET_MAX_NESTING */
+    struct pnet_span span; /* the whole expression, with the parentheses around it */
     union {
         struct {
             double value; /* in the base unit: metres, radians, fraction */
@@ -92,8 +93,9 @@ enum pnet_stmt_kind {
 
 struct pnet_stmt {
     enum pnet_stmt_kind kind;
+    int height; /* as of an expression; `next` does not count */
     struct pnet_span span;
-    const char *doc; /* or NULL */
+    const char *doc; /* or NULL; of ASSIGN at file level, its item has it */
     struct pnet_stmt *next;
     union {
         struct {

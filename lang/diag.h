@@ -13,7 +13,8 @@ enum pnet_severity { PNET_ERROR, PNET_WARNING };
 /* One diagnostic. Fill it through the calls below, in any order after pnet_diag_new. */
 struct pnet_diag;
 
-/* Everything one compilation says. Owned by the arena. At most 20 errors are kept; the rest are counted. */
+/* Everything one compilation says. Owned by the arena. At most 20 errors and 20 warnings are kept; the
+   rest are counted. What was said before, word for word of the same place, is neither. */
 struct pnet_diags;
 
 struct pnet_diags *pnet_diags_new(struct pnet_arena *a, struct pnet_sources *sources);
@@ -28,16 +29,20 @@ void pnet_diag_label(struct pnet_diag *d, const char *format, ...) __attribute__
 /* A second place, underlined with ~ and labelled (on the same line where it lies there). */
 void pnet_diag_second(struct pnet_diag *d, struct pnet_span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* "  help: ..." below. */
+/* "  help: ..." below; a second call adds a second line. */
 void pnet_diag_help(struct pnet_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int pnet_diags_errors(const struct pnet_diags *d);
 int pnet_diags_warnings(const struct pnet_diags *d);
+/* True once the cap of errors is reached: a message need not be made up any more. */
+bool pnet_diags_full(const struct pnet_diags *d);
 
-/* Prints all in source order, then "N errors, M warnings" where more were found than kept.
-   Colours only with `colour`. */
+/* Prints all in source order (an included file's where it is included), then "N errors, M warnings"
+   where more were found than kept. Colours only with `colour`. */
 void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour);
-/* The same as a JSON array of {file, line, column, end_line, end_column, severity, message, label, help}. */
+/* The same as a JSON array of {file, line, column, end_line, end_column, severity, message, label,
+   second, help}: label, second and help may be null; second is {file, line, column, end_line,
+   end_column, label}; the end is that of the character behind the last. */
 void pnet_diags_json(const struct pnet_diags *d, FILE *out);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 enum {
+    PNET_LANGUAGE_VERSION = 1, /* every file begins with it: `pnet 1` */
     PNET_MAX_INCLUDE_DEPTH = 16,
     PNET_MAX_SOURCE_BYTES = 4 << 20,
     PNET_MAX_NODES = 1 << 20,  /* expressions and statements of one compilation */
@@ -32,7 +33,7 @@ struct pnet_file *pnet_parse_text(struct pnet_arena *a, struct pnet_sources *s, 
 struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
     const char *name, const char *text, size_t length);
 
-/* Writes the file at index 0 of `s` (parsed without error) in canonical form: 4 spaces, one statement a
+/* Writes the file at index 0 of `s` (parsed without error) in canonical form: 2 spaces, one statement a
    line, aligned fields, comments and single blank lines kept. Idempotent. False when memory is out. */
 bool pnet_format(struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, FILE *out);
 

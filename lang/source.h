@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A stretch of bytes, [begin, end), of one file. The line and column are computed when printed. */
+/* A stretch of bytes, [begin, end), of one file. The line and column are computed when printed.
+   Both ends 0: the file as a whole, printed without a line. */
 struct pnet_span {
     uint32_t file; /* index into pnet_sources */
     uint32_t begin;
@@ -24,6 +25,7 @@ struct pnet_source {
 /* Every file one compilation read; owns names and texts through its arena. */
 struct pnet_sources;
 
+/* NULL when there is no such file; file 0 is the main one. */
 const struct pnet_source *pnet_sources_get(const struct pnet_sources *s, uint32_t file);
 
 /* 1-based line and column (in characters: UTF-8 sequences count once, a tab once) of a byte offset. */

@@ -1,0 +1,210 @@
+/* Where to go on after a syntax error: at the next line start outside of brackets, at a keyword, or at
+   a closing brace. The grammar has `error SYNC` in every list; SYNC is sent when the skipping is done. */
+#include "lang/internal.h"
+#include "parser.h"
+
+#include <assert.h>
+
+static int kind_at(const struct pnet_parser *p, size_t i)
+{
+    return p->tokens.items[i].kind;
+}
+
+static bool first_on_line(const struct pnet_parser *p, size_t i)
+{
+    return p->tokens.items[i].flags & PNET_TOKEN_FIRST_ON_LINE;
+}
+
+static bool is_opening(int kind)
+{
+    return kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET || kind == TOKEN_LBRACE;
+}
+
+static bool closes(int opening, int kind)
+{
+    return (opening == TOKEN_LPAREN && kind == TOKEN_RPAREN) ||
+           (opening == TOKEN_LBRACKET && kind == TOKEN_RBRACKET) ||
+           (opening == TOKEN_LBRACE && kind == TOKEN_RBRACE);
+}
+
+static void too_deep(struct pnet_parser *p, struct pnet_span span)
+{
+    if (!p->all->stopped)
+        pnet_diag_help(pnet_diag_new(p->all->diags, PNET_ERROR, span, "this is nested too deeply"),
+            "the limit is %d", PNET_MAX_NESTING);
+    p->all->stopped = true;
+}
+
+static void track_brackets(struct pnet_parser *p, size_t i)
+{
+    int kind = kind_at(p, i);
+    p->depth_before = p->depth;
+    if (p->depth && closes(kind_at(p, p->open[p->depth - 1]), kind)) {
+        p->depth--;
+    } else if (is_opening(kind)) {
+        if (p->depth == PNET_MAX_NESTING)
+            too_deep(p, p->tokens.items[i].span);
+        else
+            p->open[p->depth++] = i;
+    }
+}
+
+int pnet_tree_lex(union pnet_value *value, struct pnet_span *span, struct pnet_parser *p)
+{
+    uint32_t here = p->next < p->tokens.count ? p->tokens.items[p->next].span.begin : 0;
+    *span = (struct pnet_span){p->file, here, here};
+    if (p->start) {
+        int kind = p->start;
+        p->start = 0;
+        return kind;
+    }
+    if (p->synthetic) {
+        int kind = p->synthetic;
+        p->synthetic = 0;
+        return kind;
+    }
+    if (p->closers) {
+        p->closers--;
+        p->depth--;
+        return TOKEN_RBRACE;
+    }
+    if (p->next == p->tokens.count) return 0;
+    track_brackets(p, p->next);
+    if (p->all->stopped) return 0;
+    const struct pnet_token *t = &p->tokens.items[p->next++];
+    *value = t->value;
+    *span = t->span;
+    return t->kind;
+}
+
+void pnet_tree_error(const struct pnet_span *span, struct pnet_parser *p, const char *message)
+{
+    (void)message;
+    too_deep(p, *span);
+}
+
+static bool is_item_keyword(int kind)
+{
+    return kind >= TOKEN_INCLUDE && kind <= TOKEN_METRIC;
+}
+
+/* May a statement begin at `i`? Not after something that still wants an operand. */
+static bool may_begin(const struct pnet_parser *p, size_t i)
+{
+    if (i == 0) return true;
+    int before = kind_at(p, i - 1);
+    return pnet_token_ends_operand(before) || before == TOKEN_LBRACE || before == TOKEN_RBRACE;
+}
+
+enum pnet_level pnet_recover_level(const struct pnet_parser *p, int depth, int *braces)
+{
+    while (depth && kind_at(p, p->open[depth - 1]) != TOKEN_LBRACE) depth--;
+    *braces = depth;
+    if (!depth) return PNET_LEVEL_FILE;
+    size_t brace = p->open[depth - 1];
+    bool fields = brace >= 2 && kind_at(p, brace - 2) == TOKEN_INPUT;
+    return fields ? PNET_LEVEL_FIELDS : PNET_LEVEL_BODY;
+}
+
+bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, size_t *start)
+{
+    if (kind_at(p, at) != TOKEN_ASSIGN) return false;
+    size_t i = at;
+    while (i > p->resumed && !first_on_line(p, i)) i--;
+    if (i <= p->resumed || i == at || kind_at(p, i) != TOKEN_NAME) return false;
+    if (i + 1 != at && kind_at(p, i + 1) != TOKEN_LBRACKET) return false;
+    *start = i;
+    return true;
+}
+
+/* Was the error in the head of a loop, a branch, a net or a block? Then its body is still worth
+   reading. A body must begin on the line of the error, or right on the next. */
+static bool find_body(const struct pnet_parser *p, size_t at, enum pnet_level level, size_t *body)
+{
+    bool head = false;
+    for (size_t i = at; !head && i-- > p->resumed;) {
+        int kind = kind_at(p, i);
+        bool branch = kind == TOKEN_IF && (may_begin(p, i) || (i > 1 && kind_at(p, i - 1) == TOKEN_ELSE &&
+                                                                 kind_at(p, i - 2) == TOKEN_RBRACE));
+        if (level == PNET_LEVEL_BODY)
+            head = branch || kind == TOKEN_FOR;
+        else
+            head = kind == TOKEN_NET || kind == TOKEN_BLOCK;
+        if (!head && (kind == TOKEN_LBRACE || kind == TOKEN_RBRACE || kind == TOKEN_RETURN ||
+                         kind == TOKEN_FOR || is_item_keyword(kind)))
+            return false;
+    }
+    if (!head || level == PNET_LEVEL_FIELDS) return false;
+    for (size_t i = at;; i++) {
+        int kind = kind_at(p, i);
+        if (kind == TOKEN_LBRACE) {
+            *body = i;
+            return true;
+        }
+        if (kind == TOKEN_END || kind == TOKEN_RBRACE || first_on_line(p, i)) return false;
+    }
+}
+
+/* Can parsing go on at `i`, outside of braces opened since the error, inside of `round` brackets? */
+static bool resumes(const struct pnet_parser *p, size_t i, enum pnet_level level, int round)
+{
+    int kind = kind_at(p, i);
+    int next = kind == TOKEN_END ? TOKEN_END : kind_at(p, i + 1);
+    if (kind == TOKEN_RBRACE) return level != PNET_LEVEL_FILE;
+    if (is_item_keyword(kind))
+        return level == PNET_LEVEL_FILE && (next == TOKEN_NAME || next == TOKEN_STRING);
+    if (level == PNET_LEVEL_BODY && (kind == TOKEN_FOR || kind == TOKEN_RETURN)) return true;
+    if (!first_on_line(p, i) || !may_begin(p, i)) return false;
+    if (kind == TOKEN_IF) return level == PNET_LEVEL_BODY && !round;
+    /* A statement inside of brackets: they were never closed. */
+    return kind == TOKEN_NAME && (!round || next == TOKEN_ASSIGN);
+}
+
+/* The token to go on at, `from` or a later one. */
+static size_t find_resume(const struct pnet_parser *p, size_t from, enum pnet_level level, int round)
+{
+    int braces = 0;
+    for (size_t i = from;; i++) {
+        int kind = kind_at(p, i);
+        if (kind == TOKEN_END) return i;
+        if (is_item_keyword(kind) && first_on_line(p, i)) return i;
+        if (!braces && resumes(p, i, level, round)) return i;
+        if (kind == TOKEN_LBRACE) braces++;
+        if (kind == TOKEN_RBRACE && braces) braces--;
+        if (braces) continue;
+        if (kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET) round++;
+        if ((kind == TOKEN_RPAREN || kind == TOKEN_RBRACKET) && round) round--;
+    }
+}
+
+void pnet_recover(struct pnet_parser *p, uint64_t expected)
+{
+    if (p->all->stopped) return;
+    /* Tokens are made up only where they fit, so the misfit is a real one. */
+    assert(p->next > 0 && !p->synthetic && !p->closers);
+    size_t at = p->next - 1, target;
+    int depth = p->depth_before, braces;
+    struct pnet_mistake mistake = {.p = p, .at = at, .expected = expected, .depth = depth};
+    pnet_mistake_report(&mistake);
+
+    enum pnet_level level = pnet_recover_level(p, depth, &braces);
+    bool again = p->failed == at + 1; /* it did not fit where it should have: pass it by */
+    p->failed = at + 1;
+    p->synthetic = TOKEN_SYNC;
+    if (again && kind_at(p, at) == TOKEN_END) {
+        p->all->stopped = true;
+        return;
+    }
+    if (!again && pnet_recover_swallowed(p, at, &target)) {
+        p->next = target;
+    } else if (!again && find_body(p, at, level, &target)) {
+        p->synthetic = TOKEN_BODY;
+        p->next = target;
+    } else {
+        p->next = target = find_resume(p, again ? at + 1 : at, level, depth - braces);
+        int kind = kind_at(p, target);
+        if (target == at && (kind == TOKEN_END || is_item_keyword(kind))) p->closers = braces;
+    }
+    p->depth = braces;
+    p->resumed = target;
+}
