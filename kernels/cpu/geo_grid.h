@@ -8,8 +8,8 @@ struct pnet_voxel {
     int32_t at[3];
 };
 
-/* Index of the voxel of coordinate `p` on one axis, clamped to the key range. `inside` becomes false where it
-   had to be clamped, and keeps its value otherwise. */
+/* Index of the voxel of coordinate `p` on one axis, clamped to the key range. `inside` becomes
+   false where it had to be clamped, and keeps its value otherwise. */
 static inline int32_t pnet_voxel_index(float p, struct pnet_grid grid, bool *inside)
 {
     const float reach = 0x1p30f; /* fits an int32_t; any division by a factor comes after it */

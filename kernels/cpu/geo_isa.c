@@ -27,7 +27,7 @@
 #undef LANES
 #endif
 
-const struct geo_isa *geo_isa(void)
+const struct pnet_geo_isa *pnet_geo_isa(void)
 {
 #if defined(__x86_64__)
     const char *name = pnet_cpu_isa();

@@ -3,8 +3,8 @@
      ISA       suffix of all names: base, avx2, avx512
      LANES     floats in a register
 
-   and leaves the types float_ISA and int_ISA and a few operations on them. Each gives the bits that plain float32
-   arithmetic gives: no contraction, no reciprocals, max(a, b) = a > b ? a : b. */
+   and leaves the types float_ISA and int_ISA and a few operations on them. Each gives the bits that
+   plain float32 arithmetic gives: no contraction, no reciprocals, max(a, b) = a > b ? a : b. */
 #include <string.h>
 
 #if defined(__x86_64__)

@@ -24,9 +24,10 @@ int64_t pnet_cpu_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64
     return outside;
 }
 
-/* The bits of a key that decide its order: those that are not the same in all keys, nor given by the bit of
-   the same axis above them. The second case is the common one: indices on both sides of zero differ in all
-   upper bits, 0111.. against 1000.., though one of those bits tells everything. */
+/* The bits of a key that decide its order: those that are not the same in all keys, nor given by
+   the bit of the same axis above them. The second case is the common one: indices on both sides of
+   zero differ in all upper bits, 0111.. against 1000.., though one of those bits tells everything.
+ */
 struct bits {
     int count;         /* runs of neighbouring bits */
     int total;         /* bits in all of them */
@@ -110,8 +111,8 @@ static void counts_to_places(uint32_t (*count)[DIGITS], int chunks)
         }
 }
 
-static void radix_pass(int64_t n, const uint64_t *from, uint64_t *to, int shift,
-    uint32_t (*count)[DIGITS], int chunks)
+static void radix_pass(
+    int64_t n, const uint64_t *from, uint64_t *to, int shift, uint32_t (*count)[DIGITS], int chunks)
 {
 #pragma omp parallel for schedule(static) num_threads(chunks) if (chunks > 1)
     for (int c = 0; c < chunks; c++) {
@@ -139,8 +140,9 @@ static uint64_t *radix_sort(int64_t n, uint64_t *item, uint64_t *other, int shif
     return item;
 }
 
-/* Orders one sample whose first row is `row`. An item holds a part of the key above a row: as many bits as fit,
-   the lower part of the key first, then, in the order that this gave, the upper one. */
+/* Orders one sample whose first row is `row`. An item holds a part of the key above a row: as many
+   bits as fit, the lower part of the key first, then, in the order that this gave, the upper one.
+ */
 static void order_sample(int64_t n, int64_t row, const uint64_t *key, int32_t *order,
     uint64_t *item, uint64_t *other, uint32_t (*count)[DIGITS], int chunks)
 {
@@ -160,7 +162,8 @@ static void order_sample(int64_t n, int64_t row, const uint64_t *key, int32_t *o
         const uint64_t *sorted = radix_sort(n, item, other, row_bits, part, count, chunks);
         uint64_t local_mask = (UINT64_C(1) << row_bits) - 1;
 #pragma omp parallel for schedule(static) num_threads(chunks) if (chunks > 1)
-        for (int64_t i = 0; i < n; i++) order[i] = (int32_t)(row + (int64_t)(sorted[i] & local_mask));
+        for (int64_t i = 0; i < n; i++)
+            order[i] = (int32_t)(row + (int64_t)(sorted[i] & local_mask));
     }
 }
 

@@ -20,15 +20,16 @@ static void insert_by_cell(
 }
 
 /* First places of `digits` digits that occur as (cell >> shift) modulo 256. */
-static inline void find_places(int n, const int32_t *cell, int shift, int digits, uint16_t place[DIGIT + 1])
+static inline void find_places(
+    int n, const int32_t *cell, int shift, int digits, uint16_t place[DIGIT + 1])
 {
     memset(place, 0, ((size_t)digits + 1) * sizeof *place);
     for (int t = 0; t < n; t++) place[(cell[t] >> shift & (DIGIT - 1)) + 1]++;
     for (int d = 1; d < digits; d++) place[d] = (uint16_t)(place[d] + place[d - 1]);
 }
 
-void geo_row_by_cell(int n, const int32_t *from_other, const int32_t *from_cell, int32_t cells, int32_t *other,
-    uint16_t *cell, int32_t *spare_other, int32_t *spare_cell)
+void pnet_geo_row_by_cell(int n, const int32_t *from_other, const int32_t *from_cell, int32_t cells,
+    int32_t *other, uint16_t *cell, int32_t *spare_other, int32_t *spare_cell)
 {
     uint16_t place[DIGIT + 1];
     int shift = 0;
@@ -85,7 +86,7 @@ static void sink(int64_t n, int32_t *other, uint16_t *cell, int64_t hole, uint64
     put(other, cell, hole, key);
 }
 
-void geo_row_sort(int64_t n, int32_t *other, uint16_t *cell)
+void pnet_geo_row_sort(int64_t n, int32_t *other, uint16_t *cell)
 {
     if (n <= 2 * FEW) {
         for (int64_t t = 1; t < n; t++) {

@@ -40,8 +40,8 @@ static int32_t sample_of(const struct pnet_level *level, int64_t row)
     return low;
 }
 
-/* Finds where voxels begin, for places asked in ascending order: at the start of a sample (empty ones are
-   stepped over), and where the key changes. */
+/* Finds where voxels begin, for places asked in ascending order: at the start of a sample (empty
+   ones are stepped over), and where the key changes. */
 struct heads {
     const struct sorted_rows *rows;
     int32_t sample;
@@ -73,8 +73,9 @@ static float distance2_to_centre(const struct sorted_rows *rows, int32_t row)
     return (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2];
 }
 
-/* Numbers the voxels that begin in [begin, end) from `coarse` on. A voxel belongs to the chunk it begins in, to
-   its end. Rows of a voxel come in ascending order: the first of equals is the lowest. */
+/* Numbers the voxels that begin in [begin, end) from `coarse` on. A voxel belongs to the chunk it
+   begins in, to its end. Rows of a voxel come in ascending order: the first of equals is the
+   lowest. */
 static void sample_chunk(const struct sorted_rows *rows, int64_t begin, int64_t end, int64_t coarse,
     int32_t *keep, int32_t *parent)
 {
@@ -153,7 +154,8 @@ static void children_in_order(
     for (int64_t i = last + 1; i <= coarse_rows; i++) start[i] = fine_rows;
 }
 
-/* Counting sort with start[i + 1] as the place of the next child of row i, which ends as the start of i + 1. */
+/* Counting sort with start[i + 1] as the place of the next child of row i, which ends as the start
+ * of i + 1. */
 static void children_counted(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child)
 {
@@ -168,8 +170,8 @@ static void children_counted(
     for (int64_t j = 0; j < fine_rows; j++) child[start[parent[j] + 1]++] = (int32_t)j;
 }
 
-void pnet_cpu_children(int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start,
-    int32_t *child)
+void pnet_cpu_children(
+    int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child)
 {
     if (parents_ascend(fine_rows, parent))
         children_in_order(fine_rows, coarse_rows, parent, start, child);

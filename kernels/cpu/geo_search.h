@@ -1,9 +1,9 @@
 /* The search of one block for one instruction set: included once for each, behind geo_lanes.h. */
 
-/* Which of WIDE boxes (or points: boxes without extent) can hold a point that makes a pair with any query, or a
-   child of one. */
-INLINE uint32_t NAME(near_queries)(const struct geo_set *s, const struct geo_queries *q, const float low[3][WIDE],
-    const float high[3][WIDE], bool ball)
+/* Which of WIDE boxes (or points: boxes without extent) can hold a point that makes a pair with any
+   query, or a child of one. */
+INLINE uint32_t NAME(near_queries)(const struct pnet_geo_set *s, const struct pnet_geo_queries *q,
+    const float low[3][WIDE], const float high[3][WIDE], bool ball)
 {
     const VF zero = {0}, radius2 = s->radius2 + zero, from = s->low + zero, to = s->high + zero;
     uint32_t mask = 0;
@@ -21,7 +21,8 @@ INLINE uint32_t NAME(near_queries)(const struct geo_set *s, const struct geo_que
                 child &= NAME(not_above)(least, q->child_high[a] + zero) &
                          NAME(not_above)(q->child_low[a] + zero, most);
         }
-        if (ball) near = NAME(not_above)((gap[0] * gap[0] + gap[1] * gap[1]) + gap[2] * gap[2], radius2);
+        if (ball)
+            near = NAME(not_above)((gap[0] * gap[0] + gap[1] * gap[1]) + gap[2] * gap[2], radius2);
         if (s->parent) near |= child;
         mask |= near << l;
     }
@@ -29,8 +30,8 @@ INLINE uint32_t NAME(near_queries)(const struct geo_set *s, const struct geo_que
 }
 
 /* Which of LANES gathered points make a pair with query i. */
-INLINE uint32_t NAME(pair_mask)(const struct geo_set *s, const struct geo_queries *q, int i,
-    const struct geo_gathered *p, int first, bool ball)
+INLINE uint32_t NAME(pair_mask)(const struct pnet_geo_set *s, const struct pnet_geo_queries *q,
+    int i, const struct pnet_geo_gathered *p, int first, bool ball)
 {
     const VF zero = {0};
     VF d[3];
@@ -48,7 +49,7 @@ INLINE uint32_t NAME(pair_mask)(const struct geo_set *s, const struct geo_querie
 }
 
 /* Kernel cells of LANES gathered points for query i. */
-INLINE VI NAME(cells_of)(const struct geo_set *s, const struct geo_queries *q, int i,
+INLINE VI NAME(cells_of)(const struct pnet_geo_set *s, const struct pnet_geo_queries *q, int i,
     const float (*at)[GATHER + WIDE], int first)
 {
     const VF zero = {0}, last = (float)(s->kernel - 1) + zero;
@@ -63,11 +64,11 @@ INLINE VI NAME(cells_of)(const struct geo_set *s, const struct geo_queries *q, i
 }
 
 /* Writes the pairs of query i among the gathered points. */
-INLINE void NAME(write_pairs)(const struct geo_set *s, struct geo_room *room, int i, const struct geo_results *to,
-    bool ball)
+INLINE void NAME(write_pairs)(const struct pnet_geo_set *s, struct pnet_geo_room *room, int i,
+    const struct pnet_geo_results *to, bool ball)
 {
-    const struct geo_gathered *p = &room->points;
-    struct geo_queries *q = &room->queries;
+    const struct pnet_geo_gathered *p = &room->points;
+    struct pnet_geo_queries *q = &room->queries;
     const float(*at)[GATHER + WIDE] = s->cell_at ? p->cell_at : p->pair_at;
     int n = 0;
     for (int first = 0; first < p->count; first += LANES) {
@@ -79,8 +80,8 @@ INLINE void NAME(write_pairs)(const struct geo_set *s, struct geo_room *room, in
     }
     int64_t place = to->start[q->block.row[i]] + q->found[i];
     if (q->whole && s->tree.ascending) {
-        geo_row_by_cell(n, room->other, room->cell, s->kernel * s->kernel * s->kernel, to->other + place,
-            to->cell + place, room->spare_other, room->spare_cell);
+        pnet_geo_row_by_cell(n, room->other, room->cell, s->kernel * s->kernel * s->kernel,
+            to->other + place, to->cell + place, room->spare_other, room->spare_cell);
     } else {
         for (int t = 0; t < n; t++) {
             to->other[place + t] = room->other[t];
@@ -90,10 +91,11 @@ INLINE void NAME(write_pairs)(const struct geo_set *s, struct geo_room *room, in
     q->found[i] += n;
 }
 
-INLINE void NAME(test_points)(const struct geo_set *s, struct geo_room *room, const struct geo_results *to, bool ball)
+INLINE void NAME(test_points)(const struct pnet_geo_set *s, struct pnet_geo_room *room,
+    const struct pnet_geo_results *to, bool ball)
 {
-    struct geo_gathered *p = &room->points;
-    struct geo_queries *q = &room->queries;
+    struct pnet_geo_gathered *p = &room->points;
+    struct pnet_geo_queries *q = &room->queries;
     for (int l = 0; l < LANES; l++) {
         for (int a = 0; a < 3; a++) p->pair_at[a][p->count + l] = NAN;
         for (int a = 0; a < 3; a++) p->cell_at[a][p->count + l] = 0;
@@ -112,16 +114,19 @@ INLINE void NAME(test_points)(const struct geo_set *s, struct geo_room *room, co
     p->count = 0;
 }
 
-INLINE void NAME(gather_leaf)(const struct geo_set *s, struct geo_gathered *p, int64_t leaf, uint32_t mask)
+INLINE void NAME(gather_leaf)(
+    const struct pnet_geo_set *s, struct pnet_geo_gathered *p, int64_t leaf, uint32_t mask)
 {
-    const struct geo_leaf *from = &s->tree.leaf[leaf];
+    const struct pnet_geo_leaf *from = &s->tree.leaf[leaf];
     int n = p->count;
     for (int l = 0; l < WIDE; l += LANES) {
         uint32_t here = mask >> l & ((1u << LANES) - 1);
-        for (int a = 0; a < 3; a++) NAME(pack)(p->pair_at[a] + n, *(const VI *)(from->at[a] + l), here);
+        for (int a = 0; a < 3; a++)
+            NAME(pack)(p->pair_at[a] + n, *(const VI *)(from->at[a] + l), here);
         NAME(pack)(p->row + n, *(const VI *)(from->row + l), here);
         if (s->cell_at)
-            for (int a = 0; a < 3; a++) NAME(pack)(p->cell_at[a] + n, *(const VI *)(s->cell_at[leaf][a] + l), here);
+            for (int a = 0; a < 3; a++)
+                NAME(pack)(p->cell_at[a] + n, *(const VI *)(s->cell_at[leaf][a] + l), here);
         n += __builtin_popcount(here);
     }
     if (s->parent)
@@ -129,19 +134,21 @@ INLINE void NAME(gather_leaf)(const struct geo_set *s, struct geo_gathered *p, i
     p->count = n;
 }
 
-INLINE uint32_t NAME(members_near)(const struct geo_set *s, const struct geo_queries *q, const struct geo_walk *w,
-    bool ball)
+INLINE uint32_t NAME(members_near)(const struct pnet_geo_set *s, const struct pnet_geo_queries *q,
+    const struct pnet_geo_walk *w, bool ball)
 {
     int64_t group = w->group[w->level];
-    const struct geo_boxes *b = &s->tree.group[w->level][group];
-    return NAME(near_queries)(s, q, b->low, b->high, ball) & geo_walk_members(w, w->level, group);
+    const struct pnet_geo_boxes *b = &s->tree.group[w->level][group];
+    return NAME(near_queries)(s, q, b->low, b->high, ball) &
+           pnet_geo_walk_members(w, w->level, group);
 }
 
-INLINE void NAME(search_as)(const struct geo_set *s, struct geo_room *room, const struct geo_results *to, bool ball)
+INLINE void NAME(search_as)(const struct pnet_geo_set *s, struct pnet_geo_room *room,
+    const struct pnet_geo_results *to, bool ball)
 {
-    struct geo_queries *q = &room->queries;
-    struct geo_gathered *p = &room->points;
-    struct geo_walk w = geo_walk_begin(&s->tree, q->block.sample);
+    struct pnet_geo_queries *q = &room->queries;
+    struct pnet_geo_gathered *p = &room->points;
+    struct pnet_geo_walk w = pnet_geo_walk_begin(&s->tree, q->block.sample);
     p->count = 0;
     if (w.last < w.first) return;
     w.left[w.level] = NAME(members_near)(s, q, &w, ball);
@@ -161,14 +168,16 @@ INLINE void NAME(search_as)(const struct geo_set *s, struct geo_room *room, cons
             q->whole = false;
             NAME(test_points)(s, room, to, ball);
         }
-        const struct geo_leaf *leaf = &s->tree.leaf[member];
-        uint32_t mask = NAME(near_queries)(s, q, leaf->at, leaf->at, ball) & geo_walk_points(&w, member);
+        const struct pnet_geo_leaf *leaf = &s->tree.leaf[member];
+        uint32_t mask =
+            NAME(near_queries)(s, q, leaf->at, leaf->at, ball) & pnet_geo_walk_points(&w, member);
         NAME(gather_leaf)(s, p, member, mask);
     }
     NAME(test_points)(s, room, to, ball);
 }
 
-TARGET static void NAME(search_block)(const struct geo_set *s, struct geo_room *room, const struct geo_results *to)
+TARGET static void NAME(search_block)(
+    const struct pnet_geo_set *s, struct pnet_geo_room *room, const struct pnet_geo_results *to)
 {
     if (s->ball)
         NAME(search_as)(s, room, to, true);
@@ -176,18 +185,22 @@ TARGET static void NAME(search_block)(const struct geo_set *s, struct geo_room *
         NAME(search_as)(s, room, to, false);
 }
 
-TARGET static void NAME(distances)(const float low[3][WIDE], const float high[3][WIDE], const float at[3],
-    float distance2[WIDE])
+TARGET static uint32_t NAME(near_point)(const float low[3][WIDE], const float high[3][WIDE],
+    const float at[3], float bound, float distance2[WIDE])
 {
     const VF zero = {0};
+    uint32_t mask = 0;
     for (int l = 0; l < WIDE; l += LANES) {
         VF gap[3];
         for (int a = 0; a < 3; a++) {
             VF above = NAME(load)(low[a] + l) - at[a], below = at[a] - NAME(load)(high[a] + l);
             gap[a] = NAME(larger)(NAME(larger)(above, below), zero);
         }
-        *(VF *)(distance2 + l) = (gap[0] * gap[0] + gap[1] * gap[1]) + gap[2] * gap[2];
+        VF sum = (gap[0] * gap[0] + gap[1] * gap[1]) + gap[2] * gap[2];
+        *(VF *)(distance2 + l) = sum;
+        mask |= NAME(not_above)(sum, bound + zero) << l;
     }
+    return mask;
 }
 
-static const struct geo_isa NAME(isa) = {NAME(search_block), NAME(distances)};
+static const struct pnet_geo_isa NAME(isa) = {NAME(search_block), NAME(near_point)};

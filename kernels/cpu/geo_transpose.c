@@ -1,6 +1,7 @@
-/* The same triplets sorted by the other side. Each thread owns a range of the other side's rows and takes from
-   the set what falls into it, in the order of rows, so nothing is shared and the order is fixed. Along a curve
-   neighbours are near in the list as well: most parts of the set lie outside of a range and are stepped over. */
+/* The same triplets sorted by the other side. Each thread owns a range of the other side's rows and
+   takes from the set what falls into it, in the order of rows, so nothing is shared and the order
+   is fixed. Along a curve neighbours are near in the list as well: most parts of the set lie
+   outside of a range and are stepped over. */
 #include <omp.h>
 
 #include "kernels/cpu/geo.h"
@@ -42,8 +43,8 @@ static void find_reach(const struct pnet_triplets *t, struct reach *reach)
 }
 
 /* next[j] := triplets of row j, for first <= j < end. */
-static void count_range(
-    const struct pnet_triplets *t, const struct reach *reach, int64_t first, int64_t end, int64_t *next)
+static void count_range(const struct pnet_triplets *t, const struct reach *reach, int64_t first,
+    int64_t end, int64_t *next)
 {
     for (int64_t j = first; j < end; j++) next[j] = 0;
     for (int64_t p = 0; p < parts_of(t); p++) {
@@ -54,8 +55,8 @@ static void count_range(
 }
 
 /* Puts the triplets of rows first <= j < end where next[j] says, and moves that on. */
-static void move_range(const struct pnet_triplets *t, const struct reach *reach, int64_t first, int64_t end,
-    int64_t *next, int32_t *other, uint16_t *cell)
+static void move_range(const struct pnet_triplets *t, const struct reach *reach, int64_t first,
+    int64_t end, int64_t *next, int32_t *other, uint16_t *cell)
 {
     for (int64_t p = 0; p < parts_of(t); p++) {
         if (reach[p].high < first || reach[p].low >= end) continue;
@@ -71,31 +72,36 @@ static void move_range(const struct pnet_triplets *t, const struct reach *reach,
 }
 
 /* Rows are filled in the order of `other`; the cell comes first. */
-static void sort_rows(int64_t rows, int32_t cells, const int64_t *start, int32_t *other, uint16_t *cell)
+static void sort_rows(
+    int64_t rows, int32_t cells, const int64_t *start, int32_t *other, uint16_t *cell)
 {
 #pragma omp parallel
     {
-        int32_t from_other[LONG_ROW], from_cell[LONG_ROW], spare_other[LONG_ROW], spare_cell[LONG_ROW];
+        int32_t from_other[LONG_ROW], from_cell[LONG_ROW], spare_other[LONG_ROW],
+            spare_cell[LONG_ROW];
 #pragma omp for schedule(dynamic, 1024)
         for (int64_t j = 0; j < rows; j++) {
             int64_t first = start[j], n = start[j + 1] - first;
             if (n > LONG_ROW) {
-                geo_row_sort(n, other + first, cell + first);
+                pnet_geo_row_sort(n, other + first, cell + first);
                 continue;
             }
             for (int64_t k = 0; k < n; k++) {
                 from_other[k] = other[first + k];
                 from_cell[k] = cell[first + k];
             }
-            geo_row_by_cell((int)n, from_other, from_cell, cells, other + first, cell + first, spare_other, spare_cell);
+            pnet_geo_row_by_cell((int)n, from_other, from_cell, cells, other + first, cell + first,
+                spare_other, spare_cell);
         }
     }
 }
 
-void pnet_cpu_transpose(const struct pnet_triplets *t, int64_t *start, int32_t *other, uint16_t *cell, void *work)
+void pnet_cpu_transpose(
+    const struct pnet_triplets *t, int64_t *start, int32_t *other, uint16_t *cell, void *work)
 {
     struct reach *reach = work;
-    int64_t *next = start + 1; /* of row j: where its next triplet goes, in the end where row j + 1 starts */
+    int64_t *next =
+        start + 1; /* of row j: where its next triplet goes, in the end where row j + 1 starts */
     int64_t place = 0, ranges = omp_get_max_threads();
     find_reach(t, reach);
     start[0] = 0;
@@ -109,7 +115,8 @@ void pnet_cpu_transpose(const struct pnet_triplets *t, int64_t *start, int32_t *
     }
 #pragma omp parallel for schedule(static)
     for (int64_t r = 0; r < ranges; r++)
-        move_range(t, reach, t->others * r / ranges, t->others * (r + 1) / ranges, next, other, cell);
+        move_range(
+            t, reach, t->others * r / ranges, t->others * (r + 1) / ranges, next, other, cell);
     sort_rows(t->others, t->cells, start, other, cell);
 }
 

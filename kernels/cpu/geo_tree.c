@@ -5,31 +5,31 @@
 
 enum { LINE = 64, MIN_SPREAD = WIDE };
 
-struct geo_purse geo_open(void *work)
+struct pnet_geo_purse pnet_geo_open(void *work)
 {
     size_t skip = work ? (LINE - (uintptr_t)work % LINE) % LINE : 0;
-    return (struct geo_purse){work ? (char *)work + skip : NULL, LINE};
+    return (struct pnet_geo_purse){work ? (char *)work + skip : NULL, LINE};
 }
 
-void *geo_take(struct geo_purse *purse, size_t bytes)
+void *pnet_geo_take(struct pnet_geo_purse *purse, size_t bytes)
 {
     void *piece = purse->base ? purse->base + purse->used - LINE : NULL; /* LINE: for the skip */
     purse->used += (bytes + LINE - 1) / LINE * LINE;
     return piece;
 }
 
-int64_t geo_blocks_bound(const struct pnet_level *level)
+int64_t pnet_geo_blocks_bound(const struct pnet_level *level)
 {
     return level->rows / WIDE + level->samples;
 }
 
-size_t geo_curve_work(int64_t rows)
+size_t pnet_geo_curve_work(int64_t rows)
 {
     return (size_t)rows * sizeof(uint64_t) + pnet_cpu_order_work(rows);
 }
 
-/* Do rows follow a curve already? Their keys must not fall inside a sample, and tell enough apart: where many
-   points share a voxel, their order inside it is anybody's. */
+/* Do rows follow a curve already? Their keys must not fall inside a sample, and tell enough apart:
+   where many points share a voxel, their order inside it is anybody's. */
 static bool follows_curve(const struct pnet_level *level)
 {
     if (!level->key) return false;
@@ -76,19 +76,20 @@ static void order_by_curve(const struct pnet_level *level, int32_t *order, void 
     pnet_cpu_order(level->rows, level->samples, level->row_splits, key, order, key + level->rows);
 }
 
-void geo_blocks_make(
-    struct geo_blocks *b, const struct pnet_level *level, int32_t *order, int64_t *start, void *scratch)
+void pnet_geo_blocks_make(struct pnet_geo_blocks *b, const struct pnet_level *level, int32_t *order,
+    int64_t *start, void *scratch)
 {
-    *b = (struct geo_blocks){.level = level, .start = start};
+    *b = (struct pnet_geo_blocks){.level = level, .start = start};
     start[0] = 0;
     for (int32_t s = 0; s < level->samples; s++)
-        start[s + 1] = start[s] + (level->row_splits[s + 1] - level->row_splits[s] + WIDE - 1) / WIDE;
+        start[s + 1] =
+            start[s] + (level->row_splits[s + 1] - level->row_splits[s] + WIDE - 1) / WIDE;
     if (follows_curve(level)) return;
     order_by_curve(level, order, scratch);
     b->order = order;
 }
 
-void geo_block_get(const struct geo_blocks *b, int64_t block, struct geo_block *out)
+void pnet_geo_block_get(const struct pnet_geo_blocks *b, int64_t block, struct pnet_geo_block *out)
 {
     int32_t low = 0, high = b->level->samples - 1;
     while (low < high) {
@@ -106,29 +107,33 @@ void geo_block_get(const struct geo_blocks *b, int64_t block, struct geo_block *
         out->row[q] = b->order ? b->order[place + q] : (int32_t)(place + q);
 }
 
-void geo_tree_take(struct geo_tree *t, const struct pnet_level *level, struct geo_purse *purse)
+void pnet_geo_tree_take(
+    struct pnet_geo_tree *t, const struct pnet_level *level, struct pnet_geo_purse *purse)
 {
-    int64_t count = geo_blocks_bound(level);
-    *t = (struct geo_tree){.level = level};
-    t->leaf = geo_take(purse, (size_t)count * sizeof *t->leaf);
+    int64_t count = pnet_geo_blocks_bound(level);
+    *t = (struct pnet_geo_tree){.level = level};
+    t->leaf = pnet_geo_take(purse, (size_t)count * sizeof *t->leaf);
     do {
         count = (count + WIDE - 1) / WIDE;
-        t->group[t->depth++] = geo_take(purse, (size_t)count * sizeof(struct geo_boxes));
+        t->group[t->depth++] = pnet_geo_take(purse, (size_t)count * sizeof(struct pnet_geo_boxes));
     } while (count > 1);
 }
 
-static void fill_leaf(struct geo_leaf *leaf, const struct pnet_level *level, const struct geo_block *b, bool voxel)
+static void fill_leaf(struct pnet_geo_leaf *leaf, const struct pnet_level *level,
+    const struct pnet_geo_block *b, bool voxel)
 {
     for (int l = 0; l < WIDE; l++) {
         float at[3] = {NAN, NAN, NAN};
-        if (l < b->count) geo_place(level, b->row[l], voxel, at);
+        if (l < b->count) pnet_geo_place(level, b->row[l], voxel, at);
         for (int a = 0; a < 3; a++) leaf->at[a][l] = at[a];
         leaf->row[l] = l < b->count ? b->row[l] : -1;
     }
 }
 
-/* The box of WIDE intervals an axis, those of padding apart: it is NaN in leaves, and empty above. */
-static void join(const float low[3][WIDE], const float high[3][WIDE], struct geo_boxes *to, int member)
+/* The box of WIDE intervals an axis, those of padding apart: it is NaN in leaves, and empty above.
+ */
+static void join(
+    const float low[3][WIDE], const float high[3][WIDE], struct pnet_geo_boxes *to, int member)
 {
     for (int a = 0; a < 3; a++) {
         float least = INFINITY, most = -INFINITY;
@@ -142,12 +147,12 @@ static void join(const float low[3][WIDE], const float high[3][WIDE], struct geo
 }
 
 /* Boxes over `count` members below, which are leaves at level 0. */
-static void build_groups(struct geo_tree *t, int level, int64_t count)
+static void build_groups(struct pnet_geo_tree *t, int level, int64_t count)
 {
     int64_t groups = (count + WIDE - 1) / WIDE;
 #pragma omp parallel for schedule(static)
     for (int64_t g = 0; g < groups; g++) {
-        struct geo_boxes *to = &t->group[level][g];
+        struct pnet_geo_boxes *to = &t->group[level][g];
         for (int a = 0; a < 3; a++)
             for (int l = 0; l < WIDE; l++) {
                 to->low[a][l] = INFINITY;
@@ -163,7 +168,7 @@ static void build_groups(struct geo_tree *t, int level, int64_t count)
     }
 }
 
-void geo_tree_build(struct geo_tree *t, const struct geo_blocks *blocks, bool voxel)
+void pnet_geo_tree_build(struct pnet_geo_tree *t, const struct pnet_geo_blocks *blocks, bool voxel)
 {
     int64_t count = blocks->start[blocks->level->samples];
     t->level = blocks->level;
@@ -171,8 +176,8 @@ void geo_tree_build(struct geo_tree *t, const struct geo_blocks *blocks, bool vo
     t->ascending = !blocks->order;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
-        struct geo_block b;
-        geo_block_get(blocks, i, &b);
+        struct pnet_geo_block b;
+        pnet_geo_block_get(blocks, i, &b);
         fill_leaf(&t->leaf[i], t->level, &b, voxel);
     }
     t->depth = 0;

@@ -53,8 +53,8 @@ static float distance2_to_centre(const float *p, struct pnet_grid grid)
     return distance2(p, centre);
 }
 
-int64_t pnet_ref_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep, int32_t *parent,
-    int64_t *row_splits)
+int64_t pnet_ref_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep,
+    int32_t *parent, int64_t *row_splits)
 {
     int64_t coarse = 0;
     row_splits[0] = 0;
@@ -97,8 +97,8 @@ static int compare_neighbours(const void *x, const void *y)
 }
 
 /* All points of a sample, nearest first. */
-static void rank_points(const struct pnet_level *in, int32_t sample, const float *centre, int64_t self,
-    struct neighbour *list)
+static void rank_points(const struct pnet_level *in, int32_t sample, const float *centre,
+    int64_t self, struct neighbour *list)
 {
     int64_t begin = in->row_splits[sample], end = in->row_splits[sample + 1];
     for (int64_t j = begin; j < end; j++)
@@ -241,8 +241,9 @@ static int compare_triplets(const void *x, const void *y)
     return (a->j > b->j) - (a->j < b->j);
 }
 
-struct pnet_ref_triplet *pnet_ref_triplets(const struct pnet_level *out, const struct pnet_level *in,
-    const struct pnet_neighbourhood *nb, const int32_t *parent, int64_t *count)
+struct pnet_ref_triplet *pnet_ref_triplets(const struct pnet_level *out,
+    const struct pnet_level *in, const struct pnet_neighbourhood *nb, const int32_t *parent,
+    int64_t *count)
 {
     struct neighbour *ranked = malloc((size_t)(in->rows + 1) * sizeof *ranked);
     struct list l = {.t = malloc(sizeof *l.t), .room = 1};
@@ -272,8 +273,8 @@ void pnet_ref_transpose(int64_t count, struct pnet_ref_triplet *t)
     qsort(t, (size_t)count, sizeof *t, compare_triplets);
 }
 
-bool pnet_ref_nearest(const struct pnet_level *out, const struct pnet_level *in, int32_t k, int32_t *index,
-    float *d2)
+bool pnet_ref_nearest(
+    const struct pnet_level *out, const struct pnet_level *in, int32_t k, int32_t *index, float *d2)
 {
     struct neighbour *ranked = malloc((size_t)(in->rows + 1) * sizeof *ranked);
     if (!ranked) return false;

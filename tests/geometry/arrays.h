@@ -1,4 +1,5 @@
-/* NPY files of version 1, C order, native byte order: all that the golden cases and the benchmark rooms use. */
+/* NPY files of version 1, C order, native byte order: all that the golden cases and the benchmark
+ * rooms use. */
 #ifndef PNET_TESTS_GEOMETRY_ARRAYS_H
 #define PNET_TESTS_GEOMETRY_ARRAYS_H
 
@@ -12,9 +13,10 @@ struct array {
     void *data;            /* NULL: no such file */
 };
 
-/* Reads DIR/NAME whose elements are `type` ("<f4", "<i8") of `size` bytes. Ends the program on a file that is
-   something else, so that no test passes by reading nothing. */
-static inline struct array array_read(const char *dir, const char *name, const char *type, size_t size)
+/* Reads DIR/NAME whose elements are `type` ("<f4", "<i8") of `size` bytes. Ends the program on a
+   file that is something else, so that no test passes by reading nothing. */
+static inline struct array array_read(
+    const char *dir, const char *name, const char *type, size_t size)
 {
     char path[8192], header[4096] = "";
     unsigned char magic[10];

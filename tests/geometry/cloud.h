@@ -20,7 +20,8 @@ static inline void *memory(size_t bytes)
     return p;
 }
 
-/* A level that owns its arrays. Workspaces are exactly as large as asked for: AddressSanitizer sees the rest. */
+/* A level that owns its arrays. Workspaces are exactly as large as asked for: AddressSanitizer sees
+ * the rest. */
 struct cloud {
     struct pnet_level level;
     int64_t splits[MAX_SAMPLES + 1];
@@ -48,7 +49,8 @@ static inline struct pnet_grid grid_of(float base, int32_t factor)
 }
 
 /* Points in the order given, with keys that need not ascend. */
-static inline struct cloud *cloud_of(int32_t samples, const int64_t *splits, const float *xyz, struct pnet_grid grid)
+static inline struct cloud *cloud_of(
+    int32_t samples, const int64_t *splits, const float *xyz, struct pnet_grid grid)
 {
     struct cloud *c = memory(sizeof *c);
     int64_t rows = splits[samples];
@@ -68,7 +70,8 @@ static inline struct cloud *cloud_pick(
 {
     int64_t rows = splits[from->level.samples];
     float *xyz = memory((size_t)rows * 3 * sizeof(float));
-    for (int64_t i = 0; i < rows; i++) memcpy(xyz + 3 * i, from->xyz + 3 * (int64_t)row[i], 3 * sizeof(float));
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(xyz + 3 * i, from->xyz + 3 * (int64_t)row[i], 3 * sizeof(float));
     struct cloud *c = cloud_of(from->level.samples, splits, xyz, grid);
     free(xyz);
     return c;
@@ -88,7 +91,8 @@ static inline struct cloud *cloud_sorted(const struct cloud *from)
 }
 
 /* The coarser level on `grid`; parent[fine rows] is the caller's to free. */
-static inline struct cloud *cloud_coarser(const struct cloud *fine, struct pnet_grid grid, int32_t **parent)
+static inline struct cloud *cloud_coarser(
+    const struct cloud *fine, struct pnet_grid grid, int32_t **parent)
 {
     int64_t rows = fine->level.rows, splits[MAX_SAMPLES + 1];
     int32_t *keep = memory((size_t)rows * sizeof *keep);
@@ -101,10 +105,19 @@ static inline struct cloud *cloud_coarser(const struct cloud *fine, struct pnet_
     return c;
 }
 
-enum cloud_kind { UNIFORM, SURFACE, CLUMPS, ONE_PLACE, DUPLICATES, FAR_AWAY, ON_CENTRES, CLOUD_KINDS };
+enum cloud_kind {
+    UNIFORM,
+    SURFACE,
+    CLUMPS,
+    ONE_PLACE,
+    DUPLICATES,
+    FAR_AWAY,
+    ON_CENTRES,
+    CLOUD_KINDS
+};
 
-/* `rows` points of a kind in [0, 1]^3 or so, 10 km away for FAR_AWAY; ON_CENTRES: on centres of voxels of 5 cm.
-   Samples of random sizes, some of them empty. */
+/* `rows` points of a kind in [0, 1]^3 or so, 10 km away for FAR_AWAY; ON_CENTRES: on centres of
+   voxels of 5 cm. Samples of random sizes, some of them empty. */
 static inline struct cloud *cloud_random(
     enum cloud_kind kind, int32_t samples, int64_t rows, struct pnet_grid grid, uint32_t seed)
 {

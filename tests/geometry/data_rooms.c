@@ -1,5 +1,6 @@
-/* The benchmark rooms as one batch of three samples: the sizes of four triplet sets. They were counted in float64;
-   a pair exactly on the ball may fall either way in float32, which a handful of pairs may differ by. */
+/* The benchmark rooms as one batch of three samples: the sizes of four triplet sets. They were
+   counted in float64; a pair exactly on the ball may fall either way in float32, which a handful of
+   pairs may differ by. */
 #include "tests/check.h"
 #include "tests/geometry/arrays.h"
 #include "tests/geometry/cloud.h"
@@ -60,7 +61,8 @@ int main(void)
         int64_t runs = pnet_cpu_cell_runs(&s.t);
         printf("%-20s T %lld (%+lld)  U %lld (%+lld)\n", e->what, (long long)s.t.count,
             (long long)(s.t.count - e->triplets), (long long)runs, (long long)(runs - e->runs));
-        CHECKF(apart(s.t.count, e->triplets) <= e->slack, "%s: T %lld", e->what, (long long)s.t.count);
+        CHECKF(
+            apart(s.t.count, e->triplets) <= e->slack, "%s: T %lld", e->what, (long long)s.t.count);
         CHECKF(apart(runs, e->runs) <= e->slack, "%s: U %lld", e->what, (long long)runs);
         set_free(&s);
     }

@@ -86,16 +86,19 @@ static void check_triplets(const char *name, const struct set *s, const struct a
 {
     const int64_t *t = want->data;
     int64_t wrong = 0;
-    CHECKF(s->t.count == want->rows, "%s: %lld triplets for %lld", name, (long long)s->t.count, (long long)want->rows);
+    CHECKF(s->t.count == want->rows, "%s: %lld triplets for %lld", name, (long long)s->t.count,
+        (long long)want->rows);
     if (s->t.count != want->rows) return;
     for (int64_t i = 0; i < s->t.rows; i++)
         for (int64_t n = s->start[i]; n < s->start[i + 1]; n++)
             wrong += t[3 * n] != i || t[3 * n + 1] != s->other[n] || t[3 * n + 2] != s->cell[n];
-    CHECKF(wrong == 0, "%s: %lld of %lld triplets differ", name, (long long)wrong, (long long)want->rows);
+    CHECKF(wrong == 0, "%s: %lld of %lld triplets differ", name, (long long)wrong,
+        (long long)want->rows);
 }
 
-static void check_reference(const char *name, const struct pnet_level *out, const struct pnet_level *in,
-    const struct pnet_neighbourhood *nb, const int32_t *parent, bool finer, const struct array *want)
+static void check_reference(const char *name, const struct pnet_level *out,
+    const struct pnet_level *in, const struct pnet_neighbourhood *nb, const int32_t *parent,
+    bool finer, const struct array *want)
 {
     int64_t count = 0, wrong = 0;
     const int64_t *w = want->data;
@@ -113,11 +116,14 @@ static void check_case(const char *folder, const char *name)
 {
     struct golden g = read_case(folder);
     bool between = g.coarser || g.finer;
-    struct pnet_grid grid = grid_of((float)g.cell, 1), coarse_grid = grid_of((float)g.cell, g.factor);
-    struct cloud *fine = read_level(folder, "points.npy", "sample.npy", g.samples, grid), *coarse = NULL;
+    struct pnet_grid grid = grid_of((float)g.cell, 1),
+                     coarse_grid = grid_of((float)g.cell, g.factor);
+    struct cloud *fine = read_level(folder, "points.npy", "sample.npy", g.samples, grid),
+                 *coarse = NULL;
     int32_t *parent = NULL;
     if (between) {
-        coarse = read_level(folder, "coarse_points.npy", "coarse_sample.npy", g.samples, coarse_grid);
+        coarse =
+            read_level(folder, "coarse_points.npy", "coarse_sample.npy", g.samples, coarse_grid);
         parent = read_parents(folder, fine->level.rows);
     }
     struct pnet_neighbourhood nb = {.kernel = g.kernel,

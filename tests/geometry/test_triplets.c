@@ -1,5 +1,6 @@
-/* Triplet sets against the plain reference, bit for bit: clouds of every kind, every neighbourhood and
-   degradation, any number of threads, every instruction set, rows along the curve or shuffled. */
+/* Triplet sets against the plain reference, bit for bit: clouds of every kind, every neighbourhood
+   and degradation, any number of threads, every instruction set, rows along the curve or shuffled.
+ */
 #include <omp.h>
 
 #include "tests/check.h"
@@ -48,7 +49,8 @@ static bool same_triplets(const struct set *s, int64_t count, const struct pnet_
 static int64_t cell_runs(int64_t count, const struct pnet_ref_triplet *t)
 {
     int64_t runs = 0;
-    for (int64_t n = 0; n < count; n++) runs += n == 0 || t[n].i != t[n - 1].i || t[n].k != t[n - 1].k;
+    for (int64_t n = 0; n < count; n++)
+        runs += n == 0 || t[n].i != t[n - 1].i || t[n].k != t[n - 1].k;
     return runs;
 }
 
@@ -62,8 +64,9 @@ static void check_set(const char *what, const struct pnet_level *out, const stru
     if (!t) return;
     struct set s = set_make(out, in, nb, parent);
     int at = (int)(nb - neighbourhoods);
-    CHECKF(same_triplets(&s, count, t), "%s, neighbourhood %d, %d and %d rows, %lld triplets for %lld", what, at,
-        (int)out->rows, (int)in->rows, (long long)s.t.count, (long long)count);
+    CHECKF(same_triplets(&s, count, t),
+        "%s, neighbourhood %d, %d and %d rows, %lld triplets for %lld", what, at, (int)out->rows,
+        (int)in->rows, (long long)s.t.count, (long long)count);
     CHECK(pnet_cpu_cell_runs(&s.t) == cell_runs(count, t));
     struct set back = set_transposed(&s), again = set_transposed(&back);
     pnet_ref_transpose(count, t);
@@ -96,7 +99,8 @@ static void check_cloud(enum cloud_kind kind, int32_t samples, int64_t rows, int
     snprintf(what, sizeof what, "kind %d", (int)kind);
     int32_t *parent;
     struct cloud *raw = cloud_random(kind, samples, rows, grid_of(cell, 1), (uint32_t)rows);
-    struct cloud *level = cloud_coarser(raw, grid_of(cell, 1), &parent), *sorted = cloud_sorted(raw);
+    struct cloud *level = cloud_coarser(raw, grid_of(cell, 1), &parent),
+                 *sorted = cloud_sorted(raw);
     check_levels(what, level, factor);
     check_levels(what, sorted, factor);
     check_levels(what, raw, factor);
@@ -116,7 +120,8 @@ static void check_everywhere(void)
         setenv("PNET_ISA", isa[i], 1);
         omp_set_num_threads(i + 1);
         for (int kind = 0; kind < CLOUD_KINDS; kind++) {
-            check_cloud((enum cloud_kind)kind, 1 + (i + kind) % 5, 90 + 15 * kind, 2 + (i + kind) % 3);
+            check_cloud(
+                (enum cloud_kind)kind, 1 + (i + kind) % 5, 90 + 15 * kind, 2 + (i + kind) % 3);
             check_cloud((enum cloud_kind)kind, 1, 1, 2);
         }
         check_cloud(UNIFORM, 4, 0, 2);
@@ -127,15 +132,18 @@ static void check_everywhere(void)
 /* Rows longer than any buffer: a thousand and more points in reach of each centre. */
 static void check_long_rows(void)
 {
-    struct cloud *raw = cloud_random(UNIFORM, 1, 9000, grid_of(cell, 1), 5), *fine = cloud_sorted(raw);
+    struct cloud *raw = cloud_random(UNIFORM, 1, 9000, grid_of(cell, 1), 5),
+                 *fine = cloud_sorted(raw);
     int32_t *parent;
     struct cloud *coarse = cloud_coarser(fine, grid_of(cell, 18), &parent);
-    const struct pnet_neighbourhood all = {.kernel = 3, .radius = 5}, most = {.kernel = 9, .radius = 0.45f};
+    const struct pnet_neighbourhood all = {.kernel = 3, .radius = 5},
+                                    most = {.kernel = 9, .radius = 0.45f};
     CHECK(coarse->level.rows > 1 && coarse->level.rows < 30);
     const struct pnet_neighbourhood *const nb[] = {&all, &most};
     for (int n = 0; n < 2; n++) {
         int64_t count;
-        struct pnet_ref_triplet *t = pnet_ref_triplets(&coarse->level, &fine->level, nb[n], parent, &count);
+        struct pnet_ref_triplet *t =
+            pnet_ref_triplets(&coarse->level, &fine->level, nb[n], parent, &count);
         struct set s = set_make(&coarse->level, &fine->level, nb[n], parent);
         CHECK(t && same_triplets(&s, count, t));
         set_free(&s);
@@ -156,7 +164,8 @@ static void check_threads(void)
         int32_t *parent;
         omp_set_num_threads(threads);
         struct cloud *level = cloud_coarser(raw, grid_of(0.01f, 1), &parent);
-        const struct pnet_neighbourhood nb = {.kernel = 3, .radius = 0.02f}, knn = {.kernel = 3, .knn = 6};
+        const struct pnet_neighbourhood nb = {.kernel = 3, .radius = 0.02f},
+                                        knn = {.kernel = 3, .knn = 6};
         struct set s = set_make(&level->level, &level->level, &nb, NULL), back = set_transposed(&s);
         struct set near = set_make(&level->level, &level->level, &knn, NULL);
         if (threads == 1) {
@@ -189,13 +198,15 @@ static void check_voxel_property(int32_t kernel)
     int32_t *parent;
     struct cloud *raw = cloud_random(ON_CENTRES, 2, 700, grid_of(cell, 1), 11);
     struct cloud *level = cloud_coarser(raw, grid_of(cell, 1), &parent);
-    struct pnet_neighbourhood native = {.kernel = kernel, .radius = (float)(kernel / 2.0 * 0.05), .shape = PNET_CUBE};
+    struct pnet_neighbourhood native = {
+        .kernel = kernel, .radius = (float)(kernel / 2.0 * 0.05), .shape = PNET_CUBE};
     struct pnet_neighbourhood voxel = native;
     voxel.degrade = PNET_VOXEL;
     struct set a = set_make(&level->level, &level->level, &native, NULL);
     struct set b = set_make(&level->level, &level->level, &voxel, NULL);
     CHECK(kernel == 1 || a.t.count > 2 * level->level.rows);
-    CHECKF(set_equal(&a, &b), "kernel %d: %d native, %d voxel triplets", (int)kernel, (int)a.t.count, (int)b.t.count);
+    CHECKF(set_equal(&a, &b), "kernel %d: %d native, %d voxel triplets", (int)kernel,
+        (int)a.t.count, (int)b.t.count);
     set_free(&a);
     set_free(&b);
     cloud_free(level);
@@ -212,7 +223,8 @@ static void check_permutation(void)
     for (int32_t i = 0; i < ROWS; i++) from[i] = (int32_t)((int64_t)i * 149 % ROWS);
     struct cloud *b = cloud_pick(a, from, a->splits, a->level.grid);
     const struct pnet_neighbourhood nb = {.kernel = 3, .radius = 0.15f};
-    struct set sa = set_make(&a->level, &a->level, &nb, NULL), sb = set_make(&b->level, &b->level, &nb, NULL);
+    struct set sa = set_make(&a->level, &a->level, &nb, NULL),
+               sb = set_make(&b->level, &b->level, &nb, NULL);
     bool same = sa.t.count == sb.t.count && sa.t.count > 2 * ROWS;
     for (int32_t i = 0; i < ROWS && same; i++) {
         int64_t begin = sa.start[from[i]], end = sa.start[from[i] + 1];
