@@ -219,7 +219,8 @@ static bool add_field(const struct pnet_column *c, int i, struct pnet_cloud *clo
         length = (size_t)sprintf(name, "c%d", c->number >= 0 ? c->number : i);
     else if (c->number >= 0)
         length += (size_t)sprintf(name + length, "_%d", c->number);
-    for (int again = 2; pnet_cloud_field(cloud, name); again++)
+    /* After a few tries by the number of the column, which is new: thousands may share a name. */
+    for (int again = 2; pnet_cloud_field(cloud, name); again = again == 9 && i > 9 ? i : again + 1)
         sprintf(name + length, "_%d", again);
     bool added = pnet_cloud_add(cloud, name, c->scaled ? PNET_F64 : c->type) != NULL;
     free(name);

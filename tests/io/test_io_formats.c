@@ -191,6 +191,23 @@ static void check_pcd(void)
         "a.pcd: byte ", "cannot hold");
 }
 
+/* As many columns as there may be, all of one name: each still gets its own, and soon. */
+static void check_equal_names(void)
+{
+    enum { COLUMNS = 4000 };
+    static char text[64 + 30 * COLUMNS];
+    size_t n = (size_t)sprintf(text, "ply\nformat ascii 1.0\nelement vertex 0\n");
+    for (int i = 0; i < COLUMNS; i++) n += (size_t)sprintf(text + n, "property uchar a\n");
+    n += (size_t)sprintf(text + n, "property int x\nproperty int y\nproperty int z\nend_header\n");
+    struct pnet_bytes b = bytes_of(text, n);
+    struct pnet_cloud c = {.rows = 0};
+    CHECK(pnet_ply_read(&b, "a.ply", &c, NULL) == PNET_OK && c.field_count == COLUMNS);
+    for (int i = 0; i < c.field_count; i++)
+        CHECK(pnet_cloud_field(&c, c.fields[i].name) == &c.fields[i]);
+    CHECK(pnet_cloud_field(&c, "a") && pnet_cloud_field(&c, "a_2"));
+    pnet_cloud_free(&c);
+}
+
 static void check_tables(void)
 {
     reader *r = pnet_table_read;
@@ -319,6 +336,7 @@ int main(void)
 {
     const char *folder = files_folder();
     check_ply();
+    check_equal_names();
     check_pcd();
     check_tables();
     check_meshes();
