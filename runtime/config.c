@@ -51,99 +51,81 @@ static void read_batch_size(
 static void read_optimizer(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
 {
-    static const char *const names[] = {"sgd", "adam", "adamw"};
-    static const char *const sgd[] = {"name", "momentum", "nesterov"};
-    static const char *const adam[] = {"name", "beta1", "beta2", "eps"};
-    struct pnet_optimizer_config *o = &c->optimizer;
+    static const char *const sgd[] = {"name", "decay_all", "momentum", "nesterov"};
+    static const char *const adam[] = {"name", "decay_all", "beta1", "beta2", "eps"};
+    struct pnet_optim *o = &c->optimizer;
     const struct pnet_yaml_node *name = n->kind == PNET_YAML_MAP ? pnet_yaml_get(n, "name") : n;
     if (!name) {
         pnet_yaml_fail(y, n, "optimizer: needs a `name`");
         return;
     }
-    o->kind = (enum pnet_optim_kind)pnet_yaml_choice(y, name, names, COUNT(names), PNET_ADAMW);
+    int kind = pnet_yaml_choice(y, name, pnet_optim_names, PNET_OPTIMS, PNET_ADAMW);
+    *o = pnet_optim_default((enum pnet_optim_kind)kind);
     if (n->kind != PNET_YAML_MAP) return;
-    bool is_sgd = o->kind == PNET_SGD;
+    bool is_sgd = kind == PNET_SGD;
     if (!pnet_yaml_map(
-            y, n, names[o->kind], is_sgd ? sgd : adam, is_sgd ? COUNT(sgd) : COUNT(adam)))
+            y, n, pnet_optim_names[kind], is_sgd ? sgd : adam, is_sgd ? COUNT(sgd) : COUNT(adam)))
         return;
     o->momentum = pnet_yaml_real(y, pnet_yaml_get(n, "momentum"), 0, 0.999999, o->momentum);
     o->nesterov = pnet_yaml_bool(y, pnet_yaml_get(n, "nesterov"), o->nesterov);
     o->beta1 = pnet_yaml_real(y, pnet_yaml_get(n, "beta1"), 0, 0.999999, o->beta1);
     o->beta2 = pnet_yaml_real(y, pnet_yaml_get(n, "beta2"), 0, 0.9999999, o->beta2);
     o->eps = pnet_yaml_real(y, pnet_yaml_get(n, "eps"), 1e-30, 1, o->eps);
-}
-
-static void read_lr(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
-{
-    c->lr = pnet_yaml_real(y, n, 0, 1e6, c->lr);
-}
-
-static void read_milestones(
-    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_schedule_config *s)
-{
-    if (!pnet_yaml_list(y, n, 1, PNET_MAX_MILESTONES)) return;
-    s->every = 0;
-    for (const struct pnet_yaml_node *item = n->first; item; item = item->next) {
-        int64_t last = s->milestone_count ? s->milestones[s->milestone_count - 1] : 0;
-        int64_t epoch = pnet_yaml_int(y, item, 1, UINT32_MAX, 1);
-        if (epoch <= last) pnet_yaml_fail(y, item, "milestones: epochs must rise");
-        s->milestones[s->milestone_count++] = epoch;
-    }
-}
-
-/* `10%` is a share of the run, a plain integer is steps. */
-static void read_warmup(
-    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_schedule_config *s)
-{
-    if (!n) return;
-    const char *text = pnet_yaml_string(y, n, "");
-    s->warmup = 0;
-    if (text[strcspn(text, "%./")])
-        s->warmup = pnet_yaml_real(y, n, 0, 1, 0);
-    else
-        s->warmup_steps = pnet_yaml_int(y, n, 0, MOST, 0);
-}
-
-static void read_schedule(
-    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
-{
-    static const char *const names[] = {"constant", "step", "cosine", "onecycle", "exponential"};
-    static const char *const keys[][6] = {{"name", "warmup"},
-        {"name", "warmup", "every", "gamma", "milestones"}, {"name", "warmup", "final"},
-        {"name", "warmup", "final", "div"}, {"name", "warmup", "gamma"}};
-    static const int counts[] = {2, 5, 3, 4, 3};
-    struct pnet_schedule_config *s = &c->schedule;
-    const struct pnet_yaml_node *name = n->kind == PNET_YAML_MAP ? pnet_yaml_get(n, "name") : n;
-    if (!name) {
-        pnet_yaml_fail(y, n, "schedule: needs a `name`");
-        return;
-    }
-    int kind = pnet_yaml_choice(y, name, names, COUNT(names), 0);
-    *s = (struct pnet_schedule_config){.kind = (enum pnet_schedule_kind)kind, .div = 25};
-    s->warmup = kind == PNET_SCHEDULE_ONECYCLE ? 0.3 : 0;
-    s->final = kind == PNET_SCHEDULE_ONECYCLE ? 4e-6 : 0;
-    s->gamma = kind == PNET_SCHEDULE_STEP ? 0.1 : 0.95;
-    const struct pnet_yaml_node *every = NULL, *milestones = NULL;
-    if (n->kind == PNET_YAML_MAP) {
-        if (!pnet_yaml_map(y, n, names[kind], keys[kind], counts[kind])) return;
-        read_warmup(y, pnet_yaml_get(n, "warmup"), s);
-        s->final = pnet_yaml_real(y, pnet_yaml_get(n, "final"), 0, 1, s->final);
-        s->div = pnet_yaml_real(y, pnet_yaml_get(n, "div"), 1, 1e12, s->div);
-        s->gamma = pnet_yaml_real(y, pnet_yaml_get(n, "gamma"), 0, 1, s->gamma);
-        every = pnet_yaml_get(n, "every");
-        milestones = pnet_yaml_get(n, "milestones");
-    }
-    if (kind != PNET_SCHEDULE_STEP) return;
-    if (!every == !milestones)
-        pnet_yaml_fail(y, n, "step: needs one of `every` and `milestones`, in epochs");
-    s->every = pnet_yaml_int(y, every, 1, UINT32_MAX, 0);
-    if (milestones) read_milestones(y, milestones, s);
+    o->decay_all = pnet_yaml_bool(y, pnet_yaml_get(n, "decay_all"), o->decay_all);
 }
 
 static void read_weight_decay(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
 {
-    c->weight_decay = pnet_yaml_real(y, n, 0, 1e3, 0);
+    c->optimizer.weight_decay = pnet_yaml_real(y, n, 0, 1e3, c->optimizer.weight_decay);
+}
+
+static void read_lr(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    double lr = pnet_yaml_real(y, n, 1e-12, 1e6, c->schedule.lr);
+    c->schedule = pnet_schedule_default(PNET_SCHEDULE_CONSTANT, lr);
+}
+
+/* `10%` is a share of the steps, a plain integer is steps. One cycle has no other warm-up than its
+   way up. */
+static void read_warmup(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    if (!n) return;
+    const char *text = pnet_yaml_string(y, n, "");
+    if (c->schedule.kind == PNET_SCHEDULE_ONE_CYCLE)
+        c->schedule.warm_fraction = pnet_yaml_real(y, n, 0, 1, 0);
+    else if (text[strcspn(text, "%./")])
+        c->warmup_share = pnet_yaml_real(y, n, 0, 1, 0);
+    else
+        c->schedule.warmup_steps = pnet_yaml_int(y, n, 0, MOST, 0);
+}
+
+static void read_schedule(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    static const char *const names[PNET_SCHEDULES] = {
+        "constant", "step", "cosine", "onecycle", "exponential"};
+    static const char *const keys[PNET_SCHEDULES][4] = {{"name", "warmup"},
+        {"name", "warmup", "every", "gamma"}, {"name", "warmup", "final"},
+        {"name", "warmup", "div", "final_div"}, {"name", "warmup", "gamma"}};
+    static const int counts[PNET_SCHEDULES] = {2, 4, 3, 4, 3};
+    const struct pnet_yaml_node *name = n->kind == PNET_YAML_MAP ? pnet_yaml_get(n, "name") : n;
+    if (!name) {
+        pnet_yaml_fail(y, n, "schedule: needs a `name`");
+        return;
+    }
+    int kind = pnet_yaml_choice(y, name, names, PNET_SCHEDULES, 0);
+    struct pnet_schedule *s = &c->schedule;
+    *s = pnet_schedule_default((enum pnet_schedule_kind)kind, s->lr);
+    if (n->kind != PNET_YAML_MAP || !pnet_yaml_map(y, n, names[kind], keys[kind], counts[kind]))
+        return;
+    read_warmup(y, pnet_yaml_get(n, "warmup"), c);
+    s->every = pnet_yaml_int(y, pnet_yaml_get(n, "every"), 1, UINT32_MAX, s->every);
+    s->gamma = pnet_yaml_real(y, pnet_yaml_get(n, "gamma"), 1e-6, 1, s->gamma);
+    s->final_lr = s->lr * pnet_yaml_real(y, pnet_yaml_get(n, "final"), 0, 1, 0);
+    s->div_factor = pnet_yaml_real(y, pnet_yaml_get(n, "div"), 1, 1e12, s->div_factor);
+    s->final_div_factor =
+        pnet_yaml_real(y, pnet_yaml_get(n, "final_div"), 1, 1e12, s->final_div_factor);
 }
 
 static void read_clip_grad(
@@ -279,11 +261,13 @@ static const struct key keys[] = {
     {{"batch_size", "1", "clouds a batch"}, read_batch_size},
     {{"optimizer", "adamw", "sgd {momentum, nesterov}, adam or adamw {beta1, beta2, eps}"},
         read_optimizer},
-    {{"lr", "0.001", "learning rate, the peak of the schedule"}, read_lr},
-    {{"schedule", "constant", "constant, step, cosine, onecycle, exponential, each with {warmup}"},
-        read_schedule},
-    {{"weight_decay", "0", "of the weights: decoupled for adamw, else added to the gradient"},
+    {{"weight_decay", "", "adamw: decoupled (0.01), else added to the gradient (0)"},
         read_weight_decay},
+    {{"lr", "0.001", "learning rate, the peak of the schedule"}, read_lr},
+    {{"schedule", "constant",
+         "constant, step {every, gamma}, cosine {final}, onecycle {div, final_div}, exponential "
+         "{gamma}; each with {warmup}"},
+        read_schedule},
     {{"clip_grad", "0", "largest 2-norm of the gradient; 0: no limit"}, read_clip_grad},
     {{"accumulate", "1", "batches whose gradients make one step"}, read_accumulate},
     {{"class_weights", "no", "balanced (by 1 / sqrt(share)), or a list of numbers"},
@@ -315,10 +299,8 @@ static struct pnet_config *standard_config(const char *path)
     struct pnet_config *c = calloc(1, sizeof *c);
     if (!c) return NULL;
     *c = (struct pnet_config){.batch_size = 1,
-        .optimizer =
-            {.kind = PNET_ADAMW, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8},
-        .lr = 1e-3,
-        .schedule = {.kind = PNET_SCHEDULE_CONSTANT},
+        .optimizer = pnet_optim_default(PNET_ADAMW),
+        .schedule = pnet_schedule_default(PNET_SCHEDULE_CONSTANT, 1e-3),
         .accumulate = 1,
         .workers = 1,
         .cache_bytes = UINT64_C(2) << 30,
@@ -348,9 +330,11 @@ static void read_root(struct pnet_yaml *y, const struct pnet_yaml_node *root, st
     const char *names[COUNT(keys)];
     for (int i = 0; i < COUNT(keys); i++) names[i] = keys[i].doc.name;
     if (!pnet_yaml_map(y, root, "run config", names, COUNT(names))) return;
-    for (const struct pnet_yaml_node *n = root->first; n && pnet_yaml_ok(y); n = n->next)
-        for (int i = 0; i < COUNT(keys); i++)
-            if (strcmp(n->key, names[i]) == 0) keys[i].read(y, n, c);
+    /* In the order of the table: later keys build on what earlier ones set. */
+    for (int i = 0; i < COUNT(keys) && pnet_yaml_ok(y); i++) {
+        const struct pnet_yaml_node *n = pnet_yaml_get(root, names[i]);
+        if (n) keys[i].read(y, n, c);
+    }
 }
 
 static enum pnet_status finish(

@@ -18,41 +18,11 @@
 #include "runtime/error.h"
 #include "runtime/input_map.h"
 #include "runtime/optim.h"
+#include "runtime/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct pnet_optimizer_config {
-    enum pnet_optim_kind kind; /* adamw */
-    double momentum;               /* SGD: 0.9 */
-    bool nesterov;                 /* SGD: no */
-    double beta1, beta2, eps;      /* ADAM, ADAMW: 0.9, 0.999, 1e-8 */
-};
-
-enum pnet_schedule_kind {
-    PNET_SCHEDULE_CONSTANT,
-    PNET_SCHEDULE_STEP,     /* times `gamma` every `every` epochs, or at each of `milestones` */
-    PNET_SCHEDULE_COSINE,   /* down to `final` * lr along half a cosine */
-    PNET_SCHEDULE_ONECYCLE, /* up from lr / `div` to lr during the warm-up, then down to `final` *
-                               lr, both along half a cosine */
-    PNET_SCHEDULE_EXPONENTIAL, /* times `gamma` every epoch */
-};
-
-enum { PNET_MAX_MILESTONES = 32 };
-
-/* All but ONECYCLE rise linearly from 0 to lr during the warm-up, if there is one. */
-struct pnet_schedule_config {
-    enum pnet_schedule_kind kind;
-    double warmup;                           /* share of the run: 0; onecycle: 0.3 */
-    int64_t warmup_steps;                    /* instead of the share; 0: not given */
-    double final;                            /* of lr: cosine 0, onecycle 4e-6 */
-    double div;                              /* onecycle: 25 */
-    double gamma;                            /* step 0.1, exponential 0.95 */
-    int64_t every;                           /* step: epochs; 0: milestones */
-    int64_t milestones[PNET_MAX_MILESTONES]; /* epochs, ascending */
-    int milestone_count;
-};
 
 enum pnet_precision {
     PNET_PRECISION_FP32,
@@ -74,12 +44,11 @@ struct pnet_config {
     struct pnet_input_map inputs;
     int64_t epochs, steps; /* one of them is 0 */
     int32_t batch_size;
-    struct pnet_optimizer_config optimizer;
-    double lr;
-    struct pnet_schedule_config schedule;
-    double weight_decay;
-    double clip_grad;   /* largest 2-norm of the gradient; 0: none */
-    int32_t accumulate; /* batches a step */
+    struct pnet_optim optimizer;   /* with the weight decay */
+    struct pnet_schedule schedule; /* with lr */
+    double warmup_share; /* of all steps, where the warm-up is given so; 0: as the schedule says */
+    double clip_grad;    /* largest 2-norm of the gradient; 0: none */
+    int32_t accumulate;  /* batches a step */
     enum pnet_weighting weighting;
     double *class_weights; /* LIST: [class_weight_count] */
     int class_weight_count;
@@ -111,10 +80,5 @@ enum pnet_status pnet_config_read(const char *path, struct pnet_config **c, stru
 enum pnet_status pnet_config_parse(
     const char *path, const void *text, size_t size, struct pnet_config **c, struct pnet_error *e);
 void pnet_config_free(struct pnet_config *c);
-
-/* The learning rate of step `step` (from 0) of a run of `steps`, with `steps_an_epoch`: lr times
-   the schedule. Onecycle after Smith and Topin, "Super-convergence", 2019. */
-double pnet_schedule_lr(const struct pnet_schedule_config *s, double lr, int64_t step,
-    int64_t steps, int64_t steps_an_epoch);
 
 #endif

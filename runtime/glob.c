@@ -1,5 +1,6 @@
 #include "runtime/glob.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,13 @@ static char *escape(const char *folder, const char *pattern)
     return all;
 }
 
+/* A folder that is not there matches nothing; one that cannot be read hides files. */
+static int stop(const char *path, int code)
+{
+    (void)path;
+    return code != ENOENT && code != ENOTDIR;
+}
+
 enum pnet_status pnet_glob(
     const char *folder, const char *pattern, struct pnet_paths *p, struct pnet_error *e)
 {
@@ -65,7 +73,7 @@ enum pnet_status pnet_glob(
     *p = (struct pnet_paths){.count = 0};
     char *all = escape(folder, pattern);
     if (!all) return pnet_error_memory(e);
-    int code = glob(all, GLOB_NOSORT | GLOB_ERR, NULL, &found);
+    int code = glob(all, GLOB_NOSORT, stop, &found);
     free(all);
     if (code == GLOB_NOMATCH)
         return pnet_error_set(e, PNET_BAD_DATA, "no file is called `%s`", pattern);

@@ -1,0 +1,225 @@
+/* Run configs: every key, and the text of every error. */
+#include "runtime/config.h"
+#include "tests/check.h"
+
+static struct pnet_config *parse(const char *text)
+{
+    struct pnet_config *c;
+    struct pnet_error e = {.message = ""};
+    enum pnet_status status = pnet_config_parse("runs/t.yaml", text, strlen(text), &c, &e);
+    CHECKF(!status && c, "%s", e.message);
+    if (!c) exit(1);
+    return c;
+}
+
+static void expect_bad(const char *text, const char *message)
+{
+    struct pnet_config *c;
+    struct pnet_error e = {.message = "nothing"};
+    CHECK(pnet_config_parse("t.yaml", text, strlen(text), &c, &e) == PNET_USAGE && !c);
+    CHECK_STR(e.message, message);
+}
+
+static void test_defaults(void)
+{
+    struct pnet_config *c = parse("data: /d\n");
+    CHECK_STR(c->data, "/d");
+    CHECK(c->epochs == 1 && c->steps == 0 && c->batch_size == 1 && c->accumulate == 1 &&
+          c->workers == 1);
+    CHECK(c->optimizer.kind == PNET_ADAMW && c->optimizer.beta1 == 0.9 &&
+          c->optimizer.beta2 == 0.999);
+    CHECK(c->optimizer.eps == 1e-8 && c->schedule.lr == 1e-3 &&
+          c->schedule.kind == PNET_SCHEDULE_CONSTANT);
+    CHECK(c->seed == 1 && c->cache_bytes == UINT64_C(2) << 30 && !c->drop_last && !c->skip_empty);
+    CHECK(c->save_every.epochs == 1 && c->eval_every.epochs == 1 && !c->save_every.steps);
+    CHECK(!pnet_augment_any(&c->augment) && !c->max_points && c->optimizer.weight_decay == 0.01 &&
+          !c->clip_grad);
+    CHECK(
+        c->precision == PNET_PRECISION_FP32 && c->weighting == PNET_WEIGHTS_NONE && !c->set_count);
+    pnet_config_free(c);
+}
+
+static void test_everything(void)
+{
+    struct pnet_config *c = parse(
+        "data: rooms\n"
+        "inputs:\n"
+        "  cloud:\n"
+        "    rgb: {field: [red, green, blue], scale: 1/255, shift: -0.5}\n"
+        "    label: label\n"
+        "    one: {value: 2}\n"
+        "steps: 500\n"
+        "batch_size: 4\n"
+        "optimizer: {name: sgd, momentum: 0.8, nesterov: yes}\n"
+        "lr: 0.002\n"
+        "schedule: {name: onecycle, warmup: 10%, div: 10, final_div: 50}\n"
+        "weight_decay: 0.02\n"
+        "clip_grad: 1.0\n"
+        "accumulate: 2\n"
+        "class_weights: [1, 2.5]\n"
+        "augment:\n"
+        "  rotate: [5, 10deg, 180]\n"
+        "  scale: [0.9, 1.1]\n"
+        "  flip: [x, y]\n"
+        "  jitter: 5mm\n"
+        "  drop_points: 10%\n"
+        "  crop: {points: 20000, radius: 3}\n"
+        "  elastic: [{granularity: 20cm, magnitude: 0.4}, {granularity: 0.8, magnitude: 1.6}]\n"
+        "  colour: {drop: 0.2, shift: 0.05, jitter: 0.01}\n"
+        "max_points: 100000\n"
+        "workers: 3\n"
+        "cache: 512MiB\n"
+        "drop_last: yes\n"
+        "skip_empty: true\n"
+        "seed: 7\n"
+        "precision: bf16\n"
+        "save_every: {steps: 100}\n"
+        "eval_every: 0\n"
+        "set: {v: 5cm, classes: 13}\n");
+    CHECK_STR(c->data, "runs/rooms");
+    CHECK(c->inputs.count == 3 && c->inputs.sources[0].count == 3);
+    CHECK_STR(c->inputs.sources[0].names[2], "blue");
+    CHECK(
+        fabs(c->inputs.sources[0].scale - 1.0 / 255) < 1e-15 && c->inputs.sources[0].shift == -0.5);
+    CHECK(c->inputs.sources[2].count == 0 && c->inputs.sources[2].shift == 2);
+    CHECK(c->steps == 500 && !c->epochs && c->batch_size == 4 && c->accumulate == 2 &&
+          c->workers == 3);
+    CHECK(c->optimizer.kind == PNET_SGD && c->optimizer.momentum == 0.8 && c->optimizer.nesterov);
+    const struct pnet_schedule *s = &c->schedule;
+    CHECK(s->kind == PNET_SCHEDULE_ONE_CYCLE && fabs(s->warm_fraction - 0.1) < 1e-15);
+    CHECK(s->div_factor == 10 && s->final_div_factor == 50 && s->lr == 0.002);
+    CHECK(c->optimizer.weight_decay == 0.02 && c->clip_grad == 1 && !c->warmup_share);
+    CHECK(c->weighting == PNET_WEIGHTS_LIST && c->class_weight_count == 2 &&
+          c->class_weights[1] == 2.5);
+    const struct pnet_augment *a = &c->augment;
+    CHECK(a->rotate == PNET_ROTATE_ANGLES && a->angle_deg[0] == 5 && a->angle_deg[1] == 10);
+    CHECK(a->scale[0] == 0.9 && a->scale[1] == 1.1 && a->flip[0] && a->flip[1] && !a->flip[2]);
+    CHECK(fabs(a->jitter_m - 0.005) < 1e-15 && fabs(a->drop_points - 0.1) < 1e-15);
+    CHECK(a->crop_points == 20000 && a->crop_radius_m == 3 && a->elastic_count == 2);
+    CHECK(a->elastic[0].granularity_m == 0.2 && a->elastic[1].magnitude_m == 1.6);
+    CHECK(a->colour_drop == 0.2 && a->colour_shift == 0.05 && a->colour_jitter == 0.01);
+    CHECK(c->max_points == 100000 && c->cache_bytes == 512u << 20 && c->drop_last && c->skip_empty);
+    CHECK(c->seed == 7 && c->precision == PNET_PRECISION_BF16);
+    CHECK(c->save_every.steps == 100 && !c->save_every.epochs && !c->eval_every.epochs &&
+          !c->eval_every.steps);
+    CHECK(c->set_count == 2);
+    CHECK_STR(c->sets[0], "v=5cm");
+    CHECK_STR(c->sets[1], "classes=13");
+    pnet_config_free(c);
+}
+
+static void test_short_forms(void)
+{
+    struct pnet_config *c =
+        parse("{data: d, optimizer: sgd, schedule: cosine, class_weights: balanced, "
+              "augment: {rotate: xyz, flip: z, elastic: {granularity: 1, magnitude: 2}}}");
+    CHECK(c->optimizer.kind == PNET_SGD && c->optimizer.momentum == 0.9 &&
+          c->schedule.kind == PNET_SCHEDULE_COSINE);
+    CHECK(c->weighting == PNET_WEIGHTS_BALANCED && c->augment.rotate == PNET_ROTATE_XYZ &&
+          c->augment.flip[2]);
+    CHECK(c->augment.elastic_count == 1);
+    pnet_config_free(c);
+}
+
+/* What schedules share: steps or a share of them to warm up; the order of the keys does not matter.
+ */
+static void test_schedules(void)
+{
+    struct pnet_config *c =
+        parse("schedule: {name: cosine, warmup: 50, final: 10%}\nlr: 2\ndata: d\n");
+    CHECK(c->schedule.warmup_steps == 50 && !c->warmup_share && c->schedule.lr == 2);
+    CHECK(fabs(c->schedule.final_lr - 0.2) < 1e-15);
+    pnet_config_free(c);
+    c = parse("schedule: {name: step, warmup: 5%, every: 3, gamma: 0.5}\ndata: d\n");
+    CHECK(!c->schedule.warmup_steps && fabs(c->warmup_share - 0.05) < 1e-15);
+    CHECK(c->schedule.every == 3 && c->schedule.gamma == 0.5);
+    pnet_config_free(c);
+    static const char *const names[] = {"constant", "step", "cosine", "onecycle", "exponential"};
+    for (int i = 0; i < PNET_SCHEDULES; i++) {
+        struct pnet_error e;
+        char text[64];
+        snprintf(text, sizeof text, "data: d\nschedule: %s\n", names[i]);
+        c = parse(text);
+        CHECK(c->schedule.kind == (enum pnet_schedule_kind)i);
+        CHECK(!pnet_schedule_check(&c->schedule, &e) && !pnet_optim_check(&c->optimizer, &e));
+        pnet_config_free(c);
+    }
+}
+
+static void test_errors(void)
+{
+    expect_bad("", "t.yaml:1: run config: expected `key: value` pairs, got nothing");
+    expect_bad("lr: 1\n", "t.yaml:1: run config: `data` is missing");
+    expect_bad("data: d\nlearning_rate: 1\n", "t.yaml:2: run config: unknown key `learning_rate`");
+    expect_bad(
+        "data: d\nepoch: 1\n", "t.yaml:2: run config: unknown key `epoch`; did you mean `epochs`?");
+    expect_bad("data: d\nlr: 1\nlr: 2\n", "t.yaml:3: the key `lr` is there twice, first in line 2");
+    expect_bad("data: d\nepochs: 1\nsteps: 2\n", "t.yaml:3: epochs and steps exclude each other");
+    expect_bad("data: d\nbatch_size: 0\n", "t.yaml:2: batch_size: 0 is out of range, 1 to 65536");
+    expect_bad("data: d\noptimizer: adaw\n",
+        "t.yaml:2: optimizer: `adaw` is not one of sgd, adam, adamw; did you mean `adam`?");
+    expect_bad("data: d\noptimizer: {name: adamw, momentum: 0.9}\n",
+        "t.yaml:2: adamw: unknown key `momentum`");
+    expect_bad("data: d\nschedule: {warmup: 3}\n", "t.yaml:2: schedule: needs a `name`");
+    expect_bad("data: d\nschedule: {name: step, every: 0}\n",
+        "t.yaml:2: every: 0 is out of range, 1 to 4294967295");
+    expect_bad(
+        "data: d\nschedule: {name: cosine, gamma: 1}\n", "t.yaml:2: cosine: unknown key `gamma`");
+    expect_bad("data: d\naugment: {rotat: z}\n",
+        "t.yaml:2: augment: unknown key `rotat`; did you mean `rotate`?");
+    expect_bad("data: d\naugment: {flip: [x, x]}\n", "t.yaml:2: flip: x is there twice");
+    expect_bad("data: d\naugment: {scale: [2, 1]}\n", "t.yaml:2: scale: from 2 down to 1");
+    expect_bad("data: d\naugment: {crop: {}}\n", "t.yaml:2: crop: needs `points` or `radius`");
+    expect_bad("data: d\naugment: {elastic: {granularity: 1}}\n",
+        "t.yaml:2: elastic: needs `granularity` and `magnitude`");
+    expect_bad("data: d\naugment:\n  drop_points: 1.5\n",
+        "t.yaml:3: drop_points: `1.5` is out of range, 0 to 1");
+    expect_bad("data: d\nsave_every: {steps: 1, epochs: 1}\n",
+        "t.yaml:2: save_every: needs one of `epochs` and `steps`");
+    expect_bad("data: d\ninputs: {cloud: {rgb: {scale: 2}}}\n",
+        "t.yaml:2: rgb: needs one of `field` and `value`");
+    expect_bad("data: d\ninputs: {cloud: {rgb: {value: 1, scale: 2}}}\n",
+        "t.yaml:2: rgb: scale and shift are for fields");
+    expect_bad("data: d\ninputs: {cloud: rgb}\n",
+        "t.yaml:2: inputs: cloud: expected `field: source` pairs");
+    expect_bad("data: d\nset: [v]\n", "t.yaml:2: set: expected `param: value` pairs");
+    struct pnet_config *c;
+    struct pnet_error e;
+    CHECK(pnet_config_read("/nowhere/t.yaml", &c, &e) == PNET_FAILED && !c);
+}
+
+/* Every key of the table is known to the reader, and its default reads as what is the default. */
+static void test_keys(void)
+{
+    const struct pnet_config_key *k;
+    struct pnet_config *standard = parse("data: d\n");
+    int count = 0;
+    for (; (k = pnet_config_key(count)); count++) {
+        char text[256];
+        CHECK(k->help[0]);
+        if (!k->standard[0]) continue;
+        snprintf(text, sizeof text, "data: d\n%s: %s\n", k->name, k->standard);
+        struct pnet_config *c = parse(text);
+        CHECK(c->epochs == standard->epochs && c->batch_size == standard->batch_size &&
+              c->schedule.lr == standard->schedule.lr);
+        CHECK(c->optimizer.kind == standard->optimizer.kind);
+        CHECK(
+            c->schedule.kind == standard->schedule.kind && c->cache_bytes == standard->cache_bytes);
+        CHECK(c->workers == standard->workers && c->seed == standard->seed);
+        CHECK(c->save_every.epochs == 1 && c->eval_every.epochs == 1);
+        pnet_config_free(c);
+    }
+    CHECK(count == 23 && !pnet_config_key(-1));
+    pnet_config_free(standard);
+}
+
+int main(void)
+{
+    test_defaults();
+    test_everything();
+    test_short_forms();
+    test_schedules();
+    test_errors();
+    test_keys();
+    return check_end();
+}
