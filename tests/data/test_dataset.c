@@ -1,0 +1,330 @@
+/* Data sets: what an index lists, how labels become classes, and what is refused. */
+#include "runtime/dataset.h"
+#include "runtime/glob.h"
+#include "runtime/io/npy.h"
+#include "tests/data/folder.h"
+
+static const char head[] = "pnet_dataset: 1\ntask: segmentation\nclasses: [wall, floor, chair]\n";
+static const char head_class[] = "pnet_dataset: 1\ntask: classification\nclasses: [cup, bowl]\n";
+
+static const char three_points[] = "0 0 0 5\n1 0 0 6\n0 1 0 7\n";
+
+static struct pnet_dataset *read_index(
+    const struct folder *f, const char *head_text, const char *rest)
+{
+    struct pnet_dataset *d;
+    struct pnet_error e = {.message = ""};
+    folder_print(f, "dataset.yaml", "%s%s", head_text, rest);
+    enum pnet_status status = pnet_dataset_read(f->path, &d, &e);
+    CHECKF(!status, "%s", e.message);
+    if (!d) exit(1);
+    return d;
+}
+
+/* The message follows "FOLDER/dataset.yaml:". */
+static void expect_bad(
+    const struct folder *f, const char *head_text, const char *rest, const char *message)
+{
+    struct pnet_dataset *d;
+    struct pnet_error e = {.message = "nothing"};
+    folder_print(f, "dataset.yaml", "%s%s", head_text, rest);
+    CHECK(pnet_dataset_read(f->path, &d, &e) == PNET_BAD_DATA && !d);
+    size_t skip = strlen(f->path) + strlen("/dataset.yaml:");
+    CHECK_STR(strlen(e.message) > skip ? e.message + skip : e.message, message);
+}
+
+static void check_ends(const char *path, const char *ending)
+{
+    size_t n = strlen(path), m = strlen(ending);
+    CHECKF(n >= m && strcmp(path + n - m, ending) == 0, "%s does not end in %s", path, ending);
+}
+
+static void test_entries(const struct folder *f)
+{
+    struct pnet_dataset *d = read_index(f, head,
+        "train:\n"
+        "  - {cloud: a/s2/x.txt, labels: a/s2/x_lab.txt}\n"
+        "  - a/s*/x.txt\n"
+        "  - {cloud: a/s*/*.txt, labels: b/*_*.label, keep_every: 2}\n"
+        "val:\n"
+        "test: [{cloud: a/s*/x.txt, drop_every: 2}]\n");
+    CHECK(d->task == PNET_SEGMENTATION && d->class_count == 3 && d->counts[PNET_VAL] == 0);
+    CHECK_STR(d->classes[2], "chair");
+    CHECK_STR(d->label_field, "label");
+    CHECK(d->counts[PNET_TRAIN] == 1 + 3 + 2 && d->counts[PNET_TEST] == 1);
+    const struct pnet_entry *t = d->entries[PNET_TRAIN];
+    check_ends(t[0].labels, "a/s2/x_lab.txt");
+    check_ends(t[1].cloud, "a/s1/x.txt"); /* sorted */
+    check_ends(t[2].cloud, "a/s10/x.txt");
+    check_ends(t[3].cloud, "a/s2/x.txt");
+    CHECK(!t[1].labels);
+    check_ends(t[4].cloud, "a/s1/x.txt"); /* both stars are carried over */
+    check_ends(t[4].labels, "b/1_x.label");
+    check_ends(t[5].cloud, "a/s2/x.txt"); /* x_lab.txt lies between and is the fourth */
+    check_ends(t[5].labels, "b/2_x.label");
+    check_ends(d->entries[PNET_TEST][0].cloud, "a/s10/x.txt");
+    pnet_dataset_free(d);
+}
+
+static void put_entries(const struct folder *f)
+{
+    folder_print(f, "a/s10/x.txt", three_points);
+    folder_print(f, "a/s2/x.txt", three_points);
+    folder_print(f, "a/s1/x.txt", three_points);
+    folder_print(f, "a/s2/x_lab.txt", "0\n1\n2\n");
+    static const uint32_t labels[] = {0x30001, 2, 0xffff0000};
+    folder_put(f, "b/1_x.label", labels, sizeof labels);
+    folder_put(f, "b/2_x.label", labels, sizeof labels);
+    folder_put(f, "b/10_x.label", labels, sizeof labels);
+    folder_put(f, "b/2_x_lab.label", labels, sizeof labels);
+}
+
+static void test_classification(const struct folder *f)
+{
+    struct pnet_dataset *d = read_index(f, head_class,
+        "map: {7: bowl, 8: 0, 9: ignore}\n"
+        "train:\n"
+        "  - {cloud: a/s1/x.txt, label: cup}\n"
+        "  - {cloud: a/s2/x.txt, label: 7}\n"
+        "  - {cloud: a/s2/x.txt, label: 8}\n"
+        "  - {cloud: a/s2/x.txt, label: 9}\n"
+        "  - {cloud: a/s2/x.txt}\n");
+    static const int32_t want[] = {0, 1, 0, PNET_LABEL_IGNORED, PNET_LABEL_NONE};
+    int64_t counts[2];
+    struct pnet_error e;
+    for (int i = 0; i < 5; i++) {
+        struct pnet_labelled l;
+        CHECK(d->entries[PNET_TRAIN][i].label == want[i]);
+        CHECK(!pnet_dataset_load(d, PNET_TRAIN, i, true, &l, NULL, &e));
+        CHECK(l.label_count == (i < 4) && l.cloud.rows == 3);
+        if (i < 4) CHECK(l.labels[0] == want[i]);
+        pnet_labelled_free(&l);
+    }
+    CHECK(!pnet_dataset_count(d, PNET_TRAIN, counts, &e) && counts[0] == 2 && counts[1] == 1);
+    pnet_dataset_free(d);
+    expect_bad(f, head_class, "train: [{cloud: a/s1/x.txt, label: bowll}]\n",
+        "4: `bowll` is none of the 2 classes; did you mean `bowl`?");
+    expect_bad(f, head_class, "train: [{cloud: a/s1/x.txt, label: 2}]\n",
+        "4: label: 2 is none of the 2 classes");
+    expect_bad(f, head_class, "map: {2: cup}\ntrain: [{cloud: a/s1/x.txt, label: 1}]\n",
+        "5: label: 1 is none of the 2 classes, and not in `map`");
+    expect_bad(f, head_class, "train: [{cloud: a/s1/x.txt, labels: a/s1/x.txt}]\n",
+        "4: labels: a file of labels is for segmentation; use `label: CLASS`");
+}
+
+static void test_errors(const struct folder *f)
+{
+    char text[1024];
+    expect_bad(f, "", "task: segmentation\n",
+        "1: a data set needs `pnet_dataset: 1`, `task` and `classes`");
+    expect_bad(f, "", "pnet_dataset: 2\ntask: segmentation\nclasses: [a]\n",
+        "1: pnet_dataset: version 2 is unknown, expected 1");
+    expect_bad(f, head, "trian: []\n", "4: data set: unknown key `trian`; did you mean `train`?");
+    expect_bad(f, "", "pnet_dataset: 1\ntask: segmentation\nclasses: [a, b, a]\n",
+        "3: classes: `a` is there twice");
+    expect_bad(f, head, "map: {x: wall}\n", "4: map: `x` is no raw label, an integer");
+    expect_bad(
+        f, head, "map: {1: wal}\n", "4: `wal` is none of the 3 classes; did you mean `wall`?");
+    expect_bad(f, head, "map: {1: 3}\n", "4: `3` is none of the 3 classes");
+    expect_bad(f, head, "map: {1: wall}\nignore: [1]\n", "5: the raw label 1 is there twice");
+    expect_bad(f, head, "map: {1: wall, 01: floor}\n", "4: the raw label 1 is there twice");
+    expect_bad(f, head, "columns: [x, z, y]\n", "4: columns: the first three are x, y and z");
+    expect_bad(f, head, "train:\n  - {}\n", "5: an entry needs one of `cloud` and `array`");
+    expect_bad(f, head, "train: [nothing/*.ply]\n", "4: no file is called `nothing/*.ply`");
+    expect_bad(f, head, "train: [{cloud: a/s1/x.txt, label: wall}]\n",
+        "4: label: is for single clouds of a classification task");
+    expect_bad(f, head, "train: [{cloud: a/s1/x.txt, kind: voxels}]\n",
+        "4: points, kind and cell are for `array` entries");
+    expect_bad(f, head, "train: [{cloud: a/*/x.txt, labels: b/*_*.label}]\n",
+        "4: `a/*/x.txt` and `b/*_*.label` cannot be paired: both need the same number of *, at "
+        "most 16, and no "
+        "other wildcard");
+    expect_bad(f, head, "train: [{cloud: a/s*/x.txt, keep_every: 2, drop_every: 2}]\n",
+        "4: keep_every and drop_every exclude each other");
+    expect_bad(f, head, "val:\n\n  - missing.ply\n",
+        (snprintf(text, sizeof text, "6: %s/missing.ply: No such file or directory", f->path),
+            text));
+    expect_bad(f, head, "val: [a/s1]\n",
+        (snprintf(text, sizeof text, "4: %s/a/s1: is not a file", f->path), text));
+    struct pnet_dataset *d;
+    struct pnet_error e;
+    CHECK(pnet_dataset_read("/nowhere", &d, &e) == PNET_FAILED && !d);
+}
+
+/* Loads the only cloud of an index whose entries and map are `rest`; its classes must be these. */
+static void expect_labels(const struct folder *f, const char *rest, const int32_t *want, int count)
+{
+    struct pnet_labelled l;
+    struct pnet_error e = {.message = ""};
+    struct pnet_dataset *d = read_index(f, head, rest);
+    enum pnet_status status = pnet_dataset_load(d, PNET_TRAIN, 0, true, &l, NULL, &e);
+    CHECKF(!status && l.label_count == count, "%s: %s", rest, e.message);
+    for (int i = 0; i < count && l.label_count == count; i++)
+        CHECKF(l.labels[i] == want[i], "%s: row %d: %d", rest, i, l.labels[i]);
+    pnet_labelled_free(&l);
+    pnet_dataset_free(d);
+}
+
+static void expect_load_error(const struct folder *f, const char *rest, const char *part)
+{
+    struct pnet_labelled l;
+    struct pnet_error e = {.message = ""};
+    struct pnet_dataset *d = read_index(f, head, rest);
+    CHECK(pnet_dataset_load(d, PNET_TRAIN, 0, true, &l, NULL, &e) == PNET_BAD_DATA);
+    CHECKF(strstr(e.message, part), "\"%s\" is not in \"%s\"", part, e.message);
+    CHECK(!l.labels && !l.cloud.rows);
+    pnet_dataset_free(d);
+}
+
+static void test_labels(const struct folder *f)
+{
+    static const int32_t plain[] = {0, 1, 2}, kitti[] = {1, 2, 0}, mapped[] = {2, -1, 0},
+                         dropped[] = {0, 2};
+    struct pnet_error e;
+    int64_t shape[] = {3, 1}, labels[] = {0, 1, 2}, beyond[] = {0, 3, 2};
+    CHECK(!pnet_npy_write(folder_path(f, "l.npy"), PNET_I64, 2, shape, labels, &e));
+    CHECK(!pnet_npy_write(folder_path(f, "beyond.npy"), PNET_I64, 1, shape, beyond, &e));
+    folder_print(f, "in.txt", "0 0 0 5\n1 0 0 6\n0 1 0 7\n");
+    folder_print(f, "nan.txt", "0 0 0 5\nnan 0 0 6\n0 1 0 7\n");
+    folder_print(f, "l.txt", "0\n1\n2\n");
+    folder_print(f, "short.txt", "0\n1\n");
+    folder_print(f, "long.txt", "0\n1\n2\n0\n");
+    folder_print(f, "bad.txt", "0\n1.5\n2\n");
+
+    expect_labels(f, "train: [{cloud: in.txt, labels: l.npy}]\n", plain, 3);
+    expect_labels(f, "train: [{cloud: in.txt, labels: l.txt}]\n", plain, 3);
+    expect_labels(f, "train: [{cloud: in.txt, labels: b/1_x.label}]\n", kitti, 3);
+    expect_labels(f,
+        "columns: [x, y, z, label]\nmap: {5: chair, 7: wall}\nignore: [6]\ntrain: [in.txt]\n",
+        mapped, 3);
+    expect_labels(f,
+        "columns: [x, y, z, kind]\nlabel_field: kind\nmap_other: ignore\nmap: {5: 2, 7: wall}\n"
+        "train: [in.txt]\n",
+        mapped, 3);
+    /* Points that are dropped take their labels with them. */
+    expect_labels(f, "train: [{cloud: nan.txt, labels: l.npy}]\n", dropped, 2);
+    expect_labels(f, "train: [{cloud: nan.txt, labels: l.txt}]\n", dropped, 2);
+    expect_labels(
+        f, "columns: [x, y, z, label]\nmap: {5: wall, 7: chair}\ntrain: [nan.txt]\n", dropped, 2);
+    /* No labels anywhere is no error yet: the model may not want them. */
+    expect_labels(f, "train: [in.txt]\n", NULL, 0);
+
+    expect_load_error(f, "train: [{cloud: in.txt, labels: beyond.npy}]\n",
+        "beyond.npy: row 1: label 3 is beyond");
+    expect_load_error(f, "columns: [x, y, z, label]\nmap: {5: chair}\ntrain: [in.txt]\n",
+        "in.txt: row 1: label 6 is not in the map");
+    expect_load_error(f, "columns: [x, y, z, label]\nmap: {5: chair}\ntrain: [nan.txt]\n",
+        "nan.txt: row 2: label 7 is not in the map");
+    expect_load_error(
+        f, "train: [{cloud: in.txt, labels: short.txt}]\n", "2 labels for a cloud of 3 points");
+    expect_load_error(f, "train: [{cloud: in.txt, labels: long.txt}]\n",
+        "long.txt:4: more labels than the 3 points");
+    expect_load_error(
+        f, "train: [{cloud: in.txt, labels: bad.txt}]\n", "bad.txt:2: expected one integer");
+    expect_load_error(
+        f, "columns: [x, y, z, a, b]\ntrain: [in.txt]\n", "has 4 columns, but `columns` names 5");
+}
+
+static void test_arrays(const struct folder *f)
+{
+    struct pnet_error e;
+    int64_t shape[] = {2, 3, 4}, grid[] = {2, 2, 1, 3};
+    float points[24];
+    uint8_t cells[12] = {1, 0, 0, 0, 2, 0, /* second */ 0, 0, 0, 0, 0, 0};
+    int32_t per_point[] = {0, 1, 2, 2, 1, 0}, per_cloud[] = {1, 0};
+    for (int i = 0; i < 24; i++) points[i] = (float)i;
+    CHECK(!pnet_npy_write(folder_path(f, "p.npy"), PNET_F32, 3, shape, points, &e));
+    CHECK(!pnet_npy_write(folder_path(f, "pl.npy"), PNET_I32, 2, shape, per_point, &e));
+    CHECK(!pnet_npy_write(folder_path(f, "g.npy"), PNET_U8, 4, grid, cells, &e));
+    CHECK(!pnet_npy_write(folder_path(f, "gl.npy"), PNET_I32, 1, shape, per_cloud, &e));
+
+    struct pnet_labelled l;
+    struct pnet_dataset *d = read_index(f, head,
+        "columns: [x, y, z, heat]\ntrain: [{array: p.npy, labels: pl.npy}]\n"
+        "val: [{array: p.npy, labels: pl.npy, keep_every: 2}]\n");
+    CHECK(d->counts[PNET_TRAIN] == 2 && d->counts[PNET_VAL] == 1 && d->array_count == 1);
+    CHECK(!pnet_dataset_load(d, PNET_TRAIN, 1, true, &l, NULL, &e));
+    CHECK(l.cloud.rows == 3 && l.label_count == 3 && l.labels[0] == 2 && l.labels[2] == 0);
+    for (int i = 0; i < 9; i++) CHECK(l.cloud.xyz[i] == points[12 + i / 3 * 4 + i % 3]);
+    const struct pnet_field *heat = pnet_cloud_field(&l.cloud, "heat");
+    CHECK(heat && heat->type == PNET_F32 && ((float *)heat->data)[1] == 19);
+    pnet_labelled_free(&l);
+    char name[600];
+    pnet_entry_name(&d->entries[PNET_TRAIN][1], name, sizeof name);
+    check_ends(name, "p.npy[1]");
+    pnet_dataset_free(d);
+
+    d = read_index(
+        f, head_class, "train: [{array: g.npy, labels: gl.npy, kind: voxels, cell: 50cm}]\n");
+    CHECK(d->entries[PNET_TRAIN][0].label == 1 && d->entries[PNET_TRAIN][1].label == 0);
+    CHECK(!pnet_dataset_load(d, PNET_TRAIN, 0, true, &l, NULL, &e));
+    static const float centres[] = {0.25f, 0.25f, 0.25f, 0.75f, 0.25f, 0.75f};
+    CHECK(l.cloud.rows == 2 && memcmp(l.cloud.xyz, centres, sizeof centres) == 0);
+    pnet_labelled_free(&l);
+    CHECK(!pnet_dataset_load(d, PNET_TRAIN, 1, true, &l, NULL, &e) && l.cloud.rows == 0);
+    pnet_labelled_free(&l);
+    pnet_dataset_free(d);
+
+    expect_bad(f, head_class, "train: [{array: p.npy, labels: pl.npy}]\n",
+        "4: labels: the task needs one a cloud");
+    expect_bad(f, head, "train: [{array: g.npy, kind: voxels, labels: gl.npy}]\n",
+        "4: labels: the task needs one a point");
+}
+
+static void test_checks(const struct folder *f)
+{
+    struct pnet_error e;
+    struct pnet_input_field fields[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
+        {.name = "label", .kind = PNET_INPUT_CLASS, .width = 1, .classes = 3}};
+    struct pnet_input input = {.name = "cloud", .fields = fields, .field_count = 2};
+    struct pnet_dataset *d = read_index(f, head, "train: [in.txt]\n");
+    CHECK(!pnet_dataset_check(d, &input, 1, &e));
+    fields[1].classes = 20;
+    CHECK(pnet_dataset_check(d, &input, 1, &e) == PNET_USAGE);
+    CHECK(strstr(e.message, "cloud.label is of 20 classes") && strstr(e.message, "has 3:"));
+    fields[1].unused = true;
+    CHECK(!pnet_dataset_check(d, &input, 1, &e));
+    fields[1] = (struct pnet_input_field){
+        .name = "label", .kind = PNET_INPUT_CLASS, .width = 1, .classes = 3, .per_cloud = true};
+    CHECK(pnet_dataset_check(d, &input, 1, &e) == PNET_USAGE && strstr(e.message, "segmentation"));
+    pnet_dataset_free(d);
+
+    static const int64_t counts[] = {900, 0, 100};
+    double w[3], mean = 0;
+    pnet_class_weights(counts, 3, w);
+    for (int i = 0; i < 3; i++) mean += w[i] * (double)counts[i] / 1000;
+    CHECK(fabs(mean - 1) < 1e-12 && fabs(w[2] / w[0] - 3) < 1e-12 && w[1] == 1);
+}
+
+static void test_globs(const struct folder *f)
+{
+    struct pnet_paths p;
+    struct pnet_error e;
+    char odd[600];
+    folder_print(f, "o[d]*d/x.txt", "0 0 0\n");
+    snprintf(odd, sizeof odd, "%s/o[d]*d", f->path);
+    CHECK(!pnet_glob(odd, "*.txt", &p, &e) && p.count == 1);
+    pnet_paths_free(&p);
+    CHECK(pnet_glob(f->path, "*.none", &p, &e) == PNET_BAD_DATA && !p.count);
+    struct pnet_paths to;
+    char *items[] = {(char[]){"/q/aXbXXc.x"}};
+    struct pnet_paths from = {.items = items, .count = 1};
+    CHECK(!pnet_glob_pair("/q/", "a*b*c.*", "*-*-*", &from, &to, &e));
+    CHECK_STR(to.items[0], "/q/X-XX-x");
+    pnet_paths_free(&to);
+}
+
+int main(void)
+{
+    struct folder f = folder_make();
+    put_entries(&f);
+    test_entries(&f);
+    test_classification(&f);
+    test_labels(&f);
+    test_arrays(&f);
+    test_errors(&f);
+    test_checks(&f);
+    test_globs(&f);
+    folder_remove(&f);
+    return check_end();
+}
