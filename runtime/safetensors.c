@@ -2,6 +2,7 @@
 #include "runtime/io/file.h"
 #include "runtime/json.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +82,8 @@ static enum pnet_status check_names(struct writing *w, struct pnet_error *e)
     for (size_t i = 0; i < w->count; i++) {
         const char *name = w->order[i]->name;
         if (strcmp(name, "__metadata__") == 0 || (i && strcmp(name, w->order[i - 1]->name) == 0))
-            return pnet_error_set(e, PNET_FAILED,
-                "%s: cannot write: the name \"%s\" is taken", w->path, name);
+            return pnet_error_set(
+                e, PNET_FAILED, "%s: cannot write: the name \"%s\" is taken", w->path, name);
     }
     return PNET_OK;
 }
@@ -133,6 +134,14 @@ static void put_header(struct pnet_json *j, const struct writing *w,
     while (j->size % 8 && !j->failed) pnet_json_raw(j, " ", 1);
 }
 
+/* 0 or an errno: the reason is lost by the time the stream is closed. */
+static int put_bytes(const void *bytes, size_t size, FILE *file)
+{
+    errno = 0;
+    if (!size || fwrite(bytes, size, 1, file) == 1) return 0;
+    return errno ? errno : EIO;
+}
+
 static enum pnet_status put_file(
     const struct writing *w, const struct pnet_json *header, struct pnet_error *e)
 {
@@ -140,13 +149,13 @@ static enum pnet_status put_file(
     enum pnet_status status = pnet_output_open(w->path, &o, e);
     if (status != PNET_OK) return status;
     uint64_t length = header->size;
-    fwrite(&length, sizeof length, 1, o.file);
-    fwrite(header->text, 1, header->size, o.file);
-    for (size_t i = 0; i < w->count; i++) {
-        size_t bytes = (size_t)tensor_bytes(w->order[i]);
-        if (bytes) fwrite(w->order[i]->data, 1, bytes, o.file);
-    }
-    return pnet_output_commit(&o, e);
+    int code = put_bytes(&length, sizeof length, o.file);
+    if (!code) code = put_bytes(header->text, header->size, o.file);
+    for (size_t i = 0; i < w->count && !code; i++)
+        code = put_bytes(w->order[i]->data, (size_t)tensor_bytes(w->order[i]), o.file);
+    if (!code) return pnet_output_commit(&o, e);
+    pnet_output_drop(&o);
+    return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", w->path);
 }
 
 enum pnet_status pnet_safetensors_write(const char *path, const struct pnet_safetensor *tensors,

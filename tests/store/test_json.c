@@ -1,0 +1,162 @@
+/* The JSON writer, read back by an independent reader (jansson). */
+#include "runtime/json.h"
+#include "tests/check.h"
+
+#include <stdint.h>
+
+/* Parses "[value]" and returns the value; the caller drops *root. */
+static json_t *only_value(struct pnet_json *j, json_t **root)
+{
+    struct pnet_error e;
+    *root = NULL;
+    CHECKF(!j->failed && pnet_json_parse("text", j->text, j->size, root, &e) == PNET_OK, "%s: %s",
+        j->text, e.message);
+    return json_array_get(*root, 0);
+}
+
+static void check_double(double x)
+{
+    struct pnet_json j = {.text = NULL};
+    pnet_json_begin(&j, NULL, '[');
+    pnet_json_double(&j, NULL, x);
+    pnet_json_end(&j, ']');
+    json_t *root, *v = only_value(&j, &root);
+    double back = json_number_value(v);
+    CHECKF(memcmp(&back, &x, sizeof x) == 0 || (x == 0 && back == 0), "%.17g became %s", x, j.text);
+    json_decref(root);
+    pnet_json_free(&j);
+}
+
+static void check_float(float x)
+{
+    struct pnet_json j = {.text = NULL};
+    pnet_json_begin(&j, NULL, '[');
+    pnet_json_float(&j, NULL, x);
+    pnet_json_end(&j, ']');
+    json_t *root, *v = only_value(&j, &root);
+    CHECKF((float)json_number_value(v) == x, "%.9g became %s", (double)x, j.text);
+    json_decref(root);
+    pnet_json_free(&j);
+}
+
+static void check_numbers(void)
+{
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 20000; i++) {
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        double d;
+        float f;
+        memcpy(&d, &bits, sizeof d);
+        memcpy(&f, &bits, sizeof f);
+        if (isfinite(d)) check_double(d);
+        if (isfinite(f)) check_float(f);
+    }
+    check_double(0.1);
+    check_double(1.0 / 3);
+    check_double(5e-324);
+    check_double(1.7976931348623157e308);
+    check_float(1.17549435e-38f);
+}
+
+static void check_text(void)
+{
+    struct pnet_json j = {.text = NULL};
+    pnet_json_begin(&j, NULL, '{');
+    pnet_json_int(&j, "least", INT64_MIN);
+    pnet_json_double(&j, "tenth", 0.1);
+    pnet_json_float(&j, "tenth32", 0.1f);
+    pnet_json_double(&j, "nan", NAN);
+    pnet_json_float(&j, "inf", INFINITY);
+    pnet_json_begin(&j, "list", '[');
+    pnet_json_bool(&j, NULL, true);
+    pnet_json_bool(&j, NULL, false);
+    pnet_json_begin(&j, NULL, '[');
+    pnet_json_end(&j, ']');
+    pnet_json_begin(&j, NULL, '{');
+    pnet_json_end(&j, '}');
+    pnet_json_null(&j, NULL);
+    pnet_json_end(&j, ']');
+    pnet_json_string(&j, "a \"b\"\\", "\n\t\r\b\f\x01/");
+    pnet_json_end(&j, '}');
+    CHECK(!j.failed && strlen(j.text) == j.size);
+    CHECK_STR(j.text,
+        "{\"least\":-9223372036854775808,\"tenth\":0.1,\"tenth32\":0.1,\"nan\":null,\"inf\":null,"
+        "\"list\":[true,false,[],{},null],\"a \\\"b\\\"\\\\\":\"\\n\\t\\r\\b\\f\\u0001/\"}");
+    pnet_json_free(&j);
+}
+
+/* Any two bytes, and sequences of any validity, make a string that the reader takes; valid UTF-8
+   comes back as it was. */
+static void check_strings(void)
+{
+    for (int a = 1; a < 256; a++)
+        for (int b = 0; b < 256; b += b < 8 ? 1 : 3) {
+            char text[] = {(char)a, (char)b, 'x', '\0'};
+            struct pnet_json j = {.text = NULL};
+            pnet_json_begin(&j, NULL, '[');
+            pnet_json_string(&j, NULL, text);
+            pnet_json_end(&j, ']');
+            json_t *root, *v = only_value(&j, &root);
+            json_t *plain = json_string(text); /* NULL where it is not UTF-8 */
+            CHECK(json_is_string(v) && (!plain || json_equal(plain, v)));
+            if (!plain) CHECK(strstr(json_string_value(v), "\xEF\xBF\xBD"));
+            json_decref(plain);
+            json_decref(root);
+            pnet_json_free(&j);
+        }
+    static const struct {
+        const char *in, *out;
+    } rows[] = {
+        {"\xF0\x9F\x98\x80\xE2\x82\xAC", "\xF0\x9F\x98\x80\xE2\x82\xAC"},
+        {"\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"}, /* a surrogate */
+        {"\xF4\x90\x80\x80",
+            "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"}, /* beyond U+10FFFF */
+        {"\xE2\x82", "\xEF\xBF\xBD\xEF\xBF\xBD"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pnet_json j = {.text = NULL};
+        pnet_json_begin(&j, NULL, '[');
+        pnet_json_string(&j, NULL, rows[i].in);
+        pnet_json_end(&j, ']');
+        json_t *root;
+        CHECK_STR(json_string_value(only_value(&j, &root)), rows[i].out);
+        json_decref(root);
+        pnet_json_free(&j);
+    }
+}
+
+static void check_reading(void)
+{
+    static const char text[] = "{\"i\": 3, \"r\": 2.5, \"s\": \"x\", \"o\": {}}";
+    struct pnet_error e;
+    json_t *root, *o;
+    int64_t i = 0;
+    double r = 0;
+    const char *s = "";
+    CHECK(pnet_json_parse("f", text, sizeof text - 1, &root, &e) == PNET_OK);
+    CHECK(pnet_json_get_int("f", root, "i", &i, &e) == PNET_OK && i == 3);
+    CHECK(pnet_json_get_number("f", root, "i", &r, &e) == PNET_OK && r == 3);
+    CHECK(pnet_json_get_number("f", root, "r", &r, &e) == PNET_OK && r == 2.5);
+    CHECK(pnet_json_get_string("f", root, "s", &s, &e) == PNET_OK && strcmp(s, "x") == 0);
+    CHECK(pnet_json_get("f", root, "o", JSON_OBJECT, &o, &e) == PNET_OK && o);
+    CHECK(pnet_json_get_int("f", root, "r", &i, &e) == PNET_BAD_DATA);
+    CHECK_STR(e.message, "f: expected an integer under \"r\"");
+    CHECK(pnet_json_get_number("f", root, "s", &r, &e) == PNET_BAD_DATA);
+    CHECK(pnet_json_get_string("f", root, "t", &s, &e) == PNET_BAD_DATA);
+    CHECK_STR(e.message, "f: expected a string under \"t\", which is not there");
+    json_decref(root);
+    CHECK(pnet_json_parse("f", "{\"a\":1,\n\"a\":2}", 14, &root, &e) == PNET_BAD_DATA && !root);
+    CHECKF(strncmp(e.message, "f:2:", 4) == 0, "%s", e.message);
+    CHECK(pnet_json_parse("f", "", 0, &root, &e) == PNET_BAD_DATA);
+}
+
+int main(void)
+{
+    check_numbers();
+    check_text();
+    check_strings();
+    check_reading();
+    return check_end();
+}
