@@ -109,7 +109,7 @@ static enum pnet_status parse_property(struct ply *p, struct pnet_span line, str
     if (!p->element_count) return pnet_text_error(&p->text, e, "property before the first element");
     struct pnet_columns *t = &p->elements[p->element_count - 1].columns;
     struct pnet_span rest = line, word;
-    enum pnet_scalar type, count_type = PNET_U8;
+    enum pnet_scalar type = PNET_U8, count_type = PNET_U8;
     bool list = pnet_span_word(&rest, &word) && pnet_span_is(word, "list");
     enum pnet_status status = PNET_OK;
     if (list) {
