@@ -35,16 +35,19 @@ struct pnet_cloud {
     int field_count;
 };
 
-/* Reads any format, recognised by its content, then by its name: PLY, PCD, KITTI .bin, NPY, NPZ,
-   XYZ/CSV/TXT, LAS. `path` "-" is standard input. On failure `c` is empty, status PNET_BAD_DATA (or
-   PNET_NO_MEMORY, PNET_FAILED where the file cannot be opened), and the message names file, offset or
-   line, and what was expected. `warning` (or NULL) gets one line, or "", about what was dropped. */
+/* Reads any format, recognised by its content, then by its name: PLY, PCD, LAS, NPY, NPZ, OFF and OBJ (vertices),
+   KITTI .bin and nuScenes .pcd.bin (field `intensity`; `ring`), Sydney Urban Objects .bin, XYZ/CSV/TXT/PTS. Columns
+   of one name get _2, _3 ...; several values under one name are name_0, name_1 ...; PCD's packed rgb and rgba
+   become red, green, blue and alpha. `path` "-" is standard input. On failure `c` is empty, status PNET_BAD_DATA
+   (or PNET_NO_MEMORY, PNET_FAILED where the file cannot be opened), and the message names file, offset or line,
+   and what was expected. `warning` (or NULL) gets one line, or "", about what was dropped. */
 enum pnet_status pnet_cloud_read(const char *path, struct pnet_cloud *c, char warning[256],
     struct pnet_error *e);
 
 /* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (float32 matrix: x y z and the
-   fields), .bin (KITTI: x y z and `intensity`, or 0), .xyz .txt .csv (text). Written to a temporary name in the
-   same folder, synced, renamed: a failure leaves no half-written file. */
+   fields), .bin (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` behind it), .xyz .txt .csv .pts (text, every
+   number in full); "-" is PLY on standard output. Written to a temporary name in the same folder, synced, renamed:
+   a failure leaves no half-written file. PNET_USAGE: another ending; PNET_FAILED: the system refused. */
 enum pnet_status pnet_cloud_write(const char *path, const struct pnet_cloud *c, struct pnet_error *e);
 
 void pnet_cloud_free(struct pnet_cloud *c);

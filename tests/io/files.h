@@ -21,12 +21,13 @@ static inline const char *files_folder(void)
     return folder;
 }
 
+/* One of four in turn: good until the fourth call after it. */
 static inline const char *files_path(const char *folder, const char *name)
 {
     static char paths[4][1024];
     static int next;
     char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    if (snprintf(path, sizeof paths[0], "%s/%s", folder, name) >= (int)sizeof paths[0]) abort();
     return path;
 }
 
