@@ -1,0 +1,74 @@
+/* What benchmarks share: memory that must be there, wall time, medians. */
+#ifndef PNET_BENCH_BENCH_H
+#define PNET_BENCH_BENCH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* Ends the program where there is no memory. Large blocks ask for huge pages, as a session's arena
+ * does. */
+static inline void *bench_alloc(size_t bytes)
+{
+    const size_t page = (size_t)2 << 20;
+    size_t rounded = (bytes / page + 1) * page;
+    void *p = aligned_alloc(page, rounded);
+    if (!p) {
+        fprintf(stderr, "out of memory\n");
+        exit(5);
+    }
+    madvise(p, rounded, MADV_HUGEPAGE);
+    return p;
+}
+
+/* Uniform in [-1, 1). */
+static inline float *bench_floats(size_t n, uint32_t seed)
+{
+    float *x = bench_alloc(n * sizeof *x);
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i] = (float)(seed >> 8) * 0x1p-23f - 1;
+    }
+    return x;
+}
+
+static inline double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline int bench_compare(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Seconds; sorts them. */
+static inline double bench_median(double *seconds, int n)
+{
+    qsort(seconds, (size_t)n, sizeof *seconds, bench_compare);
+    return n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2;
+}
+
+/* Sums of |x - want|^2 and |want|^2, for a relative error over several pieces. */
+struct bench_error {
+    double difference, norm;
+};
+
+static inline void bench_error_add(struct bench_error *e, double x, double want)
+{
+    e->difference += (x - want) * (x - want);
+    e->norm += want * want;
+}
+
+static inline double bench_error_value(const struct bench_error *e)
+{
+    return e->norm > 0 ? sqrt(e->difference / e->norm) : sqrt(e->difference);
+}
+
+#endif

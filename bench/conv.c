@@ -1,0 +1,236 @@
+/* pnet-conv: times one convolution layer on the CPU and says how it compares with the machine. */
+#include <getopt.h>
+#include <omp.h>
+#include "bench/conv_layer.h"
+#include "bench/scene.h"
+#include "bench/sgemm.h"
+
+static const char usage[] =
+    "Usage: pnet-conv --scene CLOUD [--scene CLOUD ...] --channels CIN,COUT [options]\n"
+    "Times a convolution and its gradients on the CPU, after checking them against double.\n"
+    "\n"
+    "  --scene CLOUD       a cloud of any format; several make a batch\n"
+    "  --channels CIN,COUT widths of the layer\n"
+    "  --kernel K          cells an axis (3)\n"
+    "  --radius R          metres (K/2 times the cell)\n"
+    "  --cell V            metres: the grid the points are ordered on (0.025)\n"
+    "  --mode MODE         native or voxel (native)\n"
+    "  --groups G          groups of channels (1)\n"
+    "  --repeat N          timed runs, of which the median is taken (5)\n"
+    "  --json              one JSON object on standard output\n"
+    "  --help\n"
+    "\n"
+    "Threads: OMP_NUM_THREADS. Instruction set: PNET_ISA=base|avx2|avx512 chooses a lower one.\n"
+    "\n"
+    "  pnet-conv --scene room.npy --radius 0.05 --kernel 3 --channels 64,64\n"
+    "  pnet-conv --scene room.npy --cell 0.025 --mode voxel --channels 32,64 --json\n";
+
+struct options {
+    const char *scene[SCENES_MAX];
+    int scenes;
+    struct pnet_conv_shape shape;
+    struct pnet_neighbourhood nb;
+    double cell;
+    int repeat;
+    bool json;
+};
+
+/* Times in seconds, medians; rates in FLOP/s. */
+struct result {
+    int64_t rows, triplets, runs;
+    size_t work_bytes;
+    double error[3]; /* forward, dF, dW */
+    double time[3];
+    double plain; /* of the plain loop, one thread's time divided by the number of threads */
+    double work;  /* 2 T Cin Cout / groups, in FLOP */
+    double sgemm; /* 0: not measured */
+};
+
+static void fail_usage(const char *message)
+{
+    fprintf(stderr, "pnet-conv: %s\nTry pnet-conv --help.\n", message);
+    exit(PNET_USAGE);
+}
+
+static double number(const char *text, double least, double most)
+{
+    char *end, message[256];
+    double x = strtod(text, &end);
+    if (end == text || *end || !(x >= least && x <= most)) {
+        snprintf(
+            message, sizeof message, "%.100s is not a number from %g to %g", text, least, most);
+        fail_usage(message);
+    }
+    return x;
+}
+
+static void read_channels(const char *text, struct pnet_conv_shape *s)
+{
+    int used = 0;
+    if (sscanf(text, "%d,%d%n", &s->cin, &s->cout, &used) != 2 || text[used] || s->cin < 1 ||
+        s->cout < 1 || s->cin > 4096 || s->cout > 4096)
+        fail_usage("--channels takes two widths from 1 to 4096: 64,64");
+}
+
+static void read_options(int argc, char **argv, struct options *o)
+{
+    static const struct option names[] = {{"scene", 1, NULL, 's'}, {"channels", 1, NULL, 'c'},
+        {"kernel", 1, NULL, 'k'}, {"radius", 1, NULL, 'r'}, {"cell", 1, NULL, 'v'},
+        {"mode", 1, NULL, 'm'}, {"groups", 1, NULL, 'g'}, {"repeat", 1, NULL, 'n'},
+        {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    *o = (struct options){.shape = {0, 0, 1}, .nb = {.kernel = 3}, .cell = 0.025, .repeat = 5};
+    double radius = 0;
+    int option;
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        switch (option) {
+        case 's':
+            if (o->scenes == SCENES_MAX) fail_usage("too many scenes");
+            o->scene[o->scenes++] = optarg;
+            break;
+        case 'c': read_channels(optarg, &o->shape); break;
+        case 'k': o->nb.kernel = (int32_t)number(optarg, 1, 15); break;
+        case 'r': radius = number(optarg, 1e-6, 1e6); break;
+        case 'v': o->cell = number(optarg, 1e-6, 1e6); break;
+        case 'm':
+            if (strcmp(optarg, "native") != 0 && strcmp(optarg, "voxel") != 0)
+                fail_usage("--mode is native or voxel");
+            o->nb.degrade = strcmp(optarg, "voxel") == 0 ? PNET_VOXEL : 0;
+            break;
+        case 'g': o->shape.groups = (int32_t)number(optarg, 1, 4096); break;
+        case 'n': o->repeat = (int)number(optarg, 1, 1000); break;
+        case 'j': o->json = true; break;
+        case 'h': fputs(usage, stdout); exit(0);
+        default: fail_usage("unknown option, or one without its value");
+        }
+    }
+    if (optind < argc || o->scenes == 0 || o->shape.cin == 0)
+        fail_usage("--scene and --channels are needed");
+    if (o->shape.cin % o->shape.groups || o->shape.cout % o->shape.groups)
+        fail_usage("the groups do not divide the channels");
+    o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
+}
+
+static double time_median(struct layer *l, void (*product)(struct layer *), int repeat)
+{
+    double *seconds = bench_alloc((size_t)repeat * sizeof *seconds);
+    for (int i = 0; i < repeat; i++) {
+        double begin = bench_now();
+        product(l);
+        seconds[i] = bench_now() - begin;
+    }
+    double median = bench_median(seconds, repeat);
+    free(seconds);
+    return median;
+}
+
+/* The plain loop takes seconds, so it runs on a stretch in the middle and is scaled by triplets. */
+static double time_plain(const struct layer *l)
+{
+    enum { ROWS = 4096 };
+    const struct pnet_triplets *t = l->forward;
+    int64_t first = t->rows > ROWS ? (t->rows - ROWS) / 2 : 0,
+            end = t->rows > ROWS ? first + ROWS : t->rows;
+    int64_t count = t->start[end] - t->start[first];
+    float *out = bench_alloc((size_t)(end - first) * (size_t)l->shape.cout * sizeof *out);
+    double begin = bench_now();
+    layer_plain(l, first, end, out);
+    double seconds = bench_now() - begin;
+    free(out);
+    return count > 0 ? seconds * (double)t->count / (double)count / omp_get_max_threads() : 0;
+}
+
+static struct result measure(
+    const struct options *o, const struct scene_set *forward, const struct scene_set *backward)
+{
+    struct layer l = layer_make(&forward->t, &backward->t, o->shape);
+    struct result r = {
+        .rows = forward->t.rows, .triplets = forward->t.count, .work_bytes = l.work_bytes};
+    r.runs = pnet_cpu_cell_runs(&forward->t);
+    layer_forward(&l);
+    layer_feature_gradient(&l);
+    layer_weight_gradient(&l);
+    r.error[0] = layer_check_rows(&forward->t, l.shape, l.in, l.weight, l.weights, false, l.out);
+    r.error[1] = layer_check_rows(&backward->t, l.back, l.gout, l.weight, l.weights, true, l.gin);
+    r.error[2] = layer_check_weight_gradient(&l);
+    r.sgemm = sgemm_rate(4096, 3);
+    r.time[0] = time_median(&l, layer_forward, o->repeat);
+    r.time[1] = time_median(&l, layer_feature_gradient, o->repeat);
+    r.time[2] = time_median(&l, layer_weight_gradient, o->repeat);
+    r.plain = time_plain(&l);
+    r.work = 2.0 * (double)r.triplets * o->shape.cin * o->shape.cout / o->shape.groups;
+    layer_free(&l);
+    return r;
+}
+
+static const char *const products[3] = {"forward", "dF", "dW"};
+
+static void print_text(const struct options *o, const struct result *r)
+{
+    printf("%d -> %d channels, %d group%s, K=%d, radius %g m%s: N %lld, T %lld, U %lld\n",
+        o->shape.cin, o->shape.cout, o->shape.groups, o->shape.groups > 1 ? "s" : "", o->nb.kernel,
+        (double)o->nb.radius, o->nb.degrade ? ", voxel" : "", (long long)r->rows,
+        (long long)r->triplets, (long long)r->runs);
+    printf("%s, %d threads, workspace %.1f MiB\n", pnet_cpu_isa(), omp_get_max_threads(),
+        (double)r->work_bytes / 1048576);
+    for (int i = 0; i < 3; i++) {
+        printf("  %-8s %9.2f ms  %8.1f useful GFLOP/s", products[i], 1e3 * r->time[i],
+            1e-9 * r->work / r->time[i]);
+        if (r->sgemm > 0) printf("  %5.2f of sgemm", r->work / r->time[i] / r->sgemm);
+        printf("  %5.2f of forward  error %.1e\n", r->time[i] / r->time[0], r->error[i]);
+    }
+    printf("  %-8s %9.2f ms  %8.1f times the forward\n", "plain", 1e3 * r->plain,
+        r->plain / r->time[0]);
+    if (r->sgemm > 0) printf("  sgemm at 4096^3 %.1f GFLOP/s\n", 1e-9 * r->sgemm);
+}
+
+static void print_json(const struct options *o, const struct result *r)
+{
+    printf("{\"cin\": %d, \"cout\": %d, \"groups\": %d, \"kernel\": %d, \"radius\": %g, \"mode\": "
+           "\"%s\", ",
+        o->shape.cin, o->shape.cout, o->shape.groups, o->nb.kernel, (double)o->nb.radius,
+        o->nb.degrade ? "voxel" : "native");
+    printf("\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"isa\": \"%s\", \"threads\": "
+           "%d, "
+           "\"workspace_bytes\": %zu",
+        (long long)r->rows, (long long)r->triplets, (long long)r->runs, pnet_cpu_isa(),
+        omp_get_max_threads(), r->work_bytes);
+    for (int i = 0; i < 3; i++)
+        printf(", \"%s\": {\"time_ms\": %.3f, \"useful_gflops\": %.2f, \"error\": %.3e}",
+            products[i], 1e3 * r->time[i], 1e-9 * r->work / r->time[i], r->error[i]);
+    printf(", \"plain_ms\": %.3f", 1e3 * r->plain);
+    if (r->sgemm > 0) printf(", \"sgemm_gflops\": %.2f", 1e-9 * r->sgemm);
+    printf("}\n");
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct scene scene;
+    struct pnet_error e;
+    read_options(argc, argv, &o);
+    if (scene_read(&scene, o.scenes, o.scene, &e) != PNET_OK) {
+        fprintf(stderr, "pnet-conv: %s\n", e.message);
+        return e.status;
+    }
+    if (!scene_order(&scene, o.cell)) {
+        fprintf(stderr, "pnet-conv: the cell is too small for the extent of the cloud\n");
+        return PNET_BAD_DATA;
+    }
+    struct scene_set forward = scene_triplets(&scene, &o.nb),
+                     backward = scene_transposed(&forward.t);
+    struct result r = measure(&o, &forward, &backward);
+    scene_set_free(&forward);
+    scene_set_free(&backward);
+    scene_free(&scene);
+    for (int i = 0; i < 3; i++) {
+        if (!(r.error[i] <= 1e-6)) {
+            fprintf(stderr, "pnet-conv: %s is wrong: relative error %g\n", products[i], r.error[i]);
+            return PNET_FAILED;
+        }
+    }
+    if (o.json)
+        print_json(&o, &r);
+    else
+        print_text(&o, &r);
+    return 0;
+}
