@@ -1,0 +1,179 @@
+/* The report: everything measured is in it, nothing from a file becomes markup, curves stay in
+ * their frame. */
+#include "runtime/report.h"
+#include "runtime/io/file.h"
+#include "runtime/report_plot.h"
+#include "tests/check.h"
+#include "tests/store/folder.h"
+
+#include <stdbool.h>
+
+static void put(const char *file, const char *text)
+{
+    FILE *f = fopen(in_folder(file), "wb");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0) exit(1);
+}
+
+/* The page; the caller frees it. */
+static char *page(void)
+{
+    struct pnet_bytes b;
+    struct pnet_error e;
+    if (pnet_bytes_read(in_folder("report.html"), &b, &e) != PNET_OK) exit(1);
+    char *text = strndup((const char *)b.data, b.size);
+    pnet_bytes_free(&b);
+    if (!text) exit(1);
+    return text;
+}
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, word)); at += strlen(word)) n++;
+    return n;
+}
+
+/* Every element that opens closes again, in order. Returns the number of elements, -1 where not. */
+static int elements(const char *text)
+{
+    static const char *const empty[] = {"!doctype", "meta"};
+    char open[64][16];
+    int depth = 0, seen = 0;
+    for (const char *at = text; (at = strchr(at, '<')); at++) {
+        bool closing = at[1] == '/';
+        char name[16];
+        if (sscanf(at + 1 + closing, "%15[!a-z0-9]", name) != 1) return -1;
+        const char *end = strchr(at, '>');
+        if (!end) return -1;
+        seen++;
+        bool alone = end[-1] == '/';
+        for (int i = 0; i < 2; i++) alone = alone || strcmp(name, empty[i]) == 0;
+        if (alone) continue;
+        if (closing && (!depth || strcmp(open[--depth], name) != 0)) return -1;
+        if (!closing && depth == 64) return -1;
+        if (!closing) memcpy(open[depth++], name, sizeof name);
+    }
+    return depth ? -1 : seen;
+}
+
+/* All points of all paths lie within the drawing. */
+static bool paths_inside(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, " d=\"")); at++)
+        for (const char *c = at + 4; *c && *c != '"'; c++) {
+            double x, y;
+            if ((*c == 'M' || *c == 'L') && (sscanf(c + 1, "%lf %lf", &x, &y) != 2 ||
+                                                !(x >= 0 && x <= 640 && y >= 0 && y <= 260)))
+                return false;
+        }
+    return true;
+}
+
+static void check_small_run(void)
+{
+    put("metrics.jsonl",
+        "{\"epoch\":0,\"step\":1,\"lr\":0.001,\"loss\":2,\"loss.ce\":1.5,\"time_s\":30}\n"
+        "{\"epoch\":0,\"step\":2,\"lr\":0.002,\"loss\":null,\"loss.ce\":1.25,\"time_s\":30}\n"
+        "\n"
+        "{\"epoch\":1,\"step\":3,\"lr\":0.003,\"loss\":0.5,\"loss.ce\":0.25,\"time_s\":120}\n"
+        "{\"epoch\":1,\"step\":3,\"val.miou\":0.625,\"val.miou.per_class\":[0.5,null,0.75]}\n"
+        "{\"epoch\":1,\"step\":3,\"odd <b>\":7,\"note\":\"text is not drawn\"}\n"
+        "{\"epoch\":1,\"step\":4,\"lo");
+    put("config.yaml", "data: <script>alert('x')</script> & more\n");
+    put("model.pnet", "pnet 1\n# \"a\" < b\n");
+    struct pnet_error e;
+    CHECKF(pnet_report_write(test_folder, &e) == PNET_OK, "%s", e.message);
+    char *text = page();
+    CHECK(elements(text) > 50);
+    CHECK(paths_inside(text));
+    CHECK(count(text, "<script") == 0 && count(text, "<b>") == count(text, "</b>"));
+    CHECK(strstr(text, "&lt;script&gt;alert('x')&lt;/script&gt; &amp; more"));
+    CHECK(strstr(text, "# &quot;a&quot; &lt; b"));
+    CHECK(strstr(text, "odd &lt;b&gt;"));
+    CHECK(strstr(text, "step 3, epoch 1, 3.0 minutes"));
+    /* loss, miou, lr, odd; points: 2 + 3 + 1 + 3 + 1. */
+    CHECKF(count(text, "<figure>") == 4, "%d", count(text, "<figure>"));
+    CHECKF(count(text, "<circle") == 10, "%d", count(text, "<circle"));
+    CHECK(strstr(text, "<td>0.5 <small>at 3</small></td><td>2 <small>at 1</small></td>"));
+    CHECK(count(text, "class=\"bar\"") == 3 && strstr(text, "width:75.0%"));
+    CHECK(!strstr(text, "http") && !strstr(text, "src=") && !strstr(text, "url("));
+    CHECK(!strstr(text, "text is not drawn") && !strstr(text, "nan"));
+    free(text);
+}
+
+/* A long training: curves are thinned, and a resumed part replaces what it repeats. */
+static void check_long_run(void)
+{
+    FILE *f = fopen(in_folder("metrics.jsonl"), "wb");
+    if (!f) exit(1);
+    for (int step = 1; step <= 20000; step++)
+        fprintf(f, "{\"step\":%d,\"loss\":%.6f,\"huge\":%de20}\n", step, 1e4 / step + step % 7,
+            12 + step % 2);
+    for (int step = 10001; step <= 15000; step++) fprintf(f, "{\"step\":%d,\"loss\":1}\n", step);
+    fclose(f);
+    struct pnet_error e;
+    CHECKF(pnet_report_write(test_folder, &e) == PNET_OK, "%s", e.message);
+    char *text = page();
+    CHECK(elements(text) > 50);
+    CHECK(paths_inside(text));
+    CHECKF(strlen(text) < 60000, "%zu bytes", strlen(text));
+    CHECK(strstr(text, "step 15000") && strstr(text, "(logarithmic)"));
+    CHECK(strstr(text, "<td>loss</td><td>1</td>"));
+    CHECK(count(text, "class=\"band") == 2);
+    free(text);
+}
+
+/* One value, no value, values that hardly differ or hardly fit a double. */
+static void check_extremes(void)
+{
+    static const char *const rows[] = {
+        "{\"step\":1,\"loss\":1}\n",
+        "{\"step\":1,\"loss\":null}\n",
+        "{}\n",
+        "",
+        "{\"loss\":1e20}\n{\"loss\":1.00000000000000016e20}\n",
+        "{\"loss\":-1e308}\n{\"loss\":1e308}\n{\"loss\":1e-308}\n",
+        "{\"loss\":1e-300}\n{\"loss\":1e300}\n",
+        "{\"step\":1e300,\"loss\":1}\n{\"step\":1.1e300,\"loss\":2}\n",
+        "{\"val.x.per_class\":[]}\n{\"val.x.per_class\":[null,\"a\",7]}\n",
+    };
+    struct pnet_error e;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put("metrics.jsonl", rows[i]);
+        CHECKF(pnet_report_write(test_folder, &e) == PNET_OK, "%s: %s", rows[i], e.message);
+        char *text = page();
+        CHECKF(elements(text) > 10 && !strstr(text, "nan") && !strstr(text, "inf"), "%s", rows[i]);
+        CHECKF(paths_inside(text), "%s", rows[i]);
+        free(text);
+    }
+}
+
+static void check_refused(void)
+{
+    struct pnet_error e;
+    put("metrics.jsonl", "{\"step\":1,\"loss\":1}\n");
+    CHECK(pnet_report_write(test_folder, &e) == PNET_OK);
+    char *before = page();
+    put("metrics.jsonl", "{\"step\":1}\n{\"step\":\n");
+    CHECK(pnet_report_write(test_folder, &e) == PNET_BAD_DATA);
+    CHECKF(strstr(e.message, "metrics.jsonl: line 2"), "%s", e.message);
+    put("metrics.jsonl", "[1]\n");
+    CHECK(pnet_report_write(test_folder, &e) == PNET_BAD_DATA);
+    CHECKF(strstr(e.message, "line 1: expected an object"), "%s", e.message);
+    char *after = page();
+    CHECK_STR(after, before);
+    free(before);
+    free(after);
+    CHECK(pnet_report_write(in_folder("missing"), &e) == PNET_FAILED);
+}
+
+int main(void)
+{
+    make_folder();
+    check_small_run();
+    check_long_run();
+    check_extremes();
+    check_refused();
+    remove_tree(test_folder);
+    return check_end();
+}
