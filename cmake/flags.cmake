@@ -1,3 +1,5 @@
+# -O2 everywhere; the inner loops of kernels/cpu/isa_*.c get -O3 below.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_library(pnet_flags INTERFACE)
 target_compile_definitions(pnet_flags INTERFACE _GNU_SOURCE PNET_VERSION="${PROJECT_VERSION}")
 # -fno-math-errno and -fno-trapping-math change no result; they let square roots be one instruction.
@@ -39,7 +41,7 @@ function(pnet_isa_objects target)
     endif()
     add_library(${target}_${isa} OBJECT ${isa_sources})
     target_compile_definitions(${target}_${isa} PRIVATE PNET_ISA=${isa})
-    target_compile_options(${target}_${isa} PRIVATE ${flags})
+    target_compile_options(${target}_${isa} PRIVATE $<$<CONFIG:Release>:-O3> ${flags})
     target_include_directories(${target}_${isa} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(${target}_${isa} PRIVATE pnet_flags)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)

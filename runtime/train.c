@@ -21,6 +21,7 @@ struct trainer {
     struct pnet_loader *loader, *val_loader; /* val_loader: NULL where the data set has no such split */
     struct pnet_pipeline *pipeline;
     struct pnet_optim optim;
+    struct pnet_schedule schedule;
     struct pnet_optim_part *parts;
     int part_count;
     float *state[MAX_STATES];
@@ -32,20 +33,6 @@ struct trainer {
     double best;    /* NaN: none yet */
     struct pnet_train_result *result;
 };
-
-struct pnet_optim pnet_config_optim(const struct pnet_config *c)
-{
-    struct pnet_optim o = pnet_optim_default(c->optimizer.kind);
-    o.momentum = c->optimizer.momentum;
-    o.nesterov = c->optimizer.nesterov;
-    if (c->optimizer.kind != PNET_SGD) {
-        o.beta1 = c->optimizer.beta1;
-        o.beta2 = c->optimizer.beta2;
-        o.eps = c->optimizer.eps;
-    }
-    o.weight_decay = c->weight_decay;
-    return o;
-}
 
 static enum pnet_status open_loader(struct trainer *t, enum pnet_split split, struct pnet_loader **l, struct pnet_error *e)
 {
@@ -76,7 +63,8 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     const struct pnet_config *c = t->o->config;
     enum pnet_status st;
     t->best = NAN;
-    t->optim = pnet_config_optim(c);
+    t->optim = c->optimizer;
+    t->schedule = c->schedule;
     if ((st = pnet_optim_check(&t->optim, e))) return st;
     int64_t extra = pnet_optim_state_count(&t->optim) * t->plan->trained_elements * (int64_t)sizeof(float);
     struct pnet_session_options so = {.memory_limit = t->o->memory_limit, .slots = 2, .seed = c->seed, .extra_bytes = extra};
@@ -88,6 +76,7 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     if (batches < 1) return pnet_error_set(e, PNET_USAGE, "batch_size: an epoch holds no whole batch, and drop_last leaves out the rest");
     t->steps_an_epoch = batches / c->accumulate > 0 ? batches / c->accumulate : 1;
     t->steps = c->steps ? c->steps : c->epochs * t->steps_an_epoch;
+    if (c->warmup_share > 0) t->schedule.warmup_steps = (int64_t)(c->warmup_share * (double)t->steps);
     return PNET_OK;
 }
 
@@ -266,7 +255,7 @@ static enum pnet_status train_step(struct trainer *t, struct pnet_step_log *log,
     if (!isfinite(norm) || !isfinite(log->loss))
         return pnet_error_set(e, PNET_FAILED, "the loss or its gradient is not finite at step %lld: a lower learning rate, or clip_grad, may help", (long long)t->step);
     log->gradient_norm = norm;
-    log->lr = pnet_schedule_lr(&c->schedule, c->lr, t->step, t->steps, t->steps_an_epoch);
+    log->lr = pnet_schedule_lr(&t->schedule, t->step, t->steps, t->steps_an_epoch);
     t->optimizer_step++;
     pnet_optim_step_cpu(&t->optim, t->optimizer_step, log->lr, pnet_optim_clip(norm, c->clip_grad), t->parts, t->part_count, pnet_session_grads(t->session),
         pnet_session_params(t->session), t->state);

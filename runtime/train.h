@@ -48,7 +48,4 @@ struct pnet_train_result {
 enum pnet_status pnet_train(const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e);
 void pnet_train_result_free(struct pnet_train_result *r);
 
-/* The optimiser a config asks for. */
-struct pnet_optim pnet_config_optim(const struct pnet_config *c);
-
 #endif
