@@ -44,7 +44,9 @@ void *pnet_arena_alloc(struct pnet_arena *a, size_t size)
     a->total += size;
     if (size > a->size - a->used) {
         if (size > CHUNK_MAX / 4) return alloc_alone(a, size);
-        size_t room = a->total < CHUNK_MIN ? CHUNK_MIN : a->total > CHUNK_MAX ? CHUNK_MAX : a->total;
+        size_t room = a->total < CHUNK_MIN   ? CHUNK_MIN
+                      : a->total > CHUNK_MAX ? CHUNK_MAX
+                                             : a->total;
         if (room < size) room = size;
         room &= ~(size_t)(ALIGNMENT - 1);
         struct pnet_arena_chunk *c = calloc(1, sizeof *c + room);

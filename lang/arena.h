@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /* Starts as all zeros. Out of memory is sticky: the arena then hands out NULL for ever and `failed`
-   stays set, so a pass may check once at its end, as long as it does not touch what it got before it
-   checked. */
+   stays set, so a pass may check once at its end, as long as it does not touch what it got before
+   it checked. */
 struct pnet_arena {
     struct pnet_arena_chunk *chunks;
     size_t used, size; /* of the first chunk */

@@ -19,20 +19,32 @@ enum pnet_expr_kind {
     PNET_EXPR_NUMBER,
     PNET_EXPR_STRING,
     PNET_EXPR_NAME,
-    PNET_EXPR_LIST,   /* [a, b] */
-    PNET_EXPR_INDEX,  /* a[i] */
-    PNET_EXPR_FIELD,  /* a.name */
-    PNET_EXPR_CALL,   /* f(args) */
-    PNET_EXPR_PIPE,   /* left -> f(args) * count */
-    PNET_EXPR_UNARY,  /* -a, not a */
+    PNET_EXPR_LIST,  /* [a, b] */
+    PNET_EXPR_INDEX, /* a[i] */
+    PNET_EXPR_FIELD, /* a.name */
+    PNET_EXPR_CALL,  /* f(args) */
+    PNET_EXPR_PIPE,  /* left -> f(args) * count */
+    PNET_EXPR_UNARY, /* -a, not a */
     PNET_EXPR_BINARY,
-    PNET_EXPR_IF,     /* if c then a else b */
+    PNET_EXPR_IF, /* if c then a else b */
 };
 
 enum pnet_operator {
-    PNET_OP_ADD, PNET_OP_SUB, PNET_OP_MUL, PNET_OP_DIV, PNET_OP_MOD, PNET_OP_NEG,
-    PNET_OP_EQ, PNET_OP_NE, PNET_OP_LT, PNET_OP_LE, PNET_OP_GT, PNET_OP_GE,
-    PNET_OP_AND, PNET_OP_OR, PNET_OP_NOT,
+    PNET_OP_ADD,
+    PNET_OP_SUB,
+    PNET_OP_MUL,
+    PNET_OP_DIV,
+    PNET_OP_MOD,
+    PNET_OP_NEG,
+    PNET_OP_EQ,
+    PNET_OP_NE,
+    PNET_OP_LT,
+    PNET_OP_LE,
+    PNET_OP_GT,
+    PNET_OP_GE,
+    PNET_OP_AND,
+    PNET_OP_OR,
+    PNET_OP_NOT,
 };
 
 struct pnet_call_arg {
@@ -113,7 +125,8 @@ struct pnet_stmt {
         } loop;
         struct {
             struct pnet_expr *condition;
-            struct pnet_stmt *then, *otherwise; /* otherwise: NULL, or statements (else if: one IF) */
+            struct pnet_stmt *then,
+                *otherwise; /* otherwise: NULL, or statements (else if: one IF) */
         } conditional;
         struct pnet_expr *value; /* RETURN */
     };
@@ -160,11 +173,11 @@ struct pnet_item {
     struct pnet_span name_span;
     const char *doc; /* or NULL */
     struct pnet_item *next;
-    struct pnet_expr *value;         /* PARAM CONST LOSS METRIC; ASSIGN uses stmt */
-    struct pnet_stmt *stmt;          /* ASSIGN: the one statement; BLOCK NET: the body */
-    struct pnet_param_decl *params;  /* BLOCK NET */
-    struct pnet_field_decl *fields;  /* INPUT with braces */
-    const char *input_type;          /* INPUT without: `input T : pose` */
+    struct pnet_expr *value;        /* PARAM CONST LOSS METRIC; ASSIGN uses stmt */
+    struct pnet_stmt *stmt;         /* ASSIGN: the one statement; BLOCK NET: the body */
+    struct pnet_param_decl *params; /* BLOCK NET */
+    struct pnet_field_decl *fields; /* INPUT with braces */
+    const char *input_type;         /* INPUT without: `input T : pose` */
     struct pnet_span input_type_span;
 };
 

@@ -21,8 +21,8 @@ static bool same_span(struct pnet_span a, struct pnet_span b)
 }
 
 /* A body that is used several times says the same thing each time. */
-static bool said_before(const struct pnet_diags *d, enum pnet_severity severity, struct pnet_span span,
-    const char *message)
+static bool said_before(const struct pnet_diags *d, enum pnet_severity severity,
+    struct pnet_span span, const char *message)
 {
     for (int i = 0; i < d->kept_count; i++) {
         const struct pnet_diag *k = d->kept[i];

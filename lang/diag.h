@@ -13,8 +13,8 @@ enum pnet_severity { PNET_ERROR, PNET_WARNING };
 /* One diagnostic. Fill it through the calls below, in any order after pnet_diag_new. */
 struct pnet_diag;
 
-/* Everything one compilation says. Owned by the arena. At most 20 errors and 20 warnings are kept; the
-   rest are counted. What was said before, word for word of the same place, is neither. */
+/* Everything one compilation says. Owned by the arena. At most 20 errors and 20 warnings are kept;
+   the rest are counted. What was said before, word for word of the same place, is neither. */
 struct pnet_diags;
 
 struct pnet_diags *pnet_diags_new(struct pnet_arena *a, struct pnet_sources *sources);
@@ -25,12 +25,14 @@ struct pnet_diag *pnet_diag_new(struct pnet_diags *d, enum pnet_severity severit
     struct pnet_span span, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Text behind the carets on the caret line. */
-void pnet_diag_label(struct pnet_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pnet_diag_label(struct pnet_diag *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* A second place, underlined with ~ and labelled (on the same line where it lies there). */
 void pnet_diag_second(struct pnet_diag *d, struct pnet_span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "  help: ..." below; a second call adds a second line. */
-void pnet_diag_help(struct pnet_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pnet_diag_help(struct pnet_diag *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 int pnet_diags_errors(const struct pnet_diags *d);
 int pnet_diags_warnings(const struct pnet_diags *d);

@@ -64,7 +64,8 @@ static struct cell next_cell(const char *text, size_t length, int column)
     uint32_t code;
     int bytes = pnet_utf8_decode(text, length, &code);
     if (bytes && code == '\t')
-        return (struct cell){"        ", TAB_STOP - column % TAB_STOP, 1, TAB_STOP - column % TAB_STOP};
+        return (struct cell){
+            "        ", TAB_STOP - column % TAB_STOP, 1, TAB_STOP - column % TAB_STOP};
     if (!bytes || is_control(code)) return (struct cell){"\xef\xbf\xbd", 3, bytes ? bytes : 1, 1};
     return (struct cell){text, bytes, bytes, display_width(code)};
 }
@@ -114,8 +115,8 @@ static struct snippet snippet_new(const struct pnet_diags *d, struct pnet_span s
     return s;
 }
 
-static struct mark mark_new(const struct pnet_diags *d, struct pnet_span span, bool second,
-    const char *label)
+static struct mark mark_new(
+    const struct pnet_diags *d, struct pnet_span span, bool second, const char *label)
 {
     uint32_t number = pnet_source_place(d->sources, span.file, span.begin).line;
     struct pnet_span line = pnet_source_line(d->sources, span.file, number);
@@ -260,10 +261,12 @@ void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour)
 {
     const struct pnet_diag *sorted[2 * PNET_DIAGS_KEPT];
     pnet_diags_sorted(d, sorted);
-    for (int i = 0; i < d->kept_count; i++) print_one(d, sorted[i], out, colour ? &coloured : &plain);
+    for (int i = 0; i < d->kept_count; i++)
+        print_one(d, sorted[i], out, colour ? &coloured : &plain);
     int errors = d->found[PNET_ERROR], warnings = d->found[PNET_WARNING];
     if (errors + warnings > d->kept_count)
-        fprintf(out, "%d error%s, %d warning%s\n", errors, plural(errors), warnings, plural(warnings));
+        fprintf(
+            out, "%d error%s, %d warning%s\n", errors, plural(errors), warnings, plural(warnings));
 }
 
 /* Bytes that are no UTF-8 (a file name may hold any) become U+FFFD. */

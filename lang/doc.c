@@ -38,8 +38,8 @@ static bool add_stmts(struct places *list, struct pnet_stmt *s)
     for (; s; s = s->next) {
         if (!add_place(list, s->span.begin, &s->doc)) return false;
         if (s->kind == PNET_STMT_FOR && !add_stmts(list, s->loop.body)) return false;
-        if (s->kind == PNET_STMT_IF && (!add_stmts(list, s->conditional.then) ||
-                                           !add_stmts(list, s->conditional.otherwise)))
+        if (s->kind == PNET_STMT_IF &&
+            (!add_stmts(list, s->conditional.then) || !add_stmts(list, s->conditional.otherwise)))
             return false;
     }
     return true;
@@ -79,7 +79,8 @@ static bool flush(struct pnet_parser *p, struct run *run)
     const char *text = pnet_sources_get(p->all->sources, p->file)->text;
     const struct pnet_comment *comments = p->tokens.comments;
     size_t length = 0;
-    for (size_t i = run->first; i <= run->last; i++) length += comments[i].span.end - comments[i].span.begin;
+    for (size_t i = run->first; i <= run->last; i++)
+        length += comments[i].span.end - comments[i].span.begin;
     char *joined = pnet_arena_alloc(p->all->arena, length + 1), *out = joined;
     if (!joined) return false;
     for (size_t i = run->first; i <= run->last; i++) {

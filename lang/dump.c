@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const operators[] = {"+", "-", "*", "/", "%", "neg", "==", "!=", "<", "<=", ">",
-    ">=", "and", "or", "not"};
+static const char *const operators[] = {
+    "+", "-", "*", "/", "%", "neg", "==", "!=", "<", "<=", ">", ">=", "and", "or", "not"};
 static const char *const units[] = {"", "m", "rad", ":1"};
 
 static void dump_text(FILE *out, const char *text)
@@ -90,7 +90,8 @@ void pnet_expr_dump(FILE *out, const struct pnet_expr *e)
         dump_parts(out, operators[e->binary.op], e->binary.left, e->binary.right, NULL);
         break;
     case PNET_EXPR_IF:
-        dump_parts(out, "if", e->conditional.condition, e->conditional.then, e->conditional.otherwise);
+        dump_parts(
+            out, "if", e->conditional.condition, e->conditional.then, e->conditional.otherwise);
         break;
     }
 }

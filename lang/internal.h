@@ -1,4 +1,4 @@
-/* What the files of lang/ share: tokens, the state of the parser, and the calls between its files. */
+/* What the files of lang/ share: tokens, the state of the parser, the calls between its files. */
 #ifndef PNET_LANG_INTERNAL_H
 #define PNET_LANG_INTERNAL_H
 
@@ -28,9 +28,10 @@ struct pnet_source_text {
     struct pnet_source_id id;
 };
 
-/* Reads `path` ("-": standard input). False with the reason in `error`; NULL there: memory is out. */
-bool pnet_source_read(struct pnet_sources *s, const char *path, struct pnet_source_text *out,
-    const char **error);
+/* Reads `path` ("-": standard input). False with the reason in `error`; NULL there: memory is out.
+ */
+bool pnet_source_read(
+    struct pnet_sources *s, const char *path, struct pnet_source_text *out, const char **error);
 /* Adds a file; false when memory is out. `included_from` is all zeros for the main file. */
 bool pnet_sources_add(struct pnet_sources *s, const char *name, struct pnet_source_text text,
     struct pnet_span included_from, uint32_t *file);
@@ -120,10 +121,10 @@ struct pnet_scan {
     struct pnet_diags *diags;
     struct pnet_tokens *tokens;
     uint32_t file;
-    uint32_t offset;  /* of the next byte to match */
-    bool first;       /* no token yet on this line */
-    bool bad;         /* something was left out since the last token */
-    void *jump;       /* where the generated scanner's fatal errors go */
+    uint32_t offset; /* of the next byte to match */
+    bool first;      /* no token yet on this line */
+    bool bad;        /* something was left out since the last token */
+    void *jump;      /* where the generated scanner's fatal errors go */
 };
 
 /* scanner.l: false when memory is out. The text must be UTF-8. */
@@ -140,11 +141,11 @@ bool pnet_token_is_keyword(int kind);
 /* Can the kind be the last token of an expression? */
 bool pnet_token_ends_operand(int kind);
 /* Decodes digits and a unit; what is wrong with them goes to the diagnostics. */
-struct pnet_number pnet_token_number(struct pnet_scan *scan, const char *text, size_t length,
-    struct pnet_span span);
+struct pnet_number pnet_token_number(
+    struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
 /* Decodes what stands between quotes; NULL when memory is out. */
-const char *pnet_token_string(struct pnet_scan *scan, const char *text, size_t length,
-    struct pnet_span span);
+const char *pnet_token_string(
+    struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
 /* Reports characters that belong to no token. */
 void pnet_token_bad(struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
 
@@ -182,18 +183,18 @@ struct pnet_parser {
 
 /* The parser's source of tokens. */
 int pnet_tree_lex(union pnet_value *value, struct pnet_span *span, struct pnet_parser *p);
-/* Reports the token just sent, which fits none of `expected` (bit k: token TOKEN_END + k), and finds
-   where to go on. */
+/* Reports the token just sent, which fits none of `expected` (bit k: token TOKEN_END + k), and
+   finds where to go on. */
 void pnet_recover(struct pnet_parser *p, uint64_t expected);
 /* Called by the generated parser when its stack is full. */
 void pnet_tree_error(const struct pnet_span *span, struct pnet_parser *p, const char *message);
-/* `x =` and on the next line `y = 3`: does the `=` at `at` belong to a statement that was taken for the
-   value of the one before? Then `start` is the token it begins with. */
+/* `x =` and on the next line `y = 3`: does the `=` at `at` belong to a statement that was taken for
+   the value of the one before? Then `start` is the token it begins with. */
 bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, size_t *start);
 
 enum pnet_level { PNET_LEVEL_FILE, PNET_LEVEL_BODY, PNET_LEVEL_FIELDS };
-/* What stands between the innermost of the first `depth` open brackets that is a brace; how many are
-   open up to and with it. */
+/* What stands between the innermost of the first `depth` open brackets that is a brace; how many
+   are open up to and with it. */
 enum pnet_level pnet_recover_level(const struct pnet_parser *p, int depth, int *braces);
 
 /* mistake.c: what a syntax error says */
@@ -208,38 +209,43 @@ void pnet_mistake_report(const struct pnet_mistake *m);
 
 /* tree.c: nodes. All return NULL, and stop the parse, when memory is out or a limit is reached. */
 
-struct pnet_expr *pnet_tree_number(struct pnet_parser *p, struct pnet_span span, struct pnet_number n);
+struct pnet_expr *pnet_tree_number(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_number n);
 struct pnet_expr *pnet_tree_string(struct pnet_parser *p, struct pnet_span span, const char *text);
 struct pnet_expr *pnet_tree_name(struct pnet_parser *p, struct pnet_span span, const char *name);
-struct pnet_expr *pnet_tree_list(struct pnet_parser *p, struct pnet_span span, struct pnet_exprs items);
-struct pnet_expr *pnet_tree_index(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *base,
-    struct pnet_expr *index);
-struct pnet_expr *pnet_tree_field(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *base,
-    const char *name, struct pnet_span name_span);
+struct pnet_expr *pnet_tree_list(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_exprs items);
+struct pnet_expr *pnet_tree_index(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_expr *base, struct pnet_expr *index);
+struct pnet_expr *pnet_tree_field(struct pnet_parser *p, struct pnet_span span,
+    struct pnet_expr *base, const char *name, struct pnet_span name_span);
 struct pnet_expr *pnet_tree_call(struct pnet_parser *p, struct pnet_span span, const char *name,
     struct pnet_span name_span, struct pnet_args args);
 /* Makes a call, the stage, into a pipe. */
-struct pnet_expr *pnet_tree_pipe(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *piped,
-    struct pnet_expr *stage, struct pnet_expr *repeat);
+struct pnet_expr *pnet_tree_pipe(struct pnet_parser *p, struct pnet_span span,
+    struct pnet_expr *piped, struct pnet_expr *stage, struct pnet_expr *repeat);
 struct pnet_expr *pnet_tree_operation(struct pnet_parser *p, struct pnet_span span,
-    enum pnet_operator op, struct pnet_span op_span, struct pnet_expr *left, struct pnet_expr *right);
-struct pnet_expr *pnet_tree_if(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *condition,
-    struct pnet_expr *then, struct pnet_expr *otherwise);
-struct pnet_call_arg *pnet_tree_arg(struct pnet_parser *p, const char *name, struct pnet_span name_span,
-    struct pnet_expr *value);
+    enum pnet_operator op, struct pnet_span op_span, struct pnet_expr *left,
+    struct pnet_expr *right);
+struct pnet_expr *pnet_tree_if(struct pnet_parser *p, struct pnet_span span,
+    struct pnet_expr *condition, struct pnet_expr *then, struct pnet_expr *otherwise);
+struct pnet_call_arg *pnet_tree_arg(
+    struct pnet_parser *p, const char *name, struct pnet_span name_span, struct pnet_expr *value);
 struct pnet_stmt *pnet_tree_assign(struct pnet_parser *p, struct pnet_span span, const char *name,
     struct pnet_span name_span, struct pnet_exprs indices, struct pnet_expr *value);
 struct pnet_stmt *pnet_tree_for(struct pnet_parser *p, struct pnet_span span, const char *name,
-    struct pnet_span name_span, struct pnet_expr *from, struct pnet_expr *to, struct pnet_stmts body);
+    struct pnet_span name_span, struct pnet_expr *from, struct pnet_expr *to,
+    struct pnet_stmts body);
 struct pnet_stmt *pnet_tree_branch(struct pnet_parser *p, struct pnet_span span,
     struct pnet_expr *condition, struct pnet_stmts then, struct pnet_stmts otherwise);
-struct pnet_stmt *pnet_tree_return(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *value);
+struct pnet_stmt *pnet_tree_return(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_expr *value);
 struct pnet_field_decl *pnet_tree_field_decl(struct pnet_parser *p, const char *name,
     struct pnet_span name_span, const char *type, struct pnet_span type_span);
-struct pnet_param_decl *pnet_tree_param_decl(struct pnet_parser *p, const char *name,
-    struct pnet_span name_span, struct pnet_expr *value);
-struct pnet_item *pnet_tree_item(struct pnet_parser *p, enum pnet_item_kind kind, struct pnet_span span,
-    const char *name, struct pnet_span name_span);
+struct pnet_param_decl *pnet_tree_param_decl(
+    struct pnet_parser *p, const char *name, struct pnet_span name_span, struct pnet_expr *value);
+struct pnet_item *pnet_tree_item(struct pnet_parser *p, enum pnet_item_kind kind,
+    struct pnet_span span, const char *name, struct pnet_span name_span);
 struct pnet_expr_cell *pnet_tree_cell(struct pnet_parser *p, struct pnet_expr *expr);
 
 /* parse.c */

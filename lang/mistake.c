@@ -1,4 +1,5 @@
-/* What a syntax error says: what was found, what was expected, and what to do about the usual slips. */
+/* What a syntax error says: what was found, what was expected, and what to do about the usual
+ * slips. */
 #include "lang/internal.h"
 #include "parser.h"
 
@@ -10,8 +11,8 @@
 enum { SHOWN = 40, MAX_PHRASES = 5 };
 
 static const uint64_t statement_words = BIT(FOR) | BIT(RETURN) | BIT(IF);
-static const uint64_t item_words = BIT(INCLUDE) | BIT(PARAM) | BIT(CONST) | BIT(INPUT) | BIT(BLOCK) |
-                                   BIT(NET) | BIT(LOSS) | BIT(METRIC);
+static const uint64_t item_words = BIT(INCLUDE) | BIT(PARAM) | BIT(CONST) | BIT(INPUT) |
+                                   BIT(BLOCK) | BIT(NET) | BIT(LOSS) | BIT(METRIC);
 static const uint64_t comparisons = BIT(EQ) | BIT(NE) | BIT(LT) | BIT(LE) | BIT(GT) | BIT(GE);
 static const uint64_t arithmetic = BIT(PLUS) | BIT(MINUS) | BIT(STAR) | BIT(SLASH) | BIT(PERCENT);
 static const uint64_t operand_starts = BIT(NAME) | BIT(NUMBER) | BIT(STRING) | BIT(LPAREN) |
@@ -89,10 +90,14 @@ static void phrase(struct phrases *out, const char *text)
 static void describe_expected(const struct pnet_mistake *m, struct phrases *out)
 {
     uint64_t set = m->expected;
-    /* Behind a whole operand anything may be computed with it: that goes without saying. */
-    if (set & (BIT(PLUS) | BIT(ARROW)) && !(set & BIT(NUMBER)))
+    /* Behind a whole operand anything may be computed with it, and behind a whole statement
+       anything may begin: that goes without saying. */
+    if (set & (BIT(PLUS) | BIT(ARROW)) && !(set & BIT(NUMBER))) {
+        if (set & (BIT(RETURN) | BIT(PARAM) | BIT(END)))
+            set &= found(m, BIT(END) | item_words) ? BIT(RBRACE) : 0;
         set &= ~(comparisons | arithmetic | BIT(ARROW) | BIT(LBRACKET) | BIT(LPAREN) | BIT(DOT) |
                  BIT(AND) | BIT(OR) | BIT(ASSIGN));
+    }
     if (set & BIT(NUMBER)) {
         phrase(out, set & BIT(MINUS) ? "an expression" : "a count");
         set &= ~operand_starts;
@@ -143,7 +148,8 @@ static bool is_reserved_name(const struct pnet_mistake *m, size_t *word)
     *word = m->at - (before ? 1 : 0);
     if (before) return pnet_token_is_keyword(kind_at(m, *word));
     if (!pnet_token_is_keyword(kind) || !expects(m, BIT(NAME))) return false;
-    if (kind == TOKEN_AND || kind == TOKEN_OR || kind == TOKEN_THEN || kind == TOKEN_ELSE) return false;
+    if (kind == TOKEN_AND || kind == TOKEN_OR || kind == TOKEN_THEN || kind == TOKEN_ELSE)
+        return false;
     if (kind_at(m, m->at + 1) == TOKEN_ASSIGN) return true;
     return !first_on_line(m, m->at) && !expects(m, BIT(RETURN) | BIT(PARAM));
 }
@@ -158,7 +164,8 @@ static const char *plain_help(const struct pnet_mistake *m)
     if (expects(m, BIT(LBRACE)) && expects(m, BIT(COLON)))
         return "write input NAME { FIELD : TYPE } for a cloud, input NAME : TYPE for anything else";
     if (level_fields && found(m, BIT(COMMA))) return "fields stand without commas";
-    if (found(m, BIT(EQ)) && expects(m, BIT(ASSIGN)) && !expects(m, BIT(PLUS))) return "assign with =";
+    if (found(m, BIT(EQ)) && expects(m, BIT(ASSIGN)) && !expects(m, BIT(PLUS)))
+        return "assign with =";
     if (found(m, BIT(ASSIGN)) && expects(m, BIT(EQ))) return "compare with ==";
     if (found(m, comparisons) && expects(m, BIT(PLUS) | BIT(AND)) && !after_pipe)
         return "comparisons do not chain: write a < b and b < c";
@@ -183,21 +190,19 @@ static const char *plain_help(const struct pnet_mistake *m)
 /* Points at the bracket that is open, where the misfit tells that it was forgotten. */
 static void add_bracket(const struct pnet_mistake *m, struct pnet_diag *d)
 {
-    int kind = kind_at(m, m->at);
     bool closer = found(m, BIT(RPAREN) | BIT(RBRACKET) | BIT(RBRACE));
     size_t open = m->depth ? m->p->open[m->depth - 1] : 0;
     int opening = m->depth ? kind_at(m, open) : TOKEN_END;
-    bool wanted = (opening == TOKEN_LPAREN && expects(m, BIT(RPAREN))) ||
-                  (opening == TOKEN_LBRACKET && expects(m, BIT(RBRACKET))) ||
-                  (opening == TOKEN_LBRACE && expects(m, BIT(RBRACE)));
-    bool beyond = kind == TOKEN_END || closer || found(m, item_words) || first_on_line(m, m->at) ||
-                  found(m, BIT(LBRACE));
-    if (wanted && beyond) {
-        if (opening == TOKEN_LBRACE && !found(m, item_words | BIT(END))) return;
-        pnet_diag_second(d, span_at(m, open), "opened here");
-    } else if (closer && (!m->depth || (opening == TOKEN_LBRACE && kind != TOKEN_RBRACE))) {
+    if (closer && (opening == TOKEN_END || opening == TOKEN_LBRACE)) {
         pnet_diag_label(d, "nothing is open here that it closes");
+        return;
     }
+    bool beyond = found(m, BIT(END) | item_words);
+    if (opening == TOKEN_LBRACE
+            ? beyond && expects(m, BIT(RBRACE))
+            : (beyond || closer || found(m, BIT(LBRACE)) || first_on_line(m, m->at)) &&
+                  expects(m, BIT(RPAREN) | BIT(RBRACKET)))
+        pnet_diag_second(d, span_at(m, open), "opened here");
 }
 
 void pnet_mistake_report(const struct pnet_mistake *m)
@@ -219,10 +224,10 @@ void pnet_mistake_report(const struct pnet_mistake *m)
     size_t unit = is_stray_unit(m, m->at) ? m->at : m->at - 1;
     if (m->at && is_stray_unit(m, unit)) {
         struct pnet_span number = span_at(m, unit - 1), span = span_at(m, unit);
-        struct pnet_diag *d = pnet_diag_new(diags, PNET_ERROR, span, "unexpected '%.*s'",
-            shown_length(span), source_text(m, span));
-        pnet_diag_help(d, "a unit is written together with its number: %.*s%.*s", shown_length(number),
-            source_text(m, number), shown_length(span), source_text(m, span));
+        struct pnet_diag *d = pnet_diag_new(
+            diags, PNET_ERROR, span, "unexpected '%.*s'", shown_length(span), source_text(m, span));
+        pnet_diag_help(d, "a unit is written together with its number: %.*s%.*s",
+            shown_length(number), source_text(m, number), shown_length(span), source_text(m, span));
         return;
     }
     char message[512];

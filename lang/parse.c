@@ -52,8 +52,8 @@ static bool is_open(const struct pnet_parse *all, uint32_t file, struct pnet_spa
     }
 }
 
-static void include_error(struct pnet_parse *all, const struct pnet_item *item, const char *message,
-    const char *reason)
+static void include_error(
+    struct pnet_parse *all, const struct pnet_item *item, const char *message, const char *reason)
 {
     struct pnet_diag *d = pnet_diag_new(all->diags, PNET_ERROR, item->name_span, "%s", message);
     if (reason) pnet_diag_label(d, "%s", reason);
@@ -83,7 +83,8 @@ static bool open_include(struct pnet_parser *p, const struct pnet_item *item, ui
         return false;
     }
     if (all->depth >= PNET_MAX_INCLUDE_DEPTH) {
-        pnet_diag_help(pnet_diag_new(all->diags, PNET_ERROR, item->name_span, "includes are nested too deeply"),
+        pnet_diag_help(pnet_diag_new(all->diags, PNET_ERROR, item->name_span,
+                           "includes are nested too deeply"),
             "the limit is %d", PNET_MAX_INCLUDE_DEPTH);
         return false;
     }
@@ -116,7 +117,8 @@ static bool check_header(struct pnet_parser *p, struct pnet_file *f)
     f->version = PNET_LANGUAGE_VERSION;
     if (!number) {
         struct pnet_diag *d = pnet_diag_new(p->all->diags, PNET_ERROR, t[0].span,
-            word ? "the version is missing behind 'pnet'" : "the version of the language is missing");
+            word ? "the version is missing behind 'pnet'"
+                 : "the version of the language is missing");
         pnet_diag_help(d, "begin the file with: pnet %d", PNET_LANGUAGE_VERSION);
         return true;
     }
@@ -156,8 +158,8 @@ static struct pnet_file *parse_source(struct pnet_parse *all, uint32_t file)
     return all->arena->failed ? NULL : f;
 }
 
-static struct pnet_file *parse_main(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
-    const char *name, struct pnet_source_text text)
+static struct pnet_file *parse_main(struct pnet_arena *a, struct pnet_sources *s,
+    struct pnet_diags *d, const char *name, struct pnet_source_text text)
 {
     struct pnet_parse all = {.arena = a, .sources = s, .diags = d};
     uint32_t file;
@@ -165,8 +167,8 @@ static struct pnet_file *parse_main(struct pnet_arena *a, struct pnet_sources *s
     return parse_source(&all, file);
 }
 
-struct pnet_file *pnet_parse_file(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
-    const char *path)
+struct pnet_file *pnet_parse_file(
+    struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d, const char *path)
 {
     struct pnet_source_text text;
     const char *error, *name = strcmp(path, "-") ? path : "<stdin>";
@@ -174,12 +176,14 @@ struct pnet_file *pnet_parse_file(struct pnet_arena *a, struct pnet_sources *s, 
     uint32_t file;
     text = (struct pnet_source_text){.text = ""};
     if (error && pnet_sources_add(s, name, text, (struct pnet_span){0}, &file))
-        pnet_diag_new(d, PNET_ERROR, (struct pnet_span){.file = file}, "cannot read the file: %s", error);
+        pnet_diag_new(
+            d, PNET_ERROR, (struct pnet_span){.file = file}, "cannot read the file: %s", error);
     return NULL;
 }
 
 /* Text from memory as the sources keep it: a NUL follows. */
-static bool copy_text(struct pnet_arena *a, const char *text, size_t length, struct pnet_source_text *out)
+static bool copy_text(
+    struct pnet_arena *a, const char *text, size_t length, struct pnet_source_text *out)
 {
     /* Of a text that is too large only so much is needed as to see that. */
     if (length > PNET_MAX_SOURCE_BYTES) length = PNET_MAX_SOURCE_BYTES + 1;
@@ -187,15 +191,15 @@ static bool copy_text(struct pnet_arena *a, const char *text, size_t length, str
     return out->text != NULL;
 }
 
-struct pnet_file *pnet_parse_text(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
-    const char *name, const char *text, size_t length)
+struct pnet_file *pnet_parse_text(struct pnet_arena *a, struct pnet_sources *s,
+    struct pnet_diags *d, const char *name, const char *text, size_t length)
 {
     struct pnet_source_text copy;
     return copy_text(a, text, length, &copy) ? parse_main(a, s, d, name, copy) : NULL;
 }
 
-struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
-    const char *name, const char *text, size_t length)
+struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s,
+    struct pnet_diags *d, const char *name, const char *text, size_t length)
 {
     struct pnet_parse all = {.arena = a, .sources = s, .diags = d};
     struct pnet_source_text copy;

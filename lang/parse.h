@@ -13,28 +13,31 @@ enum {
     PNET_LANGUAGE_VERSION = 1, /* every file begins with it: `pnet 1` */
     PNET_MAX_INCLUDE_DEPTH = 16,
     PNET_MAX_SOURCE_BYTES = 4 << 20,
-    PNET_MAX_NODES = 1 << 20,  /* expressions and statements of one compilation */
-    PNET_MAX_NESTING = 200,    /* of expressions and statements: no input overflows the stack */
+    PNET_MAX_NODES = 1 << 20, /* expressions and statements of one compilation */
+    PNET_MAX_NESTING = 200,   /* of expressions and statements: no input overflows the stack */
 };
 
 struct pnet_sources *pnet_sources_new(struct pnet_arena *a);
 
-/* Parses the file at `path` ("-": standard input) with everything it includes (paths are relative to
-   the including file; a file is included once; a cycle is an error). Errors go to `diags`; the tree is
-   returned even then, with what could be parsed. NULL only where the file cannot be read or memory is out
-   (said in `diags`, or a->failed). */
-struct pnet_file *pnet_parse_file(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
-    const char *path);
-/* The same from memory; `name` stands in messages. Includes resolve relative to the current folder. */
-struct pnet_file *pnet_parse_text(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
-    const char *name, const char *text, size_t length);
+/* Parses the file at `path` ("-": standard input) with everything it includes (paths are relative
+   to the including file; a file is included once; a cycle is an error). Errors go to `diags`; the
+   tree is returned even then, with what could be parsed. NULL only where the file cannot be read or
+   memory is out (said in `diags`, or a->failed). */
+struct pnet_file *pnet_parse_file(
+    struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d, const char *path);
+/* The same from memory; `name` stands in messages. Includes resolve relative to the current folder.
+ */
+struct pnet_file *pnet_parse_text(struct pnet_arena *a, struct pnet_sources *s,
+    struct pnet_diags *d, const char *name, const char *text, size_t length);
 
 /* An expression alone, for --set name=value. NULL with a diagnostic on error. */
-struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d,
-    const char *name, const char *text, size_t length);
+struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s,
+    struct pnet_diags *d, const char *name, const char *text, size_t length);
 
-/* Writes the file at index 0 of `s` (parsed without error) in canonical form: 2 spaces, one statement a
-   line, aligned fields, comments and single blank lines kept. Idempotent. False when memory is out. */
-bool pnet_format(struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, FILE *out);
+/* Writes the file at index 0 of `s` (parsed without error) in canonical form: 2 spaces, one
+   statement a line, aligned fields, comments and single blank lines kept. Idempotent. False when
+   memory is out. */
+bool pnet_format(
+    struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, FILE *out);
 
 #endif

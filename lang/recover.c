@@ -1,5 +1,6 @@
-/* Where to go on after a syntax error: at the next line start outside of brackets, at a keyword, or at
-   a closing brace. The grammar has `error SYNC` in every list; SYNC is sent when the skipping is done. */
+/* Where to go on after a syntax error: at the next line start outside of brackets, at a keyword, or
+   at a closing brace. The grammar has `error SYNC` in every list; SYNC is sent when the skipping is
+   done. */
 #include "lang/internal.h"
 #include "parser.h"
 
@@ -124,8 +125,9 @@ static bool find_body(const struct pnet_parser *p, size_t at, enum pnet_level le
     bool head = false;
     for (size_t i = at; !head && i-- > p->resumed;) {
         int kind = kind_at(p, i);
-        bool branch = kind == TOKEN_IF && (may_begin(p, i) || (i > 1 && kind_at(p, i - 1) == TOKEN_ELSE &&
-                                                                 kind_at(p, i - 2) == TOKEN_RBRACE));
+        bool branch =
+            kind == TOKEN_IF && (may_begin(p, i) || (i > 1 && kind_at(p, i - 1) == TOKEN_ELSE &&
+                                                        kind_at(p, i - 2) == TOKEN_RBRACE));
         if (level == PNET_LEVEL_BODY)
             head = branch || kind == TOKEN_FOR;
         else
@@ -145,7 +147,8 @@ static bool find_body(const struct pnet_parser *p, size_t at, enum pnet_level le
     }
 }
 
-/* Can parsing go on at `i`, outside of braces opened since the error, inside of `round` brackets? */
+/* Can parsing go on at `i`, outside of braces opened since the error, inside of `round` brackets?
+ */
 static bool resumes(const struct pnet_parser *p, size_t i, enum pnet_level level, int round)
 {
     int kind = kind_at(p, i);
@@ -161,7 +164,8 @@ static bool resumes(const struct pnet_parser *p, size_t i, enum pnet_level level
 }
 
 /* The token to go on at, `from` or a later one. */
-static size_t find_resume(const struct pnet_parser *p, size_t from, enum pnet_level level, int round)
+static size_t find_resume(
+    const struct pnet_parser *p, size_t from, enum pnet_level level, int round)
 {
     int braces = 0;
     for (size_t i = from;; i++) {

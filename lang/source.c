@@ -10,7 +10,7 @@ struct pnet_sources {
     struct entry {
         struct pnet_source source;
         struct pnet_source_id id;
-    } **entries;
+    } * *entries;
     uint32_t count, capacity;
 };
 
@@ -61,7 +61,8 @@ bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, u
 }
 
 /* Reads to the end, but no further than one byte beyond the limit. */
-static bool read_all(struct pnet_sources *s, FILE *f, struct pnet_source_text *out, const char **error)
+static bool read_all(
+    struct pnet_sources *s, FILE *f, struct pnet_source_text *out, const char **error)
 {
     size_t capacity = 4 << 10, length = 0;
     char *text = pnet_arena_alloc(s->arena, capacity + 1);
@@ -84,8 +85,8 @@ static bool read_all(struct pnet_sources *s, FILE *f, struct pnet_source_text *o
     return true;
 }
 
-bool pnet_source_read(struct pnet_sources *s, const char *path, struct pnet_source_text *out,
-    const char **error)
+bool pnet_source_read(
+    struct pnet_sources *s, const char *path, struct pnet_source_text *out, const char **error)
 {
     *out = (struct pnet_source_text){0};
     *error = NULL;

@@ -28,7 +28,8 @@ struct pnet_sources;
 /* NULL when there is no such file; file 0 is the main one. */
 const struct pnet_source *pnet_sources_get(const struct pnet_sources *s, uint32_t file);
 
-/* 1-based line and column (in characters: UTF-8 sequences count once, a tab once) of a byte offset. */
+/* 1-based line and column (in characters: UTF-8 sequences count once, a tab once) of a byte offset.
+ */
 struct pnet_place {
     uint32_t line;
     uint32_t column;

@@ -99,9 +99,9 @@ static const struct unit {
     double scale;
     const char *stem; /* how its full name begins */
 } units[] = {
-    {"mm", PNET_UNIT_LENGTH, -1000, "mil"},
-    {"cm", PNET_UNIT_LENGTH, -100, "cen"},
     {"m", PNET_UNIT_LENGTH, 1, "met"},
+    {"cm", PNET_UNIT_LENGTH, -100, "cen"},
+    {"mm", PNET_UNIT_LENGTH, -1000, "mil"},
     {"km", PNET_UNIT_LENGTH, 1000, "kil"},
     {"deg", PNET_UNIT_ANGLE, 0.017453292519943295, "deg"},
     {"rad", PNET_UNIT_ANGLE, 1, "rad"},
@@ -137,7 +137,8 @@ static const struct unit *find_unit(struct pnet_scan *scan, const char *digits, 
     const char *word, size_t length, struct pnet_span span)
 {
     for (int i = 0; i < UNIT_COUNT; i++)
-        if (strlen(units[i].name) == length && !memcmp(units[i].name, word, length)) return &units[i];
+        if (strlen(units[i].name) == length && !memcmp(units[i].name, word, length))
+            return &units[i];
     if (!scan->diags) return NULL;
     span.begin += (uint32_t)digit_count;
     int shown = length > 40 ? 40 : (int)length;
@@ -174,8 +175,8 @@ static size_t numeric_length(const char *text, size_t length)
     return at;
 }
 
-static void bad_number(struct pnet_scan *scan, struct pnet_span span, const char *message,
-    const char *help)
+static void bad_number(
+    struct pnet_scan *scan, struct pnet_span span, const char *message, const char *help)
 {
     if (!scan->diags) return;
     struct pnet_diag *d = pnet_diag_new(scan->diags, PNET_ERROR, span, "%s", message);
@@ -183,19 +184,19 @@ static void bad_number(struct pnet_scan *scan, struct pnet_span span, const char
 }
 
 /* `1.` and `.5` */
-static void check_point(struct pnet_scan *scan, const char *digits, size_t length,
-    struct pnet_span span)
+static void check_point(
+    struct pnet_scan *scan, const char *digits, size_t length, struct pnet_span span)
 {
     bool front = digits[0] == '.', back = digits[length - 1] == '.';
     if (!front && !back) return;
     const char *help = length > 40 ? NULL
-                                   : pnet_arena_printf(scan->arena, "write %s%.*s%s", front ? "0" : "",
-                                         (int)length, digits, back ? "0" : "");
+                                   : pnet_arena_printf(scan->arena, "write %s%.*s%s",
+                                         front ? "0" : "", (int)length, digits, back ? "0" : "");
     bad_number(scan, span, "a number has digits on both sides of its point", help);
 }
 
-struct pnet_number pnet_token_number(struct pnet_scan *scan, const char *text, size_t length,
-    struct pnet_span span)
+struct pnet_number pnet_token_number(
+    struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span)
 {
     struct pnet_number n = {0};
     size_t digit_count = numeric_length(text, length);
@@ -219,13 +220,14 @@ struct pnet_number pnet_token_number(struct pnet_scan *scan, const char *text, s
         bad_number(scan, span, "the number is too large", NULL);
         n.value = 1;
     } else if (n.is_integer && n.value > 9007199254740992.0) {
-        bad_number(scan, span, "the whole number is too large", "above 2^53, not all of them exist");
+        bad_number(
+            scan, span, "the whole number is too large", "above 2^53, not all of them exist");
     }
     return n;
 }
 
-const char *pnet_token_string(struct pnet_scan *scan, const char *text, size_t length,
-    struct pnet_span span)
+const char *pnet_token_string(
+    struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span)
 {
     char *out = pnet_arena_alloc(scan->arena, length + 1);
     if (!out) return NULL;
@@ -291,9 +293,11 @@ void pnet_token_bad(struct pnet_scan *scan, const char *text, size_t length, str
     int bytes = pnet_utf8_decode(text, length, &code);
     struct pnet_diag *d;
     if (code > 0x20 && code != 0x7f && !(code >= 0x80 && code <= 0xa0))
-        d = pnet_diag_new(scan->diags, PNET_ERROR, span, "unexpected character '%.*s'", bytes, text);
+        d = pnet_diag_new(
+            scan->diags, PNET_ERROR, span, "unexpected character '%.*s'", bytes, text);
     else
-        d = pnet_diag_new(scan->diags, PNET_ERROR, span, "unexpected character U+%04X", (unsigned)code);
+        d = pnet_diag_new(
+            scan->diags, PNET_ERROR, span, "unexpected character U+%04X", (unsigned)code);
     const char *help = look_alike(code);
     if (help)
         pnet_diag_help(d, "%s", help);

@@ -44,8 +44,8 @@ static int tallest_stmt(int height, struct pnet_stmts stmts)
 }
 
 /* `height` is that of what lies below. */
-static struct pnet_expr *expr_new(struct pnet_parser *p, enum pnet_expr_kind kind,
-    struct pnet_span span, int height)
+static struct pnet_expr *expr_new(
+    struct pnet_parser *p, enum pnet_expr_kind kind, struct pnet_span span, int height)
 {
     struct pnet_expr *e = node_new(p, span, sizeof *e, height + 1);
     if (!e) return NULL;
@@ -55,8 +55,8 @@ static struct pnet_expr *expr_new(struct pnet_parser *p, enum pnet_expr_kind kin
     return e;
 }
 
-static struct pnet_stmt *stmt_new(struct pnet_parser *p, enum pnet_stmt_kind kind,
-    struct pnet_span span, int height)
+static struct pnet_stmt *stmt_new(
+    struct pnet_parser *p, enum pnet_stmt_kind kind, struct pnet_span span, int height)
 {
     struct pnet_stmt *s = node_new(p, span, sizeof *s, height + 1);
     if (!s) return NULL;
@@ -66,7 +66,8 @@ static struct pnet_stmt *stmt_new(struct pnet_parser *p, enum pnet_stmt_kind kin
     return s;
 }
 
-struct pnet_expr *pnet_tree_number(struct pnet_parser *p, struct pnet_span span, struct pnet_number n)
+struct pnet_expr *pnet_tree_number(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_number n)
 {
     struct pnet_expr *e = expr_new(p, PNET_EXPR_NUMBER, span, 0);
     if (!e) return NULL;
@@ -105,8 +106,8 @@ struct pnet_expr_cell *pnet_tree_cell(struct pnet_parser *p, struct pnet_expr *e
 }
 
 /* The expressions of a chain as an array; `count` and `height` are of them. */
-static struct pnet_expr **flatten(struct pnet_parser *p, struct pnet_exprs list, int *count,
-    int *height)
+static struct pnet_expr **flatten(
+    struct pnet_parser *p, struct pnet_exprs list, int *count, int *height)
 {
     *count = *height = 0;
     for (const struct pnet_expr_cell *c = list.first; c; c = c->next) {
@@ -123,7 +124,8 @@ static struct pnet_expr **flatten(struct pnet_parser *p, struct pnet_exprs list,
     return items;
 }
 
-struct pnet_expr *pnet_tree_list(struct pnet_parser *p, struct pnet_span span, struct pnet_exprs list)
+struct pnet_expr *pnet_tree_list(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_exprs list)
 {
     int count, height;
     struct pnet_expr **items = flatten(p, list, &count, &height);
@@ -134,8 +136,8 @@ struct pnet_expr *pnet_tree_list(struct pnet_parser *p, struct pnet_span span, s
     return e;
 }
 
-struct pnet_expr *pnet_tree_index(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *base,
-    struct pnet_expr *index)
+struct pnet_expr *pnet_tree_index(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_expr *base, struct pnet_expr *index)
 {
     struct pnet_expr *e = expr_new(p, PNET_EXPR_INDEX, span, taller(base->height, index));
     if (!e) return NULL;
@@ -144,8 +146,8 @@ struct pnet_expr *pnet_tree_index(struct pnet_parser *p, struct pnet_span span, 
     return e;
 }
 
-struct pnet_expr *pnet_tree_field(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *base,
-    const char *name, struct pnet_span name_span)
+struct pnet_expr *pnet_tree_field(struct pnet_parser *p, struct pnet_span span,
+    struct pnet_expr *base, const char *name, struct pnet_span name_span)
 {
     struct pnet_expr *e = expr_new(p, PNET_EXPR_FIELD, span, base->height);
     if (!e) return NULL;
@@ -155,8 +157,8 @@ struct pnet_expr *pnet_tree_field(struct pnet_parser *p, struct pnet_span span, 
     return e;
 }
 
-struct pnet_call_arg *pnet_tree_arg(struct pnet_parser *p, const char *name, struct pnet_span name_span,
-    struct pnet_expr *value)
+struct pnet_call_arg *pnet_tree_arg(
+    struct pnet_parser *p, const char *name, struct pnet_span name_span, struct pnet_expr *value)
 {
     struct pnet_call_arg *a = pnet_arena_alloc(p->all->arena, sizeof *a);
     if (!a) {
@@ -173,7 +175,8 @@ struct pnet_expr *pnet_tree_call(struct pnet_parser *p, struct pnet_span span, c
     struct pnet_span name_span, struct pnet_args args)
 {
     int height = 0;
-    for (const struct pnet_call_arg *a = args.first; a; a = a->next) height = taller(height, a->value);
+    for (const struct pnet_call_arg *a = args.first; a; a = a->next)
+        height = taller(height, a->value);
     struct pnet_expr *e = expr_new(p, PNET_EXPR_CALL, span, height);
     if (!e) return NULL;
     e->call.name = name;
@@ -182,8 +185,8 @@ struct pnet_expr *pnet_tree_call(struct pnet_parser *p, struct pnet_span span, c
     return e;
 }
 
-struct pnet_expr *pnet_tree_pipe(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *piped,
-    struct pnet_expr *stage, struct pnet_expr *repeat)
+struct pnet_expr *pnet_tree_pipe(struct pnet_parser *p, struct pnet_span span,
+    struct pnet_expr *piped, struct pnet_expr *stage, struct pnet_expr *repeat)
 {
     int below = taller(taller(stage->height - 1, piped), repeat);
     struct pnet_expr *e = expr_new(p, PNET_EXPR_PIPE, span, below);
@@ -195,7 +198,8 @@ struct pnet_expr *pnet_tree_pipe(struct pnet_parser *p, struct pnet_span span, s
 }
 
 struct pnet_expr *pnet_tree_operation(struct pnet_parser *p, struct pnet_span span,
-    enum pnet_operator op, struct pnet_span op_span, struct pnet_expr *left, struct pnet_expr *right)
+    enum pnet_operator op, struct pnet_span op_span, struct pnet_expr *left,
+    struct pnet_expr *right)
 {
     enum pnet_expr_kind kind = right ? PNET_EXPR_BINARY : PNET_EXPR_UNARY;
     struct pnet_expr *e = expr_new(p, kind, span, taller(left->height, right));
@@ -207,8 +211,8 @@ struct pnet_expr *pnet_tree_operation(struct pnet_parser *p, struct pnet_span sp
     return e;
 }
 
-struct pnet_expr *pnet_tree_if(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *condition,
-    struct pnet_expr *then, struct pnet_expr *otherwise)
+struct pnet_expr *pnet_tree_if(struct pnet_parser *p, struct pnet_span span,
+    struct pnet_expr *condition, struct pnet_expr *then, struct pnet_expr *otherwise)
 {
     int below = taller(taller(condition->height, then), otherwise);
     struct pnet_expr *e = expr_new(p, PNET_EXPR_IF, span, below);
@@ -235,7 +239,8 @@ struct pnet_stmt *pnet_tree_assign(struct pnet_parser *p, struct pnet_span span,
 }
 
 struct pnet_stmt *pnet_tree_for(struct pnet_parser *p, struct pnet_span span, const char *name,
-    struct pnet_span name_span, struct pnet_expr *from, struct pnet_expr *to, struct pnet_stmts body)
+    struct pnet_span name_span, struct pnet_expr *from, struct pnet_expr *to,
+    struct pnet_stmts body)
 {
     int below = tallest_stmt(taller(from->height, to), body);
     struct pnet_stmt *s = stmt_new(p, PNET_STMT_FOR, span, below);
@@ -260,7 +265,8 @@ struct pnet_stmt *pnet_tree_branch(struct pnet_parser *p, struct pnet_span span,
     return s;
 }
 
-struct pnet_stmt *pnet_tree_return(struct pnet_parser *p, struct pnet_span span, struct pnet_expr *value)
+struct pnet_stmt *pnet_tree_return(
+    struct pnet_parser *p, struct pnet_span span, struct pnet_expr *value)
 {
     struct pnet_stmt *s = stmt_new(p, PNET_STMT_RETURN, span, value->height);
     if (s) s->value = value;
@@ -279,8 +285,8 @@ struct pnet_field_decl *pnet_tree_field_decl(struct pnet_parser *p, const char *
     return f;
 }
 
-struct pnet_param_decl *pnet_tree_param_decl(struct pnet_parser *p, const char *name,
-    struct pnet_span name_span, struct pnet_expr *value)
+struct pnet_param_decl *pnet_tree_param_decl(
+    struct pnet_parser *p, const char *name, struct pnet_span name_span, struct pnet_expr *value)
 {
     struct pnet_param_decl *d = node_new(p, name_span, sizeof *d, 1);
     if (!d) return NULL;
@@ -290,8 +296,8 @@ struct pnet_param_decl *pnet_tree_param_decl(struct pnet_parser *p, const char *
     return d;
 }
 
-struct pnet_item *pnet_tree_item(struct pnet_parser *p, enum pnet_item_kind kind, struct pnet_span span,
-    const char *name, struct pnet_span name_span)
+struct pnet_item *pnet_tree_item(struct pnet_parser *p, enum pnet_item_kind kind,
+    struct pnet_span span, const char *name, struct pnet_span name_span)
 {
     struct pnet_item *i = node_new(p, span, sizeof *i, 1);
     if (!i) return NULL;

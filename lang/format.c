@@ -1,0 +1,445 @@
+/* The canonical form of a file. Tokens are only moved, so the tree stays what it is: statements get
+   lines of their own, breaks inside of a statement stay where they are. */
+#include "lang/format_internal.h"
+#include "parser.h"
+
+#include <string.h>
+
+enum {
+    INDENT = 2,
+    CONTINUATION = 4, /* of a line that goes on outside of brackets */
+    LINE_WIDTH = 100, /* of a block on one line */
+    ALIGN_MAX = 12,   /* columns: names that differ by more are not aligned */
+    COMMENT_GAP = 2,
+    NONE = -1
+};
+
+/* Lines of one kind below each other are aligned. */
+enum alignment {
+    ALIGN_NONE,
+    ALIGN_DECLARATION,
+    ALIGN_OBJECTIVE,
+    ALIGN_INPUT,
+    ALIGN_ASSIGN,
+    ALIGN_FIELD
+};
+
+struct line {
+    size_t begin, end; /* tokens; none: the line is a comment */
+    int indent;
+    bool blank;      /* an empty line stands before it */
+    bool demoted;    /* its comment is a doc that documents nothing, and may not begin to */
+    int64_t comment; /* at its end, or NONE */
+    enum alignment alignment;
+    size_t pads[2]; /* tokens to align, 0: none */
+    int padding[2]; /* spaces before them, beyond their gap */
+    int column;     /* of the comment */
+};
+
+struct formatter {
+    struct pnet_arena *arena;
+    const struct pnet_source *source;
+    const struct pnet_sources *sources;
+    struct pnet_tokens tokens;
+    const struct pnet_spacing *spacing;
+    struct line *lines;
+    size_t count, capacity;
+    size_t comment;    /* next one to place */
+    uint32_t position; /* in the text: end of what was placed last */
+};
+
+static int kind_at(const struct formatter *f, size_t i)
+{
+    return f->tokens.items[i].kind;
+}
+
+static bool first_on_line(const struct formatter *f, size_t i)
+{
+    return f->tokens.items[i].flags & PNET_TOKEN_FIRST_ON_LINE;
+}
+
+static int span_width(const struct formatter *f, struct pnet_span span)
+{
+    int width = 0;
+    for (uint32_t i = span.begin; i < span.end; i++) width += (f->source->text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* Columns of tokens [begin, end) on one line, without padding. */
+static int width_of(const struct formatter *f, size_t begin, size_t end)
+{
+    int width = 0;
+    for (size_t i = begin; i < end; i++)
+        width += (i > begin && f->spacing[i].gap) + span_width(f, f->tokens.items[i].span);
+    return width;
+}
+
+/* Was there an empty line in the source before `begin`? */
+static bool blank_before(const struct formatter *f, uint32_t begin)
+{
+    int newlines = 0;
+    for (uint32_t i = f->position; i < begin; i++) newlines += f->source->text[i] == '\n';
+    return newlines > 1;
+}
+
+static struct line *last_line(struct formatter *f)
+{
+    return f->count ? &f->lines[f->count - 1] : NULL;
+}
+
+/* NULL when memory is out. */
+static struct line *add_line(struct formatter *f, size_t begin, int indent, bool blank)
+{
+    if (f->count == f->capacity) {
+        size_t capacity = f->capacity ? 2 * f->capacity : 128;
+        struct line *grown = pnet_arena_array(f->arena, capacity, sizeof *grown);
+        if (!grown) return NULL;
+        if (f->count) memcpy(grown, f->lines, f->count * sizeof *grown);
+        f->lines = grown;
+        f->capacity = capacity;
+    }
+    const struct line *before = last_line(f);
+    bool opened =
+        before && before->end > before->begin && kind_at(f, before->end - 1) == TOKEN_LBRACE;
+    struct line *line = &f->lines[f->count++];
+    *line = (struct line){.begin = begin,
+        .end = begin,
+        .indent = indent,
+        .blank = blank && before && !opened,
+        .comment = NONE};
+    return line;
+}
+
+/* Comments before token `i`: at the end of the last line, or on lines of their own. True if any. */
+static bool put_comments(struct formatter *f, size_t i, int indent)
+{
+    bool any = false;
+    for (; f->comment < f->tokens.comment_count; f->comment++) {
+        const struct pnet_comment *c = &f->tokens.comments[f->comment];
+        if (c->next != i) break;
+        struct line *line =
+            c->own_line ? add_line(f, i, indent, blank_before(f, c->span.begin)) : last_line(f);
+        if (!line) return true;
+        line->comment = (int64_t)f->comment;
+        f->position = c->span.end;
+        any = true;
+    }
+    return any;
+}
+
+/* One token, on a new line if it should or a comment stands before it. */
+static void put_token(struct formatter *f, size_t i, bool newline, int indent, int comment_indent)
+{
+    struct pnet_span span = f->tokens.items[i].span;
+    bool commented = put_comments(f, i, comment_indent);
+    struct line *line = last_line(f);
+    if (newline || commented) {
+        bool blank = f->spacing[i].begins && blank_before(f, span.begin);
+        line = add_line(f, i, indent, blank);
+    }
+    if (!line) return;
+    line->end = i + 1;
+    f->position = span.end;
+}
+
+static bool is_opening(int kind)
+{
+    return kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET;
+}
+
+static bool is_closing(int kind)
+{
+    return kind == TOKEN_RPAREN || kind == TOKEN_RBRACKET;
+}
+
+/* Does a break of the source before token `i`, inside of a statement, stay? */
+static bool keeps_break(const struct formatter *f, size_t i)
+{
+    int kind = kind_at(f, i);
+    if (!first_on_line(f, i) || kind == TOKEN_ASSIGN || kind == TOKEN_COLON) return false;
+    return f->spacing[i].gap || is_opening(kind_at(f, i - 1)) || is_closing(kind);
+}
+
+/* Tokens [begin, end), of a statement or of the head of a block. */
+static void put_segment(struct formatter *f, size_t begin, size_t end, int indent, bool newline)
+{
+    int openers[PNET_MAX_NESTING]; /* indent of the line that each open bracket stands on */
+    int depth = 0;
+    for (size_t i = begin; i < end; i++) {
+        int kind = kind_at(f, i), inside = indent + CONTINUATION, here;
+        if (depth) inside = openers[depth - 1] + INDENT;
+        here = depth && is_closing(kind) ? openers[depth - 1] : inside;
+        if (i == begin)
+            put_token(f, i, newline, indent, indent);
+        else
+            put_token(f, i, keeps_break(f, i), here, inside);
+        const struct line *line = last_line(f);
+        if (is_opening(kind)) openers[depth++] = line ? line->indent : 0;
+        if (is_closing(kind)) depth--;
+    }
+}
+
+/* The brace behind a head that begins at `i`. */
+static size_t find_brace(const struct formatter *f, size_t i)
+{
+    while (kind_at(f, i) != TOKEN_LBRACE) i++;
+    return i;
+}
+
+/* The last brace of what begins at `i`, with all that `else` adds. */
+static size_t find_end(const struct formatter *f, size_t i)
+{
+    for (;;) {
+        size_t last = f->spacing[find_brace(f, i)].match;
+        if (kind_at(f, last + 1) != TOKEN_ELSE) return last;
+        i = last + 1;
+    }
+}
+
+/* Blocks that were written on one line stay there while they are short. */
+static bool fits_one_line(const struct formatter *f, size_t i, int indent)
+{
+    size_t last = find_end(f, i);
+    for (size_t k = i; k <= last; k++) {
+        if (k > i && first_on_line(f, k)) return false;
+        if (kind_at(f, k) == TOKEN_LBRACE && f->spacing[k].begun > 1) return false;
+    }
+    return indent + width_of(f, i, last + 1) <= LINE_WIDTH;
+}
+
+static size_t put_statement(struct formatter *f, size_t i, int indent, bool newline);
+
+/* `{`, what stands inside, `}`; returns the token behind. */
+static size_t put_block(struct formatter *f, size_t brace, int indent, bool one_line)
+{
+    size_t i = brace + 1, last = f->spacing[brace].match;
+    put_token(f, brace, false, indent, indent);
+    while (i < last && !f->arena->failed) i = put_statement(f, i, indent + INDENT, !one_line);
+    put_token(f, last, !one_line, indent, indent + INDENT);
+    return last + 1;
+}
+
+static size_t put_compound(struct formatter *f, size_t i, int indent, bool newline)
+{
+    bool one_line = !newline || fits_one_line(f, i, indent);
+    size_t brace = find_brace(f, i);
+    put_segment(f, i, brace, indent, newline);
+    i = put_block(f, brace, indent, one_line);
+    while (kind_at(f, i) == TOKEN_ELSE && !f->arena->failed) {
+        brace = find_brace(f, i);
+        put_segment(f, i, brace, indent, false);
+        i = put_block(f, brace, indent, one_line);
+    }
+    return i;
+}
+
+/* How the line that begins with token `i` is aligned with its neighbours. */
+static void set_alignment(const struct formatter *f, struct line *line)
+{
+    size_t i = line->begin;
+    int kind = kind_at(f, i), second = kind_at(f, i + 1);
+    switch (kind) {
+    case TOKEN_PARAM:
+    case TOKEN_CONST:
+    case TOKEN_LOSS:
+    case TOKEN_METRIC:
+        line->alignment = kind <= TOKEN_CONST ? ALIGN_DECLARATION : ALIGN_OBJECTIVE;
+        line->pads[0] = i + 1;
+        line->pads[1] = i + 2;
+        break;
+    case TOKEN_INPUT:
+        if (kind_at(f, line->end - 1) == TOKEN_LBRACE) break; /* its fields follow below */
+        line->alignment = ALIGN_INPUT;
+        line->pads[0] = i + 2;
+        break;
+    case TOKEN_NAME:
+        if (second != TOKEN_ASSIGN && second != TOKEN_COLON) break;
+        line->alignment = second == TOKEN_ASSIGN ? ALIGN_ASSIGN : ALIGN_FIELD;
+        line->pads[0] = i + 1;
+        break;
+    default: break;
+    }
+    if (line->pads[0] >= line->end || line->pads[1] >= line->end) line->alignment = ALIGN_NONE;
+}
+
+/* A statement, field or item; returns the token behind it. */
+static size_t put_statement(struct formatter *f, size_t i, int indent, bool newline)
+{
+    int kind = kind_at(f, i);
+    bool compound = kind == TOKEN_FOR || kind == TOKEN_IF || kind == TOKEN_NET ||
+                    kind == TOKEN_BLOCK ||
+                    (kind == TOKEN_INPUT && kind_at(f, i + 2) == TOKEN_LBRACE);
+    if (compound) return put_compound(f, i, indent, newline);
+    size_t end = i + 1;
+    while (
+        !f->spacing[end].begins && kind_at(f, end) != TOKEN_RBRACE && kind_at(f, end) != TOKEN_END)
+        end++;
+    put_segment(f, i, end, indent, newline);
+    return end;
+}
+
+static void put_file(struct formatter *f)
+{
+    size_t end = f->tokens.count - 1;
+    put_segment(f, 0, 2, 0, true);
+    for (size_t i = 2; i < end && !f->arena->failed;) i = put_statement(f, i, 0, true);
+    put_comments(f, end, 0);
+    for (size_t i = 0; i < f->count; i++) {
+        struct line *line = &f->lines[i];
+        if (line->end > line->begin && f->spacing[line->begin].begins) set_alignment(f, line);
+    }
+}
+
+/* The token that a doc comment behind code, on a line with tokens [begin, end), documents; or
+ * `end`. */
+static size_t documented(const struct formatter *f, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++) {
+        bool branch = i > 1 && kind_at(f, i) == TOKEN_IF && kind_at(f, i - 1) == TOKEN_ELSE &&
+                      kind_at(f, i - 2) == TOKEN_RBRACE;
+        if (f->spacing[i].begins || branch) return i;
+    }
+    return end;
+}
+
+/* A doc comment goes with what it documents where a line was split. */
+static void settle_doc(struct formatter *f, size_t at)
+{
+    struct line *line = &f->lines[at];
+    const struct pnet_comment *c = &f->tokens.comments[line->comment];
+    size_t begin = c->next - 1;
+    while (begin && !first_on_line(f, begin)) begin--;
+    size_t was = documented(f, begin, c->next), is = documented(f, line->begin, line->end);
+    if (was == c->next) {
+        line->demoted = is != line->end;
+        return;
+    }
+    if (was == is) return;
+    size_t home = at;
+    while (home && (f->lines[home].begin > was || f->lines[home].end <= was)) home--;
+    f->lines[home].comment = line->comment;
+    line->comment = NONE;
+}
+
+static void settle_docs(struct formatter *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        const struct line *line = &f->lines[i];
+        if (line->comment == NONE || line->begin == line->end) continue;
+        if (f->tokens.comments[line->comment].is_doc) settle_doc(f, i);
+    }
+}
+
+/* Columns of the code of a line up to token `end`. */
+static int padded_width(const struct formatter *f, const struct line *line, size_t end)
+{
+    int width = width_of(f, line->begin, end);
+    for (int k = 0; k < 2; k++)
+        if (line->pads[k] && line->pads[k] < end) width += line->padding[k];
+    return width;
+}
+
+static void align_group(struct formatter *f, struct line *lines, size_t count)
+{
+    for (int k = 0; k < 2 && lines->pads[k]; k++) {
+        int least = INT32_MAX, most = 0;
+        for (size_t i = 0; i < count; i++) {
+            int width = padded_width(f, &lines[i], lines[i].pads[k]);
+            if (width < least) least = width;
+            if (width > most) most = width;
+        }
+        if (most - least > ALIGN_MAX) continue;
+        for (size_t i = 0; i < count; i++)
+            lines[i].padding[k] = most - padded_width(f, &lines[i], lines[i].pads[k]);
+    }
+}
+
+/* Comments stand in the leftmost column any of them had, if the code leaves room for that. */
+static void align_comments(struct formatter *f, struct line *lines, size_t count)
+{
+    int room = 0, column = INT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (lines[i].comment == NONE) continue;
+        struct pnet_span span = f->tokens.comments[lines[i].comment].span;
+        int had = (int)pnet_source_place(f->sources, 0, span.begin).column - 1;
+        int width = lines[i].indent + padded_width(f, &lines[i], lines[i].end);
+        if (width + COMMENT_GAP > room) room = width + COMMENT_GAP;
+        if (had < column) column = had;
+    }
+    for (size_t i = 0; i < count; i++) lines[i].column = column > room ? column : room;
+}
+
+static bool is_comment_line(const struct line *line)
+{
+    return line->begin == line->end;
+}
+
+static void align_lines(struct formatter *f)
+{
+    for (size_t i = 0, end; i < f->count; i = end) {
+        struct line *line = &f->lines[i];
+        for (end = i + 1; end < f->count; end++) {
+            const struct line *next = &f->lines[end];
+            if (next->blank || next->indent != line->indent || is_comment_line(next) ||
+                next->alignment != line->alignment)
+                break;
+        }
+        if (line->alignment != ALIGN_NONE) align_group(f, line, end - i);
+    }
+    for (size_t i = 0, end; i < f->count; i = end) {
+        struct line *line = &f->lines[i];
+        for (end = i + 1; end < f->count && !is_comment_line(line); end++) {
+            const struct line *next = &f->lines[end];
+            if (next->blank || next->indent != line->indent || is_comment_line(next)) break;
+        }
+        if (!is_comment_line(line)) align_comments(f, line, end - i);
+    }
+}
+
+static void print_spaces(FILE *out, int count)
+{
+    if (count > 0) fprintf(out, "%*s", count, "");
+}
+
+static void print_span(const struct formatter *f, struct pnet_span span, FILE *out)
+{
+    fwrite(f->source->text + span.begin, 1, span.end - span.begin, out);
+}
+
+static void print_line(const struct formatter *f, const struct line *line, FILE *out)
+{
+    if (line->blank) fputc('\n', out);
+    print_spaces(out, line->indent);
+    for (size_t i = line->begin; i < line->end; i++) {
+        for (int k = 0; k < 2; k++)
+            if (line->pads[k] == i && i > line->begin) print_spaces(out, line->padding[k]);
+        if (i > line->begin && f->spacing[i].gap) fputc(' ', out);
+        print_span(f, f->tokens.items[i].span, out);
+    }
+    if (line->comment != NONE) {
+        struct pnet_span span = f->tokens.comments[line->comment].span;
+        while (strchr(" \t\r", f->source->text[span.end - 1])) span.end--;
+        span.begin += line->demoted;
+        int width = line->indent + padded_width(f, line, line->end);
+        if (!is_comment_line(line)) print_spaces(out, line->column - width);
+        print_span(f, span, out);
+    }
+    fputc('\n', out);
+}
+
+bool pnet_format(
+    struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *file, FILE *out)
+{
+    struct formatter f = {.arena = a, .sources = s, .source = pnet_sources_get(s, 0)};
+    struct pnet_scan scan = {.arena = a, .tokens = &f.tokens};
+    if (!file || !f.source || !pnet_scan_text(&scan, f.source->text, f.source->length))
+        return false;
+    f.spacing = pnet_spacing_new(a, &f.tokens);
+    if (!f.spacing) return false;
+    put_file(&f);
+    if (a->failed) return false;
+    settle_docs(&f);
+    align_lines(&f);
+    for (size_t i = 0; i < f.count; i++) print_line(&f, &f.lines[i], out);
+    return true;
+}
