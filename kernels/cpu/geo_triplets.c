@@ -36,7 +36,6 @@ static struct pnet_geo_set describe(const struct pnet_level *out, const struct p
     s.pair_in_voxels = nb->degrade & PNET_NEIGHBOUR;
     s.cell_in_voxels = nb->degrade & PNET_KERNEL;
     s.snap = nb->degrade & PNET_CENTRE;
-    s.step = nb->degrade ? out->grid.factor / in->grid.factor : 1;
     s.parent = s.pair_in_voxels ? NULL : parent;
     s.ball = !s.pair_in_voxels && nb->shape == PNET_BALL;
     s.radius2 = nb->radius * nb->radius;
@@ -70,6 +69,9 @@ static void prepare(struct pnet_geo_set *s, void *work)
     int64_t *in_start, *out_start;
     int32_t *in_order, *out_order;
     void *scratch;
+    s->step = s->pair_in_voxels || s->cell_in_voxels || s->snap
+                  ? s->out->grid.factor / s->in->grid.factor
+                  : 1;
     lay_out(s, work, &in_start, &out_start, &in_order, &out_order, &scratch);
     pnet_geo_blocks_make(&s->points, s->in, in_order, in_start, scratch);
     if (s->out == s->in)
