@@ -36,6 +36,7 @@
 #include "runtime/input.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum pnet_task { PNET_SEGMENTATION, PNET_CLASSIFICATION };
@@ -83,6 +84,9 @@ const char *pnet_split_name(enum pnet_split s);
 /* Reads an index, or the `dataset.yaml` of a folder. Files the index names must be there. On
    failure *d is NULL: PNET_BAD_DATA, PNET_FAILED (the index cannot be read) or PNET_NO_MEMORY. */
 enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e);
+/* The same from memory; `path` stands in messages, and paths are relative to its folder. */
+enum pnet_status pnet_dataset_parse(
+    const char *path, const void *text, size_t size, struct pnet_dataset **d, struct pnet_error *e);
 void pnet_dataset_free(struct pnet_dataset *d);
 
 /* The class of a raw label, PNET_LABEL_IGNORED, or PNET_LABEL_NONE where it has none. */

@@ -470,28 +470,46 @@ static char *index_path(const char *path)
     return strdup(path);
 }
 
-enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e)
+/* Reads the document, which it frees. */
+static enum pnet_status finish(
+    struct pnet_yaml *y, const char *path, struct pnet_dataset **d, struct pnet_error *e)
 {
-    struct reader r = {.d = calloc(1, sizeof *r.d)};
+    struct reader r = {.y = y, .d = calloc(1, sizeof *r.d), .folder = pnet_path_folder(path)};
     enum pnet_status status = PNET_OK;
-    *d = NULL;
-    if (!r.d) return pnet_error_memory(e);
-    r.d->path = index_path(path);
-    r.folder = r.d->path ? pnet_path_folder(r.d->path) : NULL;
-    if (!r.folder)
+    if (r.d) r.d->path = strdup(path);
+    if (r.d && r.d->path && r.folder) {
+        read_root(&r, pnet_yaml_root(y));
+        status = pnet_yaml_end(y, e);
+    } else {
         status = pnet_error_memory(e);
-    else
-        status = pnet_yaml_read(r.d->path, PNET_BAD_DATA, &r.y, e);
-    if (!status) {
-        read_root(&r, pnet_yaml_root(r.y));
-        status = pnet_yaml_end(r.y, e);
     }
-    pnet_yaml_free(r.y);
+    pnet_yaml_free(y);
     free(r.array_nodes);
     free(r.folder);
     if (status)
         pnet_dataset_free(r.d);
     else
         *d = r.d;
+    return status;
+}
+
+enum pnet_status pnet_dataset_parse(
+    const char *path, const void *text, size_t size, struct pnet_dataset **d, struct pnet_error *e)
+{
+    struct pnet_yaml *y;
+    *d = NULL;
+    enum pnet_status status = pnet_yaml_parse(path, text, size, PNET_BAD_DATA, &y, e);
+    return status ? status : finish(y, path, d, e);
+}
+
+enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e)
+{
+    struct pnet_yaml *y;
+    *d = NULL;
+    char *index = index_path(path);
+    if (!index) return pnet_error_memory(e);
+    enum pnet_status status = pnet_yaml_read(index, PNET_BAD_DATA, &y, e);
+    if (!status) status = finish(y, index, d, e);
+    free(index);
     return status;
 }

@@ -152,17 +152,23 @@ enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *col
     return PNET_OK;
 }
 
-/* A word in double quotes, which every YAML reader takes for that word alone. */
+/* A word in double quotes, which every YAML reader takes for that word alone. What is not ASCII
+   goes out as an escape: some of it ends lines, or may not stand in YAML as it is. */
 static void print_word(const char *word, FILE *out)
 {
     putc('"', out);
-    for (const unsigned char *c = (const unsigned char *)word; *c; c++)
+    for (const unsigned char *c = (const unsigned char *)word; *c;) {
+        unsigned length = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+        unsigned code = *c & (length == 1 ? 0x7f : 0x7fu >> length);
+        for (unsigned i = 1; i < length && c[i]; i++) code = code << 6 | (c[i] & 0x3f);
         if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
-        else if (*c < ' ' || *c == 127)
-            fprintf(out, "\\x%02x", *c);
+        else if (*c < ' ' || *c >= 127)
+            fprintf(out, "\\U%08x", code);
         else
             putc(*c, out);
+        while (length-- && *c) c++;
+    }
     putc('"', out);
 }
 

@@ -303,10 +303,10 @@ static void test_errors(const struct folder *f)
     pnet_dataset_free(d);
 }
 
+/* Called by the workers, one at a time. */
 static void count_warning(void *context, const char *text)
 {
-    ++*(int *)context;
-    CHECK(strstr(text, "nan.txt") != NULL);
+    *(int *)context += strstr(text, "nan.txt") ? 1 : 100;
 }
 
 /* What a reader dropped is said once a cloud, not once an epoch. */

@@ -111,7 +111,8 @@ static void test_map_text(void)
         "inputs:\n  \"a\\\"b\": {rgb: {field: [red, g, b], scale: 1/255, shift: -0.5}, one: "
         "{value: 3}}\n"
         "  other: {label: kind}\n"
-        "columns: [x, y, z, \"odd: name\"]\nclasses: [wall, shower curtain]\n";
+        "columns: [x, y, z, \"odd: name\"]\nclasses: [wall, "
+        "\"caf\xc3\xa9\\u2028\\x85\\t\\U0001F600\"]\n";
     struct pnet_input_map m, again;
     struct pnet_error e = {.message = ""};
     char *printed;
@@ -131,7 +132,7 @@ static void test_map_text(void)
         for (int k = 0; k < a->count; k++) CHECK_STR(b->names[k], a->names[k]);
     }
     CHECK_STR(again.columns[3], "odd: name");
-    CHECK_STR(again.classes[1], "shower curtain");
+    CHECK_STR(again.classes[1], "caf\xc3\xa9\xe2\x80\xa8\xc2\x85\t\xf0\x9f\x98\x80");
     free(printed);
     pnet_input_map_free(&m);
     pnet_input_map_free(&again);

@@ -1,0 +1,46 @@
+/* Any text as a run config and as an input map; a map that is read prints as one that reads alike.
+ */
+#include "runtime/config.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_map(const struct pnet_input_map *m)
+{
+    struct pnet_input_map again;
+    struct pnet_error e;
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) abort();
+    pnet_input_map_print(m, f);
+    fclose(f);
+    if (pnet_input_map_read("printed", text, size, &again, &e) != PNET_OK) abort();
+    if (again.count != m->count || again.column_count != m->column_count) abort();
+    if (again.class_count != m->class_count) abort();
+    for (int i = 0; i < m->count; i++)
+        if (again.sources[i].count != m->sources[i].count) abort();
+    pnet_input_map_free(&again);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct pnet_config *c;
+    struct pnet_input_map m;
+    struct pnet_error e;
+    if (pnet_config_parse("runs/input.yaml", data, size, &c, &e) == PNET_OK) {
+        if (!c->data || !c->epochs == !c->steps || c->batch_size < 1) abort();
+        check_map(&c->inputs);
+        pnet_config_free(c);
+    } else if (c || !e.message[0]) {
+        abort();
+    }
+    if (pnet_input_map_read("input", data, size, &m, &e) == PNET_OK) {
+        check_map(&m);
+        pnet_input_map_free(&m);
+    }
+    return 0;
+}
