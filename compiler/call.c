@@ -440,10 +440,23 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
     return (struct value){.kind = V_TENSOR, .span = span, .index = n.out};
 }
 
+/* The run config may weigh classes where the model does not. */
+static void weigh_classes(struct pnet_compilation *c, const struct pnet_op *op, struct bound *b)
+{
+    if (op->class_ != PNET_LOSS || !c->options.class_weight_count) return;
+    for (int i = 0; i < PNET_MAX_ARGS && op->args[i].name; i++)
+        if (op->args[i].type == PNET_ARG_REALS && strcmp(op->args[i].name, "weights") == 0 && !b->attr[i].set) {
+            b->attr[i].set = true;
+            b->attr[i].list.items = c->options.class_weights;
+            b->attr[i].list.count = c->options.class_weight_count;
+        }
+}
+
 static struct value call_op(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op, const struct arguments *a)
 {
     struct bound b;
     if (!bind_arguments(c, s, op, a, &b)) return none;
+    weigh_classes(c, op, &b);
     for (int i = 0; i < b.in_count; i++) b.in[i].span = b.in_span[i];
     struct value v = apply_op(c, s, a->expr->call.name_span, op, b.in, b.in_count, b.attr, b.span, a->name);
     return v;

@@ -22,6 +22,8 @@ struct pnet_compile_options {
     int set_count;
     const char *net;          /* INFERENCE: this net's result; NULL: the last net's */
     const char *value;        /* INFERENCE: a value by its path (fcgf.s.0) instead */
+    const double *class_weights; /* for losses whose `weights` the model leaves out: [class_weight_count], or NULL */
+    int class_weight_count;
     bool no_fusion;           /* keep every node apart, for tests and dumps */
     bool input_gradients;     /* TRAINING: also with respect to input features, for tests */
     const char *dump;         /* name of a pass: the graph after it goes to dump_to */

@@ -22,7 +22,11 @@ static void print_argument(const struct pnet_arg *a, bool markdown)
         return;
     }
     char escaped[128] = "";
-    for (const char *p = type; *p && strlen(escaped) < 120; p++) strncat(escaped, *p == '|' ? "\\|" : (char[2]){*p, 0}, 3);
+    size_t n = 0;
+    for (const char *p = type; *p && n + 3 < sizeof escaped; p++) {
+        if (*p == '|') escaped[n++] = '\\';
+        escaped[n++] = *p;
+    }
     printf("| `%s` | %s | %s | %s |\n", a->name, escaped, standard, a->help);
 }
 

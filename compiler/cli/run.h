@@ -1,0 +1,47 @@
+/* Model, config and data set opened together: what train, eval and compare share. */
+#ifndef PNET_COMPILER_CLI_RUN_H
+#define PNET_COMPILER_CLI_RUN_H
+
+#include "compiler/cli/cli.h"
+#include "runtime/config.h"
+#include "runtime/dataset.h"
+#include "runtime/train.h"
+
+struct run_options {
+    struct model_options model;
+    const char *config_path;
+    const char *data; /* instead of the config's */
+    int64_t seed;     /* -1: the config's */
+    int64_t steps;    /* 0: the config's */
+};
+#define RUN_OPTIONS(r)                                                                                                  \
+    {"config", 'c', OPT_TEXT, &(r)->config_path, "RUN.yaml", "the run config"},                                         \
+        {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "another data set than the config's"},                             \
+        {"seed", 0, OPT_INT, &(r)->seed, "N", "another seed than the config's"},                                        \
+        {"steps", 0, OPT_INT, &(r)->steps, "N", "that many steps instead of the config's"}, MODEL_OPTIONS(&(r)->model)
+
+struct run {
+    struct pnet_config *config;
+    struct pnet_dataset *data;
+    struct pnet_compilation *compilation;
+    const struct pnet_plan *plan;
+    double *class_weights;
+    char *params; /* "name=value" lines */
+    struct text_list sets;
+};
+
+/* 0, or the exit code with a message on stderr; then nothing is left open. */
+int run_open(struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose);
+/* The same with given degradations and sets from a checkpoint (may be NULL). */
+int run_open_as(struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets);
+void run_close(struct run *run);
+
+enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder, bool resume, struct pnet_train_result *r, struct pnet_error *e);
+void run_print(const struct run *run, const struct pnet_train_result *r, const char *folder);
+void run_print_json(const struct run *run, const struct pnet_train_result *r);
+
+struct pnet_json;
+void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int class_count);
+void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_evaluation *v);
+
+#endif
