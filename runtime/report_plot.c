@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 /* Units of the drawing; the page scales it. */
-enum { WIDTH = 640, HEIGHT = 260, LEFT = 64, RIGHT = 12, TOP = 10, BOTTOM = 30, COLUMNS = 280 };
+enum { WIDTH = 640, HEIGHT = 260, LEFT = 64, RIGHT = 24, TOP = 10, BOTTOM = 30, COLUMNS = 280 };
 
 /* Where data lie in the drawing. */
 struct frame {
