@@ -60,7 +60,7 @@ static bool collect(struct pnet_compilation *c, struct scope *s, const struct pn
 
 static bool is_value_arg(const struct pnet_arg *arg)
 {
-    return arg->type == PNET_ARG_VALUE || arg->type == PNET_ARG_LABEL || arg->type == PNET_ARG_VALUES;
+    return arg->type == PNET_ARG_VALUE || arg->type == PNET_ARG_LABEL || arg->type == PNET_ARG_VALUES || arg->type == PNET_ARG_ANY;
 }
 
 /* "mean|max|sum": the position of `word`, or -1. */
@@ -236,6 +236,10 @@ static bool add_input(struct pnet_compilation *c, const struct pnet_op *op, int 
         return wrong_type(c, span, op, a, a->type == PNET_ARG_LABEL ? "labels" : "features", v);
     enum pnet_scalar type = c->plan.tensors[v.index].type.type;
     if (a->type == PNET_ARG_LABEL && type != PNET_I32) return wrong_type(c, span, op, a, "labels", v);
+    if ((a->type == PNET_ARG_VALUE || a->type == PNET_ARG_VALUES) && type == PNET_I32) {
+        pnet_diag_label(ERROR(c, span, "%s() takes features for %s", op->name, a->name), "these are labels");
+        return false;
+    }
     if (b->in_count == PNET_MAX_IN) {
         ERROR(c, span, "%s() takes at most %d values", op->name, PNET_MAX_IN);
         return false;

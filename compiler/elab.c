@@ -135,7 +135,10 @@ static void assign_indexed(struct pnet_compilation *c, struct scope *s, const st
         if (!slot) return;
     }
     *slot = v;
-    bind(c, s, st->assign.name, list, st->assign.name_span, true);
+    if (b && b->value.kind == V_LIST) /* the list is used as a whole: one record for all its items */
+        b->value = list;
+    else
+        bind(c, s, st->assign.name, list, st->assign.name_span, true);
 }
 
 static void run_assign(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st)

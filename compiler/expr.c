@@ -221,8 +221,7 @@ static struct value evaluate_name(struct pnet_compilation *c, struct scope *s, c
     struct binding *b = find_binding(s, e->name);
     if (b) {
         if (b->use >= 0) c->uses[b->use].used = true;
-        struct value v = b->value;
-        return v;
+        return b->value;
     }
     if (strcmp(e->name, "yes") == 0 || strcmp(e->name, "no") == 0) return boolean(e->name[0] == 'y', e->span);
     if (strcmp(e->name, "sample") == 0)
@@ -242,7 +241,9 @@ static struct value evaluate_index_expr(struct pnet_compilation *c, struct scope
         ERROR(c, e->index.index->span, "an index is a whole number, not %s", describe(c, i));
         return none;
     }
-    if (i.number < 0 || i.number >= base.count) {
+    bool outside = i.number < 0 || i.number >= base.count;
+    if (pnet_diags_errors(c->diags) && (outside || base.items[(int)i.number].kind == V_NONE)) return none; /* what should stand there failed */
+    if (outside) {
         struct pnet_diag *d = ERROR(c, e->index.index->span, "index %.0f is out of range", i.number);
         pnet_diag_label(d, base.count ? "the list has items 0 to %d" : "the list is empty", base.count - 1);
         if (base.span.end > base.span.begin) pnet_diag_second(d, base.span, "made here");

@@ -122,5 +122,7 @@ void pass_parameters(struct pnet_compilation *c)
             p->parameter_count += q->count;
         }
     }
+    for (int f = 0; f < p->fold_count; f++) /* what was folded away is still what the network is made of */
+        p->parameter_count += p->params[p->folds[f].scale].count + p->params[p->folds[f].shift].count;
     p->param_elements = at;
 }
