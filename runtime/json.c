@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,13 +165,36 @@ void pnet_json_null(struct pnet_json *j, const char *key)
     pnet_json_raw(j, "null", 4);
 }
 
+/* jansson cuts a name or a number short, and goes on, where it has no memory for all of it; or it
+   calls that a syntax error. So the allocations are watched. */
+static _Thread_local bool memory_refused;
+
+static void *watched_malloc(size_t size)
+{
+    void *block = malloc(size);
+    if (!block) memory_refused = true;
+    return block;
+}
+
+static void watch_jansson(void)
+{
+    json_set_alloc_funcs(watched_malloc, free);
+}
+
 enum pnet_status pnet_json_parse(
     const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_jansson);
     json_error_t error;
+    memory_refused = false;
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (memory_refused) {
+        json_decref(*root);
+        *root = NULL;
+        return pnet_error_memory(e);
+    }
     if (*root) return PNET_OK;
-    if (json_error_code(&error) == json_error_out_of_memory) return pnet_error_memory(e);
     return pnet_error_set(e, PNET_BAD_DATA, "%s:%d:%d: expected JSON: %s", name, error.line,
         error.column, error.text);
 }
