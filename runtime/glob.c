@@ -1,10 +1,12 @@
 #include "runtime/glob.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_STARS = 16 };
 
@@ -43,52 +45,111 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The folder with its wildcards escaped, the pattern behind it. */
-static char *escape(const char *folder, const char *pattern)
+/* Takes over `path`, which may be NULL. */
+static enum pnet_status add_path(
+    struct pnet_paths *p, int64_t *room, char *path, struct pnet_error *e)
 {
-    if (pattern[0] == '/') return strdup(pattern);
-    char *quoted = malloc(2 * strlen(folder) + 1), *to = quoted;
-    if (!quoted) return NULL;
-    for (const char *c = folder; *c; c++) {
-        if (strchr("*?[\\", *c)) *to++ = '\\';
-        *to++ = *c;
+    if (path && p->count == *room) {
+        int64_t more = *room ? 2 * *room : 64;
+        char **items = realloc(p->items, (size_t)more * sizeof *items);
+        if (items) {
+            p->items = items;
+            *room = more;
+        }
     }
-    *to = 0;
-    char *all = pnet_path_join(quoted, pattern);
-    free(quoted);
-    return all;
+    if (!path || p->count == *room) {
+        free(path);
+        return pnet_error_memory(e);
+    }
+    p->items[p->count++] = path;
+    return PNET_OK;
 }
 
-/* A folder that is not there matches nothing; one that cannot be read hides files. */
-static int stop(const char *path, int code)
+/* The entries of a folder that match one component of a pattern: `prefix` with the name and
+   `after`, "/" or "", behind it. A folder that is not there has none; one that cannot be read hides
+   files. */
+static enum pnet_status list(const char *prefix, const char *component, const char *after,
+    struct pnet_paths *p, struct pnet_error *e)
 {
-    (void)path;
-    return code != ENOENT && code != ENOTDIR;
+    int64_t room = 0;
+    DIR *d = opendir(*prefix ? prefix : ".");
+    if (!d && (errno == ENOENT || errno == ENOTDIR)) return PNET_OK;
+    if (!d && errno == ENOMEM) return pnet_error_memory(e);
+    if (!d) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot be listed", prefix);
+    enum pnet_status status = PNET_OK;
+    while (!status) {
+        char *path;
+        errno = 0;
+        const struct dirent *found = readdir(d);
+        if (!found) {
+            if (errno)
+                status = pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot be listed", prefix);
+            break;
+        }
+        if (fnmatch(component, found->d_name, FNM_PERIOD) != 0) continue;
+        if (asprintf(&path, "%s%s%s", prefix, found->d_name, after) < 0) path = NULL;
+        status = add_path(p, &room, path, e);
+    }
+    closedir(d);
+    return status;
+}
+
+/* One component further: what `from` has found so far, each ending in "/" or empty, is replaced. */
+static enum pnet_status step(
+    struct pnet_paths *from, const char *component, const char *after, struct pnet_error *e)
+{
+    struct pnet_paths next = {.count = 0}, found = {.count = 0};
+    int64_t room = 0;
+    enum pnet_status status = PNET_OK;
+    for (int64_t i = 0; i < from->count && !status; i++) {
+        if (pnet_is_pattern(component)) {
+            status = list(from->items[i], component, after, &found, e);
+        } else {
+            char *path;
+            int64_t none = 0;
+            if (asprintf(&path, "%s%s%s", from->items[i], component, after) < 0) path = NULL;
+            if (!path)
+                status = pnet_error_memory(e);
+            else if (*after || access(path, F_OK) == 0)
+                status = add_path(&found, &none, path, e);
+            else
+                free(path);
+        }
+        for (int64_t k = 0; k < found.count; k++) {
+            char *path = found.items[k];
+            found.items[k] = NULL;
+            if (!status)
+                status = add_path(&next, &room, path, e);
+            else
+                free(path);
+        }
+        pnet_paths_free(&found);
+    }
+    pnet_paths_free(from);
+    *from = next;
+    return status;
 }
 
 enum pnet_status pnet_glob(
     const char *folder, const char *pattern, struct pnet_paths *p, struct pnet_error *e)
 {
-    glob_t found;
+    int64_t room = 0;
     *p = (struct pnet_paths){.count = 0};
-    char *all = escape(folder, pattern);
-    if (!all) return pnet_error_memory(e);
-    int code = glob(all, GLOB_NOSORT, stop, &found);
-    free(all);
-    if (code == GLOB_NOMATCH)
-        return pnet_error_set(e, PNET_BAD_DATA, "no file is called `%s`", pattern);
-    if (code == GLOB_NOSPACE) return pnet_error_memory(e);
-    if (code) return pnet_error_set(e, PNET_FAILED, "cannot list the files `%s`", pattern);
-
-    enum pnet_status status = PNET_OK;
-    p->items = calloc(found.gl_pathc, sizeof *p->items);
-    if (!p->items) status = pnet_error_memory(e);
-    for (size_t i = 0; i < found.gl_pathc && !status; i++) {
-        p->items[i] = strdup(found.gl_pathv[i]);
-        if (!p->items[i]) status = pnet_error_memory(e);
-        p->count += !status;
+    char *copy = strdup(pattern), *at = copy;
+    enum pnet_status status =
+        copy ? add_path(p, &room, pnet_path_join(folder, *at == '/' ? "/" : ""), e)
+             : pnet_error_memory(e);
+    while (!status && *at && p->count) {
+        at += strspn(at, "/");
+        char *end = at + strcspn(at, "/");
+        bool last = !*end;
+        *end = 0;
+        status = step(p, at, last ? "" : "/", e);
+        at = end + !last;
     }
-    globfree(&found);
+    free(copy);
+    if (!status && !p->count)
+        status = pnet_error_set(e, PNET_BAD_DATA, "no file is called `%s`", pattern);
     if (status)
         pnet_paths_free(p);
     else

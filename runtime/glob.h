@@ -19,8 +19,9 @@ char *pnet_path_join(const char *folder, const char *path);
 /* The folder of a path: "" where it has none, else with the last /. Allocated. */
 char *pnet_path_folder(const char *path);
 
-/* The files a pattern stands for, in byte order, whatever the locale. None: PNET_BAD_DATA. Every *
-   ? [ in `folder` stands for itself. */
+/* The files a pattern stands for, seen from `folder`, in byte order whatever the locale. Wildcards
+   take no / and no leading point. None: PNET_BAD_DATA; a folder that cannot be read: PNET_FAILED.
+ */
 enum pnet_status pnet_glob(
     const char *folder, const char *pattern, struct pnet_paths *p, struct pnet_error *e);
 /* For each path of `from` (found by `pattern` in `folder`, which has no wildcard but *), `pair`
