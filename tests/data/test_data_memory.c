@@ -1,0 +1,174 @@
+/* Allocation: the n-th one fails for every n, and none is lost. */
+#include "runtime/config.h"
+#include "runtime/loader.h"
+#include "tests/data/folder.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#define REPLACED 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define REPLACED 0
+#endif
+#endif
+#ifndef REPLACED
+#define REPLACED 1
+#endif
+
+#if !REPLACED
+int main(void)
+{
+    printf("skipped: the allocator cannot be replaced here\n");
+    return 77;
+}
+#else
+
+#include <errno.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void __libc_free(void *p);
+
+/* Only while `counting`: the test itself allocates too. */
+static struct {
+    bool counting;
+    long fail_at, calls, alive;
+} heap;
+
+static bool refused(void)
+{
+    return heap.counting && ++heap.calls == heap.fail_at;
+}
+
+static void *counted(void *p)
+{
+    heap.alive += heap.counting && p;
+    return p;
+}
+
+void *malloc(size_t size)
+{
+    return refused() ? (errno = ENOMEM, NULL) : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return refused() ? (errno = ENOMEM, NULL) : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *p, size_t size)
+{
+    if (refused()) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    void *q = __libc_realloc(p, size);
+    return p ? q : counted(q);
+}
+
+void free(void *p)
+{
+    heap.alive -= heap.counting && p;
+    __libc_free(p);
+}
+
+static const char config_text[] =
+    "data: rooms\n"
+    "inputs: {cloud: {heat: {field: [heat], scale: 2}, one: {value: 1}}}\n"
+    "class_weights: [1, 2]\n"
+    "augment: {elastic: {granularity: 0.2, magnitude: 0.1}, crop: {points: 3}, drop_points: 0.1,\n"
+    "  rotate: z, colour: {shift: 1}}\n"
+    "set: {v: 5cm, w: 3}\n";
+
+static enum pnet_status read_config(const struct folder *f, struct pnet_error *e)
+{
+    struct pnet_config *c;
+    (void)f;
+    enum pnet_status status =
+        pnet_config_parse("t.yaml", config_text, sizeof config_text - 1, &c, e);
+    pnet_config_free(c);
+    return status;
+}
+
+/* A data set of each kind of entry, then an epoch with all that changes samples. */
+static enum pnet_status run_epoch(const struct folder *f, struct pnet_error *e)
+{
+    static struct pnet_input_field fields[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
+        {.name = "heat", .kind = PNET_INPUT_FEATURE, .width = 1},
+        {.name = "label", .kind = PNET_INPUT_CLASS, .width = 1, .classes = 2}};
+    static const struct pnet_input input = {.name = "cloud", .fields = fields, .field_count = 3};
+    static const struct pnet_augment augment = {.crop_points = 3,
+        .drop_points = 0.1,
+        .elastic = {{0.5, 0.1}},
+        .elastic_count = 1,
+        .rotate = PNET_ROTATE_XYZ};
+    struct pnet_input_map map = {.count = 0};
+    struct pnet_dataset *d = NULL;
+    struct pnet_loader *l = NULL;
+    enum pnet_status status = pnet_dataset_read(f->path, &d, e);
+    if (status) return status;
+    status = pnet_input_map_adopt(&map, d->columns, d->column_count, d->classes, d->class_count, e);
+    struct pnet_loader_options o = {.data = d,
+        .inputs = &input,
+        .input_count = 1,
+        .map = &map,
+        .batch_size = 2,
+        .training = true,
+        .augment = &augment,
+        .max_points = 4,
+        .cache_bytes = 300,
+        .seed = 1};
+    if (!status) status = pnet_loader_new(&o, &l, e);
+    for (int i = 0; i < 3 && !status; i++) {
+        struct pnet_batch *b;
+        status = pnet_loader_next(l, &b, e);
+        pnet_batch_free(b);
+    }
+    pnet_loader_free(l);
+    pnet_input_map_free(&map);
+    pnet_dataset_free(d);
+    return status;
+}
+
+/* Fails the n-th allocation until none is left to fail. */
+static void fail_each(const char *name,
+    enum pnet_status (*body)(const struct folder *, struct pnet_error *), const struct folder *f)
+{
+    enum pnet_status status = PNET_FAILED;
+    long n = 0;
+    while (status && n < 100000) {
+        struct pnet_error e = {.message = ""};
+        heap.fail_at = ++n;
+        heap.calls = heap.alive = 0;
+        heap.counting = true;
+        status = body(f, &e);
+        heap.counting = false;
+        CHECKF(heap.alive == 0, "%s, allocation %ld: %ld are lost", name, n, heap.alive);
+        CHECKF(!status || status == PNET_NO_MEMORY || strstr(e.message, "Cannot allocate memory"),
+            "%s, allocation %ld: %s", name, n, e.message);
+        if (!status && heap.calls >= n) status = PNET_FAILED; /* one that is not needed */
+    }
+    CHECKF(n > 50 && n < 100000, "%s: %ld allocations", name, n);
+}
+
+int main(void)
+{
+    struct folder f = folder_make();
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "c%d.txt", i);
+        folder_print(&f, name, "0 0 0 1\n1 0 0 2\n1 1 0 3\n0 1 0 4\n0 1 1 5\nnan 0 0 6\n");
+        snprintf(name, sizeof name, "c%d.lab", i);
+        folder_print(&f, name, "0\n1\n7\n1\n0\n0\n");
+    }
+    folder_print(&f, "dataset.yaml",
+        "pnet_dataset: 1\ntask: segmentation\nclasses: [a, b]\ncolumns: [x, y, z, heat]\nmap: {0: "
+        "a, 1: b}\n"
+        "ignore: [7]\ntrain: [{cloud: c*.txt, labels: c*.lab}, {cloud: c0.txt, labels: c1.lab}]\n");
+    fail_each("config", read_config, &f);
+    fail_each("epoch", run_epoch, &f);
+    folder_remove(&f);
+    return check_end();
+}
+#endif
