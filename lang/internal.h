@@ -188,9 +188,13 @@ int pnet_tree_lex(union pnet_value *value, struct pnet_span *span, struct pnet_p
 void pnet_recover(struct pnet_parser *p, uint64_t expected);
 /* Called by the generated parser when its stack is full. */
 void pnet_tree_error(const struct pnet_span *span, struct pnet_parser *p, const char *message);
-/* `x =` and on the next line `y = 3`: does the `=` at `at` belong to a statement that was taken for
-   the value of the one before? Then `start` is the token it begins with. */
-bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, size_t *start);
+/* `x =` and on the next line `y = 3`: does the `=` at `at` (between fields: the `:`) belong to
+   something that was taken for the value of the one before? Then `start` is the token it begins
+   with. `depth` is that of p->open before `at`. */
+bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, int depth, size_t *start);
+/* Is token `i`, a keyword of the file's level or its end, indented no deeper than the line of the
+   innermost open brace? Then that was not closed. */
+bool pnet_recover_outside(const struct pnet_parser *p, size_t i, int depth);
 
 enum pnet_level { PNET_LEVEL_FILE, PNET_LEVEL_BODY, PNET_LEVEL_FIELDS };
 /* What stands between the innermost of the first `depth` open brackets that is a brace; how many

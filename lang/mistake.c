@@ -148,7 +148,7 @@ static bool is_reserved_name(const struct pnet_mistake *m, size_t *word)
     *word = m->at - (before ? 1 : 0);
     if (before) return pnet_token_is_keyword(kind_at(m, *word));
     if (!pnet_token_is_keyword(kind) || !expects(m, BIT(NAME))) return false;
-    if (kind == TOKEN_AND || kind == TOKEN_OR || kind == TOKEN_THEN || kind == TOKEN_ELSE)
+    if (expects(m, BIT(NUMBER)) && found(m, BIT(AND) | BIT(OR) | BIT(THEN) | BIT(ELSE)))
         return false;
     if (kind_at(m, m->at + 1) == TOKEN_ASSIGN) return true;
     return !first_on_line(m, m->at) && !expects(m, BIT(RETURN) | BIT(PARAM));
@@ -161,6 +161,8 @@ static const char *plain_help(const struct pnet_mistake *m)
     bool level_fields =
         pnet_recover_level(m->p, m->depth, &braces) == PNET_LEVEL_FIELDS && braces == m->depth;
     bool after_pipe = expects(m, BIT(ARROW)) && !expects(m, BIT(PLUS));
+    if (found(m, item_words) && m->depth && !pnet_recover_outside(m->p, m->at, m->depth))
+        return "declarations stand in the file itself, outside of braces";
     if (expects(m, BIT(LBRACE)) && expects(m, BIT(COLON)))
         return "write input NAME { FIELD : TYPE } for a cloud, input NAME : TYPE for anything else";
     if (level_fields && found(m, BIT(COMMA))) return "fields stand without commas";
@@ -193,16 +195,28 @@ static void add_bracket(const struct pnet_mistake *m, struct pnet_diag *d)
     bool closer = found(m, BIT(RPAREN) | BIT(RBRACKET) | BIT(RBRACE));
     size_t open = m->depth ? m->p->open[m->depth - 1] : 0;
     int opening = m->depth ? kind_at(m, open) : TOKEN_END;
-    if (closer && (opening == TOKEN_END || opening == TOKEN_LBRACE)) {
+    bool brace = found(m, BIT(RBRACE));
+    if (closer && (opening == TOKEN_END || (opening == TOKEN_LBRACE && !brace))) {
         pnet_diag_label(d, "nothing is open here that it closes");
         return;
     }
+    size_t start;
+    bool swallowed = pnet_recover_swallowed(m->p, m->at, m->depth, &start);
     bool beyond = found(m, BIT(END) | item_words);
-    if (opening == TOKEN_LBRACE
-            ? beyond && expects(m, BIT(RBRACE))
-            : (beyond || closer || found(m, BIT(LBRACE)) || first_on_line(m, m->at)) &&
-                  expects(m, BIT(RPAREN) | BIT(RBRACKET)))
-        pnet_diag_second(d, span_at(m, open), "opened here");
+    if (opening == TOKEN_LBRACE) {
+        beyond = beyond && expects(m, BIT(RBRACE)) && pnet_recover_outside(m->p, m->at, m->depth);
+    } else {
+        beyond = beyond || closer || found(m, BIT(LBRACE)) || first_on_line(m, m->at) || swallowed;
+        beyond = beyond && expects(m, BIT(RPAREN) | BIT(RBRACKET));
+    }
+    if (beyond) pnet_diag_second(d, span_at(m, open), "opened here");
+}
+
+/* Would a bracket, rather than a value, be missing behind token `i`? */
+static bool wants_closing(const struct pnet_mistake *m, size_t i)
+{
+    int kind = kind_at(m, i);
+    return kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET || kind == TOKEN_COMMA;
 }
 
 void pnet_mistake_report(const struct pnet_mistake *m)
@@ -214,8 +228,7 @@ void pnet_mistake_report(const struct pnet_mistake *m)
     if (m->at && t[-1].flags & PNET_TOKEN_AFTER_BAD) return;
 
     size_t start, word;
-    if (pnet_recover_swallowed(m->p, m->at, &start) && start &&
-        !pnet_token_ends_operand(kind_at(m, start - 1))) {
+    if (pnet_recover_swallowed(m->p, m->at, m->depth, &start) && !wants_closing(m, start - 1)) {
         struct pnet_span span = span_at(m, start - 1);
         pnet_diag_new(diags, PNET_ERROR, span, "nothing stands behind %s, expected an expression",
             pnet_token_text(kind_at(m, start - 1)));

@@ -71,6 +71,8 @@ static bool open_include(struct pnet_parser *p, const struct pnet_item *item, ui
         include_error(all, item, "an include needs the path of a file", NULL);
         return false;
     }
+    /* A path without its closing quote has been reported. */
+    if (pnet_sources_get(all->sources, p->file)->text[item->span.end - 1] != '"') return false;
     struct pnet_source_text text;
     const char *error;
     if (!pnet_source_read(all->sources, path, &text, &error)) {

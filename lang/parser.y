@@ -69,8 +69,15 @@ start: START_FILE items END
 
 items: %empty
     | items item { if (!pnet_parse_item(p, $2)) YYABORT; }
-    | items error SYNC { yyerrok; }
-    | items error BODY body { yyerrok; }
+    | items skipped
+    | items headless body
+    ;
+
+/* From an error on; what follows is taken seriously again. */
+skipped: error SYNC { yyerrok; }
+    ;
+
+headless: error BODY { yyerrok; }
     ;
 
 item: INCLUDE STRING { MAKE($$, pnet_tree_item(p, PNET_ITEM_INCLUDE, @$, $2, @2)); }
@@ -111,7 +118,7 @@ fields: %empty { $$ = (struct pnet_fields){0}; }
             $$ = $1;
             if ($$.last) APPEND($$, $2); else ONE($$, $2);
         }
-    | fields error SYNC { $$ = $1; yyerrok; }
+    | fields skipped
     ;
 
 field: typed_field
@@ -148,8 +155,9 @@ stmts: %empty { $$ = (struct pnet_stmts){0}; }
             $$ = $1;
             if ($$.last) APPEND($$, $2); else ONE($$, $2);
         }
-    | stmts error SYNC { $$ = $1; yyerrok; }
-    | stmts error BODY body { $$ = $1; yyerrok; }
+    | stmts skipped
+    | stmts headless body
+    | stmts headless body ELSE otherwise
     ;
 
 stmt: assign

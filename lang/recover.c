@@ -107,15 +107,35 @@ enum pnet_level pnet_recover_level(const struct pnet_parser *p, int depth, int *
     return fields ? PNET_LEVEL_FIELDS : PNET_LEVEL_BODY;
 }
 
-bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, size_t *start)
+bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, int depth, size_t *start)
 {
-    if (kind_at(p, at) != TOKEN_ASSIGN) return false;
+    int braces;
+    bool fields = pnet_recover_level(p, depth, &braces) == PNET_LEVEL_FIELDS;
+    if (kind_at(p, at) != (fields ? TOKEN_COLON : TOKEN_ASSIGN)) return false;
     size_t i = at;
     while (i > p->resumed && !first_on_line(p, i)) i--;
-    if (i <= p->resumed || i == at || kind_at(p, i) != TOKEN_NAME) return false;
+    if (i <= p->resumed || i == at || kind_at(p, i) != TOKEN_NAME || may_begin(p, i)) return false;
     if (i + 1 != at && kind_at(p, i + 1) != TOKEN_LBRACKET) return false;
     *start = i;
     return true;
+}
+
+/* Bytes before the first token of the line that token `i` stands on. */
+static uint32_t line_indent(const struct pnet_parser *p, size_t i)
+{
+    while (i && !first_on_line(p, i)) i--;
+    const char *text = pnet_sources_get(p->all->sources, p->file)->text;
+    uint32_t begin = p->tokens.items[i].span.begin, at = begin;
+    while (at && text[at - 1] != '\n') at--;
+    return begin - at;
+}
+
+bool pnet_recover_outside(const struct pnet_parser *p, size_t i, int depth)
+{
+    int braces;
+    pnet_recover_level(p, depth, &braces);
+    if (!braces || kind_at(p, i) == TOKEN_END) return true;
+    return first_on_line(p, i) && line_indent(p, i) <= line_indent(p, p->open[braces - 1]);
 }
 
 /* Was the error in the head of a loop, a branch, a net or a block? Then its body is still worth
@@ -147,37 +167,52 @@ static bool find_body(const struct pnet_parser *p, size_t at, enum pnet_level le
     }
 }
 
-/* Can parsing go on at `i`, outside of braces opened since the error, inside of `round` brackets?
- */
-static bool resumes(const struct pnet_parser *p, size_t i, enum pnet_level level, int round)
+/* What was skipped since an error, and where it was. */
+struct skip {
+    const struct pnet_parser *p;
+    size_t from;
+    enum pnet_level level;
+    int depth;  /* of the open brackets at `from` */
+    int round;  /* open since the innermost open brace, without those in `braces` */
+    int braces; /* opened since `from` */
+};
+
+/* Can parsing go on at `i`, outside of braces opened since the error? */
+static bool resumes(const struct skip *s, size_t i)
 {
+    const struct pnet_parser *p = s->p;
     int kind = kind_at(p, i);
-    int next = kind == TOKEN_END ? TOKEN_END : kind_at(p, i + 1);
-    if (kind == TOKEN_RBRACE) return level != PNET_LEVEL_FILE;
-    if (is_item_keyword(kind))
-        return level == PNET_LEVEL_FILE && (next == TOKEN_NAME || next == TOKEN_STRING);
-    if (level == PNET_LEVEL_BODY && (kind == TOKEN_FOR || kind == TOKEN_RETURN)) return true;
-    if (!first_on_line(p, i) || !may_begin(p, i)) return false;
-    if (kind == TOKEN_IF) return level == PNET_LEVEL_BODY && !round;
+    if (kind == TOKEN_END) return true;
+    int next = kind_at(p, i + 1);
+    bool body = s->level == PNET_LEVEL_BODY;
+    if (kind == TOKEN_RBRACE) return s->level != PNET_LEVEL_FILE;
+    bool line = first_on_line(p, i) && may_begin(p, i);
+    if (is_item_keyword(kind) && s->level == PNET_LEVEL_FILE)
+        return next == TOKEN_NAME || next == TOKEN_STRING;
+    if (body && (kind == TOKEN_FOR || kind == TOKEN_RETURN)) return true;
     /* A statement inside of brackets: they were never closed. */
-    return kind == TOKEN_NAME && (!round || next == TOKEN_ASSIGN);
+    if (kind == TOKEN_NAME) return line && (!s->round || next == TOKEN_ASSIGN);
+    if (body && kind == TOKEN_IF) return line && !s->round;
+    /* What does not belong here is an error of its own; but it was just that at `from`. */
+    bool foreign =
+        is_item_keyword(kind) || kind == TOKEN_FOR || kind == TOKEN_RETURN || kind == TOKEN_IF;
+    return foreign && line && !s->round && i > s->from;
 }
 
 /* The token to go on at, `from` or a later one. */
-static size_t find_resume(
-    const struct pnet_parser *p, size_t from, enum pnet_level level, int round)
+static size_t find_resume(struct skip s)
 {
-    int braces = 0;
-    for (size_t i = from;; i++) {
-        int kind = kind_at(p, i);
+    for (size_t i = s.from;; i++) {
+        int kind = kind_at(s.p, i);
         if (kind == TOKEN_END) return i;
-        if (is_item_keyword(kind) && first_on_line(p, i)) return i;
-        if (!braces && resumes(p, i, level, round)) return i;
-        if (kind == TOKEN_LBRACE) braces++;
-        if (kind == TOKEN_RBRACE && braces) braces--;
-        if (braces) continue;
-        if (kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET) round++;
-        if ((kind == TOKEN_RPAREN || kind == TOKEN_RBRACKET) && round) round--;
+        if (is_item_keyword(kind) && first_on_line(s.p, i) && pnet_recover_outside(s.p, i, s.depth))
+            return i;
+        if (!s.braces && resumes(&s, i)) return i;
+        if (kind == TOKEN_LBRACE) s.braces++;
+        if (kind == TOKEN_RBRACE && s.braces) s.braces--;
+        if (s.braces) continue;
+        if (kind == TOKEN_LPAREN || kind == TOKEN_LBRACKET) s.round++;
+        if ((kind == TOKEN_RPAREN || kind == TOKEN_RBRACKET) && s.round) s.round--;
     }
 }
 
@@ -199,13 +234,18 @@ void pnet_recover(struct pnet_parser *p, uint64_t expected)
         p->all->stopped = true;
         return;
     }
-    if (!again && pnet_recover_swallowed(p, at, &target)) {
+    if (!again && pnet_recover_swallowed(p, at, depth, &target)) {
         p->next = target;
     } else if (!again && find_body(p, at, level, &target)) {
         p->synthetic = TOKEN_BODY;
         p->next = target;
     } else {
-        p->next = target = find_resume(p, again ? at + 1 : at, level, depth - braces);
+        struct skip skip = {.p = p,
+            .from = again ? at + 1 : at,
+            .level = level,
+            .depth = depth,
+            .round = depth - braces};
+        p->next = target = find_resume(skip);
         int kind = kind_at(p, target);
         if (target == at && (kind == TOKEN_END || is_item_keyword(kind))) p->closers = braces;
     }

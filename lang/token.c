@@ -184,14 +184,15 @@ static void bad_number(
 }
 
 /* `1.` and `.5` */
-static void check_point(
-    struct pnet_scan *scan, const char *digits, size_t length, struct pnet_span span)
+static void check_point(struct pnet_scan *scan, const char *digits, size_t length, const char *unit,
+    size_t unit_length, struct pnet_span span)
 {
     bool front = digits[0] == '.', back = digits[length - 1] == '.';
     if (!front && !back) return;
-    const char *help = length > 40 ? NULL
-                                   : pnet_arena_printf(scan->arena, "write %s%.*s%s",
-                                         front ? "0" : "", (int)length, digits, back ? "0" : "");
+    const char *help = NULL;
+    if (length + unit_length <= 40)
+        help = pnet_arena_printf(scan->arena, "write %s%s%s%.*s", front ? "0" : "", digits,
+            back ? "0" : "", (int)unit_length, unit);
     bad_number(scan, span, "a number has digits on both sides of its point", help);
 }
 
@@ -202,7 +203,7 @@ struct pnet_number pnet_token_number(
     size_t digit_count = numeric_length(text, length);
     char *digits = pnet_arena_copy(scan->arena, text, digit_count);
     if (!digits) return n;
-    check_point(scan, digits, digit_count, span);
+    check_point(scan, digits, digit_count, text + digit_count, length - digit_count, span);
     n.value = strtod(digits, NULL);
     n.is_integer = digit_count == length && !strpbrk(digits, ".eE");
     bool nonzero = digits[strspn(digits, "0.")] >= '1' && digits[strspn(digits, "0.")] <= '9';
@@ -292,7 +293,10 @@ void pnet_token_bad(struct pnet_scan *scan, const char *text, size_t length, str
     uint32_t code = 0;
     int bytes = pnet_utf8_decode(text, length, &code);
     struct pnet_diag *d;
-    if (code > 0x20 && code != 0x7f && !(code >= 0x80 && code <= 0xa0))
+    bool unseen = code <= 0x20 || (code >= 0x7f && code <= 0xa0) ||
+                  (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202f) ||
+                  (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+    if (!unseen)
         d = pnet_diag_new(
             scan->diags, PNET_ERROR, span, "unexpected character '%.*s'", bytes, text);
     else
