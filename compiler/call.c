@@ -336,7 +336,8 @@ static void report_rule(struct pnet_compilation *c, struct pnet_span span, const
     pnet_diag_label(d, "%s", label);
     if (r->error_in >= 0 && r->error_in < in_count) {
         struct pnet_span made = c->tensor_spans[in[r->error_in].index];
-        if (made.end > made.begin) pnet_diag_second(d, made, "made here");
+        bool here = made.file == at.file && pnet_source_place(c->sources, made.file, made.begin).line == pnet_source_place(c->sources, at.file, at.begin).line;
+        if (made.end > made.begin && !here) pnet_diag_second(d, made, "made here");
     }
     if (*r->help) pnet_diag_help(d, "%s", r->help);
 }

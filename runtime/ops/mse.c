@@ -60,5 +60,5 @@ const struct pnet_op pnet_op_mse = {
     .reference = reference,
     .cases = "mse(x, y)\n"
              "mse(p.f -> linear(6), p.f)\n"
-             "mse(t, x -> linear(4) -> pool(mean, to=sample))\n",
+             "mse(t, x -> linear(6) -> pool(mean, to=sample))\n",
 };

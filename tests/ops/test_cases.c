@@ -141,7 +141,7 @@ static void check_gradient(const char *what, const char *name, struct reference 
         error += (want[i] - got[i]) * (want[i] - got[i]);
         scale += want[i] * want[i];
     }
-    CHECKF(sqrt(error) <= 1e-3 * sqrt(scale) + 1e-6, "%s: gradient of %s is off by %g of %g", what, name, sqrt(error), sqrt(scale));
+    CHECKF(sqrt(error) <= 1e-3 * sqrt(scale) + 1e-5, "%s: gradient of %s is off by %g of %g", what, name, sqrt(error), sqrt(scale));
 }
 
 static void check_gradients(const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r)
