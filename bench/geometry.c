@@ -56,19 +56,20 @@ static bool read_options(int argc, char **argv, struct options *o)
         {"threads", required_argument, NULL, 't'}, {0}};
     *o = (struct options){.runs = 7, .cell = 0.025, .nb = {.kernel = 3, .radius = 0.05f}};
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        double value = optarg ? strtod(optarg, NULL) : 0;
+        const char *text = optarg ? optarg : "";
+        double value = strtod(text, NULL);
         switch (c) {
         case 's':
             if (o->scenes == SCENES_MAX) return false;
-            o->scene[o->scenes++] = optarg;
+            o->scene[o->scenes++] = text;
             break;
         case 'c': o->cell = value; break;
         case 'r': o->nb.radius = (float)value; break;
         case 'n': o->nb.knn = (int32_t)value; break;
         case 'k': o->nb.kernel = (int32_t)value; break;
         case 'm':
-            if (strcmp(optarg, "voxel") != 0 && strcmp(optarg, "native") != 0) return false;
-            o->nb.degrade = strcmp(optarg, "voxel") == 0 ? PNET_VOXEL : 0;
+            if (strcmp(text, "voxel") != 0 && strcmp(text, "native") != 0) return false;
+            o->nb.degrade = strcmp(text, "voxel") == 0 ? PNET_VOXEL : 0;
             break;
         case 'u': o->runs = (int)value; break;
         case 't':

@@ -36,9 +36,9 @@ enum pnet_shape { PNET_BALL, PNET_CUBE };
 enum pnet_degrade { PNET_CENTRE = 1, PNET_NEIGHBOUR = 2, PNET_KERNEL = 4, PNET_VOXEL = 7 };
 
 struct pnet_neighbourhood {
-    int32_t kernel;  /* K: cells an axis */
-    float radius;    /* metres; unused with knn */
-    int32_t knn;     /* 0: by radius; else the number of neighbours, the point itself among them */
+    int32_t kernel; /* K: cells an axis */
+    float radius;   /* metres; unused with knn */
+    int32_t knn;    /* 0: by radius; else the number of neighbours, the point itself among them */
     enum pnet_shape shape;
     unsigned degrade; /* of enum pnet_degrade */
     bool pointwise;   /* kernel 1 on one level without radius: the point itself, nothing else */
