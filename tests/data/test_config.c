@@ -33,7 +33,7 @@ static void test_defaults(void)
     CHECK(c->seed == 1 && c->cache_bytes == UINT64_C(2) << 30 && !c->drop_last && !c->skip_empty);
     CHECK(c->save_every.epochs == 1 && c->eval_every.epochs == 1 && !c->save_every.steps);
     CHECK(!pnet_augment_any(&c->augment) && !c->max_points && c->optimizer.weight_decay == 0.01 &&
-          !c->clip_grad);
+          c->clip_grad == 0);
     CHECK(
         c->precision == PNET_PRECISION_FP32 && c->weighting == PNET_WEIGHTS_NONE && !c->set_count);
     pnet_config_free(c);
@@ -88,7 +88,7 @@ static void test_everything(void)
     const struct pnet_schedule *s = &c->schedule;
     CHECK(s->kind == PNET_SCHEDULE_ONE_CYCLE && fabs(s->warm_fraction - 0.1) < 1e-15);
     CHECK(s->div_factor == 10 && s->final_div_factor == 50 && s->lr == 0.002);
-    CHECK(c->optimizer.weight_decay == 0.02 && c->clip_grad == 1 && !c->warmup_share);
+    CHECK(c->optimizer.weight_decay == 0.02 && c->clip_grad == 1 && c->warmup_share == 0);
     CHECK(c->weighting == PNET_WEIGHTS_LIST && c->class_weight_count == 2 &&
           c->class_weights[1] == 2.5);
     const struct pnet_augment *a = &c->augment;
@@ -127,7 +127,7 @@ static void test_schedules(void)
 {
     struct pnet_config *c =
         parse("schedule: {name: cosine, warmup: 50, final: 10%}\nlr: 2\ndata: d\n");
-    CHECK(c->schedule.warmup_steps == 50 && !c->warmup_share && c->schedule.lr == 2);
+    CHECK(c->schedule.warmup_steps == 50 && c->warmup_share == 0 && c->schedule.lr == 2);
     CHECK(fabs(c->schedule.final_lr - 0.2) < 1e-15);
     pnet_config_free(c);
     c = parse("schedule: {name: step, warmup: 5%, every: 3, gamma: 0.5}\ndata: d\n");
