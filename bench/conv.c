@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     read_options(argc, argv, &o);
     if (scene_read(&scene, o.scenes, o.scene, &e) != PNET_OK) {
         fprintf(stderr, "pnet-conv: %s\n", e.message);
-        return e.status;
+        return (int)e.status;
     }
     if (!scene_order(&scene, o.cell)) {
         fprintf(stderr, "pnet-conv: the cell is too small for the extent of the cloud\n");

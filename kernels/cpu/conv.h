@@ -1,5 +1,13 @@
 /* MVMR and VVOR on the CPU, and the dense products built on the same micro-kernels. float32, output-stationary,
-   the same bits for any number of threads. Nothing allocates. */
+   the same bits for any number of threads. Nothing allocates.
+
+   Workspaces: the *_work functions give bytes that are enough for OpenMP's current number of threads and for any alignment
+   of `work`; they never shrink when rows, others or the number of triplets grow, so the bound of a capacity class serves
+   all its batches. They read the sizes of a set, not its arrays. At most some 64 MiB, unless a layer is wider than that
+   allows: 128 input channels times V times the output channels of a group (VVOR), or 32 output channels times V times the
+   input channels of a group (MVMR), take more.
+   Infinite and NaN inputs spread to the rows that read them; where groups are narrower than 16 channels, also to
+   their neighbour groups. */
 #ifndef PNET_KERNELS_CPU_CONV_H
 #define PNET_KERNELS_CPU_CONV_H
 
@@ -56,7 +64,8 @@ void pnet_cpu_outer(int64_t n, int32_t cin, int32_t cout, const float *x, const 
 size_t pnet_cpu_column_sum_work(int64_t n, int32_t c);
 void pnet_cpu_column_sum(int64_t n, int32_t c, const float *x, bool add, float *sum, void *work);
 
-/* Which instruction set runs: "avx512", "avx2" or "base"; PNET_ISA in the environment chooses a lower one. */
+/* Which instruction set runs: "avx512", "avx2" or "base"; PNET_ISA in the environment chooses a lower one (a name that is
+   not among them, or that the processor does not have, changes nothing). */
 const char *pnet_cpu_isa(void);
 
 /* Plain references in double, serial: for tests and benchmarks. Same meaning as above. */

@@ -223,7 +223,7 @@ static void run_task(const struct job *j, int64_t number, int first, int end, ch
 static void run(struct job *j, void *work)
 {
     const struct plan *p = &j->plan;
-    char *memory = (char *)pnet_align64((size_t)work);
+    char *memory = pnet_align64_pointer(work);
     int64_t tiles = (p->rows + p->tile - 1) / p->tile;
     j->packed = (float *)(void *)memory;
     for (j->first = 0; j->first < p->blocks; j->first = j->end) {
@@ -252,7 +252,7 @@ static void depthwise(const struct pnet_mvmr *m, void *work)
     const struct pnet_conv_isa *isa = pnet_conv_isa();
     const struct pnet_triplets *t = m->triplets;
     int channels = m->shape.cout;
-    char *memory = (char *)pnet_align64((size_t)work);
+    char *memory = pnet_align64_pointer(work);
 #pragma omp parallel for schedule(dynamic, 256)
     for (int64_t i = 0; i < t->rows; i++) {
         float *sums = (float *)(void *)(memory + (size_t)omp_get_thread_num() *

@@ -1,6 +1,7 @@
 #include "kernels/cpu/conv.h"
 
 #include <string.h>
+#include "kernels/cpu/conv_tile.h"
 
 /* Sums of BLOCK_ROWS rows are added up in a chunk, chunks in the end: rounding grows with the
    length of the longest of these sums, not with n. */
@@ -15,7 +16,7 @@ static int64_t chunk_rows(int64_t n)
 size_t pnet_cpu_column_sum_work(int64_t n, int32_t c)
 {
     (void)n;
-    return (size_t)CHUNKS * (size_t)c * sizeof(float) + sizeof(float);
+    return 64 + (size_t)CHUNKS * (size_t)c * sizeof(float);
 }
 
 static void sum_block(int64_t rows, int32_t c, const float *x, float *sum)
@@ -33,7 +34,7 @@ static void sum_block(int64_t rows, int32_t c, const float *x, float *sum)
 
 void pnet_cpu_column_sum(int64_t n, int32_t c, const float *x, bool add, float *sum, void *work)
 {
-    float *partial = (float *)(((size_t)work + sizeof(float) - 1) / sizeof(float) * sizeof(float));
+    float *partial = pnet_align64_pointer(work);
     int64_t step = chunk_rows(n), chunks = n > 0 ? (n + step - 1) / step : 0;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < chunks; i++) {

@@ -46,4 +46,10 @@ static inline size_t pnet_align64(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
+/* The first address of a workspace that is aligned to 64. */
+static inline void *pnet_align64_pointer(void *work)
+{
+    return (char *)work + (-(uintptr_t)work & 63);
+}
+
 #endif

@@ -207,7 +207,7 @@ static void reduce_row(const struct job *j, int64_t k, int channel)
 static void run(struct job *j, void *work)
 {
     const struct plan *p = &j->plan;
-    char *memory = (char *)pnet_align64((size_t)work);
+    char *memory = pnet_align64_pointer(work);
     char *threads = memory + pnet_align64(p->partial_bytes);
     j->partial = (float *)(void *)memory;
     for (j->first = 0; j->first < p->cin; j->first = j->end) {
@@ -233,7 +233,7 @@ static void depthwise(const struct pnet_vvor *v, void *work)
 {
     const struct pnet_triplets *t = v->triplets;
     struct plan p = make_plan(t->rows, t->cells, t->count, v->shape);
-    float *partial = (float *)(void *)pnet_align64((size_t)work);
+    float *partial = pnet_align64_pointer(work);
     int channels = v->shape.cin;
     int64_t floats = p.cells * channels;
     const float *rows = v->swapped ? v->in : v->gout, *others = v->swapped ? v->gout : v->in;
