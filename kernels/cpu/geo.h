@@ -1,12 +1,15 @@
-/* The geometry stage on the CPU. Nothing here allocates: callers hand in workspaces, aligned for
-   uint64_t, whose sizes in bytes the *_work functions give: upper bounds that hold for any
-   coordinates and any number of threads, and are linear in the rows. They read the rows and samples
-   of levels, nothing else, so that a plan can ask before there are points. A workspace holds
-   nothing between calls. All functions use OpenMP's current number of threads and give the same
-   bits for any, and on any instruction set (pnet_cpu_isa). Rows and triplet sides number less than
-   2^31; coordinates are finite. Rows of a level may be in any order within their sample. Searches
-   are fastest where rows are in the order of `key`; where they are not, or `key` is NULL, points
-   are put along a curve first. */
+/* The geometry stage on the CPU.
+
+   Nothing here allocates: callers hand in workspaces, aligned for uint64_t, whose sizes in bytes
+   the *_work functions give. These are upper bounds for any coordinates and any number of threads,
+   linear in the rows; they read the rows and samples of levels, nothing else, so that a plan can
+   ask before there are points. A workspace holds nothing between calls.
+
+   All functions use OpenMP's current number of threads and give the same bits for any, and on any
+   instruction set (pnet_cpu_isa). Rows number less than 2^31; coordinates are finite.
+
+   Rows of a level may be in any order within their sample. Searches are fastest where rows are in
+   the order of `key`; where they are not, or `key` is NULL, points are put along a curve first. */
 #ifndef PNET_KERNELS_CPU_GEO_H
 #define PNET_KERNELS_CPU_GEO_H
 
@@ -16,17 +19,19 @@
    clamped), so that the caller can refuse the cloud. */
 int64_t pnet_cpu_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key);
 
-/* order[n] := the permutation that sorts each sample's rows by key, stable (equal keys stay in row
- * order). */
+/* order[n] := the permutation that sorts each sample's rows by key, stable: equal keys stay in the
+   order of rows. */
 size_t pnet_cpu_order_work(int64_t n);
 void pnet_cpu_order(int64_t n, int32_t samples, const int64_t *row_splits, const uint64_t *key,
     int32_t *order, void *work);
 
-/* Samples `fine` (any level with rows ordered as above or not) on `grid`: each non-empty voxel
-   keeps the point nearest to its centre ((index + 0.5) * cell per axis in float32, squared distance
-   (dx*dx + dy*dy) + dz*dz), then the lowest row. keep[<= fine->rows]   rows of `fine` that are
-   kept, ordered by sample, then key on `grid` parent[fine->rows]    the coarse row of each fine row
-     row_splits[samples+1] of the coarse level
+/* Samples `fine` on `grid`: each non-empty voxel keeps the point nearest to its centre, which is
+   (index + 0.5) * cell an axis in float32, by (dx*dx + dy*dy) + dz*dz, then the lowest row.
+
+     keep[<= fine->rows]      rows of `fine` that are kept, ordered by sample, then key on `grid`
+     parent[fine->rows]       the coarse row of each fine row
+     row_splits[samples + 1]  of the coarse level
+
    Returns the number of coarse rows. Points outside of the key range are clamped. */
 size_t pnet_cpu_sample_work(int64_t n);
 int64_t pnet_cpu_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep,
@@ -36,17 +41,22 @@ int64_t pnet_cpu_sample(const struct pnet_level *fine, struct pnet_grid grid, in
 void pnet_cpu_children(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child);
 
-/* Triplets in two steps with the same arguments. `out` holds the centres i, `in` the neighbours j;
-   they may be one level (the same pointer, parent NULL), or `out` the coarser one
-   (parent[in->rows]: the pair of a fine point and its coarse point is always in the set, its cell
-   clamped, unless `neighbour` is on; knn does not count it). count: start[out->rows + 1] gets the
-   prefix sums; returns T write: other[T], cell[T], each row sorted by (cell, other) Any `degrade`
-   needs grids of one chain on both levels: in->grid.base == out->grid.base, and out->grid.factor a
-   multiple of in->grid.factor. knn is at most PNET_KNN_LIMIT, and native (degrade 0). K^3 is at
-   most 65536. Work: 4 bytes an input row, and for a coarser `out` 12 bytes an output and 4 more an
-   input row; above that the larger of 24 bytes a row (of either level) plus 256 KiB and 17.6 bytes
-   an input row plus 256 a sample, with 12 more an input row where `neighbour` and `kernel` differ.
- */
+/* Triplets in two steps with the same arguments. `out` holds the centres i, `in` the neighbours j.
+   They are one level (the same pointer, parent NULL), or `out` is the coarser one and
+   parent[in->rows] leads to it: the pair of a fine point and its coarse point is always in the
+   set, its cell clamped, unless `neighbour` is on; knn does not count it.
+
+     count: start[out->rows + 1] gets the prefix sums; returns T
+     write: other[T], cell[T], each row sorted by (cell, other)
+
+   Any `degrade` needs grids of one chain: in->grid.base == out->grid.base, and out->grid.factor a
+   multiple of in->grid.factor. knn is at most PNET_KNN_LIMIT, and native. K^3 is at most 65536.
+
+   Work: 4 bytes an input row, and for a coarser `out` 12 bytes an output and 4 more an input row;
+   on top of that the larger of
+     - 24 bytes a row of the larger level, and 256 KiB
+     - 17.6 bytes an input row and 256 a sample, with 12 more an input row where `neighbour` and
+       `kernel` differ. */
 size_t pnet_cpu_triplets_work(
     const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb);
 int64_t pnet_cpu_triplets_count(const struct pnet_level *out, const struct pnet_level *in,

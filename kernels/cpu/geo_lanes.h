@@ -20,9 +20,9 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define NAME(x) JOIN(x, ISA)
 #if LANES == 16
-#define TARGET __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,popcnt,bmi,bmi2")))
+#define TARGET __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,popcnt")))
 #elif LANES == 8
-#define TARGET __attribute__((target("avx2,popcnt,bmi,bmi2")))
+#define TARGET __attribute__((target("avx2,popcnt")))
 #else
 #define TARGET
 #endif
