@@ -12,12 +12,13 @@ void pnet_cpu_act(int64_t n, enum pnet_activation act, float slope, const float 
         return;
     }
     float below = act == PNET_ACT_LEAKY ? slope : 0;
-    if (below == 0)
+    if (below == 0) { /* 0 times -infinity would not be 0 */
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
         for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? 0 : x[i];
-    else
+        return;
+    }
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? below * x[i] : x[i];
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? below * x[i] : x[i];
 }
 
 void pnet_cpu_act_gradient(int64_t n, enum pnet_activation act, float slope, const float *y,
@@ -28,12 +29,13 @@ void pnet_cpu_act_gradient(int64_t n, enum pnet_activation act, float slope, con
         return;
     }
     float below = act == PNET_ACT_LEAKY ? slope : 0;
-    if (add)
+    if (add) {
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
         for (int64_t i = 0; i < n; i++) gx[i] += y[i] > 0 ? g[i] : below * g[i];
-    else
+        return;
+    }
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) gx[i] = y[i] > 0 ? g[i] : below * g[i];
+    for (int64_t i = 0; i < n; i++) gx[i] = y[i] > 0 ? g[i] : below * g[i];
 }
 
 void pnet_cpu_act_backward(
@@ -49,7 +51,7 @@ void pnet_cpu_gelu(int64_t n, const float *x, float *y)
 {
     /* erfc keeps the relative accuracy of the left tail, where 1 + erf would cancel */
 #pragma omp parallel for schedule(static) if (n > SMALL)
-    for (int64_t i = 0; i < n; i++) y[i] = 0.5f * x[i] * erfcf(-x[i] * root_half);
+    for (int64_t i = 0; i < n; i++) y[i] = 0.5f * x[i] * (1 + erff(x[i] * root_half));
 }
 
 static float gelu_slope(float x)
@@ -59,12 +61,13 @@ static float gelu_slope(float x)
 
 void pnet_cpu_gelu_backward(int64_t n, const float *x, const float *g, bool add, float *gx)
 {
-    if (add)
+    if (add) {
 #pragma omp parallel for schedule(static) if (n > SMALL)
         for (int64_t i = 0; i < n; i++) gx[i] += g[i] * gelu_slope(x[i]);
-    else
+        return;
+    }
 #pragma omp parallel for schedule(static) if (n > SMALL)
-        for (int64_t i = 0; i < n; i++) gx[i] = g[i] * gelu_slope(x[i]);
+    for (int64_t i = 0; i < n; i++) gx[i] = g[i] * gelu_slope(x[i]);
 }
 
 void pnet_cpu_sigmoid(int64_t n, const float *x, float *y)
@@ -75,12 +78,13 @@ void pnet_cpu_sigmoid(int64_t n, const float *x, float *y)
 
 void pnet_cpu_sigmoid_backward(int64_t n, const float *y, const float *g, bool add, float *gx)
 {
-    if (add)
+    if (add) {
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
         for (int64_t i = 0; i < n; i++) gx[i] += g[i] * y[i] * (1 - y[i]);
-    else
+        return;
+    }
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) gx[i] = g[i] * y[i] * (1 - y[i]);
+    for (int64_t i = 0; i < n; i++) gx[i] = g[i] * y[i] * (1 - y[i]);
 }
 
 void pnet_cpu_fill(int64_t n, float value, float *y)
@@ -91,49 +95,47 @@ void pnet_cpu_fill(int64_t n, float value, float *y)
 
 void pnet_cpu_scale(int64_t n, float scale, const float *x, bool add, float *y)
 {
-    if (add)
+    if (add) {
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
         for (int64_t i = 0; i < n; i++) y[i] += scale * x[i];
-    else if (scale != 1)
+        return;
+    }
+    if (x == y && scale == 1) return;
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) y[i] = scale * x[i];
-    else if (x != y)
-#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) y[i] = x[i];
+    for (int64_t i = 0; i < n; i++) y[i] = scale * x[i];
 }
 
 void pnet_cpu_add(int64_t n, const float *a, const float *b, float scale, enum pnet_activation act,
     float slope, float *y)
 {
-    float below = act == PNET_ACT_LEAKY ? slope : 0;
-    if (act == PNET_ACT_NONE)
-#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) y[i] = a[i] + scale * b[i];
-    else if (below == 0)
+    float below = act == PNET_ACT_NONE ? 1 : act == PNET_ACT_LEAKY ? slope : 0;
+    if (below == 0) {
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
         for (int64_t i = 0; i < n; i++) {
             float s = a[i] + scale * b[i];
             y[i] = s < 0 ? 0 : s;
         }
-    else
+        return;
+    }
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) {
-            float s = a[i] + scale * b[i];
-            y[i] = s < 0 ? below * s : s;
-        }
+    for (int64_t i = 0; i < n; i++) {
+        float s = a[i] + scale * b[i];
+        y[i] = s < 0 ? below * s : s;
+    }
 }
 
 void pnet_cpu_mul(int64_t rows, int32_t width, const float *a, const float *b, int32_t b_width,
     bool add, float *y)
 {
     int64_t n = rows * width;
+    if (b_width == width && add) {
+#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
+        for (int64_t i = 0; i < n; i++) y[i] += a[i] * b[i];
+        return;
+    }
     if (b_width == width) {
-        if (add)
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-            for (int64_t i = 0; i < n; i++) y[i] += a[i] * b[i];
-        else
-#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-            for (int64_t i = 0; i < n; i++) y[i] = a[i] * b[i];
+        for (int64_t i = 0; i < n; i++) y[i] = a[i] * b[i];
         return;
     }
 #pragma omp parallel for schedule(static) if (n > SMALL)
@@ -159,19 +161,30 @@ void pnet_cpu_row_dot(
     }
 }
 
+enum { DRAWS = 64 }; /* elements whose draws are made together */
+
+/* The draws of elements `first` to `first` + DRAWS - 1, four from each block. */
+static void draw_units(const struct pnet_rand *rand, int64_t first, float unit[DRAWS])
+{
+    for (int64_t at = 0; at < DRAWS; at += 4) {
+        uint32_t bits[4];
+        pnet_philox(rand, (uint64_t)(first + at) / 4, bits);
+        for (int k = 0; k < 4; k++) unit[at + k] = (float)(bits[k] >> 8) * 0x1p-24f;
+    }
+}
+
 void pnet_cpu_dropout(
     int64_t n, float p, const struct pnet_rand *rand, const float *x, bool add, float *y)
 {
     float scale = p < 1 ? 1 / (1 - p) : 0;
-    int64_t blocks = (n + 3) / 4; /* four draws a block */
 #pragma omp parallel for schedule(static) if (n > SMALL / 8)
-    for (int64_t block = 0; block < blocks; block++) {
-        uint32_t bits[4];
-        pnet_philox(rand, (uint64_t)block, bits);
-        for (int64_t i = block * 4; i < n && i < block * 4 + 4; i++) {
-            float draw = (float)(bits[i & 3] >> 8) * 0x1p-24f;
-            float v = draw < p ? 0 : scale * x[i];
-            y[i] = add ? y[i] + v : v;
+    for (int64_t first = 0; first < n; first += DRAWS) {
+        float unit[DRAWS];
+        int64_t count = n - first < DRAWS ? n - first : DRAWS;
+        draw_units(rand, first, unit);
+        for (int64_t i = 0; i < count; i++) {
+            float v = unit[i] < p ? 0 : scale * x[first + i];
+            y[first + i] = add ? y[first + i] + v : v;
         }
     }
 }

@@ -29,11 +29,17 @@ static double weight_of(const struct pnet_cross_entropy *e, int32_t c)
     return e->weight ? e->weight[c] : 1;
 }
 
+/* Of one class in one row, while its gradient is made. */
+struct tally {
+    int32_t count; /* labels of the class */
+    float power;   /* exp(x - largest x) */
+};
+
 size_t pnet_cpu_cross_entropy_work(const struct pnet_cross_entropy *e)
 {
     size_t sums = (size_t)SLICES * 2 * sizeof(double);
-    size_t counts = (size_t)SLICES * (size_t)e->targets.classes * sizeof(int32_t);
-    return sums > counts ? sums : counts;
+    size_t rows = (size_t)SLICES * (size_t)e->targets.classes * sizeof(struct tally);
+    return sums > rows ? sums : rows;
 }
 
 /* Adds one row's share to sum[0], the loss times its divisor, and to sum[1], the divisor. */
@@ -79,18 +85,18 @@ void pnet_cpu_cross_entropy(
     if (divisor) *divisor = (float)weight;
 }
 
-/* gx of one row. `count` [classes] is zero before and after. */
+/* gx of one row. All counts in `tally` [classes] are 0 before and after. */
 static void cross_entropy_row_backward(const struct pnet_cross_entropy *e, int64_t row,
-    double all_weights, double factor, bool add, float *gx, int32_t *count)
+    double all_weights, double factor, bool add, float *gx, struct tally *tally)
 {
     const struct pnet_targets *t = &e->targets;
     const float *x = e->x + row * t->classes;
-    int64_t begin = pnet_targets_begin(t, row), end = pnet_targets_end(t, row), valid = 0;
-    double hard = 0;
-    for (int64_t at = begin; at < end; at++) {
+    int64_t valid = 0;
+    double hard = 0, sum = 0;
+    for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++) {
         int32_t label = pnet_targets_label(t, at);
         if (label < 0) continue;
-        count[label]++;
+        tally[label].count++;
         valid++;
         hard += weight_of(e, label);
     }
@@ -98,15 +104,20 @@ static void cross_entropy_row_backward(const struct pnet_cross_entropy *e, int64
         for (int32_t c = 0; !add && c < t->classes; c++) gx[c] = 0;
         return;
     }
-    double lse = log_sum_exp(t->classes, x);
+    float top = x[0];
+    for (int32_t c = 1; c < t->classes; c++) top = x[c] > top ? x[c] : top;
+    for (int32_t c = 0; c < t->classes; c++) {
+        tally[c].power = expf(x[c] - top);
+        sum += (double)tally[c].power;
+    }
     double sharp = (1 - e->smoothing) * factor;
     double soft = e->smoothing / t->classes * (double)valid * factor;
-    double of_probability = sharp * hard + soft * all_weights;
+    double of_power = (sharp * hard + soft * all_weights) / sum;
     for (int32_t c = 0; c < t->classes; c++) {
-        double p = (double)expf((float)((double)x[c] - lse));
-        double v = of_probability * p - (sharp * count[c] + soft) * weight_of(e, c);
+        double v = of_power * (double)tally[c].power;
+        v -= (sharp * tally[c].count + soft) * weight_of(e, c);
         gx[c] = (add ? gx[c] : 0) + (float)v;
-        count[c] = 0;
+        tally[c].count = 0;
     }
 }
 
@@ -114,15 +125,16 @@ void pnet_cpu_cross_entropy_backward(
     const struct pnet_cross_entropy *e, float divisor, float gloss, bool add, float *gx, void *work)
 {
     int64_t rows = e->targets.rows;
-    int32_t classes = e->targets.classes, *counts = work;
+    int32_t classes = e->targets.classes;
+    struct tally *tallies = work;
     double all_weights = 0, factor = divisor > 0 ? (double)gloss / (double)divisor : 0;
     for (int32_t c = 0; c < classes; c++) all_weights += weight_of(e, c);
 #pragma omp parallel for schedule(dynamic) if (rows * classes > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
-        int32_t *count = counts + (int64_t)slice * classes;
-        memset(count, 0, (size_t)classes * sizeof *count);
+        struct tally *tally = tallies + (int64_t)slice * classes;
+        for (int32_t c = 0; c < classes; c++) tally[c].count = 0;
         for (int64_t row = slice_begin(rows, slice); row < slice_begin(rows, slice + 1); row++)
-            cross_entropy_row_backward(e, row, all_weights, factor, add, gx + row * classes, count);
+            cross_entropy_row_backward(e, row, all_weights, factor, add, gx + row * classes, tally);
     }
 }
 
@@ -152,12 +164,13 @@ void pnet_cpu_mse_backward(
     int64_t n, const float *x, const float *y, float gloss, bool add, float *gx)
 {
     float factor = n > 0 ? (float)(2 * (double)gloss / (double)n) : 0;
-    if (add)
+    if (add) {
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
         for (int64_t i = 0; i < n; i++) gx[i] += factor * (x[i] - y[i]);
-    else
+        return;
+    }
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) gx[i] = factor * (x[i] - y[i]);
+    for (int64_t i = 0; i < n; i++) gx[i] = factor * (x[i] - y[i]);
 }
 
 void pnet_cpu_best_class(int64_t rows, int32_t classes, const float *x, int32_t *best)

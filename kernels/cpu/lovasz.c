@@ -1,7 +1,7 @@
 /* Lovasz-softmax. For each class the errors of all labels are sorted, largest first; the loss is
    the sum of error times the growth of the Jaccard loss as that label joins the wrong ones. Labels
-   that share a row of scores share their error: they enter as one entry with a count, one of the
-   labels of the class and one of the others. */
+   that share a row of scores share their error: a row makes at most two entries, one for its labels
+   of the class and one for its others, each with a count. */
 #include "kernels/cpu/loss.h"
 #include "kernels/cpu/targets.h"
 
@@ -9,48 +9,43 @@
 #include <string.h>
 
 enum {
-    SLICES = 16,  /* stretches of entries worked on apart; part of the result's bits */
-    SMALL = 8192, /* entries below which threads cost more than they save */
+    SLICES = 16,  /* stretches of rows or entries worked on apart; part of the result's bits */
+    SMALL = 8192, /* of them, below which threads cost more than they save */
     DIGIT = 10,   /* bits sorted by at a time: three passes for the 30 bits of a float up to 1 */
     PASSES = 3,
     DIGITS = 1 << DIGIT,
     ONE = 0x3F800000, /* the bits of 1.0f */
 };
 
+/* An entry: in the upper half ONE minus the bits of the error, so that errors fall as entries grow;
+   in the lower half its item: twice the row, plus 1 for the labels of the class. */
 struct lovasz {
     const struct pnet_targets *t;
-    int32_t per_row; /* entries: 2, or 1 where a row has one label */
-    int64_t entries;
-    float *lse;        /* [rows] log of the sum of exp(x) */
-    int32_t *valid;    /* [rows] labels that count */
-    int32_t *hits;     /* [rows] those of the class at hand */
-    uint32_t *key[2];  /* [entries] ONE - the bits of the error: ascending keys, falling errors */
-    uint32_t *item[2]; /* [entries] row * per_row + (1: of the class, in rows with two) */
-    uint32_t *place;   /* [SLICES, DIGITS] */
-    int64_t *totals;   /* [classes] labels of each class */
+    int64_t *totals;    /* [classes] labels of each class */
+    uint64_t *entry[2]; /* [2 rows] sorted from one to the other */
+    float *lse;         /* [rows] log of the sum of exp(x) */
+    int32_t *valid;     /* [rows] labels that count */
+    int32_t *hits;      /* [rows] those of the class at hand */
+    uint32_t *place;    /* [SLICES, DIGITS] */
 };
 
 static struct lovasz lovasz_of(const struct pnet_targets *t, void *work)
 {
-    struct lovasz v = {.t = t, .per_row = t->start ? 2 : 1};
-    v.entries = t->rows * v.per_row;
-    v.totals = work;
-    v.lse = (float *)(v.totals + t->classes);
+    struct lovasz v = {.t = t, .totals = work};
+    v.entry[0] = (uint64_t *)(v.totals + t->classes);
+    v.entry[1] = v.entry[0] + 2 * t->rows;
+    v.lse = (float *)(v.entry[1] + 2 * t->rows);
     v.valid = (int32_t *)(v.lse + t->rows);
     v.hits = v.valid + t->rows;
-    v.key[0] = (uint32_t *)(v.hits + t->rows);
-    v.key[1] = v.key[0] + v.entries;
-    v.item[0] = v.key[1] + v.entries;
-    v.item[1] = v.item[0] + v.entries;
-    v.place = v.item[1] + v.entries;
+    v.place = (uint32_t *)(v.hits + t->rows);
     return v;
 }
 
 size_t pnet_cpu_lovasz_work(const struct pnet_targets *t)
 {
-    size_t rows = (size_t)t->rows, entries = 2 * rows;
-    return (size_t)t->classes * sizeof(int64_t) + 3 * rows * sizeof(float) +
-           4 * entries * sizeof(uint32_t) + (size_t)SLICES * DIGITS * sizeof(uint32_t);
+    size_t rows = (size_t)t->rows;
+    return (size_t)t->classes * sizeof(int64_t) + 4 * rows * sizeof(uint64_t) +
+           3 * rows * sizeof(float) + (size_t)SLICES * DIGITS * sizeof(uint32_t);
 }
 
 static int64_t slice_begin(int64_t n, int32_t slice)
@@ -61,7 +56,7 @@ static int64_t slice_begin(int64_t n, int32_t slice)
 static void count_labels(const struct lovasz *v, const float *x)
 {
     const struct pnet_targets *t = v->t;
-#pragma omp parallel for schedule(static) if (v->entries > SMALL)
+#pragma omp parallel for schedule(static) if (t->rows > SMALL)
     for (int64_t row = 0; row < t->rows; row++) {
         const float *p = x + row * t->classes;
         float top = p[0];
@@ -80,54 +75,65 @@ static void count_labels(const struct lovasz *v, const float *x)
     }
 }
 
-static uint32_t key_of(float error)
+static uint64_t make_entry(float error, int64_t row, bool of_class)
 {
     uint32_t bits;
     float e = error < 0 ? 0 : error > 1 ? 1 : error; /* NaN goes on, to show in the loss */
     memcpy(&bits, &e, sizeof bits);
-    return ONE - bits;
+    return (uint64_t)(ONE - bits) << 32 | (uint64_t)(2 * row + of_class);
 }
 
-static float error_of(uint32_t key)
+static float error_of(uint64_t entry)
 {
     float e;
-    uint32_t bits = ONE - key;
+    uint32_t bits = ONE - (uint32_t)(entry >> 32);
     memcpy(&e, &bits, sizeof e);
     return e;
 }
 
-static void make_entries(const struct lovasz *v, const float *x, int32_t c)
+/* The entries of class c, into the first buffer in the order of rows. Returns how many. */
+static int64_t make_entries(const struct lovasz *v, const float *x, int32_t c)
 {
     const struct pnet_targets *t = v->t;
-#pragma omp parallel for schedule(static) if (v->entries > SMALL)
-    for (int64_t row = 0; row < t->rows; row++) {
-        float p = expf(x[row * t->classes + c] - v->lse[row]);
-        int32_t hits = 0;
-        for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++)
-            hits += pnet_targets_label(t, at) == c;
-        v->hits[row] = hits;
-        int64_t at = row * v->per_row;
-        v->item[0][at] = (uint32_t)at;
-        v->key[0][at] = key_of(v->per_row == 1 && hits ? 1 - p : p);
-        if (v->per_row == 2) {
-            v->item[0][at + 1] = (uint32_t)at + 1;
-            v->key[0][at + 1] = key_of(1 - p);
+    int64_t begin[SLICES + 1] = {0};
+#pragma omp parallel for schedule(static) if (t->rows > SMALL)
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        int64_t count = 0;
+        for (int64_t row = slice_begin(t->rows, slice); row < slice_begin(t->rows, slice + 1);
+             row++) {
+            int32_t hits = 0;
+            for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++)
+                hits += pnet_targets_label(t, at) == c;
+            v->hits[row] = hits;
+            count += (hits > 0) + (v->valid[row] > hits);
+        }
+        begin[slice + 1] = count;
+    }
+    for (int32_t slice = 0; slice < SLICES; slice++) begin[slice + 1] += begin[slice];
+#pragma omp parallel for schedule(static) if (t->rows > SMALL)
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        uint64_t *to = v->entry[0] + begin[slice];
+        for (int64_t row = slice_begin(t->rows, slice); row < slice_begin(t->rows, slice + 1);
+             row++) {
+            if (!v->valid[row]) continue;
+            float p = expf(x[row * t->classes + c] - v->lse[row]);
+            if (v->hits[row] > 0) *to++ = make_entry(1 - p, row, true);
+            if (v->valid[row] > v->hits[row]) *to++ = make_entry(p, row, false);
         }
     }
+    return begin[SLICES];
 }
 
-/* One pass of a stable radix sort, from buffer `from` to the other one. */
-static void sort_pass(const struct lovasz *v, int from, int shift)
+/* One pass of a stable radix sort of n entries by the digit at `shift`. */
+static void sort_pass(
+    const struct lovasz *v, int64_t n, const uint64_t *from, uint64_t *to, int shift)
 {
-    const uint32_t *key = v->key[from], *item = v->item[from];
-    uint32_t *to_key = v->key[!from], *to_item = v->item[!from];
-#pragma omp parallel for schedule(static) if (v->entries > SMALL)
+#pragma omp parallel for schedule(static) if (n > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
         uint32_t *count = v->place + slice * DIGITS;
         memset(count, 0, DIGITS * sizeof *count);
-        for (int64_t i = slice_begin(v->entries, slice); i < slice_begin(v->entries, slice + 1);
-             i++)
-            count[key[i] >> shift & (DIGITS - 1)]++;
+        for (int64_t i = slice_begin(n, slice); i < slice_begin(n, slice + 1); i++)
+            count[from[i] >> shift & (DIGITS - 1)]++;
     }
     uint32_t sum = 0;
     for (int32_t digit = 0; digit < DIGITS; digit++)
@@ -136,73 +142,57 @@ static void sort_pass(const struct lovasz *v, int from, int shift)
             v->place[slice * DIGITS + digit] = sum;
             sum += count;
         }
-#pragma omp parallel for schedule(static) if (v->entries > SMALL)
+#pragma omp parallel for schedule(static) if (n > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
         uint32_t *place = v->place + slice * DIGITS;
-        for (int64_t i = slice_begin(v->entries, slice); i < slice_begin(v->entries, slice + 1);
-             i++) {
-            uint32_t at = place[key[i] >> shift & (DIGITS - 1)]++;
-            to_key[at] = key[i];
-            to_item[at] = item[i];
-        }
+        for (int64_t i = slice_begin(n, slice); i < slice_begin(n, slice + 1); i++)
+            to[place[from[i] >> shift & (DIGITS - 1)]++] = from[i];
     }
 }
 
-/* How many labels an entry stands for, and whether they are of the class. */
-static int64_t entry_count(const struct lovasz *v, uint32_t item, bool *of_class)
+/* How many labels an item stands for. */
+static int64_t item_count(const struct lovasz *v, uint32_t item)
 {
-    if (v->per_row == 1) {
-        *of_class = v->hits[item] > 0;
-        return v->valid[item];
-    }
-    uint32_t row = item / 2;
-    *of_class = item % 2;
-    return *of_class ? v->hits[row] : v->valid[row] - v->hits[row];
+    if (!v->t->start) return 1;
+    return item % 2 ? v->hits[item / 2] : v->valid[item / 2] - v->hits[item / 2];
 }
 
-/* The loss of one class from the sorted entries; growth[item] := dloss/derror. With F labels of the
-   class and B others among the wrong ones, out of G of the class, the Jaccard loss is
-   1 - (G - F) / (G + B). */
-static double sum_sorted(const struct lovasz *v, int from, double total, float *growth)
+/* The loss of one class from n sorted entries; growth[item] := dloss/derror. With F labels of the
+   class and B others among the wrong ones, out of `total` of the class, the Jaccard loss is
+   1 - (total - F) / (total + B); its growth is written out to lose nothing in differences. */
+static double sum_sorted(
+    const struct lovasz *v, int64_t n, const uint64_t *entry, double total, float *growth)
 {
-    int64_t hits[SLICES], others[SLICES];
-    double loss[SLICES];
-#pragma omp parallel for schedule(static) if (v->entries > SMALL)
+    int64_t before[SLICES + 1][2] = {{0}}; /* others, hits */
+    double loss[SLICES], sum = 0;
+#pragma omp parallel for schedule(static) if (n > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
-        int64_t f = 0, b = 0;
-        for (int64_t i = slice_begin(v->entries, slice); i < slice_begin(v->entries, slice + 1);
-             i++) {
-            bool of_class;
-            int64_t n = entry_count(v, v->item[from][i], &of_class);
-            *(of_class ? &f : &b) += n;
-        }
-        hits[slice] = f;
-        others[slice] = b;
+        int64_t count[2] = {0, 0};
+        for (int64_t i = slice_begin(n, slice); i < slice_begin(n, slice + 1); i++)
+            count[entry[i] & 1] += item_count(v, (uint32_t)entry[i]);
+        before[slice + 1][0] = count[0];
+        before[slice + 1][1] = count[1];
     }
-    for (int64_t slice = 0, f = 0, b = 0; slice < SLICES; slice++) {
-        int64_t own_hits = hits[slice], own_others = others[slice];
-        hits[slice] = f;
-        others[slice] = b;
-        f += own_hits;
-        b += own_others;
-    }
-#pragma omp parallel for schedule(static) if (v->entries > SMALL)
+    for (int32_t slice = 0; slice < SLICES; slice++)
+        for (int k = 0; k < 2; k++) before[slice + 1][k] += before[slice][k];
+#pragma omp parallel for schedule(static) if (n > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
-        double f = (double)hits[slice], b = (double)others[slice], sum = 0;
-        for (int64_t i = slice_begin(v->entries, slice); i < slice_begin(v->entries, slice + 1);
-             i++) {
-            bool of_class;
-            uint32_t item = v->item[from][i];
-            double n = (double)entry_count(v, item, &of_class);
-            double grows =
-                of_class ? n / (total + b) : (total - f) * n / ((total + b) * (total + b + n));
-            *(of_class ? &f : &b) += n;
-            sum += (double)error_of(v->key[from][i]) * grows;
+        double others = (double)before[slice][0], hits = (double)before[slice][1], part = 0;
+        for (int64_t i = slice_begin(n, slice); i < slice_begin(n, slice + 1); i++) {
+            uint32_t item = (uint32_t)entry[i];
+            double count = (double)item_count(v, item), grows;
+            if (item % 2) {
+                grows = count / (total + others);
+                hits += count;
+            } else {
+                grows = (total - hits) * count / ((total + others) * (total + others + count));
+                others += count;
+            }
+            part += (double)error_of(entry[i]) * grows;
             growth[item] = (float)grows;
         }
-        loss[slice] = sum;
+        loss[slice] = part;
     }
-    double sum = 0;
     for (int32_t slice = 0; slice < SLICES; slice++) sum += loss[slice];
     return sum;
 }
@@ -212,12 +202,11 @@ static void write_gradient(
     const struct lovasz *v, int32_t c, const float *growth, float factor, float *gprob)
 {
     int32_t classes = v->t->classes;
-#pragma omp parallel for schedule(static) if (v->entries > SMALL)
+#pragma omp parallel for schedule(static) if (v->t->rows > SMALL)
     for (int64_t row = 0; row < v->t->rows; row++) {
-        float g = v->per_row == 2    ? growth[2 * row] - growth[2 * row + 1]
-                  : v->hits[row] > 0 ? -growth[row]
-                                     : growth[row];
-        gprob[row * classes + c] = g * factor;
+        float of_class = v->hits[row] > 0 ? growth[2 * row + 1] : 0;
+        float of_others = v->valid[row] > v->hits[row] ? growth[2 * row] : 0;
+        gprob[row * classes + c] = (of_others - of_class) * factor;
     }
 }
 
@@ -234,12 +223,13 @@ void pnet_cpu_lovasz(
             for (int64_t row = 0; gprob && row < t->rows; row++) gprob[row * t->classes + c] = 0;
             continue;
         }
+        int64_t n = make_entries(&v, x, c);
         int from = 0;
-        make_entries(&v, x, c);
-        for (int pass = 0; pass < PASSES; pass++, from = !from) sort_pass(&v, from, pass * DIGIT);
-        /* the keys that were sorted from are not needed any more: a float takes the same room */
-        float *growth = (float *)v.key[!from];
-        sum += sum_sorted(&v, from, (double)v.totals[c], growth);
+        for (int pass = 0; pass < PASSES; pass++, from = !from)
+            sort_pass(&v, n, v.entry[from], v.entry[!from], 32 + pass * DIGIT);
+        /* the buffer sorted from is not needed any more: it has room for a float an item */
+        float *growth = (float *)v.entry[!from];
+        sum += sum_sorted(&v, n, v.entry[from], (double)v.totals[c], growth);
         if (gprob) write_gradient(&v, c, growth, 1 / (float)present, gprob);
     }
     *loss = present ? (float)(sum / present) : 0;

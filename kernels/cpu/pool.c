@@ -58,24 +58,30 @@ void pnet_cpu_cells_spread(
         if (add) {
 #pragma omp simd
             for (int32_t i = 0; i < c; i++) q[i] += p[i] * factor;
-        } else {
-#pragma omp simd
-            for (int32_t i = 0; i < c; i++) q[i] = p[i] * factor;
+            continue;
         }
+#pragma omp simd
+        for (int32_t i = 0; i < c; i++) q[i] = p[i] * factor;
     }
 }
 
-/* Keeps the larger of y and row x, and where it came from. */
-static void keep_larger(int32_t c, const float *x, int64_t row, float *y, int32_t *argmax)
+/* Keeps the larger of y and row x, and where it came from. Two loops, as one for both would branch.
+ */
+static void keep_larger(
+    int32_t c, const float *restrict x, int64_t row, float *restrict y, int32_t *restrict argmax)
 {
-    if (!argmax) {
-        for (int32_t i = 0; i < c; i++) y[i] = x[i] > y[i] ? x[i] : y[i];
-        return;
+    int32_t from = (int32_t)row;
+    if (argmax) {
+#pragma omp simd
+        for (int32_t i = 0; i < c; i++) {
+            int32_t at = argmax[i];
+            argmax[i] = x[i] > y[i] ? from : at;
+        }
     }
+#pragma omp simd
     for (int32_t i = 0; i < c; i++) {
-        bool larger = x[i] > y[i];
-        y[i] = larger ? x[i] : y[i];
-        argmax[i] = larger ? (int32_t)row : argmax[i];
+        float v = x[i], top = y[i];
+        y[i] = v > top ? v : top;
     }
 }
 
@@ -107,12 +113,23 @@ void pnet_cpu_cells_max(
     }
 }
 
-static void take_own(
-    int32_t c, const int32_t *argmax, const float *g, int64_t row, bool add, float *gx)
+/* The gradient of the elements that were the largest of their cell. */
+static void take_own(int32_t c, const int32_t *restrict argmax, const float *restrict g,
+    int64_t row, bool add, float *restrict gx)
 {
+    int32_t own = (int32_t)row;
+    if (add) {
+#pragma omp simd
+        for (int32_t i = 0; i < c; i++) {
+            float v = g[i]; /* read in any case: no branch */
+            gx[i] += argmax[i] == own ? v : 0;
+        }
+        return;
+    }
+#pragma omp simd
     for (int32_t i = 0; i < c; i++) {
-        float v = argmax[i] == row ? g[i] : 0;
-        gx[i] = add ? gx[i] + v : v;
+        float v = g[i];
+        gx[i] = argmax[i] == own ? v : 0;
     }
 }
 

@@ -24,9 +24,9 @@ void pnet_cpu_columns_take(
         if (add) {
 #pragma omp simd
             for (int32_t i = 0; i < c; i++) q[i] += p[i];
-        } else {
-#pragma omp simd
-            for (int32_t i = 0; i < c; i++) q[i] = p[i];
+            continue;
         }
+#pragma omp simd
+        for (int32_t i = 0; i < c; i++) q[i] = p[i];
     }
 }

@@ -18,7 +18,7 @@ enum { MAX_SAMPLES = 8 };
 
 static inline void *take(size_t size)
 {
-    void *p = malloc(size ? size : 1);
+    void *p = calloc(size ? size : 1, 1);
     if (!p) abort();
     return p;
 }

@@ -99,6 +99,28 @@ static void test_running(void)
     world_free(&w);
 }
 
+/* A batch of one row has no variance: the running statistics are used, and stay. */
+static void test_one_row(void)
+{
+    const int64_t sizes[] = {0, 1};
+    struct world w = world_make(2, sizes);
+    struct opcase c = opcase_of(&w, "bn");
+    opcase_in(&c, 4, FINE);
+    opcase_fill(&c);
+    opcase_forward(&c);
+    opcase_backward(&c, false, false);
+    for (int32_t ch = 0; ch < 4; ch++) {
+        double scale = c.param_start[0][ch] / sqrt(c.param_start[3][ch] + 1e-5);
+        double want = (c.in_double[0][ch] - c.param_start[2][ch]) * scale + c.param_start[1][ch];
+        CHECK(fabs((double)c.out[ch] - want) < 1e-6);
+        CHECK(fabs((double)c.gin[0][ch] - scale * (double)seed_of((uint64_t)ch)) < 1e-6);
+        CHECK((double)c.param[2][ch] == (double)(float)c.param_start[2][ch]);
+        CHECK((double)c.param[3][ch] == (double)(float)c.param_start[3][ch]);
+    }
+    opcase_free(&c);
+    world_free(&w);
+}
+
 /* Mean 1000 and deviation 1 over many rows: float sums would lose the variance. */
 static void test_large_mean(void)
 {
@@ -164,6 +186,7 @@ int main(void)
     groups(&w, 6, 2, check_threads);
     world_free(&w);
     test_running();
+    test_one_row();
     test_large_mean();
     test_dropout();
     return check_end();
