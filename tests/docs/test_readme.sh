@@ -1,0 +1,44 @@
+# What README.md and the other documents say about the repository is so: commands, modes, links, the command for tests.
+set -u
+pnetc=${PNETC:-build/release/pnetc}
+failed=0
+
+fail() {
+    echo "$1" >&2
+    failed=1
+}
+
+# The table of commands is the list that pnetc prints.
+"$pnetc" --help | sed -nE 's/^  ([a-z]+) +(.+)$/| `pnetc \1` | \2 |/p' > "${TMPDIR:-/tmp}/commands.$$"
+[ -s "${TMPDIR:-/tmp}/commands.$$" ] || fail "pnetc --help lists no commands"
+grep '^| `pnetc ' README.md | diff -u "${TMPDIR:-/tmp}/commands.$$" - || fail "README.md: the table of commands differs from pnetc --help"
+rm -f "${TMPDIR:-/tmp}/commands.$$"
+
+# What is run for tests is what the README says.
+grep -qx 'sh tests/run.sh' README.md || fail "README.md: the command for tests is missing"
+if [ -e .ci/run ]; then
+    grep -qx 'sh tests/run.sh' .ci/run || fail ".ci/run does not run what README.md says"
+fi
+
+# Links lead to files, and their #anchors to headings.
+anchors() {
+    sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9_ -]//g; s/ /-/g'
+}
+links=0
+for document in README.md CHANGELOG.md docs/*.md; do
+    for link in $(grep -oE '\]\([^)]+\)' "$document" | sed -E 's/^\]\(//; s/\)$//'); do
+        case $link in
+        http*) continue ;;
+        esac
+        links=$((links + 1))
+        path=${link%%#*}
+        target=$(dirname "$document")/$path
+        [ -n "$path" ] || target=$document
+        [ -e "$target" ] || fail "$document: no file for the link $link"
+        case $link in
+        *'#'*) anchors "$target" | grep -qxF -- "${link#*#}" || fail "$document: no heading for the link $link" ;;
+        esac
+    done
+done
+[ $links -ge 10 ] || fail "only $links links found: is the search broken?"
+exit $failed
