@@ -5,9 +5,10 @@ set -eu
 cd "$(dirname "$0")"
 sh setup.sh
 pnetc=build/release/pnetc
-[ -f out/rooms/dataset.yaml ] || $pnetc data synth rooms -o out/rooms --count 120 --seed 1
+[ -f out/rooms/dataset.yaml ] || $pnetc data synth rooms -o out/rooms --count 240 --seed 1
+rm -rf out/demo
 $pnetc train models/rooms.pnet --config models/rooms.yaml -o out/demo "$@"
 $pnetc eval models/rooms.pnet --weights out/demo/best --config models/rooms.yaml --split test
 room=$(ls out/rooms/test/*.ply | head -n 1)
-$pnetc infer models/rooms.pnet --weights out/demo/best --input "$room" -o out/demo/room.ply
+$pnetc infer models/rooms.pnet --weights out/demo/best --input "$room" -o out/demo/room.ply --colour
 echo "predictions: out/demo/room.ply (coloured by class), report: out/demo/report.html"
