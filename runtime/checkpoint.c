@@ -260,15 +260,20 @@ static enum pnet_status get_state(const char *name, struct pnet_checkpoint *c, s
 enum pnet_status pnet_checkpoint_parse_state(const char *name, const char *text, size_t size,
     struct pnet_checkpoint **c, struct pnet_error *e)
 {
-    *c = calloc(1, sizeof **c);
-    if (*c) (*c)->memory = calloc(1, sizeof *(*c)->memory);
-    enum pnet_status status = *c && (*c)->memory
-                                  ? pnet_json_parse(name, text, size, &(*c)->memory->root, e)
-                                  : pnet_error_memory(e);
-    if (status == PNET_OK) status = get_state(name, *c, e);
-    if (status == PNET_OK) return PNET_OK;
-    pnet_checkpoint_free(*c);
     *c = NULL;
+    struct pnet_checkpoint *new = calloc(1, sizeof *new);
+    if (!new) return pnet_error_memory(e);
+    new->memory = calloc(1, sizeof *new->memory);
+    if (!new->memory) {
+        free(new);
+        return pnet_error_memory(e);
+    }
+    enum pnet_status status = pnet_json_parse(name, text, size, &new->memory->root, e);
+    if (status == PNET_OK) status = get_state(name, new, e);
+    if (status == PNET_OK)
+        *c = new;
+    else
+        pnet_checkpoint_free(new);
     return status;
 }
 
@@ -300,13 +305,16 @@ static enum pnet_status read_folder(
     struct pnet_bytes b;
     enum pnet_status status = pnet_bytes_read(path.text, &b, e);
     if (status != PNET_OK) return status;
-    status = pnet_checkpoint_parse_state(path.text, (const char *)b.data, b.size, c, e);
+    struct pnet_checkpoint *new = NULL;
+    status = pnet_checkpoint_parse_state(path.text, (const char *)b.data, b.size, &new, e);
     pnet_bytes_free(&b);
-    if (status == PNET_OK) status = read_tensors(folder, *c, WEIGHTS, &(*c)->weights, e);
-    if (status == PNET_OK) status = read_tensors(folder, *c, OPTIMIZER, &(*c)->optimizer, e);
-    if (status == PNET_OK) return PNET_OK;
-    pnet_checkpoint_free(*c);
-    *c = NULL;
+    if (!new) return status;
+    status = read_tensors(folder, new, WEIGHTS, &new->weights, e);
+    if (status == PNET_OK) status = read_tensors(folder, new, OPTIMIZER, &new->optimizer, e);
+    if (status == PNET_OK)
+        *c = new;
+    else
+        pnet_checkpoint_free(new);
     return status;
 }
 

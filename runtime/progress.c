@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -106,15 +105,16 @@ struct line {
     size_t size;
 };
 
-static void put(struct line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct line *l, const char *format, ...)
+static void put_bytes(struct line *l, const char *bytes, size_t size)
 {
-    va_list args;
-    va_start(args, format);
-    int size = vsnprintf(l->text + l->size, sizeof l->text - l->size, format, args);
-    va_end(args);
-    if (size > 0 && (size_t)size < sizeof l->text - l->size) l->size += (size_t)size;
+    if (size > sizeof l->text - l->size) return;
+    memcpy(l->text + l->size, bytes, size);
+    l->size += size;
+}
+
+static void put(struct line *l, const char *text)
+{
+    put_bytes(l, text, strlen(text));
 }
 
 static void put_bar(struct line *l, const struct pnet_progress *p, int cells)
@@ -146,15 +146,19 @@ static void draw(struct pnet_progress *p)
         room -= cells + BRACKETS;
     }
     if (need <= room) {
-        put(&l, "%s", count);
+        put(&l, count);
         room -= need;
     }
     if (left[0] && (int)strlen(left) + 2 <= room) {
-        put(&l, "  %s", left);
+        put(&l, "  ");
+        put(&l, left);
         room -= (int)strlen(left) + 2;
     }
     size_t fit = fields_that_fit(p->text, room - 2);
-    if (fit) put(&l, "  %.*s", (int)fit, p->text);
+    if (fit) {
+        put(&l, "  ");
+        put_bytes(&l, p->text, fit);
+    }
     fwrite(l.text, 1, l.size, p->o.out);
     fflush(p->o.out);
     p->on_line = true;

@@ -232,11 +232,11 @@ static bool is_loss(const char *name)
 
 static enum pnet_status put_plots(FILE *out, const struct run *r, struct pnet_error *e)
 {
-    const struct pnet_series **losses = malloc((r->series_count + 1) * sizeof *losses);
+    struct pnet_series *losses = calloc(r->series_count + 1, sizeof *losses);
     if (!losses) return pnet_error_memory(e);
     size_t count = 0;
     for (size_t i = 0; i < r->series_count; i++)
-        if (is_loss(r->series[i].name)) losses[count++] = &r->series[i];
+        if (is_loss(r->series[i].name)) losses[count++] = r->series[i];
     fputs("<div class=\"plots\">\n", out);
     if (count) pnet_plot_put(out, "loss", losses, count);
     /* What was measured on the validation set comes before what describes the training. */
@@ -244,7 +244,7 @@ static enum pnet_status put_plots(FILE *out, const struct run *r, struct pnet_er
         for (size_t i = 0; i < r->series_count; i++) {
             const struct pnet_series *s = &r->series[i];
             if (is_loss(s->name) || (strncmp(s->name, "val.", 4) == 0) != validation) continue;
-            pnet_plot_put(out, s->name, &s, 1);
+            pnet_plot_put(out, s->name, s, 1);
         }
     fputs("</div>\n", out);
     free(losses);

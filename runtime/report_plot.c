@@ -64,12 +64,12 @@ static void widen(double *low, double *high)
 }
 
 /* The box around all finite points. Returns false where there is none. */
-static bool frame_of(const struct pnet_series *const *series, size_t count, struct frame *f)
+static bool frame_of(const struct pnet_series *series, size_t count, struct frame *f)
 {
     *f = (struct frame){.x0 = INFINITY, .x1 = -INFINITY, .y0 = INFINITY, .y1 = -INFINITY};
     for (size_t s = 0; s < count; s++)
-        for (size_t i = 0; i < series[s]->count; i++) {
-            double x = series[s]->x[i], y = series[s]->y[i];
+        for (size_t i = 0; i < series[s].count; i++) {
+            double x = series[s].x[i], y = series[s].y[i];
             if (!is_drawable(x) || !is_drawable(y)) continue;
             f->x0 = fmin(f->x0, x);
             f->x1 = fmax(f->x1, x);
@@ -187,8 +187,7 @@ static void put_curve(FILE *out, const struct frame *f, const struct pnet_series
     }
 }
 
-void pnet_plot_put(
-    FILE *out, const char *title, const struct pnet_series *const *series, size_t count)
+void pnet_plot_put(FILE *out, const char *title, const struct pnet_series *series, size_t count)
 {
     enum { COLOURS = 8 };
     struct frame f;
@@ -198,9 +197,9 @@ void pnet_plot_put(
     if (f.decades) fputs(" <small>(logarithmic)</small>", out);
     for (size_t s = 0; s < count; s++) {
         fprintf(out, " <span class=\"key s%zu\">", s % COLOURS);
-        pnet_html_put(out, series[s]->name);
+        pnet_html_put(out, series[s].name);
         fputs(" <b>", out);
-        pnet_html_number(out, series[s]->y[series[s]->count - 1]);
+        pnet_html_number(out, series[s].y[series[s].count - 1]);
         fputs("</b></span>", out);
     }
     fprintf(
@@ -208,6 +207,6 @@ void pnet_plot_put(
     pnet_html_put(out, title);
     fputs("\">", out);
     put_axes(out, &f);
-    for (size_t s = 0; s < count; s++) put_curve(out, &f, series[s], s % COLOURS);
+    for (size_t s = 0; s < count; s++) put_curve(out, &f, &series[s], s % COLOURS);
     fputs("</svg></figure>\n", out);
 }

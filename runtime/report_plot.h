@@ -21,7 +21,6 @@ void pnet_html_number(FILE *out, double value);
    that use them again. Curves of many points are drawn as the mean of each column of pixels, with
    the range as a band behind. The scale is logarithmic where all values are positive and span more
    than two decades. */
-void pnet_plot_put(
-    FILE *out, const char *title, const struct pnet_series *const *series, size_t count);
+void pnet_plot_put(FILE *out, const char *title, const struct pnet_series *series, size_t count);
 
 #endif

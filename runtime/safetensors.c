@@ -66,22 +66,22 @@ static int64_t tensor_bytes(const struct pnet_safetensor *t)
 
 struct writing {
     const char *path;
-    const struct pnet_safetensor **order; /* [count] wider types first */
+    struct pnet_safetensor *order; /* [count] wider types first */
     size_t count;
 };
 
 static int by_name(const void *a, const void *b)
 {
-    const struct pnet_safetensor *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
+    const struct pnet_safetensor *x = a, *y = b;
+    return strcmp(x->name, y->name);
 }
 
 static enum pnet_status check_names(struct writing *w, struct pnet_error *e)
 {
     qsort(w->order, w->count, sizeof *w->order, by_name);
     for (size_t i = 0; i < w->count; i++) {
-        const char *name = w->order[i]->name;
-        if (strcmp(name, "__metadata__") == 0 || (i && strcmp(name, w->order[i - 1]->name) == 0))
+        const char *name = w->order[i].name;
+        if (strcmp(name, "__metadata__") == 0 || (i && strcmp(name, w->order[i - 1].name) == 0))
             return pnet_error_set(
                 e, PNET_FAILED, "%s: cannot write: the name \"%s\" is taken", w->path, name);
     }
@@ -92,7 +92,7 @@ static enum pnet_status sort_for_writing(
     struct writing *w, const struct pnet_safetensor *tensors, struct pnet_error *e)
 {
     for (size_t i = 0; i < w->count; i++) {
-        w->order[i] = &tensors[i];
+        w->order[i] = tensors[i];
         if (tensor_bytes(&tensors[i]) < 0)
             return pnet_error_set(
                 e, PNET_FAILED, "%s: cannot write: \"%s\" is too large", w->path, tensors[i].name);
@@ -101,7 +101,7 @@ static enum pnet_status sort_for_writing(
     size_t next = 0;
     for (size_t size = 8; size; size /= 2)
         for (size_t i = 0; i < w->count; i++)
-            if (dtypes[tensors[i].dtype].size == size) w->order[next++] = &tensors[i];
+            if (dtypes[tensors[i].dtype].size == size) w->order[next++] = tensors[i];
     return status;
 }
 
@@ -117,7 +117,7 @@ static void put_header(struct pnet_json *j, const struct writing *w,
     }
     int64_t offset = 0;
     for (size_t i = 0; i < w->count; i++) {
-        const struct pnet_safetensor *t = w->order[i];
+        const struct pnet_safetensor *t = &w->order[i];
         pnet_json_begin(j, t->name, '{');
         pnet_json_string(j, "dtype", dtypes[t->dtype].name);
         pnet_json_begin(j, "shape", '[');
@@ -152,7 +152,7 @@ static enum pnet_status put_file(
     int code = put_bytes(&length, sizeof length, o.file);
     if (!code) code = put_bytes(header->text, header->size, o.file);
     for (size_t i = 0; i < w->count && !code; i++)
-        code = put_bytes(w->order[i]->data, (size_t)tensor_bytes(w->order[i]), o.file);
+        code = put_bytes(w->order[i].data, (size_t)tensor_bytes(&w->order[i]), o.file);
     if (!code) return pnet_output_commit(&o, e);
     pnet_output_drop(&o);
     return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", w->path);
@@ -162,7 +162,7 @@ enum pnet_status pnet_safetensors_write(const char *path, const struct pnet_safe
     size_t count, const struct pnet_metadata *metadata, size_t metadata_count, struct pnet_error *e)
 {
     struct writing w = {.path = path, .count = count};
-    w.order = malloc((count + 1) * sizeof *w.order);
+    w.order = calloc(count + 1, sizeof *w.order);
     if (!w.order) return pnet_error_memory(e);
     struct pnet_json header = {.text = NULL};
     enum pnet_status status = sort_for_writing(&w, tensors, e);
@@ -185,9 +185,9 @@ out:
 
 struct pnet_safetensors_memory {
     struct pnet_bytes bytes;
-    json_t *header;                     /* owns all names and values */
-    const struct pnet_safetensor **map; /* [map_size] by hash of the name, open addressing */
-    size_t map_size;                    /* power of two */
+    json_t *header;  /* owns all names and values */
+    size_t *map;     /* [map_size] row + 1 by hash of the name, open addressing; 0: empty */
+    size_t map_size; /* power of two */
 };
 
 static size_t name_slot(const char *name, size_t map_size)
@@ -207,7 +207,7 @@ static enum pnet_status make_map(struct pnet_safetensors *f, struct pnet_error *
     for (size_t i = 0; i < f->count; i++) {
         size_t slot = name_slot(f->tensors[i].name, m->map_size);
         while (m->map[slot]) slot = (slot + 1) & (m->map_size - 1);
-        m->map[slot] = &f->tensors[i];
+        m->map[slot] = i + 1;
     }
     return PNET_OK;
 }
@@ -218,7 +218,8 @@ const struct pnet_safetensor *pnet_safetensors_find(
     const struct pnet_safetensors_memory *m = f->memory;
     for (size_t slot = name_slot(name, m->map_size); m->map[slot];
          slot = (slot + 1) & (m->map_size - 1))
-        if (strcmp(m->map[slot]->name, name) == 0) return m->map[slot];
+        if (strcmp(f->tensors[m->map[slot] - 1].name, name) == 0)
+            return &f->tensors[m->map[slot] - 1];
     return NULL;
 }
 
@@ -374,13 +375,16 @@ static enum pnet_status read_header(const char *file, struct pnet_safetensors *f
 enum pnet_status pnet_safetensors_parse(const char *name, const void *bytes, size_t size,
     struct pnet_safetensors **f, struct pnet_error *e)
 {
-    *f = calloc(1, sizeof **f);
-    if (*f) (*f)->memory = calloc(1, sizeof *(*f)->memory);
-    enum pnet_status status =
-        *f && (*f)->memory ? read_header(name, *f, bytes, size, e) : pnet_error_memory(e);
-    if (status == PNET_OK) return PNET_OK;
-    pnet_safetensors_free(*f);
     *f = NULL;
+    struct pnet_safetensors *new = calloc(1, sizeof *new);
+    if (!new) return pnet_error_memory(e);
+    new->memory = calloc(1, sizeof *new->memory);
+    enum pnet_status status =
+        new->memory ? read_header(name, new, bytes, size, e) : pnet_error_memory(e);
+    if (status == PNET_OK)
+        *f = new;
+    else
+        pnet_safetensors_free(new);
     return status;
 }
 
@@ -392,7 +396,7 @@ enum pnet_status pnet_safetensors_read(
     enum pnet_status status = pnet_bytes_read(path, &bytes, e);
     if (status != PNET_OK) return status;
     status = pnet_safetensors_parse(path, bytes.data, bytes.size, f, e);
-    if (status == PNET_OK)
+    if (*f)
         (*f)->memory->bytes = bytes;
     else
         pnet_bytes_free(&bytes);

@@ -71,11 +71,12 @@ static double one_cycle(const struct pnet_schedule *s, int64_t step, int64_t ste
 
 static double proper(const struct pnet_schedule *s, int64_t step, int64_t steps, int64_t epoch)
 {
+    int64_t drops = s->kind == PNET_SCHEDULE_STEP ? epoch / s->every : epoch;
     switch (s->kind) {
-    case PNET_SCHEDULE_STEP: return s->lr * pow(s->gamma, (double)(epoch / s->every));
+    case PNET_SCHEDULE_STEP:
+    case PNET_SCHEDULE_EXPONENTIAL: return s->lr * pow(s->gamma, (double)drops);
     case PNET_SCHEDULE_COSINE: return cosine(s, step, steps);
     case PNET_SCHEDULE_ONE_CYCLE: return one_cycle(s, step, steps);
-    case PNET_SCHEDULE_EXPONENTIAL: return s->lr * pow(s->gamma, (double)epoch);
     case PNET_SCHEDULE_CONSTANT:
     case PNET_SCHEDULES: break;
     }
