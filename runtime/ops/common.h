@@ -31,8 +31,7 @@ struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g);
 struct pnet_segments pnet_op_samples(const struct pnet_tensor *t);
 
 /* common_norm.c: rows that normalise over the points of a sample, by groups of channels.
-   Parameters: weight, bias; saved: mean and inverse standard deviation [samples, groups]. The row's
-   `eps` stands at position `eps` of its arguments. */
+   Parameters: weight, bias; saved: mean and inverse standard deviation [samples, groups]. */
 bool pnet_op_samplenorm_rule(struct pnet_rule *r, int32_t groups);
 size_t pnet_op_samplenorm_work(const struct pnet_exec *x, int32_t groups);
 void pnet_op_samplenorm_forward(const struct pnet_exec *x, int32_t groups, double eps);
