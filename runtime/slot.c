@@ -52,14 +52,23 @@ void pnet_slot_free(struct pnet_slot *s)
     free(s);
 }
 
-static enum pnet_status item_buffer(struct pnet_slot *s, int item, int which, int64_t count, size_t size, struct pnet_error *e)
+/* `each` elements for each of `rows`, and `more`: room for the capacity class of the rows, so that another batch of it fits. */
+static enum pnet_status item_buffer(struct pnet_slot *s, int item, int which, int64_t rows, int64_t each, int64_t more, size_t size, struct pnet_error *e)
 {
-    return pnet_buffer_ensure(s->memory, &s->buffers[item][which], (size_t)pnet_capacity(count) * size, "the geometry of the batch", e);
+    return pnet_buffer_ensure(s->memory, &s->buffers[item][which], (size_t)(pnet_capacity(rows) * each + more) * size, "the geometry of the batch", e);
 }
 
 static enum pnet_status scratch(struct pnet_slot *s, size_t bytes, struct pnet_error *e)
 {
     return pnet_buffer_ensure(s->memory, &s->scratch, bytes, "the workspace of the geometry", e);
+}
+
+/* A level with the rows of its capacity class: workspaces are sized for the class, so that another batch of it needs no more. */
+static struct pnet_level roomy(const struct pnet_level *l)
+{
+    struct pnet_level r = *l;
+    r.rows = pnet_capacity(l->rows);
+    return r;
 }
 
 static int64_t *splits_of(const struct pnet_slot *s, int level)
@@ -92,18 +101,19 @@ static enum pnet_status build_input(struct pnet_slot *s, int item, const struct 
     int level = s->plan->geo[item].request.a;
     const struct pnet_level_info *info = &s->plan->levels[level];
     const struct pnet_batch_input *in = &b->inputs[info->input];
-    int64_t n = in->rows;
+    int64_t n = in->rows, room = pnet_capacity(n);
+    size_t order_work = pnet_round_bytes(pnet_cpu_order_work(room));
     struct pnet_grid grid = info->grid.base > 0 ? info->grid : ordering_grid(in);
     enum pnet_status st;
     if (n > INT32_MAX) return pnet_error_set(e, PNET_BAD_DATA, "a batch holds at most 2147483647 points, not %lld", (long long)n);
-    if ((st = item_buffer(s, item, LEVEL_XYZ, n, 3 * sizeof(float), e)) || (st = item_buffer(s, item, LEVEL_KEY, n, sizeof(uint64_t), e)) ||
-        (st = item_buffer(s, item, LEVEL_ORDER, n, sizeof(int32_t), e)) ||
-        (st = scratch(s, pnet_round_bytes(pnet_cpu_order_work(n)) + (size_t)n * sizeof(uint64_t), e)))
+    if ((st = item_buffer(s, item, LEVEL_XYZ, n, 1, 0, 3 * sizeof(float), e)) || (st = item_buffer(s, item, LEVEL_KEY, n, 1, 0, sizeof(uint64_t), e)) ||
+        (st = item_buffer(s, item, LEVEL_ORDER, n, 1, 0, sizeof(int32_t), e)) ||
+        (st = scratch(s, order_work + (size_t)room * sizeof(uint64_t), e)))
         return st;
     float *xyz = s->buffers[item][LEVEL_XYZ].data;
     uint64_t *key = s->buffers[item][LEVEL_KEY].data;
     int32_t *order = s->buffers[item][LEVEL_ORDER].data;
-    uint64_t *unsorted = (uint64_t *)((char *)s->scratch.data + pnet_round_bytes(pnet_cpu_order_work(n)));
+    uint64_t *unsorted = (uint64_t *)((char *)s->scratch.data + order_work);
     int64_t outside = pnet_cpu_keys(n, in->xyz, grid, unsorted);
     if (outside)
         return pnet_error_set(e, PNET_BAD_DATA, "%lld points of input '%s' lie beyond the %d cells of %g m that a grid reaches from the origin",
@@ -125,13 +135,13 @@ static enum pnet_status build_grid(struct pnet_slot *s, int item, struct pnet_er
     int level = s->plan->geo[item].request.a;
     const struct pnet_level_info *info = &s->plan->levels[level];
     const struct pnet_level *fine = &s->views[s->level_item[info->finer]].level;
-    int64_t n = fine->rows;
-    size_t sample_work = pnet_round_bytes(pnet_cpu_sample_work(n));
+    int64_t n = fine->rows, room = pnet_capacity(n);
+    size_t sample_work = pnet_round_bytes(pnet_cpu_sample_work(room));
     enum pnet_status st;
-    if ((st = item_buffer(s, item, LEVEL_PARENT, n, sizeof(int32_t), e)) || (st = scratch(s, sample_work + (size_t)n * sizeof(int32_t), e))) return st;
+    if ((st = item_buffer(s, item, LEVEL_PARENT, n, 1, 0, sizeof(int32_t), e)) || (st = scratch(s, sample_work + (size_t)room * sizeof(int32_t), e))) return st;
     int32_t *parent = s->buffers[item][LEVEL_PARENT].data, *keep = (int32_t *)((char *)s->scratch.data + sample_work);
     int64_t rows = pnet_cpu_sample(fine, info->grid, keep, parent, splits_of(s, level), s->scratch.data);
-    if ((st = item_buffer(s, item, LEVEL_XYZ, rows, 3 * sizeof(float), e)) || (st = item_buffer(s, item, LEVEL_KEY, rows, sizeof(uint64_t), e)))
+    if ((st = item_buffer(s, item, LEVEL_XYZ, rows, 1, 0, 3 * sizeof(float), e)) || (st = item_buffer(s, item, LEVEL_KEY, rows, 1, 0, sizeof(uint64_t), e)))
         return st;
     float *xyz = s->buffers[item][LEVEL_XYZ].data;
     uint64_t *key = s->buffers[item][LEVEL_KEY].data;
@@ -157,7 +167,7 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
     if (depth == 1) {
         v->parent = s->buffers[chain[0]][LEVEL_PARENT].data;
     } else {
-        if ((st = item_buffer(s, item, MAP_PARENT, n, sizeof(int32_t), e))) return st;
+        if ((st = item_buffer(s, item, MAP_PARENT, n, 1, 0, sizeof(int32_t), e))) return st;
         int32_t *parent = s->buffers[item][MAP_PARENT].data;
 #pragma omp parallel for schedule(static)
         for (int64_t i = 0; i < n; i++) {
@@ -168,7 +178,7 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
         v->parent = parent;
     }
     if (!(s->plan->geo[item].forms & PNET_FORM_CHILDREN)) return PNET_OK;
-    if ((st = item_buffer(s, item, MAP_START, m + 1, sizeof(int64_t), e)) || (st = item_buffer(s, item, MAP_CHILD, n, sizeof(int32_t), e))) return st;
+    if ((st = item_buffer(s, item, MAP_START, m, 1, 1, sizeof(int64_t), e)) || (st = item_buffer(s, item, MAP_CHILD, n, 1, 0, sizeof(int32_t), e))) return st;
     pnet_cpu_children(n, m, v->parent, s->buffers[item][MAP_START].data, s->buffers[item][MAP_CHILD].data);
     v->child_start = s->buffers[item][MAP_START].data;
     v->child = s->buffers[item][MAP_CHILD].data;
@@ -188,13 +198,14 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
 {
     const struct pnet_geo_request *q = &s->plan->geo[item].request;
     const struct pnet_level *out = &s->views[s->level_item[q->a]].level, *in = &s->views[s->level_item[q->b]].level;
+    struct pnet_level out_room = roomy(out), in_room = roomy(in);
+    size_t work = pnet_cpu_triplets_work(&out_room, q->a == q->b ? &out_room : &in_room, &q->nb);
     const int32_t *parent = q->a == q->b ? NULL : parent_between(s, q->b, q->a);
     struct pnet_buffer *b = s->buffers[item];
     enum pnet_status st;
-    if ((st = item_buffer(s, item, SET_START, out->rows + 1, sizeof(int64_t), e)) || (st = scratch(s, pnet_cpu_triplets_work(out, in, &q->nb), e)))
-        return st;
+    if ((st = item_buffer(s, item, SET_START, out->rows, 1, 1, sizeof(int64_t), e)) || (st = scratch(s, work, e))) return st;
     int64_t count = pnet_cpu_triplets_count(out, in, &q->nb, parent, b[SET_START].data, s->scratch.data);
-    if ((st = item_buffer(s, item, SET_OTHER, count, sizeof(int32_t), e)) || (st = item_buffer(s, item, SET_CELL, count, sizeof(uint16_t), e)))
+    if ((st = item_buffer(s, item, SET_OTHER, count, 1, 0, sizeof(int32_t), e)) || (st = item_buffer(s, item, SET_CELL, count, 1, 0, sizeof(uint16_t), e)))
         return st;
     pnet_cpu_triplets_write(out, in, &q->nb, parent, b[SET_START].data, b[SET_OTHER].data, b[SET_CELL].data, s->scratch.data);
     int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
@@ -202,8 +213,9 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     struct pnet_triplets *f = &s->views[item].forward;
     *f = (struct pnet_triplets){out->rows, in->rows, count, cells, b[SET_START].data, b[SET_OTHER].data, b[SET_CELL].data};
     if (!(s->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return PNET_OK;
-    if ((st = item_buffer(s, item, SET_T_START, in->rows + 1, sizeof(int64_t), e)) || (st = item_buffer(s, item, SET_T_OTHER, count, sizeof(int32_t), e)) ||
-        (st = item_buffer(s, item, SET_T_CELL, count, sizeof(uint16_t), e)) || (st = scratch(s, pnet_cpu_transpose_work(f), e)))
+    struct pnet_triplets room = {out_room.rows, in_room.rows, pnet_capacity(count), cells, NULL, NULL, NULL};
+    if ((st = item_buffer(s, item, SET_T_START, in->rows, 1, 1, sizeof(int64_t), e)) || (st = item_buffer(s, item, SET_T_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
+        (st = item_buffer(s, item, SET_T_CELL, count, 1, 0, sizeof(uint16_t), e)) || (st = scratch(s, pnet_cpu_transpose_work(&room), e)))
         return st;
     pnet_cpu_transpose(f, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, s->scratch.data);
     s->views[item].transposed =
@@ -215,10 +227,11 @@ static enum pnet_status build_nearest(struct pnet_slot *s, int item, struct pnet
 {
     const struct pnet_geo_request *q = &s->plan->geo[item].request;
     const struct pnet_level *fine = &s->views[s->level_item[q->a]].level, *coarse = &s->views[s->level_item[q->b]].level;
+    struct pnet_level fine_room = roomy(fine), coarse_room = roomy(coarse);
     enum pnet_status st;
-    if ((st = item_buffer(s, item, NEAR_INDEX, fine->rows * q->k, sizeof(int32_t), e)) ||
-        (st = item_buffer(s, item, NEAR_DISTANCE, fine->rows * q->k, sizeof(float), e)) ||
-        (st = scratch(s, pnet_cpu_nearest_work(fine, coarse, q->k), e)))
+    if ((st = item_buffer(s, item, NEAR_INDEX, fine->rows, q->k, 0, sizeof(int32_t), e)) ||
+        (st = item_buffer(s, item, NEAR_DISTANCE, fine->rows, q->k, 0, sizeof(float), e)) ||
+        (st = scratch(s, pnet_cpu_nearest_work(&fine_room, &coarse_room, q->k), e)))
         return st;
     pnet_cpu_nearest(fine, coarse, q->k, s->buffers[item][NEAR_INDEX].data, s->buffers[item][NEAR_DISTANCE].data, s->scratch.data);
     struct pnet_geo_view *v = &s->views[item];

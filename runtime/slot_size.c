@@ -8,9 +8,9 @@ struct sizes {
     size_t buffers, scratch;
 };
 
-static void buffer(struct sizes *z, int64_t count, size_t size)
+static void buffer(struct sizes *z, int64_t rows, int64_t each, int64_t more, size_t size)
 {
-    z->buffers += pnet_round_bytes((size_t)pnet_capacity(count) * size);
+    z->buffers += pnet_round_bytes((size_t)(pnet_capacity(rows) * each + more) * size);
 }
 
 static void scratch(struct sizes *z, size_t bytes)
@@ -23,23 +23,26 @@ static void size_level(struct sizes *z, int level)
 {
     const struct pnet_level_info *info = &z->plan->levels[level];
     int64_t n = z->counts->rows[level];
-    buffer(z, n, 3 * sizeof(float));
-    buffer(z, n, sizeof(uint64_t));
+    buffer(z, n, 1, 0, 3 * sizeof(float));
+    buffer(z, n, 1, 0, sizeof(uint64_t));
     if (info->kind == PNET_LEVEL_INPUT) {
-        buffer(z, n, sizeof(int32_t));
-        scratch(z, pnet_round_bytes(pnet_cpu_order_work(n)) + (size_t)n * sizeof(uint64_t));
+        buffer(z, n, 1, 0, sizeof(int32_t));
+        int64_t room = pnet_capacity(n);
+        scratch(z, pnet_round_bytes(pnet_cpu_order_work(room)) + (size_t)room * sizeof(uint64_t));
     } else {
         int64_t fine = z->counts->rows[info->finer];
-        buffer(z, fine, sizeof(int32_t));
-        scratch(z, pnet_round_bytes(pnet_cpu_sample_work(fine)) + (size_t)fine * sizeof(int32_t));
+        buffer(z, fine, 1, 0, sizeof(int32_t));
+        int64_t room = pnet_capacity(fine);
+        scratch(z, pnet_round_bytes(pnet_cpu_sample_work(room)) + (size_t)room * sizeof(int32_t));
     }
 }
 
+/* With the rows of the capacity class, as workspaces are sized. */
 static struct pnet_level shape_of(const struct sizes *z, int level)
 {
     /* the key is there, but is not read for a size */
     static const uint64_t key = 0;
-    return (struct pnet_level){.rows = z->counts->rows[level], .samples = z->counts->samples, .key = &key, .grid = z->plan->levels[level].grid};
+    return (struct pnet_level){.rows = pnet_capacity(z->counts->rows[level]), .samples = z->counts->samples, .key = &key, .grid = z->plan->levels[level].grid};
 }
 
 static void size_triplets(struct sizes *z, int item)
@@ -47,33 +50,33 @@ static void size_triplets(struct sizes *z, int item)
     const struct pnet_geo_request *q = &z->plan->geo[item].request;
     struct pnet_level out = shape_of(z, q->a), in = shape_of(z, q->b);
     int64_t t = z->counts->triplets[item];
-    struct pnet_triplets set = {.rows = out.rows, .others = in.rows, .count = t, .cells = q->nb.kernel * q->nb.kernel * q->nb.kernel};
-    buffer(z, out.rows + 1, sizeof(int64_t));
-    buffer(z, t, sizeof(int32_t));
-    buffer(z, t, sizeof(uint16_t));
+    struct pnet_triplets set = {.rows = out.rows, .others = in.rows, .count = pnet_capacity(t), .cells = q->nb.kernel * q->nb.kernel * q->nb.kernel};
+    buffer(z, z->counts->rows[q->a], 1, 1, sizeof(int64_t));
+    buffer(z, t, 1, 0, sizeof(int32_t));
+    buffer(z, t, 1, 0, sizeof(uint16_t));
     scratch(z, pnet_cpu_triplets_work(&out, q->a == q->b ? &out : &in, &q->nb));
     if (!(z->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return;
-    buffer(z, in.rows + 1, sizeof(int64_t));
-    buffer(z, t, sizeof(int32_t));
-    buffer(z, t, sizeof(uint16_t));
+    buffer(z, z->counts->rows[q->b], 1, 1, sizeof(int64_t));
+    buffer(z, t, 1, 0, sizeof(int32_t));
+    buffer(z, t, 1, 0, sizeof(uint16_t));
     scratch(z, pnet_cpu_transpose_work(&set));
 }
 
 static void size_parent(struct sizes *z, int item)
 {
     const struct pnet_geo_request *q = &z->plan->geo[item].request;
-    if (z->plan->levels[q->b].finer != q->a) buffer(z, z->counts->rows[q->a], sizeof(int32_t));
+    if (z->plan->levels[q->b].finer != q->a) buffer(z, z->counts->rows[q->a], 1, 0, sizeof(int32_t));
     if (!(z->plan->geo[item].forms & PNET_FORM_CHILDREN)) return;
-    buffer(z, z->counts->rows[q->b] + 1, sizeof(int64_t));
-    buffer(z, z->counts->rows[q->a], sizeof(int32_t));
+    buffer(z, z->counts->rows[q->b], 1, 1, sizeof(int64_t));
+    buffer(z, z->counts->rows[q->a], 1, 0, sizeof(int32_t));
 }
 
 static void size_nearest(struct sizes *z, int item)
 {
     const struct pnet_geo_request *q = &z->plan->geo[item].request;
     struct pnet_level fine = shape_of(z, q->a), coarse = shape_of(z, q->b);
-    buffer(z, fine.rows * q->k, sizeof(int32_t));
-    buffer(z, fine.rows * q->k, sizeof(float));
+    buffer(z, z->counts->rows[q->a], q->k, 0, sizeof(int32_t));
+    buffer(z, z->counts->rows[q->a], q->k, 0, sizeof(float));
     scratch(z, pnet_cpu_nearest_work(&fine, &coarse, q->k));
 }
 
@@ -90,6 +93,6 @@ size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c
         }
     for (int t = 0; t < p->tensor_count; t++)
         if (p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].first >= 0)
-            buffer(&z, c->rows[p->tensors[t].type.level], (size_t)p->tensors[t].type.width * 4);
+            buffer(&z, c->rows[p->tensors[t].type.level], 1, 0, (size_t)p->tensors[t].type.width * 4);
     return z.buffers + z.scratch;
 }

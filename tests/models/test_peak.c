@@ -1,0 +1,176 @@
+/* The memory a plan announces is the memory a session takes, to the byte; and a step that fits what
+   is there takes none. */
+#include "runtime/peak.h"
+#include "tests/models/batch.h"
+
+struct setup {
+    const char *model;
+    const char *set; /* or NULL */
+    unsigned degrade;
+    bool training;
+};
+
+static struct pnet_compilation *compile(const struct setup *u)
+{
+    struct pnet_compile_options o = {
+        .purpose = u->training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
+        .degrade = u->degrade,
+        .sets = &u->set,
+        .set_count = u->set ? 1 : 0};
+    return need_plan(pnet_compile_file(u->model, &o), u->model);
+}
+
+static struct pnet_session *open_session(const struct pnet_plan *p, int64_t extra)
+{
+    struct pnet_session_options o = {.slots = p->training ? 2 : 1, .seed = 1, .extra_bytes = extra};
+    struct pnet_session *s;
+    struct pnet_error e;
+    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    return s;
+}
+
+/* One step as training or inference has it. The other slot gets the same batch. */
+static void step(struct pnet_session *s, const struct cloud *c)
+{
+    const struct pnet_plan *p = pnet_session_plan(s);
+    struct pnet_batch *b = batch_of(p, c, 1);
+    struct pnet_error e;
+    for (int slot = 0; slot < (p->training ? 2 : 1); slot++)
+        need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
+    need(pnet_session_forward(s, 0, p->training, 1, &e), &e, "forward");
+    if (p->training) pnet_session_backward(s, 0, 1, false);
+    pnet_batch_free(b);
+}
+
+static int64_t extra_of(const struct pnet_plan *p)
+{
+    return p->training ? 2 * p->trained_elements * (int64_t)sizeof(float) : 0;
+}
+
+static size_t planned(const struct pnet_session *s)
+{
+    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
+    struct pnet_layout l;
+    struct pnet_error e;
+    need(pnet_layout_make(p, counts, &l, &e), &e, "layout");
+    struct pnet_peak k = pnet_peak_of(p, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
+    CHECK(l.live <= l.total);
+    CHECK(k.total ==
+          k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry + k.features);
+    pnet_layout_free(&l);
+    return k.total;
+}
+
+static void test_equal(const struct setup *u, const struct cloud *c)
+{
+    struct pnet_compilation *compiled = compile(u);
+    const struct pnet_plan *p = pnet_compilation_plan(compiled);
+    struct pnet_session *s = open_session(p, extra_of(p));
+    step(s, c);
+    size_t peak = pnet_session_memory(s)->peak, plan = planned(s);
+    CHECKF(peak == plan, "%s, degraded %u, %s, %lld points: planned %zu, taken %zu", u->model,
+        u->degrade, u->training ? "training" : "inference", (long long)c->n, plan, peak);
+    CHECK(pnet_session_memory(s)->used == peak);
+    step(s, c);
+    CHECK(pnet_session_memory(s)->peak == peak);
+    pnet_session_free(s);
+    pnet_compilation_free(compiled);
+}
+
+static bool same_class(
+    const struct pnet_plan *p, const struct pnet_counts *a, const struct pnet_counts *b)
+{
+    for (int l = 0; l < p->level_count; l++)
+        if (pnet_capacity(a->rows[l]) != pnet_capacity(b->rows[l])) return false;
+    for (int i = 0; i < p->geo_count; i++)
+        if (pnet_capacity(a->triplets[i]) != pnet_capacity(b->triplets[i])) return false;
+    return true;
+}
+
+/* Clouds that grow point by point: whenever the classes stay, so does the memory. */
+static int test_growing(const struct setup *u, const struct cloud *whole, int64_t from)
+{
+    struct pnet_compilation *compiled = compile(u);
+    const struct pnet_plan *p = pnet_compilation_plan(compiled);
+    struct pnet_session *small = open_session(p, 0), *large = open_session(p, 0);
+    int pairs = 0;
+    for (int64_t n = from; n + 9 <= whole->n; n += 9) {
+        struct cloud a = *whole, b = *whole;
+        a.n = n;
+        b.n = n + 9;
+        step(small, &a);
+        step(large, &b);
+        const struct pnet_counts *ca = &pnet_session_slot(small, 0)->counts;
+        if (!same_class(p, ca, &pnet_session_slot(large, 0)->counts)) continue;
+        size_t used = pnet_session_memory(small)->used;
+        step(small, &b);
+        pairs++;
+        CHECKF(pnet_session_memory(small)->used == used,
+            "%s, degraded %u: %lld bytes more for the points %lld to %lld of one class", u->model,
+            u->degrade, (long long)(pnet_session_memory(small)->used - used), (long long)n,
+            (long long)n + 9);
+    }
+    pnet_session_free(small);
+    pnet_session_free(large);
+    pnet_compilation_free(compiled);
+    return pairs;
+}
+
+/* A budget of one byte less than the peak is refused before anything runs, and the message names
+   tensors; the peak itself is enough. */
+static void test_budget(const struct cloud *c)
+{
+    struct setup u = {"models/rooms.pnet", NULL, 0, true};
+    struct pnet_compilation *compiled = compile(&u);
+    const struct pnet_plan *p = pnet_compilation_plan(compiled);
+    struct pnet_session *s = open_session(p, 0);
+    struct pnet_batch *b = batch_of(p, c, 1);
+    struct pnet_error e;
+    step(s, c);
+    size_t peak = pnet_session_memory(s)->peak;
+    pnet_session_free(s);
+    for (size_t less = 0; less < 2; less++) {
+        struct pnet_session_options o = {.slots = 2, .seed = 1, .memory_limit = peak - less};
+        need(pnet_session_new(p, &o, &s, &e), &e, "session");
+        for (int slot = 0; slot < 2; slot++)
+            need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
+        enum pnet_status status = pnet_session_forward(s, 0, true, 0, &e);
+        CHECK(status == (less ? PNET_NO_MEMORY : PNET_OK));
+        if (less) CHECKF(strstr(e.message, "rooms."), "%s", e.message);
+        CHECK(pnet_session_memory(s)->peak <= peak - less);
+        pnet_session_free(s);
+    }
+    pnet_batch_free(b);
+    pnet_compilation_free(compiled);
+}
+
+int main(void)
+{
+    static const struct {
+        const char *model, *set;
+        int sizes; /* of those below */
+    } models[] = {{"models/rooms.pnet", NULL, 4}, {"models/shapes.pnet", NULL, 4},
+        {"models/fcgf.pnet", NULL, 2}, {"models/minkunet18a.pnet", NULL, 2},
+        {"models/resnet18.pnet", NULL, 2}};
+    static const int64_t sizes[] = {1, 70, 700, 5000};
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
+        for (int i = 0; i < models[m].sizes; i++) {
+            struct cloud c = cloud_corner(sizes[i], 2, (uint64_t)i + 1);
+            for (int way = 0; way < 4; way++)
+                test_equal(&(struct setup){models[m].model, models[m].set, way & 1 ? PNET_VOXEL : 0,
+                               way & 2},
+                    &c);
+            cloud_free(&c);
+        }
+    struct cloud c = cloud_corner(1000, 2, 9);
+    int pairs = 0;
+    for (int way = 0; way < 4; way++)
+        pairs += test_growing(
+            &(struct setup){"models/rooms.pnet", "c=8", way & 1 ? PNET_VOXEL : 0, way & 2}, &c,
+            800);
+    CHECKF(pairs >= 8, "only %d pairs of one class", pairs);
+    test_budget(&c);
+    cloud_free(&c);
+    return check_end();
+}
