@@ -110,21 +110,56 @@ static struct line *add_line(struct formatter *f, size_t begin, int indent, bool
     return line;
 }
 
-/* Comments before token `i`: at the end of the last line, or on lines of their own. True if any. */
+/* The token that a doc comment behind code, on a line with tokens [begin, end), documents; or
+ * `end`. */
+static size_t documented(const struct formatter *f, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++) {
+        bool branch = i > 1 && kind_at(f, i) == TOKEN_IF && kind_at(f, i - 1) == TOKEN_ELSE &&
+                      kind_at(f, i - 2) == TOKEN_RBRACE;
+        if (f->spacing[i].begins || branch) return i;
+    }
+    return end;
+}
+
+/* A comment behind code goes to the end of the last line; but a doc comment goes with what it
+   documents where its line was split. True if it stands on the last line, which so is at its end.
+ */
+static bool put_trailing(struct formatter *f, const struct pnet_comment *c)
+{
+    if (!f->count) return true; /* memory is out */
+    size_t at = f->count - 1, begin = c->next - 1;
+    struct line *line = &f->lines[at];
+    line->comment = (int64_t)f->comment;
+    if (!c->is_doc) return true;
+    while (begin && !first_on_line(f, begin)) begin--;
+    size_t was = documented(f, begin, c->next), is = documented(f, line->begin, line->end);
+    if (was == c->next) line->demoted = is != line->end;
+    if (was == c->next || was == is) return true;
+    line->comment = NONE;
+    while (at && (f->lines[at].begin > was || f->lines[at].end <= was)) at--;
+    f->lines[at].comment = (int64_t)f->comment;
+    return false;
+}
+
+/* Comments before token `i`. True if it cannot stand on the last line because of them. */
 static bool put_comments(struct formatter *f, size_t i, int indent)
 {
-    bool any = false;
+    bool closed = false;
     for (; f->comment < f->tokens.comment_count; f->comment++) {
         const struct pnet_comment *c = &f->tokens.comments[f->comment];
         if (c->next != i) break;
-        struct line *line =
-            c->own_line ? add_line(f, i, indent, blank_before(f, c->span.begin)) : last_line(f);
-        if (!line) return true;
-        line->comment = (int64_t)f->comment;
+        if (c->own_line) {
+            struct line *line = add_line(f, i, indent, blank_before(f, c->span.begin));
+            if (!line) return true;
+            line->comment = (int64_t)f->comment;
+            closed = true;
+        } else if (put_trailing(f, c)) {
+            closed = true;
+        }
         f->position = c->span.end;
-        any = true;
     }
-    return any;
+    return closed;
 }
 
 /* One token, on a new line if it should or a comment stands before it. */
@@ -290,46 +325,6 @@ static void put_file(struct formatter *f)
     }
 }
 
-/* The token that a doc comment behind code, on a line with tokens [begin, end), documents; or
- * `end`. */
-static size_t documented(const struct formatter *f, size_t begin, size_t end)
-{
-    for (size_t i = begin; i < end; i++) {
-        bool branch = i > 1 && kind_at(f, i) == TOKEN_IF && kind_at(f, i - 1) == TOKEN_ELSE &&
-                      kind_at(f, i - 2) == TOKEN_RBRACE;
-        if (f->spacing[i].begins || branch) return i;
-    }
-    return end;
-}
-
-/* A doc comment goes with what it documents where a line was split. */
-static void settle_doc(struct formatter *f, size_t at)
-{
-    struct line *line = &f->lines[at];
-    const struct pnet_comment *c = &f->tokens.comments[line->comment];
-    size_t begin = c->next - 1;
-    while (begin && !first_on_line(f, begin)) begin--;
-    size_t was = documented(f, begin, c->next), is = documented(f, line->begin, line->end);
-    if (was == c->next) {
-        line->demoted = is != line->end;
-        return;
-    }
-    if (was == is) return;
-    size_t home = at;
-    while (home && (f->lines[home].begin > was || f->lines[home].end <= was)) home--;
-    f->lines[home].comment = line->comment;
-    line->comment = NONE;
-}
-
-static void settle_docs(struct formatter *f)
-{
-    for (size_t i = 0; i < f->count; i++) {
-        const struct line *line = &f->lines[i];
-        if (line->comment == NONE || line->begin == line->end) continue;
-        if (f->tokens.comments[line->comment].is_doc) settle_doc(f, i);
-    }
-}
-
 /* Columns of the code of a line up to token `end`. */
 static int padded_width(const struct formatter *f, const struct line *line, size_t end)
 {
@@ -438,7 +433,6 @@ bool pnet_format(
     if (!f.spacing) return false;
     put_file(&f);
     if (a->failed) return false;
-    settle_docs(&f);
     align_lines(&f);
     for (size_t i = 0; i < f.count; i++) print_line(&f, &f.lines[i], out);
     return true;

@@ -6,8 +6,8 @@
    --- output
    ...
 
-   With `--- main.pnet escaped`, \r \t \xHH and \\ in the text stand for bytes, and `\` at the end of a
-   line joins it with the next. */
+   With `--- main.pnet escaped`, \r \t \xHH and \\ in the text stand for bytes, and `\` at the end
+   of a line joins it with the next. */
 #ifndef PNET_TESTS_LANG_GOLDEN_H
 #define PNET_TESTS_LANG_GOLDEN_H
 
@@ -75,8 +75,9 @@ static inline void golden_write(const char *name, const char *text, size_t lengt
     if (f) fclose(f);
 }
 
-/* Runs every case of the golden file: `run` writes the output of main.pnet, which lies in the current
-   folder. Returns how many cases there were. With PNET_GOLDEN=write the file is written anew. */
+/* Runs every case of the golden file: `run` writes the output of main.pnet, which lies in the
+   current folder. Returns how many cases there were. With PNET_GOLDEN=write the file is written
+   anew. */
 static inline int golden_run(const char *path, void (*run)(FILE *out))
 {
     size_t length = 0, out_length;
@@ -114,8 +115,8 @@ static inline int golden_run(const char *path, void (*run)(FILE *out))
             fputs(*next ? "\n" : "", rewritten);
             /* An empty line stands between cases. */
             size_t want = (size_t)(next - body) - (*next && next > body ? 1 : 0);
-            CHECKF(want == got_length && memcmp(body, got, want) == 0, "%s\n--- got\n%s--- expected\n%.*s",
-                title, got, (int)want, body);
+            CHECKF(want == got_length && memcmp(body, got, want) == 0,
+                "%s\n--- got\n%s--- expected\n%.*s", title, got, (int)want, body);
             free(got);
             char command[5000];
             snprintf(command, sizeof command, "rm -rf '%s'", folder);
