@@ -111,9 +111,9 @@ static void test_shaken(const char *path)
 int main(void)
 {
     CHECK(golden_run("tests/lang/golden/format.txt", run) == 9);
-    test_canonical("tests/lang/examples/*.pnet");
+    test_canonical("tests/lang/models/*.pnet");
     test_canonical("models/*.pnet");
-    test_shaken("tests/lang/examples/fcgf.pnet");
-    test_shaken("tests/lang/examples/resnet18.pnet");
+    test_shaken("tests/lang/models/registration.pnet");
+    test_shaken("tests/lang/models/classification.pnet");
     return check_end();
 }

@@ -2,7 +2,7 @@
 #include "tests/lang/parsed.h"
 
 static const char *const examples[] = {
-    "tests/lang/examples/fcgf.pnet", "tests/lang/examples/resnet18.pnet"};
+    "tests/lang/models/registration.pnet", "tests/lang/models/classification.pnet"};
 
 static void check_expr(const char *text, const char *want)
 {

@@ -107,9 +107,7 @@ static void check_places(const char *text, bool without_memory)
 static void test_places(void)
 {
     static const char *const texts[] = {"", "a", "\n", "\n\n", "a\nbc\n", "a\nbc", "\r\na\r\n\r\nb",
-        "\ta\n\t\tb",
-        "gr\xc3\xb6\xc3\x9f"
-        "e\n\xe6\x95\xb0\xe5\xad\x97 x\n\xf0\x9f\x99\x82y"};
+        "\ta\n\t\tb", "gr\xc3\xb6\xc3\x9f\x65\n\xe6\x95\xb0\xe5\xad\x97 x\n\xf0\x9f\x99\x82y"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         check_places(texts[i], false);
         check_places(texts[i], true);
