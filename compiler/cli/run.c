@@ -1,8 +1,8 @@
 #include "compiler/cli/run.h"
 
-#include "compiler/cli/bar.h"
 #include "runtime/json.h"
 #include "runtime/peak.h"
+#include "runtime/progress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ void run_close(struct run *run)
 }
 
 struct display {
-    struct bar bar;
+    struct pnet_progress *bar; /* NULL: shows nothing */
     bool quiet;
 };
 
@@ -118,7 +118,7 @@ static void show(void *context, const struct pnet_train_progress *p)
         size_t n = (size_t)snprintf(line, sizeof line, "step %lld: validation loss %.4f", (long long)p->step, p->evaluation->loss);
         for (int i = 0; i < p->evaluation->count && n < sizeof line; i++)
             if (p->evaluation->lines[i].metric) n += (size_t)snprintf(line + n, sizeof line - n, ", %s %.4f", p->evaluation->lines[i].name, p->evaluation->lines[i].value);
-        bar_line(&d->bar, line);
+        pnet_progress_line(d->bar, line);
         return;
     }
     char text[160];
@@ -126,14 +126,14 @@ static void show(void *context, const struct pnet_train_progress *p)
         snprintf(text, sizeof text, "validating %lld/%lld", (long long)p->batch, (long long)p->batches);
     else
         snprintf(text, sizeof text, "epoch %lld  loss %.4f  %.0fk points/s", (long long)p->epoch + 1, p->loss, p->points_per_s / 1000);
-    bar_show(&d->bar, p->step, p->steps, text);
+    pnet_progress_show(d->bar, p->step, p->steps, text);
 }
 
 static void warn(void *context, const char *text)
 {
     struct display *d = context;
     if (!d->quiet)
-        bar_line(&d->bar, text);
+        pnet_progress_line(d->bar, text);
     else
         fprintf(stderr, "pnetc: %s\n", text);
 }
@@ -144,9 +144,9 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
     struct pnet_train_options t = {.plan = run->plan, .config = run->config, .data = run->data, .folder = folder, .model_text = pnet_compilation_text(run->compilation),
         .params = run->params, .memory_limit = o->model.memory ? o->model.memory : pnet_memory_available(), .resume = resume, .stop = interrupted, .progress = show,
         .warn = warn, .context = &display};
-    bar_begin(&display.bar, stderr);
+    if (!display.quiet) display.bar = pnet_progress_new(stderr);
     enum pnet_status st = pnet_train(&t, r, e);
-    if (!display.quiet) bar_end(&display.bar);
+    pnet_progress_free(display.bar);
     return st;
 }
 
