@@ -1,23 +1,30 @@
-/* Gathering and register-blocked products of one instruction set; compiled with PNET_ISA naming it.
- */
+/* Gathering and register-blocked products of one instruction set, which PNET_ISA names. */
+#include <stdbool.h>
 #include "kernels/cpu/conv_isa.h"
 #include "kernels/cpu/isa_vec.h"
 #include "kernels/cpu/isa_depthwise.h"
 
 enum { BLOCK = 2 * VECTOR };
 
-/* -- gathering -- */
+/* -- gathering --
+   `single`: a run stands for one row of `in`, its own, and there is no `other`. It is a constant in
+   each of the calls, so that copying has no loop over triplets. */
 
-/* `vectors` registers of the sum of one run; those of whole rows stay in registers from first to
- * last. */
-ALWAYS_INLINE void sum_run(const int vectors, float *panel, const float *in, size_t stride,
+ALWAYS_INLINE const float *first_row(const bool single, const float *in, size_t stride,
     const int32_t *other, const struct pnet_run *run)
 {
+    return in + (size_t)(single ? run->row : other[run->begin]) * stride;
+}
+
+/* `vectors` registers of one run: they hold its sum from the first triplet to the last. */
+ALWAYS_INLINE void gather_run(const int vectors, const bool single, float *panel, const float *in,
+    size_t stride, const int32_t *other, const struct pnet_run *run)
+{
     vec sum[8];
-    const float *row = in + (size_t)other[run->begin] * stride;
+    const float *row = first_row(single, in, stride, other, run);
     UNROLL
     for (int v = 0; v < vectors; v++) sum[v] = vec_load(row + v * VECTOR);
-    for (int32_t t = run->begin + 1; t < run->end; t++) {
+    for (int32_t t = run->begin + 1; !single && t < run->end; t++) {
         row = in + (size_t)other[t] * stride;
         UNROLL
         for (int v = 0; v < vectors; v++) sum[v] += vec_load(row + v * VECTOR);
@@ -26,56 +33,52 @@ ALWAYS_INLINE void sum_run(const int vectors, float *panel, const float *in, siz
     for (int v = 0; v < vectors; v++) vec_store(panel + v * VECTOR, sum[v]);
 }
 
-ALWAYS_INLINE void sum_run_part(float *panel, const float *in, size_t stride, int columns,
-    const int32_t *other, const struct pnet_run *run)
-{
-    vec sum = vec_load_part(in + (size_t)other[run->begin] * stride, columns);
-    for (int32_t t = run->begin + 1; t < run->end; t++)
-        sum += vec_load_part(in + (size_t)other[t] * stride, columns);
-    vec_store(panel, sum);
-}
-
-ALWAYS_INLINE void sum_strip(const int vectors, float *panel, const float *in, size_t stride,
-    const int32_t *other, const struct pnet_run *runs, int count)
+ALWAYS_INLINE void gather_strip(const int vectors, const bool single, float *panel, const float *in,
+    size_t stride, const int32_t *other, const struct pnet_run *runs, int count)
 {
     for (int r = 0; r < count; r++)
-        sum_run(vectors, panel + (size_t)r * PNET_PANEL_STRIDE, in, stride, other, runs + r);
+        gather_run(
+            vectors, single, panel + (size_t)r * PNET_PANEL_STRIDE, in, stride, other, runs + r);
+}
+
+/* The last columns, fewer than a register has. */
+ALWAYS_INLINE void gather_rest(const bool single, float *panel, const float *in, size_t stride,
+    int columns, const int32_t *other, const struct pnet_run *runs, int count)
+{
+    for (int r = 0; r < count; r++, panel += PNET_PANEL_STRIDE) {
+        vec sum = vec_load_part(first_row(single, in, stride, other, runs + r), columns);
+        for (int32_t t = runs[r].begin + 1; !single && t < runs[r].end; t++)
+            sum += vec_load_part(in + (size_t)other[t] * stride, columns);
+        vec_store(panel, sum);
+    }
+}
+
+ALWAYS_INLINE void gather(const bool single, float *panel, const float *in, size_t stride,
+    int columns, const int32_t *other, const struct pnet_run *runs, int count)
+{
+    int c = 0;
+    for (; c + 8 * VECTOR <= columns; c += 8 * VECTOR)
+        gather_strip(8, single, panel + c, in + c, stride, other, runs, count);
+    for (; c + 4 * VECTOR <= columns; c += 4 * VECTOR)
+        gather_strip(4, single, panel + c, in + c, stride, other, runs, count);
+    for (; c + 2 * VECTOR <= columns; c += 2 * VECTOR)
+        gather_strip(2, single, panel + c, in + c, stride, other, runs, count);
+    for (; c + VECTOR <= columns; c += VECTOR)
+        gather_strip(1, single, panel + c, in + c, stride, other, runs, count);
+    if (c < columns)
+        gather_rest(single, panel + c, in + c, stride, columns - c, other, runs, count);
 }
 
 static void sum_runs(float *panel, const float *in, size_t stride, int columns,
     const int32_t *other, const struct pnet_run *runs, int count)
 {
-    int c = 0;
-    for (; c + 8 * VECTOR <= columns; c += 8 * VECTOR)
-        sum_strip(8, panel + c, in + c, stride, other, runs, count);
-    switch ((columns - c) / VECTOR) {
-    case 7: sum_strip(7, panel + c, in + c, stride, other, runs, count); break;
-    case 6: sum_strip(6, panel + c, in + c, stride, other, runs, count); break;
-    case 5: sum_strip(5, panel + c, in + c, stride, other, runs, count); break;
-    case 4: sum_strip(4, panel + c, in + c, stride, other, runs, count); break;
-    case 3: sum_strip(3, panel + c, in + c, stride, other, runs, count); break;
-    case 2: sum_strip(2, panel + c, in + c, stride, other, runs, count); break;
-    case 1: sum_strip(1, panel + c, in + c, stride, other, runs, count); break;
-    default: break;
-    }
-    c = columns / VECTOR * VECTOR;
-    if (c < columns) {
-        for (int r = 0; r < count; r++)
-            sum_run_part(panel + (size_t)r * PNET_PANEL_STRIDE + c, in + c, stride, columns - c,
-                other, runs + r);
-    }
+    gather(false, panel, in, stride, columns, other, runs, count);
 }
 
 static void copy_rows(float *panel, const float *in, size_t stride, int columns,
     const struct pnet_run *runs, int count)
 {
-    int whole = columns / VECTOR * VECTOR;
-    for (int r = 0; r < count; r++) {
-        const float *from = in + (size_t)runs[r].row * stride;
-        float *to = panel + (size_t)r * PNET_PANEL_STRIDE;
-        for (int c = 0; c < whole; c += VECTOR) vec_store(to + c, vec_load(from + c));
-        if (whole < columns) vec_store(to + whole, vec_load_part(from + whole, columns - whole));
-    }
+    gather(true, panel, in, stride, columns, NULL, runs, count);
 }
 
 /* -- register blocks --
@@ -120,6 +123,12 @@ ALWAYS_INLINE void outer_block(const int rows, const int vectors, const float *x
         UNROLL
         for (int v = 0; v < vectors; v++) part[a][v] = vec_set(0);
     }
+    /* The sums of all kernel cells exceed L2: fetched now, they are here at the end. */
+    UNROLL
+    for (int a = 0; a < rows; a++) {
+        UNROLL
+        for (int v = 0; v < vectors; v++) __builtin_prefetch(sum + (size_t)a * stride + v * VECTOR);
+    }
     for (int r = 0; r < count; r++, x += PNET_PANEL_STRIDE, y += PNET_PANEL_STRIDE) {
         vec b[2];
         UNROLL
@@ -140,12 +149,12 @@ ALWAYS_INLINE void outer_block(const int rows, const int vectors, const float *x
     }
 }
 
+#define CASES_TO_6(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#define CASES_TO_12(CASE) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #if defined(__AVX512F__)
-#define ROW_CASES(CASE)                                                                            \
-    CASE(1)                                                                                        \
-    CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#define ROW_CASES(CASE) CASES_TO_6(CASE) CASES_TO_12(CASE)
 #else
-#define ROW_CASES(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#define ROW_CASES(CASE) CASES_TO_6(CASE)
 #endif
 
 #define MULTIPLY_CASE(n)                                                                           \
