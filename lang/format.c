@@ -198,7 +198,7 @@ static bool keeps_break(const struct formatter *f, size_t i)
 /* Tokens [begin, end), of a statement or of the head of a block. */
 static void put_segment(struct formatter *f, size_t begin, size_t end, int indent, bool newline)
 {
-    int openers[PNET_MAX_NESTING]; /* indent of the line that each open bracket stands on */
+    int openers[PNET_MAX_NESTING] = {0}; /* indent of the line that each open bracket stands on */
     int depth = 0;
     for (size_t i = begin; i < end; i++) {
         int kind = kind_at(f, i), inside = indent + CONTINUATION, here;
@@ -210,7 +210,7 @@ static void put_segment(struct formatter *f, size_t begin, size_t end, int inden
             put_token(f, i, keeps_break(f, i), here, inside);
         const struct line *line = last_line(f);
         if (is_opening(kind)) openers[depth++] = line ? line->indent : 0;
-        if (is_closing(kind)) depth--;
+        if (is_closing(kind) && depth) depth--;
     }
 }
 

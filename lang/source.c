@@ -31,9 +31,9 @@ bool pnet_sources_add(struct pnet_sources *s, const char *name, struct pnet_sour
 {
     if (s->count == s->capacity) {
         uint32_t capacity = s->capacity ? 2 * s->capacity : 8;
-        struct entry **grown = pnet_arena_array(s->arena, capacity, sizeof *grown);
+        struct entry **grown = pnet_arena_array(s->arena, capacity, sizeof(struct entry *));
         if (!grown) return false;
-        if (s->count) memcpy(grown, s->entries, s->count * sizeof *grown);
+        if (s->count) memcpy(grown, s->entries, s->count * sizeof(struct entry *));
         s->entries = grown;
         s->capacity = capacity;
     }

@@ -114,7 +114,8 @@ static struct pnet_expr **flatten(
         ++*count;
         *height = taller(*height, c->expr);
     }
-    struct pnet_expr **items = pnet_arena_array(p->all->arena, (size_t)*count, sizeof *items);
+    struct pnet_expr **items =
+        pnet_arena_array(p->all->arena, (size_t)*count, sizeof(struct pnet_expr *));
     if (!items) {
         p->all->stopped = true;
         return NULL;

@@ -61,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct result first = parse((const char *)data, size, 0);
     if (first.formatted) {
         struct result second = parse(first.formatted, first.formatted_length, 0);
-        if (second.errors || strcmp(first.tree, second.tree)) abort();
-        if (strcmp(first.formatted, second.formatted)) abort();
+        if (second.errors || !second.tree || strcmp(first.tree, second.tree) != 0) abort();
+        if (strcmp(first.formatted, second.formatted) != 0) abort();
         release(second);
     }
     release(first);

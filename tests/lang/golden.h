@@ -96,7 +96,7 @@ static inline int golden_run(const char *path, void (*run)(FILE *out))
     for (char *line = text; *line;) {
         char *end = strchr(line, '\n'), *body = end ? end + 1 : line + strlen(line);
         char *next = body;
-        while (*next && strncmp(next, "--- ", 4) && strncmp(next, "== ", 3)) {
+        while (*next && strncmp(next, "--- ", 4) != 0 && strncmp(next, "== ", 3) != 0) {
             char *newline = strchr(next, '\n');
             next = newline ? newline + 1 : next + strlen(next);
         }

@@ -58,7 +58,7 @@ static void test_sample(void)
 {
     char text[256];
     memset(text, '\n', 21);
-    strcpy(text + 21, "    x = cat(x, s[i+1])\n");
+    snprintf(text + 21, sizeof text - 21, "    x = cat(x, s[i+1])\n");
     struct setup *s = setup("fcgf.pnet", text);
     struct pnet_diag *d = pnet_diag_new(
         s->diags, PNET_ERROR, place(s, "cat", 0), "%s() joins points of different levels", "cat");

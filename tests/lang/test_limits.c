@@ -13,7 +13,7 @@ static char *repeat(const char *head, const char *unit, int count, const char *t
     if (!text) exit(1);
     at = stpcpy(at, head);
     for (int i = 0; i < count; i++) at = stpcpy(at, unit);
-    strcpy(at, tail);
+    memcpy(at, tail, strlen(tail) + 1);
     return text;
 }
 
