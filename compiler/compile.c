@@ -48,11 +48,18 @@ static void choose_result(struct pnet_compilation *c)
     const char *names[256];
     int n = 0;
     if (c->options.value) {
+        /* "fcgf.s.0" is what the last layer of that statement makes, "fcgf.s.0.conv" one of its layers */
+        size_t length = strlen(c->options.value);
+        int exact = -1;
         for (int t = 0; t < p->tensor_count; t++) {
             if (p->tensors[t].role != PNET_ROLE_RESULT) continue;
-            if (strcmp(p->tensors[t].name, c->options.value) == 0) p->result = t;
+            if (strncmp(p->tensors[t].name, c->options.value, length) == 0) {
+                if (p->tensors[t].name[length] == '.') p->result = t;
+                if (!p->tensors[t].name[length]) exact = t;
+            }
             if (n < 256) names[n++] = p->tensors[t].name;
         }
+        if (exact >= 0) p->result = exact;
     } else {
         for (int i = 0; i < c->definition_count; i++) {
             const struct definition *d = &c->definitions[i];

@@ -18,7 +18,7 @@ struct trainer {
     const struct pnet_train_options *o;
     const struct pnet_plan *plan;
     struct pnet_session *session;
-    struct pnet_loader *loader, *val_loader; /* val_loader: NULL where the data set has no such split */
+    struct pnet_loader *loader, *val_loader; /* val_loader: NULL without validation */
     struct pnet_pipeline *pipeline;
     struct pnet_optim optim;
     struct pnet_schedule schedule;
@@ -31,6 +31,7 @@ struct trainer {
     uint32_t epoch; /* of the next batch */
     int64_t batch;
     double best;    /* NaN: none yet */
+    int64_t validated; /* step of the last validation */
     struct pnet_train_result *result;
 };
 
@@ -69,7 +70,8 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     int64_t extra = pnet_optim_state_count(&t->optim) * t->plan->trained_elements * (int64_t)sizeof(float);
     struct pnet_session_options so = {.memory_limit = t->o->memory_limit, .slots = 2, .seed = c->seed, .extra_bytes = extra};
     if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
-    if (t->o->data->counts[PNET_VAL] && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
+    bool validated = t->o->data->counts[PNET_VAL] && (c->eval_every.epochs || c->eval_every.steps);
+    if (validated && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
     if ((st = pnet_session_new(t->plan, &so, &t->session, e)) || (st = open_optimizer(t, e))) return st;
     pnet_session_init_params(t->session);
     int64_t batches = pnet_loader_batches(t->loader);
@@ -134,7 +136,8 @@ static enum pnet_status save(struct trainer *t, const char *name, const struct p
     enum pnet_status st;
     if (!isnan(t->best)) scores[score_count++] = (struct pnet_score){"best", t->best};
     for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++) scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
-    struct pnet_checkpoint_state s = {.epoch = t->epoch, .step = t->step, .loader_position = t->batch * t->o->config->batch_size,
+    struct pnet_counter counters[] = {{"validated", t->validated}, {"degrade", t->plan->degrade}};
+    struct pnet_checkpoint_state s = {.counters = counters, .counter_count = 2, .epoch = t->epoch, .step = t->step, .loader_position = t->batch * t->o->config->batch_size,
         .optimizer_step = t->optimizer_step, .seed = t->o->config->seed, .metrics = scores, .metric_count = score_count, .model = t->o->model_text,
         .input_map = map, .params = t->o->params};
     snprintf(path, sizeof path, "%s/%s", t->o->folder, name);
@@ -168,6 +171,13 @@ static enum pnet_status restore_tensors(struct trainer *t, const struct pnet_che
     return PNET_OK;
 }
 
+static int64_t counter(const struct pnet_checkpoint *c, const char *name)
+{
+    for (size_t i = 0; i < c->state.counter_count; i++)
+        if (strcmp(c->state.counters[i].name, name) == 0) return c->state.counters[i].value;
+    return 0;
+}
+
 /* Goes on where the last checkpoint stands; at the beginning where a run was ended before it had one. */
 static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
 {
@@ -183,6 +193,8 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
         st = pnet_error_set(e, PNET_BAD_MODEL, "%s was trained with other params: '%.200s' there, '%.200s' now", path, c->state.params, t->o->params);
     else if (c->state.seed != t->o->config->seed)
         st = pnet_error_set(e, PNET_USAGE, "%s was trained with seed %llu", path, (unsigned long long)c->state.seed);
+    else if (counter(c, "degrade") != t->plan->degrade)
+        st = pnet_error_set(e, PNET_USAGE, "%s was trained in another mode: --mode and --degrade must be the same", path);
     else
         st = restore_tensors(t, c, e);
     if (!st) {
@@ -192,6 +204,7 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
         t->batch = c->state.loader_position / t->o->config->batch_size;
         for (size_t i = 0; i < c->state.metric_count; i++)
             if (strcmp(c->state.metrics[i].name, "best") == 0) t->best = c->state.metrics[i].value;
+        t->validated = counter(c, "validated");
     }
     pnet_checkpoint_free(c);
     return st;
@@ -291,6 +304,7 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     stop_pipeline(t);
     enum pnet_status st = pnet_evaluate(t->session, t->val_loader, go_on_evaluating, t, &v, e);
     if (!st) st = pnet_train_log_evaluation(&t->log, t->step, t->epoch, &v, e);
+    if (!st) t->validated = t->step;
     if (!st && !(headline(&v) <= t->best)) {
         t->best = headline(&v);
         st = save(t, "best", &v, e);
@@ -308,35 +322,62 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     return PNET_OK;
 }
 
-static enum pnet_status run(struct trainer *t, struct pnet_error *e)
+static bool stopped(const struct trainer *t)
+{
+    return t->o->stop && t->o->stop();
+}
+
+/* One step of training with its line of the log. */
+static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet_error *e)
+{
+    struct pnet_step_log log;
+    double step_begin = pnet_seconds();
+    enum pnet_status st = pnet_step_log_init(&log, t->plan, e);
+    if (st) return st;
+    st = start_pipeline(t, e);
+    if (!st) st = train_step(t, &log, e);
+    log.step = t->step;
+    log.epoch = t->epoch;
+    log.seconds = pnet_seconds() - begin;
+    log.points_per_s = (double)log.points / (pnet_seconds() - step_begin);
+    if (!st) st = pnet_train_log_step(&t->log, t->plan, &log, e);
+    struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .loss = log.loss, .points_per_s = log.points_per_s};
+    pnet_step_log_free(&log);
+    if (st) return st;
+    t->result->steps++;
+    if (t->o->progress) t->o->progress(t->o->context, &p);
+    return PNET_OK;
+}
+
+/* What is due behind a step: validation, then the checkpoint. A run that was interrupted before its validation was over has
+   saved without it, and makes up for it when it goes on. */
+static enum pnet_status finish_step(struct trainer *t, bool saved, struct pnet_error *e)
 {
     const struct pnet_config *c = t->o->config;
+    bool last = t->step == t->steps;
+    enum pnet_status st;
+    bool validation = t->val_loader && t->step > 0 && t->validated != t->step && (last || due(c->eval_every, t->step, t->steps_an_epoch));
+    if (validation && !stopped(t)) {
+        if ((st = validate(t, e)) && st != PNET_INTERRUPTED) return st;
+        saved = false;
+    }
+    if (!saved && (last || stopped(t) || due(c->save_every, t->step, t->steps_an_epoch)) && (st = save(t, "last", NULL, e))) return st;
+    bool over = last && !(validation && t->validated != t->step);
+    if (stopped(t) && !over)
+        return pnet_error_set(e, PNET_INTERRUPTED, "interrupted at step %lld of %lld; --resume goes on", (long long)t->step, (long long)t->steps);
+    return PNET_OK;
+}
+
+static enum pnet_status run(struct trainer *t, struct pnet_error *e)
+{
     double begin = pnet_seconds();
-    while (t->step < t->steps) {
-        struct pnet_step_log log;
-        enum pnet_status st;
-        double step_begin = pnet_seconds();
-        if ((st = pnet_step_log_init(&log, t->plan, e))) return st;
-        st = start_pipeline(t, e);
-        if (!st) st = train_step(t, &log, e);
-        log.step = t->step;
-        log.epoch = t->epoch;
-        log.seconds = pnet_seconds() - begin;
-        log.points_per_s = (double)log.points / (pnet_seconds() - step_begin);
-        if (!st) st = pnet_train_log_step(&t->log, t->plan, &log, e);
-        struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .loss = log.loss, .points_per_s = log.points_per_s};
-        pnet_step_log_free(&log);
-        if (st) return st;
-        t->result->steps++;
-        if (t->o->progress) t->o->progress(t->o->context, &p);
-        bool last = t->step == t->steps, stopped = t->o->stop && t->o->stop();
-        if (t->val_loader && !stopped && (last || due(c->eval_every, t->step, t->steps_an_epoch)) && (st = validate(t, e)) && st != PNET_INTERRUPTED) return st;
-        stopped |= t->o->stop && t->o->stop();
-        if ((last || stopped || due(c->save_every, t->step, t->steps_an_epoch)) && (st = save(t, "last", NULL, e))) return st;
-        if (stopped && !last) return pnet_error_set(e, PNET_INTERRUPTED, "interrupted at step %lld of %lld; --resume goes on", (long long)t->step, (long long)t->steps);
+    enum pnet_status st = finish_step(t, true, e);
+    while (!st && t->step < t->steps) {
+        st = logged_step(t, begin, e);
+        if (!st) st = finish_step(t, false, e);
     }
     /* without validation the last weights are the best there are */
-    return t->val_loader ? PNET_OK : save(t, "best", NULL, e);
+    return st || t->val_loader ? st : save(t, "best", NULL, e);
 }
 
 static void close_trainer(struct trainer *t)

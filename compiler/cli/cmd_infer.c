@@ -237,19 +237,42 @@ static enum pnet_status infer_one(const struct inference *f, const char *input, 
     return st;
 }
 
-/* With several inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input without its ending. */
+/* NAME of FOLDER/NAME.ply, without the ending; its length goes to *length. */
+static const char *stem(const char *path, int *length)
+{
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    const char *dot = strrchr(name, '.');
+    *length = (int)(dot && dot > name ? dot - name : (long)strlen(name));
+    return name;
+}
+
+/* Two inputs of one name would write over each other's result. */
+static enum pnet_status check_stems(const struct text_list *inputs, struct pnet_error *e)
+{
+    for (int i = 0; i < inputs->count; i++)
+        for (int k = 0; k < i; k++) {
+            int a, b;
+            const char *x = stem(inputs->items[i], &a), *y = stem(inputs->items[k], &b);
+            if (a == b && strncmp(x, y, (size_t)a) == 0)
+                return pnet_error_set(e, PNET_USAGE, "%s and %s would both be written as %.*s: give them folders of their own", inputs->items[k], inputs->items[i], a, x);
+        }
+    return PNET_OK;
+}
+
+/* With several inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input. */
 static enum pnet_status infer_all(const struct inference *f, const struct text_list *inputs, const char *output, const char *format, struct pnet_error *e)
 {
     char path[4096];
     bool per_point = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input >= 0;
     if (!output && per_point) return pnet_error_set(e, PNET_USAGE, "the result has a row for each point: where to? -o OUT.ply or OUT.npy");
     if (inputs->count == 1) return infer_one(f, inputs->items[0], output, e);
-    enum pnet_status st = output ? pnet_make_folder(output, e) : PNET_OK;
+    enum pnet_status st = output ? check_stems(inputs, e) : PNET_OK;
+    if (!st && output) st = pnet_make_folder(output, e);
     for (int i = 0; i < inputs->count && !st; i++) {
-        const char *name = strrchr(inputs->items[i], '/');
-        name = name ? name + 1 : inputs->items[i];
-        const char *dot = strrchr(name, '.');
-        if (output) snprintf(path, sizeof path, "%s/%.*s.%s", output, (int)(dot && dot > name ? dot - name : (long)strlen(name)), name, format);
+        int length;
+        const char *name = stem(inputs->items[i], &length);
+        if (output) snprintf(path, sizeof path, "%s/%.*s.%s", output, length, name, format);
         st = infer_one(f, inputs->items[i], output ? path : NULL, e);
     }
     return st;

@@ -32,7 +32,8 @@ static enum pnet_status make_run_folder(const char *folder, const struct run_opt
     if (!resume && (exists(folder, "last/state.json") || exists(folder, "best/state.json")))
         return pnet_error_set(e, PNET_USAGE, "%s holds a run already: --resume goes on with it, or choose another folder", folder);
     enum pnet_status st = pnet_make_folder(folder, e);
-    if (!st) st = write_text(folder, "model.pnet", model, strlen(model), e);
+    /* a model that differs from the one of the run is refused later, and must not be in its place then */
+    if (!st && !(resume && exists(folder, "model.pnet"))) st = write_text(folder, "model.pnet", model, strlen(model), e);
     if (!st) st = pnet_bytes_read(r->config_path, &config, e);
     if (st) return st;
     st = write_text(folder, "config.yaml", config.data, config.size, e);
