@@ -20,6 +20,15 @@ if [ -e .ci/run ]; then
     grep -qx 'sh tests/run.sh' .ci/run || fail ".ci/run does not run what README.md says"
 fi
 
+# The rows of a table have as many cells as its head.
+for document in README.md docs/*.md; do
+    awk '/^```/ { code = !code } code || !/^\|/ { cells = 0; next }
+        { row = $0; gsub(/\\\|/, "", row); n = gsub(/\|/, "", row) }
+        cells && n != cells { printf "%s:%d: a row of another width\n", FILENAME, FNR; bad = 1 }
+        { cells = n }
+        END { exit bad }' "$document" >&2 || failed=1
+done
+
 # Links lead to files, and their #anchors to headings.
 anchors() {
     sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9_ -]//g; s/ /-/g'
