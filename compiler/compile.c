@@ -19,8 +19,8 @@ static const struct {
     {"hash", pass_hash},
 };
 
-const char *const pnet_pass_names[] = {"elaborate", "prune", "fold", "fuse", "schedule", "parameters", "geometry", "lifetimes",
-    "hash", NULL};
+const char *const pnet_pass_names[] = {"elaborate", "prune", "fold", "fuse", "schedule",
+    "parameters", "geometry", "lifetimes", "hash", NULL};
 
 bool compilation_ok(const struct pnet_compilation *c)
 {
@@ -48,7 +48,8 @@ static void choose_result(struct pnet_compilation *c)
     const char *names[256];
     int n = 0;
     if (c->options.value) {
-        /* "fcgf.s.0" is what the last layer of that statement makes, "fcgf.s.0.conv" one of its layers */
+        /* "fcgf.s.0" is what the last layer of that statement makes, "fcgf.s.0.conv" one of its
+         * layers */
         size_t length = strlen(c->options.value);
         int exact = -1;
         for (int t = 0; t < p->tensor_count; t++) {
@@ -73,8 +74,10 @@ static void choose_result(struct pnet_compilation *c)
     }
     const char *wanted = c->options.value ? c->options.value : c->options.net;
     if (p->result < 0) {
-        struct pnet_diag *d = wanted ? ERROR(c, (struct pnet_span){0}, "there is no %s '%s'", c->options.value ? "value" : "net", wanted)
-                                     : ERROR(c, (struct pnet_span){0}, "no net is used: nothing to infer");
+        struct pnet_diag *d =
+            wanted ? ERROR(c, (struct pnet_span){0}, "there is no %s '%s'",
+                         c->options.value ? "value" : "net", wanted)
+                   : ERROR(c, (struct pnet_span){0}, "no net is used: nothing to infer");
         const char *near = wanted ? pnet_nearest(wanted, names, n) : NULL;
         if (near) pnet_diag_help(d, "did you mean %s?", near);
         if (!wanted) pnet_diag_help(d, "add a line such as y = mynet(cloud)");
@@ -91,12 +94,14 @@ static void check_objectives(struct pnet_compilation *c)
     int losses = 0;
     for (int i = 0; i < c->plan.objective_count; i++) losses += !c->plan.objectives[i].metric;
     if (c->options.purpose == PNET_FOR_TRAINING && !losses)
-        pnet_diag_help(ERROR(c, (struct pnet_span){0}, "the model has no loss to train on"), "add a line such as loss ce = cross_entropy(y, cloud.label)");
+        pnet_diag_help(ERROR(c, (struct pnet_span){0}, "the model has no loss to train on"),
+            "add a line such as loss ce = cross_entropy(y, cloud.label)");
 }
 
 static void dump(struct pnet_compilation *c, const char *pass)
 {
-    if (c->options.dump && strcmp(c->options.dump, pass) == 0) pnet_plan_print(&c->plan, c->options.dump_to);
+    if (c->options.dump && strcmp(c->options.dump, pass) == 0)
+        pnet_plan_print(&c->plan, c->options.dump_to);
 }
 
 static void run(struct pnet_compilation *c)
@@ -112,7 +117,8 @@ static void run(struct pnet_compilation *c)
     if (!compilation_ok(c)) return;
     warn_unused(c);
     for (int i = 0; i < c->plan.level_count; i++)
-        if (!c->plan.levels[i].name) c->plan.levels[i].name = pnet_arena_printf(&c->arena, "grid%d", i);
+        if (!c->plan.levels[i].name)
+            c->plan.levels[i].name = pnet_arena_printf(&c->arena, "grid%d", i);
     if (c->arena.failed) return;
     dump(c, "elaborate");
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
@@ -129,7 +135,8 @@ static void keep_text(struct pnet_compilation *c)
     c->text = "";
     for (uint32_t f = 0; pnet_sources_get(c->sources, f); f++) {
         const struct pnet_source *s = pnet_sources_get(c->sources, f);
-        const char *text = pnet_arena_printf(&c->arena, f ? "%s\n# file %s\n%.*s" : "%s%s%.*s", c->text, f ? s->name : "", (int)s->length, s->text);
+        const char *text = pnet_arena_printf(&c->arena, f ? "%s\n# file %s\n%.*s" : "%s%s%.*s",
+            c->text, f ? s->name : "", (int)s->length, s->text);
         if (!text) return;
         c->text = text;
     }
@@ -145,7 +152,8 @@ struct pnet_compilation *pnet_compile_file(const char *path, const struct pnet_c
     return c;
 }
 
-struct pnet_compilation *pnet_compile_text(const char *name, const char *text, size_t length, const struct pnet_compile_options *o)
+struct pnet_compilation *pnet_compile_text(
+    const char *name, const char *text, size_t length, const struct pnet_compile_options *o)
 {
     struct pnet_compilation *c = new_compilation(o);
     if (!c) return NULL;

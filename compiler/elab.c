@@ -1,4 +1,5 @@
-/* Names to graph: runs the file's items and the bodies of nets and blocks, and leaves nodes behind. */
+/* Names to graph: runs the file's items and the bodies of nets and blocks, and leaves nodes behind.
+ */
 #include "compiler/internal.h"
 
 #include <math.h>
@@ -32,7 +33,8 @@ static int track_use(struct pnet_compilation *c, const char *name, struct pnet_s
     return c->use_count++;
 }
 
-void bind(struct pnet_compilation *c, struct scope *s, const char *name, struct value v, struct pnet_span span, bool track)
+void bind(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
+    struct pnet_span span, bool track)
 {
     struct binding *b = s->bindings;
     while (b && strcmp(b->name, name) != 0) b = b->next;
@@ -60,8 +62,8 @@ static void name_levels(struct pnet_compilation *c, const char *name, const stru
 }
 
 /* "s.0", and the values of the loops around it that the index does not mention already. */
-static const char *assignment_path(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st,
-    const int64_t *indices)
+static const char *assignment_path(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st, const int64_t *indices)
 {
     const char *path = st->assign.name;
     for (int i = 0; i < st->assign.index_count && path; i++)
@@ -73,7 +75,8 @@ static const char *assignment_path(struct pnet_compilation *c, struct scope *s, 
             const struct pnet_expr *e = st->assign.indices[i];
             mentioned |= e->kind == PNET_EXPR_NAME && strcmp(e->name, l->name) == 0;
         }
-        if (!mentioned) suffix = pnet_arena_printf(&c->arena, ".%lld%s", (long long)l->value, suffix);
+        if (!mentioned)
+            suffix = pnet_arena_printf(&c->arena, ".%lld%s", (long long)l->value, suffix);
     }
     return path && suffix ? pnet_arena_printf(&c->arena, "%s%s", path, suffix) : "";
 }
@@ -106,7 +109,8 @@ static struct value copy_list(struct pnet_compilation *c, struct value v)
     return r;
 }
 
-static bool evaluate_index(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, int64_t *index)
+static bool evaluate_index(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, int64_t *index)
 {
     struct value v = evaluate(c, s, e);
     if (v.kind == V_NONE) return false;
@@ -115,7 +119,8 @@ static bool evaluate_index(struct pnet_compilation *c, struct scope *s, const st
         return false;
     }
     if (v.number < 0 || v.number >= MAX_ITEMS) {
-        ERROR(c, e->span, "index %.0f is out of range: lists run from 0 to %d", v.number, MAX_ITEMS - 1);
+        ERROR(c, e->span, "index %.0f is out of range: lists run from 0 to %d", v.number,
+            MAX_ITEMS - 1);
         return false;
     }
     *index = (int64_t)v.number;
@@ -127,7 +132,8 @@ static void assign_indexed(struct pnet_compilation *c, struct scope *s, const st
 {
     struct binding *b = s->bindings;
     while (b && strcmp(b->name, st->assign.name) != 0) b = b->next;
-    struct value list = b && b->value.kind == V_LIST ? b->value : (struct value){.kind = V_LIST, .span = st->span};
+    struct value list =
+        b && b->value.kind == V_LIST ? b->value : (struct value){.kind = V_LIST, .span = st->span};
     struct value *slot = &list;
     for (int i = 0; i < st->assign.index_count; i++) {
         if (slot->kind != V_LIST) *slot = (struct value){.kind = V_LIST, .span = st->span};
@@ -135,7 +141,8 @@ static void assign_indexed(struct pnet_compilation *c, struct scope *s, const st
         if (!slot) return;
     }
     *slot = v;
-    if (b && b->value.kind == V_LIST) /* the list is used as a whole: one record for all its items */
+    if (b &&
+        b->value.kind == V_LIST) /* the list is used as a whole: one record for all its items */
         b->value = list;
     else
         bind(c, s, st->assign.name, list, st->assign.name_span, true);
@@ -156,7 +163,8 @@ static void run_assign(struct pnet_compilation *c, struct scope *s, const struct
     struct value v = evaluate(c, s, st->assign.value);
     s->value_path = outer_path;
     v.span = st->assign.name_span;
-    if (v.kind == V_TENSOR && v.index < c->tensor_span_capacity) c->tensor_spans[v.index] = st->assign.name_span;
+    if (v.kind == V_TENSOR && v.index < c->tensor_span_capacity)
+        c->tensor_spans[v.index] = st->assign.name_span;
     if (st->assign.index_count) {
         assign_indexed(c, s, st, indices, v);
         return;
@@ -174,9 +182,10 @@ static void run_for(struct pnet_compilation *c, struct scope *s, const struct pn
     const struct pnet_expr *exprs[2] = {st->loop.from, st->loop.to};
     for (int i = 0; i < 2; i++) {
         if (ends[i]->kind == V_NONE) return;
-        if (ends[i]->kind != V_NUMBER || ends[i]->unit || ends[i]->number != floor(ends[i]->number) ||
-            fabs(ends[i]->number) > 1e6) {
-            ERROR(c, exprs[i]->span, "a loop runs between whole numbers, not %s", describe(c, *ends[i]));
+        if (ends[i]->kind != V_NUMBER || ends[i]->unit ||
+            ends[i]->number != floor(ends[i]->number) || fabs(ends[i]->number) > 1e6) {
+            ERROR(c, exprs[i]->span, "a loop runs between whole numbers, not %s",
+                describe(c, *ends[i]));
             return;
         }
     }
@@ -197,7 +206,8 @@ static void run_if(struct pnet_compilation *c, struct scope *s, const struct pne
     struct value v = evaluate(c, s, st->conditional.condition);
     if (v.kind == V_NONE) return;
     if (v.kind != V_BOOL) {
-        ERROR(c, st->conditional.condition->span, "a condition is yes or no, not %s", describe(c, v));
+        ERROR(
+            c, st->conditional.condition->span, "a condition is yes or no, not %s", describe(c, v));
         return;
     }
     run_statements(c, s, v.truth ? st->conditional.then : st->conditional.otherwise);
@@ -206,7 +216,8 @@ static void run_if(struct pnet_compilation *c, struct scope *s, const struct pne
 void run_statements(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *first)
 {
     for (const struct pnet_stmt *st = first; st && !s->returned; st = st->next) {
-        if (++c->statements == MAX_STATEMENTS) ERROR(c, st->span, "the model is too large: over %d statements run", MAX_STATEMENTS);
+        if (++c->statements == MAX_STATEMENTS)
+            ERROR(c, st->span, "the model is too large: over %d statements run", MAX_STATEMENTS);
         if (c->statements >= MAX_STATEMENTS || c->arena.failed) return;
         switch (st->kind) {
         case PNET_STMT_ASSIGN: run_assign(c, s, st); break;
@@ -219,7 +230,8 @@ void run_statements(struct pnet_compilation *c, struct scope *s, const struct pn
             s->value_path = outer_path;
             s->returned = true;
             if (st->next) {
-                struct pnet_diag *d = pnet_diag_new(c->diags, PNET_WARNING, st->next->span, "nothing runs behind a return");
+                struct pnet_diag *d = pnet_diag_new(
+                    c->diags, PNET_WARNING, st->next->span, "nothing runs behind a return");
                 pnet_diag_label(d, "never runs");
             }
             break;
@@ -250,12 +262,15 @@ static void declare_param(struct pnet_compilation *c, const struct pnet_item *it
     const char *text = item->kind == PNET_ITEM_PARAM ? set_text(c, item->name, &which) : NULL;
     if (text) {
         const char *name = pnet_arena_printf(&c->arena, "--set %s", item->name);
-        struct pnet_expr *e = name ? pnet_parse_expr(&c->arena, c->sources, c->diags, name, text, strlen(text)) : NULL;
+        struct pnet_expr *e =
+            name ? pnet_parse_expr(&c->arena, c->sources, c->diags, name, text, strlen(text))
+                 : NULL;
         struct value given = e ? evaluate(c, c->global, e) : (struct value){0};
         if (e && given.kind != V_NONE && v.kind != V_NONE) {
             bool same = given.kind == v.kind && (v.kind != V_NUMBER || given.unit == v.unit);
             if (!same) {
-                struct pnet_diag *d = ERROR(c, e->span, "%s is %s here, not %s", item->name, describe(c, v), describe(c, given));
+                struct pnet_diag *d = ERROR(c, e->span, "%s is %s here, not %s", item->name,
+                    describe(c, v), describe(c, given));
                 pnet_diag_second(d, item->span, "declared here");
             }
         }
@@ -273,22 +288,26 @@ static bool field_size(struct pnet_compilation *c, const struct pnet_field_decl 
     }
     struct value v = evaluate(c, c->global, f->size);
     if (v.kind == V_NONE) return false;
-    if (v.kind != V_NUMBER || v.unit || v.number != floor(v.number) || v.number < 1 || v.number > 65536) {
-        ERROR(c, f->size->span, "the size of a field is a whole number from 1 to 65536, not %s", describe(c, v));
+    if (v.kind != V_NUMBER || v.unit || v.number != floor(v.number) || v.number < 1 ||
+        v.number > 65536) {
+        ERROR(c, f->size->span, "the size of a field is a whole number from 1 to 65536, not %s",
+            describe(c, v));
         return false;
     }
     *size = (int32_t)v.number;
     return true;
 }
 
-static bool declare_field(struct pnet_compilation *c, const struct pnet_field_decl *f, struct pnet_input_field *out)
+static bool declare_field(
+    struct pnet_compilation *c, const struct pnet_field_decl *f, struct pnet_input_field *out)
 {
     static const char *const types[] = {"position", "feature", "class"};
     int32_t size;
     if (!field_size(c, f, &size)) return false;
     *out = (struct pnet_input_field){.name = f->name, .width = 1, .unused = true};
     if (strcmp(f->type, "position") == 0) {
-        *out = (struct pnet_input_field){.name = f->name, .kind = PNET_INPUT_POSITION, .width = 3, .unused = true};
+        *out = (struct pnet_input_field){
+            .name = f->name, .kind = PNET_INPUT_POSITION, .width = 3, .unused = true};
         if (f->size) ERROR(c, f->size->span, "a position has three coordinates and takes no size");
     } else if (strcmp(f->type, "feature") == 0) {
         out->kind = PNET_INPUT_FEATURE;
@@ -313,7 +332,8 @@ static bool declare_field(struct pnet_compilation *c, const struct pnet_field_de
         out->per_cloud = true;
         if (out->kind == PNET_INPUT_POSITION) ERROR(c, f->per_span, "positions are per point");
     } else if (f->per && strcmp(f->per, "point") != 0) {
-        pnet_diag_help(ERROR(c, f->per_span, "a field is not per %s", f->per), "per point, or per cloud");
+        pnet_diag_help(
+            ERROR(c, f->per_span, "a field is not per %s", f->per), "per point, or per cloud");
     }
     return true;
 }
@@ -321,35 +341,46 @@ static bool declare_field(struct pnet_compilation *c, const struct pnet_field_de
 static void declare_input(struct pnet_compilation *c, const struct pnet_item *item)
 {
     if (item->input_type) {
-        struct pnet_diag *d = ERROR(c, item->input_type_span, "this version reads no input of type '%s'", item->input_type);
+        struct pnet_diag *d = ERROR(
+            c, item->input_type_span, "this version reads no input of type '%s'", item->input_type);
         pnet_diag_help(d, "inputs are clouds: input %s { xyz : position }", item->name);
         return;
     }
     int count = 0, index = c->plan.input_count;
     for (const struct pnet_field_decl *f = item->fields; f; f = f->next) count++;
     struct pnet_input *inputs = pnet_arena_array(&c->arena, (size_t)index + 1, sizeof *inputs);
-    struct pnet_input_field *fields = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *fields);
+    struct pnet_input_field *fields =
+        pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *fields);
     if (!inputs || !fields) return;
-    struct pnet_level_info level = {.kind = PNET_LEVEL_INPUT, .input = index, .finer = -1, .name = item->name};
+    struct pnet_level_info level = {
+        .kind = PNET_LEVEL_INPUT, .input = index, .finer = -1, .name = item->name};
     int level_index = add_level(c, level), n = 0, positions = 0;
     for (const struct pnet_field_decl *f = item->fields; f; f = f->next) {
         for (int i = 0; i < n; i++)
-            if (strcmp(fields[i].name, f->name) == 0) ERROR(c, f->name_span, "field '%s' stands twice", f->name);
+            if (strcmp(fields[i].name, f->name) == 0)
+                ERROR(c, f->name_span, "field '%s' stands twice", f->name);
         if (!declare_field(c, f, &fields[n])) continue;
         positions += fields[n].kind == PNET_INPUT_POSITION;
-        struct pnet_plan_tensor t = {.role = PNET_ROLE_INPUT, .input = index, .field = n, .node = -1, .of = -1,
+        struct pnet_plan_tensor t = {.role = PNET_ROLE_INPUT,
+            .input = index,
+            .field = n,
+            .node = -1,
+            .of = -1,
             .name = pnet_arena_printf(&c->arena, "%s.%s", item->name, f->name)};
-        t.type = (struct pnet_type){fields[n].kind == PNET_INPUT_CLASS ? PNET_I32 : PNET_F32, fields[n].width,
-            fields[n].per_cloud ? c->plan.sample_level : level_index, fields[n].classes};
+        t.type = (struct pnet_type){fields[n].kind == PNET_INPUT_CLASS ? PNET_I32 : PNET_F32,
+            fields[n].width, fields[n].per_cloud ? c->plan.sample_level : level_index,
+            fields[n].classes};
         add_tensor(c, t, f->name_span);
         n++;
     }
     if (positions != 1) {
-        struct pnet_diag *d = ERROR(c, item->name_span, "input '%s' has %s position", item->name, positions ? "more than one" : "no");
+        struct pnet_diag *d = ERROR(c, item->name_span, "input '%s' has %s position", item->name,
+            positions ? "more than one" : "no");
         if (!positions) pnet_diag_help(d, "add xyz : position");
     }
     if (index) memcpy(inputs, c->plan.inputs, (size_t)index * sizeof *inputs);
-    inputs[index] = (struct pnet_input){.name = item->name, .fields = fields, .field_count = n, .unused = true};
+    inputs[index] =
+        (struct pnet_input){.name = item->name, .fields = fields, .field_count = n, .unused = true};
     c->plan.inputs = inputs;
     c->plan.input_count++;
     struct value v = {.kind = V_CLOUD, .span = item->name_span, .index = index};
@@ -358,7 +389,8 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
 
 static void declare_objective(struct pnet_compilation *c, const struct pnet_item *item)
 {
-    if (c->options.purpose == PNET_FOR_INFERENCE) { /* still run: it tells what a value holds scores of */
+    if (c->options.purpose ==
+        PNET_FOR_INFERENCE) { /* still run: it tells what a value holds scores of */
         c->global->value_path = item->name;
         evaluate(c, c->global, item->value);
         return;
@@ -368,9 +400,11 @@ static void declare_objective(struct pnet_compilation *c, const struct pnet_item
     if (v.kind == V_NONE) return;
     bool metric = item->kind == PNET_ITEM_METRIC;
     const struct pnet_plan_tensor *t = v.kind == V_TENSOR ? &c->plan.tensors[v.index] : NULL;
-    if (!t || t->type.level != c->plan.scalar_level || (!metric && (t->type.width != 1 || t->type.type != PNET_F32)) ||
+    if (!t || t->type.level != c->plan.scalar_level ||
+        (!metric && (t->type.width != 1 || t->type.type != PNET_F32)) ||
         (metric && (t->node < 0 || c->plan.nodes[t->node].op->class_ != PNET_METRIC))) {
-        struct pnet_diag *d = ERROR(c, item->value->span, "%s '%s' is %s", metric ? "metric" : "loss", item->name, describe(c, v));
+        struct pnet_diag *d = ERROR(c, item->value->span, "%s '%s' is %s",
+            metric ? "metric" : "loss", item->name, describe(c, v));
         pnet_diag_help(d, metric ? "a metric is the result of accuracy(), iou() and the like"
                                  : "a loss is one number for the batch, as cross_entropy() gives");
         return;
@@ -378,7 +412,10 @@ static void declare_objective(struct pnet_compilation *c, const struct pnet_item
     for (int i = 0; i < c->plan.objective_count; i++)
         if (strcmp(c->plan.objectives[i].name, item->name) == 0)
             ERROR(c, item->name_span, "there is a loss or metric '%s' already", item->name);
-    add_objective(c, (struct pnet_objective){.name = item->name, .doc = item->doc, .metric = metric, .tensor = v.index,
+    add_objective(c, (struct pnet_objective){.name = item->name,
+                         .doc = item->doc,
+                         .metric = metric,
+                         .tensor = v.index,
                          .node = metric ? t->node : -1});
 }
 
@@ -408,7 +445,8 @@ static void collect_names(struct pnet_compilation *c)
     c->definitions = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *c->definitions);
     if (!items || !c->definitions) return;
     for (const struct pnet_item *i = c->file->items; i; i = i->next) {
-        if (i->kind == PNET_ITEM_INCLUDE || i->kind == PNET_ITEM_ASSIGN || i->kind == PNET_ITEM_LOSS || i->kind == PNET_ITEM_METRIC)
+        if (i->kind == PNET_ITEM_INCLUDE || i->kind == PNET_ITEM_ASSIGN ||
+            i->kind == PNET_ITEM_LOSS || i->kind == PNET_ITEM_METRIC)
             continue;
         int *first = map_get(&c->arena, &names, i->name, n);
         if (!first) return;
@@ -419,7 +457,9 @@ static void collect_names(struct pnet_compilation *c)
         }
         items[n++] = i;
         if (i->kind != PNET_ITEM_BLOCK && i->kind != PNET_ITEM_NET) continue;
-        if (pnet_op_find(i->name)) ERROR(c, i->name_span, "'%s' is a layer already: a block or net needs another name", i->name);
+        if (pnet_op_find(i->name))
+            ERROR(c, i->name_span, "'%s' is a layer already: a block or net needs another name",
+                i->name);
         if (!map_get(&c->arena, &c->definition_names, i->name, d)) return;
         c->definitions[d++] = (struct definition){.item = i, .result = -1, .input = -1};
     }
@@ -441,8 +481,10 @@ static void check_sets(struct pnet_compilation *c)
         bool known = false;
         for (int i = 0; i < count; i++) known |= strcmp(names[i], name) == 0;
         if (known && equals) continue;
-        struct pnet_diag *d = equals ? ERROR(c, (struct pnet_span){0}, "--set %s: the model has no param '%s'", text, name)
-                                     : ERROR(c, (struct pnet_span){0}, "--set %s: expected name=value", text);
+        struct pnet_diag *d =
+            equals ? ERROR(c, (struct pnet_span){0}, "--set %s: the model has no param '%s'", text,
+                         name)
+                   : ERROR(c, (struct pnet_span){0}, "--set %s: expected name=value", text);
         const char *near = pnet_nearest(name, names, count);
         if (near) pnet_diag_help(d, "did you mean %s?", near);
     }
@@ -452,7 +494,8 @@ void warn_unused(struct pnet_compilation *c)
 {
     for (int i = 0; i < c->use_count; i++)
         if (!c->uses[i].used) {
-            struct pnet_diag *d = pnet_diag_new(c->diags, PNET_WARNING, c->uses[i].span, "'%s' is never used", c->uses[i].name);
+            struct pnet_diag *d = pnet_diag_new(
+                c->diags, PNET_WARNING, c->uses[i].span, "'%s' is never used", c->uses[i].name);
             pnet_diag_label(d, "given a value here");
         }
 }
@@ -466,10 +509,14 @@ void elaborate(struct pnet_compilation *c)
     global->value_path = "";
     global->counters = counters;
     c->global = global;
-    c->plan.scalar_level = add_level(c, (struct pnet_level_info){.kind = PNET_LEVEL_SCALAR, .input = -1, .finer = -1, .name = "scalar"});
-    c->plan.sample_level = add_level(c, (struct pnet_level_info){.kind = PNET_LEVEL_SAMPLE, .input = -1, .finer = -1, .name = "sample"});
+    c->plan.scalar_level =
+        add_level(c, (struct pnet_level_info){
+                         .kind = PNET_LEVEL_SCALAR, .input = -1, .finer = -1, .name = "scalar"});
+    c->plan.sample_level =
+        add_level(c, (struct pnet_level_info){
+                         .kind = PNET_LEVEL_SAMPLE, .input = -1, .finer = -1, .name = "sample"});
     collect_names(c);
     check_sets(c);
-    for (const struct pnet_item *i = c->file->items; i && !c->arena.failed; i = i->next) run_item(c, i);
+    for (const struct pnet_item *i = c->file->items; i && !c->arena.failed; i = i->next)
+        run_item(c, i);
 }
-

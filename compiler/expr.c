@@ -38,7 +38,9 @@ const char *describe(struct pnet_compilation *c, struct value v)
     case V_WORD: return pnet_arena_printf(&c->arena, "the word '%s'", v.text);
     case V_TEXT: return "a text";
     case V_LIST: return pnet_arena_printf(&c->arena, "a list of %d", v.count);
-    case V_LEVEL: return pnet_arena_printf(&c->arena, "the level %s", c->plan.levels[v.index].name ? c->plan.levels[v.index].name : "of a grid");
+    case V_LEVEL:
+        return pnet_arena_printf(&c->arena, "the level %s",
+            c->plan.levels[v.index].name ? c->plan.levels[v.index].name : "of a grid");
     case V_CLOUD: return pnet_arena_printf(&c->arena, "the cloud %s", c->plan.inputs[v.index].name);
     case V_TENSOR: {
         const char *s = pnet_type_text(c->plan.levels, c->plan.tensors[v.index].type, text);
@@ -53,15 +55,18 @@ const char *source_text(struct pnet_compilation *c, struct pnet_span span)
 {
     enum { LONGEST = 24 };
     const struct pnet_source *s = pnet_sources_get(c->sources, span.file);
-    if (!s || span.end <= span.begin || span.end - span.begin > LONGEST || span.end > s->length) return NULL;
+    if (!s || span.end <= span.begin || span.end - span.begin > LONGEST || span.end > s->length)
+        return NULL;
     for (uint32_t i = span.begin; i < span.end; i++)
         if (!isprint((unsigned char)s->text[i])) return NULL;
     return pnet_arena_copy(&c->arena, s->text + span.begin, span.end - span.begin);
 }
 
-static struct value units_differ(struct pnet_compilation *c, const struct pnet_expr *e, struct value a, struct value b)
+static struct value units_differ(
+    struct pnet_compilation *c, const struct pnet_expr *e, struct value a, struct value b)
 {
-    struct pnet_diag *d = ERROR(c, e->binary.op_span, "the units do not fit: %s and %s", unit_text(a.unit), unit_text(b.unit));
+    struct pnet_diag *d = ERROR(c, e->binary.op_span, "the units do not fit: %s and %s",
+        unit_text(a.unit), unit_text(b.unit));
     if (e->kind == PNET_EXPR_BINARY) {
         pnet_diag_second(d, e->binary.left->span, "%s", unit_text(a.unit));
         pnet_diag_second(d, e->binary.right->span, "%s", unit_text(b.unit));
@@ -69,8 +74,8 @@ static struct value units_differ(struct pnet_compilation *c, const struct pnet_e
     return none;
 }
 
-static struct value number_arithmetic(struct pnet_compilation *c, const struct pnet_expr *e, enum pnet_operator op,
-    struct value a, struct value b)
+static struct value number_arithmetic(struct pnet_compilation *c, const struct pnet_expr *e,
+    enum pnet_operator op, struct value a, struct value b)
 {
     /* a percentage is a number; only lengths and angles are measured in something */
     enum pnet_unit ua = a.unit == PNET_UNIT_PERCENT ? PNET_UNIT_NONE : a.unit;
@@ -101,8 +106,12 @@ static struct value number_arithmetic(struct pnet_compilation *c, const struct p
         break;
     default: {
         if (ua != ub) return units_differ(c, e, a, b);
-        bool t = op == PNET_OP_EQ ? x == y : op == PNET_OP_NE ? x != y : op == PNET_OP_LT ? x < y
-               : op == PNET_OP_LE ? x <= y : op == PNET_OP_GT ? x > y : x >= y;
+        bool t = op == PNET_OP_EQ   ? x == y
+                 : op == PNET_OP_NE ? x != y
+                 : op == PNET_OP_LT ? x < y
+                 : op == PNET_OP_LE ? x <= y
+                 : op == PNET_OP_GT ? x > y
+                                    : x >= y;
         return boolean(t, e->span);
     }
     }
@@ -114,8 +123,8 @@ static struct value number_arithmetic(struct pnet_compilation *c, const struct p
 }
 
 /* [a, b] * x is [a * x, b * x]; two lists go item by item. */
-static struct value list_arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
-    enum pnet_operator op, struct value a, struct value b)
+static struct value list_arithmetic(struct pnet_compilation *c, struct scope *s,
+    const struct pnet_expr *e, enum pnet_operator op, struct value a, struct value b)
 {
     int count = a.kind == V_LIST ? a.count : b.count;
     if (a.kind == V_LIST && b.kind == V_LIST && a.count != b.count) {
@@ -125,24 +134,29 @@ static struct value list_arithmetic(struct pnet_compilation *c, struct scope *s,
     struct value r = {.kind = V_LIST, .span = e->span, .count = count, .capacity = count};
     r.items = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *r.items);
     for (int i = 0; r.items && i < count; i++) {
-        r.items[i] = arithmetic(c, s, e, op, a.kind == V_LIST ? a.items[i] : a, b.kind == V_LIST ? b.items[i] : b);
+        r.items[i] = arithmetic(
+            c, s, e, op, a.kind == V_LIST ? a.items[i] : a, b.kind == V_LIST ? b.items[i] : b);
         if (r.items[i].kind == V_NONE) return none;
     }
     return r.items ? r : none;
 }
 
-static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
-    enum pnet_operator op, struct value a, struct value b)
+static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *s,
+    const struct pnet_expr *e, enum pnet_operator op, struct value a, struct value b)
 {
     struct pnet_attr attr[PNET_MAX_ARGS];
     bool both = a.kind == V_TENSOR && b.kind == V_TENSOR;
     const char *name = !both ? "scale" : op == PNET_OP_MUL ? "mul" : "add";
     struct value other = a.kind == V_TENSOR ? b : a, in[2] = {a.kind == V_TENSOR ? a : b, b};
-    bool known = op == PNET_OP_ADD || op == PNET_OP_SUB ? both : op == PNET_OP_MUL || (op == PNET_OP_DIV && !both && a.kind == V_TENSOR);
-    bool plain = both || (other.kind == V_NUMBER && other.unit != PNET_UNIT_LENGTH && other.unit != PNET_UNIT_ANGLE);
+    bool known = op == PNET_OP_ADD || op == PNET_OP_SUB
+                     ? both
+                     : op == PNET_OP_MUL || (op == PNET_OP_DIV && !both && a.kind == V_TENSOR);
+    bool plain = both || (other.kind == V_NUMBER && other.unit != PNET_UNIT_LENGTH &&
+                             other.unit != PNET_UNIT_ANGLE);
     const struct pnet_op *row = pnet_op_find(name);
     if (!known || !plain || !row || !default_attrs(c, row, attr)) {
-        ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a), describe(c, b));
+        ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a),
+            describe(c, b));
         return none;
     }
     /* the number is the last argument of both rows: add(a, b, scale), scale(x, by) */
@@ -157,24 +171,28 @@ static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *
     return apply_op(c, s, e->binary.op_span, row, in, both ? 2 : 1, attr, spans, NULL);
 }
 
-struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, enum pnet_operator op,
-    struct value a, struct value b)
+struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
+    enum pnet_operator op, struct value a, struct value b)
 {
     if (a.kind == V_NONE || b.kind == V_NONE) return none;
     bool equality = op == PNET_OP_EQ || op == PNET_OP_NE;
     if (a.kind == V_NUMBER && b.kind == V_NUMBER) return number_arithmetic(c, e, op, a, b);
     if (equality && a.kind == b.kind && (a.kind == V_LEVEL || a.kind == V_CLOUD))
         return boolean((a.index == b.index) == (op == PNET_OP_EQ), e->span);
-    if (equality && a.kind == b.kind && a.kind == V_BOOL) return boolean((a.truth == b.truth) == (op == PNET_OP_EQ), e->span);
+    if (equality && a.kind == b.kind && a.kind == V_BOOL)
+        return boolean((a.truth == b.truth) == (op == PNET_OP_EQ), e->span);
     if (a.kind == V_TENSOR || b.kind == V_TENSOR) return tensor_arithmetic(c, s, e, op, a, b);
     bool numeric = op == PNET_OP_ADD || op == PNET_OP_SUB || op == PNET_OP_MUL || op == PNET_OP_DIV;
-    if (numeric && ((a.kind == V_LIST && (b.kind == V_NUMBER || b.kind == V_LIST)) || (a.kind == V_NUMBER && b.kind == V_LIST)))
+    if (numeric && ((a.kind == V_LIST && (b.kind == V_NUMBER || b.kind == V_LIST)) ||
+                       (a.kind == V_NUMBER && b.kind == V_LIST)))
         return list_arithmetic(c, s, e, op, a, b);
-    ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a), describe(c, b));
+    ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a),
+        describe(c, b));
     return none;
 }
 
-static struct value evaluate_logic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+static struct value evaluate_logic(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     const struct pnet_expr *sides[2] = {e->binary.left, e->binary.right};
     bool result = e->binary.op == PNET_OP_AND;
@@ -187,12 +205,14 @@ static struct value evaluate_logic(struct pnet_compilation *c, struct scope *s, 
         }
         if (e->binary.op == PNET_OP_NOT) return boolean(!v.truth, e->span);
         result = v.truth;
-        if (v.truth == (e->binary.op == PNET_OP_OR)) break; /* the right side does not matter any more */
+        if (v.truth == (e->binary.op == PNET_OP_OR))
+            break; /* the right side does not matter any more */
     }
     return boolean(result, e->span);
 }
 
-static struct value evaluate_unary(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+static struct value evaluate_unary(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct value v = evaluate(c, s, e->binary.left);
     if (v.kind == V_NUMBER) return number(-v.number, v.unit, e->span);
@@ -200,7 +220,8 @@ static struct value evaluate_unary(struct pnet_compilation *c, struct scope *s, 
 }
 
 /* The name of anything that can be meant where a value stands. */
-static struct value unknown_name(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+static struct value unknown_name(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     enum { MAX = 256 };
     const char *names[MAX];
@@ -216,20 +237,23 @@ static struct value unknown_name(struct pnet_compilation *c, struct scope *s, co
     return none;
 }
 
-static struct value evaluate_name(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+static struct value evaluate_name(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct binding *b = find_binding(s, e->name);
     if (b) {
         if (b->use >= 0) c->uses[b->use].used = true;
         return b->value;
     }
-    if (strcmp(e->name, "yes") == 0 || strcmp(e->name, "no") == 0) return boolean(e->name[0] == 'y', e->span);
+    if (strcmp(e->name, "yes") == 0 || strcmp(e->name, "no") == 0)
+        return boolean(e->name[0] == 'y', e->span);
     if (strcmp(e->name, "sample") == 0)
         return (struct value){.kind = V_LEVEL, .span = e->span, .index = c->plan.sample_level};
     return unknown_name(c, s, e);
 }
 
-static struct value evaluate_index_expr(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+static struct value evaluate_index_expr(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct value base = evaluate(c, s, e->index.base), i = evaluate(c, s, e->index.index);
     if (base.kind == V_NONE || i.kind == V_NONE) return none;
@@ -242,19 +266,24 @@ static struct value evaluate_index_expr(struct pnet_compilation *c, struct scope
         return none;
     }
     bool outside = i.number < 0 || i.number >= base.count;
-    if (pnet_diags_errors(c->diags) && (outside || base.items[(int)i.number].kind == V_NONE)) return none; /* what should stand there failed */
+    if (pnet_diags_errors(c->diags) && (outside || base.items[(int)i.number].kind == V_NONE))
+        return none; /* what should stand there failed */
     if (outside) {
-        struct pnet_diag *d = ERROR(c, e->index.index->span, "index %.0f is out of range", i.number);
-        pnet_diag_label(d, base.count ? "the list has items 0 to %d" : "the list is empty", base.count - 1);
+        struct pnet_diag *d =
+            ERROR(c, e->index.index->span, "index %.0f is out of range", i.number);
+        pnet_diag_label(
+            d, base.count ? "the list has items 0 to %d" : "the list is empty", base.count - 1);
         if (base.span.end > base.span.begin) pnet_diag_second(d, base.span, "made here");
         return none;
     }
     struct value v = base.items[(int)i.number];
-    if (v.kind == V_NONE) ERROR(c, e->span, "item %.0f of the list was never given a value", i.number);
+    if (v.kind == V_NONE)
+        ERROR(c, e->span, "item %.0f of the list was never given a value", i.number);
     return v;
 }
 
-static struct value evaluate_field(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+static struct value evaluate_field(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct value base = evaluate(c, s, e->field.base);
     if (base.kind == V_NONE) return none;
@@ -267,19 +296,23 @@ static struct value evaluate_field(struct pnet_compilation *c, struct scope *s, 
     for (int i = 0; i < in->field_count; i++)
         if (strcmp(in->fields[i].name, e->field.name) == 0)
             for (int t = 0; t < c->plan.tensor_count; t++)
-                if (c->plan.tensors[t].role == PNET_ROLE_INPUT && c->plan.tensors[t].input == base.index && c->plan.tensors[t].field == i)
+                if (c->plan.tensors[t].role == PNET_ROLE_INPUT &&
+                    c->plan.tensors[t].input == base.index && c->plan.tensors[t].field == i)
                     return (struct value){.kind = V_TENSOR, .span = e->span, .index = t};
     int n = in->field_count < 64 ? in->field_count : 64;
     for (int i = 0; i < n; i++) names[i] = in->fields[i].name;
-    struct pnet_diag *d = ERROR(c, e->field.name_span, "input '%s' has no field '%s'", in->name, e->field.name);
+    struct pnet_diag *d =
+        ERROR(c, e->field.name_span, "input '%s' has no field '%s'", in->name, e->field.name);
     const char *near = pnet_nearest(e->field.name, names, n);
     if (near) pnet_diag_help(d, "did you mean %s?", near);
     return none;
 }
 
-static struct value evaluate_list(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+static struct value evaluate_list(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    struct value r = {.kind = V_LIST, .span = e->span, .count = e->list.count, .capacity = e->list.count};
+    struct value r = {
+        .kind = V_LIST, .span = e->span, .count = e->list.count, .capacity = e->list.count};
     r.items = pnet_arena_array(&c->arena, (size_t)e->list.count + 1, sizeof *r.items);
     if (!r.items) return none;
     bool bad = false;
@@ -303,7 +336,9 @@ struct value evaluate(struct pnet_compilation *c, struct scope *s, const struct 
     case PNET_EXPR_FIELD: v = evaluate_field(c, s, e); break;
     case PNET_EXPR_CALL:
     case PNET_EXPR_PIPE: v = evaluate_call(c, s, e); break;
-    case PNET_EXPR_UNARY: v = e->binary.op == PNET_OP_NOT ? evaluate_logic(c, s, e) : evaluate_unary(c, s, e); break;
+    case PNET_EXPR_UNARY:
+        v = e->binary.op == PNET_OP_NOT ? evaluate_logic(c, s, e) : evaluate_unary(c, s, e);
+        break;
     case PNET_EXPR_BINARY:
         if (e->binary.op == PNET_OP_AND || e->binary.op == PNET_OP_OR) {
             v = evaluate_logic(c, s, e);
@@ -317,10 +352,12 @@ struct value evaluate(struct pnet_compilation *c, struct scope *s, const struct 
         if (t.kind == V_BOOL)
             v = evaluate(c, s, t.truth ? e->conditional.then : e->conditional.otherwise);
         else if (t.kind != V_NONE)
-            ERROR(c, e->conditional.condition->span, "a condition is yes or no, not %s", describe(c, t));
+            ERROR(c, e->conditional.condition->span, "a condition is yes or no, not %s",
+                describe(c, t));
         break;
     }
     }
-    if (v.kind != V_NONE && e->kind != PNET_EXPR_NAME) v.span = e->span; /* a name keeps where it was given its value */
+    if (v.kind != V_NONE && e->kind != PNET_EXPR_NAME)
+        v.span = e->span; /* a name keeps where it was given its value */
     return v;
 }

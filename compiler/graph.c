@@ -1,4 +1,5 @@
-/* The tables of the plan while they grow. Every add_* returns the index, or 0 with the arena marked failed. */
+/* The tables of the plan while they grow. Every add_* returns the index, or 0 with the arena marked
+ * failed. */
 #include "compiler/internal.h"
 
 #include <string.h>
@@ -15,13 +16,14 @@ static void *room(struct pnet_compilation *c, void *items, int count, int *capac
     return bigger;
 }
 
-#define ADD(field, counter, cap, item)                                                                         \
-    do {                                                                                                       \
-        void *bigger = room(c, c->plan.field, c->plan.counter, &c->capacity.cap, sizeof *c->plan.field);       \
-        if (!bigger) return 0;                                                                                 \
-        c->plan.field = bigger;                                                                                \
-        c->plan.field[c->plan.counter] = item;                                                                 \
-        return c->plan.counter++;                                                                              \
+#define ADD(field, counter, cap, item)                                                             \
+    do {                                                                                           \
+        void *bigger =                                                                             \
+            room(c, c->plan.field, c->plan.counter, &c->capacity.cap, sizeof *c->plan.field);      \
+        if (!bigger) return 0;                                                                     \
+        c->plan.field = bigger;                                                                    \
+        c->plan.field[c->plan.counter] = item;                                                     \
+        return c->plan.counter++;                                                                  \
     } while (0)
 
 int add_level(struct pnet_compilation *c, struct pnet_level_info l)
@@ -33,7 +35,8 @@ int add_tensor(struct pnet_compilation *c, struct pnet_plan_tensor t, struct pne
 {
     t.shares = c->plan.tensor_count;
     t.first = t.last = -1;
-    struct pnet_span *spans = room(c, c->tensor_spans, c->plan.tensor_count, &c->tensor_span_capacity, sizeof *spans);
+    struct pnet_span *spans =
+        room(c, c->tensor_spans, c->plan.tensor_count, &c->tensor_span_capacity, sizeof *spans);
     if (!spans) return 0;
     c->tensor_spans = spans;
     spans[c->plan.tensor_count] = span;

@@ -9,7 +9,7 @@
 #include "lang/parse.h"
 
 enum {
-    MAX_NODES = 1 << 16,     /* of the graph */
+    MAX_NODES = 1 << 16, /* of the graph */
     MAX_LEVELS = 256,
     MAX_STATEMENTS = 1 << 20, /* executed while elaborating: loops multiply them */
     MAX_CALL_DEPTH = 64,
@@ -70,19 +70,19 @@ struct binding {
 
 /* One run of a block's or net's body, or of the file's statements. */
 struct scope {
-    struct scope *outer;       /* where names are looked up next: the file */
+    struct scope *outer; /* where names are looked up next: the file */
     struct binding *bindings;
-    const char *prefix;        /* path of the instance: "fcgf.s.0.res" */
-    const char *value_path;    /* of the statement being run: "s.0" */
-    struct map *counters;      /* how often an op stands under a path, for _2, _3 */
+    const char *prefix;     /* path of the instance: "fcgf.s.0.res" */
+    const char *value_path; /* of the statement being run: "s.0" */
+    struct map *counters;   /* how often an op stands under a path, for _2, _3 */
     struct loop {
         const char *name;
         int64_t value;
         struct loop *outer;
-    } *loops;
+    } * loops;
     struct value result; /* of return, or out */
     bool returned;
-    int net_use;         /* which use of a net this is inside of; 0: none */
+    int net_use; /* which use of a net this is inside of; 0: none */
 };
 
 /* A value that was given a name: was it ever read? */
@@ -154,18 +154,21 @@ struct value evaluate(struct pnet_compilation *c, struct scope *s, const struct 
 struct value evaluate_call(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e);
 struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
     enum pnet_operator op, struct value a, struct value b);
-/* A node of the op called `name`, with values in order and named numeric arguments given as text-free attrs. */
-struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span, const struct pnet_op *op,
-    const struct value *in, int in_count, const struct pnet_attr *attr, const struct pnet_span *arg_spans,
-    const char *name);
+/* A node of the op called `name`, with values in order and named numeric arguments given as
+ * text-free attrs. */
+struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
+    const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
+    const struct pnet_span *arg_spans, const char *name);
 bool default_attrs(struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr);
 
 struct binding *find_binding(struct scope *s, const char *name);
-void bind(struct pnet_compilation *c, struct scope *s, const char *name, struct value v, struct pnet_span span,
-    bool track);
-const char *describe(struct pnet_compilation *c, struct value v);  /* "a number", "128@g[2] (1.2m)" */
+void bind(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
+    struct pnet_span span, bool track);
+const char *describe(
+    struct pnet_compilation *c, struct value v); /* "a number", "128@g[2] (1.2m)" */
 const char *source_text(struct pnet_compilation *c, struct pnet_span span); /* short, for labels */
-struct value builtin_grid(struct pnet_compilation *c, struct pnet_span span, struct value from, struct value cells);
+struct value builtin_grid(
+    struct pnet_compilation *c, struct pnet_span span, struct value from, struct value cells);
 
 #define ERROR(c, span, ...) pnet_diag_new((c)->diags, PNET_ERROR, (span), __VA_ARGS__)
 

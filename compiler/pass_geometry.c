@@ -3,15 +3,17 @@
 
 #include <string.h>
 
-static bool same_neighbourhood(const struct pnet_neighbourhood *a, const struct pnet_neighbourhood *b)
+static bool same_neighbourhood(
+    const struct pnet_neighbourhood *a, const struct pnet_neighbourhood *b)
 {
-    return a->kernel == b->kernel && a->radius == b->radius && a->knn == b->knn && a->shape == b->shape &&
-        a->degrade == b->degrade && a->pointwise == b->pointwise;
+    return a->kernel == b->kernel && a->radius == b->radius && a->knn == b->knn &&
+           a->shape == b->shape && a->degrade == b->degrade && a->pointwise == b->pointwise;
 }
 
 static bool same_request(const struct pnet_geo_request *a, const struct pnet_geo_request *b)
 {
-    return a->kind == b->kind && a->a == b->a && a->b == b->b && a->k == b->k && same_neighbourhood(&a->nb, &b->nb);
+    return a->kind == b->kind && a->a == b->a && a->b == b->b && a->k == b->k &&
+           same_neighbourhood(&a->nb, &b->nb);
 }
 
 /* The item of the request, made where it is missing. */
@@ -36,14 +38,16 @@ static bool *needed_levels(struct pnet_compilation *c, const struct pnet_geo_ite
         const struct pnet_node *node = &p->nodes[n];
         if (node->dead) continue;
         need_level(p, needed, p->tensors[node->out].type.level);
-        for (int i = 0; i < node->in_count; i++) need_level(p, needed, p->tensors[node->in[i]].type.level);
+        for (int i = 0; i < node->in_count; i++)
+            need_level(p, needed, p->tensors[node->in[i]].type.level);
         for (int i = 0; i < node->geo_count; i++) {
             need_level(p, needed, asked[node->geo[i]].request.a);
             need_level(p, needed, asked[node->geo[i]].request.b);
         }
     }
     for (int l = 0; l < p->level_count; l++)
-        if (p->levels[l].kind == PNET_LEVEL_INPUT && !p->inputs[p->levels[l].input].unused) needed[l] = true;
+        if (p->levels[l].kind == PNET_LEVEL_INPUT && !p->inputs[p->levels[l].input].unused)
+            needed[l] = true;
     return needed;
 }
 
@@ -54,19 +58,21 @@ static void order_inputs(struct pnet_plan *p)
         for (int g = 0; g < p->level_count; g++) {
             struct pnet_level_info *in = &p->levels[l];
             const struct pnet_level_info *grid = &p->levels[g];
-            if (in->kind != PNET_LEVEL_INPUT || grid->kind != PNET_LEVEL_GRID || grid->finer != l) continue;
+            if (in->kind != PNET_LEVEL_INPUT || grid->kind != PNET_LEVEL_GRID || grid->finer != l)
+                continue;
             if (in->grid.base == 0 || grid->grid.base < in->grid.base)
                 in->grid = (struct pnet_grid){grid->grid.base, grid->grid.inverse_base, 1};
         }
 }
 
-/* Requires the schedule (it tells which nodes run backward). Guarantees the items in an order in which they can be
-   built, each with the forms this plan reads, and node->geo pointing at them. */
+/* Requires the schedule (it tells which nodes run backward). Guarantees the items in an order in
+   which they can be built, each with the forms this plan reads, and node->geo pointing at them. */
 void pass_geometry(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     int asked_count = p->geo_count;
-    struct pnet_geo_item *asked = pnet_arena_array(&c->arena, (size_t)asked_count + 1, sizeof *asked);
+    struct pnet_geo_item *asked =
+        pnet_arena_array(&c->arena, (size_t)asked_count + 1, sizeof *asked);
     if (!asked) return;
     if (asked_count) memcpy(asked, p->geo, (size_t)asked_count * sizeof *asked);
     p->geo_count = 0;
@@ -74,18 +80,22 @@ void pass_geometry(struct pnet_compilation *c)
     if (!needed) return;
     order_inputs(p);
     for (int l = 0; l < p->level_count; l++)
-        if (needed[l] && p->levels[l].kind <= PNET_LEVEL_GRID) add_geo(c, (struct pnet_geo_request){.kind = PNET_GEO_LEVEL, .a = l, .b = l});
+        if (needed[l] && p->levels[l].kind <= PNET_LEVEL_GRID)
+            add_geo(c, (struct pnet_geo_request){.kind = PNET_GEO_LEVEL, .a = l, .b = l});
     for (int s = 0; s < p->step_count && !c->arena.failed; s++) {
         struct pnet_node *n = &p->nodes[p->steps[s].node];
         for (int i = 0; i < n->geo_count; i++) {
             if (!p->steps[s].backward) {
                 const struct pnet_geo_request *q = &asked[n->geo[i]].request;
-                if (q->kind == PNET_GEO_TRIPLETS && q->a != q->b) /* the pair of a point and its cell's point is in the set */
-                    find_item(c, &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = q->b, .b = q->a});
+                if (q->kind == PNET_GEO_TRIPLETS &&
+                    q->a != q->b) /* the pair of a point and its cell's point is in the set */
+                    find_item(c,
+                        &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = q->b, .b = q->a});
                 n->geo[i] = find_item(c, q);
                 p->geo[n->geo[i]].users++;
             }
-            p->geo[n->geo[i]].forms |= p->steps[s].backward ? n->backward_forms[i] : n->forward_forms[i];
+            p->geo[n->geo[i]].forms |=
+                p->steps[s].backward ? n->backward_forms[i] : n->forward_forms[i];
         }
     }
     if (p->result >= 0) { /* from the result's level back to the points of the file */
@@ -93,7 +103,8 @@ void pass_geometry(struct pnet_compilation *c)
         if (p->levels[level].kind == PNET_LEVEL_GRID) {
             int input = level;
             while (p->levels[input].finer >= 0) input = p->levels[input].finer;
-            find_item(c, &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = input, .b = level});
+            find_item(
+                c, &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = input, .b = level});
         }
     }
 }

@@ -13,8 +13,8 @@ static void mark_needed(struct pnet_plan *p, bool *needed, int tensor)
     }
 }
 
-/* Requires objectives and result. Guarantees that every live node is needed by one of them, and that inputs
-   and fields nobody reads are marked unused. */
+/* Requires objectives and result. Guarantees that every live node is needed by one of them, and
+   that inputs and fields nobody reads are marked unused. */
 void pass_prune(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -31,13 +31,16 @@ void pass_prune(struct pnet_compilation *c)
     for (int n = 0; n < p->node_count; n++) p->nodes[n].dead = !needed[p->nodes[n].out];
     for (int t = 0; t < p->tensor_count; t++) {
         const struct pnet_plan_tensor *tensor = &p->tensors[t];
-        if (tensor->role == PNET_ROLE_INPUT && needed[t]) p->inputs[tensor->input].fields[tensor->field].unused = false;
-        if (needed[t] && p->levels[tensor->type.level].input >= 0) p->inputs[p->levels[tensor->type.level].input].unused = false;
+        if (tensor->role == PNET_ROLE_INPUT && needed[t])
+            p->inputs[tensor->input].fields[tensor->field].unused = false;
+        if (needed[t] && p->levels[tensor->type.level].input >= 0)
+            p->inputs[p->levels[tensor->type.level].input].unused = false;
     }
     if (p->result_input >= 0) p->inputs[p->result_input].unused = false;
 }
 
-/* The only live node that reads the tensor; -1 where there are none or several, or the caller reads it. */
+/* The only live node that reads the tensor; -1 where there are none or several, or the caller reads
+ * it. */
 static int sole_reader(const struct pnet_plan *p, int tensor)
 {
     int reader = -1;
@@ -72,7 +75,8 @@ static int param_users(const struct pnet_plan *p, int param)
 {
     int users = 0;
     for (int n = 0; n < p->node_count; n++)
-        for (int i = 0; i < p->nodes[n].param_count && !p->nodes[n].dead; i++) users += p->nodes[n].param[i] == param;
+        for (int i = 0; i < p->nodes[n].param_count && !p->nodes[n].dead; i++)
+            users += p->nodes[n].param[i] == param;
     return users;
 }
 
@@ -83,24 +87,31 @@ static void fold_norm(struct pnet_compilation *c, int producer, int norm)
     const struct pnet_node *bn = &p->nodes[norm];
     const struct pnet_param_info *weight = &p->params[n->param[0]].info;
     bool out_first = weight->dims == 2;
-    struct pnet_plan_fold f = {.weight = n->param[0], .bias_was_there = n->param_count > 1, .out_first = out_first,
-        .scale = bn->param[0], .shift = bn->param[1], .mean = bn->param[2], .var = bn->param[3]};
+    struct pnet_plan_fold f = {.weight = n->param[0],
+        .bias_was_there = n->param_count > 1,
+        .out_first = out_first,
+        .scale = bn->param[0],
+        .shift = bn->param[1],
+        .mean = bn->param[2],
+        .var = bn->param[3]};
     f.eps = bn->attr[arg_index(bn->op, "eps")].r;
     if (f.bias_was_there) {
         f.bias = n->param[1];
     } else {
         int64_t width = p->tensors[n->out].type.width;
-        struct pnet_param_info info = {.suffix = "bias", .dims = 1, .shape = {width}, .init = PNET_INIT_ZERO, .fan = 1};
+        struct pnet_param_info info = {
+            .suffix = "bias", .dims = 1, .shape = {width}, .init = PNET_INIT_ZERO, .fan = 1};
         const char *name = pnet_arena_printf(&c->arena, "%s.folded_bias", n->path);
-        f.bias = add_param(c, (struct pnet_plan_param){.info = info, .name = name, .count = width, .last_use = -1});
+        f.bias = add_param(c,
+            (struct pnet_plan_param){.info = info, .name = name, .count = width, .last_use = -1});
         n->param[n->param_count++] = f.bias;
     }
     add_fold(c, f);
     absorb(p, producer, norm);
 }
 
-/* Inference only. Requires a pruned graph. Guarantees that a batch norm behind a linear layer whose weights serve
-   that place alone is part of those weights. */
+/* Inference only. Requires a pruned graph. Guarantees that a batch norm behind a linear layer whose
+   weights serve that place alone is part of those weights. */
 void pass_fold(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -109,12 +120,16 @@ void pass_fold(struct pnet_compilation *c)
         const struct pnet_node *bn = &p->nodes[n];
         if (bn->dead || !(bn->op->flags & PNET_FOLDS)) continue;
         int producer = p->tensors[bn->in[0]].node;
-        if (producer < 0 || !(p->nodes[producer].op->flags & PNET_LINEAR_OUT) || p->nodes[producer].act) continue;
-        if (sole_reader(p, bn->in[0]) == n && param_users(p, p->nodes[producer].param[0]) == 1) fold_norm(c, producer, n);
+        if (producer < 0 || !(p->nodes[producer].op->flags & PNET_LINEAR_OUT) ||
+            p->nodes[producer].act)
+            continue;
+        if (sole_reader(p, bn->in[0]) == n && param_users(p, p->nodes[producer].param[0]) == 1)
+            fold_norm(c, producer, n);
     }
 }
 
-/* Requires a pruned graph. Guarantees that an activation behind a node that can apply it itself is part of that node. */
+/* Requires a pruned graph. Guarantees that an activation behind a node that can apply it itself is
+ * part of that node. */
 void pass_fuse(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -123,7 +138,9 @@ void pass_fuse(struct pnet_compilation *c)
         const struct pnet_node *act = &p->nodes[n];
         if (act->dead || !act->op->act) continue;
         int producer = p->tensors[act->in[0]].node;
-        if (producer < 0 || !(p->nodes[producer].op->flags & PNET_FUSES_ACT) || p->nodes[producer].act) continue;
+        if (producer < 0 || !(p->nodes[producer].op->flags & PNET_FUSES_ACT) ||
+            p->nodes[producer].act)
+            continue;
         if (sole_reader(p, act->in[0]) != n) continue;
         int slope = arg_index(act->op, "slope");
         p->nodes[producer].act = act->op->act;

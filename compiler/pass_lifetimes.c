@@ -13,10 +13,12 @@ static void touch_forward(struct pnet_plan *p, const struct pnet_node *n, int st
     for (int i = 0; i < n->in_count; i++) touch(p, n->in[i], step);
     touch(p, n->out, step);
     for (int i = 0; i < n->saved_count; i++)
-        if (p->tensors[n->saved[i]].type.width && (p->training || p->tensors[n->saved[i]].of < 0)) touch(p, n->saved[i], step);
+        if (p->tensors[n->saved[i]].type.width && (p->training || p->tensors[n->saved[i]].of < 0))
+            touch(p, n->saved[i], step);
 }
 
-static void touch_backward(struct pnet_plan *p, const struct pnet_node *n, const struct pnet_step *s, int step)
+static void touch_backward(
+    struct pnet_plan *p, const struct pnet_node *n, const struct pnet_step *s, int step)
 {
     for (int i = 0; i < n->in_count; i++) {
         if (n->op->keep & (1u << i)) touch(p, n->in[i], step);
@@ -30,14 +32,16 @@ static void touch_backward(struct pnet_plan *p, const struct pnet_node *n, const
 
 static bool same_size(const struct pnet_plan_tensor *a, const struct pnet_plan_tensor *b)
 {
-    return a->type.level == b->type.level && a->type.width == b->type.width && a->type.type == b->type.type;
+    return a->type.level == b->type.level && a->type.width == b->type.width &&
+           a->type.type == b->type.type;
 }
 
 /* `guest` is first written in the step in which `host` dies: it may take over the memory. */
 static void share(struct pnet_plan *p, int host, int guest, int step)
 {
     struct pnet_plan_tensor *root = &p->tensors[p->tensors[host].shares], *g = &p->tensors[guest];
-    bool owned = root->role != PNET_ROLE_INPUT && g->shares == guest && g->first == step && !root->kept;
+    bool owned =
+        root->role != PNET_ROLE_INPUT && g->shares == guest && g->first == step && !root->kept;
     if (!owned || root->last != step || !same_size(root, g)) return;
     g->shares = p->tensors[host].shares;
     root->last = g->last;
@@ -51,8 +55,8 @@ static int times_read(const struct pnet_node *n, int tensor)
     return count;
 }
 
-/* Requires the schedule. Guarantees first and last of every tensor, and `shares` for those that need no memory of
-   their own; a root's lifetime covers all that live in it. */
+/* Requires the schedule. Guarantees first and last of every tensor, and `shares` for those that
+   need no memory of their own; a root's lifetime covers all that live in it. */
 void pass_lifetimes(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -67,8 +71,8 @@ void pass_lifetimes(struct pnet_compilation *c)
         struct pnet_plan_tensor *tensor = &p->tensors[t];
         if (tensor->kept && tensor->first >= 0) tensor->last = p->step_count - 1;
         /* the gradient of a loss is set before the backward part begins */
-        if (tensor->role == PNET_ROLE_GRAD && tensor->of >= 0 && p->tensors[tensor->of].type.level == p->scalar_level &&
-            tensor->first >= 0)
+        if (tensor->role == PNET_ROLE_GRAD && tensor->of >= 0 &&
+            p->tensors[tensor->of].type.level == p->scalar_level && tensor->first >= 0)
             tensor->first = p->forward_steps;
         /* gradients of inputs are read by the caller */
         if (tensor->role == PNET_ROLE_GRAD && p->tensors[tensor->of].role == PNET_ROLE_INPUT) {
@@ -79,8 +83,10 @@ void pass_lifetimes(struct pnet_compilation *c)
     for (int s = 0; s < p->step_count; s++) {
         const struct pnet_step *step = &p->steps[s];
         const struct pnet_node *n = &p->nodes[step->node];
-        if (!step->backward && (n->op->flags & PNET_IN_PLACE) && times_read(n, n->in[0]) == 1) share(p, n->in[0], n->out, s);
-        if (step->backward && (n->op->flags & PNET_GRAD_IN_PLACE) && step->gin[0] >= 0 && !step->gin_add[0] && times_read(n, n->in[0]) == 1)
+        if (!step->backward && (n->op->flags & PNET_IN_PLACE) && times_read(n, n->in[0]) == 1)
+            share(p, n->in[0], n->out, s);
+        if (step->backward && (n->op->flags & PNET_GRAD_IN_PLACE) && step->gin[0] >= 0 &&
+            !step->gin_add[0] && times_read(n, n->in[0]) == 1)
             share(p, step->gout, step->gin[0], s);
     }
 }
@@ -111,7 +117,8 @@ void pass_hash(struct pnet_compilation *c)
         h = mix(h, n->in, (size_t)n->in_count * sizeof n->in[0]);
         h = mix(h, &n->act, sizeof n->act);
     }
-    for (int l = 0; l < p->level_count; l++) h = mix(h, &p->levels[l].grid, sizeof p->levels[l].grid);
+    for (int l = 0; l < p->level_count; l++)
+        h = mix(h, &p->levels[l].grid, sizeof p->levels[l].grid);
     h = mix(h, &p->degrade, sizeof p->degrade);
     c->plan.hash = h;
 }

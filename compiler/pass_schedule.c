@@ -1,4 +1,5 @@
-/* The schedule: forward in source order, then the explicit backward, parameters in the order it finishes them. */
+/* The schedule: forward in source order, then the explicit backward, parameters in the order it
+ * finishes them. */
 #include "compiler/internal.h"
 
 #include <stdlib.h>
@@ -18,10 +19,12 @@ static bool *wanted_gradients(struct pnet_compilation *c)
     bool *wants = pnet_arena_array(&c->arena, (size_t)p->tensor_count + 1, sizeof *wants);
     if (!wants) return NULL;
     for (int t = 0; t < p->tensor_count; t++)
-        wants[t] = c->options.input_gradients && p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].type.type == PNET_F32;
+        wants[t] = c->options.input_gradients && p->tensors[t].role == PNET_ROLE_INPUT &&
+                   p->tensors[t].type.type == PNET_F32;
     for (int n = 0; n < p->node_count; n++) {
         const struct pnet_node *node = &p->nodes[n];
-        if (node->dead || (node->op->flags & PNET_NO_GRAD) || !node->op->backward[PNET_CPU]) continue;
+        if (node->dead || (node->op->flags & PNET_NO_GRAD) || !node->op->backward[PNET_CPU])
+            continue;
         bool any = trains(p, node);
         for (int i = 0; i < node->in_count; i++) any |= wants[node->in[i]];
         wants[node->out] = any;
@@ -35,7 +38,8 @@ static int gradient_of(struct pnet_compilation *c, int *gradient, int tensor, bo
     *fresh = gradient[tensor] < 0;
     if (!*fresh) return gradient[tensor];
     struct pnet_plan_tensor t = c->plan.tensors[tensor];
-    t = (struct pnet_plan_tensor){.type = t.type, .role = PNET_ROLE_GRAD, .name = t.name, .node = -1, .of = tensor};
+    t = (struct pnet_plan_tensor){
+        .type = t.type, .role = PNET_ROLE_GRAD, .name = t.name, .node = -1, .of = tensor};
     gradient[tensor] = add_tensor(c, t, c->tensor_spans[tensor]);
     return gradient[tensor];
 }
@@ -60,7 +64,8 @@ static void backward_step(struct pnet_compilation *c, int n, const bool *wants, 
     add_step(c, s);
 }
 
-/* Requires a graph that no pass changes any more. Guarantees the schedule, with what each backward step writes or adds to. */
+/* Requires a graph that no pass changes any more. Guarantees the schedule, with what each backward
+ * step writes or adds to. */
 void pass_schedule(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -76,10 +81,12 @@ void pass_schedule(struct pnet_compilation *c)
     for (int t = 0; t < p->tensor_count; t++) gradient[t] = -1;
     for (int i = 0; i < p->objective_count; i++) {
         bool fresh;
-        if (!p->objectives[i].metric && wants[p->objectives[i].tensor]) gradient_of(c, gradient, p->objectives[i].tensor, &fresh);
+        if (!p->objectives[i].metric && wants[p->objectives[i].tensor])
+            gradient_of(c, gradient, p->objectives[i].tensor, &fresh);
     }
     for (int n = p->node_count - 1; n >= 0 && !c->arena.failed; n--)
-        if (!p->nodes[n].dead && gradient[p->nodes[n].out] >= 0) backward_step(c, n, wants, gradient);
+        if (!p->nodes[n].dead && gradient[p->nodes[n].out] >= 0)
+            backward_step(c, n, wants, gradient);
 }
 
 struct order {
@@ -95,8 +102,8 @@ static int by_finish(const void *a, const void *b)
     return x->param - y->param;
 }
 
-/* Requires the schedule. Guarantees offsets: trained parameters first, in the order backward finishes their gradients;
-   those of dead nodes have offset -1. */
+/* Requires the schedule. Guarantees offsets: trained parameters first, in the order backward
+   finishes their gradients; those of dead nodes have offset -1. */
 void pass_parameters(struct pnet_compilation *c)
 {
     enum { ALIGN = 16 }; /* elements: a cache line */
@@ -108,8 +115,10 @@ void pass_parameters(struct pnet_compilation *c)
         p->params[i].offset = -1;
         bool live = false;
         for (int n = 0; n < p->node_count && !live; n++)
-            for (int k = 0; k < p->nodes[n].param_count && !p->nodes[n].dead; k++) live |= p->nodes[n].param[k] == i;
-        if (live) order[count++] = (struct order){i, p->params[i].last_use, p->params[i].info.trained};
+            for (int k = 0; k < p->nodes[n].param_count && !p->nodes[n].dead; k++)
+                live |= p->nodes[n].param[k] == i;
+        if (live)
+            order[count++] = (struct order){i, p->params[i].last_use, p->params[i].info.trained};
     }
     qsort(order, (size_t)count, sizeof *order, by_finish);
     int64_t at = 0;
@@ -122,7 +131,9 @@ void pass_parameters(struct pnet_compilation *c)
             p->parameter_count += q->count;
         }
     }
-    for (int f = 0; f < p->fold_count; f++) /* what was folded away is still what the network is made of */
-        p->parameter_count += p->params[p->folds[f].scale].count + p->params[p->folds[f].shift].count;
+    for (int f = 0; f < p->fold_count;
+         f++) /* what was folded away is still what the network is made of */
+        p->parameter_count +=
+            p->params[p->folds[f].scale].count + p->params[p->folds[f].shift].count;
     p->param_elements = at;
 }

@@ -17,28 +17,29 @@ enum pnet_purpose_kind {
 
 struct pnet_compile_options {
     enum pnet_purpose_kind purpose;
-    unsigned degrade;         /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
-    const char *const *sets;  /* "name=value" each, for the model's params */
+    unsigned degrade;        /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
+    const char *const *sets; /* "name=value" each, for the model's params */
     int set_count;
-    const char *net;          /* INFERENCE: this net's result; NULL: the last net's */
-    const char *value;        /* INFERENCE: a value by its path (fcgf.s.0) instead */
-    const double *class_weights; /* for losses whose `weights` the model leaves out: [class_weight_count], or NULL */
+    const char *net;             /* INFERENCE: this net's result; NULL: the last net's */
+    const char *value;           /* INFERENCE: a value by its path (fcgf.s.0) instead */
+    const double *class_weights; /* for losses whose `weights` the model leaves out:
+                                    [class_weight_count], or NULL */
     int class_weight_count;
-    bool no_fusion;           /* keep every node apart, for tests and dumps */
-    bool input_gradients;     /* TRAINING: also with respect to input features, for tests */
-    const char *dump;         /* name of a pass: the graph after it goes to dump_to */
+    bool no_fusion;       /* keep every node apart, for tests and dumps */
+    bool input_gradients; /* TRAINING: also with respect to input features, for tests */
+    const char *dump;     /* name of a pass: the graph after it goes to dump_to */
     FILE *dump_to;
 };
 
 /* Source, tree, diagnostics and plan of one model; frees at once. */
 struct pnet_compilation;
 
-/* Compiles the model at `path` ("-": standard input). The compilation is returned even when the model has
-   errors (then its plan is NULL and the diagnostics say why); NULL when memory is out. */
+/* Compiles the model at `path` ("-": standard input). The compilation is returned even when the
+   model has errors (then its plan is NULL and the diagnostics say why); NULL when memory is out. */
 struct pnet_compilation *pnet_compile_file(const char *path, const struct pnet_compile_options *o);
 /* The same from memory. */
-struct pnet_compilation *pnet_compile_text(const char *name, const char *text, size_t length,
-    const struct pnet_compile_options *o);
+struct pnet_compilation *pnet_compile_text(
+    const char *name, const char *text, size_t length, const struct pnet_compile_options *o);
 void pnet_compilation_free(struct pnet_compilation *c);
 
 /* The plan, or NULL where there were errors. */
@@ -47,7 +48,8 @@ const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c);
 void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json);
 int pnet_compilation_errors(const struct pnet_compilation *c);
 int pnet_compilation_warnings(const struct pnet_compilation *c);
-/* The text of the model with its includes, for checkpoints; NUL-terminated, owned by the compilation. */
+/* The text of the model with its includes, for checkpoints; NUL-terminated, owned by the
+ * compilation. */
 const char *pnet_compilation_text(const struct pnet_compilation *c);
 
 /* Listings of a plan; pnet_plan_svg draws the graph. */

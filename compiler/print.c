@@ -115,7 +115,9 @@ void pnet_plan_print(const struct pnet_plan *p, FILE *out)
     print_tensors(p, out);
     fprintf(out, "parameters: %lld trained\n", (long long)p->parameter_count);
     for (int i = 0; i < p->param_count; i++)
-        if (p->params[i].offset >= 0) fprintf(out, "  %-48s %12lld at %lld\n", p->params[i].name, (long long)p->params[i].count, (long long)p->params[i].offset);
+        if (p->params[i].offset >= 0)
+            fprintf(out, "  %-48s %12lld at %lld\n", p->params[i].name,
+                (long long)p->params[i].count, (long long)p->params[i].offset);
 }
 
 void pnet_plan_dot(const struct pnet_plan *p, FILE *out)
@@ -130,7 +132,8 @@ void pnet_plan_dot(const struct pnet_plan *p, FILE *out)
         if (node->dead) continue;
         fprintf(out, "  t%d [label=\"%s\\n%s %s\"];\n", node->out, node->path, node->op->name,
             pnet_type_text(p->levels, p->tensors[node->out].type, text));
-        for (int i = 0; i < node->in_count; i++) fprintf(out, "  t%d -> t%d;\n", node->in[i], node->out);
+        for (int i = 0; i < node->in_count; i++)
+            fprintf(out, "  t%d -> t%d;\n", node->in[i], node->out);
     }
     fputs("}\n", out);
 }

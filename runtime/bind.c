@@ -8,25 +8,36 @@ static int64_t rows_of(const struct pnet_counts *c, int level, bool capacity)
     return capacity ? pnet_capacity(c->rows[level]) : c->rows[level];
 }
 
-static struct pnet_tensor shape_of(const struct pnet_plan *p, const struct pnet_counts *c, int tensor, bool capacity)
+static struct pnet_tensor shape_of(
+    const struct pnet_plan *p, const struct pnet_counts *c, int tensor, bool capacity)
 {
     const struct pnet_type *t = &p->tensors[tensor].type;
-    return (struct pnet_tensor){.rows = t->level == p->scalar_level ? 1 : rows_of(c, t->level, capacity), .width = t->width,
-        .type = t->type, .level = t->level, .samples = c->samples};
+    return (struct pnet_tensor){
+        .rows = t->level == p->scalar_level ? 1 : rows_of(c, t->level, capacity),
+        .width = t->width,
+        .type = t->type,
+        .level = t->level,
+        .samples = c->samples};
 }
 
-static struct pnet_geo_view view_of(const struct pnet_plan *p, const struct pnet_counts *c, int item, bool capacity)
+static struct pnet_geo_view view_of(
+    const struct pnet_plan *p, const struct pnet_counts *c, int item, bool capacity)
 {
     const struct pnet_geo_request *q = &p->geo[item].request;
     int64_t a = rows_of(c, q->a, capacity), b = rows_of(c, q->b, capacity);
     int64_t t = capacity ? pnet_capacity(c->triplets[item]) : c->triplets[item];
     int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
-    return (struct pnet_geo_view){.a = q->a, .b = q->b, .forward = {.rows = a, .others = b, .count = t, .cells = cells},
-        .transposed = {.rows = b, .others = a, .count = t, .cells = cells}, .fine_rows = a, .coarse_rows = b, .k = q->k};
+    return (struct pnet_geo_view){.a = q->a,
+        .b = q->b,
+        .forward = {.rows = a, .others = b, .count = t, .cells = cells},
+        .transposed = {.rows = b, .others = a, .count = t, .cells = cells},
+        .fine_rows = a,
+        .coarse_rows = b,
+        .k = q->k};
 }
 
-void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step, bool capacity, struct pnet_exec *x,
-    struct pnet_geo_view views[PNET_MAX_GEO])
+void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step,
+    bool capacity, struct pnet_exec *x, struct pnet_geo_view views[PNET_MAX_GEO])
 {
     const struct pnet_step *s = &p->steps[step];
     const struct pnet_node *n = &p->nodes[s->node];
@@ -35,9 +46,11 @@ void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *count
     x->in_count = n->in_count;
     x->act = n->act;
     x->slope = n->slope;
-    for (int i = 0; i < n->in_count; i++) x->in[i] = x->gin[i] = shape_of(p, counts, n->in[i], capacity);
+    for (int i = 0; i < n->in_count; i++)
+        x->in[i] = x->gin[i] = shape_of(p, counts, n->in[i], capacity);
     x->out = x->gout = shape_of(p, counts, n->out, capacity);
-    for (int i = 0; i < n->saved_count; i++) x->saved[i] = shape_of(p, counts, n->saved[i], capacity);
+    for (int i = 0; i < n->saved_count; i++)
+        x->saved[i] = shape_of(p, counts, n->saved[i], capacity);
     for (int i = 0; i < n->geo_count; i++) {
         views[i] = view_of(p, counts, n->geo[i], capacity);
         x->geo[i] = &views[i];
@@ -94,14 +107,16 @@ static void place(struct block *blocks, int count, struct block **alive)
     }
 }
 
-static int collect_blocks(const struct pnet_plan *p, const struct pnet_counts *c, struct pnet_layout *l, struct block *blocks)
+static int collect_blocks(const struct pnet_plan *p, const struct pnet_counts *c,
+    struct pnet_layout *l, struct block *blocks)
 {
     int n = 0;
     for (int t = 0; t < p->tensor_count; t++) {
         const struct pnet_plan_tensor *tensor = &p->tensors[t];
         if (tensor->first < 0 || tensor->role == PNET_ROLE_INPUT) continue;
         l->bytes[t] = tensor_bytes(p, c, t);
-        if (tensor->shares == t && l->bytes[t]) blocks[n++] = (struct block){l->bytes[t], 0, tensor->first, tensor->last, t};
+        if (tensor->shares == t && l->bytes[t])
+            blocks[n++] = (struct block){l->bytes[t], 0, tensor->first, tensor->last, t};
     }
     for (int s = 0; s < p->step_count; s++) {
         const struct pnet_op *op = p->nodes[p->steps[s].node].op;
@@ -110,17 +125,22 @@ static int collect_blocks(const struct pnet_plan *p, const struct pnet_counts *c
         if (!op->work) continue;
         pnet_bind_shapes(p, c, s, true, &x, views);
         l->work_bytes[s] = pnet_round_bytes(op->work(&x, p->steps[s].backward));
-        if (l->work_bytes[s]) blocks[n++] = (struct block){l->work_bytes[s], 0, s, s, p->tensor_count + s};
+        if (l->work_bytes[s])
+            blocks[n++] = (struct block){l->work_bytes[s], 0, s, s, p->tensor_count + s};
     }
     return n;
 }
 
-enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts, struct pnet_layout *l, struct pnet_error *e)
+enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts,
+    struct pnet_layout *l, struct pnet_error *e)
 {
     size_t tensors = (size_t)p->tensor_count + 1, steps = (size_t)p->step_count + 1;
-    *l = (struct pnet_layout){.offset = calloc(tensors, sizeof(size_t)), .bytes = calloc(tensors, sizeof(size_t)),
-        .work = calloc(steps, sizeof(size_t)), .work_bytes = calloc(steps, sizeof(size_t))};
-    struct block *blocks = calloc(tensors + steps, sizeof *blocks), **alive = calloc(tensors + steps, sizeof *alive);
+    *l = (struct pnet_layout){.offset = calloc(tensors, sizeof(size_t)),
+        .bytes = calloc(tensors, sizeof(size_t)),
+        .work = calloc(steps, sizeof(size_t)),
+        .work_bytes = calloc(steps, sizeof(size_t))};
+    struct block *blocks = calloc(tensors + steps, sizeof *blocks),
+                 **alive = calloc(tensors + steps, sizeof *alive);
     if (!l->offset || !l->bytes || !l->work || !l->work_bytes || !blocks || !alive) {
         free(blocks);
         free(alive);
@@ -131,7 +151,8 @@ enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_c
     place(blocks, n, alive);
     for (int i = 0; i < n; i++) {
         const struct block *b = &blocks[i];
-        *(b->index < p->tensor_count ? &l->offset[b->index] : &l->work[b->index - p->tensor_count]) = b->offset;
+        *(b->index < p->tensor_count ? &l->offset[b->index]
+                                     : &l->work[b->index - p->tensor_count]) = b->offset;
         if (b->offset + b->bytes > l->total) l->total = b->offset + b->bytes;
     }
     for (int t = 0; t < p->tensor_count; t++) l->offset[t] = l->offset[p->tensors[t].shares];

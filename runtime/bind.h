@@ -11,18 +11,19 @@ struct pnet_layout {
     size_t *bytes;  /* [tensor_count] */
     size_t *work;   /* [step_count]: offset of the workspace */
     size_t *work_bytes;
-    size_t total;   /* of the arena */
-    size_t live;    /* largest sum of what is alive at one step: no layout can be smaller */
-    int peak_step;  /* where that is */
+    size_t total;  /* of the arena */
+    size_t live;   /* largest sum of what is alive at one step: no layout can be smaller */
+    int peak_step; /* where that is */
 };
 
 /* Sizes are taken from the capacity classes of `counts`, so that every batch of the class fits. */
-enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts, struct pnet_layout *l, struct pnet_error *e);
+enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts,
+    struct pnet_layout *l, struct pnet_error *e);
 void pnet_layout_free(struct pnet_layout *l);
 
-/* Fills the shapes of a step's tensors (no data) from the counts; with `capacity` from their classes. `views` gets the triplet
-   counts, one view for each geometry item of the node. */
-void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step, bool capacity, struct pnet_exec *x,
-    struct pnet_geo_view views[PNET_MAX_GEO]);
+/* Fills the shapes of a step's tensors (no data) from the counts; with `capacity` from their
+   classes. `views` gets the triplet counts, one view for each geometry item of the node. */
+void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step,
+    bool capacity, struct pnet_exec *x, struct pnet_geo_view views[PNET_MAX_GEO]);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum pnet_status pnet_error_set(struct pnet_error *e, enum pnet_status status, const char *format, ...)
+enum pnet_status pnet_error_set(
+    struct pnet_error *e, enum pnet_status status, const char *format, ...)
 {
     if (!e) return status;
     char text[sizeof e->message]; /* an argument may be e->message itself */
@@ -18,8 +19,8 @@ enum pnet_status pnet_error_set(struct pnet_error *e, enum pnet_status status, c
     return status;
 }
 
-enum pnet_status pnet_error_errno(struct pnet_error *e, enum pnet_status status, int code,
-    const char *format, ...)
+enum pnet_status pnet_error_errno(
+    struct pnet_error *e, enum pnet_status status, int code, const char *format, ...)
 {
     if (!e) return status;
     char text[sizeof e->message], reason[128];

@@ -17,9 +17,11 @@ static int width_of(const struct pnet_plan *p, int objective)
     return p->tensors[p->objectives[objective].tensor].type.width;
 }
 
-enum pnet_status pnet_tally_init(struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e)
+enum pnet_status pnet_tally_init(
+    struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e)
 {
-    *t = (struct pnet_tally){.plan = p, .sums = calloc((size_t)p->objective_count + 1, sizeof *t->sums)};
+    *t = (struct pnet_tally){
+        .plan = p, .sums = calloc((size_t)p->objective_count + 1, sizeof *t->sums)};
     bool bad = !t->sums;
     for (int i = 0; !bad && i < p->objective_count; i++) {
         t->sums[i] = calloc((size_t)width_of(p, i), sizeof **t->sums);
@@ -37,7 +39,8 @@ void pnet_tally_free(struct pnet_tally *t)
     *t = (struct pnet_tally){0};
 }
 
-void pnet_tally_add(struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points)
+void pnet_tally_add(
+    struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points)
 {
     for (int i = 0; i < t->plan->objective_count; i++) {
         if (t->plan->objectives[i].metric)
@@ -49,13 +52,15 @@ void pnet_tally_add(struct pnet_tally *t, const struct pnet_session *s, int32_t 
     t->points += points;
 }
 
-static bool finish_metric(const struct pnet_plan *p, int objective, const double *sum, struct pnet_score_line *line)
+static bool finish_metric(
+    const struct pnet_plan *p, int objective, const double *sum, struct pnet_score_line *line)
 {
     const struct pnet_node *n = &p->nodes[p->objectives[objective].node];
     struct pnet_metric_result r = {.value = NAN};
     /* the classes of a metric are those of the labels it compares with */
     for (int i = 0; i < n->in_count; i++)
-        if (p->tensors[n->in[i]].type.type == PNET_I32) r.classes = p->tensors[n->in[i]].type.classes;
+        if (p->tensors[n->in[i]].type.type == PNET_I32)
+            r.classes = p->tensors[n->in[i]].type.classes;
     r.per_class = calloc((size_t)r.classes + 1, sizeof *r.per_class);
     if (!r.per_class) return false;
     for (int i = 0; i < r.classes; i++) r.per_class[i] = NAN;
@@ -72,10 +77,12 @@ static bool finish_metric(const struct pnet_plan *p, int objective, const double
     return true;
 }
 
-enum pnet_status pnet_tally_finish(const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e)
+enum pnet_status pnet_tally_finish(
+    const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e)
 {
     const struct pnet_plan *p = t->plan;
-    *v = (struct pnet_evaluation){.count = p->objective_count, .samples = t->samples, .points = t->points};
+    *v = (struct pnet_evaluation){
+        .count = p->objective_count, .samples = t->samples, .points = t->points};
     v->lines = calloc((size_t)p->objective_count + 1, sizeof *v->lines);
     if (!v->lines) return pnet_error_memory(e);
     for (int i = 0; i < p->objective_count; i++) {
@@ -100,8 +107,9 @@ void pnet_evaluation_free(struct pnet_evaluation *v)
     *v = (struct pnet_evaluation){0};
 }
 
-static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *p, struct pnet_tally *t, double *compute,
-    bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_error *e)
+static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *p,
+    struct pnet_tally *t, double *compute, bool (*go_on)(void *context, int64_t batch),
+    void *context, struct pnet_error *e)
 {
     for (int64_t batch = 1;; batch++) {
         struct pnet_ready r;
@@ -112,12 +120,14 @@ static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *
         if ((st = pnet_session_forward(s, r.slot, false, 0, e))) return st;
         *compute += pnet_seconds() - begin;
         pnet_tally_add(t, s, r.samples, r.points);
-        if (go_on && !go_on(context, batch)) return pnet_error_set(e, PNET_INTERRUPTED, "interrupted");
+        if (go_on && !go_on(context, batch))
+            return pnet_error_set(e, PNET_INTERRUPTED, "interrupted");
     }
 }
 
-enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l, bool (*go_on)(void *context, int64_t batch), void *context,
-    struct pnet_evaluation *v, struct pnet_error *e)
+enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
+    bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
+    struct pnet_error *e)
 {
     struct pnet_tally t;
     struct pnet_pipeline *p = NULL;

@@ -6,10 +6,10 @@
 
 /* What one objective of the plan came to. */
 struct pnet_score_line {
-    const char *name;   /* the plan's */
+    const char *name; /* the plan's */
     bool metric;
-    double value;       /* loss: mean over samples; metric: its headline */
-    double *per_class;  /* [classes], NaN where a class never occurred; NULL */
+    double value;      /* loss: mean over samples; metric: its headline */
+    double *per_class; /* [classes], NaN where a class never occurred; NULL */
     int32_t classes;
 };
 
@@ -17,16 +17,17 @@ struct pnet_score_line {
 struct pnet_evaluation {
     struct pnet_score_line *lines; /* [count], as plan->objectives */
     int count;
-    double loss;      /* sum of the losses */
+    double loss; /* sum of the losses */
     int64_t samples, points;
-    double seconds;   /* of all, loading included */
+    double seconds;         /* of all, loading included */
     double compute_seconds; /* of the forward passes */
 };
 
-/* Runs the loader through one epoch from its start. `go_on` is asked after each batch (NULL: always): false ends with
-   PNET_INTERRUPTED. */
-enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l, bool (*go_on)(void *context, int64_t batch), void *context,
-    struct pnet_evaluation *v, struct pnet_error *e);
+/* Runs the loader through one epoch from its start. `go_on` is asked after each batch (NULL:
+   always): false ends with PNET_INTERRUPTED. */
+enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
+    bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
+    struct pnet_error *e);
 void pnet_evaluation_free(struct pnet_evaluation *v);
 
 /* Sums of statistics while batches run; what training uses for its own epochs. */
@@ -35,11 +36,14 @@ struct pnet_tally {
     double **sums; /* [objective_count][width] */
     int64_t samples, points;
 };
-enum pnet_status pnet_tally_init(struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e);
+enum pnet_status pnet_tally_init(
+    struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e);
 void pnet_tally_free(struct pnet_tally *t);
 /* Adds what the last forward gave. */
-void pnet_tally_add(struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points);
-enum pnet_status pnet_tally_finish(const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e);
+void pnet_tally_add(
+    struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points);
+enum pnet_status pnet_tally_finish(
+    const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e);
 
 double pnet_seconds(void); /* a clock that only runs forward */
 

@@ -32,20 +32,21 @@ static void release(struct pnet_memory *m, size_t bytes)
     pthread_mutex_unlock(&m->lock);
 }
 
-enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b, size_t bytes, const char *what,
-    struct pnet_error *e)
+enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b, size_t bytes,
+    const char *what, struct pnet_error *e)
 {
     char need[32], limit[32];
     bytes = pnet_round_bytes(bytes);
     if (bytes <= b->size) return PNET_OK;
     pnet_buffer_free(m, b);
     if (!reserve(m, bytes))
-        return pnet_error_set(e, PNET_NO_MEMORY, "%s needs %s more, over the memory budget of %s", what, pnet_bytes_text(bytes, need),
-            pnet_bytes_text(m->limit, limit));
+        return pnet_error_set(e, PNET_NO_MEMORY, "%s needs %s more, over the memory budget of %s",
+            what, pnet_bytes_text(bytes, need), pnet_bytes_text(m->limit, limit));
     b->data = aligned_alloc(64, bytes);
     if (!b->data) {
         release(m, bytes);
-        return pnet_error_set(e, PNET_NO_MEMORY, "out of memory: %s needs %s", what, pnet_bytes_text(bytes, need));
+        return pnet_error_set(
+            e, PNET_NO_MEMORY, "out of memory: %s needs %s", what, pnet_bytes_text(bytes, need));
     }
     b->size = bytes;
     return PNET_OK;

@@ -243,8 +243,9 @@ enum pnet_op_flags {
     PNET_RUNS_ALWAYS = 8,   /* has an effect beyond its result (running statistics) */
     PNET_LINEAR_OUT = 16,   /* out = linear in (weight, bias): batch norm can be folded into it */
     PNET_NO_GRAD = 32,      /* has no gradient by nature */
-    PNET_FOLDS = 64,         /* in inference a scale and shift per channel: params weight, bias, running_mean, running_var,
-                                argument eps; can be folded into a layer with PNET_LINEAR_OUT */
+    PNET_FOLDS =
+        64, /* in inference a scale and shift per channel: params weight, bias, running_mean,
+               running_var, argument eps; can be folded into a layer with PNET_LINEAR_OUT */
 };
 
 enum pnet_keep { /* what backward reads */

@@ -13,7 +13,8 @@ struct pnet_peak {
 };
 
 /* `extra` bytes of optimiser state. */
-struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_counts *c, const struct pnet_layout *l, int slots, size_t extra);
+struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_counts *c,
+    const struct pnet_layout *l, int slots, size_t extra);
 
 /* Memory the system could hand out now, in bytes; 0 where it does not tell. */
 size_t pnet_memory_available(void);

@@ -5,7 +5,8 @@
 
 enum { SLOTS = 2 };
 
-/* Slot k is filled by the thread while full[k] is false, and used by the consumer while it is true. */
+/* Slot k is filled by the thread while full[k] is false, and used by the consumer while it is true.
+ */
 struct pnet_pipeline {
     struct pnet_session *session;
     struct pnet_loader *loader;
@@ -59,7 +60,8 @@ static void *work(void *context)
     }
 }
 
-enum pnet_status pnet_pipeline_start(struct pnet_session *s, struct pnet_loader *l, struct pnet_pipeline **pipeline, struct pnet_error *e)
+enum pnet_status pnet_pipeline_start(struct pnet_session *s, struct pnet_loader *l,
+    struct pnet_pipeline **pipeline, struct pnet_error *e)
 {
     struct pnet_pipeline *p = calloc(1, sizeof *p);
     if (!p) return pnet_error_memory(e);
@@ -79,7 +81,8 @@ enum pnet_status pnet_pipeline_start(struct pnet_session *s, struct pnet_loader 
     return PNET_OK;
 }
 
-enum pnet_status pnet_pipeline_next(struct pnet_pipeline *p, struct pnet_ready *r, struct pnet_error *e)
+enum pnet_status pnet_pipeline_next(
+    struct pnet_pipeline *p, struct pnet_ready *r, struct pnet_error *e)
 {
     pthread_mutex_lock(&p->lock);
     if (p->taken >= 0) {
@@ -91,7 +94,8 @@ enum pnet_status pnet_pipeline_next(struct pnet_pipeline *p, struct pnet_ready *
     enum pnet_status st = p->status[slot];
     *r = p->ready[slot];
     if (st) {
-        *e = p->error[slot]; /* the slot stays full: the thread has ended, and the error comes again */
+        *e = p->error[slot]; /* the slot stays full: the thread has ended, and the error comes again
+                              */
         p->taken = -1;
     } else {
         p->taken = slot;

@@ -1,4 +1,5 @@
-/* The plan: what the compiler makes of a model and a session runs. Static in everything but point counts.
+/* The plan: what the compiler makes of a model and a session runs. Static in everything but point
+   counts.
 
    nodes      the forward graph, in source order: every node comes behind what it reads
    tensors    every value, saved tensor and gradient, with the steps between which it lives
@@ -25,27 +26,30 @@ struct pnet_plan_tensor {
     int input, field; /* INPUT */
     int node;         /* RESULT SAVED: who makes it; GRAD: -1 */
     int of;           /* GRAD: the tensor it is the gradient of */
-    int first, last;  /* steps between which the memory is needed, inclusive; first < 0: never made */
-    int shares;       /* the tensor whose memory this one lives in; itself where it has its own */
-    bool kept;        /* read by the caller: lives to the end of the schedule */
+    int first,
+        last;   /* steps between which the memory is needed, inclusive; first < 0: never made */
+    int shares; /* the tensor whose memory this one lives in; itself where it has its own */
+    bool kept;  /* read by the caller: lives to the end of the schedule */
 };
 
 struct pnet_plan_param {
     struct pnet_param_info info;
     const char *name; /* "fcgf.s.0.conv.weight" */
     int64_t count;    /* elements */
-    int64_t offset;   /* elements from the start of the parameter block; gradients, in the order backward
-                         finishes them, have the same offsets */
+    int64_t offset;   /* elements from the start of the parameter block; gradients, in the order
+                         backward   finishes them, have the same offsets */
     int last_use;     /* backward step that finishes its gradient; -1 */
 };
 
-/* Batch norm folded into the layer before it, for inference: weight' = weight * s per output channel,
-   bias' = (bias - mean) * s + shift, with s = scale / sqrt(var + eps). */
+/* Batch norm folded into the layer before it, for inference: weight' = weight * s per output
+   channel, bias' = (bias - mean) * s + shift, with s = scale / sqrt(var + eps). */
 struct pnet_plan_fold {
-    int weight, bias;              /* parameters of the layer; the bias param always exists, made by the pass if need be */
-    bool bias_was_there;           /* false: starts from zero */
-    bool out_first;                /* weight is [Cout, Cin] (linear); else Cout is the last dimension */
-    int scale, shift, mean, var;   /* parameters of the norm: read at load, no memory in the session */
+    int weight, bias; /* parameters of the layer; the bias param always exists, made by the pass if
+                         need be */
+    bool bias_was_there; /* false: starts from zero */
+    bool out_first;      /* weight is [Cout, Cin] (linear); else Cout is the last dimension */
+    int scale, shift, mean,
+        var; /* parameters of the norm: read at load, no memory in the session */
     double eps;
 };
 
@@ -73,8 +77,8 @@ struct pnet_node {
 struct pnet_step {
     int node;
     bool backward;
-    int gout;                 /* backward: gradient of the node's result */
-    int gin[PNET_MAX_IN];     /* backward: -1: not wanted */
+    int gout;             /* backward: gradient of the node's result */
+    int gin[PNET_MAX_IN]; /* backward: -1: not wanted */
     bool gin_add[PNET_MAX_IN];
     bool gparam_add[PNET_MAX_PARAMS];
 };
@@ -89,8 +93,8 @@ struct pnet_objective {
     const char *name;
     const char *doc; /* or NULL */
     bool metric;
-    int tensor;      /* [1, width] */
-    int node;        /* METRIC: whose `finish` it is; -1 for a loss */
+    int tensor; /* [1, width] */
+    int node;   /* METRIC: whose `finish` it is; -1 for a loss */
 };
 
 struct pnet_plan {
@@ -115,12 +119,12 @@ struct pnet_plan {
     int step_count, forward_steps;
     struct pnet_objective *objectives;
     int objective_count;
-    int result;           /* inference: the tensor asked for; -1 */
-    int result_input;     /* which input's points it belongs to */
-    int result_classes;   /* it holds scores of that many classes; 0: features */
-    bool training;        /* has a backward part */
+    int result;         /* inference: the tensor asked for; -1 */
+    int result_input;   /* which input's points it belongs to */
+    int result_classes; /* it holds scores of that many classes; 0: features */
+    bool training;      /* has a backward part */
     unsigned degrade;
-    uint64_t hash;        /* of everything above that fixes results: FNV-1a 64 */
+    uint64_t hash; /* of everything above that fixes results: FNV-1a 64 */
 };
 
 /* The parameter of that name, or -1. */

@@ -22,8 +22,8 @@ struct pnet_session {
     double *times;
 };
 
-enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_session_options *o, struct pnet_session **session,
-    struct pnet_error *e)
+enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_session_options *o,
+    struct pnet_session **session, struct pnet_error *e)
 {
     struct pnet_session *s = calloc(1, sizeof *s);
     enum pnet_status st = PNET_OK;
@@ -36,9 +36,13 @@ enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_s
     s->times = calloc((size_t)p->step_count + 1, sizeof *s->times);
     if (!s->class_.rows || !s->class_.triplets || !s->times) st = pnet_error_memory(e);
     size_t grads = p->training ? (size_t)p->trained_elements * sizeof(float) : 0;
-    if (!st) st = pnet_buffer_ensure(&s->memory, &s->params, (size_t)p->param_elements * sizeof(float), "the parameters", e);
+    if (!st)
+        st = pnet_buffer_ensure(
+            &s->memory, &s->params, (size_t)p->param_elements * sizeof(float), "the parameters", e);
     if (!st && grads) st = pnet_buffer_ensure(&s->memory, &s->grads, grads, "the gradients", e);
-    if (!st && o->extra_bytes > 0) st = pnet_buffer_ensure(&s->memory, &s->extra, (size_t)o->extra_bytes, "the optimiser's state", e);
+    if (!st && o->extra_bytes > 0)
+        st = pnet_buffer_ensure(
+            &s->memory, &s->extra, (size_t)o->extra_bytes, "the optimiser's state", e);
     for (int i = 0; i < o->slots && !st; i++) st = pnet_slot_new(p, &s->memory, &s->slots[i], e);
     if (st) {
         pnet_session_free(s);
@@ -67,15 +71,37 @@ void pnet_session_free(struct pnet_session *s)
     free(s);
 }
 
-const struct pnet_plan *pnet_session_plan(const struct pnet_session *s) { return s->plan; }
-float *pnet_session_params(struct pnet_session *s) { return s->params.data; }
-float *pnet_session_grads(struct pnet_session *s) { return s->grads.data; }
-void *pnet_session_extra(struct pnet_session *s) { return s->extra.data; }
-const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot) { return s->slots[slot]; }
-const struct pnet_memory *pnet_session_memory(const struct pnet_session *s) { return &s->memory; }
-const double *pnet_session_times(const struct pnet_session *s) { return s->times; }
+const struct pnet_plan *pnet_session_plan(const struct pnet_session *s)
+{
+    return s->plan;
+}
+float *pnet_session_params(struct pnet_session *s)
+{
+    return s->params.data;
+}
+float *pnet_session_grads(struct pnet_session *s)
+{
+    return s->grads.data;
+}
+void *pnet_session_extra(struct pnet_session *s)
+{
+    return s->extra.data;
+}
+const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot)
+{
+    return s->slots[slot];
+}
+const struct pnet_memory *pnet_session_memory(const struct pnet_session *s)
+{
+    return &s->memory;
+}
+const double *pnet_session_times(const struct pnet_session *s)
+{
+    return s->times;
+}
 
-enum pnet_status pnet_session_prepare(struct pnet_session *s, int slot, const struct pnet_batch *b, struct pnet_error *e)
+enum pnet_status pnet_session_prepare(
+    struct pnet_session *s, int slot, const struct pnet_batch *b, struct pnet_error *e)
 {
     return pnet_slot_build(s->slots[slot], b, e);
 }
@@ -96,26 +122,31 @@ static void name_peak(const struct pnet_session *s, struct pnet_error *e)
     const struct pnet_plan *p = s->plan;
     int step = s->layout.peak_step;
     char text[sizeof e->message], size[32];
-    size_t used = (size_t)snprintf(text, sizeof text, "%.400s; alive at the peak, in %s of %s:", e->message,
-        p->steps[step].backward ? "backward" : "forward", p->nodes[p->steps[step].node].path);
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%.400s; alive at the peak, in %s of %s:", e->message,
+            p->steps[step].backward ? "backward" : "forward", p->nodes[p->steps[step].node].path);
     bool *told = calloc((size_t)p->tensor_count + 1, sizeof *told);
     for (int i = 0; told && i < 6 && used < sizeof text; i++) {
         int best = -1;
         for (int t = 0; t < p->tensor_count; t++) {
             const struct pnet_plan_tensor *tensor = &p->tensors[t];
-            bool alive = tensor->shares == t && tensor->first <= step && step <= tensor->last && s->layout.bytes[t];
-            if (alive && !told[t] && (best < 0 || s->layout.bytes[t] > s->layout.bytes[best])) best = t;
+            bool alive = tensor->shares == t && tensor->first <= step && step <= tensor->last &&
+                         s->layout.bytes[t];
+            if (alive && !told[t] && (best < 0 || s->layout.bytes[t] > s->layout.bytes[best]))
+                best = t;
         }
         if (best < 0) break;
         told[best] = true;
-        used += (size_t)snprintf(text + used, sizeof text - used, "\n  %10s  %s%s", pnet_bytes_text(s->layout.bytes[best], size),
+        used += (size_t)snprintf(text + used, sizeof text - used, "\n  %10s  %s%s",
+            pnet_bytes_text(s->layout.bytes[best], size),
             p->tensors[best].role == PNET_ROLE_GRAD ? "gradient of " : "", p->tensors[best].name);
     }
     free(told);
     pnet_error_set(e, PNET_NO_MEMORY, "%s", text);
 }
 
-static enum pnet_status bind_counts(struct pnet_session *s, const struct pnet_counts *c, struct pnet_error *e)
+static enum pnet_status bind_counts(
+    struct pnet_session *s, const struct pnet_counts *c, struct pnet_error *e)
 {
     if (same_class(s, c)) return PNET_OK;
     s->bound = false;
@@ -129,7 +160,8 @@ static enum pnet_status bind_counts(struct pnet_session *s, const struct pnet_co
     }
     s->class_.samples = c->samples;
     for (int l = 0; l < s->plan->level_count; l++) s->class_.rows[l] = pnet_capacity(c->rows[l]);
-    for (int i = 0; i < s->plan->geo_count; i++) s->class_.triplets[i] = pnet_capacity(c->triplets[i]);
+    for (int i = 0; i < s->plan->geo_count; i++)
+        s->class_.triplets[i] = pnet_capacity(c->triplets[i]);
     s->bound = true;
     return PNET_OK;
 }
@@ -142,13 +174,15 @@ static void *data_of(const struct pnet_session *s, const struct pnet_slot *slot,
     return (char *)s->arena.data + s->layout.offset[tensor];
 }
 
-static void point(const struct pnet_session *s, const struct pnet_slot *slot, int tensor, struct pnet_tensor *t)
+static void point(
+    const struct pnet_session *s, const struct pnet_slot *slot, int tensor, struct pnet_tensor *t)
 {
     t->data = data_of(s, slot, tensor);
     t->row_splits = pnet_slot_splits(slot, t->level);
 }
 
-void pnet_session_exec(const struct pnet_session *s, int slot_index, int step, bool training, struct pnet_exec *x)
+void pnet_session_exec(
+    const struct pnet_session *s, int slot_index, int step, bool training, struct pnet_exec *x)
 {
     const struct pnet_plan *p = s->plan;
     const struct pnet_slot *slot = s->slots[slot_index];
@@ -157,7 +191,8 @@ void pnet_session_exec(const struct pnet_session *s, int slot_index, int step, b
     struct pnet_geo_view shapes[PNET_MAX_GEO];
     pnet_bind_shapes(p, &slot->counts, step, false, x, shapes);
     x->training = training;
-    x->rand = (struct pnet_rand){.seed = s->options.seed, .purpose = PNET_DRAW_DROPOUT, .a = s->step, .b = n->draw};
+    x->rand = (struct pnet_rand){
+        .seed = s->options.seed, .purpose = PNET_DRAW_DROPOUT, .a = s->step, .b = n->draw};
     for (int i = 0; i < n->in_count; i++) {
         bool kept = n->op->keep & (1u << i);
         x->gin[i].row_splits = pnet_slot_splits(slot, x->gin[i].level);
@@ -199,7 +234,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum pnet_status pnet_session_forward(struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e)
+enum pnet_status pnet_session_forward(
+    struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e)
 {
     enum pnet_status st = bind_counts(s, &s->slots[slot]->counts, e);
     if (st) return st;
@@ -219,9 +255,11 @@ void pnet_session_backward(struct pnet_session *s, int slot, float scale, bool a
     const struct pnet_plan *p = s->plan;
     for (int t = 0; t < p->tensor_count; t++) {
         const struct pnet_plan_tensor *g = &p->tensors[t];
-        bool seed = g->role == PNET_ROLE_GRAD && g->first == p->forward_steps && p->tensors[g->of].type.level == p->scalar_level;
+        bool seed = g->role == PNET_ROLE_GRAD && g->first == p->forward_steps &&
+                    p->tensors[g->of].type.level == p->scalar_level;
         for (int i = 0; i < p->objective_count && seed; i++)
-            if (p->objectives[i].tensor == g->of && !p->objectives[i].metric) *(float *)data_of(s, s->slots[slot], t) = scale;
+            if (p->objectives[i].tensor == g->of && !p->objectives[i].metric)
+                *(float *)data_of(s, s->slots[slot], t) = scale;
     }
     for (int i = p->forward_steps; i < p->step_count; i++) {
         struct pnet_exec x;
@@ -238,7 +276,9 @@ double pnet_session_objective(const struct pnet_session *s, int objective, doubl
     const struct pnet_objective *o = &s->plan->objectives[objective];
     const struct pnet_type *t = &s->plan->tensors[o->tensor].type;
     const void *data = data_of(s, s->slots[0], o->tensor);
-    for (int i = 0; sum && i < t->width; i++) sum[i] += t->type == PNET_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
+    for (int i = 0; sum && i < t->width; i++)
+        sum[i] +=
+            t->type == PNET_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
     return t->type == PNET_F64 ? ((const double *)data)[0] : (double)((const float *)data)[0];
 }
 
@@ -250,16 +290,19 @@ const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tens
 }
 
 /* parent[row of the input level] at the result's level; NULL where they are the same. */
-static const int32_t *result_parent(const struct pnet_session *s, const struct pnet_slot *slot, int input, int level)
+static const int32_t *result_parent(
+    const struct pnet_session *s, const struct pnet_slot *slot, int input, int level)
 {
     for (int i = 0; i < s->plan->geo_count; i++) {
         const struct pnet_geo_request *q = &s->plan->geo[i].request;
-        if (q->kind == PNET_GEO_PARENT && q->a == input && q->b == level) return slot->views[i].parent;
+        if (q->kind == PNET_GEO_PARENT && q->a == input && q->b == level)
+            return slot->views[i].parent;
     }
     return NULL;
 }
 
-enum pnet_status pnet_session_result(const struct pnet_session *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
+enum pnet_status pnet_session_result(
+    const struct pnet_session *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
     const struct pnet_slot *slot = s->slots[slot_index];
@@ -275,7 +318,8 @@ enum pnet_status pnet_session_result(const struct pnet_session *s, int slot_inde
     if (!*data) return pnet_error_memory(e);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < *rows; i++)
-        memcpy(*data + (size_t)(order ? order[i] : i) * width, from + (size_t)(parent ? parent[i] : i) * width, width * sizeof(float));
+        memcpy(*data + (size_t)(order ? order[i] : i) * width,
+            from + (size_t)(parent ? parent[i] : i) * width, width * sizeof(float));
     return PNET_OK;
 }
 
@@ -309,15 +353,20 @@ void pnet_session_init_params(struct pnet_session *s)
     }
 }
 
-static const float *fetch(const struct pnet_plan *p, int param, pnet_param_source *source, void *context, struct pnet_error *e)
+static const float *fetch(const struct pnet_plan *p, int param, pnet_param_source *source,
+    void *context, struct pnet_error *e)
 {
     const struct pnet_plan_param *q = &p->params[param];
     const float *w = source(context, q->name, q->count);
-    if (!w) pnet_error_set(e, PNET_BAD_MODEL, "the weights do not fit the model: no tensor '%s' of %lld numbers", q->name, (long long)q->count);
+    if (!w)
+        pnet_error_set(e, PNET_BAD_MODEL,
+            "the weights do not fit the model: no tensor '%s' of %lld numbers", q->name,
+            (long long)q->count);
     return w;
 }
 
-static enum pnet_status fold(struct pnet_session *s, const struct pnet_plan_fold *f, pnet_param_source *source, void *context, struct pnet_error *e)
+static enum pnet_status fold(struct pnet_session *s, const struct pnet_plan_fold *f,
+    pnet_param_source *source, void *context, struct pnet_error *e)
 {
     const struct pnet_plan_param *wp = &s->plan->params[f->weight], *bp = &s->plan->params[f->bias];
     int64_t cout = bp->count, inner = wp->count / cout;
@@ -347,13 +396,15 @@ static enum pnet_status fold(struct pnet_session *s, const struct pnet_plan_fold
     return PNET_OK;
 }
 
-enum pnet_status pnet_session_load_params(struct pnet_session *s, pnet_param_source *source, void *context, struct pnet_error *e)
+enum pnet_status pnet_session_load_params(
+    struct pnet_session *s, pnet_param_source *source, void *context, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
     for (int i = 0; i < p->param_count; i++) {
         const struct pnet_plan_param *q = &p->params[i];
         bool made_by_fold = false;
-        for (int f = 0; f < p->fold_count; f++) made_by_fold |= p->folds[f].bias == i && !p->folds[f].bias_was_there;
+        for (int f = 0; f < p->fold_count; f++)
+            made_by_fold |= p->folds[f].bias == i && !p->folds[f].bias_was_there;
         if (q->offset < 0 || made_by_fold) continue;
         const float *w = fetch(p, i, source, context, e);
         if (!w) return e->status;

@@ -1,4 +1,5 @@
-/* A session runs a plan: parameters, one arena for the feature stage, slots for the geometry of this batch and the next. */
+/* A session runs a plan: parameters, one arena for the feature stage, slots for the geometry of
+ * this batch and the next. */
 #ifndef PNET_RUNTIME_SESSION_H
 #define PNET_RUNTIME_SESSION_H
 
@@ -15,8 +16,8 @@ struct pnet_session_options {
 
 struct pnet_session;
 
-enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_session_options *o, struct pnet_session **s,
-    struct pnet_error *e);
+enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_session_options *o,
+    struct pnet_session **s, struct pnet_error *e);
 void pnet_session_free(struct pnet_session *s);
 
 const struct pnet_plan *pnet_session_plan(const struct pnet_session *s);
@@ -29,37 +30,47 @@ void *pnet_session_extra(struct pnet_session *s);
 /* Fresh weights, from the seed and the names alone. */
 void pnet_session_init_params(struct pnet_session *s);
 
-/* Copies one parameter out of a checkpoint's tensors; returns NULL where there is none of that name, or its float32 data
-   [count]. The caller owns it until the call returns. */
+/* Copies one parameter out of a checkpoint's tensors; returns NULL where there is none of that
+   name, or its float32 data [count]. The caller owns it until the call returns. */
 typedef const float *pnet_param_source(void *context, const char *name, int64_t count);
-/* Fills all parameters from `source`, folding batch norms where the plan does. PNET_BAD_MODEL names the first tensor that is
-   missing or has another size. */
-enum pnet_status pnet_session_load_params(struct pnet_session *s, pnet_param_source *source, void *context, struct pnet_error *e);
+/* Fills all parameters from `source`, folding batch norms where the plan does. PNET_BAD_MODEL names
+   the first tensor that is missing or has another size. */
+enum pnet_status pnet_session_load_params(
+    struct pnet_session *s, pnet_param_source *source, void *context, struct pnet_error *e);
 
-/* The geometry stage of a slot; may run on another thread than the one that executes the other slot. */
-enum pnet_status pnet_session_prepare(struct pnet_session *s, int slot, const struct pnet_batch *b, struct pnet_error *e);
+/* The geometry stage of a slot; may run on another thread than the one that executes the other
+ * slot. */
+enum pnet_status pnet_session_prepare(
+    struct pnet_session *s, int slot, const struct pnet_batch *b, struct pnet_error *e);
 
-/* Runs the forward part on a prepared slot. `step` selects the random numbers of dropout. PNET_NO_MEMORY before anything
-   ran: names what is alive at the peak. */
-enum pnet_status pnet_session_forward(struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e);
-/* Runs the backward part behind a forward of the same slot: gradients of `scale` times the sum of losses; added to what is
-   there with `accumulate`. */
+/* Runs the forward part on a prepared slot. `step` selects the random numbers of dropout.
+   PNET_NO_MEMORY before anything ran: names what is alive at the peak. */
+enum pnet_status pnet_session_forward(
+    struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e);
+/* Runs the backward part behind a forward of the same slot: gradients of `scale` times the sum of
+   losses; added to what is there with `accumulate`. */
 void pnet_session_backward(struct pnet_session *s, int slot, float scale, bool accumulate);
 
-/* After forward: the value of an objective; for a metric, `sum` [width] is added to instead (may be NULL). */
+/* After forward: the value of an objective; for a metric, `sum` [width] is added to instead (may be
+ * NULL). */
 double pnet_session_objective(const struct pnet_session *s, int objective, double *sum);
-/* After forward: the result (plan->result), [rows, width] on the points of the batch's result input in the batch's own order;
-   for a result per sample, one row a sample. Owned by the caller (free). */
-enum pnet_status pnet_session_result(const struct pnet_session *s, int slot, float **data, int64_t *rows, struct pnet_error *e);
+/* After forward: the result (plan->result), [rows, width] on the points of the batch's result input
+   in the batch's own order; for a result per sample, one row a sample. Owned by the caller (free).
+ */
+enum pnet_status pnet_session_result(
+    const struct pnet_session *s, int slot, float **data, int64_t *rows, struct pnet_error *e);
 
-/* What the tensor holds after forward or backward, for tests and dumps; NULL where it has no memory then. */
+/* What the tensor holds after forward or backward, for tests and dumps; NULL where it has no memory
+ * then. */
 const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tensor, int64_t *rows);
 
-/* Fills the arena with NaN: what a kernel reads without having been given it shows. For tests; ends what forward left. */
+/* Fills the arena with NaN: what a kernel reads without having been given it shows. For tests; ends
+ * what forward left. */
 void pnet_session_poison(struct pnet_session *s);
 
 /* The pnet_exec of one step, bound; for tests. `slot` must be prepared and bound (forward ran). */
-void pnet_session_exec(const struct pnet_session *s, int slot, int step, bool training, struct pnet_exec *x);
+void pnet_session_exec(
+    const struct pnet_session *s, int slot, int step, bool training, struct pnet_exec *x);
 
 const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot);
 const struct pnet_memory *pnet_session_memory(const struct pnet_session *s);

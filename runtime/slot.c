@@ -7,12 +7,18 @@
 #include <string.h>
 
 /* Buffers of an item, by kind. */
-enum { LEVEL_XYZ, LEVEL_KEY, LEVEL_ORDER, LEVEL_PARENT };            /* LEVEL: order (INPUT), parent of the finer (GRID) */
+enum {
+    LEVEL_XYZ,
+    LEVEL_KEY,
+    LEVEL_ORDER,
+    LEVEL_PARENT
+}; /* LEVEL: order (INPUT), parent of the finer (GRID) */
 enum { SET_START, SET_OTHER, SET_CELL, SET_T_START, SET_T_OTHER, SET_T_CELL }; /* TRIPLETS */
-enum { MAP_PARENT, MAP_START, MAP_CHILD };                           /* PARENT */
-enum { NEAR_INDEX, NEAR_DISTANCE };                                  /* NEAREST */
+enum { MAP_PARENT, MAP_START, MAP_CHILD };                                     /* PARENT */
+enum { NEAR_INDEX, NEAR_DISTANCE };                                            /* NEAREST */
 
-enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_memory *m, struct pnet_slot **slot, struct pnet_error *e)
+enum pnet_status pnet_slot_new(
+    const struct pnet_plan *p, struct pnet_memory *m, struct pnet_slot **slot, struct pnet_error *e)
 {
     struct pnet_slot *s = calloc(1, sizeof *s);
     if (!s) return pnet_error_memory(e);
@@ -24,7 +30,8 @@ enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_memory *m,
     s->buffers = calloc((size_t)p->geo_count + 1, sizeof *s->buffers);
     s->fields = calloc((size_t)p->tensor_count + 1, sizeof *s->fields);
     s->level_item = calloc((size_t)p->level_count + 1, sizeof *s->level_item);
-    if (!s->counts.rows || !s->counts.triplets || !s->views || !s->buffers || !s->fields || !s->level_item) {
+    if (!s->counts.rows || !s->counts.triplets || !s->views || !s->buffers || !s->fields ||
+        !s->level_item) {
         pnet_slot_free(s);
         return pnet_error_memory(e);
     }
@@ -40,7 +47,8 @@ void pnet_slot_free(struct pnet_slot *s)
     if (!s) return;
     for (int i = 0; s->buffers && i < s->plan->geo_count; i++)
         for (int k = 0; k < PNET_SLOT_BUFFERS; k++) pnet_buffer_free(s->memory, &s->buffers[i][k]);
-    for (int t = 0; s->fields && t < s->plan->tensor_count; t++) pnet_buffer_free(s->memory, &s->fields[t]);
+    for (int t = 0; s->fields && t < s->plan->tensor_count; t++)
+        pnet_buffer_free(s->memory, &s->fields[t]);
     pnet_buffer_free(s->memory, &s->splits);
     pnet_buffer_free(s->memory, &s->scratch);
     free(s->counts.rows);
@@ -52,10 +60,13 @@ void pnet_slot_free(struct pnet_slot *s)
     free(s);
 }
 
-/* `each` elements for each of `rows`, and `more`: room for the capacity class of the rows, so that another batch of it fits. */
-static enum pnet_status item_buffer(struct pnet_slot *s, int item, int which, int64_t rows, int64_t each, int64_t more, size_t size, struct pnet_error *e)
+/* `each` elements for each of `rows`, and `more`: room for the capacity class of the rows, so that
+ * another batch of it fits. */
+static enum pnet_status item_buffer(struct pnet_slot *s, int item, int which, int64_t rows,
+    int64_t each, int64_t more, size_t size, struct pnet_error *e)
 {
-    return pnet_buffer_ensure(s->memory, &s->buffers[item][which], (size_t)(pnet_capacity(rows) * each + more) * size, "the geometry of the batch", e);
+    return pnet_buffer_ensure(s->memory, &s->buffers[item][which],
+        (size_t)(pnet_capacity(rows) * each + more) * size, "the geometry of the batch", e);
 }
 
 static enum pnet_status scratch(struct pnet_slot *s, size_t bytes, struct pnet_error *e)
@@ -63,7 +74,8 @@ static enum pnet_status scratch(struct pnet_slot *s, size_t bytes, struct pnet_e
     return pnet_buffer_ensure(s->memory, &s->scratch, bytes, "the workspace of the geometry", e);
 }
 
-/* A level with the rows of its capacity class: workspaces are sized for the class, so that another batch of it needs no more. */
+/* A level with the rows of its capacity class: workspaces are sized for the class, so that another
+ * batch of it needs no more. */
 static struct pnet_level roomy(const struct pnet_level *l)
 {
     struct pnet_level r = *l;
@@ -84,10 +96,13 @@ const int64_t *pnet_slot_splits(const struct pnet_slot *s, int level)
 const int32_t *pnet_slot_order(const struct pnet_slot *s, int level)
 {
     int item = s->level_item[level];
-    return item >= 0 && s->plan->levels[level].kind == PNET_LEVEL_INPUT ? s->buffers[item][LEVEL_ORDER].data : NULL;
+    return item >= 0 && s->plan->levels[level].kind == PNET_LEVEL_INPUT
+               ? s->buffers[item][LEVEL_ORDER].data
+               : NULL;
 }
 
-/* A level no grid is sampled from is still ordered along a curve: its cells are 2^-19 of the extent. */
+/* A level no grid is sampled from is still ordered along a curve: its cells are 2^-19 of the
+ * extent. */
 static struct pnet_grid ordering_grid(const struct pnet_batch_input *in)
 {
     float extent = 1e-6f;
@@ -96,7 +111,8 @@ static struct pnet_grid ordering_grid(const struct pnet_batch_input *in)
     return (struct pnet_grid){base, (float)(1 / (double)base), 1};
 }
 
-static enum pnet_status build_input(struct pnet_slot *s, int item, const struct pnet_batch *b, struct pnet_error *e)
+static enum pnet_status build_input(
+    struct pnet_slot *s, int item, const struct pnet_batch *b, struct pnet_error *e)
 {
     int level = s->plan->geo[item].request.a;
     const struct pnet_level_info *info = &s->plan->levels[level];
@@ -105,8 +121,11 @@ static enum pnet_status build_input(struct pnet_slot *s, int item, const struct 
     size_t order_work = pnet_round_bytes(pnet_cpu_order_work(room));
     struct pnet_grid grid = info->grid.base > 0 ? info->grid : ordering_grid(in);
     enum pnet_status st;
-    if (n > INT32_MAX) return pnet_error_set(e, PNET_BAD_DATA, "a batch holds at most 2147483647 points, not %lld", (long long)n);
-    if ((st = item_buffer(s, item, LEVEL_XYZ, n, 1, 0, 3 * sizeof(float), e)) || (st = item_buffer(s, item, LEVEL_KEY, n, 1, 0, sizeof(uint64_t), e)) ||
+    if (n > INT32_MAX)
+        return pnet_error_set(
+            e, PNET_BAD_DATA, "a batch holds at most 2147483647 points, not %lld", (long long)n);
+    if ((st = item_buffer(s, item, LEVEL_XYZ, n, 1, 0, 3 * sizeof(float), e)) ||
+        (st = item_buffer(s, item, LEVEL_KEY, n, 1, 0, sizeof(uint64_t), e)) ||
         (st = item_buffer(s, item, LEVEL_ORDER, n, 1, 0, sizeof(int32_t), e)) ||
         (st = scratch(s, order_work + (size_t)room * sizeof(uint64_t), e)))
         return st;
@@ -116,8 +135,11 @@ static enum pnet_status build_input(struct pnet_slot *s, int item, const struct 
     uint64_t *unsorted = (uint64_t *)((char *)s->scratch.data + order_work);
     int64_t outside = pnet_cpu_keys(n, in->xyz, grid, unsorted);
     if (outside)
-        return pnet_error_set(e, PNET_BAD_DATA, "%lld points of input '%s' lie beyond the %d cells of %g m that a grid reaches from the origin",
-            (long long)outside, s->plan->inputs[info->input].name, PNET_KEY_BIAS, (double)grid.base);
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%lld points of input '%s' lie beyond the %d cells of %g m that a grid reaches from "
+            "the origin",
+            (long long)outside, s->plan->inputs[info->input].name, PNET_KEY_BIAS,
+            (double)grid.base);
     memcpy(splits_of(s, level), in->row_splits, (size_t)(b->samples + 1) * sizeof(int64_t));
     pnet_cpu_order(n, b->samples, splits_of(s, level), unsorted, order, s->scratch.data);
 #pragma omp parallel for schedule(static)
@@ -138,22 +160,30 @@ static enum pnet_status build_grid(struct pnet_slot *s, int item, struct pnet_er
     int64_t n = fine->rows, room = pnet_capacity(n);
     size_t sample_work = pnet_round_bytes(pnet_cpu_sample_work(room));
     enum pnet_status st;
-    if ((st = item_buffer(s, item, LEVEL_PARENT, n, 1, 0, sizeof(int32_t), e)) || (st = scratch(s, sample_work + (size_t)room * sizeof(int32_t), e))) return st;
-    int32_t *parent = s->buffers[item][LEVEL_PARENT].data, *keep = (int32_t *)((char *)s->scratch.data + sample_work);
-    int64_t rows = pnet_cpu_sample(fine, info->grid, keep, parent, splits_of(s, level), s->scratch.data);
-    if ((st = item_buffer(s, item, LEVEL_XYZ, rows, 1, 0, 3 * sizeof(float), e)) || (st = item_buffer(s, item, LEVEL_KEY, rows, 1, 0, sizeof(uint64_t), e)))
+    if ((st = item_buffer(s, item, LEVEL_PARENT, n, 1, 0, sizeof(int32_t), e)) ||
+        (st = scratch(s, sample_work + (size_t)room * sizeof(int32_t), e)))
+        return st;
+    int32_t *parent = s->buffers[item][LEVEL_PARENT].data,
+            *keep = (int32_t *)((char *)s->scratch.data + sample_work);
+    int64_t rows =
+        pnet_cpu_sample(fine, info->grid, keep, parent, splits_of(s, level), s->scratch.data);
+    if ((st = item_buffer(s, item, LEVEL_XYZ, rows, 1, 0, 3 * sizeof(float), e)) ||
+        (st = item_buffer(s, item, LEVEL_KEY, rows, 1, 0, sizeof(uint64_t), e)))
         return st;
     float *xyz = s->buffers[item][LEVEL_XYZ].data;
     uint64_t *key = s->buffers[item][LEVEL_KEY].data;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < rows; i++) memcpy(&xyz[3 * i], &fine->xyz[3 * (int64_t)keep[i]], 3 * sizeof(float));
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(&xyz[3 * i], &fine->xyz[3 * (int64_t)keep[i]], 3 * sizeof(float));
     pnet_cpu_keys(rows, xyz, info->grid, key);
     s->counts.rows[level] = rows;
-    s->views[item].level = (struct pnet_level){rows, s->counts.samples, splits_of(s, level), xyz, key, info->grid};
+    s->views[item].level =
+        (struct pnet_level){rows, s->counts.samples, splits_of(s, level), xyz, key, info->grid};
     return PNET_OK;
 }
 
-/* The map from a level to a coarser one: the sampling's own, or several of them one behind the other. */
+/* The map from a level to a coarser one: the sampling's own, or several of them one behind the
+ * other. */
 static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_error *e)
 {
     const struct pnet_geo_request *q = &s->plan->geo[item].request;
@@ -163,7 +193,8 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
     enum pnet_status st;
     v->fine_rows = n;
     v->coarse_rows = m;
-    for (int l = q->b; l != q->a && depth < 64; l = s->plan->levels[l].finer) chain[depth++] = s->level_item[l];
+    for (int l = q->b; l != q->a && depth < 64; l = s->plan->levels[l].finer)
+        chain[depth++] = s->level_item[l];
     if (depth == 1) {
         v->parent = s->buffers[chain[0]][LEVEL_PARENT].data;
     } else {
@@ -172,14 +203,18 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
 #pragma omp parallel for schedule(static)
         for (int64_t i = 0; i < n; i++) {
             int32_t row = (int32_t)i;
-            for (int k = depth - 1; k >= 0; k--) row = ((const int32_t *)s->buffers[chain[k]][LEVEL_PARENT].data)[row];
+            for (int k = depth - 1; k >= 0; k--)
+                row = ((const int32_t *)s->buffers[chain[k]][LEVEL_PARENT].data)[row];
             parent[i] = row;
         }
         v->parent = parent;
     }
     if (!(s->plan->geo[item].forms & PNET_FORM_CHILDREN)) return PNET_OK;
-    if ((st = item_buffer(s, item, MAP_START, m, 1, 1, sizeof(int64_t), e)) || (st = item_buffer(s, item, MAP_CHILD, n, 1, 0, sizeof(int32_t), e))) return st;
-    pnet_cpu_children(n, m, v->parent, s->buffers[item][MAP_START].data, s->buffers[item][MAP_CHILD].data);
+    if ((st = item_buffer(s, item, MAP_START, m, 1, 1, sizeof(int64_t), e)) ||
+        (st = item_buffer(s, item, MAP_CHILD, n, 1, 0, sizeof(int32_t), e)))
+        return st;
+    pnet_cpu_children(
+        n, m, v->parent, s->buffers[item][MAP_START].data, s->buffers[item][MAP_CHILD].data);
     v->child_start = s->buffers[item][MAP_START].data;
     v->child = s->buffers[item][MAP_CHILD].data;
     return PNET_OK;
@@ -197,43 +232,56 @@ static const int32_t *parent_between(const struct pnet_slot *s, int fine, int co
 static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pnet_error *e)
 {
     const struct pnet_geo_request *q = &s->plan->geo[item].request;
-    const struct pnet_level *out = &s->views[s->level_item[q->a]].level, *in = &s->views[s->level_item[q->b]].level;
+    const struct pnet_level *out = &s->views[s->level_item[q->a]].level,
+                            *in = &s->views[s->level_item[q->b]].level;
     struct pnet_level out_room = roomy(out), in_room = roomy(in);
     size_t work = pnet_cpu_triplets_work(&out_room, q->a == q->b ? &out_room : &in_room, &q->nb);
     const int32_t *parent = q->a == q->b ? NULL : parent_between(s, q->b, q->a);
     struct pnet_buffer *b = s->buffers[item];
     enum pnet_status st;
-    if ((st = item_buffer(s, item, SET_START, out->rows, 1, 1, sizeof(int64_t), e)) || (st = scratch(s, work, e))) return st;
-    int64_t count = pnet_cpu_triplets_count(out, in, &q->nb, parent, b[SET_START].data, s->scratch.data);
-    if ((st = item_buffer(s, item, SET_OTHER, count, 1, 0, sizeof(int32_t), e)) || (st = item_buffer(s, item, SET_CELL, count, 1, 0, sizeof(uint16_t), e)))
+    if ((st = item_buffer(s, item, SET_START, out->rows, 1, 1, sizeof(int64_t), e)) ||
+        (st = scratch(s, work, e)))
         return st;
-    pnet_cpu_triplets_write(out, in, &q->nb, parent, b[SET_START].data, b[SET_OTHER].data, b[SET_CELL].data, s->scratch.data);
+    int64_t count =
+        pnet_cpu_triplets_count(out, in, &q->nb, parent, b[SET_START].data, s->scratch.data);
+    if ((st = item_buffer(s, item, SET_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
+        (st = item_buffer(s, item, SET_CELL, count, 1, 0, sizeof(uint16_t), e)))
+        return st;
+    pnet_cpu_triplets_write(out, in, &q->nb, parent, b[SET_START].data, b[SET_OTHER].data,
+        b[SET_CELL].data, s->scratch.data);
     int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
     s->counts.triplets[item] = count;
     struct pnet_triplets *f = &s->views[item].forward;
-    *f = (struct pnet_triplets){out->rows, in->rows, count, cells, b[SET_START].data, b[SET_OTHER].data, b[SET_CELL].data};
+    *f = (struct pnet_triplets){
+        out->rows, in->rows, count, cells, b[SET_START].data, b[SET_OTHER].data, b[SET_CELL].data};
     if (!(s->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return PNET_OK;
-    struct pnet_triplets room = {out_room.rows, in_room.rows, pnet_capacity(count), cells, NULL, NULL, NULL};
-    if ((st = item_buffer(s, item, SET_T_START, in->rows, 1, 1, sizeof(int64_t), e)) || (st = item_buffer(s, item, SET_T_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
-        (st = item_buffer(s, item, SET_T_CELL, count, 1, 0, sizeof(uint16_t), e)) || (st = scratch(s, pnet_cpu_transpose_work(&room), e)))
+    struct pnet_triplets room = {
+        out_room.rows, in_room.rows, pnet_capacity(count), cells, NULL, NULL, NULL};
+    if ((st = item_buffer(s, item, SET_T_START, in->rows, 1, 1, sizeof(int64_t), e)) ||
+        (st = item_buffer(s, item, SET_T_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
+        (st = item_buffer(s, item, SET_T_CELL, count, 1, 0, sizeof(uint16_t), e)) ||
+        (st = scratch(s, pnet_cpu_transpose_work(&room), e)))
         return st;
-    pnet_cpu_transpose(f, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, s->scratch.data);
-    s->views[item].transposed =
-        (struct pnet_triplets){in->rows, out->rows, count, cells, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data};
+    pnet_cpu_transpose(
+        f, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, s->scratch.data);
+    s->views[item].transposed = (struct pnet_triplets){in->rows, out->rows, count, cells,
+        b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data};
     return PNET_OK;
 }
 
 static enum pnet_status build_nearest(struct pnet_slot *s, int item, struct pnet_error *e)
 {
     const struct pnet_geo_request *q = &s->plan->geo[item].request;
-    const struct pnet_level *fine = &s->views[s->level_item[q->a]].level, *coarse = &s->views[s->level_item[q->b]].level;
+    const struct pnet_level *fine = &s->views[s->level_item[q->a]].level,
+                            *coarse = &s->views[s->level_item[q->b]].level;
     struct pnet_level fine_room = roomy(fine), coarse_room = roomy(coarse);
     enum pnet_status st;
     if ((st = item_buffer(s, item, NEAR_INDEX, fine->rows, q->k, 0, sizeof(int32_t), e)) ||
         (st = item_buffer(s, item, NEAR_DISTANCE, fine->rows, q->k, 0, sizeof(float), e)) ||
         (st = scratch(s, pnet_cpu_nearest_work(&fine_room, &coarse_room, q->k), e)))
         return st;
-    pnet_cpu_nearest(fine, coarse, q->k, s->buffers[item][NEAR_INDEX].data, s->buffers[item][NEAR_DISTANCE].data, s->scratch.data);
+    pnet_cpu_nearest(fine, coarse, q->k, s->buffers[item][NEAR_INDEX].data,
+        s->buffers[item][NEAR_DISTANCE].data, s->scratch.data);
     struct pnet_geo_view *v = &s->views[item];
     v->fine_rows = fine->rows;
     v->coarse_rows = coarse->rows;
@@ -243,12 +291,15 @@ static enum pnet_status build_nearest(struct pnet_slot *s, int item, struct pnet
     return PNET_OK;
 }
 
-static enum pnet_status build_item(struct pnet_slot *s, int i, const struct pnet_batch *b, struct pnet_error *e)
+static enum pnet_status build_item(
+    struct pnet_slot *s, int i, const struct pnet_batch *b, struct pnet_error *e)
 {
     const struct pnet_geo_request *q = &s->plan->geo[i].request;
     s->views[i] = (struct pnet_geo_view){.a = q->a, .b = q->b};
     switch (q->kind) {
-    case PNET_GEO_LEVEL: return s->plan->levels[q->a].kind == PNET_LEVEL_INPUT ? build_input(s, i, b, e) : build_grid(s, i, e);
+    case PNET_GEO_LEVEL:
+        return s->plan->levels[q->a].kind == PNET_LEVEL_INPUT ? build_input(s, i, b, e)
+                                                              : build_grid(s, i, e);
     case PNET_GEO_TRIPLETS: return build_triplets(s, i, e);
     case PNET_GEO_PARENT: return build_parent(s, i, e);
     case PNET_GEO_NEAREST: return build_nearest(s, i, e);
@@ -258,7 +309,8 @@ static enum pnet_status build_item(struct pnet_slot *s, int i, const struct pnet
 }
 
 /* Rows of a field follow the rows of its level. */
-static enum pnet_status take_field(struct pnet_slot *s, int tensor, const struct pnet_batch *b, struct pnet_error *e)
+static enum pnet_status take_field(
+    struct pnet_slot *s, int tensor, const struct pnet_batch *b, struct pnet_error *e)
 {
     const struct pnet_plan_tensor *t = &s->plan->tensors[tensor];
     const struct pnet_batch_input *in = &b->inputs[t->input];
@@ -266,21 +318,26 @@ static enum pnet_status take_field(struct pnet_slot *s, int tensor, const struct
     const char *from = position ? (const char *)in->xyz : in->fields[t->field];
     int64_t n = s->counts.rows[t->type.level];
     size_t row = (size_t)t->type.width * 4;
-    enum pnet_status st = pnet_buffer_ensure(s->memory, &s->fields[tensor], (size_t)pnet_capacity(n) * row, "the fields of the batch", e);
+    enum pnet_status st = pnet_buffer_ensure(s->memory, &s->fields[tensor],
+        (size_t)pnet_capacity(n) * row, "the fields of the batch", e);
     if (st) return st;
     const int32_t *order = pnet_slot_order(s, t->type.level);
     char *to = s->fields[tensor].data;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * row, from + (size_t)(order ? order[i] : i) * row, row);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + (size_t)i * row, from + (size_t)(order ? order[i] : i) * row, row);
     return PNET_OK;
 }
 
-static enum pnet_status build_geometry(struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e)
+static enum pnet_status build_geometry(
+    struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
     enum pnet_status st;
     s->counts.samples = b->samples;
-    if ((st = pnet_buffer_ensure(s->memory, &s->splits, (size_t)p->level_count * (size_t)(b->samples + 1) * sizeof(int64_t), "the geometry of the batch", e)))
+    if ((st = pnet_buffer_ensure(s->memory, &s->splits,
+             (size_t)p->level_count * (size_t)(b->samples + 1) * sizeof(int64_t),
+             "the geometry of the batch", e)))
         return st;
     memset(s->counts.rows, 0, (size_t)p->level_count * sizeof *s->counts.rows);
     s->counts.rows[p->scalar_level] = 1;
@@ -291,7 +348,8 @@ static enum pnet_status build_geometry(struct pnet_slot *s, const struct pnet_ba
     return PNET_OK;
 }
 
-enum pnet_status pnet_slot_build(struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e)
+enum pnet_status pnet_slot_build(
+    struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e)
 {
     enum pnet_status st;
     if (!b->id || b->id != s->batch) {
@@ -300,7 +358,9 @@ enum pnet_status pnet_slot_build(struct pnet_slot *s, const struct pnet_batch *b
         s->batch = b->id;
     }
     for (int t = 0; t < s->plan->tensor_count; t++)
-        if (s->plan->tensors[t].role == PNET_ROLE_INPUT && s->plan->tensors[t].first >= 0 && (st = take_field(s, t, b, e))) return st;
+        if (s->plan->tensors[t].role == PNET_ROLE_INPUT && s->plan->tensors[t].first >= 0 &&
+            (st = take_field(s, t, b, e)))
+            return st;
     return PNET_OK;
 }
 

@@ -1,4 +1,5 @@
-/* The geometry stage: one batch's levels, triplet sets and input fields, built from its coordinates. */
+/* The geometry stage: one batch's levels, triplet sets and input fields, built from its
+ * coordinates. */
 #ifndef PNET_RUNTIME_SLOT_H
 #define PNET_RUNTIME_SLOT_H
 
@@ -21,19 +22,22 @@ struct pnet_slot {
     struct pnet_counts counts;
     struct pnet_geo_view *views;                      /* [geo_count] */
     struct pnet_buffer (*buffers)[PNET_SLOT_BUFFERS]; /* [geo_count] */
-    struct pnet_buffer *fields;                       /* [tensor_count]: of INPUT tensors, rows in level order */
-    struct pnet_buffer splits;                        /* row_splits of all levels, [level_count][samples + 1] */
+    struct pnet_buffer *fields; /* [tensor_count]: of INPUT tensors, rows in level order */
+    struct pnet_buffer splits;  /* row_splits of all levels, [level_count][samples + 1] */
     struct pnet_buffer scratch;
-    int *level_item;  /* [level_count]: the LEVEL item of each level; -1 */
-    uint64_t batch;   /* id of what is built; 0: nothing or not to be reused */
+    int *level_item; /* [level_count]: the LEVEL item of each level; -1 */
+    uint64_t batch;  /* id of what is built; 0: nothing or not to be reused */
 };
 
-enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_memory *m, struct pnet_slot **slot, struct pnet_error *e);
+enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_memory *m,
+    struct pnet_slot **slot, struct pnet_error *e);
 void pnet_slot_free(struct pnet_slot *s);
 
-/* Builds everything the plan asks for from `b`, which is not needed afterwards. The geometry is kept where the
-   batch has the same id as the last one; fields are always taken anew. PNET_BAD_DATA: coordinates that do not fit the grid. */
-enum pnet_status pnet_slot_build(struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e);
+/* Builds everything the plan asks for from `b`, which is not needed afterwards. The geometry is
+   kept where the batch has the same id as the last one; fields are always taken anew.
+   PNET_BAD_DATA: coordinates that do not fit the grid. */
+enum pnet_status pnet_slot_build(
+    struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e);
 
 /* order[rows]: which row of the batch each row of the INPUT level was; NULL for other levels. */
 const int32_t *pnet_slot_order(const struct pnet_slot *s, int level);

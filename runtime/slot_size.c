@@ -1,4 +1,5 @@
-/* What a slot takes for given counts: the same formulas as slot.c, without the points. A test holds the two equal. */
+/* What a slot takes for given counts: the same formulas as slot.c, without the points. A test holds
+ * the two equal. */
 #include "kernels/cpu/geo.h"
 #include "runtime/slot.h"
 
@@ -42,7 +43,10 @@ static struct pnet_level shape_of(const struct sizes *z, int level)
 {
     /* the key is there, but is not read for a size */
     static const uint64_t key = 0;
-    return (struct pnet_level){.rows = pnet_capacity(z->counts->rows[level]), .samples = z->counts->samples, .key = &key, .grid = z->plan->levels[level].grid};
+    return (struct pnet_level){.rows = pnet_capacity(z->counts->rows[level]),
+        .samples = z->counts->samples,
+        .key = &key,
+        .grid = z->plan->levels[level].grid};
 }
 
 static void size_triplets(struct sizes *z, int item)
@@ -50,7 +54,10 @@ static void size_triplets(struct sizes *z, int item)
     const struct pnet_geo_request *q = &z->plan->geo[item].request;
     struct pnet_level out = shape_of(z, q->a), in = shape_of(z, q->b);
     int64_t t = z->counts->triplets[item];
-    struct pnet_triplets set = {.rows = out.rows, .others = in.rows, .count = pnet_capacity(t), .cells = q->nb.kernel * q->nb.kernel * q->nb.kernel};
+    struct pnet_triplets set = {.rows = out.rows,
+        .others = in.rows,
+        .count = pnet_capacity(t),
+        .cells = q->nb.kernel * q->nb.kernel * q->nb.kernel};
     buffer(z, z->counts->rows[q->a], 1, 1, sizeof(int64_t));
     buffer(z, t, 1, 0, sizeof(int32_t));
     buffer(z, t, 1, 0, sizeof(uint16_t));
@@ -65,7 +72,8 @@ static void size_triplets(struct sizes *z, int item)
 static void size_parent(struct sizes *z, int item)
 {
     const struct pnet_geo_request *q = &z->plan->geo[item].request;
-    if (z->plan->levels[q->b].finer != q->a) buffer(z, z->counts->rows[q->a], 1, 0, sizeof(int32_t));
+    if (z->plan->levels[q->b].finer != q->a)
+        buffer(z, z->counts->rows[q->a], 1, 0, sizeof(int32_t));
     if (!(z->plan->geo[item].forms & PNET_FORM_CHILDREN)) return;
     buffer(z, z->counts->rows[q->b], 1, 1, sizeof(int64_t));
     buffer(z, z->counts->rows[q->a], 1, 0, sizeof(int32_t));
@@ -83,7 +91,8 @@ static void size_nearest(struct sizes *z, int item)
 size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c)
 {
     struct sizes z = {.plan = p, .counts = c};
-    z.buffers = pnet_round_bytes((size_t)p->level_count * (size_t)(c->samples + 1) * sizeof(int64_t));
+    z.buffers =
+        pnet_round_bytes((size_t)p->level_count * (size_t)(c->samples + 1) * sizeof(int64_t));
     for (int i = 0; i < p->geo_count; i++) switch (p->geo[i].request.kind) {
         case PNET_GEO_LEVEL: size_level(&z, p->geo[i].request.a); break;
         case PNET_GEO_TRIPLETS: size_triplets(&z, i); break;
@@ -93,6 +102,7 @@ size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c
         }
     for (int t = 0; t < p->tensor_count; t++)
         if (p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].first >= 0)
-            buffer(&z, c->rows[p->tensors[t].type.level], 1, 0, (size_t)p->tensors[t].type.width * 4);
+            buffer(
+                &z, c->rows[p->tensors[t].type.level], 1, 0, (size_t)p->tensors[t].type.width * 4);
     return z.buffers + z.scratch;
 }

@@ -30,19 +30,32 @@ struct trainer {
     double optimizer_step;
     uint32_t epoch; /* of the next batch */
     int64_t batch;
-    double best;    /* NaN: none yet */
+    double best;       /* NaN: none yet */
     int64_t validated; /* step of the last validation */
     struct pnet_train_result *result;
 };
 
-static enum pnet_status open_loader(struct trainer *t, enum pnet_split split, struct pnet_loader **l, struct pnet_error *e)
+static enum pnet_status open_loader(
+    struct trainer *t, enum pnet_split split, struct pnet_loader **l, struct pnet_error *e)
 {
     const struct pnet_config *c = t->o->config;
     bool training = split == PNET_TRAIN;
-    struct pnet_loader_options o = {.data = t->o->data, .split = split, .inputs = t->plan->inputs, .input_count = t->plan->input_count, .map = &c->inputs,
-        .batch_size = c->batch_size, .workers = c->workers, .training = training, .augment = training ? &c->augment : NULL,
-        .max_points = training ? c->max_points : 0, .drop_last = training && c->drop_last, .skip_empty = c->skip_empty,
-        .cache_bytes = training ? c->cache_bytes : c->cache_bytes / 4, .seed = c->seed, .warn = t->o->warn, .context = t->o->context};
+    struct pnet_loader_options o = {.data = t->o->data,
+        .split = split,
+        .inputs = t->plan->inputs,
+        .input_count = t->plan->input_count,
+        .map = &c->inputs,
+        .batch_size = c->batch_size,
+        .workers = c->workers,
+        .training = training,
+        .augment = training ? &c->augment : NULL,
+        .max_points = training ? c->max_points : 0,
+        .drop_last = training && c->drop_last,
+        .skip_empty = c->skip_empty,
+        .cache_bytes = training ? c->cache_bytes : c->cache_bytes / 4,
+        .seed = c->seed,
+        .warn = t->o->warn,
+        .context = t->o->context};
     return pnet_loader_new(&o, l, e);
 }
 
@@ -53,7 +66,8 @@ static enum pnet_status open_optimizer(struct trainer *t, struct pnet_error *e)
     if (!t->parts) return pnet_error_memory(e);
     for (int i = 0; i < p->param_count; i++)
         if (p->params[i].offset >= 0 && p->params[i].info.trained)
-            t->parts[t->part_count++] = (struct pnet_optim_part){p->params[i].offset, p->params[i].count, p->params[i].info.decay};
+            t->parts[t->part_count++] = (struct pnet_optim_part){
+                p->params[i].offset, p->params[i].count, p->params[i].info.decay};
     for (int i = 0; i < pnet_optim_state_count(&t->optim); i++)
         t->state[i] = (float *)pnet_session_extra(t->session) + (int64_t)i * p->trained_elements;
     return PNET_OK;
@@ -67,31 +81,39 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     t->optim = c->optimizer;
     t->schedule = c->schedule;
     if ((st = pnet_optim_check(&t->optim, e))) return st;
-    int64_t extra = pnet_optim_state_count(&t->optim) * t->plan->trained_elements * (int64_t)sizeof(float);
-    struct pnet_session_options so = {.memory_limit = t->o->memory_limit, .slots = 2, .seed = c->seed, .extra_bytes = extra};
+    int64_t extra =
+        pnet_optim_state_count(&t->optim) * t->plan->trained_elements * (int64_t)sizeof(float);
+    struct pnet_session_options so = {
+        .memory_limit = t->o->memory_limit, .slots = 2, .seed = c->seed, .extra_bytes = extra};
     if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
     bool validated = t->o->data->counts[PNET_VAL] && (c->eval_every.epochs || c->eval_every.steps);
     if (validated && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
-    if ((st = pnet_session_new(t->plan, &so, &t->session, e)) || (st = open_optimizer(t, e))) return st;
+    if ((st = pnet_session_new(t->plan, &so, &t->session, e)) || (st = open_optimizer(t, e)))
+        return st;
     pnet_session_init_params(t->session);
     int64_t batches = pnet_loader_batches(t->loader);
-    if (batches < 1) return pnet_error_set(e, PNET_USAGE, "batch_size: an epoch holds no whole batch, and drop_last leaves out the rest");
+    if (batches < 1)
+        return pnet_error_set(e, PNET_USAGE,
+            "batch_size: an epoch holds no whole batch, and drop_last leaves out the rest");
     t->steps_an_epoch = batches / c->accumulate > 0 ? batches / c->accumulate : 1;
     t->steps = c->steps ? c->steps : c->epochs * t->steps_an_epoch;
-    if (c->warmup_share > 0) t->schedule.warmup_steps = (int64_t)(c->warmup_share * (double)t->steps);
+    if (c->warmup_share > 0)
+        t->schedule.warmup_steps = (int64_t)(c->warmup_share * (double)t->steps);
     return PNET_OK;
 }
 
 /* Checkpoints. */
 
-static struct pnet_safetensor *list_tensors(const struct trainer *t, bool optimizer, size_t *count, char **names)
+static struct pnet_safetensor *list_tensors(
+    const struct trainer *t, bool optimizer, size_t *count, char **names)
 {
     const struct pnet_plan *p = t->plan;
     int states = optimizer ? pnet_optim_state_count(&t->optim) : 1;
     struct pnet_safetensor *list = calloc((size_t)(p->param_count * states) + 1, sizeof *list);
     size_t size = 1;
     *count = 0;
-    for (int i = 0; i < p->param_count; i++) size += (size_t)states * (strlen(p->params[i].name) + 16);
+    for (int i = 0; i < p->param_count; i++)
+        size += (size_t)states * (strlen(p->params[i].name) + 16);
     char *at = *names = calloc(size, 1);
     if (!list || !at) {
         free(list);
@@ -104,8 +126,11 @@ static struct pnet_safetensor *list_tensors(const struct trainer *t, bool optimi
         if (q->offset < 0 || (optimizer && !q->info.trained)) continue;
         for (int s = 0; s < states; s++) {
             struct pnet_safetensor *x = &list[(*count)++];
-            *x = (struct pnet_safetensor){.name = at, .dtype = PNET_DTYPE_F32, .dims = q->info.dims};
-            at += sprintf(at, optimizer ? "%s.%s" : "%s", q->name, optimizer ? pnet_optim_state_name(&t->optim, s) : "") + 1;
+            *x =
+                (struct pnet_safetensor){.name = at, .dtype = PNET_DTYPE_F32, .dims = q->info.dims};
+            at += sprintf(at, optimizer ? "%s.%s" : "%s", q->name,
+                      optimizer ? pnet_optim_state_name(&t->optim, s) : "") +
+                  1;
             memcpy(x->shape, q->info.shape, sizeof q->info.shape);
             x->data = (optimizer ? t->state[s] : pnet_session_params(t->session)) + q->offset;
         }
@@ -125,21 +150,33 @@ static char *print_map(const struct pnet_input_map *m)
     return NULL;
 }
 
-static enum pnet_status save(struct trainer *t, const char *name, const struct pnet_evaluation *v, struct pnet_error *e)
+static enum pnet_status save(
+    struct trainer *t, const char *name, const struct pnet_evaluation *v, struct pnet_error *e)
 {
     enum { MAX_SCORES = 64 };
-    char path[4096], *weight_names = NULL, *state_names = NULL, *map = print_map(&t->o->config->inputs);
+    char path[4096], *weight_names = NULL, *state_names = NULL,
+                     *map = print_map(&t->o->config->inputs);
     struct pnet_score scores[MAX_SCORES];
     size_t weight_count = 0, state_count = 0, score_count = 0;
     struct pnet_safetensor *weights = list_tensors(t, false, &weight_count, &weight_names);
     struct pnet_safetensor *states = list_tensors(t, true, &state_count, &state_names);
     enum pnet_status st;
     if (!isnan(t->best)) scores[score_count++] = (struct pnet_score){"best", t->best};
-    for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++) scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
+    for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++)
+        scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
     struct pnet_counter counters[] = {{"validated", t->validated}, {"degrade", t->plan->degrade}};
-    struct pnet_checkpoint_state s = {.counters = counters, .counter_count = 2, .epoch = t->epoch, .step = t->step, .loader_position = t->batch * t->o->config->batch_size,
-        .optimizer_step = t->optimizer_step, .seed = t->o->config->seed, .metrics = scores, .metric_count = score_count, .model = t->o->model_text,
-        .input_map = map, .params = t->o->params};
+    struct pnet_checkpoint_state s = {.counters = counters,
+        .counter_count = 2,
+        .epoch = t->epoch,
+        .step = t->step,
+        .loader_position = t->batch * t->o->config->batch_size,
+        .optimizer_step = t->optimizer_step,
+        .seed = t->o->config->seed,
+        .metrics = scores,
+        .metric_count = score_count,
+        .model = t->o->model_text,
+        .input_map = map,
+        .params = t->o->params};
     snprintf(path, sizeof path, "%s/%s", t->o->folder, name);
     if (!weights || !states || !map)
         st = pnet_error_memory(e);
@@ -153,18 +190,20 @@ static enum pnet_status save(struct trainer *t, const char *name, const struct p
     return st;
 }
 
-static enum pnet_status restore_tensors(struct trainer *t, const struct pnet_checkpoint *c, struct pnet_error *e)
+static enum pnet_status restore_tensors(
+    struct trainer *t, const struct pnet_checkpoint *c, struct pnet_error *e)
 {
     const struct pnet_plan *p = t->plan;
     char name[4096];
     for (int i = 0; i < p->param_count; i++) {
         const struct pnet_plan_param *q = &p->params[i];
         if (q->offset < 0) continue;
-        enum pnet_status st = pnet_safetensors_load(c->weights, "last/weights.safetensors", q->name, q->info.dims, q->info.shape,
-            pnet_session_params(t->session) + q->offset, e);
+        enum pnet_status st = pnet_safetensors_load(c->weights, "last/weights.safetensors", q->name,
+            q->info.dims, q->info.shape, pnet_session_params(t->session) + q->offset, e);
         for (int s = 0; !st && q->info.trained && s < pnet_optim_state_count(&t->optim); s++) {
             snprintf(name, sizeof name, "%s.%s", q->name, pnet_optim_state_name(&t->optim, s));
-            st = pnet_safetensors_load(c->optimizer, "last/optimizer.safetensors", name, q->info.dims, q->info.shape, t->state[s] + q->offset, e);
+            st = pnet_safetensors_load(c->optimizer, "last/optimizer.safetensors", name,
+                q->info.dims, q->info.shape, t->state[s] + q->offset, e);
         }
         if (st) return st;
     }
@@ -178,7 +217,8 @@ static int64_t counter(const struct pnet_checkpoint *c, const char *name)
     return 0;
 }
 
-/* Goes on where the last checkpoint stands; at the beginning where a run was ended before it had one. */
+/* Goes on where the last checkpoint stands; at the beginning where a run was ended before it had
+ * one. */
 static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
 {
     char path[4096];
@@ -188,13 +228,18 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
     if (st == PNET_FAILED) return PNET_OK;
     if (st) return st;
     if (c->state.model_hash != pnet_checkpoint_hash(t->o->model_text))
-        st = pnet_error_set(e, PNET_BAD_MODEL, "%s was trained with another text of the model", path);
+        st = pnet_error_set(
+            e, PNET_BAD_MODEL, "%s was trained with another text of the model", path);
     else if (strcmp(c->state.params, t->o->params) != 0)
-        st = pnet_error_set(e, PNET_BAD_MODEL, "%s was trained with other params: '%.200s' there, '%.200s' now", path, c->state.params, t->o->params);
+        st = pnet_error_set(e, PNET_BAD_MODEL,
+            "%s was trained with other params: '%.200s' there, '%.200s' now", path, c->state.params,
+            t->o->params);
     else if (c->state.seed != t->o->config->seed)
-        st = pnet_error_set(e, PNET_USAGE, "%s was trained with seed %llu", path, (unsigned long long)c->state.seed);
+        st = pnet_error_set(e, PNET_USAGE, "%s was trained with seed %llu", path,
+            (unsigned long long)c->state.seed);
     else if (counter(c, "degrade") != t->plan->degrade)
-        st = pnet_error_set(e, PNET_USAGE, "%s was trained in another mode: --mode and --degrade must be the same", path);
+        st = pnet_error_set(e, PNET_USAGE,
+            "%s was trained in another mode: --mode and --degrade must be the same", path);
     else
         st = restore_tensors(t, c, e);
     if (!st) {
@@ -231,7 +276,9 @@ static enum pnet_status next_batch(struct trainer *t, struct pnet_ready *r, stru
         enum pnet_status st = pnet_pipeline_next(t->pipeline, r, e);
         if (st) return st;
         if (r->slot >= 0) break;
-        if (++ends == 2) return pnet_error_set(e, PNET_BAD_DATA, "an epoch holds no batch: all clouds are empty");
+        if (++ends == 2)
+            return pnet_error_set(
+                e, PNET_BAD_DATA, "an epoch holds no batch: all clouds are empty");
     }
     t->epoch = r->epoch;
     t->batch = r->batch + 1;
@@ -244,34 +291,44 @@ static void note_planned(struct trainer *t, int slot)
     struct pnet_layout layout;
     struct pnet_error ignored;
     if (t->result->planned_bytes || pnet_layout_make(t->plan, c, &layout, &ignored)) return;
-    size_t extra = (size_t)pnet_optim_state_count(&t->optim) * (size_t)t->plan->trained_elements * sizeof(float);
+    size_t extra = (size_t)pnet_optim_state_count(&t->optim) * (size_t)t->plan->trained_elements *
+                   sizeof(float);
     t->result->planned_bytes = pnet_peak_of(t->plan, c, &layout, 2, extra).total;
     pnet_layout_free(&layout);
 }
 
 /* One optimiser step: forward and backward of `accumulate` batches, update. */
-static enum pnet_status train_step(struct trainer *t, struct pnet_step_log *log, struct pnet_error *e)
+static enum pnet_status train_step(
+    struct trainer *t, struct pnet_step_log *log, struct pnet_error *e)
 {
     const struct pnet_config *c = t->o->config;
     enum pnet_status st;
     for (int micro = 0; micro < c->accumulate; micro++) {
         struct pnet_ready r;
-        if ((st = next_batch(t, &r, e)) || (st = pnet_session_forward(t->session, r.slot, true, (uint32_t)(t->step * c->accumulate + micro), e))) return st;
+        if ((st = next_batch(t, &r, e)) || (st = pnet_session_forward(t->session, r.slot, true,
+                                                (uint32_t)(t->step * c->accumulate + micro), e)))
+            return st;
         note_planned(t, r.slot);
         for (int i = 0; i < t->plan->objective_count; i++)
-            if (!t->plan->objectives[i].metric) log->losses[i] += pnet_session_objective(t->session, i, NULL) / c->accumulate;
+            if (!t->plan->objectives[i].metric)
+                log->losses[i] += pnet_session_objective(t->session, i, NULL) / c->accumulate;
         pnet_session_backward(t->session, r.slot, 1.0f / (float)c->accumulate, micro > 0);
         log->points += r.points;
     }
     for (int i = 0; i < t->plan->objective_count; i++) log->loss += log->losses[i];
-    double norm = sqrt(pnet_cpu_square_sum(t->plan->trained_elements, pnet_session_grads(t->session)));
+    double norm =
+        sqrt(pnet_cpu_square_sum(t->plan->trained_elements, pnet_session_grads(t->session)));
     if (!isfinite(norm) || !isfinite(log->loss))
-        return pnet_error_set(e, PNET_FAILED, "the loss or its gradient is not finite at step %lld: a lower learning rate, or clip_grad, may help", (long long)t->step);
+        return pnet_error_set(e, PNET_FAILED,
+            "the loss or its gradient is not finite at step %lld: a lower learning rate, or "
+            "clip_grad, may help",
+            (long long)t->step);
     log->gradient_norm = norm;
     log->lr = pnet_schedule_lr(&t->schedule, t->step, t->steps, t->steps_an_epoch);
     t->optimizer_step++;
-    pnet_optim_step_cpu(&t->optim, t->optimizer_step, log->lr, pnet_optim_clip(norm, c->clip_grad), t->parts, t->part_count, pnet_session_grads(t->session),
-        pnet_session_params(t->session), t->state);
+    pnet_optim_step_cpu(&t->optim, t->optimizer_step, log->lr, pnet_optim_clip(norm, c->clip_grad),
+        t->parts, t->part_count, pnet_session_grads(t->session), pnet_session_params(t->session),
+        t->state);
     t->step++;
     t->result->points += log->points;
     return PNET_OK;
@@ -279,13 +336,19 @@ static enum pnet_status train_step(struct trainer *t, struct pnet_step_log *log,
 
 static bool due(struct pnet_interval every, int64_t step, int64_t steps_an_epoch)
 {
-    return (every.steps && step % every.steps == 0) || (every.epochs && step % (every.epochs * steps_an_epoch) == 0);
+    return (every.steps && step % every.steps == 0) ||
+           (every.epochs && step % (every.epochs * steps_an_epoch) == 0);
 }
 
 static bool go_on_evaluating(void *context, int64_t batch)
 {
     struct trainer *t = context;
-    struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .evaluating = true, .batch = batch, .batches = pnet_loader_batches(t->val_loader)};
+    struct pnet_train_progress p = {.step = t->step,
+        .steps = t->steps,
+        .epoch = t->epoch,
+        .evaluating = true,
+        .batch = batch,
+        .batches = pnet_loader_batches(t->val_loader)};
     if (t->o->progress) t->o->progress(t->o->context, &p);
     return !(t->o->stop && t->o->stop());
 }
@@ -310,7 +373,8 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
         st = save(t, "best", &v, e);
     }
     if (!st && t->o->progress) {
-        struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .evaluation = &v};
+        struct pnet_train_progress p = {
+            .step = t->step, .steps = t->steps, .epoch = t->epoch, .evaluation = &v};
         t->o->progress(t->o->context, &p);
     }
     if (st) {
@@ -341,7 +405,11 @@ static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet
     log.seconds = pnet_seconds() - begin;
     log.points_per_s = (double)log.points / (pnet_seconds() - step_begin);
     if (!st) st = pnet_train_log_step(&t->log, t->plan, &log, e);
-    struct pnet_train_progress p = {.step = t->step, .steps = t->steps, .epoch = t->epoch, .loss = log.loss, .points_per_s = log.points_per_s};
+    struct pnet_train_progress p = {.step = t->step,
+        .steps = t->steps,
+        .epoch = t->epoch,
+        .loss = log.loss,
+        .points_per_s = log.points_per_s};
     pnet_step_log_free(&log);
     if (st) return st;
     t->result->steps++;
@@ -349,22 +417,27 @@ static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet
     return PNET_OK;
 }
 
-/* What is due behind a step: validation, then the checkpoint. A run that was interrupted before its validation was over has
-   saved without it, and makes up for it when it goes on. */
+/* What is due behind a step: validation, then the checkpoint. A run that was interrupted before its
+   validation was over has saved without it, and makes up for it when it goes on. */
 static enum pnet_status finish_step(struct trainer *t, bool saved, struct pnet_error *e)
 {
     const struct pnet_config *c = t->o->config;
     bool last = t->step == t->steps;
     enum pnet_status st;
-    bool validation = t->val_loader && t->step > 0 && t->validated != t->step && (last || due(c->eval_every, t->step, t->steps_an_epoch));
+    bool validation = t->val_loader && t->step > 0 && t->validated != t->step &&
+                      (last || due(c->eval_every, t->step, t->steps_an_epoch));
     if (validation && !stopped(t)) {
         if ((st = validate(t, e)) && st != PNET_INTERRUPTED) return st;
         saved = false;
     }
-    if (!saved && (last || stopped(t) || due(c->save_every, t->step, t->steps_an_epoch)) && (st = save(t, "last", NULL, e))) return st;
+    if (!saved && (last || stopped(t) || due(c->save_every, t->step, t->steps_an_epoch)) &&
+        (st = save(t, "last", NULL, e)))
+        return st;
     bool over = last && !(validation && t->validated != t->step);
     if (stopped(t) && !over)
-        return pnet_error_set(e, PNET_INTERRUPTED, "interrupted at step %lld of %lld; --resume goes on", (long long)t->step, (long long)t->steps);
+        return pnet_error_set(e, PNET_INTERRUPTED,
+            "interrupted at step %lld of %lld; --resume goes on", (long long)t->step,
+            (long long)t->steps);
     return PNET_OK;
 }
 
@@ -391,7 +464,8 @@ static void close_trainer(struct trainer *t)
     free(t->parts);
 }
 
-enum pnet_status pnet_train(const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e)
+enum pnet_status pnet_train(
+    const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e)
 {
     struct trainer t = {.o = o, .plan = o->plan, .result = r};
     *r = (struct pnet_train_result){0};
@@ -403,7 +477,8 @@ enum pnet_status pnet_train(const struct pnet_train_options *o, struct pnet_trai
     close_trainer(&t);
     r->seconds = pnet_seconds() - begin;
     struct pnet_error report;
-    enum pnet_status reported = st == PNET_OK || st == PNET_INTERRUPTED ? pnet_report_write(o->folder, &report) : PNET_OK;
+    enum pnet_status reported =
+        st == PNET_OK || st == PNET_INTERRUPTED ? pnet_report_write(o->folder, &report) : PNET_OK;
     if (!st && reported) {
         *e = report;
         st = reported;

@@ -1,6 +1,7 @@
 /* Training: from a plan, a run config and a data set to a run folder.
 
-   The folder gets config.yaml, model.pnet, metrics.jsonl, last/ and best/ (checkpoints), and report.html. */
+   The folder gets config.yaml, model.pnet, metrics.jsonl, last/ and best/ (checkpoints), and
+   report.html. */
 #ifndef PNET_RUNTIME_TRAIN_H
 #define PNET_RUNTIME_TRAIN_H
 
@@ -18,7 +19,7 @@ struct pnet_train_progress {
     double loss;         /* of the last step */
     double points_per_s; /* of the last steps, everything included */
     bool evaluating;
-    int64_t batch, batches; /* while evaluating */
+    int64_t batch, batches;                   /* while evaluating */
     const struct pnet_evaluation *evaluation; /* just finished, or NULL */
 };
 
@@ -26,26 +27,29 @@ struct pnet_train_options {
     const struct pnet_plan *plan;
     const struct pnet_config *config;
     const struct pnet_dataset *data;
-    const char *folder;      /* of the run; must exist */
+    const char *folder; /* of the run; must exist */
     const char *model_text;
-    const char *params;      /* "name=value" lines, kept in checkpoints */
-    size_t memory_limit;     /* bytes; 0: none */
+    const char *params;  /* "name=value" lines, kept in checkpoints */
+    size_t memory_limit; /* bytes; 0: none */
     bool resume;
-    bool (*stop)(void);      /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
+    bool (*stop)(
+        void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
     void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */
-    void (*warn)(void *context, const char *text);                       /* or NULL */
+    void (*warn)(void *context, const char *text);                        /* or NULL */
     void *context;
 };
 
 struct pnet_train_result {
-    int64_t steps, points;  /* of this process */
+    int64_t steps, points; /* of this process */
     double seconds;
-    size_t peak_bytes;      /* of the session */
-    size_t planned_bytes;   /* what pnet_peak_of says for the largest batch seen, both slots holding one like it */
+    size_t peak_bytes;    /* of the session */
+    size_t planned_bytes; /* what pnet_peak_of says for the largest batch seen, both slots holding
+                             one like it */
     struct pnet_evaluation validation; /* last one; count 0 where there was none */
 };
 
-enum pnet_status pnet_train(const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e);
+enum pnet_status pnet_train(
+    const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e);
 void pnet_train_result_free(struct pnet_train_result *r);
 
 #endif

@@ -17,14 +17,17 @@ static void keep_lines(const char *text, size_t size, int64_t step, FILE *out)
         json_t *root = NULL;
         int64_t at = 0;
         struct pnet_error e;
-        bool keep = pnet_json_parse("metrics.jsonl", line, (size_t)(newline - line), &root, &e) == PNET_OK && pnet_json_get_int("", root, "step", &at, &e) == PNET_OK && at <= step;
+        bool keep = pnet_json_parse("metrics.jsonl", line, (size_t)(newline - line), &root, &e) ==
+                        PNET_OK &&
+                    pnet_json_get_int("", root, "step", &at, &e) == PNET_OK && at <= step;
         json_decref(root);
         if (keep) fwrite(line, 1, (size_t)(newline + 1 - line), out);
         line = newline + 1;
     }
 }
 
-enum pnet_status pnet_train_log_open(struct pnet_train_log *l, const char *folder, int64_t step, struct pnet_error *e)
+enum pnet_status pnet_train_log_open(
+    struct pnet_train_log *l, const char *folder, int64_t step, struct pnet_error *e)
 {
     struct pnet_bytes old = {0};
     struct pnet_output out;
@@ -48,9 +51,11 @@ void pnet_train_log_close(struct pnet_train_log *l)
     l->file = NULL;
 }
 
-enum pnet_status pnet_step_log_init(struct pnet_step_log *s, const struct pnet_plan *p, struct pnet_error *e)
+enum pnet_status pnet_step_log_init(
+    struct pnet_step_log *s, const struct pnet_plan *p, struct pnet_error *e)
 {
-    *s = (struct pnet_step_log){.losses = calloc((size_t)p->objective_count + 1, sizeof *s->losses)};
+    *s =
+        (struct pnet_step_log){.losses = calloc((size_t)p->objective_count + 1, sizeof *s->losses)};
     return s->losses ? PNET_OK : pnet_error_memory(e);
 }
 
@@ -60,7 +65,8 @@ void pnet_step_log_free(struct pnet_step_log *s)
     s->losses = NULL;
 }
 
-static enum pnet_status put_line(struct pnet_train_log *l, struct pnet_json *j, struct pnet_error *e)
+static enum pnet_status put_line(
+    struct pnet_train_log *l, struct pnet_json *j, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;
     pnet_json_end(j, '}');
@@ -73,7 +79,8 @@ static enum pnet_status put_line(struct pnet_train_log *l, struct pnet_json *j, 
     return st;
 }
 
-enum pnet_status pnet_train_log_step(struct pnet_train_log *l, const struct pnet_plan *p, const struct pnet_step_log *s, struct pnet_error *e)
+enum pnet_status pnet_train_log_step(struct pnet_train_log *l, const struct pnet_plan *p,
+    const struct pnet_step_log *s, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     char key[256];
@@ -93,7 +100,8 @@ enum pnet_status pnet_train_log_step(struct pnet_train_log *l, const struct pnet
     return put_line(l, &j, e);
 }
 
-enum pnet_status pnet_train_log_evaluation(struct pnet_train_log *l, int64_t step, int64_t epoch, const struct pnet_evaluation *v, struct pnet_error *e)
+enum pnet_status pnet_train_log_evaluation(struct pnet_train_log *l, int64_t step, int64_t epoch,
+    const struct pnet_evaluation *v, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     char key[256];
@@ -107,7 +115,8 @@ enum pnet_status pnet_train_log_evaluation(struct pnet_train_log *l, int64_t ste
         if (!v->lines[i].per_class) continue;
         snprintf(key, sizeof key, "val.%s.per_class", v->lines[i].name);
         pnet_json_begin(&j, key, '[');
-        for (int c = 0; c < v->lines[i].classes; c++) pnet_json_double(&j, NULL, v->lines[i].per_class[c]);
+        for (int c = 0; c < v->lines[i].classes; c++)
+            pnet_json_double(&j, NULL, v->lines[i].per_class[c]);
         pnet_json_end(&j, ']');
     }
     pnet_json_double(&j, "val.time_s", v->seconds);

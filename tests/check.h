@@ -12,7 +12,8 @@ static int check_passed;
 
 #define CHECK(cond)                                                                                \
     ((cond) ? (void)check_passed++                                                                 \
-            : (void)(check_failed++, fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
+            : (void)(check_failed++,                                                               \
+                  fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #cond)))
 
 /* The same with a message that says what was there instead. */
 #define CHECKF(cond, ...)                                                                          \

@@ -24,8 +24,8 @@ struct text_list {
 };
 
 struct option {
-    const char *name;     /* long, without dashes */
-    char letter;          /* short one, or 0 */
+    const char *name; /* long, without dashes */
+    char letter;      /* short one, or 0 */
     enum option_type type;
     void *target;
     const char *argument; /* NAME in the help; NULL for flags */
@@ -45,10 +45,11 @@ struct usage {
     const char *examples; /* lines */
 };
 
-/* Parses `argv` into the targets; what is no option goes to `words` (at most max_words). Handles --help (prints, then
-   *done = true). Returns 0, or 2 with a message on stderr that names the nearest option. */
-int parse_options(int argc, char **argv, const struct option *options, int option_count, const struct usage *usage,
-    const char **words, int max_words, int *word_count, bool *done);
+/* Parses `argv` into the targets; what is no option goes to `words` (at most max_words). Handles
+ *--help (prints, then done = true). Returns 0, or 2 with a message on stderr that names the nearest
+ *option. */
+int parse_options(int argc, char **argv, const struct option *options, int option_count,
+    const struct usage *usage, const char **words, int max_words, int *word_count, bool *done);
 
 /* "pnetc: ..." on stderr; returns the status, so that a command can end with it. */
 int complain(const struct pnet_error *e);
@@ -56,32 +57,39 @@ int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Options that several commands take. */
 struct model_options {
-    const char *mode;     /* native, voxel */
-    const char *degrade;  /* centre,neighbour,kernel */
-    const char *device;   /* cpu, cuda[:N] */
+    const char *mode;    /* native, voxel */
+    const char *degrade; /* centre,neighbour,kernel */
+    const char *device;  /* cpu, cuda[:N] */
     const char *precision;
     struct text_list sets;
     size_t memory;
     bool json, quiet, verbose;
     int64_t threads;
 };
-#define MODEL_OPTIONS(m)                                                                                                          \
-    {"mode", 0, OPT_TEXT, &(m)->mode, "MODE", "native (default), or voxel: all three degradations"},                              \
-        {"degrade", 0, OPT_TEXT, &(m)->degrade, "LIST", "single degradations: centre,neighbour,kernel"},                          \
-        {"set", 0, OPT_LIST, &(m)->sets, "NAME=VALUE", "set a param of the model; may be repeated"},                              \
-        {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default)"},                                                         \
-        {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                                                        \
-        {"threads", 'j', OPT_INT, &(m)->threads, "N", "threads (default: all cores)"},                                            \
-        {"json", 0, OPT_FLAG, &(m)->json, NULL, "print for machines"}, {"quiet", 'q', OPT_FLAG, &(m)->quiet, NULL, "print results only"}, \
-    {                                                                                                                             \
-        "verbose", 'v', OPT_FLAG, &(m)->verbose, NULL, "print more"                                                               \
+#define MODEL_OPTIONS(m)                                                                           \
+    {"mode", 0, OPT_TEXT, &(m)->mode, "MODE",                                                      \
+        "native (default), or voxel: all three degradations"},                                     \
+        {"degrade", 0, OPT_TEXT, &(m)->degrade, "LIST",                                            \
+            "single degradations: centre,neighbour,kernel"},                                       \
+        {"set", 0, OPT_LIST, &(m)->sets, "NAME=VALUE",                                             \
+            "set a param of the model; may be repeated"},                                          \
+        {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default)"},                          \
+        {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                         \
+        {"threads", 'j', OPT_INT, &(m)->threads, "N", "threads (default: all cores)"},             \
+        {"json", 0, OPT_FLAG, &(m)->json, NULL, "print for machines"},                             \
+        {"quiet", 'q', OPT_FLAG, &(m)->quiet, NULL, "print results only"},                         \
+    {                                                                                              \
+        "verbose", 'v', OPT_FLAG, &(m)->verbose, NULL, "print more"                                \
     }
 
-/* Checks mode, device and precision, sets the number of threads. 0, or the exit code with a message. */
+/* Checks mode, device and precision, sets the number of threads. 0, or the exit code with a
+ * message. */
 int check_model_options(const struct model_options *m, unsigned *degrade);
 
-/* Compiles and reports what there is to say on stderr. NULL with *code set where the model has errors. */
-struct pnet_compilation *compile_model(const char *path, const struct pnet_compile_options *o, const struct model_options *m, int *code);
+/* Compiles and reports what there is to say on stderr. NULL with *code set where the model has
+ * errors. */
+struct pnet_compilation *compile_model(const char *path, const struct pnet_compile_options *o,
+    const struct model_options *m, int *code);
 
 bool use_colour(FILE *f);
 

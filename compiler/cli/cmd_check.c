@@ -9,22 +9,34 @@
 int command_check(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc check MODEL.pnet [options]",
-        "Reports errors and warnings, with the place and a caret. Exit code 3 where there are errors. With --dump the graph is\n"
-        "printed after a pass: elaborate, prune, fold, fuse, schedule, parameters, geometry, lifetimes.",
-        "  pnetc check models/resnet18.pnet\n  pnetc check models/resnet18.pnet --mode voxel --dump fuse\n"};
+        "Reports errors and warnings, with the place and a caret. Exit code 3 where there are "
+        "errors. With --dump the graph is\n"
+        "printed after a pass: elaborate, prune, fold, fuse, schedule, parameters, geometry, "
+        "lifetimes.",
+        "  pnetc check models/resnet18.pnet\n  pnetc check models/resnet18.pnet --mode voxel "
+        "--dump fuse\n"};
     struct model_options m = {0};
     const char *dump = NULL, *model;
     bool infer = false;
-    struct option options[] = {{"dump", 0, OPT_TEXT, &dump, "PASS", "print the graph after that pass"},
-        {"infer", 0, OPT_FLAG, &infer, NULL, "compile for inference instead of training"}, MODEL_OPTIONS(&m)};
+    struct option options[] = {
+        {"dump", 0, OPT_TEXT, &dump, "PASS", "print the graph after that pass"},
+        {"infer", 0, OPT_FLAG, &infer, NULL, "compile for inference instead of training"},
+        MODEL_OPTIONS(&m)};
     int words, code;
     bool done;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             &model, 1, &words, &done)) ||
+        done)
+        return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if ((code = check_model_options(&m, &degrade))) return code;
-    struct pnet_compile_options o = {.purpose = infer ? PNET_FOR_INFERENCE : PNET_FOR_EVAL, .degrade = degrade, .sets = m.sets.items,
-        .set_count = m.sets.count, .dump = dump, .dump_to = stdout};
+    struct pnet_compile_options o = {.purpose = infer ? PNET_FOR_INFERENCE : PNET_FOR_EVAL,
+        .degrade = degrade,
+        .sets = m.sets.items,
+        .set_count = m.sets.count,
+        .dump = dump,
+        .dump_to = stdout};
     struct pnet_compilation *c = pnet_compile_file(model, &o);
     if (!c) return PNET_NO_MEMORY;
     bool bad = pnet_compilation_errors(c) > 0;
@@ -80,13 +92,16 @@ static int format_file(const char *path, bool check, bool to_stdout)
 int command_fmt(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc fmt FILE.pnet ... [options]",
-        "Writes models in their canonical form, in place. Comments stay.", "  pnetc fmt models/resnet18.pnet\n  pnetc fmt --check models/resnet18.pnet\n"};
+        "Writes models in their canonical form, in place. Comments stay.",
+        "  pnetc fmt models/resnet18.pnet\n  pnetc fmt --check models/resnet18.pnet\n"};
     bool check = false, to_stdout = false, done;
     const char *files[256];
-    struct option options[] = {{"check", 0, OPT_FLAG, &check, NULL, "change nothing; name the files that would change, exit code 1"},
+    struct option options[] = {{"check", 0, OPT_FLAG, &check, NULL,
+                                   "change nothing; name the files that would change, exit code 1"},
         {"stdout", 0, OPT_FLAG, &to_stdout, NULL, "print the result instead"}};
     int words, code, worst = 0;
-    if ((code = parse_options(argc, argv, options, 2, &usage, files, 256, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, 2, &usage, files, 256, &words, &done)) || done)
+        return code;
     if (!words) return usage_error("which files? usage: %s", usage.synopsis);
     for (int i = 0; i < words; i++) {
         code = format_file(files[i], check, to_stdout);

@@ -26,15 +26,26 @@ static bool go_on(void *context, int64_t batch)
 }
 
 /* One pass over a split with the given weights. */
-static enum pnet_status evaluate(const struct run *run, const struct run_options *o, const struct weights *w, enum pnet_split split, struct pnet_evaluation *v, size_t *peak,
+static enum pnet_status evaluate(const struct run *run, const struct run_options *o,
+    const struct weights *w, enum pnet_split split, struct pnet_evaluation *v, size_t *peak,
     struct pnet_error *e)
 {
     const struct pnet_config *c = run->config;
     struct pnet_loader *loader = NULL;
     struct pnet_session *session = NULL;
-    struct pnet_loader_options lo = {.data = run->data, .split = split, .inputs = run->plan->inputs, .input_count = run->plan->input_count, .map = &c->inputs,
-        .batch_size = c->batch_size, .workers = c->workers, .skip_empty = c->skip_empty, .seed = c->seed};
-    struct pnet_session_options so = {.memory_limit = o->model.memory ? o->model.memory : pnet_memory_available(), .slots = 2, .seed = c->seed};
+    struct pnet_loader_options lo = {.data = run->data,
+        .split = split,
+        .inputs = run->plan->inputs,
+        .input_count = run->plan->input_count,
+        .map = &c->inputs,
+        .batch_size = c->batch_size,
+        .workers = c->workers,
+        .skip_empty = c->skip_empty,
+        .seed = c->seed};
+    struct pnet_session_options so = {
+        .memory_limit = o->model.memory ? o->model.memory : pnet_memory_available(),
+        .slots = 2,
+        .seed = c->seed};
     enum pnet_status st = pnet_session_new(run->plan, &so, &session, e);
     if (!st) st = weights_load(w, session, e);
     if (!st) st = pnet_loader_new(&lo, &loader, e);
@@ -47,14 +58,18 @@ static enum pnet_status evaluate(const struct run *run, const struct run_options
 
 int command_eval(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc eval MODEL.pnet --weights W --config RUN.yaml [options]",
+    static const struct usage usage = {
+        "pnetc eval MODEL.pnet --weights W --config RUN.yaml [options]",
         "Prints the losses and metrics of trained weights on a split of the data set.",
-        "  pnetc eval models/rooms.pnet --weights out/run --config models/rooms.yaml --split test\n"};
+        "  pnetc eval models/rooms.pnet --weights out/run --config models/rooms.yaml --split "
+        "test\n"};
     struct run_options r = {.seed = -1};
     const char *model, *weights = NULL, *split_name = "val";
     bool done;
-    struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W", "trained weights: checkpoint, run folder or file"},
-        {"split", 0, OPT_TEXT, &split_name, "SPLIT", "train, val (default) or test"}, RUN_OPTIONS(&r)};
+    struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W",
+                                   "trained weights: checkpoint, run folder or file"},
+        {"split", 0, OPT_TEXT, &split_name, "SPLIT", "train, val (default) or test"},
+        RUN_OPTIONS(&r)};
     int words, code;
     unsigned degrade;
     enum pnet_split split = PNET_VAL;
@@ -62,11 +77,17 @@ int command_eval(int argc, char **argv)
     struct weights w;
     struct text_list sets;
     struct run run;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             &model, 1, &words, &done)) ||
+        done)
+        return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if (!weights) return usage_error("which weights? --weights FILE or FOLDER");
-    if ((code = parse_split(split_name, &split)) || (code = check_model_options(&r.model, &degrade))) return code;
-    if (weights_open(weights, &w, &e) || weights_sets(&w, &(struct text_list){0}, &sets, &e)) return complain(&e);
+    if ((code = parse_split(split_name, &split)) ||
+        (code = check_model_options(&r.model, &degrade)))
+        return code;
+    if (weights_open(weights, &w, &e) || weights_sets(&w, &(struct text_list){0}, &sets, &e))
+        return complain(&e);
     if (!(code = run_open_as(&run, &r, model, PNET_FOR_EVAL, degrade, &sets))) {
         struct pnet_evaluation v = {0};
         size_t peak = 0;
@@ -84,7 +105,8 @@ int command_eval(int argc, char **argv)
         } else {
             char text[32];
             print_evaluation(&v, run.data->classes, run.data->class_count);
-            printf("%lld clouds, %lld points, %.1f s, peak memory %s\n", (long long)v.samples, (long long)v.points, v.seconds, pnet_bytes_text(peak, text));
+            printf("%lld clouds, %lld points, %.1f s, peak memory %s\n", (long long)v.samples,
+                (long long)v.points, v.seconds, pnet_bytes_text(peak, text));
         }
         pnet_evaluation_free(&v);
         run_close(&run);
@@ -121,7 +143,8 @@ static int run_variant(const struct comparison *k, struct variant *v)
     if (!k->weights) {
         struct pnet_train_result result = {0};
         snprintf(folder, sizeof folder, "%s/%s", k->folder, v->name);
-        if ((code = run_open_as(&run, &k->r, k->model, PNET_FOR_TRAINING, v->degrade, NULL))) return code;
+        if ((code = run_open_as(&run, &k->r, k->model, PNET_FOR_TRAINING, v->degrade, NULL)))
+            return code;
         if (!k->r.model.quiet) fprintf(stderr, "training %s\n", v->name);
         enum pnet_status st = pnet_make_folder(folder, &e);
         if (!st) st = run_train(&run, &k->r, folder, true, &result, &e);
@@ -132,12 +155,14 @@ static int run_variant(const struct comparison *k, struct variant *v)
         run_close(&run);
         if (st) return complain(&e);
     }
-    if (weights_open(folder, &w, &e) || weights_sets(&w, &(struct text_list){0}, &sets, &e)) return complain(&e);
+    if (weights_open(folder, &w, &e) || weights_sets(&w, &(struct text_list){0}, &sets, &e))
+        return complain(&e);
     if (!(code = run_open_as(&run, &k->r, k->model, PNET_FOR_EVAL, v->degrade, &sets))) {
         size_t peak = 0;
         if (evaluate(&run, &k->r, &w, k->split, &v->v, &peak, &e)) code = complain(&e);
         /* names outlive the plan they come from */
-        for (int i = 0; !code && i < v->v.count; i++) v->v.lines[i].name = strdup(v->v.lines[i].name);
+        for (int i = 0; !code && i < v->v.count; i++)
+            v->v.lines[i].name = strdup(v->v.lines[i].name);
         if (k->weights) v->peak = peak;
         run_close(&run);
     }
@@ -189,24 +214,36 @@ static void print_comparison_json(const struct variant *v, int count)
 
 int command_compare(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc compare MODEL.pnet --config RUN.yaml [-o DIR | --weights W] [options]",
-        "Trains the model once in native and once in voxel mode, with the same seed and data, and prints accuracy, time and peak\n"
-        "memory side by side. With --weights nothing is trained: one set of weights is evaluated in both modes. --all adds\n"
+    static const struct usage usage = {
+        "pnetc compare MODEL.pnet --config RUN.yaml [-o DIR | --weights W] [options]",
+        "Trains the model once in native and once in voxel mode, with the same seed and data, and "
+        "prints accuracy, time and peak\n"
+        "memory side by side. With --weights nothing is trained: one set of weights is evaluated "
+        "in both modes. --all adds\n"
         "the three degradations, each alone. Runs that are already in DIR are gone on with.",
         "  pnetc compare models/rooms.pnet --config models/rooms.yaml -o out/compare\n"
         "  pnetc compare models/rooms.pnet --config models/rooms.yaml --weights out/run --all\n"};
     struct comparison k = {.r = {.seed = -1}, .folder = "out/compare"};
     const char *split = "val";
     bool all = false, done;
-    struct option options[] = {{"output", 'o', OPT_TEXT, &k.folder, "DIR", "folder of the runs (out/compare)"}, {"weights", 'w', OPT_TEXT, &k.weights, "W", "evaluate these instead of training"},
-        {"split", 0, OPT_TEXT, &split, "SPLIT", "train, val (default) or test"}, {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"}, RUN_OPTIONS(&k.r)};
-    struct variant variants[5] = {{.name = "native"}, {.name = "voxel", .degrade = PNET_VOXEL}, {.name = "centre", .degrade = PNET_CENTRE}, {.name = "neighbour", .degrade = PNET_NEIGHBOUR},
+    struct option options[] = {
+        {"output", 'o', OPT_TEXT, &k.folder, "DIR", "folder of the runs (out/compare)"},
+        {"weights", 'w', OPT_TEXT, &k.weights, "W", "evaluate these instead of training"},
+        {"split", 0, OPT_TEXT, &split, "SPLIT", "train, val (default) or test"},
+        {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"}, RUN_OPTIONS(&k.r)};
+    struct variant variants[5] = {{.name = "native"}, {.name = "voxel", .degrade = PNET_VOXEL},
+        {.name = "centre", .degrade = PNET_CENTRE},
+        {.name = "neighbour", .degrade = PNET_NEIGHBOUR},
         {.name = "kernel", .degrade = PNET_KERNEL}};
     int words, code, count;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &k.model, 1, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             &k.model, 1, &words, &done)) ||
+        done)
+        return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if ((code = parse_split(split, &k.split)) || (code = check_model_options(&k.r.model, &degrade))) return code;
+    if ((code = parse_split(split, &k.split)) || (code = check_model_options(&k.r.model, &degrade)))
+        return code;
     catch_interrupts();
     count = all ? 5 : 2;
     for (int i = 0; i < count && !code; i++) code = run_variant(&k, &variants[i]);

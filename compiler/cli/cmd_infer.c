@@ -35,7 +35,9 @@ static int probabilities(const float *scores, int width, double *p)
 /* Colours far apart: steps of the golden angle around the wheel, in three strengths. */
 static void class_colour(int c, uint8_t rgb[3])
 {
-    double hue = fmod((double)c * 0.618033988749895, 1) * 6, value = c % 3 == 0 ? 0.95 : c % 3 == 1 ? 0.75 : 0.55;
+    double hue = fmod((double)c * 0.618033988749895, 1) * 6, value = c % 3 == 0   ? 0.95
+                                                                     : c % 3 == 1 ? 0.75
+                                                                                  : 0.55;
     for (int k = 0; k < 3; k++) {
         double x = fabs(fmod(hue + (k == 0 ? 3 : k == 1 ? 1 : 5), 6) - 3) - 1;
         x = x < 0 ? 0 : x > 1 ? 1 : x;
@@ -50,7 +52,8 @@ static enum pnet_status restore_rows(struct pnet_cloud *c, struct pnet_error *e)
     float *xyz = malloc((size_t)c->file_rows * 3 * sizeof *xyz);
     if (!xyz) return pnet_error_memory(e);
     for (int64_t i = 0; i < 3 * c->file_rows; i++) xyz[i] = NAN;
-    for (int64_t i = 0; i < c->rows; i++) memcpy(&xyz[3 * c->file_row[i]], &c->xyz[3 * i], 3 * sizeof *xyz);
+    for (int64_t i = 0; i < c->rows; i++)
+        memcpy(&xyz[3 * c->file_row[i]], &c->xyz[3 * i], 3 * sizeof *xyz);
     for (int f = 0; f < c->field_count; f++) {
         size_t size = pnet_scalar_size(c->fields[f].type);
         char *data = calloc((size_t)c->file_rows + 1, size);
@@ -58,7 +61,9 @@ static enum pnet_status restore_rows(struct pnet_cloud *c, struct pnet_error *e)
             free(xyz);
             return pnet_error_memory(e);
         }
-        for (int64_t i = 0; i < c->rows; i++) memcpy(data + (size_t)c->file_row[i] * size, (char *)c->fields[f].data + (size_t)i * size, size);
+        for (int64_t i = 0; i < c->rows; i++)
+            memcpy(data + (size_t)c->file_row[i] * size,
+                (char *)c->fields[f].data + (size_t)i * size, size);
         free(c->fields[f].data);
         c->fields[f].data = data;
     }
@@ -70,7 +75,8 @@ static enum pnet_status restore_rows(struct pnet_cloud *c, struct pnet_error *e)
     return PNET_OK;
 }
 
-static enum pnet_status add_classes(struct pnet_cloud *c, const float *result, const int64_t *row_of, int width, bool colour, struct pnet_error *e)
+static enum pnet_status add_classes(struct pnet_cloud *c, const float *result,
+    const int64_t *row_of, int width, bool colour, struct pnet_error *e)
 {
     static const char *const channels[3] = {"red", "green", "blue"};
     struct pnet_field *f = pnet_cloud_add(c, "class", PNET_I32);
@@ -100,7 +106,8 @@ static enum pnet_status add_classes(struct pnet_cloud *c, const float *result, c
     return ok ? PNET_OK : pnet_error_memory(e);
 }
 
-static enum pnet_status add_features(struct pnet_cloud *c, const float *result, const int64_t *row_of, int width, struct pnet_error *e)
+static enum pnet_status add_features(struct pnet_cloud *c, const float *result,
+    const int64_t *row_of, int width, struct pnet_error *e)
 {
     for (int k = 0; k < width; k++) {
         char name[32];
@@ -116,7 +123,8 @@ static enum pnet_status add_features(struct pnet_cloud *c, const float *result, 
 }
 
 /* row_of[file row]: the row of the cloud as loaded, or -1; NULL where nothing was dropped. */
-static enum pnet_status file_rows(const struct pnet_cloud *c, int64_t **row_of, struct pnet_error *e)
+static enum pnet_status file_rows(
+    const struct pnet_cloud *c, int64_t **row_of, struct pnet_error *e)
 {
     *row_of = NULL;
     if (!c->file_row) return PNET_OK;
@@ -133,14 +141,16 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static enum pnet_status write_matrix(const char *path, const float *result, int64_t rows, const int64_t *row_of, int64_t file_count, int width, struct pnet_error *e)
+static enum pnet_status write_matrix(const char *path, const float *result, int64_t rows,
+    const int64_t *row_of, int64_t file_count, int width, struct pnet_error *e)
 {
     int64_t shape[2] = {row_of ? file_count : rows, width};
     if (!row_of) return pnet_npy_write(path, PNET_F32, 2, shape, result, e);
     float *all = malloc((size_t)shape[0] * (size_t)width * sizeof *all + 1);
     if (!all) return pnet_error_memory(e);
     for (int64_t i = 0; i < shape[0]; i++)
-        for (int k = 0; k < width; k++) all[i * width + k] = row_of[i] < 0 ? NAN : result[row_of[i] * width + k];
+        for (int k = 0; k < width; k++)
+            all[i * width + k] = row_of[i] < 0 ? NAN : result[row_of[i] * width + k];
     enum pnet_status st = pnet_npy_write(path, PNET_F32, 2, shape, all, e);
     free(all);
     return st;
@@ -151,7 +161,8 @@ static const char *class_name(const struct inference *f, int c)
     return c < f->weights.map.class_count ? f->weights.map.classes[c] : "";
 }
 
-static enum pnet_status print_sample(const struct inference *f, const char *path, const float *scores, int width, struct pnet_error *e)
+static enum pnet_status print_sample(const struct inference *f, const char *path,
+    const float *scores, int width, struct pnet_error *e)
 {
     double *p = malloc((size_t)width * sizeof *p);
     if (!p) return pnet_error_memory(e);
@@ -182,7 +193,8 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
     return PNET_OK;
 }
 
-static enum pnet_status write_result(const struct inference *f, const char *input, const char *output, struct pnet_cloud *c, const float *result, int64_t rows,
+static enum pnet_status write_result(const struct inference *f, const char *input,
+    const char *output, struct pnet_cloud *c, const float *result, int64_t rows,
     struct pnet_error *e)
 {
     const struct pnet_type *t = &f->plan->tensors[f->plan->result].type;
@@ -198,14 +210,17 @@ static enum pnet_status write_result(const struct inference *f, const char *inpu
         st = write_matrix(output, result, rows, row_of, c->file_rows, t->width, e);
     } else {
         st = restore_rows(c, e);
-        if (!st) st = f->plan->result_classes ? add_classes(c, result, row_of, t->width, f->colour, e) : add_features(c, result, row_of, t->width, e);
+        if (!st)
+            st = f->plan->result_classes ? add_classes(c, result, row_of, t->width, f->colour, e)
+                                         : add_features(c, result, row_of, t->width, e);
         if (!st) st = pnet_cloud_write(output, c, e);
     }
     free(row_of);
     return st;
 }
 
-static enum pnet_status infer_one(const struct inference *f, const char *input, const char *output, struct pnet_error *e)
+static enum pnet_status infer_one(
+    const struct inference *f, const char *input, const char *output, struct pnet_error *e)
 {
     struct pnet_cloud c = {0};
     struct pnet_sample *sample = NULL;
@@ -217,12 +232,21 @@ static enum pnet_status infer_one(const struct inference *f, const char *input, 
     enum pnet_status st = pnet_cloud_read(input, &c, warning, e);
     if (st) return st;
     if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
-    if (f->weights.map.column_count) st = pnet_cloud_name_columns(f->weights.map.columns, f->weights.map.column_count, &c, input, e);
-    if (!st) st = pnet_sample_make(&f->plan->inputs[f->input], &f->weights.map, &c, NULL, 0, input, &sample, e);
-    if (!st) st = pnet_samples_batch(f->plan->inputs, f->plan->input_count, f->input, (const struct pnet_sample *const *)&sample, 1, false, &b, e);
+    if (f->weights.map.column_count)
+        st = pnet_cloud_name_columns(
+            f->weights.map.columns, f->weights.map.column_count, &c, input, e);
+    if (!st)
+        st = pnet_sample_make(
+            &f->plan->inputs[f->input], &f->weights.map, &c, NULL, 0, input, &sample, e);
+    if (!st)
+        st = pnet_samples_batch(f->plan->inputs, f->plan->input_count, f->input,
+            (const struct pnet_sample *const *)&sample, 1, false, &b, e);
     if (sample) pnet_sample_free(sample);
     double loaded = pnet_seconds();
-    if (!st) st = pnet_session_prepare(f->session, 0, b, e);
+    if (!st && (st = pnet_session_prepare(f->session, 0, b, e))) {
+        struct pnet_error nameless = *e; /* the geometry stage knows batches, not files */
+        pnet_error_set(e, st, "%s: %s", input, nameless.message);
+    }
     pnet_batch_free(b);
     double prepared = pnet_seconds();
     if (!st) st = pnet_session_forward(f->session, 0, false, 0, e);
@@ -230,8 +254,10 @@ static enum pnet_status infer_one(const struct inference *f, const char *input, 
     if (!st) st = pnet_session_result(f->session, 0, &result, &rows, e);
     if (!st) st = write_result(f, input, output, &c, result, rows, e);
     if (!st && f->verbose)
-        fprintf(stderr, "%s: %lld points, load %.0f ms, geometry %.0f ms, network %.0f ms, write %.0f ms\n", input, (long long)c.rows, 1e3 * (loaded - begin),
-            1e3 * (prepared - loaded), 1e3 * (computed - prepared), 1e3 * (pnet_seconds() - computed));
+        fprintf(stderr,
+            "%s: %lld points, load %.0f ms, geometry %.0f ms, network %.0f ms, write %.0f ms\n",
+            input, (long long)c.rows, 1e3 * (loaded - begin), 1e3 * (prepared - loaded),
+            1e3 * (computed - prepared), 1e3 * (pnet_seconds() - computed));
     free(result);
     pnet_cloud_free(&c);
     return st;
@@ -255,17 +281,22 @@ static enum pnet_status check_stems(const struct text_list *inputs, struct pnet_
             int a, b;
             const char *x = stem(inputs->items[i], &a), *y = stem(inputs->items[k], &b);
             if (a == b && strncmp(x, y, (size_t)a) == 0)
-                return pnet_error_set(e, PNET_USAGE, "%s and %s would both be written as %.*s: give them folders of their own", inputs->items[k], inputs->items[i], a, x);
+                return pnet_error_set(e, PNET_USAGE,
+                    "%s and %s would both be written as %.*s: give them folders of their own",
+                    inputs->items[k], inputs->items[i], a, x);
         }
     return PNET_OK;
 }
 
 /* With several inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input. */
-static enum pnet_status infer_all(const struct inference *f, const struct text_list *inputs, const char *output, const char *format, struct pnet_error *e)
+static enum pnet_status infer_all(const struct inference *f, const struct text_list *inputs,
+    const char *output, const char *format, struct pnet_error *e)
 {
     char path[4096];
     bool per_point = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input >= 0;
-    if (!output && per_point) return pnet_error_set(e, PNET_USAGE, "the result has a row for each point: where to? -o OUT.ply or OUT.npy");
+    if (!output && per_point)
+        return pnet_error_set(
+            e, PNET_USAGE, "the result has a row for each point: where to? -o OUT.ply or OUT.npy");
     if (inputs->count == 1) return infer_one(f, inputs->items[0], output, e);
     enum pnet_status st = output ? check_stems(inputs, e) : PNET_OK;
     if (!st && output) st = pnet_make_folder(output, e);
@@ -280,8 +311,10 @@ static enum pnet_status infer_all(const struct inference *f, const struct text_l
 
 static enum pnet_status open_session(struct inference *f, size_t memory, struct pnet_error *e)
 {
-    struct pnet_session_options o = {.memory_limit = memory ? memory : pnet_memory_available(), .slots = 1};
-    enum pnet_status st = pnet_input_map_check(&f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
+    struct pnet_session_options o = {
+        .memory_limit = memory ? memory : pnet_memory_available(), .slots = 1};
+    enum pnet_status st =
+        pnet_input_map_check(&f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
     if (!st) st = pnet_session_new(f->plan, &o, &f->session, e);
     if (!st) st = weights_load(&f->weights, f->session, e);
     return st;
@@ -289,32 +322,52 @@ static enum pnet_status open_session(struct inference *f, size_t memory, struct 
 
 int command_infer(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc infer MODEL.pnet --weights W --input CLOUD [--input CLOUD ...] -o OUT [options]",
-        "Runs a net on clouds. W is a checkpoint, a run folder (its best checkpoint) or a safetensors file. A result for each point\n"
-        "goes to OUT: .ply keeps the properties of the cloud and adds class and score (or feature_0 ...), .npy holds the plain\n"
+    static const struct usage usage = {
+        "pnetc infer MODEL.pnet --weights W --input CLOUD [--input CLOUD ...] -o OUT [options]",
+        "Runs a net on clouds. W is a checkpoint, a run folder (its best checkpoint) or a "
+        "safetensors file. A result for each point\n"
+        "goes to OUT: .ply keeps the properties of the cloud and adds class and score (or "
+        "feature_0 ...), .npy holds the plain\n"
         "matrix; a result for each cloud is printed. With several inputs OUT is a folder.",
-        "  pnetc infer models/rooms.pnet --weights out/demo --input room.ply -o labelled.ply --colour\n"
-        "  pnetc infer models/rooms.pnet --weights out/demo --input a.ply --value rooms.s.0.unit_2.out.relu -o features.npy\n"};
+        "  pnetc infer models/rooms.pnet --weights out/demo --input room.ply -o labelled.ply "
+        "--colour\n"
+        "  pnetc infer models/rooms.pnet --weights out/demo --input a.ply --value "
+        "rooms.s.0.unit_2.out.relu -o features.npy\n"};
     struct model_options m = {0};
     struct text_list inputs = {0}, sets;
     const char *model, *weights = NULL, *output = NULL, *net = NULL, *value = NULL, *format = "ply";
     struct inference f = {0};
     bool done;
-    struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W", "trained weights"}, {"input", 'i', OPT_LIST, &inputs, "CLOUD", "a cloud; may be repeated"},
-        {"output", 'o', OPT_TEXT, &output, "OUT", "file, or folder for several inputs"}, {"format", 0, OPT_TEXT, &format, "ENDING", "of files in a folder: ply (default), npy, ..."},
-        {"net", 0, OPT_TEXT, &net, "NAME", "which net (the last one)"}, {"value", 0, OPT_TEXT, &value, "PATH", "a value inside of it instead of its result"},
-        {"colour", 0, OPT_FLAG, &f.colour, NULL, "set red, green and blue to the colour of the class"}, MODEL_OPTIONS(&m)};
+    struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W", "trained weights"},
+        {"input", 'i', OPT_LIST, &inputs, "CLOUD", "a cloud; may be repeated"},
+        {"output", 'o', OPT_TEXT, &output, "OUT", "file, or folder for several inputs"},
+        {"format", 0, OPT_TEXT, &format, "ENDING", "of files in a folder: ply (default), npy, ..."},
+        {"net", 0, OPT_TEXT, &net, "NAME", "which net (the last one)"},
+        {"value", 0, OPT_TEXT, &value, "PATH", "a value inside of it instead of its result"},
+        {"colour", 0, OPT_FLAG, &f.colour, NULL,
+            "set red, green and blue to the colour of the class"},
+        MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
     struct pnet_error e = {0};
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             &model, 1, &words, &done)) ||
+        done)
+        return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if (!weights) return usage_error("which weights? --weights FILE or FOLDER");
     if (!inputs.count) return usage_error("which cloud? --input CLOUD");
     if ((code = check_model_options(&m, &degrade))) return code;
-    if (weights_open(weights, &f.weights, &e) || weights_sets(&f.weights, &m.sets, &sets, &e)) return complain(&e);
-    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE, .degrade = degrade, .sets = sets.items, .set_count = sets.count, .net = net, .value = value};
-    struct pnet_compilation *c = compile_model(model, &o, &(struct model_options){.quiet = true}, &code);
+    if (weights_open(weights, &f.weights, &e) || weights_sets(&f.weights, &m.sets, &sets, &e))
+        return complain(&e);
+    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
+        .degrade = degrade,
+        .sets = sets.items,
+        .set_count = sets.count,
+        .net = net,
+        .value = value};
+    struct pnet_compilation *c =
+        compile_model(model, &o, &(struct model_options){.quiet = true}, &code);
     if (c) {
         f.plan = pnet_compilation_plan(c);
         f.json = m.json;

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const char *const type_names[] = {"features", "labels", "values", "whole number", "number", "length", "yes/no", "word", "level", "numbers", "features or labels"};
+static const char *const type_names[] = {"features", "labels", "values", "whole number", "number",
+    "length", "yes/no", "word", "level", "numbers", "features or labels"};
 static const char *const class_titles[] = {"Layers", "Losses", "Metrics"};
 
 static void print_argument(const struct pnet_arg *a, bool markdown)
@@ -33,17 +34,21 @@ static void print_argument(const struct pnet_arg *a, bool markdown)
 static void print_op(const struct pnet_op *op, bool markdown)
 {
     if (markdown)
-        printf("### %s\n\n%s.\n\n%s\n\n| argument | type | | meaning |\n|---|---|---|---|\n", op->name, op->summary, op->doc);
+        printf("### %s\n\n%s.\n\n%s\n\n| argument | type | | meaning |\n|---|---|---|---|\n",
+            op->name, op->summary, op->doc);
     else
         printf("%s: %s\n\n%s\n\narguments:\n", op->name, op->summary, op->doc);
-    for (int i = 0; i < PNET_MAX_ARGS && op->args[i].name; i++) print_argument(&op->args[i], markdown);
+    for (int i = 0; i < PNET_MAX_ARGS && op->args[i].name; i++)
+        print_argument(&op->args[i], markdown);
     puts("");
 }
 
 static void print_reference(void)
 {
-    puts("# Layers, losses and metrics\n\nGenerated from the op table by `pnetc ops --markdown`; a test holds the two equal.\n\n"
-         "A value comes in through a pipe or as the first argument: `x -> conv(64)` is `conv(x, 64)`. Every call also takes\n"
+    puts("# Layers, losses and metrics\n\nGenerated from the op table by `pnetc ops --markdown`; a "
+         "test holds the two equal.\n\n"
+         "A value comes in through a pipe or as the first argument: `x -> conv(64)` is `conv(x, "
+         "64)`. Every call also takes\n"
          "`name=\"..\"`, which names its weights in place of their path.");
     for (int c = PNET_LAYER; c <= PNET_METRIC; c++) {
         printf("\n## %s\n\n", class_titles[c]);
@@ -54,19 +59,23 @@ static void print_reference(void)
 
 int command_ops(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc ops [NAME] [options]", "Lists the layers, losses and metrics, or tells all about one.",
+    static const struct usage usage = {"pnetc ops [NAME] [options]",
+        "Lists the layers, losses and metrics, or tells all about one.",
         "  pnetc ops\n  pnetc ops conv\n"};
     bool markdown = false, done;
     const char *name;
     int words, code;
-    struct option options[] = {{"markdown", 0, OPT_FLAG, &markdown, NULL, "the whole reference, as docs/layers.md"}};
-    if ((code = parse_options(argc, argv, options, 1, &usage, &name, 1, &words, &done)) || done) return code;
+    struct option options[] = {
+        {"markdown", 0, OPT_FLAG, &markdown, NULL, "the whole reference, as docs/layers.md"}};
+    if ((code = parse_options(argc, argv, options, 1, &usage, &name, 1, &words, &done)) || done)
+        return code;
     if (markdown) {
         print_reference();
         return PNET_OK;
     }
     if (!words) {
-        for (int i = 0; i < pnet_op_count; i++) printf("  %-16s %s\n", pnet_ops[i]->name, pnet_ops[i]->summary);
+        for (int i = 0; i < pnet_op_count; i++)
+            printf("  %-16s %s\n", pnet_ops[i]->name, pnet_ops[i]->summary);
         return PNET_OK;
     }
     const struct pnet_op *op = pnet_op_find(name);
@@ -78,5 +87,6 @@ int command_ops(int argc, char **argv)
     int n = pnet_op_count < 256 ? pnet_op_count : 256;
     for (int i = 0; i < n; i++) names[i] = pnet_ops[i]->name;
     const char *near = pnet_nearest(name, names, n);
-    return near ? usage_error("no layer '%s': did you mean %s?", name, near) : usage_error("no layer '%s': pnetc ops lists them", name);
+    return near ? usage_error("no layer '%s': did you mean %s?", name, near)
+                : usage_error("no layer '%s': pnetc ops lists them", name);
 }

@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* A batch of one cloud: coordinates alone, fields all zero. */
-static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struct pnet_cloud *cloud, struct pnet_batch **b, struct pnet_error *e)
+static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struct pnet_cloud *cloud,
+    struct pnet_batch **b, struct pnet_error *e)
 {
     const int64_t **splits = calloc((size_t)p->input_count + 1, sizeof *splits);
     int64_t full[2] = {0, cloud->rows}, empty[2] = {0, 0};
@@ -19,7 +20,8 @@ static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struc
     for (int i = 0; i < p->input_count; i++) splits[i] = p->inputs[i].unused ? empty : full;
     enum pnet_status st = pnet_batch_new(p->inputs, p->input_count, 1, splits, b, e);
     for (int i = 0; !st && i < p->input_count; i++)
-        if (!p->inputs[i].unused) memcpy((*b)->inputs[i].xyz, cloud->xyz, (size_t)cloud->rows * 3 * sizeof(float));
+        if (!p->inputs[i].unused)
+            memcpy((*b)->inputs[i].xyz, cloud->xyz, (size_t)cloud->rows * 3 * sizeof(float));
     free(splits);
     return st;
 }
@@ -28,11 +30,13 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
 {
     for (int l = 0; l < p->level_count; l++)
         if (p->levels[l].input >= 0) c->rows[l] = (int64_t)ceil((double)c->rows[l] * ratio);
-    for (int i = 0; i < p->geo_count; i++) c->triplets[i] = (int64_t)ceil((double)c->triplets[i] * ratio);
+    for (int i = 0; i < p->geo_count; i++)
+        c->triplets[i] = (int64_t)ceil((double)c->triplets[i] * ratio);
 }
 
-/* Without a cloud to go by: a level keeps a third of the rows of a level half as coarse, as surfaces with some noise do, and a
-   neighbourhood holds seven points for each kernel cell along an edge. */
+/* Without a cloud to go by: a level keeps a third of the rows of a level half as coarse, as
+   surfaces with some noise do, and a neighbourhood holds seven points for each kernel cell along an
+   edge. */
 static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int64_t points)
 {
     for (int l = 0; l < p->level_count; l++) {
@@ -45,7 +49,8 @@ static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int6
     for (int i = 0; i < p->geo_count; i++) {
         const struct pnet_geo_request *q = &p->geo[i].request;
         double each = q->nb.pointwise ? 1 : q->nb.knn ? q->nb.knn : pow(q->nb.kernel, 2) * 1.6;
-        if (q->kind == PNET_GEO_TRIPLETS) c->triplets[i] = (int64_t)ceil((double)c->rows[q->a] * each);
+        if (q->kind == PNET_GEO_TRIPLETS)
+            c->triplets[i] = (int64_t)ceil((double)c->rows[q->a] * each);
     }
 }
 
@@ -70,7 +75,8 @@ static void print_counts(const struct pnet_plan *p, const struct pnet_counts *c)
             printf("knn %d", q->nb.knn);
         else
             printf("radius %g m", (double)q->nb.radius);
-        printf(": %lld triplets, %.1f a point; layers:", (long long)c->triplets[i], c->rows[q->a] ? (double)c->triplets[i] / (double)c->rows[q->a] : 0);
+        printf(": %lld triplets, %.1f a point; layers:", (long long)c->triplets[i],
+            c->rows[q->a] ? (double)c->triplets[i] / (double)c->rows[q->a] : 0);
         for (int n = 0; n < p->node_count; n++)
             for (int g = 0; g < p->nodes[n].geo_count && !p->nodes[n].dead; g++)
                 if (p->nodes[n].geo[g] == i) printf(" %s", p->nodes[n].path);
@@ -86,11 +92,13 @@ static void print_buffers(const struct pnet_plan *p, const struct pnet_layout *l
     for (int t = 0; t < p->tensor_count; t++) {
         const struct pnet_plan_tensor *x = &p->tensors[t];
         if (x->first < 0 || x->role == PNET_ROLE_INPUT || x->shares != t) continue;
-        printf("  %11s at %12zu  [%4d, %4d]  %-8s %s\n", pnet_bytes_text(l->bytes[t], size), l->offset[t], x->first, x->last, roles[x->role], x->name);
+        printf("  %11s at %12zu  [%4d, %4d]  %-8s %s\n", pnet_bytes_text(l->bytes[t], size),
+            l->offset[t], x->first, x->last, roles[x->role], x->name);
     }
     for (int s = 0; s < p->step_count; s++)
         if (l->work_bytes[s])
-            printf("  %11s at %12zu  [%4d, %4d]  workspace %s of %s\n", pnet_bytes_text(l->work_bytes[s], size), l->work[s], s, s,
+            printf("  %11s at %12zu  [%4d, %4d]  workspace %s of %s\n",
+                pnet_bytes_text(l->work_bytes[s], size), l->work[s], s, s,
                 p->steps[s].backward ? "backward" : "forward", p->nodes[p->steps[s].node].path);
 }
 
@@ -100,13 +108,17 @@ static void print_peak(const struct pnet_plan *p, const struct pnet_peak *k)
     printf("parameters:  %lld numbers\n", (long long)p->parameter_count);
     printf("memory:      %11s parameters\n", pnet_bytes_text(k->parameters, a));
     if (k->gradients) printf("             %11s gradients\n", pnet_bytes_text(k->gradients, a));
-    if (k->optimizer) printf("             %11s optimiser state\n", pnet_bytes_text(k->optimizer, a));
-    printf("             %11s geometry and inputs, %d batch%s\n", pnet_bytes_text((size_t)k->slots * k->geometry, a), k->slots, k->slots > 1 ? "es" : "");
+    if (k->optimizer)
+        printf("             %11s optimiser state\n", pnet_bytes_text(k->optimizer, a));
+    printf("             %11s geometry and inputs, %d batch%s\n",
+        pnet_bytes_text((size_t)k->slots * k->geometry, a), k->slots, k->slots > 1 ? "es" : "");
     printf("             %11s feature stage\n", pnet_bytes_text(k->features, a));
-    printf("peak:        %11s, %zu bytes, for %s\n", pnet_bytes_text(k->total, a), k->total, p->training ? "training" : "inference");
+    printf("peak:        %11s, %zu bytes, for %s\n", pnet_bytes_text(k->total, a), k->total,
+        p->training ? "training" : "inference");
 }
 
-static void print_json(const struct pnet_plan *p, const struct pnet_counts *c, const struct pnet_peak *k)
+static void print_json(
+    const struct pnet_plan *p, const struct pnet_counts *c, const struct pnet_peak *k)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
@@ -156,7 +168,8 @@ struct plan_request {
 };
 
 /* Counts of a real cloud, through the geometry stage itself. */
-static enum pnet_status measure(const struct pnet_plan *p, const char *path, struct pnet_memory *m, struct pnet_slot **slot, int64_t *points, struct pnet_error *e)
+static enum pnet_status measure(const struct pnet_plan *p, const char *path, struct pnet_memory *m,
+    struct pnet_slot **slot, int64_t *points, struct pnet_error *e)
 {
     struct pnet_cloud cloud;
     struct pnet_batch *b = NULL;
@@ -182,18 +195,23 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
     int64_t measured = 0;
     const char *cloud = r->cloud ? r->cloud : r->like;
     pnet_memory_init(&memory, 0);
-    enum pnet_status st = cloud ? measure(p, cloud, &memory, &slot, &measured, &e) : pnet_slot_new(p, &memory, &slot, &e);
+    enum pnet_status st = cloud ? measure(p, cloud, &memory, &slot, &measured, &e)
+                                : pnet_slot_new(p, &memory, &slot, &e);
     if (!st && !cloud) {
         slot->counts.samples = 1;
         slot->counts.rows[p->sample_level] = slot->counts.rows[p->scalar_level] = 1;
         assume_counts(p, &slot->counts, r->points);
-        if (!r->json) puts("no cloud to go by: a level is assumed to hold 3 times fewer points than one of half its cell");
+        if (!r->json)
+            puts("no cloud to go by: a level is assumed to hold 3 times fewer points than one of "
+                 "half its cell");
     }
-    if (!st && r->like && measured) scale_counts(p, &slot->counts, (double)r->points / (double)measured);
+    if (!st && r->like && measured)
+        scale_counts(p, &slot->counts, (double)r->points / (double)measured);
     if (!st) st = pnet_layout_make(p, &slot->counts, &layout, &e);
     if (!st) {
         size_t states = !p->training ? 0 : strcmp(r->optimizer, "sgd") == 0 ? 1 : 2;
-        struct pnet_peak k = pnet_peak_of(p, &slot->counts, &layout, p->training ? 2 : 1, states * (size_t)p->trained_elements * sizeof(float));
+        struct pnet_peak k = pnet_peak_of(p, &slot->counts, &layout, p->training ? 2 : 1,
+            states * (size_t)p->trained_elements * sizeof(float));
         if (r->json) {
             print_json(p, &slot->counts, &k);
         } else {
@@ -203,7 +221,8 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
         }
         if (r->memory && k.total > r->memory) {
             char need[32], have[32];
-            st = pnet_error_set(&e, PNET_NO_MEMORY, "the peak of %s is over the budget of %s", pnet_bytes_text(k.total, need), pnet_bytes_text(r->memory, have));
+            st = pnet_error_set(&e, PNET_NO_MEMORY, "the peak of %s is over the budget of %s",
+                pnet_bytes_text(k.total, need), pnet_bytes_text(r->memory, have));
         }
     }
     pnet_layout_free(&layout);
@@ -214,24 +233,37 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
 
 int command_plan(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc plan MODEL.pnet (--input CLOUD | --points N [--like CLOUD]) [options]",
-        "Prints the levels, the triplet sets with the layers that share them, every buffer with its lifetime and offset, and the\n"
+    static const struct usage usage = {
+        "pnetc plan MODEL.pnet (--input CLOUD | --points N [--like CLOUD]) [options]",
+        "Prints the levels, the triplet sets with the layers that share them, every buffer with "
+        "its lifetime and offset, and the\n"
         "memory peak. For training the state of the optimiser and the next batch count too.",
-        "  pnetc plan models/minkunet18a.pnet --input room.ply --train\n  pnetc plan models/resnet18.pnet --points 200000000 --like room.ply\n"};
+        "  pnetc plan models/minkunet18a.pnet --input room.ply --train\n  pnetc plan "
+        "models/resnet18.pnet --points 200000000 --like room.ply\n"};
     struct model_options m = {0};
     struct plan_request r = {.optimizer = "adamw"};
     bool train = false, done;
     const char *model;
-    struct option options[] = {{"input", 0, OPT_TEXT, &r.cloud, "CLOUD", "the cloud to plan for"}, {"points", 0, OPT_INT, &r.points, "N", "or a number of points"},
-        {"like", 0, OPT_TEXT, &r.like, "CLOUD", "with the ratios of this cloud"}, {"train", 0, OPT_FLAG, &train, NULL, "for training"},
-        {"optimizer", 0, OPT_TEXT, &r.optimizer, "NAME", "sgd, adam or adamw (default)"}, MODEL_OPTIONS(&m)};
+    struct option options[] = {{"input", 0, OPT_TEXT, &r.cloud, "CLOUD", "the cloud to plan for"},
+        {"points", 0, OPT_INT, &r.points, "N", "or a number of points"},
+        {"like", 0, OPT_TEXT, &r.like, "CLOUD", "with the ratios of this cloud"},
+        {"train", 0, OPT_FLAG, &train, NULL, "for training"},
+        {"optimizer", 0, OPT_TEXT, &r.optimizer, "NAME", "sgd, adam or adamw (default)"},
+        MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             &model, 1, &words, &done)) ||
+        done)
+        return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (!r.cloud && r.points <= 0) return usage_error("for which cloud? --input CLOUD or --points N");
+    if (!r.cloud && r.points <= 0)
+        return usage_error("for which cloud? --input CLOUD or --points N");
     if ((code = check_model_options(&m, &degrade))) return code;
-    struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE, .degrade = degrade, .sets = m.sets.items, .set_count = m.sets.count};
+    struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
+        .degrade = degrade,
+        .sets = m.sets.items,
+        .set_count = m.sets.count};
     struct pnet_compilation *c = compile_model(model, &o, &m, &code);
     if (!c) return code;
     r.memory = m.memory;
@@ -244,18 +276,28 @@ int command_plan(int argc, char **argv)
 
 int command_graph(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc graph MODEL.pnet [-o FILE] [options]", "Draws the network as SVG, a column for each level; or writes it as DOT.",
-        "  pnetc graph models/fcgf.pnet -o fcgf.svg\n  pnetc graph models/fcgf.pnet --dot | dot -Tpdf > fcgf.pdf\n"};
+    static const struct usage usage = {"pnetc graph MODEL.pnet [-o FILE] [options]",
+        "Draws the network as SVG, a column for each level; or writes it as DOT.",
+        "  pnetc graph models/fcgf.pnet -o fcgf.svg\n  pnetc graph models/fcgf.pnet --dot | dot "
+        "-Tpdf > fcgf.pdf\n"};
     struct model_options m = {0};
     const char *model, *path = "-";
     bool dot = false, done, ok = true;
-    struct option options[] = {{"output", 'o', OPT_TEXT, &path, "FILE", "where to (standard output)"}, {"dot", 0, OPT_FLAG, &dot, NULL, "DOT instead of SVG"}, MODEL_OPTIONS(&m)};
+    struct option options[] = {
+        {"output", 'o', OPT_TEXT, &path, "FILE", "where to (standard output)"},
+        {"dot", 0, OPT_FLAG, &dot, NULL, "DOT instead of SVG"}, MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             &model, 1, &words, &done)) ||
+        done)
+        return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if ((code = check_model_options(&m, &degrade))) return code;
-    struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL, .degrade = degrade, .sets = m.sets.items, .set_count = m.sets.count};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL,
+        .degrade = degrade,
+        .sets = m.sets.items,
+        .set_count = m.sets.count};
     struct pnet_compilation *c = compile_model(model, &o, &m, &code);
     struct pnet_output out;
     struct pnet_error e = {0};

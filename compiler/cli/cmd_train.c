@@ -14,7 +14,8 @@ static bool exists(const char *folder, const char *name)
     return stat(path, &st) == 0;
 }
 
-static enum pnet_status write_text(const char *folder, const char *name, const void *text, size_t size, struct pnet_error *e)
+static enum pnet_status write_text(
+    const char *folder, const char *name, const void *text, size_t size, struct pnet_error *e)
 {
     char path[4096];
     struct pnet_output out;
@@ -26,14 +27,18 @@ static enum pnet_status write_text(const char *folder, const char *name, const v
 }
 
 /* The folder with the texts that make the run repeatable. */
-static enum pnet_status make_run_folder(const char *folder, const struct run_options *r, const char *model, bool resume, struct pnet_error *e)
+static enum pnet_status make_run_folder(const char *folder, const struct run_options *r,
+    const char *model, bool resume, struct pnet_error *e)
 {
     struct pnet_bytes config;
     if (!resume && (exists(folder, "last/state.json") || exists(folder, "best/state.json")))
-        return pnet_error_set(e, PNET_USAGE, "%s holds a run already: --resume goes on with it, or choose another folder", folder);
+        return pnet_error_set(e, PNET_USAGE,
+            "%s holds a run already: --resume goes on with it, or choose another folder", folder);
     enum pnet_status st = pnet_make_folder(folder, e);
-    /* a model that differs from the one of the run is refused later, and must not be in its place then */
-    if (!st && !(resume && exists(folder, "model.pnet"))) st = write_text(folder, "model.pnet", model, strlen(model), e);
+    /* a model that differs from the one of the run is refused later, and must not be in its place
+     * then */
+    if (!st && !(resume && exists(folder, "model.pnet")))
+        st = write_text(folder, "model.pnet", model, strlen(model), e);
     if (!st) st = pnet_bytes_read(r->config_path, &config, e);
     if (st) return st;
     st = write_text(folder, "config.yaml", config.data, config.size, e);
@@ -43,8 +48,10 @@ static enum pnet_status make_run_folder(const char *folder, const struct run_opt
 
 int command_train(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc train MODEL.pnet --config RUN.yaml -o RUNDIR [options]",
-        "Trains a model. RUNDIR gets config.yaml, model.pnet, metrics.jsonl, the checkpoints last/ and best/, and report.html.\n"
+    static const struct usage usage = {
+        "pnetc train MODEL.pnet --config RUN.yaml -o RUNDIR [options]",
+        "Trains a model. RUNDIR gets config.yaml, model.pnet, metrics.jsonl, the checkpoints last/ "
+        "and best/, and report.html.\n"
         "Ctrl-C saves and ends; --resume goes on to the same bits.",
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run\n"
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/voxel --mode voxel\n"
@@ -52,15 +59,20 @@ int command_train(int argc, char **argv)
     struct run_options r = {.seed = -1};
     const char *model, *folder = NULL;
     bool resume = false, done;
-    struct option options[] = {{"output", 'o', OPT_TEXT, &folder, "RUNDIR", "folder of the run"}, {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"}, RUN_OPTIONS(&r)};
+    struct option options[] = {{"output", 'o', OPT_TEXT, &folder, "RUNDIR", "folder of the run"},
+        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"}, RUN_OPTIONS(&r)};
     int words, code;
     struct pnet_error e = {0};
     struct run run;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage, &model, 1, &words, &done)) || done) return code;
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             &model, 1, &words, &done)) ||
+        done)
+        return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if (!folder) return usage_error("where to? -o RUNDIR");
     if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING))) return code;
-    enum pnet_status st = make_run_folder(folder, &r, pnet_compilation_text(run.compilation), resume, &e);
+    enum pnet_status st =
+        make_run_folder(folder, &r, pnet_compilation_text(run.compilation), resume, &e);
     struct pnet_train_result result = {0};
     catch_interrupts();
     if (!st) st = run_train(&run, &r, folder, resume, &result, &e);

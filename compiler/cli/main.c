@@ -22,19 +22,24 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *f)
 {
-    fputs("pnetc compiles and runs networks for point clouds.\n\nusage: pnetc COMMAND [ARGUMENTS]\n\n", f);
-    for (int i = 0; i < COMMANDS; i++) fprintf(f, "  %-8s  %s\n", commands[i].name, commands[i].summary);
+    fputs("pnetc compiles and runs networks for point clouds.\n\nusage: pnetc COMMAND "
+          "[ARGUMENTS]\n\n",
+        f);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(f, "  %-8s  %s\n", commands[i].name, commands[i].summary);
     fputs("\npnetc COMMAND --help tells more about each.\n", f);
 }
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */
+    signal(SIGXFSZ,
+        SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */
     if (argc < 2) {
         print_help(stderr);
         return PNET_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_help(stdout);
         return PNET_OK;
     }

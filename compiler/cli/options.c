@@ -28,8 +28,8 @@ int usage_error(const char *format, ...)
 static void print_option(const struct option *o)
 {
     char left[64];
-    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ', o->letter ? ", " : "   ", o->name,
-        o->argument ? " " : "", o->argument ? o->argument : "");
+    snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
+        o->letter ? ", " : "   ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
     printf("  %-26s  %s\n", left, o->help);
 }
 
@@ -46,8 +46,9 @@ static bool parse_size(const char *text, size_t *bytes)
     static const struct {
         const char *suffix;
         double factor;
-    } units[] = {{"", 1}, {"B", 1}, {"k", 1e3}, {"kB", 1e3}, {"KB", 1e3}, {"KiB", 0x1p10}, {"M", 1e6}, {"MB", 1e6}, {"MiB", 0x1p20}, {"G", 1e9}, {"GB", 1e9},
-        {"GiB", 0x1p30}, {"TB", 1e12}, {"TiB", 0x1p40}};
+    } units[] = {{"", 1}, {"B", 1}, {"k", 1e3}, {"kB", 1e3}, {"KB", 1e3}, {"KiB", 0x1p10},
+        {"M", 1e6}, {"MB", 1e6}, {"MiB", 0x1p20}, {"G", 1e9}, {"GB", 1e9}, {"GiB", 0x1p30},
+        {"TB", 1e12}, {"TiB", 0x1p40}};
     char *end;
     double x = strtod(text, &end);
     if (end == text || !(x >= 0)) return false;
@@ -74,19 +75,23 @@ static int store(const struct option *o, const char *value)
     case OPT_INT:
         errno = 0;
         *(int64_t *)o->target = strtoll(value, &end, 10);
-        if (errno || end == value || *end) return usage_error("--%s takes a whole number, not '%s'", o->name, value);
+        if (errno || end == value || *end)
+            return usage_error("--%s takes a whole number, not '%s'", o->name, value);
         return 0;
     case OPT_BYTES:
-        if (!parse_size(value, o->target)) return usage_error("--%s takes a size such as 8GiB, not '%s'", o->name, value);
+        if (!parse_size(value, o->target))
+            return usage_error("--%s takes a size such as 8GiB, not '%s'", o->name, value);
         return 0;
     }
     return 0;
 }
 
-static const struct option *find_option(const struct option *options, int count, const char *word, size_t length)
+static const struct option *find_option(
+    const struct option *options, int count, const char *word, size_t length)
 {
     for (int i = 0; i < count; i++) {
-        bool is_long = word[1] == '-' && strlen(options[i].name) == length - 2 && memcmp(word + 2, options[i].name, length - 2) == 0;
+        bool is_long = word[1] == '-' && strlen(options[i].name) == length - 2 &&
+                       memcmp(word + 2, options[i].name, length - 2) == 0;
         bool is_short = word[1] != '-' && length == 2 && word[1] == options[i].letter;
         if (is_long || is_short) return &options[i];
     }
@@ -97,12 +102,14 @@ static int unknown_option(const struct option *options, int count, const char *w
 {
     const char *names[64];
     for (int i = 0; i < count && i < 64; i++) names[i] = options[i].name;
-    const char *near = strlen(word) > 2 ? pnet_nearest(word + 2, names, count < 64 ? count : 64) : NULL;
-    return near ? usage_error("no option %s: did you mean --%s?", word, near) : usage_error("no option %s: see --help", word);
+    const char *near =
+        strlen(word) > 2 ? pnet_nearest(word + 2, names, count < 64 ? count : 64) : NULL;
+    return near ? usage_error("no option %s: did you mean --%s?", word, near)
+                : usage_error("no option %s: see --help", word);
 }
 
-int parse_options(int argc, char **argv, const struct option *options, int option_count, const struct usage *usage, const char **words,
-    int max_words, int *word_count, bool *done)
+int parse_options(int argc, char **argv, const struct option *options, int option_count,
+    const struct usage *usage, const char **words, int max_words, int *word_count, bool *done)
 {
     bool plain = false; /* behind -- */
     *word_count = 0;
@@ -110,7 +117,8 @@ int parse_options(int argc, char **argv, const struct option *options, int optio
     for (int i = 0; i < argc; i++) {
         const char *w = argv[i];
         if (plain || w[0] != '-' || !w[1]) {
-            if (*word_count == max_words) return usage_error("'%s' is one argument too many; usage: %s", w, usage->synopsis);
+            if (*word_count == max_words)
+                return usage_error("'%s' is one argument too many; usage: %s", w, usage->synopsis);
             words[(*word_count)++] = w;
             continue;
         }
@@ -124,7 +132,8 @@ int parse_options(int argc, char **argv, const struct option *options, int optio
             return 0;
         }
         const char *equals = w[1] == '-' ? strchr(w, '=') : NULL;
-        const struct option *o = find_option(options, option_count, w, equals ? (size_t)(equals - w) : strlen(w));
+        const struct option *o =
+            find_option(options, option_count, w, equals ? (size_t)(equals - w) : strlen(w));
         if (!o) return unknown_option(options, option_count, w);
         if (o->type == OPT_FLAG && equals) return usage_error("--%s takes no value", o->name);
         const char *value = equals ? equals + 1 : NULL;
@@ -166,14 +175,19 @@ int check_model_options(const struct model_options *m, unsigned *degrade)
     else if (m->mode && strcmp(m->mode, "native") != 0)
         return usage_error("--mode is native or voxel, not '%s'", m->mode);
     if (m->degrade && !parse_degrade(m->degrade, degrade))
-        return usage_error("--degrade takes centre, neighbour and kernel, with commas between, not '%s'", m->degrade);
+        return usage_error(
+            "--degrade takes centre, neighbour and kernel, with commas between, not '%s'",
+            m->degrade);
     if (m->device && strncmp(m->device, "cuda", 4) == 0) {
         fputs("pnetc: this build has no CUDA backend: --device cpu\n", stderr);
         return PNET_NO_DEVICE;
     }
-    if (m->device && strcmp(m->device, "cpu") != 0) return usage_error("--device is cpu, not '%s'", m->device);
-    if (m->precision && strcmp(m->precision, "fp32") != 0) return usage_error("the CPU computes in fp32: --precision %s is for CUDA", m->precision);
-    if (m->threads < 0 || m->threads > 4096) return usage_error("--threads is a number from 1 to 4096");
+    if (m->device && strcmp(m->device, "cpu") != 0)
+        return usage_error("--device is cpu, not '%s'", m->device);
+    if (m->precision && strcmp(m->precision, "fp32") != 0)
+        return usage_error("the CPU computes in fp32: --precision %s is for CUDA", m->precision);
+    if (m->threads < 0 || m->threads > 4096)
+        return usage_error("--threads is a number from 1 to 4096");
     if (m->threads) omp_set_num_threads((int)m->threads);
     return 0;
 }
@@ -183,7 +197,8 @@ bool use_colour(FILE *f)
     return !getenv("NO_COLOR") && isatty(fileno(f));
 }
 
-struct pnet_compilation *compile_model(const char *path, const struct pnet_compile_options *o, const struct model_options *m, int *code)
+struct pnet_compilation *compile_model(const char *path, const struct pnet_compile_options *o,
+    const struct model_options *m, int *code)
 {
     struct pnet_compilation *c = pnet_compile_file(path, o);
     if (!c) {
@@ -191,7 +206,8 @@ struct pnet_compilation *compile_model(const char *path, const struct pnet_compi
         *code = PNET_NO_MEMORY;
         return NULL;
     }
-    if (pnet_compilation_errors(c) || (pnet_compilation_warnings(c) && !m->quiet)) pnet_compilation_report(c, stderr, use_colour(stderr), false);
+    if (pnet_compilation_errors(c) || (pnet_compilation_warnings(c) && !m->quiet))
+        pnet_compilation_report(c, stderr, use_colour(stderr), false);
     if (pnet_compilation_plan(c)) return c;
     pnet_compilation_free(c);
     *code = PNET_BAD_MODEL;

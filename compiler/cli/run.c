@@ -9,13 +9,16 @@
 #include <string.h>
 
 /* Params: the config's, then the checkpoint's, then the user's. */
-static enum pnet_status collect_sets(struct run *run, const struct run_options *o, const struct text_list *sets, struct pnet_error *e)
+static enum pnet_status collect_sets(struct run *run, const struct run_options *o,
+    const struct text_list *sets, struct pnet_error *e)
 {
     const struct text_list *lists[2] = {sets, &o->model.sets};
     size_t size = 1;
-    for (int i = 0; i < run->config->set_count && run->sets.count < 256; i++) run->sets.items[run->sets.count++] = run->config->sets[i];
+    for (int i = 0; i < run->config->set_count && run->sets.count < 256; i++)
+        run->sets.items[run->sets.count++] = run->config->sets[i];
     for (int k = 0; k < 2; k++)
-        for (int i = 0; lists[k] && i < lists[k]->count && run->sets.count < 256; i++) run->sets.items[run->sets.count++] = lists[k]->items[i];
+        for (int i = 0; lists[k] && i < lists[k]->count && run->sets.count < 256; i++)
+            run->sets.items[run->sets.count++] = lists[k]->items[i];
     for (int i = 0; i < run->sets.count; i++) size += strlen(run->sets.items[i]) + 1;
     run->params = calloc(size, 1);
     if (!run->params) return pnet_error_memory(e);
@@ -36,7 +39,9 @@ static enum pnet_status weigh_classes(struct run *run, struct pnet_error *e)
     enum pnet_status st = run->class_weights && counts ? PNET_OK : pnet_error_memory(e);
     if (!st && c->weighting == PNET_WEIGHTS_LIST) {
         if (c->class_weight_count != n)
-            st = pnet_error_set(e, PNET_USAGE, "%s: class_weights has %d numbers, the data set %d classes", c->path, c->class_weight_count, n);
+            st = pnet_error_set(e, PNET_USAGE,
+                "%s: class_weights has %d numbers, the data set %d classes", c->path,
+                c->class_weight_count, n);
         else
             memcpy(run->class_weights, c->class_weights, (size_t)n * sizeof *run->class_weights);
     } else if (!st) {
@@ -47,7 +52,8 @@ static enum pnet_status weigh_classes(struct run *run, struct pnet_error *e)
     return st;
 }
 
-static enum pnet_status open_files(struct run *run, const struct run_options *o, const struct text_list *sets, struct pnet_error *e)
+static enum pnet_status open_files(struct run *run, const struct run_options *o,
+    const struct text_list *sets, struct pnet_error *e)
 {
     enum pnet_status st = pnet_config_read(o->config_path, &run->config, e);
     if (st) return st;
@@ -58,15 +64,22 @@ static enum pnet_status open_files(struct run *run, const struct run_options *o,
         c->epochs = 0;
     }
     const char *data = o->data ? o->data : c->data;
-    if (!data) return pnet_error_set(e, PNET_USAGE, "%s names no data set: add `data: FOLDER`, or --data FOLDER", c->path);
-    if (c->precision != PNET_PRECISION_FP32) return pnet_error_set(e, PNET_USAGE, "%s: the CPU computes in fp32, other precisions are for CUDA", c->path);
+    if (!data)
+        return pnet_error_set(
+            e, PNET_USAGE, "%s names no data set: add `data: FOLDER`, or --data FOLDER", c->path);
+    if (c->precision != PNET_PRECISION_FP32)
+        return pnet_error_set(
+            e, PNET_USAGE, "%s: the CPU computes in fp32, other precisions are for CUDA", c->path);
     if ((st = pnet_dataset_read(data, &run->data, e))) return st;
-    if ((st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count, run->data->classes, run->data->class_count, e))) return st;
+    if ((st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,
+             run->data->classes, run->data->class_count, e)))
+        return st;
     if ((st = collect_sets(run, o, sets, e))) return st;
     return weigh_classes(run, e);
 }
 
-int run_open_as(struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets)
+int run_open_as(struct run *run, const struct run_options *o, const char *model,
+    enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets)
 {
     struct pnet_error e = {0};
     int code = 0;
@@ -75,19 +88,25 @@ int run_open_as(struct run *run, const struct run_options *o, const char *model,
     if (open_files(run, o, sets, &e)) {
         code = complain(&e);
     } else {
-        struct pnet_compile_options co = {.purpose = purpose, .degrade = degrade, .sets = run->sets.items, .set_count = run->sets.count,
-            .class_weights = run->class_weights, .class_weight_count = run->class_weights ? run->data->class_count : 0};
+        struct pnet_compile_options co = {.purpose = purpose,
+            .degrade = degrade,
+            .sets = run->sets.items,
+            .set_count = run->sets.count,
+            .class_weights = run->class_weights,
+            .class_weight_count = run->class_weights ? run->data->class_count : 0};
         run->compilation = compile_model(model, &co, &o->model, &code);
         if (run->compilation) {
             run->plan = pnet_compilation_plan(run->compilation);
-            if (pnet_dataset_check(run->data, run->plan->inputs, run->plan->input_count, &e)) code = complain(&e);
+            if (pnet_dataset_check(run->data, run->plan->inputs, run->plan->input_count, &e))
+                code = complain(&e);
         }
     }
     if (code) run_close(run);
     return code;
 }
 
-int run_open(struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose)
+int run_open(
+    struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose)
 {
     unsigned degrade;
     int code = check_model_options(&o->model, &degrade);
@@ -115,17 +134,22 @@ static void show(void *context, const struct pnet_train_progress *p)
     if (d->quiet) return;
     if (p->evaluation) {
         char line[512];
-        size_t n = (size_t)snprintf(line, sizeof line, "step %lld: validation loss %.4f", (long long)p->step, p->evaluation->loss);
+        size_t n = (size_t)snprintf(line, sizeof line, "step %lld: validation loss %.4f",
+            (long long)p->step, p->evaluation->loss);
         for (int i = 0; i < p->evaluation->count && n < sizeof line; i++)
-            if (p->evaluation->lines[i].metric) n += (size_t)snprintf(line + n, sizeof line - n, ", %s %.4f", p->evaluation->lines[i].name, p->evaluation->lines[i].value);
+            if (p->evaluation->lines[i].metric)
+                n += (size_t)snprintf(line + n, sizeof line - n, ", %s %.4f",
+                    p->evaluation->lines[i].name, p->evaluation->lines[i].value);
         pnet_progress_line(d->bar, line);
         return;
     }
     char text[160];
     if (p->evaluating)
-        snprintf(text, sizeof text, "validating %lld/%lld", (long long)p->batch, (long long)p->batches);
+        snprintf(
+            text, sizeof text, "validating %lld/%lld", (long long)p->batch, (long long)p->batches);
     else
-        snprintf(text, sizeof text, "epoch %lld  loss %.4f  %.0fk points/s", (long long)p->epoch + 1, p->loss, p->points_per_s / 1000);
+        snprintf(text, sizeof text, "epoch %lld  loss %.4f  %.0fk points/s",
+            (long long)p->epoch + 1, p->loss, p->points_per_s / 1000);
     pnet_progress_show(d->bar, p->step, p->steps, text);
 }
 
@@ -138,12 +162,22 @@ static void warn(void *context, const char *text)
         fprintf(stderr, "pnetc: %s\n", text);
 }
 
-enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder, bool resume, struct pnet_train_result *r, struct pnet_error *e)
+enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder,
+    bool resume, struct pnet_train_result *r, struct pnet_error *e)
 {
     struct display display = {.quiet = o->model.quiet};
-    struct pnet_train_options t = {.plan = run->plan, .config = run->config, .data = run->data, .folder = folder, .model_text = pnet_compilation_text(run->compilation),
-        .params = run->params, .memory_limit = o->model.memory ? o->model.memory : pnet_memory_available(), .resume = resume, .stop = interrupted, .progress = show,
-        .warn = warn, .context = &display};
+    struct pnet_train_options t = {.plan = run->plan,
+        .config = run->config,
+        .data = run->data,
+        .folder = folder,
+        .model_text = pnet_compilation_text(run->compilation),
+        .params = run->params,
+        .memory_limit = o->model.memory ? o->model.memory : pnet_memory_available(),
+        .resume = resume,
+        .stop = interrupted,
+        .progress = show,
+        .warn = warn,
+        .context = &display};
     if (!display.quiet) display.bar = pnet_progress_new(stderr);
     enum pnet_status st = pnet_train(&t, r, e);
     pnet_progress_free(display.bar);
@@ -174,7 +208,8 @@ void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_eva
         if (!v->lines[i].classes) continue;
         snprintf(name, sizeof name, "%s.per_class", v->lines[i].name);
         pnet_json_begin(j, name, '[');
-        for (int c = 0; c < v->lines[i].classes; c++) pnet_json_double(j, NULL, v->lines[i].per_class[c]);
+        for (int c = 0; c < v->lines[i].classes; c++)
+            pnet_json_double(j, NULL, v->lines[i].per_class[c]);
         pnet_json_end(j, ']');
     }
     pnet_json_int(j, "samples", v->samples);
@@ -188,7 +223,8 @@ void run_print(const struct run *run, const struct pnet_train_result *r, const c
 {
     char peak[32];
     print_evaluation(&r->validation, run->data->classes, run->data->class_count);
-    printf("%lld steps, %.1f s, %.0f points/s, peak memory %s\n%s/report.html\n", (long long)r->steps, r->seconds, (double)r->points / r->seconds,
+    printf("%lld steps, %.1f s, %.0f points/s, peak memory %s\n%s/report.html\n",
+        (long long)r->steps, r->seconds, (double)r->points / r->seconds,
         pnet_bytes_text(r->peak_bytes, peak), folder);
 }
 

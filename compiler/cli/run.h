@@ -14,11 +14,12 @@ struct run_options {
     int64_t seed;     /* -1: the config's */
     int64_t steps;    /* 0: the config's */
 };
-#define RUN_OPTIONS(r)                                                                                                  \
-    {"config", 'c', OPT_TEXT, &(r)->config_path, "RUN.yaml", "the run config"},                                         \
-        {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "another data set than the config's"},                             \
-        {"seed", 0, OPT_INT, &(r)->seed, "N", "another seed than the config's"},                                        \
-        {"steps", 0, OPT_INT, &(r)->steps, "N", "that many steps instead of the config's"}, MODEL_OPTIONS(&(r)->model)
+#define RUN_OPTIONS(r)                                                                             \
+    {"config", 'c', OPT_TEXT, &(r)->config_path, "RUN.yaml", "the run config"},                    \
+        {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "another data set than the config's"},        \
+        {"seed", 0, OPT_INT, &(r)->seed, "N", "another seed than the config's"},                   \
+        {"steps", 0, OPT_INT, &(r)->steps, "N", "that many steps instead of the config's"},        \
+        MODEL_OPTIONS(&(r)->model)
 
 struct run {
     struct pnet_config *config;
@@ -31,12 +32,15 @@ struct run {
 };
 
 /* 0, or the exit code with a message on stderr; then nothing is left open. */
-int run_open(struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose);
+int run_open(struct run *run, const struct run_options *o, const char *model,
+    enum pnet_purpose_kind purpose);
 /* The same with given degradations and sets from a checkpoint (may be NULL). */
-int run_open_as(struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets);
+int run_open_as(struct run *run, const struct run_options *o, const char *model,
+    enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets);
 void run_close(struct run *run);
 
-enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder, bool resume, struct pnet_train_result *r, struct pnet_error *e);
+enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder,
+    bool resume, struct pnet_train_result *r, struct pnet_error *e);
 void run_print(const struct run *run, const struct pnet_train_result *r, const char *folder);
 void run_print_json(const struct run *run, const struct pnet_train_result *r);
 

@@ -39,7 +39,8 @@ enum pnet_status weights_open(const char *path, struct weights *w, struct pnet_e
     if (st) return st;
     w->file = w->checkpoint->weights;
     const char *map = w->checkpoint->state.input_map;
-    if (*map) st = pnet_input_map_read("the input map of the checkpoint", map, strlen(map), &w->map, e);
+    if (*map)
+        st = pnet_input_map_read("the input map of the checkpoint", map, strlen(map), &w->map, e);
     if (st) weights_close(w);
     return st;
 }
@@ -55,17 +56,20 @@ void weights_close(struct weights *w)
     *w = (struct weights){0};
 }
 
-enum pnet_status weights_sets(struct weights *w, const struct text_list *user, struct text_list *sets, struct pnet_error *e)
+enum pnet_status weights_sets(
+    struct weights *w, const struct text_list *user, struct text_list *sets, struct pnet_error *e)
 {
     *sets = (struct text_list){0};
     if (w->checkpoint && *w->checkpoint->state.params) {
         char *rest;
         w->params = strdup(w->checkpoint->state.params);
         if (!w->params) return pnet_error_memory(e);
-        for (char *line = strtok_r(w->params, "\n", &rest); line && sets->count < 256; line = strtok_r(NULL, "\n", &rest))
+        for (char *line = strtok_r(w->params, "\n", &rest); line && sets->count < 256;
+             line = strtok_r(NULL, "\n", &rest))
             sets->items[sets->count++] = line;
     }
-    for (int i = 0; i < user->count && sets->count < 256; i++) sets->items[sets->count++] = user->items[i];
+    for (int i = 0; i < user->count && sets->count < 256; i++)
+        sets->items[sets->count++] = user->items[i];
     return PNET_OK;
 }
 
@@ -91,11 +95,14 @@ static const float *fetch(void *context, const char *name, int64_t count)
         s->buffer = bigger;
         s->size = count;
     }
-    if (pnet_safetensors_load(s->weights->file, s->weights->path, name, info->dims, info->shape, s->buffer, &s->error)) return NULL;
+    if (pnet_safetensors_load(s->weights->file, s->weights->path, name, info->dims, info->shape,
+            s->buffer, &s->error))
+        return NULL;
     return s->buffer;
 }
 
-enum pnet_status weights_load(const struct weights *w, struct pnet_session *session, struct pnet_error *e)
+enum pnet_status weights_load(
+    const struct weights *w, struct pnet_session *session, struct pnet_error *e)
 {
     struct source s = {.weights = w, .plan = pnet_session_plan(session)};
     enum pnet_status st = pnet_session_load_params(session, fetch, &s, e);

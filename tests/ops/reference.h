@@ -26,8 +26,10 @@ static inline size_t reference_elements(const struct reference *r, int tensor)
 static inline void reference_init(struct reference *r, struct pnet_session *s)
 {
     const struct pnet_plan *p = pnet_session_plan(s);
-    *r = (struct reference){p, s, calloc((size_t)p->tensor_count + 1, sizeof(void *)), calloc((size_t)p->param_elements + 1, sizeof(double))};
-    for (int64_t i = 0; i < p->param_elements; i++) r->params[i] = (double)pnet_session_params(s)[i];
+    *r = (struct reference){p, s, calloc((size_t)p->tensor_count + 1, sizeof(void *)),
+        calloc((size_t)p->param_elements + 1, sizeof(double))};
+    for (int64_t i = 0; i < p->param_elements; i++)
+        r->params[i] = (double)pnet_session_params(s)[i];
     for (int t = 0; t < p->tensor_count; t++) {
         if (p->tensors[t].first < 0 || p->tensors[t].role == PNET_ROLE_GRAD) continue;
         int64_t rows;
@@ -38,7 +40,8 @@ static inline void reference_init(struct reference *r, struct pnet_session *s)
         if (p->tensors[t].type.type == PNET_I32)
             memcpy(r->values[t], from, n * sizeof(int32_t));
         else
-            for (size_t i = 0; i < n; i++) ((double *)r->values[t])[i] = (double)((const float *)from)[i];
+            for (size_t i = 0; i < n; i++)
+                ((double *)r->values[t])[i] = (double)((const float *)from)[i];
     }
 }
 
@@ -58,7 +61,8 @@ static inline void reference_run(struct reference *r, bool training)
         pnet_session_exec(r->session, 0, s, training, &x);
         for (int i = 0; i < n->in_count; i++) x.in[i].data = r->values[n->in[i]];
         for (int i = 0; i < n->saved_count; i++) x.saved[i].data = NULL;
-        for (int i = 0; i < n->param_count; i++) x.param[i] = r->params + p->params[n->param[i]].offset;
+        for (int i = 0; i < n->param_count; i++)
+            x.param[i] = r->params + p->params[n->param[i]].offset;
         x.out.data = r->values[n->out];
         x.work = NULL;
         n->op->reference(&x);
@@ -69,7 +73,8 @@ static inline double reference_loss(const struct reference *r)
 {
     double sum = 0;
     for (int i = 0; i < r->plan->objective_count; i++)
-        if (!r->plan->objectives[i].metric) sum += *(const double *)r->values[r->plan->objectives[i].tensor];
+        if (!r->plan->objectives[i].metric)
+            sum += *(const double *)r->values[r->plan->objectives[i].tensor];
     return sum;
 }
 

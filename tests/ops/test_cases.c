@@ -1,5 +1,6 @@
-/* Every case of every row, as a user would write it: forward against the row's reference in double, gradients against
-   central differences of that reference, fusion, accumulation, poisoned memory, thread counts. */
+/* Every case of every row, as a user would write it: forward against the row's reference in double,
+   gradients against central differences of that reference, fusion, accumulation, poisoned memory,
+   thread counts. */
 #include "compiler/pnet.h"
 #include "kernels/philox.h"
 #include "tests/check.h"
@@ -7,23 +8,24 @@
 
 #include <omp.h>
 
-static const char harness[] =
-    "pnet 1\n"
-    "input cloud { xyz : position  f : feature[6]  e : feature[6]  h : feature[4]  label : class[5] per point  tag : class[5] per cloud }\n"
-    "net test(p: cloud) {\n"
-    "    g = grid(p, 10cm * [1, 2, 4])\n"
-    "    x = p.f -> pool(mean, to=g[0])\n"
-    "    y = p.e -> pool(mean, to=g[0])\n"
-    "    z = p.h -> pool(mean, to=g[1])\n"
-    "    t = p.f -> pool(mean, to=sample)\n"
-    "    return %s\n"
-    "}\n"
-    "r = test(cloud)\n"
-    "%s\n";
+static const char harness[] = "pnet 1\n"
+                              "input cloud { xyz : position  f : feature[6]  e : feature[6]  h : "
+                              "feature[4]  label : class[5] per point  tag : class[5] per cloud }\n"
+                              "net test(p: cloud) {\n"
+                              "    g = grid(p, 10cm * [1, 2, 4])\n"
+                              "    x = p.f -> pool(mean, to=g[0])\n"
+                              "    y = p.e -> pool(mean, to=g[0])\n"
+                              "    z = p.h -> pool(mean, to=g[1])\n"
+                              "    t = p.f -> pool(mean, to=sample)\n"
+                              "    return %s\n"
+                              "}\n"
+                              "r = test(cloud)\n"
+                              "%s\n";
 
 enum { SAMPLES = 4 };
 
-static struct pnet_batch *make_batch(const struct pnet_plan *p, const int64_t sizes[SAMPLES], uint32_t seed)
+static struct pnet_batch *make_batch(
+    const struct pnet_plan *p, const int64_t sizes[SAMPLES], uint32_t seed)
 {
     int64_t splits[SAMPLES + 1] = {0};
     const int64_t *all[1] = {splits};
@@ -36,20 +38,23 @@ static struct pnet_batch *make_batch(const struct pnet_plan *p, const int64_t si
     }
     struct pnet_rand r = {.seed = seed, .purpose = PNET_DRAW_TEST};
     uint64_t draw = 0;
-    for (int64_t i = 0; i < 3 * splits[SAMPLES]; i++) b->inputs[0].xyz[i] = 0.7f * pnet_rand_unit(&r, draw++) - 0.3f;
+    for (int64_t i = 0; i < 3 * splits[SAMPLES]; i++)
+        b->inputs[0].xyz[i] = 0.7f * pnet_rand_unit(&r, draw++) - 0.3f;
     for (int f = 0; f < p->inputs[0].field_count; f++) {
         const struct pnet_input_field *d = &p->inputs[0].fields[f];
         int64_t n = (d->per_cloud ? SAMPLES : splits[SAMPLES]) * d->width;
         for (int64_t i = 0; i < n && b->inputs[0].fields[f]; i++)
             if (d->kind == PNET_INPUT_CLASS)
-                ((int32_t *)b->inputs[0].fields[f])[i] = (int32_t)(pnet_rand_bits(&r, draw++) % 6) - 1;
+                ((int32_t *)b->inputs[0].fields[f])[i] =
+                    (int32_t)(pnet_rand_bits(&r, draw++) % 6) - 1;
             else
                 ((float *)b->inputs[0].fields[f])[i] = 2 * pnet_rand_unit(&r, draw++) - 1;
     }
     return b;
 }
 
-static struct pnet_compilation *compile(const char *expression, const char *tail, struct pnet_compile_options o)
+static struct pnet_compilation *compile(
+    const char *expression, const char *tail, struct pnet_compile_options o)
 {
     char text[4096];
     snprintf(text, sizeof text, harness, expression, tail);
@@ -74,7 +79,8 @@ static struct pnet_session *open_session(const struct pnet_plan *p, const struct
         float *w = pnet_session_params(s) + p->params[i].offset;
         bool variance = strcmp(p->params[i].info.suffix, "running_var") == 0;
         for (int64_t k = 0; p->params[i].offset >= 0 && k < p->params[i].count; k++)
-            w[k] += (variance ? 0.2f : 0.4f) * (pnet_rand_unit(&r, (uint64_t)(1000 * i + k)) - (variance ? 0 : 0.5f));
+            w[k] += (variance ? 0.2f : 0.4f) *
+                    (pnet_rand_unit(&r, (uint64_t)(1000 * i + k)) - (variance ? 0 : 0.5f));
     }
     return s;
 }
@@ -95,7 +101,8 @@ static double norm(const double *v, size_t n)
 }
 
 /* The result of every node of the forward pass agrees with its reference. */
-static void check_forward(const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r, int tensor)
+static void check_forward(const char *what, const struct pnet_plan *p, struct pnet_session *s,
+    struct reference *r, int tensor)
 {
     int64_t rows;
     const void *got = pnet_session_tensor(s, 0, tensor, &rows);
@@ -107,7 +114,10 @@ static void check_forward(const char *what, const struct pnet_plan *p, struct pn
     const double *want = r->values[tensor];
     double *difference = calloc(n + 1, sizeof *difference);
     for (size_t i = 0; i < n; i++)
-        difference[i] = (p->tensors[tensor].type.type == PNET_F64 ? ((const double *)got)[i] : (double)((const float *)got)[i]) - want[i];
+        difference[i] =
+            (p->tensors[tensor].type.type == PNET_F64 ? ((const double *)got)[i]
+                                                      : (double)((const float *)got)[i]) -
+            want[i];
     double error = norm(difference, n), scale = norm(want, n);
     CHECKF(error <= 3e-6 * scale + 1e-7, "%s: forward is off by %g of %g", what, error, scale);
     free(difference);
@@ -128,7 +138,8 @@ static double difference_quotient(struct reference *r, double *x)
 }
 
 /* Some elements of one gradient. */
-static void check_gradient(const char *what, const char *name, struct reference *r, double *x, const float *g, size_t n)
+static void check_gradient(
+    const char *what, const char *name, struct reference *r, double *x, const float *g, size_t n)
 {
     enum { PROBES = 14 };
     double want[PROBES], got[PROBES], error = 0, scale = 0;
@@ -141,17 +152,22 @@ static void check_gradient(const char *what, const char *name, struct reference 
         error += (want[i] - got[i]) * (want[i] - got[i]);
         scale += want[i] * want[i];
     }
-    CHECKF(sqrt(error) <= 1e-3 * sqrt(scale) + 1e-5, "%s: gradient of %s is off by %g of %g", what, name, sqrt(error), sqrt(scale));
+    CHECKF(sqrt(error) <= 1e-3 * sqrt(scale) + 1e-5, "%s: gradient of %s is off by %g of %g", what,
+        name, sqrt(error), sqrt(scale));
 }
 
-static void check_gradients(const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r)
+static void check_gradients(
+    const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r)
 {
     for (int i = 0; i < p->param_count; i++)
         if (p->params[i].offset >= 0 && p->params[i].info.trained)
-            check_gradient(what, p->params[i].name, r, r->params + p->params[i].offset, pnet_session_grads(s) + p->params[i].offset, (size_t)p->params[i].count);
+            check_gradient(what, p->params[i].name, r, r->params + p->params[i].offset,
+                pnet_session_grads(s) + p->params[i].offset, (size_t)p->params[i].count);
     for (int t = 0; t < p->tensor_count; t++) {
         int of = p->tensors[t].of;
-        if (p->tensors[t].role != PNET_ROLE_GRAD || p->tensors[of].role != PNET_ROLE_INPUT || p->tensors[t].first < 0) continue;
+        if (p->tensors[t].role != PNET_ROLE_GRAD || p->tensors[of].role != PNET_ROLE_INPUT ||
+            p->tensors[t].first < 0)
+            continue;
         int64_t rows;
         const float *g = pnet_session_tensor(s, 0, t, &rows);
         check_gradient(what, p->tensors[of].name, r, r->values[of], g, reference_elements(r, of));
@@ -175,11 +191,13 @@ static float *copy_grads(struct pnet_session *s)
     return g;
 }
 
-/* Same gradients with layers fused, within rounding; same bits with any number of threads; twice as much when accumulated. */
-static void check_variants(const char *what, const char *expression, const char *tail, const struct pnet_plan *p, const float *want,
-    const struct pnet_batch *b)
+/* Same gradients with layers fused, within rounding; same bits with any number of threads; twice as
+ * much when accumulated. */
+static void check_variants(const char *what, const char *expression, const char *tail,
+    const struct pnet_plan *p, const float *want, const struct pnet_batch *b)
 {
-    struct pnet_compilation *c = compile(expression, tail, (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING});
+    struct pnet_compilation *c =
+        compile(expression, tail, (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING});
     const struct pnet_plan *fused = pnet_compilation_plan(c);
     CHECK(fused != NULL);
     if (!fused) return;
@@ -193,7 +211,8 @@ static void check_variants(const char *what, const char *expression, const char 
         if (!first)
             first = g;
         else {
-            CHECKF(memcmp(first, g, (size_t)fused->trained_elements * sizeof(float)) == 0, "%s: other bits with %d threads", what, threads);
+            CHECKF(memcmp(first, g, (size_t)fused->trained_elements * sizeof(float)) == 0,
+                "%s: other bits with %d threads", what, threads);
             free(g);
         }
         pnet_session_free(again);
@@ -209,24 +228,29 @@ static void check_variants(const char *what, const char *expression, const char 
         if (fused->params[i].offset < 0 || !fused->params[i].info.trained) continue;
         CHECK(other >= 0);
         for (int64_t k = 0; k < fused->params[i].count; k++) {
-            double a = (double)first[fused->params[i].offset + k], w = (double)want[p->params[other].offset + k];
+            double a = (double)first[fused->params[i].offset + k],
+                   w = (double)want[p->params[other].offset + k];
             double two = (double)pnet_session_grads(s)[fused->params[i].offset + k];
             error += (a - w) * (a - w);
             scale += w * w;
             doubled += (two - 2 * a) * (two - 2 * a);
         }
     }
-    CHECKF(sqrt(error) <= 1e-5 * sqrt(scale) + 1e-8, "%s: fusion changes the gradients by %g of %g", what, sqrt(error), sqrt(scale));
-    CHECKF(sqrt(doubled) <= 1e-5 * sqrt(scale) + 1e-8, "%s: accumulated gradients are off by %g of %g", what, sqrt(doubled), sqrt(scale));
+    CHECKF(sqrt(error) <= 1e-5 * sqrt(scale) + 1e-8, "%s: fusion changes the gradients by %g of %g",
+        what, sqrt(error), sqrt(scale));
+    CHECKF(sqrt(doubled) <= 1e-5 * sqrt(scale) + 1e-8,
+        "%s: accumulated gradients are off by %g of %g", what, sqrt(doubled), sqrt(scale));
     free(first);
     pnet_session_free(s);
     pnet_compilation_free(c);
 }
 
-static void check_case(const struct pnet_op *op, const char *expression, const int64_t sizes[SAMPLES])
+static void check_case(
+    const struct pnet_op *op, const char *expression, const int64_t sizes[SAMPLES])
 {
     char what[700], tail[256] = "";
-    snprintf(what, sizeof what, "%s, %lld+%lld+%lld+%lld points", expression, (long long)sizes[0], (long long)sizes[1], (long long)sizes[2], (long long)sizes[3]);
+    snprintf(what, sizeof what, "%s, %lld+%lld+%lld+%lld points", expression, (long long)sizes[0],
+        (long long)sizes[1], (long long)sizes[2], (long long)sizes[3]);
     struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE, .no_fusion = true};
     struct pnet_compilation *probe = compile(expression, "", o);
     const struct pnet_plan *plan = pnet_compilation_plan(probe);
@@ -240,7 +264,9 @@ static void check_case(const struct pnet_op *op, const char *expression, const i
         snprintf(tail, sizeof tail, "loss l = r");
     else if (!labels)
         snprintf(tail, sizeof tail, "loss l = mse(r, ones(level(r), width(r)) * 0.3)");
-    o = (struct pnet_compile_options){.purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE, .no_fusion = true, .input_gradients = true};
+    o = (struct pnet_compile_options){.purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
+        .no_fusion = true,
+        .input_gradients = true};
     struct pnet_compilation *c = compile(expression, tail, o);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     CHECKF(p != NULL, "%s does not compile", expression);
@@ -253,10 +279,12 @@ static void check_case(const struct pnet_op *op, const char *expression, const i
     reference_init(&r, s);
     /* a forward in training moves the running statistics: the reference starts from those before */
     struct pnet_session *fresh = open_session(p, b);
-    for (int64_t i = 0; i < p->param_elements; i++) r.params[i] = (double)pnet_session_params(fresh)[i];
+    for (int64_t i = 0; i < p->param_elements; i++)
+        r.params[i] = (double)pnet_session_params(fresh)[i];
     pnet_session_free(fresh);
     reference_run(&r, true);
-    for (int i = 0; i < p->objective_count; i++) check_forward(what, p, s, &r, p->objectives[i].tensor);
+    for (int i = 0; i < p->objective_count; i++)
+        check_forward(what, p, s, &r, p->objectives[i].tensor);
     if (p->result >= 0) check_forward(what, p, s, &r, p->result);
     if (p->training) {
         run(s, false);
@@ -285,7 +313,8 @@ int main(int argc, char **argv)
             size_t n = strcspn(line, "\n");
             char expression[512];
             snprintf(expression, sizeof expression, "%.*s", (int)n, line);
-            for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) check_case(op, expression, sizes[k]);
+            for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
+                check_case(op, expression, sizes[k]);
             line += n + (line[n] == '\n');
         }
     }

@@ -1,0 +1,170 @@
+/* grid, level, width and the arithmetic functions. */
+#include "compiler/call.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct value none = {.kind = V_NONE};
+
+static bool nests(double coarse, double fine, int32_t *factor)
+{
+    double ratio = coarse / fine, whole = round(ratio);
+    *factor = (int32_t)whole;
+    return whole >= 1 && whole <= 1 << 20 && fabs(ratio - whole) <= 1e-6 * whole;
+}
+
+/* The level of `input` with that grid, sampled from `finer`; made where it is missing. */
+static int grid_level(struct pnet_compilation *c, int input, int finer, double base, int32_t factor)
+{
+    for (int i = 0; i < c->plan.level_count; i++) {
+        const struct pnet_level_info *l = &c->plan.levels[i];
+        if (l->kind == PNET_LEVEL_GRID && l->input == input && l->grid.base == (float)base &&
+            l->grid.factor == factor && l->finer == finer)
+            return i;
+    }
+    struct pnet_level_info l = {.kind = PNET_LEVEL_GRID,
+        .input = input,
+        .finer = finer,
+        .cell = base * factor,
+        .grid = {(float)base, (float)(1 / base), factor}};
+    return add_level(c, l);
+}
+
+struct value builtin_grid(
+    struct pnet_compilation *c, struct pnet_span span, struct value from, struct value cells)
+{
+    struct value single[1] = {cells}, *items = cells.kind == V_LIST ? cells.items : single;
+    int count = cells.kind == V_LIST ? cells.count : 1, finer = -1, input;
+    double base = 0;
+    if (from.kind == V_CLOUD) {
+        input = from.index;
+        for (int i = 0; i < c->plan.level_count; i++)
+            if (c->plan.levels[i].kind == PNET_LEVEL_INPUT && c->plan.levels[i].input == input)
+                finer = i;
+    } else if (from.kind == V_LEVEL && c->plan.levels[from.index].input >= 0) {
+        finer = from.index;
+        input = c->plan.levels[finer].input;
+        if (c->plan.levels[finer].grid.base > 0)
+            base = c->plan.levels[finer].cell / c->plan.levels[finer].grid.factor;
+    } else {
+        ERROR(c, span, "grid() samples a cloud or a level, not %s", describe(c, from));
+        return none;
+    }
+    struct value r = {.kind = V_LIST, .span = span, .count = count, .capacity = count};
+    r.items = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *r.items);
+    int32_t last = base > 0 ? c->plan.levels[finer].grid.factor : 1;
+    for (int i = 0; r.items && i < count; i++) {
+        struct pnet_span at = items[i].span.end > items[i].span.begin ? items[i].span : span;
+        int32_t factor = 1;
+        if (items[i].kind != V_NUMBER || items[i].unit != PNET_UNIT_LENGTH ||
+            items[i].number < 1e-6 || items[i].number > 1e5) {
+            struct pnet_diag *d = ERROR(c, at,
+                "a cell size is a length from 1e-6 m to 100 km, not %s", describe(c, items[i]));
+            if (items[i].kind == V_NUMBER && !items[i].unit)
+                pnet_diag_help(d, "write %gcm, or %gm", items[i].number * 100, items[i].number);
+            return none;
+        }
+        if (base == 0) base = items[i].number;
+        if (!nests(items[i].number, base, &factor) || factor % last) {
+            struct pnet_diag *d =
+                ERROR(c, at, "cell sizes do not nest: %gm is no whole multiple of %gm",
+                    items[i].number, base * last);
+            pnet_diag_help(
+                d, "write the finer cells first, each a whole multiple of the one before");
+            return none;
+        }
+        if (c->plan.level_count >= MAX_LEVELS) {
+            ERROR(c, at, "too many levels: at most %d", MAX_LEVELS);
+            return none;
+        }
+        last = factor;
+        if (!(c->plan.levels[finer].kind == PNET_LEVEL_GRID &&
+                c->plan.levels[finer].grid.factor == factor &&
+                c->plan.levels[finer].grid.base == (float)base))
+            finer = grid_level(c, input, finer, base, factor);
+        r.items[i] = (struct value){.kind = V_LEVEL, .span = at, .index = finer};
+    }
+    if (!r.items || c->arena.failed) return none;
+    return cells.kind == V_LIST ? r : r.items[0];
+}
+
+static struct value call_number_function(
+    struct pnet_compilation *c, const struct pnet_expr *e, const struct value *v, int count)
+{
+    const char *f = e->call.name;
+    struct value r = v[0];
+    for (int i = 0; i < count; i++)
+        if (v[i].kind != V_NUMBER || v[i].unit != v[0].unit) {
+            ERROR(c, e->span, "%s() takes numbers of one unit, not %s", f, describe(c, v[i]));
+            return none;
+        }
+    for (int i = 1; i < count; i++)
+        r.number =
+            strcmp(f, "min") == 0 ? fmin(r.number, v[i].number) : fmax(r.number, v[i].number);
+    if (strcmp(f, "floor") == 0) r.number = floor(r.number);
+    if (strcmp(f, "ceil") == 0) r.number = ceil(r.number);
+    if (strcmp(f, "round") == 0) r.number = round(r.number);
+    return r;
+}
+
+static const struct {
+    const char *name;
+    int least, most;
+} builtins[] = {{"grid", 2, 2}, {"level", 1, 1}, {"width", 1, 1}, {"len", 1, 1}, {"min", 1, 16},
+    {"max", 1, 16}, {"floor", 1, 1}, {"ceil", 1, 1}, {"round", 1, 1}};
+enum { BUILTINS = sizeof builtins / sizeof builtins[0] };
+
+struct value call_builtin(
+    struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a)
+{
+    const struct pnet_expr *e = a->expr;
+    struct value v[17];
+    int count = 0;
+    if (a->piped.kind != V_NONE) v[count++] = a->piped;
+    for (int i = 0; i < a->count && count < 17; i++) {
+        if (a->items[i].name) {
+            ERROR(c, a->items[i].name_span, "%s() has no argument '%s'", e->call.name,
+                a->items[i].name);
+            return none;
+        }
+        v[count] = evaluate(c, s, a->items[i].expr);
+        if (v[count++].kind == V_NONE) return none;
+    }
+    if (count < builtins[which].least || count > builtins[which].most) {
+        ERROR(c, e->call.name_span, "%s() takes %s%d argument%s, not %d", e->call.name,
+            builtins[which].least < builtins[which].most ? "at least " : "", builtins[which].least,
+            builtins[which].least == 1 ? "" : "s", count);
+        return none;
+    }
+    if (which == 0) return builtin_grid(c, e->span, v[0], v[1]);
+    if (which > 3) return call_number_function(c, e, v, count);
+    if (which == 3 ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
+        if (which == 1 && v[0].kind == V_CLOUD) {
+            for (int i = 0; i < c->plan.level_count; i++)
+                if (c->plan.levels[i].kind == PNET_LEVEL_INPUT &&
+                    c->plan.levels[i].input == v[0].index)
+                    return (struct value){.kind = V_LEVEL, .span = e->span, .index = i};
+        }
+        ERROR(c, e->span, "%s() asks about %s, not %s", e->call.name,
+            which == 3 ? "a list" : "features", describe(c, v[0]));
+        return none;
+    }
+    const struct pnet_type t =
+        which == 3 ? (struct pnet_type){0} : c->plan.tensors[v[0].index].type;
+    if (which == 1) return (struct value){.kind = V_LEVEL, .span = e->span, .index = t.level};
+    return (struct value){
+        .kind = V_NUMBER, .span = e->span, .number = which == 2 ? t.width : v[0].count};
+}
+
+int find_builtin(const char *name)
+{
+    for (int i = 0; i < BUILTINS; i++)
+        if (strcmp(builtins[i].name, name) == 0) return i;
+    return -1;
+}
+
+int builtin_names(const char **names)
+{
+    for (int i = 0; i < BUILTINS; i++) names[i] = builtins[i].name;
+    return BUILTINS;
+}

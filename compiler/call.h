@@ -1,0 +1,43 @@
+/* What the files that handle calls share. */
+#ifndef PNET_COMPILER_CALL_H
+#define PNET_COMPILER_CALL_H
+
+#include "compiler/internal.h"
+
+/* The call as written, sorted into places. */
+struct arguments {
+    const struct pnet_expr *expr;
+    const char *name;   /* name="..", which overrides the path; or NULL */
+    struct value piped; /* NONE where nothing is piped in */
+    int count;          /* of the others */
+    struct {
+        const char *name; /* NULL: positional */
+        struct pnet_span name_span;
+        const struct pnet_expr *expr;
+    } items[64];
+};
+
+/* call.c */
+bool unknown_argument(struct pnet_compilation *c, struct pnet_span span, const char *function,
+    const char *name, const char *const *names, int count);
+
+/* call_op.c: a layer of the op table */
+struct value call_op(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
+    const struct arguments *a);
+
+/* node.c: "prefix.value.op", with _2, _3 where the same stands there already */
+const char *op_path(struct pnet_compilation *c, struct scope *s, const char *op, const char *name);
+
+/* call_block.c */
+struct value call_block(
+    struct pnet_compilation *c, struct scope *s, struct definition *d, const struct arguments *a);
+struct value call_net(
+    struct pnet_compilation *c, struct scope *s, struct definition *d, const struct arguments *a);
+
+/* builtin.c: the function called `name`, or -1; `names` of all for suggestions */
+int find_builtin(const char *name);
+int builtin_names(const char **names);
+struct value call_builtin(
+    struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a);
+
+#endif

@@ -1,0 +1,181 @@
+/* A node of the graph from an op, its inputs and attributes: shape rule, names, parameters. */
+#include "compiler/call.h"
+
+#include <string.h>
+
+static const struct value none = {.kind = V_NONE};
+
+const char *op_path(struct pnet_compilation *c, struct scope *s, const char *op, const char *name)
+{
+    const char *dot = *s->prefix && *s->value_path ? "." : "";
+    const char *base =
+        name ? pnet_arena_printf(&c->arena, "%s%s%s", s->prefix, *s->prefix ? "." : "", name)
+             : pnet_arena_printf(&c->arena, "%s%s%s.%s", s->prefix, dot, s->value_path, op);
+    if (!base || name) return base;
+    if (*base == '.') base++;
+    int *count = map_get(&c->arena, s->counters, base, 0);
+    if (!count) return NULL;
+    return ++*count == 1 ? base : pnet_arena_printf(&c->arena, "%s_%d", base, *count);
+}
+
+/* The rule's complaint, with what the inputs are and where they come from. */
+static void report_rule(struct pnet_compilation *c, struct pnet_span span,
+    const struct pnet_rule *r, const struct value *in, int in_count,
+    const struct pnet_span *in_spans, const struct pnet_span *arg_spans)
+{
+    struct pnet_span at = r->error_arg >= 0 ? arg_spans[r->error_arg] : span;
+    struct pnet_diag *d = ERROR(c, at, "%s", r->error);
+    char label[512] = "", text[96];
+    for (int i = 0; i < in_count && i < 4; i++) {
+        int tensor = in[i].index;
+        struct pnet_span made = c->tensor_spans[tensor];
+        const char *name = source_text(c, in_spans ? in_spans[i] : span);
+        size_t n = strlen(label);
+        snprintf(label + n, sizeof label - n, "%s%s is %s", i ? ", " : "",
+            name ? name
+            : i  ? "the other"
+                 : "the input",
+            pnet_type_text(c->plan.levels, c->plan.tensors[tensor].type, text));
+        n = strlen(label);
+        if (made.end > made.begin && n > 1 && made.file == at.file && made.begin != at.begin)
+            snprintf(label + n, sizeof label - n, " (line %u)",
+                pnet_source_place(c->sources, made.file, made.begin).line);
+    }
+    pnet_diag_label(d, "%s", label);
+    if (r->error_in >= 0 && r->error_in < in_count) {
+        struct pnet_span made = c->tensor_spans[in[r->error_in].index];
+        bool here =
+            made.file == at.file && pnet_source_place(c->sources, made.file, made.begin).line ==
+                                        pnet_source_place(c->sources, at.file, at.begin).line;
+        if (made.end > made.begin && !here) pnet_diag_second(d, made, "made here");
+    }
+    if (*r->help) pnet_diag_help(d, "%s", r->help);
+}
+
+static bool same_shape(const struct pnet_param_info *a, const struct pnet_param_info *b)
+{
+    return a->dims == b->dims &&
+           memcmp(a->shape, b->shape, (size_t)a->dims * sizeof a->shape[0]) == 0;
+}
+
+/* The parameter `path.suffix`: new, or that of an earlier use of the same net. */
+static int take_param(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
+    const char *path, const struct pnet_param_info *info)
+{
+    const char *name = pnet_arena_printf(&c->arena, "%s.%s", path, info->suffix);
+    int *known = name ? map_get(&c->arena, &c->param_names, name, -1) : NULL;
+    if (!known) return -1;
+    if (*known >= 0) {
+        if (c->param_use[*known] == s->net_use || !s->net_use) {
+            struct pnet_diag *d = ERROR(c, span, "there is a parameter '%s' already", name);
+            pnet_diag_help(d, "give one of the two layers a name of its own: name=\"..\"");
+            return -1;
+        }
+        if (!same_shape(&c->plan.params[*known].info, info)) {
+            struct pnet_diag *d =
+                ERROR(c, span, "the uses of the net need different shapes for '%s'", name);
+            pnet_diag_help(d, "a block has fresh weights at each use");
+            return -1;
+        }
+        c->param_use[*known] = s->net_use;
+        return *known;
+    }
+    int64_t count = 1;
+    for (int i = 0; i < info->dims; i++)
+        if (__builtin_mul_overflow(count, info->shape[i], &count) || count > (int64_t)1 << 40) {
+            ERROR(c, span, "the weights of '%s' are too large", name);
+            return -1;
+        }
+    int index = add_param(
+        c, (struct pnet_plan_param){.info = *info, .name = name, .count = count, .last_use = -1});
+    if (c->arena.failed) return -1;
+    *map_get(&c->arena, &c->param_names, name, index) = index;
+    c->param_use[index] = s->net_use;
+    return index;
+}
+
+static uint32_t draw_stream(struct pnet_compilation *c, const char *path)
+{
+    uint32_t h = 2166136261u;
+    for (const char *p = path; *p; p++) h = (h ^ (uint8_t)*p) * 16777619u;
+    int *uses = map_get(&c->arena, &c->draws, path, 0);
+    return uses ? h + 0x9E3779B9u * (uint32_t)(*uses)++ : h;
+}
+
+static void mark_scores(struct pnet_compilation *c, const struct pnet_node *n)
+{
+    /* what a loss or metric compares with labels holds scores: inference then tells classes */
+    for (int i = 1; i < n->in_count; i++) {
+        struct pnet_type label = c->plan.tensors[n->in[i]].type;
+        if (label.type == PNET_I32 && n->op->class_ != PNET_LAYER &&
+            c->plan.tensors[n->in[0]].type.width == label.classes)
+            c->plan.tensors[n->in[0]].type.classes = label.classes;
+    }
+}
+
+struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
+    const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
+    const struct pnet_span *arg_spans, const char *name)
+{
+    struct pnet_type types[PNET_MAX_IN];
+    for (int i = 0; i < in_count; i++) types[i] = c->plan.tensors[in[i].index].type;
+    struct pnet_rule r = {.attr = attr,
+        .in = types,
+        .in_count = in_count,
+        .levels = c->plan.levels,
+        .level_count = c->plan.level_count,
+        .sample_level = c->plan.sample_level,
+        .scalar_level = c->plan.scalar_level,
+        .degrade = c->options.degrade,
+        .error_arg = -1,
+        .error_in = -1};
+    const char *path = op_path(c, s, op->name, name);
+    struct pnet_span in_spans[PNET_MAX_IN];
+    for (int i = 0; i < in_count; i++) in_spans[i] = in[i].span;
+    if (!path) return none;
+    if (!op->rule(&r)) {
+        report_rule(c, span, &r, in, in_count, in_spans, arg_spans);
+        return none;
+    }
+    if (*r.warning) pnet_diag_new(c->diags, PNET_WARNING, span, "%s", r.warning);
+    if (c->plan.node_count >= MAX_NODES) {
+        ERROR(c, span, "the model is too large: over %d nodes", MAX_NODES);
+        return none;
+    }
+    struct pnet_node n = {.op = op,
+        .in_count = in_count,
+        .param_count = r.param_count,
+        .saved_count = r.saved_count,
+        .geo_count = r.geo_count,
+        .path = path,
+        .draw = draw_stream(c, path)};
+    n.line = span.file == 0 ? pnet_source_place(c->sources, span.file, span.begin).line : 0;
+    memcpy(n.attr, attr, sizeof n.attr);
+    for (int i = 0; i < in_count; i++) n.in[i] = in[i].index;
+    for (int i = 0; i < r.param_count; i++) {
+        n.param[i] = take_param(c, s, span, path, &r.params[i]);
+        if (n.param[i] < 0) return none;
+    }
+    int index = c->plan.node_count;
+    n.out = add_tensor(c,
+        (struct pnet_plan_tensor){
+            .type = r.out, .role = PNET_ROLE_RESULT, .name = path, .node = index, .of = -1},
+        span);
+    for (int i = 0; i < r.saved_count; i++)
+        n.saved[i] = add_tensor(c,
+            (struct pnet_plan_tensor){.type = r.saved[i].type,
+                .role = PNET_ROLE_SAVED,
+                .name = path,
+                .node = index,
+                .of = r.saved[i].training_only ? 1 : -1},
+            span);
+    for (int i = 0; i < r.geo_count; i++) {
+        n.geo[i] = add_geo(c, r.geo[i]);
+        n.forward_forms[i] = r.geo[i].forward_forms;
+        n.backward_forms[i] = r.geo[i].backward_forms;
+    }
+    add_node(c, n);
+    if (c->arena.failed) return none;
+    mark_scores(c, &n);
+    return (struct value){.kind = V_TENSOR, .span = span, .index = n.out};
+}
