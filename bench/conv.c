@@ -1,12 +1,13 @@
-/* pnet-conv: times one convolution layer on the CPU and says how it compares with the machine. */
+/* pnet-bench conv: times one convolution layer on the CPU and says how it compares with the machine. */
 #include <getopt.h>
 #include <omp.h>
+#include "bench/commands.h"
 #include "bench/conv_layer.h"
 #include "bench/scene.h"
 #include "bench/sgemm.h"
 
 static const char usage[] =
-    "Usage: pnet-conv --scene CLOUD [--scene CLOUD ...] --channels CIN,COUT [options]\n"
+    "Usage: pnet-bench conv --scene CLOUD [--scene CLOUD ...] --channels CIN,COUT [options]\n"
     "Times a convolution and its gradients on the CPU, after checking them against double.\n"
     "\n"
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
@@ -22,8 +23,8 @@ static const char usage[] =
     "\n"
     "Threads: OMP_NUM_THREADS. Instruction set: PNET_ISA=base|avx2|avx512 chooses a lower one.\n"
     "\n"
-    "  pnet-conv --scene room.npy --radius 0.05 --kernel 3 --channels 64,64\n"
-    "  pnet-conv --scene room.npy --cell 0.025 --mode voxel --channels 32,64 --json\n";
+    "  pnet-bench conv --scene room.npy --radius 0.05 --kernel 3 --channels 64,64\n"
+    "  pnet-bench conv --scene room.npy --cell 0.025 --mode voxel --channels 32,64 --json\n";
 
 struct options {
     const char *scene[SCENES_MAX];
@@ -48,7 +49,7 @@ struct result {
 
 static void fail_usage(const char *message)
 {
-    fprintf(stderr, "pnet-conv: %s\nTry pnet-conv --help.\n", message);
+    fprintf(stderr, "pnet-bench conv: %s\nTry pnet-bench conv --help.\n", message);
     exit(PNET_USAGE);
 }
 
@@ -202,18 +203,18 @@ static void print_json(const struct options *o, const struct result *r)
     printf("}\n");
 }
 
-int main(int argc, char **argv)
+int bench_conv(int argc, char **argv)
 {
     struct options o;
     struct scene scene;
     struct pnet_error e;
     read_options(argc, argv, &o);
     if (scene_read(&scene, o.scenes, o.scene, &e) != PNET_OK) {
-        fprintf(stderr, "pnet-conv: %s\n", e.message);
+        fprintf(stderr, "pnet-bench conv: %s\n", e.message);
         return (int)e.status;
     }
     if (!scene_order(&scene, o.cell)) {
-        fprintf(stderr, "pnet-conv: the cell is too small for the extent of the cloud\n");
+        fprintf(stderr, "pnet-bench conv: the cell is too small for the extent of the cloud\n");
         return PNET_BAD_DATA;
     }
     struct scene_set forward = scene_triplets(&scene, &o.nb),
@@ -224,7 +225,7 @@ int main(int argc, char **argv)
     scene_free(&scene);
     for (int i = 0; i < 3; i++) {
         if (!(r.error[i] <= 1e-6)) {
-            fprintf(stderr, "pnet-conv: %s is wrong: relative error %g\n", products[i], r.error[i]);
+            fprintf(stderr, "pnet-bench conv: %s is wrong: relative error %g\n", products[i], r.error[i]);
             return PNET_FAILED;
         }
     }

@@ -1,8 +1,9 @@
-/* pnet-geometry: from raw points to sorted triplets, and to the transposed set, stage by stage. */
+/* pnet-bench geometry: from raw points to sorted triplets, and to the transposed set, stage by stage. */
 #include <getopt.h>
 #include <omp.h>
 #include <string.h>
 
+#include "bench/commands.h"
 #include "bench/scene.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/ref_geometry.h"
@@ -33,7 +34,7 @@ struct room {
 };
 
 static const char usage[] =
-    "Usage: pnet-geometry --scene CLOUD [--scene CLOUD ...] [options]\n"
+    "Usage: pnet-bench geometry --scene CLOUD [--scene CLOUD ...] [options]\n"
     "\n"
     "Times the geometry stage on clouds, one sample each.\n"
     "\n"
@@ -45,7 +46,7 @@ static const char usage[] =
     "  --runs N      median of N runs (7)\n"
     "  --threads N   (all cores)\n"
     "\n"
-    "Example: pnet-geometry --scene room.npy --radius 0.05 --kernel 3\n";
+    "Example: pnet-bench geometry --scene room.npy --radius 0.05 --kernel 3\n";
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
@@ -185,14 +186,14 @@ static bool check_rows(
             same = t[n].j == r->set.other[first + n] && t[n].k == r->set.cell[first + n];
         free(t);
         if (!same) {
-            fprintf(stderr, "pnet-geometry: row %lld differs from the reference\n", (long long)row);
+            fprintf(stderr, "pnet-bench geometry: row %lld differs from the reference\n", (long long)row);
             return false;
         }
     }
     return true;
 }
 
-int main(int argc, char **argv)
+int bench_geometry(int argc, char **argv)
 {
     struct options o;
     struct scene s;
@@ -202,7 +203,7 @@ int main(int argc, char **argv)
         return PNET_USAGE;
     }
     if (scene_read(&s, o.scenes, o.scene, &e) != PNET_OK) {
-        fprintf(stderr, "pnet-geometry: %s\n", e.message);
+        fprintf(stderr, "pnet-bench geometry: %s\n", e.message);
         return (int)e.status;
     }
     double seconds[RUNS_MAX][STAGES], once[STAGES];

@@ -21,6 +21,7 @@ static const struct {
 
 const char *const pnet_pass_names[] = {"elaborate", "prune", "fold", "fuse", "schedule",
     "parameters", "geometry", "lifetimes", "hash", NULL};
+const int pnet_pass_count = sizeof pnet_pass_names / sizeof pnet_pass_names[0] - 1;
 
 bool compilation_ok(const struct pnet_compilation *c)
 {

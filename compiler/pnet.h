@@ -52,6 +52,10 @@ int pnet_compilation_warnings(const struct pnet_compilation *c);
  * compilation. */
 const char *pnet_compilation_text(const struct pnet_compilation *c);
 
+/* Names of the passes, in order, for `dump`. */
+extern const char *const pnet_pass_names[];
+extern const int pnet_pass_count;
+
 /* Listings of a plan; pnet_plan_svg draws the graph. */
 void pnet_plan_print(const struct pnet_plan *p, FILE *out);
 void pnet_plan_dot(const struct pnet_plan *p, FILE *out);

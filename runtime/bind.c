@@ -1,5 +1,6 @@
 #include "runtime/bind.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,6 +169,33 @@ enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_c
     free(blocks);
     free(alive);
     return PNET_OK;
+}
+
+void pnet_layout_name_peak(
+    const struct pnet_plan *p, const struct pnet_layout *l, struct pnet_error *e)
+{
+    int step = l->peak_step;
+    char text[sizeof e->message], size[32];
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%.400s; alive at the peak, in %s of %s:", e->message,
+            p->steps[step].backward ? "backward" : "forward", p->nodes[p->steps[step].node].path);
+    bool *told = calloc((size_t)p->tensor_count + 1, sizeof *told);
+    for (int i = 0; told && i < 6 && used < sizeof text; i++) {
+        int best = -1;
+        for (int t = 0; t < p->tensor_count; t++) {
+            const struct pnet_plan_tensor *tensor = &p->tensors[t];
+            bool alive =
+                tensor->shares == t && tensor->first <= step && step <= tensor->last && l->bytes[t];
+            if (alive && !told[t] && (best < 0 || l->bytes[t] > l->bytes[best])) best = t;
+        }
+        if (best < 0) break;
+        told[best] = true;
+        used += (size_t)snprintf(text + used, sizeof text - used, "\n  %10s  %s%s",
+            pnet_bytes_text(l->bytes[best], size),
+            p->tensors[best].role == PNET_ROLE_GRAD ? "gradient of " : "", p->tensors[best].name);
+    }
+    free(told);
+    pnet_error_set(e, PNET_NO_MEMORY, "%s", text);
 }
 
 void pnet_layout_free(struct pnet_layout *l)

@@ -20,6 +20,10 @@ struct pnet_layout {
 enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts,
     struct pnet_layout *l, struct pnet_error *e);
 void pnet_layout_free(struct pnet_layout *l);
+/* Puts behind the message of `e` what is alive at the peak, largest first; the status becomes
+ * PNET_NO_MEMORY. */
+void pnet_layout_name_peak(
+    const struct pnet_plan *p, const struct pnet_layout *l, struct pnet_error *e);
 
 /* Fills the shapes of a step's tensors (no data) from the counts; with `capacity` from their
    classes. `views` gets the triplet counts, one view for each geometry item of the node. */

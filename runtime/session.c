@@ -116,35 +116,6 @@ static bool same_class(const struct pnet_session *s, const struct pnet_counts *c
     return true;
 }
 
-/* What is alive where memory ran out, largest first. */
-static void name_peak(const struct pnet_session *s, struct pnet_error *e)
-{
-    const struct pnet_plan *p = s->plan;
-    int step = s->layout.peak_step;
-    char text[sizeof e->message], size[32];
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "%.400s; alive at the peak, in %s of %s:", e->message,
-            p->steps[step].backward ? "backward" : "forward", p->nodes[p->steps[step].node].path);
-    bool *told = calloc((size_t)p->tensor_count + 1, sizeof *told);
-    for (int i = 0; told && i < 6 && used < sizeof text; i++) {
-        int best = -1;
-        for (int t = 0; t < p->tensor_count; t++) {
-            const struct pnet_plan_tensor *tensor = &p->tensors[t];
-            bool alive = tensor->shares == t && tensor->first <= step && step <= tensor->last &&
-                         s->layout.bytes[t];
-            if (alive && !told[t] && (best < 0 || s->layout.bytes[t] > s->layout.bytes[best]))
-                best = t;
-        }
-        if (best < 0) break;
-        told[best] = true;
-        used += (size_t)snprintf(text + used, sizeof text - used, "\n  %10s  %s%s",
-            pnet_bytes_text(s->layout.bytes[best], size),
-            p->tensors[best].role == PNET_ROLE_GRAD ? "gradient of " : "", p->tensors[best].name);
-    }
-    free(told);
-    pnet_error_set(e, PNET_NO_MEMORY, "%s", text);
-}
-
 static enum pnet_status bind_counts(
     struct pnet_session *s, const struct pnet_counts *c, struct pnet_error *e)
 {
@@ -155,7 +126,7 @@ static enum pnet_status bind_counts(
     if (st) return st;
     st = pnet_buffer_ensure(&s->memory, &s->arena, s->layout.total, "the feature stage", e);
     if (st) {
-        name_peak(s, e);
+        pnet_layout_name_peak(s->plan, &s->layout, e);
         return st;
     }
     s->class_.samples = c->samples;

@@ -1,10 +1,36 @@
 /* pnetc check, pnetc fmt */
 #include "compiler/cli/cli.h"
+#include "lang/dump.h"
 #include "lang/parse.h"
 #include "runtime/io/file.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The syntax tree, before any name is looked up. */
+static int dump_tree(const char *path)
+{
+    struct pnet_arena arena = {0};
+    struct pnet_sources *sources = pnet_sources_new(&arena);
+    struct pnet_diags *diags = sources ? pnet_diags_new(&arena, sources) : NULL;
+    struct pnet_file *file = diags ? pnet_parse_file(&arena, sources, diags, path) : NULL;
+    int code = !diags || arena.failed ? PNET_NO_MEMORY : PNET_OK;
+    if (file) pnet_ast_dump(stdout, file, sources);
+    if (diags && pnet_diags_errors(diags)) {
+        pnet_diags_print(diags, stderr, use_colour(stderr));
+        code = PNET_BAD_MODEL;
+    }
+    pnet_arena_free(&arena);
+    return code;
+}
+
+/* The name of a pass, for --dump. */
+static bool is_pass(const char *name)
+{
+    for (int i = 0; pnet_pass_names[i]; i++)
+        if (strcmp(pnet_pass_names[i], name) == 0) return true;
+    return false;
+}
 
 int command_check(int argc, char **argv)
 {
@@ -31,6 +57,12 @@ int command_check(int argc, char **argv)
         return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if ((code = check_model_options(&m, &degrade))) return code;
+    if (dump && strcmp(dump, "ast") == 0) return dump_tree(model);
+    if (dump && !is_pass(dump)) {
+        const char *near = pnet_nearest(dump, pnet_pass_names, pnet_pass_count);
+        return near ? usage_error("no pass '%s': did you mean %s?", dump, near)
+                    : usage_error("no pass '%s': see --help", dump);
+    }
     struct pnet_compile_options o = {.purpose = infer ? PNET_FOR_INFERENCE : PNET_FOR_EVAL,
         .degrade = degrade,
         .sets = m.sets.items,

@@ -223,6 +223,7 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
             char need[32], have[32];
             st = pnet_error_set(&e, PNET_NO_MEMORY, "the peak of %s is over the budget of %s",
                 pnet_bytes_text(k.total, need), pnet_bytes_text(r->memory, have));
+            pnet_layout_name_peak(p, &layout, &e);
         }
     }
     pnet_layout_free(&layout);

@@ -1,0 +1,8 @@
+/* The commands of pnet-bench; each gets its own name as argv[0] and returns the exit code. */
+#ifndef PNET_BENCH_COMMANDS_H
+#define PNET_BENCH_COMMANDS_H
+
+int bench_conv(int argc, char **argv);
+int bench_geometry(int argc, char **argv);
+
+#endif

@@ -1,0 +1,26 @@
+/* pnet-bench: one command a file. */
+#include "bench/commands.h"
+#include "runtime/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"conv", "one convolution layer and its gradients against the machine", bench_conv},
+    {"geometry", "the stages from raw points to sorted triplets", bench_geometry},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < COMMANDS && argc > 1; i++)
+        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+    bool help = argc > 1 && strcmp(argv[1], "--help") == 0;
+    fputs("usage: pnet-bench COMMAND [OPTIONS]\n\n", help ? stdout : stderr);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(help ? stdout : stderr, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    return help ? PNET_OK : PNET_USAGE;
+}
