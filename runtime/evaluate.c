@@ -1,16 +1,10 @@
 #include "runtime/evaluate.h"
 
+#include "runtime/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-double pnet_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int width_of(const struct pnet_plan *p, int objective)
 {

@@ -45,6 +45,4 @@ void pnet_tally_add(
 enum pnet_status pnet_tally_finish(
     const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e);
 
-double pnet_seconds(void); /* a clock that only runs forward */
-
 #endif

@@ -2,12 +2,12 @@
 
 #include "kernels/philox.h"
 #include "runtime/bind.h"
+#include "runtime/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct pnet_session {
     const struct pnet_plan *plan;
@@ -198,13 +198,6 @@ void pnet_session_poison(struct pnet_session *s)
     if (s->arena.data) memset(s->arena.data, 0xff, s->arena.size);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 enum pnet_status pnet_session_forward(
     struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e)
 {
@@ -213,10 +206,10 @@ enum pnet_status pnet_session_forward(
     s->step = step;
     for (int i = 0; i < s->plan->forward_steps; i++) {
         struct pnet_exec x;
-        double begin = now();
+        double begin = pnet_seconds();
         pnet_session_exec(s, slot, i, training, &x);
         s->plan->nodes[s->plan->steps[i].node].op->forward[PNET_CPU](&x);
-        s->times[i] += now() - begin;
+        s->times[i] += pnet_seconds() - begin;
     }
     return PNET_OK;
 }
@@ -234,11 +227,11 @@ void pnet_session_backward(struct pnet_session *s, int slot, float scale, bool a
     }
     for (int i = p->forward_steps; i < p->step_count; i++) {
         struct pnet_exec x;
-        double begin = now();
+        double begin = pnet_seconds();
         pnet_session_exec(s, slot, i, true, &x);
         for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= accumulate;
         p->nodes[p->steps[i].node].op->backward[PNET_CPU](&x);
-        s->times[i] += now() - begin;
+        s->times[i] += pnet_seconds() - begin;
     }
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/train.h"
 
 #include "kernels/cpu/optim.h"
+#include "runtime/clock.h"
 #include "runtime/io/file.h"
 #include "runtime/loader.h"
 #include "runtime/optim.h"

@@ -1,7 +1,7 @@
 /* pnetc infer */
 #include "compiler/cli/weights.h"
 #include "runtime/cloud.h"
-#include "runtime/evaluate.h"
+#include "runtime/clock.h"
 #include "runtime/io/file.h"
 #include "runtime/io/npy.h"
 #include "runtime/json.h"

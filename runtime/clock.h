@@ -1,0 +1,8 @@
+/* A clock that only runs forward. */
+#ifndef PNET_RUNTIME_CLOCK_H
+#define PNET_RUNTIME_CLOCK_H
+
+/* Seconds since some fixed moment. */
+double pnet_seconds(void);
+
+#endif
