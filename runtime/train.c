@@ -165,7 +165,8 @@ static enum pnet_status save(
     if (!isnan(t->best)) scores[score_count++] = (struct pnet_score){"best", t->best};
     for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++)
         scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
-    struct pnet_counter counters[] = {{"validated", t->validated}, {"degrade", t->plan->degrade}};
+    struct pnet_counter counters[] = {
+        {"validated", t->validated}, {"plan", (int64_t)t->plan->hash}};
     struct pnet_checkpoint_state s = {.counters = counters,
         .counter_count = 2,
         .epoch = t->epoch,
@@ -178,9 +179,6 @@ static enum pnet_status save(
         .model = t->o->model_text,
         .input_map = map,
         .params = t->o->params};
-    struct pnet_counter plan = {"plan", (int64_t)t->plan->hash};
-    s.counters = &plan;
-    s.counter_count = 1;
     snprintf(path, sizeof path, "%s/%s", t->o->folder, name);
     if (!weights || !states || !map)
         st = pnet_error_memory(e);
@@ -221,14 +219,6 @@ static int64_t counter(const struct pnet_checkpoint *c, const char *name)
     return 0;
 }
 
-static uint64_t plan_of(const struct pnet_checkpoint *c)
-{
-    for (size_t i = 0; i < c->state.counter_count; i++)
-        if (strcmp(c->state.counters[i].name, "plan") == 0)
-            return (uint64_t)c->state.counters[i].value;
-    return 0;
-}
-
 /* Goes on where the last checkpoint stands; at the beginning where a run was ended before it had
  * one. */
 static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
@@ -249,10 +239,7 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
     else if (c->state.seed != t->o->config->seed)
         st = pnet_error_set(e, PNET_USAGE, "%s was trained with seed %llu", path,
             (unsigned long long)c->state.seed);
-    else if (counter(c, "degrade") != t->plan->degrade)
-        st = pnet_error_set(e, PNET_USAGE,
-            "%s was trained in another mode: --mode and --degrade must be the same", path);
-    else if (plan_of(c) != t->plan->hash)
+    else if ((uint64_t)counter(c, "plan") != t->plan->hash)
         st = pnet_error_set(
             e, PNET_USAGE, "%s was trained in another mode or with other class weights", path);
     else

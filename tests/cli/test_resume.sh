@@ -120,4 +120,14 @@ sed 's/dropout(10%)/dropout(20%)/' $model >"$work/other.pnet"
 run 3 train "$work/other.pnet" --config "$work/run.yaml" -o "$dir" --resume -q
 says "another text of the model"
 check "a refused run is as it was" diff -r "$dir" "$work/kept"
+
+# In voxel mode too; and a run can be made longer, where the schedule does not depend on its length.
+grep -v '^steps\|^schedule' "$work/run.yaml" >"$work/open.yaml"
+voxel() {
+    run 0 train $model --config "$work/open.yaml" -q -j 1 --mode voxel -o "$@"
+}
+voxel "$work/whole" --steps 9
+voxel "$work/parts" --steps 4
+voxel "$work/parts" --steps 9 --resume
+for f in weights optimizer; do same "$work/whole/last/$f.safetensors" "$work/parts/last/$f.safetensors"; done
 finish
