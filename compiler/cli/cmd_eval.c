@@ -119,6 +119,7 @@ int command_eval(int argc, char **argv)
 struct variant {
     const char *name;
     unsigned degrade;
+    struct run run; /* open as long as the names in v are needed */
     struct pnet_evaluation v;
     double train_seconds, points_per_s;
     size_t peak;
@@ -157,14 +158,10 @@ static int run_variant(const struct comparison *k, struct variant *v)
     }
     if (weights_open(folder, &w, &e) || weights_sets(&w, &(struct text_list){0}, &sets, &e))
         return complain(&e);
-    if (!(code = run_open_as(&run, &k->r, k->model, PNET_FOR_EVAL, v->degrade, &sets))) {
+    if (!(code = run_open_as(&v->run, &k->r, k->model, PNET_FOR_EVAL, v->degrade, &sets))) {
         size_t peak = 0;
-        if (evaluate(&run, &k->r, &w, k->split, &v->v, &peak, &e)) code = complain(&e);
-        /* names outlive the plan they come from */
-        for (int i = 0; !code && i < v->v.count; i++)
-            v->v.lines[i].name = strdup(v->v.lines[i].name);
+        if (evaluate(&v->run, &k->r, &w, k->split, &v->v, &peak, &e)) code = complain(&e);
         if (k->weights) v->peak = peak;
-        run_close(&run);
     }
     weights_close(&w);
     return code;
@@ -251,6 +248,9 @@ int command_compare(int argc, char **argv)
         print_comparison_json(variants, count);
     else if (!code)
         print_comparison(variants, count, !k.weights);
-    for (int i = 0; i < count; i++) pnet_evaluation_free(&variants[i].v);
+    for (int i = 0; i < count; i++) {
+        pnet_evaluation_free(&variants[i].v);
+        run_close(&variants[i].run);
+    }
     return code;
 }
