@@ -13,6 +13,13 @@ eval_every: {steps: 2}
 augment: {rotate: z, flip: [x]}
 END
 
+# Every model compiles in both modes; of the design's registration it is said what is not there.
+for m in models/*.pnet; do
+    for mode in native voxel; do run 0 check "$m" --mode $mode; done
+done
+run 3 check tests/lang/models/registration.pnet
+for name in pose matches hardest_contrastive registration; do says "'$name'"; done
+
 # The run folder holds what the design says, and all of it can be read.
 runs=$work/runs
 run 0 train $model --config "$work/run.yaml" -o "$runs/a" --json -j 1
