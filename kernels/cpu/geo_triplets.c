@@ -123,8 +123,10 @@ void pnet_cpu_triplets_write(const struct pnet_level *out, const struct pnet_lev
     int32_t *other, uint16_t *cell, void *work)
 {
     if (nb->pointwise) {
-        for (int64_t i = 0; i < out->rows; i++) other[i] = (int32_t)i;
-        memset(cell, 0, (size_t)out->rows * sizeof *cell);
+        for (int64_t i = 0; i < out->rows; i++) {
+            other[i] = (int32_t)i;
+            cell[i] = 0;
+        }
         return;
     }
     struct pnet_geo_set s = describe(out, in, nb, parent);
