@@ -187,7 +187,7 @@ static float *copy_grads(struct pnet_session *s)
 {
     size_t bytes = (size_t)pnet_session_plan(s)->trained_elements * sizeof(float);
     float *g = malloc(bytes + 1);
-    memcpy(g, pnet_session_grads(s), bytes);
+    if (bytes) memcpy(g, pnet_session_grads(s), bytes);
     return g;
 }
 
