@@ -152,7 +152,7 @@ static struct pnet_level run(
     at[WRITE] = bench_now();
     int32_t cells = o->nb.kernel * o->nb.kernel * o->nb.kernel;
     r->set.t =
-        (struct pnet_triplets){rows, rows, count, cells, r->set.start, r->set.other, r->set.cell};
+        (struct pnet_triplets){rows, rows, count, cells, r->set.start, r->set.other, r->set.cell, NULL};
     void *work = bench_alloc(pnet_cpu_transpose_work(&r->set.t));
     double transpose = bench_now();
     pnet_cpu_transpose(&r->set.t, r->back.start, r->back.other, r->back.cell, work);

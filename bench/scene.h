@@ -87,7 +87,7 @@ static inline struct scene_set scene_triplets(
     pnet_cpu_triplets_write(l, l, nb, NULL, set.start, set.other, set.cell, work);
     free(work);
     int32_t cells = nb->kernel * nb->kernel * nb->kernel;
-    set.t = (struct pnet_triplets){l->rows, l->rows, count, cells, set.start, set.other, set.cell};
+    set.t = (struct pnet_triplets){l->rows, l->rows, count, cells, set.start, set.other, set.cell, NULL};
     return set;
 }
 
@@ -100,7 +100,7 @@ static inline struct scene_set scene_transposed(const struct pnet_triplets *t)
     pnet_cpu_transpose(t, set.start, set.other, set.cell, work);
     free(work);
     set.t = (struct pnet_triplets){
-        t->others, t->rows, t->count, t->cells, set.start, set.other, set.cell};
+        t->others, t->rows, t->count, t->cells, set.start, set.other, set.cell, NULL};
     return set;
 }
 

@@ -3,17 +3,17 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_library(pnet_flags INTERFACE)
 target_compile_definitions(pnet_flags INTERFACE _GNU_SOURCE PNET_VERSION="${PROJECT_VERSION}")
 # -fno-math-errno and -fno-trapping-math change no result; they let square roots be one instruction.
-target_compile_options(pnet_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes
-  -Wmissing-prototypes -Wvla -fno-math-errno -fno-trapping-math)
+target_compile_options(pnet_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wconversion;-Wshadow;
+  -Wstrict-prototypes;-Wmissing-prototypes;-Wvla;-fno-math-errno;-fno-trapping-math>)
 if(CMAKE_C_COMPILER_ID MATCHES Clang) # says so of every simd loop that instrumentation keeps scalar
-  target_compile_options(pnet_flags INTERFACE -Wno-pass-failed)
+  target_compile_options(pnet_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Wno-pass-failed>)
 endif()
 if(PNET_WERROR)
-  target_compile_options(pnet_flags INTERFACE -Werror)
+  target_compile_options(pnet_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
 if(PNET_SANITIZE)
-  target_compile_options(pnet_flags INTERFACE -fsanitize=${PNET_SANITIZE}
-    -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  target_compile_options(pnet_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C>:-fsanitize=${PNET_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer;-g>)
   target_link_options(pnet_flags INTERFACE -fsanitize=${PNET_SANITIZE})
 endif()
 set(PNET_GENERATED_FLAGS -Wno-conversion -Wno-shadow -Wno-missing-prototypes -Wno-unused-function

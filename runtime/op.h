@@ -6,6 +6,7 @@
 #ifndef PNET_RUNTIME_OP_H
 #define PNET_RUNTIME_OP_H
 
+#include "kernels/count.h"
 #include "kernels/geometry.h"
 #include "kernels/philox.h"
 #include "runtime/cloud.h"
@@ -185,6 +186,8 @@ struct pnet_tensor {
     int level;
     int32_t samples;
     const int64_t *row_splits; /* [samples + 1]; NULL for SCALAR */
+    const int64_t *live;       /* GPU: where the true number of rows stands, `rows` being that of the
+                                  capacity class; NULL: `rows` is the number */
 };
 
 /* One geometry item of one batch. Which pointers are there depends on its kind and forms. */
@@ -194,6 +197,8 @@ struct pnet_geo_view {
     struct pnet_triplets forward;    /* TRIPLETS, PNET_FORM_FORWARD */
     struct pnet_triplets transposed; /* TRIPLETS, PNET_FORM_TRANSPOSED */
     int64_t fine_rows, coarse_rows;  /* PARENT NEAREST */
+    const int64_t *fine_live,
+        *coarse_live; /* GPU: their true numbers, as in pnet_tensor; NULL: the two above */
     const int32_t *parent;           /* PARENT [fine_rows] */
     const int64_t *child_start;      /* PARENT [coarse_rows + 1], PNET_FORM_CHILDREN */
     const int32_t *child;            /* PARENT [fine_rows] */
@@ -205,6 +210,7 @@ struct pnet_geo_view {
 /* Everything one step of the schedule gets. Kernels write all of what they are asked to write, and
  * nothing else. */
 struct pnet_exec {
+    enum pnet_device_kind device; /* where all pointers below lead, but attr and geo */
     const struct pnet_attr *attr;
     int in_count;
     struct pnet_tensor in[PNET_MAX_IN]; /* backward: data is NULL unless the row keeps it */
@@ -226,6 +232,14 @@ struct pnet_exec {
 
 typedef void pnet_kernel(const struct pnet_exec *x);
 
+/* The kernel of that name on the device of `x`: kernels come in pairs of equal signature, pnet_cpu_NAME and
+   pnet_cuda_NAME. A row that has one for the CPU alone says PNET_CPU_ONLY and calls it by its full name. */
+#ifdef PNET_CUDA_BUILT
+#define PNET_KERNEL(x, name) (*((x)->device == PNET_CUDA ? pnet_cuda_##name : pnet_cpu_##name))
+#else
+#define PNET_KERNEL(x, name) pnet_cpu_##name
+#endif
+
 /* What a metric's sums amount to. */
 struct pnet_metric_result {
     double value;      /* the headline: accuracy, mIoU */
@@ -246,6 +260,7 @@ enum pnet_op_flags {
     PNET_FOLDS =
         64, /* in inference a scale and shift per channel: params weight, bias, running_mean,
                running_var, argument eps; can be folded into a layer with PNET_LINEAR_OUT */
+    PNET_CPU_ONLY = 128, /* has no kernels for a GPU */
 };
 
 enum pnet_keep { /* what backward reads */
@@ -267,7 +282,7 @@ struct pnet_op {
     /* Bytes of x->work for either direction, from the row counts in `x` (data pointers are not to
      * be read). */
     size_t (*work)(const struct pnet_exec *x, bool backward);
-    pnet_kernel *forward[PNET_DEVICES], *backward[PNET_DEVICES];
+    pnet_kernel *forward, *backward; /* on the device of `x`, through PNET_KERNEL */
     pnet_kernel *reference; /* forward, plain and serial, on doubles: every float tensor and
                                parameter is double */
     void (*finish)(

@@ -208,7 +208,7 @@ enum pnet_status pnet_session_forward(
         struct pnet_exec x;
         double begin = pnet_seconds();
         pnet_session_exec(s, slot, i, training, &x);
-        s->plan->nodes[s->plan->steps[i].node].op->forward[PNET_CPU](&x);
+        s->plan->nodes[s->plan->steps[i].node].op->forward(&x);
         s->times[i] += pnet_seconds() - begin;
     }
     return PNET_OK;
@@ -230,7 +230,7 @@ void pnet_session_backward(struct pnet_session *s, int slot, float scale, bool a
         double begin = pnet_seconds();
         pnet_session_exec(s, slot, i, true, &x);
         for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= accumulate;
-        p->nodes[p->steps[i].node].op->backward[PNET_CPU](&x);
+        p->nodes[p->steps[i].node].op->backward(&x);
         s->times[i] += pnet_seconds() - begin;
     }
 }

@@ -252,11 +252,11 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
     s->counts.triplets[item] = count;
     struct pnet_triplets *f = &s->views[item].forward;
-    *f = (struct pnet_triplets){
-        out->rows, in->rows, count, cells, b[SET_START].data, b[SET_OTHER].data, b[SET_CELL].data};
+    *f = (struct pnet_triplets){out->rows, in->rows, count, cells, b[SET_START].data,
+        b[SET_OTHER].data, b[SET_CELL].data, NULL};
     if (!(s->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return PNET_OK;
     struct pnet_triplets room = {
-        out_room.rows, in_room.rows, pnet_capacity(count), cells, NULL, NULL, NULL};
+        out_room.rows, in_room.rows, pnet_capacity(count), cells, NULL, NULL, NULL, NULL};
     if ((st = item_buffer(s, item, SET_T_START, in->rows, 1, 1, sizeof(int64_t), e)) ||
         (st = item_buffer(s, item, SET_T_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
         (st = item_buffer(s, item, SET_T_CELL, count, 1, 0, sizeof(uint16_t), e)) ||
@@ -265,7 +265,7 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     pnet_cpu_transpose(
         f, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, s->scratch.data);
     s->views[item].transposed = (struct pnet_triplets){in->rows, out->rows, count, cells,
-        b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data};
+        b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, NULL};
     return PNET_OK;
 }
 

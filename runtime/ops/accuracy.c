@@ -69,7 +69,7 @@ const struct pnet_op pnet_op_accuracy = {
     .flags = PNET_NO_GRAD,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
+    .forward = forward,
     .reference = reference,
     .finish = finish,
     .cases = "accuracy(p.f -> linear(5), p.label)\n"

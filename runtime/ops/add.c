@@ -48,8 +48,8 @@ const struct pnet_op pnet_op_add = {
     .flags = PNET_FUSES_ACT | PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
     .rule = rule,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x + y\n"
              "x - y\n"

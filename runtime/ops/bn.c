@@ -150,8 +150,8 @@ const struct pnet_op pnet_op_bn = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> bn\n"
              "x -> bn(0.05, eps=1e-3)\n"

@@ -60,8 +60,8 @@ const struct pnet_op pnet_op_cat = {
         },
     .rule = rule,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "cat(x, y)\n"
              "cat(x)\n"

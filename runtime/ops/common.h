@@ -16,6 +16,16 @@ static inline int64_t pnet_op_count_of(const struct pnet_tensor *t)
     return t->rows * t->width;
 }
 
+/* Elements and rows of a tensor, for kernels. */
+static inline struct pnet_count pnet_op_elements(const struct pnet_tensor *t)
+{
+    return (struct pnet_count){t->rows * t->width, t->live, t->width};
+}
+static inline struct pnet_count pnet_op_rows(const struct pnet_tensor *t)
+{
+    return (struct pnet_count){t->rows, t->live, 1};
+}
+
 /* Rules: the result is of the first input's type, which has features. */
 bool pnet_op_rule_like_input(struct pnet_rule *r);
 /* Rules: fails where input `other` has another level (or, with `width`, another width) than input

@@ -289,8 +289,8 @@ const struct pnet_op pnet_op_conv = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> conv(5)\n"
              "x -> conv(4, kernel=3, bias=yes)\n"

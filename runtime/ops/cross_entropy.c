@@ -103,8 +103,8 @@ const struct pnet_op pnet_op_cross_entropy = {
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "cross_entropy(p.f -> linear(5), p.label)\n"
              "cross_entropy(x -> linear(5), p.label)\n"

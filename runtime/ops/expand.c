@@ -61,8 +61,8 @@ const struct pnet_op pnet_op_expand = {
         },
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "t -> expand(to=g[1])\n"
              "t -> expand(to=level(p.f))\n"

@@ -58,8 +58,8 @@ const struct pnet_op pnet_op_groupnorm = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> groupnorm(3)\n"
              "x -> groupnorm(1)\n"

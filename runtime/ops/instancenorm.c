@@ -46,8 +46,8 @@ const struct pnet_op pnet_op_instancenorm = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> instancenorm\n"
              "z -> instancenorm(eps=1e-3)\n"

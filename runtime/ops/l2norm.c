@@ -42,8 +42,8 @@ const struct pnet_op pnet_op_l2norm = {
     .keep = PNET_KEEP_IN0,
     .rule = pnet_op_rule_like_input,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> l2norm\n"
              "t -> l2norm\n"

@@ -71,8 +71,8 @@ const struct pnet_op pnet_op_layernorm = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> layernorm\n"
              "t -> layernorm(eps=1e-3)\n"

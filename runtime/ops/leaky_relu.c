@@ -42,8 +42,8 @@ const struct pnet_op pnet_op_leaky_relu = {
     .keep = PNET_KEEP_OUT,
     .rule = pnet_op_rule_like_input,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> leaky_relu\n"
              "x -> leaky_relu(0.2)\n"

@@ -95,8 +95,8 @@ const struct pnet_op pnet_op_linear = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> linear(5)\n"
              "x -> linear(1)\n"

@@ -101,8 +101,8 @@ const struct pnet_op pnet_op_lovasz_softmax = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "lovasz_softmax(p.f -> linear(5), p.label)\n"
              "lovasz_softmax(x -> linear(5), p.label)\n"

@@ -21,7 +21,7 @@ const struct pnet_op pnet_op_miou = {
     .flags = PNET_NO_GRAD,
     .rule = rule,
     .work = pnet_op_confusion_work,
-    .forward = {[PNET_CPU] = pnet_op_confusion_forward},
+    .forward = pnet_op_confusion_forward,
     .reference = pnet_op_confusion_reference,
     .finish = pnet_op_iou_finish,
     .cases = "miou(p.f -> linear(5), p.label)\n"

@@ -55,8 +55,8 @@ const struct pnet_op pnet_op_mse = {
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "mse(x, y)\n"
              "mse(p.f -> linear(6), p.f)\n"

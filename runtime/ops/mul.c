@@ -65,8 +65,8 @@ const struct pnet_op pnet_op_mul = {
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x * y\n"
              "x * x\n"

@@ -34,7 +34,7 @@ const struct pnet_op pnet_op_ones = {
     .flags = PNET_NO_GRAD,
     .rule = rule,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
+    .forward = forward,
     .reference = reference,
     .cases = "ones(g[0])\n"
              "ones(g[1], 3)\n"

@@ -186,8 +186,8 @@ const struct pnet_op pnet_op_pool = {
         },
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> pool(mean, to=g[1])\n"
              "x -> pool(max, to=g[1])\n"

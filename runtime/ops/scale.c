@@ -37,8 +37,8 @@ const struct pnet_op pnet_op_scale = {
     .flags = PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
     .rule = pnet_op_rule_like_input,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> scale(0.5)\n"
              "x * 3\n"

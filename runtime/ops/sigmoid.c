@@ -36,8 +36,8 @@ const struct pnet_op pnet_op_sigmoid = {
     .keep = PNET_KEEP_OUT,
     .rule = pnet_op_rule_like_input,
     .work = pnet_op_no_work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "x -> sigmoid\n"
              "x -> mul(x -> linear(1) -> sigmoid)\n",

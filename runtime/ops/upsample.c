@@ -129,8 +129,8 @@ const struct pnet_op pnet_op_upsample = {
         },
     .rule = rule,
     .work = work,
-    .forward = {[PNET_CPU] = forward},
-    .backward = {[PNET_CPU] = backward},
+    .forward = forward,
+    .backward = backward,
     .reference = reference,
     .cases = "z -> upsample(to=g[0])\n"
              "z -> upsample(to=g[1])\n"

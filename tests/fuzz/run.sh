@@ -1,24 +1,14 @@
 #!/bin/sh
-# Builds every fuzzer and runs it: sh tests/fuzz/run.sh [SECONDS [NAME ...]]. Needs clang, its runtime (libclang-rt-14-dev) and
-# OpenMP (libomp-dev). New inputs go to build/fuzz/corpus; a finding ends the run with its file named.
+# Installs what the fuzzers need, builds them and runs each: sh tests/fuzz/run.sh [SECONDS [NAME ...]].
+# PNET_FUZZ_JOBS of them run at a time (1). Inputs of interest are kept in build/fuzz/corpus, findings in build/fuzz/findings;
+# both are tried first the next time. A finding, or a fuzzer that dies, fails the run.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
 [ $# -gt 0 ] && shift
-cmake --preset fuzz -G Ninja >/dev/null
-cmake --build --preset fuzz
+sh setup.sh --packages clang libclang-rt-dev libomp-dev llvm
 names=${*:-$(ls tests/fuzz/fuzz_*.c | sed 's|.*/fuzz_||; s|\.c$||')}
-for name in $names; do
-    corpus=build/fuzz/corpus/$name
-    mkdir -p "$corpus"
-    seeds=
-    [ -d "tests/fuzz/seeds/$name" ] && seeds=tests/fuzz/seeds/$name
-    echo "== $name, $seconds s"
-    # shellcheck disable=SC2086
-    "$(find build/fuzz -name "fuzz_$name" -type f)" "$corpus" $seeds -max_total_time="$seconds" -rss_limit_mb=4096 -timeout=20 \
-        -artifact_prefix="build/fuzz/$name-" -print_final_stats=1 2>&1 | grep -E 'ERROR|SUMMARY|stat::number_of_executed|crash|Test unit' || true
-    if ls "build/fuzz/$name-"* >/dev/null 2>&1; then
-        echo "a finding: $(ls "build/fuzz/$name-"*)"
-        exit 1
-    fi
-done
+cmake --preset fuzz -G Ninja >/dev/null
+# shellcheck disable=SC2046
+cmake --build --preset fuzz --target $(printf 'fuzz_%s ' $names)
+printf '%s\n' $names | xargs -P "${PNET_FUZZ_JOBS:-1}" -n 1 sh tests/fuzz/one.sh "$seconds"

@@ -405,7 +405,7 @@ static inline void opcase_forward(struct opcase *c)
     for (int i = 0; i < c->rule.saved_count; i++)
         poison(c->saved[i], bytes_of(c->world, c->rule.saved[i].type));
     struct pnet_exec x = opcase_exec(c);
-    opcase_step(c, c->op->forward[PNET_CPU], &x, false);
+    opcase_step(c, c->op->forward, &x, false);
 }
 
 /* The seed of element k of gout, and what was in a gradient before it is added to. */
@@ -443,7 +443,7 @@ static inline void opcase_backward(struct opcase *c, bool add, bool shared)
         for (size_t k = 0; k < param_count(&c->rule.params[i]); k++)
             c->gparam[i][k] = add ? before_of(k) : NAN;
     }
-    opcase_step(c, c->op->backward[PNET_CPU], &x, true);
+    opcase_step(c, c->op->backward, &x, true);
 }
 
 /* The reference's result in double: [type_count of out], to be freed. The fused activation is
@@ -557,7 +557,7 @@ static inline void check_sharing(struct opcase *c)
                 c->param[i][k] = (float)c->param_start[i][k];
         memcpy(kept, c->in_data[0], out);
         x.out.data = c->in_data[0];
-        opcase_step(c, c->op->forward[PNET_CPU], &x, false);
+        opcase_step(c, c->op->forward, &x, false);
         CHECKF(memcmp(c->in_data[0], c->out, out) == 0, "%s: other bits in place", c->label);
         memcpy(c->in_data[0], kept, out);
     }
@@ -579,7 +579,7 @@ static inline void check_op(struct opcase *c)
     c->slope = 0.2f;
     for (c->act = PNET_ACT_NONE; c->act <= last; c->act++) {
         check_forward(c);
-        if (c->op->backward[PNET_CPU] && c->rule.out.type == PNET_F32) {
+        if (c->op->backward && c->rule.out.type == PNET_F32) {
             check_gradients(c);
             check_sharing(c);
         }
@@ -597,7 +597,7 @@ static inline void check_threads(struct opcase *c)
     size_t out = bytes_of(c->world, c->rule.out);
     void *first_out = take(out), *first_gin[PNET_MAX_IN] = {0},
          *first_gparam[PNET_MAX_PARAMS] = {0};
-    bool back = c->op->backward[PNET_CPU] && c->rule.out.type == PNET_F32;
+    bool back = c->op->backward && c->rule.out.type == PNET_F32;
     int before = omp_get_max_threads();
     for (int threads = 1; threads <= 3; threads++) {
         omp_set_num_threads(threads);

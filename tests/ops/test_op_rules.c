@@ -131,10 +131,10 @@ static void test_rows(void)
     for (int i = 0; i < pnet_op_count; i++) {
         const struct pnet_op *op = pnet_ops[i];
         CHECKF(op->summary && op->doc && op->cases && op->rule && op->work && op->reference &&
-                   op->forward[PNET_CPU],
+                   op->forward,
             "%s", op->name);
         CHECKF(op->summary[strlen(op->summary) - 1] != '.', "%s", op->name);
-        CHECKF(op->backward[PNET_CPU] != NULL || (op->flags & PNET_NO_GRAD), "%s", op->name);
+        CHECKF(op->backward != NULL || (op->flags & PNET_NO_GRAD), "%s", op->name);
         CHECKF((op->class_ == PNET_METRIC) == (op->finish != NULL), "%s", op->name);
         CHECKF(op->cases[0] && op->cases[strlen(op->cases) - 1] == '\n', "%s: cases", op->name);
         CHECKF(pnet_op_find(op->name) == op, "%s stands twice", op->name);

@@ -1,0 +1,103 @@
+#include "kernels/cuda/cuda.h"
+
+#include <cstdio>
+#include <cstring>
+#include <cuda_runtime.h>
+
+static const char *text_of(cudaError_t code)
+{
+    return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
+}
+
+extern "C" const char *pnet_cuda_error(void)
+{
+    return text_of(cudaPeekAtLastError());
+}
+
+extern "C" const char *pnet_cuda_sync(void)
+{
+    const char *launch = pnet_cuda_error();
+    const char *run = text_of(cudaStreamSynchronize(cudaStreamPerThread));
+    return launch ? launch : run;
+}
+
+extern "C" int pnet_cuda_devices(const char **why)
+{
+    int count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+    *why = text_of(code);
+    if (code != cudaSuccess) {
+        cudaGetLastError();
+        return 0;
+    }
+    if (!count) *why = "no CUDA-capable device is detected";
+    return count;
+}
+
+extern "C" const char *pnet_cuda_use(int device)
+{
+    return text_of(cudaSetDevice(device));
+}
+
+extern "C" const char *pnet_cuda_describe(int device, struct pnet_cuda_info *info)
+{
+    cudaDeviceProp p;
+    int driver = 0;
+    cudaError_t code = cudaGetDeviceProperties(&p, device);
+    if (code == cudaSuccess) code = cudaDriverGetVersion(&driver);
+    if (code == cudaSuccess) code = cudaMemGetInfo(&info->free_memory, &info->memory);
+    if (code != cudaSuccess) return text_of(code);
+    snprintf(info->name, sizeof info->name, "%s", p.name);
+    snprintf(info->driver, sizeof info->driver, "%d.%d", driver / 1000, driver % 1000 / 10);
+    info->major = p.major;
+    info->minor = p.minor;
+    info->processors = p.multiProcessorCount;
+    return nullptr;
+}
+
+extern "C" void *pnet_cuda_alloc(size_t bytes)
+{
+    void *p = nullptr;
+    if (cudaMalloc(&p, bytes) == cudaSuccess) return p;
+    cudaGetLastError(); /* told by NULL */
+    return nullptr;
+}
+
+extern "C" void pnet_cuda_free(void *p)
+{
+    cudaFree(p);
+}
+
+extern "C" void *pnet_cuda_alloc_host(size_t bytes)
+{
+    void *p = nullptr;
+    if (cudaMallocHost(&p, bytes) == cudaSuccess) return p;
+    cudaGetLastError();
+    return nullptr;
+}
+
+extern "C" void pnet_cuda_free_host(void *p)
+{
+    cudaFreeHost(p);
+}
+
+extern "C" void pnet_cuda_copy_in(void *to, const void *from, size_t bytes)
+{
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cudaStreamPerThread);
+}
+
+extern "C" void pnet_cuda_copy(void *to, const void *from, size_t bytes)
+{
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cudaStreamPerThread);
+}
+
+extern "C" void pnet_cuda_copy_out(void *to, const void *from, size_t bytes)
+{
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    cudaStreamSynchronize(cudaStreamPerThread);
+}
+
+extern "C" void pnet_cuda_fill_bytes(void *to, int byte, size_t bytes)
+{
+    cudaMemsetAsync(to, byte, bytes, cudaStreamPerThread);
+}

@@ -1,0 +1,51 @@
+/* The GPU behind the kernels of this folder: memory, copies, errors. Everything runs on the stream of the calling
+   thread (cudaStreamPerThread), in order; two threads have two streams. Kernels return at once and report nothing:
+   the first error sticks, and pnet_cuda_sync or pnet_cuda_error tells of it. */
+#ifndef PNET_KERNELS_CUDA_CUDA_H
+#define PNET_KERNELS_CUDA_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL where all is well; else what the driver says, valid for good. */
+const char *pnet_cuda_error(void);
+/* Waits for the thread's stream; NULL, or the error. */
+const char *pnet_cuda_sync(void);
+
+/* GPUs that this program's code runs on; 0 with a reason in *why where there are none. */
+int pnet_cuda_devices(const char **why);
+/* Makes the calling thread use GPU `device`; NULL, or the error. */
+const char *pnet_cuda_use(int device);
+
+struct pnet_cuda_info {
+    char name[256], driver[32]; /* driver: "13.0" */
+    int major, minor;          /* compute capability */
+    int processors;
+    size_t memory, free_memory; /* bytes */
+};
+const char *pnet_cuda_describe(int device, struct pnet_cuda_info *info);
+
+/* Device memory, aligned to 256; NULL where there is no more. */
+void *pnet_cuda_alloc(size_t bytes);
+void pnet_cuda_free(void *p);
+/* Pinned host memory, for copies that run beside kernels. */
+void *pnet_cuda_alloc_host(size_t bytes);
+void pnet_cuda_free_host(void *p);
+
+/* Copies on the thread's stream: to the device and within it without waiting (what `from` points to on the host must
+   stay until the stream gets there, unless it is pageable memory); back to the host with waiting. */
+void pnet_cuda_copy_in(void *to, const void *from, size_t bytes);
+void pnet_cuda_copy(void *to, const void *from, size_t bytes);
+void pnet_cuda_copy_out(void *to, const void *from, size_t bytes);
+void pnet_cuda_fill_bytes(void *to, int byte, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
