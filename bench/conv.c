@@ -225,7 +225,8 @@ int bench_conv(int argc, char **argv)
     scene_free(&scene);
     for (int i = 0; i < 3; i++) {
         if (!(r.error[i] <= 1e-6)) {
-            fprintf(stderr, "pnet-bench conv: %s is wrong: relative error %g\n", products[i], r.error[i]);
+            fprintf(stderr, "pnet-bench conv: %s is wrong: relative error %g\n", products[i],
+                r.error[i]);
             return PNET_FAILED;
         }
     }

@@ -151,8 +151,8 @@ static struct pnet_level run(
         &level, &level, &o->nb, NULL, r->set.start, r->set.other, r->set.cell, r->work);
     at[WRITE] = bench_now();
     int32_t cells = o->nb.kernel * o->nb.kernel * o->nb.kernel;
-    r->set.t =
-        (struct pnet_triplets){rows, rows, count, cells, r->set.start, r->set.other, r->set.cell, NULL};
+    r->set.t = (struct pnet_triplets){
+        rows, rows, count, cells, r->set.start, r->set.other, r->set.cell, NULL};
     void *work = bench_alloc(pnet_cpu_transpose_work(&r->set.t));
     double transpose = bench_now();
     pnet_cpu_transpose(&r->set.t, r->back.start, r->back.other, r->back.cell, work);
@@ -186,7 +186,8 @@ static bool check_rows(
             same = t[n].j == r->set.other[first + n] && t[n].k == r->set.cell[first + n];
         free(t);
         if (!same) {
-            fprintf(stderr, "pnet-bench geometry: row %lld differs from the reference\n", (long long)row);
+            fprintf(stderr, "pnet-bench geometry: row %lld differs from the reference\n",
+                (long long)row);
             return false;
         }
     }

@@ -87,7 +87,8 @@ static inline struct scene_set scene_triplets(
     pnet_cpu_triplets_write(l, l, nb, NULL, set.start, set.other, set.cell, work);
     free(work);
     int32_t cells = nb->kernel * nb->kernel * nb->kernel;
-    set.t = (struct pnet_triplets){l->rows, l->rows, count, cells, set.start, set.other, set.cell, NULL};
+    set.t = (struct pnet_triplets){
+        l->rows, l->rows, count, cells, set.start, set.other, set.cell, NULL};
     return set;
 }
 

@@ -23,8 +23,7 @@ static bool *wanted_gradients(struct pnet_compilation *c)
                    p->tensors[t].type.type == PNET_F32;
     for (int n = 0; n < p->node_count; n++) {
         const struct pnet_node *node = &p->nodes[n];
-        if (node->dead || (node->op->flags & PNET_NO_GRAD) || !node->op->backward)
-            continue;
+        if (node->dead || (node->op->flags & PNET_NO_GRAD) || !node->op->backward) continue;
         bool any = trains(p, node);
         for (int i = 0; i < node->in_count; i++) any |= wants[node->in[i]];
         wants[node->out] = any;

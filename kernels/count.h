@@ -10,7 +10,8 @@
 
 struct pnet_count {
     int64_t most;
-    const int64_t *live; /* device memory, or NULL: the true number is *live * each, at most `most` */
+    /* device memory, or NULL: the true number is *live * each, at most `most` */
+    const int64_t *live;
     int32_t each;
 };
 

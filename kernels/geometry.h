@@ -54,8 +54,9 @@ struct pnet_triplets {
     const int64_t *start; /* [rows + 1] */
     const int32_t *other; /* [T] */
     const uint16_t *cell; /* [T] */
-    const int64_t *live;  /* GPU: where the true number of rows stands, `rows` and `count` being those of the
-                             capacity class; NULL: they are the numbers */
+    /* GPU: where the true number of rows stands, `rows` and `count` being those of the capacity
+       class; NULL: they are the numbers */
+    const int64_t *live;
 };
 
 #endif

@@ -9,14 +9,23 @@
 #include <stdint.h>
 
 enum pnet_scalar {
-    PNET_I8, PNET_U8, PNET_I16, PNET_U16, PNET_I32, PNET_U32, PNET_I64, PNET_U64, PNET_F32, PNET_F64,
+    PNET_I8,
+    PNET_U8,
+    PNET_I16,
+    PNET_U16,
+    PNET_I32,
+    PNET_U32,
+    PNET_I64,
+    PNET_U64,
+    PNET_F32,
+    PNET_F64
 };
 size_t pnet_scalar_size(enum pnet_scalar s);
 
 /* One number a point: a PLY property, a NPY column, a LAS dimension. Coordinates are not among the
    fields. */
 struct pnet_field {
-    char *name; /* as in the file: red, intensity, label ...; columns without a name are c3, c4 ... */
+    char *name; /* as in the file: red, intensity ...; columns without a name are c3, c4 ... */
     enum pnet_scalar type;
     void *data; /* [rows] in native byte order */
 };
@@ -26,10 +35,11 @@ struct pnet_field {
 struct pnet_cloud {
     int64_t rows;
     int64_t file_rows;
-    int64_t *file_row;  /* [rows], ascending; NULL when rows == file_rows */
-    double offset[3];   /* metres: file coordinate = offset + xyz (DESIGN: zero while all |p| stay below
-                           1000 m, else the box minimum rounded down to 100 m) */
-    float *xyz;         /* [rows, 3], metres */
+    int64_t *file_row; /* [rows], ascending; NULL when rows == file_rows */
+    /* metres: file coordinate = offset + xyz; zero while all |p| stay below 1000 m, else the box
+       minimum rounded down to 100 m */
+    double offset[3];
+    float *xyz;                /* [rows, 3], metres */
     enum pnet_scalar xyz_type; /* what the file held, for writing it back */
     struct pnet_field *fields; /* [field_count], values of the dropped points dropped too */
     int field_count;
@@ -41,14 +51,15 @@ struct pnet_cloud {
    become red, green, blue and alpha. `path` "-" is standard input. On failure `c` is empty, status PNET_BAD_DATA
    (or PNET_NO_MEMORY, PNET_FAILED where the file cannot be opened), and the message names file, offset or line,
    and what was expected. `warning` (or NULL) gets one line, or "", about what was dropped. */
-enum pnet_status pnet_cloud_read(const char *path, struct pnet_cloud *c, char warning[256],
-    struct pnet_error *e);
+enum pnet_status pnet_cloud_read(
+    const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e);
 
 /* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (float32 matrix: x y z and the
    fields), .bin (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` behind it), .xyz .txt .csv .pts (text, every
    number in full); "-" is PLY on standard output. Written to a temporary name in the same folder, synced, renamed:
    a failure leaves no half-written file. PNET_USAGE: another ending; PNET_FAILED: the system refused. */
-enum pnet_status pnet_cloud_write(const char *path, const struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_cloud_write(
+    const char *path, const struct pnet_cloud *c, struct pnet_error *e);
 
 void pnet_cloud_free(struct pnet_cloud *c);
 
@@ -61,6 +72,7 @@ double pnet_field_get(const struct pnet_field *f, int64_t row);
 
 /* Fills c->xyz, offset, rows, file_row from doubles [n,3], dropping what is not finite, and thins the
    fields (each [n]) already in `c` likewise. What every reader ends with. */
-enum pnet_status pnet_cloud_place(struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
+enum pnet_status pnet_cloud_place(
+    struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
 
 #endif

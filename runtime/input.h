@@ -45,7 +45,8 @@ struct pnet_batch {
     int input_count;
     struct pnet_batch_input *inputs;
     int field_counts_sum; /* for freeing */
-    uint64_t id;          /* the same number only for the same coordinates: geometry is cached by it; 0: never */
+    /* the same number only for the same coordinates: geometry is cached by it; 0: never */
+    uint64_t id;
 };
 
 enum pnet_status pnet_batch_new(const struct pnet_input *inputs, int input_count, int32_t samples,

@@ -27,10 +27,10 @@ enum pnet_activation { PNET_ACT_NONE, PNET_ACT_RELU, PNET_ACT_LEAKY }; /* leaky:
 struct pnet_mvmr {
     const struct pnet_triplets *triplets;
     struct pnet_conv_shape shape;
-    const float *in;     /* [t->others, cin] */
+    const float *in; /* [t->others, cin] */
     const float *weight;
     const float *bias;
-    float *out;          /* [t->rows, cout] */
+    float *out; /* [t->rows, cout] */
     bool transposed, add;
     enum pnet_activation act;
     float slope;
@@ -54,12 +54,13 @@ void pnet_cpu_vvor(const struct pnet_vvor *v, void *work);
 
 /* y[n, cout] (+)= act(x[n, cin] W + bias), W [cin, cout]; with `transposed` W is stored [cout, cin] (a linear layer's). */
 size_t pnet_cpu_gemm_work(int64_t n, int32_t cin, int32_t cout, bool transposed);
-void pnet_cpu_gemm(int64_t n, int32_t cin, int32_t cout, const float *x, const float *w, bool transposed,
-    const float *bias, enum pnet_activation act, float slope, bool add, float *y, void *work);
+void pnet_cpu_gemm(int64_t n, int32_t cin, int32_t cout, const float *x, const float *w,
+    bool transposed, const float *bias, enum pnet_activation act, float slope, bool add, float *y,
+    void *work);
 /* gw[cin, cout] (+)= x[n, cin]^T g[n, cout]; with `transposed` gw is [cout, cin]. */
 size_t pnet_cpu_outer_work(int64_t n, int32_t cin, int32_t cout);
-void pnet_cpu_outer(int64_t n, int32_t cin, int32_t cout, const float *x, const float *g, bool transposed, bool add,
-    float *gw, void *work);
+void pnet_cpu_outer(int64_t n, int32_t cin, int32_t cout, const float *x, const float *g,
+    bool transposed, bool add, float *gw, void *work);
 /* sum[c] (+)= sum over rows of x[n, c], in fixed chunks. */
 size_t pnet_cpu_column_sum_work(int64_t n, int32_t c);
 void pnet_cpu_column_sum(int64_t n, int32_t c, const float *x, bool add, float *sum, void *work);
@@ -69,9 +70,9 @@ void pnet_cpu_column_sum(int64_t n, int32_t c, const float *x, bool add, float *
 const char *pnet_cpu_isa(void);
 
 /* Plain references in double, serial: for tests and benchmarks. Same meaning as above. */
-void pnet_ref_mvmr(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in, const double *weight,
-    const double *bias, bool transposed, double *out);
-void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in, const double *gout,
-    bool swapped, double *gweight);
+void pnet_ref_mvmr(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in,
+    const double *weight, const double *bias, bool transposed, double *out);
+void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in,
+    const double *gout, bool swapped, double *gweight);
 
 #endif

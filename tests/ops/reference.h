@@ -38,7 +38,8 @@ static inline void reference_init(struct reference *r, struct pnet_session *s)
         r->values[t] = calloc(n + 1, sizeof(double));
         if (p->tensors[t].role != PNET_ROLE_INPUT) continue;
         if (p->tensors[t].type.type == PNET_I32)
-            for (size_t i = 0; i < n; i++) ((int32_t *)r->values[t])[i] = ((const int32_t *)from)[i];
+            for (size_t i = 0; i < n; i++)
+                ((int32_t *)r->values[t])[i] = ((const int32_t *)from)[i];
         else
             for (size_t i = 0; i < n; i++)
                 ((double *)r->values[t])[i] = (double)((const float *)from)[i];
