@@ -31,8 +31,8 @@ static float row_factor(const struct pnet_nearest *n, int64_t row)
 
 void pnet_cpu_interpolate(const struct pnet_nearest *n, int32_t c, const float *x, float *y)
 {
-#pragma omp parallel for schedule(static) if (n->fine_rows * c > SMALL)
-    for (int64_t row = 0; row < n->fine_rows; row++) {
+#pragma omp parallel for schedule(static) if (n->fine_rows.most * c > SMALL)
+    for (int64_t row = 0; row < n->fine_rows.most; row++) {
         float *q = y + row * c, factor = row_factor(n, row);
         for (int32_t i = 0; i < c; i++) q[i] = 0;
         for (int64_t at = row * n->k; at < (row + 1) * n->k; at++) {
@@ -56,29 +56,29 @@ static struct transposed transposed_of(const struct pnet_nearest *n, int32_t c, 
 {
     struct transposed t = {.sum = work};
     t.start = (int64_t *)(t.sum + (int64_t)SLICES * c);
-    t.pair = (struct pair *)(t.start + n->coarse_rows + 1);
-    t.before = (uint32_t *)(t.pair + n->fine_rows * n->k);
+    t.pair = (struct pair *)(t.start + n->coarse_rows.most + 1);
+    t.before = (uint32_t *)(t.pair + n->fine_rows.most * n->k);
     return t;
 }
 
 size_t pnet_cpu_interpolate_backward_work(const struct pnet_nearest *n, int32_t c)
 {
     return (size_t)SLICES * (size_t)c * sizeof(double) +
-           (size_t)(n->coarse_rows + 1) * sizeof(int64_t) +
-           (size_t)(n->fine_rows * n->k) * sizeof(struct pair) +
-           (size_t)CHUNKS * (size_t)n->coarse_rows * sizeof(uint32_t);
+           (size_t)(n->coarse_rows.most + 1) * sizeof(int64_t) +
+           (size_t)(n->fine_rows.most * n->k) * sizeof(struct pair) +
+           (size_t)CHUNKS * (size_t)n->coarse_rows.most * sizeof(uint32_t);
 }
 
 static int64_t chunk_begin(const struct pnet_nearest *n, int32_t chunk)
 {
-    return n->fine_rows * chunk / CHUNKS;
+    return n->fine_rows.most * chunk / CHUNKS;
 }
 
 /* A stable counting sort: each chunk counts, the counts become places, each chunk fills. */
 static void transpose(const struct pnet_nearest *n, const struct transposed *t)
 {
-    int64_t coarse = n->coarse_rows;
-#pragma omp parallel for schedule(static) if (n->fine_rows * n->k > SMALL)
+    int64_t coarse = n->coarse_rows.most;
+#pragma omp parallel for schedule(static) if (n->fine_rows.most * n->k > SMALL)
     for (int32_t chunk = 0; chunk < CHUNKS; chunk++) {
         uint32_t *count = t->before + chunk * coarse;
         memset(count, 0, (size_t)coarse * sizeof *count);
@@ -95,7 +95,7 @@ static void transpose(const struct pnet_nearest *n, const struct transposed *t)
         }
         t->start[row + 1] = t->start[row] + sum;
     }
-#pragma omp parallel for schedule(static) if (n->fine_rows * n->k > SMALL)
+#pragma omp parallel for schedule(static) if (n->fine_rows.most * n->k > SMALL)
     for (int32_t chunk = 0; chunk < CHUNKS; chunk++) {
         uint32_t *place = t->before + chunk * coarse;
         for (int64_t row = chunk_begin(n, chunk); row < chunk_begin(n, chunk + 1); row++) {
@@ -115,11 +115,11 @@ void pnet_cpu_interpolate_backward(
 {
     struct transposed t = transposed_of(n, c, work);
     transpose(n, &t);
-#pragma omp parallel for schedule(dynamic) if (n->fine_rows * c > SMALL)
+#pragma omp parallel for schedule(dynamic) if (n->fine_rows.most * c > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
         double *sum = t.sum + (int64_t)slice * c;
-        int64_t end = n->coarse_rows * (slice + 1) / SLICES;
-        for (int64_t row = n->coarse_rows * slice / SLICES; row < end; row++) {
+        int64_t end = n->coarse_rows.most * (slice + 1) / SLICES;
+        for (int64_t row = n->coarse_rows.most * slice / SLICES; row < end; row++) {
             float *q = gx + row * c;
             for (int32_t i = 0; i < c; i++) sum[i] = 0;
             for (int64_t at = t.start[row]; at < t.start[row + 1]; at++) {

@@ -67,8 +67,8 @@ void pnet_cpu_cross_entropy(
     const struct pnet_cross_entropy *e, float *loss, float *divisor, void *work)
 {
     double *part = work;
-    int64_t rows = e->targets.rows;
-#pragma omp parallel for schedule(dynamic) if (e->targets.label_rows > SMALL / 16)
+    int64_t rows = e->targets.rows.most;
+#pragma omp parallel for schedule(dynamic) if (e->targets.label_rows.most > SMALL / 16)
     for (int32_t slice = 0; slice < SLICES; slice++) {
         double sum[2] = {0, 0};
         for (int64_t row = slice_begin(rows, slice); row < slice_begin(rows, slice + 1); row++)
@@ -121,13 +121,13 @@ static void cross_entropy_row_backward(const struct pnet_cross_entropy *e, int64
     }
 }
 
-void pnet_cpu_cross_entropy_backward(
-    const struct pnet_cross_entropy *e, float divisor, float gloss, bool add, float *gx, void *work)
+void pnet_cpu_cross_entropy_backward(const struct pnet_cross_entropy *e, const float *divisor,
+    const float *gloss, bool add, float *gx, void *work)
 {
-    int64_t rows = e->targets.rows;
+    int64_t rows = e->targets.rows.most;
     int32_t classes = e->targets.classes;
     struct tally *tallies = work;
-    double all_weights = 0, factor = divisor > 0 ? (double)gloss / (double)divisor : 0;
+    double all_weights = 0, factor = *divisor > 0 ? (double)*gloss / (double)*divisor : 0;
     for (int32_t c = 0; c < classes; c++) all_weights += weight_of(e, c);
 #pragma omp parallel for schedule(dynamic) if (rows * classes > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
@@ -143,8 +143,9 @@ size_t pnet_cpu_mse_work(void)
     return SLICES * sizeof(double);
 }
 
-void pnet_cpu_mse(int64_t n, const float *x, const float *y, float *loss, void *work)
+void pnet_cpu_mse(struct pnet_count count, const float *x, const float *y, float *loss, void *work)
 {
+    int64_t n = count.most;
     double *part = work;
 #pragma omp parallel for schedule(static) if (n > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
@@ -160,10 +161,11 @@ void pnet_cpu_mse(int64_t n, const float *x, const float *y, float *loss, void *
     *loss = n > 0 ? (float)(total / (double)n) : 0;
 }
 
-void pnet_cpu_mse_backward(
-    int64_t n, const float *x, const float *y, float gloss, bool add, float *gx)
+void pnet_cpu_mse_backward(struct pnet_count count, const float *x, const float *y,
+    const float *gloss, bool add, float *gx)
 {
-    float factor = n > 0 ? (float)(2 * (double)gloss / (double)n) : 0;
+    int64_t n = count.most;
+    float factor = n > 0 ? (float)(2 * (double)*gloss / (double)n) : 0;
     if (add) {
 #pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
         for (int64_t i = 0; i < n; i++) gx[i] += factor * (x[i] - y[i]);
@@ -173,8 +175,9 @@ void pnet_cpu_mse_backward(
     for (int64_t i = 0; i < n; i++) gx[i] = factor * (x[i] - y[i]);
 }
 
-void pnet_cpu_best_class(int64_t rows, int32_t classes, const float *x, int32_t *best)
+void pnet_cpu_best_class(struct pnet_count count, int32_t classes, const float *x, int32_t *best)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * classes > SMALL)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = x + row * classes;
@@ -193,12 +196,11 @@ size_t pnet_cpu_correct_work(void)
 void pnet_cpu_correct(
     const struct pnet_targets *t, const int32_t *best, double correct[2], void *work)
 {
-    int64_t *part = work;
-#pragma omp parallel for schedule(dynamic) if (t->label_rows > SMALL)
+    int64_t *part = work, rows = t->rows.most;
+#pragma omp parallel for schedule(dynamic) if (t->label_rows.most > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
         int64_t agree = 0, all = 0;
-        for (int64_t row = slice_begin(t->rows, slice); row < slice_begin(t->rows, slice + 1);
-             row++)
+        for (int64_t row = slice_begin(rows, slice); row < slice_begin(rows, slice + 1); row++)
             for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++) {
                 int32_t label = pnet_targets_label(t, at);
                 agree += label == best[row];
@@ -232,12 +234,12 @@ void pnet_cpu_confusion(
 {
     int64_t *counts = work, cells = (int64_t)t->classes * t->classes;
     int32_t slices = confusion_slices(t->classes);
-#pragma omp parallel for schedule(dynamic) if (t->label_rows > SMALL)
+#pragma omp parallel for schedule(dynamic) if (t->label_rows.most > SMALL)
     for (int32_t slice = 0; slice < slices; slice++) {
         int64_t *own = counts + slice * cells;
         memset(own, 0, (size_t)cells * sizeof *own);
-        int64_t end = t->rows * (slice + 1) / slices;
-        for (int64_t row = t->rows * slice / slices; row < end; row++)
+        int64_t end = t->rows.most * (slice + 1) / slices;
+        for (int64_t row = t->rows.most * slice / slices; row < end; row++)
             for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++) {
                 int32_t label = pnet_targets_label(t, at);
                 if (label >= 0) own[(int64_t)label * t->classes + best[row]]++;

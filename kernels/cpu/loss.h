@@ -4,6 +4,8 @@
 #ifndef PNET_KERNELS_CPU_LOSS_H
 #define PNET_KERNELS_CPU_LOSS_H
 
+#include "kernels/count.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,10 +13,10 @@
 /* Labels, and the rows of scores they are compared with. A label outside of 0 .. classes-1 does not
    count. */
 struct pnet_targets {
-    int64_t rows;         /* of the scores [rows, classes] */
-    int64_t label_rows;   /* of the labels */
-    int32_t classes;      /* at least 1 */
-    const int32_t *label; /* [label_rows] */
+    struct pnet_count rows;       /* of the scores [rows, classes] */
+    struct pnet_count label_rows; /* of the labels */
+    int32_t classes;              /* at least 1 */
+    const int32_t *label;         /* [label_rows] */
     const int64_t
         *start; /* [rows + 1]: the labels of a row of scores are those of the label rows */
     const int32_t
@@ -24,19 +26,21 @@ struct pnet_targets {
 /* Cross entropy of softmax(x) with the labels, over all labels that count:
      sum of (1 - s) w[l] nll(l) + s / classes * (sum over c of w[c] nll(c)),  divided by the sum of
    w[l], with nll(c) = logsumexp(x) - x[c], s = `smoothing` and weight w[classes], NULL for ones. */
+enum { PNET_CROSS_ENTROPY_WEIGHTS = 256 }; /* they travel as an argument of the kernel */
 struct pnet_cross_entropy {
     struct pnet_targets targets;
     const float *x;       /* [rows, classes] */
-    const double *weight; /* [classes] or NULL */
+    const double *weight; /* [classes] or NULL; host memory on every device, and then for a GPU at
+                             most PNET_CROSS_ENTROPY_WEIGHTS of them */
     double smoothing;
 };
 size_t pnet_cpu_cross_entropy_work(const struct pnet_cross_entropy *e);
 /* loss[1]; divisor[1] = sum of w[l], for the backward, or NULL. Where it is 0, so is the loss. */
 void pnet_cpu_cross_entropy(
     const struct pnet_cross_entropy *e, float *loss, float *divisor, void *work);
-/* gx [rows, classes] (+)= gloss * dloss/dx. */
-void pnet_cpu_cross_entropy_backward(const struct pnet_cross_entropy *e, float divisor, float gloss,
-    bool add, float *gx, void *work);
+/* gx [rows, classes] (+)= gloss[0] * dloss/dx, with the forward's divisor[1]. */
+void pnet_cpu_cross_entropy_backward(const struct pnet_cross_entropy *e, const float *divisor,
+    const float *gloss, bool add, float *gx, void *work);
 
 /* Lovasz-softmax (Berman, Triki, Blaschko, 2018): the Jaccard loss's convex extension of the errors
    of softmax(x), mean over the classes that occur among the labels; 0 where none does.
@@ -44,19 +48,19 @@ void pnet_cpu_cross_entropy_backward(const struct pnet_cross_entropy *e, float d
 size_t pnet_cpu_lovasz_work(const struct pnet_targets *t);
 void pnet_cpu_lovasz(
     const struct pnet_targets *t, const float *x, float *loss, float *gprob, void *work);
-/* gx (+)= gloss * the gradient of the logits x behind the softmax, from that of the probabilities.
- */
-void pnet_cpu_lovasz_backward(int64_t rows, int32_t classes, const float *x, const float *gprob,
-    float gloss, bool add, float *gx);
+/* gx (+)= gloss[0] * the gradient of the logits x behind the softmax, from that of the
+   probabilities. */
+void pnet_cpu_lovasz_backward(struct pnet_count rows, int32_t classes, const float *x,
+    const float *gprob, const float *gloss, bool add, float *gx);
 
-/* loss[1] = mean of (x - y)^2 over n elements, 0 for none; gx (+)= gloss * 2 / n * (x - y). */
+/* loss[1] = mean of (x - y)^2 over n elements, 0 for none; gx (+)= gloss[0] * 2 / n * (x - y). */
 size_t pnet_cpu_mse_work(void);
-void pnet_cpu_mse(int64_t n, const float *x, const float *y, float *loss, void *work);
+void pnet_cpu_mse(struct pnet_count n, const float *x, const float *y, float *loss, void *work);
 void pnet_cpu_mse_backward(
-    int64_t n, const float *x, const float *y, float gloss, bool add, float *gx);
+    struct pnet_count n, const float *x, const float *y, const float *gloss, bool add, float *gx);
 
 /* best[row] = the class with the largest score, the lowest one among equals. */
-void pnet_cpu_best_class(int64_t rows, int32_t classes, const float *x, int32_t *best);
+void pnet_cpu_best_class(struct pnet_count rows, int32_t classes, const float *x, int32_t *best);
 /* Counts of label rows: correct[2] = {best agrees with the label, labels that count}. */
 size_t pnet_cpu_correct_work(void);
 void pnet_cpu_correct(

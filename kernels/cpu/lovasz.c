@@ -33,17 +33,17 @@ static struct lovasz lovasz_of(const struct pnet_targets *t, void *work)
 {
     struct lovasz v = {.t = t, .totals = work};
     v.entry[0] = (uint64_t *)(v.totals + t->classes);
-    v.entry[1] = v.entry[0] + 2 * t->rows;
-    v.lse = (float *)(v.entry[1] + 2 * t->rows);
-    v.valid = (int32_t *)(v.lse + t->rows);
-    v.hits = v.valid + t->rows;
-    v.place = (uint32_t *)(v.hits + t->rows);
+    v.entry[1] = v.entry[0] + 2 * t->rows.most;
+    v.lse = (float *)(v.entry[1] + 2 * t->rows.most);
+    v.valid = (int32_t *)(v.lse + t->rows.most);
+    v.hits = v.valid + t->rows.most;
+    v.place = (uint32_t *)(v.hits + t->rows.most);
     return v;
 }
 
 size_t pnet_cpu_lovasz_work(const struct pnet_targets *t)
 {
-    size_t rows = (size_t)t->rows;
+    size_t rows = (size_t)t->rows.most;
     return (size_t)t->classes * sizeof(int64_t) + 4 * rows * sizeof(uint64_t) +
            3 * rows * sizeof(float) + (size_t)SLICES * DIGITS * sizeof(uint32_t);
 }
@@ -56,8 +56,8 @@ static int64_t slice_begin(int64_t n, int32_t slice)
 static void count_labels(const struct lovasz *v, const float *x)
 {
     const struct pnet_targets *t = v->t;
-#pragma omp parallel for schedule(static) if (t->rows > SMALL)
-    for (int64_t row = 0; row < t->rows; row++) {
+#pragma omp parallel for schedule(static) if (t->rows.most > SMALL)
+    for (int64_t row = 0; row < t->rows.most; row++) {
         const float *p = x + row * t->classes;
         float top = p[0];
         double sum = 0;
@@ -69,7 +69,7 @@ static void count_labels(const struct lovasz *v, const float *x)
             v->valid[row] += pnet_targets_label(t, at) >= 0;
     }
     for (int32_t c = 0; c < t->classes; c++) v->totals[c] = 0;
-    for (int64_t at = 0; at < t->label_rows; at++) {
+    for (int64_t at = 0; at < t->label_rows.most; at++) {
         int32_t label = t->label[at];
         if (label >= 0 && label < t->classes) v->totals[label]++;
     }
@@ -96,11 +96,11 @@ static int64_t make_entries(const struct lovasz *v, const float *x, int32_t c)
 {
     const struct pnet_targets *t = v->t;
     int64_t begin[SLICES + 1] = {0};
-#pragma omp parallel for schedule(static) if (t->rows > SMALL)
+#pragma omp parallel for schedule(static) if (t->rows.most > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
         int64_t count = 0;
-        for (int64_t row = slice_begin(t->rows, slice); row < slice_begin(t->rows, slice + 1);
-             row++) {
+        for (int64_t row = slice_begin(t->rows.most, slice);
+             row < slice_begin(t->rows.most, slice + 1); row++) {
             int32_t hits = 0;
             for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++)
                 hits += pnet_targets_label(t, at) == c;
@@ -110,11 +110,11 @@ static int64_t make_entries(const struct lovasz *v, const float *x, int32_t c)
         begin[slice + 1] = count;
     }
     for (int32_t slice = 0; slice < SLICES; slice++) begin[slice + 1] += begin[slice];
-#pragma omp parallel for schedule(static) if (t->rows > SMALL)
+#pragma omp parallel for schedule(static) if (t->rows.most > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
         uint64_t *to = v->entry[0] + begin[slice];
-        for (int64_t row = slice_begin(t->rows, slice); row < slice_begin(t->rows, slice + 1);
-             row++) {
+        for (int64_t row = slice_begin(t->rows.most, slice);
+             row < slice_begin(t->rows.most, slice + 1); row++) {
             if (!v->valid[row]) continue;
             float p = expf(x[row * t->classes + c] - v->lse[row]);
             if (v->hits[row] > 0) *to++ = make_entry(1 - p, row, true);
@@ -202,8 +202,8 @@ static void write_gradient(
     const struct lovasz *v, int32_t c, const float *growth, float factor, float *gprob)
 {
     int32_t classes = v->t->classes;
-#pragma omp parallel for schedule(static) if (v->t->rows > SMALL)
-    for (int64_t row = 0; row < v->t->rows; row++) {
+#pragma omp parallel for schedule(static) if (v->t->rows.most > SMALL)
+    for (int64_t row = 0; row < v->t->rows.most; row++) {
         float of_class = v->hits[row] > 0 ? growth[2 * row + 1] : 0;
         float of_others = v->valid[row] > v->hits[row] ? growth[2 * row] : 0;
         gprob[row * classes + c] = (of_others - of_class) * factor;
@@ -220,7 +220,8 @@ void pnet_cpu_lovasz(
     double sum = 0;
     for (int32_t c = 0; c < t->classes; c++) {
         if (!v.totals[c]) {
-            for (int64_t row = 0; gprob && row < t->rows; row++) gprob[row * t->classes + c] = 0;
+            for (int64_t row = 0; gprob && row < t->rows.most; row++)
+                gprob[row * t->classes + c] = 0;
             continue;
         }
         int64_t n = make_entries(&v, x, c);
@@ -236,9 +237,10 @@ void pnet_cpu_lovasz(
 }
 
 /* gx = p (gprob - sum of p gprob), p = softmax(x). */
-void pnet_cpu_lovasz_backward(int64_t rows, int32_t classes, const float *x, const float *gprob,
-    float gloss, bool add, float *gx)
+void pnet_cpu_lovasz_backward(struct pnet_count count, int32_t classes, const float *x,
+    const float *gprob, const float *gloss, bool add, float *gx)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * classes > SMALL)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = x + row * classes, *u = gprob + row * classes;
@@ -250,7 +252,7 @@ void pnet_cpu_lovasz_backward(int64_t rows, int32_t classes, const float *x, con
             sum += e;
             dot += e * (double)u[c];
         }
-        float mean = (float)(dot / sum), factor = (float)((double)gloss / sum);
+        float mean = (float)(dot / sum), factor = (float)((double)*gloss / sum);
         for (int32_t c = 0; c < classes; c++) {
             float v = expf(p[c] - top) * factor * (u[c] - mean);
             q[c] = add ? q[c] + v : v;

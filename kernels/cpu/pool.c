@@ -14,6 +14,11 @@ static int64_t child_of(const struct pnet_cells *cells, int64_t at)
     return cells->child ? cells->child[at] : at;
 }
 
+void pnet_cpu_copy_elements(struct pnet_count n, const void *x, void *y)
+{
+    if (n.most) memcpy(y, x, (size_t)n.most * sizeof(float));
+}
+
 size_t pnet_cpu_cells_sum_work(int32_t c)
 {
     return (size_t)SLICES * (size_t)c * sizeof(double);
@@ -39,8 +44,8 @@ void pnet_cpu_cells_sum(const struct pnet_cells *cells, int32_t c, const float *
     bool add, float *y, void *work)
 {
     double *scratch = work;
-    int64_t n = cells->coarse_rows;
-#pragma omp parallel for schedule(dynamic) if (cells->fine_rows * c > SMALL)
+    int64_t n = cells->coarse_rows.most;
+#pragma omp parallel for schedule(dynamic) if (cells->fine_rows.most * c > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++)
         for (int64_t cell = n * slice / SLICES; cell < n * (slice + 1) / SLICES; cell++)
             sum_cell(cells, cell, c, x, mean, add, y + cell * c, scratch + (int64_t)slice * c);
@@ -49,8 +54,8 @@ void pnet_cpu_cells_sum(const struct pnet_cells *cells, int32_t c, const float *
 void pnet_cpu_cells_spread(
     const struct pnet_cells *cells, int32_t c, const float *x, bool mean, bool add, float *y)
 {
-#pragma omp parallel for schedule(static) if (cells->fine_rows * c > SMALL)
-    for (int64_t row = 0; row < cells->fine_rows; row++) {
+#pragma omp parallel for schedule(static) if (cells->fine_rows.most * c > SMALL)
+    for (int64_t row = 0; row < cells->fine_rows.most; row++) {
         int64_t cell = cells->parent[row];
         const float *p = x + cell * c;
         float *q = y + row * c;
@@ -95,8 +100,8 @@ static void start_with(int32_t c, const float *x, int64_t row, float *y, int32_t
 void pnet_cpu_cells_max(
     const struct pnet_cells *cells, int32_t c, const float *x, float *y, int32_t *argmax)
 {
-#pragma omp parallel for schedule(dynamic, 64) if (cells->fine_rows * c > SMALL)
-    for (int64_t cell = 0; cell < cells->coarse_rows; cell++) {
+#pragma omp parallel for schedule(dynamic, 64) if (cells->fine_rows.most * c > SMALL)
+    for (int64_t cell = 0; cell < cells->coarse_rows.most; cell++) {
         float *q = y + cell * c;
         int32_t *from = argmax ? argmax + cell * c : NULL;
         int64_t at = cells->start[cell], end = cells->start[cell + 1];
@@ -136,8 +141,8 @@ static void take_own(int32_t c, const int32_t *restrict argmax, const float *res
 void pnet_cpu_cells_max_backward(const struct pnet_cells *cells, int32_t c, const int32_t *argmax,
     const float *g, bool add, float *gx)
 {
-#pragma omp parallel for schedule(static) if (cells->fine_rows * c > SMALL)
-    for (int64_t row = 0; row < cells->fine_rows; row++) {
+#pragma omp parallel for schedule(static) if (cells->fine_rows.most * c > SMALL)
+    for (int64_t row = 0; row < cells->fine_rows.most; row++) {
         int64_t at = (int64_t)cells->parent[row] * c;
         take_own(c, argmax + at, g + at, row, add, gx + row * c);
     }
@@ -149,9 +154,9 @@ struct tally {
     uint32_t count;
 };
 
-size_t pnet_cpu_cells_majority_work(int64_t fine_rows)
+size_t pnet_cpu_cells_majority_work(const struct pnet_cells *cells)
 {
-    return (size_t)fine_rows * sizeof(struct tally);
+    return (size_t)cells->fine_rows.most * sizeof(struct tally);
 }
 
 /* `tally` is sorted by label, so that the number of classes need not be known. */
@@ -187,8 +192,8 @@ void pnet_cpu_cells_majority(
     const struct pnet_cells *cells, const int32_t *label, int32_t *y, void *work)
 {
     struct tally *tally = work;
-#pragma omp parallel for schedule(dynamic, 64) if (cells->fine_rows > SMALL)
-    for (int64_t cell = 0; cell < cells->coarse_rows; cell++)
+#pragma omp parallel for schedule(dynamic, 64) if (cells->fine_rows.most > SMALL)
+    for (int64_t cell = 0; cell < cells->coarse_rows.most; cell++)
         y[cell] = majority(cells, cell, label, tally + cells->start[cell]);
 }
 

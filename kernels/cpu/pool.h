@@ -5,6 +5,7 @@
 #ifndef PNET_KERNELS_CPU_POOL_H
 #define PNET_KERNELS_CPU_POOL_H
 
+#include "kernels/count.h"
 #include "kernels/cpu/segment.h"
 
 #include <stdbool.h>
@@ -13,12 +14,15 @@
 
 /* Which fine rows lie in which coarse row. */
 struct pnet_cells {
-    int64_t fine_rows, coarse_rows;
-    const int32_t *parent; /* [fine_rows] */
+    struct pnet_count fine_rows, coarse_rows;
+    const int32_t *parent; /* [fine_rows]; NULL with a NULL child, for labels alone */
     const int64_t *start;  /* [coarse_rows + 1] */
     const int32_t *child;  /* [fine_rows], of coarse row r from start[r], ascending; NULL: the row
                               itself, cells are stretches of rows */
 };
+
+/* y = x, n elements of 4 bytes: a value or labels that stay on their level. */
+void pnet_cpu_copy_elements(struct pnet_count n, const void *x, void *y);
 
 enum pnet_pool { PNET_POOL_MEAN, PNET_POOL_MAX, PNET_POOL_SUM };
 
@@ -41,7 +45,7 @@ void pnet_cpu_cells_max_backward(const struct pnet_cells *cells, int32_t c, cons
 
 /* y[coarse] = the label most frequent in the cell, the lowest one among equals; negative labels do
    not count; -1 where none does. */
-size_t pnet_cpu_cells_majority_work(int64_t fine_rows);
+size_t pnet_cpu_cells_majority_work(const struct pnet_cells *cells); /* reads counts alone */
 void pnet_cpu_cells_majority(
     const struct pnet_cells *cells, const int32_t *label, int32_t *y, void *work);
 
@@ -58,7 +62,7 @@ void pnet_cpu_segments_max_backward(
 
 /* k nearest coarse rows of each fine row: index and squared distance, [fine_rows, k]; -1: none. */
 struct pnet_nearest {
-    int64_t fine_rows, coarse_rows;
+    struct pnet_count fine_rows, coarse_rows;
     int32_t k;
     const int32_t *index;
     const float *distance2;

@@ -52,8 +52,8 @@ bool pnet_op_labels_rule(struct pnet_rule *r, const char *name, bool backward)
 
 struct pnet_targets pnet_op_targets(const struct pnet_exec *x)
 {
-    struct pnet_targets t = {.rows = x->in[SCORES].rows,
-        .label_rows = x->in[LABEL].rows,
+    struct pnet_targets t = {.rows = pnet_op_rows(&x->in[SCORES]),
+        .label_rows = pnet_op_rows(&x->in[LABEL]),
         .classes = x->in[SCORES].width,
         .label = x->in[LABEL].data};
     if (x->geo[0]) {

@@ -54,7 +54,7 @@ static void backward(const struct pnet_exec *x)
     const float *divisor = x->saved[DIVISOR].data, *gloss = x->gout.data;
     if (x->gin[IN].data)
         pnet_cpu_cross_entropy_backward(
-            &e, *divisor, *gloss, x->gin_add[IN], x->gin[IN].data, x->work);
+            &e, divisor, gloss, x->gin_add[IN], x->gin[IN].data, x->work);
 }
 
 /* Point by point, as the formula stands. */

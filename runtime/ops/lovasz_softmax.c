@@ -31,8 +31,8 @@ static void backward(const struct pnet_exec *x)
 {
     const float *gloss = x->gout.data;
     if (x->gin[IN].data)
-        pnet_cpu_lovasz_backward(x->in[IN].rows, x->in[IN].width, x->in[IN].data,
-            x->saved[GPROB].data, *gloss, x->gin_add[IN], x->gin[IN].data);
+        pnet_cpu_lovasz_backward(pnet_op_rows(&x->in[IN]), x->in[IN].width, x->in[IN].data,
+            x->saved[GPROB].data, gloss, x->gin_add[IN], x->gin[IN].data);
 }
 
 /* The error of the point for the class, 1 minus or plain probability. */

@@ -19,16 +19,16 @@ static size_t work(const struct pnet_exec *x, bool backward)
 static void forward(const struct pnet_exec *x)
 {
     pnet_cpu_mse(
-        pnet_op_count_of(&x->in[IN]), x->in[IN].data, x->in[TARGET].data, x->out.data, x->work);
+        pnet_op_elements(&x->in[IN]), x->in[IN].data, x->in[TARGET].data, x->out.data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
-    int64_t n = pnet_op_count_of(&x->in[IN]);
+    struct pnet_count n = pnet_op_elements(&x->in[IN]);
     const float *gloss = x->gout.data, *a = x->in[IN].data, *b = x->in[TARGET].data;
-    if (x->gin[IN].data) pnet_cpu_mse_backward(n, a, b, *gloss, x->gin_add[IN], x->gin[IN].data);
+    if (x->gin[IN].data) pnet_cpu_mse_backward(n, a, b, gloss, x->gin_add[IN], x->gin[IN].data);
     if (x->gin[TARGET].data)
-        pnet_cpu_mse_backward(n, b, a, *gloss, x->gin_add[TARGET], x->gin[TARGET].data);
+        pnet_cpu_mse_backward(n, b, a, gloss, x->gin_add[TARGET], x->gin[TARGET].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -2,7 +2,7 @@
 #include "kernels/cpu/act.h"
 #include "runtime/ops/common.h"
 
-#include <string.h>
+#include <string.h> /* the reference */
 
 enum { IN, KIND, TO };
 enum { ARGMAX };
@@ -51,13 +51,17 @@ static bool has_labels(const struct pnet_exec *x)
 static struct pnet_cells cells_of(const struct pnet_exec *x)
 {
     if (x->geo[0]) return pnet_op_cells(x->geo[0]);
-    return (struct pnet_cells){x->in[0].rows, x->out.rows, NULL, x->in[0].row_splits, NULL};
+    return (struct pnet_cells){
+        pnet_op_rows(&x->in[0]), pnet_op_rows(&x->out), NULL, x->in[0].row_splits, NULL};
 }
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     if (is_identity(x)) return 0;
-    if (has_labels(x)) return backward ? 0 : pnet_cpu_cells_majority_work(x->in[0].rows);
+    if (has_labels(x)) {
+        struct pnet_cells cells = cells_of(x);
+        return backward ? 0 : pnet_cpu_cells_majority_work(&cells);
+    }
     return x->geo[0] ? pnet_cpu_cells_sum_work(x->in[0].width)
                      : pnet_cpu_segments_pool_work(pnet_op_samples(&x->in[0]), x->in[0].width);
 }
@@ -79,7 +83,7 @@ static void forward(const struct pnet_exec *x)
     struct pnet_cells cells = cells_of(x);
     int32_t c = x->in[0].width;
     if (is_identity(x))
-        memcpy(x->out.data, x->in[0].data, (size_t)pnet_op_count_of(&x->out) * sizeof(float));
+        pnet_cpu_copy_elements(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
     else if (has_labels(x))
         pnet_cpu_cells_majority(&cells, x->in[0].data, x->out.data, x->work);
     else if (!x->geo[0])
@@ -120,7 +124,7 @@ static void reference_labels(const struct pnet_exec *x, const struct pnet_cells 
 {
     const int32_t *label = x->in[0].data;
     int32_t *out = x->out.data;
-    for (int64_t cell = 0; cell < cells->coarse_rows; cell++) {
+    for (int64_t cell = 0; cell < cells->coarse_rows.most; cell++) {
         int64_t most = 0, begin = cells->start[cell], end = cells->start[cell + 1];
         out[cell] = -1;
         for (int64_t at = begin; at < end; at++) {

@@ -36,7 +36,8 @@ static bool is_identity(const struct pnet_exec *x)
 static struct pnet_nearest nearest_of(const struct pnet_exec *x)
 {
     const struct pnet_geo_view *g = x->geo[0];
-    return (struct pnet_nearest){x->out.rows, x->in[0].rows, g->k, g->nearest, g->distance2};
+    return (struct pnet_nearest){{g->fine_rows, g->fine_live, 1},
+        {g->coarse_rows, g->coarse_live, 1}, g->k, g->nearest, g->distance2};
 }
 
 /* Row counts come from the tensors: the item's are not known where workspace is planned. */
@@ -44,15 +45,16 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     if (!backward || is_identity(x)) return 0;
     if (x->attr[KIND].i == NEAREST) return pnet_cpu_cells_sum_work(x->in[0].width);
-    struct pnet_nearest n = {
-        .fine_rows = x->out.rows, .coarse_rows = x->in[0].rows, .k = (int32_t)x->attr[K].i};
+    struct pnet_nearest n = {.fine_rows = pnet_op_rows(&x->out),
+        .coarse_rows = pnet_op_rows(&x->in[0]),
+        .k = (int32_t)x->attr[K].i};
     return pnet_cpu_interpolate_backward_work(&n, x->in[0].width);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     if (is_identity(x)) {
-        pnet_cpu_scale(pnet_op_count_of(&x->out), 1, x->in[0].data, false, x->out.data);
+        pnet_cpu_copy_elements(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
     } else if (x->attr[KIND].i == NEAREST) {
         struct pnet_cells cells = pnet_op_cells(x->geo[0]);
         pnet_cpu_cells_spread(&cells, x->out.width, x->in[0].data, false, false, x->out.data);
