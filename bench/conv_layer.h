@@ -29,8 +29,8 @@ static inline struct layer layer_make(const struct pnet_triplets *forward,
     l.out = bench_floats(out, 4);
     l.gin = bench_floats(in, 5);
     l.gweight = bench_floats(l.weights, 6);
-    size_t need[] = {pnet_cpu_mvmr_work(forward, s), pnet_cpu_mvmr_work(backward, l.back),
-        pnet_cpu_vvor_work(forward, s)};
+    size_t need[] = {pnet_cpu_mvmr_work(forward, s, PNET_FP32),
+        pnet_cpu_mvmr_work(backward, l.back, PNET_FP32), pnet_cpu_vvor_work(forward, s, PNET_FP32)};
     for (int i = 0; i < 3; i++) l.work_bytes = need[i] > l.work_bytes ? need[i] : l.work_bytes;
     l.work = bench_alloc(l.work_bytes);
     return l;

@@ -9,6 +9,7 @@
 #include "kernels/count.h"
 #include "kernels/geometry.h"
 #include "kernels/philox.h"
+#include "kernels/precision.h"
 #include "runtime/cloud.h"
 
 #include <stdbool.h>
@@ -211,6 +212,7 @@ struct pnet_geo_view {
  * nothing else. */
 struct pnet_exec {
     enum pnet_device_kind device; /* where all pointers below lead, but attr and geo */
+    enum pnet_precision precision; /* of products */
     const struct pnet_attr *attr;
     int in_count;
     struct pnet_tensor in[PNET_MAX_IN]; /* backward: data is NULL unless the row keeps it */

@@ -11,7 +11,9 @@
 #ifndef PNET_KERNELS_CPU_CONV_H
 #define PNET_KERNELS_CPU_CONV_H
 
+#include "kernels/count.h"
 #include "kernels/geometry.h"
+#include "kernels/precision.h"
 
 struct pnet_conv_shape {
     int32_t cin, cout, groups; /* cin: width of `in` below; cout: width of `out` */
@@ -34,8 +36,10 @@ struct pnet_mvmr {
     bool transposed, add;
     enum pnet_activation act;
     float slope;
+    enum pnet_precision precision;
 };
-size_t pnet_cpu_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s);
+size_t pnet_cpu_mvmr_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
 void pnet_cpu_mvmr(const struct pnet_mvmr *m, void *work);
 
 /* dW[k] (+)= sum over (i,j,k) of in[j] gout[i]^T, group by group       (VVOR)
@@ -48,22 +52,45 @@ struct pnet_vvor {
     const float *in, *gout;
     float *gweight;
     bool swapped, add;
+    enum pnet_precision precision;
 };
-size_t pnet_cpu_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s);
+size_t pnet_cpu_vvor_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
 void pnet_cpu_vvor(const struct pnet_vvor *v, void *work);
 
 /* y[n, cout] (+)= act(x[n, cin] W + bias), W [cin, cout]; with `transposed` W is stored [cout, cin] (a linear layer's). */
-size_t pnet_cpu_gemm_work(int64_t n, int32_t cin, int32_t cout, bool transposed);
-void pnet_cpu_gemm(int64_t n, int32_t cin, int32_t cout, const float *x, const float *w,
-    bool transposed, const float *bias, enum pnet_activation act, float slope, bool add, float *y,
-    void *work);
+struct pnet_gemm {
+    struct pnet_count n;
+    int32_t cin, cout;
+    const float *x, *w;
+    const float *bias; /* [cout] or NULL */
+    float *y;
+    bool transposed, add; /* add: to `y` (then no activation) */
+    enum pnet_activation act;
+    float slope;
+    enum pnet_precision precision;
+};
+size_t pnet_cpu_gemm_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision);
+void pnet_cpu_gemm(const struct pnet_gemm *g, void *work);
+
 /* gw[cin, cout] (+)= x[n, cin]^T g[n, cout]; with `transposed` gw is [cout, cin]. */
-size_t pnet_cpu_outer_work(int64_t n, int32_t cin, int32_t cout);
-void pnet_cpu_outer(int64_t n, int32_t cin, int32_t cout, const float *x, const float *g,
-    bool transposed, bool add, float *gw, void *work);
+struct pnet_outer {
+    struct pnet_count n;
+    int32_t cin, cout;
+    const float *x, *g;
+    float *gw;
+    bool transposed, add;
+    enum pnet_precision precision;
+};
+size_t pnet_cpu_outer_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision);
+void pnet_cpu_outer(const struct pnet_outer *o, void *work);
+
 /* sum[c] (+)= sum over rows of x[n, c], in fixed chunks. */
-size_t pnet_cpu_column_sum_work(int64_t n, int32_t c);
-void pnet_cpu_column_sum(int64_t n, int32_t c, const float *x, bool add, float *sum, void *work);
+size_t pnet_cpu_column_sum_work(struct pnet_count n, int32_t c);
+void pnet_cpu_column_sum(
+    struct pnet_count n, int32_t c, const float *x, bool add, float *sum, void *work);
 
 /* Which instruction set runs: "avx512", "avx2" or "base"; PNET_ISA in the environment chooses a lower one (a name that is
    not among them, or that the processor does not have, changes nothing). */

@@ -268,8 +268,10 @@ static void depthwise(const struct pnet_mvmr *m, void *work)
     }
 }
 
-size_t pnet_cpu_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
+size_t pnet_cpu_mvmr_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
+    (void)precision;
     if (pnet_conv_is_depthwise(s))
         return 64 + (size_t)omp_get_max_threads() * depthwise_thread_bytes(s.cout);
     struct plan p = make_plan(t->rows, t->cells, t->count, s);
@@ -298,25 +300,25 @@ void pnet_cpu_mvmr(const struct pnet_mvmr *m, void *work)
 
 /* -- dense -- */
 
-size_t pnet_cpu_gemm_work(int64_t n, int32_t cin, int32_t cout, bool transposed)
+size_t pnet_cpu_gemm_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
-    (void)transposed;
-    struct plan p = make_plan(n, 1, n, (struct pnet_conv_shape){cin, cout, 1});
+    (void)precision;
+    struct plan p = make_plan(n.most, 1, n.most, (struct pnet_conv_shape){cin, cout, 1});
     return plan_bytes(&p);
 }
 
-void pnet_cpu_gemm(int64_t n, int32_t cin, int32_t cout, const float *x, const float *w,
-    bool transposed, const float *bias, enum pnet_activation act, float slope, bool add, float *y,
-    void *work)
+void pnet_cpu_gemm(const struct pnet_gemm *g, void *work)
 {
-    struct job j = {.plan = make_plan(n, 1, n, (struct pnet_conv_shape){cin, cout, 1}),
-        .in = x,
-        .weight = w,
-        .bias = bias,
-        .out = y,
-        .transposed = transposed,
-        .add = add,
-        .act = act,
-        .slope = slope};
+    struct pnet_conv_shape s = {g->cin, g->cout, 1};
+    struct job j = {.plan = make_plan(g->n.most, 1, g->n.most, s),
+        .in = g->x,
+        .weight = g->w,
+        .bias = g->bias,
+        .out = g->y,
+        .transposed = g->transposed,
+        .add = g->add,
+        .act = g->act,
+        .slope = g->slope};
     run(&j, work);
 }

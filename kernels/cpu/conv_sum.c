@@ -13,7 +13,7 @@ static int64_t chunk_rows(int64_t n)
     return (blocks + CHUNKS - 1) / CHUNKS * BLOCK_ROWS;
 }
 
-size_t pnet_cpu_column_sum_work(int64_t n, int32_t c)
+size_t pnet_cpu_column_sum_work(struct pnet_count n, int32_t c)
 {
     (void)n;
     return 64 + (size_t)CHUNKS * (size_t)c * sizeof(float);
@@ -32,8 +32,10 @@ static void sum_block(int64_t rows, int32_t c, const float *x, float *sum)
     }
 }
 
-void pnet_cpu_column_sum(int64_t n, int32_t c, const float *x, bool add, float *sum, void *work)
+void pnet_cpu_column_sum(
+    struct pnet_count count, int32_t c, const float *x, bool add, float *sum, void *work)
 {
+    int64_t n = count.most;
     float *partial = pnet_align64_pointer(work);
     int64_t step = chunk_rows(n), chunks = n > 0 ? (n + step - 1) / step : 0;
 #pragma omp parallel for schedule(static)

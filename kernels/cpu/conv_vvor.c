@@ -255,8 +255,10 @@ static void depthwise(const struct pnet_vvor *v, void *work)
     }
 }
 
-size_t pnet_cpu_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
+size_t pnet_cpu_vvor_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
+    (void)precision;
     struct plan p = make_plan(t->rows, t->cells, t->count, s);
     return plan_bytes(&p);
 }
@@ -280,25 +282,26 @@ void pnet_cpu_vvor(const struct pnet_vvor *v, void *work)
 
 /* -- dense -- */
 
-static struct plan dense_plan(int64_t n, int32_t cin, int32_t cout)
+static struct plan dense_plan(struct pnet_count n, int32_t cin, int32_t cout)
 {
-    return make_plan(n, 1, n, (struct pnet_conv_shape){cin, cout, 1});
+    return make_plan(n.most, 1, n.most, (struct pnet_conv_shape){cin, cout, 1});
 }
 
-size_t pnet_cpu_outer_work(int64_t n, int32_t cin, int32_t cout)
+size_t pnet_cpu_outer_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
+    (void)precision;
     struct plan p = dense_plan(n, cin, cout);
     return plan_bytes(&p);
 }
 
-void pnet_cpu_outer(int64_t n, int32_t cin, int32_t cout, const float *x, const float *g,
-    bool transposed, bool add, float *gw, void *work)
+void pnet_cpu_outer(const struct pnet_outer *o, void *work)
 {
-    struct job j = {.plan = dense_plan(n, cin, cout),
-        .in = x,
-        .gout = g,
-        .gweight = gw,
-        .transposed = transposed,
-        .add = add};
+    struct job j = {.plan = dense_plan(o->n, o->cin, o->cout),
+        .in = o->x,
+        .gout = o->g,
+        .gweight = o->gw,
+        .transposed = o->transposed,
+        .add = o->add};
     run(&j, work);
 }

@@ -1,7 +1,7 @@
 /* Convolution on native points, and its degraded voxel mode: DESIGN.md section 2. */
 #include "kernels/cpu/act.h"
 #include "kernels/cpu/conv.h"
-#include "runtime/op.h"
+#include "runtime/ops/common.h"
 
 #include <stddef.h>
 
@@ -160,15 +160,17 @@ static size_t larger(size_t a, size_t b)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
-    int64_t n = x->out.rows;
+    struct pnet_count n = pnet_op_rows(&x->out);
+    enum pnet_precision p = x->precision;
+    size_t sum = pnet_cpu_column_sum_work(n, s.cout);
     if (is_dense(x))
-        return !backward ? pnet_cpu_gemm_work(n, s.cin, s.cout, false)
-                         : larger(larger(pnet_cpu_gemm_work(n, s.cout, s.cin, true),
-                                      pnet_cpu_outer_work(n, s.cin, s.cout)),
-                               pnet_cpu_column_sum_work(n, s.cout));
-    if (!backward) return pnet_cpu_mvmr_work(by_output(x), s);
-    return larger(larger(pnet_cpu_mvmr_work(by_input(x), t), pnet_cpu_vvor_work(by_output(x), s)),
-        pnet_cpu_column_sum_work(n, s.cout));
+        return !backward ? pnet_cpu_gemm_work(n, s.cin, s.cout, p)
+                         : larger(larger(pnet_cpu_gemm_work(n, s.cout, s.cin, p),
+                                      pnet_cpu_outer_work(n, s.cin, s.cout, p)),
+                               sum);
+    if (!backward) return pnet_cpu_mvmr_work(by_output(x), s, p);
+    return larger(
+        larger(pnet_cpu_mvmr_work(by_input(x), t, p), pnet_cpu_vvor_work(by_output(x), s, p)), sum);
 }
 
 static void forward(const struct pnet_exec *x)
@@ -176,8 +178,17 @@ static void forward(const struct pnet_exec *x)
     struct pnet_conv_shape s = shape_of(x);
     enum pnet_activation act = (enum pnet_activation)x->act;
     if (is_dense(x)) {
-        pnet_cpu_gemm(x->out.rows, s.cin, s.cout, x->in[0].data, x->param[WEIGHT], false,
-            x->param[BIAS_PARAM], act, x->slope, false, x->out.data, x->work);
+        struct pnet_gemm g = {.n = pnet_op_rows(&x->out),
+            .cin = s.cin,
+            .cout = s.cout,
+            .x = x->in[0].data,
+            .w = x->param[WEIGHT],
+            .bias = x->param[BIAS_PARAM],
+            .y = x->out.data,
+            .act = act,
+            .slope = x->slope,
+            .precision = x->precision};
+        pnet_cpu_gemm(&g, x->work);
         return;
     }
     struct pnet_mvmr m = {.triplets = by_output(x),
@@ -187,18 +198,37 @@ static void forward(const struct pnet_exec *x)
         .bias = x->param[BIAS_PARAM],
         .out = x->out.data,
         .act = act,
-        .slope = x->slope};
+        .slope = x->slope,
+        .precision = x->precision};
     pnet_cpu_mvmr(&m, x->work);
 }
 
 static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
 {
-    if (x->gin[0].data)
-        pnet_cpu_gemm(x->out.rows, s.cout, s.cin, x->gout.data, x->param[WEIGHT], true, NULL,
-            PNET_ACT_NONE, 0, x->gin_add[0], x->gin[0].data, x->work);
-    if (x->gparam[WEIGHT])
-        pnet_cpu_outer(x->out.rows, s.cin, s.cout, x->in[0].data, x->gout.data, false,
-            x->gparam_add[WEIGHT], x->gparam[WEIGHT], x->work);
+    struct pnet_count n = pnet_op_rows(&x->gout);
+    if (x->gin[0].data) {
+        struct pnet_gemm g = {.n = n,
+            .cin = s.cout,
+            .cout = s.cin,
+            .x = x->gout.data,
+            .w = x->param[WEIGHT],
+            .y = x->gin[0].data,
+            .transposed = true,
+            .add = x->gin_add[0],
+            .precision = x->precision};
+        pnet_cpu_gemm(&g, x->work);
+    }
+    if (x->gparam[WEIGHT]) {
+        struct pnet_outer o = {.n = n,
+            .cin = s.cin,
+            .cout = s.cout,
+            .x = x->in[0].data,
+            .g = x->gout.data,
+            .gw = x->gparam[WEIGHT],
+            .add = x->gparam_add[WEIGHT],
+            .precision = x->precision};
+        pnet_cpu_outer(&o, x->work);
+    }
 }
 
 static void backward(const struct pnet_exec *x)
@@ -207,7 +237,7 @@ static void backward(const struct pnet_exec *x)
     pnet_cpu_act_backward(
         x->out.rows * s.cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM])
-        pnet_cpu_column_sum(x->out.rows, s.cout, x->gout.data, x->gparam_add[BIAS_PARAM],
+        pnet_cpu_column_sum(pnet_op_rows(&x->gout), s.cout, x->gout.data, x->gparam_add[BIAS_PARAM],
             x->gparam[BIAS_PARAM], x->work);
     if (is_dense(x)) {
         backward_dense(x, s);
@@ -220,7 +250,8 @@ static void backward(const struct pnet_exec *x)
             .weight = x->param[WEIGHT],
             .out = x->gin[0].data,
             .transposed = true,
-            .add = x->gin_add[0]};
+            .add = x->gin_add[0],
+            .precision = x->precision};
         pnet_cpu_mvmr(&m, x->work);
     }
     if (x->gparam[WEIGHT]) {
@@ -229,7 +260,8 @@ static void backward(const struct pnet_exec *x)
             .in = x->in[0].data,
             .gout = x->gout.data,
             .gweight = x->gparam[WEIGHT],
-            .add = x->gparam_add[WEIGHT]};
+            .add = x->gparam_add[WEIGHT],
+            .precision = x->precision};
         pnet_cpu_vvor(&v, x->work);
     }
 }

@@ -34,18 +34,28 @@ static size_t larger(size_t a, size_t b)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    int64_t n = x->out.rows;
+    struct pnet_count n = pnet_op_rows(&x->out);
     int32_t cin = x->in[0].width, cout = x->out.width;
-    if (!backward) return pnet_cpu_gemm_work(n, cin, cout, true);
-    return larger(
-        larger(pnet_cpu_gemm_work(n, cout, cin, false), pnet_cpu_outer_work(n, cin, cout)),
+    if (!backward) return pnet_cpu_gemm_work(n, cin, cout, x->precision);
+    return larger(larger(pnet_cpu_gemm_work(n, cout, cin, x->precision),
+                      pnet_cpu_outer_work(n, cin, cout, x->precision)),
         pnet_cpu_column_sum_work(n, cout));
 }
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_gemm(x->out.rows, x->in[0].width, x->out.width, x->in[0].data, x->param[WEIGHT], true,
-        x->param[BIAS_PARAM], (enum pnet_activation)x->act, x->slope, false, x->out.data, x->work);
+    struct pnet_gemm g = {.n = pnet_op_rows(&x->out),
+        .cin = x->in[0].width,
+        .cout = x->out.width,
+        .x = x->in[0].data,
+        .w = x->param[WEIGHT],
+        .bias = x->param[BIAS_PARAM],
+        .y = x->out.data,
+        .transposed = true,
+        .act = (enum pnet_activation)x->act,
+        .slope = x->slope,
+        .precision = x->precision};
+    pnet_cpu_gemm(&g, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
@@ -55,15 +65,32 @@ static void backward(const struct pnet_exec *x)
     pnet_cpu_act_backward(
         n * cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM])
-        pnet_cpu_column_sum(
-            n, cout, x->gout.data, x->gparam_add[BIAS_PARAM], x->gparam[BIAS_PARAM], x->work);
+        pnet_cpu_column_sum(pnet_op_rows(&x->gout), cout, x->gout.data, x->gparam_add[BIAS_PARAM],
+            x->gparam[BIAS_PARAM], x->work);
     /* the weight is stored [cout, cin]: as it is for going back */
-    if (x->gin[0].data)
-        pnet_cpu_gemm(n, cout, cin, x->gout.data, x->param[WEIGHT], false, NULL, PNET_ACT_NONE, 0,
-            x->gin_add[0], x->gin[0].data, x->work);
-    if (x->gparam[WEIGHT])
-        pnet_cpu_outer(n, cin, cout, x->in[0].data, x->gout.data, true, x->gparam_add[WEIGHT],
-            x->gparam[WEIGHT], x->work);
+    if (x->gin[0].data) {
+        struct pnet_gemm g = {.n = pnet_op_rows(&x->gout),
+            .cin = cout,
+            .cout = cin,
+            .x = x->gout.data,
+            .w = x->param[WEIGHT],
+            .y = x->gin[0].data,
+            .add = x->gin_add[0],
+            .precision = x->precision};
+        pnet_cpu_gemm(&g, x->work);
+    }
+    if (x->gparam[WEIGHT]) {
+        struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
+            .cin = cin,
+            .cout = cout,
+            .x = x->in[0].data,
+            .g = x->gout.data,
+            .gw = x->gparam[WEIGHT],
+            .transposed = true,
+            .add = x->gparam_add[WEIGHT],
+            .precision = x->precision};
+        pnet_cpu_outer(&o, x->work);
+    }
 }
 
 static void reference(const struct pnet_exec *x)

@@ -100,7 +100,7 @@ static void check_values(const struct golden *g, const struct pnet_triplets *t,
     const struct pnet_npy *want)
 {
     float *out = conv_poison((size_t)want->count);
-    struct conv_work work = conv_work(pnet_cpu_mvmr_work(t, shape));
+    struct conv_work work = conv_work(pnet_cpu_mvmr_work(t, shape, PNET_FP32));
     pnet_cpu_mvmr(&(struct pnet_mvmr){.triplets = t,
                       .shape = shape,
                       .in = in,
@@ -117,7 +117,7 @@ static void check_weights(
     const struct golden *g, const struct pnet_triplets *t, bool swapped, const char *what)
 {
     float *gweight = conv_poison((size_t)g->grad_weight.count);
-    struct conv_work work = conv_work(pnet_cpu_vvor_work(t, g->shape));
+    struct conv_work work = conv_work(pnet_cpu_vvor_work(t, g->shape, PNET_FP32));
     pnet_cpu_vvor(&(struct pnet_vvor){.triplets = t,
                       .shape = g->shape,
                       .in = g->features.data,

@@ -49,9 +49,9 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
         omp_set_num_threads(threads);
         float *out = conv_poison(out_size);
         if (add) memcpy(out, old, out_size * sizeof *out);
-        struct conv_work work = conv_work(pnet_cpu_mvmr_work(t, s));
-        struct pnet_mvmr m = {
-            t, s, in, weight, with_bias ? bias : NULL, out, transposed, add, act, 0.125f};
+        struct conv_work work = conv_work(pnet_cpu_mvmr_work(t, s, PNET_FP32));
+        struct pnet_mvmr m = {t, s, in, weight, with_bias ? bias : NULL, out, transposed, add, act,
+            0.125f, PNET_FP32};
         pnet_cpu_mvmr(&m, conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {
@@ -93,9 +93,9 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
         omp_set_num_threads(threads);
         float *gweight = conv_poison(weights(l));
         if (add) memcpy(gweight, old, weights(l) * sizeof *gweight);
-        struct conv_work work = conv_work(pnet_cpu_vvor_work(t, s));
-        pnet_cpu_vvor(
-            &(struct pnet_vvor){t, s, in, gout, gweight, swapped, add}, conv_work_use(&work));
+        struct conv_work work = conv_work(pnet_cpu_vvor_work(t, s, PNET_FP32));
+        pnet_cpu_vvor(&(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32},
+            conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {
             CHECKF(memcmp(gweight, first, weights(l) * sizeof *gweight) == 0,
@@ -188,7 +188,8 @@ static void check_monotone(void)
         size_t mvmr = 0, vvor = 0;
         for (int64_t rows = 0; rows < 200000; rows += 1 + rows / 3) {
             struct pnet_triplets t = {.rows = rows, .others = rows, .count = 7 * rows, .cells = 27};
-            size_t m = pnet_cpu_mvmr_work(&t, shapes[s]), v = pnet_cpu_vvor_work(&t, shapes[s]);
+            size_t m = pnet_cpu_mvmr_work(&t, shapes[s], PNET_FP32),
+                   v = pnet_cpu_vvor_work(&t, shapes[s], PNET_FP32);
             CHECKF(
                 m >= mvmr && v >= vvor, "%d channels, %lld rows", shapes[s].cin, (long long)rows);
             mvmr = m;
@@ -207,7 +208,7 @@ static void check_nan(void)
     float *in = conv_random_floats(200 * 20, 1), *weight = conv_random_floats(27 * 20 * 24, 2);
     float *out = conv_alloc(300 * 24 * sizeof *out);
     in[77 * 20 + 19] = NAN;
-    struct conv_work work = conv_work(pnet_cpu_mvmr_work(&set.t, s));
+    struct conv_work work = conv_work(pnet_cpu_mvmr_work(&set.t, s, PNET_FP32));
     pnet_cpu_mvmr(&(struct pnet_mvmr){.triplets = &set.t,
                       .shape = s,
                       .in = in,

@@ -33,9 +33,20 @@ static void check_gemm(
         omp_set_num_threads(threads);
         float *y = conv_poison(y_size);
         if (add) memcpy(y, old, y_size * sizeof *y);
-        struct conv_work work = conv_work(pnet_cpu_gemm_work(p.n, p.cin, p.cout, transposed));
-        pnet_cpu_gemm(p.n, p.cin, p.cout, x, w, transposed, with_bias ? bias : NULL, act, 0.25f,
-            add, y, conv_work_use(&work));
+        struct conv_work work =
+            conv_work(pnet_cpu_gemm_work(pnet_count(p.n), p.cin, p.cout, PNET_FP32));
+        pnet_cpu_gemm(&(struct pnet_gemm){.n = pnet_count(p.n),
+                          .cin = p.cin,
+                          .cout = p.cout,
+                          .x = x,
+                          .w = w,
+                          .bias = with_bias ? bias : NULL,
+                          .y = y,
+                          .transposed = transposed,
+                          .add = add,
+                          .act = act,
+                          .slope = 0.25f},
+            conv_work_use(&work));
         CHECK(conv_work_end(&work));
         double error = conv_error(y, want, y_size);
         CHECKF(error <= TOLERANCE, "%s gemm %lld x %d x %d: error %g", pnet_cpu_isa(),
@@ -68,8 +79,17 @@ static void check_outer(struct product p, bool transposed, bool add)
         omp_set_num_threads(threads);
         float *gw = conv_poison(size);
         if (add) memcpy(gw, old, size * sizeof *gw);
-        struct conv_work work = conv_work(pnet_cpu_outer_work(p.n, p.cin, p.cout));
-        pnet_cpu_outer(p.n, p.cin, p.cout, x, g, transposed, add, gw, conv_work_use(&work));
+        struct conv_work work =
+            conv_work(pnet_cpu_outer_work(pnet_count(p.n), p.cin, p.cout, PNET_FP32));
+        pnet_cpu_outer(&(struct pnet_outer){.n = pnet_count(p.n),
+                           .cin = p.cin,
+                           .cout = p.cout,
+                           .x = x,
+                           .g = g,
+                           .gw = gw,
+                           .transposed = transposed,
+                           .add = add},
+            conv_work_use(&work));
         CHECK(conv_work_end(&work));
         double error = conv_error(gw, want, size);
         CHECKF(error <= TOLERANCE, "%s outer %lld x %d x %d: error %g", pnet_cpu_isa(),
@@ -96,8 +116,8 @@ static void check_column_sum(int64_t n, int32_t c, bool add)
         omp_set_num_threads(threads);
         float *sum = conv_poison((size_t)c);
         if (add) memcpy(sum, old, (size_t)c * sizeof *sum);
-        struct conv_work work = conv_work(pnet_cpu_column_sum_work(n, c));
-        pnet_cpu_column_sum(n, c, x, add, sum, conv_work_use(&work));
+        struct conv_work work = conv_work(pnet_cpu_column_sum_work(pnet_count(n), c));
+        pnet_cpu_column_sum(pnet_count(n), c, x, add, sum, conv_work_use(&work));
         CHECK(conv_work_end(&work));
         double error = conv_error(sum, want, (size_t)c);
         CHECKF(error <= TOLERANCE, "column sum %lld x %d: error %g", (long long)n, c, error);
