@@ -182,16 +182,27 @@ static void print_words(char *const *words, int count, FILE *out)
     putc(']', out);
 }
 
+/* A word as a key, with its colon. YAML wants keys of more than 1024 characters announced; a byte
+   becomes ten at most. */
+static void print_key(const char *indent, const char *word, FILE *out)
+{
+    bool announced = strlen(word) > 100;
+    fputs(indent, out);
+    if (announced) fputs("? ", out);
+    print_word(word, out);
+    if (announced) fprintf(out, "\n%s", indent);
+    putc(':', out);
+}
+
 static void print_source(const struct pnet_input_source *s, FILE *out)
 {
-    fputs("    ", out);
-    print_word(s->field, out);
+    print_key("    ", s->field, out);
     if (s->count) {
-        fputs(": {field: ", out);
+        fputs(" {field: ", out);
         print_words(s->names, s->count, out);
         fprintf(out, ", scale: %.17g, shift: %.17g}\n", s->scale, s->shift);
     } else {
-        fprintf(out, ": {value: %.17g}\n", s->shift);
+        fprintf(out, " {value: %.17g}\n", s->shift);
     }
 }
 
@@ -201,9 +212,8 @@ void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
     for (int i = 0; i < m->count; i++) {
         const struct pnet_input_source *s = &m->sources[i];
         if (!i || strcmp(s->input, m->sources[i - 1].input) != 0) {
-            fputs("  ", out);
-            print_word(s->input, out);
-            fputs(":\n", out);
+            print_key("  ", s->input, out);
+            putc('\n', out);
         }
         print_source(s, out);
     }

@@ -140,6 +140,35 @@ static void test_map_text(void)
     CHECK_STR(e.message, "m:1: input map: unknown key `input`; did you mean `inputs`?");
 }
 
+/* Names that YAML takes for keys only where they are announced: 1024 characters and more. */
+static void test_map_long_names(void)
+{
+    char name[1100], text[4000], *printed;
+    size_t size;
+    struct pnet_input_map m, again;
+    struct pnet_error e = {.message = ""};
+    memset(name, '\'', sizeof name - 1);
+    memset(name, '\\', 200);
+    name[0] = 'n';
+    name[sizeof name - 1] = 0;
+    int n = snprintf(
+        text, sizeof text, "inputs:\n  ? %s\n  :\n    ? %s\n    : red\n    b: c\n", name, name);
+    CHECK(!pnet_input_map_read("m", text, (size_t)n, &m, &e));
+    FILE *f = open_memstream(&printed, &size);
+    pnet_input_map_print(&m, f);
+    fclose(f);
+    enum pnet_status status = pnet_input_map_read("m", printed, size, &again, &e);
+    CHECKF(!status, "%s in:\n%s", e.message, printed);
+    CHECK(m.count == 2 && again.count == 2);
+    for (int i = 0; i < again.count; i++) {
+        CHECK_STR(again.sources[i].input, name);
+        CHECK_STR(again.sources[i].field, i ? "b" : name);
+    }
+    free(printed);
+    pnet_input_map_free(&m);
+    pnet_input_map_free(&again);
+}
+
 static void expect_check(const char *text, const char *message)
 {
     static struct pnet_input_field fields[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
@@ -245,6 +274,7 @@ int main(void)
     test_rules();
     test_values();
     test_map_text();
+    test_map_long_names();
     test_check();
     test_samples();
     pnet_cloud_free(&cloud);
