@@ -118,7 +118,7 @@ struct value call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a)
 {
     const struct pnet_expr *e = a->expr;
-    struct value v[17];
+    struct value v[17] = {{.kind = V_NONE}};
     int count = 0;
     if (a->piped.kind != V_NONE) v[count++] = a->piped;
     for (int i = 0; i < a->count && count < 17; i++) {

@@ -35,6 +35,8 @@ static struct pnet_compilation *new_compilation(const struct pnet_compile_option
     c->options = *o;
     c->plan.result = c->plan.result_input = -1;
     c->plan.degrade = o->degrade;
+    c->plan.device = o->device;
+    c->plan.precision = o->precision;
     c->sources = pnet_sources_new(&c->arena);
     c->diags = c->sources ? pnet_diags_new(&c->arena, c->sources) : NULL;
     if (c->diags) return c;

@@ -30,6 +30,7 @@ struct pnet_rand {
     uint32_t purpose;
     uint32_t a; /* epoch or step */
     uint32_t b; /* sample, op or parameter */
+    const uint32_t *live; /* GPU: where `a` stands, in device memory; NULL: in a */
 };
 
 PNET_HD void pnet_philox(const struct pnet_rand *r, uint64_t c, uint32_t out[4])

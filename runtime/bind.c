@@ -43,6 +43,8 @@ void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *count
     const struct pnet_step *s = &p->steps[step];
     const struct pnet_node *n = &p->nodes[s->node];
     memset(x, 0, sizeof *x);
+    x->device = p->device;
+    x->precision = p->precision;
     x->attr = n->attr;
     x->in_count = n->in_count;
     x->act = n->act;

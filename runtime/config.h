@@ -14,6 +14,7 @@
 #ifndef PNET_RUNTIME_CONFIG_H
 #define PNET_RUNTIME_CONFIG_H
 
+#include "kernels/precision.h"
 #include "runtime/augment.h"
 #include "runtime/error.h"
 #include "runtime/input_map.h"
@@ -23,13 +24,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum pnet_precision {
-    PNET_PRECISION_FP32,
-    PNET_PRECISION_TF32,
-    PNET_PRECISION_BF16,
-    PNET_PRECISION_FP16
-};
 
 /* Every so many epochs or steps, whichever is not 0; both 0: never. */
 struct pnet_interval {

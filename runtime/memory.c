@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void pnet_memory_init(struct pnet_memory *m, size_t limit)
+void pnet_memory_init(struct pnet_memory *m, struct pnet_device device, size_t limit)
 {
-    *m = (struct pnet_memory){.limit = limit};
+    *m = (struct pnet_memory){.limit = limit, .device = device};
     pthread_mutex_init(&m->lock, NULL);
 }
 
@@ -42,7 +42,7 @@ enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b
     if (!reserve(m, bytes))
         return pnet_error_set(e, PNET_NO_MEMORY, "%s needs %s more, over the memory budget of %s",
             what, pnet_bytes_text(bytes, need), pnet_bytes_text(m->limit, limit));
-    b->data = aligned_alloc(64, bytes);
+    b->data = pnet_device_alloc(m->device, bytes);
     if (!b->data) {
         release(m, bytes);
         return pnet_error_set(
@@ -55,7 +55,7 @@ enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b
 void pnet_buffer_free(struct pnet_memory *m, struct pnet_buffer *b)
 {
     if (!b->data) return;
-    free(b->data);
+    pnet_device_free(m->device, b->data);
     release(m, b->size);
     *b = (struct pnet_buffer){0};
 }

@@ -1,7 +1,8 @@
-/* A session's memory: every byte counted, held under a budget. */
+/* A session's memory on its device: every byte counted, held under a budget. */
 #ifndef PNET_RUNTIME_MEMORY_H
 #define PNET_RUNTIME_MEMORY_H
 
+#include "runtime/device.h"
 #include "runtime/error.h"
 
 #include <pthread.h>
@@ -13,6 +14,7 @@ struct pnet_memory {
         lock;     /* used, peak: the geometry of the next batch is built on another thread */
     size_t limit; /* bytes; 0: none */
     size_t used, peak;
+    struct pnet_device device;
 };
 
 /* A block that only grows. Zeroed: empty. */
@@ -21,7 +23,7 @@ struct pnet_buffer {
     size_t size; /* as allocated */
 };
 
-void pnet_memory_init(struct pnet_memory *m, size_t limit);
+void pnet_memory_init(struct pnet_memory *m, struct pnet_device device, size_t limit);
 void pnet_memory_end(struct pnet_memory *m);
 
 /* At least `bytes`, aligned to 64; what the buffer held is lost where it has to grow. `what` stands

@@ -11,6 +11,7 @@
 #include "kernels/philox.h"
 #include "kernels/precision.h"
 #include "runtime/cloud.h"
+#include "runtime/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,8 +25,6 @@ enum {
     PNET_MAX_GEO = 3,    /* geometry items an op uses */
     PNET_MAX_LIST = 256, /* numbers in a list argument */
 };
-
-enum pnet_device_kind { PNET_CPU, PNET_CUDA, PNET_DEVICES };
 
 enum pnet_level_kind {
     PNET_LEVEL_INPUT,  /* the points of an input cloud */

@@ -9,14 +9,12 @@ struct pnet_peak {
     size_t geometry; /* of one batch */
     int slots;       /* batches at a time: this one, and the next where it is prepared ahead */
     size_t features; /* the arena: values, gradients and workspace of the feature stage */
+    size_t session;  /* GPU: what changes from batch to batch, a few bytes */
     size_t total;    /* equal to the peak of the session's memory */
 };
 
 /* `extra` bytes of optimiser state. */
 struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_counts *c,
     const struct pnet_layout *l, int slots, size_t extra);
-
-/* Memory the system could hand out now, in bytes; 0 where it does not tell. */
-size_t pnet_memory_available(void);
 
 #endif

@@ -4,16 +4,34 @@
 #include "runtime/bind.h"
 #include "runtime/clock.h"
 
-#include <math.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What a recorded schedule reads of its batch beside the counts: in device memory, written before each replay. */
+struct live {
+    float scale;   /* of the losses' gradients */
+    uint32_t step; /* of dropout's draws */
+};
+
+/* Part of the schedule, recorded for one capacity class, one slot, and the addresses they had then. */
+struct recording {
+    uint64_t key; /* 0: free */
+    void *record; /* NULL: ran once, not recorded yet */
+    uint64_t used;
+};
+
+enum { RECORDINGS = 64 };
 
 struct pnet_session {
     const struct pnet_plan *plan;
     struct pnet_session_options options;
     struct pnet_memory memory;
-    struct pnet_buffer params, grads, extra, arena;
+    struct pnet_buffer params, grads, extra, arena, live;
+    struct recording recordings[RECORDINGS];
+    uint64_t replays; /* clock of `used` */
+    struct live host_live;
     struct pnet_slot *slots[2];
     struct pnet_layout layout;
     struct pnet_counts class_; /* capacities the layout was made for */
@@ -21,6 +39,19 @@ struct pnet_session {
     uint32_t step;
     double *times;
 };
+
+/* The device must be there, and every layer must have kernels for it. */
+static enum pnet_status check_device(
+    const struct pnet_plan *p, const struct pnet_session_options *o, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_device_check(o->device, e);
+    assert(p->device == o->device.kind);
+    for (int i = 0; i < p->node_count && !st && o->device.kind != PNET_CPU; i++)
+        if (!p->nodes[i].dead && (p->nodes[i].op->flags & PNET_CPU_ONLY))
+            st = pnet_error_set(e, PNET_NO_DEVICE, "%s: %s() has no kernels for a GPU: --device cpu",
+                p->nodes[i].path, p->nodes[i].op->name);
+    return st ? st : pnet_device_enter(o->device, e);
+}
 
 enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_session_options *o,
     struct pnet_session **session, struct pnet_error *e)
@@ -30,11 +61,14 @@ enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_s
     if (!s) return pnet_error_memory(e);
     s->plan = p;
     s->options = *o;
-    pnet_memory_init(&s->memory, o->memory_limit);
+    pnet_memory_init(&s->memory, o->device, o->memory_limit);
     s->class_.rows = calloc((size_t)p->level_count + 1, sizeof *s->class_.rows);
     s->class_.triplets = calloc((size_t)p->geo_count + 1, sizeof *s->class_.triplets);
     s->times = calloc((size_t)p->step_count + 1, sizeof *s->times);
     if (!s->class_.rows || !s->class_.triplets || !s->times) st = pnet_error_memory(e);
+    if (!st) st = check_device(p, o, e);
+    if (!st && o->device.kind != PNET_CPU)
+        st = pnet_buffer_ensure(&s->memory, &s->live, PNET_LIVE_BYTES, "the session", e);
     size_t grads = p->training ? (size_t)p->trained_elements * sizeof(float) : 0;
     if (!st)
         st = pnet_buffer_ensure(
@@ -48,9 +82,9 @@ enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_s
         pnet_session_free(s);
         return st;
     }
-    if (s->params.data) memset(s->params.data, 0, s->params.size);
-    if (s->grads.data) memset(s->grads.data, 0, s->grads.size);
-    if (s->extra.data) memset(s->extra.data, 0, s->extra.size);
+    pnet_device_fill(o->device, s->params.data, 0, s->params.size);
+    pnet_device_fill(o->device, s->grads.data, 0, s->grads.size);
+    pnet_device_fill(o->device, s->extra.data, 0, s->extra.size);
     *session = s;
     return PNET_OK;
 }
@@ -63,6 +97,10 @@ void pnet_session_free(struct pnet_session *s)
     pnet_buffer_free(&s->memory, &s->grads);
     pnet_buffer_free(&s->memory, &s->extra);
     pnet_buffer_free(&s->memory, &s->arena);
+    pnet_buffer_free(&s->memory, &s->live);
+    for (int i = 0; i < RECORDINGS; i++)
+        if (s->recordings[i].record)
+            pnet_device_record_free(s->options.device, s->recordings[i].record);
     pnet_layout_free(&s->layout);
     free(s->class_.rows);
     free(s->class_.triplets);
@@ -75,6 +113,14 @@ const struct pnet_plan *pnet_session_plan(const struct pnet_session *s)
 {
     return s->plan;
 }
+struct pnet_device pnet_session_device(const struct pnet_session *s)
+{
+    return s->options.device;
+}
+uint64_t pnet_session_seed(const struct pnet_session *s)
+{
+    return s->options.seed;
+}
 float *pnet_session_params(struct pnet_session *s)
 {
     return s->params.data;
@@ -86,6 +132,30 @@ float *pnet_session_grads(struct pnet_session *s)
 void *pnet_session_extra(struct pnet_session *s)
 {
     return s->extra.data;
+}
+
+static float *block_of(const struct pnet_session *s, enum pnet_session_block block)
+{
+    const struct pnet_buffer *blocks[] = {&s->params, &s->grads, &s->extra};
+    return blocks[block]->data;
+}
+
+enum pnet_status pnet_session_read(const struct pnet_session *s, enum pnet_session_block block,
+    int64_t offset, int64_t count, float *to, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_device_enter(s->options.device, e);
+    if (st) return st;
+    if (count) pnet_device_get(s->options.device, to, block_of(s, block) + offset, (size_t)count * sizeof *to);
+    return pnet_device_wait(s->options.device, e);
+}
+
+enum pnet_status pnet_session_write(struct pnet_session *s, enum pnet_session_block block,
+    int64_t offset, int64_t count, const float *from, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_device_enter(s->options.device, e);
+    if (st) return st;
+    if (count) pnet_device_put(s->options.device, block_of(s, block) + offset, from, (size_t)count * sizeof *from);
+    return pnet_device_wait(s->options.device, e);
 }
 const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot)
 {
@@ -137,6 +207,12 @@ static enum pnet_status bind_counts(
     return PNET_OK;
 }
 
+/* In device memory; on the CPU a member of the session. */
+static struct live *live_of(struct pnet_session *s)
+{
+    return s->live.data ? s->live.data : &s->host_live;
+}
+
 static void *data_of(const struct pnet_session *s, const struct pnet_slot *slot, int tensor)
 {
     const struct pnet_plan_tensor *t = &s->plan->tensors[tensor];
@@ -150,6 +226,7 @@ static void point(
 {
     t->data = data_of(s, slot, tensor);
     t->row_splits = pnet_slot_splits(slot, t->level);
+    t->live = pnet_slot_live(slot, t->level);
 }
 
 void pnet_session_exec(
@@ -160,14 +237,17 @@ void pnet_session_exec(
     const struct pnet_step *st = &p->steps[step];
     const struct pnet_node *n = &p->nodes[st->node];
     struct pnet_geo_view shapes[PNET_MAX_GEO];
-    pnet_bind_shapes(p, &slot->counts, step, false, x, shapes);
+    bool gpu = s->options.device.kind != PNET_CPU;
+    pnet_bind_shapes(p, &slot->counts, step, gpu, x, shapes);
     x->training = training;
     x->rand = (struct pnet_rand){
         .seed = s->options.seed, .purpose = PNET_DRAW_DROPOUT, .a = s->step, .b = n->draw};
+    if (gpu) x->rand.live = &((const struct live *)s->live.data)->step;
     for (int i = 0; i < n->in_count; i++) {
         bool kept = n->op->keep & (1u << i);
-        x->gin[i].row_splits = pnet_slot_splits(slot, x->gin[i].level);
         point(s, slot, n->in[i], &x->in[i]);
+        x->gin[i].row_splits = x->in[i].row_splits;
+        x->gin[i].live = x->in[i].live;
         if (st->backward && !kept) x->in[i].data = NULL;
         if (st->backward && st->gin[i] >= 0) {
             x->gin[i].data = data_of(s, slot, st->gin[i]);
@@ -180,8 +260,9 @@ void pnet_session_exec(
         x->gout.data = data_of(s, slot, st->gout);
     }
     x->gout.row_splits = x->out.row_splits;
+    x->gout.live = x->out.live;
     for (int i = 0; i < n->saved_count; i++) point(s, slot, n->saved[i], &x->saved[i]);
-    for (int i = 0; i < n->geo_count; i++) x->geo[i] = &slot->views[n->geo[i]];
+    for (int i = 0; i < n->geo_count; i++) x->geo[i] = &slot->bound[n->geo[i]];
     for (int i = 0; i < n->param_count; i++) {
         const struct pnet_plan_param *q = &p->params[n->param[i]];
         x->param[i] = (float *)s->params.data + q->offset;
@@ -195,26 +276,16 @@ void pnet_session_exec(
 
 void pnet_session_poison(struct pnet_session *s)
 {
-    if (s->arena.data) memset(s->arena.data, 0xff, s->arena.size);
+    pnet_device_fill(s->options.device, s->arena.data, 0xff, s->arena.size);
 }
 
-enum pnet_status pnet_session_forward(
-    struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e)
-{
-    enum pnet_status st = bind_counts(s, &s->slots[slot]->counts, e);
-    if (st) return st;
-    s->step = step;
-    for (int i = 0; i < s->plan->forward_steps; i++) {
-        struct pnet_exec x;
-        double begin = pnet_seconds();
-        pnet_session_exec(s, slot, i, training, &x);
-        s->plan->nodes[s->plan->steps[i].node].op->forward(&x);
-        s->times[i] += pnet_seconds() - begin;
-    }
-    return PNET_OK;
-}
+/* A range of the schedule, and the gradients of the losses before it where it is the backward part. */
+struct part {
+    int slot, first, last; /* steps first .. last - 1 */
+    bool training, accumulate;
+};
 
-void pnet_session_backward(struct pnet_session *s, int slot, float scale, bool accumulate)
+static void seed_gradients(struct pnet_session *s, int slot)
 {
     const struct pnet_plan *p = s->plan;
     for (int t = 0; t < p->tensor_count; t++) {
@@ -223,27 +294,130 @@ void pnet_session_backward(struct pnet_session *s, int slot, float scale, bool a
                     p->tensors[g->of].type.level == p->scalar_level;
         for (int i = 0; i < p->objective_count && seed; i++)
             if (p->objectives[i].tensor == g->of && !p->objectives[i].metric)
-                *(float *)data_of(s, s->slots[slot], t) = scale;
+                pnet_device_copy(s->options.device, data_of(s, s->slots[slot], t),
+                    &live_of(s)->scale, sizeof(float));
     }
-    for (int i = p->forward_steps; i < p->step_count; i++) {
+}
+
+static void run_steps(struct pnet_session *s, const struct part *part)
+{
+    const struct pnet_plan *p = s->plan;
+    if (part->first == p->forward_steps) seed_gradients(s, part->slot);
+    for (int i = part->first; i < part->last; i++) {
+        const struct pnet_op *op = p->nodes[p->steps[i].node].op;
         struct pnet_exec x;
         double begin = pnet_seconds();
-        pnet_session_exec(s, slot, i, true, &x);
-        for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= accumulate;
-        p->nodes[p->steps[i].node].op->backward(&x);
+        pnet_session_exec(s, part->slot, i, part->training, &x);
+        for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= part->accumulate;
+        (p->steps[i].backward ? op->backward : op->forward)(&x);
         s->times[i] += pnet_seconds() - begin;
     }
+}
+
+static uint64_t mix(uint64_t hash, uint64_t x)
+{
+    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+/* Everything a recorded part depends on: the class, the addresses, and which part it is. */
+static uint64_t part_key(const struct pnet_session *s, const struct part *part)
+{
+    uint64_t key = pnet_slot_addresses(s->slots[part->slot]);
+    key = mix(key, (uint64_t)(uintptr_t)s->arena.data);
+    key = mix(key, (uint64_t)s->class_.samples);
+    for (int l = 0; l < s->plan->level_count; l++) key = mix(key, (uint64_t)s->class_.rows[l]);
+    for (int i = 0; i < s->plan->geo_count; i++) key = mix(key, (uint64_t)s->class_.triplets[i]);
+    key = mix(key, (uint64_t)part->first << 3 | (uint64_t)part->training << 1 | (uint64_t)part->accumulate);
+    return key ? key : 1;
+}
+
+/* The recording of that key, or the place for it: the least recently used one. */
+static struct recording *find_recording(struct pnet_session *s, uint64_t key)
+{
+    struct recording *oldest = &s->recordings[0];
+    for (int i = 0; i < RECORDINGS; i++) {
+        struct recording *r = &s->recordings[i];
+        if (r->key == key) return r;
+        if (r->used < oldest->used) oldest = r;
+    }
+    if (oldest->record) pnet_device_record_free(s->options.device, oldest->record);
+    *oldest = (struct recording){.key = 0};
+    return oldest;
+}
+
+/* On a GPU the first batch of a class runs step by step, the second one is recorded, the others replay it. */
+static enum pnet_status run_part(struct pnet_session *s, const struct part *part, struct pnet_error *e)
+{
+    if (s->options.device.kind == PNET_CPU || s->options.no_recording) {
+        run_steps(s, part);
+        return PNET_OK;
+    }
+    uint64_t key = part_key(s, part);
+    struct recording *r = find_recording(s, key);
+    r->used = ++s->replays;
+    if (r->key != key) {
+        r->key = key;
+        run_steps(s, part);
+        return PNET_OK;
+    }
+    if (!r->record) {
+        pnet_device_record_begin(s->options.device);
+        run_steps(s, part);
+        r->record = pnet_device_record_end(s->options.device);
+        if (!r->record) {
+            r->key = 0;
+            enum pnet_status st = pnet_device_wait(s->options.device, e);
+            return st ? st : pnet_error_set(e, PNET_NO_DEVICE, "the schedule could not be recorded");
+        }
+    }
+    pnet_device_replay(s->options.device, r->record);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_session_forward(
+    struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_device_enter(s->options.device, e);
+    if (!st) st = bind_counts(s, &s->slots[slot]->counts, e);
+    if (st) return st;
+    s->step = step;
+    if (s->live.data)
+        pnet_device_put(s->options.device, &live_of(s)->step, &step, sizeof step);
+    return run_part(s, &(struct part){slot, 0, s->plan->forward_steps, training, false}, e);
+}
+
+enum pnet_status pnet_session_backward(
+    struct pnet_session *s, int slot, float scale, bool accumulate, struct pnet_error *e)
+{
+    pnet_device_put(s->options.device, &live_of(s)->scale, &scale, sizeof scale);
+    return run_part(
+        s, &(struct part){slot, s->plan->forward_steps, s->plan->step_count, true, accumulate}, e);
+}
+
+enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e)
+{
+    return pnet_device_wait(s->options.device, e);
 }
 
 double pnet_session_objective(const struct pnet_session *s, int objective, double *sum)
 {
     const struct pnet_objective *o = &s->plan->objectives[objective];
     const struct pnet_type *t = &s->plan->tensors[o->tensor].type;
-    const void *data = data_of(s, s->slots[0], o->tensor);
-    for (int i = 0; sum && i < t->width; i++)
-        sum[i] +=
-            t->type == PNET_F64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
-    return t->type == PNET_F64 ? ((const double *)data)[0] : (double)((const float *)data)[0];
+    const char *data = data_of(s, s->slots[0], o->tensor);
+    size_t size = t->type == PNET_F64 ? sizeof(double) : sizeof(float);
+    double chunk[256], first = 0;
+    int per = (int)(sizeof chunk / size), count = sum ? t->width : 1;
+    for (int begin = 0; begin < count; begin += per) {
+        int n = count - begin < per ? count - begin : per;
+        pnet_device_get(s->options.device, chunk, data + (size_t)begin * size, (size_t)n * size);
+        for (int i = 0; i < n; i++) {
+            double v = t->type == PNET_F64 ? chunk[i] : (double)((const float *)chunk)[i];
+            if (begin + i == 0) first = v;
+            if (sum) sum[begin + i] += v;
+        }
+    }
+    return first;
 }
 
 const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tensor, int64_t *rows)
@@ -265,6 +439,23 @@ static const int32_t *result_parent(
     return NULL;
 }
 
+/* Something of a session where the host can read it. */
+struct host_copy {
+    const void *data; /* in: where it is; out: where to read it */
+    void *memory;     /* to be freed */
+};
+
+static enum pnet_status fetch_copy(
+    const struct pnet_session *s, struct host_copy *c, size_t bytes, struct pnet_error *e)
+{
+    if (s->options.device.kind == PNET_CPU || !c->data) return PNET_OK;
+    c->memory = malloc(bytes + 1);
+    if (!c->memory) return pnet_error_memory(e);
+    pnet_device_get(s->options.device, c->memory, c->data, bytes);
+    c->data = c->memory;
+    return PNET_OK;
+}
+
 enum pnet_status pnet_session_result(
     const struct pnet_session *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
 {
@@ -276,107 +467,26 @@ enum pnet_status pnet_session_result(
     while (p->levels[input].finer >= 0) input = p->levels[input].finer;
     const int32_t *parent = input != level ? result_parent(s, slot, input, level) : NULL;
     const int32_t *order = pnet_slot_order(slot, input);
+    int64_t from_rows = level == p->scalar_level ? 1 : slot->counts.rows[level];
+    struct host_copy copies[3] = {{.data = from}, {.data = parent}, {.data = order}};
     size_t width = (size_t)t->width;
     *rows = level == p->scalar_level ? 1 : slot->counts.rows[input];
     *data = malloc((size_t)*rows * width * sizeof(float) + 1);
-    if (!*data) return pnet_error_memory(e);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < *rows; i++)
+    enum pnet_status st = *data ? PNET_OK : pnet_error_memory(e);
+    if (!st) st = fetch_copy(s, &copies[0], (size_t)from_rows * width * sizeof(float), e);
+    if (!st) st = fetch_copy(s, &copies[1], (size_t)*rows * sizeof(int32_t), e);
+    if (!st) st = fetch_copy(s, &copies[2], (size_t)*rows * sizeof(int32_t), e);
+    if (!st) st = pnet_device_wait(s->options.device, e);
+    from = copies[0].data;
+    parent = copies[1].data;
+    order = copies[2].data;
+#pragma omp parallel for schedule(static) if (!st)
+    for (int64_t i = 0; i < (st ? 0 : *rows); i++)
         memcpy(*data + (size_t)(order ? order[i] : i) * width,
             from + (size_t)(parent ? parent[i] : i) * width, width * sizeof(float));
-    return PNET_OK;
-}
-
-/* Two normal numbers from two uniform ones (Box and Muller, 1958). */
-static float normal(const struct pnet_rand *r, uint64_t i)
-{
-    uint32_t bits[4];
-    pnet_philox(r, i >> 1, bits);
-    double u = ((double)bits[0] + 1) * 0x1p-32, v = (double)bits[1] * 0x1p-32;
-    double radius = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
-    return (float)(radius * (i & 1 ? sin(angle) : cos(angle)));
-}
-
-void pnet_session_init_params(struct pnet_session *s)
-{
-    for (int i = 0; i < s->plan->param_count; i++) {
-        const struct pnet_plan_param *q = &s->plan->params[i];
-        if (q->offset < 0) continue;
-        float *w = (float *)s->params.data + q->offset;
-        uint32_t hash = 2166136261u;
-        for (const char *c = q->name; *c; c++) hash = (hash ^ (uint8_t)*c) * 16777619u;
-        struct pnet_rand r = {.seed = s->options.seed, .purpose = PNET_DRAW_INIT, .b = hash};
-        float deviation = (float)sqrt(2.0 / (double)(q->info.fan > 0 ? q->info.fan : 1));
-        float bound = (float)(1 / sqrt((double)(q->info.fan > 0 ? q->info.fan : 1)));
-        for (int64_t k = 0; k < q->count; k++) switch (q->info.init) {
-            case PNET_INIT_ZERO: w[k] = 0; break;
-            case PNET_INIT_ONE: w[k] = 1; break;
-            case PNET_INIT_KAIMING: w[k] = deviation * normal(&r, (uint64_t)k); break;
-            case PNET_INIT_UNIFORM: w[k] = bound * (2 * pnet_rand_unit(&r, (uint64_t)k) - 1); break;
-            }
-    }
-}
-
-static const float *fetch(const struct pnet_plan *p, int param, pnet_param_source *source,
-    void *context, struct pnet_error *e)
-{
-    const struct pnet_plan_param *q = &p->params[param];
-    const float *w = source(context, q->name, q->count);
-    if (!w)
-        pnet_error_set(e, PNET_BAD_MODEL,
-            "the weights do not fit the model: no tensor '%s' of %lld numbers", q->name,
-            (long long)q->count);
-    return w;
-}
-
-static enum pnet_status fold(struct pnet_session *s, const struct pnet_plan_fold *f,
-    pnet_param_source *source, void *context, struct pnet_error *e)
-{
-    const struct pnet_plan_param *wp = &s->plan->params[f->weight], *bp = &s->plan->params[f->bias];
-    int64_t cout = bp->count, inner = wp->count / cout;
-    float *w = (float *)s->params.data + wp->offset, *b = (float *)s->params.data + bp->offset;
-    enum { SCALE, SHIFT, MEAN, VAR };
-    const int params[4] = {f->scale, f->shift, f->mean, f->var};
-    double *norm = malloc((size_t)(4 * cout) * sizeof *norm);
-    if (!norm) return pnet_error_memory(e);
-    for (int k = 0; k < 4; k++) { /* a source may reuse its memory: copy one before the next */
-        const float *v = fetch(s->plan, params[k], source, context, e);
-        if (!v) {
-            free(norm);
-            return e->status;
-        }
-        for (int64_t o = 0; o < cout; o++) norm[k * cout + o] = (double)v[o];
-    }
-    for (int64_t o = 0; o < cout; o++) {
-        double scale = norm[SCALE * cout + o] / sqrt(norm[VAR * cout + o] + f->eps);
-        double bias = f->bias_was_there ? (double)b[o] : 0;
-        b[o] = (float)((bias - norm[MEAN * cout + o]) * scale + norm[SHIFT * cout + o]);
-        for (int64_t k = 0; k < inner; k++) {
-            float *x = f->out_first ? &w[o * inner + k] : &w[k * cout + o];
-            *x = (float)((double)*x * scale);
-        }
-    }
-    free(norm);
-    return PNET_OK;
-}
-
-enum pnet_status pnet_session_load_params(
-    struct pnet_session *s, pnet_param_source *source, void *context, struct pnet_error *e)
-{
-    const struct pnet_plan *p = s->plan;
-    for (int i = 0; i < p->param_count; i++) {
-        const struct pnet_plan_param *q = &p->params[i];
-        bool made_by_fold = false;
-        for (int f = 0; f < p->fold_count; f++)
-            made_by_fold |= p->folds[f].bias == i && !p->folds[f].bias_was_there;
-        if (q->offset < 0 || made_by_fold) continue;
-        const float *w = fetch(p, i, source, context, e);
-        if (!w) return e->status;
-        memcpy((float *)s->params.data + q->offset, w, (size_t)q->count * sizeof(float));
-    }
-    for (int f = 0; f < p->fold_count; f++) {
-        enum pnet_status st = fold(s, &p->folds[f], source, context, e);
-        if (st) return st;
-    }
-    return PNET_OK;
+    for (int k = 0; k < 3; k++) free(copies[k].memory);
+    if (!st) return PNET_OK;
+    free(*data);
+    *data = NULL;
+    return st;
 }

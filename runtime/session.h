@@ -12,7 +12,12 @@ struct pnet_session_options {
     int slots;           /* 1, or 2 to prepare the next batch while one runs */
     uint64_t seed;       /* of weights and dropout */
     int64_t extra_bytes; /* optimiser state, counted from the start */
+    struct pnet_device device;
+    bool no_recording; /* GPU: step by step, for tests and timings */
 };
+
+/* What a session on a GPU holds for what changes from batch to batch. */
+enum { PNET_LIVE_BYTES = 64 };
 
 struct pnet_session;
 
@@ -21,14 +26,23 @@ enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_s
 void pnet_session_free(struct pnet_session *s);
 
 const struct pnet_plan *pnet_session_plan(const struct pnet_session *s);
-/* [plan->param_elements] and [plan->trained_elements] float32 at the plan's offsets. */
+struct pnet_device pnet_session_device(const struct pnet_session *s);
+uint64_t pnet_session_seed(const struct pnet_session *s);
+/* [plan->param_elements] and [plan->trained_elements] float32 at the plan's offsets, in device memory. */
 float *pnet_session_params(struct pnet_session *s);
 float *pnet_session_grads(struct pnet_session *s);
-/* `extra_bytes` of zeroed memory; NULL where none was asked for. */
+/* `extra_bytes` of zeroed device memory; NULL where none was asked for. */
 void *pnet_session_extra(struct pnet_session *s);
 
+/* Copies between the host and a block, [count] float32 from `offset`. */
+enum pnet_session_block { PNET_BLOCK_PARAMS, PNET_BLOCK_GRADS, PNET_BLOCK_EXTRA };
+enum pnet_status pnet_session_read(const struct pnet_session *s, enum pnet_session_block block,
+    int64_t offset, int64_t count, float *to, struct pnet_error *e);
+enum pnet_status pnet_session_write(struct pnet_session *s, enum pnet_session_block block,
+    int64_t offset, int64_t count, const float *from, struct pnet_error *e);
+
 /* Fresh weights, from the seed and the names alone. */
-void pnet_session_init_params(struct pnet_session *s);
+enum pnet_status pnet_session_init_params(struct pnet_session *s, struct pnet_error *e);
 
 /* Copies one parameter out of a checkpoint's tensors; returns NULL where there is none of that
    name, or its float32 data [count]. The caller owns it until the call returns. */
@@ -49,7 +63,10 @@ enum pnet_status pnet_session_forward(
     struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e);
 /* Runs the backward part behind a forward of the same slot: gradients of `scale` times the sum of
    losses; added to what is there with `accumulate`. */
-void pnet_session_backward(struct pnet_session *s, int slot, float scale, bool accumulate);
+enum pnet_status pnet_session_backward(
+    struct pnet_session *s, int slot, float scale, bool accumulate, struct pnet_error *e);
+/* Waits until the device has done what was asked for, and tells what went wrong there. */
+enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e);
 
 /* After forward: the value of an objective; for a metric, `sum` [width] is added to instead (may be
  * NULL). */
@@ -75,7 +92,7 @@ void pnet_session_exec(
 const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot);
 const struct pnet_memory *pnet_session_memory(const struct pnet_session *s);
 
-/* Time spent in each step so far, in seconds, [plan->step_count]; for `-v` and benchmarks. */
+/* Time the host spent on each step so far, in seconds, [plan->step_count]: on the CPU the time it took. */
 const double *pnet_session_times(const struct pnet_session *s);
 
 #endif

@@ -1,6 +1,11 @@
 #include "runtime/slot.h"
 
+#include "kernels/cpu/gather.h"
 #include "kernels/cpu/geo.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/gather.h"
+#include "kernels/cuda/geo.h"
+#endif
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,13 +29,15 @@ enum pnet_status pnet_slot_new(
     if (!s) return pnet_error_memory(e);
     s->plan = p;
     s->memory = m;
+    s->device = m->device.kind;
     s->counts.rows = calloc((size_t)p->level_count + 1, sizeof *s->counts.rows);
     s->counts.triplets = calloc((size_t)p->geo_count + 1, sizeof *s->counts.triplets);
     s->views = calloc((size_t)p->geo_count + 1, sizeof *s->views);
+    s->bound = calloc((size_t)p->geo_count + 1, sizeof *s->bound);
     s->buffers = calloc((size_t)p->geo_count + 1, sizeof *s->buffers);
     s->fields = calloc((size_t)p->tensor_count + 1, sizeof *s->fields);
     s->level_item = calloc((size_t)p->level_count + 1, sizeof *s->level_item);
-    if (!s->counts.rows || !s->counts.triplets || !s->views || !s->buffers || !s->fields ||
+    if (!s->counts.rows || !s->counts.triplets || !s->views || !s->bound || !s->buffers || !s->fields ||
         !s->level_item) {
         pnet_slot_free(s);
         return pnet_error_memory(e);
@@ -51,9 +58,11 @@ void pnet_slot_free(struct pnet_slot *s)
         pnet_buffer_free(s->memory, &s->fields[t]);
     pnet_buffer_free(s->memory, &s->splits);
     pnet_buffer_free(s->memory, &s->scratch);
+    pnet_buffer_free(s->memory, &s->arrival);
     free(s->counts.rows);
     free(s->counts.triplets);
     free(s->views);
+    free(s->bound);
     free(s->buffers);
     free(s->fields);
     free(s->level_item);
@@ -101,6 +110,26 @@ const int32_t *pnet_slot_order(const struct pnet_slot *s, int level)
                : NULL;
 }
 
+const int64_t *pnet_slot_live(const struct pnet_slot *s, int level)
+{
+    const int64_t *splits = s->device == PNET_CPU ? NULL : pnet_slot_splits(s, level);
+    return splits ? splits + s->counts.samples : NULL;
+}
+
+/* Rows of the batch where kernels can read them: on a GPU a copy, good until the next one. */
+static enum pnet_status arrive(struct pnet_slot *s, const void *rows, int64_t n, size_t row,
+    const void **at, struct pnet_error *e)
+{
+    *at = rows;
+    if (s->device == PNET_CPU) return PNET_OK;
+    enum pnet_status st = pnet_buffer_ensure(
+        s->memory, &s->arrival, (size_t)pnet_capacity(n) * row, "the points of the batch", e);
+    if (st) return st;
+    pnet_device_put(s->memory->device, s->arrival.data, rows, (size_t)n * row);
+    *at = s->arrival.data;
+    return PNET_OK;
+}
+
 /* A level no grid is sampled from is still ordered along a curve: its cells are 2^-19 of the
  * extent. */
 static struct pnet_grid ordering_grid(const struct pnet_batch_input *in)
@@ -118,7 +147,8 @@ static enum pnet_status build_input(
     const struct pnet_level_info *info = &s->plan->levels[level];
     const struct pnet_batch_input *in = &b->inputs[info->input];
     int64_t n = in->rows, room = pnet_capacity(n);
-    size_t order_work = pnet_round_bytes(pnet_cpu_order_work(room));
+    size_t order_work = pnet_round_bytes(PNET_KERNEL(s, order_work)(room));
+    const void *arrived;
     struct pnet_grid grid = info->grid.base > 0 ? info->grid : ordering_grid(in);
     enum pnet_status st;
     if (n > INT32_MAX)
@@ -127,26 +157,25 @@ static enum pnet_status build_input(
     if ((st = item_buffer(s, item, LEVEL_XYZ, n, 1, 0, 3 * sizeof(float), e)) ||
         (st = item_buffer(s, item, LEVEL_KEY, n, 1, 0, sizeof(uint64_t), e)) ||
         (st = item_buffer(s, item, LEVEL_ORDER, n, 1, 0, sizeof(int32_t), e)) ||
-        (st = scratch(s, order_work + (size_t)room * sizeof(uint64_t), e)))
+        (st = scratch(s, order_work + (size_t)room * sizeof(uint64_t), e)) ||
+        (st = arrive(s, in->xyz, n, 3 * sizeof(float), &arrived, e)))
         return st;
     float *xyz = s->buffers[item][LEVEL_XYZ].data;
     uint64_t *key = s->buffers[item][LEVEL_KEY].data;
     int32_t *order = s->buffers[item][LEVEL_ORDER].data;
     uint64_t *unsorted = (uint64_t *)((char *)s->scratch.data + order_work);
-    int64_t outside = pnet_cpu_keys(n, in->xyz, grid, unsorted);
+    int64_t outside = PNET_KERNEL(s, keys)(n, arrived, grid, unsorted);
     if (outside)
         return pnet_error_set(e, PNET_BAD_DATA,
             "%lld points of input '%s' lie beyond the %d cells of %g m that a grid reaches from "
             "the origin",
             (long long)outside, s->plan->inputs[info->input].name, PNET_KEY_BIAS,
             (double)grid.base);
-    memcpy(splits_of(s, level), in->row_splits, (size_t)(b->samples + 1) * sizeof(int64_t));
-    pnet_cpu_order(n, b->samples, splits_of(s, level), unsorted, order, s->scratch.data);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        memcpy(&xyz[3 * i], &in->xyz[3 * (int64_t)order[i]], 3 * sizeof(float));
-        key[i] = unsorted[order[i]];
-    }
+    pnet_device_put(s->memory->device, splits_of(s, level), in->row_splits,
+        (size_t)(b->samples + 1) * sizeof(int64_t));
+    PNET_KERNEL(s, order)(n, b->samples, splits_of(s, level), unsorted, order, s->scratch.data);
+    PNET_KERNEL(s, gather)(n, 3, arrived, order, xyz);
+    PNET_KERNEL(s, gather)(n, 2, unsorted, order, key);
     s->counts.rows[level] = n;
     s->views[item].level = (struct pnet_level){n, b->samples, splits_of(s, level), xyz, key, grid};
     return PNET_OK;
@@ -158,24 +187,22 @@ static enum pnet_status build_grid(struct pnet_slot *s, int item, struct pnet_er
     const struct pnet_level_info *info = &s->plan->levels[level];
     const struct pnet_level *fine = &s->views[s->level_item[info->finer]].level;
     int64_t n = fine->rows, room = pnet_capacity(n);
-    size_t sample_work = pnet_round_bytes(pnet_cpu_sample_work(room));
+    size_t sample_work = pnet_round_bytes(PNET_KERNEL(s, sample_work)(room));
     enum pnet_status st;
     if ((st = item_buffer(s, item, LEVEL_PARENT, n, 1, 0, sizeof(int32_t), e)) ||
         (st = scratch(s, sample_work + (size_t)room * sizeof(int32_t), e)))
         return st;
     int32_t *parent = s->buffers[item][LEVEL_PARENT].data,
             *keep = (int32_t *)((char *)s->scratch.data + sample_work);
-    int64_t rows =
-        pnet_cpu_sample(fine, info->grid, keep, parent, splits_of(s, level), s->scratch.data);
+    int64_t rows = PNET_KERNEL(s, sample)(
+        fine, info->grid, keep, parent, splits_of(s, level), s->scratch.data);
     if ((st = item_buffer(s, item, LEVEL_XYZ, rows, 1, 0, 3 * sizeof(float), e)) ||
         (st = item_buffer(s, item, LEVEL_KEY, rows, 1, 0, sizeof(uint64_t), e)))
         return st;
     float *xyz = s->buffers[item][LEVEL_XYZ].data;
     uint64_t *key = s->buffers[item][LEVEL_KEY].data;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(&xyz[3 * i], &fine->xyz[3 * (int64_t)keep[i]], 3 * sizeof(float));
-    pnet_cpu_keys(rows, xyz, info->grid, key);
+    PNET_KERNEL(s, gather)(rows, 3, fine->xyz, keep, xyz);
+    PNET_KERNEL(s, keys)(rows, xyz, info->grid, key);
     s->counts.rows[level] = rows;
     s->views[item].level =
         (struct pnet_level){rows, s->counts.samples, splits_of(s, level), xyz, key, info->grid};
@@ -200,12 +227,10 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
     } else {
         if ((st = item_buffer(s, item, MAP_PARENT, n, 1, 0, sizeof(int32_t), e))) return st;
         int32_t *parent = s->buffers[item][MAP_PARENT].data;
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < n; i++) {
-            int32_t row = (int32_t)i;
-            for (int k = depth - 1; k >= 0; k--)
-                row = ((const int32_t *)s->buffers[chain[k]][LEVEL_PARENT].data)[row];
-            parent[i] = row;
+        const int32_t *row = s->buffers[chain[depth - 1]][LEVEL_PARENT].data;
+        for (int k = depth - 2; k >= 0; k--) {
+            PNET_KERNEL(s, gather)(n, 1, s->buffers[chain[k]][LEVEL_PARENT].data, row, parent);
+            row = parent;
         }
         v->parent = parent;
     }
@@ -213,7 +238,7 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
     if ((st = item_buffer(s, item, MAP_START, m, 1, 1, sizeof(int64_t), e)) ||
         (st = item_buffer(s, item, MAP_CHILD, n, 1, 0, sizeof(int32_t), e)))
         return st;
-    pnet_cpu_children(
+    PNET_KERNEL(s, children)(
         n, m, v->parent, s->buffers[item][MAP_START].data, s->buffers[item][MAP_CHILD].data);
     v->child_start = s->buffers[item][MAP_START].data;
     v->child = s->buffers[item][MAP_CHILD].data;
@@ -235,7 +260,7 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     const struct pnet_level *out = &s->views[s->level_item[q->a]].level,
                             *in = &s->views[s->level_item[q->b]].level;
     struct pnet_level out_room = roomy(out), in_room = roomy(in);
-    size_t work = pnet_cpu_triplets_work(&out_room, q->a == q->b ? &out_room : &in_room, &q->nb);
+    size_t work = PNET_KERNEL(s, triplets_work)(&out_room, q->a == q->b ? &out_room : &in_room, &q->nb);
     const int32_t *parent = q->a == q->b ? NULL : parent_between(s, q->b, q->a);
     struct pnet_buffer *b = s->buffers[item];
     enum pnet_status st;
@@ -243,11 +268,11 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
         (st = scratch(s, work, e)))
         return st;
     int64_t count =
-        pnet_cpu_triplets_count(out, in, &q->nb, parent, b[SET_START].data, s->scratch.data);
+        PNET_KERNEL(s, triplets_count)(out, in, &q->nb, parent, b[SET_START].data, s->scratch.data);
     if ((st = item_buffer(s, item, SET_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
         (st = item_buffer(s, item, SET_CELL, count, 1, 0, sizeof(uint16_t), e)))
         return st;
-    pnet_cpu_triplets_write(out, in, &q->nb, parent, b[SET_START].data, b[SET_OTHER].data,
+    PNET_KERNEL(s, triplets_write)(out, in, &q->nb, parent, b[SET_START].data, b[SET_OTHER].data,
         b[SET_CELL].data, s->scratch.data);
     int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
     s->counts.triplets[item] = count;
@@ -260,9 +285,9 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     if ((st = item_buffer(s, item, SET_T_START, in->rows, 1, 1, sizeof(int64_t), e)) ||
         (st = item_buffer(s, item, SET_T_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
         (st = item_buffer(s, item, SET_T_CELL, count, 1, 0, sizeof(uint16_t), e)) ||
-        (st = scratch(s, pnet_cpu_transpose_work(&room), e)))
+        (st = scratch(s, PNET_KERNEL(s, transpose_work)(&room), e)))
         return st;
-    pnet_cpu_transpose(
+    PNET_KERNEL(s, transpose)(
         f, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, s->scratch.data);
     s->views[item].transposed = (struct pnet_triplets){in->rows, out->rows, count, cells,
         b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, NULL};
@@ -278,9 +303,9 @@ static enum pnet_status build_nearest(struct pnet_slot *s, int item, struct pnet
     enum pnet_status st;
     if ((st = item_buffer(s, item, NEAR_INDEX, fine->rows, q->k, 0, sizeof(int32_t), e)) ||
         (st = item_buffer(s, item, NEAR_DISTANCE, fine->rows, q->k, 0, sizeof(float), e)) ||
-        (st = scratch(s, pnet_cpu_nearest_work(&fine_room, &coarse_room, q->k), e)))
+        (st = scratch(s, PNET_KERNEL(s, nearest_work)(&fine_room, &coarse_room, q->k), e)))
         return st;
-    pnet_cpu_nearest(fine, coarse, q->k, s->buffers[item][NEAR_INDEX].data,
+    PNET_KERNEL(s, nearest)(fine, coarse, q->k, s->buffers[item][NEAR_INDEX].data,
         s->buffers[item][NEAR_DISTANCE].data, s->scratch.data);
     struct pnet_geo_view *v = &s->views[item];
     v->fine_rows = fine->rows;
@@ -321,12 +346,30 @@ static enum pnet_status take_field(
     enum pnet_status st = pnet_buffer_ensure(s->memory, &s->fields[tensor],
         (size_t)pnet_capacity(n) * row, "the fields of the batch", e);
     if (st) return st;
-    const int32_t *order = pnet_slot_order(s, t->type.level);
-    char *to = s->fields[tensor].data;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        memcpy(to + (size_t)i * row, from + (size_t)(order ? order[i] : i) * row, row);
+    const void *arrived;
+    if ((st = arrive(s, from, n, row, &arrived, e))) return st;
+    PNET_KERNEL(s, gather)(
+        n, t->type.width, arrived, pnet_slot_order(s, t->type.level), s->fields[tensor].data);
     return PNET_OK;
+}
+
+/* The view of an item with the counts of its capacity class, and where the true ones stand. */
+static struct pnet_geo_view bound_view(const struct pnet_slot *s, int item)
+{
+    struct pnet_geo_view v = s->views[item];
+    struct pnet_triplets *sets[2] = {&v.forward, &v.transposed};
+    v.fine_rows = pnet_capacity(v.fine_rows);
+    v.coarse_rows = pnet_capacity(v.coarse_rows);
+    v.fine_live = pnet_slot_live(s, v.a);
+    v.coarse_live = pnet_slot_live(s, v.b);
+    v.level.rows = pnet_capacity(v.level.rows);
+    for (int k = 0; k < 2; k++) {
+        sets[k]->rows = pnet_capacity(sets[k]->rows);
+        sets[k]->others = pnet_capacity(sets[k]->others);
+        sets[k]->count = pnet_capacity(sets[k]->count);
+        sets[k]->live = pnet_slot_live(s, k == 0 ? v.a : v.b);
+    }
+    return v;
 }
 
 static enum pnet_status build_geometry(
@@ -342,16 +385,23 @@ static enum pnet_status build_geometry(
     memset(s->counts.rows, 0, (size_t)p->level_count * sizeof *s->counts.rows);
     s->counts.rows[p->scalar_level] = 1;
     s->counts.rows[p->sample_level] = b->samples;
-    for (int64_t i = 0; i <= b->samples; i++) splits_of(s, p->sample_level)[i] = i;
+    int64_t *own = malloc((size_t)(b->samples + 1) * sizeof *own);
+    if (!own) return pnet_error_memory(e);
+    for (int64_t i = 0; i <= b->samples; i++) own[i] = i;
+    pnet_device_put(s->memory->device, splits_of(s, p->sample_level), own,
+        (size_t)(b->samples + 1) * sizeof *own);
+    free(own); /* pageable: it has been read */
     for (int i = 0; i < p->geo_count; i++)
         if ((st = build_item(s, i, b, e))) return st;
+    for (int i = 0; i < p->geo_count; i++) s->bound[i] = s->device == PNET_CPU ? s->views[i] : bound_view(s, i);
     return PNET_OK;
 }
 
 enum pnet_status pnet_slot_build(
     struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e)
 {
-    enum pnet_status st;
+    enum pnet_status st = pnet_device_enter(s->memory->device, e);
+    if (st) return st;
     if (!b->id || b->id != s->batch) {
         s->batch = 0;
         if ((st = build_geometry(s, b, e))) return st;
@@ -361,12 +411,29 @@ enum pnet_status pnet_slot_build(
         if (s->plan->tensors[t].role == PNET_ROLE_INPUT && s->plan->tensors[t].first >= 0 &&
             (st = take_field(s, t, b, e)))
             return st;
-    return PNET_OK;
+    st = pnet_device_wait(s->memory->device, e);
+    if (st) s->batch = 0;
+    return st;
+}
+
+static uint64_t hash_address(uint64_t hash, const void *p)
+{
+    return (hash ^ (uint64_t)(uintptr_t)p) * 0x100000001b3u;
+}
+
+uint64_t pnet_slot_addresses(const struct pnet_slot *s)
+{
+    uint64_t hash = hash_address(0xcbf29ce484222325u, s->splits.data);
+    for (int i = 0; i < s->plan->geo_count; i++)
+        for (int k = 0; k < PNET_SLOT_BUFFERS; k++)
+            hash = hash_address(hash, s->buffers[i][k].data);
+    for (int t = 0; t < s->plan->tensor_count; t++) hash = hash_address(hash, s->fields[t].data);
+    return hash;
 }
 
 size_t pnet_slot_bytes(const struct pnet_slot *s)
 {
-    size_t sum = s->splits.size + s->scratch.size;
+    size_t sum = s->splits.size + s->scratch.size + s->arrival.size;
     for (int i = 0; i < s->plan->geo_count; i++)
         for (int k = 0; k < PNET_SLOT_BUFFERS; k++) sum += s->buffers[i][k].size;
     for (int t = 0; t < s->plan->tensor_count; t++) sum += s->fields[t].size;

@@ -15,16 +15,21 @@ struct pnet_counts {
 
 enum { PNET_SLOT_BUFFERS = 6 }; /* of one geometry item */
 
-/* One batch. A session has two where the next one is prepared while this one runs. */
+/* One batch, in the memory of `memory`'s device. A session has two where the next one is prepared while this one runs.
+ */
 struct pnet_slot {
     const struct pnet_plan *plan;
     struct pnet_memory *memory;
+    enum pnet_device_kind device; /* of the memory */
     struct pnet_counts counts;
-    struct pnet_geo_view *views;                      /* [geo_count] */
+    struct pnet_geo_view *views; /* [geo_count], with the true counts */
+    struct pnet_geo_view *bound; /* [geo_count]: what the feature stage gets. On a GPU with the counts of the capacity
+                                    class, the true ones standing in `splits` */
     struct pnet_buffer (*buffers)[PNET_SLOT_BUFFERS]; /* [geo_count] */
     struct pnet_buffer *fields; /* [tensor_count]: of INPUT tensors, rows in level order */
     struct pnet_buffer splits;  /* row_splits of all levels, [level_count][samples + 1] */
     struct pnet_buffer scratch;
+    struct pnet_buffer arrival; /* GPU: rows of an input in the order of the batch */
     int *level_item; /* [level_count]: the LEVEL item of each level; -1 */
     uint64_t batch;  /* id of what is built; 0: nothing or not to be reused */
 };
@@ -33,15 +38,20 @@ enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_memory *m,
     struct pnet_slot **slot, struct pnet_error *e);
 void pnet_slot_free(struct pnet_slot *s);
 
-/* Builds everything the plan asks for from `b`, which is not needed afterwards. The geometry is
-   kept where the batch has the same id as the last one; fields are always taken anew.
+/* Builds everything the plan asks for from `b`, which is not needed afterwards: on a GPU all work is done on return.
+   The geometry is kept where the batch has the same id as the last one; fields are always taken anew.
    PNET_BAD_DATA: coordinates that do not fit the grid. */
 enum pnet_status pnet_slot_build(
     struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e);
 
-/* order[rows]: which row of the batch each row of the INPUT level was; NULL for other levels. */
+/* order[rows]: which row of the batch each row of the INPUT level was; NULL for other levels. In device memory. */
 const int32_t *pnet_slot_order(const struct pnet_slot *s, int level);
+/* [samples + 1], in device memory; NULL for the SCALAR level. */
 const int64_t *pnet_slot_splits(const struct pnet_slot *s, int level);
+/* GPU: where the true number of rows of a level stands; NULL where the number on the host is it. */
+const int64_t *pnet_slot_live(const struct pnet_slot *s, int level);
+/* A hash of all addresses the feature stage gets from this slot: while it is the same, a recorded schedule fits. */
+uint64_t pnet_slot_addresses(const struct pnet_slot *s);
 
 /* The same from counts alone: what a slot holds behind pnet_slot_build of one batch with them. */
 size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c);

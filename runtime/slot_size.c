@@ -1,12 +1,15 @@
 /* What a slot takes for given counts: the same formulas as slot.c, without the points. A test holds
  * the two equal. */
 #include "kernels/cpu/geo.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/geo.h"
+#endif
 #include "runtime/slot.h"
 
 struct sizes {
     const struct pnet_plan *plan;
     const struct pnet_counts *counts;
-    size_t buffers, scratch;
+    size_t buffers, scratch, arrival;
 };
 
 static void buffer(struct sizes *z, int64_t rows, int64_t each, int64_t more, size_t size)
@@ -20,6 +23,13 @@ static void scratch(struct sizes *z, size_t bytes)
     if (bytes > z->scratch) z->scratch = bytes;
 }
 
+/* Rows of an input arrive as they are in the batch. */
+static void arrive(struct sizes *z, int64_t n, size_t row)
+{
+    size_t bytes = pnet_round_bytes((size_t)pnet_capacity(n) * row);
+    if (z->plan->device != PNET_CPU && bytes > z->arrival) z->arrival = bytes;
+}
+
 static void size_level(struct sizes *z, int level)
 {
     const struct pnet_level_info *info = &z->plan->levels[level];
@@ -27,14 +37,15 @@ static void size_level(struct sizes *z, int level)
     buffer(z, n, 1, 0, 3 * sizeof(float));
     buffer(z, n, 1, 0, sizeof(uint64_t));
     if (info->kind == PNET_LEVEL_INPUT) {
+        arrive(z, n, 3 * sizeof(float));
         buffer(z, n, 1, 0, sizeof(int32_t));
         int64_t room = pnet_capacity(n);
-        scratch(z, pnet_round_bytes(pnet_cpu_order_work(room)) + (size_t)room * sizeof(uint64_t));
+        scratch(z, pnet_round_bytes(PNET_KERNEL(z->plan, order_work)(room)) + (size_t)room * sizeof(uint64_t));
     } else {
         int64_t fine = z->counts->rows[info->finer];
         buffer(z, fine, 1, 0, sizeof(int32_t));
         int64_t room = pnet_capacity(fine);
-        scratch(z, pnet_round_bytes(pnet_cpu_sample_work(room)) + (size_t)room * sizeof(int32_t));
+        scratch(z, pnet_round_bytes(PNET_KERNEL(z->plan, sample_work)(room)) + (size_t)room * sizeof(int32_t));
     }
 }
 
@@ -61,12 +72,12 @@ static void size_triplets(struct sizes *z, int item)
     buffer(z, z->counts->rows[q->a], 1, 1, sizeof(int64_t));
     buffer(z, t, 1, 0, sizeof(int32_t));
     buffer(z, t, 1, 0, sizeof(uint16_t));
-    scratch(z, pnet_cpu_triplets_work(&out, q->a == q->b ? &out : &in, &q->nb));
+    scratch(z, PNET_KERNEL(z->plan, triplets_work)(&out, q->a == q->b ? &out : &in, &q->nb));
     if (!(z->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return;
     buffer(z, z->counts->rows[q->b], 1, 1, sizeof(int64_t));
     buffer(z, t, 1, 0, sizeof(int32_t));
     buffer(z, t, 1, 0, sizeof(uint16_t));
-    scratch(z, pnet_cpu_transpose_work(&set));
+    scratch(z, PNET_KERNEL(z->plan, transpose_work)(&set));
 }
 
 static void size_parent(struct sizes *z, int item)
@@ -85,7 +96,7 @@ static void size_nearest(struct sizes *z, int item)
     struct pnet_level fine = shape_of(z, q->a), coarse = shape_of(z, q->b);
     buffer(z, z->counts->rows[q->a], q->k, 0, sizeof(int32_t));
     buffer(z, z->counts->rows[q->a], q->k, 0, sizeof(float));
-    scratch(z, pnet_cpu_nearest_work(&fine, &coarse, q->k));
+    scratch(z, PNET_KERNEL(z->plan, nearest_work)(&fine, &coarse, q->k));
 }
 
 size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c)
@@ -101,8 +112,11 @@ size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c
         case PNET_GEO_KINDS: break;
         }
     for (int t = 0; t < p->tensor_count; t++)
-        if (p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].first >= 0)
-            buffer(
-                &z, c->rows[p->tensors[t].type.level], 1, 0, (size_t)p->tensors[t].type.width * 4);
-    return z.buffers + z.scratch;
+        if (p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].first >= 0) {
+            int64_t rows = c->rows[p->tensors[t].type.level];
+            size_t row = (size_t)p->tensors[t].type.width * 4;
+            buffer(&z, rows, 1, 0, row);
+            arrive(&z, rows, row);
+        }
+    return z.buffers + z.scratch + z.arrival;
 }

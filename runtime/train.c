@@ -84,14 +84,17 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     if ((st = pnet_optim_check(&t->optim, e))) return st;
     int64_t extra =
         pnet_optim_state_count(&t->optim) * t->plan->trained_elements * (int64_t)sizeof(float);
-    struct pnet_session_options so = {
-        .memory_limit = t->o->memory_limit, .slots = 2, .seed = c->seed, .extra_bytes = extra};
+    struct pnet_session_options so = {.memory_limit = t->o->memory_limit,
+        .slots = 2,
+        .seed = c->seed,
+        .extra_bytes = extra,
+        .device = t->o->device};
     if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
     bool validated = t->o->data->counts[PNET_VAL] && (c->eval_every.epochs || c->eval_every.steps);
     if (validated && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
     if ((st = pnet_session_new(t->plan, &so, &t->session, e)) || (st = open_optimizer(t, e)))
         return st;
-    pnet_session_init_params(t->session);
+    if ((st = pnet_session_init_params(t->session, e))) return st;
     int64_t batches = pnet_loader_batches(t->loader);
     if (batches < 1)
         return pnet_error_set(e, PNET_USAGE,
@@ -105,8 +108,32 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
 
 /* Checkpoints. */
 
-static struct pnet_safetensor *list_tensors(
-    const struct trainer *t, bool optimizer, size_t *count, char **names)
+/* Weights and the optimiser's state on the host. */
+struct snapshot {
+    float *params, *state; /* [param_elements], [states * trained_elements] */
+};
+
+static enum pnet_status take_snapshot(
+    const struct trainer *t, struct snapshot *shot, struct pnet_error *e)
+{
+    int64_t params = t->plan->param_elements,
+            state = pnet_optim_state_count(&t->optim) * t->plan->trained_elements;
+    shot->params = malloc((size_t)params * sizeof(float) + 1);
+    shot->state = malloc((size_t)state * sizeof(float) + 1);
+    if (!shot->params || !shot->state) return pnet_error_memory(e);
+    enum pnet_status st =
+        pnet_session_read(t->session, PNET_BLOCK_PARAMS, 0, params, shot->params, e);
+    return st ? st : pnet_session_read(t->session, PNET_BLOCK_EXTRA, 0, state, shot->state, e);
+}
+
+static void free_snapshot(struct snapshot *shot)
+{
+    free(shot->params);
+    free(shot->state);
+}
+
+static struct pnet_safetensor *list_tensors(const struct trainer *t, const struct snapshot *shot,
+    bool optimizer, size_t *count, char **names)
 {
     const struct pnet_plan *p = t->plan;
     int states = optimizer ? pnet_optim_state_count(&t->optim) : 1;
@@ -133,7 +160,7 @@ static struct pnet_safetensor *list_tensors(
                       optimizer ? pnet_optim_state_name(&t->optim, s) : "") +
                   1;
             memcpy(x->shape, q->info.shape, sizeof q->info.shape);
-            x->data = (optimizer ? t->state[s] : pnet_session_params(t->session)) + q->offset;
+            x->data = (optimizer ? shot->state + s * p->trained_elements : shot->params) + q->offset;
         }
     }
     return list;
@@ -159,9 +186,15 @@ static enum pnet_status save(
                      *map = print_map(&t->o->config->inputs);
     struct pnet_score scores[MAX_SCORES];
     size_t weight_count = 0, state_count = 0, score_count = 0;
-    struct pnet_safetensor *weights = list_tensors(t, false, &weight_count, &weight_names);
-    struct pnet_safetensor *states = list_tensors(t, true, &state_count, &state_names);
-    enum pnet_status st;
+    struct snapshot shot = {0};
+    enum pnet_status st = take_snapshot(t, &shot, e);
+    if (st) {
+        free_snapshot(&shot);
+        free(map);
+        return st;
+    }
+    struct pnet_safetensor *weights = list_tensors(t, &shot, false, &weight_count, &weight_names);
+    struct pnet_safetensor *states = list_tensors(t, &shot, true, &state_count, &state_names);
     if (!isnan(t->best)) scores[score_count++] = (struct pnet_score){"best", t->best};
     for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++)
         scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
@@ -189,6 +222,7 @@ static enum pnet_status save(
     free(weight_names);
     free(state_names);
     free(map);
+    free_snapshot(&shot);
     return st;
 }
 
@@ -196,20 +230,29 @@ static enum pnet_status restore_tensors(
     struct trainer *t, const struct pnet_checkpoint *c, struct pnet_error *e)
 {
     const struct pnet_plan *p = t->plan;
+    int states = pnet_optim_state_count(&t->optim);
+    struct snapshot shot = {0};
     char name[4096];
-    for (int i = 0; i < p->param_count; i++) {
+    enum pnet_status st = take_snapshot(t, &shot, e);
+    for (int i = 0; i < p->param_count && !st; i++) {
         const struct pnet_plan_param *q = &p->params[i];
         if (q->offset < 0) continue;
-        enum pnet_status st = pnet_safetensors_load(c->weights, "last/weights.safetensors", q->name,
-            q->info.dims, q->info.shape, pnet_session_params(t->session) + q->offset, e);
-        for (int s = 0; !st && q->info.trained && s < pnet_optim_state_count(&t->optim); s++) {
+        st = pnet_safetensors_load(c->weights, "last/weights.safetensors", q->name, q->info.dims,
+            q->info.shape, shot.params + q->offset, e);
+        for (int s = 0; !st && q->info.trained && s < states; s++) {
             snprintf(name, sizeof name, "%s.%s", q->name, pnet_optim_state_name(&t->optim, s));
             st = pnet_safetensors_load(c->optimizer, "last/optimizer.safetensors", name,
-                q->info.dims, q->info.shape, t->state[s] + q->offset, e);
+                q->info.dims, q->info.shape, shot.state + s * p->trained_elements + q->offset, e);
         }
-        if (st) return st;
     }
-    return PNET_OK;
+    if (!st)
+        st = pnet_session_write(
+            t->session, PNET_BLOCK_PARAMS, 0, p->param_elements, shot.params, e);
+    if (!st)
+        st = pnet_session_write(
+            t->session, PNET_BLOCK_EXTRA, 0, states * p->trained_elements, shot.state, e);
+    free_snapshot(&shot);
+    return st;
 }
 
 static int64_t counter(const struct pnet_checkpoint *c, const char *name)
@@ -311,10 +354,13 @@ static enum pnet_status train_step(
                                                 (uint32_t)(t->step * c->accumulate + micro), e)))
             return st;
         note_planned(t, r.slot);
+        if ((st = pnet_session_backward(
+                 t->session, r.slot, 1.0f / (float)c->accumulate, micro > 0, e)) ||
+            (st = pnet_session_wait(t->session, e)))
+            return st;
         for (int i = 0; i < t->plan->objective_count; i++)
             if (!t->plan->objectives[i].metric)
                 log->losses[i] += pnet_session_objective(t->session, i, NULL) / c->accumulate;
-        pnet_session_backward(t->session, r.slot, 1.0f / (float)c->accumulate, micro > 0);
         log->points += r.points;
     }
     for (int i = 0; i < t->plan->objective_count; i++) log->loss += log->losses[i];

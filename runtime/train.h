@@ -31,6 +31,7 @@ struct pnet_train_options {
     const char *model_text;
     const char *params;  /* "name=value" lines, kept in checkpoints */
     size_t memory_limit; /* bytes; 0: none */
+    struct pnet_device device;
     bool resume;
     bool (*stop)(
         void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */

@@ -60,7 +60,9 @@ struct model_options {
     const char *mode;    /* native, voxel */
     const char *degrade; /* centre,neighbour,kernel */
     const char *device;  /* cpu, cuda[:N] */
+    struct pnet_device where; /* what check_model_options made of it */
     const char *precision;
+    enum pnet_precision products; /* what check_model_options made of it */
     struct text_list sets;
     size_t memory;
     bool json, quiet, verbose;
@@ -73,7 +75,9 @@ struct model_options {
             "single degradations: centre,neighbour,kernel"},                                       \
         {"set", 0, OPT_LIST, &(m)->sets, "NAME=VALUE",                                             \
             "set a param of the model; may be repeated"},                                          \
-        {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default)"},                          \
+        {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default), cuda or cuda:N"},                          \
+        {"precision", 0, OPT_TEXT, &(m)->precision, "NAME",                                        \
+            "fp32 (default), tf32, bf16 or fp16: how products are formed on a GPU"},               \
         {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                         \
         {"threads", 'j', OPT_INT, &(m)->threads, "N", "threads (default: all cores)"},             \
         {"json", 0, OPT_FLAG, &(m)->json, NULL, "print for machines"},                             \
@@ -84,7 +88,9 @@ struct model_options {
 
 /* Checks mode, device and precision, sets the number of threads. 0, or the exit code with a
  * message. */
-int check_model_options(const struct model_options *m, unsigned *degrade);
+int check_model_options(struct model_options *m, unsigned *degrade);
+/* The memory budget: --memory, or what the device has free now. */
+size_t memory_budget(const struct model_options *m);
 
 /* Compiles and reports what there is to say on stderr. NULL with *code set where the model has
  * errors. */

@@ -93,8 +93,11 @@ static enum pnet_status describe_dataset(const char *path, struct pnet_error *e)
         printf(
             "  %-6s %8lld clouds\n", pnet_split_name((enum pnet_split)s), (long long)d->counts[s]);
         int64_t *counts = calloc((size_t)d->class_count + 1, sizeof *counts), sum = 0;
-        if (!counts) st = pnet_error_memory(e);
-        if (!st && d->counts[s]) st = pnet_dataset_count(d, (enum pnet_split)s, counts, e);
+        if (!counts) {
+            st = pnet_error_memory(e);
+            break;
+        }
+        if (d->counts[s]) st = pnet_dataset_count(d, (enum pnet_split)s, counts, e);
         for (int c = 0; !st && c < d->class_count; c++) sum += counts[c];
         for (int c = 0; !st && c < d->class_count && sum; c++)
             printf("         %12lld  %5.1f%%  %s\n", (long long)counts[c],

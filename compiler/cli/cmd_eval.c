@@ -43,7 +43,8 @@ static enum pnet_status evaluate(const struct run *run, const struct run_options
         .skip_empty = c->skip_empty,
         .seed = c->seed};
     struct pnet_session_options so = {
-        .memory_limit = o->model.memory ? o->model.memory : pnet_memory_available(),
+        .memory_limit = memory_budget(&o->model),
+        .device = o->model.where,
         .slots = 2,
         .seed = c->seed};
     enum pnet_status st = pnet_session_new(run->plan, &so, &session, e);

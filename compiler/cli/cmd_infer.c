@@ -309,10 +309,11 @@ static enum pnet_status infer_all(const struct inference *f, const struct text_l
     return st;
 }
 
-static enum pnet_status open_session(struct inference *f, size_t memory, struct pnet_error *e)
+static enum pnet_status open_session(
+    struct inference *f, const struct model_options *m, struct pnet_error *e)
 {
     struct pnet_session_options o = {
-        .memory_limit = memory ? memory : pnet_memory_available(), .slots = 1};
+        .memory_limit = memory_budget(m), .slots = 1, .device = m->where};
     enum pnet_status st =
         pnet_input_map_check(&f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
     if (!st) st = pnet_session_new(f->plan, &o, &f->session, e);
@@ -358,9 +359,12 @@ int command_infer(int argc, char **argv)
     if (!weights) return usage_error("which weights? --weights FILE or FOLDER");
     if (!inputs.count) return usage_error("which cloud? --input CLOUD");
     if ((code = check_model_options(&m, &degrade))) return code;
+    if (pnet_device_check(m.where, &e)) return complain(&e);
     if (weights_open(weights, &f.weights, &e) || weights_sets(&f.weights, &m.sets, &sets, &e))
         return complain(&e);
     struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
+        .device = m.where.kind,
+        .precision = m.products,
         .degrade = degrade,
         .sets = sets.items,
         .set_count = sets.count,
@@ -373,7 +377,7 @@ int command_infer(int argc, char **argv)
         f.json = m.json;
         f.quiet = m.quiet;
         f.verbose = m.verbose;
-        enum pnet_status st = open_session(&f, m.memory, &e);
+        enum pnet_status st = open_session(&f, &m, &e);
         if (!st) st = infer_all(&f, &inputs, output, format, &e);
         code = st ? complain(&e) : PNET_OK;
         pnet_session_free(f.session);

@@ -194,7 +194,7 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
     struct pnet_error e = {0};
     int64_t measured = 0;
     const char *cloud = r->cloud ? r->cloud : r->like;
-    pnet_memory_init(&memory, 0);
+    pnet_memory_init(&memory, (struct pnet_device){0}, 0); /* counts are the same on every device */
     enum pnet_status st = cloud ? measure(p, cloud, &memory, &slot, &measured, &e)
                                 : pnet_slot_new(p, &memory, &slot, &e);
     if (!st && !cloud) {
@@ -262,6 +262,8 @@ int command_plan(int argc, char **argv)
         return usage_error("for which cloud? --input CLOUD or --points N");
     if ((code = check_model_options(&m, &degrade))) return code;
     struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
+        .device = m.where.kind,
+        .precision = m.products,
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count};

@@ -167,7 +167,18 @@ static bool parse_degrade(const char *text, unsigned *degrade)
     return true;
 }
 
-int check_model_options(const struct model_options *m, unsigned *degrade)
+static bool parse_precision(const char *text, enum pnet_precision *p)
+{
+    static const char *const names[] = {"fp32", "tf32", "bf16", "fp16"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *p = (enum pnet_precision)i;
+            return true;
+        }
+    return false;
+}
+
+int check_model_options(struct model_options *m, unsigned *degrade)
 {
     *degrade = 0;
     if (m->mode && strcmp(m->mode, "voxel") == 0)
@@ -178,18 +189,22 @@ int check_model_options(const struct model_options *m, unsigned *degrade)
         return usage_error(
             "--degrade takes centre, neighbour and kernel, with commas between, not '%s'",
             m->degrade);
-    if (m->device && strncmp(m->device, "cuda", 4) == 0) {
-        fputs("pnetc: this build has no CUDA backend: --device cpu\n", stderr);
-        return PNET_NO_DEVICE;
-    }
-    if (m->device && strcmp(m->device, "cpu") != 0)
-        return usage_error("--device is cpu, not '%s'", m->device);
-    if (m->precision && strcmp(m->precision, "fp32") != 0)
-        return usage_error("the CPU computes in fp32: --precision %s is for CUDA", m->precision);
+    struct pnet_error e;
+    if (pnet_device_parse(m->device, &m->where, &e)) return complain(&e);
+    if (m->precision && !parse_precision(m->precision, &m->products))
+        return usage_error("--precision is fp32, tf32, bf16 or fp16, not '%s'", m->precision);
+    if (m->products != PNET_FP32 && m->where.kind == PNET_CPU)
+        return usage_error(
+            "the CPU computes in fp32: --precision %s is for --device cuda", m->precision);
     if (m->threads < 0 || m->threads > 4096)
         return usage_error("--threads is a number from 1 to 4096");
     if (m->threads) omp_set_num_threads((int)m->threads);
     return 0;
+}
+
+size_t memory_budget(const struct model_options *m)
+{
+    return m->memory ? m->memory : pnet_device_available(m->where);
 }
 
 bool use_colour(FILE *f)

@@ -67,9 +67,10 @@ static enum pnet_status open_files(struct run *run, const struct run_options *o,
     if (!data)
         return pnet_error_set(
             e, PNET_USAGE, "%s names no data set: add `data: FOLDER`, or --data FOLDER", c->path);
-    if (c->precision != PNET_PRECISION_FP32)
-        return pnet_error_set(
-            e, PNET_USAGE, "%s: the CPU computes in fp32, other precisions are for CUDA", c->path);
+    run->precision = o->model.precision ? o->model.products : c->precision;
+    if (run->precision != PNET_FP32 && o->model.where.kind == PNET_CPU)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: the CPU computes in fp32, other precisions are for --device cuda", c->path);
     if ((st = pnet_dataset_read(data, &run->data, e))) return st;
     if ((st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,
              run->data->classes, run->data->class_count, e)))
@@ -85,10 +86,13 @@ int run_open_as(struct run *run, const struct run_options *o, const char *model,
     int code = 0;
     *run = (struct run){0};
     if (!o->config_path) return usage_error("which run config? --config RUN.yaml");
+    if (pnet_device_check(o->model.where, &e)) return complain(&e);
     if (open_files(run, o, sets, &e)) {
         code = complain(&e);
     } else {
         struct pnet_compile_options co = {.purpose = purpose,
+            .device = o->model.where.kind,
+            .precision = run->precision,
             .degrade = degrade,
             .sets = run->sets.items,
             .set_count = run->sets.count,
@@ -106,7 +110,7 @@ int run_open_as(struct run *run, const struct run_options *o, const char *model,
 }
 
 int run_open(
-    struct run *run, const struct run_options *o, const char *model, enum pnet_purpose_kind purpose)
+    struct run *run, struct run_options *o, const char *model, enum pnet_purpose_kind purpose)
 {
     unsigned degrade;
     int code = check_model_options(&o->model, &degrade);
@@ -172,7 +176,8 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
         .folder = folder,
         .model_text = pnet_compilation_text(run->compilation),
         .params = run->params,
-        .memory_limit = o->model.memory ? o->model.memory : pnet_memory_available(),
+        .memory_limit = memory_budget(&o->model),
+        .device = o->model.where,
         .resume = resume,
         .stop = interrupted,
         .progress = show,

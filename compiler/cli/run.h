@@ -27,13 +27,14 @@ struct run {
     struct pnet_compilation *compilation;
     const struct pnet_plan *plan;
     double *class_weights;
+    enum pnet_precision precision; /* the option's, else the config's */
     char *params; /* "name=value" lines */
     struct text_list sets;
 };
 
 /* 0, or the exit code with a message on stderr; then nothing is left open. */
-int run_open(struct run *run, const struct run_options *o, const char *model,
-    enum pnet_purpose_kind purpose);
+int run_open(
+    struct run *run, struct run_options *o, const char *model, enum pnet_purpose_kind purpose);
 /* The same with given degradations and sets from a checkpoint (may be NULL). */
 int run_open_as(struct run *run, const struct run_options *o, const char *model,
     enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets);

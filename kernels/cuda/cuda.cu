@@ -4,6 +4,8 @@
 #include <cstring>
 #include <cuda_runtime.h>
 
+/* cudaPeekAtLastError keeps what a launch reported until it is asked for; a failure that leaves the context unusable
+   comes back from every call. */
 static const char *text_of(cudaError_t code)
 {
     return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
@@ -100,4 +102,29 @@ extern "C" void pnet_cuda_copy_out(void *to, const void *from, size_t bytes)
 extern "C" void pnet_cuda_fill_bytes(void *to, int byte, size_t bytes)
 {
     cudaMemsetAsync(to, byte, bytes, cudaStreamPerThread);
+}
+
+extern "C" void pnet_cuda_record_begin(void)
+{
+    cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal);
+}
+
+extern "C" void *pnet_cuda_record_end(void)
+{
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t record = nullptr;
+    if (cudaStreamEndCapture(cudaStreamPerThread, &graph) != cudaSuccess) return nullptr;
+    if (cudaGraphInstantiate(&record, graph, 0) != cudaSuccess) record = nullptr;
+    cudaGraphDestroy(graph);
+    return record;
+}
+
+extern "C" void pnet_cuda_replay(void *record)
+{
+    cudaGraphLaunch((cudaGraphExec_t)record, cudaStreamPerThread);
+}
+
+extern "C" void pnet_cuda_record_free(void *record)
+{
+    cudaGraphExecDestroy((cudaGraphExec_t)record);
 }

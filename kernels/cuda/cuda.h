@@ -44,6 +44,13 @@ void pnet_cuda_copy(void *to, const void *from, size_t bytes);
 void pnet_cuda_copy_out(void *to, const void *from, size_t bytes);
 void pnet_cuda_fill_bytes(void *to, int byte, size_t bytes);
 
+/* CUDA graphs: what the thread launches between begin and end is recorded instead of run. NULL from the end: it could
+   not be recorded, and pnet_cuda_error says why. */
+void pnet_cuda_record_begin(void);
+void *pnet_cuda_record_end(void);
+void pnet_cuda_replay(void *record);
+void pnet_cuda_record_free(void *record);
+
 #ifdef __cplusplus
 }
 #endif

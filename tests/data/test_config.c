@@ -35,7 +35,7 @@ static void test_defaults(void)
     CHECK(!pnet_augment_any(&c->augment) && !c->max_points && c->optimizer.weight_decay == 0.01 &&
           c->clip_grad == 0);
     CHECK(
-        c->precision == PNET_PRECISION_FP32 && c->weighting == PNET_WEIGHTS_NONE && !c->set_count);
+        c->precision == PNET_FP32 && c->weighting == PNET_WEIGHTS_NONE && !c->set_count);
     pnet_config_free(c);
 }
 
@@ -99,7 +99,7 @@ static void test_everything(void)
     CHECK(a->elastic[0].granularity_m == 0.2 && a->elastic[1].magnitude_m == 1.6);
     CHECK(a->colour_drop == 0.2 && a->colour_shift == 0.05 && a->colour_jitter == 0.01);
     CHECK(c->max_points == 100000 && c->cache_bytes == 512u << 20 && c->drop_last && c->skip_empty);
-    CHECK(c->seed == 7 && c->precision == PNET_PRECISION_BF16);
+    CHECK(c->seed == 7 && c->precision == PNET_BF16);
     CHECK(c->save_every.steps == 100 && !c->save_every.epochs && !c->eval_every.epochs &&
           !c->eval_every.steps);
     CHECK(c->set_count == 2);

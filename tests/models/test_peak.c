@@ -38,7 +38,8 @@ static void step(struct pnet_session *s, const struct cloud *c)
     for (int slot = 0; slot < (p->training ? 2 : 1); slot++)
         need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
     need(pnet_session_forward(s, 0, p->training, 1, &e), &e, "forward");
-    if (p->training) pnet_session_backward(s, 0, 1, false);
+    if (p->training) need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
+    need(pnet_session_wait(s, &e), &e, "waiting");
     pnet_batch_free(b);
 }
 
@@ -57,7 +58,7 @@ static size_t planned(const struct pnet_session *s)
     struct pnet_peak k = pnet_peak_of(p, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
     CHECK(l.live <= l.total);
     CHECK(k.total ==
-          k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry + k.features);
+          k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry + k.features + k.session);
     pnet_layout_free(&l);
     return k.total;
 }

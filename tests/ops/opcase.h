@@ -26,7 +26,7 @@ static inline void *take(size_t size)
 /* Deterministic numbers. */
 static inline float draw(uint64_t seed, uint64_t i)
 {
-    struct pnet_rand r = {seed, PNET_DRAW_TEST, 0, 0};
+    struct pnet_rand r = {.seed = seed, .purpose = PNET_DRAW_TEST};
     return pnet_rand_unit(&r, i);
 }
 
@@ -362,7 +362,7 @@ static inline struct pnet_exec opcase_exec(const struct opcase *c)
         .act = c->act,
         .slope = c->slope,
         .training = !c->inference,
-        .rand = {99, PNET_DRAW_DROPOUT, 3, 5}};
+        .rand = {.seed = 99, .purpose = PNET_DRAW_DROPOUT, .a = 3, .b = 5}};
     for (int i = 0; i < c->in_count; i++) x.in[i] = tensor_of(w, c->in[i], c->in_data[i]);
     x.out = tensor_of(w, c->rule.out, c->out);
     for (int i = 0; i < c->rule.saved_count; i++)

@@ -53,6 +53,14 @@ static struct pnet_batch *make_batch(
     return b;
 }
 
+static void must(enum pnet_status st, const struct pnet_error *e)
+{
+    if (st) {
+        fprintf(stderr, "%s\n", e->message);
+        exit(1);
+    }
+}
+
 static struct pnet_compilation *compile(
     const char *expression, const char *tail, struct pnet_compile_options o)
 {
@@ -67,30 +75,45 @@ static struct pnet_session *open_session(const struct pnet_plan *p, const struct
 {
     struct pnet_session *s = NULL;
     struct pnet_error e;
-    struct pnet_session_options o = {.slots = 1, .seed = 7};
-    if (pnet_session_new(p, &o, &s, &e) || pnet_session_prepare(s, 0, b, &e)) {
-        fprintf(stderr, "%s\n", e.message);
-        exit(1);
-    }
-    pnet_session_init_params(s);
+    struct pnet_session_options o = {.slots = 1, .seed = 7, .device = {.kind = p->device}};
+    must(pnet_session_new(p, &o, &s, &e), &e);
+    must(pnet_session_prepare(s, 0, b, &e), &e);
+    must(pnet_session_init_params(s, &e), &e);
     /* norms start at one and zero: move everything off its symmetric start */
     struct pnet_rand r = {.seed = 11, .purpose = PNET_DRAW_TEST};
+    float *block = malloc((size_t)p->param_elements * sizeof *block + 1);
+    must(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
     for (int i = 0; i < p->param_count; i++) {
-        float *w = pnet_session_params(s) + p->params[i].offset;
+        float *w = block + p->params[i].offset;
         bool variance = strcmp(p->params[i].info.suffix, "running_var") == 0;
         for (int64_t k = 0; p->params[i].offset >= 0 && k < p->params[i].count; k++)
             w[k] += (variance ? 0.2f : 0.4f) *
                     (pnet_rand_unit(&r, (uint64_t)(1000 * i + k)) - (variance ? 0 : 0.5f));
     }
+    must(pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
+    free(block);
     return s;
 }
 
-static void must(enum pnet_status st, const struct pnet_error *e)
+/* A copy of a tensor, to be freed. */
+static void *fetch(struct pnet_session *s, int tensor)
 {
-    if (st) {
-        fprintf(stderr, "%s\n", e->message);
-        exit(1);
-    }
+    const struct pnet_type *t = &pnet_session_plan(s)->tensors[tensor].type;
+    int64_t rows;
+    const void *from = pnet_session_tensor(s, 0, tensor, &rows);
+    size_t bytes = (size_t)rows * (size_t)t->width * (t->type == PNET_F64 ? 8 : 4);
+    void *to = malloc(bytes + 1);
+    pnet_device_get(pnet_session_device(s), to, from, bytes);
+    return to;
+}
+
+static float *fetch_grads(struct pnet_session *s)
+{
+    int64_t n = pnet_session_plan(s)->trained_elements;
+    float *g = malloc((size_t)n * sizeof(float) + 1);
+    struct pnet_error e;
+    must(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, g, &e), &e);
+    return g;
 }
 
 static double norm(const double *v, size_t n)
@@ -104,11 +127,11 @@ static double norm(const double *v, size_t n)
 static void check_forward(const char *what, const struct pnet_plan *p, struct pnet_session *s,
     struct reference *r, int tensor)
 {
-    int64_t rows;
-    const void *got = pnet_session_tensor(s, 0, tensor, &rows);
+    void *got = fetch(s, tensor);
     size_t n = reference_elements(r, tensor);
     if (p->tensors[tensor].type.type == PNET_I32) {
         CHECKF(memcmp(got, r->values[tensor], n * sizeof(int32_t)) == 0, "%s", what);
+        free(got);
         return;
     }
     const double *want = r->values[tensor];
@@ -121,6 +144,7 @@ static void check_forward(const char *what, const struct pnet_plan *p, struct pn
     double error = norm(difference, n), scale = norm(want, n);
     CHECKF(error <= 3e-6 * scale + 1e-7, "%s: forward is off by %g of %g", what, error, scale);
     free(difference);
+    free(got);
 }
 
 /* d loss / d *x by central differences. */
@@ -159,18 +183,20 @@ static void check_gradient(
 static void check_gradients(
     const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r)
 {
+    float *grads = fetch_grads(s);
     for (int i = 0; i < p->param_count; i++)
         if (p->params[i].offset >= 0 && p->params[i].info.trained)
             check_gradient(what, p->params[i].name, r, r->params + p->params[i].offset,
-                pnet_session_grads(s) + p->params[i].offset, (size_t)p->params[i].count);
+                grads + p->params[i].offset, (size_t)p->params[i].count);
+    free(grads);
     for (int t = 0; t < p->tensor_count; t++) {
         int of = p->tensors[t].of;
         if (p->tensors[t].role != PNET_ROLE_GRAD || p->tensors[of].role != PNET_ROLE_INPUT ||
             p->tensors[t].first < 0)
             continue;
-        int64_t rows;
-        const float *g = pnet_session_tensor(s, 0, t, &rows);
+        float *g = fetch(s, t);
         check_gradient(what, p->tensors[of].name, r, r->values[of], g, reference_elements(r, of));
+        free(g);
     }
 }
 
@@ -180,15 +206,8 @@ static void run(struct pnet_session *s, bool accumulate)
     must(pnet_session_forward(s, 0, true, 5, &e), &e);
     pnet_session_poison(s);
     must(pnet_session_forward(s, 0, true, 5, &e), &e);
-    pnet_session_backward(s, 0, 1, accumulate);
-}
-
-static float *copy_grads(struct pnet_session *s)
-{
-    size_t bytes = (size_t)pnet_session_plan(s)->trained_elements * sizeof(float);
-    float *g = malloc(bytes + 1);
-    if (bytes) memcpy(g, pnet_session_grads(s), bytes);
-    return g;
+    must(pnet_session_backward(s, 0, 1, accumulate, &e), &e);
+    must(pnet_session_wait(s, &e), &e);
 }
 
 /* Same gradients with layers fused, within rounding; same bits with any number of threads; twice as
@@ -197,7 +216,8 @@ static void check_variants(const char *what, const char *expression, const char 
     const struct pnet_plan *p, const float *want, const struct pnet_batch *b)
 {
     struct pnet_compilation *c =
-        compile(expression, tail, (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING});
+        compile(expression, tail,
+        (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING, .device = p->device});
     const struct pnet_plan *fused = pnet_compilation_plan(c);
     CHECK(fused != NULL);
     if (!fused) return;
@@ -207,7 +227,7 @@ static void check_variants(const char *what, const char *expression, const char 
         omp_set_num_threads(threads);
         struct pnet_session *again = open_session(fused, b);
         run(again, false);
-        float *g = copy_grads(again);
+        float *g = fetch_grads(again);
         if (!first)
             first = g;
         else {
@@ -221,7 +241,8 @@ static void check_variants(const char *what, const char *expression, const char 
     run(s, false);
     struct pnet_error e;
     must(pnet_session_forward(s, 0, true, 5, &e), &e);
-    pnet_session_backward(s, 0, 1, true);
+    must(pnet_session_backward(s, 0, 1, true, &e), &e);
+    float *twice = fetch_grads(s);
     double error = 0, scale = 0, doubled = 0;
     for (int i = 0; i < fused->param_count; i++) {
         int other = pnet_plan_param_find(p, fused->params[i].name);
@@ -230,7 +251,7 @@ static void check_variants(const char *what, const char *expression, const char 
         for (int64_t k = 0; k < fused->params[i].count; k++) {
             double a = (double)first[fused->params[i].offset + k],
                    w = (double)want[p->params[other].offset + k];
-            double two = (double)pnet_session_grads(s)[fused->params[i].offset + k];
+            double two = (double)twice[fused->params[i].offset + k];
             error += (a - w) * (a - w);
             scale += w * w;
             doubled += (two - 2 * a) * (two - 2 * a);
@@ -241,9 +262,13 @@ static void check_variants(const char *what, const char *expression, const char 
     CHECKF(sqrt(doubled) <= 1e-5 * sqrt(scale) + 1e-8,
         "%s: accumulated gradients are off by %g of %g", what, sqrt(doubled), sqrt(scale));
     free(first);
+    free(twice);
     pnet_session_free(s);
     pnet_compilation_free(c);
 }
+
+/* On which device the cases run: argv[1], "cpu" (default) or "cuda". The reference has the geometry of the CPU. */
+static enum pnet_device_kind device;
 
 static void check_case(
     const struct pnet_op *op, const char *expression, const int64_t sizes[SAMPLES])
@@ -267,18 +292,22 @@ static void check_case(
     o = (struct pnet_compile_options){.purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .no_fusion = true,
         .input_gradients = true};
+    struct pnet_compilation *on_cpu = compile(expression, tail, o);
+    o.device = device;
     struct pnet_compilation *c = compile(expression, tail, o);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     CHECKF(p != NULL, "%s does not compile", expression);
     if (!p) return;
     struct pnet_batch *b = make_batch(p, sizes, 42);
     struct pnet_session *s = open_session(p, b);
+    struct pnet_session *host = open_session(pnet_compilation_plan(on_cpu), b);
     struct pnet_error e;
     struct reference r;
     must(pnet_session_forward(s, 0, true, 5, &e), &e);
-    reference_init(&r, s);
+    must(pnet_session_forward(host, 0, true, 5, &e), &e);
+    reference_init(&r, host);
     /* a forward in training moves the running statistics: the reference starts from those before */
-    struct pnet_session *fresh = open_session(p, b);
+    struct pnet_session *fresh = open_session(pnet_compilation_plan(on_cpu), b);
     for (int64_t i = 0; i < p->param_elements; i++)
         r.params[i] = (double)pnet_session_params(fresh)[i];
     pnet_session_free(fresh);
@@ -290,24 +319,34 @@ static void check_case(
         run(s, false);
         check_gradients(what, p, s, &r);
         if (!strstr(tail, "metric")) {
-            float *g = copy_grads(s);
+            float *g = fetch_grads(s);
             check_variants(what, expression, tail, p, g, b);
             free(g);
         }
     }
     reference_free(&r);
     pnet_session_free(s);
+    pnet_session_free(host);
     pnet_batch_free(b);
     pnet_compilation_free(c);
+    pnet_compilation_free(on_cpu);
 }
 
 int main(int argc, char **argv)
 {
     static const int64_t sizes[][SAMPLES] = {{60, 0, 1, 45}, {0, 0, 0, 0}, {1, 0, 0, 0}};
+    struct pnet_device d = {0};
+    struct pnet_error e;
+    if (argc > 1) must(pnet_device_parse(argv[1], &d, &e), &e);
+    if (pnet_device_check(d, &e)) {
+        fprintf(stderr, "skipped: %s\n", e.message);
+        return 77;
+    }
+    device = d.kind;
     omp_set_num_threads(2);
     for (int i = 0; i < pnet_op_count; i++) {
         const struct pnet_op *op = pnet_ops[i];
-        if (argc > 1 && strcmp(argv[1], op->name) != 0) continue;
+        if (argc > 2 && strcmp(argv[2], op->name) != 0) continue;
         CHECKF(op->cases && *op->cases, "%s has no cases", op->name);
         for (const char *line = op->cases; line && *line;) {
             size_t n = strcspn(line, "\n");

@@ -1,0 +1,23 @@
+#include "kernels/cuda/gather.h"
+
+#include <cuda_runtime.h>
+
+/* One thread a word: neighbours in a row are neighbours in a warp. */
+__global__ static void gather(int64_t n, int32_t words, const uint32_t *from, const int32_t *index, uint32_t *to)
+{
+    int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < n * words; at += step) {
+        int64_t row = at / words;
+        int32_t word = (int32_t)(at - row * words);
+        to[at] = from[(index ? (int64_t)index[row] : row) * words + word];
+    }
+}
+
+extern "C" void pnet_cuda_gather(int64_t n, int32_t words, const void *from, const int32_t *index, void *to)
+{
+    enum { THREADS = 256, MOST = 1 << 16 };
+    int64_t blocks = (n * words + THREADS - 1) / THREADS;
+    if (blocks <= 0) return;
+    gather<<<(unsigned)(blocks < MOST ? blocks : MOST), THREADS, 0, cudaStreamPerThread>>>(
+        n, words, (const uint32_t *)from, index, (uint32_t *)to);
+}
