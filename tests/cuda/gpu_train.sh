@@ -1,0 +1,88 @@
+# Training and inference on a GPU against the CPU: the losses of the first ten steps, the same bits from run to run, the
+# announced peak, results of inference. Skipped where there is no GPU.
+. tests/cli/common.sh
+
+run_config() { # KIND FILE: ten steps of plain SGD at a rate where rounding does not grow into something else
+    cat >"$2" <<END
+data: $1
+steps: ${3:-10}
+batch_size: 3
+optimizer: {name: sgd, momentum: 0.9}
+lr: ${4:-0.002}
+schedule: constant
+workers: 1
+save_every: {steps: 1000}
+eval_every: {steps: 1000}
+END
+}
+
+"$pnetc" data synth rooms -o "$work/rooms" --count 10 --points 3000 --seed 5 >/dev/null 2>&1
+"$pnetc" data synth shapes -o "$work/shapes" --count 24 --points 600 --seed 6 >/dev/null 2>&1
+run_config rooms "$work/rooms.yaml"
+run_config shapes "$work/shapes.yaml"
+
+got=0
+"$pnetc" train tests/cli/tiny.pnet --config "$work/rooms.yaml" -o "$work/probe" --device cuda -q 2>"$err" || got=$?
+if [ "$got" = 6 ]; then
+    echo "skipped: $(cat "$err")"
+    exit 77
+fi
+[ "$got" = 0 ] || cat "$err"
+check "a training on the GPU" test "$got" = 0
+
+losses() { # RUNDIR
+    grep -oE '"loss": *[0-9.eE+-]+' "$1/metrics.jsonl" | sed 's/.*: *//'
+}
+
+# agree A B TOLERANCE WHAT: losses of two runs, relative.
+agree() {
+    local worst
+    losses "$1" >"$work/a"
+    losses "$2" >"$work/b"
+    worst=$(paste "$work/a" "$work/b" | awk -v n="$5" '
+        { d = $1 - $2; if (d < 0) d = -d; s = $1 < 0 ? -$1 : $1; r = s ? d / s : d; if (!(r <= w)) w = r; rows++ }
+        END { print rows >= n ? w + 0 : "only " rows " steps" }')
+    if awk -v w="$worst" -v t="$3" 'BEGIN { exit !(w ~ /^[0-9.e+-]+$/ && w <= t) }'; then
+        pass
+        echo "$4: losses agree to $worst"
+    else
+        fail "$4: losses differ by $worst"
+    fi
+}
+
+both() { # MODEL CONFIG NAME [OPTIONS]
+    local model=$1 config=$2 name=$3
+    shift 3
+    run 0 train "$model" --config "$config" -o "$work/cpu_$name" -q "$@"
+    run 0 train "$model" --config "$config" -o "$work/gpu_$name" --json --device cuda "$@"
+    cp "$out" "$work/json_$name"
+    agree "$work/cpu_$name" "$work/gpu_$name" 1e-4 "$name" 10
+    if [ "$(number peak_bytes "$work/json_$name")" = "$(number planned_bytes "$work/json_$name")" ]; then pass; else
+        echo "$name: planned $(number planned_bytes "$work/json_$name"), allocated $(number peak_bytes "$work/json_$name")"
+    fi
+}
+
+both tests/cli/tiny.pnet "$work/rooms.yaml" tiny
+both tests/cli/tiny.pnet "$work/rooms.yaml" tiny_voxel --mode voxel
+both models/rooms.pnet "$work/rooms.yaml" rooms
+both models/shapes.pnet "$work/shapes.yaml" shapes
+
+# The same bits from run to run, and with the schedule recorded or not recorded alike.
+run 0 train models/rooms.pnet --config "$work/rooms.yaml" -o "$work/again" -q --device cuda
+same "$work/gpu_rooms/last/weights.safetensors" "$work/again/last/weights.safetensors"
+
+# Precisions train too.
+for precision in tf32 bf16 fp16; do
+    run 0 train models/rooms.pnet --config "$work/rooms.yaml" -o "$work/$precision" -q --device cuda --precision $precision
+    agree "$work/cpu_rooms" "$work/$precision" 5e-2 "$precision" 10
+done
+
+# A run goes on from the other device's checkpoint.
+run_config rooms "$work/more.yaml" 12
+run 0 train models/rooms.pnet --config "$work/more.yaml" -o "$work/cpu_rooms" --resume -q --device cuda
+# Inference: the same classes but for near ties.
+room=$(ls "$work"/rooms/*/*.ply | head -n 1)
+run 0 infer models/rooms.pnet --weights "$work/cpu_rooms" --input "$room" -o "$work/cpu.npy"
+run 0 infer models/rooms.pnet --weights "$work/cpu_rooms" --input "$room" -o "$work/gpu.npy" --device cuda
+check "scores of both devices" test "$(npy_shape "$work/cpu.npy")" = "$(npy_shape "$work/gpu.npy")"
+finish
