@@ -142,6 +142,29 @@ void pnet_device_copy(struct pnet_device d, void *to, const void *from, size_t b
         memcpy(to, from, bytes);
 }
 
+enum pnet_status pnet_device_stage_new(struct pnet_device d, void **stage, struct pnet_error *e)
+{
+    *stage = GPU(d) ? CUDA(pnet_cuda_stage_new()) : NULL;
+    if (!GPU(d) || *stage) return PNET_OK;
+    return pnet_error_set(e, PNET_NO_MEMORY, "out of pinned memory for copies to the GPU");
+}
+
+void pnet_device_stage_free(struct pnet_device d, void *stage)
+{
+    (void)stage;
+    if (GPU(d)) CUDA_DO(pnet_cuda_stage_free(stage));
+}
+
+void pnet_device_stage_in(
+    struct pnet_device d, void *stage, void *to, const void *from, size_t bytes)
+{
+    (void)stage;
+    if (GPU(d))
+        CUDA_DO(pnet_cuda_stage_in(stage, to, from, bytes));
+    else if (bytes)
+        memcpy(to, from, bytes);
+}
+
 void pnet_device_record_begin(struct pnet_device d)
 {
     if (GPU(d)) CUDA_DO(pnet_cuda_record_begin());

@@ -36,6 +36,13 @@ void pnet_device_get(struct pnet_device d, void *to, const void *from, size_t by
 void pnet_device_fill(struct pnet_device d, void *to, int byte, size_t bytes);
 void pnet_device_copy(struct pnet_device d, void *to, const void *from, size_t bytes);
 
+/* Large pieces of pageable memory on their way to a GPU go through pinned buffers, beside what the device does. On the
+   CPU there is nothing to hold, and *stage stays NULL. */
+enum pnet_status pnet_device_stage_new(struct pnet_device d, void **stage, struct pnet_error *e);
+void pnet_device_stage_free(struct pnet_device d, void *stage);
+void pnet_device_stage_in(
+    struct pnet_device d, void *stage, void *to, const void *from, size_t bytes);
+
 /* A piece of schedule that is recorded once and replayed (CUDA graphs). Between begin and end nothing runs: what the
    thread asks for is recorded. NULL: it could not be recorded; pnet_device_wait tells why. */
 void pnet_device_record_begin(struct pnet_device d);

@@ -42,6 +42,11 @@ enum pnet_status pnet_slot_new(
         pnet_slot_free(s);
         return pnet_error_memory(e);
     }
+    enum pnet_status st = pnet_device_stage_new(m->device, &s->stage, e);
+    if (st) {
+        pnet_slot_free(s);
+        return st;
+    }
     for (int l = 0; l < p->level_count; l++) s->level_item[l] = -1;
     for (int i = 0; i < p->geo_count; i++)
         if (p->geo[i].request.kind == PNET_GEO_LEVEL) s->level_item[p->geo[i].request.a] = i;
@@ -59,6 +64,7 @@ void pnet_slot_free(struct pnet_slot *s)
     pnet_buffer_free(s->memory, &s->splits);
     pnet_buffer_free(s->memory, &s->scratch);
     pnet_buffer_free(s->memory, &s->arrival);
+    pnet_device_stage_free(s->memory->device, s->stage);
     free(s->counts.rows);
     free(s->counts.triplets);
     free(s->views);
@@ -125,7 +131,7 @@ static enum pnet_status arrive(struct pnet_slot *s, const void *rows, int64_t n,
     enum pnet_status st = pnet_buffer_ensure(
         s->memory, &s->arrival, (size_t)pnet_capacity(n) * row, "the points of the batch", e);
     if (st) return st;
-    pnet_device_put(s->memory->device, s->arrival.data, rows, (size_t)n * row);
+    pnet_device_stage_in(s->memory->device, s->stage, s->arrival.data, rows, (size_t)n * row);
     *at = s->arrival.data;
     return PNET_OK;
 }

@@ -30,6 +30,7 @@ struct pnet_slot {
     struct pnet_buffer splits;  /* row_splits of all levels, [level_count][samples + 1] */
     struct pnet_buffer scratch;
     struct pnet_buffer arrival; /* GPU: rows of an input in the order of the batch */
+    void *stage;                /* GPU: pinned memory they come through */
     int *level_item; /* [level_count]: the LEVEL item of each level; -1 */
     uint64_t batch;  /* id of what is built; 0: nothing or not to be reused */
 };

@@ -1,6 +1,7 @@
 #include "kernels/cuda/cuda.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
 
@@ -102,6 +103,48 @@ extern "C" void pnet_cuda_copy_out(void *to, const void *from, size_t bytes)
 extern "C" void pnet_cuda_fill_bytes(void *to, int byte, size_t bytes)
 {
     cudaMemsetAsync(to, byte, bytes, cudaStreamPerThread);
+}
+
+static const size_t STAGE_BYTES = 8 << 20;
+
+struct pnet_cuda_stage {
+    char *pinned[2];
+    cudaEvent_t sent[2]; /* the copy out of that buffer is over */
+};
+
+extern "C" struct pnet_cuda_stage *pnet_cuda_stage_new(void)
+{
+    pnet_cuda_stage *s = (pnet_cuda_stage *)calloc(1, sizeof *s);
+    bool ok = s != nullptr;
+    for (int i = 0; i < 2 && ok; i++)
+        ok = cudaMallocHost(&s->pinned[i], STAGE_BYTES) == cudaSuccess &&
+             cudaEventCreateWithFlags(&s->sent[i], cudaEventDisableTiming) == cudaSuccess;
+    if (ok) return s;
+    cudaGetLastError(); /* told by NULL */
+    pnet_cuda_stage_free(s);
+    return nullptr;
+}
+
+extern "C" void pnet_cuda_stage_free(struct pnet_cuda_stage *s)
+{
+    if (!s) return;
+    for (int i = 0; i < 2; i++) {
+        if (s->sent[i]) cudaEventDestroy(s->sent[i]);
+        if (s->pinned[i]) cudaFreeHost(s->pinned[i]);
+    }
+    free(s);
+}
+
+extern "C" void pnet_cuda_stage_in(struct pnet_cuda_stage *s, void *to, const void *from, size_t bytes)
+{
+    int which = 0;
+    for (size_t at = 0; at < bytes; at += STAGE_BYTES, which ^= 1) {
+        size_t n = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
+        cudaEventSynchronize(s->sent[which]);
+        memcpy(s->pinned[which], (const char *)from + at, n);
+        cudaMemcpyAsync((char *)to + at, s->pinned[which], n, cudaMemcpyHostToDevice, cudaStreamPerThread);
+        cudaEventRecord(s->sent[which], cudaStreamPerThread);
+    }
 }
 
 extern "C" void pnet_cuda_record_begin(void)

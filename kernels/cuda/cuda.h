@@ -44,6 +44,13 @@ void pnet_cuda_copy(void *to, const void *from, size_t bytes);
 void pnet_cuda_copy_out(void *to, const void *from, size_t bytes);
 void pnet_cuda_fill_bytes(void *to, int byte, size_t bytes);
 
+/* A pair of pinned buffers through which pageable memory of any size goes to the device while the next piece is filled.
+   NULL: no memory. `from` may be reused on return. */
+struct pnet_cuda_stage;
+struct pnet_cuda_stage *pnet_cuda_stage_new(void);
+void pnet_cuda_stage_free(struct pnet_cuda_stage *s);
+void pnet_cuda_stage_in(struct pnet_cuda_stage *s, void *to, const void *from, size_t bytes);
+
 /* CUDA graphs: what the thread launches between begin and end is recorded instead of run. NULL from the end: it could
    not be recorded, and pnet_cuda_error says why. */
 void pnet_cuda_record_begin(void);
