@@ -1,6 +1,7 @@
 /* Convolution on native points, and its degraded voxel mode: DESIGN.md section 2. */
 #include "kernels/cpu/act.h"
 #include "kernels/cpu/conv.h"
+#include "kernels/cuda/conv.h"
 #include "runtime/ops/common.h"
 
 #include <stddef.h>
@@ -89,7 +90,7 @@ static bool rule(struct pnet_rule *r)
     const struct pnet_attr *a = r->attr;
     int in = r->in[0].level, out = a[TO].set ? (int)a[TO].i : in;
     int64_t cin = r->in[0].width, cout = a[CHANNELS].i, groups = a[GROUPS].i, k = a[KERNEL].i;
-    enum direction d;
+    enum direction d = SAME;
     if (!choose_direction(r, in, out, &d)) return false;
     if (cin % groups)
         return pnet_rule_fail(r, GROUPS, "groups=%d does not divide the %d channels of the input",
@@ -162,15 +163,16 @@ static size_t work(const struct pnet_exec *x, bool backward)
     struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
     struct pnet_count n = pnet_op_rows(&x->out);
     enum pnet_precision p = x->precision;
-    size_t sum = pnet_cpu_column_sum_work(n, s.cout);
+    size_t sum = PNET_KERNEL(x, column_sum_work)(n, s.cout);
     if (is_dense(x))
-        return !backward ? pnet_cpu_gemm_work(n, s.cin, s.cout, p)
-                         : larger(larger(pnet_cpu_gemm_work(n, s.cout, s.cin, p),
-                                      pnet_cpu_outer_work(n, s.cin, s.cout, p)),
+        return !backward ? PNET_KERNEL(x, gemm_work)(n, s.cin, s.cout, p)
+                         : larger(larger(PNET_KERNEL(x, gemm_work)(n, s.cout, s.cin, p),
+                                      PNET_KERNEL(x, outer_work)(n, s.cin, s.cout, p)),
                                sum);
-    if (!backward) return pnet_cpu_mvmr_work(by_output(x), s, p);
-    return larger(
-        larger(pnet_cpu_mvmr_work(by_input(x), t, p), pnet_cpu_vvor_work(by_output(x), s, p)), sum);
+    if (!backward) return PNET_KERNEL(x, mvmr_work)(by_output(x), s, p);
+    return larger(larger(PNET_KERNEL(x, mvmr_work)(by_input(x), t, p),
+                      PNET_KERNEL(x, vvor_work)(by_output(x), s, p)),
+        sum);
 }
 
 static void forward(const struct pnet_exec *x)
@@ -188,7 +190,7 @@ static void forward(const struct pnet_exec *x)
             .act = act,
             .slope = x->slope,
             .precision = x->precision};
-        pnet_cpu_gemm(&g, x->work);
+        PNET_KERNEL(x, gemm)(&g, x->work);
         return;
     }
     struct pnet_mvmr m = {.triplets = by_output(x),
@@ -200,7 +202,7 @@ static void forward(const struct pnet_exec *x)
         .act = act,
         .slope = x->slope,
         .precision = x->precision};
-    pnet_cpu_mvmr(&m, x->work);
+    PNET_KERNEL(x, mvmr)(&m, x->work);
 }
 
 static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
@@ -216,7 +218,7 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
             .transposed = true,
             .add = x->gin_add[0],
             .precision = x->precision};
-        pnet_cpu_gemm(&g, x->work);
+        PNET_KERNEL(x, gemm)(&g, x->work);
     }
     if (x->gparam[WEIGHT]) {
         struct pnet_outer o = {.n = n,
@@ -227,7 +229,7 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
             .gw = x->gparam[WEIGHT],
             .add = x->gparam_add[WEIGHT],
             .precision = x->precision};
-        pnet_cpu_outer(&o, x->work);
+        PNET_KERNEL(x, outer)(&o, x->work);
     }
 }
 
@@ -237,7 +239,8 @@ static void backward(const struct pnet_exec *x)
     pnet_cpu_act_backward(
         x->out.rows * s.cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM])
-        pnet_cpu_column_sum(pnet_op_rows(&x->gout), s.cout, x->gout.data, x->gparam_add[BIAS_PARAM],
+        PNET_KERNEL(x, column_sum)
+        (pnet_op_rows(&x->gout), s.cout, x->gout.data, x->gparam_add[BIAS_PARAM],
             x->gparam[BIAS_PARAM], x->work);
     if (is_dense(x)) {
         backward_dense(x, s);
@@ -252,7 +255,7 @@ static void backward(const struct pnet_exec *x)
             .transposed = true,
             .add = x->gin_add[0],
             .precision = x->precision};
-        pnet_cpu_mvmr(&m, x->work);
+        PNET_KERNEL(x, mvmr)(&m, x->work);
     }
     if (x->gparam[WEIGHT]) {
         struct pnet_vvor v = {.triplets = by_output(x),
@@ -262,7 +265,7 @@ static void backward(const struct pnet_exec *x)
             .gweight = x->gparam[WEIGHT],
             .add = x->gparam_add[WEIGHT],
             .precision = x->precision};
-        pnet_cpu_vvor(&v, x->work);
+        PNET_KERNEL(x, vvor)(&v, x->work);
     }
 }
 

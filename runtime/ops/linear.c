@@ -1,6 +1,7 @@
 /* One matrix for every point. */
 #include "kernels/cpu/act.h"
 #include "kernels/cpu/conv.h"
+#include "kernels/cuda/conv.h"
 #include "runtime/ops/common.h"
 
 enum { IN, CHANNELS, BIAS };
@@ -36,10 +37,10 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_count n = pnet_op_rows(&x->out);
     int32_t cin = x->in[0].width, cout = x->out.width;
-    if (!backward) return pnet_cpu_gemm_work(n, cin, cout, x->precision);
-    return larger(larger(pnet_cpu_gemm_work(n, cout, cin, x->precision),
-                      pnet_cpu_outer_work(n, cin, cout, x->precision)),
-        pnet_cpu_column_sum_work(n, cout));
+    if (!backward) return PNET_KERNEL(x, gemm_work)(n, cin, cout, x->precision);
+    return larger(larger(PNET_KERNEL(x, gemm_work)(n, cout, cin, x->precision),
+                      PNET_KERNEL(x, outer_work)(n, cin, cout, x->precision)),
+        PNET_KERNEL(x, column_sum_work)(n, cout));
 }
 
 static void forward(const struct pnet_exec *x)
@@ -55,7 +56,7 @@ static void forward(const struct pnet_exec *x)
         .act = (enum pnet_activation)x->act,
         .slope = x->slope,
         .precision = x->precision};
-    pnet_cpu_gemm(&g, x->work);
+    PNET_KERNEL(x, gemm)(&g, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
@@ -65,7 +66,8 @@ static void backward(const struct pnet_exec *x)
     pnet_cpu_act_backward(
         n * cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM])
-        pnet_cpu_column_sum(pnet_op_rows(&x->gout), cout, x->gout.data, x->gparam_add[BIAS_PARAM],
+        PNET_KERNEL(x, column_sum)
+        (pnet_op_rows(&x->gout), cout, x->gout.data, x->gparam_add[BIAS_PARAM],
             x->gparam[BIAS_PARAM], x->work);
     /* the weight is stored [cout, cin]: as it is for going back */
     if (x->gin[0].data) {
@@ -77,7 +79,7 @@ static void backward(const struct pnet_exec *x)
             .y = x->gin[0].data,
             .add = x->gin_add[0],
             .precision = x->precision};
-        pnet_cpu_gemm(&g, x->work);
+        PNET_KERNEL(x, gemm)(&g, x->work);
     }
     if (x->gparam[WEIGHT]) {
         struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
@@ -89,7 +91,7 @@ static void backward(const struct pnet_exec *x)
             .transposed = true,
             .add = x->gparam_add[WEIGHT],
             .precision = x->precision};
-        pnet_cpu_outer(&o, x->work);
+        PNET_KERNEL(x, outer)(&o, x->work);
     }
 }
 

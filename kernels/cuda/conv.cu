@@ -1,0 +1,75 @@
+/* Which kernel makes which layer. */
+#include "kernels/cuda/conv_common.cuh"
+
+enum { MERGED_WIDTH = 64 };
+
+static conv_product product_of(const struct pnet_mvmr *m)
+{
+    return {conv_set_of(m->triplets), conv_merge(m->shape, MERGED_WIDTH), m->shape.cin,
+        m->shape.cout, m->in, m->weight, m->transposed,
+        {m->bias, m->out, m->add, m->act, m->slope}};
+}
+
+size_t pnet_cuda_mvmr_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    (void)t, (void)s, (void)precision;
+    return 0;
+}
+
+void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
+{
+    (void)work;
+    conv_product p = product_of(m);
+    if (conv_depthwise(m->shape))
+        conv_depthwise_mvmr(p);
+    else
+        conv_plain_mvmr(p);
+}
+
+size_t pnet_cuda_vvor_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    (void)precision;
+    conv_set set = conv_set_of(t);
+    return conv_depthwise(s) ? conv_depthwise_vvor_work(set, s.cin) : conv_plain_vvor_work(set, s);
+}
+
+void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
+{
+    conv_outer o = {conv_set_of(v->triplets), conv_merge(v->shape, MERGED_WIDTH), v->shape.cin,
+        v->shape.cout, v->in, v->gout, v->gweight, v->swapped, false, v->add};
+    if (conv_depthwise(v->shape))
+        conv_depthwise_vvor(o, work);
+    else
+        conv_plain_vvor(o, v->shape, work);
+}
+
+size_t pnet_cuda_gemm_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
+{
+    (void)n, (void)cin, (void)cout, (void)precision;
+    return 0;
+}
+
+void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
+{
+    (void)work;
+    conv_plain_mvmr({conv_dense_set(g->n), conv_merge({g->cin, g->cout, 1}, MERGED_WIDTH), g->cin,
+        g->cout, g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}});
+}
+
+size_t pnet_cuda_outer_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
+{
+    (void)precision;
+    return conv_plain_vvor_work(conv_dense_set(n), {cin, cout, 1});
+}
+
+void pnet_cuda_outer(const struct pnet_outer *o, void *work)
+{
+    struct pnet_conv_shape shape = {o->cin, o->cout, 1};
+    conv_plain_vvor({conv_dense_set(o->n), conv_merge(shape, MERGED_WIDTH), o->cin, o->cout, o->x,
+                        o->g, o->gw, false, o->transposed, o->add},
+        shape, work);
+}

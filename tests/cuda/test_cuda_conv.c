@@ -1,0 +1,521 @@
+/* MVMR, VVOR, dense products and column sums on the GPU against their definitions in double. */
+#include "tests/kernels/conv_case.h"
+
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/conv.h"
+#include "kernels/cuda/cuda.h"
+
+/* By enum pnet_precision: what kernels/precision.h promises. */
+static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
+static const char *const precision_name[] = {"fp32", "tf32", "bf16", "fp16"};
+enum { PRECISIONS = 4, SPARE_ROWS = 3 };
+
+static void *device_alloc(size_t bytes)
+{
+    void *p = pnet_cuda_alloc(bytes ? bytes : 1);
+    if (!p) {
+        fprintf(stderr, "out of device memory\n");
+        exit(1);
+    }
+    pnet_cuda_fill_bytes(p, 0xFF, bytes); /* NaN */
+    return p;
+}
+
+static void *device_copy(const void *from, size_t bytes)
+{
+    void *p = device_alloc(bytes);
+    pnet_cuda_copy_in(p, from, bytes);
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    return p;
+}
+
+static float *device_floats(const float *from, size_t n)
+{
+    return device_copy(from, n * sizeof *from);
+}
+
+static float *host_floats(const float *from, size_t n)
+{
+    float *x = conv_alloc(n * sizeof *x);
+    pnet_cuda_copy_out(x, from, n * sizeof *x);
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    return x;
+}
+
+/* A workspace with a canary behind it. */
+struct device_work {
+    unsigned char *memory;
+    size_t bytes;
+};
+enum { CANARY = 256 };
+
+static struct device_work device_work(size_t bytes)
+{
+    struct device_work w = {device_alloc(bytes + CANARY), bytes};
+    pnet_cuda_fill_bytes(w.memory, 0xA5, bytes + CANARY);
+    return w;
+}
+
+static void device_work_end(struct device_work *w)
+{
+    unsigned char after[CANARY];
+    pnet_cuda_copy_out(after, w->memory + w->bytes, CANARY);
+    for (int i = 0; i < CANARY; i++) CHECKF(after[i] == 0xA5, "wrote beyond the workspace");
+    pnet_cuda_free(w->memory);
+}
+
+/* A set in device memory, bound for SPARE_ROWS rows more than it has, whose starts lead nowhere. */
+static struct pnet_triplets device_set(const struct pnet_triplets *t)
+{
+    int64_t spare = t->rows + SPARE_ROWS;
+    int64_t *start = conv_alloc((size_t)(spare + 1) * sizeof *start);
+    memcpy(start, t->start, (size_t)(t->rows + 1) * sizeof *start);
+    for (int64_t r = t->rows + 1; r <= spare; r++) start[r] = INT64_C(1) << 60;
+    struct pnet_triplets d = *t;
+    d.rows = spare;
+    d.start = device_copy(start, (size_t)(spare + 1) * sizeof *start);
+    d.other = device_copy(t->other, (size_t)t->count * sizeof *t->other);
+    d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
+    d.live = device_copy(&t->rows, sizeof t->rows);
+    free(start);
+    return d;
+}
+
+static void device_free(const void *p)
+{
+    pnet_cuda_free((void *)(uintptr_t)p);
+}
+
+static void device_set_free(struct pnet_triplets *d)
+{
+    device_free(d->start);
+    device_free(d->other);
+    device_free(d->cell);
+    device_free(d->live);
+}
+
+struct layer {
+    int64_t rows, others;
+    int32_t cells;
+    int64_t degree;
+    struct pnet_conv_shape shape;
+};
+
+static void describe(const struct layer *l, int precision, char text[160])
+{
+    snprintf(text, 160, "%s: %lld x %lld rows, %d cells, %d -> %d, %d groups",
+        precision_name[precision], (long long)l->rows, (long long)l->others, l->cells, l->shape.cin,
+        l->shape.cout, l->shape.groups);
+}
+
+static size_t weights(const struct layer *l)
+{
+    return (size_t)l->cells * (size_t)(l->shape.cin / l->shape.groups) * (size_t)l->shape.cout;
+}
+
+static void activate(double *x, size_t n, enum pnet_activation act, double slope)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (x[i] < 0 && act == PNET_ACT_RELU) x[i] = 0;
+        if (x[i] < 0 && act == PNET_ACT_LEAKY) x[i] *= slope;
+    }
+}
+
+/* What one run of MVMR leaves in the rows of the set. */
+static float *run_mvmr(struct pnet_mvmr m, const float *old, int64_t live)
+{
+    size_t size = (size_t)m.triplets->rows * (size_t)m.shape.cout,
+           live_size = (size_t)live * (size_t)m.shape.cout;
+    m.out = device_alloc(size * sizeof(float));
+    if (m.add) pnet_cuda_copy_in(m.out, old, live_size * sizeof(float));
+    struct device_work work = device_work(pnet_cuda_mvmr_work(m.triplets, m.shape, m.precision));
+    pnet_cuda_mvmr(&m, work.memory);
+    float *out = host_floats(m.out, live_size);
+    device_work_end(&work);
+    pnet_cuda_free(m.out);
+    return out;
+}
+
+static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, bool transposed,
+    bool add, bool with_bias, enum pnet_activation act)
+{
+    struct pnet_conv_shape s = l->shape;
+    size_t in_size = (size_t)t->others * (size_t)s.cin, out_size = (size_t)t->rows * (size_t)s.cout;
+    float *in = conv_random_floats(in_size, 1), *weight = conv_random_floats(weights(l), 2);
+    float *bias = conv_random_floats((size_t)s.cout, 3), *old = conv_random_floats(out_size, 4);
+    double *in64 = conv_widen(in, in_size), *weight64 = conv_widen(weight, weights(l));
+    double *bias64 = conv_widen(bias, (size_t)s.cout), *want = conv_alloc(out_size * sizeof *want);
+    pnet_ref_mvmr(t, s, in64, weight64, with_bias ? bias64 : NULL, transposed, want);
+    activate(want, out_size, act, 0.125);
+    if (add)
+        for (size_t i = 0; i < out_size; i++) want[i] += (double)old[i];
+    struct pnet_triplets set = device_set(t);
+    struct pnet_mvmr m = {.triplets = &set,
+        .shape = s,
+        .in = device_floats(in, in_size),
+        .weight = device_floats(weight, weights(l)),
+        .bias = with_bias ? device_floats(bias, (size_t)s.cout) : NULL,
+        .transposed = transposed,
+        .add = add,
+        .act = act,
+        .slope = 0.125f};
+    for (int p = 0; p < PRECISIONS; p++) {
+        char text[160];
+        describe(l, p, text);
+        m.precision = (enum pnet_precision)p;
+        float *out = run_mvmr(m, old, t->rows), *again = run_mvmr(m, old, t->rows);
+        double error = conv_error(out, want, out_size);
+        CHECKF(error <= tolerance[p], "%s: mvmr error %g (transposed %d, add %d, bias %d, act %d)",
+            text, error, transposed, add, with_bias, (int)act);
+        CHECKF(!out_size || memcmp(out, again, out_size * sizeof *out) == 0,
+            "%s: a second run differs", text);
+        free(out), free(again);
+    }
+    device_free(m.in), device_free(m.weight), device_free(m.bias);
+    device_set_free(&set);
+    free(in), free(weight), free(bias), free(old), free(in64), free(weight64), free(bias64),
+        free(want);
+}
+
+static float *run_vvor(struct pnet_vvor v, const float *old, size_t size)
+{
+    v.gweight = device_alloc(size * sizeof(float));
+    if (v.add) pnet_cuda_copy_in(v.gweight, old, size * sizeof(float));
+    struct device_work work = device_work(pnet_cuda_vvor_work(v.triplets, v.shape, v.precision));
+    pnet_cuda_vvor(&v, work.memory);
+    float *gweight = host_floats(v.gweight, size);
+    device_work_end(&work);
+    pnet_cuda_free(v.gweight);
+    return gweight;
+}
+
+static void check_vvor(const struct layer *l, const struct pnet_triplets *t, bool swapped, bool add)
+{
+    struct pnet_conv_shape s = l->shape;
+    size_t in_size = (size_t)(swapped ? t->rows : t->others) * (size_t)s.cin;
+    size_t gout_size = (size_t)(swapped ? t->others : t->rows) * (size_t)s.cout;
+    float *in = conv_random_floats(in_size, 5), *gout = conv_random_floats(gout_size, 6);
+    float *old = conv_random_floats(weights(l), 7);
+    double *in64 = conv_widen(in, in_size), *gout64 = conv_widen(gout, gout_size);
+    double *want = conv_alloc(weights(l) * sizeof *want);
+    pnet_ref_vvor(t, s, in64, gout64, swapped, want);
+    if (add)
+        for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
+    struct pnet_triplets set = device_set(t);
+    struct pnet_vvor v = {.triplets = &set,
+        .shape = s,
+        .in = device_floats(in, in_size),
+        .gout = device_floats(gout, gout_size),
+        .swapped = swapped,
+        .add = add};
+    for (int p = 0; p < PRECISIONS; p++) {
+        char text[160];
+        describe(l, p, text);
+        v.precision = (enum pnet_precision)p;
+        float *gweight = run_vvor(v, old, weights(l)), *again = run_vvor(v, old, weights(l));
+        double error = conv_error(gweight, want, weights(l));
+        CHECKF(error <= tolerance[p], "%s: vvor error %g (swapped %d, add %d)", text, error,
+            swapped, add);
+        CHECKF(memcmp(gweight, again, weights(l) * sizeof *gweight) == 0,
+            "%s: a second run differs", text);
+        free(gweight), free(again);
+    }
+    device_free(v.in), device_free(v.gout);
+    device_set_free(&set);
+    free(in), free(gout), free(old), free(in64), free(gout64), free(want);
+}
+
+/* Everything a set can be used for. */
+static void check_layer(const struct layer *l, bool thorough)
+{
+    struct conv_set set = conv_set_random(l->rows, l->others, l->cells, l->degree, 11);
+    check_mvmr(l, &set.t, false, false, true, PNET_ACT_NONE);
+    check_mvmr(l, &set.t, true, false, false, PNET_ACT_NONE);
+    check_vvor(l, &set.t, false, false);
+    check_vvor(l, &set.t, true, true);
+    if (thorough) {
+        check_mvmr(l, &set.t, false, true, true, PNET_ACT_NONE);
+        check_mvmr(l, &set.t, true, true, false, PNET_ACT_NONE);
+        check_mvmr(l, &set.t, false, false, true, PNET_ACT_RELU);
+        check_mvmr(l, &set.t, false, false, false, PNET_ACT_LEAKY);
+        check_vvor(l, &set.t, false, true);
+        check_vvor(l, &set.t, true, false);
+    }
+    conv_set_free(&set);
+}
+
+static void check_shapes(void)
+{
+    static const int32_t widths[] = {1, 3, 16, 20, 32, 33, 64, 96, 128, 256};
+    enum { WIDTHS = sizeof widths / sizeof *widths };
+    for (int a = 0; a < WIDTHS; a++) {
+        for (int b = 0; b < WIDTHS; b++) {
+            if ((a - b) % 3 != 0) continue;
+            struct layer l = {211, 137, 8, 4, {widths[a], widths[b], 1}};
+            check_layer(&l, a == b);
+        }
+    }
+    static const struct pnet_conv_shape grouped[] = {{6, 6, 3}, {12, 6, 3}, {32, 32, 8},
+        {64, 64, 4}, {64, 32, 32}, {20, 60, 5}, {14, 42, 7}, {288, 64, 2}, {64, 288, 2},
+        {32, 32, 32}, {33, 33, 33}, {3, 3, 3}, {200, 200, 200}, {16, 48, 16}, {48, 16, 16},
+        {300, 300, 1}, {256, 256, 16}, {160, 80, 10}};
+    for (size_t i = 0; i < sizeof grouped / sizeof *grouped; i++) {
+        struct layer l = {153, 61, 27, 6, grouped[i]};
+        check_layer(&l, i % 3 == 0);
+    }
+    static const int32_t cells[] = {1, 8, 27, 125, 343};
+    static const int64_t rows[] = {0, 1, 2, 257, 800};
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            struct layer l = {rows[r], rows[r] / 2 + 1, cells[c], 9, {5, 18, 1}};
+            check_layer(&l, false);
+        }
+    }
+    struct layer empty = {70, 0, 27, 3, {4, 8, 1}}, zero = {70, 20, 27, 0, {4, 8, 2}};
+    check_layer(&empty, true);
+    check_layer(&zero, true);
+}
+
+/* Wide layers, many cells, several chunks of rows. */
+static void check_sizes(void)
+{
+    struct layer wide = {130, 140, 27, 4, {640, 320, 1}},
+                 cells = {120, 130, 1000, 20, {96, 128, 1}};
+    struct layer chunks = {9000, 3000, 27, 3, {8, 24, 1}},
+                 long_runs = {90, 7000, 2, 900, {64, 32, 1}};
+    struct layer square = {5000, 4000, 27, 20, {128, 128, 1}};
+    struct layer depthwise = {9000, 3000, 27, 3, {24, 24, 24}};
+    check_layer(&wide, false);
+    check_layer(&cells, false);
+    check_layer(&chunks, false);
+    check_layer(&long_runs, false);
+    check_layer(&square, false);
+    check_layer(&depthwise, false);
+}
+
+struct product {
+    int64_t n;
+    int32_t cin, cout;
+};
+
+/* Rows bound on the host are more than there are. */
+static struct pnet_count device_count(int64_t n)
+{
+    return (struct pnet_count){n + SPARE_ROWS, device_copy(&n, sizeof n), 1};
+}
+
+static void check_gemm(
+    struct product p, bool transposed, bool add, bool with_bias, enum pnet_activation act)
+{
+    size_t x_size = (size_t)p.n * (size_t)p.cin, y_size = (size_t)p.n * (size_t)p.cout,
+           w_size = (size_t)p.cin * (size_t)p.cout;
+    float *x = conv_random_floats(x_size, 1), *w = conv_random_floats(w_size, 2);
+    float *bias = conv_random_floats((size_t)p.cout, 3), *old = conv_random_floats(y_size, 4);
+    double *want = conv_alloc(y_size * sizeof *want);
+    for (int64_t i = 0; i < p.n; i++) {
+        for (int32_t b = 0; b < p.cout; b++) {
+            double sum = with_bias ? (double)bias[b] : 0;
+            for (int32_t a = 0; a < p.cin; a++)
+                sum += (double)x[i * p.cin + a] *
+                       (double)(transposed ? w[b * p.cin + a] : w[a * p.cout + b]);
+            if (sum < 0 && act == PNET_ACT_RELU) sum = 0;
+            if (sum < 0 && act == PNET_ACT_LEAKY) sum *= 0.25;
+            want[i * p.cout + b] = sum + (add ? (double)old[i * p.cout + b] : 0);
+        }
+    }
+    struct pnet_gemm g = {.n = device_count(p.n),
+        .cin = p.cin,
+        .cout = p.cout,
+        .x = device_floats(x, x_size),
+        .w = device_floats(w, w_size),
+        .bias = with_bias ? device_floats(bias, (size_t)p.cout) : NULL,
+        .transposed = transposed,
+        .add = add,
+        .act = act,
+        .slope = 0.25f};
+    for (int k = 0; k < PRECISIONS; k++) {
+        g.precision = (enum pnet_precision)k;
+        g.y = device_alloc((y_size + (size_t)(SPARE_ROWS * p.cout)) * sizeof(float));
+        if (add) pnet_cuda_copy_in(g.y, old, y_size * sizeof(float));
+        struct device_work work = device_work(pnet_cuda_gemm_work(g.n, p.cin, p.cout, g.precision));
+        pnet_cuda_gemm(&g, work.memory);
+        float *y = host_floats(g.y, y_size);
+        double error = conv_error(y, want, y_size);
+        CHECKF(error <= tolerance[k], "%s gemm %lld x %d x %d: error %g", precision_name[k],
+            (long long)p.n, p.cin, p.cout, error);
+        device_work_end(&work);
+        device_free(g.y);
+        free(y);
+    }
+    device_free(g.x), device_free(g.w), device_free(g.bias), device_free(g.n.live);
+    free(x), free(w), free(bias), free(old), free(want);
+}
+
+static void check_outer(struct product p, bool transposed, bool add)
+{
+    size_t size = (size_t)p.cin * (size_t)p.cout;
+    size_t x_size = (size_t)p.n * (size_t)p.cin, g_size = (size_t)p.n * (size_t)p.cout;
+    float *x = conv_random_floats(x_size, 5), *g = conv_random_floats(g_size, 6),
+          *old = conv_random_floats(size, 7);
+    double *want = conv_alloc(size * sizeof *want);
+    for (int32_t a = 0; a < p.cin; a++) {
+        for (int32_t b = 0; b < p.cout; b++) {
+            size_t at = (size_t)(transposed ? b * p.cin + a : a * p.cout + b);
+            want[at] = add ? (double)old[at] : 0;
+            for (int64_t i = 0; i < p.n; i++)
+                want[at] += (double)x[i * p.cin + a] * (double)g[i * p.cout + b];
+        }
+    }
+    struct pnet_outer o = {.n = device_count(p.n),
+        .cin = p.cin,
+        .cout = p.cout,
+        .x = device_floats(x, x_size),
+        .g = device_floats(g, g_size),
+        .transposed = transposed,
+        .add = add};
+    for (int k = 0; k < PRECISIONS; k++) {
+        o.precision = (enum pnet_precision)k;
+        o.gw = device_floats(old, size);
+        struct device_work work =
+            device_work(pnet_cuda_outer_work(o.n, p.cin, p.cout, o.precision));
+        pnet_cuda_outer(&o, work.memory);
+        float *gw = host_floats(o.gw, size);
+        double error = conv_error(gw, want, size);
+        CHECKF(error <= tolerance[k], "%s outer %lld x %d x %d: error %g", precision_name[k],
+            (long long)p.n, p.cin, p.cout, error);
+        device_work_end(&work);
+        device_free(o.gw);
+        free(gw);
+    }
+    device_free(o.x), device_free(o.g), device_free(o.n.live);
+    free(x), free(g), free(old), free(want);
+}
+
+static void check_column_sum(int64_t n, int32_t c, bool add)
+{
+    size_t size = (size_t)n * (size_t)c;
+    float *x = conv_random_floats(size, 8), *old = conv_random_floats((size_t)c, 9);
+    double *want = conv_widen(old, (size_t)c);
+    for (int32_t i = 0; i < c; i++) {
+        if (!add) want[i] = 0;
+        for (int64_t r = 0; r < n; r++) want[i] += (double)x[r * c + i];
+    }
+    struct pnet_count count = device_count(n);
+    float *from = device_floats(x, size), *to = device_floats(old, (size_t)c);
+    struct device_work work = device_work(pnet_cuda_column_sum_work(count, c));
+    pnet_cuda_column_sum(count, c, from, add, to, work.memory);
+    float *sum = host_floats(to, (size_t)c);
+    double error = conv_error(sum, want, (size_t)c);
+    CHECKF(error <= tolerance[0], "column sum %lld x %d: error %g", (long long)n, c, error);
+    device_work_end(&work);
+    device_free(from), device_free(to), device_free(count.live);
+    free(sum), free(x), free(old), free(want);
+}
+
+static void check_dense(void)
+{
+    static const struct product products[] = {{0, 4, 5}, {1, 1, 1}, {1, 512, 40}, {7, 3, 20},
+        {13, 20, 3}, {64, 64, 64}, {257, 33, 129}, {100, 130, 17}, {600, 128, 128}, {40, 700, 300},
+        {3000, 16, 1}, {2500, 1, 16}};
+    for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
+        check_gemm(products[p], false, false, true, PNET_ACT_NONE);
+        check_gemm(products[p], true, false, true, PNET_ACT_RELU);
+        check_gemm(products[p], true, true, false, PNET_ACT_NONE);
+        check_gemm(products[p], false, false, false, PNET_ACT_LEAKY);
+        check_outer(products[p], false, false);
+        check_outer(products[p], true, true);
+    }
+    static const int64_t rows[] = {0, 1, 256, 257, 16384, 50000, 200000};
+    static const int32_t columns[] = {1, 3, 64, 65, 200};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
+            check_column_sum(rows[r], columns[c], false);
+            check_column_sum(rows[r], columns[c], true);
+        }
+    }
+}
+
+/* A workspace bound for a capacity class serves every batch of the class, and stays small. */
+static void check_work(void)
+{
+    static const struct pnet_conv_shape shapes[] = {
+        {3, 32, 1}, {128, 128, 1}, {512, 512, 1}, {64, 64, 64}, {96, 96, 8}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        for (int p = 0; p < PRECISIONS; p++) {
+            size_t mvmr = 0, vvor = 0;
+            for (int64_t rows = 0; rows < 3000000; rows += 1 + rows / 3) {
+                struct pnet_triplets t = {
+                    .rows = rows, .others = rows, .count = 7 * rows, .cells = 27};
+                size_t m = pnet_cuda_mvmr_work(&t, shapes[s], (enum pnet_precision)p),
+                       v = pnet_cuda_vvor_work(&t, shapes[s], (enum pnet_precision)p);
+                CHECKF(m >= mvmr && v >= vvor, "%d channels, %lld rows", shapes[s].cin,
+                    (long long)rows);
+                mvmr = m;
+                vvor = v;
+            }
+            CHECKF(mvmr <= 64u << 20 && vvor <= 64u << 20, "%d channels, %s: %zu, %zu bytes",
+                shapes[s].cin, precision_name[p], mvmr, vvor);
+        }
+    }
+}
+
+/* A NaN reaches the rows that read it and no other ones. */
+static void check_nan(void)
+{
+    struct conv_set set = conv_set_random(300, 200, 27, 5, 3);
+    struct pnet_triplets t = device_set(&set.t);
+    struct pnet_conv_shape s = {20, 24, 1};
+    float *in = conv_random_floats(200 * 20, 1), *weight = conv_random_floats(27 * 20 * 24, 2);
+    in[77 * 20 + 19] = NAN;
+    struct pnet_mvmr m = {.triplets = &t,
+        .shape = s,
+        .in = device_floats(in, 200 * 20),
+        .weight = device_floats(weight, 27 * 20 * 24),
+        .act = PNET_ACT_RELU};
+    for (int p = 0; p < PRECISIONS; p++) {
+        m.precision = (enum pnet_precision)p;
+        float *out = run_mvmr(m, NULL, 300);
+        int readers = 0;
+        for (int64_t r = 0; r < 300; r++) {
+            bool reads = false;
+            for (int64_t i = set.start[r]; i < set.start[r + 1]; i++)
+                reads = reads || set.other[i] == 77;
+            readers += reads;
+            for (int c = 0; c < 24; c++)
+                CHECKF(isnan(out[r * 24 + c]) == reads, "%s: row %lld", precision_name[p],
+                    (long long)r);
+        }
+        CHECK(readers > 0 && readers < 300);
+        free(out);
+    }
+    device_free(m.in), device_free(m.weight);
+    device_set_free(&t);
+    free(in), free(weight);
+    conv_set_free(&set);
+}
+
+int main(void)
+{
+    const char *why = NULL;
+    check_work();
+    if (!pnet_cuda_devices(&why)) {
+        printf("skipped: %s\n", why);
+        return check_failed ? 1 : 77;
+    }
+    check_nan();
+    check_shapes();
+    check_sizes();
+    check_dense();
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    return check_end();
+}
+#else
+int main(void)
+{
+    printf("skipped: built without CUDA\n");
+    return 77;
+}
+#endif
