@@ -6,7 +6,13 @@
 #include "bench/commands.h"
 #include "bench/scene.h"
 #include "kernels/cpu/conv.h"
+#include "kernels/cpu/gather.h"
 #include "kernels/cpu/ref_geometry.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/gather.h"
+#include "kernels/cuda/geo.h"
+#endif
+#include "runtime/op.h"
 
 enum { RUNS_MAX = 101, PROBES = 16 };
 
@@ -18,17 +24,22 @@ static const char *const stage_names[STAGES] = {"keys", "order", "move points", 
 struct options {
     const char *scene[SCENES_MAX];
     int scenes, runs;
+    struct pnet_device where;
+    enum pnet_device_kind device;
     double cell;
     struct pnet_neighbourhood nb;
 };
 
-/* Everything a run writes to, allocated once: a session's arena stays too. */
+/* Everything a run writes to, on the device, allocated once: a session's arena stays too. */
 struct room {
+    float *raw_xyz;
+    int64_t *splits;
     uint64_t *raw_key, *key;
     int32_t *order;
     float *xyz;
     void *work;
     size_t work_bytes;
+    void *back_work;
     struct scene_set set, back;
     int64_t room_for; /* triplets */
 };
@@ -45,6 +56,7 @@ static const char usage[] =
     "  --mode M      native or voxel (native)\n"
     "  --runs N      median of N runs (7)\n"
     "  --threads N   (all cores)\n"
+    "  --device D    cpu (default), cuda or cuda:N; raw points are in its memory when the clock starts\n"
     "\n"
     "Example: pnet-bench geometry --scene room.npy --radius 0.05 --kernel 3\n";
 
@@ -54,7 +66,7 @@ static bool read_options(int argc, char **argv, struct options *o)
         {"cell", required_argument, NULL, 'c'}, {"radius", required_argument, NULL, 'r'},
         {"knn", required_argument, NULL, 'n'}, {"kernel", required_argument, NULL, 'k'},
         {"mode", required_argument, NULL, 'm'}, {"runs", required_argument, NULL, 'u'},
-        {"threads", required_argument, NULL, 't'}, {0}};
+        {"threads", required_argument, NULL, 't'}, {"device", required_argument, NULL, 'd'}, {0}};
     *o = (struct options){.runs = 7, .cell = 0.025, .nb = {.kernel = 3, .radius = 0.05f}};
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         const char *text = optarg ? optarg : "";
@@ -77,6 +89,10 @@ static bool read_options(int argc, char **argv, struct options *o)
             if (value < 1 || value > 1024) return false;
             omp_set_num_threads((int)value);
             break;
+        case 'd':
+            if (pnet_device_parse(text, &o->where, NULL)) return false;
+            o->device = o->where.kind;
+            break;
         default: return false;
         }
     }
@@ -86,42 +102,75 @@ static bool read_options(int argc, char **argv, struct options *o)
            nb->kernel <= 31 && (!nb->degrade || (nb->kernel % 2 && !nb->knn));
 }
 
-static struct room take_room(const struct scene *s, const struct pnet_neighbourhood *nb)
+/* Memory of the device; ends the program where there is none. */
+static void *take(const struct options *o, size_t bytes)
+{
+    if (o->device == PNET_CPU) return bench_alloc(bytes);
+    void *p = pnet_device_alloc(o->where, bytes + 1);
+    if (!p) {
+        fprintf(stderr, "out of memory on the device\n");
+        exit(PNET_NO_MEMORY);
+    }
+    return p;
+}
+
+/* Seconds, when the device has done all it was asked for. */
+static double now(const struct options *o)
+{
+    struct pnet_error e;
+    if (!pnet_device_wait(o->where, &e)) return bench_now();
+    fprintf(stderr, "pnet-bench geometry: %s\n", e.message);
+    exit((int)e.status);
+}
+
+static struct room take_room(const struct scene *s, const struct options *o)
 {
     struct pnet_level level = {.rows = s->splits[s->level.samples], .samples = s->level.samples};
-    size_t rows = (size_t)level.rows, order = pnet_cpu_order_work(level.rows);
-    struct room r = {.work_bytes = pnet_cpu_triplets_work(&level, &level, nb)};
-    r.raw_key = bench_alloc(rows * sizeof *r.raw_key);
-    r.key = bench_alloc(rows * sizeof *r.key);
-    r.order = bench_alloc(rows * sizeof *r.order);
-    r.xyz = bench_alloc(rows * 3 * sizeof *r.xyz);
-    r.work = bench_alloc(r.work_bytes > order ? r.work_bytes : order);
-    r.set.start = bench_alloc((rows + 1) * sizeof(int64_t));
-    r.back.start = bench_alloc((rows + 1) * sizeof(int64_t));
+    size_t rows = (size_t)level.rows, order = PNET_KERNEL(o, order_work)(level.rows);
+    size_t splits = (size_t)(level.samples + 1) * sizeof(int64_t);
+    struct room r = {.work_bytes = PNET_KERNEL(o, triplets_work)(&level, &level, &o->nb)};
+    if (r.work_bytes < order) r.work_bytes = order;
+    r.raw_xyz = take(o, rows * 3 * sizeof *r.raw_xyz);
+    r.splits = take(o, splits);
+    r.raw_key = take(o, rows * sizeof *r.raw_key);
+    r.key = take(o, rows * sizeof *r.key);
+    r.order = take(o, rows * sizeof *r.order);
+    r.xyz = take(o, rows * 3 * sizeof *r.xyz);
+    r.work = take(o, r.work_bytes);
+    r.set.start = take(o, (rows + 1) * sizeof(int64_t));
+    r.back.start = take(o, (rows + 1) * sizeof(int64_t));
+    pnet_device_put(o->where, r.raw_xyz, s->xyz, rows * 3 * sizeof *r.xyz);
+    pnet_device_put(o->where, r.splits, s->splits, splits);
     return r;
 }
 
-static void take_triplets(struct room *r, int64_t count)
+static void take_triplets(const struct options *o, struct room *r, int64_t count)
 {
     if (r->room_for >= count) return;
     struct scene_set *sets[2] = {&r->set, &r->back};
     for (int n = 0; n < 2; n++) {
-        free(sets[n]->other);
-        free(sets[n]->cell);
-        sets[n]->other = bench_alloc((size_t)count * sizeof(int32_t));
-        sets[n]->cell = bench_alloc((size_t)count * sizeof(uint16_t));
+        pnet_device_free(o->where, sets[n]->other);
+        pnet_device_free(o->where, sets[n]->cell);
+        sets[n]->other = take(o, (size_t)count * sizeof(int32_t));
+        sets[n]->cell = take(o, (size_t)count * sizeof(uint16_t));
         /* pages are there before a run is timed */
-        memset(sets[n]->other, 0, (size_t)count * sizeof(int32_t));
-        memset(sets[n]->cell, 0, (size_t)count * sizeof(uint16_t));
+        pnet_device_fill(o->where, sets[n]->other, 0, (size_t)count * sizeof(int32_t));
+        pnet_device_fill(o->where, sets[n]->cell, 0, (size_t)count * sizeof(uint16_t));
     }
+    pnet_device_free(o->where, r->back_work);
+    struct pnet_triplets most = r->set.t;
+    most.count = count;
+    r->back_work = take(o, PNET_KERNEL(o, transpose_work)(&most));
     r->room_for = count;
 }
 
-static void free_room(struct room *r)
+static void free_room(const struct options *o, struct room *r)
 {
-    void *pieces[] = {r->raw_key, r->key, r->order, r->xyz, r->work, r->set.start, r->set.other,
-        r->set.cell, r->back.start, r->back.other, r->back.cell};
-    for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++) free(pieces[n]);
+    void *pieces[] = {r->raw_xyz, r->splits, r->raw_key, r->key, r->order, r->xyz, r->work,
+        r->set.start, r->set.other, r->set.cell, r->back.start, r->back.other, r->back.cell,
+        r->back_work};
+    for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++)
+        pnet_device_free(o->where, pieces[n]);
 }
 
 /* One run; seconds of each stage. Returns the level that it made. */
@@ -130,34 +179,32 @@ static struct pnet_level run(
 {
     int64_t rows = s->splits[s->level.samples];
     struct pnet_grid grid = {(float)o->cell, (float)(1 / o->cell), 1};
-    struct pnet_level level = {rows, s->level.samples, s->splits, r->xyz, r->key, grid};
-    double start = bench_now(), at[STAGES];
-    pnet_cpu_keys(rows, s->xyz, grid, r->raw_key);
-    at[KEYS] = bench_now();
-    pnet_cpu_order(rows, s->level.samples, s->splits, r->raw_key, r->order, r->work);
-    at[ORDER] = bench_now();
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t from = r->order[i];
-        for (int a = 0; a < 3; a++) r->xyz[3 * i + a] = s->xyz[3 * from + a];
-        r->key[i] = r->raw_key[from];
-    }
-    at[MOVE] = bench_now();
-    int64_t count = pnet_cpu_triplets_count(&level, &level, &o->nb, NULL, r->set.start, r->work);
-    at[COUNT] = bench_now();
-    take_triplets(r, count);
-    double taken = bench_now();
-    pnet_cpu_triplets_write(
-        &level, &level, &o->nb, NULL, r->set.start, r->set.other, r->set.cell, r->work);
-    at[WRITE] = bench_now();
+    struct pnet_level level = {rows, s->level.samples, r->splits, r->xyz, r->key, grid};
     int32_t cells = o->nb.kernel * o->nb.kernel * o->nb.kernel;
-    r->set.t = (struct pnet_triplets){
-        rows, rows, count, cells, r->set.start, r->set.other, r->set.cell, NULL};
-    void *work = bench_alloc(pnet_cpu_transpose_work(&r->set.t));
-    double transpose = bench_now();
-    pnet_cpu_transpose(&r->set.t, r->back.start, r->back.other, r->back.cell, work);
-    at[TRANSPOSE] = bench_now();
-    free(work);
+    double start = now(o), at[STAGES];
+    PNET_KERNEL(o, keys)(rows, r->raw_xyz, grid, r->raw_key);
+    at[KEYS] = now(o);
+    PNET_KERNEL(o, order)(rows, s->level.samples, r->splits, r->raw_key, r->order, r->work);
+    at[ORDER] = now(o);
+    PNET_KERNEL(o, gather)(rows, 3, r->raw_xyz, r->order, r->xyz);
+    PNET_KERNEL(o, gather)(rows, 2, r->raw_key, r->order, r->key);
+    at[MOVE] = now(o);
+    int64_t count =
+        PNET_KERNEL(o, triplets_count)(&level, &level, &o->nb, NULL, r->set.start, r->work);
+    at[COUNT] = now(o);
+    r->set.t = (struct pnet_triplets){.rows = rows, .others = rows, .count = count, .cells = cells};
+    take_triplets(o, r, count);
+    double taken = now(o);
+    PNET_KERNEL(o, triplets_write)
+    (&level, &level, &o->nb, NULL, r->set.start, r->set.other, r->set.cell, r->work);
+    at[WRITE] = now(o);
+    r->set.t.start = r->set.start;
+    r->set.t.other = r->set.other;
+    r->set.t.cell = r->set.cell;
+    double transpose = now(o);
+    PNET_KERNEL(o, transpose)
+    (&r->set.t, r->back.start, r->back.other, r->back.cell, r->back_work);
+    at[TRANSPOSE] = now(o);
     seconds[KEYS] = at[KEYS] - start;
     seconds[ORDER] = at[ORDER] - at[KEYS];
     seconds[MOVE] = at[MOVE] - at[ORDER];
@@ -168,10 +215,44 @@ static struct pnet_level run(
     return level;
 }
 
-/* A few rows of the set against the plain search over all points. */
-static bool check_rows(
-    const struct pnet_level *level, const struct options *o, const struct room *r)
+/* The level and the set where the host can read them. */
+struct on_host {
+    struct pnet_level level;
+    struct pnet_triplets set;
+};
+
+static void *fetch(const struct options *o, const void *from, size_t bytes)
 {
+    void *to = bench_alloc(bytes);
+    pnet_device_get(o->where, to, from, bytes);
+    return to;
+}
+
+static struct on_host fetch_all(
+    const struct scene *s, const struct options *o, const struct pnet_level *l, const struct room *r)
+{
+    size_t rows = (size_t)l->rows, count = (size_t)r->set.t.count;
+    struct on_host h = {*l, r->set.t};
+    h.level.row_splits = s->splits;
+    h.level.xyz = fetch(o, l->xyz, rows * 3 * sizeof(float));
+    h.level.key = fetch(o, l->key, rows * sizeof(uint64_t));
+    h.set.start = fetch(o, r->set.start, (rows + 1) * sizeof(int64_t));
+    h.set.other = fetch(o, r->set.other, count * sizeof(int32_t));
+    h.set.cell = fetch(o, r->set.cell, count * sizeof(uint16_t));
+    return h;
+}
+
+static void free_all(struct on_host *h)
+{
+    const void *pieces[] = {
+        h->level.xyz, h->level.key, h->set.start, h->set.other, h->set.cell};
+    for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++) free((void *)(uintptr_t)pieces[n]);
+}
+
+/* A few rows of the set against the plain search over all points. */
+static bool check_rows(const struct on_host *h, const struct options *o)
+{
+    const struct pnet_level *level = &h->level;
     for (int64_t p = 0; p < PROBES && level->rows; p++) {
         int64_t row = level->rows * p / PROBES, count = 0, splits[SCENES_MAX + 1];
         for (int32_t s = 0; s <= level->samples; s++) splits[s] = level->row_splits[s] > row;
@@ -180,10 +261,10 @@ static bool check_rows(
         one.row_splits = splits;
         one.xyz = level->xyz + 3 * row;
         struct pnet_ref_triplet *t = pnet_ref_triplets(&one, level, &o->nb, NULL, &count);
-        int64_t first = r->set.start[row];
-        bool same = t && r->set.start[row + 1] - first == count;
+        int64_t first = h->set.start[row];
+        bool same = t && h->set.start[row + 1] - first == count;
         for (int64_t n = 0; same && n < count; n++)
-            same = t[n].j == r->set.other[first + n] && t[n].k == r->set.cell[first + n];
+            same = t[n].j == h->set.other[first + n] && t[n].k == h->set.cell[first + n];
         free(t);
         if (!same) {
             fprintf(stderr, "pnet-bench geometry: row %lld differs from the reference\n",
@@ -203,25 +284,31 @@ int bench_geometry(int argc, char **argv)
         fputs(usage, stderr);
         return PNET_USAGE;
     }
-    if (scene_read(&s, o.scenes, o.scene, &e) != PNET_OK) {
+    if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
+        scene_read(&s, o.scenes, o.scene, &e)) {
         fprintf(stderr, "pnet-bench geometry: %s\n", e.message);
         return (int)e.status;
     }
     double seconds[RUNS_MAX][STAGES], once[STAGES];
-    struct room r = take_room(&s, &o.nb);
+    struct room r = take_room(&s, &o);
     struct pnet_level level = run(&s, &o, &r, once);
-    if (!check_rows(&level, &o, &r)) return PNET_FAILED;
+    struct on_host h = fetch_all(&s, &o, &level, &r);
+    bool right = check_rows(&h, &o);
     for (int n = 0; n < o.runs; n++) run(&s, &o, &r, seconds[n]);
-    printf("N %lld  T %lld  U %lld  threads %d  %s  workspace %.1f bytes a point\n",
-        (long long)level.rows, (long long)r.set.t.count, (long long)pnet_cpu_cell_runs(&r.set.t),
-        omp_get_max_threads(), pnet_cpu_isa(),
+    printf("N %lld  T %lld  U %lld  workspace %.1f bytes a point  ", (long long)level.rows,
+        (long long)h.set.count, (long long)pnet_cpu_cell_runs(&h.set),
         level.rows ? (double)r.work_bytes / (double)level.rows : 0);
+    if (o.device == PNET_CPU)
+        printf("threads %d  %s\n", omp_get_max_threads(), pnet_cpu_isa());
+    else
+        printf("cuda:%d\n", o.where.index);
     for (int stage = 0; stage < STAGES; stage++) {
         double column[RUNS_MAX];
         for (int n = 0; n < o.runs; n++) column[n] = seconds[n][stage];
-        printf("%-24s %8.1f ms\n", stage_names[stage], 1e3 * bench_median(column, o.runs));
+        printf("%-24s %9.3f ms\n", stage_names[stage], 1e3 * bench_median(column, o.runs));
     }
-    free_room(&r);
+    free_all(&h);
+    free_room(&o, &r);
     scene_free(&s);
-    return 0;
+    return right ? 0 : PNET_FAILED;
 }
