@@ -267,7 +267,7 @@ static void check_variants(const char *what, const char *expression, const char 
     pnet_compilation_free(c);
 }
 
-/* On which device the cases run: argv[1], "cpu" (default) or "cuda". The reference has the geometry of the CPU. */
+/* On which device the cases run. The reference has the geometry of the CPU. */
 static enum pnet_device_kind device;
 
 static void check_case(
@@ -337,7 +337,11 @@ int main(int argc, char **argv)
     static const int64_t sizes[][SAMPLES] = {{60, 0, 1, 45}, {0, 0, 0, 0}, {1, 0, 0, 0}};
     struct pnet_device d = {0};
     struct pnet_error e;
-    if (argc > 1) must(pnet_device_parse(argv[1], &d, &e), &e);
+    /* test_cases [cpu|cuda] [OP] */
+    if (argc > 1 && !pnet_device_parse(argv[1], &d, &e)) {
+        argc--;
+        argv++;
+    }
     if (pnet_device_check(d, &e)) {
         fprintf(stderr, "skipped: %s\n", e.message);
         return 77;
@@ -346,7 +350,7 @@ int main(int argc, char **argv)
     omp_set_num_threads(2);
     for (int i = 0; i < pnet_op_count; i++) {
         const struct pnet_op *op = pnet_ops[i];
-        if (argc > 2 && strcmp(argv[2], op->name) != 0) continue;
+        if (argc > 1 && strcmp(argv[1], op->name) != 0) continue;
         CHECKF(op->cases && *op->cases, "%s has no cases", op->name);
         for (const char *line = op->cases; line && *line;) {
             size_t n = strcspn(line, "\n");
