@@ -50,7 +50,8 @@ static void join_blocks(struct pnet_segments s, int32_t c, const double *part, d
 #pragma omp parallel for collapse(2) schedule(static) if (s.rows * c > SMALL)
     for (int32_t segment = 0; segment < s.count; segment++)
         for (int32_t tile = 0; tile < c; tile += TILE) {
-            int64_t begin = s.splits[segment], end = s.splits[segment + 1];
+            int64_t begin = pnet_segment_split(s, segment),
+                    end = pnet_segment_split(s, segment + 1);
             double *to = sum + (int64_t)segment * c;
             int32_t last = tile + TILE < c ? tile + TILE : c;
             for (int32_t i = tile; i < last; i++) to[i] = 0;
@@ -114,31 +115,63 @@ size_t pnet_cpu_norm_work(const struct pnet_norm *n)
 
 static int64_t segment_rows(const struct pnet_norm *n, int32_t segment)
 {
-    return n->segments.splits[segment + 1] - n->segments.splits[segment];
+    return pnet_segment_split(n->segments, segment + 1) - pnet_segment_split(n->segments, segment);
 }
 
-void pnet_cpu_norm_statistics(const struct pnet_norm *n, double eps, float *mean, float *inverse,
-    double *variance, void *work)
+struct moments {
+    double mean, variance;
+};
+
+/* Of one group of channels in one segment, from the sums of its channels and of their squares. */
+static struct moments group_moments(
+    const struct pnet_norm *n, const struct norm_work *w, int32_t segment, int32_t group)
+{
+    int32_t per = n->c / n->groups;
+    double count = (double)segment_rows(n, segment) * per, sum = 0, squares = 0;
+    if (count == 0) return (struct moments){0, 0};
+    for (int32_t i = group * per; i < (group + 1) * per; i++) {
+        sum += w->sum[(int64_t)segment * n->c + i];
+        squares += w->sum_ab[(int64_t)segment * n->c + i];
+    }
+    double mean = sum / count, variance = squares / count - mean * mean;
+    return (struct moments){mean, variance < 0 ? 0 : variance}; /* rounding; a NaN stays one */
+}
+
+void pnet_cpu_norm_statistics(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, void *work)
 {
     struct norm_work w = norm_work_of(n, work);
     pnet_cpu_segment_sums(n->segments, n->c, n->x, n->x, w.sum, w.sum_ab, w.rest);
-    int32_t per = n->c / n->groups;
-    for (int32_t segment = 0; segment < n->segments.count; segment++) {
-        double count = (double)segment_rows(n, segment) * per;
+    for (int32_t segment = 0; segment < n->segments.count; segment++)
         for (int32_t group = 0; group < n->groups; group++) {
-            double sum = 0, squares = 0;
-            for (int32_t i = group * per; i < (group + 1) * per; i++) {
-                sum += w.sum[(int64_t)segment * n->c + i];
-                squares += w.sum_ab[(int64_t)segment * n->c + i];
-            }
-            double m = count > 0 ? sum / count : 0;
-            double v = count > 0 ? squares / count - m * m : 0;
-            if (v < 0) v = 0; /* rounding; a NaN stays one */
+            struct moments m = group_moments(n, &w, segment, group);
             int64_t at = (int64_t)segment * n->groups + group;
-            mean[at] = (float)m;
-            inverse[at] = (float)(1 / sqrt(v + eps));
-            if (variance) variance[at] = v;
+            mean[at] = (float)m.mean;
+            inverse[at] = (float)(1 / sqrt(m.variance + eps));
         }
+}
+
+void pnet_cpu_batchnorm_statistics(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, void *work)
+{
+    double rows = (double)segment_rows(n, 0), momentum = running.momentum;
+    if (!training || rows <= 1) {
+        for (int32_t c = 0; c < n->c; c++) {
+            mean[c] = running.mean[c];
+            inverse[c] = (float)(1 / sqrt((double)running.var[c] + eps));
+        }
+        return;
+    }
+    struct norm_work w = norm_work_of(n, work);
+    pnet_cpu_segment_sums(n->segments, n->c, n->x, n->x, w.sum, w.sum_ab, w.rest);
+    for (int32_t c = 0; c < n->c; c++) {
+        struct moments m = group_moments(n, &w, 0, c);
+        double unbiased = m.variance * rows / (rows - 1);
+        mean[c] = (float)m.mean;
+        inverse[c] = (float)(1 / sqrt(m.variance + eps));
+        running.mean[c] =
+            (float)((1 - momentum) * (double)running.mean[c] + momentum * (double)mean[c]);
+        running.var[c] = (float)((1 - momentum) * (double)running.var[c] + momentum * unbiased);
     }
 }
 
@@ -192,11 +225,12 @@ void pnet_cpu_norm_forward(
    group. Turns the sums of g and g x into those of g and g x^, and A and B into coefficients of gx
    = k1 g - k2 (x - mean) - k3. */
 static void backward_coefficients(const struct pnet_norm *n, const float *mean,
-    const float *inverse, bool constant, const struct norm_work *w)
+    const float *inverse, int64_t constant_rows, const struct norm_work *w)
 {
     int32_t c = n->c, per = c / n->groups;
     for (int32_t segment = 0; segment < n->segments.count; segment++) {
-        double count = (double)segment_rows(n, segment) * per;
+        bool constant = segment_rows(n, segment) <= constant_rows;
+        double count = constant ? 1 : (double)segment_rows(n, segment) * per;
         for (int32_t group = 0; group < n->groups; group++) {
             int64_t at = (int64_t)segment * n->groups + group;
             double m = (double)mean[at], v = (double)inverse[at], a = 0, b = 0;
@@ -206,7 +240,7 @@ static void backward_coefficients(const struct pnet_norm *n, const float *mean,
                 a += w->sum[k] * (double)n->weight[i];
                 b += w->sum_ab[k] * (double)n->weight[i];
             }
-            if (constant || count == 0) a = b = 0, count = 1;
+            if (constant) a = b = 0;
             for (int32_t i = group * per; i < (group + 1) * per; i++) {
                 int64_t k = (int64_t)segment * c + i;
                 w->k1[k] = (float)(v * (double)n->weight[i]);
@@ -257,7 +291,7 @@ void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const 
     struct pnet_segments s = n->segments;
     int32_t c = n->c, per = c / n->groups;
     pnet_cpu_segment_sums(s, c, g->gout, n->x, w.sum, w.sum_ab, w.rest);
-    backward_coefficients(n, mean, inverse, g->constant, &w);
+    backward_coefficients(n, mean, inverse, g->constant_rows, &w);
     if (g->gweight) add_segments(n, w.sum_ab, g->gweight_add, g->gweight);
     if (g->gbias) add_segments(n, w.sum, g->gbias_add, g->gbias);
     if (!g->gx) return;

@@ -7,6 +7,7 @@
 #ifndef PNET_KERNELS_CPU_NORM_H
 #define PNET_KERNELS_CPU_NORM_H
 
+#include "kernels/count.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/segment.h"
 
@@ -33,23 +34,35 @@ struct pnet_norm {
     float slope;
 };
 
-/* Workspace of each of the three below. */
+/* Workspace of each of the four below. */
 size_t pnet_cpu_norm_work(const struct pnet_norm *n);
 
-/* mean, and inverse = 1 / sqrt(biased variance + eps), of x; variance[segments, groups] as well
-   unless NULL. Of an empty segment: 0, 1 / sqrt(eps), 0. */
-void pnet_cpu_norm_statistics(const struct pnet_norm *n, double eps, float *mean, float *inverse,
-    double *variance, void *work);
+/* mean, and inverse = 1 / sqrt(biased variance + eps), of x. Of an empty segment: 0 and
+   1 / sqrt(eps). */
+void pnet_cpu_norm_statistics(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, void *work);
+
+/* Batch norm: one segment, groups == c. While training, and where there is more than one row, the
+   statistics above, and the running ones move: running = (1 - momentum) running + momentum batch,
+   with the unbiased variance. Else mean and inverse are made of the running ones: one row has no
+   variance. */
+struct pnet_running {
+    float *mean, *var; /* [c] */
+    double momentum;
+};
+void pnet_cpu_batchnorm_statistics(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, void *work);
 
 /* y [rows, c]; may be x itself. */
 void pnet_cpu_norm_forward(
     const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work);
 
-/* Gradients from gout [rows, c]. With `constant`, mean and inverse do not depend on x.
-   gx [rows, c] may be gout itself where it is written; gx, gweight, gbias may be NULL. */
+/* Gradients from gout [rows, c]. gx [rows, c] may be gout itself where it is written; gx, gweight,
+   gbias may be NULL. */
 struct pnet_norm_gradient {
     const float *gout;
-    bool constant;
+    int64_t constant_rows; /* mean and inverse of segments of at most this many rows do not depend
+                              on x; as 0 elsewhere than in norm_backward */
     float *gx, *gweight, *gbias;
     bool gx_add, gweight_add, gbias_add;
 };
@@ -57,20 +70,20 @@ void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const 
     const struct pnet_norm_gradient *g, void *work);
 
 /* The same row by row over all c channels (Ba, Kiros, Hinton, 2016): statistics of each row. */
-void pnet_cpu_layernorm(int64_t rows, int32_t c, double eps, const float *x, const float *weight,
-    const float *bias, enum pnet_activation act, float slope, float *y);
-size_t pnet_cpu_layernorm_backward_work(int64_t rows, int32_t c);
-void pnet_cpu_layernorm_backward(int64_t rows, int32_t c, double eps, const float *x,
+void pnet_cpu_layernorm(struct pnet_count rows, int32_t c, double eps, const float *x,
+    const float *weight, const float *bias, enum pnet_activation act, float slope, float *y);
+size_t pnet_cpu_layernorm_backward_work(struct pnet_count rows, int32_t c);
+void pnet_cpu_layernorm_backward(struct pnet_count rows, int32_t c, double eps, const float *x,
     const float *weight, const struct pnet_norm_gradient *g, void *work);
 
 /* y = x / max(|x|, eps) row by row, and its gradient. */
-void pnet_cpu_l2norm(int64_t rows, int32_t c, double eps, const float *x, float *y);
-void pnet_cpu_l2norm_backward(
-    int64_t rows, int32_t c, double eps, const float *x, const float *g, bool add, float *gx);
+void pnet_cpu_l2norm(struct pnet_count rows, int32_t c, double eps, const float *x, float *y);
+void pnet_cpu_l2norm_backward(struct pnet_count rows, int32_t c, double eps, const float *x,
+    const float *g, bool add, float *gx);
 
 /* y = softmax of each row, and its gradient from the result y. */
-void pnet_cpu_softmax(int64_t rows, int32_t c, const float *x, float *y);
+void pnet_cpu_softmax(struct pnet_count rows, int32_t c, const float *x, float *y);
 void pnet_cpu_softmax_backward(
-    int64_t rows, int32_t c, const float *y, const float *g, bool add, float *gx);
+    struct pnet_count rows, int32_t c, const float *y, const float *g, bool add, float *gx);
 
 #endif

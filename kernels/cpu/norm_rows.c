@@ -24,9 +24,10 @@ static struct moments row_moments(int32_t c, double eps, const float *x)
     return (struct moments){(float)mean, (float)(1 / sqrt(variance + eps))};
 }
 
-void pnet_cpu_layernorm(int64_t rows, int32_t c, double eps, const float *x, const float *weight,
-    const float *bias, enum pnet_activation act, float slope, float *y)
+void pnet_cpu_layernorm(struct pnet_count count, int32_t c, double eps, const float *x,
+    const float *weight, const float *bias, enum pnet_activation act, float slope, float *y)
 {
+    int64_t rows = count.most;
     float below = act == PNET_ACT_NONE ? 1 : act == PNET_ACT_LEAKY ? slope : 0;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL)
     for (int64_t row = 0; row < rows; row++) {
@@ -40,9 +41,9 @@ void pnet_cpu_layernorm(int64_t rows, int32_t c, double eps, const float *x, con
     }
 }
 
-size_t pnet_cpu_layernorm_backward_work(int64_t rows, int32_t c)
+size_t pnet_cpu_layernorm_backward_work(struct pnet_count count, int32_t c)
 {
-    return rows > 0 ? (size_t)SLICES * 2 * (size_t)c * sizeof(double) : 0;
+    return count.most > 0 ? (size_t)SLICES * 2 * (size_t)c * sizeof(double) : 0;
 }
 
 /* gx of one row, as in pnet_cpu_norm_backward; adds its share of gweight and gbias to the sums. */
@@ -68,9 +69,10 @@ static void layernorm_row(int32_t c, double eps, const float *x, const float *we
     }
 }
 
-void pnet_cpu_layernorm_backward(int64_t rows, int32_t c, double eps, const float *x,
+void pnet_cpu_layernorm_backward(struct pnet_count count, int32_t c, double eps, const float *x,
     const float *weight, const struct pnet_norm_gradient *g, void *work)
 {
+    int64_t rows = count.most;
     double *part = work; /* [SLICES, 2, c] */
     int32_t slices = rows > 0 ? SLICES : 0;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL)
@@ -99,8 +101,9 @@ static double row_length(int32_t c, const float *x)
     return sqrt(squares);
 }
 
-void pnet_cpu_l2norm(int64_t rows, int32_t c, double eps, const float *x, float *y)
+void pnet_cpu_l2norm(struct pnet_count count, int32_t c, double eps, const float *x, float *y)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = x + row * c;
@@ -112,9 +115,10 @@ void pnet_cpu_l2norm(int64_t rows, int32_t c, double eps, const float *x, float 
 }
 
 /* gx = (g - y (y . g)) / |x|; below eps the divisor is constant: gx = g / eps. */
-void pnet_cpu_l2norm_backward(
-    int64_t rows, int32_t c, double eps, const float *x, const float *g, bool add, float *gx)
+void pnet_cpu_l2norm_backward(struct pnet_count count, int32_t c, double eps, const float *x,
+    const float *g, bool add, float *gx)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = x + row * c, *u = g + row * c;
@@ -132,8 +136,9 @@ void pnet_cpu_l2norm_backward(
     }
 }
 
-void pnet_cpu_softmax(int64_t rows, int32_t c, const float *x, float *y)
+void pnet_cpu_softmax(struct pnet_count count, int32_t c, const float *x, float *y)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL / 8)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = x + row * c;
@@ -150,8 +155,9 @@ void pnet_cpu_softmax(int64_t rows, int32_t c, const float *x, float *y)
 }
 
 void pnet_cpu_softmax_backward(
-    int64_t rows, int32_t c, const float *y, const float *g, bool add, float *gx)
+    struct pnet_count count, int32_t c, const float *y, const float *g, bool add, float *gx)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = y + row * c, *u = g + row * c;

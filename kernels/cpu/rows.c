@@ -3,8 +3,9 @@
 enum { SMALL = 1 << 14 }; /* elements below which threads cost more than they save */
 
 void pnet_cpu_columns_put(
-    int64_t rows, int32_t c, const float *x, int32_t width, int32_t at, float *y)
+    struct pnet_count count, int32_t c, const float *x, int32_t width, int32_t at, float *y)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = x + row * c;
@@ -14,9 +15,10 @@ void pnet_cpu_columns_put(
     }
 }
 
-void pnet_cpu_columns_take(
-    int64_t rows, int32_t c, const float *x, int32_t width, int32_t at, bool add, float *y)
+void pnet_cpu_columns_take(struct pnet_count count, int32_t c, const float *x, int32_t width,
+    int32_t at, bool add, float *y)
 {
+    int64_t rows = count.most;
 #pragma omp parallel for schedule(static) if (rows * c > SMALL)
     for (int64_t row = 0; row < rows; row++) {
         const float *p = x + row * width + at;

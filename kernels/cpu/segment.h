@@ -2,14 +2,27 @@
 #ifndef PNET_KERNELS_CPU_SEGMENT_H
 #define PNET_KERNELS_CPU_SEGMENT_H
 
+#include "kernels/philox.h" /* PNET_HD */
+
+#include <stddef.h>
 #include <stdint.h>
 
-/* Stretches of the rows of a matrix: segment s has the rows splits[s] to splits[s + 1] - 1. */
+/* Stretches of the rows of a matrix: segment s has the rows splits[s * stride] to
+   splits[(s + 1) * stride] - 1. */
 struct pnet_segments {
-    int64_t rows; /* splits[count], known before the splits are */
+    int64_t rows; /* the last split, known before the splits are; GPU: at most that */
     int32_t count;
-    const int64_t *splits; /* [count + 1], ascending; segments may be empty */
+    const int64_t *splits; /* [count * stride + 1], ascending; segments may be empty. NULL: one
+                              segment of all rows. Not read where rows is 0. GPU: device memory */
+    int32_t stride;        /* 0 means 1 */
 };
+
+/* Where segment `s` begins, and the one before it ends. */
+PNET_HD int64_t pnet_segment_split(struct pnet_segments s, int32_t segment)
+{
+    if (!s.splits || s.rows == 0) return segment > 0 ? s.rows : 0;
+    return s.splits[(int64_t)segment * (s.stride > 1 ? s.stride : 1)];
+}
 
 /* Rows are worked on in blocks of this many, whatever the number of threads. Block b and segment s
    meet in at most one stretch of rows; b + s numbers these stretches without clash, as either index
@@ -22,12 +35,12 @@ static inline int64_t pnet_segment_blocks(int64_t rows)
 }
 
 /* The segment that holds a row. */
-static inline int32_t pnet_segment_of(struct pnet_segments s, int64_t row)
+PNET_HD int32_t pnet_segment_of(struct pnet_segments s, int64_t row)
 {
     int32_t low = 0, high = s.count;
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
-        if (s.splits[middle] <= row)
+        if (pnet_segment_split(s, middle) <= row)
             low = middle;
         else
             high = middle;
@@ -46,7 +59,7 @@ struct pnet_piece {
 static inline struct pnet_piece pnet_piece_at(
     struct pnet_segments s, int64_t begin, int64_t last, int32_t segment)
 {
-    int64_t end = begin < last ? s.splits[segment + 1] : begin;
+    int64_t end = begin < last ? pnet_segment_split(s, segment + 1) : begin;
     return (struct pnet_piece){begin, end < last ? end : last, last, segment};
 }
 

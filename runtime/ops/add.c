@@ -1,5 +1,6 @@
 /* Sum of two values. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 enum { A, B, SCALE };
@@ -12,7 +13,8 @@ static bool rule(struct pnet_rule *r)
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_add(pnet_op_count_of(&x->out), x->in[A].data, x->in[B].data, (float)x->attr[SCALE].r,
+    PNET_KERNEL(x, add)
+    (pnet_op_elements(&x->out), x->in[A].data, x->in[B].data, (float)x->attr[SCALE].r,
         (enum pnet_activation)x->act, x->slope, x->out.data);
 }
 
@@ -20,11 +22,13 @@ static void forward(const struct pnet_exec *x)
  */
 static void backward(const struct pnet_exec *x)
 {
-    int64_t n = pnet_op_count_of(&x->gout);
-    pnet_cpu_act_backward(n, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
-    if (x->gin[A].data) pnet_cpu_scale(n, 1, x->gout.data, x->gin_add[A], x->gin[A].data);
+    struct pnet_count n = pnet_op_elements(&x->gout);
+    PNET_KERNEL(x, act_backward)
+    (n, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    if (x->gin[A].data) PNET_KERNEL(x, scale)(n, 1, x->gout.data, x->gin_add[A], x->gin[A].data);
     if (x->gin[B].data)
-        pnet_cpu_scale(n, (float)x->attr[SCALE].r, x->gout.data, x->gin_add[B], x->gin[B].data);
+        PNET_KERNEL(x, scale)
+        (n, (float)x->attr[SCALE].r, x->gout.data, x->gin_add[B], x->gin[B].data);
 }
 
 static void reference(const struct pnet_exec *x)

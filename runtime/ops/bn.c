@@ -1,5 +1,8 @@
 /* Batch normalisation over all rows of the batch. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
+#include "kernels/cpu/norm.h"
+#include "kernels/cuda/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>
@@ -21,18 +24,12 @@ static bool rule(struct pnet_rule *r)
     return pnet_op_rule_like_input(r);
 }
 
-/* One row has no variance: it uses the running statistics, like inference. */
-static bool uses_batch(const struct pnet_exec *x)
+/* The batch is one segment. */
+static struct pnet_norm norm_of(const struct pnet_exec *x)
 {
-    return x->training && x->in[0].rows > 1;
-}
-
-/* The batch is one segment; `splits` must live as long as the result. */
-static struct pnet_norm norm_of(const struct pnet_exec *x, int64_t splits[2])
-{
-    splits[0] = 0;
-    splits[1] = x->in[0].rows;
-    return (struct pnet_norm){.segments = {x->in[0].rows, 1, splits},
+    const struct pnet_tensor *in = &x->in[0];
+    return (struct pnet_norm){
+        .segments = {.rows = in->rows, .count = 1, .splits = in->row_splits, .stride = in->samples},
         .c = x->in[0].width,
         .groups = x->in[0].width,
         .x = x->in[0].data,
@@ -42,68 +39,48 @@ static struct pnet_norm norm_of(const struct pnet_exec *x, int64_t splits[2])
         .slope = x->slope};
 }
 
-/* Variance, mean and inverse of each channel stand before the kernels' workspace. */
+/* Mean and inverse of each channel stand before the kernels' workspace where they are not saved. */
 static size_t own_bytes(const struct pnet_exec *x)
 {
-    return (size_t)x->in[0].width * (sizeof(double) + 2 * sizeof(float));
+    return (size_t)x->in[0].width * 2 * sizeof(float);
 }
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    int64_t splits[2];
-    struct pnet_norm n = norm_of(x, splits);
+    struct pnet_norm n = norm_of(x);
     (void)backward;
-    return own_bytes(x) + pnet_cpu_norm_work(&n);
-}
-
-static void update_running(const struct pnet_exec *x, const float *mean, const double *variance)
-{
-    float *running_mean = x->param[RUNNING_MEAN], *running_var = x->param[RUNNING_VAR];
-    double rows = (double)x->in[0].rows, m = x->attr[MOMENTUM].r;
-    for (int32_t c = 0; c < x->in[0].width; c++) {
-        double unbiased = variance[c] * rows / (rows - 1);
-        running_mean[c] = (float)((1 - m) * (double)running_mean[c] + m * (double)mean[c]);
-        running_var[c] = (float)((1 - m) * (double)running_var[c] + m * unbiased);
-    }
+    return own_bytes(x) + PNET_KERNEL(x, norm_work)(&n);
 }
 
 static void forward(const struct pnet_exec *x)
 {
-    int64_t splits[2];
-    struct pnet_norm n = norm_of(x, splits);
-    double *variance = x->work, eps = x->attr[EPS].r;
-    float *own = (float *)(variance + n.c);
+    struct pnet_norm n = norm_of(x);
+    struct pnet_running running = {
+        x->param[RUNNING_MEAN], x->param[RUNNING_VAR], x->attr[MOMENTUM].r};
+    float *own = x->work;
     float *mean = x->saved[MEAN].data ? x->saved[MEAN].data : own;
     float *inverse = x->saved[INVERSE].data ? x->saved[INVERSE].data : own + n.c;
     void *rest = (char *)x->work + own_bytes(x);
-    if (uses_batch(x)) {
-        pnet_cpu_norm_statistics(&n, eps, mean, inverse, variance, rest);
-        update_running(x, mean, variance);
-    } else {
-        const float *running_mean = x->param[RUNNING_MEAN], *running_var = x->param[RUNNING_VAR];
-        for (int32_t c = 0; c < n.c; c++) {
-            mean[c] = running_mean[c];
-            inverse[c] = (float)(1 / sqrt((double)running_var[c] + eps));
-        }
-    }
-    pnet_cpu_norm_forward(&n, mean, inverse, x->out.data, rest);
+    PNET_KERNEL(x, batchnorm_statistics)
+    (&n, x->attr[EPS].r, x->training, running, mean, inverse, rest);
+    PNET_KERNEL(x, norm_forward)(&n, mean, inverse, x->out.data, rest);
 }
 
 static void backward(const struct pnet_exec *x)
 {
-    int64_t splits[2];
-    struct pnet_norm n = norm_of(x, splits);
+    struct pnet_norm n = norm_of(x);
     struct pnet_norm_gradient g = {.gout = x->gout.data,
-        .constant = !uses_batch(x),
+        .constant_rows = x->training ? 1 : INT64_MAX,
         .gx = x->gin[0].data,
         .gweight = x->gparam[WEIGHT],
         .gbias = x->gparam[BIAS],
         .gx_add = x->gin_add[0],
         .gweight_add = x->gparam_add[WEIGHT],
         .gbias_add = x->gparam_add[BIAS]};
-    pnet_cpu_act_backward(pnet_op_count_of(&x->gout), n.act, n.slope, x->out.data, x->gout.data);
-    pnet_cpu_norm_backward(
-        &n, x->saved[MEAN].data, x->saved[INVERSE].data, &g, (char *)x->work + own_bytes(x));
+    PNET_KERNEL(x, act_backward)
+    (pnet_op_elements(&x->gout), n.act, n.slope, x->out.data, x->gout.data);
+    PNET_KERNEL(x, norm_backward)
+    (&n, x->saved[MEAN].data, x->saved[INVERSE].data, &g, (char *)x->work + own_bytes(x));
 }
 
 /* Leaves the running statistics alone, so that it can be evaluated any number of times. */
@@ -118,7 +95,7 @@ static void reference(const struct pnet_exec *x)
         for (int64_t row = 0; row < x->in[0].rows; row++) mean += in[row * width + c] / rows;
         for (int64_t row = 0; row < x->in[0].rows; row++)
             variance += (in[row * width + c] - mean) * (in[row * width + c] - mean) / rows;
-        if (!uses_batch(x)) {
+        if (!x->training || rows <= 1) {
             mean = running_mean[c];
             variance = running_var[c];
         }

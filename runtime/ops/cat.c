@@ -1,5 +1,6 @@
 /* Values side by side. */
 #include "kernels/cpu/rows.h"
+#include "kernels/cuda/rows.h"
 #include "runtime/ops/common.h"
 
 static bool rule(struct pnet_rule *r)
@@ -21,8 +22,8 @@ static void forward(const struct pnet_exec *x)
 {
     int32_t at = 0;
     for (int i = 0; i < x->in_count; i++) {
-        pnet_cpu_columns_put(
-            x->out.rows, x->in[i].width, x->in[i].data, x->out.width, at, x->out.data);
+        PNET_KERNEL(x, columns_put)
+        (pnet_op_rows(&x->out), x->in[i].width, x->in[i].data, x->out.width, at, x->out.data);
         at += x->in[i].width;
     }
 }
@@ -32,8 +33,9 @@ static void backward(const struct pnet_exec *x)
     int32_t at = 0;
     for (int i = 0; i < x->in_count; i++) {
         if (x->gin[i].data)
-            pnet_cpu_columns_take(x->gout.rows, x->in[i].width, x->gout.data, x->gout.width, at,
-                x->gin_add[i], x->gin[i].data);
+            PNET_KERNEL(x, columns_take)
+            (pnet_op_rows(&x->gout), x->in[i].width, x->gout.data, x->gout.width, at, x->gin_add[i],
+                x->gin[i].data);
         at += x->in[i].width;
     }
 }

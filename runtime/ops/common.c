@@ -44,5 +44,6 @@ struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g)
 
 struct pnet_segments pnet_op_samples(const struct pnet_tensor *t)
 {
-    return (struct pnet_segments){t->rows, t->samples, t->row_splits};
+    return (struct pnet_segments){
+        .rows = t->rows, .count = t->samples, .splits = t->row_splits};
 }

@@ -1,5 +1,8 @@
 /* Normalisation over the points of each sample: instance norm and group norm. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
+#include "kernels/cpu/norm.h"
+#include "kernels/cuda/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>
@@ -40,7 +43,7 @@ static int64_t statistics_count(const struct pnet_exec *x, int32_t groups)
 size_t pnet_op_samplenorm_work(const struct pnet_exec *x, int32_t groups)
 {
     struct pnet_norm n = norm_of(x, groups);
-    return 2 * (size_t)statistics_count(x, groups) * sizeof(float) + pnet_cpu_norm_work(&n);
+    return 2 * (size_t)statistics_count(x, groups) * sizeof(float) + PNET_KERNEL(x, norm_work)(&n);
 }
 
 void pnet_op_samplenorm_forward(const struct pnet_exec *x, int32_t groups, double eps)
@@ -50,8 +53,8 @@ void pnet_op_samplenorm_forward(const struct pnet_exec *x, int32_t groups, doubl
     float *own = x->work;
     float *mean = x->saved[MEAN].data ? x->saved[MEAN].data : own;
     float *inverse = x->saved[INVERSE].data ? x->saved[INVERSE].data : own + count;
-    pnet_cpu_norm_statistics(&n, eps, mean, inverse, NULL, own + 2 * count);
-    pnet_cpu_norm_forward(&n, mean, inverse, x->out.data, own + 2 * count);
+    PNET_KERNEL(x, norm_statistics)(&n, eps, mean, inverse, own + 2 * count);
+    PNET_KERNEL(x, norm_forward)(&n, mean, inverse, x->out.data, own + 2 * count);
 }
 
 void pnet_op_samplenorm_backward(const struct pnet_exec *x, int32_t groups)
@@ -64,8 +67,10 @@ void pnet_op_samplenorm_backward(const struct pnet_exec *x, int32_t groups)
         .gx_add = x->gin_add[0],
         .gweight_add = x->gparam_add[WEIGHT],
         .gbias_add = x->gparam_add[BIAS]};
-    pnet_cpu_act_backward(pnet_op_count_of(&x->gout), n.act, n.slope, x->out.data, x->gout.data);
-    pnet_cpu_norm_backward(&n, x->saved[MEAN].data, x->saved[INVERSE].data, &g,
+    PNET_KERNEL(x, act_backward)
+    (pnet_op_elements(&x->gout), n.act, n.slope, x->out.data, x->gout.data);
+    PNET_KERNEL(x, norm_backward)
+    (&n, x->saved[MEAN].data, x->saved[INVERSE].data, &g,
         (float *)x->work + 2 * statistics_count(x, groups));
 }
 

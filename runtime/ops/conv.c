@@ -1,5 +1,6 @@
 /* Convolution on native points, and its degraded voxel mode: DESIGN.md section 2. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cuda/conv.h"
 #include "runtime/ops/common.h"
@@ -236,8 +237,9 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_conv_shape s = shape_of(x);
-    pnet_cpu_act_backward(
-        x->out.rows * s.cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    struct pnet_count elements = {x->gout.rows * s.cout, x->gout.live, s.cout};
+    PNET_KERNEL(x, act_backward)(
+        elements, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM])
         PNET_KERNEL(x, column_sum)
         (pnet_op_rows(&x->gout), s.cout, x->gout.data, x->gparam_add[BIAS_PARAM],

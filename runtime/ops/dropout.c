@@ -1,30 +1,30 @@
 /* Dropout. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
-
-#include <string.h>
 
 enum { IN, P };
 
 static void forward(const struct pnet_exec *x)
 {
-    int64_t n = pnet_op_count_of(&x->out);
+    struct pnet_count n = pnet_op_elements(&x->out);
     if (x->training)
-        pnet_cpu_dropout(n, (float)x->attr[P].r, &x->rand, x->in[0].data, false, x->out.data);
+        PNET_KERNEL(x, dropout)
+        (n, (float)x->attr[P].r, &x->rand, x->in[0].data, false, x->out.data);
     else
-        pnet_cpu_scale(n, 1, x->in[0].data, false, x->out.data);
+        PNET_KERNEL(x, scale)(n, 1, x->in[0].data, false, x->out.data);
 }
 
 /* The mask is drawn again: it depends on the element alone. */
 static void backward(const struct pnet_exec *x)
 {
-    int64_t n = pnet_op_count_of(&x->gout);
+    struct pnet_count n = pnet_op_elements(&x->gout);
     if (!x->gin[0].data) return;
     if (x->training)
-        pnet_cpu_dropout(
-            n, (float)x->attr[P].r, &x->rand, x->gout.data, x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, dropout)
+        (n, (float)x->attr[P].r, &x->rand, x->gout.data, x->gin_add[0], x->gin[0].data);
     else
-        pnet_cpu_scale(n, 1, x->gout.data, x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, scale)(n, 1, x->gout.data, x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -1,4 +1,6 @@
 /* Rows of length 1. */
+#include "kernels/cpu/norm.h"
+#include "kernels/cuda/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>
@@ -7,14 +9,16 @@ enum { IN, EPS };
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_l2norm(x->out.rows, x->out.width, x->attr[EPS].r, x->in[0].data, x->out.data);
+    PNET_KERNEL(x, l2norm)
+    (pnet_op_rows(&x->out), x->out.width, x->attr[EPS].r, x->in[0].data, x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     if (x->gin[0].data)
-        pnet_cpu_l2norm_backward(x->gout.rows, x->gout.width, x->attr[EPS].r, x->in[0].data,
-            x->gout.data, x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, l2norm_backward)
+        (pnet_op_rows(&x->gout), x->gout.width, x->attr[EPS].r, x->in[0].data, x->gout.data,
+            x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

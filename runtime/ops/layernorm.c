@@ -1,5 +1,8 @@
 /* Layer normalisation. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
+#include "kernels/cpu/norm.h"
+#include "kernels/cuda/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>
@@ -16,12 +19,15 @@ static bool rule(struct pnet_rule *r)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    return backward ? pnet_cpu_layernorm_backward_work(x->in[0].rows, x->in[0].width) : 0;
+    return backward
+               ? PNET_KERNEL(x, layernorm_backward_work)(pnet_op_rows(&x->in[0]), x->in[0].width)
+               : 0;
 }
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_layernorm(x->out.rows, x->out.width, x->attr[EPS].r, x->in[0].data, x->param[WEIGHT],
+    PNET_KERNEL(x, layernorm)
+    (pnet_op_rows(&x->out), x->out.width, x->attr[EPS].r, x->in[0].data, x->param[WEIGHT],
         x->param[BIAS], (enum pnet_activation)x->act, x->slope, x->out.data);
 }
 
@@ -34,10 +40,11 @@ static void backward(const struct pnet_exec *x)
         .gx_add = x->gin_add[0],
         .gweight_add = x->gparam_add[WEIGHT],
         .gbias_add = x->gparam_add[BIAS]};
-    pnet_cpu_act_backward(pnet_op_count_of(&x->gout), (enum pnet_activation)x->act, x->slope,
-        x->out.data, x->gout.data);
-    pnet_cpu_layernorm_backward(
-        x->gout.rows, x->gout.width, x->attr[EPS].r, x->in[0].data, x->param[WEIGHT], &g, x->work);
+    PNET_KERNEL(x, act_backward)
+    (pnet_op_elements(&x->gout), (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    PNET_KERNEL(x, layernorm_backward)
+    (pnet_op_rows(&x->gout), x->gout.width, x->attr[EPS].r, x->in[0].data, x->param[WEIGHT], &g,
+        x->work);
 }
 
 static void reference(const struct pnet_exec *x)

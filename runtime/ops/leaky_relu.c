@@ -1,20 +1,23 @@
 /* The rectifier that keeps a part of negative values. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 enum { IN, SLOPE };
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_act(pnet_op_count_of(&x->out), PNET_ACT_LEAKY, (float)x->attr[SLOPE].r, x->in[0].data,
+    PNET_KERNEL(x, act)
+    (pnet_op_elements(&x->out), PNET_ACT_LEAKY, (float)x->attr[SLOPE].r, x->in[0].data,
         x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     if (x->gin[0].data)
-        pnet_cpu_act_gradient(pnet_op_count_of(&x->out), PNET_ACT_LEAKY, (float)x->attr[SLOPE].r,
-            x->out.data, x->gout.data, x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, act_gradient)
+        (pnet_op_elements(&x->out), PNET_ACT_LEAKY, (float)x->attr[SLOPE].r, x->out.data,
+            x->gout.data, x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -1,5 +1,6 @@
 /* One matrix for every point. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cuda/conv.h"
 #include "runtime/ops/common.h"
@@ -61,10 +62,9 @@ static void forward(const struct pnet_exec *x)
 
 static void backward(const struct pnet_exec *x)
 {
-    int64_t n = x->gout.rows;
     int32_t cin = x->in[0].width, cout = x->gout.width;
-    pnet_cpu_act_backward(
-        n * cout, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    PNET_KERNEL(x, act_backward)(pnet_op_elements(&x->gout), (enum pnet_activation)x->act, x->slope,
+        x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM])
         PNET_KERNEL(x, column_sum)
         (pnet_op_rows(&x->gout), cout, x->gout.data, x->gparam_add[BIAS_PARAM],

@@ -1,5 +1,6 @@
 /* Product of two values. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 enum { A, B };
@@ -20,23 +21,25 @@ static bool rule(struct pnet_rule *r)
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_mul(x->out.rows, x->out.width, x->in[A].data, x->in[B].data, x->in[B].width, false,
+    PNET_KERNEL(x, mul)
+    (pnet_op_rows(&x->out), x->out.width, x->in[A].data, x->in[B].data, x->in[B].width, false,
         x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
-    int64_t rows = x->gout.rows;
+    struct pnet_count rows = pnet_op_rows(&x->gout);
     int32_t width = x->gout.width, b_width = x->in[B].width;
     if (x->gin[A].data)
-        pnet_cpu_mul(
-            rows, width, x->gout.data, x->in[B].data, b_width, x->gin_add[A], x->gin[A].data);
+        PNET_KERNEL(x, mul)
+        (rows, width, x->gout.data, x->in[B].data, b_width, x->gin_add[A], x->gin[A].data);
     if (!x->gin[B].data) return;
     if (b_width == width)
-        pnet_cpu_mul(
-            rows, width, x->gout.data, x->in[A].data, width, x->gin_add[B], x->gin[B].data);
+        PNET_KERNEL(x, mul)
+        (rows, width, x->gout.data, x->in[A].data, width, x->gin_add[B], x->gin[B].data);
     else
-        pnet_cpu_row_dot(rows, width, x->gout.data, x->in[A].data, x->gin_add[B], x->gin[B].data);
+        PNET_KERNEL(x, row_dot)
+        (rows, width, x->gout.data, x->in[A].data, x->gin_add[B], x->gin[B].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -1,5 +1,6 @@
 /* A constant value. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 enum { LEVEL, CHANNELS };
@@ -12,7 +13,7 @@ static bool rule(struct pnet_rule *r)
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_fill(pnet_op_count_of(&x->out), 1, x->out.data);
+    PNET_KERNEL(x, fill)(pnet_op_elements(&x->out), 1, x->out.data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -1,5 +1,6 @@
 /* Pooling to a coarser level, or to one row a sample. Features and labels. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 #include <string.h> /* the reference */
@@ -105,7 +106,7 @@ static void backward(const struct pnet_exec *x)
     float *gx = x->gin[0].data;
     if (!gx) return;
     if (is_identity(x)) {
-        pnet_cpu_scale(pnet_op_count_of(&x->gout), 1, g, add, gx);
+        PNET_KERNEL(x, scale)(pnet_op_elements(&x->gout), 1, g, add, gx);
     } else if (!x->geo[0]) {
         if (kind == PNET_POOL_MAX)
             pnet_cpu_segments_max_backward(s, c, x->saved[ARGMAX].data, g, add, gx);

@@ -1,17 +1,19 @@
 /* The rectifier. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_act(pnet_op_count_of(&x->out), PNET_ACT_RELU, 0, x->in[0].data, x->out.data);
+    PNET_KERNEL(x, act)(pnet_op_elements(&x->out), PNET_ACT_RELU, 0, x->in[0].data, x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     if (x->gin[0].data)
-        pnet_cpu_act_gradient(pnet_op_count_of(&x->out), PNET_ACT_RELU, 0, x->out.data,
-            x->gout.data, x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, act_gradient)
+        (pnet_op_elements(&x->out), PNET_ACT_RELU, 0, x->out.data, x->gout.data, x->gin_add[0],
+            x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -1,20 +1,22 @@
 /* A value times a number. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 enum { IN, BY };
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_scale(
-        pnet_op_count_of(&x->out), (float)x->attr[BY].r, x->in[0].data, false, x->out.data);
+    PNET_KERNEL(x, scale)
+    (pnet_op_elements(&x->out), (float)x->attr[BY].r, x->in[0].data, false, x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     if (x->gin[0].data)
-        pnet_cpu_scale(pnet_op_count_of(&x->gout), (float)x->attr[BY].r, x->gout.data,
-            x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, scale)
+        (pnet_op_elements(&x->gout), (float)x->attr[BY].r, x->gout.data, x->gin_add[0],
+            x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -1,19 +1,20 @@
 /* The logistic function. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_sigmoid(pnet_op_count_of(&x->out), x->in[0].data, x->out.data);
+    PNET_KERNEL(x, sigmoid)(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     if (x->gin[0].data)
-        pnet_cpu_sigmoid_backward(
-            pnet_op_count_of(&x->out), x->out.data, x->gout.data, x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, sigmoid_backward)
+        (pnet_op_elements(&x->out), x->out.data, x->gout.data, x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

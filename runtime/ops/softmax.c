@@ -1,18 +1,21 @@
 /* Softmax over channels. */
+#include "kernels/cpu/norm.h"
+#include "kernels/cuda/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_softmax(x->out.rows, x->out.width, x->in[0].data, x->out.data);
+    PNET_KERNEL(x, softmax)(pnet_op_rows(&x->out), x->out.width, x->in[0].data, x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     if (x->gin[0].data)
-        pnet_cpu_softmax_backward(
-            x->out.rows, x->out.width, x->out.data, x->gout.data, x->gin_add[0], x->gin[0].data);
+        PNET_KERNEL(x, softmax_backward)
+        (pnet_op_rows(&x->out), x->out.width, x->out.data, x->gout.data, x->gin_add[0],
+            x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

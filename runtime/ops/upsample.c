@@ -1,5 +1,6 @@
 /* Going to a finer level without weights. */
 #include "kernels/cpu/act.h"
+#include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
 enum { IN, TO, KIND, K };
@@ -70,7 +71,7 @@ static void backward(const struct pnet_exec *x)
     bool add = x->gin_add[0];
     if (!gx) return;
     if (is_identity(x)) {
-        pnet_cpu_scale(pnet_op_count_of(&x->gout), 1, x->gout.data, add, gx);
+        PNET_KERNEL(x, scale)(pnet_op_elements(&x->gout), 1, x->gout.data, add, gx);
     } else if (x->attr[KIND].i == NEAREST) {
         struct pnet_cells cells = pnet_op_cells(x->geo[0]);
         pnet_cpu_cells_sum(&cells, x->gout.width, x->gout.data, false, add, gx, x->work);

@@ -1,0 +1,116 @@
+/* What the kernels on dense matrices share: launches sized to the machine, 16-byte accesses, sums in fixed order. */
+#ifndef PNET_KERNELS_CUDA_DENSE_CUH
+#define PNET_KERNELS_CUDA_DENSE_CUH
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+enum { THREADS = 256, WARP = 32 };
+
+/* V numbers that are read and written at once. */
+template <int V> struct alignas(4 * V) pack {
+    float at[V];
+};
+
+template <int V> static __device__ __forceinline__ pack<V> load(const float *p, int64_t i)
+{
+    return reinterpret_cast<const pack<V> *>(p)[i];
+}
+
+template <int V> static __device__ __forceinline__ void store(float *p, int64_t i, pack<V> v)
+{
+    reinterpret_cast<pack<V> *>(p)[i] = v;
+}
+
+static inline bool is_aligned(const void *p)
+{
+    return ((uintptr_t)p & 15) == 0;
+}
+
+/* Can all rows of c numbers be read four at a time? */
+template <class... P> static inline bool fits_packs(int64_t c, const P *...p)
+{
+    return c % 4 == 0 && (is_aligned(p) && ...);
+}
+
+/* Blocks for work that `needed` of them share out in one go: no more than the machine runs at once. */
+static inline unsigned blocks_for(int64_t needed)
+{
+    int device = 0, processors = 1, threads = 2048;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device);
+    int64_t most = (int64_t)processors * (threads / THREADS);
+    return (unsigned)(needed < most ? needed : most);
+}
+
+static inline int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Sums and maxima over groups of `width` lanes, a power of 2; every lane gets the same bits. All lanes of the warp
+   take part. */
+static __device__ __forceinline__ double group_sum(double v, int width)
+{
+    for (int o = width >> 1; o > 0; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+    return v;
+}
+
+static __device__ __forceinline__ float group_max(float v, int width)
+{
+    for (int o = width >> 1; o > 0; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+    return v;
+}
+
+/* Rows worked on by groups of lanes: wide rows have a warp, narrow ones share it. */
+static inline int group_width(int64_t packs)
+{
+    int width = 1;
+    while (width < packs && width < WARP) width *= 2;
+    return width;
+}
+
+static inline unsigned group_blocks(int64_t rows, int width)
+{
+    return blocks_for(divide_up(rows * width, THREADS));
+}
+
+/* A group's place. Loops over rows are the same for all lanes of a warp, so that groups can sum:
+     for (group g(width); g.base < rows; g.next()) with g.row() < rows asked for apart. */
+struct group {
+    int width, lane, in_warp;
+    int64_t base, step; /* first row of the warp */
+    __device__ explicit group(int w)
+        : width(w), lane(threadIdx.x % w), in_warp(threadIdx.x % WARP / w)
+    {
+        int64_t warps = (int64_t)gridDim.x * (THREADS / WARP);
+        base = ((int64_t)blockIdx.x * (THREADS / WARP) + threadIdx.x / WARP) * (WARP / w);
+        step = warps * (WARP / w);
+    }
+    __device__ int64_t row() const
+    {
+        return base + in_warp;
+    }
+    __device__ void next()
+    {
+        base += step;
+    }
+};
+
+/* A block's threads over a stretch of rows: `columns` of them side by side, `lanes` rows at a time. Wide rows are cut
+   into tiles, by blockIdx.y. */
+struct tiling {
+    int tiles, columns, lanes;
+};
+
+static inline tiling tile(int64_t packs)
+{
+    tiling t;
+    t.tiles = (int)divide_up(packs, WARP);
+    t.columns = (int)divide_up(packs, t.tiles);
+    t.lanes = THREADS / t.columns;
+    return t;
+}
+
+#endif

@@ -1,0 +1,264 @@
+extern "C" {
+#include "kernels/cuda/norm.h"
+}
+#include "kernels/cuda/columns.cuh"
+
+/* Two sums and three coefficients for each segment and channel, then the sums of chunks. */
+struct norm_work {
+    double *sum, *sum_ab, *part;
+    float *k1, *k2, *k3;
+};
+
+static norm_work norm_work_of(const pnet_norm *n, void *work)
+{
+    size_t m = (size_t)n->segments.count * (size_t)n->c;
+    norm_work w = {};
+    w.sum = (double *)work;
+    w.sum_ab = w.sum + m;
+    w.part = w.sum_ab + m;
+    w.k1 = (float *)(w.part + column_parts(n->segments.rows, n->segments.count, n->c));
+    w.k2 = w.k1 + m;
+    w.k3 = w.k2 + m;
+    return w;
+}
+
+extern "C" size_t pnet_cuda_norm_work(const struct pnet_norm *n)
+{
+    size_t m = (size_t)n->segments.count * (size_t)n->c;
+    return m * (2 * sizeof(double) + 3 * sizeof(float)) +
+           column_parts(n->segments.rows, n->segments.count, n->c) * sizeof(double);
+}
+
+extern "C" size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
+{
+    return column_parts(s.rows, s.count, c) * sizeof(double);
+}
+
+extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const float *a,
+    const float *b, double *sum, double *sum_ab, void *work)
+{
+    column_sums m = {{s, {}}, c, a, b, nullptr, sum, b ? sum_ab : nullptr, (double *)work};
+    sum_columns(m, 1, leave_sums{});
+}
+
+static column_sums sums_of(const pnet_norm *n, const float *a, const float *b, const norm_work &w)
+{
+    return {{n->segments, {}}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part};
+}
+
+/* Mean and inverse of a group from its sums; for batch norm (running.mean there) the rest of what its header says. */
+struct make_statistics {
+    double eps;
+    float *mean, *inverse;
+    pnet_running running;
+    __device__ void operator()(
+        const column_sums &m, int32_t segment, int32_t group, int32_t groups, int lane) const
+    {
+        int32_t per = m.c / groups;
+        double rows = (double)m.at.rows_of(segment), count = rows * per, sum = 0, squares = 0;
+        for (int32_t i = group * per + lane; i < (group + 1) * per; i += WARP) {
+            sum += m.sum[(int64_t)segment * m.c + i];
+            squares += m.sum_ab[(int64_t)segment * m.c + i];
+        }
+        sum = group_sum(sum, WARP);
+        squares = group_sum(squares, WARP);
+        if (lane != 0) return;
+        double first = count > 0 ? sum / count : 0;
+        double variance = count > 0 ? squares / count - first * first : 0;
+        if (variance < 0) variance = 0; /* rounding; a NaN stays one */
+        int64_t at = (int64_t)segment * groups + group;
+        if (running.mean && rows <= 1) {
+            mean[at] = running.mean[at];
+            inverse[at] = (float)(1 / sqrt((double)running.var[at] + eps));
+            return;
+        }
+        mean[at] = (float)first;
+        inverse[at] = (float)(1 / sqrt(variance + eps));
+        if (!running.mean) return;
+        double momentum = running.momentum, unbiased = variance * rows / (rows - 1);
+        running.mean[at] =
+            (float)((1 - momentum) * (double)running.mean[at] + momentum * (double)mean[at]);
+        running.var[at] = (float)((1 - momentum) * (double)running.var[at] + momentum * unbiased);
+    }
+};
+
+extern "C" void pnet_cuda_norm_statistics(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, void *work)
+{
+    column_sums m = sums_of(n, n->x, n->x, norm_work_of(n, work));
+    sum_columns(m, n->groups, make_statistics{eps, mean, inverse, {}});
+}
+
+static __global__ void running_kernel(
+    int32_t c, double eps, pnet_running running, float *mean, float *inverse)
+{
+    int32_t i = blockIdx.x * THREADS + threadIdx.x;
+    if (i >= c) return;
+    mean[i] = running.mean[i];
+    inverse[i] = (float)(1 / sqrt((double)running.var[i] + eps));
+}
+
+extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, void *work)
+{
+    unsigned blocks = (unsigned)divide_up(n->c, THREADS);
+    column_sums m = sums_of(n, n->x, n->x, norm_work_of(n, work));
+    if (training)
+        sum_columns(m, n->c, make_statistics{eps, mean, inverse, running});
+    else
+        running_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            n->c, eps, running, mean, inverse);
+}
+
+/* The next two walk the chunks of columns.cuh: each thread keeps what it needs of its columns in registers while it goes
+   down a segment's rows. */
+template <int V>
+static __global__ void __launch_bounds__(THREADS)
+    forward_kernel(pnet_norm n, tiling t, const float *mean, const float *inverse, float *y)
+{
+    column_place p(t, n.c / V);
+    chunk_rows at({n.segments, {}}, blockIdx.x);
+    float below = n.act == PNET_ACT_NONE ? 1 : n.act == PNET_ACT_LEAKY ? n.slope : 0;
+    int32_t packs = n.c / V, per = n.c / n.groups;
+    if (!p.active) return;
+    for (; at.begin < at.last; at.next()) {
+        float m[V], k[V], bias[V];
+        for (int i = 0; i < V; i++) {
+            int32_t channel = p.column * V + i;
+            int64_t group = (int64_t)at.segment * n.groups + channel / per;
+            m[i] = mean[group];
+            k[i] = inverse[group] * n.weight[channel];
+            bias[i] = n.bias[channel];
+        }
+#pragma unroll 2
+        for (int64_t row = at.begin + p.lane; row < at.end; row += t.lanes) {
+            pack<V> x = load<V>(n.x, row * packs + p.column);
+            for (int i = 0; i < V; i++) {
+                float v = (x.at[i] - m[i]) * k[i] + bias[i];
+                x.at[i] = v < 0 ? (below == 0 ? 0 : below * v) : v;
+            }
+            store<V>(y, row * packs + p.column, x);
+        }
+    }
+}
+
+extern "C" void pnet_cuda_norm_forward(
+    const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work)
+{
+    (void)work;
+    bool packed = fits_packs(n->c, n->x, y);
+    tiling t = tile(packed ? n->c / 4 : n->c);
+    dim3 grid((unsigned)chunks_of(n->segments.rows), (unsigned)t.tiles);
+    if (n->segments.rows == 0 || n->segments.count == 0) return;
+    if (packed)
+        forward_kernel<4><<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, mean, inverse, y);
+    else
+        forward_kernel<1><<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, mean, inverse, y);
+}
+
+/* (+)= the sum over segments, in order. */
+static __device__ void add_segments(
+    const column_sums &m, const double *sum, bool add, float *result, int32_t channel)
+{
+    double total = 0;
+    for (int32_t segment = 0; segment < m.at.s.count; segment++)
+        total += sum[(int64_t)segment * m.c + channel];
+    result[channel] = add ? result[channel] + (float)total : (float)total;
+}
+
+static __device__ void finish_channel(
+    const column_sums &m, const pnet_norm_gradient &g, int32_t channel)
+{
+    if (g.gweight) add_segments(m, m.sum_ab, g.gweight_add, g.gweight, channel);
+    if (g.gbias) add_segments(m, m.sum, g.gbias_add, g.gbias, channel);
+}
+
+static __global__ void __launch_bounds__(THREADS) finish_kernel(column_sums m, pnet_norm_gradient g)
+{
+    int32_t channel = blockIdx.x * THREADS + threadIdx.x;
+    if (channel < m.c) finish_channel(m, g, channel);
+}
+
+/* The coefficients of kernels/cpu/norm.c. One segment's sums are those of weight and bias at once. */
+struct make_coefficients {
+    const float *weight, *mean, *inverse;
+    pnet_norm_gradient g;
+    float *k1, *k2, *k3;
+    __device__ void operator()(
+        const column_sums &m, int32_t segment, int32_t group, int32_t groups, int lane) const
+    {
+        int32_t per = m.c / groups;
+        int64_t rows = m.at.rows_of(segment), at = (int64_t)segment * groups + group;
+        bool constant = rows <= g.constant_rows;
+        double count = constant ? 1 : (double)rows * per, a = 0, b = 0;
+        double center = (double)mean[at], v = (double)inverse[at];
+        for (int32_t i = group * per + lane; i < (group + 1) * per; i += WARP) {
+            int64_t k = (int64_t)segment * m.c + i;
+            m.sum_ab[k] = (m.sum_ab[k] - center * m.sum[k]) * v;
+            a += m.sum[k] * (double)weight[i];
+            b += m.sum_ab[k] * (double)weight[i];
+        }
+        a = constant ? 0 : group_sum(a, WARP);
+        b = constant ? 0 : group_sum(b, WARP);
+        for (int32_t i = group * per + lane; i < (group + 1) * per; i += WARP) {
+            int64_t k = (int64_t)segment * m.c + i;
+            k1[k] = (float)(v * (double)weight[i]);
+            k2[k] = (float)(v * v * b / count);
+            k3[k] = (float)(v * a / count);
+            if (m.at.s.count == 1) finish_channel(m, g, i);
+        }
+    }
+};
+
+template <int V>
+static __global__ void __launch_bounds__(THREADS) backward_kernel(
+    pnet_norm n, tiling t, norm_work w, const float *mean, const float *gout, bool add, float *gx)
+{
+    column_place p(t, n.c / V);
+    chunk_rows at({n.segments, {}}, blockIdx.x);
+    int32_t packs = n.c / V, per = n.c / n.groups;
+    if (!p.active) return;
+    for (; at.begin < at.last; at.next()) {
+        float m[V], k1[V], k2[V], k3[V];
+        for (int i = 0; i < V; i++) {
+            int32_t channel = p.column * V + i;
+            int64_t k = (int64_t)at.segment * n.c + channel;
+            m[i] = mean[(int64_t)at.segment * n.groups + channel / per];
+            k1[i] = w.k1[k];
+            k2[i] = w.k2[k];
+            k3[i] = w.k3[k];
+        }
+#pragma unroll 2
+        for (int64_t row = at.begin + p.lane; row < at.end; row += t.lanes) {
+            int64_t place = row * packs + p.column;
+            pack<V> x = load<V>(n.x, place), g = load<V>(gout, place), old = {};
+            if (add) old = load<V>(gx, place);
+            for (int i = 0; i < V; i++) {
+                float v = k1[i] * g.at[i] - k2[i] * (x.at[i] - m[i]) - k3[i];
+                g.at[i] = add ? old.at[i] + v : v;
+            }
+            store<V>(gx, place, g);
+        }
+    }
+}
+
+extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *mean,
+    const float *inverse, const struct pnet_norm_gradient *g, void *work)
+{
+    norm_work w = norm_work_of(n, work);
+    column_sums m = sums_of(n, g->gout, n->x, w);
+    bool packed = fits_packs(n->c, n->x, g->gout, g->gx);
+    tiling t = tile(packed ? n->c / 4 : n->c);
+    dim3 grid((unsigned)chunks_of(n->segments.rows), (unsigned)t.tiles);
+    sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k1, w.k2, w.k3});
+    if (n->segments.count != 1 && (g->gweight || g->gbias))
+        finish_kernel<<<(unsigned)divide_up(n->c, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+            m, *g);
+    if (!g->gx || n->segments.rows == 0 || n->segments.count == 0) return;
+    if (packed)
+        backward_kernel<4>
+            <<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, w, mean, g->gout, g->gx_add, g->gx);
+    else
+        backward_kernel<1>
+            <<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, w, mean, g->gout, g->gx_add, g->gx);
+}
