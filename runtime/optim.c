@@ -1,5 +1,6 @@
 #include "runtime/optim.h"
 #include "kernels/cpu/optim.h"
+#include "kernels/cuda/optim.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -55,46 +56,74 @@ const char *pnet_optim_state_name(const struct pnet_optim *o, int i)
     return i == 0 ? "mean" : "square";
 }
 
-static struct pnet_sgd_step sgd_step(const struct pnet_optim *o, double lr, float scale, bool decay)
+struct pnet_optim_rule pnet_optim_rule(const struct pnet_optim *o)
 {
-    return (struct pnet_sgd_step){.scale = scale,
-        .lr = (float)lr,
-        .momentum = (float)o->momentum,
-        .decay = decay ? (float)o->weight_decay : 0,
-        .nesterov = o->nesterov};
+    return (struct pnet_optim_rule){.formula = o->kind == PNET_SGD ? PNET_STEP_SGD : PNET_STEP_ADAM,
+        .nesterov = o->nesterov,
+        .decoupled = o->kind == PNET_ADAMW,
+        .momentum = o->momentum,
+        .beta1 = o->beta1,
+        .beta2 = o->beta2,
+        .eps = o->eps,
+        .weight_decay = o->weight_decay};
 }
 
-/* Corrections are computed in double: 1 - beta2^t loses all digits in float while t is small. */
-static struct pnet_adam_step adam_step(
-    const struct pnet_optim *o, double t, double lr, float scale, bool decay)
+int64_t pnet_optim_chunks(const struct pnet_optim *o, const struct pnet_optim_part *parts,
+    int part_count, struct pnet_optim_chunk *chunks)
 {
-    double weight_decay = decay ? o->weight_decay : 0;
-    bool apart = o->kind == PNET_ADAMW;
-    return (struct pnet_adam_step){.scale = scale,
-        .rate = (float)(lr / (1 - pow(o->beta1, t))),
-        .inverse_root = (float)(1 / sqrt(1 - pow(o->beta2, t))),
-        .eps = (float)o->eps,
-        .decay = apart ? 0 : (float)weight_decay,
-        .keep = apart ? (float)(1 - lr * weight_decay) : 1,
-        .beta1_rest = (float)(1 - o->beta1),
-        .beta2 = (float)o->beta2,
-        .beta2_rest = (float)(1 - o->beta2)};
+    int64_t count = 0;
+    for (int i = 0; i < part_count;) {
+        bool decays = parts[i].decay || o->decay_all;
+        int64_t begin = parts[i].offset, end = begin;
+        /* parts that follow each other in the block, and are treated alike, are cut as one */
+        for (;
+             i < part_count && parts[i].offset == end && (parts[i].decay || o->decay_all) == decays;
+             i++)
+            end += parts[i].count;
+        for (; begin < end; begin += PNET_OPTIM_CHUNK, count++) {
+            int64_t n = end - begin < PNET_OPTIM_CHUNK ? end - begin : PNET_OPTIM_CHUNK;
+            if (chunks) chunks[count] = (struct pnet_optim_chunk){begin, (int32_t)n, decays};
+        }
+    }
+    return count;
+}
+
+size_t pnet_optim_work(enum pnet_device_kind device, int64_t chunk_count)
+{
+#ifdef PNET_CUDA_BUILT
+    if (device == PNET_CUDA) return pnet_cuda_optim_update_work(chunk_count);
+#endif
+    (void)device;
+    return pnet_cpu_optim_update_work(chunk_count);
+}
+
+void pnet_optim_step(enum pnet_device_kind device, const struct pnet_optim_update *u, void *work)
+{
+#ifdef PNET_CUDA_BUILT
+    if (device == PNET_CUDA) {
+        pnet_cuda_optim_update(u, work);
+        return;
+    }
+#endif
+    (void)device;
+    pnet_cpu_optim_update(u, work);
 }
 
 void pnet_optim_step_cpu(const struct pnet_optim *o, double t, double lr, float scale,
     const struct pnet_optim_part *parts, int part_count, const float *g, float *w,
     float *const *state)
 {
+    struct pnet_optim_rule rule = pnet_optim_rule(o);
     bool momentum = pnet_optim_state_count(o) == 1;
     for (int i = 0; i < part_count; i++) {
         const struct pnet_optim_part *p = &parts[i];
         bool decay = p->decay || o->decay_all;
         if (o->kind == PNET_SGD) {
-            struct pnet_sgd_step s = sgd_step(o, lr, scale, decay);
+            struct pnet_sgd_step s = pnet_sgd_step_of(&rule, lr, scale, decay);
             pnet_cpu_sgd(
                 p->count, &s, g + p->offset, w + p->offset, momentum ? state[0] + p->offset : NULL);
         } else {
-            struct pnet_adam_step s = adam_step(o, t, lr, scale, decay);
+            struct pnet_adam_step s = pnet_adam_step_of(&rule, t, lr, scale, decay);
             pnet_cpu_adam(p->count, &s, g + p->offset, w + p->offset, state[0] + p->offset,
                 state[1] + p->offset);
         }
@@ -103,6 +132,5 @@ void pnet_optim_step_cpu(const struct pnet_optim *o, double t, double lr, float 
 
 float pnet_optim_clip(double norm, double limit)
 {
-    if (limit == 0 || norm <= limit) return 1;
-    return (float)(limit / (norm + 1e-6));
+    return (float)pnet_clip_factor(norm, limit);
 }

@@ -2,6 +2,8 @@
 #ifndef PNET_RUNTIME_OPTIM_H
 #define PNET_RUNTIME_OPTIM_H
 
+#include "kernels/cpu/optim.h"
+#include "runtime/device.h"
 #include "runtime/error.h"
 
 #include <stdbool.h>
@@ -38,6 +40,19 @@ struct pnet_optim_part {
     bool decay; /* weight decay applies */
 };
 
+/* What the kernels are told of it. */
+struct pnet_optim_rule pnet_optim_rule(const struct pnet_optim *o);
+
+/* Cuts parts, in the order of their offsets, into chunks; returns how many. chunks may be NULL, to
+   be counted first. */
+int64_t pnet_optim_chunks(const struct pnet_optim *o, const struct pnet_optim_part *parts,
+    int part_count, struct pnet_optim_chunk *chunks);
+
+/* One step on the device whose memory `u` and `work` lead to; there `work` has that many bytes,
+   aligned to 8. */
+size_t pnet_optim_work(enum pnet_device_kind device, int64_t chunk_count);
+void pnet_optim_step(enum pnet_device_kind device, const struct pnet_optim_update *u, void *work);
+
 /* One step on the CPU. `t` is 1 in the first step, a double so that it never overflows; w, g and
    each of state[pnet_optim_state_count] hold all parts. `scale` multiplies the gradient. What no
    part covers is left alone. */
@@ -45,8 +60,7 @@ void pnet_optim_step_cpu(const struct pnet_optim *o, double t, double lr, float 
     const struct pnet_optim_part *parts, int part_count, const float *g, float *w,
     float *const *state);
 
-/* The factor for a gradient of 2-norm `norm` to get one of at most `limit`: 1 where it is below, or
-   where limit is 0; else limit / (norm + 1e-6) (Pascanu, Mikolov, Bengio, 2013). */
+/* pnet_clip_factor, as a float. */
 float pnet_optim_clip(double norm, double limit);
 
 #endif

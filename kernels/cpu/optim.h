@@ -4,7 +4,11 @@
 #ifndef PNET_KERNELS_CPU_OPTIM_H
 #define PNET_KERNELS_CPU_OPTIM_H
 
+#include "kernels/philox.h" /* PNET_HD */
+
+#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* g' = scale g + decay w;  v = momentum v + g';  w -= lr v, or lr (g' + momentum v) with nesterov
@@ -31,5 +35,116 @@ void pnet_cpu_adam(
 /* The sum of the squares of g[n], in double. Not finite exactly where some g is not: the square of
    a float does not overflow a double, nor do 2^63 of them. */
 double pnet_cpu_square_sum(int64_t n, const float *g);
+
+/* A whole step of training, on either device (pnet_cuda_optim_update is the other one): the norm of
+   the gradient, the decision whether it can be used, clipping, and the update, without a number that
+   the host must know in between. What changes from step to step stands in a record beside the
+   parameters, so that on a GPU the step is recorded once and replayed. */
+enum pnet_optim_formula { PNET_STEP_SGD, PNET_STEP_ADAM };
+
+/* What stays the same in all steps. */
+struct pnet_optim_rule {
+    enum pnet_optim_formula formula;
+    bool nesterov, decoupled; /* of sgd; of adam */
+    double momentum, beta1, beta2, eps, weight_decay;
+};
+
+struct pnet_optim_record {
+    /* set by the host, any time between steps */
+    double lr;
+    double clip;       /* the most the gradient's norm may be; 0: anything */
+    double loss_scale; /* the gradient is this much too large; 1 without loss scaling */
+    /* told by the step */
+    double step;     /* steps that changed the parameters so far: set by the host once */
+    double norm;     /* of the gradient divided by loss_scale, before clipping */
+    int64_t skips;   /* steps that changed nothing, counted up: set by the host once */
+    int32_t skipped; /* 1: this step changed nothing, as the norm or a loss is not finite */
+    /* what the update reads: without decay, with it */
+    struct pnet_sgd_step sgd[2];
+    struct pnet_adam_step adam[2];
+};
+
+/* A piece of the parameter block. */
+enum { PNET_OPTIM_CHUNK = 4096 };
+struct pnet_optim_chunk {
+    int64_t offset;
+    int32_t count, decays; /* elements, at most PNET_OPTIM_CHUNK; 0 or 1 */
+};
+
+/* GPU: all pointers lead to device memory. What no chunk covers is neither read nor changed. */
+struct pnet_optim_update {
+    struct pnet_optim_rule rule;
+    const struct pnet_optim_chunk *chunks; /* [chunk_count] */
+    int64_t chunk_count;
+    const float *g;
+    float *w, *state[2];  /* sgd: its v, or NULL where momentum is 0; adam: m and v */
+    const double *losses; /* [loss_count]: not finite, they skip the step; may be NULL */
+    int32_t loss_count;
+    struct pnet_optim_record *record;
+};
+size_t pnet_cpu_optim_update_work(int64_t chunk_count);
+void pnet_cpu_optim_update(const struct pnet_optim_update *u, void *work);
+
+/* sum (+)= weight * loss: the sum over micro-batches of an objective, for `losses` and the log. */
+void pnet_cpu_loss_add(const float *loss, double weight, bool add, double *sum);
+
+/* Coefficients of a step, the same on both devices. Corrections are computed in double: 1 - beta2^t
+   loses all digits in float while t is small. */
+PNET_HD struct pnet_sgd_step pnet_sgd_step_of(
+    const struct pnet_optim_rule *r, double lr, float scale, bool decays)
+{
+    struct pnet_sgd_step s;
+    s.scale = scale;
+    s.lr = (float)lr;
+    s.momentum = (float)r->momentum;
+    s.decay = decays ? (float)r->weight_decay : 0;
+    s.nesterov = r->nesterov;
+    return s;
+}
+
+PNET_HD struct pnet_adam_step pnet_adam_step_of(
+    const struct pnet_optim_rule *r, double t, double lr, float scale, bool decays)
+{
+    struct pnet_adam_step s;
+    double decay = decays ? r->weight_decay : 0;
+    s.scale = scale;
+    s.rate = (float)(lr / (1 - pow(r->beta1, t)));
+    s.inverse_root = (float)(1 / sqrt(1 - pow(r->beta2, t)));
+    s.eps = (float)r->eps;
+    s.decay = r->decoupled ? 0 : (float)decay;
+    s.keep = r->decoupled ? (float)(1 - lr * decay) : 1;
+    s.beta1_rest = (float)(1 - r->beta1);
+    s.beta2 = (float)r->beta2;
+    s.beta2_rest = (float)(1 - r->beta2);
+    return s;
+}
+
+/* The factor for a gradient of 2-norm `norm` to get one of at most `limit`: 1 where it is below, or
+   where limit is 0; else limit / (norm + 1e-6) (Pascanu, Mikolov, Bengio, 2013). */
+PNET_HD double pnet_clip_factor(double norm, double limit)
+{
+    return limit == 0 || norm <= limit ? 1 : limit / (norm + 1e-6);
+}
+
+/* What stands between the norm and the update: `square_sum` of the gradient as it is, and whether
+   all losses are finite. */
+PNET_HD void pnet_optim_decide(const struct pnet_optim_rule *rule, double square_sum,
+    bool losses_finite, struct pnet_optim_record *r)
+{
+    r->norm = sqrt(square_sum) / r->loss_scale;
+    r->skipped = !(losses_finite && isfinite(r->norm));
+    if (r->skipped) {
+        r->skips++;
+        return;
+    }
+    r->step++;
+    float scale = (float)(pnet_clip_factor(r->norm, r->clip) / r->loss_scale);
+    for (int decays = 0; decays < 2; decays++) {
+        if (rule->formula == PNET_STEP_SGD)
+            r->sgd[decays] = pnet_sgd_step_of(rule, r->lr, scale, decays);
+        else
+            r->adam[decays] = pnet_adam_step_of(rule, r->step, r->lr, scale, decays);
+    }
+}
 
 #endif

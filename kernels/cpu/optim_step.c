@@ -89,3 +89,40 @@ double pnet_cpu_square_sum(int64_t n, const float *g)
     for (int p = 0; p < PARTS; p++) sum += part[p];
     return sum;
 }
+
+size_t pnet_cpu_optim_update_work(int64_t chunk_count)
+{
+    return (size_t)chunk_count * sizeof(double);
+}
+
+void pnet_cpu_optim_update(const struct pnet_optim_update *u, void *work)
+{
+    const struct pnet_optim_chunk *chunks = u->chunks;
+    const struct pnet_optim_record *r = u->record;
+    double *part = work, sum = 0;
+    bool finite = true;
+#pragma omp parallel for schedule(static) if (u->chunk_count > 1)
+    for (int64_t i = 0; i < u->chunk_count; i++)
+        part[i] = square_sum(chunks[i].count, u->g + chunks[i].offset);
+    for (int64_t i = 0; i < u->chunk_count; i++) sum += part[i];
+    for (int32_t i = 0; i < u->loss_count; i++) finite = finite && isfinite(u->losses[i]);
+    pnet_optim_decide(&u->rule, sum, finite, u->record);
+    if (r->skipped) return;
+#pragma omp parallel for schedule(static) if (u->chunk_count > 1)
+    for (int64_t i = 0; i < u->chunk_count; i++) {
+        int64_t n = chunks[i].count, at = chunks[i].offset;
+        const float *g = u->g + at;
+        float *w = u->w + at;
+        if (u->rule.formula == PNET_STEP_ADAM)
+            adam(n, &r->adam[chunks[i].decays], g, w, u->state[0] + at, u->state[1] + at);
+        else if (u->state[0])
+            sgd_momentum(n, &r->sgd[chunks[i].decays], g, w, u->state[0] + at);
+        else
+            sgd_plain(n, &r->sgd[chunks[i].decays], g, w);
+    }
+}
+
+void pnet_cpu_loss_add(const float *loss, double weight, bool add, double *sum)
+{
+    *sum = (add ? *sum : 0) + weight * (double)*loss;
+}

@@ -1,0 +1,172 @@
+extern "C" {
+#include "kernels/cuda/optim.h"
+}
+#include "kernels/cuda/dense.cuh"
+
+enum { WARPS = THREADS / WARP, JOINERS = 1024 };
+
+/* The sum over a block's threads, in one order; thread 0 has it. `shared` has room for one number a warp. */
+static __device__ double block_sum(double v, double *shared)
+{
+    v = group_sum(v, WARP);
+    if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = v;
+    __syncthreads();
+    double sum = 0;
+    if (threadIdx.x == 0)
+        for (unsigned warp = 0; warp < blockDim.x / WARP; warp++) sum += shared[warp];
+    __syncthreads();
+    return sum;
+}
+
+template <int V> static __device__ __forceinline__ bool is_packed(const pnet_optim_chunk &c)
+{
+    return c.offset % V == 0;
+}
+
+template <int V> static __device__ double square_sum(const float *g, int64_t offset, int32_t count)
+{
+    double sum = 0;
+    for (int32_t i = threadIdx.x; i < count / V; i += THREADS) {
+        pack<V> p = load<V>(g + offset, i);
+        for (int k = 0; k < V; k++) sum += (double)p.at[k] * (double)p.at[k];
+    }
+    for (int32_t i = count / V * V + (int32_t)threadIdx.x; i < count; i += THREADS)
+        sum += (double)g[offset + i] * (double)g[offset + i];
+    return sum;
+}
+
+static __global__ void __launch_bounds__(THREADS) square_kernel(
+    const pnet_optim_chunk *chunks, int64_t chunk_count, bool packed, const float *g, double *part)
+{
+    __shared__ double shared[WARPS];
+    for (int64_t i = blockIdx.x; i < chunk_count; i += gridDim.x) {
+        pnet_optim_chunk c = chunks[i];
+        double sum = packed && is_packed<4>(c) ? square_sum<4>(g, c.offset, c.count)
+                                               : square_sum<1>(g, c.offset, c.count);
+        sum = block_sum(sum, shared);
+        if (threadIdx.x == 0) part[i] = sum;
+    }
+}
+
+static __global__ void __launch_bounds__(JOINERS)
+    decide_kernel(pnet_optim_update u, const double *part)
+{
+    __shared__ double shared[JOINERS / WARP];
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < u.chunk_count; i += JOINERS) sum += part[i];
+    sum = block_sum(sum, shared);
+    if (threadIdx.x > 0) return;
+    bool finite = true;
+    for (int32_t i = 0; i < u.loss_count; i++) finite = finite && isfinite(u.losses[i]);
+    pnet_optim_decide(&u.rule, sum, finite, u.record);
+}
+
+/* The formulas of kernels/cpu/optim.h for one element; m and v are its state, as far as there is one. */
+struct sgd_plain {
+    enum { STATES = 0 };
+    pnet_sgd_step s;
+    __device__ void operator()(float g, float &w, float &, float &) const
+    {
+        w -= s.lr * (s.scale * g + s.decay * w);
+    }
+};
+
+struct sgd_momentum {
+    enum { STATES = 1 };
+    pnet_sgd_step s;
+    __device__ void operator()(float g, float &w, float &v, float &) const
+    {
+        float step = s.scale * g + s.decay * w;
+        v = s.momentum * v + step;
+        w -= s.lr * (s.nesterov ? step + s.momentum * v : v);
+    }
+};
+
+struct adam {
+    enum { STATES = 2 };
+    pnet_adam_step s;
+    __device__ void operator()(float g, float &w, float &m, float &v) const
+    {
+        float step = s.scale * g + s.decay * w;
+        m += s.beta1_rest * (step - m);
+        v = s.beta2 * v + s.beta2_rest * (step * step);
+        w = s.keep * w - s.rate * m / (sqrtf(v) * s.inverse_root + s.eps);
+    }
+};
+
+template <int V, class F>
+static __device__ __forceinline__ void update_chunk(
+    F f, const pnet_optim_update &u, const pnet_optim_chunk &c, int32_t first, int32_t packs)
+{
+    const float *g = u.g + c.offset + first;
+    float *w = u.w + c.offset + first, *m = u.state[0] + c.offset + first,
+          *v = u.state[1] + c.offset + first;
+    for (int32_t i = threadIdx.x; i < packs; i += THREADS) {
+        pack<V> pg = load<V>(g, i), pw = load<V>(w, i), pm = {}, pv = {};
+        if (F::STATES > 0) pm = load<V>(m, i);
+        if (F::STATES > 1) pv = load<V>(v, i);
+        for (int k = 0; k < V; k++) f(pg.at[k], pw.at[k], pm.at[k], pv.at[k]);
+        store<V>(w, i, pw);
+        if (F::STATES > 0) store<V>(m, i, pm);
+        if (F::STATES > 1) store<V>(v, i, pv);
+    }
+}
+
+static __device__ sgd_plain formula_of(const pnet_optim_record *r, int decays, sgd_plain)
+{
+    return {r->sgd[decays]};
+}
+
+static __device__ sgd_momentum formula_of(const pnet_optim_record *r, int decays, sgd_momentum)
+{
+    return {r->sgd[decays]};
+}
+
+static __device__ adam formula_of(const pnet_optim_record *r, int decays, adam)
+{
+    return {r->adam[decays]};
+}
+
+template <class F>
+static __global__ void __launch_bounds__(THREADS) update_kernel(pnet_optim_update u, bool packed)
+{
+    if (u.record->skipped) return;
+    for (int64_t i = blockIdx.x; i < u.chunk_count; i += gridDim.x) {
+        pnet_optim_chunk c = u.chunks[i];
+        F f = formula_of(u.record, c.decays, F{});
+        int32_t packs = packed && is_packed<4>(c) ? c.count / 4 : 0;
+        update_chunk<4>(f, u, c, 0, packs);
+        update_chunk<1>(f, u, c, packs * 4, c.count - packs * 4);
+    }
+}
+
+extern "C" size_t pnet_cuda_optim_update_work(int64_t chunk_count)
+{
+    return (size_t)chunk_count * sizeof(double);
+}
+
+extern "C" void pnet_cuda_optim_update(const struct pnet_optim_update *u, void *work)
+{
+    double *part = (double *)work;
+    bool packed =
+        is_aligned(u->g) && is_aligned(u->w) && is_aligned(u->state[0]) && is_aligned(u->state[1]);
+    unsigned blocks = blocks_for(u->chunk_count);
+    if (blocks)
+        square_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            u->chunks, u->chunk_count, packed, u->g, part);
+    decide_kernel<<<1, JOINERS, 0, cudaStreamPerThread>>>(*u, part);
+    auto *kernel = u->rule.formula == PNET_STEP_ADAM ? update_kernel<adam>
+                   : u->state[0]                     ? update_kernel<sgd_momentum>
+                                                     : update_kernel<sgd_plain>;
+    if (blocks) kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(*u, packed);
+}
+
+static __global__ void loss_kernel(const float *loss, double weight, bool add, double *sum)
+{
+    *sum = (add ? *sum : 0) + weight * (double)*loss;
+}
+
+extern "C" void pnet_cuda_loss_add(const float *loss, double weight, bool add, double *sum)
+{
+    loss_kernel<<<1, 1, 0, cudaStreamPerThread>>>(loss, weight, add, sum);
+}
