@@ -15,9 +15,9 @@ __global__ static void gather(int64_t n, int32_t words, const uint32_t *from, co
 
 extern "C" void pnet_cuda_gather(int64_t n, int32_t words, const void *from, const int32_t *index, void *to)
 {
-    enum { THREADS = 256, MOST = 1 << 16 };
+    const int64_t THREADS = 256, MOST = 1 << 16;
     int64_t blocks = (n * words + THREADS - 1) / THREADS;
     if (blocks <= 0) return;
-    gather<<<(unsigned)(blocks < MOST ? blocks : MOST), THREADS, 0, cudaStreamPerThread>>>(
+    gather<<<(unsigned)(blocks < MOST ? blocks : MOST), (unsigned)THREADS, 0, cudaStreamPerThread>>>(
         n, words, (const uint32_t *)from, index, (uint32_t *)to);
 }
