@@ -34,7 +34,7 @@ enum pnet_status pnet_sample_limit(int64_t most, uint64_t seed, uint32_t epoch, 
 {
     if (!most || s->rows <= most) return PNET_OK;
     struct pnet_rand r = stream(seed, epoch, sample);
-    int64_t *rows = malloc((size_t)s->rows * sizeof *rows);
+    int64_t *rows = calloc((size_t)s->rows, sizeof *rows);
     if (!rows) return pnet_error_memory(e);
     for (int64_t i = 0; i < s->rows; i++) rows[i] = i;
     for (int64_t i = 0; i < most; i++) {

@@ -91,12 +91,12 @@ static enum pnet_status measure(const struct pnet_elastic *elastic, const struct
 enum pnet_status pnet_elastic_apply(const struct pnet_elastic *elastic, const struct pnet_rand *r,
     int which, struct pnet_sample *s, struct pnet_error *e)
 {
-    struct lattice l;
+    struct lattice l = {.step_m = 0};
     int64_t nodes = 0;
     enum pnet_status status = measure(elastic, s, &l, &nodes, e);
     if (status) return status;
-    float *noise = malloc((size_t)nodes * 3 * sizeof *noise);
-    float *other = malloc((size_t)nodes * 3 * sizeof *other);
+    float *noise = calloc((size_t)nodes + 1, 3 * sizeof *noise);
+    float *other = calloc((size_t)nodes + 1, 3 * sizeof *other);
     if (noise && other) {
         for (int64_t i = 0; i < 3 * nodes; i++)
             noise[i] = (float)draw_normal(r, DRAW_ELASTIC + which, (uint64_t)i);

@@ -69,6 +69,7 @@ static int by_text(const void *a, const void *b)
 static void check_classes(struct reader *r, const struct pnet_yaml_node *n)
 {
     size_t count = (size_t)r->d->class_count;
+    if (count < 2) return;
     char **sorted = malloc(count * sizeof *sorted);
     if (!sorted) {
         pnet_yaml_fail_memory(r->y);
@@ -135,8 +136,8 @@ static void store_pairs(
 {
     struct pnet_dataset *d = r->d;
     qsort(pairs, (size_t)count, sizeof *pairs, by_raw);
-    d->raw = malloc((size_t)count * sizeof *d->raw);
-    d->raw_class = malloc((size_t)count * sizeof *d->raw_class);
+    d->raw = malloc(((size_t)count + 1) * sizeof *d->raw);
+    d->raw_class = malloc(((size_t)count + 1) * sizeof *d->raw_class);
     if (!d->raw || !d->raw_class) {
         pnet_yaml_fail_memory(r->y);
         return;
@@ -241,11 +242,10 @@ static bool takes(const struct share *s, int64_t i)
 static bool is_file(struct reader *r, const struct pnet_yaml_node *at, const char *path)
 {
     struct stat info;
-    if (stat(path, &info) != 0)
-        pnet_yaml_fail(r->y, at, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(info.st_mode))
+    bool there = stat(path, &info) == 0;
+    if (there && !S_ISREG(info.st_mode))
         pnet_yaml_fail(r->y, at, "%s: is not a file", path);
-    else if (access(path, R_OK) != 0)
+    else if (!there || access(path, R_OK) != 0)
         pnet_yaml_fail(r->y, at, "%s: %s", path, strerror(errno));
     else
         return true;
@@ -283,7 +283,7 @@ static void read_clouds(struct reader *r, const struct pnet_yaml_node *n, enum p
     status = pnet_glob(r->folder, cloud, &clouds, &e);
     if (!status && labels) status = pnet_glob_pair(r->folder, cloud, labels, &clouds, &pairs, &e);
     if (status) fail(r, n, status, &e);
-    for (int64_t i = 0; i < clouds.count && pnet_yaml_ok(r->y); i++)
+    for (int64_t i = 0; !status && i < clouds.count && pnet_yaml_ok(r->y); i++)
         if (takes(&share, i))
             add_cloud(r, n, s, clouds.items[i], labels ? pairs.items[i] : NULL, label);
     pnet_paths_free(&clouds);

@@ -32,11 +32,6 @@ enum pnet_status pnet_error_errno(
     return pnet_error_set(e, status, "%.800s: %s", text, why);
 }
 
-enum pnet_status pnet_error_memory(struct pnet_error *e)
-{
-    return pnet_error_set(e, PNET_NO_MEMORY, "out of memory");
-}
-
 /* Optimal string alignment distance, words cut at 63 bytes. */
 static size_t distance(const char *a, const char *b)
 {

@@ -31,8 +31,12 @@ enum pnet_status pnet_error_set(struct pnet_error *e, enum pnet_status status, c
 enum pnet_status pnet_error_errno(struct pnet_error *e, enum pnet_status status, int code,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* "out of memory", PNET_NO_MEMORY. */
-enum pnet_status pnet_error_memory(struct pnet_error *e);
+/* "out of memory", PNET_NO_MEMORY. Inline, so that static analysis knows what comes back. */
+static inline enum pnet_status pnet_error_memory(struct pnet_error *e)
+{
+    pnet_error_set(e, PNET_NO_MEMORY, "out of memory");
+    return PNET_NO_MEMORY;
+}
 
 /* The candidate nearest to `word` in edit distance, or NULL where none is near enough to suggest.
  */

@@ -1,6 +1,7 @@
 /* From the fields of a cloud to the channels of a model's input. */
 #include "runtime/input_map.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -147,8 +148,9 @@ static enum pnet_status resolve(const struct pnet_input_source *s, const struct 
 static enum pnet_status fill(const struct channel *from, const struct pnet_cloud *c,
     const char *path, bool capped, float *out, int width, struct pnet_error *e)
 {
-    const char *name =
-        from->field ? from->field->name : (const char *const[]){"x", "y", "z"}[from->axis];
+    static const char *const axes[] = {"x", "y", "z"};
+    assert(from->field || (from->axis >= 0 && from->axis < 3));
+    const char *name = from->field ? from->field->name : axes[from->axis];
     for (int64_t row = 0; row < c->rows; row++) {
         double v =
             from->field ? pnet_field_get(from->field, row) : (double)c->xyz[3 * row + from->axis];

@@ -1,5 +1,6 @@
 #include "runtime/loader_sample.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +102,7 @@ static enum pnet_status load(
             &s->o.inputs[s->input], s->o.map, &l.cloud, l.labels, l.label_count, name, &sample, e);
     pnet_labelled_free(&l);
     if (status) return status;
+    assert(sample);
     item->sample = sample;
     if (!keep(s, index, sample)) item->own = sample;
     return PNET_OK;

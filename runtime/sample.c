@@ -1,6 +1,7 @@
 #include "runtime/sample.h"
 
 #include <inttypes.h>
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,8 +123,10 @@ enum pnet_status pnet_sample_copy(
     memcpy((*copy)->offset, s->offset, sizeof s->offset);
     if (s->rows) memcpy((*copy)->xyz, s->xyz, (size_t)s->rows * 3 * sizeof *s->xyz);
     for (int i = 0; i < s->input->field_count; i++)
-        if (s->fields[i])
+        if (s->fields[i]) {
+            assert((*copy)->fields[i]);
             memcpy((*copy)->fields[i], s->fields[i], field_size(&s->input->fields[i], s->rows));
+        }
     return PNET_OK;
 }
 

@@ -168,10 +168,11 @@ enum pnet_status pnet_synth_room(
     float pitch = 1.25f * job->options.room_m + 0.3f;
     enum pnet_status status = pnet_synth_cloud(c, rows, fields, 4, e);
     for (int64_t i = 0; i < rooms && !status; i++) {
+        int64_t column = i % across, line = i / across;
         struct room_task task = {.job = job,
             .number = (uint32_t)i,
             .first = rows * i / rooms,
-            .corner = {pitch * (float)(i % across), pitch * (float)(i / across), 0}};
+            .corner = {pitch * (float)column, pitch * (float)line, 0}};
         task.rows = rows * (i + 1) / rooms - task.first;
         status = fill_room(&task, c, e);
     }

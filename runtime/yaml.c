@@ -1,6 +1,7 @@
 #include "runtime/yaml.h"
 #include "runtime/io/file.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,8 +216,14 @@ static void on_event(struct builder *b, const yaml_event_t *event)
         on_open(b, PNET_YAML_LIST, event->data.sequence_start.tag);
         break;
     case YAML_MAPPING_START_EVENT: on_open(b, PNET_YAML_MAP, event->data.mapping_start.tag); break;
-    case YAML_MAPPING_END_EVENT: check_duplicates(b->y, b->levels[--b->depth].node); break;
-    case YAML_SEQUENCE_END_EVENT: b->depth--; break;
+    case YAML_MAPPING_END_EVENT:
+        assert(b->depth); /* the parser ends what it began */
+        check_duplicates(b->y, b->levels[--b->depth].node);
+        break;
+    case YAML_SEQUENCE_END_EVENT:
+        assert(b->depth);
+        b->depth--;
+        break;
     case YAML_ALIAS_EVENT: fail_line(b->y, b->line, "aliases (*name) are not supported"); break;
     case YAML_DOCUMENT_START_EVENT:
         if (b->y->root) fail_line(b->y, b->line, "a second document");

@@ -128,7 +128,7 @@ static enum pnet_status file_rows(
 {
     *row_of = NULL;
     if (!c->file_row) return PNET_OK;
-    *row_of = malloc((size_t)c->file_rows * sizeof **row_of);
+    *row_of = calloc((size_t)c->file_rows, sizeof **row_of);
     if (!*row_of) return pnet_error_memory(e);
     for (int64_t i = 0; i < c->file_rows; i++) (*row_of)[i] = -1;
     for (int64_t i = 0; i < c->rows; i++) (*row_of)[c->file_row[i]] = i;

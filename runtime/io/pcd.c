@@ -187,6 +187,7 @@ static enum pnet_status read_ascii(struct pcd *p, struct pnet_error *e)
     t->buffer = malloc(p->rows ? (size_t)p->rows * stride : 1);
     if (!t->buffer) return pnet_error_memory(e);
     pnet_columns_pack(t, t->buffer);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the columns free their buffer */
     struct pnet_span line;
     for (uint64_t row = 0; row < p->rows; row++) {
         if (!pnet_text_full_line(&p->text, &line)) return cut_short(p, row, e);
@@ -313,7 +314,7 @@ static enum pnet_status pack_colour(
         pnet_cloud_field(c, "blue"), pnet_cloud_field(c, "alpha")};
     *copy = *c;
     *packed = NULL;
-    copy->fields = malloc(((size_t)c->field_count + 1) * sizeof *copy->fields);
+    copy->fields = calloc((size_t)c->field_count + 1, sizeof *copy->fields);
     if (!copy->fields) return pnet_error_memory(e);
     if (c->field_count) memcpy(copy->fields, c->fields, (size_t)c->field_count * sizeof *c->fields);
     if (pnet_cloud_field(c, "rgb") || pnet_cloud_field(c, "rgba")) return PNET_OK;

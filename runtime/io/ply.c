@@ -4,6 +4,7 @@
 #include "runtime/io/format.h"
 #include "runtime/io/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -168,6 +169,7 @@ static uint64_t load_count(const uint8_t *at, enum pnet_scalar type, bool swap)
 {
     size_t size = pnet_scalar_size(type);
     uint64_t value = 0;
+    assert(size);
     for (size_t i = 0; i < size; i++) value |= (uint64_t)at[i] << 8 * (swap ? size - 1 - i : i);
     bool negative = (type == PNET_I8 || type == PNET_I16 || type == PNET_I32 || type == PNET_I64) &&
                     value >> (8 * size - 1);
@@ -250,12 +252,14 @@ static enum pnet_status gather_rows(struct ply *p, struct element *el, struct pn
         least += p->order == ASCII ? 2
                                    : pnet_scalar_size(t->items[i].list ? t->items[i].count_type
                                                                        : t->items[i].type);
+    assert(least); /* there are columns: x, y and z */
     uint64_t there = ((uint64_t)(p->text.end - p->text.at) + 1) / least;
     if (el->rows > there) return cut_short(p, el, there, e);
     t->buffer = malloc(el->rows ? (size_t)el->rows * stride : 1);
     if (!t->buffer) return pnet_error_memory(e);
     pnet_columns_pack(t, t->buffer);
 
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the columns free their buffer */
     struct pnet_span line;
     for (uint64_t row = 0; row < el->rows; row++) {
         if (p->order == ASCII) {

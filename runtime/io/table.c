@@ -94,7 +94,7 @@ static enum pnet_status take_names(
 {
     if (n > PNET_COLUMNS_MOST)
         return pnet_text_error(&t->text, e, "more than %d columns", PNET_COLUMNS_MOST);
-    struct pnet_span *names = calloc((size_t)n, sizeof *names);
+    struct pnet_span *names = calloc((size_t)n + 1, sizeof *names);
     if (!names) return pnet_error_memory(e);
     char separator = find_separator(line);
     for (int i = 0; i < n; i++) take_value(&line, separator, &names[i]);

@@ -19,7 +19,8 @@ static void check_keys(void)
         struct pnet_grid grid = grid_of(0.05f, factors[t % 4]);
         int64_t outside = 0, differ = 0;
         for (int i = 0; i < 3 * ROWS; i++)
-            xyz[i] = (2 * pnet_rand_unit(&r, (uint64_t)(i + t * 3 * ROWS)) - 1) * reach[t / 4];
+            xyz[i] =
+                (2 * pnet_rand_unit(&r, (uint64_t)i + (uint64_t)t * 3 * ROWS) - 1) * reach[t / 4];
         for (int i = 0; i < 8; i++)
             xyz[3 * i] = (float)(i - 4) * 0.05f; /* on the borders of voxels */
         xyz[30] = -0.0f;

@@ -26,7 +26,7 @@ static void check_good(reader *read, const char *path, const char *text, size_t 
     pnet_cloud_free(&c);
 }
 #define GOOD(read, path, text, rows, xyz, field, values)                                           \
-    check_good(read, path, text, sizeof text - 1, rows, xyz, field, values)
+    check_good(read, path, text, sizeof(text) - 1, rows, xyz, field, values)
 
 /* Reads text that must be refused, with these words in the message. */
 static void check_bad(reader *read, const char *path, const char *text, size_t size,
@@ -43,7 +43,7 @@ static void check_bad(reader *read, const char *path, const char *text, size_t s
     CHECK(c.rows == 0 && !c.xyz && !c.fields);
 }
 #define BAD(read, path, text, place, words)                                                        \
-    check_bad(read, path, text, sizeof text - 1, place, words)
+    check_bad(read, path, text, sizeof(text) - 1, place, words)
 
 static const double two[] = {1, 2, 3, -4, 5.5, 6};
 static const double tag[] = {7, 200};

@@ -40,12 +40,13 @@ static int occurrences(const char *text, const char *word)
 static bool same(const struct pnet_cloud *a, const struct pnet_cloud *b)
 {
     if (a->rows != b->rows || a->field_count != b->field_count) return false;
-    if (memcmp(a->xyz, b->xyz, (size_t)a->rows * 12)) return false;
+    if (memcmp(a->xyz, b->xyz, (size_t)a->rows * 12) != 0) return false;
     for (int k = 0; k < a->field_count; k++) {
-        if (strcmp(a->fields[k].name, b->fields[k].name) || a->fields[k].type != b->fields[k].type)
+        if (strcmp(a->fields[k].name, b->fields[k].name) != 0 ||
+            a->fields[k].type != b->fields[k].type)
             return false;
         if (memcmp(a->fields[k].data, b->fields[k].data,
-                (size_t)a->rows * pnet_scalar_size(a->fields[k].type)))
+                (size_t)a->rows * pnet_scalar_size(a->fields[k].type)) != 0)
             return false;
     }
     return true;

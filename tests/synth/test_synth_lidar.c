@@ -29,7 +29,7 @@ static void test_bits(void)
     for (int k = 0; k < 3; k++)
         CHECK(!memcmp(a.fields[k].data, b.fields[k].data,
             (size_t)a.rows * pnet_scalar_size(a.fields[k].type)));
-    CHECK(a.rows != other.rows || memcmp(a.xyz, other.xyz, (size_t)a.rows * 12));
+    CHECK(a.rows != other.rows || memcmp(a.xyz, other.xyz, (size_t)a.rows * 12) != 0);
     pnet_cloud_free(&a);
     pnet_cloud_free(&b);
     pnet_cloud_free(&other);

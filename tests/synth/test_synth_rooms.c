@@ -24,9 +24,9 @@ static const uint8_t *bytes(const struct pnet_cloud *c, const char *name)
 static bool same(const struct pnet_cloud *a, const struct pnet_cloud *b)
 {
     if (a->rows != b->rows || a->field_count != b->field_count) return false;
-    if (memcmp(a->xyz, b->xyz, (size_t)a->rows * 12)) return false;
+    if (memcmp(a->xyz, b->xyz, (size_t)a->rows * 12) != 0) return false;
     for (int k = 0; k < a->field_count; k++)
-        if (memcmp(a->fields[k].data, b->fields[k].data, (size_t)a->rows)) return false;
+        if (memcmp(a->fields[k].data, b->fields[k].data, (size_t)a->rows) != 0) return false;
     return true;
 }
 
