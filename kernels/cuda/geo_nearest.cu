@@ -1,0 +1,351 @@
+/* The k nearest points of each query, a warp each: a walk through the tree that visits near boxes
+   first. A candidate is one number, (distance^2, not self, row) from the highest bit down: distances
+   are not negative, so their bits compare like themselves, and the tie rule costs nothing. */
+#include "kernels/cuda/geo.h"
+#include "kernels/cuda/geo_set.h"
+
+enum { WARPS = 4 };
+
+/* What a warp holds: `room` candidates, the first `sorted` of them the nearest so far, ascending. */
+struct nearest {
+    uint64_t *item;
+    uint32_t *gap; /* [TREE_DEPTH][32] squared distances to the members of groups, as bits */
+    int room, limit, count, sorted;
+    uint64_t bound; /* candidates not below cannot be among the nearest */
+};
+
+/* Candidates that fit beside the nearest; a power of two, for sorting. */
+static int room_for(int32_t limit)
+{
+    int room = 64;
+    while (room < limit + 32) room *= 2;
+    return room;
+}
+
+static size_t bytes_for(int room)
+{
+    return WARPS * ((size_t)room * sizeof(uint64_t) + TREE_DEPTH * 32 * sizeof(uint32_t));
+}
+
+static __device__ struct nearest nearest_in(char *shared, int room, int limit)
+{
+    int warp = threadIdx.x / 32;
+    struct nearest n = {};
+    n.item = (uint64_t *)shared + (size_t)warp * room;
+    n.gap = (uint32_t *)((uint64_t *)shared + (size_t)WARPS * room) + warp * TREE_DEPTH * 32;
+    n.room = room;
+    n.limit = limit;
+    n.bound = UINT64_MAX;
+    return n;
+}
+
+/* Sorts the first `size` items, a power of two, by a bitonic network. */
+static __device__ void sort_items(uint64_t *item, int size)
+{
+    int lane = threadIdx.x % 32;
+    for (int merged = 2; merged <= size; merged *= 2)
+        for (int stride = merged / 2; stride > 0; stride /= 2) {
+            for (int n = lane; n < size / 2; n += 32) {
+                int low = 2 * n - (n & (stride - 1));
+                int high = stride == merged / 2 ? low ^ (merged - 1) : low + stride;
+                uint64_t a = item[low], b = item[high];
+                if (a > b) {
+                    item[low] = b;
+                    item[high] = a;
+                }
+            }
+            __syncwarp();
+        }
+}
+
+static __device__ void sort_all(uint64_t *item, int count, int room)
+{
+    int size = 2;
+    while (size < count) size *= 2;
+    for (int i = count + (int)(threadIdx.x % 32); i < size && i < room; i += 32)
+        item[i] = UINT64_MAX;
+    __syncwarp();
+    sort_items(item, size);
+}
+
+static __device__ void keep_nearest(struct nearest &n)
+{
+    sort_all(n.item, n.count, n.room);
+    n.count = n.sorted = n.count < n.limit ? n.count : n.limit;
+    n.bound = n.count == n.limit ? n.item[n.limit - 1] : UINT64_MAX;
+    __syncwarp();
+}
+
+static __device__ void offer(struct nearest &n, bool there, uint64_t item)
+{
+    int lane = threadIdx.x % 32;
+    bool take = there && item < n.bound;
+    uint32_t mask = __ballot_sync(WARP_ALL, take);
+    if (!mask) return;
+    if (take) n.item[n.count + __popc(mask & ((1u << lane) - 1))] = item;
+    n.count += __popc(mask);
+    __syncwarp();
+    bool first = n.bound == UINT64_MAX && n.count >= n.limit;
+    if (first || n.count > n.room - 32 || n.count - n.sorted >= n.room / 4) keep_nearest(n);
+}
+
+static __device__ uint64_t candidate(const float p[3], const float at[3], bool self, int32_t row)
+{
+    float dx = p[0] - at[0], dy = p[1] - at[1], dz = p[2] - at[2];
+    float distance2 = (dx * dx + dy * dy) + dz * dz;
+    return (uint64_t)__float_as_uint(distance2) << 32 | (self ? 0 : 0x80000000u) | (uint32_t)row;
+}
+
+static __device__ __forceinline__ float distance2_of(uint64_t item)
+{
+    return __uint_as_float((uint32_t)(item >> 32));
+}
+
+static __device__ __forceinline__ int32_t row_of(uint64_t item)
+{
+    return (int32_t)(item & 0x7fffffffu);
+}
+
+static __device__ void enter_group(const struct geo_tree &t, struct geo_walk &w, int level,
+    int64_t group, const float at[3], uint32_t *gap)
+{
+    int lane = threadIdx.x % 32;
+    int64_t member = group * 32 + lane, nodes = t.nodes[level];
+    bool there = walk_member(w, level, member);
+    if (there) {
+        const float *box = t.box[level] + member;
+        float d[3];
+        for (int a = 0; a < 3; a++) {
+            float above = box[a * nodes] - at[a], below = at[a] - box[(3 + a) * nodes];
+            d[a] = fmaxf(fmaxf(above, below), 0.0f);
+        }
+        gap[level * 32 + lane] = __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
+    }
+    walk_enter(w, level, group, __ballot_sync(WARP_ALL, there));
+    __syncwarp();
+}
+
+/* Finds the nearest of the places [first, end), sorted in n.item; `self` comes first among equals,
+   -1: nobody. */
+static __device__ void find_nearest(const struct geo_tree &t, const struct geo_points &in,
+    int64_t first, int64_t end, const float at[3], int32_t self, struct nearest &n)
+{
+    int lane = threadIdx.x % 32;
+    struct geo_walk w = {};
+    w.first = first;
+    w.end = end;
+    w.level = t.depth;
+    n.count = n.sorted = 0;
+    n.bound = UINT64_MAX;
+    if (end > first) enter_group(t, w, t.depth - 1, 0, at, n.gap);
+    while (w.level < t.depth) {
+        uint32_t left = walk_left(w);
+        uint32_t gap = left >> lane & 1 ? n.gap[w.level * 32 + lane] : UINT32_MAX;
+        uint32_t least = __reduce_min_sync(WARP_ALL, gap);
+        if (!left || least > (uint32_t)(n.bound >> 32)) {
+            w.level++; /* the others are farther still */
+            continue;
+        }
+        int bit = __ffs((int)(__ballot_sync(WARP_ALL, gap == least) & left)) - 1;
+        int64_t member = walk_take(w, bit);
+        if (w.level) {
+            enter_group(t, w, w.level - 1, member, at, n.gap);
+            continue;
+        }
+        int64_t place = member * 32 + lane;
+        bool there = place >= first && place < end;
+        int32_t row = there ? row_at(in, place) : 0;
+        offer(n, there,
+            there ? candidate(in.xyz + 3 * (int64_t)row, at, row == self, row) : UINT64_MAX);
+    }
+    keep_nearest(n);
+}
+
+static __global__ void __launch_bounds__(32 * WARPS)
+    list_nearest(const struct geo_points out, const struct geo_points in,
+        const struct geo_tree tree, int room, int32_t k, int32_t *index, float *distance2)
+{
+    extern __shared__ char shared[];
+    struct nearest n = nearest_in(shared, room, k);
+    int64_t place = thread_index() / 32;
+    if (place >= out.rows) return;
+    int64_t row = row_at(out, place);
+    int32_t sample = sample_of(out.row_splits, out.samples, place);
+    find_nearest(
+        tree, in, in.row_splits[sample], in.row_splits[sample + 1], out.xyz + 3 * row, -1, n);
+    for (int i = threadIdx.x % 32; i < k; i += 32) {
+        bool there = i < n.count;
+        index[row * k + i] = there ? row_of(n.item[i]) : -1;
+        distance2[row * k + i] = there ? distance2_of(n.item[i]) : INFINITY;
+    }
+}
+
+/* Children of a row that are not among its nearest points go behind them while there is room; the
+   number of all triplets. With fewer points than asked for all of them are among the nearest. */
+static __device__ int64_t add_children(
+    const struct geo_set &s, const struct nearest &n, int64_t row, const struct geo_results *to)
+{
+    int lane = threadIdx.x % 32;
+    int64_t count = n.count;
+    if (!s.parent || n.count < n.limit) return count;
+    uint64_t farthest = n.item[n.limit - 1];
+    for (int64_t c = s.child_start[row]; c < s.child_start[row + 1]; c += 32) {
+        bool more = false;
+        int32_t j = 0;
+        if (c + lane < s.child_start[row + 1]) {
+            j = s.child[c + lane];
+            more = candidate(s.in.xyz + 3 * (int64_t)j, s.out.xyz + 3 * row, false, j) > farthest;
+        }
+        uint32_t mask = __ballot_sync(WARP_ALL, more);
+        if (more && to) to->other[to->start[row] + count + __popc(mask & ((1u << lane) - 1))] = j;
+        count += __popc(mask);
+    }
+    return count;
+}
+
+static __device__ __forceinline__ int64_t search_row(
+    const struct geo_set &s, int64_t place, struct nearest &n)
+{
+    int64_t row = row_at(s.out, place);
+    int32_t sample = sample_of(s.out.row_splits, s.out.samples, place);
+    find_nearest(s.tree, s.in, s.in.row_splits[sample], s.in.row_splits[sample + 1],
+        s.out.xyz + 3 * row, s.parent ? -1 : (int32_t)row, n);
+    return row;
+}
+
+static __global__ void __launch_bounds__(32 * WARPS)
+    count_nearest(const __grid_constant__ struct geo_set s, int room, int64_t *count)
+{
+    extern __shared__ char shared[];
+    struct nearest n = nearest_in(shared, room, s.knn);
+    int64_t place = thread_index() / 32;
+    if (place >= s.out.rows) return;
+    int64_t row = search_row(s, place, n), all = add_children(s, n, row, nullptr);
+    if (threadIdx.x % 32 == 0) count[row + 1] = all;
+}
+
+/* How many there are on one level is known without a search. */
+static __global__ void count_all(const __grid_constant__ struct geo_set s, int64_t *count)
+{
+    for (int64_t row = thread_index(); row < s.out.rows; row += thread_count()) {
+        int32_t sample = sample_of(s.out.row_splits, s.out.samples, row);
+        int64_t points = s.in.row_splits[sample + 1] - s.in.row_splits[sample];
+        count[row + 1] = points < s.knn ? points : s.knn;
+    }
+}
+
+static __device__ uint64_t triplet_item(const struct geo_set &s, const float *centre, int32_t j)
+{
+    float d[3];
+    for (int a = 0; a < 3; a++) d[a] = s.in.xyz[3 * (int64_t)j + a] - centre[a];
+    return (uint64_t)cell_of(s, d) << 32 | (uint32_t)j;
+}
+
+static __device__ __forceinline__ void put(
+    const struct geo_results &to, int64_t place, uint64_t item)
+{
+    to.other[place] = (int32_t)item;
+    to.cell[place] = (uint16_t)(item >> 32);
+}
+
+static __global__ void __launch_bounds__(32 * WARPS)
+    write_nearest(const __grid_constant__ struct geo_set s, int room, const struct geo_results to)
+{
+    extern __shared__ char shared[];
+    struct nearest n = nearest_in(shared, room, s.knn);
+    int lane = threadIdx.x % 32;
+    int64_t place = thread_index() / 32;
+    if (place >= s.out.rows) return;
+    int64_t row = search_row(s, place, n), all = add_children(s, n, row, &to),
+            start = to.start[row];
+    const float *centre = s.out.xyz + 3 * row;
+    struct geo_set at_radius = s;
+    set_cells(at_radius, n.count ? sqrtf(distance2_of(n.item[n.count - 1])) : 0);
+    __syncwarp();
+    for (int64_t i = lane; i < all; i += 32) {
+        int32_t j = i < n.count ? row_of(n.item[i]) : to.other[start + i];
+        uint64_t item = triplet_item(at_radius, centre, j);
+        if (all <= room)
+            n.item[i] = item;
+        else
+            put(to, start + i, item);
+    }
+    __syncwarp();
+    if (all > room) return;
+    sort_all(n.item, (int)all, room);
+    for (int i = lane; i < (int)all; i += 32) put(to, start + i, n.item[i]);
+}
+
+static unsigned blocks_of(int64_t rows)
+{
+    return (unsigned)((rows + WARPS - 1) / WARPS);
+}
+
+static size_t shared_for(const void *kernel, int room)
+{
+    size_t bytes = bytes_for(room);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    return bytes;
+}
+
+void geo_nearest_count(const struct geo_set *s, int64_t *count)
+{
+    int room = room_for(s->knn);
+    if (s->parent) {
+        size_t bytes = shared_for((const void *)count_nearest, room);
+        count_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
+            *s, room, count);
+    } else {
+        count_all<<<geo_blocks(s->out.rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*s, count);
+    }
+}
+
+int64_t geo_nearest_write(const struct geo_set *s, const struct geo_results *to)
+{
+    int room = room_for(s->knn);
+    size_t bytes = shared_for((const void *)write_nearest, room);
+    write_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
+        *s, room, *to);
+    return room;
+}
+
+/* The parts of a workspace for searching the rows of `in` around those of `out`. */
+struct parts {
+    int32_t *in_order, *out_order;
+    void *sorting;
+    struct geo_tree tree;
+};
+
+static size_t lay_out(
+    const struct pnet_level *out, const struct pnet_level *in, void *work, struct parts *p)
+{
+    geo_purse purse(work);
+    p->in_order = purse.take<int32_t>((size_t)in->rows);
+    p->out_order = purse.take<int32_t>((size_t)out->rows);
+    geo_purse shared = purse; /* ordering is over before the tree is built */
+    p->sorting = shared.take<char>(geo_curve_work(in->rows > out->rows ? in->rows : out->rows));
+    geo_tree_take(&p->tree, in->rows, &purse);
+    return shared.used > purse.used ? shared.used : purse.used;
+}
+
+extern "C" size_t pnet_cuda_nearest_work(
+    const struct pnet_level *out, const struct pnet_level *in, int32_t)
+{
+    struct parts p;
+    return lay_out(out, in, nullptr, &p);
+}
+
+extern "C" void pnet_cuda_nearest(const struct pnet_level *out, const struct pnet_level *in,
+    int32_t k, int32_t *index, float *distance2, void *work)
+{
+    struct parts p;
+    if (out->rows <= 0 || k <= 0) return;
+    lay_out(out, in, work, &p);
+    struct geo_points points = geo_points_of(in, p.in_order, p.sorting);
+    struct geo_points queries = out == in ? points : geo_points_of(out, p.out_order, p.sorting);
+    geo_tree_build(&p.tree, &points, false);
+    int room = room_for(k);
+    size_t bytes = shared_for((const void *)list_nearest, room);
+    list_nearest<<<blocks_of(out->rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
+        queries, points, p.tree, room, k, index, distance2);
+}

@@ -1,0 +1,78 @@
+#include "kernels/cuda/geo_tree.h"
+
+enum { WARPS = GEO_THREADS / 32 };
+
+void geo_tree_take(struct geo_tree *t, int64_t rows, geo_purse *purse)
+{
+    t->depth = 0;
+    for (int64_t below = rows; t->depth == 0 || below > 32; t->depth++) {
+        below = (below + 31) / 32;
+        t->nodes[t->depth] = below;
+        t->box[t->depth] = purse->take<float>(6 * (size_t)below);
+    }
+}
+
+/* Writes the box that lanes' intervals make together. */
+static __device__ void write_box(
+    const uint32_t low[3], const uint32_t high[3], float *box, int64_t nodes, int64_t node)
+{
+    for (int a = 0; a < 3; a++) {
+        uint32_t least = __reduce_min_sync(WARP_ALL, low[a]);
+        uint32_t most = __reduce_max_sync(WARP_ALL, high[a]);
+        if (threadIdx.x % 32 == 0) {
+            box[a * nodes + node] = rank_float(least);
+            box[(3 + a) * nodes + node] = rank_float(most);
+        }
+    }
+}
+
+static __global__ void box_leaves(struct geo_points p, bool voxel, float *box, int64_t nodes)
+{
+    int64_t node = thread_index() / 32, place = thread_index();
+    uint32_t low[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, high[3] = {0, 0, 0};
+    if (node >= nodes) return;
+    if (place < p.rows) {
+        float at[3];
+        place_of(p, row_at(p, place), voxel, at);
+        for (int a = 0; a < 3; a++) low[a] = high[a] = float_rank(at[a]);
+    }
+    write_box(low, high, box, nodes, node);
+}
+
+static __global__ void box_groups(const float *below, int64_t members, float *box, int64_t nodes)
+{
+    int64_t node = thread_index() / 32, member = thread_index();
+    uint32_t low[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, high[3] = {0, 0, 0};
+    if (node >= nodes) return;
+    if (member < members)
+        for (int a = 0; a < 3; a++) {
+            low[a] = float_rank(below[a * members + member]);
+            high[a] = float_rank(below[(3 + a) * members + member]);
+        }
+    write_box(low, high, box, nodes, node);
+}
+
+static unsigned warp_blocks(int64_t warps)
+{
+    return (unsigned)((warps + WARPS - 1) / WARPS);
+}
+
+void geo_tree_build(const struct geo_tree *t, const struct geo_points *points, bool voxel)
+{
+    if (points->rows <= 0) return;
+    box_leaves<<<warp_blocks(t->nodes[0]), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        *points, voxel, t->box[0], t->nodes[0]);
+    for (int l = 1; l < t->depth; l++)
+        box_groups<<<warp_blocks(t->nodes[l]), GEO_THREADS, 0, cudaStreamPerThread>>>(
+            t->box[l - 1], t->nodes[l - 1], t->box[l], t->nodes[l]);
+}
+
+struct geo_points geo_points_of(const struct pnet_level *level, int32_t *order, void *work)
+{
+    struct geo_points p = {
+        level->rows, level->samples, level->row_splits, level->xyz, nullptr, level->grid};
+    if (level->key) return p;
+    geo_curve(level, order, work);
+    p.order = order;
+    return p;
+}
