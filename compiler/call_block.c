@@ -20,7 +20,7 @@ static bool bind_parameter(struct pnet_compilation *c, struct scope *caller, str
         pnet_diag_second(d, p->name_span, "declared here");
         return false;
     }
-    bind(c, callee, p->name, v, p->name_span, true);
+    bind_value(c, callee, p->name, v, p->name_span, true);
     return true;
 }
 
@@ -117,7 +117,7 @@ struct value call_block(
     }
     callee.prefix = op_path(c, s, d->item->name, a->name);
     if (!callee.prefix) return none;
-    bind(c, &callee, "in", in, a->expr->span, false);
+    bind_value(c, &callee, "in", in, a->expr->span, false);
     if (!bind_parameters(c, s, &callee, d->item, a, first, 0)) return none;
     return run_body(c, &callee, d, a->expr->call.name_span);
 }
@@ -137,7 +137,7 @@ struct value call_net(
             ERROR(c, a->expr->call.name_span, "%s() takes no arguments", d->item->name);
             return none;
         }
-        bind(c, &callee, d->item->params->name, a->piped, d->item->params->name_span, true);
+        bind_value(c, &callee, d->item->params->name, a->piped, d->item->params->name_span, true);
         skip = 1;
     }
     if (!bind_parameters(c, s, &callee, d->item, a, 0, skip)) return none;

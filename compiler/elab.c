@@ -33,7 +33,7 @@ static int track_use(struct pnet_compilation *c, const char *name, struct pnet_s
     return c->use_count++;
 }
 
-void bind(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
+void bind_value(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
     struct pnet_span span, bool track)
 {
     struct binding *b = s->bindings;
@@ -145,7 +145,7 @@ static void assign_indexed(struct pnet_compilation *c, struct scope *s, const st
         b->value.kind == V_LIST) /* the list is used as a whole: one record for all its items */
         b->value = list;
     else
-        bind(c, s, st->assign.name, list, st->assign.name_span, true);
+        bind_value(c, s, st->assign.name, list, st->assign.name_span, true);
 }
 
 static void run_assign(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st)
@@ -172,7 +172,7 @@ static void run_assign(struct pnet_compilation *c, struct scope *s, const struct
     if (v.kind == V_LIST) v = copy_list(c, v);
     name_levels(c, st->assign.name, &v);
     bool is_out = s->outer && strcmp(st->assign.name, "out") == 0;
-    bind(c, s, st->assign.name, v, st->assign.name_span, !is_out);
+    bind_value(c, s, st->assign.name, v, st->assign.name_span, !is_out);
 }
 
 static void run_for(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st)
@@ -195,7 +195,7 @@ static void run_for(struct pnet_compilation *c, struct scope *s, const struct pn
     for (int64_t i = a; step * i <= step * b && !s->returned && compilation_ok(c); i += step) {
         loop.value = i;
         struct value v = {.kind = V_NUMBER, .span = st->loop.name_span, .number = (double)i};
-        bind(c, s, st->loop.name, v, st->loop.name_span, false);
+        bind_value(c, s, st->loop.name, v, st->loop.name_span, false);
         run_statements(c, s, st->loop.body);
     }
     s->loops = loop.outer;
@@ -277,7 +277,7 @@ static void declare_param(struct pnet_compilation *c, const struct pnet_item *it
         v = given;
     }
     v.span = item->name_span;
-    bind(c, c->global, item->name, v, item->name_span, true);
+    bind_value(c, c->global, item->name, v, item->name_span, true);
 }
 
 static bool field_size(struct pnet_compilation *c, const struct pnet_field_decl *f, int32_t *size)
@@ -384,7 +384,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
     c->plan.inputs = inputs;
     c->plan.input_count++;
     struct value v = {.kind = V_CLOUD, .span = item->name_span, .index = index};
-    bind(c, c->global, item->name, v, item->name_span, true);
+    bind_value(c, c->global, item->name, v, item->name_span, true);
 }
 
 static void declare_objective(struct pnet_compilation *c, const struct pnet_item *item)

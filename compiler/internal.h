@@ -162,7 +162,7 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
 bool default_attrs(struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr);
 
 struct binding *find_binding(struct scope *s, const char *name);
-void bind(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
+void bind_value(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
     struct pnet_span span, bool track);
 const char *describe(
     struct pnet_compilation *c, struct value v); /* "a number", "128@g[2] (1.2m)" */
