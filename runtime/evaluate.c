@@ -112,6 +112,7 @@ static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *
         if (r.slot < 0) return PNET_OK;
         double begin = pnet_seconds();
         if ((st = pnet_session_forward(s, r.slot, false, 0, e))) return st;
+        if ((st = pnet_session_wait(s, e))) return st;
         *compute += pnet_seconds() - begin;
         pnet_tally_add(t, s, r.samples, r.points);
         if (go_on && !go_on(context, batch))

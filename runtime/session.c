@@ -400,11 +400,16 @@ enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e)
     return pnet_device_wait(s->options.device, e);
 }
 
+const void *pnet_session_objective_data(const struct pnet_session *s, int objective)
+{
+    return data_of(s, s->slots[0], s->plan->objectives[objective].tensor);
+}
+
 double pnet_session_objective(const struct pnet_session *s, int objective, double *sum)
 {
     const struct pnet_objective *o = &s->plan->objectives[objective];
     const struct pnet_type *t = &s->plan->tensors[o->tensor].type;
-    const char *data = data_of(s, s->slots[0], o->tensor);
+    const char *data = pnet_session_objective_data(s, objective);
     size_t size = t->type == PNET_F64 ? sizeof(double) : sizeof(float);
     double chunk[256], first = 0;
     int per = (int)(sizeof chunk / size), count = sum ? t->width : 1;

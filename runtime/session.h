@@ -71,6 +71,8 @@ enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e)
 /* After forward: the value of an objective; for a metric, `sum` [width] is added to instead (may be
  * NULL). */
 double pnet_session_objective(const struct pnet_session *s, int objective, double *sum);
+/* Where an objective's value stands, in device memory; good until the next bind. */
+const void *pnet_session_objective_data(const struct pnet_session *s, int objective);
 /* After forward: the result (plan->result), [rows, width] on the points of the batch's result input
    in the batch's own order; for a result per sample, one row a sample. Owned by the caller (free).
  */

@@ -1,19 +1,20 @@
 #include "runtime/train.h"
 
-#include "kernels/cpu/optim.h"
 #include "runtime/clock.h"
 #include "runtime/io/file.h"
 #include "runtime/loader.h"
-#include "runtime/optim.h"
 #include "runtime/peak.h"
 #include "runtime/report.h"
 #include "runtime/train_log.h"
+#include "runtime/updater.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STATES = 2 };
+/* Loss scaling for fp16 (Micikevicius et al., 2018): as large as the gradients allow. */
+enum { SCALE_GROWS_AFTER = 1000, MAX_SKIPS = 40 };
+static const double FIRST_SCALE = 65536, LARGEST_SCALE = 16777216;
 
 struct trainer {
     const struct pnet_train_options *o;
@@ -23,9 +24,9 @@ struct trainer {
     struct pnet_pipeline *pipeline;
     struct pnet_optim optim;
     struct pnet_schedule schedule;
-    struct pnet_optim_part *parts;
-    int part_count;
-    float *state[MAX_STATES];
+    struct pnet_updater updater;
+    double loss_scale;
+    int64_t unskipped, skips; /* steps since the scale changed, and skipped ones in a row */
     struct pnet_train_log log;
     int64_t step, steps, steps_an_epoch;
     double optimizer_step;
@@ -60,20 +61,6 @@ static enum pnet_status open_loader(
     return pnet_loader_new(&o, l, e);
 }
 
-static enum pnet_status open_optimizer(struct trainer *t, struct pnet_error *e)
-{
-    const struct pnet_plan *p = t->plan;
-    t->parts = calloc((size_t)p->param_count + 1, sizeof *t->parts);
-    if (!t->parts) return pnet_error_memory(e);
-    for (int i = 0; i < p->param_count; i++)
-        if (p->params[i].offset >= 0 && p->params[i].info.trained)
-            t->parts[t->part_count++] = (struct pnet_optim_part){
-                p->params[i].offset, p->params[i].count, p->params[i].info.decay};
-    for (int i = 0; i < pnet_optim_state_count(&t->optim); i++)
-        t->state[i] = (float *)pnet_session_extra(t->session) + (int64_t)i * p->trained_elements;
-    return PNET_OK;
-}
-
 static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
 {
     const struct pnet_config *c = t->o->config;
@@ -82,19 +69,18 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     t->optim = c->optimizer;
     t->schedule = c->schedule;
     if ((st = pnet_optim_check(&t->optim, e))) return st;
-    int64_t extra =
-        pnet_optim_state_count(&t->optim) * t->plan->trained_elements * (int64_t)sizeof(float);
+    t->loss_scale = t->plan->precision == PNET_FP16 ? FIRST_SCALE : 1;
     struct pnet_session_options so = {.memory_limit = t->o->memory_limit,
         .slots = 2,
         .seed = c->seed,
-        .extra_bytes = extra,
+        .extra_bytes = (int64_t)pnet_updater_bytes(t->plan, &t->optim),
         .device = t->o->device};
     if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
     bool validated = t->o->data->counts[PNET_VAL] && (c->eval_every.epochs || c->eval_every.steps);
     if (validated && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
-    if ((st = pnet_session_new(t->plan, &so, &t->session, e)) || (st = open_optimizer(t, e)))
+    if ((st = pnet_session_new(t->plan, &so, &t->session, e)) ||
+        (st = pnet_session_init_params(t->session, e)))
         return st;
-    if ((st = pnet_session_init_params(t->session, e))) return st;
     int64_t batches = pnet_loader_batches(t->loader);
     if (batches < 1)
         return pnet_error_set(e, PNET_USAGE,
@@ -199,9 +185,10 @@ static enum pnet_status save(
     for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++)
         scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
     struct pnet_counter counters[] = {
-        {"validated", t->validated}, {"plan", (int64_t)t->plan->hash}};
+        {"validated", t->validated}, {"plan", (int64_t)t->plan->hash},
+        {"loss_scale", (int64_t)t->loss_scale}, {"unskipped", t->unskipped}};
     struct pnet_checkpoint_state s = {.counters = counters,
-        .counter_count = 2,
+        .counter_count = sizeof counters / sizeof counters[0],
         .epoch = t->epoch,
         .step = t->step,
         .loader_position = t->batch * t->o->config->batch_size,
@@ -295,6 +282,9 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
         for (size_t i = 0; i < c->state.metric_count; i++)
             if (strcmp(c->state.metrics[i].name, "best") == 0) t->best = c->state.metrics[i].value;
         t->validated = counter(c, "validated");
+        t->unskipped = counter(c, "unskipped");
+        if (t->plan->precision == PNET_FP16 && counter(c, "loss_scale") > 0)
+            t->loss_scale = (double)counter(c, "loss_scale");
     }
     pnet_checkpoint_free(c);
     return st;
@@ -336,10 +326,49 @@ static void note_planned(struct trainer *t, int slot)
     struct pnet_layout layout;
     struct pnet_error ignored;
     if (t->result->planned_bytes || pnet_layout_make(t->plan, c, &layout, &ignored)) return;
-    size_t extra = (size_t)pnet_optim_state_count(&t->optim) * (size_t)t->plan->trained_elements *
-                   sizeof(float);
+    size_t extra = pnet_updater_bytes(t->plan, &t->optim);
     t->result->planned_bytes = pnet_peak_of(t->plan, c, &layout, 2, extra).total;
     pnet_layout_free(&layout);
+}
+
+/* The loss scale after a step; a step that was skipped is not an error where a smaller scale may help. */
+static enum pnet_status adapt_scale(
+    struct trainer *t, const struct pnet_optim_record *r, struct pnet_error *e)
+{
+    bool scaled = t->plan->precision == PNET_FP16;
+    t->skips = r->skipped ? t->skips + 1 : 0;
+    if (r->skipped && (!scaled || t->loss_scale <= 1 || t->skips > MAX_SKIPS))
+        return pnet_error_set(e, PNET_FAILED,
+            "the loss or its gradient is not finite at step %lld: a lower learning rate, or "
+            "clip_grad, may help",
+            (long long)t->step);
+    if (!scaled) return PNET_OK;
+    t->unskipped = r->skipped ? 0 : t->unskipped + 1;
+    if (r->skipped) t->loss_scale /= 2;
+    if (t->unskipped == SCALE_GROWS_AFTER) {
+        t->unskipped = 0;
+        if (t->loss_scale < LARGEST_SCALE) t->loss_scale *= 2;
+    }
+    return PNET_OK;
+}
+
+/* Forward and backward of one batch. The slot of the batch before is handed back first: it must not be in use. */
+static enum pnet_status run_batch(
+    struct trainer *t, int micro, struct pnet_step_log *log, struct pnet_error *e)
+{
+    int accumulate = t->o->config->accumulate;
+    struct pnet_ready r;
+    enum pnet_status st;
+    if ((st = pnet_session_wait(t->session, e)) || (st = next_batch(t, &r, e)) ||
+        (st = pnet_session_forward(
+             t->session, r.slot, true, (uint32_t)(t->step * accumulate + micro), e)))
+        return st;
+    note_planned(t, r.slot);
+    float scale = (float)(t->loss_scale / accumulate);
+    if ((st = pnet_session_backward(t->session, r.slot, scale, micro > 0, e))) return st;
+    pnet_updater_note_losses(&t->updater, 1.0 / accumulate, micro > 0);
+    log->points += r.points;
+    return PNET_OK;
 }
 
 /* One optimiser step: forward and backward of `accumulate` batches, update. */
@@ -347,36 +376,17 @@ static enum pnet_status train_step(
     struct trainer *t, struct pnet_step_log *log, struct pnet_error *e)
 {
     const struct pnet_config *c = t->o->config;
-    enum pnet_status st;
-    for (int micro = 0; micro < c->accumulate; micro++) {
-        struct pnet_ready r;
-        if ((st = next_batch(t, &r, e)) || (st = pnet_session_forward(t->session, r.slot, true,
-                                                (uint32_t)(t->step * c->accumulate + micro), e)))
-            return st;
-        note_planned(t, r.slot);
-        if ((st = pnet_session_backward(
-                 t->session, r.slot, 1.0f / (float)c->accumulate, micro > 0, e)) ||
-            (st = pnet_session_wait(t->session, e)))
-            return st;
-        for (int i = 0; i < t->plan->objective_count; i++)
-            if (!t->plan->objectives[i].metric)
-                log->losses[i] += pnet_session_objective(t->session, i, NULL) / c->accumulate;
-        log->points += r.points;
-    }
-    for (int i = 0; i < t->plan->objective_count; i++) log->loss += log->losses[i];
-    double norm =
-        sqrt(pnet_cpu_square_sum(t->plan->trained_elements, pnet_session_grads(t->session)));
-    if (!isfinite(norm) || !isfinite(log->loss))
-        return pnet_error_set(e, PNET_FAILED,
-            "the loss or its gradient is not finite at step %lld: a lower learning rate, or "
-            "clip_grad, may help",
-            (long long)t->step);
-    log->gradient_norm = norm;
+    struct pnet_optim_record record;
+    enum pnet_status st = PNET_OK;
+    for (int micro = 0; micro < c->accumulate && !st; micro++) st = run_batch(t, micro, log, e);
+    if (st) return st;
     log->lr = pnet_schedule_lr(&t->schedule, t->step, t->steps, t->steps_an_epoch);
-    t->optimizer_step++;
-    pnet_optim_step_cpu(&t->optim, t->optimizer_step, log->lr, pnet_optim_clip(norm, c->clip_grad),
-        t->parts, t->part_count, pnet_session_grads(t->session), pnet_session_params(t->session),
-        t->state);
+    st = pnet_updater_step(
+        &t->updater, log->lr, c->clip_grad, t->loss_scale, &record, log->losses, e);
+    if (st || (st = adapt_scale(t, &record, e))) return st;
+    for (int i = 0; i < t->plan->objective_count; i++) log->loss += log->losses[i];
+    log->gradient_norm = record.norm;
+    t->optimizer_step = record.step;
     t->step++;
     t->result->points += log->points;
     return PNET_OK;
@@ -509,7 +519,6 @@ static void close_trainer(struct trainer *t)
     if (t->loader) pnet_loader_free(t->loader);
     if (t->val_loader) pnet_loader_free(t->val_loader);
     pnet_session_free(t->session);
-    free(t->parts);
 }
 
 enum pnet_status pnet_train(
@@ -520,6 +529,7 @@ enum pnet_status pnet_train(
     double begin = pnet_seconds();
     enum pnet_status st = open_trainer(&t, e);
     if (!st && o->resume) st = resume(&t, e);
+    if (!st) st = pnet_updater_open(&t.updater, t.session, &t.optim, t.optimizer_step, e);
     if (!st) st = pnet_train_log_open(&t.log, o->folder, t.step, e);
     if (!st) st = run(&t, e);
     close_trainer(&t);

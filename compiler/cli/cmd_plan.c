@@ -3,6 +3,7 @@
 #include "runtime/io/file.h"
 #include "runtime/json.h"
 #include "runtime/peak.h"
+#include "runtime/updater.h"
 #include "runtime/sample.h"
 #include "runtime/session.h"
 
@@ -162,6 +163,7 @@ static void print_json(
 
 struct plan_request {
     const char *cloud, *like, *optimizer;
+    enum pnet_optim_kind optim;
     int64_t points;
     size_t memory;
     bool json, quiet;
@@ -209,9 +211,9 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
         scale_counts(p, &slot->counts, (double)r->points / (double)measured);
     if (!st) st = pnet_layout_make(p, &slot->counts, &layout, &e);
     if (!st) {
-        size_t states = !p->training ? 0 : strcmp(r->optimizer, "sgd") == 0 ? 1 : 2;
+        struct pnet_optim optim = pnet_optim_default(r->optim);
         struct pnet_peak k = pnet_peak_of(p, &slot->counts, &layout, p->training ? 2 : 1,
-            states * (size_t)p->trained_elements * sizeof(float));
+            p->training ? pnet_updater_bytes(p, &optim) : 0);
         if (r->json) {
             print_json(p, &slot->counts, &k);
         } else {
@@ -261,6 +263,9 @@ int command_plan(int argc, char **argv)
     if (!r.cloud && r.points <= 0)
         return usage_error("for which cloud? --input CLOUD or --points N");
     if ((code = check_model_options(&m, &degrade))) return code;
+    while (r.optim < PNET_OPTIMS && strcmp(r.optimizer, pnet_optim_names[r.optim]) != 0) r.optim++;
+    if (r.optim == PNET_OPTIMS)
+        return usage_error("--optimizer is sgd, adam or adamw, not '%s'", r.optimizer);
     struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .device = m.where.kind,
         .precision = m.products,
