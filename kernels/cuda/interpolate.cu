@@ -1,0 +1,187 @@
+/* Interpolation between nearest points, and its gradient without atomics: the pairs are sorted by
+   coarse row first, which keeps the fine rows of each in order. */
+#include "kernels/cuda/lists.cuh"
+#include "kernels/cuda/pool.h"
+#include "kernels/cuda/sort.h"
+
+static __device__ __forceinline__ float reciprocal(float distance2)
+{
+    return 1 / (distance2 + 1e-8f);
+}
+
+/* 1 / sum of the reciprocals of one fine row. */
+static __device__ float row_factor(const struct pnet_nearest &n, int64_t row)
+{
+    float sum = 0;
+    for (int64_t at = row * n.k; at < (row + 1) * n.k; at++)
+        if (n.index[at] >= 0) sum += reciprocal(n.distance2[at]);
+    return sum > 0 ? 1 / sum : 0;
+}
+
+template <int V>
+__global__ static void interpolate(struct pnet_nearest n, int32_t c, const float *x, float *y)
+{
+    int64_t rows = pnet_live(n.fine_rows);
+    for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
+        float factor = row_factor(n, row);
+        for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
+            vector<V> r = {};
+            for (int64_t at = row * n.k; at < (row + 1) * n.k; at++) {
+                if (n.index[at] < 0) continue;
+                vector<V> p = load<V>(x + (int64_t)n.index[at] * c + i);
+                float weight = reciprocal(n.distance2[at]) * factor;
+                for (int k = 0; k < V; k++) r.v[k] += weight * p.v[k];
+            }
+            store<V>(y + row * c + i, r);
+        }
+    }
+}
+
+void pnet_cuda_interpolate(const struct pnet_nearest *n, int32_t c, const float *x, float *y)
+{
+    bool four = by_four(c, x, y);
+    struct layout l = layout_for(n->fine_rows.most, four ? c / 4 : c);
+    if (!l.grid) return;
+    if (four)
+        interpolate<4><<<l.grid, l.block, 0, cudaStreamPerThread>>>(*n, c, x, y);
+    else
+        interpolate<1><<<l.grid, l.block, 0, cudaStreamPerThread>>>(*n, c, x, y);
+}
+
+struct transposed {
+    uint64_t
+        *key[2];    /* [fine_rows * k] coarse row << 32 | fine row; the weights take the one left */
+    int64_t *start; /* [coarse_rows + 1] */
+    void *sort;
+};
+
+static struct transposed transposed_of(const struct pnet_nearest *n, void *work)
+{
+    struct carver w = {(char *)work};
+    struct transposed t;
+    t.key[0] = w.take<uint64_t>(n->fine_rows.most * n->k);
+    t.key[1] = w.take<uint64_t>(n->fine_rows.most * n->k);
+    t.start = w.take<int64_t>(n->coarse_rows.most + 1);
+    t.sort = w.at;
+    return t;
+}
+
+size_t pnet_cuda_interpolate_backward_work(const struct pnet_nearest *n, int32_t c)
+{
+    int64_t pairs = n->fine_rows.most * n->k;
+    (void)c;
+    return 2 * round_up((size_t)pairs * 8) + round_up((size_t)(n->coarse_rows.most + 1) * 8) +
+           pnet_cuda_sort_work(pairs);
+}
+
+/* Pairs that are not there go behind the last coarse row. */
+__global__ static void make_keys(struct pnet_nearest n, uint64_t *key)
+{
+    int64_t live = pnet_live(n.fine_rows) * n.k, most = n.fine_rows.most * n.k;
+    for (int64_t at = FLAT_BEGIN; at < most; at += FLAT_STEP) {
+        int32_t to = at < live ? n.index[at] : -1;
+        key[at] =
+            to < 0 ? (uint64_t)n.coarse_rows.most << 32 : (uint64_t)to << 32 | (uint32_t)(at / n.k);
+    }
+}
+
+/* The pairs of a coarse row end where those of the next one start. */
+__global__ static void find_starts(
+    struct pnet_count coarse, int64_t pairs, const uint64_t *key, int64_t *start)
+{
+    int64_t rows = pnet_live(coarse);
+    for (int64_t row = FLAT_BEGIN; row <= rows; row += FLAT_STEP) {
+        int64_t low = 0, high = pairs;
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if ((int64_t)(key[middle] >> 32) < row)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        start[row] = low;
+    }
+}
+
+/* A coarse row named twice by a fine one has all of its weight in the first of the two pairs. */
+__global__ static void make_weights(struct pnet_nearest n, const uint64_t *key, float *weight)
+{
+    int64_t most = n.fine_rows.most * n.k;
+    for (int64_t at = FLAT_BEGIN; at < most; at += FLAT_STEP) {
+        int64_t to = (int64_t)(key[at] >> 32), row = (int64_t)(uint32_t)key[at];
+        float sum = 0;
+        if (to >= n.coarse_rows.most) continue;
+        if (at == 0 || key[at - 1] != key[at])
+            for (int64_t i = row * n.k; i < (row + 1) * n.k; i++)
+                if (n.index[i] == to) sum += reciprocal(n.distance2[i]);
+        weight[at] = sum * row_factor(n, row);
+    }
+}
+
+template <int V_> struct sum_pairs {
+    static const int V = V_;
+    struct sum {
+        double v[V];
+    };
+    const int64_t *offsets;
+    const uint64_t *key;
+    const float *weight;
+    int32_t c;
+    const float *g;
+    bool add;
+    float *gx;
+
+    __device__ int64_t begin(int64_t list) const
+    {
+        return offsets[list];
+    }
+    __device__ sum start(int64_t, int32_t) const
+    {
+        sum s;
+        for (int i = 0; i < V; i++) s.v[i] = 0;
+        return s;
+    }
+    __device__ void take(sum &s, int64_t at, int32_t channel) const
+    {
+        vector<V> p = load<V>(g + (int64_t)(uint32_t)key[at] * c + channel);
+        double w = (double)weight[at];
+        for (int i = 0; i < V; i++) s.v[i] += w * (double)p.v[i];
+    }
+    __device__ void join(sum &s, const sum &other) const
+    {
+        for (int i = 0; i < V; i++) s.v[i] += other.v[i];
+    }
+    __device__ void write(const sum &s, int64_t list, int32_t channel, int64_t) const
+    {
+        vector<V> r;
+        for (int i = 0; i < V; i++) r.v[i] = (float)s.v[i];
+        store_or_add<V>(gx + list * c + channel, add, r);
+    }
+};
+
+void pnet_cuda_interpolate_backward(
+    const struct pnet_nearest *n, int32_t c, const float *g, bool add, float *gx, void *work)
+{
+    struct transposed t = transposed_of(n, work);
+    int64_t pairs = n->fine_rows.most * n->k, coarse = n->coarse_rows.most;
+    if (coarse <= 0) return;
+    unsigned grid = blocks_for(pairs, THREADS);
+    if (grid) make_keys<<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t.key[0]);
+    uint64_t *key = pnet_cuda_sort_keys(
+        pairs, t.key[0], t.key[1], 32, 32 + pnet_cuda_sort_bits(coarse), t.sort);
+    float *weight = (float *)(key == t.key[0] ? t.key[1] : t.key[0]);
+    if (grid) make_weights<<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, key, weight);
+    find_starts<<<blocks_for(coarse + 1, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+        n->coarse_rows, pairs, key, t.start);
+    if (by_four(c, g, gx)) {
+        struct sum_pairs<4> op = {
+            t.start, key, weight, c, g, add, gx
+        };
+        launch_lists(op, n->coarse_rows);
+    } else {
+        struct sum_pairs<1> op = {
+            t.start, key, weight, c, g, add, gx
+        };
+        launch_lists(op, n->coarse_rows);
+    }
+}

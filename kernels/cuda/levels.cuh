@@ -1,0 +1,177 @@
+/* What the kernels between levels and those of losses share: how threads are laid over rows and
+   channels, and sums in fixed order. */
+#ifndef PNET_KERNELS_CUDA_LEVELS_CUH
+#define PNET_KERNELS_CUDA_LEVELS_CUH
+
+#include "kernels/count.h"
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+enum {
+    THREADS = 256, /* of a block */
+    WARP = 32,
+    WARPS = THREADS / WARP,
+    SLICES = 1024, /* stretches of rows summed apart; part of the bits of a loss */
+};
+static const int64_t MOST_BLOCKS = 1 << 20; /* of a grid; kernels stride over what is more */
+
+static inline unsigned blocks_for(int64_t tasks, int64_t tasks_of_block)
+{
+    int64_t blocks = (tasks + tasks_of_block - 1) / tasks_of_block;
+    return (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
+}
+
+/* For kernels that pass over elements one by one: threads that make several turns keep more loads in
+   flight than one turn each. */
+static inline unsigned element_blocks(int64_t n)
+{
+    const unsigned most = 1 << 12;
+    unsigned blocks = blocks_for(n, THREADS);
+    return blocks < most ? blocks : most;
+}
+
+/* The power of two from 1 to `most` that holds n, or `most`. */
+static inline int lanes_for(int64_t n, int most)
+{
+    int lanes = 1;
+    while (lanes < n && lanes < most) lanes *= 2;
+    return lanes;
+}
+
+static inline size_t round_up(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Parts of a workspace, one behind the other. */
+struct carver {
+    char *at;
+    template <class T> T *take(int64_t n)
+    {
+        T *p = (T *)at;
+        at += round_up((size_t)n * sizeof(T));
+        return p;
+    }
+};
+
+/* A block's threads over the rows and channels of a matrix: threadIdx.x runs over vectors of
+   channels, threadIdx.y over rows. */
+struct layout {
+    dim3 block;
+    unsigned grid;
+};
+
+static inline struct layout layout_for(int64_t rows, int32_t vectors)
+{
+    int x = lanes_for(vectors, WARP);
+    struct layout l = {dim3((unsigned)x, (unsigned)(THREADS / x)), blocks_for(rows, THREADS / x)};
+    return l;
+}
+
+/* for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) within a layout */
+#define ROW_BEGIN ((int64_t)blockIdx.x * blockDim.y + threadIdx.y)
+#define ROW_STEP ((int64_t)gridDim.x * blockDim.y)
+/* the same with one thread a row */
+#define FLAT_BEGIN ((int64_t)blockIdx.x * blockDim.x + threadIdx.x)
+#define FLAT_STEP ((int64_t)gridDim.x * blockDim.x)
+
+/* Vectors of 1 or 4 channels. */
+template <int V> struct alignas(4 * V) vector {
+    float v[V];
+};
+template <int V> struct alignas(4 * V) rows_of {
+    int32_t v[V];
+};
+
+template <int V> static __device__ __forceinline__ vector<V> load(const float *p)
+{
+    vector<V> r;
+    if constexpr (V == 4)
+        *(float4 *)r.v = *(const float4 *)p;
+    else
+        r.v[0] = *p;
+    return r;
+}
+
+template <int V> static __device__ __forceinline__ rows_of<V> load(const int32_t *p)
+{
+    rows_of<V> r;
+    if constexpr (V == 4)
+        *(int4 *)r.v = *(const int4 *)p;
+    else
+        r.v[0] = *p;
+    return r;
+}
+
+template <int V> static __device__ __forceinline__ void store(float *p, const vector<V> &r)
+{
+    if constexpr (V == 4)
+        *(float4 *)p = *(const float4 *)r.v;
+    else
+        *p = r.v[0];
+}
+
+template <int V> static __device__ __forceinline__ void store(int32_t *p, const rows_of<V> &r)
+{
+    if constexpr (V == 4)
+        *(int4 *)p = *(const int4 *)r.v;
+    else
+        *p = r.v[0];
+}
+
+template <int V>
+static __device__ __forceinline__ void store_or_add(float *p, bool add, vector<V> r)
+{
+    if (add) {
+        vector<V> old = load<V>(p);
+        for (int i = 0; i < V; i++) r.v[i] += old.v[i];
+    }
+    store<V>(p, r);
+}
+
+/* May matrices of c channels at these places be read by four? */
+static inline bool by_four(int32_t c, const void *a, const void *b, const void *d = nullptr)
+{
+    return c % 4 == 0 && (((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) & 15) == 0;
+}
+
+/* The sum over groups of `lanes` neighbouring threads, in each of them. */
+template <class T> static __device__ __forceinline__ T lanes_sum(T v, int lanes)
+{
+    for (int d = lanes / 2; d; d /= 2) v += __shfl_xor_sync(0xffffffffu, v, d);
+    return v;
+}
+
+static __device__ __forceinline__ float lanes_max(float v, int lanes)
+{
+    for (int d = lanes / 2; d; d /= 2) {
+        float w = __shfl_xor_sync(0xffffffffu, v, d);
+        v = w > v ? w : v;
+    }
+    return v;
+}
+
+/* The sum over a block of up to 1024 threads (a multiple of 32), in its first thread. */
+template <class T> static __device__ __forceinline__ T block_sum(T v)
+{
+    __shared__ T part[WARP];
+    unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    v = lanes_sum(v, WARP);
+    __syncthreads(); /* the last sum has been read */
+    if (lane == 0) part[warp] = v;
+    __syncthreads();
+    if (warp == 0) {
+        v = lane < blockDim.x / WARP ? part[lane] : T(0);
+        v = lanes_sum(v, WARP);
+    }
+    return v;
+}
+
+/* Where a slice of n rows begins. */
+static __device__ __forceinline__ int64_t slice_begin(int64_t n, int32_t slice)
+{
+    return n * slice / SLICES;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* How the losses walk over the labels of a row of scores: kernels/cpu/targets.h on a GPU. Some
+   neighbouring threads share a row, which depends on the number of classes alone. */
+#ifndef PNET_KERNELS_CUDA_TARGETS_CUH
+#define PNET_KERNELS_CUDA_TARGETS_CUH
+
+#include "kernels/cuda/levels.cuh"
+#include "kernels/cuda/loss.h"
+
+static __device__ __forceinline__ int64_t labels_begin(const struct pnet_targets &t, int64_t row)
+{
+    return t.start ? t.start[row] : row;
+}
+
+static __device__ __forceinline__ int64_t labels_end(const struct pnet_targets &t, int64_t row)
+{
+    return t.start ? t.start[row + 1] : row + 1;
+}
+
+/* The label at a place between begin and end; -1 where it does not count. */
+static __device__ __forceinline__ int32_t label_at(const struct pnet_targets &t, int64_t at)
+{
+    int32_t label = t.label[t.child ? t.child[at] : at];
+    return label >= 0 && label < t.classes ? label : -1;
+}
+
+/* Threads that share a row of scores. */
+static inline int row_lanes(int32_t classes)
+{
+    return lanes_for((classes + 7) / 8, WARP);
+}
+
+/* A block's threads over rows of scores; all threads of a block make the same number of turns, so
+   that they can exchange:
+     for (int64_t base = r.begin; base < r.end; base += r.step) { row = base + r.line; ... } */
+struct row_walk {
+    int lanes, lane, line;
+    int64_t begin, end, step;
+};
+
+/* The rows of one slice in one block, or all rows in the blocks of a grid. */
+static __device__ __forceinline__ struct row_walk walk_slice(int64_t rows, int lanes)
+{
+    int32_t slice = (int32_t)blockIdx.x;
+    struct row_walk r = {lanes, (int)threadIdx.x % lanes, (int)threadIdx.x / lanes,
+        slice_begin(rows, slice), slice_begin(rows, slice + 1), (int)blockDim.x / lanes};
+    return r;
+}
+
+static __device__ __forceinline__ struct row_walk walk_rows(int64_t rows, int lanes)
+{
+    int of_block = (int)blockDim.x / lanes;
+    struct row_walk r = {lanes, (int)threadIdx.x % lanes, (int)threadIdx.x / lanes,
+        (int64_t)blockIdx.x * of_block, rows, (int64_t)gridDim.x * of_block};
+    return r;
+}
+
+/* The largest of a row's scores in each of its threads. NaN in the first one stays, as on the CPU. */
+static __device__ __forceinline__ float top_score(
+    const float *x, int32_t classes, const struct row_walk &r)
+{
+    float top = x[0];
+    for (int32_t c = r.lane; c < classes; c += r.lanes) top = x[c] > top ? x[c] : top;
+    return lanes_max(top, r.lanes);
+}
+
+#endif
