@@ -1,0 +1,252 @@
+/* Cross entropy and squared error. Sums are formed in double over SLICES stretches of rows, one a
+   block, and joined in order by one block. */
+#include "kernels/cuda/targets.cuh"
+
+#include <cstdio>
+#include <cstdlib>
+
+/* Sums of a slice that are joined two at a time. */
+struct two {
+    double a, b;
+};
+
+static __device__ __forceinline__ void keep_slice(double a, double b, struct two *part)
+{
+    a = block_sum(a);
+    b = block_sum(b);
+    if (threadIdx.x == 0) part[blockIdx.x] = {a, b};
+}
+
+/* One thread a slice; the sums are in the first one. */
+static __device__ __forceinline__ struct two join_slices(const struct two *part)
+{
+    static_assert(SLICES == 1024, "one block joins them");
+    double a = block_sum(part[threadIdx.x].a);
+    double b = block_sum(part[threadIdx.x].b);
+    return {a, b};
+}
+
+/* The loss as an argument of a kernel, with its weights by value: a recorded launch keeps them. */
+struct cross_entropy {
+    struct pnet_targets targets;
+    const float *x;
+    double smoothing, all_weights;
+    bool weighted;
+    double weight[PNET_CROSS_ENTROPY_WEIGHTS];
+};
+
+static struct cross_entropy argument_of(const struct pnet_cross_entropy *e)
+{
+    struct cross_entropy a = {e->targets, e->x, e->smoothing, 0, e->weight != nullptr, {}};
+    int32_t classes = e->targets.classes;
+    if (a.weighted && classes > PNET_CROSS_ENTROPY_WEIGHTS) {
+        fprintf(stderr, "kernels/cuda/loss.cu: weights of %d classes, at most %d\n", (int)classes,
+            (int)PNET_CROSS_ENTROPY_WEIGHTS);
+        abort();
+    }
+    for (int32_t c = 0; c < classes; c++) {
+        if (a.weighted) a.weight[c] = e->weight[c];
+        a.all_weights += a.weighted ? e->weight[c] : 1;
+    }
+    return a;
+}
+
+static __device__ __forceinline__ double weight_of(const struct cross_entropy &e, int32_t c)
+{
+    return e.weighted ? e.weight[c] : 1;
+}
+
+size_t pnet_cuda_cross_entropy_work(const struct pnet_cross_entropy *e)
+{
+    (void)e;
+    return SLICES * sizeof(struct two);
+}
+
+/* log of the sum of exp(x[c]), in each thread of the row. */
+static __device__ double log_sum_exp(const float *x, int32_t classes, const struct row_walk &r)
+{
+    float top = top_score(x, classes, r);
+    double sum = 0;
+    for (int32_t c = r.lane; c < classes; c += r.lanes) sum += (double)expf(x[c] - top);
+    return (double)top + log(lanes_sum(sum, r.lanes));
+}
+
+__global__ static void __launch_bounds__(THREADS)
+    cross_entropy(const __grid_constant__ struct cross_entropy e, int lanes, struct two *part)
+{
+    const struct pnet_targets &t = e.targets;
+    const int32_t classes = t.classes;
+    struct row_walk r = walk_slice(pnet_live(t.rows), lanes);
+    double sum = 0, divisor = 0;
+    for (int64_t base = r.begin; base < r.end; base += r.step) {
+        int64_t row = base + r.line;
+        bool there = row < r.end;
+        const float *x = e.x + (there ? row : base) * classes;
+        double lse = log_sum_exp(x, classes, r), hard = 0, soft = 0;
+        int64_t end = there ? labels_end(t, row) : 0;
+        int32_t valid = 0;
+        for (int64_t at = there ? labels_begin(t, row) + r.lane : 0; at < end; at += r.lanes) {
+            int32_t label = label_at(t, at);
+            if (label < 0) continue;
+            valid++;
+            hard += weight_of(e, label) * (lse - (double)x[label]);
+            divisor += weight_of(e, label);
+        }
+        valid = lanes_sum(valid, lanes);
+        if (valid && e.smoothing > 0)
+            for (int32_t c = r.lane; c < classes; c += r.lanes)
+                soft += weight_of(e, c) * (lse - (double)x[c]);
+        sum += (1 - e.smoothing) * hard + e.smoothing / classes * soft * (double)valid;
+    }
+    keep_slice(sum, divisor, part);
+}
+
+__global__ static void __launch_bounds__(SLICES)
+    join_cross_entropy(const struct two *part, float *loss, float *divisor)
+{
+    struct two total = join_slices(part);
+    if (threadIdx.x) return;
+    *loss = total.b > 0 ? (float)(total.a / total.b) : 0;
+    if (divisor) *divisor = (float)total.b;
+}
+
+void pnet_cuda_cross_entropy(
+    const struct pnet_cross_entropy *e, float *loss, float *divisor, void *work)
+{
+    struct cross_entropy a = argument_of(e);
+    struct two *part = (struct two *)work;
+    cross_entropy<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(
+        a, row_lanes(e->targets.classes), part);
+    join_cross_entropy<<<1, SLICES, 0, cudaStreamPerThread>>>(part, loss, divisor);
+}
+
+/* Classes of a row whose labels are counted at a time. */
+enum { TILE = 1024 };
+
+/* Labels of each class of a tile, counted by the threads of a row into `count` [TILE at most]. */
+static __device__ void count_labels(const struct pnet_targets &t, int64_t begin, int64_t end,
+    int32_t first, int32_t last, const struct row_walk &r, int32_t *count)
+{
+    for (int32_t c = first + r.lane; c < last; c += r.lanes) count[c - first] = 0;
+    __syncwarp();
+    for (int64_t at = begin + r.lane; at < end; at += r.lanes) {
+        int32_t label = label_at(t, at);
+        if (label >= first && label < last) atomicAdd(count + (label - first), 1);
+    }
+    __syncwarp();
+}
+
+/* Dynamic shared memory: [rows of a block][classes of a tile] counts. */
+__global__ static void __launch_bounds__(THREADS)
+    cross_entropy_backward(const __grid_constant__ struct cross_entropy e, int lanes,
+        const float *divisor, const float *gloss, bool add, float *gx)
+{
+    extern __shared__ int32_t counts[];
+    const struct pnet_targets &t = e.targets;
+    const int32_t classes = t.classes, tile = classes < TILE ? classes : TILE;
+    const double factor = *divisor > 0 ? (double)*gloss / (double)*divisor : 0;
+    struct row_walk r = walk_rows(pnet_live(t.rows), lanes);
+    int32_t *count = counts + r.line * tile;
+    for (int64_t base = r.begin; base < r.end; base += r.step) {
+        int64_t row = base + r.line;
+        bool there = row < r.end;
+        const float *x = e.x + (there ? row : base) * classes;
+        int64_t begin = there ? labels_begin(t, row) : 0, end = there ? labels_end(t, row) : 0;
+        float top = top_score(x, classes, r);
+        double hard = 0, sum = 0;
+        int32_t valid = 0;
+        for (int32_t c = r.lane; c < classes; c += lanes) sum += (double)expf(x[c] - top);
+        for (int64_t at = begin + r.lane; at < end; at += lanes) {
+            int32_t label = label_at(t, at);
+            if (label < 0) continue;
+            valid++;
+            hard += weight_of(e, label);
+        }
+        sum = lanes_sum(sum, lanes);
+        hard = lanes_sum(hard, lanes);
+        valid = lanes_sum(valid, lanes);
+        double sharp = (1 - e.smoothing) * factor;
+        double soft = e.smoothing / classes * (double)valid * factor;
+        double of_power = (sharp * hard + soft * e.all_weights) / sum;
+        for (int32_t first = 0; first < classes; first += tile) {
+            int32_t last = first + tile < classes ? first + tile : classes;
+            count_labels(t, begin, end, first, last, r, count);
+            for (int32_t c = first + r.lane; there && c < last; c += lanes) {
+                double v = 0;
+                if (valid)
+                    v = of_power * (double)expf(x[c] - top) -
+                        (sharp * count[c - first] + soft) * weight_of(e, c);
+                float *to = gx + row * classes + c;
+                *to = (add ? *to : 0) + (float)v;
+            }
+            __syncwarp();
+        }
+    }
+}
+
+void pnet_cuda_cross_entropy_backward(const struct pnet_cross_entropy *e, const float *divisor,
+    const float *gloss, bool add, float *gx, void *work)
+{
+    struct cross_entropy a = argument_of(e);
+    int32_t classes = e->targets.classes;
+    int lanes = row_lanes(classes), rows = THREADS / lanes;
+    unsigned grid = blocks_for(e->targets.rows.most, rows);
+    size_t counts = (size_t)rows * (size_t)(classes < TILE ? classes : TILE) * sizeof(int32_t);
+    (void)work;
+    if (grid)
+        cross_entropy_backward<<<grid, THREADS, counts, cudaStreamPerThread>>>(
+            a, lanes, divisor, gloss, add, gx);
+}
+
+size_t pnet_cuda_mse_work(void)
+{
+    return SLICES * sizeof(struct two);
+}
+
+__global__ static void __launch_bounds__(THREADS)
+    mse(struct pnet_count n, const float *x, const float *y, struct two *part)
+{
+    int64_t most = pnet_live(n), end = slice_begin(most, (int32_t)blockIdx.x + 1);
+    double sum = 0;
+#pragma unroll 4
+    for (int64_t i = slice_begin(most, (int32_t)blockIdx.x) + threadIdx.x; i < end;
+         i += blockDim.x) {
+        double d = (double)x[i] - (double)y[i];
+        sum += d * d;
+    }
+    keep_slice(sum, 0, part);
+}
+
+__global__ static void __launch_bounds__(SLICES)
+    join_mse(struct pnet_count n, const struct two *part, float *loss)
+{
+    struct two total = join_slices(part);
+    int64_t most = pnet_live(n);
+    if (threadIdx.x == 0) *loss = most > 0 ? (float)(total.a / (double)most) : 0;
+}
+
+void pnet_cuda_mse(struct pnet_count n, const float *x, const float *y, float *loss, void *work)
+{
+    struct two *part = (struct two *)work;
+    mse<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(n, x, y, part);
+    join_mse<<<1, SLICES, 0, cudaStreamPerThread>>>(n, part, loss);
+}
+
+__global__ static void mse_backward(struct pnet_count n, const float *__restrict__ x,
+    const float *__restrict__ y, const float *gloss, bool add, float *__restrict__ gx)
+{
+    int64_t most = pnet_live(n);
+    float factor = most > 0 ? (float)(2 * (double)*gloss / (double)most) : 0;
+#pragma unroll 4
+    for (int64_t i = FLAT_BEGIN; i < most; i += FLAT_STEP) {
+        float v = factor * (x[i] - y[i]);
+        gx[i] = add ? gx[i] + v : v;
+    }
+}
+
+void pnet_cuda_mse_backward(
+    struct pnet_count n, const float *x, const float *y, const float *gloss, bool add, float *gx)
+{
+    unsigned grid = element_blocks(n.most);
+    if (grid) mse_backward<<<grid, THREADS, 0, cudaStreamPerThread>>>(n, x, y, gloss, add, gx);
+}

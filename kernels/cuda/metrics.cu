@@ -1,0 +1,130 @@
+/* Predicted classes, and counts of how they agree with labels. Counts are integers: their order
+   does not matter, so they are made by atomics. */
+#include "kernels/cuda/targets.cuh"
+
+typedef unsigned long long count_type; /* what atomicAdd takes */
+
+/* Threads start from class 0, so that a NaN there wins as it does on the CPU. */
+__global__ static void __launch_bounds__(THREADS)
+    best_class(struct pnet_count rows, int32_t classes, int lanes, const float *x, int32_t *best)
+{
+    struct row_walk r = walk_rows(pnet_live(rows), lanes);
+    for (int64_t base = r.begin; base < r.end; base += r.step) {
+        int64_t row = base + r.line;
+        bool there = row < r.end;
+        const float *p = x + (there ? row : base) * classes;
+        float top = p[0];
+        int32_t at = 0;
+        for (int32_t c = r.lane; c < classes; c += lanes)
+            if (p[c] > top) {
+                top = p[c];
+                at = c;
+            }
+        for (int d = lanes / 2; d; d /= 2) {
+            float other = __shfl_xor_sync(0xffffffffu, top, d);
+            int32_t from = __shfl_xor_sync(0xffffffffu, at, d);
+            if (other > top || (other == top && from < at)) {
+                top = other;
+                at = from;
+            }
+        }
+        if (there && r.lane == 0) best[row] = at;
+    }
+}
+
+void pnet_cuda_best_class(struct pnet_count rows, int32_t classes, const float *x, int32_t *best)
+{
+    int lanes = row_lanes(classes);
+    unsigned grid = blocks_for(rows.most, THREADS / lanes);
+    if (grid) best_class<<<grid, THREADS, 0, cudaStreamPerThread>>>(rows, classes, lanes, x, best);
+}
+
+size_t pnet_cuda_correct_work(void)
+{
+    return 2 * sizeof(count_type);
+}
+
+__global__ static void __launch_bounds__(THREADS)
+    correct(struct pnet_targets t, const int32_t *best, count_type *sum)
+{
+    int64_t rows = pnet_live(t.rows);
+    count_type agree = 0, all = 0;
+    for (int64_t row = FLAT_BEGIN; row < rows; row += FLAT_STEP)
+        for (int64_t at = labels_begin(t, row); at < labels_end(t, row); at++) {
+            int32_t label = label_at(t, at);
+            agree += label == best[row];
+            all += label >= 0;
+        }
+    agree = block_sum(agree);
+    all = block_sum(all);
+    if (threadIdx.x) return;
+    atomicAdd(sum, agree);
+    atomicAdd(sum + 1, all);
+}
+
+__global__ static void write_counts(int64_t n, const count_type *count, double *to)
+{
+    for (int64_t i = FLAT_BEGIN; i < n; i += FLAT_STEP) to[i] = (double)count[i];
+}
+
+/* Blocks that are enough to keep a GPU busy, each with many rows. */
+static unsigned counting_blocks(int64_t rows)
+{
+    unsigned blocks = blocks_for(rows, THREADS);
+    return blocks < (unsigned)SLICES ? blocks : (unsigned)SLICES;
+}
+
+void pnet_cuda_correct(
+    const struct pnet_targets *t, const int32_t *best, double correct_[2], void *work)
+{
+    count_type *sum = (count_type *)work;
+    unsigned grid = counting_blocks(t->rows.most);
+    cudaMemsetAsync(sum, 0, pnet_cuda_correct_work(), cudaStreamPerThread);
+    if (grid) correct<<<grid, THREADS, 0, cudaStreamPerThread>>>(*t, best, sum);
+    write_counts<<<1, 2, 0, cudaStreamPerThread>>>(2, sum, correct_);
+}
+
+size_t pnet_cuda_confusion_work(int32_t classes)
+{
+    return (size_t)classes * (size_t)classes * sizeof(count_type);
+}
+
+/* Pairs are counted in shared memory where `own` has room for them all. */
+__global__ static void __launch_bounds__(THREADS)
+    confusion(struct pnet_targets t, const int32_t *best, bool in_shared, count_type *sum)
+{
+    extern __shared__ uint32_t own[];
+    const int64_t rows = pnet_live(t.rows);
+    const int32_t cells = in_shared ? t.classes * t.classes : 0;
+    for (int32_t i = (int32_t)threadIdx.x; i < cells; i += THREADS) own[i] = 0;
+    __syncthreads();
+    for (int64_t row = FLAT_BEGIN; row < rows; row += FLAT_STEP)
+        for (int64_t at = labels_begin(t, row); at < labels_end(t, row); at++) {
+            int32_t label = label_at(t, at);
+            int64_t cell = (int64_t)label * t.classes + best[row];
+            if (label < 0) continue;
+            if (in_shared)
+                atomicAdd(own + cell, 1u);
+            else
+                atomicAdd(sum + cell, (count_type)1);
+        }
+    __syncthreads();
+    for (int32_t i = (int32_t)threadIdx.x; i < cells; i += THREADS)
+        if (own[i]) atomicAdd(sum + i, (count_type)own[i]);
+}
+
+void pnet_cuda_confusion(
+    const struct pnet_targets *t, const int32_t *best, double *matrix, void *work)
+{
+    enum { MOST_SHARED = 48 * 1024 };
+    count_type *sum = (count_type *)work;
+    int64_t cells = (int64_t)t->classes * t->classes;
+    unsigned grid = counting_blocks(t->rows.most);
+    size_t shared = (size_t)cells * sizeof(uint32_t);
+    bool fits = shared <= MOST_SHARED;
+    cudaMemsetAsync(sum, 0, pnet_cuda_confusion_work(t->classes), cudaStreamPerThread);
+    if (grid)
+        confusion<<<grid, THREADS, fits ? shared : 0, cudaStreamPerThread>>>(*t, best, fits, sum);
+    write_counts<<<blocks_for(cells, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+        cells, sum, matrix);
+}
