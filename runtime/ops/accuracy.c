@@ -20,14 +20,14 @@ static size_t best_bytes(const struct pnet_exec *x)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    return backward ? 0 : best_bytes(x) + pnet_cpu_correct_work();
+    return backward ? 0 : best_bytes(x) + PNET_KERNEL(x, correct_work)();
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_targets t = pnet_op_targets(x);
-    pnet_cpu_best_class(t.rows, t.classes, x->in[IN].data, x->work);
-    pnet_cpu_correct(&t, x->work, x->out.data, (char *)x->work + best_bytes(x));
+    PNET_KERNEL(x, best_class)(t.rows, t.classes, x->in[IN].data, x->work);
+    PNET_KERNEL(x, correct)(&t, x->work, x->out.data, (char *)x->work + best_bytes(x));
 }
 
 static void reference(const struct pnet_exec *x)

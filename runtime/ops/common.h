@@ -5,6 +5,8 @@
 #include "kernels/cpu/loss.h"
 #include "kernels/cpu/norm.h"
 #include "kernels/cpu/pool.h"
+#include "kernels/cuda/loss.h"
+#include "kernels/cuda/pool.h"
 #include "runtime/op.h"
 
 /* For rows whose kernels need no workspace. */

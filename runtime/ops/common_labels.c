@@ -81,14 +81,14 @@ static size_t best_bytes(const struct pnet_exec *x)
 
 size_t pnet_op_confusion_work(const struct pnet_exec *x, bool backward)
 {
-    return backward ? 0 : best_bytes(x) + pnet_cpu_confusion_work(x->in[SCORES].width);
+    return backward ? 0 : best_bytes(x) + PNET_KERNEL(x, confusion_work)(x->in[SCORES].width);
 }
 
 void pnet_op_confusion_forward(const struct pnet_exec *x)
 {
     struct pnet_targets t = pnet_op_targets(x);
-    pnet_cpu_best_class(t.rows, t.classes, x->in[SCORES].data, x->work);
-    pnet_cpu_confusion(&t, x->work, x->out.data, (char *)x->work + best_bytes(x));
+    PNET_KERNEL(x, best_class)(t.rows, t.classes, x->in[SCORES].data, x->work);
+    PNET_KERNEL(x, confusion)(&t, x->work, x->out.data, (char *)x->work + best_bytes(x));
 }
 
 void pnet_op_confusion_reference(const struct pnet_exec *x)

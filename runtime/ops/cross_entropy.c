@@ -6,6 +6,9 @@
 enum { IN, LABEL, WEIGHTS, SMOOTHING };
 enum { DIVISOR };
 
+_Static_assert(
+    (int)PNET_MAX_LIST <= (int)PNET_CROSS_ENTROPY_WEIGHTS, "a GPU takes any list of weights");
+
 static bool check_weights(struct pnet_rule *r)
 {
     const struct pnet_attr *a = &r->attr[WEIGHTS];
@@ -39,22 +42,21 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_cross_entropy e = loss_of(x);
     (void)backward;
-    return pnet_cpu_cross_entropy_work(&e);
+    return PNET_KERNEL(x, cross_entropy_work)(&e);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_cross_entropy e = loss_of(x);
-    pnet_cpu_cross_entropy(&e, x->out.data, x->saved[DIVISOR].data, x->work);
+    PNET_KERNEL(x, cross_entropy)(&e, x->out.data, x->saved[DIVISOR].data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_cross_entropy e = loss_of(x);
     const float *divisor = x->saved[DIVISOR].data, *gloss = x->gout.data;
-    if (x->gin[IN].data)
-        pnet_cpu_cross_entropy_backward(
-            &e, divisor, gloss, x->gin_add[IN], x->gin[IN].data, x->work);
+    if (x->gin[IN].data) PNET_KERNEL(x, cross_entropy_backward)
+    (&e, divisor, gloss, x->gin_add[IN], x->gin[IN].data, x->work);
 }
 
 /* Point by point, as the formula stands. */

@@ -22,20 +22,22 @@ static bool rule(struct pnet_rule *r)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    return backward ? pnet_cpu_segments_pool_work(pnet_op_samples(&x->out), x->out.width) : 0;
+    return backward ? PNET_KERNEL(x, segments_pool_work)(pnet_op_samples(&x->out), x->out.width)
+                    : 0;
 }
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_segments_spread(
-        pnet_op_samples(&x->out), x->out.width, x->in[0].data, false, false, x->out.data);
+    PNET_KERNEL(x, segments_spread)
+    (pnet_op_samples(&x->out), x->out.width, x->in[0].data, false, false, x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     if (x->gin[0].data)
-        pnet_cpu_segments_sum(pnet_op_samples(&x->gout), x->gout.width, x->gout.data, false,
-            x->gin_add[0], x->gin[0].data, x->work);
+        PNET_KERNEL(x, segments_sum)
+        (pnet_op_samples(&x->gout), x->gout.width, x->gout.data, false, x->gin_add[0],
+            x->gin[0].data, x->work);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -18,21 +18,22 @@ static bool rule(struct pnet_rule *r)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_targets t = pnet_op_targets(x);
-    return backward ? 0 : pnet_cpu_lovasz_work(&t);
+    return backward ? 0 : PNET_KERNEL(x, lovasz_work)(&t);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_targets t = pnet_op_targets(x);
-    pnet_cpu_lovasz(&t, x->in[IN].data, x->out.data, x->saved[GPROB].data, x->work);
+    PNET_KERNEL(x, lovasz)(&t, x->in[IN].data, x->out.data, x->saved[GPROB].data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     const float *gloss = x->gout.data;
     if (x->gin[IN].data)
-        pnet_cpu_lovasz_backward(pnet_op_rows(&x->in[IN]), x->in[IN].width, x->in[IN].data,
-            x->saved[GPROB].data, gloss, x->gin_add[IN], x->gin[IN].data);
+        PNET_KERNEL(x, lovasz_backward)
+        (pnet_op_rows(&x->in[IN]), x->in[IN].width, x->in[IN].data, x->saved[GPROB].data, gloss,
+            x->gin_add[IN], x->gin[IN].data);
 }
 
 /* The error of the point for the class, 1 minus or plain probability. */

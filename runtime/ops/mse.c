@@ -12,23 +12,24 @@ static bool rule(struct pnet_rule *r)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    (void)x;
-    return backward ? 0 : pnet_cpu_mse_work();
+    (void)x; /* one kernel without CUDA */
+    return backward ? 0 : PNET_KERNEL(x, mse_work)();
 }
 
 static void forward(const struct pnet_exec *x)
 {
-    pnet_cpu_mse(
-        pnet_op_elements(&x->in[IN]), x->in[IN].data, x->in[TARGET].data, x->out.data, x->work);
+    PNET_KERNEL(x, mse)
+    (pnet_op_elements(&x->in[IN]), x->in[IN].data, x->in[TARGET].data, x->out.data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_count n = pnet_op_elements(&x->in[IN]);
     const float *gloss = x->gout.data, *a = x->in[IN].data, *b = x->in[TARGET].data;
-    if (x->gin[IN].data) pnet_cpu_mse_backward(n, a, b, gloss, x->gin_add[IN], x->gin[IN].data);
+    if (x->gin[IN].data)
+        PNET_KERNEL(x, mse_backward)(n, a, b, gloss, x->gin_add[IN], x->gin[IN].data);
     if (x->gin[TARGET].data)
-        pnet_cpu_mse_backward(n, b, a, gloss, x->gin_add[TARGET], x->gin[TARGET].data);
+        PNET_KERNEL(x, mse_backward)(n, b, a, gloss, x->gin_add[TARGET], x->gin[TARGET].data);
 }
 
 static void reference(const struct pnet_exec *x)

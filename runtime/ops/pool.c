@@ -3,7 +3,7 @@
 #include "kernels/cuda/act.h"
 #include "runtime/ops/common.h"
 
-#include <string.h> /* the reference */
+#include <string.h>
 
 enum { IN, KIND, TO };
 enum { ARGMAX };
@@ -61,10 +61,11 @@ static size_t work(const struct pnet_exec *x, bool backward)
     if (is_identity(x)) return 0;
     if (has_labels(x)) {
         struct pnet_cells cells = cells_of(x);
-        return backward ? 0 : pnet_cpu_cells_majority_work(&cells);
+        return backward ? 0 : PNET_KERNEL(x, cells_majority_work)(&cells);
     }
-    return x->geo[0] ? pnet_cpu_cells_sum_work(x->in[0].width)
-                     : pnet_cpu_segments_pool_work(pnet_op_samples(&x->in[0]), x->in[0].width);
+    return x->geo[0]
+               ? PNET_KERNEL(x, cells_sum_work)(x->in[0].width)
+               : PNET_KERNEL(x, segments_pool_work)(pnet_op_samples(&x->in[0]), x->in[0].width);
 }
 
 static void forward_samples(const struct pnet_exec *x, enum pnet_pool kind)
@@ -72,10 +73,11 @@ static void forward_samples(const struct pnet_exec *x, enum pnet_pool kind)
     struct pnet_segments s = pnet_op_samples(&x->in[0]);
     int32_t c = x->in[0].width;
     if (kind == PNET_POOL_MAX)
-        pnet_cpu_segments_max(s, c, x->in[0].data, x->out.data, x->saved[ARGMAX].data, x->work);
+        PNET_KERNEL(x, segments_max)
+        (s, c, x->in[0].data, x->out.data, x->saved[ARGMAX].data, x->work);
     else
-        pnet_cpu_segments_sum(
-            s, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
+        PNET_KERNEL(x, segments_sum)
+        (s, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
 }
 
 static void forward(const struct pnet_exec *x)
@@ -84,16 +86,16 @@ static void forward(const struct pnet_exec *x)
     struct pnet_cells cells = cells_of(x);
     int32_t c = x->in[0].width;
     if (is_identity(x))
-        pnet_cpu_copy_elements(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
+        PNET_KERNEL(x, copy_elements)(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
     else if (has_labels(x))
-        pnet_cpu_cells_majority(&cells, x->in[0].data, x->out.data, x->work);
+        PNET_KERNEL(x, cells_majority)(&cells, x->in[0].data, x->out.data, x->work);
     else if (!x->geo[0])
         forward_samples(x, kind);
     else if (kind == PNET_POOL_MAX)
-        pnet_cpu_cells_max(&cells, c, x->in[0].data, x->out.data, x->saved[ARGMAX].data);
+        PNET_KERNEL(x, cells_max)(&cells, c, x->in[0].data, x->out.data, x->saved[ARGMAX].data);
     else
-        pnet_cpu_cells_sum(
-            &cells, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
+        PNET_KERNEL(x, cells_sum)
+        (&cells, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
@@ -109,15 +111,15 @@ static void backward(const struct pnet_exec *x)
         PNET_KERNEL(x, scale)(pnet_op_elements(&x->gout), 1, g, add, gx);
     } else if (!x->geo[0]) {
         if (kind == PNET_POOL_MAX)
-            pnet_cpu_segments_max_backward(s, c, x->saved[ARGMAX].data, g, add, gx);
+            PNET_KERNEL(x, segments_max_backward)(s, c, x->saved[ARGMAX].data, g, add, gx);
         else
-            pnet_cpu_segments_spread(s, c, g, mean, add, gx);
+            PNET_KERNEL(x, segments_spread)(s, c, g, mean, add, gx);
     } else {
         struct pnet_cells cells = pnet_op_cells(x->geo[0]);
         if (kind == PNET_POOL_MAX)
-            pnet_cpu_cells_max_backward(&cells, c, x->saved[ARGMAX].data, g, add, gx);
+            PNET_KERNEL(x, cells_max_backward)(&cells, c, x->saved[ARGMAX].data, g, add, gx);
         else
-            pnet_cpu_cells_spread(&cells, c, g, mean, add, gx);
+            PNET_KERNEL(x, cells_spread)(&cells, c, g, mean, add, gx);
     }
 }
 

@@ -45,23 +45,24 @@ static struct pnet_nearest nearest_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     if (!backward || is_identity(x)) return 0;
-    if (x->attr[KIND].i == NEAREST) return pnet_cpu_cells_sum_work(x->in[0].width);
+    if (x->attr[KIND].i == NEAREST) return PNET_KERNEL(x, cells_sum_work)(x->in[0].width);
     struct pnet_nearest n = {.fine_rows = pnet_op_rows(&x->out),
         .coarse_rows = pnet_op_rows(&x->in[0]),
         .k = (int32_t)x->attr[K].i};
-    return pnet_cpu_interpolate_backward_work(&n, x->in[0].width);
+    return PNET_KERNEL(x, interpolate_backward_work)(&n, x->in[0].width);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     if (is_identity(x)) {
-        pnet_cpu_copy_elements(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
+        PNET_KERNEL(x, copy_elements)(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
     } else if (x->attr[KIND].i == NEAREST) {
         struct pnet_cells cells = pnet_op_cells(x->geo[0]);
-        pnet_cpu_cells_spread(&cells, x->out.width, x->in[0].data, false, false, x->out.data);
+        PNET_KERNEL(x, cells_spread)
+        (&cells, x->out.width, x->in[0].data, false, false, x->out.data);
     } else {
         struct pnet_nearest n = nearest_of(x);
-        pnet_cpu_interpolate(&n, x->out.width, x->in[0].data, x->out.data);
+        PNET_KERNEL(x, interpolate)(&n, x->out.width, x->in[0].data, x->out.data);
     }
 }
 
@@ -74,10 +75,10 @@ static void backward(const struct pnet_exec *x)
         PNET_KERNEL(x, scale)(pnet_op_elements(&x->gout), 1, x->gout.data, add, gx);
     } else if (x->attr[KIND].i == NEAREST) {
         struct pnet_cells cells = pnet_op_cells(x->geo[0]);
-        pnet_cpu_cells_sum(&cells, x->gout.width, x->gout.data, false, add, gx, x->work);
+        PNET_KERNEL(x, cells_sum)(&cells, x->gout.width, x->gout.data, false, add, gx, x->work);
     } else {
         struct pnet_nearest n = nearest_of(x);
-        pnet_cpu_interpolate_backward(&n, x->gout.width, x->gout.data, add, gx, x->work);
+        PNET_KERNEL(x, interpolate_backward)(&n, x->gout.width, x->gout.data, add, gx, x->work);
     }
 }
 
