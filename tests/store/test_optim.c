@@ -180,6 +180,75 @@ static void check_norm_and_clip(void)
     CHECK(pnet_optim_clip(0, 1) == 1);
 }
 
+/* The step in one piece: the same bits as the parts of it, and no step at all where the gradient or
+   a loss cannot be used. The hole between the parts holds NaN. */
+static void check_update(const char *name, const struct pnet_optim *o)
+{
+    struct run whole = new_run(), apart = new_run();
+    struct pnet_optim_chunk chunks[64];
+    int64_t chunk_count = pnet_optim_chunks(o, parts, 2, chunks);
+    double losses[2] = {1, 2};
+    struct pnet_optim_record r = {.clip = 20, .loss_scale = 8};
+    struct pnet_optim_update u = {.rule = pnet_optim_rule(o),
+        .chunks = chunks,
+        .chunk_count = chunk_count,
+        .g = whole.g,
+        .w = whole.w,
+        .state = {pnet_optim_state_count(o) > 0 ? whole.state[0] : NULL, whole.state[1]},
+        .losses = losses,
+        .loss_count = 2,
+        .record = &r};
+    void *work = malloc(pnet_optim_work(PNET_CPU, chunk_count));
+    CHECK(work && chunk_count == pnet_optim_chunks(o, parts, 2, NULL) && chunk_count <= 64);
+    for (int t = 1; t <= STEPS; t++) {
+        for (int64_t i = 0; i < N; i++)
+            whole.g[i] = apart.g[i] = 8 * (draw(100 + (uint32_t)t, i) + 0.5f * apart.w[i]);
+        whole.g[60005] = NAN;
+        r.lr = 0.01 * t;
+        for (int bad = 0; bad < 2; bad++) {
+            float kept = whole.g[70000];
+            if (bad)
+                losses[1] = INFINITY;
+            else
+                whole.g[70000] = NAN;
+            pnet_optim_step(PNET_CPU, &u, work);
+            CHECK(r.skipped == 1 && r.skips == 2 * t - 1 + bad && r.step == t - 1);
+            losses[1] = 2;
+            whole.g[70000] = kept;
+        }
+        pnet_optim_step(PNET_CPU, &u, work);
+        double norm = sqrt(pnet_cpu_square_sum(60000, apart.g) +
+                           pnet_cpu_square_sum(N - 60020, apart.g + 60010)) /
+                      8;
+        CHECK(r.skipped == 0 && r.step == t && fabs(r.norm - norm) <= 1e-12 * norm && norm > 20);
+        float scale = (float)(pnet_clip_factor(r.norm, 20) / 8);
+        pnet_optim_step_cpu(o, t, r.lr, scale, parts, 2, apart.g, apart.w, apart.state);
+        CHECKF(memcmp(whole.w, apart.w, N * sizeof *apart.w) == 0, "%s, step %d", name, t);
+    }
+    for (int i = 0; i < pnet_optim_state_count(o); i++)
+        CHECK(memcmp(whole.state[i], apart.state[i], N * sizeof(float)) == 0);
+    free(work);
+    free_run(whole);
+    free_run(apart);
+}
+
+/* Parts that follow each other are one stretch unless they decay differently. */
+static void check_chunks(void)
+{
+    struct pnet_optim o = pnet_optim_default(PNET_SGD);
+    static const struct pnet_optim_part p[] = {
+        {0, 10, true}, {10, 5000, true}, {5010, 3, false}, {5020, 0, true}, {5020, 4096, false}};
+    struct pnet_optim_chunk c[8];
+    CHECK(pnet_optim_chunks(&o, p, 5, c) == 4);
+    CHECK(c[0].offset == 0 && c[0].count == 4096 && c[0].decays);
+    CHECK(c[1].offset == 4096 && c[1].count == 5010 - 4096 && c[1].decays);
+    CHECK(c[2].offset == 5010 && c[2].count == 3 && !c[2].decays);
+    CHECK(c[3].offset == 5020 && c[3].count == 4096 && !c[3].decays);
+    o.decay_all = true;
+    CHECK(pnet_optim_chunks(&o, p, 5, c) == 3 && c[1].count == 5013 - 4096 && c[2].decays);
+    CHECK(pnet_optim_chunks(&o, p, 0, c) == 0);
+}
+
 static void check_refused(void)
 {
     struct pnet_error e;
@@ -223,9 +292,11 @@ int main(void)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         check_formula(kinds[i].name, &kinds[i].o);
         check_threads(kinds[i].name, &kinds[i].o);
+        check_update(kinds[i].name, &kinds[i].o);
     }
     check_pytorch();
     check_norm_and_clip();
+    check_chunks();
     check_refused();
     return check_end();
 }
