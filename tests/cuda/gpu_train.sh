@@ -18,11 +18,13 @@ END
 
 "$pnetc" data synth rooms -o "$work/rooms" --count 10 --points 3000 --seed 5 >/dev/null 2>&1
 "$pnetc" data synth shapes -o "$work/shapes" --count 24 --points 600 --seed 6 >/dev/null 2>&1
+run_config rooms "$work/tiny.yaml"
 run_config rooms "$work/rooms.yaml"
+echo 'inputs: {cloud: {height: z}}' >>"$work/rooms.yaml"
 run_config shapes "$work/shapes.yaml"
 
 got=0
-"$pnetc" train tests/cli/tiny.pnet --config "$work/rooms.yaml" -o "$work/probe" --device cuda -q 2>"$err" || got=$?
+"$pnetc" train tests/cli/tiny.pnet --config "$work/tiny.yaml" -o "$work/probe" --device cuda -q 2>"$err" || got=$?
 if [ "$got" = 6 ]; then
     echo "skipped: $(cat "$err")"
     exit 77
@@ -41,7 +43,7 @@ agree() {
     losses "$2" >"$work/b"
     worst=$(paste "$work/a" "$work/b" | awk -v n="$5" '
         { d = $1 - $2; if (d < 0) d = -d; s = $1 < 0 ? -$1 : $1; r = s ? d / s : d; if (!(r <= w)) w = r; rows++ }
-        END { print rows >= n ? w + 0 : "only " rows " steps" }')
+        END { print(rows >= n ? w + 0 : "only " rows " steps") }')
     if awk -v w="$worst" -v t="$3" 'BEGIN { exit !(w ~ /^[0-9.e+-]+$/ && w <= t) }'; then
         pass
         echo "$4: losses agree to $worst"
@@ -58,12 +60,12 @@ both() { # MODEL CONFIG NAME [OPTIONS]
     cp "$out" "$work/json_$name"
     agree "$work/cpu_$name" "$work/gpu_$name" 1e-4 "$name" 10
     if [ "$(number peak_bytes "$work/json_$name")" = "$(number planned_bytes "$work/json_$name")" ]; then pass; else
-        echo "$name: planned $(number planned_bytes "$work/json_$name"), allocated $(number peak_bytes "$work/json_$name")"
+        fail "$name: planned $(number planned_bytes "$work/json_$name"), allocated $(number peak_bytes "$work/json_$name")"
     fi
 }
 
-both tests/cli/tiny.pnet "$work/rooms.yaml" tiny
-both tests/cli/tiny.pnet "$work/rooms.yaml" tiny_voxel --mode voxel
+both tests/cli/tiny.pnet "$work/tiny.yaml" tiny
+both tests/cli/tiny.pnet "$work/tiny.yaml" tiny_voxel --mode voxel
 both models/rooms.pnet "$work/rooms.yaml" rooms
 both models/shapes.pnet "$work/shapes.yaml" shapes
 
@@ -79,6 +81,7 @@ done
 
 # A run goes on from the other device's checkpoint.
 run_config rooms "$work/more.yaml" 12
+echo 'inputs: {cloud: {height: z}}' >>"$work/more.yaml"
 run 0 train models/rooms.pnet --config "$work/more.yaml" -o "$work/cpu_rooms" --resume -q --device cuda
 # Inference: the same classes but for near ties.
 room=$(ls "$work"/rooms/*/*.ply | head -n 1)
