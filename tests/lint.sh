@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 sh setup.sh --packages clang-format clang-tidy clang libomp-dev
-files=${*:-$(git ls-files '*.c' '*.h' '*.cu' '*.cuh')}
+files=${*:-$(find bench compiler kernels lang runtime tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')}
 status=0
 # shellcheck disable=SC2086
 clang-format --dry-run -Werror $files || status=1
