@@ -1,5 +1,5 @@
-# Training and inference on a GPU against the CPU: the losses of the first ten steps, the same bits from run to run, the
-# announced peak, results of inference. Skipped where there is no GPU.
+# Training and inference on a GPU against the CPU: the losses of the first ten steps, the same bits from run to run,
+# results of inference. Skipped where there is no GPU.
 . tests/cli/common.sh
 
 run_config() { # KIND FILE: ten steps of plain SGD at a rate where rounding does not grow into something else
@@ -56,12 +56,8 @@ both() { # MODEL CONFIG NAME [OPTIONS]
     local model=$1 config=$2 name=$3
     shift 3
     run 0 train "$model" --config "$config" -o "$work/cpu_$name" -q "$@"
-    run 0 train "$model" --config "$config" -o "$work/gpu_$name" --json --device cuda "$@"
-    cp "$out" "$work/json_$name"
+    run 0 train "$model" --config "$config" -o "$work/gpu_$name" -q --device cuda "$@"
     agree "$work/cpu_$name" "$work/gpu_$name" 1e-4 "$name" 10
-    if [ "$(number peak_bytes "$work/json_$name")" = "$(number planned_bytes "$work/json_$name")" ]; then pass; else
-        fail "$name: planned $(number planned_bytes "$work/json_$name"), allocated $(number peak_bytes "$work/json_$name")"
-    fi
 }
 
 both tests/cli/tiny.pnet "$work/tiny.yaml" tiny

@@ -3,6 +3,9 @@
 #include "runtime/peak.h"
 #include "tests/models/batch.h"
 
+/* argv[1]: "cpu" (default) or "cuda". */
+static struct pnet_device device;
+
 struct setup {
     const char *model;
     const char *set; /* or NULL */
@@ -14,6 +17,7 @@ static struct pnet_compilation *compile(const struct setup *u)
 {
     struct pnet_compile_options o = {
         .purpose = u->training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
+        .device = device.kind,
         .degrade = u->degrade,
         .sets = &u->set,
         .set_count = u->set ? 1 : 0};
@@ -22,7 +26,8 @@ static struct pnet_compilation *compile(const struct setup *u)
 
 static struct pnet_session *open_session(const struct pnet_plan *p, int64_t extra)
 {
-    struct pnet_session_options o = {.slots = p->training ? 2 : 1, .seed = 1, .extra_bytes = extra};
+    struct pnet_session_options o = {
+        .slots = p->training ? 2 : 1, .seed = 1, .extra_bytes = extra, .device = device};
     struct pnet_session *s;
     struct pnet_error e;
     need(pnet_session_new(p, &o, &s, &e), &e, "session");
@@ -132,7 +137,8 @@ static void test_budget(const struct cloud *c)
     size_t peak = pnet_session_memory(s)->peak;
     pnet_session_free(s);
     for (size_t less = 0; less < 2; less++) {
-        struct pnet_session_options o = {.slots = 2, .seed = 1, .memory_limit = peak - less};
+        struct pnet_session_options o = {
+            .slots = 2, .seed = 1, .memory_limit = peak - less, .device = device};
         need(pnet_session_new(p, &o, &s, &e), &e, "session");
         for (int slot = 0; slot < 2; slot++)
             need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
@@ -146,8 +152,14 @@ static void test_budget(const struct cloud *c)
     pnet_compilation_free(compiled);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    struct pnet_error e;
+    need(pnet_device_parse(argc > 1 ? argv[1] : NULL, &device, &e), &e, "device");
+    if (pnet_device_check(device, &e)) {
+        fprintf(stderr, "skipped: %s\n", e.message);
+        return 77;
+    }
     static const struct {
         const char *model, *set;
         int sizes; /* of those below */

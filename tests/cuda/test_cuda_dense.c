@@ -1,0 +1,500 @@
+/* Element-wise kernels, normalisations and the optimisers on a GPU against their twins on the CPU: random data, rows
+   behind the live ones poisoned, the same bits for any capacity. */
+#include "tests/cuda/dense_case.h"
+
+#ifdef PNET_CUDA_BUILT
+
+#include "kernels/cuda/act.h"
+#include "kernels/cuda/norm.h"
+#include "kernels/cuda/optim.h"
+#include "kernels/cuda/rows.h"
+#include "runtime/optim.h"
+
+#define BOTH(d, name) (*((d)->gpu ? pnet_cuda_##name : pnet_cpu_##name))
+
+/* Each writes d->y, [rows, c]: b and g are further inputs, `add` as in their headers. */
+
+static void do_relu(const struct side *d)
+{
+    BOTH(d, act)(d->elements, PNET_ACT_RELU, 0, d->a, d->y);
+}
+
+static void do_leaky(const struct side *d)
+{
+    BOTH(d, act)(d->elements, PNET_ACT_LEAKY, 0.2f, d->a, d->y);
+}
+
+static void do_act_none(const struct side *d)
+{
+    BOTH(d, act)(d->elements, PNET_ACT_NONE, 0, d->a, d->y);
+}
+
+static void do_act_gradient(const struct side *d)
+{
+    BOTH(d, act_gradient)(d->elements, PNET_ACT_LEAKY, 0.1f, d->a, d->b, d->add, d->y);
+}
+
+static void do_act_backward(const struct side *d)
+{
+    BOTH(d, act_backward)(d->elements, PNET_ACT_RELU, 0, d->a, d->y);
+}
+
+static void do_gelu(const struct side *d)
+{
+    BOTH(d, gelu)(d->elements, d->a, d->y);
+}
+
+static void do_gelu_backward(const struct side *d)
+{
+    BOTH(d, gelu_backward)(d->elements, d->a, d->b, d->add, d->y);
+}
+
+static void do_sigmoid(const struct side *d)
+{
+    BOTH(d, sigmoid)(d->elements, d->a, d->y);
+}
+
+static void do_sigmoid_backward(const struct side *d)
+{
+    BOTH(d, sigmoid_backward)(d->elements, d->a, d->b, d->add, d->y);
+}
+
+static void do_fill(const struct side *d)
+{
+    BOTH(d, fill)(d->elements, 3.5f, d->y);
+}
+
+static void do_scale(const struct side *d)
+{
+    BOTH(d, scale)(d->elements, -1.7f, d->a, d->add, d->y);
+}
+
+/* In place. */
+static void do_double(const struct side *d)
+{
+    BOTH(d, scale)(d->elements, 2, d->y, d->add, d->y);
+}
+
+static void do_add(const struct side *d)
+{
+    enum pnet_activation act = d->add ? PNET_ACT_RELU : PNET_ACT_NONE;
+    BOTH(d, add)(d->elements, d->a, d->b, -0.3f, act, 0, d->y);
+}
+
+static void do_add_leaky(const struct side *d)
+{
+    BOTH(d, add)(d->elements, d->a, d->y, 1, PNET_ACT_LEAKY, 0.1f, d->y);
+}
+
+static void do_mul(const struct side *d)
+{
+    BOTH(d, mul)(d->rows, d->c, d->a, d->b, d->c, d->add, d->y);
+}
+
+static void do_gate(const struct side *d)
+{
+    BOTH(d, mul)(d->rows, d->c, d->a, d->one, 1, d->add, d->y);
+}
+
+/* y as [rows, 1] and whatever was behind it. */
+static void do_row_dot(const struct side *d)
+{
+    BOTH(d, row_dot)(d->rows, d->c, d->a, d->b, d->add, d->y);
+}
+
+/* On a GPU the step is read from the device. */
+static void do_dropout(const struct side *d)
+{
+    struct pnet_rand rand = {.seed = 77, .purpose = PNET_DRAW_DROPOUT, .a = 41, .b = 6};
+    if (d->gpu) {
+        rand.a = 0;
+        rand.live = d->step;
+    }
+    BOTH(d, dropout)(d->elements, 0.3f, &rand, d->a, d->add, d->y);
+}
+
+static void do_dropout_all(const struct side *d)
+{
+    struct pnet_rand rand = {.seed = 1, .purpose = PNET_DRAW_DROPOUT, .a = 3, .b = 6};
+    BOTH(d, dropout)(d->elements, 1, &rand, d->a, d->add, d->y);
+}
+
+/* A third of the columns; y is the wide matrix, then the narrow one. */
+static void do_columns_put(const struct side *d)
+{
+    int32_t c = (d->c + 2) / 3;
+    BOTH(d, columns_put)(d->rows, c, d->a, d->c, d->c - c, d->y);
+}
+
+static void do_columns_take(const struct side *d)
+{
+    int32_t c = (d->c + 2) / 3;
+    BOTH(d, columns_take)(d->rows, c, d->a, d->c, d->c - c, d->add, d->y);
+}
+
+/* At an offset that keeps 16-byte accesses where the width has them. */
+static void do_columns_half(const struct side *d)
+{
+    int32_t c = d->c >= 8 ? d->c / 8 * 4 : d->c;
+    BOTH(d, columns_put)(d->rows, c, d->a, d->c, d->c >= 8 ? 4 : 0, d->y);
+}
+
+static void do_layernorm(const struct side *d)
+{
+    enum pnet_activation act = d->add ? PNET_ACT_RELU : PNET_ACT_NONE;
+    BOTH(d, layernorm)(d->rows, d->c, 1e-5, d->a, d->weight, d->bias, act, 0, d->y);
+}
+
+static struct pnet_norm_gradient gradient_of(const struct side *d)
+{
+    return (struct pnet_norm_gradient){.gout = d->b,
+        .gx = d->y,
+        .gweight = d->gweight,
+        .gbias = d->gbias,
+        .gx_add = d->add,
+        .gweight_add = d->add,
+        .gbias_add = !d->add};
+}
+
+static void do_layernorm_backward(const struct side *d)
+{
+    struct pnet_norm_gradient g = gradient_of(d);
+    void *work = take_work(d, BOTH(d, layernorm_backward_work)(d->rows, d->c));
+    BOTH(d, layernorm_backward)(d->rows, d->c, 1e-3, d->a, d->weight, &g, work);
+    give_work(d, work);
+}
+
+static void do_l2norm(const struct side *d)
+{
+    BOTH(d, l2norm)(d->rows, d->c, 0.5, d->a, d->y);
+}
+
+static void do_l2norm_backward(const struct side *d)
+{
+    BOTH(d, l2norm_backward)(d->rows, d->c, 0.5, d->a, d->b, d->add, d->y);
+}
+
+static void do_softmax(const struct side *d)
+{
+    BOTH(d, softmax)(d->rows, d->c, d->a, d->y);
+}
+
+static void do_softmax_backward(const struct side *d)
+{
+    BOTH(d, softmax_backward)(d->rows, d->c, d->a, d->b, d->add, d->y);
+}
+
+/* Norms over segments; `all` as one segment over the splits of four. */
+
+static struct pnet_norm norm_of(const struct side *d, bool all, int32_t groups)
+{
+    return (struct pnet_norm){
+        .segments = all ? (struct pnet_segments){d->rows.most, 1, d->splits, SEGMENTS}
+                        : (struct pnet_segments){d->rows.most, SEGMENTS, d->splits, 0},
+        .c = d->c,
+        .groups = groups,
+        .x = d->a,
+        .weight = d->weight,
+        .bias = d->bias,
+        .act = d->add ? PNET_ACT_LEAKY : PNET_ACT_NONE,
+        .slope = 0.1f};
+}
+
+static void do_sums(const struct side *d)
+{
+    struct pnet_norm n = norm_of(d, false, 1);
+    void *work = take_work(d, BOTH(d, segment_sums_work)(n.segments, d->c));
+    BOTH(d, segment_sums)
+    (n.segments, d->c, d->a, d->add ? d->b : NULL, d->sums,
+        d->add ? d->sums + SEGMENTS * d->c : NULL, work);
+    give_work(d, work);
+}
+
+static void do_norm(const struct side *d, bool all, int32_t groups)
+{
+    struct pnet_norm n = norm_of(d, all, groups);
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
+    BOTH(d, norm_forward)(&n, d->mean, d->inverse, d->y, work);
+    give_work(d, work);
+}
+
+static void do_norm_backward(const struct side *d, bool all, int32_t groups, int64_t constant_rows)
+{
+    struct pnet_norm n = norm_of(d, all, groups);
+    struct pnet_norm_gradient g = gradient_of(d);
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    g.constant_rows = constant_rows;
+    n.act = PNET_ACT_NONE;
+    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
+    BOTH(d, norm_backward)(&n, d->mean, d->inverse, &g, work);
+    give_work(d, work);
+}
+
+static void do_batchnorm(const struct side *d)
+{
+    struct pnet_norm n = norm_of(d, true, d->c);
+    struct pnet_running running = {d->gweight, d->gbias, 0.1};
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    BOTH(d, batchnorm_statistics)(&n, 1e-5, d->add, running, d->mean, d->inverse, work);
+    BOTH(d, norm_forward)(&n, d->mean, d->inverse, d->y, work);
+    give_work(d, work);
+}
+
+static int32_t some_groups(int32_t c)
+{
+    return c % 4 == 0 ? c / 4 : c % 3 == 0 ? 3 : 1;
+}
+
+static void do_instancenorm(const struct side *d)
+{
+    do_norm(d, false, d->c);
+}
+
+static void do_groupnorm(const struct side *d)
+{
+    do_norm(d, false, some_groups(d->c));
+}
+
+static void do_one_group(const struct side *d)
+{
+    do_norm(d, true, 1);
+}
+
+static void do_instancenorm_backward(const struct side *d)
+{
+    do_norm_backward(d, false, d->c, 0);
+}
+
+static void do_groupnorm_backward(const struct side *d)
+{
+    do_norm_backward(d, false, some_groups(d->c), 0);
+}
+
+static void do_one_group_backward(const struct side *d)
+{
+    do_norm_backward(d, true, 1, 0);
+}
+
+static void do_batchnorm_backward(const struct side *d)
+{
+    do_norm_backward(d, true, d->c, 1);
+}
+
+static void do_batchnorm_constant(const struct side *d)
+{
+    do_norm_backward(d, true, d->c, INT64_MAX);
+}
+
+#define CASE(name)                                                                                 \
+    {                                                                                              \
+#name, do_##name, 0                                                                        \
+    }
+#define NEAR(name, floor)                                                                          \
+    {                                                                                              \
+#name, do_##name, floor                                                                    \
+    } /* eps of 1e-3: inverse is 32 at most */
+static const struct dense_case cases[] = {CASE(relu), CASE(leaky), CASE(act_none),
+    CASE(act_gradient), CASE(act_backward), CASE(gelu), CASE(gelu_backward), CASE(sigmoid),
+    CASE(sigmoid_backward), CASE(fill), CASE(scale), CASE(double), CASE(add), CASE(add_leaky),
+    CASE(mul), CASE(gate), CASE(row_dot), CASE(dropout), CASE(dropout_all), CASE(columns_put),
+    CASE(columns_take), CASE(columns_half), CASE(layernorm), NEAR(layernorm_backward, 32),
+    CASE(l2norm), NEAR(l2norm_backward, 2), CASE(softmax), CASE(softmax_backward), CASE(sums),
+    CASE(instancenorm), CASE(groupnorm), CASE(one_group), CASE(batchnorm),
+    NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32), NEAR(one_group_backward, 32),
+    NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32)};
+
+static void check_kernels(void)
+{
+    static const struct {
+        int64_t rows;
+        int32_t c;
+    } shapes[] = {{0, 4}, {1, 1}, {1, 64}, {2, 33}, {7, 1}, {63, 3}, {65, 20}, {1000, 33},
+        {1000, 64}, {997, 512}, {4099, 20}, {100000, 1}, {100000, 3}, {100003, 33}, {140000, 64},
+        {300, 1030}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        struct world *w = world_new(shapes[s].rows, shapes[s].c);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+            for (int add = 0; add < 2; add++) check_case(w, &cases[i], add);
+        world_free(w);
+    }
+}
+
+/* Optimisers: several steps, recorded once and replayed, among them one whose gradient is not finite. */
+
+enum { N = 50021, STEPS = 6, BAD_STEP = 3 };
+
+static void *to_device(const void *from, size_t bytes)
+{
+    void *p = device_alloc(bytes);
+    pnet_cuda_copy_in(p, from, bytes);
+    return p;
+}
+
+static void gradient_at(int step, float *g)
+{
+    for (int64_t i = 0; i < N; i++) g[i] = 4 * (random_at((uint64_t)step + 9, i) - 0.4f);
+    for (int64_t i = 30000; i < 30010; i++) g[i] = NAN; /* between the parts */
+    if (step == BAD_STEP) g[49999] = INFINITY;
+}
+
+static void check_optimizer(const char *name, const struct pnet_optim *o)
+{
+    static const struct pnet_optim_part parts[] = {
+        {0, 30000, true}, {30010, 64, false}, {30074, 3, false}, {30077, 19923, true}};
+    struct pnet_optim_chunk chunks[64];
+    int64_t chunk_count = pnet_optim_chunks(o, parts, 4, chunks);
+    int states = pnet_optim_state_count(o);
+    size_t bytes = N * sizeof(float);
+    float *w = malloc(bytes), *g = malloc(bytes), *state[2] = {NULL, NULL}, *got = malloc(bytes);
+    double losses[2] = {1, 2};
+    void *work = malloc(pnet_optim_work(PNET_CPU, chunk_count));
+    struct pnet_optim_record record = {.clip = 50, .loss_scale = 4}, seen;
+    for (int64_t i = 0; i < N; i++) w[i] = random_at(5, i) - 0.5f;
+    struct pnet_optim_update cpu = {
+        pnet_optim_rule(o), chunks, chunk_count, g, w, {NULL, NULL}, losses, 2, &record};
+    struct pnet_optim_update gpu = cpu;
+    float *gpu_g = device_alloc(bytes);
+    gpu.chunks = to_device(chunks, (size_t)chunk_count * sizeof *chunks);
+    gpu.g = gpu_g;
+    gpu.w = to_device(w, bytes);
+    gpu.losses = to_device(losses, sizeof losses);
+    gpu.record = to_device(&record, sizeof record);
+    for (int i = 0; i < states; i++) {
+        cpu.state[i] = state[i] = calloc(N, sizeof(float));
+        gpu.state[i] = to_device(state[i], bytes);
+    }
+    void *gpu_work = device_alloc(pnet_optim_work(PNET_CUDA, chunk_count));
+    pnet_cuda_record_begin();
+    pnet_optim_step(PNET_CUDA, &gpu, gpu_work);
+    void *graph = pnet_cuda_record_end();
+    CHECK(graph);
+    for (int step = 1; step <= STEPS && graph; step++) {
+        gradient_at(step, g);
+        record.lr = 0.01 * step;
+        pnet_cuda_copy_in(gpu_g, g, bytes);
+        pnet_cuda_copy_in(&gpu.record->lr, &record.lr, sizeof record.lr);
+        pnet_optim_step(PNET_CPU, &cpu, work);
+        pnet_cuda_replay(graph);
+        pnet_cuda_copy_out(&seen, gpu.record, sizeof seen);
+        CHECKF(seen.skipped == record.skipped && seen.skips == record.skips &&
+                   seen.step == record.step && record.skipped == (step == BAD_STEP),
+            "%s, step %d: skipped %d, %g steps", name, step, seen.skipped, seen.step);
+        if (!record.skipped)
+            CHECKF(fabs(seen.norm - record.norm) <= 1e-13 * record.norm && record.norm > 50,
+                "%s: norm %.17g, %.17g", name, seen.norm, record.norm);
+        pnet_cuda_copy_out(got, gpu.w, bytes);
+        check_close(name, "weights", got, w, N, 0);
+        for (int i = 0; i < states; i++) {
+            pnet_cuda_copy_out(got, gpu.state[i], bytes);
+            check_close(name, "state", got, state[i], N, 0);
+        }
+    }
+    check_sync(name);
+    pnet_cuda_record_free(graph);
+    pnet_cuda_free(gpu_g);
+    pnet_cuda_free((void *)gpu.chunks);
+    pnet_cuda_free((void *)gpu.losses);
+    pnet_cuda_free(gpu.w);
+    pnet_cuda_free(gpu.record);
+    pnet_cuda_free(gpu_work);
+    for (int i = 0; i < states; i++) {
+        pnet_cuda_free(gpu.state[i]);
+        free(state[i]);
+    }
+    free(w);
+    free(g);
+    free(got);
+    free(work);
+}
+
+static void check_optimizers(void)
+{
+    static const struct {
+        const char *name;
+        struct pnet_optim o;
+    } kinds[] = {
+        {"sgd", {.kind = PNET_SGD, .weight_decay = 0.1}},
+        {"sgd, momentum", {.kind = PNET_SGD, .momentum = 0.9, .weight_decay = 0.01}},
+        {"sgd, nesterov", {.kind = PNET_SGD, .momentum = 0.8, .nesterov = true, .decay_all = true}},
+        {"adam",
+            {.kind = PNET_ADAM, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1}},
+        {"adamw",
+            {.kind = PNET_ADAMW, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-6, .weight_decay = 0.1}},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        check_optimizer(kinds[i].name, &kinds[i].o);
+}
+
+static void check_loss_add(void)
+{
+    float loss = 1.25f;
+    double sum = 0, *gpu_sum = device_alloc(sizeof sum);
+    float *gpu_loss = to_device(&loss, sizeof loss);
+    pnet_cuda_loss_add(gpu_loss, 0.5, false, gpu_sum);
+    pnet_cuda_loss_add(gpu_loss, 0.25, true, gpu_sum);
+    pnet_cuda_copy_out(&sum, gpu_sum, sizeof sum);
+    CHECK(sum == 1.25 * 0.75);
+    pnet_cuda_free(gpu_sum);
+    pnet_cuda_free(gpu_loss);
+}
+
+/* More than 2^31 elements, where the GPU has the memory: numbers whose sums are known. */
+static void check_large(void)
+{
+    int64_t rows = 70000003, n = rows * 33;
+    int32_t c = 33;
+    struct pnet_cuda_info info;
+    struct pnet_count elements = {n, NULL, 1}, r = {rows, NULL, 1};
+    struct pnet_segments s = {rows, 1, NULL, 1};
+    if (pnet_cuda_describe(0, &info) || info.free_memory < (size_t)n * 9) {
+        printf("not enough memory for more than 2^31 elements\n");
+        return;
+    }
+    float *x = device_alloc((size_t)n * sizeof(float)),
+          *y = device_alloc((size_t)n * sizeof(float));
+    double *sum = device_alloc((size_t)c * sizeof *sum), got[33];
+    void *work = device_alloc(pnet_cuda_segment_sums_work(s, c));
+    pnet_cuda_fill(elements, 2, x);
+    pnet_cuda_scale(elements, 1.5f, x, false, y);
+    pnet_cuda_columns_put(r, 1, x, c, 32, y); /* the last column: 2 of the first rows of x */
+    pnet_cuda_segment_sums(s, c, y, NULL, sum, NULL, work);
+    pnet_cuda_copy_out(got, sum, sizeof got);
+    for (int32_t i = 0; i < c; i++) CHECK(got[i] == (double)rows * (i == 32 ? 2 : 3));
+    pnet_cuda_softmax(r, c, x, y);
+    pnet_cuda_segment_sums(s, c, y, NULL, sum, NULL, work);
+    pnet_cuda_copy_out(got, sum, sizeof got);
+    for (int32_t i = 0; i < c; i++) CHECK(fabs(got[i] / (double)rows * 33 - 1) < 1e-6);
+    float last[33];
+    pnet_cuda_copy_out(last, y + (rows - 1) * c, sizeof last);
+    for (int32_t i = 0; i < c; i++) CHECK(fabsf(last[i] * 33 - 1) < 1e-6f);
+    check_sync("large");
+    pnet_cuda_free(x);
+    pnet_cuda_free(y);
+    pnet_cuda_free(sum);
+    pnet_cuda_free(work);
+}
+
+int main(void)
+{
+    const char *why = "";
+    if (!pnet_cuda_devices(&why)) {
+        printf("skipped: no GPU: %s\n", why);
+        return 77;
+    }
+    check_kernels();
+    check_optimizers();
+    check_loss_add();
+    check_large();
+    return check_end();
+}
+
+#else
+
+int main(void)
+{
+    printf("skipped: built without CUDA\n");
+    return 77;
+}
+
+#endif

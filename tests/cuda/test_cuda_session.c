@@ -1,0 +1,142 @@
+/* Sessions on a GPU: a recorded schedule gives the bits of one that is run step by step, for other batches of its class
+   too; the CPU's losses and gradients within rounding; what does not fit is refused before anything ran. */
+#include "runtime/peak.h"
+#include "tests/models/batch.h"
+
+#include <math.h>
+
+static const struct pnet_device gpu = {PNET_CUDA, 0};
+
+static struct pnet_session *open_session(const struct pnet_plan *p, bool no_recording)
+{
+    struct pnet_session_options o = {.slots = 1,
+        .seed = 3,
+        .device = {.kind = p->device},
+        .no_recording = no_recording};
+    struct pnet_session *s;
+    struct pnet_error e;
+    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_init_params(s, &e), &e, "parameters");
+    return s;
+}
+
+/* Gradients, then the losses and metrics' first numbers, of one step; to be freed. */
+static float *run(struct pnet_session *s, const struct pnet_batch *b, uint32_t step, bool accumulate)
+{
+    const struct pnet_plan *p = pnet_session_plan(s);
+    struct pnet_error e;
+    int64_t n = p->trained_elements;
+    float *result = must(malloc((size_t)(n + p->objective_count) * sizeof *result));
+    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_session_forward(s, 0, true, step, &e), &e, "forward");
+    need(pnet_session_backward(s, 0, 0.5f, accumulate, &e), &e, "backward");
+    need(pnet_session_wait(s, &e), &e, "waiting");
+    need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, result, &e), &e, "gradients");
+    for (int i = 0; i < p->objective_count; i++)
+        result[n + i] = (float)pnet_session_objective(s, i, NULL);
+    return result;
+}
+
+static double distance(int64_t n, const float *a, const float *b)
+{
+    double error = 0, size = 0;
+    for (int64_t i = 0; i < n; i++) {
+        error += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        size += (double)b[i] * (double)b[i];
+    }
+    return sqrt(error / (size > 0 ? size : 1));
+}
+
+static struct pnet_compilation *compile(
+    const char *model, unsigned degrade, enum pnet_device_kind device)
+{
+    struct pnet_compile_options o = {
+        .purpose = PNET_FOR_TRAINING, .degrade = degrade, .device = device};
+    return need_plan(pnet_compile_file(model, &o), model);
+}
+
+/* Two clouds by turns, a few points apart, so that they are of one class as a rule: the second run of a class is the
+   recorded one, the later ones replay it. */
+static void test_recording(const char *model, unsigned degrade, int64_t points)
+{
+    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA),
+                            *on_cpu = compile(model, degrade, PNET_CPU);
+    const struct pnet_plan *p = pnet_compilation_plan(on_gpu);
+    struct pnet_session *recorded = open_session(p, false), *plain = open_session(p, true),
+                        *host = open_session(pnet_compilation_plan(on_cpu), false);
+    struct cloud whole = cloud_corner(points + 5, 2, 4), less = whole;
+    less.n = points;
+    const struct cloud *clouds[2] = {&whole, &less};
+    size_t used = 0;
+    for (uint32_t step = 0; step < 6; step++) {
+        struct pnet_batch *b = batch_of(p, clouds[step & 1], 1);
+        int64_t n = p->trained_elements, all = n + p->objective_count;
+        bool accumulate = step == 5;
+        float *r = run(recorded, b, step, accumulate), *q = run(plain, b, step, accumulate),
+              *h = run(host, b, step, accumulate);
+        CHECKF(memcmp(r, q, (size_t)all * sizeof *r) == 0,
+            "%s, degraded %u, step %u: a recorded schedule gives other bits", model, degrade, step);
+        CHECKF(distance(n, r, h) < 2e-4, "%s, degraded %u, step %u: gradients are off by %g", model,
+            degrade, step, distance(n, r, h));
+        for (int64_t i = n; i < all; i++)
+            CHECKF(fabs((double)r[i] - (double)h[i]) <= 1e-4 * fabs((double)h[i]),
+                "%s, degraded %u, step %u: objective %d is %g, the CPU's %g", model, degrade, step,
+                (int)(i - n), (double)r[i], (double)h[i]);
+        if (step == 1) used = pnet_session_memory(recorded)->used;
+        if (step > 1) CHECK(pnet_session_memory(recorded)->used == used);
+        free(r);
+        free(q);
+        free(h);
+        pnet_batch_free(b);
+    }
+    cloud_free(&whole);
+    pnet_session_free(recorded);
+    pnet_session_free(plain);
+    pnet_session_free(host);
+    pnet_compilation_free(on_gpu);
+    pnet_compilation_free(on_cpu);
+}
+
+/* More than the GPU has, found before the first kernel. */
+static void test_too_much(void)
+{
+    struct pnet_compilation *c = compile("models/rooms.pnet", 0, PNET_CUDA);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct cloud cloud = cloud_corner(4000, 2, 4);
+    struct pnet_batch *b = batch_of(p, &cloud, 1);
+    struct pnet_session *s = open_session(p, false);
+    struct pnet_error e;
+    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    size_t held = pnet_session_memory(s)->used;
+    pnet_session_free(s);
+    struct pnet_session_options o = {.slots = 1, .device = gpu, .memory_limit = held + 4096};
+    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    CHECK(pnet_session_forward(s, 0, true, 0, &e) == PNET_NO_MEMORY);
+    CHECKF(strstr(e.message, "alive at the peak") && strstr(e.message, "rooms."), "%s", e.message);
+    need(pnet_session_wait(s, &e), &e, "waiting");
+    pnet_session_free(s);
+    pnet_batch_free(b);
+    cloud_free(&cloud);
+    pnet_compilation_free(c);
+}
+
+int main(void)
+{
+    struct pnet_error e;
+    if (pnet_device_check(gpu, &e)) {
+        fprintf(stderr, "skipped: %s\n", e.message);
+        return 77;
+    }
+    static const struct {
+        const char *model;
+        int64_t points;
+    } models[] = {{"models/rooms.pnet", 3000}, {"models/shapes.pnet", 1500},
+        {"models/fcgf.pnet", 2000}, {"models/minkunet18a.pnet", 2000},
+        {"models/resnet18.pnet", 2000}};
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
+        for (int way = 0; way < 2; way++)
+            test_recording(models[m].model, way ? PNET_VOXEL : 0, models[m].points);
+    test_too_much();
+    return check_end();
+}
