@@ -108,29 +108,3 @@ void pnet_optim_step(enum pnet_device_kind device, const struct pnet_optim_updat
     (void)device;
     pnet_cpu_optim_update(u, work);
 }
-
-void pnet_optim_step_cpu(const struct pnet_optim *o, double t, double lr, float scale,
-    const struct pnet_optim_part *parts, int part_count, const float *g, float *w,
-    float *const *state)
-{
-    struct pnet_optim_rule rule = pnet_optim_rule(o);
-    bool momentum = pnet_optim_state_count(o) == 1;
-    for (int i = 0; i < part_count; i++) {
-        const struct pnet_optim_part *p = &parts[i];
-        bool decay = p->decay || o->decay_all;
-        if (o->kind == PNET_SGD) {
-            struct pnet_sgd_step s = pnet_sgd_step_of(&rule, lr, scale, decay);
-            pnet_cpu_sgd(
-                p->count, &s, g + p->offset, w + p->offset, momentum ? state[0] + p->offset : NULL);
-        } else {
-            struct pnet_adam_step s = pnet_adam_step_of(&rule, t, lr, scale, decay);
-            pnet_cpu_adam(p->count, &s, g + p->offset, w + p->offset, state[0] + p->offset,
-                state[1] + p->offset);
-        }
-    }
-}
-
-float pnet_optim_clip(double norm, double limit)
-{
-    return (float)pnet_clip_factor(norm, limit);
-}

@@ -53,14 +53,4 @@ int64_t pnet_optim_chunks(const struct pnet_optim *o, const struct pnet_optim_pa
 size_t pnet_optim_work(enum pnet_device_kind device, int64_t chunk_count);
 void pnet_optim_step(enum pnet_device_kind device, const struct pnet_optim_update *u, void *work);
 
-/* One step on the CPU. `t` is 1 in the first step, a double so that it never overflows; w, g and
-   each of state[pnet_optim_state_count] hold all parts. `scale` multiplies the gradient. What no
-   part covers is left alone. */
-void pnet_optim_step_cpu(const struct pnet_optim *o, double t, double lr, float scale,
-    const struct pnet_optim_part *parts, int part_count, const float *g, float *w,
-    float *const *state);
-
-/* pnet_clip_factor, as a float. */
-float pnet_optim_clip(double norm, double limit);
-
 #endif

@@ -1,6 +1,13 @@
-/* Optimiser steps on flat arrays. All arrays are float [n] and do not overlap. The bits do not
-   depend on the number of threads. Nothing allocates. `scale` multiplies the gradient as it is
-   read: clipping, loss scaling and averaging take no pass of their own. */
+/* Optimisers: a step of training on the block of parameters, on either device. Formulas: w the
+   weights, g' = scale g + decay w, where `scale` clips, and undoes loss scaling.
+
+   SGD: v = momentum v + g';  w -= lr v, or lr (g' + momentum v) with nesterov (Sutskever, Martens,
+   Dahl, Hinton, 2013, in the form of PyTorch without dampening).
+
+   Adam (Kingma and Ba, 2015): w = keep w;  m += (1 - beta1) (g' - m);  v = beta2 v + (1 - beta2)
+   g'^2;  w -= rate m / (sqrt(v) inverse_root + eps) with rate = lr / (1 - beta1^t), inverse_root =
+   1 / sqrt(1 - beta2^t) at step t = 1, 2, ... Decoupled decay (AdamW: Loshchilov and Hutter, 2019)
+   is keep = 1 - lr * weight decay with decay = 0. m and v start as 0. */
 #ifndef PNET_KERNELS_CPU_OPTIM_H
 #define PNET_KERNELS_CPU_OPTIM_H
 
@@ -11,35 +18,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* g' = scale g + decay w;  v = momentum v + g';  w -= lr v, or lr (g' + momentum v) with nesterov
-   (Sutskever, Martens, Dahl, Hinton, 2013, in the form of PyTorch without dampening). v starts as
-   0; it may be NULL where momentum is 0. */
 struct pnet_sgd_step {
     float scale, lr, momentum, decay;
     bool nesterov;
 };
-void pnet_cpu_sgd(int64_t n, const struct pnet_sgd_step *s, const float *g, float *w, float *v);
 
-/* g' = scale g + decay w;  w = keep w;  m += (1 - beta1) (g' - m);  v = beta2 v + (1 - beta2) g'^2;
-   w -= rate m / (sqrt(v) inverse_root + eps)
-   with rate = lr / (1 - beta1^t), inverse_root = 1 / sqrt(1 - beta2^t) at step t = 1, 2, ...
-   (Kingma and Ba, 2015). Decoupled decay (AdamW: Loshchilov and Hutter, 2019) is keep = 1 - lr *
-   weight decay with decay = 0. m and v start as 0. */
 struct pnet_adam_step {
     float scale, rate, inverse_root, eps, decay, keep;
     float beta1_rest, beta2, beta2_rest; /* 1 - beta1, beta2, 1 - beta2 */
 };
-void pnet_cpu_adam(
-    int64_t n, const struct pnet_adam_step *s, const float *g, float *w, float *m, float *v);
 
-/* The sum of the squares of g[n], in double. Not finite exactly where some g is not: the square of
-   a float does not overflow a double, nor do 2^63 of them. */
-double pnet_cpu_square_sum(int64_t n, const float *g);
-
-/* A whole step of training, on either device (pnet_cuda_optim_update is the other one): the norm of
-   the gradient, the decision whether it can be used, clipping, and the update, without a number that
-   the host must know in between. What changes from step to step stands in a record beside the
-   parameters, so that on a GPU the step is recorded once and replayed. */
+/* The norm of the gradient, the decision whether it can be used, clipping, and the update are one
+   call, without a number that the host must know in between. What changes from step to step stands
+   in a record beside the parameters, so that on a GPU the step is recorded once and replayed. */
 enum pnet_optim_formula { PNET_STEP_SGD, PNET_STEP_ADAM };
 
 /* What stays the same in all steps. */
@@ -56,7 +47,8 @@ struct pnet_optim_record {
     double loss_scale; /* the gradient is this much too large; 1 without loss scaling */
     /* told by the step */
     double step;     /* steps that changed the parameters so far: set by the host once */
-    double norm;     /* of the gradient divided by loss_scale, before clipping */
+    double norm;     /* of the gradient divided by loss_scale, before clipping; it does not
+                        overflow, as the squares of floats do not in double */
     int64_t skips;   /* steps that changed nothing, counted up: set by the host once */
     int32_t skipped; /* 1: this step changed nothing, as the norm or a loss is not finite */
     /* what the update reads: without decay, with it */
@@ -82,6 +74,7 @@ struct pnet_optim_update {
     int32_t loss_count;
     struct pnet_optim_record *record;
 };
+/* The bits do not depend on the number of threads. Nothing allocates. */
 size_t pnet_cpu_optim_update_work(int64_t chunk_count);
 void pnet_cpu_optim_update(const struct pnet_optim_update *u, void *work);
 

@@ -2,15 +2,6 @@
 
 #include <math.h>
 
-/* Work is dealt out in chunks of this many elements, however many threads there are, so that an
-   element is always in the same place of the same loop. */
-enum { CHUNK = 1 << 13 };
-
-static int64_t chunk_end(int64_t begin, int64_t n)
-{
-    return n - begin < CHUNK ? n : begin + CHUNK;
-}
-
 static void sgd_plain(
     int64_t n, const struct pnet_sgd_step *s, const float *restrict g, float *restrict w)
 {
@@ -27,18 +18,6 @@ static void sgd_momentum(int64_t n, const struct pnet_sgd_step *s, const float *
     }
 }
 
-void pnet_cpu_sgd(int64_t n, const struct pnet_sgd_step *s, const float *g, float *w, float *v)
-{
-#pragma omp parallel for schedule(static) if (n > CHUNK)
-    for (int64_t begin = 0; begin < n; begin += CHUNK) {
-        int64_t count = chunk_end(begin, n) - begin;
-        if (v)
-            sgd_momentum(count, s, g + begin, w + begin, v + begin);
-        else
-            sgd_plain(count, s, g + begin, w + begin);
-    }
-}
-
 static void adam(int64_t n, const struct pnet_adam_step *s, const float *restrict g,
     float *restrict w, float *restrict m, float *restrict v)
 {
@@ -52,14 +31,6 @@ static void adam(int64_t n, const struct pnet_adam_step *s, const float *restric
     }
 }
 
-void pnet_cpu_adam(
-    int64_t n, const struct pnet_adam_step *s, const float *g, float *w, float *m, float *v)
-{
-#pragma omp parallel for schedule(static) if (n > CHUNK)
-    for (int64_t begin = 0; begin < n; begin += CHUNK)
-        adam(chunk_end(begin, n) - begin, s, g + begin, w + begin, m + begin, v + begin);
-}
-
 /* Eight sums side by side, so that they fit vector registers in any instruction set. */
 static double square_sum(int64_t n, const float *g)
 {
@@ -71,22 +42,6 @@ static double square_sum(int64_t n, const float *g)
     for (int l = 0; i < n; i++, l++) lane[l] += (double)g[i] * (double)g[i];
     double sum = 0;
     for (int l = 0; l < LANES; l++) sum += lane[l];
-    return sum;
-}
-
-double pnet_cpu_square_sum(int64_t n, const float *g)
-{
-    /* As many parts for any n: their sums need no memory but this. */
-    enum { PARTS = 256 };
-    double part[PARTS] = {0};
-    int64_t size = (n + PARTS - 1) / PARTS;
-#pragma omp parallel for schedule(static) if (n > CHUNK)
-    for (int p = 0; p < PARTS; p++) {
-        int64_t begin = p * size, end = begin + size < n ? begin + size : n;
-        if (begin < end) part[p] = square_sum(end - begin, g + begin);
-    }
-    double sum = 0;
-    for (int p = 0; p < PARTS; p++) sum += part[p];
     return sum;
 }
 
