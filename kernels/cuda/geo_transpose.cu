@@ -58,10 +58,10 @@ static __global__ void __launch_bounds__(32 * WARPS)
         for (int l = from; l < to; l++)
             for (int i = room.offset[l] + lane; i < room.offset[l + 1]; i += 32) {
                 int64_t t = room.start[l] + i - room.offset[l];
-                room.item[i] = rank_item(l, cell[t], other[t]);
+                room.wide[i] = wide_item(l, cell[t], other[t]);
             }
         __syncwarp();
-        rank_write(room, from, to, other, cell);
+        rank_write_wide(room, from, to, other, cell);
         __syncwarp();
     }
 }
