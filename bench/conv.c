@@ -1,14 +1,15 @@
-/* pnet-bench conv: times one convolution layer on the CPU and says how it compares with the machine. */
+/* pnet-bench conv: times one convolution layer and says how it compares with the machine. */
 #include <getopt.h>
 #include <omp.h>
 #include "bench/commands.h"
+#include "bench/conv_cuda.h"
 #include "bench/conv_layer.h"
 #include "bench/scene.h"
 #include "bench/sgemm.h"
 
 static const char usage[] =
     "Usage: pnet-bench conv --scene CLOUD [--scene CLOUD ...] --channels CIN,COUT [options]\n"
-    "Times a convolution and its gradients on the CPU, after checking them against double.\n"
+    "Times a convolution and its gradients, after checking them against double.\n"
     "\n"
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
     "  --channels CIN,COUT widths of the layer\n"
@@ -17,6 +18,8 @@ static const char usage[] =
     "  --cell V            metres: the grid the points are ordered on (0.025)\n"
     "  --mode MODE         native or voxel (native)\n"
     "  --groups G          groups of channels (1)\n"
+    "  --device DEVICE     cpu or cuda (cpu)\n"
+    "  --precision P       of products on a GPU: fp32, tf32, bf16 or fp16 (fp32)\n"
     "  --repeat N          timed runs, of which the median is taken (5)\n"
     "  --json              one JSON object on standard output\n"
     "  --help\n"
@@ -24,7 +27,8 @@ static const char usage[] =
     "Threads: OMP_NUM_THREADS. Instruction set: PNET_ISA=base|avx2|avx512 chooses a lower one.\n"
     "\n"
     "  pnet-bench conv --scene room.npy --radius 0.05 --kernel 3 --channels 64,64\n"
-    "  pnet-bench conv --scene room.npy --cell 0.025 --mode voxel --channels 32,64 --json\n";
+    "  pnet-bench conv --scene room.npy --cell 0.025 --mode voxel --channels 32,64 --json\n"
+    "  pnet-bench conv --scene room.npy --channels 128,128 --device cuda --precision bf16\n";
 
 struct options {
     const char *scene[SCENES_MAX];
@@ -33,7 +37,8 @@ struct options {
     struct pnet_neighbourhood nb;
     double cell;
     int repeat;
-    bool json;
+    bool json, cuda;
+    enum pnet_precision precision;
 };
 
 /* Times in seconds, medians; rates in FLOP/s. */
@@ -45,7 +50,12 @@ struct result {
     double plain; /* of the plain loop, one thread's time divided by the number of threads */
     double work;  /* 2 T Cin Cout / groups, in FLOP */
     double sgemm; /* 0: not measured */
+    struct cuda_ceilings ceilings;
 };
+
+static const char *const precisions[] = {"fp32", "tf32", "bf16", "fp16"};
+/* By enum pnet_precision: what kernels/precision.h promises. */
+static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
 
 static void fail_usage(const char *message)
 {
@@ -73,12 +83,21 @@ static void read_channels(const char *text, struct pnet_conv_shape *s)
         fail_usage("--channels takes two widths from 1 to 4096: 64,64");
 }
 
+static enum pnet_precision read_precision(const char *text)
+{
+    for (int p = 0; p < 4; p++)
+        if (strcmp(text, precisions[p]) == 0) return (enum pnet_precision)p;
+    fail_usage("--precision is fp32, tf32, bf16 or fp16");
+    return PNET_FP32;
+}
+
 static void read_options(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {{"scene", 1, NULL, 's'}, {"channels", 1, NULL, 'c'},
         {"kernel", 1, NULL, 'k'}, {"radius", 1, NULL, 'r'}, {"cell", 1, NULL, 'v'},
-        {"mode", 1, NULL, 'm'}, {"groups", 1, NULL, 'g'}, {"repeat", 1, NULL, 'n'},
-        {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"mode", 1, NULL, 'm'}, {"groups", 1, NULL, 'g'}, {"device", 1, NULL, 'd'},
+        {"precision", 1, NULL, 'p'}, {"repeat", 1, NULL, 'n'}, {"json", 0, NULL, 'j'},
+        {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     *o = (struct options){.shape = {0, 0, 1}, .nb = {.kernel = 3}, .cell = 0.025, .repeat = 5};
     double radius = 0;
     int option;
@@ -98,6 +117,12 @@ static void read_options(int argc, char **argv, struct options *o)
             o->nb.degrade = strcmp(optarg, "voxel") == 0 ? PNET_VOXEL : 0;
             break;
         case 'g': o->shape.groups = (int32_t)number(optarg, 1, 4096); break;
+        case 'd':
+            if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cuda") != 0)
+                fail_usage("--device is cpu or cuda");
+            o->cuda = strcmp(optarg, "cuda") == 0;
+            break;
+        case 'p': o->precision = read_precision(optarg); break;
         case 'n': o->repeat = (int)number(optarg, 1, 1000); break;
         case 'j': o->json = true; break;
         case 'h': fputs(usage, stdout); exit(0);
@@ -108,6 +133,7 @@ static void read_options(int argc, char **argv, struct options *o)
         fail_usage("--scene and --channels are needed");
     if (o->shape.cin % o->shape.groups || o->shape.cout % o->shape.groups)
         fail_usage("the groups do not divide the channels");
+    if (o->precision != PNET_FP32 && !o->cuda) fail_usage("the CPU computes fp32");
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
 }
 
@@ -140,24 +166,37 @@ static double time_plain(const struct layer *l)
     return count > 0 ? seconds * (double)t->count / (double)count / omp_get_max_threads() : 0;
 }
 
+static void measure_cpu(const struct options *o, struct layer *l, struct result *r)
+{
+    r->sgemm = sgemm_rate(4096, 3);
+    r->time[0] = time_median(l, layer_forward, o->repeat);
+    r->time[1] = time_median(l, layer_feature_gradient, o->repeat);
+    r->time[2] = time_median(l, layer_weight_gradient, o->repeat);
+    r->plain = time_plain(l);
+}
+
 static struct result measure(
     const struct options *o, const struct scene_set *forward, const struct scene_set *backward)
 {
     struct layer l = layer_make(&forward->t, &backward->t, o->shape);
-    struct result r = {
-        .rows = forward->t.rows, .triplets = forward->t.count, .work_bytes = l.work_bytes};
+    struct result r = {.rows = forward->t.rows, .triplets = forward->t.count};
     r.runs = pnet_cpu_cell_runs(&forward->t);
-    layer_forward(&l);
-    layer_feature_gradient(&l);
-    layer_weight_gradient(&l);
+    if (o->cuda) {
+        const char *wrong = conv_cuda_measure(&l, o->precision, o->repeat, r.time, &r.ceilings);
+        if (wrong) {
+            fprintf(stderr, "pnet-bench conv: %s\n", wrong);
+            exit(PNET_NO_DEVICE);
+        }
+    } else {
+        layer_forward(&l);
+        layer_feature_gradient(&l);
+        layer_weight_gradient(&l);
+    }
+    r.work_bytes = l.work_bytes;
     r.error[0] = layer_check_rows(&forward->t, l.shape, l.in, l.weight, l.weights, false, l.out);
     r.error[1] = layer_check_rows(&backward->t, l.back, l.gout, l.weight, l.weights, true, l.gin);
     r.error[2] = layer_check_weight_gradient(&l);
-    r.sgemm = sgemm_rate(4096, 3);
-    r.time[0] = time_median(&l, layer_forward, o->repeat);
-    r.time[1] = time_median(&l, layer_feature_gradient, o->repeat);
-    r.time[2] = time_median(&l, layer_weight_gradient, o->repeat);
-    r.plain = time_plain(&l);
+    if (!o->cuda) measure_cpu(o, &l, &r);
     r.work = 2.0 * (double)r.triplets * o->shape.cin * o->shape.cout / o->shape.groups;
     layer_free(&l);
     return r;
@@ -165,12 +204,8 @@ static struct result measure(
 
 static const char *const products[3] = {"forward", "dF", "dW"};
 
-static void print_text(const struct options *o, const struct result *r)
+static void print_cpu(const struct result *r)
 {
-    printf("%d -> %d channels, %d group%s, K=%d, radius %g m%s: N %lld, T %lld, U %lld\n",
-        o->shape.cin, o->shape.cout, o->shape.groups, o->shape.groups > 1 ? "s" : "", o->nb.kernel,
-        (double)o->nb.radius, o->nb.degrade ? ", voxel" : "", (long long)r->rows,
-        (long long)r->triplets, (long long)r->runs);
     printf("%s, %d threads, workspace %.1f MiB\n", pnet_cpu_isa(), omp_get_max_threads(),
         (double)r->work_bytes / 1048576);
     for (int i = 0; i < 3; i++) {
@@ -184,23 +219,52 @@ static void print_text(const struct options *o, const struct result *r)
     if (r->sgemm > 0) printf("  sgemm at 4096^3 %.1f GFLOP/s\n", 1e-9 * r->sgemm);
 }
 
+static void print_cuda(const struct options *o, const struct result *r)
+{
+    double runs = r->work * (double)r->runs / (double)(r->triplets > 0 ? r->triplets : 1);
+    printf("cuda, %s, workspace %.1f MiB\n", precisions[o->precision],
+        (double)r->work_bytes / 1048576);
+    for (int i = 0; i < 3; i++)
+        printf("  %-8s %9.3f ms  %7.1f useful TFLOP/s  %5.2f of dense  %5.2f without the sums of "
+               "runs  error %.1e\n",
+            products[i], 1e3 * r->time[i], 1e-12 * r->work / r->time[i],
+            r->work / r->time[i] / r->ceilings.gemm, runs / r->time[i] / r->ceilings.gemm,
+            r->error[i]);
+    printf("  copy %.2f TB/s, dense product %.1f TFLOP/s\n", 1e-12 * r->ceilings.copy,
+        1e-12 * r->ceilings.gemm);
+}
+
+static void print_text(const struct options *o, const struct result *r)
+{
+    printf("%d -> %d channels, %d group%s, K=%d, radius %g m%s: N %lld, T %lld, U %lld\n",
+        o->shape.cin, o->shape.cout, o->shape.groups, o->shape.groups > 1 ? "s" : "", o->nb.kernel,
+        (double)o->nb.radius, o->nb.degrade ? ", voxel" : "", (long long)r->rows,
+        (long long)r->triplets, (long long)r->runs);
+    if (o->cuda)
+        print_cuda(o, r);
+    else
+        print_cpu(r);
+}
+
 static void print_json(const struct options *o, const struct result *r)
 {
     printf("{\"cin\": %d, \"cout\": %d, \"groups\": %d, \"kernel\": %d, \"radius\": %g, \"mode\": "
            "\"%s\", ",
         o->shape.cin, o->shape.cout, o->shape.groups, o->nb.kernel, (double)o->nb.radius,
         o->nb.degrade ? "voxel" : "native");
-    printf("\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"isa\": \"%s\", \"threads\": "
-           "%d, "
-           "\"workspace_bytes\": %zu",
-        (long long)r->rows, (long long)r->triplets, (long long)r->runs, pnet_cpu_isa(),
-        omp_get_max_threads(), r->work_bytes);
+    printf("\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"workspace_bytes\": %zu",
+        (long long)r->rows, (long long)r->triplets, (long long)r->runs, r->work_bytes);
     for (int i = 0; i < 3; i++)
         printf(", \"%s\": {\"time_ms\": %.3f, \"useful_gflops\": %.2f, \"error\": %.3e}",
             products[i], 1e3 * r->time[i], 1e-9 * r->work / r->time[i], r->error[i]);
-    printf(", \"plain_ms\": %.3f", 1e3 * r->plain);
-    if (r->sgemm > 0) printf(", \"sgemm_gflops\": %.2f", 1e-9 * r->sgemm);
-    printf("}\n");
+    if (o->cuda)
+        printf(", \"device\": \"cuda\", \"precision\": \"%s\", \"copy_tbs\": %.3f, "
+               "\"dense_tflops\": %.2f}\n",
+            precisions[o->precision], 1e-12 * r->ceilings.copy, 1e-12 * r->ceilings.gemm);
+    else
+        printf(", \"device\": \"cpu\", \"isa\": \"%s\", \"threads\": %d, \"plain_ms\": %.3f, "
+               "\"sgemm_gflops\": %.2f}\n",
+            pnet_cpu_isa(), omp_get_max_threads(), 1e3 * r->plain, 1e-9 * r->sgemm);
 }
 
 int bench_conv(int argc, char **argv)
@@ -224,7 +288,7 @@ int bench_conv(int argc, char **argv)
     scene_set_free(&backward);
     scene_free(&scene);
     for (int i = 0; i < 3; i++) {
-        if (!(r.error[i] <= 1e-6)) {
+        if (!(r.error[i] <= tolerance[o.precision])) {
             fprintf(stderr, "pnet-bench conv: %s is wrong: relative error %g\n", products[i],
                 r.error[i]);
             return PNET_FAILED;

@@ -1,5 +1,5 @@
 /* Which kernel makes which layer. */
-#include "kernels/cuda/conv_common.cuh"
+#include "kernels/cuda/conv_fast.cuh"
 
 enum { MERGED_WIDTH = 64 };
 
@@ -13,18 +13,26 @@ static conv_product product_of(const struct pnet_mvmr *m)
 size_t pnet_cuda_mvmr_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
-    (void)t, (void)s, (void)precision;
-    return 0;
+    return conv_depthwise(s)
+               ? 0
+               : conv_fast_work(conv_set_of(t), conv_merge(s, MERGED_WIDTH), precision);
+}
+
+static void multiply(const conv_product &p, enum pnet_precision precision, void *work)
+{
+    if (conv_fast_serves(p.set))
+        conv_fast_mvmr(p, precision, work);
+    else
+        conv_plain_mvmr(p);
 }
 
 void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
 {
-    (void)work;
     conv_product p = product_of(m);
     if (conv_depthwise(m->shape))
         conv_depthwise_mvmr(p);
     else
-        conv_plain_mvmr(p);
+        multiply(p, m->precision, work);
 }
 
 size_t pnet_cuda_vvor_work(
@@ -48,15 +56,14 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
 size_t pnet_cuda_gemm_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
-    (void)n, (void)cin, (void)cout, (void)precision;
-    return 0;
+    return conv_fast_work(conv_dense_set(n), conv_merge({cin, cout, 1}, MERGED_WIDTH), precision);
 }
 
 void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
 {
-    (void)work;
-    conv_plain_mvmr({conv_dense_set(g->n), conv_merge({g->cin, g->cout, 1}, MERGED_WIDTH), g->cin,
-        g->cout, g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}});
+    multiply({conv_dense_set(g->n), conv_merge({g->cin, g->cout, 1}, MERGED_WIDTH), g->cin, g->cout,
+                 g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}},
+        g->precision, work);
 }
 
 size_t pnet_cuda_outer_work(

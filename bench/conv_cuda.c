@@ -1,0 +1,209 @@
+/* pnet-bench conv --device cuda: the same layer, checked the same way, timed by marks in the GPU's stream. */
+#include "bench/conv_cuda.h"
+
+#ifndef PNET_CUDA_BUILT
+
+const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, int repeat,
+    double time[3], struct cuda_ceilings *ceilings)
+{
+    (void)l, (void)precision, (void)repeat, (void)time, (void)ceilings;
+    return "this program was built without CUDA";
+}
+
+#else
+#include "kernels/cuda/conv.h"
+#include "kernels/cuda/conv_clock.h"
+#include "kernels/cuda/cuda.h"
+
+/* What the products read and write, on the GPU. */
+struct device_layer {
+    struct pnet_triplets forward, backward;
+    struct pnet_conv_shape shape, back;
+    float *in, *weight, *gout, *out, *gin, *gweight;
+    void *work;
+    enum pnet_precision precision;
+};
+
+static void *device_alloc(size_t bytes)
+{
+    void *p = pnet_cuda_alloc(bytes ? bytes : 1);
+    if (!p) {
+        fprintf(stderr, "out of device memory\n");
+        exit(5);
+    }
+    return p;
+}
+
+static void *device_copy(const void *from, size_t bytes)
+{
+    void *p = device_alloc(bytes);
+    pnet_cuda_copy_in(p, from, bytes);
+    return p;
+}
+
+static struct pnet_triplets device_set(const struct pnet_triplets *t)
+{
+    struct pnet_triplets d = *t;
+    d.start = device_copy(t->start, (size_t)(t->rows + 1) * sizeof *t->start);
+    d.other = device_copy(t->other, (size_t)t->count * sizeof *t->other);
+    d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
+    return d;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t in_bytes(const struct layer *l)
+{
+    return (size_t)l->forward->others * (size_t)l->shape.cin * sizeof(float);
+}
+
+static size_t out_bytes(const struct layer *l)
+{
+    return (size_t)l->forward->rows * (size_t)l->shape.cout * sizeof(float);
+}
+
+static struct device_layer device_layer(struct layer *l, enum pnet_precision precision)
+{
+    struct device_layer d = {.forward = device_set(l->forward),
+        .backward = device_set(l->backward),
+        .shape = l->shape,
+        .back = l->back,
+        .in = device_copy(l->in, in_bytes(l)),
+        .weight = device_copy(l->weight, l->weights * sizeof(float)),
+        .gout = device_copy(l->gout, out_bytes(l)),
+        .out = device_alloc(out_bytes(l)),
+        .gin = device_alloc(in_bytes(l)),
+        .gweight = device_alloc(l->weights * sizeof(float)),
+        .precision = precision};
+    l->work_bytes = larger(larger(pnet_cuda_mvmr_work(&d.forward, d.shape, precision),
+                               pnet_cuda_mvmr_work(&d.backward, d.back, precision)),
+        pnet_cuda_vvor_work(&d.forward, d.shape, precision));
+    d.work = device_alloc(l->work_bytes);
+    pnet_cuda_fill_bytes(d.out, 0xFF, out_bytes(l));
+    pnet_cuda_fill_bytes(d.gin, 0xFF, in_bytes(l));
+    pnet_cuda_fill_bytes(d.gweight, 0xFF, l->weights * sizeof(float));
+    return d;
+}
+
+static void device_set_free(struct pnet_triplets *t)
+{
+    pnet_cuda_free((void *)(uintptr_t)t->start);
+    pnet_cuda_free((void *)(uintptr_t)t->other);
+    pnet_cuda_free((void *)(uintptr_t)t->cell);
+}
+
+static void device_layer_free(struct device_layer *d)
+{
+    device_set_free(&d->forward);
+    device_set_free(&d->backward);
+    void *all[] = {d->in, d->weight, d->gout, d->out, d->gin, d->gweight, d->work};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) pnet_cuda_free(all[i]);
+}
+
+static void forward(const struct device_layer *d)
+{
+    struct pnet_mvmr m = {.triplets = &d->forward,
+        .shape = d->shape,
+        .in = d->in,
+        .weight = d->weight,
+        .out = d->out,
+        .precision = d->precision};
+    pnet_cuda_mvmr(&m, d->work);
+}
+
+static void feature_gradient(const struct device_layer *d)
+{
+    struct pnet_mvmr m = {.triplets = &d->backward,
+        .shape = d->back,
+        .in = d->gout,
+        .weight = d->weight,
+        .out = d->gin,
+        .transposed = true,
+        .precision = d->precision};
+    pnet_cuda_mvmr(&m, d->work);
+}
+
+static void weight_gradient(const struct device_layer *d)
+{
+    struct pnet_vvor v = {.triplets = &d->forward,
+        .shape = d->shape,
+        .in = d->in,
+        .gout = d->gout,
+        .gweight = d->gweight,
+        .precision = d->precision};
+    pnet_cuda_vvor(&v, d->work);
+}
+
+static double time_median(
+    const struct device_layer *d, void (*product)(const struct device_layer *), int repeat)
+{
+    double *seconds = bench_alloc((size_t)repeat * sizeof *seconds);
+    for (int i = -2; i < repeat; i++) {
+        void *begin = pnet_cuda_mark();
+        product(d);
+        double ms = pnet_cuda_between(begin, pnet_cuda_mark());
+        if (i >= 0) seconds[i] = 1e-3 * ms;
+    }
+    double median = bench_median(seconds, repeat);
+    free(seconds);
+    return median;
+}
+
+/* A copy of 1 GiB, and a dense product that does not fit into any cache. */
+static struct cuda_ceilings measure_ceilings(enum pnet_precision precision)
+{
+    enum { REPEAT = 5, ROWS = 1 << 18, CHANNELS = 512 };
+    const size_t bytes = (size_t)1 << 30;
+    struct cuda_ceilings c = {0, 0};
+    size_t x_size = (size_t)ROWS * CHANNELS, w_size = (size_t)CHANNELS * CHANNELS;
+    float *x = bench_floats(x_size, 7), *w = bench_floats(w_size, 8);
+    struct pnet_gemm g = {.n = pnet_count(ROWS),
+        .cin = CHANNELS,
+        .cout = CHANNELS,
+        .x = device_copy(x, x_size * sizeof *x),
+        .w = device_copy(w, w_size * sizeof *w),
+        .y = device_alloc(x_size * sizeof *x),
+        .precision = precision};
+    void *work = device_alloc(pnet_cuda_gemm_work(g.n, g.cin, g.cout, precision));
+    char *from = device_alloc(bytes), *to = device_alloc(bytes);
+    pnet_cuda_fill_bytes(from, 0x5A, bytes);
+    for (int i = 0; i < REPEAT; i++) {
+        void *begin = pnet_cuda_mark();
+        pnet_cuda_copy(to, from, bytes);
+        double copy = 1e-3 * pnet_cuda_between(begin, pnet_cuda_mark());
+        begin = pnet_cuda_mark();
+        pnet_cuda_gemm(&g, work);
+        double gemm = 1e-3 * pnet_cuda_between(begin, pnet_cuda_mark());
+        c.copy = fmax(c.copy, 2 * (double)bytes / copy);
+        c.gemm = fmax(c.gemm, 2.0 * (double)x_size * CHANNELS / gemm);
+    }
+    void *all[] = {(void *)(uintptr_t)g.x, (void *)(uintptr_t)g.w, g.y, work, from, to};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) pnet_cuda_free(all[i]);
+    free(x);
+    free(w);
+    return c;
+}
+
+const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, int repeat,
+    double time[3], struct cuda_ceilings *ceilings)
+{
+    const char *why = NULL;
+    if (!pnet_cuda_devices(&why)) return why;
+    struct device_layer d = device_layer(l, precision);
+    forward(&d);
+    feature_gradient(&d);
+    weight_gradient(&d);
+    pnet_cuda_copy_out(l->out, d.out, out_bytes(l));
+    pnet_cuda_copy_out(l->gin, d.gin, in_bytes(l));
+    pnet_cuda_copy_out(l->gweight, d.gweight, l->weights * sizeof(float));
+    time[0] = time_median(&d, forward, repeat);
+    time[1] = time_median(&d, feature_gradient, repeat);
+    time[2] = time_median(&d, weight_gradient, repeat);
+    device_layer_free(&d);
+    *ceilings = measure_ceilings(precision);
+    return pnet_cuda_sync();
+}
+#endif

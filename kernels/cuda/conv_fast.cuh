@@ -1,0 +1,68 @@
+/* Products on the matrix unit: how operands are formed, and how weights are laid out for it. */
+#ifndef PNET_KERNELS_CUDA_CONV_FAST_CUH
+#define PNET_KERNELS_CUDA_CONV_FAST_CUH
+
+#include "kernels/cuda/conv_common.cuh"
+
+/* How operands become 16 bits:
+     CONV_SPLIT   half, twice: x = (high + low) / scale, three products, 22 significant bits: fp32
+     CONV_SCALED  half, once, scaled likewise: the 11 bits of tf32 without the range of half
+     CONV_BFLOAT, CONV_HALF  as they are
+   Scales are powers of two that bring the largest operand of a block near the top of half's range. */
+enum conv_form { CONV_SPLIT, CONV_SCALED, CONV_BFLOAT, CONV_HALF };
+
+static inline conv_form conv_form_of(enum pnet_precision p)
+{
+    return p == PNET_FP32   ? CONV_SPLIT
+           : p == PNET_TF32 ? CONV_SCALED
+           : p == PNET_BF16 ? CONV_BFLOAT
+                            : CONV_HALF;
+}
+
+/* Weights as blocks of `depth` input channels and `columns` output channels, in the order cell, group, block of input
+   channels, block of output channels. A block has one plane (two for CONV_SPLIT: high, low), a plane one row of `depth`
+   elements a column, permuted inside of 16 as a gathering thread holds them, and swizzled in units of 16 bytes as the
+   matrix unit reads them. Behind all blocks stand their inverse scales. */
+struct conv_blocks {
+    conv_form form;
+    int depth, columns;
+    int deep, wide; /* blocks of input and of output channels of a group */
+    int64_t count;
+    size_t bytes; /* of a block */
+};
+
+conv_blocks conv_block_weights(
+    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns);
+size_t conv_blocks_bytes(const conv_blocks &b);
+void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks);
+
+static __host__ __device__ inline const float *conv_block_scales(
+    const conv_blocks &b, const void *blocks)
+{
+    return (const float *)((const char *)blocks + (size_t)b.count * b.bytes);
+}
+
+/* The power of two that brings values below 2^(1 + exponent of `most`) below 2^top. */
+static __device__ __forceinline__ float conv_scale(float most, int top)
+{
+    int e = most > 0 ? (int)(__float_as_uint(most) >> 23) - 127 : 0, s = top - 1 - e;
+    s = s > 126 ? 126 : s < -126 ? -126 : s;
+    return __uint_as_float((unsigned)(s + 127) << 23);
+}
+
+/* Of a value that is not finite nothing is known. */
+static __device__ __forceinline__ float conv_finite_size(float x)
+{
+    x = fabsf(x);
+    return x < INFINITY ? x : 0;
+}
+
+/* MVMR on the matrix unit, where this program has it for this GPU and the set is not too fine; `work` holds the weights. */
+bool conv_fast_serves(const conv_set &s);
+size_t conv_fast_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
+void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+/* VVOR likewise; `work` holds partial sums. */
+size_t conv_fast_vvor_work(const conv_set &s, const conv_groups &g, int cout);
+void conv_fast_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
+
+#endif

@@ -1,0 +1,187 @@
+/* Hopper's matrix unit and copy engine as functions: barriers in shared memory, bulk copies, products of a warpgroup
+   (PTX ISA, sections on mbarrier, cp.async.bulk and wgmma). */
+#ifndef PNET_KERNELS_CUDA_CONV_MMA_CUH
+#define PNET_KERNELS_CUDA_CONV_MMA_CUH
+
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+static __device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+static __device__ __forceinline__ void barrier_init(uint64_t *b, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals));
+}
+
+static __device__ __forceinline__ void barrier_arrive(uint64_t *b)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
+}
+
+static __device__ __forceinline__ void barrier_expect(uint64_t *b, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)),
+                 "r"(bytes)
+                 : "memory");
+}
+
+/* Waits until the phase of that parity is over. */
+static __device__ __forceinline__ void barrier_wait(uint64_t *b, uint32_t parity)
+{
+    asm volatile("{\n.reg .pred p;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+                 "@p bra done;\n"
+                 "bra again;\n"
+                 "done:\n}" ::"r"(shared_address(b)),
+                 "r"(parity)
+                 : "memory");
+}
+
+/* Whether it is over. */
+static __device__ __forceinline__ bool barrier_test(uint64_t *b, uint32_t parity)
+{
+    uint32_t over;
+    asm volatile("{\n.reg .pred p;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(over)
+                 : "r"(shared_address(b)), "r"(parity)
+                 : "memory");
+    return over;
+}
+
+/* Barriers and bulk copies run beside ordinary accesses: makes what was written before visible to them. */
+static __device__ __forceinline__ void fence_async()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Copies global memory to shared memory (both aligned to 16, whole multiples of 16 bytes); `b` counts the bytes. */
+static __device__ __forceinline__ void copy_bulk(
+    void *to, const void *from, uint32_t bytes, uint64_t *b)
+{
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(b))
+        : "memory");
+}
+
+/* Before products that read registers which were written since the last one. */
+static __device__ __forceinline__ void product_fence()
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+static __device__ __forceinline__ void product_commit()
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+static __device__ __forceinline__ void product_wait()
+{
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+}
+
+/* Tells the compiler that these registers change here: sums belong to the matrix unit until product_wait. */
+template <int N> static __device__ __forceinline__ void product_touch(float (&d)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+/* A matrix of `row_bytes` (32, 64 or 128: the width of the swizzle) times n rows, depth by depth, in shared memory. */
+template <int ROW_BYTES> static __device__ __forceinline__ uint64_t product_matrix(const void *p)
+{
+    constexpr uint64_t swizzle = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
+    return (uint64_t)(shared_address(p) >> 4) | (uint64_t)1 << 16 |
+           (uint64_t)(8 * ROW_BYTES >> 4) << 32 | swizzle << 62;
+}
+
+#define D4(o) "+f"(d[o]), "+f"(d[o + 1]), "+f"(d[o + 2]), "+f"(d[o + 3])
+#define D16(o) D4(o), D4(o + 4), D4(o + 8), D4(o + 12)
+#define D64(o) D16(o), D16(o + 16), D16(o + 32), D16(o + 48)
+#define S16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define S32 S16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define S64                                                                                        \
+    S32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"         \
+        ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define PRODUCT(N, TYPE, SUMS, OPERANDS, A, B, FRESH, LAYOUT, ...)                                 \
+    asm volatile("{\n.reg .pred p;\nsetp.eq.b32 p, " FRESH ", 0;\n"                                \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" SUMS "}, " A \
+                 ", " B ", p, 1, 1" LAYOUT ";\n}"                                                  \
+                 : OPERANDS                                                                        \
+                 : __VA_ARGS__, "l"(b), "r"(fresh))
+#define COMMA ,
+#define PRODUCTS(TYPE)                                                                             \
+    if constexpr (N == 128)                                                                        \
+        PRODUCT(128, TYPE, S64, D64(0), "{%64, %65, %66, %67}", "%68", "%69", ", 0", "r"(a[0]),    \
+            "r"(a[1]), "r"(a[2]), "r"(a[3]));                                                      \
+    else if constexpr (N == 64)                                                                    \
+        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "{%32, %33, %34, %35}", "%36", "%37", ", 0",  \
+            "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));                                           \
+    else                                                                                           \
+        PRODUCT(32, TYPE, S16, D16(0), "{%16, %17, %18, %19}", "%20", "%21", ", 0", "r"(a[0]),     \
+            "r"(a[1]), "r"(a[2]), "r"(a[3]))
+
+/* d (+)= a b for 64 rows, depth 16 and N columns; `fresh` (a constant) overwrites d. a: rows lane / 4 and lane / 4 + 8,
+   depths 2 (lane % 4) and 8 more, as the matrix unit wants them. */
+template <int N, bool BFLOAT>
+static __device__ __forceinline__ void product(
+    float (&d)[N / 2], const uint32_t (&a)[4], uint64_t b, int fresh)
+{
+    if constexpr (BFLOAT) {
+        PRODUCTS("bf16");
+    } else {
+        PRODUCTS("f16");
+    }
+}
+
+#undef PRODUCTS
+#define PRODUCTS(TYPE)                                                                             \
+    if constexpr (N == 128)                                                                        \
+        PRODUCT(128, TYPE, S64, D64(0), "%64", "%65", "%66", ", 1, 1", "l"(a));                    \
+    else if constexpr (N == 64)                                                                    \
+        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "%32", "%33", "%34", ", 1, 1", "l"(a));       \
+    else                                                                                           \
+        PRODUCT(32, TYPE, S16, D16(0), "%16", "%17", "%18", ", 1, 1", "l"(a))
+
+/* Depths of 64 columns, 128 bytes each, one behind the other in shared memory; the next 64 columns `block` bytes
+   further. */
+static __device__ __forceinline__ uint64_t product_panel(const void *p, int block)
+{
+    return (uint64_t)(shared_address(p) >> 4) | (uint64_t)(block >> 4) << 16 |
+           (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+}
+
+/* d (+)= a^T b for depth 16: a and b panels, a of 64 columns, b of N. */
+template <int N, bool BFLOAT>
+static __device__ __forceinline__ void product_outer(
+    float (&d)[N / 2], uint64_t a, uint64_t b, int fresh)
+{
+    if constexpr (BFLOAT) {
+        PRODUCTS("bf16");
+    } else {
+        PRODUCTS("f16");
+    }
+}
+
+#undef D4
+#undef D16
+#undef D64
+#undef S16
+#undef S32
+#undef S64
+#undef PRODUCT
+#undef PRODUCTS
+#undef COMMA
+
+#endif
+#endif

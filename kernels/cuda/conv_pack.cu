@@ -1,0 +1,81 @@
+#include "kernels/cuda/conv_fast.cuh"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */ };
+
+conv_blocks conv_block_weights(
+    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns)
+{
+    conv_blocks b = {
+        form, depth, columns, (g.cin + depth - 1) / depth, (g.cout + columns - 1) / columns, 0, 0};
+    b.count = cells * g.count * b.deep * b.wide;
+    b.bytes = (size_t)depth * (size_t)columns * 2 * (form == CONV_SPLIT ? 2 : 1);
+    return b;
+}
+
+size_t conv_blocks_bytes(const conv_blocks &b)
+{
+    return (size_t)b.count * (b.bytes + sizeof(float));
+}
+
+/* Which channel of 16 stands at position p: lane t of four holds channels 4t to 4t + 3, and gives the matrix unit
+   positions 2t, 2t + 1, 2t + 8 and 2t + 9. */
+static __device__ int channel_at(int p)
+{
+    return p % 8 / 2 * 4 + p / 8 * 2 + p % 2;
+}
+
+/* Byte of position p of row n. */
+static __device__ int place(int n, int p, int depth)
+{
+    int row = depth * 2, swizzle = row == 128 ? n % 8 : row == 64 ? n / 2 % 4 : n / 4 % 2;
+    return n * row + ((p / 8 ^ swizzle) * 16) + p % 8 * 2;
+}
+
+static __global__ __launch_bounds__(THREADS) void pack(
+    conv_blocks b, conv_product p, unsigned char *blocks, float *scales)
+{
+    __shared__ float sizes[THREADS / 32];
+    int64_t id = blockIdx.x;
+    int wide = (int)(id % b.wide), deep = (int)(id / b.wide % b.deep);
+    id /= (int64_t)b.wide * b.deep;
+    int group = (int)(id % p.groups.count);
+    int64_t k = id / p.groups.count;
+    int elements = b.depth * b.columns;
+    float size = 0;
+    for (int i = threadIdx.x; i < elements; i += THREADS)
+        size = fmaxf(
+            size, conv_finite_size(conv_weight(p.weight, p.groups, p.cin, p.cout, p.transposed, k,
+                      group, deep * b.depth + i / b.columns, wide * b.columns + i % b.columns)));
+    size = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(size)));
+    if (threadIdx.x % 32 == 0) sizes[threadIdx.x / 32] = size;
+    __syncthreads();
+    for (int w = 0; w < THREADS / 32; w++) size = fmaxf(size, sizes[w]);
+    bool scaled = b.form == CONV_SPLIT || b.form == CONV_SCALED;
+    float scale = scaled ? conv_scale(size, TOP) : 1;
+    if (threadIdx.x == 0) scales[blockIdx.x] = 1 / scale;
+    unsigned char *to = blocks + blockIdx.x * b.bytes;
+    for (int i = threadIdx.x; i < elements; i += THREADS) {
+        int n = i % b.columns, at = i / b.columns, c = at / 16 * 16 + channel_at(at % 16);
+        float w = scale * conv_weight(p.weight, p.groups, p.cin, p.cout, p.transposed, k, group,
+                              deep * b.depth + c, wide * b.columns + n);
+        unsigned char *here = to + place(n, at, b.depth);
+        if (b.form == CONV_BFLOAT) {
+            *(__nv_bfloat16 *)here = __float2bfloat16_rn(w);
+        } else {
+            __half high = __float2half_rn(w);
+            *(__half *)here = high;
+            if (b.form == CONV_SPLIT)
+                *(__half *)(here + 2 * elements) = __float2half_rn(w - __half2float(high));
+        }
+    }
+}
+
+void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks)
+{
+    if (b.count == 0) return;
+    pack<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(
+        b, p, (unsigned char *)blocks, (float *)((char *)blocks + (size_t)b.count * b.bytes));
+}
