@@ -6,6 +6,14 @@ if [ ! -f "$data/MANIFEST.md" ]; then
     exit 77
 fi
 . tests/cli/common.sh
+# PNET_TEST_DEVICE=cuda: on a GPU, the large models too.
+device=${PNET_TEST_DEVICE:-cpu}
+code=0
+"$pnetc" infer tests/cli/tiny.pnet --weights none --input none --device "$device" >/dev/null 2>"$err" || code=$?
+if [ "$code" = 6 ]; then
+    echo "skipped: $(cat "$err")"
+    exit 77
+fi
 
 # losses FOLDER: the training loss of each step.
 losses() {
@@ -62,16 +70,16 @@ END
 # segment NAME MODEL MODE CLOUD ROWS CLASSES: trains, evaluates, infers one cloud of the validation.
 segment() {
     local run=$work/$1-$3
-    run 0 train "$2" --config "$work/$1.run" -o "$run" --mode "$3" -q || return
+    run 0 train "$2" --config "$work/$1.run" -o "$run" --mode "$3" --device "$device" -q || return
     valid_json "$run/metrics.jsonl"
     check "$1 $3: the loss falls" falls "$run"
     sed "s/^/$1 $3: loss, first and last third: /" "$work/fall"
-    run 0 eval "$2" --weights "$run/last" --config "$work/$1.run" --mode "$3" --json
+    run 0 eval "$2" --weights "$run/last" --config "$work/$1.run" --mode "$3" --device "$device" --json
     valid_json "$out"
     check "$1 $3: accuracy" awk -v x="$(number oa "$out")" 'BEGIN { exit !(x > 0 && x <= 1) }'
-    run 0 infer "$2" --weights "$run/last" --mode "$3" --input "$4" -o "$run/one.ply" --colour
+    run 0 infer "$2" --weights "$run/last" --mode "$3" --device "$device" --input "$4" -o "$run/one.ply" --colour
     check "$1 $3: rows" test "$(ply_rows "$run/one.ply")" = "$5"
-    run 0 infer "$2" --weights "$run/last" --mode "$3" --input "$4" -o "$run/one.npy"
+    run 0 infer "$2" --weights "$run/last" --mode "$3" --device "$device" --input "$4" -o "$run/one.npy"
     check "$1 $3: shape" test "$(npy_shape "$run/one.npy")" = "$5 $6"
 }
 
@@ -101,6 +109,14 @@ for mode in native voxel; do
     segment scannet tests/cli/tiny.pnet $mode "$scannet/scene0006_01_vert.npy" 50000 20
     segment kitti models/minkunet18a.pnet $mode "$kitti/10/velodyne/000009.bin" 122492 19
 done
+if [ "$device" != cpu ]; then
+    sed -e 's/v: 15cm, classes: 20/v: 5cm, classes: 20/; s/max_points: 12000/max_points: 50000/; s/steps: 24/steps: 40/' \
+        -e 's/lr: 0.02/lr: 0.003/' "$work/scannet.run" | grep -v '^inputs' >"$work/fcgf.run"
+    sed -e 's/v: 60cm/v: 20cm/; s/, width: 1//; s/max_points: 20000/max_points: 130000/; s/steps: 8/steps: 40/' \
+        -e 's/^inputs.*/inputs: {cloud: {rgb: {value: 1}}}/' "$work/kitti.run" >"$work/frames.run"
+    segment fcgf models/fcgf.pnet native "$scannet/scene0006_01_vert.npy" 50000 20
+    segment frames models/minkunet18a.pnet native "$kitti/10/velodyne/000009.bin" 122492 19
+fi
 
 # Sydney: the class stands in front of the first dot of a file's name, the fold in a list.
 objects=$data/classification/sydney_urban_objects
@@ -149,15 +165,22 @@ skip_empty: yes
 eval_every: 0
 END
 for name in sydney modelnet; do
-    run 0 train models/shapes.pnet --config "$work/$name.run" -o "$work/$name" -q || continue
+    run 0 train models/shapes.pnet --config "$work/$name.run" -o "$work/$name" -q --device "$device" || continue
     check "$name: the loss falls" falls "$work/$name"
     sed "s/^/$name: loss, first and last third: /" "$work/fall"
-    run 0 eval models/shapes.pnet --weights "$work/$name/last" --config "$work/$name.run" --json
+    run 0 eval models/shapes.pnet --weights "$work/$name/last" --config "$work/$name.run" --device "$device" --json
     valid_json "$out"
     classes=$(grep -o 'classes: [0-9]*' "$work/$name.run" | grep -o '[0-9]*')
     # better than guessing
     check "$name: accuracy $(number oa "$out")" awk -v x="$(number oa "$out")" -v n="$classes" 'BEGIN { exit !(x > 1.5 / n && x <= 1) }'
 done
+if [ "$device" != cpu ]; then
+    sed -e 's/v: 10cm, classes: 10, c: 16/v: 5cm, classes: 10/; s/normal: {value: 0}/rgb: {value: 1}/; s/lr: 0.01/lr: 0.001/' \
+        -e 's/steps: 60/steps: 150/' "$work/modelnet.run" >"$work/resnet18.run"
+    run 0 train models/resnet18.pnet --config "$work/resnet18.run" -o "$work/resnet18" -q --device "$device"
+    check "resnet18: the loss falls" falls "$work/resnet18"
+    sed "s/^/resnet18: loss, first and last third: /" "$work/fall"
+fi
 run 0 infer models/shapes.pnet --weights "$work/sydney/last" --input "$objects/objects/car.46.8444.bin" --json
 valid_json "$out"
 prints '"name"'
