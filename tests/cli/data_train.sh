@@ -176,7 +176,7 @@ for name in sydney modelnet; do
 done
 if [ "$device" != cpu ]; then
     sed -e 's/v: 10cm, classes: 10, c: 16/v: 5cm, classes: 10/; s/normal: {value: 0}/rgb: {value: 1}/; s/lr: 0.01/lr: 0.001/' \
-        -e 's/steps: 60/steps: 150/' "$work/modelnet.run" >"$work/resnet18.run"
+        -e 's/steps: 60/steps: 400/' "$work/modelnet.run" >"$work/resnet18.run"
     run 0 train models/resnet18.pnet --config "$work/resnet18.run" -o "$work/resnet18" -q --device "$device"
     check "resnet18: the loss falls" falls "$work/resnet18"
     sed "s/^/resnet18: loss, first and last third: /" "$work/fall"
