@@ -1,8 +1,9 @@
 /* Sums over the rows of a matrix, channel by channel and segment by segment, in two stages: rows are cut into chunks
    that are summed apart, then the chunks' sums are added in order.
 
-   Where the chunks end depends on the true number of rows and on nothing else, so the bits do not depend on the
-   machine, nor on the capacity class that a launch was sized for. */
+   Where the chunks end depends on the true number of rows and on the width alone, so the bits do not depend on the
+   machine, nor on the capacity class that a launch was sized for; only matrices that are not aligned to 16 bytes are
+   added in another order. */
 #ifndef PNET_KERNELS_CUDA_COLUMNS_CUH
 #define PNET_KERNELS_CUDA_COLUMNS_CUH
 
@@ -11,22 +12,32 @@
 #include "kernels/cuda/dense.cuh"
 
 enum {
-    CHUNK_ROWS = 64, /* of a chunk, at least */
-    CHUNKS = 2048,   /* at most */
-    JOIN_LANES = 16, /* threads that share the chunks of a column */
+    CHUNK_ROWS = 64,   /* of a chunk, at least */
+    SUM_CHUNKS = 2048, /* at most, of what is summed, and is not wide */
+    MAP_CHUNKS = 8192, /* at most, of what is worked on row by row */
+    JOIN_COLUMNS = 8,  /* of a block that joins chunks */
+    JOIN_LANES = THREADS / JOIN_COLUMNS,
 };
 
 /* Chunks of at most `rows` rows: never fewer than there will be of fewer rows. */
-static inline int64_t chunks_of(int64_t rows)
+static inline int64_t chunks_of(int64_t rows, int64_t most)
 {
     int64_t chunks = divide_up(rows, CHUNK_ROWS);
-    return chunks < CHUNKS ? chunks : (int64_t)CHUNKS;
+    return chunks < most ? chunks : most;
+}
+
+/* Wide rows are cut into tiles, so that fewer chunks keep the machine busy, and there are fewer to join. */
+static inline int64_t sum_chunks_of(int32_t c)
+{
+    int64_t chunks = SUM_CHUNKS / divide_up(c, 4 * WARP);
+    return chunks > SUM_CHUNKS / 8 ? chunks : (int64_t)(SUM_CHUNKS / 8);
 }
 
 /* Segments of rows, as kernels see them. Without splits `rows` counts them. */
 struct row_segments {
     pnet_segments s;
     struct pnet_count rows;
+    int64_t most_chunks;
     __device__ int64_t split(int32_t segment) const
     {
         if (!s.splits && rows.most > 0) return segment > 0 ? pnet_live(rows) : 0;
@@ -42,7 +53,7 @@ struct row_segments {
     }
     __device__ int64_t chunk_size() const
     {
-        int64_t size = (total() + CHUNKS - 1) / CHUNKS;
+        int64_t size = (total() + most_chunks - 1) / most_chunks;
         return size > CHUNK_ROWS ? size : (int64_t)CHUNK_ROWS;
     }
 };
@@ -104,7 +115,7 @@ enum summand { PLAIN, SQUARE, PRODUCT, UNIT };
 /* Doubles in `part`. */
 static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
 {
-    return (size_t)(chunks_of(rows) + segments) * (size_t)c * 2;
+    return (size_t)(chunks_of(rows, sum_chunks_of(c)) + segments) * (size_t)c * 2;
 }
 
 template <int V, summand KIND>
@@ -168,50 +179,61 @@ static __global__ void __launch_bounds__(THREADS) chunk_kernel(column_sums m, ti
     }
 }
 
-/* The sum of a column's chunks within a segment; threads of lane 0 have it. */
-static __device__ __forceinline__ double join_chunks(const column_sums &m, const double *part,
-    int32_t segment, int32_t column, int lane, bool active)
+/* The sums of a column's chunks within a segment; threads of lane 0 have them. */
+static __device__ __forceinline__ double2 join_chunks(
+    const column_sums &m, int64_t parts, int32_t segment, int32_t column, int lane, bool active)
 {
-    __shared__ double shared[JOIN_LANES][WARP];
+    __shared__ double2 shared[JOIN_LANES][JOIN_COLUMNS];
     int64_t begin = m.at.split(segment), end = m.at.split(segment + 1);
-    double sum = 0;
+    double2 sum = {0, 0};
     if (active && begin < end) {
         int64_t size = m.at.chunk_size(), last = (end - 1) / size;
-#pragma unroll 4
-        for (int64_t chunk = begin / size + lane; chunk <= last; chunk += JOIN_LANES)
-            sum += part[(chunk + segment) * m.c + column];
+#pragma unroll 8
+        for (int64_t chunk = begin / size + lane; chunk <= last; chunk += JOIN_LANES) {
+            sum.x += m.part[(chunk + segment) * m.c + column];
+            if (m.sum_ab) sum.y += m.part[(parts + chunk + segment) * m.c + column];
+        }
     }
-    __syncthreads();
-    shared[lane][threadIdx.x % WARP] = sum;
+    shared[lane][threadIdx.x % JOIN_COLUMNS] = sum;
     for (int half = JOIN_LANES / 2; half > 0; half /= 2) {
         __syncthreads();
-        if (lane < half)
-            shared[lane][threadIdx.x % WARP] = sum += shared[lane + half][threadIdx.x % WARP];
+        if (lane >= half) continue;
+        double2 other = shared[lane + half][threadIdx.x % JOIN_COLUMNS];
+        sum.x += other.x;
+        sum.y += other.y;
+        shared[lane][threadIdx.x % JOIN_COLUMNS] = sum;
     }
     return sum;
 }
 
-/* A block joins the chunks of some groups of channels in one segment; then each warp finishes a group. */
+/* A block joins the chunks of some columns in one segment. With `whole` these are whole groups, and each warp finishes
+   one. */
 template <class F>
-static __global__ void __launch_bounds__(WARP *JOIN_LANES)
-    join_kernel(column_sums m, int64_t parts, int32_t groups, int32_t groups_a_block, F finish)
+static __global__ void __launch_bounds__(THREADS)
+    join_kernel(column_sums m, int64_t parts, int32_t groups, bool whole, F finish)
 {
-    int32_t per = m.c / groups, segment = blockIdx.x;
-    int32_t first = blockIdx.y * groups_a_block;
-    int32_t last = first + groups_a_block < groups ? first + groups_a_block : groups;
-    int lane = threadIdx.x / WARP;
-    for (int32_t base = first * per; base < last * per; base += WARP) {
-        int32_t column = base + (int32_t)(threadIdx.x % WARP);
-        bool active = column < last * per;
-        double sum = join_chunks(m, m.part, segment, column, lane, active), sum_ab = 0;
-        if (m.sum_ab) sum_ab = join_chunks(m, m.part + parts * m.c, segment, column, lane, active);
-        if (!active || lane > 0) continue;
-        m.sum[(int64_t)segment * m.c + column] = sum;
-        if (m.sum_ab) m.sum_ab[(int64_t)segment * m.c + column] = sum_ab;
+    int32_t segment = (int32_t)blockIdx.x, first = (int32_t)blockIdx.y * JOIN_COLUMNS;
+    int32_t column = first + (int32_t)(threadIdx.x % JOIN_COLUMNS), per = m.c / groups;
+    int lane = threadIdx.x / JOIN_COLUMNS;
+    double2 sum = join_chunks(m, parts, segment, column, lane, column < m.c);
+    if (column < m.c && lane == 0) {
+        m.sum[(int64_t)segment * m.c + column] = sum.x;
+        if (m.sum_ab) m.sum_ab[(int64_t)segment * m.c + column] = sum.y;
     }
+    if (!whole) return;
     __syncthreads();
-    for (int32_t group = first + lane; group < last; group += JOIN_LANES)
+    int32_t warp = (int32_t)(threadIdx.x / WARP), group = first / per + warp;
+    if (warp < JOIN_COLUMNS / per && group < groups)
         finish(m, segment, group, groups, (int)(threadIdx.x % WARP));
+}
+
+/* A warp finishes a group whose columns several blocks have joined. */
+template <class F>
+static __global__ void __launch_bounds__(THREADS)
+    group_kernel(column_sums m, int32_t groups, F finish)
+{
+    int32_t group = (int32_t)(blockIdx.y * (THREADS / WARP) + threadIdx.x / WARP);
+    if (group < groups) finish(m, (int32_t)blockIdx.x, group, groups, (int)(threadIdx.x % WARP));
 }
 
 struct leave_sums {
@@ -236,7 +258,8 @@ template <class F> static void sum_columns(const column_sums &m, int32_t groups,
     int64_t rows = m.at.s.rows;
     bool packed = fits_packs(m.c, m.a, m.b);
     tiling t = tile(packed ? m.c / 4 : m.c);
-    dim3 grid((unsigned)chunks_of(rows), (unsigned)t.tiles);
+    int64_t chunks = chunks_of(rows, m.at.most_chunks);
+    dim3 grid((unsigned)chunks, (unsigned)t.tiles);
     if (m.at.s.count == 0) return;
     if (rows > 0) {
         if (packed)
@@ -244,10 +267,13 @@ template <class F> static void sum_columns(const column_sums &m, int32_t groups,
         else
             sum_chunks<1>(m, grid, t);
     }
-    int32_t per = m.c / groups, groups_a_block = per < WARP ? WARP / per : 1;
-    dim3 join((unsigned)m.at.s.count, (unsigned)divide_up(groups, groups_a_block));
-    join_kernel<<<join, WARP * JOIN_LANES, 0, cudaStreamPerThread>>>(
-        m, chunks_of(rows) + m.at.s.count, groups, groups_a_block, finish);
+    unsigned segments = (unsigned)m.at.s.count;
+    int64_t parts = chunks + segments;
+    bool whole = JOIN_COLUMNS % (m.c / groups) == 0;
+    dim3 join(segments, (unsigned)divide_up(m.c, JOIN_COLUMNS));
+    join_kernel<<<join, THREADS, 0, cudaStreamPerThread>>>(m, parts, groups, whole, finish);
+    dim3 finishing(segments, (unsigned)divide_up(groups, THREADS / WARP));
+    if (!whole) group_kernel<<<finishing, THREADS, 0, cudaStreamPerThread>>>(m, groups, finish);
 }
 
 #endif

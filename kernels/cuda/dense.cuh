@@ -63,11 +63,13 @@ static __device__ __forceinline__ float group_max(float v, int width)
     return v;
 }
 
-/* Rows worked on by groups of lanes: wide rows have a warp, narrow ones share it. */
+/* Rows worked on by groups of lanes: wide rows have a warp, narrow ones share it, and so do those that would leave many
+   lanes of it idle. */
 static inline int group_width(int64_t packs)
 {
     int width = 1;
     while (width < packs && width < WARP) width *= 2;
+    while (width > 8 && divide_up(packs, width / 2) < 2 * divide_up(packs, width)) width /= 2;
     return width;
 }
 

@@ -37,13 +37,14 @@ extern "C" size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
 extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const float *a,
     const float *b, double *sum, double *sum_ab, void *work)
 {
-    column_sums m = {{s, {}}, c, a, b, nullptr, sum, b ? sum_ab : nullptr, (double *)work};
+    column_sums m = {
+        {s, {}, sum_chunks_of(c)}, c, a, b, nullptr, sum, b ? sum_ab : nullptr, (double *)work};
     sum_columns(m, 1, leave_sums{});
 }
 
 static column_sums sums_of(const pnet_norm *n, const float *a, const float *b, const norm_work &w)
 {
-    return {{n->segments, {}}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part};
+    return {{n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part};
 }
 
 /* Mean and inverse of a group from its sums; for batch norm (running.mean there) the rest of what its header says. */
@@ -111,13 +112,16 @@ extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double
 }
 
 /* The next two walk the chunks of columns.cuh: each thread keeps what it needs of its columns in registers while it goes
-   down a segment's rows. */
+   down a segment's rows, and reads a few rows before it writes any: the result may be the same memory, which keeps the
+   compiler from doing so. */
+template <int V> static constexpr int at_once = V == 4 ? 2 : 4;
+
 template <int V>
 static __global__ void __launch_bounds__(THREADS)
     forward_kernel(pnet_norm n, tiling t, const float *mean, const float *inverse, float *y)
 {
     column_place p(t, n.c / V);
-    chunk_rows at({n.segments, {}}, blockIdx.x);
+    chunk_rows at({n.segments, {}, MAP_CHUNKS}, blockIdx.x);
     float below = n.act == PNET_ACT_NONE ? 1 : n.act == PNET_ACT_LEAKY ? n.slope : 0;
     int32_t packs = n.c / V, per = n.c / n.groups;
     if (!p.active) return;
@@ -130,14 +134,19 @@ static __global__ void __launch_bounds__(THREADS)
             k[i] = inverse[group] * n.weight[channel];
             bias[i] = n.bias[channel];
         }
-#pragma unroll 2
-        for (int64_t row = at.begin + p.lane; row < at.end; row += t.lanes) {
-            pack<V> x = load<V>(n.x, row * packs + p.column);
-            for (int i = 0; i < V; i++) {
-                float v = (x.at[i] - m[i]) * k[i] + bias[i];
-                x.at[i] = v < 0 ? (below == 0 ? 0 : below * v) : v;
+        for (int64_t row = at.begin + p.lane; row < at.end; row += at_once<V> * t.lanes) {
+            pack<V> x[at_once<V>];
+            for (int r = 0; r < at_once<V>; r++)
+                if (row + r * t.lanes < at.end)
+                    x[r] = load<V>(n.x, (row + r * t.lanes) * packs + p.column);
+            for (int r = 0; r < at_once<V>; r++) {
+                if (row + r * t.lanes >= at.end) break;
+                for (int i = 0; i < V; i++) {
+                    float v = (x[r].at[i] - m[i]) * k[i] + bias[i];
+                    x[r].at[i] = v < 0 ? (below == 0 ? 0 : below * v) : v;
+                }
+                store<V>(y, (row + r * t.lanes) * packs + p.column, x[r]);
             }
-            store<V>(y, row * packs + p.column, x);
         }
     }
 }
@@ -148,7 +157,7 @@ extern "C" void pnet_cuda_norm_forward(
     (void)work;
     bool packed = fits_packs(n->c, n->x, y);
     tiling t = tile(packed ? n->c / 4 : n->c);
-    dim3 grid((unsigned)chunks_of(n->segments.rows), (unsigned)t.tiles);
+    dim3 grid((unsigned)chunks_of(n->segments.rows, MAP_CHUNKS), (unsigned)t.tiles);
     if (n->segments.rows == 0 || n->segments.count == 0) return;
     if (packed)
         forward_kernel<4><<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, mean, inverse, y);
@@ -215,7 +224,7 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(
     pnet_norm n, tiling t, norm_work w, const float *mean, const float *gout, bool add, float *gx)
 {
     column_place p(t, n.c / V);
-    chunk_rows at({n.segments, {}}, blockIdx.x);
+    chunk_rows at({n.segments, {}, MAP_CHUNKS}, blockIdx.x);
     int32_t packs = n.c / V, per = n.c / n.groups;
     if (!p.active) return;
     for (; at.begin < at.last; at.next()) {
@@ -228,16 +237,25 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(
             k2[i] = w.k2[k];
             k3[i] = w.k3[k];
         }
-#pragma unroll 2
-        for (int64_t row = at.begin + p.lane; row < at.end; row += t.lanes) {
-            int64_t place = row * packs + p.column;
-            pack<V> x = load<V>(n.x, place), g = load<V>(gout, place), old = {};
-            if (add) old = load<V>(gx, place);
-            for (int i = 0; i < V; i++) {
-                float v = k1[i] * g.at[i] - k2[i] * (x.at[i] - m[i]) - k3[i];
-                g.at[i] = add ? old.at[i] + v : v;
+        for (int64_t row = at.begin + p.lane; row < at.end; row += at_once<V> * t.lanes) {
+            pack<V> x[at_once<V>], g[at_once<V>];
+            for (int r = 0; r < at_once<V>; r++) {
+                int64_t place = (row + r * t.lanes) * packs + p.column;
+                if (row + r * t.lanes >= at.end) break;
+                x[r] = load<V>(n.x, place);
+                g[r] = load<V>(gout, place);
             }
-            store<V>(gx, place, g);
+            for (int r = 0; r < at_once<V>; r++) {
+                int64_t place = (row + r * t.lanes) * packs + p.column;
+                if (row + r * t.lanes >= at.end) break;
+                pack<V> old = {};
+                if (add) old = load<V>(gx, place);
+                for (int i = 0; i < V; i++) {
+                    float v = k1[i] * g[r].at[i] - k2[i] * (x[r].at[i] - m[i]) - k3[i];
+                    g[r].at[i] = add ? old.at[i] + v : v;
+                }
+                store<V>(gx, place, g[r]);
+            }
         }
     }
 }
@@ -249,7 +267,7 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
     column_sums m = sums_of(n, g->gout, n->x, w);
     bool packed = fits_packs(n->c, n->x, g->gout, g->gx);
     tiling t = tile(packed ? n->c / 4 : n->c);
-    dim3 grid((unsigned)chunks_of(n->segments.rows), (unsigned)t.tiles);
+    dim3 grid((unsigned)chunks_of(n->segments.rows, MAP_CHUNKS), (unsigned)t.tiles);
     sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k1, w.k2, w.k3});
     if (n->segments.count != 1 && (g->gweight || g->gbias))
         finish_kernel<<<(unsigned)divide_up(n->c, THREADS), THREADS, 0, cudaStreamPerThread>>>(
