@@ -74,6 +74,18 @@ static __device__ __forceinline__ void copy_bulk(
         : "memory");
 }
 
+/* Copies 16 bytes from global to shared memory, beside what the thread does, until copies_wait. */
+static __device__ __forceinline__ void copy16(void *to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void copies_wait()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 /* Before products that read registers which were written since the last one. */
 static __device__ __forceinline__ void product_fence()
 {

@@ -284,12 +284,21 @@ static __device__ float stage_neighbours(const conv_tile &t, const conv_tile_sta
     constexpr int QUARTERS = C::DEPTH / 4;
     float most = 0;
     int n = min(state.staged, t.slots) * QUARTERS;
+    if (from.aligned && from.first + C::DEPTH <= from.width) {
+        for (int i = threadIdx.x; i < n; i += C::THREADS)
+            copy16(stage + i * 4, from.in + (int64_t)t.neighbour[i / QUARTERS] * from.stride +
+                                      from.first + i % QUARTERS * 4);
+        copies_wait();
+    } else {
+        for (int i = threadIdx.x; i < n; i += C::THREADS)
+            *(float4 *)(stage + i * 4) =
+                load4(from.in + (int64_t)t.neighbour[i / QUARTERS] * from.stride,
+                    from.first + i % QUARTERS * 4, from.width, from.aligned);
+    }
+    if (C::SCALED) {
 #pragma unroll 4
-    for (int i = threadIdx.x; i < n; i += C::THREADS) {
-        const float *row = from.in + (int64_t)t.neighbour[i / QUARTERS] * from.stride;
-        float4 v = load4(row, from.first + i % QUARTERS * 4, from.width, from.aligned);
-        *(float4 *)(stage + i * 4) = v;
-        if (C::SCALED) most = size4(most, v);
+        for (int i = threadIdx.x; i < n; i += C::THREADS)
+            most = size4(most, *(const float4 *)(stage + i * 4));
     }
     if (C::SCALED && state.spilled) {
         int total = t.row[C::ROWS];

@@ -48,7 +48,7 @@ template <int GROUPS, int THREADS>
 static __device__ void conv_tile_load(
     const conv_tile &t, conv_tile_state &state, const conv_set &s, int64_t row0, int rows)
 {
-    constexpr int ROWS = GROUPS * 64;
+    constexpr int ROWS = GROUPS * 64, AT_ONCE = 8;
     int tid = threadIdx.x;
     int64_t base = conv_start(s, row0);
     for (int r = tid; r <= ROWS; r += THREADS)
@@ -61,14 +61,27 @@ static __device__ void conv_tile_load(
         if (t.row[r + 1] - t.row[r] > state.longest)
             atomicMax(&state.longest, t.row[r + 1] - t.row[r]);
     int total = t.row[ROWS], known = min(total, t.entries);
-    for (int n = tid; n < total; n += THREADS) {
-        uint32_t cell = (uint32_t)conv_cell(s, base + n), bit = 1u << cell % 32;
-        int group = 0;
-        for (int g = 1; g < GROUPS; g++) group += n >= t.row[64 * g];
-        uint32_t *word = t.cells + group * t.words + cell / 32;
-        if (!(*(volatile uint32_t *)word & bit)) atomicOr(word, bit);
-        if (n < known)
-            t.entry[n] = cell << 16 | conv_hash_insert(t, (int32_t)conv_other(s, base + n));
+    /* several at a time, since each of them waits for memory */
+    for (int first = tid; first < total; first += THREADS * AT_ONCE) {
+        uint32_t cell[AT_ONCE];
+        int32_t other[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            int n = min(first + i * THREADS, total - 1);
+            cell[i] = (uint32_t)conv_cell(s, base + n);
+            other[i] = (int32_t)conv_other(s, base + n);
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            int n = first + i * THREADS;
+            if (n >= total) break;
+            uint32_t bit = 1u << cell[i] % 32;
+            int group = 0;
+            for (int g = 1; g < GROUPS; g++) group += n >= t.row[64 * g];
+            uint32_t *word = t.cells + group * t.words + cell[i] / 32;
+            if (!(*(volatile uint32_t *)word & bit)) atomicOr(word, bit);
+            if (n < known) t.entry[n] = cell[i] << 16 | conv_hash_insert(t, other[i]);
+        }
     }
     __syncthreads();
     for (int i = tid; i < CONV_HASH; i += THREADS) {
