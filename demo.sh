@@ -1,6 +1,6 @@
 #!/bin/sh
 # The whole way in one command: set up, make a data set, train on it, label a room the network has not seen.
-# sh demo.sh [options of pnetc train, such as --mode voxel]
+# sh demo.sh [options that training, evaluation and inference share, such as --mode voxel or --device cuda]
 set -eu
 cd "$(dirname "$0")"
 sh setup.sh
@@ -8,7 +8,7 @@ pnetc=build/release/pnetc
 [ -f out/rooms/dataset.yaml ] || $pnetc data synth rooms -o out/rooms --count 240 --seed 1
 rm -rf out/demo
 $pnetc train models/rooms.pnet --config models/rooms.yaml -o out/demo "$@"
-$pnetc eval models/rooms.pnet --weights out/demo/best --config models/rooms.yaml --split test
+$pnetc eval models/rooms.pnet --weights out/demo/best --config models/rooms.yaml --split test "$@"
 room=$(ls out/rooms/test/*.ply | head -n 1)
-$pnetc infer models/rooms.pnet --weights out/demo/best --input "$room" -o out/demo/room.ply --colour
+$pnetc infer models/rooms.pnet --weights out/demo/best --input "$room" -o out/demo/room.ply --colour "$@"
 echo "predictions: out/demo/room.ply (coloured by class), report: out/demo/report.html"

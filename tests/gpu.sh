@@ -1,7 +1,7 @@
 #!/bin/sh
 # What needs a GPU: sh tests/gpu.sh [BUILD [TOOL ...]]. The tests of that label; then, where tools are named (memcheck,
 # racecheck, initcheck, synccheck), the programs among them under compute-sanitizer: memcheck over all of them, the
-# others, which are slow, over those that reach every kernel with small inputs.
+# others, which are slow, over the cases of the layers, which reach every kernel with small inputs.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
@@ -11,7 +11,7 @@ for tool in "$@"; do
     options=
     case $tool in
     memcheck) programs=$(ls "$build"/tests/test_cuda_* "$build"/tests/test_cases) options='--leak-check full' ;;
-    *) programs=$build/tests/test_cases ;;
+    *) programs=$build/tests/test_cases && export PNET_SHORT=1 ;;
     esac
     for program in $programs; do
         arguments=
