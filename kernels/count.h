@@ -5,6 +5,8 @@
 #ifndef PNET_KERNELS_COUNT_H
 #define PNET_KERNELS_COUNT_H
 
+#include "kernels/precision.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,12 +15,13 @@ struct pnet_count {
     /* device memory, or NULL: the true number is *live * each, at most `most` */
     const int64_t *live;
     int32_t each;
+    enum pnet_storage storage; /* of the features counted */
 };
 
 /* A number known on the host. */
 static inline struct pnet_count pnet_count(int64_t n)
 {
-    struct pnet_count c = {n, NULL, 1};
+    struct pnet_count c = {n, NULL, 1, PNET_STORE_F32};
     return c;
 }
 

@@ -10,4 +10,19 @@
    The CPU computes float32 whatever is asked for. */
 enum pnet_precision { PNET_FP32, PNET_TF32, PNET_BF16, PNET_FP16 };
 
+/* How the features of a network lie in memory: on a GPU with the last two precisions in 16 bits. Where a kernel takes
+   `float *` for features, this says what they are in truth. Always float32: weights and their gradients, statistics,
+   losses, distances, everything on the CPU. */
+enum pnet_storage { PNET_STORE_F32, PNET_STORE_BF16, PNET_STORE_FP16 };
+
+static inline enum pnet_storage pnet_storage_of(enum pnet_precision p)
+{
+    return p == PNET_BF16 ? PNET_STORE_BF16 : p == PNET_FP16 ? PNET_STORE_FP16 : PNET_STORE_F32;
+}
+
+static inline int pnet_storage_bytes(enum pnet_storage s)
+{
+    return s == PNET_STORE_F32 ? 4 : 2;
+}
+
 #endif

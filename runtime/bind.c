@@ -17,6 +17,7 @@ static struct pnet_tensor shape_of(
         .rows = t->level == p->scalar_level ? 1 : rows_of(c, t->level, capacity),
         .width = t->width,
         .type = t->type,
+        .storage = pnet_plan_storage(p, tensor),
         .level = t->level,
         .samples = c->samples};
 }
@@ -60,15 +61,16 @@ void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *count
     }
 }
 
-static size_t element_bytes(enum pnet_scalar type)
+static size_t element_bytes(const struct pnet_tensor *t)
 {
-    return type == PNET_F64 ? 8 : 4;
+    if (t->type == PNET_F32) return (size_t)pnet_storage_bytes(t->storage);
+    return t->type == PNET_F64 ? 8 : 4;
 }
 
 static size_t tensor_bytes(const struct pnet_plan *p, const struct pnet_counts *c, int tensor)
 {
     struct pnet_tensor t = shape_of(p, c, tensor, true);
-    return pnet_round_bytes((size_t)t.rows * (size_t)t.width * element_bytes(t.type));
+    return pnet_round_bytes((size_t)t.rows * (size_t)t.width * element_bytes(&t));
 }
 
 /* Something that needs `bytes` from step `first` to step `last`. */

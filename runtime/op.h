@@ -183,6 +183,7 @@ struct pnet_tensor {
     int64_t rows;
     int32_t width;
     enum pnet_scalar type;
+    enum pnet_storage storage; /* PNET_F32: how it lies in memory */
     int level;
     int32_t samples;
     const int64_t *row_splits; /* [samples + 1]; NULL for SCALAR */

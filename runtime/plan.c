@@ -8,3 +8,10 @@ int pnet_plan_param_find(const struct pnet_plan *p, const char *name)
         if (strcmp(p->params[i].name, name) == 0) return i;
     return -1;
 }
+
+enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor)
+{
+    (void)p;
+    (void)tensor;
+    return PNET_STORE_F32;
+}

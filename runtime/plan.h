@@ -130,6 +130,9 @@ struct pnet_plan {
     enum pnet_precision precision; /* of products */
 };
 
+/* How a tensor of features lies in memory: PNET_STORE_F32 on the CPU, and for losses and statistics. */
+enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor);
+
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);
 

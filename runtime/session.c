@@ -5,6 +5,7 @@
 #include "runtime/clock.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +49,9 @@ static enum pnet_status check_device(
     assert(p->device == o->device.kind);
     for (int i = 0; i < p->node_count && !st && o->device.kind != PNET_CPU; i++)
         if (!p->nodes[i].dead && (p->nodes[i].op->flags & PNET_CPU_ONLY))
-            st = pnet_error_set(e, PNET_NO_DEVICE, "%s: %s() has no kernels for a GPU: --device cpu",
-                p->nodes[i].path, p->nodes[i].op->name);
+            st =
+                pnet_error_set(e, PNET_NO_DEVICE, "%s: %s() has no kernels for a GPU: --device cpu",
+                    p->nodes[i].path, p->nodes[i].op->name);
     return st ? st : pnet_device_enter(o->device, e);
 }
 
@@ -145,7 +147,9 @@ enum pnet_status pnet_session_read(const struct pnet_session *s, enum pnet_sessi
 {
     enum pnet_status st = pnet_device_enter(s->options.device, e);
     if (st) return st;
-    if (count) pnet_device_get(s->options.device, to, block_of(s, block) + offset, (size_t)count * sizeof *to);
+    if (count)
+        pnet_device_get(
+            s->options.device, to, block_of(s, block) + offset, (size_t)count * sizeof *to);
     return pnet_device_wait(s->options.device, e);
 }
 
@@ -154,7 +158,9 @@ enum pnet_status pnet_session_write(struct pnet_session *s, enum pnet_session_bl
 {
     enum pnet_status st = pnet_device_enter(s->options.device, e);
     if (st) return st;
-    if (count) pnet_device_put(s->options.device, block_of(s, block) + offset, from, (size_t)count * sizeof *from);
+    if (count)
+        pnet_device_put(
+            s->options.device, block_of(s, block) + offset, from, (size_t)count * sizeof *from);
     return pnet_device_wait(s->options.device, e);
 }
 const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot)
@@ -328,7 +334,8 @@ static uint64_t part_key(const struct pnet_session *s, const struct part *part)
     key = mix(key, (uint64_t)s->class_.samples);
     for (int l = 0; l < s->plan->level_count; l++) key = mix(key, (uint64_t)s->class_.rows[l]);
     for (int i = 0; i < s->plan->geo_count; i++) key = mix(key, (uint64_t)s->class_.triplets[i]);
-    key = mix(key, (uint64_t)part->first << 3 | (uint64_t)part->training << 1 | (uint64_t)part->accumulate);
+    key = mix(key,
+        (uint64_t)part->first << 3 | (uint64_t)part->training << 1 | (uint64_t)part->accumulate);
     return key ? key : 1;
 }
 
@@ -347,7 +354,8 @@ static struct recording *find_recording(struct pnet_session *s, uint64_t key)
 }
 
 /* On a GPU the first batch of a class runs step by step, the second one is recorded, the others replay it. */
-static enum pnet_status run_part(struct pnet_session *s, const struct part *part, struct pnet_error *e)
+static enum pnet_status run_part(
+    struct pnet_session *s, const struct part *part, struct pnet_error *e)
 {
     if (s->options.device.kind == PNET_CPU || s->options.no_recording) {
         run_steps(s, part);
@@ -368,7 +376,8 @@ static enum pnet_status run_part(struct pnet_session *s, const struct part *part
         if (!r->record) {
             r->key = 0;
             enum pnet_status st = pnet_device_wait(s->options.device, e);
-            return st ? st : pnet_error_set(e, PNET_NO_DEVICE, "the schedule could not be recorded");
+            return st ? st
+                      : pnet_error_set(e, PNET_NO_DEVICE, "the schedule could not be recorded");
         }
     }
     pnet_device_replay(s->options.device, r->record);
@@ -382,8 +391,7 @@ enum pnet_status pnet_session_forward(
     if (!st) st = bind_counts(s, &s->slots[slot]->counts, e);
     if (st) return st;
     s->step = step;
-    if (s->live.data)
-        pnet_device_put(s->options.device, &live_of(s)->step, &step, sizeof step);
+    if (s->live.data) pnet_device_put(s->options.device, &live_of(s)->step, &step, sizeof step);
     return run_part(s, &(struct part){slot, 0, s->plan->forward_steps, training, false}, e);
 }
 
@@ -444,20 +452,55 @@ static const int32_t *result_parent(
     return NULL;
 }
 
-/* Something of a session where the host can read it. */
-struct host_copy {
-    const void *data; /* in: where it is; out: where to read it */
-    void *memory;     /* to be freed */
-};
-
-static enum pnet_status fetch_copy(
-    const struct pnet_session *s, struct host_copy *c, size_t bytes, struct pnet_error *e)
+/* 16-bit numbers as float32. */
+static float from_bf16(uint16_t bits)
 {
-    if (s->options.device.kind == PNET_CPU || !c->data) return PNET_OK;
-    c->memory = malloc(bytes + 1);
-    if (!c->memory) return pnet_error_memory(e);
-    pnet_device_get(s->options.device, c->memory, c->data, bytes);
-    c->data = c->memory;
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof x);
+    return x;
+}
+
+static float from_fp16(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    float x = exponent == 31 ? (mantissa ? NAN : INFINITY)
+              : exponent     ? ldexpf((float)(mantissa + 1024), exponent - 25)
+                             : ldexpf((float)mantissa, -24);
+    return bits >> 15 ? -x : x;
+}
+
+enum pnet_status pnet_session_copy_tensor(const struct pnet_session *s, int slot, int tensor,
+    void **data, int64_t *rows, struct pnet_error *e)
+{
+    const struct pnet_type *t = &s->plan->tensors[tensor].type;
+    enum pnet_storage storage = pnet_plan_storage(s->plan, tensor);
+    const void *from = pnet_session_tensor(s, slot, tensor, rows);
+    size_t n = (size_t)*rows * (size_t)t->width;
+    size_t bytes = n * (t->type == PNET_F64      ? 8
+                           : t->type == PNET_F32 ? (size_t)pnet_storage_bytes(storage)
+                                                 : 4);
+    *data = malloc(n * 8 + 1);
+    if (!*data) return pnet_error_memory(e);
+    pnet_device_get(s->options.device, *data, from, bytes);
+    float *wide = *data;
+    const uint16_t *bits = *data; /* from the end: a float lies on numbers that have been read */
+    for (size_t i = n; t->type == PNET_F32 && storage != PNET_STORE_F32 && i-- > 0;) {
+        uint16_t b;
+        memcpy(&b, &bits[i], sizeof b);
+        wide[i] = storage == PNET_STORE_BF16 ? from_bf16(b) : from_fp16(b);
+    }
+    return pnet_device_wait(s->options.device, e);
+}
+
+static enum pnet_status copy_index(const struct pnet_session *s, const int32_t *from, int64_t rows,
+    int32_t **to, struct pnet_error *e)
+{
+    *to = NULL;
+    if (!from) return PNET_OK;
+    *to = malloc((size_t)rows * sizeof **to + 1);
+    if (!*to) return pnet_error_memory(e);
+    pnet_device_get(s->options.device, *to, from, (size_t)rows * sizeof **to);
     return PNET_OK;
 }
 
@@ -467,29 +510,28 @@ enum pnet_status pnet_session_result(
     const struct pnet_plan *p = s->plan;
     const struct pnet_slot *slot = s->slots[slot_index];
     const struct pnet_type *t = &p->tensors[p->result].type;
-    const float *from = data_of(s, slot, p->result);
     int level = t->level, input = level;
     while (p->levels[input].finer >= 0) input = p->levels[input].finer;
-    const int32_t *parent = input != level ? result_parent(s, slot, input, level) : NULL;
-    const int32_t *order = pnet_slot_order(slot, input);
-    int64_t from_rows = level == p->scalar_level ? 1 : slot->counts.rows[level];
-    struct host_copy copies[3] = {{.data = from}, {.data = parent}, {.data = order}};
     size_t width = (size_t)t->width;
+    int64_t from_rows;
+    int32_t *parent = NULL, *order = NULL;
+    void *from = NULL;
     *rows = level == p->scalar_level ? 1 : slot->counts.rows[input];
     *data = malloc((size_t)*rows * width * sizeof(float) + 1);
     enum pnet_status st = *data ? PNET_OK : pnet_error_memory(e);
-    if (!st) st = fetch_copy(s, &copies[0], (size_t)from_rows * width * sizeof(float), e);
-    if (!st) st = fetch_copy(s, &copies[1], (size_t)*rows * sizeof(int32_t), e);
-    if (!st) st = fetch_copy(s, &copies[2], (size_t)*rows * sizeof(int32_t), e);
+    if (!st) st = pnet_session_copy_tensor(s, slot_index, p->result, &from, &from_rows, e);
+    if (!st && input != level)
+        st = copy_index(s, result_parent(s, slot, input, level), *rows, &parent, e);
+    if (!st) st = copy_index(s, pnet_slot_order(slot, input), *rows, &order, e);
     if (!st) st = pnet_device_wait(s->options.device, e);
-    from = copies[0].data;
-    parent = copies[1].data;
-    order = copies[2].data;
+    const float *values = from;
 #pragma omp parallel for schedule(static) if (!st)
     for (int64_t i = 0; i < (st ? 0 : *rows); i++)
         memcpy(*data + (size_t)(order ? order[i] : i) * width,
-            from + (size_t)(parent ? parent[i] : i) * width, width * sizeof(float));
-    for (int k = 0; k < 3; k++) free(copies[k].memory);
+            values + (size_t)(parent ? parent[i] : i) * width, width * sizeof(float));
+    free(parent);
+    free(order);
+    free(from);
     if (!st) return PNET_OK;
     free(*data);
     *data = NULL;

@@ -83,6 +83,10 @@ enum pnet_status pnet_session_result(
  * then. */
 const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tensor, int64_t *rows);
 
+/* The same on the host, features as float32 however they are stored: [rows, width], to be freed. */
+enum pnet_status pnet_session_copy_tensor(const struct pnet_session *s, int slot, int tensor,
+    void **data, int64_t *rows, struct pnet_error *e);
+
 /* Fills the arena with NaN: what a kernel reads without having been given it shows. For tests; ends
  * what forward left. */
 void pnet_session_poison(struct pnet_session *s);

@@ -7,6 +7,7 @@
 #include "kernels/cuda/geo.h"
 #endif
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,8 @@ enum pnet_status pnet_slot_new(
     s->buffers = calloc((size_t)p->geo_count + 1, sizeof *s->buffers);
     s->fields = calloc((size_t)p->tensor_count + 1, sizeof *s->fields);
     s->level_item = calloc((size_t)p->level_count + 1, sizeof *s->level_item);
-    if (!s->counts.rows || !s->counts.triplets || !s->views || !s->bound || !s->buffers || !s->fields ||
-        !s->level_item) {
+    if (!s->counts.rows || !s->counts.triplets || !s->views || !s->bound || !s->buffers ||
+        !s->fields || !s->level_item) {
         pnet_slot_free(s);
         return pnet_error_memory(e);
     }
@@ -228,6 +229,7 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
     v->coarse_rows = m;
     for (int l = q->b; l != q->a && depth < 64; l = s->plan->levels[l].finer)
         chain[depth++] = s->level_item[l];
+    assert(depth); /* the coarser level was sampled from the finer one */
     if (depth == 1) {
         v->parent = s->buffers[chain[0]][LEVEL_PARENT].data;
     } else {
@@ -244,8 +246,8 @@ static enum pnet_status build_parent(struct pnet_slot *s, int item, struct pnet_
     if ((st = item_buffer(s, item, MAP_START, m, 1, 1, sizeof(int64_t), e)) ||
         (st = item_buffer(s, item, MAP_CHILD, n, 1, 0, sizeof(int32_t), e)))
         return st;
-    PNET_KERNEL(s, children)(
-        n, m, v->parent, s->buffers[item][MAP_START].data, s->buffers[item][MAP_CHILD].data);
+    PNET_KERNEL(s, children)
+    (n, m, v->parent, s->buffers[item][MAP_START].data, s->buffers[item][MAP_CHILD].data);
     v->child_start = s->buffers[item][MAP_START].data;
     v->child = s->buffers[item][MAP_CHILD].data;
     return PNET_OK;
@@ -266,7 +268,8 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     const struct pnet_level *out = &s->views[s->level_item[q->a]].level,
                             *in = &s->views[s->level_item[q->b]].level;
     struct pnet_level out_room = roomy(out), in_room = roomy(in);
-    size_t work = PNET_KERNEL(s, triplets_work)(&out_room, q->a == q->b ? &out_room : &in_room, &q->nb);
+    size_t work =
+        PNET_KERNEL(s, triplets_work)(&out_room, q->a == q->b ? &out_room : &in_room, &q->nb);
     const int32_t *parent = q->a == q->b ? NULL : parent_between(s, q->b, q->a);
     struct pnet_buffer *b = s->buffers[item];
     enum pnet_status st;
@@ -278,8 +281,9 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     if ((st = item_buffer(s, item, SET_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
         (st = item_buffer(s, item, SET_CELL, count, 1, 0, sizeof(uint16_t), e)))
         return st;
-    PNET_KERNEL(s, triplets_write)(out, in, &q->nb, parent, b[SET_START].data, b[SET_OTHER].data,
-        b[SET_CELL].data, s->scratch.data);
+    PNET_KERNEL(s, triplets_write)
+    (out, in, &q->nb, parent, b[SET_START].data, b[SET_OTHER].data, b[SET_CELL].data,
+        s->scratch.data);
     int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
     s->counts.triplets[item] = count;
     struct pnet_triplets *f = &s->views[item].forward;
@@ -293,8 +297,8 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
         (st = item_buffer(s, item, SET_T_CELL, count, 1, 0, sizeof(uint16_t), e)) ||
         (st = scratch(s, PNET_KERNEL(s, transpose_work)(&room), e)))
         return st;
-    PNET_KERNEL(s, transpose)(
-        f, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, s->scratch.data);
+    PNET_KERNEL(s, transpose)
+    (f, b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, s->scratch.data);
     s->views[item].transposed = (struct pnet_triplets){in->rows, out->rows, count, cells,
         b[SET_T_START].data, b[SET_T_OTHER].data, b[SET_T_CELL].data, NULL};
     return PNET_OK;
@@ -311,8 +315,9 @@ static enum pnet_status build_nearest(struct pnet_slot *s, int item, struct pnet
         (st = item_buffer(s, item, NEAR_DISTANCE, fine->rows, q->k, 0, sizeof(float), e)) ||
         (st = scratch(s, PNET_KERNEL(s, nearest_work)(&fine_room, &coarse_room, q->k), e)))
         return st;
-    PNET_KERNEL(s, nearest)(fine, coarse, q->k, s->buffers[item][NEAR_INDEX].data,
-        s->buffers[item][NEAR_DISTANCE].data, s->scratch.data);
+    PNET_KERNEL(s, nearest)
+    (fine, coarse, q->k, s->buffers[item][NEAR_INDEX].data, s->buffers[item][NEAR_DISTANCE].data,
+        s->scratch.data);
     struct pnet_geo_view *v = &s->views[item];
     v->fine_rows = fine->rows;
     v->coarse_rows = coarse->rows;
@@ -348,14 +353,20 @@ static enum pnet_status take_field(
     bool position = s->plan->inputs[t->input].fields[t->field].kind == PNET_INPUT_POSITION;
     const char *from = position ? (const char *)in->xyz : in->fields[t->field];
     int64_t n = s->counts.rows[t->type.level];
-    size_t row = (size_t)t->type.width * 4;
+    int32_t width = t->type.width;
+    enum pnet_storage storage = pnet_plan_storage(s->plan, tensor);
+    const int32_t *order = pnet_slot_order(s, t->type.level);
     enum pnet_status st = pnet_buffer_ensure(s->memory, &s->fields[tensor],
-        (size_t)pnet_capacity(n) * row, "the fields of the batch", e);
+        (size_t)(pnet_capacity(n) * width * pnet_storage_bytes(storage)), "the fields of the batch",
+        e);
     if (st) return st;
     const void *arrived;
-    if ((st = arrive(s, from, n, row, &arrived, e))) return st;
-    PNET_KERNEL(s, gather)(
-        n, t->type.width, arrived, pnet_slot_order(s, t->type.level), s->fields[tensor].data);
+    if ((st = arrive(s, from, n, (size_t)width * 4, &arrived, e))) return st;
+    if (storage == PNET_STORE_F32)
+        PNET_KERNEL(s, gather)(n, width, arrived, order, s->fields[tensor].data);
+    else
+        PNET_KERNEL(s, gather_features)
+    (n, width, arrived, order, storage, s->fields[tensor].data);
     return PNET_OK;
 }
 
@@ -399,7 +410,8 @@ static enum pnet_status build_geometry(
     free(own); /* pageable: it has been read */
     for (int i = 0; i < p->geo_count; i++)
         if ((st = build_item(s, i, b, e))) return st;
-    for (int i = 0; i < p->geo_count; i++) s->bound[i] = s->device == PNET_CPU ? s->views[i] : bound_view(s, i);
+    for (int i = 0; i < p->geo_count; i++)
+        s->bound[i] = s->device == PNET_CPU ? s->views[i] : bound_view(s, i);
     return PNET_OK;
 }
 

@@ -40,12 +40,14 @@ static void size_level(struct sizes *z, int level)
         arrive(z, n, 3 * sizeof(float));
         buffer(z, n, 1, 0, sizeof(int32_t));
         int64_t room = pnet_capacity(n);
-        scratch(z, pnet_round_bytes(PNET_KERNEL(z->plan, order_work)(room)) + (size_t)room * sizeof(uint64_t));
+        scratch(z, pnet_round_bytes(PNET_KERNEL(z->plan, order_work)(room)) +
+                       (size_t)room * sizeof(uint64_t));
     } else {
         int64_t fine = z->counts->rows[info->finer];
         buffer(z, fine, 1, 0, sizeof(int32_t));
         int64_t room = pnet_capacity(fine);
-        scratch(z, pnet_round_bytes(PNET_KERNEL(z->plan, sample_work)(room)) + (size_t)room * sizeof(int32_t));
+        scratch(z, pnet_round_bytes(PNET_KERNEL(z->plan, sample_work)(room)) +
+                       (size_t)room * sizeof(int32_t));
     }
 }
 
@@ -114,9 +116,9 @@ size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c
     for (int t = 0; t < p->tensor_count; t++)
         if (p->tensors[t].role == PNET_ROLE_INPUT && p->tensors[t].first >= 0) {
             int64_t rows = c->rows[p->tensors[t].type.level];
-            size_t row = (size_t)p->tensors[t].type.width * 4;
-            buffer(&z, rows, 1, 0, row);
-            arrive(&z, rows, row);
+            size_t width = (size_t)p->tensors[t].type.width;
+            buffer(&z, rows, 1, 0, width * (size_t)pnet_storage_bytes(pnet_plan_storage(p, t)));
+            arrive(&z, rows, width * 4);
         }
     return z.buffers + z.scratch + z.arrival;
 }

@@ -37,6 +37,7 @@ struct pnet_mvmr {
     enum pnet_activation act;
     float slope;
     enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
 };
 size_t pnet_cpu_mvmr_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
@@ -53,6 +54,7 @@ struct pnet_vvor {
     float *gweight;
     bool swapped, add;
     enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
 };
 size_t pnet_cpu_vvor_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
@@ -69,6 +71,7 @@ struct pnet_gemm {
     enum pnet_activation act;
     float slope;
     enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
 };
 size_t pnet_cpu_gemm_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision);
@@ -82,6 +85,7 @@ struct pnet_outer {
     float *gw;
     bool transposed, add;
     enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
 };
 size_t pnet_cpu_outer_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision);

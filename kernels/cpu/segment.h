@@ -3,6 +3,7 @@
 #define PNET_KERNELS_CPU_SEGMENT_H
 
 #include "kernels/philox.h" /* PNET_HD */
+#include "kernels/precision.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@ struct pnet_segments {
     const int64_t *splits; /* [count * stride + 1], ascending; segments may be empty. NULL: one
                               segment of all rows. Not read where rows is 0. GPU: device memory */
     int32_t stride;        /* 0 means 1 */
+    enum pnet_storage storage; /* of the features of the rows */
 };
 
 /* Where segment `s` begins, and the one before it ends. */

@@ -28,8 +28,11 @@ static bool rule(struct pnet_rule *r)
 static struct pnet_norm norm_of(const struct pnet_exec *x)
 {
     const struct pnet_tensor *in = &x->in[0];
-    return (struct pnet_norm){
-        .segments = {.rows = in->rows, .count = 1, .splits = in->row_splits, .stride = in->samples},
+    return (struct pnet_norm){.segments = {.rows = in->rows,
+                                  .count = 1,
+                                  .splits = in->row_splits,
+                                  .stride = in->samples,
+                                  .storage = in->storage},
         .c = x->in[0].width,
         .groups = x->in[0].width,
         .x = x->in[0].data,

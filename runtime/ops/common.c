@@ -36,14 +36,14 @@ int pnet_op_rule_vector(
             .suffix = suffix, .dims = 1, .shape = {c}, .init = init, .fan = c, .trained = trained});
 }
 
-struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g)
+struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g, enum pnet_storage storage)
 {
-    return (struct pnet_cells){{g->fine_rows, g->fine_live, 1}, {g->coarse_rows, g->coarse_live, 1},
-        g->parent, g->child_start, g->child};
+    return (struct pnet_cells){{g->fine_rows, g->fine_live, 1, storage},
+        {g->coarse_rows, g->coarse_live, 1, storage}, g->parent, g->child_start, g->child};
 }
 
 struct pnet_segments pnet_op_samples(const struct pnet_tensor *t)
 {
     return (struct pnet_segments){
-        .rows = t->rows, .count = t->samples, .splits = t->row_splits};
+        .rows = t->rows, .count = t->samples, .splits = t->row_splits, .storage = t->storage};
 }

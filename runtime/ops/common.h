@@ -21,11 +21,11 @@ static inline int64_t pnet_op_count_of(const struct pnet_tensor *t)
 /* Elements and rows of a tensor, for kernels. */
 static inline struct pnet_count pnet_op_elements(const struct pnet_tensor *t)
 {
-    return (struct pnet_count){t->rows * t->width, t->live, t->width};
+    return (struct pnet_count){t->rows * t->width, t->live, t->width, t->storage};
 }
 static inline struct pnet_count pnet_op_rows(const struct pnet_tensor *t)
 {
-    return (struct pnet_count){t->rows, t->live, 1};
+    return (struct pnet_count){t->rows, t->live, 1, t->storage};
 }
 
 /* Rules: the result is of the first input's type, which has features. */
@@ -38,7 +38,7 @@ int pnet_op_rule_vector(
     struct pnet_rule *r, const char *suffix, int32_t c, enum pnet_init init, bool trained);
 
 /* Coarse and fine rows from a PARENT item. */
-struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g);
+struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g, enum pnet_storage storage);
 /* The samples of a tensor as segments; splits are not read. */
 struct pnet_segments pnet_op_samples(const struct pnet_tensor *t);
 

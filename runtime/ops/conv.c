@@ -190,7 +190,8 @@ static void forward(const struct pnet_exec *x)
             .y = x->out.data,
             .act = act,
             .slope = x->slope,
-            .precision = x->precision};
+            .precision = x->precision,
+            .storage = x->out.storage};
         PNET_KERNEL(x, gemm)(&g, x->work);
         return;
     }
@@ -202,7 +203,8 @@ static void forward(const struct pnet_exec *x)
         .out = x->out.data,
         .act = act,
         .slope = x->slope,
-        .precision = x->precision};
+        .precision = x->precision,
+        .storage = x->out.storage};
     PNET_KERNEL(x, mvmr)(&m, x->work);
 }
 
@@ -218,7 +220,8 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
             .y = x->gin[0].data,
             .transposed = true,
             .add = x->gin_add[0],
-            .precision = x->precision};
+            .precision = x->precision,
+            .storage = x->out.storage};
         PNET_KERNEL(x, gemm)(&g, x->work);
     }
     if (x->gparam[WEIGHT]) {
@@ -229,7 +232,8 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
             .g = x->gout.data,
             .gw = x->gparam[WEIGHT],
             .add = x->gparam_add[WEIGHT],
-            .precision = x->precision};
+            .precision = x->precision,
+            .storage = x->out.storage};
         PNET_KERNEL(x, outer)(&o, x->work);
     }
 }
@@ -237,13 +241,12 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_conv_shape s = shape_of(x);
-    struct pnet_count elements = {x->gout.rows * s.cout, x->gout.live, s.cout};
-    PNET_KERNEL(x, act_backward)(
-        elements, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
-    if (x->gparam[BIAS_PARAM])
-        PNET_KERNEL(x, column_sum)
-        (pnet_op_rows(&x->gout), s.cout, x->gout.data, x->gparam_add[BIAS_PARAM],
-            x->gparam[BIAS_PARAM], x->work);
+    struct pnet_count elements = pnet_op_elements(&x->gout);
+    PNET_KERNEL(x, act_backward)
+    (elements, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    if (x->gparam[BIAS_PARAM]) PNET_KERNEL(x, column_sum)
+    (pnet_op_rows(&x->gout), s.cout, x->gout.data, x->gparam_add[BIAS_PARAM], x->gparam[BIAS_PARAM],
+        x->work);
     if (is_dense(x)) {
         backward_dense(x, s);
         return;
@@ -256,7 +259,8 @@ static void backward(const struct pnet_exec *x)
             .out = x->gin[0].data,
             .transposed = true,
             .add = x->gin_add[0],
-            .precision = x->precision};
+            .precision = x->precision,
+            .storage = x->out.storage};
         PNET_KERNEL(x, mvmr)(&m, x->work);
     }
     if (x->gparam[WEIGHT]) {
@@ -266,7 +270,8 @@ static void backward(const struct pnet_exec *x)
             .gout = x->gout.data,
             .gweight = x->gparam[WEIGHT],
             .add = x->gparam_add[WEIGHT],
-            .precision = x->precision};
+            .precision = x->precision,
+            .storage = x->out.storage};
         PNET_KERNEL(x, vvor)(&v, x->work);
     }
 }

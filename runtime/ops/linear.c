@@ -56,19 +56,19 @@ static void forward(const struct pnet_exec *x)
         .transposed = true,
         .act = (enum pnet_activation)x->act,
         .slope = x->slope,
-        .precision = x->precision};
+        .precision = x->precision,
+        .storage = x->out.storage};
     PNET_KERNEL(x, gemm)(&g, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     int32_t cin = x->in[0].width, cout = x->gout.width;
-    PNET_KERNEL(x, act_backward)(pnet_op_elements(&x->gout), (enum pnet_activation)x->act, x->slope,
-        x->out.data, x->gout.data);
-    if (x->gparam[BIAS_PARAM])
-        PNET_KERNEL(x, column_sum)
-        (pnet_op_rows(&x->gout), cout, x->gout.data, x->gparam_add[BIAS_PARAM],
-            x->gparam[BIAS_PARAM], x->work);
+    PNET_KERNEL(x, act_backward)
+    (pnet_op_elements(&x->gout), (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    if (x->gparam[BIAS_PARAM]) PNET_KERNEL(x, column_sum)
+    (pnet_op_rows(&x->gout), cout, x->gout.data, x->gparam_add[BIAS_PARAM], x->gparam[BIAS_PARAM],
+        x->work);
     /* the weight is stored [cout, cin]: as it is for going back */
     if (x->gin[0].data) {
         struct pnet_gemm g = {.n = pnet_op_rows(&x->gout),
@@ -78,7 +78,8 @@ static void backward(const struct pnet_exec *x)
             .w = x->param[WEIGHT],
             .y = x->gin[0].data,
             .add = x->gin_add[0],
-            .precision = x->precision};
+            .precision = x->precision,
+            .storage = x->out.storage};
         PNET_KERNEL(x, gemm)(&g, x->work);
     }
     if (x->gparam[WEIGHT]) {
@@ -90,7 +91,8 @@ static void backward(const struct pnet_exec *x)
             .gw = x->gparam[WEIGHT],
             .transposed = true,
             .add = x->gparam_add[WEIGHT],
-            .precision = x->precision};
+            .precision = x->precision,
+            .storage = x->out.storage};
         PNET_KERNEL(x, outer)(&o, x->work);
     }
 }

@@ -51,7 +51,7 @@ static bool has_labels(const struct pnet_exec *x)
 /* A sample's points are one stretch of rows; `start` and `child` of a grid come from the item. */
 static struct pnet_cells cells_of(const struct pnet_exec *x)
 {
-    if (x->geo[0]) return pnet_op_cells(x->geo[0]);
+    if (x->geo[0]) return pnet_op_cells(x->geo[0], x->out.storage);
     return (struct pnet_cells){
         pnet_op_rows(&x->in[0]), pnet_op_rows(&x->out), NULL, x->in[0].row_splits, NULL};
 }
@@ -115,7 +115,7 @@ static void backward(const struct pnet_exec *x)
         else
             PNET_KERNEL(x, segments_spread)(s, c, g, mean, add, gx);
     } else {
-        struct pnet_cells cells = pnet_op_cells(x->geo[0]);
+        struct pnet_cells cells = pnet_op_cells(x->geo[0], x->out.storage);
         if (kind == PNET_POOL_MAX)
             PNET_KERNEL(x, cells_max_backward)(&cells, c, x->saved[ARGMAX].data, g, add, gx);
         else

@@ -37,8 +37,8 @@ static bool is_identity(const struct pnet_exec *x)
 static struct pnet_nearest nearest_of(const struct pnet_exec *x)
 {
     const struct pnet_geo_view *g = x->geo[0];
-    return (struct pnet_nearest){{g->fine_rows, g->fine_live, 1},
-        {g->coarse_rows, g->coarse_live, 1}, g->k, g->nearest, g->distance2};
+    return (struct pnet_nearest){{g->fine_rows, g->fine_live, 1, x->out.storage},
+        {g->coarse_rows, g->coarse_live, 1, x->out.storage}, g->k, g->nearest, g->distance2};
 }
 
 /* Row counts come from the tensors: the item's are not known where workspace is planned. */
@@ -57,7 +57,7 @@ static void forward(const struct pnet_exec *x)
     if (is_identity(x)) {
         PNET_KERNEL(x, copy_elements)(pnet_op_elements(&x->out), x->in[0].data, x->out.data);
     } else if (x->attr[KIND].i == NEAREST) {
-        struct pnet_cells cells = pnet_op_cells(x->geo[0]);
+        struct pnet_cells cells = pnet_op_cells(x->geo[0], x->out.storage);
         PNET_KERNEL(x, cells_spread)
         (&cells, x->out.width, x->in[0].data, false, false, x->out.data);
     } else {
@@ -74,7 +74,7 @@ static void backward(const struct pnet_exec *x)
     if (is_identity(x)) {
         PNET_KERNEL(x, scale)(pnet_op_elements(&x->gout), 1, x->gout.data, add, gx);
     } else if (x->attr[KIND].i == NEAREST) {
-        struct pnet_cells cells = pnet_op_cells(x->geo[0]);
+        struct pnet_cells cells = pnet_op_cells(x->geo[0], x->out.storage);
         PNET_KERNEL(x, cells_sum)(&cells, x->gout.width, x->gout.data, false, add, gx, x->work);
     } else {
         struct pnet_nearest n = nearest_of(x);

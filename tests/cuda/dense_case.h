@@ -114,8 +114,8 @@ static inline struct side side_new(bool gpu, int64_t rows, int64_t most, int32_t
     d.splits = take((SEGMENTS + 1) * sizeof *d.splits);
     d.live = take(sizeof *d.live);
     d.step = take(sizeof *d.step);
-    d.rows = (struct pnet_count){most, roomy ? d.live : NULL, 1};
-    d.elements = (struct pnet_count){most * c, roomy ? d.live : NULL, c};
+    d.rows = (struct pnet_count){most, roomy ? d.live : NULL, 1, PNET_STORE_F32};
+    d.elements = (struct pnet_count){most * c, roomy ? d.live : NULL, c, PNET_STORE_F32};
     return d;
 }
 

@@ -115,7 +115,7 @@ static inline int64_t *device_offsets(const int64_t *from, int64_t live, int64_t
 /* A count that is known on the device alone. */
 static inline struct pnet_count device_count(int64_t live, int32_t each)
 {
-    return (struct pnet_count){(live + SLACK) * each, device_offsets(&live, 1, 1), each};
+    return (struct pnet_count){(live + SLACK) * each, device_offsets(&live, 1, 1), each, PNET_STORE_F32};
 }
 
 static inline void *device_work(size_t bytes)

@@ -303,7 +303,7 @@ struct product {
 /* Rows bound on the host are more than there are. */
 static struct pnet_count device_count(int64_t n)
 {
-    return (struct pnet_count){n + SPARE_ROWS, device_copy(&n, sizeof n), 1};
+    return (struct pnet_count){n + SPARE_ROWS, device_copy(&n, sizeof n), 1, PNET_STORE_F32};
 }
 
 static void check_gemm(

@@ -189,8 +189,8 @@ static void do_softmax_backward(const struct side *d)
 static struct pnet_norm norm_of(const struct side *d, bool all, int32_t groups)
 {
     return (struct pnet_norm){
-        .segments = all ? (struct pnet_segments){d->rows.most, 1, d->splits, SEGMENTS}
-                        : (struct pnet_segments){d->rows.most, SEGMENTS, d->splits, 0},
+        .segments = all ? (struct pnet_segments){d->rows.most, 1, d->splits, SEGMENTS, d->rows.storage}
+                        : (struct pnet_segments){d->rows.most, SEGMENTS, d->splits, 0, d->rows.storage},
         .c = d->c,
         .groups = groups,
         .x = d->a,
@@ -447,7 +447,7 @@ static void check_large(void)
     int32_t c = 33;
     struct pnet_cuda_info info;
     struct pnet_count elements = {n, NULL, 1}, r = {rows, NULL, 1};
-    struct pnet_segments s = {rows, 1, NULL, 1};
+    struct pnet_segments s = {rows, 1, NULL, 1, PNET_STORE_F32};
     if (pnet_cuda_describe(0, &info) || info.free_memory < (size_t)n * 9) {
         printf("not enough memory for more than 2^31 elements\n");
         return;

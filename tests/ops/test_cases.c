@@ -98,12 +98,10 @@ static struct pnet_session *open_session(const struct pnet_plan *p, const struct
 /* A copy of a tensor, to be freed. */
 static void *fetch(struct pnet_session *s, int tensor)
 {
-    const struct pnet_type *t = &pnet_session_plan(s)->tensors[tensor].type;
+    struct pnet_error e;
     int64_t rows;
-    const void *from = pnet_session_tensor(s, 0, tensor, &rows);
-    size_t bytes = (size_t)rows * (size_t)t->width * (t->type == PNET_F64 ? 8 : 4);
-    void *to = malloc(bytes + 1);
-    pnet_device_get(pnet_session_device(s), to, from, bytes);
+    void *to;
+    must(pnet_session_copy_tensor(s, 0, tensor, &to, &rows, &e), &e);
     return to;
 }
 
