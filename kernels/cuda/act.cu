@@ -258,7 +258,8 @@ extern "C" void pnet_cuda_mul(struct pnet_count rows, int32_t width, const float
     int32_t b_width, bool add, float *y)
 {
     if (rows.most == 0) return;
-    struct pnet_count elements = {rows.most * width, rows.live, rows.each * width};
+    struct pnet_count elements = {
+        rows.most * width, rows.live, rows.each * width, rows.storage};
     if (b_width == width)
         map_two(elements, multiplied{}, a, b, add, y);
     else if (fits_packs(width, a, y))

@@ -446,7 +446,7 @@ static void check_large(void)
     int64_t rows = 70000003, n = rows * 33;
     int32_t c = 33;
     struct pnet_cuda_info info;
-    struct pnet_count elements = {n, NULL, 1}, r = {rows, NULL, 1};
+    struct pnet_count elements = pnet_count(n), r = pnet_count(rows);
     struct pnet_segments s = {rows, 1, NULL, 1, PNET_STORE_F32};
     if (pnet_cuda_describe(0, &info) || info.free_memory < (size_t)n * 9) {
         printf("not enough memory for more than 2^31 elements\n");
