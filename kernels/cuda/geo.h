@@ -37,6 +37,13 @@ void pnet_cuda_triplets_write(const struct pnet_level *out, const struct pnet_le
     const struct pnet_neighbourhood *nb, const int32_t *parent, const int64_t *start,
     int32_t *other, uint16_t *cell, void *work);
 
+/* On one level most neighbourhoods are mutual: with (i, j) in the set (j, i) is too, though not always
+   in the mirrored cell. Then the transposed form has the same row starts, and a second search, which
+   asks for nothing but the arguments of the first, makes it faster than pnet_cuda_transpose. */
+bool pnet_cuda_triplets_mutual(const struct pnet_neighbourhood *nb);
+void pnet_cuda_triplets_back(const struct pnet_level *level, const struct pnet_neighbourhood *nb,
+    const int64_t *start, int32_t *other, uint16_t *cell, void *work);
+
 size_t pnet_cuda_transpose_work(const struct pnet_triplets *t);
 void pnet_cuda_transpose(
     const struct pnet_triplets *t, int64_t *start, int32_t *other, uint16_t *cell, void *work);

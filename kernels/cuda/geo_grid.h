@@ -29,6 +29,15 @@ static __device__ __forceinline__ int32_t voxel_index(float p, struct pnet_grid 
     return index;
 }
 
+/* The same as a position in the space of voxels. */
+static __device__ __forceinline__ float voxel_place(float p, struct pnet_grid grid)
+{
+    bool inside = true;
+    if (grid.factor != 1) return (float)voxel_index(p, grid, inside);
+    float least = -PNET_KEY_BIAS, last = PNET_KEY_BIAS - 1;
+    return fminf(fmaxf(floorf(p * grid.inverse_base), least), last);
+}
+
 /* Edge of a voxel in metres. */
 static __device__ __forceinline__ float grid_cell(struct pnet_grid grid)
 {

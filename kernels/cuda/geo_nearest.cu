@@ -1,8 +1,7 @@
 /* The k nearest points of each query, a warp each: a walk through the tree that visits near boxes
-   first. A candidate is one number, (distance^2, not self, row) from the highest bit down: distances
-   are not negative, so their bits compare like themselves, and the tie rule costs nothing. */
+   first. */
 #include "kernels/cuda/geo.h"
-#include "kernels/cuda/geo_set.h"
+#include "kernels/cuda/geo_near.h"
 
 enum { WARPS = 4 };
 
@@ -89,95 +88,24 @@ static __device__ void offer(struct nearest &n, bool there, uint64_t item)
     if (first || n.count > n.room - 32 || n.count - n.sorted >= n.room / 4) keep_nearest(n);
 }
 
-static __device__ uint64_t candidate(const float p[3], const float at[3], bool self, int32_t row)
-{
-    float dx = p[0] - at[0], dy = p[1] - at[1], dz = p[2] - at[2];
-    float distance2 = (dx * dx + dy * dy) + dz * dz;
-    return (uint64_t)__float_as_uint(distance2) << 32 | (self ? 0 : 0x80000000u) | (uint32_t)row;
-}
-
-static __device__ __forceinline__ float distance2_of(uint64_t item)
-{
-    return __uint_as_float((uint32_t)(item >> 32));
-}
-
-static __device__ __forceinline__ int32_t row_of(uint64_t item)
-{
-    return (int32_t)(item & 0x7fffffffu);
-}
-
-static __device__ void enter_group(const struct geo_tree &t, struct geo_walk &w, int level,
-    int64_t group, const float at[3], uint32_t *gap)
-{
-    int lane = threadIdx.x % 32;
-    int64_t member = group * 32 + lane, nodes = t.nodes[level];
-    bool there = walk_member(w, level, member);
-    if (there) {
-        const float *box = t.box[level] + member;
-        float d[3];
-        for (int a = 0; a < 3; a++) {
-            float above = box[a * nodes] - at[a], below = at[a] - box[(3 + a) * nodes];
-            d[a] = fmaxf(fmaxf(above, below), 0.0f);
-        }
-        gap[level * 32 + lane] = __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
-    }
-    walk_enter(w, level, group, __ballot_sync(WARP_ALL, there));
-    __syncwarp();
-}
-
 /* Finds the nearest of the places [first, end), sorted in n.item; `self` comes first among equals,
    -1: nobody. */
 static __device__ void find_nearest(const struct geo_tree &t, const struct geo_points &in,
     int64_t first, int64_t end, const float at[3], int32_t self, struct nearest &n)
 {
-    int lane = threadIdx.x % 32;
-    struct geo_walk w = {};
-    w.first = first;
-    w.end = end;
-    w.level = t.depth;
     n.count = n.sorted = 0;
     n.bound = UINT64_MAX;
-    if (end > first) enter_group(t, w, t.depth - 1, 0, at, n.gap);
-    while (w.level < t.depth) {
-        uint32_t left = walk_left(w);
-        uint32_t gap = left >> lane & 1 ? n.gap[w.level * 32 + lane] : UINT32_MAX;
-        uint32_t least = __reduce_min_sync(WARP_ALL, gap);
-        if (!left || least > (uint32_t)(n.bound >> 32)) {
-            w.level++; /* the others are farther still */
-            continue;
-        }
-        int bit = __ffs((int)(__ballot_sync(WARP_ALL, gap == least) & left)) - 1;
-        int64_t member = walk_take(w, bit);
-        if (w.level) {
-            enter_group(t, w, w.level - 1, member, at, n.gap);
-            continue;
-        }
-        int64_t place = member * 32 + lane;
+    struct geo_walk w = walk_near(t, first, end, at, at, n.gap);
+    for (;;) {
+        int64_t leaf = next_leaf(t, w, (uint32_t)(n.bound >> 32), at, at, n.gap);
+        if (leaf < 0) break;
+        int64_t place = leaf * 32 + threadIdx.x % 32;
         bool there = place >= first && place < end;
         int32_t row = there ? row_at(in, place) : 0;
         offer(n, there,
             there ? candidate(in.xyz + 3 * (int64_t)row, at, row == self, row) : UINT64_MAX);
     }
     keep_nearest(n);
-}
-
-static __global__ void __launch_bounds__(32 * WARPS)
-    list_nearest(const struct geo_points out, const struct geo_points in,
-        const struct geo_tree tree, int room, int32_t k, int32_t *index, float *distance2)
-{
-    extern __shared__ char shared[];
-    struct nearest n = nearest_in(shared, room, k);
-    int64_t place = thread_index() / 32;
-    if (place >= out.rows) return;
-    int64_t row = row_at(out, place);
-    int32_t sample = sample_of(out.row_splits, out.samples, place);
-    find_nearest(
-        tree, in, in.row_splits[sample], in.row_splits[sample + 1], out.xyz + 3 * row, -1, n);
-    for (int i = threadIdx.x % 32; i < k; i += 32) {
-        bool there = i < n.count;
-        index[row * k + i] = there ? row_of(n.item[i]) : -1;
-        distance2[row * k + i] = there ? distance2_of(n.item[i]) : INFINITY;
-    }
 }
 
 /* Children of a row that are not among its nearest points go behind them while there is room; the
@@ -203,14 +131,30 @@ static __device__ int64_t add_children(
     return count;
 }
 
+/* `self` comes first among equals: on one level, for triplets. */
 static __device__ __forceinline__ int64_t search_row(
-    const struct geo_set &s, int64_t place, struct nearest &n)
+    const struct geo_set &s, int64_t place, bool self, struct nearest &n)
 {
     int64_t row = row_at(s.out, place);
     int32_t sample = sample_of(s.out.row_splits, s.out.samples, place);
     find_nearest(s.tree, s.in, s.in.row_splits[sample], s.in.row_splits[sample + 1],
-        s.out.xyz + 3 * row, s.parent ? -1 : (int32_t)row, n);
+        s.out.xyz + 3 * row, self ? (int32_t)row : -1, n);
     return row;
+}
+
+static __global__ void __launch_bounds__(32 * WARPS) list_nearest(
+    const __grid_constant__ struct geo_set s, int room, int32_t k, int32_t *index, float *distance2)
+{
+    extern __shared__ char shared[];
+    struct nearest n = nearest_in(shared, room, k);
+    int64_t place = thread_index() / 32;
+    if (place >= s.out.rows) return;
+    int64_t row = search_row(s, place, false, n);
+    for (int i = threadIdx.x % 32; i < k; i += 32) {
+        bool there = i < n.count;
+        index[row * k + i] = there ? row_of(n.item[i]) : -1;
+        distance2[row * k + i] = there ? distance2_of(n.item[i]) : INFINITY;
+    }
 }
 
 static __global__ void __launch_bounds__(32 * WARPS)
@@ -220,7 +164,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     struct nearest n = nearest_in(shared, room, s.knn);
     int64_t place = thread_index() / 32;
     if (place >= s.out.rows) return;
-    int64_t row = search_row(s, place, n), all = add_children(s, n, row, nullptr);
+    int64_t row = search_row(s, place, !s.parent, n), all = add_children(s, n, row, nullptr);
     if (threadIdx.x % 32 == 0) count[row + 1] = all;
 }
 
@@ -234,11 +178,12 @@ static __global__ void count_all(const __grid_constant__ struct geo_set s, int64
     }
 }
 
-static __device__ uint64_t triplet_item(const struct geo_set &s, const float *centre, int32_t j)
+static __device__ uint64_t triplet_item(
+    const struct geo_set &s, const struct geo_cells &cells, const float *centre, int32_t j)
 {
     float d[3];
     for (int a = 0; a < 3; a++) d[a] = s.in.xyz[3 * (int64_t)j + a] - centre[a];
-    return (uint64_t)cell_of(s, d) << 32 | (uint32_t)j;
+    return (uint64_t)cell_of(cells, d) << 32 | (uint32_t)j;
 }
 
 static __device__ __forceinline__ void put(
@@ -256,15 +201,15 @@ static __global__ void __launch_bounds__(32 * WARPS)
     int lane = threadIdx.x % 32;
     int64_t place = thread_index() / 32;
     if (place >= s.out.rows) return;
-    int64_t row = search_row(s, place, n), all = add_children(s, n, row, &to),
+    int64_t row = search_row(s, place, !s.parent, n), all = add_children(s, n, row, &to),
             start = to.start[row];
     const float *centre = s.out.xyz + 3 * row;
-    struct geo_set at_radius = s;
-    set_cells(at_radius, n.count ? sqrtf(distance2_of(n.item[n.count - 1])) : 0);
+    float radius = n.count ? sqrtf(distance2_of(n.item[n.count - 1])) : 0;
+    struct geo_cells cells = cells_of(s.cells.kernel, radius);
     __syncwarp();
     for (int64_t i = lane; i < all; i += 32) {
         int32_t j = i < n.count ? row_of(n.item[i]) : to.other[start + i];
-        uint64_t item = triplet_item(at_radius, centre, j);
+        uint64_t item = triplet_item(s, cells, centre, j);
         if (all <= room)
             n.item[i] = item;
         else
@@ -341,11 +286,17 @@ extern "C" void pnet_cuda_nearest(const struct pnet_level *out, const struct pne
     struct parts p;
     if (out->rows <= 0 || k <= 0) return;
     lay_out(out, in, work, &p);
-    struct geo_points points = geo_points_of(in, p.in_order, p.sorting);
-    struct geo_points queries = out == in ? points : geo_points_of(out, p.out_order, p.sorting);
-    geo_tree_build(&p.tree, &points, false);
+    struct geo_set s = {};
+    s.in = geo_points_of(in, p.in_order, p.sorting);
+    s.out = out == in ? s.in : geo_points_of(out, p.out_order, p.sorting);
+    s.tree = p.tree;
+    geo_tree_build(&s.tree, &s.in, false);
+    if (k <= FEW_LIMIT) {
+        geo_few_list(&s, k, index, distance2);
+        return;
+    }
     int room = room_for(k);
     size_t bytes = shared_for((const void *)list_nearest, room);
     list_nearest<<<blocks_of(out->rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
-        queries, points, p.tree, room, k, index, distance2);
+        s, room, k, index, distance2);
 }

@@ -1,80 +1,99 @@
-/* Rows of triplets sorted by a warp: every triplet counts those of its row that come before it.
-   For .cu files alone. */
+/* Some rows of triplets in shared memory, a lane's one behind the other's, and their order by
+   (cell, other), found by a warp. For .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_RANK_H
 #define PNET_KERNELS_CUDA_GEO_RANK_H
 
 #include "kernels/cuda/geo_set.h"
 
-/* Some rows at a time, a lane each, one behind the other. Where the triplets of a row come in the
-   order of `other`, their place in it stands for it and an item has 32 bits. */
-struct rank_room {
-    union {
-        uint64_t wide[ROW_LIMIT]; /* lane, cell and other, from the highest bit down */
-        struct {
-            uint32_t
-                item[ROW_LIMIT]; /* lane, cell and place in the row, from the highest bit down */
-            int32_t other[ROW_LIMIT];
-        };
-    };
+enum { RANK_LONGEST = 255, RANK_FEW = 32, RANK_MANY = 128 /* cells that are counted */ };
+
+struct rank_rows {
+    int32_t other[ROW_LIMIT];
+    uint16_t cell[ROW_LIMIT];
     int32_t offset[33]; /* where each lane's row begins, and where the last one ends */
     int64_t start[32];  /* where it begins in the set */
 };
 
-enum { PLACE_BITS = 10, CELL_BITS = 16, LANE_SHIFT = PLACE_BITS + CELL_BITS };
-static_assert(ROW_LIMIT <= 1 << PLACE_BITS, "a place in a row fits its bits");
+/* Memory that is needed after the search alone; four counters a word. */
+template <int CELLS> struct rank_room {
+    uint16_t sorted[ROW_LIMIT]; /* which item comes at each place */
+    uint32_t counter[CELLS / 4][32];
+};
 
-static __device__ __forceinline__ uint64_t wide_item(int lane, int32_t cell, int32_t other)
+/* The lane whose row holds item `e` of lanes [from, to). */
+static __device__ __forceinline__ int rank_lane(
+    const struct rank_rows &rows, int from, int to, int e)
 {
-    return (uint64_t)lane << 48 | (uint64_t)cell << 32 | (uint32_t)other;
-}
-
-/* Puts a triplet of lane's row to place `at` of the room. */
-static __device__ __forceinline__ void rank_put(
-    struct rank_room &room, bool ascending, int at, int lane, int32_t cell, int32_t other)
-{
-    if (ascending) {
-        uint32_t place = (uint32_t)(at - room.offset[lane]);
-        room.item[at] = (uint32_t)lane << LANE_SHIFT | (uint32_t)cell << PLACE_BITS | place;
-        room.other[at] = other;
-    } else {
-        room.wide[at] = wide_item(lane, cell, other);
+    while (to - from > 1) {
+        int middle = (from + to) / 2;
+        if (rows.offset[middle] <= e)
+            from = middle;
+        else
+            to = middle;
     }
+    return from;
 }
 
-/* Writes the items of lanes [from, to) to their places. */
-static __device__ void rank_write_wide(
-    const struct rank_room &room, int from, int to, int32_t *other, uint16_t *cell)
+/* Every item counts those of its row that come before it: for rows in any order, and any cells. */
+static __device__ void rank_compare(
+    const struct rank_rows &rows, int from, int to, uint16_t *sorted)
 {
-    int begin = room.offset[from], end = room.offset[to];
+    int begin = rows.offset[from], end = rows.offset[to];
     for (int e = begin + (int)(threadIdx.x % 32); e < end; e += 32) {
-        uint64_t own = room.wide[e];
-        int lane = (int)(own >> 48), last = room.offset[lane + 1], rank = 0;
-        for (int t = room.offset[lane]; t < last; t++) rank += room.wide[t] < own;
-        int64_t place = room.start[lane] + rank;
-        other[place] = (int32_t)own;
-        cell[place] = (uint16_t)(own >> 32);
+        int lane = rank_lane(rows, from, to, e), first = rows.offset[lane], rank = 0;
+        int cell = rows.cell[e], other = rows.other[e];
+        for (int t = first; t < rows.offset[lane + 1]; t++) {
+            int c = rows.cell[t];
+            rank += c < cell || (c == cell && rows.other[t] < other);
+        }
+        sorted[first + rank] = (uint16_t)e;
     }
 }
 
-/* The same four items at a time. Those of other rows that come along are lower where they stand
-   before the row, and higher behind it; behind the last row there are none. */
-static __device__ void rank_write(
-    struct rank_room &room, int from, int to, int32_t *other, uint16_t *cell)
+/* Each lane counts the cells of its row, which comes in the order of `other`, and deals the items
+   out: for few cells and rows of at most RANK_LONGEST items. Four counters share a word, and a
+   lane's words a bank. */
+template <int CELLS>
+static __device__ void rank_count(
+    const struct rank_rows &rows, int from, int to, int cells, struct rank_room<CELLS> &room)
 {
-    int lane = threadIdx.x % 32, begin = room.offset[from], end = room.offset[to];
-    if (lane < 4 && end + lane < ROW_LIMIT) room.item[end + lane] = UINT32_MAX;
-    __syncwarp();
-    for (int e = begin + lane; e < end; e += 32) {
-        uint32_t own = room.item[e];
-        int row = (int)(own >> LANE_SHIFT), first = room.offset[row], last = room.offset[row + 1];
-        int rank = -(first & 3);
-        for (int t = first & ~3; t < last; t += 4) {
-            uint4 four = *(const uint4 *)&room.item[t];
-            rank += (four.x < own) + (four.y < own) + (four.z < own) + (four.w < own);
+    int lane = threadIdx.x % 32, words = (cells + 3) / 4;
+    bool active = lane >= from && lane < to;
+    int begin = active ? rows.offset[lane] : 0, end = active ? rows.offset[lane + 1] : 0;
+    uint8_t *counter = (uint8_t *)&room.counter[0][lane];
+    for (int w = 0; w < words; w++) room.counter[w][lane] = 0;
+    for (int e = begin; e < end; e++) {
+        int cell = rows.cell[e];
+        counter[cell / 4 * 128 + cell % 4]++;
+    }
+    uint32_t before = 0;
+    for (int w = 0; w < words; w++) {
+        uint32_t count = room.counter[w][lane], sums = count * 0x01010101u;
+        room.counter[w][lane] = (sums << 8) + before * 0x01010101u;
+        before += sums >> 24;
+    }
+    for (int e = begin; e < end; e++) {
+        int cell = rows.cell[e];
+        int place = counter[cell / 4 * 128 + cell % 4]++;
+        room.sorted[begin + place] = (uint16_t)e;
+    }
+}
+
+/* Writes lanes [from, to) as sorted[place] = item says. `together`: their rows follow each other in the set. */
+static __device__ void rank_write(const struct rank_rows &rows, int from, int to, bool together,
+    const uint16_t *sorted, int32_t *other, uint16_t *cell)
+{
+    int begin = rows.offset[from], end = rows.offset[to];
+    int64_t first = rows.start[from] - begin;
+    for (int e = begin + (int)(threadIdx.x % 32); e < end; e += 32) {
+        int64_t place = first + e;
+        if (!together) {
+            int lane = rank_lane(rows, from, to, e);
+            place = rows.start[lane] + e - rows.offset[lane];
         }
-        int64_t place = room.start[row] + rank;
-        other[place] = room.other[e];
-        cell[place] = (uint16_t)(own >> PLACE_BITS);
+        int item = sorted[e];
+        other[place] = rows.other[item];
+        cell[place] = rows.cell[item];
     }
 }
 

@@ -10,11 +10,18 @@
 
 enum { ROW_LIMIT = 1024 }; /* triplets of a row that are sorted where they are found */
 
+/* The cell: clamp(floor((d + shift) * scale)) an axis, or fixed where that is not negative. */
+struct geo_cells {
+    int32_t kernel;
+    float shift, scale;
+    int32_t fixed;
+};
+
 struct geo_set {
     struct geo_points out, in;
     struct geo_tree tree;  /* over `in`, in the space of pairs */
     const int32_t *parent; /* [in.rows]: the pair with it always belongs to the set; or NULL */
-    int32_t kernel, knn;
+    int32_t knn;
     bool pair_in_voxels, cell_in_voxels;
     bool snap;    /* centres are those of voxels */
     int32_t step; /* the finer voxel of a coarse one: step * index */
@@ -22,10 +29,12 @@ struct geo_set {
     /* the pair test: |d|^2 <= radius2, or low <= d <= high on every axis */
     bool ball;
     float radius2, low, high;
+    float
+        slack; /* what the coordinates of such a pair can differ by beyond low and high, but for the
+                    rounding of the coordinates */
 
-    /* the cell: clamp(floor((d + shift) * scale)) an axis, or fixed where that is not negative */
-    float shift, scale;
-    int32_t fixed;
+    struct geo_cells cells;
+    bool backward; /* sorted by j: `out` is `in`, and pairs are the same both ways */
 
     const uint32_t
         *child_box; /* [out.rows, 6] ranks of low[3], high[3]; by radius, with a parent */
@@ -50,25 +59,32 @@ void geo_window_write(const struct geo_set *s, const struct geo_results *to);
 /* By knn: rows longer than what is returned are left unsorted. */
 void geo_nearest_count(const struct geo_set *s, int64_t *count);
 int64_t geo_nearest_write(const struct geo_set *s, const struct geo_results *to);
+/* The same for at most FEW_LIMIT of them and no parent; and the nearest themselves. */
+enum { FEW_LIMIT = 32 };
+void geo_few_write(const struct geo_set *s, const struct geo_results *to);
+void geo_few_list(const struct geo_set *s, int32_t k, int32_t *index, float *distance2);
 
 /* The cells of radius r with K cells an axis. */
-static __host__ __device__ __forceinline__ void set_cells(struct geo_set &s, float radius)
+static __host__ __device__ __forceinline__ struct geo_cells cells_of(int32_t kernel, float radius)
 {
     bool point = !(radius > 0);
-    s.shift = radius;
-    s.scale = point ? 0 : (float)((double)s.kernel / (2 * (double)radius));
-    s.fixed = point ? s.kernel / 2 * (s.kernel * s.kernel + s.kernel + 1) : -1;
+    struct geo_cells c = {kernel, radius, 0, -1};
+    if (point)
+        c.fixed = kernel / 2 * (kernel * kernel + kernel + 1);
+    else
+        c.scale = (float)((double)kernel / (2 * (double)radius));
+    return c;
 }
 
 /* Kernel cell of d; what is not a number goes to 0 on its axis. */
-static __device__ __forceinline__ int32_t cell_of(const struct geo_set &s, const float d[3])
+static __device__ __forceinline__ int32_t cell_of(const struct geo_cells &c, const float d[3])
 {
-    float last = (float)(s.kernel - 1);
+    float last = (float)(c.kernel - 1);
     int32_t cell = 0;
-    if (s.fixed >= 0) return s.fixed;
+    if (c.fixed >= 0) return c.fixed;
     for (int a = 0; a < 3; a++) {
-        float x = fmaxf((d[a] + s.shift) * s.scale, 0.0f);
-        cell = cell * s.kernel + (int32_t)fminf(x, last);
+        float x = fmaxf((d[a] + c.shift) * c.scale, 0.0f);
+        cell = cell * c.kernel + (int32_t)fminf(x, last);
     }
     return cell;
 }

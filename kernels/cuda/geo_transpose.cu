@@ -5,6 +5,33 @@
 
 enum { WARPS = 2 };
 
+/* A warp's rows, one behind the other. */
+struct room {
+    uint64_t item[ROW_LIMIT]; /* lane, cell and other, from the highest bit down */
+    int32_t offset[33];       /* where each lane's row begins, and where the last one ends */
+    int64_t start[32];        /* where it begins in the set */
+};
+
+static __device__ __forceinline__ uint64_t item_of(int lane, int32_t cell, int32_t other)
+{
+    return (uint64_t)lane << 48 | (uint64_t)cell << 32 | (uint32_t)other;
+}
+
+/* Writes the items of lanes [from, to) to their places: each counts those of its row before it. */
+static __device__ void write_items(
+    const struct room &room, int from, int to, int32_t *other, uint16_t *cell)
+{
+    int begin = room.offset[from], end = room.offset[to];
+    for (int e = begin + (int)(threadIdx.x % 32); e < end; e += 32) {
+        uint64_t own = room.item[e];
+        int lane = (int)(own >> 48), last = room.offset[lane + 1], rank = 0;
+        for (int t = room.offset[lane]; t < last; t++) rank += room.item[t] < own;
+        int64_t place = room.start[lane] + rank;
+        other[place] = (int32_t)own;
+        cell[place] = (uint16_t)(own >> 32);
+    }
+}
+
 static __global__ void count_others(int64_t count, const int32_t *other, int64_t *start)
 {
     for (int64_t t = thread_index(); t < count; t += thread_count())
@@ -39,8 +66,8 @@ static __global__ void deal_out(
 static __global__ void __launch_bounds__(32 * WARPS)
     sort_short(int64_t rows, const int64_t *start, int32_t *other, uint16_t *cell)
 {
-    __shared__ struct rank_room rooms[WARPS];
-    struct rank_room &room = rooms[threadIdx.x / 32];
+    __shared__ struct room rooms[WARPS];
+    struct room &room = rooms[threadIdx.x / 32];
     int lane = threadIdx.x % 32;
     int64_t row = thread_index(), first = row - lane;
     if (first >= rows) return;
@@ -58,10 +85,10 @@ static __global__ void __launch_bounds__(32 * WARPS)
         for (int l = from; l < to; l++)
             for (int i = room.offset[l] + lane; i < room.offset[l + 1]; i += 32) {
                 int64_t t = room.start[l] + i - room.offset[l];
-                room.wide[i] = wide_item(l, cell[t], other[t]);
+                room.item[i] = item_of(l, cell[t], other[t]);
             }
         __syncwarp();
-        rank_write_wide(room, from, to, other, cell);
+        write_items(room, from, to, other, cell);
         __syncwarp();
     }
 }

@@ -8,25 +8,23 @@ void geo_tree_take(struct geo_tree *t, int64_t rows, geo_purse *purse)
     for (int64_t below = rows; t->depth == 0 || below > 32; t->depth++) {
         below = (below + 31) / 32;
         t->nodes[t->depth] = below;
-        t->box[t->depth] = purse->take<float>(6 * (size_t)below);
+        t->box[t->depth] = purse->take<struct geo_box>((size_t)below);
     }
 }
 
 /* Writes the box that lanes' intervals make together. */
-static __device__ void write_box(
-    const uint32_t low[3], const uint32_t high[3], float *box, int64_t nodes, int64_t node)
+static __device__ void write_box(const uint32_t low[3], const uint32_t high[3], struct geo_box *box)
 {
+    struct geo_box all = {};
     for (int a = 0; a < 3; a++) {
-        uint32_t least = __reduce_min_sync(WARP_ALL, low[a]);
-        uint32_t most = __reduce_max_sync(WARP_ALL, high[a]);
-        if (threadIdx.x % 32 == 0) {
-            box[a * nodes + node] = rank_float(least);
-            box[(3 + a) * nodes + node] = rank_float(most);
-        }
+        all.low[a] = rank_float(__reduce_min_sync(WARP_ALL, low[a]));
+        all.high[a] = rank_float(__reduce_max_sync(WARP_ALL, high[a]));
     }
+    if (threadIdx.x % 32 == 0) *box = all;
 }
 
-static __global__ void box_leaves(struct geo_points p, bool voxel, float *box, int64_t nodes)
+static __global__ void box_leaves(
+    struct geo_points p, bool voxel, struct geo_box *box, int64_t nodes)
 {
     int64_t node = thread_index() / 32, place = thread_index();
     uint32_t low[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, high[3] = {0, 0, 0};
@@ -36,20 +34,21 @@ static __global__ void box_leaves(struct geo_points p, bool voxel, float *box, i
         place_of(p, row_at(p, place), voxel, at);
         for (int a = 0; a < 3; a++) low[a] = high[a] = float_rank(at[a]);
     }
-    write_box(low, high, box, nodes, node);
+    write_box(low, high, &box[node]);
 }
 
-static __global__ void box_groups(const float *below, int64_t members, float *box, int64_t nodes)
+static __global__ void box_groups(
+    const struct geo_box *below, int64_t members, struct geo_box *box, int64_t nodes)
 {
     int64_t node = thread_index() / 32, member = thread_index();
     uint32_t low[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, high[3] = {0, 0, 0};
     if (node >= nodes) return;
     if (member < members)
         for (int a = 0; a < 3; a++) {
-            low[a] = float_rank(below[a * members + member]);
-            high[a] = float_rank(below[(3 + a) * members + member]);
+            low[a] = float_rank(below[member].low[a]);
+            high[a] = float_rank(below[member].high[a]);
         }
-    write_box(low, high, box, nodes, node);
+    write_box(low, high, &box[node]);
 }
 
 static unsigned warp_blocks(int64_t warps)

@@ -23,12 +23,22 @@ struct geo_points {
     struct pnet_grid grid;
 };
 
-/* box[level][a * nodes[level] + n]: the low ends of box n for a < 3, the high ones for a >= 3. */
+struct __align__(16) geo_box
+{
+    float low[3], high[3], unused[2];
+};
+
 struct geo_tree {
     int depth;
     int64_t nodes[TREE_DEPTH];
-    float *box[TREE_DEPTH];
+    struct geo_box *box[TREE_DEPTH]; /* of leaves, then of groups */
 };
+
+static __device__ __forceinline__ struct geo_box box_at(const struct geo_box *from)
+{
+    float4 first = *(const float4 *)from, second = *((const float4 *)from + 1);
+    return {{first.x, first.y, first.z}, {first.w, second.x, second.y}, {0, 0}};
+}
 
 /* Takes the tree's memory for that many rows; builds it over metres or, with `voxel`, indices of
    voxels. */
@@ -47,10 +57,9 @@ static __device__ __forceinline__ int32_t row_at(const struct geo_points &p, int
 static __device__ __forceinline__ void place_of(
     const struct geo_points &p, int64_t row, bool voxel, float at[3])
 {
-    bool inside = true;
     for (int a = 0; a < 3; a++) {
         float x = p.xyz[3 * row + a];
-        at[a] = voxel ? (float)voxel_index(x, p.grid, inside) : x;
+        at[a] = voxel ? voxel_place(x, p.grid) : x;
     }
 }
 
@@ -58,25 +67,25 @@ static __device__ __forceinline__ void place_of(
    group in hand at level l. */
 struct geo_walk {
     int level; /* of the group in hand; the tree's depth: over */
-    int64_t first, end;
+    uint32_t first, end;
     uint32_t left;
-    int32_t group;
+    uint32_t group;
 };
 
 /* The members of a group that hold places of the walk: lane's bit. */
 static __device__ __forceinline__ bool walk_member(
-    const struct geo_walk &w, int level, int64_t member)
+    const struct geo_walk &w, int level, uint32_t member)
 {
     int shift = 5 * (level + 1);
     return member >= w.first >> shift && member <= (w.end - 1) >> shift;
 }
 
 static __device__ __forceinline__ void walk_enter(
-    struct geo_walk &w, int level, int64_t group, uint32_t members)
+    struct geo_walk &w, int level, uint32_t group, uint32_t members)
 {
     w.level = level;
     if ((int)(threadIdx.x % 32) == level) {
-        w.group = (int32_t)group;
+        w.group = group;
         w.left = members;
     }
 }
@@ -87,9 +96,9 @@ static __device__ __forceinline__ uint32_t walk_left(const struct geo_walk &w)
 }
 
 /* Takes member `bit` out of the group in hand; its number in the level. */
-static __device__ __forceinline__ int64_t walk_take(struct geo_walk &w, int bit)
+static __device__ __forceinline__ uint32_t walk_take(struct geo_walk &w, int bit)
 {
-    int64_t member = (int64_t)__shfl_sync(WARP_ALL, w.group, w.level) * 32 + bit;
+    uint32_t member = __shfl_sync(WARP_ALL, w.group, w.level) * 32 + (uint32_t)bit;
     if ((int)(threadIdx.x % 32) == w.level) w.left &= ~(1u << bit);
     return member;
 }

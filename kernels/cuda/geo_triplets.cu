@@ -2,6 +2,9 @@
 #include "kernels/cuda/geo.h"
 #include "kernels/cuda/geo_set.h"
 
+#include <cfloat>
+#include <cmath>
+
 /* The parts of a workspace. */
 struct parts {
     int32_t *in_order, *out_order;
@@ -29,12 +32,18 @@ static size_t lay_out(const struct pnet_level *out, const struct pnet_level *in,
     return shared.used > purse.used ? shared.used : purse.used;
 }
 
+/* Squares round, and small ones vanish: |d|^2 <= r^2 holds for coordinates that are a little larger
+   than r, for some up to 1e-19 however small r is, and for all where its square is infinite. */
+static float slack_of(float radius2, float radius)
+{
+    return radius2 <= FLT_MAX ? radius * 1e-6f + 1e-18f : INFINITY;
+}
+
 static struct geo_set describe(const struct pnet_level *out, const struct pnet_level *in,
     const struct pnet_neighbourhood *nb, const int32_t *parent)
 {
     struct geo_set s = {};
     int32_t window_low = nb->kernel % 2 ? -(nb->kernel - 1) / 2 : 0;
-    s.kernel = nb->kernel;
     s.knn = nb->knn;
     s.pair_in_voxels = nb->degrade & PNET_NEIGHBOUR;
     s.cell_in_voxels = nb->degrade & PNET_KERNEL;
@@ -45,13 +54,9 @@ static struct geo_set describe(const struct pnet_level *out, const struct pnet_l
     s.radius2 = nb->radius * nb->radius;
     s.low = s.pair_in_voxels ? (float)window_low : -nb->radius;
     s.high = s.pair_in_voxels ? (float)(window_low + nb->kernel - 1) : nb->radius;
-    if (s.cell_in_voxels) {
-        s.shift = -(float)window_low;
-        s.scale = 1;
-        s.fixed = -1;
-    } else {
-        set_cells(s, nb->radius);
-    }
+    s.slack = slack_of(s.radius2, s.high);
+    s.cells = cells_of(nb->kernel, nb->radius);
+    if (s.cell_in_voxels) s.cells = {nb->kernel, -(float)window_low, 1, -1};
     return s;
 }
 
@@ -165,9 +170,35 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     }
     struct geo_set s = prepare(out, in, nb, parent, work, &p);
     struct geo_results to = {nullptr, start, other, cell};
-    if (s.knn)
+    if (s.knn && s.knn <= FEW_LIMIT && !s.parent)
+        geo_few_write(&s, &to);
+    else if (s.knn)
         limit = geo_nearest_write(&s, &to);
     else
         geo_window_write(&s, &to);
     geo_sort_long(rows, start, limit, other, cell);
+}
+
+extern "C" bool pnet_cuda_triplets_mutual(const struct pnet_neighbourhood *nb)
+{
+    if (nb->pointwise) return true;
+    bool window = nb->degrade & PNET_NEIGHBOUR, snap = nb->degrade & PNET_CENTRE;
+    return !nb->knn && (window ? nb->kernel % 2 == 1 : !snap);
+}
+
+extern "C" void pnet_cuda_triplets_back(const struct pnet_level *level,
+    const struct pnet_neighbourhood *nb, const int64_t *start, int32_t *other, uint16_t *cell,
+    void *work)
+{
+    struct parts p;
+    if (level->rows <= 0) return;
+    if (nb->pointwise) {
+        pnet_cuda_triplets_write(level, level, nb, nullptr, start, other, cell, work);
+        return;
+    }
+    struct geo_set s = prepare(level, level, nb, nullptr, work, &p);
+    struct geo_results to = {nullptr, start, other, cell};
+    s.backward = true;
+    geo_window_write(&s, &to);
+    geo_sort_long(level->rows, start, ROW_LIMIT, other, cell);
 }

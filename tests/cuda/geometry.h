@@ -47,7 +47,8 @@ static inline void *arena_copy(struct arena *a, const void *from, size_t bytes)
     return piece;
 }
 
-/* Are the bytes behind all pieces as they were? Gives the pieces back. */
+/* Are the bytes behind all pieces as they were? Gives the pieces back; ends the program where a
+   kernel has failed. */
 static inline bool arena_close(struct arena *a)
 {
     bool whole = true;
@@ -58,7 +59,11 @@ static inline bool arena_close(struct arena *a)
     }
     a->used = 0;
     a->pieces = 0;
-    return whole && !pnet_cuda_sync();
+    if (pnet_cuda_error()) { /* it sticks: nothing runs any more */
+        fprintf(stderr, "the GPU stopped: %s\n", pnet_cuda_error());
+        exit(1);
+    }
+    return whole;
 }
 
 static inline struct pnet_level level_on_device(struct arena *a, const struct pnet_level *l)
@@ -121,6 +126,19 @@ static inline struct device_set device_set_transposed(
     s.other = arena_take(a, (size_t)t->count * sizeof *s.other);
     s.cell = arena_take(a, (size_t)t->count * sizeof *s.cell);
     pnet_cuda_transpose(t, s.start, s.other, s.cell, arena_take(a, pnet_cuda_transpose_work(t)));
+    device_set_wire(&s);
+    return s;
+}
+
+/* The transposed form of a mutual set, whose row starts it shares. */
+static inline struct device_set device_set_back(struct arena *a, const struct pnet_level *level,
+    const struct pnet_neighbourhood *nb, const struct device_set *forward)
+{
+    struct device_set s = {.t = forward->t, .start = forward->start};
+    s.other = arena_take(a, (size_t)s.t.count * sizeof *s.other);
+    s.cell = arena_take(a, (size_t)s.t.count * sizeof *s.cell);
+    pnet_cuda_triplets_back(level, nb, s.start, s.other, s.cell,
+        arena_take(a, pnet_cuda_triplets_work(level, level, nb)));
     device_set_wire(&s);
     return s;
 }

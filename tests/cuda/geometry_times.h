@@ -9,8 +9,8 @@
 
 #include <cuda_runtime_api.h>
 
-enum { REPEAT = 5, STAGES = 6 };
-enum { KEYS_AND_ORDER, COUNT, WRITE, RAW_TO_TRIPLETS, TRANSPOSE, NEAREST };
+enum { KEYS_AND_ORDER, COUNT, WRITE, RAW_TO_TRIPLETS, BACK, TRANSPOSE, NEAREST, STAGES };
+enum { REPEAT = 5 };
 
 struct watch {
     cudaEvent_t begin, end;
@@ -143,16 +143,19 @@ static inline void time_set(
         pnet_cuda_transpose(&forward.t, back.start, back.other, back.cell, back_work);
         watch_stop(&w, TRANSPOSE, round);
         watch_start(&w);
+        pnet_cuda_triplets_back(l, &nb, forward.start, back.other, back.cell, work);
+        watch_stop(&w, BACK, round);
+        watch_start(&w);
         stage_level(&s);
         pnet_cuda_triplets_count(l, l, &nb, NULL, forward.start, work);
         pnet_cuda_triplets_write(l, l, &nb, NULL, forward.start, forward.other, forward.cell, work);
         watch_stop(&w, RAW_TO_TRIPLETS, round);
     }
     printf("%-20s T %9lld U %9lld  ms: order %.3f count %.3f write %.3f, raw to sorted %.3f, "
-           "transpose %.3f; work %.1f B/point\n",
+           "back %.3f (transpose %.3f); work %.1f B/point\n",
         what, (long long)forward.t.count, (long long)pnet_cuda_cell_runs(&forward.t),
         watch_median(&w, KEYS_AND_ORDER), watch_median(&w, COUNT), watch_median(&w, WRITE),
-        watch_median(&w, RAW_TO_TRIPLETS), watch_median(&w, TRANSPOSE),
+        watch_median(&w, RAW_TO_TRIPLETS), watch_median(&w, BACK), watch_median(&w, TRANSPOSE),
         (double)bytes / (double)raw->rows);
     cudaEventDestroy(w.begin);
     cudaEventDestroy(w.end);

@@ -1,0 +1,84 @@
+/* Candidates for the nearest points: one number each, (distance^2, not self, row) from the highest
+   bit down. Distances are not negative, so their bits compare like themselves, and the tie rule
+   costs nothing. For .cu files alone. */
+#ifndef PNET_KERNELS_CUDA_GEO_NEAR_H
+#define PNET_KERNELS_CUDA_GEO_NEAR_H
+
+#include "kernels/cuda/geo_set.h"
+
+static __device__ __forceinline__ uint64_t candidate(
+    const float p[3], const float at[3], bool self, int32_t row)
+{
+    float dx = p[0] - at[0], dy = p[1] - at[1], dz = p[2] - at[2];
+    float distance2 = (dx * dx + dy * dy) + dz * dz;
+    return (uint64_t)__float_as_uint(distance2) << 32 | (self ? 0 : 0x80000000u) | (uint32_t)row;
+}
+
+static __device__ __forceinline__ float distance2_of(uint64_t item)
+{
+    return __uint_as_float((uint32_t)(item >> 32));
+}
+
+static __device__ __forceinline__ int32_t row_of(uint64_t item)
+{
+    return (int32_t)(item & 0x7fffffffu);
+}
+
+/* Squared distance between two boxes, as bits. */
+static __device__ __forceinline__ uint32_t gap_bits(
+    const float low[3], const float high[3], const float from[3], const float to[3])
+{
+    float d[3];
+    for (int a = 0; a < 3; a++) d[a] = fmaxf(fmaxf(low[a] - to[a], from[a] - high[a]), 0.0f);
+    return __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
+}
+
+/* Makes a group the one in hand; gap[level * 32 + lane]: how far its members are from a box. */
+static __device__ __forceinline__ void enter_near(const struct geo_tree &t, struct geo_walk &w,
+    int level, uint32_t group, const float from[3], const float to[3], uint32_t *gap)
+{
+    int lane = threadIdx.x % 32;
+    uint32_t member = group * 32 + (uint32_t)lane;
+    bool there = walk_member(w, level, member);
+    if (there) {
+        struct geo_box box = box_at(&t.box[level][member]);
+        gap[level * 32 + lane] = gap_bits(box.low, box.high, from, to);
+    }
+    walk_enter(w, level, group, __ballot_sync(WARP_ALL, there));
+    __syncwarp();
+}
+
+/* Begins a walk through places [first, end) that visits near members first. */
+static __device__ __forceinline__ struct geo_walk walk_near(const struct geo_tree &t, int64_t first,
+    int64_t end, const float from[3], const float to[3], uint32_t *gap)
+{
+    struct geo_walk w = {};
+    w.first = (uint32_t)first;
+    w.end = (uint32_t)end;
+    w.level = t.depth;
+    if (end > first) enter_near(t, w, t.depth - 1, 0, from, to, gap);
+    return w;
+}
+
+/* The next leaf that is not beyond `most`; -1: there is none. */
+static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, struct geo_walk &w,
+    uint32_t most, const float from[3], const float to[3], uint32_t *gap)
+{
+    int lane = threadIdx.x % 32;
+    while (w.level < t.depth) {
+        uint32_t left = walk_left(w);
+        uint32_t own = left >> lane & 1 ? gap[w.level * 32 + lane] : UINT32_MAX;
+        uint32_t least = __reduce_min_sync(WARP_ALL, own);
+        if (!left || least > most) {
+            w.level++; /* the others are farther still */
+            continue;
+        }
+        int bit = __ffs((int)(__ballot_sync(WARP_ALL, own == least) & left)) - 1;
+        uint32_t member = walk_take(w, bit);
+        if (w.level == 0) return member;
+        enter_near(t, w, w.level - 1, member, from, to, gap);
+    }
+    return -1;
+}
+
+#endif
