@@ -1,4 +1,4 @@
-/* grid, level, width and the arithmetic functions. */
+/* grid, level, width, matches and the arithmetic functions. */
 #include "compiler/call.h"
 
 #include <math.h>
@@ -107,12 +107,54 @@ static struct value call_number_function(
     return r;
 }
 
+/* matches(a, b, T, radius): a and b on levels of the first and the second cloud. */
+static struct value builtin_matches(
+    struct pnet_compilation *c, const struct pnet_expr *e, const struct value v[4])
+{
+    const struct pnet_level_info *l = c->plan.levels;
+    for (int i = 0; i < 2; i++)
+        if (v[i].kind != V_LEVEL || l[v[i].index].input < 0) {
+            struct pnet_diag *d = ERROR(
+                c, e->span, "matches() joins two levels of points, not %s", describe(c, v[i]));
+            if (v[i].kind == V_TENSOR || v[i].kind == V_CLOUD)
+                pnet_diag_help(d, "write level(..) around it");
+            return none;
+        }
+    int source = l[v[0].index].input, target = l[v[1].index].input;
+    if (source >= target) {
+        ERROR(c, e->span,
+            source == target
+                ? "matches() joins levels of two clouds, these are both of %s"
+                : "matches() takes the level of the source first, which is declared first: %s",
+            c->plan.inputs[target].name);
+        return none;
+    }
+    if (v[2].kind != V_POSE) {
+        struct pnet_diag *d = ERROR(
+            c, e->span, "matches() takes a pose as its third argument, not %s", describe(c, v[2]));
+        pnet_diag_help(d, "declare one: input T : pose");
+        return none;
+    }
+    if (v[3].kind != V_NUMBER || v[3].unit != PNET_UNIT_LENGTH || v[3].number <= 0 ||
+        v[3].number > 1e5) {
+        ERROR(c, e->span, "the radius of matches() is a length up to 100 km, not %s",
+            describe(c, v[3]));
+        return none;
+    }
+    struct pnet_matches *m = pnet_arena_alloc(&c->arena, sizeof *m);
+    if (!m) return none;
+    *m = (struct pnet_matches){v[0].index, v[1].index, v[2].index, (float)v[3].number};
+    return (struct value){.kind = V_MATCHES, .span = e->span, .matches = m};
+}
+
 static const struct {
     const char *name;
     int least, most;
-} builtins[] = {{"grid", 2, 2}, {"level", 1, 1}, {"width", 1, 1}, {"len", 1, 1}, {"min", 1, 16},
-    {"max", 1, 16}, {"floor", 1, 1}, {"ceil", 1, 1}, {"round", 1, 1}};
-enum { BUILTINS = sizeof builtins / sizeof builtins[0] };
+    const char *named; /* the last argument may be given by this name */
+} builtins[] = {{"grid", 2, 2, NULL}, {"level", 1, 1, NULL}, {"width", 1, 1, NULL},
+    {"len", 1, 1, NULL}, {"matches", 4, 4, "radius"}, {"min", 1, 16, NULL}, {"max", 1, 16, NULL},
+    {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL}, {"round", 1, 1, NULL}};
+enum { GRID, LEVEL, WIDTH, LEN, MATCHES, BUILTINS = sizeof builtins / sizeof builtins[0] };
 
 struct value call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a)
@@ -122,9 +164,9 @@ struct value call_builtin(
     int count = 0;
     if (a->piped.kind != V_NONE) v[count++] = a->piped;
     for (int i = 0; i < a->count && count < 17; i++) {
-        if (a->items[i].name) {
-            ERROR(c, a->items[i].name_span, "%s() has no argument '%s'", e->call.name,
-                a->items[i].name);
+        const char *name = a->items[i].name, *named = builtins[which].named;
+        if (name && (!named || strcmp(name, named) != 0 || count != builtins[which].most - 1)) {
+            unknown_argument(c, a->items[i].name_span, e->call.name, name, &named, named ? 1 : 0);
             return none;
         }
         v[count] = evaluate(c, s, a->items[i].expr);
@@ -136,24 +178,25 @@ struct value call_builtin(
             builtins[which].least == 1 ? "" : "s", count);
         return none;
     }
-    if (which == 0) return builtin_grid(c, e->span, v[0], v[1]);
-    if (which > 3) return call_number_function(c, e, v, count);
-    if (which == 3 ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
-        if (which == 1 && v[0].kind == V_CLOUD) {
+    if (which == GRID) return builtin_grid(c, e->span, v[0], v[1]);
+    if (which == MATCHES) return builtin_matches(c, e, v);
+    if (which > MATCHES) return call_number_function(c, e, v, count);
+    if (which == LEN ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
+        if (which == LEVEL && v[0].kind == V_CLOUD) {
             for (int i = 0; i < c->plan.level_count; i++)
                 if (c->plan.levels[i].kind == PNET_LEVEL_INPUT &&
                     c->plan.levels[i].input == v[0].index)
                     return (struct value){.kind = V_LEVEL, .span = e->span, .index = i};
         }
         ERROR(c, e->span, "%s() asks about %s, not %s", e->call.name,
-            which == 3 ? "a list" : "features", describe(c, v[0]));
+            which == LEN ? "a list" : "features", describe(c, v[0]));
         return none;
     }
     const struct pnet_type t =
-        which == 3 ? (struct pnet_type){0} : c->plan.tensors[v[0].index].type;
-    if (which == 1) return (struct value){.kind = V_LEVEL, .span = e->span, .index = t.level};
+        which == LEN ? (struct pnet_type){0} : c->plan.tensors[v[0].index].type;
+    if (which == LEVEL) return (struct value){.kind = V_LEVEL, .span = e->span, .index = t.level};
     return (struct value){
-        .kind = V_NUMBER, .span = e->span, .number = which == 2 ? t.width : v[0].count};
+        .kind = V_NUMBER, .span = e->span, .number = which == WIDTH ? t.width : v[0].count};
 }
 
 int find_builtin(const char *name)

@@ -10,7 +10,7 @@ static const struct value none = {.kind = V_NONE};
 static bool is_value_arg(const struct pnet_arg *arg)
 {
     return arg->type == PNET_ARG_VALUE || arg->type == PNET_ARG_LABEL ||
-           arg->type == PNET_ARG_VALUES || arg->type == PNET_ARG_ANY;
+           arg->type == PNET_ARG_VALUES || arg->type == PNET_ARG_ANY || arg->type == PNET_ARG_POSE;
 }
 
 /* "mean|max|sum": the position of `word`, or -1. */
@@ -40,6 +40,7 @@ bool default_attrs(struct pnet_compilation *c, const struct pnet_op *op, struct 
         case PNET_ARG_BOOL: attr[i].i = strcmp(arg->standard, "yes") == 0; break;
         case PNET_ARG_CHOICE: attr[i].i = find_choice(arg->choices, arg->standard); break;
         case PNET_ARG_INT: attr[i].i = strtoll(arg->standard, NULL, 10); break;
+        case PNET_ARG_ANGLE: attr[i].r = strtod(arg->standard, NULL) * (M_PI / 180); break;
         default: attr[i].r = strtod(arg->standard, NULL); break;
         }
     }
@@ -58,7 +59,9 @@ static bool check_range(struct pnet_compilation *c, struct pnet_span span, const
     const struct pnet_arg *arg, double x)
 {
     if ((arg->min == 0 && arg->max == 0) || (x >= arg->min && x <= arg->max)) return true;
-    const char *unit = arg->type == PNET_ARG_LENGTH ? "m" : "";
+    const char *unit = arg->type == PNET_ARG_LENGTH  ? "m"
+                       : arg->type == PNET_ARG_ANGLE ? "rad"
+                                                     : "";
     struct pnet_diag *d = ERROR(c, span, "%s of %s() is out of range", arg->name, op->name);
     pnet_diag_label(d, "from %g%s to %g%s", arg->min, unit, arg->max, unit);
     return false;
@@ -67,16 +70,20 @@ static bool check_range(struct pnet_compilation *c, struct pnet_span span, const
 static bool number_attr(struct pnet_compilation *c, struct pnet_span span, const struct pnet_op *op,
     const struct pnet_arg *arg, struct value v, struct pnet_attr *attr)
 {
-    bool length = arg->type == PNET_ARG_LENGTH;
-    if (v.kind != V_NUMBER)
-        return wrong_type(c, span, op, arg, length ? "a length" : "a number", v);
+    bool length = arg->type == PNET_ARG_LENGTH, angle = arg->type == PNET_ARG_ANGLE;
+    if (v.kind != V_NUMBER || (angle && v.unit != PNET_UNIT_ANGLE))
+        return wrong_type(c, span, op, arg,
+            length  ? "a length"
+            : angle ? "an angle"
+                    : "a number",
+            v);
     if (length && v.unit != PNET_UNIT_LENGTH) {
         struct pnet_diag *d = ERROR(c, span, "%s of %s() needs a unit", arg->name, op->name);
         pnet_diag_label(d, "this is %s", describe(c, v));
         pnet_diag_help(d, "write %gcm, or %gm", v.number * 100, v.number);
         return false;
     }
-    if (!length && (v.unit == PNET_UNIT_LENGTH || v.unit == PNET_UNIT_ANGLE))
+    if (!length && !angle && (v.unit == PNET_UNIT_LENGTH || v.unit == PNET_UNIT_ANGLE))
         return wrong_type(c, span, op, arg, "a plain number", v);
     if (!check_range(c, span, op, arg, v.number)) return false;
     if (arg->type == PNET_ARG_INT) {
@@ -142,6 +149,11 @@ static bool set_attr(struct pnet_compilation *c, struct scope *s, const struct p
         if (v.kind != V_LEVEL) return wrong_type(c, e->span, op, arg, "a level", v);
         attr->i = v.index;
         return true;
+    case PNET_ARG_MATCHES:
+        if (v.kind != V_MATCHES)
+            return wrong_type(c, e->span, op, arg, "what matches(..) gives", v);
+        attr->matches = v.matches;
+        return true;
     case PNET_ARG_REALS: return list_attr(c, e, op, arg, v, attr);
     default: return number_attr(c, e->span, op, arg, v, attr);
     }
@@ -169,8 +181,13 @@ static bool add_input(struct pnet_compilation *c, const struct pnet_op *op, int 
 {
     const struct pnet_arg *a = &op->args[arg];
     if (v.kind == V_NONE) return false;
-    if (v.kind != V_TENSOR)
-        return wrong_type(c, span, op, a, a->type == PNET_ARG_LABEL ? "labels" : "features", v);
+    bool pose = a->type == PNET_ARG_POSE;
+    if (v.kind != (pose ? V_POSE : V_TENSOR))
+        return wrong_type(c, span, op, a,
+            pose                        ? "a pose"
+            : a->type == PNET_ARG_LABEL ? "labels"
+                                        : "features",
+            v);
     enum pnet_scalar type = c->plan.tensors[v.index].type.type;
     if (a->type == PNET_ARG_LABEL && type != PNET_I32)
         return wrong_type(c, span, op, a, "labels", v);

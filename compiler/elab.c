@@ -338,20 +338,67 @@ static bool declare_field(
     return true;
 }
 
+/* Room for one more input behind those that are there; -1: memory is out. */
+static int new_input(struct pnet_compilation *c, struct pnet_input in)
+{
+    int index = c->plan.input_count;
+    struct pnet_input *inputs = pnet_arena_array(&c->arena, (size_t)index + 1, sizeof *inputs);
+    if (!inputs) return -1;
+    if (index) memcpy(inputs, c->plan.inputs, (size_t)index * sizeof *inputs);
+    inputs[index] = in;
+    c->plan.inputs = inputs;
+    return c->plan.input_count++;
+}
+
+/* input T : pose */
+static void declare_pose(struct pnet_compilation *c, const struct pnet_item *item)
+{
+    if (strcmp(item->input_type, "pose") != 0) {
+        static const char *const types[] = {"pose"};
+        struct pnet_diag *d =
+            ERROR(c, item->input_type_span, "there is no input of type '%s'", item->input_type);
+        if (pnet_nearest(item->input_type, types, 1))
+            pnet_diag_help(d, "did you mean pose?");
+        else
+            pnet_diag_help(
+                d, "inputs are poses, and clouds: input %s { xyz : position }", item->name);
+        return;
+    }
+    for (int i = 0; i < c->plan.input_count; i++)
+        if (pnet_input_is_pose(&c->plan.inputs[i])) {
+            ERROR(c, item->name_span, "a model has one pose, and '%s' is there already",
+                c->plan.inputs[i].name);
+            return;
+        }
+    struct pnet_input_field *field = pnet_arena_alloc(&c->arena, sizeof *field);
+    if (!field) return;
+    *field = (struct pnet_input_field){
+        .name = "pose", .kind = PNET_INPUT_POSE, .width = 16, .per_cloud = true, .unused = true};
+    int index = new_input(c,
+        (struct pnet_input){.name = item->name, .fields = field, .field_count = 1, .unused = true});
+    if (index < 0) return;
+    struct pnet_plan_tensor t = {.role = PNET_ROLE_INPUT,
+        .input = index,
+        .node = -1,
+        .of = -1,
+        .name = item->name,
+        .type = {PNET_F32, 16, c->plan.sample_level, 0, true}};
+    struct value v = {
+        .kind = V_POSE, .span = item->name_span, .index = add_tensor(c, t, item->name_span)};
+    bind_value(c, c->global, item->name, v, item->name_span, true);
+}
+
 static void declare_input(struct pnet_compilation *c, const struct pnet_item *item)
 {
     if (item->input_type) {
-        struct pnet_diag *d = ERROR(
-            c, item->input_type_span, "this version reads no input of type '%s'", item->input_type);
-        pnet_diag_help(d, "inputs are clouds: input %s { xyz : position }", item->name);
+        declare_pose(c, item);
         return;
     }
     int count = 0, index = c->plan.input_count;
     for (const struct pnet_field_decl *f = item->fields; f; f = f->next) count++;
-    struct pnet_input *inputs = pnet_arena_array(&c->arena, (size_t)index + 1, sizeof *inputs);
     struct pnet_input_field *fields =
         pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *fields);
-    if (!inputs || !fields) return;
+    if (!fields) return;
     struct pnet_level_info level = {
         .kind = PNET_LEVEL_INPUT, .input = index, .finer = -1, .name = item->name};
     int level_index = add_level(c, level), n = 0, positions = 0;
@@ -369,7 +416,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
             .name = pnet_arena_printf(&c->arena, "%s.%s", item->name, f->name)};
         t.type = (struct pnet_type){fields[n].kind == PNET_INPUT_CLASS ? PNET_I32 : PNET_F32,
             fields[n].width, fields[n].per_cloud ? c->plan.sample_level : level_index,
-            fields[n].classes};
+            fields[n].classes, false};
         add_tensor(c, t, f->name_span);
         n++;
     }
@@ -378,11 +425,10 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
             positions ? "more than one" : "no");
         if (!positions) pnet_diag_help(d, "add xyz : position");
     }
-    if (index) memcpy(inputs, c->plan.inputs, (size_t)index * sizeof *inputs);
-    inputs[index] =
-        (struct pnet_input){.name = item->name, .fields = fields, .field_count = n, .unused = true};
-    c->plan.inputs = inputs;
-    c->plan.input_count++;
+    if (new_input(
+            c, (struct pnet_input){
+                   .name = item->name, .fields = fields, .field_count = n, .unused = true}) < 0)
+        return;
     struct value v = {.kind = V_CLOUD, .span = item->name_span, .index = index};
     bind_value(c, c->global, item->name, v, item->name_span, true);
 }

@@ -42,6 +42,8 @@ const char *describe(struct pnet_compilation *c, struct value v)
         return pnet_arena_printf(&c->arena, "the level %s",
             c->plan.levels[v.index].name ? c->plan.levels[v.index].name : "of a grid");
     case V_CLOUD: return pnet_arena_printf(&c->arena, "the cloud %s", c->plan.inputs[v.index].name);
+    case V_POSE: return "a pose";
+    case V_MATCHES: return "matches of points";
     case V_TENSOR: {
         const char *s = pnet_type_text(c->plan.levels, c->plan.tensors[v.index].type, text);
         return pnet_arena_printf(&c->arena, "%s", s);

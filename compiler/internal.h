@@ -39,6 +39,8 @@ enum value_kind {
     V_LEVEL,
     V_TENSOR,
     V_CLOUD,
+    V_POSE,
+    V_MATCHES,
 };
 
 struct value {
@@ -55,7 +57,8 @@ struct value {
             struct value *items;
             int count, capacity;
         };
-        int index; /* LEVEL TENSOR CLOUD (input) */
+        int index; /* LEVEL TENSOR CLOUD (input) POSE (tensor) */
+        const struct pnet_matches *matches;
     };
 };
 

@@ -13,7 +13,7 @@ static bool same_neighbourhood(
 static bool same_request(const struct pnet_geo_request *a, const struct pnet_geo_request *b)
 {
     return a->kind == b->kind && a->a == b->a && a->b == b->b && a->k == b->k &&
-           same_neighbourhood(&a->nb, &b->nb);
+           a->pose == b->pose && a->radius == b->radius && same_neighbourhood(&a->nb, &b->nb);
 }
 
 /* The item of the request, made where it is missing. */

@@ -13,6 +13,13 @@ static void mark_needed(struct pnet_plan *p, bool *needed, int tensor)
     }
 }
 
+static void use_input(struct pnet_plan *p, int tensor)
+{
+    struct pnet_input *in = &p->inputs[p->tensors[tensor].input];
+    in->fields[p->tensors[tensor].field].unused = false;
+    if (p->tensors[tensor].type.pose) in->unused = false; /* it has no points that tell so */
+}
+
 /* Requires objectives and result. Guarantees that every live node is needed by one of them, and
    that inputs and fields nobody reads are marked unused. */
 void pass_prune(struct pnet_compilation *c)
@@ -31,11 +38,14 @@ void pass_prune(struct pnet_compilation *c)
     for (int n = 0; n < p->node_count; n++) p->nodes[n].dead = !needed[p->nodes[n].out];
     for (int t = 0; t < p->tensor_count; t++) {
         const struct pnet_plan_tensor *tensor = &p->tensors[t];
-        if (tensor->role == PNET_ROLE_INPUT && needed[t])
-            p->inputs[tensor->input].fields[tensor->field].unused = false;
+        if (tensor->role == PNET_ROLE_INPUT && needed[t]) use_input(p, t);
         if (needed[t] && p->levels[tensor->type.level].input >= 0)
             p->inputs[p->levels[tensor->type.level].input].unused = false;
     }
+    for (int n = 0; n < p->node_count; n++)
+        for (int i = 0; i < p->nodes[n].geo_count && !p->nodes[n].dead; i++)
+            if (p->geo[p->nodes[n].geo[i]].request.kind == PNET_GEO_MATCHES)
+                use_input(p, p->geo[p->nodes[n].geo[i]].request.pose);
     if (p->result_input >= 0) p->inputs[p->result_input].unused = false;
 }
 

@@ -111,6 +111,8 @@ void pass_hash(struct pnet_compilation *c)
             if (!a->set) continue;
             if (n->op->args[i].type == PNET_ARG_REALS)
                 h = mix(h, a->list.items, (size_t)a->list.count * sizeof *a->list.items);
+            else if (n->op->args[i].type == PNET_ARG_MATCHES)
+                h = mix(h, a->matches, sizeof *a->matches);
             else
                 h = mix(h, &a->i, sizeof a->i);
         }

@@ -24,8 +24,10 @@ static void print_attrs(const struct pnet_node *n, const struct pnet_level_info 
         case PNET_ARG_BOOL: fputs(v->i ? "yes" : "no", out); break;
         case PNET_ARG_LEVEL: fputs(levels[v->i].name ? levels[v->i].name : "?", out); break;
         case PNET_ARG_LENGTH: fprintf(out, "%gm", v->r); break;
+        case PNET_ARG_ANGLE: fprintf(out, "%grad", v->r); break;
         case PNET_ARG_REAL: fprintf(out, "%g", v->r); break;
         case PNET_ARG_REALS: fprintf(out, "[%d numbers]", v->list.count); break;
+        case PNET_ARG_MATCHES: fprintf(out, "within %gm", (double)v->matches->radius); break;
         case PNET_ARG_CHOICE: {
             const char *word = a->choices;
             for (int64_t k = 0; k < v->i; k++) word = strchr(word, '|') + 1;
@@ -84,7 +86,7 @@ static void print_tensors(const struct pnet_plan *p, FILE *out)
 
 static void print_geometry(const struct pnet_plan *p, FILE *out)
 {
-    static const char *const kinds[] = {"level", "triplets", "parent", "nearest"};
+    static const char *const kinds[] = {"level", "triplets", "parent", "nearest", "matches"};
     fputs("geometry:\n", out);
     for (int i = 0; i < p->geo_count; i++) {
         const struct pnet_geo_request *q = &p->geo[i].request;
@@ -98,6 +100,8 @@ static void print_geometry(const struct pnet_plan *p, FILE *out)
                 fprintf(out, " radius=%gm", (double)q->nb.radius);
             fputs(q->nb.shape == PNET_CUBE ? " cube" : "", out);
         }
+        if (q->kind == PNET_GEO_MATCHES)
+            fprintf(out, "  pose=%s radius=%gm", p->tensors[q->pose].name, (double)q->radius);
         if (p->geo[i].users > 1) fprintf(out, "  shared by %d layers", p->geo[i].users);
         if (p->geo[i].forms & PNET_FORM_TRANSPOSED) fputs("  transposed too", out);
         fputc('\n', out);

@@ -6,7 +6,7 @@
 static size_t field_bytes(const struct pnet_input_field *f, int64_t rows, int32_t samples)
 {
     size_t count = (size_t)(f->per_cloud ? samples : rows);
-    size_t width = f->kind == PNET_INPUT_FEATURE ? (size_t)f->width : 1;
+    size_t width = f->kind == PNET_INPUT_CLASS ? 1 : (size_t)f->width;
     return count * width * 4; /* float or int32_t */
 }
 
@@ -31,6 +31,8 @@ static bool fill_input(struct pnet_batch_input *b, const struct pnet_input *inpu
         if (f->kind == PNET_INPUT_POSITION || f->unused) continue;
         b->fields[k] = zeroed(field_bytes(f, b->rows, samples));
         if (!b->fields[k]) return false;
+        float *pose = f->kind == PNET_INPUT_POSE ? b->fields[k] : NULL;
+        for (int64_t i = 0; pose && i < 16 * (int64_t)samples; i++) pose[i] = i % 16 % 5 == 0;
     }
     return true;
 }

@@ -61,6 +61,13 @@ int pnet_rule_geo(struct pnet_rule *r, struct pnet_geo_request q)
     return r->geo_count++;
 }
 
+int pnet_rule_matches(struct pnet_rule *r, const struct pnet_matches *m, float radius)
+{
+    return pnet_rule_geo(
+        r, (struct pnet_geo_request){
+               .kind = PNET_GEO_MATCHES, .a = m->a, .b = m->b, .pose = m->pose, .radius = radius});
+}
+
 int pnet_rule_save(struct pnet_rule *r, struct pnet_type type, bool training_only)
 {
     r->saved[r->saved_count] = (struct pnet_saved_info){type, training_only};
@@ -78,6 +85,10 @@ const char *pnet_type_text(const struct pnet_level_info *levels, struct pnet_typ
 {
     const struct pnet_level_info *l = &levels[t.level];
     char cell[32] = "";
+    if (t.pose) {
+        strcpy(text, "a pose");
+        return text;
+    }
     if (l->cell >= 1)
         snprintf(cell, sizeof cell, " (%.6gm)", l->cell);
     else if (l->cell > 0)

@@ -48,6 +48,7 @@ struct pnet_type {
     int32_t width;
     int level;       /* index into the plan's levels */
     int32_t classes; /* labels: 0 .. classes-1, -1 ignored; else 0 */
+    bool pose;       /* 4x4 matrices, one a sample: no features */
 };
 
 enum pnet_arg_type {
@@ -61,8 +62,11 @@ enum pnet_arg_type {
     PNET_ARG_BOOL,   /* yes, no */
     PNET_ARG_CHOICE, /* one of the words in `choices` */
     PNET_ARG_LEVEL,
-    PNET_ARG_REALS, /* a list of numbers */
-    PNET_ARG_ANY,   /* a value with features or labels: the rule looks at its type */
+    PNET_ARG_REALS,   /* a list of numbers */
+    PNET_ARG_ANY,     /* a value with features or labels: the rule looks at its type */
+    PNET_ARG_POSE,    /* a pose: [samples, 16], row-major 4x4; counts as a value */
+    PNET_ARG_MATCHES, /* what matches(..) gives */
+    PNET_ARG_ANGLE,   /* radians: needs a unit; default in degrees: "5deg" */
 };
 
 struct pnet_arg {
@@ -75,17 +79,25 @@ struct pnet_arg {
     const char *help;     /* half a line, no full stop */
 };
 
+/* Which rows of two levels lie near each other under a pose: matches(..) of the language. */
+struct pnet_matches {
+    int a, b;     /* levels: source, target */
+    int pose;     /* tensor: source to target */
+    float radius; /* metres */
+};
+
 /* An argument's value, at the position of its row's argument. Values (tensors) are in the node's
  * `in` instead. */
 struct pnet_attr {
     bool set; /* given, or has a default */
     union {
         int64_t i; /* INT BOOL CHOICE LEVEL */
-        double r;  /* REAL LENGTH */
+        double r;  /* REAL LENGTH ANGLE */
         struct {
             const double *items;
             int count;
         } list;
+        const struct pnet_matches *matches;
     };
 };
 
@@ -116,6 +128,7 @@ enum pnet_geo_kind_id {
     PNET_GEO_TRIPLETS, /* a triplet set */
     PNET_GEO_PARENT,   /* coarse row of each fine row, children of each coarse row */
     PNET_GEO_NEAREST,  /* k nearest rows of the coarser level for each row of the finer */
+    PNET_GEO_MATCHES,  /* rows of two clouds' levels that lie near each other under a pose */
     PNET_GEO_KINDS,
 };
 
@@ -129,9 +142,12 @@ enum pnet_geo_forms {
 struct pnet_geo_request {
     enum pnet_geo_kind_id kind;
     int a, b; /* levels. TRIPLETS: a holds the centres, b the neighbours, a == b or a the coarser
-                 one; PARENT, NEAREST: a the finer, b the coarser */
+                 one; PARENT, NEAREST: a the finer, b the coarser; MATCHES: a the source, b the
+                 target */
     struct pnet_neighbourhood nb;           /* TRIPLETS */
     int32_t k;                              /* NEAREST */
+    int pose;                               /* MATCHES: the tensor of the pose */
+    float radius;                           /* MATCHES: metres */
     unsigned forward_forms, backward_forms; /* which forms either direction reads */
 };
 
@@ -170,6 +186,8 @@ void pnet_rule_warn(struct pnet_rule *r, const char *format, ...)
 /* Adds a weight. Returns its index. */
 int pnet_rule_param(struct pnet_rule *r, struct pnet_param_info p);
 int pnet_rule_geo(struct pnet_rule *r, struct pnet_geo_request q);
+/* Asks for matches of that radius: that of `m`, or another one. */
+int pnet_rule_matches(struct pnet_rule *r, const struct pnet_matches *m, float radius);
 int pnet_rule_save(struct pnet_rule *r, struct pnet_type type, bool training_only);
 
 /* Is `coarse` reached from `fine` by going coarser (or the same level)? */
@@ -195,7 +213,9 @@ struct pnet_tensor {
 struct pnet_geo_view {
     int a, b;                        /* the levels of the request */
     struct pnet_level level;         /* LEVEL */
-    struct pnet_triplets forward;    /* TRIPLETS, PNET_FORM_FORWARD */
+    /* TRIPLETS, PNET_FORM_FORWARD. MATCHES: start and other alone, each row of a with those of b
+       at |T p - q| <= radius, ascending */
+    struct pnet_triplets forward;
     struct pnet_triplets transposed; /* TRIPLETS, PNET_FORM_TRANSPOSED */
     int64_t fine_rows, coarse_rows;  /* PARENT NEAREST */
     const int64_t *fine_live,
@@ -263,6 +283,8 @@ enum pnet_op_flags {
         64, /* in inference a scale and shift per channel: params weight, bias, running_mean,
                running_var, argument eps; can be folded into a layer with PNET_LINEAR_OUT */
     PNET_CPU_ONLY = 128, /* has no kernels for a GPU */
+    PNET_ON_HOST = 256,  /* metrics without saved tensors: on a GPU too, forward runs on the CPU, on
+                            copies of what it reads */
 };
 
 enum pnet_keep { /* what backward reads */

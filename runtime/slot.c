@@ -2,9 +2,11 @@
 
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/geo.h"
+#include "kernels/cpu/geo_matches.h"
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/geo.h"
+#include "kernels/cuda/geo_matches.h"
 #endif
 
 #include <assert.h>
@@ -22,6 +24,7 @@ enum {
 enum { SET_START, SET_OTHER, SET_CELL, SET_T_START, SET_T_OTHER, SET_T_CELL }; /* TRIPLETS */
 enum { MAP_PARENT, MAP_START, MAP_CHILD };                                     /* PARENT */
 enum { NEAR_INDEX, NEAR_DISTANCE };                                            /* NEAREST */
+enum { MATCH_START, MATCH_OTHER };                                             /* MATCHES */
 
 enum pnet_status pnet_slot_new(
     const struct pnet_plan *p, struct pnet_memory *m, struct pnet_slot **slot, struct pnet_error *e)
@@ -327,6 +330,41 @@ static enum pnet_status build_nearest(struct pnet_slot *s, int item, struct pnet
     return PNET_OK;
 }
 
+static enum pnet_status build_matches(
+    struct pnet_slot *s, int item, const struct pnet_batch *b, struct pnet_error *e)
+{
+    const struct pnet_geo_request *q = &s->plan->geo[item].request;
+    const struct pnet_plan_tensor *t = &s->plan->tensors[q->pose];
+    const struct pnet_level *from = &s->views[s->level_item[q->a]].level,
+                            *to = &s->views[s->level_item[q->b]].level;
+    struct pnet_level from_room = roomy(from), to_room = roomy(to);
+    struct pnet_buffer *own = s->buffers[item];
+    const void *pose;
+    enum pnet_status st;
+    if ((st = item_buffer(s, item, MATCH_START, from->rows, 1, 1, sizeof(int64_t), e)) ||
+        (st = scratch(s, PNET_KERNEL(s, matches_work)(&from_room, &to_room, q->radius, 0), e)) ||
+        (st = arrive(
+             s, b->inputs[t->input].fields[t->field], b->samples, 16 * sizeof(float), &pose, e)))
+        return st;
+    int64_t number = PNET_KERNEL(s, matches_count)(
+        from, to, pose, q->radius, own[MATCH_START].data, s->scratch.data);
+    size_t work =
+        PNET_KERNEL(s, matches_work)(&from_room, &to_room, q->radius, pnet_capacity(number));
+    if ((st = item_buffer(s, item, MATCH_OTHER, number, 1, 0, sizeof(int32_t), e)) ||
+        (st = scratch(s, work, e)))
+        return st;
+    PNET_KERNEL(s, matches_write)
+    (from, to, pose, q->radius, number, own[MATCH_START].data, own[MATCH_OTHER].data,
+        s->scratch.data);
+    s->counts.triplets[item] = number;
+    s->views[item].forward = (struct pnet_triplets){.rows = from->rows,
+        .others = to->rows,
+        .count = number,
+        .start = own[MATCH_START].data,
+        .other = own[MATCH_OTHER].data};
+    return PNET_OK;
+}
+
 static enum pnet_status build_item(
     struct pnet_slot *s, int i, const struct pnet_batch *b, struct pnet_error *e)
 {
@@ -339,6 +377,7 @@ static enum pnet_status build_item(
     case PNET_GEO_TRIPLETS: return build_triplets(s, i, e);
     case PNET_GEO_PARENT: return build_parent(s, i, e);
     case PNET_GEO_NEAREST: return build_nearest(s, i, e);
+    case PNET_GEO_MATCHES: return build_matches(s, i, b, e);
     case PNET_GEO_KINDS: break;
     }
     return PNET_OK;

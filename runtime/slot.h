@@ -10,7 +10,7 @@
 struct pnet_counts {
     int32_t samples;
     int64_t *rows;     /* [level_count] */
-    int64_t *triplets; /* [geo_count], of TRIPLETS items */
+    int64_t *triplets; /* [geo_count], of TRIPLETS items; of MATCHES: their number */
 };
 
 enum { PNET_SLOT_BUFFERS = 6 }; /* of one geometry item */

@@ -1,8 +1,10 @@
 /* What a slot takes for given counts: the same formulas as slot.c, without the points. A test holds
  * the two equal. */
 #include "kernels/cpu/geo.h"
+#include "kernels/cpu/geo_matches.h"
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/geo.h"
+#include "kernels/cuda/geo_matches.h"
 #endif
 #include "runtime/slot.h"
 
@@ -101,6 +103,17 @@ static void size_nearest(struct sizes *z, int item)
     scratch(z, PNET_KERNEL(z->plan, nearest_work)(&fine, &coarse, q->k));
 }
 
+static void size_matches(struct sizes *z, int item)
+{
+    const struct pnet_geo_request *q = &z->plan->geo[item].request;
+    struct pnet_level from = shape_of(z, q->a), to = shape_of(z, q->b);
+    int64_t number = z->counts->triplets[item];
+    buffer(z, z->counts->rows[q->a], 1, 1, sizeof(int64_t));
+    buffer(z, number, 1, 0, sizeof(int32_t));
+    scratch(z, PNET_KERNEL(z->plan, matches_work)(&from, &to, q->radius, pnet_capacity(number)));
+    arrive(z, z->counts->samples, 16 * sizeof(float));
+}
+
 size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c)
 {
     struct sizes z = {.plan = p, .counts = c};
@@ -111,6 +124,7 @@ size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c
         case PNET_GEO_TRIPLETS: size_triplets(&z, i); break;
         case PNET_GEO_PARENT: size_parent(&z, i); break;
         case PNET_GEO_NEAREST: size_nearest(&z, i); break;
+        case PNET_GEO_MATCHES: size_matches(&z, i); break;
         case PNET_GEO_KINDS: break;
         }
     for (int t = 0; t < p->tensor_count; t++)

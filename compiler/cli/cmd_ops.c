@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const char *const type_names[] = {"features", "labels", "values", "whole number", "number",
-    "length", "yes/no", "word", "level", "numbers", "features or labels"};
+    "length", "yes/no", "word", "level", "numbers", "features or labels", "pose", "matches",
+    "angle"};
 static const char *const class_titles[] = {"Layers", "Losses", "Metrics"};
 
 static void print_argument(const struct pnet_arg *a, bool markdown)

@@ -8,7 +8,7 @@ enum { IN, LABEL };
 static bool rule(struct pnet_rule *r)
 {
     if (!pnet_op_labels_rule(r, "accuracy", false)) return false;
-    r->out = (struct pnet_type){PNET_F64, 2, r->scalar_level, 0};
+    r->out = (struct pnet_type){PNET_F64, 2, r->scalar_level, 0, false};
     return true;
 }
 

@@ -14,7 +14,7 @@ enum { MEAN, INVERSE };
 static bool rule(struct pnet_rule *r)
 {
     int32_t c = r->in[0].width;
-    struct pnet_type statistics = {PNET_F32, c, r->scalar_level, 0};
+    struct pnet_type statistics = {PNET_F32, c, r->scalar_level, 0, false};
     pnet_op_rule_vector(r, "weight", c, PNET_INIT_ONE, true);
     pnet_op_rule_vector(r, "bias", c, PNET_INIT_ZERO, true);
     pnet_op_rule_vector(r, "running_mean", c, PNET_INIT_ZERO, false);

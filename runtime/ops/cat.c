@@ -14,7 +14,7 @@ static bool rule(struct pnet_rule *r)
         return pnet_rule_fail(r, 0, "cat() joins points of different levels");
     }
     if (width > INT32_MAX) return pnet_rule_fail(r, -1, "cat() makes too many channels");
-    r->out = (struct pnet_type){PNET_F32, (int32_t)width, r->in[0].level, 0};
+    r->out = (struct pnet_type){PNET_F32, (int32_t)width, r->in[0].level, 0, false};
     return true;
 }
 

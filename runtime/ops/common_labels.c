@@ -70,7 +70,7 @@ bool pnet_op_confusion_rule(struct pnet_rule *r, const char *name)
     if (cells > INT32_MAX)
         return pnet_rule_fail(
             r, LABEL, "%s() cannot count %d classes: at most 46340", name, (int)classes);
-    r->out = (struct pnet_type){PNET_F64, (int32_t)cells, r->scalar_level, (int32_t)classes};
+    r->out = (struct pnet_type){PNET_F64, (int32_t)cells, r->scalar_level, (int32_t)classes, false};
     return true;
 }
 

@@ -13,7 +13,7 @@ enum { MEAN, INVERSE };
 bool pnet_op_samplenorm_rule(struct pnet_rule *r, int32_t groups)
 {
     int32_t c = r->in[0].width;
-    struct pnet_type statistics = {PNET_F32, groups, r->sample_level, 0};
+    struct pnet_type statistics = {PNET_F32, groups, r->sample_level, 0, false};
     pnet_op_rule_vector(r, "weight", c, PNET_INIT_ONE, true);
     pnet_op_rule_vector(r, "bias", c, PNET_INIT_ZERO, true);
     pnet_rule_save(r, statistics, true);

@@ -121,7 +121,7 @@ static bool rule(struct pnet_rule *r)
                                .init = PNET_INIT_ZERO,
                                .fan = fan,
                                .trained = true});
-    r->out = (struct pnet_type){PNET_F32, (int32_t)cout, out, 0};
+    r->out = (struct pnet_type){PNET_F32, (int32_t)cout, out, 0, false};
     return true;
 }
 

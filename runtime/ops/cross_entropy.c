@@ -25,7 +25,7 @@ static bool check_weights(struct pnet_rule *r)
 static bool rule(struct pnet_rule *r)
 {
     if (!pnet_op_labels_rule(r, "cross_entropy", true) || !check_weights(r)) return false;
-    r->out = (struct pnet_type){PNET_F32, 1, r->scalar_level, 0};
+    r->out = (struct pnet_type){PNET_F32, 1, r->scalar_level, 0, false};
     pnet_rule_save(r, r->out, true);
     return true;
 }

@@ -16,7 +16,7 @@ static bool rule(struct pnet_rule *r)
     if (r->levels[to].kind != PNET_LEVEL_INPUT && r->levels[to].kind != PNET_LEVEL_GRID)
         return pnet_rule_fail(
             r, TO, "expand() goes to the points of a level, not to %s", r->levels[to].name);
-    r->out = (struct pnet_type){PNET_F32, r->in[0].width, to, 0};
+    r->out = (struct pnet_type){PNET_F32, r->in[0].width, to, 0, false};
     return true;
 }
 

@@ -25,7 +25,7 @@ static bool rule(struct pnet_rule *r)
                                .init = PNET_INIT_UNIFORM,
                                .fan = cin,
                                .trained = true});
-    r->out = (struct pnet_type){PNET_F32, (int32_t)cout, r->in[0].level, 0};
+    r->out = (struct pnet_type){PNET_F32, (int32_t)cout, r->in[0].level, 0, false};
     return true;
 }
 

@@ -11,7 +11,7 @@ static bool rule(struct pnet_rule *r)
 {
     if (!pnet_op_labels_rule(r, "lovasz_softmax", false)) return false;
     pnet_rule_save(r, r->in[IN], true);
-    r->out = (struct pnet_type){PNET_F32, 1, r->scalar_level, 0};
+    r->out = (struct pnet_type){PNET_F32, 1, r->scalar_level, 0, false};
     return true;
 }
 

@@ -6,7 +6,7 @@ enum { IN, TARGET };
 static bool rule(struct pnet_rule *r)
 {
     if (!pnet_op_rule_same_type(r, "mse", TARGET, true)) return false;
-    r->out = (struct pnet_type){PNET_F32, 1, r->scalar_level, 0};
+    r->out = (struct pnet_type){PNET_F32, 1, r->scalar_level, 0, false};
     return true;
 }
 

@@ -7,7 +7,8 @@ enum { LEVEL, CHANNELS };
 
 static bool rule(struct pnet_rule *r)
 {
-    r->out = (struct pnet_type){PNET_F32, (int32_t)r->attr[CHANNELS].i, (int)r->attr[LEVEL].i, 0};
+    r->out =
+        (struct pnet_type){PNET_F32, (int32_t)r->attr[CHANNELS].i, (int)r->attr[LEVEL].i, 0, false};
     return true;
 }
 

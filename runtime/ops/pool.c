@@ -33,8 +33,8 @@ static bool rule(struct pnet_rule *r)
                              .forward_forms = PNET_FORM_CHILDREN,
                              .backward_forms = PNET_FORM_CHILDREN});
     if (r->attr[KIND].i == PNET_POOL_MAX && in.level != to)
-        pnet_rule_save(r, (struct pnet_type){PNET_I32, in.width, to, 0}, true);
-    r->out = (struct pnet_type){in.type, in.width, to, in.classes};
+        pnet_rule_save(r, (struct pnet_type){PNET_I32, in.width, to, 0, false}, true);
+    r->out = (struct pnet_type){in.type, in.width, to, in.classes, false};
     return true;
 }
 

@@ -9,7 +9,7 @@ enum { NEAREST, INVERSE_DISTANCE };
 static bool rule(struct pnet_rule *r)
 {
     int from = r->in[0].level, to = (int)r->attr[TO].i;
-    r->out = (struct pnet_type){PNET_F32, r->in[0].width, to, 0};
+    r->out = (struct pnet_type){PNET_F32, r->in[0].width, to, 0, false};
     if (from == to) return true;
     if (!pnet_level_reaches(r->levels, to, from)) {
         if (r->levels[from].kind == PNET_LEVEL_SAMPLE)

@@ -18,7 +18,7 @@ for m in models/*.pnet; do
     for mode in native voxel; do run 0 check "$m" --mode $mode; done
 done
 run 3 check tests/lang/models/registration.pnet
-for name in pose matches hardest_contrastive registration; do says "'$name'"; done
+for name in hardest_contrastive registration; do says "'$name'"; done
 
 # The run folder holds what the design says, and all of it can be read.
 runs=$work/runs

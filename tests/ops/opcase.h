@@ -199,6 +199,7 @@ static inline struct pnet_attr attr_of_text(const struct pnet_arg *a)
         for (const char *p = a->choices; strncmp(p, a->standard, strlen(a->standard)) != 0; v.i++)
             p = strchr(p, '|') + 1;
         break;
+    case PNET_ARG_ANGLE: v.r = strtod(a->standard, NULL) * (M_PI / 180); break;
     default: v.r = strtod(a->standard, NULL); break;
     }
     return v;
@@ -240,12 +241,12 @@ static inline void opcase_list(struct opcase *c, const char *arg, const double *
 
 static inline void opcase_in(struct opcase *c, int32_t width, int level)
 {
-    c->in[c->in_count++] = (struct pnet_type){PNET_F32, width, level, 0};
+    c->in[c->in_count++] = (struct pnet_type){PNET_F32, width, level, 0, false};
 }
 
 static inline void opcase_label(struct opcase *c, int32_t classes, int level)
 {
-    c->in[c->in_count++] = (struct pnet_type){PNET_I32, 1, level, classes};
+    c->in[c->in_count++] = (struct pnet_type){PNET_I32, 1, level, classes, false};
 }
 
 static inline bool opcase_rule(struct opcase *c)
