@@ -68,8 +68,13 @@ static void backward_step(struct pnet_compilation *c, int n, const bool *wants, 
 void pass_schedule(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
-    for (int n = 0; n < p->node_count; n++)
-        if (!p->nodes[n].dead) add_step(c, (struct pnet_step){.node = n, .gout = -1});
+    /* nothing reads a metric, so those of the host may come last */
+    for (int host = 0; host < 2; host++)
+        for (int n = 0; n < p->node_count; n++) {
+            bool on_host = p->nodes[n].op->flags & PNET_ON_HOST;
+            if (!p->nodes[n].dead && on_host == host)
+                add_step(c, (struct pnet_step){.node = n, .gout = -1});
+        }
     p->forward_steps = p->step_count;
     p->training = c->options.purpose == PNET_FOR_TRAINING;
     if (!p->training || c->arena.failed) return;

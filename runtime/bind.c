@@ -127,7 +127,8 @@ static int collect_blocks(const struct pnet_plan *p, const struct pnet_counts *c
         const struct pnet_op *op = p->nodes[p->steps[s].node].op;
         struct pnet_exec x;
         struct pnet_geo_view views[PNET_MAX_GEO];
-        if (!op->work) continue;
+        bool on_host = p->device != PNET_CPU && (op->flags & PNET_ON_HOST);
+        if (!op->work || on_host) continue; /* the host has a workspace of its own */
         pnet_bind_shapes(p, c, s, true, &x, views);
         l->work_bytes[s] = pnet_round_bytes(op->work(&x, p->steps[s].backward));
         if (l->work_bytes[s])

@@ -3,6 +3,7 @@
 #include "kernels/philox.h"
 #include "runtime/bind.h"
 #include "runtime/clock.h"
+#include "runtime/session_host.h"
 
 #include <assert.h>
 #include <math.h>
@@ -311,6 +312,7 @@ static void run_steps(struct pnet_session *s, const struct part *part)
     if (part->first == p->forward_steps) seed_gradients(s, part->slot);
     for (int i = part->first; i < part->last; i++) {
         const struct pnet_op *op = p->nodes[p->steps[i].node].op;
+        if (part->training && op->class_ == PNET_METRIC) continue; /* evaluation is for them */
         struct pnet_exec x;
         double begin = pnet_seconds();
         pnet_session_exec(s, part->slot, i, part->training, &x);
@@ -384,6 +386,17 @@ static enum pnet_status run_part(
     return PNET_OK;
 }
 
+/* The first of the forward steps that a GPU leaves to the host: they stand at the end. */
+static int host_steps(const struct pnet_session *s)
+{
+    const struct pnet_plan *p = s->plan;
+    int first = p->forward_steps;
+    while (s->options.device.kind != PNET_CPU && first > 0 &&
+           (p->nodes[p->steps[first - 1].node].op->flags & PNET_ON_HOST))
+        first--;
+    return first;
+}
+
 enum pnet_status pnet_session_forward(
     struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e)
 {
@@ -392,7 +405,11 @@ enum pnet_status pnet_session_forward(
     if (st) return st;
     s->step = step;
     if (s->live.data) pnet_device_put(s->options.device, &live_of(s)->step, &step, sizeof step);
-    return run_part(s, &(struct part){slot, 0, s->plan->forward_steps, training, false}, e);
+    int last = host_steps(s);
+    st = run_part(s, &(struct part){slot, 0, last, training, false}, e);
+    for (int i = last; i < s->plan->forward_steps && !training && !st; i++)
+        st = pnet_session_run_on_host(s, slot, i, e);
+    return st;
 }
 
 enum pnet_status pnet_session_backward(

@@ -57,7 +57,8 @@ enum pnet_status pnet_session_load_params(
 enum pnet_status pnet_session_prepare(
     struct pnet_session *s, int slot, const struct pnet_batch *b, struct pnet_error *e);
 
-/* Runs the forward part on a prepared slot. `step` selects the random numbers of dropout.
+/* Runs the forward part on a prepared slot, in training without the metrics. `step` selects the
+   random numbers of dropout and of losses that draw.
    PNET_NO_MEMORY before anything ran: names what is alive at the peak. */
 enum pnet_status pnet_session_forward(
     struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e);
