@@ -97,6 +97,18 @@ static __device__ void rank_write(const struct rank_rows &rows, int from, int to
     }
 }
 
+/* Writes lanes [from, to) as they are, one row behind the other. */
+static __device__ void rank_copy(
+    const struct rank_rows &rows, int from, int to, int32_t *other, uint16_t *cell)
+{
+    int begin = rows.offset[from], end = rows.offset[to];
+    int64_t first = rows.start[from] - begin;
+    for (int e = begin + (int)(threadIdx.x % 32); e < end; e += 32) {
+        other[first + e] = rows.other[e];
+        cell[first + e] = rows.cell[e];
+    }
+}
+
 /* Lanes [from, returned) have rows that fit the room together; at least one lane. `ends` are
    inclusive sums of their lengths, `before` that of the lanes before `from`. */
 static __device__ __forceinline__ int rank_share(int from, int to, int ends, int before)

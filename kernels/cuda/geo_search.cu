@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(32 * COUNT_WARPS)
     struct gathered<KIND, PARENT> &room = rooms[threadIdx.x / 32];
     int lane = threadIdx.x % 32, found = 0;
     struct tile t = tile_of(s.out);
-    if (!t.lanes) return;
+    if (!t.lanes || (s.blocks.missing && !*s.blocks.missing)) return;
     struct query all = query_at(s, lane < t.lanes, t.first + lane);
     for (int from = 0, to; from < t.lanes; from = to) {
         struct query q;
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(32 * WRITE_WARPS)
     struct write_room<KIND, PARENT, CELLS> &room = rooms[threadIdx.x / 32];
     int lane = threadIdx.x % 32;
     struct tile t = tile_of(s.out);
-    if (!t.lanes) return;
+    if (!t.lanes || (s.blocks.missing && !*s.blocks.missing)) return;
     bool there = lane < t.lanes;
     struct query all = query_at(s, there, t.first + lane);
     struct cell_place own = {};

@@ -17,6 +17,16 @@ struct geo_cells {
     int32_t fixed;
 };
 
+/* kernels/cuda/geo_blocks.h */
+struct geo_blocks {
+    const uint64_t *key; /* of the level */
+    uint64_t *mask;      /* [rows] at the first row of a block: its voxels that hold a point */
+    int32_t *table;      /* [2^bits] first rows of blocks, hashed; -1: none */
+    int bits;
+    int32_t
+        *missing; /* 1: the level cannot be had in blocks; NULL: this set does not ask for them */
+};
+
 struct geo_set {
     struct geo_points out, in;
     struct geo_tree tree;  /* over `in`, in the space of pairs */
@@ -34,6 +44,7 @@ struct geo_set {
                     rounding of the coordinates */
 
     struct geo_cells cells;
+    struct geo_blocks blocks;
     bool backward; /* sorted by j: `out` is `in`, and pairs are the same both ways */
 
     const uint32_t

@@ -1,6 +1,6 @@
 /* Triplet sets: which kind of search makes them, and the memory it works in. */
 #include "kernels/cuda/geo.h"
-#include "kernels/cuda/geo_set.h"
+#include "kernels/cuda/geo_blocks.h"
 
 #include <cfloat>
 #include <cmath>
@@ -13,6 +13,7 @@ struct parts {
     uint32_t *child_box;
     int64_t *child_start;
     int32_t *child;
+    struct geo_blocks blocks;
 };
 
 static size_t lay_out(const struct pnet_level *out, const struct pnet_level *in,
@@ -29,6 +30,7 @@ static size_t lay_out(const struct pnet_level *out, const struct pnet_level *in,
     p->child_box = purse.take<uint32_t>(nb->knn ? 0 : 6 * others);
     p->child_start = purse.take<int64_t>(nb->knn && others ? others + 1 : 0);
     p->child = purse.take<int32_t>(nb->knn && others ? (size_t)in->rows : 0);
+    if (nb->degrade & PNET_NEIGHBOUR) geo_blocks_take(&p->blocks, in->rows, &purse);
     return shared.used > purse.used ? shared.used : purse.used;
 }
 
@@ -91,10 +93,10 @@ static __global__ void empty_boxes(int64_t n, uint32_t *box)
 void geo_child_boxes(
     int64_t fine_rows, const float *xyz, const int32_t *parent, int64_t coarse_rows, uint32_t *box)
 {
-    empty_boxes<<<geo_blocks(6 * coarse_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    empty_boxes<<<geo_grid_for(6 * coarse_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         coarse_rows, box);
     if (fine_rows > 0)
-        grow_boxes<<<geo_blocks(fine_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        grow_boxes<<<geo_grid_for(fine_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
             fine_rows, xyz, parent, box);
 }
 
@@ -110,6 +112,11 @@ static struct geo_set prepare(const struct pnet_level *out, const struct pnet_le
         pnet_cuda_children(in->rows, out->rows, parent, p->child_start, p->child);
     else if (s.parent)
         geo_child_boxes(in->rows, in->xyz, parent, out->rows, p->child_box);
+    if (geo_blocks_serve(out, in, nb)) {
+        s.blocks = p->blocks;
+        s.blocks.key = in->key;
+        geo_blocks_build(&s.blocks, in);
+    }
     s.child_box = p->child_box;
     s.child_start = p->child_start;
     s.child = p->child;
@@ -141,7 +148,7 @@ extern "C" int64_t pnet_cuda_triplets_count(const struct pnet_level *out,
     int64_t rows = out->rows;
     struct parts p;
     if (nb->pointwise) {
-        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        point_to_itself<<<geo_grid_for(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
             rows, start, nullptr, nullptr);
         return rows;
     }
@@ -152,6 +159,7 @@ extern "C" int64_t pnet_cuda_triplets_count(const struct pnet_level *out,
         geo_nearest_count(&s, start);
     else
         geo_window_count(&s, start);
+    if (s.blocks.missing) geo_blocks_count(&s, start);
     geo_scan(rows, start + 1, p.sums);
     return geo_read(start + rows);
 }
@@ -164,7 +172,7 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     struct parts p;
     if (rows <= 0) return;
     if (nb->pointwise) {
-        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        point_to_itself<<<geo_grid_for(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
             rows, nullptr, other, cell);
         return;
     }
@@ -176,6 +184,7 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
         limit = geo_nearest_write(&s, &to);
     else
         geo_window_write(&s, &to);
+    if (s.blocks.missing) geo_blocks_write(&s, &to);
     geo_sort_long(rows, start, limit, other, cell);
 }
 
@@ -200,5 +209,6 @@ extern "C" void pnet_cuda_triplets_back(const struct pnet_level *level,
     struct geo_results to = {nullptr, start, other, cell};
     s.backward = true;
     geo_window_write(&s, &to);
+    if (s.blocks.missing) geo_blocks_write(&s, &to);
     geo_sort_long(level->rows, start, ROW_LIMIT, other, cell);
 }
