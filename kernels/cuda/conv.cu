@@ -40,7 +40,9 @@ size_t pnet_cuda_vvor_work(
 {
     (void)precision;
     conv_set set = conv_set_of(t);
-    return conv_depthwise(s) ? conv_depthwise_vvor_work(set, s.cin) : conv_plain_vvor_work(set, s);
+    if (conv_depthwise(s)) return conv_depthwise_vvor_work(set, s.cin);
+    return conv_fast_serves(set) ? conv_fast_vvor_work(set, conv_merge(s, MERGED_WIDTH), s.cout)
+                                 : conv_plain_vvor_work(set, s);
 }
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
@@ -49,6 +51,8 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
         v->shape.cout, v->in, v->gout, v->gweight, v->swapped, false, v->add};
     if (conv_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
+    else if (conv_fast_serves(o.set))
+        conv_fast_vvor(o, v->precision, work);
     else
         conv_plain_vvor(o, v->shape, work);
 }
@@ -70,13 +74,19 @@ size_t pnet_cuda_outer_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
     (void)precision;
-    return conv_plain_vvor_work(conv_dense_set(n), {cin, cout, 1});
+    struct pnet_conv_shape s = {cin, cout, 1};
+    conv_set set = conv_dense_set(n);
+    return conv_fast_serves(set) ? conv_fast_vvor_work(set, conv_merge(s, MERGED_WIDTH), cout)
+                                 : conv_plain_vvor_work(set, s);
 }
 
 void pnet_cuda_outer(const struct pnet_outer *o, void *work)
 {
     struct pnet_conv_shape shape = {o->cin, o->cout, 1};
-    conv_plain_vvor({conv_dense_set(o->n), conv_merge(shape, MERGED_WIDTH), o->cin, o->cout, o->x,
-                        o->g, o->gw, false, o->transposed, o->add},
-        shape, work);
+    conv_outer outer = {conv_dense_set(o->n), conv_merge(shape, MERGED_WIDTH), o->cin, o->cout,
+        o->x, o->g, o->gw, false, o->transposed, o->add};
+    if (conv_fast_serves(outer.set))
+        conv_fast_vvor(outer, o->precision, work);
+    else
+        conv_plain_vvor(outer, shape, work);
 }
