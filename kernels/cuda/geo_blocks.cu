@@ -4,7 +4,7 @@
 
 enum { WARPS = 2, BLOCKS = 8 /* that a window meets */ };
 
-void geo_blocks_take(struct geo_blocks *b, int64_t rows, geo_purse *purse)
+void geo_blocks_take(struct block_table *b, int64_t rows, geo_purse *purse)
 {
     b->bits = 1;
     while ((int64_t)1 << b->bits < rows + rows / 4 + 1) b->bits++;
@@ -21,20 +21,20 @@ bool geo_blocks_serve(
 }
 
 static __device__ __forceinline__ uint32_t slot_of(
-    const struct geo_blocks &b, uint64_t block, int32_t sample)
+    const struct block_table &b, uint64_t block, int32_t sample)
 {
     uint64_t mixed = (block ^ (uint64_t)sample << 40) * 0x9e3779b97f4a7c15ull;
     return (uint32_t)(mixed >> (64 - b.bits));
 }
 
-static __device__ __forceinline__ uint32_t next_slot(const struct geo_blocks &b, uint32_t slot)
+static __device__ __forceinline__ uint32_t next_slot(const struct block_table &b, uint32_t slot)
 {
     return (slot + 1) & ((1u << b.bits) - 1);
 }
 
 /* Every block has its first row in the table. */
 static __global__ void find_blocks(
-    const struct geo_blocks b, int64_t n, int32_t samples, const int64_t *row_splits)
+    const struct block_table b, int64_t n, int32_t samples, const int64_t *row_splits)
 {
     for (int64_t i = thread_index(); i < n; i += thread_count()) {
         int32_t sample = sample_of(row_splits, samples, i);
@@ -50,20 +50,20 @@ static __global__ void find_blocks(
     }
 }
 
-void geo_blocks_build(const struct geo_blocks *b, const struct pnet_level *level)
+void geo_blocks_build(const struct block_table *b, const struct pnet_level *level)
 {
-    struct geo_blocks blocks = *b;
+    struct block_table blocks = *b;
     cudaStream_t stream = cudaStreamPerThread;
     cudaMemsetAsync(b->missing, 0, sizeof *b->missing, stream);
     cudaMemsetAsync(b->table, 0xff, sizeof *b->table << b->bits, stream);
     if (level->rows <= 0) return;
-    find_blocks<<<geo_grid_for(level->rows), GEO_THREADS, 0, stream>>>(
+    find_blocks<<<geo_blocks(level->rows), GEO_THREADS, 0, stream>>>(
         blocks, level->rows, level->samples, level->row_splits);
 }
 
 /* The first row of a block among rows [first, end) of a sample; -1: it holds no point. */
 static __device__ __forceinline__ int32_t find_block(
-    const struct geo_blocks &b, uint64_t block, int32_t sample, int64_t first, int64_t end)
+    const struct block_table &b, uint64_t block, int32_t sample, int64_t first, int64_t end)
 {
     uint32_t slot = slot_of(b, block, sample);
     for (;;) {

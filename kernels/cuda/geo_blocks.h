@@ -10,9 +10,9 @@
 enum { BLOCK_KERNEL = 5 /* a window of so many voxels an axis meets at most two blocks there */ };
 
 /* Takes the memory for a level of that many rows. */
-void geo_blocks_take(struct geo_blocks *b, int64_t rows, geo_purse *purse);
+void geo_blocks_take(struct block_table *b, int64_t rows, geo_purse *purse);
 /* Finds the blocks; *b.missing becomes 0, or 1 where the level is not of that kind. */
-void geo_blocks_build(const struct geo_blocks *b, const struct pnet_level *level);
+void geo_blocks_build(const struct block_table *b, const struct pnet_level *level);
 
 /* Can a set be found from blocks, if its level is of that kind? */
 bool geo_blocks_serve(

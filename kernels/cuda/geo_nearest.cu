@@ -241,7 +241,7 @@ void geo_nearest_count(const struct geo_set *s, int64_t *count)
         count_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
             *s, room, count);
     } else {
-        count_all<<<geo_grid_for(s->out.rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*s, count);
+        count_all<<<geo_blocks(s->out.rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*s, count);
     }
 }
 

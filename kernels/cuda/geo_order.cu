@@ -123,10 +123,10 @@ extern "C" void pnet_cuda_order(int64_t n, int32_t samples, const int64_t *row_s
     struct sorter s;
     if (n <= 0) return;
     lay_out(n, work, &s);
-    begin_order<<<geo_grid_for(n), GEO_THREADS, 0, cudaStreamPerThread>>>(n, key, s.item[0], order);
+    begin_order<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(n, key, s.item[0], order);
     sort_pairs(n, &s, KEY_BITS, order);
     if (samples <= 1) return;
-    take_samples<<<geo_grid_for(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    take_samples<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
         n, samples, row_splits, order, s.item[0]);
     sort_pairs(n, &s, bits_of_samples(samples), order);
 }
@@ -190,7 +190,7 @@ void geo_curve(const struct pnet_level *level, int32_t *order, void *work)
     cudaMemsetAsync(box + 3, 0, 3 * sizeof *box, cudaStreamPerThread);
     box_of_points<<<(unsigned)geo_few_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
         n, level->xyz, box);
-    curve_items<<<geo_grid_for(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    curve_items<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
         n, level->xyz, level->samples, level->row_splits, box, bits, s.item[0], order);
     sort_pairs(n, &s, 3 * bits + sample_bits, order);
 }

@@ -10,7 +10,7 @@
 enum { GEO_THREADS = 256, GEO_PARTIALS = 1024 };
 
 /* Blocks of GEO_THREADS for n elements, one each or by strides. */
-static inline unsigned geo_grid_for(int64_t n)
+static inline unsigned geo_blocks(int64_t n)
 {
     int64_t blocks = (n + GEO_THREADS - 1) / GEO_THREADS, most = 1 << 20;
     return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
@@ -19,7 +19,7 @@ static inline unsigned geo_grid_for(int64_t n)
 /* The same for numbers that go to the readback, one a block. */
 static inline int geo_few_blocks(int64_t n)
 {
-    unsigned blocks = geo_grid_for(n), most = GEO_PARTIALS;
+    unsigned blocks = geo_blocks(n), most = GEO_PARTIALS;
     return (int)(blocks < most ? blocks : most);
 }
 

@@ -100,7 +100,7 @@ extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_g
         return 0;
     }
     lay_out(n, work, &p);
-    unsigned blocks = geo_grid_for(n);
+    unsigned blocks = geo_blocks(n);
     geo_keys(n, fine->xyz, grid, p.key, nullptr, (int)blocks);
     pnet_cuda_order(n, samples, fine->row_splits, p.key, p.order, p.sorting);
     find_heads<<<blocks, GEO_THREADS, 0, stream>>>(
@@ -165,7 +165,7 @@ extern "C" void pnet_cuda_children(
     cudaStream_t stream = cudaStreamPerThread;
     cudaMemsetAsync(start, 0, ((size_t)coarse_rows + 1) * sizeof *start, stream);
     if (fine_rows <= 0) return;
-    unsigned blocks = geo_grid_for(fine_rows);
+    unsigned blocks = geo_blocks(fine_rows);
     count_children<<<blocks, GEO_THREADS, 0, stream>>>(fine_rows, parent, start);
     geo_scan(coarse_rows, start, (int64_t *)child);
     place_children<<<blocks, GEO_THREADS, 0, stream>>>(

@@ -18,7 +18,7 @@ struct geo_cells {
 };
 
 /* kernels/cuda/geo_blocks.h */
-struct geo_blocks {
+struct block_table {
     const uint64_t *key; /* of the level */
     uint64_t *mask;      /* [rows] at the first row of a block: its voxels that hold a point */
     int32_t *table;      /* [2^bits] first rows of blocks, hashed; -1: none */
@@ -44,7 +44,7 @@ struct geo_set {
                     rounding of the coordinates */
 
     struct geo_cells cells;
-    struct geo_blocks blocks;
+    struct block_table blocks;
     bool backward; /* sorted by j: `out` is `in`, and pairs are the same both ways */
 
     const uint32_t

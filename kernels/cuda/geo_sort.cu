@@ -167,7 +167,7 @@ void geo_sort_long(
     all.other = other;
     all.cell = cell;
     if (rows <= 0) return;
-    sort_long_triplets<<<geo_grid_for(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    sort_long_triplets<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         all, rows, start, limit);
 }
 
@@ -176,8 +176,8 @@ void geo_sort_children(int64_t rows, const int64_t *start, int32_t *child)
     struct child_row all;
     all.child = child;
     if (rows <= 0) return;
-    sort_short_children<<<geo_grid_for(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    sort_short_children<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         rows, start, child);
-    sort_long_children<<<geo_grid_for(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    sort_long_children<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         all, rows, start, SHORT);
 }

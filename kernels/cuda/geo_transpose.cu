@@ -106,7 +106,7 @@ extern "C" void pnet_cuda_transpose(
     cudaStream_t stream = cudaStreamPerThread;
     cudaMemsetAsync(start, 0, ((size_t)t->others + 1) * sizeof *start, stream);
     if (t->others <= 0 || t->rows <= 0) return;
-    count_others<<<geo_grid_for(t->count), GEO_THREADS, 0, stream>>>(t->count, t->other, start);
+    count_others<<<geo_blocks(t->count), GEO_THREADS, 0, stream>>>(t->count, t->other, start);
     geo_scan(t->others, start, (int64_t *)work);
     deal_out<<<(unsigned)((t->rows + GEO_THREADS - 1) / GEO_THREADS), GEO_THREADS, 0, stream>>>(
         *t, start, other, cell);

@@ -13,7 +13,7 @@ struct parts {
     uint32_t *child_box;
     int64_t *child_start;
     int32_t *child;
-    struct geo_blocks blocks;
+    struct block_table blocks;
 };
 
 static size_t lay_out(const struct pnet_level *out, const struct pnet_level *in,
@@ -93,10 +93,10 @@ static __global__ void empty_boxes(int64_t n, uint32_t *box)
 void geo_child_boxes(
     int64_t fine_rows, const float *xyz, const int32_t *parent, int64_t coarse_rows, uint32_t *box)
 {
-    empty_boxes<<<geo_grid_for(6 * coarse_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    empty_boxes<<<geo_blocks(6 * coarse_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         coarse_rows, box);
     if (fine_rows > 0)
-        grow_boxes<<<geo_grid_for(fine_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        grow_boxes<<<geo_blocks(fine_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
             fine_rows, xyz, parent, box);
 }
 
@@ -148,7 +148,7 @@ extern "C" int64_t pnet_cuda_triplets_count(const struct pnet_level *out,
     int64_t rows = out->rows;
     struct parts p;
     if (nb->pointwise) {
-        point_to_itself<<<geo_grid_for(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
             rows, start, nullptr, nullptr);
         return rows;
     }
@@ -172,7 +172,7 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     struct parts p;
     if (rows <= 0) return;
     if (nb->pointwise) {
-        point_to_itself<<<geo_grid_for(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
             rows, nullptr, other, cell);
         return;
     }
