@@ -23,11 +23,15 @@
    by two box filters of width 3 along each axis, interpolated linearly and multiplied by
    `magnitude` metres.
 
+   In the clouds of a pair all is drawn for each by itself, but the flips and the scale, which they
+   have in common: the pose follows, and stays rigid. Elastic distortion is not for pairs.
+
    All randomness is a function of (seed, epoch, sample, element): the same sample of the same epoch
    comes out as the same bits, whoever computes it. */
 #ifndef PNET_RUNTIME_AUGMENT_H
 #define PNET_RUNTIME_AUGMENT_H
 
+#include "runtime/dataset_pose.h"
 #include "runtime/error.h"
 #include "runtime/sample.h"
 #include "runtime/yaml.h"
@@ -61,6 +65,9 @@ struct pnet_augment {
 /* Reads an `augment:` block into the zeroed `a`; errors stick to `y`. */
 void pnet_augment_parse(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_augment *a);
+/* Reads what `rotate` says; angle_deg is set for PNET_ROTATE_ANGLES. */
+void pnet_rotate_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n,
+    enum pnet_rotate *rotate, double angle_deg[3]);
 /* Whether it changes anything. */
 bool pnet_augment_any(const struct pnet_augment *a);
 
@@ -68,9 +75,17 @@ bool pnet_augment_any(const struct pnet_augment *a);
  * the cloud. */
 enum pnet_status pnet_augment_apply(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
     uint32_t sample, struct pnet_sample *s, struct pnet_error *e);
+/* The same for the clouds of a pair: `pose`, from the source to the target, is changed to what it
+   is after. Without elastic distortion. PNET_NO_MEMORY. */
+enum pnet_status pnet_augment_pair(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
+    uint32_t sample, struct pnet_sample *source, struct pnet_sample *target, struct pnet_pose *pose,
+    struct pnet_error *e);
 /* Leaves a random subset of `most` points where there are more: each with the same probability,
  * order kept. */
 enum pnet_status pnet_sample_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
     struct pnet_sample *s, struct pnet_error *e);
+/* The same for each cloud of a pair. */
+enum pnet_status pnet_pair_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
+    struct pnet_sample *source, struct pnet_sample *target, struct pnet_error *e);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "kernels/philox.h"
 #include "runtime/augment.h"
+#include "runtime/dataset_pose.h"
 
 #include <math.h>
 
@@ -19,6 +20,14 @@ enum draw_part {
     DRAW_COLOUR = 8,
     DRAW_COLOUR_JITTER = 16, /* + field: several colours differ */
     DRAW_ELASTIC = 4096,     /* + which one */
+    DRAW_TARGET = 8192,      /* + any of the above, for the second cloud of a pair */
+    DRAW_VIEW_TURN = 16384,  /* + DRAW_ROTATE */
+    DRAW_VIEW_CUT = 16640,
+    DRAW_VIEW_DEAL,
+    DRAW_VIEW_SHARE, /* this and those below: + DRAW_TARGET */
+    DRAW_VIEW_POINTS,
+    DRAW_VIEW_SHIFT,
+    DRAW_VIEW_NOISE,
 };
 
 /* 32 bits; element < 2^44. */
@@ -38,6 +47,33 @@ static inline double draw_normal(const struct pnet_rand *r, int part, uint64_t i
 {
     double u = ((double)draw_bits(r, part, 2 * i) + 0.5) * 0x1p-32;
     return sqrt(-2 * log(u)) * cos(2 * M_PI * draw_unit(r, part, 2 * i + 1));
+}
+
+/* p -> centre + shift + m (p - centre); `turn` is m without the scale, for directions. */
+struct pnet_motion {
+    double m[3][3], turn[3][3], centre[3], shift[3];
+};
+/* Draws flips, a rotation and a scale about the centroid of the sample. The rotation comes from its
+   part + `offset`, the others from their own: they are common to both clouds of a pair. */
+void pnet_motion_draw(const struct pnet_augment *a, const struct pnet_rand *r, int offset,
+    const struct pnet_sample *s, struct pnet_motion *motion);
+/* Moves the points and turns the normals. */
+void pnet_motion_apply(const struct pnet_motion *motion, struct pnet_sample *s);
+/* The motion as a matrix; no pose where it scales or mirrors, but it can be multiplied like one. */
+struct pnet_pose pnet_motion_pose(const struct pnet_motion *motion);
+
+/* Normal noise, cut at three times sigma: the noise of a point has a known bound. */
+void pnet_jitter(double sigma, const struct pnet_rand *r, int part, struct pnet_sample *s);
+/* All steps of an augmentation on one cloud, its draws from their parts + `offset`; `motion` gets
+   what moved it. */
+enum pnet_status pnet_augment_side(const struct pnet_augment *a, const struct pnet_rand *r,
+    int offset, struct pnet_sample *s, struct pnet_motion *motion, struct pnet_error *e);
+/* Leaves a random subset of `most` points, draws from DRAW_LIMIT + `offset`. */
+enum pnet_status pnet_limit_side(int64_t most, const struct pnet_rand *r, int offset,
+    struct pnet_sample *s, struct pnet_error *e);
+static inline struct pnet_rand augment_stream(uint64_t seed, uint32_t epoch, uint32_t sample)
+{
+    return (struct pnet_rand){.seed = seed, .purpose = PNET_DRAW_AUGMENT, .a = epoch, .b = sample};
 }
 
 /* Displaces the points; in augment_elastic.c. */

@@ -44,18 +44,18 @@ static void read_flip(struct pnet_yaml *y, const struct pnet_yaml_node *n, struc
     }
 }
 
-static void read_rotate(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_augment *a)
+void pnet_rotate_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n,
+    enum pnet_rotate *rotate, double angle_deg[3])
 {
     static const char *const words[] = {"no", "z", "xyz"};
     if (n->kind == PNET_YAML_SCALAR) {
-        a->rotate = (enum pnet_rotate)pnet_yaml_choice(y, n, words, 3, PNET_ROTATE_NONE);
+        *rotate = (enum pnet_rotate)pnet_yaml_choice(y, n, words, 3, PNET_ROTATE_NONE);
         return;
     }
     if (!pnet_yaml_list(y, n, 3, 3)) return;
-    a->rotate = PNET_ROTATE_ANGLES;
-    int i = 0;
+    *rotate = PNET_ROTATE_ANGLES;
     for (const struct pnet_yaml_node *c = n->first; c; c = c->next)
-        a->angle_deg[i++] = pnet_yaml_degrees(y, c, 0, 180, 0);
+        *angle_deg++ = pnet_yaml_degrees(y, c, 0, 180, 0);
 }
 
 static void read_scale(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_augment *a)
@@ -91,7 +91,7 @@ void pnet_augment_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n, str
     else if (c)
         read_elastic(y, c, a);
     if ((c = pnet_yaml_get(n, "flip"))) read_flip(y, c, a);
-    if ((c = pnet_yaml_get(n, "rotate"))) read_rotate(y, c, a);
+    if ((c = pnet_yaml_get(n, "rotate"))) pnet_rotate_parse(y, c, &a->rotate, a->angle_deg);
     if ((c = pnet_yaml_get(n, "scale"))) read_scale(y, c, a);
     a->jitter_m = pnet_yaml_length(y, pnet_yaml_get(n, "jitter"), 0, 1e6, 0);
     if ((c = pnet_yaml_get(n, "colour"))) read_colour(y, c, a);

@@ -1,12 +1,19 @@
 /* What a data set knows: its splits, classes and label map. */
 #include "runtime/dataset.h"
 #include "runtime/dataset_array.h"
+#include "runtime/dataset_index.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *pnet_task_name(enum pnet_task t)
+{
+    static const char *const names[] = {"segmentation", "classification", "registration"};
+    return names[t];
+}
 
 const char *pnet_split_name(enum pnet_split s)
 {
@@ -20,18 +27,24 @@ static void free_words(char **words, int count)
     free(words);
 }
 
+void pnet_entry_free(struct pnet_entry *entry)
+{
+    if (entry->pair) free(entry->pair->target);
+    free(entry->pair);
+    free(entry->cloud);
+    free(entry->labels);
+}
+
 void pnet_dataset_free(struct pnet_dataset *d)
 {
     if (!d) return;
     for (int s = 0; s < PNET_SPLITS; s++) {
-        for (int64_t i = 0; i < d->counts[s]; i++) {
-            free(d->entries[s][i].cloud);
-            free(d->entries[s][i].labels);
-        }
+        for (int64_t i = 0; i < d->counts[s]; i++) pnet_entry_free(&d->entries[s][i]);
         free(d->entries[s]);
     }
     for (int i = 0; i < d->array_count; i++) pnet_array_free(&d->arrays[i]);
     free(d->arrays);
+    free(d->views);
     free_words(d->classes, d->class_count);
     free_words(d->columns, d->column_count);
     free(d->raw);
@@ -60,6 +73,10 @@ static enum pnet_status check_field(const struct pnet_dataset *d, const char *in
     const struct pnet_input_field *f, struct pnet_error *e)
 {
     bool clouds = d->task == PNET_CLASSIFICATION;
+    if (d->task == PNET_REGISTRATION)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s.%s wants labels, but the task of %s is registration: its pairs have none", input,
+            f->name, d->path);
     if (f->per_cloud != clouds)
         return pnet_error_set(e, PNET_USAGE,
             "%s.%s wants a label per %s, but the task of %s is %s: it has one per %s", input,
@@ -78,7 +95,12 @@ enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct p
     for (int i = 0; i < input_count; i++)
         for (int k = 0; k < inputs[i].field_count && !inputs[i].unused; k++) {
             const struct pnet_input_field *f = &inputs[i].fields[k];
-            if (f->kind != PNET_INPUT_CLASS || f->unused) continue;
+            if (f->unused) continue;
+            if (f->kind == PNET_INPUT_POSE && d->task != PNET_REGISTRATION)
+                return pnet_error_set(e, PNET_USAGE,
+                    "%s is the pose of a pair, but the task of %s is %s, not registration",
+                    inputs[i].name, d->path, pnet_task_name(d->task));
+            if (f->kind != PNET_INPUT_CLASS) continue;
             enum pnet_status status = check_field(d, inputs[i].name, f, e);
             if (status) return status;
         }
@@ -87,7 +109,11 @@ enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct p
 
 void pnet_entry_name(const struct pnet_entry *entry, char *name, int size)
 {
-    if (entry->array < 0)
+    if (entry->pair && entry->pair->target)
+        snprintf(name, (size_t)size, "%s to %s", entry->cloud, entry->pair->target);
+    else if (entry->pair)
+        snprintf(name, (size_t)size, "%s, view %" PRId64, entry->cloud, entry->pair->view);
+    else if (entry->array < 0)
         snprintf(name, (size_t)size, "%s", entry->cloud);
     else
         snprintf(name, (size_t)size, "%s[%" PRId64 "]", entry->cloud, entry->row);
@@ -97,6 +123,7 @@ enum pnet_status pnet_dataset_count(
     const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e)
 {
     memset(counts, 0, (size_t)d->class_count * sizeof *counts);
+    if (d->task == PNET_REGISTRATION) return PNET_OK;
     for (int64_t i = 0; i < d->counts[split]; i++) {
         struct pnet_labelled l;
         int32_t label = d->entries[split][i].label;

@@ -27,11 +27,32 @@
    a file of their own. Points are [n, p, 3 or more], labels [n] or, for segmentation, [n, p].
    `kind: voxels` takes [n, a, b, c] and puts a point into the centre of each cell that is not 0,
    the corner of the grid at the origin, the edge of a cell `cell` (1 m). An array is read once and
-   stays in memory. */
+   stays in memory.
+
+   Registration: entries are pairs, which have a true pose and no labels.
+
+     pnet_dataset: 1
+     task: registration
+     train:
+       - {source: a.ply, target: b.ply, pose: [1, 0, 0, 2.5, 0, 1, 0, 0, 0, 0, 1, 0]}
+       - {source: a.ply, target: b.ply, pose: a_b.txt}           # or .npy, or .log of one block
+       - {source: s/p*_a.ply, target: s/p*_b.ply, pose: s/p*.txt} # paired by what * stands for
+       - {log: kitchen/gt.log, clouds: kitchen/cloud_bin_*.ply}  # 3DMatch
+       - {velodyne: 00/velodyne, poses: 00/poses.txt, calib: 00/calib.txt, pairs: [[0, 9]]}  # KITTI
+       - {cloud: scans/0*.bin, views: {overlap: [50%, 90%]}}      # two views of each; augment_views.h
+     test: [{log: gt.log, clouds: c_*.ply, missing: skip, keep_every: 5}]
+
+   A pose is p_target = T p_source in the coordinates of the files: 12 numbers (three rows [R t])
+   or 16, flat or by rows, or a file. The pairs of KITTI are lists [target, source] of frames, or
+   {step: N}, each frame as the source of the one N later, or {distance: 10m}, those of FCGF: from
+   the first frame on, the last one before the distance is passed is the target, and the next
+   source is the one behind it. Files that are not there are errors, but pairs of a log or of
+   KITTI without them are left out with `missing: skip`. */
 #ifndef PNET_RUNTIME_DATASET_H
 #define PNET_RUNTIME_DATASET_H
 
 #include "runtime/cloud.h"
+#include "runtime/dataset_pose.h"
 #include "runtime/error.h"
 #include "runtime/input.h"
 
@@ -39,7 +60,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pnet_task { PNET_SEGMENTATION, PNET_CLASSIFICATION };
+enum pnet_task { PNET_SEGMENTATION, PNET_CLASSIFICATION, PNET_REGISTRATION };
 enum pnet_split { PNET_TRAIN, PNET_VAL, PNET_TEST, PNET_SPLITS };
 
 enum {
@@ -48,12 +69,23 @@ enum {
     PNET_MAX_CLASSES = 65536,
 };
 
+struct pnet_views;
+
+/* What an entry of a registration data set has beside its cloud, the source. */
+struct pnet_pair {
+    char *target;          /* path, or NULL: two views are made of the one cloud */
+    struct pnet_pose pose; /* source to target, in the coordinates of the files; views: none */
+    int views;             /* index into the data set's views, or -1 */
+    int64_t view;          /* number among those of the cloud; its entries follow each other */
+};
+
 struct pnet_entry {
-    char *cloud;   /* path of the cloud or array */
-    char *labels;  /* path of the labels, or NULL */
-    int32_t label; /* classification: the class, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
-    int array;     /* index into arrays, or -1 */
-    int64_t row;   /* of the array */
+    char *cloud;            /* path of the cloud or array; registration: of the source */
+    char *labels;           /* path of the labels, or NULL */
+    int32_t label;          /* classification: the class, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
+    int array;              /* index into arrays, or -1 */
+    int64_t row;            /* of the array */
+    struct pnet_pair *pair; /* registration, else NULL */
 };
 
 struct pnet_array;
@@ -76,8 +108,12 @@ struct pnet_dataset {
     int column_count;
     struct pnet_array *arrays;
     int array_count;
+    struct pnet_views *views;
+    int view_count;
 };
 
+/* "segmentation", "classification", "registration". */
+const char *pnet_task_name(enum pnet_task t);
 /* "train", "val", "test". */
 const char *pnet_split_name(enum pnet_split s);
 
@@ -93,7 +129,8 @@ void pnet_dataset_free(struct pnet_dataset *d);
 int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw);
 
 /* The model's class fields in use must have as many classes as the data set, per point for
-   segmentation and per cloud for classification. PNET_USAGE. */
+   segmentation and per cloud for classification; a model that reads poses needs registration, which
+   has no classes. PNET_USAGE. */
 enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct pnet_input *inputs,
     int input_count, struct pnet_error *e);
 
@@ -112,10 +149,23 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     int64_t index, bool with_labels, struct pnet_labelled *l, char warning[256],
     struct pnet_error *e);
 void pnet_labelled_free(struct pnet_labelled *l);
-/* How messages call an entry: its path, with [row] behind it for arrays. */
+
+/* The clouds of a pair and the pose between their coordinates as loaded, the offsets taken off. */
+struct pnet_loaded_pair {
+    struct pnet_cloud source, target; /* views: one cloud, the source; the target is empty */
+    struct pnet_pose pose;            /* views: identity */
+};
+/* Loads an entry of a registration data set; warnings as above, of the source and the target. On
+   failure `p` is empty. */
+enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e);
+void pnet_loaded_pair_free(struct pnet_loaded_pair *p);
+
+/* How messages call an entry: its path, with [row] behind it for arrays, "A to B" for pairs. */
 void pnet_entry_name(const struct pnet_entry *entry, char *name, int size);
 
-/* Counts the labels of a split: counts[class_count], ignored ones left out. Reads every entry. */
+/* Counts the labels of a split: counts[class_count], ignored ones left out. Reads every entry,
+   but none of a registration data set, which has no labels. */
 enum pnet_status pnet_dataset_count(
     const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e);
 /* Weights against imbalance: 1 / sqrt(share of the class), scaled so that the mean weight of a

@@ -1,8 +1,7 @@
 /* Reading the index of a data set. */
-#include "runtime/dataset.h"
 #include "runtime/dataset_array.h"
+#include "runtime/dataset_index.h"
 #include "runtime/glob.h"
-#include "runtime/yaml.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,17 +16,7 @@ enum { VERSION = 1, PATH_MOST = 4096 };
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-struct reader {
-    struct pnet_dataset *d;
-    struct pnet_yaml *y;
-    char *folder; /* of the index */
-    int64_t room[PNET_SPLITS];
-    const struct pnet_yaml_node *
-        *array_nodes; /* [d->array_count] the entry each array was read for */
-};
-
-/* Passes an error that has no line on to the document. */
-static void fail(struct reader *r, const struct pnet_yaml_node *at, enum pnet_status status,
+void pnet_index_fail(struct pnet_index *r, const struct pnet_yaml_node *at, enum pnet_status status,
     const struct pnet_error *e)
 {
     if (status == PNET_NO_MEMORY)
@@ -36,7 +25,7 @@ static void fail(struct reader *r, const struct pnet_yaml_node *at, enum pnet_st
         pnet_yaml_fail(r->y, at, "%s", e->message);
 }
 
-static char *copy(struct reader *r, const char *text)
+char *pnet_index_copy(struct pnet_index *r, const char *text)
 {
     char *c = strdup(text);
     if (!c) pnet_yaml_fail_memory(r->y);
@@ -45,7 +34,7 @@ static char *copy(struct reader *r, const char *text)
 
 /* A list of words, each different from the others. */
 static void read_words(
-    struct reader *r, const struct pnet_yaml_node *n, int most, char ***words, int *count)
+    struct pnet_index *r, const struct pnet_yaml_node *n, int most, char ***words, int *count)
 {
     if (!pnet_yaml_list(r->y, n, 1, most)) return;
     *words = calloc((size_t)n->count, sizeof **words);
@@ -56,7 +45,7 @@ static void read_words(
     for (const struct pnet_yaml_node *c = n->first; c && pnet_yaml_ok(r->y); c = c->next) {
         const char *text = pnet_yaml_string(r->y, c, NULL);
         if (!text) return;
-        char *word = copy(r, text);
+        char *word = pnet_index_copy(r, text);
         if (word) (*words)[(*count)++] = word;
     }
 }
@@ -66,7 +55,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void check_classes(struct reader *r, const struct pnet_yaml_node *n)
+static void check_classes(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     size_t count = (size_t)r->d->class_count;
     if (count < 2) return;
@@ -100,7 +89,7 @@ static bool is_integer(const char *text, int64_t *value)
     return !*end && !errno;
 }
 
-static void refuse_class(struct reader *r, const struct pnet_yaml_node *n, const char *name)
+static void refuse_class(struct pnet_index *r, const struct pnet_yaml_node *n, const char *name)
 {
     const char *near = pnet_nearest(name, (const char *const *)r->d->classes, r->d->class_count);
     pnet_yaml_fail(r->y, n, "`%.80s` is none of the %d classes%s%.80s%s", name, r->d->class_count,
@@ -108,7 +97,7 @@ static void refuse_class(struct reader *r, const struct pnet_yaml_node *n, const
 }
 
 /* The right side of `map`: a class, its index, or `ignore`. */
-static int32_t read_target(struct reader *r, const struct pnet_yaml_node *n)
+static int32_t read_target(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     const char *text = pnet_yaml_string(r->y, n, "ignore");
     int64_t index;
@@ -132,7 +121,7 @@ static int by_raw(const void *a, const void *b)
 }
 
 static void store_pairs(
-    struct reader *r, const struct pnet_yaml_node *at, struct pair *pairs, int count)
+    struct pnet_index *r, const struct pnet_yaml_node *at, struct pair *pairs, int count)
 {
     struct pnet_dataset *d = r->d;
     qsort(pairs, (size_t)count, sizeof *pairs, by_raw);
@@ -151,7 +140,7 @@ static void store_pairs(
     d->map_count = count;
 }
 
-static void read_map(struct reader *r, const struct pnet_yaml_node *root)
+static void read_map(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
     const struct pnet_yaml_node *map = pnet_yaml_get(root, "map"),
                                 *ignore = pnet_yaml_get(root, "ignore");
@@ -183,7 +172,7 @@ static void read_map(struct reader *r, const struct pnet_yaml_node *root)
 }
 
 /* The label of an entry: a class by its name, or a raw label. */
-static int32_t read_label(struct reader *r, const struct pnet_yaml_node *n)
+static int32_t read_label(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     int64_t raw;
     const char *text = pnet_yaml_string(r->y, n, NULL);
@@ -201,8 +190,7 @@ static int32_t read_label(struct reader *r, const struct pnet_yaml_node *n)
     return label;
 }
 
-/* Takes over the strings, also on failure. */
-static void add_entry(struct reader *r, enum pnet_split s, struct pnet_entry entry)
+void pnet_index_add(struct pnet_index *r, enum pnet_split s, struct pnet_entry entry)
 {
     struct pnet_dataset *d = r->d;
     if (d->counts[s] == r->room[s]) {
@@ -210,8 +198,7 @@ static void add_entry(struct reader *r, enum pnet_split s, struct pnet_entry ent
         struct pnet_entry *grown = realloc(d->entries[s], (size_t)room * sizeof *grown);
         if (!grown) {
             pnet_yaml_fail_memory(r->y);
-            free(entry.cloud);
-            free(entry.labels);
+            pnet_entry_free(&entry);
             return;
         }
         d->entries[s] = grown;
@@ -220,26 +207,21 @@ static void add_entry(struct reader *r, enum pnet_split s, struct pnet_entry ent
     d->entries[s][d->counts[s]++] = entry;
 }
 
-/* keep_every and drop_every, which split what an entry lists. */
-struct share {
-    int64_t keep, drop;
-};
-
-static struct share read_share(struct reader *r, const struct pnet_yaml_node *n)
+struct pnet_index_share pnet_index_share(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     const struct pnet_yaml_node *keep = pnet_yaml_get(n, "keep_every"),
                                 *drop = pnet_yaml_get(n, "drop_every");
     if (keep && drop) pnet_yaml_fail(r->y, n, "keep_every and drop_every exclude each other");
-    return (struct share){.keep = pnet_yaml_int(r->y, keep, 2, INT32_MAX, 0),
+    return (struct pnet_index_share){.keep = pnet_yaml_int(r->y, keep, 2, INT32_MAX, 0),
         .drop = pnet_yaml_int(r->y, drop, 2, INT32_MAX, 0)};
 }
 
-static bool takes(const struct share *s, int64_t i)
+bool pnet_index_takes(const struct pnet_index_share *s, int64_t i)
 {
     return !(s->keep && i % s->keep != 0) && !(s->drop && i % s->drop == 0);
 }
 
-static bool is_file(struct reader *r, const struct pnet_yaml_node *at, const char *path)
+bool pnet_index_is_file(struct pnet_index *r, const struct pnet_yaml_node *at, const char *path)
 {
     struct stat info;
     bool there = stat(path, &info) == 0;
@@ -252,22 +234,22 @@ static bool is_file(struct reader *r, const struct pnet_yaml_node *at, const cha
     return false;
 }
 
-static void add_cloud(struct reader *r, const struct pnet_yaml_node *at, enum pnet_split s,
+static void add_cloud(struct pnet_index *r, const struct pnet_yaml_node *at, enum pnet_split s,
     const char *cloud, const char *labels, int32_t label)
 {
-    if (!is_file(r, at, cloud) || (labels && !is_file(r, at, labels))) return;
+    if (!pnet_index_is_file(r, at, cloud) || (labels && !pnet_index_is_file(r, at, labels))) return;
     struct pnet_entry entry = {.array = -1, .label = label};
-    entry.cloud = copy(r, cloud);
-    entry.labels = labels ? copy(r, labels) : NULL;
-    add_entry(r, s, entry);
+    entry.cloud = pnet_index_copy(r, cloud);
+    entry.labels = labels ? pnet_index_copy(r, labels) : NULL;
+    pnet_index_add(r, s, entry);
 }
 
-static void read_clouds(struct reader *r, const struct pnet_yaml_node *n, enum pnet_split s,
+static void read_clouds(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
     const char *cloud, const char *labels, int32_t label)
 {
     struct pnet_error e;
     struct pnet_paths clouds = {.count = 0}, pairs = {.count = 0};
-    struct share share = read_share(r, n);
+    struct pnet_index_share share = pnet_index_share(r, n);
     enum pnet_status status = PNET_OK;
     if (!pnet_is_pattern(cloud)) {
         char *path = pnet_path_join(r->folder, cloud);
@@ -282,16 +264,16 @@ static void read_clouds(struct reader *r, const struct pnet_yaml_node *n, enum p
     }
     status = pnet_glob(r->folder, cloud, &clouds, &e);
     if (!status && labels) status = pnet_glob_pair(r->folder, cloud, labels, &clouds, &pairs, &e);
-    if (status) fail(r, n, status, &e);
+    if (status) pnet_index_fail(r, n, status, &e);
     for (int64_t i = 0; !status && i < clouds.count && pnet_yaml_ok(r->y); i++)
-        if (takes(&share, i))
+        if (pnet_index_takes(&share, i))
             add_cloud(r, n, s, clouds.items[i], labels ? pairs.items[i] : NULL, label);
     pnet_paths_free(&clouds);
     pnet_paths_free(&pairs);
 }
 
 static int32_t array_label(
-    struct reader *r, const struct pnet_yaml_node *n, const struct pnet_array *a, int64_t row)
+    struct pnet_index *r, const struct pnet_yaml_node *n, const struct pnet_array *a, int64_t row)
 {
     if (!a->labels.dims) return PNET_LABEL_NONE;
     double raw = pnet_array_label(a, row);
@@ -303,20 +285,20 @@ static int32_t array_label(
     return label;
 }
 
-static void add_rows(struct reader *r, const struct pnet_yaml_node *n, enum pnet_split s,
+static void add_rows(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
     const char *path, int index)
 {
     const struct pnet_array *a = &r->d->arrays[index];
-    struct share share = read_share(r, n);
+    struct pnet_index_share share = pnet_index_share(r, n);
     bool clouds = r->d->task == PNET_CLASSIFICATION;
     if (a->labels.dims && clouds == pnet_array_labels_points(a))
         pnet_yaml_fail(r->y, n, "labels: the task needs one a %s", clouds ? "cloud" : "point");
     for (int64_t row = 0; row < a->points.shape[0] && pnet_yaml_ok(r->y); row++) {
-        if (!takes(&share, row)) continue;
+        if (!pnet_index_takes(&share, row)) continue;
         struct pnet_entry entry = {.array = index, .row = row, .label = PNET_LABEL_NONE};
         if (clouds) entry.label = array_label(r, n, a, row);
-        entry.cloud = copy(r, path);
-        add_entry(r, s, entry);
+        entry.cloud = pnet_index_copy(r, path);
+        pnet_index_add(r, s, entry);
     }
 }
 
@@ -330,7 +312,7 @@ static bool same_text(
 
 /* The array an earlier entry was read from the same way, as train and val of one file are; -1:
  * none. */
-static int find_array(const struct reader *r, const struct pnet_yaml_node *n)
+static int find_array(const struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     static const char *const keys[] = {"array", "points", "labels", "kind", "cell"};
     for (int i = 0; i < r->d->array_count; i++) {
@@ -342,7 +324,7 @@ static int find_array(const struct reader *r, const struct pnet_yaml_node *n)
 }
 
 /* Room for one more array. */
-static bool grow_arrays(struct reader *r)
+static bool grow_arrays(struct pnet_index *r)
 {
     size_t count = (size_t)r->d->array_count + 1;
     struct pnet_array *arrays = realloc(r->d->arrays, count * sizeof *arrays);
@@ -352,7 +334,7 @@ static bool grow_arrays(struct reader *r)
     return arrays && nodes;
 }
 
-static void read_array(struct reader *r, const struct pnet_yaml_node *n, enum pnet_split s,
+static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
     const char *name, const char *labels)
 {
     static const char *const kinds[] = {"points", "voxels"};
@@ -371,17 +353,17 @@ static void read_array(struct reader *r, const struct pnet_yaml_node *n, enum pn
     char *path = pnet_path_join(r->folder, name);
     bool archive = path && strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".npz") == 0;
     char *second = labels && !archive ? pnet_path_join(r->folder, labels)
-                   : labels           ? copy(r, labels)
+                   : labels           ? pnet_index_copy(r, labels)
                                       : NULL;
     if (!grown || !path || (labels && !second)) {
         pnet_yaml_fail_memory(r->y);
     } else if (known >= 0) {
         add_rows(r, n, s, path, known);
-    } else if (is_file(r, n, path)) {
+    } else if (pnet_index_is_file(r, n, path)) {
         enum pnet_status status = pnet_array_read(
             path, points, second, (enum pnet_array_kind)kind, cell, &d->arrays[d->array_count], &e);
         if (status) {
-            fail(r, n, status, &e);
+            pnet_index_fail(r, n, status, &e);
         } else {
             r->array_nodes[d->array_count] = n;
             add_rows(r, n, s, path, d->array_count++);
@@ -391,7 +373,7 @@ static void read_array(struct reader *r, const struct pnet_yaml_node *n, enum pn
     free(second);
 }
 
-static void read_entry(struct reader *r, const struct pnet_yaml_node *n, enum pnet_split s)
+static void read_entry(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
 {
     static const char *const keys[] = {
         "cloud", "labels", "label", "array", "points", "kind", "cell", "keep_every", "drop_every"};
@@ -421,18 +403,53 @@ static void read_entry(struct reader *r, const struct pnet_yaml_node *n, enum pn
     }
 }
 
-static void read_root(struct reader *r, const struct pnet_yaml_node *root)
+static void read_columns(struct pnet_index *r, const struct pnet_yaml_node *columns)
+{
+    static const char *const axes[] = {"x", "y", "z"};
+    struct pnet_dataset *d = r->d;
+    read_words(r, columns, 4096, &d->columns, &d->column_count);
+    for (int i = 0; i < 3 && pnet_yaml_ok(r->y); i++)
+        if (d->column_count < 3 || strcmp(d->columns[i], axes[i]) != 0)
+            pnet_yaml_fail(r->y, columns, "columns: the first three are x, y and z");
+}
+
+/* Classes and how labels become them: a data set of pairs has none. */
+static void read_classes(struct pnet_index *r, const struct pnet_yaml_node *root)
+{
+    static const char *const keys[] = {"classes", "label_field", "map", "map_other", "ignore"};
+    const struct pnet_yaml_node *classes = pnet_yaml_get(root, "classes");
+    if (r->d->task == PNET_REGISTRATION) {
+        for (int i = 0; i < COUNT(keys); i++)
+            if (pnet_yaml_get(root, keys[i]))
+                pnet_yaml_fail(r->y, pnet_yaml_get(root, keys[i]),
+                    "%s: pairs of clouds have no classes; `task: registration` goes without it",
+                    keys[i]);
+        return;
+    }
+    if (!classes) {
+        pnet_yaml_fail(
+            r->y, root, "a data set needs `pnet_dataset: %d`, `task` and `classes`", VERSION);
+        return;
+    }
+    read_words(r, classes, PNET_MAX_CLASSES, &r->d->classes, &r->d->class_count);
+    if (!pnet_yaml_ok(r->y)) return;
+    check_classes(r, classes);
+    r->d->label_field =
+        pnet_index_copy(r, pnet_yaml_string(r->y, pnet_yaml_get(root, "label_field"), "label"));
+    read_map(r, root);
+}
+
+static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
     static const char *const keys[] = {"pnet_dataset", "task", "classes", "label_field", "train",
         "val", "test", "map", "map_other", "ignore", "columns"};
-    static const char *const tasks[] = {"segmentation", "classification"};
+    static const char *const tasks[] = {"segmentation", "classification", "registration"};
     struct pnet_yaml *y = r->y;
     if (!pnet_yaml_map(y, root, "data set", keys, COUNT(keys))) return;
     const struct pnet_yaml_node *version = pnet_yaml_get(root, "pnet_dataset");
-    const struct pnet_yaml_node *task = pnet_yaml_get(root, "task"),
-                                *classes = pnet_yaml_get(root, "classes");
+    const struct pnet_yaml_node *task = pnet_yaml_get(root, "task");
     const struct pnet_yaml_node *columns = pnet_yaml_get(root, "columns");
-    if (!version || !task || !classes) {
+    if (!version || !task) {
         pnet_yaml_fail(
             y, root, "a data set needs `pnet_dataset: %d`, `task` and `classes`", VERSION);
         return;
@@ -441,23 +458,18 @@ static void read_root(struct reader *r, const struct pnet_yaml_node *root)
         pnet_yaml_fail(y, version, "pnet_dataset: version %.20s is unknown, expected %d",
             version->text, VERSION);
     r->d->task = (enum pnet_task)pnet_yaml_choice(y, task, tasks, COUNT(tasks), PNET_SEGMENTATION);
-    read_words(r, classes, PNET_MAX_CLASSES, &r->d->classes, &r->d->class_count);
-    if (pnet_yaml_ok(y)) check_classes(r, classes);
-    if (columns) read_words(r, columns, 4096, &r->d->columns, &r->d->column_count);
-    if (!pnet_yaml_ok(y)) return;
-    for (int i = 0; i < 3 && columns; i++)
-        if (r->d->column_count < 3 ||
-            strcmp(r->d->columns[i], (const char *const[]){"x", "y", "z"}[i]) != 0)
-            pnet_yaml_fail(y, columns, "columns: the first three are x, y and z");
-    r->d->label_field = copy(r, pnet_yaml_string(y, pnet_yaml_get(root, "label_field"), "label"));
-    read_map(r, root);
-    for (int s = 0; s < PNET_SPLITS; s++) {
+    if (pnet_yaml_ok(y)) read_classes(r, root);
+    if (columns && pnet_yaml_ok(y)) read_columns(r, columns);
+    for (int s = 0; s < PNET_SPLITS && pnet_yaml_ok(y); s++) {
         const struct pnet_yaml_node *list =
             pnet_yaml_get(root, pnet_split_name((enum pnet_split)s));
         if (!list || list->kind == PNET_YAML_NULL || !pnet_yaml_list(y, list, 0, INT32_MAX))
             continue;
         for (const struct pnet_yaml_node *n = list->first; n && pnet_yaml_ok(y); n = n->next)
-            read_entry(r, n, (enum pnet_split)s);
+            if (r->d->task == PNET_REGISTRATION)
+                pnet_index_pairs(r, n, (enum pnet_split)s);
+            else
+                read_entry(r, n, (enum pnet_split)s);
     }
 }
 
@@ -474,7 +486,7 @@ static char *index_path(const char *path)
 static enum pnet_status finish(
     struct pnet_yaml *y, const char *path, struct pnet_dataset **d, struct pnet_error *e)
 {
-    struct reader r = {.y = y, .d = calloc(1, sizeof *r.d), .folder = pnet_path_folder(path)};
+    struct pnet_index r = {.y = y, .d = calloc(1, sizeof *r.d), .folder = pnet_path_folder(path)};
     enum pnet_status status = PNET_OK;
     if (r.d) r.d->path = strdup(path);
     if (r.d && r.d->path && r.folder) {

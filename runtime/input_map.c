@@ -285,12 +285,30 @@ static enum pnet_status check_source(
     return PNET_OK;
 }
 
+static enum pnet_status check_sources(const struct pnet_input_map *m,
+    const struct pnet_input *inputs, int input_count, struct pnet_error *e)
+{
+    for (int i = 0; i < m->count; i++) {
+        int k = 0;
+        while (k < input_count && strcmp(inputs[k].name, m->sources[i].input) != 0) k++;
+        if (k == input_count)
+            return pnet_error_set(
+                e, PNET_USAGE, "inputs: the model has no input `%s`", m->sources[i].input);
+        if (pnet_input_is_pose(&inputs[k]))
+            return pnet_error_set(
+                e, PNET_USAGE, "inputs: %s is a pose, which comes with the pairs", inputs[k].name);
+        enum pnet_status status = check_source(&m->sources[i], &inputs[k], e);
+        if (status) return status;
+    }
+    return PNET_OK;
+}
+
 enum pnet_status pnet_input_map_check(const struct pnet_input_map *m,
     const struct pnet_input *inputs, int input_count, int *input, struct pnet_error *e)
 {
     *input = -1;
     for (int i = 0; i < input_count; i++) {
-        if (inputs[i].unused) continue;
+        if (inputs[i].unused || pnet_input_is_pose(&inputs[i])) continue;
         if (*input >= 0)
             return pnet_error_set(e, PNET_USAGE,
                 "the model reads two clouds, `%s` and `%s`, but the entries of a data set are one "
@@ -299,14 +317,33 @@ enum pnet_status pnet_input_map_check(const struct pnet_input_map *m,
         *input = i;
     }
     if (*input < 0) return pnet_error_set(e, PNET_USAGE, "the model reads no cloud");
-    for (int i = 0; i < m->count; i++) {
-        int k = 0;
-        while (k < input_count && strcmp(inputs[k].name, m->sources[i].input) != 0) k++;
-        if (k == input_count)
-            return pnet_error_set(
-                e, PNET_USAGE, "inputs: the model has no input `%s`", m->sources[i].input);
-        enum pnet_status status = check_source(&m->sources[i], &inputs[k], e);
-        if (status) return status;
+    return check_sources(m, inputs, input_count, e);
+}
+
+enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
+    const struct pnet_input *inputs, int input_count, struct pnet_input_roles *roles,
+    struct pnet_error *e)
+{
+    int clouds = 0;
+    *roles = (struct pnet_input_roles){-1, -1, -1};
+    for (int i = 0; i < input_count; i++) {
+        if (pnet_input_is_pose(&inputs[i])) {
+            if (!inputs[i].unused && !inputs[i].fields[0].unused) roles->pose = i;
+            continue;
+        }
+        if (clouds < 2) *(clouds ? &roles->target : &roles->source) = i;
+        clouds++;
     }
-    return PNET_OK;
+    if (clouds != 2)
+        return pnet_error_set(e, PNET_USAGE,
+            "the data set has pairs of clouds, a source and a target, but the model declares %d",
+            clouds);
+    for (int i = 0; i < 2; i++) {
+        const struct pnet_input *in = &inputs[i ? roles->target : roles->source];
+        if (in->unused)
+            return pnet_error_set(e, PNET_USAGE,
+                "the data set has pairs of clouds, but the model does not read `%s`, the %s",
+                in->name, i ? "target" : "source");
+    }
+    return check_sources(m, inputs, input_count, e);
 }

@@ -61,6 +61,17 @@ void pnet_input_map_free(struct pnet_input_map *m);
 enum pnet_status pnet_input_map_check(const struct pnet_input_map *m,
     const struct pnet_input *inputs, int input_count, int *input, struct pnet_error *e);
 
+/* The inputs of a model that a data set fills: indices. */
+struct pnet_input_roles {
+    int source, target; /* the clouds; single clouds: the one there is, and -1 */
+    int pose;           /* -1: there is none, or nothing reads it */
+};
+/* The same for a model of pairs, which must declare two clouds, the source and the target, and read
+   both. */
+enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
+    const struct pnet_input *inputs, int input_count, struct pnet_input_roles *roles,
+    struct pnet_error *e);
+
 /* Gives the map's column names to the fields c3, c4 ... of a cloud without names. PNET_BAD_DATA
    where it has fewer columns than there are names. */
 enum pnet_status pnet_cloud_name_columns(char *const *columns, int column_count,

@@ -11,11 +11,13 @@
    reading one needs the lock, using it does not. */
 struct pnet_sample_source {
     struct pnet_loader_options o;
-    int input; /* index of the one the clouds go to */
+    struct pnet_input_roles roles;
+    int sides; /* clouds an entry: 2 for pairs, the source and the target */
     int64_t samples;
     pthread_mutex_t lock;      /* guards what follows */
-    struct pnet_sample **kept; /* [samples] or NULL */
-    bool *warned;              /* [samples] */
+    struct pnet_sample **kept; /* [samples, sides] or NULL; of several views of a cloud the first
+                                  one keeps it */
+    bool *warned;              /* [samples, sides] */
     uint64_t kept_bytes;
 };
 

@@ -170,12 +170,12 @@ static uint64_t hash(uint64_t h, const void *data, size_t size)
     return h;
 }
 
-static uint64_t batch_id(const struct pnet_batch_input *b, int32_t samples)
+static const uint64_t HASH_START = UINT64_C(0xCBF29CE484222325);
+
+static uint64_t hash_input(uint64_t h, const struct pnet_batch_input *b, int32_t samples)
 {
-    uint64_t h = hash(
-        UINT64_C(0xCBF29CE484222325), b->row_splits, (size_t)(samples + 1) * sizeof *b->row_splits);
-    h = hash(h, b->xyz, (size_t)b->rows * 3 * sizeof *b->xyz);
-    return h ? h : 1;
+    h = hash(h, b->row_splits, (size_t)(samples + 1) * sizeof *b->row_splits);
+    return hash(h, b->xyz, (size_t)b->rows * 3 * sizeof *b->xyz);
 }
 
 static void place(struct pnet_batch_input *to, const struct pnet_sample *s, int32_t sample)
@@ -190,29 +190,58 @@ static void place(struct pnet_batch_input *to, const struct pnet_sample *s, int3
     }
 }
 
+/* A batch with room for the samples of one or two inputs: samples[k] are those of which[k]. */
+static enum pnet_status make_batch(const struct pnet_input *inputs, int input_count,
+    const int *which, int sides, const struct pnet_sample *const *const *samples, int32_t count,
+    struct pnet_batch **batch, struct pnet_error *e)
+{
+    size_t length = (size_t)count + 1;
+    int64_t *splits = calloc(3 * length, sizeof *splits); /* none, then a part for each side */
+    const int64_t **all = calloc((size_t)input_count, sizeof *all);
+    enum pnet_status status = splits && all ? PNET_OK : pnet_error_memory(e);
+    *batch = NULL;
+    for (int i = 0; i < input_count && !status; i++) all[i] = splits;
+    for (int k = 0; k < sides && !status; k++) {
+        int64_t *own = splits + (size_t)(k + 1) * length;
+        for (int32_t i = 0; i < count; i++) own[i + 1] = own[i] + samples[k][i]->rows;
+        all[which[k]] = own;
+    }
+    if (!status) status = pnet_batch_new(inputs, input_count, count, all, batch, e);
+    for (int k = 0; k < sides && !status; k++)
+        for (int32_t i = 0; i < count; i++) place(&(*batch)->inputs[which[k]], samples[k][i], i);
+    free(splits);
+    free(all);
+    return status;
+}
+
 enum pnet_status pnet_samples_batch(const struct pnet_input *inputs, int input_count, int input,
     const struct pnet_sample *const *samples, int32_t count, bool repeats,
     struct pnet_batch **batch, struct pnet_error *e)
 {
-    *batch = NULL;
-    int64_t *splits = calloc((size_t)count + 1, sizeof *splits);
-    int64_t *none = calloc((size_t)count + 1, sizeof *none);
-    const int64_t **all = calloc((size_t)input_count, sizeof *all);
-    if (!splits || !none || !all) {
-        free(splits);
-        free(none);
-        free(all);
-        return pnet_error_memory(e);
-    }
-    for (int32_t i = 0; i < count; i++) splits[i + 1] = splits[i] + samples[i]->rows;
-    for (int i = 0; i < input_count; i++) all[i] = i == input ? splits : none;
-    enum pnet_status status = pnet_batch_new(inputs, input_count, count, all, batch, e);
-    free(splits);
-    free(none);
-    free(all);
+    enum pnet_status status = make_batch(inputs, input_count, &input, 1, &samples, count, batch, e);
+    if (status || !repeats) return status;
+    uint64_t id = hash_input(HASH_START, &(*batch)->inputs[input], count);
+    (*batch)->id = id ? id : 1;
+    return PNET_OK;
+}
+
+enum pnet_status pnet_pairs_batch(const struct pnet_input *inputs, int input_count,
+    const struct pnet_input_roles *roles, const struct pnet_sample *const *sources,
+    const struct pnet_sample *const *targets, const struct pnet_pose *poses, int32_t count,
+    bool repeats, struct pnet_batch **batch, struct pnet_error *e)
+{
+    const int which[2] = {roles->source, roles->target};
+    const struct pnet_sample *const *const samples[2] = {sources, targets};
+    enum pnet_status status = make_batch(inputs, input_count, which, 2, samples, count, batch, e);
     if (status) return status;
-    struct pnet_batch_input *to = &(*batch)->inputs[input];
-    for (int32_t i = 0; i < count; i++) place(to, samples[i], i);
-    (*batch)->id = repeats ? batch_id(to, count) : 0;
+    struct pnet_batch_input *in = (*batch)->inputs;
+    float *to = roles->pose >= 0 ? in[roles->pose].fields[0] : NULL;
+    for (int64_t i = 0; to && i < count; i++)
+        for (int k = 0; k < 16; k++) to[16 * i + k] = (float)poses[i].m[k];
+    if (!repeats) return PNET_OK;
+    uint64_t id = hash_input(HASH_START, &in[roles->source], count);
+    id = hash_input(id, &in[roles->target], count);
+    id = hash(id, poses, (size_t)count * sizeof *poses);
+    (*batch)->id = id ? id : 1;
     return PNET_OK;
 }

@@ -3,6 +3,7 @@
 #define PNET_RUNTIME_SAMPLE_H
 
 #include "runtime/cloud.h"
+#include "runtime/dataset_pose.h"
 #include "runtime/error.h"
 #include "runtime/input.h"
 #include "runtime/input_map.h"
@@ -41,5 +42,11 @@ void pnet_sample_keep(struct pnet_sample *s, const int64_t *rows, int64_t count)
 enum pnet_status pnet_samples_batch(const struct pnet_input *inputs, int input_count, int input,
     const struct pnet_sample *const *samples, int32_t count, bool repeats,
     struct pnet_batch **batch, struct pnet_error *e);
+/* The same for pairs: sources[count] of the input roles->source, targets[count] of roles->target,
+   poses[count] from the former to the latter. The id is of the coordinates of both and the poses. */
+enum pnet_status pnet_pairs_batch(const struct pnet_input *inputs, int input_count,
+    const struct pnet_input_roles *roles, const struct pnet_sample *const *sources,
+    const struct pnet_sample *const *targets, const struct pnet_pose *poses, int32_t count,
+    bool repeats, struct pnet_batch **batch, struct pnet_error *e);
 
 #endif
