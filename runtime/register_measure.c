@@ -1,0 +1,50 @@
+/* What a pose and its correspondences are worth, from numbers alone. */
+#include "runtime/register.h"
+
+#include <math.h>
+
+void pnet_register_error(
+    const double truth[16], const double pose[16], double *rre_deg, double *rte_m)
+{
+    double back[16], x = pose[3] - truth[3], y = pose[7] - truth[7], z = pose[11] - truth[11];
+    pnet_rigid_invert(truth, back);
+    pnet_rigid_multiply(back, pose, back);
+    *rre_deg = pnet_rigid_angle(back);
+    *rte_m = sqrt(x * x + y * y + z * z);
+}
+
+int64_t pnet_register_inliers(int64_t count, const struct pnet_pair *pairs, const float *source,
+    const float *target, const double pose[16], double distance)
+{
+    int64_t inside = 0;
+#pragma omp parallel for schedule(static) reduction(+ : inside)
+    for (int64_t i = 0; i < count; i++) {
+        const float *p = source + 3 * (int64_t)pairs[i].source;
+        const float *q = target + 3 * (int64_t)pairs[i].target;
+        double sum = 0;
+        for (int k = 0; k < 3; k++) {
+            double d = pose[4 * k] * p[0] + pose[4 * k + 1] * p[1] + pose[4 * k + 2] * p[2] +
+                       pose[4 * k + 3] - q[k];
+            sum += d * d;
+        }
+        inside += sum <= distance * distance;
+    }
+    return inside;
+}
+
+double pnet_register_info_rmse(const double info[36], const double truth[16], const double pose[16])
+{
+    double back[16], e[6], sum = 0;
+    pnet_rigid_invert(truth, back);
+    pnet_rigid_multiply(back, pose, back);
+    double half = pnet_rigid_angle(back) / 2 / 57.295779513082320877;
+    double axis[3] = {back[9] - back[6], back[2] - back[8], back[4] - back[1]};
+    double length = sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]);
+    for (int k = 0; k < 3; k++) {
+        e[k] = back[4 * k + 3];
+        e[3 + k] = length > 0 ? axis[k] / length * sin(half) : 0;
+    }
+    for (int r = 0; r < 6; r++)
+        for (int c = 0; c < 6; c++) sum += e[r] * info[6 * r + c] * e[c];
+    return sqrt(fmax(sum, 0) / info[0]);
+}
