@@ -139,6 +139,13 @@ static void do_columns_half(const struct side *d)
     BOTH(d, columns_put)(d->rows, c, d->a, d->c, d->c >= 8 ? 4 : 0, d->y);
 }
 
+/* The same with room for eight numbers of 16 bits. */
+static void do_columns_eighth(const struct side *d)
+{
+    int32_t c = d->c >= 16 ? d->c / 16 * 8 : d->c;
+    BOTH(d, columns_take)(d->rows, c, d->a, d->c, d->c >= 16 ? 8 : 0, d->add, d->y);
+}
+
 static void do_layernorm(const struct side *d)
 {
     enum pnet_activation act = d->add ? PNET_ACT_RELU : PNET_ACT_NONE;
@@ -189,8 +196,9 @@ static void do_softmax_backward(const struct side *d)
 static struct pnet_norm norm_of(const struct side *d, bool all, int32_t groups)
 {
     return (struct pnet_norm){
-        .segments = all ? (struct pnet_segments){d->rows.most, 1, d->splits, SEGMENTS, d->rows.storage}
-                        : (struct pnet_segments){d->rows.most, SEGMENTS, d->splits, 0, d->rows.storage},
+        .segments =
+            all ? (struct pnet_segments){d->rows.most, 1, d->splits, SEGMENTS, d->rows.storage}
+                : (struct pnet_segments){d->rows.most, SEGMENTS, d->splits, 0, d->rows.storage},
         .c = d->c,
         .groups = groups,
         .x = d->a,
@@ -298,23 +306,23 @@ static const struct dense_case cases[] = {CASE(relu), CASE(leaky), CASE(act_none
     CASE(act_gradient), CASE(act_backward), CASE(gelu), CASE(gelu_backward), CASE(sigmoid),
     CASE(sigmoid_backward), CASE(fill), CASE(scale), CASE(double), CASE(add), CASE(add_leaky),
     CASE(mul), CASE(gate), CASE(row_dot), CASE(dropout), CASE(dropout_all), CASE(columns_put),
-    CASE(columns_take), CASE(columns_half), CASE(layernorm), NEAR(layernorm_backward, 32),
-    CASE(l2norm), NEAR(l2norm_backward, 2), CASE(softmax), CASE(softmax_backward), CASE(sums),
-    CASE(instancenorm), CASE(groupnorm), CASE(one_group), CASE(batchnorm),
-    NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32), NEAR(one_group_backward, 32),
-    NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32)};
+    CASE(columns_take), CASE(columns_half), CASE(columns_eighth), CASE(layernorm),
+    NEAR(layernorm_backward, 32), CASE(l2norm), NEAR(l2norm_backward, 2), CASE(softmax),
+    CASE(softmax_backward), CASE(sums), CASE(instancenorm), CASE(groupnorm), CASE(one_group),
+    CASE(batchnorm), NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32),
+    NEAR(one_group_backward, 32), NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32)};
 
-static void check_kernels(int64_t most)
+static void check_kernels(enum pnet_storage storage, int64_t most)
 {
     static const struct {
         int64_t rows;
         int32_t c;
     } shapes[] = {{0, 4}, {1, 1}, {1, 64}, {2, 33}, {7, 1}, {63, 3}, {65, 20}, {1000, 33},
-        {1000, 64}, {997, 512}, {4099, 20}, {100000, 1}, {100000, 3}, {100003, 33}, {140000, 64},
-        {300, 1030}};
+        {1000, 64}, {517, 44}, {997, 512}, {4099, 20}, {100000, 1}, {100000, 3}, {100003, 33},
+        {140000, 64}, {300, 1030}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         if (shapes[s].rows * shapes[s].c > most) continue;
-        struct world *w = world_new(shapes[s].rows, shapes[s].c);
+        struct world *w = world_new(storage, shapes[s].rows, shapes[s].c);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
             for (int add = 0; add < 2; add++) check_case(w, &cases[i], add);
         world_free(w);
@@ -480,12 +488,14 @@ static void check_large(void)
 int main(int argc, char **argv)
 {
     const char *why = "";
-    const bool small = argc > 1 && strcmp(argv[1], "small") == 0;
+    const bool small = getenv("PNET_SHORT") || (argc > 1 && strcmp(argv[1], "small") == 0);
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: no GPU: %s\n", why);
         return 77;
     }
-    check_kernels(small ? 10000 : INT64_MAX);
+    check_kernels(PNET_STORE_F32, small ? 10000 : INT64_MAX);
+    check_kernels(PNET_STORE_BF16, small ? 10000 : 600000);
+    check_kernels(PNET_STORE_FP16, small ? 10000 : 600000);
     check_optimizers();
     check_loss_add();
     if (!small) check_large();

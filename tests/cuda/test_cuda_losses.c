@@ -273,7 +273,7 @@ static void test_replay(void)
 int main(int argc, char **argv)
 {
     const char *why;
-    const bool small = argc > 1 && !strcmp(argv[1], "small");
+    const bool small = getenv("PNET_SHORT") || (argc > 1 && !strcmp(argv[1], "small"));
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: %s\n", why);
         return 77;
