@@ -131,6 +131,46 @@ static enum pnet_status run_epoch(const struct folder *f, struct pnet_error *e)
     return status;
 }
 
+/* Pairs of each kind of entry, with all that changes them. */
+static enum pnet_status run_pairs(const struct folder *f, struct pnet_error *e)
+{
+    static struct pnet_input_field cloud[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
+        {.name = "z", .kind = PNET_INPUT_FEATURE, .width = 1}};
+    static struct pnet_input_field pose[] = {
+        {.name = "pose", .kind = PNET_INPUT_POSE, .width = 16, .per_cloud = true}};
+    static const struct pnet_input inputs[] = {{.name = "src", .fields = cloud, .field_count = 2},
+        {.name = "dst", .fields = cloud, .field_count = 2},
+        {.name = "T", .fields = pose, .field_count = 1}};
+    static const struct pnet_augment augment = {
+        .crop_points = 3, .drop_points = 0.1, .rotate = PNET_ROTATE_XYZ};
+    struct pnet_input_map map = {.count = 0};
+    struct pnet_dataset *d = NULL;
+    struct pnet_loader *l = NULL;
+    char path[600];
+    snprintf(path, sizeof path, "%s/pairs.yaml", f->path);
+    enum pnet_status status = pnet_dataset_read(path, &d, e);
+    if (status) return status;
+    struct pnet_loader_options o = {.data = d,
+        .inputs = inputs,
+        .input_count = 3,
+        .map = &map,
+        .batch_size = 4,
+        .training = true,
+        .augment = &augment,
+        .max_points = 4,
+        .cache_bytes = 600,
+        .seed = 1};
+    status = pnet_loader_new(&o, &l, e);
+    for (int i = 0; i < 3 && !status; i++) {
+        struct pnet_batch *b;
+        status = pnet_loader_next(l, &b, e);
+        pnet_batch_free(b);
+    }
+    pnet_loader_free(l);
+    pnet_dataset_free(d);
+    return status;
+}
+
 /* Fails the n-th allocation until none is left to fail. */
 static void fail_each(const char *name,
     enum pnet_status (*body)(const struct folder *, struct pnet_error *), const struct folder *f)
@@ -168,6 +208,29 @@ int main(void)
         "ignore: [7]\ntrain: [{cloud: c*.txt, labels: c*.lab}, {cloud: c0.txt, labels: c1.lab}]\n");
     fail_each("config", read_config, &f);
     fail_each("epoch", run_epoch, &f);
+    static const char one[] = "1 0 0 0\n0 1 0 0\n0 0 1 0\n";
+    folder_print(&f, "pose.txt", "%s", one);
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "p%d.txt", i);
+        folder_print(&f, name, "%s", one);
+    }
+    folder_print(&f, "gt.log", "0 1 2\n%s0 0 0 1\n2 3 2\n%s0 0 0 1\n", one, one);
+    folder_print(&f, "k/poses.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n1 0 0 0 0 1 0 0 0 0 1 9\n");
+    folder_print(&f, "k/calib.txt", "Tr: 1 0 0 0 0 1 0 0 0 0 1 0\n");
+    for (int i = 0; i < 2; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "k/%06d.bin", i);
+        folder_put(&f, name, (float[8]){1, 2, 3, 0, 2, 3, 4, 0}, 32);
+    }
+    folder_print(&f, "pairs.yaml",
+        "pnet_dataset: 1\ntask: registration\ncolumns: [x, y, z, heat]\ntrain:\n"
+        "  - {source: c0.txt, target: c1.txt, pose: pose.txt}\n"
+        "  - {source: c*.txt, target: c*.txt, pose: p*.txt}\n"
+        "  - {log: gt.log, clouds: c*.txt}\n"
+        "  - {velodyne: k, poses: k/poses.txt, calib: k/calib.txt, pairs: {distance: 8}}\n"
+        "  - {cloud: c*.txt, views: {count: 2, overlap: 50%%, points: [50%%, 90%%]}}\n");
+    fail_each("pairs", run_pairs, &f);
     folder_remove(&f);
     return check_end();
 }

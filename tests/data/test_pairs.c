@@ -1,0 +1,310 @@
+/* Data sets of pairs: poses as files and numbers, what entries list, and what is refused. */
+#include "runtime/augment_views.h"
+#include "runtime/dataset.h"
+#include "runtime/io/npy.h"
+#include "tests/data/folder.h"
+
+static const char head[] = "pnet_dataset: 1\ntask: registration\n";
+
+static struct pnet_dataset *read_index(const struct folder *f, const char *rest)
+{
+    struct pnet_dataset *d;
+    struct pnet_error e = {.message = ""};
+    folder_print(f, "dataset.yaml", "%s%s", head, rest);
+    enum pnet_status status = pnet_dataset_read(f->path, &d, &e);
+    CHECKF(!status, "%s", e.message);
+    if (!d) exit(1);
+    return d;
+}
+
+/* The message follows "FOLDER/dataset.yaml:", and names of files are without "FOLDER/". */
+static void expect_bad(const struct folder *f, const char *rest, const char *message)
+{
+    struct pnet_dataset *d;
+    struct pnet_error e = {.message = "nothing"};
+    char got[1024] = "";
+    folder_print(f, "dataset.yaml", "%s%s", head, rest);
+    CHECK(pnet_dataset_read(f->path, &d, &e) == PNET_BAD_DATA && !d);
+    for (const char *c = e.message; *c;) {
+        size_t skip = strlen(f->path) + 1, n = strlen(got);
+        if (strncmp(c, f->path, skip - 1) == 0 && c[skip - 1] == '/') c += skip;
+        got[n] = *c++;
+    }
+    size_t skip = strlen("dataset.yaml:");
+    CHECK_STR(strlen(got) > skip ? got + skip : got, message);
+}
+
+static const struct pnet_pose quarter = {{0, -1, 0, 1, 1, 0, 0, 2, 0, 0, 1, 3, 0, 0, 0, 1}};
+
+static bool near_pose(const struct pnet_pose *a, const struct pnet_pose *b, double off)
+{
+    bool near = true;
+    for (int i = 0; i < 16; i++) near &= fabs(a->m[i] - b->m[i]) <= off;
+    return near;
+}
+
+static void check_ends(const char *path, const char *ending)
+{
+    size_t n = path ? strlen(path) : 0, m = strlen(ending);
+    CHECKF(n >= m && strcmp(path + n - m, ending) == 0, "%s does not end in %s", path, ending);
+}
+
+static void expect_pair(
+    const struct pnet_dataset *d, int64_t i, const char *source, const char *target)
+{
+    CHECK(i < d->counts[PNET_TRAIN]);
+    if (i >= d->counts[PNET_TRAIN]) return;
+    const struct pnet_entry *entry = &d->entries[PNET_TRAIN][i];
+    check_ends(entry->cloud, source);
+    check_ends(entry->pair->target, target);
+    CHECK(entry->pair->views == -1 && entry->pair->view == 0);
+}
+
+static void put_files(const struct folder *f)
+{
+    static const char *const clouds[] = {"a.txt", "b.txt", "p/c_0.txt", "p/c_1.txt", "p/c_3.txt",
+        "m/x_s.txt", "m/x_t.txt", "m/y_s.txt", "m/y_t.txt"};
+    for (size_t i = 0; i < sizeof clouds / sizeof *clouds; i++)
+        folder_print(f, clouds[i], "%zu 0 0\n0 1 0\n", i);
+    folder_print(f, "far.txt", "%.1f 5000000 10\n%.1f 5000001 10\n", 400001.5, 400002.0);
+    folder_print(f, "pose.txt", "# a quarter turn\n0 -1 0 1\n1 0 0 2\n\n0 0 1 3\n0 0 0 1\n");
+    folder_print(f, "m/x.txt", "0 -1 0 1 1 0 0 2 0 0 1 3\n");
+    folder_print(f, "m/y.txt", "1 0 0 0\r\n0 1 0 0\r\n0 0 1 0\r\n");
+    folder_print(f, "one.log", "0\t 1\t 2\n0\t-1 0 1\n1 0 0 2\n0 0 1 3\n0 0 0 1\n");
+    folder_print(f, "gt.log",
+        "0 1 4\n0 -1 0 1\n1 0 0 2\n0 0 1 3\n0 0 0 1\n"
+        "1 3 4\n1 0 0 1\n0 1 0 2\n0 0 1 3\n0 0 0 1\n"
+        "0 2 4\n1 0 0 1\n0 1 0 2\n0 0 1 3\n0 0 0 1\n"
+        "0 3 4\n1 0 0 4\n0 1 0 2\n0 0 1 3\n0 0 0 1\n");
+    struct pnet_error e;
+    int64_t shape[] = {4, 4};
+    CHECK(!pnet_npy_write(folder_path(f, "pose.npy"), PNET_F64, 2, shape, quarter.m, &e));
+}
+
+/* Every way to give one pose gives the same. */
+static void test_poses(const struct folder *f)
+{
+    static const char *const poses[] = {"pose.txt", "pose.npy", "one.log", "m/x.txt",
+        "[0, -1, 0, 1, 1, 0, 0, 2, 0, 0, 1, 3]",
+        "[0, -1, 0, 1, 1, 0, 0, 2, 0, 0, 1, 3, 0, 0, 0, 1]",
+        "[[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3]]",
+        "[[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]]"};
+    for (size_t i = 0; i < sizeof poses / sizeof *poses; i++) {
+        char text[256];
+        snprintf(
+            text, sizeof text, "train: [{source: a.txt, target: b.txt, pose: %s}]\n", poses[i]);
+        struct pnet_dataset *d = read_index(f, text);
+        CHECK(d->task == PNET_REGISTRATION && d->class_count == 0 && d->counts[PNET_TRAIN] == 1);
+        expect_pair(d, 0, "/a.txt", "/b.txt");
+        CHECKF(near_pose(&d->entries[PNET_TRAIN][0].pair->pose, &quarter, 0), "%s", poses[i]);
+        pnet_dataset_free(d);
+    }
+    struct pnet_pose back = pnet_pose_inverse(&quarter), one = pnet_pose_identity();
+    struct pnet_pose round = pnet_pose_multiply(&back, &quarter);
+    double p[3] = {1, 0, 0}, q[3];
+    pnet_pose_apply(&quarter, p, q);
+    CHECK(q[0] == 1 && q[1] == 3 && q[2] == 3 && near_pose(&round, &one, 1e-15));
+}
+
+static void test_lists(const struct folder *f)
+{
+    struct pnet_dataset *d =
+        read_index(f, "train:\n"
+                      "  - {source: m/*_s.txt, target: m/*_t.txt, pose: m/*.txt}\n"
+                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip}\n"
+                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, keep_every: 3}\n"
+                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, drop_every: 2}\n");
+    CHECK(d->counts[PNET_TRAIN] == 2 + 3 + 2 + 2);
+    expect_pair(d, 0, "m/x_s.txt", "m/x_t.txt");
+    expect_pair(d, 1, "m/y_s.txt", "m/y_t.txt");
+    expect_pair(d, 2, "p/c_1.txt", "p/c_0.txt"); /* "0 1": 1 goes into 0 */
+    expect_pair(d, 3, "p/c_3.txt", "p/c_1.txt");
+    expect_pair(d, 4, "p/c_3.txt", "p/c_0.txt"); /* fragment 2 is not there */
+    expect_pair(d, 5, "p/c_1.txt", "p/c_0.txt"); /* numbers 0 and 3 */
+    expect_pair(d, 6, "p/c_3.txt", "p/c_0.txt");
+    expect_pair(d, 7, "p/c_3.txt", "p/c_1.txt"); /* numbers 1 and 3 */
+    expect_pair(d, 8, "p/c_3.txt", "p/c_0.txt");
+    CHECK(near_pose(&d->entries[PNET_TRAIN][0].pair->pose, &quarter, 0));
+    CHECK(near_pose(&d->entries[PNET_TRAIN][2].pair->pose, &quarter, 0));
+    CHECK(d->entries[PNET_TRAIN][4].pair->pose.m[3] == 4);
+    char name[256];
+    pnet_entry_name(&d->entries[PNET_TRAIN][3], name, sizeof name);
+    check_ends(name, "p/c_1.txt");
+    CHECK(strstr(name, "p/c_3.txt to "));
+    pnet_dataset_free(d);
+
+    d = read_index(f,
+        "train: [{cloud: p/*.txt, views: {count: 3, overlap: [50%, 0.75], rotate: [1, 2, 3]}},\n"
+        "  {cloud: a.txt, views: {noise: 1cm, seed: 9, disjoint: yes, level: yes, shift: 2}}]\n");
+    const struct pnet_entry *t = d->entries[PNET_TRAIN];
+    CHECK(d->counts[PNET_TRAIN] == 10 && d->view_count == 2);
+    for (int i = 0; i < 10; i++)
+        CHECK(!t[i].pair->target && t[i].pair->view == i % 3 && t[i].pair->views == i / 9);
+    check_ends(t[8].cloud, "p/c_3.txt");
+    const struct pnet_views *v = d->views;
+    CHECK(v[0].count == 3 && v[0].overlap[0] == 0.5 && v[0].overlap[1] == 0.75 && v[0].seed == 1);
+    CHECK(v[0].rotate == PNET_ROTATE_ANGLES && v[0].angle_deg[2] == 3 && v[0].points[0] == 1);
+    CHECK(v[1].count == 1 && v[1].noise_m == 0.01 && v[1].shift_m == 2 && v[1].seed == 9);
+    CHECK(v[1].disjoint && v[1].level && v[1].rotate == PNET_ROTATE_XYZ && v[1].overlap[0] == 1);
+    pnet_dataset_free(d);
+}
+
+/* A drive of 3 m a frame along the camera's z, which is the scanner's x; the scanner sits 0.27 m
+   behind. */
+static void test_kitti(const struct folder *f)
+{
+    char poses[1024] = "";
+    for (int i = 0; i < 12; i++) {
+        char name[32];
+        snprintf(poses + strlen(poses), sizeof poses - strlen(poses), "1 0 0 0 0 1 0 0 0 0 1 %d\n",
+            3 * i);
+        snprintf(name, sizeof name, "k/velodyne/%06d.bin", i);
+        folder_put(f, name, (float[4]){1, 2, 3, 0}, 16);
+    }
+    folder_print(f, "k/poses.txt", "%s", poses);
+    folder_print(
+        f, "k/calib.txt", "P0: 1 0 0 0 0 1 0 0 0 0 1 0\nTr: 0 -1 0 0 0 0 -1 -0.08 1 0 0 -0.27\n");
+    struct pnet_dataset *d = read_index(f,
+        "train:\n"
+        "  - {velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: [[0, 9], [5, "
+        "2]]}\n"
+        "  - {velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: {step: 10}}\n"
+        "  - {velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: {distance: "
+        "10m}}\n");
+    const struct pnet_entry *t = d->entries[PNET_TRAIN];
+    CHECK(d->counts[PNET_TRAIN] == 2 + 2 + 2);
+    expect_pair(d, 0, "000009.bin", "000000.bin");
+    expect_pair(d, 1, "000002.bin", "000005.bin");
+    expect_pair(d, 2, "000000.bin", "000010.bin");
+    expect_pair(d, 3, "000001.bin", "000011.bin");
+    /* 12 m are beyond 10, so 9 m are the last within; then on from the frame behind. */
+    expect_pair(d, 4, "000000.bin", "000003.bin");
+    expect_pair(d, 5, "000004.bin", "000007.bin");
+    static const double x[] = {27, -9, -30, -30, -9, -9};
+    for (int i = 0; i < 6; i++) {
+        struct pnet_pose want = pnet_pose_identity();
+        want.m[3] = x[i];
+        CHECKF(near_pose(&t[i].pair->pose, &want, 1e-12), "pair %d: %g %g %g", i,
+            t[i].pair->pose.m[3], t[i].pair->pose.m[7], t[i].pair->pose.m[11]);
+    }
+    pnet_dataset_free(d);
+    unlink(folder_path(f, "k/velodyne/000002.bin"));
+    expect_bad(f,
+        "train: [{velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: [[5, "
+        "2]]}]\n",
+        "3: k/velodyne/000002.bin: No such file or directory");
+    expect_bad(f,
+        "train: [{velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: [[5, "
+        "12]]}]\n",
+        "3: 12 is out of range, 0 to 11");
+    expect_bad(f,
+        "train: [{velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: {}}]\n",
+        "3: pairs: expected one of `step` and `distance`, or a list");
+    expect_bad(f,
+        "train: [{velodyne: k/velodyne, poses: k/poses.txt, calib: k/poses.txt, pairs: [[0, "
+        "1]]}]\n",
+        "3: k/poses.txt: has no line `Tr:`");
+    expect_bad(f, "train: [{velodyne: k/velodyne, poses: k/poses.txt}]\n",
+        "3: a sequence of KITTI needs `velodyne`, `poses`, `calib` and `pairs`");
+}
+
+/* Offsets of clouds far from the origin are part of the pose. */
+static void test_offsets(const struct folder *f)
+{
+    struct pnet_dataset *d = read_index(f,
+        "train: [{source: far.txt, target: a.txt, pose: [0, -1, 0, 5000000, 1, 0, 0, -400000, 0, "
+        "0, 1, 0]},\n"
+        "  {source: a.txt, target: far.txt, pose: [0, 1, 0, 400000, -1, 0, 0, 5000000, 0, 0, 1, "
+        "0]}]\n");
+    struct pnet_error e;
+    for (int i = 0; i < 2; i++) {
+        struct pnet_loaded_pair l;
+        char warning[2][256];
+        CHECK(!pnet_dataset_load_pair(d, PNET_TRAIN, i, &l, warning, &e));
+        const struct pnet_pose *file = &d->entries[PNET_TRAIN][i].pair->pose;
+        CHECK((i ? l.target : l.source).offset[1] == 5000000 && !warning[0][0] && !warning[1][0]);
+        for (int64_t row = 0; row < l.source.rows; row++) {
+            double p[3], whole[3], q[3];
+            for (int c = 0; c < 3; c++) {
+                p[c] = (double)l.source.xyz[3 * row + c];
+                whole[c] = p[c] + l.source.offset[c];
+            }
+            pnet_pose_apply(file, whole, whole);
+            pnet_pose_apply(&l.pose, p, q);
+            for (int c = 0; c < 3; c++) CHECK(fabs(q[c] + l.target.offset[c] - whole[c]) < 1e-9);
+        }
+        CHECK(fabs(l.pose.m[3]) < 1000 && fabs(l.pose.m[7]) < 1000);
+        pnet_loaded_pair_free(&l);
+    }
+    pnet_dataset_free(d);
+}
+
+static void test_errors(const struct folder *f)
+{
+    expect_bad(f, "classes: [a]\n",
+        "3: classes: pairs of clouds have no classes; `task: registration` goes without it");
+    expect_bad(f, "train: [a.txt]\n", "3: entry: expected `key: value` pairs, got a word");
+    expect_bad(
+        f, "train: [{sorce: a.txt}]\n", "3: entry: unknown key `sorce`; did you mean `source`?");
+    expect_bad(f, "train: [{pose: pose.txt}]\n",
+        "3: an entry needs `source`, `target` and `pose`, or `log` and `clouds`, or `velodyne`, "
+        "or `cloud` and `views`");
+    expect_bad(f, "train: [{source: a.txt, target: b.txt}]\n", "3: `source` needs `pose`");
+    expect_bad(f, "train: [{source: a.txt, pose: pose.txt}]\n", "3: `source` needs `target`");
+    expect_bad(f, "train: [{cloud: a.txt}]\n",
+        "3: `cloud` needs `views`; a pair of two files has `source`");
+    expect_bad(f, "train: [{log: gt.log}]\n", "3: `log` needs `clouds`");
+    expect_bad(f, "train: [{log: gt.log, clouds: c.txt}]\n",
+        "3: clouds: `c.txt` needs one *, which stands for the number of a fragment");
+    expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: pose.txt, views: {}}]\n",
+        "3: views: not together with `source`");
+    expect_bad(f, "train:\n - {source: a.txt, target: b.txt, pose: [1, 2, 3]}\n",
+        "4: pose: a pose has 12 numbers, three rows [R t], or 16, with 0 0 0 1 behind them");
+    expect_bad(f,
+        "train: [{source: a.txt, target: b.txt, pose: [2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]}]\n",
+        "3: pose: the 3x3 part is no rotation: its columns are not orthonormal");
+    expect_bad(f,
+        "train: [{source: a.txt, target: b.txt, pose: [-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]}]\n",
+        "3: pose: the 3x3 part is no rotation: it mirrors");
+    expect_bad(
+        f, "train: [{source: a.txt, target: b.txt, pose: [x]}]\n", "3: expected a number, got `x`");
+    expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: none.txt}]\n",
+        "3: none.txt: No such file or directory");
+    expect_bad(f, "train: [{source: a.txt, target: none.txt, pose: pose.txt}]\n",
+        "3: none.txt: No such file or directory");
+    expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: gt.log}]\n",
+        "3: gt.log: holds 4 poses, expected one; `log:` lists them all");
+    expect_bad(f, "train: [{log: gt.log, clouds: p/c_*.txt}]\n",
+        "3: p/c_2.txt: No such file or directory");
+    expect_bad(f, "train: [{log: gt.log, clouds: q/c_*.txt, missing: skip}]\n",
+        "3: the files of all its 4 pairs are missing");
+    expect_bad(f, "train: [{cloud: a.txt, views: {overlap: [90%, 50%]}}]\n",
+        "3: overlap: from 0.9 down to 0.5");
+    expect_bad(f, "train: [{cloud: a.txt, views: {overlaps: 1}}]\n",
+        "3: views: unknown key `overlaps`; did you mean `overlap`?");
+    folder_print(f, "bad.log", "0 1 2\n1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n1 2\n");
+    expect_bad(f, "train: [{log: bad.log, clouds: p/c_*.txt}]\n",
+        "3: bad.log:6: expected three whole numbers: target, source, number of fragments");
+    folder_print(f, "bad.log", "0 1 2\n1 0 0 0\n0 1 0\n");
+    expect_bad(f, "train: [{log: bad.log, clouds: p/c_*.txt}]\n",
+        "3: bad.log:3: a row of 3 numbers, expected 4");
+    folder_print(f, "bad.log", "0 1 2\n1 0 0 0\n");
+    expect_bad(f, "train: [{log: bad.log, clouds: p/c_*.txt}]\n",
+        "3: bad.log:2: the file ends inside of a 4x4 matrix");
+    folder_print(f, "bad.txt", "1 0 0 0\n0 1 x 0\n");
+    expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: bad.txt}]\n",
+        "3: bad.txt:2: expected a number, got `x`");
+}
+
+int main(void)
+{
+    struct folder f = folder_make();
+    put_files(&f);
+    test_poses(&f);
+    test_lists(&f);
+    test_kitti(&f);
+    test_offsets(&f);
+    test_errors(&f);
+    folder_remove(&f);
+    return check_end();
+}
