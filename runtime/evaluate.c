@@ -68,6 +68,11 @@ static bool finish_metric(
     line->value = r.value;
     line->per_class = r.per_class;
     line->classes = r.per_class ? r.classes : 0;
+    if (!r.value_count) return true;
+    line->values = calloc((size_t)r.value_count, sizeof *line->values);
+    if (!line->values) return false;
+    memcpy(line->values, r.values, (size_t)r.value_count * sizeof *line->values);
+    line->value_count = r.value_count;
     return true;
 }
 
@@ -96,14 +101,38 @@ enum pnet_status pnet_tally_finish(
 
 void pnet_evaluation_free(struct pnet_evaluation *v)
 {
-    for (int i = 0; v->lines && i < v->count; i++) free(v->lines[i].per_class);
+    for (int i = 0; v->lines && i < v->count; i++) {
+        free(v->lines[i].per_class);
+        free(v->lines[i].values);
+    }
     free(v->lines);
     *v = (struct pnet_evaluation){0};
 }
 
+/* What is asked while batches run. */
+struct listener {
+    bool (*go_on)(void *context, int64_t batch);
+    void (*each)(void *context, int64_t batch, const struct pnet_evaluation *v);
+    void *context;
+};
+
+static enum pnet_status tell_of_batch(const struct listener *l, int64_t batch,
+    const struct pnet_session *s, const struct pnet_ready *r, struct pnet_error *e)
+{
+    struct pnet_tally t;
+    struct pnet_evaluation v = {0};
+    enum pnet_status st = pnet_tally_init(&t, pnet_session_plan(s), e);
+    if (st) return st;
+    pnet_tally_add(&t, s, r->samples, r->points);
+    st = pnet_tally_finish(&t, &v, e);
+    if (!st) l->each(l->context, batch, &v);
+    pnet_evaluation_free(&v);
+    pnet_tally_free(&t);
+    return st;
+}
+
 static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *p,
-    struct pnet_tally *t, double *compute, bool (*go_on)(void *context, int64_t batch),
-    void *context, struct pnet_error *e)
+    struct pnet_tally *t, double *compute, const struct listener *l, struct pnet_error *e)
 {
     for (int64_t batch = 1;; batch++) {
         struct pnet_ready r;
@@ -115,15 +144,18 @@ static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *
         if ((st = pnet_session_wait(s, e))) return st;
         *compute += pnet_seconds() - begin;
         pnet_tally_add(t, s, r.samples, r.points);
-        if (go_on && !go_on(context, batch))
+        if (l->each && (st = tell_of_batch(l, batch, s, &r, e))) return st;
+        if (l->go_on && !l->go_on(l->context, batch))
             return pnet_error_set(e, PNET_INTERRUPTED, "interrupted");
     }
 }
 
-enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
-    bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
-    struct pnet_error *e)
+enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
+    bool (*go_on)(void *context, int64_t batch),
+    void (*each)(void *context, int64_t batch, const struct pnet_evaluation *v), void *context,
+    struct pnet_evaluation *v, struct pnet_error *e)
 {
+    struct listener listener = {go_on, each, context};
     struct pnet_tally t;
     struct pnet_pipeline *p = NULL;
     double begin = pnet_seconds(), compute = 0;
@@ -132,11 +164,18 @@ enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
     if (st) return st;
     pnet_loader_start(l, 0, 0);
     st = pnet_pipeline_start(s, l, &p, e);
-    if (!st) st = run_epoch(s, p, &t, &compute, go_on, context, e);
+    if (!st) st = run_epoch(s, p, &t, &compute, &listener, e);
     pnet_pipeline_stop(p);
     if (!st) st = pnet_tally_finish(&t, v, e);
     pnet_tally_free(&t);
     v->seconds = pnet_seconds() - begin;
     v->compute_seconds = compute;
     return st;
+}
+
+enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
+    bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
+    struct pnet_error *e)
+{
+    return pnet_evaluate_each(s, l, go_on, NULL, context, v, e);
 }

@@ -11,6 +11,8 @@ struct pnet_score_line {
     double value;      /* loss: mean over samples; metric: its headline */
     double *per_class; /* [classes], NaN where a class never occurred; NULL */
     int32_t classes;
+    struct pnet_named_value *values; /* [value_count], of a metric that has more to say; NULL */
+    int value_count;
 };
 
 /* Owns its lines. */
@@ -28,6 +30,11 @@ struct pnet_evaluation {
 enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
     struct pnet_error *e);
+/* The same, telling `each` (or NULL) what every single batch came to; its context is go_on's. */
+enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
+    bool (*go_on)(void *context, int64_t batch),
+    void (*each)(void *context, int64_t batch, const struct pnet_evaluation *v), void *context,
+    struct pnet_evaluation *v, struct pnet_error *e);
 void pnet_evaluation_free(struct pnet_evaluation *v);
 
 /* Sums of statistics while batches run; what training uses for its own epochs. */

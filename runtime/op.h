@@ -24,6 +24,7 @@ enum {
     PNET_MAX_SAVED = 3,  /* tensors an op keeps for its backward */
     PNET_MAX_GEO = 3,    /* geometry items an op uses */
     PNET_MAX_LIST = 256, /* numbers in a list argument */
+    PNET_MAX_NAMED = 24, /* numbers of a metric beside its headline */
 };
 
 enum pnet_level_kind {
@@ -262,11 +263,19 @@ typedef void pnet_kernel(const struct pnet_exec *x);
 #define PNET_KERNEL(x, name) pnet_cpu_##name
 #endif
 
+/* A number of a metric beside its headline: "rre_all_deg", with the unit in the name. */
+struct pnet_named_value {
+    const char *name; /* static */
+    double value;     /* NaN where undefined */
+};
+
 /* What a metric's sums amount to. */
 struct pnet_metric_result {
     double value;      /* the headline: accuracy, mIoU */
     double *per_class; /* [classes] to fill, NaN where undefined; NULL: not asked for */
     int32_t classes;
+    struct pnet_named_value values[PNET_MAX_NAMED]; /* what else there is to say, in this order */
+    int value_count;
 };
 
 enum pnet_op_class { PNET_LAYER, PNET_LOSS, PNET_METRIC };

@@ -6,6 +6,7 @@
 #include "runtime/loader.h"
 #include "runtime/peak.h"
 
+#include <math.h>
 #include <string.h>
 
 static int parse_split(const char *name, enum pnet_split *split)
@@ -25,10 +26,21 @@ static bool go_on(void *context, int64_t batch)
     return !interrupted();
 }
 
-/* One pass over a split with the given weights. */
+/* A line for each sample. */
+static void write_sample(void *context, int64_t batch, const struct pnet_evaluation *v)
+{
+    const struct pnet_output *out = context;
+    struct pnet_json j = {0};
+    (void)batch;
+    json_evaluation(&j, NULL, v);
+    if (!j.failed) fprintf(out->file, "%s\n", j.text);
+    pnet_json_free(&j);
+}
+
+/* One pass over a split with the given weights; `each` (or NULL) gets a line for each sample. */
 static enum pnet_status evaluate(const struct run *run, const struct run_options *o,
-    const struct weights *w, enum pnet_split split, struct pnet_evaluation *v, size_t *peak,
-    struct pnet_error *e)
+    const struct weights *w, enum pnet_split split, struct pnet_output *each,
+    struct pnet_evaluation *v, size_t *peak, struct pnet_error *e)
 {
     const struct pnet_config *c = run->config;
     struct pnet_loader *loader = NULL;
@@ -38,22 +50,37 @@ static enum pnet_status evaluate(const struct run *run, const struct run_options
         .inputs = run->plan->inputs,
         .input_count = run->plan->input_count,
         .map = &c->inputs,
-        .batch_size = c->batch_size,
+        .batch_size = each ? 1 : c->batch_size,
         .workers = c->workers,
         .skip_empty = c->skip_empty,
         .seed = c->seed};
-    struct pnet_session_options so = {
-        .memory_limit = memory_budget(&o->model),
+    struct pnet_session_options so = {.memory_limit = memory_budget(&o->model),
         .device = o->model.where,
         .slots = 2,
         .seed = c->seed};
     enum pnet_status st = pnet_session_new(run->plan, &so, &session, e);
     if (!st) st = weights_load(w, session, e);
     if (!st) st = pnet_loader_new(&lo, &loader, e);
-    if (!st) st = pnet_evaluate(session, loader, go_on, NULL, v, e);
+    if (!st)
+        st = pnet_evaluate_each(session, loader, go_on, each ? write_sample : NULL, each, v, e);
     if (session) *peak = pnet_session_memory(session)->peak;
     if (loader) pnet_loader_free(loader);
     pnet_session_free(session);
+    return st;
+}
+
+/* The same, with the lines in a file of that name where there is one. */
+static enum pnet_status evaluate_into(const char *path, const struct run *run,
+    const struct run_options *o, const struct weights *w, enum pnet_split split,
+    struct pnet_evaluation *v, size_t *peak, struct pnet_error *e)
+{
+    struct pnet_output out;
+    if (!path) return evaluate(run, o, w, split, NULL, v, peak, e);
+    enum pnet_status st = pnet_output_open(path, &out, e);
+    if (st) return st;
+    st = evaluate(run, o, w, split, &out, v, peak, e);
+    if (!st) return pnet_output_commit(&out, e);
+    pnet_output_drop(&out);
     return st;
 }
 
@@ -65,11 +92,12 @@ int command_eval(int argc, char **argv)
         "  pnetc eval models/rooms.pnet --weights out/run --config models/rooms.yaml --split "
         "test\n"};
     struct run_options r = {.seed = -1};
-    const char *model, *weights = NULL, *split_name = "val";
+    const char *model, *weights = NULL, *split_name = "val", *each = NULL;
     bool done;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W",
                                    "trained weights: checkpoint, run folder or file"},
         {"split", 0, OPT_TEXT, &split_name, "SPLIT", "train, val (default) or test"},
+        {"each", 0, OPT_TEXT, &each, "FILE", "write a line of JSON for each sample, in order"},
         RUN_OPTIONS(&r)};
     int words, code;
     unsigned degrade;
@@ -93,7 +121,7 @@ int command_eval(int argc, char **argv)
         struct pnet_evaluation v = {0};
         size_t peak = 0;
         catch_interrupts();
-        if (evaluate(&run, &r, &w, split, &v, &peak, &e)) {
+        if (evaluate_into(each, &run, &r, &w, split, &v, &peak, &e)) {
             code = complain(&e);
         } else if (r.model.json) {
             struct pnet_json j = {0};
@@ -161,34 +189,51 @@ static int run_variant(const struct comparison *k, struct variant *v)
         return complain(&e);
     if (!(code = run_open_as(&v->run, &k->r, k->model, PNET_FOR_EVAL, v->degrade, &sets))) {
         size_t peak = 0;
-        if (evaluate(&v->run, &k->r, &w, k->split, &v->v, &peak, &e)) code = complain(&e);
+        if (evaluate(&v->run, &k->r, &w, k->split, NULL, &v->v, &peak, &e)) code = complain(&e);
         if (k->weights) v->peak = peak;
     }
     weights_close(&w);
     return code;
 }
 
+/* What the metric of line `l` has to say beside its headline. */
+static void print_values(const struct variant *v, int count, int l)
+{
+    for (int k = 0; k < v[0].v.lines[l].value_count; k++) {
+        printf("  %-22s", v[0].v.lines[l].values[k].name);
+        for (int i = 0; i < count; i++) {
+            double value = v[i].v.lines[l].values[k].value;
+            if (isnan(value))
+                printf(" %14s", "-");
+            else
+                printf(" %14.4f", value);
+        }
+        puts("");
+    }
+}
+
 static void print_comparison(const struct variant *v, int count, bool trained)
 {
     char text[32];
-    printf("%-20s", "");
+    printf("%-24s", "");
     for (int i = 0; i < count; i++) printf(" %14s", v[i].name);
     puts("");
     for (int l = 0; l < v[0].v.count; l++) {
-        printf("%-20s", v[0].v.lines[l].name);
+        printf("%-24s", v[0].v.lines[l].name);
         for (int i = 0; i < count; i++) printf(" %14.4f", v[i].v.lines[l].value);
         puts("");
+        print_values(v, count, l);
     }
     if (trained) {
-        printf("%-20s", "training, s");
+        printf("%-24s", "training, s");
         for (int i = 0; i < count; i++) printf(" %14.1f", v[i].train_seconds);
-        printf("\n%-20s", "training, points/s");
+        printf("\n%-24s", "training, points/s");
         for (int i = 0; i < count; i++) printf(" %14.0f", v[i].points_per_s);
         puts("");
     }
-    printf("%-20s", "evaluation, s");
+    printf("%-24s", "evaluation, s");
     for (int i = 0; i < count; i++) printf(" %14.2f", v[i].v.compute_seconds);
-    printf("\n%-20s", "peak memory");
+    printf("\n%-24s", "peak memory");
     for (int i = 0; i < count; i++) printf(" %14s", pnet_bytes_text(v[i].peak, text));
     puts("");
 }

@@ -189,17 +189,22 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
     return st;
 }
 
+static void print_named(const char *name, double value)
+{
+    if (isnan(value))
+        printf("  %-22s -\n", name);
+    else
+        printf("  %-22s %.4f\n", name, value);
+}
+
 void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int class_count)
 {
     for (int i = 0; i < v->count; i++) {
         const struct pnet_score_line *l = &v->lines[i];
         printf("%-12s %.4f\n", l->name, l->value);
-        for (int c = 0; c < l->classes; c++) {
-            if (isnan(l->per_class[c]))
-                printf("  %-16s -\n", c < class_count ? classes[c] : "?");
-            else
-                printf("  %-16s %.4f\n", c < class_count ? classes[c] : "?", l->per_class[c]);
-        }
+        for (int k = 0; k < l->value_count; k++) print_named(l->values[k].name, l->values[k].value);
+        for (int c = 0; c < l->classes; c++)
+            print_named(c < class_count ? classes[c] : "?", l->per_class[c]);
     }
 }
 
@@ -210,6 +215,13 @@ void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_eva
     for (int i = 0; i < v->count; i++) {
         char name[256];
         pnet_json_double(j, v->lines[i].name, v->lines[i].value);
+        if (v->lines[i].value_count) {
+            snprintf(name, sizeof name, "%s.values", v->lines[i].name);
+            pnet_json_begin(j, name, '{');
+            for (int k = 0; k < v->lines[i].value_count; k++)
+                pnet_json_double(j, v->lines[i].values[k].name, v->lines[i].values[k].value);
+            pnet_json_end(j, '}');
+        }
         if (!v->lines[i].classes) continue;
         snprintf(name, sizeof name, "%s.per_class", v->lines[i].name);
         pnet_json_begin(j, name, '[');

@@ -1,0 +1,195 @@
+/* Poses from features by RANSAC, and how far from the truth they are. */
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_pairs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    RRE = PNET_PAIRS_INPUTS,
+    RTE,
+    RANSAC,
+    POINTS,
+    MUTUAL,
+    DISTANCE,
+    SAMPLE,
+    CONFIDENCE,
+    NEAR,
+    RMSE,
+    STRICT_RRE,
+    STRICT_RTE
+};
+
+/* Three ways to succeed, each with its own means. */
+enum { BY_POSE, BY_STRICT_POSE, BY_RMSE, WAYS };
+enum { PAIRS, FOUND, INLIER_RATIO, MATCHES, RRE_ALL, RTE_ALL, SUCCESS, SUMS = SUCCESS + 3 * WAYS };
+
+static const double degrees = 57.295779513082320877;
+
+static bool rule(struct pnet_rule *r)
+{
+    if (!pnet_op_pairs_rule(r, "registration")) return false;
+    const struct pnet_level_info *l = &r->levels[r->in[PNET_PAIRS_SOURCE].level];
+    if (!r->attr[DISTANCE].set && l->cell == 0) {
+        pnet_rule_fail(
+            r, DISTANCE, "level %s has no cell size that tells what an inlier is", l->name);
+        pnet_rule_help(r, "say it: distance=5cm");
+        return false;
+    }
+    r->out = (struct pnet_type){.type = PNET_F64, .width = SUMS, .level = r->scalar_level};
+    return true;
+}
+
+static size_t work(const struct pnet_exec *x, bool backward)
+{
+    int64_t points = x->attr[POINTS].i, rows = x->in[PNET_PAIRS_SOURCE].rows;
+    size_t used, match = pnet_op_pairs_work(x, points, &used),
+                 ransac = pnet_register_ransac_work(rows < points ? rows : points),
+                 rmse = pnet_register_rmse_work(rows, x->in[PNET_PAIRS_TARGET].rows);
+    if (rmse < ransac) rmse = ransac;
+    return backward ? 0 : match > used + rmse ? match : used + rmse;
+}
+
+static void succeed(double *sum, int way, double rre_deg, double rte_m)
+{
+    sum[SUCCESS + 3 * way]++;
+    sum[SUCCESS + 3 * way + 1] += rre_deg;
+    sum[SUCCESS + 3 * way + 2] += rte_m;
+}
+
+/* The pose of one pair of clouds, judged. `room` is what the search for it needs. */
+static void add(
+    const struct pnet_exec *x, const struct pnet_op_pairs *p, double distance, void *room)
+{
+    const struct pnet_attr *a = x->attr;
+    double *sum = x->out.data, rre, rte;
+    struct pnet_ransac o = {.distance = distance,
+        .iterations = a[RANSAC].i,
+        .points = (int)a[SAMPLE].i,
+        .similarity = 0.9,
+        .confidence = a[CONFIDENCE].r,
+        .rand = p->rand};
+    struct pnet_ransac_result found;
+    pnet_register_ransac(p->count, p->pairs, p->source, p->target, &o, &found, room);
+    pnet_register_error(p->truth, found.pose, &rre, &rte);
+    double rmse = pnet_register_rmse(p->source_rows, p->source, p->target_rows, p->target, p->truth,
+        found.pose, a[NEAR].r, room);
+    sum[PAIRS]++;
+    sum[FOUND] += found.found;
+    sum[MATCHES] += (double)p->count;
+    if (p->count)
+        sum[INLIER_RATIO] += (double)pnet_register_inliers(
+                                 p->count, p->pairs, p->source, p->target, p->truth, a[NEAR].r) /
+                             (double)p->count;
+    sum[RRE_ALL] += rre;
+    sum[RTE_ALL] += rte;
+    if (!found.found) return;
+    if (rre < a[RRE].r * degrees && rte < a[RTE].r) succeed(sum, BY_POSE, rre, rte);
+    if (rre < a[STRICT_RRE].r * degrees && rte < a[STRICT_RTE].r)
+        succeed(sum, BY_STRICT_POSE, rre, rte);
+    if (rmse < a[RMSE].r) succeed(sum, BY_RMSE, rre, rte);
+}
+
+/* What RANSAC takes for an inlier: given, or one and a half cells as in FCGF's evaluation. */
+static double inlier_distance(const struct pnet_exec *x)
+{
+    return x->attr[DISTANCE].set ? x->attr[DISTANCE].r
+                                 : 1.5 * x->geo[0]->level.grid.base * x->geo[0]->level.grid.factor;
+}
+
+static void forward(const struct pnet_exec *x)
+{
+    size_t used;
+    for (int k = 0; k < SUMS; k++) ((double *)x->out.data)[k] = 0;
+    pnet_op_pairs_work(x, x->attr[POINTS].i, &used);
+    for (int32_t s = 0; s < x->in[PNET_PAIRS_SOURCE].samples; s++) {
+        struct pnet_op_pairs p;
+        pnet_op_pairs_make(x, s, x->attr[POINTS].i, x->attr[MUTUAL].i, &p);
+        add(x, &p, inlier_distance(x), (char *)x->work + used);
+    }
+}
+
+/* Matching compares every pair in double; the rest has its own tests. */
+static void reference(const struct pnet_exec *x)
+{
+    size_t bytes = work(x, false);
+    void *room = aligned_alloc(64, (bytes + 64) / 64 * 64);
+    if (!room) abort();
+    for (int k = 0; k < SUMS; k++) ((double *)x->out.data)[k] = 0;
+    for (int32_t s = 0; s < x->in[PNET_PAIRS_SOURCE].samples; s++) {
+        struct pnet_op_pairs p;
+        pnet_op_pairs_reference(x, s, x->attr[POINTS].i, x->attr[MUTUAL].i, &p);
+        add(x, &p, inlier_distance(x), room);
+        free(p.pairs);
+    }
+    free(room);
+}
+
+static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r)
+{
+    static const char *const names[WAYS][3] = {{"recall", "rre_success_deg", "rte_success_m"},
+        {"strict_recall", "strict_rre_success_deg", "strict_rte_success_m"},
+        {"rmse_recall", "rmse_rre_success_deg", "rmse_rte_success_m"}};
+    double n = sum[PAIRS] > 0 ? sum[PAIRS] : (double)NAN;
+    (void)attr;
+    r->value = sum[SUCCESS] / n;
+    pnet_metric_name(r, "pairs", sum[PAIRS]);
+    pnet_metric_name(r, "rre_all_deg", sum[RRE_ALL] / n);
+    pnet_metric_name(r, "rte_all_m", sum[RTE_ALL] / n);
+    for (int way = 0; way < WAYS; way++) {
+        const double *s = sum + SUCCESS + 3 * way;
+        pnet_metric_name(r, names[way][0], s[0] / n);
+        for (int k = 1; k < 3; k++)
+            pnet_metric_name(r, names[way][k], s[0] > 0 ? s[k] / s[0] : (double)NAN);
+    }
+    pnet_metric_name(r, "inlier_ratio", sum[INLIER_RATIO] / n);
+    pnet_metric_name(r, "matches", sum[MATCHES] / n);
+    pnet_metric_name(r, "found", sum[FOUND] / n);
+}
+
+const struct pnet_op pnet_op_registration = {
+    .name = "registration",
+    .class_ = PNET_METRIC,
+    .summary = "Share of pairs of clouds that features and RANSAC bring together",
+    .doc =
+        "`points` rows a side are drawn and matched to the nearest of the other side in feature "
+        "space; RANSAC makes `ransac` poses of `sample` correspondences each, drops those whose "
+        "edges differ by more than a tenth in length, and refits the one with the most "
+        "correspondences within `distance` on these.\n\n"
+        "The headline is the recall: the share of pairs with a relative rotation error (the angle "
+        "of `R_true^T R`) below `rre` and a relative translation error (`|t - t_true|`) below "
+        "`rte`. Beside it: the mean errors over all pairs (the identity where no pose was found) "
+        "and over the successes; recall and means under `strict_rre` and `strict_rte`; recall and "
+        "means where a success is a root mean square distance below `rmse` between the source's "
+        "points under either pose, over those with a target point within `near` under the true "
+        "one (3DMatch's registration recall); the mean inlier ratio, a correspondence being right "
+        "within `near`. docs/registration.md names the protocols.",
+    .args =
+        {
+            PNET_PAIRS_ARGS,
+            [RRE] = {"rre", PNET_ARG_ANGLE, "5deg", 0, 0, NULL, "rotation error of a success"},
+            [RTE] = {"rte", PNET_ARG_LENGTH, "2m", 0, 0, NULL, "translation error of a success"},
+            [RANSAC] = {"ransac", PNET_ARG_INT, "50000", 1, 1e9, NULL, "poses that are tried"},
+            [POINTS] = {"points", PNET_ARG_INT, "5000", 1, 1e9, NULL, "drawn a side"},
+            [MUTUAL] = {"mutual", PNET_ARG_BOOL, "yes", 0, 0, NULL,
+                "only rows that are the nearest of each other"},
+            [DISTANCE] = {"distance", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
+                "of RANSAC's inliers (default: one and a half cells of the source's level)"},
+            [SAMPLE] = {"sample", PNET_ARG_INT, "3", 3, 4, NULL, "correspondences of a pose"},
+            [CONFIDENCE] = {"confidence", PNET_ARG_REAL, "0", 0, 0.999999, NULL,
+                "stop when a better pose is less likely than one minus this; 0: never"},
+            [NEAR] = {"near", PNET_ARG_LENGTH, "0.1m", 1e-6, 1e5, NULL,
+                "a correspondence is right within this distance"},
+            [RMSE] = {"rmse", PNET_ARG_LENGTH, "0.2m", 0, 0, NULL, "root mean square of a success"},
+            [STRICT_RRE] = {"strict_rre", PNET_ARG_ANGLE, "1deg", 0, 0, NULL,
+                "rotation error of a strict success"},
+            [STRICT_RTE] = {"strict_rte", PNET_ARG_LENGTH, "0.2m", 0, 0, NULL,
+                "translation error of a strict success"},
+        },
+    .flags = PNET_NO_GRAD | PNET_ON_HOST,
+    .rule = rule,
+    .work = work,
+    .forward = forward,
+    .reference = reference,
+    .finish = finish,
+};
