@@ -4,9 +4,9 @@ extern "C" {
 #include "kernels/cuda/dense.cuh"
 
 /* y[i] = f(a[i], b[i]), or y[i] += that. The memory may be the same: everything is read before it is written. */
-template <int V, bool TWO, bool ADD, class F>
+template <class T, int V, bool TWO, bool ADD, class F>
 static __global__ void __launch_bounds__(THREADS)
-    map_kernel(struct pnet_count n, F f, const float *a, const float *b, float *y)
+    map_kernel(struct pnet_count n, F f, const T *a, const T *b, T *y)
 {
     int64_t live = pnet_live(n), packs = live / V, step = (int64_t)gridDim.x * THREADS;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -22,8 +22,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
     if (packs * V + first < live) { /* fewer than V are left */
         int64_t i = packs * V + first;
-        float v = f(a[i], TWO ? b[i] : 0);
-        y[i] = ADD ? y[i] + v : v;
+        float v = f(widen(a[i]), TWO ? widen(b[i]) : 0);
+        narrow(ADD ? widen(y[i]) + v : v, y + i);
     }
 }
 
@@ -31,14 +31,16 @@ template <bool TWO, bool ADD, class F>
 static void map_packed(struct pnet_count n, F f, const float *a, const float *b, float *y)
 {
     if (n.most == 0) return;
-    if (is_aligned(a) && is_aligned(b) && is_aligned(y))
-        map_kernel<4, TWO, ADD>
-            <<<blocks_for(divide_up(n.most, 4 * THREADS)), THREADS, 0, cudaStreamPerThread>>>(
-                n, f, a, b, y);
-    else
-        map_kernel<1, TWO, ADD>
-            <<<blocks_for(divide_up(n.most, THREADS)), THREADS, 0, cudaStreamPerThread>>>(
-                n, f, a, b, y);
+    by_form_flat(
+        n.storage,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            unsigned blocks = blocks_for(divide_up(n.most, V * THREADS));
+            map_kernel<T, V, TWO, ADD>
+                <<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, f, as<T>(a), as<T>(b), as<T>(y));
+        },
+        a, b, y);
 }
 
 template <class F> static void map_one(struct pnet_count n, F f, const float *a, bool add, float *y)
@@ -197,36 +199,40 @@ extern "C" void pnet_cuda_add(struct pnet_count n, const float *a, const float *
     map_two(n, added{scale, below_of(act, slope)}, a, b, false, y);
 }
 
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    fill_kernel(struct pnet_count n, float value, float *y)
+    fill_kernel(struct pnet_count n, float value, T *y)
 {
     int64_t live = pnet_live(n), packs = live / V, step = (int64_t)gridDim.x * THREADS;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     pack<V> v;
     for (int k = 0; k < V; k++) v.at[k] = value;
     for (int64_t i = first; i < packs; i += step) store<V>(y, i, v);
-    if (packs * V + first < live) y[packs * V + first] = value;
+    if (packs * V + first < live) narrow(value, y + packs * V + first);
 }
 
 extern "C" void pnet_cuda_fill(struct pnet_count n, float value, float *y)
 {
-    unsigned blocks = blocks_for(divide_up(n.most, 4 * THREADS));
     if (n.most == 0) return;
-    if (is_aligned(y))
-        fill_kernel<4><<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, value, y);
-    else
-        fill_kernel<1><<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, value, y);
+    by_form_flat(
+        n.storage,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            unsigned blocks = blocks_for(divide_up(n.most, V * THREADS));
+            fill_kernel<T, V><<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, value, as<T>(y));
+        },
+        y);
 }
 
 /* One factor a row. */
-template <int V, bool ADD>
-static __global__ void __launch_bounds__(THREADS) gate_kernel(
-    struct pnet_count count, int32_t packs, int width, const float *a, const float *b, float *y)
+template <class T, int V, bool ADD>
+static __global__ void __launch_bounds__(THREADS)
+    gate_kernel(struct pnet_count count, int32_t packs, int width, const T *a, const T *b, T *y)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.row() < rows; g.next()) {
-        float factor = b[g.row()];
+        float factor = widen(b[g.row()]);
         for (int32_t i = g.lane; i < packs; i += width) {
             pack<V> p = load<V>(a, g.row() * packs + i), r = {};
             if (ADD) r = load<V>(y, g.row() * packs + i);
@@ -239,38 +245,39 @@ static __global__ void __launch_bounds__(THREADS) gate_kernel(
     }
 }
 
-template <int V>
-static void gate(
-    struct pnet_count rows, int32_t width, const float *a, const float *b, bool add, float *y)
+template <bool ADD>
+static void gate(struct pnet_count rows, int32_t width, const float *a, const float *b, float *y)
 {
-    int32_t packs = width / V;
-    int lanes = group_width(packs);
-    unsigned blocks = group_blocks(rows.most, lanes);
-    if (add)
-        gate_kernel<V, true>
-            <<<blocks, THREADS, 0, cudaStreamPerThread>>>(rows, packs, lanes, a, b, y);
-    else
-        gate_kernel<V, false>
-            <<<blocks, THREADS, 0, cudaStreamPerThread>>>(rows, packs, lanes, a, b, y);
+    by_form(
+        rows.storage, width,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            int32_t packs = width / V;
+            int lanes = group_width(packs);
+            unsigned blocks = group_blocks(rows.most, lanes);
+            gate_kernel<T, V, ADD><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, packs, lanes, as<T>(a), as<T>(b), as<T>(y));
+        },
+        a, y);
 }
 
 extern "C" void pnet_cuda_mul(struct pnet_count rows, int32_t width, const float *a, const float *b,
     int32_t b_width, bool add, float *y)
 {
+    struct pnet_count elements = {rows.most * width, rows.live, rows.each * width, rows.storage};
     if (rows.most == 0) return;
-    struct pnet_count elements = {
-        rows.most * width, rows.live, rows.each * width, rows.storage};
     if (b_width == width)
         map_two(elements, multiplied{}, a, b, add, y);
-    else if (fits_packs(width, a, y))
-        gate<4>(rows, width, a, b, add, y);
+    else if (add)
+        gate<true>(rows, width, a, b, y);
     else
-        gate<1>(rows, width, a, b, add, y);
+        gate<false>(rows, width, a, b, y);
 }
 
-template <int V>
-static __global__ void __launch_bounds__(THREADS) row_dot_kernel(struct pnet_count count,
-    int32_t packs, int width, const float *a, const float *b, bool add, float *y)
+template <class T, int V>
+static __global__ void __launch_bounds__(THREADS) row_dot_kernel(
+    struct pnet_count count, int32_t packs, int width, const T *a, const T *b, bool add, T *y)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -281,30 +288,33 @@ static __global__ void __launch_bounds__(THREADS) row_dot_kernel(struct pnet_cou
                 for (int k = 0; k < V; k++) sum += (double)p.at[k] * (double)q.at[k];
             }
         sum = group_sum(sum, width);
-        if (g.row() < rows && g.lane == 0) y[g.row()] = add ? y[g.row()] + (float)sum : (float)sum;
+        if (g.row() < rows && g.lane == 0)
+            narrow(add ? widen(y[g.row()]) + (float)sum : (float)sum, y + g.row());
     }
 }
 
 extern "C" void pnet_cuda_row_dot(
     struct pnet_count rows, int32_t width, const float *a, const float *b, bool add, float *y)
 {
-    bool packed = fits_packs(width, a, b);
-    int32_t packs = packed ? width / 4 : width;
-    int lanes = group_width(packs);
-    unsigned blocks = group_blocks(rows.most, lanes);
     if (rows.most == 0) return;
-    if (packed)
-        row_dot_kernel<4>
-            <<<blocks, THREADS, 0, cudaStreamPerThread>>>(rows, packs, lanes, a, b, add, y);
-    else
-        row_dot_kernel<1>
-            <<<blocks, THREADS, 0, cudaStreamPerThread>>>(rows, packs, lanes, a, b, add, y);
+    by_form(
+        rows.storage, width,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            int32_t packs = width / V;
+            int lanes = group_width(packs);
+            unsigned blocks = group_blocks(rows.most, lanes);
+            row_dot_kernel<T, V><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, packs, lanes, as<T>(a), as<T>(b), add, as<T>(y));
+        },
+        a, b);
 }
 
 /* Four elements share a block of random bits: one thread has them all. */
-template <int V, bool ADD>
-static __global__ void __launch_bounds__(THREADS) dropout_kernel(
-    struct pnet_count n, float p, float scale, pnet_rand rand, const float *x, float *y)
+template <class T, int V, bool ADD>
+static __global__ void __launch_bounds__(THREADS)
+    dropout_kernel(struct pnet_count n, float p, float scale, pnet_rand rand, const T *x, T *y)
 {
     int64_t live = pnet_live(n), step = (int64_t)gridDim.x * THREADS;
     if (rand.live) rand.a = *rand.live;
@@ -323,8 +333,9 @@ static __global__ void __launch_bounds__(THREADS) dropout_kernel(
             continue;
         }
         for (int k = 0; k < 4 && i * 4 + k < live; k++) {
-            v[k] = (float)(bits[k] >> 8) * 0x1p-24f < p ? 0 : scale * x[i * 4 + k];
-            y[i * 4 + k] = ADD ? y[i * 4 + k] + v[k] : v[k];
+            int64_t at = i * 4 + k;
+            v[k] = (float)(bits[k] >> 8) * 0x1p-24f < p ? 0 : scale * widen(x[at]);
+            narrow(ADD ? widen(y[at]) + v[k] : v[k], y + at);
         }
     }
 }
@@ -334,8 +345,12 @@ extern "C" void pnet_cuda_dropout(
 {
     float scale = p < 1 ? 1 / (1 - p) : 0;
     unsigned blocks = blocks_for(divide_up(n.most, 4 * THREADS));
-    bool packed = is_aligned(x) && is_aligned(y);
-    auto *kernel = packed ? (add ? dropout_kernel<4, true> : dropout_kernel<4, false>)
-                          : (add ? dropout_kernel<1, true> : dropout_kernel<1, false>);
-    if (n.most) kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, p, scale, *rand, x, y);
+    if (n.most == 0) return;
+    by_storage(n.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        bool packed = fits<T, 4>(0, x, y);
+        auto *kernel = packed ? (add ? dropout_kernel<T, 4, true> : dropout_kernel<T, 4, false>)
+                              : (add ? dropout_kernel<T, 1, true> : dropout_kernel<T, 1, false>);
+        kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, p, scale, *rand, as<T>(x), as<T>(y));
+    });
 }

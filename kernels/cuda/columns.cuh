@@ -102,7 +102,7 @@ struct column_place {
 /* What is summed: sum of a, and with sum_ab: of a * b, or with `moments` (mean and inverse of each row): of
    a * (b - mean) * inverse. */
 struct column_sums {
-    row_segments at;
+    row_segments at; /* its storage is that of a and b */
     int32_t c;
     const float *a, *b;
     const float2 *moments;
@@ -118,13 +118,13 @@ static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
     return (size_t)(chunks_of(rows, sum_chunks_of(c)) + segments) * (size_t)c * 2;
 }
 
-template <int V, summand KIND>
+template <class T, int V, summand KIND>
 static __device__ __forceinline__ void add_row(
     const column_sums &m, int64_t row, int32_t packs, int32_t column, double *sum, double *sum_ab)
 {
-    pack<V> p = load<V>(m.a, row * packs + column), q = p;
+    pack<V> p = load<V>((const T *)m.a, row * packs + column), q = p;
     float2 moments = {0, 1};
-    if (KIND == PRODUCT || KIND == UNIT) q = load<V>(m.b, row * packs + column);
+    if (KIND == PRODUCT || KIND == UNIT) q = load<V>((const T *)m.b, row * packs + column);
     if (KIND == UNIT) moments = m.moments[row];
     for (int i = 0; i < V; i++) {
         double a = (double)p.at[i];
@@ -154,7 +154,7 @@ static __device__ __forceinline__ void join_lanes(const tiling &t, int lane, dou
     }
 }
 
-template <int V, summand KIND>
+template <class T, int V, summand KIND>
 static __global__ void __launch_bounds__(THREADS) chunk_kernel(column_sums m, tiling t)
 {
     int32_t packs = m.c / V;
@@ -166,7 +166,7 @@ static __global__ void __launch_bounds__(THREADS) chunk_kernel(column_sums m, ti
         if (p.active) {
 #pragma unroll 4
             for (int64_t row = at.begin + p.lane; row < at.end; row += t.lanes)
-                add_row<V, KIND>(m, row, packs, p.column, sum, sum_ab);
+                add_row<T, V, KIND>(m, row, packs, p.column, sum, sum_ab);
         }
         join_lanes<V>(t, p.lane, sum);
         if (KIND != PLAIN) join_lanes<V>(t, p.lane, sum_ab);
@@ -240,33 +240,34 @@ struct leave_sums {
     __device__ void operator()(const column_sums &, int32_t, int32_t, int32_t, int) const {}
 };
 
-template <int V> static void sum_chunks(const column_sums &m, dim3 grid, const tiling &t)
+template <class T, int V> static void sum_chunks(const column_sums &m, dim3 grid, const tiling &t)
 {
     if (!m.sum_ab)
-        chunk_kernel<V, PLAIN><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, PLAIN><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else if (m.moments)
-        chunk_kernel<V, UNIT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, UNIT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else if (m.a == m.b)
-        chunk_kernel<V, SQUARE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, SQUARE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else
-        chunk_kernel<V, PRODUCT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, PRODUCT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
 }
 
 /* Both stages, and `finish` for each segment and group of channels, called by a warp that sees the group's sums. */
 template <class F> static void sum_columns(const column_sums &m, int32_t groups, F finish)
 {
     int64_t rows = m.at.s.rows;
-    bool packed = fits_packs(m.c, m.a, m.b);
-    tiling t = tile(packed ? m.c / 4 : m.c);
     int64_t chunks = chunks_of(rows, m.at.most_chunks);
-    dim3 grid((unsigned)chunks, (unsigned)t.tiles);
     if (m.at.s.count == 0) return;
-    if (rows > 0) {
-        if (packed)
-            sum_chunks<4>(m, grid, t);
-        else
-            sum_chunks<1>(m, grid, t);
-    }
+    if (rows > 0)
+        by_form(
+            m.at.s.storage, m.c,
+            [&](auto form) {
+                using T = typename decltype(form)::T;
+                const int V = decltype(form)::V;
+                tiling t = tile(m.c / V);
+                sum_chunks<T, V>(m, dim3((unsigned)chunks, (unsigned)t.tiles), t);
+            },
+            m.a, m.b);
     unsigned segments = (unsigned)m.at.s.count;
     int64_t parts = chunks + segments;
     bool whole = JOIN_COLUMNS % (m.c / groups) == 0;

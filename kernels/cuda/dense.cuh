@@ -2,35 +2,33 @@
 #ifndef PNET_KERNELS_CUDA_DENSE_CUH
 #define PNET_KERNELS_CUDA_DENSE_CUH
 
+#include "kernels/cuda/storage.cuh"
+
 #include <cstdint>
 #include <cuda_runtime.h>
 
 enum { THREADS = 256, WARP = 32 };
 
-/* V numbers that are read and written at once. */
-template <int V> struct alignas(4 * V) pack {
+/* V numbers that are read and written at once; a matrix is a sequence of them. */
+template <int V> struct pack {
     float at[V];
 };
 
-template <int V> static __device__ __forceinline__ pack<V> load(const float *p, int64_t i)
+template <int V, class T> static __device__ __forceinline__ pack<V> load(const T *p, int64_t i)
 {
-    return reinterpret_cast<const pack<V> *>(p)[i];
+    pack<V> v;
+    load_wide<V>(p + i * V, v.at);
+    return v;
 }
 
-template <int V> static __device__ __forceinline__ void store(float *p, int64_t i, pack<V> v)
+template <int V, class T> static __device__ __forceinline__ void store(T *p, int64_t i, pack<V> v)
 {
-    reinterpret_cast<pack<V> *>(p)[i] = v;
+    store_wide<V>(p + i * V, v.at);
 }
 
 static inline bool is_aligned(const void *p)
 {
     return ((uintptr_t)p & 15) == 0;
-}
-
-/* Can all rows of c numbers be read four at a time? */
-template <class... P> static inline bool fits_packs(int64_t c, const P *...p)
-{
-    return c % 4 == 0 && (is_aligned(p) && ...);
 }
 
 /* Blocks for work that `needed` of them share out in one go: no more than the machine runs at once. */

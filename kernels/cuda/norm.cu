@@ -114,12 +114,13 @@ extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double
 /* The next two walk the chunks of columns.cuh: each thread keeps what it needs of its columns in registers while it goes
    down a segment's rows, and reads a few rows before it writes any: the result may be the same memory, which keeps the
    compiler from doing so. */
-template <int V> static constexpr int at_once = V == 4 ? 2 : 4;
+template <class T, int V> static constexpr int at_once = V == WIDEST<T> ? 2 : 4;
 
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    forward_kernel(pnet_norm n, tiling t, const float *mean, const float *inverse, float *y)
+    forward_kernel(pnet_norm n, tiling t, const float *mean, const float *inverse, T *y)
 {
+    const int ROWS = at_once<T, V>;
     column_place p(t, n.c / V);
     chunk_rows at({n.segments, {}, MAP_CHUNKS}, blockIdx.x);
     float below = n.act == PNET_ACT_NONE ? 1 : n.act == PNET_ACT_LEAKY ? n.slope : 0;
@@ -134,12 +135,12 @@ static __global__ void __launch_bounds__(THREADS)
             k[i] = inverse[group] * n.weight[channel];
             bias[i] = n.bias[channel];
         }
-        for (int64_t row = at.begin + p.lane; row < at.end; row += at_once<V> * t.lanes) {
-            pack<V> x[at_once<V>];
-            for (int r = 0; r < at_once<V>; r++)
+        for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
+            pack<V> x[ROWS];
+            for (int r = 0; r < ROWS; r++)
                 if (row + r * t.lanes < at.end)
-                    x[r] = load<V>(n.x, (row + r * t.lanes) * packs + p.column);
-            for (int r = 0; r < at_once<V>; r++) {
+                    x[r] = load<V>((const T *)n.x, (row + r * t.lanes) * packs + p.column);
+            for (int r = 0; r < ROWS; r++) {
                 if (row + r * t.lanes >= at.end) break;
                 for (int i = 0; i < V; i++) {
                     float v = (x[r].at[i] - m[i]) * k[i] + bias[i];
@@ -155,14 +156,19 @@ extern "C" void pnet_cuda_norm_forward(
     const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work)
 {
     (void)work;
-    bool packed = fits_packs(n->c, n->x, y);
-    tiling t = tile(packed ? n->c / 4 : n->c);
-    dim3 grid((unsigned)chunks_of(n->segments.rows, MAP_CHUNKS), (unsigned)t.tiles);
+    unsigned chunks = (unsigned)chunks_of(n->segments.rows, MAP_CHUNKS);
     if (n->segments.rows == 0 || n->segments.count == 0) return;
-    if (packed)
-        forward_kernel<4><<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, mean, inverse, y);
-    else
-        forward_kernel<1><<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, mean, inverse, y);
+    by_form(
+        n->segments.storage, n->c,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            tiling t = tile(n->c / V);
+            dim3 grid(chunks, (unsigned)t.tiles);
+            forward_kernel<T, V>
+                <<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, mean, inverse, as<T>(y));
+        },
+        n->x, y);
 }
 
 /* (+)= the sum over segments, in order. */
@@ -219,10 +225,11 @@ struct make_coefficients {
     }
 };
 
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS) backward_kernel(
-    pnet_norm n, tiling t, norm_work w, const float *mean, const float *gout, bool add, float *gx)
+    pnet_norm n, tiling t, norm_work w, const float *mean, const T *gout, bool add, T *gx)
 {
+    const int ROWS = at_once<T, V>;
     column_place p(t, n.c / V);
     chunk_rows at({n.segments, {}, MAP_CHUNKS}, blockIdx.x);
     int32_t packs = n.c / V, per = n.c / n.groups;
@@ -237,15 +244,15 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(
             k2[i] = w.k2[k];
             k3[i] = w.k3[k];
         }
-        for (int64_t row = at.begin + p.lane; row < at.end; row += at_once<V> * t.lanes) {
-            pack<V> x[at_once<V>], g[at_once<V>];
-            for (int r = 0; r < at_once<V>; r++) {
+        for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
+            pack<V> x[ROWS], g[ROWS];
+            for (int r = 0; r < ROWS; r++) {
                 int64_t place = (row + r * t.lanes) * packs + p.column;
                 if (row + r * t.lanes >= at.end) break;
-                x[r] = load<V>(n.x, place);
+                x[r] = load<V>((const T *)n.x, place);
                 g[r] = load<V>(gout, place);
             }
-            for (int r = 0; r < at_once<V>; r++) {
+            for (int r = 0; r < ROWS; r++) {
                 int64_t place = (row + r * t.lanes) * packs + p.column;
                 if (row + r * t.lanes >= at.end) break;
                 pack<V> old = {};
@@ -265,18 +272,21 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
 {
     norm_work w = norm_work_of(n, work);
     column_sums m = sums_of(n, g->gout, n->x, w);
-    bool packed = fits_packs(n->c, n->x, g->gout, g->gx);
-    tiling t = tile(packed ? n->c / 4 : n->c);
-    dim3 grid((unsigned)chunks_of(n->segments.rows, MAP_CHUNKS), (unsigned)t.tiles);
+    unsigned chunks = (unsigned)chunks_of(n->segments.rows, MAP_CHUNKS);
     sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k1, w.k2, w.k3});
     if (n->segments.count != 1 && (g->gweight || g->gbias))
         finish_kernel<<<(unsigned)divide_up(n->c, THREADS), THREADS, 0, cudaStreamPerThread>>>(
             m, *g);
     if (!g->gx || n->segments.rows == 0 || n->segments.count == 0) return;
-    if (packed)
-        backward_kernel<4>
-            <<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, w, mean, g->gout, g->gx_add, g->gx);
-    else
-        backward_kernel<1>
-            <<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, w, mean, g->gout, g->gx_add, g->gx);
+    by_form(
+        n->segments.storage, n->c,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            tiling t = tile(n->c / V);
+            dim3 grid(chunks, (unsigned)t.tiles);
+            backward_kernel<T, V><<<grid, THREADS, 0, cudaStreamPerThread>>>(
+                *n, t, w, mean, as<T>(g->gout), g->gx_add, as<T>(g->gx));
+        },
+        n->x, g->gout, g->gx);
 }

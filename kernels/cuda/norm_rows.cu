@@ -5,33 +5,39 @@ extern "C" {
 }
 #include "kernels/cuda/columns.cuh"
 
-/* How a kernel over rows is launched. */
+/* How a kernel over rows of packs is launched. */
 struct row_launch {
-    bool packed;
     int32_t packs;
     int width;
     unsigned blocks;
 };
 
-template <class... P> static row_launch launch_of(struct pnet_count rows, int32_t c, const P *...p)
+/* Calls f(form, launch) for rows of c numbers at these places. */
+template <class F, class... P>
+static void by_rows(struct pnet_count rows, int32_t c, F f, const P *...p)
 {
-    row_launch l = {fits_packs(c, p...), 0, 0, 0};
-    l.packs = l.packed ? c / 4 : c;
-    l.width = group_width(l.packs);
-    l.blocks = group_blocks(rows.most, l.width);
-    return l;
+    if (rows.most == 0) return;
+    by_form(
+        rows.storage, c,
+        [&](auto form) {
+            row_launch l = {c / decltype(form)::V, 0, 0};
+            l.width = group_width(l.packs);
+            l.blocks = group_blocks(rows.most, l.width);
+            f(form, l);
+        },
+        p...);
 }
 
 /* Calls f(column, pack) for the lane's packs of a row. */
-template <int V, class F>
-static __device__ __forceinline__ void each_pack(const group &g, int32_t packs, const float *x, F f)
+template <int V, class T, class F>
+static __device__ __forceinline__ void each_pack(const group &g, int32_t packs, const T *x, F f)
 {
     for (int32_t i = g.lane; i < packs; i += g.width) f(i, load<V>(x, g.row() * packs + i));
 }
 
 /* Writes v to the row, or adds it. */
-template <int V>
-static __device__ __forceinline__ void put(float *y, int64_t place, pack<V> v, bool add)
+template <int V, class T>
+static __device__ __forceinline__ void put(T *y, int64_t place, pack<V> v, bool add)
 {
     if (add) {
         pack<V> old = load<V>(y, place);
@@ -40,9 +46,9 @@ static __device__ __forceinline__ void put(float *y, int64_t place, pack<V> v, b
     store<V>(y, place, v);
 }
 
-template <int V>
+template <int V, class T>
 static __device__ __forceinline__ float2 moments_of(
-    const group &g, bool there, int32_t packs, double eps, const float *x)
+    const group &g, bool there, int32_t packs, double eps, const T *x)
 {
     double sum = 0, squares = 0, c = (double)packs * V;
     if (there)
@@ -58,10 +64,10 @@ static __device__ __forceinline__ float2 moments_of(
     return {(float)mean, (float)(1 / sqrt(variance + eps))};
 }
 
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    layernorm_kernel(struct pnet_count count, int32_t packs, int width, double eps, const float *x,
-        const float *weight, const float *bias, float below, float *y)
+    layernorm_kernel(struct pnet_count count, int32_t packs, int width, double eps, const T *x,
+        const float *weight, const float *bias, float below, T *y)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -82,16 +88,19 @@ extern "C" void pnet_cuda_layernorm(struct pnet_count rows, int32_t c, double ep
     const float *weight, const float *bias, enum pnet_activation act, float slope, float *y)
 {
     float below = act == PNET_ACT_NONE ? 1 : act == PNET_ACT_LEAKY ? slope : 0;
-    row_launch l = launch_of(rows, c, x, y);
-    auto *kernel = l.packed ? layernorm_kernel<4> : layernorm_kernel<1>;
-    if (rows.most)
-        kernel<<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
-            rows, l.packs, l.width, eps, x, weight, bias, below, y);
+    by_rows(
+        rows, c,
+        [&](auto form, const row_launch &l) {
+            using T = typename decltype(form)::T;
+            layernorm_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, l.packs, l.width, eps, as<T>(x), weight, bias, below, as<T>(y));
+        },
+        x, y);
 }
 
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS) moments_kernel(
-    struct pnet_count count, int32_t packs, int width, double eps, const float *x, float2 *moments)
+    struct pnet_count count, int32_t packs, int width, double eps, const T *x, float2 *moments)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -102,10 +111,10 @@ static __global__ void __launch_bounds__(THREADS) moments_kernel(
 }
 
 /* gx = inverse (g weight - A - x^ B), A and B the means of g weight and g weight x^ over the row. */
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    layernorm_backward_kernel(struct pnet_count count, int32_t packs, int width, const float *x,
-        const float *weight, const float2 *moments, const float *gout, bool add, float *gx)
+    layernorm_backward_kernel(struct pnet_count count, int32_t packs, int width, const T *x,
+        const float *weight, const float2 *moments, const T *gout, bool add, T *gx)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -158,27 +167,35 @@ extern "C" void pnet_cuda_layernorm_backward(struct pnet_count rows, int32_t c, 
 {
     float2 *moments = (float2 *)work;
     double *sum = (double *)(moments + rows.most);
-    row_launch l = launch_of(rows, c, x);
-    auto *before = l.packed ? moments_kernel<4> : moments_kernel<1>;
-    if (rows.most)
-        before<<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
-            rows, l.packs, l.width, eps, x, moments);
+    by_rows(
+        rows, c,
+        [&](auto form, const row_launch &l) {
+            using T = typename decltype(form)::T;
+            moments_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, l.packs, l.width, eps, as<T>(x), moments);
+        },
+        x);
     if (g->gweight || g->gbias) {
         pnet_segments all = {rows.most, 1, nullptr, 1, rows.storage};
         column_sums m = {{all, rows, sum_chunks_of(c)}, c, g->gout, x, moments, sum, sum + c,
             sum + 2 * (int64_t)c};
         sum_columns(m, c, finish_layernorm{*g});
     }
-    if (!g->gx || rows.most == 0) return;
-    l = launch_of(rows, c, x, g->gout, g->gx);
-    auto *kernel = l.packed ? layernorm_backward_kernel<4> : layernorm_backward_kernel<1>;
-    kernel<<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
-        rows, l.packs, l.width, x, weight, moments, g->gout, g->gx_add, g->gx);
+    if (!g->gx) return;
+    by_rows(
+        rows, c,
+        [&](auto form, const row_launch &l) {
+            using T = typename decltype(form)::T;
+            layernorm_backward_kernel<T, decltype(form)::V>
+                <<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(rows, l.packs, l.width, as<T>(x),
+                    weight, moments, as<T>(g->gout), g->gx_add, as<T>(g->gx));
+        },
+        x, g->gout, g->gx);
 }
 
-template <int V>
-static __global__ void __launch_bounds__(THREADS) l2norm_kernel(
-    struct pnet_count count, int32_t packs, int width, double eps, const float *x, float *y)
+template <class T, int V>
+static __global__ void __launch_bounds__(THREADS)
+    l2norm_kernel(struct pnet_count count, int32_t packs, int width, double eps, const T *x, T *y)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -200,16 +217,20 @@ static __global__ void __launch_bounds__(THREADS) l2norm_kernel(
 extern "C" void pnet_cuda_l2norm(
     struct pnet_count rows, int32_t c, double eps, const float *x, float *y)
 {
-    row_launch l = launch_of(rows, c, x, y);
-    auto *kernel = l.packed ? l2norm_kernel<4> : l2norm_kernel<1>;
-    if (rows.most)
-        kernel<<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(rows, l.packs, l.width, eps, x, y);
+    by_rows(
+        rows, c,
+        [&](auto form, const row_launch &l) {
+            using T = typename decltype(form)::T;
+            l2norm_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, l.packs, l.width, eps, as<T>(x), as<T>(y));
+        },
+        x, y);
 }
 
 /* gx = (g - y (y . g)) / |x|; below eps the divisor is constant: gx = g / eps. */
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS) l2norm_backward_kernel(struct pnet_count count,
-    int32_t packs, int width, double eps, const float *x, const float *gout, bool add, float *gx)
+    int32_t packs, int width, double eps, const T *x, const T *gout, bool add, T *gx)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -241,16 +262,20 @@ static __global__ void __launch_bounds__(THREADS) l2norm_backward_kernel(struct 
 extern "C" void pnet_cuda_l2norm_backward(struct pnet_count rows, int32_t c, double eps,
     const float *x, const float *g, bool add, float *gx)
 {
-    row_launch l = launch_of(rows, c, x, g, gx);
-    auto *kernel = l.packed ? l2norm_backward_kernel<4> : l2norm_backward_kernel<1>;
-    if (rows.most)
-        kernel<<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
-            rows, l.packs, l.width, eps, x, g, add, gx);
+    by_rows(
+        rows, c,
+        [&](auto form, const row_launch &l) {
+            using T = typename decltype(form)::T;
+            l2norm_backward_kernel<T, decltype(form)::V>
+                <<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                    rows, l.packs, l.width, eps, as<T>(x), as<T>(g), add, as<T>(gx));
+        },
+        x, g, gx);
 }
 
-template <int V>
+template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    softmax_kernel(struct pnet_count count, int32_t packs, int width, const float *x, float *y)
+    softmax_kernel(struct pnet_count count, int32_t packs, int width, const T *x, T *y)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -277,15 +302,19 @@ static __global__ void __launch_bounds__(THREADS)
 
 extern "C" void pnet_cuda_softmax(struct pnet_count rows, int32_t c, const float *x, float *y)
 {
-    row_launch l = launch_of(rows, c, x, y);
-    auto *kernel = l.packed ? softmax_kernel<4> : softmax_kernel<1>;
-    if (rows.most)
-        kernel<<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(rows, l.packs, l.width, x, y);
+    by_rows(
+        rows, c,
+        [&](auto form, const row_launch &l) {
+            using T = typename decltype(form)::T;
+            softmax_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, l.packs, l.width, as<T>(x), as<T>(y));
+        },
+        x, y);
 }
 
-template <int V>
-static __global__ void __launch_bounds__(THREADS) softmax_backward_kernel(struct pnet_count count,
-    int32_t packs, int width, const float *y, const float *gout, bool add, float *gx)
+template <class T, int V>
+static __global__ void __launch_bounds__(THREADS) softmax_backward_kernel(
+    struct pnet_count count, int32_t packs, int width, const T *y, const T *gout, bool add, T *gx)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.base < rows; g.next()) {
@@ -309,9 +338,13 @@ static __global__ void __launch_bounds__(THREADS) softmax_backward_kernel(struct
 extern "C" void pnet_cuda_softmax_backward(
     struct pnet_count rows, int32_t c, const float *y, const float *g, bool add, float *gx)
 {
-    row_launch l = launch_of(rows, c, y, g, gx);
-    auto *kernel = l.packed ? softmax_backward_kernel<4> : softmax_backward_kernel<1>;
-    if (rows.most)
-        kernel<<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
-            rows, l.packs, l.width, y, g, add, gx);
+    by_rows(
+        rows, c,
+        [&](auto form, const row_launch &l) {
+            using T = typename decltype(form)::T;
+            softmax_backward_kernel<T, decltype(form)::V>
+                <<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                    rows, l.packs, l.width, as<T>(y), as<T>(g), add, as<T>(gx));
+        },
+        y, g, gx);
 }

@@ -3,10 +3,10 @@ extern "C" {
 }
 #include "kernels/cuda/dense.cuh"
 
-/* `packs` packs of each row, from a matrix of from_width packs a row at column from_at, to another. */
-template <int V, bool ADD>
+/* `packs` packs of each row, from a matrix of from_width packs a row, to another. */
+template <class T, int V, bool ADD>
 static __global__ void __launch_bounds__(THREADS) columns_kernel(struct pnet_count count,
-    int32_t packs, int width, const float *from, int32_t from_width, float *to, int32_t to_width)
+    int32_t packs, int width, const T *from, int32_t from_width, T *to, int32_t to_width)
 {
     int64_t rows = pnet_live(count);
     for (group g(width); g.row() < rows; g.next())
@@ -20,35 +20,37 @@ static __global__ void __launch_bounds__(THREADS) columns_kernel(struct pnet_cou
         }
 }
 
-template <int V>
+template <bool ADD>
 static void columns(struct pnet_count rows, int32_t c, const float *from, int32_t from_width,
-    bool add, float *to, int32_t to_width)
+    float *to, int32_t to_width)
 {
-    int lanes = group_width(c / V);
-    unsigned blocks = group_blocks(rows.most, lanes);
+    int32_t all = c | from_width | to_width; /* a multiple of 4 or 8 where they are */
     if (rows.most == 0) return;
-    if (add)
-        columns_kernel<V, true><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
-            rows, c / V, lanes, from, from_width / V, to, to_width / V);
-    else
-        columns_kernel<V, false><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
-            rows, c / V, lanes, from, from_width / V, to, to_width / V);
+    by_form(
+        rows.storage, all,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            int lanes = group_width(c / V);
+            unsigned blocks = group_blocks(rows.most, lanes);
+            columns_kernel<T, V, ADD><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, c / V, lanes, as<T>(from), from_width / V, as<T>(to), to_width / V);
+        },
+        from, to);
 }
 
 extern "C" void pnet_cuda_columns_put(
     struct pnet_count rows, int32_t c, const float *x, int32_t width, int32_t at, float *y)
 {
-    if (width % 4 == 0 && fits_packs(c, x, y + at))
-        columns<4>(rows, c, x, c, false, y + at, width);
-    else
-        columns<1>(rows, c, x, c, false, y + at, width);
+    columns<false>(rows, c, x, c, skip(y, at, rows.storage), width);
 }
 
 extern "C" void pnet_cuda_columns_take(struct pnet_count rows, int32_t c, const float *x,
     int32_t width, int32_t at, bool add, float *y)
 {
-    if (width % 4 == 0 && fits_packs(c, x + at, y))
-        columns<4>(rows, c, x + at, width, add, y, c);
+    const float *from = skip(x, at, rows.storage);
+    if (add)
+        columns<true>(rows, c, from, width, y, c);
     else
-        columns<1>(rows, c, x + at, width, add, y, c);
+        columns<false>(rows, c, from, width, y, c);
 }

@@ -12,6 +12,7 @@
 #ifdef PNET_CUDA_BUILT
 
 #include "kernels/cuda/cuda.h"
+#include "tests/cuda/storage_case.h"
 
 enum {
     SEGMENTS = 5,
@@ -23,6 +24,8 @@ enum {
    [SEGMENTS, c]; sums [2, SEGMENTS, c]; splits [SEGMENTS + 1]. */
 struct side {
     bool gpu, add;
+    enum pnet_storage
+        storage; /* of a b y one, where this is a GPU; on the CPU they have been rounded to it */
     struct pnet_count rows, elements;
     int32_t c;
     float *a, *b, *y, *one, *weight, *bias, *gweight, *gbias, *mean, *inverse;
@@ -99,14 +102,16 @@ static inline float *host_floats(int64_t n, uint64_t seed)
     return x;
 }
 
-static inline struct side side_new(bool gpu, int64_t rows, int64_t most, int32_t c)
+static inline struct side side_new(
+    bool gpu, enum pnet_storage storage, int64_t rows, int64_t most, int32_t c)
 {
     bool roomy = most > rows;
-    size_t matrix = (size_t)(most * c) * sizeof(float), vector = (size_t)c * sizeof(float);
-    struct side d = {.gpu = gpu, .c = c};
+    enum pnet_storage lies = gpu ? storage : PNET_STORE_F32;
+    size_t matrix = storage_bytes(lies, most * c), vector = (size_t)c * sizeof(float);
+    struct side d = {.gpu = gpu, .storage = storage, .c = c};
     void *(*take)(size_t) = gpu ? device_alloc : malloc;
     d.a = take(matrix + 1), d.b = take(matrix + 1), d.y = take(matrix + 1);
-    d.one = take((size_t)most * sizeof(float) + 1);
+    d.one = take(storage_bytes(lies, most) + 1);
     d.weight = take(vector), d.bias = take(vector);
     d.gweight = take(vector), d.gbias = take(vector);
     d.mean = take(SEGMENTS * vector), d.inverse = take(SEGMENTS * vector);
@@ -114,8 +119,8 @@ static inline struct side side_new(bool gpu, int64_t rows, int64_t most, int32_t
     d.splits = take((SEGMENTS + 1) * sizeof *d.splits);
     d.live = take(sizeof *d.live);
     d.step = take(sizeof *d.step);
-    d.rows = (struct pnet_count){most, roomy ? d.live : NULL, 1, PNET_STORE_F32};
-    d.elements = (struct pnet_count){most * c, roomy ? d.live : NULL, c, PNET_STORE_F32};
+    d.rows = (struct pnet_count){most, roomy ? d.live : NULL, 1, lies};
+    d.elements = (struct pnet_count){most * c, roomy ? d.live : NULL, c, lies};
     return d;
 }
 
@@ -134,6 +139,18 @@ static inline void put(const struct side *d, void *to, const void *from, size_t 
         memcpy(to, from, bytes);
 }
 
+/* n features. */
+static inline void put_features(const struct side *d, void *to, const float *from, int64_t n)
+{
+    enum pnet_storage lies = d->rows.storage;
+    void *bits = malloc(storage_bytes(lies, n) + 1);
+    if (!bits) exit(1);
+    to_storage(lies, from, n, bits);
+    put(d, to, bits, storage_bytes(lies, n));
+    if (d->gpu) pnet_cuda_sync(); /* errors stick */
+    free(bits);
+}
+
 /* What kernels read; the same on all sides. */
 static inline void side_fill(const struct side *d, int64_t rows)
 {
@@ -143,10 +160,17 @@ static inline void side_fill(const struct side *d, int64_t rows)
     struct {
         float *to;
         int64_t n;
-    } inputs[] = {{d->a, n}, {d->b, n}, {d->one, rows}, {d->weight, d->c}, {d->bias, d->c}};
+        bool features;
+    } inputs[] = {{d->a, n, true}, {d->b, n, true}, {d->one, rows, true}, {d->weight, d->c, false},
+        {d->bias, d->c, false}};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         float *x = host_floats(inputs[i].n, i + 1);
-        put(d, inputs[i].to, x, (size_t)inputs[i].n * sizeof *x);
+        if (inputs[i].features) {
+            round_to_storage(d->storage, x, inputs[i].n);
+            put_features(d, inputs[i].to, x, inputs[i].n);
+        } else {
+            put(d, inputs[i].to, x, (size_t)inputs[i].n * sizeof *x);
+        }
         free(x);
     }
     put(d, d->splits, splits, sizeof splits);
@@ -154,20 +178,21 @@ static inline void side_fill(const struct side *d, int64_t rows)
     put(d, d->step, &step, sizeof step);
 }
 
-static inline struct world *world_new(int64_t rows, int32_t c)
+static inline struct world *world_new(enum pnet_storage storage, int64_t rows, int32_t c)
 {
     struct world *w = malloc(sizeof *w);
     if (!w) exit(1);
     w->rows = rows;
     w->most = rows + rows / 8 + 3;
-    w->cpu = side_new(false, rows, rows, c);
-    w->exact = side_new(true, rows, rows, c);
-    w->roomy = side_new(true, rows, w->most, c);
+    w->cpu = side_new(false, storage, rows, rows, c);
+    w->exact = side_new(true, storage, rows, rows, c);
+    w->roomy = side_new(true, storage, rows, w->most, c);
     side_fill(&w->cpu, rows);
     side_fill(&w->exact, rows);
     side_fill(&w->roomy, rows);
     check_sync("copies");
     w->start = host_floats(rows * c + SMALLS * c, 99);
+    round_to_storage(storage, w->start, rows * c);
     for (int32_t i = 0; i < c; i++) w->start[rows * c + c + i] += 1.5f; /* gbias: also a variance */
     return w;
 }
@@ -181,19 +206,28 @@ static inline void world_free(struct world *w)
     free(w);
 }
 
-/* |got - want| <= 1e-6 max(|want|, floor), in the 2-norm; NaN where NaN is expected. */
-static inline void check_close(const char *name, const char *what, const float *got,
-    const float *want, int64_t n, double floor)
+/* |got - want| <= 1e-6 max(|want|, floor), in the 2-norm, and what one rounding to the storage adds; NaN where NaN is
+   expected. */
+static inline void check_stored(const char *name, const char *what, enum pnet_storage storage,
+    const float *got, const float *want, int64_t n, double floor)
 {
-    double difference = 0, length = floor * floor;
+    double difference = 0, length = 0;
     for (int64_t i = 0; i < n; i++) {
         if (isnan(want[i]) && isnan(got[i])) continue;
         double d = (double)got[i] - (double)want[i];
         difference += d * d;
         length += (double)want[i] * (double)want[i];
     }
-    CHECKF(difference <= 1e-12 * length, "%s: %s: off by %g of %g (%lld numbers)", name, what,
+    double bound = 1e-6 * sqrt(length + floor * floor) + storage_relative[storage] * sqrt(length) +
+                   storage_absolute[storage] * sqrt((double)n);
+    CHECKF(sqrt(difference) <= bound, "%s: %s: off by %g of %g (%lld numbers)", name, what,
         sqrt(difference), sqrt(length), (long long)n);
+}
+
+static inline void check_close(const char *name, const char *what, const float *got,
+    const float *want, int64_t n, double floor)
+{
+    check_stored(name, what, PNET_STORE_F32, got, want, n, floor);
 }
 
 /* What a kernel may have written. */
@@ -210,6 +244,16 @@ static inline void get(const struct side *d, void *to, const void *from, size_t 
         memcpy(to, from, bytes);
 }
 
+static inline void get_features(const struct side *d, float *to, const void *from, int64_t n)
+{
+    enum pnet_storage lies = d->rows.storage;
+    void *bits = malloc(storage_bytes(lies, n) + 1);
+    if (!bits) exit(1);
+    get(d, bits, from, storage_bytes(lies, n));
+    from_storage(lies, bits, n, to);
+    free(bits);
+}
+
 static inline struct result run_case(
     const struct dense_case *k, const struct world *w, struct side *d, bool add)
 {
@@ -219,7 +263,7 @@ static inline struct result run_case(
     double *sums = calloc(2 * SEGMENTS, (size_t)c * sizeof *sums);
     struct result r = {malloc(n * sizeof(float) + 1), malloc(SMALLS * v), sums};
     if (!r.y || !r.small || !sums) exit(1);
-    put(d, d->y, start, n * sizeof(float));
+    put_features(d, d->y, start, w->rows * c);
     put(d, d->gweight, small, v);
     put(d, d->gbias, small + c, v);
     put(d, d->mean, small + 2 * c, SEGMENTS * v);
@@ -228,7 +272,7 @@ static inline struct result run_case(
     d->add = add;
     k->run(d);
     if (d->gpu) check_sync(k->name);
-    get(d, r.y, d->y, n * sizeof(float));
+    get_features(d, r.y, d->y, w->rows * c);
     get(d, r.small, d->gweight, v);
     get(d, r.small + c, d->gbias, v);
     get(d, r.small + 2 * c, d->mean, SEGMENTS * v);
@@ -248,7 +292,8 @@ static inline void result_free(struct result r)
 static inline bool guard_stands(const struct side *d, int64_t most)
 {
     uint32_t guard[GUARD];
-    pnet_cuda_copy_out(guard, d->y + most * d->c, sizeof guard);
+    pnet_cuda_copy_out(
+        guard, (char *)d->y + storage_bytes(d->rows.storage, most * d->c), sizeof guard);
     for (int i = 0; i < GUARD; i++)
         if (guard[i] != UINT32_MAX) return false;
     return true;
@@ -266,12 +311,12 @@ static inline void check_case(struct world *w, const struct dense_case *k, bool 
     int32_t c = w->cpu.c;
     int64_t n = w->rows * c;
     char name[160];
-    snprintf(name, sizeof name, "%s [%lld, %d]%s", k->name, (long long)w->rows, (int)c,
-        add ? " add" : "");
+    snprintf(name, sizeof name, "%s [%lld, %d] %s%s", k->name, (long long)w->rows, (int)c,
+        storage_names[w->cpu.storage], add ? " add" : "");
     struct result want = run_case(k, w, &w->cpu, add);
     struct result exact = run_case(k, w, &w->exact, add);
     struct result roomy = run_case(k, w, &w->roomy, add);
-    check_close(name, "y", exact.y, want.y, n, floor_of(w, k));
+    check_stored(name, "y", w->cpu.storage, exact.y, want.y, n, floor_of(w, k));
     for (int part = 0; part < SMALLS; part++)
         check_close(name, part < 2 ? "gradients of weight and bias" : "statistics",
             exact.small + part * c, want.small + part * c, c,
