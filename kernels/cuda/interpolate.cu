@@ -18,8 +18,8 @@ static __device__ float row_factor(const struct pnet_nearest &n, int64_t row)
     return sum > 0 ? 1 / sum : 0;
 }
 
-template <int V>
-__global__ static void interpolate(struct pnet_nearest n, int32_t c, const float *x, float *y)
+template <class T, int V>
+__global__ static void interpolate(struct pnet_nearest n, int32_t c, const T *x, T *y)
 {
     int64_t rows = pnet_live(n.fine_rows);
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
@@ -39,13 +39,17 @@ __global__ static void interpolate(struct pnet_nearest n, int32_t c, const float
 
 void pnet_cuda_interpolate(const struct pnet_nearest *n, int32_t c, const float *x, float *y)
 {
-    bool four = by_four(c, x, y);
-    struct layout l = layout_for(n->fine_rows.most, four ? c / 4 : c);
-    if (!l.grid) return;
-    if (four)
-        interpolate<4><<<l.grid, l.block, 0, cudaStreamPerThread>>>(*n, c, x, y);
-    else
-        interpolate<1><<<l.grid, l.block, 0, cudaStreamPerThread>>>(*n, c, x, y);
+    if (n->fine_rows.most <= 0) return;
+    by_form(
+        n->fine_rows.storage, c,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            struct layout l = layout_for(n->fine_rows.most, c / V);
+            interpolate<T, V>
+                <<<l.grid, l.block, 0, cudaStreamPerThread>>>(*n, c, as<T>(x), as<T>(y));
+        },
+        x, y);
 }
 
 struct transposed {
@@ -118,7 +122,7 @@ __global__ static void make_weights(struct pnet_nearest n, const uint64_t *key, 
     }
 }
 
-template <int V_> struct sum_pairs {
+template <class T, int V_> struct sum_pairs {
     static const int V = V_;
     struct sum {
         double v[V];
@@ -127,9 +131,9 @@ template <int V_> struct sum_pairs {
     const uint64_t *key;
     const float *weight;
     int32_t c;
-    const float *g;
+    const T *g;
     bool add;
-    float *gx;
+    T *gx;
 
     __device__ int64_t begin(int64_t list) const
     {
@@ -173,15 +177,14 @@ void pnet_cuda_interpolate_backward(
     if (grid) make_weights<<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, key, weight);
     find_starts<<<blocks_for(coarse + 1, THREADS), THREADS, 0, cudaStreamPerThread>>>(
         n->coarse_rows, pairs, key, t.start);
-    if (by_four(c, g, gx)) {
-        struct sum_pairs<4> op = {
-            t.start, key, weight, c, g, add, gx
-        };
-        launch_lists(op, n->coarse_rows);
-    } else {
-        struct sum_pairs<1> op = {
-            t.start, key, weight, c, g, add, gx
-        };
-        launch_lists(op, n->coarse_rows);
-    }
+    by_form(
+        n->fine_rows.storage, c,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            struct sum_pairs<T, decltype(form)::V> op = {
+                t.start, key, weight, c, as<T>(g), add, as<T>(gx)
+            };
+            launch_lists(op, n->coarse_rows);
+        },
+        g, gx);
 }

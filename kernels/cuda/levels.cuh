@@ -4,6 +4,7 @@
 #define PNET_KERNELS_CUDA_LEVELS_CUH
 
 #include "kernels/count.h"
+#include "kernels/cuda/storage.cuh"
 
 #include <cstdint>
 #include <cuda_runtime.h>
@@ -76,52 +77,46 @@ static inline struct layout layout_for(int64_t rows, int32_t vectors)
 #define FLAT_BEGIN ((int64_t)blockIdx.x * blockDim.x + threadIdx.x)
 #define FLAT_STEP ((int64_t)gridDim.x * blockDim.x)
 
-/* Vectors of 1 or 4 channels. */
-template <int V> struct alignas(4 * V) vector {
+/* Vectors of V channels, and of rows, of which 16 bytes hold four. */
+template <int V> struct vector {
     float v[V];
 };
-template <int V> struct alignas(4 * V) rows_of {
+template <int V> struct rows_of {
     int32_t v[V];
 };
 
-template <int V> static __device__ __forceinline__ vector<V> load(const float *p)
+template <int V, class T> static __device__ __forceinline__ vector<V> load(const T *p)
 {
     vector<V> r;
-    if constexpr (V == 4)
-        *(float4 *)r.v = *(const float4 *)p;
-    else
-        r.v[0] = *p;
+    load_wide<V>(p, r.v);
     return r;
 }
 
-template <int V> static __device__ __forceinline__ rows_of<V> load(const int32_t *p)
+template <int V, class T> static __device__ __forceinline__ void store(T *p, const vector<V> &r)
+{
+    store_wide<V>(p, r.v);
+}
+
+template <int V> static __device__ __forceinline__ rows_of<V> load_rows(const int32_t *p)
 {
     rows_of<V> r;
-    if constexpr (V == 4)
-        *(int4 *)r.v = *(const int4 *)p;
+    if constexpr (V % 4 == 0)
+        for (int i = 0; i < V; i += 4) *(int4 *)(r.v + i) = *(const int4 *)(p + i);
     else
         r.v[0] = *p;
     return r;
 }
 
-template <int V> static __device__ __forceinline__ void store(float *p, const vector<V> &r)
+template <int V> static __device__ __forceinline__ void store_rows(int32_t *p, const rows_of<V> &r)
 {
-    if constexpr (V == 4)
-        *(float4 *)p = *(const float4 *)r.v;
+    if constexpr (V % 4 == 0)
+        for (int i = 0; i < V; i += 4) *(int4 *)(p + i) = *(const int4 *)(r.v + i);
     else
         *p = r.v[0];
 }
 
-template <int V> static __device__ __forceinline__ void store(int32_t *p, const rows_of<V> &r)
-{
-    if constexpr (V == 4)
-        *(int4 *)p = *(const int4 *)r.v;
-    else
-        *p = r.v[0];
-}
-
-template <int V>
-static __device__ __forceinline__ void store_or_add(float *p, bool add, vector<V> r)
+template <int V, class T>
+static __device__ __forceinline__ void store_or_add(T *p, bool add, vector<V> r)
 {
     if (add) {
         vector<V> old = load<V>(p);
@@ -130,10 +125,13 @@ static __device__ __forceinline__ void store_or_add(float *p, bool add, vector<V
     store<V>(p, r);
 }
 
-/* May matrices of c channels at these places be read by four? */
-static inline bool by_four(int32_t c, const void *a, const void *b, const void *d = nullptr)
+/* by_form where as many rows are read, which have to be aligned to 16 bytes then; NULL is. */
+template <class F, class... P>
+static inline void by_form_with_rows(
+    enum pnet_storage storage, int32_t c, const int32_t *rows, F f, const P *...p)
 {
-    return c % 4 == 0 && (((uintptr_t)a | (uintptr_t)b | (uintptr_t)d) & 15) == 0;
+    int32_t all = (uintptr_t)rows % 16 ? 1 : c;
+    by_form(storage, all, f, p...);
 }
 
 /* The sum over groups of `lanes` neighbouring threads, in each of them. */

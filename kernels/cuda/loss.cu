@@ -63,14 +63,16 @@ size_t pnet_cuda_cross_entropy_work(const struct pnet_cross_entropy *e)
 }
 
 /* log of the sum of exp(x[c]), in each thread of the row. */
-static __device__ double log_sum_exp(const float *x, int32_t classes, const struct row_walk &r)
+template <class T>
+static __device__ double log_sum_exp(const T *x, int32_t classes, const struct row_walk &r)
 {
     float top = top_score(x, classes, r);
     double sum = 0;
-    for (int32_t c = r.lane; c < classes; c += r.lanes) sum += (double)expf(x[c] - top);
+    for (int32_t c = r.lane; c < classes; c += r.lanes) sum += (double)expf(widen(x[c]) - top);
     return (double)top + log(lanes_sum(sum, r.lanes));
 }
 
+template <class T>
 __global__ static void __launch_bounds__(THREADS)
     cross_entropy(const __grid_constant__ struct cross_entropy e, int lanes, struct two *part)
 {
@@ -81,7 +83,7 @@ __global__ static void __launch_bounds__(THREADS)
     for (int64_t base = r.begin; base < r.end; base += r.step) {
         int64_t row = base + r.line;
         bool there = row < r.end;
-        const float *x = e.x + (there ? row : base) * classes;
+        const T *x = (const T *)e.x + (there ? row : base) * classes;
         double lse = log_sum_exp(x, classes, r), hard = 0, soft = 0;
         int64_t end = there ? labels_end(t, row) : 0;
         int32_t valid = 0;
@@ -89,13 +91,13 @@ __global__ static void __launch_bounds__(THREADS)
             int32_t label = label_at(t, at);
             if (label < 0) continue;
             valid++;
-            hard += weight_of(e, label) * (lse - (double)x[label]);
+            hard += weight_of(e, label) * (lse - (double)widen(x[label]));
             divisor += weight_of(e, label);
         }
         valid = lanes_sum(valid, lanes);
         if (valid && e.smoothing > 0)
             for (int32_t c = r.lane; c < classes; c += r.lanes)
-                soft += weight_of(e, c) * (lse - (double)x[c]);
+                soft += weight_of(e, c) * (lse - (double)widen(x[c]));
         sum += (1 - e.smoothing) * hard + e.smoothing / classes * soft * (double)valid;
     }
     keep_slice(sum, divisor, part);
@@ -115,8 +117,10 @@ void pnet_cuda_cross_entropy(
 {
     struct cross_entropy a = argument_of(e);
     struct two *part = (struct two *)work;
-    cross_entropy<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(
-        a, row_lanes(e->targets.classes), part);
+    by_storage(e->targets.rows.storage, [&](auto form) {
+        cross_entropy<typename decltype(form)::T>
+            <<<SLICES, THREADS, 0, cudaStreamPerThread>>>(a, row_lanes(e->targets.classes), part);
+    });
     join_cross_entropy<<<1, SLICES, 0, cudaStreamPerThread>>>(part, loss, divisor);
 }
 
@@ -137,9 +141,10 @@ static __device__ void count_labels(const struct pnet_targets &t, int64_t begin,
 }
 
 /* Dynamic shared memory: [rows of a block][classes of a tile] counts. */
+template <class T>
 __global__ static void __launch_bounds__(THREADS)
     cross_entropy_backward(const __grid_constant__ struct cross_entropy e, int lanes,
-        const float *divisor, const float *gloss, bool add, float *gx)
+        const float *divisor, const float *gloss, bool add, T *gx)
 {
     extern __shared__ int32_t counts[];
     const struct pnet_targets &t = e.targets;
@@ -150,12 +155,12 @@ __global__ static void __launch_bounds__(THREADS)
     for (int64_t base = r.begin; base < r.end; base += r.step) {
         int64_t row = base + r.line;
         bool there = row < r.end;
-        const float *x = e.x + (there ? row : base) * classes;
+        const T *x = (const T *)e.x + (there ? row : base) * classes;
         int64_t begin = there ? labels_begin(t, row) : 0, end = there ? labels_end(t, row) : 0;
         float top = top_score(x, classes, r);
         double hard = 0, sum = 0;
         int32_t valid = 0;
-        for (int32_t c = r.lane; c < classes; c += lanes) sum += (double)expf(x[c] - top);
+        for (int32_t c = r.lane; c < classes; c += lanes) sum += (double)expf(widen(x[c]) - top);
         for (int64_t at = begin + r.lane; at < end; at += lanes) {
             int32_t label = label_at(t, at);
             if (label < 0) continue;
@@ -174,10 +179,10 @@ __global__ static void __launch_bounds__(THREADS)
             for (int32_t c = first + r.lane; there && c < last; c += lanes) {
                 double v = 0;
                 if (valid)
-                    v = of_power * (double)expf(x[c] - top) -
+                    v = of_power * (double)expf(widen(x[c]) - top) -
                         (sharp * count[c - first] + soft) * weight_of(e, c);
-                float *to = gx + row * classes + c;
-                *to = (add ? *to : 0) + (float)v;
+                T *to = gx + row * classes + c;
+                narrow((add ? widen(*to) : 0) + (float)v, to);
             }
             __syncwarp();
         }
@@ -193,9 +198,12 @@ void pnet_cuda_cross_entropy_backward(const struct pnet_cross_entropy *e, const 
     unsigned grid = blocks_for(e->targets.rows.most, rows);
     size_t counts = (size_t)rows * (size_t)(classes < TILE ? classes : TILE) * sizeof(int32_t);
     (void)work;
-    if (grid)
+    if (!grid) return;
+    by_storage(e->targets.rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
         cross_entropy_backward<<<grid, THREADS, counts, cudaStreamPerThread>>>(
-            a, lanes, divisor, gloss, add, gx);
+            a, lanes, divisor, gloss, add, as<T>(gx));
+    });
 }
 
 size_t pnet_cuda_mse_work(void)
@@ -203,15 +211,16 @@ size_t pnet_cuda_mse_work(void)
     return SLICES * sizeof(struct two);
 }
 
+template <class T>
 __global__ static void __launch_bounds__(THREADS)
-    mse(struct pnet_count n, const float *x, const float *y, struct two *part)
+    mse(struct pnet_count n, const T *x, const T *y, struct two *part)
 {
     int64_t most = pnet_live(n), end = slice_begin(most, (int32_t)blockIdx.x + 1);
     double sum = 0;
 #pragma unroll 4
     for (int64_t i = slice_begin(most, (int32_t)blockIdx.x) + threadIdx.x; i < end;
          i += blockDim.x) {
-        double d = (double)x[i] - (double)y[i];
+        double d = (double)widen(x[i]) - (double)widen(y[i]);
         sum += d * d;
     }
     keep_slice(sum, 0, part);
@@ -228,19 +237,23 @@ __global__ static void __launch_bounds__(SLICES)
 void pnet_cuda_mse(struct pnet_count n, const float *x, const float *y, float *loss, void *work)
 {
     struct two *part = (struct two *)work;
-    mse<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(n, x, y, part);
+    by_storage(n.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        mse<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(n, as<T>(x), as<T>(y), part);
+    });
     join_mse<<<1, SLICES, 0, cudaStreamPerThread>>>(n, part, loss);
 }
 
-__global__ static void mse_backward(struct pnet_count n, const float *__restrict__ x,
-    const float *__restrict__ y, const float *gloss, bool add, float *__restrict__ gx)
+template <class T>
+__global__ static void mse_backward(struct pnet_count n, const T *__restrict__ x,
+    const T *__restrict__ y, const float *gloss, bool add, T *__restrict__ gx)
 {
     int64_t most = pnet_live(n);
     float factor = most > 0 ? (float)(2 * (double)*gloss / (double)most) : 0;
 #pragma unroll 4
     for (int64_t i = FLAT_BEGIN; i < most; i += FLAT_STEP) {
-        float v = factor * (x[i] - y[i]);
-        gx[i] = add ? gx[i] + v : v;
+        float v = factor * (widen(x[i]) - widen(y[i]));
+        narrow(add ? widen(gx[i]) + v : v, gx + i);
     }
 }
 
@@ -248,5 +261,10 @@ void pnet_cuda_mse_backward(
     struct pnet_count n, const float *x, const float *y, const float *gloss, bool add, float *gx)
 {
     unsigned grid = element_blocks(n.most);
-    if (grid) mse_backward<<<grid, THREADS, 0, cudaStreamPerThread>>>(n, x, y, gloss, add, gx);
+    if (!grid) return;
+    by_storage(n.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        mse_backward<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            n, as<T>(x), as<T>(y), gloss, add, as<T>(gx));
+    });
 }

@@ -15,8 +15,8 @@ enum { FIRST_BIT = 32, LAST_BIT = 62 };    /* of what entries are sorted by */
    in the lower half its item: twice the row, plus 1 for the labels of the class. */
 struct lovasz {
     struct pnet_targets t;
-    const float *x;
-    int64_t most; /* entries: one a row where rows have one label each, else two */
+    const float *x; /* as t.rows says */
+    int64_t most;   /* entries: one a row where rows have one label each, else two */
     uint64_t
         *entry[2];  /* [most] sorted from one to the other; growth [2 rows] takes the one left */
     float *lse;     /* [rows] log of the sum of exp(x) */
@@ -97,6 +97,7 @@ __global__ static void __launch_bounds__(THREADS) count_present(struct lovasz v)
     if (threadIdx.x == 0) *v.present = present;
 }
 
+template <class T>
 __global__ static void __launch_bounds__(THREADS) prepare_rows(struct lovasz v, int lanes)
 {
     const int32_t classes = v.t.classes;
@@ -104,12 +105,12 @@ __global__ static void __launch_bounds__(THREADS) prepare_rows(struct lovasz v, 
     for (int64_t base = r.begin; base < r.end; base += r.step) {
         int64_t row = base + r.line;
         bool there = row < r.end;
-        const float *p = v.x + (there ? row : base) * classes;
+        const T *p = (const T *)v.x + (there ? row : base) * classes;
         float top = top_score(p, classes, r);
         double sum = 0;
         int32_t valid = 0;
         int64_t end = there ? labels_end(v.t, row) : 0;
-        for (int32_t c = r.lane; c < classes; c += lanes) sum += (double)expf(p[c] - top);
+        for (int32_t c = r.lane; c < classes; c += lanes) sum += (double)expf(widen(p[c]) - top);
         for (int64_t at = there ? labels_begin(v.t, row) + r.lane : 0; at < end; at += lanes)
             valid += label_at(v.t, at) >= 0;
         sum = lanes_sum(sum, lanes);
@@ -133,7 +134,7 @@ static __device__ float error_of(uint64_t entry)
 }
 
 /* The entries of class c in the order of rows, those that are not there among them. */
-__global__ static void make_entries(struct lovasz v, int32_t c)
+template <class T> __global__ static void make_entries(struct lovasz v, int32_t c)
 {
     const uint64_t absent = (uint64_t)ABSENT << 32;
     const bool occurs = v.totals[c] > 0;
@@ -145,7 +146,7 @@ __global__ static void make_entries(struct lovasz v, int32_t c)
             for (int64_t at = labels_begin(v.t, row); at < labels_end(v.t, row); at++)
                 hits += label_at(v.t, at) == c;
             v.hits[row] = hits;
-            float p = valid ? expf(v.x[row * v.t.classes + c] - v.lse[row]) : 0;
+            float p = valid ? expf(widen(((const T *)v.x)[row * v.t.classes + c]) - v.lse[row]) : 0;
             if (hits > 0) hit = make_entry(1 - p, row, true);
             if (valid > hits) other = make_entry(p, row, false);
         }
@@ -282,10 +283,10 @@ __global__ static void __launch_bounds__(THREADS) join_classes(struct lovasz v, 
     if (threadIdx.x == 0) *loss = *v.present ? (float)(sum / *v.present) : 0;
 }
 
-static void one_class(const struct lovasz *v, int32_t c, float *gprob)
+template <class T> static void one_class(const struct lovasz *v, int32_t c, float *gprob)
 {
     unsigned grid = blocks_for(v->t.rows.most, THREADS);
-    if (grid) make_entries<<<grid, THREADS, 0, cudaStreamPerThread>>>(*v, c);
+    if (grid) make_entries<T><<<grid, THREADS, 0, cudaStreamPerThread>>>(*v, c);
     const uint64_t *sorted =
         pnet_cuda_sort_keys(v->most, v->entry[0], v->entry[1], FIRST_BIT, LAST_BIT, v->sort);
     float *growth = (float *)(sorted == v->entry[0] ? v->entry[1] : v->entry[0]);
@@ -307,27 +308,30 @@ void pnet_cuda_lovasz(
     if (labels > (unsigned)SLICES) labels = SLICES;
     if (labels) count_totals<<<labels, THREADS, 0, cudaStreamPerThread>>>(v);
     count_present<<<1, THREADS, 0, cudaStreamPerThread>>>(v);
-    if (rows) prepare_rows<<<rows, THREADS, 0, cudaStreamPerThread>>>(v, lanes);
-    for (int32_t c = 0; c < t->classes; c++) one_class(&v, c, gprob);
+    by_storage(t->rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        if (rows) prepare_rows<T><<<rows, THREADS, 0, cudaStreamPerThread>>>(v, lanes);
+        for (int32_t c = 0; c < t->classes; c++) one_class<T>(&v, c, gprob);
+    });
     join_slices<<<(unsigned)t->classes, SLICES, 0, cudaStreamPerThread>>>(v);
     join_classes<<<1, THREADS, 0, cudaStreamPerThread>>>(v, loss);
 }
 
 /* gx = p (gprob - sum of p gprob), p = softmax(x). */
-__global__ static void __launch_bounds__(THREADS)
-    lovasz_backward(struct pnet_count rows, int32_t classes, int lanes, const float *x,
-        const float *gprob, const float *gloss, bool add, float *gx)
+template <class T>
+__global__ static void __launch_bounds__(THREADS) lovasz_backward(struct pnet_count rows,
+    int32_t classes, int lanes, const T *x, const float *gprob, const float *gloss, bool add, T *gx)
 {
     struct row_walk r = walk_rows(pnet_live(rows), lanes);
     for (int64_t base = r.begin; base < r.end; base += r.step) {
         int64_t row = base + r.line;
         bool there = row < r.end;
-        const float *p = x + (there ? row : base) * classes;
+        const T *p = x + (there ? row : base) * classes;
         const float *u = gprob + (there ? row : base) * classes;
         float top = top_score(p, classes, r);
         double sum = 0, dot = 0;
         for (int32_t c = r.lane; c < classes; c += lanes) {
-            double e = (double)expf(p[c] - top);
+            double e = (double)expf(widen(p[c]) - top);
             sum += e;
             dot += e * (double)u[c];
         }
@@ -335,9 +339,9 @@ __global__ static void __launch_bounds__(THREADS)
         dot = lanes_sum(dot, lanes);
         float mean = (float)(dot / sum), factor = (float)((double)*gloss / sum);
         for (int32_t c = r.lane; there && c < classes; c += lanes) {
-            float v = expf(p[c] - top) * factor * (u[c] - mean);
-            float *to = gx + row * classes + c;
-            *to = add ? *to + v : v;
+            float v = expf(widen(p[c]) - top) * factor * (u[c] - mean);
+            T *to = gx + row * classes + c;
+            narrow(add ? widen(*to) + v : v, to);
         }
     }
 }
@@ -347,7 +351,10 @@ void pnet_cuda_lovasz_backward(struct pnet_count rows, int32_t classes, const fl
 {
     int lanes = row_lanes(classes);
     unsigned grid = blocks_for(rows.most, THREADS / lanes);
-    if (grid)
+    if (!grid) return;
+    by_storage(rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
         lovasz_backward<<<grid, THREADS, 0, cudaStreamPerThread>>>(
-            rows, classes, lanes, x, gprob, gloss, add, gx);
+            rows, classes, lanes, as<T>(x), gprob, gloss, add, as<T>(gx));
+    });
 }

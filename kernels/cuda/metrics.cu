@@ -5,19 +5,20 @@
 typedef unsigned long long count_type; /* what atomicAdd takes */
 
 /* Threads start from class 0, so that a NaN there wins as it does on the CPU. */
+template <class T>
 __global__ static void __launch_bounds__(THREADS)
-    best_class(struct pnet_count rows, int32_t classes, int lanes, const float *x, int32_t *best)
+    best_class(struct pnet_count rows, int32_t classes, int lanes, const T *x, int32_t *best)
 {
     struct row_walk r = walk_rows(pnet_live(rows), lanes);
     for (int64_t base = r.begin; base < r.end; base += r.step) {
         int64_t row = base + r.line;
         bool there = row < r.end;
-        const float *p = x + (there ? row : base) * classes;
-        float top = p[0];
+        const T *p = x + (there ? row : base) * classes;
+        float top = widen(p[0]);
         int32_t at = 0;
         for (int32_t c = r.lane; c < classes; c += lanes)
-            if (p[c] > top) {
-                top = p[c];
+            if (widen(p[c]) > top) {
+                top = widen(p[c]);
                 at = c;
             }
         for (int d = lanes / 2; d; d /= 2) {
@@ -36,7 +37,11 @@ void pnet_cuda_best_class(struct pnet_count rows, int32_t classes, const float *
 {
     int lanes = row_lanes(classes);
     unsigned grid = blocks_for(rows.most, THREADS / lanes);
-    if (grid) best_class<<<grid, THREADS, 0, cudaStreamPerThread>>>(rows, classes, lanes, x, best);
+    if (!grid) return;
+    by_storage(rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        best_class<<<grid, THREADS, 0, cudaStreamPerThread>>>(rows, classes, lanes, as<T>(x), best);
+    });
 }
 
 size_t pnet_cuda_correct_work(void)

@@ -2,8 +2,10 @@
 #include "kernels/cuda/pool.h"
 #include "kernels/cuda/lists.cuh"
 
+/* Bits, of features or labels. */
+template <class T>
 __global__ static void copy_elements(
-    struct pnet_count n, const uint32_t *__restrict__ x, uint32_t *__restrict__ y)
+    struct pnet_count n, const T *__restrict__ x, T *__restrict__ y)
 {
     int64_t most = pnet_live(n);
 #pragma unroll 4
@@ -12,12 +14,17 @@ __global__ static void copy_elements(
 
 void pnet_cuda_copy_elements(struct pnet_count n, const void *x, void *y)
 {
+    unsigned grid = element_blocks(n.most);
     if (n.most <= 0) return;
-    copy_elements<<<element_blocks(n.most), THREADS, 0, cudaStreamPerThread>>>(
-        n, (const uint32_t *)x, (uint32_t *)y);
+    if (pnet_storage_bytes(n.storage) == 2)
+        copy_elements<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            n, (const uint16_t *)x, (uint16_t *)y);
+    else
+        copy_elements<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            n, (const uint32_t *)x, (uint32_t *)y);
 }
 
-template <int V_> struct sum_cells {
+template <class T, int V_> struct sum_cells {
     static const int V = V_;
     struct sum {
         double v[V];
@@ -25,9 +32,9 @@ template <int V_> struct sum_cells {
     const int64_t *offsets;
     const int32_t *child;
     int32_t c;
-    const float *x;
+    const T *x;
     bool mean, add;
-    float *y;
+    T *y;
 
     __device__ int64_t begin(int64_t list) const
     {
@@ -60,7 +67,7 @@ template <int V_> struct sum_cells {
 
 /* The largest of each channel and the row it came from, the lowest one among equals. Every thread
    starts from the first row of the cell, so that a NaN there stays, as it does on the CPU. */
-template <int V_> struct max_cells {
+template <class T, int V_> struct max_cells {
     static const int V = V_;
     struct sum {
         vector<V> top;
@@ -69,8 +76,8 @@ template <int V_> struct max_cells {
     const int64_t *offsets;
     const int32_t *child;
     int32_t c;
-    const float *x;
-    float *y;
+    const T *x;
+    T *y;
     int32_t *argmax;
 
     __device__ int64_t begin(int64_t list) const
@@ -88,7 +95,7 @@ template <int V_> struct max_cells {
         bool any = channel < c && at < offsets[list + 1];
         int64_t row = any ? row_of(at) : -1;
         for (int i = 0; i < V; i++) {
-            s.top.v[i] = any ? x[row * c + channel + i] : 0;
+            s.top.v[i] = any ? widen(x[row * c + channel + i]) : 0;
             s.from.v[i] = (int32_t)row;
         }
         return s;
@@ -116,7 +123,7 @@ template <int V_> struct max_cells {
     __device__ void write(const sum &s, int64_t list, int32_t channel, int64_t) const
     {
         store<V>(y + list * c + channel, s.top);
-        if (argmax) store<V>(argmax + list * c + channel, s.from);
+        if (argmax) store_rows<V>(argmax + list * c + channel, s.from);
     }
 };
 
@@ -126,48 +133,40 @@ size_t pnet_cuda_cells_sum_work(int32_t c)
     return 0;
 }
 
-template <int V>
-static void launch_sum(
-    const struct pnet_cells *cells, int32_t c, const float *x, bool mean, bool add, float *y)
-{
-    struct sum_cells<V> op = {
-        cells->start, cells->child, c, x, mean, add, y
-    };
-    launch_lists(op, cells->coarse_rows);
-}
-
 void pnet_cuda_cells_sum(const struct pnet_cells *cells, int32_t c, const float *x, bool mean,
     bool add, float *y, void *work)
 {
     (void)work;
-    if (by_four(c, x, y))
-        launch_sum<4>(cells, c, x, mean, add, y);
-    else
-        launch_sum<1>(cells, c, x, mean, add, y);
-}
-
-template <int V>
-static void launch_max(
-    const struct pnet_cells *cells, int32_t c, const float *x, float *y, int32_t *argmax)
-{
-    struct max_cells<V> op = {
-        cells->start, cells->child, c, x, y, argmax
-    };
-    launch_lists(op, cells->coarse_rows);
+    by_form(
+        cells->coarse_rows.storage, c,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            struct sum_cells<T, decltype(form)::V> op = {
+                cells->start, cells->child, c, as<T>(x), mean, add, as<T>(y)
+            };
+            launch_lists(op, cells->coarse_rows);
+        },
+        x, y);
 }
 
 void pnet_cuda_cells_max(
     const struct pnet_cells *cells, int32_t c, const float *x, float *y, int32_t *argmax)
 {
-    if (by_four(c, x, y, argmax))
-        launch_max<4>(cells, c, x, y, argmax);
-    else
-        launch_max<1>(cells, c, x, y, argmax);
+    by_form_with_rows(
+        cells->coarse_rows.storage, c, argmax,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            struct max_cells<T, decltype(form)::V> op = {
+                cells->start, cells->child, c, as<T>(x), as<T>(y), argmax
+            };
+            launch_lists(op, cells->coarse_rows);
+        },
+        x, y);
 }
 
-template <int V>
+template <class T, int V>
 __global__ static void spread_cells(
-    struct pnet_cells cells, int32_t c, const float *x, bool mean, bool add, float *y)
+    struct pnet_cells cells, int32_t c, const T *x, bool mean, bool add, T *y)
 {
     int64_t rows = pnet_live(cells.fine_rows);
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
@@ -184,25 +183,29 @@ __global__ static void spread_cells(
 void pnet_cuda_cells_spread(
     const struct pnet_cells *cells, int32_t c, const float *x, bool mean, bool add, float *y)
 {
-    bool four = by_four(c, x, y);
-    struct layout l = layout_for(cells->fine_rows.most, four ? c / 4 : c);
-    if (!l.grid) return;
-    if (four)
-        spread_cells<4><<<l.grid, l.block, 0, cudaStreamPerThread>>>(*cells, c, x, mean, add, y);
-    else
-        spread_cells<1><<<l.grid, l.block, 0, cudaStreamPerThread>>>(*cells, c, x, mean, add, y);
+    if (cells->fine_rows.most <= 0) return;
+    by_form(
+        cells->fine_rows.storage, c,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            struct layout l = layout_for(cells->fine_rows.most, c / V);
+            spread_cells<T, V><<<l.grid, l.block, 0, cudaStreamPerThread>>>(
+                *cells, c, as<T>(x), mean, add, as<T>(y));
+        },
+        x, y);
 }
 
-template <int V>
+template <class T, int V>
 __global__ static void max_cells_backward(
-    struct pnet_cells cells, int32_t c, const int32_t *argmax, const float *g, bool add, float *gx)
+    struct pnet_cells cells, int32_t c, const int32_t *argmax, const T *g, bool add, T *gx)
 {
     int64_t rows = pnet_live(cells.fine_rows);
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int64_t cell = cells.parent[row];
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
             vector<V> r = load<V>(g + cell * c + i);
-            rows_of<V> from = load<V>(argmax + cell * c + i);
+            rows_of<V> from = load_rows<V>(argmax + cell * c + i);
             for (int k = 0; k < V; k++) r.v[k] = from.v[k] == (int32_t)row ? r.v[k] : 0;
             store_or_add<V>(gx + row * c + i, add, r);
         }
@@ -212,13 +215,15 @@ __global__ static void max_cells_backward(
 void pnet_cuda_cells_max_backward(const struct pnet_cells *cells, int32_t c, const int32_t *argmax,
     const float *g, bool add, float *gx)
 {
-    bool four = by_four(c, argmax, g, gx);
-    struct layout l = layout_for(cells->fine_rows.most, four ? c / 4 : c);
-    if (!l.grid) return;
-    if (four)
-        max_cells_backward<4>
-            <<<l.grid, l.block, 0, cudaStreamPerThread>>>(*cells, c, argmax, g, add, gx);
-    else
-        max_cells_backward<1>
-            <<<l.grid, l.block, 0, cudaStreamPerThread>>>(*cells, c, argmax, g, add, gx);
+    if (cells->fine_rows.most <= 0) return;
+    by_form_with_rows(
+        cells->fine_rows.storage, c, argmax,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            struct layout l = layout_for(cells->fine_rows.most, c / V);
+            max_cells_backward<T, V><<<l.grid, l.block, 0, cudaStreamPerThread>>>(
+                *cells, c, argmax, as<T>(g), add, as<T>(gx));
+        },
+        g, gx);
 }

@@ -29,13 +29,13 @@ struct maxima {
      row(row, i)             an element of the matrix
      part(at, i) and keep()  a block's part of a segment
      write(segment, i, r)    the result */
-struct sum_segments {
+template <class T> struct sum_segments {
     typedef sums part_type;
     struct pnet_segments s;
     int32_t c;
-    const float *x;
+    const T *x;
     bool mean, add;
-    float *y;
+    T *y;
     double *parts; /* [blocks + segments, c] */
 
     __device__ sums none(int32_t, int32_t) const
@@ -44,7 +44,7 @@ struct sum_segments {
     }
     __device__ sums row(int64_t row, int32_t i) const
     {
-        return {(double)x[row * c + i]};
+        return {(double)widen(x[row * c + i])};
     }
     __device__ sums part(int64_t at, int32_t i) const
     {
@@ -58,17 +58,17 @@ struct sum_segments {
     {
         int64_t rows = pnet_segment_split(s, segment + 1) - pnet_segment_split(s, segment);
         float v = (float)(r.v * (mean && rows > 0 ? 1 / (double)rows : 1));
-        float *to = y + (int64_t)segment * c + i;
-        *to = add ? *to + v : v;
+        T *to = y + (int64_t)segment * c + i;
+        narrow(add ? widen(*to) + v : v, to);
     }
 };
 
-struct max_segments {
+template <class T> struct max_segments {
     typedef maxima part_type;
     struct pnet_segments s;
     int32_t c;
-    const float *x;
-    float *y;
+    const T *x;
+    T *y;
     int32_t *argmax;
     float *tops; /* [blocks + segments, c] */
     int32_t *rows;
@@ -81,7 +81,7 @@ struct max_segments {
     }
     __device__ maxima row(int64_t row, int32_t i) const
     {
-        return {x[row * c + i], (int32_t)row};
+        return {widen(x[row * c + i]), (int32_t)row};
     }
     __device__ maxima part(int64_t at, int32_t i) const
     {
@@ -94,7 +94,7 @@ struct max_segments {
     }
     __device__ void write(int32_t segment, int32_t i, maxima r) const
     {
-        y[(int64_t)segment * c + i] = r.v;
+        narrow(r.v, y + (int64_t)segment * c + i);
         if (argmax) argmax[(int64_t)segment * c + i] = r.from;
     }
 };
@@ -179,8 +179,13 @@ template <class Op> static void launch_join(const Op &op)
 void pnet_cuda_segments_sum(
     struct pnet_segments s, int32_t c, const float *x, bool mean, bool add, float *y, void *work)
 {
-    struct sum_segments op = {s, c, x, mean, add, y, (double *)work};
-    launch_join(op);
+    by_storage(s.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        struct sum_segments<T> op = {
+            s, c, as<T>(x), mean, add, as<T>(y), (double *)work
+        };
+        launch_join(op);
+    });
 }
 
 void pnet_cuda_segments_max(
@@ -189,13 +194,19 @@ void pnet_cuda_segments_max(
     int64_t parts = (pnet_segment_blocks(s.rows) + s.count) * c;
     struct carver w = {(char *)work};
     float *tops = w.take<float>(parts);
-    struct max_segments op = {s, c, x, y, argmax, tops, w.take<int32_t>(parts)};
-    launch_join(op);
+    int32_t *rows = w.take<int32_t>(parts);
+    by_storage(s.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        struct max_segments<T> op = {
+            s, c, as<T>(x), as<T>(y), argmax, tops, rows
+        };
+        launch_join(op);
+    });
 }
 
-template <int V>
+template <class T, int V>
 __global__ static void spread_segments(
-    struct pnet_segments s, int32_t c, const float *x, bool mean, bool add, float *y)
+    struct pnet_segments s, int32_t c, const T *x, bool mean, bool add, T *y)
 {
     int64_t rows = pnet_segment_split(s, s.count);
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
@@ -214,25 +225,29 @@ __global__ static void spread_segments(
 void pnet_cuda_segments_spread(
     struct pnet_segments s, int32_t c, const float *x, bool mean, bool add, float *y)
 {
-    bool four = by_four(c, x, y);
-    struct layout l = layout_for(s.rows, four ? c / 4 : c);
-    if (!l.grid) return;
-    if (four)
-        spread_segments<4><<<l.grid, l.block, 0, cudaStreamPerThread>>>(s, c, x, mean, add, y);
-    else
-        spread_segments<1><<<l.grid, l.block, 0, cudaStreamPerThread>>>(s, c, x, mean, add, y);
+    if (s.rows <= 0) return;
+    by_form(
+        s.storage, c,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            struct layout l = layout_for(s.rows, c / V);
+            spread_segments<T, V>
+                <<<l.grid, l.block, 0, cudaStreamPerThread>>>(s, c, as<T>(x), mean, add, as<T>(y));
+        },
+        x, y);
 }
 
-template <int V>
+template <class T, int V>
 __global__ static void max_segments_backward(
-    struct pnet_segments s, int32_t c, const int32_t *argmax, const float *g, bool add, float *gx)
+    struct pnet_segments s, int32_t c, const int32_t *argmax, const T *g, bool add, T *gx)
 {
     int64_t rows = pnet_segment_split(s, s.count);
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int32_t segment = pnet_segment_of(s, row);
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
             vector<V> r = load<V>(g + (int64_t)segment * c + i);
-            rows_of<V> from = load<V>(argmax + (int64_t)segment * c + i);
+            rows_of<V> from = load_rows<V>(argmax + (int64_t)segment * c + i);
             for (int k = 0; k < V; k++) r.v[k] = from.v[k] == (int32_t)row ? r.v[k] : 0;
             store_or_add<V>(gx + row * c + i, add, r);
         }
@@ -242,13 +257,15 @@ __global__ static void max_segments_backward(
 void pnet_cuda_segments_max_backward(
     struct pnet_segments s, int32_t c, const int32_t *argmax, const float *g, bool add, float *gx)
 {
-    bool four = by_four(c, argmax, g, gx);
-    struct layout l = layout_for(s.rows, four ? c / 4 : c);
-    if (!l.grid) return;
-    if (four)
-        max_segments_backward<4>
-            <<<l.grid, l.block, 0, cudaStreamPerThread>>>(s, c, argmax, g, add, gx);
-    else
-        max_segments_backward<1>
-            <<<l.grid, l.block, 0, cudaStreamPerThread>>>(s, c, argmax, g, add, gx);
+    if (s.rows <= 0) return;
+    by_form_with_rows(
+        s.storage, c, argmax,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            struct layout l = layout_for(s.rows, c / V);
+            max_segments_backward<T, V><<<l.grid, l.block, 0, cudaStreamPerThread>>>(
+                s, c, argmax, as<T>(g), add, as<T>(gx));
+        },
+        g, gx);
 }

@@ -55,11 +55,15 @@ static __device__ __forceinline__ struct row_walk walk_rows(int64_t rows, int la
 }
 
 /* The largest of a row's scores in each of its threads. NaN in the first one stays, as on the CPU. */
+template <class T>
 static __device__ __forceinline__ float top_score(
-    const float *x, int32_t classes, const struct row_walk &r)
+    const T *x, int32_t classes, const struct row_walk &r)
 {
-    float top = x[0];
-    for (int32_t c = r.lane; c < classes; c += r.lanes) top = x[c] > top ? x[c] : top;
+    float top = widen(x[0]);
+    for (int32_t c = r.lane; c < classes; c += r.lanes) {
+        float v = widen(x[c]);
+        top = v > top ? v : top;
+    }
     return lanes_max(top, r.lanes);
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/pool.h"
 #include "kernels/cuda/cuda.h"
 #include "tests/check.h"
+#include "tests/cuda/storage_case.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,9 @@ enum {
 static const double BOUND = 1e-6; /* of relative errors, unless said */
 
 static char name[128]; /* of the case at hand */
+
+/* How the features of the case at hand lie on the device. Those on the host have been rounded to it. */
+static enum pnet_storage storage;
 
 /* Buffers of the case at hand, on the device and on the host. */
 struct held {
@@ -98,10 +102,32 @@ static inline float *random_floats(int64_t n, bool coarse)
     return x;
 }
 
+static inline float *random_features(int64_t n, bool coarse)
+{
+    float *x = random_floats(n, coarse);
+    round_to_storage(storage, x, n);
+    return x;
+}
+
 /* Floats are followed by NaN, whole numbers by one that is no row. */
 static inline float *device_floats(const float *from, int64_t live, int64_t most)
 {
     return device_bytes(from, (size_t)live * sizeof *from, (size_t)most * sizeof *from, 0xFF);
+}
+static inline void put_features(float *to, const float *from, int64_t n)
+{
+    void *bits = malloc(storage_bytes(storage, n) + 1);
+    if (!bits) exit(1);
+    to_storage(storage, from, n, bits);
+    pnet_cuda_copy_in(to, bits, storage_bytes(storage, n));
+    pnet_cuda_sync(); /* release() tells of errors */
+    free(bits);
+}
+static inline float *device_features(const float *from, int64_t live, int64_t most)
+{
+    float *p = device_bytes(NULL, 0, storage_bytes(storage, most), 0xFF);
+    put_features(p, from, live);
+    return p;
 }
 static inline int32_t *device_ints(const int32_t *from, int64_t live, int64_t most)
 {
@@ -115,7 +141,7 @@ static inline int64_t *device_offsets(const int64_t *from, int64_t live, int64_t
 /* A count that is known on the device alone. */
 static inline struct pnet_count device_count(int64_t live, int32_t each)
 {
-    return (struct pnet_count){(live + SLACK) * each, device_offsets(&live, 1, 1), each, PNET_STORE_F32};
+    return (struct pnet_count){(live + SLACK) * each, device_offsets(&live, 1, 1), each, storage};
 }
 
 static inline void *device_work(size_t bytes)
@@ -140,6 +166,17 @@ static inline struct result make_result(const void *start, int64_t live, int64_t
     return r;
 }
 
+/* A result of features. */
+static inline struct result make_features(const float *start, int64_t live, int64_t most)
+{
+    void *bits = NULL;
+    if (start) {
+        bits = host_bytes(storage_bytes(storage, live));
+        to_storage(storage, start, live, bits);
+    }
+    return make_result(bits, live, most, (size_t)pnet_storage_bytes(storage));
+}
+
 /* for (int turn = 0; turn < 2; turn++) { ... kernel into r.device ...; collect(&r, turn, what); } */
 static inline void collect(struct result *r, int turn, const char *what)
 {
@@ -149,21 +186,46 @@ static inline void collect(struct result *r, int turn, const char *what)
     if (turn) CHECKF(!memcmp(r->first, r->second, r->live), "%s: two runs differ", what);
 }
 
-/* |x - want| / |want| in 2-norms, at most `bound`. */
-static inline void check_floats(
-    const char *what, const struct result *r, const float *want, double bound)
+/* |x - want| / |want| in 2-norms, at most `bound` and `more`. */
+static inline void check_near(
+    const char *what, const float *x, const float *want, int64_t n, double bound, double more)
 {
-    const float *x = r->first;
     double difference = 0, norm = 0;
-    size_t n = r->live / sizeof *x;
-    for (size_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         double d = (double)x[i] - (double)want[i];
         if (isnan(x[i]) && isnan(want[i])) continue;
         difference += isnan(d) ? (double)INFINITY : d * d;
         norm += (double)want[i] * (double)want[i];
     }
-    double error = sqrt(difference) / (norm > 0 ? sqrt(norm) : 1);
-    CHECKF(error <= bound, "%s: relative error %g, at most %g", what, error, bound);
+    double error = sqrt(difference), length = norm > 0 ? sqrt(norm) : 1;
+    CHECKF(error <= bound * length + more, "%s: error %g of %g, at most %g of it and %g", what,
+        error, length, bound, more);
+}
+
+static inline void check_floats(
+    const char *what, const struct result *r, const float *want, double bound)
+{
+    check_near(what, r->first, want, (int64_t)(r->live / sizeof *want), bound, 0);
+}
+
+/* What is wanted is rounded once. A bound of 0: the numbers are the same before they are stored. */
+static inline void check_features(
+    const char *what, const struct result *r, const float *want, double bound)
+{
+    int64_t n = (int64_t)(r->live / (size_t)pnet_storage_bytes(storage));
+    float *x = malloc((size_t)(2 * n) * sizeof *x + 1), *rounded = x + n;
+    char text[160];
+    if (!x) exit(1);
+    snprintf(text, sizeof text, "%s, %s", what, storage_names[storage]);
+    from_storage(storage, r->first, n, x);
+    if (n) memcpy(rounded, want, (size_t)n * sizeof *x);
+    round_to_storage(storage, rounded, n);
+    if (bound > 0)
+        check_near(text, x, want, n, bound + storage_relative[storage],
+            storage_absolute[storage] * sqrt((double)n));
+    else
+        check_near(text, x, rounded, n, 0, 0);
+    free(x);
 }
 
 static inline void check_bytes(const char *what, const struct result *r, const void *want)

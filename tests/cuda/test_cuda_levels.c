@@ -17,15 +17,15 @@ static void test_cells_sum(const struct cells *s, int32_t c, const float *x, con
 {
     for (int way = 0; way < 4; way++) {
         bool mean = way & 1, add = way & 2;
-        float *want = random_floats(s->coarse * c, false);
-        struct result r = make_result(want, s->coarse * c, (s->coarse + SLACK) * c, sizeof(float));
+        float *want = random_features(s->coarse * c, false);
+        struct result r = make_features(want, s->coarse * c, (s->coarse + SLACK) * c);
         void *work = device_work(pnet_cuda_cells_sum_work(c));
         pnet_cpu_cells_sum(&s->cpu, c, x, mean, add, want, host_bytes(pnet_cpu_cells_sum_work(c)));
         for (int turn = 0; turn < 2; turn++) {
             pnet_cuda_cells_sum(&s->gpu, c, gx, mean, add, r.device, work);
             collect(&r, turn, name);
         }
-        check_floats(name, &r, want, BOUND);
+        check_features(name, &r, want, BOUND);
     }
 }
 
@@ -33,7 +33,7 @@ static void test_cells_max(const struct cells *s, int32_t c, const float *x, con
 {
     float *want = host_bytes((size_t)(s->coarse * c) * sizeof *want);
     int32_t *from = host_bytes((size_t)(s->coarse * c) * sizeof *from);
-    struct result y = make_result(NULL, s->coarse * c, (s->coarse + SLACK) * c, sizeof(float));
+    struct result y = make_features(NULL, s->coarse * c, (s->coarse + SLACK) * c);
     struct result a = make_result(NULL, s->coarse * c, (s->coarse + SLACK) * c, sizeof(int32_t));
     pnet_cpu_cells_max(&s->cpu, c, x, want, from);
     for (int turn = 0; turn < 2; turn++) {
@@ -41,38 +41,38 @@ static void test_cells_max(const struct cells *s, int32_t c, const float *x, con
         collect(&a, turn, name);
         collect(&y, turn, name);
     }
-    check_floats(name, &y, want, 0);
+    check_features(name, &y, want, 0);
     check_bytes(name, &a, from);
     pnet_cuda_cells_max(&s->gpu, c, gx, y.device, NULL);
     collect(&y, 1, name);
 
     pnet_cuda_copy_in(a.device, from, a.live);
     for (int add = 0; add < 2; add++) {
-        float *back = random_floats(s->fine * c, false);
-        struct result r = make_result(back, s->fine * c, (s->fine + SLACK) * c, sizeof(float));
+        float *back = random_features(s->fine * c, false);
+        struct result r = make_features(back, s->fine * c, (s->fine + SLACK) * c);
         pnet_cpu_cells_max_backward(&s->cpu, c, from, want, add, back);
         for (int turn = 0; turn < 2; turn++) {
             pnet_cuda_cells_max_backward(&s->gpu, c, a.device, y.device, add, r.device);
             collect(&r, turn, name);
         }
-        check_floats(name, &r, back, 0);
+        check_features(name, &r, back, 0);
     }
 }
 
 static void test_cells_spread(const struct cells *s, int32_t c)
 {
-    float *x = random_floats(s->coarse * c, false);
-    float *gx = device_floats(x, s->coarse * c, (s->coarse + SLACK) * c);
+    float *x = random_features(s->coarse * c, false);
+    float *gx = device_features(x, s->coarse * c, (s->coarse + SLACK) * c);
     for (int way = 0; way < 4; way++) {
         bool mean = way & 1, add = way & 2;
-        float *want = random_floats(s->fine * c, false);
-        struct result r = make_result(want, s->fine * c, (s->fine + SLACK) * c, sizeof(float));
+        float *want = random_features(s->fine * c, false);
+        struct result r = make_features(want, s->fine * c, (s->fine + SLACK) * c);
         pnet_cpu_cells_spread(&s->cpu, c, x, mean, add, want);
         for (int turn = 0; turn < 2; turn++) {
             pnet_cuda_cells_spread(&s->gpu, c, gx, mean, add, r.device);
             collect(&r, turn, name);
         }
-        check_floats(name, &r, want, BOUND);
+        check_features(name, &r, want, BOUND);
     }
 }
 
@@ -81,12 +81,12 @@ static void test_cells(int64_t fine, int64_t coarse, int32_t c)
     snprintf(name, sizeof name, "cells %lld in %lld, %d channels", (long long)fine,
         (long long)coarse, (int)c);
     struct cells s = make_cells(fine, coarse);
-    float *x = random_floats(fine * c, true);
+    float *x = random_features(fine * c, true);
     if (fine > 4) x[fine * c / 2] = NAN; /* somewhere in a cell */
-    float *gx = device_floats(x, fine * c, (fine + SLACK) * c);
+    float *gx = device_features(x, fine * c, (fine + SLACK) * c);
     test_cells_max(&s, c, x, gx);
     if (fine > 4) x[fine * c / 2] = 1;
-    pnet_cuda_copy_in(gx, x, (size_t)(fine * c) * sizeof *x);
+    put_features(gx, x, fine * c);
     test_cells_sum(&s, c, x, gx);
     test_cells_spread(&s, c);
     release(name);
@@ -128,16 +128,17 @@ static void test_segments(int64_t rows, int32_t count, int32_t c)
         splits[s] = s == count ? rows : s == 0 ? 0 : s % 2 ? rows * s / count / 3 : splits[s - 1];
     struct pnet_segments cpu = {.rows = rows, .count = count, .splits = splits};
     struct pnet_segments gpu = cpu;
+    gpu.storage = storage;
     gpu.rows = rows + SLACK;
     gpu.splits = device_offsets(splits, count + 1, count + 1);
-    float *x = random_floats(rows * c, true), *back;
+    float *x = random_features(rows * c, true), *back;
     if (rows > 4) x[rows * c / 2] = NAN;
-    float *gx = device_floats(x, rows * c, (rows + SLACK) * c);
+    float *gx = device_features(x, rows * c, (rows + SLACK) * c);
     void *work = device_work(pnet_cuda_segments_pool_work(gpu, c));
     void *cpu_work = host_bytes(pnet_cpu_segments_pool_work(cpu, c));
     float *want = host_bytes((size_t)count * (size_t)c * sizeof *want);
     int32_t *from = host_bytes((size_t)count * (size_t)c * sizeof *from);
-    struct result y = make_result(NULL, count * c, count * c, sizeof(float));
+    struct result y = make_features(NULL, count * c, count * c);
     struct result a = make_result(NULL, count * c, count * c, sizeof(int32_t));
     pnet_cpu_segments_max(cpu, c, x, want, from, cpu_work);
     for (int turn = 0; turn < 2; turn++) {
@@ -145,19 +146,19 @@ static void test_segments(int64_t rows, int32_t count, int32_t c)
         collect(&y, turn, name);
         collect(&a, turn, name);
     }
-    check_floats(name, &y, want, 0);
+    check_features(name, &y, want, 0);
     check_bytes(name, &a, from);
     if (rows > 4) x[rows * c / 2] = 1;
-    pnet_cuda_copy_in(gx, x, (size_t)(rows * c) * sizeof *x);
+    put_features(gx, x, rows * c);
     for (int way = 0; way < 4; way++) {
         bool mean = way & 1, add = way & 2;
-        want = random_floats(count * c, false);
-        y = make_result(want, count * c, count * c, sizeof(float));
-        float *g = random_floats(count * c, false);
-        float *on_device = device_floats(g, count * c, count * c);
+        want = random_features(count * c, false);
+        y = make_features(want, count * c, count * c);
+        float *g = random_features(count * c, false);
+        float *on_device = device_features(g, count * c, count * c);
         pnet_cpu_segments_sum(cpu, c, x, mean, add, want, cpu_work);
-        back = random_floats(rows * c, false);
-        struct result r = make_result(back, rows * c, (rows + SLACK) * c, sizeof(float));
+        back = random_features(rows * c, false);
+        struct result r = make_features(back, rows * c, (rows + SLACK) * c);
         pnet_cpu_segments_spread(cpu, c, g, mean, add, back);
         for (int turn = 0; turn < 2; turn++) {
             pnet_cuda_segments_sum(gpu, c, gx, mean, add, y.device, work);
@@ -165,13 +166,13 @@ static void test_segments(int64_t rows, int32_t count, int32_t c)
             pnet_cuda_segments_spread(gpu, c, on_device, mean, add, r.device);
             collect(&r, turn, name);
         }
-        check_floats(name, &y, want, BOUND);
-        check_floats(name, &r, back, BOUND);
+        check_features(name, &y, want, BOUND);
+        check_features(name, &r, back, BOUND);
         if (mean) continue;
         pnet_cpu_segments_max_backward(cpu, c, from, g, false, back);
         pnet_cuda_segments_max_backward(gpu, c, a.device, on_device, false, r.device);
         collect(&r, 0, name);
-        check_floats(name, &r, back, 0);
+        check_features(name, &r, back, 0);
     }
     release(name);
 }
@@ -191,28 +192,29 @@ static void test_interpolate(int64_t fine, int64_t coarse, int32_t k, int32_t c)
     struct pnet_nearest gpu = {device_count(fine, 1), device_count(coarse, 1), k,
         device_ints(index, fine * k, (fine + SLACK) * k),
         device_floats(distance2, fine * k, (fine + SLACK) * k)};
-    float *x = random_floats(coarse * c, false);
-    float *gx = device_floats(x, coarse * c, (coarse + SLACK) * c);
+    float *x = random_features(coarse * c, false);
+    float *gx = device_features(x, coarse * c, (coarse + SLACK) * c);
     float *want = host_bytes((size_t)(fine * c) * sizeof *want);
-    struct result y = make_result(NULL, fine * c, (fine + SLACK) * c, sizeof(float));
+    struct result y = make_features(NULL, fine * c, (fine + SLACK) * c);
     pnet_cpu_interpolate(&cpu, c, x, want);
     for (int turn = 0; turn < 2; turn++) {
         pnet_cuda_interpolate(&gpu, c, gx, y.device);
         collect(&y, turn, name);
     }
-    check_floats(name, &y, want, BOUND);
+    check_features(name, &y, want, BOUND);
     void *work = device_work(pnet_cuda_interpolate_backward_work(&gpu, c));
     void *cpu_work = host_bytes(pnet_cpu_interpolate_backward_work(&cpu, c));
-    pnet_cuda_copy_in(y.device, want, y.live);
+    round_to_storage(storage, want, fine * c);
+    put_features(y.device, want, fine * c);
     for (int add = 0; add < 2; add++) {
-        float *back = random_floats(coarse * c, false);
-        struct result r = make_result(back, coarse * c, (coarse + SLACK) * c, sizeof(float));
+        float *back = random_features(coarse * c, false);
+        struct result r = make_features(back, coarse * c, (coarse + SLACK) * c);
         pnet_cpu_interpolate_backward(&cpu, c, want, add, back, cpu_work);
         for (int turn = 0; turn < 2; turn++) {
             pnet_cuda_interpolate_backward(&gpu, c, y.device, add, r.device, work);
             collect(&r, turn, name);
         }
-        check_floats(name, &r, back, BOUND);
+        check_features(name, &r, back, BOUND);
     }
     release(name);
 }
@@ -245,18 +247,11 @@ static void test_beyond_32_bits(void)
     release(name);
 }
 
-/* With an argument only what a sanitizer gets through in seconds; every kernel is among it. */
-int main(int argc, char **argv)
+static void test_all(bool small)
 {
-    const char *why;
-    const bool small = getenv("PNET_SHORT") || (argc > 1 && !strcmp(argv[1], "small"));
-    const int64_t many = small ? 3000 : 100000;
-    if (!pnet_cuda_devices(&why)) {
-        printf("skipped: %s\n", why);
-        return 77;
-    }
-    static const int32_t channels[] = {1, 3, 33, 64, 512};
-    for (int i = 0; i < 5; i++) {
+    static const int32_t channels[] = {1, 3, 20, 33, 64, 512};
+    const int64_t many = small || storage != PNET_STORE_F32 ? 3000 : 100000;
+    for (int i = 0; i < 6; i++) {
         int32_t c = channels[i];
         int64_t rows = c > 64 ? many / 5 : many;
         test_cells(0, 5, c);
@@ -274,6 +269,22 @@ int main(int argc, char **argv)
     }
     test_cells(9000, 1, 3); /* a long list */
     test_interpolate(0, 4, 3, 6);
+}
+
+/* With an argument only what a sanitizer gets through in seconds; every kernel is among it. */
+int main(int argc, char **argv)
+{
+    const char *why;
+    const bool small = argc > 1 && !strcmp(argv[1], "small");
+    const int64_t many = small ? 3000 : 100000;
+    if (!pnet_cuda_devices(&why)) {
+        printf("skipped: %s\n", why);
+        return 77;
+    }
+    for (int s = PNET_STORE_FP16; s >= PNET_STORE_F32; s--) {
+        storage = (enum pnet_storage)s;
+        test_all(small);
+    }
     test_majority(0, 5, 4);
     test_majority(1, 1, 4);
     test_majority(1000, 170, 5);
