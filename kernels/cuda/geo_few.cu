@@ -10,7 +10,7 @@ enum { WARPS = 2 };
 /* What a warp holds; a list of `limit` candidates a lane behind it. */
 struct few_room {
     float4 point[32];
-    uint32_t gap[TREE_DEPTH * 32];
+    struct geo_gaps gaps;
 };
 
 struct few {
@@ -20,9 +20,11 @@ struct few {
     uint64_t bound; /* candidates not below cannot be among the nearest */
 };
 
-static size_t list_bytes(int limit)
+/* Of a warp, and enough for sorting when the lists are done with. */
+static __host__ __device__ size_t list_bytes(int limit)
 {
-    return (size_t)limit * 32 * sizeof(uint64_t);
+    size_t lists = (size_t)limit * 32 * sizeof(uint64_t), items = sizeof(struct rank_items);
+    return lists > items ? lists : items;
 }
 
 static __device__ struct few few_in(char *shared, int limit)
@@ -30,7 +32,8 @@ static __device__ struct few few_in(char *shared, int limit)
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     struct few f = {};
     f.room = (struct few_room *)shared + warp;
-    f.list = (uint64_t *)((struct few_room *)shared + WARPS) + (size_t)warp * limit * 32 + lane;
+    char *lists = (char *)((struct few_room *)shared + WARPS) + warp * list_bytes(limit);
+    f.list = (uint64_t *)lists + lane;
     f.limit = limit;
     return f;
 }
@@ -76,9 +79,9 @@ static __device__ void find_few(const struct geo_set &s, const struct reach &r,
     f.count = 0;
     f.bound = active ? UINT64_MAX : 0;
     struct geo_walk w = walk_near(
-        s.tree, s.in.row_splits[sample], s.in.row_splits[sample + 1], r.low, r.high, room.gap);
+        s.tree, s.in.row_splits[sample], s.in.row_splits[sample + 1], r.low, r.high, room.gaps);
     for (;;) {
-        int64_t leaf = next_leaf(s.tree, w, most, r.low, r.high, room.gap);
+        int64_t leaf = next_leaf(s.tree, w, most, r.low, r.high, room.gaps);
         if (leaf < 0) break;
         int points = take_leaf(s, r, w, leaf, most, room);
         for (int c = 0; c < points; c++) {
@@ -142,7 +145,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     struct rank_rows &rows = all_rows[threadIdx.x / 32];
     uint16_t *sorted = all_from[threadIdx.x / 32];
     struct few f = few_in(shared, s.knn);
-    int lane = threadIdx.x % 32;
+    int lane = threadIdx.x % 32, K = s.cells.kernel, cells = K * K * K;
     struct tile t = tile_of(s.out);
     if (!t.lanes) return;
     struct query all = query_at(s, lane < t.lanes, t.first + lane);
@@ -157,7 +160,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
         __syncwarp();
         if (q.row != NOBODY) put_row(s, q, f, rows);
         __syncwarp();
-        rank_compare(rows, from, to, sorted);
+        rank_pack(rows, from, to, cells, *(struct rank_items *)(f.list - lane), sorted);
         __syncwarp();
         rank_write(rows, from, to, !s.out.order, sorted, set.other, set.cell);
         __syncwarp();

@@ -33,50 +33,69 @@ static __device__ __forceinline__ uint32_t gap_bits(
     return __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
 }
 
-/* Makes a group the one in hand; gap[level * 32 + lane]: how far its members are from a box. */
+/* How the members of the groups in hand lie to a box: the squared distance to it, which prunes, and
+   that between the middles, by which they are visited. A leaf where the curve jumps has a box that
+   touches many others, though its points are far from most of them. */
+struct geo_gaps {
+    uint32_t gap[TREE_DEPTH][32], middle[TREE_DEPTH][32];
+};
+
+static __device__ __forceinline__ uint32_t middle_bits(
+    const float low[3], const float high[3], const float from[3], const float to[3])
+{
+    float sum = 0;
+    for (int a = 0; a < 3; a++) {
+        float d = (low[a] + high[a]) - (from[a] + to[a]);
+        sum += d * d;
+    }
+    return __float_as_uint(sum);
+}
+
+/* Makes a group the one in hand. */
 static __device__ __forceinline__ void enter_near(const struct geo_tree &t, struct geo_walk &w,
-    int level, uint32_t group, const float from[3], const float to[3], uint32_t *gap)
+    int level, uint32_t group, const float from[3], const float to[3], struct geo_gaps &gaps)
 {
     int lane = threadIdx.x % 32;
     uint32_t member = group * 32 + (uint32_t)lane;
     bool there = walk_member(w, level, member);
     if (there) {
         struct geo_box box = box_at(&t.box[level][member]);
-        gap[level * 32 + lane] = gap_bits(box.low, box.high, from, to);
+        gaps.gap[level][lane] = gap_bits(box.low, box.high, from, to);
+        gaps.middle[level][lane] = middle_bits(box.low, box.high, from, to);
     }
     walk_enter(w, level, group, __ballot_sync(WARP_ALL, there));
-    __syncwarp();
 }
 
 /* Begins a walk through places [first, end) that visits near members first. */
 static __device__ __forceinline__ struct geo_walk walk_near(const struct geo_tree &t, int64_t first,
-    int64_t end, const float from[3], const float to[3], uint32_t *gap)
+    int64_t end, const float from[3], const float to[3], struct geo_gaps &gaps)
 {
     struct geo_walk w = {};
     w.first = (uint32_t)first;
     w.end = (uint32_t)end;
     w.level = t.depth;
-    if (end > first) enter_near(t, w, t.depth - 1, 0, from, to, gap);
+    if (end > first) enter_near(t, w, t.depth - 1, 0, from, to, gaps);
     return w;
 }
 
 /* The next leaf that is not beyond `most`; -1: there is none. */
 static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, struct geo_walk &w,
-    uint32_t most, const float from[3], const float to[3], uint32_t *gap)
+    uint32_t most, const float from[3], const float to[3], struct geo_gaps &gaps)
 {
     int lane = threadIdx.x % 32;
     while (w.level < t.depth) {
-        uint32_t left = walk_left(w);
-        uint32_t own = left >> lane & 1 ? gap[w.level * 32 + lane] : UINT32_MAX;
-        uint32_t least = __reduce_min_sync(WARP_ALL, own);
-        if (!left || least > most) {
-            w.level++; /* the others are farther still */
+        bool open = walk_left(w) >> lane & 1 && gaps.gap[w.level][lane] <= most;
+        uint32_t mask = __ballot_sync(WARP_ALL, open);
+        if (!mask) {
+            w.level++; /* the others are farther than wanted */
             continue;
         }
-        int bit = __ffs((int)(__ballot_sync(WARP_ALL, own == least) & left)) - 1;
+        uint32_t own = open ? gaps.middle[w.level][lane] : UINT32_MAX;
+        uint32_t least = __reduce_min_sync(WARP_ALL, own);
+        int bit = __ffs((int)(__ballot_sync(WARP_ALL, own == least) & mask)) - 1;
         uint32_t member = walk_take(w, bit);
         if (w.level == 0) return member;
-        enter_near(t, w, w.level - 1, member, from, to, gap);
+        enter_near(t, w, w.level - 1, member, from, to, gaps);
     }
     return -1;
 }

@@ -8,7 +8,7 @@ enum { WARPS = 4 };
 /* What a warp holds: `room` candidates, the first `sorted` of them the nearest so far, ascending. */
 struct nearest {
     uint64_t *item;
-    uint32_t *gap; /* [TREE_DEPTH][32] squared distances to the members of groups, as bits */
+    struct geo_gaps *gaps;
     int room, limit, count, sorted;
     uint64_t bound; /* candidates not below cannot be among the nearest */
 };
@@ -23,7 +23,7 @@ static int room_for(int32_t limit)
 
 static size_t bytes_for(int room)
 {
-    return WARPS * ((size_t)room * sizeof(uint64_t) + TREE_DEPTH * 32 * sizeof(uint32_t));
+    return WARPS * ((size_t)room * sizeof(uint64_t) + sizeof(struct geo_gaps));
 }
 
 static __device__ struct nearest nearest_in(char *shared, int room, int limit)
@@ -31,7 +31,7 @@ static __device__ struct nearest nearest_in(char *shared, int room, int limit)
     int warp = threadIdx.x / 32;
     struct nearest n = {};
     n.item = (uint64_t *)shared + (size_t)warp * room;
-    n.gap = (uint32_t *)((uint64_t *)shared + (size_t)WARPS * room) + warp * TREE_DEPTH * 32;
+    n.gaps = (struct geo_gaps *)((uint64_t *)shared + (size_t)WARPS * room) + warp;
     n.room = room;
     n.limit = limit;
     n.bound = UINT64_MAX;
@@ -95,9 +95,9 @@ static __device__ void find_nearest(const struct geo_tree &t, const struct geo_p
 {
     n.count = n.sorted = 0;
     n.bound = UINT64_MAX;
-    struct geo_walk w = walk_near(t, first, end, at, at, n.gap);
+    struct geo_walk w = walk_near(t, first, end, at, at, *n.gaps);
     for (;;) {
-        int64_t leaf = next_leaf(t, w, (uint32_t)(n.bound >> 32), at, at, n.gap);
+        int64_t leaf = next_leaf(t, w, (uint32_t)(n.bound >> 32), at, at, *n.gaps);
         if (leaf < 0) break;
         int64_t place = leaf * 32 + threadIdx.x % 32;
         bool there = place >= first && place < end;

@@ -5,32 +5,11 @@
 
 enum { WARPS = 2 };
 
-/* A warp's rows, one behind the other. */
 struct room {
-    uint64_t item[ROW_LIMIT]; /* lane, cell and other, from the highest bit down */
-    int32_t offset[33];       /* where each lane's row begins, and where the last one ends */
-    int64_t start[32];        /* where it begins in the set */
+    struct rank_items packed;
+    struct rank_rows rows;
+    uint16_t sorted[ROW_LIMIT];
 };
-
-static __device__ __forceinline__ uint64_t item_of(int lane, int32_t cell, int32_t other)
-{
-    return (uint64_t)lane << 48 | (uint64_t)cell << 32 | (uint32_t)other;
-}
-
-/* Writes the items of lanes [from, to) to their places: each counts those of its row before it. */
-static __device__ void write_items(
-    const struct room &room, int from, int to, int32_t *other, uint16_t *cell)
-{
-    int begin = room.offset[from], end = room.offset[to];
-    for (int e = begin + (int)(threadIdx.x % 32); e < end; e += 32) {
-        uint64_t own = room.item[e];
-        int lane = (int)(own >> 48), last = room.offset[lane + 1], rank = 0;
-        for (int t = room.offset[lane]; t < last; t++) rank += room.item[t] < own;
-        int64_t place = room.start[lane] + rank;
-        other[place] = (int32_t)own;
-        cell[place] = (uint16_t)(own >> 32);
-    }
-}
 
 static __global__ void count_others(int64_t count, const int32_t *other, int64_t *start)
 {
@@ -64,7 +43,7 @@ static __global__ void deal_out(
 }
 
 static __global__ void __launch_bounds__(32 * WARPS)
-    sort_short(int64_t rows, const int64_t *start, int32_t *other, uint16_t *cell)
+    sort_short(int64_t rows, int32_t cells, const int64_t *start, int32_t *other, uint16_t *cell)
 {
     __shared__ struct room rooms[WARPS];
     struct room &room = rooms[threadIdx.x / 32];
@@ -74,21 +53,27 @@ static __global__ void __launch_bounds__(32 * WARPS)
     int64_t begin = row < rows ? start[row] : 0, length = row < rows ? start[row + 1] - begin : 0;
     int lanes = (int)(rows - first < 32 ? rows - first : 32);
     int ends = lane_sums(length <= ROW_LIMIT ? (int)length : ROW_LIMIT + 1);
-    room.start[lane] = begin;
-    if (lane == 0) room.offset[0] = 0;
+    room.rows.start[lane] = begin;
+    if (lane == 0) room.rows.offset[0] = 0;
     for (int from = 0, to; from < lanes; from = to) {
         int before = from ? __shfl_sync(WARP_ALL, ends, from - 1) : 0;
         to = rank_share(from, lanes, ends, before);
-        room.offset[lane + 1] = ends - before;
+        room.rows.offset[lane + 1] = ends - before;
         __syncwarp();
-        if (room.offset[to] > ROW_LIMIT) continue; /* a long row */
-        for (int l = from; l < to; l++)
-            for (int i = room.offset[l] + lane; i < room.offset[l + 1]; i += 32) {
-                int64_t t = room.start[l] + i - room.offset[l];
-                room.item[i] = item_of(l, cell[t], other[t]);
-            }
+        int items = room.rows.offset[to];
+        int64_t place = room.rows.start[from];
+        if (items > ROW_LIMIT) { /* a long row */
+            __syncwarp();
+            continue;
+        }
+        for (int e = lane; e < items; e += 32) {
+            room.rows.other[e] = other[place + e];
+            room.rows.cell[e] = cell[place + e];
+        }
         __syncwarp();
-        write_items(room, from, to, other, cell);
+        rank_pack(room.rows, from, to, cells, room.packed, room.sorted);
+        __syncwarp();
+        rank_write(room.rows, from, to, true, room.sorted, other, cell);
         __syncwarp();
     }
 }
@@ -111,7 +96,7 @@ extern "C" void pnet_cuda_transpose(
     deal_out<<<(unsigned)((t->rows + GEO_THREADS - 1) / GEO_THREADS), GEO_THREADS, 0, stream>>>(
         *t, start, other, cell);
     unsigned blocks = (unsigned)((t->others + 32 * WARPS - 1) / (32 * WARPS));
-    sort_short<<<blocks, 32 * WARPS, 0, stream>>>(t->others, start, other, cell);
+    sort_short<<<blocks, 32 * WARPS, 0, stream>>>(t->others, t->cells, start, other, cell);
     geo_sort_long(t->others, start, ROW_LIMIT, other, cell);
 }
 

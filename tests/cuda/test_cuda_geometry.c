@@ -1,6 +1,7 @@
 /* The geometry stage of a GPU against the CPU's, bit for bit: clouds of every kind, every
    neighbourhood and degradation, rows along the curve or shuffled. With a folder as argument it then
-   prints times for the benchmark rooms in it; with anything behind the folder it does that alone. */
+   prints times for the benchmark rooms in it; with anything behind the folder it does that alone.
+   With the word `little` it runs a small part, as long as a tool needs that watches every access. */
 #ifndef PNET_CUDA_BUILT
 #include <stdio.h>
 
@@ -207,6 +208,13 @@ static void check_cloud(
     free(parent);
 }
 
+/* Little of everything, for tools that watch every access. */
+static void check_little(struct arena *a)
+{
+    check_cloud(a, SURFACE, 2, 130, 2);
+    check_cloud(a, DUPLICATES, 1, 70, 3);
+}
+
 static void check_clouds(struct arena *a)
 {
     for (int kind = 0; kind < CLOUD_KINDS; kind++)
@@ -337,8 +345,13 @@ int main(int argc, char **argv)
         printf("skipped: %s\n", why);
         return 77;
     }
-    arena_open(&a, (size_t)(argc > 1 ? 6 : 2) << 30);
-    if (argc < 3) {
+    bool little = argc == 2 && strcmp(argv[1], "little") == 0;
+    arena_open(&a, (size_t)(argc > 1 && !little ? 6 : 2) << 30);
+    if (little) {
+        check_little(&a);
+        check_many_samples(&a);
+        check_long_rows(&a);
+    } else if (argc < 3) {
         check_clouds(&a);
         check_key_range(&a);
         check_many_samples(&a);
@@ -346,7 +359,7 @@ int main(int argc, char **argv)
         check_pointwise(&a);
         if (!getenv("PNET_SHORT")) check_large(&a);
     }
-    if (argc > 1) print_times(&a, argv[1]);
+    if (argc > 1 && !little) print_times(&a, argv[1]);
     pnet_cuda_free(a.base);
     return check_end();
 }
