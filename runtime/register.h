@@ -30,7 +30,7 @@ struct pnet_described {
    ascending; returns how many. */
 size_t pnet_register_match_work(int64_t source_count, int64_t target_count, int32_t width);
 int64_t pnet_register_match(const struct pnet_described *source,
-    const struct pnet_described *target, bool mutual, struct pnet_pair *pairs, void *work);
+    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, void *work);
 
 /* RANSAC after Fischler and Bolles (1981), with the checks of Open3D's registration_ransac_based_on_correspondence. */
 struct pnet_ransac {
@@ -55,7 +55,7 @@ struct pnet_ransac_result {
 /* The hypothesis with the most inliers, then the least sum of their squared distances, then the first, refitted on
    its inliers as long as that makes it better. */
 size_t pnet_register_ransac_work(int64_t pair_count);
-void pnet_register_ransac(int64_t pair_count, const struct pnet_pair *pairs, const float *source,
+void pnet_register_ransac(int64_t pair_count, const struct pnet_match *pairs, const float *source,
     const float *target, const struct pnet_ransac *o, struct pnet_ransac_result *r, void *work);
 
 /* Iterated closest points (Besl and McKay 1992; to planes: Chen and Medioni 1991). */
@@ -87,7 +87,7 @@ void pnet_register_error(
 
 /* How many pairs lie within `distance` after `pose`: over the number of pairs that is the inlier ratio, with the true
    pose, 10 cm and more than 5 % the condition of feature-match recall (Deng, Birdal, Ilic, PPFNet, 2018). */
-int64_t pnet_register_inliers(int64_t count, const struct pnet_pair *pairs, const float *source,
+int64_t pnet_register_inliers(int64_t count, const struct pnet_match *pairs, const float *source,
     const float *target, const double pose[16], double distance);
 
 /* The root of the mean over ground-truth correspondences of |T p - T_true p|^2: the condition of registration recall

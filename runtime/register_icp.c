@@ -14,7 +14,7 @@ struct icp {
     float *moved; /* the source where the pose puts it */
     int32_t *nearest;
     float *distance2;
-    struct pnet_pair *pairs; /* within the distance */
+    struct pnet_match *pairs; /* within the distance */
     int64_t count;
     float *normal;   /* [target_rows, 3], with planes */
     int32_t *around; /* [target_rows, neighbours] */
@@ -105,7 +105,7 @@ static void associate(struct icp *c, struct pnet_icp_result *r)
     c->count = 0;
     for (int64_t i = 0; i < c->source_rows; i++) {
         if (!(c->distance2[i] <= limit2)) continue;
-        c->pairs[c->count++] = (struct pnet_pair){(int32_t)i, c->nearest[i]};
+        c->pairs[c->count++] = (struct pnet_match){(int32_t)i, c->nearest[i]};
         sum += c->distance2[i];
     }
     r->inliers = c->count;

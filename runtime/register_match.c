@@ -77,7 +77,7 @@ static void gather(const struct pnet_described *d, float *to)
 }
 
 int64_t pnet_register_match(const struct pnet_described *source,
-    const struct pnet_described *target, bool mutual, struct pnet_pair *pairs, void *work)
+    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, void *work)
 {
     struct match_room m = match_room(work, source->count, target->count, source->width);
     int64_t n = 0;
@@ -91,7 +91,7 @@ int64_t pnet_register_match(const struct pnet_described *source,
     for (int64_t i = 0; i < source->count; i++) {
         int32_t j = m.forward[i];
         if (j < 0 || (mutual && m.back[j] != i)) continue;
-        pairs[n++] = (struct pnet_pair){source->row[i], target->row[j]};
+        pairs[n++] = (struct pnet_match){source->row[i], target->row[j]};
     }
     return n;
 }

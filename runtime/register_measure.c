@@ -13,7 +13,7 @@ void pnet_register_error(
     *rte_m = sqrt(x * x + y * y + z * z);
 }
 
-int64_t pnet_register_inliers(int64_t count, const struct pnet_pair *pairs, const float *source,
+int64_t pnet_register_inliers(int64_t count, const struct pnet_match *pairs, const float *source,
     const float *target, const double pose[16], double distance)
 {
     int64_t inside = 0;

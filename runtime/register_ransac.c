@@ -13,8 +13,8 @@ enum { ROUND = 4096, LANES = 16, BLOCK = 1024, MOST_POINTS = 4, MOST_REFITS = 30
 struct columns {
     int64_t count, padded;
     float *p[3], *q[3];
-    double from[3], to[3];     /* the centres */
-    struct pnet_pair *inliers; /* [count] */
+    double from[3], to[3];      /* the centres */
+    struct pnet_match *inliers; /* [count] */
     size_t bytes;
 };
 
@@ -37,7 +37,7 @@ size_t pnet_register_ransac_work(int64_t pair_count)
 }
 
 static void columns_fill(
-    struct columns *c, const struct pnet_pair *pairs, const float *source, const float *target)
+    struct columns *c, const struct pnet_match *pairs, const float *source, const float *target)
 {
     for (int k = 0; k < 3; k++) {
         for (int64_t i = 0; i < c->count; i++) {
@@ -152,7 +152,7 @@ static bool edges_agree(
 }
 
 struct problem {
-    const struct pnet_pair *pairs;
+    const struct pnet_match *pairs;
     const float *source, *target;
     const struct pnet_ransac *o;
     float limit2;
@@ -163,7 +163,7 @@ static bool hypothesis(
     const struct columns *c, const struct problem *b, int64_t iteration, double pose[16])
 {
     int64_t drawn[MOST_POINTS];
-    struct pnet_pair pairs[MOST_POINTS];
+    struct pnet_match pairs[MOST_POINTS];
     draw(b->o, iteration, c->count, drawn);
     if (!edges_agree(c, b->o, drawn)) return false;
     for (int k = 0; k < b->o->points; k++) pairs[k] = b->pairs[drawn[k]];
@@ -223,7 +223,7 @@ static void refit(struct columns *c, const struct problem *b, struct score *best
     }
 }
 
-void pnet_register_ransac(int64_t pair_count, const struct pnet_pair *pairs, const float *source,
+void pnet_register_ransac(int64_t pair_count, const struct pnet_match *pairs, const float *source,
     const float *target, const struct pnet_ransac *o, struct pnet_ransac_result *r, void *work)
 {
     struct problem b = {pairs, source, target, o, (float)(o->distance * o->distance)};

@@ -206,7 +206,7 @@ void pnet_rigid_to_file(const double local[16], const double source_offset[3],
     memcpy(file, out, sizeof out);
 }
 
-bool pnet_rigid_fit(int64_t n, const struct pnet_pair *pairs, const float *source,
+bool pnet_rigid_fit(int64_t n, const struct pnet_match *pairs, const float *source,
     const float *target, double t[16])
 {
     double from[3] = {0}, to[3] = {0}, s[9] = {0};

@@ -31,14 +31,14 @@ void pnet_rigid_to_file(const double local[16], const double source_offset[3],
     const double target_offset[3], double file[16]);
 
 /* A row of the source cloud and the row of the target cloud it belongs to. */
-struct pnet_pair {
+struct pnet_match {
     int32_t source, target;
 };
 
 /* The motion with the least sum of |T p - q|^2 over pairs of p (of source [.., 3]) and q (of target): Horn, "Closed-form
    solution of absolute orientation using unit quaternions" (1987). Never a reflection. False where the rotation is
    not determined (fewer than three pairs, all on a line): then it is the one of the best that turns least. */
-bool pnet_rigid_fit(int64_t n, const struct pnet_pair *pairs, const float *source,
+bool pnet_rigid_fit(int64_t n, const struct pnet_match *pairs, const float *source,
     const float *target, double t[16]);
 
 /* Eigenvalues of a symmetric matrix a [n, n], n <= 6, descending, and their vectors in the columns of v (Jacobi's

@@ -44,7 +44,7 @@ static int64_t least(int64_t a, int64_t b)
 
 /* Where things lie for samples of at most that many rows. */
 struct pairs_room {
-    struct pnet_pair *pairs;
+    struct pnet_match *pairs;
     int32_t *row[2];
     void *free;
     size_t used, bytes;
@@ -166,7 +166,7 @@ void pnet_op_pairs_reference(
         if (j < 0 || (mutual && nearest(f[TARGET], row[TARGET][j], f[SOURCE], row[SOURCE],
                                     count[SOURCE], width) != i))
             continue;
-        p->pairs[p->count++] = (struct pnet_pair){row[SOURCE][i], row[TARGET][j]};
+        p->pairs[p->count++] = (struct pnet_match){row[SOURCE][i], row[TARGET][j]};
     }
     free(row[SOURCE]);
     free(row[TARGET]);

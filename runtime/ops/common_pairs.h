@@ -21,7 +21,7 @@ struct pnet_op_pairs {
     int64_t source_rows, target_rows;
     const float *source, *target; /* [rows, 3] */
     double truth[16];
-    struct pnet_pair *pairs;
+    struct pnet_match *pairs;
     int64_t count;
     struct pnet_rand rand; /* for what comes next */
 };

@@ -63,7 +63,7 @@ static inline int guarded_end(struct guarded g)
 struct scene {
     int64_t count;
     float *source, *target;
-    struct pnet_pair *pairs;
+    struct pnet_match *pairs;
     double truth[16];
 };
 
@@ -83,7 +83,7 @@ static inline struct scene scene_new(int64_t n, int outliers, double noise)
         s.target[i] += (float)(noise * signed_unit(&r, (uint64_t)(3 * n + i)));
     for (int64_t i = 0; i < n; i++) {
         int64_t other = (int64_t)pnet_rand_bits(&r, (uint64_t)(6 * n + i)) % n;
-        s.pairs[i] = (struct pnet_pair){(int32_t)i, (int32_t)(i % 100 < outliers ? other : i)};
+        s.pairs[i] = (struct pnet_match){(int32_t)i, (int32_t)(i % 100 < outliers ? other : i)};
     }
     return s;
 }

@@ -72,7 +72,7 @@ static void test_match(void)
     float a[4] = {0, 1, 2, 10}, b[3] = {0.1f, 1.6f, 20};
     int32_t rows[4] = {0, 1, 2, 3};
     struct pnet_described source = {a, 1, rows, 4}, target = {b, 1, rows, 3};
-    struct pnet_pair p[4];
+    struct pnet_match p[4];
     struct guarded g = guarded_new(pnet_register_match_work(4, 3, 1));
     CHECK(pnet_register_match(&source, &target, false, p, g.data) == 4);
     CHECK(p[0].target == 0 && p[1].target == 1 && p[2].target == 1 && p[3].target == 1);

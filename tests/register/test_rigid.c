@@ -116,7 +116,7 @@ static void test_fit_is_least(void)
 
 static void test_degenerate(void)
 {
-    struct pnet_pair pairs[4] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
+    struct pnet_match pairs[4] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
     float line[12] = {0, 0, 0, 1, 0, 0, 2, 0, 0, 5, 0, 0},
           turned[12] = {1, 1, 1, 1, 2, 1, 1, 3, 1, 1, 6, 1};
     double t[16], one[16];
@@ -155,7 +155,7 @@ static void test_inliers(void)
 {
     float source[12] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1},
           target[12] = {0.05f, 0, 0, 1, 0.0999f, 0, 0, 1, 0.2f, 3, 3, 3};
-    struct pnet_pair pairs[4] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
+    struct pnet_match pairs[4] = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
     double one[16];
     pnet_rigid_identity(one);
     CHECK(pnet_register_inliers(4, pairs, source, target, one, 0.1) == 2);

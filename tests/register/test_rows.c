@@ -1,0 +1,187 @@
+/* The rows `registration` and `feature_match_recall` on batches whose answers are known: features are the places the
+   points have in the target, so that every correspondence is right where the features are left alone. */
+#include "compiler/pnet.h"
+#include "runtime/evaluate.h"
+#include "tests/check.h"
+#include "tests/register/clouds.h"
+
+#include <omp.h>
+
+static const char model[] =
+    "pnet 1\n"
+    "input src { xyz : position  at : feature[3] }\n"
+    "input dst { xyz : position  at : feature[3] }\n"
+    "input T : pose\n"
+    "net same(p: cloud) { return p.at -> scale(1) }\n"
+    "fs = same(src)\n"
+    "fd = same(dst)\n"
+    "metric reg = registration(fs, fd, T, ransac=5000, distance=5cm, points=%d)\n"
+    "metric fmr = feature_match_recall(fs, fd, T, points=%d)\n";
+
+enum { SAMPLES = 4, ROWS = 400 };
+
+/* Samples: exact; the truth turned by 2 degrees and moved by 50 cm; features that mean nothing; no source. */
+static struct pnet_batch *make_batch(const struct pnet_plan *p)
+{
+    int64_t source[SAMPLES + 1] = {0, ROWS, 2 * ROWS, 3 * ROWS, 3 * ROWS},
+                             target[SAMPLES + 1] = {0, ROWS, 2 * ROWS, 3 * ROWS, 4 * ROWS},
+                             none[SAMPLES + 1] = {0};
+    const int64_t *splits[3] = {source, target, none};
+    struct pnet_batch *b = NULL;
+    struct pnet_error e;
+    struct pnet_rand r = test_rand(9);
+    if (pnet_batch_new(p->inputs, p->input_count, SAMPLES, splits, &b, &e)) exit(1);
+    float *poses = b->inputs[2].fields[0];
+    for (int s = 0; s < SAMPLES; s++) {
+        struct scene c = scene_new(ROWS, 0, 0);
+        double off[16], truth[16];
+        float *xyz = b->inputs[1].xyz + 3 * target[s],
+              *at = (float *)b->inputs[1].fields[1] + 3 * target[s];
+        memcpy(xyz, c.target, sizeof(float) * 3 * ROWS);
+        memcpy(at, c.target, sizeof(float) * 3 * ROWS);
+        memcpy(truth, c.truth, sizeof truth);
+        if (s == 1) {
+            pnet_rigid_make((double[3]){0, 0, 1}, 2, (double[3]){0, 0, 0}, off);
+            pnet_rigid_multiply(truth, off, truth);
+            truth[3] += 0.5;
+        }
+        for (int k = 0; k < 16; k++) poses[16 * s + k] = (float)truth[k];
+        if (s < 3) {
+            at = (float *)b->inputs[0].fields[1] + 3 * source[s];
+            memcpy(b->inputs[0].xyz + 3 * source[s], c.source, sizeof(float) * 3 * ROWS);
+            memcpy(at, c.target, sizeof(float) * 3 * ROWS);
+            for (int i = 0; i < 3 * ROWS && s == 2; i++)
+                at[i] = (float)signed_unit(&r, (uint64_t)i);
+        }
+        scene_free(&c);
+    }
+    return b;
+}
+
+static struct pnet_evaluation evaluate(int points)
+{
+    char text[2048];
+    snprintf(text, sizeof text, model, points, points);
+    struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL};
+    struct pnet_compilation *c = pnet_compile_text("rows.pnet", text, strlen(text), &o);
+    struct pnet_session *s = NULL;
+    struct pnet_error e;
+    struct pnet_tally t;
+    struct pnet_evaluation v;
+    if (!pnet_compilation_plan(c)) {
+        pnet_compilation_report(c, stderr, false, false);
+        exit(1);
+    }
+    struct pnet_batch *b = make_batch(pnet_compilation_plan(c));
+    struct pnet_session_options so = {.slots = 1, .seed = 3};
+    if (pnet_session_new(pnet_compilation_plan(c), &so, &s, &e) ||
+        pnet_session_prepare(s, 0, b, &e) || pnet_session_init_params(s, &e) ||
+        pnet_tally_init(&t, pnet_compilation_plan(c), &e)) {
+        fprintf(stderr, "%s\n", e.message);
+        exit(1);
+    }
+    pnet_session_poison(s);
+    if (pnet_session_forward(s, 0, false, 0, &e)) exit(1);
+    pnet_tally_add(&t, s, SAMPLES, 1);
+    if (pnet_tally_finish(&t, &v, &e)) exit(1);
+    for (int i = 0; i < v.count; i++)
+        v.lines[i].name = i ? "fmr" : "reg"; /* the plan's are freed */
+    pnet_tally_free(&t);
+    pnet_batch_free(b);
+    pnet_session_free(s);
+    pnet_compilation_free(c);
+    return v;
+}
+
+static double named(const struct pnet_evaluation *v, int line, const char *name)
+{
+    for (int k = 0; k < v->lines[line].value_count; k++)
+        if (strcmp(v->lines[line].values[k].name, name) == 0) return v->lines[line].values[k].value;
+    CHECKF(false, "no value %s", name);
+    return NAN;
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) < 2e-3;
+}
+
+static void test_values(void)
+{
+    struct pnet_evaluation v = evaluate(5000);
+    CHECK(v.count == 2 && v.lines[0].metric && v.lines[1].metric);
+    CHECK(named(&v, 0, "pairs") == 4);
+    /* the first two are found; only the first by strict thresholds */
+    CHECKF(v.lines[0].value == 0.5, "recall %g", v.lines[0].value);
+    CHECKF(near(named(&v, 0, "rre_success_deg"), 1), "%g", named(&v, 0, "rre_success_deg"));
+    CHECKF(near(named(&v, 0, "rte_success_m"), 0.25), "%g", named(&v, 0, "rte_success_m"));
+    CHECK(named(&v, 0, "strict_recall") == 0.25);
+    CHECKF(named(&v, 0, "strict_rre_success_deg") < 1e-3, "%g",
+        named(&v, 0, "strict_rre_success_deg"));
+    CHECK(named(&v, 0, "strict_rte_success_m") < 1e-4);
+    /* of the second nothing lies near under its wrong truth but by chance, where it is 0.5 m and more away */
+    CHECK(named(&v, 0, "rmse_recall") == 0.25 && named(&v, 0, "rmse_rte_success_m") < 1e-4);
+    /* no source, no pose: the identity is as wrong as the truth is far */
+    CHECK(named(&v, 0, "rre_all_deg") > 67.0 / 4 && named(&v, 0, "found") >= 0.5);
+    CHECK(named(&v, 0, "found") <= 0.75);
+    /* all, none (moved away), hardly any, none */
+    double ratio = named(&v, 0, "inlier_ratio");
+    CHECKF(ratio >= 0.25 && ratio < 0.26 && named(&v, 1, "inlier_ratio") == ratio, "%g", ratio);
+    CHECK(v.lines[1].value == 0.25 && named(&v, 1, "pairs") == 4);
+    CHECK(named(&v, 1, "matches") > 200 && named(&v, 1, "matches") < 300);
+    pnet_evaluation_free(&v);
+}
+
+static void test_same_bits(void)
+{
+    int threads = omp_get_max_threads();
+    struct pnet_evaluation v = evaluate(100);
+    CHECK(named(&v, 0, "matches") <= 50 && named(&v, 0, "matches") > 5);
+    for (int n = 1; n <= 3; n++) {
+        omp_set_num_threads(n);
+        struct pnet_evaluation w = evaluate(100);
+        for (int l = 0; l < 2; l++)
+            CHECK(memcmp(v.lines[l].values, w.lines[l].values,
+                      (size_t)v.lines[l].value_count * sizeof *v.lines[l].values) == 0);
+        pnet_evaluation_free(&w);
+    }
+    omp_set_num_threads(threads);
+    pnet_evaluation_free(&v);
+}
+
+/* Each mistake gets its own message. */
+static void test_rules(void)
+{
+    static const char *const cases[][2] = {
+        {"registration(fs, fs, T, distance=5cm)", "registration() compares two clouds"},
+        {"registration(fd, fs, T, distance=5cm)", "takes the source first"},
+        {"registration(fs, cat(fd, fd), T, distance=5cm)", "compares 3 channels with 6"},
+        {"registration(fs, fd, T)", "has no cell size"},
+        {"registration(fs, fd, fs, distance=5cm)", "a pose"},
+        {"registration(fs, fd, T, rre=5, distance=5cm)", "an angle"},
+        {"feature_match_recall(fs, fd -> pool(mean, to=sample), T)", "features of points"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[2048], *said = NULL;
+        size_t length;
+        snprintf(text, sizeof text, model, 10, 10);
+        char *metric = strstr(text, "metric");
+        snprintf(metric, sizeof text - (size_t)(metric - text), "metric m = %s\n", cases[i][0]);
+        struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL};
+        struct pnet_compilation *c = pnet_compile_text("rows.pnet", text, strlen(text), &o);
+        FILE *f = open_memstream(&said, &length);
+        pnet_compilation_report(c, f, false, false);
+        fclose(f);
+        CHECKF(!pnet_compilation_plan(c) && strstr(said, cases[i][1]), "%s: %s", cases[i][0], said);
+        free(said);
+        pnet_compilation_free(c);
+    }
+}
+
+int main(void)
+{
+    test_values();
+    test_same_bits();
+    test_rules();
+    return check_end();
+}
