@@ -61,8 +61,8 @@ static size_t element_bytes(const struct pnet_tensor *t)
 }
 
 /* Inputs as the CPU has them: features in float32, however they are stored. */
-static enum pnet_status bring_inputs(struct copies *c, const struct pnet_session *s,
-    int slot_index, const struct pnet_node *n, struct pnet_exec *x, struct pnet_error *e)
+static enum pnet_status bring_inputs(struct copies *c, const struct pnet_session *s, int slot_index,
+    const struct pnet_node *n, struct pnet_exec *x, struct pnet_error *e)
 {
     const struct pnet_slot *slot = pnet_session_slot(s, slot_index);
     for (int i = 0; i < n->in_count; i++) {

@@ -2,9 +2,11 @@
 #ifndef PNET_RUNTIME_OPS_COMMON_H
 #define PNET_RUNTIME_OPS_COMMON_H
 
+#include "kernels/cpu/contrastive.h"
 #include "kernels/cpu/loss.h"
 #include "kernels/cpu/norm.h"
 #include "kernels/cpu/pool.h"
+#include "kernels/cuda/contrastive.h"
 #include "kernels/cuda/loss.h"
 #include "kernels/cuda/pool.h"
 #include "runtime/op.h"
@@ -68,5 +70,14 @@ void pnet_op_recall_finish(
 /* Intersection over union, likewise: NaN where a class is neither labelled nor predicted. */
 void pnet_op_iou_finish(
     const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r);
+
+/* common_matched.c: losses of the features of two clouds (inputs 0 and 1) on matches (argument 2). */
+
+/* Rules: checks levels and widths, and asks for the matches. */
+bool pnet_op_matched_rule(struct pnet_rule *r, const char *name);
+struct pnet_matched pnet_op_matched(const struct pnet_exec *x);
+struct pnet_matched_gradients pnet_op_matched_gradients(const struct pnet_exec *x);
+/* References: the distance of the features of row i of the source and row j of the target. */
+double pnet_op_matched_distance(const struct pnet_exec *x, int64_t i, int64_t j);
 
 #endif

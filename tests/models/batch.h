@@ -80,39 +80,51 @@ static inline struct cloud cloud_pick(const struct cloud *c, const int64_t *orde
     return d;
 }
 
-/* All clouds behind each other as the input of a model that reads one cloud. */
+/* Rows `begin` on of an input get what a cloud has. */
+static inline void batch_place(struct pnet_batch_input *to, const struct pnet_input *input,
+    const struct cloud *c, int32_t sample, int64_t begin)
+{
+    memcpy(to->xyz + 3 * begin, c->xyz, (size_t)c->n * 3 * sizeof(float));
+    for (int f = 0; f < input->field_count; f++) {
+        const struct pnet_input_field *field = &input->fields[f];
+        float *reals = to->fields[f];
+        int32_t *classes = to->fields[f];
+        if (!reals) continue;
+        for (int64_t i = 0; i < c->n; i++) {
+            if (field->kind == PNET_INPUT_FEATURE)
+                memcpy(reals + (begin + i) * field->width, c->features + CLOUD_FEATURES * i,
+                    (size_t)field->width * sizeof(float));
+            else if (field->kind == PNET_INPUT_CLASS && !field->per_cloud)
+                classes[begin + i] = c->labels[i];
+        }
+        if (field->kind == PNET_INPUT_CLASS && field->per_cloud)
+            classes[sample] = sample % field->classes;
+    }
+}
+
+/* All clouds behind each other as every input of the model that the plan reads; poses leave points
+   where they are. */
 static inline struct pnet_batch *batch_of(
     const struct pnet_plan *p, const struct cloud *clouds, int32_t count)
 {
+    enum { MOST = 3 };
     int64_t *splits = must(calloc((size_t)count + 1, sizeof *splits));
-    const int64_t *all[1] = {splits};
+    int64_t *none = must(calloc((size_t)count + 1, sizeof *none));
+    const int64_t *all[MOST];
     struct pnet_batch *b;
     struct pnet_error e;
     for (int32_t s = 0; s < count; s++) splits[s + 1] = splits[s] + clouds[s].n;
-    if (p->input_count != 1 || pnet_batch_new(p->inputs, 1, count, all, &b, &e)) {
+    for (int i = 0; i < p->input_count && i < MOST; i++)
+        all[i] = p->inputs[i].unused || pnet_input_is_pose(&p->inputs[i]) ? none : splits;
+    if (p->input_count > MOST || pnet_batch_new(p->inputs, p->input_count, count, all, &b, &e)) {
         fprintf(stderr, "no batch\n");
         exit(1);
     }
-    for (int32_t s = 0; s < count; s++) {
-        const struct cloud *c = &clouds[s];
-        memcpy(b->inputs[0].xyz + 3 * splits[s], c->xyz, (size_t)c->n * 3 * sizeof(float));
-        for (int f = 0; f < p->inputs[0].field_count; f++) {
-            const struct pnet_input_field *field = &p->inputs[0].fields[f];
-            float *reals = b->inputs[0].fields[f];
-            int32_t *classes = b->inputs[0].fields[f];
-            if (!reals) continue;
-            for (int64_t i = 0; i < c->n; i++) {
-                if (field->kind == PNET_INPUT_FEATURE)
-                    memcpy(reals + (splits[s] + i) * field->width, c->features + CLOUD_FEATURES * i,
-                        (size_t)field->width * sizeof(float));
-                else if (!field->per_cloud)
-                    classes[splits[s] + i] = c->labels[i];
-            }
-            if (field->kind == PNET_INPUT_CLASS && field->per_cloud)
-                classes[s] = s % field->classes;
-        }
-    }
+    for (int i = 0; i < p->input_count; i++)
+        for (int32_t s = 0; s < count && all[i] == splits; s++)
+            batch_place(&b->inputs[i], &p->inputs[i], &clouds[s], s, splits[s]);
     free(splits);
+    free(none);
     return b;
 }
 

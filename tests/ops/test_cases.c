@@ -11,44 +11,84 @@
 static const char harness[] = "pnet 1\n"
                               "input cloud { xyz : position  f : feature[6]  e : feature[6]  h : "
                               "feature[4]  label : class[5] per point  tag : class[5] per cloud }\n"
-                              "net test(p: cloud) {\n"
+                              "input other { xyz : position  f : feature[6] }\n"
+                              "input T : pose\n"
+                              "net test(p: cloud, q: cloud) {\n"
                               "    g = grid(p, 10cm * [1, 2, 4])\n"
                               "    x = p.f -> pool(mean, to=g[0])\n"
                               "    y = p.e -> pool(mean, to=g[0])\n"
                               "    z = p.h -> pool(mean, to=g[1])\n"
                               "    t = p.f -> pool(mean, to=sample)\n"
+                              "    u = q.f -> pool(mean, to=grid(q, 10cm))\n"
+                              "    M = matches(level(x), level(u), T, radius=15cm)\n"
+                              "    N = matches(level(p), level(q), T, radius=20cm)\n"
                               "    return %s\n"
                               "}\n"
-                              "r = test(cloud)\n"
+                              "r = test(cloud, other)\n"
                               "%s\n";
 
 enum { SAMPLES = 4 };
 
+enum { CLOUD, OTHER, POSE, INPUTS };
+
+/* Turned about the vertical axis, and moved. */
+static void make_pose(float t[16], float angle)
+{
+    const float rows[16] = {cosf(angle), -sinf(angle), 0, 0.05f, sinf(angle), cosf(angle), 0, -0.1f,
+        0, 0, 1, 0.02f, 0, 0, 0, 1};
+    memcpy(t, rows, sizeof rows);
+}
+
+static void draw_field(
+    struct pnet_rand *r, uint64_t *draw, const struct pnet_input_field *d, int64_t n, void *field)
+{
+    for (int64_t i = 0; i < n && d->kind == PNET_INPUT_POSE && field; i++)
+        make_pose((float *)field + 16 * i, (float)i);
+    for (int64_t i = 0; i < n * d->width && d->kind != PNET_INPUT_POSE && field; i++)
+        if (d->kind == PNET_INPUT_CLASS)
+            ((int32_t *)field)[i] = (int32_t)(pnet_rand_bits(r, (*draw)++) % 6) - 1;
+        else
+            ((float *)field)[i] = 2 * pnet_rand_unit(r, (*draw)++) - 1;
+}
+
+/* The other cloud has fewer points in the same box, moved by the pose; some samples have points in
+   one of the two alone. */
 static struct pnet_batch *make_batch(
     const struct pnet_plan *p, const int64_t sizes[SAMPLES], uint32_t seed)
 {
-    int64_t splits[SAMPLES + 1] = {0};
-    const int64_t *all[1] = {splits};
+    int64_t splits[INPUTS][SAMPLES + 1] = {{0}};
+    const int64_t *all[INPUTS] = {splits[CLOUD], splits[OTHER], splits[POSE]};
     struct pnet_error e;
     struct pnet_batch *b = NULL;
-    for (int i = 0; i < SAMPLES; i++) splits[i + 1] = splits[i] + sizes[i];
+    for (int i = 0; i < SAMPLES; i++) {
+        int64_t fewer = i == 1 && sizes[0] > 1 ? 5 : sizes[i] * 3 / 4;
+        splits[CLOUD][i + 1] = splits[CLOUD][i] + sizes[i];
+        splits[OTHER][i + 1] = splits[OTHER][i] + fewer;
+    }
     if (pnet_batch_new(p->inputs, p->input_count, SAMPLES, all, &b, &e)) {
         fprintf(stderr, "%s\n", e.message);
         exit(1);
     }
     struct pnet_rand r = {.seed = seed, .purpose = PNET_DRAW_TEST};
     uint64_t draw = 0;
-    for (int64_t i = 0; i < 3 * splits[SAMPLES]; i++)
-        b->inputs[0].xyz[i] = 0.7f * pnet_rand_unit(&r, draw++) - 0.3f;
-    for (int f = 0; f < p->inputs[0].field_count; f++) {
-        const struct pnet_input_field *d = &p->inputs[0].fields[f];
-        int64_t n = (d->per_cloud ? SAMPLES : splits[SAMPLES]) * d->width;
-        for (int64_t i = 0; i < n && b->inputs[0].fields[f]; i++)
-            if (d->kind == PNET_INPUT_CLASS)
-                ((int32_t *)b->inputs[0].fields[f])[i] =
-                    (int32_t)(pnet_rand_bits(&r, draw++) % 6) - 1;
-            else
-                ((float *)b->inputs[0].fields[f])[i] = 2 * pnet_rand_unit(&r, draw++) - 1;
+    for (int k = 0; k < INPUTS; k++) {
+        int64_t n = splits[k][SAMPLES];
+        for (int64_t i = 0; i < 3 * n; i++)
+            b->inputs[k].xyz[i] = 0.7f * pnet_rand_unit(&r, draw++) - 0.3f;
+        for (int f = 0; f < p->inputs[k].field_count; f++) {
+            const struct pnet_input_field *d = &p->inputs[k].fields[f];
+            draw_field(&r, &draw, d, d->per_cloud ? SAMPLES : n, b->inputs[k].fields[f]);
+        }
+    }
+    for (int s = 0; s < SAMPLES; s++) {
+        float t[16];
+        make_pose(t, (float)s);
+        for (int64_t i = splits[OTHER][s]; i < splits[OTHER][s + 1]; i++) {
+            float *x = b->inputs[OTHER].xyz + 3 * i, at[3] = {x[0], x[1], x[2]};
+            for (int a = 0; a < 3; a++)
+                x[a] =
+                    t[4 * a] * at[0] + t[4 * a + 1] * at[1] + t[4 * a + 2] * at[2] + t[4 * a + 3];
+        }
     }
     return b;
 }
@@ -216,8 +256,7 @@ static enum pnet_device_kind device;
 static void check_variants(const char *what, const char *expression, const char *tail,
     const struct pnet_plan *p, const float *want, const struct pnet_batch *b)
 {
-    struct pnet_compilation *c =
-        compile(expression, tail,
+    struct pnet_compilation *c = compile(expression, tail,
         (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING, .device = p->device});
     const struct pnet_plan *fused = pnet_compilation_plan(c);
     CHECK(fused != NULL);
@@ -357,8 +396,7 @@ int main(int argc, char **argv)
             size_t n = strcspn(line, "\n");
             char expression[512];
             snprintf(expression, sizeof expression, "%.*s", (int)n, line);
-            for (size_t k = 0; k < size_count; k++)
-                check_case(op, expression, sizes[k]);
+            for (size_t k = 0; k < size_count; k++) check_case(op, expression, sizes[k]);
             line += n + (line[n] == '\n');
         }
     }
