@@ -62,8 +62,8 @@ static size_t planned(const struct pnet_session *s)
     need(pnet_layout_make(p, counts, &l, &e), &e, "layout");
     struct pnet_peak k = pnet_peak_of(p, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
     CHECK(l.live <= l.total);
-    CHECK(k.total ==
-          k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry + k.features + k.session);
+    CHECK(k.total == k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry +
+                         k.features + k.session);
     pnet_layout_free(&l);
     return k.total;
 }
@@ -165,7 +165,8 @@ int main(int argc, char **argv)
         int sizes; /* of those below */
     } models[] = {{"models/rooms.pnet", NULL, 4}, {"models/shapes.pnet", NULL, 4},
         {"models/fcgf.pnet", NULL, 2}, {"models/minkunet18a.pnet", NULL, 2},
-        {"models/resnet18.pnet", NULL, 2}};
+        {"models/resnet18.pnet", NULL, 2}, {"models/fcgf_kitti.pnet", "v=5cm", 2},
+        {"models/fcgf_kitti.pnet", "hardest=no", 2}};
     static const int64_t sizes[] = {1, 70, 700, 5000};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
         for (int i = 0; i < models[m].sizes; i++) {
