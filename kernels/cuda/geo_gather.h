@@ -61,8 +61,8 @@ static __device__ int tile_sample_end(const struct geo_points &p, struct tile &t
 
 /* Voxels near a box as three numbers of 10 bits: those of points from the low corner of the window
    around the box, those of centres from the low corner of the box. Then point - centre is the
-   offset in the window, which lies in it if no number has bits of `window_mask`, neither as it is
-   nor with 2^bits - K added. Where the lowest number that is outside borrows from its neighbour, it
+   offset in the window, which lies in it if no number reaches the power of two above K - 1, neither as
+   it is nor with that power less K added. Where the lowest number that is outside borrows from its neighbour, it
    does not matter what that becomes. */
 enum { PACK_BITS = 10, PACK_REACH = 1 << (PACK_BITS - 1) };
 

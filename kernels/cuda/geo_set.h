@@ -23,8 +23,8 @@ struct block_table {
     uint64_t *mask;      /* [rows] at the first row of a block: its voxels that hold a point */
     int32_t *table;      /* [2^bits] first rows of blocks, hashed; -1: none */
     int bits;
-    int32_t
-        *missing; /* 1: the level cannot be had in blocks; NULL: this set does not ask for them */
+    /* 1: the level cannot be had in blocks; NULL: this set does not ask for them */
+    int32_t *missing;
 };
 
 struct geo_set {
@@ -39,17 +39,15 @@ struct geo_set {
     /* the pair test: |d|^2 <= radius2, or low <= d <= high on every axis */
     bool ball;
     float radius2, low, high;
-    float
-        slack; /* what the coordinates of such a pair can differ by beyond low and high, but for the
-                    rounding of the coordinates */
+    float slack; /* how much farther the coordinates of a pair can be apart than low and high say */
 
     struct geo_cells cells;
     struct block_table blocks;
     bool backward; /* sorted by j: `out` is `in`, and pairs are the same both ways */
 
-    const uint32_t
-        *child_box; /* [out.rows, 6] ranks of low[3], high[3]; by radius, with a parent */
-    const int64_t *child_start; /* [out.rows + 1]; knn, with a parent */
+    /* with a parent: by radius [out.rows, 6] ranks of low[3], high[3]; by knn the children */
+    const uint32_t *child_box;
+    const int64_t *child_start; /* [out.rows + 1] */
     const int32_t *child;       /* [in.rows] */
 };
 
