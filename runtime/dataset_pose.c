@@ -237,6 +237,14 @@ void pnet_poses_free(struct pnet_poses *p)
     *p = (struct pnet_poses){.count = 0};
 }
 
+/* As a matrix does that is alone in its file. */
+static bool begins_with_number(struct pnet_span line)
+{
+    struct pnet_span word;
+    double number;
+    return pnet_span_word(&line, &word) && pnet_value_parse(word, PNET_F64, &number);
+}
+
 enum pnet_status pnet_calib_parse(
     const char *path, const void *text, size_t size, struct pnet_pose *tr, struct pnet_error *e)
 {
@@ -245,6 +253,8 @@ enum pnet_status pnet_calib_parse(
     while (pnet_text_full_line(&t, &line)) {
         double numbers[12];
         int count = 0;
+        if (t.line == 1 && begins_with_number(line))
+            return pnet_pose_parse(path, text, size, tr, e);
         if (!pnet_span_word(&line, &word) || !pnet_span_is(word, "Tr:")) continue;
         enum pnet_status status = take_numbers(&t, line, numbers, 12, &count, e);
         if (status) return status;
@@ -252,7 +262,8 @@ enum pnet_status pnet_calib_parse(
             count < 12 ? "Tr has 12 numbers, three rows [R t]" : pnet_pose_set(tr, numbers, count);
         return fault ? pnet_text_error(&t, e, "%s", fault) : PNET_OK;
     }
-    return pnet_error_set(e, PNET_BAD_DATA, "%s: has no line `Tr:`", path);
+    return pnet_error_set(
+        e, PNET_BAD_DATA, "%s: has no line `Tr:`, and is no matrix of its own", path);
 }
 
 static bool ends(const char *path, const char *ending)

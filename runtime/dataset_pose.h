@@ -61,7 +61,8 @@ enum pnet_status pnet_poses_parse(
     const char *path, const void *text, size_t size, struct pnet_poses *p, struct pnet_error *e);
 void pnet_poses_free(struct pnet_poses *p);
 
-/* `Tr` of KITTI's calib.txt: from the scanner to the camera that the poses are of. */
+/* `Tr` of KITTI's calib.txt, from the scanner to the camera that the poses are of; or a file of that
+   matrix alone, for calibrations that lack it. */
 enum pnet_status pnet_calib_read(const char *path, struct pnet_pose *tr, struct pnet_error *e);
 enum pnet_status pnet_calib_parse(
     const char *path, const void *text, size_t size, struct pnet_pose *tr, struct pnet_error *e);

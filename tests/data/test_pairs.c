@@ -164,11 +164,13 @@ static void test_kitti(const struct folder *f)
     folder_print(f, "k/poses.txt", "%s", poses);
     folder_print(
         f, "k/calib.txt", "P0: 1 0 0 0 0 1 0 0 0 0 1 0\nTr: 0 -1 0 0 0 0 -1 -0.08 1 0 0 -0.27\n");
+    folder_print(f, "k/p2.txt", "P0: 1 0 0 0 0 1 0 0 0 0 1 0\n");
+    folder_print(f, "k/tr.txt", "0 -1 0 0 0 0 -1 -0.08 1 0 0 -0.27\n");
     struct pnet_dataset *d = read_index(f,
         "train:\n"
         "  - {velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: [[0, 9], [5, "
         "2]]}\n"
-        "  - {velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: {step: 10}}\n"
+        "  - {velodyne: k/velodyne, poses: k/poses.txt, calib: k/tr.txt, pairs: {step: 10}}\n"
         "  - {velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: {distance: "
         "10m}}\n");
     const struct pnet_entry *t = d->entries[PNET_TRAIN];
@@ -201,9 +203,9 @@ static void test_kitti(const struct folder *f)
         "train: [{velodyne: k/velodyne, poses: k/poses.txt, calib: k/calib.txt, pairs: {}}]\n",
         "3: pairs: expected one of `step` and `distance`, or a list");
     expect_bad(f,
-        "train: [{velodyne: k/velodyne, poses: k/poses.txt, calib: k/poses.txt, pairs: [[0, "
+        "train: [{velodyne: k/velodyne, poses: k/poses.txt, calib: k/p2.txt, pairs: [[0, "
         "1]]}]\n",
-        "3: k/poses.txt: has no line `Tr:`");
+        "3: k/p2.txt: has no line `Tr:`, and is no matrix of its own");
     expect_bad(f, "train: [{velodyne: k/velodyne, poses: k/poses.txt}]\n",
         "3: a sequence of KITTI needs `velodyne`, `poses`, `calib` and `pairs`");
 }
