@@ -1,4 +1,5 @@
 #include "runtime/synth.h"
+#include "runtime/dataset.h"
 #include "runtime/io/file.h"
 #include "runtime/synth_cloud.h"
 #include "runtime/synth_models.h"
@@ -12,6 +13,8 @@
 /* Clouds larger than this are made one after another, all threads on each, to bound the memory. */
 static const int64_t LARGE_POINTS = 4000000;
 
+enum { PATH_MOST = 4096 };
+
 struct kind {
     const char *name;
     const char *const *classes;
@@ -22,6 +25,7 @@ static const struct kind kinds[PNET_SYNTH_KINDS] = {
     [PNET_SYNTH_SHAPES] = {"shapes", pnet_object_names, PNET_OBJECTS},
     [PNET_SYNTH_ROOMS] = {"rooms", pnet_room_names, PNET_ROOM_CLASSES},
     [PNET_SYNTH_LIDAR] = {"lidar", pnet_street_names, PNET_STREET_CLASSES},
+    [PNET_SYNTH_PAIRS] = {"pairs", NULL, 0},
 };
 
 const char *pnet_synth_kind_name(enum pnet_synth_kind kind)
@@ -40,11 +44,15 @@ static enum pnet_status check_options(
 {
     if ((unsigned)kind >= PNET_SYNTH_KINDS)
         return pnet_error_set(e, PNET_USAGE, "no such kind of synthetic data: %d", (int)kind);
-    if (kind == PNET_SYNTH_LIDAR && o->points && o->azimuth_deg != 0)
+    if (o->street && kind != PNET_SYNTH_PAIRS)
+        return pnet_error_set(e, PNET_USAGE, "the scene is chosen for pairs alone");
+    bool scans = kind == PNET_SYNTH_LIDAR || o->street;
+    if (scans && o->points && o->azimuth_deg != 0)
         return pnet_error_set(e, PNET_USAGE,
             "lidar: points and the azimuth step are two names for one "
             "thing; give one of them");
-    if (!o->points && kind == PNET_SYNTH_ROOMS) o->points = 16384;
+    if (!o->points && (kind == PNET_SYNTH_ROOMS || (kind == PNET_SYNTH_PAIRS && !scans)))
+        o->points = 16384;
     if (o->room_m == 0) o->room_m = 4.5f;
     if (!o->room_points) o->room_points = 1000000;
     if (!o->beams) o->beams = 64;
@@ -88,9 +96,21 @@ enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint3
     case PNET_SYNTH_SHAPES: return pnet_synth_shape(&job, c, label, e);
     case PNET_SYNTH_ROOMS: return pnet_synth_room(&job, c, e);
     case PNET_SYNTH_LIDAR: return pnet_synth_scan(&job, c, e);
+    case PNET_SYNTH_PAIRS:
     case PNET_SYNTH_KINDS: break;
     }
-    return PNET_USAGE;
+    return pnet_error_set(e, PNET_USAGE, "pairs are not made cloud by cloud");
+}
+
+enum pnet_status pnet_synth_make_pair(uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_synth_pair *p, struct pnet_error *e)
+{
+    struct pnet_synth_job job = {.seed = seed, .index = index, .options = *options};
+    *p = (struct pnet_synth_pair){.pose = {{0}}};
+    enum pnet_status status = check_options(PNET_SYNTH_PAIRS, &job.options, e);
+    if (status) return status;
+    job.threads = threads_of(options);
+    return pnet_synth_views(&job, p, e);
 }
 
 enum split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLITS };
@@ -103,41 +123,71 @@ static enum split split_of(int64_t index, int64_t count)
     return place == 8 ? SPLIT_VAL : place == 9 ? SPLIT_TEST : SPLIT_TRAIN;
 }
 
-/* One data set in the making. Members below `lock`-ed code are touched in omp critical (synth)
- * alone. */
+/* One data set in the making. Members from `done` on are touched in omp critical (synth) alone. */
 struct work {
     const struct pnet_synth *s;
-    uint8_t *labels; /* [count] classification: the class of each cloud */
-    int inner;       /* threads within a cloud */
+    uint8_t *labels;         /* [count] classification: the class of each cloud */
+    struct pnet_pose *poses; /* [count] pairs */
+    int inner;               /* threads within a cloud */
     int64_t done;
     enum pnet_status status;
     struct pnet_error error;
 };
 
-static enum pnet_status path_of(const struct pnet_synth *s, int64_t index, const char *name,
-    char path[4096], struct pnet_error *e)
+static enum pnet_status check_path(const struct pnet_synth *s, int length, struct pnet_error *e)
 {
-    int n = name ? snprintf(path, 4096, "%s/%s", s->folder, name)
-                 : snprintf(path, 4096, "%s/%s/%06lld.ply", s->folder,
-                       split_names[split_of(index, s->count)], (long long)index);
-    if (n < 0 || n >= 4096)
+    if (length < 0 || length >= PATH_MOST)
         return pnet_error_set(e, PNET_USAGE, "folder name too long: %.100s...", s->folder);
     return PNET_OK;
+}
+
+static enum pnet_status path_of(
+    const struct pnet_synth *s, const char *name, char path[PATH_MOST], struct pnet_error *e)
+{
+    return check_path(s, snprintf(path, PATH_MOST, "%s/%s", s->folder, name), e);
+}
+
+/* Seen from the folder; `end` tells the clouds of a pair apart. */
+static void name_cloud(const struct pnet_synth *s, int64_t index, const char *end, char name[64])
+{
+    snprintf(
+        name, 64, "%s/%06lld%s.ply", split_names[split_of(index, s->count)], (long long)index, end);
+}
+
+static enum pnet_status write_as(const struct pnet_synth *s, int64_t index, const char *end,
+    const struct pnet_cloud *c, struct pnet_error *e)
+{
+    char name[64], path[PATH_MOST];
+    name_cloud(s, index, end, name);
+    enum pnet_status status = path_of(s, name, path, e);
+    return status ? status : pnet_cloud_write(path, c, e);
+}
+
+static enum pnet_status write_pair(
+    struct work *w, int64_t index, const struct pnet_synth_options *options, struct pnet_error *e)
+{
+    struct pnet_synth_pair p;
+    enum pnet_status status = pnet_synth_make_pair(w->s->seed, (uint32_t)index, options, &p, e);
+    if (status) return status;
+    w->poses[index] = p.pose;
+    status = write_as(w->s, index, "_source", &p.source, e);
+    if (!status) status = write_as(w->s, index, "_target", &p.target, e);
+    pnet_synth_pair_free(&p);
+    return status;
 }
 
 static enum pnet_status write_cloud(struct work *w, int64_t index, struct pnet_error *e)
 {
     struct pnet_synth_options options = w->s->options;
     struct pnet_cloud c;
-    char path[4096];
     int label;
     options.threads = w->inner;
-    enum pnet_status status = path_of(w->s, index, NULL, path, e);
-    if (!status)
-        status = pnet_synth_make(w->s->kind, w->s->seed, (uint32_t)index, &options, &c, &label, e);
+    if (w->poses) return write_pair(w, index, &options, e);
+    enum pnet_status status =
+        pnet_synth_make(w->s->kind, w->s->seed, (uint32_t)index, &options, &c, &label, e);
     if (status) return status;
     if (w->labels) w->labels[index] = (uint8_t)label;
-    status = pnet_cloud_write(path, &c, e);
+    status = write_as(w->s, index, "", &c, e);
     pnet_cloud_free(&c);
     return status;
 }
@@ -180,23 +230,46 @@ static enum pnet_status make_clouds(struct work *w, struct pnet_error *e)
     return w->status;
 }
 
-static void print_index(FILE *f, const struct work *w)
+static void print_classes(FILE *f, const struct kind *kind, bool labelled_clouds)
 {
-    const struct kind *kind = &kinds[w->s->kind];
-    fprintf(
-        f, "pnet_dataset: 1\ntask: %s\nclasses: [", w->labels ? "classification" : "segmentation");
+    fprintf(f, "classes: [");
     for (int i = 0; i < kind->class_count; i++) fprintf(f, "%s%s", i ? ", " : "", kind->classes[i]);
     fprintf(f, "]\n");
-    if (!w->labels) fprintf(f, "label_field: label\n");
+    if (!labelled_clouds) fprintf(f, "label_field: label\n");
+}
+
+static void print_entry(FILE *f, const struct work *w, int64_t i)
+{
+    char name[64];
+    if (w->poses) {
+        name_cloud(w->s, i, "_source", name);
+        fprintf(f, "  - {source: %s", name);
+        name_cloud(w->s, i, "_target", name);
+        fprintf(f, ", target: %s,\n     pose: [", name);
+        for (int k = 0; k < 12; k++) fprintf(f, "%s%.17g", k ? ", " : "", w->poses[i].m[k]);
+        fprintf(f, "]}\n");
+        return;
+    }
+    name_cloud(w->s, i, "", name);
+    fprintf(f, "  - {cloud: %s", name);
+    if (w->labels) fprintf(f, ", label: %s", kinds[w->s->kind].classes[w->labels[i]]);
+    fprintf(f, "}\n");
+}
+
+static void print_index(FILE *f, const struct work *w)
+{
+    enum pnet_task task = w->poses    ? PNET_REGISTRATION
+                          : w->labels ? PNET_CLASSIFICATION
+                                      : PNET_SEGMENTATION;
+    fprintf(f, "pnet_dataset: 1\ntask: %s\n", pnet_task_name(task));
+    if (!w->poses) print_classes(f, &kinds[w->s->kind], w->labels != NULL);
     for (int split = 0; split < SPLITS; split++) {
         bool any = false;
         for (int64_t i = 0; i < w->s->count; i++) {
             if ((int)split_of(i, w->s->count) != split) continue;
             if (!any) fprintf(f, "%s:\n", split_names[split]);
             any = true;
-            fprintf(f, "  - {cloud: %s/%06lld.ply", split_names[split], (long long)i);
-            if (w->labels) fprintf(f, ", label: %s", kind->classes[w->labels[i]]);
-            fprintf(f, "}\n");
+            print_entry(f, w, i);
         }
         if (!any) fprintf(f, "%s: []\n", split_names[split]);
     }
@@ -207,9 +280,9 @@ static enum pnet_status prepare(const struct pnet_synth *s, const char *index, s
 {
     enum pnet_status status = pnet_make_folder(s->folder, e);
     for (int i = 0; i < SPLITS && !status; i++) {
-        char path[4096];
+        char path[PATH_MOST];
         if (i && s->count < 3) break;
-        status = path_of(s, 0, split_names[i], path, e);
+        status = path_of(s, split_names[i], path, e);
         if (!status) status = pnet_make_folder(path, e);
     }
     if (!status && unlink(index) && errno != ENOENT)
@@ -221,19 +294,19 @@ enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_err
 {
     struct pnet_synth_options options = s->options;
     struct pnet_output index;
-    char path[4096];
+    char path[PATH_MOST];
     enum pnet_status status = check_options(s->kind, &options, e);
     if (!status && (s->count < 1 || s->count > UINT32_MAX))
         status = pnet_error_set(e, PNET_USAGE, "clouds: %lld, expected 1 to %lld",
             (long long)s->count, (long long)UINT32_MAX);
-    if (!status) status = path_of(s, 0, "dataset.yaml", path, e);
+    if (!status) status = path_of(s, "dataset.yaml", path, e);
     if (status) return status;
 
     struct work w = {.s = s};
-    if (s->kind == PNET_SYNTH_SHAPES) {
-        w.labels = calloc((size_t)s->count, 1);
-        if (!w.labels) return pnet_error_memory(e);
-    }
+    if (s->kind == PNET_SYNTH_SHAPES) w.labels = calloc((size_t)s->count, 1);
+    if (s->kind == PNET_SYNTH_PAIRS) w.poses = calloc((size_t)s->count, sizeof *w.poses);
+    if ((s->kind == PNET_SYNTH_SHAPES && !w.labels) || (s->kind == PNET_SYNTH_PAIRS && !w.poses))
+        return pnet_error_memory(e);
     status = prepare(s, path, e);
     if (!status) status = make_clouds(&w, e);
     if (!status) status = pnet_output_open(path, &index, e);
@@ -242,5 +315,6 @@ enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_err
         status = pnet_output_commit(&index, e);
     }
     free(w.labels);
+    free(w.poses);
     return status;
 }

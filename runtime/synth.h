@@ -4,6 +4,7 @@
 #define PNET_RUNTIME_SYNTH_H
 
 #include "runtime/cloud.h"
+#include "runtime/dataset_pose.h"
 #include "runtime/error.h"
 
 #include <stdbool.h>
@@ -16,6 +17,8 @@ enum pnet_synth_kind {
     PNET_SYNTH_LIDAR, /* segmentation: one turn of a spinning scanner in a street, the scanner at
                          the origin, x ahead; fields intensity (f32, 0 to 1), ring (u8), label (u8)
                        */
+    PNET_SYNTH_PAIRS, /* registration: two views of a room, or two scans of a street, each in a frame
+                         of its own; fields as of those */
     PNET_SYNTH_KINDS,
 };
 
@@ -30,7 +33,8 @@ struct pnet_synth_options {
     int beams;           /* lidar: 1 to 128 (64), from 15 degrees up to 25 degrees down, ring 0
                              on top */
     float azimuth_deg;   /* lidar: between two firings (0.25); not together with `points` */
-    bool any_rotation;   /* shapes: turned about any axis, not about z alone */
+    bool any_rotation;   /* shapes: turned about any axis, not about z alone; pairs: frames too */
+    bool street;         /* pairs: two scans of a street, some metres apart, instead of a room */
     bool clean;  /* exact surfaces: no noise, no drop-outs; shapes: nothing cut off, stretched,
                     turned or added either */
     int threads; /* all processors; changes no bit of the result */
@@ -48,22 +52,33 @@ struct pnet_synth {
     void *context;
 };
 
-/* "shapes", "rooms", "lidar", or NULL beyond PNET_SYNTH_KINDS. */
+/* "shapes", "rooms", "lidar", "pairs", or NULL beyond PNET_SYNTH_KINDS. */
 const char *pnet_synth_kind_name(enum pnet_synth_kind kind);
-/* The names of the classes, index = label; `count` gets their number. */
+/* The names of the classes, index = label; `count` gets their number: pairs have none. */
 const char *const *pnet_synth_classes(enum pnet_synth_kind kind, int *count);
 
 /* Makes cloud `index` of the data set (kind, seed, options): the same bits whatever the count of
    clouds or threads. `c` is overwritten, the caller frees it; empty on failure. `label` gets the
    class of the cloud (shapes; in runs of as many clouds as there are classes, each comes once) or
-   -1. May be NULL. PNET_USAGE: options out of range; PNET_NO_MEMORY. */
+   -1. May be NULL. PNET_USAGE: options out of range, or pairs; PNET_NO_MEMORY. */
 enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint32_t index,
     const struct pnet_synth_options *options, struct pnet_cloud *c, int *label,
     struct pnet_error *e);
 
+/* The same for pairs. `pose` maps the source onto the target. Sampling, noise and what is hidden
+   are each view's own; at least 30% of the source is seen in the target (rooms within 10 cm) unless
+   a room has no such views, which is rare. */
+struct pnet_synth_pair {
+    struct pnet_cloud source, target;
+    struct pnet_pose pose;
+};
+enum pnet_status pnet_synth_make_pair(uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_synth_pair *p, struct pnet_error *e);
+void pnet_synth_pair_free(struct pnet_synth_pair *p);
+
 /* Writes `count` clouds to FOLDER/train, val and test, as PLY, then the index FOLDER/dataset.yaml:
    of ten clouds eight, one and one (of 3 to 9 clouds the last two are val and test; fewer are all
-   train). An index already there is removed first, so a folder with an index is complete. */
+   train). Pairs are NUMBER_source.ply and NUMBER_target.ply. An index already there is removed first, so a folder with an index is complete. */
 enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e);
 
 #endif

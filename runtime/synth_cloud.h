@@ -23,6 +23,21 @@ enum pnet_status pnet_synth_room(
 enum pnet_status pnet_synth_scan(
     const struct pnet_synth_job *job, struct pnet_cloud *c, struct pnet_error *e);
 
+/* One of the two views of a pair. */
+struct pnet_synth_view {
+    uint32_t number;        /* 1: the source, 2: the target */
+    uint32_t attempt;       /* another one looks from elsewhere */
+    struct pnet_pose world; /* set: from the frame of the cloud to that of the scene */
+};
+/* Views of the scene of a job, the same one for both. */
+enum pnet_status pnet_synth_room_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
+    struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_synth_scan_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
+    struct pnet_cloud *c, struct pnet_error *e);
+/* Both of them; the options are filled in and checked. In synth_pairs.c. */
+enum pnet_status pnet_synth_views(
+    const struct pnet_synth_job *job, struct pnet_synth_pair *p, struct pnet_error *e);
+
 /* An empty cloud of `rows` points with the fields of these names and types; offset zero. */
 struct pnet_synth_field {
     const char *name;

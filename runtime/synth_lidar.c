@@ -25,6 +25,7 @@ static const float RADIANS = 0.0174532925f;
 
 struct scanner {
     const struct pnet_synth_job *job;
+    uint32_t view; /* of a pair, or 0: part of its draws */
     struct pnet_scene scene;
     struct pnet_tracer grid;
     struct pnet_vec frame[3]; /* rows: from the scanner to the street */
@@ -41,6 +42,11 @@ struct echo {
     int solid; /* -1: nothing came back */
     struct pnet_vec p;
 };
+
+static uint32_t stream(const struct scanner *k, uint32_t purpose)
+{
+    return k->view << SYNTH_PURPOSE_BITS | purpose;
+}
 
 static bool set_beams(struct scanner *k)
 {
@@ -75,8 +81,10 @@ static struct echo cast(
         vec(vec_dot(k->frame[0], v), vec_dot(k->frame[1], v), vec_dot(k->frame[2], v));
     struct pnet_vec from = vec_add(k->at, vec((share - 0.5f) * k->travel_m, 0, 0));
     uint64_t number = (uint64_t)(firing * k->beams + beam);
-    struct pnet_rand rand = {
-        .seed = k->job->seed, .purpose = PNET_DRAW_SYNTH, .a = k->job->index, .b = SYNTH_FACES};
+    struct pnet_rand rand = {.seed = k->job->seed,
+        .purpose = PNET_DRAW_SYNTH,
+        .a = k->job->index,
+        .b = stream(k, SYNTH_FACES)};
     struct pnet_hit hit = pnet_tracer_cast(&k->grid, from, ray, REACH_M, &rand, number);
     struct echo echo = {.solid = hit.solid, .t = hit.t};
     if (hit.solid < 0) return echo;
@@ -84,7 +92,8 @@ static struct echo cast(
     struct pnet_vec p = vec_add(from, vec_scale(ray, hit.t));
     echo.intensity = intensity_of(s, p, ray, hit.t);
     if (!k->job->options.clean) {
-        struct pnet_draw d = draw_begin(k->job->seed, k->job->index, purpose, number << 2);
+        struct pnet_draw d =
+            draw_begin(k->job->seed, k->job->index, stream(k, purpose), number << 2);
         /* Dark, slanted and far surfaces are lost first. */
         float lost = 0.01f + 0.35f * expf(-25 * echo.intensity) + 0.05f * hit.t / REACH_M;
         if (draw_chance(&d, lost)) echo.solid = -1;
@@ -148,29 +157,60 @@ static void set_pose(struct scanner *k, struct pnet_draw *d)
     k->travel_m = draw_between(d, 0, 1.4f); /* up to 50 km/h at ten turns a second */
 }
 
-enum pnet_status pnet_synth_scan(
-    const struct pnet_synth_job *job, struct pnet_cloud *c, struct pnet_error *e)
+/* One turn of a scanner whose street and pose are set; frees the street. */
+static enum pnet_status scan(struct scanner *k, struct pnet_cloud *c, struct pnet_error *e)
 {
     static const struct pnet_synth_field fields[] = {
         {"intensity", PNET_F32}, {"ring", PNET_U8}, {"label", PNET_U8}};
-    struct scanner k = {.job = job, .beams = job->options.beams};
+    const struct pnet_synth_job *job = k->job;
+    enum pnet_status status = PNET_OK;
+    k->beams = job->options.beams;
+    if (k->scene.failed || !set_beams(k) || !pnet_tracer_build(&k->grid, &k->scene, 1.5f))
+        status = pnet_error_memory(e);
+    if (status) goto out;
+    k->firings = job->options.points ? firings_for(k, job->options.points)
+                                     : (int64_t)(360 / job->options.azimuth_deg + 0.5f);
+    status = pnet_synth_cloud(c, k->firings * k->beams, fields, 3, e);
+    if (status) goto out;
+#pragma omp parallel for schedule(static, 16) num_threads(job->threads)
+    for (int64_t i = 0; i < k->firings; i++) fill_firing(k, c, i);
+    pnet_synth_pack(c);
+out:
+    free(k->slope);
+    pnet_tracer_free(&k->grid);
+    pnet_scene_free(&k->scene);
+    return status;
+}
+
+enum pnet_status pnet_synth_scan(
+    const struct pnet_synth_job *job, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct scanner k = {.job = job};
     struct pnet_draw layout = draw_begin(job->seed, job->index, SYNTH_LAYOUT, 0);
     pnet_street_build(&k.scene, &layout);
     set_pose(&k, &layout);
-    enum pnet_status status = PNET_OK;
-    if (k.scene.failed || !set_beams(&k) || !pnet_tracer_build(&k.grid, &k.scene, 1.5f))
-        status = pnet_error_memory(e);
-    if (status) goto out;
-    k.firings = job->options.points ? firings_for(&k, job->options.points)
-                                    : (int64_t)(360 / job->options.azimuth_deg + 0.5f);
-    status = pnet_synth_cloud(c, k.firings * k.beams, fields, 3, e);
-    if (status) goto out;
-#pragma omp parallel for schedule(static, 16) num_threads(job->threads)
-    for (int64_t i = 0; i < k.firings; i++) fill_firing(&k, c, i);
-    pnet_synth_pack(c);
-out:
-    free(k.slope);
-    pnet_tracer_free(&k.grid);
-    pnet_scene_free(&k.scene);
-    return status;
+    return scan(&k, c, e);
+}
+
+/* The car stands up to 6 m before or behind the middle, where its own lane is free. */
+enum pnet_status pnet_synth_scan_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
+    struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct scanner k = {.job = job, .view = v->number};
+    struct pnet_draw layout = draw_begin(job->seed, job->index, SYNTH_LAYOUT, 0);
+    struct pnet_draw d = draw_begin(job->seed, job->index, SYNTH_AIM, (uint64_t)v->attempt << 16);
+    struct pnet_draw own = draw_begin(job->seed, job->index, stream(&k, SYNTH_LAYOUT), 0);
+    float apart = draw_sign(&d) * draw_between(&d, 1, 12);
+    pnet_street_build(&k.scene, &layout);
+    set_pose(&k, &own);
+    k.at.x = v->number == 1 ? -apart / 2 : apart / 2;
+    k.at.y = draw_between(&own, -0.2f, 0.2f);
+    const float at[3] = {k.at.x, k.at.y, k.at.z};
+    v->world = pnet_pose_identity();
+    for (int i = 0; i < 3; i++) {
+        const float row[3] = {k.frame[i].x, k.frame[i].y, k.frame[i].z};
+        for (int n = 0; n < 3; n++) v->world.m[4 * i + n] = (double)row[n];
+        v->world.m[4 * i + 3] = (double)at[i];
+    }
+    return scan(&k, c, e);
 }

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* The low bits of pnet_rand.b; the room of a floor is above them. Data sets depend on the values.
- */
+/* The low bits of pnet_rand.b; the room of a floor, or the view of a pair from 1 on, is above them.
+   Data sets depend on the values. */
 enum {
     SYNTH_LABEL = 1,
     SYNTH_LAYOUT = 2,
@@ -17,6 +17,8 @@ enum {
     SYNTH_POINTS = 4,
     SYNTH_PILOT = 5,
     SYNTH_COUNT = 6,
+    SYNTH_AIM = 7,
+    SYNTH_FRAME = 8,
     SYNTH_PURPOSE_BITS = 4,
 };
 

@@ -20,6 +20,13 @@ const char *const pnet_room_names[PNET_ROOM_CLASSES] = {
 
 enum { PROBES = 32, TRIES = 64, CHUNK = 4096 };
 
+/* From where a cloud is taken: a scanner or camera at one of these places for each point. */
+struct sight {
+    struct pnet_vec at[PNET_ROOM_SCANS];
+    struct pnet_vec look; /* level, unit: what is more than half_angle to a side is not seen */
+    float cos_half;       /* -1: all around */
+};
+
 /* One room of the cloud: its rows are first .. first + rows - 1. */
 struct room_task {
     const struct pnet_synth_job *job;
@@ -28,6 +35,7 @@ struct room_task {
     struct pnet_vec corner; /* of the room on the floor */
     struct pnet_scene scene;
     struct pnet_room room;
+    struct sight sight;
     struct pnet_tracer grid;
     struct pnet_faces faces;
 };
@@ -49,11 +57,13 @@ static bool draw_seen(
 {
     const struct pnet_solid *solid = &t->scene.solids[face->solid];
     pnet_face_draw(&t->scene, face, d, &seen->p, &seen->normal);
-    struct pnet_vec from = t->room.scan[draw_below(d, PNET_ROOM_SCANS)];
+    struct pnet_vec from = t->sight.at[draw_below(d, PNET_ROOM_SCANS)];
     float chance = draw_unit(d);
     struct pnet_vec ray = vec_sub(seen->p, from);
     float far = vec_length(ray);
     seen->ray = vec_scale(ray, 1 / far);
+    float flat = sqrtf(ray.x * ray.x + ray.y * ray.y), ahead = vec_dot(ray, t->sight.look);
+    if (ahead < t->sight.cos_half * flat) return false;
     /* Of an open form, the inside is seen as well. */
     float slant = -vec_dot(seen->ray, seen->normal);
     bool open = solid->faces != (1 << pnet_solid_faces(solid)) - 1;
@@ -138,10 +148,23 @@ static void fill_chunk(const struct room_task *t, struct pnet_cloud *c, int64_t 
     }
 }
 
+/* All of the room. */
+static void look_around(struct room_task *t)
+{
+    t->sight = (struct sight){.cos_half = -1};
+    for (int i = 0; i < PNET_ROOM_SCANS; i++) t->sight.at[i] = t->room.scan[i];
+}
+
+static void build_room(struct room_task *t, uint32_t number)
+{
+    struct pnet_draw layout =
+        draw_begin(t->job->seed, t->job->index, number << SYNTH_PURPOSE_BITS | SYNTH_LAYOUT, 0);
+    pnet_room_build(&t->scene, &layout, t->job->options.room_m, &t->room);
+}
+
+/* Takes the cloud of a room that is built and looked at, and frees the room. */
 static enum pnet_status fill_room(struct room_task *t, struct pnet_cloud *c, struct pnet_error *e)
 {
-    struct pnet_draw layout = draw_begin(t->job->seed, t->job->index, stream(t, SYNTH_LAYOUT), 0);
-    pnet_room_build(&t->scene, &layout, t->job->options.room_m, &t->room);
     enum pnet_status status = pnet_faces_list(&t->faces, &t->scene, e);
     if (!status && !pnet_tracer_build(&t->grid, &t->scene, 0.35f)) status = pnet_error_memory(e);
     if (!status) {
@@ -156,11 +179,12 @@ static enum pnet_status fill_room(struct room_task *t, struct pnet_cloud *c, str
     return status;
 }
 
+static const struct pnet_synth_field fields[] = {
+    {"red", PNET_U8}, {"green", PNET_U8}, {"blue", PNET_U8}, {"label", PNET_U8}};
+
 enum pnet_status pnet_synth_room(
     const struct pnet_synth_job *job, struct pnet_cloud *c, struct pnet_error *e)
 {
-    static const struct pnet_synth_field fields[] = {
-        {"red", PNET_U8}, {"green", PNET_U8}, {"blue", PNET_U8}, {"label", PNET_U8}};
     int64_t rows = job->options.points, rooms = (rows - 1) / job->options.room_points + 1,
             across = 1;
     while (across * across < rooms) across++;
@@ -174,8 +198,44 @@ enum pnet_status pnet_synth_room(
             .first = rows * i / rooms,
             .corner = {pitch * (float)column, pitch * (float)line, 0}};
         task.rows = rows * (i + 1) / rooms - task.first;
+        build_room(&task, task.number);
+        look_around(&task);
         status = fill_room(&task, c, e);
     }
+    if (!status) pnet_synth_pack(c);
+    return status;
+}
+
+/* Both views look at one place of the room, each from a stand of its own, past it by up to 25
+   degrees; the camera is moved about by hand's breadths. */
+static void aim(struct room_task *t, const struct pnet_synth_view *v)
+{
+    struct pnet_draw d =
+        draw_begin(t->job->seed, t->job->index, SYNTH_AIM, (uint64_t)v->attempt << 16);
+    struct pnet_size size = t->room.size;
+    float x = size.x * draw_between(&d, 0.15f, 0.85f), y = size.y * draw_between(&d, 0.15f, 0.85f);
+    for (uint32_t number = 1; number <= v->number; number++) {
+        struct pnet_vec stand = t->room.scan[draw_below(&d, PNET_ROOM_SCANS)];
+        float yaw = atan2f(y - stand.y, x - stand.x) + draw_between(&d, -0.45f, 0.45f);
+        t->sight.look = vec(cosf(yaw), sinf(yaw), 0);
+        t->sight.cos_half = cosf(draw_between(&d, 0.7f, 1.2f));
+        for (int i = 0; i < PNET_ROOM_SCANS; i++) {
+            float east = draw_between(&d, -0.15f, 0.15f), north = draw_between(&d, -0.15f, 0.15f);
+            t->sight.at[i] = vec_add(stand, vec(east, north, draw_between(&d, -0.15f, 0.15f)));
+        }
+    }
+}
+
+enum pnet_status pnet_synth_room_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
+    struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct room_task task = {.job = job, .number = v->number, .rows = job->options.points};
+    enum pnet_status status = pnet_synth_cloud(c, task.rows, fields, 4, e);
+    if (status) return status;
+    build_room(&task, 0);
+    aim(&task, v);
+    v->world = pnet_pose_identity();
+    status = fill_room(&task, c, e);
     if (!status) pnet_synth_pack(c);
     return status;
 }

@@ -2,7 +2,9 @@
 #include "compiler/cli/weights.h"
 #include "runtime/cloud.h"
 #include "runtime/dataset.h"
+#include "runtime/dataset_overlap.h"
 #include "runtime/io/file.h"
+#include "runtime/loader.h"
 #include "runtime/synth.h"
 
 #include <math.h>
@@ -23,25 +25,29 @@ static bool show_progress(void *context, int64_t done, int64_t count)
 static int data_synth(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc data synth KIND -o DIR [options]",
-        "Makes a labelled data set: shapes (classification of single objects), rooms (segmentation "
-        "of furnished rooms) or\n"
-        "lidar (segmentation of street scans). Eight clouds of ten are for training, one each for "
-        "validation and test. The\n"
-        "same kind, seed and options give the same bits.",
+        "Makes a data set: shapes (classification of single objects), rooms (segmentation of "
+        "furnished rooms), lidar\n"
+        "(segmentation of street scans) or pairs (registration of two views of a room, or of two "
+        "scans of a street). Eight\n"
+        "clouds or pairs of ten are for training, one each for validation and test. The same kind, "
+        "seed and options give the\n"
+        "same bits.",
         "  pnetc data synth rooms -o out/rooms --count 120 --seed 1\n  pnetc data synth lidar -o "
-        "out/street --count 20\n"};
+        "out/street --count 20\n  pnetc data synth pairs -o out/drives --scene street --count "
+        "40\n"};
     struct pnet_synth s = {.count = 100, .seed = 1, .progress = show_progress};
     int64_t count = 100, seed = 1, points = 0, threads = 0, beams = 0;
     bool done, quiet = false, any_rotation = false, clean = false;
-    const char *kind;
+    const char *kind, *scene = NULL;
     struct option options[] = {
         {"output", 'o', OPT_TEXT, &s.folder, "DIR", "folder of the data set"},
-        {"count", 0, OPT_INT, &count, "N", "clouds (100)"},
+        {"count", 0, OPT_INT, &count, "N", "clouds or pairs (100)"},
         {"seed", 0, OPT_INT, &seed, "N", "another seed makes other clouds (1)"},
         {"points", 0, OPT_INT, &points, "N", "points a cloud, up to 100 million"},
-        {"beams", 0, OPT_INT, &beams, "N", "lidar: of the scanner (64)"},
+        {"beams", 0, OPT_INT, &beams, "N", "lidar, street: of the scanner (64)"},
         {"any-rotation", 0, OPT_FLAG, &any_rotation, NULL,
-            "shapes: turned about any axis, not z alone"},
+            "shapes, frames of pairs: turned about any axis, not z alone"},
+        {"scene", 0, OPT_TEXT, &scene, "SCENE", "pairs: room (default) or street"},
         {"clean", 0, OPT_FLAG, &clean, NULL, "exact surfaces, no noise"},
         {"threads", 'j', OPT_INT, &threads, "N", "threads (all cores)"},
         {"quiet", 'q', OPT_FLAG, &quiet, NULL, "no progress"}};
@@ -52,7 +58,7 @@ static int data_synth(int argc, char **argv)
              &kind, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which kind? shapes, rooms or lidar");
+    if (!words) return usage_error("which kind? shapes, rooms, lidar or pairs");
     if (!s.folder) return usage_error("where to? -o DIR");
     if (count < 1 || seed < 0 || points < 0 || threads < 0 || beams < 0 || beams > 128 ||
         threads > 4096)
@@ -65,9 +71,12 @@ static int data_synth(int argc, char **argv)
     if (k == PNET_SYNTH_KINDS) {
         const char *near = pnet_nearest(kind, kinds, PNET_SYNTH_KINDS);
         return near ? usage_error("no kind '%s': did you mean %s?", kind, near)
-                    : usage_error("no kind '%s': shapes, rooms or lidar", kind);
+                    : usage_error("no kind '%s': shapes, rooms, lidar or pairs", kind);
     }
     s.kind = (enum pnet_synth_kind)k;
+    if (scene && s.kind != PNET_SYNTH_PAIRS) return usage_error("--scene is for pairs");
+    if (scene && strcmp(scene, "room") != 0 && strcmp(scene, "street") != 0)
+        return usage_error("no scene '%s': room or street", scene);
     s.count = count;
     s.seed = (uint64_t)seed;
     s.context = &quiet;
@@ -75,28 +84,129 @@ static int data_synth(int argc, char **argv)
         .beams = (int)beams,
         .any_rotation = any_rotation,
         .clean = clean,
+        .street = scene && strcmp(scene, "street") == 0,
         .threads = (int)threads};
     catch_interrupts();
     if (pnet_synth_generate(&s, &e)) return complain(&e);
-    if (!quiet) printf("%s/dataset.yaml: %lld clouds of %s\n", s.folder, (long long)count, kind);
+    if (!quiet)
+        printf("%s/dataset.yaml: %lld %s%s\n", s.folder, (long long)count,
+            s.kind == PNET_SYNTH_PAIRS ? "" : "clouds of ", kind);
     return PNET_OK;
 }
 
-static enum pnet_status describe_dataset(const char *path, struct pnet_error *e)
+/* What `data info` tells of the pairs of a split: one number a pair. */
+struct pair_numbers {
+    double *overlap, *before, *turn_deg, *shift_m, *points;
+    int64_t count;
+};
+
+static int by_number(const void *a, const void *b)
 {
-    struct pnet_dataset *d;
-    enum pnet_status st = pnet_dataset_read(path, &d, e);
-    if (st) return st;
-    printf("%s: %s, %d classes\n", d->path,
-        d->task == PNET_SEGMENTATION ? "segmentation" : "classification", d->class_count);
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts them. */
+static void print_spread(const char *name, const char *unit, double *numbers, int64_t count)
+{
+    qsort(numbers, (size_t)count, sizeof *numbers, by_number);
+    printf("         %-28s %10.4g  %10.4g  %10.4g%s\n", name, numbers[0],
+        (numbers[(count - 1) / 2] + numbers[count / 2]) / 2, numbers[count - 1], unit);
+}
+
+/* Measures a pair: a batch of one. */
+static enum pnet_status measure_pair(
+    const struct pnet_batch *b, double radius_m, struct pair_numbers *n, struct pnet_error *e)
+{
+    const struct pnet_batch_input *source = &b->inputs[0], *target = &b->inputs[1];
+    const float *pose = b->inputs[2].fields[0];
+    struct pnet_pose after, before = pnet_pose_identity();
+    int64_t met[2];
+    double trace = -1, shift2 = 0;
+    for (int i = 0; i < 16; i++) after.m[i] = (double)pose[i];
+    for (int k = 0; k < 2; k++) {
+        enum pnet_status st = pnet_overlap(source->xyz, source->rows, target->xyz, target->rows,
+            k ? &before : &after, radius_m, &met[k], e);
+        if (st) return st;
+    }
+    for (int i = 0; i < 3; i++) {
+        trace += after.m[5 * i];
+        shift2 += after.m[4 * i + 3] * after.m[4 * i + 3];
+    }
+    int64_t at = n->count++;
+    n->overlap[at] = 100 * (double)met[0] / (double)source->rows;
+    n->before[at] = 100 * (double)met[1] / (double)source->rows;
+    n->turn_deg[at] = acos(fmax(-1, fmin(1, trace / 2))) * 180 / M_PI;
+    n->shift_m[at] = sqrt(shift2);
+    n->points[at] = (double)(source->rows + target->rows) / 2;
+    return PNET_OK;
+}
+
+/* As evaluation sees them. */
+static enum pnet_status measure_pairs(const struct pnet_dataset *d, enum pnet_split split,
+    double radius_m, struct pair_numbers *n, struct pnet_error *e)
+{
+    static struct pnet_input_field xyz[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION}};
+    static struct pnet_input_field pose[] = {
+        {.name = "pose", .kind = PNET_INPUT_POSE, .width = 16, .per_cloud = true}};
+    static const struct pnet_input inputs[] = {{.name = "source", .fields = xyz, .field_count = 1},
+        {.name = "target", .fields = xyz, .field_count = 1},
+        {.name = "pose", .fields = pose, .field_count = 1}};
+    static const struct pnet_input_map map = {.count = 0};
+    struct pnet_loader_options o = {.data = d,
+        .split = split,
+        .inputs = inputs,
+        .input_count = 3,
+        .map = &map,
+        .batch_size = 1};
+    struct pnet_loader *l;
+    struct pnet_batch *b;
+    enum pnet_status st = pnet_loader_new(&o, &l, e);
+    while (!st && !(st = pnet_loader_next(l, &b, e)) && b) {
+        st = measure_pair(b, radius_m, n, e);
+        pnet_batch_free(b);
+    }
+    pnet_loader_free(l);
+    return st;
+}
+
+static enum pnet_status describe_pairs(
+    const struct pnet_dataset *d, double radius_m, struct pnet_error *e)
+{
+    enum pnet_status st = PNET_OK;
+    for (int s = 0; s < PNET_SPLITS && !st; s++) {
+        int64_t count = d->counts[s];
+        printf("  %-6s %8lld pairs\n", pnet_split_name((enum pnet_split)s), (long long)count);
+        if (!count) continue;
+        double *numbers = calloc(5 * (size_t)count, sizeof *numbers);
+        if (!numbers) return pnet_error_memory(e);
+        struct pair_numbers n = {.overlap = numbers,
+            .before = numbers + count,
+            .turn_deg = numbers + 2 * count,
+            .shift_m = numbers + 3 * count,
+            .points = numbers + 4 * count};
+        st = measure_pairs(d, (enum pnet_split)s, radius_m, &n, e);
+        if (!st) {
+            printf("         %-28s %10s  %10s  %10s\n", "", "least", "median", "most");
+            print_spread("points a cloud", "", n.points, count);
+            print_spread("overlap under the pose", "  %", n.overlap, count);
+            print_spread("overlap without it", "  %", n.before, count);
+            print_spread("turn", "  degrees", n.turn_deg, count);
+            print_spread("shift", "  m", n.shift_m, count);
+        }
+        free(numbers);
+    }
+    return st;
+}
+
+static enum pnet_status describe_classes(const struct pnet_dataset *d, struct pnet_error *e)
+{
+    enum pnet_status st = PNET_OK;
     for (int s = 0; s < PNET_SPLITS && !st; s++) {
         printf(
             "  %-6s %8lld clouds\n", pnet_split_name((enum pnet_split)s), (long long)d->counts[s]);
         int64_t *counts = calloc((size_t)d->class_count + 1, sizeof *counts), sum = 0;
-        if (!counts) {
-            st = pnet_error_memory(e);
-            break;
-        }
+        if (!counts) return pnet_error_memory(e);
         if (d->counts[s]) st = pnet_dataset_count(d, (enum pnet_split)s, counts, e);
         for (int c = 0; !st && c < d->class_count; c++) sum += counts[c];
         for (int c = 0; !st && c < d->class_count && sum; c++)
@@ -104,23 +214,63 @@ static enum pnet_status describe_dataset(const char *path, struct pnet_error *e)
                 100 * (double)counts[c] / (double)sum, d->classes[c]);
         free(counts);
     }
+    return st;
+}
+
+static enum pnet_status describe_dataset(const char *path, double radius_m, struct pnet_error *e)
+{
+    struct pnet_dataset *d;
+    enum pnet_status st = pnet_dataset_read(path, &d, e);
+    if (st) return st;
+    if (d->task == PNET_REGISTRATION) {
+        printf("%s: registration, overlap within %g m\n", d->path, radius_m);
+        st = describe_pairs(d, radius_m, e);
+    } else {
+        printf("%s: %s, %d classes\n", d->path, pnet_task_name(d->task), d->class_count);
+        st = describe_classes(d, e);
+    }
     pnet_dataset_free(d);
     return st;
 }
 
+/* Metres, from 5cm, 50mm, 0.05m or 0.05. */
+static bool parse_length(const char *text, double *length_m)
+{
+    static const struct {
+        const char *unit;
+        double factor;
+    } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}};
+    char *end;
+    double x = strtod(text, &end);
+    if (end == text || !(x > 0 && x < 1e6)) return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].unit) == 0) {
+            *length_m = x * units[i].factor;
+            return true;
+        }
+    return false;
+}
+
 static int data_info(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc data info DATASET",
-        "Reads a whole data set: its splits, and how often each class occurs.",
-        "  pnetc data info out/rooms\n"};
+    static const struct usage usage = {"pnetc data info DATASET [options]",
+        "Reads a whole data set: its splits, and how often each class occurs; of pairs, how much "
+        "of the source is seen in\n"
+        "the target under the true pose and without it, and how large the pose is.",
+        "  pnetc data info out/rooms\n  pnetc data info kitchen.yaml --radius 5cm\n"};
     bool done;
-    const char *path;
+    const char *path, *radius = NULL;
     int words, code;
+    double radius_m = 0.1;
     struct pnet_error e = {0};
-    if ((code = parse_options(argc, argv, NULL, 0, &usage, &path, 1, &words, &done)) || done)
+    const struct option options[] = {{"radius", 0, OPT_TEXT, &radius, "LENGTH",
+        "pairs: two points closer than this meet (10cm)"}};
+    if ((code = parse_options(argc, argv, options, 1, &usage, &path, 1, &words, &done)) || done)
         return code;
     if (!words) return usage_error("which data set? usage: %s", usage.synopsis);
-    return describe_dataset(path, &e) ? complain(&e) : PNET_OK;
+    if (radius && !parse_length(radius, &radius_m))
+        return usage_error("--radius takes a length such as 5cm, not '%s'", radius);
+    return describe_dataset(path, radius_m, &e) ? complain(&e) : PNET_OK;
 }
 
 int command_data(int argc, char **argv)
@@ -128,7 +278,8 @@ int command_data(int argc, char **argv)
     if (argc && strcmp(argv[0], "synth") == 0) return data_synth(argc - 1, argv + 1);
     if (argc && strcmp(argv[0], "info") == 0) return data_info(argc - 1, argv + 1);
     bool help = argc && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
-    fputs("usage: pnetc data synth KIND -o DIR [options]\n       pnetc data info DATASET\n",
+    fputs(
+        "usage: pnetc data synth KIND -o DIR [options]\n       pnetc data info DATASET [options]\n",
         help ? stdout : stderr);
     return help ? PNET_OK : PNET_USAGE;
 }
