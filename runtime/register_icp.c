@@ -11,7 +11,8 @@ struct icp {
     int64_t source_rows, target_rows;
     const float *source, *target;
     const struct pnet_icp *o;
-    float *moved; /* the source where the pose puts it */
+    float middle[3]; /* of the source */
+    float *moved;    /* the source where the pose puts it */
     int32_t *nearest;
     float *distance2;
     struct pnet_match *pairs; /* within the distance */
@@ -185,18 +186,24 @@ static void plane_step(const struct icp *c, const double pose[16], double step[1
     for (int k = 0; k < 3; k++) step[4 * k + 3] += centre[k] + move[k];
 }
 
-/* How far a step moves: a turn and what it does to the middle of the points. */
+/* Whether two poses turn alike and put the middle of the source at one place. The rotations may be off by the digits
+   of a file. */
 static bool stands_still(const struct icp *c, const double before[16], const double behind[16])
 {
-    double back[16], a[3], b[3], middle[3];
-    pnet_rigid_invert(before, back);
-    pnet_rigid_multiply(behind, back, back);
-    extent(c, before, middle);
-    float m[3] = {(float)middle[0], (float)middle[1], (float)middle[2]};
-    place(back, m, a);
-    for (int k = 0; k < 3; k++) b[k] = a[k] - m[k];
-    return pnet_rigid_angle(back) <= 1e-6 &&
-           sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) <= 1e-6 * c->o->distance;
+    double turn[16], a[3], b[3], moved = 0;
+    pnet_rigid_invert(before, turn);
+    pnet_rigid_multiply(behind, turn, turn);
+    place(before, c->middle, a);
+    place(behind, c->middle, b);
+    for (int k = 0; k < 3; k++) moved += (a[k] - b[k]) * (a[k] - b[k]);
+    return pnet_rigid_angle(turn) <= 1e-6 && sqrt(moved) <= 1e-6 * c->o->distance;
+}
+
+static void find_middle(struct icp *c)
+{
+    double sum[3] = {0};
+    for (int64_t i = 0; i < 3 * c->source_rows; i++) sum[i % 3] += (double)c->source[i];
+    for (int k = 0; k < 3; k++) c->middle[k] = (float)(sum[k] / (double)c->source_rows);
 }
 
 void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_rows,
@@ -209,6 +216,7 @@ void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_
     *r = (struct pnet_icp_result){0};
     memcpy(r->pose, pose, sizeof r->pose);
     if (!source_rows || !target_rows) return;
+    find_middle(&c);
     if (o->planes) make_normals(&c);
     associate(&c, r);
     while (r->iterations < o->iterations && c.count >= 3) {

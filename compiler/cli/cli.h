@@ -111,6 +111,7 @@ int command_train(int argc, char **argv);
 int command_infer(int argc, char **argv);
 int command_eval(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_register(int argc, char **argv);
 int command_data(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_info(int argc, char **argv);

@@ -14,6 +14,7 @@ static const struct command commands[] = {
     {"infer", "run a net on clouds", command_infer},
     {"eval", "losses and metrics of a trained model", command_eval},
     {"compare", "train or evaluate native and voxel mode side by side", command_compare},
+    {"register", "find the pose that brings one cloud to another", command_register},
     {"data", "make data sets, look into them", command_data},
     {"ops", "the layers, losses and metrics of the language", command_ops},
     {"info", "what a cloud, checkpoint or weights file holds", command_info},

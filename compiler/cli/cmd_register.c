@@ -1,0 +1,337 @@
+/* pnetc register */
+#include "compiler/cli/weights.h"
+#include "runtime/cloud.h"
+#include "runtime/dataset_pose.h"
+#include "runtime/json.h"
+#include "runtime/register_clouds.h"
+#include "runtime/sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the command line says. */
+struct request {
+    const char *paths[2]; /* source, target */
+    const char *model, *weights, *net, *from, *output, *picture;
+    const char *distance, *icp;
+    bool planes, one_way;
+    int64_t points, ransac, sample, seed;
+    struct model_options options;
+    unsigned degrade;
+};
+
+struct side {
+    struct pnet_cloud cloud;
+    float *xyz;     /* of the rows of the net's level */
+    void *features; /* float, likewise */
+    struct pnet_register_cloud described;
+};
+
+struct registration {
+    const struct request *request;
+    struct side side[2];
+    double cell;       /* of the level of the features, metres; 0: it has none */
+    double pose[16];   /* between local coordinates */
+    double before[16]; /* the file coordinates as they are */
+    bool estimated, refined;
+    double distance, icp_distance;
+    struct pnet_register_found found;
+    struct pnet_icp_result icp;
+};
+
+/* "20cm", "0.2m", "0.2": metres, more than 0. */
+static enum pnet_status parse_length(
+    const char *option, const char *text, double *metres, struct pnet_error *e)
+{
+    static const struct {
+        const char *unit;
+        double factor;
+    } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}, {"km", 1000}};
+    char *end;
+    double x = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && end != text; i++)
+        if (strcmp(end, units[i].unit) == 0 && x > 0 && x * units[i].factor < 1e6) {
+            *metres = x * units[i].factor;
+            return PNET_OK;
+        }
+    return pnet_error_set(
+        e, PNET_USAGE, "--%s takes a length such as 20cm, not '%s'", option, text);
+}
+
+static enum pnet_status read_clouds(struct registration *r, struct pnet_error *e)
+{
+    for (int i = 0; i < 2; i++) {
+        char warning[256];
+        enum pnet_status st = pnet_cloud_read(r->request->paths[i], &r->side[i].cloud, warning, e);
+        if (st) return st;
+        if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
+        if (!r->side[i].cloud.rows)
+            return pnet_error_set(e, PNET_BAD_DATA, "%s holds no points", r->request->paths[i]);
+    }
+    pnet_rigid_identity(r->before);
+    for (int k = 0; k < 3; k++)
+        r->before[4 * k + 3] = r->side[0].cloud.offset[k] - r->side[1].cloud.offset[k];
+    return PNET_OK;
+}
+
+/* The net's features of one cloud, and where its points lie. */
+static enum pnet_status describe(struct pnet_session *session, const struct weights *w, int input,
+    const char *path, struct side *s, struct pnet_error *e)
+{
+    const struct pnet_plan *p = pnet_session_plan(session);
+    const struct pnet_type *t = &p->tensors[p->result].type;
+    struct pnet_sample *sample = NULL;
+    struct pnet_batch *b = NULL;
+    int64_t rows = 0;
+    enum pnet_status st = PNET_OK;
+    if (w->map.column_count)
+        st = pnet_cloud_name_columns(w->map.columns, w->map.column_count, &s->cloud, path, e);
+    if (!st)
+        st = pnet_sample_make(&p->inputs[input], &w->map, &s->cloud, NULL, 0, path, &sample, e);
+    if (!st)
+        st = pnet_samples_batch(p->inputs, p->input_count, input,
+            (const struct pnet_sample *const *)&sample, 1, false, &b, e);
+    if (sample) pnet_sample_free(sample);
+    if (!st) st = pnet_session_prepare(session, 0, b, e);
+    pnet_batch_free(b);
+    if (!st) st = pnet_session_forward(session, 0, false, 0, e);
+    if (!st) st = pnet_session_copy_tensor(session, 0, p->result, &s->features, &rows, e);
+    if (!st) {
+        s->xyz = malloc((size_t)rows * 3 * sizeof *s->xyz + 1);
+        if (!s->xyz) st = pnet_error_memory(e);
+    }
+    if (!st) {
+        const struct pnet_slot *slot = pnet_session_slot(session, 0);
+        pnet_device_get(pnet_session_device(session), s->xyz,
+            slot->views[slot->level_item[t->level]].level.xyz, (size_t)rows * 3 * sizeof *s->xyz);
+        st = pnet_session_wait(session, e);
+    }
+    s->described = (struct pnet_register_cloud){rows, s->xyz, s->features, t->width};
+    return st;
+}
+
+static enum pnet_status run_net(struct registration *r, const struct pnet_plan *p,
+    const struct weights *w, struct pnet_error *e)
+{
+    const struct model_options *m = &r->request->options;
+    const struct pnet_level_info *level = &p->levels[p->tensors[p->result].type.level];
+    struct pnet_session_options o = {
+        .memory_limit = memory_budget(m), .slots = 1, .device = m->where};
+    struct pnet_session *session = NULL;
+    int input;
+    if (level->input < 0)
+        return pnet_error_set(e, PNET_BAD_MODEL,
+            "the net's result has a row for each cloud: features of points are needed");
+    r->cell = level->cell;
+    enum pnet_status st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
+    if (!st) st = pnet_session_new(p, &o, &session, e);
+    if (!st) st = weights_load(w, session, e);
+    for (int i = 0; i < 2 && !st; i++)
+        st = describe(session, w, input, r->request->paths[i], &r->side[i], e);
+    pnet_session_free(session);
+    return st;
+}
+
+/* Features, correspondences, pose. `code` is set where the model has errors, which are told by then. */
+static enum pnet_status estimate(struct registration *r, int *code, struct pnet_error *e)
+{
+    const struct request *q = r->request;
+    struct weights w = {0};
+    struct text_list sets;
+    enum pnet_status st = pnet_device_check(q->options.where, e);
+    if (!st) st = weights_open(q->weights, &w, e);
+    if (!st) st = weights_sets(&w, &q->options.sets, &sets, e);
+    if (!st) {
+        struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
+            .device = q->options.where.kind,
+            .precision = q->options.products,
+            .degrade = q->degrade,
+            .sets = sets.items,
+            .set_count = sets.count,
+            .net = q->net};
+        struct pnet_compilation *c =
+            compile_model(q->model, &o, &(struct model_options){.quiet = true}, code);
+        if (c) st = run_net(r, pnet_compilation_plan(c), &w, e);
+        if (c) pnet_compilation_free(c);
+    }
+    weights_close(&w);
+    if (st || *code) return st;
+    if (!q->distance) r->distance = 1.5 * r->cell;
+    if (r->distance <= 0)
+        return pnet_error_set(e, PNET_USAGE,
+            "the features' level has no cell size that tells what an inlier is: --distance 5cm");
+    struct pnet_register_options o = {.points = q->points,
+        .mutual = !q->one_way,
+        .ransac = {.distance = r->distance,
+            .iterations = q->ransac,
+            .points = (int)q->sample,
+            .similarity = 0.9,
+            .rand = {.seed = (uint64_t)q->seed, .purpose = PNET_DRAW_METRIC}}};
+    st = pnet_register_features(&r->side[0].described, &r->side[1].described, &o, &r->found, e);
+    if (st) return st;
+    if (!r->found.ransac.found)
+        return pnet_error_set(e, PNET_FAILED,
+            "no pose found: none of %lld times %lld of %lld correspondences keep their distances "
+            "within %g m",
+            (long long)q->ransac, (long long)q->sample, (long long)r->found.matches, r->distance);
+    memcpy(r->pose, r->found.ransac.pose, sizeof r->pose);
+    r->estimated = true;
+    return PNET_OK;
+}
+
+static struct pnet_register_cloud all_points(const struct side *s)
+{
+    return (struct pnet_register_cloud){.rows = s->cloud.rows, .xyz = s->cloud.xyz};
+}
+
+static enum pnet_status refine(struct registration *r, struct pnet_error *e)
+{
+    struct pnet_icp o = {.distance = r->icp_distance,
+        .iterations = 200,
+        .planes = r->request->planes,
+        .neighbours = 20};
+    struct pnet_register_cloud source = all_points(&r->side[0]), target = all_points(&r->side[1]);
+    enum pnet_status st = pnet_register_refine(&source, &target, r->pose, &o, &r->icp, e);
+    if (st) return st;
+    memcpy(r->pose, r->icp.pose, sizeof r->pose);
+    r->refined = true;
+    return PNET_OK;
+}
+
+/* The source in the target's coordinates. */
+static enum pnet_status write_files(struct registration *r, struct pnet_error *e)
+{
+    const struct request *q = r->request;
+    struct pnet_register_cloud source = all_points(&r->side[0]), target = all_points(&r->side[1]);
+    enum pnet_status st = PNET_OK;
+    if (q->picture) st = pnet_register_picture(q->picture, &source, &target, r->before, r->pose, e);
+    if (st || !q->output) return st;
+    struct pnet_cloud *c = &r->side[0].cloud;
+    pnet_rigid_apply(r->pose, c->rows, c->xyz, c->xyz);
+    memcpy(c->offset, r->side[1].cloud.offset, sizeof c->offset);
+    return pnet_cloud_write(q->output, c, e);
+}
+
+static void print_text(const struct registration *r, const double file[16])
+{
+    for (int k = 0; k < 4; k++)
+        printf("%14.9f %14.9f %14.9f %16.9f\n", file[4 * k], file[4 * k + 1], file[4 * k + 2],
+            file[4 * k + 3]);
+    printf("angle %.4f deg, translation %.4f m\n", pnet_rigid_angle(file), pnet_rigid_length(file));
+    if (r->estimated)
+        printf("%lld correspondences, %lld of them within %g m, root mean square %.4f m\n",
+            (long long)r->found.matches, (long long)r->found.ransac.inliers, r->distance,
+            r->found.ransac.rmse);
+    if (r->refined)
+        printf("ICP: %lld of %lld points within %g m, root mean square %.4f m, %d iterations\n",
+            (long long)r->icp.inliers, (long long)r->side[0].cloud.rows, r->icp_distance,
+            r->icp.rmse, r->icp.iterations);
+}
+
+static void print_json(const struct registration *r, const double file[16])
+{
+    struct pnet_json j = {0};
+    pnet_json_begin(&j, NULL, '{');
+    pnet_json_string(&j, "source", r->request->paths[0]);
+    pnet_json_string(&j, "target", r->request->paths[1]);
+    pnet_json_begin(&j, "pose", '[');
+    for (int k = 0; k < 16; k++) pnet_json_double(&j, NULL, file[k]);
+    pnet_json_end(&j, ']');
+    pnet_json_double(&j, "angle_deg", pnet_rigid_angle(file));
+    pnet_json_double(&j, "translation_m", pnet_rigid_length(file));
+    if (r->estimated) {
+        pnet_json_int(&j, "matches", r->found.matches);
+        pnet_json_int(&j, "inliers", r->found.ransac.inliers);
+        pnet_json_double(&j, "inlier_rmse_m", r->found.ransac.rmse);
+    }
+    if (r->refined) {
+        pnet_json_int(&j, "icp_inliers", r->icp.inliers);
+        pnet_json_double(&j, "icp_rmse_m", r->icp.rmse);
+        pnet_json_int(&j, "icp_iterations", r->icp.iterations);
+    }
+    pnet_json_end(&j, '}');
+    if (j.text) puts(j.text);
+    pnet_json_free(&j);
+}
+
+static int run_request(const struct request *q)
+{
+    struct registration r = {.request = q};
+    struct pnet_error e = {0};
+    int code = 0;
+    enum pnet_status st = PNET_OK;
+    if (q->distance) st = parse_length("distance", q->distance, &r.distance, &e);
+    if (!st && q->icp) st = parse_length("icp", q->icp, &r.icp_distance, &e);
+    if (!st) st = read_clouds(&r, &e);
+    if (!st && q->from) {
+        struct pnet_pose from;
+        st = pnet_pose_read(q->from, &from, &e);
+        if (!st) {
+            from = pnet_pose_local(&from, r.side[0].cloud.offset, r.side[1].cloud.offset);
+            memcpy(r.pose, from.m, sizeof r.pose);
+        }
+    } else if (!st) {
+        st = estimate(&r, &code, &e);
+    }
+    if (!st && !code && q->icp) st = refine(&r, &e);
+    if (!st && !code) st = write_files(&r, &e);
+    if (!st && !code) {
+        double file[16];
+        pnet_rigid_to_file(r.pose, r.side[0].cloud.offset, r.side[1].cloud.offset, file);
+        if (q->options.json)
+            print_json(&r, file);
+        else
+            print_text(&r, file);
+    }
+    for (int i = 0; i < 2; i++) {
+        free(r.side[i].xyz);
+        free(r.side[i].features);
+        pnet_cloud_free(&r.side[i].cloud);
+    }
+    return st ? complain(&e) : code;
+}
+
+int command_register(int argc, char **argv)
+{
+    static const struct usage usage = {
+        "pnetc register SOURCE TARGET (--model MODEL.pnet --weights W | --from POSE) [options]",
+        "Finds the pose that brings one cloud to another, p_target = T p_source, and prints it in "
+        "the files' coordinates: by the\n"
+        "features of a trained net and RANSAC, or from a pose that is given. With --icp it is "
+        "refined on all points.",
+        "  pnetc register source.ply target.ply --model models/fcgf_kitti.pnet --weights out/kitti "
+        "-o aligned.ply --picture pair.svg\n"
+        "  pnetc register 000009.bin 000000.bin --from pose.txt --icp 20cm --json\n"};
+    struct request q = {.points = 5000, .ransac = 50000, .sample = 3, .seed = 0};
+    bool done;
+    int words, code;
+    struct option options[] = {
+        {"model", 0, OPT_TEXT, &q.model, "MODEL", "the model whose net makes the features"},
+        {"weights", 'w', OPT_TEXT, &q.weights, "W", "its trained weights"},
+        {"net", 0, OPT_TEXT, &q.net, "NAME", "which net (the last one)"},
+        {"from", 0, OPT_TEXT, &q.from, "POSE", "a file with the pose, instead of a model"},
+        {"output", 'o', OPT_TEXT, &q.output, "CLOUD", "the source in the target's coordinates"},
+        {"picture", 0, OPT_TEXT, &q.picture, "OUT.svg", "both clouds, before and after"},
+        {"points", 0, OPT_INT, &q.points, "N", "drawn from each cloud (5000)"},
+        {"ransac", 0, OPT_INT, &q.ransac, "N", "poses that are tried (50000)"},
+        {"sample", 0, OPT_INT, &q.sample, "N", "correspondences of a pose, 3 (default) or 4"},
+        {"distance", 0, OPT_TEXT, &q.distance, "LENGTH",
+            "of RANSAC's inliers (1.5 cells of the features)"},
+        {"one-way", 0, OPT_FLAG, &q.one_way, NULL, "matches need not be mutual"},
+        {"icp", 0, OPT_TEXT, &q.icp, "LENGTH", "refine by ICP within this distance"},
+        {"planes", 0, OPT_FLAG, &q.planes, NULL, "ICP to the target's planes instead of points"},
+        {"seed", 0, OPT_INT, &q.seed, "N", "of what is drawn (0)"}, MODEL_OPTIONS(&q.options)};
+    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
+             q.paths, 2, &words, &done)) ||
+        done)
+        return code;
+    if (words < 2) return usage_error("which clouds? usage: %s", usage.synopsis);
+    if (!q.from && !q.model) return usage_error("which model? --model MODEL.pnet, or --from POSE");
+    if (q.from && q.model) return usage_error("either --model or --from");
+    if (q.model && !q.weights) return usage_error("which weights? --weights FILE or FOLDER");
+    if (q.points < 3 || q.ransac < 1) return usage_error("--points and --ransac must be positive");
+    if (q.sample != 3 && q.sample != 4) return usage_error("--sample is 3 or 4");
+    if ((code = check_model_options(&q.options, &q.degrade))) return code;
+    return run_request(&q);
+}
