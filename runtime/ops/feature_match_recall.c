@@ -92,4 +92,6 @@ const struct pnet_op pnet_op_feature_match_recall = {
     .forward = forward,
     .reference = reference,
     .finish = finish,
+    .cases = "feature_match_recall(x, u, T, near=20cm)\n"
+             "feature_match_recall(p.f, u, T, near=30cm, ratio=10%, points=40, mutual=no)\n",
 };

@@ -192,4 +192,7 @@ const struct pnet_op pnet_op_registration = {
     .forward = forward,
     .reference = reference,
     .finish = finish,
+    .cases = "registration(x, u, T, rre=60deg, rte=50cm, ransac=2000)\n"
+             "registration(p.f, q.f, T, ransac=300, points=60, sample=4, distance=20cm, mutual=no, "
+             "confidence=99%)\n",
 };
