@@ -107,44 +107,47 @@ static struct value call_number_function(
     return r;
 }
 
-/* matches(a, b, T, radius): a and b on levels of the first and the second cloud. */
-static struct value builtin_matches(
-    struct pnet_compilation *c, const struct pnet_expr *e, const struct value v[4])
+/* matches(a, b, T, radius): a and b on levels of the first and the second cloud. at: where the
+   arguments stand. */
+static struct value builtin_matches(struct pnet_compilation *c, struct pnet_span span,
+    const struct value v[4], const struct pnet_span at[4])
 {
     const struct pnet_level_info *l = c->plan.levels;
     for (int i = 0; i < 2; i++)
         if (v[i].kind != V_LEVEL || l[v[i].index].input < 0) {
-            struct pnet_diag *d = ERROR(
-                c, e->span, "matches() joins two levels of points, not %s", describe(c, v[i]));
+            struct pnet_diag *d =
+                ERROR(c, at[i], "matches() joins two levels of points, not %s", describe(c, v[i]));
             if (v[i].kind == V_TENSOR || v[i].kind == V_CLOUD)
                 pnet_diag_help(d, "write level(..) around it");
             return none;
         }
     int source = l[v[0].index].input, target = l[v[1].index].input;
-    if (source >= target) {
-        ERROR(c, e->span,
-            source == target
-                ? "matches() joins levels of two clouds, these are both of %s"
-                : "matches() takes the level of the source first, which is declared first: %s",
-            c->plan.inputs[target].name);
+    if (source == target) {
+        ERROR(c, at[1], "matches() joins levels of two clouds, these are both of %s",
+            c->plan.inputs[source].name);
+        return none;
+    }
+    if (source > target) {
+        ERROR(c, at[0], "the first level is that of the source: %s is declared before %s",
+            c->plan.inputs[target].name, c->plan.inputs[source].name);
         return none;
     }
     if (v[2].kind != V_POSE) {
-        struct pnet_diag *d = ERROR(
-            c, e->span, "matches() takes a pose as its third argument, not %s", describe(c, v[2]));
+        struct pnet_diag *d =
+            ERROR(c, at[2], "matches() needs a pose here, not %s", describe(c, v[2]));
         pnet_diag_help(d, "declare one: input T : pose");
         return none;
     }
     if (v[3].kind != V_NUMBER || v[3].unit != PNET_UNIT_LENGTH || v[3].number <= 0 ||
         v[3].number > 1e5) {
-        ERROR(c, e->span, "the radius of matches() is a length up to 100 km, not %s",
+        ERROR(c, at[3], "the radius of matches() is a length up to 100 km, not %s",
             describe(c, v[3]));
         return none;
     }
     struct pnet_matches *m = pnet_arena_alloc(&c->arena, sizeof *m);
     if (!m) return none;
     *m = (struct pnet_matches){v[0].index, v[1].index, v[2].index, (float)v[3].number};
-    return (struct value){.kind = V_MATCHES, .span = e->span, .matches = m};
+    return (struct value){.kind = V_MATCHES, .span = span, .matches = m};
 }
 
 static const struct {
@@ -161,7 +164,9 @@ struct value call_builtin(
 {
     const struct pnet_expr *e = a->expr;
     struct value v[17] = {{.kind = V_NONE}};
+    struct pnet_span at[17];
     int count = 0;
+    at[0] = a->piped.span;
     if (a->piped.kind != V_NONE) v[count++] = a->piped;
     for (int i = 0; i < a->count && count < 17; i++) {
         const char *name = a->items[i].name, *named = builtins[which].named;
@@ -169,6 +174,7 @@ struct value call_builtin(
             unknown_argument(c, a->items[i].name_span, e->call.name, name, &named, named ? 1 : 0);
             return none;
         }
+        at[count] = a->items[i].expr->span;
         v[count] = evaluate(c, s, a->items[i].expr);
         if (v[count++].kind == V_NONE) return none;
     }
@@ -179,7 +185,7 @@ struct value call_builtin(
         return none;
     }
     if (which == GRID) return builtin_grid(c, e->span, v[0], v[1]);
-    if (which == MATCHES) return builtin_matches(c, e, v);
+    if (which == MATCHES) return builtin_matches(c, e->span, v, at);
     if (which > MATCHES) return call_number_function(c, e, v, count);
     if (which == LEN ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
         if (which == LEVEL && v[0].kind == V_CLOUD) {

@@ -49,12 +49,19 @@ void bind_value(struct pnet_compilation *c, struct scope *s, const char *name, s
     b->use = track ? track_use(c, name, span) : -1;
 }
 
-/* Levels are called after the first name they are given. */
+/* Levels are called after the first name they are given, and after their cloud where there are
+   several. */
 static void name_levels(struct pnet_compilation *c, const char *name, const struct value *v)
 {
     if (v->kind == V_LEVEL) {
         struct pnet_level_info *l = &c->plan.levels[v->index];
-        if (l->kind == PNET_LEVEL_GRID && !l->name) l->name = name;
+        int clouds = 0;
+        for (int i = 0; i < c->plan.input_count; i++)
+            clouds += !pnet_input_is_pose(&c->plan.inputs[i]);
+        if (l->kind != PNET_LEVEL_GRID || l->name) return;
+        l->name = clouds < 2
+                      ? name
+                      : pnet_arena_printf(&c->arena, "%s.%s", c->plan.inputs[l->input].name, name);
     } else if (v->kind == V_LIST) {
         for (int i = 0; i < v->count; i++)
             name_levels(c, pnet_arena_printf(&c->arena, "%s[%d]", name, i), &v->items[i]);

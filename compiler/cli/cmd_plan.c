@@ -11,17 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch of one cloud: coordinates alone, fields all zero. */
+/* A batch of one cloud: coordinates alone, fields all zero. Where the model reads two, it is both. */
 static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struct pnet_cloud *cloud,
     struct pnet_batch **b, struct pnet_error *e)
 {
     const int64_t **splits = calloc((size_t)p->input_count + 1, sizeof *splits);
     int64_t full[2] = {0, cloud->rows}, empty[2] = {0, 0};
     if (!splits) return pnet_error_memory(e);
-    for (int i = 0; i < p->input_count; i++) splits[i] = p->inputs[i].unused ? empty : full;
+    for (int i = 0; i < p->input_count; i++)
+        splits[i] = p->inputs[i].unused || pnet_input_is_pose(&p->inputs[i]) ? empty : full;
     enum pnet_status st = pnet_batch_new(p->inputs, p->input_count, 1, splits, b, e);
     for (int i = 0; !st && i < p->input_count; i++)
-        if (!p->inputs[i].unused)
+        if (splits[i] == full)
             memcpy((*b)->inputs[i].xyz, cloud->xyz, (size_t)cloud->rows * 3 * sizeof(float));
     free(splits);
     return st;
@@ -36,8 +37,8 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
 }
 
 /* Without a cloud to go by: a level keeps a third of the rows of a level half as coarse, as
-   surfaces with some noise do, and a neighbourhood holds seven points for each kernel cell along an
-   edge. */
+   surfaces with some noise do, a neighbourhood holds seven points for each kernel cell along an
+   edge, and matches fill a disk of the level's cells. */
 static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int64_t points)
 {
     for (int l = 0; l < p->level_count; l++) {
@@ -50,7 +51,10 @@ static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int6
     for (int i = 0; i < p->geo_count; i++) {
         const struct pnet_geo_request *q = &p->geo[i].request;
         double each = q->nb.pointwise ? 1 : q->nb.knn ? q->nb.knn : pow(q->nb.kernel, 2) * 1.6;
-        if (q->kind == PNET_GEO_TRIPLETS)
+        double cell = p->levels[q->a].cell;
+        if (q->kind == PNET_GEO_MATCHES)
+            each = cell > 0 ? M_PI * pow((double)q->radius / cell, 2) : 16;
+        if (q->kind == PNET_GEO_TRIPLETS || q->kind == PNET_GEO_MATCHES)
             c->triplets[i] = (int64_t)ceil((double)c->rows[q->a] * each);
     }
 }
@@ -82,6 +86,13 @@ static void print_counts(const struct pnet_plan *p, const struct pnet_counts *c)
             for (int g = 0; g < p->nodes[n].geo_count && !p->nodes[n].dead; g++)
                 if (p->nodes[n].geo[g] == i) printf(" %s", p->nodes[n].path);
         puts("");
+    }
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[i].request;
+        if (q->kind != PNET_GEO_MATCHES) continue;
+        printf("matches: %s to %s, radius %g m: %lld, %.1f a point\n", p->levels[q->a].name,
+            p->levels[q->b].name, (double)q->radius, (long long)c->triplets[i],
+            c->rows[q->a] ? (double)c->triplets[i] / (double)c->rows[q->a] : 0);
     }
 }
 
@@ -145,6 +156,18 @@ static void print_json(
         pnet_json_double(&j, "radius_m", (double)q->nb.radius);
         pnet_json_int(&j, "triplets", c->triplets[i]);
         pnet_json_int(&j, "layers", p->geo[i].users);
+        pnet_json_end(&j, '}');
+    }
+    pnet_json_end(&j, ']');
+    pnet_json_begin(&j, "matches", '[');
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[i].request;
+        if (q->kind != PNET_GEO_MATCHES) continue;
+        pnet_json_begin(&j, NULL, '{');
+        pnet_json_string(&j, "source", p->levels[q->a].name);
+        pnet_json_string(&j, "target", p->levels[q->b].name);
+        pnet_json_double(&j, "radius_m", (double)q->radius);
+        pnet_json_int(&j, "matches", c->triplets[i]);
         pnet_json_end(&j, '}');
     }
     pnet_json_end(&j, ']');

@@ -9,10 +9,8 @@ static const struct pnet_device gpu = {PNET_CUDA, 0};
 
 static struct pnet_session *open_session(const struct pnet_plan *p, bool no_recording)
 {
-    struct pnet_session_options o = {.slots = 1,
-        .seed = 3,
-        .device = {.kind = p->device},
-        .no_recording = no_recording};
+    struct pnet_session_options o = {
+        .slots = 1, .seed = 3, .device = {.kind = p->device}, .no_recording = no_recording};
     struct pnet_session *s;
     struct pnet_error e;
     need(pnet_session_new(p, &o, &s, &e), &e, "session");
@@ -20,8 +18,9 @@ static struct pnet_session *open_session(const struct pnet_plan *p, bool no_reco
     return s;
 }
 
-/* Gradients, then the losses and metrics' first numbers, of one step; to be freed. */
-static float *run(struct pnet_session *s, const struct pnet_batch *b, uint32_t step, bool accumulate)
+/* Gradients, then the losses of one step and the metrics' first numbers behind it; to be freed. */
+static float *run(
+    struct pnet_session *s, const struct pnet_batch *b, uint32_t step, bool accumulate)
 {
     const struct pnet_plan *p = pnet_session_plan(s);
     struct pnet_error e;
@@ -32,8 +31,14 @@ static float *run(struct pnet_session *s, const struct pnet_batch *b, uint32_t s
     need(pnet_session_backward(s, 0, 0.5f, accumulate, &e), &e, "backward");
     need(pnet_session_wait(s, &e), &e, "waiting");
     need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, result, &e), &e, "gradients");
-    for (int i = 0; i < p->objective_count; i++)
-        result[n + i] = (float)pnet_session_objective(s, i, NULL);
+    for (int metrics = 0; metrics < 2; metrics++) {
+        for (int i = 0; i < p->objective_count; i++)
+            if (p->objectives[i].metric == metrics)
+                result[n + i] = (float)pnet_session_objective(s, i, NULL);
+        if (metrics) break;
+        need(pnet_session_forward(s, 0, false, step, &e), &e, "evaluation");
+        need(pnet_session_wait(s, &e), &e, "waiting");
+    }
     return result;
 }
 
@@ -50,8 +55,13 @@ static double distance(int64_t n, const float *a, const float *b)
 static struct pnet_compilation *compile(
     const char *model, unsigned degrade, enum pnet_device_kind device)
 {
+    static const char *const sets[] = {"v=10cm", "ransac=500"};
     struct pnet_compile_options o = {
         .purpose = PNET_FOR_TRAINING, .degrade = degrade, .device = device};
+    if (strstr(model, "kitti")) {
+        o.sets = sets;
+        o.set_count = 2;
+    }
     return need_plan(pnet_compile_file(model, &o), model);
 }
 
@@ -133,7 +143,7 @@ int main(void)
         int64_t points;
     } models[] = {{"models/rooms.pnet", 3000}, {"models/shapes.pnet", 1500},
         {"models/fcgf.pnet", 2000}, {"models/minkunet18a.pnet", 2000},
-        {"models/resnet18.pnet", 2000}};
+        {"models/resnet18.pnet", 2000}, {"models/fcgf_kitti.pnet", 1500}};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
         for (int way = 0; way < 2; way++)
             test_recording(models[m].model, way ? PNET_VOXEL : 0, models[m].points);
