@@ -408,7 +408,7 @@ static void read_columns(struct pnet_index *r, const struct pnet_yaml_node *colu
     static const char *const axes[] = {"x", "y", "z"};
     struct pnet_dataset *d = r->d;
     read_words(r, columns, 4096, &d->columns, &d->column_count);
-    for (int i = 0; i < 3 && pnet_yaml_ok(r->y); i++)
+    for (int i = 0; i < 3 && d->columns && pnet_yaml_ok(r->y); i++)
         if (d->column_count < 3 || strcmp(d->columns[i], axes[i]) != 0)
             pnet_yaml_fail(r->y, columns, "columns: the first three are x, y and z");
 }

@@ -66,8 +66,8 @@ enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint3
     struct pnet_error *e);
 
 /* The same for pairs. `pose` maps the source onto the target. Sampling, noise and what is hidden
-   are each view's own; at least 30% of the source is seen in the target (rooms within 10 cm) unless
-   a room has no such views, which is rare. */
+   are each view's own; of rooms at least 30% of the source is seen in the target (within 10 cm, or
+   12 m / sqrt(points)), unless eight tries found no such views. */
 struct pnet_synth_pair {
     struct pnet_cloud source, target;
     struct pnet_pose pose;

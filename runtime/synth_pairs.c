@@ -3,7 +3,14 @@
 #include "runtime/synth_cloud.h"
 
 enum { ATTEMPTS = 8 };
-static const double LEAST_OVERLAP = 0.3, NEAR_M = 0.1;
+static const double LEAST_OVERLAP = 0.3;
+
+/* Within which points of two views of a room meet: some 60 square metres are seen of it, and few
+   points lie far apart. */
+static double near_m(const struct pnet_synth_job *job)
+{
+    return fmax(0.1, 12 / sqrt((double)job->options.points));
+}
 
 void pnet_synth_pair_free(struct pnet_synth_pair *p)
 {
@@ -70,8 +77,8 @@ static enum pnet_status overlaps(const struct pnet_synth_job *job, const struct 
     int64_t near;
     *enough = true;
     if (job->options.street) return PNET_OK;
-    enum pnet_status status = pnet_overlap(
-        p->source.xyz, p->source.rows, p->target.xyz, p->target.rows, &p->pose, NEAR_M, &near, e);
+    enum pnet_status status = pnet_overlap(p->source.xyz, p->source.rows, p->target.xyz,
+        p->target.rows, &p->pose, near_m(job), &near, e);
     *enough = (double)near >= LEAST_OVERLAP * (double)p->source.rows;
     return status;
 }

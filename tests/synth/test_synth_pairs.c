@@ -144,10 +144,10 @@ static void test_views(void)
         for (uint32_t i = 0; i < 12; i++) {
             const struct pnet_synth_options o = {.points = 8000, .street = street};
             struct pnet_synth_pair p = make(11, i, &o);
-            double overlap = share(&p, &p.pose, street ? 0.4 : 0.1);
+            double overlap = share(&p, &p.pose, street ? 0.4 : 12 / sqrt(8000));
             struct pnet_pose one = pnet_pose_identity();
-            CHECKF(overlap >= 0.3 && overlap > share(&p, &one, street ? 0.4 : 0.1), "%d %u: %.3f",
-                street, i, overlap);
+            CHECKF(overlap >= 0.3 && overlap > share(&p, &one, street ? 0.4 : 12 / sqrt(8000)),
+                "%d %u: %.3f", street, i, overlap);
             CHECKF(share(&p, &p.pose, 1e-4) < 0.001, "points of both views are the same");
             if (street) {
                 double apart = hypot(p.pose.m[3], p.pose.m[7]);
