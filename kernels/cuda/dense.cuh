@@ -9,18 +9,21 @@
 
 enum { THREADS = 256, WARP = 32 };
 
-/* A matrix is a sequence of these. */
-template <int V> using pack = stored<float, V>;
+/* V numbers that are read and written at once; a matrix is a sequence of them. */
+template <int V> struct pack {
+    float at[V];
+};
 
 template <int V, class T> static __device__ __forceinline__ pack<V> load(const T *p, int64_t i)
 {
-    return load_wide<V>(p + i * V);
+    pack<V> v;
+    load_wide<V>(p + i * V, v.at);
+    return v;
 }
 
-template <int V, class T>
-static __device__ __forceinline__ void store(T *p, int64_t i, const pack<V> &v)
+template <int V, class T> static __device__ __forceinline__ void store(T *p, int64_t i, pack<V> v)
 {
-    store_wide<V>(p + i * V, v);
+    store_wide<V>(p + i * V, v.at);
 }
 
 static inline bool is_aligned(const void *p)

@@ -28,11 +28,11 @@ __global__ static void interpolate(struct pnet_nearest n, int32_t c, const T *x,
             vector<V> r = {};
             for (int64_t at = row * n.k; at < (row + 1) * n.k; at++) {
                 if (n.index[at] < 0) continue;
-                vector<V> p = load_wide<V>(x + (int64_t)n.index[at] * c + i);
+                vector<V> p = load<V>(x + (int64_t)n.index[at] * c + i);
                 float weight = reciprocal(n.distance2[at]) * factor;
-                for (int k = 0; k < V; k++) r.at[k] += weight * p.at[k];
+                for (int k = 0; k < V; k++) r.v[k] += weight * p.v[k];
             }
-            store_wide<V>(y + row * c + i, r);
+            store<V>(y + row * c + i, r);
         }
     }
 }
@@ -147,9 +147,9 @@ template <class T, int V_> struct sum_pairs {
     }
     __device__ void take(sum &s, int64_t at, int32_t channel) const
     {
-        vector<V> p = load_wide<V>(g + (int64_t)(uint32_t)key[at] * c + channel);
+        vector<V> p = load<V>(g + (int64_t)(uint32_t)key[at] * c + channel);
         double w = (double)weight[at];
-        for (int i = 0; i < V; i++) s.v[i] += w * (double)p.at[i];
+        for (int i = 0; i < V; i++) s.v[i] += w * (double)p.v[i];
     }
     __device__ void join(sum &s, const sum &other) const
     {
@@ -158,7 +158,7 @@ template <class T, int V_> struct sum_pairs {
     __device__ void write(const sum &s, int64_t list, int32_t channel, int64_t) const
     {
         vector<V> r;
-        for (int i = 0; i < V; i++) r.at[i] = (float)s.v[i];
+        for (int i = 0; i < V; i++) r.v[i] = (float)s.v[i];
         store_or_add<V>(gx + list * c + channel, add, r);
     }
 };

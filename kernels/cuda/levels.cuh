@@ -78,10 +78,24 @@ static inline struct layout layout_for(int64_t rows, int32_t vectors)
 #define FLAT_STEP ((int64_t)gridDim.x * blockDim.x)
 
 /* Vectors of V channels, and of rows, of which 16 bytes hold four. */
-template <int V> using vector = stored<float, V>;
+template <int V> struct vector {
+    float v[V];
+};
 template <int V> struct rows_of {
     int32_t v[V];
 };
+
+template <int V, class T> static __device__ __forceinline__ vector<V> load(const T *p)
+{
+    vector<V> r;
+    load_wide<V>(p, r.v);
+    return r;
+}
+
+template <int V, class T> static __device__ __forceinline__ void store(T *p, const vector<V> &r)
+{
+    store_wide<V>(p, r.v);
+}
 
 template <int V> static __device__ __forceinline__ rows_of<V> load_rows(const int32_t *p)
 {
@@ -105,10 +119,10 @@ template <int V, class T>
 static __device__ __forceinline__ void store_or_add(T *p, bool add, vector<V> r)
 {
     if (add) {
-        vector<V> old = load_wide<V>(p);
-        for (int i = 0; i < V; i++) r.at[i] += old.at[i];
+        vector<V> old = load<V>(p);
+        for (int i = 0; i < V; i++) r.v[i] += old.v[i];
     }
-    store_wide<V>(p, r);
+    store<V>(p, r);
 }
 
 /* by_form where as many rows are read, which have to be aligned to 16 bytes then; NULL is. */

@@ -49,8 +49,8 @@ template <class T, int V_> struct sum_cells {
     __device__ void take(sum &s, int64_t at, int32_t channel) const
     {
         int64_t row = child ? child[at] : at;
-        vector<V> p = load_wide<V>(x + row * c + channel);
-        for (int i = 0; i < V; i++) s.v[i] += (double)p.at[i];
+        vector<V> p = load<V>(x + row * c + channel);
+        for (int i = 0; i < V; i++) s.v[i] += (double)p.v[i];
     }
     __device__ void join(sum &s, const sum &other) const
     {
@@ -60,7 +60,7 @@ template <class T, int V_> struct sum_cells {
     {
         double factor = mean && count > 0 ? 1 / (double)count : 1;
         vector<V> r;
-        for (int i = 0; i < V; i++) r.at[i] = (float)(s.v[i] * factor);
+        for (int i = 0; i < V; i++) r.v[i] = (float)(s.v[i] * factor);
         store_or_add<V>(y + list * c + channel, add, r);
     }
 };
@@ -95,7 +95,7 @@ template <class T, int V_> struct max_cells {
         bool any = channel < c && at < offsets[list + 1];
         int64_t row = any ? row_of(at) : -1;
         for (int i = 0; i < V; i++) {
-            s.top.at[i] = any ? widen(x[row * c + channel + i]) : 0;
+            s.top.v[i] = any ? widen(x[row * c + channel + i]) : 0;
             s.from.v[i] = (int32_t)row;
         }
         return s;
@@ -103,26 +103,26 @@ template <class T, int V_> struct max_cells {
     __device__ void take(sum &s, int64_t at, int32_t channel) const
     {
         int64_t row = row_of(at);
-        vector<V> p = load_wide<V>(x + row * c + channel);
+        vector<V> p = load<V>(x + row * c + channel);
         for (int i = 0; i < V; i++)
-            if (p.at[i] > s.top.at[i]) {
-                s.top.at[i] = p.at[i];
+            if (p.v[i] > s.top.v[i]) {
+                s.top.v[i] = p.v[i];
                 s.from.v[i] = (int32_t)row;
             }
     }
     __device__ void join(sum &s, const sum &other) const
     {
         for (int i = 0; i < V; i++) {
-            bool equal = other.top.at[i] == s.top.at[i];
-            if (other.top.at[i] > s.top.at[i] || (equal && other.from.v[i] < s.from.v[i])) {
-                s.top.at[i] = other.top.at[i];
+            bool equal = other.top.v[i] == s.top.v[i];
+            if (other.top.v[i] > s.top.v[i] || (equal && other.from.v[i] < s.from.v[i])) {
+                s.top.v[i] = other.top.v[i];
                 s.from.v[i] = other.from.v[i];
             }
         }
     }
     __device__ void write(const sum &s, int64_t list, int32_t channel, int64_t) const
     {
-        store_wide<V>(y + list * c + channel, s.top);
+        store<V>(y + list * c + channel, s.top);
         if (argmax) store_rows<V>(argmax + list * c + channel, s.from);
     }
 };
@@ -173,8 +173,8 @@ __global__ static void spread_cells(
         int64_t cell = cells.parent[row];
         float factor = mean ? 1 / (float)(cells.start[cell + 1] - cells.start[cell]) : 1;
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
-            vector<V> r = load_wide<V>(x + cell * c + i);
-            for (int k = 0; k < V; k++) r.at[k] *= factor;
+            vector<V> r = load<V>(x + cell * c + i);
+            for (int k = 0; k < V; k++) r.v[k] *= factor;
             store_or_add<V>(y + row * c + i, add, r);
         }
     }
@@ -204,9 +204,9 @@ __global__ static void max_cells_backward(
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int64_t cell = cells.parent[row];
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
-            vector<V> r = load_wide<V>(g + cell * c + i);
+            vector<V> r = load<V>(g + cell * c + i);
             rows_of<V> from = load_rows<V>(argmax + cell * c + i);
-            for (int k = 0; k < V; k++) r.at[k] = from.v[k] == (int32_t)row ? r.at[k] : 0;
+            for (int k = 0; k < V; k++) r.v[k] = from.v[k] == (int32_t)row ? r.v[k] : 0;
             store_or_add<V>(gx + row * c + i, add, r);
         }
     }

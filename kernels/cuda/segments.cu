@@ -215,8 +215,8 @@ __global__ static void spread_segments(
             mean ? 1 / (float)(pnet_segment_split(s, segment + 1) - pnet_segment_split(s, segment))
                  : 1;
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
-            vector<V> r = load_wide<V>(x + (int64_t)segment * c + i);
-            for (int k = 0; k < V; k++) r.at[k] *= factor;
+            vector<V> r = load<V>(x + (int64_t)segment * c + i);
+            for (int k = 0; k < V; k++) r.v[k] *= factor;
             store_or_add<V>(y + row * c + i, add, r);
         }
     }
@@ -246,9 +246,9 @@ __global__ static void max_segments_backward(
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int32_t segment = pnet_segment_of(s, row);
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
-            vector<V> r = load_wide<V>(g + (int64_t)segment * c + i);
+            vector<V> r = load<V>(g + (int64_t)segment * c + i);
             rows_of<V> from = load_rows<V>(argmax + (int64_t)segment * c + i);
-            for (int k = 0; k < V; k++) r.at[k] = from.v[k] == (int32_t)row ? r.at[k] : 0;
+            for (int k = 0; k < V; k++) r.v[k] = from.v[k] == (int32_t)row ? r.v[k] : 0;
             store_or_add<V>(gx + row * c + i, add, r);
         }
     }

@@ -44,6 +44,11 @@ static __device__ __forceinline__ void narrow(float v, __half *to)
 {
     *to = __float2half_rn(v);
 }
+static __device__ __forceinline__ void narrow(float v, float w, float *to)
+{
+    to[0] = v;
+    to[1] = w;
+}
 static __device__ __forceinline__ void narrow(float v, float w, __nv_bfloat16 *to)
 {
     __nv_bfloat162 pair = __floats2bfloat162_rn(v, w);
@@ -58,29 +63,20 @@ static __device__ __forceinline__ void narrow(float v, float w, __half *to)
 }
 
 /* V numbers from p, which is aligned for them, and back. */
-template <int V, class T> static __device__ __forceinline__ stored<float, V> load_wide(const T *p)
+template <int V, class T> static __device__ __forceinline__ void load_wide(const T *p, float *to)
 {
     stored<T, V> s = *reinterpret_cast<const stored<T, V> *>(p);
-    if constexpr (sizeof(T) == sizeof(float)) {
-        return s;
-    } else {
-        stored<float, V> v;
-        for (int i = 0; i < V; i++) v.at[i] = widen(s.at[i]);
-        return v;
-    }
+    for (int i = 0; i < V; i++) to[i] = widen(s.at[i]);
 }
 
-template <int V, class T>
-static __device__ __forceinline__ void store_wide(T *p, const stored<float, V> &v)
+template <int V, class T> static __device__ __forceinline__ void store_wide(T *p, const float *from)
 {
-    if constexpr (sizeof(T) == sizeof(float)) {
-        *reinterpret_cast<stored<T, V> *>(p) = v;
-    } else {
-        stored<T, V> s;
-        for (int i = 0; i + 1 < V; i += 2) narrow(v.at[i], v.at[i + 1], s.at + i);
-        if constexpr (V % 2) narrow(v.at[V - 1], s.at + V - 1);
-        *reinterpret_cast<stored<T, V> *>(p) = s;
-    }
+    stored<T, V> s;
+    if constexpr (V % 2 == 0)
+        for (int i = 0; i < V; i += 2) narrow(from[i], from[i + 1], s.at + i);
+    else
+        for (int i = 0; i < V; i++) narrow(from[i], s.at + i);
+    *reinterpret_cast<stored<T, V> *>(p) = s;
 }
 
 /* Features as what they are. */

@@ -12,7 +12,7 @@ static const char *const storage_names[] = {
     [PNET_STORE_F32] = "fp32", [PNET_STORE_BF16] = "bf16", [PNET_STORE_FP16] = "fp16"};
 
 /* By how much one rounding is off at most: of the number, and beside that where it is tiny. */
-static const double storage_relative[] = {0, 0x1p-9, 0x1p-11};
+static const double storage_relative[] = {0, 0x1p-8, 0x1p-11};
 static const double storage_absolute[] = {0, 0, 0x1p-25};
 
 /* To nearest, ties to even. */
