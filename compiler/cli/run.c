@@ -189,12 +189,12 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
     return st;
 }
 
-static void print_named(const char *name, double value)
+static void print_named(const char *name, int width, double value)
 {
     if (isnan(value))
-        printf("  %-22s -\n", name);
+        printf("  %-*s -\n", width, name);
     else
-        printf("  %-22s %.4f\n", name, value);
+        printf("  %-*s %.4f\n", width, name, value);
 }
 
 void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int class_count)
@@ -202,9 +202,10 @@ void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int
     for (int i = 0; i < v->count; i++) {
         const struct pnet_score_line *l = &v->lines[i];
         printf("%-12s %.4f\n", l->name, l->value);
-        for (int k = 0; k < l->value_count; k++) print_named(l->values[k].name, l->values[k].value);
+        for (int k = 0; k < l->value_count; k++)
+            print_named(l->values[k].name, 22, l->values[k].value);
         for (int c = 0; c < l->classes; c++)
-            print_named(c < class_count ? classes[c] : "?", l->per_class[c]);
+            print_named(c < class_count ? classes[c] : "?", 16, l->per_class[c]);
     }
 }
 
