@@ -17,7 +17,7 @@ struct conv_set {
 
 static inline conv_set conv_set_of(const struct pnet_triplets *t)
 {
-    return {{t->rows, t->live, 1}, t->cells, t->start, t->other, t->cell};
+    return {{t->rows, t->live, 1, PNET_STORE_F32}, t->cells, t->start, t->other, t->cell};
 }
 
 static inline conv_set conv_dense_set(struct pnet_count n)
