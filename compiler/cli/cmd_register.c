@@ -199,7 +199,7 @@ static enum pnet_status refine(struct registration *r, struct pnet_error *e)
     return PNET_OK;
 }
 
-/* The source in the target's coordinates. */
+/* Moves the source into the target's coordinates to write it. */
 static enum pnet_status write_files(struct registration *r, struct pnet_error *e)
 {
     const struct request *q = r->request;
@@ -275,10 +275,10 @@ static int run_request(const struct request *q)
         st = estimate(&r, &code, &e);
     }
     if (!st && !code && q->icp) st = refine(&r, &e);
+    double file[16];
+    pnet_rigid_to_file(r.pose, r.side[0].cloud.offset, r.side[1].cloud.offset, file);
     if (!st && !code) st = write_files(&r, &e);
     if (!st && !code) {
-        double file[16];
-        pnet_rigid_to_file(r.pose, r.side[0].cloud.offset, r.side[1].cloud.offset, file);
         if (q->options.json)
             print_json(&r, file);
         else
