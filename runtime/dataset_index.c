@@ -408,9 +408,11 @@ static void read_columns(struct pnet_index *r, const struct pnet_yaml_node *colu
     static const char *const axes[] = {"x", "y", "z"};
     struct pnet_dataset *d = r->d;
     read_words(r, columns, 4096, &d->columns, &d->column_count);
-    for (int i = 0; i < 3 && d->columns && pnet_yaml_ok(r->y); i++)
-        if (d->column_count < 3 || strcmp(d->columns[i], axes[i]) != 0)
+    for (int i = 0; i < 3 && pnet_yaml_ok(r->y); i++) {
+        const char *name = i < d->column_count ? d->columns[i] : NULL;
+        if (!name || strcmp(name, axes[i]) != 0)
             pnet_yaml_fail(r->y, columns, "columns: the first three are x, y and z");
+    }
 }
 
 /* Classes and how labels become them: a data set of pairs has none. */

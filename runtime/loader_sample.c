@@ -92,14 +92,15 @@ static int64_t place_of(const struct pnet_sample_source *s, int64_t index)
 
 /* Puts the samples of an entry just made into the cache while there is room; says whether the cache
    owns them now. */
-static bool keep(struct pnet_sample_source *s, int64_t place, struct pnet_sample *const *made)
+static bool keep(struct pnet_sample_source *s, int64_t place, struct pnet_sample *const made[2])
 {
     uint64_t bytes = 0;
-    for (int k = 0; k < s->sides; k++) bytes += pnet_sample_bytes(made[k]);
+    for (int k = 0; k < 2; k++) bytes += made[k] ? pnet_sample_bytes(made[k]) : 0;
     pthread_mutex_lock(&s->lock);
     bool room =
         !s->kept[place] && bytes <= s->o.cache_bytes && s->kept_bytes <= s->o.cache_bytes - bytes;
-    for (int k = 0; k < s->sides && room; k++) s->kept[place + k] = made[k];
+    for (int k = 0; k < 2 && room; k++)
+        if (made[k]) s->kept[place + k] = made[k];
     if (room) s->kept_bytes += bytes;
     pthread_mutex_unlock(&s->lock);
     return room;
@@ -168,12 +169,12 @@ static enum pnet_status load(
         status = (s->sides == 2 ? load_pair : load_single)(s, index, made, e);
         if (status) return status;
         bool kept = keep(s, place, made);
-        for (int k = 0; k < s->sides; k++) {
-            assert(made[k]);
+        for (int k = 0; k < 2; k++) {
             item->sample[k] = made[k];
             if (!kept) item->own[k] = made[k];
         }
     }
+    assert(item->sample[0] && (s->sides == 1 || item->sample[1]));
     if (s->sides == 2)
         item->pose = pnet_pose_local(
             &entry_at(s, index)->pair->pose, item->sample[0]->offset, item->sample[1]->offset);

@@ -106,15 +106,16 @@ static void test_exact(void)
             }
         }
         CHECK(count > 1000);
+        if (count <= 1000) exit(1);
         /* The plane through three points of the target that lie far from each other. */
-        const double *a = floor[count - 1], *b = floor[count - 1], *c = floor[count - 1];
+        const double *a = floor[count - 1], *b = floor[count - 1];
         double far = 0, wide = 0, n[3] = {0, 0, 1};
         for (int k = count / 2; k < count; k++) {
             double d = hypot(hypot(floor[k][0] - a[0], floor[k][1] - a[1]), floor[k][2] - a[2]);
             if (d > far) far = d, b = floor[k];
         }
         for (int k = count / 2; k < count; k++) {
-            c = floor[k];
+            const double *c = floor[k];
             double u[3], v[3], w[3];
             for (int x = 0; x < 3; x++) u[x] = b[x] - a[x], v[x] = c[x] - a[x];
             for (int x = 0; x < 3; x++)
