@@ -1,6 +1,7 @@
 /* Iterated closest points. Every sum runs over the rows in their order. */
 #include "runtime/register.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -210,6 +211,7 @@ void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_
     const float *target, const double pose[16], const struct pnet_icp *o, struct pnet_icp_result *r,
     void *work)
 {
+    assert(work);
     struct icp c = icp_take(work, source_rows, target_rows, o);
     c.source = source;
     c.target = target;
@@ -263,6 +265,7 @@ size_t pnet_register_rmse_work(int64_t source_rows, int64_t target_rows)
 double pnet_register_rmse(int64_t source_rows, const float *source, int64_t target_rows,
     const float *target, const double truth[16], const double pose[16], double distance, void *work)
 {
+    assert(work);
     struct rmse_room m = rmse_room(work, source_rows, target_rows);
     double sum = 0;
     int64_t n = 0;

@@ -1,6 +1,7 @@
 /* Which rows are compared, and which of them belong together. */
 #include "runtime/register.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ static void gather(const struct pnet_described *d, float *to)
 int64_t pnet_register_match(const struct pnet_described *source,
     const struct pnet_described *target, bool mutual, struct pnet_match *pairs, void *work)
 {
+    assert(work);
     struct match_room m = match_room(work, source->count, target->count, source->width);
     int64_t n = 0;
     gather(source, m.source);

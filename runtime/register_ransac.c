@@ -2,6 +2,7 @@
    neither does the end. */
 #include "runtime/register.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "runtime/register_room.h"
@@ -231,6 +232,7 @@ void pnet_register_ransac(int64_t pair_count, const struct pnet_match *pairs, co
     *r = (struct pnet_ransac_result){0};
     pnet_rigid_identity(r->pose);
     if (pair_count < o->points || o->points < 3 || o->points > MOST_POINTS) return;
+    assert(work);
     struct columns c = columns_take(work, pair_count);
     columns_fill(&c, pairs, source, target);
     while (r->iterations < o->iterations &&
