@@ -54,6 +54,9 @@ const int64_t *pnet_slot_live(const struct pnet_slot *s, int level);
 /* A hash of all addresses the feature stage gets from this slot: while it is the same, a recorded schedule fits. */
 uint64_t pnet_slot_addresses(const struct pnet_slot *s);
 
+/* Is the transposed form of a set written by a second search over the first one's row starts, instead of sorting it? */
+bool pnet_slot_searches_back(enum pnet_device_kind device, const struct pnet_geo_request *q);
+
 /* The same from counts alone: what a slot holds behind pnet_slot_build of one batch with them. */
 size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c);
 

@@ -64,6 +64,16 @@ static struct pnet_level shape_of(const struct sizes *z, int level)
         .grid = z->plan->levels[level].grid};
 }
 
+bool pnet_slot_searches_back(enum pnet_device_kind device, const struct pnet_geo_request *q)
+{
+#ifdef PNET_CUDA_BUILT
+    if (device == PNET_CUDA) return q->a == q->b && pnet_cuda_triplets_mutual(&q->nb);
+#endif
+    (void)device;
+    (void)q;
+    return false;
+}
+
 static void size_triplets(struct sizes *z, int item)
 {
     const struct pnet_geo_request *q = &z->plan->geo[item].request;
@@ -78,9 +88,10 @@ static void size_triplets(struct sizes *z, int item)
     buffer(z, t, 1, 0, sizeof(uint16_t));
     scratch(z, PNET_KERNEL(z->plan, triplets_work)(&out, q->a == q->b ? &out : &in, &q->nb));
     if (!(z->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return;
-    buffer(z, z->counts->rows[q->b], 1, 1, sizeof(int64_t));
     buffer(z, t, 1, 0, sizeof(int32_t));
     buffer(z, t, 1, 0, sizeof(uint16_t));
+    if (pnet_slot_searches_back(z->plan->device, q)) return;
+    buffer(z, z->counts->rows[q->b], 1, 1, sizeof(int64_t));
     scratch(z, PNET_KERNEL(z->plan, transpose_work)(&set));
 }
 
