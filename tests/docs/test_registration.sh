@@ -1,0 +1,34 @@
+# The commands of docs/registration.md work, in the order in which they stand there, and make what the text says.
+set -u
+root=$PWD
+pnetc=$(realpath "${PNETC:-build/release/pnetc}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/registration.md >"$work/commands"
+count=$(wc -l <"$work/commands")
+[ "$count" -ge 8 ] || { echo "only $count commands found: is the extraction broken?" >&2; exit 1; }
+ln -s "$root/models" "$work/models"
+mkdir "$work/bin"
+ln -s "$pnetc" "$work/bin/pnetc"
+PATH=$work/bin:$PATH
+export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
+cd "$work" || exit 1
+while read -r line; do
+    if ! sh -c "$line" >output 2>&1 </dev/null; then
+        printf 'docs/registration.md: %s\n' "$line" >&2
+        tail -n 20 output >&2
+        exit 1
+    fi
+done <commands
+for file in out/aligned.ply out/pair.svg out/each.jsonl out/indoors/report.html out/outdoors/report.html; do
+    [ -s "$file" ] || { echo "docs/registration.md: $file was not made" >&2; exit 1; }
+done
+[ "$(wc -l <out/each.jsonl)" = 8 ] || { echo 'each.jsonl does not hold 8 pairs' >&2; exit 1; }
+# Every value that a row gives is in the table of the page.
+awk -F '`' '/^\| `/ { for (i = 2; i <= NF; i += 2) print $i }' "$root/docs/registration.md" >known
+"$pnetc" eval models/fcgf_3dmatch.pnet --weights out/indoors --config models/fcgf_3dmatch.yaml --data out/rooms --split test >values || exit 1
+sed -nE 's/^  ([a-z_]+) .*/\1/p' values | grep -vE '^(strict|rmse)_r[rt]e_success' | sort -u >given
+[ "$(wc -l <given)" -ge 10 ] || { echo 'no values to compare' >&2; exit 1; }
+missing=$(sort -u known | comm -13 - given)
+[ -z "$missing" ] || { printf 'docs/registration.md says nothing of %s\n' "$missing" >&2; exit 1; }
+echo "$count commands"
