@@ -4,6 +4,7 @@
 #include "kernels/cuda/conv_fast.cuh"
 #include "kernels/cuda/conv_mma.cuh"
 #include "kernels/cuda/conv_pairs.cuh"
+#include "kernels/cuda/conv_vvor.cuh"
 
 enum { THREADS = CONV_PAIR_ROWS, WARPS = THREADS / 32, BATCH = 64, QUEUE = BATCH + CONV_PAIR_ROWS };
 
@@ -334,8 +335,12 @@ static plan make_plan(const conv_set &s, const conv_groups &g, int cout)
 
 size_t conv_fast_vvor_work(const conv_set &s, const conv_groups &g, int cout)
 {
+    /* Sizes do not tell a set of one cell from a dense product. */
+    size_t fast = vvor_fast_work(s, g);
+    if (s.cells > 1) return fast;
     plan p = make_plan(s, g, cout);
-    return (size_t)p.splits.count * (size_t)p.bytes;
+    size_t dense = (size_t)p.splits.count * (size_t)p.bytes;
+    return dense > fast ? dense : fast;
 }
 
 template <class C> static void launch(const conv_outer &o, void *work)
@@ -360,6 +365,10 @@ template <conv_form FORM> static void launch_form(const conv_outer &o, void *wor
 
 void conv_fast_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
+    if (o.set.start) {
+        vvor_fast(o, precision, work);
+        return;
+    }
     switch (conv_form_of(precision)) {
     case CONV_SPLIT: launch_form<CONV_SPLIT>(o, work); break;
     case CONV_SCALED: launch_form<CONV_SCALED>(o, work); break;

@@ -1,0 +1,12 @@
+/* VVOR on the matrix unit has two forms: of sets (conv_vvor_fast.cu), and of dense products (conv_vvor_panels.cu), which
+   chooses between them. */
+#ifndef PNET_KERNELS_CUDA_CONV_VVOR_CUH
+#define PNET_KERNELS_CUDA_CONV_VVOR_CUH
+
+#include "kernels/cuda/conv_common.cuh"
+
+/* VVOR of a set, where conv_fast_serves says so; `work` holds partial sums. */
+size_t vvor_fast_work(const conv_set &s, const conv_groups &g);
+void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work);
+
+#endif

@@ -1,0 +1,157 @@
+/* Around the products of VVOR: how the work is divided, where the parts of a row begin, what the values' sizes are, and the
+   sum of all shares. */
+#include "kernels/cuda/conv_vvor_fast.cuh"
+
+enum { BLOCK = 256, MOST_BLOCKS = 4096, BOUND_BYTES = 16 << 20, BATCHES = 3 };
+
+static unsigned blocks_for(int64_t n)
+{
+    int64_t blocks = (n + BLOCK - 1) / BLOCK;
+    return (unsigned)(blocks < 1 ? 1 : blocks < MOST_BLOCKS ? blocks : (int64_t)MOST_BLOCKS);
+}
+
+vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped)
+{
+    vvor_plan p;
+    int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
+    p.parts = (s.cells + CELLS - 1) / CELLS;
+    p.blocks = m > 64 ? 2 : 1;
+    p.tiles_n = (n + 31) / 32;
+    p.tiles_m = (m + p.blocks * 64 - 1) / (p.blocks * 64);
+    p.types = p.parts * p.tiles_n * p.tiles_m * g.count;
+    int64_t batches = (s.rows.most + BATCH * PASS_ROWS - 1) / (BATCH * PASS_ROWS),
+            streams = BLOCKS_AT_ONCE / p.types;
+    if (streams > batches) streams = batches;
+    if (streams < 1) streams = 1;
+    p.streams = (int)streams;
+    batches /= 4 * streams;
+    p.batches = (int)(batches < 1 ? 1 : batches > BATCHES ? (int64_t)BATCHES : batches);
+    p.slot = (p.blocks == 2 ? CELLS : (CELLS + 1) / 2) * 16 * CONSUMERS;
+    p.window = s.rows.most > 1 ? s.rows.most : 1;
+    if (p.parts > 1 && p.window > BOUND_BYTES / 4 / (p.parts - 1))
+        p.window = BOUND_BYTES / 4 / (p.parts - 1);
+    p.measures = (size_t)p.types * (size_t)p.streams * (size_t)p.slot * 4;
+    p.bound = p.measures + 256;
+    p.bytes = p.bound + (size_t)(p.parts - 1) * (size_t)p.window * 4;
+    return p;
+}
+
+/* bound[p - 1][row]: how many triplets of the row belong to parts before p. */
+static __global__ void find_bounds(
+    const conv_set s, int parts, int64_t first, int64_t window, uint32_t *bound)
+{
+    int64_t live = pnet_live(s.rows);
+    if (live > first + window) live = first + window;
+    for (int64_t row = first + blockIdx.x * (int64_t)BLOCK + threadIdx.x; row < live;
+         row += (int64_t)gridDim.x * BLOCK) {
+        int64_t begin = conv_start(s, row), end = conv_start(s, row + 1), at = begin;
+        for (int p = 1; p < parts; p++) {
+            int cell = vvor_part_cell(s.cells, parts, p);
+            for (int64_t last = end; at < last;) {
+                int64_t middle = at + (last - at) / 2;
+                if (conv_cell(s, middle) < cell)
+                    at = middle + 1;
+                else
+                    last = middle;
+            }
+            bound[(p - 1) * window + row - first] = (uint32_t)(at - begin);
+        }
+    }
+}
+
+void vvor_find_bounds(const conv_set &s, int parts, int64_t first, int64_t window, uint32_t *bound)
+{
+    if (parts > 1)
+        find_bounds<<<blocks_for(window), BLOCK, 0, cudaStreamPerThread>>>(
+            s, parts, first, window, bound);
+}
+
+/* How many rows are gathered from: those behind them may not be there. */
+static __global__ void measure_set(const vvor_job<float> j)
+{
+    int64_t live = pnet_live(j.set.rows), stride = (int64_t)gridDim.x * BLOCK,
+            first = blockIdx.x * (int64_t)BLOCK + threadIdx.x;
+    int64_t count = live > 0 ? j.set.start[live] : 0;
+    uint32_t others = 0, longest = 1;
+    for (int64_t n = first; n < count; n += stride)
+        others = max(others, (uint32_t)j.set.other[n] + 1);
+    for (int64_t row = first; row < live; row += stride)
+        longest = max(longest, (uint32_t)(j.set.start[row + 1] - j.set.start[row]));
+    others = __reduce_max_sync(~0u, others);
+    longest = __reduce_max_sync(~0u, longest);
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(&j.measures->others, others);
+        atomicMax(&j.measures->longest, longest);
+    }
+}
+
+static __device__ __forceinline__ uint32_t largest(
+    const float *x, int64_t n, int64_t first, int64_t stride)
+{
+    float most = 0;
+    int64_t i = first;
+    for (; i < n / 4; i += stride) {
+        float4 v = ((const float4 *)x)[i];
+        most = fmaxf(fmaxf(fmaxf(most, conv_finite_size(v.x)), conv_finite_size(v.y)),
+            fmaxf(conv_finite_size(v.z), conv_finite_size(v.w)));
+    }
+    if (first < n % 4) most = fmaxf(most, conv_finite_size(x[n / 4 * 4 + first]));
+    return __reduce_max_sync(~0u, __float_as_uint(most));
+}
+
+static __global__ void measure_values(const vvor_job<float> j)
+{
+    int64_t stride = (int64_t)gridDim.x * BLOCK, first = blockIdx.x * (int64_t)BLOCK + threadIdx.x;
+    uint32_t gathered =
+        largest(j.gathered, (int64_t)j.measures->others * j.gathered_stride, first, stride);
+    uint32_t rows = largest(j.rows, pnet_live(j.set.rows) * j.rows_stride, first, stride);
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(&j.measures->gathered, gathered);
+        atomicMax(&j.measures->rows, rows);
+    }
+}
+
+void vvor_measure(const vvor_job<float> &j)
+{
+    cudaMemsetAsync(j.measures, 0, sizeof *j.measures, cudaStreamPerThread);
+    measure_set<<<blocks_for(j.set.rows.most), BLOCK, 0, cudaStreamPerThread>>>(j);
+    measure_values<<<blocks_for(j.set.rows.most * j.rows_stride / 16), BLOCK, 0,
+        cudaStreamPerThread>>>(j);
+}
+
+/* Element `i` of the sums of a type of block, as `flush` lays them out, added over all streams. */
+template <bool SCALED>
+static __global__ void reduce(
+    conv_outer o, const vvor_plan p, const float *slots, const vvor_measures *measures)
+{
+    int blocks = p.blocks, slot = p.slot;
+    const conv_groups &g = o.groups;
+    vvor_scales scale = vvor_scales_of<SCALED>(measures);
+    double unit = 1 / ((double)scale.gathered * (double)scale.rows);
+    for (int64_t n = blockIdx.x * (int64_t)BLOCK + threadIdx.x; n < (int64_t)p.types * slot;
+         n += (int64_t)gridDim.x * BLOCK) {
+        int type = (int)(n / slot), i = (int)(n % slot), t = i % CONSUMERS, e = i / CONSUMERS;
+        vvor_share w = vvor_share_of(p, o.set.cells, type, blocks * 64);
+        int warpgroup = t / 128, lane = t % 32;
+        int cell = blocks == 2 ? e / 16 : e / 16 * 2 + warpgroup;
+        int row_side = w.m0 + (blocks == 2 ? warpgroup * 64 : 0) + t % 128 / 32 * 16 + lane / 4 +
+                       e / 2 % 2 * 8,
+            gathered = w.n0 + e % 16 / 4 * 8 + lane % 4 * 2 + e % 2;
+        int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
+        if (cell >= w.cells || a >= g.cin || b >= g.cout || a / g.cin1 != b / g.cout1) continue;
+        double sum = 0;
+        for (int s = 0; s < p.streams; s++) sum += slots[(int64_t)s * p.types * slot + n];
+        sum *= unit;
+        int64_t at =
+            ((int64_t)(w.cell0 + cell) * g.cin1 + a % g.cin1) * o.cout + w.group * g.cout + b;
+        float *to = o.gweight + (o.transposed ? at % o.cout * o.cin + at / o.cout : at);
+        *to = o.add ? *to + (float)sum : (float)sum;
+    }
+}
+
+void vvor_reduce(const conv_outer &o, const vvor_plan &p, bool scaled, void *work)
+{
+    unsigned blocks = blocks_for((int64_t)p.types * p.slot);
+    (scaled ? reduce<true> : reduce<false>)<<<blocks, BLOCK, 0, cudaStreamPerThread>>>(
+        o, p, (const float *)work, (const vvor_measures *)((const char *)work + p.measures));
+}
