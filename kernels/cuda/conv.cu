@@ -35,14 +35,20 @@ void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
         multiply(p, m->precision, work);
 }
 
+/* Whichever kernel runs: a plan is made where there is no GPU to ask. */
+static size_t outer_work(const conv_set &s, struct pnet_conv_shape shape)
+{
+    size_t plain = conv_plain_vvor_work(s, shape),
+           fast = conv_fast_vvor_work(s, conv_merge(shape, MERGED_WIDTH), shape.cout);
+    return plain > fast ? plain : fast;
+}
+
 size_t pnet_cuda_vvor_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
     (void)precision;
     conv_set set = conv_set_of(t);
-    if (conv_depthwise(s)) return conv_depthwise_vvor_work(set, s.cin);
-    return conv_fast_serves(set) ? conv_fast_vvor_work(set, conv_merge(s, MERGED_WIDTH), s.cout)
-                                 : conv_plain_vvor_work(set, s);
+    return conv_depthwise(s) ? conv_depthwise_vvor_work(set, s.cin) : outer_work(set, s);
 }
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
@@ -74,10 +80,7 @@ size_t pnet_cuda_outer_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
     (void)precision;
-    struct pnet_conv_shape s = {cin, cout, 1};
-    conv_set set = conv_dense_set(n);
-    return conv_fast_serves(set) ? conv_fast_vvor_work(set, conv_merge(s, MERGED_WIDTH), cout)
-                                 : conv_plain_vvor_work(set, s);
+    return outer_work(conv_dense_set(n), {cin, cout, 1});
 }
 
 void pnet_cuda_outer(const struct pnet_outer *o, void *work)
