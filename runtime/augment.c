@@ -207,10 +207,13 @@ void pnet_motion_apply(const struct pnet_motion *motion, struct pnet_sample *s)
 
 void pnet_jitter(double sigma, const struct pnet_rand *r, int part, struct pnet_sample *s)
 {
-    for (int64_t i = 0; i < 3 * s->rows; i++) {
-        double d = draw_normal(r, part, (uint64_t)i);
-        d = d > 3 ? 3 : d < -3 ? -3 : d;
-        s->xyz[i] = (float)((double)s->xyz[i] + sigma * d);
+    for (int64_t i = 0; i < 3 * s->rows; i += 2) {
+        double two[2];
+        draw_two_normals(r, part, (uint64_t)i / 2, two);
+        for (int k = 0; k < 2 && i + k < 3 * s->rows; k++) {
+            double d = two[k] > 3 ? 3 : two[k] < -3 ? -3 : two[k];
+            s->xyz[i + k] = (float)((double)s->xyz[i + k] + sigma * d);
+        }
     }
 }
 

@@ -42,11 +42,26 @@ static inline double draw_unit(const struct pnet_rand *r, int part, uint64_t ele
     return (double)draw_bits(r, part, element) * 0x1p-32;
 }
 
-/* Standard normal (Box and Muller, 1958), from the elements 2 i and 2 i + 1. */
+/* Standard normal (Box and Muller, 1958). */
+static inline double normal_of(uint32_t length, uint32_t turn)
+{
+    double u = ((double)length + 0.5) * 0x1p-32;
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * ((double)turn * 0x1p-32));
+}
+
+/* Number i of the normals of a part, from the elements 2 i and 2 i + 1. */
 static inline double draw_normal(const struct pnet_rand *r, int part, uint64_t i)
 {
-    double u = ((double)draw_bits(r, part, 2 * i) + 0.5) * 0x1p-32;
-    return sqrt(-2 * log(u)) * cos(2 * M_PI * draw_unit(r, part, 2 * i + 1));
+    return normal_of(draw_bits(r, part, 2 * i), draw_bits(r, part, 2 * i + 1));
+}
+
+/* Numbers 2 i and 2 i + 1 at once, which share a block of bits. */
+static inline void draw_two_normals(const struct pnet_rand *r, int part, uint64_t i, double two[2])
+{
+    uint32_t bits[4];
+    pnet_philox(r, (uint64_t)part << 42 | i, bits);
+    two[0] = normal_of(bits[0], bits[1]);
+    two[1] = normal_of(bits[2], bits[3]);
 }
 
 /* p -> centre + shift + m (p - centre); `turn` is m without the scale, for directions. */

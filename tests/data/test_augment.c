@@ -1,5 +1,5 @@
 /* Augmentation: what each step keeps, and that draws depend on seed, epoch and sample alone. */
-#include "runtime/augment.h"
+#include "runtime/augment_draw.h"
 #include "tests/check.h"
 
 #include <stdbool.h>
@@ -91,6 +91,20 @@ static void test_draws(void)
     CHECK(same(plain, untouched) && !pnet_augment_any(&none) && pnet_augment_any(&a));
     struct pnet_sample *all[] = {base, again, seed, epoch, index, plain, untouched};
     for (int i = 0; i < 7; i++) pnet_sample_free(all[i]);
+}
+
+/* Two at once are the same numbers as one by one: resumed runs depend on them. */
+static void test_normals(void)
+{
+    static const int parts[] = {DRAW_JITTER, DRAW_VIEW_NOISE + DRAW_TARGET};
+    struct pnet_rand r = {.seed = 77, .purpose = PNET_DRAW_AUGMENT, .a = 3, .b = 9};
+    for (uint64_t i = 0; i < 1000; i++)
+        for (int p = 0; p < 2; p++) {
+            double two[2];
+            draw_two_normals(&r, parts[p], i, two);
+            CHECK(two[0] == draw_normal(&r, parts[p], 2 * i) &&
+                  two[1] == draw_normal(&r, parts[p], 2 * i + 1));
+        }
 }
 
 /* Distances keep, up to the factor; the centroid stays; normals turn with the points; the hand
@@ -295,6 +309,7 @@ static void test_colours(void)
 int main(void)
 {
     test_draws();
+    test_normals();
     test_motions();
     test_subsets();
     test_noise();
