@@ -1,8 +1,8 @@
-/* VVOR of a set on the matrix unit. A block of threads keeps the sums of some kernel cells for 32 channels of the gathered
-   side and 64 or 128 of the side of rows, and goes through its share of the rows. Producers sum each row's runs of these
-   cells into panels in shared memory, one panel a cell, zero where a row has no run; consumers multiply the rows as they
-   are by the panels, 16 rows at a time, cells apart that none of the 16 has. All blocks go through the rows together, so
-   that what they share comes out of the cache. Shares are added in order. */
+/* VVOR of a set on the matrix unit. A block of threads keeps the sums of some kernel cells for 32 channels of the
+   gathered side and 64 or 128 of the side of rows, and goes through its share of the rows. Producers sum each row's
+   runs of these cells into panels in shared memory, one panel a cell, zero where a row has no run; consumers multiply
+   the rows as they are by the panels, 16 rows at a time, cells apart that none of the 16 has. All blocks go through
+   the rows together, so that what they share comes out of the cache. Shares are added in order. */
 #include "kernels/cuda/conv_vvor_gather.cuh"
 #include "kernels/cuda/conv_vvor_product.cuh"
 

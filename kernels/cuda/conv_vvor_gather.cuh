@@ -1,5 +1,5 @@
-/* How VVOR's producers bring rows to shared memory: runs summed into panels of the gathered side, and the side of rows as
-   it is. */
+/* How VVOR's producers bring rows to shared memory: runs summed into panels of the gathered side, and the side of
+   rows as it is. */
 #ifndef PNET_KERNELS_CUDA_CONV_VVOR_GATHER_CUH
 #define PNET_KERNELS_CUDA_CONV_VVOR_GATHER_CUH
 

@@ -1,5 +1,5 @@
-/* Around the products of VVOR: how the work is divided, where the parts of a row begin, what the values' sizes are, and the
-   sum of all shares. */
+/* Around the products of VVOR: how the work is divided, where the parts of a row begin, what the values' sizes are,
+   and the sum of all shares. */
 #include "kernels/cuda/conv_vvor_fast.cuh"
 
 enum { BLOCK = 256, MOST_BLOCKS = 4096, BOUND_BYTES = 16 << 20, BATCHES = 3 };
