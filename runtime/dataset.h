@@ -46,7 +46,8 @@
    or 16, flat or by rows, or a file. The pairs of KITTI are lists [target, source] of frames, or
    {step: N}, each frame as the source of the one N later, or {distance: 10m}, those of FCGF: from
    the first frame on, the last one before the distance is passed is the target, and the next
-   source is the one behind it. Files that are not there are errors, but pairs of a log or of
+   source is the one behind it. Of a log, `apart: 2` leaves out fragments that follow each other, as
+   3DMatch's registration recall does. Files that are not there are errors, but pairs of a log or of
    KITTI without them are left out with `missing: skip`. */
 #ifndef PNET_RUNTIME_DATASET_H
 #define PNET_RUNTIME_DATASET_H

@@ -169,6 +169,7 @@ static void read_log(struct listing *l, const char *name, const char *pattern)
     struct pnet_index *r = l->r;
     struct pnet_pose_log log;
     struct pnet_error e;
+    int64_t apart = pnet_yaml_int(r->y, pnet_yaml_get(l->n, "apart"), 0, INT32_MAX, 0);
     const char *star = strchr(pattern, '*');
     if (!star || strchr(star + 1, '*') || strpbrk(pattern, "?[")) {
         pnet_yaml_fail(r->y, l->n,
@@ -180,6 +181,7 @@ static void read_log(struct listing *l, const char *name, const char *pattern)
     enum pnet_status status = pnet_pose_log_read(path, &log, &e);
     if (status) pnet_index_fail(r, l->n, status, &e);
     for (int64_t i = 0; !status && i < log.count && pnet_yaml_ok(r->y); i++) {
+        if (llabs(log.pairs[i].source - log.pairs[i].target) < apart) continue;
         char *source = fragment_path(r, pattern, log.pairs[i].source);
         char *target = fragment_path(r, pattern, log.pairs[i].target);
         if (source && target)
@@ -353,7 +355,7 @@ static void read_views(struct listing *l, const char *cloud, const struct pnet_y
 enum { KINDS = 4, KIND_KEYS = 7 };
 static const char *const kind_keys[KINDS][KIND_KEYS] = {
     {"source", "target", "pose", "keep_every", "drop_every"},
-    {"log", "clouds", "missing", "keep_every", "drop_every"},
+    {"log", "clouds", "apart", "missing", "keep_every", "drop_every"},
     {"velodyne", "poses", "calib", "pairs", "missing", "keep_every", "drop_every"},
     {"cloud", "views", "keep_every", "drop_every"},
 };
@@ -361,8 +363,9 @@ static const char *const kind_keys[KINDS][KIND_KEYS] = {
 /* The kind of an entry; -1 with an error. */
 static int find_kind(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
-    static const char *const all[] = {"source", "target", "pose", "log", "clouds", "missing",
-        "velodyne", "poses", "calib", "pairs", "cloud", "views", "keep_every", "drop_every"};
+    static const char *const all[] = {"source", "target", "pose", "log", "clouds", "apart",
+        "missing", "velodyne", "poses", "calib", "pairs", "cloud", "views", "keep_every",
+        "drop_every"};
     int kind = -1;
     if (!pnet_yaml_map(r->y, n, "entry", all, COUNT(all))) return -1;
     for (int i = 0; i < KINDS; i++)

@@ -113,8 +113,9 @@ static void test_lists(const struct folder *f)
                       "  - {source: m/*_s.txt, target: m/*_t.txt, pose: m/*.txt}\n"
                       "  - {log: gt.log, clouds: p/c_*.txt, missing: skip}\n"
                       "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, keep_every: 3}\n"
-                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, drop_every: 2}\n");
-    CHECK(d->counts[PNET_TRAIN] == 2 + 3 + 2 + 2);
+                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, drop_every: 2}\n"
+                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, apart: 2}\n");
+    CHECK(d->counts[PNET_TRAIN] == 2 + 3 + 2 + 2 + 2);
     expect_pair(d, 0, "m/x_s.txt", "m/x_t.txt");
     expect_pair(d, 1, "m/y_s.txt", "m/y_t.txt");
     expect_pair(d, 2, "p/c_1.txt", "p/c_0.txt"); /* "0 1": 1 goes into 0 */
@@ -124,6 +125,8 @@ static void test_lists(const struct folder *f)
     expect_pair(d, 6, "p/c_3.txt", "p/c_0.txt");
     expect_pair(d, 7, "p/c_3.txt", "p/c_1.txt"); /* numbers 1 and 3 */
     expect_pair(d, 8, "p/c_3.txt", "p/c_0.txt");
+    expect_pair(d, 9, "p/c_3.txt", "p/c_1.txt");
+    expect_pair(d, 10, "p/c_3.txt", "p/c_0.txt");
     CHECK(near_pose(&d->entries[PNET_TRAIN][0].pair->pose, &quarter, 0));
     CHECK(near_pose(&d->entries[PNET_TRAIN][2].pair->pose, &quarter, 0));
     CHECK(d->entries[PNET_TRAIN][4].pair->pose.m[3] == 4);
