@@ -45,6 +45,37 @@ static void test_two_values(const struct world *w)
     CHECK(opcase_rule(&c) && c.rule.out.width == 12 && c.rule.out.level == FINE);
 }
 
+/* Losses of two clouds: here two levels of one stand for them, which no rule looks at. */
+static void test_matched(const struct world *w)
+{
+    static const char *const names[] = {"hardest_contrastive", "circle"};
+    const struct pnet_matches m = {.a = FINE, .b = COARSE, .pose = 7, .radius = 0.15f};
+    for (int i = 0; i < 2; i++) {
+        char text[160];
+        struct opcase c = make(w, names[i], 8, FINE);
+        c.attr[opcase_arg(&c, "M")] = (struct pnet_attr){.set = true, .matches = &m};
+        opcase_in(&c, 8, FINE);
+        snprintf(text, sizeof text, "%s() has features 8@g[0] (10cm), but the matches are of g[1]",
+            names[i]);
+        refuses(&c, text, 1, 1);
+        CHECK_STR(c.rule.help, "match their levels: matches(level(..), level(..), ..)");
+        c.in[1] = (struct pnet_type){.width = 4, .level = COARSE};
+        snprintf(text, sizeof text, "%s() compares features of one width, not 8 and 4", names[i]);
+        refuses(&c, text, 1, 1);
+        c.in[1].width = 8;
+        CHECK(opcase_rule(&c) && c.rule.out.level == SCALAR && c.rule.out.width == 1);
+        const struct pnet_geo_request *q = c.rule.geo;
+        CHECK(q->kind == PNET_GEO_MATCHES && q->a == FINE && q->b == COARSE && q->pose == 7);
+        CHECK(c.rule.geo_count == i + 1 && q[i].radius == m.radius);
+        if (i == 0) continue;
+        opcase_real(&c, "safe", 0.1);
+        refuses(&c, "safe=0.1m of circle() is less than the radius of its matches, 0.15m",
+            opcase_arg(&c, "safe"), -1);
+        opcase_real(&c, "safe", 0.4);
+        CHECK(opcase_rule(&c) && q[0].radius == m.radius && q[1].radius == 0.4f);
+    }
+}
+
 static void test_levels(const struct world *w)
 {
     struct opcase c = make(w, "pool", 4, COARSE);
@@ -136,6 +167,7 @@ static void test_rows(void)
         CHECKF(op->summary[strlen(op->summary) - 1] != '.', "%s", op->name);
         CHECKF(op->backward != NULL || (op->flags & PNET_NO_GRAD), "%s", op->name);
         CHECKF((op->class_ == PNET_METRIC) == (op->finish != NULL), "%s", op->name);
+        CHECKF(op->class_ == PNET_METRIC || !(op->flags & PNET_ON_HOST), "%s", op->name);
         CHECKF(op->cases[0] && op->cases[strlen(op->cases) - 1] == '\n', "%s: cases", op->name);
         CHECKF(pnet_op_find(op->name) == op, "%s stands twice", op->name);
         for (int a = 0; op->args[a].name; a++) {
@@ -151,6 +183,7 @@ int main(void)
     const int64_t sizes[] = {20};
     struct world w = world_make(1, sizes);
     test_two_values(&w);
+    test_matched(&w);
     test_levels(&w);
     test_labels(&w);
     test_weights(&w);
