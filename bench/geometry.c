@@ -56,7 +56,8 @@ static const char usage[] =
     "  --mode M      native or voxel (native)\n"
     "  --runs N      median of N runs (7)\n"
     "  --threads N   (all cores)\n"
-    "  --device D    cpu (default), cuda or cuda:N; raw points are in its memory when the clock starts\n"
+    "  --device D    cpu (default), cuda or cuda:N; raw points are in its memory when the clock "
+    "starts\n"
     "\n"
     "Example: pnet-bench geometry --scene room.npy --radius 0.05 --kernel 3\n";
 
@@ -228,8 +229,8 @@ static void *fetch(const struct options *o, const void *from, size_t bytes)
     return to;
 }
 
-static struct on_host fetch_all(
-    const struct scene *s, const struct options *o, const struct pnet_level *l, const struct room *r)
+static struct on_host fetch_all(const struct scene *s, const struct options *o,
+    const struct pnet_level *l, const struct room *r)
 {
     size_t rows = (size_t)l->rows, count = (size_t)r->set.t.count;
     struct on_host h = {*l, r->set.t};
@@ -244,8 +245,7 @@ static struct on_host fetch_all(
 
 static void free_all(struct on_host *h)
 {
-    const void *pieces[] = {
-        h->level.xyz, h->level.key, h->set.start, h->set.other, h->set.cell};
+    const void *pieces[] = {h->level.xyz, h->level.key, h->set.start, h->set.other, h->set.cell};
     for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++) free((void *)(uintptr_t)pieces[n]);
 }
 

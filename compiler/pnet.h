@@ -19,8 +19,8 @@ struct pnet_compile_options {
     enum pnet_purpose_kind purpose;
     enum pnet_device_kind device;
     enum pnet_precision precision; /* CUDA; the CPU computes float32 */
-    unsigned degrade;        /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
-    const char *const *sets; /* "name=value" each, for the model's params */
+    unsigned degrade;              /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
+    const char *const *sets;       /* "name=value" each, for the model's params */
     int set_count;
     const char *net;             /* INFERENCE: this net's result; NULL: the last net's */
     const char *value;           /* INFERENCE: a value by its path (fcgf.s.0) instead */

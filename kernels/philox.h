@@ -28,8 +28,8 @@ enum pnet_purpose {
 struct pnet_rand {
     uint64_t seed;
     uint32_t purpose;
-    uint32_t a; /* epoch or step */
-    uint32_t b; /* sample, op or parameter */
+    uint32_t a;           /* epoch or step */
+    uint32_t b;           /* sample, op or parameter */
     const uint32_t *live; /* GPU: where `a` stands, in device memory; NULL: in a */
 };
 

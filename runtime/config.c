@@ -201,8 +201,7 @@ static void read_precision(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
 {
     static const char *const words[] = {"fp32", "tf32", "bf16", "fp16"};
-    c->precision =
-        (enum pnet_precision)pnet_yaml_choice(y, n, words, COUNT(words), PNET_FP32);
+    c->precision = (enum pnet_precision)pnet_yaml_choice(y, n, words, COUNT(words), PNET_FP32);
 }
 
 /* A number of epochs, {steps: 100} or {epochs: 2}; 0: never. */

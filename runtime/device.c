@@ -50,7 +50,8 @@ enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e)
     return PNET_OK;
 #else
     return pnet_error_set(e, PNET_NO_DEVICE,
-        "--device cuda: this pnetc was built without the CUDA backend: install the CUDA Toolkit (12 or 13) and "
+        "--device cuda: this pnetc was built without the CUDA backend: install the CUDA Toolkit "
+        "(12 or 13) and "
         "build again");
 #endif
 }

@@ -206,33 +206,33 @@ struct pnet_tensor {
     int level;
     int32_t samples;
     const int64_t *row_splits; /* [samples + 1]; NULL for SCALAR */
-    const int64_t *live;       /* GPU: where the true number of rows stands, `rows` being that of the
+    const int64_t *live; /* GPU: where the true number of rows stands, `rows` being that of the
                                   capacity class; NULL: `rows` is the number */
 };
 
 /* One geometry item of one batch. Which pointers are there depends on its kind and forms. */
 struct pnet_geo_view {
-    int a, b;                        /* the levels of the request */
-    struct pnet_level level;         /* LEVEL */
+    int a, b;                /* the levels of the request */
+    struct pnet_level level; /* LEVEL */
     /* TRIPLETS, PNET_FORM_FORWARD. MATCHES: start and other alone, each row of a with those of b
        at |T p - q| <= radius, ascending */
     struct pnet_triplets forward;
     struct pnet_triplets transposed; /* TRIPLETS, PNET_FORM_TRANSPOSED */
     int64_t fine_rows, coarse_rows;  /* PARENT NEAREST */
     const int64_t *fine_live,
-        *coarse_live; /* GPU: their true numbers, as in pnet_tensor; NULL: the two above */
-    const int32_t *parent;           /* PARENT [fine_rows] */
-    const int64_t *child_start;      /* PARENT [coarse_rows + 1], PNET_FORM_CHILDREN */
-    const int32_t *child;            /* PARENT [fine_rows] */
-    int32_t k;                       /* NEAREST */
-    const int32_t *nearest;          /* NEAREST [fine_rows, k], -1: none */
-    const float *distance2;          /* NEAREST [fine_rows, k] */
+        *coarse_live;      /* GPU: their true numbers, as in pnet_tensor; NULL: the two above */
+    const int32_t *parent; /* PARENT [fine_rows] */
+    const int64_t *child_start; /* PARENT [coarse_rows + 1], PNET_FORM_CHILDREN */
+    const int32_t *child;       /* PARENT [fine_rows] */
+    int32_t k;                  /* NEAREST */
+    const int32_t *nearest;     /* NEAREST [fine_rows, k], -1: none */
+    const float *distance2;     /* NEAREST [fine_rows, k] */
 };
 
 /* Everything one step of the schedule gets. Kernels write all of what they are asked to write, and
  * nothing else. */
 struct pnet_exec {
-    enum pnet_device_kind device; /* where all pointers below lead, but attr and geo */
+    enum pnet_device_kind device;  /* where all pointers below lead, but attr and geo */
     enum pnet_precision precision; /* of products */
     const struct pnet_attr *attr;
     int in_count;

@@ -125,7 +125,8 @@ struct pnet_plan {
     bool training;      /* has a backward part */
     unsigned degrade;
     uint64_t hash; /* of everything above that fixes results: FNV-1a 64 */
-    enum pnet_device_kind device; /* whose kernels it is bound to: sizes of workspaces depend on it, results and hash
+    enum pnet_device_kind
+        device; /* whose kernels it is bound to: sizes of workspaces depend on it, results and hash
                                      do not */
     enum pnet_precision precision; /* of products */
 };

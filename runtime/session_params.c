@@ -54,8 +54,8 @@ static const float *fetch(const struct pnet_plan *p, int param, pnet_param_sourc
     return w;
 }
 
-static enum pnet_status fold(const struct pnet_plan *p, float *block, const struct pnet_plan_fold *f,
-    pnet_param_source *source, void *context, struct pnet_error *e)
+static enum pnet_status fold(const struct pnet_plan *p, float *block,
+    const struct pnet_plan_fold *f, pnet_param_source *source, void *context, struct pnet_error *e)
 {
     const struct pnet_plan_param *wp = &p->params[f->weight], *bp = &p->params[f->bias];
     int64_t cout = bp->count, inner = wp->count / cout;

@@ -23,7 +23,8 @@ struct pnet_slot {
     enum pnet_device_kind device; /* of the memory */
     struct pnet_counts counts;
     struct pnet_geo_view *views; /* [geo_count], with the true counts */
-    struct pnet_geo_view *bound; /* [geo_count]: what the feature stage gets. On a GPU with the counts of the capacity
+    struct pnet_geo_view *
+        bound; /* [geo_count]: what the feature stage gets. On a GPU with the counts of the capacity
                                     class, the true ones standing in `splits` */
     struct pnet_buffer (*buffers)[PNET_SLOT_BUFFERS]; /* [geo_count] */
     struct pnet_buffer *fields; /* [tensor_count]: of INPUT tensors, rows in level order */
@@ -31,8 +32,8 @@ struct pnet_slot {
     struct pnet_buffer scratch;
     struct pnet_buffer arrival; /* GPU: rows of an input in the order of the batch */
     void *stage;                /* GPU: pinned memory they come through */
-    int *level_item; /* [level_count]: the LEVEL item of each level; -1 */
-    uint64_t batch;  /* id of what is built; 0: nothing or not to be reused */
+    int *level_item;            /* [level_count]: the LEVEL item of each level; -1 */
+    uint64_t batch;             /* id of what is built; 0: nothing or not to be reused */
 };
 
 enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_memory *m,

@@ -146,7 +146,8 @@ static struct pnet_safetensor *list_tensors(const struct trainer *t, const struc
                       optimizer ? pnet_optim_state_name(&t->optim, s) : "") +
                   1;
             memcpy(x->shape, q->info.shape, sizeof q->info.shape);
-            x->data = (optimizer ? shot->state + s * p->trained_elements : shot->params) + q->offset;
+            x->data =
+                (optimizer ? shot->state + s * p->trained_elements : shot->params) + q->offset;
         }
     }
     return list;
@@ -184,8 +185,7 @@ static enum pnet_status save(
     if (!isnan(t->best)) scores[score_count++] = (struct pnet_score){"best", t->best};
     for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++)
         scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
-    struct pnet_counter counters[] = {
-        {"validated", t->validated}, {"plan", (int64_t)t->plan->hash},
+    struct pnet_counter counters[] = {{"validated", t->validated}, {"plan", (int64_t)t->plan->hash},
         {"loss_scale", (int64_t)t->loss_scale}, {"unskipped", t->unskipped}};
     struct pnet_checkpoint_state s = {.counters = counters,
         .counter_count = sizeof counters / sizeof counters[0],
@@ -233,8 +233,8 @@ static enum pnet_status restore_tensors(
         }
     }
     if (!st)
-        st = pnet_session_write(
-            t->session, PNET_BLOCK_PARAMS, 0, p->param_elements, shot.params, e);
+        st =
+            pnet_session_write(t->session, PNET_BLOCK_PARAMS, 0, p->param_elements, shot.params, e);
     if (!st)
         st = pnet_session_write(
             t->session, PNET_BLOCK_EXTRA, 0, states * p->trained_elements, shot.state, e);

@@ -99,7 +99,8 @@ void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
     const struct pnet_plan *p = pnet_session_plan(u->session);
     for (int i = 0; i < p->objective_count; i++)
         if (!p->objectives[i].metric)
-            PNET_KERNEL(p, loss_add)(pnet_session_objective_data(u->session, i), weight, add, &u->losses[i]);
+            PNET_KERNEL(p, loss_add)
+            (pnet_session_objective_data(u->session, i), weight, add, &u->losses[i]);
 }
 
 enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double clip,

@@ -57,9 +57,9 @@ int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Options that several commands take. */
 struct model_options {
-    const char *mode;    /* native, voxel */
-    const char *degrade; /* centre,neighbour,kernel */
-    const char *device;  /* cpu, cuda[:N] */
+    const char *mode;         /* native, voxel */
+    const char *degrade;      /* centre,neighbour,kernel */
+    const char *device;       /* cpu, cuda[:N] */
     struct pnet_device where; /* what check_model_options made of it */
     const char *precision;
     enum pnet_precision products; /* what check_model_options made of it */
@@ -75,7 +75,7 @@ struct model_options {
             "single degradations: centre,neighbour,kernel"},                                       \
         {"set", 0, OPT_LIST, &(m)->sets, "NAME=VALUE",                                             \
             "set a param of the model; may be repeated"},                                          \
-        {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default), cuda or cuda:N"},                          \
+        {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default), cuda or cuda:N"},          \
         {"precision", 0, OPT_TEXT, &(m)->precision, "NAME",                                        \
             "fp32 (default), tf32, bf16 or fp16: how products are formed on a GPU"},               \
         {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                         \

@@ -28,7 +28,7 @@ struct run {
     const struct pnet_plan *plan;
     double *class_weights;
     enum pnet_precision precision; /* the option's, else the config's */
-    char *params; /* "name=value" lines */
+    char *params;                  /* "name=value" lines */
     struct text_list sets;
 };
 

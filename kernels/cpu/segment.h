@@ -13,9 +13,9 @@
 struct pnet_segments {
     int64_t rows; /* the last split, known before the splits are; GPU: at most that */
     int32_t count;
-    const int64_t *splits; /* [count * stride + 1], ascending; segments may be empty. NULL: one
+    const int64_t *splits;     /* [count * stride + 1], ascending; segments may be empty. NULL: one
                               segment of all rows. Not read where rows is 0. GPU: device memory */
-    int32_t stride;        /* 0 means 1 */
+    int32_t stride;            /* 0 means 1 */
     enum pnet_storage storage; /* of the features of the rows */
 };
 

@@ -135,14 +135,16 @@ extern "C" void pnet_cuda_stage_free(struct pnet_cuda_stage *s)
     free(s);
 }
 
-extern "C" void pnet_cuda_stage_in(struct pnet_cuda_stage *s, void *to, const void *from, size_t bytes)
+extern "C" void pnet_cuda_stage_in(
+    struct pnet_cuda_stage *s, void *to, const void *from, size_t bytes)
 {
     int which = 0;
     for (size_t at = 0; at < bytes; at += STAGE_BYTES, which ^= 1) {
         size_t n = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
         cudaEventSynchronize(s->sent[which]);
         memcpy(s->pinned[which], (const char *)from + at, n);
-        cudaMemcpyAsync((char *)to + at, s->pinned[which], n, cudaMemcpyHostToDevice, cudaStreamPerThread);
+        cudaMemcpyAsync(
+            (char *)to + at, s->pinned[which], n, cudaMemcpyHostToDevice, cudaStreamPerThread);
         cudaEventRecord(s->sent[which], cudaStreamPerThread);
     }
 }

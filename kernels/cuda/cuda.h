@@ -24,7 +24,7 @@ const char *pnet_cuda_use(int device);
 
 struct pnet_cuda_info {
     char name[256], driver[32]; /* driver: "13.0" */
-    int major, minor;          /* compute capability */
+    int major, minor;           /* compute capability */
     int processors;
     size_t memory, free_memory; /* bytes */
 };

@@ -26,9 +26,8 @@ static void backward(const struct pnet_exec *x)
     PNET_KERNEL(x, act_backward)
     (n, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gin[A].data) PNET_KERNEL(x, scale)(n, 1, x->gout.data, x->gin_add[A], x->gin[A].data);
-    if (x->gin[B].data)
-        PNET_KERNEL(x, scale)
-        (n, (float)x->attr[SCALE].r, x->gout.data, x->gin_add[B], x->gin[B].data);
+    if (x->gin[B].data) PNET_KERNEL(x, scale)
+    (n, (float)x->attr[SCALE].r, x->gout.data, x->gin_add[B], x->gin[B].data);
 }
 
 static void reference(const struct pnet_exec *x)

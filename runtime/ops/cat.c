@@ -32,10 +32,9 @@ static void backward(const struct pnet_exec *x)
 {
     int32_t at = 0;
     for (int i = 0; i < x->in_count; i++) {
-        if (x->gin[i].data)
-            PNET_KERNEL(x, columns_take)
-            (pnet_op_rows(&x->gout), x->in[i].width, x->gout.data, x->gout.width, at, x->gin_add[i],
-                x->gin[i].data);
+        if (x->gin[i].data) PNET_KERNEL(x, columns_take)
+        (pnet_op_rows(&x->gout), x->in[i].width, x->gout.data, x->gout.width, at, x->gin_add[i],
+            x->gin[i].data);
         at += x->in[i].width;
     }
 }

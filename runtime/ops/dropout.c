@@ -8,11 +8,9 @@ enum { IN, P };
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_count n = pnet_op_elements(&x->out);
-    if (x->training)
-        PNET_KERNEL(x, dropout)
-        (n, (float)x->attr[P].r, &x->rand, x->in[0].data, false, x->out.data);
-    else
-        PNET_KERNEL(x, scale)(n, 1, x->in[0].data, false, x->out.data);
+    if (x->training) PNET_KERNEL(x, dropout)
+    (n, (float)x->attr[P].r, &x->rand, x->in[0].data, false, x->out.data);
+    else PNET_KERNEL(x, scale)(n, 1, x->in[0].data, false, x->out.data);
 }
 
 /* The mask is drawn again: it depends on the element alone. */
@@ -20,11 +18,9 @@ static void backward(const struct pnet_exec *x)
 {
     struct pnet_count n = pnet_op_elements(&x->gout);
     if (!x->gin[0].data) return;
-    if (x->training)
-        PNET_KERNEL(x, dropout)
-        (n, (float)x->attr[P].r, &x->rand, x->gout.data, x->gin_add[0], x->gin[0].data);
-    else
-        PNET_KERNEL(x, scale)(n, 1, x->gout.data, x->gin_add[0], x->gin[0].data);
+    if (x->training) PNET_KERNEL(x, dropout)
+    (n, (float)x->attr[P].r, &x->rand, x->gout.data, x->gin_add[0], x->gin[0].data);
+    else PNET_KERNEL(x, scale)(n, 1, x->gout.data, x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

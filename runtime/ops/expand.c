@@ -34,10 +34,9 @@ static void forward(const struct pnet_exec *x)
 
 static void backward(const struct pnet_exec *x)
 {
-    if (x->gin[0].data)
-        PNET_KERNEL(x, segments_sum)
-        (pnet_op_samples(&x->gout), x->gout.width, x->gout.data, false, x->gin_add[0],
-            x->gin[0].data, x->work);
+    if (x->gin[0].data) PNET_KERNEL(x, segments_sum)
+    (pnet_op_samples(&x->gout), x->gout.width, x->gout.data, false, x->gin_add[0], x->gin[0].data,
+        x->work);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -15,10 +15,9 @@ static void forward(const struct pnet_exec *x)
 
 static void backward(const struct pnet_exec *x)
 {
-    if (x->gin[0].data)
-        PNET_KERNEL(x, l2norm_backward)
-        (pnet_op_rows(&x->gout), x->gout.width, x->attr[EPS].r, x->in[0].data, x->gout.data,
-            x->gin_add[0], x->gin[0].data);
+    if (x->gin[0].data) PNET_KERNEL(x, l2norm_backward)
+    (pnet_op_rows(&x->gout), x->gout.width, x->attr[EPS].r, x->in[0].data, x->gout.data,
+        x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

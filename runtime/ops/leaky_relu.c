@@ -14,10 +14,9 @@ static void forward(const struct pnet_exec *x)
 
 static void backward(const struct pnet_exec *x)
 {
-    if (x->gin[0].data)
-        PNET_KERNEL(x, act_gradient)
-        (pnet_op_elements(&x->out), PNET_ACT_LEAKY, (float)x->attr[SLOPE].r, x->out.data,
-            x->gout.data, x->gin_add[0], x->gin[0].data);
+    if (x->gin[0].data) PNET_KERNEL(x, act_gradient)
+    (pnet_op_elements(&x->out), PNET_ACT_LEAKY, (float)x->attr[SLOPE].r, x->out.data, x->gout.data,
+        x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -30,10 +30,9 @@ static void forward(const struct pnet_exec *x)
 static void backward(const struct pnet_exec *x)
 {
     const float *gloss = x->gout.data;
-    if (x->gin[IN].data)
-        PNET_KERNEL(x, lovasz_backward)
-        (pnet_op_rows(&x->in[IN]), x->in[IN].width, x->in[IN].data, x->saved[GPROB].data, gloss,
-            x->gin_add[IN], x->gin[IN].data);
+    if (x->gin[IN].data) PNET_KERNEL(x, lovasz_backward)
+    (pnet_op_rows(&x->in[IN]), x->in[IN].width, x->in[IN].data, x->saved[GPROB].data, gloss,
+        x->gin_add[IN], x->gin[IN].data);
 }
 
 /* The error of the point for the class, 1 minus or plain probability. */

@@ -30,16 +30,13 @@ static void backward(const struct pnet_exec *x)
 {
     struct pnet_count rows = pnet_op_rows(&x->gout);
     int32_t width = x->gout.width, b_width = x->in[B].width;
-    if (x->gin[A].data)
-        PNET_KERNEL(x, mul)
-        (rows, width, x->gout.data, x->in[B].data, b_width, x->gin_add[A], x->gin[A].data);
+    if (x->gin[A].data) PNET_KERNEL(x, mul)
+    (rows, width, x->gout.data, x->in[B].data, b_width, x->gin_add[A], x->gin[A].data);
     if (!x->gin[B].data) return;
-    if (b_width == width)
-        PNET_KERNEL(x, mul)
-        (rows, width, x->gout.data, x->in[A].data, width, x->gin_add[B], x->gin[B].data);
-    else
-        PNET_KERNEL(x, row_dot)
-        (rows, width, x->gout.data, x->in[A].data, x->gin_add[B], x->gin[B].data);
+    if (b_width == width) PNET_KERNEL(x, mul)
+    (rows, width, x->gout.data, x->in[A].data, width, x->gin_add[B], x->gin[B].data);
+    else PNET_KERNEL(x, row_dot)(
+        rows, width, x->gout.data, x->in[A].data, x->gin_add[B], x->gin[B].data);
 }
 
 static void reference(const struct pnet_exec *x)

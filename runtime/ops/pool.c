@@ -72,12 +72,10 @@ static void forward_samples(const struct pnet_exec *x, enum pnet_pool kind)
 {
     struct pnet_segments s = pnet_op_samples(&x->in[0]);
     int32_t c = x->in[0].width;
-    if (kind == PNET_POOL_MAX)
-        PNET_KERNEL(x, segments_max)
-        (s, c, x->in[0].data, x->out.data, x->saved[ARGMAX].data, x->work);
-    else
-        PNET_KERNEL(x, segments_sum)
-        (s, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
+    if (kind == PNET_POOL_MAX) PNET_KERNEL(x, segments_max)
+    (s, c, x->in[0].data, x->out.data, x->saved[ARGMAX].data, x->work);
+    else PNET_KERNEL(x, segments_sum)(
+        s, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
 }
 
 static void forward(const struct pnet_exec *x)
@@ -95,7 +93,7 @@ static void forward(const struct pnet_exec *x)
         PNET_KERNEL(x, cells_max)(&cells, c, x->in[0].data, x->out.data, x->saved[ARGMAX].data);
     else
         PNET_KERNEL(x, cells_sum)
-        (&cells, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
+    (&cells, c, x->in[0].data, kind == PNET_POOL_MEAN, false, x->out.data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)

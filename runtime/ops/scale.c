@@ -13,10 +13,8 @@ static void forward(const struct pnet_exec *x)
 
 static void backward(const struct pnet_exec *x)
 {
-    if (x->gin[0].data)
-        PNET_KERNEL(x, scale)
-        (pnet_op_elements(&x->gout), (float)x->attr[BY].r, x->gout.data, x->gin_add[0],
-            x->gin[0].data);
+    if (x->gin[0].data) PNET_KERNEL(x, scale)
+    (pnet_op_elements(&x->gout), (float)x->attr[BY].r, x->gout.data, x->gin_add[0], x->gin[0].data);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -34,8 +34,7 @@ static void test_defaults(void)
     CHECK(c->save_every.epochs == 1 && c->eval_every.epochs == 1 && !c->save_every.steps);
     CHECK(!pnet_augment_any(&c->augment) && !c->max_points && c->optimizer.weight_decay == 0.01 &&
           c->clip_grad == 0);
-    CHECK(
-        c->precision == PNET_FP32 && c->weighting == PNET_WEIGHTS_NONE && !c->set_count);
+    CHECK(c->precision == PNET_FP32 && c->weighting == PNET_WEIGHTS_NONE && !c->set_count);
     pnet_config_free(c);
 }
 

@@ -94,7 +94,8 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
         float *gweight = conv_poison(weights(l));
         if (add) memcpy(gweight, old, weights(l) * sizeof *gweight);
         struct conv_work work = conv_work(pnet_cpu_vvor_work(t, s, PNET_FP32));
-        pnet_cpu_vvor(&(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32, PNET_STORE_F32},
+        pnet_cpu_vvor(
+            &(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32, PNET_STORE_F32},
             conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {
