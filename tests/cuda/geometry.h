@@ -143,6 +143,30 @@ static inline struct device_set device_set_back(struct arena *a, const struct pn
     return s;
 }
 
+/* A finished set in host memory. */
+static inline struct set set_from_device(const struct device_set *d)
+{
+    struct set s = set_room(d->t.rows, d->t.others, d->t.cells);
+    set_room_for(&s, d->t.count);
+    size_t count = (size_t)d->t.count;
+    pnet_cuda_copy_out(s.start, d->start, ((size_t)d->t.rows + 1) * sizeof *s.start);
+    if (count) pnet_cuda_copy_out(s.other, d->other, count * sizeof *s.other);
+    if (count) pnet_cuda_copy_out(s.cell, d->cell, count * sizeof *s.cell);
+    return s;
+}
+
+/* And the other way: a set for kernels that read it. */
+static inline struct pnet_triplets triplets_on_device(
+    struct arena *a, const struct pnet_triplets *t)
+{
+    struct pnet_triplets d = *t;
+    size_t rows = (size_t)t->rows, count = (size_t)t->count;
+    d.start = arena_copy(a, t->start, (rows + 1) * sizeof *t->start);
+    d.other = arena_copy(a, t->other, count * sizeof *t->other);
+    d.cell = arena_copy(a, t->cell, count * sizeof *t->cell);
+    return d;
+}
+
 static inline bool device_set_is(const struct device_set *s, const struct set *want)
 {
     size_t rows = (size_t)want->t.rows, count = (size_t)want->t.count;

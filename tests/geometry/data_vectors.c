@@ -1,4 +1,5 @@
-/* The golden cases: triplets of every one, exactly. Rows are in the order of the files. */
+/* The golden cases: triplets of every one, exactly. Rows are in the order of the files.
+   argv[1]: "cpu" (default), where the reference is checked too, or "cuda". */
 #include <dirent.h>
 
 #include "tests/check.h"
@@ -6,6 +7,10 @@
 #include "kernels/cpu/ref_geometry.h"
 #include "tests/geometry/arrays.h"
 #include "tests/geometry/cloud.h"
+#include "runtime/device.h"
+#ifdef PNET_CUDA_BUILT
+#include "tests/cuda/geometry.h"
+#endif
 
 /* What case.json says. */
 struct golden {
@@ -85,15 +90,17 @@ static int32_t *read_parents(const char *folder, int64_t rows)
 static void check_triplets(const char *name, const struct set *s, const struct array *want)
 {
     const int64_t *t = want->data;
-    int64_t wrong = 0;
+    int64_t wrong = 0, n = 0;
     CHECKF(s->t.count == want->rows, "%s: %lld triplets for %lld", name, (long long)s->t.count,
         (long long)want->rows);
     if (s->t.count != want->rows) return;
-    for (int64_t i = 0; i < s->t.rows; i++)
-        for (int64_t n = s->start[i]; n < s->start[i + 1]; n++)
-            wrong += t[3 * n] != i || t[3 * n + 1] != s->other[n] || t[3 * n + 2] != s->cell[n];
-    CHECKF(wrong == 0, "%s: %lld of %lld triplets differ", name, (long long)wrong,
-        (long long)want->rows);
+    for (int64_t i = 0; i <= s->t.rows; i++) {
+        wrong += s->start[i] != n;
+        for (; n < want->rows && t[3 * n] == i; n++)
+            wrong += t[3 * n + 1] != s->other[n] || t[3 * n + 2] != s->cell[n];
+    }
+    CHECKF(wrong == 0 && n == want->rows, "%s: of %lld triplets and %lld rows, %lld differ", name,
+        (long long)want->rows, (long long)s->t.rows, (long long)wrong);
 }
 
 static void check_reference(const char *name, const struct pnet_level *out,
@@ -112,7 +119,40 @@ static void check_reference(const char *name, const struct pnet_level *out,
     free(t);
 }
 
-static void check_case(const char *folder, const char *name)
+/* A set sorted by output row: with `finer`, the transposed form of the set from `in` to `out`. */
+static struct set set_on_cpu(const struct pnet_level *out, const struct pnet_level *in,
+    const struct pnet_neighbourhood *nb, const int32_t *parent, bool finer)
+{
+    struct set s = set_make(out, in, nb, parent);
+    if (!finer) return s;
+    struct set back = set_transposed(&s);
+    set_free(&s);
+    return back;
+}
+
+/* The same by the kernels of a GPU. */
+static struct set set_on_gpu(const struct pnet_level *out, const struct pnet_level *in,
+    const struct pnet_neighbourhood *nb, const int32_t *parent, bool finer)
+{
+#ifdef PNET_CUDA_BUILT
+    struct arena a;
+    arena_open(&a, (size_t)256 << 20);
+    struct pnet_level in_device = level_on_device(&a, in), out_device = in_device;
+    if (out != in) out_device = level_on_device(&a, out);
+    if (parent) parent = arena_copy(&a, parent, (size_t)in->rows * sizeof *parent);
+    struct device_set d = device_set_make(&a, &out_device, &in_device, nb, parent);
+    if (finer) d = device_set_transposed(&a, &d.t);
+    struct set s = set_from_device(&d);
+    CHECK(arena_close(&a));
+    pnet_cuda_free(a.base);
+    return s;
+#else
+    (void)out, (void)in, (void)nb, (void)parent, (void)finer;
+    abort(); /* pnet_device_check has refused the GPU */
+#endif
+}
+
+static void check_case(const char *folder, const char *name, bool gpu)
 {
     struct golden g = read_case(folder);
     bool between = g.coarser || g.finer;
@@ -135,34 +175,44 @@ static void check_case(const char *folder, const char *name)
     struct array want = array_read(folder, "triplets.npy", "<i8", 8);
     CHECKF(want.data && want.columns == 3, "%s", name);
     const struct pnet_level *out = coarse ? &coarse->level : &fine->level, *in = &fine->level;
-    struct set s = set_make(out, in, &nb, parent), back = set_transposed(&s);
-    check_triplets(name, g.finer ? &back : &s, &want);
-    check_reference(name, out, in, &nb, parent, g.finer, &want);
+    struct set s = (gpu ? set_on_gpu : set_on_cpu)(out, in, &nb, parent, g.finer);
+    check_triplets(name, &s, &want);
+    if (!gpu) check_reference(name, out, in, &nb, parent, g.finer, &want);
     set_free(&s);
-    set_free(&back);
     free(want.data);
     free(parent);
     if (coarse) cloud_free(coarse);
     cloud_free(fine);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    struct pnet_device device;
+    struct pnet_error e;
+    if (pnet_device_parse(argc > 1 ? argv[1] : NULL, &device, &e)) {
+        fprintf(stderr, "%s\n", e.message);
+        return 2;
+    }
+    if (pnet_device_check(device, &e)) {
+        printf("skipped: %s\n", e.message);
+        return 77;
+    }
+    CHECK(pnet_device_enter(device, &e) == PNET_OK);
     char path[4200], folder[6000];
     int cases = 0;
     snprintf(path, sizeof path, "%s/vectors", check_data_dir());
     DIR *dir = opendir(path);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        snprintf(folder, sizeof folder, "%s/%s/case.json", path, e->d_name);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        snprintf(folder, sizeof folder, "%s/%s/case.json", path, entry->d_name);
         FILE *f = fopen(folder, "r");
         if (!f) continue;
         fclose(f);
-        snprintf(folder, sizeof folder, "%s/%s", path, e->d_name);
-        check_case(folder, e->d_name);
+        snprintf(folder, sizeof folder, "%s/%s", path, entry->d_name);
+        check_case(folder, entry->d_name, device.kind == PNET_CUDA);
         cases++;
     }
     if (dir) closedir(dir);
     printf("%d cases\n", cases);
-    CHECK(cases > 0);
+    CHECKF(cases >= 30, "%d cases", cases);
     return check_end();
 }
