@@ -97,10 +97,11 @@ enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *
 void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
 {
     const struct pnet_plan *p = pnet_session_plan(u->session);
-    for (int i = 0; i < p->objective_count; i++)
-        if (!p->objectives[i].metric)
-            PNET_KERNEL(p, loss_add)
-            (pnet_session_objective_data(u->session, i), weight, add, &u->losses[i]);
+    for (int i = 0; i < p->objective_count; i++) {
+        const float *loss = pnet_session_objective_data(u->session, i);
+        if (p->objectives[i].metric) continue;
+        PNET_KERNEL(p, loss_add)(loss, weight, add, &u->losses[i]);
+    }
 }
 
 enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double clip,
