@@ -129,10 +129,10 @@ static void positive_gradients(const struct pnet_hardest *h, const int32_t mined
     const struct pnet_matched *p = &h->pair;
     int32_t width = p->width, hard_here = mined[3 - side], hard_there = mined[2 + side];
     const float *here = side ? p->b : p->a, *there = side ? p->a : p->b;
+    for (int32_t c = 0; c < width; c++) own[c] = hard[c] = 0;
+    if (mined[0] < 0) return; /* nothing is there to point at */
     const float *x = here + (int64_t)mined[side] * width,
                 *y = there + (int64_t)mined[!side] * width;
-    for (int32_t c = 0; c < width; c++) own[c] = hard[c] = 0;
-    if (mined[0] < 0) return;
     add_gradient(width, x, y, h->pos, false, share[0], own);
     if (hard_there >= 0)
         add_gradient(
