@@ -95,7 +95,7 @@ static void put_known(const struct folder *f, const struct known *known, int cou
 static double share(const float *source, int64_t sources, const float *target, int64_t targets,
     const struct pnet_pose *pose, double radius_m)
 {
-    int64_t near;
+    int64_t near = 0;
     struct pnet_error e;
     CHECK(
         sources > 0 && !pnet_overlap(source, sources, target, targets, pose, radius_m, &near, &e));
