@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <omp.h>
 
 #include "runtime/register_room.h"
 
@@ -175,27 +176,36 @@ static bool hypothesis(
     return true;
 }
 
+/* What one thread found best. */
+struct found {
+    struct score score;
+    double pose[16];
+};
+
 static void round_of(const struct columns *c, const struct problem *b, int64_t first, int64_t end,
     struct score *best, double pose[16])
 {
-#pragma omp parallel
+    enum { MOST_THREADS = 256 };
+    struct found found[MOST_THREADS];
+    int threads = omp_get_max_threads() < MOST_THREADS ? omp_get_max_threads() : MOST_THREADS;
+    for (int n = 0; n < threads; n++) found[n] = (struct found){.score = {.iteration = -1}};
+#pragma omp parallel num_threads(threads)
     {
-        struct score mine = {.iteration = -1};
-        double of_mine[16] = {0};
-#pragma omp for schedule(dynamic, 64) nowait
+        struct found *mine = &found[omp_get_thread_num()];
+#pragma omp for schedule(dynamic, 64)
         for (int64_t i = first; i < end; i++) {
             double t[16];
             if (!hypothesis(c, b, i, t)) continue;
             struct score s = judge(c, t, b->limit2, i);
-            if (!better(s, mine)) continue;
-            mine = s;
-            for (int k = 0; k < 16; k++) of_mine[k] = t[k];
+            if (!better(s, mine->score)) continue;
+            mine->score = s;
+            for (int k = 0; k < 16; k++) mine->pose[k] = t[k];
         }
-#pragma omp critical(pnet_ransac_best)
-        if (mine.iteration >= 0 && better(mine, *best)) {
-            *best = mine;
-            for (int k = 0; k < 16; k++) pose[k] = of_mine[k];
-        }
+    }
+    for (int n = 0; n < threads; n++) {
+        if (found[n].score.iteration < 0 || !better(found[n].score, *best)) continue;
+        *best = found[n].score;
+        for (int k = 0; k < 16; k++) pose[k] = found[n].pose[k];
     }
 }
 
