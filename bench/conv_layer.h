@@ -121,7 +121,8 @@ static inline double layer_check_rows(const struct pnet_triplets *t, struct pnet
                 in64[i * s.cin + a] = (double)in[(int64_t)t->other[begin + i] * s.cin + a];
         }
         int64_t start[2] = {0, count};
-        struct pnet_triplets one = {1, count, count, t->cells, start, other, t->cell + begin, NULL};
+        struct pnet_triplets one = {
+            1, count, count, t->cells, start, other, t->cell + begin, NULL, {0}};
         pnet_ref_mvmr(&one, s, in64, weight64, NULL, transposed, want);
         for (int32_t b = 0; b < s.cout; b++)
             bench_error_add(&error, (double)out[row * s.cout + b], want[b]);

@@ -44,6 +44,38 @@ struct pnet_neighbourhood {
     bool pointwise;   /* kernel 1 on one level without radius: the point itself, nothing else */
 };
 
+/* A set laid out as the GPU's kernels gather it, made once for all layers that share the set: tiles of 256 rows, which
+   are 4 blocks of 64 or 16 slabs of 16. `list` holds for each tile, one after the other, from words[at] on,
+     int32_t[neighbours], filled up to a multiple of 4: the distinct rows of the other side that the tile gathers, in no
+       particular order; they have the slots 1, 2, ...; slot 0 stands for zeros;
+     struct pnet_tile_cell[cells]: the kernel cells that its rows have, ascending;
+     uint32_t[rounds][8]: rounds, those of a slab in the order of the cells, slab 0 first. Word g of a round holds a slot
+       of row g of the slab in its lower half and one of row g + 8 in its upper half: a round adds one triplet to
+       the run of each row, in the set's order; a row whose run has ended adds slot 0.
+   A tile with more than PNET_TILE_SLOTS neighbours lists nothing: neighbours = -1, cells = 0. */
+enum { PNET_TILE_ROWS = 256, PNET_TILE_BLOCKS = 4, PNET_TILE_SLABS = 16, PNET_TILE_SLOTS = 32767 };
+
+struct pnet_tile {
+    int64_t at; /* first word; a multiple of 4 */
+    int32_t neighbours, cells;
+    int32_t longest;                 /* triplets of a run, most of all */
+    uint32_t rounds;                 /* of all slabs */
+    uint32_t first[PNET_TILE_SLABS]; /* round at which a slab's rounds begin */
+    uint32_t spare[2];               /* 0 */
+};
+
+struct pnet_tile_cell {
+    uint32_t cell, blocks;            /* bit b: block b has rows with this cell */
+    uint16_t rounds[PNET_TILE_SLABS]; /* the longest run of the cell in each slab */
+    uint32_t spare[2];                /* 0 */
+};
+
+struct pnet_tiles {
+    int64_t words;                /* of all lists; of the capacity class, where rows are */
+    const struct pnet_tile *tile; /* [(rows + 255) / 256] */
+    const uint32_t *list;         /* [words], aligned to 16 bytes */
+};
+
 /* All triplets of one set, sorted by (row, cell, other): `row` is the side a kernel accumulates on.
    Read forward, row = i (output) and other = j (input); transposed, row = j and other = i. */
 struct pnet_triplets {
@@ -57,6 +89,8 @@ struct pnet_triplets {
     /* GPU: where the true number of rows stands, `rows` and `count` being those of the capacity
        class; NULL: they are the numbers */
     const int64_t *live;
+    /* GPU: the same triplets as tiles; tile is NULL where they were not made */
+    struct pnet_tiles tiles;
 };
 
 #endif

@@ -291,16 +291,16 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     s->counts.triplets[item] = count;
     struct pnet_triplets *f = &s->views[item].forward;
     *f = (struct pnet_triplets){out->rows, in->rows, count, cells, b[SET_START].data,
-        b[SET_OTHER].data, b[SET_CELL].data, NULL};
+        b[SET_OTHER].data, b[SET_CELL].data, NULL, {0}};
     if (!(s->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return PNET_OK;
     struct pnet_triplets *t = &s->views[item].transposed,
                          room = {out_room.rows, in_room.rows, pnet_capacity(count), cells, NULL,
-                             NULL, NULL, NULL};
+                             NULL, NULL, NULL, {0}};
     if ((st = item_buffer(s, item, SET_T_OTHER, count, 1, 0, sizeof(int32_t), e)) ||
         (st = item_buffer(s, item, SET_T_CELL, count, 1, 0, sizeof(uint16_t), e)))
         return st;
     *t = (struct pnet_triplets){in->rows, out->rows, count, cells, b[SET_START].data,
-        b[SET_T_OTHER].data, b[SET_T_CELL].data, NULL};
+        b[SET_T_OTHER].data, b[SET_T_CELL].data, NULL, {0}};
 #ifdef PNET_CUDA_BUILT
     if (pnet_slot_searches_back(s->device, q)) {
         pnet_cuda_triplets_back(in, &q->nb, b[SET_START].data, b[SET_T_OTHER].data,

@@ -105,7 +105,7 @@ static inline struct conv_set conv_set_alloc(
     struct conv_set s = {.start = conv_alloc((size_t)(rows + 1) * sizeof(int64_t)),
         .other = conv_alloc((size_t)count * sizeof(int32_t)),
         .cell = conv_alloc((size_t)count * sizeof(uint16_t))};
-    s.t = (struct pnet_triplets){rows, others, count, cells, s.start, s.other, s.cell, NULL};
+    s.t = (struct pnet_triplets){rows, others, count, cells, s.start, s.other, s.cell, NULL, {0}};
     return s;
 }
 
