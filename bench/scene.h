@@ -88,7 +88,7 @@ static inline struct scene_set scene_triplets(
     free(work);
     int32_t cells = nb->kernel * nb->kernel * nb->kernel;
     set.t = (struct pnet_triplets){
-        l->rows, l->rows, count, cells, set.start, set.other, set.cell, NULL};
+        l->rows, l->rows, count, cells, set.start, set.other, set.cell, NULL, {0}};
     return set;
 }
 
@@ -101,7 +101,7 @@ static inline struct scene_set scene_transposed(const struct pnet_triplets *t)
     pnet_cpu_transpose(t, set.start, set.other, set.cell, work);
     free(work);
     set.t = (struct pnet_triplets){
-        t->others, t->rows, t->count, t->cells, set.start, set.other, set.cell, NULL};
+        t->others, t->rows, t->count, t->cells, set.start, set.other, set.cell, NULL, {0}};
     return set;
 }
 
