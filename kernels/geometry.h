@@ -46,13 +46,14 @@ struct pnet_neighbourhood {
 
 /* A set laid out as the GPU's kernels gather it, made once for all layers that share the set: tiles of 256 rows, which
    are 4 blocks of 64 or 16 slabs of 16. `list` holds for each tile, one after the other, from words[at] on,
-     int32_t[neighbours], filled up to a multiple of 4: the distinct rows of the other side that the tile gathers, in no
-       particular order; they have the slots 1, 2, ...; slot 0 stands for zeros;
+     int32_t[neighbours], filled up to a multiple of 4 with row 0: the distinct rows of the other side that the tile
+       gathers, in no particular order; they have the slots 1, 2, ...; slot 0 stands for zeros;
      struct pnet_tile_cell[cells]: the kernel cells that its rows have, ascending;
      uint32_t[rounds][8]: rounds, those of a slab in the order of the cells, slab 0 first. Word g of a round holds a slot
        of row g of the slab in its lower half and one of row g + 8 in its upper half: a round adds one triplet to
        the run of each row, in the set's order; a row whose run has ended adds slot 0.
-   A tile with more than PNET_TILE_SLOTS neighbours lists nothing: neighbours = -1, cells = 0. */
+   A tile with more than PNET_TILE_SLOTS neighbours, or a run of more than 65535 triplets, lists nothing:
+   neighbours = -1, all else but `at` is 0. */
 enum { PNET_TILE_ROWS = 256, PNET_TILE_BLOCKS = 4, PNET_TILE_SLABS = 16, PNET_TILE_SLOTS = 32767 };
 
 struct pnet_tile {

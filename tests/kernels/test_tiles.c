@@ -1,0 +1,88 @@
+/* Sets laid out as tiles: a tile by hand, random sets, and that the checker sees what is wrong. */
+#include "tests/kernels/tile_case.h"
+
+/* Rows 0 and 9 are of one pair of lanes; row 300 is of the second tile, rows from 301 on are not there. */
+static void by_hand(void)
+{
+    int64_t list[][3] = {{0, 2, 7}, {0, 2, 9}, {0, 5, 7}, {8, 2, 4}, {9, 1, 9}, {300, 5, 1}};
+    struct conv_set s = conv_set_make(600, 10, 27, 6, list);
+    struct tile_case c = tile_case_limited(&s.t, 301, PNET_TILE_SLOTS);
+    const uint32_t *word = c.list;
+    uint32_t neighbours[4] = {4, 7, 9, 0};
+    CHECK(c.tile[0].neighbours == 3 && c.tile[0].cells == 3 && c.tile[0].rounds == 4);
+    CHECK(c.tile[0].longest == 2 && c.tile[0].first[0] == 0 && c.tile[0].first[1] == 4);
+    CHECK(memcmp(word, neighbours, sizeof neighbours) == 0);
+    const struct pnet_tile_cell *cell = (const struct pnet_tile_cell *)(word + 4);
+    CHECK(cell[0].cell == 1 && cell[1].cell == 2 && cell[2].cell == 5 && cell[1].blocks == 1);
+    CHECK(cell[0].rounds[0] == 1 && cell[1].rounds[0] == 2 && cell[2].rounds[0] == 1);
+    word += 4 + 3 * TILE_CELL_WORDS;
+    uint32_t rounds[4][8] = {{0, 3u << 16}, {2 | 1u << 16}, {3}, {2}};
+    CHECK(memcmp(word, rounds, sizeof rounds) == 0);
+    CHECK(c.tile[1].at == 4 + 3 * 12 + 4 * 8 && c.tile[1].neighbours == 1 && c.tile[1].cells == 1);
+    CHECK(c.tile[2].neighbours == 0 && c.tile[2].cells == 0 && c.tile[2].at == c.tiles.words);
+    CHECK(tile_case_is(&s.t, 301, PNET_TILE_SLOTS, &c.tiles));
+    tile_case_free(&c);
+    c = tile_case_limited(&s.t, 301, 2);
+    CHECK(c.tile[0].neighbours == -1 && c.tile[0].cells == 0 && c.tile[1].at == 0);
+    CHECK(tile_case_is(&s.t, 301, 2, &c.tiles));
+    tile_case_free(&c);
+    conv_set_free(&s);
+}
+
+/* A run that no tile can count is left to the kernels that need no tiles. */
+static void long_run(void)
+{
+    enum { RUN = UINT16_MAX + 1 };
+    for (int64_t n = RUN - 1; n <= RUN; n++) {
+        struct conv_set s = conv_set_alloc(1, 1, 1, n);
+        memset(s.other, 0, (size_t)n * sizeof *s.other);
+        memset(s.cell, 0, (size_t)n * sizeof *s.cell);
+        s.start[0] = 0;
+        s.start[1] = n;
+        struct tile_case c = tile_case_make(&s.t);
+        CHECK(c.tile[0].neighbours == (n < RUN ? 1 : -1));
+        CHECK(tile_case_is(&s.t, 1, PNET_TILE_SLOTS, &c.tiles));
+        tile_case_free(&c);
+        conv_set_free(&s);
+    }
+}
+
+/* Damages one word of the list, or of a header, and puts it back. */
+static void spoil(const struct pnet_triplets *t, const struct tile_case *c, uint32_t *word)
+{
+    uint32_t was = *word;
+    *word ^= 1;
+    CHECK(!tile_case_is(t, t->rows, PNET_TILE_SLOTS, &c->tiles));
+    *word = was;
+}
+
+static void random_sets(void)
+{
+    const int64_t sizes[][4] = {{1, 1, 1, 1}, {700, 300, 27, 12}, {256, 90, 125, 40},
+        {1030, 5000, 343, 25}, {257, 0, 8, 3}};
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        const int64_t *z = sizes[n];
+        struct conv_set s = conv_set_random(z[0], z[1], (int32_t)z[2], z[3], 5 + n);
+        struct tile_case c = tile_case_make(&s.t);
+        CHECK(tile_case_is(&s.t, z[0], PNET_TILE_SLOTS, &c.tiles));
+        for (int64_t w = 0; w < c.tiles.words; w += c.tiles.words / 50 + 1) {
+            const struct pnet_tile *tile = &c.tile[tile_count(z[0]) - 1];
+            while (tile->at > w) tile--;
+            bool filling =
+                w >= tile->at + tile->neighbours && w < tile->at + (tile->neighbours + 3) / 4 * 4;
+            if (!filling) spoil(&s.t, &c, &c.list[w]); /* what fills up is never read */
+        }
+        for (size_t w = 0; w < sizeof *c.tile / sizeof(uint32_t) && c.tiles.words; w++)
+            spoil(&s.t, &c, (uint32_t *)c.tile + w);
+        tile_case_free(&c);
+        conv_set_free(&s);
+    }
+}
+
+int main(void)
+{
+    by_hand();
+    long_run();
+    random_sets();
+    return check_end();
+}
