@@ -117,7 +117,7 @@ static void pack_strip(const struct job *j)
 }
 
 /* Channels [first, first + width) of `count` rows: sums of runs, or rows of a dense product. */
-static void fill_panel(const struct job *j, const struct pnet_tile *tile, int first, int width,
+static void fill_panel(const struct job *j, const struct pnet_run_tile *tile, int first, int width,
     const struct pnet_run *runs, int count, float *panel)
 {
     const struct pnet_conv_isa *isa = j->plan.isa;
@@ -131,7 +131,7 @@ static void fill_panel(const struct job *j, const struct pnet_tile *tile, int fi
 
 /* Adds the products of `count` runs of cell k to the sums of column blocks [first, end). A panel
    holds a part of a wide group, or several narrow groups. */
-static void add_products(const struct job *j, const struct pnet_tile *tile, int64_t k,
+static void add_products(const struct job *j, const struct pnet_run_tile *tile, int64_t k,
     const struct pnet_run *runs, int count, int first, int end, float *sums, float *panel)
 {
     const struct plan *p = &j->plan;
@@ -182,7 +182,7 @@ static void finish(
     }
 }
 
-static void write_rows(const struct job *j, const struct pnet_tile *tile, int b, float *sums)
+static void write_rows(const struct job *j, const struct pnet_run_tile *tile, int b, float *sums)
 {
     const struct plan *p = &j->plan;
     int column = b % p->group_blocks * p->block, n = smaller(p->block, p->groups.cout - column);
@@ -200,7 +200,7 @@ static void run_task(const struct job *j, int64_t number, int first, int end, ch
 {
     const struct plan *p = &j->plan;
     float *sums = (float *)(void *)memory, *panel = (float *)(void *)(memory + p->sums_bytes);
-    struct pnet_tile tile =
+    struct pnet_run_tile tile =
         pnet_tile_place(p->cells, p->count, memory + p->sums_bytes + p->panel_bytes);
     int64_t row = number * p->tile;
     int rows = smaller(p->tile, p->rows - row);

@@ -37,16 +37,17 @@ size_t pnet_tile_bytes(int64_t cells, int64_t count)
            pnet_align64((size_t)(cells + 1) * sizeof(int32_t));
 }
 
-struct pnet_tile pnet_tile_place(int64_t cells, int64_t count, void *memory)
+struct pnet_run_tile pnet_tile_place(int64_t cells, int64_t count, void *memory)
 {
     size_t runs = pnet_align64(run_limit(cells, count) * sizeof(struct pnet_run));
     char *at = memory;
-    struct pnet_tile tile = {
+    struct pnet_run_tile tile = {
         .run = (void *)at, .unordered = (void *)(at + runs), .first = (void *)(at + 2 * runs)};
     return tile;
 }
 
-void pnet_tile_load(struct pnet_tile *tile, const struct pnet_triplets *t, int64_t row, int rows)
+void pnet_tile_load(
+    struct pnet_run_tile *tile, const struct pnet_triplets *t, int64_t row, int rows)
 {
     int64_t base = t->start[row];
     const uint16_t *cell = t->cell + base;
@@ -79,7 +80,7 @@ void pnet_tile_load(struct pnet_tile *tile, const struct pnet_triplets *t, int64
     tile->other = t->other + base;
 }
 
-void pnet_tile_identity(struct pnet_tile *tile, int64_t row, int rows)
+void pnet_tile_identity(struct pnet_run_tile *tile, int64_t row, int rows)
 {
     for (int r = 0; r < rows; r++) tile->run[r] = (struct pnet_run){r, r, r + 1};
     tile->first[0] = 0;

@@ -24,7 +24,7 @@ int pnet_tile_rows(int64_t cells);
 
 /* Cell runs of one tile, by kernel cell, then row: those of cell k are run[first[k]] to
  * run[first[k+1] - 1]. */
-struct pnet_tile {
+struct pnet_run_tile {
     int64_t row; /* the first one */
     int rows;
     const int32_t *other; /* of the tile's first triplet */
@@ -35,11 +35,12 @@ struct pnet_tile {
 /* Bytes of the three arrays, a multiple of 64; at most `count` triplets in all. */
 size_t pnet_tile_bytes(int64_t cells, int64_t count);
 /* Lays the arrays out in `memory` (aligned to 64). */
-struct pnet_tile pnet_tile_place(int64_t cells, int64_t count, void *memory);
+struct pnet_run_tile pnet_tile_place(int64_t cells, int64_t count, void *memory);
 /* Makes `tile` rows [row, row + rows) of the set. */
-void pnet_tile_load(struct pnet_tile *tile, const struct pnet_triplets *t, int64_t row, int rows);
+void pnet_tile_load(
+    struct pnet_run_tile *tile, const struct pnet_triplets *t, int64_t row, int rows);
 /* A tile of a dense product: one cell, one run a row. */
-void pnet_tile_identity(struct pnet_tile *tile, int64_t row, int rows);
+void pnet_tile_identity(struct pnet_run_tile *tile, int64_t row, int rows);
 
 static inline size_t pnet_align64(size_t bytes)
 {

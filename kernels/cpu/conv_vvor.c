@@ -106,7 +106,7 @@ static size_t plan_bytes(const struct plan *p)
 
 /* Rows of the side that the set is sorted by, or sums of runs of the other side: columns [first,
  * first + width). */
-static void fill_panel(const struct job *j, const struct pnet_tile *tile, bool rows_side,
+static void fill_panel(const struct job *j, const struct pnet_run_tile *tile, bool rows_side,
     const float *from, int32_t stride, int first, int width, const struct pnet_run *runs, int count,
     float *panel)
 {
@@ -120,7 +120,7 @@ static void fill_panel(const struct job *j, const struct pnet_tile *tile, bool r
 
 /* Adds the products of `count` runs of one kernel cell for input channels [first, end), which lie
    in one panel; their groups do too, or they are one group. `sum` is the row of `first`. */
-static void add_products(const struct job *j, const struct pnet_tile *tile,
+static void add_products(const struct job *j, const struct pnet_run_tile *tile,
     const struct pnet_run *runs, int count, int first, int end, float *sum, float *x, float *y)
 {
     const struct plan *p = &j->plan;
@@ -141,7 +141,7 @@ static void add_products(const struct job *j, const struct pnet_tile *tile,
 }
 
 /* Input channels [first, end) of one tile; `sum` are the chunk's partial sums of the whole pass. */
-static void run_tile(const struct job *j, const struct pnet_tile *tile, int first, int end,
+static void run_tile(const struct job *j, const struct pnet_run_tile *tile, int first, int end,
     float *sum, float *x, float *y)
 {
     const struct plan *p = &j->plan;
@@ -163,7 +163,7 @@ static void run_task(const struct job *j, int chunk, int first, int end, char *m
 {
     const struct plan *p = &j->plan;
     float *x = (float *)(void *)memory, *y = (float *)(void *)(memory + p->panel_bytes);
-    struct pnet_tile tile = pnet_tile_place(p->cells, p->count, memory + 2 * p->panel_bytes);
+    struct pnet_run_tile tile = pnet_tile_place(p->cells, p->count, memory + 2 * p->panel_bytes);
     int width = j->end - j->first;
     float *sum = j->partial + (size_t)chunk * (size_t)p->cells * (size_t)width * p->stride;
     for (int64_t k = 0; k < p->cells; k++)
