@@ -36,7 +36,8 @@ template <typename T> static __device__ __forceinline__ void advance(const vvor_
     }
 }
 
-/* Shared memory besides the stages. */
+/* Shared memory besides the stages. Every thread arrives at the barriers for itself: what is ordered by one lane's
+   arrival for its warp is a race to compute-sanitizer. */
 template <class C> struct control {
     uint32_t masks[STAGES][C::ROWS / 4]; /* cells of 4 rows each */
     uint64_t full[STAGES], empty[STAGES];
@@ -98,8 +99,7 @@ static __device__ __forceinline__ void produce(const vvor_job<T> &j, const vvor_
             e = e1;
         }
         fence_async();
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(&c.full[stage]);
+        barrier_arrive(&c.full[stage]);
     }
 }
 
@@ -120,8 +120,7 @@ static __device__ __forceinline__ void consume(
             multiply<C>(sum, s);
         else
             multiply_parts<C>(sum, s);
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(&c.empty[stage]);
+        barrier_arrive(&c.empty[stage]);
         if (step % FLUSH == FLUSH - 1) {
             flush<C>(sum, to, fresh);
             fresh = false;
@@ -146,8 +145,8 @@ static __global__ __launch_bounds__(THREADS, 1) void vvor(const __grid_constant_
     for (int i = threadIdx.x * 16; i < STAGES * C::STAGE; i += THREADS * 16)
         *(uint4 *)(memory + i) = uint4{0, 0, 0, 0};
     if (threadIdx.x < STAGES) {
-        barrier_init(&c.full[threadIdx.x], PRODUCERS / 32);
-        barrier_init(&c.empty[threadIdx.x], CONSUMERS / 32);
+        barrier_init(&c.full[threadIdx.x], PRODUCERS);
+        barrier_init(&c.empty[threadIdx.x], CONSUMERS);
     }
     fence_async();
     __syncthreads();
