@@ -5,7 +5,7 @@ enum { MERGED_WIDTH = 64 };
 
 static conv_product product_of(const struct pnet_mvmr *m)
 {
-    return {conv_set_of(m->triplets), conv_merge(m->shape, MERGED_WIDTH), m->shape.cin,
+    return {conv_set_of(m->triplets, m->storage), conv_merge(m->shape, MERGED_WIDTH), m->shape.cin,
         m->shape.cout, m->in, m->weight, m->transposed,
         {m->bias, m->out, m->add, m->act, m->slope}};
 }
@@ -13,9 +13,9 @@ static conv_product product_of(const struct pnet_mvmr *m)
 size_t pnet_cuda_mvmr_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
-    return conv_depthwise(s)
-               ? 0
-               : conv_fast_work(conv_set_of(t), conv_merge(s, MERGED_WIDTH), precision);
+    return conv_depthwise(s) ? 0
+                             : conv_fast_work(conv_set_of(t, PNET_STORE_F32),
+                                   conv_merge(s, MERGED_WIDTH), precision);
 }
 
 static void multiply(const conv_product &p, enum pnet_precision precision, void *work)
@@ -47,14 +47,14 @@ size_t pnet_cuda_vvor_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
     (void)precision;
-    conv_set set = conv_set_of(t);
+    conv_set set = conv_set_of(t, PNET_STORE_F32);
     return conv_depthwise(s) ? conv_depthwise_vvor_work(set, s.cin) : outer_work(set, s);
 }
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
 {
-    conv_outer o = {conv_set_of(v->triplets), conv_merge(v->shape, MERGED_WIDTH), v->shape.cin,
-        v->shape.cout, v->in, v->gout, v->gweight, v->swapped, false, v->add};
+    conv_outer o = {conv_set_of(v->triplets, v->storage), conv_merge(v->shape, MERGED_WIDTH),
+        v->shape.cin, v->shape.cout, v->in, v->gout, v->gweight, v->swapped, false, v->add};
     if (conv_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
     else if (conv_fast_serves(o.set))
