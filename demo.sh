@@ -1,10 +1,11 @@
 #!/bin/sh
 # The whole way in one command: set up, make a data set, train on it, label a room the network has not seen.
 # sh demo.sh [options that training, evaluation and inference share, such as --mode voxel or --device cuda]
+# PNETC=PROGRAM takes a program that was built elsewhere: nothing is installed or built.
 set -eu
 cd "$(dirname "$0")"
-sh setup.sh
-pnetc=build/release/pnetc
+[ "${PNETC:-}" ] || sh setup.sh
+pnetc=${PNETC:-build/release/pnetc}
 [ -f out/rooms/dataset.yaml ] || $pnetc data synth rooms -o out/rooms --count 240 --seed 1
 rm -rf out/demo
 $pnetc train models/rooms.pnet --config models/rooms.yaml -o out/demo "$@"
