@@ -53,8 +53,14 @@ struct pnet_neighbourhood {
        of row g of the slab in its lower half and one of row g + 8 in its upper half: a round adds one triplet to
        the run of each row, in the set's order; a row whose run has ended adds slot 0.
    A tile with more than PNET_TILE_SLOTS neighbours, or a run of more than 65535 triplets, lists nothing:
-   neighbours = -1, all else but `at` is 0. */
-enum { PNET_TILE_ROWS = 256, PNET_TILE_BLOCKS = 4, PNET_TILE_SLABS = 16, PNET_TILE_SLOTS = 32767 };
+   neighbours = -1, all else but `at` is 0. Sets with more than PNET_TILE_CELLS kernel cells are not laid out. */
+enum {
+    PNET_TILE_ROWS = 256,
+    PNET_TILE_BLOCKS = 4,
+    PNET_TILE_SLABS = 16,
+    PNET_TILE_SLOTS = 32767,
+    PNET_TILE_CELLS = 1024
+};
 
 struct pnet_tile {
     int64_t at; /* first word; a multiple of 4 */

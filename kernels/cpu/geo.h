@@ -72,6 +72,9 @@ size_t pnet_cpu_transpose_work(const struct pnet_triplets *t);
 void pnet_cpu_transpose(
     const struct pnet_triplets *t, int64_t *start, int32_t *other, uint16_t *cell, void *work);
 
+/* Words of the lists that a GPU lays the set out as (struct pnet_tiles); 0 for a set that is not laid out. */
+int64_t pnet_cpu_tiles_words(const struct pnet_triplets *t);
+
 /* The k <= PNET_KNN_LIMIT nearest rows of `in` (same sample) for each row of `out`, by (distance^2,
    row), nearest first: index[out->rows * k], distance2 likewise; missing ones (fewer than k in the
    sample) are -1 and infinity. */

@@ -1,4 +1,5 @@
 /* Sets laid out as tiles: a tile by hand, random sets, and that the checker sees what is wrong. */
+#include "kernels/cpu/geo.h"
 #include "tests/kernels/tile_case.h"
 
 /* Rows 0 and 9 are of one pair of lanes; row 300 is of the second tile, rows from 301 on are not there. */
@@ -41,10 +42,35 @@ static void long_run(void)
         s.start[1] = n;
         struct tile_case c = tile_case_make(&s.t);
         CHECK(c.tile[0].neighbours == (n < RUN ? 1 : -1));
+        CHECK(pnet_cpu_tiles_words(&s.t) == c.tiles.words);
         CHECK(tile_case_is(&s.t, 1, PNET_TILE_SLOTS, &c.tiles));
         tile_case_free(&c);
         conv_set_free(&s);
     }
+}
+
+/* The first tile has one neighbour more than there are slots, the second as many as there are. */
+static void many_neighbours(void)
+{
+    enum { MOST = PNET_TILE_SLOTS, EACH = PNET_TILE_SLOTS / PNET_TILE_ROWS + 1 };
+    int64_t count = 0, rows = 2 * PNET_TILE_ROWS, others = MOST + 1;
+    struct conv_set s = conv_set_alloc(rows, others, 8, rows * EACH);
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t tile = row / PNET_TILE_ROWS, at = row % PNET_TILE_ROWS * EACH;
+        s.start[row] = count;
+        for (int64_t n = 0; n < EACH; n++, count++) {
+            int64_t last = others - 1 - tile;
+            s.cell[count] = (uint16_t)(n * 8 / EACH);
+            s.other[count] = (int32_t)(at + n < last ? at + n : last);
+        }
+    }
+    s.start[rows] = count;
+    struct tile_case c = tile_case_make(&s.t);
+    CHECK(c.tile[0].neighbours == -1 && c.tile[1].neighbours == MOST);
+    CHECK(tile_case_is(&s.t, rows, PNET_TILE_SLOTS, &c.tiles));
+    CHECK(pnet_cpu_tiles_words(&s.t) == c.tiles.words);
+    tile_case_free(&c);
+    conv_set_free(&s);
 }
 
 /* Damages one word of the list, or of a header, and puts it back. */
@@ -65,12 +91,9 @@ static void random_sets(void)
         struct conv_set s = conv_set_random(z[0], z[1], (int32_t)z[2], z[3], 5 + n);
         struct tile_case c = tile_case_make(&s.t);
         CHECK(tile_case_is(&s.t, z[0], PNET_TILE_SLOTS, &c.tiles));
+        CHECK(pnet_cpu_tiles_words(&s.t) == c.tiles.words);
         for (int64_t w = 0; w < c.tiles.words; w += c.tiles.words / 50 + 1) {
-            const struct pnet_tile *tile = &c.tile[tile_count(z[0]) - 1];
-            while (tile->at > w) tile--;
-            bool filling =
-                w >= tile->at + tile->neighbours && w < tile->at + (tile->neighbours + 3) / 4 * 4;
-            if (!filling) spoil(&s.t, &c, &c.list[w]); /* what fills up is never read */
+            spoil(&s.t, &c, &c.list[w]);
         }
         for (size_t w = 0; w < sizeof *c.tile / sizeof(uint32_t) && c.tiles.words; w++)
             spoil(&s.t, &c, (uint32_t *)c.tile + w);
@@ -83,6 +106,7 @@ int main(void)
 {
     by_hand();
     long_run();
+    many_neighbours();
     random_sets();
     return check_end();
 }

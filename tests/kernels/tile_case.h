@@ -231,61 +231,71 @@ static inline bool tile_slab_is(const struct pnet_triplets *t, const struct tile
 static inline bool tile_cells_are(const struct pnet_triplets *t, const struct tile_rows *r,
     const struct pnet_tile *tile, const struct pnet_tile_cell *cell)
 {
-    int64_t longest = tile_longest(t, r);
-    for (int32_t c = 0; c < tile->cells; c++) {
-        uint32_t blocks = 0;
-        if (c > 0 && cell[c].cell <= cell[c - 1].cell) return false;
-        if (cell[c].spare[0] || cell[c].spare[1]) return false;
-        for (int i = 0; i < PNET_TILE_ROWS; i++) {
-            for (int64_t n = r->begin[i]; n < r->end[i]; n++)
-                if (t->cell[n] == cell[c].cell) blocks |= 1u << i / 64;
+    uint32_t *blocks = conv_alloc((size_t)t->cells * sizeof *blocks), rounds = 0;
+    int32_t present = 0;
+    memset(blocks, 0, (size_t)t->cells * sizeof *blocks);
+    for (int i = 0; i < PNET_TILE_ROWS; i++)
+        for (int64_t n = r->begin[i]; n < r->end[i]; n++) {
+            present += !blocks[t->cell[n]];
+            blocks[t->cell[n]] |= 1u << i / 64;
         }
-        if (!blocks || blocks != cell[c].blocks) return false;
-    }
-    uint32_t rounds = 0;
-    for (int slab = 0; slab < PNET_TILE_SLABS; slab++) {
-        if (tile->first[slab] != rounds) return false;
+    bool same = tile->longest == tile_longest(t, r) && tile->cells == present;
+    for (int32_t c = 0; c < tile->cells && same; c++)
+        same = cell[c].cell < (uint32_t)t->cells && (c == 0 || cell[c].cell > cell[c - 1].cell) &&
+               cell[c].blocks == blocks[cell[c].cell] && !cell[c].spare[0] && !cell[c].spare[1];
+    for (int slab = 0; slab < PNET_TILE_SLABS && same; slab++) {
+        same = tile->first[slab] == rounds;
         for (int32_t c = 0; c < tile->cells; c++) rounds += cell[c].rounds[slab];
     }
-    return tile->longest == longest && tile->rounds == rounds;
+    free(blocks);
+    return same && tile->rounds == rounds;
 }
 
-/* Does the tile hold what it must? `at` moves on behind its list. */
+static inline int64_t tile_words(const struct pnet_tile *tile)
+{
+    return tile->neighbours <= 0
+               ? 0
+               : ((int64_t)tile->neighbours + 3) / 4 * 4 + (int64_t)tile->cells * TILE_CELL_WORDS +
+                     (int64_t)tile->rounds * TILE_ROUND_WORDS;
+}
+
+/* Does the list, which starts behind that of the tile before, hold what it must? `want`: the neighbours. */
+static inline bool tile_list_is(const struct pnet_triplets *t, const struct tile_rows *r,
+    const struct pnet_tile *tile, const int32_t *want, const uint32_t *list)
+{
+    int64_t listed, padded = ((int64_t)tile->neighbours + 3) / 4 * 4;
+    const struct pnet_tile_cell *cell = (const struct pnet_tile_cell *)(list + padded);
+    const uint32_t *rounds = list + padded + (int64_t)tile->cells * TILE_CELL_WORDS;
+    int32_t *got = tile_neighbours((const int32_t *)list, tile->neighbours, &listed);
+    bool same = listed == tile->neighbours && !memcmp(got, want, (size_t)listed * sizeof *got) &&
+                tile_cells_are(t, r, tile, cell);
+    for (int s = 0; s < PNET_TILE_SLABS && same; s++)
+        same = tile_slab_is(t, r, s, tile, cell, (const int32_t *)list, rounds);
+    for (int64_t i = tile->neighbours; i < padded; i++) same = same && list[i] == 0;
+    free(got);
+    return same;
+}
+
+/* `at`: the end of the lists before. */
 static inline bool tile_is(const struct pnet_triplets *t, int64_t live, int64_t index,
-    int64_t slots, const struct pnet_tiles *tiles, int64_t *at)
+    int64_t slots, const struct pnet_tiles *tiles, int64_t at)
 {
     const struct pnet_tile *tile = &tiles->tile[index];
     struct tile_rows r = tile_rows_of(t, live, index);
-    int64_t begin, end, neighbours, listed;
+    int64_t begin, end, neighbours;
     tile_span(t, live, index, &begin, &end);
     int32_t *want = tile_neighbours(t->other + begin, end - begin, &neighbours);
     bool fits = neighbours <= slots && tile_longest(t, &r) <= UINT16_MAX;
-    bool same = tile->at == *at && *at % 4 == 0 && !tile->spare[0] && !tile->spare[1] &&
-                tile->neighbours == (fits ? neighbours : -1);
-    if (!fits || !neighbours) {
-        free(want);
+    bool same = tile->at == at && at % 4 == 0 && !tile->spare[0] && !tile->spare[1] &&
+                tile->neighbours == (fits ? neighbours : -1) && tile->cells >= 0 &&
+                tile->cells <= t->cells && at + tile_words(tile) <= tiles->words;
+    if (same && tile->neighbours > 0) {
+        same = tile_list_is(t, &r, tile, want, tiles->list + at);
+    } else {
         for (int s = 0; s < PNET_TILE_SLABS; s++) same = same && tile->first[s] == 0;
-        return same && !tile->cells && !tile->rounds && !tile->longest;
+        same = same && !tile->cells && !tile->rounds && !tile->longest;
     }
-    int64_t padded = (neighbours + 3) / 4 * 4, words = padded +
-                                                       (int64_t)tile->cells * TILE_CELL_WORDS +
-                                                       (int64_t)tile->rounds * TILE_ROUND_WORDS;
-    same = same && tile->cells > 0 && tile->cells <= t->cells && *at + words <= tiles->words;
-    if (!same) {
-        free(want);
-        return false;
-    }
-    const uint32_t *list = tiles->list + *at;
-    const struct pnet_tile_cell *cell = (const struct pnet_tile_cell *)(list + padded);
-    const uint32_t *rounds = list + padded + (int64_t)tile->cells * TILE_CELL_WORDS;
-    int32_t *got = tile_neighbours((const int32_t *)list, neighbours, &listed);
-    same = listed == neighbours && !memcmp(got, want, (size_t)neighbours * sizeof *got) &&
-           tile_cells_are(t, &r, tile, cell);
-    for (int s = 0; s < PNET_TILE_SLABS && same; s++)
-        same = tile_slab_is(t, &r, s, tile, cell, (const int32_t *)list, rounds);
-    free(got);
     free(want);
-    *at += words;
     return same;
 }
 
@@ -293,13 +303,16 @@ static inline bool tile_is(const struct pnet_triplets *t, int64_t live, int64_t 
 static inline bool tile_case_is(
     const struct pnet_triplets *t, int64_t live, int64_t slots, const struct pnet_tiles *tiles)
 {
-    int64_t at = 0;
-    for (int64_t i = 0; i < tile_count(t->rows); i++) {
-        if (tile_is(t, live, i, slots, tiles, &at)) continue;
-        fprintf(stderr, "tile %lld is wrong\n", (long long)i);
-        return false;
-    }
-    return at <= tiles->words;
+    int64_t count = tile_count(t->rows), wrong = count;
+    int64_t *at = conv_alloc((size_t)(count + 1) * sizeof *at);
+    at[0] = 0;
+    for (int64_t i = 0; i < count; i++) at[i + 1] = at[i] + tile_words(&tiles->tile[i]);
+#pragma omp parallel for schedule(dynamic, 16) reduction(min : wrong)
+    for (int64_t i = 0; i < count; i++)
+        if (!tile_is(t, live, i, slots, tiles, at[i]) && i < wrong) wrong = i;
+    free(at);
+    if (wrong < count) fprintf(stderr, "tile %lld is wrong\n", (long long)wrong);
+    return wrong == count;
 }
 
 #endif
