@@ -29,7 +29,10 @@ static void free_words(char **words, int count)
 
 void pnet_entry_free(struct pnet_entry *entry)
 {
-    if (entry->pair) free(entry->pair->target);
+    if (entry->pair) {
+        free(entry->pair->target);
+        free(entry->pair->information);
+    }
     free(entry->pair);
     free(entry->cloud);
     free(entry->labels);

@@ -47,8 +47,9 @@
    {step: N}, each frame as the source of the one N later, or {distance: 10m}, those of FCGF: from
    the first frame on, the last one before the distance is passed is the target, and the next
    source is the one behind it. Of a log, `apart: 2` leaves out fragments that follow each other, as
-   3DMatch's registration recall does. Files that are not there are errors, but pairs of a log or of
-   KITTI without them are left out with `missing: skip`. */
+   3DMatch's registration recall does; with `info: gt.info` evaluation computes that recall. Files
+   that are not there are errors, but pairs of a log or of KITTI without them are left out with
+   `missing: skip`. */
 #ifndef PNET_RUNTIME_DATASET_H
 #define PNET_RUNTIME_DATASET_H
 
@@ -78,6 +79,7 @@ struct pnet_pair {
     struct pnet_pose pose; /* source to target, in the coordinates of the files; views: none */
     int views;             /* index into the data set's views, or -1 */
     int64_t view;          /* number among those of the cloud; its entries follow each other */
+    double *information;   /* [36] of gt.info, in the coordinates of the files; NULL: not given */
 };
 
 struct pnet_entry {

@@ -43,14 +43,16 @@ static void add_pair(struct listing *l, const char *source, const char *target,
     pnet_index_add(r, l->split, entry);
 }
 
-/* One pair of a list: it counts for the share, also where its files are missing and left out. */
-static void list_pair(
+/* One pair of a list: it counts for the share, also where its files are missing and left out. Whether it was added. */
+static bool list_pair(
     struct listing *l, const char *source, const char *target, const struct pnet_pose *pose)
 {
-    if (!pnet_index_takes(&l->share, l->number++)) return;
-    if (l->skip && (access(source, F_OK) != 0 || access(target, F_OK) != 0)) return;
-    if (!pnet_index_is_file(l->r, l->n, source) || !pnet_index_is_file(l->r, l->n, target)) return;
+    if (!pnet_index_takes(&l->share, l->number++)) return false;
+    if (l->skip && (access(source, F_OK) != 0 || access(target, F_OK) != 0)) return false;
+    if (!pnet_index_is_file(l->r, l->n, source) || !pnet_index_is_file(l->r, l->n, target))
+        return false;
     add_pair(l, source, target, pose, -1, 0);
+    return pnet_yaml_ok(l->r->y);
 }
 
 static struct listing begin_listing(
@@ -164,12 +166,68 @@ static char *fragment_path(struct pnet_index *r, const char *pattern, int64_t nu
     return path;
 }
 
+/* Gives the pair listed last its matrix; NULL: there is none. */
+static void add_information(
+    struct listing *l, const struct pnet_log_pair *at, const struct pnet_information *n)
+{
+    struct pnet_index *r = l->r;
+    const struct pnet_log_information *found = NULL;
+    for (int64_t i = 0; i < n->count && !found; i++)
+        if (n->pairs[i].target == at->target && n->pairs[i].source == at->source)
+            found = &n->pairs[i];
+    if (!found) {
+        pnet_yaml_fail(r->y, l->n, "info: says nothing of fragments %" PRId64 " and %" PRId64,
+            at->target, at->source);
+        return;
+    }
+    struct pnet_pair *pair = r->d->entries[l->split][r->d->counts[l->split] - 1].pair;
+    pair->information = malloc(sizeof found->matrix);
+    if (pair->information)
+        memcpy(pair->information, found->matrix, sizeof found->matrix);
+    else
+        pnet_yaml_fail_memory(r->y);
+}
+
+/* The matrices of the file that `info` names. */
+static void read_information(struct listing *l, struct pnet_information *n)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_error e;
+    const struct pnet_yaml_node *node = pnet_yaml_get(l->n, "info");
+    const char *name = pnet_yaml_string(r->y, node, NULL);
+    char *path = name ? find_file(r, node, name) : NULL;
+    if (!path) return;
+    enum pnet_status status = pnet_information_read(path, n, &e);
+    if (status) pnet_index_fail(r, node, status, &e);
+    free(path);
+}
+
+static void list_log(struct listing *l, const struct pnet_pose_log *log, const char *pattern)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_information n = {.count = 0};
+    int64_t apart = pnet_yaml_int(r->y, pnet_yaml_get(l->n, "apart"), 0, INT32_MAX, 0);
+    read_information(l, &n);
+    for (int64_t i = 0; i < log->count && pnet_yaml_ok(r->y); i++) {
+        const struct pnet_log_pair *at = &log->pairs[i];
+        if (llabs(at->source - at->target) < apart) continue;
+        char *source = fragment_path(r, pattern, at->source);
+        char *target = fragment_path(r, pattern, at->target);
+        if (!source || !target)
+            pnet_yaml_fail_memory(r->y);
+        else if (list_pair(l, source, target, &at->pose) && n.count)
+            add_information(l, at, &n);
+        free(source);
+        free(target);
+    }
+    pnet_information_free(&n);
+}
+
 static void read_log(struct listing *l, const char *name, const char *pattern)
 {
     struct pnet_index *r = l->r;
     struct pnet_pose_log log;
     struct pnet_error e;
-    int64_t apart = pnet_yaml_int(r->y, pnet_yaml_get(l->n, "apart"), 0, INT32_MAX, 0);
     const char *star = strchr(pattern, '*');
     if (!star || strchr(star + 1, '*') || strpbrk(pattern, "?[")) {
         pnet_yaml_fail(r->y, l->n,
@@ -179,19 +237,12 @@ static void read_log(struct listing *l, const char *name, const char *pattern)
     char *path = find_file(r, l->n, name);
     if (!path) return;
     enum pnet_status status = pnet_pose_log_read(path, &log, &e);
-    if (status) pnet_index_fail(r, l->n, status, &e);
-    for (int64_t i = 0; !status && i < log.count && pnet_yaml_ok(r->y); i++) {
-        if (llabs(log.pairs[i].source - log.pairs[i].target) < apart) continue;
-        char *source = fragment_path(r, pattern, log.pairs[i].source);
-        char *target = fragment_path(r, pattern, log.pairs[i].target);
-        if (source && target)
-            list_pair(l, source, target, &log.pairs[i].pose);
-        else
-            pnet_yaml_fail_memory(r->y);
-        free(source);
-        free(target);
+    if (status) {
+        pnet_index_fail(r, l->n, status, &e);
+    } else {
+        list_log(l, &log, pattern);
+        pnet_pose_log_free(&log);
     }
-    if (!status) pnet_pose_log_free(&log);
     free(path);
 }
 
@@ -355,7 +406,7 @@ static void read_views(struct listing *l, const char *cloud, const struct pnet_y
 enum { KINDS = 4, KIND_KEYS = 7 };
 static const char *const kind_keys[KINDS][KIND_KEYS] = {
     {"source", "target", "pose", "keep_every", "drop_every"},
-    {"log", "clouds", "apart", "missing", "keep_every", "drop_every"},
+    {"log", "clouds", "apart", "info", "missing", "keep_every", "drop_every"},
     {"velodyne", "poses", "calib", "pairs", "missing", "keep_every", "drop_every"},
     {"cloud", "views", "keep_every", "drop_every"},
 };
@@ -363,7 +414,7 @@ static const char *const kind_keys[KINDS][KIND_KEYS] = {
 /* The kind of an entry; -1 with an error. */
 static int find_kind(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
-    static const char *const all[] = {"source", "target", "pose", "log", "clouds", "apart",
+    static const char *const all[] = {"source", "target", "pose", "log", "clouds", "apart", "info",
         "missing", "velodyne", "poses", "calib", "pairs", "cloud", "views", "keep_every",
         "drop_every"};
     int kind = -1;

@@ -131,7 +131,7 @@ enum pnet_status pnet_pose_parse(
 
 /* A line "i j n" as fragments i and j. */
 static enum pnet_status read_header(const struct pnet_text *t, struct pnet_span line,
-    struct pnet_log_pair *pair, struct pnet_error *e)
+    int64_t *target, int64_t *source, struct pnet_error *e)
 {
     struct pnet_span word;
     uint64_t ids[3];
@@ -142,8 +142,26 @@ static enum pnet_status read_header(const struct pnet_text *t, struct pnet_span 
     if (count < 3 || pnet_span_word(&line, &word))
         return pnet_text_error(
             t, e, "expected three whole numbers: target, source, number of fragments");
-    pair->target = (int64_t)ids[0];
-    pair->source = (int64_t)ids[1];
+    *target = (int64_t)ids[0];
+    *source = (int64_t)ids[1];
+    return PNET_OK;
+}
+
+/* The rows of a square matrix, in the lines that follow. */
+static enum pnet_status read_matrix(
+    struct pnet_text *t, int rows, double *numbers, struct pnet_error *e)
+{
+    struct pnet_span line;
+    for (int row = 0; row < rows; row++) {
+        int count = 0;
+        if (!pnet_text_full_line(t, &line))
+            return pnet_text_error(t, e, "the file ends inside of a %dx%d matrix", rows, rows);
+        enum pnet_status status =
+            take_numbers(t, line, numbers + (ptrdiff_t)rows * row, rows, &count, e);
+        if (status) return status;
+        if (count < rows)
+            return pnet_text_error(t, e, "a row of %d numbers, expected %d", count, rows);
+    }
     return PNET_OK;
 }
 
@@ -151,15 +169,8 @@ static enum pnet_status read_block(
     struct pnet_text *t, struct pnet_span line, struct pnet_log_pair *pair, struct pnet_error *e)
 {
     double numbers[16];
-    enum pnet_status status = read_header(t, line, pair, e);
-    for (int row = 0; row < 4 && !status; row++) {
-        int count = 0;
-        if (!pnet_text_full_line(t, &line))
-            return pnet_text_error(t, e, "the file ends inside of a 4x4 matrix");
-        status = take_numbers(t, line, numbers + 4 * row, 4, &count, e);
-        if (!status && count < 4)
-            return pnet_text_error(t, e, "a row of %d numbers, expected 4", count);
-    }
+    enum pnet_status status = read_header(t, line, &pair->target, &pair->source, e);
+    if (!status) status = read_matrix(t, 4, numbers, e);
     if (status) return status;
     const char *fault = pnet_pose_set(&pair->pose, numbers, 16);
     return fault ? pnet_text_error(t, e, "%s", fault) : PNET_OK;
@@ -199,6 +210,58 @@ void pnet_pose_log_free(struct pnet_pose_log *log)
 {
     free(log->pairs);
     *log = (struct pnet_pose_log){.count = 0};
+}
+
+/* What makes a matrix one of information: its first entry counts points, by which errors are divided. */
+static const char *information_fault(const double *matrix)
+{
+    for (int i = 0; i < 36; i++) {
+        double twin = matrix[6 * (i % 6) + i / 6];
+        if (!isfinite(matrix[i])) return "a number is not finite";
+        if (fabs(matrix[i] - twin) > 1e-6 * (fabs(matrix[i]) + fabs(twin)))
+            return "the 6x6 matrix is not symmetric";
+    }
+    return matrix[0] > 0 ? NULL
+                         : "the first number of the matrix, a count of points, is not positive";
+}
+
+static enum pnet_status read_information(struct pnet_text *t, struct pnet_span line,
+    struct pnet_log_information *pair, struct pnet_error *e)
+{
+    enum pnet_status status = read_header(t, line, &pair->target, &pair->source, e);
+    if (!status) status = read_matrix(t, 6, pair->matrix, e);
+    if (status) return status;
+    const char *fault = information_fault(pair->matrix);
+    return fault ? pnet_text_error(t, e, "%s", fault) : PNET_OK;
+}
+
+enum pnet_status pnet_information_parse(const char *path, const void *text, size_t size,
+    struct pnet_information *n, struct pnet_error *e)
+{
+    struct pnet_text t = begin(path, text, size);
+    struct pnet_span line;
+    enum pnet_status status = PNET_OK;
+    *n = (struct pnet_information){.count = 0};
+    while (!status && pnet_text_full_line(&t, &line)) {
+        struct pnet_log_information *grown = grow(n->pairs, n->count, sizeof *grown);
+        if (!grown) {
+            status = pnet_error_memory(e);
+            break;
+        }
+        n->pairs = grown;
+        status = read_information(&t, line, &n->pairs[n->count], e);
+        if (!status) n->count++;
+    }
+    if (!status && !n->count)
+        status = pnet_error_set(e, PNET_BAD_DATA, "%s: holds no matrices", path);
+    if (status) pnet_information_free(n);
+    return status;
+}
+
+void pnet_information_free(struct pnet_information *n)
+{
+    free(n->pairs);
+    *n = (struct pnet_information){.count = 0};
 }
 
 enum pnet_status pnet_poses_parse(
@@ -321,6 +384,18 @@ enum pnet_status pnet_pose_log_read(
     enum pnet_status status = pnet_bytes_read(path, &b, e);
     if (status) return status;
     status = pnet_pose_log_parse(path, b.data, b.size, log, e);
+    pnet_bytes_free(&b);
+    return status;
+}
+
+enum pnet_status pnet_information_read(
+    const char *path, struct pnet_information *n, struct pnet_error *e)
+{
+    struct pnet_bytes b;
+    *n = (struct pnet_information){.count = 0};
+    enum pnet_status status = pnet_bytes_read(path, &b, e);
+    if (status) return status;
+    status = pnet_information_parse(path, b.data, b.size, n, e);
     pnet_bytes_free(&b);
     return status;
 }

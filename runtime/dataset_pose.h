@@ -51,6 +51,22 @@ enum pnet_status pnet_pose_log_parse(const char *path, const void *text, size_t 
     struct pnet_pose_log *log, struct pnet_error *e);
 void pnet_pose_log_free(struct pnet_pose_log *log);
 
+/* The gt.info of such a scene: blocks of a line "i j n" and the 6x6 information matrix of that pair, row-major. With
+   q = T p the points that the pair shares, it is the sum of G^T G, G = [I, -[q]x] (Choi, Zhou, Koltun 2015). */
+struct pnet_log_information {
+    int64_t target, source;
+    double matrix[36];
+};
+struct pnet_information {
+    struct pnet_log_information *pairs;
+    int64_t count;
+};
+enum pnet_status pnet_information_read(
+    const char *path, struct pnet_information *n, struct pnet_error *e);
+enum pnet_status pnet_information_parse(const char *path, const void *text, size_t size,
+    struct pnet_information *n, struct pnet_error *e);
+void pnet_information_free(struct pnet_information *n);
+
 /* Poses of KITTI's odometry: a line of 12 numbers a frame. */
 struct pnet_poses {
     struct pnet_pose *frames;

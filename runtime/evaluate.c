@@ -68,6 +68,11 @@ static bool finish_metric(
     line->value = r.value;
     line->per_class = r.per_class;
     line->classes = r.per_class ? r.classes : 0;
+    if (r.has_error_pose) {
+        line->error_pose = malloc(sizeof r.error_pose);
+        if (!line->error_pose) return false;
+        memcpy(line->error_pose, r.error_pose, sizeof r.error_pose);
+    }
     if (!r.value_count) return true;
     line->values = calloc((size_t)r.value_count, sizeof *line->values);
     if (!line->values) return false;
@@ -104,6 +109,7 @@ void pnet_evaluation_free(struct pnet_evaluation *v)
     for (int i = 0; v->lines && i < v->count; i++) {
         free(v->lines[i].per_class);
         free(v->lines[i].values);
+        free(v->lines[i].error_pose);
     }
     free(v->lines);
     *v = (struct pnet_evaluation){0};
@@ -112,7 +118,7 @@ void pnet_evaluation_free(struct pnet_evaluation *v)
 /* What is asked while batches run. */
 struct listener {
     bool (*go_on)(void *context, int64_t batch);
-    void (*each)(void *context, int64_t batch, const struct pnet_evaluation *v);
+    void (*each)(void *context, int64_t batch, struct pnet_evaluation *v);
     void *context;
 };
 
@@ -152,7 +158,7 @@ static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *
 
 enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch),
-    void (*each)(void *context, int64_t batch, const struct pnet_evaluation *v), void *context,
+    void (*each)(void *context, int64_t batch, struct pnet_evaluation *v), void *context,
     struct pnet_evaluation *v, struct pnet_error *e)
 {
     struct listener listener = {go_on, each, context};

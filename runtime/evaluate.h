@@ -13,6 +13,8 @@ struct pnet_score_line {
     int32_t classes;
     struct pnet_named_value *values; /* [value_count], of a metric that has more to say; NULL */
     int value_count;
+    double
+        *error_pose; /* [16] T_true^-1 T of a metric that found the pose of one pair alone; NULL */
 };
 
 /* Owns its lines. */
@@ -30,10 +32,11 @@ struct pnet_evaluation {
 enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
     struct pnet_error *e);
-/* The same, telling `each` (or NULL) what every single batch came to; its context is go_on's. */
+/* The same, telling `each` (or NULL) what every single batch, from 1 on, came to, which it may add to; its context is
+   go_on's. */
 enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch),
-    void (*each)(void *context, int64_t batch, const struct pnet_evaluation *v), void *context,
+    void (*each)(void *context, int64_t batch, struct pnet_evaluation *v), void *context,
     struct pnet_evaluation *v, struct pnet_error *e);
 void pnet_evaluation_free(struct pnet_evaluation *v);
 

@@ -276,6 +276,9 @@ struct pnet_metric_result {
     int32_t classes;
     struct pnet_named_value values[PNET_MAX_NAMED]; /* what else there is to say, in this order */
     int value_count;
+    /* Of a single pair whose pose was found: T_true^-1 T, what is left between the true pose and the one found. */
+    bool has_error_pose;
+    double error_pose[16];
 };
 
 enum pnet_op_class { PNET_LAYER, PNET_LOSS, PNET_METRIC };

@@ -1,4 +1,5 @@
 /* pnetc eval, pnetc compare */
+#include "compiler/cli/information.h"
 #include "compiler/cli/run.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/file.h"
@@ -19,38 +20,45 @@ static int parse_split(const char *name, enum pnet_split *split)
     return usage_error("--split is train, val or test, not '%s'", name);
 }
 
+/* What is done with the evaluation of each sample. */
+struct listener {
+    struct pnet_output *each; /* gets a line; NULL: none */
+    struct information information;
+    bool measured; /* by the information of the index */
+    enum pnet_status status;
+    struct pnet_error error;
+};
+
 static bool go_on(void *context, int64_t batch)
 {
-    (void)context;
+    const struct listener *l = context;
     (void)batch;
-    return !interrupted();
+    return !interrupted() && !l->status;
 }
 
-/* A line for each sample. */
-static void write_sample(void *context, int64_t batch, const struct pnet_evaluation *v)
+/* Batches are samples, counted from 1. */
+static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
 {
-    const struct pnet_output *out = context;
+    struct listener *l = context;
     struct pnet_json j = {0};
-    (void)batch;
+    if (l->measured) l->status = information_add(&l->information, batch - 1, v, &l->error);
+    if (!l->each || l->status) return;
     json_evaluation(&j, NULL, v);
-    if (!j.failed) fprintf(out->file, "%s\n", j.text);
+    if (!j.failed) fprintf(l->each->file, "%s\n", j.text);
     pnet_json_free(&j);
 }
 
-/* One pass over a split with the given weights; `each` (or NULL) gets a line for each sample. */
-static enum pnet_status evaluate(const struct run *run, const struct run_options *o,
-    const struct weights *w, enum pnet_split split, struct pnet_output *each,
-    struct pnet_evaluation *v, size_t *peak, struct pnet_error *e)
+static enum pnet_status open_evaluation(const struct run *run, const struct run_options *o,
+    const struct weights *w, enum pnet_split split, bool one_by_one, struct pnet_loader **loader,
+    struct pnet_session **session, struct pnet_error *e)
 {
     const struct pnet_config *c = run->config;
-    struct pnet_loader *loader = NULL;
-    struct pnet_session *session = NULL;
     struct pnet_loader_options lo = {.data = run->data,
         .split = split,
         .inputs = run->plan->inputs,
         .input_count = run->plan->input_count,
         .map = &c->inputs,
-        .batch_size = each ? 1 : c->batch_size,
+        .batch_size = one_by_one ? 1 : c->batch_size,
         .workers = c->workers,
         .skip_empty = c->skip_empty,
         .seed = c->seed};
@@ -58,11 +66,36 @@ static enum pnet_status evaluate(const struct run *run, const struct run_options
         .device = o->model.where,
         .slots = 2,
         .seed = c->seed};
-    enum pnet_status st = pnet_session_new(run->plan, &so, &session, e);
-    if (!st) st = weights_load(w, session, e);
-    if (!st) st = pnet_loader_new(&lo, &loader, e);
+    enum pnet_status st = pnet_session_new(run->plan, &so, session, e);
+    if (!st) st = weights_load(w, *session, e);
+    return st ? st : pnet_loader_new(&lo, loader, e);
+}
+
+/* One pass over a split with the given weights; `each` (or NULL) gets a line for each sample. */
+static enum pnet_status evaluate(const struct run *run, const struct run_options *o,
+    const struct weights *w, enum pnet_split split, struct pnet_output *each,
+    struct pnet_evaluation *v, size_t *peak, struct pnet_error *e)
+{
+    struct pnet_loader *loader = NULL;
+    struct pnet_session *session = NULL;
+    struct listener l = {.each = each,
+        .information = {.data = run->data, .split = split},
+        .measured = information_is_given(run->data, split)};
+    bool one_by_one = each || l.measured;
+    if (l.measured && run->config->skip_empty)
+        return pnet_error_set(e, PNET_USAGE,
+            "skip_empty: with `info` every pair must have points, or pairs and matrices get mixed "
+            "up");
+    enum pnet_status st = open_evaluation(run, o, w, split, one_by_one, &loader, &session, e);
     if (!st)
-        st = pnet_evaluate_each(session, loader, go_on, each ? write_sample : NULL, each, v, e);
+        st = pnet_evaluate_each(session, loader, go_on, one_by_one ? take_sample : NULL, &l, v, e);
+    if (l.status) {
+        *e = l.error;
+        st = l.status;
+    }
+    struct pnet_error ignored;
+    enum pnet_status finished = information_finish(&l.information, v, st ? &ignored : e);
+    if (!st) st = finished;
     if (session) *peak = pnet_session_memory(session)->peak;
     if (loader) pnet_loader_free(loader);
     pnet_session_free(session);

@@ -223,6 +223,12 @@ void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_eva
                 pnet_json_double(j, v->lines[i].values[k].name, v->lines[i].values[k].value);
             pnet_json_end(j, '}');
         }
+        if (v->lines[i].error_pose) {
+            snprintf(name, sizeof name, "%s.error_pose", v->lines[i].name);
+            pnet_json_begin(j, name, '[');
+            for (int k = 0; k < 16; k++) pnet_json_double(j, NULL, v->lines[i].error_pose[k]);
+            pnet_json_end(j, ']');
+        }
         if (!v->lines[i].classes) continue;
         snprintf(name, sizeof name, "%s.per_class", v->lines[i].name);
         pnet_json_begin(j, name, '[');

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     RRE = PNET_PAIRS_INPUTS,
@@ -22,7 +23,17 @@ enum {
 
 /* Three ways to succeed, each with its own means. */
 enum { BY_POSE, BY_STRICT_POSE, BY_RMSE, WAYS };
-enum { PAIRS, FOUND, INLIER_RATIO, MATCHES, RRE_ALL, RTE_ALL, SUCCESS, SUMS = SUCCESS + 3 * WAYS };
+enum {
+    PAIRS,
+    FOUND,
+    INLIER_RATIO,
+    MATCHES,
+    RRE_ALL,
+    RTE_ALL,
+    SUCCESS,
+    ERROR_POSE = SUCCESS + 3 * WAYS, /* says something where there is one pair */
+    SUMS = ERROR_POSE + 16
+};
 
 static const double degrees = 57.295779513082320877;
 
@@ -84,6 +95,10 @@ static void add(
     sum[RRE_ALL] += rre;
     sum[RTE_ALL] += rte;
     if (!found.found) return;
+    double back[16];
+    pnet_rigid_invert(p->truth, back);
+    pnet_rigid_multiply(back, found.pose, back);
+    for (int k = 0; k < 16; k++) sum[ERROR_POSE + k] += back[k];
     if (rre < a[RRE].r * degrees && rte < a[RTE].r) succeed(sum, BY_POSE, rre, rte);
     if (rre < a[STRICT_RRE].r * degrees && rte < a[STRICT_RTE].r)
         succeed(sum, BY_STRICT_POSE, rre, rte);
@@ -145,6 +160,8 @@ static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_
     pnet_metric_name(r, "inlier_ratio", sum[INLIER_RATIO] / n);
     pnet_metric_name(r, "matches", sum[MATCHES] / n);
     pnet_metric_name(r, "found", sum[FOUND] / n);
+    r->has_error_pose = sum[PAIRS] == 1 && sum[FOUND] == 1;
+    if (r->has_error_pose) memcpy(r->error_pose, sum + ERROR_POSE, sizeof r->error_pose);
 }
 
 const struct pnet_op pnet_op_registration = {

@@ -60,6 +60,20 @@ static void expect_pair(
     CHECK(entry->pair->views == -1 && entry->pair->view == 0);
 }
 
+enum { INFO_ROOM = 4096 };
+
+/* The text of a gt.info: for each pair of fragments a matrix that says which pair it is of. */
+static void info_text(char text[INFO_ROOM], const int (*ids)[2], int count)
+{
+    size_t n = 0;
+    for (int i = 0; i < count; i++) {
+        n += (size_t)snprintf(text + n, INFO_ROOM - n, "%d\t %d\t 4\n", ids[i][0], ids[i][1]);
+        for (int k = 0; k < 36; k++)
+            n += (size_t)snprintf(text + n, INFO_ROOM - n, "%d%s",
+                k % 7 ? k % 6 + k / 6 : 100 + 10 * ids[i][0] + ids[i][1], k % 6 == 5 ? "\n" : " ");
+    }
+}
+
 static void put_files(const struct folder *f)
 {
     static const char *const clouds[] = {"a.txt", "b.txt", "p/c_0.txt", "p/c_1.txt", "p/c_3.txt",
@@ -76,6 +90,12 @@ static void put_files(const struct folder *f)
         "1 3 4\n1 0 0 1\n0 1 0 2\n0 0 1 3\n0 0 0 1\n"
         "0 2 4\n1 0 0 1\n0 1 0 2\n0 0 1 3\n0 0 0 1\n"
         "0 3 4\n1 0 0 4\n0 1 0 2\n0 0 1 3\n0 0 0 1\n");
+    static const int ids[4][2] = {{0, 2}, {0, 3}, {1, 3}, {0, 1}}; /* not as in the log */
+    char info[INFO_ROOM];
+    info_text(info, ids, 4);
+    folder_print(f, "gt.info", "%s", info);
+    info_text(info, ids, 2);
+    folder_print(f, "two.info", "%s", info);
     struct pnet_error e;
     int64_t shape[] = {4, 4};
     CHECK(!pnet_npy_write(folder_path(f, "pose.npy"), PNET_F64, 2, shape, quarter.m, &e));
@@ -114,8 +134,9 @@ static void test_lists(const struct folder *f)
                       "  - {log: gt.log, clouds: p/c_*.txt, missing: skip}\n"
                       "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, keep_every: 3}\n"
                       "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, drop_every: 2}\n"
-                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, apart: 2}\n");
-    CHECK(d->counts[PNET_TRAIN] == 2 + 3 + 2 + 2 + 2);
+                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, apart: 2}\n"
+                      "  - {log: gt.log, clouds: p/c_*.txt, missing: skip, info: gt.info}\n");
+    CHECK(d->counts[PNET_TRAIN] == 2 + 3 + 2 + 2 + 2 + 3);
     expect_pair(d, 0, "m/x_s.txt", "m/x_t.txt");
     expect_pair(d, 1, "m/y_s.txt", "m/y_t.txt");
     expect_pair(d, 2, "p/c_1.txt", "p/c_0.txt"); /* "0 1": 1 goes into 0 */
@@ -130,6 +151,12 @@ static void test_lists(const struct folder *f)
     CHECK(near_pose(&d->entries[PNET_TRAIN][0].pair->pose, &quarter, 0));
     CHECK(near_pose(&d->entries[PNET_TRAIN][2].pair->pose, &quarter, 0));
     CHECK(d->entries[PNET_TRAIN][4].pair->pose.m[3] == 4);
+    CHECK(!d->entries[PNET_TRAIN][10].pair->information);
+    for (int i = 0; i < 3; i++) {
+        static const int of[3] = {101, 113, 103};
+        const double *m = d->entries[PNET_TRAIN][11 + i].pair->information;
+        CHECK(m && m[0] == of[i] && m[1] == 1 && m[34] == 9 && m[35] == of[i]);
+    }
     char name[256];
     pnet_entry_name(&d->entries[PNET_TRAIN][3], name, sizeof name);
     check_ends(name, "p/c_1.txt");
@@ -296,6 +323,17 @@ static void test_errors(const struct folder *f)
     folder_print(f, "bad.log", "0 1 2\n1 0 0 0\n");
     expect_bad(f, "train: [{log: bad.log, clouds: p/c_*.txt}]\n",
         "3: bad.log:2: the file ends inside of a 4x4 matrix");
+    expect_bad(f, "train: [{log: gt.log, clouds: p/c_*.txt, missing: skip, info: two.info}]\n",
+        "3: info: says nothing of fragments 0 and 1");
+    folder_print(f, "bad.info", "0 1 4\n1 2 3 4 5\n");
+    expect_bad(f, "train: [{log: gt.log, clouds: p/c_*.txt, missing: skip, info: bad.info}]\n",
+        "3: bad.info:2: a row of 5 numbers, expected 6");
+    folder_print(f, "bad.info", "0 1 4\n1 2 3 4 5 6\n1 1 1 1 1 1\n%s%s%s%s", "1 1 1 1 1 1\n",
+        "1 1 1 1 1 1\n", "1 1 1 1 1 1\n", "1 1 1 1 1 1\n");
+    expect_bad(f, "train: [{log: gt.log, clouds: p/c_*.txt, missing: skip, info: bad.info}]\n",
+        "3: bad.info:7: the 6x6 matrix is not symmetric");
+    expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: pose.txt, info: gt.info}]\n",
+        "3: info: not together with `source`");
     folder_print(f, "bad.txt", "1 0 0 0\n0 1 x 0\n");
     expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: bad.txt}]\n",
         "3: bad.txt:2: expected a number, got `x`");

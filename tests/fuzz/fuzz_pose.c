@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pnet_error e = {.message = ""};
     struct pnet_pose a;
     struct pnet_pose_log log;
+    struct pnet_information n;
     struct pnet_poses poses;
     /* A copy of its own, so that a sanitizer sees one byte too far. */
     uint8_t *copy = malloc(size ? size : 1);
@@ -51,6 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require((status != PNET_OK) == (log.count == 0));
     for (int64_t i = 0; i < log.count; i++) check_pose(&log.pairs[i].pose);
     pnet_pose_log_free(&log);
+    if ((status = pnet_information_parse("f", copy, size, &n, &e))) check_error(status, &e);
+    require((status != PNET_OK) == (n.count == 0));
+    for (int64_t i = 0; i < n.count; i++) require(n.pairs[i].matrix[0] > 0);
+    pnet_information_free(&n);
     if ((status = pnet_poses_parse("f", copy, size, &poses, &e))) check_error(status, &e);
     require((status != PNET_OK) == (poses.count == 0));
     for (int64_t i = 0; i < poses.count; i++) check_pose(&poses.frames[i]);

@@ -109,6 +109,35 @@ near inlier_ratio 1
 run 0 compare $model --weights "$work/run" --config "$work/run.yaml"
 prints '  rte_success_m '
 
+# By the matrices of 3DMatch: the listed pose is 30 cm off along y, where the matrix hardly looks, then where it does.
+cp "$work/target.xyz" "$work/c_0.xyz"
+cp "$work/source.xyz" "$work/c_1.xyz"
+printf '0 1 2\n1 0 0 -2\n0 1 0 -4.3\n0 0 1 1\n0 0 0 1\n' >"$work/gt.log"
+cat >"$work/log.yaml" <<EOF
+pnet_dataset: 1
+task: registration
+val: [{log: gt.log, info: gt.info, clouds: c_*.xyz}, {source: c_1.xyz, target: c_0.xyz, pose: pose.txt}]
+EOF
+# information WEIGHT: of y.
+information() {
+    printf '0 1 2\n100 0 0 0 0 0\n0 %s 0 0 0 0\n0 0 100 0 0 0\n0 0 0 1 0 0\n0 0 0 0 1 0\n0 0 0 0 0 1\n' "$1" >"$work/gt.info"
+    run 0 eval $model --weights "$work/run" --config "$work/run.yaml" --data "$work/log.yaml" --json --each "$work/info.jsonl"
+    near reg 1 # the pair is within 2 m
+    near info_pairs 1
+    check 'one line has a matrix' test "$(grep -c info_rmse_m "$work/info.jsonl")" = 1
+    head -n 1 "$work/info.jsonl" >"$out.first"
+}
+information 1
+near info_recall 1
+check 'an error of 3 cm' awk -v d="$(number info_rmse_m "$out.first")" 'BEGIN { exit !(d > 0.0299 && d < 0.0301) }'
+near info_rte_success_m 0.3
+information 100
+near info_recall 0
+check 'an error of 30 cm' awk -v d="$(number info_rmse_m "$out.first")" 'BEGIN { exit !(d > 0.299 && d < 0.301) }'
+printf 'skip_empty: yes\n' | cat "$work/run.yaml" - >"$work/skip.yaml"
+run 2 eval $model --weights "$work/run" --config "$work/skip.yaml" --data "$work/log.yaml"
+says skip_empty
+
 # Mistakes: the exit code, one message, nothing written.
 refuse() { # exit code, text of the message, arguments
     local code=$1 text=$2
