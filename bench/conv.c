@@ -47,6 +47,7 @@ struct result {
     size_t work_bytes;
     double error[3]; /* forward, dF, dW */
     double time[3];
+    double tiles; /* GPU: of both sets */
     double plain; /* of the plain loop, one thread's time divided by the number of threads */
     double work;  /* 2 T Cin Cout / groups, in FLOP */
     double sgemm; /* 0: not measured */
@@ -182,7 +183,8 @@ static struct result measure(
     struct result r = {.rows = forward->t.rows, .triplets = forward->t.count};
     r.runs = pnet_cpu_cell_runs(&forward->t);
     if (o->cuda) {
-        const char *wrong = conv_cuda_measure(&l, o->precision, o->repeat, r.time, &r.ceilings);
+        const char *wrong =
+            conv_cuda_measure(&l, o->precision, o->repeat, r.time, &r.tiles, &r.ceilings);
         if (wrong) {
             fprintf(stderr, "pnet-bench conv: %s\n", wrong);
             exit(PNET_NO_DEVICE);
@@ -230,6 +232,7 @@ static void print_cuda(const struct options *o, const struct result *r)
             products[i], 1e3 * r->time[i], 1e-12 * r->work / r->time[i],
             r->work / r->time[i] / r->ceilings.gemm, runs / r->time[i] / r->ceilings.gemm,
             r->error[i]);
+    printf("  %-8s %9.3f ms for both sets\n", "tiles", 1e3 * r->tiles);
     printf("  copy %.2f TB/s, dense product %.1f TFLOP/s\n", 1e-12 * r->ceilings.copy,
         1e-12 * r->ceilings.gemm);
 }
@@ -259,8 +262,9 @@ static void print_json(const struct options *o, const struct result *r)
             products[i], 1e3 * r->time[i], 1e-9 * r->work / r->time[i], r->error[i]);
     if (o->cuda)
         printf(", \"device\": \"cuda\", \"precision\": \"%s\", \"copy_tbs\": %.3f, "
-               "\"dense_tflops\": %.2f}\n",
-            precisions[o->precision], 1e-12 * r->ceilings.copy, 1e-12 * r->ceilings.gemm);
+               "\"dense_tflops\": %.2f, \"tiles_ms\": %.3f}\n",
+            precisions[o->precision], 1e-12 * r->ceilings.copy, 1e-12 * r->ceilings.gemm,
+            1e3 * r->tiles);
     else
         printf(", \"device\": \"cpu\", \"isa\": \"%s\", \"threads\": %d, \"plain_ms\": %.3f, "
                "\"sgemm_gflops\": %.2f}\n",

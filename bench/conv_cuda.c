@@ -4,9 +4,9 @@
 #ifndef PNET_CUDA_BUILT
 
 const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, int repeat,
-    double time[3], struct cuda_ceilings *ceilings)
+    double time[3], double *tiles, struct cuda_ceilings *ceilings)
 {
-    (void)l, (void)precision, (void)repeat, (void)time, (void)ceilings;
+    (void)l, (void)precision, (void)repeat, (void)time, (void)tiles, (void)ceilings;
     return "this program was built without CUDA";
 }
 
@@ -14,6 +14,7 @@ const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, in
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/conv_clock.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/geo.h"
 
 /* What the products read and write, on the GPU. */
 struct device_layer {
@@ -22,6 +23,7 @@ struct device_layer {
     float *in, *weight, *gout, *out, *gin, *gweight;
     void *work;
     enum pnet_precision precision;
+    double tiles; /* seconds that both sets' tiles took */
 };
 
 static void *device_alloc(size_t bytes)
@@ -41,12 +43,32 @@ static void *device_copy(const void *from, size_t bytes)
     return p;
 }
 
-static struct pnet_triplets device_set(const struct pnet_triplets *t)
+/* Lays the set out as tiles; the second of two runs is timed, without the allocation between its parts. */
+static double make_tiles(struct pnet_triplets *t)
+{
+    if (t->cells > PNET_TILE_CELLS || t->rows <= 0) return 0;
+    size_t tiles = (size_t)((t->rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS);
+    struct pnet_tile *tile = device_alloc(tiles * sizeof *tile);
+    void *work = device_alloc(pnet_cuda_tiles_work(t->rows));
+    int64_t words = pnet_cuda_tiles_count(t, tile, work);
+    uint32_t *list = device_alloc((size_t)words * sizeof *list);
+    pnet_cuda_tiles_write(t, tile, list);
+    void *begin = pnet_cuda_mark();
+    pnet_cuda_tiles_count(t, tile, work);
+    pnet_cuda_tiles_write(t, tile, list);
+    double ms = pnet_cuda_between(begin, pnet_cuda_mark());
+    pnet_cuda_free(work);
+    t->tiles = (struct pnet_tiles){words, tile, list};
+    return 1e-3 * ms;
+}
+
+static struct pnet_triplets device_set(const struct pnet_triplets *t, double *tiles)
 {
     struct pnet_triplets d = *t;
     d.start = device_copy(t->start, (size_t)(t->rows + 1) * sizeof *t->start);
     d.other = device_copy(t->other, (size_t)t->count * sizeof *t->other);
     d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
+    *tiles += make_tiles(&d);
     return d;
 }
 
@@ -67,8 +89,12 @@ static size_t out_bytes(const struct layer *l)
 
 static struct device_layer device_layer(struct layer *l, enum pnet_precision precision)
 {
-    struct device_layer d = {.forward = device_set(l->forward),
-        .backward = device_set(l->backward),
+    double tiles = 0;
+    struct pnet_triplets sets[2] = {
+        device_set(l->forward, &tiles), device_set(l->backward, &tiles)};
+    struct device_layer d = {.forward = sets[0],
+        .backward = sets[1],
+        .tiles = tiles,
         .shape = l->shape,
         .back = l->back,
         .in = device_copy(l->in, in_bytes(l)),
@@ -93,6 +119,8 @@ static void device_set_free(struct pnet_triplets *t)
     pnet_cuda_free((void *)(uintptr_t)t->start);
     pnet_cuda_free((void *)(uintptr_t)t->other);
     pnet_cuda_free((void *)(uintptr_t)t->cell);
+    pnet_cuda_free((void *)(uintptr_t)t->tiles.tile);
+    pnet_cuda_free((void *)(uintptr_t)t->tiles.list);
 }
 
 static void device_layer_free(struct device_layer *d)
@@ -188,11 +216,12 @@ static struct cuda_ceilings measure_ceilings(enum pnet_precision precision)
 }
 
 const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, int repeat,
-    double time[3], struct cuda_ceilings *ceilings)
+    double time[3], double *tiles, struct cuda_ceilings *ceilings)
 {
     const char *why = NULL;
     if (!pnet_cuda_devices(&why)) return why;
     struct device_layer d = device_layer(l, precision);
+    *tiles = d.tiles;
     forward(&d);
     feature_gradient(&d);
     weight_gradient(&d);

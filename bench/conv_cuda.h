@@ -9,9 +9,10 @@ struct cuda_ceilings {
     double gemm; /* FLOP/s of our own dense product, in the same precision */
 };
 
-/* Makes out, gin and gweight of the layer on the GPU, then times the three products: medians, seconds. `work_bytes`
-   becomes what the GPU needs. NULL, or what is wrong. */
+/* Makes out, gin and gweight of the layer on the GPU, then times the three products: medians, seconds. `tiles`:
+   how long the tiles of both sets take, which are part of the geometry. `work_bytes` becomes what the GPU needs. NULL,
+   or what is wrong. */
 const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, int repeat,
-    double time[3], struct cuda_ceilings *ceilings);
+    double time[3], double *tiles, struct cuda_ceilings *ceilings);
 
 #endif

@@ -16,10 +16,10 @@
 
 enum { RUNS_MAX = 101, PROBES = 16 };
 
-enum stage { KEYS, ORDER, MOVE, COUNT, WRITE, TO_TRIPLETS, TRANSPOSE, STAGES };
+enum stage { KEYS, ORDER, MOVE, COUNT, WRITE, TO_TRIPLETS, TRANSPOSE, TILES, STAGES };
 
 static const char *const stage_names[STAGES] = {"keys", "order", "move points", "count triplets",
-    "write triplets", "raw points to triplets", "transpose"};
+    "write triplets", "raw points to triplets", "transpose", "tiles"};
 
 struct options {
     const char *scene[SCENES_MAX];
@@ -41,7 +41,11 @@ struct room {
     size_t work_bytes;
     void *back_work;
     struct scene_set set, back;
-    int64_t room_for; /* triplets */
+    int64_t room_for;       /* triplets */
+    struct pnet_tile *tile; /* GPU */
+    uint32_t *list;
+    void *tile_work;
+    int64_t words;
 };
 
 static const char usage[] =
@@ -140,6 +144,12 @@ static struct room take_room(const struct scene *s, const struct options *o)
     r.work = take(o, r.work_bytes);
     r.set.start = take(o, (rows + 1) * sizeof(int64_t));
     r.back.start = take(o, (rows + 1) * sizeof(int64_t));
+#ifdef PNET_CUDA_BUILT
+    if (o->device != PNET_CPU) {
+        r.tile = take(o, (rows / PNET_TILE_ROWS + 1) * sizeof *r.tile);
+        r.tile_work = take(o, pnet_cuda_tiles_work(level.rows));
+    }
+#endif
     pnet_device_put(o->where, r.raw_xyz, s->xyz, rows * 3 * sizeof *r.xyz);
     pnet_device_put(o->where, r.splits, s->splits, splits);
     return r;
@@ -169,9 +179,32 @@ static void free_room(const struct options *o, struct room *r)
 {
     void *pieces[] = {r->raw_xyz, r->splits, r->raw_key, r->key, r->order, r->xyz, r->work,
         r->set.start, r->set.other, r->set.cell, r->back.start, r->back.other, r->back.cell,
-        r->back_work};
+        r->back_work, r->tile, r->tile_work, r->list};
     for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++)
         pnet_device_free(o->where, pieces[n]);
+}
+
+/* The set as tiles, as a GPU's convolutions read it; seconds. */
+static double run_tiles(const struct options *o, struct room *r)
+{
+    double seconds = 0;
+#ifdef PNET_CUDA_BUILT
+    if (o->device == PNET_CPU || r->set.t.cells > PNET_TILE_CELLS) return 0;
+    double start = now(o);
+    int64_t words = pnet_cuda_tiles_count(&r->set.t, r->tile, r->tile_work);
+    seconds = now(o) - start;
+    if (words > r->words) {
+        pnet_device_free(o->where, r->list);
+        r->list = take(o, (size_t)words * sizeof *r->list);
+        r->words = words;
+    }
+    start = now(o);
+    pnet_cuda_tiles_write(&r->set.t, r->tile, r->list);
+    seconds += now(o) - start;
+#else
+    (void)o, (void)r;
+#endif
+    return seconds;
 }
 
 /* One run; seconds of each stage. Returns the level that it made. */
@@ -213,6 +246,7 @@ static struct pnet_level run(
     seconds[WRITE] = at[WRITE] - taken;
     seconds[TO_TRIPLETS] = at[COUNT] - start + seconds[WRITE];
     seconds[TRANSPOSE] = at[TRANSPOSE] - transpose;
+    seconds[TILES] = run_tiles(o, r);
     return level;
 }
 
@@ -302,7 +336,7 @@ int bench_geometry(int argc, char **argv)
         printf("threads %d  %s\n", omp_get_max_threads(), pnet_cpu_isa());
     else
         printf("cuda:%d\n", o.where.index);
-    for (int stage = 0; stage < STAGES; stage++) {
+    for (int stage = 0; stage < (o.device == PNET_CPU ? TILES : STAGES); stage++) {
         double column[RUNS_MAX];
         for (int n = 0; n < o.runs; n++) column[n] = seconds[n][stage];
         printf("%-24s %9.3f ms\n", stage_names[stage], 1e3 * bench_median(column, o.runs));

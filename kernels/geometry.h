@@ -77,6 +77,7 @@ struct pnet_tile_cell {
     uint32_t spare[2];                /* 0 */
 };
 
+/* How a kernel runs does not depend on `words`: another batch of the class has others. */
 struct pnet_tiles {
     int64_t words;                /* of all lists; of the capacity class, where rows are */
     const struct pnet_tile *tile; /* [(rows + 255) / 256] */

@@ -52,6 +52,14 @@ size_t pnet_cuda_nearest_work(const struct pnet_level *out, const struct pnet_le
 void pnet_cuda_nearest(const struct pnet_level *out, const struct pnet_level *in, int32_t k,
     int32_t *index, float *distance2, void *work);
 
+/* A set of at most PNET_TILE_CELLS kernel cells laid out as tiles (kernels/geometry.h). The first writes all headers,
+   tile[(rows + 255) / 256], and returns the words of the lists; the second writes the lists. With `live` in the set,
+   rows behind the true number have nothing in their tiles. The same bits each time: neighbours ascend. */
+size_t pnet_cuda_tiles_work(int64_t rows);
+int64_t pnet_cuda_tiles_count(const struct pnet_triplets *t, struct pnet_tile *tile, void *work);
+void pnet_cuda_tiles_write(
+    const struct pnet_triplets *t, const struct pnet_tile *tile, uint32_t *list);
+
 int64_t pnet_cuda_cell_runs(const struct pnet_triplets *t);
 
 #ifdef __cplusplus

@@ -1,0 +1,381 @@
+/* Sets as tiles (kernels/geometry.h): a block of threads makes a tile, a warp each of its slabs. Counting and writing
+   both go through the tile's triplets: distinct neighbours into a hash table, the longest run of each cell into a
+   number a slab. A tile with more neighbours than the table takes is gone through for several ranges of them. */
+#include "kernels/cuda/geo.h"
+#include "kernels/cuda/geo_grid.h"
+#include "kernels/cuda/geo_parts.h"
+
+enum {
+    SLAB_ROWS = PNET_TILE_ROWS / PNET_TILE_SLABS,
+    THREADS = 32 * PNET_TILE_SLABS,
+    TABLE = 4096,
+    MOST =
+        3072, /* neighbours of a range; what all threads add before they see that it is too many still has room */
+    ROOM = 96 << 10, /* shared memory of a block that all GPUs have */
+    CELL_WORDS = sizeof(struct pnet_tile_cell) / 4,
+    ROUND_WORDS = SLAB_ROWS / 2
+};
+
+static const uint32_t EMPTY = ~0u; /* behind every row and every cell */
+
+/* A warp's slab: its triplets, and where the row of the lane begins; behind the last row, where the slab ends. */
+struct slab {
+    int64_t begin, end, start;
+};
+
+static __device__ __forceinline__ int lane_id()
+{
+    return (int)threadIdx.x % 32;
+}
+
+static __device__ __forceinline__ int warp_id()
+{
+    return (int)threadIdx.x / 32;
+}
+
+static __device__ __forceinline__ int64_t start_of(const struct pnet_triplets &set, int64_t row)
+{
+    int64_t rows = set.live ? *set.live : set.rows;
+    return set.start[row < rows ? row : rows];
+}
+
+static __device__ struct slab own_slab(const struct pnet_triplets &set)
+{
+    int64_t first = (int64_t)blockIdx.x * PNET_TILE_ROWS + warp_id() * SLAB_ROWS;
+    int64_t start = start_of(set, first + (lane_id() < SLAB_ROWS ? lane_id() : SLAB_ROWS));
+    return {__shfl_sync(WARP_ALL, start, 0), __shfl_sync(WARP_ALL, start, SLAB_ROWS), start};
+}
+
+/* Neighbours from `low` on, `width` of them, and how many of those the table holds. */
+struct range {
+    int64_t low, width;
+};
+
+/* A key that is there is found without an atomic: most are. */
+static __device__ __forceinline__ void insert(uint32_t *table, int *found, uint32_t key)
+{
+    if (*(volatile int *)found > MOST) return;
+    uint32_t at = key * 2654435769u >> 20;
+    for (;; at = (at + 1) % TABLE) {
+        uint32_t old = *(volatile uint32_t *)&table[at];
+        if (old == EMPTY) old = atomicCAS(&table[at], EMPTY, key);
+        if (old == EMPTY) atomicAdd(found, 1);
+        if (old == EMPTY || old == key) return;
+    }
+}
+
+/* Goes through the warp's slab, 32 triplets at a time. rounds[cells]: the longest runs. */
+static __device__ void survey(const struct pnet_triplets &set, const struct slab &s,
+    const struct range &r, uint32_t *table, int *found, uint32_t *rounds)
+{
+    int lane = lane_id();
+    int64_t head = s.begin; /* of the run that the triplet before this step belongs to */
+    uint32_t before = EMPTY, next_cell = EMPTY, next_other = EMPTY;
+    if (s.begin + lane < s.end) {
+        next_cell = set.cell[s.begin + lane];
+        next_other = (uint32_t)set.other[s.begin + lane];
+    }
+    for (int64_t base = s.begin; base < s.end; base += 32) {
+        int64_t t = base + lane, offset = s.start - base;
+        uint32_t cell = next_cell, other = next_other;
+        next_cell = next_other = EMPTY;
+        if (t + 32 < s.end) {
+            next_cell = set.cell[t + 32];
+            next_other = (uint32_t)set.other[t + 32];
+        }
+        uint32_t previous = __shfl_up_sync(WARP_ALL, cell, 1);
+        if (lane == 0) previous = before;
+        uint32_t begins = offset >= 0 && offset < 32 ? 1u << offset : 0;
+        uint32_t heads = __ballot_sync(WARP_ALL, cell != previous);
+        heads |= __reduce_or_sync(WARP_ALL, begins);
+        uint32_t mine = heads & ((2u << lane) - 1);
+        if (mine) head = base + 31 - __clz((int)mine);
+        bool last = lane == 31 || heads >> lane >> 1 & 1;
+        if (cell != EMPTY && last) atomicMax(&rounds[cell], (uint32_t)(t - head + 1));
+        head = __shfl_sync(WARP_ALL, head, 31);
+        before = __shfl_sync(WARP_ALL, cell, 31);
+        if (cell != EMPTY && (uint64_t)(other - r.low) < (uint64_t)r.width)
+            insert(table, found, other);
+    }
+}
+
+/* The number of neighbours in the range, all of them in the table, unless they are more than MOST. */
+static __device__ int collect(const struct pnet_triplets &set, const struct slab &s,
+    const struct range &r, uint32_t *table, int *found, uint32_t *rounds)
+{
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < TABLE; i += THREADS) table[i] = EMPTY;
+    if (threadIdx.x == 0) *found = 0;
+    __syncthreads();
+    survey(set, s, r, table, found, rounds + warp_id() * set.cells);
+    __syncthreads();
+    return *found;
+}
+
+/* The range to look at after one with `found` neighbours in it. */
+static __device__ void move_on(struct range &r, int found)
+{
+    if (found > MOST) {
+        r.width /= 2;
+    } else {
+        r.low += r.width;
+        r.width *= 2;
+    }
+}
+
+static __device__ __forceinline__ void clear(uint32_t *rounds, int32_t cells)
+{
+    for (int i = (int)threadIdx.x; i < PNET_TILE_SLABS * cells; i += THREADS) rounds[i] = 0;
+}
+
+/* The blocks of 64 rows that have a cell. */
+static __device__ uint32_t blocks_with(const uint32_t *rounds, int32_t cells, int32_t cell)
+{
+    uint32_t blocks = 0;
+    for (int s = 0; s < PNET_TILE_SLABS; s++)
+        if (rounds[s * cells + cell]) blocks |= 1u << s / (PNET_TILE_SLABS / PNET_TILE_BLOCKS);
+    return blocks;
+}
+
+static __device__ int64_t padded(int64_t neighbours)
+{
+    return (neighbours + 3) / 4 * 4;
+}
+
+static __global__ void __launch_bounds__(THREADS, 4)
+    count_tiles(const struct pnet_triplets set, struct pnet_tile *tile, int64_t *words)
+{
+    extern __shared__ uint32_t room[];
+    __shared__ uint32_t sums[PNET_TILE_SLABS], tops[PNET_TILE_SLABS];
+    __shared__ int found;
+    uint32_t *table = room, *rounds = room + TABLE;
+    struct slab s = own_slab(set);
+    int neighbours = 0, cells = 0;
+    clear(rounds, set.cells);
+    for (struct range r = {0, set.others}; r.low < set.others && neighbours <= PNET_TILE_SLOTS;) {
+        int n = collect(set, s, r, table, &found, rounds);
+        if (n <= MOST) neighbours += n;
+        move_on(r, n);
+    }
+    __syncthreads();
+    uint32_t sum = 0, top = 0;
+    for (int c = lane_id(); c < set.cells; c += 32) {
+        uint32_t n = rounds[warp_id() * set.cells + c];
+        sum += n;
+        top = n > top ? n : top;
+    }
+    sum = __reduce_add_sync(WARP_ALL, sum);
+    top = __reduce_max_sync(WARP_ALL, top);
+    if (lane_id() == 0) {
+        sums[warp_id()] = sum;
+        tops[warp_id()] = top;
+    }
+    for (int c = 0; c < set.cells; c += THREADS) {
+        int own = c + (int)threadIdx.x;
+        cells += __syncthreads_count(own < set.cells && blocks_with(rounds, set.cells, own));
+    }
+    if (threadIdx.x > 0) return;
+    struct pnet_tile t = {};
+    for (int i = 0; i < PNET_TILE_SLABS; i++) {
+        t.first[i] = t.rounds;
+        t.rounds += sums[i];
+        t.longest = max(t.longest, (int32_t)tops[i]);
+    }
+    t.neighbours = neighbours;
+    t.cells = cells;
+    if (neighbours > PNET_TILE_SLOTS || t.longest > UINT16_MAX) {
+        t = {};
+        t.neighbours = -1;
+    }
+    tile[blockIdx.x] = t;
+    words[blockIdx.x] = t.neighbours <= 0 ? 0
+                                          : padded(neighbours) + (int64_t)cells * CELL_WORDS +
+                                                (int64_t)t.rounds * ROUND_WORDS;
+}
+
+static __global__ void place_tiles(int64_t tiles, const int64_t *words, struct pnet_tile *tile)
+{
+    for (int64_t i = thread_index(); i < tiles; i += thread_count())
+        tile[i].at = i > 0 ? words[i - 1] : 0;
+}
+
+/* Ascending, in place, `n` a power of two. */
+static __device__ void sort(uint32_t *x, int n)
+{
+    for (int run = 2; run <= n; run *= 2) {
+        for (int step = run / 2; step > 0; step /= 2) {
+            __syncthreads();
+            for (int i = (int)threadIdx.x; i < n / 2; i += THREADS) {
+                int low = i / step * (2 * step) + i % step, high = low + step;
+                uint32_t a = x[low], b = x[high];
+                if ((a > b) != !(low & run)) continue;
+                x[low] = b;
+                x[high] = a;
+            }
+        }
+    }
+    __syncthreads();
+}
+
+/* The table's `n` keys, ascending, at `to`. */
+static __device__ void list_found(const uint32_t *table, int n, int *taken, uint32_t *to)
+{
+    int rounded = 1;
+    while (rounded < n) rounded *= 2;
+    if (threadIdx.x == 0) *taken = 0;
+    for (int i = n + (int)threadIdx.x; i < rounded; i += THREADS) to[i] = EMPTY;
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < TABLE; i += THREADS) {
+        uint32_t key = table[i], held = __ballot_sync(WARP_ALL, key != EMPTY);
+        int at = 0;
+        if (lane_id() == 0 && held) at = atomicAdd(taken, __popc(held));
+        at = __shfl_sync(WARP_ALL, at, 0) + __popc(held & ((1u << lane_id()) - 1));
+        if (key != EMPTY) to[at] = key;
+    }
+    sort(to, rounded);
+}
+
+/* Where x stands among n ascending numbers. */
+static __device__ __forceinline__ uint32_t find(const uint32_t *list, int n, uint32_t x)
+{
+    uint32_t at = 0;
+    while (n > 1) {
+        int half = n / 2;
+        if (list[at + half] <= x) at += half;
+        n -= half;
+    }
+    return at;
+}
+
+/* The cells of the tile, ascending, at `present`; their entries at `to`. Threads of the first warp find them. */
+static __device__ void write_cells(
+    const uint32_t *rounds, int32_t cells, int32_t count, uint16_t *present, uint32_t *to)
+{
+    int n = 0;
+    for (int base = 0; base < cells && warp_id() == 0; base += 32) {
+        int cell = base + lane_id();
+        bool there = cell < cells && blocks_with(rounds, cells, cell);
+        uint32_t mask = __ballot_sync(WARP_ALL, there);
+        if (there) present[n + __popc(mask & ((1u << lane_id()) - 1))] = (uint16_t)cell;
+        n += __popc(mask);
+    }
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < count * CELL_WORDS; i += THREADS) {
+        int32_t cell = present[i / CELL_WORDS], word = i % CELL_WORDS, slab = 2 * (word - 2);
+        uint32_t x = 0;
+        if (word == 0) x = (uint32_t)cell;
+        if (word == 1) x = blocks_with(rounds, cells, cell);
+        if (slab >= 0 && slab < PNET_TILE_SLABS)
+            x = rounds[slab * cells + cell] | rounds[(slab + 1) * cells + cell] << 16;
+        to[i] = x;
+    }
+}
+
+/* The warp's rounds. entry(t): cell and slot of triplet t. */
+template <class Entry>
+static __device__ void write_rounds(const struct slab &s, const uint16_t *present, int32_t count,
+    const uint32_t *rounds, uint32_t *word, Entry entry)
+{
+    int lane = lane_id();
+    int64_t at = s.start, end = __shfl_down_sync(WARP_ALL, s.start, 1);
+    uint32_t next = lane < SLAB_ROWS && at < end ? entry(at) : EMPTY;
+    for (int i = 0; i < count; i++) {
+        uint32_t cell = present[i];
+        for (uint32_t n = rounds[cell]; n > 0; n--, word += ROUND_WORDS) {
+            uint32_t slot = 0;
+            if (next >> 16 == cell) {
+                slot = next & 0xFFFF;
+                next = ++at < end ? entry(at) : EMPTY;
+            }
+            slot |= __shfl_down_sync(WARP_ALL, slot, ROUND_WORDS) << 16;
+            if (lane < ROUND_WORDS) word[lane] = slot;
+        }
+    }
+}
+
+/* `stage`: how many triplets of a tile there is room for in shared memory, at least TABLE. */
+static __global__ void __launch_bounds__(THREADS) write_tiles(
+    const struct pnet_triplets set, const struct pnet_tile *tile, uint32_t *list, int stage)
+{
+    extern __shared__ uint32_t room[];
+    __shared__ uint16_t present[PNET_TILE_CELLS];
+    __shared__ int found;
+    uint32_t *table = room, *sorted = room + stage, *rounds = sorted + TABLE;
+    const struct pnet_tile &t = tile[blockIdx.x];
+    struct slab s = own_slab(set);
+    int n = t.neighbours, done = 0;
+    if (n <= 0) return;
+    uint32_t *neighbour = list + t.at, *cell = neighbour + padded(n),
+             *word = cell + (int64_t)t.cells * CELL_WORDS;
+    clear(rounds, set.cells);
+    for (struct range r = {0, set.others}; r.low < set.others;) {
+        int in_range = collect(set, s, r, table, &found, rounds);
+        move_on(r, in_range);
+        if (in_range > MOST) continue;
+        __syncthreads(); /* `found` has been read */
+        list_found(table, in_range, &found, sorted);
+        for (int i = (int)threadIdx.x; i < in_range; i += THREADS) neighbour[done + i] = sorted[i];
+        done += in_range;
+    }
+    for (int64_t i = n + (int)threadIdx.x; i < padded(n); i += THREADS) neighbour[i] = 0;
+    write_cells(rounds, set.cells, t.cells, present, cell);
+    int64_t begin = start_of(set, (int64_t)blockIdx.x * PNET_TILE_ROWS),
+            end = start_of(set, ((int64_t)blockIdx.x + 1) * PNET_TILE_ROWS);
+    const uint32_t *own = rounds + warp_id() * set.cells;
+    word += (int64_t)t.first[warp_id()] * ROUND_WORDS;
+    if (n > MOST ||
+        end - begin > stage) { /* the list of neighbours stands, ascending, behind a barrier */
+        write_rounds(s, present, t.cells, own, word, [&](int64_t i) {
+            return (uint32_t)set.cell[i] << 16 | (find(neighbour, n, (uint32_t)set.other[i]) + 1);
+        });
+        return;
+    }
+    for (int i = (int)threadIdx.x; i < end - begin; i += THREADS)
+        room[i] = (uint32_t)set.cell[begin + i] << 16 |
+                  (find(sorted, n, (uint32_t)set.other[begin + i]) + 1);
+    __syncthreads();
+    write_rounds(s, present, t.cells, own, word, [&](int64_t i) { return room[i - begin]; });
+}
+
+static int64_t tiles_of(int64_t rows)
+{
+    return (rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
+}
+
+extern "C" size_t pnet_cuda_tiles_work(int64_t rows)
+{
+    geo_purse purse(nullptr);
+    purse.take<int64_t>((size_t)tiles_of(rows));
+    purse.take<int64_t>(geo_scan_sums(tiles_of(rows)));
+    return purse.used;
+}
+
+extern "C" int64_t pnet_cuda_tiles_count(
+    const struct pnet_triplets *t, struct pnet_tile *tile, void *work)
+{
+    int64_t tiles = tiles_of(t->rows);
+    int bytes = (TABLE + PNET_TILE_SLABS * t->cells) * (int)sizeof(uint32_t);
+    if (tiles <= 0) return 0;
+    geo_purse purse(work);
+    int64_t *words = purse.take<int64_t>((size_t)tiles);
+    cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    count_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(*t, tile, words);
+    geo_scan(tiles, words, purse.take<int64_t>(geo_scan_sums(tiles)));
+    place_tiles<<<geo_blocks(tiles), GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, words, tile);
+    return geo_read(words + tiles - 1);
+}
+
+extern "C" void pnet_cuda_tiles_write(
+    const struct pnet_triplets *t, const struct pnet_tile *tile, uint32_t *list)
+{
+    int64_t tiles = tiles_of(t->rows);
+    int64_t rest = TABLE + PNET_TILE_SLABS * t->cells, least = TABLE, most = ROOM / 4 - rest;
+    if (tiles <= 0) return;
+    /* tiles with up to twice the mean are staged */
+    int64_t stage = (2 * t->count / tiles + 255) / 256 * 256;
+    stage = stage < least ? least : stage < most ? stage : most;
+    int bytes = (int)(stage + rest) * (int)sizeof(uint32_t);
+    cudaFuncSetAttribute(write_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    write_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(
+        *t, tile, list, (int)stage);
+}
