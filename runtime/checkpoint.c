@@ -97,8 +97,9 @@ static void put_state(struct pnet_json *j, const struct pnet_checkpoint_state *s
     put_text(j, "params", s->params);
 }
 
+/* The first `files` of the tensor files stand beside it. */
 static enum pnet_status write_state(
-    const char *folder, const struct pnet_checkpoint_state *s, struct pnet_error *e)
+    const char *folder, const struct pnet_checkpoint_state *s, int files, struct pnet_error *e)
 {
     struct path path = join(folder, "state.json");
     struct pnet_json j = {.text = NULL};
@@ -107,8 +108,7 @@ static enum pnet_status write_state(
     pnet_json_begin(&j, NULL, '{');
     put_state(&j, s);
     enum pnet_status status = PNET_OK;
-    for (int i = 0; i < TENSOR_FILES && status == PNET_OK; i++)
-        status = put_check(&j, folder, i, e);
+    for (int i = 0; i < files && status == PNET_OK; i++) status = put_check(&j, folder, i, e);
     pnet_json_end(&j, '}');
     pnet_json_raw(&j, "\n", 1);
     if (status == PNET_OK && j.failed) status = pnet_error_memory(e);
@@ -135,10 +135,11 @@ enum pnet_status pnet_checkpoint_write(const char *folder,
     if (status != PNET_OK) return status;
     status = pnet_safetensors_write(
         join(s.temporary, tensor_file[WEIGHTS]).text, weights, weight_count, NULL, 0, e);
-    if (status == PNET_OK)
+    if (status == PNET_OK && optimizer)
         status = pnet_safetensors_write(
             join(s.temporary, tensor_file[OPTIMIZER]).text, optimizer, optimizer_count, NULL, 0, e);
-    if (status == PNET_OK) status = write_state(s.temporary, state, e);
+    if (status == PNET_OK)
+        status = write_state(s.temporary, state, optimizer ? TENSOR_FILES : OPTIMIZER, e);
     if (status == PNET_OK) return pnet_swap_commit(&s, e);
     pnet_swap_drop(&s);
     return status;
@@ -310,7 +311,8 @@ static enum pnet_status read_folder(
     pnet_bytes_free(&b);
     if (!new) return status;
     status = read_tensors(folder, new, WEIGHTS, &new->weights, e);
-    if (status == PNET_OK) status = read_tensors(folder, new, OPTIMIZER, &new->optimizer, e);
+    if (status == PNET_OK && json_object_get(new->memory->root, tensor_file[OPTIMIZER]))
+        status = read_tensors(folder, new, OPTIMIZER, &new->optimizer, e);
     if (status == PNET_OK)
         *c = new;
     else

@@ -1,7 +1,7 @@
 /* Checkpoints: all a training needs to go on to the same bits, in a folder replaced as a whole.
 
      weights.safetensors     parameters and running statistics
-     optimizer.safetensors   what the optimiser keeps
+     optimizer.safetensors   what the optimiser keeps; left out where nothing is to go on from there
      state.json              counters, metrics, texts; size and CRC-32 of the two other files
    Writing is atomic as runtime/swap.h has it: a kill at any moment leaves the last good checkpoint.
  */
@@ -44,7 +44,7 @@ struct pnet_checkpoint_state {
 /* FNV-1a, 64 bits (Fowler, Noll and Vo). */
 uint64_t pnet_checkpoint_hash(const char *text);
 
-/* Replaces or makes `folder`. Texts may be NULL (empty); bytes in them that are not UTF-8 are
+/* Replaces or makes `folder`. `optimizer` NULL: without its file. Texts may be NULL (empty); bytes in them that are not UTF-8 are
    stored as U+FFFD, while the hash is of the text as given. PNET_FAILED (full disk, permissions):
    the old checkpoint is as it was. A process whose file size is limited (RLIMIT_FSIZE) must ignore
    SIGXFSZ to get the error. */
@@ -55,8 +55,8 @@ enum pnet_status pnet_checkpoint_write(const char *folder,
 
 /* Owns everything it points to. */
 struct pnet_checkpoint {
-    struct pnet_checkpoint_state state; /* texts are never NULL */
-    struct pnet_safetensors *weights, *optimizer;
+    struct pnet_checkpoint_state state;           /* texts are never NULL */
+    struct pnet_safetensors *weights, *optimizer; /* optimizer NULL: there is none */
     struct pnet_checkpoint_memory *memory;
 };
 

@@ -182,6 +182,7 @@ static enum pnet_status save(
     }
     struct pnet_safetensor *weights = list_tensors(t, &shot, false, &weight_count, &weight_names);
     struct pnet_safetensor *states = list_tensors(t, &shot, true, &state_count, &state_names);
+    bool bare = t->o->without_optimizer && (t->step == t->steps || strcmp(name, "best") == 0);
     if (!isnan(t->best)) scores[score_count++] = (struct pnet_score){"best", t->best};
     for (int i = 0; v && i < v->count && score_count < MAX_SCORES; i++)
         scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
@@ -203,7 +204,8 @@ static enum pnet_status save(
     if (!weights || !states || !map)
         st = pnet_error_memory(e);
     else
-        st = pnet_checkpoint_write(path, &s, weights, weight_count, states, state_count, e);
+        st = pnet_checkpoint_write(
+            path, &s, weights, weight_count, bare ? NULL : states, state_count, e);
     free(weights);
     free(states);
     free(weight_names);
@@ -226,7 +228,7 @@ static enum pnet_status restore_tensors(
         if (q->offset < 0) continue;
         st = pnet_safetensors_load(c->weights, "last/weights.safetensors", q->name, q->info.dims,
             q->info.shape, shot.params + q->offset, e);
-        for (int s = 0; !st && q->info.trained && s < states; s++) {
+        for (int s = 0; !st && c->optimizer && q->info.trained && s < states; s++) {
             snprintf(name, sizeof name, "%s.%s", q->name, pnet_optim_state_name(&t->optim, s));
             st = pnet_safetensors_load(c->optimizer, "last/optimizer.safetensors", name,
                 q->info.dims, q->info.shape, shot.state + s * p->trained_elements + q->offset, e);
@@ -272,6 +274,11 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
     else if ((uint64_t)counter(c, "plan") != t->plan->hash)
         st = pnet_error_set(
             e, PNET_USAGE, "%s was trained in another mode or with other class weights", path);
+    else if (!c->optimizer && c->state.step < t->steps)
+        st = pnet_error_set(e, PNET_USAGE,
+            "%s was saved without the optimiser's state (--without-optimizer): no training can go "
+            "on from it",
+            path);
     else
         st = restore_tensors(t, c, e);
     if (!st) {

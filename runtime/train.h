@@ -33,6 +33,8 @@ struct pnet_train_options {
     size_t memory_limit; /* bytes; 0: none */
     struct pnet_device device;
     bool resume;
+    bool
+        without_optimizer; /* best/, and last/ once the training is over, lack the optimiser's state */
     bool (*stop)(
         void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
     void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */

@@ -60,7 +60,10 @@ int command_train(int argc, char **argv)
     const char *model, *folder = NULL;
     bool resume = false, done;
     struct option options[] = {{"output", 'o', OPT_TEXT, &folder, "RUNDIR", "folder of the run"},
-        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"}, RUN_OPTIONS(&r)};
+        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"},
+        {"without-optimizer", 0, OPT_FLAG, &r.without_optimizer, NULL,
+            "leave the optimiser's state out of what the finished training leaves"},
+        RUN_OPTIONS(&r)};
     int words, code;
     struct pnet_error e = {0};
     struct run run;

@@ -179,6 +179,7 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
         .memory_limit = memory_budget(&o->model),
         .device = o->model.where,
         .resume = resume,
+        .without_optimizer = o->without_optimizer,
         .stop = interrupted,
         .progress = show,
         .warn = warn,

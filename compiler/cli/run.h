@@ -13,6 +13,7 @@ struct run_options {
     const char *data; /* instead of the config's */
     int64_t seed;     /* -1: the config's */
     int64_t steps;    /* 0: the config's */
+    bool without_optimizer;
 };
 #define RUN_OPTIONS(r)                                                                             \
     {"config", 'c', OPT_TEXT, &(r)->config_path, "RUN.yaml", "the run config"},                    \

@@ -130,4 +130,13 @@ voxel "$work/whole" --steps 9
 voxel "$work/parts" --steps 4
 voxel "$work/parts" --steps 9 --resume
 for f in weights optimizer; do same "$work/whole/last/$f.safetensors" "$work/parts/last/$f.safetensors"; done
+
+# Without the optimiser's state: parts go on, what is finished holds the same weights and nothing goes on from there.
+voxel "$work/bare" --steps 4
+voxel "$work/bare" --steps 9 --resume --without-optimizer
+same "$work/whole/last/weights.safetensors" "$work/bare/last/weights.safetensors"
+check "no state of the optimiser" test ! -e "$work/bare/last/optimizer.safetensors"
+voxel "$work/bare" --steps 9 --resume
+run 2 train $model --config "$work/open.yaml" -q -j 1 --mode voxel -o "$work/bare" --steps 12 --resume
+says "without the optimiser's state"
 finish

@@ -356,6 +356,28 @@ static void check_refused_state(void)
     pnet_checkpoint_free(c);
 }
 
+/* Without the optimiser's state: one file less, and nothing of an older checkpoint is found in its place. */
+static void check_without_optimizer(void)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/bare", test_folder);
+    float numbers[2] = {3, 4};
+    struct pnet_safetensor weights[] = {
+        {.name = "w", .dtype = PNET_DTYPE_F32, .dims = 1, .shape = {2}, .data = numbers}};
+    struct pnet_checkpoint_state state = {.step = 7};
+    struct pnet_checkpoint *c;
+    struct pnet_error e;
+    char file[4200];
+    CHECK(!pnet_checkpoint_write(folder, &state, weights, 1, weights, 1, &e));
+    CHECK(!pnet_checkpoint_read(folder, &c, &e) && c->optimizer && c->optimizer->count == 1);
+    pnet_checkpoint_free(c);
+    CHECK(!pnet_checkpoint_write(folder, &state, weights, 1, NULL, 0, &e));
+    CHECK(!pnet_checkpoint_read(folder, &c, &e) && !c->optimizer && c->weights->count == 1);
+    pnet_checkpoint_free(c);
+    snprintf(file, sizeof file, "%s/optimizer.safetensors", folder);
+    CHECK(access(file, F_OK) != 0);
+}
+
 int main(void)
 {
     signal(SIGXFSZ, SIG_IGN);
@@ -366,6 +388,7 @@ int main(void)
     check_refused_state();
     check_full_disk();
     check_old_is_found();
+    check_without_optimizer();
     for (int no_exchange = 0; no_exchange < 2; no_exchange++) {
         for (int before = 0; before < 2; before++) {
             if (before) check_every_call(FAULT_KILL_BEFORE, before, no_exchange);
