@@ -51,22 +51,29 @@ struct range {
     int64_t low, width;
 };
 
-/* A key that is there is found without an atomic: most are. */
-static __device__ __forceinline__ void insert(uint32_t *table, int *found, uint32_t key)
+/* Where a search for the key begins. */
+static __device__ __forceinline__ uint32_t place_of(uint32_t key)
 {
-    if (*(volatile int *)found > MOST) return;
-    uint32_t at = key * 2654435769u >> 20;
-    for (;; at = (at + 1) % TABLE) {
+    return key * 2654435769u >> 20;
+}
+
+/* The place of the key. One that is there is found without an atomic: most are. */
+static __device__ __forceinline__ uint32_t insert(uint32_t *table, int *found, uint32_t key)
+{
+    uint32_t at = place_of(key);
+    for (; *(volatile int *)found <= MOST; at = (at + 1) % TABLE) {
         uint32_t old = *(volatile uint32_t *)&table[at];
         if (old == EMPTY) old = atomicCAS(&table[at], EMPTY, key);
         if (old == EMPTY) atomicAdd(found, 1);
-        if (old == EMPTY || old == key) return;
+        if (old == EMPTY || old == key) break;
     }
+    return at;
 }
 
-/* Goes through the warp's slab, 32 triplets at a time. rounds[cells]: the longest runs. */
+/* Goes through the warp's slab, 32 triplets at a time. rounds[cells]: the longest runs. entry: NULL, or for each triplet
+   of the slab its cell and the place of its neighbour. */
 static __device__ void survey(const struct pnet_triplets &set, const struct slab &s,
-    const struct range &r, uint32_t *table, int *found, uint32_t *rounds)
+    const struct range &r, uint32_t *table, int *found, uint32_t *rounds, uint32_t *entry)
 {
     int lane = lane_id();
     int64_t head = s.begin; /* of the run that the triplet before this step belongs to */
@@ -94,20 +101,21 @@ static __device__ void survey(const struct pnet_triplets &set, const struct slab
         if (cell != EMPTY && last) atomicMax(&rounds[cell], (uint32_t)(t - head + 1));
         head = __shfl_sync(WARP_ALL, head, 31);
         before = __shfl_sync(WARP_ALL, cell, 31);
-        if (cell != EMPTY && (uint64_t)(other - r.low) < (uint64_t)r.width)
-            insert(table, found, other);
+        if (cell == EMPTY || (uint64_t)(other - r.low) >= (uint64_t)r.width) continue;
+        uint32_t place = insert(table, found, other);
+        if (entry) entry[t - s.begin] = cell << 16 | place;
     }
 }
 
 /* The number of neighbours in the range, all of them in the table, unless they are more than MOST. */
 static __device__ int collect(const struct pnet_triplets &set, const struct slab &s,
-    const struct range &r, uint32_t *table, int *found, uint32_t *rounds)
+    const struct range &r, uint32_t *table, int *found, uint32_t *rounds, uint32_t *entry)
 {
     __syncthreads();
     for (int i = (int)threadIdx.x; i < TABLE; i += THREADS) table[i] = EMPTY;
     if (threadIdx.x == 0) *found = 0;
     __syncthreads();
-    survey(set, s, r, table, found, rounds + warp_id() * set.cells);
+    survey(set, s, r, table, found, rounds + warp_id() * set.cells, entry);
     __syncthreads();
     return *found;
 }
@@ -153,7 +161,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
     int neighbours = 0, cells = 0;
     clear(rounds, set.cells);
     for (struct range r = {0, set.others}; r.low < set.others && neighbours <= PNET_TILE_SLOTS;) {
-        int n = collect(set, s, r, table, &found, rounds);
+        int n = collect(set, s, r, table, &found, rounds, nullptr);
         if (n <= MOST) neighbours += n;
         move_on(r, n);
     }
@@ -199,28 +207,53 @@ static __global__ void place_tiles(int64_t tiles, const int64_t *words, struct p
         tile[i].at = i > 0 ? words[i - 1] : 0;
 }
 
-/* Ascending, in place, `n` a power of two. */
-static __device__ void sort(uint32_t *x, int n)
+/* One step of a sort of n numbers, a power of two, in which a run of `run` numbers becomes one that ascends, or descends
+   every other time. */
+static __device__ void exchange_far(uint32_t *x, int n, int run, int step)
 {
-    for (int run = 2; run <= n; run *= 2) {
-        for (int step = run / 2; step > 0; step /= 2) {
-            __syncthreads();
-            for (int i = (int)threadIdx.x; i < n / 2; i += THREADS) {
-                int low = i / step * (2 * step) + i % step, high = low + step;
-                uint32_t a = x[low], b = x[high];
-                if ((a > b) != !(low & run)) continue;
-                x[low] = b;
-                x[high] = a;
-            }
+    for (int i = (int)threadIdx.x; i < n / 2; i += THREADS) {
+        int low = 2 * i - (i & (step - 1)), high = low + step;
+        uint32_t a = x[low], b = x[high];
+        if ((a > b) == !(low & run)) {
+            x[low] = b;
+            x[high] = a;
         }
     }
     __syncthreads();
 }
 
+/* The steps from 16 on of a run, or all runs up to 32, among the lanes of a warp. */
+static __device__ void exchange_near(uint32_t *x, int n, int run)
+{
+    for (int i = (int)threadIdx.x; i < n; i += THREADS) {
+        uint32_t own = x[i];
+        for (int r = run > 32 ? run : 2; r <= run; r *= 2) {
+            for (int step = r > 32 ? 16 : r / 2; step > 0; step /= 2) {
+                uint32_t other = __shfl_xor_sync(WARP_ALL, own, step);
+                bool low = !(i & step), up = !(i & r);
+                own = low == up ? min(own, other) : max(own, other);
+            }
+        }
+        x[i] = own;
+    }
+    __syncthreads();
+}
+
+/* Ascending, in place; n is a power of two, at least 32. */
+static __device__ void sort(uint32_t *x, int n)
+{
+    __syncthreads();
+    exchange_near(x, n, 32);
+    for (int run = 64; run <= n; run *= 2) {
+        for (int step = run / 2; step >= 32; step /= 2) exchange_far(x, n, run, step);
+        exchange_near(x, n, run);
+    }
+}
+
 /* The table's `n` keys, ascending, at `to`. */
 static __device__ void list_found(const uint32_t *table, int n, int *taken, uint32_t *to)
 {
-    int rounded = 1;
+    int rounded = 32;
     while (rounded < n) rounded *= 2;
     if (threadIdx.x == 0) *taken = 0;
     for (int i = n + (int)threadIdx.x; i < rounded; i += THREADS) to[i] = EMPTY;
@@ -233,6 +266,26 @@ static __device__ void list_found(const uint32_t *table, int n, int *taken, uint
         if (key != EMPTY) to[at] = key;
     }
     sort(to, rounded);
+}
+
+/* The table's keys become slots: `sorted` are its n keys, ascending. */
+static __device__ void number(uint32_t *table, const uint32_t *sorted, int n)
+{
+    uint32_t place[MOST / THREADS];
+#pragma unroll
+    for (int k = 0; k < MOST / THREADS; k++) {
+        int i = k * THREADS + (int)threadIdx.x;
+        if (i >= n) continue;
+        place[k] = place_of(sorted[i]);
+        while (table[place[k]] != sorted[i]) place[k] = (place[k] + 1) % TABLE;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < MOST / THREADS; k++) {
+        int i = k * THREADS + (int)threadIdx.x;
+        if (i < n) table[place[k]] = (uint32_t)i + 1;
+    }
+    __syncthreads();
 }
 
 /* Where x stands among n ascending numbers. */
@@ -271,10 +324,10 @@ static __device__ void write_cells(
     }
 }
 
-/* The warp's rounds. entry(t): cell and slot of triplet t. */
-template <class Entry>
+/* The warp's rounds. entry(t): the cell of triplet t, and in the lower half what slot() takes. */
+template <class Entry, class Slot>
 static __device__ void write_rounds(const struct slab &s, const uint16_t *present, int32_t count,
-    const uint32_t *rounds, uint32_t *word, Entry entry)
+    const uint32_t *rounds, uint32_t *word, Entry entry, Slot slot)
 {
     int lane = lane_id();
     int64_t at = s.start, end = __shfl_down_sync(WARP_ALL, s.start, 1);
@@ -282,59 +335,73 @@ static __device__ void write_rounds(const struct slab &s, const uint16_t *presen
     for (int i = 0; i < count; i++) {
         uint32_t cell = present[i];
         for (uint32_t n = rounds[cell]; n > 0; n--, word += ROUND_WORDS) {
-            uint32_t slot = 0;
+            uint32_t own = 0;
             if (next >> 16 == cell) {
-                slot = next & 0xFFFF;
+                own = slot(next & 0xFFFF);
                 next = ++at < end ? entry(at) : EMPTY;
             }
-            slot |= __shfl_down_sync(WARP_ALL, slot, ROUND_WORDS) << 16;
-            if (lane < ROUND_WORDS) word[lane] = slot;
+            own |= __shfl_down_sync(WARP_ALL, own, ROUND_WORDS) << 16;
+            if (lane < ROUND_WORDS) word[lane] = own;
         }
     }
 }
 
-/* `stage`: how many triplets of a tile there is room for in shared memory, at least TABLE. */
+/* All neighbours of a tile to `to`, ascending. Up to MOST are in the table and in `sorted` afterwards. */
+static __device__ void write_neighbours(const struct pnet_triplets &set, const struct slab &s,
+    int neighbours, uint32_t *table, uint32_t *sorted, uint32_t *rounds, uint32_t *entry,
+    uint32_t *to)
+{
+    __shared__ int found;
+    int done = 0;
+    for (struct range r = {0, set.others}; r.low < set.others;) {
+        int n = collect(set, s, r, table, &found, rounds, entry);
+        move_on(r, n);
+        if (n > MOST) continue;
+        __syncthreads(); /* `found` has been read */
+        list_found(table, n, &found, sorted);
+        for (int i = (int)threadIdx.x; i < n; i += THREADS) to[done + i] = sorted[i];
+        done += n;
+    }
+    for (int64_t i = neighbours + (int)threadIdx.x; i < padded(neighbours); i += THREADS) to[i] = 0;
+}
+
+/* `stage`: how many triplets of a tile there is room for in shared memory. */
 static __global__ void __launch_bounds__(THREADS) write_tiles(
     const struct pnet_triplets set, const struct pnet_tile *tile, uint32_t *list, int stage)
 {
     extern __shared__ uint32_t room[];
     __shared__ uint16_t present[PNET_TILE_CELLS];
-    __shared__ int found;
-    uint32_t *table = room, *sorted = room + stage, *rounds = sorted + TABLE;
+    uint32_t *table = room, *sorted = table + TABLE, *entries = sorted + TABLE,
+             *rounds = entries + stage, *own = rounds + warp_id() * set.cells;
     const struct pnet_tile &t = tile[blockIdx.x];
     struct slab s = own_slab(set);
-    int n = t.neighbours, done = 0;
-    if (n <= 0) return;
-    uint32_t *neighbour = list + t.at, *cell = neighbour + padded(n),
-             *word = cell + (int64_t)t.cells * CELL_WORDS;
-    clear(rounds, set.cells);
-    for (struct range r = {0, set.others}; r.low < set.others;) {
-        int in_range = collect(set, s, r, table, &found, rounds);
-        move_on(r, in_range);
-        if (in_range > MOST) continue;
-        __syncthreads(); /* `found` has been read */
-        list_found(table, in_range, &found, sorted);
-        for (int i = (int)threadIdx.x; i < in_range; i += THREADS) neighbour[done + i] = sorted[i];
-        done += in_range;
-    }
-    for (int64_t i = n + (int)threadIdx.x; i < padded(n); i += THREADS) neighbour[i] = 0;
-    write_cells(rounds, set.cells, t.cells, present, cell);
+    if (t.neighbours <= 0) return;
+    uint32_t *neighbour = list + t.at, *cell = neighbour + padded(t.neighbours),
+             *word =
+                 cell + (int64_t)t.cells * CELL_WORDS + (int64_t)t.first[warp_id()] * ROUND_WORDS;
     int64_t begin = start_of(set, (int64_t)blockIdx.x * PNET_TILE_ROWS),
             end = start_of(set, ((int64_t)blockIdx.x + 1) * PNET_TILE_ROWS);
-    const uint32_t *own = rounds + warp_id() * set.cells;
-    word += (int64_t)t.first[warp_id()] * ROUND_WORDS;
-    if (n > MOST ||
-        end - begin > stage) { /* the list of neighbours stands, ascending, behind a barrier */
-        write_rounds(s, present, t.cells, own, word, [&](int64_t i) {
-            return (uint32_t)set.cell[i] << 16 | (find(neighbour, n, (uint32_t)set.other[i]) + 1);
-        });
+    bool staged = t.neighbours <= MOST && end - begin <= stage;
+    clear(rounds, set.cells);
+    write_neighbours(set, s, t.neighbours, table, sorted, rounds,
+        staged ? entries + (s.begin - begin) : nullptr, neighbour);
+    if (staged) number(table, sorted, t.neighbours);
+    write_cells(rounds, set.cells, t.cells, present, cell);
+    if (staged) {
+        write_rounds(
+            s, present, t.cells, own, word, [&](int64_t i) { return entries[i - begin]; },
+            [&](uint32_t place) { return table[place]; });
         return;
     }
-    for (int i = (int)threadIdx.x; i < end - begin; i += THREADS)
-        room[i] = (uint32_t)set.cell[begin + i] << 16 |
-                  (find(sorted, n, (uint32_t)set.other[begin + i]) + 1);
-    __syncthreads();
-    write_rounds(s, present, t.cells, own, word, [&](int64_t i) { return room[i - begin]; });
+    /* what other threads have written stands there behind a barrier */
+    const uint32_t *known = t.neighbours <= MOST ? sorted : neighbour;
+    write_rounds(
+        s, present, t.cells, own, word,
+        [&](int64_t i) {
+            return (uint32_t)set.cell[i] << 16 |
+                   (find(known, t.neighbours, (uint32_t)set.other[i]) + 1);
+        },
+        [](uint32_t slot) { return slot; });
 }
 
 static int64_t tiles_of(int64_t rows)
@@ -369,11 +436,11 @@ extern "C" void pnet_cuda_tiles_write(
     const struct pnet_triplets *t, const struct pnet_tile *tile, uint32_t *list)
 {
     int64_t tiles = tiles_of(t->rows);
-    int64_t rest = TABLE + PNET_TILE_SLABS * t->cells, least = TABLE, most = ROOM / 4 - rest;
+    int64_t rest = 2 * TABLE + PNET_TILE_SLABS * t->cells, most = ROOM / 4 - rest;
     if (tiles <= 0) return;
-    /* tiles with up to twice the mean are staged */
-    int64_t stage = (2 * t->count / tiles + 255) / 256 * 256;
-    stage = stage < least ? least : stage < most ? stage : most;
+    /* for most tiles, and three blocks on a multiprocessor where triplets are not many */
+    int64_t stage = (t->count / tiles * 7 / 4 + 255) / 256 * 256;
+    if (stage > most) stage = most;
     int bytes = (int)(stage + rest) * (int)sizeof(uint32_t);
     cudaFuncSetAttribute(write_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     write_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(
