@@ -11,6 +11,7 @@
 #ifndef PNET_KERNELS_CPU_CONV_H
 #define PNET_KERNELS_CPU_CONV_H
 
+#include "kernels/conv_algo.h"
 #include "kernels/count.h"
 #include "kernels/geometry.h"
 #include "kernels/precision.h"
@@ -38,6 +39,10 @@ struct pnet_mvmr {
     float slope;
     enum pnet_precision precision;
     enum pnet_storage storage; /* of the matrices that are not weights */
+    /* Others than the usual ones take float32 alone and the workspace of kernels/cpu/conv_algo.h. */
+    enum pnet_conv_algo algo;
+    /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, stretch by stretch. */
+    const struct pnet_conv_list *list;
 };
 size_t pnet_cpu_mvmr_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
@@ -55,6 +60,10 @@ struct pnet_vvor {
     bool swapped, add;
     enum pnet_precision precision;
     enum pnet_storage storage; /* of the matrices that are not weights */
+    /* Others than the usual ones take float32 alone and the workspace of kernels/cpu/conv_algo.h. */
+    enum pnet_conv_algo algo;
+    /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, stretch by stretch. */
+    const struct pnet_conv_list *list;
 };
 size_t pnet_cpu_vvor_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);

@@ -11,10 +11,25 @@
    so that the rows of a register block need one address register. */
 enum { PNET_PANEL_WIDTH = 128, PNET_PANEL_STRIDE = 144, PNET_PANEL_ROWS = 112 };
 
+/* Input channels of a thread's block of a gradient, and triplets of a group. */
+enum { PNET_LISTING_DEPTH = 12, PNET_LISTING_LENGTH = 128 };
+
 /* The triplets [begin, end) of one row and one kernel cell, counted from the first triplet of its
    tile; `row` is counted from the first row of the tile. */
 struct pnet_run {
     int32_t row, begin, end;
+};
+
+/* Triplets of a list, and the columns of their matrices that one thread makes: at most `vector` of them. */
+struct pnet_listing {
+    int64_t count;
+    const int32_t *row, *other;
+    const uint16_t *cell;
+    int depth, columns;
+    /* all at their first channel; strides in floats */
+    const float *in, *weight, *gout;
+    float *out;
+    size_t in_stride, weight_stride, gout_stride, out_stride, cell_stride;
 };
 
 struct pnet_conv_isa {
@@ -51,6 +66,11 @@ struct pnet_conv_isa {
         const float *in, const float *weight, float *out);
     void (*depthwise_outer)(int channels, int64_t count, const uint16_t *cell, const int32_t *other,
         const float *in, const float *g, float *sum);
+
+    /* The listings: out[row][b] += in[other][a] * weight[cell][a][b], and out[cell][a][b] += in[other][a] * gout[row][b],
+       here with `depth` at most that of PNET_LISTING_DEPTH. */
+    void (*listing_mvmr)(const struct pnet_listing *l);
+    void (*listing_vvor)(const struct pnet_listing *l);
 };
 
 /* The table for this machine: the best one its processor has, or a lower one named by PNET_ISA. */

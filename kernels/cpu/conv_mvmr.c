@@ -6,6 +6,7 @@
 
 #include <omp.h>
 #include <string.h>
+#include "kernels/cpu/conv_algo.h"
 #include "kernels/cpu/conv_tile.h"
 
 enum {
@@ -281,6 +282,10 @@ size_t pnet_cpu_mvmr_work(
 void pnet_cpu_mvmr(const struct pnet_mvmr *m, void *work)
 {
     const struct pnet_triplets *t = m->triplets;
+    if (!pnet_conv_algo_is_usual(m->algo)) {
+        pnet_cpu_mvmr_algo(m, work);
+        return;
+    }
     if (pnet_conv_is_depthwise(m->shape)) {
         depthwise(m, work);
         return;

@@ -6,6 +6,7 @@
 
 #include <omp.h>
 #include <string.h>
+#include "kernels/cpu/conv_algo.h"
 #include "kernels/cpu/conv_tile.h"
 
 enum {
@@ -266,6 +267,10 @@ size_t pnet_cpu_vvor_work(
 void pnet_cpu_vvor(const struct pnet_vvor *v, void *work)
 {
     const struct pnet_triplets *t = v->triplets;
+    if (!pnet_conv_algo_is_usual(v->algo)) {
+        pnet_cpu_vvor_algo(v, work);
+        return;
+    }
     if (pnet_conv_is_depthwise(v->shape)) {
         depthwise(v, work);
         return;

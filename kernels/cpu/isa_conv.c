@@ -3,6 +3,7 @@
 #include "kernels/cpu/conv_isa.h"
 #include "kernels/cpu/isa_vec.h"
 #include "kernels/cpu/isa_depthwise.h"
+#include "kernels/cpu/isa_listing.h"
 
 enum { BLOCK = 2 * VECTOR };
 
@@ -240,4 +241,6 @@ const struct pnet_conv_isa ISA_NAME(pnet_conv_isa) = {
     .outer = outer,
     .depthwise = ISA_NAME(pnet_depthwise),
     .depthwise_outer = ISA_NAME(pnet_depthwise_outer),
+    .listing_mvmr = ISA_NAME(pnet_listing_mvmr),
+    .listing_vvor = ISA_NAME(pnet_listing_vvor),
 };

@@ -1,4 +1,5 @@
 /* Which kernel makes which layer. */
+#include "kernels/cuda/conv_algo.cuh"
 #include "kernels/cuda/conv_fast.cuh"
 
 enum { MERGED_WIDTH = 64 };
@@ -29,7 +30,9 @@ static void multiply(const conv_product &p, enum pnet_precision precision, void 
 void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
 {
     conv_product p = product_of(m);
-    if (conv_depthwise(m->shape))
+    if (!pnet_conv_algo_is_usual(m->algo))
+        pnet_cuda_mvmr_algo(m, work);
+    else if (conv_depthwise(m->shape))
         conv_depthwise_mvmr(p);
     else
         multiply(p, m->precision, work);
@@ -55,7 +58,9 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
 {
     conv_outer o = {conv_set_of(v->triplets, v->storage), conv_merge(v->shape, MERGED_WIDTH),
         v->shape.cin, v->shape.cout, v->in, v->gout, v->gweight, v->swapped, false, v->add};
-    if (conv_depthwise(v->shape))
+    if (!pnet_conv_algo_is_usual(v->algo))
+        pnet_cuda_vvor_algo(v, work);
+    else if (conv_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
     else if (conv_fast_serves(o.set))
         conv_fast_vvor(o, v->precision, work);

@@ -51,7 +51,7 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
         if (add) memcpy(out, old, out_size * sizeof *out);
         struct conv_work work = conv_work(pnet_cpu_mvmr_work(t, s, PNET_FP32));
         struct pnet_mvmr m = {t, s, in, weight, with_bias ? bias : NULL, out, transposed, add, act,
-            0.125f, PNET_FP32, PNET_STORE_F32};
+            0.125f, PNET_FP32, PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL};
         pnet_cpu_mvmr(&m, conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {
@@ -94,8 +94,8 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
         float *gweight = conv_poison(weights(l));
         if (add) memcpy(gweight, old, weights(l) * sizeof *gweight);
         struct conv_work work = conv_work(pnet_cpu_vvor_work(t, s, PNET_FP32));
-        pnet_cpu_vvor(
-            &(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32, PNET_STORE_F32},
+        pnet_cpu_vvor(&(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32,
+                          PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL},
             conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {

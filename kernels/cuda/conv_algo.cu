@@ -1,0 +1,155 @@
+/* Which algorithm, stretch by stretch; where sums begin and end. */
+#include "kernels/cuda/conv_algo.cuh"
+
+enum { THREADS = 256 };
+
+static __global__ void begin_rows(
+    struct pnet_count rows, int width, const float *bias, bool add, float *out)
+{
+    int64_t elements = pnet_live(rows) * width;
+    for (int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x; e < elements;
+         e += (int64_t)gridDim.x * THREADS)
+        out[e] = (add ? out[e] : 0.0f) + (bias ? bias[e % width] : 0.0f);
+}
+
+static __global__ void end_rows(
+    struct pnet_count rows, int width, enum pnet_activation act, float slope, float *out)
+{
+    int64_t elements = pnet_live(rows) * width;
+    for (int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x; e < elements;
+         e += (int64_t)gridDim.x * THREADS)
+        out[e] = conv_activate(out[e], act, slope);
+}
+
+static __global__ void set_live(struct pnet_count n, int64_t first, int64_t most, int64_t *live)
+{
+    int64_t left = pnet_live(n) - first;
+    *live = left < 0 ? 0 : left < most ? left : most;
+}
+
+void conv_algo_live(struct pnet_count n, int64_t first, int64_t most, int64_t *live)
+{
+    set_live<<<1, 1, 0, cudaStreamPerThread>>>(n, first, most, live);
+}
+
+void conv_algo_begin(const struct pnet_mvmr *m)
+{
+    struct pnet_count rows = conv_set_of(m->triplets, PNET_STORE_F32).rows;
+    unsigned blocks = conv_algo_blocks(rows.most * m->shape.cout, THREADS);
+    if (rows.most > 0 && !(m->add && !m->bias))
+        begin_rows<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            rows, m->shape.cout, m->bias, m->add, m->out);
+}
+
+void conv_algo_end(const struct pnet_mvmr *m)
+{
+    struct pnet_count rows = conv_set_of(m->triplets, PNET_STORE_F32).rows;
+    unsigned blocks = conv_algo_blocks(rows.most * m->shape.cout, THREADS);
+    if (rows.most > 0 && !m->add && m->act != PNET_ACT_NONE)
+        end_rows<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            rows, m->shape.cout, m->act, m->slope, m->out);
+}
+
+void conv_algo_begin(const struct pnet_vvor *v)
+{
+    struct pnet_conv_shape s = v->shape;
+    size_t elements = (size_t)v->triplets->cells * (size_t)(s.cin / s.groups) * (size_t)s.cout;
+    if (!v->add) cudaMemsetAsync(v->gweight, 0, elements * sizeof(float), cudaStreamPerThread);
+}
+
+/* Triplets of a stretch, with what the algorithm lays out for each. */
+static int64_t stretch(
+    enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s)
+{
+    int64_t bytes = 2 * (int64_t)sizeof(uint64_t) + 10;
+    if (algo == PNET_ALGO_GATHER) bytes += ((int64_t)s.cin + s.cout) * (int64_t)sizeof(float);
+    return pnet_conv_stretch(t->count, bytes);
+}
+
+/* Triplets [first, first + most) of a list of the whole set; *live becomes their number. */
+static pnet_conv_list part_of(
+    const pnet_conv_list &list, int64_t first, int64_t most, int64_t *live)
+{
+    conv_algo_live({list.most, list.live, 1, PNET_STORE_F32}, first, most, live);
+    return {most, live, list.row + first, list.other + first, list.cell + first};
+}
+
+/* Calls `make` with one list after the other: parts of the given one, or made in `work`, behind which `make` has the
+   rest. Listings take a given list whole. */
+template <typename Make>
+static void walk(enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s,
+    const pnet_conv_list *given, void *work, Make make)
+{
+    if (given && algo != PNET_ALGO_GATHER) {
+        make(*given, work);
+        return;
+    }
+    int64_t step = stretch(algo, t, s);
+    char *memory = (char *)work, *scratch = memory + pnet_cuda_conv_list_bytes(step),
+         *rest = scratch + conv_pieces::round(pnet_cuda_conv_list_work(step));
+    for (int64_t first = 0; first < t->count; first += step) {
+        int64_t most = step < t->count - first ? step : t->count - first;
+        if (given)
+            make(part_of(*given, first, most, (int64_t *)memory), rest);
+        else
+            make(pnet_cuda_conv_list(t, algo, first, most, memory, scratch), rest);
+    }
+}
+
+static size_t lists_work(int64_t step)
+{
+    return pnet_cuda_conv_list_bytes(step) + conv_pieces::round(pnet_cuda_conv_list_work(step));
+}
+
+size_t pnet_cuda_mvmr_algo_work(enum pnet_conv_algo algo, const struct pnet_triplets *t,
+    struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_mvmr_work(t, s, precision);
+    if (algo == PNET_ALGO_IM2COL) return conv_im2col_mvmr_work(t, s);
+    int64_t step = stretch(algo, t, s);
+    size_t rows = conv_pieces::round((size_t)step * (size_t)s.cin * sizeof(float)) +
+                  conv_pieces::round((size_t)step * (size_t)s.cout * sizeof(float));
+    return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows : 0);
+}
+
+void pnet_cuda_mvmr_algo(const struct pnet_mvmr *m, void *work)
+{
+    if (m->algo == PNET_ALGO_IM2COL) {
+        conv_im2col_mvmr(m, work);
+        return;
+    }
+    conv_algo_begin(m);
+    walk(
+        m->algo, m->triplets, m->shape, m->list, work, [&](const pnet_conv_list &list, void *rest) {
+            if (m->algo == PNET_ALGO_GATHER)
+                conv_gather_mvmr(m, list, rest);
+            else
+                conv_listing_mvmr(m, list);
+        });
+    conv_algo_end(m);
+}
+
+size_t pnet_cuda_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_triplets *t,
+    struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_vvor_work(t, s, precision);
+    if (algo == PNET_ALGO_IM2COL) return conv_im2col_vvor_work(t, s);
+    int64_t step = stretch(algo, t, s);
+    return lists_work(step) + (algo == PNET_ALGO_GATHER ? conv_gather_vvor_work(t, s, step) : 0);
+}
+
+void pnet_cuda_vvor_algo(const struct pnet_vvor *v, void *work)
+{
+    if (v->algo == PNET_ALGO_IM2COL) {
+        conv_im2col_vvor(v, work);
+        return;
+    }
+    conv_algo_begin(v);
+    walk(
+        v->algo, v->triplets, v->shape, v->list, work, [&](const pnet_conv_list &list, void *rest) {
+            if (v->algo == PNET_ALGO_GATHER)
+                conv_gather_vvor(v, list, rest);
+            else
+                conv_listing_vvor(v, list);
+        });
+}
