@@ -1,6 +1,7 @@
 /* pnet-bench conv: times one convolution layer and says how it compares with the machine. */
 #include <getopt.h>
 #include <omp.h>
+#include "bench/algo.h"
 #include "bench/commands.h"
 #include "bench/conv_cuda.h"
 #include "bench/conv_layer.h"
@@ -20,6 +21,9 @@ static const char usage[] =
     "  --groups G          groups of channels (1)\n"
     "  --device DEVICE     cpu or cuda (cpu)\n"
     "  --precision P       of products on a GPU: fp32, tf32, bf16 or fp16 (fp32)\n"
+    "  --algo NAME         all, or mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter, "
+    "implicit-gemm,\n"
+    "                      default: how the sums are made, in fp32; a table of their times\n"
     "  --repeat N          timed runs, of which the median is taken (5)\n"
     "  --json              one JSON object on standard output\n"
     "  --help\n"
@@ -28,7 +32,8 @@ static const char usage[] =
     "\n"
     "  pnet-bench conv --scene room.npy --radius 0.05 --kernel 3 --channels 64,64\n"
     "  pnet-bench conv --scene room.npy --cell 0.025 --mode voxel --channels 32,64 --json\n"
-    "  pnet-bench conv --scene room.npy --channels 128,128 --device cuda --precision bf16\n";
+    "  pnet-bench conv --scene room.npy --channels 128,128 --device cuda --precision bf16\n"
+    "  pnet-bench conv --scene room.npy --radius 0.05 --channels 64,64 --algo all\n";
 
 struct options {
     const char *scene[SCENES_MAX];
@@ -39,6 +44,8 @@ struct options {
     int repeat;
     bool json, cuda;
     enum pnet_precision precision;
+    bool compare; /* algorithms: from first_algo to last_algo */
+    enum pnet_conv_algo first_algo, last_algo;
 };
 
 /* Times in seconds, medians; rates in FLOP/s. */
@@ -92,13 +99,25 @@ static enum pnet_precision read_precision(const char *text)
     return PNET_FP32;
 }
 
+static void read_algo(const char *text, struct options *o)
+{
+    o->compare = true;
+    o->first_algo = PNET_ALGO_DEFAULT;
+    o->last_algo = PNET_ALGO_IMPLICIT;
+    if (strcmp(text, "all") == 0) return;
+    if (!pnet_conv_algo_parse(text, &o->first_algo))
+        fail_usage("--algo is all, default, mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter or "
+                   "implicit-gemm");
+    o->last_algo = o->first_algo;
+}
+
 static void read_options(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {{"scene", 1, NULL, 's'}, {"channels", 1, NULL, 'c'},
         {"kernel", 1, NULL, 'k'}, {"radius", 1, NULL, 'r'}, {"cell", 1, NULL, 'v'},
         {"mode", 1, NULL, 'm'}, {"groups", 1, NULL, 'g'}, {"device", 1, NULL, 'd'},
-        {"precision", 1, NULL, 'p'}, {"repeat", 1, NULL, 'n'}, {"json", 0, NULL, 'j'},
-        {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"precision", 1, NULL, 'p'}, {"algo", 1, NULL, 'a'}, {"repeat", 1, NULL, 'n'},
+        {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     *o = (struct options){.shape = {0, 0, 1}, .nb = {.kernel = 3}, .cell = 0.025, .repeat = 5};
     double radius = 0;
     int option;
@@ -124,6 +143,7 @@ static void read_options(int argc, char **argv, struct options *o)
             o->cuda = strcmp(optarg, "cuda") == 0;
             break;
         case 'p': o->precision = read_precision(optarg); break;
+        case 'a': read_algo(optarg, o); break;
         case 'n': o->repeat = (int)number(optarg, 1, 1000); break;
         case 'j': o->json = true; break;
         case 'h': fputs(usage, stdout); exit(0);
@@ -135,6 +155,7 @@ static void read_options(int argc, char **argv, struct options *o)
     if (o->shape.cin % o->shape.groups || o->shape.cout % o->shape.groups)
         fail_usage("the groups do not divide the channels");
     if (o->precision != PNET_FP32 && !o->cuda) fail_usage("the CPU computes fp32");
+    if (o->precision != PNET_FP32 && o->compare) fail_usage("--algo computes in fp32");
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
 }
 
@@ -271,6 +292,46 @@ static void print_json(const struct options *o, const struct result *r)
             pnet_cpu_isa(), omp_get_max_threads(), 1e3 * r->plain, 1e-9 * r->sgemm);
 }
 
+/* One algorithm after the other. */
+static int compare(
+    const struct options *o, const struct scene_set *forward, const struct scene_set *backward)
+{
+    struct layer l = layer_make(&forward->t, &backward->t, o->shape);
+    struct pnet_device where = {o->cuda ? PNET_CUDA : PNET_CPU, 0};
+    struct pnet_error e;
+    if (pnet_device_check(where, &e) || pnet_device_enter(where, &e)) {
+        fprintf(stderr, "pnet-bench conv: %s\n", e.message);
+        return (int)e.status;
+    }
+    struct algo_room *room = algo_room_new(where, &l);
+    struct algo_result r[PNET_ALGO_COUNT];
+    int count = 0, status = 0;
+    for (int a = (int)o->first_algo; a <= (int)o->last_algo; a++, count++) {
+        r[count] = algo_measure(room, (enum pnet_conv_algo)a, ALGO_PRODUCTS, o->repeat);
+        const char *wrong = algo_wrong(&r[count], ALGO_PRODUCTS);
+        if (!wrong) continue;
+        fprintf(stderr, "pnet-bench conv: %s is wrong by %s\n", wrong, pnet_conv_algo_names[a]);
+        status = PNET_FAILED;
+    }
+    char heading[200];
+    snprintf(heading, sizeof heading,
+        "%d -> %d channels, K=%d, radius %g m%s, %s: N %lld, T %lld, U %lld", l.shape.cin,
+        l.shape.cout, o->nb.kernel, (double)o->nb.radius, o->nb.degrade ? ", voxel" : "",
+        o->cuda ? "cuda" : pnet_cpu_isa(), (long long)forward->t.rows, (long long)forward->t.count,
+        (long long)pnet_cpu_cell_runs(&forward->t));
+    if (o->json) {
+        printf("{\"cin\": %d, \"cout\": %d, \"rows\": %lld, \"triplets\": %lld, ", l.shape.cin,
+            l.shape.cout, (long long)forward->t.rows, (long long)forward->t.count);
+        algo_print_json(stdout, r, count, ALGO_PRODUCTS);
+        puts("}");
+    } else {
+        algo_print(r, count, heading);
+    }
+    algo_room_free(room);
+    layer_free(&l);
+    return status;
+}
+
 int bench_conv(int argc, char **argv)
 {
     struct options o;
@@ -287,6 +348,13 @@ int bench_conv(int argc, char **argv)
     }
     struct scene_set forward = scene_triplets(&scene, &o.nb),
                      backward = scene_transposed(&forward.t);
+    if (o.compare) {
+        int status = compare(&o, &forward, &backward);
+        scene_set_free(&forward);
+        scene_set_free(&backward);
+        scene_free(&scene);
+        return status;
+    }
     struct result r = measure(&o, &forward, &backward);
     scene_set_free(&forward);
     scene_set_free(&backward);

@@ -1,0 +1,39 @@
+/* One layer by any algorithm, on any device: checked against double first, then timed. */
+#ifndef PNET_BENCH_ALGO_H
+#define PNET_BENCH_ALGO_H
+
+#include "bench/conv_layer.h"
+#include "runtime/device.h"
+
+enum { ALGO_PRODUCTS = 3 }; /* forward, dF, dW */
+extern const char *const algo_product_names[ALGO_PRODUCTS];
+
+/* Relative errors stay below: the listings add float by float, so their rounding grows with the number of terms. */
+#define ALGO_TOLERANCE 1e-5
+
+struct algo_room;
+
+struct algo_result {
+    enum pnet_conv_algo algo;
+    double time[ALGO_PRODUCTS], error[ALGO_PRODUCTS]; /* seconds; of products that were asked for */
+    double sort;                                      /* seconds that the forward set's list took */
+    size_t list_bytes;                                /* of one set */
+    size_t work_bytes[ALGO_PRODUCTS];
+};
+
+/* What the products read and write, on the device; `l` stays. Ends the program where there is no memory. */
+struct algo_room *algo_room_new(struct pnet_device where, struct layer *l);
+void algo_room_free(struct algo_room *r);
+
+/* The first `products` of forward, dF, dW: checked, then medians of `repeat` runs, or of the one that was checked where it
+   took half a second and more. Lists are made outside of what is timed. */
+struct algo_result algo_measure(
+    struct algo_room *r, enum pnet_conv_algo algo, int products, int repeat);
+/* The first product whose error is too large, or NULL. */
+const char *algo_wrong(const struct algo_result *r, int products);
+
+/* All of `count` results as a table or as members of a JSON object. */
+void algo_print(const struct algo_result *r, int count, const char *heading);
+void algo_print_json(FILE *out, const struct algo_result *r, int count, int products);
+
+#endif
