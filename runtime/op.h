@@ -137,6 +137,9 @@ enum pnet_geo_forms {
     PNET_FORM_FORWARD = 1,    /* TRIPLETS: sorted by the row of level `a` */
     PNET_FORM_TRANSPOSED = 2, /* TRIPLETS: sorted by the row of level `b` */
     PNET_FORM_CHILDREN = 4,   /* PARENT: with the children of each coarse row */
+    /* TRIPLETS: laid out as tiles too, on a GPU, where the set has no more than PNET_TILE_CELLS kernel cells */
+    PNET_FORM_FORWARD_TILES = 8,
+    PNET_FORM_TRANSPOSED_TILES = 16,
 };
 
 /* What an op asks of the geometry stage. Equal requests share one item. */

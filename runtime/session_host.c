@@ -41,6 +41,7 @@ static void bring_set(struct copies *c, struct pnet_triplets *t)
     t->start = bring(c, t->start, t->rows + 1, sizeof(int64_t));
     t->other = bring(c, t->other, t->count, sizeof(int32_t));
     t->cell = bring(c, t->cell, t->count, sizeof(uint16_t));
+    t->tiles = (struct pnet_tiles){0}; /* the CPU has no use for them */
 }
 
 static void bring_view(struct copies *c, struct pnet_geo_view *v)

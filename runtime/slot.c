@@ -21,10 +21,19 @@ enum {
     LEVEL_ORDER,
     LEVEL_PARENT
 }; /* LEVEL: order (INPUT), parent of the finer (GRID) */
-enum { SET_START, SET_OTHER, SET_CELL, SET_T_START, SET_T_OTHER, SET_T_CELL }; /* TRIPLETS */
-enum { MAP_PARENT, MAP_START, MAP_CHILD };                                     /* PARENT */
-enum { NEAR_INDEX, NEAR_DISTANCE };                                            /* NEAREST */
-enum { MATCH_START, MATCH_OTHER };                                             /* MATCHES */
+enum {
+    SET_START,
+    SET_OTHER,
+    SET_CELL,
+    SET_T_START,
+    SET_T_OTHER,
+    SET_T_CELL,
+    SET_TILE, /* and the transposed form's behind it */
+    SET_LIST = SET_TILE + 2
+};                                         /* TRIPLETS */
+enum { MAP_PARENT, MAP_START, MAP_CHILD }; /* PARENT */
+enum { NEAR_INDEX, NEAR_DISTANCE };        /* NEAREST */
+enum { MATCH_START, MATCH_OTHER };         /* MATCHES */
 
 enum pnet_status pnet_slot_new(
     const struct pnet_plan *p, struct pnet_memory *m, struct pnet_slot **slot, struct pnet_error *e)
@@ -36,13 +45,14 @@ enum pnet_status pnet_slot_new(
     s->device = m->device.kind;
     s->counts.rows = calloc((size_t)p->level_count + 1, sizeof *s->counts.rows);
     s->counts.triplets = calloc((size_t)p->geo_count + 1, sizeof *s->counts.triplets);
+    s->counts.tile_words = calloc((size_t)p->geo_count + 1, sizeof *s->counts.tile_words);
     s->views = calloc((size_t)p->geo_count + 1, sizeof *s->views);
     s->bound = calloc((size_t)p->geo_count + 1, sizeof *s->bound);
     s->buffers = calloc((size_t)p->geo_count + 1, sizeof *s->buffers);
     s->fields = calloc((size_t)p->tensor_count + 1, sizeof *s->fields);
     s->level_item = calloc((size_t)p->level_count + 1, sizeof *s->level_item);
-    if (!s->counts.rows || !s->counts.triplets || !s->views || !s->bound || !s->buffers ||
-        !s->fields || !s->level_item) {
+    if (!s->counts.rows || !s->counts.triplets || !s->counts.tile_words || !s->views || !s->bound ||
+        !s->buffers || !s->fields || !s->level_item) {
         pnet_slot_free(s);
         return pnet_error_memory(e);
     }
@@ -71,6 +81,7 @@ void pnet_slot_free(struct pnet_slot *s)
     pnet_device_stage_free(s->memory->device, s->stage);
     free(s->counts.rows);
     free(s->counts.triplets);
+    free(s->counts.tile_words);
     free(s->views);
     free(s->bound);
     free(s->buffers);
@@ -317,6 +328,51 @@ static enum pnet_status build_triplets(struct pnet_slot *s, int item, struct pne
     return PNET_OK;
 }
 
+#ifdef PNET_CUDA_BUILT
+/* Rows behind the true number, up to the capacity class, get tiles in which there is nothing. */
+static enum pnet_status lay_tiles(
+    struct pnet_slot *s, int item, int form, struct pnet_triplets *set, struct pnet_error *e)
+{
+    const struct pnet_geo_request *q = &s->plan->geo[item].request;
+    struct pnet_buffer *tile = &s->buffers[item][SET_TILE + form],
+                       *list = &s->buffers[item][SET_LIST + form];
+    struct pnet_triplets room = *set;
+    enum pnet_status st;
+    room.rows = pnet_capacity(set->rows);
+    room.live = pnet_slot_live(s, form ? q->b : q->a);
+    if ((st = pnet_buffer_ensure(
+             s->memory, tile, pnet_slot_tile_bytes(set->rows), "the geometry of the batch", e)) ||
+        (st = scratch(s, pnet_cuda_tiles_work(room.rows), e)))
+        return st;
+    int64_t words = pnet_cuda_tiles_count(&room, tile->data, s->scratch.data);
+    if ((st = item_buffer(s, item, SET_LIST + form, words, 1, 0, sizeof(uint32_t), e))) return st;
+    pnet_cuda_tiles_write(&room, tile->data, list->data);
+    set->tiles = (struct pnet_tiles){words, tile->data, list->data};
+    return PNET_OK;
+}
+#endif
+
+/* The set as tiles. Where the host measures for a GPU's plan, how much they would take. */
+static enum pnet_status build_tiles(struct pnet_slot *s, int item, struct pnet_error *e)
+{
+    struct pnet_triplets *sets[2] = {&s->views[item].forward, &s->views[item].transposed};
+    for (int form = 0; form < 2; form++) {
+        if (!pnet_slot_tiled(s->plan, item, form)) continue;
+#ifdef PNET_CUDA_BUILT
+        if (s->device != PNET_CPU) {
+            enum pnet_status st = lay_tiles(s, item, form, sets[form], e);
+            if (st) return st;
+            s->counts.tile_words[item][form] = sets[form]->tiles.words;
+            continue;
+        }
+#else
+        (void)e;
+#endif
+        s->counts.tile_words[item][form] = pnet_cpu_tiles_words(sets[form]);
+    }
+    return PNET_OK;
+}
+
 static enum pnet_status build_nearest(struct pnet_slot *s, int item, struct pnet_error *e)
 {
     const struct pnet_geo_request *q = &s->plan->geo[item].request;
@@ -379,12 +435,13 @@ static enum pnet_status build_item(
     struct pnet_slot *s, int i, const struct pnet_batch *b, struct pnet_error *e)
 {
     const struct pnet_geo_request *q = &s->plan->geo[i].request;
+    enum pnet_status st;
     s->views[i] = (struct pnet_geo_view){.a = q->a, .b = q->b};
     switch (q->kind) {
     case PNET_GEO_LEVEL:
         return s->plan->levels[q->a].kind == PNET_LEVEL_INPUT ? build_input(s, i, b, e)
                                                               : build_grid(s, i, e);
-    case PNET_GEO_TRIPLETS: return build_triplets(s, i, e);
+    case PNET_GEO_TRIPLETS: st = build_triplets(s, i, e); return st ? st : build_tiles(s, i, e);
     case PNET_GEO_PARENT: return build_parent(s, i, e);
     case PNET_GEO_NEAREST: return build_nearest(s, i, e);
     case PNET_GEO_MATCHES: return build_matches(s, i, b, e);
@@ -433,6 +490,7 @@ static struct pnet_geo_view bound_view(const struct pnet_slot *s, int item)
         sets[k]->rows = pnet_capacity(sets[k]->rows);
         sets[k]->others = pnet_capacity(sets[k]->others);
         sets[k]->count = pnet_capacity(sets[k]->count);
+        sets[k]->tiles.words = pnet_capacity(sets[k]->tiles.words);
         sets[k]->live = pnet_slot_live(s, k == 0 ? v.a : v.b);
     }
     return v;

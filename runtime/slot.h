@@ -11,9 +11,11 @@ struct pnet_counts {
     int32_t samples;
     int64_t *rows;     /* [level_count] */
     int64_t *triplets; /* [geo_count], of TRIPLETS items; of MATCHES: their number */
+    /* [geo_count]: of TRIPLETS items, what the forward and the transposed form take as tiles; 0 where they are not */
+    int64_t (*tile_words)[2];
 };
 
-enum { PNET_SLOT_BUFFERS = 6 }; /* of one geometry item */
+enum { PNET_SLOT_BUFFERS = 10 }; /* of one geometry item */
 
 /* One batch, in the memory of `memory`'s device. A session has two where the next one is prepared while this one runs.
  */
@@ -57,6 +59,11 @@ uint64_t pnet_slot_addresses(const struct pnet_slot *s);
 
 /* Is the transposed form of a set written by a second search over the first one's row starts, instead of sorting it? */
 bool pnet_slot_searches_back(enum pnet_device_kind device, const struct pnet_geo_request *q);
+
+/* Does a plan for a GPU have the forward (0) or the transposed (1) form of a set as tiles? And the bytes of their
+   headers, for the capacity class of the rows that the form is sorted by. */
+bool pnet_slot_tiled(const struct pnet_plan *p, int item, int form);
+size_t pnet_slot_tile_bytes(int64_t rows);
 
 /* The same from counts alone: what a slot holds behind pnet_slot_build of one batch with them. */
 size_t pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c);

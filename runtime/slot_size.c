@@ -74,6 +74,34 @@ bool pnet_slot_searches_back(enum pnet_device_kind device, const struct pnet_geo
     return false;
 }
 
+bool pnet_slot_tiled(const struct pnet_plan *p, int item, int form)
+{
+    int32_t kernel = p->geo[item].request.nb.kernel;
+    unsigned asked = form ? PNET_FORM_TRANSPOSED_TILES : PNET_FORM_FORWARD_TILES;
+    return p->device != PNET_CPU && kernel * kernel * kernel <= PNET_TILE_CELLS &&
+           p->geo[item].forms & asked;
+}
+
+size_t pnet_slot_tile_bytes(int64_t rows)
+{
+    int64_t tiles = (pnet_capacity(rows) + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
+    return (size_t)tiles * sizeof(struct pnet_tile);
+}
+
+static void size_tiles(struct sizes *z, int item)
+{
+    const struct pnet_geo_request *q = &z->plan->geo[item].request;
+    for (int form = 0; form < 2; form++) {
+        int64_t rows = z->counts->rows[form ? q->b : q->a];
+        if (!pnet_slot_tiled(z->plan, item, form)) continue;
+        z->buffers += pnet_round_bytes(pnet_slot_tile_bytes(rows));
+        buffer(z, z->counts->tile_words[item][form], 1, 0, sizeof(uint32_t));
+#ifdef PNET_CUDA_BUILT
+        scratch(z, pnet_cuda_tiles_work(pnet_capacity(rows)));
+#endif
+    }
+}
+
 static void size_triplets(struct sizes *z, int item)
 {
     const struct pnet_geo_request *q = &z->plan->geo[item].request;
@@ -87,6 +115,7 @@ static void size_triplets(struct sizes *z, int item)
     buffer(z, t, 1, 0, sizeof(int32_t));
     buffer(z, t, 1, 0, sizeof(uint16_t));
     scratch(z, PNET_KERNEL(z->plan, triplets_work)(&out, q->a == q->b ? &out : &in, &q->nb));
+    size_tiles(z, item);
     if (!(z->plan->geo[item].forms & PNET_FORM_TRANSPOSED)) return;
     buffer(z, t, 1, 0, sizeof(int32_t));
     buffer(z, t, 1, 0, sizeof(uint16_t));

@@ -34,11 +34,15 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
         if (p->levels[l].input >= 0) c->rows[l] = (int64_t)ceil((double)c->rows[l] * ratio);
     for (int i = 0; i < p->geo_count; i++)
         c->triplets[i] = (int64_t)ceil((double)c->triplets[i] * ratio);
+    for (int i = 0; i < 2 * p->geo_count; i++) {
+        int64_t *words = &c->tile_words[i / 2][i % 2];
+        *words = (int64_t)ceil((double)*words * ratio);
+    }
 }
 
 /* Without a cloud to go by: a level keeps a third of the rows of a level half as coarse, as
    surfaces with some noise do, a neighbourhood holds seven points for each kernel cell along an
-   edge, and matches fill a disk of the level's cells. */
+   edge, and matches fill a disk of the level's cells; tiles of a set take 1.2 words a triplet. */
 static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int64_t points)
 {
     for (int l = 0; l < p->level_count; l++) {
@@ -56,6 +60,9 @@ static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int6
             each = cell > 0 ? M_PI * pow((double)q->radius / cell, 2) : 16;
         if (q->kind == PNET_GEO_TRIPLETS || q->kind == PNET_GEO_MATCHES)
             c->triplets[i] = (int64_t)ceil((double)c->rows[q->a] * each);
+        for (int form = 0; form < 2; form++)
+            if (q->kind == PNET_GEO_TRIPLETS && pnet_slot_tiled(p, i, form))
+                c->tile_words[i][form] = (int64_t)ceil((double)c->triplets[i] * 1.2);
     }
 }
 

@@ -104,6 +104,11 @@ static bool rule(struct pnet_rule *r)
     if (!choose_neighbourhood(r, d, fine, coarse, &q.nb)) return false;
     q.forward_forms = d == FINER ? PNET_FORM_TRANSPOSED : PNET_FORM_FORWARD;
     q.backward_forms = PNET_FORM_FORWARD | PNET_FORM_TRANSPOSED;
+    if (groups == 1 || groups != cin ||
+        groups != cout) { /* one matrix of channels needs no tiles */
+        q.forward_forms |= d == FINER ? PNET_FORM_TRANSPOSED_TILES : PNET_FORM_FORWARD_TILES;
+        q.backward_forms |= PNET_FORM_FORWARD_TILES | PNET_FORM_TRANSPOSED_TILES;
+    }
     /* one matrix for each point needs no triplets; groups go through them */
     if (!q.nb.pointwise || groups > 1) pnet_rule_geo(r, q);
     int64_t fan = k * k * k * cin / groups;
