@@ -1,0 +1,206 @@
+# The tables of bench/registration.sh, in Markdown, from its run folders CELL-MODE-sSEED: TEST.jsonl has a line for each pair
+# (pnetc eval --each), TEST.json and train.json are what eval and train print. Called with -v test=NAME and these files.
+#
+# Every value is the mean over the seeds, with the standard deviation between them. Modes are compared with native pair by
+# pair, on the mean of a pair over the seeds, so that a pair counts once however many seeds there are:
+#   errors and inlier ratio  Wilcoxon's signed-rank test (1945), two-sided, zeros left out, normal approximation with the
+#                            correction for ties: z = (W - n(n+1)/4) / sqrt(n(n+1)(2n+1)/24 - sum(t^3 - t)/48)
+#   success                  the exact sign test on pairs that succeed under more seeds in one mode than in the other; with
+#                            one seed that is McNemar's test (1947) in its exact form
+
+function number(text, key,    at, rest) {
+    at = index(text, "\"" key "\":")
+    if (!at) return ""
+    rest = substr(text, at + length(key) + 3)
+    sub(/[,}].*/, "", rest)
+    return rest == "null" ? "" : rest + 0
+}
+
+# The upper tail of the normal distribution: a series near 0, a continued fraction beyond (Abramowitz and Stegun 26.2.10, 14).
+function tail(z,    term, sum, k, fraction) {
+    if (z < 3) {
+        term = sum = z
+        for (k = 1; k < 60; k++) { term *= -z * z / (2 * k); sum += term / (2 * k + 1) }
+        return 0.5 - sum / 2.506628274631
+    }
+    fraction = 0
+    for (k = 60; k >= 1; k--) fraction = k / (z + fraction)
+    return exp(-z * z / 2) / 2.506628274631 / (z + fraction)
+}
+
+# Sorts d[1..n] by size alone.
+function sort_by_size(d, n,    i, k, x) {
+    for (i = 2; i <= n; i++) {
+        x = d[i]
+        for (k = i - 1; k >= 1 && size(d[k]) > size(x); k--) d[k + 1] = d[k]
+        d[k + 1] = x
+    }
+}
+
+function size(x) { return x < 0 ? -x : x }
+
+# Two-sided p of the differences d[1..n], of which it leaves out zeros.
+function wilcoxon(d, n,    i, k, m, w, ties, spread, z) {
+    m = 0
+    for (i = 1; i <= n; i++) if (d[i] != 0) d[++m] = d[i]
+    if (!m) return 1
+    sort_by_size(d, m)
+    w = ties = 0
+    for (i = 1; i <= m; i = k) {
+        for (k = i; k <= m && size(d[k]) == size(d[i]);) k++
+        ties += (k - i) ^ 3 - (k - i)
+        for (z = i; z < k; z++) if (d[z] > 0) w += (i + k - 1) / 2
+    }
+    spread = m * (m + 1) * (2 * m + 1) / 24 - ties / 48
+    z = size(w - m * (m + 1) / 4) / sqrt(spread)
+    return 2 * tail(z)
+}
+
+# Two-sided p of b against c heads and tails.
+function sign_test(b, c,    n, k, least, term, sum) {
+    n = b + c
+    least = b < c ? b : c
+    term = exp(-n * log(2))
+    for (k = 0; k <= least; k++) {
+        sum += term
+        term *= (n - k) / (k + 1)
+    }
+    return 2 * sum > 1 ? 1 : 2 * sum
+}
+
+function median(d, n,    i, k, x) {
+    for (i = 2; i <= n; i++) {
+        x = d[i]
+        for (k = i - 1; k >= 1 && d[k] > x; k--) d[k + 1] = d[k]
+        d[k + 1] = x
+    }
+    return n % 2 ? d[(n + 1) / 2] : (d[n / 2] + d[n / 2 + 1]) / 2
+}
+
+# "mean ± spread" of column `what` over the seeds of a cell and mode, each times `factor`.
+function over_seeds(cell, mode, what, factor, digits,    s, n, x, sum, squares, mean) {
+    n = sum = squares = 0
+    for (s in seeds)
+        if ((cell, mode, s, what) in value) {
+            x = factor * value[cell, mode, s, what]
+            n++; sum += x; squares += x * x
+        }
+    if (!n) return "-"
+    mean = sum / n
+    x = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0
+    return sprintf("%.*f", digits, mean) (n > 1 ? sprintf(" ± %.*f", digits, sqrt(x > 0 ? x : 0)) : "")
+}
+
+function p_text(p) { return p < 1e-6 ? "< 1e-6" : p < 0.001 ? sprintf("%.0e", p) : sprintf("%.3f", p) }
+
+FNR == 1 {
+    count = split(FILENAME, part, "/")
+    file = part[count]
+    split(part[count - 1], name, "-")
+    cell = name[1]; mode = name[2]; seed = name[3]
+    if (!(cell in cells)) { cells[cell]; cell_list[++cell_count] = cell }
+    if (!(mode in modes)) { modes[mode]; mode_list[++mode_count] = mode }
+    seeds[seed]
+    run = cell SUBSEP mode SUBSEP seed
+}
+
+file == test ".jsonl" {
+    pair = FNR
+    rre = number($0, "rre_all_deg"); rte = number($0, "rte_all_m")
+    good = number($0, "recall"); ratio = number($0, "inlier_ratio")
+    rmse = number($0, "info_rmse_m")
+    at = cell SUBSEP mode SUBSEP pair
+    of_pair[at, "seeds"]++
+    of_pair[at, "rre"] += rre; of_pair[at, "rte"] += rte; of_pair[at, "ratio"] += ratio; of_pair[at, "good"] += good
+    if (pair > pairs) pairs = pair
+    lines[run]++
+    sum[run, "rre_all"] += rre; sum[run, "rte_all"] += rte; sum[run, "ratio"] += ratio; sum[run, "good"] += good
+    sum[run, "matched"] += ratio > 0.05
+    if (good) { sum[run, "rre_good"] += rre; sum[run, "rte_good"] += rte }
+    if (rmse != "") { any_info = 1; sum[run, "info"] += rmse < 0.2 }
+}
+
+file == "train.json" && number($0, "steps") > 0 {
+    value[run, "train_ms"] = 1000 * number($0, "seconds") / number($0, "steps")
+    value[run, "train_bytes"] = number($0, "peak_bytes")
+}
+
+file == test ".json" { value[run, "eval_bytes"] = number($0, "peak_bytes") }
+
+function finish_runs(    r, n) {
+    for (r in lines) {
+        n = lines[r]
+        value[r, "recall"] = sum[r, "good"] / n
+        value[r, "fmr"] = sum[r, "matched"] / n
+        value[r, "ratio"] = sum[r, "ratio"] / n
+        value[r, "rre_all"] = sum[r, "rre_all"] / n
+        value[r, "rte_all"] = sum[r, "rte_all"] / n
+        if (any_info) value[r, "info"] = sum[r, "info"] / n
+        if (sum[r, "good"]) {
+            value[r, "rre_good"] = sum[r, "rre_good"] / sum[r, "good"]
+            value[r, "rte_good"] = sum[r, "rte_good"] / sum[r, "good"]
+        }
+    }
+}
+
+function print_values(    c, m, cell, mode) {
+    printf "| cell | mode | recall, %% | RR, %% | RRE, deg | RTE, cm | RRE of all | RTE of all | inlier ratio, %% | FMR, %% "
+    print "| step, ms | training, MiB | inference, MiB |"
+    print "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for (c = 1; c <= cell_count; c++)
+        for (m = 1; m <= mode_count; m++) {
+            cell = cell_list[c]; mode = mode_list[m]
+            if (!((cell, mode, 1, "seeds") in of_pair)) continue
+            printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell, mode,
+                over_seeds(cell, mode, "recall", 100, 1), over_seeds(cell, mode, "info", 100, 1),
+                over_seeds(cell, mode, "rre_good", 1, 2), over_seeds(cell, mode, "rte_good", 100, 1),
+                over_seeds(cell, mode, "rre_all", 1, 1), over_seeds(cell, mode, "rte_all", 100, 1),
+                over_seeds(cell, mode, "ratio", 100, 1), over_seeds(cell, mode, "fmr", 100, 1),
+                over_seeds(cell, mode, "train_ms", 1, 1), over_seeds(cell, mode, "train_bytes", 1 / 1048576, 0),
+                over_seeds(cell, mode, "eval_bytes", 1 / 1048576, 0)
+        }
+}
+
+# Mean over the seeds of pair p.
+function mean_of(cell, mode, p, what) { return of_pair[cell, mode, p, what] / of_pair[cell, mode, p, "seeds"] }
+
+# Differences of a mode from native in d[1..n]; pairs that only one of them has count for neither.
+function differences(cell, mode, what, d,    p, n) {
+    n = 0
+    for (p = 1; p <= pairs; p++)
+        if (((cell, mode, p, "seeds") in of_pair) && ((cell, "native", p, "seeds") in of_pair))
+            d[++n] = mean_of(cell, mode, p, what) - mean_of(cell, "native", p, what)
+    return n
+}
+
+function compared(cell, mode, what, factor, digits,    d, n, middle, p) {
+    n = differences(cell, mode, what, d)
+    p = wilcoxon(d, n)
+    n = differences(cell, mode, what, d)
+    middle = median(d, n)
+    return sprintf("%+.*f | %s", digits, factor * middle, p_text(p))
+}
+
+function print_tests(    c, m, k, n, b, w, d, cell, mode) {
+    print "| cell | mode against native | pairs | succeeds in fewer, more | p | RRE, deg | p | RTE, cm | p | inlier ratio, % | p |"
+    print "|---|---|---|---|---|---|---|---|---|---|---|"
+    for (c = 1; c <= cell_count; c++)
+        for (m = 1; m <= mode_count; m++) {
+            cell = cell_list[c]; mode = mode_list[m]
+            if (mode == "native" || !((cell, mode, 1, "seeds") in of_pair)) continue
+            if (!((cell, "native", 1, "seeds") in of_pair)) continue
+            n = differences(cell, mode, "good", d)
+            b = w = 0
+            for (k = 1; k <= n; k++) { b += d[k] < 0; w += d[k] > 0 }
+            printf "| %s | %s | %d | %d, %d | %s | %s | %s | %s |\n", cell, mode, n, b, w, p_text(sign_test(b, w)),
+                compared(cell, mode, "rre", 1, 3), compared(cell, mode, "rte", 100, 2),
+                compared(cell, mode, "ratio", 100, 2)
+        }
+}
+
+END {
+    finish_runs()
+    print_values()
+    print ""
+    print_tests()
+}
