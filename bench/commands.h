@@ -2,6 +2,7 @@
 #ifndef PNET_BENCH_COMMANDS_H
 #define PNET_BENCH_COMMANDS_H
 
+int bench_ablate(int argc, char **argv);
 int bench_conv(int argc, char **argv);
 int bench_geometry(int argc, char **argv);
 

@@ -9,6 +9,7 @@ static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"ablate", "algorithms and layers over a range of sizes, with a chart", bench_ablate},
     {"conv", "one convolution layer and its gradients against the machine", bench_conv},
     {"geometry", "the stages from raw points to sorted triplets", bench_geometry},
 };
