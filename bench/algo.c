@@ -224,7 +224,6 @@ static double measure(const struct algo_room *r, enum pnet_conv_algo algo, int p
 }
 
 struct algo_result algo_measure(
-<<<<<<< HEAD
     struct algo_room *r, enum pnet_conv_algo algo, unsigned products, int repeat)
 {
     struct algo_result a = {.algo = algo};
@@ -234,16 +233,6 @@ struct algo_result algo_measure(
     if (forward.memory) a.list_bytes = PNET_KERNEL(r, conv_list_bytes)(r->forward.count);
     for (int i = 0; i < ALGO_PRODUCTS; i++) {
         if (!(products >> i & 1)) continue;
-=======
-    struct algo_room *r, enum pnet_conv_algo algo, int products, int repeat)
-{
-    struct algo_result a = {.algo = algo};
-    struct listed forward = make_list(r, &r->forward, algo), backward = {.seconds = 0};
-    if (products > 1) backward = make_list(r, &r->backward, algo);
-    a.sort = forward.seconds;
-    if (forward.memory) a.list_bytes = PNET_KERNEL(r, conv_list_bytes)(r->forward.count);
-    for (int i = 0; i < products; i++) {
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
         const struct listed *l = i == 1 ? &backward : &forward;
         a.work_bytes[i] = work_bytes(r, algo, i);
         a.time[i] = measure(r, algo, i, l->memory ? &l->list : NULL, repeat, &a.error[i]);
@@ -253,7 +242,6 @@ struct algo_result algo_measure(
     return a;
 }
 
-<<<<<<< HEAD
 const char *algo_wrong(const struct algo_result *r, unsigned products)
 {
     for (int i = 0; i < ALGO_PRODUCTS; i++)
@@ -267,63 +255,32 @@ void algo_print(const struct algo_result *r, int count, unsigned products, const
     for (int p = 0; p < ALGO_PRODUCTS; p++)
         if (products >> p & 1) printf("%10s", algo_product_names[p]);
     printf("%10s%10s%10s%10s\n", "sorting", "list MiB", "work MiB", "error");
-=======
-const char *algo_wrong(const struct algo_result *r, int products)
-{
-    for (int i = 0; i < products; i++)
-        if (!(r->error[i] <= ALGO_TOLERANCE)) return algo_product_names[i];
-    return NULL;
-}
-
-void algo_print(const struct algo_result *r, int count, const char *heading)
-{
-    printf("%s\n  %-20s", heading, "milliseconds");
-    for (int p = 0; p < ALGO_PRODUCTS; p++) printf("%10s", algo_product_names[p]);
-    printf("%10s%12s%12s%10s\n", "sorting", "list MiB", "work MiB", "error");
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
     for (int i = 0; i < count; i++) {
         double error = 0;
         size_t work = 0;
         printf("  %-20s", pnet_conv_algo_names[r[i].algo]);
         for (int p = 0; p < ALGO_PRODUCTS; p++) {
-<<<<<<< HEAD
             if (!(products >> p & 1)) continue;
-=======
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
             printf("%10.2f", 1e3 * r[i].time[p]);
             error = fmax(error, r[i].error[p]);
             if (r[i].work_bytes[p] > work) work = r[i].work_bytes[p];
         }
-<<<<<<< HEAD
         printf("%10.2f%10.1f%10.1f%10.1e\n", 1e3 * r[i].sort, (double)r[i].list_bytes / 1048576,
-=======
-        printf("%10.2f%12.1f%12.1f%10.1e\n", 1e3 * r[i].sort, (double)r[i].list_bytes / 1048576,
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
             (double)work / 1048576, error);
     }
 }
 
-<<<<<<< HEAD
 void algo_print_json(FILE *out, const struct algo_result *r, int count, unsigned products)
-=======
-void algo_print_json(FILE *out, const struct algo_result *r, int count, int products)
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
 {
     fputs("\"algorithms\": [", out);
     for (int i = 0; i < count; i++) {
         fprintf(out, "%s{\"algo\": \"%s\", \"sort_ms\": %.3f, \"list_bytes\": %zu", i ? ", " : "",
             pnet_conv_algo_names[r[i].algo], 1e3 * r[i].sort, r[i].list_bytes);
-<<<<<<< HEAD
         for (int p = 0; p < ALGO_PRODUCTS; p++)
             if (products >> p & 1)
                 fprintf(out,
                     ", \"%s\": {\"time_ms\": %.4f, \"error\": %.3e, \"workspace_bytes\": %zu}",
                     algo_product_names[p], 1e3 * r[i].time[p], r[i].error[p], r[i].work_bytes[p]);
-=======
-        for (int p = 0; p < products; p++)
-            fprintf(out, ", \"%s\": {\"time_ms\": %.4f, \"error\": %.3e, \"workspace_bytes\": %zu}",
-                algo_product_names[p], 1e3 * r[i].time[p], r[i].error[p], r[i].work_bytes[p]);
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
         fputs("}", out);
     }
     fputs("]", out);

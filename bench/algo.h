@@ -5,11 +5,7 @@
 #include "bench/conv_layer.h"
 #include "runtime/device.h"
 
-<<<<<<< HEAD
 enum { ALGO_PRODUCTS = 3, ALGO_ALL = 7 }; /* forward, dF, dW */
-=======
-enum { ALGO_PRODUCTS = 3 }; /* forward, dF, dW */
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
 extern const char *const algo_product_names[ALGO_PRODUCTS];
 
 /* Relative errors stay below: the listings add float by float, so their rounding grows with the number of terms. */
@@ -29,7 +25,6 @@ struct algo_result {
 struct algo_room *algo_room_new(struct pnet_device where, struct layer *l);
 void algo_room_free(struct algo_room *r);
 
-<<<<<<< HEAD
 /* The products whose bits are set, from bit 0 for forward on: checked, then medians of `repeat` runs, or the one that was
    checked where it took half a second and more. Lists are made outside of what is timed. */
 struct algo_result algo_measure(
@@ -40,17 +35,5 @@ const char *algo_wrong(const struct algo_result *r, unsigned products);
 /* All of `count` results as a table, or as a member of a JSON object. */
 void algo_print(const struct algo_result *r, int count, unsigned products, const char *heading);
 void algo_print_json(FILE *out, const struct algo_result *r, int count, unsigned products);
-=======
-/* The first `products` of forward, dF, dW: checked, then medians of `repeat` runs, or of the one that was checked where it
-   took half a second and more. Lists are made outside of what is timed. */
-struct algo_result algo_measure(
-    struct algo_room *r, enum pnet_conv_algo algo, int products, int repeat);
-/* The first product whose error is too large, or NULL. */
-const char *algo_wrong(const struct algo_result *r, int products);
-
-/* All of `count` results as a table or as members of a JSON object. */
-void algo_print(const struct algo_result *r, int count, const char *heading);
-void algo_print_json(FILE *out, const struct algo_result *r, int count, int products);
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
 
 #endif

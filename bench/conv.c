@@ -307,13 +307,8 @@ static int compare(
     struct algo_result r[PNET_ALGO_COUNT];
     int count = 0, status = 0;
     for (int a = (int)o->first_algo; a <= (int)o->last_algo; a++, count++) {
-<<<<<<< HEAD
         r[count] = algo_measure(room, (enum pnet_conv_algo)a, ALGO_ALL, o->repeat);
         const char *wrong = algo_wrong(&r[count], ALGO_ALL);
-=======
-        r[count] = algo_measure(room, (enum pnet_conv_algo)a, ALGO_PRODUCTS, o->repeat);
-        const char *wrong = algo_wrong(&r[count], ALGO_PRODUCTS);
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
         if (!wrong) continue;
         fprintf(stderr, "pnet-bench conv: %s is wrong by %s\n", wrong, pnet_conv_algo_names[a]);
         status = PNET_FAILED;
@@ -327,17 +322,10 @@ static int compare(
     if (o->json) {
         printf("{\"cin\": %d, \"cout\": %d, \"rows\": %lld, \"triplets\": %lld, ", l.shape.cin,
             l.shape.cout, (long long)forward->t.rows, (long long)forward->t.count);
-<<<<<<< HEAD
         algo_print_json(stdout, r, count, ALGO_ALL);
         puts("}");
     } else {
         algo_print(r, count, ALGO_ALL, heading);
-=======
-        algo_print_json(stdout, r, count, ALGO_PRODUCTS);
-        puts("}");
-    } else {
-        algo_print(r, count, heading);
->>>>>>> af4ed84d8f6c4b0b8f60ac0090f62c6e6df5e2d2
     }
     algo_room_free(room);
     layer_free(&l);
