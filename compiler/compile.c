@@ -37,6 +37,7 @@ static struct pnet_compilation *new_compilation(const struct pnet_compile_option
     c->plan.degrade = o->degrade;
     c->plan.device = o->device;
     c->plan.precision = o->precision;
+    c->plan.algo = o->algo;
     c->sources = pnet_sources_new(&c->arena);
     c->diags = c->sources ? pnet_diags_new(&c->arena, c->sources) : NULL;
     if (c->diags) return c;

@@ -19,6 +19,7 @@ struct pnet_compile_options {
     enum pnet_purpose_kind purpose;
     enum pnet_device_kind device;
     enum pnet_precision precision; /* CUDA; the CPU computes float32 */
+    enum pnet_conv_algo algo;      /* of convolutions; others than the usual ones take float32 */
     unsigned degrade;              /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
     const char *const *sets;       /* "name=value" each, for the model's params */
     int set_count;

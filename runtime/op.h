@@ -9,6 +9,7 @@
 #include "kernels/count.h"
 #include "kernels/geometry.h"
 #include "kernels/philox.h"
+#include "kernels/conv_algo.h"
 #include "kernels/precision.h"
 #include "runtime/cloud.h"
 #include "runtime/device.h"
@@ -237,6 +238,7 @@ struct pnet_geo_view {
 struct pnet_exec {
     enum pnet_device_kind device;  /* where all pointers below lead, but attr and geo */
     enum pnet_precision precision; /* of products */
+    enum pnet_conv_algo algo;      /* of convolutions */
     const struct pnet_attr *attr;
     int in_count;
     struct pnet_tensor in[PNET_MAX_IN]; /* backward: data is NULL unless the row keeps it */

@@ -129,6 +129,7 @@ struct pnet_plan {
         device; /* whose kernels it is bound to: sizes of workspaces depend on it, results and hash
                                      do not */
     enum pnet_precision precision; /* of products */
+    enum pnet_conv_algo algo;      /* of convolutions */
 };
 
 /* How a tensor of features lies in memory: PNET_STORE_F32 on the CPU, and for losses and statistics. */

@@ -63,6 +63,8 @@ struct model_options {
     struct pnet_device where; /* what check_model_options made of it */
     const char *precision;
     enum pnet_precision products; /* what check_model_options made of it */
+    const char *algo;
+    enum pnet_conv_algo sums; /* what check_model_options made of it */
     struct text_list sets;
     size_t memory;
     bool json, quiet, verbose;
@@ -78,6 +80,9 @@ struct model_options {
         {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default), cuda or cuda:N"},          \
         {"precision", 0, OPT_TEXT, &(m)->precision, "NAME",                                        \
             "fp32 (default), tf32, bf16 or fp16: how products are formed on a GPU"},               \
+        {"algo", 0, OPT_TEXT, &(m)->algo, "NAME",                                                  \
+            "of convolutions, to compare: mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter, "   \
+            "implicit-gemm"},                                                                      \
         {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                         \
         {"threads", 'j', OPT_INT, &(m)->threads, "N", "threads (default: all cores)"},             \
         {"json", 0, OPT_FLAG, &(m)->json, NULL, "print for machines"},                             \
@@ -86,7 +91,7 @@ struct model_options {
         "verbose", 'v', OPT_FLAG, &(m)->verbose, NULL, "print more"                                \
     }
 
-/* Checks mode, device and precision, sets the number of threads. 0, or the exit code with a
+/* Checks mode, device, precision and algorithm, sets the number of threads. 0, or the exit code with a
  * message. */
 int check_model_options(struct model_options *m, unsigned *degrade);
 /* The memory budget: --memory, or what the device has free now. */

@@ -365,6 +365,7 @@ int command_infer(int argc, char **argv)
     struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
         .device = m.where.kind,
         .precision = m.products,
+        .algo = m.sums,
         .degrade = degrade,
         .sets = sets.items,
         .set_count = sets.count,

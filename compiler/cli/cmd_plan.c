@@ -299,6 +299,7 @@ int command_plan(int argc, char **argv)
     struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .device = m.where.kind,
         .precision = m.products,
+        .algo = m.sums,
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count};

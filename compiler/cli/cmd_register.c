@@ -146,6 +146,7 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
         struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
             .device = q->options.where.kind,
             .precision = q->options.products,
+            .algo = q->options.sums,
             .degrade = q->degrade,
             .sets = sets.items,
             .set_count = sets.count,

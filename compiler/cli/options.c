@@ -196,6 +196,13 @@ int check_model_options(struct model_options *m, unsigned *degrade)
     if (m->products != PNET_FP32 && m->where.kind == PNET_CPU)
         return usage_error(
             "the CPU computes in fp32: --precision %s is for --device cuda", m->precision);
+    if (m->algo && !pnet_conv_algo_parse(m->algo, &m->sums))
+        return usage_error("--algo is default, mvmr-k, mvmr-i, mvmr-j, im2col, "
+                           "gather-gemm-scatter or implicit-gemm, not '%s'",
+            m->algo);
+    if (m->products != PNET_FP32 && !pnet_conv_algo_is_usual(m->sums))
+        return usage_error(
+            "--algo %s computes in fp32, not with --precision %s", m->algo, m->precision);
     if (m->threads < 0 || m->threads > 4096)
         return usage_error("--threads is a number from 1 to 4096");
     if (m->threads) omp_set_num_threads((int)m->threads);

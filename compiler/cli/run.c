@@ -71,6 +71,9 @@ static enum pnet_status open_files(struct run *run, const struct run_options *o,
     if (run->precision != PNET_FP32 && o->model.where.kind == PNET_CPU)
         return pnet_error_set(e, PNET_USAGE,
             "%s: the CPU computes in fp32, other precisions are for --device cuda", c->path);
+    if (run->precision != PNET_FP32 && !pnet_conv_algo_is_usual(o->model.sums))
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: --algo %s computes in fp32, give --precision fp32", c->path, o->model.algo);
     if ((st = pnet_dataset_read(data, &run->data, e))) return st;
     if ((st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,
              run->data->classes, run->data->class_count, e)))
@@ -93,6 +96,7 @@ int run_open_as(struct run *run, const struct run_options *o, const char *model,
         struct pnet_compile_options co = {.purpose = purpose,
             .device = o->model.where.kind,
             .precision = run->precision,
+            .algo = o->model.sums,
             .degrade = degrade,
             .sets = run->sets.items,
             .set_count = run->sets.count,

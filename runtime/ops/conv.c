@@ -1,8 +1,9 @@
 /* Convolution on native points, and its degraded voxel mode: DESIGN.md section 2. */
 #include "kernels/cpu/act.h"
 #include "kernels/cuda/act.h"
-#include "kernels/cpu/conv.h"
+#include "kernels/cpu/conv_algo.h"
 #include "kernels/cuda/conv.h"
+#include "kernels/cuda/conv_algo.h"
 #include "runtime/ops/common.h"
 
 #include <stddef.h>
@@ -175,9 +176,9 @@ static size_t work(const struct pnet_exec *x, bool backward)
                          : larger(larger(PNET_KERNEL(x, gemm_work)(n, s.cout, s.cin, p),
                                       PNET_KERNEL(x, outer_work)(n, s.cin, s.cout, p)),
                                sum);
-    if (!backward) return PNET_KERNEL(x, mvmr_work)(by_output(x), s, p);
-    return larger(larger(PNET_KERNEL(x, mvmr_work)(by_input(x), t, p),
-                      PNET_KERNEL(x, vvor_work)(by_output(x), s, p)),
+    if (!backward) return PNET_KERNEL(x, mvmr_algo_work)(x->algo, by_output(x), s, p);
+    return larger(larger(PNET_KERNEL(x, mvmr_algo_work)(x->algo, by_input(x), t, p),
+                      PNET_KERNEL(x, vvor_algo_work)(x->algo, by_output(x), s, p)),
         sum);
 }
 
@@ -209,7 +210,8 @@ static void forward(const struct pnet_exec *x)
         .act = act,
         .slope = x->slope,
         .precision = x->precision,
-        .storage = x->out.storage};
+        .storage = x->out.storage,
+        .algo = x->algo};
     PNET_KERNEL(x, mvmr)(&m, x->work);
 }
 
@@ -265,7 +267,8 @@ static void backward(const struct pnet_exec *x)
             .transposed = true,
             .add = x->gin_add[0],
             .precision = x->precision,
-            .storage = x->out.storage};
+            .storage = x->out.storage,
+            .algo = x->algo};
         PNET_KERNEL(x, mvmr)(&m, x->work);
     }
     if (x->gparam[WEIGHT]) {
@@ -276,7 +279,8 @@ static void backward(const struct pnet_exec *x)
             .gweight = x->gparam[WEIGHT],
             .add = x->gparam_add[WEIGHT],
             .precision = x->precision,
-            .storage = x->out.storage};
+            .storage = x->out.storage,
+            .algo = x->algo};
         PNET_KERNEL(x, vvor)(&v, x->work);
     }
 }
