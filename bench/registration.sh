@@ -6,13 +6,14 @@
 #   bench/registration.sh run -o OUT [options]  trains and evaluates what is not there yet; may be stopped at any time
 #   bench/registration.sh table -o OUT          prints the tables of what is there
 #
-# OUT holds train.yaml and one NAME.yaml for each test (its split `test`); runs go to OUT/runs/CELL-MODE-sSEED. Their weights
-# are removed once they have been evaluated, unless --keep.
+# --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
+# what is trained on, a NAME.yaml beside it is a test (its split `test`); runs go to OUT/runs/CELL-MODE-sSEED. Their weights are
+# removed once they have been evaluated, unless --keep.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
-out='' device=cpu precision=fp32 model=$here/models/fcgf_3dmatch.pnet
-cells='10cm 5cm' modes='native voxel centre neighbour kernel' seeds='1 2 3' tests='kitchen views'
+out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests=''
+modes='native voxel centre neighbour kernel' seeds='1 2 3'
 steps=1000 batch=8 lr=0.003 loss=circle ransac=50000 minutes=0 keep=no threads=2
 
 die() {
@@ -26,7 +27,7 @@ data=''
 while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
-    --device | --precision | --model | --cells | --modes | --seeds | --tests | --steps | --batch | --lr | --loss | --ransac | \
+    --device | --precision | --scenes | --model | --cells | --modes | --seeds | --tests | --steps | --batch | --lr | --loss | --ransac | \
         --minutes | --threads)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
@@ -39,45 +40,89 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$out" ] || die 'where to? -o OUT'
+case $scenes in
+indoors)
+    : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen views}"
+    augment='rotate: [20, 20, 20], scale: [0.9, 1.1], jitter: 5mm'
+    ;;
+streets)
+    : "${model:=$here/models/fcgf_kitti.pnet}" "${cells:=60cm 30cm}" "${tests:=drives frames}"
+    augment='rotate: z, scale: [0.9, 1.1], jitter: 1cm'
+    ;;
+*) die "--scenes is indoors or streets, not $scenes" ;;
+esac
 case $loss in circle) hardest=no ;; hardest) hardest=yes ;; *) die "--loss is circle or hardest, not $loss" ;; esac
 
 # ---- the indices ----
 
+# index NAME SPLIT: an index of the entries on standard input.
+index() {
+    { printf 'pnet_dataset: 1\ntask: registration\n%s:\n' "$2" && cat; } >"$out/$1.yaml"
+}
+
+# synthetic NAME ARGUMENTS: synthetic pairs, once.
+synthetic() {
+    local name=$1
+    shift
+    [ -e "$out/$name" ] || "$pnetc" data synth pairs -o "$out/$name" --count 60 --seed 7 -q "$@" || exit 1
+}
+
 # Real pairs and views of the fragments of hotel3, views of rooms of ScanNet, views of synthetic rooms to train on; real pairs
 # and views of redkitchen to test on. Views turn as far as real pairs do.
-write_indices() {
+index_indoors() {
     local matches=$data/registration/3dmatch
     local hotel=$matches/sun3d-hotel_umd-maryland_hotel3 kitchen=$matches/7-scenes-redkitchen
     local views='overlap: [40%, 90%], points: [50%, 100%], noise: 5mm, rotate: [30, 30, 30]'
     [ -d "$hotel" ] && [ -d "$kitchen" ] || die "$matches has not the two scenes of 3DMatch"
-    mkdir -p "$out"
-    [ -e "$out/synthetic" ] || "$pnetc" data synth pairs -o "$out/synthetic" --count 60 --seed 7 -q || exit 1
-    cat >"$out/train.yaml" <<END
-pnet_dataset: 1
-task: registration
-train:
+    synthetic rooms
+    index indoors train <<END
   - {log: $hotel/3DMatch_gt.log, clouds: "$hotel/cloud_bin_*.ply", missing: skip}
   - {cloud: "$hotel/cloud_bin_*.ply", views: {count: 1, $views}}
   - {cloud: "$data/segmentation/scannet/scene000[0-4]*_vert.npy", views: {count: 8, $views}}
-  - {cloud: "synthetic/train/*_target.ply", views: {count: 1, $views}}
+  - {cloud: "rooms/train/*_target.ply", views: {count: 1, $views}}
 END
-    cat >"$out/kitchen.yaml" <<END
-pnet_dataset: 1
-task: registration
-test: [{log: $kitchen/3DMatch_gt.log, info: $kitchen/3DMatch_gt.info, clouds: "$kitchen/cloud_bin_*.ply", missing: skip, apart: 2}]
+    index kitchen test <<END
+  - {log: $kitchen/3DMatch_gt.log, info: $kitchen/3DMatch_gt.info, clouds: "$kitchen/cloud_bin_*.ply", missing: skip, apart: 2}
 END
-    cat >"$out/views.yaml" <<END
-pnet_dataset: 1
-task: registration
-test: [{cloud: "$kitchen/cloud_bin_*.ply", views: {count: 5, $views}}]
-END
+    echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 5, $views}}" | index views test
+}
+
+# refined SEQUENCE: the pose of frame 9 onto frame 0, refined by ICP within 20 cm as FCGF does, as 16 numbers.
+refined() {
+    local frames=$data/segmentation/semantickitti/sequences/$1/velodyne
+    awk -v id="kitti_$1_000000_000009" '
+        index($0, "\"" id "\"") { found = 1 }
+        found && /T_target_source/ { on = 1; next }
+        on && /[0-9]/ { gsub(/[,\]\[]/, " "); printf "%s ", $0; if (++n == 16) exit }' "$data/registration/pairs.json" \
+        >"$out/pose_$1.txt"
+    "$pnetc" register "$frames/000009.bin" "$frames/000000.bin" --from "$out/pose_$1.txt" --icp 20cm --json |
+        sed -nE 's/.*"pose": *\[([^]]*)\].*/\1/p'
+}
+
+# Two real pairs, views of their frames and synthetic streets to train on; two real pairs and views of frames to test on.
+index_streets() {
+    local kitti=$data/segmentation/semantickitti/sequences s
+    local views='overlap: [50%, 90%], points: [50%, 100%], noise: 1cm, rotate: z, shift: 2m, level: yes'
+    [ -d "$kitti" ] || die "$kitti is missing"
+    synthetic streets --scene street
+    {
+        for s in 00 03; do
+            echo "  - {source: $kitti/$s/velodyne/000009.bin, target: $kitti/$s/velodyne/000000.bin, pose: [$(refined $s)]}"
+        done
+        for s in 00 03; do echo "  - {cloud: \"$kitti/$s/velodyne/*.bin\", views: {count: 8, $views}}"; done
+        awk '/^train:/ { on = 1; next } /^val:/ { on = 0 } on' "$out/streets/dataset.yaml" | sed 's,: train/,: streets/train/,g'
+    } | index streets train
+    for s in 04 10; do
+        echo "  - {source: $kitti/$s/velodyne/000009.bin, target: $kitti/$s/velodyne/000000.bin, pose: [$(refined $s)]}"
+    done | index drives test
+    for s in 04 10; do echo "  - {cloud: \"$kitti/$s/velodyne/*.bin\", views: {count: 25, $views}}"; done | index frames test
 }
 
 # ---- one run ----
 
 write_config() {
     cat >"$out/run.yaml" <<END
-data: train.yaml
+data: $scenes.yaml
 steps: $steps
 batch_size: $batch
 optimizer: {name: adamw}
@@ -86,7 +131,7 @@ schedule: {name: onecycle}
 weight_decay: 1e-4
 eval_every: 0
 save_every: {steps: 250}
-augment: {rotate: [20, 20, 20], scale: [0.9, 1.1], jitter: 5mm}
+augment: {$augment}
 workers: 4
 END
 }
@@ -142,7 +187,7 @@ finish_run() { # MODE FOLDER
 
 run_all() {
     local cell mode seed folder failed=0 waiting='' p
-    [ -s "$out/train.yaml" ] || die "$out/train.yaml is missing: bench/registration.sh index DATA -o $out"
+    [ -s "$out/$scenes.yaml" ] || die "$out/$scenes.yaml is missing: bench/registration.sh index DATA -o $out"
     write_config
     # seeds outermost: what there is time for is a whole table
     for seed in $seeds; do
@@ -181,7 +226,12 @@ print_tables() {
 }
 
 case $command in
-index) [ -n "$data" ] || die 'which data? index DATA -o OUT' && data=$(cd "$data" && pwd) && write_indices ;;
+index)
+    [ -d "$data" ] || die 'which data? index DATA -o OUT'
+    data=$(cd "$data" && pwd)
+    mkdir -p "$out"
+    index_"$scenes"
+    ;;
 run) run_all ;;
 table) print_tables ;;
 *) die 'index, run or table' ;;

@@ -4,8 +4,8 @@
 script=bench/registration.sh
 export PNETC=$pnetc OMP_NUM_THREADS=2
 run 0 data synth pairs -o "$work/all/rooms" --count 20 --points 1200 --seed 3
-sed 's,: *\([a-z]*\)/\([0-9]*_\),: rooms/\1/\2,g' "$work/all/rooms/dataset.yaml" >"$work/all/train.yaml"
-cp "$work/all/train.yaml" "$work/all/rooms.yaml"
+sed 's,: *\([a-z]*\)/\([0-9]*_\),: rooms/\1/\2,g' "$work/all/rooms/dataset.yaml" >"$work/all/indoors.yaml"
+cp "$work/all/indoors.yaml" "$work/all/rooms.yaml"
 small=(-o "$work/all" --cells 30cm --modes 'native voxel centre' --seeds '1 2' --tests rooms --steps 3 --batch 2 --ransac 300)
 check 'all runs' bash $script run "${small[@]}"
 check 'six runs' test "$(ls "$work/all/runs" | wc -l)" = 6
@@ -77,7 +77,7 @@ prints '| 10cm | voxel | 66.7 ± 47.1 |'
 prints '| 10cm | voxel | 3 | 1, 0 | 1.000 | +0.000 | 0.317 | +0.00 | 1.000 | +0.00 | 1.000 |'
 
 # Mistakes.
-for wrong in 'run' 'run -o x --loss other' 'walk -o x' 'table -o x --what'; do
+for wrong in 'run' 'run -o x --scenes woods' 'run -o x --loss other' 'walk -o x' 'table -o x --what'; do
     # shellcheck disable=SC2086
     bash $script $wrong >"$out" 2>"$err" </dev/null
     check "exit code 2 of: $wrong" test $? = 2

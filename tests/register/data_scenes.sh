@@ -1,0 +1,31 @@
+# The indices that bench/registration.sh writes of real scans: what is in them, and a step of training on each.
+. tests/cli/common.sh
+data=${PNET_TEST_DATA:-../shared}/data
+[ -d "$data/registration/3dmatch" ] || { echo "skipped: no clouds in $data"; exit 77; }
+script=bench/registration.sh
+export PNETC=$pnetc OMP_NUM_THREADS=2
+# small synthetic parts in place of its own
+run 0 data synth pairs -o "$work/all/rooms" --count 10 --points 800
+run 0 data synth pairs -o "$work/all/streets" --scene street --beams 4 --count 10
+for scenes in indoors streets; do
+    bash $script index "$data" -o "$work/all" --scenes $scenes >"$out" 2>"$err" || fail "no index of $scenes: $(cat "$err")"
+done
+# pairs NAME SPLIT COUNT
+pairs() {
+    run 0 data info "$work/all/$1.yaml"
+    check "$3 pairs in $1" grep -qE "^ +$2 +$3 pairs$" "$out"
+}
+pairs kitchen test 103
+pairs views test 100
+pairs indoors train 147
+pairs drives test 2
+pairs frames test 100
+pairs streets train 42
+check 'refined poses' test "$(grep -c 'pose: \[[0-9.,e-]*,0,0,0,1\]' "$work/all/drives.yaml")" = 2
+check 'indoors' bash $script run -o "$work/all" --modes native --seeds 1 --cells 40cm --steps 1 --batch 1 --ransac 50 \
+    --tests kitchen
+check 'streets' bash $script run -o "$work/all" --scenes streets --modes voxel --seeds 1 --cells 2m --steps 1 --batch 1 --ransac 50 \
+    --tests drives
+check 'lines' test "$(cat "$work/all/runs/40cm-native-s1/kitchen.jsonl" "$work/all/runs/2m-voxel-s1/drives.jsonl" | wc -l)" = 105
+check 'a matrix for each pair' grep -q '"info_pairs":103' "$work/all/runs/40cm-native-s1/kitchen.json"
+finish
