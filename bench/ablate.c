@@ -169,7 +169,7 @@ static int measure(
     *p = (struct point){.rows = rows, .triplets = forward.t.count, .channels = channels};
     for (int a = 0; a < o->study->algos; a++) {
         p->result[a] = algo_measure(room, o->study->algo[a], product, o->repeat);
-        if (!algo_wrong(&p->result[a], product)) continue;
+        if (!algo_wrong(&p->result[a], l.forward, product)) continue;
         fprintf(stderr, "pnet-bench ablate: %s is wrong by %s\n", algo_product_names[o->product],
             pnet_conv_algo_names[o->study->algo[a]]);
         code = PNET_FAILED;

@@ -242,10 +242,13 @@ struct algo_result algo_measure(
     return a;
 }
 
-const char *algo_wrong(const struct algo_result *r, unsigned products)
+const char *algo_wrong(
+    const struct algo_result *r, const struct pnet_triplets *t, unsigned products)
 {
+    double terms = (double)t->count / t->cells;
+    const double tolerance[ALGO_PRODUCTS] = {1e-6, 1e-6, 1e-6 * (1 + sqrt(terms) / 32)};
     for (int i = 0; i < ALGO_PRODUCTS; i++)
-        if (products >> i & 1 && !(r->error[i] <= ALGO_TOLERANCE)) return algo_product_names[i];
+        if (products >> i & 1 && !(r->error[i] <= tolerance[i])) return algo_product_names[i];
     return NULL;
 }
 

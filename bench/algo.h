@@ -8,9 +8,6 @@
 enum { ALGO_PRODUCTS = 3, ALGO_ALL = 7 }; /* forward, dF, dW */
 extern const char *const algo_product_names[ALGO_PRODUCTS];
 
-/* Relative errors stay below: the listings add float by float, so their rounding grows with the number of terms. */
-#define ALGO_TOLERANCE 1e-5
-
 struct algo_room;
 
 struct algo_result {
@@ -29,8 +26,10 @@ void algo_room_free(struct algo_room *r);
    checked where it took half a second and more. Lists are made outside of what is timed. */
 struct algo_result algo_measure(
     struct algo_room *r, enum pnet_conv_algo algo, unsigned products, int repeat);
-/* The first of them whose error is too large, or NULL. */
-const char *algo_wrong(const struct algo_result *r, unsigned products);
+/* The first of them whose error is too large, or NULL. The listings add to gradients float by float, so that their rounding
+   grows with the root of the number of triplets a cell. */
+const char *algo_wrong(
+    const struct algo_result *r, const struct pnet_triplets *t, unsigned products);
 
 /* All of `count` results as a table, or as a member of a JSON object. */
 void algo_print(const struct algo_result *r, int count, unsigned products, const char *heading);

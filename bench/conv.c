@@ -308,7 +308,7 @@ static int compare(
     int count = 0, status = 0;
     for (int a = (int)o->first_algo; a <= (int)o->last_algo; a++, count++) {
         r[count] = algo_measure(room, (enum pnet_conv_algo)a, ALGO_ALL, o->repeat);
-        const char *wrong = algo_wrong(&r[count], ALGO_ALL);
+        const char *wrong = algo_wrong(&r[count], l.forward, ALGO_ALL);
         if (!wrong) continue;
         fprintf(stderr, "pnet-bench conv: %s is wrong by %s\n", wrong, pnet_conv_algo_names[a]);
         status = PNET_FAILED;

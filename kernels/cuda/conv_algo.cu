@@ -50,11 +50,48 @@ void conv_algo_end(const struct pnet_mvmr *m)
             rows, m->shape.cout, m->act, m->slope, m->out);
 }
 
+static int64_t weights(const struct pnet_triplets *t, struct pnet_conv_shape s)
+{
+    return (int64_t)t->cells * (s.cin / s.groups) * s.cout;
+}
+
 void conv_algo_begin(const struct pnet_vvor *v)
 {
-    struct pnet_conv_shape s = v->shape;
-    size_t elements = (size_t)v->triplets->cells * (size_t)(s.cin / s.groups) * (size_t)s.cout;
-    if (!v->add) cudaMemsetAsync(v->gweight, 0, elements * sizeof(float), cudaStreamPerThread);
+    size_t bytes = (size_t)weights(v->triplets, v->shape) * sizeof(float);
+    if (!v->add) cudaMemsetAsync(v->gweight, 0, bytes, cudaStreamPerThread);
+}
+
+static __global__ void turn(
+    int64_t elements, int cin, int cout, int cin1, int cout1, const float *weight, float *to)
+{
+    for (int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x; e < elements;
+         e += (int64_t)gridDim.x * THREADS) {
+        int64_t b = e % cout, a = e / cout % cin1, k = e / cout / cin1;
+        to[e] = weight[(k * cout1 + b % cout1) * cin + b / cout1 * cin1 + a];
+    }
+}
+
+/* The weight as [V, cin / groups, cout]: m's own, or a transposed one turned in `to`. */
+static const float *turned(const struct pnet_mvmr *m, float *to)
+{
+    struct pnet_conv_shape s = m->shape;
+    int64_t elements = weights(m->triplets, s);
+    if (!m->transposed) return m->weight;
+    turn<<<conv_algo_blocks(elements, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+        elements, s.cin, s.cout, s.cin / s.groups, s.cout / s.groups, m->weight, to);
+    return to;
+}
+
+static size_t turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s)
+{
+    return conv_pieces::round((size_t)weights(t, s) * sizeof(float));
+}
+
+/* Gathered rows of both sides. */
+static size_t rows_bytes(int64_t step, struct pnet_conv_shape s)
+{
+    return conv_pieces::round((size_t)step * (size_t)s.cin * sizeof(float)) +
+           conv_pieces::round((size_t)step * (size_t)s.cout * sizeof(float));
 }
 
 /* Triplets of a stretch, with what the algorithm lays out for each. */
@@ -107,9 +144,7 @@ size_t pnet_cuda_mvmr_algo_work(enum pnet_conv_algo algo, const struct pnet_trip
     if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_mvmr_work(t, s, precision);
     if (algo == PNET_ALGO_IM2COL) return conv_im2col_mvmr_work(t, s);
     int64_t step = stretch(algo, t, s);
-    size_t rows = conv_pieces::round((size_t)step * (size_t)s.cin * sizeof(float)) +
-                  conv_pieces::round((size_t)step * (size_t)s.cout * sizeof(float));
-    return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows : 0);
+    return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : turned_bytes(t, s));
 }
 
 void pnet_cuda_mvmr_algo(const struct pnet_mvmr *m, void *work)
@@ -118,13 +153,16 @@ void pnet_cuda_mvmr_algo(const struct pnet_mvmr *m, void *work)
         conv_im2col_mvmr(m, work);
         return;
     }
+    bool gather = m->algo == PNET_ALGO_GATHER;
+    const float *weight = gather ? nullptr : turned(m, (float *)work);
+    if (!gather) work = (char *)work + turned_bytes(m->triplets, m->shape);
     conv_algo_begin(m);
     walk(
         m->algo, m->triplets, m->shape, m->list, work, [&](const pnet_conv_list &list, void *rest) {
-            if (m->algo == PNET_ALGO_GATHER)
+            if (gather)
                 conv_gather_mvmr(m, list, rest);
             else
-                conv_listing_mvmr(m, list);
+                conv_listing_mvmr(m, weight, list);
         });
     conv_algo_end(m);
 }
@@ -135,7 +173,7 @@ size_t pnet_cuda_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_trip
     if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_vvor_work(t, s, precision);
     if (algo == PNET_ALGO_IM2COL) return conv_im2col_vvor_work(t, s);
     int64_t step = stretch(algo, t, s);
-    return lists_work(step) + (algo == PNET_ALGO_GATHER ? conv_gather_vvor_work(t, s, step) : 0);
+    return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : 0);
 }
 
 void pnet_cuda_vvor_algo(const struct pnet_vvor *v, void *work)

@@ -45,12 +45,12 @@ void conv_algo_end(const struct pnet_mvmr *m);
 /* gweight = 0, unless it is added to. */
 void conv_algo_begin(const struct pnet_vvor *v);
 
-/* One list each: the listings, and gathering. `work`: what the bytes say. */
-void conv_listing_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list);
+/* One list each: the listings, with the weight as [V, cin / groups, cout]; gathering, with room for the rows of both
+   sides. */
+void conv_listing_mvmr(const struct pnet_mvmr *m, const float *weight, const pnet_conv_list &list);
 void conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list &list);
 void conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, void *work);
 void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work);
-size_t conv_gather_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s, int64_t most);
 
 size_t conv_im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s);
 size_t conv_im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s);

@@ -1,6 +1,5 @@
 /* Gather, product, scatter: the rows of a list laid one after the other, multiplied by the matrices of their cells, and
-   added to where they belong by float atomics, so that the last bits vary from run to run. Outer products need no
-   atomics. */
+   added to where they belong by float atomics, so that the last bits vary from run to run. */
 #include "kernels/cuda/conv_algo.cuh"
 
 enum { THREADS = 256, MERGED_WIDTH = 64 };
@@ -55,11 +54,53 @@ void conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, voi
         list, s.cout, y, m->out);
 }
 
-size_t conv_gather_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s, int64_t most)
+enum { SIDE = 64, STEP = 32, PIECE = THREADS };
+
+/* to[n][c] = row first + n of `from`, columns [column, column + SIDE) of those below `width`. */
+static __device__ void fill(float (*to)[SIDE], int64_t first, int64_t end, const float *from,
+    int stride, int column, int width)
 {
-    return conv_pieces::round((size_t)most * (size_t)s.cin * sizeof(float)) +
-           conv_pieces::round((size_t)most * (size_t)s.cout * sizeof(float)) +
-           conv_plain_vvor_work(set_of({most, nullptr, nullptr, nullptr, nullptr}, t->cells), s);
+    for (int i = threadIdx.x; i < STEP * SIDE; i += THREADS) {
+        int64_t n = first + i / SIDE;
+        int c = column + i % SIDE;
+        to[i / SIDE][i % SIDE] = n < end && c < width ? from[n * stride + c] : 0.0f;
+    }
+}
+
+/* A block of threads sums the outer products of one piece of the list, one tile of the matrices, cell by cell. */
+static __global__ __launch_bounds__(THREADS) void outer(pnet_conv_list list, conv_groups g, int cin,
+    int cout, int tiles_a, int tiles_b, const float *in, const float *gout, float *gweight)
+{
+    __shared__ float x[STEP][SIDE], y[STEP][SIDE];
+    int id = blockIdx.y, group = id / tiles_b / tiles_a;
+    int b = id % tiles_b * SIDE + threadIdx.x % 16 * 4,
+        a = id / tiles_b % tiles_a * SIDE + threadIdx.x / 16 * 4;
+    int64_t live = conv_list_live(list), n = blockIdx.x * (int64_t)PIECE,
+            last = n + PIECE < live ? n + PIECE : live;
+    while (n < last) {
+        int k = list.cell[n];
+        int64_t mine = n + threadIdx.x,
+                end = n + __syncthreads_count(mine < last && list.cell[mine] == k);
+        float sum[4][4] = {};
+        for (; n < end; n += STEP) {
+            fill(x, n, end, in + (int64_t)group * g.cin, cin, a / SIDE * SIDE, g.cin);
+            fill(y, n, end, gout + (int64_t)group * g.cout, cout, b / SIDE * SIDE, g.cout);
+            __syncthreads();
+#pragma unroll 8
+            for (int m = 0; m < STEP; m++)
+                for (int i = 0; i < 4; i++)
+                    for (int j = 0; j < 4; j++)
+                        sum[i][j] += x[m][a % SIDE + i] * y[m][b % SIDE + j];
+            __syncthreads();
+        }
+        n = end;
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++)
+                if (a + i < g.cin && b + j < g.cout && (a + i) / g.cin1 == (b + j) / g.cout1)
+                    atomicAdd(gweight + ((int64_t)k * g.cin1 + (a + i) % g.cin1) * cout +
+                                  group * g.cout + b + j,
+                        sum[i][j]);
+    }
 }
 
 void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work)
@@ -67,9 +108,11 @@ void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, voi
     if (list.most == 0) return;
     conv_pieces pieces = {(char *)work};
     struct pnet_conv_shape s = v->shape;
+    conv_groups g = conv_merge(s, MERGED_WIDTH);
+    int tiles_a = (g.cin + SIDE - 1) / SIDE, tiles_b = (g.cout + SIDE - 1) / SIDE;
     const float *x = gather_rows(pieces, list, v->swapped ? list.row : list.other, s.cin, v->in);
-    const float *g = gather_rows(pieces, list, v->swapped ? list.other : list.row, s.cout, v->gout);
-    conv_plain_vvor({set_of(list, v->triplets->cells), conv_merge(s, MERGED_WIDTH), s.cin, s.cout,
-                        x, g, v->gweight, false, false, true},
-        s, pieces.at);
+    const float *y = gather_rows(pieces, list, v->swapped ? list.other : list.row, s.cout, v->gout);
+    dim3 grid((unsigned)((list.most + PIECE - 1) / PIECE), (unsigned)(g.count * tiles_a * tiles_b));
+    outer<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        list, g, s.cin, s.cout, tiles_a, tiles_b, x, y, v->gweight);
 }

@@ -14,7 +14,7 @@ struct listing {
     int64_t warps;
     const float *in, *weight, *gout;
     float *out;
-    bool transposed, swapped;
+    bool swapped;
 };
 
 /* What a warp works on: triplets [first, first + count), input channels from `a`, output channel b of the lane. */
@@ -76,12 +76,10 @@ static __device__ __forceinline__ void load_block(
     const listing &p, const share &s, int64_t k, float (&w)[SIDE])
 {
     const conv_groups &g = p.groups;
-    const float *from =
-        p.weight + (p.transposed ? (k * g.cout + s.b) * p.cin + s.group * g.cin + s.a
-                                 : (k * g.cin + s.a) * p.cout + s.group * g.cout + s.b);
-    int64_t step = p.transposed ? 1 : p.cout;
+    const float *from = p.weight + (k * g.cin + s.a) * p.cout + s.group * g.cout + s.b;
 #pragma unroll
-    for (int c = 0; c < SIDE; c++) w[c] = s.a + c < g.cin && s.b < g.cout ? from[c * step] : 0.0f;
+    for (int c = 0; c < SIDE; c++)
+        w[c] = s.a + c < g.cin && s.b < g.cout ? from[(int64_t)c * p.cout] : 0.0f;
 }
 
 static __global__ __launch_bounds__(THREADS) void mvmr(listing p)
@@ -174,13 +172,12 @@ static unsigned blocks_of(const listing &p)
     return (unsigned)((p.warps + WARPS - 1) / WARPS);
 }
 
-void conv_listing_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list)
+void conv_listing_mvmr(const struct pnet_mvmr *m, const float *weight, const pnet_conv_list &list)
 {
     listing p = make_listing(list, m->shape);
     p.in = m->in;
-    p.weight = m->weight;
+    p.weight = weight;
     p.out = m->out;
-    p.transposed = m->transposed;
     if (p.warps > 0) mvmr<<<blocks_of(p), THREADS, 0, cudaStreamPerThread>>>(p);
 }
 
