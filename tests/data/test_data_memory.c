@@ -2,76 +2,9 @@
 #include "runtime/config.h"
 #include "runtime/loader.h"
 #include "tests/data/folder.h"
+#include "tests/heap.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define REPLACED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define REPLACED 0
-#endif
-#endif
-#ifndef REPLACED
-#define REPLACED 1
-#endif
-
-#if !REPLACED
-int main(void)
-{
-    printf("skipped: the allocator cannot be replaced here\n");
-    return 77;
-}
-#else
-
-#include <errno.h>
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void __libc_free(void *p);
-
-/* Only while `counting`: the test itself allocates too. */
-static struct {
-    bool counting;
-    long fail_at, calls, alive;
-} heap;
-
-static bool refused(void)
-{
-    return heap.counting && ++heap.calls == heap.fail_at;
-}
-
-static void *counted(void *p)
-{
-    heap.alive += heap.counting && p;
-    return p;
-}
-
-void *malloc(size_t size)
-{
-    return refused() ? (errno = ENOMEM, NULL) : counted(__libc_malloc(size));
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return refused() ? (errno = ENOMEM, NULL) : counted(__libc_calloc(count, size));
-}
-
-void *realloc(void *p, size_t size)
-{
-    if (refused()) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    void *q = __libc_realloc(p, size);
-    return p ? q : counted(q);
-}
-
-void free(void *p)
-{
-    heap.alive -= heap.counting && p;
-    __libc_free(p);
-}
+#if HEAP_REPLACED
 
 static const char config_text[] =
     "data: rooms\n"
@@ -179,12 +112,10 @@ static void fail_each(const char *name,
     long n = 0;
     while (status && n < 100000) {
         struct pnet_error e = {.message = ""};
-        heap.fail_at = ++n;
-        heap.calls = heap.alive = 0;
-        heap.counting = true;
+        heap_begin(++n, false);
         status = body(f, &e);
         heap.counting = false;
-        CHECKF(heap.alive == 0, "%s, allocation %ld: %ld are lost", name, n, heap.alive);
+        CHECKF(heap.live == 0, "%s, allocation %ld: %ld are lost", name, n, heap.live);
         CHECKF(!status || status == PNET_NO_MEMORY || strstr(e.message, "Cannot allocate memory"),
             "%s, allocation %ld: %s", name, n, e.message);
         if (!status && heap.calls >= n) status = PNET_FAILED; /* one that is not needed */

@@ -3,85 +3,12 @@
 #include "runtime/cloud.h"
 #include "runtime/input.h"
 #include "runtime/io/npy.h"
+#include "tests/heap.h"
 #include "tests/io/files.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define REPLACED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define REPLACED 0
-#endif
-#endif
-#ifndef REPLACED
-#define REPLACED 1
-#endif
-
-#if !REPLACED
-int main(void)
-{
-    printf("skipped: the allocator cannot be replaced here\n");
-    return 77;
-}
-#else
-
 #include <dirent.h>
-#include <errno.h>
 
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void __libc_free(void *p);
-
-/* Only while `counting`: the tests allocate too. */
-static struct {
-    int counting;
-    long fail_at, calls, alive;
-    size_t largest;
-} heap;
-
-static int refused(size_t size)
-{
-    if (!heap.counting) return 0;
-    if (size > heap.largest) heap.largest = size;
-    return ++heap.calls == heap.fail_at;
-}
-
-static void *counted(void *p)
-{
-    heap.alive += heap.counting && p;
-    return p;
-}
-
-void *malloc(size_t size)
-{
-    return refused(size) ? (errno = ENOMEM, NULL) : counted(__libc_malloc(size));
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return refused(count * size) ? (errno = ENOMEM, NULL) : counted(__libc_calloc(count, size));
-}
-
-void *realloc(void *p, size_t size)
-{
-    if (refused(size)) return errno = ENOMEM, NULL;
-    return p ? __libc_realloc(p, size) : counted(__libc_realloc(p, size));
-}
-
-void free(void *p)
-{
-    heap.alive -= heap.counting && p;
-    __libc_free(p);
-}
-
-static void begin(long fail_at)
-{
-    heap.counting = 1;
-    heap.fail_at = fail_at;
-    heap.calls = heap.alive = 0;
-    heap.largest = 0;
-}
+#if HEAP_REPLACED
 
 /* Reads with the n-th allocation failing until none does; returns how many there were. */
 static long check_reading(const char *path)
@@ -89,12 +16,12 @@ static long check_reading(const char *path)
     for (long n = 1; n < 1000; n++) {
         struct pnet_cloud c;
         struct pnet_error e = {.message = ""};
-        begin(n);
+        heap_begin(n, false);
         enum pnet_status status = pnet_cloud_read(path, &c, NULL, &e);
         int failed = heap.calls >= n;
         pnet_cloud_free(&c);
-        heap.counting = 0;
-        CHECKF(heap.alive == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.alive);
+        heap.counting = false;
+        CHECKF(heap.live == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.live);
         CHECKF(status == (failed ? PNET_NO_MEMORY : PNET_OK), "%s, allocation %ld: %s", path, n,
             e.message);
         if (!failed) return n - 1;
@@ -108,11 +35,11 @@ static void check_writing(const char *folder, const char *name, const struct pne
     const char *path = files_path(folder, name);
     for (long n = 1; n < 1000; n++) {
         struct pnet_error e = {.message = ""};
-        begin(n);
+        heap_begin(n, false);
         enum pnet_status status = pnet_cloud_write(path, c, &e);
         int failed = heap.calls >= n;
-        heap.counting = 0;
-        CHECKF(heap.alive == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.alive);
+        heap.counting = false;
+        CHECKF(heap.live == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.live);
         /* The stream may do without the buffer that it was refused. */
         CHECKF(failed ? status != PNET_BAD_DATA : status == PNET_OK, "%s: %s", path, e.message);
         CHECK((status == PNET_OK) == (access(path, F_OK) == 0)); /* no half-written file */
@@ -149,11 +76,11 @@ static void check_bound(const char *folder, const char *seed)
             if (r & 2) copy[(size_t)(r >> 8) % b.size] = '9';
         }
         write_file(path, copy, b.size);
-        begin(0);
+        heap_begin(0, false);
         if (pnet_cloud_read(path, &c, NULL, NULL) == PNET_OK) pnet_cloud_free(&c);
-        heap.counting = 0;
+        heap.counting = false;
         CHECKF(heap.largest <= most, "%s: %zu bytes for a file of %zu", seed, heap.largest, b.size);
-        CHECK(heap.alive == 0);
+        CHECK(heap.live == 0);
     }
     remove(path);
     free(copy);
@@ -188,13 +115,13 @@ static void check_batch(void)
     const int64_t split[] = {0, 5}, *splits[] = {split};
     for (long n = 1;; n++) {
         struct pnet_batch *batch;
-        begin(n);
+        heap_begin(n, false);
         enum pnet_status status = pnet_batch_new(&input, 1, 1, splits, &batch, NULL);
         int failed = heap.calls >= n;
         CHECK(status == (failed ? PNET_NO_MEMORY : PNET_OK) && (batch == NULL) == failed);
         pnet_batch_free(batch);
-        heap.counting = 0;
-        CHECKF(heap.alive == 0, "allocation %ld: %ld blocks lost", n, heap.alive);
+        heap.counting = false;
+        CHECKF(heap.live == 0, "allocation %ld: %ld blocks lost", n, heap.live);
         if (!failed) break;
     }
 }

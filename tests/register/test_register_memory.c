@@ -2,89 +2,13 @@
    nothing leaks. */
 #include "runtime/register_clouds.h"
 #include "tests/check.h"
+#include "tests/heap.h"
 #include "tests/register/clouds.h"
 
-#include <errno.h>
 #include <omp.h>
-#include <stdbool.h>
 #include <unistd.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_OWN_MALLOC
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define HAS_OWN_MALLOC
-#endif
-
-#ifdef HAS_OWN_MALLOC
-int main(void)
-{
-    printf("skipped: a sanitizer has taken malloc\n");
-    return 77;
-}
-#else
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void __libc_free(void *block);
-
-static struct {
-    long calls, fail_at; /* from 1; 0: never */
-    bool all_behind;
-    long live; /* blocks */
-} heap;
-
-static bool fails(void)
-{
-    heap.calls++;
-    if (!heap.fail_at || heap.calls < heap.fail_at) return false;
-    if (heap.calls > heap.fail_at && !heap.all_behind) return false;
-    errno = ENOMEM;
-    return true;
-}
-
-static void *counted(void *block)
-{
-    heap.live += block != NULL;
-    return block;
-}
-
-void *malloc(size_t size)
-{
-    return fails() ? NULL : counted(__libc_malloc(size));
-}
-
-void *calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : counted(__libc_calloc(count, size));
-}
-
-void *aligned_alloc(size_t alignment, size_t size)
-{
-    return fails() ? NULL : counted(__libc_memalign(alignment, size));
-}
-
-/* OpenMP's own, without which it ends the process: these do not fail. */
-int posix_memalign(void **block, size_t alignment, size_t size)
-{
-    *block = counted(__libc_memalign(alignment, size));
-    return *block ? 0 : ENOMEM;
-}
-
-void *memalign(size_t alignment, size_t size);
-void *memalign(size_t alignment, size_t size)
-{
-    return counted(__libc_memalign(alignment, size));
-}
-
-void free(void *block)
-{
-    heap.live -= block != NULL;
-    __libc_free(block);
-}
+#if HEAP_REPLACED
 
 static struct scene scene;
 static struct pnet_register_cloud source, target;
@@ -125,14 +49,11 @@ static void check_all(const char *name, long least, enum pnet_status (*work)(str
     for (int behind = 0; behind < 2; behind++) {
         long n = 1, refused = 0;
         for (;; n++) {
-            long live = heap.live;
-            heap.calls = 0;
-            heap.fail_at = n;
-            heap.all_behind = behind;
+            heap_begin(n, behind);
             enum pnet_status status = work(&e);
             bool reached = heap.calls >= n;
-            heap.fail_at = 0;
-            CHECKF(heap.live == live, "%s: %ld blocks lost at %ld", name, heap.live - live, n);
+            heap.counting = false;
+            CHECKF(heap.live == 0, "%s: %ld blocks lost at %ld", name, heap.live, n);
             if (!reached) break;
             /* the C library may do without a buffer, or say ENOMEM for a stream */
             CHECKF(status == PNET_OK || status == PNET_NO_MEMORY || status == PNET_FAILED,

@@ -4,77 +4,10 @@
 #include "runtime/json.h"
 #include "runtime/report.h"
 #include "tests/check.h"
+#include "tests/heap.h"
 #include "tests/store/folder.h"
 
-#include <errno.h>
-#include <stdbool.h>
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_OWN_MALLOC
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define HAS_OWN_MALLOC
-#endif
-
-#ifdef HAS_OWN_MALLOC
-int main(void)
-{
-    printf("skipped: a sanitizer has taken malloc\n");
-    return 77;
-}
-#else
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void __libc_free(void *block);
-
-static struct {
-    long calls, fail_at; /* from 1; 0: never */
-    bool all_behind;
-    long live; /* blocks */
-} heap;
-
-static bool fails(void)
-{
-    heap.calls++;
-    if (!heap.fail_at || heap.calls < heap.fail_at) return false;
-    if (heap.calls > heap.fail_at && !heap.all_behind) return false;
-    errno = ENOMEM;
-    return true;
-}
-
-void *malloc(size_t size)
-{
-    if (fails()) return NULL;
-    void *block = __libc_malloc(size);
-    heap.live += block != NULL;
-    return block;
-}
-
-void *calloc(size_t count, size_t size)
-{
-    if (fails()) return NULL;
-    void *block = __libc_calloc(count, size);
-    heap.live += block != NULL;
-    return block;
-}
-
-void *realloc(void *old, size_t size)
-{
-    if (fails()) return NULL;
-    void *block = __libc_realloc(old, size);
-    heap.live += block && !old;
-    return block;
-}
-
-void free(void *block)
-{
-    heap.live -= block != NULL;
-    __libc_free(block);
-}
+#if HEAP_REPLACED
 
 static const char *folder, *tensor_path, *run_folder;
 static float numbers[10];
@@ -140,14 +73,11 @@ static void check_all(const char *name, enum pnet_status (*work)(struct pnet_err
     for (int behind = 0; behind < 2; behind++) {
         long n = 1, refused = 0;
         for (;; n++) {
-            long live = heap.live;
-            heap.calls = 0;
-            heap.fail_at = n;
-            heap.all_behind = behind;
+            heap_begin(n, behind);
             enum pnet_status status = work(&e);
             bool reached = heap.calls >= n;
-            heap.fail_at = 0;
-            CHECKF(heap.live == live, "%s: %ld blocks lost at %ld", name, heap.live - live, n);
+            heap.counting = false;
+            CHECKF(heap.live == 0, "%s: %ld blocks lost at %ld", name, heap.live, n);
             if (!reached) break;
             /* The C library may do without a buffer, or say ENOMEM for a stream. */
             CHECKF(status == PNET_OK || status == PNET_NO_MEMORY || status == PNET_FAILED,
