@@ -306,7 +306,10 @@ int command_compare(int argc, char **argv)
         {"output", 'o', OPT_TEXT, &k.folder, "DIR", "folder of the runs (out/compare)"},
         {"weights", 'w', OPT_TEXT, &k.weights, "W", "evaluate these instead of training"},
         {"split", 0, OPT_TEXT, &split, "SPLIT", "train, val (default) or test"},
-        {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"}, RUN_OPTIONS(&k.r)};
+        {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"},
+        {"without-optimizer", 0, OPT_FLAG, &k.r.without_optimizer, NULL,
+            "leave the optimiser's state out of what the finished trainings leave"},
+        RUN_OPTIONS(&k.r)};
     struct variant variants[5] = {{.name = "native"}, {.name = "voxel", .degrade = PNET_VOXEL},
         {.name = "centre", .degrade = PNET_CENTRE},
         {.name = "neighbour", .degrade = PNET_NEIGHBOUR},

@@ -16,6 +16,14 @@ check 'three rows of values' test "$(grep -c '^| 30cm | [a-z]* | [0-9.]* ± ' "$
 check 'two comparisons' test "$(grep -c '^| 30cm | [a-z]* | 2 | ' "$out")" = 2
 cp "$out" "$work/table"
 
+# The same five by one command, for one seed and cell size.
+run 0 compare models/fcgf_3dmatch.pnet --config "$work/all/run.yaml" --data "$work/all/rooms.yaml" --split test --all \
+    -o "$work/compare" --steps 1 --set v=30cm --set ransac=300 --without-optimizer -q
+prints '         native          voxel         centre      neighbour         kernel'
+prints 'rr_3dmatch '
+check 'a checkpoint of each' test "$(ls -d "$work"/compare/*/last/weights.safetensors | wc -l)" = 5
+check 'weights alone' test -z "$(find "$work/compare" -name optimizer.safetensors)"
+
 # What was evaluated is not done again; a run that lost its evaluation has its bits back.
 cp "$work/all/runs/30cm-native-s1/rooms.jsonl" "$work/once"
 bash $script run "${small[@]}" >"$out" 2>"$err" || fail "$(cat "$err")"
