@@ -11,17 +11,26 @@ static conv_product product_of(const struct pnet_mvmr *m)
         {m->bias, m->out, m->add, m->act, m->slope}};
 }
 
+/* Whether a set has tiles or not: a plan is made before it is known. */
+static size_t product_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
+{
+    size_t fast = conv_fast_work(s, g, precision), tiles = conv_tiles_work(s, g, precision);
+    return fast > 0 && tiles > fast ? tiles : fast; /* 0: too many cells for either */
+}
+
 size_t pnet_cuda_mvmr_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
     return conv_depthwise(s) ? 0
-                             : conv_fast_work(conv_set_of(t, PNET_STORE_F32),
+                             : product_work(conv_set_of(t, PNET_STORE_F32),
                                    conv_merge(s, MERGED_WIDTH), precision);
 }
 
 static void multiply(const conv_product &p, enum pnet_precision precision, void *work)
 {
-    if (conv_fast_serves(p.set))
+    if (conv_tiles_serves(p.set))
+        conv_tiles_mvmr(p, precision, work);
+    else if (conv_fast_serves(p.set) && p.set.rows.storage == PNET_STORE_F32)
         conv_fast_mvmr(p, precision, work);
     else
         conv_plain_mvmr(p);
@@ -71,12 +80,14 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
 size_t pnet_cuda_gemm_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
-    return conv_fast_work(conv_dense_set(n), conv_merge({cin, cout, 1}, MERGED_WIDTH), precision);
+    return product_work(conv_dense_set(n), conv_merge({cin, cout, 1}, MERGED_WIDTH), precision);
 }
 
 void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
 {
-    multiply({conv_dense_set(g->n), conv_merge({g->cin, g->cout, 1}, MERGED_WIDTH), g->cin, g->cout,
+    struct pnet_count n = g->n;
+    n.storage = g->storage;
+    multiply({conv_dense_set(n), conv_merge({g->cin, g->cout, 1}, MERGED_WIDTH), g->cin, g->cout,
                  g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}},
         g->precision, work);
 }

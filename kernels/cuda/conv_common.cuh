@@ -2,6 +2,8 @@
 #ifndef PNET_KERNELS_CUDA_CONV_COMMON_CUH
 #define PNET_KERNELS_CUDA_CONV_COMMON_CUH
 
+#include "kernels/cuda/storage.cuh"
+
 extern "C" {
 #include "kernels/cuda/conv.h"
 }
@@ -75,7 +77,7 @@ static __device__ __forceinline__ float conv_weight(const float *weight, const c
 /* What becomes of a sum. */
 struct conv_end {
     const float *bias; /* or NULL */
-    float *out;
+    float *out;        /* stored as the features that are gathered */
     bool add;
     enum pnet_activation act;
     float slope;
@@ -90,12 +92,14 @@ static __device__ __forceinline__ float conv_activate(
     return x;
 }
 
+/* T: what the output is stored as. */
+template <class T>
 static __device__ __forceinline__ void conv_finish(
     const conv_end &e, int64_t row, int width, int column, float sum)
 {
-    float *to = e.out + row * width + column;
+    T *to = (T *)e.out + row * width + column;
     if (e.bias) sum += e.bias[column];
-    *to = e.add ? *to + sum : conv_activate(sum, e.act, e.slope);
+    narrow(e.add ? widen(*to) + sum : conv_activate(sum, e.act, e.slope), to);
 }
 
 /* A product of gathered rows with one matrix a kernel cell. */

@@ -15,8 +15,8 @@ template <typename T> static __global__ void mvmr(conv_product p, const T *in)
         float sum = 0;
         for (int64_t n = conv_start(p.set, row); n < end; n++)
             sum += p.weight[(int64_t)conv_cell(p.set, n) * p.cout + c] *
-                   (float)in[conv_other(p.set, n) * p.cin + c];
-        conv_finish(p.end, row, p.cout, c, sum);
+                   widen(in[conv_other(p.set, n) * p.cin + c]);
+        conv_finish<T>(p.end, row, p.cout, c, sum);
     }
 }
 
@@ -24,7 +24,11 @@ void conv_depthwise_mvmr(const conv_product &p)
 {
     int64_t blocks = (p.set.rows.most * p.cout + THREADS - 1) / THREADS, most = 1 << 20;
     if (blocks == 0) return;
-    mvmr<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, cudaStreamPerThread>>>(p, p.in);
+    by_storage(p.set.rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        mvmr<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, cudaStreamPerThread>>>(
+            p, as<T>(p.in));
+    });
 }
 
 enum { WARPS = THREADS / 32 };

@@ -21,18 +21,19 @@ static inline conv_form conv_form_of(enum pnet_precision p)
 
 /* Weights as blocks of `depth` input channels and `columns` output channels, in the order cell, group, block of input
    channels, block of output channels. A block has one plane (two for CONV_SPLIT: high, low), a plane one row of `depth`
-   elements a column, permuted inside of 16 as a gathering thread holds them, and swizzled in units of 16 bytes as the
-   matrix unit reads them. Behind all blocks stand their inverse scales. */
+   elements a column, permuted as gathering threads hold them (`unit` channels one after the other, four threads a row),
+   and swizzled in units of 16 bytes as the matrix unit reads them. Behind all blocks stand their inverse scales. */
 struct conv_blocks {
     conv_form form;
     int depth, columns;
+    int unit;       /* 4 or 8 */
     int deep, wide; /* blocks of input and of output channels of a group */
     int64_t count;
     size_t bytes; /* of a block */
 };
 
 conv_blocks conv_block_weights(
-    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns);
+    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns, int unit);
 size_t conv_blocks_bytes(const conv_blocks &b);
 void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks);
 
@@ -61,6 +62,10 @@ static __device__ __forceinline__ float conv_finite_size(float x)
 bool conv_fast_serves(const conv_set &s);
 size_t conv_fast_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+/* MVMR of sets that have tiles, and dense products. */
+bool conv_tiles_serves(const conv_set &s);
+size_t conv_tiles_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
+void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 /* VVOR likewise; `work` holds partial sums. */
 size_t conv_fast_vvor_work(const conv_set &s, const conv_groups &g, int cout);
 void conv_fast_vvor(const conv_outer &o, enum pnet_precision precision, void *work);

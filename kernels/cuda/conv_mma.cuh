@@ -14,34 +14,91 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
+/* An address in shared memory that is kept in a register: the compiler would work it out anew at every use. */
+static __device__ __forceinline__ uint32_t shared_base(const void *p)
+{
+    uint32_t a = shared_address(p);
+    asm volatile("" : "+r"(a));
+    return a;
+}
+
+static __device__ __forceinline__ uint32_t shared_load_word(uint32_t from)
+{
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(from));
+    return v;
+}
+
+static __device__ __forceinline__ uint4 shared_load(uint32_t from)
+{
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(from));
+    return v;
+}
+
+static __device__ __forceinline__ void shared_store(uint32_t to, uint32_t v)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(v) : "memory");
+}
+
+static __device__ __forceinline__ void shared_store(uint32_t to, uint4 v)
+{
+    asm volatile(
+        "st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+        : "memory");
+}
+
 static __device__ __forceinline__ void barrier_init(uint64_t *b, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals));
 }
 
+/* Barriers are named by pointers, or by their addresses in shared memory where the code around has those. */
+static __device__ __forceinline__ void barrier_arrive(uint32_t b)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
+}
+
 static __device__ __forceinline__ void barrier_arrive(uint64_t *b)
 {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
+    barrier_arrive(shared_address(b));
+}
+
+static __device__ __forceinline__ void barrier_expect(uint32_t b, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(bytes)
+                 : "memory");
 }
 
 static __device__ __forceinline__ void barrier_expect(uint64_t *b, uint32_t bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)),
-                 "r"(bytes)
-                 : "memory");
+    barrier_expect(shared_address(b), bytes);
+}
+
+/* Arrives when the thread's copies of 16 bytes (copy16) are there. */
+static __device__ __forceinline__ void barrier_arrive_copies(uint32_t b)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(b) : "memory");
 }
 
 /* Waits until the phase of that parity is over. */
-static __device__ __forceinline__ void barrier_wait(uint64_t *b, uint32_t parity)
+static __device__ __forceinline__ void barrier_wait(uint32_t b, uint32_t parity)
 {
     asm volatile("{\n.reg .pred p;\n"
                  "again:\n"
                  "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
                  "@p bra done;\n"
                  "bra again;\n"
-                 "done:\n}" ::"r"(shared_address(b)),
+                 "done:\n}" ::"r"(b),
                  "r"(parity)
                  : "memory");
+}
+
+static __device__ __forceinline__ void barrier_wait(uint64_t *b, uint32_t parity)
+{
+    barrier_wait(shared_address(b), parity);
 }
 
 /* Whether it is over. */
@@ -65,20 +122,36 @@ static __device__ __forceinline__ void fence_async()
 
 /* Copies global memory to shared memory (both aligned to 16, whole multiples of 16 bytes); `b` counts the bytes. */
 static __device__ __forceinline__ void copy_bulk(
-    void *to, const void *from, uint32_t bytes, uint64_t *b)
+    uint32_t to, const void *from, uint32_t bytes, uint32_t b)
 {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-            "r"(shared_address(to)),
-        "l"(from), "r"(bytes), "r"(shared_address(b))
+            "r"(to),
+        "l"(from), "r"(bytes), "r"(b)
         : "memory");
 }
 
+static __device__ __forceinline__ void copy_bulk(
+    void *to, const void *from, uint32_t bytes, uint64_t *b)
+{
+    copy_bulk(shared_address(to), from, bytes, shared_address(b));
+}
+
 /* Copies 16 bytes from global to shared memory, beside what the thread does, until copies_wait. */
+static __device__ __forceinline__ void copy16(uint32_t to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
 static __device__ __forceinline__ void copy16(void *to, const void *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
-                 : "memory");
+    copy16(shared_address(to), from);
+}
+
+/* Zeros instead; `from` is not read. */
+static __device__ __forceinline__ void copy16_zeros(uint32_t to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, 0;" ::"r"(to), "l"(from) : "memory");
 }
 
 static __device__ __forceinline__ void copies_wait()
@@ -97,9 +170,10 @@ static __device__ __forceinline__ void product_commit()
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-static __device__ __forceinline__ void product_wait()
+/* Waits for all groups of products but the last PENDING. */
+template <int PENDING = 0> static __device__ __forceinline__ void product_wait()
 {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
 /* Tells the compiler that these registers change here: sums belong to the matrix unit until product_wait. */
@@ -109,12 +183,41 @@ template <int N> static __device__ __forceinline__ void product_touch(float (&d)
     for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
 
+/* The same for operands that the matrix unit reads. */
+template <int M, int N> static __device__ __forceinline__ void product_touch(uint32_t (&a)[M][N][4])
+{
+#pragma unroll
+    for (int i = 0; i < M * N * 4; i++)
+        asm volatile("" : "+r"(a[i / 4 / N][i / 4 % N][i % 4])::"memory");
+}
+
+/* How many registers the threads of a warpgroup may have from here on. */
+template <int N> static __device__ __forceinline__ void registers_more()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N> static __device__ __forceinline__ void registers_fewer()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+
+/* Brings global memory (aligned to 16, whole multiples of 16 bytes) into L2. */
+static __device__ __forceinline__ void prefetch_bulk(const void *from, uint32_t bytes)
+{
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
 /* A matrix of `row_bytes` (32, 64 or 128: the width of the swizzle) times n rows, depth by depth, in shared memory. */
-template <int ROW_BYTES> static __device__ __forceinline__ uint64_t product_matrix(const void *p)
+template <int ROW_BYTES> static __device__ __forceinline__ uint64_t product_matrix(uint32_t p)
 {
     constexpr uint64_t swizzle = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
-    return (uint64_t)(shared_address(p) >> 4) | (uint64_t)1 << 16 |
-           (uint64_t)(8 * ROW_BYTES >> 4) << 32 | swizzle << 62;
+    return (uint64_t)(p >> 4) | (uint64_t)1 << 16 | (uint64_t)(8 * ROW_BYTES >> 4) << 32 |
+           swizzle << 62;
+}
+
+template <int ROW_BYTES> static __device__ __forceinline__ uint64_t product_matrix(const void *p)
+{
+    return product_matrix<ROW_BYTES>(shared_address(p));
 }
 
 #define D4(o) "+f"(d[o]), "+f"(d[o + 1]), "+f"(d[o + 2]), "+f"(d[o + 3])

@@ -224,8 +224,8 @@ static __device__ __forceinline__ void write_rows(const conv_product &p,
                 }
                 continue;
             }
-            conv_finish(p.end, r, p.cout, first + c, x);
-            if (c + 1 < p.groups.cout) conv_finish(p.end, r, p.cout, first + c + 1, y);
+            conv_finish<float>(p.end, r, p.cout, first + c, x);
+            if (c + 1 < p.groups.cout) conv_finish<float>(p.end, r, p.cout, first + c + 1, y);
         }
     }
 }
@@ -462,7 +462,7 @@ template <class C> static limits limits_of(int cells)
 
 template <class C> static void launch(const conv_product &p, void *work)
 {
-    conv_blocks b = conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS);
+    conv_blocks b = conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, 4);
     conv_pack_weights(b, p, work);
     limits l = limits_of<C>(p.set.cells);
     int bytes = make_layout(C::RING * C::BLOCK, C::DEPTH, C::ROWS, l).bytes;
@@ -525,7 +525,7 @@ size_t conv_fast_work(const conv_set &s, const conv_groups &g, enum pnet_precisi
     conv_form form = conv_form_of(precision);
     if (s.cells > MOST_CELLS) return 0;
     return conv_blocks_bytes(
-        conv_block_weights(form, s.cells, g, depth_of(form, g), columns_of(g)));
+        conv_block_weights(form, s.cells, g, depth_of(form, g), columns_of(g), 4));
 }
 
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work)

@@ -6,10 +6,10 @@
 enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */ };
 
 conv_blocks conv_block_weights(
-    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns)
+    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns, int unit)
 {
-    conv_blocks b = {
-        form, depth, columns, (g.cin + depth - 1) / depth, (g.cout + columns - 1) / columns, 0, 0};
+    conv_blocks b = {form, depth, columns, unit, (g.cin + depth - 1) / depth,
+        (g.cout + columns - 1) / columns, 0, 0};
     b.count = cells * g.count * b.deep * b.wide;
     b.bytes = (size_t)depth * (size_t)columns * 2 * (form == CONV_SPLIT ? 2 : 1);
     return b;
@@ -20,11 +20,13 @@ size_t conv_blocks_bytes(const conv_blocks &b)
     return (size_t)b.count * (b.bytes + sizeof(float));
 }
 
-/* Which channel of 16 stands at position p: lane t of four holds channels 4t to 4t + 3, and gives the matrix unit
-   positions 2t, 2t + 1, 2t + 8 and 2t + 9. */
-static __device__ int channel_at(int p)
+/* Which channel stands at position `at` of a block: lane t of four gives the matrix unit positions 2t, 2t + 1, 2t + 8 and
+   2t + 9 of 16, in which it holds channels 4t to 4t + 3 of 16, or half of channels 8t to 8t + 7 of 32. */
+static __device__ int channel_at(int at, int unit)
 {
-    return p % 8 / 2 * 4 + p / 8 * 2 + p % 2;
+    int p = at % 16, inside = p / 8 * 2 + p % 2, lane = p % 8 / 2;
+    if (unit == 4) return at / 16 * 16 + lane * 4 + inside;
+    return at / 32 * 32 + lane * 8 + at % 32 / 16 * 4 + inside;
 }
 
 /* Byte of position p of row n. */
@@ -58,7 +60,7 @@ static __global__ __launch_bounds__(THREADS) void pack(
     if (threadIdx.x == 0) scales[blockIdx.x] = 1 / scale;
     unsigned char *to = blocks + blockIdx.x * b.bytes;
     for (int i = threadIdx.x; i < elements; i += THREADS) {
-        int n = i % b.columns, at = i / b.columns, c = at / 16 * 16 + channel_at(at % 16);
+        int n = i % b.columns, at = i / b.columns, c = channel_at(at, b.unit);
         float w = scale * conv_weight(p.weight, p.groups, p.cin, p.cout, p.transposed, k, group,
                               deep * b.depth + c, wide * b.columns + n);
         unsigned char *here = to + place(n, at, b.depth);

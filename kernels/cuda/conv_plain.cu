@@ -49,7 +49,7 @@ static __device__ void gather(
         float sum = 0;
         if (c < width)
             for (int64_t n = t.begin[r]; n < t.end[r]; n++)
-                sum += (float)in[conv_other(s, n) * stride + c];
+                sum += widen(in[conv_other(s, n) * stride + c]);
         t.x[lane][r] = sum;
     }
 }
@@ -93,8 +93,8 @@ static __global__ __launch_bounds__(THREADS) void mvmr(conv_product p, const T *
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < 4; c++)
             if (row0 + r0 + r < live && column0 + c0 + c < p.groups.cout)
-                conv_finish(p.end, row0 + r0 + r, p.cout, group * p.groups.cout + column0 + c0 + c,
-                    sum[r][c]);
+                conv_finish<T>(p.end, row0 + r0 + r, p.cout,
+                    group * p.groups.cout + column0 + c0 + c, sum[r][c]);
 }
 
 void conv_plain_mvmr(const conv_product &p)
@@ -102,5 +102,8 @@ void conv_plain_mvmr(const conv_product &p)
     if (p.set.rows.most == 0) return;
     dim3 grid((unsigned)((p.set.rows.most + ROWS - 1) / ROWS),
         (unsigned)(p.groups.count * ((p.groups.cout + COLUMNS - 1) / COLUMNS)));
-    mvmr<<<grid, THREADS, 0, cudaStreamPerThread>>>(p, p.in);
+    by_storage(p.set.rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        mvmr<<<grid, THREADS, 0, cudaStreamPerThread>>>(p, as<T>(p.in));
+    });
 }

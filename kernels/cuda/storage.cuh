@@ -62,6 +62,19 @@ static __device__ __forceinline__ void narrow(float v, float w, __half *to)
     to[1] = pair.y;
 }
 
+/* Two numbers of 16 bits in a word, the first one in its lower half. */
+template <class T> static __device__ __forceinline__ uint32_t narrow_pair(float v, float w)
+{
+    stored<T, 2> pair;
+    narrow(v, w, pair.at);
+    return *reinterpret_cast<uint32_t *>(&pair);
+}
+template <class T> static __device__ __forceinline__ float2 widen_pair(uint32_t word)
+{
+    stored<T, 2> pair = *reinterpret_cast<stored<T, 2> *>(&word);
+    return {widen(pair.at[0]), widen(pair.at[1])};
+}
+
 /* V numbers from p, which is aligned for them, and back. */
 template <int V, class T> static __device__ __forceinline__ void load_wide(const T *p, float *to)
 {

@@ -1,9 +1,11 @@
 /* MVMR, VVOR, dense products and column sums on the GPU against their definitions in double. */
 #include "tests/kernels/conv_case.h"
+#include "tests/kernels/tile_case.h"
 
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cuda.h"
+#include "tests/cuda/storage_case.h"
 
 /* By enum pnet_precision: what kernels/precision.h promises. */
 static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
@@ -66,8 +68,9 @@ static void device_work_end(struct device_work *w)
     pnet_cuda_free(w->memory);
 }
 
-/* A set in device memory, bound for SPARE_ROWS rows more than it has, whose starts lead nowhere. */
-static struct pnet_triplets device_set(const struct pnet_triplets *t)
+/* A set in device memory, bound for SPARE_ROWS rows more than it has, whose starts lead nowhere. Without tiles for
+   `slots` = 0; tiles with more neighbours than that list nothing. */
+static struct pnet_triplets device_set(const struct pnet_triplets *t, int64_t slots)
 {
     int64_t spare = t->rows + SPARE_ROWS;
     int64_t *start = conv_alloc((size_t)(spare + 1) * sizeof *start);
@@ -80,6 +83,15 @@ static struct pnet_triplets device_set(const struct pnet_triplets *t)
     d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
     d.live = device_copy(&t->rows, sizeof t->rows);
     free(start);
+    if (slots > 0) {
+        struct pnet_triplets bound = *t;
+        bound.rows = spare;
+        struct tile_case c = tile_case_limited(&bound, t->rows, slots);
+        d.tiles.words = c.tiles.words;
+        d.tiles.tile = device_copy(c.tile, (size_t)tile_count(spare) * sizeof *c.tile);
+        d.tiles.list = device_copy(c.list, (size_t)c.tiles.words * sizeof *c.list);
+        tile_case_free(&c);
+    }
     return d;
 }
 
@@ -94,6 +106,8 @@ static void device_set_free(struct pnet_triplets *d)
     device_free(d->other);
     device_free(d->cell);
     device_free(d->live);
+    device_free(d->tiles.tile);
+    device_free(d->tiles.list);
 }
 
 struct layer {
@@ -123,19 +137,76 @@ static void activate(double *x, size_t n, enum pnet_activation act, double slope
     }
 }
 
+/* Features in device memory as they are stored. */
+static float *device_features(enum pnet_storage storage, const float *from, size_t n)
+{
+    void *x = conv_alloc(storage_bytes(storage, (int64_t)n));
+    to_storage(storage, from, (int64_t)n, x);
+    float *d = device_copy(x, storage_bytes(storage, (int64_t)n));
+    free(x);
+    return d;
+}
+
+static float *host_features(enum pnet_storage storage, const float *from, size_t n)
+{
+    void *bits = conv_alloc(storage_bytes(storage, (int64_t)n));
+    float *x = conv_alloc(n * sizeof *x);
+    pnet_cuda_copy_out(bits, from, storage_bytes(storage, (int64_t)n));
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    from_storage(storage, bits, (int64_t)n, x);
+    free(bits);
+    return x;
+}
+
 /* What one run of MVMR leaves in the rows of the set. */
 static float *run_mvmr(struct pnet_mvmr m, const float *old, int64_t live)
 {
     size_t size = (size_t)m.triplets->rows * (size_t)m.shape.cout,
            live_size = (size_t)live * (size_t)m.shape.cout;
-    m.out = device_alloc(size * sizeof(float));
-    if (m.add) pnet_cuda_copy_in(m.out, old, live_size * sizeof(float));
+    m.out = device_alloc(storage_bytes(m.storage, (int64_t)size));
+    if (m.add) {
+        float *was = device_features(m.storage, old, live_size);
+        pnet_cuda_copy(m.out, was, storage_bytes(m.storage, (int64_t)live_size));
+        pnet_cuda_sync();
+        pnet_cuda_free(was);
+    }
     struct device_work work = device_work(pnet_cuda_mvmr_work(m.triplets, m.shape, m.precision));
     pnet_cuda_mvmr(&m, work.memory);
-    float *out = host_floats(m.out, live_size);
+    float *out = host_features(m.storage, m.out, live_size);
     device_work_end(&work);
     pnet_cuda_free(m.out);
     return out;
+}
+
+/* How a set is handed over: without tiles, with them, with some that list nothing. */
+static const int64_t set_slots[] = {0, PNET_TILE_SLOTS, 40};
+enum { SETS = sizeof set_slots / sizeof *set_slots };
+
+/* One layer in every precision, as float32 or stored in 16 bits where that goes with it. `m` is without its arrays of
+   features. */
+static void check_mvmr_runs(const struct layer *l, struct pnet_mvmr m, bool stored, const float *in,
+    size_t in_size, const float *old, const double *want, size_t out_size, int64_t live)
+{
+    for (int p = 0; p < PRECISIONS; p++) {
+        char text[160];
+        describe(l, p, text);
+        m.precision = (enum pnet_precision)p;
+        m.storage = stored ? pnet_storage_of(m.precision) : PNET_STORE_F32;
+        if (stored && m.storage == PNET_STORE_F32) continue;
+        m.in = device_features(m.storage, in, in_size);
+        float *out = run_mvmr(m, old, live), *again = run_mvmr(m, old, live);
+        double error = conv_error(out, want, out_size);
+        CHECKF(error <= tolerance[p],
+            "%s: mvmr error %g (transposed %d, add %d, bias %d, act %d, stored %d, tiles %d)", text,
+            error, m.transposed, m.add, m.bias != NULL, (int)m.act, stored,
+            m.triplets->tiles.tile != NULL);
+        CHECKF(!out_size || memcmp(out, again, out_size * sizeof *out) == 0,
+            "%s: a second run differs (stored %d, tiles %d)", text, stored,
+            m.triplets->tiles.tile != NULL);
+        free(out), free(again);
+        device_free(m.in);
+    }
 }
 
 static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, bool transposed,
@@ -151,30 +222,21 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
     activate(want, out_size, act, 0.125);
     if (add)
         for (size_t i = 0; i < out_size; i++) want[i] += (double)old[i];
-    struct pnet_triplets set = device_set(t);
-    struct pnet_mvmr m = {.triplets = &set,
-        .shape = s,
-        .in = device_floats(in, in_size),
+    struct pnet_mvmr m = {.shape = s,
         .weight = device_floats(weight, weights(l)),
         .bias = with_bias ? device_floats(bias, (size_t)s.cout) : NULL,
         .transposed = transposed,
         .add = add,
         .act = act,
         .slope = 0.125f};
-    for (int p = 0; p < PRECISIONS; p++) {
-        char text[160];
-        describe(l, p, text);
-        m.precision = (enum pnet_precision)p;
-        float *out = run_mvmr(m, old, t->rows), *again = run_mvmr(m, old, t->rows);
-        double error = conv_error(out, want, out_size);
-        CHECKF(error <= tolerance[p], "%s: mvmr error %g (transposed %d, add %d, bias %d, act %d)",
-            text, error, transposed, add, with_bias, (int)act);
-        CHECKF(!out_size || memcmp(out, again, out_size * sizeof *out) == 0,
-            "%s: a second run differs", text);
-        free(out), free(again);
+    for (int i = 0; i < SETS; i++) {
+        struct pnet_triplets set = device_set(t, set_slots[i]);
+        m.triplets = &set;
+        check_mvmr_runs(l, m, false, in, in_size, old, want, out_size, t->rows);
+        check_mvmr_runs(l, m, true, in, in_size, old, want, out_size, t->rows);
+        device_set_free(&set);
     }
-    device_free(m.in), device_free(m.weight), device_free(m.bias);
-    device_set_free(&set);
+    device_free(m.weight), device_free(m.bias);
     free(in), free(weight), free(bias), free(old), free(in64), free(weight64), free(bias64),
         free(want);
 }
@@ -203,7 +265,7 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     pnet_ref_vvor(t, s, in64, gout64, swapped, want);
     if (add)
         for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
-    struct pnet_triplets set = device_set(t);
+    struct pnet_triplets set = device_set(t, 0);
     struct pnet_vvor v = {.triplets = &set,
         .shape = s,
         .in = device_floats(in, in_size),
@@ -462,10 +524,10 @@ static void check_work(void)
 }
 
 /* A NaN reaches the rows that read it and no other ones. */
-static void check_nan(void)
+static void check_nan(int64_t slots)
 {
     struct conv_set set = conv_set_random(300, 200, 27, 5, 3);
-    struct pnet_triplets t = device_set(&set.t);
+    struct pnet_triplets t = device_set(&set.t, slots);
     struct pnet_conv_shape s = {20, 24, 1};
     float *in = conv_random_floats(200 * 20, 1), *weight = conv_random_floats(27 * 20 * 24, 2);
     in[77 * 20 + 19] = NAN;
@@ -518,7 +580,7 @@ int main(void)
         printf("skipped: %s\n", why);
         return check_failed ? 1 : 77;
     }
-    check_nan();
+    for (int i = 0; i < SETS; i++) check_nan(set_slots[i]);
     if (getenv("PNET_SHORT")) {
         check_some();
     } else {
