@@ -68,6 +68,23 @@ static size_t planned(const struct pnet_session *s)
     return k.total;
 }
 
+/* A plan for a GPU that is made on the host knows the same. */
+static size_t geometry_on_host(const struct pnet_plan *p, const struct cloud *c)
+{
+    struct pnet_batch *b = batch_of(p, c, 1);
+    struct pnet_memory memory;
+    struct pnet_slot *slot;
+    struct pnet_error e;
+    pnet_memory_init(&memory, (struct pnet_device){0}, 0);
+    need(pnet_slot_new(p, &memory, &slot, &e), &e, "slot");
+    need(pnet_slot_build(slot, b, &e), &e, "geometry on the host");
+    size_t bytes = pnet_slot_estimate(p, &slot->counts);
+    pnet_slot_free(slot);
+    pnet_memory_end(&memory);
+    pnet_batch_free(b);
+    return bytes;
+}
+
 static void test_equal(const struct setup *u, const struct cloud *c)
 {
     struct pnet_compilation *compiled = compile(u);
@@ -78,6 +95,7 @@ static void test_equal(const struct setup *u, const struct cloud *c)
     CHECKF(peak == plan, "%s, degraded %u, %s, %lld points: planned %zu, taken %zu", u->model,
         u->degrade, u->training ? "training" : "inference", (long long)c->n, plan, peak);
     CHECK(pnet_session_memory(s)->used == peak);
+    CHECK(geometry_on_host(p, c) == pnet_slot_estimate(p, &pnet_session_slot(s, 0)->counts));
     step(s, c);
     CHECK(pnet_session_memory(s)->peak == peak);
     pnet_session_free(s);
