@@ -150,7 +150,7 @@ static __device__ int64_t padded(int64_t neighbours)
     return (neighbours + 3) / 4 * 4;
 }
 
-static __global__ void __launch_bounds__(THREADS, 4)
+static __global__ void __launch_bounds__(THREADS, 3)
     count_tiles(const struct pnet_triplets set, struct pnet_tile *tile, int64_t *words)
 {
     extern __shared__ uint32_t room[];
