@@ -1,6 +1,7 @@
 /* Which kernel makes which layer. */
 #include "kernels/cuda/conv_algo.cuh"
 #include "kernels/cuda/conv_fast.cuh"
+#include "kernels/cuda/conv_vvor.cuh"
 
 enum { MERGED_WIDTH = 64 };
 
@@ -71,6 +72,8 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
         pnet_cuda_vvor_algo(v, work);
     else if (conv_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
+    else if (tiles_vvor_serves(o.set, v->precision))
+        tiles_vvor(o, v->precision, work);
     else if (conv_fast_serves(o.set))
         conv_fast_vvor(o, v->precision, work);
     else

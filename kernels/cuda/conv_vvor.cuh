@@ -9,4 +9,9 @@
 size_t vvor_fast_work(const conv_set &s, const conv_groups &g);
 void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work);
 
+/* The same from the set's tiles (conv_tiles_vvor.cu). */
+bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision);
+size_t tiles_vvor_work(const conv_set &s, const conv_groups &g);
+void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
+
 #endif

@@ -336,7 +336,8 @@ static plan make_plan(const conv_set &s, const conv_groups &g, int cout)
 size_t conv_fast_vvor_work(const conv_set &s, const conv_groups &g, int cout)
 {
     /* Sizes do not tell a set of one cell from a dense product. */
-    size_t fast = vvor_fast_work(s, g);
+    size_t fast = vvor_fast_work(s, g), tiles = tiles_vvor_work(s, g);
+    if (tiles > fast) fast = tiles;
     if (s.cells > 1) return fast;
     plan p = make_plan(s, g, cout);
     size_t dense = (size_t)p.splits.count * (size_t)p.bytes;

@@ -30,13 +30,18 @@ static __device__ __forceinline__ void load_rows(
                  : SUMS                                                                            \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(fresh))
 
-/* d (+)= a b: 64 channels of the rows times 32 gathered ones, 16 rows deep; b: 16 rows of 64 bytes each. */
+/* How the matrix unit finds a panel: 16 rows of 64 bytes each; its address counts units of 16 bytes. */
+static __device__ __forceinline__ uint64_t panel32(const unsigned char *panel)
+{
+    return (uint64_t)(shared_address(panel) >> 4) | (uint64_t)1 << 16 | (uint64_t)(512 >> 4) << 32 |
+           (uint64_t)2 << 62;
+}
+
+/* d (+)= a b: 64 channels of the rows times 32 gathered ones, 16 rows deep; b: a panel. */
 template <class C>
 static __device__ __forceinline__ void product32(
-    float (&d)[16], const uint32_t (&a)[4], const unsigned char *panel, int fresh)
+    float (&d)[16], const uint32_t (&a)[4], uint64_t b, int fresh)
 {
-    uint64_t b = (uint64_t)(shared_address(panel) >> 4) | (uint64_t)1 << 16 |
-                 (uint64_t)(512 >> 4) << 32 | (uint64_t)2 << 62;
     if constexpr (C::BFLOAT)
         PRODUCT("bf16");
     else
@@ -94,7 +99,7 @@ static __device__ __forceinline__ void multiply(
         for (int q = 0; q < C::SHARE; q++) {
             if (!(cells >> s.cell(q) & 1)) continue;
             product_fence();
-            product32<C>(sum[q], a, s.panel(q, g), 0);
+            product32<C>(sum[q], a, panel32(s.panel(q, g)), 0);
         }
     }
     product_commit();
@@ -123,11 +128,11 @@ static __device__ __forceinline__ void multiply_parts(
         product_fence();
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) {
-            product32<C>(part, low[g], s.panel(q, g), g == 0);
-            product32<C>(part, high[g], s.panel(q, g) + C::PANEL, 0);
+            product32<C>(part, low[g], panel32(s.panel(q, g)), g == 0);
+            product32<C>(part, high[g], panel32(s.panel(q, g) + C::PANEL), 0);
         }
 #pragma unroll
-        for (int g = 0; g < GROUPS; g++) product32<C>(part, high[g], s.panel(q, g), 0);
+        for (int g = 0; g < GROUPS; g++) product32<C>(part, high[g], panel32(s.panel(q, g)), 0);
         product_commit();
         product_wait();
         product_touch(part);

@@ -1,0 +1,498 @@
+/* VVOR of a set that is laid out as tiles (kernels/geometry.h). A block of threads keeps the sums of some kernel cells for 32
+   channels of the gathered side and 64 or 128 of the side of rows, and goes through its share of the tiles. Loaders
+   stage a tile's neighbours ahead of time. A producer takes a slab of 16 rows: it sums the slab's runs of these cells
+   into panels, one a cell, and brings the rows of the other side. Consumers multiply the rows by the panels of the
+   cells that the slab has. Blocks that differ in channels or cells go through the tiles side by side, so that what
+   they share comes out of the cache. Sums of blocks are added in order. */
+#include "kernels/cuda/conv_tiles_vvor_gather.cuh"
+#include "kernels/cuda/conv_vvor_product.cuh"
+
+#include <type_traits>
+
+enum {
+    STEP = 2 /* slabs multiplied at a time */,
+    WEIGH_THREADS = 256,
+    MOST_PARTS = 4096 / CELLS + 1
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+/* What all threads of a block go by. */
+template <class C> struct tiles_block {
+    const tiles_job<typename C::T> &j;
+    tiles_share w;
+    int tiles;
+    unsigned char *memory;
+    tiles_control<C> &c;
+    vvor_scales scale;
+
+    __device__ __forceinline__ int tile(int n) const
+    {
+        return w.first + n * w.step;
+    }
+    __device__ __forceinline__ unsigned char *buffer(int n) const
+    {
+        return memory + C::OFFSET_TILE + n % C::BUFFERS * C::BUFFER;
+    }
+    __device__ __forceinline__ int32_t *list(int n) const
+    {
+        return (int32_t *)(memory + C::OFFSET_LIST) + n % 2 * C::STAGED;
+    }
+    __device__ __forceinline__ tile_source<C> source(int n, int piece) const
+    {
+        const tile_info &info = c.info[n % INFOS];
+        int column = w.n0 + piece * C::PIECE, left = j.gathered_width - column;
+        return {buffer(n) + piece * 16,
+            j.gathered + (int64_t)w.group * j.gathered_width + (left > 0 ? column : 0),
+            j.gathered_stride, left, (const int32_t *)j.set.tiles.list + info.list, info.staged};
+    }
+};
+
+template <class C> static __device__ __forceinline__ void load(const tiles_block<C> &b)
+{
+    if (b.tile(0) < b.tiles) {
+        prepare_tile<C>(b.j, b.w, b.tile(0), b.c.info[0], b.list(0));
+        barrier_arrive(&b.c.info_full[0]);
+    }
+    for (int n = 0; b.tile(n) < b.tiles; n++) {
+        copies_wait();
+        loaders_meet<C>();
+        if (n >= C::BUFFERS)
+            barrier_wait(&b.c.tile_empty[n % C::BUFFERS], (n / C::BUFFERS + 1) % 2);
+        stage_tile<C>(b.source(n, threadIdx.x % C::LANES), b.list(n), b.c.info[n % INFOS].staged,
+            b.buffer(n));
+        copies_commit();
+        copies_wait();
+        barrier_arrive(&b.c.tile_full[n % C::BUFFERS]);
+        if (b.tile(n + 1) < b.tiles) {
+            prepare_tile<C>(b.j, b.w, b.tile(n + 1), b.c.info[(n + 1) % INFOS], b.list(n + 1));
+            barrier_arrive(&b.c.info_full[(n + 1) % INFOS]);
+        }
+    }
+}
+
+/* Begins to copy the first rounds of a slab to the buffer of its turn. */
+template <class C>
+static __device__ __forceinline__ void begin_slab(
+    const tiles_block<C> &b, int n, int slab, uint32_t *buffer)
+{
+    if (b.tile(n) < b.tiles) {
+        if (slab < C::TEAMS) barrier_wait(&b.c.info_full[n % INFOS], n / INFOS % 2);
+        const tile_info &info = b.c.info[n % INFOS];
+        slab_share share = info.slab[slab];
+        copy_rounds(buffer, b.j.set.tiles.list + info.rounds + (int64_t)share.begin * 8,
+            min((int)share.total, (int)ROUNDS));
+    }
+    copies_commit();
+}
+
+template <class C>
+static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, int slab,
+    uint32_t *held, const lane_place<C> &place, unsigned char *panels)
+{
+    using sum = std::conditional_t<C::WIDE, float_sum<C>, long_sum<C>>;
+    using short_sum = std::conditional_t<C::WIDE, float_sum<C>, packed_sum<C>>;
+    const tile_info &info = b.c.info[n % INFOS];
+    slab_share share = info.slab[slab];
+    float scale = b.scale.gathered;
+    if (info.neighbours == info.staged && share.total <= ROUNDS &&
+        (C::WIDE || info.longest <= SHORT_RUN)) {
+        gather_slab<C, short_sum>(
+            share, b.buffer(n) + place.piece * 16, held, place, scale, panels);
+    } else if (info.neighbours < 0) {
+        gather_plain<C, sum>(b.j.set, b.tile(n) * (int64_t)PNET_TILE_ROWS + slab * 16, b.w.cell0,
+            b.w.cells, b.source(n, place.piece), place, scale, panels);
+    } else {
+        const uint32_t *rounds = b.j.set.tiles.list + info.rounds + (int64_t)share.begin * 8;
+        gather_any<C, sum>(
+            info, slab, b.source(n, place.piece), held, rounds, place, scale, panels);
+    }
+}
+
+template <class C> static __device__ __forceinline__ void produce(const tiles_block<C> &b)
+{
+    int warp = (threadIdx.x - CONSUMERS) / 32;
+    uint32_t *rounds = (uint32_t *)(b.memory + C::OFFSET_ROUNDS) + warp * 2 * ROUNDS * 8;
+    const typename C::T *side = b.j.rows + (int64_t)b.w.group * b.j.rows_width;
+    lane_place<C> place;
+    int n = 0, slab = warp / C::WARPS, stage = slab, phase = 1, turn = 0;
+    begin_slab<C>(b, n, slab, rounds);
+    while (b.tile(n) < b.tiles) {
+        if (slab < C::TEAMS) barrier_wait(&b.c.tile_full[n % C::BUFFERS], n / C::BUFFERS % 2);
+        unsigned char *panels = b.memory + stage * C::STAGE;
+        uint32_t mask = b.c.info[n % INFOS].slab[slab].mask;
+        barrier_wait(&b.c.empty[stage], phase);
+        if (mask)
+            copy_side<C>(b.j, side, b.tile(n) * (int64_t)PNET_TILE_ROWS + slab * 16, b.w.m0,
+                panels + C::PANELS);
+        copies_commit();
+        copies_wait_but<1>();
+        __syncwarp();
+        int next = (slab + C::TEAMS) % PNET_TILE_SLABS,
+            next_n = n + (slab + C::TEAMS) / PNET_TILE_SLABS;
+        begin_slab<C>(b, next_n, next, rounds + (turn ^ 1) * ROUNDS * 8);
+        if (mask) gather<C>(b, n, slab, rounds + turn * ROUNDS * 8, place, panels);
+        if (threadIdx.x % (32 * C::WARPS) == 0) b.c.mask[stage] = mask;
+        fence_async();
+        barrier_arrive(&b.c.full[stage]);
+        barrier_arrive_copies(&b.c.full[stage]);
+        if (next_n > n) barrier_arrive(&b.c.tile_empty[n % C::BUFFERS]);
+        n = next_n;
+        slab = next;
+        stage += C::TEAMS;
+        if (stage >= C::STAGES) {
+            stage -= C::STAGES;
+            phase ^= 1;
+        }
+        turn ^= 1;
+    }
+}
+
+/* What a warp multiplies from the left: its 16 channels of the slab's rows, in one plane or two. */
+template <class C>
+static __device__ __forceinline__ void load_side(
+    uint32_t (&a)[C::PLANES][4], const unsigned char *side, float scale)
+{
+    if constexpr (sizeof(typename C::T) == 2) {
+        load_rows(a[0], side, C::PITCH);
+    } else {
+        int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
+        const unsigned char *p =
+            side + lane % 4 * 2 * C::PITCH + (warp * 16 + lane / 4) * (int)sizeof(float);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const unsigned char *at = p + i / 2 * 8 * C::PITCH + i % 2 * 8 * (int)sizeof(float);
+            float x = *(const float *)at, y = *(const float *)(at + C::PITCH);
+            if constexpr (C::SCALED) {
+                x *= scale;
+                y *= scale;
+            }
+#pragma unroll
+            for (int plane = 0; plane < C::PLANES; plane++) a[plane][i] = take2<C>(x, y);
+        }
+    }
+}
+
+template <class C> struct tiles_consumer {
+    float sum[C::SHARE][16];
+    int warpgroup;
+
+    __device__ __forceinline__ int cell(int q) const
+    {
+        return C::BLOCKS == 2 ? q : 2 * q + warpgroup;
+    }
+    __device__ __forceinline__ void multiply(const uint32_t (&a)[STEP][C::PLANES][4],
+        const unsigned char *panels, const uint32_t (&mask)[STEP])
+    {
+        touch<C>(sum);
+        product_fence();
+#pragma unroll
+        for (int i = 0; i < STEP; i++) {
+            uint64_t panel = panel32(panels + i * C::STAGE + cell(0) * C::CELL_BYTES);
+            if (C::BLOCKS == 2 && mask[i] == (1u << CELLS) - 1) {
+#pragma unroll
+                for (int q = 0; q < C::SHARE; q++)
+                    product32<C>(sum[q], a[i][0], panel + q * (C::CELL_BYTES >> 4), 0);
+                continue;
+            }
+#pragma unroll
+            for (int q = 0; q < C::SHARE; q++) {
+                if (!(mask[i] >> cell(q) & 1)) continue;
+                product_fence();
+                product32<C>(
+                    sum[q], a[i][0], panel + q * (3 - C::BLOCKS) * (C::CELL_BYTES >> 4), 0);
+            }
+        }
+        product_commit();
+        product_wait();
+        touch<C>(sum);
+    }
+    /* Operands in two parts, small products first; their sum is rounded to nearest when it is added. */
+    __device__ __forceinline__ void multiply_parts(const uint32_t (&a)[STEP][C::PLANES][4],
+        const unsigned char *panels, const uint32_t (&mask)[STEP])
+    {
+        constexpr int LOW = (C::PLANES - 1) * TILE_PANEL >> 4;
+        uint64_t panel = panel32(panels + cell(0) * C::CELL_BYTES);
+#pragma unroll
+        for (int q = 0; q < C::SHARE; q++) {
+            bool has[STEP], any = false;
+#pragma unroll
+            for (int i = 0; i < STEP; i++) any |= has[i] = mask[i] >> cell(q) & 1;
+            if (!any) continue;
+            uint64_t b = panel + q * (3 - C::BLOCKS) * (C::CELL_BYTES >> 4);
+            float part[16];
+            product_touch(part);
+            product_fence();
+#pragma unroll
+            for (int i = 0; i < STEP; i++) {
+                if (!has[i]) continue;
+                product_fence();
+                product32<C>(part, a[i][C::PLANES - 1], b + i * (C::STAGE >> 4), i == 0 || !has[0]);
+                product32<C>(part, a[i][0], b + i * (C::STAGE >> 4) + LOW, 0);
+                product32<C>(part, a[i][0], b + i * (C::STAGE >> 4), 0);
+            }
+            product_commit();
+            product_wait();
+            product_touch(part);
+#pragma unroll
+            for (int i = 0; i < 16; i++) sum[q][i] += part[i];
+        }
+    }
+};
+
+template <class C> static __device__ __forceinline__ void consume(const tiles_block<C> &b)
+{
+    static_assert(C::STAGES % STEP == 0, "a step's slabs stand one behind the other");
+    tiles_consumer<C> t = {{}, (int)threadIdx.x / 128};
+    int tiles = b.tile(0) < b.tiles ? (b.tiles - 1 - b.tile(0)) / b.w.step + 1 : 0,
+        steps = tiles * (PNET_TILE_SLABS / STEP);
+    int side = C::PANELS + (C::BLOCKS == 2 ? t.warpgroup * 64 * (int)sizeof(typename C::T) : 0);
+    int stage = 0, phase = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; step++) {
+        const unsigned char *panels = b.memory + stage * C::STAGE;
+        uint32_t mask[STEP], a[STEP][C::PLANES][4];
+#pragma unroll
+        for (int i = 0; i < STEP; i++) {
+            barrier_wait(&b.c.full[stage + i], phase);
+            mask[i] = b.c.mask[stage + i];
+            load_side<C>(a[i], panels + i * C::STAGE + side, b.scale.rows);
+        }
+        if constexpr (C::SPLIT)
+            t.multiply_parts(a, panels, mask);
+        else
+            t.multiply(a, panels, mask);
+#pragma unroll
+        for (int i = 0; i < STEP; i++) barrier_arrive(&b.c.empty[stage + i]);
+        stage += STEP;
+        if (stage == C::STAGES) {
+            stage = 0;
+            phase ^= 1;
+        }
+        if (step % TILE_FLUSH == TILE_FLUSH - 1)
+            flush<C>(
+                t.sum, b.j.slots + (int64_t)blockIdx.x * C::SLOT + threadIdx.x, step < TILE_FLUSH);
+    }
+    flush<C>(t.sum, b.j.slots + (int64_t)blockIdx.x * C::SLOT + threadIdx.x, steps < TILE_FLUSH);
+}
+#endif
+
+template <class C>
+static __global__ __launch_bounds__(THREADS, 1) void vvor(
+    const __grid_constant__ tiles_job<typename C::T> j)
+{
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ __align__(1024) unsigned char memory[];
+    __shared__ __align__(16) tiles_control<C> c;
+    static_assert(sizeof c <= 4096, "shared memory is full");
+    tiles_block<C> b = {j, tiles_share_of(j, j.first, j.set.cells, (int)blockIdx.x, C::M),
+        (int)((pnet_live(j.set.rows) + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS), memory, c,
+        vvor_scales_of<C::SCALED>(j.measures)};
+    if (threadIdx.x < C::BUFFERS * C::SLOT_BYTES / 16)
+        *(uint4 *)(memory + C::OFFSET_TILE + threadIdx.x / (C::SLOT_BYTES / 16) * C::BUFFER +
+                   threadIdx.x % (C::SLOT_BYTES / 16) * 16) = uint4{0, 0, 0, 0};
+    if (threadIdx.x < C::STAGES) {
+        barrier_init(&c.full[threadIdx.x], 2 * 32 * C::WARPS);
+        barrier_init(&c.empty[threadIdx.x], CONSUMERS);
+    }
+    if (threadIdx.x < C::BUFFERS) {
+        barrier_init(&c.tile_full[threadIdx.x], C::LOADERS);
+        barrier_init(&c.tile_empty[threadIdx.x], C::GATHERERS);
+    }
+    if (threadIdx.x < INFOS) barrier_init(&c.info_full[threadIdx.x], C::LOADERS);
+    fence_async();
+    __syncthreads();
+    if (threadIdx.x < CONSUMERS) {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 184;");
+        consume<C>(b);
+    } else {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+        if (threadIdx.x < CONSUMERS + C::GATHERERS)
+            produce<C>(b);
+        else
+            load<C>(b);
+    }
+#endif
+}
+
+/* What a part of the cells has to do: rounds to gather, and slabs to multiply. */
+static __global__ void weigh(const conv_set s, int parts, unsigned long long *weight)
+{
+    __shared__ unsigned long long mine[MOST_PARTS];
+    for (int p = threadIdx.x; p < parts; p += WEIGH_THREADS) mine[p] = 0;
+    __syncthreads();
+    int64_t tiles = (pnet_live(s.rows) + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int64_t i = blockIdx.x * (WEIGH_THREADS / 32) + warp; i < tiles;
+         i += (int64_t)gridDim.x * (WEIGH_THREADS / 32)) {
+        const pnet_tile &t = s.tiles.tile[i];
+        if (t.neighbours <= 0) continue;
+        const pnet_tile_cell *cell =
+            (const pnet_tile_cell *)(s.tiles.list + t.at + (t.neighbours + 3) / 4 * 4);
+        for (int e = lane; e < t.cells; e += 32) {
+            int k = (int)cell[e].cell, p = (int)((int64_t)k * parts / s.cells);
+            while (vvor_part_cell(s.cells, parts, p + 1) <= k) p++;
+            unsigned rounds = 0;
+            for (int n = 0; n < PNET_TILE_SLABS; n++)
+                rounds += cell[e].rounds[n] + (cell[e].rounds[n] > 0 ? 2 : 0);
+            atomicAdd(&mine[p], (unsigned long long)rounds);
+        }
+    }
+    __syncthreads();
+    for (int p = threadIdx.x; p < parts; p += WEIGH_THREADS) atomicAdd(&weight[p], mine[p]);
+}
+
+/* Deals blocks to parts, one after the other to where most is left for each. */
+static __global__ void deal(
+    int parts, int blocks, int64_t slabs, const unsigned long long *weight, int *first)
+{
+    __shared__ int count[MOST_PARTS];
+    for (int p = threadIdx.x; p < parts; p += 32) count[p] = 1;
+    __syncwarp();
+    for (int i = parts; i < blocks; i++) {
+        float most = -1;
+        int best = 0;
+        for (int p = threadIdx.x; p < parts; p += 32) {
+            float each = ((float)weight[p] + 6 * (float)slabs) / (float)count[p];
+            if (each > most) {
+                most = each;
+                best = p;
+            }
+        }
+        uint32_t all = __reduce_max_sync(~0u, __float_as_uint(fmaxf(most, 0)));
+        best = (int)__reduce_min_sync(
+            ~0u, __float_as_uint(fmaxf(most, 0)) == all && most >= 0 ? (unsigned)best : ~0u);
+        if (threadIdx.x == 0) count[best]++;
+        __syncwarp();
+    }
+    if (threadIdx.x > 0) return;
+    first[0] = 0;
+    for (int p = 0; p < parts; p++) first[p + 1] = first[p] + count[p];
+}
+
+static tiles_plan make_plan(const conv_set &s, const conv_groups &g, bool swapped)
+{
+    tiles_plan p;
+    int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
+    p.parts = (s.cells + CELLS - 1) / CELLS;
+    p.halves = m > 64 ? 2 : 1;
+    p.tiles_n = (n + 31) / 32;
+    p.tiles_m = (m + p.halves * 64 - 1) / (p.halves * 64);
+    p.kinds = p.tiles_n * p.tiles_m * g.count;
+    int64_t tiles = (s.rows.most + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
+    p.blocks = BLOCKS_AT_ONCE / p.kinds;
+    if (p.blocks > tiles * p.parts) p.blocks = (int)tiles * p.parts;
+    if (p.blocks < p.parts) p.blocks = p.parts;
+    p.slot = (p.halves == 2 ? CELLS : (CELLS + 1) / 2) * 16 * CONSUMERS;
+    p.measures = (size_t)p.kinds * (size_t)p.blocks * (size_t)p.slot * 4;
+    p.weight = p.measures + 256;
+    p.first = p.weight + (size_t)p.parts * 8;
+    p.bytes = p.first + ((size_t)p.parts + 1) * 4;
+    return p;
+}
+
+/* Element `i` of the sums of a block, as `flush` lays them out, added over all blocks of its part. */
+template <bool SCALED>
+static __global__ void reduce(conv_outer o, const tiles_plan p, const float *slots,
+    const int *first, const vvor_measures *measures)
+{
+    int halves = p.halves, slot = p.slot;
+    const conv_groups &g = o.groups;
+    vvor_scales scale = vvor_scales_of<SCALED>(measures);
+    double unit = 1 / ((double)scale.gathered * (double)scale.rows);
+    int64_t all = (int64_t)p.kinds * p.parts * slot;
+    for (int64_t n = blockIdx.x * (int64_t)WEIGH_THREADS + threadIdx.x; n < all;
+         n += (int64_t)gridDim.x * WEIGH_THREADS) {
+        int type = (int)(n / slot), i = (int)(n % slot), t = i % CONSUMERS, e = i / CONSUMERS;
+        int block0 = type / p.parts * p.blocks + first[type % p.parts],
+            block1 = type / p.parts * p.blocks + first[type % p.parts + 1];
+        tiles_share w = tiles_share_of(p, first, o.set.cells, block0, halves * 64);
+        int warpgroup = t / 128, lane = t % 32;
+        int cell = halves == 2 ? e / 16 : e / 16 * 2 + warpgroup;
+        int row_side = w.m0 + (halves == 2 ? warpgroup * 64 : 0) + t % 128 / 32 * 16 + lane / 4 +
+                       e / 2 % 2 * 8,
+            gathered = w.n0 + e % 16 / 4 * 8 + lane % 4 * 2 + e % 2;
+        int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
+        if (cell >= w.cells || a >= g.cin || b >= g.cout || a / g.cin1 != b / g.cout1) continue;
+        double sum = 0;
+        for (int s = block0; s < block1; s++) sum += slots[(int64_t)s * slot + i];
+        sum *= unit;
+        int64_t at =
+            ((int64_t)(w.cell0 + cell) * g.cin1 + a % g.cin1) * o.cout + w.group * g.cout + b;
+        float *to = o.gweight + (o.transposed ? at % o.cout * o.cin + at / o.cout : at);
+        *to = o.add ? *to + (float)sum : (float)sum;
+    }
+}
+
+template <class C> static void launch(const conv_outer &o, const tiles_plan &p, void *work)
+{
+    using T = typename C::T;
+    const conv_groups &g = o.groups;
+    char *w = (char *)work;
+    unsigned long long *weight = (unsigned long long *)(w + p.weight);
+    int *first = (int *)(w + p.first);
+    vvor_measures *measures = (vvor_measures *)(w + p.measures);
+    if constexpr (C::SCALED) {
+        vvor_job<float> m = {};
+        m.set = o.set;
+        m.gathered = o.swapped ? o.gout : o.in;
+        m.rows = o.swapped ? o.in : o.gout;
+        m.gathered_stride = o.swapped ? o.cout : o.cin;
+        m.rows_stride = o.swapped ? o.cin : o.cout;
+        m.measures = measures;
+        vvor_measure(m);
+    }
+    cudaMemsetAsync(weight, 0, (size_t)p.parts * 8, cudaStreamPerThread);
+    weigh<<<BLOCKS_AT_ONCE, WEIGH_THREADS, 0, cudaStreamPerThread>>>(o.set, p.parts, weight);
+    deal<<<1, 32, 0, cudaStreamPerThread>>>(p.parts, p.blocks, o.set.rows.most / 16, weight, first);
+    tiles_job<T> j = {o.set, (const T *)(o.swapped ? o.gout : o.in),
+        (const T *)(o.swapped ? o.in : o.gout), o.swapped ? o.cout : o.cin,
+        o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin, o.swapped ? g.cin : g.cout, p.parts,
+        p.tiles_n, p.tiles_m, p.blocks, measures, first, (float *)work};
+    cudaFuncSetAttribute(vvor<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
+    vvor<C><<<(unsigned)(p.kinds * p.blocks), THREADS, C::BYTES, cudaStreamPerThread>>>(j);
+    reduce<C::SCALED><<<1024, WEIGH_THREADS, 0, cudaStreamPerThread>>>(
+        o, p, (const float *)work, first, measures);
+}
+
+template <conv_form FORM, typename T>
+static void launch_form(const conv_outer &o, const tiles_plan &p, void *work)
+{
+    constexpr int EACH = 16 / sizeof(T);
+    bool aligned = (o.cin | o.cout | o.groups.cin | o.groups.cout) % EACH == 0;
+    if (aligned)
+        p.halves > 1 ? launch<tiles_config<FORM, 2, T, true>>(o, p, work)
+                     : launch<tiles_config<FORM, 1, T, true>>(o, p, work);
+    else
+        p.halves > 1 ? launch<tiles_config<FORM, 2, T, false>>(o, p, work)
+                     : launch<tiles_config<FORM, 1, T, false>>(o, p, work);
+}
+
+bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision)
+{
+    return s.tiles.tile && precision != PNET_FP32 && conv_fast_serves(s);
+}
+
+size_t tiles_vvor_work(const conv_set &s, const conv_groups &g)
+{
+    tiles_plan p = make_plan(s, g, false), q = make_plan(s, g, true);
+    return p.bytes > q.bytes ? p.bytes : q.bytes;
+}
+
+void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+{
+    tiles_plan p = make_plan(o.set, o.groups, o.swapped);
+    bool same = o.set.rows.storage != PNET_STORE_F32;
+    switch (conv_form_of(precision)) {
+    case CONV_SPLIT: launch_form<CONV_SPLIT, float>(o, p, work); break;
+    case CONV_SCALED: launch_form<CONV_SCALED, float>(o, p, work); break;
+    case CONV_BFLOAT:
+        same ? launch_form<CONV_BFLOAT, __nv_bfloat16>(o, p, work)
+             : launch_form<CONV_BFLOAT, float>(o, p, work);
+        break;
+    case CONV_HALF:
+        same ? launch_form<CONV_HALF, __half>(o, p, work)
+             : launch_form<CONV_HALF, float>(o, p, work);
+        break;
+    }
+}

@@ -1,0 +1,428 @@
+/* How VVOR's threads bring a tile to shared memory: loaders its neighbours, producers the sums of its runs. */
+#ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_GATHER_CUH
+#define PNET_KERNELS_CUDA_CONV_TILES_VVOR_GATHER_CUH
+
+#include "kernels/cuda/conv_tiles_vvor.cuh"
+#include "kernels/cuda/conv_vvor_gather.cuh"
+
+#include <cstring>
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+static __device__ __forceinline__ void copies_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Until all groups but the last `LEFT` have landed. */
+template <int LEFT> static __device__ __forceinline__ void copies_wait_but()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
+
+/* Arrives when all that the thread has begun to copy is there, without waiting for it. */
+static __device__ __forceinline__ void barrier_arrive_copies(uint64_t *b)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(b))
+                 : "memory");
+}
+
+/* Begins to copy 16 bytes, of which `left` elements are there; zeros behind them. */
+template <typename T>
+static __device__ __forceinline__ void copy_part(void *to, const T *from, int left)
+{
+    int bytes = min(max(left, 0), 16 / (int)sizeof(T)) * (int)sizeof(T);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+template <bool BFLOAT> static __device__ __forceinline__ uint32_t pack2(float x, float y)
+{
+    if constexpr (BFLOAT) {
+        __nv_bfloat162 v = __floats2bfloat162_rn(x, y);
+        return *(uint32_t *)&v;
+    } else {
+        __half2 v = __floats2half2_rn(x, y);
+        return *(uint32_t *)&v;
+    }
+}
+
+/* x keep + y, where keep is 0 or 1. */
+template <bool BFLOAT>
+static __device__ __forceinline__ uint32_t add2_if(uint32_t x, uint32_t y, bool keep)
+{
+    uint32_t k = keep ? BFLOAT ? 0x3F803F80 : 0x3C003C00 : 0;
+    if constexpr (BFLOAT) {
+        __nv_bfloat162 v =
+            __hfma2(*(__nv_bfloat162 *)&x, *(__nv_bfloat162 *)&k, *(__nv_bfloat162 *)&y);
+        return *(uint32_t *)&v;
+    } else {
+        __half2 v = __hfma2(*(__half2 *)&x, *(__half2 *)&k, *(__half2 *)&y);
+        return *(uint32_t *)&v;
+    }
+}
+
+template <bool BFLOAT> static __device__ __forceinline__ float2 split2(uint32_t x)
+{
+    if constexpr (BFLOAT)
+        return {__uint_as_float(x << 16), __uint_as_float(x & 0xFFFF0000)};
+    else
+        return __half22float2(*(__half2 *)&x);
+}
+
+/* 16 bytes of a neighbour: channels from `from` on, of which `left` are there. */
+template <class C>
+static __device__ __forceinline__ uint4 load_piece(const typename C::T *from, int left)
+{
+    using T = typename C::T;
+    if constexpr (C::ALIGNED) {
+        return left > 0 ? *(const uint4 *)from : uint4{0, 0, 0, 0};
+    } else {
+        T v[C::PIECE];
+#pragma unroll
+        for (int i = 0; i < C::PIECE; i++) v[i] = left > i ? from[i] : (T)0.0f;
+        uint4 w;
+        memcpy(&w, v, 16);
+        return w;
+    }
+}
+
+/* The sum of a run, in the 16 bits of what is staged. A new run begins where the old one is not kept; what is no number
+   stays for the rest of the row. */
+template <class C> struct packed_sum {
+    uint4 v = {0, 0, 0, 0};
+
+    __device__ __forceinline__ void add(uint4 x, bool keep)
+    {
+        v.x = add2_if<C::BFLOAT>(v.x, x.x, keep);
+        v.y = add2_if<C::BFLOAT>(v.y, x.y, keep);
+        v.z = add2_if<C::BFLOAT>(v.z, x.z, keep);
+        v.w = add2_if<C::BFLOAT>(v.w, x.w, keep);
+    }
+    __device__ __forceinline__ void put(unsigned char *to, float) const
+    {
+        *(uint4 *)to = v;
+    }
+};
+
+/* The same in float32, for long runs. */
+template <class C> struct long_sum {
+    float v[8] = {};
+
+    __device__ __forceinline__ void add(uint4 x, bool keep)
+    {
+        const uint32_t w[4] = {x.x, x.y, x.z, x.w};
+        float k = keep ? 1 : 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float2 f = split2<C::BFLOAT>(w[i]);
+            v[2 * i] = v[2 * i] * k + f.x;
+            v[2 * i + 1] = v[2 * i + 1] * k + f.y;
+        }
+    }
+    __device__ __forceinline__ void put(unsigned char *to, float) const
+    {
+        *(uint4 *)to = {pack2<C::BFLOAT>(v[0], v[1]), pack2<C::BFLOAT>(v[2], v[3]),
+            pack2<C::BFLOAT>(v[4], v[5]), pack2<C::BFLOAT>(v[6], v[7])};
+    }
+};
+
+/* Of what is staged as float32. */
+template <class C> struct float_sum {
+    float4 v = {0, 0, 0, 0};
+
+    __device__ __forceinline__ void add(uint4 x, bool keep)
+    {
+        float k = keep ? 1 : 0;
+        v.x = v.x * k + __uint_as_float(x.x);
+        v.y = v.y * k + __uint_as_float(x.y);
+        v.z = v.z * k + __uint_as_float(x.z);
+        v.w = v.w * k + __uint_as_float(x.w);
+    }
+    __device__ __forceinline__ void put(unsigned char *to, float scale) const
+    {
+        put4<C>(to, TILE_PANEL, v, scale);
+    }
+};
+
+/* A lane's place: two rows of the slab, 16 bytes of what is staged of a neighbour. */
+template <class C> struct lane_place {
+    int row0, row1, piece, word, shift; /* word, shift: of a round, where the slots are */
+    uint32_t to0, to1;                  /* bytes in a panel */
+
+    static __device__ __forceinline__ uint32_t in_panel(int row, int piece)
+    {
+        int unit = C::WIDE ? piece / 2 : piece;
+        return (uint32_t)(row * 64 + (unit ^ row / 2 % 4) * 16 + (C::WIDE ? piece % 2 * 8 : 0));
+    }
+    __device__ __forceinline__ lane_place()
+    {
+        int lane = threadIdx.x % 32, half = threadIdx.x / 32 % C::WARPS;
+        piece = lane % C::LANES;
+        word = lane / C::LANES;
+        shift = half * 16;
+        row0 = lane / C::LANES + half * 8;
+        row1 = row0 + (C::WIDE ? 4 : 8);
+        to0 = in_panel(row0, piece);
+        to1 = in_panel(row1, piece);
+    }
+};
+
+/* Begins to copy rounds to shared memory, and fills them up with slot 0 to a multiple of AHEAD. */
+static __device__ __forceinline__ void copy_rounds(uint32_t *to, const uint32_t *from, int rounds)
+{
+    int lane = threadIdx.x % 32, padded = (rounds + AHEAD - 1) / AHEAD * AHEAD;
+#pragma unroll
+    for (int i = 0; i < ROUNDS * ROUND_BYTES / 512; i++) {
+        int at = i * 32 + lane, left = rounds * ROUND_BYTES - at * 16;
+        if (at * 16 < padded * ROUND_BYTES)
+            copy_part(to + at * 4, left > 0 ? from + at * 4 : from, left / 4);
+    }
+}
+
+/* The slots of the lane's two rows in a round. */
+template <class C>
+static __device__ __forceinline__ uint2 slots_of(const uint32_t *round, const lane_place<C> &place)
+{
+    const uint32_t *w = round + place.word;
+    if constexpr (C::WIDE)
+        return {w[0] >> place.shift & 0xFFFF, w[4] >> place.shift & 0xFFFF};
+    else
+        return {w[0] & 0xFFFF, w[0] >> 16};
+}
+
+/* Sums a slab's runs into the panels of the cells that it has; all neighbours and rounds are in shared memory. */
+template <class C, class SUM>
+static __device__ __forceinline__ void gather_slab(const slab_share &share,
+    const unsigned char *tile, const uint32_t *rounds, const lane_place<C> &place, float scale,
+    unsigned char *panels)
+{
+    SUM x, y;
+    uint32_t cells = share.mask, ends = share.ends;
+    bool keep = false;
+#pragma unroll 1
+    for (uint32_t r = 0; r < share.total; r += AHEAD, ends >>= AHEAD) {
+        uint4 v[AHEAD], w[AHEAD];
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            uint2 slot = slots_of<C>(rounds + (r + i) * 8, place);
+            v[i] = *(const uint4 *)(tile + slot.x * C::SLOT_BYTES);
+            w[i] = *(const uint4 *)(tile + slot.y * C::SLOT_BYTES);
+        }
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            x.add(v[i], keep);
+            y.add(w[i], keep);
+            keep = !(ends >> i & 1);
+            if (keep) continue;
+            unsigned char *to = panels + (__ffs(cells) - 1) * C::CELL_BYTES;
+            x.put(to + place.to0, scale);
+            y.put(to + place.to1, scale);
+            cells &= cells - 1;
+        }
+    }
+}
+
+/* Where a producer's neighbours are: staged, or in memory. */
+template <class C> struct tile_source {
+    const unsigned char *tile; /* the lane's piece of slot 0 */
+    const typename C::T *from; /* the lane's channels of row 0 */
+    int64_t stride;
+    int left; /* of these channels */
+    const int32_t *list;
+    int staged;
+};
+
+template <class C>
+static __device__ __forceinline__ uint4 fetch(const tile_source<C> &s, uint32_t slot)
+{
+    if (slot > (uint32_t)s.staged)
+        return load_piece<C>(s.from + (int64_t)s.list[slot - 1] * s.stride, s.left);
+    return *(const uint4 *)(s.tile + slot * C::SLOT_BYTES);
+}
+
+/* The same where shared memory does not hold all of that, or runs are long. `held`: for the rounds, of which the first are
+   there; `rounds`: all of them. */
+template <class C, class SUM>
+static __device__ __forceinline__ void gather_any(const tile_info &info, int slab,
+    const tile_source<C> &s, uint32_t *held, const uint32_t *rounds, const lane_place<C> &place,
+    float scale, unsigned char *panels)
+{
+    const slab_share &share = info.slab[slab];
+    uint32_t r = 0;
+    for (uint32_t left = share.mask; left; left &= left - 1) {
+        int cell = __ffs(left) - 1;
+        SUM x, y;
+        for (int i = 0; i < info.count[slab][cell]; i++, r++) {
+            if (r > 0 && r % ROUNDS == 0) {
+                __syncwarp();
+                copy_rounds(
+                    held, rounds + (int64_t)r * 8, min((int)(share.total - r), (int)ROUNDS));
+                copies_wait();
+                __syncwarp();
+            }
+            uint2 slot = slots_of<C>(held + r % ROUNDS * 8, place);
+            x.add(fetch<C>(s, slot.x), true);
+            y.add(fetch<C>(s, slot.y), true);
+        }
+        unsigned char *to = panels + cell * C::CELL_BYTES;
+        x.put(to + place.to0, scale);
+        y.put(to + place.to1, scale);
+    }
+}
+
+/* The same from the triplets themselves, for a tile that lists nothing; rows from `live` on have none. */
+template <class C, class SUM>
+static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t row0, int cell0,
+    int cells, const tile_source<C> &s, const lane_place<C> &place, float scale,
+    unsigned char *panels)
+{
+#pragma unroll 1
+    for (int half = 0; half < 2; half++) {
+        unsigned char *to = panels + (half ? place.to1 : place.to0);
+        int64_t row = row0 + (half ? place.row1 : place.row0), n = 0, end = 0;
+        if (row < pnet_live(set.rows)) {
+            n = conv_start(set, row);
+            end = conv_start(set, row + 1);
+        }
+        for (int q = 0; q < cells; q++) {
+            SUM sum;
+            for (; n < end && conv_cell(set, n) <= cell0 + q; n++)
+                if (conv_cell(set, n) == cell0 + q)
+                    sum.add(load_piece<C>(s.from + conv_other(set, n) * s.stride, s.left), true);
+            sum.put(to + q * C::CELL_BYTES, scale);
+        }
+    }
+}
+
+/* Begins to copy a slab's rows of the other side: those that the warp gathers. Rows from `live` on are zeros. */
+template <class C>
+static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> &j,
+    const typename C::T *from, int64_t row0, int first, unsigned char *to)
+{
+    using T = typename C::T;
+    constexpr int EACH = 16 / sizeof(T), LANES = C::M / EACH, ROWS = 16 / C::WARPS;
+    int lane = threadIdx.x % 32, half = threadIdx.x / 32 % C::WARPS;
+    int64_t there = pnet_live(j.set.rows) - row0;
+    int c = first + lane % LANES * EACH, left = max(j.rows_width - c, 0),
+        r = half * ROWS + lane / LANES, rows = (int)min(there, (int64_t)16) - r;
+    const T *p = from + (row0 + r) * j.rows_stride + (left > 0 ? c : 0);
+    to += r * C::PITCH + lane % LANES * 16;
+    int64_t step = 32 / LANES * (int64_t)j.rows_stride;
+    if (C::ALIGNED && there >= 16 && first + C::M <= j.rows_width) {
+#pragma unroll
+        for (int i = 0; i < ROWS; i += 32 / LANES, p += step) copy16(to + i * C::PITCH, p);
+        return;
+    }
+#pragma unroll 1
+    for (int i = 0; i < ROWS; i += 32 / LANES, p += step, to += 32 / LANES * C::PITCH) {
+        int here = i < rows ? left : 0;
+        if constexpr (C::ALIGNED) {
+            copy_part(to, p, here);
+        } else if constexpr (sizeof(T) == 4) {
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                copy_piece<4>(to + e * 4, here > e ? p + e : from, here - e);
+        } else {
+#pragma unroll
+            for (int e = 0; e < EACH; e++) ((T *)to)[e] = here > e ? p[e] : (T)0.0f;
+        }
+    }
+}
+
+template <class C> static __device__ __forceinline__ void loaders_meet()
+{
+    asm volatile("bar.sync 1, %0;" ::"n"(C::LOADERS) : "memory");
+}
+
+/* Adds an entry of the tile's cells a lane to a block's share in the slabs, one of which each lane holds. */
+static __device__ __forceinline__ void add_cells(slab_share &share, const pnet_tile_cell *entry,
+    bool there, const tiles_share &w, tile_info &info)
+{
+    uint4 e[3] = {};
+    if (there)
+#pragma unroll
+        for (int i = 0; i < 3; i++) e[i] = ((const uint4 *)entry)[i];
+    const uint32_t rounds[8] = {e[0].z, e[0].w, e[1].x, e[1].y, e[1].z, e[1].w, e[2].x, e[2].y};
+    int lane = threadIdx.x % 32, q = (int)e[0].x - w.cell0;
+    bool own = there && q >= 0 && q < w.cells, before = there && q < 0;
+#pragma unroll
+    for (int pair = 0; pair < PNET_TILE_SLABS / 2; pair++) {
+        uint32_t n[2] = {rounds[pair] & 0xFFFF, rounds[pair] >> 16}; /* of two slabs */
+        uint32_t upto = own ? min(n[0], 2u * ROUNDS) | min(n[1], 2u * ROUNDS) << 16 : 0;
+#pragma unroll
+        for (int i = 1; i < 32; i *= 2) {
+            uint32_t other = __shfl_up_sync(~0u, upto, i);
+            upto += lane >= i ? other : 0;
+        }
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            uint32_t had = __shfl_sync(~0u, share.total, pair * 2 + s);
+            uint32_t end = had + (upto >> s * 16 & 0xFFFF) - 1;
+            bool has = own && n[s] > 0;
+            if (own) info.count[pair * 2 + s][q] = (uint16_t)n[s];
+            uint32_t skipped = __reduce_add_sync(~0u, before ? n[s] : 0),
+                     total = __reduce_add_sync(~0u, own ? n[s] : 0),
+                     mask = __reduce_or_sync(~0u, has ? 1u << q : 0),
+                     ends = __reduce_or_sync(~0u, has && end < ROUNDS ? 1u << end : 0);
+            if (lane != pair * 2 + s) continue;
+            share.begin += skipped;
+            share.total += total;
+            share.mask |= mask;
+            share.ends |= ends;
+        }
+    }
+}
+
+/* Finds a block's share in a tile, and begins to copy the list of its neighbours. */
+template <class C>
+static __device__ __forceinline__ void prepare_tile(const tiles_job<typename C::T> &j,
+    const tiles_share &w, int64_t tile, tile_info &info, int32_t *list)
+{
+    int lid = threadIdx.x % C::LOADERS;
+    const pnet_tile &t = j.set.tiles.tile[tile];
+    int64_t at = t.at;
+    int neighbours = t.neighbours, cells = t.cells, longest = t.longest,
+        staged = min(max(neighbours, 0), (int)C::STAGED);
+    uint32_t first = t.first[lid % PNET_TILE_SLABS];
+    const uint32_t *words = j.set.tiles.list + at;
+    int64_t entries = (max(neighbours, 0) + 3) / 4 * 4;
+    const pnet_tile_cell *entry = (const pnet_tile_cell *)(words + entries);
+    for (int i = lid * 4; i < staged; i += C::LOADERS * 4) copy16(list + i, words + i);
+    copies_commit();
+    if (lid >= 32) return;
+    slab_share share = {};
+#pragma unroll 1
+    for (int e = lid; e - lid < cells; e += 32) add_cells(share, entry + e, e < cells, w, info);
+    share.begin += first;
+    if (neighbours < 0) share.mask = (1u << w.cells) - 1;
+    if (lid < PNET_TILE_SLABS) info.slab[lid] = share;
+    if (lid == 0) {
+        info.list = at;
+        info.rounds = at + entries + (int64_t)cells * (int64_t)(sizeof *entry / 4);
+        info.neighbours = neighbours;
+        info.staged = staged;
+        info.longest = longest;
+    }
+}
+
+/* Begins to stage a tile's neighbours: the lane's piece of every EACH-th one. */
+template <class C>
+static __device__ __forceinline__ void stage_tile(
+    const tile_source<C> &s, const int32_t *list, int staged, unsigned char *tile)
+{
+    constexpr int EACH = C::LOADERS / C::LANES;
+    unsigned char *to = tile + threadIdx.x % C::LANES * 16 + C::SLOT_BYTES;
+#pragma unroll 8
+    for (int slot = threadIdx.x % C::LOADERS / C::LANES; slot < staged; slot += EACH) {
+        const typename C::T *from = s.from + (int64_t)list[slot] * s.stride;
+        if constexpr (C::ALIGNED)
+            copy_part(to + slot * C::SLOT_BYTES, from, s.left);
+        else
+            *(uint4 *)(to + slot * C::SLOT_BYTES) = load_piece<C>(from, s.left);
+    }
+}
+
+#endif
+#endif

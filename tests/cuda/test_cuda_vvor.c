@@ -1,0 +1,249 @@
+/* VVOR of sets that are laid out as tiles, against its definition in double. */
+#include "tests/kernels/tile_case.h"
+
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/conv.h"
+#include "kernels/cuda/cuda.h"
+
+/* By enum pnet_precision: what kernels/precision.h promises. */
+static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
+enum { SPARE_ROWS = 300 /* a set is bound for so many rows more than it has */, CANARY = 256 };
+
+static void *device_alloc(size_t bytes)
+{
+    void *p = pnet_cuda_alloc(bytes ? bytes : 1);
+    if (!p) {
+        fprintf(stderr, "out of device memory\n");
+        exit(1);
+    }
+    pnet_cuda_fill_bytes(p, 0xFF, bytes); /* NaN in every storage */
+    return p;
+}
+
+static void *device_copy(const void *from, size_t bytes)
+{
+    void *p = device_alloc(bytes);
+    pnet_cuda_copy_in(p, from, bytes);
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    return p;
+}
+
+static void device_free(const void *p)
+{
+    pnet_cuda_free((void *)(uintptr_t)p);
+}
+
+/* Rounds x to what the storage holds, in place; the bits that it holds. */
+static uint16_t *narrow(float *x, size_t n, enum pnet_storage storage)
+{
+    uint16_t *bits = conv_alloc(n * sizeof *bits);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, &x[i], sizeof u);
+        if (storage == PNET_STORE_BF16) {
+            u = (u + 0x7FFF + (u >> 16 & 1)) & 0xFFFF0000;
+            bits[i] = (uint16_t)(u >> 16);
+            memcpy(&x[i], &u, sizeof u);
+        } else {
+            _Float16 h = (_Float16)x[i];
+            memcpy(&bits[i], &h, sizeof h);
+            x[i] = (float)h;
+        }
+    }
+    return bits;
+}
+
+/* A matrix in device memory, followed by SPARE_ROWS rows of NaN; rounds x. */
+static float *device_matrix(float *x, size_t rows, size_t width, enum pnet_storage storage)
+{
+    size_t n = rows * width, each = (size_t)pnet_storage_bytes(storage);
+    void *p = device_alloc((rows + SPARE_ROWS) * width * each);
+    if (storage == PNET_STORE_F32) {
+        pnet_cuda_copy_in(p, x, n * each);
+        pnet_cuda_sync();
+    } else {
+        uint16_t *bits = narrow(x, n, storage);
+        pnet_cuda_copy_in(p, bits, n * each);
+        pnet_cuda_sync();
+        free(bits);
+    }
+    return p;
+}
+
+/* A set in device memory with its tiles. */
+static struct pnet_triplets device_set(const struct pnet_triplets *t, int64_t slots)
+{
+    struct pnet_triplets wide = *t, d = *t;
+    wide.rows += SPARE_ROWS;
+    struct tile_case c = tile_case_limited(&wide, t->rows, slots);
+    int64_t *start = conv_alloc((size_t)(wide.rows + 1) * sizeof *start);
+    memcpy(start, t->start, (size_t)(t->rows + 1) * sizeof *start);
+    for (int64_t r = t->rows + 1; r <= wide.rows; r++) start[r] = INT64_C(1) << 60;
+    d.rows = wide.rows;
+    d.start = device_copy(start, (size_t)(wide.rows + 1) * sizeof *start);
+    d.other = device_copy(t->other, (size_t)t->count * sizeof *t->other);
+    d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
+    d.live = device_copy(&t->rows, sizeof t->rows);
+    d.tiles = (struct pnet_tiles){c.tiles.words,
+        device_copy(c.tile, (size_t)tile_count(wide.rows) * sizeof *c.tile),
+        device_copy(c.list, (size_t)c.tiles.words * sizeof *c.list)};
+    tile_case_free(&c);
+    free(start);
+    return d;
+}
+
+static void device_set_free(struct pnet_triplets *d)
+{
+    device_free(d->start);
+    device_free(d->other);
+    device_free(d->cell);
+    device_free(d->live);
+    device_free(d->tiles.tile);
+    device_free(d->tiles.list);
+}
+
+struct layer {
+    int64_t rows, others;
+    int32_t cells;
+    int64_t degree;
+    struct pnet_conv_shape shape;
+    bool swapped, add;
+    int64_t slots; /* tiles with more neighbours list nothing */
+};
+
+static size_t weights(const struct layer *l)
+{
+    return (size_t)l->cells * (size_t)(l->shape.cin / l->shape.groups) * (size_t)l->shape.cout;
+}
+
+static float *run(struct pnet_vvor v, const float *old, size_t size)
+{
+    size_t bytes = pnet_cuda_vvor_work(v.triplets, v.shape, v.precision);
+    unsigned char *work = device_alloc(bytes + CANARY), after[CANARY];
+    v.gweight = device_alloc(size * sizeof(float));
+    if (v.add) pnet_cuda_copy_in(v.gweight, old, size * sizeof(float));
+    pnet_cuda_vvor(&v, work);
+    float *gweight = conv_alloc(size * sizeof *gweight);
+    pnet_cuda_copy_out(gweight, v.gweight, size * sizeof *gweight);
+    pnet_cuda_copy_out(after, work + bytes, CANARY);
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    for (int i = 0; i < CANARY; i++) CHECKF(after[i] == 0xFF, "wrote beyond the workspace");
+    pnet_cuda_free(v.gweight);
+    pnet_cuda_free(work);
+    return gweight;
+}
+
+/* One storage: in the precisions that go with it. */
+static void check(const struct layer *l, const struct pnet_triplets *t,
+    const struct pnet_triplets *set, enum pnet_storage storage)
+{
+    struct pnet_conv_shape s = l->shape;
+    size_t in_rows = (size_t)(l->swapped ? t->rows : t->others),
+           gout_rows = (size_t)(l->swapped ? t->others : t->rows);
+    size_t in_size = in_rows * (size_t)s.cin, gout_size = gout_rows * (size_t)s.cout;
+    float *in = conv_random_floats(in_size, 5), *gout = conv_random_floats(gout_size, 6),
+          *old = conv_random_floats(weights(l), 7);
+    struct pnet_vvor v = {.triplets = set,
+        .shape = s,
+        .in = device_matrix(in, in_rows, (size_t)s.cin, storage),
+        .gout = device_matrix(gout, gout_rows, (size_t)s.cout, storage),
+        .swapped = l->swapped,
+        .add = l->add,
+        .storage = storage};
+    double *in64 = conv_widen(in, in_size), *gout64 = conv_widen(gout, gout_size);
+    double *want = conv_alloc(weights(l) * sizeof *want);
+    pnet_ref_vvor(t, s, in64, gout64, l->swapped, want);
+    if (l->add)
+        for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
+    for (int p = PNET_FP32; p <= PNET_FP16; p++) {
+        v.precision = (enum pnet_precision)p;
+        if (storage != PNET_STORE_F32 && storage != pnet_storage_of(v.precision)) continue;
+        float *first = run(v, old, weights(l)), *again = run(v, old, weights(l));
+        double error = conv_error(first, want, weights(l));
+        CHECKF(error <= tolerance[p],
+            "precision %d storage %d: %lld x %lld rows, %d cells, %d -> %d, %d groups, swapped %d, "
+            "add %d, slots %lld: error %g",
+            p, (int)storage, (long long)l->rows, (long long)l->others, l->cells, s.cin, s.cout,
+            s.groups, l->swapped, l->add, (long long)l->slots, error);
+        CHECKF(memcmp(first, again, weights(l) * sizeof *first) == 0, "a second run differs");
+        free(first), free(again);
+    }
+    device_free(v.in), device_free(v.gout);
+    free(in), free(gout), free(old), free(in64), free(gout64), free(want);
+}
+
+static void check_layer(struct layer l)
+{
+    struct conv_set set = conv_set_random(l.rows, l.others, l.cells, l.degree, 11);
+    struct pnet_triplets d = device_set(&set.t, l.slots);
+    for (int storage = PNET_STORE_F32; storage <= PNET_STORE_FP16; storage++)
+        check(&l, &set.t, &d, (enum pnet_storage)storage);
+    device_set_free(&d);
+    conv_set_free(&set);
+}
+
+static void check_shapes(void)
+{
+    static const int32_t widths[] = {1, 3, 16, 20, 32, 33, 64, 96, 128, 256};
+    enum { WIDTHS = sizeof widths / sizeof *widths };
+    for (int a = 0; a < WIDTHS; a++)
+        for (int b = a % 3; b < WIDTHS; b += 3)
+            check_layer((struct layer){611, 137, 8, 4, {widths[a], widths[b], 1}, b % 2 == 0,
+                a % 2 == 0, PNET_TILE_SLOTS});
+    static const struct pnet_conv_shape grouped[] = {{6, 6, 3}, {12, 6, 3}, {32, 32, 8},
+        {64, 64, 4}, {20, 60, 5}, {288, 64, 2}, {64, 288, 2}, {16, 48, 16}, {256, 256, 16}};
+    for (size_t i = 0; i < sizeof grouped / sizeof *grouped; i++)
+        check_layer(
+            (struct layer){353, 61, 27, 6, grouped[i], i % 2 == 0, i % 3 == 0, PNET_TILE_SLOTS});
+    static const int32_t cells[] = {1, 8, 27, 125, 343, 1000};
+    static const int64_t rows[] = {0, 1, 15, 257, 800};
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+            check_layer((struct layer){rows[r], rows[r] / 2 + 1, cells[c], 9, {24, 72, 1},
+                r % 2 == 1, c % 2 == 1, PNET_TILE_SLOTS});
+}
+
+/* Neighbours that shared memory does not hold, tiles that list nothing, long runs, rows without triplets, many tiles. */
+static void check_sizes(void)
+{
+    struct pnet_conv_shape square = {128, 128, 1}, odd = {33, 70, 1};
+    check_layer((struct layer){1500, 1200, 27, 20, square, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){1500, 1200, 27, 20, {128, 64, 1}, true, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){900, 700, 27, 5, square, false, false, 300});
+    check_layer((struct layer){900, 700, 27, 5, odd, false, true, 300});
+    check_layer((struct layer){700, 5000, 27, 40, odd, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){500, 5000, 8, 60, {64, 96, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){90, 7000, 2, 900, {64, 32, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){60000, 50000, 27, 3, {32, 16, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){130, 140, 27, 2, {640, 320, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){470, 0, 27, 3, {16, 8, 1}, false, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){470, 20, 27, 0, {16, 8, 2}, false, false, PNET_TILE_SLOTS});
+}
+
+int main(void)
+{
+    const char *why = NULL;
+    if (!pnet_cuda_devices(&why)) {
+        printf("skipped: %s\n", why);
+        return 77;
+    }
+    if (getenv("PNET_SHORT")) {
+        check_layer((struct layer){611, 137, 27, 4, {128, 96, 1}, false, false, PNET_TILE_SLOTS});
+        check_layer((struct layer){611, 137, 8, 4, {33, 20, 1}, true, true, 100});
+    } else {
+        check_shapes();
+        check_sizes();
+    }
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    return check_end();
+}
+#else
+int main(void)
+{
+    printf("skipped: built without CUDA\n");
+    return 77;
+}
+#endif
