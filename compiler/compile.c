@@ -102,6 +102,15 @@ static void check_objectives(struct pnet_compilation *c)
             "add a line such as loss ce = cross_entropy(y, cloud.label)");
 }
 
+/* Features in 16 bits are for the usual kernels alone. */
+static void check_algorithm(struct pnet_compilation *c)
+{
+    enum pnet_conv_algo algo = c->options.algo;
+    if (c->options.precision != PNET_FP32 && !pnet_conv_algo_is_usual(algo))
+        ERROR(c, (struct pnet_span){0}, "convolutions by %s are formed in fp32",
+            pnet_conv_algo_names[algo]);
+}
+
 static void dump(struct pnet_compilation *c, const char *pass)
 {
     if (c->options.dump && strcmp(c->options.dump, pass) == 0)
@@ -112,6 +121,7 @@ static void run(struct pnet_compilation *c)
 {
     if (!c->file || !compilation_ok(c)) return;
     elaborate(c);
+    check_algorithm(c);
     if (compilation_ok(c)) {
         if (c->options.purpose == PNET_FOR_INFERENCE)
             choose_result(c);
