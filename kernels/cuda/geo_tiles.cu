@@ -16,6 +16,13 @@ enum {
     ROUND_WORDS = SLAB_ROWS / 2
 };
 
+/* Blocks that a multiprocessor can hold: registers are given out for them. */
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ / 100 == 9)
+enum { BLOCKS = 2048 / THREADS };
+#else
+enum { BLOCKS = 1536 / THREADS };
+#endif
+
 static const uint32_t EMPTY = ~0u; /* behind every row and every cell */
 
 /* A warp's slab: its triplets, and where the row of the lane begins; behind the last row, where the slab ends. */
@@ -150,7 +157,7 @@ static __device__ int64_t padded(int64_t neighbours)
     return (neighbours + 3) / 4 * 4;
 }
 
-static __global__ void __launch_bounds__(THREADS, 3)
+static __global__ void __launch_bounds__(THREADS, BLOCKS)
     count_tiles(const struct pnet_triplets set, struct pnet_tile *tile, int64_t *words)
 {
     extern __shared__ uint32_t room[];

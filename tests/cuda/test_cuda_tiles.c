@@ -14,6 +14,12 @@ int main(void)
 #include "tests/cuda/geometry_times.h"
 #include "tests/kernels/tile_case.h"
 
+/* Under a tool that watches every access. */
+static bool little(void)
+{
+    return getenv("PNET_SHORT") != NULL;
+}
+
 /* Tiles in device memory: headers and lists as they come. */
 struct device_tiles {
     struct pnet_tile *tile;
@@ -37,7 +43,7 @@ static void check_tiles(
 {
     struct pnet_triplets d = triplets_on_device(a, t);
     if (live < t->rows) d.live = arena_copy(a, &live, sizeof live);
-    struct device_tiles first = tiles_make(a, &d), second = tiles_make(a, &d);
+    struct device_tiles first = tiles_make(a, &d);
     int64_t tiles = tile_count(t->rows);
     struct tile_case c = {.tile = conv_alloc((size_t)tiles * sizeof *c.tile),
         .list = conv_alloc((size_t)first.words * sizeof *c.list)};
@@ -46,13 +52,16 @@ static void check_tiles(
     if (first.words) pnet_cuda_copy_out(c.list, first.list, (size_t)first.words * sizeof *c.list);
     CHECKF(tile_case_is(t, live, PNET_TILE_SLOTS, &c.tiles), "%s: %lld rows, %lld live", what,
         (long long)t->rows, (long long)live);
-    const struct pnet_tile *last = c.tile + tiles - 1;
-    CHECK(first.words == (tiles ? last->at + tile_words(last) : 0));
-    CHECK(second.words == first.words);
+    const struct pnet_tile *last = tiles ? &c.tile[tiles - 1] : NULL;
+    CHECK(first.words == (last ? last->at + tile_words(last) : 0));
     if (live == t->rows) CHECK(pnet_cpu_tiles_words(t) == first.words);
-    CHECK(device_holds(second.tile, c.tile, (size_t)tiles * sizeof *c.tile));
-    CHECK(second.words != first.words ||
-          device_holds(second.list, c.list, (size_t)first.words * sizeof *c.list));
+    if (!little()) {
+        struct device_tiles second = tiles_make(a, &d);
+        CHECK(second.words == first.words);
+        CHECK(device_holds(second.tile, c.tile, (size_t)tiles * sizeof *c.tile));
+        CHECK(second.words != first.words ||
+              device_holds(second.list, c.list, (size_t)first.words * sizeof *c.list));
+    }
     tile_case_free(&c);
     CHECKF(arena_close(a), "%s", what);
 }
@@ -72,7 +81,7 @@ static void random_sets(struct arena *a)
         {300, 2000000, 27, 150} /* the first tile has more than PNET_TILE_SLOTS, the second fewer */
     };
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
-        if (getenv("PNET_SHORT") && sizes[n].rows * sizes[n].degree > 20000) continue;
+        if (little() && sizes[n].rows * sizes[n].degree > 12000) continue;
         struct conv_set s = conv_set_random(
             sizes[n].rows, sizes[n].others, sizes[n].cells, sizes[n].degree, 11 + n);
         int64_t rows = s.t.rows;
@@ -84,7 +93,7 @@ static void random_sets(struct arena *a)
         struct pnet_triplets part = s.t;
         part.start = start;
         check_tiles("live", a, &part, live);
-        if (sizes[n].others < 100000) {
+        if (sizes[n].others < 100000 && !little()) {
             struct conv_set back = conv_set_transposed(&s.t);
             check_tiles("transposed", a, &back.t, back.t.rows);
             conv_set_free(&back);
