@@ -148,13 +148,13 @@ template <class C> static __device__ __forceinline__ void produce(const tiles_bl
     }
 }
 
-/* What a warp multiplies from the left: its 16 channels of the slab's rows, in one plane or two. */
+/* What a warp multiplies from the left: its 16 channels of the slab's rows. */
 template <class C>
 static __device__ __forceinline__ void load_side(
-    uint32_t (&a)[C::PLANES][4], const unsigned char *side, float scale)
+    uint32_t (&a)[4], const unsigned char *side, float scale)
 {
     if constexpr (sizeof(typename C::T) == 2) {
-        load_rows(a[0], side, C::PITCH);
+        load_rows(a, side, C::PITCH);
     } else {
         int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
         const unsigned char *p =
@@ -167,8 +167,7 @@ static __device__ __forceinline__ void load_side(
                 x *= scale;
                 y *= scale;
             }
-#pragma unroll
-            for (int plane = 0; plane < C::PLANES; plane++) a[plane][i] = take2<C>(x, y);
+            a[i] = take2<C>(x, y);
         }
     }
 }
@@ -181,8 +180,8 @@ template <class C> struct tiles_consumer {
     {
         return C::BLOCKS == 2 ? q : 2 * q + warpgroup;
     }
-    __device__ __forceinline__ void multiply(const uint32_t (&a)[STEP][C::PLANES][4],
-        const unsigned char *panels, const uint32_t (&mask)[STEP])
+    __device__ __forceinline__ void multiply(
+        const uint32_t (&a)[STEP][4], const unsigned char *panels, const uint32_t (&mask)[STEP])
     {
         touch<C>(sum);
         product_fence();
@@ -192,51 +191,19 @@ template <class C> struct tiles_consumer {
             if (C::BLOCKS == 2 && mask[i] == (1u << CELLS) - 1) {
 #pragma unroll
                 for (int q = 0; q < C::SHARE; q++)
-                    product32<C>(sum[q], a[i][0], panel + q * (C::CELL_BYTES >> 4), 0);
+                    product32<C>(sum[q], a[i], panel + q * (C::CELL_BYTES >> 4), 0);
                 continue;
             }
 #pragma unroll
             for (int q = 0; q < C::SHARE; q++) {
                 if (!(mask[i] >> cell(q) & 1)) continue;
                 product_fence();
-                product32<C>(
-                    sum[q], a[i][0], panel + q * (3 - C::BLOCKS) * (C::CELL_BYTES >> 4), 0);
+                product32<C>(sum[q], a[i], panel + q * (3 - C::BLOCKS) * (C::CELL_BYTES >> 4), 0);
             }
         }
         product_commit();
         product_wait();
         touch<C>(sum);
-    }
-    /* Operands in two parts, small products first; their sum is rounded to nearest when it is added. */
-    __device__ __forceinline__ void multiply_parts(const uint32_t (&a)[STEP][C::PLANES][4],
-        const unsigned char *panels, const uint32_t (&mask)[STEP])
-    {
-        constexpr int LOW = (C::PLANES - 1) * TILE_PANEL >> 4;
-        uint64_t panel = panel32(panels + cell(0) * C::CELL_BYTES);
-#pragma unroll
-        for (int q = 0; q < C::SHARE; q++) {
-            bool has[STEP], any = false;
-#pragma unroll
-            for (int i = 0; i < STEP; i++) any |= has[i] = mask[i] >> cell(q) & 1;
-            if (!any) continue;
-            uint64_t b = panel + q * (3 - C::BLOCKS) * (C::CELL_BYTES >> 4);
-            float part[16];
-            product_touch(part);
-            product_fence();
-#pragma unroll
-            for (int i = 0; i < STEP; i++) {
-                if (!has[i]) continue;
-                product_fence();
-                product32<C>(part, a[i][C::PLANES - 1], b + i * (C::STAGE >> 4), i == 0 || !has[0]);
-                product32<C>(part, a[i][0], b + i * (C::STAGE >> 4) + LOW, 0);
-                product32<C>(part, a[i][0], b + i * (C::STAGE >> 4), 0);
-            }
-            product_commit();
-            product_wait();
-            product_touch(part);
-#pragma unroll
-            for (int i = 0; i < 16; i++) sum[q][i] += part[i];
-        }
     }
 };
 
@@ -251,17 +218,14 @@ template <class C> static __device__ __forceinline__ void consume(const tiles_bl
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
         const unsigned char *panels = b.memory + stage * C::STAGE;
-        uint32_t mask[STEP], a[STEP][C::PLANES][4];
+        uint32_t mask[STEP], a[STEP][4];
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
             barrier_wait(&b.c.full[stage + i], phase);
             mask[i] = b.c.mask[stage + i];
             load_side<C>(a[i], panels + i * C::STAGE + side, b.scale.rows);
         }
-        if constexpr (C::SPLIT)
-            t.multiply_parts(a, panels, mask);
-        else
-            t.multiply(a, panels, mask);
+        t.multiply(a, panels, mask);
 #pragma unroll
         for (int i = 0; i < STEP; i++) barrier_arrive(&b.c.empty[stage + i]);
         stage += STEP;
@@ -468,6 +432,8 @@ static void launch_form(const conv_outer &o, const tiles_plan &p, void *work)
                      : launch<tiles_config<FORM, 1, T, false>>(o, p, work);
 }
 
+/* Not fp32: panels of two parts leave room for fewer neighbours than most tiles have, and the kernel of conv_vvor_fast.cu
+   is faster. */
 bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision)
 {
     return s.tiles.tile && precision != PNET_FP32 && conv_fast_serves(s);
@@ -483,16 +449,12 @@ void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     tiles_plan p = make_plan(o.set, o.groups, o.swapped);
     bool same = o.set.rows.storage != PNET_STORE_F32;
-    switch (conv_form_of(precision)) {
-    case CONV_SPLIT: launch_form<CONV_SPLIT, float>(o, p, work); break;
-    case CONV_SCALED: launch_form<CONV_SCALED, float>(o, p, work); break;
-    case CONV_BFLOAT:
+    if (precision == PNET_TF32)
+        launch_form<CONV_SCALED, float>(o, p, work);
+    else if (precision == PNET_BF16)
         same ? launch_form<CONV_BFLOAT, __nv_bfloat16>(o, p, work)
              : launch_form<CONV_BFLOAT, float>(o, p, work);
-        break;
-    case CONV_HALF:
+    else
         same ? launch_form<CONV_HALF, __half>(o, p, work)
              : launch_form<CONV_HALF, float>(o, p, work);
-        break;
-    }
 }

@@ -38,11 +38,10 @@ template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_> struct tiles
     static constexpr conv_form FORM = FORM_;
     static constexpr int BLOCKS = BLOCKS_, M = BLOCKS * 64;
     static constexpr bool ALIGNED = ALIGNED_;
-    static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
-                          BFLOAT = FORM == CONV_BFLOAT, WIDE = sizeof(T) == 4;
+    static constexpr bool SCALED = FORM == CONV_SCALED, BFLOAT = FORM == CONV_BFLOAT,
+                          WIDE = sizeof(T) == 4;
     static constexpr int SHARE = BLOCKS == 2 ? CELLS : (CELLS + 1) / 2; /* cells of a warpgroup */
-    static constexpr int PLANES = SPLIT ? 2 : 1;
-    static constexpr int CELL_BYTES = TILE_PANEL * PLANES, PANELS = CELLS * CELL_BYTES;
+    static constexpr int PLANES = 1, CELL_BYTES = TILE_PANEL, PANELS = CELLS * CELL_BYTES;
     static constexpr int PITCH = M * (int)sizeof(T) + 16;
     static constexpr int STAGE = (PANELS + 16 * PITCH + 511) / 512 * 512;
     static constexpr int PIECE = WIDE ? 4 : 8; /* channels of 16 staged bytes */
