@@ -4,6 +4,7 @@
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cuda.h"
+#include "tests/cuda/storage_case.h"
 
 /* By enum pnet_precision: what kernels/precision.h promises. */
 static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
@@ -34,40 +35,17 @@ static void device_free(const void *p)
     pnet_cuda_free((void *)(uintptr_t)p);
 }
 
-/* Rounds x to what the storage holds, in place; the bits that it holds. */
-static uint16_t *narrow(float *x, size_t n, enum pnet_storage storage)
-{
-    uint16_t *bits = conv_alloc(n * sizeof *bits);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u;
-        memcpy(&u, &x[i], sizeof u);
-        if (storage == PNET_STORE_BF16) {
-            u = (u + 0x7FFF + (u >> 16 & 1)) & 0xFFFF0000;
-            bits[i] = (uint16_t)(u >> 16);
-            memcpy(&x[i], &u, sizeof u);
-        } else {
-            _Float16 h = (_Float16)x[i];
-            memcpy(&bits[i], &h, sizeof h);
-            x[i] = (float)h;
-        }
-    }
-    return bits;
-}
-
-/* A matrix in device memory, followed by SPARE_ROWS rows of NaN; rounds x. */
+/* A matrix in device memory, followed by SPARE_ROWS rows of NaN; rounds x to what the storage holds. */
 static float *device_matrix(float *x, size_t rows, size_t width, enum pnet_storage storage)
 {
     size_t n = rows * width, each = (size_t)pnet_storage_bytes(storage);
-    void *p = device_alloc((rows + SPARE_ROWS) * width * each);
-    if (storage == PNET_STORE_F32) {
-        pnet_cuda_copy_in(p, x, n * each);
-        pnet_cuda_sync();
-    } else {
-        uint16_t *bits = narrow(x, n, storage);
-        pnet_cuda_copy_in(p, bits, n * each);
-        pnet_cuda_sync();
-        free(bits);
-    }
+    void *stored = conv_alloc(n * each), *p = device_alloc((rows + SPARE_ROWS) * width * each);
+    to_storage(storage, x, (int64_t)n, stored);
+    from_storage(storage, stored, (int64_t)n, x);
+    pnet_cuda_copy_in(p, stored, n * each);
+    const char *wrong = pnet_cuda_sync();
+    CHECKF(!wrong, "%s", wrong);
+    free(stored);
     return p;
 }
 
