@@ -38,17 +38,17 @@ for tool in "$@"; do
     racecheck) others='[^ ]*_huge\|[^ ]*_session' ;;
     esac
     programs="test_cases $(cd "$build/tests" && echo test_cuda_* | sed "s/$others//g")"
-    [ "$tool" != memcheck ] || programs="$programs test_peak data_vectors data_conv_vectors gpu_train"
+    [ "$tool" != memcheck ] || programs="$programs test_peak data_vectors data_conv_vectors $(cd tests/cuda && echo gpu_*.sh)"
     for program in ${PNET_PROGRAMS:-$programs}; do
         log=$logs/$tool-$program.log argument=cuda
         case $program in
-        gpu_train) # each of its trainings and inferences by itself
+        gpu_*.sh) # each of its trainings and inferences by itself
             cat >"$logs/pnetc" <<END
 #!/bin/sh
 exec compute-sanitizer --tool $tool $options --log-file "$log.%p" "$build/pnetc" "\$@"
 END
             chmod +x "$logs/pnetc"
-            report "$program" env PNETC="$logs/pnetc" bash tests/cuda/gpu_train.sh
+            report "$program" env PNETC="$logs/pnetc" bash "tests/cuda/$program"
             continue
             ;;
         test_cuda_*) argument= ;;
