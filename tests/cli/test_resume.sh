@@ -100,11 +100,13 @@ for ((k = 0; k < 12; k++)); do
     [ "$code" = 130 ] || break
     interrupts=$((interrupts + 1))
 done
+# a run to the end, which writes to the same file, may follow
+says=$(grep -c -- "--resume goes on" "$err")
 [ "$code" = 130 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q -j 1 && code=0
 check "ended with $code" test "$code" = 0
 equal "$dir" "interrupted run"
 check "$interrupts interrupts" test $interrupts -ge 1
-check "says how to go on" grep -q -- "--resume goes on" "$err"
+check "$says of $interrupts say how to go on" test "$says" -ge 1
 
 # A run is gone on with as it was begun.
 dir=$work/alone
