@@ -35,6 +35,20 @@ static inline float *bench_floats(size_t n, uint32_t seed)
     return x;
 }
 
+/* An option's number; `fail` says what is wrong with it, and ends the program. */
+static inline double bench_number(
+    const char *text, double least, double most, void (*fail)(const char *message))
+{
+    char *end, message[256];
+    double x = strtod(text, &end);
+    if (end == text || *end || !(x >= least && x <= most)) {
+        snprintf(
+            message, sizeof message, "%.100s is not a number from %g to %g", text, least, most);
+        fail(message);
+    }
+    return x;
+}
+
 static inline double bench_now(void)
 {
     struct timespec t;

@@ -73,14 +73,7 @@ static void fail_usage(const char *message)
 
 static double number(const char *text, double least, double most)
 {
-    char *end, message[256];
-    double x = strtod(text, &end);
-    if (end == text || *end || !(x >= least && x <= most)) {
-        snprintf(
-            message, sizeof message, "%.100s is not a number from %g to %g", text, least, most);
-        fail_usage(message);
-    }
-    return x;
+    return bench_number(text, least, most, fail_usage);
 }
 
 static void read_channels(const char *text, struct pnet_conv_shape *s)

@@ -5,91 +5,10 @@
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/conv_algo.h"
 #include "kernels/cuda/cuda.h"
+#include "tests/cuda/device_case.h"
 
 /* Rows bound on the host beyond those there are, and triplets likewise. */
-enum { SPARE_ROWS = 3, SPARE_TRIPLETS = 150, CANARY = 256 };
-
-static void *device_alloc(size_t bytes)
-{
-    void *p = pnet_cuda_alloc(bytes ? bytes : 1);
-    if (!p) {
-        fprintf(stderr, "out of device memory\n");
-        exit(1);
-    }
-    pnet_cuda_fill_bytes(p, 0xFF, bytes); /* NaN, and indices that lead nowhere */
-    return p;
-}
-
-/* `size` bytes of device memory, of which the first ones are copied. */
-static void *device_copy(const void *from, size_t bytes, size_t size)
-{
-    void *p = device_alloc(size);
-    pnet_cuda_copy_in(p, from, bytes);
-    const char *wrong = pnet_cuda_sync();
-    CHECKF(!wrong, "%s", wrong);
-    return p;
-}
-
-static float *device_floats(const float *from, size_t n)
-{
-    return from ? device_copy(from, n * sizeof *from, n * sizeof *from) : NULL;
-}
-
-static void device_free(const void *p)
-{
-    pnet_cuda_free((void *)(uintptr_t)p);
-}
-
-struct device_work {
-    unsigned char *memory;
-    size_t bytes;
-};
-
-static struct device_work device_work(size_t bytes)
-{
-    struct device_work w = {device_alloc(bytes + CANARY), bytes};
-    pnet_cuda_fill_bytes(w.memory, 0xA5, bytes + CANARY);
-    return w;
-}
-
-static void device_work_end(struct device_work *w, const char *text)
-{
-    unsigned char after[CANARY];
-    bool whole = true;
-    pnet_cuda_copy_out(after, w->memory + w->bytes, CANARY);
-    for (int i = 0; i < CANARY; i++) whole = whole && after[i] == 0xA5;
-    CHECKF(whole, "%s: wrote beyond the workspace", text);
-    pnet_cuda_free(w->memory);
-}
-
-/* A set as a schedule knows it: rows and triplets of its capacity class, the true number in device memory, starts of rows
-   that are not there leading nowhere. */
-static struct pnet_triplets device_set(const struct pnet_triplets *t)
-{
-    int64_t spare = t->rows + SPARE_ROWS;
-    size_t count = (size_t)t->count, most = count + SPARE_TRIPLETS;
-    int64_t *start = conv_alloc((size_t)(spare + 1) * sizeof *start);
-    memcpy(start, t->start, (size_t)(t->rows + 1) * sizeof *start);
-    for (int64_t r = t->rows + 1; r <= spare; r++) start[r] = INT64_C(1) << 60;
-    struct pnet_triplets d = *t;
-    size_t starts = (size_t)(spare + 1) * sizeof *start;
-    d.rows = spare;
-    d.count = (int64_t)most;
-    d.start = device_copy(start, starts, starts);
-    d.other = device_copy(t->other, count * sizeof *t->other, most * sizeof *t->other);
-    d.cell = device_copy(t->cell, count * sizeof *t->cell, most * sizeof *t->cell);
-    d.live = device_copy(&t->rows, sizeof t->rows, sizeof t->rows);
-    free(start);
-    return d;
-}
-
-static void device_set_free(struct pnet_triplets *d)
-{
-    device_free(d->start);
-    device_free(d->other);
-    device_free(d->cell);
-    device_free(d->live);
-}
+enum { SPARE_ROWS = 3, SPARE_TRIPLETS = 150 };
 
 struct listed {
     struct pnet_conv_list list;
@@ -127,7 +46,7 @@ static bool repeats(enum pnet_conv_algo algo)
         for (int i = 0; i < 2; i++) {                                                              \
             struct device_work work = device_work(pnet_cuda_##product##_algo_work(                 \
                 (given).algo, (given).triplets, (given).shape, PNET_FP32));                        \
-            result = device_copy(before, bytes, (size) * sizeof(float));                           \
+            result = device_copy_into(before, bytes, (size) * sizeof(float));                      \
             pnet_cuda_##product(&(given), work.memory);                                            \
             pnet_cuda_copy_out(host, result, bytes);                                               \
             device_work_end(&work, text);                                                          \
@@ -147,7 +66,7 @@ static void run_mvmr(const struct pnet_mvmr *given, bool listed, const char *tex
     struct pnet_mvmr m = *given;
     struct pnet_conv_shape s = m.shape;
     const struct pnet_triplets *t = given->triplets;
-    struct pnet_triplets set = device_set(t);
+    struct pnet_triplets set = device_set(t, SPARE_ROWS, SPARE_TRIPLETS, 0);
     size_t live = (size_t)t->rows * (size_t)s.cout, size = (size_t)set.rows * (size_t)s.cout;
     m.triplets = &set;
     m.in = device_floats(given->in, (size_t)t->others * (size_t)s.cin);
@@ -164,7 +83,7 @@ static void run_vvor(const struct pnet_vvor *given, bool listed, const char *tex
     struct pnet_vvor v = *given;
     struct pnet_conv_shape s = v.shape;
     const struct pnet_triplets *t = given->triplets;
-    struct pnet_triplets set = device_set(t);
+    struct pnet_triplets set = device_set(t, SPARE_ROWS, SPARE_TRIPLETS, 0);
     size_t size = (size_t)t->cells * (size_t)(s.cin / s.groups) * (size_t)s.cout;
     v.triplets = &set;
     v.in = device_floats(given->in, (size_t)(v.swapped ? t->rows : t->others) * (size_t)s.cin);
@@ -174,33 +93,10 @@ static void run_vvor(const struct pnet_vvor *given, bool listed, const char *tex
     device_set_free(&set);
 }
 
-/* Bound for a capacity class, a workspace serves every batch of it; below 64 MiB where the matrices are not large. */
-static void check_work(void)
-{
-    static const struct pnet_conv_shape shapes[] = {
-        {3, 32, 1}, {128, 128, 1}, {64, 64, 64}, {96, 96, 8}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes * PNET_ALGO_COUNT; i++) {
-        enum pnet_conv_algo algo = (enum pnet_conv_algo)(i % PNET_ALGO_COUNT);
-        struct pnet_conv_shape s = shapes[i / PNET_ALGO_COUNT];
-        size_t mvmr = 0, vvor = 0;
-        for (int64_t rows = 0; rows < 3000000; rows += 1 + rows / 3) {
-            struct pnet_triplets t = {.rows = rows, .others = rows, .count = 7 * rows, .cells = 27};
-            size_t m = pnet_cuda_mvmr_algo_work(algo, &t, s, PNET_FP32),
-                   v = pnet_cuda_vvor_algo_work(algo, &t, s, PNET_FP32);
-            CHECKF(m >= mvmr && v >= vvor, "%s: %d channels, %lld rows", pnet_conv_algo_names[algo],
-                s.cin, (long long)rows);
-            mvmr = m;
-            vvor = v;
-        }
-        CHECKF(mvmr <= 64u << 20 && vvor <= 64u << 20, "%s: %d channels: %zu, %zu bytes",
-            pnet_conv_algo_names[algo], s.cin, mvmr, vvor);
-    }
-}
-
 int main(void)
 {
     const char *why = NULL;
-    check_work();
+    algo_check_work(pnet_cuda_mvmr_algo_work, pnet_cuda_vvor_algo_work);
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: %s\n", why);
         return check_failed ? 1 : 77;

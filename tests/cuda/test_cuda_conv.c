@@ -5,37 +5,13 @@
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cuda.h"
+#include "tests/cuda/device_case.h"
 #include "tests/cuda/storage_case.h"
 
 /* By enum pnet_precision: what kernels/precision.h promises. */
 static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
 static const char *const precision_name[] = {"fp32", "tf32", "bf16", "fp16"};
 enum { PRECISIONS = 4, SPARE_ROWS = 3 };
-
-static void *device_alloc(size_t bytes)
-{
-    void *p = pnet_cuda_alloc(bytes ? bytes : 1);
-    if (!p) {
-        fprintf(stderr, "out of device memory\n");
-        exit(1);
-    }
-    pnet_cuda_fill_bytes(p, 0xFF, bytes); /* NaN */
-    return p;
-}
-
-static void *device_copy(const void *from, size_t bytes)
-{
-    void *p = device_alloc(bytes);
-    pnet_cuda_copy_in(p, from, bytes);
-    const char *wrong = pnet_cuda_sync();
-    CHECKF(!wrong, "%s", wrong);
-    return p;
-}
-
-static float *device_floats(const float *from, size_t n)
-{
-    return device_copy(from, n * sizeof *from);
-}
 
 static float *host_floats(const float *from, size_t n)
 {
@@ -44,70 +20,6 @@ static float *host_floats(const float *from, size_t n)
     const char *wrong = pnet_cuda_sync();
     CHECKF(!wrong, "%s", wrong);
     return x;
-}
-
-/* A workspace with a canary behind it. */
-struct device_work {
-    unsigned char *memory;
-    size_t bytes;
-};
-enum { CANARY = 256 };
-
-static struct device_work device_work(size_t bytes)
-{
-    struct device_work w = {device_alloc(bytes + CANARY), bytes};
-    pnet_cuda_fill_bytes(w.memory, 0xA5, bytes + CANARY);
-    return w;
-}
-
-static void device_work_end(struct device_work *w)
-{
-    unsigned char after[CANARY];
-    pnet_cuda_copy_out(after, w->memory + w->bytes, CANARY);
-    for (int i = 0; i < CANARY; i++) CHECKF(after[i] == 0xA5, "wrote beyond the workspace");
-    pnet_cuda_free(w->memory);
-}
-
-/* A set in device memory, bound for SPARE_ROWS rows more than it has, whose starts lead nowhere. Without tiles for
-   `slots` = 0; tiles with more neighbours than that list nothing. */
-static struct pnet_triplets device_set(const struct pnet_triplets *t, int64_t slots)
-{
-    int64_t spare = t->rows + SPARE_ROWS;
-    int64_t *start = conv_alloc((size_t)(spare + 1) * sizeof *start);
-    memcpy(start, t->start, (size_t)(t->rows + 1) * sizeof *start);
-    for (int64_t r = t->rows + 1; r <= spare; r++) start[r] = INT64_C(1) << 60;
-    struct pnet_triplets d = *t;
-    d.rows = spare;
-    d.start = device_copy(start, (size_t)(spare + 1) * sizeof *start);
-    d.other = device_copy(t->other, (size_t)t->count * sizeof *t->other);
-    d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
-    d.live = device_copy(&t->rows, sizeof t->rows);
-    free(start);
-    if (slots > 0) {
-        struct pnet_triplets bound = *t;
-        bound.rows = spare;
-        struct tile_case c = tile_case_limited(&bound, t->rows, slots);
-        d.tiles.words = c.tiles.words;
-        d.tiles.tile = device_copy(c.tile, (size_t)tile_count(spare) * sizeof *c.tile);
-        d.tiles.list = device_copy(c.list, (size_t)c.tiles.words * sizeof *c.list);
-        tile_case_free(&c);
-    }
-    return d;
-}
-
-static void device_free(const void *p)
-{
-    pnet_cuda_free((void *)(uintptr_t)p);
-}
-
-static void device_set_free(struct pnet_triplets *d)
-{
-    device_free(d->start);
-    device_free(d->other);
-    device_free(d->cell);
-    device_free(d->live);
-    device_free(d->tiles.tile);
-    device_free(d->tiles.list);
 }
 
 struct layer {
@@ -174,7 +86,7 @@ static float *run_mvmr(struct pnet_mvmr m, const float *old, int64_t live)
     struct device_work work = device_work(pnet_cuda_mvmr_work(m.triplets, m.shape, m.precision));
     pnet_cuda_mvmr(&m, work.memory);
     float *out = host_features(m.storage, m.out, live_size);
-    device_work_end(&work);
+    device_work_end(&work, __func__);
     pnet_cuda_free(m.out);
     return out;
 }
@@ -230,7 +142,7 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
         .act = act,
         .slope = 0.125f};
     for (int i = 0; i < SETS; i++) {
-        struct pnet_triplets set = device_set(t, set_slots[i]);
+        struct pnet_triplets set = device_set(t, SPARE_ROWS, 0, set_slots[i]);
         m.triplets = &set;
         check_mvmr_runs(l, m, false, in, in_size, old, want, out_size, t->rows);
         check_mvmr_runs(l, m, true, in, in_size, old, want, out_size, t->rows);
@@ -248,7 +160,7 @@ static float *run_vvor(struct pnet_vvor v, const float *old, size_t size)
     struct device_work work = device_work(pnet_cuda_vvor_work(v.triplets, v.shape, v.precision));
     pnet_cuda_vvor(&v, work.memory);
     float *gweight = host_floats(v.gweight, size);
-    device_work_end(&work);
+    device_work_end(&work, __func__);
     pnet_cuda_free(v.gweight);
     return gweight;
 }
@@ -265,7 +177,7 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     pnet_ref_vvor(t, s, in64, gout64, swapped, want);
     if (add)
         for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
-    struct pnet_triplets set = device_set(t, 0);
+    struct pnet_triplets set = device_set(t, SPARE_ROWS, 0, 0);
     struct pnet_vvor v = {.triplets = &set,
         .shape = s,
         .in = device_floats(in, in_size),
@@ -407,7 +319,7 @@ static void check_gemm(
         double error = conv_error(y, want, y_size);
         CHECKF(error <= tolerance[k], "%s gemm %lld x %d x %d: error %g", precision_name[k],
             (long long)p.n, p.cin, p.cout, error);
-        device_work_end(&work);
+        device_work_end(&work, __func__);
         device_free(g.y);
         free(y);
     }
@@ -447,7 +359,7 @@ static void check_outer(struct product p, bool transposed, bool add)
         double error = conv_error(gw, want, size);
         CHECKF(error <= tolerance[k], "%s outer %lld x %d x %d: error %g", precision_name[k],
             (long long)p.n, p.cin, p.cout, error);
-        device_work_end(&work);
+        device_work_end(&work, __func__);
         device_free(o.gw);
         free(gw);
     }
@@ -471,7 +383,7 @@ static void check_column_sum(int64_t n, int32_t c, bool add)
     float *sum = host_floats(to, (size_t)c);
     double error = conv_error(sum, want, (size_t)c);
     CHECKF(error <= tolerance[0], "column sum %lld x %d: error %g", (long long)n, c, error);
-    device_work_end(&work);
+    device_work_end(&work, __func__);
     device_free(from), device_free(to), device_free(count.live);
     free(sum), free(x), free(old), free(want);
 }
@@ -527,7 +439,7 @@ static void check_work(void)
 static void check_nan(int64_t slots)
 {
     struct conv_set set = conv_set_random(300, 200, 27, 5, 3);
-    struct pnet_triplets t = device_set(&set.t, slots);
+    struct pnet_triplets t = device_set(&set.t, SPARE_ROWS, 0, slots);
     struct pnet_conv_shape s = {20, 24, 1};
     float *in = conv_random_floats(200 * 20, 1), *weight = conv_random_floats(27 * 20 * 24, 2);
     in[77 * 20 + 19] = NAN;

@@ -4,36 +4,12 @@
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cuda.h"
+#include "tests/cuda/device_case.h"
 #include "tests/cuda/storage_case.h"
 
 /* By enum pnet_precision: what kernels/precision.h promises. */
 static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
 enum { SPARE_ROWS = 300 /* a set is bound for so many rows more than it has */, CANARY = 256 };
-
-static void *device_alloc(size_t bytes)
-{
-    void *p = pnet_cuda_alloc(bytes ? bytes : 1);
-    if (!p) {
-        fprintf(stderr, "out of device memory\n");
-        exit(1);
-    }
-    pnet_cuda_fill_bytes(p, 0xFF, bytes); /* NaN in every storage */
-    return p;
-}
-
-static void *device_copy(const void *from, size_t bytes)
-{
-    void *p = device_alloc(bytes);
-    pnet_cuda_copy_in(p, from, bytes);
-    const char *wrong = pnet_cuda_sync();
-    CHECKF(!wrong, "%s", wrong);
-    return p;
-}
-
-static void device_free(const void *p)
-{
-    pnet_cuda_free((void *)(uintptr_t)p);
-}
 
 /* A matrix in device memory, followed by SPARE_ROWS rows of NaN; rounds x to what the storage holds. */
 static float *device_matrix(float *x, size_t rows, size_t width, enum pnet_storage storage)
@@ -47,38 +23,6 @@ static float *device_matrix(float *x, size_t rows, size_t width, enum pnet_stora
     CHECKF(!wrong, "%s", wrong);
     free(stored);
     return p;
-}
-
-/* A set in device memory with its tiles. */
-static struct pnet_triplets device_set(const struct pnet_triplets *t, int64_t slots)
-{
-    struct pnet_triplets wide = *t, d = *t;
-    wide.rows += SPARE_ROWS;
-    struct tile_case c = tile_case_limited(&wide, t->rows, slots);
-    int64_t *start = conv_alloc((size_t)(wide.rows + 1) * sizeof *start);
-    memcpy(start, t->start, (size_t)(t->rows + 1) * sizeof *start);
-    for (int64_t r = t->rows + 1; r <= wide.rows; r++) start[r] = INT64_C(1) << 60;
-    d.rows = wide.rows;
-    d.start = device_copy(start, (size_t)(wide.rows + 1) * sizeof *start);
-    d.other = device_copy(t->other, (size_t)t->count * sizeof *t->other);
-    d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
-    d.live = device_copy(&t->rows, sizeof t->rows);
-    d.tiles = (struct pnet_tiles){c.tiles.words,
-        device_copy(c.tile, (size_t)tile_count(wide.rows) * sizeof *c.tile),
-        device_copy(c.list, (size_t)c.tiles.words * sizeof *c.list)};
-    tile_case_free(&c);
-    free(start);
-    return d;
-}
-
-static void device_set_free(struct pnet_triplets *d)
-{
-    device_free(d->start);
-    device_free(d->other);
-    device_free(d->cell);
-    device_free(d->live);
-    device_free(d->tiles.tile);
-    device_free(d->tiles.list);
 }
 
 struct layer {
@@ -155,7 +99,7 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
 static void check_layer(struct layer l)
 {
     struct conv_set set = conv_set_random(l.rows, l.others, l.cells, l.degree, 11);
-    struct pnet_triplets d = device_set(&set.t, l.slots);
+    struct pnet_triplets d = device_set(&set.t, SPARE_ROWS, 0, l.slots);
     for (int storage = PNET_STORE_F32; storage <= PNET_STORE_FP16; storage++)
         check(&l, &set.t, &d, (enum pnet_storage)storage);
     device_set_free(&d);

@@ -178,4 +178,30 @@ static inline void algo_check_sizes(const struct algo_device *d)
     algo_check_layer(d, (struct algo_layer){300000, 90000, 8, 10, {1, 2, 1}}, false);
 }
 
+typedef size_t algo_work(
+    enum pnet_conv_algo, const struct pnet_triplets *, struct pnet_conv_shape, enum pnet_precision);
+
+/* Bound for a capacity class, a workspace serves every batch of it. Lists, and what is laid out, stay below 64 MiB
+   together. */
+static inline void algo_check_work(algo_work *mvmr_work, algo_work *vvor_work)
+{
+    static const struct pnet_conv_shape shapes[] = {
+        {3, 32, 1}, {128, 128, 1}, {64, 64, 64}, {96, 96, 8}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes * PNET_ALGO_COUNT; i++) {
+        enum pnet_conv_algo algo = (enum pnet_conv_algo)(i % PNET_ALGO_COUNT);
+        struct pnet_conv_shape s = shapes[i / PNET_ALGO_COUNT];
+        size_t mvmr = 0, vvor = 0;
+        for (int64_t rows = 0; rows < 3000000; rows += 1 + rows / 3) {
+            struct pnet_triplets t = {.rows = rows, .others = rows, .count = 7 * rows, .cells = 27};
+            size_t m = mvmr_work(algo, &t, s, PNET_FP32), v = vvor_work(algo, &t, s, PNET_FP32);
+            CHECKF(m >= mvmr && v >= vvor, "%s: %d channels, %lld rows", pnet_conv_algo_names[algo],
+                s.cin, (long long)rows);
+            mvmr = m;
+            vvor = v;
+        }
+        CHECKF(mvmr <= 64u << 20 && vvor <= 64u << 20, "%s: %d channels: %zu, %zu bytes",
+            pnet_conv_algo_names[algo], s.cin, mvmr, vvor);
+    }
+}
+
 #endif

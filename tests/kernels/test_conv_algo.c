@@ -103,30 +103,6 @@ static void check_names(void)
     CHECK(!pnet_conv_algo_parse("mvmr", &algo) && !pnet_conv_algo_parse("", &algo));
 }
 
-/* Bound for a capacity class, a workspace serves every batch of it. Lists, and what is laid out, stay below 64 MiB
-   together. */
-static void check_work(void)
-{
-    static const struct pnet_conv_shape shapes[] = {
-        {3, 32, 1}, {128, 128, 1}, {64, 64, 64}, {96, 96, 8}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes * PNET_ALGO_COUNT; i++) {
-        enum pnet_conv_algo algo = (enum pnet_conv_algo)(i % PNET_ALGO_COUNT);
-        struct pnet_conv_shape s = shapes[i / PNET_ALGO_COUNT];
-        size_t mvmr = 0, vvor = 0;
-        for (int64_t rows = 0; rows < 3000000; rows += 1 + rows / 3) {
-            struct pnet_triplets t = {.rows = rows, .others = rows, .count = 7 * rows, .cells = 27};
-            size_t m = pnet_cpu_mvmr_algo_work(algo, &t, s, PNET_FP32),
-                   v = pnet_cpu_vvor_algo_work(algo, &t, s, PNET_FP32);
-            CHECKF(m >= mvmr && v >= vvor, "%s: %d channels, %lld rows", pnet_conv_algo_names[algo],
-                s.cin, (long long)rows);
-            mvmr = m;
-            vvor = v;
-        }
-        CHECKF(mvmr <= 64u << 20 && vvor <= 64u << 20, "%s: %d channels: %zu, %zu bytes",
-            pnet_conv_algo_names[algo], s.cin, mvmr, vvor);
-    }
-}
-
 int main(void)
 {
     const char *names[3];
@@ -134,7 +110,7 @@ int main(void)
     bool brief = getenv("PNET_SHORT") != NULL;
     check_names();
     check_lists();
-    check_work();
+    algo_check_work(pnet_cpu_mvmr_algo_work, pnet_cpu_vvor_algo_work);
     for (int i = brief ? n - 1 : 0; i < n; i++) {
         setenv("PNET_ISA", names[i], 1);
         struct algo_device cpu = {names[i], run_mvmr, run_vvor};
