@@ -60,7 +60,7 @@ void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *count
     memset(x, 0, sizeof *x);
     x->device = p->device;
     x->precision = p->precision;
-    x->algo = p->algo;
+    x->algos = pnet_plan_algos(p, s->node);
     x->attr = n->attr;
     x->in_count = n->in_count;
     x->act = n->act;

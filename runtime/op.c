@@ -16,6 +16,9 @@ const struct pnet_op *const pnet_ops[] = {
 
 const int pnet_op_count = sizeof pnet_ops / sizeof pnet_ops[0];
 
+const char *const pnet_direction_names[] = {
+    [PNET_FORWARD] = "forward", [PNET_DF] = "dF", [PNET_DW] = "dW", [PNET_DIRECTIONS] = NULL};
+
 const struct pnet_op *pnet_op_find(const char *name)
 {
     for (int i = 0; i < pnet_op_count; i++)

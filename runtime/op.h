@@ -233,12 +233,20 @@ struct pnet_geo_view {
     const float *distance2;     /* NEAREST [fine_rows, k] */
 };
 
+/* The sums of a convolution, each of which is formed by an algorithm of its own. */
+enum pnet_direction { PNET_FORWARD, PNET_DF, PNET_DW, PNET_DIRECTIONS };
+struct pnet_algos {
+    enum pnet_conv_algo of[PNET_DIRECTIONS];
+};
+/* "forward", "dF", "dW", then NULL. */
+extern const char *const pnet_direction_names[];
+
 /* Everything one step of the schedule gets. Kernels write all of what they are asked to write, and
  * nothing else. */
 struct pnet_exec {
     enum pnet_device_kind device;  /* where all pointers below lead, but attr and geo */
     enum pnet_precision precision; /* of products */
-    enum pnet_conv_algo algo;      /* of convolutions */
+    struct pnet_algos algos;       /* of convolutions */
     const struct pnet_attr *attr;
     int in_count;
     struct pnet_tensor in[PNET_MAX_IN]; /* backward: data is NULL unless the row keeps it */
@@ -302,6 +310,8 @@ enum pnet_op_flags {
     PNET_CPU_ONLY = 128, /* has no kernels for a GPU */
     PNET_ON_HOST = 256,  /* metrics without saved tensors: on a GPU too, forward runs on the CPU, on
                             copies of what it reads */
+    PNET_CONVOLVES = 512, /* where it asks for triplets, forward, gin[0] and gparam[0] are sums over
+                             them, each formed as x->algos has it */
 };
 
 enum pnet_keep { /* what backward reads */

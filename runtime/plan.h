@@ -128,12 +128,19 @@ struct pnet_plan {
     enum pnet_device_kind
         device; /* whose kernels it is bound to: sizes of workspaces depend on it, results and hash
                                      do not */
-    enum pnet_precision precision; /* of products */
-    enum pnet_conv_algo algo;      /* of convolutions */
+    enum pnet_precision precision;  /* of products */
+    enum pnet_conv_algo algo;       /* of convolutions */
+    const struct pnet_algos *algos; /* [node_count]: of each; NULL: all are `algo` */
 };
 
 /* How a tensor of features lies in memory: PNET_STORE_F32 on the CPU, and for losses and statistics. */
 enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor);
+
+/* Does the node sum over triplets, so that an algorithm is chosen for it? And which ones are. */
+bool pnet_plan_convolves(const struct pnet_plan *p, int node);
+struct pnet_algos pnet_plan_algos(const struct pnet_plan *p, int node);
+/* Does any schedule step form a sum over that triplet set by one of the usual algorithms, which read tiles? */
+bool pnet_plan_usual(const struct pnet_plan *p, int item);
 
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);

@@ -176,9 +176,10 @@ static size_t work(const struct pnet_exec *x, bool backward)
                          : larger(larger(PNET_KERNEL(x, gemm_work)(n, s.cout, s.cin, p),
                                       PNET_KERNEL(x, outer_work)(n, s.cin, s.cout, p)),
                                sum);
-    if (!backward) return PNET_KERNEL(x, mvmr_algo_work)(x->algo, by_output(x), s, p);
-    return larger(larger(PNET_KERNEL(x, mvmr_algo_work)(x->algo, by_input(x), t, p),
-                      PNET_KERNEL(x, vvor_algo_work)(x->algo, by_output(x), s, p)),
+    if (!backward)
+        return PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_FORWARD], by_output(x), s, p);
+    return larger(larger(PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_DF], by_input(x), t, p),
+                      PNET_KERNEL(x, vvor_algo_work)(x->algos.of[PNET_DW], by_output(x), s, p)),
         sum);
 }
 
@@ -211,7 +212,7 @@ static void forward(const struct pnet_exec *x)
         .slope = x->slope,
         .precision = x->precision,
         .storage = x->out.storage,
-        .algo = x->algo};
+        .algo = x->algos.of[PNET_FORWARD]};
     PNET_KERNEL(x, mvmr)(&m, x->work);
 }
 
@@ -268,7 +269,7 @@ static void backward(const struct pnet_exec *x)
             .add = x->gin_add[0],
             .precision = x->precision,
             .storage = x->out.storage,
-            .algo = x->algo};
+            .algo = x->algos.of[PNET_DF]};
         PNET_KERNEL(x, mvmr)(&m, x->work);
     }
     if (x->gparam[WEIGHT]) {
@@ -280,7 +281,7 @@ static void backward(const struct pnet_exec *x)
             .add = x->gparam_add[WEIGHT],
             .precision = x->precision,
             .storage = x->out.storage,
-            .algo = x->algo};
+            .algo = x->algos.of[PNET_DW]};
         PNET_KERNEL(x, vvor)(&v, x->work);
     }
 }
@@ -336,7 +337,7 @@ const struct pnet_op pnet_op_conv = {
             [BIAS] = {"bias", PNET_ARG_BOOL, "no", 0, 0, NULL,
                 "add a learned constant to each channel"},
         },
-    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT,
+    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT | PNET_CONVOLVES,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
