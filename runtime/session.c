@@ -420,6 +420,26 @@ enum pnet_status pnet_session_backward(
         s, &(struct part){slot, s->plan->forward_steps, s->plan->step_count, true, accumulate}, e);
 }
 
+enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,
+    void *context, struct pnet_error *e)
+{
+    static const struct live live = {.scale = 1};
+    const struct pnet_plan *p = s->plan;
+    enum pnet_status st = pnet_device_enter(s->options.device, e);
+    if (!st) st = bind_counts(s, &s->slots[slot]->counts, e);
+    if (st) return st;
+    s->step = 0;
+    pnet_device_put(s->options.device, live_of(s), &live, sizeof live);
+    for (int i = 0; i < p->step_count && !st; i++) {
+        struct pnet_exec x;
+        if (p->nodes[p->steps[i].node].op->class_ == PNET_METRIC) continue;
+        pnet_session_exec(s, slot, i, p->training, &x);
+        st = visit(context, i, &x, e);
+        if (!st) run_steps(s, &(struct part){slot, i, i + 1, p->training, false});
+    }
+    return st ? st : pnet_device_wait(s->options.device, e);
+}
+
 enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e)
 {
     return pnet_device_wait(s->options.device, e);

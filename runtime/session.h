@@ -66,6 +66,13 @@ enum pnet_status pnet_session_forward(
    losses; added to what is there with `accumulate`. */
 enum pnet_status pnet_session_backward(
     struct pnet_session *s, int slot, float scale, bool accumulate, struct pnet_error *e);
+/* Runs the whole schedule once on a prepared slot, without metrics, and calls `visit` before each step with what the step
+   gets; a visit may run the step itself, as often as it likes. Arena, gradients and running statistics are spoiled: for
+   measurements. The first status of a visit that is not PNET_OK ends it. */
+typedef enum pnet_status pnet_session_visit(
+    void *context, int step, const struct pnet_exec *x, struct pnet_error *e);
+enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,
+    void *context, struct pnet_error *e);
 /* Waits until the device has done what was asked for, and tells what went wrong there. */
 enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e);
 

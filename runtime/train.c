@@ -6,6 +6,7 @@
 #include "runtime/peak.h"
 #include "runtime/report.h"
 #include "runtime/train_log.h"
+#include "runtime/train_tune.h"
 #include "runtime/updater.h"
 
 #include <math.h>
@@ -20,6 +21,8 @@ struct trainer {
     const struct pnet_train_options *o;
     const struct pnet_plan *plan;
     struct pnet_session *session;
+    struct pnet_checkpoint *last; /* the one to go on from; NULL: none */
+    struct pnet_train_kernels kernels;
     struct pnet_loader *loader, *val_loader; /* val_loader: NULL without validation */
     struct pnet_pipeline *pipeline;
     struct pnet_optim optim;
@@ -70,12 +73,15 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     t->schedule = c->schedule;
     if ((st = pnet_optim_check(&t->optim, e))) return st;
     t->loss_scale = t->plan->precision == PNET_FP16 ? FIRST_SCALE : 1;
+    if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
+    const char *saved = t->last ? t->last->state.kernels : NULL;
+    if ((st = pnet_train_kernels_choose(t->o, saved, t->loader, &t->kernels, e))) return st;
+    t->plan = t->kernels.plan;
     struct pnet_session_options so = {.memory_limit = t->o->memory_limit,
         .slots = 2,
         .seed = c->seed,
         .extra_bytes = (int64_t)pnet_updater_bytes(t->plan, &t->optim),
         .device = t->o->device};
-    if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
     bool validated = t->o->data->counts[PNET_VAL] && (c->eval_every.epochs || c->eval_every.steps);
     if (validated && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
     if ((st = pnet_session_new(t->plan, &so, &t->session, e)) ||
@@ -199,6 +205,7 @@ static enum pnet_status save(
         .metric_count = score_count,
         .model = t->o->model_text,
         .input_map = map,
+        .kernels = t->kernels.text,
         .params = t->o->params};
     snprintf(path, sizeof path, "%s/%s", t->o->folder, name);
     if (!weights || !states || !map)
@@ -251,16 +258,22 @@ static int64_t counter(const struct pnet_checkpoint *c, const char *name)
     return 0;
 }
 
-/* Goes on where the last checkpoint stands; at the beginning where a run was ended before it had
- * one. */
-static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
+/* The checkpoint to go on from; none where a run was ended before it had one. */
+static enum pnet_status read_last(struct trainer *t, struct pnet_error *e)
 {
     char path[4096];
-    struct pnet_checkpoint *c = NULL;
     snprintf(path, sizeof path, "%s/last", t->o->folder);
-    enum pnet_status st = pnet_checkpoint_read(path, &c, e);
-    if (st == PNET_FAILED) return PNET_OK;
-    if (st) return st;
+    enum pnet_status st = pnet_checkpoint_read(path, &t->last, e);
+    return st == PNET_FAILED ? PNET_OK : st;
+}
+
+/* Goes on where the last checkpoint stands. */
+static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
+{
+    const struct pnet_checkpoint *c = t->last;
+    char path[4096];
+    enum pnet_status st = PNET_OK;
+    snprintf(path, sizeof path, "%s/last", t->o->folder);
     if (c->state.model_hash != pnet_checkpoint_hash(t->o->model_text))
         st = pnet_error_set(
             e, PNET_BAD_MODEL, "%s was trained with another text of the model", path);
@@ -293,7 +306,8 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
         if (t->plan->precision == PNET_FP16 && counter(c, "loss_scale") > 0)
             t->loss_scale = (double)counter(c, "loss_scale");
     }
-    pnet_checkpoint_free(c);
+    pnet_checkpoint_free(t->last);
+    t->last = NULL;
     return st;
 }
 
@@ -526,6 +540,8 @@ static void close_trainer(struct trainer *t)
     if (t->loader) pnet_loader_free(t->loader);
     if (t->val_loader) pnet_loader_free(t->val_loader);
     pnet_session_free(t->session);
+    pnet_train_kernels_free(&t->kernels);
+    pnet_checkpoint_free(t->last);
 }
 
 enum pnet_status pnet_train(
@@ -534,8 +550,10 @@ enum pnet_status pnet_train(
     struct trainer t = {.o = o, .plan = o->plan, .result = r};
     *r = (struct pnet_train_result){0};
     double begin = pnet_seconds();
-    enum pnet_status st = open_trainer(&t, e);
-    if (!st && o->resume) st = resume(&t, e);
+    enum pnet_status st = o->resume ? read_last(&t, e) : PNET_OK;
+    if (!st) st = open_trainer(&t, e);
+    if (!st && t.last) st = resume(&t, e);
+    if (!st) st = pnet_train_kernels_write(&t.kernels, o->folder, e);
     if (!st) st = pnet_updater_open(&t.updater, t.session, &t.optim, t.optimizer_step, e);
     if (!st) st = pnet_train_log_open(&t.log, o->folder, t.step, e);
     if (!st) st = run(&t, e);

@@ -1,7 +1,7 @@
 /* Training: from a plan, a run config and a data set to a run folder.
 
    The folder gets config.yaml, model.pnet, metrics.jsonl, last/ and best/ (checkpoints), and
-   report.html. */
+   report.html; kernels.yaml where convolutions are formed otherwise than by the fixed table. */
 #ifndef PNET_RUNTIME_TRAIN_H
 #define PNET_RUNTIME_TRAIN_H
 
@@ -35,10 +35,15 @@ struct pnet_train_options {
     bool resume;
     bool
         without_optimizer; /* best/, and last/ once the training is over, lack the optimiser's state */
+    bool algo_given;       /* --algo: the plan's algorithms stand, whatever the run had */
+    bool autotune;         /* measure which ones are fastest, where the run has none yet */
+    bool autotune_all;     /* also those whose last bits vary from run to run */
+    double autotune_seconds; /* at most, for measuring */
     bool (*stop)(
         void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
     void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */
     void (*warn)(void *context, const char *text);                        /* or NULL */
+    void (*note)(void *context, const char *text); /* what was chosen; several lines; or NULL */
     void *context;
 };
 

@@ -11,11 +11,17 @@
 #include <stdio.h>
 
 enum option_type {
-    OPT_FLAG,  /* bool */
-    OPT_TEXT,  /* const char * */
-    OPT_LIST,  /* struct text_list: may be repeated */
-    OPT_INT,   /* int64_t */
-    OPT_BYTES, /* size_t: 8GiB, 512MiB, 1000000 */
+    OPT_FLAG,    /* bool */
+    OPT_TEXT,    /* const char * */
+    OPT_LIST,    /* struct text_list: may be repeated */
+    OPT_INT,     /* int64_t */
+    OPT_BYTES,   /* size_t: 8GiB, 512MiB, 1000000 */
+    OPT_SECONDS, /* struct seconds: --name, or --name=N */
+};
+
+struct seconds {
+    bool given;
+    double value; /* stays as it was without =N */
 };
 
 struct text_list {

@@ -154,7 +154,8 @@ int command_eval(int argc, char **argv)
         struct pnet_evaluation v = {0};
         size_t peak = 0;
         catch_interrupts();
-        if (evaluate_into(each, &run, &r, &w, split, &v, &peak, &e)) {
+        if (weights_plan(&w, &r.model, &run.plan, &e) ||
+            evaluate_into(each, &run, &r, &w, split, &v, &peak, &e)) {
             code = complain(&e);
         } else if (r.model.json) {
             struct pnet_json j = {0};
@@ -222,7 +223,10 @@ static int run_variant(const struct comparison *k, struct variant *v)
         return complain(&e);
     if (!(code = run_open_as(&v->run, &k->r, k->model, PNET_FOR_EVAL, v->degrade, &sets))) {
         size_t peak = 0;
-        if (evaluate(&v->run, &k->r, &w, k->split, NULL, &v->v, &peak, &e)) code = complain(&e);
+        struct run chosen = v->run; /* its plan goes with the weights */
+        if (weights_plan(&w, &k->r.model, &chosen.plan, &e) ||
+            evaluate(&chosen, &k->r, &w, k->split, NULL, &v->v, &peak, &e))
+            code = complain(&e);
         if (k->weights) v->peak = peak;
     }
     weights_close(&w);
@@ -299,16 +303,15 @@ int command_compare(int argc, char **argv)
         "the three degradations, each alone. Runs that are already in DIR are gone on with.",
         "  pnetc compare models/rooms.pnet --config models/rooms.yaml -o out/compare\n"
         "  pnetc compare models/rooms.pnet --config models/rooms.yaml --weights out/run --all\n"};
-    struct comparison k = {.r = {.seed = -1}, .folder = "out/compare"};
+    struct comparison k = {
+        .r = {.seed = -1, .autotune.value = AUTOTUNE_SECONDS}, .folder = "out/compare"};
     const char *split = "val";
     bool all = false, done;
     struct option options[] = {
         {"output", 'o', OPT_TEXT, &k.folder, "DIR", "folder of the runs (out/compare)"},
         {"weights", 'w', OPT_TEXT, &k.weights, "W", "evaluate these instead of training"},
         {"split", 0, OPT_TEXT, &split, "SPLIT", "train, val (default) or test"},
-        {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"},
-        {"without-optimizer", 0, OPT_FLAG, &k.r.without_optimizer, NULL,
-            "leave the optimiser's state out of what the finished trainings leave"},
+        {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"}, TRAIN_OPTIONS(&k.r),
         RUN_OPTIONS(&k.r)};
     struct variant variants[5] = {{.name = "native"}, {.name = "voxel", .degrade = PNET_VOXEL},
         {.name = "centre", .degrade = PNET_CENTRE},
@@ -321,7 +324,8 @@ int command_compare(int argc, char **argv)
         done)
         return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if ((code = parse_split(split, &k.split)) || (code = check_model_options(&k.r.model, &degrade)))
+    if ((code = parse_split(split, &k.split)) ||
+        (code = check_model_options(&k.r.model, &degrade)) || (code = check_autotune(&k.r)))
         return code;
     catch_interrupts();
     count = all ? 5 : 2;

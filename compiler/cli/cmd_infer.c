@@ -378,7 +378,8 @@ int command_infer(int argc, char **argv)
         f.json = m.json;
         f.quiet = m.quiet;
         f.verbose = m.verbose;
-        enum pnet_status st = open_session(&f, &m, &e);
+        enum pnet_status st = weights_plan(&f.weights, &m, &f.plan, &e);
+        if (!st) st = open_session(&f, &m, &e);
         if (!st) st = infer_all(&f, &inputs, output, format, &e);
         code = st ? complain(&e) : PNET_OK;
         pnet_session_free(f.session);

@@ -153,7 +153,9 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
             .net = q->net};
         struct pnet_compilation *c =
             compile_model(q->model, &o, &(struct model_options){.quiet = true}, code);
-        if (c) st = run_net(r, pnet_compilation_plan(c), &w, e);
+        const struct pnet_plan *p = c ? pnet_compilation_plan(c) : NULL;
+        if (p) st = weights_plan(&w, &q->options, &p, e);
+        if (p && !st) st = run_net(r, p, &w, e);
         if (c) pnet_compilation_free(c);
     }
     weights_close(&w);

@@ -56,13 +56,11 @@ int command_train(int argc, char **argv)
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run\n"
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/voxel --mode voxel\n"
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run --resume\n"};
-    struct run_options r = {.seed = -1};
+    struct run_options r = {.seed = -1, .autotune.value = AUTOTUNE_SECONDS};
     const char *model, *folder = NULL;
     bool resume = false, done;
     struct option options[] = {{"output", 'o', OPT_TEXT, &folder, "RUNDIR", "folder of the run"},
-        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"},
-        {"without-optimizer", 0, OPT_FLAG, &r.without_optimizer, NULL,
-            "leave the optimiser's state out of what the finished training leaves"},
+        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"}, TRAIN_OPTIONS(&r),
         RUN_OPTIONS(&r)};
     int words, code;
     struct pnet_error e = {0};
@@ -73,6 +71,7 @@ int command_train(int argc, char **argv)
         return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if (!folder) return usage_error("where to? -o RUNDIR");
+    if ((code = check_autotune(&r))) return code;
     if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING))) return code;
     enum pnet_status st =
         make_run_folder(folder, &r, pnet_compilation_text(run.compilation), resume, &e);

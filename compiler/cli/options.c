@@ -29,7 +29,8 @@ static void print_option(const struct option *o)
 {
     char left[64];
     snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : ' ',
-        o->letter ? ", " : "   ", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+        o->letter ? ", " : "   ", o->name, o->argument && o->type != OPT_SECONDS ? " " : "",
+        o->argument ? o->argument : "");
     printf("  %-26s  %s\n", left, o->help);
 }
 
@@ -82,6 +83,15 @@ static int store(const struct option *o, const char *value)
         if (!parse_size(value, o->target))
             return usage_error("--%s takes a size such as 8GiB, not '%s'", o->name, value);
         return 0;
+    case OPT_SECONDS: {
+        struct seconds *s = o->target;
+        s->given = true;
+        if (!value) return 0;
+        s->value = strtod(value, &end);
+        if (end == value || *end || !(s->value > 0 && s->value < 1e6))
+            return usage_error("--%s takes a number of seconds, not '%s'", o->name, value);
+        return 0;
+    }
     }
     return 0;
 }
@@ -137,7 +147,7 @@ int parse_options(int argc, char **argv, const struct option *options, int optio
         if (!o) return unknown_option(options, option_count, w);
         if (o->type == OPT_FLAG && equals) return usage_error("--%s takes no value", o->name);
         const char *value = equals ? equals + 1 : NULL;
-        if (o->type != OPT_FLAG && !value) {
+        if (o->type != OPT_FLAG && o->type != OPT_SECONDS && !value) {
             if (i + 1 == argc) return usage_error("--%s needs a value: %s", o->name, o->argument);
             value = argv[++i];
         }

@@ -170,6 +170,18 @@ static void warn(void *context, const char *text)
         fprintf(stderr, "pnetc: %s\n", text);
 }
 
+static void note(void *context, const char *text)
+{
+    struct display *d = context;
+    if (!d->quiet) pnet_progress_line(d->bar, text);
+}
+
+int check_autotune(const struct run_options *o)
+{
+    if (!o->model.algo || !(o->autotune.given || o->autotune_all)) return 0;
+    return usage_error("--algo names the algorithm that --autotune would choose: give one of them");
+}
+
 enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder,
     bool resume, struct pnet_train_result *r, struct pnet_error *e)
 {
@@ -184,9 +196,14 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
         .device = o->model.where,
         .resume = resume,
         .without_optimizer = o->without_optimizer,
+        .algo_given = o->model.algo != NULL,
+        .autotune = o->autotune.given || o->autotune_all,
+        .autotune_all = o->autotune_all,
+        .autotune_seconds = o->autotune.value,
         .stop = interrupted,
         .progress = show,
         .warn = warn,
+        .note = note,
         .context = &display};
     if (!display.quiet) display.bar = pnet_progress_new(stderr);
     enum pnet_status st = pnet_train(&t, r, e);

@@ -14,7 +14,20 @@ struct run_options {
     int64_t seed;     /* -1: the config's */
     int64_t steps;    /* 0: the config's */
     bool without_optimizer;
+    struct seconds autotune; /* of trainings; its value is the budget */
+    bool autotune_all;
 };
+enum { AUTOTUNE_SECONDS = 30 };
+/* Options of commands that train. */
+#define TRAIN_OPTIONS(r)                                                                           \
+    {"without-optimizer", 0, OPT_FLAG, &(r)->without_optimizer, NULL,                              \
+        "leave the optimiser's state out of what a finished training leaves"},                     \
+        {"autotune", 0, OPT_SECONDS, &(r)->autotune, "[=SECONDS]",                                 \
+            "measure which algorithms of convolutions are fastest, for at most 30 s"},             \
+    {                                                                                              \
+        "autotune-all", 0, OPT_FLAG, &(r)->autotune_all, NULL,                                     \
+            "the same with those whose last bits vary from run to run"                             \
+    }
 #define RUN_OPTIONS(r)                                                                             \
     {"config", 'c', OPT_TEXT, &(r)->config_path, "RUN.yaml", "the run config"},                    \
         {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "another data set than the config's"},        \
@@ -41,6 +54,8 @@ int run_open_as(struct run *run, const struct run_options *o, const char *model,
     enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets);
 void run_close(struct run *run);
 
+/* 0, or the exit code with a message: --autotune and --algo exclude each other. */
+int check_autotune(const struct run_options *o);
 enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder,
     bool resume, struct pnet_train_result *r, struct pnet_error *e);
 void run_print(const struct run *run, const struct pnet_train_result *r, const char *folder);

@@ -52,6 +52,7 @@ void weights_close(struct weights *w)
     else if (w->file)
         pnet_safetensors_free(w->file);
     pnet_input_map_free(&w->map);
+    pnet_chosen_free(&w->chosen);
     free(w->params);
     *w = (struct weights){0};
 }
@@ -71,6 +72,25 @@ enum pnet_status weights_sets(
     for (int i = 0; i < user->count && sets->count < 256; i++)
         sets->items[sets->count++] = user->items[i];
     return PNET_OK;
+}
+
+enum pnet_status weights_plan(struct weights *w, const struct model_options *m,
+    const struct pnet_plan **plan, struct pnet_error *e)
+{
+    struct pnet_choices c;
+    bool fit = false;
+    if (!w->checkpoint || m->algo) return PNET_OK;
+    const char *text = w->checkpoint->state.kernels;
+    enum pnet_status st =
+        pnet_choices_parse("the kernels of the checkpoint", text, strlen(text), &c, e);
+    if (st == PNET_BAD_DATA) {
+        fprintf(stderr, "pnetc: %s: ignored\n", e->message);
+        return PNET_OK;
+    }
+    if (!st && c.count) st = pnet_choices_apply(&c, *plan, &w->chosen, &fit, e);
+    if (!st && fit) *plan = &w->chosen.plan;
+    if (!st) pnet_choices_free(&c);
+    return st;
 }
 
 struct source {
