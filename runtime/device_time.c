@@ -72,7 +72,7 @@ static enum pnet_status time_replays(struct pnet_device d, void (*work)(void *co
         return st ? st : pnet_error_set(e, PNET_NO_DEVICE, "GPU %d: cannot record", d.index);
     }
     for (int i = 0; i < runs && !st; i++) {
-        double now;
+        double now = 0;
         st = time_replay(d, record, &now, e);
         if (!st && (i == 0 || now < *seconds)) *seconds = now;
         if (!st && now > enough) break;
