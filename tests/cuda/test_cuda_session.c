@@ -52,25 +52,67 @@ static double distance(int64_t n, const float *a, const float *b)
     return sqrt(error / (size > 0 ? size : 1));
 }
 
+/* The model as it is, or with a smooth function in place of every relu. */
 static struct pnet_compilation *compile(
-    const char *model, unsigned degrade, enum pnet_device_kind device)
+    const char *model, unsigned degrade, enum pnet_device_kind device, bool smooth)
 {
-    static const char *const sets[] = {"v=10cm", "ransac=500"};
+    /* of kitti a cell that has neighbours in a small cloud, of resnet18 one that leaves several rows at the end */
+    static const char *const sets[] = {"v=10cm", "ransac=500"}, *const fine[] = {"v=5mm"};
     struct pnet_compile_options o = {
         .purpose = PNET_FOR_TRAINING, .degrade = degrade, .device = device};
     if (strstr(model, "kitti")) {
         o.sets = sets;
         o.set_count = 2;
+    } else if (strstr(model, "resnet18")) {
+        o.sets = fine;
+        o.set_count = 1;
     }
-    return need_plan(pnet_compile_file(model, &o), model);
+    if (!smooth) return need_plan(pnet_compile_file(model, &o), model);
+    char text[16384];
+    FILE *f = fopen(model, "r");
+    size_t length = f ? fread(text, 1, sizeof text, f) : 0;
+    CHECKF(length > 0 && length < sizeof text, "%s has %zu bytes", model, length);
+    if (f) fclose(f);
+    for (size_t i = 0; i + 8 <= length; i++)
+        if (!memcmp(text + i, "-> relu", 7)) text[i + 3] = 'g';
+    return need_plan(pnet_compile_text(model, text, length, &o), model);
+}
+
+/* Gradients and losses of a GPU and of the CPU. A relu's derivative jumps at zero: where one of a network's values lies
+   there within rounding, the gradients of two right computations differ by up to a hundredth, in deep levels of few rows
+   most of all (so do those of two algorithms on the CPU). With a smooth function they differ by 5e-6 at most. */
+static void test_gradients(const char *model, unsigned degrade, int64_t points)
+{
+    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, true),
+                            *on_cpu = compile(model, degrade, PNET_CPU, true);
+    const struct pnet_plan *p = pnet_compilation_plan(on_gpu);
+    struct pnet_session *gpus = open_session(p, false),
+                        *host = open_session(pnet_compilation_plan(on_cpu), false);
+    struct cloud cloud = cloud_corner(points, 2, 4);
+    struct pnet_batch *b = batch_of(p, &cloud, 1);
+    int64_t n = p->trained_elements, zeros = 0;
+    float *r = run(gpus, b, 0, false), *h = run(host, b, 0, false);
+    CHECKF(distance(n, r, h) < 5e-5, "%s, degraded %u: gradients are off by %g", model, degrade,
+        distance(n, r, h));
+    for (int64_t i = 0; i < n; i++) zeros += h[i] == 0;
+    CHECKF(zeros < n / 2, "%s: %lld of %lld gradients are zero", model, (long long)zeros,
+        (long long)n);
+    free(r);
+    free(h);
+    pnet_batch_free(b);
+    cloud_free(&cloud);
+    pnet_session_free(gpus);
+    pnet_session_free(host);
+    pnet_compilation_free(on_gpu);
+    pnet_compilation_free(on_cpu);
 }
 
 /* Two clouds by turns, a few points apart, so that they are of one class as a rule: the second run of a class is the
    recorded one, the later ones replay it. */
 static void test_recording(const char *model, unsigned degrade, int64_t points)
 {
-    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA),
-                            *on_cpu = compile(model, degrade, PNET_CPU);
+    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, false),
+                            *on_cpu = compile(model, degrade, PNET_CPU, false);
     const struct pnet_plan *p = pnet_compilation_plan(on_gpu);
     struct pnet_session *recorded = open_session(p, false), *plain = open_session(p, true),
                         *host = open_session(pnet_compilation_plan(on_cpu), false);
@@ -86,7 +128,7 @@ static void test_recording(const char *model, unsigned degrade, int64_t points)
               *h = run(host, b, step, accumulate);
         CHECKF(memcmp(r, q, (size_t)all * sizeof *r) == 0,
             "%s, degraded %u, step %u: a recorded schedule gives other bits", model, degrade, step);
-        CHECKF(distance(n, r, h) < 2e-4, "%s, degraded %u, step %u: gradients are off by %g", model,
+        CHECKF(distance(n, r, h) < 2e-2, "%s, degraded %u, step %u: gradients are off by %g", model,
             degrade, step, distance(n, r, h));
         for (int64_t i = n; i < all; i++)
             CHECKF(fabs((double)r[i] - (double)h[i]) <= 1e-4 * fabs((double)h[i]),
@@ -110,7 +152,7 @@ static void test_recording(const char *model, unsigned degrade, int64_t points)
 /* More than the GPU has, found before the first kernel. */
 static void test_too_much(void)
 {
-    struct pnet_compilation *c = compile("models/rooms.pnet", 0, PNET_CUDA);
+    struct pnet_compilation *c = compile("models/rooms.pnet", 0, PNET_CUDA, false);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct cloud cloud = cloud_corner(4000, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
@@ -145,8 +187,10 @@ int main(void)
         {"models/fcgf.pnet", 2000}, {"models/minkunet18a.pnet", 2000},
         {"models/resnet18.pnet", 2000}, {"models/fcgf_kitti.pnet", 1500}};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
-        for (int way = 0; way < 2; way++)
+        for (int way = 0; way < 2; way++) {
+            test_gradients(models[m].model, way ? PNET_VOXEL : 0, models[m].points);
             test_recording(models[m].model, way ? PNET_VOXEL : 0, models[m].points);
+        }
     test_too_much();
     return check_end();
 }
