@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
 out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests=''
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
-steps=1000 batch=8 lr=0.003 loss=circle ransac=50000 minutes=0 keep=no threads=2
+steps=1000 batch=8 lr=0.003 loss=circle ransac=50000 minutes=0 keep=no threads=2 workers=4
 
 die() {
     echo "registration.sh: $*" >&2
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
     --device | --precision | --scenes | --model | --cells | --modes | --seeds | --tests | --steps | --batch | --lr | --loss | --ransac | \
-        --minutes | --threads)
+        --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -132,7 +132,7 @@ weight_decay: 1e-4
 eval_every: 0
 save_every: {steps: 250}
 augment: {$augment}
-workers: 4
+workers: $workers
 END
 }
 
