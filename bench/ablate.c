@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include "bench/algo.h"
+#include "bench/bench.h"
 #include "bench/chart.h"
 #include "bench/commands.h"
 #include "bench/scene.h"
@@ -136,22 +137,12 @@ static void read_options(int argc, char **argv, struct options *o)
     read_study(argc, argv, o);
 }
 
-/* The first rows of a scene: they follow a curve, so they are a piece of it. */
-static struct scene piece_of(const struct scene *s, int64_t rows)
-{
-    struct scene piece = *s;
-    piece.level.rows = rows;
-    for (int i = 0; i <= s->level.samples; i++)
-        if (piece.splits[i] > rows) piece.splits[i] = rows;
-    return piece;
-}
-
 /* Returns the exit code. */
 static int measure(
     const struct options *o, const struct scene *s, int64_t rows, int channels, struct point *p)
 {
-    struct scene piece = piece_of(s, rows);
-    piece.level.row_splits = piece.splits;
+    struct scene piece;
+    scene_piece(s, rows, &piece);
     struct scene_set forward = scene_triplets(&piece, &o->nb),
                      backward = scene_transposed(&forward.t);
     struct layer l =
@@ -271,7 +262,7 @@ int bench_ablate(int argc, char **argv)
     int count = 0, code = 0;
     read_options(argc, argv, &o);
     if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
-        scene_read(&s, o.scenes, o.scene, &e)) {
+        scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
         fprintf(stderr, "pnet-bench ablate: %s\n", e.message);
         return (int)e.status;
     }

@@ -24,13 +24,16 @@ static inline void *bench_alloc(size_t bytes)
     return p;
 }
 
-/* Uniform in [-1, 1). */
+/* Uniform in [-1, 1), the same for any number of threads. */
 static inline float *bench_floats(size_t n, uint32_t seed)
 {
     float *x = bench_alloc(n * sizeof *x);
-    for (size_t i = 0; i < n; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        x[i] = (float)(seed >> 8) * 0x1p-23f - 1;
+#pragma omp parallel for
+    for (size_t i = 0; i < n; i++) { /* splitmix64 (Steele, Lea, Flood, 2014) */
+        uint64_t z = ((uint64_t)seed << 40) + (i + 1) * 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        x[i] = (float)(z >> 40) * 0x1p-23f - 1;
     }
     return x;
 }

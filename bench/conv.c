@@ -2,9 +2,10 @@
 #include <getopt.h>
 #include <omp.h>
 #include "bench/algo.h"
+#include "bench/bench.h"
 #include "bench/commands.h"
 #include "bench/conv_cuda.h"
-#include "bench/conv_layer.h"
+#include "bench/measure.h"
 #include "bench/scene.h"
 #include "bench/sgemm.h"
 
@@ -21,6 +22,7 @@ static const char usage[] =
     "  --groups G          groups of channels (1)\n"
     "  --device DEVICE     cpu or cuda (cpu)\n"
     "  --precision P       of products on a GPU: fp32, tf32, bf16 or fp16 (fp32)\n"
+    "  --storage BITS      of features on a GPU: 32, or 16 with bf16 and fp16 (32)\n"
     "  --algo NAME         all, or mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter, "
     "implicit-gemm,\n"
     "                      default: how the sums are made, in fp32; a table of their times\n"
@@ -41,29 +43,19 @@ struct options {
     struct pnet_conv_shape shape;
     struct pnet_neighbourhood nb;
     double cell;
-    int repeat;
-    bool json, cuda;
-    enum pnet_precision precision;
+    struct measure_options how;
+    bool json;
     bool compare; /* algorithms: from first_algo to last_algo */
     enum pnet_conv_algo first_algo, last_algo;
 };
 
-/* Times in seconds, medians; rates in FLOP/s. */
 struct result {
-    int64_t rows, triplets, runs;
-    size_t work_bytes;
-    double error[3]; /* forward, dF, dW */
-    double time[3];
-    double tiles; /* GPU: of both sets */
-    double plain; /* of the plain loop, one thread's time divided by the number of threads */
-    double work;  /* 2 T Cin Cout / groups, in FLOP */
-    double sgemm; /* 0: not measured */
+    struct measured m;
+    double
+        plain; /* seconds of the plain loop, one thread's time divided by the number of threads */
+    double sgemm; /* FLOP/s; 0: not measured */
     struct cuda_ceilings ceilings;
 };
-
-static const char *const precisions[] = {"fp32", "tf32", "bf16", "fp16"};
-/* By enum pnet_precision: what kernels/precision.h promises. */
-static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
 
 static void fail_usage(const char *message)
 {
@@ -84,14 +76,6 @@ static void read_channels(const char *text, struct pnet_conv_shape *s)
         fail_usage("--channels takes two widths from 1 to 4096: 64,64");
 }
 
-static enum pnet_precision read_precision(const char *text)
-{
-    for (int p = 0; p < 4; p++)
-        if (strcmp(text, precisions[p]) == 0) return (enum pnet_precision)p;
-    fail_usage("--precision is fp32, tf32, bf16 or fp16");
-    return PNET_FP32;
-}
-
 static void read_algo(const char *text, struct options *o)
 {
     o->compare = true;
@@ -109,11 +93,13 @@ static void read_options(int argc, char **argv, struct options *o)
     static const struct option names[] = {{"scene", 1, NULL, 's'}, {"channels", 1, NULL, 'c'},
         {"kernel", 1, NULL, 'k'}, {"radius", 1, NULL, 'r'}, {"cell", 1, NULL, 'v'},
         {"mode", 1, NULL, 'm'}, {"groups", 1, NULL, 'g'}, {"device", 1, NULL, 'd'},
-        {"precision", 1, NULL, 'p'}, {"algo", 1, NULL, 'a'}, {"repeat", 1, NULL, 'n'},
-        {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    *o = (struct options){.shape = {0, 0, 1}, .nb = {.kernel = 3}, .cell = 0.025, .repeat = 5};
+        {"precision", 1, NULL, 'p'}, {"storage", 1, NULL, 'b'}, {"algo", 1, NULL, 'a'},
+        {"repeat", 1, NULL, 'n'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    *o = (struct options){
+        .shape = {0, 0, 1}, .nb = {.kernel = 3}, .cell = 0.025, .how = {.repeat = 5}};
     double radius = 0;
-    int option;
+    int option, bits = 32;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
@@ -133,11 +119,18 @@ static void read_options(int argc, char **argv, struct options *o)
         case 'd':
             if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cuda") != 0)
                 fail_usage("--device is cpu or cuda");
-            o->cuda = strcmp(optarg, "cuda") == 0;
+            o->how.cuda = strcmp(optarg, "cuda") == 0;
             break;
-        case 'p': o->precision = read_precision(optarg); break;
+        case 'p':
+            if (!measure_precision(optarg, &o->how.precision))
+                fail_usage("--precision is fp32, tf32, bf16 or fp16");
+            break;
+        case 'b':
+            bits = (int)number(optarg, 16, 32);
+            if (bits != 16 && bits != 32) fail_usage("--storage is 16 or 32");
+            break;
         case 'a': read_algo(optarg, o); break;
-        case 'n': o->repeat = (int)number(optarg, 1, 1000); break;
+        case 'n': o->how.repeat = (int)number(optarg, 1, 1000); break;
         case 'j': o->json = true; break;
         case 'h': fputs(usage, stdout); exit(0);
         default: fail_usage("unknown option, or one without its value");
@@ -147,22 +140,12 @@ static void read_options(int argc, char **argv, struct options *o)
         fail_usage("--scene and --channels are needed");
     if (o->shape.cin % o->shape.groups || o->shape.cout % o->shape.groups)
         fail_usage("the groups do not divide the channels");
-    if (o->precision != PNET_FP32 && !o->cuda) fail_usage("the CPU computes fp32");
-    if (o->precision != PNET_FP32 && o->compare) fail_usage("--algo computes in fp32");
+    if (o->how.precision != PNET_FP32 && !o->how.cuda) fail_usage("the CPU computes fp32");
+    if (o->how.precision != PNET_FP32 && o->compare) fail_usage("--algo computes in fp32");
+    o->how.narrow = bits == 16;
+    if (o->how.narrow && pnet_storage_of(o->how.precision) == PNET_STORE_F32)
+        fail_usage("--storage 16 is for bf16 and fp16");
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
-}
-
-static double time_median(struct layer *l, void (*product)(struct layer *), int repeat)
-{
-    double *seconds = bench_alloc((size_t)repeat * sizeof *seconds);
-    for (int i = 0; i < repeat; i++) {
-        double begin = bench_now();
-        product(l);
-        seconds[i] = bench_now() - begin;
-    }
-    double median = bench_median(seconds, repeat);
-    free(seconds);
-    return median;
 }
 
 /* The plain loop takes seconds, so it runs on a stretch in the middle and is scaled by triplets. */
@@ -181,72 +164,49 @@ static double time_plain(const struct layer *l)
     return count > 0 ? seconds * (double)t->count / (double)count / omp_get_max_threads() : 0;
 }
 
-static void measure_cpu(const struct options *o, struct layer *l, struct result *r)
-{
-    r->sgemm = sgemm_rate(4096, 3);
-    r->time[0] = time_median(l, layer_forward, o->repeat);
-    r->time[1] = time_median(l, layer_feature_gradient, o->repeat);
-    r->time[2] = time_median(l, layer_weight_gradient, o->repeat);
-    r->plain = time_plain(l);
-}
-
 static struct result measure(
     const struct options *o, const struct scene_set *forward, const struct scene_set *backward)
 {
     struct layer l = layer_make(&forward->t, &backward->t, o->shape);
-    struct result r = {.rows = forward->t.rows, .triplets = forward->t.count};
-    r.runs = pnet_cpu_cell_runs(&forward->t);
-    if (o->cuda) {
-        const char *wrong =
-            conv_cuda_measure(&l, o->precision, o->repeat, r.time, &r.tiles, &r.ceilings);
-        if (wrong) {
-            fprintf(stderr, "pnet-bench conv: %s\n", wrong);
-            exit(PNET_NO_DEVICE);
-        }
-    } else {
-        layer_forward(&l);
-        layer_feature_gradient(&l);
-        layer_weight_gradient(&l);
+    struct result r = {.sgemm = o->how.cuda ? 0 : sgemm_rate(4096, 3)};
+    const char *why = measure_layer(&o->how, &l, &r.m);
+    if (!why && o->how.cuda) why = conv_cuda_ceilings(o->how.precision, &r.ceilings);
+    if (why) {
+        fprintf(stderr, "pnet-bench conv: %s\n", why);
+        exit(PNET_NO_DEVICE);
     }
-    r.work_bytes = l.work_bytes;
-    r.error[0] = layer_check_rows(&forward->t, l.shape, l.in, l.weight, l.weights, false, l.out);
-    r.error[1] = layer_check_rows(&backward->t, l.back, l.gout, l.weight, l.weights, true, l.gin);
-    r.error[2] = layer_check_weight_gradient(&l);
-    if (!o->cuda) measure_cpu(o, &l, &r);
-    r.work = 2.0 * (double)r.triplets * o->shape.cin * o->shape.cout / o->shape.groups;
+    if (!o->how.cuda) r.plain = time_plain(&l);
     layer_free(&l);
     return r;
 }
 
-static const char *const products[3] = {"forward", "dF", "dW"};
-
 static void print_cpu(const struct result *r)
 {
     printf("%s, %d threads, workspace %.1f MiB\n", pnet_cpu_isa(), omp_get_max_threads(),
-        (double)r->work_bytes / 1048576);
+        (double)r->m.work_bytes / 1048576);
     for (int i = 0; i < 3; i++) {
-        printf("  %-8s %9.2f ms  %8.1f useful GFLOP/s", products[i], 1e3 * r->time[i],
-            1e-9 * r->work / r->time[i]);
-        if (r->sgemm > 0) printf("  %5.2f of sgemm", r->work / r->time[i] / r->sgemm);
-        printf("  %5.2f of forward  error %.1e\n", r->time[i] / r->time[0], r->error[i]);
+        printf("  %-8s %9.2f ms  %8.1f useful GFLOP/s", product_names[i], 1e3 * r->m.time[i],
+            1e-9 * r->m.work / r->m.time[i]);
+        if (r->sgemm > 0) printf("  %5.2f of sgemm", r->m.work / r->m.time[i] / r->sgemm);
+        printf("  %5.2f of forward  error %.1e\n", r->m.time[i] / r->m.time[0], r->m.error[i]);
     }
     printf("  %-8s %9.2f ms  %8.1f times the forward\n", "plain", 1e3 * r->plain,
-        r->plain / r->time[0]);
+        r->plain / r->m.time[0]);
     if (r->sgemm > 0) printf("  sgemm at 4096^3 %.1f GFLOP/s\n", 1e-9 * r->sgemm);
 }
 
 static void print_cuda(const struct options *o, const struct result *r)
 {
-    double runs = r->work * (double)r->runs / (double)(r->triplets > 0 ? r->triplets : 1);
-    printf("cuda, %s, workspace %.1f MiB\n", precisions[o->precision],
-        (double)r->work_bytes / 1048576);
+    double runs = r->m.work * (double)r->m.runs / (double)(r->m.triplets > 0 ? r->m.triplets : 1);
+    printf("cuda, %s, workspace %.1f MiB\n", precision_names[o->how.precision],
+        (double)r->m.work_bytes / 1048576);
     for (int i = 0; i < 3; i++)
         printf("  %-8s %9.3f ms  %7.1f useful TFLOP/s  %5.2f of dense  %5.2f without the sums of "
                "runs  error %.1e\n",
-            products[i], 1e3 * r->time[i], 1e-12 * r->work / r->time[i],
-            r->work / r->time[i] / r->ceilings.gemm, runs / r->time[i] / r->ceilings.gemm,
-            r->error[i]);
-    printf("  %-8s %9.3f ms for both sets\n", "tiles", 1e3 * r->tiles);
+            product_names[i], 1e3 * r->m.time[i], 1e-12 * r->m.work / r->m.time[i],
+            r->m.work / r->m.time[i] / r->ceilings.gemm, runs / r->m.time[i] / r->ceilings.gemm,
+            r->m.error[i]);
+    printf("  %-8s %9.3f ms for both sets\n", "tiles", 1e3 * r->m.tiles);
     printf("  copy %.2f TB/s, dense product %.1f TFLOP/s\n", 1e-12 * r->ceilings.copy,
         1e-12 * r->ceilings.gemm);
 }
@@ -255,9 +215,9 @@ static void print_text(const struct options *o, const struct result *r)
 {
     printf("%d -> %d channels, %d group%s, K=%d, radius %g m%s: N %lld, T %lld, U %lld\n",
         o->shape.cin, o->shape.cout, o->shape.groups, o->shape.groups > 1 ? "s" : "", o->nb.kernel,
-        (double)o->nb.radius, o->nb.degrade ? ", voxel" : "", (long long)r->rows,
-        (long long)r->triplets, (long long)r->runs);
-    if (o->cuda)
+        (double)o->nb.radius, o->nb.degrade ? ", voxel" : "", (long long)r->m.rows,
+        (long long)r->m.triplets, (long long)r->m.runs);
+    if (o->how.cuda)
         print_cuda(o, r);
     else
         print_cpu(r);
@@ -270,15 +230,15 @@ static void print_json(const struct options *o, const struct result *r)
         o->shape.cin, o->shape.cout, o->shape.groups, o->nb.kernel, (double)o->nb.radius,
         o->nb.degrade ? "voxel" : "native");
     printf("\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"workspace_bytes\": %zu",
-        (long long)r->rows, (long long)r->triplets, (long long)r->runs, r->work_bytes);
+        (long long)r->m.rows, (long long)r->m.triplets, (long long)r->m.runs, r->m.work_bytes);
     for (int i = 0; i < 3; i++)
         printf(", \"%s\": {\"time_ms\": %.3f, \"useful_gflops\": %.2f, \"error\": %.3e}",
-            products[i], 1e3 * r->time[i], 1e-9 * r->work / r->time[i], r->error[i]);
-    if (o->cuda)
+            product_names[i], 1e3 * r->m.time[i], 1e-9 * r->m.work / r->m.time[i], r->m.error[i]);
+    if (o->how.cuda)
         printf(", \"device\": \"cuda\", \"precision\": \"%s\", \"copy_tbs\": %.3f, "
                "\"dense_tflops\": %.2f, \"tiles_ms\": %.3f}\n",
-            precisions[o->precision], 1e-12 * r->ceilings.copy, 1e-12 * r->ceilings.gemm,
-            1e3 * r->tiles);
+            precision_names[o->how.precision], 1e-12 * r->ceilings.copy, 1e-12 * r->ceilings.gemm,
+            1e3 * r->m.tiles);
     else
         printf(", \"device\": \"cpu\", \"isa\": \"%s\", \"threads\": %d, \"plain_ms\": %.3f, "
                "\"sgemm_gflops\": %.2f}\n",
@@ -290,7 +250,7 @@ static int compare(
     const struct options *o, const struct scene_set *forward, const struct scene_set *backward)
 {
     struct layer l = layer_make(&forward->t, &backward->t, o->shape);
-    struct pnet_device where = {o->cuda ? PNET_CUDA : PNET_CPU, 0};
+    struct pnet_device where = {o->how.cuda ? PNET_CUDA : PNET_CPU, 0};
     struct pnet_error e;
     if (pnet_device_check(where, &e) || pnet_device_enter(where, &e)) {
         fprintf(stderr, "pnet-bench conv: %s\n", e.message);
@@ -300,7 +260,7 @@ static int compare(
     struct algo_result r[PNET_ALGO_COUNT];
     int count = 0, status = 0;
     for (int a = (int)o->first_algo; a <= (int)o->last_algo; a++, count++) {
-        r[count] = algo_measure(room, (enum pnet_conv_algo)a, ALGO_ALL, o->repeat);
+        r[count] = algo_measure(room, (enum pnet_conv_algo)a, ALGO_ALL, o->how.repeat);
         const char *wrong = algo_wrong(&r[count], l.forward, ALGO_ALL);
         if (!wrong) continue;
         fprintf(stderr, "pnet-bench conv: %s is wrong by %s\n", wrong, pnet_conv_algo_names[a]);
@@ -310,8 +270,8 @@ static int compare(
     snprintf(heading, sizeof heading,
         "%d -> %d channels, K=%d, radius %g m%s, %s: N %lld, T %lld, U %lld", l.shape.cin,
         l.shape.cout, o->nb.kernel, (double)o->nb.radius, o->nb.degrade ? ", voxel" : "",
-        o->cuda ? "cuda" : pnet_cpu_isa(), (long long)forward->t.rows, (long long)forward->t.count,
-        (long long)pnet_cpu_cell_runs(&forward->t));
+        o->how.cuda ? "cuda" : pnet_cpu_isa(), (long long)forward->t.rows,
+        (long long)forward->t.count, (long long)pnet_cpu_cell_runs(&forward->t));
     if (o->json) {
         printf("{\"cin\": %d, \"cout\": %d, \"rows\": %lld, \"triplets\": %lld, ", l.shape.cin,
             l.shape.cout, (long long)forward->t.rows, (long long)forward->t.count);
@@ -331,7 +291,7 @@ int bench_conv(int argc, char **argv)
     struct scene scene;
     struct pnet_error e;
     read_options(argc, argv, &o);
-    if (scene_read(&scene, o.scenes, o.scene, &e) != PNET_OK) {
+    if (scene_read(&scene, o.scenes, o.scene, 1, o.cell, &e) != PNET_OK) {
         fprintf(stderr, "pnet-bench conv: %s\n", e.message);
         return (int)e.status;
     }
@@ -352,12 +312,11 @@ int bench_conv(int argc, char **argv)
     scene_set_free(&forward);
     scene_set_free(&backward);
     scene_free(&scene);
-    for (int i = 0; i < 3; i++) {
-        if (!(r.error[i] <= tolerance[o.precision])) {
-            fprintf(stderr, "pnet-bench conv: %s is wrong: relative error %g\n", products[i],
-                r.error[i]);
-            return PNET_FAILED;
-        }
+    const char *wrong = measure_wrong(&r.m, o.how.precision);
+    if (wrong) {
+        fprintf(stderr, "pnet-bench conv: %s is wrong: relative errors %g, %g, %g\n", wrong,
+            r.m.error[0], r.m.error[1], r.m.error[2]);
+        return PNET_FAILED;
     }
     if (o.json)
         print_json(&o, &r);

@@ -3,11 +3,18 @@
 
 #ifndef PNET_CUDA_BUILT
 
-const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, int repeat,
-    double time[3], double *tiles, struct cuda_ceilings *ceilings)
+static const char without[] = "this program was built without CUDA";
+
+const char *conv_cuda_measure(struct layer *l, const struct measure_options *o, struct measured *m)
 {
-    (void)l, (void)precision, (void)repeat, (void)time, (void)tiles, (void)ceilings;
-    return "this program was built without CUDA";
+    (void)l, (void)o, (void)m;
+    return without;
+}
+
+const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilings *c)
+{
+    (void)precision, (void)c;
+    return without;
 }
 
 #else
@@ -15,6 +22,7 @@ const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, in
 #include "kernels/cuda/conv_clock.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/geo.h"
+#include "tests/cuda/storage_case.h"
 
 /* What the products read and write, on the GPU. */
 struct device_layer {
@@ -23,7 +31,8 @@ struct device_layer {
     float *in, *weight, *gout, *out, *gin, *gweight;
     void *work;
     enum pnet_precision precision;
-    double tiles; /* seconds that both sets' tiles took */
+    enum pnet_storage storage; /* of features */
+    double tiles;              /* seconds that both sets' tiles took */
 };
 
 static void *device_alloc(size_t bytes)
@@ -72,24 +81,64 @@ static struct pnet_triplets device_set(const struct pnet_triplets *t, double *ti
     return d;
 }
 
+/* Pieces of a matrix that threads convert, elements. */
+enum { PIECE = 1 << 16 };
+
+/* Features as the GPU stores them, from the host's, which are rounded likewise. */
+static void *feature_copy(float *x, size_t count, enum pnet_storage storage)
+{
+    size_t size = (size_t)pnet_storage_bytes(storage);
+    if (storage == PNET_STORE_F32) return device_copy(x, count * size);
+    char *narrow = bench_alloc(count * size);
+#pragma omp parallel for
+    for (size_t i = 0; i < count; i += PIECE) {
+        int64_t n = (int64_t)(count - i < PIECE ? count - i : PIECE);
+        to_storage(storage, x + i, n, narrow + i * size);
+        from_storage(storage, narrow + i * size, n, x + i);
+    }
+    void *p = device_copy(narrow, count * size);
+    free(narrow);
+    return p;
+}
+
+static void feature_fetch(float *x, const void *from, size_t count, enum pnet_storage storage)
+{
+    size_t size = (size_t)pnet_storage_bytes(storage);
+    if (storage == PNET_STORE_F32) {
+        pnet_cuda_copy_out(x, from, count * size);
+        return;
+    }
+    char *narrow = bench_alloc(count * size);
+    pnet_cuda_copy_out(narrow, from, count * size);
+#pragma omp parallel for
+    for (size_t i = 0; i < count; i += PIECE)
+        from_storage(
+            storage, narrow + i * size, (int64_t)(count - i < PIECE ? count - i : PIECE), x + i);
+    free(narrow);
+}
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-static size_t in_bytes(const struct layer *l)
+static size_t in_count(const struct layer *l)
 {
-    return (size_t)l->forward->others * (size_t)l->shape.cin * sizeof(float);
+    return (size_t)l->forward->others * (size_t)l->shape.cin;
 }
 
-static size_t out_bytes(const struct layer *l)
+static size_t out_count(const struct layer *l)
 {
-    return (size_t)l->forward->rows * (size_t)l->shape.cout * sizeof(float);
+    return (size_t)l->forward->rows * (size_t)l->shape.cout;
 }
 
-static struct device_layer device_layer(struct layer *l, enum pnet_precision precision)
+static struct device_layer device_layer(struct layer *l, const struct measure_options *o)
 {
     double tiles = 0;
+    enum pnet_precision precision = o->precision;
+    enum pnet_storage storage = o->narrow ? pnet_storage_of(precision) : PNET_STORE_F32;
+    size_t in_bytes = in_count(l) * (size_t)pnet_storage_bytes(storage),
+           out_bytes = out_count(l) * (size_t)pnet_storage_bytes(storage);
     struct pnet_triplets sets[2] = {
         device_set(l->forward, &tiles), device_set(l->backward, &tiles)};
     struct device_layer d = {.forward = sets[0],
@@ -97,19 +146,20 @@ static struct device_layer device_layer(struct layer *l, enum pnet_precision pre
         .tiles = tiles,
         .shape = l->shape,
         .back = l->back,
-        .in = device_copy(l->in, in_bytes(l)),
+        .in = feature_copy(l->in, in_count(l), storage),
         .weight = device_copy(l->weight, l->weights * sizeof(float)),
-        .gout = device_copy(l->gout, out_bytes(l)),
-        .out = device_alloc(out_bytes(l)),
-        .gin = device_alloc(in_bytes(l)),
+        .gout = feature_copy(l->gout, out_count(l), storage),
+        .out = device_alloc(out_bytes),
+        .gin = device_alloc(in_bytes),
         .gweight = device_alloc(l->weights * sizeof(float)),
-        .precision = precision};
+        .precision = precision,
+        .storage = storage};
     l->work_bytes = larger(larger(pnet_cuda_mvmr_work(&d.forward, d.shape, precision),
                                pnet_cuda_mvmr_work(&d.backward, d.back, precision)),
         pnet_cuda_vvor_work(&d.forward, d.shape, precision));
     d.work = device_alloc(l->work_bytes);
-    pnet_cuda_fill_bytes(d.out, 0xFF, out_bytes(l));
-    pnet_cuda_fill_bytes(d.gin, 0xFF, in_bytes(l));
+    pnet_cuda_fill_bytes(d.out, 0xFF, out_bytes);
+    pnet_cuda_fill_bytes(d.gin, 0xFF, in_bytes);
     pnet_cuda_fill_bytes(d.gweight, 0xFF, l->weights * sizeof(float));
     return d;
 }
@@ -138,7 +188,8 @@ static void forward(const struct device_layer *d)
         .in = d->in,
         .weight = d->weight,
         .out = d->out,
-        .precision = d->precision};
+        .precision = d->precision,
+        .storage = d->storage};
     pnet_cuda_mvmr(&m, d->work);
 }
 
@@ -150,7 +201,8 @@ static void feature_gradient(const struct device_layer *d)
         .weight = d->weight,
         .out = d->gin,
         .transposed = true,
-        .precision = d->precision};
+        .precision = d->precision,
+        .storage = d->storage};
     pnet_cuda_mvmr(&m, d->work);
 }
 
@@ -161,31 +213,48 @@ static void weight_gradient(const struct device_layer *d)
         .in = d->in,
         .gout = d->gout,
         .gweight = d->gweight,
-        .precision = d->precision};
+        .precision = d->precision,
+        .storage = d->storage};
     pnet_cuda_vvor(&v, d->work);
 }
 
+/* Recorded and replayed, as a session does it; short products several at a time, behind one that is not counted, so
+   that the GPU never waits for the host. 0: it could not be recorded. */
 static double time_median(
     const struct device_layer *d, void (*product)(const struct device_layer *), int repeat)
 {
+    enum { MOST = 64 };
+    const double least = 1e-3;
+    pnet_cuda_record_begin();
+    product(d);
+    void *record = pnet_cuda_record_end();
+    if (!record) return 0;
     double *seconds = bench_alloc((size_t)repeat * sizeof *seconds);
+    int times = 1;
     for (int i = -2; i < repeat; i++) {
+        pnet_cuda_replay(record);
         void *begin = pnet_cuda_mark();
-        product(d);
-        double ms = pnet_cuda_between(begin, pnet_cuda_mark());
-        if (i >= 0) seconds[i] = 1e-3 * ms;
+        for (int n = 0; n < times; n++) pnet_cuda_replay(record);
+        double each = 1e-3 * pnet_cuda_between(begin, pnet_cuda_mark()) / times;
+        if (i >= 0)
+            seconds[i] = each;
+        else
+            times = each * MOST < least ? MOST : each < least ? (int)ceil(least / each) : 1;
     }
+    pnet_cuda_record_free(record);
     double median = bench_median(seconds, repeat);
     free(seconds);
     return median;
 }
 
 /* A copy of 1 GiB, and a dense product that does not fit into any cache. */
-static struct cuda_ceilings measure_ceilings(enum pnet_precision precision)
+const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilings *ceilings)
 {
     enum { REPEAT = 5, ROWS = 1 << 18, CHANNELS = 512 };
     const size_t bytes = (size_t)1 << 30;
     struct cuda_ceilings c = {0, 0};
+    const char *why = NULL;
+    if (!pnet_cuda_devices(&why)) return why;
     size_t x_size = (size_t)ROWS * CHANNELS, w_size = (size_t)CHANNELS * CHANNELS;
     float *x = bench_floats(x_size, 7), *w = bench_floats(w_size, 8);
     struct pnet_gemm g = {.n = pnet_count(ROWS),
@@ -212,27 +281,26 @@ static struct cuda_ceilings measure_ceilings(enum pnet_precision precision)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) pnet_cuda_free(all[i]);
     free(x);
     free(w);
-    return c;
+    *ceilings = c;
+    return pnet_cuda_sync();
 }
 
-const char *conv_cuda_measure(struct layer *l, enum pnet_precision precision, int repeat,
-    double time[3], double *tiles, struct cuda_ceilings *ceilings)
+const char *conv_cuda_measure(struct layer *l, const struct measure_options *o, struct measured *m)
 {
     const char *why = NULL;
     if (!pnet_cuda_devices(&why)) return why;
-    struct device_layer d = device_layer(l, precision);
-    *tiles = d.tiles;
+    struct device_layer d = device_layer(l, o);
+    m->tiles = d.tiles;
     forward(&d);
     feature_gradient(&d);
     weight_gradient(&d);
-    pnet_cuda_copy_out(l->out, d.out, out_bytes(l));
-    pnet_cuda_copy_out(l->gin, d.gin, in_bytes(l));
+    feature_fetch(l->out, d.out, out_count(l), d.storage);
+    feature_fetch(l->gin, d.gin, in_count(l), d.storage);
     pnet_cuda_copy_out(l->gweight, d.gweight, l->weights * sizeof(float));
-    time[0] = time_median(&d, forward, repeat);
-    time[1] = time_median(&d, feature_gradient, repeat);
-    time[2] = time_median(&d, weight_gradient, repeat);
+    m->time[0] = time_median(&d, forward, o->repeat);
+    m->time[1] = time_median(&d, feature_gradient, o->repeat);
+    m->time[2] = time_median(&d, weight_gradient, o->repeat);
     device_layer_free(&d);
-    *ceilings = measure_ceilings(precision);
     return pnet_cuda_sync();
 }
 #endif

@@ -148,6 +148,7 @@ static inline double layer_check_weight_gradient(const struct layer *l)
                 b = (SAMPLE - 1 - n) * (s.cout - 1) / (SAMPLE - 1);
         int32_t channel = b / cout * cin + a;
         memset(want, 0, (size_t)t->cells * sizeof *want);
+#pragma omp parallel for reduction(+ : want[:t->cells])
         for (int64_t i = 0; i < t->rows; i++) {
             double g = (double)l->gout[i * s.cout + b];
             for (int64_t m = t->start[i]; m < t->start[i + 1]; m++)

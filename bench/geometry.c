@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "bench/bench.h"
 #include "bench/commands.h"
 #include "bench/scene.h"
 #include "kernels/cpu/conv.h"
@@ -319,7 +320,7 @@ int bench_geometry(int argc, char **argv)
         return PNET_USAGE;
     }
     if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
-        scene_read(&s, o.scenes, o.scene, &e)) {
+        scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
         fprintf(stderr, "pnet-bench geometry: %s\n", e.message);
         return (int)e.status;
     }

@@ -12,6 +12,8 @@ static const struct {
     {"ablate", "algorithms and layers over a range of sizes, with a chart", bench_ablate},
     {"conv", "one convolution layer and its gradients against the machine", bench_conv},
     {"geometry", "the stages from raw points to sorted triplets", bench_geometry},
+    {"net", "a whole network: forward, backward, geometry, optimiser, memory, layers", bench_net},
+    {"sweep", "one layer over widths, groups and sizes, held against its neighbours", bench_sweep},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

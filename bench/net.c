@@ -1,0 +1,166 @@
+/* pnet-bench net: forward, backward, geometry and optimiser of a whole network, and where the time goes. */
+#include "bench/net.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/commands.h"
+#include "bench/measure.h"
+
+static const char usage[] =
+    "Usage: pnet-bench net MODEL.pnet --scene CLOUD [--scene CLOUD ...] [options]\n"
+    "Times a network on a batch: forward in inference, and forward, backward and optimiser of a "
+    "training step, with and\n"
+    "without the geometry, and what each stage and layer takes of it. First checks the loss and "
+    "all gradients on a piece\n"
+    "of the batch, pulled apart, against the CPU's listings without fusion. Features and labels "
+    "are random.\n"
+    "\n"
+    "  --scene CLOUD       a cloud of any format; several make a batch\n"
+    "  --most N            points, the first along the curve (all)\n"
+    "  --set NAME=VALUE    a param of the model\n"
+    "  --mode MODE         native or voxel (native)\n"
+    "  --device DEVICE     cpu, cuda or cuda:N (cpu)\n"
+    "  --precision P       of products on a GPU: fp32, tf32, bf16 or fp16 (fp32)\n"
+    "  --optimizer NAME    sgd, adam or adamw (adamw)\n"
+    "  --check-points N    of the piece that is checked (20000)\n"
+    "  --layers            a line for every layer\n"
+    "  --repeat N          timed runs, of which the median is taken (5)\n"
+    "  --json              one JSON object on standard output\n"
+    "  --help\n"
+    "\n"
+    "  pnet-bench net models/resnet18.pnet --scene room.npy\n"
+    "  pnet-bench net models/minkunet18a.pnet --scene room.npy --device cuda --precision bf16 "
+    "--layers\n";
+
+/* Edge of the cells that the points are ordered by before a piece is cut out, metres. */
+static const double order_cell = 0.025;
+
+static void fail_usage(const char *message)
+{
+    fprintf(stderr, "pnet-bench net: %s\nTry pnet-bench net --help.\n", message);
+    exit(PNET_USAGE);
+}
+
+static double number(const char *text, double least, double most)
+{
+    return bench_number(text, least, most, fail_usage);
+}
+
+static void read_optimizer(const char *text, struct net_options *o)
+{
+    for (int i = 0; i < PNET_OPTIMS; i++) {
+        if (strcmp(text, pnet_optim_names[i]) != 0) continue;
+        o->optimizer = (enum pnet_optim_kind)i;
+        return;
+    }
+    fail_usage("--optimizer is sgd, adam or adamw");
+}
+
+static void read_option(int option, struct net_options *o)
+{
+    struct pnet_error e;
+    switch (option) {
+    case 's':
+        if (o->scenes == SCENES_MAX) fail_usage("too many scenes");
+        o->scene[o->scenes++] = optarg;
+        break;
+    case 'e':
+        if (o->sets == NET_SETS_MAX) fail_usage("too many --set");
+        o->set[o->sets++] = optarg;
+        break;
+    case 'x': o->most = (int64_t)number(optarg, 1, 1e9); break;
+    case 'c': o->check_points = (int64_t)number(optarg, 1, 1e9); break;
+    case 'm':
+        if (strcmp(optarg, "native") != 0 && strcmp(optarg, "voxel") != 0)
+            fail_usage("--mode is native or voxel");
+        o->degrade = strcmp(optarg, "voxel") == 0 ? PNET_VOXEL : 0;
+        break;
+    case 'd':
+        if (pnet_device_parse(optarg, &o->where, &e)) fail_usage(e.message);
+        break;
+    case 'p':
+        if (!measure_precision(optarg, &o->precision))
+            fail_usage("--precision is fp32, tf32, bf16 or fp16");
+        break;
+    case 'o': read_optimizer(optarg, o); break;
+    case 'n': o->repeat = (int)number(optarg, 1, NET_REPEAT_MAX); break;
+    case 'l': o->layers = true; break;
+    case 'j': o->json = true; break;
+    case 'h': fputs(usage, stdout); exit(0);
+    default: fail_usage("unknown option, or one without its value");
+    }
+}
+
+static void read_options(int argc, char **argv, struct net_options *o)
+{
+    static const struct option names[] = {{"scene", 1, NULL, 's'}, {"set", 1, NULL, 'e'},
+        {"most", 1, NULL, 'x'}, {"check-points", 1, NULL, 'c'}, {"mode", 1, NULL, 'm'},
+        {"device", 1, NULL, 'd'}, {"precision", 1, NULL, 'p'}, {"optimizer", 1, NULL, 'o'},
+        {"repeat", 1, NULL, 'n'}, {"layers", 0, NULL, 'l'}, {"json", 0, NULL, 'j'},
+        {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    *o = (struct net_options){.repeat = 5, .check_points = 20000, .optimizer = PNET_ADAMW};
+    int option;
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) read_option(option, o);
+    if (optind + 1 != argc) fail_usage("which model?");
+    if (o->scenes == 0) fail_usage("--scene is needed");
+    if (o->precision != PNET_FP32 && o->where.kind == PNET_CPU) fail_usage("the CPU computes fp32");
+    o->model = argv[optind];
+}
+
+/* Returns the exit code; an error is said. */
+static int open_scene(const struct net_options *o, struct scene *s)
+{
+    struct pnet_error e;
+    if (pnet_device_check(o->where, &e) || pnet_device_enter(o->where, &e) ||
+        scene_read(s, o->scenes, o->scene, 1, order_cell, &e)) {
+        fprintf(stderr, "pnet-bench net: %s\n", e.message);
+        return (int)e.status;
+    }
+    if (scene_order(s, order_cell)) return 0;
+    fprintf(stderr, "pnet-bench net: the cloud reaches too far\n");
+    scene_free(s);
+    return PNET_BAD_DATA;
+}
+
+/* A piece of the scene, in stretches that are moved apart, so that levels of large cells have several rows too. */
+static void check_piece(const struct scene *all, int64_t rows, struct scene *piece)
+{
+    enum { STRETCH = 2048 };
+    const float apart = 10; /* metres */
+    scene_piece(all, rows, piece);
+    float *xyz = bench_alloc((size_t)piece->level.rows * 3 * sizeof *xyz);
+    memcpy(xyz, all->level.xyz, (size_t)piece->level.rows * 3 * sizeof *xyz);
+    for (int64_t i = 0; i < piece->level.rows; i++) {
+        int64_t stretch = i / STRETCH;
+        xyz[3 * i] += apart * (float)stretch;
+    }
+    piece->xyz = xyz;
+    piece->key = NULL;
+    piece->level.xyz = xyz;
+    piece->level.key = NULL;
+}
+
+int bench_net(int argc, char **argv)
+{
+    struct net_options o;
+    struct scene scene = {.xyz = NULL}, all, piece;
+    struct net_result r = {0};
+    read_options(argc, argv, &o);
+    int code = open_scene(&o, &scene);
+    if (code) return code;
+    int64_t rows = o.most && o.most < scene.level.rows ? o.most : scene.level.rows;
+    scene_piece(&scene, rows, &all);
+    check_piece(&all, o.check_points < rows ? o.check_points : rows, &piece);
+    code = net_check(&o, &piece, &r);
+    scene_free(&piece);
+    if (!code) code = net_measure(&o, &all, &r);
+    if (!code && o.json)
+        net_print_json(&o, &r);
+    else if (!code)
+        net_print(&o, &r);
+    scene_free(&scene);
+    free(r.steps);
+    return code;
+}

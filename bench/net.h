@@ -1,0 +1,62 @@
+/* A whole network on one batch: checked against other kernels, then timed part by part and step by step. */
+#ifndef PNET_BENCH_NET_H
+#define PNET_BENCH_NET_H
+
+#include "bench/scene.h"
+#include "compiler/pnet.h"
+#include "runtime/device.h"
+#include "runtime/optim.h"
+
+enum { NET_SETS_MAX = 16, NET_REPEAT_MAX = 101 };
+
+struct net_options {
+    const char *model, *scene[SCENES_MAX], *set[NET_SETS_MAX];
+    int scenes, sets, repeat;
+    int64_t most, check_points;
+    unsigned degrade;
+    struct pnet_device where;
+    enum pnet_precision precision;
+    enum pnet_optim_kind optimizer;
+    bool layers, json;
+};
+
+/* Of one step of the schedule; medians, seconds. */
+struct net_step {
+    char path[96];
+    const char *op;
+    int64_t rows; /* of the result */
+    int32_t width;
+    double forward, backward;
+};
+
+/* What a session is asked for as a whole: wall time in seconds, medians. */
+struct net_parts {
+    double upload;   /* GPU: points and fields from pageable memory, by themselves */
+    double geometry; /* with the upload */
+    double forward, backward, optimizer;
+    double step; /* all of them in a row, the geometry of the batch among them */
+};
+
+struct net_result {
+    int64_t points, parameters;
+    int32_t samples;
+    double loss, loss_error, gradient_error; /* of the check: relative, gradients as one vector */
+    struct net_parts training;
+    double inference;                     /* seconds of forward in a plan for inference */
+    size_t training_peak, inference_peak; /* bytes, one batch in memory */
+    size_t geometry_bytes;
+    struct net_step *steps; /* in the order of the forward schedule */
+    int step_count;
+};
+
+/* The exit code; an error is said on stderr, with carets where the model is at fault. */
+int net_check(const struct net_options *o, const struct scene *piece, struct net_result *r);
+int net_measure(const struct net_options *o, const struct scene *s, struct net_result *r);
+
+void net_print(const struct net_options *o, const struct net_result *r);
+void net_print_json(const struct net_options *o, const struct net_result *r);
+
+/* What the difference from the plain CPU kernels may be, by enum pnet_precision: of the loss, of the gradients. */
+extern const double net_loss_tolerance[], net_gradient_tolerance[];
+
+#endif

@@ -1,0 +1,169 @@
+#include "bench/net.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/measure.h"
+#include "runtime/json.h"
+
+enum stage { CONV, LINEAR, NORM, OTHER, LOSS, STAGES };
+static const char *const stage_names[STAGES] = {"conv", "linear", "norm", "other", "loss"};
+
+static enum stage stage_of(const struct net_step *s)
+{
+    const struct pnet_op *op = pnet_op_find(s->op);
+    if (strcmp(s->op, "conv") == 0) return CONV;
+    if (strcmp(s->op, "linear") == 0) return LINEAR;
+    if (strlen(s->op) >= 4 && strcmp(s->op + strlen(s->op) - 4, "norm") == 0) return NORM;
+    if (strcmp(s->op, "bn") == 0) return NORM;
+    return op && op->class_ == PNET_LOSS ? LOSS : OTHER;
+}
+
+struct stage_sums {
+    int layers[STAGES];
+    double forward[STAGES], backward[STAGES], all_forward, all_backward;
+};
+
+static struct stage_sums sum_stages(const struct net_result *r)
+{
+    struct stage_sums s = {.all_forward = 0};
+    for (int i = 0; i < r->step_count; i++) {
+        enum stage k = stage_of(&r->steps[i]);
+        s.layers[k]++;
+        s.forward[k] += r->steps[i].forward;
+        s.backward[k] += r->steps[i].backward;
+        s.all_forward += r->steps[i].forward;
+        s.all_backward += r->steps[i].backward;
+    }
+    return s;
+}
+
+/* What is not convolution, of the steps of forward and backward, and the optimiser. */
+static double other_share(const struct stage_sums *s, const struct net_result *r)
+{
+    double all = s->all_forward + s->all_backward + r->training.optimizer;
+    return 1 - (s->forward[CONV] + s->backward[CONV]) / all;
+}
+
+static void print_parts(const struct net_result *r)
+{
+    const struct net_parts *t = &r->training;
+    double features = t->forward + t->backward + t->optimizer;
+    printf("inference    %9.2f ms forward, %9.2f ms with geometry, peak %.1f MiB\n",
+        1e3 * r->inference, 1e3 * (r->inference + t->geometry),
+        (double)r->inference_peak / 1048576);
+    printf("training     %9.2f ms forward, %9.2f ms backward, %9.2f ms optimiser\n",
+        1e3 * t->forward, 1e3 * t->backward, 1e3 * t->optimizer);
+    printf("             %9.2f ms a step, %9.2f ms with geometry one behind the other, peak %.1f "
+           "MiB, geometry and inputs %.1f MiB of it\n",
+        1e3 * features, 1e3 * t->step, (double)r->training_peak / 1048576,
+        (double)r->geometry_bytes / 1048576);
+    printf("geometry     %9.2f ms", 1e3 * t->geometry);
+    if (t->upload > 0) printf(", with %.2f ms of upload", 1e3 * t->upload);
+    puts("");
+}
+
+static void print_stages(const struct net_result *r)
+{
+    struct stage_sums s = sum_stages(r);
+    double all = s.all_forward + s.all_backward + r->training.optimizer;
+    printf("\n%-10s %6s %12s %12s %8s\n", "stage", "layers", "forward ms", "backward ms", "share");
+    for (int k = 0; k < STAGES; k++)
+        if (s.layers[k])
+            printf("%-10s %6d %12.3f %12.3f %7.1f%%\n", stage_names[k], s.layers[k],
+                1e3 * s.forward[k], 1e3 * s.backward[k],
+                100 * (s.forward[k] + s.backward[k]) / all);
+    printf("%-10s %6s %12s %12.3f %7.1f%%\n", "optimiser", "", "", 1e3 * r->training.optimizer,
+        100 * r->training.optimizer / all);
+    printf("%-10s %6d %12.3f %12.3f   %.1f%% is not convolution\n", "all", r->step_count,
+        1e3 * s.all_forward, 1e3 * s.all_backward, 100 * other_share(&s, r));
+}
+
+static void print_layers(const struct net_result *r)
+{
+    printf("\n%-40s %-14s %10s %6s %12s %12s\n", "layer", "op", "rows", "width", "forward ms",
+        "backward ms");
+    for (int i = 0; i < r->step_count; i++) {
+        const struct net_step *s = &r->steps[i];
+        printf("%-40s %-14s %10lld %6d %12.3f %12.3f\n", s->path, s->op, (long long)s->rows,
+            s->width, 1e3 * s->forward, 1e3 * s->backward);
+    }
+}
+
+void net_print(const struct net_options *o, const struct net_result *r)
+{
+    printf("%s, %s, %s: %lld points in %d sample%s, %lld parameters\n", o->model,
+        o->where.kind == PNET_CPU ? "cpu" : precision_names[o->precision],
+        o->degrade ? "voxel" : "native", (long long)r->points, r->samples,
+        r->samples > 1 ? "s" : "", (long long)r->parameters);
+    printf("check        loss %.6g, off by %.1e; gradients off by %.1e\n", r->loss, r->loss_error,
+        r->gradient_error);
+    print_parts(r);
+    print_stages(r);
+    if (o->layers) print_layers(r);
+}
+
+static void json_parts(struct pnet_json *j, const struct net_result *r)
+{
+    const struct net_parts *t = &r->training;
+    pnet_json_double(j, "inference_ms", 1e3 * r->inference);
+    pnet_json_double(j, "geometry_ms", 1e3 * t->geometry);
+    pnet_json_double(j, "upload_ms", 1e3 * t->upload);
+    pnet_json_double(j, "forward_ms", 1e3 * t->forward);
+    pnet_json_double(j, "backward_ms", 1e3 * t->backward);
+    pnet_json_double(j, "optimizer_ms", 1e3 * t->optimizer);
+    pnet_json_double(j, "step_with_geometry_ms", 1e3 * t->step);
+    pnet_json_int(j, "inference_peak_bytes", (int64_t)r->inference_peak);
+    pnet_json_int(j, "training_peak_bytes", (int64_t)r->training_peak);
+    pnet_json_int(j, "geometry_bytes", (int64_t)r->geometry_bytes);
+}
+
+static void json_stages(struct pnet_json *j, const struct net_result *r)
+{
+    struct stage_sums s = sum_stages(r);
+    pnet_json_begin(j, "stages", '{');
+    for (int k = 0; k < STAGES; k++) {
+        pnet_json_begin(j, stage_names[k], '{');
+        pnet_json_int(j, "layers", s.layers[k]);
+        pnet_json_double(j, "forward_ms", 1e3 * s.forward[k]);
+        pnet_json_double(j, "backward_ms", 1e3 * s.backward[k]);
+        pnet_json_end(j, '}');
+    }
+    pnet_json_end(j, '}');
+    pnet_json_double(j, "not_convolution", other_share(&s, r));
+    pnet_json_begin(j, "layers", '[');
+    for (int i = 0; i < r->step_count; i++) {
+        const struct net_step *x = &r->steps[i];
+        pnet_json_begin(j, NULL, '{');
+        pnet_json_string(j, "layer", x->path);
+        pnet_json_string(j, "op", x->op);
+        pnet_json_int(j, "rows", x->rows);
+        pnet_json_int(j, "width", x->width);
+        pnet_json_double(j, "forward_ms", 1e3 * x->forward);
+        pnet_json_double(j, "backward_ms", 1e3 * x->backward);
+        pnet_json_end(j, '}');
+    }
+    pnet_json_end(j, ']');
+}
+
+void net_print_json(const struct net_options *o, const struct net_result *r)
+{
+    struct pnet_json j = {0};
+    pnet_json_begin(&j, NULL, '{');
+    pnet_json_string(&j, "model", o->model);
+    pnet_json_string(&j, "device", o->where.kind == PNET_CPU ? "cpu" : "cuda");
+    pnet_json_string(&j, "precision", precision_names[o->precision]);
+    pnet_json_string(&j, "mode", o->degrade ? "voxel" : "native");
+    pnet_json_int(&j, "points", r->points);
+    pnet_json_int(&j, "samples", r->samples);
+    pnet_json_int(&j, "parameters", r->parameters);
+    pnet_json_double(&j, "loss", r->loss);
+    pnet_json_double(&j, "loss_error", r->loss_error);
+    pnet_json_double(&j, "gradient_error", r->gradient_error);
+    json_parts(&j, r);
+    json_stages(&j, r);
+    pnet_json_end(&j, '}');
+    if (j.text) puts(j.text);
+    pnet_json_free(&j);
+}

@@ -1,0 +1,68 @@
+#include "bench/sweep.h"
+
+#include <math.h>
+
+/* Extra memory of a layer that DESIGN.md allows, bytes. */
+static const size_t workspace_limit = (size_t)64 << 20;
+
+static double worst_error(const struct sweep_case *c)
+{
+    return fmax(c->m.error[0], fmax(c->m.error[1], c->m.error[2]));
+}
+
+static void print_notes(const struct sweep_case *c)
+{
+    for (int p = 0; p < PRODUCTS; p++)
+        if (sweep_of_trend(c, p) > sweep_cliff()) printf("  cliff: %s", product_names[p]);
+    if (c->m.work_bytes > workspace_limit) printf("  workspace beyond 64 MiB");
+    if (c->rival[0] > 0)
+        printf("  FlexGEMM took %.2f and %.2f times as long", c->rival[0] / c->m.time[0],
+            c->rival[1] / (c->m.time[1] + c->m.time[2]));
+    puts("");
+}
+
+void sweep_print(const struct sweep_case *c, int count, const struct measure_options *how)
+{
+    double unit = how->cuda ? 1e-12 : 1e-9;
+    printf("%9s %11s %13s %6s", "points", "triplets", "channels", "groups");
+    for (int p = 0; p < PRODUCTS; p++)
+        printf(" | %8s ms %8s trend", product_names[p], how->cuda ? "TFLOP/s" : "GFLOP/s");
+    printf(" | %8s %8s\n", "error", "work MiB");
+    for (int i = 0; i < count; i++) {
+        const struct measured *m = &c[i].m;
+        if (i && c[i].series != c[i - 1].series) puts("");
+        printf("%9lld %11lld %5d -> %4d %6d", (long long)m->rows, (long long)m->triplets,
+            m->shape.cin, m->shape.cout, m->shape.groups);
+        for (int p = 0; p < PRODUCTS; p++)
+            printf(" | %11.3f %8.2f %5.2f", 1e3 * m->time[p], unit * m->work / m->time[p],
+                sweep_of_trend(&c[i], p));
+        printf(" | %8.1e %8.1f", worst_error(&c[i]), (double)m->work_bytes / 1048576);
+        print_notes(&c[i]);
+    }
+}
+
+void sweep_print_json(
+    FILE *out, const struct sweep_case *c, int count, const struct measure_options *how)
+{
+    fprintf(out, "\"device\": \"%s\", \"precision\": \"%s\", \"storage\": %d, \"cases\": [",
+        how->cuda ? "cuda" : "cpu", precision_names[how->precision], how->narrow ? 16 : 32);
+    for (int i = 0; i < count; i++) {
+        const struct measured *m = &c[i].m;
+        fprintf(out,
+            "%s{\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"cin\": %d, \"cout\": "
+            "%d, \"groups\": %d, \"workspace_bytes\": %zu",
+            i ? ", " : "", (long long)m->rows, (long long)m->triplets, (long long)m->runs,
+            m->shape.cin, m->shape.cout, m->shape.groups, m->work_bytes);
+        for (int p = 0; p < PRODUCTS; p++)
+            fprintf(out,
+                ", \"%s\": {\"time_ms\": %.4f, \"useful_gflops\": %.2f, \"of_trend\": %.3f, "
+                "\"error\": %.3e}",
+                product_names[p], 1e3 * m->time[p], 1e-9 * m->work / m->time[p],
+                sweep_of_trend(&c[i], p), m->error[p]);
+        if (c[i].rival[0] > 0)
+            fprintf(
+                out, ", \"flexgemm_ms\": [%.2f, %.2f]", 1e3 * c[i].rival[0], 1e3 * c[i].rival[1]);
+        fputs("}", out);
+    }
+    fputs("]", out);
+}
