@@ -1,11 +1,12 @@
 /* The algorithms that MVMR and VVOR can be made by. All compute the same sums, in float32 and in orders of their own.
 
-     default             what the fixed table of a device chooses
+     default             what the fixed table of a device chooses: on a GPU, tiles that the geometry lays out, where they serve
      mvmr-k, -i, -j      the listings of PointCNN++: triplets sorted by kernel cell, by output row or by input row, in
                          groups of 128, which keep the matrix and the sum at hand until the index changes
      im2col              the inputs of each output row laid side by side, cell by cell, and one dense product
      gather-gemm-scatter triplets by kernel cell: gathered, multiplied by the cell's matrix, added to their rows
-     implicit-gemm       the cells of a tile of output rows, gathered while they are multiplied: nothing lies in between
+     implicit-gemm       the cells of a block of output rows, gathered while they are multiplied: nothing lies in between, and
+                         nothing but the triplets is read; on the CPU that is the default
 
    On a GPU mvmr-* and gather-gemm-scatter add with float atomics, as the papers do, so the last bits of their results vary
    from run to run; all else gives the same bits every time. */
@@ -38,6 +39,12 @@ bool pnet_conv_algo_parse(const char *name, enum pnet_conv_algo *algo);
 static inline bool pnet_conv_algo_is_usual(enum pnet_conv_algo algo)
 {
     return algo == PNET_ALGO_DEFAULT || algo == PNET_ALGO_IMPLICIT;
+}
+
+/* Reads tiles (struct pnet_tiles) where a set has them. */
+static inline bool pnet_conv_algo_reads_tiles(enum pnet_conv_algo algo)
+{
+    return algo == PNET_ALGO_DEFAULT;
 }
 
 /* Takes a list of triplets (struct pnet_conv_list). */

@@ -20,13 +20,13 @@ struct pnet_algos pnet_plan_algos(const struct pnet_plan *p, int node)
     return p->algos ? p->algos[node] : (struct pnet_algos){{p->algo, p->algo, p->algo}};
 }
 
-bool pnet_plan_usual(const struct pnet_plan *p, int item)
+bool pnet_plan_reads_tiles(const struct pnet_plan *p, int item)
 {
-    if (!p->algos) return pnet_conv_algo_is_usual(p->algo);
+    if (!p->algos) return pnet_conv_algo_reads_tiles(p->algo);
     for (int n = 0; n < p->node_count; n++) {
         if (!pnet_plan_convolves(p, n) || p->nodes[n].geo[0] != item) continue;
         for (int d = PNET_FORWARD; d < (p->training ? PNET_DIRECTIONS : PNET_DF); d++)
-            if (pnet_conv_algo_is_usual(p->algos[n].of[d])) return true;
+            if (pnet_conv_algo_reads_tiles(p->algos[n].of[d])) return true;
     }
     return false;
 }

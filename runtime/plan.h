@@ -139,8 +139,8 @@ enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor);
 /* Does the node sum over triplets, so that an algorithm is chosen for it? And which ones are. */
 bool pnet_plan_convolves(const struct pnet_plan *p, int node);
 struct pnet_algos pnet_plan_algos(const struct pnet_plan *p, int node);
-/* Does any schedule step form a sum over that triplet set by one of the usual algorithms, which read tiles? */
-bool pnet_plan_usual(const struct pnet_plan *p, int item);
+/* Does any schedule step form a sum over that triplet set by an algorithm that reads tiles? */
+bool pnet_plan_reads_tiles(const struct pnet_plan *p, int item);
 
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);

@@ -79,7 +79,7 @@ bool pnet_slot_tiled(const struct pnet_plan *p, int item, int form)
     int32_t kernel = p->geo[item].request.nb.kernel;
     unsigned asked = form ? PNET_FORM_TRANSPOSED_TILES : PNET_FORM_FORWARD_TILES;
     return p->device != PNET_CPU && kernel * kernel * kernel <= PNET_TILE_CELLS &&
-           p->geo[item].forms & asked && pnet_plan_usual(p, item);
+           p->geo[item].forms & asked && pnet_plan_reads_tiles(p, item);
 }
 
 size_t pnet_slot_tile_bytes(int64_t rows)

@@ -106,7 +106,8 @@ static struct pnet_tune_line *open_sum(
 static bool takes_part(const struct tuner *t, const struct pnet_exec *x, enum pnet_conv_algo algo)
 {
     if (algo == PNET_ALGO_DEFAULT) return true;
-    if (algo == PNET_ALGO_IMPLICIT) return false; /* another name for the default */
+    if (algo == PNET_ALGO_IMPLICIT) /* without tiles another name for the default */
+        return x->geo[0]->forward.tiles.tile || x->geo[0]->transposed.tiles.tile;
     if (x->precision != PNET_FP32 || x->out.storage != PNET_STORE_F32) return false;
     return t->o->all || x->device == PNET_CPU || !pnet_conv_algo_lists(algo);
 }

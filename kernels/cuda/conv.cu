@@ -5,10 +5,18 @@
 
 enum { MERGED_WIDTH = 64 };
 
+static conv_set set_for(
+    const struct pnet_triplets *t, enum pnet_storage storage, enum pnet_conv_algo algo)
+{
+    conv_set s = conv_set_of(t, storage);
+    if (!pnet_conv_algo_reads_tiles(algo)) s.tiles = {};
+    return s;
+}
+
 static conv_product product_of(const struct pnet_mvmr *m)
 {
-    return {conv_set_of(m->triplets, m->storage), conv_merge(m->shape, MERGED_WIDTH), m->shape.cin,
-        m->shape.cout, m->in, m->weight, m->transposed,
+    return {set_for(m->triplets, m->storage, m->algo), conv_merge(m->shape, MERGED_WIDTH),
+        m->shape.cin, m->shape.cout, m->in, m->weight, m->transposed,
         {m->bias, m->out, m->add, m->act, m->slope}};
 }
 
@@ -66,7 +74,7 @@ size_t pnet_cuda_vvor_work(
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
 {
-    conv_outer o = {conv_set_of(v->triplets, v->storage), conv_merge(v->shape, MERGED_WIDTH),
+    conv_outer o = {set_for(v->triplets, v->storage, v->algo), conv_merge(v->shape, MERGED_WIDTH),
         v->shape.cin, v->shape.cout, v->in, v->gout, v->gweight, v->swapped, false, v->add};
     if (!pnet_conv_algo_is_usual(v->algo))
         pnet_cuda_vvor_algo(v, work);

@@ -38,5 +38,4 @@ for algo in mvmr-k mvmr-i mvmr-j im2col gather-gemm-scatter implicit-gemm; do
     check "$algo: shapes" test "$(npy_shape "$work/$algo.npy")" = "$(npy_shape "$work/cpu.npy")"
     echo "$algo: losses agree to $worst"
 done
-same "$work/default/last/weights.safetensors" "$work/implicit-gemm/last/weights.safetensors"
 finish
