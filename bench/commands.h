@@ -4,6 +4,7 @@
 
 int bench_ablate(int argc, char **argv);
 int bench_conv(int argc, char **argv);
+int bench_cpu(int argc, char **argv);
 int bench_geometry(int argc, char **argv);
 int bench_net(int argc, char **argv);
 int bench_sweep(int argc, char **argv);

@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
     {"ablate", "algorithms and layers over a range of sizes, with a chart", bench_ablate},
     {"conv", "one convolution layer and its gradients against the machine", bench_conv},
+    {"cpu", "convolution against sgemm and neighbours against nanoflann, in one run", bench_cpu},
     {"geometry", "the stages from raw points to sorted triplets", bench_geometry},
     {"net", "a whole network: forward, backward, geometry, optimiser, memory, layers", bench_net},
     {"sweep", "one layer over widths, groups and sizes, held against its neighbours", bench_sweep},

@@ -1,0 +1,21 @@
+/* nanoflann's k-d tree, which the search for neighbours on the CPU is held against. There where the build found it:
+   Debian's libnanoflann-dev, and the CUDA compiler, since the library is C++. */
+#ifndef PNET_BENCH_KDTREE_H
+#define PNET_BENCH_KDTREE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Builds the tree of xyz [rows, 3] and counts the neighbours of every point at distance <= radius, on all threads of
+   OpenMP. Seconds of both; returns their number. */
+int64_t kdtree_neighbours(
+    int64_t rows, const float *xyz, float radius, double *build, double *search);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
