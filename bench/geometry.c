@@ -22,6 +22,9 @@ enum stage { KEYS, ORDER, MOVE, COUNT, WRITE, TO_TRIPLETS, TRANSPOSE, TILES, STA
 static const char *const stage_names[STAGES] = {"keys", "order", "move points", "count triplets",
     "write triplets", "raw points to triplets", "transpose", "tiles"};
 
+static const char *const stage_keys[STAGES] = {"keys_ms", "order_ms", "move_ms", "count_ms",
+    "write_ms", "to_triplets_ms", "transpose_ms", "tiles_ms"};
+
 struct options {
     const char *scene[SCENES_MAX];
     int scenes, runs;
@@ -29,6 +32,7 @@ struct options {
     enum pnet_device_kind device;
     double cell;
     struct pnet_neighbourhood nb;
+    bool json;
 };
 
 /* Everything a run writes to, on the device, allocated once: a session's arena stays too. */
@@ -63,6 +67,8 @@ static const char usage[] =
     "  --threads N   (all cores)\n"
     "  --device D    cpu (default), cuda or cuda:N; raw points are in its memory when the clock "
     "starts\n"
+    "  --json        one JSON object on standard output\n"
+    "  --help\n"
     "\n"
     "Example: pnet-bench geometry --scene room.npy --radius 0.05 --kernel 3\n";
 
@@ -72,7 +78,8 @@ static bool read_options(int argc, char **argv, struct options *o)
         {"cell", required_argument, NULL, 'c'}, {"radius", required_argument, NULL, 'r'},
         {"knn", required_argument, NULL, 'n'}, {"kernel", required_argument, NULL, 'k'},
         {"mode", required_argument, NULL, 'm'}, {"runs", required_argument, NULL, 'u'},
-        {"threads", required_argument, NULL, 't'}, {"device", required_argument, NULL, 'd'}, {0}};
+        {"threads", required_argument, NULL, 't'}, {"device", required_argument, NULL, 'd'},
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
     *o = (struct options){.runs = 7, .cell = 0.025, .nb = {.kernel = 3, .radius = 0.05f}};
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         const char *text = optarg ? optarg : "";
@@ -99,6 +106,8 @@ static bool read_options(int argc, char **argv, struct options *o)
             if (pnet_device_parse(text, &o->where, NULL)) return false;
             o->device = o->where.kind;
             break;
+        case 'j': o->json = true; break;
+        case 'h': fputs(usage, stdout); exit(0);
         default: return false;
         }
     }
@@ -310,6 +319,39 @@ static bool check_rows(const struct on_host *h, const struct options *o)
     return true;
 }
 
+/* Tiles are a GPU's alone. */
+static int stages_of(const struct options *o)
+{
+    return o->device == PNET_CPU ? TILES : STAGES;
+}
+
+static void print_text(const struct options *o, const struct on_host *h, const struct room *r,
+    const double seconds[STAGES])
+{
+    printf("N %lld  T %lld  U %lld  workspace %.1f bytes a point  ", (long long)h->level.rows,
+        (long long)h->set.count, (long long)pnet_cpu_cell_runs(&h->set),
+        h->level.rows ? (double)r->work_bytes / (double)h->level.rows : 0);
+    if (o->device == PNET_CPU)
+        printf("threads %d  %s\n", omp_get_max_threads(), pnet_cpu_isa());
+    else
+        printf("cuda:%d\n", o->where.index);
+    for (int stage = 0; stage < stages_of(o); stage++)
+        printf("%-24s %9.3f ms\n", stage_names[stage], 1e3 * seconds[stage]);
+}
+
+static void print_json(const struct options *o, const struct on_host *h, const struct room *r,
+    const double seconds[STAGES])
+{
+    printf("{\"device\": \"%s\", \"mode\": \"%s\", \"kernel\": %d, \"rows\": %lld, \"triplets\": "
+           "%lld, \"cell_runs\": %lld, \"workspace_bytes\": %zu",
+        o->device == PNET_CPU ? "cpu" : "cuda", o->nb.degrade ? "voxel" : "native", o->nb.kernel,
+        (long long)h->level.rows, (long long)h->set.count, (long long)pnet_cpu_cell_runs(&h->set),
+        r->work_bytes);
+    for (int stage = 0; stage < stages_of(o); stage++)
+        printf(", \"%s\": %.4f", stage_keys[stage], 1e3 * seconds[stage]);
+    puts("}");
+}
+
 int bench_geometry(int argc, char **argv)
 {
     struct options o;
@@ -330,18 +372,12 @@ int bench_geometry(int argc, char **argv)
     struct on_host h = fetch_all(&s, &o, &level, &r);
     bool right = check_rows(&h, &o);
     for (int n = 0; n < o.runs; n++) run(&s, &o, &r, seconds[n]);
-    printf("N %lld  T %lld  U %lld  workspace %.1f bytes a point  ", (long long)level.rows,
-        (long long)h.set.count, (long long)pnet_cpu_cell_runs(&h.set),
-        level.rows ? (double)r.work_bytes / (double)level.rows : 0);
-    if (o.device == PNET_CPU)
-        printf("threads %d  %s\n", omp_get_max_threads(), pnet_cpu_isa());
-    else
-        printf("cuda:%d\n", o.where.index);
-    for (int stage = 0; stage < (o.device == PNET_CPU ? TILES : STAGES); stage++) {
+    for (int stage = 0; stage < STAGES; stage++) {
         double column[RUNS_MAX];
         for (int n = 0; n < o.runs; n++) column[n] = seconds[n][stage];
-        printf("%-24s %9.3f ms\n", stage_names[stage], 1e3 * bench_median(column, o.runs));
+        once[stage] = bench_median(column, o.runs);
     }
+    (o.json ? print_json : print_text)(&o, &h, &r, once);
     free_all(&h);
     free_room(&o, &r);
     scene_free(&s);

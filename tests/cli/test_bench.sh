@@ -1,4 +1,4 @@
-# pnet-bench: algorithms compared on one layer, and over sizes with charts.
+# pnet-bench: algorithms compared on one layer, and over sizes with charts; the stages of the geometry.
 . tests/cli/common.sh
 run 0 data synth rooms -o "$work/rooms" --count 1 --points 3000 --seed 3 -j 1
 scene=$work/rooms/train/000000.ply
@@ -42,4 +42,14 @@ run 1 ablate sort $layer --channels 8 --repeat 1 --output "$work/nowhere/x"
 says "nowhere/x.json"
 run 1 ablate sort --scene "$work/none.ply"
 says "none.ply: cannot open"
+
+# shellcheck disable=SC2086
+run 0 geometry $layer --runs 2 --json
+valid_json "$out"
+prints '"to_triplets_ms": '
+check "triplets" grep -qE '"triplets": [1-9]' "$out"
+run 0 geometry --scene sphere:16 --cell 1 --mode voxel --runs 1
+prints "raw points to triplets"
+run 2 geometry
+says "Usage: pnet-bench geometry"
 finish
