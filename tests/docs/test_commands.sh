@@ -11,7 +11,7 @@ ln -s "$root/models" "$work/models"
 mkdir "$work/bin"
 ln -s "$pnetc" "$work/bin/pnetc"
 PATH=$work/bin:$PATH
-export OMP_NUM_THREADS=2
+export OMP_NUM_THREADS=2 XDG_CACHE_HOME=$work/cache
 cd "$work" || exit 1
 while read -r line; do
     if ! sh -c "$line" > output 2>&1 < /dev/null; then
@@ -23,7 +23,8 @@ done < commands
 # What the text says is there, is there.
 for file in out/short/config.yaml out/short/model.pnet out/short/metrics.jsonl out/short/last/state.json \
     out/short/best/weights.safetensors out/short/report.html out/labelled.ply out/scores.npy out/both/000009.ply \
-    out/both/000019.ply out/features.npy out/compare/native/report.html out/compare/voxel/report.html out/rooms.svg; do
+    out/both/000019.ply out/features.npy out/compare/native/report.html out/compare/voxel/report.html \
+    out/tuned/kernels.yaml out/rooms.svg; do
     [ -s "$file" ] || { echo "docs/training.md: $file was not made" >&2; exit 1; }
 done
 [ "$(grep -c gradient_norm out/short/metrics.jsonl)" = 12 ] || { echo 'metrics.jsonl does not hold 12 steps' >&2; exit 1; }
