@@ -113,8 +113,10 @@ size_t pnet_cuda_outer_work(
 void pnet_cuda_outer(const struct pnet_outer *o, void *work)
 {
     struct pnet_conv_shape shape = {o->cin, o->cout, 1};
-    conv_outer outer = {conv_dense_set(o->n), conv_merge(shape, MERGED_WIDTH), o->cin, o->cout,
-        o->x, o->g, o->gw, false, o->transposed, o->add};
+    struct pnet_count n = o->n;
+    n.storage = o->storage;
+    conv_outer outer = {conv_dense_set(n), conv_merge(shape, MERGED_WIDTH), o->cin, o->cout, o->x,
+        o->g, o->gw, false, o->transposed, o->add};
     if (conv_fast_serves(outer.set))
         conv_fast_vvor(outer, o->precision, work);
     else

@@ -53,8 +53,8 @@ static __global__ __launch_bounds__(THREADS) void vvor(
         for (int n = warp; n < count && c < width; n += WARPS) {
             float run = 0;
             for (int64_t m = pairs.begin[n]; m < pairs.end[n]; m++)
-                run += (float)others[conv_other(o.set, m) * width + c];
-            part += run * (float)rows[pairs.row[n] * width + c];
+                run += widen(others[conv_other(o.set, m) * width + c]);
+            part += run * widen(rows[pairs.row[n] * width + c]);
         }
         sum += part;
         __syncthreads();
@@ -82,6 +82,10 @@ void conv_depthwise_vvor(const conv_outer &o, void *work)
     conv_splits s = split(o.set, o.cin);
     int tiles = (o.cin + 31) / 32;
     dim3 grid((unsigned)(o.set.cells * tiles), (unsigned)s.count);
-    vvor<<<grid, THREADS, 0, cudaStreamPerThread>>>(o, o.in, o.gout, s.rows, tiles, (float *)work);
+    by_storage(o.set.rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        vvor<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            o, as<T>(o.in), as<T>(o.gout), s.rows, tiles, (float *)work);
+    });
     conv_reduce(o, (const float *)work, s.count);
 }

@@ -2,6 +2,7 @@
 extern "C" {
 #include "kernels/cuda/conv.h"
 }
+#include "kernels/cuda/storage.cuh"
 
 enum { THREADS = 256, LANES = 32, STRIPES = THREADS / LANES, CHUNKS = 512, CHUNK_ROWS = 256 };
 
@@ -24,7 +25,7 @@ static __global__ __launch_bounds__(THREADS) void sum_chunks(
     double sum = 0;
     if (column < c)
         for (int64_t row = blockIdx.x * step + stripe; row < end; row += STRIPES)
-            sum += (double)x[row * c + column];
+            sum += (double)widen(x[row * c + column]);
     sums[stripe][lane] = sum;
     __syncthreads();
     if (stripe > 0 || column >= c) return;
@@ -54,7 +55,10 @@ void pnet_cuda_column_sum(
     if (chunks > 0) {
         dim3 grid((unsigned)chunks, (unsigned)((c + LANES - 1) / LANES));
         int64_t step = (n.most + chunks - 1) / chunks;
-        sum_chunks<<<grid, THREADS, 0, cudaStreamPerThread>>>(n, c, x, step, partial);
+        by_storage(n.storage, [&](auto form) {
+            using T = typename decltype(form)::T;
+            sum_chunks<<<grid, THREADS, 0, cudaStreamPerThread>>>(n, c, as<T>(x), step, partial);
+        });
     }
     sum_partial<<<(unsigned)((c + THREADS - 1) / THREADS), THREADS, 0, cudaStreamPerThread>>>(
         chunks, c, partial, add, sum);

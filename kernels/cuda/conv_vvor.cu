@@ -19,10 +19,10 @@ static __device__ void fill(float (*to)[SIDE], const conv_set &s, const conv_pai
         float sum = 0;
         if (n < count && c < width) {
             if (rows)
-                sum = (float)from[p.row[n] * stride + c];
+                sum = widen(from[p.row[n] * stride + c]);
             else
                 for (int64_t m = p.begin[n]; m < p.end[n]; m++)
-                    sum += (float)from[conv_other(s, m) * stride + c];
+                    sum += widen(from[conv_other(s, m) * stride + c]);
         }
         to[i / SIDE][i % SIDE] = sum;
     }
@@ -122,7 +122,10 @@ void conv_plain_vvor(const conv_outer &outer, struct pnet_conv_shape shape, void
     conv_outer o = outer;
     o.groups = p.groups;
     dim3 grid((unsigned)p.blocks, (unsigned)p.splits.count);
-    vvor<<<grid, THREADS, 0, cudaStreamPerThread>>>(
-        o, o.in, o.gout, p.splits.rows, p.tiles_a, p.tiles_b, (float *)work);
+    by_storage(o.set.rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        vvor<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            o, as<T>(o.in), as<T>(o.gout), p.splits.rows, p.tiles_a, p.tiles_b, (float *)work);
+    });
     conv_reduce(o, (const float *)work, p.splits.count);
 }

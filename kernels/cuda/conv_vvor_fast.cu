@@ -175,15 +175,16 @@ static void launch(const conv_outer &o, const vvor_plan &p, void *work)
     vvor_reduce(o, p, C::SCALED, work);
 }
 
-template <conv_form FORM>
+template <conv_form FORM, typename T>
 static void launch_form(const conv_outer &o, const vvor_plan &p, void *work)
 {
-    if ((o.cin | o.cout | o.groups.cin | o.groups.cout) % 4 == 0)
-        p.blocks > 1 ? launch<vvor_config<FORM, 2, true>, float>(o, p, work)
-                     : launch<vvor_config<FORM, 1, true>, float>(o, p, work);
+    constexpr int EACH = 16 / sizeof(T);
+    if ((o.cin | o.cout | o.groups.cin | o.groups.cout) % EACH == 0)
+        p.blocks > 1 ? launch<vvor_config<FORM, 2, true>, T>(o, p, work)
+                     : launch<vvor_config<FORM, 1, true>, T>(o, p, work);
     else
-        p.blocks > 1 ? launch<vvor_config<FORM, 2, false>, float>(o, p, work)
-                     : launch<vvor_config<FORM, 1, false>, float>(o, p, work);
+        p.blocks > 1 ? launch<vvor_config<FORM, 2, false>, T>(o, p, work)
+                     : launch<vvor_config<FORM, 1, false>, T>(o, p, work);
 }
 
 size_t vvor_fast_work(const conv_set &s, const conv_groups &g)
@@ -195,10 +196,17 @@ size_t vvor_fast_work(const conv_set &s, const conv_groups &g)
 void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     vvor_plan p = vvor_make_plan(o.set, o.groups, o.swapped);
+    bool same = o.set.rows.storage != PNET_STORE_F32; /* as the form's operands */
     switch (conv_form_of(precision)) {
-    case CONV_SPLIT: launch_form<CONV_SPLIT>(o, p, work); break;
-    case CONV_SCALED: launch_form<CONV_SCALED>(o, p, work); break;
-    case CONV_BFLOAT: launch_form<CONV_BFLOAT>(o, p, work); break;
-    case CONV_HALF: launch_form<CONV_HALF>(o, p, work); break;
+    case CONV_SPLIT: launch_form<CONV_SPLIT, float>(o, p, work); break;
+    case CONV_SCALED: launch_form<CONV_SCALED, float>(o, p, work); break;
+    case CONV_BFLOAT:
+        same ? launch_form<CONV_BFLOAT, __nv_bfloat16>(o, p, work)
+             : launch_form<CONV_BFLOAT, float>(o, p, work);
+        break;
+    case CONV_HALF:
+        same ? launch_form<CONV_HALF, __half>(o, p, work)
+             : launch_form<CONV_HALF, float>(o, p, work);
+        break;
     }
 }

@@ -93,13 +93,14 @@ static __device__ __forceinline__ float4 load4(const side<T> &s, int64_t row, in
 {
     const T *from = s.from + row * s.stride;
     int c = s.first + column;
-    if (s.aligned && c + 4 <= s.width) return *(const float4 *)(from + c);
-    float4 v;
-    v.x = c < s.width ? (float)from[c] : 0;
-    v.y = c + 1 < s.width ? (float)from[c + 1] : 0;
-    v.z = c + 2 < s.width ? (float)from[c + 2] : 0;
-    v.w = c + 3 < s.width ? (float)from[c + 3] : 0;
-    return v;
+    float v[4];
+    if (s.aligned && c + 4 <= s.width) {
+        load_wide<4>(from + c, v);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] = c + i < s.width ? widen(from[c + i]) : 0;
+    }
+    return {v[0], v[1], v[2], v[3]};
 }
 
 /* Two numbers rounded to 16 bits; what is left of them stays. */
@@ -344,24 +345,24 @@ size_t conv_fast_vvor_work(const conv_set &s, const conv_groups &g, int cout)
     return dense > fast ? dense : fast;
 }
 
-template <class C> static void launch(const conv_outer &o, void *work)
+template <class C, typename T> static void launch(const conv_outer &o, void *work)
 {
     plan p = make_plan(o.set, o.groups, o.cout);
-    cudaFuncSetAttribute(vvor<C, float>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
+    cudaFuncSetAttribute(vvor<C, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
     dim3 grid((unsigned)p.blocks, (unsigned)p.splits.count);
-    vvor<C, float><<<grid, THREADS, C::BYTES, cudaStreamPerThread>>>(
-        o, o.in, o.gout, p.splits.rows, p.tiles_a, p.tiles_b, (float *)work);
+    vvor<C, T><<<grid, THREADS, C::BYTES, cudaStreamPerThread>>>(
+        o, as<T>(o.in), as<T>(o.gout), p.splits.rows, p.tiles_a, p.tiles_b, (float *)work);
     conv_reduce(o, (const float *)work, p.splits.count);
 }
 
-template <conv_form FORM> static void launch_form(const conv_outer &o, void *work)
+template <conv_form FORM, typename T> static void launch_form(const conv_outer &o, void *work)
 {
     if (o.groups.cin > 64)
-        o.groups.cout > 64 ? launch<config<FORM, true, 128>>(o, work)
-                           : launch<config<FORM, true, 64>>(o, work);
+        o.groups.cout > 64 ? launch<config<FORM, true, 128>, T>(o, work)
+                           : launch<config<FORM, true, 64>, T>(o, work);
     else
-        o.groups.cout > 64 ? launch<config<FORM, false, 128>>(o, work)
-                           : launch<config<FORM, false, 64>>(o, work);
+        o.groups.cout > 64 ? launch<config<FORM, false, 128>, T>(o, work)
+                           : launch<config<FORM, false, 64>, T>(o, work);
 }
 
 void conv_fast_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
@@ -370,10 +371,16 @@ void conv_fast_vvor(const conv_outer &o, enum pnet_precision precision, void *wo
         vvor_fast(o, precision, work);
         return;
     }
+    bool same = o.set.rows.storage != PNET_STORE_F32; /* as the form's operands */
     switch (conv_form_of(precision)) {
-    case CONV_SPLIT: launch_form<CONV_SPLIT>(o, work); break;
-    case CONV_SCALED: launch_form<CONV_SCALED>(o, work); break;
-    case CONV_BFLOAT: launch_form<CONV_BFLOAT>(o, work); break;
-    case CONV_HALF: launch_form<CONV_HALF>(o, work); break;
+    case CONV_SPLIT: launch_form<CONV_SPLIT, float>(o, work); break;
+    case CONV_SCALED: launch_form<CONV_SCALED, float>(o, work); break;
+    case CONV_BFLOAT:
+        same ? launch_form<CONV_BFLOAT, __nv_bfloat16>(o, work)
+             : launch_form<CONV_BFLOAT, float>(o, work);
+        break;
+    case CONV_HALF:
+        same ? launch_form<CONV_HALF, __half>(o, work) : launch_form<CONV_HALF, float>(o, work);
+        break;
     }
 }

@@ -1,26 +1,10 @@
-/* MVMR, VVOR, dense products and column sums on the GPU against their definitions in double. */
-#include "tests/kernels/conv_case.h"
+/* MVMR and VVOR on the GPU against their definitions in double. */
 #include "tests/kernels/tile_case.h"
 
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cuda.h"
-#include "tests/cuda/device_case.h"
-#include "tests/cuda/storage_case.h"
-
-/* By enum pnet_precision: what kernels/precision.h promises. */
-static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
-static const char *const precision_name[] = {"fp32", "tf32", "bf16", "fp16"};
-enum { PRECISIONS = 4, SPARE_ROWS = 3 };
-
-static float *host_floats(const float *from, size_t n)
-{
-    float *x = conv_alloc(n * sizeof *x);
-    pnet_cuda_copy_out(x, from, n * sizeof *x);
-    const char *wrong = pnet_cuda_sync();
-    CHECKF(!wrong, "%s", wrong);
-    return x;
-}
+#include "tests/cuda/feature_case.h"
 
 struct layer {
     int64_t rows, others;
@@ -49,28 +33,6 @@ static void activate(double *x, size_t n, enum pnet_activation act, double slope
     }
 }
 
-/* Features in device memory as they are stored. */
-static float *device_features(enum pnet_storage storage, const float *from, size_t n)
-{
-    void *x = conv_alloc(storage_bytes(storage, (int64_t)n));
-    to_storage(storage, from, (int64_t)n, x);
-    float *d = device_copy(x, storage_bytes(storage, (int64_t)n));
-    free(x);
-    return d;
-}
-
-static float *host_features(enum pnet_storage storage, const float *from, size_t n)
-{
-    void *bits = conv_alloc(storage_bytes(storage, (int64_t)n));
-    float *x = conv_alloc(n * sizeof *x);
-    pnet_cuda_copy_out(bits, from, storage_bytes(storage, (int64_t)n));
-    const char *wrong = pnet_cuda_sync();
-    CHECKF(!wrong, "%s", wrong);
-    from_storage(storage, bits, (int64_t)n, x);
-    free(bits);
-    return x;
-}
-
 /* What one run of MVMR leaves in the rows of the set. */
 static float *run_mvmr(struct pnet_mvmr m, const float *old, int64_t live)
 {
@@ -78,7 +40,7 @@ static float *run_mvmr(struct pnet_mvmr m, const float *old, int64_t live)
            live_size = (size_t)live * (size_t)m.shape.cout;
     m.out = device_alloc(storage_bytes(m.storage, (int64_t)size));
     if (m.add) {
-        float *was = device_features(m.storage, old, live_size);
+        float *was = device_features(m.storage, old, live_size, 0);
         pnet_cuda_copy(m.out, was, storage_bytes(m.storage, (int64_t)live_size));
         pnet_cuda_sync();
         pnet_cuda_free(was);
@@ -106,7 +68,7 @@ static void check_mvmr_runs(const struct layer *l, struct pnet_mvmr m, bool stor
         m.precision = (enum pnet_precision)p;
         m.storage = stored ? pnet_storage_of(m.precision) : PNET_STORE_F32;
         if (stored && m.storage == PNET_STORE_F32) continue;
-        m.in = device_features(m.storage, in, in_size);
+        m.in = device_features(m.storage, in, in_size, 0);
         float *out = run_mvmr(m, old, live), *again = run_mvmr(m, old, live);
         double error = conv_error(out, want, out_size);
         CHECKF(error <= tolerance[p],
@@ -165,6 +127,24 @@ static float *run_vvor(struct pnet_vvor v, const float *old, size_t size)
     return gweight;
 }
 
+static void check_vvor_runs(
+    const struct layer *l, struct pnet_vvor v, const float *old, const double *want)
+{
+    for (int p = 0; p < PRECISIONS; p++) {
+        char text[160];
+        describe(l, p, text);
+        v.precision = (enum pnet_precision)p;
+        if (v.storage != PNET_STORE_F32 && v.storage != pnet_storage_of(v.precision)) continue;
+        float *gweight = run_vvor(v, old, weights(l)), *again = run_vvor(v, old, weights(l));
+        double error = conv_error(gweight, want, weights(l));
+        CHECKF(error <= tolerance[p], "%s: vvor error %g (swapped %d, add %d, storage %s)", text,
+            error, v.swapped, v.add, storage_names[v.storage]);
+        CHECKF(memcmp(gweight, again, weights(l) * sizeof *gweight) == 0,
+            "%s: a second run differs (storage %s)", text, storage_names[v.storage]);
+        free(gweight), free(again);
+    }
+}
+
 static void check_vvor(const struct layer *l, const struct pnet_triplets *t, bool swapped, bool add)
 {
     struct pnet_conv_shape s = l->shape;
@@ -178,25 +158,17 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     if (add)
         for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
     struct pnet_triplets set = device_set(t, SPARE_ROWS, 0, 0);
-    struct pnet_vvor v = {.triplets = &set,
-        .shape = s,
-        .in = device_floats(in, in_size),
-        .gout = device_floats(gout, gout_size),
-        .swapped = swapped,
-        .add = add};
-    for (int p = 0; p < PRECISIONS; p++) {
-        char text[160];
-        describe(l, p, text);
-        v.precision = (enum pnet_precision)p;
-        float *gweight = run_vvor(v, old, weights(l)), *again = run_vvor(v, old, weights(l));
-        double error = conv_error(gweight, want, weights(l));
-        CHECKF(error <= tolerance[p], "%s: vvor error %g (swapped %d, add %d)", text, error,
-            swapped, add);
-        CHECKF(memcmp(gweight, again, weights(l) * sizeof *gweight) == 0,
-            "%s: a second run differs", text);
-        free(gweight), free(again);
+    for (int storage = PNET_STORE_F32; storage <= PNET_STORE_FP16; storage++) {
+        struct pnet_vvor v = {.triplets = &set,
+            .shape = s,
+            .in = device_features((enum pnet_storage)storage, in, in_size, 0),
+            .gout = device_features((enum pnet_storage)storage, gout, gout_size, 0),
+            .swapped = swapped,
+            .add = add,
+            .storage = (enum pnet_storage)storage};
+        check_vvor_runs(l, v, old, want);
+        device_free(v.in), device_free(v.gout);
     }
-    device_free(v.in), device_free(v.gout);
     device_set_free(&set);
     free(in), free(gout), free(old), free(in64), free(gout64), free(want);
 }
@@ -269,148 +241,6 @@ static void check_sizes(void)
     check_layer(&depthwise, false);
 }
 
-struct product {
-    int64_t n;
-    int32_t cin, cout;
-};
-
-/* Rows bound on the host are more than there are. */
-static struct pnet_count device_count(int64_t n)
-{
-    return (struct pnet_count){n + SPARE_ROWS, device_copy(&n, sizeof n), 1, PNET_STORE_F32};
-}
-
-static void check_gemm(
-    struct product p, bool transposed, bool add, bool with_bias, enum pnet_activation act)
-{
-    size_t x_size = (size_t)p.n * (size_t)p.cin, y_size = (size_t)p.n * (size_t)p.cout,
-           w_size = (size_t)p.cin * (size_t)p.cout;
-    float *x = conv_random_floats(x_size, 1), *w = conv_random_floats(w_size, 2);
-    float *bias = conv_random_floats((size_t)p.cout, 3), *old = conv_random_floats(y_size, 4);
-    double *want = conv_alloc(y_size * sizeof *want);
-    for (int64_t i = 0; i < p.n; i++) {
-        for (int32_t b = 0; b < p.cout; b++) {
-            double sum = with_bias ? (double)bias[b] : 0;
-            for (int32_t a = 0; a < p.cin; a++)
-                sum += (double)x[i * p.cin + a] *
-                       (double)(transposed ? w[b * p.cin + a] : w[a * p.cout + b]);
-            if (sum < 0 && act == PNET_ACT_RELU) sum = 0;
-            if (sum < 0 && act == PNET_ACT_LEAKY) sum *= 0.25;
-            want[i * p.cout + b] = sum + (add ? (double)old[i * p.cout + b] : 0);
-        }
-    }
-    struct pnet_gemm g = {.n = device_count(p.n),
-        .cin = p.cin,
-        .cout = p.cout,
-        .x = device_floats(x, x_size),
-        .w = device_floats(w, w_size),
-        .bias = with_bias ? device_floats(bias, (size_t)p.cout) : NULL,
-        .transposed = transposed,
-        .add = add,
-        .act = act,
-        .slope = 0.25f};
-    for (int k = 0; k < PRECISIONS; k++) {
-        g.precision = (enum pnet_precision)k;
-        g.y = device_alloc((y_size + (size_t)(SPARE_ROWS * p.cout)) * sizeof(float));
-        if (add) pnet_cuda_copy_in(g.y, old, y_size * sizeof(float));
-        struct device_work work = device_work(pnet_cuda_gemm_work(g.n, p.cin, p.cout, g.precision));
-        pnet_cuda_gemm(&g, work.memory);
-        float *y = host_floats(g.y, y_size);
-        double error = conv_error(y, want, y_size);
-        CHECKF(error <= tolerance[k], "%s gemm %lld x %d x %d: error %g", precision_name[k],
-            (long long)p.n, p.cin, p.cout, error);
-        device_work_end(&work, __func__);
-        device_free(g.y);
-        free(y);
-    }
-    device_free(g.x), device_free(g.w), device_free(g.bias), device_free(g.n.live);
-    free(x), free(w), free(bias), free(old), free(want);
-}
-
-static void check_outer(struct product p, bool transposed, bool add)
-{
-    size_t size = (size_t)p.cin * (size_t)p.cout;
-    size_t x_size = (size_t)p.n * (size_t)p.cin, g_size = (size_t)p.n * (size_t)p.cout;
-    float *x = conv_random_floats(x_size, 5), *g = conv_random_floats(g_size, 6),
-          *old = conv_random_floats(size, 7);
-    double *want = conv_alloc(size * sizeof *want);
-    for (int32_t a = 0; a < p.cin; a++) {
-        for (int32_t b = 0; b < p.cout; b++) {
-            size_t at = (size_t)(transposed ? b * p.cin + a : a * p.cout + b);
-            want[at] = add ? (double)old[at] : 0;
-            for (int64_t i = 0; i < p.n; i++)
-                want[at] += (double)x[i * p.cin + a] * (double)g[i * p.cout + b];
-        }
-    }
-    struct pnet_outer o = {.n = device_count(p.n),
-        .cin = p.cin,
-        .cout = p.cout,
-        .x = device_floats(x, x_size),
-        .g = device_floats(g, g_size),
-        .transposed = transposed,
-        .add = add};
-    for (int k = 0; k < PRECISIONS; k++) {
-        o.precision = (enum pnet_precision)k;
-        o.gw = device_floats(old, size);
-        struct device_work work =
-            device_work(pnet_cuda_outer_work(o.n, p.cin, p.cout, o.precision));
-        pnet_cuda_outer(&o, work.memory);
-        float *gw = host_floats(o.gw, size);
-        double error = conv_error(gw, want, size);
-        CHECKF(error <= tolerance[k], "%s outer %lld x %d x %d: error %g", precision_name[k],
-            (long long)p.n, p.cin, p.cout, error);
-        device_work_end(&work, __func__);
-        device_free(o.gw);
-        free(gw);
-    }
-    device_free(o.x), device_free(o.g), device_free(o.n.live);
-    free(x), free(g), free(old), free(want);
-}
-
-static void check_column_sum(int64_t n, int32_t c, bool add)
-{
-    size_t size = (size_t)n * (size_t)c;
-    float *x = conv_random_floats(size, 8), *old = conv_random_floats((size_t)c, 9);
-    double *want = conv_widen(old, (size_t)c);
-    for (int32_t i = 0; i < c; i++) {
-        if (!add) want[i] = 0;
-        for (int64_t r = 0; r < n; r++) want[i] += (double)x[r * c + i];
-    }
-    struct pnet_count count = device_count(n);
-    float *from = device_floats(x, size), *to = device_floats(old, (size_t)c);
-    struct device_work work = device_work(pnet_cuda_column_sum_work(count, c));
-    pnet_cuda_column_sum(count, c, from, add, to, work.memory);
-    float *sum = host_floats(to, (size_t)c);
-    double error = conv_error(sum, want, (size_t)c);
-    CHECKF(error <= tolerance[0], "column sum %lld x %d: error %g", (long long)n, c, error);
-    device_work_end(&work, __func__);
-    device_free(from), device_free(to), device_free(count.live);
-    free(sum), free(x), free(old), free(want);
-}
-
-static void check_dense(void)
-{
-    static const struct product products[] = {{0, 4, 5}, {1, 1, 1}, {1, 512, 40}, {7, 3, 20},
-        {13, 20, 3}, {64, 64, 64}, {257, 33, 129}, {100, 130, 17}, {600, 128, 128}, {40, 700, 300},
-        {3000, 16, 1}, {2500, 1, 16}};
-    for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
-        check_gemm(products[p], false, false, true, PNET_ACT_NONE);
-        check_gemm(products[p], true, false, true, PNET_ACT_RELU);
-        check_gemm(products[p], true, true, false, PNET_ACT_NONE);
-        check_gemm(products[p], false, false, false, PNET_ACT_LEAKY);
-        check_outer(products[p], false, false);
-        check_outer(products[p], true, true);
-    }
-    static const int64_t rows[] = {0, 1, 256, 257, 16384, 50000, 200000};
-    static const int32_t columns[] = {1, 3, 64, 65, 200};
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
-            check_column_sum(rows[r], columns[c], false);
-            check_column_sum(rows[r], columns[c], true);
-        }
-    }
-}
-
 /* A workspace bound for a capacity class serves every batch of the class, and stays small. */
 static void check_work(void)
 {
@@ -479,9 +309,6 @@ static void check_some(void)
         struct layer l = {211, 137, 27, 4, shapes[i]};
         check_layer(&l, i == 3);
     }
-    check_gemm((struct product){257, 33, 129}, true, false, true, PNET_ACT_RELU);
-    check_outer((struct product){257, 33, 129}, true, true);
-    check_column_sum(1000, 65, true);
 }
 
 int main(void)
@@ -498,7 +325,6 @@ int main(void)
     } else {
         check_shapes();
         check_sizes();
-        check_dense();
     }
     const char *wrong = pnet_cuda_sync();
     CHECKF(!wrong, "%s", wrong);
