@@ -271,11 +271,11 @@ static void test_all(bool small)
     test_interpolate(0, 4, 3, 6);
 }
 
-/* With an argument only what a sanitizer gets through in seconds; every kernel is among it. */
+/* With an argument, or PNET_SHORT, only what a sanitizer gets through in seconds; every kernel is among it. */
 int main(int argc, char **argv)
 {
     const char *why;
-    const bool small = argc > 1 && !strcmp(argv[1], "small");
+    const bool small = getenv("PNET_SHORT") || (argc > 1 && !strcmp(argv[1], "small"));
     const int64_t many = small ? 3000 : 100000;
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: %s\n", why);
