@@ -100,38 +100,54 @@ static inline void layer_plain(
     }
 }
 
+/* How far a row of `out` is from the reference in double. */
+static inline struct bench_error layer_check_row(const struct pnet_triplets *t,
+    struct pnet_conv_shape s, const float *in, const double *weight64, bool transposed,
+    const float *out, int64_t row)
+{
+    struct bench_error error = {0, 0};
+    int64_t begin = t->start[row], count = t->start[row + 1] - begin;
+    /* A set of this row alone, whose other side is its triplets one by one. */
+    double *in64 = bench_alloc((size_t)(count * s.cin) * sizeof *in64),
+           *want = bench_alloc((size_t)s.cout * sizeof *want);
+    int32_t *other = bench_alloc((size_t)count * sizeof *other);
+    for (int64_t i = 0; i < count; i++) {
+        other[i] = (int32_t)i;
+        for (int32_t a = 0; a < s.cin; a++)
+            in64[i * s.cin + a] = (double)in[(int64_t)t->other[begin + i] * s.cin + a];
+    }
+    int64_t start[2] = {0, count};
+    struct pnet_triplets one = {
+        1, count, count, t->cells, start, other, t->cell + begin, NULL, {0}};
+    pnet_ref_mvmr(&one, s, in64, weight64, NULL, transposed, want);
+    for (int32_t b = 0; b < s.cout; b++)
+        bench_error_add(&error, (double)out[row * s.cout + b], want[b]);
+    free(in64);
+    free(other);
+    free(want);
+    return error;
+}
+
 /* The relative error of some rows of `out`, against the reference in double. */
 static inline double layer_check_rows(const struct pnet_triplets *t, struct pnet_conv_shape s,
     const float *in, const float *weight, size_t weights, bool transposed, const float *out)
 {
     enum { SAMPLE = 64 };
-    struct bench_error error = {0, 0};
-    double *weight64 = bench_alloc(weights * sizeof *weight64),
-           *want = bench_alloc((size_t)s.cout * sizeof *want);
+    struct bench_error error[SAMPLE] = {{0, 0}};
+    double *weight64 = bench_alloc(weights * sizeof *weight64);
+    int64_t rows = t->rows < SAMPLE ? t->rows : SAMPLE;
+#pragma omp parallel for
     for (size_t i = 0; i < weights; i++) weight64[i] = (double)weight[i];
-    for (int64_t n = 0; n < SAMPLE && n < t->rows; n++) {
-        int64_t row = n * (t->rows / SAMPLE + 1) % t->rows, begin = t->start[row],
-                count = t->start[row + 1] - begin;
-        /* A set of this row alone, whose other side is its triplets one by one. */
-        double *in64 = bench_alloc((size_t)(count * s.cin) * sizeof *in64);
-        int32_t *other = bench_alloc((size_t)count * sizeof *other);
-        for (int64_t i = 0; i < count; i++) {
-            other[i] = (int32_t)i;
-            for (int32_t a = 0; a < s.cin; a++)
-                in64[i * s.cin + a] = (double)in[(int64_t)t->other[begin + i] * s.cin + a];
-        }
-        int64_t start[2] = {0, count};
-        struct pnet_triplets one = {
-            1, count, count, t->cells, start, other, t->cell + begin, NULL, {0}};
-        pnet_ref_mvmr(&one, s, in64, weight64, NULL, transposed, want);
-        for (int32_t b = 0; b < s.cout; b++)
-            bench_error_add(&error, (double)out[row * s.cout + b], want[b]);
-        free(in64);
-        free(other);
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t n = 0; n < rows; n++)
+        error[n] = layer_check_row(
+            t, s, in, weight64, transposed, out, n * (t->rows / SAMPLE + 1) % t->rows);
+    for (int64_t n = 1; n < rows; n++) {
+        error[0].difference += error[n].difference;
+        error[0].norm += error[n].norm;
     }
     free(weight64);
-    free(want);
-    return bench_error_value(&error);
+    return bench_error_value(&error[0]);
 }
 
 /* The relative error of a few entries of dW[k], for every k: each is a sum over all triplets. */

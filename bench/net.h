@@ -40,7 +40,11 @@ struct net_parts {
 struct net_result {
     int64_t points, parameters;
     int32_t samples;
-    double loss, loss_error, gradient_error; /* of the check: relative, gradients as one vector */
+    double loss; /* of the check, as the plain kernels have it */
+    double loss_error[4],
+        gradient_error
+            [4]; /* by enum pnet_precision, of fp32 and of what is timed: relative, gradients
+                                                 as one vector */
     struct net_parts training;
     double inference;                     /* seconds of forward in a plan for inference */
     size_t training_peak, inference_peak; /* bytes, one batch in memory */
@@ -49,9 +53,10 @@ struct net_result {
     int step_count;
 };
 
-/* The exit code; an error is said on stderr, with carets where the model is at fault. */
-int net_check(const struct net_options *o, const struct scene *piece, struct net_result *r);
-int net_measure(const struct net_options *o, const struct scene *s, struct net_result *r);
+/* Checks the network on `piece` and measures it on `s`. The exit code; an error is said on stderr, with carets where the
+   model is at fault. */
+int net_run(const struct net_options *o, const struct scene *piece, const struct scene *s,
+    struct net_result *r);
 
 void net_print(const struct net_options *o, const struct net_result *r);
 void net_print_json(const struct net_options *o, const struct net_result *r);

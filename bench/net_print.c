@@ -39,11 +39,14 @@ static struct stage_sums sum_stages(const struct net_result *r)
     return s;
 }
 
-/* What is not convolution, of the steps of forward and backward, and the optimiser. */
-static double other_share(const struct stage_sums *s, const struct net_result *r)
+/* What is neither convolution nor, where `linear` counts too, a product with one matrix, which is a convolution of one
+   cell: of the steps of forward and backward, and the optimiser. */
+static double other_share(const struct stage_sums *s, const struct net_result *r, bool linear)
 {
     double all = s->all_forward + s->all_backward + r->training.optimizer;
-    return 1 - (s->forward[CONV] + s->backward[CONV]) / all;
+    double conv = s->forward[CONV] + s->backward[CONV];
+    if (linear) conv += s->forward[LINEAR] + s->backward[LINEAR];
+    return 1 - conv / all;
 }
 
 static void print_parts(const struct net_result *r)
@@ -76,8 +79,9 @@ static void print_stages(const struct net_result *r)
                 100 * (s.forward[k] + s.backward[k]) / all);
     printf("%-10s %6s %12s %12.3f %7.1f%%\n", "optimiser", "", "", 1e3 * r->training.optimizer,
         100 * r->training.optimizer / all);
-    printf("%-10s %6d %12.3f %12.3f   %.1f%% is not convolution\n", "all", r->step_count,
-        1e3 * s.all_forward, 1e3 * s.all_backward, 100 * other_share(&s, r));
+    printf("%-10s %6d %12.3f %12.3f   %.1f%% is not convolution, %.1f%% not linear either\n", "all",
+        r->step_count, 1e3 * s.all_forward, 1e3 * s.all_backward, 100 * other_share(&s, r, false),
+        100 * other_share(&s, r, true));
 }
 
 static void print_layers(const struct net_result *r)
@@ -97,8 +101,12 @@ void net_print(const struct net_options *o, const struct net_result *r)
         o->where.kind == PNET_CPU ? "cpu" : precision_names[o->precision],
         o->degrade ? "voxel" : "native", (long long)r->points, r->samples,
         r->samples > 1 ? "s" : "", (long long)r->parameters);
-    printf("check        loss %.6g, off by %.1e; gradients off by %.1e\n", r->loss, r->loss_error,
-        r->gradient_error);
+    printf("check        loss %.6g", r->loss);
+    for (int p = 0; p < 4; p++)
+        if (p == PNET_FP32 || p == (int)o->precision)
+            printf("; %s off by %.1e, gradients by %.1e", precision_names[p], r->loss_error[p],
+                r->gradient_error[p]);
+    puts("");
     print_parts(r);
     print_stages(r);
     if (o->layers) print_layers(r);
@@ -131,7 +139,8 @@ static void json_stages(struct pnet_json *j, const struct net_result *r)
         pnet_json_end(j, '}');
     }
     pnet_json_end(j, '}');
-    pnet_json_double(j, "not_convolution", other_share(&s, r));
+    pnet_json_double(j, "not_convolution", other_share(&s, r, false));
+    pnet_json_double(j, "not_convolution_nor_linear", other_share(&s, r, true));
     pnet_json_begin(j, "layers", '[');
     for (int i = 0; i < r->step_count; i++) {
         const struct net_step *x = &r->steps[i];
@@ -159,8 +168,10 @@ void net_print_json(const struct net_options *o, const struct net_result *r)
     pnet_json_int(&j, "samples", r->samples);
     pnet_json_int(&j, "parameters", r->parameters);
     pnet_json_double(&j, "loss", r->loss);
-    pnet_json_double(&j, "loss_error", r->loss_error);
-    pnet_json_double(&j, "gradient_error", r->gradient_error);
+    pnet_json_double(&j, "loss_error_fp32", r->loss_error[PNET_FP32]);
+    pnet_json_double(&j, "gradient_error_fp32", r->gradient_error[PNET_FP32]);
+    pnet_json_double(&j, "loss_error", r->loss_error[o->precision]);
+    pnet_json_double(&j, "gradient_error", r->gradient_error[o->precision]);
     json_parts(&j, r);
     json_stages(&j, r);
     pnet_json_end(&j, '}');

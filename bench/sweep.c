@@ -16,12 +16,13 @@ static const char usage[] =
     "  groups     one group up to as many as there are channels\n"
     "  small      1,000 to 100,000 points with 128, 512 and 1024 channels\n"
     "  sizes      5,000 points up to --most, and the exponent of time over triplets\n"
+    "  precisions every precision and storage of features of the device\n"
     "  spheres    the shells of balls that FlexGEMM was measured on; needs no scene\n"
     "\n"
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
     "  --most N            points; a scene that has fewer is repeated in `sizes` (those of the "
     "scene)\n"
-    "  --channels C        of `groups` (128) and `sizes` (32)\n"
+    "  --channels C        of `groups` and `precisions` (128) and `sizes` (32)\n"
     "  --kernel K          cells an axis (3)\n"
     "  --radius R          metres (K/2 times the cell)\n"
     "  --cell V            metres: the grid the points are ordered on (0.025)\n"
@@ -64,7 +65,8 @@ static double number(const char *text, double least, double most)
 
 static void check_options(int argc, char **argv, struct options *o, double radius, int bits)
 {
-    if (optind + 1 != argc) fail_usage("which study? channels, groups, small, sizes or spheres");
+    if (optind + 1 != argc)
+        fail_usage("which study? channels, groups, small, sizes, precisions or spheres");
     o->study = argv[optind];
     bool spheres = strcmp(o->study, "spheres") == 0;
     if (!spheres && o->scenes == 0) fail_usage("--scene is needed");
@@ -165,6 +167,20 @@ static int list_sizes(const struct options *o, struct sweep_case *c)
     return count;
 }
 
+static int list_precisions(const struct options *o, struct sweep_case *c)
+{
+    int count = 0, channels = o->channels ? o->channels : 128;
+    for (int p = PNET_FP32; p <= (o->how.cuda ? PNET_FP16 : PNET_FP32); p++) {
+        enum pnet_precision precision = (enum pnet_precision)p;
+        for (int narrow = 0; narrow <= (pnet_storage_of(precision) != PNET_STORE_F32); narrow++) {
+            c[count] = layer_of(o->most, channels, 1, count, 1);
+            c[count].how = (struct measure_options){o->how.cuda, precision, narrow, o->how.repeat};
+            count++;
+        }
+    }
+    return count;
+}
+
 /* What is published of FlexGEMM in fp16 on an H200. */
 static int list_spheres(const struct options *o, struct sweep_case *c)
 {
@@ -190,8 +206,9 @@ static int list_cases(const struct options *o, struct sweep_case *c)
     if (strcmp(o->study, "groups") == 0) return list_groups(o, c);
     if (strcmp(o->study, "small") == 0) return list_small(c);
     if (strcmp(o->study, "sizes") == 0) return list_sizes(o, c);
+    if (strcmp(o->study, "precisions") == 0) return list_precisions(o, c);
     if (strcmp(o->study, "spheres") == 0) return list_spheres(o, c);
-    fail_usage("the studies are channels, groups, small, sizes and spheres");
+    fail_usage("the studies are channels, groups, small, sizes, precisions and spheres");
     return 0;
 }
 
@@ -245,13 +262,13 @@ static int measure_case(
     int64_t rows = c->rows > 0 && c->rows < scene->level.rows ? c->rows : scene->level.rows;
     make_sets(o, scene, rows, sets);
     struct layer l = layer_make(&sets->forward.t, &sets->backward.t, c->shape);
-    const char *why = measure_layer(&o->how, &l, &c->m), *wrong = NULL;
+    const char *why = measure_layer(&c->how, &l, &c->m), *wrong = NULL;
     layer_free(&l);
     if (why) {
         fprintf(stderr, "pnet-bench sweep: %s\n", why);
         return PNET_NO_DEVICE;
     }
-    wrong = measure_wrong(&c->m, o->how.precision);
+    wrong = measure_wrong(&c->m, c->how.precision);
     if (!wrong) return 0;
     fprintf(stderr,
         "pnet-bench sweep: %lld points, %d channels, %d groups: %s is wrong: relative errors %g, "
@@ -305,6 +322,8 @@ int bench_sweep(int argc, char **argv)
     if (o.scenes && (code = open_scene(&o, o.scenes, o.scene, 1, &scene))) return code;
     if (o.scenes && (code = fit_scene(&o, &scene))) return code;
     int count = list_cases(&o, c);
+    for (int i = 0; i < count; i++)
+        if (c[i].how.repeat == 0) c[i].how = o.how;
     code = measure_cases(&o, &scene, c, count);
     if (o.scenes) scene_free(&scene);
     if (code == PNET_NO_DEVICE) return code;
@@ -313,13 +332,13 @@ int bench_sweep(int argc, char **argv)
     if (o.json) {
         printf("{\"study\": \"%s\", \"mode\": \"%s\", \"kernel\": %d, \"radius\": %g, ", o.study,
             o.nb.degrade ? "voxel" : "native", o.nb.kernel, (double)o.nb.radius);
-        sweep_print_json(stdout, c, count, &o.how);
+        sweep_print_json(stdout, c, count);
         for (int p = 0; p < PRODUCTS && sizes; p++)
             printf(", \"exponent_%s\": %.4f", product_names[p], sweep_slope(c, count, p));
         printf(", \"cliffs\": %d}\n", sweep_cliffs(c, count));
         return code;
     }
-    sweep_print(c, count, &o.how);
+    sweep_print(c, count);
     for (int p = 0; p < PRODUCTS && sizes; p++)
         printf(
             "%s: time grows as triplets to the %.3f\n", product_names[p], sweep_slope(c, count, p));

@@ -14,6 +14,7 @@ struct sweep_case {
     const char *scene; /* "sphere:64" where it has one of its own */
     int64_t rows;      /* of the scene; 0: all */
     struct pnet_conv_shape shape;
+    struct measure_options how;
     int series;      /* rows of one series lie on one line over x */
     double x;        /* above 0 */
     double rival[2]; /* seconds FlexGEMM took in fp16 on an H200, forward and dF + dW; 0: unknown */
@@ -85,8 +86,7 @@ static inline double sweep_slope(const struct sweep_case *c, int count, int prod
     return (count * xy - x * y) / (count * xx - x * x);
 }
 
-void sweep_print(const struct sweep_case *c, int count, const struct measure_options *how);
-void sweep_print_json(
-    FILE *out, const struct sweep_case *c, int count, const struct measure_options *how);
+void sweep_print(const struct sweep_case *c, int count);
+void sweep_print_json(FILE *out, const struct sweep_case *c, int count);
 
 #endif

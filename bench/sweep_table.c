@@ -5,11 +5,6 @@
 /* Extra memory of a layer that DESIGN.md allows, bytes. */
 static const size_t workspace_limit = (size_t)64 << 20;
 
-static double worst_error(const struct sweep_case *c)
-{
-    return fmax(c->m.error[0], fmax(c->m.error[1], c->m.error[2]));
-}
-
 static void print_notes(const struct sweep_case *c)
 {
     for (int p = 0; p < PRODUCTS; p++)
@@ -21,38 +16,51 @@ static void print_notes(const struct sweep_case *c)
     puts("");
 }
 
-void sweep_print(const struct sweep_case *c, int count, const struct measure_options *how)
+/* Of products, and of features where those are stored in 16 bits: "bf16/16". */
+static const char *precision_text(const struct measure_options *how, char text[16])
 {
-    double unit = how->cuda ? 1e-12 : 1e-9;
-    printf("%9s %11s %13s %6s", "points", "triplets", "channels", "groups");
+    snprintf(text, 16, "%s%s", precision_names[how->precision], how->narrow ? "/16" : "");
+    return text;
+}
+
+void sweep_print(const struct sweep_case *c, int count)
+{
+    bool cuda = c->how.cuda;
+    char text[16];
+    printf("%9s %11s %13s %6s %7s", "points", "triplets", "channels", "groups", "");
     for (int p = 0; p < PRODUCTS; p++)
-        printf(" | %8s ms %8s trend", product_names[p], how->cuda ? "TFLOP/s" : "GFLOP/s");
-    printf(" | %8s %8s\n", "error", "work MiB");
+        printf(" | %8s ms %8s trend", product_names[p], cuda ? "TFLOP/s" : "GFLOP/s");
+    printf(" | %-26s %8s\n", "errors", "work MiB");
     for (int i = 0; i < count; i++) {
         const struct measured *m = &c[i].m;
-        if (i && c[i].series != c[i - 1].series) puts("");
-        printf("%9lld %11lld %5d -> %4d %6d", (long long)m->rows, (long long)m->triplets,
-            m->shape.cin, m->shape.cout, m->shape.groups);
-        for (int p = 0; p < PRODUCTS; p++)
-            printf(" | %11.3f %8.2f %5.2f", 1e3 * m->time[p], unit * m->work / m->time[p],
-                sweep_of_trend(&c[i], p));
-        printf(" | %8.1e %8.1f", worst_error(&c[i]), (double)m->work_bytes / 1048576);
+        if (i && c[i].x < c[i - 1].x) puts("");
+        printf("%9lld %11lld %5d -> %4d %6d %7s", (long long)m->rows, (long long)m->triplets,
+            m->shape.cin, m->shape.cout, m->shape.groups, precision_text(&c[i].how, text));
+        for (int p = 0; p < PRODUCTS; p++) {
+            printf(
+                " | %11.3f %8.2f", 1e3 * m->time[p], (cuda ? 1e-12 : 1e-9) * m->work / m->time[p]);
+            if (c[i].trend[p] > 0)
+                printf(" %5.2f", sweep_of_trend(&c[i], p));
+            else
+                printf(" %5s", "");
+        }
+        printf(" | %8.1e %8.1e %8.1e %8.1f", m->error[0], m->error[1], m->error[2],
+            (double)m->work_bytes / 1048576);
         print_notes(&c[i]);
     }
 }
 
-void sweep_print_json(
-    FILE *out, const struct sweep_case *c, int count, const struct measure_options *how)
+void sweep_print_json(FILE *out, const struct sweep_case *c, int count)
 {
-    fprintf(out, "\"device\": \"%s\", \"precision\": \"%s\", \"storage\": %d, \"cases\": [",
-        how->cuda ? "cuda" : "cpu", precision_names[how->precision], how->narrow ? 16 : 32);
+    fprintf(out, "\"device\": \"%s\", \"cases\": [", c->how.cuda ? "cuda" : "cpu");
     for (int i = 0; i < count; i++) {
         const struct measured *m = &c[i].m;
         fprintf(out,
             "%s{\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"cin\": %d, \"cout\": "
-            "%d, \"groups\": %d, \"workspace_bytes\": %zu",
+            "%d, \"groups\": %d, \"precision\": \"%s\", \"storage\": %d, \"workspace_bytes\": %zu",
             i ? ", " : "", (long long)m->rows, (long long)m->triplets, (long long)m->runs,
-            m->shape.cin, m->shape.cout, m->shape.groups, m->work_bytes);
+            m->shape.cin, m->shape.cout, m->shape.groups, precision_names[c[i].how.precision],
+            c[i].how.narrow ? 16 : 32, m->work_bytes);
         for (int p = 0; p < PRODUCTS; p++)
             fprintf(out,
                 ", \"%s\": {\"time_ms\": %.4f, \"useful_gflops\": %.2f, \"of_trend\": %.3f, "

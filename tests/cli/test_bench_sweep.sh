@@ -12,13 +12,16 @@ check "ten widths" test "$(grep -o '"cin": [0-9]*' "$out" | sort -u | wc -l)" = 
 check "checked against double" test "$(grep -o '"error": [0-9.]*e-0[6-9]' "$out" | wc -l)" = 30
 # shellcheck disable=SC2086
 run 0 sweep groups $layer --most 200 --channels 12
-prints " 12 ->   12     12 |"
+prints " 12 ->   12     12    fp32 |"
 check "groups that divide" test "$(grep -c ' 12 ->   12 ' "$out")" = 4
 # shellcheck disable=SC2086
 run 0 sweep sizes $layer --most 11000 --channels 4
 prints "   10000 "
 prints "forward: time grows as triplets to the"
 check "two sizes" test "$(grep -c '    4 ->    4 ' "$out")" = 2
+# shellcheck disable=SC2086
+run 0 sweep precisions $layer --most 500 --channels 8
+check "the CPU has one" test "$(grep -c '    8 ->    8 ' "$out")" = 1
 run 0 conv --scene sphere:8 --scene sphere:9 --cell 1 --mode voxel --channels 4,8 --repeat 1 --json
 valid_json "$out"
 # all voxels of an 8^3 grid from 2.75 to 4 of its middle, and of a 9^3 one from 3.25 to 4.5
@@ -35,7 +38,7 @@ run 2 sweep channels
 says "--scene is needed"
 # shellcheck disable=SC2086
 run 2 sweep width $layer
-says "channels, groups, small, sizes and spheres"
+says "channels, groups, small, sizes, precisions and spheres"
 # shellcheck disable=SC2086
 run 2 sweep channels $layer --storage 16
 says "--storage 16 is for bf16 and fp16"
