@@ -167,16 +167,19 @@ static int list_sizes(const struct options *o, struct sweep_case *c)
     return count;
 }
 
+/* Those with features in 16 bits come last, as their inputs are rounded for good, and the finer ones first. */
 static int list_precisions(const struct options *o, struct sweep_case *c)
 {
-    int count = 0, channels = o->channels ? o->channels : 128;
-    for (int p = PNET_FP32; p <= (o->how.cuda ? PNET_FP16 : PNET_FP32); p++) {
-        enum pnet_precision precision = (enum pnet_precision)p;
-        for (int narrow = 0; narrow <= (pnet_storage_of(precision) != PNET_STORE_F32); narrow++) {
-            c[count] = layer_of(o->most, channels, 1, count, 1);
-            c[count].how = (struct measure_options){o->how.cuda, precision, narrow, o->how.repeat};
-            count++;
-        }
+    static const struct {
+        enum pnet_precision precision;
+        bool narrow;
+    } all[] = {{PNET_FP32, false}, {PNET_TF32, false}, {PNET_BF16, false}, {PNET_FP16, false},
+        {PNET_FP16, true}, {PNET_BF16, true}};
+    int count = o->how.cuda ? 6 : 1, channels = o->channels ? o->channels : 128;
+    for (int i = 0; i < count; i++) {
+        c[i] = layer_of(o->most, channels, 1, i, 1);
+        c[i].how =
+            (struct measure_options){o->how.cuda, all[i].precision, all[i].narrow, o->how.repeat};
     }
     return count;
 }
@@ -212,33 +215,48 @@ static int list_cases(const struct options *o, struct sweep_case *c)
     return 0;
 }
 
-/* The sets of the last case: the next one often has the same. */
-struct sets {
+/* The sets and the layer of the last case: the next one often has the same. */
+struct last {
     struct scene_set forward, backward;
     int64_t rows;
-    bool there;
+    bool sets;
+    struct layer layer;
+    bool filled;
 };
 
-static void make_sets(
-    const struct options *o, const struct scene *scene, int64_t rows, struct sets *s)
+static void drop_layer(struct last *last)
 {
-    if (s->there && s->rows == rows) return;
-    if (s->there) {
-        scene_set_free(&s->forward);
-        scene_set_free(&s->backward);
-    }
-    struct scene piece;
-    scene_piece(scene, rows, &piece);
-    *s = (struct sets){.rows = rows, .there = true, .forward = scene_triplets(&piece, &o->nb)};
-    s->backward = scene_transposed(&s->forward.t);
+    if (last->filled) layer_free(&last->layer);
+    last->filled = false;
 }
 
-static void drop_sets(struct sets *s)
+static void drop_sets(struct last *last)
 {
-    if (!s->there) return;
-    scene_set_free(&s->forward);
-    scene_set_free(&s->backward);
-    s->there = false;
+    drop_layer(last);
+    if (!last->sets) return;
+    scene_set_free(&last->forward);
+    scene_set_free(&last->backward);
+    last->sets = false;
+}
+
+static void make_layer(const struct options *o, const struct scene *scene, int64_t rows,
+    struct pnet_conv_shape shape, struct last *last)
+{
+    if (!last->sets || last->rows != rows) {
+        struct scene piece;
+        drop_sets(last);
+        scene_piece(scene, rows, &piece);
+        last->forward = scene_triplets(&piece, &o->nb);
+        last->backward = scene_transposed(&last->forward.t);
+        last->rows = rows;
+        last->sets = true;
+    }
+    const struct pnet_conv_shape *s = &last->layer.shape;
+    if (last->filled && s->cin == shape.cin && s->cout == shape.cout && s->groups == shape.groups)
+        return;
+    drop_layer(last);
+    last->layer = layer_make(&last->forward.t, &last->backward.t, shape);
+    last->filled = true;
 }
 
 /* Returns the exit code; an error is said. */
@@ -257,13 +275,11 @@ static int open_scene(
 }
 
 static int measure_case(
-    const struct options *o, const struct scene *scene, struct sets *sets, struct sweep_case *c)
+    const struct options *o, const struct scene *scene, struct last *last, struct sweep_case *c)
 {
     int64_t rows = c->rows > 0 && c->rows < scene->level.rows ? c->rows : scene->level.rows;
-    make_sets(o, scene, rows, sets);
-    struct layer l = layer_make(&sets->forward.t, &sets->backward.t, c->shape);
-    const char *why = measure_layer(&c->how, &l, &c->m), *wrong = NULL;
-    layer_free(&l);
+    make_layer(o, scene, rows, c->shape, last);
+    const char *why = measure_layer(&c->how, &last->layer, &c->m), *wrong = NULL;
     if (why) {
         fprintf(stderr, "pnet-bench sweep: %s\n", why);
         return PNET_NO_DEVICE;
@@ -282,19 +298,19 @@ static int measure_case(
 static int measure_cases(
     const struct options *o, struct scene *scene, struct sweep_case *c, int count)
 {
-    struct sets sets = {.there = false};
+    struct last last = {.sets = false};
     int code = 0;
     for (int i = 0; i < count && code != PNET_NO_DEVICE; i++) {
         int failed = 0;
         if (c[i].scene) {
-            drop_sets(&sets);
+            drop_sets(&last);
             if ((failed = open_scene(o, 1, &c[i].scene, 1, scene))) return failed;
         }
-        failed = measure_case(o, scene, &sets, &c[i]);
+        failed = measure_case(o, scene, &last, &c[i]);
         if (failed) code = failed;
         if (c[i].scene) scene_free(scene);
     }
-    drop_sets(&sets);
+    drop_sets(&last);
     return code;
 }
 
