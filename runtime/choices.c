@@ -50,16 +50,36 @@ enum pnet_status pnet_choices_of(const struct pnet_plan *p, const struct pnet_de
 
 /* ---- YAML ---- */
 
+/* The code point at *text, which moves behind it; -1: not UTF-8, one byte is passed over. */
+static int32_t next_point(const unsigned char **text)
+{
+    const unsigned char *t = (*text)++;
+    int more = *t >= 0xf0 ? 3 : *t >= 0xe0 ? 2 : 1;
+    int32_t point = *t & (0x3f >> more);
+    if (*t < 0x80) return *t;
+    if (*t < 0xc2 || *t > 0xf4) return -1;
+    for (int i = 1; i <= more; i++) {
+        if ((t[i] & 0xc0) != 0x80) return -1;
+        point = point << 6 | (t[i] & 0x3f);
+    }
+    if ((point & 0x1ff800) == 0xd800 || point > 0x10ffff) return -1;
+    *text = t + more + 1;
+    return point;
+}
+
 static void put_quoted(FILE *f, const char *text)
 {
     fputc('"', f);
-    for (const char *t = text; *t; t++) {
-        if (*t == '"' || *t == '\\')
-            fprintf(f, "\\%c", *t);
-        else if ((unsigned char)*t < ' ')
-            fprintf(f, "\\x%02x", (unsigned)*t);
+    for (const unsigned char *t = (const unsigned char *)text; *t;) {
+        int32_t c = next_point(&t);
+        if (c < 0)
+            fputc('?', f);
+        else if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c < ' ' || c > '~')
+            fprintf(f, "\\U%08x", (unsigned)c);
         else
-            fputc(*t, f);
+            fputc(c, f);
     }
     fputc('"', f);
 }
@@ -86,10 +106,13 @@ static void put(FILE *f, const struct pnet_choices *c)
     fprintf(
         f, "precision: %s\nlayers:%s\n", pnet_precision_names[c->precision], c->count ? "" : " {}");
     for (int i = 0; i < c->count; i++) {
-        fputs("  ", f);
+        /* only keys that say they are may be long */
+        bool lengthy = strlen(c->items[i].path) > 80;
+        fputs(lengthy ? "  ? " : "  ", f);
         put_quoted(f, c->items[i].path);
+        fputs(lengthy ? "\n  : {" : ": {", f);
         for (int d = 0; d < PNET_DIRECTIONS; d++)
-            fprintf(f, "%s%s: %s", d ? ", " : ": {", pnet_direction_names[d],
+            fprintf(f, "%s%s: %s", d ? ", " : "", pnet_direction_names[d],
                 pnet_conv_algo_names[c->items[i].algos.of[d]]);
         fputs("}\n", f);
     }

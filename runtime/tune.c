@@ -130,21 +130,23 @@ static void run(void *context)
     r->kernel(&r->x);
 }
 
-/* The step with one sum alone, by one algorithm, in a workspace of our own; false where that is beyond the limit. */
+/* The step with one sum alone, by one algorithm; false where its workspace is beyond the limit. That of the fixed table's is
+   the arena's. */
 static bool set_up(struct tuner *t, int step, const struct pnet_exec *x, enum pnet_direction d,
     enum pnet_conv_algo algo, struct run *r)
 {
     const struct pnet_op *op = t->plan->nodes[t->plan->steps[step].node].op;
     struct pnet_error none;
     *r = (struct run){d == PNET_FORWARD ? op->forward : op->backward, *x};
+    for (int i = d == PNET_DF ? 0 : 1; i < PNET_MAX_PARAMS; i++) r->x.gparam[i] = NULL;
+    if (d == PNET_DW) r->x.gin[0].data = NULL;
+    if (algo == PNET_ALGO_DEFAULT) return true;
     size_t standard = op->work(&r->x, d != PNET_FORWARD);
     r->x.algos.of[d] = algo;
     size_t need = op->work(&r->x, d != PNET_FORWARD);
     if (need > WORK_LIMIT && need > standard) return false;
     if (pnet_buffer_ensure(&t->memory, &t->work, need, "measuring", &none)) return false;
     r->x.work = t->work.data;
-    for (int i = d == PNET_DF ? 0 : 1; i < PNET_MAX_PARAMS; i++) r->x.gparam[i] = NULL;
-    if (d == PNET_DW) r->x.gin[0].data = NULL;
     return true;
 }
 
@@ -177,12 +179,7 @@ static enum pnet_status try(struct tuner *t, const struct sum *s, enum pnet_conv
 {
     struct run r;
     double now = 0;
-    if (!set_up(t, s->step, s->x, s->direction, algo, &r)) {
-        if (algo != PNET_ALGO_DEFAULT) return PNET_OK;
-        return pnet_error_set(e, PNET_NO_MEMORY,
-            "--autotune: no memory for the workspace of %s of %s",
-            pnet_direction_names[s->direction], s->line->path);
-    }
+    if (!set_up(t, s->step, s->x, s->direction, algo, &r)) return PNET_OK;
     enum pnet_status st = time_sum(t, &r, s->direction, enough, &now, e);
     if (!st && now < *seconds) *seconds = now;
     return st;
@@ -305,28 +302,49 @@ static bool differs(const struct pnet_tune_line *l)
     return false;
 }
 
+static bool alike(const struct pnet_tune_line *a, const struct pnet_tune_line *b)
+{
+    return memcmp(&a->algos, &b->algos, sizeof a->algos) == 0 &&
+           memcmp(a->seconds, b->seconds, sizeof a->seconds) == 0;
+}
+
+/* How many of the layers from the i-th on are like it; 0: one before it is, or it takes the fixed table's. */
+static int count_alike(const struct pnet_tuning *t, int i)
+{
+    int count = 0;
+    if (!differs(&t->lines[i])) return 0;
+    for (int k = 0; k < t->count; k++) {
+        if (!alike(&t->lines[i], &t->lines[k])) continue;
+        if (k < i) return 0;
+        count++;
+    }
+    return count;
+}
+
+static void print_line(const struct pnet_tune_line *l, int width, int count, FILE *f)
+{
+    fprintf(f, "\n  %-*s", width, l->path);
+    for (int d = 0; d < PNET_DIRECTIONS; d++)
+        if (l->algos.of[d] != PNET_ALGO_DEFAULT)
+            fprintf(f, "  %s %s %.3g ms (%.3g ms)", pnet_direction_names[d],
+                pnet_conv_algo_names[l->algos.of[d]], 1e3 * l->seconds[d], 1e3 * l->standard[d]);
+    if (count > 1) fprintf(f, "  and %d like it", count - 1);
+}
+
 static void print(const struct pnet_tuning *t, FILE *f)
 {
-    int width = 5, shown = 0;
+    int width = 0;
     fprintf(f, "autotune: %d sums of %d convolutions: %d measured in %.1f s, %d known",
         t->measured + t->known + t->left, t->count, t->measured, t->seconds, t->known);
     if (t->left) fprintf(f, ", %d left to the fixed table for want of time", t->left);
     for (int i = 0; i < t->count; i++) {
         int length = (int)strlen(t->lines[i].path);
-        if (!differs(&t->lines[i])) continue;
-        if (length > width) width = length;
-        shown++;
+        if (count_alike(t, i) && length > width) width = length;
     }
-    if (!shown) fputs("\nthe fixed table is the fastest for all", f);
+    fputs(width ? "; not by the fixed table (which takes):" : "; all by the fixed table", f);
     for (int i = 0; i < t->count; i++) {
-        const struct pnet_tune_line *l = &t->lines[i];
-        if (!differs(l)) continue;
-        fprintf(f, "\n  %-*s", width, l->path);
-        for (int d = 0; d < PNET_DIRECTIONS; d++)
-            if (l->algos.of[d] != PNET_ALGO_DEFAULT)
-                fprintf(f, "  %s %s %.3g ms (%.3g ms)", pnet_direction_names[d],
-                    pnet_conv_algo_names[l->algos.of[d]], 1e3 * l->seconds[d],
-                    1e3 * l->standard[d]);
+        int count = count_alike(t, i);
+        if (count) print_line(&t->lines[i], width, count, f);
     }
 }
 

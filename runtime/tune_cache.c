@@ -66,10 +66,25 @@ static void read_all(struct pnet_yaml *y, struct pnet_tune_cache *c)
             read_entry(y, n, c);
 }
 
+enum pnet_status pnet_tune_cache_parse(struct pnet_tune_cache *c, const char *name,
+    const char *text, size_t size, struct pnet_error *e)
+{
+    int64_t count = c->count, fresh = c->fresh;
+    struct pnet_yaml *y;
+    enum pnet_status st = pnet_yaml_parse(name, text, size, PNET_BAD_DATA, &y, e);
+    if (st) return st;
+    read_all(y, c);
+    st = pnet_yaml_end(y, e);
+    pnet_yaml_free(y);
+    if (st) c->count = count;
+    c->fresh = fresh;
+    return st;
+}
+
 void pnet_tune_cache_open(struct pnet_tune_cache *c, const char *folder,
     enum pnet_device_kind device, const struct pnet_device_info *info, char warning[1024])
 {
-    struct pnet_yaml *y = NULL;
+    struct pnet_bytes b;
     struct pnet_error e = {0};
     *c = (struct pnet_tune_cache){.device = device, .info = *info};
     *warning = '\0';
@@ -78,18 +93,12 @@ void pnet_tune_cache_open(struct pnet_tune_cache *c, const char *folder,
     int n = snprintf(c->path, sizeof c->path, "%s/autotune-%016" PRIx64 ".yaml", folder, h);
     if (n < 0 || n >= (int)sizeof c->path) c->path[0] = '\0';
     if (!c->path[0] || access(c->path, F_OK) != 0) return;
-    enum pnet_status st = pnet_yaml_read(c->path, PNET_BAD_DATA, &y, &e);
+    enum pnet_status st = pnet_bytes_read(c->path, &b, &e);
     if (!st) {
-        read_all(y, c);
-        st = pnet_yaml_end(y, &e);
+        st = pnet_tune_cache_parse(c, c->path, (const char *)b.data, b.size, &e);
+        pnet_bytes_free(&b);
     }
-    pnet_yaml_free(y);
-    c->fresh = 0;
-    if (!st) return;
-    free(c->items);
-    c->items = NULL;
-    c->count = c->capacity = 0;
-    snprintf(warning, 1024, "%.1000s: ignored", e.message);
+    if (st) snprintf(warning, 1024, "%.1000s: ignored", e.message);
 }
 
 const struct pnet_tune_entry *pnet_tune_cache_find(const struct pnet_tune_cache *c, const char *key)

@@ -28,6 +28,9 @@ bool pnet_tune_cache_folder(char folder[4096]);
    left out, and `warning` says so; else it is empty. */
 void pnet_tune_cache_open(struct pnet_tune_cache *c, const char *folder,
     enum pnet_device_kind device, const struct pnet_device_info *info, char warning[1024]);
+/* Adds what a file holds, or nothing. PNET_BAD_DATA: damaged, or of something else; `name` is for messages. */
+enum pnet_status pnet_tune_cache_parse(struct pnet_tune_cache *c, const char *name,
+    const char *text, size_t size, struct pnet_error *e);
 const struct pnet_tune_entry *pnet_tune_cache_find(
     const struct pnet_tune_cache *c, const char *key);
 /* False: out of memory. */
