@@ -15,7 +15,8 @@ static const char usage[] =
     "  channels   3 to 512 channels, odd widths among them\n"
     "  groups     one group up to as many as there are channels\n"
     "  small      1,000 to 100,000 points with 128, 512 and 1024 channels\n"
-    "  sizes      5,000 points up to --most, and the exponent of time over triplets\n"
+    "  sizes      5,000 points up to --most, and the exponent of time over triplets from 100,000 "
+    "points on\n"
     "  precisions every precision and storage of features of the device\n"
     "  spheres    the shells of balls that FlexGEMM was measured on; needs no scene\n"
     "\n"
@@ -327,6 +328,35 @@ static int fit_scene(struct options *o, struct scene *scene)
     return open_scene(o, o->scenes, o->scene, times, scene);
 }
 
+/* The first case that fills a device, from which on time is to grow as the triplets do; all cases where there are too few. */
+static int first_large(const struct sweep_case *c, int count)
+{
+    const int64_t large = 100000;
+    int first = 0;
+    while (first < count && c[first].rows < large) first++;
+    return count - first >= 2 ? first : 0;
+}
+
+static void print_study(const struct options *o, const struct sweep_case *c, int count)
+{
+    int from = first_large(c, count), left = count - from;
+    bool sizes = strcmp(o->study, "sizes") == 0 && left > 1;
+    if (o->json) {
+        printf("{\"study\": \"%s\", \"mode\": \"%s\", \"kernel\": %d, \"radius\": %g, ", o->study,
+            o->nb.degrade ? "voxel" : "native", o->nb.kernel, (double)o->nb.radius);
+        sweep_print_json(stdout, c, count);
+        for (int p = 0; p < PRODUCTS && sizes; p++)
+            printf(", \"exponent_%s\": %.4f", product_names[p], sweep_slope(c + from, left, p));
+        printf(", \"cliffs\": %d}\n", sweep_cliffs(c, count));
+        return;
+    }
+    sweep_print(c, count);
+    for (int p = 0; p < PRODUCTS && sizes; p++)
+        printf("%s: time grows as triplets to the %.3f, from %lld points on\n", product_names[p],
+            sweep_slope(c + from, left, p), (long long)c[from].rows);
+    printf("%d cliffs\n", sweep_cliffs(c, count));
+}
+
 int bench_sweep(int argc, char **argv)
 {
     struct options o;
@@ -344,20 +374,6 @@ int bench_sweep(int argc, char **argv)
     if (o.scenes) scene_free(&scene);
     if (code == PNET_NO_DEVICE) return code;
     sweep_trend(c, count);
-    bool sizes = strcmp(o.study, "sizes") == 0 && count > 1;
-    if (o.json) {
-        printf("{\"study\": \"%s\", \"mode\": \"%s\", \"kernel\": %d, \"radius\": %g, ", o.study,
-            o.nb.degrade ? "voxel" : "native", o.nb.kernel, (double)o.nb.radius);
-        sweep_print_json(stdout, c, count);
-        for (int p = 0; p < PRODUCTS && sizes; p++)
-            printf(", \"exponent_%s\": %.4f", product_names[p], sweep_slope(c, count, p));
-        printf(", \"cliffs\": %d}\n", sweep_cliffs(c, count));
-        return code;
-    }
-    sweep_print(c, count);
-    for (int p = 0; p < PRODUCTS && sizes; p++)
-        printf(
-            "%s: time grows as triplets to the %.3f\n", product_names[p], sweep_slope(c, count, p));
-    printf("%d cliffs\n", sweep_cliffs(c, count));
+    print_study(&o, c, count);
     return code;
 }
