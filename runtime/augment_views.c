@@ -148,9 +148,9 @@ enum pnet_status pnet_views_apply(const struct pnet_views *v, const struct pnet_
     uint8_t *seen = malloc((size_t)n);
     if (!seen) return pnet_error_memory(e);
     enum pnet_status status = cut(v, &r, source, seen, e);
+    /* all points are dealt out, so that a view is as dense where the other one sees it as elsewhere */
     for (int64_t i = 0; v->disjoint && i < n; i++)
-        if (seen[i] == (IN_SOURCE | IN_TARGET))
-            seen[i] = draw_bits(&r, DRAW_VIEW_DEAL, (uint64_t)i) >> 31 ? IN_SOURCE : IN_TARGET;
+        seen[i] &= draw_bits(&r, DRAW_VIEW_DEAL, (uint64_t)i) >> 31 ? IN_SOURCE : IN_TARGET;
     if (!status) status = thin(v, &r, IN_SOURCE, seen, source, e);
     if (!status) status = thin(v, &r, IN_TARGET, seen, target, e);
     free(seen);
