@@ -227,17 +227,18 @@ static void test_choices(const struct pnet_plan *p)
     pnet_choices_free(&c);
 }
 
-/* Forward, backward: the loss, and all gradients, to be freed. */
+/* Forward, backward, as often as it takes for a recording to be replayed: the loss, and all gradients, to be freed. */
 static float *run(const struct pnet_plan *p, double *loss)
 {
     struct pnet_session *s = tuned_open(p, &cloud);
     struct pnet_error e;
     float *grads = must(calloc((size_t)p->trained_elements + 1, sizeof *grads));
     struct pnet_layout l;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         size_t used = pnet_session_memory(s)->used;
         need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
         need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
+        need(pnet_session_wait(s, &e), &e, "waiting");
         CHECK(!i || pnet_session_memory(s)->used == used);
     }
     *loss = pnet_session_objective(s, 0, NULL);
@@ -267,7 +268,9 @@ static void test_bits(const struct pnet_plan *p)
     tuned.algos = table;
     for (int a = 0; a < PNET_ALGO_COUNT; a++) {
         enum pnet_conv_algo algo = (enum pnet_conv_algo)a;
-        struct pnet_compilation *c = tuned_compile(algo);
+        if (p->precision != PNET_FP32 && !pnet_conv_algo_is_usual(algo)) continue;
+        if (p->device != PNET_CPU && pnet_conv_algo_lists(algo)) continue; /* they do not repeat */
+        struct pnet_compilation *c = tuned_compile(p->device, p->precision, algo);
         float *want = run(pnet_compilation_plan(c), &loss);
         for (int n = 0; n < p->node_count; n++) table[n] = (struct pnet_algos){{algo, algo, algo}};
         float *got = run(&tuned, &other);
@@ -277,9 +280,9 @@ static void test_bits(const struct pnet_plan *p)
         pnet_compilation_free(c);
     }
     free(run(p, &loss));
-    for (int d = PNET_DF; d < PNET_DIRECTIONS; d++) {
+    for (int d = PNET_DF; d < PNET_DIRECTIONS && p->precision == PNET_FP32; d++) {
         memset(table, 0, sizeof table);
-        for (int n = 0; n < p->node_count; n++) table[n].of[d] = PNET_ALGO_MVMR_I;
+        for (int n = 0; n < p->node_count; n++) table[n].of[d] = PNET_ALGO_IM2COL;
         float *got = run(&tuned, &other);
         CHECKF(loss == other && !same_grads(p, standard, got), "%s", pnet_direction_names[d]);
         free(got);
@@ -298,27 +301,52 @@ static void test_clock(const struct pnet_plan *p)
         for (int d = 0; d < PNET_DIRECTIONS; d++) {
             if (t.lines[i].from[d] == PNET_TUNED_NOT) continue;
             CHECK(t.lines[i].seconds[d] > 0 && t.lines[i].seconds[d] <= t.lines[i].standard[d]);
-            CHECK(t.lines[i].algos.of[d] != PNET_ALGO_IMPLICIT);
+            enum pnet_conv_algo algo = t.lines[i].algos.of[d];
+            CHECK(p->device == PNET_CPU ? algo != PNET_ALGO_IMPLICIT : !pnet_conv_algo_lists(algo));
+            CHECK(p->precision == PNET_FP32 || pnet_conv_algo_is_usual(algo));
         }
     pnet_tuning_free(&t);
     pnet_tune_cache_free(&c);
 }
 
-int main(void)
+/* With the kernels of the device. */
+static void test_device(enum pnet_device_kind device, enum pnet_precision precision)
 {
-    struct pnet_compilation *c = tuned_compile(PNET_ALGO_DEFAULT);
+    struct pnet_compilation *c = tuned_compile(device, precision, PNET_ALGO_DEFAULT);
+    test_bits(pnet_compilation_plan(c));
+    test_clock(pnet_compilation_plan(c));
+    pnet_compilation_free(c);
+}
+
+/* What does not depend on the device. */
+static void test_host(void)
+{
+    struct pnet_compilation *c = tuned_compile(PNET_CPU, PNET_FP32, PNET_ALGO_DEFAULT);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     make_folder();
-    cloud = cloud_corner(1500, 2, 1);
     test_choice(p);
     test_cache(p);
     test_damage();
     test_budget(p);
     test_choices(p);
-    test_bits(p);
-    test_clock(p);
-    cloud_free(&cloud);
     remove_tree(test_folder);
     pnet_compilation_free(c);
+}
+
+/* argv[1]: "cpu" (default) or "cuda". */
+int main(int argc, char **argv)
+{
+    struct pnet_device device;
+    struct pnet_error e;
+    need(pnet_device_parse(argc > 1 ? argv[1] : NULL, &device, &e), &e, "device");
+    if (pnet_device_check(device, &e)) {
+        fprintf(stderr, "skipped: %s\n", e.message);
+        return 77;
+    }
+    cloud = cloud_corner(1500, 2, 1);
+    if (device.kind == PNET_CPU) test_host();
+    test_device(device.kind, PNET_FP32);
+    if (device.kind != PNET_CPU) test_device(device.kind, PNET_BF16);
+    cloud_free(&cloud);
     return check_end();
 }

@@ -79,7 +79,7 @@ static void test_step(const struct cloud *cloud)
 
 int main(void)
 {
-    struct pnet_compilation *c = tuned_compile(PNET_ALGO_DEFAULT);
+    struct pnet_compilation *c = tuned_compile(PNET_CPU, PNET_FP32, PNET_ALGO_DEFAULT);
     struct cloud cloud = cloud_corner(600, 2, 1);
     plan = pnet_compilation_plan(c);
     session = tuned_open(plan, &cloud);

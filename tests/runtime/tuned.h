@@ -20,9 +20,11 @@ static const char tuned_model[] =
 /* The first layer has no dF, and the third one equals the second. */
 enum { TUNED_LAYERS = 5, TUNED_SUMS = 14, TUNED_APART = 11, TUNED_CANDIDATES = 6 };
 
-static inline struct pnet_compilation *tuned_compile(enum pnet_conv_algo algo)
+static inline struct pnet_compilation *tuned_compile(
+    enum pnet_device_kind device, enum pnet_precision precision, enum pnet_conv_algo algo)
 {
-    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING, .algo = algo};
+    struct pnet_compile_options o = {
+        .purpose = PNET_FOR_TRAINING, .device = device, .precision = precision, .algo = algo};
     return need_plan(
         pnet_compile_text("tuned.pnet", tuned_model, sizeof tuned_model - 1, &o), "tuned.pnet");
 }
@@ -30,7 +32,7 @@ static inline struct pnet_compilation *tuned_compile(enum pnet_conv_algo algo)
 /* A session with the batch in its slot. */
 static inline struct pnet_session *tuned_open(const struct pnet_plan *p, const struct cloud *c)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 1};
+    struct pnet_session_options o = {.slots = 1, .seed = 1, .device = {p->device, 0}};
     struct pnet_session *s;
     struct pnet_error e;
     struct pnet_batch *b = batch_of(p, c, 1);
