@@ -340,6 +340,7 @@ static enum pnet_status describe_weights(const char *path, struct pnet_error *e)
         for (size_t i = 0; i < s->metric_count; i++)
             printf("  %s %g\n", s->metrics[i].name, s->metrics[i].value);
         if (*s->params) printf("params:\n%s\n", s->params);
+        if (*s->kernels) printf("algorithms:\n%s", s->kernels);
     }
     weights_close(&w);
     return PNET_OK;

@@ -27,7 +27,8 @@ says "11 sums of 4 convolutions: 11 measured"
 check "choices in the folder of the run" grep -q '"tiny.b.conv": {forward: ' "$work/first/kernels.yaml"
 check "choices in the checkpoint" grep -q 'tiny.b.conv' "$work/first/last/state.json"
 check "eleven sums in the cache" test "$(grep -c default_ms "$work"/cache/pnet/autotune-*.yaml)" = 11
-run 0 infer $model --weights "$work/first" --input "$cloud" -o "$work/first.npy" -q
+run 0 info "$work/first"
+prints '  "tiny.b.conv": {forward: '
 
 # The second time it knows, and chooses the same.
 train again --autotune
