@@ -1,7 +1,9 @@
 #include "runtime/train_tune.h"
 
 #include "runtime/io/file.h"
+#include "runtime/peak.h"
 #include "runtime/tune.h"
+#include "runtime/updater.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +72,37 @@ static enum pnet_status take_file(
 
 /* ---- --autotune ---- */
 
+/* What a training with the choices takes for a batch like this one. */
+static enum pnet_status peak_of(const struct pnet_train_options *o, const struct pnet_tuning *t,
+    const struct pnet_counts *c, size_t *bytes, struct pnet_error *e)
+{
+    struct pnet_chosen chosen;
+    struct pnet_layout layout;
+    enum pnet_status st = pnet_tuning_apply(t, o->plan, &chosen, e);
+    if (st) return st;
+    st = pnet_layout_make(&chosen.plan, c, &layout, e);
+    if (!st) {
+        size_t state = pnet_updater_bytes(o->plan, &o->config->optimizer);
+        *bytes = pnet_peak_of(&chosen.plan, c, &layout, 2, state).total;
+        pnet_layout_free(&layout);
+    }
+    pnet_chosen_free(&chosen);
+    return st;
+}
+
+/* A training that fits its budget must not leave it for the sake of time. */
+static enum pnet_status keep_budget(const struct pnet_train_options *o, struct pnet_tuning *t,
+    const struct pnet_counts *c, struct pnet_error *e)
+{
+    size_t bytes = 0;
+    enum pnet_status st = o->memory_limit ? peak_of(o, t, c, &bytes, e) : PNET_OK;
+    if (st || bytes <= o->memory_limit) return st;
+    if (pnet_tuning_save_memory(t, o->plan, c))
+        warn(o, "autotune: algorithms with a larger workspace than the fixed table's are left out: "
+                "there is no memory for them");
+    return PNET_OK;
+}
+
 /* The first batch in a session without optimiser, so that the training's own one is as it would be. */
 static enum pnet_status measure(const struct pnet_train_options *o, struct pnet_loader *l,
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e)
@@ -88,6 +121,7 @@ static enum pnet_status measure(const struct pnet_train_options *o, struct pnet_
     if (!st) st = pnet_session_prepare(s, 0, b, e);
     pnet_batch_free(b);
     if (!st) st = pnet_tune(s, 0, &to, cache, t, e);
+    if (!st) st = keep_budget(o, t, &pnet_session_slot(s, 0)->counts, e);
     pnet_session_free(s);
     return st;
 }

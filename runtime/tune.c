@@ -280,6 +280,28 @@ void pnet_tuning_free(struct pnet_tuning *t)
     *t = (struct pnet_tuning){0};
 }
 
+int pnet_tuning_save_memory(
+    struct pnet_tuning *t, const struct pnet_plan *p, const struct pnet_counts *c)
+{
+    int changed = 0;
+    for (int s = 0; s < p->step_count; s++)
+        for (int d = 0; d < PNET_DIRECTIONS; d++) {
+            if (!forms(p, s, (enum pnet_direction)d)) continue;
+            const struct pnet_node *n = &p->nodes[p->steps[s].node];
+            struct pnet_tune_line *l = line_of(t, n->path);
+            struct pnet_geo_view views[PNET_MAX_GEO];
+            struct pnet_exec x;
+            pnet_bind_shapes(p, c, s, true, &x, views);
+            size_t standard = n->op->work(&x, d != PNET_FORWARD);
+            x.algos.of[d] = l->algos.of[d];
+            if (n->op->work(&x, d != PNET_FORWARD) <= standard) continue;
+            l->algos.of[d] = PNET_ALGO_DEFAULT;
+            l->seconds[d] = l->standard[d];
+            changed++;
+        }
+    return changed;
+}
+
 enum pnet_status pnet_tuning_apply(const struct pnet_tuning *t, const struct pnet_plan *p,
     struct pnet_chosen *chosen, struct pnet_error *e)
 {
@@ -341,7 +363,9 @@ static void print(const struct pnet_tuning *t, FILE *f)
         int length = (int)strlen(t->lines[i].path);
         if (count_alike(t, i) && length > width) width = length;
     }
-    fputs(width ? "; not by the fixed table (which takes):" : "; all by the fixed table", f);
+    fputs(width ? "; faster than the fixed table, whose times stand in brackets:"
+                : "; the fixed table is the fastest for all",
+        f);
     for (int i = 0; i < t->count; i++) {
         int count = count_alike(t, i);
         if (count) print_line(&t->lines[i], width, count, f);

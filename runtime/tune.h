@@ -47,6 +47,9 @@ enum pnet_status pnet_tune(struct pnet_session *s, int slot, const struct pnet_t
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e);
 void pnet_tuning_free(struct pnet_tuning *t);
 
+/* Back to the fixed table for sums whose algorithm takes a larger workspace, at the sizes of `c`. Returns how many. */
+int pnet_tuning_save_memory(
+    struct pnet_tuning *t, const struct pnet_plan *p, const struct pnet_counts *c);
 /* The plan that was measured with what was found. */
 enum pnet_status pnet_tuning_apply(const struct pnet_tuning *t, const struct pnet_plan *p,
     struct pnet_chosen *chosen, struct pnet_error *e);

@@ -93,6 +93,20 @@ says "11 left to the fixed table"
 same_weights default short
 check "nothing to remember" test ! -e "$work/cache"
 
+# A budget that the training just keeps to is enough to measure in.
+train counted --json
+peak=$(number peak_bytes "$out")
+train tight --memory "$peak" --autotune
+says "11 measured"
+check "a peak of $peak bytes" test "${peak:-0}" -gt 1000
+fastest im2col
+train roomy --autotune --json
+check "im2col needs more" test "$(number peak_bytes "$out")" -gt "$peak"
+train tight.im2col --memory "$peak" --autotune
+says "larger workspace"
+same_weights default tight.im2col
+rm -r "$work/cache"
+
 # Files that are damaged or of something else are told and left alone; what is found anew replaces them.
 train cached --autotune -q
 file=$(echo "$work"/cache/pnet/autotune-*.yaml)
