@@ -281,8 +281,9 @@ static void test_all(bool small)
     test_mse(0, 4);
     for (int i = 0; i < (small ? 4 : 7); i++) {
         int32_t c = classes[i];
-        test_losses(1, 1, c);
         test_losses(700, 700, c);
+        if (small && c != 5) continue;
+        test_losses(1, 1, c);
         test_losses(3000, 400, c);
         if (few || c > 40) continue;
         test_losses(100000, 100000, c);
