@@ -338,7 +338,7 @@ struct pnet_op {
                                parameter is double */
     void (*finish)(
         const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r); /* METRIC */
-    /* Expressions of the language over the values of tests/ops/test_cases.c (x, y, z, g, p ...),
+    /* Expressions of the language over the values of tests/ops/case.h (x, y, z, g, p ...),
      * one a line. */
     const char *cases;
     int act; /* enum pnet_activation this row stands for, so that it can be fused; 0: none */

@@ -83,5 +83,5 @@ const struct pnet_op pnet_op_layernorm = {
     .reference = reference,
     .cases = "x -> layernorm\n"
              "t -> layernorm(eps=1e-3)\n"
-             "x -> linear(2) -> layernorm -> relu\n",
+             "x -> linear(3) -> layernorm -> relu\n",
 };

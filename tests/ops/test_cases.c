@@ -1,158 +1,11 @@
 /* Every case of every row, as a user would write it: forward against the row's reference in double,
    gradients against central differences of that reference, fusion, accumulation, poisoned memory,
    thread counts. */
-#include "compiler/pnet.h"
-#include "kernels/philox.h"
 #include "tests/check.h"
+#include "tests/ops/case.h"
 #include "tests/ops/reference.h"
 
 #include <omp.h>
-
-static const char harness[] = "pnet 1\n"
-                              "input cloud { xyz : position  f : feature[6]  e : feature[6]  h : "
-                              "feature[4]  label : class[5] per point  tag : class[5] per cloud }\n"
-                              "input other { xyz : position  f : feature[6] }\n"
-                              "input T : pose\n"
-                              "net test(p: cloud, q: cloud) {\n"
-                              "    g = grid(p, 10cm * [1, 2, 4])\n"
-                              "    x = p.f -> pool(mean, to=g[0])\n"
-                              "    y = p.e -> pool(mean, to=g[0])\n"
-                              "    z = p.h -> pool(mean, to=g[1])\n"
-                              "    t = p.f -> pool(mean, to=sample)\n"
-                              "    u = q.f -> pool(mean, to=grid(q, 10cm))\n"
-                              "    M = matches(level(x), level(u), T, radius=15cm)\n"
-                              "    N = matches(level(p), level(q), T, radius=20cm)\n"
-                              "    return %s\n"
-                              "}\n"
-                              "r = test(cloud, other)\n"
-                              "%s\n";
-
-enum { SAMPLES = 4 };
-
-enum { CLOUD, OTHER, POSE, INPUTS };
-
-/* Turned about the vertical axis, and moved. */
-static void make_pose(float t[16], float angle)
-{
-    const float rows[16] = {cosf(angle), -sinf(angle), 0, 0.05f, sinf(angle), cosf(angle), 0, -0.1f,
-        0, 0, 1, 0.02f, 0, 0, 0, 1};
-    memcpy(t, rows, sizeof rows);
-}
-
-static void draw_field(
-    struct pnet_rand *r, uint64_t *draw, const struct pnet_input_field *d, int64_t n, void *field)
-{
-    for (int64_t i = 0; i < n && d->kind == PNET_INPUT_POSE && field; i++)
-        make_pose((float *)field + 16 * i, (float)i);
-    for (int64_t i = 0; i < n * d->width && d->kind != PNET_INPUT_POSE && field; i++)
-        if (d->kind == PNET_INPUT_CLASS)
-            ((int32_t *)field)[i] = (int32_t)(pnet_rand_bits(r, (*draw)++) % 6) - 1;
-        else
-            ((float *)field)[i] = 2 * pnet_rand_unit(r, (*draw)++) - 1;
-}
-
-/* The other cloud has fewer points in the same box, moved by the pose; some samples have points in
-   one of the two alone. */
-static struct pnet_batch *make_batch(
-    const struct pnet_plan *p, const int64_t sizes[SAMPLES], uint32_t seed)
-{
-    int64_t splits[INPUTS][SAMPLES + 1] = {{0}};
-    const int64_t *all[INPUTS] = {splits[CLOUD], splits[OTHER], splits[POSE]};
-    struct pnet_error e;
-    struct pnet_batch *b = NULL;
-    for (int i = 0; i < SAMPLES; i++) {
-        int64_t fewer = i == 1 && sizes[0] > 1 ? 5 : sizes[i] * 3 / 4;
-        splits[CLOUD][i + 1] = splits[CLOUD][i] + sizes[i];
-        splits[OTHER][i + 1] = splits[OTHER][i] + fewer;
-    }
-    if (pnet_batch_new(p->inputs, p->input_count, SAMPLES, all, &b, &e)) {
-        fprintf(stderr, "%s\n", e.message);
-        exit(1);
-    }
-    struct pnet_rand r = {.seed = seed, .purpose = PNET_DRAW_TEST};
-    uint64_t draw = 0;
-    for (int k = 0; k < INPUTS; k++) {
-        int64_t n = splits[k][SAMPLES];
-        for (int64_t i = 0; i < 3 * n; i++)
-            b->inputs[k].xyz[i] = 0.7f * pnet_rand_unit(&r, draw++) - 0.3f;
-        for (int f = 0; f < p->inputs[k].field_count; f++) {
-            const struct pnet_input_field *d = &p->inputs[k].fields[f];
-            draw_field(&r, &draw, d, d->per_cloud ? SAMPLES : n, b->inputs[k].fields[f]);
-        }
-    }
-    for (int s = 0; s < SAMPLES; s++) {
-        float t[16];
-        make_pose(t, (float)s);
-        for (int64_t i = splits[OTHER][s]; i < splits[OTHER][s + 1]; i++) {
-            float *x = b->inputs[OTHER].xyz + 3 * i, at[3] = {x[0], x[1], x[2]};
-            for (int a = 0; a < 3; a++)
-                x[a] =
-                    t[4 * a] * at[0] + t[4 * a + 1] * at[1] + t[4 * a + 2] * at[2] + t[4 * a + 3];
-        }
-    }
-    return b;
-}
-
-static void must(enum pnet_status st, const struct pnet_error *e)
-{
-    if (st) {
-        fprintf(stderr, "%s\n", e->message);
-        exit(1);
-    }
-}
-
-static struct pnet_compilation *compile(
-    const char *expression, const char *tail, struct pnet_compile_options o)
-{
-    char text[4096];
-    snprintf(text, sizeof text, harness, expression, tail);
-    struct pnet_compilation *c = pnet_compile_text("case.pnet", text, strlen(text), &o);
-    if (!pnet_compilation_plan(c)) pnet_compilation_report(c, stderr, false, false);
-    return c;
-}
-
-static struct pnet_session *open_session(const struct pnet_plan *p, const struct pnet_batch *b)
-{
-    struct pnet_session *s = NULL;
-    struct pnet_error e;
-    struct pnet_session_options o = {.slots = 1, .seed = 7, .device = {.kind = p->device}};
-    must(pnet_session_new(p, &o, &s, &e), &e);
-    must(pnet_session_prepare(s, 0, b, &e), &e);
-    must(pnet_session_init_params(s, &e), &e);
-    /* norms start at one and zero: move everything off its symmetric start */
-    struct pnet_rand r = {.seed = 11, .purpose = PNET_DRAW_TEST};
-    float *block = malloc((size_t)p->param_elements * sizeof *block + 1);
-    must(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
-    for (int i = 0; i < p->param_count; i++) {
-        float *w = block + p->params[i].offset;
-        bool variance = strcmp(p->params[i].info.suffix, "running_var") == 0;
-        for (int64_t k = 0; p->params[i].offset >= 0 && k < p->params[i].count; k++)
-            w[k] += (variance ? 0.2f : 0.4f) *
-                    (pnet_rand_unit(&r, (uint64_t)(1000 * i + k)) - (variance ? 0 : 0.5f));
-    }
-    must(pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
-    free(block);
-    return s;
-}
-
-/* A copy of a tensor, to be freed. */
-static void *fetch(struct pnet_session *s, int tensor)
-{
-    struct pnet_error e;
-    int64_t rows;
-    void *to;
-    must(pnet_session_copy_tensor(s, 0, tensor, &to, &rows, &e), &e);
-    return to;
-}
-
-static float *fetch_grads(struct pnet_session *s)
-{
-    int64_t n = pnet_session_plan(s)->trained_elements;
-    float *g = malloc((size_t)n * sizeof(float) + 1);
-    struct pnet_error e;
-    must(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, g, &e), &e);
-    return g;
-}
 
 static double norm(const double *v, size_t n)
 {
@@ -238,21 +91,6 @@ static void check_gradients(
     }
 }
 
-/* PNET_SHORT: one batch a case and nothing twice, for tools under which every launch takes long. */
-static bool brief;
-
-static void run(struct pnet_session *s, bool accumulate)
-{
-    struct pnet_error e;
-    must(pnet_session_forward(s, 0, true, 5, &e), &e);
-    if (!brief) {
-        pnet_session_poison(s);
-        must(pnet_session_forward(s, 0, true, 5, &e), &e);
-    }
-    must(pnet_session_backward(s, 0, 1, accumulate, &e), &e);
-    must(pnet_session_wait(s, &e), &e);
-}
-
 /* On which device the cases run. The reference has the geometry of the CPU. */
 static enum pnet_device_kind device;
 
@@ -272,7 +110,7 @@ static void check_variants(const char *what, const char *expression, const char 
     for (int threads = 1; threads <= most; threads++) {
         omp_set_num_threads(threads);
         struct pnet_session *again = open_session(fused, b);
-        run(again, false);
+        run(again, 1);
         float *g = fetch_grads(again);
         if (!first)
             first = g;
@@ -287,7 +125,7 @@ static void check_variants(const char *what, const char *expression, const char 
     float *twice = NULL;
     if (!brief) {
         struct pnet_error e;
-        run(s, false);
+        run(s, 1);
         must(pnet_session_forward(s, 0, true, 5, &e), &e);
         must(pnet_session_backward(s, 0, 1, true, &e), &e);
         twice = fetch_grads(s);
@@ -319,23 +157,11 @@ static void check_variants(const char *what, const char *expression, const char 
 static void check_case(
     const struct pnet_op *op, const char *expression, const int64_t sizes[SAMPLES])
 {
-    char what[700], tail[256] = "";
+    char what[700], tail[256];
     snprintf(what, sizeof what, "%s, %lld+%lld+%lld+%lld points", expression, (long long)sizes[0],
         (long long)sizes[1], (long long)sizes[2], (long long)sizes[3]);
-    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE, .no_fusion = true};
-    struct pnet_compilation *probe = compile(expression, "", o);
-    const struct pnet_plan *plan = pnet_compilation_plan(probe);
-    CHECKF(plan != NULL, "%s does not compile", expression);
-    if (!plan) return;
-    bool labels = plan->tensors[plan->result].type.type == PNET_I32;
-    pnet_compilation_free(probe);
-    if (op->class_ == PNET_METRIC)
-        snprintf(tail, sizeof tail, "metric m = r\nloss l = mse(cloud.f, cloud.e)");
-    else if (op->class_ == PNET_LOSS)
-        snprintf(tail, sizeof tail, "loss l = r");
-    else if (!labels)
-        snprintf(tail, sizeof tail, "loss l = mse(r, ones(level(r), width(r)) * 0.3)");
-    o = (struct pnet_compile_options){.purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
+    if (!make_tail(op, expression, tail)) return;
+    struct pnet_compile_options o = {.purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .no_fusion = true,
         .input_gradients = true};
     struct pnet_compilation *on_cpu = compile(expression, tail, o);
@@ -363,7 +189,7 @@ static void check_case(
         check_forward(what, p, s, &r, p->objectives[i].tensor);
     if (p->result >= 0) check_forward(what, p, s, &r, p->result);
     if (p->training) {
-        run(s, false);
+        run(s, 1);
         check_gradients(what, p, s, &r);
         if (!strstr(tail, "metric")) {
             float *g = fetch_grads(s);
