@@ -10,9 +10,9 @@
    The CPU computes float32 whatever is asked for. */
 enum pnet_precision { PNET_FP32, PNET_TF32, PNET_BF16, PNET_FP16 };
 
-/* How the features of a network lie in memory: on a GPU with the last two precisions in 16 bits. Where a kernel takes
-   `float *` for features, this says what they are in truth. Always float32: weights and their gradients, statistics,
-   losses, distances, everything on the CPU. */
+/* How the features of a network and their gradients lie in memory: on a GPU with the last two precisions in 16 bits. Where
+   a kernel takes `float *` for features, this says what they are in truth. Always float32: weights and their gradients,
+   statistics, what is kept for backward, losses, distances, poses, everything on the CPU. */
 enum pnet_storage { PNET_STORE_F32, PNET_STORE_BF16, PNET_STORE_FP16 };
 
 static inline enum pnet_storage pnet_storage_of(enum pnet_precision p)

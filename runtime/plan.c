@@ -33,7 +33,8 @@ bool pnet_plan_reads_tiles(const struct pnet_plan *p, int item)
 
 enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor)
 {
-    (void)p;
-    (void)tensor;
-    return PNET_STORE_F32;
+    const struct pnet_plan_tensor *t = &p->tensors[tensor];
+    bool features = t->type.type == PNET_F32 && !t->type.pose && t->role != PNET_ROLE_SAVED &&
+                    t->type.level != p->scalar_level;
+    return features && p->device == PNET_CUDA ? pnet_storage_of(p->precision) : PNET_STORE_F32;
 }

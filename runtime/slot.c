@@ -460,7 +460,9 @@ static enum pnet_status take_field(
     const char *from = position ? (const char *)in->xyz : in->fields[t->field];
     int64_t n = s->counts.rows[t->type.level];
     int32_t width = t->type.width;
-    enum pnet_storage storage = pnet_plan_storage(s->plan, tensor);
+    /* on the host of a GPU that the plan is for, only counts matter */
+    enum pnet_storage storage =
+        s->device == PNET_CPU ? PNET_STORE_F32 : pnet_plan_storage(s->plan, tensor);
     const int32_t *order = pnet_slot_order(s, t->type.level);
     enum pnet_status st = pnet_buffer_ensure(s->memory, &s->fields[tensor],
         (size_t)(pnet_capacity(n) * width * pnet_storage_bytes(storage)), "the fields of the batch",

@@ -67,10 +67,10 @@ map: {0: ignore, 1: ignore, 10: car, 11: bicycle, 13: other-vehicle, 15: motorcy
 END
 } >"$work/kitti.yaml"
 
-# segment NAME MODEL MODE CLOUD ROWS CLASSES: trains, evaluates, infers one cloud of the validation.
+# segment NAME MODEL MODE CLOUD ROWS CLASSES [PRECISION]: trains, evaluates, infers one cloud of the validation.
 segment() {
     local run=$work/$1-$3
-    run 0 train "$2" --config "$work/$1.run" -o "$run" --mode "$3" --device "$device" -q || return
+    run 0 train "$2" --config "$work/$1.run" -o "$run" --mode "$3" --device "$device" --precision "${7:-fp32}" -q || return
     valid_json "$run/metrics.jsonl"
     check "$1 $3: the loss falls" falls "$run"
     sed "s/^/$1 $3: loss, first and last third: /" "$work/fall"
@@ -116,6 +116,8 @@ if [ "$device" != cpu ]; then
         -e 's/^inputs.*/inputs: {cloud: {rgb: {value: 1}}}/' "$work/kitti.run" >"$work/frames.run"
     segment fcgf models/fcgf.pnet native "$scannet/scene0006_01_vert.npy" 50000 20
     segment frames models/minkunet18a.pnet native "$kitti/10/velodyne/000009.bin" 122492 19
+    cp "$work/fcgf.run" "$work/fcgf_bf16.run"
+    segment fcgf_bf16 models/fcgf.pnet native "$scannet/scene0006_01_vert.npy" 50000 20 bf16
 fi
 
 # Sydney: the class stands in front of the first dot of a file's name, the fold in a list.
@@ -179,9 +181,12 @@ if [ "$device" != cpu ]; then
     # in the first layers, and a norm of equal numbers leaves nothing: coordinates are the input.
     sed -e 's/v: 10cm, classes: 10, c: 16/v: 2mm, classes: 10/; s/normal: {value: 0}/rgb: {field: [x, y, z]}/' \
         -e 's/lr: 0.01/lr: 0.0003/' "$work/modelnet.run" >"$work/resnet18.run"
-    run 0 train models/resnet18.pnet --config "$work/resnet18.run" -o "$work/resnet18" -q --device "$device"
-    check "resnet18: the loss falls" falls "$work/resnet18"
-    sed "s/^/resnet18: loss, first and last third: /" "$work/fall"
+    for precision in fp32 bf16; do
+        run 0 train models/resnet18.pnet --config "$work/resnet18.run" -o "$work/resnet18" -q --device "$device" --precision $precision
+        check "resnet18 in $precision: the loss falls" falls "$work/resnet18"
+        sed "s/^/resnet18 in $precision: loss, first and last third: /" "$work/fall"
+        rm -r "$work/resnet18"
+    done
 fi
 run 0 infer models/shapes.pnet --weights "$work/sydney/last" --input "$objects/objects/car.46.8444.bin" --json
 valid_json "$out"

@@ -52,6 +52,10 @@ agree() {
     fi
 }
 
+floats() { # FILE.npy: its float32 numbers, a line each
+    od -A n -t f4 -v -w4 -j $((10 + $(od -A n -t u2 -j 8 -N 2 "$1"))) "$1"
+}
+
 both() { # MODEL CONFIG NAME [OPTIONS]
     local model=$1 config=$2 name=$3
     shift 3
@@ -84,4 +88,12 @@ room=$(ls "$work"/rooms/*/*.ply | head -n 1)
 run 0 infer models/rooms.pnet --weights "$work/cpu_rooms" --input "$room" -o "$work/cpu.npy"
 run 0 infer models/rooms.pnet --weights "$work/cpu_rooms" --input "$room" -o "$work/gpu.npy" --device cuda
 check "scores of both devices" test "$(npy_shape "$work/cpu.npy")" = "$(npy_shape "$work/gpu.npy")"
+for precision in bf16 fp16; do
+    run 0 infer models/rooms.pnet --weights "$work/cpu_rooms" --input "$room" -o "$work/$precision.npy" --device cuda --precision $precision
+    check "scores in $precision" test "$(npy_shape "$work/cpu.npy")" = "$(npy_shape "$work/$precision.npy")"
+    # float32 numbers behind the header, as the CPU's
+    worst=$(paste <(floats "$work/cpu.npy") <(floats "$work/$precision.npy") | awk '
+        { d = $1 - $2; e += d * d; s += $1 * $1; rows++ } END { print(rows && s > 0 ? sqrt(e / s) : "nothing") }')
+    check "scores in $precision are off by $worst" awk -v w="$worst" 'BEGIN { exit !(w ~ /^[0-9.e+-]+$/ && w <= 0.05) }'
+done
 finish

@@ -1,5 +1,6 @@
 /* Sessions on a GPU: a recorded schedule gives the bits of one that is run step by step, for other batches of its class
-   too; the CPU's losses and gradients within rounding; what does not fit is refused before anything ran. */
+   too; the CPU's losses and gradients within rounding, in precisions that store features in 16 bits too; what does not fit
+   is refused before anything ran. */
 #include "runtime/peak.h"
 #include "tests/models/batch.h"
 
@@ -53,13 +54,13 @@ static double distance(int64_t n, const float *a, const float *b)
 }
 
 /* The model as it is, or with a smooth function in place of every relu. */
-static struct pnet_compilation *compile(
-    const char *model, unsigned degrade, enum pnet_device_kind device, bool smooth)
+static struct pnet_compilation *compile(const char *model, unsigned degrade,
+    enum pnet_device_kind device, enum pnet_precision precision, bool smooth)
 {
     /* of kitti a cell that has neighbours in a small cloud, of resnet18 one that leaves several rows at the end */
     static const char *const sets[] = {"v=10cm", "ransac=500"}, *const fine[] = {"v=5mm"};
     struct pnet_compile_options o = {
-        .purpose = PNET_FOR_TRAINING, .degrade = degrade, .device = device};
+        .purpose = PNET_FOR_TRAINING, .degrade = degrade, .device = device, .precision = precision};
     if (strstr(model, "kitti")) {
         o.sets = sets;
         o.set_count = 2;
@@ -78,13 +79,23 @@ static struct pnet_compilation *compile(
     return need_plan(pnet_compile_text(model, text, length, &o), model);
 }
 
+/* How far a network's losses and gradients may be from the CPU's: relative, gradients in the 2-norm of all of them. */
+struct bounds {
+    const char *name;
+    double loss, gradients, smooth;
+};
+static const struct bounds bounds[] = {[PNET_FP32] = {"fp32", 1e-4, 2e-2, 5e-5},
+    [PNET_BF16] = {"bf16", 5e-2, 0.5, 0.2},
+    [PNET_FP16] = {"fp16", 1e-2, 0.2, 0.02}};
+
 /* Gradients and losses of a GPU and of the CPU. A relu's derivative jumps at zero: where one of a network's values lies
    there within rounding, the gradients of two right computations differ by up to a hundredth, in deep levels of few rows
    most of all (so do those of two algorithms on the CPU). With a smooth function they differ by 5e-6 at most. */
-static void test_gradients(const char *model, unsigned degrade, int64_t points)
+static void test_gradients(
+    const char *model, unsigned degrade, int64_t points, enum pnet_precision precision)
 {
-    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, true),
-                            *on_cpu = compile(model, degrade, PNET_CPU, true);
+    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, precision, true),
+                            *on_cpu = compile(model, degrade, PNET_CPU, PNET_FP32, true);
     const struct pnet_plan *p = pnet_compilation_plan(on_gpu);
     struct pnet_session *gpus = open_session(p, false),
                         *host = open_session(pnet_compilation_plan(on_cpu), false);
@@ -92,7 +103,8 @@ static void test_gradients(const char *model, unsigned degrade, int64_t points)
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     int64_t n = p->trained_elements, zeros = 0;
     float *r = run(gpus, b, 0, false), *h = run(host, b, 0, false);
-    CHECKF(distance(n, r, h) < 5e-5, "%s, degraded %u: gradients are off by %g", model, degrade,
+    CHECKF(distance(n, r, h) < bounds[precision].smooth,
+        "%s, degraded %u, %s: gradients are off by %g", model, degrade, bounds[precision].name,
         distance(n, r, h));
     for (int64_t i = 0; i < n; i++) zeros += h[i] == 0;
     CHECKF(zeros < n / 2, "%s: %lld of %lld gradients are zero", model, (long long)zeros,
@@ -109,31 +121,39 @@ static void test_gradients(const char *model, unsigned degrade, int64_t points)
 
 /* Two clouds by turns, a few points apart, so that they are of one class as a rule: the second run of a class is the
    recorded one, the later ones replay it. */
-static void test_recording(const char *model, unsigned degrade, int64_t points)
+static void test_recording(
+    const char *model, unsigned degrade, int64_t points, enum pnet_precision precision)
 {
-    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, false),
-                            *on_cpu = compile(model, degrade, PNET_CPU, false);
+    const struct bounds *bound = &bounds[precision];
+    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, precision, false),
+                            *on_cpu = compile(model, degrade, PNET_CPU, PNET_FP32, false);
     const struct pnet_plan *p = pnet_compilation_plan(on_gpu);
     struct pnet_session *recorded = open_session(p, false), *plain = open_session(p, true),
                         *host = open_session(pnet_compilation_plan(on_cpu), false);
     struct cloud whole = cloud_corner(points + 5, 2, 4), less = whole;
     less.n = points;
     const struct cloud *clouds[2] = {&whole, &less};
+    char what[160];
     size_t used = 0;
     for (uint32_t step = 0; step < 6; step++) {
         struct pnet_batch *b = batch_of(p, clouds[step & 1], 1);
         int64_t n = p->trained_elements, all = n + p->objective_count;
         bool accumulate = step == 5;
+        snprintf(
+            what, sizeof what, "%s, degraded %u, %s, step %u", model, degrade, bound->name, step);
         float *r = run(recorded, b, step, accumulate), *q = run(plain, b, step, accumulate),
               *h = run(host, b, step, accumulate);
         CHECKF(memcmp(r, q, (size_t)all * sizeof *r) == 0,
-            "%s, degraded %u, step %u: a recorded schedule gives other bits", model, degrade, step);
-        CHECKF(distance(n, r, h) < 2e-2, "%s, degraded %u, step %u: gradients are off by %g", model,
-            degrade, step, distance(n, r, h));
-        for (int64_t i = n; i < all; i++)
-            CHECKF(fabs((double)r[i] - (double)h[i]) <= 1e-4 * fabs((double)h[i]),
-                "%s, degraded %u, step %u: objective %d is %g, the CPU's %g", model, degrade, step,
-                (int)(i - n), (double)r[i], (double)h[i]);
+            "%s: a recorded schedule gives other bits", what);
+        CHECKF(distance(n, r, h) < bound->gradients, "%s: gradients are off by %g", what,
+            distance(n, r, h));
+        for (int64_t i = n; i < all; i++) {
+            /* metrics take decisions, which rounding to 16 bits changes */
+            if (precision != PNET_FP32 && p->objectives[i - n].metric) continue;
+            CHECKF(fabs((double)r[i] - (double)h[i]) <= bound->loss * fabs((double)h[i]),
+                "%s: objective %d is %g, the CPU's %g", what, (int)(i - n), (double)r[i],
+                (double)h[i]);
+        }
         if (step == 1) used = pnet_session_memory(recorded)->used;
         if (step > 1) CHECK(pnet_session_memory(recorded)->used == used);
         free(r);
@@ -152,7 +172,7 @@ static void test_recording(const char *model, unsigned degrade, int64_t points)
 /* More than the GPU has, found before the first kernel. */
 static void test_too_much(void)
 {
-    struct pnet_compilation *c = compile("models/rooms.pnet", 0, PNET_CUDA, false);
+    struct pnet_compilation *c = compile("models/rooms.pnet", 0, PNET_CUDA, PNET_FP32, false);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct cloud cloud = cloud_corner(4000, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
@@ -183,13 +203,20 @@ int main(void)
     static const struct {
         const char *model;
         int64_t points;
-    } models[] = {{"models/rooms.pnet", 3000}, {"models/shapes.pnet", 1500},
-        {"models/fcgf.pnet", 2000}, {"models/minkunet18a.pnet", 2000},
-        {"models/resnet18.pnet", 2000}, {"models/fcgf_kitti.pnet", 1500}};
+        bool stored; /* in 16 bits too */
+    } models[] = {{"models/rooms.pnet", 3000, true}, {"models/shapes.pnet", 1500, true},
+        {"models/fcgf.pnet", 2000, false}, {"models/minkunet18a.pnet", 2000, false},
+        {"models/resnet18.pnet", 2000, true}, {"models/fcgf_kitti.pnet", 1500, true}};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
         for (int way = 0; way < 2; way++) {
-            test_gradients(models[m].model, way ? PNET_VOXEL : 0, models[m].points);
-            test_recording(models[m].model, way ? PNET_VOXEL : 0, models[m].points);
+            unsigned degrade = way ? PNET_VOXEL : 0;
+            test_gradients(models[m].model, degrade, models[m].points, PNET_FP32);
+            test_recording(models[m].model, degrade, models[m].points, PNET_FP32);
+        }
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
+        for (int precision = PNET_BF16; models[m].stored && precision <= PNET_FP16; precision++) {
+            test_gradients(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
+            test_recording(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
         }
     test_too_much();
     return check_end();

@@ -11,6 +11,7 @@ struct setup {
     const char *set; /* or NULL */
     unsigned degrade;
     bool training;
+    enum pnet_precision precision;
 };
 
 static struct pnet_compilation *compile(const struct setup *u)
@@ -18,6 +19,7 @@ static struct pnet_compilation *compile(const struct setup *u)
     struct pnet_compile_options o = {
         .purpose = u->training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .device = device.kind,
+        .precision = u->precision,
         .degrade = u->degrade,
         .sets = &u->set,
         .set_count = u->set ? 1 : 0};
@@ -92,8 +94,9 @@ static void test_equal(const struct setup *u, const struct cloud *c)
     struct pnet_session *s = open_session(p, extra_of(p));
     step(s, c);
     size_t peak = pnet_session_memory(s)->peak, plan = planned(s);
-    CHECKF(peak == plan, "%s, degraded %u, %s, %lld points: planned %zu, taken %zu", u->model,
-        u->degrade, u->training ? "training" : "inference", (long long)c->n, plan, peak);
+    CHECKF(peak == plan, "%s, degraded %u, %s, precision %d, %lld points: planned %zu, taken %zu",
+        u->model, u->degrade, u->training ? "training" : "inference", (int)u->precision,
+        (long long)c->n, plan, peak);
     CHECK(pnet_session_memory(s)->used == peak);
     CHECK(geometry_on_host(p, c) == pnet_slot_estimate(p, &pnet_session_slot(s, 0)->counts));
     step(s, c);
@@ -150,7 +153,7 @@ static int test_growing(const struct setup *u, const struct cloud *whole, int64_
    tensors; the peak itself is enough. */
 static void test_budget(const struct cloud *c)
 {
-    struct setup u = {"models/rooms.pnet", NULL, 0, true};
+    struct setup u = {"models/rooms.pnet", NULL, 0, true, PNET_FP32};
     struct pnet_compilation *compiled = compile(&u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct pnet_session *s = open_session(p, 0);
@@ -196,16 +199,20 @@ int main(int argc, char **argv)
             struct cloud c = cloud_corner(sizes[i], 2, (uint64_t)i + 1);
             for (int way = 0; way < 4; way++)
                 test_equal(&(struct setup){models[m].model, models[m].set, way & 1 ? PNET_VOXEL : 0,
-                               way & 2},
+                               way & 2, PNET_FP32},
                     &c);
+            for (int way = 0; way < 2 && device.kind != PNET_CPU; way++) {
+                struct setup u = {models[m].model, models[m].set, 0, way, PNET_BF16};
+                test_equal(&u, &c);
+            }
             cloud_free(&c);
         }
     struct cloud c = cloud_corner(1000, 2, 9);
     int pairs = 0;
     for (int way = 0; way < 4; way++)
-        pairs += test_growing(
-            &(struct setup){"models/rooms.pnet", "c=8", way & 1 ? PNET_VOXEL : 0, way & 2}, &c,
-            800);
+        pairs += test_growing(&(struct setup){"models/rooms.pnet", "c=8", way & 1 ? PNET_VOXEL : 0,
+                                  way & 2, PNET_FP32},
+            &c, 800);
     CHECKF(pairs >= 8, "only %d pairs of one class", pairs);
     test_budget(&c);
     cloud_free(&c);

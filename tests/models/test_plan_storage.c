@@ -1,0 +1,83 @@
+/* Which tensors of a plan lie in 16 bits, what memory that saves, and that the host can plan for such a GPU. */
+#include "runtime/peak.h"
+#include "tests/models/batch.h"
+
+static struct pnet_compilation *compile(
+    const char *model, enum pnet_device_kind device, enum pnet_precision precision)
+{
+    struct pnet_compile_options o = {
+        .purpose = PNET_FOR_TRAINING, .device = device, .precision = precision};
+    return need_plan(pnet_compile_file(model, &o), model);
+}
+
+/* Everything on the CPU is float32; on a GPU features and their gradients are as the precision says, and nothing else. */
+static void test_tensors(const char *model)
+{
+    for (int device = PNET_CPU; device <= PNET_CUDA; device++)
+        for (int precision = PNET_FP32; precision <= PNET_FP16; precision++) {
+            struct pnet_compilation *c =
+                compile(model, (enum pnet_device_kind)device, (enum pnet_precision)precision);
+            const struct pnet_plan *p = pnet_compilation_plan(c);
+            enum pnet_storage half = device == PNET_CUDA && precision == PNET_BF16 ? PNET_STORE_BF16
+                                     : device == PNET_CUDA && precision == PNET_FP16
+                                         ? PNET_STORE_FP16
+                                         : PNET_STORE_F32;
+            int features = 0;
+            for (int t = 0; t < p->tensor_count; t++) {
+                const struct pnet_plan_tensor *x = &p->tensors[t];
+                bool exact = x->type.type != PNET_F32 || x->type.pose ||
+                             x->role == PNET_ROLE_SAVED || x->type.level == p->scalar_level;
+                features += !exact;
+                CHECKF(pnet_plan_storage(p, t) == (exact ? PNET_STORE_F32 : half),
+                    "%s, device %d, precision %d: %s", model, device, precision, x->name);
+                if (x->shares != t)
+                    CHECKF(pnet_plan_storage(p, t) == pnet_plan_storage(p, x->shares),
+                        "%s: %s shares the memory of %s", model, x->name,
+                        p->tensors[x->shares].name);
+            }
+            CHECKF(features > 20, "%s has %d tensors of features", model, features);
+            pnet_compilation_free(c);
+        }
+}
+
+/* The geometry of a batch, fields included, built here; then the peak on the GPU. */
+static struct pnet_peak plan_peak(
+    const char *model, const struct cloud *cloud, enum pnet_precision precision)
+{
+    struct pnet_compilation *c = compile(model, PNET_CUDA, precision);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_batch *b = batch_of(p, cloud, 1);
+    struct pnet_memory memory;
+    struct pnet_slot *slot;
+    struct pnet_layout l;
+    struct pnet_error e;
+    pnet_memory_init(&memory, (struct pnet_device){0}, 0);
+    need(pnet_slot_new(p, &memory, &slot, &e), &e, "slot");
+    need(pnet_slot_build(slot, b, &e), &e, "geometry");
+    need(pnet_layout_make(p, &slot->counts, &l, &e), &e, "layout");
+    struct pnet_peak k = pnet_peak_of(p, &slot->counts, &l, 2, 0);
+    pnet_layout_free(&l);
+    pnet_slot_free(slot);
+    pnet_memory_end(&memory);
+    pnet_batch_free(b);
+    pnet_compilation_free(c);
+    return k;
+}
+
+int main(void)
+{
+    static const char *const models[] = {
+        "models/rooms.pnet", "models/resnet18.pnet", "models/fcgf_kitti.pnet"};
+    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) test_tensors(models[m]);
+    struct cloud cloud = cloud_corner(20000, 2, 4);
+    struct pnet_peak wide = plan_peak("models/rooms.pnet", &cloud, PNET_FP32),
+                     half = plan_peak("models/rooms.pnet", &cloud, PNET_BF16),
+                     same = plan_peak("models/rooms.pnet", &cloud, PNET_FP16);
+    CHECK(half.total == same.total && half.parameters == wide.parameters);
+    /* half of the tensors; workspaces are what they were */
+    CHECKF(half.features < wide.features * 8 / 10, "the feature stage takes %zu bytes, in fp32 %zu",
+        half.features, wide.features);
+    CHECK(half.geometry < wide.geometry);
+    cloud_free(&cloud);
+    return check_end();
+}
