@@ -206,7 +206,8 @@ static enum pnet_status measure(struct tuner *t, struct sum *s, struct pnet_erro
     best->seconds = best->standard = INFINITY;
     for (int a = 0; a < PNET_ALGO_COUNT; a++) {
         enum pnet_conv_algo algo = (enum pnet_conv_algo)a;
-        double seconds = INFINITY, enough = a ? 2 * best->seconds : t->o->seconds;
+        /* a layer that takes long is not run often */
+        double seconds = INFINITY, enough = a ? 2 * best->seconds : t->o->seconds / (2 * RUNS);
         if (out_of_time(t)) return PNET_OK;
         if (!takes_part(t, s->x, algo)) continue;
         enum pnet_status st = try(t, s, algo, enough, &seconds, e);
