@@ -154,7 +154,10 @@ static enum pnet_status autotune(const struct pnet_train_options *o, struct pnet
     if (!st) st = tell(o, &t, e);
     if (!st) st = pnet_tuning_apply(&t, o->plan, &k->chosen, e);
     if (!st) k->plan = &k->chosen.plan;
-    if (!st && pnet_tune_cache_save(&cache, &unsaved)) warn(o, unsaved.message);
+    if (!st && pnet_tune_cache_save(&cache, &unsaved)) {
+        snprintf(text, sizeof text, "autotune: not kept for other runs: %.900s", unsaved.message);
+        warn(o, text);
+    }
     pnet_tuning_free(&t);
     pnet_tune_cache_free(&cache);
     return st ? st : keep_text(k->plan, o->device, &k->text, e);
