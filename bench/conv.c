@@ -22,7 +22,8 @@ static const char usage[] =
     "  --groups G          groups of channels (1)\n"
     "  --device DEVICE     cpu or cuda (cpu)\n"
     "  --precision P       of products on a GPU: fp32, tf32, bf16 or fp16 (fp32)\n"
-    "  --storage BITS      of features on a GPU: 32, or 16 with bf16 and fp16 (32)\n"
+    "  --storage BITS      of features on a GPU: 16 with bf16 and fp16, as sessions have them, or "
+    "32\n"
     "  --algo NAME         all, or mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter, "
     "implicit-gemm,\n"
     "                      default: how the sums are made, in fp32; a table of their times\n"
@@ -99,7 +100,7 @@ static void read_options(int argc, char **argv, struct options *o)
     *o = (struct options){
         .shape = {0, 0, 1}, .nb = {.kernel = 3}, .cell = 0.025, .how = {.repeat = 5}};
     double radius = 0;
-    int option, bits = 32;
+    int option, bits = 0;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
@@ -125,10 +126,7 @@ static void read_options(int argc, char **argv, struct options *o)
             if (!measure_precision(optarg, &o->how.precision))
                 fail_usage("--precision is fp32, tf32, bf16 or fp16");
             break;
-        case 'b':
-            bits = (int)number(optarg, 16, 32);
-            if (bits != 16 && bits != 32) fail_usage("--storage is 16 or 32");
-            break;
+        case 'b': bits = (int)number(optarg, 16, 32); break;
         case 'a': read_algo(optarg, o); break;
         case 'n': o->how.repeat = (int)number(optarg, 1, 1000); break;
         case 'j': o->json = true; break;
@@ -142,9 +140,8 @@ static void read_options(int argc, char **argv, struct options *o)
         fail_usage("the groups do not divide the channels");
     if (o->how.precision != PNET_FP32 && !o->how.cuda) fail_usage("the CPU computes fp32");
     if (o->how.precision != PNET_FP32 && o->compare) fail_usage("--algo computes in fp32");
-    o->how.narrow = bits == 16;
-    if (o->how.narrow && pnet_storage_of(o->how.precision) == PNET_STORE_F32)
-        fail_usage("--storage 16 is for bf16 and fp16");
+    const char *wrong = measure_storage(&o->how, bits);
+    if (wrong) fail_usage(wrong);
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
 }
 
@@ -198,8 +195,8 @@ static void print_cpu(const struct result *r)
 static void print_cuda(const struct options *o, const struct result *r)
 {
     double runs = r->m.work * (double)r->m.runs / (double)(r->m.triplets > 0 ? r->m.triplets : 1);
-    printf("cuda, %s, workspace %.1f MiB\n", precision_names[o->how.precision],
-        (double)r->m.work_bytes / 1048576);
+    printf("cuda, %s, features in %d bits, workspace %.1f MiB\n", precision_names[o->how.precision],
+        o->how.narrow ? 16 : 32, (double)r->m.work_bytes / 1048576);
     for (int i = 0; i < 3; i++)
         printf("  %-8s %9.3f ms  %7.1f useful TFLOP/s  %5.2f of dense  %5.2f without the sums of "
                "runs  error %.1e\n",
@@ -235,10 +232,11 @@ static void print_json(const struct options *o, const struct result *r)
         printf(", \"%s\": {\"time_ms\": %.3f, \"useful_gflops\": %.2f, \"error\": %.3e}",
             product_names[i], 1e3 * r->m.time[i], 1e-9 * r->m.work / r->m.time[i], r->m.error[i]);
     if (o->how.cuda)
-        printf(", \"device\": \"cuda\", \"precision\": \"%s\", \"copy_tbs\": %.3f, "
-               "\"dense_tflops\": %.2f, \"tiles_ms\": %.3f}\n",
-            precision_names[o->how.precision], 1e-12 * r->ceilings.copy, 1e-12 * r->ceilings.gemm,
-            1e3 * r->m.tiles);
+        printf(
+            ", \"device\": \"cuda\", \"precision\": \"%s\", \"storage\": %d, \"copy_tbs\": %.3f, "
+            "\"dense_tflops\": %.2f, \"tiles_ms\": %.3f}\n",
+            precision_names[o->how.precision], o->how.narrow ? 16 : 32, 1e-12 * r->ceilings.copy,
+            1e-12 * r->ceilings.gemm, 1e3 * r->m.tiles);
     else
         printf(", \"device\": \"cpu\", \"isa\": \"%s\", \"threads\": %d, \"plain_ms\": %.3f, "
                "\"sgemm_gflops\": %.2f}\n",

@@ -22,6 +22,15 @@ bool measure_precision(const char *text, enum pnet_precision *precision)
     return false;
 }
 
+const char *measure_storage(struct measure_options *o, int bits)
+{
+    bool can = o->cuda && pnet_storage_of(o->precision) != PNET_STORE_F32;
+    if (bits != 0 && bits != 16 && bits != 32) return "--storage is 16 or 32";
+    if (bits == 16 && !can) return "--storage 16 is for bf16 and fp16 on a GPU";
+    o->narrow = can && bits != 32;
+    return NULL;
+}
+
 double measure_median(struct layer *l, void (*product)(struct layer *), int repeat)
 {
     double *seconds = bench_alloc((size_t)repeat * sizeof *seconds);

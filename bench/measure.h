@@ -32,6 +32,8 @@ const char *measure_wrong(const struct measured *m, enum pnet_precision precisio
 
 /* Parses "fp32", "tf32", "bf16", "fp16". */
 bool measure_precision(const char *text, enum pnet_precision *precision);
+/* Chooses the storage of features: 16 or 32 bits, 0 for what sessions have. NULL, or what is wrong with it. */
+const char *measure_storage(struct measure_options *o, int bits);
 /* Median seconds of `repeat` runs on the CPU. */
 double measure_median(struct layer *l, void (*product)(struct layer *), int repeat);
 

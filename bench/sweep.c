@@ -30,7 +30,8 @@ static const char usage[] =
     "  --mode MODE         native or voxel (native)\n"
     "  --device DEVICE     cpu or cuda (cpu)\n"
     "  --precision P       of products on a GPU: fp32, tf32, bf16 or fp16 (fp32)\n"
-    "  --storage BITS      of features on a GPU: 32, or 16 with bf16 and fp16 (32)\n"
+    "  --storage BITS      of features on a GPU: 16 with bf16 and fp16, as sessions have them, or "
+    "32\n"
     "  --repeat N          timed runs, of which the median is taken (5)\n"
     "  --json              one JSON object on standard output\n"
     "  --help\n"
@@ -41,7 +42,7 @@ static const char usage[] =
     "\n"
     "  pnet-bench sweep channels --scene room.npy --radius 0.05 --device cuda --precision bf16\n"
     "  pnet-bench sweep sizes --scene room.npy --most 20000000 --device cuda\n"
-    "  pnet-bench sweep spheres --mode voxel --device cuda --precision fp16 --storage 16\n";
+    "  pnet-bench sweep spheres --mode voxel --device cuda --precision fp16\n";
 
 struct options {
     const char *scene[SCENES_MAX], *study;
@@ -73,10 +74,8 @@ static void check_options(int argc, char **argv, struct options *o, double radiu
     if (!spheres && o->scenes == 0) fail_usage("--scene is needed");
     if (spheres && o->scenes) fail_usage("spheres bring their own scenes");
     if (o->how.precision != PNET_FP32 && !o->how.cuda) fail_usage("the CPU computes fp32");
-    if (bits != 16 && bits != 32) fail_usage("--storage is 16 or 32");
-    o->how.narrow = bits == 16;
-    if (o->how.narrow && pnet_storage_of(o->how.precision) == PNET_STORE_F32)
-        fail_usage("--storage 16 is for bf16 and fp16");
+    const char *wrong = measure_storage(&o->how, bits);
+    if (wrong) fail_usage(wrong);
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
 }
 
@@ -89,7 +88,7 @@ static void read_options(int argc, char **argv, struct options *o)
         {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     *o = (struct options){.nb = {.kernel = 3}, .cell = 0.025, .how = {.repeat = 5}};
     double radius = 0;
-    int option, bits = 32;
+    int option, bits = 0;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
