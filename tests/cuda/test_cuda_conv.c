@@ -5,33 +5,7 @@
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cuda.h"
 #include "tests/cuda/feature_case.h"
-
-struct layer {
-    int64_t rows, others;
-    int32_t cells;
-    int64_t degree;
-    struct pnet_conv_shape shape;
-};
-
-static void describe(const struct layer *l, int precision, char text[160])
-{
-    snprintf(text, 160, "%s: %lld x %lld rows, %d cells, %d -> %d, %d groups",
-        precision_name[precision], (long long)l->rows, (long long)l->others, l->cells, l->shape.cin,
-        l->shape.cout, l->shape.groups);
-}
-
-static size_t weights(const struct layer *l)
-{
-    return (size_t)l->cells * (size_t)(l->shape.cin / l->shape.groups) * (size_t)l->shape.cout;
-}
-
-static void activate(double *x, size_t n, enum pnet_activation act, double slope)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (x[i] < 0 && act == PNET_ACT_RELU) x[i] = 0;
-        if (x[i] < 0 && act == PNET_ACT_LEAKY) x[i] *= slope;
-    }
-}
+#include "tests/kernels/layer_case.h"
 
 /* What one run of MVMR leaves in the rows of the set. */
 static float *run_mvmr(struct pnet_mvmr m, const float *old, int64_t live)
@@ -67,7 +41,7 @@ static void check_mvmr_runs(const struct layer *l, struct pnet_mvmr m, bool stor
 {
     for (int p = 0; p < PRECISIONS; p++) {
         char text[160];
-        describe(l, p, text);
+        layer_describe(l, precision_name[p], text);
         m.precision = (enum pnet_precision)p;
         m.storage = stored ? pnet_storage_of(m.precision) : PNET_STORE_F32;
         if (stored && m.storage == PNET_STORE_F32) continue;
@@ -91,16 +65,16 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
 {
     struct pnet_conv_shape s = l->shape;
     size_t in_size = (size_t)t->others * (size_t)s.cin, out_size = (size_t)t->rows * (size_t)s.cout;
-    float *in = conv_random_floats(in_size, 1), *weight = conv_random_floats(weights(l), 2);
+    float *in = conv_random_floats(in_size, 1), *weight = conv_random_floats(layer_weights(l), 2);
     float *bias = conv_random_floats((size_t)s.cout, 3), *old = conv_random_floats(out_size, 4);
-    double *in64 = conv_widen(in, in_size), *weight64 = conv_widen(weight, weights(l));
+    double *in64 = conv_widen(in, in_size), *weight64 = conv_widen(weight, layer_weights(l));
     double *bias64 = conv_widen(bias, (size_t)s.cout), *want = conv_alloc(out_size * sizeof *want);
     pnet_ref_mvmr(t, s, in64, weight64, with_bias ? bias64 : NULL, transposed, want);
-    activate(want, out_size, act, 0.125);
+    layer_activate(want, out_size, act, 0.125);
     if (add)
         for (size_t i = 0; i < out_size; i++) want[i] += (double)old[i];
     struct pnet_mvmr m = {.shape = s,
-        .weight = device_floats(weight, weights(l)),
+        .weight = device_floats(weight, layer_weights(l)),
         .bias = with_bias ? device_floats(bias, (size_t)s.cout) : NULL,
         .transposed = transposed,
         .add = add,
@@ -135,15 +109,15 @@ static void check_vvor_runs(
 {
     for (int p = 0; p < PRECISIONS; p++) {
         char text[160];
-        describe(l, p, text);
+        layer_describe(l, precision_name[p], text);
         v.precision = (enum pnet_precision)p;
         if (v.storage != PNET_STORE_F32 && v.storage != pnet_storage_of(v.precision)) continue;
-        float *gweight = run_vvor(v, old, weights(l)),
-              *again = brief ? NULL : run_vvor(v, old, weights(l));
-        double error = conv_error(gweight, want, weights(l));
+        float *gweight = run_vvor(v, old, layer_weights(l)),
+              *again = brief ? NULL : run_vvor(v, old, layer_weights(l));
+        double error = conv_error(gweight, want, layer_weights(l));
         CHECKF(error <= tolerance[p], "%s: vvor error %g (swapped %d, add %d, storage %s)", text,
             error, v.swapped, v.add, storage_names[v.storage]);
-        CHECKF(!again || memcmp(gweight, again, weights(l) * sizeof *gweight) == 0,
+        CHECKF(!again || memcmp(gweight, again, layer_weights(l) * sizeof *gweight) == 0,
             "%s: a second run differs (storage %s)", text, storage_names[v.storage]);
         free(gweight), free(again);
     }
@@ -155,12 +129,12 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     size_t in_size = (size_t)(swapped ? t->rows : t->others) * (size_t)s.cin;
     size_t gout_size = (size_t)(swapped ? t->others : t->rows) * (size_t)s.cout;
     float *in = conv_random_floats(in_size, 5), *gout = conv_random_floats(gout_size, 6);
-    float *old = conv_random_floats(weights(l), 7);
+    float *old = conv_random_floats(layer_weights(l), 7);
     double *in64 = conv_widen(in, in_size), *gout64 = conv_widen(gout, gout_size);
-    double *want = conv_alloc(weights(l) * sizeof *want);
+    double *want = conv_alloc(layer_weights(l) * sizeof *want);
     pnet_ref_vvor(t, s, in64, gout64, swapped, want);
     if (add)
-        for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
+        for (size_t i = 0; i < layer_weights(l); i++) want[i] += (double)old[i];
     struct pnet_triplets set = device_set(t, SPARE_ROWS, 0, 0);
     for (int storage = PNET_STORE_F32; storage <= PNET_STORE_FP16; storage++) {
         struct pnet_vvor v = {.triplets = &set,
@@ -177,56 +151,7 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     free(in), free(gout), free(old), free(in64), free(gout64), free(want);
 }
 
-/* Everything a set can be used for. */
-static void check_layer(const struct layer *l, bool thorough)
-{
-    struct conv_set set = conv_set_random(l->rows, l->others, l->cells, l->degree, 11);
-    check_mvmr(l, &set.t, false, false, true, PNET_ACT_NONE);
-    check_mvmr(l, &set.t, true, false, false, PNET_ACT_NONE);
-    check_vvor(l, &set.t, false, false);
-    check_vvor(l, &set.t, true, true);
-    if (thorough) {
-        check_mvmr(l, &set.t, false, true, true, PNET_ACT_NONE);
-        check_mvmr(l, &set.t, true, true, false, PNET_ACT_NONE);
-        check_mvmr(l, &set.t, false, false, true, PNET_ACT_RELU);
-        check_mvmr(l, &set.t, false, false, false, PNET_ACT_LEAKY);
-        check_vvor(l, &set.t, false, true);
-        check_vvor(l, &set.t, true, false);
-    }
-    conv_set_free(&set);
-}
-
-static void check_shapes(void)
-{
-    static const int32_t widths[] = {1, 3, 16, 20, 32, 33, 64, 96, 128, 256};
-    enum { WIDTHS = sizeof widths / sizeof *widths };
-    for (int a = 0; a < WIDTHS; a++) {
-        for (int b = 0; b < WIDTHS; b++) {
-            if ((a - b) % 3 != 0) continue;
-            struct layer l = {211, 137, 8, 4, {widths[a], widths[b], 1}};
-            check_layer(&l, a == b);
-        }
-    }
-    static const struct pnet_conv_shape grouped[] = {{6, 6, 3}, {12, 6, 3}, {32, 32, 8},
-        {64, 64, 4}, {64, 32, 32}, {20, 60, 5}, {14, 42, 7}, {288, 64, 2}, {64, 288, 2},
-        {32, 32, 32}, {33, 33, 33}, {3, 3, 3}, {200, 200, 200}, {16, 48, 16}, {48, 16, 16},
-        {300, 300, 1}, {256, 256, 16}, {160, 80, 10}};
-    for (size_t i = 0; i < sizeof grouped / sizeof *grouped; i++) {
-        struct layer l = {153, 61, 27, 6, grouped[i]};
-        check_layer(&l, i % 3 == 0);
-    }
-    static const int32_t cells[] = {1, 8, 27, 125, 343};
-    static const int64_t rows[] = {0, 1, 2, 257, 800};
-    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
-        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            struct layer l = {rows[r], rows[r] / 2 + 1, cells[c], 9, {5, 18, 1}};
-            check_layer(&l, false);
-        }
-    }
-    struct layer empty = {70, 0, 27, 3, {4, 8, 1}}, zero = {70, 20, 27, 0, {4, 8, 2}};
-    check_layer(&empty, true);
-    check_layer(&zero, true);
-}
+static const struct layer_checks checks = {check_mvmr, check_vvor};
 
 /* Wide layers, many cells, several chunks of rows. */
 static void check_sizes(void)
@@ -237,12 +162,12 @@ static void check_sizes(void)
                  long_runs = {90, 7000, 2, 900, {64, 32, 1}};
     struct layer square = {5000, 4000, 27, 20, {128, 128, 1}};
     struct layer depthwise = {9000, 3000, 27, 3, {24, 24, 24}};
-    check_layer(&wide, false);
-    check_layer(&cells, false);
-    check_layer(&chunks, false);
-    check_layer(&long_runs, false);
-    check_layer(&square, false);
-    check_layer(&depthwise, false);
+    layer_check(&checks, &wide, false);
+    layer_check(&checks, &cells, false);
+    layer_check(&checks, &chunks, false);
+    layer_check(&checks, &long_runs, false);
+    layer_check(&checks, &square, false);
+    layer_check(&checks, &depthwise, false);
 }
 
 /* A workspace bound for a capacity class serves every batch of the class, and stays small. */
@@ -311,7 +236,7 @@ static void check_some(void)
         {3, 16, 1}, {20, 33, 1}, {128, 128, 1}, {12, 6, 3}, {32, 32, 32}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct layer l = {211, 137, 27, 4, shapes[i]};
-        check_layer(&l, i == 2);
+        layer_check(&checks, &l, i == 2);
     }
 }
 
@@ -328,7 +253,8 @@ int main(void)
     if (brief) {
         check_some();
     } else {
-        check_shapes();
+        layer_check_shapes(
+            &checks, (struct layer){211, 137, 8, 4, {0}}, (struct layer){153, 61, 27, 6, {0}});
         check_sizes();
     }
     const char *wrong = pnet_cuda_sync();

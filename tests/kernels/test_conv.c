@@ -1,50 +1,23 @@
 /* MVMR and VVOR against their definitions in double, on random triplet sets. */
 #include <omp.h>
-#include "tests/kernels/conv_case.h"
+#include "tests/kernels/layer_case.h"
 
 static const double TOLERANCE = 1e-6;
-
-struct layer {
-    int64_t rows, others;
-    int32_t cells;
-    int64_t degree;
-    struct pnet_conv_shape shape;
-};
-
-static void describe(const struct layer *l, char text[128])
-{
-    snprintf(text, 128, "%s: %lld x %lld rows, %d cells, %d -> %d, %d groups", pnet_cpu_isa(),
-        (long long)l->rows, (long long)l->others, l->cells, l->shape.cin, l->shape.cout,
-        l->shape.groups);
-}
-
-static size_t weights(const struct layer *l)
-{
-    return (size_t)l->cells * (size_t)(l->shape.cin / l->shape.groups) * (size_t)l->shape.cout;
-}
-
-static void activate(double *x, size_t n, enum pnet_activation act, double slope)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (x[i] < 0 && act == PNET_ACT_RELU) x[i] = 0;
-        if (x[i] < 0 && act == PNET_ACT_LEAKY) x[i] *= slope;
-    }
-}
 
 static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, bool transposed,
     bool add, bool with_bias, enum pnet_activation act)
 {
     struct pnet_conv_shape s = l->shape;
     size_t in_size = (size_t)t->others * (size_t)s.cin, out_size = (size_t)t->rows * (size_t)s.cout;
-    float *in = conv_random_floats(in_size, 1), *weight = conv_random_floats(weights(l), 2);
+    float *in = conv_random_floats(in_size, 1), *weight = conv_random_floats(layer_weights(l), 2);
     float *bias = conv_random_floats((size_t)s.cout, 3), *old = conv_random_floats(out_size, 4);
-    double *in64 = conv_widen(in, in_size), *weight64 = conv_widen(weight, weights(l));
+    double *in64 = conv_widen(in, in_size), *weight64 = conv_widen(weight, layer_weights(l));
     double *bias64 = conv_widen(bias, (size_t)s.cout), *want = conv_alloc(out_size * sizeof *want);
     pnet_ref_mvmr(t, s, in64, weight64, with_bias ? bias64 : NULL, transposed, want);
-    activate(want, out_size, act, 0.125);
+    layer_activate(want, out_size, act, 0.125);
     float *first = NULL;
-    char text[128];
-    describe(l, text);
+    char text[160];
+    layer_describe(l, pnet_cpu_isa(), text);
     for (int threads = 1; threads <= 3; threads++) {
         omp_set_num_threads(threads);
         float *out = conv_poison(out_size);
@@ -79,33 +52,33 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     size_t in_size = (size_t)(swapped ? t->rows : t->others) * (size_t)s.cin;
     size_t gout_size = (size_t)(swapped ? t->others : t->rows) * (size_t)s.cout;
     float *in = conv_random_floats(in_size, 5), *gout = conv_random_floats(gout_size, 6);
-    float *old = conv_random_floats(weights(l), 7);
+    float *old = conv_random_floats(layer_weights(l), 7);
     double *in64 = conv_widen(in, in_size), *gout64 = conv_widen(gout, gout_size);
-    double *want = conv_alloc(weights(l) * sizeof *want);
+    double *want = conv_alloc(layer_weights(l) * sizeof *want);
     pnet_ref_vvor(t, s, in64, gout64, swapped, want);
     if (add) {
-        for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
+        for (size_t i = 0; i < layer_weights(l); i++) want[i] += (double)old[i];
     }
     float *first = NULL;
-    char text[128];
-    describe(l, text);
+    char text[160];
+    layer_describe(l, pnet_cpu_isa(), text);
     for (int threads = 1; threads <= 3; threads++) {
         omp_set_num_threads(threads);
-        float *gweight = conv_poison(weights(l));
-        if (add) memcpy(gweight, old, weights(l) * sizeof *gweight);
+        float *gweight = conv_poison(layer_weights(l));
+        if (add) memcpy(gweight, old, layer_weights(l) * sizeof *gweight);
         struct conv_work work = conv_work(pnet_cpu_vvor_work(t, s, PNET_FP32));
         pnet_cpu_vvor(&(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32,
                           PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL},
             conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {
-            CHECKF(memcmp(gweight, first, weights(l) * sizeof *gweight) == 0,
+            CHECKF(memcmp(gweight, first, layer_weights(l) * sizeof *gweight) == 0,
                 "%s: %d threads differ from one", text, threads);
             free(gweight);
             continue;
         }
         first = gweight;
-        double error = conv_error(gweight, want, weights(l));
+        double error = conv_error(gweight, want, layer_weights(l));
         CHECKF(error <= TOLERANCE, "%s: vvor error %g (swapped %d, add %d)", text, error, swapped,
             add);
     }
@@ -113,57 +86,7 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     free(in), free(gout), free(old), free(in64), free(gout64), free(want);
 }
 
-/* Everything a set can be used for. */
-static void check_layer(const struct layer *l, bool thorough)
-{
-    struct conv_set set = conv_set_random(l->rows, l->others, l->cells, l->degree, 11);
-    check_mvmr(l, &set.t, false, false, true, PNET_ACT_NONE);
-    check_mvmr(l, &set.t, true, false, false, PNET_ACT_NONE);
-    check_vvor(l, &set.t, false, false);
-    check_vvor(l, &set.t, true, true);
-    if (thorough) {
-        check_mvmr(l, &set.t, false, true, true, PNET_ACT_NONE);
-        check_mvmr(l, &set.t, true, true, false, PNET_ACT_NONE);
-        check_mvmr(l, &set.t, false, false, true, PNET_ACT_RELU);
-        check_mvmr(l, &set.t, false, false, false, PNET_ACT_LEAKY);
-        check_vvor(l, &set.t, false, true);
-        check_vvor(l, &set.t, true, false);
-    }
-    conv_set_free(&set);
-}
-
-/* Widths and groups on a small set, numbers of rows and cells with a small layer. */
-static void check_shapes(void)
-{
-    static const int32_t widths[] = {1, 3, 16, 20, 32, 33, 64, 96, 128, 256};
-    enum { WIDTHS = sizeof widths / sizeof *widths };
-    for (int a = 0; a < WIDTHS; a++) {
-        for (int b = 0; b < WIDTHS; b++) {
-            if ((a - b) % 3 != 0) continue;
-            struct layer l = {41, 37, 8, 4, {widths[a], widths[b], 1}};
-            check_layer(&l, a == b);
-        }
-    }
-    static const struct pnet_conv_shape grouped[] = {{6, 6, 3}, {12, 6, 3}, {32, 32, 8},
-        {64, 64, 4}, {64, 32, 32}, {20, 60, 5}, {14, 42, 7}, {288, 64, 2}, {64, 288, 2},
-        {32, 32, 32}, {33, 33, 33}, {3, 3, 3}, {200, 200, 200}, {16, 48, 16}, {48, 16, 16},
-        {300, 300, 1}, {256, 256, 16}, {160, 80, 10}};
-    for (size_t i = 0; i < sizeof grouped / sizeof *grouped; i++) {
-        struct layer l = {53, 61, 27, 6, grouped[i]};
-        check_layer(&l, i % 3 == 0);
-    }
-    static const int32_t cells[] = {1, 8, 27, 125, 343};
-    static const int64_t rows[] = {0, 1, 2, 257, 800};
-    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++) {
-        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            struct layer l = {rows[r], rows[r] / 2 + 1, cells[c], 9, {5, 18, 1}};
-            check_layer(&l, false);
-        }
-    }
-    struct layer empty = {70, 0, 27, 3, {4, 8, 1}}, zero = {70, 20, 27, 0, {4, 8, 2}};
-    check_layer(&empty, true);
-    check_layer(&zero, true);
-}
+static const struct layer_checks checks = {check_mvmr, check_vvor};
 
 /* Layers that need several strips of weights, several passes over dW, several chunks. */
 static void check_sizes(void)
@@ -171,12 +94,12 @@ static void check_sizes(void)
     struct layer wide = {30, 40, 27, 4, {640, 320, 1}}, cells = {20, 30, 1000, 20, {96, 128, 1}};
     struct layer chunks = {9000, 3000, 27, 3, {8, 24, 1}},
                  passes = {3000, 700, 125, 3, {160, 80, 1}};
-    check_layer(&wide, false);
-    check_layer(&cells, false);
-    check_layer(&chunks, false);
-    check_layer(&passes, false);
+    layer_check(&checks, &wide, false);
+    layer_check(&checks, &cells, false);
+    layer_check(&checks, &chunks, false);
+    layer_check(&checks, &passes, false);
     struct layer depthwise = {9000, 3000, 27, 3, {24, 24, 24}};
-    check_layer(&depthwise, false);
+    layer_check(&checks, &depthwise, false);
 }
 
 /* More rows, others or triplets never need less memory: a workspace bound for a capacity class
@@ -238,7 +161,8 @@ int main(void)
     CHECK(n >= 1 && strcmp(names[0], "base") == 0);
     for (int i = 0; i < n; i++) {
         setenv("PNET_ISA", names[i], 1);
-        check_shapes();
+        layer_check_shapes(
+            &checks, (struct layer){41, 37, 8, 4, {0}}, (struct layer){53, 61, 27, 6, {0}});
         check_sizes();
         check_monotone();
         check_nan();
