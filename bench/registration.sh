@@ -121,8 +121,9 @@ index_streets() {
 
 # ---- one run ----
 
+# Whole at once: runs of other seeds may go on beside this one.
 write_config() {
-    cat >"$out/run.yaml" <<END
+    cat >"$out/run.yaml.$$" <<END
 data: $scenes.yaml
 steps: $steps
 batch_size: $batch
@@ -135,6 +136,7 @@ save_every: {steps: 250}
 augment: {$augment}
 workers: $workers
 END
+    mv "$out/run.yaml.$$" "$out/run.yaml"
 }
 
 # mode_options MODE: as pnetc takes them.
