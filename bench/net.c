@@ -128,7 +128,7 @@ static int open_scene(const struct net_options *o, struct scene *s)
 /* A piece of the scene, in stretches that are moved apart, so that levels of large cells have several rows too. */
 static void check_piece(const struct scene *all, int64_t rows, struct scene *piece)
 {
-    enum { STRETCH = 2048 };
+    enum { STRETCH = 512 };
     const float apart = 10; /* metres */
     scene_piece(all, rows, piece);
     float *xyz = bench_alloc((size_t)piece->level.rows * 3 * sizeof *xyz);
