@@ -79,6 +79,16 @@ for precision in tf32 bf16 fp16; do
     agree "$work/cpu_rooms" "$work/$precision" 5e-2 "$precision" 10
 done
 
+# A loss whose gradients fp16 does not hold: its scale falls until they fit, and the steps that follow count.
+sed 's/^loss .*/& * 1000000/' tests/cli/tiny.pnet >"$work/steep.pnet"
+run_config rooms "$work/steep.yaml" 30 2e-8
+run 0 train "$work/steep.pnet" --config "$work/steep.yaml" -o "$work/steep" -q --device cuda --precision fp16
+scale=$(grep -o '"loss_scale": *[0-9]*' "$work/steep/last/state.json" | grep -o '[0-9]*$')
+check "a loss scale of $scale" test "$scale" -lt 65536
+losses "$work/steep" >"$work/a"
+check "a steep loss falls" awk '{ x[NR] = $1 } END { exit !(NR == 30 && x[30] < 0.8 * x[1]) }' "$work/a"
+echo "steep: a loss scale of $scale, losses from $(head -n 1 "$work/a") to $(tail -n 1 "$work/a")"
+
 # A run goes on from the other device's checkpoint.
 run_config rooms "$work/more.yaml" 12
 echo 'inputs: {cloud: {height: z}}' >>"$work/more.yaml"
