@@ -17,12 +17,12 @@
 
 enum { RUNS_MAX = 101, PROBES = 16 };
 
-enum stage { KEYS, ORDER, MOVE, COUNT, WRITE, TO_TRIPLETS, TRANSPOSE, TILES, STAGES };
+enum stage { ORDER, MOVE, KEYS, COUNT, WRITE, TO_TRIPLETS, TRANSPOSE, TILES, STAGES };
 
-static const char *const stage_names[STAGES] = {"keys", "order", "move points", "count triplets",
+static const char *const stage_names[STAGES] = {"order", "move points", "keys", "count triplets",
     "write triplets", "raw points to triplets", "transpose", "tiles"};
 
-static const char *const stage_keys[STAGES] = {"keys_ms", "order_ms", "move_ms", "count_ms",
+static const char *const stage_keys[STAGES] = {"order_ms", "move_ms", "keys_ms", "count_ms",
     "write_ms", "to_triplets_ms", "transpose_ms", "tiles_ms"};
 
 struct options {
@@ -39,7 +39,7 @@ struct options {
 struct room {
     float *raw_xyz;
     int64_t *splits;
-    uint64_t *raw_key, *key;
+    uint64_t *key;
     int32_t *order;
     float *xyz;
     void *work;
@@ -141,13 +141,12 @@ static double now(const struct options *o)
 static struct room take_room(const struct scene *s, const struct options *o)
 {
     struct pnet_level level = {.rows = s->splits[s->level.samples], .samples = s->level.samples};
-    size_t rows = (size_t)level.rows, order = PNET_KERNEL(o, order_work)(level.rows);
+    size_t rows = (size_t)level.rows, order = PNET_KERNEL(o, order_points_work)(level.rows);
     size_t splits = (size_t)(level.samples + 1) * sizeof(int64_t);
     struct room r = {.work_bytes = PNET_KERNEL(o, triplets_work)(&level, &level, &o->nb)};
     if (r.work_bytes < order) r.work_bytes = order;
     r.raw_xyz = take(o, rows * 3 * sizeof *r.raw_xyz);
     r.splits = take(o, splits);
-    r.raw_key = take(o, rows * sizeof *r.raw_key);
     r.key = take(o, rows * sizeof *r.key);
     r.order = take(o, rows * sizeof *r.order);
     r.xyz = take(o, rows * 3 * sizeof *r.xyz);
@@ -187,9 +186,9 @@ static void take_triplets(const struct options *o, struct room *r, int64_t count
 
 static void free_room(const struct options *o, struct room *r)
 {
-    void *pieces[] = {r->raw_xyz, r->splits, r->raw_key, r->key, r->order, r->xyz, r->work,
-        r->set.start, r->set.other, r->set.cell, r->back.start, r->back.other, r->back.cell,
-        r->back_work, r->tile, r->tile_work, r->list};
+    void *pieces[] = {r->raw_xyz, r->splits, r->key, r->order, r->xyz, r->work, r->set.start,
+        r->set.other, r->set.cell, r->back.start, r->back.other, r->back.cell, r->back_work,
+        r->tile, r->tile_work, r->list};
     for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++)
         pnet_device_free(o->where, pieces[n]);
 }
@@ -226,13 +225,13 @@ static struct pnet_level run(
     struct pnet_level level = {rows, s->level.samples, r->splits, r->xyz, r->key, grid};
     int32_t cells = o->nb.kernel * o->nb.kernel * o->nb.kernel;
     double start = now(o), at[STAGES];
-    PNET_KERNEL(o, keys)(rows, r->raw_xyz, grid, r->raw_key);
-    at[KEYS] = now(o);
-    PNET_KERNEL(o, order)(rows, s->level.samples, r->splits, r->raw_key, r->order, r->work);
+    PNET_KERNEL(o, order_points)
+    (rows, s->level.samples, r->splits, r->raw_xyz, grid, r->order, r->xyz, r->work);
     at[ORDER] = now(o);
     PNET_KERNEL(o, gather)(rows, 3, r->raw_xyz, r->order, r->xyz);
-    PNET_KERNEL(o, gather)(rows, 2, r->raw_key, r->order, r->key);
     at[MOVE] = now(o);
+    PNET_KERNEL(o, keys)(rows, r->xyz, grid, r->key);
+    at[KEYS] = now(o);
     int64_t count =
         PNET_KERNEL(o, triplets_count)(&level, &level, &o->nb, NULL, r->set.start, r->work);
     at[COUNT] = now(o);

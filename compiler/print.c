@@ -103,7 +103,8 @@ static void print_geometry(const struct pnet_plan *p, FILE *out)
         if (q->kind == PNET_GEO_MATCHES)
             fprintf(out, "  pose=%s radius=%gm", p->tensors[q->pose].name, (double)q->radius);
         if (p->geo[i].users > 1) fprintf(out, "  shared by %d layers", p->geo[i].users);
-        if (p->geo[i].forms & PNET_FORM_TRANSPOSED) fputs("  transposed too", out);
+        if (pnet_plan_forms(p, i) & (PNET_FORM_TRANSPOSED | PNET_FORM_TRANSPOSED_TILES))
+            fputs("  transposed too", out);
         fputc('\n', out);
     }
 }

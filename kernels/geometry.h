@@ -21,6 +21,15 @@ struct pnet_grid {
     int32_t factor;     /* this level's cell is factor * base */
 };
 
+/* Are rows in the order of their keys on `fine` in the order of those on `coarse` too? Interleaved bits stay in order
+   where indices are halved, although the bias is none of what is halved: all its bits follow from the topmost one. */
+static inline bool pnet_grid_follows(struct pnet_grid fine, struct pnet_grid coarse)
+{
+    if (!(fine.base > 0) || fine.base != coarse.base || coarse.factor % fine.factor) return false;
+    int32_t ratio = coarse.factor / fine.factor;
+    return ratio > 0 && (ratio & (ratio - 1)) == 0;
+}
+
 /* One level of a batch. Rows are ordered by sample, then by key. */
 struct pnet_level {
     int64_t rows;

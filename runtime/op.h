@@ -135,12 +135,13 @@ enum pnet_geo_kind_id {
 };
 
 enum pnet_geo_forms {
-    PNET_FORM_FORWARD = 1,    /* TRIPLETS: sorted by the row of level `a` */
+    PNET_FORM_FORWARD = 1,    /* TRIPLETS: one by one, sorted by the row of level `a` */
     PNET_FORM_TRANSPOSED = 2, /* TRIPLETS: sorted by the row of level `b` */
-    PNET_FORM_CHILDREN = 4,   /* PARENT: with the children of each coarse row */
-    /* TRIPLETS: laid out as tiles too, on a GPU, where the set has no more than PNET_TILE_CELLS kernel cells */
+    PNET_FORM_CHILDREN = 4,   /* PARENT: the children of each coarse row */
+    /* TRIPLETS on a GPU: the same laid out as tiles; one by one only where a tile lists nothing */
     PNET_FORM_FORWARD_TILES = 8,
     PNET_FORM_TRANSPOSED_TILES = 16,
+    PNET_FORM_PARENT = 32, /* PARENT: the coarse row of each fine row */
 };
 
 /* What an op asks of the geometry stage. Equal requests share one item. */
@@ -221,16 +222,19 @@ struct pnet_geo_view {
     /* TRIPLETS, PNET_FORM_FORWARD. MATCHES: start and other alone, each row of a with those of b
        at |T p - q| <= radius, ascending */
     struct pnet_triplets forward;
-    struct pnet_triplets transposed; /* TRIPLETS, PNET_FORM_TRANSPOSED */
-    int64_t fine_rows, coarse_rows;  /* PARENT NEAREST */
+    struct pnet_triplets
+        transposed; /* TRIPLETS, PNET_FORM_TRANSPOSED. Of a form that is read as tiles alone the
+                                        row starts are there, and the tiles */
+    int64_t fine_rows, coarse_rows; /* PARENT NEAREST */
     const int64_t *fine_live,
         *coarse_live;      /* GPU: their true numbers, as in pnet_tensor; NULL: the two above */
     const int32_t *parent; /* PARENT [fine_rows] */
     const int64_t *child_start; /* PARENT [coarse_rows + 1], PNET_FORM_CHILDREN */
-    const int32_t *child;       /* PARENT [fine_rows] */
-    int32_t k;                  /* NEAREST */
-    const int32_t *nearest;     /* NEAREST [fine_rows, k], -1: none */
-    const float *distance2;     /* NEAREST [fine_rows, k] */
+    const int32_t
+        *child; /* PARENT [fine_rows]; NULL: the rows themselves, cells are stretches of them */
+    int32_t k;  /* NEAREST */
+    const int32_t *nearest; /* NEAREST [fine_rows, k], -1: none */
+    const float *distance2; /* NEAREST [fine_rows, k] */
 };
 
 /* The sums of a convolution, each of which is formed by an algorithm of its own. */
@@ -333,6 +337,9 @@ struct pnet_op {
     /* Bytes of x->work for either direction, from the row counts in `x` (data pointers are not to
      * be read). */
     size_t (*work)(const struct pnet_exec *x, bool backward);
+    /* Where that depends on more than the rule knows: the forms of geo[0] that either direction reads, from the levels,
+       widths and cells in `x`; gin[0].data is not NULL where that gradient is wanted. Beside what the request says. */
+    unsigned (*forms)(const struct pnet_exec *x, bool backward);
     pnet_kernel *forward, *backward; /* on the device of `x`, through PNET_KERNEL */
     pnet_kernel *reference; /* forward, plain and serial, on doubles: every float tensor and
                                parameter is double */

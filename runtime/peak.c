@@ -12,7 +12,7 @@ struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_count
         .features = pnet_round_bytes(l->total),
         .session = p->device == PNET_CPU ? 0 : PNET_LIVE_BYTES};
     if (p->training) k.gradients = pnet_round_bytes((size_t)p->trained_elements * sizeof(float));
-    k.total = k.parameters + k.gradients + k.optimizer + (size_t)slots * k.geometry + k.features +
-              k.session;
+    k.total = k.parameters + k.gradients + k.optimizer + (size_t)slots * k.geometry.kept +
+              k.geometry.shared + k.features + k.session;
     return k;
 }

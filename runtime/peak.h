@@ -6,7 +6,7 @@
 
 struct pnet_peak {
     size_t parameters, gradients, optimizer;
-    size_t geometry; /* of one batch */
+    struct pnet_slot_sizes geometry; /* of one batch: `kept`; and `shared`, once */
     int slots;       /* batches at a time: this one, and the next where it is prepared ahead */
     size_t features; /* the arena: values, gradients and workspace of the feature stage */
     size_t session;  /* GPU: what changes from batch to batch, a few bytes */

@@ -20,15 +20,49 @@ struct pnet_algos pnet_plan_algos(const struct pnet_plan *p, int node)
     return p->algos ? p->algos[node] : (struct pnet_algos){{p->algo, p->algo, p->algo}};
 }
 
-bool pnet_plan_reads_tiles(const struct pnet_plan *p, int item)
+/* What a step tells its op before there are counts. */
+static struct pnet_exec exec_of(
+    const struct pnet_plan *p, const struct pnet_step *s, struct pnet_geo_view views[PNET_MAX_GEO])
 {
-    if (!p->algos) return pnet_conv_algo_reads_tiles(p->algo);
-    for (int n = 0; n < p->node_count; n++) {
-        if (!pnet_plan_convolves(p, n) || p->nodes[n].geo[0] != item) continue;
-        for (int d = PNET_FORWARD; d < (p->training ? PNET_DIRECTIONS : PNET_DF); d++)
-            if (pnet_conv_algo_reads_tiles(p->algos[n].of[d])) return true;
+    static char wanted;
+    const struct pnet_node *n = &p->nodes[s->node];
+    struct pnet_exec x = {.device = p->device,
+        .precision = p->precision,
+        .algos = pnet_plan_algos(p, s->node),
+        .attr = n->attr,
+        .in_count = n->in_count};
+    for (int i = 0; i < n->in_count; i++) {
+        const struct pnet_type *t = &p->tensors[n->in[i]].type;
+        x.in[i] = (struct pnet_tensor){.width = t->width, .type = t->type, .level = t->level};
+        if (s->backward && s->gin[i] >= 0) x.gin[i].data = &wanted;
     }
-    return false;
+    const struct pnet_type *out = &p->tensors[n->out].type;
+    x.out = (struct pnet_tensor){.width = out->width, .type = out->type, .level = out->level};
+    for (int i = 0; i < n->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[n->geo[i]].request;
+        views[i] = (struct pnet_geo_view){.a = q->a, .b = q->b};
+        views[i].forward.cells = views[i].transposed.cells =
+            q->nb.kernel * q->nb.kernel * q->nb.kernel;
+        x.geo[i] = &views[i];
+    }
+    return x;
+}
+
+unsigned pnet_plan_forms(const struct pnet_plan *p, int item)
+{
+    unsigned forms = p->geo[item].forms;
+    for (int s = 0; s < p->step_count; s++) {
+        const struct pnet_node *n = &p->nodes[p->steps[s].node];
+        for (int i = 0; i < n->geo_count && n->op->forms; i++) {
+            if (n->geo[i] != item) continue;
+            struct pnet_geo_view views[PNET_MAX_GEO];
+            struct pnet_exec x = exec_of(p, &p->steps[s], views);
+            forms |= n->op->forms(&x, p->steps[s].backward);
+        }
+    }
+    if (p->choosing && forms & PNET_FORM_FORWARD_TILES) forms |= PNET_FORM_FORWARD;
+    if (p->choosing && forms & PNET_FORM_TRANSPOSED_TILES) forms |= PNET_FORM_TRANSPOSED;
+    return forms;
 }
 
 enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor)

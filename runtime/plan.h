@@ -85,8 +85,8 @@ struct pnet_step {
 
 struct pnet_geo_item {
     struct pnet_geo_request request; /* forms: the union of what is asked for in this plan */
-    unsigned forms;
-    int users; /* nodes that ask for it */
+    unsigned forms;                  /* beside those that ops tell by `forms`: pnet_plan_forms */
+    int users;                       /* nodes that ask for it */
 };
 
 struct pnet_objective {
@@ -131,6 +131,7 @@ struct pnet_plan {
     enum pnet_precision precision;  /* of products */
     enum pnet_conv_algo algo;       /* of convolutions */
     const struct pnet_algos *algos; /* [node_count]: of each; NULL: all are `algo` */
+    bool choosing; /* algorithms are tried: triplets lie there one by one too where tiles do */
 };
 
 /* How a tensor of features lies in memory: PNET_STORE_F32 on the CPU, and for losses and statistics. */
@@ -139,8 +140,9 @@ enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor);
 /* Does the node sum over triplets, so that an algorithm is chosen for it? And which ones are. */
 bool pnet_plan_convolves(const struct pnet_plan *p, int node);
 struct pnet_algos pnet_plan_algos(const struct pnet_plan *p, int node);
-/* Does any schedule step form a sum over that triplet set by an algorithm that reads tiles? */
-bool pnet_plan_reads_tiles(const struct pnet_plan *p, int item);
+/* The forms of a geometry item that the schedule reads, with the algorithms that the plan has now. Both sides of a
+   decision ask here: what makes the forms, and what sizes them, with a GPU and without. */
+unsigned pnet_plan_forms(const struct pnet_plan *p, int item);
 
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);

@@ -34,6 +34,7 @@ struct pnet_session {
     struct recording recordings[RECORDINGS];
     uint64_t replays; /* clock of `used` */
     struct live host_live;
+    struct pnet_geo_work *work; /* of the slots */
     struct pnet_slot *slots[2];
     struct pnet_layout layout;
     struct pnet_counts class_; /* capacities the layout was made for */
@@ -80,7 +81,8 @@ enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_s
     if (!st && o->extra_bytes > 0)
         st = pnet_buffer_ensure(
             &s->memory, &s->extra, (size_t)o->extra_bytes, "the optimiser's state", e);
-    for (int i = 0; i < o->slots && !st; i++) st = pnet_slot_new(p, &s->memory, &s->slots[i], e);
+    if (!st) st = pnet_geo_work_new(p, &s->memory, &s->work, e);
+    for (int i = 0; i < o->slots && !st; i++) st = pnet_slot_new(p, s->work, &s->slots[i], e);
     if (st) {
         pnet_session_free(s);
         return st;
@@ -96,6 +98,7 @@ void pnet_session_free(struct pnet_session *s)
 {
     if (!s) return;
     for (int i = 0; i < 2; i++) pnet_slot_free(s->slots[i]);
+    pnet_geo_work_free(s->work);
     pnet_buffer_free(&s->memory, &s->params);
     pnet_buffer_free(&s->memory, &s->grads);
     pnet_buffer_free(&s->memory, &s->extra);

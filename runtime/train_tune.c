@@ -112,11 +112,13 @@ static enum pnet_status measure(const struct pnet_train_options *o, struct pnet_
     struct pnet_tune_options to = {.seconds = o->autotune_seconds, .all = o->autotune_all};
     struct pnet_session *s = NULL;
     struct pnet_batch *b = NULL;
+    struct pnet_plan trial = *o->plan;
+    trial.choosing = true;
     pnet_loader_start(l, 0, 0);
     enum pnet_status st = pnet_loader_next(l, &b, e);
     if (!st && !b)
         st = pnet_error_set(e, PNET_BAD_DATA, "an epoch holds no batch: all clouds are empty");
-    if (!st) st = pnet_session_new(o->plan, &so, &s, e);
+    if (!st) st = pnet_session_new(&trial, &so, &s, e);
     if (!st) st = pnet_session_init_params(s, e);
     if (!st) st = pnet_session_prepare(s, 0, b, e);
     pnet_batch_free(b);

@@ -129,8 +129,18 @@ static void print_peak(const struct pnet_plan *p, const struct pnet_peak *k)
     if (k->gradients) printf("             %11s gradients\n", pnet_bytes_text(k->gradients, a));
     if (k->optimizer)
         printf("             %11s optimiser state\n", pnet_bytes_text(k->optimizer, a));
-    printf("             %11s geometry and inputs, %d batch%s\n",
-        pnet_bytes_text((size_t)k->slots * k->geometry, a), k->slots, k->slots > 1 ? "es" : "");
+    const struct pnet_slot_sizes *g = &k->geometry;
+    const struct {
+        const char *what;
+        size_t bytes;
+    } parts[] = {{"inputs", g->fields}, {"levels", g->levels}, {"maps between levels", g->maps},
+        {"triplets", g->triplets}, {"triplets as tiles", g->tiles}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].bytes)
+            printf("             %11s %s%s\n",
+                pnet_bytes_text((size_t)k->slots * parts[i].bytes, a), parts[i].what,
+                k->slots > 1 ? " of two batches" : "");
+    printf("             %11s to build the geometry\n", pnet_bytes_text(g->shared, a));
     printf("             %11s feature stage\n", pnet_bytes_text(k->features, a));
     printf("peak:        %11s, %zu bytes, for %s\n", pnet_bytes_text(k->total, a), k->total,
         p->training ? "training" : "inference");
@@ -182,7 +192,14 @@ static void print_json(
     pnet_json_int(&j, "parameters", (int64_t)k->parameters);
     pnet_json_int(&j, "gradients", (int64_t)k->gradients);
     pnet_json_int(&j, "optimizer", (int64_t)k->optimizer);
-    pnet_json_int(&j, "geometry", (int64_t)((size_t)k->slots * k->geometry));
+    pnet_json_int(
+        &j, "geometry", (int64_t)((size_t)k->slots * k->geometry.kept + k->geometry.shared));
+    pnet_json_int(&j, "inputs_of_a_batch", (int64_t)k->geometry.fields);
+    pnet_json_int(&j, "levels_of_a_batch", (int64_t)k->geometry.levels);
+    pnet_json_int(&j, "maps_of_a_batch", (int64_t)k->geometry.maps);
+    pnet_json_int(&j, "triplets_of_a_batch", (int64_t)k->geometry.triplets);
+    pnet_json_int(&j, "tiles_of_a_batch", (int64_t)k->geometry.tiles);
+    pnet_json_int(&j, "building", (int64_t)k->geometry.shared);
     pnet_json_int(&j, "features", (int64_t)k->features);
     pnet_json_int(&j, "peak", (int64_t)k->total);
     pnet_json_end(&j, '}');
@@ -200,8 +217,8 @@ struct plan_request {
 };
 
 /* Counts of a real cloud, through the geometry stage itself. */
-static enum pnet_status measure(const struct pnet_plan *p, const char *path, struct pnet_memory *m,
-    struct pnet_slot **slot, int64_t *points, struct pnet_error *e)
+static enum pnet_status measure(const struct pnet_plan *p, const char *path, struct pnet_slot *slot,
+    int64_t *points, struct pnet_error *e)
 {
     struct pnet_cloud cloud;
     struct pnet_batch *b = NULL;
@@ -212,8 +229,7 @@ static enum pnet_status measure(const struct pnet_plan *p, const char *path, str
     *points = cloud.rows;
     st = coordinates_batch(p, &cloud, &b, e);
     pnet_cloud_free(&cloud);
-    if (!st) st = pnet_slot_new(p, m, slot, e);
-    if (!st) st = pnet_slot_build(*slot, b, e);
+    if (!st) st = pnet_slot_build(slot, b, e);
     pnet_batch_free(b);
     return st;
 }
@@ -221,14 +237,16 @@ static enum pnet_status measure(const struct pnet_plan *p, const char *path, str
 static int show(const struct pnet_plan *p, const struct plan_request *r)
 {
     struct pnet_memory memory;
+    struct pnet_geo_work *work = NULL;
     struct pnet_slot *slot = NULL;
     struct pnet_layout layout = {0};
     struct pnet_error e = {0};
     int64_t measured = 0;
     const char *cloud = r->cloud ? r->cloud : r->like;
     pnet_memory_init(&memory, (struct pnet_device){0}, 0); /* counts are the same on every device */
-    enum pnet_status st = cloud ? measure(p, cloud, &memory, &slot, &measured, &e)
-                                : pnet_slot_new(p, &memory, &slot, &e);
+    enum pnet_status st = pnet_geo_work_new(p, &memory, &work, &e);
+    if (!st) st = pnet_slot_new(p, work, &slot, &e);
+    if (!st && cloud) st = measure(p, cloud, slot, &measured, &e);
     if (!st && !cloud) {
         slot->counts.samples = 1;
         slot->counts.rows[p->sample_level] = slot->counts.rows[p->scalar_level] = 1;
@@ -260,6 +278,7 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
     }
     pnet_layout_free(&layout);
     pnet_slot_free(slot);
+    pnet_geo_work_free(work);
     pnet_memory_end(&memory);
     return st ? complain(&e) : PNET_OK;
 }

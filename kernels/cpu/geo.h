@@ -25,6 +25,12 @@ size_t pnet_cpu_order_work(int64_t n);
 void pnet_cpu_order(int64_t n, int32_t samples, const int64_t *row_splits, const uint64_t *key,
     int32_t *order, void *work);
 
+/* The same for points whose keys nobody needs afterwards; returns what pnet_cpu_keys does. room: 12 bytes a point,
+   aligned to 4, that may be overwritten; `xyz` does not lie there, but points in the new order can be put there. */
+size_t pnet_cpu_order_points_work(int64_t n);
+int64_t pnet_cpu_order_points(int64_t n, int32_t samples, const int64_t *row_splits,
+    const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work);
+
 /* Samples `fine` on `grid`: each non-empty voxel keeps the point nearest to its centre, which is
    (index + 0.5) * cell an axis in float32, by (dx*dx + dy*dy) + dz*dz, then the lowest row.
 
@@ -32,12 +38,14 @@ void pnet_cpu_order(int64_t n, int32_t samples, const int64_t *row_splits, const
      parent[fine->rows]       the coarse row of each fine row
      row_splits[samples + 1]  of the coarse level
 
-   Returns the number of coarse rows. Points outside of the key range are clamped. */
-size_t pnet_cpu_sample_work(int64_t n);
-int64_t pnet_cpu_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep,
-    int32_t *parent, int64_t *row_splits, void *work);
+   Returns the number of coarse rows. Points outside of the key range are clamped. `ordered`: each sample's rows are in
+   the order of their keys on `grid` as they are (pnet_grid_follows), and need no sorting. */
+size_t pnet_cpu_sample_work(int64_t n, bool ordered);
+int64_t pnet_cpu_sample(const struct pnet_level *fine, struct pnet_grid grid, bool ordered,
+    int32_t *keep, int32_t *parent, int64_t *row_splits, void *work);
 
-/* children of each coarse row, ascending: start[coarse_rows + 1], child[fine_rows]. */
+/* children of each coarse row, ascending: start[coarse_rows + 1], child[fine_rows]. A NULL child is for parents that
+   ascend, and every coarse row is one: child[n] would be n. */
 void pnet_cpu_children(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child);
 
@@ -72,8 +80,9 @@ size_t pnet_cpu_transpose_work(const struct pnet_triplets *t);
 void pnet_cpu_transpose(
     const struct pnet_triplets *t, int64_t *start, int32_t *other, uint16_t *cell, void *work);
 
-/* Words of the lists that a GPU lays the set out as (struct pnet_tiles); 0 for a set that is not laid out. */
-int64_t pnet_cpu_tiles_words(const struct pnet_triplets *t);
+/* Words of the lists that a GPU lays the set out as (struct pnet_tiles); 0 for a set that is not laid out. *unlisted (or
+   NULL): is there a tile that lists nothing? */
+int64_t pnet_cpu_tiles_words(const struct pnet_triplets *t, bool *unlisted);
 
 /* The k <= PNET_KNN_LIMIT nearest rows of `in` (same sample) for each row of `out`, by (distance^2,
    row), nearest first: index[out->rows * k], distance2 likewise; missing ones (fewer than k in the

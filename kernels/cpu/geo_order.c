@@ -191,3 +191,18 @@ void pnet_cpu_order(int64_t n, int32_t samples, const int64_t *row_splits, const
             order_sample(rows, row, key + row, order + row, item + row, other + row, count, chunks);
     }
 }
+
+size_t pnet_cpu_order_points_work(int64_t n)
+{
+    return (size_t)n * sizeof(uint64_t) + pnet_cpu_order_work(n);
+}
+
+int64_t pnet_cpu_order_points(int64_t n, int32_t samples, const int64_t *row_splits,
+    const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work)
+{
+    uint64_t *key = work;
+    (void)room; /* whole keys are sorted here */
+    int64_t outside = pnet_cpu_keys(n, xyz, grid, key);
+    pnet_cpu_order(n, samples, row_splits, key, order, key + n);
+    return outside;
+}

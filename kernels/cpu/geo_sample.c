@@ -12,11 +12,11 @@ static int64_t chunks_of(int64_t n)
     return (n + CHUNK - 1) / CHUNK;
 }
 
-size_t pnet_cpu_sample_work(int64_t n)
+size_t pnet_cpu_sample_work(int64_t n, bool ordered)
 {
     size_t rows = (size_t)n;
-    return rows * sizeof(uint64_t) + pnet_cpu_order_work(n) +
-           ((size_t)chunks_of(n) + 1) * sizeof(int64_t) + rows * sizeof(int32_t);
+    return rows * sizeof(uint64_t) + (ordered ? 0 : pnet_cpu_order_work(n)) +
+           ((size_t)chunks_of(n) + 1) * sizeof(int64_t) + (rows + 1) / 2 * sizeof(uint64_t);
 }
 
 /* The rows of a level sorted by sample and voxel. */
@@ -99,16 +99,25 @@ static void sample_chunk(const struct sorted_rows *rows, int64_t begin, int64_t 
     }
 }
 
-int64_t pnet_cpu_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep,
-    int32_t *parent, int64_t *row_splits, void *work)
+static void order_as_it_is(int64_t n, int32_t *order)
+{
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n; i++) order[i] = (int32_t)i;
+}
+
+int64_t pnet_cpu_sample(const struct pnet_level *fine, struct pnet_grid grid, bool ordered,
+    int32_t *keep, int32_t *parent, int64_t *row_splits, void *work)
 {
     int64_t n = fine->rows, chunks = chunks_of(n);
     uint64_t *key = work;
     int64_t *first = (int64_t *)(key + n);
-    void *order_work = first + chunks + 1;
-    int32_t *order = (int32_t *)((char *)order_work + pnet_cpu_order_work(n));
+    int32_t *order = (int32_t *)(first + chunks + 1);
     pnet_cpu_keys(n, fine->xyz, grid, key);
-    pnet_cpu_order(n, fine->samples, fine->row_splits, key, order, order_work);
+    if (ordered)
+        order_as_it_is(n, order);
+    else
+        pnet_cpu_order(n, fine->samples, fine->row_splits, key, order,
+            (uint64_t *)(first + chunks + 1) + (n + 1) / 2);
 
     struct sorted_rows rows = {fine, grid, key, order};
     first[0] = 0;
@@ -146,7 +155,7 @@ static void children_in_order(
 {
 #pragma omp parallel for schedule(static)
     for (int64_t j = 0; j < fine_rows; j++) {
-        child[j] = (int32_t)j;
+        if (child) child[j] = (int32_t)j;
         int64_t before = j ? parent[j - 1] : -1;
         for (int64_t i = before + 1; i <= parent[j]; i++) start[i] = j;
     }
@@ -173,7 +182,7 @@ static void children_counted(
 void pnet_cpu_children(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child)
 {
-    if (parents_ascend(fine_rows, parent))
+    if (!child || parents_ascend(fine_rows, parent))
         children_in_order(fine_rows, coarse_rows, parent, start, child);
     else
         children_counted(fine_rows, coarse_rows, parent, start, child);

@@ -46,6 +46,7 @@ static int64_t count_rounds(struct counter *c, const struct pnet_triplets *t, in
     return rounds;
 }
 
+/* -1: nothing is listed. */
 static int64_t count_tile(
     struct counter *c, const struct pnet_triplets *t, int64_t first, uint32_t stamp)
 {
@@ -54,28 +55,33 @@ static int64_t count_tile(
     int64_t end = first + PNET_TILE_ROWS, rounds = 0, cells = 0;
     int64_t begin = t->start[first], count = t->start[end < t->rows ? end : t->rows] - begin;
     int64_t neighbours = count_neighbours(c, stamp, count, t->other + begin);
-    if (neighbours > PNET_TILE_SLOTS) return 0;
+    if (neighbours > PNET_TILE_SLOTS) return -1;
     memset(c->present, 0, (size_t)t->cells * sizeof *c->present);
     for (int64_t row = first; row < end && row < t->rows; row += slab_rows) {
         int64_t more = count_rounds(c, t, row);
-        if (more < 0) return 0;
+        if (more < 0) return -1;
         rounds += more;
     }
     for (int32_t k = 0; k < t->cells; k++) cells += c->present[k];
     return (neighbours + 3) / 4 * 4 + cells * cell_words + rounds * (slab_rows / 2);
 }
 
-int64_t pnet_cpu_tiles_words(const struct pnet_triplets *t)
+int64_t pnet_cpu_tiles_words(const struct pnet_triplets *t, bool *unlisted)
 {
-    int64_t tiles = (t->rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS, words = 0;
+    int64_t tiles = (t->rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS, words = 0, without = 0;
+    if (unlisted) *unlisted = false;
     if (t->cells > PNET_TILE_CELLS) return 0;
-#pragma omp parallel reduction(+ : words)
+#pragma omp parallel reduction(+ : words, without)
     {
         struct counter c;
         memset(c.table, 0, sizeof c.table);
 #pragma omp for schedule(dynamic, 64)
-        for (int64_t i = 0; i < tiles; i++)
-            words += count_tile(&c, t, i * PNET_TILE_ROWS, (uint32_t)i + 1);
+        for (int64_t i = 0; i < tiles; i++) {
+            int64_t own = count_tile(&c, t, i * PNET_TILE_ROWS, (uint32_t)i + 1);
+            words += own < 0 ? 0 : own;
+            without += own < 0;
+        }
     }
+    if (unlisted) *unlisted = without > 0;
     return words;
 }

@@ -20,6 +20,36 @@ static conv_product product_of(const struct pnet_mvmr *m)
         {m->bias, m->out, m->add, m->act, m->slope}};
 }
 
+/* A set that has tiles, as far as the choice of a kernel looks at it. */
+static conv_set tiled_set(int32_t cells)
+{
+    static const struct pnet_tile there = {};
+    static const int64_t start = 0;
+    conv_set s = {};
+    s.cells = cells;
+    s.start = &start;
+    s.tiles.tile = &there;
+    return s;
+}
+
+static bool may_be_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_conv_algo algo)
+{
+    return cells <= PNET_TILE_CELLS && pnet_conv_algo_reads_tiles(algo) && !conv_depthwise(s);
+}
+
+bool pnet_cuda_mvmr_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo)
+{
+    (void)precision;
+    return may_be_tiled(cells, s, algo) && conv_tiles_serves(tiled_set(cells));
+}
+
+bool pnet_cuda_vvor_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo)
+{
+    return may_be_tiled(cells, s, algo) && tiles_vvor_serves(tiled_set(cells), precision);
+}
+
 /* Whether a set has tiles or not: a plan is made before it is known. */
 static size_t product_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
 {

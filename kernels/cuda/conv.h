@@ -8,6 +8,13 @@
 size_t pnet_cuda_mvmr_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
 void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work);
+/* Does the kernel that is chosen for such a set and layer read the set's tiles, and the triplets only where a tile lists
+   nothing? Without a GPU: as on those that this program has all its kernels for. */
+bool pnet_cuda_mvmr_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo);
+bool pnet_cuda_vvor_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo);
+
 size_t pnet_cuda_vvor_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work);

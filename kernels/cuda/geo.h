@@ -18,13 +18,13 @@ extern "C" {
 
 int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key);
 
-size_t pnet_cuda_order_work(int64_t n);
-void pnet_cuda_order(int64_t n, int32_t samples, const int64_t *row_splits, const uint64_t *key,
-    int32_t *order, void *work);
+size_t pnet_cuda_order_points_work(int64_t n);
+int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int64_t *row_splits,
+    const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work);
 
-size_t pnet_cuda_sample_work(int64_t n);
-int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep,
-    int32_t *parent, int64_t *row_splits, void *work);
+size_t pnet_cuda_sample_work(int64_t n, bool ordered);
+int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_grid grid, bool ordered,
+    int32_t *keep, int32_t *parent, int64_t *row_splits, void *work);
 
 void pnet_cuda_children(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child);
@@ -57,6 +57,8 @@ void pnet_cuda_nearest(const struct pnet_level *out, const struct pnet_level *in
    rows behind the true number have nothing in their tiles. The same bits each time: neighbours ascend. */
 size_t pnet_cuda_tiles_work(int64_t rows);
 int64_t pnet_cuda_tiles_count(const struct pnet_triplets *t, struct pnet_tile *tile, void *work);
+/* Of tiles that were counted: those that list nothing. */
+int64_t pnet_cuda_tiles_unlisted(int64_t rows, const struct pnet_tile *tile);
 void pnet_cuda_tiles_write(
     const struct pnet_triplets *t, const struct pnet_tile *tile, uint32_t *list);
 

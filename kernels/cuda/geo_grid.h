@@ -61,6 +61,14 @@ static __device__ __forceinline__ uint64_t key_join(uint32_t x, uint32_t y, uint
     return key_spread(x) << 2 | key_spread(y) << 1 | key_spread(z);
 }
 
+static __device__ __forceinline__ uint64_t point_key(
+    const float *p, struct pnet_grid grid, bool &inside)
+{
+    uint32_t v[3];
+    for (int a = 0; a < 3; a++) v[a] = (uint32_t)(voxel_index(p[a], grid, inside) + PNET_KEY_BIAS);
+    return key_join(v[0], v[1], v[2]);
+}
+
 /* Numbers that compare as the floats do, so that the least of several can be found by integers. */
 static __device__ __forceinline__ uint32_t float_rank(float x)
 {

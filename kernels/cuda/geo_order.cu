@@ -7,22 +7,12 @@
 #include <cstdlib>
 #include <cub/device/device_radix_sort.cuh>
 
-enum { KEY_BITS = 63 };
+enum { LOW_BITS = 32, HIGH_BITS = 31 }; /* the words of a key */
 
-static __global__ void keys(
-    int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key, int64_t *partial)
+/* partial[block]: the sum over the block. */
+static __device__ void tell_outside(int64_t outside, int64_t *partial)
 {
     __shared__ int64_t sum[GEO_THREADS / 32];
-    int64_t outside = 0;
-    for (int64_t i = thread_index(); i < n; i += thread_count()) {
-        bool inside = true;
-        uint32_t v[3];
-        for (int a = 0; a < 3; a++)
-            v[a] = (uint32_t)(voxel_index(xyz[3 * i + a], grid, inside) + PNET_KEY_BIAS);
-        key[i] = key_join(v[0], v[1], v[2]);
-        outside += !inside;
-    }
-    if (!partial) return;
     for (int step = 16; step > 0; step /= 2) outside += __shfl_xor_sync(WARP_ALL, outside, step);
     if (threadIdx.x % 32 == 0) sum[threadIdx.x / 32] = outside;
     __syncthreads();
@@ -31,10 +21,16 @@ static __global__ void keys(
     partial[blockIdx.x] = outside;
 }
 
-void geo_keys(
-    int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key, int64_t *partial, int blocks)
+static __global__ void keys(
+    int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key, int64_t *partial)
 {
-    keys<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, xyz, grid, key, partial);
+    int64_t outside = 0;
+    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+        bool inside = true;
+        key[i] = point_key(xyz + 3 * i, grid, inside);
+        outside += !inside;
+    }
+    tell_outside(outside, partial);
 }
 
 extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key)
@@ -42,35 +38,41 @@ extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid 
     int64_t *partial = geo_readback();
     if (n <= 0 || !partial) return 0;
     int blocks = geo_few_blocks(n);
-    geo_keys(n, xyz, grid, key, partial, blocks);
+    keys<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, xyz, grid, key, partial);
     return geo_read_partials(blocks);
 }
 
-/* Two buffers of items, and the memory CUB works in: for each digit that is sorted by and each
-   2^28 items a histogram, and what its blocks of at least 2048 items tell each other. */
-struct sorter {
-    uint64_t *item[2];
+/* Two buffers of items, a second one of rows, and the memory CUB works in. */
+template <class T> struct sorter {
+    T *item[2];
     int32_t *spare;
     char *temporary;
     size_t temporary_bytes;
 };
 
-static size_t lay_out(int64_t n, void *work, struct sorter *s)
+/* For each digit that is sorted by and each 2^28 items a histogram, and what CUB's blocks of at least 2048 items tell
+   each other. */
+static size_t temporary_bytes(int64_t n)
 {
-    geo_purse purse(work);
-    size_t rows = (size_t)n;
-    s->item[0] = purse.take<uint64_t>(rows);
-    s->item[1] = purse.take<uint64_t>(rows);
-    s->spare = purse.take<int32_t>(rows);
-    s->temporary_bytes = rows / 2 + (1 + (rows >> 28)) * (256u << 10);
-    s->temporary = purse.take<char>(s->temporary_bytes);
-    return purse.used;
+    return (size_t)n / 2 + (1 + ((size_t)n >> 28)) * (256u << 10);
+}
+
+/* In `room` for two items and a row each, and what `purse` has. */
+template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &purse)
+{
+    sorter<T> s;
+    s.item[0] = (T *)room;
+    s.item[1] = s.item[0] + n;
+    s.spare = (int32_t *)(s.item[1] + n);
+    s.temporary_bytes = temporary_bytes(n);
+    s.temporary = purse.take<char>(s.temporary_bytes);
+    return s;
 }
 
 /* Sorts pairs (item, order) by the low bits of item[0], stable; the order stays where it is. */
-static void sort_pairs(int64_t n, const struct sorter *s, int bits, int32_t *order)
+template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bits, int32_t *order)
 {
-    cub::DoubleBuffer<uint64_t> item(s->item[0], s->item[1]);
+    cub::DoubleBuffer<T> item(s->item[0], s->item[1]);
     cub::DoubleBuffer<int32_t> row(order, s->spare);
     size_t bytes = 0;
     cub::DeviceRadixSort::SortPairs(
@@ -95,40 +97,64 @@ static int bits_of_samples(int32_t samples)
     return bits;
 }
 
-static __global__ void begin_order(int64_t n, const uint64_t *key, uint64_t *item, int32_t *order)
+/* The low words of keys, rows as they are; points outside as in `keys`. */
+static __global__ void begin_order(int64_t n, const float *xyz, struct pnet_grid grid,
+    uint32_t *item, int32_t *order, int64_t *partial)
 {
+    int64_t outside = 0;
     for (int64_t i = thread_index(); i < n; i += thread_count()) {
-        item[i] = key[i];
+        bool inside = true;
+        item[i] = (uint32_t)point_key(xyz + 3 * i, grid, inside);
         order[i] = (int32_t)i;
+        outside += !inside;
     }
+    tell_outside(outside, partial);
+}
+
+static __global__ void take_high(
+    int64_t n, const float *xyz, struct pnet_grid grid, const int32_t *order, uint32_t *item)
+{
+    bool inside = true;
+    for (int64_t i = thread_index(); i < n; i += thread_count())
+        item[i] = (uint32_t)(point_key(xyz + 3 * (int64_t)order[i], grid, inside) >> LOW_BITS);
 }
 
 static __global__ void take_samples(
-    int64_t n, int32_t samples, const int64_t *row_splits, const int32_t *order, uint64_t *item)
+    int64_t n, int32_t samples, const int64_t *row_splits, const int32_t *order, uint32_t *item)
 {
     for (int64_t i = thread_index(); i < n; i += thread_count())
-        item[i] = (uint64_t)sample_of(row_splits, samples, order[i]);
+        item[i] = (uint32_t)sample_of(row_splits, samples, order[i]);
 }
 
-extern "C" size_t pnet_cuda_order_work(int64_t n)
+extern "C" size_t pnet_cuda_order_points_work(int64_t n)
 {
-    struct sorter s;
-    return lay_out(n, nullptr, &s);
+    geo_purse purse(nullptr);
+    purse.take<char>(temporary_bytes(n));
+    return purse.used;
 }
 
-/* By key, then by sample, each stable. */
-extern "C" void pnet_cuda_order(int64_t n, int32_t samples, const int64_t *row_splits,
-    const uint64_t *key, int32_t *order, void *work)
+/* By the low word of the key, by the high one, by sample, each stable: half the memory of whole keys, and fewer bytes
+   to move. */
+extern "C" int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int64_t *row_splits,
+    const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work)
 {
-    struct sorter s;
-    if (n <= 0) return;
-    lay_out(n, work, &s);
-    begin_order<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(n, key, s.item[0], order);
-    sort_pairs(n, &s, KEY_BITS, order);
-    if (samples <= 1) return;
-    take_samples<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
-        n, samples, row_splits, order, s.item[0]);
-    sort_pairs(n, &s, bits_of_samples(samples), order);
+    int64_t *partial = geo_readback();
+    if (n <= 0 || !partial) return 0;
+    geo_purse purse(work);
+    sorter<uint32_t> s = sorter_of<uint32_t>(n, room, purse);
+    int blocks = geo_few_blocks(n);
+    begin_order<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, xyz, grid, s.item[0], order, partial);
+    sort_pairs(n, &s, LOW_BITS, order);
+    take_high<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, xyz, grid, order, s.item[0]);
+    sort_pairs(n, &s, HIGH_BITS, order);
+    if (samples > 1) {
+        take_samples<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+            n, samples, row_splits, order, s.item[0]);
+        sort_pairs(n, &s, bits_of_samples(samples), order);
+    }
+    return geo_read_partials(blocks);
 }
 
 /* The box of all points, as ranks: low[3], high[3]. */
@@ -171,21 +197,27 @@ static __global__ void curve_items(int64_t n, const float *xyz, int32_t samples,
     }
 }
 
+enum { CURVE_BYTES = 2 * sizeof(uint64_t) + sizeof(int32_t) }; /* of a row, for sorting */
+
 size_t geo_curve_work(int64_t rows)
 {
-    struct sorter s;
-    return 256 + lay_out(rows, nullptr, &s);
+    geo_purse purse(nullptr);
+    purse.take<uint32_t>(6);
+    purse.take<char>(CURVE_BYTES * (size_t)rows);
+    purse.take<char>(temporary_bytes(rows));
+    return purse.used;
 }
 
 void geo_curve(const struct pnet_level *level, int32_t *order, void *work)
 {
-    struct sorter s;
-    uint32_t *box = (uint32_t *)work;
+    geo_purse purse(work);
+    uint32_t *box = purse.take<uint32_t>(6);
+    void *room = purse.take<char>(CURVE_BYTES * (size_t)level->rows);
     int64_t n = level->rows;
     int sample_bits = bits_of_samples(level->samples), bits = (63 - sample_bits) / 3;
     if (n <= 0) return;
     if (bits > 16) bits = 16; /* finer steps would cost more than they help */
-    lay_out(n, (char *)work + 256, &s);
+    sorter<uint64_t> s = sorter_of<uint64_t>(n, room, purse);
     cudaMemsetAsync(box, 0xff, 3 * sizeof *box, cudaStreamPerThread);
     cudaMemsetAsync(box + 3, 0, 3 * sizeof *box, cudaStreamPerThread);
     box_of_points<<<(unsigned)geo_few_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(

@@ -40,6 +40,7 @@ struct geo_purse {
 /* Inclusive prefix sums in place. sums[geo_scan_sums(n)]; NULL where that is 0. */
 size_t geo_scan_sums(int64_t n);
 void geo_scan(int64_t n, int64_t *at, int64_t *sums);
+void geo_scan(int64_t n, int32_t *at, int64_t *sums);
 
 /* Host memory of the calling thread that kernels can write to, GEO_PARTIALS numbers; NULL: there is
    none, and the error sticks. */
@@ -48,11 +49,6 @@ int64_t *geo_readback(void);
    the stream. */
 int64_t geo_read(const int64_t *device);
 int64_t geo_read_partials(int count);
-
-/* Keys of n points; partial (on the host's side of the readback) or NULL: points outside, a number a
-   block. */
-void geo_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key, int64_t *partial,
-    int blocks);
 
 /* Order of a level's rows along a curve through the box of all its points. */
 size_t geo_curve_work(int64_t rows);

@@ -3,38 +3,50 @@
 #include "kernels/cuda/geo_grid.h"
 #include "kernels/cuda/geo_parts.h"
 
-/* The parts of a workspace. Sorting is over before voxels are numbered. */
+enum { ROOM_BYTES = 12 }; /* a row, of pnet_cuda_order_points */
+
+/* The parts of a workspace. Where rows follow their keys on the grid, a place is a row. */
 struct parts {
-    uint64_t *key;  /* [n] on the grid */
-    int32_t *order; /* [n] place to row, by sample and key */
-    void *sorting;
-    int64_t *heads;           /* [n + 1] voxels that begin before a place */
-    unsigned long long *best; /* [n] of each voxel: distance^2 to its centre above the row */
+    int32_t *order; /* [n] place to row, by sample and key; NULL: the same */
+    void *room, *sorting;
+    int32_t *voxel;    /* [n] of each place; NULL: it stands where the parents will */
+    uint32_t *nearest; /* [n] of each voxel: the least distance^2 to its centre, as bits */
     int64_t *sums;
 };
 
-static size_t lay_out(int64_t n, void *work, struct parts *p)
+static size_t lay_out(int64_t n, bool ordered, void *work, struct parts *p)
 {
     geo_purse purse(work);
     size_t rows = (size_t)n;
-    p->key = purse.take<uint64_t>(rows);
-    p->order = purse.take<int32_t>(rows);
-    geo_purse shared = purse;
-    p->sorting = shared.take<char>(pnet_cuda_order_work(n));
-    p->heads = purse.take<int64_t>(rows + 1);
-    p->best = purse.take<unsigned long long>(rows);
+    *p = {};
+    if (!ordered) {
+        p->order = purse.take<int32_t>(rows);
+        p->room = purse.take<char>(ROOM_BYTES * rows);
+        p->sorting = purse.take<char>(pnet_cuda_order_points_work(n));
+        p->voxel = (int32_t *)p->room; /* which has served then */
+        p->nearest = (uint32_t *)p->voxel + rows;
+    } else {
+        p->nearest = purse.take<uint32_t>(rows);
+    }
     p->sums = purse.take<int64_t>(geo_scan_sums(n));
-    return shared.used > purse.used ? shared.used : purse.used;
+    return purse.used;
 }
 
-static __global__ void find_heads(int64_t n, int32_t samples, const int64_t *row_splits,
-    const uint64_t *key, const int32_t *order, int64_t *heads)
+static __device__ __forceinline__ int64_t row_at(const int32_t *order, int64_t place)
 {
+    return order ? order[place] : place;
+}
+
+/* head[place]: 1 where a voxel begins. */
+static __global__ void find_heads(int64_t n, const struct pnet_level fine, struct pnet_grid grid,
+    const int32_t *order, int32_t *head)
+{
+    bool inside = true;
     for (int64_t i = thread_index(); i < n; i += thread_count()) {
-        bool head = i == 0 || key[order[i]] != key[order[i - 1]];
-        if (!head) head = row_splits[sample_of(row_splits, samples, i)] == i;
-        heads[i + 1] = head;
-        if (i == 0) heads[0] = 0;
+        bool first = i == 0 || point_key(fine.xyz + 3 * row_at(order, i), grid, inside) !=
+                                   point_key(fine.xyz + 3 * row_at(order, i - 1), grid, inside);
+        if (!first) first = fine.row_splits[sample_of(fine.row_splits, fine.samples, i)] == i;
+        head[i] = first;
     }
 }
 
@@ -47,49 +59,66 @@ static __device__ uint32_t distance2_to_centre(const float *p, struct pnet_grid 
     return __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
 }
 
-/* Distances are not negative: their bits compare as they do, and equal ones leave it to the row. */
-static __global__ void find_best(int64_t n, const float *xyz, struct pnet_grid grid,
-    const int32_t *order, const int64_t *heads, int32_t *parent, unsigned long long *best)
+/* least[voxel] becomes the least `own` of its places. A warp with one voxel goes there once. */
+static __device__ __forceinline__ void keep_least(uint32_t *least, int32_t voxel, uint32_t own)
+{
+    if (__all_sync(WARP_ALL, voxel == __shfl_sync(WARP_ALL, voxel, 0))) {
+        own = __reduce_min_sync(WARP_ALL, own);
+        if (threadIdx.x % 32 != 0) return;
+    }
+    if (voxel >= 0 && own != UINT32_MAX) atomicMin(&least[voxel], own);
+}
+
+/* voxel[place]: the number of voxels that begin up to there. Distances are not negative: their bits compare as they
+   do. */
+static __global__ void find_nearest(int64_t n, const float *xyz, struct pnet_grid grid,
+    const int32_t *order, const int32_t *voxel, uint32_t *nearest)
 {
     int64_t rounds = (n + thread_count() - 1) / thread_count();
     for (int64_t round = 0; round < rounds; round++) {
         int64_t i = round * thread_count() + thread_index();
-        int32_t voxel = -1;
-        unsigned long long own = ~0ull;
-        if (i < n) {
-            int32_t row = order[i];
-            voxel = (int32_t)(heads[i + 1] - 1);
-            parent[row] = voxel;
-            own = (unsigned long long)distance2_to_centre(xyz + 3 * (int64_t)row, grid) << 32 |
-                  (uint32_t)row;
-        }
-        if (__all_sync(WARP_ALL, voxel == __shfl_sync(WARP_ALL, voxel, 0))) {
-            for (int step = 16; step > 0; step /= 2)
-                own = min(own, __shfl_xor_sync(WARP_ALL, own, step));
-            if (voxel >= 0 && threadIdx.x % 32 == 0) atomicMin(&best[voxel], own);
-        } else if (voxel >= 0) {
-            atomicMin(&best[voxel], own);
-        }
+        bool there = i < n;
+        keep_least(nearest, there ? voxel[i] - 1 : -1,
+            there ? distance2_to_centre(xyz + 3 * row_at(order, i), grid) : UINT32_MAX);
     }
 }
 
-static __global__ void keep_best(int64_t n, int32_t samples, const int64_t *fine_splits,
-    const int64_t *heads, const unsigned long long *best, int32_t *keep, int64_t *row_splits)
+/* Of those that are nearest the lowest row; and the parents, which may stand where `voxel` does. */
+static __global__ void find_keep(int64_t n, const float *xyz, struct pnet_grid grid,
+    const int32_t *order, const int32_t *voxel, const uint32_t *nearest, uint32_t *keep,
+    int32_t *parent)
 {
-    int64_t voxels = heads[n];
-    for (int64_t i = thread_index(); i < voxels; i += thread_count()) keep[i] = (int32_t)best[i];
-    for (int64_t s = thread_index(); s <= samples; s += thread_count())
-        row_splits[s] = heads[fine_splits[s]];
+    int64_t rounds = (n + thread_count() - 1) / thread_count();
+    for (int64_t round = 0; round < rounds; round++) {
+        int64_t i = round * thread_count() + thread_index();
+        int32_t own = -1;
+        uint32_t row = UINT32_MAX;
+        if (i < n) {
+            int64_t candidate = row_at(order, i);
+            own = voxel[i] - 1;
+            if (distance2_to_centre(xyz + 3 * candidate, grid) == nearest[own])
+                row = (uint32_t)candidate;
+            parent[candidate] = own;
+        }
+        keep_least(keep, own, row);
+    }
 }
 
-extern "C" size_t pnet_cuda_sample_work(int64_t n)
+static __global__ void find_splits(
+    int32_t samples, const int64_t *fine_splits, const int32_t *voxel, int64_t *row_splits)
+{
+    for (int64_t s = thread_index(); s <= samples; s += thread_count())
+        row_splits[s] = fine_splits[s] > 0 ? voxel[fine_splits[s] - 1] : 0;
+}
+
+extern "C" size_t pnet_cuda_sample_work(int64_t n, bool ordered)
 {
     struct parts p;
-    return lay_out(n, nullptr, &p);
+    return lay_out(n, ordered, nullptr, &p);
 }
 
 extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_grid grid,
-    int32_t *keep, int32_t *parent, int64_t *row_splits, void *work)
+    bool ordered, int32_t *keep, int32_t *parent, int64_t *row_splits, void *work)
 {
     struct parts p;
     int64_t n = fine->rows;
@@ -99,18 +128,20 @@ extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_g
         cudaMemsetAsync(row_splits, 0, ((size_t)samples + 1) * sizeof *row_splits, stream);
         return 0;
     }
-    lay_out(n, work, &p);
+    lay_out(n, ordered, work, &p);
     unsigned blocks = geo_blocks(n);
-    geo_keys(n, fine->xyz, grid, p.key, nullptr, (int)blocks);
-    pnet_cuda_order(n, samples, fine->row_splits, p.key, p.order, p.sorting);
-    find_heads<<<blocks, GEO_THREADS, 0, stream>>>(
-        n, samples, fine->row_splits, p.key, p.order, p.heads);
-    geo_scan(n, p.heads + 1, p.sums);
-    cudaMemsetAsync(p.best, 0xff, (size_t)n * sizeof *p.best, stream);
-    find_best<<<blocks, GEO_THREADS, 0, stream>>>(
-        n, fine->xyz, grid, p.order, p.heads, parent, p.best);
-    keep_best<<<blocks, GEO_THREADS, 0, stream>>>(
-        n, samples, fine->row_splits, p.heads, p.best, keep, row_splits);
+    if (!ordered)
+        pnet_cuda_order_points(
+            n, samples, fine->row_splits, fine->xyz, grid, p.order, p.room, p.sorting);
+    int32_t *voxel = p.voxel ? p.voxel : parent;
+    find_heads<<<blocks, GEO_THREADS, 0, stream>>>(n, *fine, grid, p.order, voxel);
+    geo_scan(n, voxel, p.sums);
+    find_splits<<<1, GEO_THREADS, 0, stream>>>(samples, fine->row_splits, voxel, row_splits);
+    cudaMemsetAsync(p.nearest, 0xff, (size_t)n * sizeof *p.nearest, stream);
+    cudaMemsetAsync(keep, 0xff, (size_t)n * sizeof *keep, stream);
+    find_nearest<<<blocks, GEO_THREADS, 0, stream>>>(n, fine->xyz, grid, p.order, voxel, p.nearest);
+    find_keep<<<blocks, GEO_THREADS, 0, stream>>>(
+        n, fine->xyz, grid, p.order, voxel, p.nearest, (uint32_t *)keep, parent);
     return geo_read(row_splits + samples);
 }
 
@@ -157,6 +188,16 @@ static __global__ void place_children(
     if (thread_index() == 0) start[coarse_rows] = n;
 }
 
+/* start[i] of parents that ascend, none of them without a child. */
+static __global__ void find_stretches(
+    int64_t n, int64_t coarse_rows, const int32_t *parent, int64_t *start)
+{
+    for (int64_t j = thread_index(); j < n; j += thread_count()) {
+        if (j == 0 || parent[j] != parent[j - 1]) start[parent[j]] = j;
+        if (j == 0) start[coarse_rows] = n;
+    }
+}
+
 /* A coarse row has a child: there are no more of them than fine rows, so that the children have
    room for the sums of the scan until they come. */
 extern "C" void pnet_cuda_children(
@@ -166,6 +207,10 @@ extern "C" void pnet_cuda_children(
     cudaMemsetAsync(start, 0, ((size_t)coarse_rows + 1) * sizeof *start, stream);
     if (fine_rows <= 0) return;
     unsigned blocks = geo_blocks(fine_rows);
+    if (!child) {
+        find_stretches<<<blocks, GEO_THREADS, 0, stream>>>(fine_rows, coarse_rows, parent, start);
+        return;
+    }
     count_children<<<blocks, GEO_THREADS, 0, stream>>>(fine_rows, parent, start);
     geo_scan(coarse_rows, start, (int64_t *)child);
     place_children<<<blocks, GEO_THREADS, 0, stream>>>(

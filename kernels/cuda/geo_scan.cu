@@ -25,7 +25,7 @@ template <int THREADS> static __device__ int64_t block_scan(int64_t x, int64_t &
     return before + x;
 }
 
-static __global__ void chunk_sums(int64_t n, const int64_t *at, int64_t *sums)
+template <class T> static __global__ void chunk_sums(int64_t n, const T *at, int64_t *sums)
 {
     int64_t begin = (int64_t)blockIdx.x * CHUNK, sum = 0, total;
     for (int i = threadIdx.x; i < CHUNK; i += GEO_THREADS)
@@ -46,13 +46,13 @@ static __global__ void scan_sums(int64_t chunks, int64_t *sums)
     }
 }
 
-static __global__ void scan_chunks(int64_t n, int64_t *at, const int64_t *sums)
+template <class T> static __global__ void scan_chunks(int64_t n, T *at, const int64_t *sums)
 {
     int64_t begin = (int64_t)blockIdx.x * CHUNK, carry = sums ? sums[blockIdx.x] : 0, total;
     for (int step = 0; step < CHUNK; step += GEO_THREADS) {
         int64_t i = begin + step + threadIdx.x;
         int64_t sum = block_scan<GEO_THREADS>(i < n ? at[i] : 0, total);
-        if (i < n) at[i] = carry + sum;
+        if (i < n) at[i] = (T)(carry + sum);
         carry += total;
     }
 }
@@ -62,7 +62,7 @@ size_t geo_scan_sums(int64_t n)
     return n > CHUNK ? (size_t)((n + CHUNK - 1) / CHUNK) : 0;
 }
 
-void geo_scan(int64_t n, int64_t *at, int64_t *sums)
+template <class T> static void scan(int64_t n, T *at, int64_t *sums)
 {
     if (n <= 0) return;
     unsigned chunks = (unsigned)((n + CHUNK - 1) / CHUNK);
@@ -72,6 +72,16 @@ void geo_scan(int64_t n, int64_t *at, int64_t *sums)
     }
     scan_chunks<<<chunks, GEO_THREADS, 0, cudaStreamPerThread>>>(
         n, at, chunks > 1 ? sums : nullptr);
+}
+
+void geo_scan(int64_t n, int64_t *at, int64_t *sums)
+{
+    scan(n, at, sums);
+}
+
+void geo_scan(int64_t n, int32_t *at, int64_t *sums)
+{
+    scan(n, at, sums);
 }
 
 /* A few pinned numbers a thread, for as long as the thread lives. */

@@ -439,6 +439,25 @@ extern "C" int64_t pnet_cuda_tiles_count(
     return geo_read(words + tiles - 1);
 }
 
+static __global__ void count_unlisted(int64_t tiles, const struct pnet_tile *tile, int64_t *partial)
+{
+    int own = 0;
+    for (int64_t base = (int64_t)blockIdx.x * blockDim.x; base < tiles; base += thread_count()) {
+        int64_t i = base + threadIdx.x;
+        own += __syncthreads_count(i < tiles && tile[i].neighbours < 0);
+    }
+    if (threadIdx.x == 0) partial[blockIdx.x] = own;
+}
+
+extern "C" int64_t pnet_cuda_tiles_unlisted(int64_t rows, const struct pnet_tile *tile)
+{
+    int64_t tiles = tiles_of(rows), *partial = geo_readback();
+    if (tiles <= 0 || !partial) return 0;
+    int blocks = geo_few_blocks(tiles);
+    count_unlisted<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, tile, partial);
+    return geo_read_partials(blocks);
+}
+
 extern "C" void pnet_cuda_tiles_write(
     const struct pnet_triplets *t, const struct pnet_tile *tile, uint32_t *list)
 {

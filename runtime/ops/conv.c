@@ -103,13 +103,6 @@ static bool rule(struct pnet_rule *r)
     int fine = d == COARSER ? in : out, coarse = d == COARSER ? out : in;
     struct pnet_geo_request q = {.kind = PNET_GEO_TRIPLETS, .a = coarse, .b = fine};
     if (!choose_neighbourhood(r, d, fine, coarse, &q.nb)) return false;
-    q.forward_forms = d == FINER ? PNET_FORM_TRANSPOSED : PNET_FORM_FORWARD;
-    q.backward_forms = PNET_FORM_FORWARD | PNET_FORM_TRANSPOSED;
-    if (groups == 1 || groups != cin ||
-        groups != cout) { /* one matrix of channels needs no tiles */
-        q.forward_forms |= d == FINER ? PNET_FORM_TRANSPOSED_TILES : PNET_FORM_FORWARD_TILES;
-        q.backward_forms |= PNET_FORM_FORWARD_TILES | PNET_FORM_TRANSPOSED_TILES;
-    }
     /* one matrix for each point needs no triplets; groups go through them */
     if (!q.nb.pointwise || groups > 1) pnet_rule_geo(r, q);
     int64_t fan = k * k * k * cin / groups;
@@ -158,6 +151,37 @@ static const struct pnet_triplets *by_output(const struct pnet_exec *x)
 static const struct pnet_triplets *by_input(const struct pnet_exec *x)
 {
     return x->in[0].level == x->out.level ? &x->geo[0]->transposed : sorted_by(x, x->in[0].level);
+}
+
+/* A form that is read one by one, as tiles where the kernel of that algorithm reads those. */
+static unsigned read_as(const struct pnet_exec *x, struct pnet_conv_shape s,
+    enum pnet_direction direction, unsigned form)
+{
+#ifdef PNET_CUDA_BUILT
+    int32_t cells = x->geo[0]->forward.cells;
+    enum pnet_conv_algo algo = x->algos.of[direction];
+    bool tiles = direction == PNET_DW ? pnet_cuda_vvor_tiled(cells, s, x->precision, algo)
+                                      : pnet_cuda_mvmr_tiled(cells, s, x->precision, algo);
+    if (x->device == PNET_CUDA && tiles)
+        return form == PNET_FORM_FORWARD ? PNET_FORM_FORWARD_TILES : PNET_FORM_TRANSPOSED_TILES;
+#endif
+    (void)x;
+    (void)s;
+    (void)direction;
+    return form;
+}
+
+static unsigned form_of(const struct pnet_exec *x, const struct pnet_triplets *sorted)
+{
+    return sorted == &x->geo[0]->forward ? PNET_FORM_FORWARD : PNET_FORM_TRANSPOSED;
+}
+
+static unsigned forms(const struct pnet_exec *x, bool backward)
+{
+    struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
+    if (!backward) return read_as(x, s, PNET_FORWARD, form_of(x, by_output(x)));
+    unsigned weight = read_as(x, s, PNET_DW, form_of(x, by_output(x)));
+    return x->gin[0].data ? weight | read_as(x, t, PNET_DF, form_of(x, by_input(x))) : weight;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -341,6 +365,7 @@ const struct pnet_op pnet_op_conv = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
+    .forms = forms,
     .forward = forward,
     .backward = backward,
     .reference = reference,

@@ -27,11 +27,12 @@ static bool rule(struct pnet_rule *r)
             r->levels[in.level].name, r->levels[to].name);
     }
     if (!to_sample && in.level != to)
-        pnet_rule_geo(r, (struct pnet_geo_request){.kind = PNET_GEO_PARENT,
-                             .a = in.level,
-                             .b = to,
-                             .forward_forms = PNET_FORM_CHILDREN,
-                             .backward_forms = PNET_FORM_CHILDREN});
+        pnet_rule_geo(r,
+            (struct pnet_geo_request){.kind = PNET_GEO_PARENT,
+                .a = in.level,
+                .b = to,
+                .forward_forms = PNET_FORM_CHILDREN | (in.type == PNET_I32 ? PNET_FORM_PARENT : 0),
+                .backward_forms = PNET_FORM_CHILDREN | PNET_FORM_PARENT});
     if (r->attr[KIND].i == PNET_POOL_MAX && in.level != to)
         pnet_rule_save(r, (struct pnet_type){PNET_I32, in.width, to, 0, false}, true);
     r->out = (struct pnet_type){in.type, in.width, to, in.classes, false};

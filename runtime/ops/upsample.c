@@ -20,8 +20,11 @@ static bool rule(struct pnet_rule *r)
         return pnet_rule_fail(r, TO, "upsample() cannot go from %s to %s: it is not a finer level",
             r->levels[from].name, r->levels[to].name);
     }
-    struct pnet_geo_request q = {
-        .kind = PNET_GEO_PARENT, .a = to, .b = from, .backward_forms = PNET_FORM_CHILDREN};
+    struct pnet_geo_request q = {.kind = PNET_GEO_PARENT,
+        .a = to,
+        .b = from,
+        .forward_forms = PNET_FORM_PARENT,
+        .backward_forms = PNET_FORM_CHILDREN};
     if (r->attr[KIND].i == INVERSE_DISTANCE)
         q = (struct pnet_geo_request){
             .kind = PNET_GEO_NEAREST, .a = to, .b = from, .k = (int32_t)r->attr[K].i};

@@ -89,17 +89,17 @@ static inline struct cloud *read_rooms(const char *dir)
 struct staged {
     struct pnet_level raw, level;
     int32_t *order;
-    uint64_t *key;
     void *work;
 };
 
 static inline void stage_level(struct staged *s)
 {
     int64_t n = s->raw.rows;
-    CHECK(pnet_cuda_keys(n, s->raw.xyz, s->raw.grid, s->key) == 0);
-    pnet_cuda_order(n, s->raw.samples, s->raw.row_splits, s->key, s->order, s->work);
-    pnet_cuda_gather(n, 3, s->raw.xyz, s->order, (void *)(uintptr_t)s->level.xyz);
-    pnet_cuda_gather(n, 2, s->key, s->order, (void *)(uintptr_t)s->level.key);
+    float *xyz = (void *)(uintptr_t)s->level.xyz;
+    CHECK(pnet_cuda_order_points(n, s->raw.samples, s->raw.row_splits, s->raw.xyz, s->raw.grid,
+              s->order, xyz, s->work) == 0);
+    pnet_cuda_gather(n, 3, s->raw.xyz, s->order, xyz);
+    pnet_cuda_keys(n, xyz, s->raw.grid, (void *)(uintptr_t)s->level.key);
 }
 
 static inline struct staged stage_open(struct arena *a, const struct pnet_level *raw)
@@ -110,8 +110,7 @@ static inline struct staged stage_open(struct arena *a, const struct pnet_level 
     s.level.xyz = arena_take(a, 3 * n * sizeof(float));
     s.level.key = arena_take(a, n * sizeof(uint64_t));
     s.order = arena_take(a, n * sizeof *s.order);
-    s.key = arena_take(a, n * sizeof *s.key);
-    s.work = arena_take(a, pnet_cuda_order_work(raw->rows));
+    s.work = arena_take(a, pnet_cuda_order_points_work(raw->rows));
     return s;
 }
 
@@ -170,12 +169,11 @@ static inline void time_levels(struct arena *a, const struct pnet_level *raw)
     struct pnet_level coarse = s.level;
     coarse.grid.factor = 2;
     int32_t *keep = arena_take(a, n * sizeof *keep), *parent = arena_take(a, n * sizeof *parent);
-    int32_t *index = arena_take(a, 3 * n * sizeof *index),
-            *child = arena_take(a, n * sizeof *child);
+    int32_t *index = arena_take(a, 3 * n * sizeof *index);
     float *distance2 = arena_take(a, 3 * n * sizeof *distance2);
     int64_t *splits = arena_take(a, ((size_t)raw->samples + 1) * sizeof *splits),
             *start = arena_take(a, (n + 1) * sizeof *start);
-    void *work = arena_take(a, pnet_cuda_sample_work(raw->rows)),
+    void *work = arena_take(a, pnet_cuda_sample_work(raw->rows, true)),
          *near_work = arena_take(a, pnet_cuda_nearest_work(raw, raw, 3));
     coarse.xyz = arena_take(a, 3 * n * sizeof(float));
     coarse.key = arena_take(a, n * sizeof(uint64_t));
@@ -185,10 +183,10 @@ static inline void time_levels(struct arena *a, const struct pnet_level *raw)
     stage_level(&s);
     for (int round = 0; round < REPEAT; round++) {
         watch_start(&w);
-        coarse.rows = pnet_cuda_sample(&s.level, coarse.grid, keep, parent, splits, work);
+        coarse.rows = pnet_cuda_sample(&s.level, coarse.grid, true, keep, parent, splits, work);
         watch_stop(&w, COUNT, round);
         watch_start(&w);
-        pnet_cuda_children(raw->rows, coarse.rows, parent, start, child);
+        pnet_cuda_children(raw->rows, coarse.rows, parent, start, NULL);
         watch_stop(&w, WRITE, round);
         pnet_cuda_gather(coarse.rows, 3, s.level.xyz, keep, (void *)(uintptr_t)coarse.xyz);
         pnet_cuda_keys(coarse.rows, coarse.xyz, coarse.grid, (void *)(uintptr_t)coarse.key);

@@ -35,8 +35,9 @@ static void check_order(struct arena *a, const struct pnet_level *l, struct pnet
     CHECKF(outside == want_outside, "%lld points outside for %lld", (long long)outside,
         (long long)want_outside);
     CHECK(device_holds(key, want_key, n * sizeof *key));
-    pnet_cuda_order(l->rows, l->samples, d.row_splits, key, order,
-        arena_take(a, pnet_cuda_order_work(l->rows)));
+    CHECK(pnet_cuda_order_points(l->rows, l->samples, d.row_splits, d.xyz, grid, order,
+              arena_take(a, 12 * n),
+              arena_take(a, pnet_cuda_order_points_work(l->rows))) == want_outside);
     CHECKF(device_holds(order, want, n * sizeof *order), "order of %lld rows", (long long)l->rows);
     CHECK(arena_close(a));
     free(work);
@@ -44,7 +45,8 @@ static void check_order(struct arena *a, const struct pnet_level *l, struct pnet
     free(want_key);
 }
 
-static void check_children(struct arena *a, int64_t fine, int64_t coarse, const int32_t *parent)
+static void check_children(
+    struct arena *a, int64_t fine, int64_t coarse, const int32_t *parent, bool ascend)
 {
     int64_t *want_start = memory(((size_t)coarse + 1) * sizeof *want_start);
     int32_t *want = memory((size_t)fine * sizeof *want);
@@ -56,28 +58,36 @@ static void check_children(struct arena *a, int64_t fine, int64_t coarse, const 
     CHECK(device_holds(start, want_start, ((size_t)coarse + 1) * sizeof *start));
     CHECKF(device_holds(child, want, (size_t)fine * sizeof *child), "children of %lld in %lld",
         (long long)fine, (long long)coarse);
+    if (ascend) {
+        int64_t *stretch = arena_take(a, ((size_t)coarse + 1) * sizeof *stretch);
+        pnet_cuda_children(
+            fine, coarse, arena_copy(a, parent, (size_t)fine * sizeof *parent), stretch, NULL);
+        CHECK(device_holds(stretch, want_start, ((size_t)coarse + 1) * sizeof *stretch));
+    }
     free(want);
     free(want_start);
 }
 
-static void check_sample(struct arena *a, const struct pnet_level *l, struct pnet_grid grid)
+/* `ordered`: rows are in the order of their keys on `grid`. */
+static void check_sample(
+    struct arena *a, const struct pnet_level *l, struct pnet_grid grid, bool ordered)
 {
     size_t n = (size_t)l->rows, splits_bytes = ((size_t)l->samples + 1) * sizeof(int64_t);
     int32_t *want_keep = memory(n * sizeof *want_keep), *want_parent = memory(n * sizeof(int32_t));
     int64_t *want_splits = memory(splits_bytes);
-    void *work = memory(pnet_cpu_sample_work(l->rows));
-    int64_t want = pnet_cpu_sample(l, grid, want_keep, want_parent, want_splits, work);
+    void *work = memory(pnet_cpu_sample_work(l->rows, false));
+    int64_t want = pnet_cpu_sample(l, grid, false, want_keep, want_parent, want_splits, work);
 
     struct pnet_level d = level_on_device(a, l);
     int32_t *keep = arena_take(a, n * sizeof *keep), *parent = arena_take(a, n * sizeof *parent);
     int64_t *splits = arena_take(a, splits_bytes);
-    int64_t rows = pnet_cuda_sample(
-        &d, grid, keep, parent, splits, arena_take(a, pnet_cuda_sample_work(l->rows)));
+    int64_t rows = pnet_cuda_sample(&d, grid, ordered, keep, parent, splits,
+        arena_take(a, pnet_cuda_sample_work(l->rows, ordered)));
     CHECKF(rows == want, "%lld coarse rows for %lld", (long long)rows, (long long)want);
     CHECK(rows == want && device_holds(keep, want_keep, (size_t)want * sizeof *keep));
     CHECK(device_holds(parent, want_parent, n * sizeof *parent));
     CHECK(device_holds(splits, want_splits, splits_bytes));
-    check_children(a, l->rows, want, want_parent);
+    check_children(a, l->rows, want, want_parent, ordered);
     CHECK(arena_close(a));
     free(work);
     free(want_splits);
@@ -142,12 +152,15 @@ static void check_nearest(
 }
 
 /* A level by itself, and from it to a coarser one. */
-static void check_level(struct arena *a, const char *what, const struct cloud *fine, int32_t factor)
+static void check_level(
+    struct arena *a, const char *what, const struct cloud *fine, int32_t factor, bool sorted)
 {
     int32_t *parent;
     struct cloud *coarse = cloud_coarser(fine, grid_of(cell, factor), &parent);
     check_order(a, &fine->level, fine->level.grid);
-    check_sample(a, &fine->level, grid_of(cell, factor));
+    check_sample(a, &fine->level, grid_of(cell, factor), false);
+    if (sorted && pnet_grid_follows(fine->level.grid, grid_of(cell, factor)))
+        check_sample(a, &fine->level, grid_of(cell, factor), true);
     for (int n = 0; n < NEIGHBOURHOODS; n++) {
         const struct pnet_neighbourhood *nb = &neighbourhoods[n];
         if (nb->kernel % 2) check_set(a, what, &fine->level, &fine->level, nb, NULL);
@@ -168,11 +181,11 @@ static void check_cloud(
     struct cloud *raw = cloud_random(kind, samples, rows, grid_of(cell, 1), (uint32_t)rows);
     struct cloud *level = cloud_coarser(raw, grid_of(cell, 1), &parent),
                  *sorted = cloud_sorted(raw);
-    check_level(a, what, level, factor);
-    check_level(a, what, sorted, factor);
-    check_level(a, what, raw, factor);
+    check_level(a, what, level, factor, true);
+    check_level(a, what, sorted, factor, true);
+    check_level(a, what, raw, factor, false);
     raw->level.key = NULL;
-    check_level(a, what, raw, factor);
+    check_level(a, what, raw, factor, false);
     cloud_free(sorted);
     cloud_free(level);
     cloud_free(raw);
@@ -212,7 +225,7 @@ static void check_key_range(struct arena *a)
         xyz[30] = -0.0f;
         struct cloud *c = cloud_of(3, splits, xyz, grid_of(cell, 1));
         check_order(a, &c->level, grid_of(cell, factors[t % 4]));
-        check_sample(a, &c->level, grid_of(cell, factors[t % 4]));
+        check_sample(a, &c->level, grid_of(cell, factors[t % 4]), false);
         cloud_free(c);
     }
     free(xyz);
@@ -236,7 +249,7 @@ static void check_many_samples(struct arena *a)
     for (int keyed = 0; keyed < 2; keyed++) {
         l.key = keyed ? c->key : NULL;
         check_order(a, &l, l.grid);
-        check_sample(a, &l, grid_of(cell, 4));
+        check_sample(a, &l, grid_of(cell, 4), false);
         check_set(a, "many samples", &l, &l, &wide, NULL);
         check_set(a, "many samples", &l, &l, &knn, NULL);
         check_nearest(a, &l, &l, 4);
@@ -262,7 +275,8 @@ static void check_long_rows(struct arena *a, int64_t rows)
         check_set(a, "one coarse point", &only->level, &raw->level, &nb[n], only_parent);
     }
     check_set(a, "rows of several hundreds", &fine->level, &fine->level, &nb[2], NULL);
-    check_sample(a, &raw->level, grid_of(cell, 100000));
+    check_sample(a, &raw->level, grid_of(cell, 100000), false);
+    check_sample(a, &fine->level, grid_of(cell, 1 << 20), true);
     cloud_free(coarse);
     cloud_free(only);
     cloud_free(fine);
@@ -292,8 +306,9 @@ static void check_large(struct arena *a)
         {.kernel = 5, .radius = 0.006f}, {.kernel = 3, .radius = 0.003f, .degrade = PNET_VOXEL},
         {.kernel = 3, .radius = 0.004f, .shape = PNET_CUBE}, {.kernel = 3, .knn = 16}};
     check_order(a, &raw->level, raw->level.grid);
-    check_sample(a, &raw->level, grid_of(fine_cell, 1));
-    check_sample(a, l, grid_of(fine_cell, 2));
+    check_sample(a, &raw->level, grid_of(fine_cell, 1), false);
+    check_sample(a, l, grid_of(fine_cell, 2), false);
+    check_sample(a, l, grid_of(fine_cell, 2), true);
     for (int n = 0; n < 5; n++) {
         check_set(a, "large", l, l, &nb[n], NULL);
         check_set(a, "large, coarser", &coarse->level, l, &nb[n], up);

@@ -92,20 +92,18 @@ static struct pnet_level make_level(int64_t rows, int64_t *splits)
 {
     struct pnet_grid grid = {0.02f, (float)(1 / 0.02), 1};
     float *raw = take((size_t)rows * 12), *xyz = take((size_t)rows * 12);
-    uint64_t *unsorted = take((size_t)rows * 8), *key = take((size_t)rows * 8);
+    uint64_t *key = take((size_t)rows * 8);
     int32_t *order = take((size_t)rows * 4);
-    void *work = take(pnet_cuda_order_work(rows));
+    void *work = take(pnet_cuda_order_points_work(rows));
     const int64_t ends[2] = {0, rows};
     fill(raw, 3 * rows, 0);
     pnet_device_put(gpu, splits, ends, sizeof ends);
     double begin = seconds();
-    CHECK(pnet_cuda_keys(rows, raw, grid, unsorted) == 0);
-    pnet_cuda_order(rows, 1, splits, unsorted, order, work);
+    CHECK(pnet_cuda_order_points(rows, 1, splits, raw, grid, order, xyz, work) == 0);
     pnet_cuda_gather(rows, 3, raw, order, xyz);
-    pnet_cuda_gather(rows, 2, unsorted, order, key);
+    pnet_cuda_keys(rows, xyz, grid, key);
     printf("level of %lld points: %.1f ms\n", (long long)rows, 1e3 * (seconds() - begin));
     pnet_device_free(gpu, raw);
-    pnet_device_free(gpu, unsorted);
     pnet_device_free(gpu, order);
     pnet_device_free(gpu, work);
     return (struct pnet_level){rows, 1, splits, xyz, key, grid};

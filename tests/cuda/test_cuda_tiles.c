@@ -54,7 +54,7 @@ static void check_tiles(
         (long long)t->rows, (long long)live);
     const struct pnet_tile *last = tiles ? &c.tile[tiles - 1] : NULL;
     CHECK(first.words == (last ? last->at + tile_words(last) : 0));
-    if (live == t->rows) CHECK(pnet_cpu_tiles_words(t) == first.words);
+    if (live == t->rows) CHECK(pnet_cpu_tiles_words(t, NULL) == first.words);
     if (!little()) {
         struct device_tiles second = tiles_make(a, &d);
         CHECK(second.words == first.words);

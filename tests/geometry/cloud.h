@@ -97,8 +97,8 @@ static inline struct cloud *cloud_coarser(
     int64_t rows = fine->level.rows, splits[MAX_SAMPLES + 1];
     int32_t *keep = memory((size_t)rows * sizeof *keep);
     *parent = memory((size_t)rows * sizeof **parent);
-    void *work = memory(pnet_cpu_sample_work(rows));
-    pnet_cpu_sample(&fine->level, grid, keep, *parent, splits, work);
+    void *work = memory(pnet_cpu_sample_work(rows, false));
+    pnet_cpu_sample(&fine->level, grid, false, keep, *parent, splits, work);
     struct cloud *c = cloud_pick(fine, keep, splits, grid);
     free(work);
     free(keep);

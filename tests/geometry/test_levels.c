@@ -118,7 +118,7 @@ static void check_order_around_zero(void)
     cloud_free(c);
 }
 
-static void check_children(int64_t fine, int64_t coarse, const int32_t *parent)
+static void check_children(int64_t fine, int64_t coarse, const int32_t *parent, bool ascend)
 {
     int64_t *start = memory(((size_t)coarse + 1) * sizeof *start);
     int32_t *child = memory((size_t)fine * sizeof *child);
@@ -129,25 +129,33 @@ static void check_children(int64_t fine, int64_t coarse, const int32_t *parent)
         for (int64_t n = start[i]; n < start[i + 1]; n++, seen++)
             wrong += parent[child[n]] != i || (n > start[i] && child[n] <= child[n - 1]);
     CHECK(seen == fine && wrong == 0);
+    int64_t *stretch = memory(((size_t)coarse + 1) * sizeof *stretch);
+    if (ascend) {
+        pnet_cpu_children(fine, coarse, parent, stretch, NULL);
+        CHECK(memcmp(stretch, start, ((size_t)coarse + 1) * sizeof *start) == 0);
+        for (int64_t j = 0; j < fine; j++) CHECK(child[j] == j);
+    }
+    free(stretch);
     free(child);
     free(start);
 }
 
-static void check_sample_of(const struct cloud *c, struct pnet_grid grid)
+/* `ordered`: so are the rows already. */
+static void check_sample_of(const struct cloud *c, struct pnet_grid grid, bool ordered)
 {
     int64_t rows = c->level.rows, splits[MAX_SAMPLES + 1], want_splits[MAX_SAMPLES + 1];
     size_t bytes = (size_t)rows * sizeof(int32_t);
     int32_t *keep = memory(bytes), *parent = memory(bytes), *want_keep = memory(bytes),
             *want_parent = memory(bytes);
-    void *work = memory(pnet_cpu_sample_work(rows));
-    int64_t count = pnet_cpu_sample(&c->level, grid, keep, parent, splits, work);
+    void *work = memory(pnet_cpu_sample_work(rows, ordered));
+    int64_t count = pnet_cpu_sample(&c->level, grid, ordered, keep, parent, splits, work);
     int64_t want = pnet_ref_sample(&c->level, grid, want_keep, want_parent, want_splits);
     CHECKF(count == want, "%d coarse rows for %d", (int)count, (int)want);
     CHECK(count != want || memcmp(keep, want_keep, (size_t)count * sizeof *keep) == 0);
     CHECK(memcmp(parent, want_parent, bytes) == 0);
     CHECK(memcmp(splits, want_splits, ((size_t)c->level.samples + 1) * sizeof *splits) == 0);
     for (int64_t i = 0; i < count; i++) CHECK(parent[keep[i]] == i);
-    check_children(rows, count, parent);
+    check_children(rows, count, parent, ordered);
     free(work);
     free(keep);
     free(parent);
@@ -157,20 +165,28 @@ static void check_sample_of(const struct cloud *c, struct pnet_grid grid)
 
 static void check_sample(void)
 {
-    static const int32_t factors[] = {1, 2, 3, 100000};
+    static const int32_t factors[] = {1, 2, 3, 100000, 64};
     for (int kind = 0; kind < CLOUD_KINDS; kind++)
-        for (int f = 0; f < 4; f++) {
+        for (int f = 0; f < 5; f++) {
             omp_set_num_threads(1 + (kind + f) % 3);
             struct cloud *raw = cloud_random(
                 (enum cloud_kind)kind, 1 + (kind + f) % 6, 120, grid_of(0.05f, 1), (uint32_t)f);
             struct cloud *sorted = cloud_sorted(raw);
-            check_sample_of(raw, grid_of(0.05f, factors[f]));
-            check_sample_of(sorted, grid_of(0.05f, factors[f]));
+            struct pnet_grid grid = grid_of(0.05f, factors[f]);
+            check_sample_of(raw, grid, false);
+            check_sample_of(sorted, grid, false);
+            CHECK(pnet_grid_follows(sorted->level.grid, grid) == (f < 2 || f == 4));
+            if (f < 2 || f == 4) check_sample_of(sorted, grid, true);
             cloud_free(sorted);
             cloud_free(raw);
         }
     struct cloud *none = cloud_random(UNIFORM, 3, 0, grid_of(0.05f, 1), 0);
-    check_sample_of(none, grid_of(0.05f, 1));
+    check_sample_of(none, grid_of(0.05f, 1), false);
+    check_sample_of(none, grid_of(0.05f, 1), true);
+    CHECK(!pnet_grid_follows(grid_of(0.05f, 1), grid_of(0.1f, 1)));
+    CHECK(!pnet_grid_follows((struct pnet_grid){0, 0, 1}, (struct pnet_grid){0, 0, 2}));
+    CHECK(!pnet_grid_follows(grid_of(0.05f, 4), grid_of(0.05f, 2)));
+    CHECK(pnet_grid_follows(grid_of(0.05f, 3), grid_of(0.05f, 6)));
     cloud_free(none);
 }
 

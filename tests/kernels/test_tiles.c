@@ -42,7 +42,7 @@ static void long_run(void)
         s.start[1] = n;
         struct tile_case c = tile_case_make(&s.t);
         CHECK(c.tile[0].neighbours == (n < RUN ? 1 : -1));
-        CHECK(pnet_cpu_tiles_words(&s.t) == c.tiles.words);
+        CHECK(pnet_cpu_tiles_words(&s.t, NULL) == c.tiles.words);
         CHECK(tile_case_is(&s.t, 1, PNET_TILE_SLOTS, &c.tiles));
         tile_case_free(&c);
         conv_set_free(&s);
@@ -68,7 +68,7 @@ static void many_neighbours(void)
     struct tile_case c = tile_case_make(&s.t);
     CHECK(c.tile[0].neighbours == -1 && c.tile[1].neighbours == MOST);
     CHECK(tile_case_is(&s.t, rows, PNET_TILE_SLOTS, &c.tiles));
-    CHECK(pnet_cpu_tiles_words(&s.t) == c.tiles.words);
+    CHECK(pnet_cpu_tiles_words(&s.t, NULL) == c.tiles.words);
     tile_case_free(&c);
     conv_set_free(&s);
 }
@@ -91,7 +91,7 @@ static void random_sets(void)
         struct conv_set s = conv_set_random(z[0], z[1], (int32_t)z[2], z[3], 5 + n);
         struct tile_case c = tile_case_make(&s.t);
         CHECK(tile_case_is(&s.t, z[0], PNET_TILE_SLOTS, &c.tiles));
-        CHECK(pnet_cpu_tiles_words(&s.t) == c.tiles.words);
+        CHECK(pnet_cpu_tiles_words(&s.t, NULL) == c.tiles.words);
         for (int64_t w = 0; w < c.tiles.words; w += c.tiles.words / 50 + 1) {
             spoil(&s.t, &c, &c.list[w]);
         }

@@ -64,24 +64,27 @@ static size_t planned(const struct pnet_session *s)
     need(pnet_layout_make(p, counts, &l, &e), &e, "layout");
     struct pnet_peak k = pnet_peak_of(p, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
     CHECK(l.live <= l.total);
-    CHECK(k.total == k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry +
-                         k.features + k.session);
+    CHECK(k.total == k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry.kept +
+                         k.geometry.shared + k.features + k.session);
     pnet_layout_free(&l);
     return k.total;
 }
 
 /* A plan for a GPU that is made on the host knows the same. */
-static size_t geometry_on_host(const struct pnet_plan *p, const struct cloud *c)
+static struct pnet_slot_sizes geometry_on_host(const struct pnet_plan *p, const struct cloud *c)
 {
     struct pnet_batch *b = batch_of(p, c, 1);
     struct pnet_memory memory;
+    struct pnet_geo_work *work;
     struct pnet_slot *slot;
     struct pnet_error e;
     pnet_memory_init(&memory, (struct pnet_device){0}, 0);
-    need(pnet_slot_new(p, &memory, &slot, &e), &e, "slot");
+    need(pnet_geo_work_new(p, &memory, &work, &e), &e, "work");
+    need(pnet_slot_new(p, work, &slot, &e), &e, "slot");
     need(pnet_slot_build(slot, b, &e), &e, "geometry on the host");
-    size_t bytes = pnet_slot_estimate(p, &slot->counts);
+    struct pnet_slot_sizes bytes = pnet_slot_estimate(p, &slot->counts);
     pnet_slot_free(slot);
+    pnet_geo_work_free(work);
     pnet_memory_end(&memory);
     pnet_batch_free(b);
     return bytes;
@@ -98,7 +101,9 @@ static void test_equal(const struct setup *u, const struct cloud *c)
         u->model, u->degrade, u->training ? "training" : "inference", (int)u->precision,
         (long long)c->n, plan, peak);
     CHECK(pnet_session_memory(s)->used == peak);
-    CHECK(geometry_on_host(p, c) == pnet_slot_estimate(p, &pnet_session_slot(s, 0)->counts));
+    struct pnet_slot_sizes host = geometry_on_host(p, c),
+                           own = pnet_slot_estimate(p, &pnet_session_slot(s, 0)->counts);
+    CHECK(memcmp(&host, &own, sizeof own) == 0);
     step(s, c);
     CHECK(pnet_session_memory(s)->peak == peak);
     pnet_session_free(s);

@@ -10,7 +10,9 @@ static struct cloud cloud;
 static struct pnet_tuning tune(
     const struct pnet_plan *p, const struct pnet_tune_options *o, struct pnet_tune_cache *cache)
 {
-    struct pnet_session *s = tuned_open(p, &cloud);
+    struct pnet_plan trial = *p;
+    trial.choosing = true;
+    struct pnet_session *s = tuned_open(&trial, &cloud);
     struct pnet_tuning t;
     struct pnet_error e;
     need(pnet_tune(s, 0, o, cache, &t, &e), &e, "tuning");
