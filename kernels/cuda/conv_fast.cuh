@@ -22,18 +22,20 @@ static inline conv_form conv_form_of(enum pnet_precision p)
 /* Weights as blocks of `depth` input channels and `columns` output channels, in the order cell, group, block of input
    channels, block of output channels. A block has one plane (two for CONV_SPLIT: high, low), a plane one row of `depth`
    elements a column, permuted as gathering threads hold them (`unit` channels one after the other, four threads a row),
-   and swizzled in units of 16 bytes as the matrix unit reads them. Behind all blocks stand their inverse scales. */
+   and swizzled in units of 16 bytes as the matrix unit reads them. Columns are in order, or, with `units`, such that
+   each of the four threads that hold a row's sums has units of 8 channels. Behind all blocks stand their inverse scales. */
 struct conv_blocks {
     conv_form form;
     int depth, columns;
     int unit;       /* 4 or 8 */
+    bool units;     /* of sums */
     int deep, wide; /* blocks of input and of output channels of a group */
     int64_t count;
     size_t bytes; /* of a block */
 };
 
-conv_blocks conv_block_weights(
-    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns, int unit);
+conv_blocks conv_block_weights(conv_form form, int64_t cells, const conv_groups &g, int depth,
+    int columns, int unit, bool units);
 size_t conv_blocks_bytes(const conv_blocks &b);
 void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks);
 
@@ -58,8 +60,7 @@ static __device__ __forceinline__ float conv_finite_size(float x)
     return x < INFINITY ? x : 0;
 }
 
-/* MVMR on the matrix unit, where this program has it for this GPU, or there is none to ask, and the set is not too fine;
-   `work` holds the weights. */
+/* MVMR on the matrix unit, where this program has it for this GPU and the set is not too fine; `work` holds the weights. */
 bool conv_fast_serves(const conv_set &s);
 size_t conv_fast_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work);

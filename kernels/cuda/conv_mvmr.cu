@@ -5,7 +5,6 @@
 #include "kernels/cuda/conv_fast.cuh"
 #include "kernels/cuda/conv_mma.cuh"
 #include "kernels/cuda/conv_tile.cuh"
-#include "kernels/cuda/cuda.h"
 
 template <conv_form FORM_, int GROUPS_, int DEPTH_, int COLUMNS_, int RING_> struct config {
     static constexpr conv_form FORM = FORM_;
@@ -463,7 +462,8 @@ template <class C> static limits limits_of(int cells)
 
 template <class C> static void launch(const conv_product &p, void *work)
 {
-    conv_blocks b = conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, 4);
+    conv_blocks b =
+        conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, 4, false);
     conv_pack_weights(b, p, work);
     limits l = limits_of<C>(p.set.cells);
     int bytes = make_layout(C::RING * C::BLOCK, C::DEPTH, C::ROWS, l).bytes;
@@ -516,9 +516,7 @@ static int columns_of(const conv_groups &g)
 bool conv_fast_serves(const conv_set &s)
 {
     cudaFuncAttributes a;
-    const char *why;
     if (s.cells > MOST_CELLS) return false;
-    if (!pnet_cuda_devices(&why)) return true; /* a plan is made for the best of them */
     return cudaFuncGetAttributes(&a, mvmr<config<CONV_SPLIT, 2, 32, 128, 4>>) == cudaSuccess &&
            a.sharedSizeBytes > 0;
 }
@@ -528,7 +526,7 @@ size_t conv_fast_work(const conv_set &s, const conv_groups &g, enum pnet_precisi
     conv_form form = conv_form_of(precision);
     if (s.cells > MOST_CELLS) return 0;
     return conv_blocks_bytes(
-        conv_block_weights(form, s.cells, g, depth_of(form, g), columns_of(g), 4));
+        conv_block_weights(form, s.cells, g, depth_of(form, g), columns_of(g), 4, false));
 }
 
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work)

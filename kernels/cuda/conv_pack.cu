@@ -5,10 +5,10 @@
 
 enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */ };
 
-conv_blocks conv_block_weights(
-    conv_form form, int64_t cells, const conv_groups &g, int depth, int columns, int unit)
+conv_blocks conv_block_weights(conv_form form, int64_t cells, const conv_groups &g, int depth,
+    int columns, int unit, bool units)
 {
-    conv_blocks b = {form, depth, columns, unit, (g.cin + depth - 1) / depth,
+    conv_blocks b = {form, depth, columns, unit, units, (g.cin + depth - 1) / depth,
         (g.cout + columns - 1) / columns, 0, 0};
     b.count = cells * g.count * b.deep * b.wide;
     b.bytes = (size_t)depth * (size_t)columns * 2 * (form == CONV_SPLIT ? 2 : 1);
@@ -27,6 +27,12 @@ static __device__ int channel_at(int at, int unit)
     int p = at % 16, inside = p / 8 * 2 + p % 2, lane = p % 8 / 2;
     if (unit == 4) return at / 16 * 16 + lane * 4 + inside;
     return at / 32 * 32 + lane * 8 + at % 32 / 16 * 4 + inside;
+}
+
+/* Which channel column n of a block is: the matrix unit gives lane t of four the sums of columns 2t and 2t + 1 of 8. */
+static __device__ int column_at(int n, bool units)
+{
+    return units ? n / 32 * 32 + n % 8 / 2 * 8 + n % 32 / 8 * 2 + n % 2 : n;
 }
 
 /* Byte of position p of row n. */
@@ -62,7 +68,7 @@ static __global__ __launch_bounds__(THREADS) void pack(
     for (int i = threadIdx.x; i < elements; i += THREADS) {
         int n = i % b.columns, at = i / b.columns, c = channel_at(at, b.unit);
         float w = scale * conv_weight(p.weight, p.groups, p.cin, p.cout, p.transposed, k, group,
-                              deep * b.depth + c, wide * b.columns + n);
+                              deep * b.depth + c, wide * b.columns + column_at(n, b.units));
         unsigned char *here = to + place(n, at, b.depth);
         if (b.form == CONV_BFLOAT) {
             *(__nv_bfloat16 *)here = __float2bfloat16_rn(w);

@@ -10,8 +10,9 @@ size_t conv_tiles_work(const conv_set &s, const conv_groups &g, enum pnet_precis
 {
     conv_form form = conv_form_of(precision);
     int unit = form == CONV_SPLIT || form == CONV_SCALED ? 4 : 8;
-    return conv_blocks_bytes(conv_block_weights(
-        form, s.cells, g, tile_pieces(form, g.cin) * 4 * unit, tile_columns(g.cout), unit));
+    conv_blocks b = conv_block_weights(
+        form, s.cells, g, tile_pieces(form, g.cin) * 4 * unit, tile_columns(g.cout), unit, true);
+    return tiles_taken_at(b) + sizeof(unsigned long long);
 }
 
 void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work)

@@ -1,19 +1,21 @@
-/* MVMR on tiles (kernels/geometry.h). A block of threads goes from tile to tile. One warp starts copies of the weights that
-   the tile's cells need, three more stage its distinct neighbours, some channels at a time and one step ahead, while two
-   warpgroups sum the runs of cell after cell straight into the registers that the matrix unit reads. A warpgroup has
-   two blocks of 64 rows (one where sums must be taken out of the matrix unit): it gathers for one while the other is
-   multiplied. */
+/* MVMR on tiles (kernels/geometry.h). A block of threads takes tile after tile. One warp starts copies of the weights that
+   the tile's cells need, three more stage its distinct neighbours, some channels at a time and one step ahead, while
+   warpgroups sum the runs of cell after cell, of 64 rows each, straight into the registers that the matrix unit reads.
+   What one of them waits for, the others hide. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 
-#include "kernels/cuda/conv_tiles_stage.cuh"
+#include "kernels/cuda/conv_tiles_runs.cuh"
 #include "kernels/cuda/conv_tiles_write.cuh"
+
+/* Scales bring what is gathered below 2^TILE_TOP: sums of TILE_TOP_RUN stay below 2^(TILE_TOP + 8). */
+enum { TILE_TOP = 7, TILE_TOP_RUN = 256 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /* Issues the products of one block of weights; small ones first, so that little is lost when sums are cut off. */
 template <class C>
-static __device__ __forceinline__ void multiply_tile(
+static __device__ __forceinline__ void issue_products(
     float (&sum)[C::COLUMNS / 2], const uint32_t (&a)[C::PLANES][C::STEPS][4], uint32_t block)
 {
     constexpr int FRESH = C::SCALED;
@@ -31,72 +33,6 @@ static __device__ __forceinline__ void multiply_tile(
         product<C::COLUMNS, C::BFLOAT>(sum, a[0][i], high + 2 * i, i == 0 && !C::SPLIT ? FRESH : 0);
 }
 
-/* What a warp of the consumers knows of an item; cells 32 at a time, one a lane. */
-template <class C> struct tile_view {
-    tile_item item;
-    int block, count, neighbours, longest;
-    const pnet_tile_cell *cells;
-    tile_gather gather;
-    uint32_t blocks,
-        runs[C::BLOCKS]; /* of the lane's cell: which blocks have it; rounds of the warp's slabs */
-};
-
-template <class C>
-static __device__ __forceinline__ void view_cells(tile_view<C> &v, const tile_launch &l, int first)
-{
-    int c = first + threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-    bool here = c < v.count, dense = here && is_dense(l);
-    v.blocks = dense ? 15 : here ? v.cells[c].blocks : 0;
-#pragma unroll
-    for (int i = 0; i < C::BLOCKS; i++)
-        v.runs[i] = dense ? 1 : here ? v.cells[c].rounds[(v.block + i) * 4 + warp] : 0;
-}
-
-/* The one round of a slab of a dense product, `row0` of the item's rows being its first. It stays in the ring's first
-   place, and of the others none is ever read: ready is never fallen short of. */
-static __device__ __forceinline__ void write_dense_round(const tile_rounds &r, int row0, int rows)
-{
-    int lane = threadIdx.x % 32, row = row0 + lane;
-    uint32_t low = row < rows ? row + 1 : 0, high = row + 8 < rows ? row + 9 : 0;
-    if (lane < 8) shared_store(r.ring + lane * 4, low | high << 16);
-    __syncwarp();
-}
-
-/* Looks at an item and sends for its first rounds. */
-template <class C>
-static __device__ __forceinline__ void view_item(
-    tile_view<C> &v, tile_rounds (&rounds)[C::BLOCKS], const tile_launch &l, int64_t at)
-{
-    int warpgroup = threadIdx.x / 128, warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
-    v.item = item_at<C>(l, at);
-    tile_list list = list_at<C>(l, v.item);
-    v.block = C::BLOCKS == 2 ? 2 * warpgroup : 2 * v.item.half + warpgroup;
-    v.count = list.count;
-    v.neighbours = list.neighbours;
-    v.cells = list.cells;
-    int odd = C::PIECES > 1 ? lane / 4 % 2 : 0;
-    v.gather = {list.words, list.neighbour, staged_count(l, list.neighbours),
-        list.neighbours >= 2 * l.slots, 0, 64 - 128 * odd};
-    const pnet_tile *t = is_dense(l) ? nullptr : l.p.set.tiles.tile + v.item.tile;
-    v.longest = t ? t->longest : 1;
-#pragma unroll
-    for (int i = 0; i < C::BLOCKS; i++) {
-        int slab = (v.block + i) * 4 + warp;
-        uint32_t first = 0, end = 0;
-        if (t) {
-            first = t->first[slab];
-            end = slab + 1 < PNET_TILE_SLABS ? t->first[slab + 1] : t->rounds;
-        }
-        /* the same in all lanes, which the compiler cannot know */
-        rounds[i].first = __shfl_sync(~0u, first, 0);
-        rounds[i].count = __shfl_sync(~0u, end - first, 0);
-        if (is_dense(l))
-            write_dense_round(rounds[i], slab * 16 - v.item.half * C::ROWS, list.neighbours);
-        rounds_begin(rounds[i], v.gather);
-    }
-    view_cells(v, l, 0);
-}
-
 /* By how much to scale what is gathered. */
 static __device__ __forceinline__ float stage_scale(uint32_t shared, uint32_t place, int longest)
 {
@@ -108,127 +44,154 @@ static __device__ __forceinline__ float stage_scale(uint32_t shared, uint32_t pl
     return conv_scale(most, top);
 }
 
-/* Two warpgroups gather and multiply. */
+/* The sums of a block of 64 rows. */
+template <class C> struct tile_sums {
+    float sum[C::COLUMNS / 2];
+    /* of sums that are taken out of the matrix unit: those it has now, and what undoes their scales; 0: there are none */
+    float part[C::SCALED ? C::COLUMNS / 2 : 1], factor;
+    uint32_t pending; /* the barrier of the weights in use; 0: none are */
+};
+
+/* Waits for the product that is under way, and gives its weights back. */
+template <class C> static __device__ __forceinline__ void finish_product(tile_sums<C> &s)
+{
+    product_wait();
+    if constexpr (C::SCALED) {
+        product_touch(s.part);
+        if (s.factor != 0) { /* what an earlier product left may be no number */
+#pragma unroll
+            for (int i = 0; i < C::COLUMNS / 2; i++) s.sum[i] += s.part[i] * s.factor;
+        }
+        s.factor = 0;
+    } else {
+        product_touch(s.sum);
+    }
+    if (C::SCALED) __syncwarp(); /* all lanes have read the scale of the weights */
+    if (s.pending && threadIdx.x % 32 == 0) barrier_arrive(s.pending);
+    s.pending = 0;
+}
+
+/* Sums DEPTH channels of the runs of all cells, and multiplies them; `turn` counts blocks of weights. Where sums are taken
+   out of the matrix unit, the next runs are summed while a product is under way; elsewhere there are no registers for
+   that, but more warps. */
+template <class C>
+static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view &v,
+    const tile_launch &l, uint32_t shared, int deep, float scale, uint32_t &turn)
+{
+    float unscale = 1 / scale;
+    for (int c0 = 0; c0 < list_load(l, v.item).count; c0 += 32) {
+        if (c0 > 0) {
+            view_cells(v, l, c0);
+            view_ahead(v, view_left<C>(v));
+        }
+#pragma unroll 1
+        for (uint32_t left = view_left<C>(v); left; turn++) {
+            int c = __ffs(left) - 1;
+            left &= left - 1;
+            uint32_t place = turn % C::RING, weights = shared + AT_RING + place * C::BLOCK;
+            tile_run run = view_take(v, c, left);
+            if (!run.mine) {
+                if constexpr (C::SCALED) finish_product(s);
+                barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
+                if (threadIdx.x % 32 == 0) barrier_arrive(shared + AT_EMPTY + place * 8);
+                continue;
+            }
+            tile_portion<C> x;
+            if (run.rounds == 0) {
+#pragma unroll
+                for (int i = 0; i < 8 * C::PIECES; i++) x[i % 2][i / 8][i / 2 % 4] = 0;
+            } else if (!run.slow) {
+                sum_run<C>(x, run, v.stage);
+            } else {
+                /* functions that are called may use registers that the matrix unit has */
+                finish_product(s);
+                sum_any_run<C>(x, run, v, l, deep);
+                view_ahead(v, left); /* rather than keep it meanwhile */
+            }
+            if constexpr (C::SCALED) finish_product(s);
+            barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
+            uint32_t a[C::PLANES][C::STEPS][4];
+            make_operands<C>(a, x, scale);
+            if constexpr (C::SCALED) {
+                s.factor =
+                    unscale * __uint_as_float(shared_load_word(shared + AT_SCALES + place * 4));
+                product_touch(s.part);
+                product_fence();
+                issue_products<C>(s.part, a, weights);
+            } else {
+                product_touch(s.sum);
+                product_fence();
+                issue_products<C>(s.sum, a, weights);
+            }
+            product_commit();
+            s.pending = shared + AT_EMPTY + place * 8;
+            if constexpr (!C::SCALED) finish_product(s);
+        }
+    }
+}
+
+/* Looks at the n-th item, if there is one more. */
+template <class C>
+static __device__ __forceinline__ bool view_item(
+    tile_view &v, const tile_launch &l, uint32_t shared, uint32_t n)
+{
+    v.item = item_wait(shared, n);
+    tile_item item = item_load(v.item);
+    if (item.tile < 0) return false;
+    v.slab = item.half * C::BLOCKS * 4 + threadIdx.x / 32;
+    view_cells(v, l, 0);
+    view_rounds<C>(v, l);
+    return true;
+}
+
+/* Gathers and multiplies. */
 template <class C> static __device__ void consume(const tile_launch &l, uint32_t shared)
 {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int odd = C::PIECES > 1 ? lane / 4 % 2 : 0;
-    int64_t items = item_count<C>(l), live = pnet_live(l.p.set.rows);
-    const float *scales = conv_block_scales(l.b, l.blocks);
-    /* sums; of those that must be taken out of the matrix unit, what it has now */
-    float sum[C::BLOCKS][C::COLUMNS / 2], part[C::SCALED ? C::COLUMNS / 2 : 1] = {};
-    float factor = 0;
-    uint32_t a[C::PLANES][C::STEPS][4];
-    uint32_t turn = 0, chunk = 0, pending = 0; /* the barrier of the weights in use */
-    tile_rounds rounds[C::BLOCKS];
+    int lane = threadIdx.x % 32;
+    uint32_t unit = lane % 4 * 16 + (C::PIECES > 1 ? lane / 4 % 2 * 64 : 0);
+    uint32_t turn = 0, chunk = 0, n = 0;
+    tile_sums<C> s = {};
+    tile_view v;
+    bool more = view_item<C>(v, l, shared, n);
+    while (more) {
 #pragma unroll
-    for (int i = 0; i < C::BLOCKS; i++)
-        rounds[i] = {shared + AT_ROUNDS + (warp * 2 + i) * ROUNDS_RING * ROUND_BYTES,
-            shared + AT_ROUNDS_FULL + (warp * 2 + i) * 32, 0, 0, 0, 0, 0, 0};
-    auto finish = [&]() {
-        product_wait();
-        if constexpr (C::SCALED) {
-            product_touch(part);
-#pragma unroll
-            for (int i = 0; i < C::COLUMNS / 2; i++) sum[0][i] += part[i] * factor;
-            factor = 0;
-        } else {
-#pragma unroll
-            for (int i = 0; i < C::BLOCKS; i++) product_touch(sum[i]);
-        }
-    };
-    auto release = [&]() {
-        if (pending && lane == 0) barrier_arrive(pending);
-        pending = 0;
-    };
-    tile_view<C> v;
-    int64_t at = blockIdx.x;
-    if (at < items) view_item<C>(v, rounds, l, at);
-    while (at < items) {
-#pragma unroll
-        for (int i = 0; i < C::BLOCKS; i++)
-#pragma unroll
-            for (int j = 0; j < C::COLUMNS / 2; j++) sum[i][j] = 0;
+        for (int i = 0; i < C::COLUMNS / 2; i++) s.sum[i] = 0;
+#pragma unroll 1
         for (int deep = 0; deep < l.b.deep; deep++, chunk++) {
             uint32_t place = chunk % 2;
-            v.gather.stage = stage_at<C>(l, shared, chunk, takes_both(l, v.neighbours)) +
-                             lane % 4 * 16 + odd * 64;
             if (deep > 0) {
-#pragma unroll
-                for (int i = 0; i < C::BLOCKS; i++) rounds_begin(rounds[i], v.gather);
+                if (list_load(l, v.item).count > 32) view_cells(v, l, 0);
+                view_rounds<C>(v, l);
             }
-            tile_source from = source_at<C>(l, v.item, deep);
+            uint32_t zeros =
+                stage_at<C>(l, shared, chunk, takes_both(l, list_load(l, v.item).neighbours));
+            /* from the lane itself, or ptxas would add some of it at every use */
+            v.stage = __shfl_sync(~0u, unit + zeros, lane);
             barrier_wait(shared + AT_STAGED + place * 8, chunk / 2 & 1);
-            float scale = 1, unscale = 1;
+            float scale = 1;
             if constexpr (C::SCALED) {
                 barrier_wait(shared + AT_SIZED + place * 8, chunk / 2 & 1);
-                scale = stage_scale(shared, place, v.longest);
-                unscale = 1 / scale;
+                scale = stage_scale(shared, place, (int)shared_load_word(v.item + ITEM_REST));
             }
-            for (int c0 = 0; c0 < v.count; c0 += 32) {
-                if (c0 + deep > 0 && v.count > 32) view_cells(v, l, c0);
-                uint32_t has[C::BLOCKS];
-#pragma unroll
-                for (int i = 0; i < C::BLOCKS; i++)
-                    has[i] = __ballot_sync(~0u, v.blocks >> (v.block + i) & 1);
-                for (uint32_t left = __ballot_sync(~0u, v.blocks & item_blocks<C>(v.item)); left;
-                     left &= left - 1, turn++) {
-                    int c = __ffs(left) - 1;
-                    uint32_t slot = turn % C::RING, weights = shared + AT_RING + slot * C::BLOCK;
-                    float next = 0;
-                    if constexpr (C::SCALED)
-                        next = __ldg(scales + weights_at(l, v.item,
-                                                  is_dense(l) ? 0 : v.cells[c0 + c].cell, deep));
-#pragma unroll
-                    for (int i = 0; i < C::BLOCKS; i++) {
-                        bool mine = has[i] >> c & 1;
-                        tile_portion<C> x = {};
-                        if (mine)
-                            gather_runs<C>(
-                                x, v.gather, from, rounds[i], __shfl_sync(~0u, v.runs[i], c));
-                        finish();
-                        if (i == 0) {
-                            release();
-                            barrier_wait(shared + AT_FULL + slot * 8, turn / C::RING & 1);
-                        }
-                        if (!mine) continue;
-                        make_operands<C>(a, x, scale);
-                        if constexpr (C::SCALED) {
-                            factor = next * unscale;
-                            product_touch(part);
-                            product_fence();
-                            multiply_tile<C>(part, a, weights);
-                        } else {
-                            product_touch(sum[i]);
-                            product_fence();
-                            multiply_tile<C>(sum[i], a, weights);
-                        }
-                        product_commit();
-                    }
-                    pending = shared + AT_EMPTY + slot * 8;
-                }
-            }
+            multiply_cells(s, v, l, shared, deep, scale, turn);
             barrier_arrive(shared + AT_FREE + place * 8);
         }
-        finish();
-        release();
-        tile_item item = v.item;
-        int block = v.block;
-        bool plain = v.neighbours < 0;
-        at += gridDim.x;
-        if (at < items) view_item<C>(v, rounds, l, at);
-        if (plain) {
-            write_plain<C>(l, item, live);
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < C::BLOCKS; i++) write_block<C>(l, item, sum[i], block + i, live);
+        finish_product(s);
+        tile_item item = item_load(v.item);
+        int block = v.slab / 4;
+        bool plain = list_load(l, v.item).neighbours < 0;
+        more = view_item<C>(v, l, shared, ++n); /* what it asks for comes while rows are written */
+        if (plain)
+            write_plain<C>(l, item);
+        else
+            write_block<C>(l, item, s.sum, block);
     }
 }
 #endif
 
 template <class C>
-static __global__ __launch_bounds__(TILE_THREADS, 1) void mvmr_tiles(tile_launch l)
+static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
+    const __grid_constant__ tile_launch l)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -237,24 +200,23 @@ static __global__ __launch_bounds__(TILE_THREADS, 1) void mvmr_tiles(tile_launch
         uint64_t *full = (uint64_t *)(memory + AT_FULL), *empty = (uint64_t *)(memory + AT_EMPTY);
         for (int i = 0; i < C::RING; i++) {
             barrier_init(full + i, 1);
-            barrier_init(empty + i, TILE_CONSUMERS / 32);
+            barrier_init(empty + i, C::CONSUMERS / 32);
         }
         for (int i = 0; i < 2; i++) {
             barrier_init((uint64_t *)(memory + AT_STAGED) + i, TILE_STAGERS);
             barrier_init((uint64_t *)(memory + AT_SIZED) + i, TILE_STAGERS);
-            barrier_init((uint64_t *)(memory + AT_FREE) + i, TILE_CONSUMERS);
+            barrier_init((uint64_t *)(memory + AT_FREE) + i, C::CONSUMERS + 32);
         }
-        for (int i = 0; i < TILE_CONSUMERS / 32 * 8; i++)
-            barrier_init((uint64_t *)(memory + AT_ROUNDS_FULL) + i, 1);
+        for (int i = 0; i < ITEMS; i++) barrier_init((uint64_t *)(memory + AT_GIVEN) + i, 1);
         fence_async();
     }
     __syncthreads();
-    if (threadIdx.x < TILE_CONSUMERS) {
-        registers_more<232>();
+    if (threadIdx.x < C::CONSUMERS) {
+        registers_more<C::MORE>();
         consume<C>(l, shared);
     } else {
-        registers_fewer<40>();
-        if (threadIdx.x < TILE_CONSUMERS + 32)
+        registers_fewer<C::FEWER>();
+        if (threadIdx.x < C::CONSUMERS + 32)
             feed_weights<C>(l, shared);
         else
             stage_neighbours<C>(l, shared);
@@ -264,26 +226,35 @@ static __global__ __launch_bounds__(TILE_THREADS, 1) void mvmr_tiles(tile_launch
 #endif
 }
 
+/* Behind the packed weights stands how many items were given out. */
+static inline size_t tiles_taken_at(const conv_blocks &b)
+{
+    return (conv_blocks_bytes(b) + 15) / 16 * 16;
+}
+
 template <class C> static void launch_tiles(const conv_product &p, void *work)
 {
     int processors = 0, device = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     conv_blocks b =
-        conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, C::UNIT);
+        conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, C::UNIT, true);
     conv_pack_weights(b, p, work);
     int size = pnet_storage_bytes(p.set.rows.storage), many = 16 / size;
     enum pnet_storage staged = C::SCALED   ? PNET_STORE_F32
                                : C::BFLOAT ? PNET_STORE_BF16
                                            : PNET_STORE_FP16;
     bool wide = (p.cin | p.groups.cin) % many == 0 && (uintptr_t)p.in % 16 == 0;
-    tile_launch l = {p, b, (const unsigned char *)work,
+    unsigned long long *taken = (unsigned long long *)((char *)work + tiles_taken_at(b));
+    cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
+    tile_launch l = {p, b, (const unsigned char *)work, taken,
         (TILE_SHARED - AT_RING - C::RING * C::BLOCK) / (2 * C::STAGED), wide,
-        wide && p.set.rows.storage == staged && p.groups.cin % C::DEPTH == 0};
+        wide && p.set.rows.storage == staged && p.groups.cin % C::DEPTH == 0,
+        (p.cout | p.groups.cout) % 8 == 0 && (uintptr_t)p.end.out % 16 == 0};
     int64_t items = (p.set.rows.most + C::ROWS - 1) / C::ROWS * p.groups.count * b.wide;
     size_t bytes = (size_t)(AT_RING + C::RING * C::BLOCK + 2 * l.slots * C::STAGED);
     cudaFuncSetAttribute(mvmr_tiles<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    mvmr_tiles<C><<<(unsigned)(items < processors ? items : processors), TILE_THREADS, bytes,
+    mvmr_tiles<C><<<(unsigned)(items < processors ? items : processors), C::THREADS, bytes,
         cudaStreamPerThread>>>(l);
 }
 

@@ -5,27 +5,22 @@
 
 #include "kernels/cuda/conv_tiles_gather.cuh"
 
-enum {
-    TILE_CONSUMERS = 256,
-    TILE_STAGERS = 96,
-    TILE_THREADS = TILE_CONSUMERS + 32 + TILE_STAGERS,
-    TILE_SHARED = 227 << 10,
-    TILE_TOP = 7,
-    TILE_TOP_RUN = 256 /* sums of so many stay below 2^(TILE_TOP + 8) */
-};
+enum { TILE_SHARED = 227 << 10 };
 
 /* What a launch knows. */
 struct tile_launch {
     conv_product p;
     conv_blocks b;
     const unsigned char *blocks; /* packed weights */
+    unsigned long long *taken;   /* items given out, but for the first of each block of threads */
     int slots;                   /* rows of a stage, that of zeros among them */
     bool wide, bulk;             /* units can be read at once; whole rows can be copied */
+    bool units;                  /* 8 channels can be written at once */
 };
 
-/* A piece of work: some rows of a tile, a group, some output channels. */
+/* A piece of work: a tile or half of it, a group, some output channels. */
 struct tile_item {
-    int64_t tile;
+    int64_t tile; /* -1 behind the last */
     int half, group, wide;
 };
 
@@ -45,23 +40,44 @@ template <class C> static __device__ __forceinline__ int64_t item_count(const ti
     return parts * l.p.groups.count * l.b.wide;
 }
 
-template <class C> static __device__ __forceinline__ uint32_t item_blocks(const tile_item &i)
+template <class C> static __device__ __forceinline__ int64_t item_row(const tile_item &i)
 {
-    return C::BLOCKS == 2 ? 15 : 3u << 2 * i.half;
+    return i.tile * PNET_TILE_ROWS + i.half * C::ROWS;
 }
 
-/* Shared memory: barriers and sizes, the ring of weights, two stages. */
+/* Which of the tile's blocks of 64 rows it has. */
+template <class C> static __device__ __forceinline__ uint32_t item_blocks(const tile_item &i)
+{
+    return ((1u << C::BLOCKS) - 1) << i.half * C::BLOCKS;
+}
+
+/* Shared memory: barriers and sizes, items, the ring of weights, two stages. */
 enum {
     AT_FULL = 0, /* [8] and [8]: the ring */
     AT_EMPTY = 64,
     AT_STAGED = 128, /* [2] each: the stages */
     AT_SIZED = 144,
     AT_FREE = 160,
-    AT_SIZES = 176,       /* float [2][TILE_STAGERS / 32] */
-    AT_ROUNDS_FULL = 256, /* [8 warps][2 slabs][4] */
-    AT_ROUNDS = 1024,     /* [8][2]: rings of rounds */
-    AT_RING = AT_ROUNDS + 16 * ROUNDS_RING * ROUND_BYTES
+    AT_SIZES = 176,  /* float [2][4] */
+    AT_GIVEN = 208,  /* [ITEMS] */
+    AT_ITEMS = 256,  /* [ITEMS] */
+    AT_SCALES = 768, /* float [8]: of the ring, inverse */
+    AT_RING = 1024
 };
+
+/* Items on their way through a block of threads: the tile_item, and a copy of its tile's struct pnet_tile. Another takes the
+   place of an item at the earliest when all threads have freed a stage of the one after it. */
+enum {
+    ITEMS = 4,
+    ITEM_TILE = 16,
+    ITEM_REST = ITEM_TILE + 16, /* longest, rounds */
+    ITEM_FIRST = ITEM_TILE + 24,
+    ITEM_BYTES = 128
+};
+static_assert(sizeof(pnet_tile) == 96 && offsetof(pnet_tile, neighbours) == 8 &&
+                  offsetof(pnet_tile, longest) == 16 && offsetof(pnet_tile, rounds) == 20 &&
+                  offsetof(pnet_tile, first) == 24,
+    "tiles are read word by word");
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -70,31 +86,67 @@ static __device__ __forceinline__ bool is_dense(const tile_launch &l)
     return !l.p.set.start;
 }
 
+/* The n-th item's place in shared memory, once it is given out. */
+static __device__ __forceinline__ uint32_t item_wait(uint32_t shared, uint32_t n)
+{
+    barrier_wait(shared + AT_GIVEN + n % ITEMS * 8, n / ITEMS & 1);
+    return shared + AT_ITEMS + n % ITEMS * ITEM_BYTES;
+}
+
+static __device__ __forceinline__ int64_t two_words(uint32_t low, uint32_t high)
+{
+    return (int64_t)((uint64_t)high << 32 | low);
+}
+
+static __device__ __forceinline__ tile_item item_load(uint32_t item)
+{
+    uint4 x = shared_load(item);
+    return {two_words(x.x, x.y), (int)(x.z % 2), (int)x.w, (int)(x.z / 2)};
+}
+
 /* What an item's tile lists. In a dense product, where a row's one neighbour is itself, nothing is listed: the
-   neighbours are the item's rows in their order, from `first` on, and all have cell 0. */
+   neighbours are the item's rows in their order, and all have cell 0. */
 struct tile_list {
     const int32_t *neighbour;
     const pnet_tile_cell *cells;
     const uint32_t *words; /* of the rounds */
-    int64_t first;
-    int neighbours, count;
+    int neighbours, count; /* of neighbours (-1: nothing is listed), of cells */
 };
 
-template <class C>
-static __device__ __forceinline__ tile_list list_at(const tile_launch &l, const tile_item &i)
+static __device__ __forceinline__ tile_list list_load(const tile_launch &l, uint32_t item)
 {
-    const conv_set &s = l.p.set;
-    if (is_dense(l)) {
-        int64_t first = i.tile * PNET_TILE_ROWS + i.half * C::ROWS, live = pnet_live(s.rows);
-        return {nullptr, nullptr, nullptr, first,
-            (int)(live - first < C::ROWS ? live - first : C::ROWS), 1};
+    uint4 t = shared_load(item + ITEM_TILE);
+    int neighbours = (int)t.z, count = (int)t.w;
+    if (is_dense(l)) return {nullptr, nullptr, nullptr, neighbours, count};
+    const uint32_t *list = l.p.set.tiles.list + two_words(t.x, t.y);
+    const pnet_tile_cell *cells = (const pnet_tile_cell *)(list + (neighbours + 3) / 4 * 4);
+    return {(const int32_t *)list, cells, (const uint32_t *)(cells + count), neighbours, count};
+}
+
+/* The first of the warps that stage gives an item out. */
+template <class C>
+static __device__ __forceinline__ void item_give(
+    const tile_launch &l, uint32_t shared, uint32_t n, int64_t at)
+{
+    uint32_t to = shared + AT_ITEMS + n % ITEMS * ITEM_BYTES, lane = threadIdx.x % 32;
+    bool over = at >= item_count<C>(l);
+    tile_item item = item_at<C>(l, at);
+    if (over) item.tile = -1;
+    if (lane == 0)
+        shared_store(to, uint4{(uint32_t)item.tile, (uint32_t)(item.tile >> 32),
+                             (uint32_t)(item.half + 2 * item.wide), (uint32_t)item.group});
+    if (!over && lane < sizeof(pnet_tile) / 4) {
+        uint32_t word;
+        if (is_dense(l)) { /* neighbours, cells, longest; the rest is 0 */
+            int64_t left = pnet_live(l.p.set.rows) - item_row<C>(item);
+            word = lane == 2 ? (uint32_t)min(left, (int64_t)C::ROWS) : lane == 3 || lane == 4;
+        } else {
+            word = __ldg((const uint32_t *)(l.p.set.tiles.tile + item.tile) + lane);
+        }
+        shared_store(to + ITEM_TILE + lane * 4, word);
     }
-    const pnet_tile &t = s.tiles.tile[i.tile];
-    const uint32_t *list = s.tiles.list + t.at;
-    const pnet_tile_cell *cells =
-        (const pnet_tile_cell *)(list + (t.neighbours + 3) / 4 * 4); /* none with neighbours = -1 */
-    return {(const int32_t *)list, cells, (const uint32_t *)(cells + t.cells), 0, t.neighbours,
-        t.cells};
+    __syncwarp();
+    if (lane == 0) barrier_arrive(shared + AT_GIVEN + n % ITEMS * 8);
 }
 
 /* Few tiles have more neighbours than a stage holds: those take both, one behind the other. What goes beyond is read
@@ -138,53 +190,56 @@ static __device__ __forceinline__ int64_t weights_at(
 template <class C> static __device__ void feed_weights(const tile_launch &l, uint32_t shared)
 {
     int lane = threadIdx.x % 32;
-    uint32_t turn = 0;
-    int64_t items = item_count<C>(l);
-    for (int64_t at = blockIdx.x; at < items; at += gridDim.x) {
-        tile_item item = item_at<C>(l, at);
-        tile_list t = list_at<C>(l, item);
-        for (int deep = 0; deep < l.b.deep; deep++) {
+    uint32_t turn = 0, chunk = 0;
+    for (uint32_t n = 0;; n++) {
+        uint32_t here = item_wait(shared, n);
+        tile_item item = item_load(here);
+        if (item.tile < 0) return;
+        tile_list t = list_load(l, here);
+        uint32_t mine = item_blocks<C>(item);
+        for (int deep = 0; deep < l.b.deep; deep++, chunk++) {
             for (int c0 = 0; c0 < t.count; c0 += 32) {
-                bool any = false;
-                int64_t cell = 0;
-                if (c0 + lane < t.count) {
-                    any = is_dense(l) || t.cells[c0 + lane].blocks & item_blocks<C>(item);
-                    cell = is_dense(l) ? 0 : t.cells[c0 + lane].cell;
-                }
-                int64_t block = weights_at(l, item, cell, deep);
-                uint32_t before = __popc(__ballot_sync(~0u, any) & ((1u << lane) - 1)),
-                         all = __popc(__ballot_sync(~0u, any));
-                /* in order: a lane waits for the one before it */
+                int c = c0 + lane;
+                bool any = c < t.count && (!t.cells || t.cells[c].blocks & mine);
+                int64_t cell = any && t.cells ? t.cells[c].cell : 0,
+                        block = weights_at(l, item, cell, deep);
+                float scale = 1;
+                if (C::SCALED && any) scale = __ldg(conv_block_scales(l.b, l.blocks) + block);
+                    /* in order: a lane waits for the one before it */
 #pragma unroll 1
-                for (uint32_t i = 0; i < all; i++) {
-                    uint32_t now = turn + i, place = now % C::RING;
-                    if (any && before == i) {
-                        if (now >= C::RING)
-                            barrier_wait(shared + AT_EMPTY + place * 8, (now / C::RING - 1) & 1);
+                for (uint32_t left = __ballot_sync(~0u, any); left; left &= left - 1, turn++) {
+                    uint32_t place = turn % C::RING;
+                    if (lane == __ffs(left) - 1) {
+                        if (turn >= C::RING)
+                            barrier_wait(shared + AT_EMPTY + place * 8, (turn / C::RING - 1) & 1);
+                        if (C::SCALED)
+                            shared_store(shared + AT_SCALES + place * 4, __float_as_uint(scale));
                         barrier_expect(shared + AT_FULL + place * 8, C::BLOCK);
                         copy_bulk(shared + AT_RING + place * C::BLOCK, l.blocks + block * C::BLOCK,
                             C::BLOCK, shared + AT_FULL + place * 8);
                     }
                     __syncwarp();
                 }
-                turn += all;
             }
+            /* an item without cells must wait for this warp too: its place is taken when its stage is free */
+            barrier_arrive(shared + AT_FREE + chunk % 2 * 8);
         }
     }
 }
 
-static __device__ __forceinline__ int64_t neighbour_at(const tile_list &t, int i)
+/* Row of neighbour i, `row0` being the item's first row. */
+static __device__ __forceinline__ int64_t neighbour_at(const tile_list &t, int64_t row0, int i)
 {
-    return t.neighbour ? __ldg(t.neighbour + i) : t.first + i; /* of none, none is asked for */
+    return t.neighbour ? __ldg(t.neighbour + i) : row0 + i; /* of none, none is asked for */
 }
 
 /* The largest number that is gathered of the rows of a stage; sums of a tile's runs stay in half's range when it is
    scaled by what consumers make of it. */
 template <class C>
 static __device__ __forceinline__ float stage_size(
-    uint32_t stage, int staged, const tile_source &from, const tile_list &t)
+    uint32_t stage, int staged, const tile_source &from, const tile_list &t, int64_t row0)
 {
-    int thread = threadIdx.x - TILE_CONSUMERS - 32;
+    int thread = threadIdx.x - C::CONSUMERS - 32;
     float most = 0;
     for (int i = thread; i < staged * C::UNITS; i += TILE_STAGERS) {
         uint4 v = shared_load(stage + i * 16);
@@ -195,28 +250,81 @@ static __device__ __forceinline__ float stage_size(
     for (int i = staged * C::UNITS + thread; i < t.neighbours * C::UNITS; i += TILE_STAGERS) {
         int channel = i % C::UNITS * C::UNIT;
         for (int j = 0; j < C::UNIT; j++)
-            most = fmaxf(most,
-                conv_finite_size(source_value(from, neighbour_at(t, i / C::UNITS), channel + j)));
+            most = fmaxf(most, conv_finite_size(source_value(
+                                   from, neighbour_at(t, row0, i / C::UNITS), channel + j)));
     }
     return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(most)));
+}
+
+/* Stages units whatever they are like. */
+template <class C>
+static __device__ __forceinline__ void stage_units(
+    uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x - C::CONSUMERS - 32; i < units; i += TILE_STAGERS)
+        shared_store(stage + i * 16,
+            source_unit<C>(from, neighbour_at(t, row0, i / C::UNITS), i % C::UNITS * C::UNIT));
+}
+
+/* Stages floats as 16 bits: two units at a time, the neighbours of the next two being asked for meanwhile. */
+template <class C>
+static __device__ __forceinline__ void stage_floats(
+    uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
+{
+    constexpr int AT_ONCE = 2;
+    int thread = threadIdx.x - C::CONSUMERS - 32;
+    if (thread >= units) return;
+    const float *in = (const float *)from.in + from.first + thread % C::UNITS * C::UNIT;
+    int64_t row[AT_ONCE];
+    auto ask = [&](int i) {
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            row[j] = neighbour_at(t, row0, min(i + j * TILE_STAGERS, units - 1) / C::UNITS);
+    };
+    ask(thread);
+#pragma unroll 1
+    for (int i = thread; i < units; i += AT_ONCE * TILE_STAGERS) {
+        float4 x[AT_ONCE], y[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            const float4 *at = (const float4 *)(in + row[j] * from.stride);
+            x[j] = at[0];
+            y[j] = at[1];
+        }
+        ask(i + AT_ONCE * TILE_STAGERS);
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            if (i + j * TILE_STAGERS < units)
+                shared_store(stage + (i + j * TILE_STAGERS) * 16, narrow_floats<C>(x[j], y[j]));
+    }
 }
 
 /* Three warps stage neighbours, from slot 1 on, into two stages in turn. */
 template <class C> static __device__ void stage_neighbours(const tile_launch &l, uint32_t shared)
 {
-    constexpr int AT_ONCE = 4;
-    int thread = threadIdx.x - TILE_CONSUMERS - 32;
+    constexpr int AT_ONCE = C::SCALED ? 4 : 8;
+    int thread = threadIdx.x - C::CONSUMERS - 32;
     uint32_t turn = 0;
     bool before = false; /* the chunk before takes both */
-    int64_t items = item_count<C>(l);
-    for (int64_t at = blockIdx.x; at < items; at += gridDim.x) {
-        tile_item item = item_at<C>(l, at);
-        tile_list t = list_at<C>(l, item);
+    unsigned long long then = 0;
+    for (uint32_t n = 0;; n++) {
+        if (thread < 32) {
+            int64_t at = n == 0 ? blockIdx.x : gridDim.x + (int64_t)__shfl_sync(~0u, then, 0);
+            item_give<C>(l, shared, n, at);
+            if (thread == 0) then = atomicAdd(l.taken, 1ull);
+        }
+        uint32_t here = item_wait(shared, n);
+        tile_item item = item_load(here);
+        if (item.tile < 0) return;
+        tile_list t = list_load(l, here);
+        int64_t row0 = item_row<C>(item);
         int units = staged_count(l, t.neighbours) * C::UNITS;
         bool both = takes_both(l, t.neighbours);
         if (thread == 0 && t.count > 0 && !is_dense(l))
-            prefetch_bulk(t.cells, (uint32_t)(t.count * sizeof(pnet_tile_cell) +
-                                              l.p.set.tiles.tile[item.tile].rounds * ROUND_BYTES));
+            prefetch_bulk(
+                t.cells, (uint32_t)(t.count * sizeof(pnet_tile_cell) +
+                                    shared_load_word(here + ITEM_REST + 4) * ROUND_BYTES));
         for (int deep = 0; deep < l.b.deep; deep++, turn++) {
             uint32_t place = turn % 2, barrier = shared + AT_STAGED + place * 8;
             tile_source from = source_at<C>(l, item, deep);
@@ -235,7 +343,7 @@ template <class C> static __device__ void stage_neighbours(const tile_launch &l,
 #pragma unroll
                     for (int j = 0; j < AT_ONCE; j++) {
                         int i = min(i0 + j * TILE_STAGERS, units - 1);
-                        row[j] = neighbour_at(t, i / C::UNITS);
+                        row[j] = neighbour_at(t, row0, i / C::UNITS);
                     }
 #pragma unroll
                     for (int j = 0; j < AT_ONCE; j++) {
@@ -246,16 +354,16 @@ template <class C> static __device__ void stage_neighbours(const tile_launch &l,
                 if (thread < C::UNITS) copy16_zeros(zeros + thread * 16, l.p.in);
                 barrier_arrive_copies(barrier);
             } else {
-#pragma unroll 1
-                for (int i = thread; i < units; i += TILE_STAGERS)
-                    shared_store(stage + i * 16, source_unit<C>(from, neighbour_at(t, i / C::UNITS),
-                                                     i % C::UNITS * C::UNIT));
+                if (!C::SCALED && l.wide && from.storage == PNET_STORE_F32 && from.left >= C::DEPTH)
+                    stage_floats<C>(stage, units, from, t, row0);
+                else
+                    stage_units<C>(stage, units, from, t, row0);
                 if (thread < C::UNITS) shared_store(zeros + thread * 16, uint4{0, 0, 0, 0});
                 barrier_arrive(barrier);
             }
             if constexpr (C::SCALED) {
                 barrier_wait(barrier, turn / 2 & 1);
-                float most = stage_size<C>(stage, units / C::UNITS, from, t);
+                float most = stage_size<C>(stage, units / C::UNITS, from, t, row0);
                 if (thread % 32 == 0)
                     shared_store(
                         shared + AT_SIZES + place * 16 + thread / 32 * 4, __float_as_uint(most));

@@ -28,78 +28,121 @@ static __device__ __forceinline__ void write_one(const conv_product &p, int64_t 
     }
 }
 
-/* The same for two that follow each other, at an even place. */
-static __device__ __forceinline__ void write_two(
-    const conv_product &p, int64_t at, float v, float w)
+/* Writes the sums of a block of 64 rows one by one, from local memory, where registers have an index. */
+template <class C>
+static __device__ __noinline__ void write_slowly(
+    const tile_launch &l, const tile_item &item, const float (&sum)[C::COLUMNS / 2], int64_t row0)
 {
-    const conv_end &e = p.end;
-    bool wide = p.set.rows.storage == PNET_STORE_F32,
-         bfloat = p.set.rows.storage == PNET_STORE_BF16;
-    float2 *two = (float2 *)(e.out + at);
-    uint32_t *word = (uint32_t *)((uint16_t *)e.out + at);
-    if (e.add) {
-        float2 old;
-        if (wide)
-            old = *two;
-        else
-            old = bfloat ? widen_pair<__nv_bfloat16>(*word) : widen_pair<__half>(*word);
-        v += old.x;
-        w += old.y;
-    } else {
-        v = conv_activate(v, e.act, e.slope);
-        w = conv_activate(w, e.act, e.slope);
+    const conv_product &p = l.p;
+    int64_t live = pnet_live(p.set.rows);
+#pragma unroll 1
+    for (int i = 0; i < C::COLUMNS / 2; i++) {
+        int c = item.wide * C::COLUMNS + i / 16 * 32 + threadIdx.x % 4 * 8 + i / 4 % 4 * 2 + i % 2,
+            to = item.group * p.groups.cout + c;
+        int64_t row = row0 + i / 2 % 2 * 8;
+        if (row >= live || c >= p.groups.cout) continue;
+        write_one(p, row * p.cout + to, sum[i] + (p.end.bias ? p.end.bias[to] : 0));
     }
-    if (wide)
-        *two = {v, w};
-    else
-        *word = bfloat ? narrow_pair<__nv_bfloat16>(v, w) : narrow_pair<__half>(v, w);
+}
+
+/* Calls f(u, half) for each unit of 8 channels that a lane has of its two rows, 32 channels apart; `left`: channels from
+   the first one to the end of the group. */
+template <class C, class F>
+static __device__ __forceinline__ void each_unit(int left, int64_t row0, int64_t live, F f)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        if (row0 + 8 * half >= live) break;
+#pragma unroll
+        for (int u = 0; u < C::COLUMNS / 32; u++)
+            if (u * 32 < left) f(u, half);
+    }
+}
+
+/* Where sum i of a unit stands. */
+static __device__ __forceinline__ constexpr int sum_at(int u, int half, int i)
+{
+    return u * 16 + i / 2 * 4 + half * 2 + i % 2;
+}
+
+/* Makes of the sums what belongs into the output, whose first unit is at `to`, and writes it. */
+template <class C, class T>
+static __device__ __forceinline__ void write_units(
+    const tile_launch &l, T *to, int left, float (&sum)[C::COLUMNS / 2], int64_t row0, int64_t live)
+{
+    constexpr int AT_ONCE = WIDEST<T>;
+    int64_t eight = 8 * (int64_t)l.p.cout;
+    if (l.p.end.add)
+        each_unit<C>(left, row0, live, [&](int u, int half) {
+#pragma unroll
+            for (int i = 0; i < 8; i += AT_ONCE) {
+                float old[AT_ONCE];
+                load_wide<AT_ONCE>(to + half * eight + u * 32 + i, old);
+#pragma unroll
+                for (int j = 0; j < AT_ONCE; j++) sum[sum_at(u, half, i + j)] += old[j];
+            }
+        });
+    each_unit<C>(left, row0, live, [&](int u, int half) {
+#pragma unroll
+        for (int i = 0; i < 8; i += AT_ONCE) {
+            float v[AT_ONCE];
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++) v[j] = sum[sum_at(u, half, i + j)];
+            store_wide<AT_ONCE>(to + half * eight + u * 32 + i, v);
+        }
+    });
 }
 
 /* Writes the sums of a block of 64 rows. */
 template <class C>
-static __device__ __forceinline__ void write_block(const tile_launch &l, const tile_item &item,
-    const float (&sum)[C::COLUMNS / 2], int block, int64_t live)
+static __device__ __forceinline__ void write_block(
+    const tile_launch &l, const tile_item &item, float (&sum)[C::COLUMNS / 2], int block)
 {
-    const conv_product &p = l.p;
-    int lane = threadIdx.x % 32, first = item.group * p.groups.cout;
-    int64_t row0 = item.tile * PNET_TILE_ROWS + block * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    if ((p.cout | p.groups.cout) % 2) { /* from local memory, where registers have an index */
+    using T = typename std::conditional<C::BFLOAT, __nv_bfloat16, __half>::type;
+    constexpr enum pnet_storage SHORT = C::BFLOAT ? PNET_STORE_BF16 : PNET_STORE_FP16;
+    const conv_end &e = l.p.end;
+    int cout = l.p.groups.cout;
+    enum pnet_storage storage = l.p.set.rows.storage;
+    int c = item.wide * C::COLUMNS + threadIdx.x % 4 * 8, first = item.group * cout + c;
+    int64_t live = pnet_live(l.p.set.rows), row0 = item.tile * PNET_TILE_ROWS + block * 64 +
+                                                   threadIdx.x % 128 / 32 * 16 +
+                                                   threadIdx.x % 32 / 4;
+    if (!l.units || (storage != PNET_STORE_F32 && (C::SCALED || storage != SHORT))) {
         float copy[C::COLUMNS / 2];
 #pragma unroll
         for (int i = 0; i < C::COLUMNS / 2; i++) copy[i] = sum[i];
-#pragma unroll 1
-        for (int i = 0; i < C::COLUMNS / 2; i++) {
-            int c = item.wide * C::COLUMNS + i / 4 * 8 + lane % 4 * 2 + i % 2;
-            int64_t row = row0 + i / 2 % 2 * 8;
-            if (row >= live || c >= p.groups.cout) continue;
-            float bias = p.end.bias ? p.end.bias[first + c] : 0;
-            write_one(p, row * p.cout + first + c, copy[i] + bias);
-        }
+        write_slowly<C>(l, item, copy, row0);
         return;
     }
+    if (e.bias)
+        each_unit<C>(cout - c, 0, 16, [&](int u, int half) {
 #pragma unroll
-    for (int j = 0; j < C::COLUMNS / 8; j++) {
-        int c = item.wide * C::COLUMNS + 8 * j + lane % 4 * 2;
-        if (c >= p.groups.cout) continue;
-        float2 bias = {0, 0};
-        if (p.end.bias) bias = {p.end.bias[first + c], p.end.bias[first + c + 1]};
+            for (int i = 0; i < 8; i++) sum[sum_at(u, half, i)] += e.bias[first + u * 32 + i];
+        });
+    if (e.act != PNET_ACT_NONE && !e.add) { /* conv_activate without a branch for each */
 #pragma unroll
-        for (int h = 0; h < 2; h++)
-            if (row0 + 8 * h < live)
-                write_two(p, (row0 + 8 * h) * p.cout + first + c, sum[4 * j + 2 * h] + bias.x,
-                    sum[4 * j + 2 * h + 1] + bias.y);
+        for (int i = 0; i < C::COLUMNS / 2; i++) {
+            float below = e.act == PNET_ACT_LEAKY ? e.slope * sum[i] : 0;
+            sum[i] = sum[i] < 0 ? below : sum[i];
+        }
     }
+    int64_t at = row0 * l.p.cout + first;
+    if (storage == PNET_STORE_F32)
+        write_units<C>(l, e.out + at, cout - c, sum, row0, live);
+    else if constexpr (!C::SCALED)
+        write_units<C>(l, (T *)e.out + at, cout - c, sum, row0, live);
 }
 
 /* The rows of an item whose tile lists nothing. */
 template <class C>
-static __device__ void write_plain(const tile_launch &l, const tile_item &item, int64_t live)
+static __device__ __noinline__ void write_plain(const tile_launch &l, const tile_item &item)
 {
     const conv_product &p = l.p;
-    int64_t row0 = item.tile * PNET_TILE_ROWS + item.half * C::ROWS;
+    int64_t live = pnet_live(p.set.rows);
+    int64_t row0 = item_row<C>(item);
     tile_source from = source_at<C>(l, item, 0);
 #pragma unroll 1
-    for (int i = threadIdx.x; i < C::ROWS * C::COLUMNS; i += TILE_CONSUMERS) {
+    for (int i = threadIdx.x; i < C::ROWS * C::COLUMNS; i += C::CONSUMERS) {
         int64_t row = row0 + i / C::COLUMNS;
         int column = item.wide * C::COLUMNS + i % C::COLUMNS,
             to = item.group * p.groups.cout + column;
