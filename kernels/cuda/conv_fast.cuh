@@ -60,7 +60,8 @@ static __device__ __forceinline__ float conv_finite_size(float x)
     return x < INFINITY ? x : 0;
 }
 
-/* MVMR on the matrix unit, where this program has it for this GPU and the set is not too fine; `work` holds the weights. */
+/* MVMR on the matrix unit, where this program has it for this GPU, or there is none to ask, and the set is not too fine;
+   `work` holds the weights. */
 bool conv_fast_serves(const conv_set &s);
 size_t conv_fast_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work);

@@ -5,6 +5,7 @@
 #include "kernels/cuda/conv_fast.cuh"
 #include "kernels/cuda/conv_mma.cuh"
 #include "kernels/cuda/conv_tile.cuh"
+#include "kernels/cuda/cuda.h"
 
 template <conv_form FORM_, int GROUPS_, int DEPTH_, int COLUMNS_, int RING_> struct config {
     static constexpr conv_form FORM = FORM_;
@@ -516,7 +517,9 @@ static int columns_of(const conv_groups &g)
 bool conv_fast_serves(const conv_set &s)
 {
     cudaFuncAttributes a;
+    const char *why;
     if (s.cells > MOST_CELLS) return false;
+    if (!pnet_cuda_devices(&why)) return true; /* a plan is made for the best of them */
     return cudaFuncGetAttributes(&a, mvmr<config<CONV_SPLIT, 2, 32, 128, 4>>) == cudaSuccess &&
            a.sharedSizeBytes > 0;
 }
