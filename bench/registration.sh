@@ -69,7 +69,7 @@ synthetic() {
 
 # Real pairs and views of the fragments of hotel3, views of rooms of ScanNet, views of synthetic rooms to train on; real pairs
 # and views of redkitchen to test on. Views turn as far as real pairs do, and have no point in common: two scans never meet
-# the same points, and a network that may learn to find a point again by where its neighbours lie to the millimetre does.
+# the same points, and a network should not learn to find a point again by where its neighbours lie to the millimetre.
 index_indoors() {
     local matches=$data/registration/3dmatch
     local hotel=$matches/sun3d-hotel_umd-maryland_hotel3 kitchen=$matches/7-scenes-redkitchen
