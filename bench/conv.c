@@ -104,17 +104,14 @@ static void read_options(int argc, char **argv, struct options *o)
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
-            if (o->scenes == SCENES_MAX) fail_usage("too many scenes");
-            o->scene[o->scenes++] = optarg;
+            if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
             break;
         case 'c': read_channels(optarg, &o->shape); break;
         case 'k': o->nb.kernel = (int32_t)number(optarg, 1, 15); break;
         case 'r': radius = number(optarg, 1e-6, 1e6); break;
         case 'v': o->cell = number(optarg, 1e-6, 1e6); break;
         case 'm':
-            if (strcmp(optarg, "native") != 0 && strcmp(optarg, "voxel") != 0)
-                fail_usage("--mode is native or voxel");
-            o->nb.degrade = strcmp(optarg, "voxel") == 0 ? PNET_VOXEL : 0;
+            if (!scene_mode(optarg, &o->nb.degrade)) fail_usage("--mode is native or voxel");
             break;
         case 'g': o->shape.groups = (int32_t)number(optarg, 1, 4096); break;
         case 'd':

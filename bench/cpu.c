@@ -79,8 +79,7 @@ static void read_options(int argc, char **argv, struct options *o)
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
-            if (o->scenes == SCENES_MAX) fail_usage("too many scenes");
-            o->scene[o->scenes++] = optarg;
+            if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
             break;
         case 'r': o->nb.radius = (float)number(optarg, 1e-6, 1e6); break;
         case 'k': o->nb.kernel = (int32_t)number(optarg, 1, 15); break;

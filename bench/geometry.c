@@ -86,16 +86,14 @@ static bool read_options(int argc, char **argv, struct options *o)
         double value = strtod(text, NULL);
         switch (c) {
         case 's':
-            if (o->scenes == SCENES_MAX) return false;
-            o->scene[o->scenes++] = text;
+            if (!scene_file(o->scene, &o->scenes, text)) return false;
             break;
         case 'c': o->cell = value; break;
         case 'r': o->nb.radius = (float)value; break;
         case 'n': o->nb.knn = (int32_t)value; break;
         case 'k': o->nb.kernel = (int32_t)value; break;
         case 'm':
-            if (strcmp(text, "voxel") != 0 && strcmp(text, "native") != 0) return false;
-            o->nb.degrade = strcmp(text, "voxel") == 0 ? PNET_VOXEL : 0;
+            if (!scene_mode(text, &o->nb.degrade)) return false;
             break;
         case 'u': o->runs = (int)value; break;
         case 't':

@@ -64,8 +64,7 @@ static void read_option(int option, struct net_options *o)
     struct pnet_error e;
     switch (option) {
     case 's':
-        if (o->scenes == SCENES_MAX) fail_usage("too many scenes");
-        o->scene[o->scenes++] = optarg;
+        if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
         break;
     case 'e':
         if (o->sets == NET_SETS_MAX) fail_usage("too many --set");
@@ -74,9 +73,7 @@ static void read_option(int option, struct net_options *o)
     case 'x': o->most = (int64_t)number(optarg, 1, 1e9); break;
     case 'c': o->check_points = (int64_t)number(optarg, 1, 1e9); break;
     case 'm':
-        if (strcmp(optarg, "native") != 0 && strcmp(optarg, "voxel") != 0)
-            fail_usage("--mode is native or voxel");
-        o->degrade = strcmp(optarg, "voxel") == 0 ? PNET_VOXEL : 0;
+        if (!scene_mode(optarg, &o->degrade)) fail_usage("--mode is native or voxel");
         break;
     case 'd':
         if (pnet_device_parse(optarg, &o->where, &e)) fail_usage(e.message);

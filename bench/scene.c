@@ -154,3 +154,17 @@ void scene_set_free(struct scene_set *s)
     free(s->other);
     free(s->cell);
 }
+
+bool scene_file(const char *paths[SCENES_MAX], int *count, const char *path)
+{
+    if (*count == SCENES_MAX) return false;
+    paths[(*count)++] = path;
+    return true;
+}
+
+bool scene_mode(const char *text, unsigned *degrade)
+{
+    bool voxel = strcmp(text, "voxel") == 0;
+    *degrade = voxel ? PNET_VOXEL : 0;
+    return voxel || strcmp(text, "native") == 0;
+}

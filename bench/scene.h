@@ -36,6 +36,10 @@ bool scene_order(struct scene *s, double cell);
 void scene_piece(const struct scene *s, int64_t rows, struct scene *piece);
 void scene_free(struct scene *s);
 
+/* What the commands' options say: one more path; "native" or "voxel". False: too many of them, another word. */
+bool scene_file(const char *paths[SCENES_MAX], int *count, const char *path);
+bool scene_mode(const char *text, unsigned *degrade);
+
 struct scene_set scene_triplets(const struct scene *s, const struct pnet_neighbourhood *nb);
 struct scene_set scene_transposed(const struct pnet_triplets *t);
 void scene_set_free(struct scene_set *s);

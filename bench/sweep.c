@@ -92,8 +92,7 @@ static void read_options(int argc, char **argv, struct options *o)
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
-            if (o->scenes == SCENES_MAX) fail_usage("too many scenes");
-            o->scene[o->scenes++] = optarg;
+            if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
             break;
         case 'x': o->most = (int64_t)number(optarg, 1, 1e9); break;
         case 'c': o->channels = (int)number(optarg, 1, 4096); break;
@@ -101,9 +100,7 @@ static void read_options(int argc, char **argv, struct options *o)
         case 'r': radius = number(optarg, 1e-6, 1e6); break;
         case 'v': o->cell = number(optarg, 1e-6, 1e6); break;
         case 'm':
-            if (strcmp(optarg, "native") != 0 && strcmp(optarg, "voxel") != 0)
-                fail_usage("--mode is native or voxel");
-            o->nb.degrade = strcmp(optarg, "voxel") == 0 ? PNET_VOXEL : 0;
+            if (!scene_mode(optarg, &o->nb.degrade)) fail_usage("--mode is native or voxel");
             break;
         case 'd':
             if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cuda") != 0)
