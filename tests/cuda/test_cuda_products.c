@@ -6,11 +6,7 @@
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/cuda.h"
 #include "tests/cuda/feature_case.h"
-
-struct product {
-    int64_t n;
-    int32_t cin, cout;
-};
+#include "tests/kernels/product_case.h"
 
 /* Rows bound on the host are more than there are. */
 static struct pnet_count device_count(int64_t n, enum pnet_storage storage)
@@ -53,18 +49,8 @@ static void check_gemm(struct product p, enum pnet_storage storage, bool transpo
            w_size = (size_t)p.cin * (size_t)p.cout;
     float *x = stored_floats(storage, x_size, 1), *w = conv_random_floats(w_size, 2);
     float *bias = conv_random_floats((size_t)p.cout, 3), *old = stored_floats(storage, y_size, 4);
-    double *want = conv_alloc(y_size * sizeof *want);
-    for (int64_t i = 0; i < p.n; i++) {
-        for (int32_t b = 0; b < p.cout; b++) {
-            double sum = with_bias ? (double)bias[b] : 0;
-            for (int32_t a = 0; a < p.cin; a++)
-                sum += (double)x[i * p.cin + a] *
-                       (double)(transposed ? w[b * p.cin + a] : w[a * p.cout + b]);
-            if (sum < 0 && act == PNET_ACT_RELU) sum = 0;
-            if (sum < 0 && act == PNET_ACT_LEAKY) sum *= 0.25;
-            want[i * p.cout + b] = sum + (add ? (double)old[i * p.cout + b] : 0);
-        }
-    }
+    double *want =
+        product_gemm(p, x, w, transposed, with_bias ? bias : NULL, add ? old : NULL, act);
     struct pnet_gemm g = {.n = device_count(p.n, storage),
         .cin = p.cin,
         .cout = p.cout,
@@ -116,13 +102,7 @@ static void check_outer(struct product p, enum pnet_storage storage, bool transp
     size_t x_size = (size_t)p.n * (size_t)p.cin, g_size = (size_t)p.n * (size_t)p.cout;
     float *x = stored_floats(storage, x_size, 5), *g = stored_floats(storage, g_size, 6),
           *old = conv_random_floats(size, 7);
-    double *want = conv_alloc(size * sizeof *want);
-    for (size_t at = 0; at < size; at++) want[at] = add ? (double)old[at] : 0;
-    for (int64_t i = 0; i < p.n; i++)
-        for (int32_t a = 0; a < p.cin; a++)
-            for (int32_t b = 0; b < p.cout; b++)
-                want[transposed ? b * p.cin + a : a * p.cout + b] +=
-                    (double)x[i * p.cin + a] * (double)g[i * p.cout + b];
+    double *want = product_outer(p, x, g, transposed, add ? old : NULL);
     struct pnet_outer o = {.n = device_count(p.n, PNET_STORE_F32),
         .cin = p.cin,
         .cout = p.cout,

@@ -1,13 +1,8 @@
 /* Dense products and column sums against plain loops in double. */
 #include <omp.h>
-#include "tests/kernels/conv_case.h"
+#include "tests/kernels/product_case.h"
 
 static const double TOLERANCE = 1e-6;
-
-struct product {
-    int64_t n;
-    int32_t cin, cout;
-};
 
 static void check_gemm(
     struct product p, bool transposed, bool add, bool with_bias, enum pnet_activation act)
@@ -16,18 +11,8 @@ static void check_gemm(
     float *x = conv_random_floats(x_size, 1),
           *w = conv_random_floats((size_t)p.cin * (size_t)p.cout, 2);
     float *bias = conv_random_floats((size_t)p.cout, 3), *old = conv_random_floats(y_size, 4);
-    double *want = conv_alloc(y_size * sizeof *want);
-    for (int64_t i = 0; i < p.n; i++) {
-        for (int32_t b = 0; b < p.cout; b++) {
-            double sum = with_bias ? (double)bias[b] : 0;
-            for (int32_t a = 0; a < p.cin; a++)
-                sum += (double)x[i * p.cin + a] *
-                       (double)(transposed ? w[b * p.cin + a] : w[a * p.cout + b]);
-            if (sum < 0 && act == PNET_ACT_RELU) sum = 0;
-            if (sum < 0 && act == PNET_ACT_LEAKY) sum *= 0.25;
-            want[i * p.cout + b] = sum + (add ? (double)old[i * p.cout + b] : 0);
-        }
-    }
+    double *want =
+        product_gemm(p, x, w, transposed, with_bias ? bias : NULL, add ? old : NULL, act);
     float *first = NULL;
     for (int threads = 1; threads <= 3; threads++) {
         omp_set_num_threads(threads);
@@ -65,15 +50,7 @@ static void check_outer(struct product p, bool transposed, bool add)
     float *x = conv_random_floats((size_t)p.n * (size_t)p.cin, 5);
     float *g = conv_random_floats((size_t)p.n * (size_t)p.cout, 6),
           *old = conv_random_floats(size, 7);
-    double *want = conv_alloc(size * sizeof *want);
-    for (int32_t a = 0; a < p.cin; a++) {
-        for (int32_t b = 0; b < p.cout; b++) {
-            size_t at = (size_t)(transposed ? b * p.cin + a : a * p.cout + b);
-            want[at] = add ? (double)old[at] : 0;
-            for (int64_t i = 0; i < p.n; i++)
-                want[at] += (double)x[i * p.cin + a] * (double)g[i * p.cout + b];
-        }
-    }
+    double *want = product_outer(p, x, g, transposed, add ? old : NULL);
     float *first = NULL;
     for (int threads = 1; threads <= 3; threads++) {
         omp_set_num_threads(threads);
