@@ -66,7 +66,6 @@ template <class C> static __device__ __forceinline__ void finish_product(tile_su
     } else {
         product_touch(s.sum);
     }
-    if (C::SCALED) __syncwarp(); /* all lanes have read the scale of the weights */
     if (s.pending && threadIdx.x % 32 == 0) barrier_arrive(s.pending);
     s.pending = 0;
 }
@@ -113,8 +112,11 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
             uint32_t a[C::PLANES][C::STEPS][4];
             make_operands<C>(a, x, scale);
             if constexpr (C::SCALED) {
-                s.factor =
-                    unscale * __uint_as_float(shared_load_word(shared + AT_SCALES + place * 4));
+                /* read by the lane that arrives for it */
+                uint32_t factor = 0;
+                if (threadIdx.x % 32 == 0)
+                    factor = shared_load_word(shared + AT_SCALES + place * 4);
+                s.factor = unscale * __uint_as_float(__shfl_sync(~0u, factor, 0));
                 product_touch(s.part);
                 product_fence();
                 issue_products<C>(s.part, a, weights);
@@ -207,7 +209,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
             barrier_init((uint64_t *)(memory + AT_SIZED) + i, TILE_STAGERS);
             barrier_init((uint64_t *)(memory + AT_FREE) + i, C::CONSUMERS + 32);
         }
-        for (int i = 0; i < ITEMS; i++) barrier_init((uint64_t *)(memory + AT_GIVEN) + i, 1);
+        for (int i = 0; i < ITEMS; i++) barrier_init((uint64_t *)(memory + AT_GIVEN) + i, 32);
         fence_async();
     }
     __syncthreads();

@@ -145,8 +145,7 @@ static __device__ __forceinline__ void item_give(
         }
         shared_store(to + ITEM_TILE + lane * 4, word);
     }
-    __syncwarp();
-    if (lane == 0) barrier_arrive(shared + AT_GIVEN + n % ITEMS * 8);
+    barrier_arrive(shared + AT_GIVEN + n % ITEMS * 8);
 }
 
 /* Few tiles have more neighbours than a stage holds: those take both, one behind the other. What goes beyond is read
