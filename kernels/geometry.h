@@ -53,16 +53,16 @@ struct pnet_neighbourhood {
     bool pointwise;   /* kernel 1 on one level without radius: the point itself, nothing else */
 };
 
-/* A set laid out as the GPU's kernels gather it, made once for all layers that share the set: tiles of 256 rows, which
-   are 4 blocks of 64 or 16 slabs of 16. `list` holds for each tile, one after the other, from words[at] on,
+/* A set laid out as the GPU's kernels gather it, made once for all layers that share the set: tiles of 256 rows, in an
+   order of their own (kernels/tile_order.h), which are 4 blocks of 64 or 16 slabs of 16. `list` holds for each tile, one after the other, from words[at] on,
      int32_t[neighbours], filled up to a multiple of 4 with row 0: the distinct rows of the other side that the tile
        gathers, in no particular order; they have the slots 1, 2, ...; slot 0 stands for zeros;
      struct pnet_tile_cell[cells]: the kernel cells that its rows have, ascending;
      uint32_t[rounds][8]: rounds, those of a slab in the order of the cells, slab 0 first. Word g of a round holds a slot
-       of row g of the slab in its lower half and one of row g + 8 in its upper half: a round adds one triplet to
+       of the slab's row g in its lower half and one of row g + 8 in its upper half: a round adds one triplet to
        the run of each row, in the set's order; a row whose run has ended adds slot 0.
    A tile with more than PNET_TILE_SLOTS neighbours, or a run of more than 65535 triplets, lists nothing:
-   neighbours = -1, all else but `at` is 0. Sets with more than PNET_TILE_CELLS kernel cells are not laid out. */
+   neighbours = -1, all else but `at` and `row` is 0. Sets with more than PNET_TILE_CELLS kernel cells are not laid out. */
 enum {
     PNET_TILE_ROWS = 256,
     PNET_TILE_BLOCKS = 4,
@@ -78,6 +78,7 @@ struct pnet_tile {
     uint32_t rounds;                 /* of all slabs */
     uint32_t first[PNET_TILE_SLABS]; /* round at which a slab's rounds begin */
     uint32_t spare[2];               /* 0 */
+    uint8_t row[PNET_TILE_ROWS];     /* of the tile, by place; rows that are not there come last */
 };
 
 struct pnet_tile_cell {

@@ -65,7 +65,7 @@ enum {
     AT_RING = 1024
 };
 
-/* Items on their way through a block of threads: the tile_item, and a copy of its tile's struct pnet_tile. Another takes the
+/* Items on their way through a block of threads: the tile_item, and a copy of its tile's struct pnet_tile up to the rows. Another takes the
    place of an item at the earliest when all threads have freed a stage of the one after it. */
 enum {
     ITEMS = 4,
@@ -74,7 +74,7 @@ enum {
     ITEM_FIRST = ITEM_TILE + 24,
     ITEM_BYTES = 128
 };
-static_assert(sizeof(pnet_tile) == 96 && offsetof(pnet_tile, neighbours) == 8 &&
+static_assert(offsetof(pnet_tile, row) == 96 && offsetof(pnet_tile, neighbours) == 8 &&
                   offsetof(pnet_tile, longest) == 16 && offsetof(pnet_tile, rounds) == 20 &&
                   offsetof(pnet_tile, first) == 24,
     "tiles are read word by word");
@@ -135,7 +135,7 @@ static __device__ __forceinline__ void item_give(
     if (lane == 0)
         shared_store(to, uint4{(uint32_t)item.tile, (uint32_t)(item.tile >> 32),
                              (uint32_t)(item.half + 2 * item.wide), (uint32_t)item.group});
-    if (!over && lane < sizeof(pnet_tile) / 4) {
+    if (!over && lane < offsetof(pnet_tile, row) / 4) {
         uint32_t word;
         if (is_dense(l)) { /* neighbours, cells, longest; the rest is 0 */
             int64_t left = pnet_live(l.p.set.rows) - item_row<C>(item);

@@ -274,14 +274,15 @@ static __device__ __forceinline__ void gather_any(const tile_info &info, int sla
 
 /* The same from the triplets themselves, for a tile that lists nothing; rows from `live` on have none. */
 template <class C, class SUM>
-static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t row0, int cell0,
-    int cells, const tile_source<C> &s, const lane_place<C> &place, float scale,
+static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t tile, int slab,
+    int cell0, int cells, const tile_source<C> &s, const lane_place<C> &place, float scale,
     unsigned char *panels)
 {
+    const uint8_t *rows = set.tiles.tile[tile].row + slab * 16;
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         unsigned char *to = panels + (half ? place.to1 : place.to0);
-        int64_t row = row0 + (half ? place.row1 : place.row0), n = 0, end = 0;
+        int64_t row = tile * PNET_TILE_ROWS + rows[half ? place.row1 : place.row0], n = 0, end = 0;
         if (row < pnet_live(set.rows)) {
             n = conv_start(set, row);
             end = conv_start(set, row + 1);
@@ -299,25 +300,31 @@ static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t
 /* Begins to copy a slab's rows of the other side: those that the warp gathers. Rows from `live` on are zeros. */
 template <class C>
 static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> &j,
-    const typename C::T *from, int64_t row0, int first, unsigned char *to)
+    const typename C::T *from, int64_t tile, int slab, int first, unsigned char *to)
 {
     using T = typename C::T;
-    constexpr int EACH = 16 / sizeof(T), LANES = C::M / EACH, ROWS = 16 / C::WARPS;
+    constexpr int EACH = 16 / sizeof(T), LANES = C::M / EACH, ROWS = 16 / C::WARPS,
+                  TURNS = ROWS * LANES / 32;
     int lane = threadIdx.x % 32, half = threadIdx.x / 32 % C::WARPS;
-    int64_t there = pnet_live(j.set.rows) - row0;
+    int64_t row0 = tile * PNET_TILE_ROWS, live = pnet_live(j.set.rows) - row0;
     int c = first + lane % LANES * EACH, left = max(j.rows_width - c, 0),
-        r = half * ROWS + lane / LANES, rows = (int)min(there, (int64_t)16) - r;
-    const T *p = from + (row0 + r) * j.rows_stride + (left > 0 ? c : 0);
+        r = half * ROWS + lane / LANES;
+    from += row0 * j.rows_stride + (left > 0 ? c : 0);
     to += r * C::PITCH + lane % LANES * 16;
-    int64_t step = 32 / LANES * (int64_t)j.rows_stride;
-    if (C::ALIGNED && there >= 16 && first + C::M <= j.rows_width) {
+    const pnet_tile &t = j.set.tiles.tile[tile];
+    int row[TURNS];
 #pragma unroll
-        for (int i = 0; i < ROWS; i += 32 / LANES, p += step) copy16(to + i * C::PITCH, p);
+    for (int i = 0; i < TURNS; i++) row[i] = __ldg(&t.row[slab * 16 + r + i * (32 / LANES)]);
+    if (C::ALIGNED && live >= PNET_TILE_ROWS && first + C::M <= j.rows_width) {
+#pragma unroll
+        for (int i = 0; i < TURNS; i++)
+            copy16(to + i * (32 / LANES) * C::PITCH, from + row[i] * (int64_t)j.rows_stride);
         return;
     }
 #pragma unroll 1
-    for (int i = 0; i < ROWS; i += 32 / LANES, p += step, to += 32 / LANES * C::PITCH) {
-        int here = i < rows ? left : 0;
+    for (int i = 0; i < TURNS; i++, to += 32 / LANES * C::PITCH) {
+        int own = __ldg(&t.row[slab * 16 + r + i * (32 / LANES)]), here = own < live ? left : 0;
+        const T *p = own < live ? from + own * (int64_t)j.rows_stride : from;
         if constexpr (C::ALIGNED) {
             copy_part(to, p, here);
         } else if constexpr (sizeof(T) == 4) {

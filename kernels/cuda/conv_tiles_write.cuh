@@ -28,31 +28,52 @@ static __device__ __forceinline__ void write_one(const conv_product &p, int64_t 
     }
 }
 
+/* The two rows whose sums a lane has, and which of them are there. */
+struct lane_rows {
+    int64_t row[2];
+    bool live[2];
+};
+
+static __device__ __forceinline__ lane_rows lane_rows_of(
+    const tile_launch &l, const tile_item &item, int block)
+{
+    int place = block * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    int64_t live = pnet_live(l.p.set.rows);
+    lane_rows r;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int own = place + 8 * half;
+        if (!is_dense(l)) own = __ldg(&l.p.set.tiles.tile[item.tile].row[own]);
+        r.row[half] = item.tile * PNET_TILE_ROWS + own;
+        r.live[half] = r.row[half] < live;
+    }
+    return r;
+}
+
 /* Writes the sums of a block of 64 rows one by one, from local memory, where registers have an index. */
 template <class C>
-static __device__ __noinline__ void write_slowly(
-    const tile_launch &l, const tile_item &item, const float (&sum)[C::COLUMNS / 2], int64_t row0)
+static __device__ __noinline__ void write_slowly(const tile_launch &l, const tile_item &item,
+    const float (&sum)[C::COLUMNS / 2], const lane_rows &rows)
 {
     const conv_product &p = l.p;
-    int64_t live = pnet_live(p.set.rows);
 #pragma unroll 1
     for (int i = 0; i < C::COLUMNS / 2; i++) {
         int c = item.wide * C::COLUMNS + i / 16 * 32 + threadIdx.x % 4 * 8 + i / 4 % 4 * 2 + i % 2,
             to = item.group * p.groups.cout + c;
-        int64_t row = row0 + i / 2 % 2 * 8;
-        if (row >= live || c >= p.groups.cout) continue;
-        write_one(p, row * p.cout + to, sum[i] + (p.end.bias ? p.end.bias[to] : 0));
+        int half = i / 2 % 2;
+        if (!rows.live[half] || c >= p.groups.cout) continue;
+        write_one(p, rows.row[half] * p.cout + to, sum[i] + (p.end.bias ? p.end.bias[to] : 0));
     }
 }
 
 /* Calls f(u, half) for each unit of 8 channels that a lane has of its two rows, 32 channels apart; `left`: channels from
    the first one to the end of the group. */
 template <class C, class F>
-static __device__ __forceinline__ void each_unit(int left, int64_t row0, int64_t live, F f)
+static __device__ __forceinline__ void each_unit(int left, const lane_rows &rows, F f)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        if (row0 + 8 * half >= live) break;
+        if (!rows.live[half]) continue;
 #pragma unroll
         for (int u = 0; u < C::COLUMNS / 32; u++)
             if (u * 32 < left) f(u, half);
@@ -65,30 +86,30 @@ static __device__ __forceinline__ constexpr int sum_at(int u, int half, int i)
     return u * 16 + i / 2 * 4 + half * 2 + i % 2;
 }
 
-/* Makes of the sums what belongs into the output, whose first unit is at `to`, and writes it. */
+/* Makes of the sums what belongs into the output, a row's first unit being at channel `first`, and writes it. */
 template <class C, class T>
-static __device__ __forceinline__ void write_units(
-    const tile_launch &l, T *to, int left, float (&sum)[C::COLUMNS / 2], int64_t row0, int64_t live)
+static __device__ __forceinline__ void write_units(const tile_launch &l, T *out, int first,
+    int left, float (&sum)[C::COLUMNS / 2], const lane_rows &rows)
 {
     constexpr int AT_ONCE = WIDEST<T>;
-    int64_t eight = 8 * (int64_t)l.p.cout;
+    T *const to[2] = {out + rows.row[0] * l.p.cout + first, out + rows.row[1] * l.p.cout + first};
     if (l.p.end.add)
-        each_unit<C>(left, row0, live, [&](int u, int half) {
+        each_unit<C>(left, rows, [&](int u, int half) {
 #pragma unroll
             for (int i = 0; i < 8; i += AT_ONCE) {
                 float old[AT_ONCE];
-                load_wide<AT_ONCE>(to + half * eight + u * 32 + i, old);
+                load_wide<AT_ONCE>(to[half] + u * 32 + i, old);
 #pragma unroll
                 for (int j = 0; j < AT_ONCE; j++) sum[sum_at(u, half, i + j)] += old[j];
             }
         });
-    each_unit<C>(left, row0, live, [&](int u, int half) {
+    each_unit<C>(left, rows, [&](int u, int half) {
 #pragma unroll
         for (int i = 0; i < 8; i += AT_ONCE) {
             float v[AT_ONCE];
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++) v[j] = sum[sum_at(u, half, i + j)];
-            store_wide<AT_ONCE>(to + half * eight + u * 32 + i, v);
+            store_wide<AT_ONCE>(to[half] + u * 32 + i, v);
         }
     });
 }
@@ -104,18 +125,16 @@ static __device__ __forceinline__ void write_block(
     int cout = l.p.groups.cout;
     enum pnet_storage storage = l.p.set.rows.storage;
     int c = item.wide * C::COLUMNS + threadIdx.x % 4 * 8, first = item.group * cout + c;
-    int64_t live = pnet_live(l.p.set.rows), row0 = item.tile * PNET_TILE_ROWS + block * 64 +
-                                                   threadIdx.x % 128 / 32 * 16 +
-                                                   threadIdx.x % 32 / 4;
+    lane_rows rows = lane_rows_of(l, item, block);
     if (!l.units || (storage != PNET_STORE_F32 && (C::SCALED || storage != SHORT))) {
         float copy[C::COLUMNS / 2];
 #pragma unroll
         for (int i = 0; i < C::COLUMNS / 2; i++) copy[i] = sum[i];
-        write_slowly<C>(l, item, copy, row0);
+        write_slowly<C>(l, item, copy, rows);
         return;
     }
     if (e.bias)
-        each_unit<C>(cout - c, 0, 16, [&](int u, int half) {
+        each_unit<C>(cout - c, {{0, 0}, {true, true}}, [&](int u, int half) {
 #pragma unroll
             for (int i = 0; i < 8; i++) sum[sum_at(u, half, i)] += e.bias[first + u * 32 + i];
         });
@@ -126,11 +145,10 @@ static __device__ __forceinline__ void write_block(
             sum[i] = sum[i] < 0 ? below : sum[i];
         }
     }
-    int64_t at = row0 * l.p.cout + first;
     if (storage == PNET_STORE_F32)
-        write_units<C>(l, e.out + at, cout - c, sum, row0, live);
+        write_units<C>(l, e.out, first, cout - c, sum, rows);
     else if constexpr (!C::SCALED)
-        write_units<C>(l, (T *)e.out + at, cout - c, sum, row0, live);
+        write_units<C>(l, (T *)e.out, first, cout - c, sum, rows);
 }
 
 /* The rows of an item whose tile lists nothing. */

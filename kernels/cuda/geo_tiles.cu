@@ -4,6 +4,7 @@
 #include "kernels/cuda/geo.h"
 #include "kernels/cuda/geo_grid.h"
 #include "kernels/cuda/geo_parts.h"
+#include "kernels/tile_order.h"
 
 enum {
     SLAB_ROWS = PNET_TILE_ROWS / PNET_TILE_SLABS,
@@ -25,8 +26,9 @@ enum { BLOCKS = 1536 / THREADS };
 
 static const uint32_t EMPTY = ~0u; /* behind every row and every cell */
 
-/* A warp's slab: its triplets, and where the row of the lane begins; behind the last row, where the slab ends. */
-struct slab {
+/* 16 rows that follow each other, which a warp surveys: their triplets, and where the row of the lane begins; behind the last
+   row, where they end. */
+struct stretch {
     int64_t begin, end, start;
 };
 
@@ -46,7 +48,7 @@ static __device__ __forceinline__ int64_t start_of(const struct pnet_triplets &s
     return set.start[row < rows ? row : rows];
 }
 
-static __device__ struct slab own_slab(const struct pnet_triplets &set)
+static __device__ struct stretch own_stretch(const struct pnet_triplets &set)
 {
     int64_t first = (int64_t)blockIdx.x * PNET_TILE_ROWS + warp_id() * SLAB_ROWS;
     int64_t start = start_of(set, first + (lane_id() < SLAB_ROWS ? lane_id() : SLAB_ROWS));
@@ -77,141 +79,14 @@ static __device__ __forceinline__ uint32_t insert(uint32_t *table, int *found, u
     return at;
 }
 
-/* Goes through the warp's slab, 32 triplets at a time. rounds[cells]: the longest runs. entry: NULL, or for each triplet
-   of the slab its cell and the place of its neighbour. */
-static __device__ void survey(const struct pnet_triplets &set, const struct slab &s,
-    const struct range &r, uint32_t *table, int *found, uint32_t *rounds, uint32_t *entry)
+/* The row of a stretch that the lane's triplet belongs to. */
+static __device__ __forceinline__ int row_of(const struct stretch &s, int64_t t)
 {
-    int lane = lane_id();
-    int64_t head = s.begin; /* of the run that the triplet before this step belongs to */
-    uint32_t before = EMPTY, next_cell = EMPTY, next_other = EMPTY;
-    if (s.begin + lane < s.end) {
-        next_cell = set.cell[s.begin + lane];
-        next_other = (uint32_t)set.other[s.begin + lane];
-    }
-    for (int64_t base = s.begin; base < s.end; base += 32) {
-        int64_t t = base + lane, offset = s.start - base;
-        uint32_t cell = next_cell, other = next_other;
-        next_cell = next_other = EMPTY;
-        if (t + 32 < s.end) {
-            next_cell = set.cell[t + 32];
-            next_other = (uint32_t)set.other[t + 32];
-        }
-        uint32_t previous = __shfl_up_sync(WARP_ALL, cell, 1);
-        if (lane == 0) previous = before;
-        uint32_t begins = offset >= 0 && offset < 32 ? 1u << offset : 0;
-        uint32_t heads = __ballot_sync(WARP_ALL, cell != previous);
-        heads |= __reduce_or_sync(WARP_ALL, begins);
-        uint32_t mine = heads & ((2u << lane) - 1);
-        if (mine) head = base + 31 - __clz((int)mine);
-        bool last = lane == 31 || heads >> lane >> 1 & 1;
-        if (cell != EMPTY && last) atomicMax(&rounds[cell], (uint32_t)(t - head + 1));
-        head = __shfl_sync(WARP_ALL, head, 31);
-        before = __shfl_sync(WARP_ALL, cell, 31);
-        if (cell == EMPTY || (uint64_t)(other - r.low) >= (uint64_t)r.width) continue;
-        uint32_t place = insert(table, found, other);
-        if (entry) entry[t - s.begin] = cell << 16 | place;
-    }
-}
-
-/* The number of neighbours in the range, all of them in the table, unless they are more than MOST. */
-static __device__ int collect(const struct pnet_triplets &set, const struct slab &s,
-    const struct range &r, uint32_t *table, int *found, uint32_t *rounds, uint32_t *entry)
-{
-    __syncthreads();
-    for (int i = (int)threadIdx.x; i < TABLE; i += THREADS) table[i] = EMPTY;
-    if (threadIdx.x == 0) *found = 0;
-    __syncthreads();
-    survey(set, s, r, table, found, rounds + warp_id() * set.cells, entry);
-    __syncthreads();
-    return *found;
-}
-
-/* The range to look at after one with `found` neighbours in it. */
-static __device__ void move_on(struct range &r, int found)
-{
-    if (found > MOST) {
-        r.width /= 2;
-    } else {
-        r.low += r.width;
-        r.width *= 2;
-    }
-}
-
-static __device__ __forceinline__ void clear(uint32_t *rounds, int32_t cells)
-{
-    for (int i = (int)threadIdx.x; i < PNET_TILE_SLABS * cells; i += THREADS) rounds[i] = 0;
-}
-
-/* The blocks of 64 rows that have a cell. */
-static __device__ uint32_t blocks_with(const uint32_t *rounds, int32_t cells, int32_t cell)
-{
-    uint32_t blocks = 0;
-    for (int s = 0; s < PNET_TILE_SLABS; s++)
-        if (rounds[s * cells + cell]) blocks |= 1u << s / (PNET_TILE_SLABS / PNET_TILE_BLOCKS);
-    return blocks;
-}
-
-static __device__ int64_t padded(int64_t neighbours)
-{
-    return (neighbours + 3) / 4 * 4;
-}
-
-static __global__ void __launch_bounds__(THREADS, BLOCKS)
-    count_tiles(const struct pnet_triplets set, struct pnet_tile *tile, int64_t *words)
-{
-    extern __shared__ uint32_t room[];
-    __shared__ uint32_t sums[PNET_TILE_SLABS], tops[PNET_TILE_SLABS];
-    __shared__ int found;
-    uint32_t *table = room, *rounds = room + TABLE;
-    struct slab s = own_slab(set);
-    int neighbours = 0, cells = 0;
-    clear(rounds, set.cells);
-    for (struct range r = {0, set.others}; r.low < set.others && neighbours <= PNET_TILE_SLOTS;) {
-        int n = collect(set, s, r, table, &found, rounds, nullptr);
-        if (n <= MOST) neighbours += n;
-        move_on(r, n);
-    }
-    __syncthreads();
-    uint32_t sum = 0, top = 0;
-    for (int c = lane_id(); c < set.cells; c += 32) {
-        uint32_t n = rounds[warp_id() * set.cells + c];
-        sum += n;
-        top = n > top ? n : top;
-    }
-    sum = __reduce_add_sync(WARP_ALL, sum);
-    top = __reduce_max_sync(WARP_ALL, top);
-    if (lane_id() == 0) {
-        sums[warp_id()] = sum;
-        tops[warp_id()] = top;
-    }
-    for (int c = 0; c < set.cells; c += THREADS) {
-        int own = c + (int)threadIdx.x;
-        cells += __syncthreads_count(own < set.cells && blocks_with(rounds, set.cells, own));
-    }
-    if (threadIdx.x > 0) return;
-    struct pnet_tile t = {};
-    for (int i = 0; i < PNET_TILE_SLABS; i++) {
-        t.first[i] = t.rounds;
-        t.rounds += sums[i];
-        t.longest = max(t.longest, (int32_t)tops[i]);
-    }
-    t.neighbours = neighbours;
-    t.cells = cells;
-    if (neighbours > PNET_TILE_SLOTS || t.longest > UINT16_MAX) {
-        t = {};
-        t.neighbours = -1;
-    }
-    tile[blockIdx.x] = t;
-    words[blockIdx.x] = t.neighbours <= 0 ? 0
-                                          : padded(neighbours) + (int64_t)cells * CELL_WORDS +
-                                                (int64_t)t.rounds * ROUND_WORDS;
-}
-
-static __global__ void place_tiles(int64_t tiles, const int64_t *words, struct pnet_tile *tile)
-{
-    for (int64_t i = thread_index(); i < tiles; i += thread_count())
-        tile[i].at = i > 0 ? words[i - 1] : 0;
+    int row = 0;
+#pragma unroll
+    for (int step = SLAB_ROWS / 2; step > 0; step /= 2)
+        if (__shfl_sync(WARP_ALL, s.start, row + step) <= t) row += step;
+    return row;
 }
 
 /* One step of a sort of n numbers, a power of two, in which a run of `run` numbers becomes one that ascends, or descends
@@ -255,6 +130,184 @@ static __device__ void sort(uint32_t *x, int n)
         for (int step = run / 2; step >= 32; step /= 2) exchange_far(x, n, run, step);
         exchange_near(x, n, run);
     }
+}
+
+/* What is known of a tile's rows: the bits of their cells, then their places. */
+struct tile_order {
+    uint32_t key[PNET_TILE_ROWS];
+    uint8_t place[PNET_TILE_ROWS];
+    uint8_t bit[PNET_TILE_CELLS]; /* of each cell */
+};
+
+/* Finds which cells the rows have, and sorts them by that into o.key. */
+static __device__ void order_rows(
+    const struct pnet_triplets &set, const struct stretch &s, int kernel, struct tile_order &o)
+{
+    int64_t first = (int64_t)blockIdx.x * PNET_TILE_ROWS, live = set.live ? *set.live : set.rows;
+    for (int i = (int)threadIdx.x; i < PNET_TILE_ROWS; i += THREADS) o.key[i] = 0;
+    for (int i = (int)threadIdx.x; i < set.cells; i += THREADS)
+        o.bit[i] = (uint8_t)pnet_tile_bit(i, kernel);
+    __syncthreads();
+    for (int64_t base = s.begin; base < s.end; base += 32) {
+        int64_t t = base + lane_id();
+        int row = warp_id() * SLAB_ROWS + row_of(s, t);
+        uint32_t bits = t < s.end ? 1u << o.bit[set.cell[t]] : 0;
+        uint32_t same = __match_any_sync(WARP_ALL, row);
+        bits = __reduce_or_sync(same, bits);
+        if (lane_id() == __ffs((int)same) - 1) atomicOr(&o.key[row], bits);
+    }
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < PNET_TILE_ROWS; i += THREADS)
+        o.key[i] = first + i < live ? pnet_tile_key(o.key[i], i) : pnet_tile_no_key(i);
+    sort(o.key, PNET_TILE_ROWS);
+}
+
+/* Goes through the warp's stretch, 32 triplets at a time. rounds[slabs][cells]: the longest runs of the slab that
+   place[row] belongs to. entry: NULL, or for each triplet of the stretch its cell and the place of its neighbour. */
+static __device__ void survey(const struct pnet_triplets &set, const struct stretch &s,
+    const struct range &r, uint32_t *table, int *found, const uint8_t *place, uint32_t *rounds,
+    uint32_t *entry)
+{
+    int lane = lane_id();
+    int64_t head = s.begin; /* of the run that the triplet before this step belongs to */
+    uint32_t before = EMPTY, next_cell = EMPTY, next_other = EMPTY;
+    if (s.begin + lane < s.end) {
+        next_cell = set.cell[s.begin + lane];
+        next_other = (uint32_t)set.other[s.begin + lane];
+    }
+    for (int64_t base = s.begin; base < s.end; base += 32) {
+        int64_t t = base + lane, offset = s.start - base;
+        uint32_t cell = next_cell, other = next_other;
+        next_cell = next_other = EMPTY;
+        if (t + 32 < s.end) {
+            next_cell = set.cell[t + 32];
+            next_other = (uint32_t)set.other[t + 32];
+        }
+        uint32_t previous = __shfl_up_sync(WARP_ALL, cell, 1);
+        if (lane == 0) previous = before;
+        uint32_t begins = offset >= 0 && offset < 32 ? 1u << offset : 0;
+        uint32_t heads = __ballot_sync(WARP_ALL, cell != previous);
+        heads |= __reduce_or_sync(WARP_ALL, begins);
+        uint32_t mine = heads & ((2u << lane) - 1);
+        if (mine) head = base + 31 - __clz((int)mine);
+        bool last = lane == 31 || heads >> lane >> 1 & 1;
+        int slab = place[row_of(s, t)] / SLAB_ROWS;
+        if (cell != EMPTY && last)
+            atomicMax(&rounds[slab * set.cells + cell], (uint32_t)(t - head + 1));
+        head = __shfl_sync(WARP_ALL, head, 31);
+        before = __shfl_sync(WARP_ALL, cell, 31);
+        if (cell == EMPTY || (uint64_t)(other - r.low) >= (uint64_t)r.width) continue;
+        uint32_t at = insert(table, found, other);
+        if (entry) entry[t - s.begin] = cell << 16 | at;
+    }
+}
+
+/* The number of neighbours in the range, all of them in the table, unless they are more than MOST. */
+static __device__ int collect(const struct pnet_triplets &set, const struct stretch &s,
+    const struct range &r, uint32_t *table, int *found, const uint8_t *place, uint32_t *rounds,
+    uint32_t *entry)
+{
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < TABLE; i += THREADS) table[i] = EMPTY;
+    if (threadIdx.x == 0) *found = 0;
+    __syncthreads();
+    survey(set, s, r, table, found, place + warp_id() * SLAB_ROWS, rounds, entry);
+    __syncthreads();
+    return *found;
+}
+
+/* The range to look at after one with `found` neighbours in it. */
+static __device__ void move_on(struct range &r, int found)
+{
+    if (found > MOST) {
+        r.width /= 2;
+    } else {
+        r.low += r.width;
+        r.width *= 2;
+    }
+}
+
+static __device__ __forceinline__ void clear(uint32_t *rounds, int32_t cells)
+{
+    for (int i = (int)threadIdx.x; i < PNET_TILE_SLABS * cells; i += THREADS) rounds[i] = 0;
+}
+
+/* The blocks of 64 rows that have a cell. */
+static __device__ uint32_t blocks_with(const uint32_t *rounds, int32_t cells, int32_t cell)
+{
+    uint32_t blocks = 0;
+    for (int s = 0; s < PNET_TILE_SLABS; s++)
+        if (rounds[s * cells + cell]) blocks |= 1u << s / (PNET_TILE_SLABS / PNET_TILE_BLOCKS);
+    return blocks;
+}
+
+static __device__ int64_t padded(int64_t neighbours)
+{
+    return (neighbours + 3) / 4 * 4;
+}
+
+static __global__ void __launch_bounds__(THREADS, BLOCKS)
+    count_tiles(const struct pnet_triplets set, int kernel, struct pnet_tile *tile, int64_t *words)
+{
+    extern __shared__ uint32_t room[];
+    __shared__ struct tile_order order;
+    __shared__ uint32_t sums[PNET_TILE_SLABS], tops[PNET_TILE_SLABS];
+    __shared__ int found;
+    uint32_t *table = room, *rounds = room + TABLE;
+    struct stretch s = own_stretch(set);
+    int neighbours = 0, cells = 0;
+    clear(rounds, set.cells);
+    order_rows(set, s, kernel, order);
+    for (int i = (int)threadIdx.x; i < PNET_TILE_ROWS; i += THREADS) {
+        order.place[(uint8_t)order.key[i]] = (uint8_t)i;
+        tile[blockIdx.x].row[i] = (uint8_t)order.key[i];
+    }
+    for (struct range r = {0, set.others}; r.low < set.others && neighbours <= PNET_TILE_SLOTS;) {
+        int n = collect(set, s, r, table, &found, order.place, rounds, nullptr);
+        if (n <= MOST) neighbours += n;
+        move_on(r, n);
+    }
+    __syncthreads();
+    uint32_t sum = 0, top = 0;
+    for (int c = lane_id(); c < set.cells; c += 32) {
+        uint32_t n = rounds[warp_id() * set.cells + c];
+        sum += n;
+        top = n > top ? n : top;
+    }
+    sum = __reduce_add_sync(WARP_ALL, sum);
+    top = __reduce_max_sync(WARP_ALL, top);
+    if (lane_id() == 0) {
+        sums[warp_id()] = sum;
+        tops[warp_id()] = top;
+    }
+    for (int c = 0; c < set.cells; c += THREADS) {
+        int own = c + (int)threadIdx.x;
+        cells += __syncthreads_count(own < set.cells && blocks_with(rounds, set.cells, own));
+    }
+    if (threadIdx.x > 0) return;
+    uint32_t all = 0, longest = 0;
+    for (int i = 0; i < PNET_TILE_SLABS; i++) longest = max(longest, tops[i]);
+    bool listed = neighbours <= PNET_TILE_SLOTS && longest <= UINT16_MAX;
+    struct pnet_tile &t = tile[blockIdx.x];
+    for (int i = 0; i < PNET_TILE_SLABS; i++) {
+        t.first[i] = listed ? all : 0;
+        all += sums[i];
+    }
+    t.neighbours = listed ? neighbours : -1;
+    t.cells = listed ? cells : 0;
+    t.longest = listed ? (int32_t)longest : 0;
+    t.rounds = listed ? all : 0;
+    t.spare[0] = t.spare[1] = 0;
+    words[blockIdx.x] =
+        listed && neighbours > 0
+            ? padded(neighbours) + (int64_t)cells * CELL_WORDS + (int64_t)all * ROUND_WORDS
+            : 0;
+}
+
+static __global__ void place_tiles(int64_t tiles, const int64_t *words, struct pnet_tile *tile)
+{
+    for (int64_t i = thread_index(); i < tiles; i += thread_count())
+        tile[i].at = i > 0 ? words[i - 1] : 0;
 }
 
 /* The table's `n` keys, ascending, at `to`. */
@@ -331,14 +384,14 @@ static __device__ void write_cells(
     }
 }
 
-/* The warp's rounds. entry(t): the cell of triplet t, and in the lower half what slot() takes. */
+/* The rounds of the warp's slab. A lane's row has triplets [at, end). entry(t): the cell of triplet t, and in the lower half
+   what slot() takes. */
 template <class Entry, class Slot>
-static __device__ void write_rounds(const struct slab &s, const uint16_t *present, int32_t count,
+static __device__ void write_rounds(int64_t at, int64_t end, const uint16_t *present, int32_t count,
     const uint32_t *rounds, uint32_t *word, Entry entry, Slot slot)
 {
     int lane = lane_id();
-    int64_t at = s.start, end = __shfl_down_sync(WARP_ALL, s.start, 1);
-    uint32_t next = lane < SLAB_ROWS && at < end ? entry(at) : EMPTY;
+    uint32_t next = at < end ? entry(at) : EMPTY;
     for (int i = 0; i < count; i++) {
         uint32_t cell = present[i];
         for (uint32_t n = rounds[cell]; n > 0; n--, word += ROUND_WORDS) {
@@ -354,14 +407,14 @@ static __device__ void write_rounds(const struct slab &s, const uint16_t *presen
 }
 
 /* All neighbours of a tile to `to`, ascending. Up to MOST are in the table and in `sorted` afterwards. */
-static __device__ void write_neighbours(const struct pnet_triplets &set, const struct slab &s,
-    int neighbours, uint32_t *table, uint32_t *sorted, uint32_t *rounds, uint32_t *entry,
-    uint32_t *to)
+static __device__ void write_neighbours(const struct pnet_triplets &set, const struct stretch &s,
+    int neighbours, uint32_t *table, uint32_t *sorted, const uint8_t *place, uint32_t *rounds,
+    uint32_t *entry, uint32_t *to)
 {
     __shared__ int found;
     int done = 0;
     for (struct range r = {0, set.others}; r.low < set.others;) {
-        int n = collect(set, s, r, table, &found, rounds, entry);
+        int n = collect(set, s, r, table, &found, place, rounds, entry);
         move_on(r, n);
         if (n > MOST) continue;
         __syncthreads(); /* `found` has been read */
@@ -378,10 +431,11 @@ static __global__ void __launch_bounds__(THREADS) write_tiles(
 {
     extern __shared__ uint32_t room[];
     __shared__ uint16_t present[PNET_TILE_CELLS];
+    __shared__ uint8_t place[PNET_TILE_ROWS];
     uint32_t *table = room, *sorted = table + TABLE, *entries = sorted + TABLE,
              *rounds = entries + stage, *own = rounds + warp_id() * set.cells;
     const struct pnet_tile &t = tile[blockIdx.x];
-    struct slab s = own_slab(set);
+    struct stretch s = own_stretch(set);
     if (t.neighbours <= 0) return;
     uint32_t *neighbour = list + t.at, *cell = neighbour + padded(t.neighbours),
              *word =
@@ -390,20 +444,28 @@ static __global__ void __launch_bounds__(THREADS) write_tiles(
             end = start_of(set, ((int64_t)blockIdx.x + 1) * PNET_TILE_ROWS);
     bool staged = t.neighbours <= MOST && end - begin <= stage;
     clear(rounds, set.cells);
-    write_neighbours(set, s, t.neighbours, table, sorted, rounds,
+    for (int i = (int)threadIdx.x; i < PNET_TILE_ROWS; i += THREADS) place[t.row[i]] = (uint8_t)i;
+    int64_t at = 0, stop = 0; /* of the lane's row */
+    if (lane_id() < SLAB_ROWS) {
+        int64_t row =
+            (int64_t)blockIdx.x * PNET_TILE_ROWS + t.row[warp_id() * SLAB_ROWS + lane_id()];
+        at = start_of(set, row);
+        stop = start_of(set, row + 1);
+    }
+    write_neighbours(set, s, t.neighbours, table, sorted, place, rounds,
         staged ? entries + (s.begin - begin) : nullptr, neighbour);
     if (staged) number(table, sorted, t.neighbours);
     write_cells(rounds, set.cells, t.cells, present, cell);
     if (staged) {
         write_rounds(
-            s, present, t.cells, own, word, [&](int64_t i) { return entries[i - begin]; },
+            at, stop, present, t.cells, own, word, [&](int64_t i) { return entries[i - begin]; },
             [&](uint32_t place) { return table[place]; });
         return;
     }
     /* what other threads have written stands there behind a barrier */
     const uint32_t *known = t.neighbours <= MOST ? sorted : neighbour;
     write_rounds(
-        s, present, t.cells, own, word,
+        at, stop, present, t.cells, own, word,
         [&](int64_t i) {
             return (uint32_t)set.cell[i] << 16 |
                    (find(known, t.neighbours, (uint32_t)set.other[i]) + 1);
@@ -433,7 +495,8 @@ extern "C" int64_t pnet_cuda_tiles_count(
     geo_purse purse(work);
     int64_t *words = purse.take<int64_t>((size_t)tiles);
     cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    count_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(*t, tile, words);
+    count_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(
+        *t, pnet_tile_kernel(t->cells), tile, words);
     geo_scan(tiles, words, purse.take<int64_t>(geo_scan_sums(tiles)));
     place_tiles<<<geo_blocks(tiles), GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, words, tile);
     return geo_read(words + tiles - 1);

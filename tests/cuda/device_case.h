@@ -87,7 +87,7 @@ static inline struct pnet_triplets device_set(
     d.live = device_copy(&t->rows, sizeof t->rows);
     free(start);
     if (slots > 0) {
-        struct tile_case c = tile_case_limited(&bound, t->rows, slots);
+        struct tile_case c = tile_case_limited(&bound, t->rows, slots, TILE_SHUFFLED);
         d.tiles.words = c.tiles.words;
         d.tiles.tile = device_copy(c.tile, (size_t)tile_count(bound.rows) * sizeof *c.tile);
         d.tiles.list = device_copy(c.list, (size_t)c.tiles.words * sizeof *c.list);

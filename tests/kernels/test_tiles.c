@@ -2,28 +2,34 @@
 #include "kernels/cpu/geo.h"
 #include "tests/kernels/tile_case.h"
 
-/* Rows 0 and 9 are of one pair of lanes; row 300 is of the second tile, rows from 301 on are not there. */
+/* Rows without cells come first, then 9, 0 and 8: places 13 to 15 of the last slab. Row 300 is of the second tile, rows from
+   301 on are not there. */
 static void by_hand(void)
 {
     int64_t list[][3] = {{0, 2, 7}, {0, 2, 9}, {0, 5, 7}, {8, 2, 4}, {9, 1, 9}, {300, 5, 1}};
     struct conv_set s = conv_set_make(600, 10, 27, 6, list);
-    struct tile_case c = tile_case_limited(&s.t, 301, PNET_TILE_SLOTS);
+    struct tile_case c = tile_case_limited(&s.t, 301, PNET_TILE_SLOTS, TILE_ORDERED);
     const uint32_t *word = c.list;
     uint32_t neighbours[4] = {4, 7, 9, 0};
+    CHECK(c.tile[0].row[0] == 1 && c.tile[0].row[7] == 10 && c.tile[0].row[252] == 255);
+    CHECK(c.tile[0].row[253] == 9 && c.tile[0].row[254] == 0 && c.tile[0].row[255] == 8);
+    CHECK(c.tile[1].row[44] == 44 && c.tile[1].row[45] == 45 && c.tile[1].row[255] == 255);
     CHECK(c.tile[0].neighbours == 3 && c.tile[0].cells == 3 && c.tile[0].rounds == 4);
-    CHECK(c.tile[0].longest == 2 && c.tile[0].first[0] == 0 && c.tile[0].first[1] == 4);
+    CHECK(c.tile[0].longest == 2 && c.tile[0].first[0] == 0 && c.tile[0].first[15] == 0);
     CHECK(memcmp(word, neighbours, sizeof neighbours) == 0);
     const struct pnet_tile_cell *cell = (const struct pnet_tile_cell *)(word + 4);
-    CHECK(cell[0].cell == 1 && cell[1].cell == 2 && cell[2].cell == 5 && cell[1].blocks == 1);
-    CHECK(cell[0].rounds[0] == 1 && cell[1].rounds[0] == 2 && cell[2].rounds[0] == 1);
+    CHECK(cell[0].cell == 1 && cell[1].cell == 2 && cell[2].cell == 5 && cell[1].blocks == 8);
+    CHECK(cell[0].rounds[15] == 1 && cell[1].rounds[15] == 2 && cell[2].rounds[15] == 1);
+    CHECK(cell[0].rounds[0] == 0);
     word += 4 + 3 * TILE_CELL_WORDS;
-    uint32_t rounds[4][8] = {{0, 3u << 16}, {2 | 1u << 16}, {3}, {2}};
+    uint32_t rounds[4][8] = {
+        {[5] = 3u << 16}, {[6] = 2u << 16, [7] = 1u << 16}, {[6] = 3u << 16}, {[6] = 2u << 16}};
     CHECK(memcmp(word, rounds, sizeof rounds) == 0);
     CHECK(c.tile[1].at == 4 + 3 * 12 + 4 * 8 && c.tile[1].neighbours == 1 && c.tile[1].cells == 1);
     CHECK(c.tile[2].neighbours == 0 && c.tile[2].cells == 0 && c.tile[2].at == c.tiles.words);
     CHECK(tile_case_is(&s.t, 301, PNET_TILE_SLOTS, &c.tiles));
     tile_case_free(&c);
-    c = tile_case_limited(&s.t, 301, 2);
+    c = tile_case_limited(&s.t, 301, 2, TILE_ORDERED);
     CHECK(c.tile[0].neighbours == -1 && c.tile[0].cells == 0 && c.tile[1].at == 0);
     CHECK(tile_case_is(&s.t, 301, 2, &c.tiles));
     tile_case_free(&c);
@@ -97,6 +103,9 @@ static void random_sets(void)
         }
         for (size_t w = 0; w < sizeof *c.tile / sizeof(uint32_t) && c.tiles.words; w++)
             spoil(&s.t, &c, (uint32_t *)c.tile + w);
+        tile_case_free(&c);
+        c = tile_case_limited(&s.t, z[0], PNET_TILE_SLOTS, TILE_SHUFFLED);
+        CHECK(z[0] < 2 || z[1] < 1 || !tile_case_is(&s.t, z[0], PNET_TILE_SLOTS, &c.tiles));
         tile_case_free(&c);
         conv_set_free(&s);
     }

@@ -53,21 +53,86 @@ static inline int64_t tile_run(const struct pnet_triplets *t, int64_t at, int64_
     return n;
 }
 
-/* Where the triplets of a tile's rows stand; rows from `live` on have none. */
+/* Where the triplets of a tile's rows stand, which have the places that `row` gives them; rows from `live` on have none. */
 struct tile_rows {
     int64_t begin[PNET_TILE_ROWS], end[PNET_TILE_ROWS];
 };
 
 static inline struct tile_rows tile_rows_of(
-    const struct pnet_triplets *t, int64_t live, int64_t tile)
+    const struct pnet_triplets *t, int64_t live, int64_t tile, const uint8_t *row)
 {
     struct tile_rows r;
     memset(&r, 0, sizeof r);
-    for (int64_t i = 0; i < PNET_TILE_ROWS && tile * PNET_TILE_ROWS + i < live; i++) {
-        r.begin[i] = t->start[tile * PNET_TILE_ROWS + i];
-        r.end[i] = t->start[tile * PNET_TILE_ROWS + i + 1];
+    for (int place = 0; place < PNET_TILE_ROWS; place++) {
+        int64_t own = tile * PNET_TILE_ROWS + row[place];
+        if (own >= live) continue;
+        r.begin[place] = t->start[own];
+        r.end[place] = t->start[own + 1];
     }
     return r;
+}
+
+/* The bits of the cells that a row has, as a number that grows along a Gray code. */
+static inline uint32_t tile_key(const struct pnet_triplets *t, int64_t row)
+{
+    int kernel = (int)ceil(cbrt((double)t->cells) - 1e-6);
+    uint32_t key = 0;
+    bool has[3][3][3] = {0}, odd = false;
+    for (int64_t n = t->start[row]; n < t->start[row + 1]; n++) {
+        int c = t->cell[n];
+        has[c / (kernel * kernel) * 3 / kernel][c / kernel % kernel * 3 / kernel]
+           [c % kernel * 3 / kernel] = true;
+    }
+    for (int off = 3; off >= 0; off--)
+        for (int end = 0; end < 3; end++)
+            for (int xy = 0; xy < 9; xy++) {
+                int x = xy / 3, y = xy % 3, z = (int[]){0, 2, 1}[end];
+                if ((x != 1) + (y != 1) + (z != 1) != off) continue;
+                odd ^= has[x][y][z];
+                key = key << 1 | odd;
+            }
+    return key >> 3;
+}
+
+/* Do a tile's rows that are there ascend by the cells they have, and stand the others behind them? */
+static inline bool tile_order_is(
+    const struct pnet_triplets *t, int64_t live, int64_t tile, const uint8_t *row)
+{
+    bool seen[PNET_TILE_ROWS] = {0}, same = true;
+    uint64_t before = 0;
+    for (int place = 0; place < PNET_TILE_ROWS; place++) {
+        int64_t own = tile * PNET_TILE_ROWS + row[place];
+        uint64_t key =
+            (own < live ? tile_key(t, own) : 1u << 31) * (uint64_t)PNET_TILE_ROWS + row[place];
+        same = same && !seen[row[place]] && key >= before;
+        seen[row[place]] = true;
+        before = key;
+    }
+    return same;
+}
+
+/* As a GPU orders rows, or in any order, so that a kernel that does not look which one it is cannot be right. */
+enum tile_ordering { TILE_ORDERED, TILE_SHUFFLED };
+
+static inline void tile_order(const struct pnet_triplets *t, int64_t live, int64_t tile,
+    enum tile_ordering ordering, uint8_t *row)
+{
+    uint64_t key[PNET_TILE_ROWS], seed = (uint64_t)tile + 17;
+    int n = 0;
+    for (int i = 0; i < PNET_TILE_ROWS; i++) {
+        int64_t own = tile * PNET_TILE_ROWS + i;
+        uint64_t k = ordering == TILE_SHUFFLED ? conv_random(&seed) % 1000
+                     : own < live              ? tile_key(t, own)
+                                               : 0;
+        int at = n;
+        for (; own < live && at > 0 && key[at - 1] > k; at--) {
+            key[at] = key[at - 1];
+            row[at] = row[at - 1];
+        }
+        key[at] = k;
+        row[at] = (uint8_t)i;
+        n++;
+    }
 }
 
 /* The first and the last triplet of a tile. */
@@ -136,15 +201,17 @@ static inline uint32_t *tile_slab(const struct pnet_triplets *t, const struct ti
 
 /* One tile; returns the end of its list. With list == NULL nothing is written but the header. */
 static inline int64_t tile_make(const struct pnet_triplets *t, int64_t live, int64_t index,
-    int64_t slots, struct pnet_tile *tile, uint32_t *list)
+    int64_t slots, enum tile_ordering ordering, struct pnet_tile *tile, uint32_t *list)
 {
-    struct tile_rows r = tile_rows_of(t, live, index);
+    struct pnet_tile made = {.at = tile->at, .neighbours = -1};
+    tile_order(t, live, index, ordering, made.row);
+    *tile = made;
+    struct tile_rows r = tile_rows_of(t, live, index, tile->row);
     int64_t begin, end, neighbours;
     tile_span(t, live, index, &begin, &end);
     int32_t *neighbour = tile_neighbours(t->other + begin, end - begin, &neighbours);
     struct pnet_tile_cell *cells = conv_alloc((size_t)t->cells * sizeof *cells);
     int64_t at = tile->at, padded = (neighbours + 3) / 4 * 4;
-    *tile = (struct pnet_tile){.at = at, .neighbours = -1};
     int64_t longest = tile_longest(t, &r);
     if (neighbours <= slots && longest <= UINT16_MAX) {
         tile->longest = (int32_t)longest;
@@ -174,23 +241,23 @@ static inline int64_t tile_make(const struct pnet_triplets *t, int64_t live, int
 /* Tiles of a set in host memory, of whose rows the first `live` are there (t->live is not read). Tiles with more than
    `slots` neighbours list nothing: PNET_TILE_SLOTS, or fewer to try what kernels do then. */
 static inline struct tile_case tile_case_limited(
-    const struct pnet_triplets *t, int64_t live, int64_t slots)
+    const struct pnet_triplets *t, int64_t live, int64_t slots, enum tile_ordering ordering)
 {
     int64_t tiles = tile_count(t->rows), words = 0;
     struct tile_case c = {.tile = conv_alloc((size_t)tiles * sizeof *c.tile)};
     for (int64_t i = 0; i < tiles; i++) {
         c.tile[i].at = words;
-        words = tile_make(t, live, i, slots, &c.tile[i], NULL);
+        words = tile_make(t, live, i, slots, ordering, &c.tile[i], NULL);
     }
     c.list = conv_alloc((size_t)words * sizeof *c.list);
-    for (int64_t i = 0; i < tiles; i++) tile_make(t, live, i, slots, &c.tile[i], c.list);
+    for (int64_t i = 0; i < tiles; i++) tile_make(t, live, i, slots, ordering, &c.tile[i], c.list);
     c.tiles = (struct pnet_tiles){words, c.tile, c.list};
     return c;
 }
 
 static inline struct tile_case tile_case_make(const struct pnet_triplets *t)
 {
-    return tile_case_limited(t, t->rows, PNET_TILE_SLOTS);
+    return tile_case_limited(t, t->rows, PNET_TILE_SLOTS, TILE_ORDERED);
 }
 
 static inline void tile_case_free(struct tile_case *c)
@@ -281,12 +348,13 @@ static inline bool tile_is(const struct pnet_triplets *t, int64_t live, int64_t 
     int64_t slots, const struct pnet_tiles *tiles, int64_t at)
 {
     const struct pnet_tile *tile = &tiles->tile[index];
-    struct tile_rows r = tile_rows_of(t, live, index);
+    struct tile_rows r = tile_rows_of(t, live, index, tile->row);
     int64_t begin, end, neighbours;
     tile_span(t, live, index, &begin, &end);
     int32_t *want = tile_neighbours(t->other + begin, end - begin, &neighbours);
     bool fits = neighbours <= slots && tile_longest(t, &r) <= UINT16_MAX;
     bool same = tile->at == at && at % 4 == 0 && !tile->spare[0] && !tile->spare[1] &&
+                tile_order_is(t, live, index, tile->row) &&
                 tile->neighbours == (fits ? neighbours : -1) && tile->cells >= 0 &&
                 tile->cells <= t->cells && at + tile_words(tile) <= tiles->words;
     if (same && tile->neighbours > 0) {
