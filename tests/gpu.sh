@@ -24,7 +24,8 @@ logs=$build/sanitizer
 if [ $one = yes ]; then
     tool=$1 program=${2%:*} op='' log=$logs/$1-$2.log code=0 begin=$(date +%s)
     case $2 in *:*) op=${2#*:} ;; esac
-    set -- compute-sanitizer --tool "$tool" --error-exitcode 99
+    # programs of a script may have nothing to do with a GPU
+    set -- compute-sanitizer --tool "$tool" --error-exitcode 99 --require-cuda-init no
     case $tool in
     memcheck) set -- "$@" --leak-check full ;;
     racecheck) set -- "$@" --kernel-name-exclude kernel_substring=_ZN3cub ;; # CUB's own: most of the time

@@ -220,7 +220,9 @@ template <class C> static __device__ void feed_weights(const tile_launch &l, uin
                     __syncwarp();
                 }
             }
-            /* an item without cells must wait for this warp too: its place is taken when its stage is free */
+            /* an item without cells must wait for this warp too: its place is taken when its stage is free. This warp is ahead
+               of the others: twice in a turn it would arrive for some of them */
+            if (chunk >= 2) barrier_wait(shared + AT_FREE + chunk % 2 * 8, (chunk / 2 - 1) & 1);
             barrier_arrive(shared + AT_FREE + chunk % 2 * 8);
         }
     }
