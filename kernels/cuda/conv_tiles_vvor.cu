@@ -100,7 +100,7 @@ static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, in
         gather_slab<C, short_sum>(
             share, b.buffer(n) + place.piece * 16, held, place, scale, panels);
     } else if (info.neighbours < 0) {
-        gather_plain<C, sum>(b.j.set, b.tile(n), slab, b.w.cell0, b.w.cells,
+        gather_plain<C, sum>(b.j.set, b.tile(n), info.row + slab * 16, b.w.cell0, b.w.cells,
             b.source(n, place.piece), place, scale, panels);
     } else {
         const uint32_t *rounds = b.j.set.tiles.list + info.rounds + (int64_t)share.begin * 8;
@@ -122,7 +122,9 @@ template <class C> static __device__ __forceinline__ void produce(const tiles_bl
         unsigned char *panels = b.memory + stage * C::STAGE;
         uint32_t mask = b.c.info[n % INFOS].slab[slab].mask;
         barrier_wait(&b.c.empty[stage], phase);
-        if (mask) copy_side<C>(b.j, side, b.tile(n), slab, b.w.m0, panels + C::PANELS);
+        if (mask)
+            copy_side<C>(b.j, side, b.tile(n), b.c.info[n % INFOS].row + slab * 16, b.w.m0,
+                panels + C::PANELS);
         copies_commit();
         copies_wait_but<1>();
         __syncwarp();

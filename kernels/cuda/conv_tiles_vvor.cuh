@@ -23,7 +23,8 @@ struct slab_share {
 };
 
 /* What a block of threads knows of a tile: where the rounds of its own cells are. */
-struct tile_info {
+struct alignas(16) tile_info {
+    uint8_t row[PNET_TILE_ROWS]; /* of the tile, by place */
     slab_share slab[PNET_TILE_SLABS];
     int64_t rounds; /* first word of the tile's rounds */
     int64_t list;   /* first word of its neighbours */

@@ -274,11 +274,10 @@ static __device__ __forceinline__ void gather_any(const tile_info &info, int sla
 
 /* The same from the triplets themselves, for a tile that lists nothing; rows from `live` on have none. */
 template <class C, class SUM>
-static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t tile, int slab,
-    int cell0, int cells, const tile_source<C> &s, const lane_place<C> &place, float scale,
-    unsigned char *panels)
+static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t tile,
+    const uint8_t *rows, int cell0, int cells, const tile_source<C> &s, const lane_place<C> &place,
+    float scale, unsigned char *panels)
 {
-    const uint8_t *rows = set.tiles.tile[tile].row + slab * 16;
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         unsigned char *to = panels + (half ? place.to1 : place.to0);
@@ -297,10 +296,11 @@ static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t
     }
 }
 
-/* Begins to copy a slab's rows of the other side: those that the warp gathers. Rows from `live` on are zeros. */
+/* Begins to copy a slab's rows of the other side: those that the warp gathers. `rows`: of the tile. Rows from `live` on are
+   zeros. */
 template <class C>
 static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> &j,
-    const typename C::T *from, int64_t tile, int slab, int first, unsigned char *to)
+    const typename C::T *from, int64_t tile, const uint8_t *rows, int first, unsigned char *to)
 {
     using T = typename C::T;
     constexpr int EACH = 16 / sizeof(T), LANES = C::M / EACH, ROWS = 16 / C::WARPS,
@@ -311,19 +311,17 @@ static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> 
         r = half * ROWS + lane / LANES;
     from += row0 * j.rows_stride + (left > 0 ? c : 0);
     to += r * C::PITCH + lane % LANES * 16;
-    const pnet_tile &t = j.set.tiles.tile[tile];
-    int row[TURNS];
-#pragma unroll
-    for (int i = 0; i < TURNS; i++) row[i] = __ldg(&t.row[slab * 16 + r + i * (32 / LANES)]);
+    rows += r;
     if (C::ALIGNED && live >= PNET_TILE_ROWS && first + C::M <= j.rows_width) {
 #pragma unroll
         for (int i = 0; i < TURNS; i++)
-            copy16(to + i * (32 / LANES) * C::PITCH, from + row[i] * (int64_t)j.rows_stride);
+            copy16(to + i * (32 / LANES) * C::PITCH,
+                from + rows[i * (32 / LANES)] * (int64_t)j.rows_stride);
         return;
     }
 #pragma unroll 1
     for (int i = 0; i < TURNS; i++, to += 32 / LANES * C::PITCH) {
-        int own = __ldg(&t.row[slab * 16 + r + i * (32 / LANES)]), here = own < live ? left : 0;
+        int own = rows[i * (32 / LANES)], here = own < live ? left : 0;
         const T *p = own < live ? from + own * (int64_t)j.rows_stride : from;
         if constexpr (C::ALIGNED) {
             copy_part(to, p, here);
@@ -382,6 +380,9 @@ static __device__ __forceinline__ void add_cells(slab_share &share, const pnet_t
     }
 }
 
+static_assert(offsetof(pnet_tile, row) % 16 == 0 && sizeof(pnet_tile) % 16 == 0,
+    "rows of tiles are read 16 at a time");
+
 /* Finds a block's share in a tile, and begins to copy the list of its neighbours. */
 template <class C>
 static __device__ __forceinline__ void prepare_tile(const tiles_job<typename C::T> &j,
@@ -396,6 +397,7 @@ static __device__ __forceinline__ void prepare_tile(const tiles_job<typename C::
     const uint32_t *words = j.set.tiles.list + at;
     int64_t entries = (max(neighbours, 0) + 3) / 4 * 4;
     const pnet_tile_cell *entry = (const pnet_tile_cell *)(words + entries);
+    if (lid < PNET_TILE_ROWS / 16) ((uint4 *)info.row)[lid] = __ldg((const uint4 *)t.row + lid);
     for (int i = lid * 4; i < staged; i += C::LOADERS * 4) copy16(list + i, words + i);
     copies_commit();
     if (lid >= 32) return;
