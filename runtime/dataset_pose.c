@@ -165,9 +165,44 @@ static enum pnet_status read_matrix(
     return PNET_OK;
 }
 
-static enum pnet_status read_block(
-    struct pnet_text *t, struct pnet_span line, struct pnet_log_pair *pair, struct pnet_error *e)
+/* Room for one more of `count`, growing by doubling. */
+static void *grow(void *items, int64_t count, size_t size)
 {
+    if (count & (count - 1)) return items; /* no power of two: there is room */
+    return realloc(items, (size_t)(count ? 2 * count : 1) * size);
+}
+
+/* What a file is a list of. `read` takes the item that begins with a line; the caller frees what it has read. */
+struct item_kind {
+    size_t size;
+    const char *name; /* of several */
+    enum pnet_status (*read)(
+        struct pnet_text *t, struct pnet_span line, void *item, struct pnet_error *e);
+};
+
+/* All items of a text, at least one. *items is the caller's to free, on failure too. */
+static enum pnet_status read_items(const char *path, const void *text, size_t size,
+    const struct item_kind *kind, void **items, int64_t *count, struct pnet_error *e)
+{
+    struct pnet_text t = begin(path, text, size);
+    struct pnet_span line;
+    *items = NULL;
+    *count = 0;
+    while (pnet_text_full_line(&t, &line)) {
+        char *grown = grow(*items, *count, kind->size);
+        if (!grown) return pnet_error_memory(e);
+        *items = grown;
+        enum pnet_status status = kind->read(&t, line, grown + (size_t)*count * kind->size, e);
+        if (status) return status;
+        ++*count;
+    }
+    return *count ? PNET_OK : pnet_error_set(e, PNET_BAD_DATA, "%s: holds no %s", path, kind->name);
+}
+
+static enum pnet_status read_pair(
+    struct pnet_text *t, struct pnet_span line, void *item, struct pnet_error *e)
+{
+    struct pnet_log_pair *pair = item;
     double numbers[16];
     enum pnet_status status = read_header(t, line, &pair->target, &pair->source, e);
     if (!status) status = read_matrix(t, 4, numbers, e);
@@ -176,32 +211,13 @@ static enum pnet_status read_block(
     return fault ? pnet_text_error(t, e, "%s", fault) : PNET_OK;
 }
 
-/* Room for one more of `count`, growing by doubling. */
-static void *grow(void *items, int64_t count, size_t size)
-{
-    if (count & (count - 1)) return items; /* no power of two: there is room */
-    return realloc(items, (size_t)(count ? 2 * count : 1) * size);
-}
-
 enum pnet_status pnet_pose_log_parse(const char *path, const void *text, size_t size,
     struct pnet_pose_log *log, struct pnet_error *e)
 {
-    struct pnet_text t = begin(path, text, size);
-    struct pnet_span line;
-    enum pnet_status status = PNET_OK;
-    *log = (struct pnet_pose_log){.count = 0};
-    while (!status && pnet_text_full_line(&t, &line)) {
-        struct pnet_log_pair *grown = grow(log->pairs, log->count, sizeof *grown);
-        if (!grown) {
-            status = pnet_error_memory(e);
-            break;
-        }
-        log->pairs = grown;
-        status = read_block(&t, line, &log->pairs[log->count], e);
-        if (!status) log->count++;
-    }
-    if (!status && !log->count)
-        status = pnet_error_set(e, PNET_BAD_DATA, "%s: holds no pairs", path);
+    static const struct item_kind kind = {sizeof *log->pairs, "pairs", read_pair};
+    void *items;
+    enum pnet_status status = read_items(path, text, size, &kind, &items, &log->count, e);
+    log->pairs = items;
     if (status) pnet_pose_log_free(log);
     return status;
 }
@@ -225,9 +241,10 @@ static const char *information_fault(const double *matrix)
                          : "the first number of the matrix, a count of points, is not positive";
 }
 
-static enum pnet_status read_information(struct pnet_text *t, struct pnet_span line,
-    struct pnet_log_information *pair, struct pnet_error *e)
+static enum pnet_status read_information(
+    struct pnet_text *t, struct pnet_span line, void *item, struct pnet_error *e)
 {
+    struct pnet_log_information *pair = item;
     enum pnet_status status = read_header(t, line, &pair->target, &pair->source, e);
     if (!status) status = read_matrix(t, 6, pair->matrix, e);
     if (status) return status;
@@ -238,22 +255,10 @@ static enum pnet_status read_information(struct pnet_text *t, struct pnet_span l
 enum pnet_status pnet_information_parse(const char *path, const void *text, size_t size,
     struct pnet_information *n, struct pnet_error *e)
 {
-    struct pnet_text t = begin(path, text, size);
-    struct pnet_span line;
-    enum pnet_status status = PNET_OK;
-    *n = (struct pnet_information){.count = 0};
-    while (!status && pnet_text_full_line(&t, &line)) {
-        struct pnet_log_information *grown = grow(n->pairs, n->count, sizeof *grown);
-        if (!grown) {
-            status = pnet_error_memory(e);
-            break;
-        }
-        n->pairs = grown;
-        status = read_information(&t, line, &n->pairs[n->count], e);
-        if (!status) n->count++;
-    }
-    if (!status && !n->count)
-        status = pnet_error_set(e, PNET_BAD_DATA, "%s: holds no matrices", path);
+    static const struct item_kind kind = {sizeof *n->pairs, "matrices", read_information};
+    void *items;
+    enum pnet_status status = read_items(path, text, size, &kind, &items, &n->count, e);
+    n->pairs = items;
     if (status) pnet_information_free(n);
     return status;
 }
@@ -264,32 +269,25 @@ void pnet_information_free(struct pnet_information *n)
     *n = (struct pnet_information){.count = 0};
 }
 
+static enum pnet_status read_frame(
+    struct pnet_text *t, struct pnet_span line, void *item, struct pnet_error *e)
+{
+    double numbers[12];
+    int count = 0;
+    enum pnet_status status = take_numbers(t, line, numbers, 12, &count, e);
+    if (status) return status;
+    const char *fault = count < 12 ? "a line has 12 numbers, three rows [R t]"
+                                   : pnet_pose_set(item, numbers, count);
+    return fault ? pnet_text_error(t, e, "%s", fault) : PNET_OK;
+}
+
 enum pnet_status pnet_poses_parse(
     const char *path, const void *text, size_t size, struct pnet_poses *p, struct pnet_error *e)
 {
-    struct pnet_text t = begin(path, text, size);
-    struct pnet_span line;
-    enum pnet_status status = PNET_OK;
-    *p = (struct pnet_poses){.count = 0};
-    while (!status && pnet_text_full_line(&t, &line)) {
-        double numbers[12];
-        int count = 0;
-        struct pnet_pose *grown = grow(p->frames, p->count, sizeof *grown);
-        if (!grown) {
-            status = pnet_error_memory(e);
-            break;
-        }
-        p->frames = grown;
-        status = take_numbers(&t, line, numbers, 12, &count, e);
-        if (status) break;
-        const char *fault = count < 12 ? "a line has 12 numbers, three rows [R t]"
-                                       : pnet_pose_set(&p->frames[p->count], numbers, count);
-        if (fault)
-            status = pnet_text_error(&t, e, "%s", fault);
-        else
-            p->count++;
-    }
-    if (!status && !p->count) status = pnet_error_set(e, PNET_BAD_DATA, "%s: holds no poses", path);
+    static const struct item_kind kind = {sizeof *p->frames, "poses", read_frame};
+    void *items;
+    enum pnet_status status = read_items(path, text, size, &kind, &items, &p->count, e);
+    p->frames = items;
     if (status) pnet_poses_free(p);
     return status;
 }
