@@ -32,10 +32,10 @@ if [ $one = yes ]; then
     racecheck) set -- "$@" --kernel-name-exclude kernel_substring=_ZN3cub ;; # CUB's own: most of the time
     esac
     case $program in
-    gpu_*.sh) # each of its trainings and inferences by itself
+    *.sh) # each of its trainings and inferences by itself
         printf '#!/bin/sh\nexec %s --log-file "%s.%%p" "%s" "$@"\n' "$*" "$log" "$build/pnetc" >"$logs/$program-pnetc"
         chmod +x "$logs/$program-pnetc"
-        set -- env PNETC="$logs/$program-pnetc" bash "tests/cuda/$program"
+        set -- env PNETC="$logs/$program-pnetc" PNET_TEST_DEVICE=cuda bash tests/c*/"$program"
         ;;
     test_cuda_*) set -- "$@" "$build/tests/$program" ;;
     *) set -- "$@" "$build/tests/$program" cuda ${op:+"$op"} ;;
@@ -59,7 +59,8 @@ for tool in "$@"; do
     *) others='[^ ]*_huge' ;;
     esac
     programs="test_cases $(cd "$build/tests" && echo test_cuda_* | sed "s/$others//g")"
-    [ "$tool" != memcheck ] || programs="$programs test_peak data_vectors data_conv_vectors $(cd tests/cuda && echo gpu_*.sh)"
+    [ "$tool" != memcheck ] || programs="$programs test_peak test_tune test_slots data_vectors data_conv_vectors
+data_train.sh $(cd tests/cuda && echo gpu_*.sh)"
     # shellcheck disable=SC2086
     printf '%s\n' ${PNET_PROGRAMS:-$programs} |
         xargs -P "${PNET_JOBS:-3}" -n 1 sh tests/gpu.sh --one "$build" "$tool" || bad=1

@@ -1,6 +1,7 @@
 /* Sessions on a GPU: a recorded schedule gives the bits of one that is run step by step, for other batches of its class
    too; the CPU's losses and gradients within rounding, in precisions that store features in 16 bits too; what does not fit
-   is refused before anything ran. */
+   is refused before anything ran. PNET_SHORT: two small networks, native, for tools under which every launch takes
+   long. */
 #include "runtime/peak.h"
 #include "tests/models/batch.h"
 
@@ -208,13 +209,15 @@ int main(void)
     } models[] = {{"models/rooms.pnet", 3000, true}, {"models/shapes.pnet", 1500, true},
         {"models/fcgf.pnet", 2000, false}, {"models/minkunet18a.pnet", 2000, false},
         {"models/resnet18.pnet", 2000, true}, {"models/fcgf_kitti.pnet", 1500, false}};
-    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
-        for (int way = 0; way < 2; way++) {
+    bool brief = getenv("PNET_SHORT") != NULL;
+    size_t count = brief ? 2 : sizeof models / sizeof models[0];
+    for (size_t m = 0; m < count; m++)
+        for (int way = 0; way < (brief ? 1 : 2); way++) {
             unsigned degrade = way ? PNET_VOXEL : 0;
             test_gradients(models[m].model, degrade, models[m].points, PNET_FP32);
             test_recording(models[m].model, degrade, models[m].points, PNET_FP32);
         }
-    for (size_t m = 0; m < sizeof models / sizeof models[0]; m++)
+    for (size_t m = 0; m < count; m++)
         for (int precision = PNET_BF16; models[m].stored && precision <= PNET_FP16; precision++) {
             test_gradients(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
             test_recording(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
