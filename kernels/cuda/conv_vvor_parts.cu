@@ -66,17 +66,41 @@ void vvor_find_bounds(const conv_set &s, int parts, int64_t first, int64_t windo
             s, parts, first, window, bound);
 }
 
+/* The last of the rows that the triplets of a tile's rows name, and one: of its list, or of the triplets where it lists
+   nothing; where it does, they may not be there. */
+static __device__ uint32_t tile_others(const conv_set &s, int64_t tile, int64_t live)
+{
+    const pnet_tile &t = s.tiles.tile[tile];
+    uint32_t others = 0;
+    if (t.neighbours >= 0) {
+        const int32_t *neighbour = (const int32_t *)(s.tiles.list + t.at);
+        for (int i = threadIdx.x; i < t.neighbours; i += BLOCK)
+            others = max(others, (uint32_t)neighbour[i] + 1);
+    } else {
+        int64_t row = tile * PNET_TILE_ROWS, end = s.start[min(row + PNET_TILE_ROWS, live)];
+        for (int64_t n = s.start[row] + threadIdx.x; n < end; n += BLOCK)
+            others = max(others, (uint32_t)s.other[n] + 1);
+    }
+    return others;
+}
+
 /* How many rows are gathered from: those behind them may not be there. */
 static __global__ void measure_set(const vvor_job<float> j)
 {
-    int64_t live = pnet_live(j.set.rows), stride = (int64_t)gridDim.x * BLOCK,
+    const conv_set &s = j.set;
+    int64_t live = pnet_live(s.rows), stride = (int64_t)gridDim.x * BLOCK,
             first = blockIdx.x * (int64_t)BLOCK + threadIdx.x;
-    int64_t count = live > 0 ? j.set.start[live] : 0;
     uint32_t others = 0, longest = 1;
-    for (int64_t n = first; n < count; n += stride)
-        others = max(others, (uint32_t)j.set.other[n] + 1);
+    if (s.tiles.tile) {
+        for (int64_t tile = blockIdx.x; tile * PNET_TILE_ROWS < live; tile += gridDim.x)
+            others = max(others, tile_others(s, tile, live));
+    } else {
+        int64_t count = live > 0 ? s.start[live] : 0;
+        for (int64_t n = first; n < count; n += stride)
+            others = max(others, (uint32_t)s.other[n] + 1);
+    }
     for (int64_t row = first; row < live; row += stride)
-        longest = max(longest, (uint32_t)(j.set.start[row + 1] - j.set.start[row]));
+        longest = max(longest, (uint32_t)(s.start[row + 1] - s.start[row]));
     others = __reduce_max_sync(~0u, others);
     longest = __reduce_max_sync(~0u, longest);
     if (threadIdx.x % 32 == 0) {

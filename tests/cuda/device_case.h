@@ -96,6 +96,15 @@ static inline struct pnet_triplets device_set(
     return d;
 }
 
+/* The set as a session hands it to kernels that read its tiles, all of which list what they have: triplets are not kept. */
+static inline struct pnet_triplets device_set_tiles(const struct pnet_triplets *d)
+{
+    struct pnet_triplets t = *d;
+    t.other = NULL;
+    t.cell = NULL;
+    return t;
+}
+
 static inline void device_set_free(struct pnet_triplets *d)
 {
     device_free(d->start);

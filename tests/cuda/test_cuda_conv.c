@@ -34,16 +34,20 @@ enum { SETS = sizeof set_slots / sizeof *set_slots };
 /* PNET_SHORT: a few sizes, nothing twice, for tools under which every launch takes long. */
 static bool brief;
 
-/* One layer in every precision, as float32 or stored in 16 bits where that goes with it. `m` is without its arrays of
-   features. */
-static void check_mvmr_runs(const struct layer *l, struct pnet_mvmr m, bool stored, const float *in,
-    size_t in_size, const float *old, const double *want, size_t out_size, int64_t live)
+/* One layer in every precision, as float32 or stored in 16 bits where that goes with it. `m` is without its set and its
+   arrays of features; `listed`: all tiles of the set list what they have. */
+static void check_mvmr_runs(const struct layer *l, struct pnet_mvmr m,
+    const struct pnet_triplets *set, bool listed, bool stored, const float *in, size_t in_size,
+    const float *old, const double *want, size_t out_size, int64_t live)
 {
+    struct pnet_triplets tiles = device_set_tiles(set);
     for (int p = 0; p < PRECISIONS; p++) {
         char text[160];
         layer_describe(l, precision_name[p], text);
         m.precision = (enum pnet_precision)p;
         m.storage = stored ? pnet_storage_of(m.precision) : PNET_STORE_F32;
+        bool tiled = listed && pnet_cuda_mvmr_tiled(l->cells, l->shape, m.precision, m.algo);
+        m.triplets = tiled ? &tiles : set;
         if (stored && m.storage == PNET_STORE_F32) continue;
         m.in = device_features(m.storage, in, in_size, 0);
         float *out = run_mvmr(m, old, live), *again = brief ? NULL : run_mvmr(m, old, live);
@@ -82,9 +86,9 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
         .slope = 0.125f};
     for (int i = 0; i < SETS; i++) {
         struct pnet_triplets set = device_set(t, SPARE_ROWS, 0, set_slots[i]);
-        m.triplets = &set;
-        check_mvmr_runs(l, m, false, in, in_size, old, want, out_size, t->rows);
-        check_mvmr_runs(l, m, true, in, in_size, old, want, out_size, t->rows);
+        for (int stored = 0; stored < 2; stored++)
+            check_mvmr_runs(l, m, &set, set_slots[i] == PNET_TILE_SLOTS, stored, in, in_size, old,
+                want, out_size, t->rows);
         device_set_free(&set);
     }
     device_free(m.weight), device_free(m.bias);

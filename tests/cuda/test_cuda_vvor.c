@@ -67,8 +67,7 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
     size_t in_size = in_rows * (size_t)s.cin, gout_size = gout_rows * (size_t)s.cout;
     float *in = conv_random_floats(in_size, 5), *gout = conv_random_floats(gout_size, 6),
           *old = conv_random_floats(weights(l), 7);
-    struct pnet_vvor v = {.triplets = set,
-        .shape = s,
+    struct pnet_vvor v = {.shape = s,
         .in = device_matrix(in, in_rows, (size_t)s.cin, storage),
         .gout = device_matrix(gout, gout_rows, (size_t)s.cout, storage),
         .swapped = l->swapped,
@@ -82,6 +81,9 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
     for (int p = PNET_FP32; p <= PNET_FP16; p++) {
         v.precision = (enum pnet_precision)p;
         if (storage != PNET_STORE_F32 && storage != pnet_storage_of(v.precision)) continue;
+        struct pnet_triplets tiles = device_set_tiles(set);
+        bool tiled = pnet_cuda_vvor_tiled(l->cells, s, v.precision, v.algo);
+        v.triplets = tiled && l->slots == PNET_TILE_SLOTS ? &tiles : set;
         float *first = run(v, old, weights(l)), *again = run(v, old, weights(l));
         double error = conv_error(first, want, weights(l));
         CHECKF(error <= tolerance[p],
