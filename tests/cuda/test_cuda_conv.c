@@ -166,12 +166,16 @@ static void check_sizes(void)
                  long_runs = {90, 7000, 2, 900, {64, 32, 1}};
     struct layer square = {5000, 4000, 27, 20, {128, 128, 1}};
     struct layer depthwise = {9000, 3000, 27, 3, {24, 24, 24}};
+    /* more cells than are summed at once */
+    struct layer many = {700, 500, 125, 30, {36, 36, 36}}, odd = {300, 400, 343, 20, {37, 37, 37}};
     layer_check(&checks, &wide, false);
     layer_check(&checks, &cells, false);
     layer_check(&checks, &chunks, false);
     layer_check(&checks, &long_runs, false);
     layer_check(&checks, &square, false);
     layer_check(&checks, &depthwise, false);
+    layer_check(&checks, &many, false);
+    layer_check(&checks, &odd, false);
 }
 
 /* A workspace bound for a capacity class serves every batch of the class, and stays small. */
@@ -236,12 +240,16 @@ static void check_nan(int64_t slots)
 /* A few sizes of every path. */
 static void check_some(void)
 {
-    static const struct pnet_conv_shape shapes[] = {
-        {3, 16, 1}, {20, 33, 1}, {128, 128, 1}, {12, 6, 3}, {32, 32, 32}};
+    static const struct pnet_conv_shape shapes[] = {{3, 16, 1}, {20, 33, 1}, {128, 128, 1},
+        {12, 6, 3}, {32, 32, 32}, {33, 20, 1}, {40, 50, 1}, {130, 34, 1}, {36, 36, 36},
+        {33, 33, 33}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct layer l = {211, 137, 27, 4, shapes[i]};
         layer_check(&checks, &l, i == 2);
     }
+    struct layer many = {211, 137, 125, 30, {36, 36, 36}}, odd = {90, 60, 343, 20, {37, 37, 37}};
+    layer_check(&checks, &many, false);
+    layer_check(&checks, &odd, false);
 }
 
 int main(void)
