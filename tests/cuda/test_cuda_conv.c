@@ -240,15 +240,13 @@ static void check_nan(int64_t slots)
 /* A few sizes of every path. */
 static void check_some(void)
 {
-    static const struct pnet_conv_shape shapes[] = {{3, 16, 1}, {20, 33, 1}, {128, 128, 1},
-        {12, 6, 3}, {32, 32, 32}, {33, 20, 1}, {40, 50, 1}, {130, 34, 1}, {36, 36, 36},
-        {33, 33, 33}};
+    static const struct pnet_conv_shape shapes[] = {
+        {3, 16, 1}, {20, 33, 1}, {128, 128, 1}, {12, 6, 3}, {32, 32, 32}, {33, 33, 33}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct layer l = {211, 137, 27, 4, shapes[i]};
         layer_check(&checks, &l, i == 2);
     }
-    struct layer many = {211, 137, 125, 30, {36, 36, 36}}, odd = {90, 60, 343, 20, {37, 37, 37}};
-    layer_check(&checks, &many, false);
+    struct layer odd = {90, 60, 343, 20, {37, 37, 37}};
     layer_check(&checks, &odd, false);
 }
 
