@@ -28,7 +28,7 @@ if [ $one = yes ]; then
     set -- compute-sanitizer --tool "$tool" --error-exitcode 99 --require-cuda-init no
     case $tool in
     memcheck) set -- "$@" --leak-check full ;;
-    synccheck) set -- "$@" --num-cuda-barriers 65536 ;; # it would count those that the compiler knows
+    synccheck) set -- "$@" --num-cuda-barriers 1024 ;; # it would count those that the compiler knows
     racecheck) set -- "$@" --kernel-name-exclude kernel_substring=_ZN3cub ;; # CUB's own: most of the time
     esac
     case $program in
