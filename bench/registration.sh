@@ -9,10 +9,13 @@
 # --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
 # what is trained on, a NAME.yaml beside it is a test (its split `test`); runs go to OUT/runs/CELL-MODE-sSEED. Their weights are
 # removed once they have been evaluated, unless --keep.
+#
+# Several `run` may work on one OUT at once, each on a GPU of its own (--device cuda:1): each takes the runs that no other has
+# begun. --runs "10cm-native-s1 10cm-voxel-s1" does these alone, in that order, instead of all cells, modes and seeds.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
-out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests=''
+out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs=''
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
 steps=1000 batch=8 lr=0.003 loss=circle ransac=50000 minutes=0 keep=no threads=2 workers=4
 
@@ -27,8 +30,8 @@ data=''
 while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
-    --device | --precision | --scenes | --model | --cells | --modes | --seeds | --tests | --steps | --batch | --lr | --loss | --ransac | \
-        --minutes | --threads | --workers)
+    --device | --precision | --scenes | --model | --cells | --modes | --seeds | --runs | --tests | --steps | --batch | --lr | --loss | \
+        --ransac | --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -40,6 +43,8 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$out" ] || die 'where to? -o OUT'
+limit=$(awk -v "minutes=$minutes" 'BEGIN { print int(60 * minutes) }')
+config=$out/run_$scenes.yaml
 case $scenes in
 indoors)
     : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen views}"
@@ -123,7 +128,7 @@ index_streets() {
 
 # Whole at once: runs of other seeds may go on beside this one.
 write_config() {
-    cat >"$out/run.yaml.$$" <<END
+    cat >"$config.$$" <<END
 data: $scenes.yaml
 steps: $steps
 batch_size: $batch
@@ -136,7 +141,7 @@ save_every: {steps: 250}
 augment: {$augment}
 workers: $workers
 END
-    mv "$out/run.yaml.$$" "$out/run.yaml"
+    mv "$config.$$" "$config"
 }
 
 # mode_options MODE: as pnetc takes them.
@@ -149,8 +154,8 @@ mode_options() {
 }
 
 seconds_left() {
-    [ "$minutes" = 0 ] && { echo 1000000 && return; }
-    echo $((60 * minutes - SECONDS))
+    [ "$limit" = 0 ] && { echo 1000000 && return; }
+    echo $((limit - SECONDS))
 }
 
 # train CELL MODE SEED FOLDER: 0 when it is finished, 1 when time is up; it goes on where it was stopped.
@@ -161,7 +166,7 @@ train() {
     [ "$left" -gt 0 ] || return 1
     mkdir -p "$4"
     # shellcheck disable=SC2046
-    OMP_NUM_THREADS=$threads timeout -s INT "$left" "$pnetc" train "$model" --config "$out/run.yaml" -o "$4" --resume \
+    OMP_NUM_THREADS=$threads timeout -s INT "$left" "$pnetc" train "$model" --config "$config" -o "$4" --resume \
         --without-optimizer --set "v=$1" --set "hardest=$hardest" $(mode_options "$2") --seed "$3" --device "$device" \
         --precision "$precision" -q --json >"$4/train.part" 2>"$4/train.log"
     code=$?
@@ -174,7 +179,7 @@ train() {
 evaluate() {
     [ -s "$3/$1.json" ] && return 0
     # shellcheck disable=SC2046
-    OMP_NUM_THREADS=$threads "$pnetc" eval "$model" --weights "$3/last" --config "$out/run.yaml" --data "$out/$1.yaml" \
+    OMP_NUM_THREADS=$threads "$pnetc" eval "$model" --weights "$3/last" --config "$config" --data "$out/$1.yaml" \
         --split test --set "ransac=$ransac" $(mode_options "$2") --device "$device" --precision "$precision" --json --each "$3/$1.jsonl" \
         >"$3/$1.part" 2>"$3/$1.log" || { cat "$3/$1.log" >&2 && return 1; }
     mv "$3/$1.part" "$3/$1.json"
@@ -188,24 +193,39 @@ finish_run() { # MODE FOLDER
     echo "$(basename "$2"): evaluated, $SECONDS s"
 }
 
-run_all() {
-    local cell mode seed folder failed=0 waiting='' p
-    [ -s "$out/$scenes.yaml" ] || die "$out/$scenes.yaml is missing: bench/registration.sh index DATA -o $out"
-    write_config
-    # seeds outermost: what there is time for is a whole table
+# CELL-MODE-sSEED of all runs. Seeds outermost: what there is time for is a whole table.
+all_runs() {
+    local cell mode seed
     for seed in $seeds; do
         for cell in $cells; do
-            for mode in $modes; do
-                folder=$out/runs/$cell-$mode-s$seed
-                train "$cell" "$mode" "$seed" "$folder" || { echo "time is up at $(basename "$folder")" && break 3; }
-                echo "$(basename "$folder"): trained, $SECONDS s"
-                [ -z "$waiting" ] || wait "$waiting" || failed=1
-                finish_run "$mode" "$folder" &
-                waiting=$!
-            done
+            for mode in $modes; do echo "$cell-$mode-s$seed"; done
         done
     done
-    for p in $waiting; do wait "$p" || failed=1; done
+}
+
+is_finished() { # FOLDER
+    local t
+    for t in $tests; do [ -s "$1/$t.json" ] || return 1; done
+}
+
+run_all() {
+    local name cell mode seed folder claim failed=0 waiting=''
+    [ -s "$out/$scenes.yaml" ] || die "$out/$scenes.yaml is missing: bench/registration.sh index DATA -o $out"
+    write_config
+    for name in ${runs:-$(all_runs)}; do
+        IFS=- read -r cell mode seed <<<"$name"
+        folder=$out/runs/$name
+        mkdir -p "$folder"
+        exec {claim}>"$folder/claim" # its evaluation inherits the lock
+        { flock -n "$claim" && ! is_finished "$folder"; } || { exec {claim}>&- && continue; }
+        train "$cell" "$mode" "${seed#s}" "$folder" || { echo "time is up at $name" && break; }
+        echo "$name: trained, $SECONDS s"
+        [ -z "$waiting" ] || wait "$waiting" || failed=1
+        finish_run "$mode" "$folder" &
+        waiting=$!
+        exec {claim}>&-
+    done
+    [ -z "$waiting" ] || wait "$waiting" || failed=1
     return $failed
 }
 
@@ -217,7 +237,8 @@ print_tables() {
             for mode in $modes; do
                 for seed in $seeds; do
                     folder=$out/runs/$cell-$mode-s$seed
-                    [ -s "$folder/$t.json" ] && set -- "$@" "$folder/train.json" "$folder/$t.json" "$folder/$t.jsonl"
+                    [ -s "$folder/$t.json" ] && set -- "$@" \
+                        "$folder/train.json" "$folder/metrics.jsonl" "$folder/$t.json" "$folder/$t.jsonl"
                 done
             done
         done

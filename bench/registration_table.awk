@@ -1,5 +1,6 @@
 # The tables of bench/registration.sh, in Markdown, from its run folders CELL-MODE-sSEED: TEST.jsonl has a line for each pair
-# (pnetc eval --each), TEST.json and train.json are what eval and train print. Called with -v test=NAME and these files.
+# (pnetc eval --each), TEST.json and train.json are what eval and train print, metrics.jsonl has a line for each step. Called with
+# -v test=NAME and these files, train.json before metrics.jsonl.
 #
 # Every value is the mean over the seeds, with the standard deviation between them. Modes are compared with native pair by
 # pair, on the mean of a pair over the seeds, so that a pair counts once however many seeds there are:
@@ -123,9 +124,19 @@ file == test ".jsonl" {
 file == "train.json" && number($0, "steps") > 0 {
     value[run, "train_ms"] = 1000 * number($0, "seconds") / number($0, "steps")
     value[run, "train_bytes"] = number($0, "peak_bytes")
+    steps[run] = number($0, "steps")
 }
 
-file == test ".json" { value[run, "eval_bytes"] = number($0, "peak_bytes") }
+# The last tenth of the steps.
+file == "metrics.jsonl" && number($0, "step") > 0.9 * steps[run] {
+    late[run]++
+    sum[run, "train_loss"] += number($0, "loss")
+}
+
+file == test ".json" {
+    value[run, "eval_bytes"] = number($0, "peak_bytes")
+    value[run, "test_loss"] = number($0, "loss")
+}
 
 function finish_runs(    r, n) {
     for (r in lines) {
@@ -135,6 +146,7 @@ function finish_runs(    r, n) {
         value[r, "ratio"] = sum[r, "ratio"] / n
         value[r, "rre_all"] = sum[r, "rre_all"] / n
         value[r, "rte_all"] = sum[r, "rte_all"] / n
+        if (late[r]) value[r, "train_loss"] = sum[r, "train_loss"] / late[r]
         if (any_info) value[r, "info"] = sum[r, "info"] / n
         if (sum[r, "good"]) {
             value[r, "rre_good"] = sum[r, "rre_good"] / sum[r, "good"]
@@ -145,17 +157,18 @@ function finish_runs(    r, n) {
 
 function print_values(    c, m, cell, mode) {
     printf "| cell | mode | recall, %% | RR, %% | RRE, deg | RTE, cm | RRE of all | RTE of all | inlier ratio, %% | FMR, %% "
-    print "| step, ms | training, MiB | inference, MiB |"
-    print "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    print "| training loss | test loss | step, ms | training, MiB | inference, MiB |"
+    print "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     for (c = 1; c <= cell_count; c++)
         for (m = 1; m <= mode_count; m++) {
             cell = cell_list[c]; mode = mode_list[m]
             if (!((cell, mode, 1, "seeds") in of_pair)) continue
-            printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell, mode,
+            printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell, mode,
                 over_seeds(cell, mode, "recall", 100, 1), over_seeds(cell, mode, "info", 100, 1),
                 over_seeds(cell, mode, "rre_good", 1, 2), over_seeds(cell, mode, "rte_good", 100, 1),
                 over_seeds(cell, mode, "rre_all", 1, 1), over_seeds(cell, mode, "rte_all", 100, 1),
                 over_seeds(cell, mode, "ratio", 100, 1), over_seeds(cell, mode, "fmr", 100, 1),
+                over_seeds(cell, mode, "train_loss", 1, 3), over_seeds(cell, mode, "test_loss", 1, 3),
                 over_seeds(cell, mode, "train_ms", 1, 1), over_seeds(cell, mode, "train_bytes", 1 / 1048576, 0),
                 over_seeds(cell, mode, "eval_bytes", 1 / 1048576, 0)
         }
