@@ -166,7 +166,7 @@ train() {
     [ "$left" -gt 0 ] || return 1
     mkdir -p "$4"
     # shellcheck disable=SC2046
-    OMP_NUM_THREADS=$threads timeout -s INT "$left" "$pnetc" train "$model" --config "$config" -o "$4" --resume \
+    OMP_NUM_THREADS=$threads timeout --foreground -s INT "$left" "$pnetc" train "$model" --config "$config" -o "$4" --resume \
         --without-optimizer --set "v=$1" --set "hardest=$hardest" $(mode_options "$2") --seed "$3" --device "$device" \
         --precision "$precision" -q --json >"$4/train.part" 2>"$4/train.log"
     code=$?
