@@ -4,7 +4,7 @@
 #
 # Every value is the mean over the seeds, with the standard deviation between them. Modes are compared with native pair by
 # pair, on the mean of a pair over the seeds, so that a pair counts once however many seeds there are:
-#   errors and inlier ratio  Wilcoxon's signed-rank test (1945), two-sided, zeros left out, normal approximation with the
+#   errors, ratio, loss      Wilcoxon's signed-rank test (1945), two-sided, zeros left out, normal approximation with the
 #                            correction for ties: z = (W - n(n+1)/4) / sqrt(n(n+1)(2n+1)/24 - sum(t^3 - t)/48)
 #   success                  the exact sign test on pairs that succeed under more seeds in one mode than in the other; with
 #                            one seed that is McNemar's test (1947) in its exact form
@@ -110,9 +110,11 @@ file == test ".jsonl" {
     rre = number($0, "rre_all_deg"); rte = number($0, "rte_all_m")
     good = number($0, "recall"); ratio = number($0, "inlier_ratio")
     rmse = number($0, "info_rmse_m")
+    loss = number($0, "loss")
     at = cell SUBSEP mode SUBSEP pair
     of_pair[at, "seeds"]++
     of_pair[at, "rre"] += rre; of_pair[at, "rte"] += rte; of_pair[at, "ratio"] += ratio; of_pair[at, "good"] += good
+    of_pair[at, "loss"] += loss
     if (pair > pairs) pairs = pair
     lines[run]++
     sum[run, "rre_all"] += rre; sum[run, "rte_all"] += rte; sum[run, "ratio"] += ratio; sum[run, "good"] += good
@@ -195,8 +197,8 @@ function compared(cell, mode, what, factor, digits,    d, n, middle, p) {
 }
 
 function print_tests(    c, m, k, n, b, w, d, cell, mode) {
-    print "| cell | mode against native | pairs | succeeds in fewer, more | p | RRE, deg | p | RTE, cm | p | inlier ratio, % | p |"
-    print "|---|---|---|---|---|---|---|---|---|---|---|"
+    print "| cell | mode against native | pairs | succeeds in fewer, more | p | RRE, deg | p | RTE, cm | p | inlier ratio, % | p | loss | p |"
+    print "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     for (c = 1; c <= cell_count; c++)
         for (m = 1; m <= mode_count; m++) {
             cell = cell_list[c]; mode = mode_list[m]
@@ -205,9 +207,9 @@ function print_tests(    c, m, k, n, b, w, d, cell, mode) {
             n = differences(cell, mode, "good", d)
             b = w = 0
             for (k = 1; k <= n; k++) { b += d[k] < 0; w += d[k] > 0 }
-            printf "| %s | %s | %d | %d, %d | %s | %s | %s | %s |\n", cell, mode, n, b, w, p_text(sign_test(b, w)),
+            printf "| %s | %s | %d | %d, %d | %s | %s | %s | %s | %s |\n", cell, mode, n, b, w, p_text(sign_test(b, w)),
                 compared(cell, mode, "rre", 1, 3), compared(cell, mode, "rte", 100, 2),
-                compared(cell, mode, "ratio", 100, 2)
+                compared(cell, mode, "ratio", 100, 2), compared(cell, mode, "loss", 1, 3)
         }
 }
 

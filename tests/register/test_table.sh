@@ -92,7 +92,7 @@ awk -v test=hand -f bench/registration_table.awk "$work"/hand/*/*.json "$work"/h
 prints '| 10cm | native | 83.3 ± 23.6 | - | 3.50 ± 0.71 | 25.0 ± 7.1 | 4.0 ± 0.0 | 30.0 ± 0.0 | 28.0 ± 0.0 | 66.7 ± 0.0 '
 prints ' 66.7 ± 0.0 | 2.000 ± 0.000 | 1.000 ± 0.000 | 250.0 ± 0.0 | 3 ± 0 | 1 ± 0 |'
 prints '| 10cm | voxel | 66.7 ± 47.1 |'
-prints '| 10cm | voxel | 3 | 1, 0 | 1.000 | +0.000 | 0.317 | +0.00 | 1.000 | +0.00 | 1.000 |'
+prints '| 10cm | voxel | 3 | 1, 0 | 1.000 | +0.000 | 0.317 | +0.00 | 1.000 | +0.00 | 1.000 | +0.000 | 1.000 |'
 
 # Mistakes.
 for wrong in 'run' 'run -o x --scenes woods' 'run -o x --loss other' 'walk -o x' 'table -o x --what'; do
