@@ -47,7 +47,7 @@ limit=$(awk -v "minutes=$minutes" 'BEGIN { print int(60 * minutes) }')
 config=$out/run_$scenes.yaml
 case $scenes in
 indoors)
-    : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen views}"
+    : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen low views}"
     augment='rotate: [20, 20, 20], scale: [0.9, 1.1], jitter: 5mm'
     ;;
 streets)
@@ -72,9 +72,10 @@ synthetic() {
     [ -e "$out/$name" ] || "$pnetc" data synth pairs -o "$out/$name" --count 60 --seed 7 -q "$@" || exit 1
 }
 
-# Real pairs and views of the fragments of hotel3, views of rooms of ScanNet, views of synthetic rooms to train on; real pairs
-# and views of redkitchen to test on. Views turn as far as real pairs do, and have no point in common: two scans never meet
-# the same points, and a network should not learn to find a point again by where its neighbours lie to the millimetre.
+# Real pairs and views of the fragments of hotel3, views of rooms of ScanNet, views of synthetic rooms to train on; real pairs of
+# redkitchen, those of little overlap (3DLoMatch), and views of it to test on. Views turn as far as real pairs do, and have no
+# point in common: two scans never meet the same points, and a network should not learn to find a point again by where its
+# neighbours lie to the millimetre.
 index_indoors() {
     local matches=$data/registration/3dmatch
     local hotel=$matches/sun3d-hotel_umd-maryland_hotel3 kitchen=$matches/7-scenes-redkitchen
@@ -89,6 +90,9 @@ index_indoors() {
 END
     index kitchen test <<END
   - {log: $kitchen/3DMatch_gt.log, info: $kitchen/3DMatch_gt.info, clouds: "$kitchen/cloud_bin_*.ply", missing: skip, apart: 2}
+END
+    index low test <<END
+  - {log: $kitchen/3DLoMatch_gt.log, info: $kitchen/3DLoMatch_gt.info, clouds: "$kitchen/cloud_bin_*.ply", missing: skip, apart: 2}
 END
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 5, $views}}" | index views test
 }

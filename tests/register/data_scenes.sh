@@ -16,6 +16,7 @@ pairs() {
     check "$3 pairs in $1" grep -qE "^ +$2 +$3 pairs$" "$out"
 }
 pairs kitchen test 103
+pairs low test 42
 pairs views test 100
 pairs indoors train 147
 pairs drives test 2
