@@ -65,8 +65,8 @@ enum {
     AT_RING = 1024
 };
 
-/* Items on their way through a block of threads: the tile_item, and a copy of its tile's struct pnet_tile up to the rows. Another takes the
-   place of an item at the earliest when all threads have freed a stage of the one after it. */
+/* Items on their way through a block of threads: the tile_item, and a copy of its tile's struct pnet_tile up to the rows.
+   Another takes the place of an item at the earliest when all threads have freed a stage of the one after it. */
 enum {
     ITEMS = 4,
     ITEM_TILE = 16,
