@@ -38,6 +38,13 @@ static __device__ __forceinline__ uint4 shared_load(uint32_t from)
     return v;
 }
 
+static __device__ __forceinline__ float shared_load_float(uint32_t from)
+{
+    float v;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(from));
+    return v;
+}
+
 static __device__ __forceinline__ void shared_store(uint32_t to, uint32_t v)
 {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(v) : "memory");
@@ -146,6 +153,14 @@ static __device__ __forceinline__ void copy16(uint32_t to, const void *from)
 static __device__ __forceinline__ void copy16(void *to, const void *from)
 {
     copy16(shared_address(to), from);
+}
+
+/* The same, or zeros if there are not `any`; `from` is not read then. */
+static __device__ __forceinline__ void copy16_any(uint32_t to, const void *from, bool any)
+{
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(any ? 16 : 0)
+        : "memory");
 }
 
 /* Zeros instead; `from` is not read. */

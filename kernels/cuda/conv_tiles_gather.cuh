@@ -8,14 +8,17 @@
 #include "kernels/cuda/storage.cuh"
 
 /* One warp of a block of threads brings weights, three stage neighbours. */
-enum { TILE_STAGERS = 96, TILE_OTHERS = 32 + TILE_STAGERS };
+enum { TILE_STAGERS = 96, TILE_OTHERS = 32 + TILE_STAGERS, LEAVING_ROW = 32 * 4 + 16 };
 
-/* A lane of a quad has one unit of 16 bytes of each 64 of a staged row: 8 channels of 16 bits, or 4 floats where runs are
+/* EVEN: rows are read and written in whole units, as those of most layers can be. Others have kernels of their own, since
+   the warps that stage have hardly registers for one way to do it.
+   A lane of a quad has one unit of 16 bytes of each 64 of a staged row: 8 channels of 16 bits, or 4 floats where runs are
    summed before they are scaled to 16 bits. */
-template <conv_form FORM_, int PIECES_, int COLUMNS_> struct tile_config {
+template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_config {
     static constexpr conv_form FORM = FORM_;
     static constexpr int PIECES = PIECES_;   /* of 64 bytes, of a staged row */
     static constexpr int COLUMNS = COLUMNS_; /* output channels of an item */
+    static constexpr bool EVEN = EVEN_;
     static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
                           BFLOAT = FORM == CONV_BFLOAT;
     /* Blocks of 64 rows of an item, each of which a warpgroup sums and multiplies. Where sums are taken out of the
@@ -23,14 +26,23 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_> struct tile_config {
     static constexpr int BLOCKS = SCALED ? 2 : 4, ROWS = 64 * BLOCKS;
     static constexpr int CONSUMERS = 128 * BLOCKS, THREADS = CONSUMERS + TILE_OTHERS;
     /* Registers of a thread of the consumers and of the others: at the launch all have as many as fit, and what some
-       give others can take. */
-    static constexpr int MORE = SCALED ? 232 : 112, FEWER = SCALED ? 40 : 32;
+       give others can take. Rows that are not even take more to stage, which those of 128 columns do not have. */
+    static constexpr bool GIVES = !EVEN && (SCALED || COLUMNS < 128);
+    static constexpr int MORE = (SCALED ? 232 : 112) - (GIVES ? 8 : 0),
+                         FEWER = SCALED  ? (GIVES ? 56 : 40)
+                                 : GIVES ? 64
+                                         : 32;
     static constexpr int UNIT = SCALED ? 4 : 8;
     static constexpr int STAGED = PIECES * 64, UNITS = PIECES * 4; /* of a row */
     static constexpr int DEPTH = UNITS * UNIT, STEPS = DEPTH / 16; /* channels at a time */
     static constexpr int PLANES = SPLIT ? 2 : 1;
     static constexpr int PLANE = DEPTH * COLUMNS * 2, BLOCK = PLANE * PLANES; /* bytes */
     static constexpr int RING = BLOCK > 8192 ? 4 : 8; /* blocks of weights in flight */
+    /* Of a warp: eight rows of 32 floats, a unit apart from each other's banks, on their way to where they belong. */
+    static constexpr int LEAVING = EVEN ? 0 : 8 * LEAVING_ROW;
+    static constexpr enum pnet_storage STORED = SCALED   ? PNET_STORE_F32
+                                                : BFLOAT ? PNET_STORE_BF16
+                                                         : PNET_STORE_FP16; /* rows are staged so */
 };
 
 /* Where rows are gathered from: channels [first, first + left) of each, of which a tile has DEPTH at a time. */

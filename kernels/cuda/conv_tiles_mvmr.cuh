@@ -186,7 +186,7 @@ template <class C> static __device__ void consume(const tile_launch &l, uint32_t
         if (plain)
             write_plain<C>(l, item);
         else
-            write_block<C>(l, item, s.sum, block);
+            write_block<C>(l, shared, item, s.sum, block);
     }
 }
 #endif
@@ -234,6 +234,26 @@ static inline size_t tiles_taken_at(const conv_blocks &b)
     return (conv_blocks_bytes(b) + 15) / 16 * 16;
 }
 
+/* How many bytes, up to 16, can be read or written at once all along the part that a group has of a row. */
+static inline int bytes_at_once(const void *p, int width, int group, int size)
+{
+    int bytes = 16;
+    while (((uintptr_t)p | (uintptr_t)(width * size) | (uintptr_t)(group * size)) % bytes)
+        bytes /= 2;
+    return bytes;
+}
+
+/* Are rows read and written in whole units of 16 bytes, and of 8 channels? */
+template <class C> static bool is_even(const conv_product &p)
+{
+    enum pnet_storage storage = p.set.rows.storage;
+    int size = pnet_storage_bytes(storage);
+    bool staged = storage == C::STORED ||
+                  (!C::SCALED && storage == PNET_STORE_F32 && p.groups.cin % C::DEPTH == 0),
+         units = (p.cout | p.groups.cout) % 8 == 0 && (uintptr_t)p.end.out % 16 == 0;
+    return staged && units && bytes_at_once(p.in, p.cin, p.groups.cin, size) == 16;
+}
+
 template <class C> static void launch_tiles(const conv_product &p, void *work)
 {
     int processors = 0, device = 0;
@@ -242,29 +262,37 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
     conv_blocks b =
         conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, C::UNIT, true);
     conv_pack_weights(b, p, work);
-    int size = pnet_storage_bytes(p.set.rows.storage), many = 16 / size;
-    enum pnet_storage staged = C::SCALED   ? PNET_STORE_F32
-                               : C::BFLOAT ? PNET_STORE_BF16
-                                           : PNET_STORE_FP16;
-    bool wide = (p.cin | p.groups.cin) % many == 0 && (uintptr_t)p.in % 16 == 0;
+    int read =
+            bytes_at_once(p.in, p.cin, p.groups.cin, (int)pnet_storage_bytes(p.set.rows.storage)),
+        leaving = C::CONSUMERS / 32 * C::LEAVING;
     unsigned long long *taken = (unsigned long long *)((char *)work + tiles_taken_at(b));
     cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
     tile_launch l = {p, b, (const unsigned char *)work, taken,
-        (TILE_SHARED - AT_RING - C::RING * C::BLOCK) / (2 * C::STAGED), wide,
-        wide && p.set.rows.storage == staged && p.groups.cin % C::DEPTH == 0,
-        (p.cout | p.groups.cout) % 8 == 0 && (uintptr_t)p.end.out % 16 == 0};
+        (TILE_SHARED - AT_RING - C::RING * C::BLOCK - leaving) / (2 * C::STAGED), read == 16,
+        read >= 4};
     int64_t items = (p.set.rows.most + C::ROWS - 1) / C::ROWS * p.groups.count * b.wide;
-    size_t bytes = (size_t)(AT_RING + C::RING * C::BLOCK + 2 * l.slots * C::STAGED);
+    size_t bytes = (size_t)(AT_RING + C::RING * C::BLOCK + 2 * l.slots * C::STAGED + leaving);
     cudaFuncSetAttribute(mvmr_tiles<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     mvmr_tiles<C><<<(unsigned)(items < processors ? items : processors), C::THREADS, bytes,
         cudaStreamPerThread>>>(l);
 }
 
-/* Channels in pieces of 64 bytes: two at a time, unless half of the last two would be empty. */
+template <conv_form FORM, int PIECES, int COLUMNS>
+static void launch_tile_width(const conv_product &p, void *work)
+{
+    if (is_even<tile_config<FORM, PIECES, COLUMNS, true>>(p))
+        launch_tiles<tile_config<FORM, PIECES, COLUMNS, true>>(p, work);
+    else
+        launch_tiles<tile_config<FORM, PIECES, COLUMNS, false>>(p, work);
+}
+
+/* Channels in pieces of 64 bytes: two at a time, unless half of the last two would be empty, which costs less than as many
+   turns do where sums leave the matrix unit in each. */
 static inline int tile_pieces(conv_form form, int channels)
 {
-    int piece = form == CONV_SPLIT || form == CONV_SCALED ? 16 : 32;
-    return (channels + piece - 1) / piece % 2 ? 1 : 2;
+    bool scaled = form == CONV_SPLIT || form == CONV_SCALED;
+    int piece = scaled ? 16 : 32, pieces = (channels + piece - 1) / piece;
+    return pieces % 2 && (!scaled || pieces < 5) ? 1 : 2;
 }
 
 static inline int tile_columns(int channels)
@@ -276,9 +304,9 @@ template <conv_form FORM, int PIECES>
 static void launch_tile_columns(const conv_product &p, void *work)
 {
     switch (tile_columns(p.groups.cout)) {
-    case 128: launch_tiles<tile_config<FORM, PIECES, 128>>(p, work); break;
-    case 64: launch_tiles<tile_config<FORM, PIECES, 64>>(p, work); break;
-    default: launch_tiles<tile_config<FORM, PIECES, 32>>(p, work); break;
+    case 128: launch_tile_width<FORM, PIECES, 128>(p, work); break;
+    case 64: launch_tile_width<FORM, PIECES, 64>(p, work); break;
+    default: launch_tile_width<FORM, PIECES, 32>(p, work); break;
     }
 }
 

@@ -14,8 +14,7 @@ struct tile_launch {
     const unsigned char *blocks; /* packed weights */
     unsigned long long *taken;   /* items given out, but for the first of each block of threads */
     int slots;                   /* rows of a stage, that of zeros among them */
-    bool wide, bulk;             /* units can be read at once; whole rows can be copied */
-    bool units;                  /* 8 channels can be written at once */
+    bool wide, words;            /* units of rows can be read at once; 4 bytes can */
 };
 
 /* A piece of work: a tile or half of it, a group, some output channels. */
@@ -268,6 +267,89 @@ static __device__ __forceinline__ void stage_units(
             source_unit<C>(from, neighbour_at(t, row0, i / C::UNITS), i % C::UNITS * C::UNIT));
 }
 
+/* Starts copies of rows that are staged as they are, a unit at a time. */
+template <class C>
+static __device__ __forceinline__ void stage_copies(
+    uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
+{
+    constexpr int AT_ONCE = C::SCALED ? 4 : 8;
+    int thread = threadIdx.x - C::CONSUMERS - 32, channel = thread % C::UNITS * C::UNIT;
+    bool any = channel < from.left;
+    int64_t bytes = (int64_t)from.stride * source_bytes(from);
+    const char *in =
+        (const char *)from.in + (int64_t)(from.first + (any ? channel : 0)) * source_bytes(from);
+    /* several at a time, since their rows must be read first */
+    for (int i0 = thread; i0 < units; i0 += TILE_STAGERS * AT_ONCE) {
+        int64_t row[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            int i = min(i0 + j * TILE_STAGERS, units - 1);
+            row[j] = neighbour_at(t, row0, i / C::UNITS);
+        }
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            int i = i0 + j * TILE_STAGERS;
+            if (i < units) copy16_any(stage + i * 16, in + row[j] * bytes, any);
+        }
+    }
+}
+
+/* What a lane reads of a row to stage a word: the word itself, two numbers of 16 bits, which may lie anywhere, or two
+   floats. */
+enum tile_word { TILE_WORD, TILE_HALVES, TILE_FLOATS };
+
+template <class C, tile_word WORD>
+static __device__ __forceinline__ uint32_t join_word(uint32_t x, uint32_t y)
+{
+    if constexpr (WORD == TILE_WORD) return x;
+    if constexpr (WORD == TILE_HALVES) return x | y << 16;
+    return pack_pair<C::BFLOAT>(__uint_as_float(x), __uint_as_float(y));
+}
+
+/* Stages units of which only words can be read at once, or less, the neighbours of the next units being asked for meanwhile. */
+template <class C, tile_word WORD>
+static __device__ __forceinline__ void stage_words(
+    uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
+{
+    constexpr int AT_ONCE = C::FEWER > 32 ? 2 : 1, CHANNELS = C::UNIT / 4; /* of a word */
+    using T = typename std::conditional<WORD == TILE_HALVES, uint16_t, uint32_t>::type;
+    int thread = threadIdx.x - C::CONSUMERS - 32;
+    if (thread >= units) return;
+    int channel = thread % C::UNITS * C::UNIT, left = from.left - channel;
+    int64_t bytes = (int64_t)from.stride * source_bytes(from);
+    const char *in = (const char *)from.in + (int64_t)(from.first + channel) * source_bytes(from);
+    int32_t row[AT_ONCE];
+    auto ask = [&](int i) {
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            row[j] =
+                (int32_t)neighbour_at(t, row0, min(i + j * TILE_STAGERS, units - 1) / C::UNITS);
+    };
+    ask(thread);
+#pragma unroll 1
+    for (int i = thread; i < units; i += AT_ONCE * TILE_STAGERS) {
+        uint32_t x[AT_ONCE][4] = {}, y[AT_ONCE][4] = {};
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            const T *at = (const T *)(in + row[j] * bytes);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                if (k * CHANNELS >= left) continue;
+                x[j][k] = at[WORD == TILE_WORD ? k : 2 * k];
+                if (WORD != TILE_WORD && 2 * k + 1 < left) y[j][k] = at[2 * k + 1];
+            }
+        }
+        ask(i + AT_ONCE * TILE_STAGERS);
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            if (i + j * TILE_STAGERS < units)
+                shared_store(stage + (i + j * TILE_STAGERS) * 16,
+                    uint4{join_word<C, WORD>(x[j][0], y[j][0]),
+                        join_word<C, WORD>(x[j][1], y[j][1]), join_word<C, WORD>(x[j][2], y[j][2]),
+                        join_word<C, WORD>(x[j][3], y[j][3])});
+    }
+}
+
 /* Stages floats as 16 bits: two units at a time, the neighbours of the next two being asked for meanwhile. */
 template <class C>
 static __device__ __forceinline__ void stage_floats(
@@ -301,10 +383,25 @@ static __device__ __forceinline__ void stage_floats(
     }
 }
 
+/* Stages rows of which not all units are whole. */
+template <class C>
+static __device__ __forceinline__ void stage_uneven(const tile_launch &l, uint32_t stage, int units,
+    const tile_source &from, const tile_list &t, int64_t row0)
+{
+    if (from.storage == C::STORED && l.words)
+        return stage_words<C, TILE_WORD>(stage, units, from, t, row0);
+    if constexpr (!C::SCALED) {
+        if (from.storage == C::STORED)
+            return stage_words<C, TILE_HALVES>(stage, units, from, t, row0);
+        if (from.storage == PNET_STORE_F32)
+            return stage_words<C, TILE_FLOATS>(stage, units, from, t, row0);
+    }
+    stage_units<C>(stage, units, from, t, row0);
+}
+
 /* Three warps stage neighbours, from slot 1 on, into two stages in turn. */
 template <class C> static __device__ void stage_neighbours(const tile_launch &l, uint32_t shared)
 {
-    constexpr int AT_ONCE = C::SCALED ? 4 : 8;
     int thread = threadIdx.x - C::CONSUMERS - 32;
     uint32_t turn = 0;
     bool before = false; /* the chunk before takes both */
@@ -334,31 +431,15 @@ template <class C> static __device__ void stage_neighbours(const tile_launch &l,
             if (turn >= 1 && (both || before))
                 barrier_wait(shared + AT_FREE + (1 - place) * 8, (turn - 1) / 2 & 1);
             before = both;
-            if (l.bulk) {
-                int64_t bytes = (int64_t)from.stride * source_bytes(from);
-                const char *in = (const char *)from.in + (int64_t)from.first * source_bytes(from) +
-                                 thread % C::UNITS * 16;
-                /* several at a time, since their rows must be read first */
-                for (int i0 = thread; i0 < units; i0 += TILE_STAGERS * AT_ONCE) {
-                    int64_t row[AT_ONCE];
-#pragma unroll
-                    for (int j = 0; j < AT_ONCE; j++) {
-                        int i = min(i0 + j * TILE_STAGERS, units - 1);
-                        row[j] = neighbour_at(t, row0, i / C::UNITS);
-                    }
-#pragma unroll
-                    for (int j = 0; j < AT_ONCE; j++) {
-                        int i = i0 + j * TILE_STAGERS;
-                        if (i < units) copy16(stage + i * 16, in + row[j] * bytes);
-                    }
-                }
-                if (thread < C::UNITS) copy16_zeros(zeros + thread * 16, l.p.in);
+            if ((C::EVEN && C::SCALED) || (l.wide && from.storage == C::STORED)) {
+                stage_copies<C>(stage, units, from, t, row0);
+                if (thread < C::UNITS) copy16_zeros(zeros + thread * 16, l.blocks);
                 barrier_arrive_copies(barrier);
             } else {
-                if (!C::SCALED && l.wide && from.storage == PNET_STORE_F32 && from.left >= C::DEPTH)
+                if constexpr (C::EVEN)
                     stage_floats<C>(stage, units, from, t, row0);
                 else
-                    stage_units<C>(stage, units, from, t, row0);
+                    stage_uneven<C>(l, stage, units, from, t, row0);
                 if (thread < C::UNITS) shared_store(zeros + thread * 16, uint4{0, 0, 0, 0});
                 barrier_arrive(barrier);
             }

@@ -34,6 +34,12 @@ struct lane_rows {
     bool live[2];
 };
 
+/* Which row of the item's tile is at a place. */
+static __device__ __forceinline__ int row_at(const tile_launch &l, const tile_item &item, int place)
+{
+    return is_dense(l) ? place : __ldg(&l.p.set.tiles.tile[item.tile].row[place]);
+}
+
 static __device__ __forceinline__ lane_rows lane_rows_of(
     const tile_launch &l, const tile_item &item, int block)
 {
@@ -42,9 +48,7 @@ static __device__ __forceinline__ lane_rows lane_rows_of(
     lane_rows r;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int own = place + 8 * half;
-        if (!is_dense(l)) own = __ldg(&l.p.set.tiles.tile[item.tile].row[own]);
-        r.row[half] = item.tile * PNET_TILE_ROWS + own;
+        r.row[half] = item.tile * PNET_TILE_ROWS + row_at(l, item, place + 8 * half);
         r.live[half] = r.row[half] < live;
     }
     return r;
@@ -114,25 +118,80 @@ static __device__ __forceinline__ void write_units(const tile_launch &l, T *out,
     });
 }
 
-/* Writes the sums of a block of 64 rows. */
+/* Writes the sums of a block of 64 rows, whatever rows are aligned to: a warp takes half of its 16 rows and 32 channels at a
+   time through shared memory, and writes row after row, a channel a lane. */
+template <class C, class T>
+static __device__ __forceinline__ void write_rows(const tile_launch &l, uint32_t leaving,
+    const tile_item &item, const float (&sum)[C::COLUMNS / 2], int block)
+{
+    const conv_end &e = l.p.end;
+    int lane = threadIdx.x % 32, c = item.wide * C::COLUMNS, left = l.p.groups.cout - c,
+        first = item.group * l.p.groups.cout + c,
+        own = row_at(l, item, block * 64 + threadIdx.x % 128 / 32 * 16 + lane % 16);
+    int64_t row0 = item.tile * PNET_TILE_ROWS, live = pnet_live(l.p.set.rows) - row0;
+    uint32_t here = leaving + lane / 4 * LEAVING_ROW + lane % 4 * 32;
+    T *out = (T *)e.out + row0 * l.p.cout + first + lane;
+#pragma unroll
+    for (int u = 0; u < C::COLUMNS / 32; u++) {
+        if (u * 32 >= left) break;
+        bool mine = u * 32 + lane < left;
+        float bias = e.bias && mine ? e.bias[first + u * 32 + lane] : 0;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            __syncwarp();
+#pragma unroll
+            for (int i = 0; i < 8; i += 4)
+                shared_store(here + i * 4, uint4{__float_as_uint(sum[sum_at(u, half, i)]),
+                                               __float_as_uint(sum[sum_at(u, half, i + 1)]),
+                                               __float_as_uint(sum[sum_at(u, half, i + 2)]),
+                                               __float_as_uint(sum[sum_at(u, half, i + 3)])});
+            __syncwarp();
+#pragma unroll 4
+            for (int r = 0; r < 8; r++) {
+                int row = __shfl_sync(~0u, own, half * 8 + r);
+                if (!mine || row >= live) continue;
+                T *to = out + row * (int64_t)l.p.cout + u * 32;
+                float v = shared_load_float(leaving + r * LEAVING_ROW + lane * 4) + bias;
+                narrow(e.add ? widen(*to) + v : conv_activate(v, e.act, e.slope), to);
+            }
+        }
+    }
+}
+
+/* The same for rows that are stored in any way. */
 template <class C>
-static __device__ __forceinline__ void write_block(
-    const tile_launch &l, const tile_item &item, float (&sum)[C::COLUMNS / 2], int block)
+static __device__ __forceinline__ void write_uneven(const tile_launch &l, uint32_t shared,
+    const tile_item &item, const float (&sum)[C::COLUMNS / 2], int block)
 {
     using T = typename std::conditional<C::BFLOAT, __nv_bfloat16, __half>::type;
     constexpr enum pnet_storage SHORT = C::BFLOAT ? PNET_STORE_BF16 : PNET_STORE_FP16;
+    enum pnet_storage storage = l.p.set.rows.storage;
+    uint32_t leaving = shared + AT_RING + C::RING * C::BLOCK + 2 * l.slots * C::STAGED +
+                       threadIdx.x / 32 * C::LEAVING;
+    if (storage == PNET_STORE_F32) {
+        write_rows<C, float>(l, leaving, item, sum, block);
+    } else if (!C::SCALED && storage == SHORT) {
+        write_rows<C, T>(l, leaving, item, sum, block);
+    } else {
+        float copy[C::COLUMNS / 2];
+#pragma unroll
+        for (int i = 0; i < C::COLUMNS / 2; i++) copy[i] = sum[i];
+        write_slowly<C>(l, item, copy, lane_rows_of(l, item, block));
+    }
+}
+
+/* Writes the sums of a block of 64 rows. */
+template <class C>
+static __device__ __forceinline__ void write_block(const tile_launch &l, uint32_t shared,
+    const tile_item &item, float (&sum)[C::COLUMNS / 2], int block)
+{
+    if constexpr (!C::EVEN) return write_uneven<C>(l, shared, item, sum, block);
+    using T = typename std::conditional<C::BFLOAT, __nv_bfloat16, __half>::type;
     const conv_end &e = l.p.end;
     int cout = l.p.groups.cout;
     enum pnet_storage storage = l.p.set.rows.storage;
     int c = item.wide * C::COLUMNS + threadIdx.x % 4 * 8, first = item.group * cout + c;
     lane_rows rows = lane_rows_of(l, item, block);
-    if (!l.units || (storage != PNET_STORE_F32 && (C::SCALED || storage != SHORT))) {
-        float copy[C::COLUMNS / 2];
-#pragma unroll
-        for (int i = 0; i < C::COLUMNS / 2; i++) copy[i] = sum[i];
-        write_slowly<C>(l, item, copy, rows);
-        return;
-    }
     if (e.bias)
         each_unit<C>(cout - c, {{0, 0}, {true, true}}, [&](int u, int half) {
 #pragma unroll
