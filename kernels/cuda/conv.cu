@@ -97,9 +97,12 @@ static size_t outer_work(const conv_set &s, struct pnet_conv_shape shape)
 size_t pnet_cuda_vvor_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
-    (void)precision;
     conv_set set = conv_set_of(t, PNET_STORE_F32);
-    return conv_depthwise(s) ? conv_depthwise_vvor_work(set, s.cin) : outer_work(set, s);
+    conv_groups g = conv_merge(s, MERGED_WIDTH);
+    if (conv_depthwise(s)) return conv_depthwise_vvor_work(set, s.cin);
+    size_t usual = outer_work(set, s), wide = 0;
+    if (precision == PNET_FP32) wide = cells_vvor_work(set, g);
+    return usual > wide ? usual : wide;
 }
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
@@ -110,6 +113,8 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
         pnet_cuda_vvor_algo(v, work);
     else if (conv_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
+    else if (cells_vvor_serves(o, v->precision))
+        cells_vvor(o, work);
     else if (tiles_vvor_serves(o.set, v->precision))
         tiles_vvor(o, v->precision, work);
     else if (conv_fast_serves(o.set))

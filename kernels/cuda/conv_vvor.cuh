@@ -14,4 +14,9 @@ bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision);
 size_t tiles_vvor_work(const conv_set &s, const conv_groups &g);
 void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 
+/* Likewise in float32, for layers wider than 64 channels (conv_tiles_vvor_cells.cu). */
+bool cells_vvor_serves(const conv_outer &o, enum pnet_precision precision);
+size_t cells_vvor_work(const conv_set &s, const conv_groups &g);
+void cells_vvor(const conv_outer &o, void *work);
+
 #endif

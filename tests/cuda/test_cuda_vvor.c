@@ -140,6 +140,8 @@ static void check_sizes(void)
     check_layer((struct layer){700, 5000, 27, 40, odd, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){500, 5000, 8, 60, {64, 96, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){90, 7000, 2, 900, {64, 32, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){90, 7000, 2, 900, {128, 96, 1}, false, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){20000, 18000, 27, 3, {80, 72, 1}, true, false, PNET_TILE_SLOTS});
     check_layer((struct layer){60000, 50000, 27, 3, {32, 16, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){130, 140, 27, 2, {640, 320, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){470, 0, 27, 3, {16, 8, 1}, false, true, PNET_TILE_SLOTS});
