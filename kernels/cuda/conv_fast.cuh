@@ -27,15 +27,19 @@ static inline conv_form conv_form_of(enum pnet_precision p)
 struct conv_blocks {
     conv_form form;
     int depth, columns;
-    int unit;       /* 4 or 8 */
-    bool units;     /* of sums */
-    int deep, wide; /* blocks of input and of output channels of a group */
-    int64_t count;
-    size_t bytes; /* of a block */
+    int unit;        /* 4 or 8 */
+    bool units;      /* of sums */
+    int deep, whole; /* blocks of input and of output channels of a group */
+    int first, wide; /* of the latter: where the part that is packed begins, how many it has */
+    int64_t count;   /* of the part */
+    size_t bytes;    /* of a block */
 };
 
+/* The first part, and the one from `first` on. A product is made in parts of its columns where the whole would take more
+   memory than a layer is meant to; the sums are the same. */
 conv_blocks conv_block_weights(conv_form form, int64_t cells, const conv_groups &g, int depth,
     int columns, int unit, bool units);
+conv_blocks conv_blocks_part(conv_blocks b, int first);
 size_t conv_blocks_bytes(const conv_blocks &b);
 void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks);
 

@@ -445,7 +445,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
         finish();
         pass(t.words * 32);
     }
-    write_rows<C>(p, sum, row0, live, group, wide * C::COLUMNS);
+    write_rows<C>(p, sum, row0, live, group, (b.first + wide) * C::COLUMNS);
 #endif
 }
 
@@ -463,15 +463,18 @@ template <class C> static limits limits_of(int cells)
 
 template <class C> static void launch(const conv_product &p, void *work)
 {
-    conv_blocks b =
+    conv_blocks all =
         conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, 4, false);
-    conv_pack_weights(b, p, work);
     limits l = limits_of<C>(p.set.cells);
     int bytes = make_layout(C::RING * C::BLOCK, C::DEPTH, C::ROWS, l).bytes;
     cudaFuncSetAttribute(mvmr<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    dim3 grid(
-        (unsigned)((p.set.rows.most + C::ROWS - 1) / C::ROWS), (unsigned)(p.groups.count * b.wide));
-    mvmr<C><<<grid, C::THREADS, (size_t)bytes, cudaStreamPerThread>>>(p, b, work, l);
+    for (int first = 0; first < all.whole; first += all.wide) {
+        conv_blocks b = conv_blocks_part(all, first);
+        dim3 grid((unsigned)((p.set.rows.most + C::ROWS - 1) / C::ROWS),
+            (unsigned)(p.groups.count * b.wide));
+        conv_pack_weights(b, p, work);
+        mvmr<C><<<grid, C::THREADS, (size_t)bytes, cudaStreamPerThread>>>(p, b, work, l);
+    }
 }
 
 template <conv_form FORM, int GROUPS, int DEPTH, int RING>

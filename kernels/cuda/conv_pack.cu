@@ -3,15 +3,34 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */ };
+enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */, PART_BYTES = 60 << 20 };
+
+/* How many of `whole` blocks of columns a part has, of `bytes` each: parts are even. */
+static int part_of(int whole, size_t bytes)
+{
+    int most = bytes < PART_BYTES ? (int)(PART_BYTES / (bytes > 0 ? bytes : 1)) : 1,
+        parts = (whole + most - 1) / most;
+    return parts > 0 ? (whole + parts - 1) / parts : 0;
+}
 
 conv_blocks conv_block_weights(conv_form form, int64_t cells, const conv_groups &g, int depth,
     int columns, int unit, bool units)
 {
     conv_blocks b = {form, depth, columns, unit, units, (g.cin + depth - 1) / depth,
-        (g.cout + columns - 1) / columns, 0, 0};
-    b.count = cells * g.count * b.deep * b.wide;
+        (g.cout + columns - 1) / columns, 0, 1, cells * g.count, 0};
+    b.count *= b.deep;
     b.bytes = (size_t)depth * (size_t)columns * 2 * (form == CONV_SPLIT ? 2 : 1);
+    b.wide = part_of(b.whole, conv_blocks_bytes(b));
+    b.count *= b.wide;
+    return b;
+}
+
+conv_blocks conv_blocks_part(conv_blocks b, int first)
+{
+    int wide = b.whole - first < b.wide ? b.whole - first : b.wide;
+    b.count = b.count / b.wide * wide;
+    b.first = first;
+    b.wide = wide;
     return b;
 }
 
@@ -47,7 +66,7 @@ static __global__ __launch_bounds__(THREADS) void pack(
 {
     __shared__ float sizes[THREADS / 32];
     int64_t id = blockIdx.x;
-    int wide = (int)(id % b.wide), deep = (int)(id / b.wide % b.deep);
+    int wide = b.first + (int)(id % b.wide), deep = (int)(id / b.wide % b.deep);
     id /= (int64_t)b.wide * b.deep;
     int group = (int)(id % p.groups.count);
     int64_t k = id / p.groups.count;

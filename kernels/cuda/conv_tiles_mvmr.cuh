@@ -259,22 +259,25 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
     int processors = 0, device = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    conv_blocks b =
+    conv_blocks all =
         conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, C::UNIT, true);
-    conv_pack_weights(b, p, work);
     int read =
             bytes_at_once(p.in, p.cin, p.groups.cin, (int)pnet_storage_bytes(p.set.rows.storage)),
         leaving = C::CONSUMERS / 32 * C::LEAVING;
-    unsigned long long *taken = (unsigned long long *)((char *)work + tiles_taken_at(b));
-    cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
-    tile_launch l = {p, b, (const unsigned char *)work, taken,
+    unsigned long long *taken = (unsigned long long *)((char *)work + tiles_taken_at(all));
+    tile_launch l = {p, all, (const unsigned char *)work, taken,
         (TILE_SHARED - AT_RING - C::RING * C::BLOCK - leaving) / (2 * C::STAGED), read == 16,
         read >= 4};
-    int64_t items = (p.set.rows.most + C::ROWS - 1) / C::ROWS * p.groups.count * b.wide;
     size_t bytes = (size_t)(AT_RING + C::RING * C::BLOCK + 2 * l.slots * C::STAGED + leaving);
     cudaFuncSetAttribute(mvmr_tiles<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    mvmr_tiles<C><<<(unsigned)(items < processors ? items : processors), C::THREADS, bytes,
-        cudaStreamPerThread>>>(l);
+    for (int first = 0; first < all.whole; first += all.wide) {
+        l.b = conv_blocks_part(all, first);
+        int64_t items = (p.set.rows.most + C::ROWS - 1) / C::ROWS * p.groups.count * l.b.wide;
+        conv_pack_weights(l.b, p, work);
+        cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
+        mvmr_tiles<C><<<(unsigned)(items < processors ? items : processors), C::THREADS, bytes,
+            cudaStreamPerThread>>>(l);
+    }
 }
 
 template <conv_form FORM, int PIECES, int COLUMNS>

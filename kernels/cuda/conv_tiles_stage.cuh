@@ -19,8 +19,8 @@ struct tile_launch {
 
 /* A piece of work: a tile or half of it, a group, some output channels. */
 struct tile_item {
-    int64_t tile; /* -1 behind the last */
-    int half, group, wide;
+    int64_t tile;          /* -1 behind the last */
+    int half, group, wide; /* wide: of all blocks of columns */
 };
 
 template <class C>
@@ -30,7 +30,7 @@ static __device__ __forceinline__ tile_item item_at(const tile_launch &l, int64_
     int ways = l.p.groups.count * l.b.wide;
     int64_t part = ways == 1 ? i : i / ways;
     int way = (int)(i - part * ways);
-    return {part / HALVES, (int)(part % HALVES), way / l.b.wide, way % l.b.wide};
+    return {part / HALVES, (int)(part % HALVES), way / l.b.wide, l.b.first + way % l.b.wide};
 }
 
 template <class C> static __device__ __forceinline__ int64_t item_count(const tile_launch &l)
@@ -181,7 +181,7 @@ static __device__ __forceinline__ tile_source source_at(
 static __device__ __forceinline__ int64_t weights_at(
     const tile_launch &l, const tile_item &i, int64_t cell, int deep)
 {
-    return ((cell * l.p.groups.count + i.group) * l.b.deep + deep) * l.b.wide + i.wide;
+    return ((cell * l.p.groups.count + i.group) * l.b.deep + deep) * l.b.wide + i.wide - l.b.first;
 }
 
 /* One warp brings the weights: a block for each cell of an item and DEPTH channels. */
