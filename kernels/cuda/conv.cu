@@ -54,7 +54,8 @@ bool pnet_cuda_vvor_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_pre
 static size_t product_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
 {
     size_t fast = conv_fast_work(s, g, precision), tiles = conv_tiles_work(s, g, precision);
-    return fast > 0 && tiles > fast ? tiles : fast; /* 0: too many cells for either */
+    size_t few = conv_few_work(s, g, precision), most = tiles > few ? tiles : few;
+    return fast > 0 && most > fast ? most : fast; /* 0: too many cells for any */
 }
 
 size_t pnet_cuda_mvmr_work(
@@ -65,7 +66,8 @@ size_t pnet_cuda_mvmr_work(
                                    conv_merge(s, MERGED_WIDTH), precision);
 }
 
-static void multiply(const conv_product &p, enum pnet_precision precision, void *work)
+/* By a kernel that goes through all cells of a block of rows. */
+static void multiply_whole(const conv_product &p, enum pnet_precision precision, void *work)
 {
     if (conv_tiles_serves(p.set))
         conv_tiles_mvmr(p, precision, work);
@@ -75,6 +77,14 @@ static void multiply(const conv_product &p, enum pnet_precision precision, void 
         conv_plain_mvmr(p);
 }
 
+static void multiply(const conv_product &p, enum pnet_precision precision, void *work)
+{
+    if (conv_few_serves(p.set, p.groups, precision))
+        conv_few_mvmr(p, precision, work);
+    else
+        multiply_whole(p, precision, work);
+}
+
 void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
 {
     conv_product p = product_of(m);
@@ -82,8 +92,19 @@ void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
         pnet_cuda_mvmr_algo(m, work);
     else if (conv_depthwise(m->shape))
         conv_depthwise_mvmr(p);
-    else
+    else if (m->algo == PNET_ALGO_DEFAULT)
         multiply(p, m->precision, work);
+    else
+        multiply_whole(p, m->precision, work);
+}
+
+void pnet_cuda_mvmr_whole(const struct pnet_mvmr *m, void *work)
+{
+    conv_product p = product_of(m);
+    if (conv_depthwise(m->shape))
+        conv_depthwise_mvmr(p);
+    else
+        multiply_whole(p, m->precision, work);
 }
 
 /* Whichever kernel runs: a plan is made where there is no GPU to ask. */
@@ -129,13 +150,22 @@ size_t pnet_cuda_gemm_work(
     return product_work(conv_dense_set(n), conv_merge({cin, cout, 1}, MERGED_WIDTH), precision);
 }
 
-void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
+static conv_product dense_product(const struct pnet_gemm *g)
 {
     struct pnet_count n = g->n;
     n.storage = g->storage;
-    multiply({conv_dense_set(n), conv_merge({g->cin, g->cout, 1}, MERGED_WIDTH), g->cin, g->cout,
-                 g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}},
-        g->precision, work);
+    return {conv_dense_set(n), conv_merge({g->cin, g->cout, 1}, MERGED_WIDTH), g->cin, g->cout,
+        g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}};
+}
+
+void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
+{
+    multiply(dense_product(g), g->precision, work);
+}
+
+void pnet_cuda_gemm_whole(const struct pnet_gemm *g, void *work)
+{
+    multiply_whole(dense_product(g), g->precision, work);
 }
 
 size_t pnet_cuda_outer_work(

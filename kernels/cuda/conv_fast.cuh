@@ -73,6 +73,10 @@ void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *
 bool conv_tiles_serves(const conv_set &s);
 size_t conv_tiles_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+/* MVMR where tiles would leave most of the GPU idle; `work` holds partial sums. */
+bool conv_few_serves(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
+size_t conv_few_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
+void conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 /* VVOR likewise; `work` holds partial sums. */
 size_t conv_fast_vvor_work(const conv_set &s, const conv_groups &g, int cout);
 void conv_fast_vvor(const conv_outer &o, enum pnet_precision precision, void *work);

@@ -28,14 +28,19 @@ static float *stored_floats(enum pnet_storage storage, size_t n, uint64_t seed)
     return x;
 }
 
+typedef void gemm_kernel(const struct pnet_gemm *g, void *work);
+
+/* As rows are few or many, and as if they were many. */
+static gemm_kernel *const gemm_kernels[] = {pnet_cuda_gemm, pnet_cuda_gemm_whole};
+
 /* What one product leaves in the rows that there are. */
-static float *run_gemm(struct pnet_gemm g, const float *old, size_t y_size)
+static float *run_gemm(gemm_kernel *kernel, struct pnet_gemm g, const float *old, size_t y_size)
 {
     size_t spare = SPARE_ROWS * (size_t)g.cout;
     g.y = g.add ? device_features(g.storage, old, y_size, spare)
                 : device_alloc(storage_bytes(g.storage, (int64_t)(y_size + spare)));
     struct device_work work = device_work(pnet_cuda_gemm_work(g.n, g.cin, g.cout, g.precision));
-    pnet_cuda_gemm(&g, work.memory);
+    kernel(&g, work.memory);
     float *y = host_features(g.storage, g.y, y_size);
     device_work_end(&work, __func__);
     device_free(g.y);
@@ -62,10 +67,11 @@ static void check_gemm(struct product p, enum pnet_storage storage, bool transpo
         .act = act,
         .slope = 0.25f,
         .storage = storage};
-    for (int k = 0; k < PRECISIONS; k++) {
+    for (int i = 0; i < 2 * PRECISIONS; i++) {
+        int k = i / 2;
         if (!goes_with(k, storage)) continue;
         g.precision = (enum pnet_precision)k;
-        float *y = run_gemm(g, old, y_size);
+        float *y = run_gemm(gemm_kernels[i % 2], g, old, y_size);
         double error = conv_error(y, want, y_size);
         CHECKF(error <= tolerance[k], "%s gemm %lld x %d x %d, storage %s: error %g",
             precision_name[k], (long long)p.n, p.cin, p.cout, storage_names[storage], error);
