@@ -42,52 +42,93 @@ static __device__ __forceinline__ void add(float4 &x, float4 y)
     x = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
 }
 
-/* Brings the rows of pieces [n, n + PIECES). */
-template <class C>
-static __device__ __forceinline__ void bring_rows(
-    const cell_list<C> &l, int n, const cell_columns &s, float scale, unsigned char *panel)
+/* Begins to copy 16 bytes through the nearer cache, where neighbouring runs find what they share; zeros unless they are
+   there. */
+static __device__ __forceinline__ void copy_if(uint32_t to, const float *from, bool there)
 {
-    float4 v[PIECES];
-#pragma unroll
-    for (int i = 0; i < PIECES; i++) {
-        int row = l.row[n + i];
-        v[i] = load_if(s.from + max(row, 0) * s.stride, row >= 0 && s.there);
-    }
-#pragma unroll
-    for (int i = 0; i < PIECES; i++) put4<C>(panel + in_panel<C>(n + i), C::PANEL, v[i], scale);
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
+        : "memory");
 }
 
-/* Sums the triplets of these pieces, two of each at a time. */
-template <class C>
-static __device__ __forceinline__ void sum_pieces(
-    const cell_list<C> &l, int n, const cell_columns &s, float scale, unsigned char *panel)
-{
-    enum { AT_ONCE = 2 };
-    float4 sum[PIECES] = {};
-    int count[PIECES], most = 0;
-#pragma unroll
-    for (int p = 0; p < PIECES; p++) {
-        count[p] = s.there ? l.count[n + p] : 0;
-        most = max(most, count[p]);
+/* A gatherer's way through the steps. What it adds and multiplies lies ready in shared memory, the lane's own 16 bytes of
+   each row and of the first triplets of each piece, since it was asked for AHEAD - 1 steps before. */
+template <class C> struct cell_gatherer {
+    cell_control<C> &c;
+    cell_columns sums, rows;
+    int n;        /* the warp's first piece */
+    uint32_t raw; /* the lane's first place */
+    int begun, end;
+
+    __device__ __forceinline__ uint32_t place(int step, int p, int what) const
+    {
+        return raw +
+               (uint32_t)(((step % C::AHEAD * PIECES + p) * C::KEPT + what) * C::GATHERERS) * 16;
     }
+    /* Begins the next step; `end` is known when there is none. */
+    __device__ __forceinline__ void begin()
+    {
+        int at = begun % LISTS;
+        if (begun < end) {
+            barrier_wait(&c.ready[at], begun / LISTS % 2);
+            const cell_list<C> &l = c.list[at];
+            if (!l.there) end = begun;
+            if (l.there)
+#pragma unroll
+                for (int p = 0; p < PIECES; p++) {
+                    int row = l.row[n + p], count = sums.there ? l.count[n + p] : 0;
+                    int2 other = *(const int2 *)&l.other[n + p][0];
+                    copy_if(place(begun, p, 0), rows.from + max(row, 0) * rows.stride,
+                        row >= 0 && rows.there);
+                    copy_if(place(begun, p, 1), sums.from + other.x * sums.stride, count > 0);
+                    copy_if(place(begun, p, 2), sums.from + other.y * sums.stride, count > 1);
+                }
+        }
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        begun++;
+    }
+    __device__ __forceinline__ float4 kept(int step, int p, int what) const
+    {
+        uint4 v = shared_load(place(step, p, what));
+        return {
+            __uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w)};
+    }
+    /* Puts a step's rows and sums into panels. */
+    __device__ __forceinline__ void put(
+        int step, const vvor_scales &scale, unsigned char *panel) const
+    {
+        const cell_list<C> &l = c.list[step % LISTS];
+        float4 sum[PIECES];
+        int count[PIECES], most = 0;
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            put4<C>(panel + C::PLANES * C::PANEL + in_panel<C>(n + p), C::PANEL, kept(step, p, 0),
+                scale.rows);
+            sum[p] = kept(step, p, 1);
+            add(sum[p], kept(step, p, 2));
+            count[p] = sums.there ? l.count[n + p] : 0;
+            most = max(most, count[p]);
+        }
 #pragma unroll 1
-    for (int first = 0; first < most; first += AT_ONCE) {
-        float4 v[PIECES], w[PIECES];
+        for (int first = C::KEPT - 1; first < most; first += 2) {
+            float4 v[PIECES], w[PIECES];
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            int2 other = *(const int2 *)&l.other[n + p][first];
-            v[p] = load_if(s.from + other.x * s.stride, first < count[p]);
-            w[p] = load_if(s.from + other.y * s.stride, first + 1 < count[p]);
+            for (int p = 0; p < PIECES; p++) {
+                int2 other = *(const int2 *)&l.other[n + p][first];
+                v[p] = load_if(sums.from + other.x * sums.stride, first < count[p]);
+                w[p] = load_if(sums.from + other.y * sums.stride, first + 1 < count[p]);
+            }
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) {
+                add(sum[p], v[p]);
+                add(sum[p], w[p]);
+            }
         }
 #pragma unroll
-        for (int p = 0; p < PIECES; p++) {
-            add(sum[p], v[p]);
-            add(sum[p], w[p]);
-        }
+        for (int p = 0; p < PIECES; p++)
+            put4<C>(panel + in_panel<C>(n + p), C::PANEL, sum[p], scale.gathered);
     }
-#pragma unroll
-    for (int p = 0; p < PIECES; p++) put4<C>(panel + in_panel<C>(n + p), C::PANEL, sum[p], scale);
-}
+};
 
 template <class C>
 static __device__ __forceinline__ void gather(
@@ -96,22 +137,24 @@ static __device__ __forceinline__ void gather(
     vvor_scales scale = vvor_scales_of<C::SCALED>(j.measures);
     int kind = (int)blockIdx.x / j.blocks, n0 = kind % j.tiles_n * SIDE,
         m0 = kind / j.tiles_n % j.tiles_m * SIDE, group = kind / j.tiles_n / j.tiles_m;
-    cell_columns sums = columns_from(j.gathered, j.gathered_stride, j.gathered_width, group, n0);
-    cell_columns rows = columns_from(j.rows, j.rows_stride, j.rows_width, group, m0);
-    int n = (int)(threadIdx.x - MULTIPLIERS) / 32 * PIECES;
+    int thread = (int)threadIdx.x - MULTIPLIERS;
+    cell_gatherer<C> g = {c,
+        columns_from(j.gathered, j.gathered_stride, j.gathered_width, group, n0),
+        columns_from(j.rows, j.rows_stride, j.rows_width, group, m0), thread / 32 * PIECES,
+        shared_address(memory + C::BUFFERS * C::BUFFER) + thread * 16, 0, INT32_MAX};
+#pragma unroll 1
+    for (int i = 1; i < C::AHEAD; i++) g.begin();
 #pragma unroll 1
     for (int step = 0;; step++) {
-        int at = step % LISTS, buffer = step % C::BUFFERS;
-        barrier_wait(&c.ready[at], step / LISTS % 2);
-        const cell_list<C> &l = c.list[at];
-        if (!l.there) break;
-        unsigned char *panel = memory + buffer * C::BUFFER;
+        int buffer = step % C::BUFFERS;
+        g.begin();
+        if (step >= g.end) break;
+        asm volatile("cp.async.wait_group %0;" ::"n"(C::AHEAD - 1) : "memory");
         barrier_wait(&c.empty[buffer], (step / C::BUFFERS + 1) % 2);
-        bring_rows<C>(l, n, rows, scale.rows, panel + C::PLANES * C::PANEL);
-        sum_pieces<C>(l, n, sums, scale.gathered, panel);
+        g.put(step, scale, memory + buffer * C::BUFFER);
         fence_async();
         barrier_arrive(&c.full[buffer]);
-        barrier_arrive(&c.free[at]);
+        barrier_arrive(&c.free[step % LISTS]);
     }
 }
 

@@ -24,7 +24,11 @@ struct cell_config {
     static constexpr int PLANES = 2, ROWS = 32, QUARTER = ROWS / QUARTERS; /* pieces of a step */
     static constexpr int GATHERERS = 256, THREADS_ALL = MULTIPLIERS + GATHERERS + SCOUTS;
     static constexpr int BLOCK = ROWS * 128, PANEL = 2 * BLOCK, BUFFER = 2 * PLANES * PANEL;
-    static constexpr int BUFFERS = 4, BYTES = BUFFERS * BUFFER;
+    static constexpr int AHEAD = 3,
+                         KEPT = 3; /* steps asked for; of a piece its row and its first triplets */
+    static_assert(KEPT == 3, "further triplets are read in pairs");
+    static constexpr int BUFFERS = 2,
+                         BYTES = BUFFERS * BUFFER + AHEAD * PIECES * KEPT * GATHERERS * 16;
     static_assert(GATHERERS / 32 * PIECES == ROWS, "a warp takes a lane's pieces of every step");
 };
 
