@@ -107,6 +107,16 @@ void pnet_cuda_mvmr_whole(const struct pnet_mvmr *m, void *work)
         multiply_whole(p, m->precision, work);
 }
 
+/* Sums of all kernel cells of a wide layer would take too much memory: columns that are summed together, then. */
+static int columns_at_once(int cells, const conv_groups &g)
+{
+    enum { SIDE = 128, MOST_BYTES = 44 << 20 };
+    if (g.count > 1) return g.cout;
+    int64_t column = (int64_t)cells * ((g.cin + SIDE - 1) / SIDE * SIDE) * (int64_t)sizeof(float);
+    int64_t columns = MOST_BYTES / column / SIDE * SIDE;
+    return (int)max((int64_t)SIDE, min(columns, (int64_t)(g.cout + SIDE - 1) / SIDE * SIDE));
+}
+
 /* Whichever kernel runs: a plan is made where there is no GPU to ask. */
 static size_t outer_work(const conv_set &s, struct pnet_conv_shape shape)
 {
@@ -121,25 +131,52 @@ size_t pnet_cuda_vvor_work(
     conv_set set = conv_set_of(t, PNET_STORE_F32);
     conv_groups g = conv_merge(s, MERGED_WIDTH);
     if (conv_depthwise(s)) return conv_depthwise_vvor_work(set, s.cin);
-    size_t usual = outer_work(set, s), wide = 0;
-    if (precision == PNET_FP32) wide = cells_vvor_work(set, g);
-    return usual > wide ? usual : wide;
+    int columns = columns_at_once(t->cells, g), widths[] = {min(columns, g.cout), g.cout % columns};
+    size_t most = conv_plain_vvor_work(set, s);
+    for (int width : widths) {
+        g.cout = width;
+        if (width == 0) continue;
+        most = max(most, conv_fast_vvor_work(set, g, s.cout));
+        if (precision == PNET_FP32) most = max(most, cells_vvor_work(set, g));
+    }
+    return most;
+}
+
+/* Columns of the outer products by kernels that keep all their sums. */
+static void sum_columns(const conv_outer &o, enum pnet_precision precision, void *work)
+{
+    if (cells_vvor_serves(o, precision))
+        cells_vvor(o, work);
+    else if (tiles_vvor_serves(o.set, precision))
+        tiles_vvor(o, precision, work);
+    else
+        conv_fast_vvor(o, precision, work);
+}
+
+static void sum_in_parts(const conv_outer &outer, enum pnet_precision precision, void *work)
+{
+    conv_outer o = outer;
+    int columns = columns_at_once(o.set.cells, o.groups), all = o.groups.cout;
+    int64_t bytes = pnet_storage_bytes(o.set.rows.storage);
+    for (int first = 0; first < all; first += columns) {
+        o.groups.cout = min(columns, all - first);
+        o.gout = (const float *)((const char *)outer.gout + first * bytes);
+        o.gweight = outer.gweight + first;
+        sum_columns(o, precision, work);
+    }
 }
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
 {
     conv_outer o = {set_for(v->triplets, v->storage, v->algo), conv_merge(v->shape, MERGED_WIDTH),
-        v->shape.cin, v->shape.cout, v->in, v->gout, v->gweight, v->swapped, false, v->add};
+        v->shape.cin, v->shape.cout, v->in, v->gout, v->gout, v->gweight, v->swapped, false,
+        v->add};
     if (!pnet_conv_algo_is_usual(v->algo))
         pnet_cuda_vvor_algo(v, work);
     else if (conv_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
-    else if (cells_vvor_serves(o, v->precision))
-        cells_vvor(o, work);
-    else if (tiles_vvor_serves(o.set, v->precision))
-        tiles_vvor(o, v->precision, work);
     else if (conv_fast_serves(o.set))
-        conv_fast_vvor(o, v->precision, work);
+        sum_in_parts(o, v->precision, work);
     else
         conv_plain_vvor(o, v->shape, work);
 }
@@ -181,7 +218,7 @@ void pnet_cuda_outer(const struct pnet_outer *o, void *work)
     struct pnet_count n = o->n;
     n.storage = o->storage;
     conv_outer outer = {conv_dense_set(n), conv_merge(shape, MERGED_WIDTH), o->cin, o->cout, o->x,
-        o->g, o->gw, false, o->transposed, o->add};
+        o->g, o->g, o->gw, false, o->transposed, o->add};
     if (conv_fast_serves(outer.set))
         conv_fast_vvor(outer, o->precision, work);
     else

@@ -118,6 +118,7 @@ struct conv_outer {
     conv_groups groups;
     int cin, cout;
     const float *in, *gout;
+    const float *gout_matrix; /* as gout, or where the matrix begins that gout has columns of */
     float *gweight;
     bool swapped;    /* the set's rows are those of `in` */
     bool transposed; /* gweight is [V, cout1, cin] */

@@ -57,6 +57,8 @@ static __device__ int conv_find_pairs(
     return total;
 }
 
+enum { CONV_PARTIAL_BYTES = 48 << 20 }; /* of partial sums together */
+
 /* Partial sums: how many, and how many rows each covers, a multiple of CONV_PAIR_ROWS. Never fewer for more rows. */
 struct conv_splits {
     int count;
@@ -66,8 +68,8 @@ struct conv_splits {
 /* `tiles`: blocks of threads that a split takes; `bytes`: of one partial sum. */
 static inline conv_splits conv_split_rows(int64_t rows, int64_t tiles, int64_t bytes)
 {
-    enum { LEAST_ROWS = 1024, BLOCKS = 4096, BYTES = 48 << 20 };
-    int64_t count = rows / LEAST_ROWS, most = BYTES / bytes, wanted = BLOCKS / tiles;
+    enum { LEAST_ROWS = 1024, BLOCKS = 4096 };
+    int64_t count = rows / LEAST_ROWS, most = CONV_PARTIAL_BYTES / bytes, wanted = BLOCKS / tiles;
     if (count > most) count = most;
     if (count > wanted) count = wanted;
     if (count < 1) count = 1;

@@ -396,16 +396,7 @@ template <class C> static void launch(const conv_outer &o, const tiles_plan &p, 
     unsigned long long *weight = (unsigned long long *)(w + p.weight);
     int *first = (int *)(w + p.first);
     vvor_measures *measures = (vvor_measures *)(w + p.measures);
-    if constexpr (C::SCALED) {
-        vvor_job<float> m = {};
-        m.set = o.set;
-        m.gathered = o.swapped ? o.gout : o.in;
-        m.rows = o.swapped ? o.in : o.gout;
-        m.gathered_stride = o.swapped ? o.cout : o.cin;
-        m.rows_stride = o.swapped ? o.cin : o.cout;
-        m.measures = measures;
-        vvor_measure(m);
-    }
+    if constexpr (C::SCALED) vvor_measure(o, measures);
     cudaMemsetAsync(weight, 0, (size_t)p.parts * 8, cudaStreamPerThread);
     weigh<<<BLOCKS_AT_ONCE, WEIGH_THREADS, 0, cudaStreamPerThread>>>(o.set, p.parts, weight);
     deal<<<1, 32, 0, cudaStreamPerThread>>>(p.parts, p.blocks, o.set.rows.most / 16, weight, first);

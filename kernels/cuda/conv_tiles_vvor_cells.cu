@@ -376,14 +376,7 @@ void cells_vvor(const conv_outer &o, void *work)
         o.swapped ? o.cout : o.cin, o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin,
         o.swapped ? g.cin : g.cout, p.tiles_n, p.tiles_m, p.blocks, measures, weight,
         (float *)work};
-    vvor_job<float> m = {};
-    m.set = o.set;
-    m.gathered = j.gathered;
-    m.rows = j.rows;
-    m.gathered_stride = j.gathered_stride;
-    m.rows_stride = j.rows_stride;
-    m.measures = measures;
-    vvor_measure(m);
+    vvor_measure(o, measures);
     cudaMemsetAsync(weight, 0, ((size_t)o.set.cells + 1) * 8, cudaStreamPerThread);
     weigh_cells<<<4 * BLOCKS_AT_ONCE, CELL_THREADS, 0, cudaStreamPerThread>>>(o.set, weight);
     add_weights<<<1, 32, 0, cudaStreamPerThread>>>(o.set.cells, weight);

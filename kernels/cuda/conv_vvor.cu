@@ -8,6 +8,11 @@ struct panels {
     float x[STEP][SIDE], y[STEP][SIDE];
 };
 
+/* Kernel cells that are summed by one launch. */
+struct conv_cells {
+    int first, count;
+};
+
 /* to[n][c] = row `row` of pair first + n, or the sum of its run: columns [column, column + SIDE) of those below
    `width`. */
 template <typename T>
@@ -28,9 +33,10 @@ static __device__ void fill(float (*to)[SIDE], const conv_set &s, const conv_pai
     }
 }
 
+/* Of `cells`: their sums alone lie in `partial`. */
 template <typename T>
 static __global__ __launch_bounds__(THREADS) void vvor(conv_outer o, const T *in, const T *gout,
-    int64_t chunk, int tiles_a, int tiles_b, float *partial)
+    int64_t chunk, int tiles_a, int tiles_b, conv_cells cells, float *partial)
 {
     __shared__ conv_pairs pairs;
     __shared__ panels t;
@@ -38,7 +44,7 @@ static __global__ __launch_bounds__(THREADS) void vvor(conv_outer o, const T *in
     int64_t id = blockIdx.x;
     int b = (int)(id % tiles_b) * SIDE, a = (int)(id / tiles_b % tiles_a) * SIDE;
     id /= (int64_t)tiles_a * tiles_b;
-    int group = (int)(id % g.count), k = (int)(id / g.count);
+    int group = (int)(id % g.count), at = (int)(id / g.count), k = cells.first + at;
     int64_t live = pnet_live(o.set.rows), row = blockIdx.y * chunk;
     int64_t end = row + chunk < live ? row + chunk : live;
     int a0 = threadIdx.x / 16 * 4, b0 = threadIdx.x % 16 * 4;
@@ -62,50 +68,62 @@ static __global__ __launch_bounds__(THREADS) void vvor(conv_outer o, const T *in
         for (int i = 0; i < 4; i++)
             for (int j = 0; j < 4; j++) sum[i][j] += part[i][j];
     }
-    float *to = partial + (int64_t)blockIdx.y * o.set.cells * g.cin1 * o.cout;
+    float *to = partial + (int64_t)blockIdx.y * cells.count * g.cin1 * o.cout;
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) {
             int x = a + a0 + i, y = b + b0 + j;
             if (x < g.cin && y < g.cout && x / g.cin1 == y / g.cout1)
-                to[((int64_t)k * g.cin1 + x % g.cin1) * o.cout + group * g.cout + y] = sum[i][j];
+                to[((int64_t)at * g.cin1 + x % g.cin1) * o.cout + group * g.cout + y] = sum[i][j];
         }
 }
 
-static __global__ void reduce(conv_outer o, const float *partial, int splits, int64_t elements)
+/* Of the elements of gweight from `first` on. */
+static __global__ void reduce(
+    conv_outer o, const float *partial, int splits, int64_t first, int64_t elements)
 {
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < elements;
          i += (int64_t)gridDim.x * blockDim.x) {
         double sum = 0;
         for (int s = 0; s < splits; s++) sum += partial[s * elements + i];
-        float *to = o.gweight + (o.transposed ? i % o.cout * o.cin + i / o.cout : i);
+        int64_t n = first + i;
+        float *to = o.gweight + (o.transposed ? n % o.cout * o.cin + n / o.cout : n);
         *to = o.add ? *to + (float)sum : (float)sum;
     }
 }
 
-void conv_reduce(const conv_outer &o, const float *partial, int splits)
+static void reduce_cells(const conv_outer &o, const float *partial, int splits, conv_cells cells)
 {
     enum { BLOCK = 256, MOST = 4096 };
-    int64_t elements = (int64_t)o.set.cells * o.groups.cin1 * o.cout,
+    int64_t matrix = (int64_t)o.groups.cin1 * o.cout, elements = cells.count * matrix,
             blocks = (elements + BLOCK - 1) / BLOCK;
     reduce<<<(unsigned)(blocks < MOST ? blocks : (int64_t)MOST), BLOCK, 0, cudaStreamPerThread>>>(
-        o, partial, splits, elements);
+        o, partial, splits, cells.first * matrix, elements);
+}
+
+void conv_reduce(const conv_outer &o, const float *partial, int splits)
+{
+    reduce_cells(o, partial, splits, {0, o.set.cells});
 }
 
 struct plan {
     conv_groups groups;
     int tiles_a, tiles_b;
-    int64_t blocks, bytes;
+    int cells_at_once;
+    int64_t blocks, bytes; /* of a launch; of one of its partial sums */
     conv_splits splits;
 };
 
+/* As many cells at once as sums of CONV_PARTIAL_BYTES allow. */
 static plan make_plan(const conv_set &s, struct pnet_conv_shape shape)
 {
     plan p;
     p.groups = conv_merge(shape, SIDE);
     p.tiles_a = (p.groups.cin + SIDE - 1) / SIDE;
     p.tiles_b = (p.groups.cout + SIDE - 1) / SIDE;
-    p.blocks = (int64_t)s.cells * p.groups.count * p.tiles_a * p.tiles_b;
-    p.bytes = (int64_t)s.cells * p.groups.cin1 * shape.cout * (int64_t)sizeof(float);
+    int64_t matrix = (int64_t)p.groups.cin1 * shape.cout * (int64_t)sizeof(float);
+    p.cells_at_once = (int)max((int64_t)1, min((int64_t)s.cells, CONV_PARTIAL_BYTES / matrix));
+    p.blocks = (int64_t)p.cells_at_once * p.groups.count * p.tiles_a * p.tiles_b;
+    p.bytes = p.cells_at_once * matrix;
     p.splits = conv_split_rows(s.rows.most, p.blocks, p.bytes);
     return p;
 }
@@ -121,11 +139,15 @@ void conv_plain_vvor(const conv_outer &outer, struct pnet_conv_shape shape, void
     plan p = make_plan(outer.set, shape);
     conv_outer o = outer;
     o.groups = p.groups;
-    dim3 grid((unsigned)p.blocks, (unsigned)p.splits.count);
-    by_storage(o.set.rows.storage, [&](auto form) {
-        using T = typename decltype(form)::T;
-        vvor<<<grid, THREADS, 0, cudaStreamPerThread>>>(
-            o, as<T>(o.in), as<T>(o.gout), p.splits.rows, p.tiles_a, p.tiles_b, (float *)work);
-    });
-    conv_reduce(o, (const float *)work, p.splits.count);
+    for (conv_cells c = {}; c.first < o.set.cells; c.first += c.count) {
+        c.count = min(p.cells_at_once, o.set.cells - c.first);
+        int64_t blocks = p.blocks / p.cells_at_once * c.count;
+        dim3 grid((unsigned)blocks, (unsigned)p.splits.count);
+        by_storage(o.set.rows.storage, [&](auto form) {
+            using T = typename decltype(form)::T;
+            vvor<<<grid, THREADS, 0, cudaStreamPerThread>>>(o, as<T>(o.in), as<T>(o.gout),
+                p.splits.rows, p.tiles_a, p.tiles_b, c, (float *)work);
+        });
+        reduce_cells(o, (const float *)work, p.splits.count, c);
+    }
 }

@@ -166,7 +166,7 @@ static void launch(const conv_outer &o, const vvor_plan &p, void *work)
     constexpr int BYTES = STAGES * C::STAGE + (sizeof(T) == 4 ? C::RAW : 0);
     vvor_job<T> j = vvor_job_of<T>(o, p, work);
     cudaFuncSetAttribute(vvor<C, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
-    if constexpr (C::SCALED) vvor_measure(j);
+    if constexpr (C::SCALED) vvor_measure(o, j.measures);
     for (j.first = 0; j.first == 0 || j.first < o.set.rows.most; j.first += p.window) {
         j.fresh = j.first == 0;
         vvor_find_bounds(j.set, j.parts, j.first, j.window, j.bound);

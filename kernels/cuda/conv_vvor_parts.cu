@@ -135,8 +135,15 @@ static __global__ void measure_values(const vvor_job<float> j)
     }
 }
 
-void vvor_measure(const vvor_job<float> &j)
+void vvor_measure(const conv_outer &o, vvor_measures *measures)
 {
+    vvor_job<float> j = {};
+    j.set = o.set;
+    j.gathered = o.swapped ? o.gout_matrix : o.in;
+    j.rows = o.swapped ? o.in : o.gout_matrix;
+    j.gathered_stride = o.swapped ? o.cout : o.cin;
+    j.rows_stride = o.swapped ? o.cin : o.cout;
+    j.measures = measures;
     cudaMemsetAsync(j.measures, 0, sizeof *j.measures, cudaStreamPerThread);
     measure_set<<<blocks_for(j.set.rows.most), BLOCK, 0, cudaStreamPerThread>>>(j);
     measure_values<<<blocks_for(j.set.rows.most * j.rows_stride / 16), BLOCK, 0,

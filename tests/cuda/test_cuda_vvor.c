@@ -144,16 +144,38 @@ static void check_sizes(void)
     check_layer((struct layer){20000, 18000, 27, 3, {80, 72, 1}, true, false, PNET_TILE_SLOTS});
     check_layer((struct layer){60000, 50000, 27, 3, {32, 16, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){130, 140, 27, 2, {640, 320, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){90, 70, 1000, 9, {128, 112, 1}, false, true, PNET_TILE_SLOTS});
     check_layer((struct layer){470, 0, 27, 3, {16, 8, 1}, false, true, PNET_TILE_SLOTS});
     check_layer((struct layer){470, 20, 27, 0, {16, 8, 2}, false, false, PNET_TILE_SLOTS});
+}
+
+/* A workspace bound for a capacity class serves every batch of the class, and stays small. */
+static void check_work(int32_t channels)
+{
+    struct pnet_conv_shape s = {channels, channels, 1};
+    for (int p = PNET_FP32; p <= PNET_FP16; p++) {
+        size_t before = 0;
+        for (int64_t rows = 0; rows < 1000000; rows += 1 + rows / 9) {
+            struct pnet_triplets t = {.rows = rows, .others = rows, .count = 7 * rows, .cells = 27};
+            size_t work = pnet_cuda_vvor_work(&t, s, (enum pnet_precision)p);
+            CHECKF(work >= before && work <= 64u << 20,
+                "%d channels, precision %d, %lld rows: %zu bytes", channels, p, (long long)rows,
+                work);
+            before = work;
+        }
+    }
 }
 
 int main(void)
 {
     const char *why = NULL;
+    for (int32_t channels = 33; channels <= 2112; channels *= 2) check_work(channels);
+    check_work(512);
+    check_work(1024);
+    check_work(2048);
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: %s\n", why);
-        return 77;
+        return check_failed ? 1 : 77;
     }
     if (getenv("PNET_SHORT")) {
         check_layer((struct layer){611, 137, 27, 4, {128, 96, 1}, false, false, PNET_TILE_SLOTS});
