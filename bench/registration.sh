@@ -7,8 +7,11 @@
 #   bench/registration.sh table -o OUT          prints the tables of what is there
 #
 # --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
-# what is trained on, a NAME.yaml beside it is a test (its split `test`); runs go to OUT/runs/CELL-MODE-sSEED. Their weights are
-# removed once they have been evaluated, unless --keep.
+# what is trained on, a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test with 250 points drawn a side;
+# runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep.
+#
+# The networks are FCGF's, the recipe is that of short runs (docs/registration.md): --loss circle at --lr 0.003, and matches within
+# --match 1 cells, where FCGF has 1.5.
 #
 # Several `run` may work on one OUT at once, each on a GPU of its own (--device cuda:1): each takes the runs that no other has
 # begun. --runs "10cm-native-s1 10cm-voxel-s1" does these alone, in that order, instead of all cells, modes and seeds.
@@ -17,7 +20,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
 out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs=''
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
-steps=1000 batch=8 lr=0.003 loss=circle ransac=50000 minutes=0 keep=no threads=2 workers=4
+steps=1000 batch='' lr=0.003 loss=circle match=1 ransac=50000 minutes=0 keep=no threads=2 workers=4
 
 die() {
     echo "registration.sh: $*" >&2
@@ -31,7 +34,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
     --device | --precision | --scenes | --model | --cells | --modes | --seeds | --runs | --tests | --steps | --batch | --lr | --loss | \
-        --ransac | --minutes | --threads | --workers)
+        --match | --ransac | --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -47,11 +50,11 @@ limit=$(awk -v "minutes=$minutes" 'BEGIN { print int(60 * minutes) }')
 config=$out/run_$scenes.yaml
 case $scenes in
 indoors)
-    : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen low views}"
+    : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen kitchen-250 low views views-250}" "${batch:=8}"
     augment='rotate: [20, 20, 20], scale: [0.9, 1.1], jitter: 5mm'
     ;;
 streets)
-    : "${model:=$here/models/fcgf_kitti.pnet}" "${cells:=60cm 30cm}" "${tests:=drives frames}"
+    : "${model:=$here/models/fcgf_kitti.pnet}" "${cells:=60cm 30cm}" "${tests:=drives frames}" "${batch:=4}"
     augment='rotate: z, scale: [0.9, 1.1], jitter: 1cm'
     ;;
 *) die "--scenes is indoors or streets, not $scenes" ;;
@@ -75,18 +78,20 @@ synthetic() {
 # Real pairs and views of the fragments of hotel3, views of rooms of ScanNet, views of synthetic rooms to train on; real pairs of
 # redkitchen, those of little overlap (3DLoMatch), and views of it to test on. Views turn as far as real pairs do, and have no
 # point in common: two scans never meet the same points, and a network should not learn to find a point again by where its
-# neighbours lie to the millimetre.
+# neighbours lie to the millimetre. What trains should be as dense as what is tested: synthetic rooms have the points for it,
+# scans of ScanNet (50,000 points a flat) have not, so they are not thinned, and few.
 index_indoors() {
     local matches=$data/registration/3dmatch
     local hotel=$matches/sun3d-hotel_umd-maryland_hotel3 kitchen=$matches/7-scenes-redkitchen
-    local views='overlap: [40%, 90%], disjoint: yes, points: [70%, 100%], noise: 5mm, rotate: [30, 30, 30]'
+    local whole='overlap: [40%, 90%], disjoint: yes, noise: 5mm, rotate: [30, 30, 30]'
+    local views="$whole, points: [70%, 100%]"
     [ -d "$hotel" ] && [ -d "$kitchen" ] || die "$matches has not the two scenes of 3DMatch"
-    synthetic rooms
+    synthetic rooms --points 65536
     index indoors train <<END
   - {log: $hotel/3DMatch_gt.log, clouds: "$hotel/cloud_bin_*.ply", missing: skip}
-  - {cloud: "$hotel/cloud_bin_*.ply", views: {count: 1, $views}}
-  - {cloud: "$data/segmentation/scannet/scene000[0-4]*_vert.npy", views: {count: 8, $views}}
-  - {cloud: "rooms/train/*_target.ply", views: {count: 1, $views}}
+  - {cloud: "$hotel/cloud_bin_*.ply", views: {count: 2, $views}}
+  - {cloud: "$data/segmentation/scannet/scene000[0-4]*_vert.npy", views: {count: 4, $whole}}
+  - {cloud: "rooms/train/*_target.ply", keep_every: 2, views: {count: 1, $whole}}
 END
     index kitchen test <<END
   - {log: $kitchen/3DMatch_gt.log, info: $kitchen/3DMatch_gt.info, clouds: "$kitchen/cloud_bin_*.ply", missing: skip, apart: 2}
@@ -162,30 +167,38 @@ seconds_left() {
     echo $((limit - SECONDS))
 }
 
-# train CELL MODE SEED FOLDER: 0 when it is finished, 1 when time is up; it goes on where it was stopped.
+# train CELL MODE SEED FOLDER: 0 when it is finished, 1 when time is up, 2 when it failed; it goes on where it was stopped.
 train() {
-    [ -s "$4/train.json" ] && return 0
     local left code
+    if [ -s "$4/train.json" ]; then
+        [ -d "$4/last" ] && return 0
+        find "$4" -mindepth 1 ! -name claim -delete # a test is asked for that its weights have not seen, and they are gone
+    fi
     left=$(seconds_left)
     [ "$left" -gt 0 ] || return 1
     mkdir -p "$4"
     # shellcheck disable=SC2046
     OMP_NUM_THREADS=$threads timeout --foreground -s INT "$left" "$pnetc" train "$model" --config "$config" -o "$4" --resume \
-        --without-optimizer --set "v=$1" --set "hardest=$hardest" $(mode_options "$2") --seed "$3" --device "$device" \
-        --precision "$precision" -q --json >"$4/train.part" 2>"$4/train.log"
+        --without-optimizer --set "v=$1" --set "hardest=$hardest" --set "match=$match" $(mode_options "$2") --seed "$3" \
+        --device "$device" --precision "$precision" -q --json >"$4/train.part" 2>"$4/train.log"
     code=$?
     [ $code = 130 ] || [ $code = 124 ] && return 1
-    [ $code = 0 ] || { cat "$4/train.log" >&2 && exit 1; }
+    [ $code = 0 ] || { cat "$4/train.log" >&2 && return 2; }
     mv "$4/train.part" "$4/train.json"
+}
+
+# test_options TEST: what is not in its index.
+test_options() {
+    case $1 in *-*) echo "--set points=${1#*-}" ;; esac
 }
 
 # evaluate TEST MODE FOLDER
 evaluate() {
     [ -s "$3/$1.json" ] && return 0
     # shellcheck disable=SC2046
-    OMP_NUM_THREADS=$threads "$pnetc" eval "$model" --weights "$3/last" --config "$config" --data "$out/$1.yaml" \
-        --split test --set "ransac=$ransac" $(mode_options "$2") --device "$device" --precision "$precision" --json --each "$3/$1.jsonl" \
-        >"$3/$1.part" 2>"$3/$1.log" || { cat "$3/$1.log" >&2 && return 1; }
+    OMP_NUM_THREADS=$threads "$pnetc" eval "$model" --weights "$3/last" --config "$config" --data "$out/${1%%-*}.yaml" \
+        --split test --set "ransac=$ransac" $(test_options "$1") $(mode_options "$2") --device "$device" \
+        --precision "$precision" --json --each "$3/$1.jsonl" >"$3/$1.part" 2>"$3/$1.log" || { cat "$3/$1.log" >&2 && return 1; }
     mv "$3/$1.part" "$3/$1.json"
 }
 
@@ -213,21 +226,30 @@ is_finished() { # FOLDER
 }
 
 run_all() {
-    local name cell mode seed folder claim failed=0 waiting=''
+    local name cell mode seed folder claim code failed=0 waiting=''
     [ -s "$out/$scenes.yaml" ] || die "$out/$scenes.yaml is missing: bench/registration.sh index DATA -o $out"
     write_config
     for name in ${runs:-$(all_runs)}; do
         IFS=- read -r cell mode seed <<<"$name"
+        mode_options "$mode" >/dev/null # ends here if there is no such mode
         folder=$out/runs/$name
         mkdir -p "$folder"
         exec {claim}>"$folder/claim" # its evaluation inherits the lock
         { flock -n "$claim" && ! is_finished "$folder"; } || { exec {claim}>&- && continue; }
-        train "$cell" "$mode" "${seed#s}" "$folder" || { echo "time is up at $name" && break; }
-        echo "$name: trained, $SECONDS s"
-        [ -z "$waiting" ] || wait "$waiting" || failed=1
-        finish_run "$mode" "$folder" &
-        waiting=$!
+        train "$cell" "$mode" "${seed#s}" "$folder"
+        code=$?
+        case $code in
+        0)
+            echo "$name: trained, $SECONDS s"
+            [ -z "$waiting" ] || wait "$waiting" || failed=1
+            finish_run "$mode" "$folder" &
+            waiting=$!
+            ;;
+        1) echo "time is up at $name" ;;
+        *) failed=1 ;;
+        esac
         exec {claim}>&-
+        [ $code = 1 ] && break
     done
     [ -z "$waiting" ] || wait "$waiting" || failed=1
     return $failed

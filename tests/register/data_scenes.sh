@@ -18,7 +18,7 @@ pairs() {
 pairs kitchen test 103
 pairs low test 42
 pairs views test 100
-pairs indoors train 147
+pairs indoors train 156
 pairs drives test 2
 pairs frames test 100
 pairs streets train 42

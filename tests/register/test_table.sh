@@ -35,6 +35,20 @@ strip "$work/once" >"$work/a"
 strip "$work/all/runs/30cm-native-s1/rooms.jsonl" >"$work/b"
 same "$work/a" "$work/b"
 
+# A test that is asked for when the weights are gone: the network is trained again, to the same bits.
+bash $script run "${small[@]}" --tests 'rooms rooms-100' --runs '30cm-voxel-s1 30cm-native-s1' >"$out" 2>"$err" || fail "$(cat "$err")"
+check 'two again' test "$(grep -c trained "$out")" = 2
+strip "$work/all/runs/30cm-native-s1/rooms.jsonl" >"$work/b"
+same "$work/a" "$work/b"
+check 'a line for each pair at 100 points' test "$(wc -l <"$work/all/runs/30cm-voxel-s1/rooms-100.jsonl")" = 2
+check 'no more than 100 matches' awk 'match($0, /"matches":[0-9]+/) { n = substr($0, RSTART + 10, RLENGTH - 10) + 0; if (n > 100 || n < 10) exit 1 }
+    END { exit !n }' "$work/all/runs/30cm-voxel-s1/rooms-100.jsonl"
+
+# One that cannot be trained does not hold up the others, and is told.
+bash $script run "${small[@]}" --cells '0cm 30cm' --modes kernel --seeds 1 >"$out" 2>"$err"
+check 'the failure is told' test $? = 1
+check 'the other one is there' test -s "$work/all/runs/30cm-kernel-s1/rooms.json"
+
 # Two at once share the runs.
 rm -rf "$work/all/runs"
 bash $script run "${small[@]}" --runs "30cm-voxel-s2 30cm-native-s1" >"$work/first" 2>"$err" &
