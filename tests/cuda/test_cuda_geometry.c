@@ -332,7 +332,8 @@ int main(int argc, char **argv)
         return 77;
     }
     bool little = getenv("PNET_SHORT") || (argc == 2 && strcmp(argv[1], "little") == 0);
-    arena_open(&a, (size_t)(argc > 1 && !little ? 6 : 2) << 30);
+    /* tools that watch memory go through all of it again and again */
+    arena_open(&a, (size_t)(little ? 192 : argc > 1 ? 6144 : 2048) << 20);
     if (little) {
         check_little(&a);
         check_many_samples(&a);
