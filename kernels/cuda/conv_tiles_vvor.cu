@@ -25,6 +25,7 @@ template <class C> struct tiles_block {
     unsigned char *memory;
     tiles_control<C> &c;
     vvor_scales scale;
+    int units; /* gathered rows before this one may be read by units */
 
     __device__ __forceinline__ int tile(int n) const
     {
@@ -44,9 +45,23 @@ template <class C> struct tiles_block {
         int column = w.n0 + piece * C::PIECE, left = j.gathered_width - column;
         return {buffer(n) + piece * 16,
             j.gathered + (int64_t)w.group * j.gathered_width + (left > 0 ? column : 0),
-            j.gathered_stride, left, (const int32_t *)j.set.tiles.list + info.list, info.staged};
+            j.gathered_stride, left, (const int32_t *)j.set.tiles.list + info.list, info.staged,
+            units};
     }
 };
+
+template <class C>
+static __device__ __forceinline__ void stage_neighbours(const tiles_block<C> &b, int n)
+{
+    int staged = b.c.info[n % INFOS].staged;
+    if constexpr (C::ALIGNED) {
+        stage_tile<C>(b.source(n, threadIdx.x % C::LANES), b.list(n), staged, b.buffer(n));
+    } else {
+        uneven_share<C> share(b.j, b.w);
+        if (share.piece >= 0)
+            stage_uneven<C>(b.source(n, share.piece), b.list(n), staged, share, b.buffer(n));
+    }
+}
 
 template <class C> static __device__ __forceinline__ void load(const tiles_block<C> &b)
 {
@@ -59,8 +74,7 @@ template <class C> static __device__ __forceinline__ void load(const tiles_block
         loaders_meet<C>();
         if (n >= C::BUFFERS)
             barrier_wait(&b.c.tile_empty[n % C::BUFFERS], (n / C::BUFFERS + 1) % 2);
-        stage_tile<C>(b.source(n, threadIdx.x % C::LANES), b.list(n), b.c.info[n % INFOS].staged,
-            b.buffer(n));
+        stage_neighbours<C>(b, n);
         copies_commit();
         copies_wait();
         barrier_arrive(&b.c.tile_full[n % C::BUFFERS]);
@@ -97,8 +111,10 @@ static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, in
     float scale = b.scale.gathered;
     if (info.neighbours == info.staged && share.total <= ROUNDS &&
         (C::WIDE || info.longest <= SHORT_RUN)) {
-        gather_slab<C, short_sum>(
-            share, b.buffer(n) + place.piece * 16, held, place, scale, panels);
+        /* lanes of channels that are not there would only be in the way */
+        if (C::ALIGNED || b.w.n0 + place.piece * C::PIECE < b.j.gathered_width)
+            gather_slab<C, short_sum>(
+                share, b.buffer(n) + place.piece * 16, held, place, scale, panels);
     } else if (info.neighbours < 0) {
         gather_plain<C, sum>(b.j.set, b.tile(n), info.row + slab * 16, b.w.cell0, b.w.cells,
             b.source(n, place.piece), place, scale, panels);
@@ -122,9 +138,14 @@ template <class C> static __device__ __forceinline__ void produce(const tiles_bl
         unsigned char *panels = b.memory + stage * C::STAGE;
         uint32_t mask = b.c.info[n % INFOS].slab[slab].mask;
         barrier_wait(&b.c.empty[stage], phase);
-        if (mask)
-            copy_side<C>(b.j, side, b.tile(n), b.c.info[n % INFOS].row + slab * 16, b.w.m0,
-                panels + C::PANELS);
+        const uint8_t *rows = b.c.info[n % INFOS].row + slab * 16;
+        uint32_t shifts = 0; /* of rows that begin anywhere */
+        if (mask) {
+            if constexpr (C::ALIGNED)
+                copy_side<C>(b.j, side, b.tile(n), rows, b.w.m0, panels + C::PANELS);
+            else
+                shifts = copy_side_units<C>(b.j, side, b.tile(n), rows, b.w.m0, panels + C::PANELS);
+        }
         copies_commit();
         copies_wait_but<1>();
         __syncwarp();
@@ -132,6 +153,11 @@ template <class C> static __device__ __forceinline__ void produce(const tiles_bl
             next_n = n + (slab + C::TEAMS) / PNET_TILE_SLABS;
         begin_slab<C>(b, next_n, next, rounds + (turn ^ 1) * ROUNDS * 8);
         if (mask) gather<C>(b, n, slab, rounds + turn * ROUNDS * 8, place, panels);
+        if constexpr (!C::ALIGNED) {
+            copies_wait_but<1>();
+            __syncwarp();
+            if (mask) join_side<C>(b.j, b.w.m0, shifts, panels + C::PANELS);
+        }
         if (threadIdx.x % (32 * C::WARPS) == 0) b.c.mask[stage] = mask;
         fence_async();
         barrier_arrive(&b.c.full[stage]);
@@ -251,7 +277,10 @@ static __global__ __launch_bounds__(THREADS, 1) void vvor(
     static_assert(sizeof c <= 4096, "shared memory is full");
     tiles_block<C> b = {j, tiles_share_of(j, j.first, j.set.cells, (int)blockIdx.x, C::M),
         (int)((pnet_live(j.set.rows) + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS), memory, c,
-        vvor_scales_of<C::SCALED>(j.measures)};
+        vvor_scales_of<C::SCALED>(j.measures),
+        C::ALIGNED ? 0
+                   : rows_of_units(
+                         j.measures->others, j.gathered_stride * (int64_t)sizeof(typename C::T))};
     if (threadIdx.x < C::BUFFERS * C::SLOT_BYTES / 16)
         *(uint4 *)(memory + C::OFFSET_TILE + threadIdx.x / (C::SLOT_BYTES / 16) * C::BUFFER +
                    threadIdx.x % (C::SLOT_BYTES / 16) * 16) = uint4{0, 0, 0, 0};
@@ -267,10 +296,10 @@ static __global__ __launch_bounds__(THREADS, 1) void vvor(
     fence_async();
     __syncthreads();
     if (threadIdx.x < CONSUMERS) {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 184;");
+        registers_more<256 - C::REGISTERS>();
         consume<C>(b);
     } else {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+        registers_fewer<C::REGISTERS>();
         if (threadIdx.x < CONSUMERS + C::GATHERERS)
             produce<C>(b);
         else
@@ -396,7 +425,10 @@ template <class C> static void launch(const conv_outer &o, const tiles_plan &p, 
     unsigned long long *weight = (unsigned long long *)(w + p.weight);
     int *first = (int *)(w + p.first);
     vvor_measures *measures = (vvor_measures *)(w + p.measures);
-    if constexpr (C::SCALED) vvor_measure(o, measures);
+    if constexpr (C::SCALED)
+        vvor_measure(o, measures);
+    else if constexpr (!C::ALIGNED)
+        vvor_measure_set(o.set, measures);
     cudaMemsetAsync(weight, 0, (size_t)p.parts * 8, cudaStreamPerThread);
     weigh<<<BLOCKS_AT_ONCE, WEIGH_THREADS, 0, cudaStreamPerThread>>>(o.set, p.parts, weight);
     deal<<<1, 32, 0, cudaStreamPerThread>>>(p.parts, p.blocks, o.set.rows.most / 16, weight, first);

@@ -33,7 +33,8 @@ struct alignas(16) tile_info {
 };
 
 /* T lies in memory and is staged as it is. A warp gathers a slab of 16 rows of 32 channels in 16 bits, or two of them 8
-   rows each in float32 (WIDE). Of the producers some warps, the loaders, stage neighbours instead. */
+   rows each in float32 (WIDE). Of the producers some warps, the loaders, stage neighbours instead. ALIGNED: rows and
+   groups are made of 16 bytes. */
 template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_> struct tiles_config {
     using T = T_;
     static constexpr conv_form FORM = FORM_;
@@ -48,7 +49,9 @@ template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_> struct tiles
     static constexpr int PIECE = WIDE ? 4 : 8; /* channels of 16 staged bytes */
     static constexpr int SLOT_BYTES = WIDE ? 128 : 64, LANES = SLOT_BYTES / 16; /* of a neighbour */
     static constexpr int WARPS = WIDE ? 2 : 1; /* that gather a slab together */
-    static constexpr int LOADERS = 32 * WARPS, GATHERERS = PRODUCERS - LOADERS;
+    static constexpr int LOADERS = WIDE || !ALIGNED ? 64 : 32, GATHERERS = PRODUCERS - LOADERS;
+    /* of a producer; the sums of one block of channels leave more than those of two */
+    static constexpr int REGISTERS = ALIGNED || BLOCKS == 2 ? 72 : 104;
     static constexpr int TEAMS = GATHERERS / 32 / WARPS;
     static constexpr int STAGES = WIDE ? 4 : 10, BUFFERS = 2;
     static constexpr int OFFSET_ROUNDS = STAGES * STAGE;

@@ -3,9 +3,8 @@
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_GATHER_CUH
 
 #include "kernels/cuda/conv_tiles_vvor.cuh"
+#include "kernels/cuda/conv_tiles_vvor_uneven.cuh"
 #include "kernels/cuda/conv_vvor_gather.cuh"
-
-#include <cstring>
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -69,23 +68,6 @@ template <bool BFLOAT> static __device__ __forceinline__ float2 split2(uint32_t 
         return {__uint_as_float(x << 16), __uint_as_float(x & 0xFFFF0000)};
     else
         return __half22float2(*(__half2 *)&x);
-}
-
-/* 16 bytes of a neighbour: channels from `from` on, of which `left` are there. */
-template <class C>
-static __device__ __forceinline__ uint4 load_piece(const typename C::T *from, int left)
-{
-    using T = typename C::T;
-    if constexpr (C::ALIGNED) {
-        return left > 0 ? *(const uint4 *)from : uint4{0, 0, 0, 0};
-    } else {
-        T v[C::PIECE];
-#pragma unroll
-        for (int i = 0; i < C::PIECE; i++) v[i] = left > i ? from[i] : (T)0.0f;
-        uint4 w;
-        memcpy(&w, v, 16);
-        return w;
-    }
 }
 
 /* The sum of a run, in the 16 bits of what is staged. A new run begins where the old one is not kept; what is no number
@@ -232,13 +214,28 @@ template <class C> struct tile_source {
     int left; /* of these channels */
     const int32_t *list;
     int staged;
+    int units; /* rows before this one may be read by units, whatever their width */
 };
+
+/* The lane's 16 bytes of a row, of which `left` channels are there. */
+template <class C>
+static __device__ __forceinline__ uint4 load_piece(const tile_source<C> &s, int64_t row)
+{
+    const typename C::T *from = s.from + row * s.stride;
+    if constexpr (C::ALIGNED) {
+        return s.left > 0 ? *(const uint4 *)from : uint4{0, 0, 0, 0};
+    } else {
+        constexpr int EACH = sizeof(typename C::T);
+        if (row >= s.units) return load_elements(from, s.left);
+        two_units u = load_units((const char *)from, min(s.left, (int)C::PIECE) * EACH);
+        return join_units<EACH>(u.low, u.high, unit_shift(from));
+    }
+}
 
 template <class C>
 static __device__ __forceinline__ uint4 fetch(const tile_source<C> &s, uint32_t slot)
 {
-    if (slot > (uint32_t)s.staged)
-        return load_piece<C>(s.from + (int64_t)s.list[slot - 1] * s.stride, s.left);
+    if (slot > (uint32_t)s.staged) return load_piece(s, s.list[slot - 1]);
     return *(const uint4 *)(s.tile + slot * C::SLOT_BYTES);
 }
 
@@ -290,7 +287,7 @@ static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t
             SUM sum;
             for (; n < end && conv_cell(set, n) <= cell0 + q; n++)
                 if (conv_cell(set, n) == cell0 + q)
-                    sum.add(load_piece<C>(s.from + conv_other(set, n) * s.stride, s.left), true);
+                    sum.add(load_piece(s, conv_other(set, n)), true);
             sum.put(to + q * C::CELL_BYTES, scale);
         }
     }
@@ -312,7 +309,7 @@ static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> 
     from += row0 * j.rows_stride + (left > 0 ? c : 0);
     to += r * C::PITCH + lane % LANES * 16;
     rows += r;
-    if (C::ALIGNED && live >= PNET_TILE_ROWS && first + C::M <= j.rows_width) {
+    if (live >= PNET_TILE_ROWS && first + C::M <= j.rows_width) {
 #pragma unroll
         for (int i = 0; i < TURNS; i++)
             copy16(to + i * (32 / LANES) * C::PITCH,
@@ -322,16 +319,80 @@ static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> 
 #pragma unroll 1
     for (int i = 0; i < TURNS; i++, to += 32 / LANES * C::PITCH) {
         int own = rows[i * (32 / LANES)], here = own < live ? left : 0;
-        const T *p = own < live ? from + own * (int64_t)j.rows_stride : from;
-        if constexpr (C::ALIGNED) {
-            copy_part(to, p, here);
-        } else if constexpr (sizeof(T) == 4) {
+        copy_part(to, own < live ? from + own * (int64_t)j.rows_stride : from, here);
+    }
+}
+
+/* Where a lane is when its warp goes through its rows of the other side, some of them a turn, 16 bytes of each. */
+template <class C> struct side_place {
+    static constexpr int LANES = C::M * (int)sizeof(typename C::T) / 16, ROWS = 16 / C::WARPS,
+                         AT_ONCE = 32 / LANES, TURNS = ROWS / AT_ONCE;
+    static_assert(TURNS % 2 == 0 && TURNS <= 8, "shifts fit into a word, turns are taken in pairs");
+    int first, row, unit; /* the warp's first row; the lane's in the first turn */
+
+    __device__ __forceinline__ side_place()
+    {
+        int lane = threadIdx.x % 32;
+        first = threadIdx.x / 32 % C::WARPS * ROWS;
+        row = first + lane / LANES;
+        unit = lane % LANES;
+    }
+};
+
+/* The same for rows that begin anywhere: begins to copy the units that hold them. A row's pitch has room for one more
+   than it has when it is aligned. Returns by how much each of the lane's rows is behind its first unit, 4 bits a turn. */
+template <class C>
+static __device__ __forceinline__ uint32_t copy_side_units(const tiles_job<typename C::T> &j,
+    const typename C::T *from, int64_t tile, const uint8_t *rows, int first, unsigned char *to)
+{
+    using T = typename C::T;
+    using place = side_place<C>;
+    const place at;
+    int64_t row0 = tile * PNET_TILE_ROWS, live = pnet_live(j.set.rows) - row0,
+            stride = j.rows_stride * (int64_t)sizeof(T);
+    int bytes = min(j.rows_width - first, (int)C::M) * (int)sizeof(T);
+    const char *side = (const char *)(from + first) + row0 * stride;
+    uint32_t shifts = 0;
 #pragma unroll
-            for (int e = 0; e < EACH; e++)
-                copy_piece<4>(to + e * 4, here > e ? p + e : from, here - e);
-        } else {
+    for (int i = 0; i < place::TURNS; i++) {
+        int row = at.row + i * place::AT_ONCE, own = rows[row];
+        const char *p = side + own * stride;
+        uint32_t shift = unit_shift(p);
+        shifts |= shift << 4 * i;
+        copy_unit(to + row * C::PITCH, p - shift, at.unit, (int)shift + bytes, own < live, j.rows);
+    }
+    if (bytes > (place::LANES - 1) * 16 && threadIdx.x % 32 < place::ROWS) {
+        int row = at.first + threadIdx.x % 32, own = rows[row];
+        const char *p = side + own * stride;
+        uint32_t shift = unit_shift(p);
+        copy_unit(
+            to + row * C::PITCH, p - shift, place::LANES, (int)shift + bytes, own < live, j.rows);
+    }
+    return shifts;
+}
+
+/* Moves rows to the beginning of their pitches. */
+template <class C>
+static __device__ __forceinline__ void join_side(
+    const tiles_job<typename C::T> &j, int first, uint32_t shifts, unsigned char *to)
+{
+    constexpr int EACH = sizeof(typename C::T);
+    using place = side_place<C>;
+    const place at;
+    bool own = at.unit * C::PIECE < j.rows_width - first;
+    to += at.row * C::PITCH + at.unit * 16;
 #pragma unroll
-            for (int e = 0; e < EACH; e++) ((T *)to)[e] = here > e ? p[e] : (T)0.0f;
+    for (int i = 0; i < place::TURNS; i += 2) {
+        unsigned char *x = to + i * place::AT_ONCE * C::PITCH, *y = x + place::AT_ONCE * C::PITCH;
+        two_units u = {}, v = {};
+        if (own) {
+            u = {*(const uint4 *)x, *(const uint4 *)(x + 16)};
+            v = {*(const uint4 *)y, *(const uint4 *)(y + 16)};
+        }
+        __syncwarp();
+        if (own) {
+            *(uint4 *)x = join_units<EACH>(u.low, u.high, shifts >> 4 * i & 15);
+            *(uint4 *)y = join_units<EACH>(v.low, v.high, shifts >> 4 * (i + 1) & 15);
         }
     }
 }
@@ -426,10 +487,55 @@ static __device__ __forceinline__ void stage_tile(
 #pragma unroll 8
     for (int slot = threadIdx.x % C::LOADERS / C::LANES; slot < staged; slot += EACH) {
         const typename C::T *from = s.from + (int64_t)list[slot] * s.stride;
-        if constexpr (C::ALIGNED)
-            copy_part(to + slot * C::SLOT_BYTES, from, s.left);
-        else
-            *(uint4 *)(to + slot * C::SLOT_BYTES) = load_piece<C>(from, s.left);
+        copy_part(to + slot * C::SLOT_BYTES, from, s.left);
+    }
+}
+
+/* How loaders share pieces of neighbours that begin anywhere: those that there are. */
+template <class C> struct uneven_share {
+    int piece, first, each; /* of every `each` neighbours the first-th; piece -1: none */
+
+    __device__ __forceinline__ uneven_share(const tiles_job<typename C::T> &j, const tiles_share &w)
+    {
+        int lid = threadIdx.x % C::LOADERS,
+            pieces = min((j.gathered_width - w.n0 + C::PIECE - 1) / C::PIECE, (int)C::LANES);
+        each = C::LOADERS / pieces;
+        first = lid / pieces;
+        piece = first < each ? lid % pieces : -1;
+    }
+};
+
+/* Stages the lane's piece of neighbours, four at a time; those that units would reach beyond, one by one. */
+template <class C>
+static __device__ __forceinline__ void stage_uneven(const tile_source<C> &s, const int32_t *list,
+    int staged, const uneven_share<C> &share, unsigned char *tile)
+{
+    constexpr int EACH = sizeof(typename C::T), AT_ONCE = 4;
+    unsigned char *to = tile + share.piece * 16 + C::SLOT_BYTES;
+    int bytes = min(s.left, (int)C::PIECE) * EACH;
+#pragma unroll 1
+    for (int slot = share.first * AT_ONCE; slot < staged; slot += share.each * AT_ONCE) {
+        const int4 four = *(const int4 *)(list + slot);
+        const int row[AT_ONCE] = {four.x, four.y, four.z, four.w};
+        two_units u[AT_ONCE];
+        uint32_t shift[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const typename C::T *from = s.from + row[i] * s.stride;
+            shift[i] = unit_shift(from);
+            u[i] = load_units((const char *)from, row[i] < s.units ? bytes : 0);
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+            if (slot + i < staged)
+                *(uint4 *)(to + (slot + i) * C::SLOT_BYTES) =
+                    join_units<EACH>(u[i].low, u[i].high, shift[i]);
+        if (max(max(four.x, four.y), max(four.z, four.w)) < s.units) continue;
+#pragma unroll 1
+        for (int i = slot; i < min(slot + AT_ONCE, staged); i++)
+            if (list[i] >= s.units)
+                *(uint4 *)(to + i * C::SLOT_BYTES) =
+                    load_elements(s.from + list[i] * s.stride, s.left);
     }
 }
 

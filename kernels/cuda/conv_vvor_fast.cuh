@@ -111,8 +111,9 @@ static __device__ __forceinline__ vvor_scales vvor_scales_of(const vvor_measures
 }
 
 vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped);
-/* Of features in float32. */
+/* Of features in float32; of the set alone. */
 void vvor_measure(const conv_outer &o, vvor_measures *measures);
+void vvor_measure_set(const conv_set &s, vvor_measures *measures);
 void vvor_find_bounds(const conv_set &s, int parts, int64_t first, int64_t window, uint32_t *bound);
 void vvor_reduce(const conv_outer &o, const vvor_plan &p, bool scaled, void *work);
 

@@ -135,6 +135,15 @@ static __global__ void measure_values(const vvor_job<float> j)
     }
 }
 
+void vvor_measure_set(const conv_set &s, vvor_measures *measures)
+{
+    vvor_job<float> j = {};
+    j.set = s;
+    j.measures = measures;
+    cudaMemsetAsync(j.measures, 0, sizeof *j.measures, cudaStreamPerThread);
+    measure_set<<<blocks_for(j.set.rows.most), BLOCK, 0, cudaStreamPerThread>>>(j);
+}
+
 void vvor_measure(const conv_outer &o, vvor_measures *measures)
 {
     vvor_job<float> j = {};
@@ -144,8 +153,7 @@ void vvor_measure(const conv_outer &o, vvor_measures *measures)
     j.gathered_stride = o.swapped ? o.cout : o.cin;
     j.rows_stride = o.swapped ? o.cin : o.cout;
     j.measures = measures;
-    cudaMemsetAsync(j.measures, 0, sizeof *j.measures, cudaStreamPerThread);
-    measure_set<<<blocks_for(j.set.rows.most), BLOCK, 0, cudaStreamPerThread>>>(j);
+    vvor_measure_set(o.set, measures);
     measure_values<<<blocks_for(j.set.rows.most * j.rows_stride / 16), BLOCK, 0,
         cudaStreamPerThread>>>(j);
 }

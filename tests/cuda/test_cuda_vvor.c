@@ -110,14 +110,15 @@ static void check_layer(struct layer l)
 
 static void check_shapes(void)
 {
-    static const int32_t widths[] = {1, 3, 16, 20, 32, 33, 64, 96, 128, 256};
+    static const int32_t widths[] = {1, 3, 16, 20, 32, 33, 36, 64, 65, 77, 96, 128, 256};
     enum { WIDTHS = sizeof widths / sizeof *widths };
     for (int a = 0; a < WIDTHS; a++)
         for (int b = a % 3; b < WIDTHS; b += 3)
             check_layer((struct layer){611, 137, 8, 4, {widths[a], widths[b], 1}, b % 2 == 0,
                 a % 2 == 0, PNET_TILE_SLOTS});
     static const struct pnet_conv_shape grouped[] = {{6, 6, 3}, {12, 6, 3}, {32, 32, 8},
-        {64, 64, 4}, {20, 60, 5}, {288, 64, 2}, {64, 288, 2}, {16, 48, 16}, {256, 256, 16}};
+        {64, 64, 4}, {20, 60, 5}, {66, 66, 2}, {74, 38, 2}, {195, 99, 3}, {288, 64, 2},
+        {64, 288, 2}, {16, 48, 16}, {256, 256, 16}};
     for (size_t i = 0; i < sizeof grouped / sizeof *grouped; i++)
         check_layer(
             (struct layer){353, 61, 27, 6, grouped[i], i % 2 == 0, i % 3 == 0, PNET_TILE_SLOTS});
@@ -142,6 +143,8 @@ static void check_sizes(void)
     check_layer((struct layer){90, 7000, 2, 900, {64, 32, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){90, 7000, 2, 900, {128, 96, 1}, false, true, PNET_TILE_SLOTS});
     check_layer((struct layer){20000, 18000, 27, 3, {80, 72, 1}, true, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){20000, 18000, 27, 3, {39, 33, 1}, true, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){20000, 18000, 27, 3, {77, 50, 1}, false, true, PNET_TILE_SLOTS});
     check_layer((struct layer){60000, 50000, 27, 3, {32, 16, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){130, 140, 27, 2, {640, 320, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){90, 70, 1000, 9, {128, 112, 1}, false, true, PNET_TILE_SLOTS});
@@ -180,6 +183,8 @@ int main(void)
     if (getenv("PNET_SHORT")) {
         check_layer((struct layer){611, 137, 27, 4, {128, 96, 1}, false, false, PNET_TILE_SLOTS});
         check_layer((struct layer){611, 137, 8, 4, {33, 20, 1}, true, true, 100});
+        check_layer((struct layer){300, 137, 8, 4, {33, 70, 1}, false, false, PNET_TILE_SLOTS});
+        check_layer((struct layer){300, 137, 27, 4, {37, 20, 1}, false, true, PNET_TILE_SLOTS});
     } else {
         check_shapes();
         check_sizes();
