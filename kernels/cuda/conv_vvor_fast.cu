@@ -53,11 +53,11 @@ static __device__ __forceinline__ void produce(const vvor_job<T> &j, const vvor_
     vvor_scales scale = vvor_scales_of<C::SCALED>(j.measures);
     unsigned char *raw = memory + STAGES * C::STAGE;
     int lane = threadIdx.x % TEAM, slot = threadIdx.x / TEAM;
-    int place = slot * 64 + ((lane / 2 ^ slot / 2 % 4) * 16) + lane % 2 * 8;
-    int column = w.n0 + lane * 4;
+    int place = lane_slot<C>::four(slot);
+    int column = w.n0 + lane * 4, fifth = w.n0 + 32 + lane;
     if (column >= j.gathered_width) column = 0;
     columns from = {(const char *)(gathered + column), j.gathered_stride * (uint32_t)sizeof(T),
-        j.gathered_width - 1 - column};
+        j.gathered_width - 1 - column, fifth < j.gathered_width ? fifth - column : 0};
     uint64_t had = 0; /* cells that the row's slots hold, 16 bits for each stage and pass */
     walk ahead = next;
     next_batch(j, ahead);
@@ -70,7 +70,7 @@ static __device__ __forceinline__ void produce(const vvor_job<T> &j, const vvor_
         if (step >= STAGES) barrier_wait(&c.empty[stage], (step / STAGES + 1) % 2);
 #pragma unroll 1
         for (int pass = 0; pass < C::PASSES; pass++) {
-            unsigned char *panels = memory + stage * C::STAGE + pass * PASS_ROWS * 64,
+            unsigned char *panels = memory + stage * C::STAGE + pass * PASS_ROWS * C::ROW_BYTES,
                           *side =
                               memory + stage * C::STAGE + C::PANELS + pass * PASS_ROWS * C::PITCH;
             if (!CONVERT) copy_rows<C>(j, rows, next.row(), live, w.m0, side);
@@ -107,7 +107,7 @@ template <class C, typename T>
 static __device__ __forceinline__ void consume(
     const vvor_job<T> &j, walk next, int live, const unsigned char *memory, control<C> &c)
 {
-    float sum[C::SHARE][16] = {};
+    float sum[C::SHARE][C::SUMS] = {};
     float *to = j.slots + (int64_t)blockIdx.x * C::SLOT + (threadIdx.x - PRODUCERS);
     bool fresh = j.fresh;
     for (int step = 0; next.row() < live; step++) {
@@ -151,10 +151,10 @@ static __global__ __launch_bounds__(THREADS, 1) void vvor(const __grid_constant_
     fence_async();
     __syncthreads();
     if (threadIdx.x < PRODUCERS) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 80;");
+        registers_fewer<C::MORE ? 88 : 80>();
         produce<C>(j, w, start, live, memory, c);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 176;");
+        registers_more<C::MORE ? 168 : 176>();
         consume<C>(j, start, live, memory, c);
     }
 #endif
@@ -175,11 +175,25 @@ static void launch(const conv_outer &o, const vvor_plan &p, void *work)
     vvor_reduce(o, p, C::SCALED, work);
 }
 
+/* Float32 alone comes here by itself, other precisions where a set has no tiles: no kernels for these widths then. */
+static int most_columns(conv_form form)
+{
+    return form == CONV_SPLIT ? 40 : 32;
+}
+
 template <conv_form FORM, typename T>
 static void launch_form(const conv_outer &o, const vvor_plan &p, void *work)
 {
     constexpr int EACH = 16 / sizeof(T);
-    if ((o.cin | o.cout | o.groups.cin | o.groups.cout) % EACH == 0)
+    bool aligned = (o.cin | o.cout | o.groups.cin | o.groups.cout) % EACH == 0;
+    if constexpr (FORM == CONV_SPLIT) {
+        if (p.columns > 32) {
+            aligned ? launch<vvor_config<FORM, 1, true, 40>, T>(o, p, work)
+                    : launch<vvor_config<FORM, 1, false, 40>, T>(o, p, work);
+            return;
+        }
+    }
+    if (aligned)
         p.blocks > 1 ? launch<vvor_config<FORM, 2, true>, T>(o, p, work)
                      : launch<vvor_config<FORM, 1, true>, T>(o, p, work);
     else
@@ -189,15 +203,21 @@ static void launch_form(const conv_outer &o, const vvor_plan &p, void *work)
 
 size_t vvor_fast_work(const conv_set &s, const conv_groups &g)
 {
-    vvor_plan p = vvor_make_plan(s, g, false), q = vvor_make_plan(s, g, true);
-    return p.bytes > q.bytes ? p.bytes : q.bytes;
+    size_t most = 0;
+    for (int i = 0; i < 4; i++) {
+        size_t bytes =
+            vvor_make_plan(s, g, i % 2, most_columns(i / 2 ? CONV_SPLIT : CONV_BFLOAT)).bytes;
+        if (bytes > most) most = bytes;
+    }
+    return most;
 }
 
 void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    vvor_plan p = vvor_make_plan(o.set, o.groups, o.swapped);
+    conv_form form = conv_form_of(precision);
+    vvor_plan p = vvor_make_plan(o.set, o.groups, o.swapped, most_columns(form));
     bool same = o.set.rows.storage != PNET_STORE_F32; /* as the form's operands */
-    switch (conv_form_of(precision)) {
+    switch (form) {
     case CONV_SPLIT: launch_form<CONV_SPLIT, float>(o, p, work); break;
     case CONV_SCALED: launch_form<CONV_SCALED, float>(o, p, work); break;
     case CONV_BFLOAT:

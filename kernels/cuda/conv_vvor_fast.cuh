@@ -22,8 +22,9 @@ enum {
 };
 
 /* BLOCKS: of 64 channels of the side of rows. Two: each warpgroup multiplies one of them for all cells; one: the
-   warpgroups take turns at the cells. ALIGNED: rows and columns are made of 16 bytes. */
-template <conv_form FORM_, int BLOCKS_, bool ALIGNED_> struct vvor_config {
+   warpgroups take turns at the cells. ALIGNED: rows and columns are made of 16 bytes. COLUMNS: gathered channels, 32 or
+   40; of the 8 more each lane has one. */
+template <conv_form FORM_, int BLOCKS_, bool ALIGNED_, int COLUMNS_ = 32> struct vvor_config {
     static constexpr conv_form FORM = FORM_;
     static constexpr bool ALIGNED = ALIGNED_;
     static constexpr int BLOCKS = BLOCKS_, M = BLOCKS * 64; /* channels of the side of rows */
@@ -31,13 +32,19 @@ template <conv_form FORM_, int BLOCKS_, bool ALIGNED_> struct vvor_config {
     static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
                           BFLOAT = FORM == CONV_BFLOAT;
     static constexpr int PLANES = SPLIT ? 2 : 1, PASSES = SPLIT ? 1 : 2;
-    static constexpr int ROWS = PASSES * PASS_ROWS; /* of a step */
-    static constexpr int PANEL = ROWS * 64, CELL_BYTES = PANEL * PLANES;
+    static constexpr int ROWS = PASSES * PASS_ROWS;              /* of a step */
+    static constexpr int COLUMNS = COLUMNS_, SUMS = COLUMNS / 2; /* of a thread, for a cell */
+    static constexpr bool MORE = COLUMNS > 32;
+    static_assert(COLUMNS == 32 || (COLUMNS == 40 && BLOCKS == 1), "sums fit into registers");
+    /* 8 channels of all rows of a panel that has MORE; they begin in different banks */
+    static constexpr int UNIT = ROWS * 16 + 32;
+    static constexpr int ROW_BYTES = MORE ? 16 : 64; /* between a panel's rows */
+    static constexpr int PANEL = MORE ? COLUMNS / 8 * UNIT : ROWS * 64, CELL_BYTES = PANEL * PLANES;
     static constexpr int PANELS = (CELLS + 1) * CELL_BYTES;
     static constexpr int PITCH = M * 2 + 16; /* rows begin in different banks */
     static constexpr int STAGE = (PANELS + PLANES * ROWS * PITCH + 1023) / 1024 * 1024;
     static constexpr int RAW = PASS_ROWS * M * 4;
-    static constexpr int SLOT = SHARE * 16 * CONSUMERS; /* floats */
+    static constexpr int SLOT = SHARE * SUMS * CONSUMERS; /* floats */
 };
 
 /* Of all values and the set, on the device. */
@@ -51,10 +58,10 @@ struct vvor_scales {
     float gathered, rows;
 };
 
-/* How the work is divided. A type of block: a part of the cells, 32 gathered channels, 64 or 128 of the rows, a group.
-   Each type has as many blocks as there are streams of rows. */
+/* How the work is divided. A type of block: a part of the cells, 32 or 40 gathered channels, 64 or 128 of the rows, a
+   group. Each type has as many blocks as there are streams of rows. */
 struct vvor_plan {
-    int parts, blocks, tiles_n, tiles_m, types, streams;
+    int parts, blocks, columns, tiles_n, tiles_m, types, streams;
     int batches;    /* of passes, until a block of threads leaps over the others' rows */
     int slot;       /* sums of a block */
     int64_t window; /* rows of a launch */
@@ -66,7 +73,7 @@ template <typename T> struct vvor_job {
     const T *gathered, *rows;
     int gathered_stride, rows_stride;
     int gathered_width, rows_width; /* of a group */
-    int parts, tiles_n, tiles_m, types, streams, batches;
+    int parts, columns, tiles_n, tiles_m, types, streams, batches;
     int64_t window, first; /* rows of a launch, the first of this one */
     bool fresh;            /* nothing was summed before */
     uint32_t *bound;       /* [parts - 1][window] where parts begin among a row's triplets */
@@ -91,7 +98,7 @@ static __device__ __forceinline__ vvor_share vvor_share_of(const J &j, int cells
     vvor_share s;
     s.part = type % j.parts;
     type /= j.parts;
-    s.n0 = type % j.tiles_n * 32;
+    s.n0 = type % j.tiles_n * j.columns;
     type /= j.tiles_n;
     s.m0 = type % j.tiles_m * m;
     s.group = type / j.tiles_m;
@@ -110,7 +117,8 @@ static __device__ __forceinline__ vvor_scales vvor_scales_of(const vvor_measures
         conv_scale(__uint_as_float(m->gathered), top), conv_scale(__uint_as_float(m->rows), 15)};
 }
 
-vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped);
+/* `columns`: most gathered channels of a block. */
+vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped, int columns);
 /* Of features in float32; of the set alone. */
 void vvor_measure(const conv_outer &o, vvor_measures *measures);
 void vvor_measure_set(const conv_set &s, vvor_measures *measures);
@@ -130,6 +138,7 @@ static inline vvor_job<T> vvor_job_of(const conv_outer &o, const vvor_plan &p, v
     j.gathered_width = o.swapped ? g.cout : g.cin;
     j.rows_width = o.swapped ? g.cin : g.cout;
     j.parts = p.parts;
+    j.columns = p.columns;
     j.tiles_n = p.tiles_n;
     j.tiles_m = p.tiles_m;
     j.types = p.types;

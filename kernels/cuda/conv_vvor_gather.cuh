@@ -98,25 +98,34 @@ template <> struct quad<float> {
     float4 value;
 };
 
-/* A lane's columns of the gathered side. Columns that are not there repeat others: nothing becomes of them. */
+/* A lane's columns of the gathered side: four, and one of those that a block may have more. Columns that are not there
+   hold anything: nothing becomes of them. */
 struct columns {
     const char *first; /* in row 0 */
     uint32_t stride;   /* bytes of a row */
     int left;          /* columns behind the first */
+    int fifth;         /* columns from the first to the fifth; 0: it is not there */
+};
+
+template <typename T> struct taken {
+    quad<T> four;
+    float fifth;
 };
 
 template <class C, typename T>
-static __device__ __forceinline__ quad<T> load4(const columns &c, uint32_t row)
+static __device__ __forceinline__ taken<T> load4(const columns &c, uint32_t row)
 {
     const T *from = (const T *)(c.first + (uint64_t)row * c.stride);
-    quad<T> v;
+    taken<T> v;
     if constexpr (C::ALIGNED) {
-        v = *(const quad<T> *)from;
+        v.four = *(const quad<T> *)from;
     } else {
-        T *to = (T *)&v;
+        T *to = (T *)&v.four;
 #pragma unroll
-        for (int i = 0; i < 4; i++) to[i] = from[min(i, c.left)];
+        for (int i = 0; i < 4; i++)
+            if (i <= c.left) to[i] = from[i];
     }
+    if constexpr (C::MORE) v.fifth = widen(from[c.fifth]);
     return v;
 }
 
@@ -141,25 +150,56 @@ static __device__ __forceinline__ float4 widen(const quad<__half> &v)
 /* The running sum of a row. */
 struct running {
     float4 sum;
+    float fifth;
     uint32_t panel; /* where it goes */
 };
 
+/* A lane's place in a panel: its four channels, and its fifth from there. */
+template <class C> struct lane_slot {
+    static __device__ __forceinline__ int four(int row)
+    {
+        int lane = threadIdx.x % TEAM;
+        return C::MORE ? lane / 2 * C::UNIT + row * 16 + lane % 2 * 8
+                       : row * 64 + (lane / 2 ^ row / 2 % 4) * 16 + lane % 2 * 8;
+    }
+    static __device__ __forceinline__ int fifth()
+    {
+        int lane = threadIdx.x % TEAM;
+        return (4 - lane / 2) * C::UNIT + lane * 2 - lane % 2 * 8;
+    }
+};
+
+/* Puts the fifth channel into all planes. */
+template <class C>
+static __device__ __forceinline__ void put_fifth(unsigned char *to, float x, float scale)
+{
+    float none = 0;
+    if constexpr (C::SCALED) x *= scale;
+#pragma unroll
+    for (int p = 0; p < C::PLANES; p++)
+        *(uint16_t *)(to + lane_slot<C>::fifth() + p * C::PANEL) = (uint16_t)take2<C>(x, none);
+}
+
 /* Adds HALF triplets. Sums are written after each one: the last one of a run stays. */
 template <class C, typename T>
-static __device__ __forceinline__ void add_half(running &r, const quad<T> (&v)[HALF],
+static __device__ __forceinline__ void add_half(running &r, const taken<T> (&v)[HALF],
     uint32_t panels, int half, float scale, unsigned char *slot)
 {
 #pragma unroll
     for (int u = 0; u < HALF; u++) {
         uint32_t panel = __shfl_sync(~0u, panels, half + u, TEAM);
         float keep = panel == r.panel ? 1 : 0;
-        float4 x = widen(v[u]);
+        float4 x = widen(v[u].four);
         r.panel = panel;
         r.sum.x = r.sum.x * keep + x.x;
         r.sum.y = r.sum.y * keep + x.y;
         r.sum.z = r.sum.z * keep + x.z;
         r.sum.w = r.sum.w * keep + x.w;
         put4<C>(slot + panel, C::PANEL, r.sum, scale);
+        if constexpr (C::MORE) {
+            r.fifth = r.fifth * keep + v[u].fifth;
+            put_fifth<C>(slot + panel, r.fifth, scale);
+        }
     }
 }
 
@@ -171,14 +211,14 @@ static __device__ __forceinline__ uint32_t gather(const vvor_job<T> &j, const sp
 {
     int lane = threadIdx.x % TEAM;
     uint32_t cells = 0;
-    running r = {{0, 0, 0, 0}, ~0u};
+    running r = {{0, 0, 0, 0}, 0, ~0u};
     int most = __reduce_max_sync(~0u, s.count);
     for (int base = 0; base < most; base += TEAM) {
         entry e = next;
         bool more = base + HALF < most;
         cells |= 1u << e.panel / C::CELL_BYTES;
         if (base + TEAM < most) next = load_entry<C>(j, s, base + TEAM + lane, cell0);
-        quad<T> v[HALF], w[HALF];
+        taken<T> v[HALF], w[HALF];
 #pragma unroll
         for (int u = 0; u < HALF; u++) v[u] = load4<C, T>(from, __shfl_sync(~0u, e.other, u, TEAM));
         if (more) {
@@ -260,8 +300,11 @@ static __device__ __forceinline__ void clear(unsigned char *panel, uint32_t cell
 {
     for (; cells; cells &= cells - 1)
 #pragma unroll
-        for (int p = 0; p < C::PLANES; p++)
-            *(uint2 *)(panel + (__ffs(cells) - 1) * C::CELL_BYTES + p * C::PANEL) = {0, 0};
+        for (int p = 0; p < C::PLANES; p++) {
+            unsigned char *to = panel + (__ffs(cells) - 1) * C::CELL_BYTES + p * C::PANEL;
+            *(uint2 *)to = {0, 0};
+            if constexpr (C::MORE) *(uint16_t *)(to + lane_slot<C>::fifth()) = 0;
+        }
 }
 
 #endif

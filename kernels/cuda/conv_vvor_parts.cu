@@ -10,13 +10,16 @@ static unsigned blocks_for(int64_t n)
     return (unsigned)(blocks < 1 ? 1 : blocks < MOST_BLOCKS ? blocks : (int64_t)MOST_BLOCKS);
 }
 
-vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped)
+vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped, int columns)
 {
     vvor_plan p;
     int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
     p.parts = (s.cells + CELLS - 1) / CELLS;
     p.blocks = m > 64 ? 2 : 1;
     p.tiles_n = (n + 31) / 32;
+    bool more = p.blocks == 1 && (n + columns - 1) / columns < p.tiles_n; /* else they cost more */
+    p.columns = more ? columns : 32;
+    p.tiles_n = (n + p.columns - 1) / p.columns;
     p.tiles_m = (m + p.blocks * 64 - 1) / (p.blocks * 64);
     p.types = p.parts * p.tiles_n * p.tiles_m * g.count;
     int64_t batches = (s.rows.most + BATCH * PASS_ROWS - 1) / (BATCH * PASS_ROWS),
@@ -26,7 +29,7 @@ vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped)
     p.streams = (int)streams;
     batches /= 4 * streams;
     p.batches = (int)(batches < 1 ? 1 : batches > BATCHES ? (int64_t)BATCHES : batches);
-    p.slot = (p.blocks == 2 ? CELLS : (CELLS + 1) / 2) * 16 * CONSUMERS;
+    p.slot = (p.blocks == 2 ? CELLS : (CELLS + 1) / 2) * (p.columns / 2) * CONSUMERS;
     p.window = s.rows.most > 1 ? s.rows.most : 1;
     if (p.parts > 1 && p.window > BOUND_BYTES / 4 / (p.parts - 1))
         p.window = BOUND_BYTES / 4 / (p.parts - 1);
@@ -163,7 +166,7 @@ template <bool SCALED>
 static __global__ void reduce(
     conv_outer o, const vvor_plan p, const float *slots, const vvor_measures *measures)
 {
-    int blocks = p.blocks, slot = p.slot;
+    int blocks = p.blocks, slot = p.slot, sums = p.columns / 2;
     const conv_groups &g = o.groups;
     vvor_scales scale = vvor_scales_of<SCALED>(measures);
     double unit = 1 / ((double)scale.gathered * (double)scale.rows);
@@ -172,10 +175,10 @@ static __global__ void reduce(
         int type = (int)(n / slot), i = (int)(n % slot), t = i % CONSUMERS, e = i / CONSUMERS;
         vvor_share w = vvor_share_of(p, o.set.cells, type, blocks * 64);
         int warpgroup = t / 128, lane = t % 32;
-        int cell = blocks == 2 ? e / 16 : e / 16 * 2 + warpgroup;
+        int cell = blocks == 2 ? e / sums : e / sums * 2 + warpgroup;
         int row_side = w.m0 + (blocks == 2 ? warpgroup * 64 : 0) + t % 128 / 32 * 16 + lane / 4 +
                        e / 2 % 2 * 8,
-            gathered = w.n0 + e % 16 / 4 * 8 + lane % 4 * 2 + e % 2;
+            gathered = w.n0 + e % sums / 4 * 8 + lane % 4 * 2 + e % 2;
         int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
         if (cell >= w.cells || a >= g.cin || b >= g.cout || a / g.cin1 != b / g.cout1) continue;
         double sum = 0;

@@ -18,17 +18,19 @@ static __device__ __forceinline__ void load_rows(
                  : "r"(shared_address(p)));
 }
 
-#define SUMS                                                                                       \
-    "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),            \
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),    \
-        "+f"(d[14]), "+f"(d[15])
-#define PRODUCT(TYPE)                                                                              \
-    asm volatile("{\n.reg .pred p;\nsetp.eq.b32 p, %21, 0;\n"                                      \
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32." TYPE "." TYPE                       \
-                 " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "       \
-                 "{%16, %17, %18, %19}, %20, p, 1, 1, 1;\n}"                                       \
-                 : SUMS                                                                            \
+#define SUMS4(o) "+f"(d[o]), "+f"(d[o + 1]), "+f"(d[o + 2]), "+f"(d[o + 3])
+#define SUMS16 SUMS4(0), SUMS4(4), SUMS4(8), SUMS4(12)
+#define LIST16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define PRODUCT(COLUMNS, TYPE, LIST, ROWS, PANEL, FRESH, ...)                                      \
+    asm volatile("{\n.reg .pred p;\nsetp.eq.b32 p, " FRESH ", 0;\n"                                \
+                 "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE " {" LIST    \
+                 "}, {" ROWS "}, " PANEL ", p, 1, 1, 1;\n}"                                        \
+                 : __VA_ARGS__                                                                     \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(fresh))
+#define PRODUCT32(TYPE) PRODUCT("32", TYPE, LIST16, "%16, %17, %18, %19", "%20", "%21", SUMS16)
+#define PRODUCT40(TYPE)                                                                            \
+    PRODUCT("40", TYPE, LIST16 ", %16, %17, %18, %19", "%20, %21, %22, %23", "%24", "%25", SUMS16, \
+        SUMS4(16))
 
 /* How the matrix unit finds a panel: 16 rows of 64 bytes each; its address counts units of 16 bytes. */
 static __device__ __forceinline__ uint64_t panel32(const unsigned char *panel)
@@ -43,14 +45,38 @@ static __device__ __forceinline__ void product32(
     float (&d)[16], const uint32_t (&a)[4], uint64_t b, int fresh)
 {
     if constexpr (C::BFLOAT)
-        PRODUCT("bf16");
+        PRODUCT32("bf16");
     else
-        PRODUCT("f16");
+        PRODUCT32("f16");
 }
-#undef SUMS
-#undef PRODUCT
 
-template <class C> static __device__ __forceinline__ void touch(float (&sum)[C::SHARE][16])
+/* The same for 40 gathered channels, whose panel is not swizzled: 16 bytes a row, 8 channels, a UNIT apart from the next 8. */
+template <class C> static __device__ __forceinline__ uint64_t panel_of(const unsigned char *panel)
+{
+    if constexpr (!C::MORE) return panel32(panel);
+    return (uint64_t)(shared_address(panel) >> 4) | (uint64_t)(128 >> 4) << 16 |
+           (uint64_t)(C::UNIT >> 4) << 32;
+}
+
+template <class C>
+static __device__ __forceinline__ void product_of(
+    float (&d)[C::SUMS], const uint32_t (&a)[4], uint64_t b, int fresh)
+{
+    if constexpr (!C::MORE)
+        product32<C>(d, a, b, fresh);
+    else if constexpr (C::BFLOAT)
+        PRODUCT40("bf16");
+    else
+        PRODUCT40("f16");
+}
+#undef SUMS4
+#undef SUMS16
+#undef LIST16
+#undef PRODUCT
+#undef PRODUCT32
+#undef PRODUCT40
+
+template <class C, int N> static __device__ __forceinline__ void touch(float (&sum)[C::SHARE][N])
 {
 #pragma unroll
     for (int q = 0; q < C::SHARE; q++) product_touch(sum[q]);
@@ -75,7 +101,7 @@ template <class C> struct part_of_step {
     }
     __device__ __forceinline__ const unsigned char *panel(int q, int g) const
     {
-        return panels + cell(q) * C::CELL_BYTES + g * 16 * 64;
+        return panels + cell(q) * C::CELL_BYTES + g * 16 * C::ROW_BYTES;
     }
     __device__ __forceinline__ void rows(uint32_t (&a)[4], int g, int plane) const
     {
@@ -87,7 +113,7 @@ template <class C> struct part_of_step {
 
 template <class C>
 static __device__ __forceinline__ void multiply(
-    float (&sum)[C::SHARE][16], const part_of_step<C> &s)
+    float (&sum)[C::SHARE][C::SUMS], const part_of_step<C> &s)
 {
     touch<C>(sum);
     product_fence();
@@ -99,7 +125,7 @@ static __device__ __forceinline__ void multiply(
         for (int q = 0; q < C::SHARE; q++) {
             if (!(cells >> s.cell(q) & 1)) continue;
             product_fence();
-            product32<C>(sum[q], a, panel32(s.panel(q, g)), 0);
+            product_of<C>(sum[q], a, panel_of<C>(s.panel(q, g)), 0);
         }
     }
     product_commit();
@@ -110,7 +136,7 @@ static __device__ __forceinline__ void multiply(
 /* The same with operands in two parts, small products first; their sum is rounded to nearest when it is added. */
 template <class C>
 static __device__ __forceinline__ void multiply_parts(
-    float (&sum)[C::SHARE][16], const part_of_step<C> &s)
+    float (&sum)[C::SHARE][C::SUMS], const part_of_step<C> &s)
 {
     constexpr int GROUPS = C::ROWS / 16;
     uint32_t cells = 0, high[GROUPS][4], low[GROUPS][4];
@@ -123,37 +149,38 @@ static __device__ __forceinline__ void multiply_parts(
 #pragma unroll
     for (int q = 0; q < C::SHARE; q++) {
         if (!(cells >> s.cell(q) & 1)) continue;
-        float part[16];
+        float part[C::SUMS];
         product_touch(part);
         product_fence();
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) {
-            product32<C>(part, low[g], panel32(s.panel(q, g)), g == 0);
-            product32<C>(part, high[g], panel32(s.panel(q, g) + C::PANEL), 0);
+            product_of<C>(part, low[g], panel_of<C>(s.panel(q, g)), g == 0);
+            product_of<C>(part, high[g], panel_of<C>(s.panel(q, g) + C::PANEL), 0);
         }
 #pragma unroll
-        for (int g = 0; g < GROUPS; g++) product32<C>(part, high[g], panel32(s.panel(q, g)), 0);
+        for (int g = 0; g < GROUPS; g++)
+            product_of<C>(part, high[g], panel_of<C>(s.panel(q, g)), 0);
         product_commit();
         product_wait();
         product_touch(part);
 #pragma unroll
-        for (int i = 0; i < 16; i++) sum[q][i] += part[i];
+        for (int i = 0; i < C::SUMS; i++) sum[q][i] += part[i];
     }
 }
 
 /* Adds the sums to the block's place in the workspace. */
-template <class C>
-static __device__ __forceinline__ void flush(float (&sum)[C::SHARE][16], float *slot, bool fresh)
+template <class C, int N>
+static __device__ __forceinline__ void flush(float (&sum)[C::SHARE][N], float *slot, bool fresh)
 {
 #pragma unroll
     for (int q = 0; q < C::SHARE; q++) {
-        float *to = slot + q * 16 * CONSUMERS;
+        float *to = slot + q * N * CONSUMERS;
         if (!fresh) {
 #pragma unroll
-            for (int i = 0; i < 16; i++) sum[q][i] += to[i * CONSUMERS];
+            for (int i = 0; i < N; i++) sum[q][i] += to[i * CONSUMERS];
         }
 #pragma unroll
-        for (int i = 0; i < 16; i++) {
+        for (int i = 0; i < N; i++) {
             to[i * CONSUMERS] = sum[q][i];
             sum[q][i] = 0;
         }
