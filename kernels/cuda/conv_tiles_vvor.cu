@@ -1,5 +1,5 @@
 /* VVOR of a set that is laid out as tiles (kernels/geometry.h). A block of threads keeps the sums of some kernel cells for 32
-   channels of the gathered side and 64 or 128 of the side of rows, and goes through its share of the tiles. Loaders
+   or 40 channels of the gathered side and 64 or 128 of the side of rows, and goes through its share of the tiles. Loaders
    stage a tile's neighbours ahead of time. A producer takes a slab of 16 rows: it sums the slab's runs of these cells
    into panels, one a cell, and brings the rows of the other side. Consumers multiply the rows by the panels of the
    cells that the slab has. Blocks that differ in channels or cells go through the tiles side by side, so that what
@@ -100,11 +100,30 @@ static __device__ __forceinline__ void begin_slab(
     copies_commit();
 }
 
+/* What shared memory does not hold all of, or has long runs: lanes that are `own` put their sums. */
+template <class C>
+static __device__ __forceinline__ void gather_slow(const tiles_block<C> &b, int n, int slab,
+    uint32_t *held, const lane_place<C> &place, bool own, unsigned char *panels)
+{
+    using sum = std::conditional_t<C::WIDE, float_sum<C>, long_sum<C>>;
+    const tile_info &info = b.c.info[n % INFOS];
+    float scale = b.scale.gathered;
+    if (info.neighbours < 0) {
+        if (own)
+            gather_plain<C, sum>(b.j.set, b.tile(n), info.row + slab * 16, b.w.cell0, b.w.cells,
+                b.source(n, place.piece), place, scale, panels);
+    } else {
+        const uint32_t *rounds =
+            b.j.set.tiles.list + info.rounds + (int64_t)info.slab[slab].begin * 8;
+        gather_any<C, sum>(
+            info, slab, b.source(n, place.piece), held, rounds, place, scale, own, panels);
+    }
+}
+
 template <class C>
 static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, int slab,
     uint32_t *held, const lane_place<C> &place, unsigned char *panels)
 {
-    using sum = std::conditional_t<C::WIDE, float_sum<C>, long_sum<C>>;
     using short_sum = std::conditional_t<C::WIDE, float_sum<C>, packed_sum<C>>;
     const tile_info &info = b.c.info[n % INFOS];
     slab_share share = info.slab[slab];
@@ -112,17 +131,21 @@ static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, in
     if (info.neighbours == info.staged && share.total <= ROUNDS &&
         (C::WIDE || info.longest <= SHORT_RUN)) {
         /* lanes of channels that are not there would only be in the way */
-        if (C::ALIGNED || b.w.n0 + place.piece * C::PIECE < b.j.gathered_width)
+        if (C::ALIGNED || C::MORE || b.w.n0 + place.piece * C::PIECE < b.j.gathered_width)
             gather_slab<C, short_sum>(
                 share, b.buffer(n) + place.piece * 16, held, place, scale, panels);
-    } else if (info.neighbours < 0) {
-        gather_plain<C, sum>(b.j.set, b.tile(n), info.row + slab * 16, b.w.cell0, b.w.cells,
-            b.source(n, place.piece), place, scale, panels);
-    } else {
-        const uint32_t *rounds = b.j.set.tiles.list + info.rounds + (int64_t)share.begin * 8;
-        gather_any<C, sum>(
-            info, slab, b.source(n, place.piece), held, rounds, place, scale, panels);
+        return;
     }
+    if constexpr (C::MORE) {
+        gather_slow<C>(b, n, slab, held, more_place<C>::in_pairs(), threadIdx.x % 32 < 8, panels);
+        if (share.total > ROUNDS) { /* the first rounds are no longer there */
+            __syncwarp();
+            copy_rounds(held, b.j.set.tiles.list + info.rounds + (int64_t)share.begin * 8, ROUNDS);
+            copies_wait();
+            __syncwarp();
+        }
+    }
+    gather_slow<C>(b, n, slab, held, place, true, panels);
 }
 
 template <class C> static __device__ __forceinline__ void produce(const tiles_block<C> &b)
@@ -199,7 +222,7 @@ static __device__ __forceinline__ void load_side(
 }
 
 template <class C> struct tiles_consumer {
-    float sum[C::SHARE][16];
+    float sum[C::SHARE][C::SUMS];
     int warpgroup;
 
     __device__ __forceinline__ int cell(int q) const
@@ -213,18 +236,18 @@ template <class C> struct tiles_consumer {
         product_fence();
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
-            uint64_t panel = panel32(panels + i * C::STAGE + cell(0) * C::CELL_BYTES);
+            uint64_t panel = panel_of<C>(panels + i * C::STAGE + cell(0) * C::CELL_BYTES);
             if (C::BLOCKS == 2 && mask[i] == (1u << CELLS) - 1) {
 #pragma unroll
                 for (int q = 0; q < C::SHARE; q++)
-                    product32<C>(sum[q], a[i], panel + q * (C::CELL_BYTES >> 4), 0);
+                    product_of<C>(sum[q], a[i], panel + q * (C::CELL_BYTES >> 4), 0);
                 continue;
             }
 #pragma unroll
             for (int q = 0; q < C::SHARE; q++) {
                 if (!(mask[i] >> cell(q) & 1)) continue;
                 product_fence();
-                product32<C>(sum[q], a[i], panel + q * (3 - C::BLOCKS) * (C::CELL_BYTES >> 4), 0);
+                product_of<C>(sum[q], a[i], panel + q * (3 - C::BLOCKS) * (C::CELL_BYTES >> 4), 0);
             }
         }
         product_commit();
@@ -363,20 +386,24 @@ static __global__ void deal(
     for (int p = 0; p < parts; p++) first[p + 1] = first[p] + count[p];
 }
 
-static tiles_plan make_plan(const conv_set &s, const conv_groups &g, bool swapped)
+/* `columns`: most gathered channels of a block. */
+static tiles_plan make_plan(const conv_set &s, const conv_groups &g, bool swapped, int columns)
 {
     tiles_plan p;
     int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
     p.parts = (s.cells + CELLS - 1) / CELLS;
     p.halves = m > 64 ? 2 : 1;
     p.tiles_n = (n + 31) / 32;
+    bool more = p.halves == 1 && (n + columns - 1) / columns < p.tiles_n; /* else they cost more */
+    p.columns = more ? columns : 32;
+    p.tiles_n = (n + p.columns - 1) / p.columns;
     p.tiles_m = (m + p.halves * 64 - 1) / (p.halves * 64);
     p.kinds = p.tiles_n * p.tiles_m * g.count;
     int64_t tiles = (s.rows.most + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
     p.blocks = BLOCKS_AT_ONCE / p.kinds;
     if (p.blocks > tiles * p.parts) p.blocks = (int)tiles * p.parts;
     if (p.blocks < p.parts) p.blocks = p.parts;
-    p.slot = (p.halves == 2 ? CELLS : (CELLS + 1) / 2) * 16 * CONSUMERS;
+    p.slot = (p.halves == 2 ? CELLS : (CELLS + 1) / 2) * (p.columns / 2) * CONSUMERS;
     p.measures = (size_t)p.kinds * (size_t)p.blocks * (size_t)p.slot * 4;
     p.weight = p.measures + 256;
     p.first = p.weight + (size_t)p.parts * 8;
@@ -389,7 +416,7 @@ template <bool SCALED>
 static __global__ void reduce(conv_outer o, const tiles_plan p, const float *slots,
     const int *first, const vvor_measures *measures)
 {
-    int halves = p.halves, slot = p.slot;
+    int halves = p.halves, slot = p.slot, sums = p.columns / 2;
     const conv_groups &g = o.groups;
     vvor_scales scale = vvor_scales_of<SCALED>(measures);
     double unit = 1 / ((double)scale.gathered * (double)scale.rows);
@@ -401,10 +428,10 @@ static __global__ void reduce(conv_outer o, const tiles_plan p, const float *slo
             block1 = type / p.parts * p.blocks + first[type % p.parts + 1];
         tiles_share w = tiles_share_of(p, first, o.set.cells, block0, halves * 64);
         int warpgroup = t / 128, lane = t % 32;
-        int cell = halves == 2 ? e / 16 : e / 16 * 2 + warpgroup;
+        int cell = halves == 2 ? e / sums : e / sums * 2 + warpgroup;
         int row_side = w.m0 + (halves == 2 ? warpgroup * 64 : 0) + t % 128 / 32 * 16 + lane / 4 +
                        e / 2 % 2 * 8,
-            gathered = w.n0 + e % 16 / 4 * 8 + lane % 4 * 2 + e % 2;
+            gathered = w.n0 + e % sums / 4 * 8 + lane % 4 * 2 + e % 2;
         int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
         if (cell >= w.cells || a >= g.cin || b >= g.cout || a / g.cin1 != b / g.cout1) continue;
         double sum = 0;
@@ -435,24 +462,37 @@ template <class C> static void launch(const conv_outer &o, const tiles_plan &p, 
     tiles_job<T> j = {o.set, (const T *)(o.swapped ? o.gout : o.in),
         (const T *)(o.swapped ? o.in : o.gout), o.swapped ? o.cout : o.cin,
         o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin, o.swapped ? g.cin : g.cout, p.parts,
-        p.tiles_n, p.tiles_m, p.blocks, measures, first, (float *)work};
+        p.columns, p.tiles_n, p.tiles_m, p.blocks, measures, first, (float *)work};
     cudaFuncSetAttribute(vvor<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
     vvor<C><<<(unsigned)(p.kinds * p.blocks), THREADS, C::BYTES, cudaStreamPerThread>>>(j);
     reduce<C::SCALED><<<1024, WEIGH_THREADS, 0, cudaStreamPerThread>>>(
         o, p, (const float *)work, first, measures);
 }
 
+static bool is_even(const conv_outer &o, int each)
+{
+    return (o.cin | o.cout | o.groups.cin | o.groups.cout) % each == 0;
+}
+
 template <conv_form FORM, typename T>
 static void launch_form(const conv_outer &o, const tiles_plan &p, void *work)
 {
-    constexpr int EACH = 16 / sizeof(T);
-    bool aligned = (o.cin | o.cout | o.groups.cin | o.groups.cout) % EACH == 0;
-    if (aligned)
+    if (is_even(o, 16 / sizeof(T))) {
         p.halves > 1 ? launch<tiles_config<FORM, 2, T, true>>(o, p, work)
                      : launch<tiles_config<FORM, 1, T, true>>(o, p, work);
-    else
-        p.halves > 1 ? launch<tiles_config<FORM, 2, T, false>>(o, p, work)
-                     : launch<tiles_config<FORM, 1, T, false>>(o, p, work);
+        return;
+    }
+    if constexpr (sizeof(T) == 2) {
+        if (p.columns > 32) return launch<tiles_config<FORM, 1, T, false, 40>>(o, p, work);
+    }
+    p.halves > 1 ? launch<tiles_config<FORM, 2, T, false>>(o, p, work)
+                 : launch<tiles_config<FORM, 1, T, false>>(o, p, work);
+}
+
+/* Most gathered channels of a block. */
+static int most_columns(const conv_outer &o)
+{
+    return o.set.rows.storage != PNET_STORE_F32 && !is_even(o, 8) ? 40 : 32;
 }
 
 /* Not fp32: panels of two parts leave room for fewer neighbours than most tiles have, and the kernel of conv_vvor_fast.cu
@@ -464,13 +504,17 @@ bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision)
 
 size_t tiles_vvor_work(const conv_set &s, const conv_groups &g)
 {
-    tiles_plan p = make_plan(s, g, false), q = make_plan(s, g, true);
-    return p.bytes > q.bytes ? p.bytes : q.bytes;
+    size_t most = 0;
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = make_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes;
+        if (bytes > most) most = bytes;
+    }
+    return most;
 }
 
 void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    tiles_plan p = make_plan(o.set, o.groups, o.swapped);
+    tiles_plan p = make_plan(o.set, o.groups, o.swapped, most_columns(o));
     bool same = o.set.rows.storage != PNET_STORE_F32;
     if (precision == PNET_TF32)
         launch_form<CONV_SCALED, float>(o, p, work);

@@ -34,8 +34,9 @@ struct alignas(16) tile_info {
 
 /* T lies in memory and is staged as it is. A warp gathers a slab of 16 rows of 32 channels in 16 bits, or two of them 8
    rows each in float32 (WIDE). Of the producers some warps, the loaders, stage neighbours instead. ALIGNED: rows and
-   groups are made of 16 bytes. */
-template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_> struct tiles_config {
+   groups are made of 16 bytes. COLUMNS: gathered channels, 32 or 40; half of a warp's lanes have 8 more of a row each. */
+template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_, int COLUMNS_ = 32>
+struct tiles_config {
     using T = T_;
     static constexpr conv_form FORM = FORM_;
     static constexpr int BLOCKS = BLOCKS_, M = BLOCKS * 64;
@@ -43,17 +44,23 @@ template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_> struct tiles
     static constexpr bool SCALED = FORM == CONV_SCALED, BFLOAT = FORM == CONV_BFLOAT,
                           WIDE = sizeof(T) == 4;
     static constexpr int SHARE = BLOCKS == 2 ? CELLS : (CELLS + 1) / 2; /* cells of a warpgroup */
-    static constexpr int PLANES = 1, CELL_BYTES = TILE_PANEL, PANELS = CELLS * CELL_BYTES;
+    static constexpr int COLUMNS = COLUMNS_, SUMS = COLUMNS / 2; /* of a thread, for a cell */
+    static constexpr bool MORE = COLUMNS > 32;
+    static_assert(COLUMNS == 32 || (COLUMNS == 40 && BLOCKS == 1 && !WIDE), "sums fit");
+    static constexpr int UNIT = 16 * 16 + 32; /* 8 channels of 16 rows of a panel that has MORE */
+    static constexpr int PLANES = 1, CELL_BYTES = MORE ? COLUMNS / 8 * UNIT : TILE_PANEL,
+                         PANELS = CELLS * CELL_BYTES;
     static constexpr int PITCH = M * (int)sizeof(T) + 16;
     static constexpr int STAGE = (PANELS + 16 * PITCH + 511) / 512 * 512;
-    static constexpr int PIECE = WIDE ? 4 : 8; /* channels of 16 staged bytes */
-    static constexpr int SLOT_BYTES = WIDE ? 128 : 64, LANES = SLOT_BYTES / 16; /* of a neighbour */
+    static constexpr int PIECE = WIDE ? 4 : 8;                  /* channels of 16 staged bytes */
+    static constexpr int SLOT_BYTES = COLUMNS * (int)sizeof(T), /* of a neighbour */
+        LANES = 32 / PIECE, PIECES = COLUMNS / PIECE;
     static constexpr int WARPS = WIDE ? 2 : 1; /* that gather a slab together */
     static constexpr int LOADERS = WIDE || !ALIGNED ? 64 : 32, GATHERERS = PRODUCERS - LOADERS;
     /* of a producer; the sums of one block of channels leave more than those of two */
     static constexpr int REGISTERS = ALIGNED || BLOCKS == 2 ? 72 : 104;
     static constexpr int TEAMS = GATHERERS / 32 / WARPS;
-    static constexpr int STAGES = WIDE ? 4 : 10, BUFFERS = 2;
+    static constexpr int STAGES = WIDE ? 4 : MORE ? 8 : 10, BUFFERS = 2;
     static constexpr int OFFSET_ROUNDS = STAGES * STAGE;
     static constexpr int OFFSET_LIST = OFFSET_ROUNDS + GATHERERS / 32 * 2 * ROUNDS * ROUND_BYTES;
     /* neighbours that are staged; slot 0 holds zeros */
@@ -62,7 +69,7 @@ template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_> struct tiles
     static constexpr int OFFSET_TILE = OFFSET_LIST + 2 * 4 * STAGED;
     static constexpr int BUFFER = (STAGED + 1) * SLOT_BYTES;
     static constexpr int BYTES = OFFSET_TILE + BUFFERS * BUFFER;
-    static constexpr int SLOT = SHARE * 16 * CONSUMERS; /* floats */
+    static constexpr int SLOT = SHARE * SUMS * CONSUMERS; /* floats */
 };
 
 /* Shared memory besides what is staged. */
@@ -73,10 +80,10 @@ template <class C> struct tiles_control {
         info_full[INFOS];
 };
 
-/* The work: `kinds` of blocks (32 gathered channels, 64 or 128 of the rows, a group), `blocks` of each, which are dealt
-   to the parts of the cells by what these have to do. */
+/* The work: `kinds` of blocks (`columns` gathered channels, 64 or 128 of the rows, a group), `blocks` of each, which are
+   dealt to the parts of the cells by what these have to do. */
 struct tiles_plan {
-    int parts, tiles_n, tiles_m, kinds, blocks, halves, slot;
+    int parts, columns, tiles_n, tiles_m, kinds, blocks, halves, slot;
     size_t measures, weight, first, bytes;
 };
 
@@ -84,7 +91,7 @@ template <typename T> struct tiles_job {
     conv_set set;
     const T *gathered, *rows;
     int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
-    int parts, tiles_n, tiles_m, blocks;
+    int parts, columns, tiles_n, tiles_m, blocks;
     const vvor_measures *measures;
     const int *first; /* [parts + 1] blocks of a part */
     float *slots;     /* [blocks of threads][sums of a block] */
@@ -106,7 +113,7 @@ static __device__ __forceinline__ tiles_share tiles_share_of(
     s.part = part;
     s.first = at - first[part];
     s.step = first[part + 1] - first[part];
-    s.n0 = kind % j.tiles_n * 32;
+    s.n0 = kind % j.tiles_n * j.columns;
     kind /= j.tiles_n;
     s.m0 = kind % j.tiles_m * m;
     s.group = kind / j.tiles_m;

@@ -135,19 +135,43 @@ template <class C> struct lane_place {
 
     static __device__ __forceinline__ uint32_t in_panel(int row, int piece)
     {
+        if (C::MORE) return (uint32_t)(piece * C::UNIT + row * 16);
         int unit = C::WIDE ? piece / 2 : piece;
         return (uint32_t)(row * 64 + (unit ^ row / 2 % 4) * 16 + (C::WIDE ? piece % 2 * 8 : 0));
     }
-    __device__ __forceinline__ lane_place()
+    /* Lane `lane` of as many as have a row's pieces from the first one on. */
+    __device__ __forceinline__ lane_place(int lane, int lanes, int first)
     {
-        int lane = threadIdx.x % 32, half = threadIdx.x / 32 % C::WARPS;
-        piece = lane % C::LANES;
-        word = lane / C::LANES;
+        int half = threadIdx.x / 32 % C::WARPS;
+        piece = first + lane % lanes;
+        word = lane / lanes;
         shift = half * 16;
-        row0 = lane / C::LANES + half * 8;
+        row0 = lane / lanes + half * 8;
         row1 = row0 + (C::WIDE ? 4 : 8);
         to0 = in_panel(row0, piece);
         to1 = in_panel(row1, piece);
+    }
+    __device__ __forceinline__ lane_place() : lane_place(threadIdx.x % 32, C::LANES, 0) {}
+};
+
+/* A lane's place in the pieces behind those: one row of the slab, as the first half of the lanes has them; or two, as the
+   first 8 have them and the others repeat. */
+template <class C> struct more_place {
+    int word, shift;
+    uint32_t to;
+    bool there;
+
+    __device__ __forceinline__ more_place()
+    {
+        int lane = threadIdx.x % 32;
+        word = lane % 8;
+        shift = lane / 8 % 2 * 16;
+        to = lane_place<C>::in_panel(lane % 16, C::LANES);
+        there = lane < 16;
+    }
+    static __device__ __forceinline__ lane_place<C> in_pairs()
+    {
+        return {(int)threadIdx.x % 8, 1, C::LANES};
     }
 };
 
@@ -174,33 +198,42 @@ static __device__ __forceinline__ uint2 slots_of(const uint32_t *round, const la
         return {w[0] & 0xFFFF, w[0] >> 16};
 }
 
-/* Sums a slab's runs into the panels of the cells that it has; all neighbours and rounds are in shared memory. */
+/* Sums a slab's runs into the panels of the cells that it has; all neighbours and rounds are in shared memory. `tile`: the
+   lane's piece of slot 0. */
 template <class C, class SUM>
 static __device__ __forceinline__ void gather_slab(const slab_share &share,
     const unsigned char *tile, const uint32_t *rounds, const lane_place<C> &place, float scale,
     unsigned char *panels)
 {
-    SUM x, y;
+    SUM x, y, z;
+    const more_place<C> more;
+    const unsigned char *behind = tile + (C::LANES - place.piece) * 16;
     uint32_t cells = share.mask, ends = share.ends;
     bool keep = false;
 #pragma unroll 1
     for (uint32_t r = 0; r < share.total; r += AHEAD, ends >>= AHEAD) {
-        uint4 v[AHEAD], w[AHEAD];
+        uint4 v[AHEAD], w[AHEAD], u[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
-            uint2 slot = slots_of<C>(rounds + (r + i) * 8, place);
+            const uint32_t *round = rounds + (r + i) * 8;
+            uint2 slot = slots_of<C>(round, place);
             v[i] = *(const uint4 *)(tile + slot.x * C::SLOT_BYTES);
             w[i] = *(const uint4 *)(tile + slot.y * C::SLOT_BYTES);
+            if (C::MORE && more.there)
+                u[i] = *(const uint4 *)(behind +
+                                        (round[more.word] >> more.shift & 0xFFFF) * C::SLOT_BYTES);
         }
 #pragma unroll
         for (int i = 0; i < AHEAD; i++) {
             x.add(v[i], keep);
             y.add(w[i], keep);
+            if (C::MORE) z.add(u[i], keep);
             keep = !(ends >> i & 1);
             if (keep) continue;
             unsigned char *to = panels + (__ffs(cells) - 1) * C::CELL_BYTES;
             x.put(to + place.to0, scale);
             y.put(to + place.to1, scale);
+            if (C::MORE && more.there) z.put(to + more.to, scale);
             cells &= cells - 1;
         }
     }
@@ -240,11 +273,11 @@ static __device__ __forceinline__ uint4 fetch(const tile_source<C> &s, uint32_t 
 }
 
 /* The same where shared memory does not hold all of that, or runs are long. `held`: for the rounds, of which the first are
-   there; `rounds`: all of them. */
+   there; `rounds`: all of them. Lanes that are not `own` put nothing. */
 template <class C, class SUM>
 static __device__ __forceinline__ void gather_any(const tile_info &info, int slab,
     const tile_source<C> &s, uint32_t *held, const uint32_t *rounds, const lane_place<C> &place,
-    float scale, unsigned char *panels)
+    float scale, bool own, unsigned char *panels)
 {
     const slab_share &share = info.slab[slab];
     uint32_t r = 0;
@@ -264,6 +297,7 @@ static __device__ __forceinline__ void gather_any(const tile_info &info, int sla
             y.add(fetch<C>(s, slot.y), true);
         }
         unsigned char *to = panels + cell * C::CELL_BYTES;
+        if (!own) continue;
         x.put(to + place.to0, scale);
         y.put(to + place.to1, scale);
     }
@@ -498,7 +532,7 @@ template <class C> struct uneven_share {
     __device__ __forceinline__ uneven_share(const tiles_job<typename C::T> &j, const tiles_share &w)
     {
         int lid = threadIdx.x % C::LOADERS,
-            pieces = min((j.gathered_width - w.n0 + C::PIECE - 1) / C::PIECE, (int)C::LANES);
+            pieces = min((j.gathered_width - w.n0 + C::PIECE - 1) / C::PIECE, (int)C::PIECES);
         each = C::LOADERS / pieces;
         first = lid / pieces;
         piece = first < each ? lid % pieces : -1;

@@ -1,4 +1,4 @@
-/* VVOR of a set on the matrix unit. A block of threads keeps the sums of some kernel cells for 32 channels of the
+/* VVOR of a set on the matrix unit. A block of threads keeps the sums of some kernel cells for 32 or 40 channels of the
    gathered side and 64 or 128 of the side of rows, and goes through its share of the rows. Producers sum each row's
    runs of these cells into panels in shared memory, one panel a cell, zero where a row has no run; consumers multiply
    the rows as they are by the panels, 16 rows at a time, cells apart that none of the 16 has. All blocks go through

@@ -139,6 +139,9 @@ static void check_sizes(void)
     check_layer((struct layer){900, 700, 27, 5, square, false, false, 300});
     check_layer((struct layer){900, 700, 27, 5, odd, false, true, 300});
     check_layer((struct layer){700, 5000, 27, 40, odd, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){900, 700, 27, 5, {37, 50, 1}, false, false, 300});
+    check_layer((struct layer){700, 5000, 27, 40, {37, 50, 1}, false, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){90, 7000, 2, 900, {60, 35, 1}, true, false, PNET_TILE_SLOTS});
     check_layer((struct layer){500, 5000, 8, 60, {64, 96, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){90, 7000, 2, 900, {64, 32, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){90, 7000, 2, 900, {128, 96, 1}, false, true, PNET_TILE_SLOTS});
