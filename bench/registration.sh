@@ -8,10 +8,12 @@
 #
 # --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
 # what is trained on, a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test with 250 points drawn a side;
-# runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep.
+# runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep. Tests that look for
+# causes and are done when --tests names them: `rough` and `thin`, views with 15 mm of noise or a third of their points, and
+# `trained`, the real pairs that were trained on.
 #
 # The networks are FCGF's, the recipe is that of short runs (docs/registration.md): --loss circle at --lr 0.003, and matches within
-# --match 1 cells, where FCGF has 1.5.
+# --match 1 cells, where FCGF has 1.5. --jitter 2cm trains with that much noise on each point instead of 5 mm (streets 1 cm).
 #
 # Several `run` may work on one OUT at once, each on a GPU of its own (--device cuda:1): each takes the runs that no other has
 # begun. --runs "10cm-native-s1 10cm-voxel-s1" does these alone, in that order, instead of all cells, modes and seeds.
@@ -20,7 +22,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
 out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs=''
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
-steps=1000 batch='' lr=0.003 loss=circle match=1 ransac=50000 minutes=0 keep=no threads=2 workers=4
+steps=1000 batch='' lr=0.003 loss=circle match=1 jitter='' ransac=50000 minutes=0 keep=no threads=2 workers=4
 
 die() {
     echo "registration.sh: $*" >&2
@@ -34,7 +36,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
     --device | --precision | --scenes | --model | --cells | --modes | --seeds | --runs | --tests | --steps | --batch | --lr | --loss | \
-        --match | --ransac | --minutes | --threads | --workers)
+        --match | --jitter | --ransac | --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -51,11 +53,11 @@ config=$out/run_$scenes.yaml
 case $scenes in
 indoors)
     : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen kitchen-250 low views views-250}" "${batch:=8}"
-    augment='rotate: [20, 20, 20], scale: [0.9, 1.1], jitter: 5mm'
+    augment="rotate: [20, 20, 20], scale: [0.9, 1.1], jitter: ${jitter:-5mm}"
     ;;
 streets)
     : "${model:=$here/models/fcgf_kitti.pnet}" "${cells:=60cm 30cm}" "${tests:=drives frames}" "${batch:=4}"
-    augment='rotate: z, scale: [0.9, 1.1], jitter: 1cm'
+    augment="rotate: z, scale: [0.9, 1.1], jitter: ${jitter:-1cm}"
     ;;
 *) die "--scenes is indoors or streets, not $scenes" ;;
 esac
@@ -100,6 +102,9 @@ END
   - {log: $kitchen/3DLoMatch_gt.log, info: $kitchen/3DLoMatch_gt.info, clouds: "$kitchen/cloud_bin_*.ply", missing: skip, apart: 2}
 END
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 5, $views}}" | index views test
+    echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, ${views/5mm/15mm}}}" | index rough test
+    echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, $whole, points: [30%, 40%]}}" | index thin test
+    echo "  - {log: $hotel/3DMatch_gt.log, clouds: \"$hotel/cloud_bin_*.ply\", missing: skip}" | index trained test
 }
 
 # refined SEQUENCE: the pose of frame 9 onto frame 0, refined by ICP within 20 cm as FCGF does, as 16 numbers.
