@@ -4,10 +4,11 @@
 #
 #   bench/registration.sh index DATA -o OUT     writes the indices of the real scans in DATA (the layout of docs/registration.md)
 #   bench/registration.sh run -o OUT [options]  trains and evaluates what is not there yet; may be stopped at any time
-#   bench/registration.sh table -o OUT          prints the tables of what is there
+#   bench/registration.sh table -o OUT          prints the tables of what is there; --columns "recall rre" of these values alone
 #
 # --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
-# what is trained on, a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test with 250 points drawn a side;
+# what is trained on, a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test with 250 points drawn a side,
+# NAME-5cm (indoors) with inlier ratios of correspondences within 5 cm instead of 10 cm;
 # runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep. Tests that look for
 # causes and are done when --tests names them: `rough` and `thin`, views with 15 mm of noise or a third of their points, and
 # `trained`, the real pairs that were trained on.
@@ -20,7 +21,7 @@
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
-out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs=''
+out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs='' columns=''
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
 steps=1000 batch='' lr=0.003 loss=circle match=1 jitter='' ransac=50000 minutes=0 keep=no threads=2 workers=4
 
@@ -36,7 +37,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
     --device | --precision | --scenes | --model | --cells | --modes | --seeds | --runs | --tests | --steps | --batch | --lr | --loss | \
-        --match | --jitter | --ransac | --minutes | --threads | --workers)
+        --match | --jitter | --columns | --ransac | --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -194,7 +195,10 @@ train() {
 
 # test_options TEST: what is not in its index.
 test_options() {
-    case $1 in *-*) echo "--set points=${1#*-}" ;; esac
+    case $1 in
+    *-*m) echo "--set near=${1#*-}" ;;
+    *-*) echo "--set points=${1#*-}" ;;
+    esac
 }
 
 # evaluate TEST MODE FOLDER
@@ -260,24 +264,36 @@ run_all() {
     return $failed
 }
 
-print_tables() {
-    local t cell mode seed folder
-    for t in $tests; do
-        set --
-        for cell in $cells; do
-            for mode in $modes; do
-                for seed in $seeds; do
-                    folder=$out/runs/$cell-$mode-s$seed
-                    [ -s "$folder/$t.json" ] && set -- "$@" \
-                        "$folder/train.json" "$folder/metrics.jsonl" "$folder/$t.json" "$folder/$t.jsonl"
-                done
+# files_of TEST: what its tables are made of, in `files`; 1 if there is nothing.
+files_of() {
+    local cell mode seed folder
+    files=()
+    for cell in $cells; do
+        for mode in $modes; do
+            for seed in $seeds; do
+                folder=$out/runs/$cell-$mode-s$seed
+                [ -s "$folder/$1.json" ] && files+=("$folder/train.json" "$folder/metrics.jsonl" "$folder/$1.json" "$folder/$1.jsonl")
             done
         done
-        [ $# -gt 0 ] || die "no run of $t is finished"
-        printf '### %s\n\n' "$t"
-        awk -v "test=$t" -f "$here/bench/registration_table.awk" "$@"
+    done
+    [ ${#files[@]} -gt 0 ]
+}
+
+# One table of values and one of the comparisons for all tests, then what the networks cost.
+print_tables() {
+    local t table head
+    for table in values pairs; do
+        head=yes
+        for t in $tests; do
+            files_of "$t" || die "no run of $t is finished"
+            awk -v "test=$t" -v "table=$table" -v "columns=$columns" -v "head=$head" -f "$here/bench/registration_table.awk" "${files[@]}" ||
+                exit 2
+            head=no
+        done
         echo
     done
+    files_of "${tests%% *}"
+    awk -v "test=${tests%% *}" -v table=training -f "$here/bench/registration_table.awk" "${files[@]}"
 }
 
 case $command in

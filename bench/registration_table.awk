@@ -1,6 +1,10 @@
 # The tables of bench/registration.sh, in Markdown, from its run folders CELL-MODE-sSEED: TEST.jsonl has a line for each pair
 # (pnetc eval --each), TEST.json and train.json are what eval and train print, metrics.jsonl has a line for each step. Called with
-# -v test=NAME and these files, train.json before metrics.jsonl.
+# -v test=NAME -v table=WHAT and these files, train.json before metrics.jsonl; WHAT is
+#   values     of the test, a row for each cell and mode; -v columns="recall rre" names those that are wanted
+#   pairs      the modes against native, pair by pair
+#   training   what the networks cost, whatever the test
+# -v head=no leaves out the head, so that a table goes on.
 #
 # Every value is the mean over the seeds, with the standard deviation between them. Modes are compared with native pair by
 # pair, on the mean of a pair over the seeds, so that a pair counts once however many seeds there are:
@@ -159,23 +163,61 @@ function finish_runs(    r, n) {
     }
 }
 
-function print_values(    c, m, cell, mode) {
-    printf "| cell | mode | recall, %% | strict, %% | RR, %% | RRE, deg | RTE, cm | RRE of all | RTE of all | inlier ratio, %% | FMR, %% "
-    print "| training loss | test loss | step, ms | training, MiB | inference, MiB |"
-    print "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+# A column is a name, a title, the value, its factor and digits.
+function column(name, title, what, factor, digits) {
+    column_list[++column_count] = name
+    titles[name] = title; whats[name] = what; factors[name] = factor; digits_of[name] = digits
+}
+
+function test_columns() {
+    column("recall", "recall, %", "recall", 100, 1)
+    column("strict", "strict, %", "strict", 100, 1)
+    column("info", "RR, %", "info", 100, 1)
+    column("rre", "RRE, deg", "rre_good", 1, 2)
+    column("rte", "RTE, cm", "rte_good", 100, 1)
+    column("rre_all", "RRE of all", "rre_all", 1, 1)
+    column("rte_all", "RTE of all", "rte_all", 100, 1)
+    column("ratio", "inlier ratio, %", "ratio", 100, 1)
+    column("fmr", "FMR, %", "fmr", 100, 1)
+    column("loss", "loss", "test_loss", 1, 3)
+}
+
+function training_columns() {
+    column("training_loss", "loss of the last tenth", "train_loss", 1, 3)
+    column("step", "step, ms", "train_ms", 1, 0)
+    column("training", "training, MiB", "train_bytes", 1 / 1048576, 0)
+    column("inference", "inference, MiB", "eval_bytes", 1 / 1048576, 0)
+}
+
+# Leaves the columns that are asked for, in that order.
+function select_columns(names,    k, n, list) {
+    n = split(names, list, " ")
+    if (!n) return
+    for (k = 1; k <= n; k++) {
+        if (!(list[k] in titles)) { print "registration_table.awk: no column " list[k] >"/dev/stderr"; exit 2 }
+        column_list[k] = list[k]
+    }
+    column_count = n
+}
+
+function print_values(first,    c, m, k, cell, mode, name) {
+    if (head != "no") {
+        printf "|%s cell | mode |", first == "" ? "" : " test |"
+        for (k = 1; k <= column_count; k++) printf " %s |", titles[column_list[k]]
+        printf "\n|---|---|%s", first == "" ? "" : "---|"
+        for (k = 1; k <= column_count; k++) printf "---|"
+        print ""
+    }
     for (c = 1; c <= cell_count; c++)
         for (m = 1; m <= mode_count; m++) {
             cell = cell_list[c]; mode = mode_list[m]
             if (!((cell, mode, 1, "seeds") in of_pair)) continue
-            printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", cell, mode,
-                over_seeds(cell, mode, "recall", 100, 1), over_seeds(cell, mode, "strict", 100, 1),
-                over_seeds(cell, mode, "info", 100, 1),
-                over_seeds(cell, mode, "rre_good", 1, 2), over_seeds(cell, mode, "rte_good", 100, 1),
-                over_seeds(cell, mode, "rre_all", 1, 1), over_seeds(cell, mode, "rte_all", 100, 1),
-                over_seeds(cell, mode, "ratio", 100, 1), over_seeds(cell, mode, "fmr", 100, 1),
-                over_seeds(cell, mode, "train_loss", 1, 3), over_seeds(cell, mode, "test_loss", 1, 3),
-                over_seeds(cell, mode, "train_ms", 1, 1), over_seeds(cell, mode, "train_bytes", 1 / 1048576, 0),
-                over_seeds(cell, mode, "eval_bytes", 1 / 1048576, 0)
+            printf "|%s %s | %s |", first == "" ? "" : " " first " |", cell, mode
+            for (k = 1; k <= column_count; k++) {
+                name = column_list[k]
+                printf " %s |", over_seeds(cell, mode, whats[name], factors[name], digits_of[name])
+            }
+            print ""
         }
 }
 
@@ -200,8 +242,10 @@ function compared(cell, mode, what, factor, digits,    d, n, middle, p) {
 }
 
 function print_tests(    c, m, k, n, b, w, d, cell, mode) {
-    print "| cell | mode against native | pairs | succeeds in fewer, more | p | RRE, deg | p | RTE, cm | p | inlier ratio, % | p | loss | p |"
-    print "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    if (head != "no") {
+        print "| test | cell | mode against native | pairs | succeeds in fewer, more | p | RRE, deg | p | RTE, cm | p | inlier ratio, % | p | loss | p |"
+        print "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    }
     for (c = 1; c <= cell_count; c++)
         for (m = 1; m <= mode_count; m++) {
             cell = cell_list[c]; mode = mode_list[m]
@@ -210,7 +254,7 @@ function print_tests(    c, m, k, n, b, w, d, cell, mode) {
             n = differences(cell, mode, "good", d)
             b = w = 0
             for (k = 1; k <= n; k++) { b += d[k] < 0; w += d[k] > 0 }
-            printf "| %s | %s | %d | %d, %d | %s | %s | %s | %s | %s |\n", cell, mode, n, b, w, p_text(sign_test(b, w)),
+            printf "| %s | %s | %s | %d | %d, %d | %s | %s | %s | %s | %s |\n", test, cell, mode, n, b, w, p_text(sign_test(b, w)),
                 compared(cell, mode, "rre", 1, 3), compared(cell, mode, "rte", 100, 2),
                 compared(cell, mode, "ratio", 100, 2), compared(cell, mode, "loss", 1, 3)
         }
@@ -218,7 +262,9 @@ function print_tests(    c, m, k, n, b, w, d, cell, mode) {
 
 END {
     finish_runs()
-    print_values()
-    print ""
-    print_tests()
+    if (table == "pairs") { print_tests(); exit }
+    if (table == "training") { training_columns(); print_values(""); exit }
+    test_columns()
+    select_columns(columns)
+    print_values(test)
 }

@@ -12,8 +12,9 @@ check 'six runs' test "$(ls "$work/all/runs" | wc -l)" = 6
 check 'weights are gone' test ! -e "$work/all/runs/30cm-native-s1/last"
 check 'a line for each pair' test "$(wc -l <"$work/all/runs/30cm-voxel-s2/rooms.jsonl")" = 2
 bash $script table "${small[@]}" >"$out" 2>"$err" || fail "no table: $(cat "$err")"
-check 'three rows of values' test "$(grep -c '^| 30cm | [a-z]* | [0-9.]* ± ' "$out")" = 3
-check 'two comparisons' test "$(grep -c '^| 30cm | [a-z]* | 2 | ' "$out")" = 2
+check 'three rows of values' test "$(grep -c '^| rooms | 30cm | [a-z]* | [0-9.]* ± ' "$out")" = 3
+check 'two comparisons' test "$(grep -c '^| rooms | 30cm | [a-z]* | 2 | ' "$out")" = 2
+check 'three rows of costs' test "$(grep -c '^| 30cm | [a-z]* | [0-9.]* ± [0-9.]* | [0-9]* ± ' "$out")" = 3
 cp "$out" "$work/table"
 
 # The same five by one command, for one seed and cell size.
@@ -102,11 +103,21 @@ for mode in native voxel; do
         } >"$dir/hand.jsonl"
     done
 done
-awk -v test=hand -f bench/registration_table.awk "$work"/hand/*/*.json "$work"/hand/*/*.jsonl >"$out" 2>"$err"
-prints '| 10cm | native | 83.3 ± 23.6 | 16.7 ± 23.6 | - | 3.50 ± 0.71 | 25.0 ± 7.1 | 4.0 ± 0.0 | 30.0 ± 0.0 | 28.0 ± 0.0 | 66.7 ± 0.0 '
-prints ' 66.7 ± 0.0 | 2.000 ± 0.000 | 1.000 ± 0.000 | 250.0 ± 0.0 | 3 ± 0 | 1 ± 0 |'
-prints '| 10cm | voxel | 66.7 ± 47.1 |'
-prints '| 10cm | voxel | 3 | 1, 0 | 1.000 | +0.000 | 0.317 | +0.00 | 1.000 | +0.00 | 1.000 | +0.000 | 1.000 |'
+by_hand() { awk -v test=hand "$@" -f bench/registration_table.awk "$work"/hand/*/*.json "$work"/hand/*/*.jsonl >"$out" 2>"$err"; }
+by_hand
+prints '| test | cell | mode | recall, % | strict, % | RR, % |'
+prints '| hand | 10cm | native | 83.3 ± 23.6 | 16.7 ± 23.6 | - | 3.50 ± 0.71 | 25.0 ± 7.1 | 4.0 ± 0.0 | 30.0 ± 0.0 | 28.0 ± 0.0 | 66.7 ± 0.0 '
+prints ' 66.7 ± 0.0 | 1.000 ± 0.000 |'
+prints '| hand | 10cm | voxel | 66.7 ± 47.1 |'
+by_hand -v columns='ratio recall' -v head=no
+check 'two rows, no head' test "$(wc -l <"$out")" = 2
+prints '| hand | 10cm | native | 28.0 ± 0.0 | 83.3 ± 23.6 |'
+by_hand -v columns=pace
+check 'no such column' test $? = 2
+by_hand -v table=pairs
+prints '| hand | 10cm | voxel | 3 | 1, 0 | 1.000 | +0.000 | 0.317 | +0.00 | 1.000 | +0.00 | 1.000 | +0.000 | 1.000 |'
+by_hand -v table=training
+prints '| 10cm | native | 2.000 ± 0.000 | 250 ± 0 | 3 ± 0 | 1 ± 0 |'
 
 # Mistakes.
 for wrong in 'run' 'run -o x --scenes woods' 'run -o x --loss other' 'walk -o x' 'table -o x --what' "run -o $work/all --modes other"; do
