@@ -132,7 +132,7 @@ size_t pnet_cuda_vvor_work(
     conv_groups g = conv_merge(s, MERGED_WIDTH);
     if (conv_depthwise(s)) return conv_depthwise_vvor_work(set, s.cin);
     int columns = columns_at_once(t->cells, g), widths[] = {min(columns, g.cout), g.cout % columns};
-    size_t most = conv_plain_vvor_work(set, s);
+    size_t most = max(conv_plain_vvor_work(set, s), narrow_vvor_work(set, g, precision));
     for (int width : widths) {
         g.cout = width;
         if (width == 0) continue;
@@ -175,6 +175,8 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
         pnet_cuda_vvor_algo(v, work);
     else if (conv_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
+    else if (narrow_vvor_serves(o, v->precision))
+        narrow_vvor(o, v->precision, work);
     else if (conv_fast_serves(o.set))
         sum_in_parts(o, v->precision, work);
     else

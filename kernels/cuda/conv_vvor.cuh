@@ -19,4 +19,9 @@ bool cells_vvor_serves(const conv_outer &o, enum pnet_precision precision);
 size_t cells_vvor_work(const conv_set &s, const conv_groups &g);
 void cells_vvor(const conv_outer &o, void *work);
 
+/* Likewise in 16 bits, for layers with few input channels (conv_vvor_narrow.cu); 0: it is none. */
+bool narrow_vvor_serves(const conv_outer &o, enum pnet_precision precision);
+size_t narrow_vvor_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
+void narrow_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
+
 #endif

@@ -155,18 +155,44 @@ static void check_sizes(void)
     check_layer((struct layer){470, 20, 27, 0, {16, 8, 2}, false, false, PNET_TILE_SLOTS});
 }
 
-/* A workspace bound for a capacity class serves every batch of the class, and stays small. */
-static void check_work(int32_t channels)
+/* Few input channels of many cells: columns that one block of threads holds or several, all sizes, tiles that list nothing. */
+static void check_narrow(void)
 {
-    struct pnet_conv_shape s = {channels, channels, 1};
+    static const int32_t in[] = {1, 3, 8}, out[] = {16, 32, 33, 70}, cells[] = {27, 125, 343};
+    for (int c = 0; c < 3; c++)
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 4; b++)
+                check_layer((struct layer){611, 137, cells[c], 9, {in[a], out[b], 1}, false,
+                    (a + b) % 2 == 0, b % 2 == 0 ? 100 : PNET_TILE_SLOTS});
+    static const int64_t rows[] = {0, 1, 15, 63, 64, 65, 257, 5000};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        check_layer((struct layer){
+            rows[r], rows[r] / 2 + 1, 125, 20, {3, 32, 1}, false, r % 2 == 0, PNET_TILE_SLOTS});
+        check_layer(
+            (struct layer){rows[r], rows[r] + 1, 125, 5, {1, 32, 1}, false, r % 2 == 1, 40});
+    }
+    check_layer((struct layer){90, 7000, 27, 900, {3, 32, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){700, 5000, 125, 40, {6, 128, 1}, false, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){700, 500, 1000, 40, {8, 70, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){20000, 18000, 343, 9, {5, 256, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){60000, 50000, 125, 20, {3, 32, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){500, 300, 125, 20, {3, 32, 1}, true, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){470, 0, 125, 3, {3, 32, 1}, false, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){470, 20, 125, 0, {3, 32, 1}, false, false, PNET_TILE_SLOTS});
+}
+
+/* A workspace bound for a capacity class serves every batch of the class, and stays small. */
+static void check_work(struct pnet_conv_shape s, int32_t cells)
+{
     for (int p = PNET_FP32; p <= PNET_FP16; p++) {
         size_t before = 0;
         for (int64_t rows = 0; rows < 1000000; rows += 1 + rows / 9) {
-            struct pnet_triplets t = {.rows = rows, .others = rows, .count = 7 * rows, .cells = 27};
+            struct pnet_triplets t = {
+                .rows = rows, .others = rows, .count = 7 * rows, .cells = cells};
             size_t work = pnet_cuda_vvor_work(&t, s, (enum pnet_precision)p);
             CHECKF(work >= before && work <= 64u << 20,
-                "%d channels, precision %d, %lld rows: %zu bytes", channels, p, (long long)rows,
-                work);
+                "%d -> %d, %d cells, precision %d, %lld rows: %zu bytes", s.cin, s.cout, cells, p,
+                (long long)rows, work);
             before = work;
         }
     }
@@ -175,10 +201,14 @@ static void check_work(int32_t channels)
 int main(void)
 {
     const char *why = NULL;
-    for (int32_t channels = 33; channels <= 2112; channels *= 2) check_work(channels);
-    check_work(512);
-    check_work(1024);
-    check_work(2048);
+    for (int32_t channels = 33; channels <= 2112; channels *= 2)
+        check_work((struct pnet_conv_shape){channels, channels, 1}, 27);
+    for (int32_t channels = 512; channels <= 2048; channels *= 2)
+        check_work((struct pnet_conv_shape){channels, channels, 1}, 27);
+    for (int32_t cells = 27; cells <= 1000; cells += 139)
+        for (int32_t channels = 1; channels <= 8; channels++)
+            for (int32_t cout = 16; cout <= 512; cout *= 2)
+                check_work((struct pnet_conv_shape){channels, cout, 1}, cells);
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: %s\n", why);
         return check_failed ? 1 : 77;
@@ -188,9 +218,13 @@ int main(void)
         check_layer((struct layer){611, 137, 8, 4, {33, 20, 1}, true, true, 100});
         check_layer((struct layer){300, 137, 8, 4, {33, 70, 1}, false, false, PNET_TILE_SLOTS});
         check_layer((struct layer){300, 137, 27, 4, {37, 20, 1}, false, true, PNET_TILE_SLOTS});
+        check_layer((struct layer){611, 137, 125, 9, {3, 33, 1}, false, true, PNET_TILE_SLOTS});
+        check_layer((struct layer){311, 137, 125, 9, {1, 32, 1}, false, false, 40});
+        check_layer((struct layer){311, 137, 125, 4, {8, 16, 1}, false, false, PNET_TILE_SLOTS});
     } else {
         check_shapes();
         check_sizes();
+        check_narrow();
     }
     const char *wrong = pnet_cuda_sync();
     CHECKF(!wrong, "%s", wrong);
