@@ -157,10 +157,9 @@ static void sum_in_parts(const conv_outer &outer, enum pnet_precision precision,
 {
     conv_outer o = outer;
     int columns = columns_at_once(o.set.cells, o.groups), all = o.groups.cout;
-    int64_t bytes = pnet_storage_bytes(o.set.rows.storage);
     for (int first = 0; first < all; first += columns) {
         o.groups.cout = min(columns, all - first);
-        o.gout = (const float *)((const char *)outer.gout + first * bytes);
+        o.gout = skip(outer.gout, first, o.set.rows.storage);
         o.gweight = outer.gweight + first;
         sum_columns(o, precision, work);
     }

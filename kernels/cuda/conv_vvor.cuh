@@ -1,5 +1,5 @@
-/* VVOR on the matrix unit has two forms: of sets (conv_vvor_fast.cu), and of dense products
-   (conv_vvor_panels.cu), which chooses between them. */
+/* The kernels of VVOR on the matrix unit: those of sets, among which conv.cu chooses, and that of dense products
+   (conv_vvor_panels.cu). */
 #ifndef PNET_KERNELS_CUDA_CONV_VVOR_CUH
 #define PNET_KERNELS_CUDA_CONV_VVOR_CUH
 
