@@ -1,4 +1,5 @@
 #include "kernels/cpu/norm.h"
+#include "kernels/cpu/act.h"
 
 #include <math.h>
 
@@ -219,6 +220,20 @@ void pnet_cpu_norm_forward(
     }
 }
 
+void pnet_cpu_norm(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work)
+{
+    pnet_cpu_norm_statistics(n, eps, mean, inverse, work);
+    pnet_cpu_norm_forward(n, mean, inverse, y, work);
+}
+
+void pnet_cpu_batchnorm(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, float *y, void *work)
+{
+    pnet_cpu_batchnorm_statistics(n, eps, training, running, mean, inverse, work);
+    pnet_cpu_norm_forward(n, mean, inverse, y, work);
+}
+
 /* With y = x^ weight + bias, x^ = (x - mean) inverse, and g = gout:
      gweight = sum of g x^,  gbias = sum of g,
      gx = inverse (g weight - A - x^ B), A and B the means of g weight and g weight x^ over the
@@ -290,6 +305,7 @@ void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const 
     struct norm_work w = norm_work_of(n, work);
     struct pnet_segments s = n->segments;
     int32_t c = n->c, per = c / n->groups;
+    if (g->out) pnet_cpu_act_backward(pnet_count(s.rows * c), n->act, n->slope, g->out, g->gout);
     pnet_cpu_segment_sums(s, c, g->gout, n->x, w.sum, w.sum_ab, w.rest);
     backward_coefficients(n, mean, inverse, g->constant_rows, &w);
     if (g->gweight) add_segments(n, w.sum_ab, g->gweight_add, g->gweight);

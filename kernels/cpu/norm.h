@@ -30,11 +30,11 @@ struct pnet_norm {
     const float *x;           /* [rows, c] */
     const float *weight;      /* [c] */
     const float *bias;        /* [c] */
-    enum pnet_activation act; /* forward only: undo it in `gout` first */
+    enum pnet_activation act; /* backward only where y is there: `out` */
     float slope;
 };
 
-/* Workspace of each of the four below. */
+/* Workspace of each of those below that take one. */
 size_t pnet_cpu_norm_work(const struct pnet_norm *n);
 
 /* mean, and inverse = 1 / sqrt(biased variance + eps), of x. Of an empty segment: 0 and
@@ -57,10 +57,19 @@ void pnet_cpu_batchnorm_statistics(const struct pnet_norm *n, double eps, bool t
 void pnet_cpu_norm_forward(
     const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work);
 
+/* Both in one: statistics, then y. */
+void pnet_cpu_norm(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work);
+void pnet_cpu_batchnorm(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, float *y, void *work);
+
 /* Gradients from gout [rows, c]. gx [rows, c] may be gout itself where it is written; gx, gweight,
    gbias may be NULL. */
 struct pnet_norm_gradient {
-    const float *gout;
+    float *gout;
+    const float
+        *out; /* norm_backward: y [rows, c], whose activation is undone in gout first, which may
+                              be written over for it; NULL: there is none to undo */
     int64_t constant_rows; /* mean and inverse of segments of at most this many rows do not depend
                               on x; as 0 elsewhere than in norm_backward */
     float *gx, *gweight, *gbias;

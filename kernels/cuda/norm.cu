@@ -1,26 +1,7 @@
 extern "C" {
-#include "kernels/cuda/norm.h"
+#include "kernels/cuda/act.h"
 }
-#include "kernels/cuda/columns.cuh"
-
-/* Two sums and three coefficients for each segment and channel, then the sums of chunks. */
-struct norm_work {
-    double *sum, *sum_ab, *part;
-    float *k1, *k2, *k3;
-};
-
-static norm_work norm_work_of(const pnet_norm *n, void *work)
-{
-    size_t m = (size_t)n->segments.count * (size_t)n->c;
-    norm_work w = {};
-    w.sum = (double *)work;
-    w.sum_ab = w.sum + m;
-    w.part = w.sum_ab + m;
-    w.k1 = (float *)(w.part + column_parts(n->segments.rows, n->segments.count, n->c));
-    w.k2 = w.k1 + m;
-    w.k3 = w.k2 + m;
-    return w;
-}
+#include "kernels/cuda/norm.cuh"
 
 extern "C" size_t pnet_cuda_norm_work(const struct pnet_norm *n)
 {
@@ -41,47 +22,6 @@ extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const 
         {s, {}, sum_chunks_of(c)}, c, a, b, nullptr, sum, b ? sum_ab : nullptr, (double *)work};
     sum_columns(m, 1, leave_sums{});
 }
-
-static column_sums sums_of(const pnet_norm *n, const float *a, const float *b, const norm_work &w)
-{
-    return {{n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part};
-}
-
-/* Mean and inverse of a group from its sums; for batch norm (running.mean there) the rest of what its header says. */
-struct make_statistics {
-    double eps;
-    float *mean, *inverse;
-    pnet_running running;
-    __device__ void operator()(
-        const column_sums &m, int32_t segment, int32_t group, int32_t groups, int lane) const
-    {
-        int32_t per = m.c / groups;
-        double rows = (double)m.at.rows_of(segment), count = rows * per, sum = 0, squares = 0;
-        for (int32_t i = group * per + lane; i < (group + 1) * per; i += WARP) {
-            sum += m.sum[(int64_t)segment * m.c + i];
-            squares += m.sum_ab[(int64_t)segment * m.c + i];
-        }
-        sum = group_sum(sum, WARP);
-        squares = group_sum(squares, WARP);
-        if (lane != 0) return;
-        double first = count > 0 ? sum / count : 0;
-        double variance = count > 0 ? squares / count - first * first : 0;
-        if (variance < 0) variance = 0; /* rounding; a NaN stays one */
-        int64_t at = (int64_t)segment * groups + group;
-        if (running.mean && rows <= 1) {
-            mean[at] = running.mean[at];
-            inverse[at] = (float)(1 / sqrt((double)running.var[at] + eps));
-            return;
-        }
-        mean[at] = (float)first;
-        inverse[at] = (float)(1 / sqrt(variance + eps));
-        if (!running.mean) return;
-        double momentum = running.momentum, unbiased = variance * rows / (rows - 1);
-        running.mean[at] =
-            (float)((1 - momentum) * (double)running.mean[at] + momentum * (double)mean[at]);
-        running.var[at] = (float)((1 - momentum) * (double)running.var[at] + momentum * unbiased);
-    }
-};
 
 extern "C" void pnet_cuda_norm_statistics(
     const struct pnet_norm *n, double eps, float *mean, float *inverse, void *work)
@@ -123,7 +63,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int ROWS = at_once<T, V>;
     column_place p(t, n.c / V);
     chunk_rows at({n.segments, {}, MAP_CHUNKS}, blockIdx.x);
-    float below = n.act == PNET_ACT_NONE ? 1 : n.act == PNET_ACT_LEAKY ? n.slope : 0;
+    float below = norm_below(n);
     int32_t packs = n.c / V, per = n.c / n.groups;
     if (!p.active) return;
     for (; at.begin < at.last; at.next()) {
@@ -142,10 +82,8 @@ static __global__ void __launch_bounds__(THREADS)
                     x[r] = load<V>((const T *)n.x, (row + r * t.lanes) * packs + p.column);
             for (int r = 0; r < ROWS; r++) {
                 if (row + r * t.lanes >= at.end) break;
-                for (int i = 0; i < V; i++) {
-                    float v = (x[r].at[i] - m[i]) * k[i] + bias[i];
-                    x[r].at[i] = v < 0 ? (below == 0 ? 0 : below * v) : v;
-                }
+                for (int i = 0; i < V; i++)
+                    x[r].at[i] = activated(normal_of(x[r].at[i], m[i], k[i], bias[i]), below);
                 store<V>(y, (row + r * t.lanes) * packs + p.column, x[r]);
             }
         }
@@ -171,14 +109,29 @@ extern "C" void pnet_cuda_norm_forward(
         n->x, y);
 }
 
-/* (+)= the sum over segments, in order. */
+extern "C" void pnet_cuda_norm(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work)
+{
+    if (norm_few_forward(n, {eps, mean, inverse, {}}, true, y)) return;
+    pnet_cuda_norm_statistics(n, eps, mean, inverse, work);
+    pnet_cuda_norm_forward(n, mean, inverse, y, work);
+}
+
+extern "C" void pnet_cuda_batchnorm(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, float *y, void *work)
+{
+    if (norm_few_forward(n, {eps, mean, inverse, running}, training, y)) return;
+    pnet_cuda_batchnorm_statistics(n, eps, training, running, mean, inverse, work);
+    pnet_cuda_norm_forward(n, mean, inverse, y, work);
+}
+
 static __device__ void add_segments(
     const column_sums &m, const double *sum, bool add, float *result, int32_t channel)
 {
     double total = 0;
     for (int32_t segment = 0; segment < m.at.s.count; segment++)
         total += sum[(int64_t)segment * m.c + channel];
-    result[channel] = add ? result[channel] + (float)total : (float)total;
+    write_sum(result + channel, add, total);
 }
 
 static __device__ void finish_channel(
@@ -194,7 +147,13 @@ static __global__ void __launch_bounds__(THREADS) finish_kernel(column_sums m, p
     if (channel < m.c) finish_channel(m, g, channel);
 }
 
-/* The coefficients of kernels/cpu/norm.c. One segment's sums are those of weight and bias at once. */
+void norm_finish(const column_sums &m, const pnet_norm_gradient &g)
+{
+    if (g.gweight || g.gbias)
+        finish_kernel<<<(unsigned)divide_up(m.c, THREADS), THREADS, 0, cudaStreamPerThread>>>(m, g);
+}
+
+/* One segment's sums are those of weight and bias at once. */
 struct make_coefficients {
     const float *weight, *mean, *inverse;
     pnet_norm_gradient g;
@@ -209,7 +168,7 @@ struct make_coefficients {
         double center = (double)mean[at], v = (double)inverse[at];
         for (int32_t i = group * per + lane; i < (group + 1) * per; i += WARP) {
             int64_t k = (int64_t)segment * m.c + i;
-            m.sum_ab[k] = (m.sum_ab[k] - center * m.sum[k]) * v;
+            m.sum_ab[k] = centred(m.sum_ab[k], m.sum[k], center, v);
             a += m.sum[k] * (double)weight[i];
             b += m.sum_ab[k] * (double)weight[i];
         }
@@ -217,9 +176,10 @@ struct make_coefficients {
         b = constant ? 0 : group_sum(b, WARP);
         for (int32_t i = group * per + lane; i < (group + 1) * per; i += WARP) {
             int64_t k = (int64_t)segment * m.c + i;
-            k1[k] = (float)(v * (double)weight[i]);
-            k2[k] = (float)(v * v * b / count);
-            k3[k] = (float)(v * a / count);
+            norm_coefficients of(v, (double)weight[i], a, b, count);
+            k1[k] = of.k1;
+            k2[k] = of.k2;
+            k3[k] = of.k3;
             if (m.at.s.count == 1) finish_channel(m, g, i);
         }
     }
@@ -235,14 +195,15 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(
     int32_t packs = n.c / V, per = n.c / n.groups;
     if (!p.active) return;
     for (; at.begin < at.last; at.next()) {
-        float m[V], k1[V], k2[V], k3[V];
+        float m[V];
+        norm_coefficients of[V];
         for (int i = 0; i < V; i++) {
             int32_t channel = p.column * V + i;
             int64_t k = (int64_t)at.segment * n.c + channel;
             m[i] = mean[(int64_t)at.segment * n.groups + channel / per];
-            k1[i] = w.k1[k];
-            k2[i] = w.k2[k];
-            k3[i] = w.k3[k];
+            of[i].k1 = w.k1[k];
+            of[i].k2 = w.k2[k];
+            of[i].k3 = w.k3[k];
         }
         for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
             pack<V> x[ROWS], g[ROWS];
@@ -258,7 +219,7 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(
                 pack<V> old = {};
                 if (add) old = load<V>(gx, place);
                 for (int i = 0; i < V; i++) {
-                    float v = k1[i] * g[r].at[i] - k2[i] * (x[r].at[i] - m[i]) - k3[i];
+                    float v = of[i].gradient(g[r].at[i], x[r].at[i], m[i]);
                     g[r].at[i] = add ? old.at[i] + v : v;
                 }
                 store<V>(gx, place, g[r]);
@@ -267,16 +228,24 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(
     }
 }
 
+/* Of all segments. */
+static struct pnet_count elements_of(const pnet_norm *n)
+{
+    const pnet_segments &s = n->segments;
+    int64_t last = (int64_t)s.count * (s.stride > 1 ? s.stride : 1);
+    return {s.rows * n->c, s.splits ? s.splits + last : nullptr, n->c, s.storage};
+}
+
 extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *mean,
     const float *inverse, const struct pnet_norm_gradient *g, void *work)
 {
     norm_work w = norm_work_of(n, work);
     column_sums m = sums_of(n, g->gout, n->x, w);
     unsigned chunks = (unsigned)chunks_of(n->segments.rows, MAP_CHUNKS);
+    if (norm_few_backward(n, mean, inverse, g, w)) return;
+    if (g->out) pnet_cuda_act_backward(elements_of(n), n->act, n->slope, g->out, g->gout);
     sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k1, w.k2, w.k3});
-    if (n->segments.count != 1 && (g->gweight || g->gbias))
-        finish_kernel<<<(unsigned)divide_up(n->c, THREADS), THREADS, 0, cudaStreamPerThread>>>(
-            m, *g);
+    if (n->segments.count != 1) norm_finish(m, *g);
     if (!g->gx || n->segments.rows == 0 || n->segments.count == 0) return;
     by_form(
         n->segments.storage, n->c,

@@ -21,6 +21,10 @@ void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double eps, bool 
     struct pnet_running running, float *mean, float *inverse, void *work);
 void pnet_cuda_norm_forward(
     const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work);
+void pnet_cuda_norm(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work);
+void pnet_cuda_batchnorm(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, float *y, void *work);
 void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *mean, const float *inverse,
     const struct pnet_norm_gradient *g, void *work);
 

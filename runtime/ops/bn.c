@@ -1,6 +1,4 @@
 /* Batch normalisation over all rows of the batch. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
 #include "kernels/cpu/norm.h"
 #include "kernels/cuda/norm.h"
 #include "runtime/ops/common.h"
@@ -64,15 +62,15 @@ static void forward(const struct pnet_exec *x)
     float *mean = x->saved[MEAN].data ? x->saved[MEAN].data : own;
     float *inverse = x->saved[INVERSE].data ? x->saved[INVERSE].data : own + n.c;
     void *rest = (char *)x->work + own_bytes(x);
-    PNET_KERNEL(x, batchnorm_statistics)
-    (&n, x->attr[EPS].r, x->training, running, mean, inverse, rest);
-    PNET_KERNEL(x, norm_forward)(&n, mean, inverse, x->out.data, rest);
+    PNET_KERNEL(x, batchnorm)
+    (&n, x->attr[EPS].r, x->training, running, mean, inverse, x->out.data, rest);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_norm n = norm_of(x);
     struct pnet_norm_gradient g = {.gout = x->gout.data,
+        .out = n.act == PNET_ACT_NONE ? NULL : x->out.data,
         .constant_rows = x->training ? 1 : INT64_MAX,
         .gx = x->gin[0].data,
         .gweight = x->gparam[WEIGHT],
@@ -80,8 +78,6 @@ static void backward(const struct pnet_exec *x)
         .gx_add = x->gin_add[0],
         .gweight_add = x->gparam_add[WEIGHT],
         .gbias_add = x->gparam_add[BIAS]};
-    PNET_KERNEL(x, act_backward)
-    (pnet_op_elements(&x->gout), n.act, n.slope, x->out.data, x->gout.data);
     PNET_KERNEL(x, norm_backward)
     (&n, x->saved[MEAN].data, x->saved[INVERSE].data, &g, (char *)x->work + own_bytes(x));
 }

@@ -1,6 +1,4 @@
 /* Normalisation over the points of each sample: instance norm and group norm. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
 #include "kernels/cpu/norm.h"
 #include "kernels/cuda/norm.h"
 #include "runtime/ops/common.h"
@@ -53,22 +51,20 @@ void pnet_op_samplenorm_forward(const struct pnet_exec *x, int32_t groups, doubl
     float *own = x->work;
     float *mean = x->saved[MEAN].data ? x->saved[MEAN].data : own;
     float *inverse = x->saved[INVERSE].data ? x->saved[INVERSE].data : own + count;
-    PNET_KERNEL(x, norm_statistics)(&n, eps, mean, inverse, own + 2 * count);
-    PNET_KERNEL(x, norm_forward)(&n, mean, inverse, x->out.data, own + 2 * count);
+    PNET_KERNEL(x, norm)(&n, eps, mean, inverse, x->out.data, own + 2 * count);
 }
 
 void pnet_op_samplenorm_backward(const struct pnet_exec *x, int32_t groups)
 {
     struct pnet_norm n = norm_of(x, groups);
     struct pnet_norm_gradient g = {.gout = x->gout.data,
+        .out = n.act == PNET_ACT_NONE ? NULL : x->out.data,
         .gx = x->gin[0].data,
         .gweight = x->gparam[WEIGHT],
         .gbias = x->gparam[BIAS],
         .gx_add = x->gin_add[0],
         .gweight_add = x->gparam_add[WEIGHT],
         .gbias_add = x->gparam_add[BIAS]};
-    PNET_KERNEL(x, act_backward)
-    (pnet_op_elements(&x->gout), n.act, n.slope, x->out.data, x->gout.data);
     PNET_KERNEL(x, norm_backward)
     (&n, x->saved[MEAN].data, x->saved[INVERSE].data, &g,
         (float *)x->work + 2 * statistics_count(x, groups));

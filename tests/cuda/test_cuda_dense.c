@@ -249,6 +249,76 @@ static void do_batchnorm(const struct side *d)
     give_work(d, work);
 }
 
+/* The same where statistics and result are asked for together. */
+
+static void do_at_once(const struct side *d, bool all, int32_t groups)
+{
+    struct pnet_norm n = norm_of(d, all, groups);
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    BOTH(d, norm)(&n, 1e-3, d->mean, d->inverse, d->y, work);
+    give_work(d, work);
+}
+
+static void do_batchnorm_at_once(const struct side *d)
+{
+    struct pnet_norm n = norm_of(d, true, d->c);
+    struct pnet_running running = {d->gweight, d->gbias, 0.1};
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    BOTH(d, batchnorm)(&n, 1e-5, d->add, running, d->mean, d->inverse, d->y, work);
+    give_work(d, work);
+}
+
+static void do_batchnorm_in_place(const struct side *d)
+{
+    struct pnet_norm n = norm_of(d, true, d->c);
+    struct pnet_running running = {d->gweight, d->gbias, 0.1};
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    n.x = d->y;
+    n.act = PNET_ACT_RELU;
+    BOTH(d, batchnorm)(&n, 1e-5, true, running, d->mean, d->inverse, d->y, work);
+    give_work(d, work);
+}
+
+/* An activation behind the norm; the gradient is in place. The slope is a power of two: in 16 bits the GPU rounds. */
+static void do_act_norm_backward(const struct side *d, bool all, int64_t constant_rows)
+{
+    struct pnet_norm n = norm_of(d, all, d->c);
+    struct pnet_norm_gradient g = gradient_of(d);
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    g.constant_rows = constant_rows;
+    g.gout = d->y;
+    g.gx_add = false;
+    g.out = d->b;
+    n.act = d->add ? PNET_ACT_LEAKY : PNET_ACT_RELU;
+    n.slope = 0.25f;
+    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
+    BOTH(d, norm_backward)(&n, d->mean, d->inverse, &g, work);
+    give_work(d, work);
+}
+
+static void do_batchnorm_act_backward(const struct side *d)
+{
+    do_act_norm_backward(d, true, 1);
+}
+
+static void do_instancenorm_act_backward(const struct side *d)
+{
+    do_act_norm_backward(d, false, 0);
+}
+
+/* Only gradients of weight and bias. */
+static void do_batchnorm_weights(const struct side *d)
+{
+    struct pnet_norm n = norm_of(d, true, d->c);
+    struct pnet_norm_gradient g = gradient_of(d);
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    g.gx = NULL;
+    n.act = PNET_ACT_NONE;
+    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
+    BOTH(d, norm_backward)(&n, d->mean, d->inverse, &g, work);
+    give_work(d, work);
+}
+
 static int32_t some_groups(int32_t c)
 {
     return c % 4 == 0 ? c / 4 : c % 3 == 0 ? 3 : 1;
@@ -262,6 +332,16 @@ static void do_instancenorm(const struct side *d)
 static void do_groupnorm(const struct side *d)
 {
     do_norm(d, false, some_groups(d->c));
+}
+
+static void do_instancenorm_at_once(const struct side *d)
+{
+    do_at_once(d, false, d->c);
+}
+
+static void do_groupnorm_at_once(const struct side *d)
+{
+    do_at_once(d, false, some_groups(d->c));
 }
 
 static void do_one_group(const struct side *d)
@@ -310,7 +390,10 @@ static const struct dense_case cases[] = {CASE(relu), CASE(leaky), CASE(act_none
     NEAR(layernorm_backward, 32), CASE(l2norm), NEAR(l2norm_backward, 2), CASE(softmax),
     CASE(softmax_backward), CASE(sums), CASE(instancenorm), CASE(groupnorm), CASE(one_group),
     CASE(batchnorm), NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32),
-    NEAR(one_group_backward, 32), NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32)};
+    NEAR(one_group_backward, 32), NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32),
+    CASE(instancenorm_at_once), CASE(groupnorm_at_once), CASE(batchnorm_at_once),
+    CASE(batchnorm_in_place), NEAR(batchnorm_act_backward, 32), NEAR(instancenorm_act_backward, 32),
+    NEAR(batchnorm_weights, 32)};
 
 static void check_kernels(enum pnet_storage storage, int64_t most)
 {
@@ -319,7 +402,9 @@ static void check_kernels(enum pnet_storage storage, int64_t most)
         int32_t c;
     } shapes[] = {{0, 4}, {1, 1}, {1, 64}, {2, 33}, {7, 1}, {63, 3}, {65, 20}, {1000, 33},
         {1000, 64}, {517, 44}, {997, 512}, {4099, 20}, {100000, 1}, {100000, 3}, {100003, 33},
-        {140000, 64}, {300, 1030}};
+        {140000, 64}, {300, 1030}, {130, 64}, {640, 8}, {1200, 8},
+        /* room for more rows than norms of few have */
+        {7300, 64}, {7301, 72}, {8192, 32}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         if (shapes[s].rows * shapes[s].c > most) continue;
         struct world *w = world_new(storage, shapes[s].rows, shapes[s].c);
