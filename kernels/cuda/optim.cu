@@ -127,17 +127,26 @@ static __device__ adam formula_of(const pnet_optim_record *r, int decays, adam)
     return {r->adam[decays]};
 }
 
+/* From the last chunk to the first: the cache still holds the gradients that square_kernel read last. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS) update_kernel(pnet_optim_update u, bool packed)
 {
     if (u.record->skipped) return;
-    for (int64_t i = blockIdx.x; i < u.chunk_count; i += gridDim.x) {
+    for (int64_t i = u.chunk_count - 1 - (int64_t)blockIdx.x; i >= 0; i -= gridDim.x) {
         pnet_optim_chunk c = u.chunks[i];
         F f = formula_of(u.record, c.decays, F{});
         int32_t packs = packed && is_packed<4>(c) ? c.count / 4 : 0;
         update_chunk<4>(f, u, c, 0, packs);
         update_chunk<1>(f, u, c, packs * 4, c.count - packs * 4);
     }
+}
+
+/* A chunk a block. Blocks that go through several leave a processor with one or two of them for the last ones, as it has
+   no room for the registers of as many as it has threads for, and those do not keep the memory busy. */
+static unsigned blocks_of_chunks(int64_t chunks)
+{
+    const int64_t most = 1 << 20;
+    return (unsigned)(chunks < most ? chunks : most);
 }
 
 extern "C" size_t pnet_cuda_optim_update_work(int64_t chunk_count)
@@ -150,7 +159,7 @@ extern "C" void pnet_cuda_optim_update(const struct pnet_optim_update *u, void *
     double *part = (double *)work;
     bool packed =
         is_aligned(u->g) && is_aligned(u->w) && is_aligned(u->state[0]) && is_aligned(u->state[1]);
-    unsigned blocks = blocks_for(u->chunk_count);
+    unsigned blocks = blocks_of_chunks(u->chunk_count);
     if (blocks)
         square_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
             u->chunks, u->chunk_count, packed, u->g, part);
