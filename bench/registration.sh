@@ -10,11 +10,13 @@
 # what is trained on, a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test with 250 points drawn a side,
 # NAME-5cm (indoors) with inlier ratios of correspondences within 5 cm instead of 10 cm;
 # runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep. Tests that look for
-# causes and are done when --tests names them: `rough` and `thin`, views with 15 mm of noise or a third of their points, and
-# `trained`, the real pairs that were trained on.
+# causes and are done when --tests names them: `rough` and `thin`, views with 15 mm of noise or a third of their points,
+# `trained`, the real pairs that were trained on, and `fitted`, those of `kitchen` with poses refined by ICP within 5 cm (it has an
+# index when `index` is given such --tests).
 #
 # The networks are FCGF's, the recipe is that of short runs (docs/registration.md): --loss circle at --lr 0.003, and matches within
-# --match 1 cells, where FCGF has 1.5. --jitter 2cm trains with that much noise on each point instead of 5 mm (streets 1 cm).
+# --match 1 cells, where FCGF has 1.5. --reach 1.5 has convolutions see a cube as large as the window of voxels, 2 is the models'.
+# --jitter 2cm trains with that much noise on each point instead of 5 mm (streets 1 cm).
 #
 # Several `run` may work on one OUT at once, each on a GPU of its own (--device cuda:1): each takes the runs that no other has
 # begun. --runs "10cm-native-s1 10cm-voxel-s1" does these alone, in that order, instead of all cells, modes and seeds.
@@ -23,7 +25,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
 out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs='' columns=''
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
-steps=1000 batch='' lr=0.003 loss=circle match=1 jitter='' ransac=50000 minutes=0 keep=no threads=2 workers=4
+steps=1000 batch='' lr=0.003 loss=circle match=1 reach=2 jitter='' ransac=50000 minutes=0 keep=no threads=2 workers=4
 
 die() {
     echo "registration.sh: $*" >&2
@@ -37,7 +39,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
     --device | --precision | --scenes | --model | --cells | --modes | --seeds | --runs | --tests | --steps | --batch | --lr | --loss | \
-        --match | --jitter | --columns | --ransac | --minutes | --threads | --workers)
+        --match | --reach | --jitter | --columns | --ransac | --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -106,6 +108,30 @@ END
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, ${views/5mm/15mm}}}" | index rough test
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, $whole, points: [30%, 40%]}}" | index thin test
     echo "  - {log: $hotel/3DMatch_gt.log, clouds: \"$hotel/cloud_bin_*.ply\", missing: skip}" | index trained test
+    case $tests in
+    *fitted*) mkdir -p "$out/fitted" && fitted "$kitchen" >"$out/fitted/all" && index fitted test <"$out/fitted/all" || exit 1 ;;
+    esac
+}
+
+# fit SOURCE TARGET POSE WITHIN: the pose in a file refined by ICP, as 16 numbers.
+fit() { "$pnetc" register "$1" "$2" --from "$3" --icp "$4" --json | sed -nE 's/.*"pose": *\[([^]]*)\].*/\1/p'; }
+
+# fitted FOLDER: the pairs of a scene of 3DMatch, but for neighbours and those whose clouds are missing, with poses refined by ICP.
+fitted() {
+    local i j pose
+    awk -v "to=$out/fitted/" 'NF == 3 { name = to $1 "-" $2 ".txt"; printf "" >name; next } { print >name }' "$1/3DMatch_gt.log"
+    for pose in "$out"/fitted/*.txt; do
+        IFS=- read -r i j <<<"$(basename "$pose" .txt)"
+        [ $((j - i)) -gt 1 ] && [ -e "$1/cloud_bin_$i.ply" ] && [ -e "$1/cloud_bin_$j.ply" ] || continue
+        while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || return 1; done
+        OMP_NUM_THREADS=1 fit "$1/cloud_bin_$j.ply" "$1/cloud_bin_$i.ply" "$pose" 5cm >"${pose%.txt}.fit" &
+    done
+    wait
+    for pose in "$out"/fitted/*.fit; do
+        IFS=- read -r i j <<<"$(basename "$pose" .fit)"
+        [ -s "$pose" ] || die "no pose for $i and $j"
+        echo "  - {source: $1/cloud_bin_$j.ply, target: $1/cloud_bin_$i.ply, pose: [$(cat "$pose")]}"
+    done
 }
 
 # refined SEQUENCE: the pose of frame 9 onto frame 0, refined by ICP within 20 cm as FCGF does, as 16 numbers.
@@ -116,8 +142,7 @@ refined() {
         found && /T_target_source/ { on = 1; next }
         on && /[0-9]/ { gsub(/[,\]\[]/, " "); printf "%s ", $0; if (++n == 16) exit }' "$data/registration/pairs.json" \
         >"$out/pose_$1.txt"
-    "$pnetc" register "$frames/000009.bin" "$frames/000000.bin" --from "$out/pose_$1.txt" --icp 20cm --json |
-        sed -nE 's/.*"pose": *\[([^]]*)\].*/\1/p'
+    fit "$frames/000009.bin" "$frames/000000.bin" "$out/pose_$1.txt" 20cm
 }
 
 # Two real pairs, views of their frames and synthetic streets to train on; two real pairs and views of frames to test on.
@@ -185,8 +210,8 @@ train() {
     mkdir -p "$4"
     # shellcheck disable=SC2046
     OMP_NUM_THREADS=$threads timeout --foreground -s INT "$left" "$pnetc" train "$model" --config "$config" -o "$4" --resume \
-        --without-optimizer --set "v=$1" --set "hardest=$hardest" --set "match=$match" $(mode_options "$2") --seed "$3" \
-        --device "$device" --precision "$precision" -q --json >"$4/train.part" 2>"$4/train.log"
+        --without-optimizer --set "v=$1" --set "hardest=$hardest" --set "match=$match" --set "reach=$reach" \
+        $(mode_options "$2") --seed "$3" --device "$device" --precision "$precision" -q --json >"$4/train.part" 2>"$4/train.log"
     code=$?
     [ $code = 130 ] || [ $code = 124 ] && return 1
     [ $code = 0 ] || { cat "$4/train.log" >&2 && return 2; }
@@ -206,7 +231,7 @@ evaluate() {
     [ -s "$3/$1.json" ] && return 0
     # shellcheck disable=SC2046
     OMP_NUM_THREADS=$threads "$pnetc" eval "$model" --weights "$3/last" --config "$config" --data "$out/${1%%-*}.yaml" \
-        --split test --set "ransac=$ransac" $(test_options "$1") $(mode_options "$2") --device "$device" \
+        --split test --set "ransac=$ransac" --set "reach=$reach" $(test_options "$1") $(mode_options "$2") --device "$device" \
         --precision "$precision" --json --each "$3/$1.jsonl" >"$3/$1.part" 2>"$3/$1.log" || { cat "$3/$1.log" >&2 && return 1; }
     mv "$3/$1.part" "$3/$1.json"
 }

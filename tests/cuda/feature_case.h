@@ -21,14 +21,16 @@ static inline float *host_floats(const float *from, size_t n)
     return x;
 }
 
-/* n numbers, `spare` ones that are none behind them. */
+/* n numbers, `spare` ones that are none behind them, and such up to whole units of 16 bytes: where a copy takes a part of
+   its unit, initcheck counts all of it. */
 static inline float *device_features(
     enum pnet_storage storage, const float *from, size_t n, size_t spare)
 {
     size_t bytes = storage_bytes(storage, (int64_t)n);
+    size_t all = bytes + storage_bytes(storage, (int64_t)spare);
     void *x = conv_alloc(bytes);
     to_storage(storage, from, (int64_t)n, x);
-    float *d = device_copy_into(x, bytes, bytes + storage_bytes(storage, (int64_t)spare));
+    float *d = device_copy_into(x, bytes, (all + 15) / 16 * 16);
     free(x);
     return d;
 }
