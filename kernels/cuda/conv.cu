@@ -120,9 +120,7 @@ static int columns_at_once(int cells, const conv_groups &g)
 /* Whichever kernel runs: a plan is made where there is no GPU to ask. */
 static size_t outer_work(const conv_set &s, struct pnet_conv_shape shape)
 {
-    size_t plain = conv_plain_vvor_work(s, shape),
-           fast = conv_fast_vvor_work(s, conv_merge(shape, MERGED_WIDTH), shape.cout);
-    return plain > fast ? plain : fast;
+    return max(conv_plain_vvor_work(s, shape), dense_vvor_work(s.rows, shape.cin, shape.cout));
 }
 
 size_t pnet_cuda_vvor_work(
@@ -136,7 +134,7 @@ size_t pnet_cuda_vvor_work(
     for (int width : widths) {
         g.cout = width;
         if (width == 0) continue;
-        most = max(most, conv_fast_vvor_work(set, g, s.cout));
+        most = max(most, max(vvor_fast_work(set, g), tiles_vvor_work(set, g)));
         if (precision == PNET_FP32) most = max(most, cells_vvor_work(set, g));
     }
     return most;
@@ -150,7 +148,7 @@ static void sum_columns(const conv_outer &o, enum pnet_precision precision, void
     else if (tiles_vvor_serves(o.set, precision))
         tiles_vvor(o, precision, work);
     else
-        conv_fast_vvor(o, precision, work);
+        vvor_fast(o, precision, work);
 }
 
 static void sum_in_parts(const conv_outer &outer, enum pnet_precision precision, void *work)
@@ -221,7 +219,7 @@ void pnet_cuda_outer(const struct pnet_outer *o, void *work)
     conv_outer outer = {conv_dense_set(n), conv_merge(shape, MERGED_WIDTH), o->cin, o->cout, o->x,
         o->g, o->g, o->gw, false, o->transposed, o->add};
     if (conv_fast_serves(outer.set))
-        conv_fast_vvor(outer, o->precision, work);
+        dense_vvor(outer, o->precision, work);
     else
         conv_plain_vvor(outer, shape, work);
 }

@@ -77,8 +77,5 @@ void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void 
 bool conv_few_serves(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 size_t conv_few_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 void conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-/* VVOR likewise; `work` holds partial sums. */
-size_t conv_fast_vvor_work(const conv_set &s, const conv_groups &g, int cout);
-void conv_fast_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 
 #endif

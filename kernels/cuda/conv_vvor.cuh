@@ -1,5 +1,4 @@
-/* The kernels of VVOR on the matrix unit: those of sets, among which conv.cu chooses, and that of dense products
-   (conv_vvor_panels.cu). */
+/* The kernels of VVOR on the matrix unit, among which conv.cu chooses. */
 #ifndef PNET_KERNELS_CUDA_CONV_VVOR_CUH
 #define PNET_KERNELS_CUDA_CONV_VVOR_CUH
 
@@ -9,7 +8,11 @@
 size_t vvor_fast_work(const conv_set &s, const conv_groups &g);
 void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work);
 
-/* The same from the set's tiles (conv_tiles_vvor.cu). */
+/* VVOR of dense products, one group of channels, wherever a set would be served so (conv_vvor_dense.cu). */
+size_t dense_vvor_work(struct pnet_count rows, int cin, int cout);
+void dense_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
+
+/* VVOR of a set from its tiles (conv_tiles_vvor.cu). */
 bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision);
 size_t tiles_vvor_work(const conv_set &s, const conv_groups &g);
 void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work);

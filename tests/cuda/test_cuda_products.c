@@ -166,6 +166,13 @@ static void check_dense(enum pnet_storage storage)
         check_outer(products[p], storage, false, false);
         check_outer(products[p], storage, true, true);
     }
+    /* more shares than one, of more rows than are summed at once */
+    static const struct product outers[] = {
+        {20011, 128, 96}, {40000, 64, 32}, {150000, 8, 24}, {150001, 3, 5}, {9000, 260, 72}};
+    for (size_t p = 0; p < sizeof outers / sizeof *outers; p++) {
+        check_outer(outers[p], storage, false, true);
+        check_outer(outers[p], storage, true, false);
+    }
     static const int64_t rows[] = {0, 1, 256, 257, 16384, 50000, 200000};
     static const int32_t columns[] = {1, 3, 64, 65, 200};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
