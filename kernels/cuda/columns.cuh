@@ -13,8 +13,8 @@
 
 enum {
     CHUNK_ROWS = 64,   /* of a chunk, at least */
-    SUM_CHUNKS = 2048, /* at most, of what is summed, and is not wide */
-    MAP_CHUNKS = 8192, /* at most, of what is worked on row by row */
+    SUM_CHUNKS = 1024, /* at most, of what is summed, and is not wide */
+    MAP_CHUNKS = 2048, /* at most, of what is worked on row by row */
     JOIN_COLUMNS = 8,  /* of a block that joins chunks */
     JOIN_LANES = THREADS / JOIN_COLUMNS,
 };
@@ -56,17 +56,22 @@ struct row_segments {
         int64_t size = (total() + most_chunks - 1) / most_chunks;
         return size > CHUNK_ROWS ? size : (int64_t)CHUNK_ROWS;
     }
+    /* In whole multiples of `rows`, where nobody counts chunks. */
+    __device__ int64_t chunk_size(int rows) const
+    {
+        return (chunk_size() + rows - 1) / rows * rows;
+    }
 };
 
 /* A chunk's rows, segment by segment: for (; at.begin < at.last; at.next()). Chunk and segment meet in one stretch of
    rows; their sum numbers the stretches without clash, as either only grows along the rows. */
 struct chunk_rows {
     row_segments at;
-    int64_t begin, end, last;
+    int64_t begin, end, last, total;
     int32_t segment;
-    __device__ chunk_rows(const row_segments &r, int64_t chunk) : at(r), end(0), segment(0)
+    __device__ chunk_rows(const row_segments &r, int64_t chunk, int64_t size)
+        : at(r), end(0), total(r.total()), segment(0)
     {
-        int64_t size = r.chunk_size(), total = r.total();
         begin = chunk * size;
         last = begin + size < total ? begin + size : total;
         if (begin >= last) return;
@@ -81,7 +86,7 @@ struct chunk_rows {
     }
     __device__ void set_end()
     {
-        end = at.split(segment + 1);
+        end = segment + 1 < at.s.count ? at.split(segment + 1) : total;
         if (end > last) end = last;
     }
 };
@@ -100,7 +105,8 @@ struct column_place {
 };
 
 /* What is summed: sum of a, and with sum_ab: of a * b, or with `moments` (mean and inverse of each row): of
-   a * (b - mean) * inverse. */
+   a * (b - mean) * inverse. With `out`, the result of an activation that multiplied by `below` what was below 0, a is
+   its gradient, which is undone first. */
 struct column_sums {
     row_segments at; /* its storage is that of a and b */
     int32_t c;
@@ -108,9 +114,30 @@ struct column_sums {
     const float2 *moments;
     double *sum, *sum_ab; /* [segments, c] */
     double *part;         /* [column_parts] */
+    const float *out;
+    float below;
 };
 
-enum summand { PLAIN, SQUARE, PRODUCT, UNIT };
+enum summand { PLAIN, SQUARE, PRODUCT, UNIT, UNDONE };
+
+/* What comes before the activation, as act.cu leaves it in memory. */
+template <class T, int V>
+static __device__ __forceinline__ pack<V> gradient_before(
+    const fetched<T, V> &gradient, const fetched<T, V> &out, float below)
+{
+    pack<V> v = opened(gradient), y = opened(out);
+    fetched<T, V> rounded;
+    if constexpr (sizeof(T) == 4) {
+        for (int i = 0; i < V; i++) rounded.word[i] = __float_as_uint(below * v.at[i]);
+    } else {
+        for (int i = 0; i < V; i += 2)
+            rounded.word[i / 2] =
+                narrow_pair<T>(below * v.at[i], i + 1 < V ? below * v.at[i + 1] : 0);
+    }
+    pack<V> less = opened(rounded);
+    for (int i = 0; i < V; i++) v.at[i] = y.at[i] > 0 ? v.at[i] : less.at[i];
+    return v;
+}
 
 /* Doubles in `part`. */
 static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
@@ -118,24 +145,44 @@ static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
     return (size_t)(chunks_of(rows, sum_chunks_of(c)) + segments) * (size_t)c * 2;
 }
 
+/* Rows `first` to `end`, every `step`-th, in order. Zeros stand for those that are not there: they change no bit of a sum
+   that begins with 0. */
 template <class T, int V, summand KIND>
-static __device__ __forceinline__ void add_row(
-    const column_sums &m, int64_t row, int32_t packs, int32_t column, double *sum, double *sum_ab)
+static __device__ __forceinline__ void add_rows(const column_sums &m, int64_t first, int64_t end,
+    int step, int32_t packs, int32_t column, double *sum, double *sum_ab)
 {
-    pack<V> p = load<V>((const T *)m.a, row * packs + column), q = p;
-    float2 moments = {0, 1};
-    if (KIND == PRODUCT || KIND == UNIT) q = load<V>((const T *)m.b, row * packs + column);
-    if (KIND == UNIT) moments = m.moments[row];
-    for (int i = 0; i < V; i++) {
-        double a = (double)p.at[i];
-        sum[i] += a;
-        if (KIND == SQUARE) sum_ab[i] += a * a;
-        if (KIND == PRODUCT) sum_ab[i] += a * (double)q.at[i];
-        if (KIND == UNIT) sum_ab[i] += a * (double)((q.at[i] - moments.x) * moments.y);
+    const int ROWS = KIND == PLAIN || KIND == SQUARE ? 4 : 2;
+    const bool TWO = KIND == PRODUCT || KIND == UNIT || KIND == UNDONE;
+    for (int64_t row = first; row < end; row += ROWS * step) {
+        fetched<T, V> as[ROWS], bs[ROWS], outs[ROWS];
+        float2 moments[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            int64_t at = row + r * step, place = at * packs + column;
+            bool there = at < end;
+            as[r] = fetch_if<V>(there, (const T *)m.a, place);
+            if (TWO) bs[r] = fetch_if<V>(there, (const T *)m.b, place);
+            if (KIND == UNDONE) outs[r] = fetch_if<V>(there, (const T *)m.out, place);
+            moments[r] = {0, 0};
+            if (KIND == UNIT && there) moments[r] = m.moments[at];
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            pack<V> p = opened(as[r]), q = p;
+            if (TWO) q = opened(bs[r]);
+            if (KIND == UNDONE) p = gradient_before(as[r], outs[r], m.below);
+            for (int i = 0; i < V; i++) {
+                double a = (double)p.at[i];
+                float b = q.at[i];
+                if (KIND == UNIT) b = (b - moments[r].x) * moments[r].y;
+                sum[i] += a;
+                if (KIND != PLAIN) sum_ab[i] += a * (double)b;
+            }
+        }
     }
 }
 
-/* Adds the lanes of each column, pair by pair; lane 0 has the sum. */
+/* Adds the V numbers of the lanes of each column, pair by pair; lane 0 has the sums. */
 template <int V>
 static __device__ __forceinline__ void join_lanes(const tiling &t, int lane, double *sum)
 {
@@ -155,21 +202,18 @@ static __device__ __forceinline__ void join_lanes(const tiling &t, int lane, dou
 }
 
 template <class T, int V, summand KIND>
-static __global__ void __launch_bounds__(THREADS) chunk_kernel(column_sums m, tiling t)
+static __global__ void __launch_bounds__(THREADS, 3) chunk_kernel(column_sums m, tiling t)
 {
     int32_t packs = m.c / V;
     column_place p(t, packs);
     int64_t parts = (int64_t)gridDim.x + m.at.s.count;
-    for (chunk_rows at(m.at, blockIdx.x); at.begin < at.last; at.next()) {
-        double sum[V] = {}, sum_ab[V] = {};
+    for (chunk_rows at(m.at, blockIdx.x, m.at.chunk_size()); at.begin < at.last; at.next()) {
+        double sum[2 * V] = {}, *sum_ab = sum + V;
         if (at.begin == at.end) continue;
-        if (p.active) {
-#pragma unroll 4
-            for (int64_t row = at.begin + p.lane; row < at.end; row += t.lanes)
-                add_row<T, V, KIND>(m, row, packs, p.column, sum, sum_ab);
-        }
-        join_lanes<V>(t, p.lane, sum);
-        if (KIND != PLAIN) join_lanes<V>(t, p.lane, sum_ab);
+        if (p.active)
+            add_rows<T, V, KIND>(
+                m, at.begin + p.lane, at.end, t.lanes, packs, p.column, sum, sum_ab);
+        join_lanes<KIND == PLAIN ? V : 2 * V>(t, p.lane, sum);
         if (!p.active || p.lane > 0) continue;
         int64_t to = (blockIdx.x + (int64_t)at.segment) * m.c + p.column * V;
         for (int i = 0; i < V; i++) {
@@ -188,7 +232,7 @@ static __device__ __forceinline__ double2 join_chunks(
     double2 sum = {0, 0};
     if (active && begin < end) {
         int64_t size = m.at.chunk_size(), last = (end - 1) / size;
-#pragma unroll 8
+#pragma unroll 16
         for (int64_t chunk = begin / size + lane; chunk <= last; chunk += JOIN_LANES) {
             sum.x += m.part[(chunk + segment) * m.c + column];
             if (m.sum_ab) sum.y += m.part[(parts + chunk + segment) * m.c + column];
@@ -246,6 +290,8 @@ template <class T, int V> static void sum_chunks(const column_sums &m, dim3 grid
         chunk_kernel<T, V, PLAIN><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else if (m.moments)
         chunk_kernel<T, V, UNIT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+    else if (m.out)
+        chunk_kernel<T, V, UNDONE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else if (m.a == m.b)
         chunk_kernel<T, V, SQUARE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else
@@ -267,7 +313,7 @@ template <class F> static void sum_columns(const column_sums &m, int32_t groups,
                 tiling t = tile(m.c / V);
                 sum_chunks<T, V>(m, dim3((unsigned)chunks, (unsigned)t.tiles), t);
             },
-            m.a, m.b);
+            m.a, m.b, m.out);
     unsigned segments = (unsigned)m.at.s.count;
     int64_t parts = chunks + segments;
     bool whole = JOIN_COLUMNS % (m.c / groups) == 0;

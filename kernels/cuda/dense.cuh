@@ -26,6 +26,43 @@ template <int V, class T> static __device__ __forceinline__ void store(T *p, int
     store_wide<V>(p + i * V, v.at);
 }
 
+/* The same in two steps: what lies in memory, word by word, and what it is. What is fetched before anything is opened comes at
+   once: the compiler leaves a widening where its load is, and numbers of 16 bits would take a register each. */
+template <class T, int V> struct alignas(sizeof(T) * V < 4 ? 4 : sizeof(T) * V) fetched {
+    uint32_t word[sizeof(T) * V < 4 ? 1 : sizeof(T) * V / 4];
+};
+
+template <int V, class T>
+static __device__ __forceinline__ fetched<T, V> fetch(const T *p, int64_t i)
+{
+    if constexpr (sizeof(T) * V >= 4) return *reinterpret_cast<const fetched<T, V> *>(p + i * V);
+    return {*reinterpret_cast<const uint16_t *>(p + i)};
+}
+
+/* Zeros, unless it is there. */
+template <int V, class T>
+static __device__ __forceinline__ fetched<T, V> fetch_if(bool there, const T *p, int64_t i)
+{
+    fetched<T, V> v = {};
+    if (there) v = fetch<V>(p, i);
+    return v;
+}
+
+template <class T, int V> static __device__ __forceinline__ pack<V> opened(const fetched<T, V> &f)
+{
+    pack<V> v;
+    if constexpr (sizeof(T) == 4) {
+        for (int i = 0; i < V; i++) v.at[i] = __uint_as_float(f.word[i]);
+    } else {
+        for (int i = 0; i < V; i += 2) {
+            float2 pair = widen_pair<T>(f.word[i / 2]);
+            v.at[i] = pair.x;
+            if (i + 1 < V) v.at[i + 1] = pair.y;
+        }
+    }
+    return v;
+}
+
 static inline bool is_aligned(const void *p)
 {
     return ((uintptr_t)p & 15) == 0;

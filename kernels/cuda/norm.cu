@@ -1,6 +1,3 @@
-extern "C" {
-#include "kernels/cuda/act.h"
-}
 #include "kernels/cuda/norm.cuh"
 
 extern "C" size_t pnet_cuda_norm_work(const struct pnet_norm *n)
@@ -18,8 +15,8 @@ extern "C" size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
 extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const float *a,
     const float *b, double *sum, double *sum_ab, void *work)
 {
-    column_sums m = {
-        {s, {}, sum_chunks_of(c)}, c, a, b, nullptr, sum, b ? sum_ab : nullptr, (double *)work};
+    column_sums m = {{s, {}, sum_chunks_of(c)}, c, a, b, nullptr, sum, b ? sum_ab : nullptr,
+        (double *)work, nullptr, 1};
     sum_columns(m, 1, leave_sums{});
 }
 
@@ -51,18 +48,22 @@ extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double
             n->c, eps, running, mean, inverse);
 }
 
-/* The next two walk the chunks of columns.cuh: each thread keeps what it needs of its columns in registers while it goes
-   down a segment's rows, and reads a few rows before it writes any: the result may be the same memory, which keeps the
-   compiler from doing so. */
-template <class T, int V> static constexpr int at_once = V == WIDEST<T> ? 2 : 4;
+/* The next two walk chunks of rows from the last one to the first, as the nearer cache still holds the last rows that were
+   summed: each thread keeps what it needs of its columns in registers while it goes down a segment's rows, and reads a
+   few rows before it writes any: the result may be the same memory, which keeps the compiler from doing so. */
+static __device__ chunk_rows mapped_rows(const pnet_norm &n, int rows)
+{
+    row_segments r = {n.segments, {}, MAP_CHUNKS};
+    return chunk_rows(r, gridDim.x - 1 - blockIdx.x, r.chunk_size(rows));
+}
 
 template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
     forward_kernel(pnet_norm n, tiling t, const float *mean, const float *inverse, T *y)
 {
-    const int ROWS = at_once<T, V>;
+    const int ROWS = 4;
     column_place p(t, n.c / V);
-    chunk_rows at({n.segments, {}, MAP_CHUNKS}, blockIdx.x);
+    chunk_rows at = mapped_rows(n, ROWS * t.lanes);
     float below = norm_below(n);
     int32_t packs = n.c / V, per = n.c / n.groups;
     if (!p.active) return;
@@ -76,15 +77,19 @@ static __global__ void __launch_bounds__(THREADS)
             bias[i] = n.bias[channel];
         }
         for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
-            pack<V> x[ROWS];
-            for (int r = 0; r < ROWS; r++)
-                if (row + r * t.lanes < at.end)
-                    x[r] = load<V>((const T *)n.x, (row + r * t.lanes) * packs + p.column);
+            fetched<T, V> x[ROWS];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                int64_t from = row + r * t.lanes < at.end ? row + r * t.lanes : row;
+                x[r] = fetch<V>((const T *)n.x, from * packs + p.column);
+            }
+#pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 if (row + r * t.lanes >= at.end) break;
+                pack<V> v = opened(x[r]);
                 for (int i = 0; i < V; i++)
-                    x[r].at[i] = activated(normal_of(x[r].at[i], m[i], k[i], bias[i]), below);
-                store<V>(y, (row + r * t.lanes) * packs + p.column, x[r]);
+                    v.at[i] = activated(normal_of(v.at[i], m[i], k[i], bias[i]), below);
+                store<V>(y, (row + r * t.lanes) * packs + p.column, v);
             }
         }
     }
@@ -185,13 +190,15 @@ struct make_coefficients {
     }
 };
 
-template <class T, int V>
-static __global__ void __launch_bounds__(THREADS) backward_kernel(
-    pnet_norm n, tiling t, norm_work w, const float *mean, const T *gout, bool add, T *gx)
+/* UNDO: the activation, of which `out` came. */
+template <class T, int V, bool UNDO>
+static __global__ void __launch_bounds__(THREADS, 2) backward_kernel(pnet_norm n, tiling t,
+    norm_work w, const float *mean, const T *out, const T *gout, bool add, T *gx)
 {
-    const int ROWS = at_once<T, V>;
+    const int ROWS = UNDO ? 2 : 3;
     column_place p(t, n.c / V);
-    chunk_rows at({n.segments, {}, MAP_CHUNKS}, blockIdx.x);
+    chunk_rows at = mapped_rows(n, ROWS * t.lanes);
+    float below = norm_below(n);
     int32_t packs = n.c / V, per = n.c / n.groups;
     if (!p.active) return;
     for (; at.begin < at.last; at.next()) {
@@ -206,44 +213,42 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(
             of[i].k3 = w.k3[k];
         }
         for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
-            pack<V> x[ROWS], g[ROWS];
+            fetched<T, V> x[ROWS], g[ROWS], y[ROWS], old[ROWS];
+#pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                int64_t place = (row + r * t.lanes) * packs + p.column;
-                if (row + r * t.lanes >= at.end) break;
-                x[r] = load<V>((const T *)n.x, place);
-                g[r] = load<V>(gout, place);
+                int64_t from = row + r * t.lanes < at.end ? row + r * t.lanes : row,
+                        place = from * packs + p.column;
+                x[r] = fetch<V>((const T *)n.x, place);
+                g[r] = fetch<V>(gout, place);
+                if (UNDO) y[r] = fetch<V>(out, place);
+                if (add) old[r] = fetch<V>((const T *)gx, place);
             }
+#pragma unroll
             for (int r = 0; r < ROWS; r++) {
-                int64_t place = (row + r * t.lanes) * packs + p.column;
                 if (row + r * t.lanes >= at.end) break;
-                pack<V> old = {};
-                if (add) old = load<V>(gx, place);
+                pack<V> u = UNDO ? gradient_before(g[r], y[r], below) : opened(g[r]),
+                        v = opened(x[r]), before = {};
+                if (add) before = opened(old[r]);
                 for (int i = 0; i < V; i++) {
-                    float v = of[i].gradient(g[r].at[i], x[r].at[i], m[i]);
-                    g[r].at[i] = add ? old.at[i] + v : v;
+                    float w = of[i].gradient(u.at[i], v.at[i], m[i]);
+                    u.at[i] = add ? before.at[i] + w : w;
                 }
-                store<V>(gx, place, g[r]);
+                store<V>(gx, (row + r * t.lanes) * packs + p.column, u);
             }
         }
     }
-}
-
-/* Of all segments. */
-static struct pnet_count elements_of(const pnet_norm *n)
-{
-    const pnet_segments &s = n->segments;
-    int64_t last = (int64_t)s.count * (s.stride > 1 ? s.stride : 1);
-    return {s.rows * n->c, s.splits ? s.splits + last : nullptr, n->c, s.storage};
 }
 
 extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *mean,
     const float *inverse, const struct pnet_norm_gradient *g, void *work)
 {
     norm_work w = norm_work_of(n, work);
+    const float *out = n->act == PNET_ACT_NONE ? nullptr : g->out;
     column_sums m = sums_of(n, g->gout, n->x, w);
+    m.out = out;
+    m.below = norm_below(*n);
     unsigned chunks = (unsigned)chunks_of(n->segments.rows, MAP_CHUNKS);
     if (norm_few_backward(n, mean, inverse, g, w)) return;
-    if (g->out) pnet_cuda_act_backward(elements_of(n), n->act, n->slope, g->out, g->gout);
     sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k1, w.k2, w.k3});
     if (n->segments.count != 1) norm_finish(m, *g);
     if (!g->gx || n->segments.rows == 0 || n->segments.count == 0) return;
@@ -254,8 +259,9 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
             const int V = decltype(form)::V;
             tiling t = tile(n->c / V);
             dim3 grid(chunks, (unsigned)t.tiles);
-            backward_kernel<T, V><<<grid, THREADS, 0, cudaStreamPerThread>>>(
-                *n, t, w, mean, as<T>(g->gout), g->gx_add, as<T>(g->gx));
+            auto kernel = out ? backward_kernel<T, V, true> : backward_kernel<T, V, false>;
+            kernel<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+                *n, t, w, mean, as<T>(out), as<T>(g->gout), g->gx_add, as<T>(g->gx));
         },
-        n->x, g->gout, g->gx);
+        n->x, g->gout, g->gx, out);
 }

@@ -29,7 +29,8 @@ static inline norm_work norm_work_of(const pnet_norm *n, void *work)
 static inline column_sums sums_of(
     const pnet_norm *n, const float *a, const float *b, const norm_work &w)
 {
-    return {{n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part};
+    return {{n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part,
+        nullptr, 1};
 }
 
 /* Mean and inverse from the sums of `count` numbers in `rows` rows and of their squares; for batch norm (running.mean

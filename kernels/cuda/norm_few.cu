@@ -90,10 +90,11 @@ template <int V> struct few_parts {
     double at[SLOTS][2 * V]; /* of a, then of a b */
 };
 
-/* Sums a block's chunks; read(row, a, b) gets V numbers each. */
-template <int V, class F>
+/* Sums a block's chunks: begin(r, row, there) asks for a row, end(r, a, b) then has V numbers of each of both, zeros where
+   it is not there. */
+template <int V, class F, class G>
 static __device__ __forceinline__ void sum_few(
-    const few_chunks &c, few_lanes l, few_parts<V> &parts, F read)
+    const few_chunks &c, few_lanes l, few_parts<V> &parts, F begin, G end)
 {
     int groups = WARP / l.width, lane = (int)threadIdx.x % l.width;
     int group = (int)(threadIdx.x % WARP) / l.width;
@@ -105,15 +106,16 @@ static __device__ __forceinline__ void sum_few(
         double sum[2 * V] = {};
         for (int64_t row = active ? c.first(slot) + lane : 0; row < last;
              row += AT_ONCE * l.lanes) {
-            pack<V> a[AT_ONCE], b[AT_ONCE];
-            for (int r = 0; r < AT_ONCE; r++)
-                if (row + r * l.lanes < last) read(row + r * l.lanes, a[r], b[r]);
+#pragma unroll
+            for (int r = 0; r < AT_ONCE; r++) begin(r, row + r * l.lanes, row + r * l.lanes < last);
+#pragma unroll
             for (int r = 0; r < AT_ONCE; r++) {
-                if (row + r * l.lanes >= last) break;
+                pack<V> a, b;
+                end(r, a, b);
                 for (int i = 0; i < V; i++) {
-                    double v = (double)a[r].at[i];
+                    double v = (double)a.at[i];
                     sum[i] += v;
-                    sum[V + i] += v * (double)b[r].at[i];
+                    sum[V + i] += v * (double)b.at[i];
                 }
             }
         }
@@ -138,26 +140,28 @@ static __device__ __forceinline__ double2 join_few(const few_chunks &c, few_part
     return {group_sum(sum.x, WARP), group_sum(sum.y, WARP)};
 }
 
-/* Calls f(row) for a block's rows, AT_ONCE of them together: begin(r, row) for each, then end(r, row). */
+/* A block's rows, AT_ONCE of them together: begin(r, row, there) asks for each, then end(r, row) for those that are. */
 template <class F, class G>
 static __device__ __forceinline__ void each_few(const few_chunks &c, F begin, G end)
 {
     for (int i = (int)threadIdx.x; i < c.count * CHUNK_ROWS; i += AT_ONCE * THREADS) {
         int64_t row[AT_ONCE];
+#pragma unroll
         for (int r = 0; r < AT_ONCE; r++) {
             int at = i + r * THREADS, slot = at / CHUNK_ROWS;
             row[r] = c.start(slot) + at % CHUNK_ROWS;
             if (slot >= c.count || row[r] < c.begin || row[r] >= c.end) row[r] = -1;
         }
-        for (int r = 0; r < AT_ONCE; r++)
-            if (row[r] >= 0) begin(r, row[r]);
+#pragma unroll
+        for (int r = 0; r < AT_ONCE; r++) begin(r, row[r], row[r] >= 0);
+#pragma unroll
         for (int r = 0; r < AT_ONCE; r++)
             if (row[r] >= 0) end(r, row[r]);
     }
 }
 
 template <class T, int V>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     few_forward_kernel(pnet_norm n, few_lanes l, make_statistics s, bool training, T *y)
 {
     __shared__ few_parts<V> parts;
@@ -166,9 +170,14 @@ static __global__ void __launch_bounds__(THREADS)
     few_chunks c(n.segments, segment);
     cg::cluster_group cluster = cg::this_cluster();
     const T *x = (const T *)n.x;
+    fetched<T, V> v[AT_ONCE];
+    auto ask = [&](int r, int64_t row, bool there) {
+        /* read in any case: the compiler keeps loads of this kernel apart otherwise */
+        v[r] = fetch<V>(x, (there ? row : c.begin) * packs + column);
+        if (!there) v[r] = {};
+    };
     if (training) {
-        sum_few<V>(c, l, parts,
-            [&](int64_t row, pack<V> &a, pack<V> &b) { a = b = load<V>(x, row * packs + column); });
+        sum_few<V>(c, l, parts, ask, [&](int r, pack<V> &a, pack<V> &b) { a = b = opened(v[r]); });
         cluster.sync();
     }
     for (int i = (int)threadIdx.x / WARP; i < V; i += THREADS / WARP) {
@@ -184,31 +193,13 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if (training) cluster.barrier_arrive();
     float below = norm_below(n);
-    pack<V> v[AT_ONCE];
-    each_few(
-        c, [&](int r, int64_t row) { v[r] = load<V>(x, row * packs + column); },
-        [&](int r, int64_t row) {
-            for (int i = 0; i < V; i++)
-                v[r].at[i] = activated(normal_of(v[r].at[i], mean[i], k[i], bias[i]), below);
-            store<V>(y, row * packs + column, v[r]);
-        });
+    each_few(c, ask, [&](int r, int64_t row) {
+        pack<V> u = opened(v[r]);
+        for (int i = 0; i < V; i++)
+            u.at[i] = activated(normal_of(u.at[i], mean[i], k[i], bias[i]), below);
+        store<V>(y, row * packs + column, u);
+    });
     if (training) cluster.barrier_wait(); /* others may be reading this block's parts */
-}
-
-/* What comes before the activation, as act.cu leaves it in memory. */
-template <class T, int V>
-static __device__ __forceinline__ pack<V> gradient_before(
-    const pnet_norm_gradient &g, int64_t place, float below)
-{
-    pack<V> v = load<V>((const T *)g.gout, place);
-    if (!g.out) return v;
-    pack<V> y = load<V>((const T *)g.out, place);
-    for (int i = 0; i < V; i++) {
-        T stored;
-        narrow(below * v.at[i], &stored);
-        v.at[i] = y.at[i] > 0 ? v.at[i] : widen(stored);
-    }
-    return v;
 }
 
 template <class T, int V>
@@ -220,11 +211,18 @@ static __global__ void __launch_bounds__(THREADS) few_backward_kernel(pnet_norm 
     int32_t column = (int32_t)blockIdx.y, segment = (int32_t)blockIdx.z, packs = n.c / V;
     few_chunks c(n.segments, segment);
     cg::cluster_group cluster = cg::this_cluster();
-    const T *x = (const T *)n.x;
     float below = norm_below(n);
-    sum_few<V>(c, l, parts, [&](int64_t row, pack<V> &a, pack<V> &b) {
-        a = gradient_before<T, V>(g, row * packs + column, below);
-        b = load<V>(x, row * packs + column);
+    bool undo = g.out;
+    fetched<T, V> u[AT_ONCE], v[AT_ONCE], y[AT_ONCE];
+    auto ask = [&](int r, int64_t row, bool there) {
+        u[r] = fetch_if<V>(there, (const T *)g.gout, row * packs + column);
+        v[r] = fetch_if<V>(there, (const T *)n.x, row * packs + column);
+        y[r] = fetch_if<V>(there && undo, (const T *)g.out, row * packs + column);
+    };
+    auto before = [&](int r) { return undo ? gradient_before(u[r], y[r], below) : opened(u[r]); };
+    sum_few<V>(c, l, parts, ask, [&](int r, pack<V> &a, pack<V> &b) {
+        a = before(r);
+        b = opened(v[r]);
     });
     cluster.sync();
     for (int i = (int)threadIdx.x / WARP; i < V; i += THREADS / WARP) {
@@ -253,21 +251,21 @@ static __global__ void __launch_bounds__(THREADS) few_backward_kernel(pnet_norm 
         T *gx = (T *)g.gx;
         float m[V];
         for (int i = 0; i < V; i++) m[i] = mean[(int64_t)segment * n.c + column * V + i];
-        pack<V> u[AT_ONCE], v[AT_ONCE];
+        fetched<T, V> olds[AT_ONCE];
         each_few(
             c,
-            [&](int r, int64_t row) {
-                u[r] = gradient_before<T, V>(g, row * packs + column, below);
-                v[r] = load<V>(x, row * packs + column);
+            [&](int r, int64_t row, bool there) {
+                ask(r, row, there);
+                olds[r] = fetch_if<V>(there && g.gx_add, (const T *)gx, row * packs + column);
             },
             [&](int r, int64_t row) {
-                pack<V> old = {};
-                if (g.gx_add) old = load<V>(gx, row * packs + column);
+                pack<V> a = before(r), b = opened(v[r]), old = {};
+                if (g.gx_add) old = opened(olds[r]);
                 for (int i = 0; i < V; i++) {
-                    float w = of[i].gradient(u[r].at[i], v[r].at[i], m[i]);
-                    u[r].at[i] = g.gx_add ? old.at[i] + w : w;
+                    float w = of[i].gradient(a.at[i], b.at[i], m[i]);
+                    a.at[i] = g.gx_add ? old.at[i] + w : w;
                 }
-                store<V>(gx, row * packs + column, u[r]);
+                store<V>(gx, row * packs + column, a);
             });
     }
     cluster.barrier_wait();
