@@ -29,4 +29,20 @@ check 'streets' bash $script run -o "$work/all" --scenes streets --modes voxel -
     --tests drives
 check 'lines' test "$(cat "$work/all/runs/40cm-native-s1/kitchen.jsonl" "$work/all/runs/2m-voxel-s1/drives.jsonl" | wc -l)" = 105
 check 'a matrix for each pair' grep -q '"info_pairs":103' "$work/all/runs/40cm-native-s1/kitchen.json"
+# Poses refined by ICP, of the pairs of three clouds: as many entries as pairs that are no neighbours, each with another pose than
+# the log's, and near it. 3-14 moves by 3.7 cm, as an independent implementation found.
+few=$work/few/registration/3dmatch/7-scenes-redkitchen kitchen=$data/registration/3dmatch/7-scenes-redkitchen
+mkdir -p "$few" "$work/fitted"
+ln -s "$(cd "$data" && pwd)/segmentation" "$work/few/segmentation"
+ln -s "$(cd "$data/registration/3dmatch" && pwd)/sun3d-hotel_umd-maryland_hotel3" "$work/few/registration/3dmatch/"
+for f in 3DMatch_gt.log 3DMatch_gt.info 3DLoMatch_gt.log 3DLoMatch_gt.info cloud_bin_0.ply cloud_bin_3.ply cloud_bin_14.ply; do
+    ln -s "$(cd "$kitchen" && pwd)/$f" "$few/"
+done
+mv "$work/all/rooms" "$work/fitted/"
+bash $script index "$work/few" -o "$work/fitted" --tests fitted >"$out" 2>"$err" || fail "no index: $(cat "$err")"
+listed=$(awk 'NF == 3 && $2 - $1 > 1 && ($1 == 0 || $1 == 3) && ($2 == 3 || $2 == 14)' "$few/3DMatch_gt.log" | wc -l)
+check "$listed pairs" test "$(grep -c 'pose: \[' "$work/fitted/fitted.yaml")" = "$listed"
+sed -n 's/.*cloud_bin_14.ply, target: .*cloud_bin_3.ply, pose: \[\(.*\)\].*/\1/p' "$work/fitted/fitted.yaml" | tr ',' ' ' |
+    cat - "$work/fitted/fitted/3-14.txt" | tr '\n' ' ' >"$work/poses"
+check 'moved as far' awk '{ d = sqrt(($4 - $20) ^ 2 + ($8 - $24) ^ 2 + ($12 - $28) ^ 2); exit !(NF == 32 && d > 0.03 && d < 0.045) }' "$work/poses"
 finish
