@@ -109,7 +109,7 @@ END
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, $whole, points: [30%, 40%]}}" | index thin test
     echo "  - {log: $hotel/3DMatch_gt.log, clouds: \"$hotel/cloud_bin_*.ply\", missing: skip}" | index trained test
     case $tests in
-    *fitted*) mkdir -p "$out/fitted" && fitted "$kitchen" >"$out/fitted/all" && index fitted test <"$out/fitted/all" || exit 1 ;;
+    *fitted*) rm -rf "$out/fitted" && mkdir "$out/fitted" && fitted "$kitchen" >"$out/fitted/all" && index fitted test <"$out/fitted/all" || exit 1 ;;
     esac
 }
 
@@ -119,7 +119,8 @@ fit() { "$pnetc" register "$1" "$2" --from "$3" --icp "$4" --json | sed -nE 's/.
 # fitted FOLDER: the pairs of a scene of 3DMatch, but for neighbours and those whose clouds are missing, with poses refined by ICP.
 fitted() {
     local i j pose
-    awk -v "to=$out/fitted/" 'NF == 3 { name = to $1 "-" $2 ".txt"; printf "" >name; next } { print >name }' "$1/3DMatch_gt.log"
+    awk -v "to=$out/fitted/" 'NF == 3 { if (name) close(name); name = to $1 "-" $2 ".txt"; next } { print >name }' \
+        "$1/3DMatch_gt.log"
     for pose in "$out"/fitted/*.txt; do
         IFS=- read -r i j <<<"$(basename "$pose" .txt)"
         [ $((j - i)) -gt 1 ] && [ -e "$1/cloud_bin_$i.ply" ] && [ -e "$1/cloud_bin_$j.ply" ] || continue

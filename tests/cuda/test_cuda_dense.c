@@ -227,16 +227,22 @@ static void do_norm(const struct side *d, bool all, int32_t groups)
     give_work(d, work);
 }
 
+static void run_norm_backward(
+    const struct side *d, const struct pnet_norm *n, const struct pnet_norm_gradient *g)
+{
+    void *work = take_work(d, BOTH(d, norm_work)(n));
+    BOTH(d, norm_statistics)(n, 1e-3, d->mean, d->inverse, work);
+    BOTH(d, norm_backward)(n, d->mean, d->inverse, g, work);
+    give_work(d, work);
+}
+
 static void do_norm_backward(const struct side *d, bool all, int32_t groups, int64_t constant_rows)
 {
     struct pnet_norm n = norm_of(d, all, groups);
     struct pnet_norm_gradient g = gradient_of(d);
-    void *work = take_work(d, BOTH(d, norm_work)(&n));
     g.constant_rows = constant_rows;
     n.act = PNET_ACT_NONE;
-    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
-    BOTH(d, norm_backward)(&n, d->mean, d->inverse, &g, work);
-    give_work(d, work);
+    run_norm_backward(d, &n, &g);
 }
 
 static void do_batchnorm(const struct side *d)
@@ -284,16 +290,13 @@ static void do_act_norm_backward(const struct side *d, bool all, int64_t constan
 {
     struct pnet_norm n = norm_of(d, all, d->c);
     struct pnet_norm_gradient g = gradient_of(d);
-    void *work = take_work(d, BOTH(d, norm_work)(&n));
     g.constant_rows = constant_rows;
     g.gout = d->y;
     g.gx_add = false;
     g.out = d->b;
     n.act = d->add ? PNET_ACT_LEAKY : PNET_ACT_RELU;
     n.slope = 0.25f;
-    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
-    BOTH(d, norm_backward)(&n, d->mean, d->inverse, &g, work);
-    give_work(d, work);
+    run_norm_backward(d, &n, &g);
 }
 
 static void do_batchnorm_act_backward(const struct side *d)
@@ -311,12 +314,9 @@ static void do_batchnorm_weights(const struct side *d)
 {
     struct pnet_norm n = norm_of(d, true, d->c);
     struct pnet_norm_gradient g = gradient_of(d);
-    void *work = take_work(d, BOTH(d, norm_work)(&n));
     g.gx = NULL;
     n.act = PNET_ACT_NONE;
-    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
-    BOTH(d, norm_backward)(&n, d->mean, d->inverse, &g, work);
-    give_work(d, work);
+    run_norm_backward(d, &n, &g);
 }
 
 static int32_t some_groups(int32_t c)

@@ -29,8 +29,8 @@ check 'streets' bash $script run -o "$work/all" --scenes streets --modes voxel -
     --tests drives
 check 'lines' test "$(cat "$work/all/runs/40cm-native-s1/kitchen.jsonl" "$work/all/runs/2m-voxel-s1/drives.jsonl" | wc -l)" = 105
 check 'a matrix for each pair' grep -q '"info_pairs":103' "$work/all/runs/40cm-native-s1/kitchen.json"
-# Poses refined by ICP, of the pairs of three clouds: as many entries as pairs that are no neighbours, each with another pose than
-# the log's, and near it. 3-14 moves by 3.7 cm, as an independent implementation found.
+# Poses refined by ICP, of the pairs of three clouds: as many entries as pairs that are no neighbours; 3-14 moves by 3.7 cm, as an
+# independent implementation found.
 few=$work/few/registration/3dmatch/7-scenes-redkitchen kitchen=$data/registration/3dmatch/7-scenes-redkitchen
 mkdir -p "$few" "$work/fitted"
 ln -s "$(cd "$data" && pwd)/segmentation" "$work/few/segmentation"
