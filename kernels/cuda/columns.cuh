@@ -11,11 +11,14 @@
 #include "kernels/cpu/segment.h"
 #include "kernels/cuda/dense.cuh"
 
+#include <type_traits>
+
 enum {
     CHUNK_ROWS = 64,   /* of a chunk, at least */
     SUM_CHUNKS = 1024, /* at most, of what is summed, and is not wide */
     MAP_CHUNKS = 2048, /* at most, of what is worked on row by row */
     JOIN_COLUMNS = 8,  /* of a block that joins chunks */
+    JOINED = 8,        /* chunks that a thread asks for at once */
     JOIN_LANES = THREADS / JOIN_COLUMNS,
 };
 
@@ -104,9 +107,17 @@ struct column_place {
     }
 };
 
+/* A norm and the activation behind it, which multiplies by `below` what is below 0; `weight` NULL: there is none. */
+struct activated_norm {
+    const float *mean, *inverse; /* [segments, groups] */
+    const float *weight, *bias;  /* [c] */
+    int32_t groups;
+    float below;
+};
+
 /* What is summed: sum of a, and with sum_ab: of a * b, or with `moments` (mean and inverse of each row): of
-   a * (b - mean) * inverse. With `out`, the result of an activation that multiplied by `below` what was below 0, a is
-   its gradient, which is undone first. */
+   a * (b - mean) * inverse. With `norm`, which made something of b, a is a gradient behind its activation, and what is
+   summed the gradient before it. */
 struct column_sums {
     row_segments at; /* its storage is that of a and b */
     int32_t c;
@@ -114,18 +125,17 @@ struct column_sums {
     const float2 *moments;
     double *sum, *sum_ab; /* [segments, c] */
     double *part;         /* [column_parts] */
-    const float *out;
-    float below;
+    activated_norm norm;
 };
 
 enum summand { PLAIN, SQUARE, PRODUCT, UNIT, UNDONE };
 
-/* What comes before the activation, as act.cu leaves it in memory. */
-template <class T, int V>
+/* What comes before the activation, as act.cu leaves it in memory; is the activation's result i above 0? */
+template <class T, int V, class F>
 static __device__ __forceinline__ pack<V> gradient_before(
-    const fetched<T, V> &gradient, const fetched<T, V> &out, float below)
+    const fetched<T, V> &gradient, float below, F above)
 {
-    pack<V> v = opened(gradient), y = opened(out);
+    pack<V> v = opened(gradient);
     fetched<T, V> rounded;
     if constexpr (sizeof(T) == 4) {
         for (int i = 0; i < V; i++) rounded.word[i] = __float_as_uint(below * v.at[i]);
@@ -135,9 +145,54 @@ static __device__ __forceinline__ pack<V> gradient_before(
                 narrow_pair<T>(below * v.at[i], i + 1 < V ? below * v.at[i + 1] : 0);
     }
     pack<V> less = opened(rounded);
-    for (int i = 0; i < V; i++) v.at[i] = y.at[i] > 0 ? v.at[i] : less.at[i];
+    for (int i = 0; i < V; i++) v.at[i] = above(i) ? v.at[i] : less.at[i];
     return v;
 }
+
+/* y of x, before the activation: the same bits wherever it is made. */
+static __device__ __forceinline__ float normal_of(float x, float mean, float k, float bias)
+{
+    return fmaf(x - mean, k, bias);
+}
+
+static __device__ __forceinline__ float activated(float v, float below)
+{
+    return v < 0 ? (below == 0 ? 0 : below * v) : v;
+}
+
+/* What is not above this becomes 0 when it is stored: half of the smallest number there is. */
+template <class T>
+constexpr float LEAST = sizeof(T) == 4                   ? 0
+                        : std::is_same<T, __half>::value ? 0x1p-25f
+                                                         : 0x1p-134f;
+
+/* A thread's columns of a norm, in one segment. */
+template <int V> struct norm_columns {
+    float mean[V], k[V], bias[V];
+    norm_columns() = default;
+    __device__ norm_columns(const activated_norm &n, int32_t c, int32_t segment, int32_t column)
+    {
+        for (int i = 0; i < V; i++) {
+            int32_t channel = column * V + i;
+            int64_t group = (int64_t)segment * n.groups + channel / (c / n.groups);
+            mean[i] = n.mean[group];
+            k[i] = n.inverse[group] * n.weight[channel];
+            bias[i] = n.bias[channel];
+        }
+    }
+    __device__ __forceinline__ float of(int i, float x, float below) const
+    {
+        return activated(normal_of(x, mean[i], k[i], bias[i]), below);
+    }
+    /* What comes before the activation, of the gradient behind it and of x. */
+    template <class T>
+    __device__ __forceinline__ pack<V> before(
+        const fetched<T, V> &gradient, const pack<V> &x, float below) const
+    {
+        return gradient_before(
+            gradient, below, [&](int i) { return of(i, x.at[i], below) > LEAST<T>; });
+    }
+};
 
 /* Doubles in `part`. */
 static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
@@ -149,12 +204,14 @@ static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
    that begins with 0. */
 template <class T, int V, summand KIND>
 static __device__ __forceinline__ void add_rows(const column_sums &m, int64_t first, int64_t end,
-    int step, int32_t packs, int32_t column, double *sum, double *sum_ab)
+    int step, int32_t packs, int32_t column, int32_t segment, double *sum, double *sum_ab)
 {
     const int ROWS = KIND == PLAIN || KIND == SQUARE ? 4 : 2;
     const bool TWO = KIND == PRODUCT || KIND == UNIT || KIND == UNDONE;
+    norm_columns<V> norm;
+    if constexpr (KIND == UNDONE) norm = norm_columns<V>(m.norm, m.c, segment, column);
     for (int64_t row = first; row < end; row += ROWS * step) {
-        fetched<T, V> as[ROWS], bs[ROWS], outs[ROWS];
+        fetched<T, V> as[ROWS], bs[ROWS];
         float2 moments[ROWS];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
@@ -162,7 +219,6 @@ static __device__ __forceinline__ void add_rows(const column_sums &m, int64_t fi
             bool there = at < end;
             as[r] = fetch_if<V>(there, (const T *)m.a, place);
             if (TWO) bs[r] = fetch_if<V>(there, (const T *)m.b, place);
-            if (KIND == UNDONE) outs[r] = fetch_if<V>(there, (const T *)m.out, place);
             moments[r] = {0, 0};
             if (KIND == UNIT && there) moments[r] = m.moments[at];
         }
@@ -170,7 +226,7 @@ static __device__ __forceinline__ void add_rows(const column_sums &m, int64_t fi
         for (int r = 0; r < ROWS; r++) {
             pack<V> p = opened(as[r]), q = p;
             if (TWO) q = opened(bs[r]);
-            if (KIND == UNDONE) p = gradient_before(as[r], outs[r], m.below);
+            if constexpr (KIND == UNDONE) p = norm.before(as[r], q, m.norm.below);
             for (int i = 0; i < V; i++) {
                 double a = (double)p.at[i];
                 float b = q.at[i];
@@ -212,7 +268,7 @@ static __global__ void __launch_bounds__(THREADS, 3) chunk_kernel(column_sums m,
         if (at.begin == at.end) continue;
         if (p.active)
             add_rows<T, V, KIND>(
-                m, at.begin + p.lane, at.end, t.lanes, packs, p.column, sum, sum_ab);
+                m, at.begin + p.lane, at.end, t.lanes, packs, p.column, at.segment, sum, sum_ab);
         join_lanes<KIND == PLAIN ? V : 2 * V>(t, p.lane, sum);
         if (!p.active || p.lane > 0) continue;
         int64_t to = (blockIdx.x + (int64_t)at.segment) * m.c + p.column * V;
@@ -232,10 +288,22 @@ static __device__ __forceinline__ double2 join_chunks(
     double2 sum = {0, 0};
     if (active && begin < end) {
         int64_t size = m.at.chunk_size(), last = (end - 1) / size;
-#pragma unroll 16
-        for (int64_t chunk = begin / size + lane; chunk <= last; chunk += JOIN_LANES) {
-            sum.x += m.part[(chunk + segment) * m.c + column];
-            if (m.sum_ab) sum.y += m.part[(parts + chunk + segment) * m.c + column];
+        const double *part = m.part + (int64_t)segment * m.c + column;
+        int64_t ab = m.sum_ab ? parts * m.c : 0;
+        for (int64_t chunk = begin / size + lane; chunk <= last; chunk += JOINED * JOIN_LANES) {
+            double a[JOINED], b[JOINED];
+#pragma unroll
+            for (int i = 0; i < JOINED; i++) {
+                int64_t at = (chunk + i * JOIN_LANES) * m.c;
+                bool there = chunk + i * JOIN_LANES <= last;
+                a[i] = there ? part[at] : 0;
+                b[i] = there ? part[ab + at] : 0;
+            }
+#pragma unroll
+            for (int i = 0; i < JOINED; i++) {
+                sum.x += a[i];
+                sum.y += b[i];
+            }
         }
     }
     shared[lane][threadIdx.x % JOIN_COLUMNS] = sum;
@@ -290,7 +358,7 @@ template <class T, int V> static void sum_chunks(const column_sums &m, dim3 grid
         chunk_kernel<T, V, PLAIN><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else if (m.moments)
         chunk_kernel<T, V, UNIT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
-    else if (m.out)
+    else if (m.norm.weight)
         chunk_kernel<T, V, UNDONE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
     else if (m.a == m.b)
         chunk_kernel<T, V, SQUARE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
@@ -313,7 +381,7 @@ template <class F> static void sum_columns(const column_sums &m, int32_t groups,
                 tiling t = tile(m.c / V);
                 sum_chunks<T, V>(m, dim3((unsigned)chunks, (unsigned)t.tiles), t);
             },
-            m.a, m.b, m.out);
+            m.a, m.b);
     unsigned segments = (unsigned)m.at.s.count;
     int64_t parts = chunks + segments;
     bool whole = JOIN_COLUMNS % (m.c / groups) == 0;

@@ -3,7 +3,7 @@
 extern "C" size_t pnet_cuda_norm_work(const struct pnet_norm *n)
 {
     size_t m = (size_t)n->segments.count * (size_t)n->c;
-    return m * (2 * sizeof(double) + 3 * sizeof(float)) +
+    return m * (2 * sizeof(double) + 2 * sizeof(float)) +
            column_parts(n->segments.rows, n->segments.count, n->c) * sizeof(double);
 }
 
@@ -15,8 +15,8 @@ extern "C" size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
 extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const float *a,
     const float *b, double *sum, double *sum_ab, void *work)
 {
-    column_sums m = {{s, {}, sum_chunks_of(c)}, c, a, b, nullptr, sum, b ? sum_ab : nullptr,
-        (double *)work, nullptr, 1};
+    column_sums m = {
+        {s, {}, sum_chunks_of(c)}, c, a, b, nullptr, sum, b ? sum_ab : nullptr, (double *)work, {}};
     sum_columns(m, 1, leave_sums{});
 }
 
@@ -59,23 +59,15 @@ static __device__ chunk_rows mapped_rows(const pnet_norm &n, int rows)
 
 template <class T, int V>
 static __global__ void __launch_bounds__(THREADS)
-    forward_kernel(pnet_norm n, tiling t, const float *mean, const float *inverse, T *y)
+    forward_kernel(pnet_norm n, tiling t, activated_norm of, T *y)
 {
     const int ROWS = 4;
     column_place p(t, n.c / V);
     chunk_rows at = mapped_rows(n, ROWS * t.lanes);
-    float below = norm_below(n);
-    int32_t packs = n.c / V, per = n.c / n.groups;
+    int32_t packs = n.c / V;
     if (!p.active) return;
     for (; at.begin < at.last; at.next()) {
-        float m[V], k[V], bias[V];
-        for (int i = 0; i < V; i++) {
-            int32_t channel = p.column * V + i;
-            int64_t group = (int64_t)at.segment * n.groups + channel / per;
-            m[i] = mean[group];
-            k[i] = inverse[group] * n.weight[channel];
-            bias[i] = n.bias[channel];
-        }
+        norm_columns<V> norm(of, n.c, at.segment, p.column);
         for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
             fetched<T, V> x[ROWS];
 #pragma unroll
@@ -87,8 +79,7 @@ static __global__ void __launch_bounds__(THREADS)
             for (int r = 0; r < ROWS; r++) {
                 if (row + r * t.lanes >= at.end) break;
                 pack<V> v = opened(x[r]);
-                for (int i = 0; i < V; i++)
-                    v.at[i] = activated(normal_of(v.at[i], m[i], k[i], bias[i]), below);
+                for (int i = 0; i < V; i++) v.at[i] = norm.of(i, v.at[i], of.below);
                 store<V>(y, (row + r * t.lanes) * packs + p.column, v);
             }
         }
@@ -108,8 +99,8 @@ extern "C" void pnet_cuda_norm_forward(
             const int V = decltype(form)::V;
             tiling t = tile(n->c / V);
             dim3 grid(chunks, (unsigned)t.tiles);
-            forward_kernel<T, V>
-                <<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t, mean, inverse, as<T>(y));
+            forward_kernel<T, V><<<grid, THREADS, 0, cudaStreamPerThread>>>(
+                *n, t, activated_norm_of(n, mean, inverse), as<T>(y));
         },
         n->x, y);
 }
@@ -162,7 +153,7 @@ void norm_finish(const column_sums &m, const pnet_norm_gradient &g)
 struct make_coefficients {
     const float *weight, *mean, *inverse;
     pnet_norm_gradient g;
-    float *k1, *k2, *k3;
+    float *k2, *k3;
     __device__ void operator()(
         const column_sums &m, int32_t segment, int32_t group, int32_t groups, int lane) const
     {
@@ -182,7 +173,6 @@ struct make_coefficients {
         for (int32_t i = group * per + lane; i < (group + 1) * per; i += WARP) {
             int64_t k = (int64_t)segment * m.c + i;
             norm_coefficients of(v, (double)weight[i], a, b, count);
-            k1[k] = of.k1;
             k2[k] = of.k2;
             k3[k] = of.k3;
             if (m.at.s.count == 1) finish_channel(m, g, i);
@@ -190,47 +180,44 @@ struct make_coefficients {
     }
 };
 
-/* UNDO: the activation, of which `out` came. */
+/* UNDO: the activation. What it made of x is made again: that is less to read than its result. */
 template <class T, int V, bool UNDO>
-static __global__ void __launch_bounds__(THREADS, 2) backward_kernel(pnet_norm n, tiling t,
-    norm_work w, const float *mean, const T *out, const T *gout, bool add, T *gx)
+static __global__ void __launch_bounds__(THREADS, 2) backward_kernel(
+    pnet_norm n, tiling t, norm_work w, activated_norm made, const T *gout, bool add, T *gx)
 {
-    const int ROWS = UNDO ? 2 : 3;
+    const int ROWS = 3;
     column_place p(t, n.c / V);
     chunk_rows at = mapped_rows(n, ROWS * t.lanes);
-    float below = norm_below(n);
-    int32_t packs = n.c / V, per = n.c / n.groups;
+    int32_t packs = n.c / V;
     if (!p.active) return;
     for (; at.begin < at.last; at.next()) {
-        float m[V];
+        norm_columns<V> norm(made, n.c, at.segment, p.column);
         norm_coefficients of[V];
         for (int i = 0; i < V; i++) {
-            int32_t channel = p.column * V + i;
-            int64_t k = (int64_t)at.segment * n.c + channel;
-            m[i] = mean[(int64_t)at.segment * n.groups + channel / per];
-            of[i].k1 = w.k1[k];
+            int64_t k = (int64_t)at.segment * n.c + p.column * V + i;
+            of[i].k1 =
+                norm.k[i]; /* a product of two floats is exact in double: rounded once either way */
             of[i].k2 = w.k2[k];
             of[i].k3 = w.k3[k];
         }
         for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
-            fetched<T, V> x[ROWS], g[ROWS], y[ROWS], old[ROWS];
+            fetched<T, V> x[ROWS], g[ROWS], old[ROWS];
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 int64_t from = row + r * t.lanes < at.end ? row + r * t.lanes : row,
                         place = from * packs + p.column;
                 x[r] = fetch<V>((const T *)n.x, place);
                 g[r] = fetch<V>(gout, place);
-                if (UNDO) y[r] = fetch<V>(out, place);
                 if (add) old[r] = fetch<V>((const T *)gx, place);
             }
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 if (row + r * t.lanes >= at.end) break;
-                pack<V> u = UNDO ? gradient_before(g[r], y[r], below) : opened(g[r]),
-                        v = opened(x[r]), before = {};
+                pack<V> v = opened(x[r]), before = {},
+                        u = UNDO ? norm.before(g[r], v, made.below) : opened(g[r]);
                 if (add) before = opened(old[r]);
                 for (int i = 0; i < V; i++) {
-                    float w = of[i].gradient(u.at[i], v.at[i], m[i]);
+                    float w = of[i].gradient(u.at[i], v.at[i], norm.mean[i]);
                     u.at[i] = add ? before.at[i] + w : w;
                 }
                 store<V>(gx, (row + r * t.lanes) * packs + p.column, u);
@@ -243,13 +230,13 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
     const float *inverse, const struct pnet_norm_gradient *g, void *work)
 {
     norm_work w = norm_work_of(n, work);
-    const float *out = n->act == PNET_ACT_NONE ? nullptr : g->out;
+    bool undo = g->out && n->act != PNET_ACT_NONE;
+    activated_norm made = activated_norm_of(n, mean, inverse);
     column_sums m = sums_of(n, g->gout, n->x, w);
-    m.out = out;
-    m.below = norm_below(*n);
+    if (undo) m.norm = made;
     unsigned chunks = (unsigned)chunks_of(n->segments.rows, MAP_CHUNKS);
     if (norm_few_backward(n, mean, inverse, g, w)) return;
-    sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k1, w.k2, w.k3});
+    sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k2, w.k3});
     if (n->segments.count != 1) norm_finish(m, *g);
     if (!g->gx || n->segments.rows == 0 || n->segments.count == 0) return;
     by_form(
@@ -259,9 +246,9 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
             const int V = decltype(form)::V;
             tiling t = tile(n->c / V);
             dim3 grid(chunks, (unsigned)t.tiles);
-            auto kernel = out ? backward_kernel<T, V, true> : backward_kernel<T, V, false>;
+            auto kernel = undo ? backward_kernel<T, V, true> : backward_kernel<T, V, false>;
             kernel<<<grid, THREADS, 0, cudaStreamPerThread>>>(
-                *n, t, w, mean, as<T>(out), as<T>(g->gout), g->gx_add, as<T>(g->gx));
+                *n, t, w, made, as<T>(g->gout), g->gx_add, as<T>(g->gx));
         },
-        n->x, g->gout, g->gx, out);
+        n->x, g->gout, g->gx);
 }

@@ -7,10 +7,10 @@ extern "C" {
 }
 #include "kernels/cuda/columns.cuh"
 
-/* Two sums and three coefficients for each segment and channel, then the sums of chunks. */
+/* Two sums and two coefficients for each segment and channel, then the sums of chunks. */
 struct norm_work {
     double *sum, *sum_ab, *part;
-    float *k1, *k2, *k3;
+    float *k2, *k3;
 };
 
 static inline norm_work norm_work_of(const pnet_norm *n, void *work)
@@ -20,17 +20,28 @@ static inline norm_work norm_work_of(const pnet_norm *n, void *work)
     w.sum = (double *)work;
     w.sum_ab = w.sum + m;
     w.part = w.sum_ab + m;
-    w.k1 = (float *)(w.part + column_parts(n->segments.rows, n->segments.count, n->c));
-    w.k2 = w.k1 + m;
+    w.k2 = (float *)(w.part + column_parts(n->segments.rows, n->segments.count, n->c));
     w.k3 = w.k2 + m;
     return w;
+}
+
+/* Below 0 an activation multiplies by this. */
+static inline __host__ __device__ float norm_below(const pnet_norm &n)
+{
+    return n.act == PNET_ACT_NONE ? 1 : n.act == PNET_ACT_LEAKY ? n.slope : 0;
+}
+
+static inline activated_norm activated_norm_of(
+    const pnet_norm *n, const float *mean, const float *inverse)
+{
+    return {mean, inverse, n->weight, n->bias, n->groups, norm_below(*n)};
 }
 
 static inline column_sums sums_of(
     const pnet_norm *n, const float *a, const float *b, const norm_work &w)
 {
-    return {{n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part,
-        nullptr, 1};
+    return {
+        {n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part, {}};
 }
 
 /* Mean and inverse from the sums of `count` numbers in `rows` rows and of their squares; for batch norm (running.mean
@@ -81,23 +92,6 @@ struct make_statistics {
         if (lane == 0) of(sum, squares, rows, rows * per, (int64_t)segment * groups + group, true);
     }
 };
-
-/* y of x, before the activation. */
-static __device__ __forceinline__ float normal_of(float x, float mean, float k, float bias)
-{
-    return (x - mean) * k + bias;
-}
-
-static __device__ __forceinline__ float activated(float v, float below)
-{
-    return v < 0 ? (below == 0 ? 0 : below * v) : v;
-}
-
-/* Below 0 an activation multiplies by this. */
-static inline __host__ __device__ float norm_below(const pnet_norm &n)
-{
-    return n.act == PNET_ACT_NONE ? 1 : n.act == PNET_ACT_LEAKY ? n.slope : 0;
-}
 
 /* The coefficients of kernels/cpu/norm.c, of a channel; a and b are the group's sums. */
 struct norm_coefficients {

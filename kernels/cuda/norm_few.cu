@@ -219,7 +219,11 @@ static __global__ void __launch_bounds__(THREADS) few_backward_kernel(pnet_norm 
         v[r] = fetch_if<V>(there, (const T *)n.x, row * packs + column);
         y[r] = fetch_if<V>(there && undo, (const T *)g.out, row * packs + column);
     };
-    auto before = [&](int r) { return undo ? gradient_before(u[r], y[r], below) : opened(u[r]); };
+    auto before = [&](int r) {
+        pack<V> after = opened(y[r]);
+        return undo ? gradient_before(u[r], below, [&](int i) { return after.at[i] > 0; })
+                    : opened(u[r]);
+    };
     sum_few<V>(c, l, parts, ask, [&](int r, pack<V> &a, pack<V> &b) {
         a = before(r);
         b = opened(v[r]);

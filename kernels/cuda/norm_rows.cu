@@ -178,7 +178,7 @@ extern "C" void pnet_cuda_layernorm_backward(struct pnet_count rows, int32_t c, 
     if (g->gweight || g->gbias) {
         pnet_segments all = {rows.most, 1, nullptr, 1, rows.storage};
         column_sums m = {{all, rows, sum_chunks_of(c)}, c, g->gout, x, moments, sum, sum + c,
-            sum + 2 * (int64_t)c, nullptr, 1};
+            sum + 2 * (int64_t)c, {}};
         sum_columns(m, c, finish_layernorm{*g});
     }
     if (!g->gx) return;

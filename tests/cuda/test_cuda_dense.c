@@ -285,18 +285,68 @@ static void do_batchnorm_in_place(const struct side *d)
     give_work(d, work);
 }
 
-/* An activation behind the norm; the gradient is in place. The slope is a power of two: in 16 bits the GPU rounds. */
+/* n numbers of a column of y times what a norm has of those of a, with an eps of 1e-3: in double, so that all sides get
+   the same bits. */
+static void shrink_column(
+    const struct side *d, const float *a, float weight, float bias, int64_t n, float *y)
+{
+    int32_t c = d->c;
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < n; i++) mean += (double)a[i * c] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        square += ((double)a[i * c] - mean) * ((double)a[i * c] - mean) / (double)n;
+    double scale = (double)weight / sqrt(square + 1e-3);
+    for (int64_t i = 0; i < n; i++)
+        y[i * c] *= (float)(((double)a[i * c] - mean) * scale + (double)bias);
+}
+
+static void shrink(const struct side *d, bool all)
+{
+    int64_t splits[SEGMENTS + 1];
+    get(d, splits, d->splits, sizeof splits);
+    int64_t n = splits[SEGMENTS] * d->c;
+    size_t vector = (size_t)d->c * sizeof(float);
+    float *a = malloc((size_t)n * sizeof *a + 1), *y = malloc((size_t)n * sizeof *y + 1),
+          *weight = malloc(vector), *bias = malloc(vector);
+    if (!a || !y || !weight || !bias) exit(1);
+    get_features(d, a, d->a, n);
+    get_features(d, y, d->y, n);
+    get(d, weight, d->weight, vector);
+    get(d, bias, d->bias, vector);
+    for (int s = 0; s < (all ? 1 : SEGMENTS); s++) {
+        int64_t first = splits[s], end = splits[all ? SEGMENTS : s + 1];
+        for (int32_t j = 0; j < d->c; j++)
+            shrink_column(
+                d, a + first * d->c + j, weight[j], bias[j], end - first, y + first * d->c + j);
+    }
+    round_to_storage(d->storage, y, n);
+    put_features(d, d->y, y, n);
+    free(a);
+    free(y);
+    free(weight);
+    free(bias);
+}
+
+/* An activation behind the norm; the gradient is in place, and as small as the result is, so that it does not matter on
+   which side of zero rounding leaves one. The slope is a power of two: in 16 bits the GPU rounds. */
 static void do_act_norm_backward(const struct side *d, bool all, int64_t constant_rows)
 {
     struct pnet_norm n = norm_of(d, all, d->c);
     struct pnet_norm_gradient g = gradient_of(d);
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    float *out =
+        take_work(d, storage_bytes(d->gpu ? d->storage : PNET_STORE_F32, d->rows.most * d->c));
     g.constant_rows = constant_rows;
     g.gout = d->y;
     g.gx_add = false;
-    g.out = d->b;
+    g.out = out;
     n.act = d->add ? PNET_ACT_LEAKY : PNET_ACT_RELU;
     n.slope = 0.25f;
+    shrink(d, all);
+    BOTH(d, norm)(&n, 1e-3, d->mean, d->inverse, out, work);
     run_norm_backward(d, &n, &g);
+    give_work(d, out);
+    give_work(d, work);
 }
 
 static void do_batchnorm_act_backward(const struct side *d)
