@@ -44,6 +44,25 @@ static __device__ __forceinline__ typename Op::sum warp_gather(
     return sum;
 }
 
+/* The same by all threads of a block, which share `parts`. */
+template <class Op>
+static __device__ __forceinline__ void block_gather(const Op &op,
+    typename Op::sum (&parts)[WARPS][WARP], int64_t list, int64_t begin, int64_t end,
+    int32_t channel, int columns)
+{
+    const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+    const int line = lane / columns, lines = WARP / columns;
+    parts[warp][lane] =
+        warp_gather(op, begin + warp * lines + line, end, lines * WARPS, list, channel, columns);
+    __syncthreads();
+    if (warp == 0 && line == 0 && channel < op.c) {
+        typename Op::sum sum = parts[0][lane];
+        for (int w = 1; w < WARPS; w++) op.join(sum, parts[w][lane]);
+        op.write(sum, list, channel, end - begin);
+    }
+    __syncthreads();
+}
+
 template <class Op>
 __global__ static void __launch_bounds__(THREADS)
     gather_lists(Op op, struct pnet_count lists, int32_t tiles, int columns, int tasks_of_block)
@@ -71,15 +90,7 @@ __global__ static void __launch_bounds__(THREADS)
             int64_t list = (base + i) / tiles, begin = op.begin(list), end = op.begin(list + 1);
             int32_t channel = ((int32_t)((base + i) % tiles) * columns + column) * Op::V;
             if (end - begin <= LONG) continue; /* in all threads alike */
-            parts[warp][lane] = warp_gather(
-                op, begin + warp * lines + line, end, lines * WARPS, list, channel, columns);
-            __syncthreads();
-            if (warp == 0 && line == 0 && channel < op.c) {
-                typename Op::sum sum = parts[0][lane];
-                for (int w = 1; w < WARPS; w++) op.join(sum, parts[w][lane]);
-                op.write(sum, list, channel, end - begin);
-            }
-            __syncthreads();
+            block_gather(op, parts, list, begin, end, channel, columns);
         }
     }
 }

@@ -127,6 +127,155 @@ template <class T, int V_> struct max_cells {
     }
 };
 
+/* Rows of C numbers, C below 4, as they lie in memory. PAIRED: those of three numbers of 16 bits, of which two are read
+   at once, the first or the last two, whichever are aligned. */
+template <class T, int C, bool PAIRED> struct few_numbers {
+    T at[C];
+    __device__ static few_numbers fetch(const T *x, int32_t row)
+    {
+        few_numbers f;
+        for (int i = 0; i < C; i++) f.at[i] = x[(int64_t)row * C + i];
+        return f;
+    }
+    __device__ float number(int i, int32_t) const
+    {
+        return widen(at[i]);
+    }
+};
+template <class T> struct few_numbers<T, 3, true> {
+    uint32_t pair;
+    T single;
+    __device__ static few_numbers fetch(const T *x, int32_t row)
+    {
+        const T *p = x + (int64_t)row * 3;
+        int odd = row & 1;
+        return {*reinterpret_cast<const uint32_t *>(p + odd), p[odd ? 0 : 2]};
+    }
+    __device__ float number(int i, int32_t row) const
+    {
+        float2 two = widen_pair<T>(pair);
+        float one = widen(single);
+        if (row & 1) return i == 0 ? one : i == 1 ? two.x : two.y;
+        return i == 0 ? two.x : i == 1 ? two.y : one;
+    }
+};
+
+enum { FEW_LANES = 8 }; /* that share a list of few channels */
+
+/* Sums of rows of C channels, where there are many short lists. gather_lists has LINES threads for a channel of a list;
+   here a lane stands for every eighth of them and for all channels, and adds in the same order. A warp takes 32 lists,
+   some of them at a time: rows of all their first entries are on their way together. */
+template <class T, int C, bool PAIRED>
+__global__ static void __launch_bounds__(THREADS, 3)
+    few_sums(sum_cells<T, 1> op, struct pnet_count lists)
+{
+    constexpr int COLUMNS = C == 3 ? 4 : C, LINES = WARP / COLUMNS, SUMS = LINES / FEW_LANES;
+    constexpr int AHEAD = SUMS > 2 ? SUMS : 2; /* entries of a lane and list fetched at once */
+    constexpr int GROUPS = WARP / FEW_LANES, LISTS = 8 / AHEAD;
+    using numbers = few_numbers<T, C, PAIRED>;
+    __shared__ typename sum_cells<T, 1>::sum parts[WARPS][WARP];
+    const int lane = (int)threadIdx.x % WARP, group = lane / FEW_LANES, line = lane % FEW_LANES;
+    int64_t n = pnet_live(lists), step = (int64_t)gridDim.x * THREADS;
+    for (int64_t base = (int64_t)blockIdx.x * THREADS; base < n; base += step) {
+        int64_t own = base + threadIdx.x, begin = 0, count = -1;
+        if (own < n) {
+            begin = op.begin(own);
+            count = op.begin(own + 1) - begin;
+        }
+        bool is_long = count > LONG;
+        int short_count = is_long ? -1 : (int)count;
+        double factor = op.mean && short_count > 0 ? 1 / (double)short_count : 1;
+#pragma unroll 1
+        for (int first = 0; first < WARP; first += GROUPS * LISTS) {
+            int64_t at[LISTS];
+            int32_t row[LISTS][AHEAD];
+            int entries[LISTS];
+            numbers ahead[LISTS][AHEAD];
+#pragma unroll
+            for (int l = 0; l < LISTS; l++) {
+                int from = first + l * GROUPS + group;
+                at[l] = __shfl_sync(~0u, begin, from) + line;
+                entries[l] = __shfl_sync(~0u, short_count, from);
+#pragma unroll
+                for (int k = 0; k < AHEAD; k++) {
+                    int64_t entry = at[l] + k * FEW_LANES;
+                    row[l][k] = -1;
+                    if (line + k * FEW_LANES < entries[l])
+                        row[l][k] = op.child ? op.child[entry] : (int32_t)entry;
+                }
+            }
+#pragma unroll
+            for (int l = 0; l < LISTS; l++)
+#pragma unroll
+                for (int k = 0; k < AHEAD; k++) {
+                    ahead[l][k] = {};
+                    if (row[l][k] >= 0) ahead[l][k] = numbers::fetch(op.x, row[l][k]);
+                }
+#pragma unroll
+            for (int l = 0; l < LISTS; l++) {
+                int64_t list = base + threadIdx.x - lane + first + l * GROUPS + group;
+                double sum[SUMS][C] = {};
+#pragma unroll
+                for (int k = 0; k < AHEAD; k++)
+                    for (int i = 0; i < C; i++)
+                        sum[k % SUMS][i] += (double)ahead[l][k].number(i, row[l][k]);
+#pragma unroll 4
+                for (int k = AHEAD; line + k * FEW_LANES < entries[l]; k += SUMS)
+#pragma unroll
+                    for (int s = 0; s < SUMS; s++) {
+                        int64_t entry = at[l] + (k + s) * FEW_LANES;
+                        if (line + (k + s) * FEW_LANES >= entries[l]) break;
+                        int32_t next = op.child ? op.child[entry] : (int32_t)entry;
+                        numbers more = numbers::fetch(op.x, next);
+                        for (int i = 0; i < C; i++) sum[s][i] += (double)more.number(i, next);
+                    }
+                double own_factor = __shfl_sync(~0u, factor, first + l * GROUPS + group);
+                double mine = 0; /* of channel `line` */
+#pragma unroll
+                for (int i = 0; i < C; i++) {
+#pragma unroll
+                    for (int s = 0; s < SUMS; s++)
+                        for (int d = 1; d < FEW_LANES; d *= 2)
+                            sum[s][i] += __shfl_xor_sync(~0u, sum[s][i], d);
+#pragma unroll
+                    for (int d = 1; d < SUMS; d *= 2)
+                        for (int s = 0; s < SUMS; s += 2 * d) sum[s][i] += sum[s + d][i];
+                    if (line == i) mine = sum[0][i];
+                }
+                if (line < C && entries[l] >= 0)
+                    store_or_add<1>(op.y + list * C + line, op.add, {{(float)(mine * own_factor)}});
+            }
+        }
+        if (!__syncthreads_or(is_long)) continue;
+        for (int64_t list = base; list < base + THREADS && list < n; list++) {
+            int64_t from = op.begin(list), to = op.begin(list + 1);
+            if (to - from > LONG) block_gather(op, parts, list, from, to, lane % COLUMNS, COLUMNS);
+        }
+    }
+}
+
+template <class T, int C, bool PAIRED>
+static void launch_few(const sum_cells<T, 1> &op, struct pnet_count lists)
+{
+    few_sums<T, C, PAIRED>
+        <<<blocks_for(lists.most, THREADS), THREADS, 0, cudaStreamPerThread>>>(op, lists);
+}
+
+/* Lists of few channels, many enough to keep the machine busy with 32 a warp? */
+template <class T> static bool launch_few_if(const sum_cells<T, 1> &op, struct pnet_count lists)
+{
+    if (op.c > 3 || lists.most < FEW_WARPS) return false;
+    if (op.c == 1)
+        launch_few<T, 1, false>(op, lists);
+    else if (op.c == 2)
+        launch_few<T, 2, false>(op, lists);
+    else if (sizeof(T) == 2 && (uintptr_t)op.x % 4 == 0)
+        launch_few<T, 3, sizeof(T) == 2>(op, lists);
+    else
+        launch_few<T, 3, false>(op, lists);
+    return true;
+}
+
 size_t pnet_cuda_cells_sum_work(int32_t c)
 {
     (void)c;
@@ -144,6 +293,8 @@ void pnet_cuda_cells_sum(const struct pnet_cells *cells, int32_t c, const float 
             struct sum_cells<T, decltype(form)::V> op = {
                 cells->start, cells->child, c, as<T>(x), mean, add, as<T>(y)
             };
+            if constexpr (decltype(form)::V == 1)
+                if (launch_few_if(op, cells->coarse_rows)) return;
             launch_lists(op, cells->coarse_rows);
         },
         x, y);

@@ -92,6 +92,39 @@ static void test_cells(int64_t fine, int64_t coarse, int32_t c)
     release(name);
 }
 
+/* Many lists of all lengths, most of them short; also of rows as they stand. */
+static void test_many_sums(int64_t fine, int64_t coarse, int32_t c)
+{
+    snprintf(name, sizeof name, "sums of %lld in %lld, %d channels", (long long)fine,
+        (long long)coarse, (int)c);
+    struct cells s = make_cells(fine, coarse);
+    float *x = random_features(fine * c, true);
+    float *gx = device_features(x, fine * c, (fine + SLACK) * c);
+    test_cells_sum(&s, c, x, gx);
+    s.cpu.child = s.gpu.child = NULL;
+    test_cells_sum(&s, c, x, gx);
+    release(name);
+}
+
+/* Sums that depend on their order are the same bits in any capacity class. */
+static void test_sums_in_room(int64_t fine, int64_t coarse, int32_t c)
+{
+    snprintf(name, sizeof name, "sums of %lld in %lld with room, %d channels", (long long)fine,
+        (long long)coarse, (int)c);
+    struct cells s = make_cells(fine, coarse);
+    float *x = random_floats(fine * c, false);
+    for (int64_t i = 0; i < fine * c; i++) x[i] = ldexpf(x[i], (int)random_below(80) - 40);
+    float *gx = device_floats(x, fine * c, (fine + SLACK) * c);
+    struct result r = make_result(NULL, coarse * c, (coarse + SLACK) * c, sizeof(float));
+    s.gpu.coarse_rows.storage = PNET_STORE_F32;
+    for (int turn = 0; turn < 2; turn++) {
+        s.gpu.coarse_rows.most = turn ? 50 * coarse : coarse;
+        pnet_cuda_cells_sum(&s.gpu, c, gx, true, false, r.device, NULL);
+        collect(&r, turn, name);
+    }
+    release(name);
+}
+
 static void test_majority_of(
     const struct pnet_cells *cpu, const struct pnet_cells *gpu, int32_t classes)
 {
@@ -268,6 +301,7 @@ static void test_all(bool small)
         test_interpolate(rows, 1000, 5, c);
     }
     test_cells(9000, 1, 3); /* a long list */
+    for (int32_t c = 1; c <= 4; c++) test_many_sums(small ? 30000 : 300000, 17001, c);
     test_interpolate(0, 4, 3, 6);
 }
 
@@ -284,6 +318,10 @@ int main(int argc, char **argv)
     for (int s = PNET_STORE_FP16; s >= PNET_STORE_F32; s--) {
         storage = (enum pnet_storage)s;
         test_all(small);
+    }
+    for (int32_t c = 1; c <= 3; c++) {
+        test_sums_in_room(9000, 1000, c);
+        test_sums_in_room(30000, 400, c);
     }
     test_majority(0, 5, 4);
     test_majority(1, 1, 4);
