@@ -3,6 +3,7 @@
    panel by the other while it brings the next ones. The shares' sums are added in order. Where shares end depends on
    the true number of rows and on the widths alone, and so do the bits. */
 #include "kernels/cuda/conv_fast.cuh"
+#include "kernels/cuda/conv_flat.cuh"
 #include "kernels/cuda/conv_mma.cuh"
 #include "kernels/cuda/conv_steps.cuh"
 #include "kernels/cuda/conv_vvor.cuh"
@@ -41,10 +42,14 @@ static __device__ shares share_out(int64_t rows, int most)
 
 /* TALL: 128 input channels, shared by two warpgroups; else 64, and they share the output channels. Operands are `PLANES`
    numbers of 16 bits each: 3 bfloats hold all of a float, 2 the 16 bits that are more than enough for tf32. COPIED: they
-   are so in memory, and rows are aligned to 16 bytes. */
-template <conv_form FORM_, bool COPIED_, bool TALL_, int COLUMNS_> struct config {
+   are so in memory, and rows are aligned to 16 bytes. LAID: where rows are not, batches are, and are moved to panels of
+   their own. */
+enum way { CONVERTED, COPIED, LAID };
+
+template <conv_form FORM_, way WAY_, bool TALL_, int COLUMNS_> struct config {
     static constexpr conv_form FORM = FORM_;
-    static constexpr bool COPIED = COPIED_, TALL = TALL_, BFLOAT = FORM != CONV_HALF;
+    static constexpr way WAY = WAY_;
+    static constexpr bool TALL = TALL_, BFLOAT = FORM != CONV_HALF;
     static constexpr int ROWS = TALL ? 128 : 64, COLUMNS = COLUMNS_;
     static constexpr int PLANES = FORM == CONV_SPLIT ? 3 : FORM == CONV_SCALED ? 2 : 1;
     /* The matrix unit does not round to nearest: batches that it adds up by itself. */
@@ -53,7 +58,8 @@ template <conv_form FORM_, bool COPIED_, bool TALL_, int COLUMNS_> struct config
     static constexpr int BLOCK = BATCH * 128;                 /* bytes of 64 columns of a panel */
     static constexpr int X = ROWS / 64 * BLOCK, Y = COLUMNS / 64 * BLOCK;
     static constexpr int BUFFER = PLANES * (X + Y);
-    static constexpr int STAGES = COPIED ? SHARED_BYTES / BUFFER : 2, BYTES = STAGES * BUFFER;
+    static constexpr int STAGES = WAY == CONVERTED ? 2 : SHARED_BYTES / BUFFER;
+    static constexpr int BYTES = (STAGES + (WAY == LAID ? 2 : 0)) * BUFFER;
 };
 
 /* One side of the products: a matrix, and the columns wanted of it. */
@@ -61,6 +67,7 @@ template <typename T> struct side {
     const T *from;
     int width;
     bool aligned; /* to four numbers */
+    bool flat;    /* LAID: the rows' units are not whole */
     int first;
 };
 
@@ -153,14 +160,13 @@ template <class C, int WIDTH, typename T> struct converter {
     }
 };
 
-/* Issues the products of one batch; small ones first. */
+/* Issues the products of one batch of two panels; small ones first. */
 template <class C>
 static __device__ __forceinline__ void multiply(
-    float (&sum)[C::WIDE / 2], const unsigned char *buffer, bool fresh)
+    float (&sum)[C::WIDE / 2], const unsigned char *x, const unsigned char *y, bool fresh)
 {
     int warpgroup = threadIdx.x / 128;
-    const unsigned char *x = buffer + (C::TALL ? warpgroup * C::BLOCK : 0),
-                        *y = buffer + C::PLANES * C::X;
+    if (C::TALL) x += warpgroup * C::BLOCK;
     /* half a block of columns begins 64 bytes into its rows */
     if (!C::TALL) y += warpgroup * C::WIDE / 64 * C::BLOCK + warpgroup * C::WIDE % 64 * 2;
     int first = fresh ? 1 : 0;
@@ -202,7 +208,43 @@ static __device__ __forceinline__ void sum_rows(float (&sum)[C::WIDE / 2], const
     float part[C::WIDE / 2];
     int batches = (int)((end - begin + BATCH - 1) / BATCH), batch = 0;
     for (int i = 0; i < C::WIDE / 2; i++) part[i] = 0;
-    if constexpr (C::COPIED) {
+    if constexpr (C::WAY == LAID) {
+        copier<C, C::ROWS, T> xs(x, begin);
+        copier<C, C::COLUMNS, T> ys(y, begin);
+        uint32_t base = shared_address(memory), panels = base + C::STAGES * C::BUFFER;
+        auto copy_side = [&](const side<T> &s, auto &rows, uint32_t to, int64_t at) {
+            if (s.flat)
+                flat_copy(
+                    to, s.from + at * s.width, BATCH, s.width, end - at, threadIdx.x, THREADS);
+            else
+                rows.copy(to, end - at);
+        };
+        auto copy = [&](int i) {
+            uint32_t to = base + i % C::STAGES * C::BUFFER;
+            if (i < batches) {
+                copy_side(x, xs, to, begin + (int64_t)i * BATCH);
+                copy_side(y, ys, to + C::X, begin + (int64_t)i * BATCH);
+            }
+            copies_commit();
+        };
+        for (int i = 0; i < C::STAGES - 1; i++) copy(i);
+        for (; batch < batches; batch++) {
+            uint32_t from = batch % C::STAGES * C::BUFFER, to = batch % 2 * C::BUFFER;
+            copies_wait_but<C::STAGES - 2>();
+            __syncthreads();
+            if (x.flat) flat_lay(base + from, panels + to, x.width, C::BLOCK, threadIdx.x, THREADS);
+            if (y.flat)
+                flat_lay(base + from + C::X, panels + to + C::X, y.width, C::BLOCK, threadIdx.x,
+                    THREADS);
+            take_products<C>(sum, part, batch, false);
+            fence_async();
+            __syncthreads();
+            to += C::STAGES * C::BUFFER;
+            multiply<C>(part, memory + (x.flat ? to : from), memory + (y.flat ? to : from) + C::X,
+                batch % C::TOGETHER == 0);
+            copy(batch + C::STAGES - 1); /* to where the batch before this one was */
+        }
+    } else if constexpr (C::WAY == COPIED) {
         copier<C, C::ROWS, T> xs(x, begin);
         copier<C, C::COLUMNS, T> ys(y, begin);
         uint32_t base = shared_address(memory);
@@ -220,7 +262,8 @@ static __device__ __forceinline__ void sum_rows(float (&sum)[C::WIDE / 2], const
             take_products<C>(sum, part, batch, false);
             fence_async();
             __syncthreads();
-            multiply<C>(part, memory + batch % C::STAGES * C::BUFFER, batch % C::TOGETHER == 0);
+            const unsigned char *buffer = memory + batch % C::STAGES * C::BUFFER;
+            multiply<C>(part, buffer, buffer + C::X, batch % C::TOGETHER == 0);
             copy(batch + C::STAGES - 1); /* to where the batch before this one was */
         }
     } else {
@@ -238,7 +281,7 @@ static __device__ __forceinline__ void sum_rows(float (&sum)[C::WIDE / 2], const
             take_products<C>(sum, part, batch, false);
             fence_async();
             __syncthreads();
-            multiply<C>(part, buffer, batch % C::TOGETHER == 0);
+            multiply<C>(part, buffer, buffer + C::PLANES * C::X, batch % C::TOGETHER == 0);
         }
     }
     take_products<C>(sum, part, batch, true);
@@ -321,41 +364,50 @@ template <class C, typename T> static void launch(const conv_outer &o, const pla
         outer_products<C, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
     dim3 grid((unsigned)(p.tiles_a * p.tiles_b), (unsigned)p.shares);
     const T *in = as<T>(o.in), *gout = as<T>(o.gout);
-    side<T> x = {in, o.cin, fits<T, 4>(o.cin, in), 0},
-            y = {gout, o.cout, fits<T, 4>(o.cout, gout), 0};
+    side<T> x = {in, o.cin, fits<T, 4>(o.cin, in), !fits<T, 8>(o.cin, in), 0},
+            y = {gout, o.cout, fits<T, 4>(o.cout, gout), !fits<T, 8>(o.cout, gout), 0};
     outer_products<C, T><<<grid, THREADS, C::BYTES, cudaStreamPerThread>>>(
         o.set.rows, x, y, p.most, p.tiles_b, (float *)work);
 }
 
-template <conv_form FORM, bool COPIED, typename T>
+template <conv_form FORM, way WAY, typename T>
 static void launch_form(const conv_outer &o, const plan &p, void *work)
 {
     if (o.cin > 64)
-        o.cout > 64 ? launch<config<FORM, COPIED, true, 128>, T>(o, p, work)
-                    : launch<config<FORM, COPIED, true, 64>, T>(o, p, work);
+        o.cout > 64 ? launch<config<FORM, WAY, true, 128>, T>(o, p, work)
+                    : launch<config<FORM, WAY, true, 64>, T>(o, p, work);
     else
-        o.cout > 64 ? launch<config<FORM, COPIED, false, 128>, T>(o, p, work)
-                    : launch<config<FORM, COPIED, false, 64>, T>(o, p, work);
+        o.cout > 64 ? launch<config<FORM, WAY, false, 128>, T>(o, p, work)
+                    : launch<config<FORM, WAY, false, 64>, T>(o, p, work);
+}
+
+/* Can a side be copied batch by batch, and laid as one tile? */
+template <typename T> static bool is_laid(int width, const T *from)
+{
+    return fits<T, 8>(width, from) || (width <= 128 && (uintptr_t)from % 16 == 0);
 }
 
 /* Numbers of 16 bits, or float32 that becomes such ones. */
 template <conv_form FORM, typename T>
 static void launch_narrow(const conv_outer &o, const plan &p, void *work)
 {
+    const T *in = as<T>(o.in), *gout = as<T>(o.gout);
     if (o.set.rows.storage == PNET_STORE_F32)
-        launch_form<FORM, false, float>(o, p, work);
-    else if (fits<T, 8>(o.cin, o.in) && fits<T, 8>(o.cout, o.gout))
-        launch_form<FORM, true, T>(o, p, work);
+        launch_form<FORM, CONVERTED, float>(o, p, work);
+    else if (fits<T, 8>(o.cin, in) && fits<T, 8>(o.cout, gout))
+        launch_form<FORM, COPIED, T>(o, p, work);
+    else if (is_laid(o.cin, in) && is_laid(o.cout, gout))
+        launch_form<FORM, LAID, T>(o, p, work);
     else
-        launch_form<FORM, false, T>(o, p, work);
+        launch_form<FORM, CONVERTED, T>(o, p, work);
 }
 
 static void launch_precision(
     const conv_outer &o, const plan &p, enum pnet_precision precision, void *work)
 {
     switch (conv_form_of(precision)) {
-    case CONV_SPLIT: launch_form<CONV_SPLIT, false, float>(o, p, work); break;
-    case CONV_SCALED: launch_form<CONV_SCALED, false, float>(o, p, work); break;
+    case CONV_SPLIT: launch_form<CONV_SPLIT, CONVERTED, float>(o, p, work); break;
+    case CONV_SCALED: launch_form<CONV_SCALED, CONVERTED, float>(o, p, work); break;
     case CONV_BFLOAT: launch_narrow<CONV_BFLOAT, __nv_bfloat16>(o, p, work); break;
     case CONV_HALF: launch_narrow<CONV_HALF, __half>(o, p, work); break;
     }

@@ -167,8 +167,9 @@ static void check_dense(enum pnet_storage storage)
         check_outer(products[p], storage, true, true);
     }
     /* more shares than one, of more rows than are summed at once */
-    static const struct product outers[] = {
-        {20011, 128, 96}, {40000, 64, 32}, {150000, 8, 24}, {150001, 3, 5}, {9000, 260, 72}};
+    static const struct product outers[] = {{20011, 128, 96}, {40000, 64, 32}, {150000, 8, 24},
+        {150001, 3, 5}, {9000, 260, 72}, {20011, 96, 13}, {20011, 20, 96}, {5003, 127, 126},
+        {70000, 63, 65}, {3000, 132, 136}};
     for (size_t p = 0; p < sizeof outers / sizeof *outers; p++) {
         check_outer(outers[p], storage, false, true);
         check_outer(outers[p], storage, true, false);
@@ -191,6 +192,8 @@ static void check_some(enum pnet_storage storage)
     check_gemm((struct product){257, 64, 96}, storage, false, true, false, PNET_ACT_NONE);
     check_outer((struct product){257, 33, 129}, storage, true, true);
     check_outer((struct product){257, 64, 96}, storage, false, false);
+    check_outer((struct product){18001, 96, 13}, storage, true, false);
+    check_outer((struct product){1003, 127, 20}, storage, false, true);
     check_column_sum(1000, 65, storage, true);
 }
 
