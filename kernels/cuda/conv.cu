@@ -69,7 +69,9 @@ size_t pnet_cuda_mvmr_work(
 /* By a kernel that goes through all cells of a block of rows. */
 static void multiply_whole(const conv_product &p, enum pnet_precision precision, void *work)
 {
-    if (conv_tiles_serves(p.set))
+    if (conv_dense_serves(p, precision))
+        conv_dense_mvmr(p, precision);
+    else if (conv_tiles_serves(p.set))
         conv_tiles_mvmr(p, precision, work);
     else if (conv_fast_serves(p.set) && p.set.rows.storage == PNET_STORE_F32)
         conv_fast_mvmr(p, precision, work);

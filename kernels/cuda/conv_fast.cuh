@@ -49,6 +49,13 @@ static __host__ __device__ inline const float *conv_block_scales(
     return (const float *)((const char *)blocks + (size_t)b.count * b.bytes);
 }
 
+/* Which channel column n of a block is, with `units`: the matrix unit gives lane t of four the sums of columns 2t and
+   2t + 1 of 8. */
+static __device__ __forceinline__ int conv_column_at(int n)
+{
+    return n / 32 * 32 + n % 8 / 2 * 8 + n % 32 / 8 * 2 + n % 2;
+}
+
 /* The power of two that brings values below 2^(1 + exponent of `most`) below 2^top. */
 static __device__ __forceinline__ float conv_scale(float most, int top)
 {
@@ -73,6 +80,9 @@ void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *
 bool conv_tiles_serves(const conv_set &s);
 size_t conv_tiles_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+/* Dense products of features in 16 bits, by a kernel that keeps the weights. */
+bool conv_dense_serves(const conv_product &p, enum pnet_precision precision);
+void conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
 /* MVMR where tiles would leave most of the GPU idle; `work` holds partial sums. */
 bool conv_few_serves(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 size_t conv_few_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);

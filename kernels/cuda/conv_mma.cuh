@@ -303,6 +303,27 @@ static __device__ __forceinline__ void product_outer(
     }
 }
 
+#undef PRODUCTS
+#define PRODUCTS(TYPE)                                                                             \
+    if constexpr (N == 128)                                                                        \
+        PRODUCT(128, TYPE, S64, D64(0), "%64", "%65", "%66", ", 0, 0", "l"(a));                    \
+    else if constexpr (N == 64)                                                                    \
+        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "%32", "%33", "%34", ", 0, 0", "l"(a));       \
+    else                                                                                           \
+        PRODUCT(32, TYPE, S16, D16(0), "%16", "%17", "%18", ", 0, 0", "l"(a))
+
+/* d (+)= a b for depth 16: a and b matrices (product_matrix) in shared memory, a of 64 rows, b of N. */
+template <int N, bool BFLOAT>
+static __device__ __forceinline__ void product_shared(
+    float (&d)[N / 2], uint64_t a, uint64_t b, int fresh)
+{
+    if constexpr (BFLOAT) {
+        PRODUCTS("bf16");
+    } else {
+        PRODUCTS("f16");
+    }
+}
+
 #undef D4
 #undef D16
 #undef D64

@@ -48,12 +48,6 @@ static __device__ int channel_at(int at, int unit)
     return at / 32 * 32 + lane * 8 + at % 32 / 16 * 4 + inside;
 }
 
-/* Which channel column n of a block is: the matrix unit gives lane t of four the sums of columns 2t and 2t + 1 of 8. */
-static __device__ int column_at(int n, bool units)
-{
-    return units ? n / 32 * 32 + n % 8 / 2 * 8 + n % 32 / 8 * 2 + n % 2 : n;
-}
-
 /* Byte of position p of row n. */
 static __device__ int place(int n, int p, int depth)
 {
@@ -86,8 +80,9 @@ static __global__ __launch_bounds__(THREADS) void pack(
     unsigned char *to = blocks + blockIdx.x * b.bytes;
     for (int i = threadIdx.x; i < elements; i += THREADS) {
         int n = i % b.columns, at = i / b.columns, c = channel_at(at, b.unit);
-        float w = scale * conv_weight(p.weight, p.groups, p.cin, p.cout, p.transposed, k, group,
-                              deep * b.depth + c, wide * b.columns + column_at(n, b.units));
+        float w =
+            scale * conv_weight(p.weight, p.groups, p.cin, p.cout, p.transposed, k, group,
+                        deep * b.depth + c, wide * b.columns + (b.units ? conv_column_at(n) : n));
         unsigned char *here = to + place(n, at, b.depth);
         if (b.form == CONV_BFLOAT) {
             *(__nv_bfloat16 *)here = __float2bfloat16_rn(w);
