@@ -127,20 +127,22 @@ static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, in
     using short_sum = std::conditional_t<C::WIDE, float_sum<C>, packed_sum<C>>;
     const tile_info &info = b.c.info[n % INFOS];
     slab_share share = info.slab[slab];
+    const uint32_t *rounds = b.j.set.tiles.list + info.rounds + (int64_t)share.begin * 8;
     float scale = b.scale.gathered;
-    if (info.neighbours == info.staged && share.total <= ROUNDS &&
+    if (info.neighbours == info.staged && (C::LONG || share.total <= ROUNDS) &&
         (C::WIDE || info.longest <= SHORT_RUN)) {
         /* lanes of channels that are not there would only be in the way */
-        if (C::ALIGNED || C::MORE || b.w.n0 + place.piece * C::PIECE < b.j.gathered_width)
-            gather_slab<C, short_sum>(
-                share, b.buffer(n) + place.piece * 16, held, place, scale, panels);
+        bool own = C::ALIGNED || C::MORE || b.w.n0 + place.piece * C::PIECE < b.j.gathered_width;
+        if (own || C::LONG)
+            gather_slab<C, short_sum>(info, slab, share, b.buffer(n) + place.piece * 16, held,
+                rounds, place, scale, own, panels);
         return;
     }
     if constexpr (C::MORE) {
         gather_slow<C>(b, n, slab, held, more_place<C>::in_pairs(), threadIdx.x % 32 < 8, panels);
         if (share.total > ROUNDS) { /* the first rounds are no longer there */
             __syncwarp();
-            copy_rounds(held, b.j.set.tiles.list + info.rounds + (int64_t)share.begin * 8, ROUNDS);
+            copy_rounds(held, rounds, ROUNDS);
             copies_wait();
             __syncwarp();
         }

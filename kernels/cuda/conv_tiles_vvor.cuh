@@ -48,6 +48,8 @@ struct tiles_config {
     static constexpr bool MORE = COLUMNS > 32;
     static_assert(COLUMNS == 32 || (COLUMNS == 40 && BLOCKS == 1 && !WIDE), "sums fit");
     static constexpr int UNIT = 16 * 16 + 32; /* 8 channels of 16 rows of a panel that has MORE */
+    /* slabs of more than ROUNDS rounds are summed in 16 bits, too */
+    static constexpr bool LONG = !ALIGNED && !WIDE;
     static constexpr int PLANES = 1, CELL_BYTES = MORE ? COLUMNS / 8 * UNIT : TILE_PANEL,
                          PANELS = CELLS * CELL_BYTES;
     static constexpr int PITCH = M * (int)sizeof(T) + 16;
@@ -60,7 +62,7 @@ struct tiles_config {
     /* of a producer; the sums of one block of channels leave more than those of two */
     static constexpr int REGISTERS = ALIGNED || BLOCKS == 2 ? 72 : 104;
     static constexpr int TEAMS = GATHERERS / 32 / WARPS;
-    static constexpr int STAGES = WIDE ? 4 : MORE ? 8 : 10, BUFFERS = 2;
+    static constexpr int STAGES = WIDE ? 4 : MORE ? 6 : 10, BUFFERS = 2;
     static constexpr int OFFSET_ROUNDS = STAGES * STAGE;
     static constexpr int OFFSET_LIST = OFFSET_ROUNDS + GATHERERS / 32 * 2 * ROUNDS * ROUND_BYTES;
     /* neighbours that are staged; slot 0 holds zeros */

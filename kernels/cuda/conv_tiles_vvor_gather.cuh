@@ -198,44 +198,70 @@ static __device__ __forceinline__ uint2 slots_of(const uint32_t *round, const la
         return {w[0] & 0xFFFF, w[0] >> 16};
 }
 
-/* Sums a slab's runs into the panels of the cells that it has; all neighbours and rounds are in shared memory. `tile`: the
-   lane's piece of slot 0. */
+/* Which of the ROUNDS rounds of a slab from `first` on end a run. */
+static __device__ __forceinline__ uint32_t ends_from(
+    const tile_info &info, int slab, uint32_t first)
+{
+    uint32_t ends = 0, end = ~first; /* of the cell before; large where it is before `first` */
+    for (uint32_t left = info.slab[slab].mask; left; left &= left - 1) {
+        end += info.count[slab][__ffs(left) - 1];
+        if (end < ROUNDS) ends |= 1u << end;
+    }
+    return ends;
+}
+
+/* Sums a slab's runs into the panels of the cells that it has; all neighbours are in shared memory. `tile`: the lane's
+   piece of slot 0; `held`: the first ROUNDS of the `rounds`; LONG: the others follow there. Lanes that are not `own` sum
+   nothing. */
 template <class C, class SUM>
-static __device__ __forceinline__ void gather_slab(const slab_share &share,
-    const unsigned char *tile, const uint32_t *rounds, const lane_place<C> &place, float scale,
-    unsigned char *panels)
+static __device__ __forceinline__ void gather_slab(const tile_info &info, int slab,
+    const slab_share &share, const unsigned char *tile, uint32_t *held, const uint32_t *rounds,
+    const lane_place<C> &place, float scale, bool own, unsigned char *panels)
 {
     SUM x, y, z;
     const more_place<C> more;
     const unsigned char *behind = tile + (C::LANES - place.piece) * 16;
-    uint32_t cells = share.mask, ends = share.ends;
+    uint32_t cells = share.mask, ends = share.ends, total = share.total, left = total, first = 0;
     bool keep = false;
 #pragma unroll 1
-    for (uint32_t r = 0; r < share.total; r += AHEAD, ends >>= AHEAD) {
-        uint4 v[AHEAD], w[AHEAD], u[AHEAD];
+    for (;;) {
+        if constexpr (C::LONG) total = own ? min(left, (uint32_t)ROUNDS) : 0;
+#pragma unroll 1
+        for (uint32_t r = 0; r < total; r += AHEAD, ends >>= AHEAD) {
+            uint4 v[AHEAD], w[AHEAD], u[AHEAD];
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
-            const uint32_t *round = rounds + (r + i) * 8;
-            uint2 slot = slots_of<C>(round, place);
-            v[i] = *(const uint4 *)(tile + slot.x * C::SLOT_BYTES);
-            w[i] = *(const uint4 *)(tile + slot.y * C::SLOT_BYTES);
-            if (C::MORE && more.there)
-                u[i] = *(const uint4 *)(behind +
-                                        (round[more.word] >> more.shift & 0xFFFF) * C::SLOT_BYTES);
-        }
+            for (int i = 0; i < AHEAD; i++) {
+                const uint32_t *round = held + (r + i) * 8;
+                uint2 slot = slots_of<C>(round, place);
+                v[i] = *(const uint4 *)(tile + slot.x * C::SLOT_BYTES);
+                w[i] = *(const uint4 *)(tile + slot.y * C::SLOT_BYTES);
+                if (C::MORE && more.there) {
+                    uint32_t third = round[more.word] >> more.shift & 0xFFFF;
+                    u[i] = *(const uint4 *)(behind + third * C::SLOT_BYTES);
+                }
+            }
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
-            x.add(v[i], keep);
-            y.add(w[i], keep);
-            if (C::MORE) z.add(u[i], keep);
-            keep = !(ends >> i & 1);
-            if (keep) continue;
-            unsigned char *to = panels + (__ffs(cells) - 1) * C::CELL_BYTES;
-            x.put(to + place.to0, scale);
-            y.put(to + place.to1, scale);
-            if (C::MORE && more.there) z.put(to + more.to, scale);
-            cells &= cells - 1;
+            for (int i = 0; i < AHEAD; i++) {
+                x.add(v[i], keep);
+                y.add(w[i], keep);
+                if (C::MORE) z.add(u[i], keep);
+                keep = !(ends >> i & 1);
+                if (keep) continue;
+                unsigned char *to = panels + (__ffs(cells) - 1) * C::CELL_BYTES;
+                x.put(to + place.to0, scale);
+                y.put(to + place.to1, scale);
+                if (C::MORE && more.there) z.put(to + more.to, scale);
+                cells &= cells - 1;
+            }
         }
+        if (!C::LONG || left <= ROUNDS) return;
+        left -= ROUNDS;
+        first += ROUNDS;
+        __syncwarp();
+        copy_rounds(held, rounds + (int64_t)first * 8, min((int)left, (int)ROUNDS));
+        ends = ends_from(info, slab, first);
+        copies_wait();
+        __syncwarp();
     }
 }
 

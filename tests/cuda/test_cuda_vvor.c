@@ -98,14 +98,46 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
     free(in), free(gout), free(old), free(in64), free(gout64), free(want);
 }
 
-static void check_layer(struct layer l)
+static void check_set(const struct layer *l, struct conv_set set)
 {
-    struct conv_set set = conv_set_random(l.rows, l.others, l.cells, l.degree, 11);
-    struct pnet_triplets d = device_set(&set.t, SPARE_ROWS, 0, l.slots);
+    struct pnet_triplets d = device_set(&set.t, SPARE_ROWS, 0, l->slots);
     for (int storage = PNET_STORE_F32; storage <= PNET_STORE_FP16; storage++)
-        check(&l, &set.t, &d, (enum pnet_storage)storage);
+        check(l, &set.t, &d, (enum pnet_storage)storage);
     device_set_free(&d);
     conv_set_free(&set);
+}
+
+static void check_layer(struct layer l)
+{
+    check_set(&l, conv_set_random(l.rows, l.others, l.cells, l.degree, 11));
+}
+
+/* Each row has runs of up to 8 in all cells, `least` or more in the first of nine: slabs of more rounds than a warp holds at
+   once, whose runs it sums in 16 bits all the same. Of 7 one is under way at the 32nd round and at the 64th. */
+static void check_full(int64_t rows, int32_t cells, int least, struct pnet_conv_shape shape)
+{
+    struct layer l = {rows, 500, cells, 0, shape, false, false, PNET_TILE_SLOTS};
+    int64_t(*list)[3] = conv_alloc((size_t)(rows * cells * 8) * sizeof *list), count = 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < cells; k++) {
+            int64_t top = least + k % 9, run = (top < 8 ? top : 8) - (r + k) % 3;
+            for (int64_t i = 0; i < run; i++, count++) {
+                list[count][0] = r;
+                list[count][1] = k;
+                list[count][2] = (7 * r + 8 * k + i) % l.others;
+            }
+        }
+    check_set(&l, conv_set_make(rows, l.others, cells, count, list));
+    free(list);
+}
+
+static void check_full_slabs(void)
+{
+    static const struct pnet_conv_shape shape[] = {
+        {33, 33, 1}, {20, 33, 1}, {39, 70, 1}, {77, 50, 1}, {9, 100, 1}, {66, 66, 2}, {32, 32, 1}};
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        for (int least = 3; least <= 8; least++)
+            check_full(i % 2 == 0 ? 300 : 90, least % 2 ? 27 : 9, least, shape[i]);
 }
 
 static void check_shapes(void)
@@ -218,12 +250,15 @@ int main(void)
         check_layer((struct layer){611, 137, 8, 4, {33, 20, 1}, true, true, 100});
         check_layer((struct layer){300, 137, 8, 4, {33, 70, 1}, false, false, PNET_TILE_SLOTS});
         check_layer((struct layer){300, 137, 27, 4, {37, 20, 1}, false, true, PNET_TILE_SLOTS});
+        check_full(90, 9, 7, (struct pnet_conv_shape){33, 33, 1});
+        check_full(90, 9, 7, (struct pnet_conv_shape){20, 70, 1});
         check_layer((struct layer){611, 137, 125, 9, {3, 33, 1}, false, true, PNET_TILE_SLOTS});
         check_layer((struct layer){311, 137, 125, 9, {1, 32, 1}, false, false, 40});
         check_layer((struct layer){311, 137, 125, 4, {8, 16, 1}, false, false, PNET_TILE_SLOTS});
     } else {
         check_shapes();
         check_sizes();
+        check_full_slabs();
         check_narrow();
     }
     const char *wrong = pnet_cuda_sync();
