@@ -56,6 +56,8 @@ static __device__ __forceinline__ void stage_neighbours(const tiles_block<C> &b,
     int staged = b.c.info[n % INFOS].staged;
     if constexpr (C::ALIGNED) {
         stage_tile<C>(b.source(n, threadIdx.x % C::LANES), b.list(n), staged, b.buffer(n));
+    } else if constexpr (!C::WIDE) {
+        stage_rows<C>(b.source(n, 0), b.list(n), staged, b.buffer(n));
     } else {
         uneven_share<C> share(b.j, b.w);
         if (share.piece >= 0)

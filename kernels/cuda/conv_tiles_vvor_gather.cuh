@@ -551,7 +551,7 @@ static __device__ __forceinline__ void stage_tile(
     }
 }
 
-/* How loaders share pieces of neighbours that begin anywhere: those that there are. */
+/* How loaders share pieces of neighbours in float32 that begin anywhere: those that there are. */
 template <class C> struct uneven_share {
     int piece, first, each; /* of every `each` neighbours the first-th; piece -1: none */
 
@@ -596,6 +596,47 @@ static __device__ __forceinline__ void stage_uneven(const tile_source<C> &s, con
             if (list[i] >= s.units)
                 *(uint4 *)(to + i * C::SLOT_BYTES) =
                     load_elements(s.from + list[i] * s.stride, s.left);
+    }
+}
+
+/* Stages neighbours in 16 bits that begin anywhere, a lane AT_ONCE whole rows at a time: units are read once, and it takes
+   fewer instructions than by pieces. Rows in float32 take too many registers, and too many of them begin in one bank. */
+template <class C>
+static __device__ __forceinline__ void stage_rows(
+    const tile_source<C> &s, const int32_t *list, int staged, unsigned char *tile)
+{
+    constexpr int EACH = sizeof(typename C::T), AT_ONCE = 2;
+    int bytes = min(s.left, (int)C::COLUMNS) * EACH;
+    tile += C::SLOT_BYTES;
+#pragma unroll 1
+    for (int first = threadIdx.x % C::LOADERS; first < staged; first += C::LOADERS * AT_ONCE) {
+        uint4 unit[AT_ONCE][C::PIECES + 1];
+        uint32_t shift[AT_ONCE];
+        int row[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            int slot = first + i * C::LOADERS;
+            row[i] = list[slot < staged ? slot : first];
+            const typename C::T *from = s.from + row[i] * s.stride;
+            shift[i] = unit_shift(from);
+            load_row(unit[i], (const char *)from, row[i] < s.units ? bytes : 0);
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            int slot = first + i * C::LOADERS;
+            if (slot >= staged) break;
+            unsigned char *to = tile + slot * C::SLOT_BYTES;
+#pragma unroll
+            for (int p = 0; p < C::PIECES; p++)
+                if (p * 16 < bytes)
+                    *(uint4 *)(to + p * 16) =
+                        join_units<EACH>(unit[i][p], unit[i][p + 1], shift[i]);
+            if (row[i] < s.units) continue;
+#pragma unroll 1
+            for (int p = 0; p * 16 < bytes; p++)
+                *(uint4 *)(to + p * 16) =
+                    load_elements(s.from + row[i] * s.stride + p * C::PIECE, s.left - p * C::PIECE);
+        }
     }
 }
 

@@ -51,6 +51,20 @@ static __device__ __forceinline__ two_units load_units(const char *from, int byt
     return u;
 }
 
+/* The units that hold `bytes` bytes, up to 16 for each but one, from `from` on; zeros for those that hold none. */
+template <int UNITS>
+static __device__ __forceinline__ void load_row(uint4 (&u)[UNITS], const char *from, int bytes)
+{
+    uint32_t shift = unit_shift(from);
+    const uint4 *unit = (const uint4 *)(from - shift);
+    int end = bytes > 0 ? (int)shift + bytes : 0;
+#pragma unroll
+    for (int i = 0; i < UNITS; i++) {
+        u[i] = {};
+        if (i * 16 < end) u[i] = __ldg(unit + i);
+    }
+}
+
 /* Elements of the first `left` of 16 bytes, one by one. */
 template <typename T> static __device__ __forceinline__ uint4 load_elements(const T *from, int left)
 {
