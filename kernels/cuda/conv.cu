@@ -133,6 +133,7 @@ size_t pnet_cuda_vvor_work(
     if (conv_depthwise(s)) return conv_depthwise_vvor_work(set, s.cin);
     int columns = columns_at_once(t->cells, g), widths[] = {min(columns, g.cout), g.cout % columns};
     size_t most = max(conv_plain_vvor_work(set, s), narrow_vvor_work(set, g, precision));
+    if (precision == PNET_BF16 || precision == PNET_FP16) most = max(most, lists_vvor_work(set, g));
     for (int width : widths) {
         g.cout = width;
         if (width == 0) continue;
@@ -176,6 +177,8 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
         conv_depthwise_vvor(o, work);
     else if (narrow_vvor_serves(o, v->precision))
         narrow_vvor(o, v->precision, work);
+    else if (lists_vvor_serves(o, v->precision))
+        lists_vvor(o, v->precision, work);
     else if (conv_fast_serves(o.set))
         sum_in_parts(o, v->precision, work);
     else

@@ -16,17 +16,19 @@ struct conv_set {
     const int32_t *other;
     const uint16_t *cell;
     struct pnet_tiles tiles;
+    int64_t count; /* of triplets: those of the capacity class */
 };
 
 /* `storage`: of the features that are gathered. */
 static inline conv_set conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage)
 {
-    return {{t->rows, t->live, 1, storage}, t->cells, t->start, t->other, t->cell, t->tiles};
+    return {{t->rows, t->live, 1, storage}, t->cells, t->start, t->other, t->cell, t->tiles,
+        t->count};
 }
 
 static inline conv_set conv_dense_set(struct pnet_count n)
 {
-    return {n, 1, nullptr, nullptr, nullptr, {}};
+    return {n, 1, nullptr, nullptr, nullptr, {}, n.most};
 }
 
 static __device__ __forceinline__ int64_t conv_start(const conv_set &s, int64_t row)

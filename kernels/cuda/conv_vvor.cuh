@@ -22,6 +22,11 @@ bool cells_vvor_serves(const conv_outer &o, enum pnet_precision precision);
 size_t cells_vvor_work(const conv_set &s, const conv_groups &g);
 void cells_vvor(const conv_outer &o, void *work);
 
+/* Likewise in 16 bits, features stored so (conv_tiles_vvor_lists.cu). */
+bool lists_vvor_serves(const conv_outer &o, enum pnet_precision precision);
+size_t lists_vvor_work(const conv_set &s, const conv_groups &g);
+void lists_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
+
 /* Likewise in 16 bits, for layers with few input channels (conv_vvor_narrow.cu); 0: it is none. */
 bool narrow_vvor_serves(const conv_outer &o, enum pnet_precision precision);
 size_t narrow_vvor_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision);

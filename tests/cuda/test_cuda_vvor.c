@@ -169,6 +169,13 @@ static void check_sizes(void)
     check_layer((struct layer){1500, 1200, 27, 20, square, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){1500, 1200, 27, 20, {128, 64, 1}, true, true, PNET_TILE_SLOTS});
     check_layer((struct layer){900, 700, 27, 5, square, false, false, 300});
+    check_layer((struct layer){9000, 7000, 27, 8, {256, 136, 1}, true, true, 300});
+    check_layer((struct layer){6000, 1200, 27, 20, {256, 160, 2}, true, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){700, 600, 27, 12, {640, 512, 1}, true, false, 300});
+    check_layer((struct layer){300, 120, 64, 9, {512, 512, 1}, false, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){470, 20, 27, 0, {512, 512, 1}, false, false, PNET_TILE_SLOTS});
+    check_layer((struct layer){90, 7000, 2, 900, {384, 264, 1}, false, true, PNET_TILE_SLOTS});
+    check_layer((struct layer){14000, 9000, 27, 280, {72, 72, 1}, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){900, 700, 27, 5, odd, false, true, 300});
     check_layer((struct layer){700, 5000, 27, 40, odd, false, false, PNET_TILE_SLOTS});
     check_layer((struct layer){900, 700, 27, 5, {37, 50, 1}, false, false, 300});
@@ -247,6 +254,8 @@ int main(void)
     }
     if (getenv("PNET_SHORT")) {
         check_layer((struct layer){611, 137, 27, 4, {128, 96, 1}, false, false, PNET_TILE_SLOTS});
+        check_layer((struct layer){300, 137, 27, 4, {512, 512, 1}, false, true, PNET_TILE_SLOTS});
+        check_layer((struct layer){300, 137, 8, 6, {640, 512, 1}, false, false, 100});
         check_layer((struct layer){611, 137, 8, 4, {33, 20, 1}, true, true, 100});
         check_layer((struct layer){300, 137, 8, 4, {33, 70, 1}, false, false, PNET_TILE_SLOTS});
         check_layer((struct layer){300, 137, 27, 4, {37, 20, 1}, false, true, PNET_TILE_SLOTS});
