@@ -23,10 +23,17 @@ static __device__ __forceinline__ void flat_copy(
 {
     int bytes = rows * width * 2, there = left < rows ? (int)left * width * 2 : bytes;
     for (int i = thread * 16; i < bytes; i += threads * 16) {
-        int n = there - i < 0 ? 0 : there - i < 16 ? there - i : 16;
-        const char *p = (const char *)from + (n > 0 ? i : 0);
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + i), "l"(p), "r"(n)
-                     : "memory");
+        const char *p = (const char *)from + i;
+        if (i + 16 <= there) {
+            copy16(to + i, p);
+        } else { /* what lies behind the last row is not touched */
+            uint32_t word[4] = {};
+#pragma unroll
+            for (int k = 0; k < 8; k++)
+                if (i + 2 * k < there)
+                    word[k / 2] |= (uint32_t)((const uint16_t *)p)[k] << k % 2 * 16;
+            shared_store(to + i, uint4{word[0], word[1], word[2], word[3]});
+        }
     }
 }
 
