@@ -22,8 +22,8 @@ struct conv_set {
 /* `storage`: of the features that are gathered. */
 static inline conv_set conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage)
 {
-    return {{t->rows, t->live, 1, storage}, t->cells, t->start, t->other, t->cell, t->tiles,
-        t->count};
+    return {
+        {t->rows, t->live, 1, storage}, t->cells, t->start, t->other, t->cell, t->tiles, t->count};
 }
 
 static inline conv_set conv_dense_set(struct pnet_count n)

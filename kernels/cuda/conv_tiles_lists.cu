@@ -7,45 +7,50 @@ enum {
     WARPS = THREADS / 32,
     SCAN_THREADS = 1024,
     BLOCKS = 8 * 132,
-    PAIRS = PNET_TILE_SLABS / 2 /* of slabs: a lane a row */
+    PAIRS = PNET_TILE_SLABS / 2, /* of slabs: a lane a row */
+    VIEW_WORDS = 9 << 10
 };
 
-/* Where the rounds of a tile's cells begin in its slabs. */
-struct tile_rounds {
+/* A tile as a block of threads reads it: what it lists, in shared memory where it fits, and where the rounds of its cells
+   begin in its slabs. */
+struct tile_view {
+    alignas(16) uint32_t words[VIEW_WORDS];
     uint32_t begin[LIST_CELLS][PNET_TILE_SLABS];
+    uint8_t row[PNET_TILE_ROWS];
 };
 
-static __device__ __forceinline__ const pnet_tile_cell *entries_of(
-    const conv_set &s, const pnet_tile &t)
-{
-    return (const pnet_tile_cell *)(s.tiles.list + t.at + (t.neighbours + 3) / 4 * 4);
-}
+struct tile_list {
+    const uint32_t *words;
+    const pnet_tile_cell *entries;
+    const uint16_t *slots; /* of the 16 rows of each round */
+};
 
 /* All threads of a block, which meets here. */
-static __device__ void find_rounds(const conv_set &s, const pnet_tile &t, tile_rounds &r)
+static __device__ tile_list view_tile(const conv_set &s, const pnet_tile &t, tile_view &v)
 {
-    int all = t.neighbours > 0 ? t.cells * PNET_TILE_SLABS : 0;
-    const pnet_tile_cell *entry = entries_of(s, t);
-#pragma unroll 4
-    for (int i = threadIdx.x; i < all; i += THREADS)
-        r.begin[i / PNET_TILE_SLABS][i % PNET_TILE_SLABS] =
-            __ldg(&entry[i / PNET_TILE_SLABS].rounds[i % PNET_TILE_SLABS]);
+    enum { CELL_WORDS = sizeof(pnet_tile_cell) / 4, ROUND_WORDS = 8 };
+    int neighbours = max(t.neighbours, 0), first = (neighbours + 3) / 4 * 4,
+        cells = neighbours > 0 ? t.cells : 0;
+    int64_t words = first + cells * CELL_WORDS + (int64_t)t.rounds * ROUND_WORDS;
+    const uint32_t *list = s.tiles.list + t.at;
+    if (words <= VIEW_WORDS) {
+#pragma unroll 8
+        for (int i = threadIdx.x; i < words / 4; i += THREADS)
+            ((uint4 *)v.words)[i] = __ldg((const uint4 *)list + i);
+        list = v.words;
+    }
+    v.row[threadIdx.x] = t.row[threadIdx.x];
     __syncthreads();
-    if ((int)threadIdx.x < min(all, (int)PNET_TILE_SLABS)) {
+    const pnet_tile_cell *entries = (const pnet_tile_cell *)(list + first);
+    if ((int)threadIdx.x < PNET_TILE_SLABS) {
         uint32_t at = t.first[threadIdx.x];
-        for (int e = 0; e < t.cells; e++) {
-            uint32_t rounds = r.begin[e][threadIdx.x];
-            r.begin[e][threadIdx.x] = at;
-            at += rounds;
+        for (int e = 0; e < cells; e++) {
+            v.begin[e][threadIdx.x] = at;
+            at += entries[e].rounds[threadIdx.x];
         }
     }
     __syncthreads();
-}
-
-/* The slots of the 16 rows of a slab's round. */
-static __device__ __forceinline__ const uint16_t *slots_of(const conv_set &s, const pnet_tile &t)
-{
-    return (const uint16_t *)(entries_of(s, t) + t.cells);
+    return {list, entries, (const uint16_t *)(entries + cells)};
 }
 
 /* How many of 8 slots are taken. */
@@ -58,72 +63,48 @@ static __device__ __forceinline__ uint32_t count_slots(uint4 v)
 
 /* A tile's triplets of entry e. A warp; two lanes a slab. */
 static __device__ __forceinline__ uint32_t count_listed(
-    const conv_set &s, const pnet_tile &t, const tile_rounds &r, int e)
+    const tile_list &l, const tile_view &v, int e)
 {
-    int lane = threadIdx.x % 32;
-    int rounds = __ldg(&entries_of(s, t)[e].rounds[lane / 2]);
-    const uint4 *from =
-        (const uint4 *)slots_of(s, t) + 2 * (int64_t)r.begin[e][lane / 2] + lane % 2;
+    int lane = threadIdx.x % 32, rounds = l.entries[e].rounds[lane / 2];
+    const uint4 *from = (const uint4 *)l.slots + 2 * (int64_t)v.begin[e][lane / 2] + lane % 2;
     uint32_t n = 0;
 #pragma unroll 4
-    for (int i = 0; i < rounds; i++) n += count_slots(__ldg(from + 2 * i));
+    for (int i = 0; i < rounds; i++) n += count_slots(from[2 * i]);
     return __reduce_add_sync(~0u, n);
 }
 
 /* Where triplets go that are listed one after the other. Places count from the stretch's first; those before it are beyond
    any count. */
 struct list_writer {
-    int32_t *rows, *others;
+    int2 *pairs;
     uint32_t at, count;
 
-    __device__ __forceinline__ void put(uint32_t place, int row, int32_t other) const
+    __device__ __forceinline__ void put(bool there, int row, int32_t other)
     {
-        if (place >= count) return;
-        rows[place] = row;
-        others[place] = other;
+        unsigned has = __ballot_sync(~0u, there);
+        uint32_t place = at + __popc(has & ((1u << threadIdx.x % 32) - 1));
+        if (there && place < count) pairs[place] = int2{row, other};
+        at += __popc(has);
     }
 };
 
 /* Lists a tile's triplets of entry e: rounds of two slabs one after the other. A warp; a lane a row. */
 static __device__ __forceinline__ void list_listed(
-    const conv_set &s, const pnet_tile &t, const tile_rounds &r, int e, int row0, list_writer &w)
+    const tile_list &l, const tile_view &v, int e, int row0, list_writer &w)
 {
     int lane = threadIdx.x % 32, row = lane % 16;
-    unsigned below = (1u << lane) - 1;
-    const uint16_t *slots = slots_of(s, t) + row % 8 * 2 + row / 8;
-    const int32_t *list = (const int32_t *)s.tiles.list + t.at - 1;
-    enum { EACH = PAIRS / 2 };
-#pragma unroll 1
-    for (int first = 0; first < PAIRS; first += EACH) {
-        int rounds[EACH], place[EACH], other[EACH];
-        const uint16_t *from[EACH];
-        bool there[EACH];
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            int slab = 2 * (first + i) + lane / 16;
-            rounds[i] = __ldg(&entries_of(s, t)[e].rounds[slab]);
-            place[i] = __ldg(&t.row[slab * 16 + row]);
-            from[i] = slots + (int64_t)r.begin[e][slab] * 16;
-        }
-        /* what the first rounds have is asked for before anything is written */
-#pragma unroll
-        for (int i = 0; i < EACH; i++) other[i] = rounds[i] > 0 ? __ldg(from[i]) : 0;
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            there[i] = other[i] > 0;
-            other[i] = there[i] ? __ldg(list + other[i]) : 0;
-        }
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            int most = max(rounds[i], __shfl_xor_sync(~0u, rounds[i], 16));
-            for (int n = 1; n <= most; n++) {
-                int slot = n < rounds[i] ? __ldg(from[i] + n * 16) : 0;
-                unsigned has = __ballot_sync(~0u, there[i]);
-                if (there[i]) w.put(w.at + __popc(has & below), row0 + place[i], other[i]);
-                w.at += __popc(has);
-                there[i] = slot > 0;
-                other[i] = there[i] ? __ldg(list + slot) : 0;
-            }
+    const uint16_t *slots = l.slots + row % 8 * 2 + row / 8;
+    const int32_t *others = (const int32_t *)l.words - 1;
+#pragma unroll 4
+    for (int i = 0; i < PAIRS; i++) {
+        int slab = 2 * i + lane / 16, rounds = l.entries[e].rounds[slab];
+        int most = max(rounds, __shfl_xor_sync(~0u, rounds, 16));
+        const uint16_t *from = slots + (int64_t)v.begin[e][slab] * 16;
+        int place = row0 + v.row[slab * 16 + row];
+#pragma unroll 2
+        for (int n = 0; n < most; n++) {
+            int slot = n < rounds ? from[n * 16] : 0;
+            w.put(slot > 0, place, slot > 0 ? others[slot] : 0);
         }
     }
 }
@@ -156,14 +137,14 @@ static __device__ __forceinline__ int tiles_of(const conv_set &s)
 /* within[tile][k]: the tile's triplets of cells below k. */
 static __global__ __launch_bounds__(THREADS) void count_kernel(const conv_set s, uint32_t *within)
 {
-    __shared__ tile_rounds rounds;
+    __shared__ tile_view view;
     __shared__ uint32_t count[LIST_CELLS];
     int warp = threadIdx.x / 32, tiles = tiles_of(s);
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const pnet_tile &t = s.tiles.tile[tile];
         int64_t row0 = (int64_t)tile * PNET_TILE_ROWS;
         if ((int)threadIdx.x < s.cells) count[threadIdx.x] = 0;
-        find_rounds(s, t, rounds);
+        tile_list l = view_tile(s, t, view);
         int entries = t.neighbours < 0 ? s.cells : t.cells;
         for (int e = warp; e < entries; e += WARPS) {
             uint32_t n = 0;
@@ -172,8 +153,8 @@ static __global__ __launch_bounds__(THREADS) void count_kernel(const conv_set s,
                 visit_plain(s, row0, e,
                     [&](bool there, int, int64_t) { n += __popc(__ballot_sync(~0u, there)); });
             } else {
-                cell = (int)entries_of(s, t)[e].cell;
-                n = count_listed(s, t, rounds, e);
+                cell = (int)l.entries[e].cell;
+                n = count_listed(l, view, e);
             }
             if (threadIdx.x % 32 == 0) count[cell] = n;
         }
@@ -279,35 +260,31 @@ static __global__ __launch_bounds__(LIST_CELLS) void share_kernel(const conv_set
     }
 }
 
-static __global__ __launch_bounds__(THREADS, 4) void list_kernel(const conv_set s,
-    const uint32_t *before, const list_share *share, int32_t *rows, int32_t *others)
+static __global__ __launch_bounds__(THREADS) void list_kernel(
+    const conv_set s, const uint32_t *before, const list_share *share, int2 *pairs)
 {
-    __shared__ tile_rounds rounds;
+    __shared__ tile_view view;
     int warp = threadIdx.x / 32, end = share->end;
-    unsigned below = (1u << threadIdx.x % 32) - 1;
     for (int k = blockIdx.x; k < s.cells; k += gridDim.x) { /* what steps are filled up with */
         int64_t at = (int64_t)share->step[k] * LIST_STEP + share->count[k] + threadIdx.x;
-        if (at < (int64_t)share->step[k + 1] * LIST_STEP) rows[at] = others[at] = -1;
+        if (at < (int64_t)share->step[k + 1] * LIST_STEP) pairs[at] = int2{-1, -1};
     }
     for (int tile = share->first + blockIdx.x; tile < end; tile += gridDim.x) {
         const pnet_tile &t = s.tiles.tile[tile];
         int64_t row0 = (int64_t)tile * PNET_TILE_ROWS;
-        find_rounds(s, t, rounds);
         bool plain = t.neighbours < 0;
+        tile_list l = view_tile(s, t, view);
         int entries = plain ? s.cells : t.cells;
         for (int e = warp; e < entries; e += WARPS) {
-            int k = plain ? e : (int)entries_of(s, t)[e].cell;
-            int64_t base = (int64_t)share->step[k] * LIST_STEP;
-            list_writer w = {rows + base, others + base,
+            int k = plain ? e : (int)l.entries[e].cell;
+            list_writer w = {pairs + (int64_t)share->step[k] * LIST_STEP,
                 before[(int64_t)tile * (s.cells + 1) + k] - share->skip[k], share->count[k]};
             if (plain)
                 visit_plain(s, row0, e, [&](bool there, int row, int64_t n) {
-                    unsigned has = __ballot_sync(~0u, there);
-                    if (there) w.put(w.at + __popc(has & below), row, s.other[n]);
-                    w.at += __popc(has);
+                    w.put(there, row, there ? s.other[n] : 0);
                 });
             else
-                list_listed(s, t, rounds, e, (int)row0, w);
+                list_listed(l, view, e, (int)row0, w);
         }
         __syncthreads();
     }
@@ -337,8 +314,7 @@ lists_plan lists_plan_of(const conv_set &s, size_t most_bytes)
     p.within = place(counts);
     p.before = place(counts);
     p.share = place((size_t)p.stretches * sizeof(list_share));
-    p.row = place((size_t)capacity * sizeof(int32_t));
-    p.other = place((size_t)capacity * sizeof(int32_t));
+    p.pair = place((size_t)capacity * sizeof(int2));
     return p;
 }
 
@@ -357,9 +333,9 @@ triplet_lists lists_make(const conv_set &s, const lists_plan &p, int stretch, vo
 {
     char *w = (char *)work;
     const list_share *share = (const list_share *)(w + p.share) + stretch;
-    int32_t *row = (int32_t *)(w + p.row), *other = (int32_t *)(w + p.other);
+    int2 *pair = (int2 *)(w + p.pair);
     int blocks = (int)std::min(std::max(p.tiles, (int64_t)s.cells), (int64_t)BLOCKS);
     list_kernel<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(
-        s, (const uint32_t *)(w + p.before), share, row, other);
-    return {share, row, other};
+        s, (const uint32_t *)(w + p.before), share, pair);
+    return {share, pair};
 }

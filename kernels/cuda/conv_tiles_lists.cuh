@@ -10,11 +10,11 @@ enum {
 };
 
 /* A set's triplets in the order of their tiles, those of a tile by cell, are cut into stretches of `stretch` triplets. Of
-   a stretch a list has the triplets of each cell, filled up to whole steps with row -1. Device memory, offsets in bytes. */
+   a stretch a list has the triplets of each cell, filled up to whole steps with rows -1. Device memory, offsets in bytes. */
 struct lists_plan {
     int cells, stretches;
     int64_t tiles, stretch;
-    size_t within, before, share, row, other, bytes;
+    size_t within, before, share, pair, bytes;
 };
 
 /* Of a stretch: its tiles, of each cell how many triplets tiles before have that are not in it (`skip`, in the arithmetic
@@ -27,7 +27,7 @@ struct list_share {
 /* Triplets that are listed, on the device. */
 struct triplet_lists {
     const list_share *share;
-    const int32_t *row, *other;
+    const int2 *pair; /* row, other */
 };
 
 /* In `most_bytes` (24 MiB or more, whole KiB) of work. bytes is 0 where lists are not made: of sets with too many cells or triplets, or

@@ -24,8 +24,6 @@ template <bool BFLOAT_, int HALVES_> struct list_config {
     static constexpr int HALVES = HALVES_, N = HALVES * 128;
     static constexpr int PANEL = 2 * HALVES * LIST_BLOCK, STAGE = PANEL + 2 * LIST_BLOCK;
     static constexpr int STAGES = HALVES == 1 ? 6 : 4, BYTES = STAGES * STAGE;
-    /* steps whose copies may be on their way when a producer looks whether they are there */
-    static constexpr int BEHIND = STAGES / 2 - 1;
     static constexpr int SUMS = N * LIST_SIDE;
 };
 
@@ -140,6 +138,13 @@ template <class C> struct list_control {
     uint64_t full[C::STAGES], empty[C::STAGES];
 };
 
+/* Copies 16 bytes, or zeros instead if `bytes` is 0. */
+static __device__ __forceinline__ void copy16_some(uint32_t to, const void *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
+}
+
 template <class C>
 static __device__ __forceinline__ void produce(
     const list_job &j, list_walk walk, unsigned char *memory, list_control<C> &c)
@@ -147,62 +152,63 @@ static __device__ __forceinline__ void produce(
     enum { AHEAD = 2 };
     int thread = (int)threadIdx.x - LIST_MULTIPLIERS, warp = thread / 32, lane = thread % 32;
     list_kind k = kind_of(j, (int)blockIdx.x / j.blocks);
-    int n = k.n0 + lane % 8 * 8, m = k.m0 + lane % 8 * 8;
-    int n_left = j.gathered_width - n, m_left = j.rows_width - m;
-    const char *gathered = (const char *)j.gathered + 2 * ((int64_t)k.group * j.gathered_width + n),
-               *rows = (const char *)j.rows + 2 * ((int64_t)k.group * j.rows_width + m);
-    const int32_t *row_list = j.lists.row + warp * 8 + lane % 8,
-                  *other_list = j.lists.other + warp * 8 + lane % 8;
+    int n_left = j.gathered_width - k.n0 - lane % 8 * 8,
+        m_left = j.rows_width - k.m0 - lane % 8 * 8;
+    /* where there are no channels, zeros are made of nothing that lies within the row */
+    const char *gathered = (const char *)j.gathered + 2 * (int64_t)k.group * j.gathered_width +
+                           (n_left > 0 ? 2 * (k.n0 + lane % 8 * 8) : 0),
+               *rows = (const char *)j.rows + 2 * (int64_t)k.group * j.rows_width +
+                       (m_left > 0 ? 2 * (k.m0 + lane % 8 * 8) : 0);
+    uint32_t n_stride = (uint32_t)j.gathered_stride * 2, m_stride = (uint32_t)j.rows_stride * 2;
+    int n_bytes[2 * C::HALVES], m_bytes[2];
+#pragma unroll
+    for (int block = 0; block < 2 * C::HALVES; block++)
+        n_bytes[block] = block * 64 < n_left ? 16 : 0;
+#pragma unroll
+    for (int block = 0; block < 2; block++) m_bytes[block] = block * 64 < m_left ? 16 : 0;
+    const int2 *list = j.lists.pair + warp * 8 + lane / 8;
     /* rows of 128 bytes, 8 lanes each, units in the order that the matrix unit expects */
     uint32_t base = shared_address(memory) + (warp * 8 + lane / 8) * 128;
     uint32_t to[2] = {
         base + (lane % 8 ^ lane / 8) * 16, base + 512 + (lane % 8 ^ (lane / 8 + 4)) * 16};
-    int32_t row[AHEAD + 1], other[AHEAD + 1];
-    uint32_t steps = walk.high - walk.low;
+    int2 pair[AHEAD + 1][2];
+    uint32_t steps = walk.high - walk.low, stage = 0, turn = 1;
     auto look = [&](int i) {
-        bool there = walk.next();
-        row[i] = there ? row_list[(int64_t)walk.at * LIST_STEP] : -1;
-        other[i] = there ? other_list[(int64_t)walk.at * LIST_STEP] : -1;
+        if (!walk.next()) return;
+        pair[i][0] = __ldg(list + (int64_t)walk.at * LIST_STEP);
+        pair[i][1] = __ldg(list + (int64_t)walk.at * LIST_STEP + 4);
     };
 #pragma unroll
     for (int i = 0; i < AHEAD; i++) look(i);
 #pragma unroll 1
-    for (uint32_t step = 0; step < steps + C::BEHIND; step++) {
-        uint32_t stage = step % C::STAGES;
-        if (step < steps) {
-            look(AHEAD);
-            if (step >= C::STAGES) barrier_wait(&c.empty[stage], (step / C::STAGES + 1) % 2);
+    for (uint32_t step = 0; step < steps; step++) {
+        look(AHEAD);
+        if (step >= C::STAGES) barrier_wait(&c.empty[stage], turn);
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                int32_t r = __shfl_sync(~0u, row[0], i * 4 + lane / 8),
-                        x = __shfl_sync(~0u, other[0], i * 4 + lane / 8);
-                const char *from = gathered + (int64_t)max(x, 0) * j.gathered_stride * 2;
-                uint32_t place = to[i] + stage * C::STAGE;
+        for (int i = 0; i < 2; i++) {
+            bool there = pair[0][i].x >= 0;
+            const char *row = rows + (uint64_t)m_stride * (uint32_t)max(pair[0][i].x, 0),
+                       *other = gathered + (uint64_t)n_stride * (uint32_t)max(pair[0][i].y, 0);
+            uint32_t place = to[i] + stage * C::STAGE;
 #pragma unroll
-                for (int block = 0; block < 2 * C::HALVES; block++) {
-                    bool there = x >= 0 && block * 64 < n_left;
-                    copy16_any(place + block * LIST_BLOCK,
-                        there ? from + block * 128 : (const char *)j.gathered, there);
-                }
-                from = rows + (int64_t)max(r, 0) * j.rows_stride * 2;
+            for (int block = 0; block < 2 * C::HALVES; block++)
+                copy16_some(place + block * LIST_BLOCK, other + n_bytes[block] * (block * 8),
+                    there ? n_bytes[block] : 0);
 #pragma unroll
-                for (int block = 0; block < 2; block++) {
-                    bool there = r >= 0 && block * 64 < m_left;
-                    copy16_any(place + C::PANEL + block * LIST_BLOCK,
-                        there ? from + block * 128 : (const char *)j.rows, there);
-                }
-            }
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
-                row[i] = row[i + 1];
-                other[i] = other[i + 1];
-            }
+            for (int block = 0; block < 2; block++)
+                copy16_some(place + C::PANEL + block * LIST_BLOCK,
+                    row + m_bytes[block] * (block * 8), there ? m_bytes[block] : 0);
         }
-        asm volatile("cp.async.commit_group;" ::: "memory");
-        if (step < C::BEHIND) continue;
-        asm volatile("cp.async.wait_group %0;" ::"n"(C::BEHIND) : "memory");
-        fence_async();
-        barrier_arrive(&c.full[(step - C::BEHIND) % C::STAGES]);
+        barrier_arrive_copies(shared_address(&c.full[stage]));
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            pair[i][0] = pair[i + 1][0];
+            pair[i][1] = pair[i + 1][1];
+        }
+        if (++stage == C::STAGES) {
+            stage = 0;
+            turn ^= 1;
+        }
     }
 }
 
@@ -248,6 +254,7 @@ static __device__ __forceinline__ void multiply(
         }
         cell = walk.cell;
         barrier_wait(&c.full[stage], step / C::STAGES % 2);
+        fence_async(); /* what was copied is read by the matrix unit */
         const unsigned char *panel = memory + stage * C::STAGE;
         uint64_t a = product_panel(panel + C::PANEL + warpgroup * LIST_BLOCK, LIST_BLOCK);
 #pragma unroll
@@ -281,6 +288,7 @@ static __global__ __launch_bounds__(LIST_ALL, 1) void list_vvor_kernel(
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ list_control<C> c;
     for (int i = threadIdx.x; i <= j.cells; i += LIST_ALL) c.step[i] = j.lists.share->step[i];
+    __syncthreads(); /* racecheck takes barriers that are made for writes to what lies beside them */
     if (threadIdx.x < C::STAGES) {
         barrier_init(&c.full[threadIdx.x], LIST_PRODUCERS);
         barrier_init(&c.empty[threadIdx.x], LIST_MULTIPLIERS);
