@@ -305,10 +305,10 @@ files_of() {
     [ ${#files[@]} -gt 0 ]
 }
 
-# One table of values and one of the comparisons for all tests, then what the networks cost.
+# One table of values, one of their differences from native's and one of the pairs for all tests, then what the networks cost.
 print_tables() {
     local t table head
-    for table in values pairs; do
+    for table in values against pairs; do
         head=yes
         for t in $tests; do
             files_of "$t" || die "no run of $t is finished"

@@ -2,6 +2,8 @@
 # (pnetc eval --each), TEST.json and train.json are what eval and train print, metrics.jsonl has a line for each step. Called with
 # -v test=NAME -v table=WHAT and these files, train.json before metrics.jsonl; WHAT is
 #   values     of the test, a row for each cell and mode; -v columns="recall rre" names those that are wanted
+#   against    how far the modes' means lie from native's in these columns, with the spread of that over seeds (the root of the
+#              sum of both variances; bold where the means are farther apart) and, in brackets, p of the pairs
 #   pairs      the modes against native, pair by pair
 #   training   what the networks cost, whatever the test
 # -v head=no leaves out the head, so that a table goes on.
@@ -82,18 +84,35 @@ function median(d, n,    i, k, x) {
     return n % 2 ? d[(n + 1) / 2] : (d[n / 2] + d[n / 2 + 1]) / 2
 }
 
-# "mean ± spread" of column `what` over the seeds of a cell and mode, each times `factor`.
-function over_seeds(cell, mode, what, factor, digits,    s, n, x, sum, squares, mean) {
+# Mean and standard deviation of `what` over the seeds of a cell and mode, in `mean` and `spread`; the number of seeds.
+function statistics(cell, mode, what,    s, n, x, sum, squares) {
     n = sum = squares = 0
     for (s in seeds)
         if ((cell, mode, s, what) in value) {
-            x = factor * value[cell, mode, s, what]
+            x = value[cell, mode, s, what]
             n++; sum += x; squares += x * x
         }
-    if (!n) return "-"
-    mean = sum / n
+    mean = n ? sum / n : 0
     x = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0
-    return sprintf("%.*f", digits, mean) (n > 1 ? sprintf(" ± %.*f", digits, sqrt(x > 0 ? x : 0)) : "")
+    spread = sqrt(x > 0 ? x : 0)
+    return n
+}
+
+# "mean ± spread" over the seeds, each times `factor`.
+function over_seeds(cell, mode, what, factor, digits,    n) {
+    n = statistics(cell, mode, what)
+    if (!n) return "-"
+    return sprintf("%.*f", digits, factor * mean) (n > 1 ? sprintf(" ± %.*f", digits, factor * spread) : "")
+}
+
+# The same of what a mode has more than native; bold where that is beyond its spread.
+function beyond_seeds(cell, mode, what, factor, digits,    n, more, wide, text) {
+    n = statistics(cell, "native", what)
+    more = -mean; wide = spread * spread
+    if (!n || !statistics(cell, mode, what)) return "-"
+    more += mean; wide = sqrt(wide + spread * spread)
+    text = sprintf("%+.*f ± %.*f", digits, factor * more, digits, factor * wide)
+    return size(more) > wide ? "**" text "**" : text
 }
 
 function p_text(p) { return p < 1e-6 ? "< 1e-6" : p < 0.001 ? sprintf("%.0e", p) : sprintf("%.3f", p) }
@@ -115,15 +134,17 @@ file == test ".jsonl" {
     good = number($0, "recall"); ratio = number($0, "inlier_ratio")
     rmse = number($0, "info_rmse_m")
     loss = number($0, "loss")
+    matches = number($0, "matches")
     at = cell SUBSEP mode SUBSEP pair
     of_pair[at, "seeds"]++
     of_pair[at, "rre"] += rre; of_pair[at, "rte"] += rte; of_pair[at, "ratio"] += ratio; of_pair[at, "good"] += good
-    of_pair[at, "loss"] += loss
+    of_pair[at, "loss"] += loss; of_pair[at, "matches"] += matches; of_pair[at, "right"] += matches * ratio
     if (pair > pairs) pairs = pair
     lines[run]++
     sum[run, "rre_all"] += rre; sum[run, "rte_all"] += rte; sum[run, "ratio"] += ratio; sum[run, "good"] += good
     sum[run, "strict"] += number($0, "strict_recall")
     sum[run, "matched"] += ratio > 0.05
+    if (matches != "") { any_matches = 1; sum[run, "matches"] += matches; sum[run, "right"] += matches * ratio }
     if (good) { sum[run, "rre_good"] += rre; sum[run, "rte_good"] += rte }
     if (rmse != "") { any_info = 1; sum[run, "info"] += rmse < 0.2 }
 }
@@ -155,6 +176,7 @@ function finish_runs(    r, n) {
         value[r, "rre_all"] = sum[r, "rre_all"] / n
         value[r, "rte_all"] = sum[r, "rte_all"] / n
         if (late[r]) value[r, "train_loss"] = sum[r, "train_loss"] / late[r]
+        if (any_matches) { value[r, "matches"] = sum[r, "matches"] / n; value[r, "right"] = sum[r, "right"] / n }
         if (any_info) value[r, "info"] = sum[r, "info"] / n
         if (sum[r, "good"]) {
             value[r, "rre_good"] = sum[r, "rre_good"] / sum[r, "good"]
@@ -180,6 +202,8 @@ function test_columns() {
     column("ratio", "inlier ratio, %", "ratio", 100, 1)
     column("fmr", "FMR, %", "fmr", 100, 1)
     column("loss", "loss", "test_loss", 1, 3)
+    column("matches", "matches", "matches", 1, 0)
+    column("right", "right ones", "right", 1, 1)
 }
 
 function training_columns() {
@@ -241,6 +265,41 @@ function compared(cell, mode, what, factor, digits,    d, n, middle, p) {
     return sprintf("%+.*f | %s", digits, factor * middle, p_text(p))
 }
 
+# p of a mode against native in a column of the tables, in brackets; nothing for columns that are not tested.
+function p_of(cell, mode, name,    d, n, k, b, w) {
+    if (name == "recall") {
+        n = differences(cell, mode, "good", d)
+        for (k = 1; k <= n; k++) { b += d[k] < 0; w += d[k] > 0 }
+        return " (" p_text(sign_test(b, w)) ")"
+    }
+    sub(/_all$/, "", name)
+    if (name !~ /^(rre|rte|ratio|loss|matches|right)$/) return ""
+    n = differences(cell, mode, name, d)
+    return " (" p_text(wilcoxon(d, n)) ")"
+}
+
+function print_against(    c, m, k, cell, mode, name) {
+    if (head != "no") {
+        printf "| test | cell | mode against native |"
+        for (k = 1; k <= column_count; k++) printf " %s |", titles[column_list[k]]
+        printf "\n|---|---|---|"
+        for (k = 1; k <= column_count; k++) printf "---|"
+        print ""
+    }
+    for (c = 1; c <= cell_count; c++)
+        for (m = 1; m <= mode_count; m++) {
+            cell = cell_list[c]; mode = mode_list[m]
+            if (mode == "native" || !((cell, mode, 1, "seeds") in of_pair)) continue
+            if (!((cell, "native", 1, "seeds") in of_pair)) continue
+            printf "| %s | %s | %s |", test, cell, mode
+            for (k = 1; k <= column_count; k++) {
+                name = column_list[k]
+                printf " %s%s |", beyond_seeds(cell, mode, whats[name], factors[name], digits_of[name]), p_of(cell, mode, name)
+            }
+            print ""
+        }
+}
+
 function print_tests(    c, m, k, n, b, w, d, cell, mode) {
     if (head != "no") {
         print "| test | cell | mode against native | pairs | succeeds in fewer, more | p | RRE, deg | p | RTE, cm | p | inlier ratio, % | p | loss | p |"
@@ -266,5 +325,6 @@ END {
     if (table == "training") { training_columns(); print_values(""); exit }
     test_columns()
     select_columns(columns)
+    if (table == "against") { print_against(); exit }
     print_values(test)
 }

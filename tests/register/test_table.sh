@@ -85,7 +85,7 @@ awk -f "$work/functions.awk" -f "$work/known.awk" >"$out" || fail "$(cat "$out")
 # A table by hand: two seeds, three pairs. Recall of native: 100 % and 2/3; pair 1 is better in native under one seed.
 line() { # RECALL RRE RTE RATIO STRICT
     printf '{"loss":1,"rr.values":{"pairs":1,"rre_all_deg":%s,"rte_all_m":%s,"recall":%s,"strict_recall":%s,' "$2" "$3" "$1" "$5"
-    printf '"inlier_ratio":%s}}\n' "$4"
+    printf '"inlier_ratio":%s,"matches":50}}\n' "$4"
 }
 for mode in native voxel; do
     for seed in 1 2; do
@@ -112,12 +112,22 @@ prints '| hand | 10cm | voxel | 66.7 ± 47.1 |'
 by_hand -v columns='ratio recall' -v head=no
 check 'two rows, no head' test "$(wc -l <"$out")" = 2
 prints '| hand | 10cm | native | 28.0 ± 0.0 | 83.3 ± 23.6 |'
+by_hand -v columns='matches right'
+prints '| hand | 10cm | native | 50 ± 0 | 14.0 ± 0.0 |'
 by_hand -v columns=pace
 check 'no such column' test $? = 2
+# Recall: -16.7 with a spread of sqrt(23.6^2 + 47.1^2); then voxel mode with other ratios, 28 and 28 against 18 and 18.
+by_hand -v table=against -v columns='recall strict ratio'
+prints '| test | cell | mode against native | recall, % | strict, % | inlier ratio, % |'
+prints '| hand | 10cm | voxel | -16.7 ± 52.7 (1.000) | +0.0 ± 33.3 | +0.0 ± 0.0 (1.000) |'
 by_hand -v table=pairs
 prints '| hand | 10cm | voxel | 3 | 1, 0 | 1.000 | +0.000 | 0.317 | +0.00 | 1.000 | +0.00 | 1.000 | +0.000 | 1.000 |'
 by_hand -v table=training
 prints '| 10cm | native | 2.000 ± 0.000 | 250 ± 0 | 3 ± 0 | 1 ± 0 |'
+sed -i 's/"inlier_ratio":0.5/"inlier_ratio":0.2/' "$work"/hand/10cm-voxel-s?/hand.jsonl
+by_hand -v table=against -v columns='ratio rte_all' -v head=no
+prints '| hand | 10cm | voxel | **-10.0 ± 0.0** (0.317) | +0.0 ± 0.0 (1.000) |'
+check 'a row, no head' test "$(wc -l <"$out")" = 1
 
 # Mistakes.
 for wrong in 'run' 'run -o x --scenes woods' 'run -o x --loss other' 'walk -o x' 'table -o x --what' "run -o $work/all --modes other"; do
