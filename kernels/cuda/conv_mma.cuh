@@ -155,12 +155,17 @@ static __device__ __forceinline__ void copy16(void *to, const void *from)
     copy16(shared_address(to), from);
 }
 
-/* The same, or zeros if there are not `any`; `from` is not read then. */
+/* The same of the first `bytes`, 0 to 16; the others become zeros. */
+static __device__ __forceinline__ void copy16_part(uint32_t to, const void *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+/* All of them, or zeros if there are not `any`; `from` is not read then. */
 static __device__ __forceinline__ void copy16_any(uint32_t to, const void *from, bool any)
 {
-    asm volatile(
-        "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(any ? 16 : 0)
-        : "memory");
+    copy16_part(to, from, any ? 16 : 0);
 }
 
 /* Zeros instead; `from` is not read. */
@@ -275,13 +280,13 @@ static __device__ __forceinline__ void product(
 }
 
 #undef PRODUCTS
-#define PRODUCTS(TYPE)                                                                             \
+#define PRODUCTS(TYPE, LAYOUT)                                                                     \
     if constexpr (N == 128)                                                                        \
-        PRODUCT(128, TYPE, S64, D64(0), "%64", "%65", "%66", ", 1, 1", "l"(a));                    \
+        PRODUCT(128, TYPE, S64, D64(0), "%64", "%65", "%66", LAYOUT, "l"(a));                      \
     else if constexpr (N == 64)                                                                    \
-        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "%32", "%33", "%34", ", 1, 1", "l"(a));       \
+        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "%32", "%33", "%34", LAYOUT, "l"(a));         \
     else                                                                                           \
-        PRODUCT(32, TYPE, S16, D16(0), "%16", "%17", "%18", ", 1, 1", "l"(a))
+        PRODUCT(32, TYPE, S16, D16(0), "%16", "%17", "%18", LAYOUT, "l"(a))
 
 /* Depths of 64 columns, 128 bytes each, one behind the other in shared memory; the next 64 columns `block` bytes
    further. */
@@ -297,20 +302,11 @@ static __device__ __forceinline__ void product_outer(
     float (&d)[N / 2], uint64_t a, uint64_t b, int fresh)
 {
     if constexpr (BFLOAT) {
-        PRODUCTS("bf16");
+        PRODUCTS("bf16", ", 1, 1");
     } else {
-        PRODUCTS("f16");
+        PRODUCTS("f16", ", 1, 1");
     }
 }
-
-#undef PRODUCTS
-#define PRODUCTS(TYPE)                                                                             \
-    if constexpr (N == 128)                                                                        \
-        PRODUCT(128, TYPE, S64, D64(0), "%64", "%65", "%66", ", 0, 0", "l"(a));                    \
-    else if constexpr (N == 64)                                                                    \
-        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "%32", "%33", "%34", ", 0, 0", "l"(a));       \
-    else                                                                                           \
-        PRODUCT(32, TYPE, S16, D16(0), "%16", "%17", "%18", ", 0, 0", "l"(a))
 
 /* d (+)= a b for depth 16: a and b matrices (product_matrix) in shared memory, a of 64 rows, b of N. */
 template <int N, bool BFLOAT>
@@ -318,9 +314,9 @@ static __device__ __forceinline__ void product_shared(
     float (&d)[N / 2], uint64_t a, uint64_t b, int fresh)
 {
     if constexpr (BFLOAT) {
-        PRODUCTS("bf16");
+        PRODUCTS("bf16", ", 0, 0");
     } else {
-        PRODUCTS("f16");
+        PRODUCTS("f16", ", 0, 0");
     }
 }
 

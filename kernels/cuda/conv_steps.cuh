@@ -29,9 +29,7 @@ template <int PENDING> static __device__ __forceinline__ void copies_wait_but()
 static __device__ __forceinline__ void copy16_or_zeros(
     uint32_t to, const void *from, const void *valid, bool there)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
-                 "l"(there ? from : valid), "r"(there ? 16 : 0)
-                 : "memory");
+    copy16_any(to, there ? from : valid, there);
 }
 
 /* Four matrices of 8 rows of 16 bytes; lane l brings the address of row l % 8 of matrix l / 8. */

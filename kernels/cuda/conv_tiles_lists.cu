@@ -299,7 +299,6 @@ lists_plan lists_plan_of(const conv_set &s, size_t most_bytes)
         p.bytes = (at + bytes + ALIGN - 1) / ALIGN * ALIGN;
         return at;
     };
-    p.cells = s.cells;
     p.tiles = (s.rows.most + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
     if (s.cells > LIST_CELLS || s.count >= INT32_MAX) return p;
     size_t counts = (size_t)(p.tiles + 1) * (size_t)(s.cells + 1) * sizeof(uint32_t);

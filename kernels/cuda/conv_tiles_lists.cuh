@@ -12,7 +12,7 @@ enum {
 /* A set's triplets in the order of their tiles, those of a tile by cell, are cut into stretches of `stretch` triplets. Of
    a stretch a list has the triplets of each cell, filled up to whole steps with rows -1. Device memory, offsets in bytes. */
 struct lists_plan {
-    int cells, stretches;
+    int stretches;
     int64_t tiles, stretch;
     size_t within, before, share, pair, bytes;
 };

@@ -31,9 +31,7 @@ template <typename T>
 static __device__ __forceinline__ void copy_part(void *to, const T *from, int left)
 {
     int bytes = min(max(left, 0), 16 / (int)sizeof(T)) * (int)sizeof(T);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(bytes)
-                 : "memory");
+    copy16_part(shared_address(to), from, bytes);
 }
 
 template <bool BFLOAT> static __device__ __forceinline__ uint32_t pack2(float x, float y)

@@ -138,13 +138,6 @@ template <class C> struct list_control {
     uint64_t full[C::STAGES], empty[C::STAGES];
 };
 
-/* Copies 16 bytes, or zeros instead if `bytes` is 0. */
-static __device__ __forceinline__ void copy16_some(uint32_t to, const void *from, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
-}
-
 template <class C>
 static __device__ __forceinline__ void produce(
     const list_job &j, list_walk walk, unsigned char *memory, list_control<C> &c)
@@ -192,11 +185,11 @@ static __device__ __forceinline__ void produce(
             uint32_t place = to[i] + stage * C::STAGE;
 #pragma unroll
             for (int block = 0; block < 2 * C::HALVES; block++)
-                copy16_some(place + block * LIST_BLOCK, other + n_bytes[block] * (block * 8),
+                copy16_part(place + block * LIST_BLOCK, other + n_bytes[block] * (block * 8),
                     there ? n_bytes[block] : 0);
 #pragma unroll
             for (int block = 0; block < 2; block++)
-                copy16_some(place + C::PANEL + block * LIST_BLOCK,
+                copy16_part(place + C::PANEL + block * LIST_BLOCK,
                     row + m_bytes[block] * (block * 8), there ? m_bytes[block] : 0);
         }
         barrier_arrive_copies(shared_address(&c.full[stage]));
@@ -288,7 +281,7 @@ static __global__ __launch_bounds__(LIST_ALL, 1) void list_vvor_kernel(
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ list_control<C> c;
     for (int i = threadIdx.x; i <= j.cells; i += LIST_ALL) c.step[i] = j.lists.share->step[i];
-    __syncthreads(); /* racecheck takes barriers that are made for writes to what lies beside them */
+    __syncthreads(); /* for racecheck, which reports making the barriers as a write to the steps */
     if (threadIdx.x < C::STAGES) {
         barrier_init(&c.full[threadIdx.x], LIST_PRODUCERS);
         barrier_init(&c.empty[threadIdx.x], LIST_MULTIPLIERS);

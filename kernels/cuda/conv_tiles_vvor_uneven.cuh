@@ -84,10 +84,8 @@ static __device__ __forceinline__ void copy_unit(
 {
     int bytes = end - u * 16;
     if (bytes > 0)
-        asm volatile(
-            "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to + u * 16)),
-            "l"(there ? units + u * 16 : (const char *)aligned), "r"(there ? min(bytes, 16) : 0)
-            : "memory");
+        copy16_part(shared_address(to + u * 16), there ? units + u * 16 : (const char *)aligned,
+            there ? min(bytes, 16) : 0);
 }
 
 #endif
