@@ -409,7 +409,8 @@ static __device__ __forceinline__ uint32_t copy_side_units(const tiles_job<typen
     int64_t row0 = tile * PNET_TILE_ROWS, live = pnet_live(j.set.rows) - row0,
             stride = j.rows_stride * (int64_t)sizeof(T);
     int bytes = min(j.rows_width - first, (int)C::M) * (int)sizeof(T);
-    const char *side = (const char *)(from + first) + row0 * stride;
+    const char *side = (const char *)(from + first) + row0 * stride,
+               *last = side + (live - 1) * stride + bytes;
     uint32_t shifts = 0;
 #pragma unroll
     for (int i = 0; i < place::TURNS; i++) {
@@ -417,14 +418,14 @@ static __device__ __forceinline__ uint32_t copy_side_units(const tiles_job<typen
         const char *p = side + own * stride;
         uint32_t shift = unit_shift(p);
         shifts |= shift << 4 * i;
-        copy_unit(to + row * C::PITCH, p - shift, at.unit, (int)shift + bytes, own < live, j.rows);
+        copy_unit(to + row * C::PITCH, p - shift, at.unit, (int)shift + bytes, own < live, last);
     }
     if (bytes > (place::LANES - 1) * 16 && threadIdx.x % 32 < place::ROWS) {
         int row = at.first + threadIdx.x % 32, own = rows[row];
         const char *p = side + own * stride;
         uint32_t shift = unit_shift(p);
         copy_unit(
-            to + row * C::PITCH, p - shift, place::LANES, (int)shift + bytes, own < live, j.rows);
+            to + row * C::PITCH, p - shift, place::LANES, (int)shift + bytes, own < live, last);
     }
     return shifts;
 }

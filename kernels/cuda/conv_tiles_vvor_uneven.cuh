@@ -78,14 +78,22 @@ template <typename T> static __device__ __forceinline__ uint4 load_elements(cons
 }
 
 /* Begins to copy unit `u` of a row of which `end` bytes from the first unit on are wanted, and the rest as zeros; all
-   zeros unless the row is `there`. */
+   zeros unless the row is `there`. A unit that reaches beyond `last`, where the rows end, is read number by number, so
+   that nothing behind them is touched. */
 static __device__ __forceinline__ void copy_unit(
-    unsigned char *to, const char *units, int u, int end, bool there, const void *aligned)
+    unsigned char *to, const char *units, int u, int end, bool there, const char *last)
 {
+    const char *from = units + u * 16;
     int bytes = end - u * 16;
-    if (bytes > 0)
-        copy16_part(shared_address(to + u * 16), there ? units + u * 16 : (const char *)aligned,
-            there ? min(bytes, 16) : 0);
+    to += u * 16;
+    if (bytes <= 0) return;
+    if (!there || (bytes < 16 && from + 16 > last)) {
+#pragma unroll 1
+        for (int i = 0; i < 16; i += 2)
+            *(uint16_t *)(to + i) = there && i < bytes ? *(const uint16_t *)(from + i) : 0;
+    } else {
+        copy16_part(shared_address(to), from, min(bytes, 16));
+    }
 }
 
 #endif
