@@ -187,3 +187,18 @@ void pnet_device_record_free(struct pnet_device d, void *record)
     (void)record;
     if (GPU(d)) CUDA_DO(pnet_cuda_record_free(record));
 }
+
+void pnet_device_fork(enum pnet_device_kind d)
+{
+    if (d == PNET_CUDA) CUDA_DO(pnet_cuda_fork());
+}
+
+void pnet_device_branch(enum pnet_device_kind d)
+{
+    if (d == PNET_CUDA) CUDA_DO(pnet_cuda_branch());
+}
+
+void pnet_device_join(enum pnet_device_kind d)
+{
+    if (d == PNET_CUDA) CUDA_DO(pnet_cuda_join());
+}

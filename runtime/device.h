@@ -50,4 +50,10 @@ void *pnet_device_record_end(struct pnet_device d);
 void pnet_device_replay(struct pnet_device d, void *record);
 void pnet_device_record_free(struct pnet_device d, void *record);
 
+/* Within a recording: what is asked for between fork and branch, and between branch and join, does not wait for each
+   other. Elsewhere, and on the CPU, it happens in order. */
+void pnet_device_fork(enum pnet_device_kind d);
+void pnet_device_branch(enum pnet_device_kind d);
+void pnet_device_join(enum pnet_device_kind d);
+
 #endif

@@ -263,8 +263,9 @@ struct pnet_exec {
     void *gparam[PNET_MAX_PARAMS];       /* float; NULL: not wanted */
     bool gparam_add[PNET_MAX_PARAMS];
     const struct pnet_geo_view *geo[PNET_MAX_GEO];
-    void *work; /* `work` bytes of the row, 64-byte aligned */
-    int act;    /* enum pnet_activation fused behind the op (rows with `fuses_act`) */
+    void *work;        /* `work` bytes of the row, 64-byte aligned */
+    size_t work_bytes; /* how many these are where the row may use more than it needs; else 0 */
+    int act;           /* enum pnet_activation fused behind the op (rows with `fuses_act`) */
     float slope;
     bool training;
     struct pnet_rand rand; /* for dropout and the like: set but for the block counter */

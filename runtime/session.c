@@ -281,7 +281,8 @@ void pnet_session_exec(
             x->gparam_add[i] = st->gparam_add[i];
         }
     }
-    x->work = s->layout.work_bytes[step] ? (char *)s->arena.data + s->layout.work[step] : NULL;
+    x->work_bytes = s->layout.work_bytes[step];
+    x->work = x->work_bytes ? (char *)s->arena.data + s->layout.work[step] : NULL;
 }
 
 void pnet_session_poison(struct pnet_session *s)

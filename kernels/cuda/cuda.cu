@@ -164,6 +164,71 @@ extern "C" void *pnet_cuda_record_end(void)
     return record;
 }
 
+/* The nodes of the recording that the stream's next launch waits for. */
+struct stream_ends {
+    bool known =
+        false; /* false: nothing is being recorded, or there was no memory to remember them */
+    cudaGraphNode_t *node = nullptr;
+    size_t count = 0;
+};
+
+static stream_ends ends_now(void)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaGraphNode_t *node = nullptr;
+    stream_ends e;
+#if CUDART_VERSION >= 13000
+    cudaStreamGetCaptureInfo(
+        cudaStreamPerThread, &status, nullptr, nullptr, &node, nullptr, &e.count);
+#else
+    cudaStreamGetCaptureInfo_v2(cudaStreamPerThread, &status, nullptr, nullptr, &node, &e.count);
+#endif
+    if (status != cudaStreamCaptureStatusActive) return {};
+    e.node = (cudaGraphNode_t *)malloc(e.count * sizeof *e.node + 1);
+    if (e.node && e.count) memcpy(e.node, node, e.count * sizeof *e.node);
+    e.known = e.node != nullptr;
+    return e;
+}
+
+static void wait_for(const stream_ends &e, unsigned how)
+{
+#if CUDART_VERSION >= 13000
+    cudaStreamUpdateCaptureDependencies(cudaStreamPerThread, e.node, nullptr, e.count, how);
+#else
+    cudaStreamUpdateCaptureDependencies(cudaStreamPerThread, e.node, e.count, how);
+#endif
+}
+
+static thread_local stream_ends forked, first_branch;
+
+static void forget(stream_ends &e)
+{
+    free(e.node);
+    e = {};
+}
+
+extern "C" void pnet_cuda_fork(void)
+{
+    forget(forked);
+    forked = ends_now();
+}
+
+/* Where it is not known where the first branch began, the second one waits for it. */
+extern "C" void pnet_cuda_branch(void)
+{
+    forget(first_branch);
+    if (forked.known) first_branch = ends_now();
+    if (first_branch.known) wait_for(forked, cudaStreamSetCaptureDependencies);
+    forget(forked);
+}
+
+extern "C" void pnet_cuda_join(void)
+{
+    if (first_branch.known && first_branch.count)
+        wait_for(first_branch, cudaStreamAddCaptureDependencies);
+    forget(first_branch);
+}
+
 extern "C" void pnet_cuda_replay(void *record)
 {
     cudaGraphLaunch((cudaGraphExec_t)record, cudaStreamPerThread);

@@ -56,6 +56,13 @@ void pnet_cuda_stage_in(struct pnet_cuda_stage *s, void *to, const void *from, s
 void pnet_cuda_record_begin(void);
 void *pnet_cuda_record_end(void);
 void pnet_cuda_replay(void *record);
+
+/* Two branches of what is recorded, which may run at once: launches between fork and branch, and between branch and join,
+   which both wait for what was launched before the fork. What follows the join waits for both. Each branch launches
+   something. Outside of a recording they run in order. */
+void pnet_cuda_fork(void);
+void pnet_cuda_branch(void);
+void pnet_cuda_join(void);
 void pnet_cuda_record_free(void *record);
 
 #ifdef __cplusplus

@@ -1,10 +1,36 @@
 #include "runtime/ops/common.h"
 
+#include "runtime/memory.h"
+
 size_t pnet_op_no_work(const struct pnet_exec *x, bool backward)
 {
     (void)x;
     (void)backward;
     return 0;
+}
+
+enum { LAYER_WORK = 64 << 20 }; /* bytes */
+
+size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t weight)
+{
+    size_t both = pnet_round_bytes(input) + weight;
+    if (x->device == PNET_CUDA && both <= LAYER_WORK) return both;
+    return input > weight ? input : weight;
+}
+
+void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t weight,
+    void (*to_input)(const struct pnet_exec *x, void *work),
+    void (*to_weight)(const struct pnet_exec *x, void *work))
+{
+    const int param = 0; /* the weight */
+    size_t begin = pnet_round_bytes(input);
+    bool both = x->gin[0].data && x->gparam[param];
+    bool fork = both && x->device == PNET_CUDA && begin + weight <= x->work_bytes;
+    if (fork) pnet_device_fork(x->device);
+    if (x->gin[0].data) to_input(x, x->work);
+    if (fork) pnet_device_branch(x->device);
+    if (x->gparam[param]) to_weight(x, fork ? (char *)x->work + begin : x->work);
+    if (fork) pnet_device_join(x->device);
 }
 
 bool pnet_op_rule_like_input(struct pnet_rule *r)

@@ -189,22 +189,31 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static size_t work(const struct pnet_exec *x, bool backward)
+static size_t input_work(const struct pnet_exec *x)
 {
     struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
-    struct pnet_count n = pnet_op_rows(&x->out);
-    enum pnet_precision p = x->precision;
-    size_t sum = PNET_KERNEL(x, column_sum_work)(n, s.cout);
     if (is_dense(x))
-        return !backward ? PNET_KERNEL(x, gemm_work)(n, s.cin, s.cout, p)
-                         : larger(larger(PNET_KERNEL(x, gemm_work)(n, s.cout, s.cin, p),
-                                      PNET_KERNEL(x, outer_work)(n, s.cin, s.cout, p)),
-                               sum);
-    if (!backward)
-        return PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_FORWARD], by_output(x), s, p);
-    return larger(larger(PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_DF], by_input(x), t, p),
-                      PNET_KERNEL(x, vvor_algo_work)(x->algos.of[PNET_DW], by_output(x), s, p)),
-        sum);
+        return PNET_KERNEL(x, gemm_work)(pnet_op_rows(&x->out), s.cout, s.cin, x->precision);
+    return PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_DF], by_input(x), t, x->precision);
+}
+
+static size_t weight_work(const struct pnet_exec *x)
+{
+    struct pnet_conv_shape s = shape_of(x);
+    if (is_dense(x))
+        return PNET_KERNEL(x, outer_work)(pnet_op_rows(&x->out), s.cin, s.cout, x->precision);
+    return PNET_KERNEL(x, vvor_algo_work)(x->algos.of[PNET_DW], by_output(x), s, x->precision);
+}
+
+static size_t work(const struct pnet_exec *x, bool backward)
+{
+    struct pnet_conv_shape s = shape_of(x);
+    struct pnet_count n = pnet_op_rows(&x->out);
+    if (backward)
+        return larger(pnet_op_backward_work(x, input_work(x), weight_work(x)),
+            PNET_KERNEL(x, column_sum_work)(n, s.cout));
+    if (is_dense(x)) return PNET_KERNEL(x, gemm_work)(n, s.cin, s.cout, x->precision);
+    return PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_FORWARD], by_output(x), s, x->precision);
 }
 
 static void forward(const struct pnet_exec *x)
@@ -240,11 +249,11 @@ static void forward(const struct pnet_exec *x)
     PNET_KERNEL(x, mvmr)(&m, x->work);
 }
 
-static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
+static void to_input(const struct pnet_exec *x, void *work)
 {
-    struct pnet_count n = pnet_op_rows(&x->gout);
-    if (x->gin[0].data) {
-        struct pnet_gemm g = {.n = n,
+    struct pnet_conv_shape s = shape_of(x);
+    if (is_dense(x)) {
+        struct pnet_gemm g = {.n = pnet_op_rows(&x->gout),
             .cin = s.cout,
             .cout = s.cin,
             .x = x->gout.data,
@@ -254,10 +263,27 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
             .add = x->gin_add[0],
             .precision = x->precision,
             .storage = x->out.storage};
-        PNET_KERNEL(x, gemm)(&g, x->work);
+        PNET_KERNEL(x, gemm)(&g, work);
+        return;
     }
-    if (x->gparam[WEIGHT]) {
-        struct pnet_outer o = {.n = n,
+    struct pnet_mvmr m = {.triplets = by_input(x),
+        .shape = {s.cout, s.cin, s.groups},
+        .in = x->gout.data,
+        .weight = x->param[WEIGHT],
+        .out = x->gin[0].data,
+        .transposed = true,
+        .add = x->gin_add[0],
+        .precision = x->precision,
+        .storage = x->out.storage,
+        .algo = x->algos.of[PNET_DF]};
+    PNET_KERNEL(x, mvmr)(&m, work);
+}
+
+static void to_weight(const struct pnet_exec *x, void *work)
+{
+    struct pnet_conv_shape s = shape_of(x);
+    if (is_dense(x)) {
+        struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
             .cin = s.cin,
             .cout = s.cout,
             .x = x->in[0].data,
@@ -266,48 +292,29 @@ static void backward_dense(const struct pnet_exec *x, struct pnet_conv_shape s)
             .add = x->gparam_add[WEIGHT],
             .precision = x->precision,
             .storage = x->out.storage};
-        PNET_KERNEL(x, outer)(&o, x->work);
+        PNET_KERNEL(x, outer)(&o, work);
+        return;
     }
+    struct pnet_vvor v = {.triplets = by_output(x),
+        .shape = s,
+        .in = x->in[0].data,
+        .gout = x->gout.data,
+        .gweight = x->gparam[WEIGHT],
+        .add = x->gparam_add[WEIGHT],
+        .precision = x->precision,
+        .storage = x->out.storage,
+        .algo = x->algos.of[PNET_DW]};
+    PNET_KERNEL(x, vvor)(&v, work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
-    struct pnet_conv_shape s = shape_of(x);
-    struct pnet_count elements = pnet_op_elements(&x->gout);
     PNET_KERNEL(x, act_backward)
-    (elements, (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
+    (pnet_op_elements(&x->gout), (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM]) PNET_KERNEL(x, column_sum)
-    (pnet_op_rows(&x->gout), s.cout, x->gout.data, x->gparam_add[BIAS_PARAM], x->gparam[BIAS_PARAM],
-        x->work);
-    if (is_dense(x)) {
-        backward_dense(x, s);
-        return;
-    }
-    if (x->gin[0].data) {
-        struct pnet_mvmr m = {.triplets = by_input(x),
-            .shape = {s.cout, s.cin, s.groups},
-            .in = x->gout.data,
-            .weight = x->param[WEIGHT],
-            .out = x->gin[0].data,
-            .transposed = true,
-            .add = x->gin_add[0],
-            .precision = x->precision,
-            .storage = x->out.storage,
-            .algo = x->algos.of[PNET_DF]};
-        PNET_KERNEL(x, mvmr)(&m, x->work);
-    }
-    if (x->gparam[WEIGHT]) {
-        struct pnet_vvor v = {.triplets = by_output(x),
-            .shape = s,
-            .in = x->in[0].data,
-            .gout = x->gout.data,
-            .gweight = x->gparam[WEIGHT],
-            .add = x->gparam_add[WEIGHT],
-            .precision = x->precision,
-            .storage = x->out.storage,
-            .algo = x->algos.of[PNET_DW]};
-        PNET_KERNEL(x, vvor)(&v, x->work);
-    }
+    (pnet_op_rows(&x->gout), shape_of(x).cout, x->gout.data, x->gparam_add[BIAS_PARAM],
+        x->gparam[BIAS_PARAM], x->work);
+    pnet_op_backward_both(x, input_work(x), weight_work(x), to_input, to_weight);
 }
 
 static void reference(const struct pnet_exec *x)

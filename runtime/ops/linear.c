@@ -34,13 +34,24 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+static size_t input_work(const struct pnet_exec *x)
+{
+    return PNET_KERNEL(x, gemm_work)(
+        pnet_op_rows(&x->out), x->out.width, x->in[0].width, x->precision);
+}
+
+static size_t weight_work(const struct pnet_exec *x)
+{
+    return PNET_KERNEL(x, outer_work)(
+        pnet_op_rows(&x->out), x->in[0].width, x->out.width, x->precision);
+}
+
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_count n = pnet_op_rows(&x->out);
     int32_t cin = x->in[0].width, cout = x->out.width;
     if (!backward) return PNET_KERNEL(x, gemm_work)(n, cin, cout, x->precision);
-    return larger(larger(PNET_KERNEL(x, gemm_work)(n, cout, cin, x->precision),
-                      PNET_KERNEL(x, outer_work)(n, cin, cout, x->precision)),
+    return larger(pnet_op_backward_work(x, input_work(x), weight_work(x)),
         PNET_KERNEL(x, column_sum_work)(n, cout));
 }
 
@@ -61,40 +72,44 @@ static void forward(const struct pnet_exec *x)
     PNET_KERNEL(x, gemm)(&g, x->work);
 }
 
+/* The weight is stored [cout, cin]: as it is for going back. */
+static void to_input(const struct pnet_exec *x, void *work)
+{
+    struct pnet_gemm g = {.n = pnet_op_rows(&x->gout),
+        .cin = x->gout.width,
+        .cout = x->in[0].width,
+        .x = x->gout.data,
+        .w = x->param[WEIGHT],
+        .y = x->gin[0].data,
+        .add = x->gin_add[0],
+        .precision = x->precision,
+        .storage = x->out.storage};
+    PNET_KERNEL(x, gemm)(&g, work);
+}
+
+static void to_weight(const struct pnet_exec *x, void *work)
+{
+    struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
+        .cin = x->in[0].width,
+        .cout = x->gout.width,
+        .x = x->in[0].data,
+        .g = x->gout.data,
+        .gw = x->gparam[WEIGHT],
+        .transposed = true,
+        .add = x->gparam_add[WEIGHT],
+        .precision = x->precision,
+        .storage = x->out.storage};
+    PNET_KERNEL(x, outer)(&o, work);
+}
+
 static void backward(const struct pnet_exec *x)
 {
-    int32_t cin = x->in[0].width, cout = x->gout.width;
     PNET_KERNEL(x, act_backward)
     (pnet_op_elements(&x->gout), (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
     if (x->gparam[BIAS_PARAM]) PNET_KERNEL(x, column_sum)
-    (pnet_op_rows(&x->gout), cout, x->gout.data, x->gparam_add[BIAS_PARAM], x->gparam[BIAS_PARAM],
-        x->work);
-    /* the weight is stored [cout, cin]: as it is for going back */
-    if (x->gin[0].data) {
-        struct pnet_gemm g = {.n = pnet_op_rows(&x->gout),
-            .cin = cout,
-            .cout = cin,
-            .x = x->gout.data,
-            .w = x->param[WEIGHT],
-            .y = x->gin[0].data,
-            .add = x->gin_add[0],
-            .precision = x->precision,
-            .storage = x->out.storage};
-        PNET_KERNEL(x, gemm)(&g, x->work);
-    }
-    if (x->gparam[WEIGHT]) {
-        struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
-            .cin = cin,
-            .cout = cout,
-            .x = x->in[0].data,
-            .g = x->gout.data,
-            .gw = x->gparam[WEIGHT],
-            .transposed = true,
-            .add = x->gparam_add[WEIGHT],
-            .precision = x->precision,
-            .storage = x->out.storage};
-        PNET_KERNEL(x, outer)(&o, x->work);
-    }
+    (pnet_op_rows(&x->gout), x->gout.width, x->gout.data, x->gparam_add[BIAS_PARAM],
+        x->gparam[BIAS_PARAM], x->work);
+    pnet_op_backward_both(x, input_work(x), weight_work(x), to_input, to_weight);
 }
 
 static void reference(const struct pnet_exec *x)
