@@ -1,4 +1,7 @@
 #include "kernels/cuda/cuda.h"
+extern "C" {
+#include "kernels/cpu/gather.h"
+}
 
 #include <cstdio>
 #include <cstdlib>
@@ -142,7 +145,7 @@ extern "C" void pnet_cuda_stage_in(
     for (size_t at = 0; at < bytes; at += STAGE_BYTES, which ^= 1) {
         size_t n = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
         cudaEventSynchronize(s->sent[which]);
-        memcpy(s->pinned[which], (const char *)from + at, n);
+        pnet_cpu_copy(s->pinned[which], (const char *)from + at, n);
         cudaMemcpyAsync(
             (char *)to + at, s->pinned[which], n, cudaMemcpyHostToDevice, cudaStreamPerThread);
         cudaEventRecord(s->sent[which], cudaStreamPerThread);
