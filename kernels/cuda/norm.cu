@@ -33,7 +33,7 @@ static __global__ void running_kernel(
     int32_t i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= c) return;
     mean[i] = running.mean[i];
-    inverse[i] = (float)(1 / sqrt((double)running.var[i] + eps));
+    inverse[i] = inverse_of((double)running.var[i], eps);
 }
 
 extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double eps, bool training,

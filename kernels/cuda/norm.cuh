@@ -44,39 +44,45 @@ static inline column_sums sums_of(
         {n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part, {}};
 }
 
+/* 1 / the standard deviation. */
+static __device__ __forceinline__ float inverse_of(double variance, double eps)
+{
+    return (float)rsqrt(variance + eps);
+}
+
+struct moments {
+    float mean, inverse;
+    double variance; /* biased */
+};
+
 /* Mean and inverse from the sums of `count` numbers in `rows` rows and of their squares; for batch norm (running.mean
-   there) the rest of what its header says. */
+   there) the rest of what its header says. `old` are the running ones. */
 struct make_statistics {
     double eps;
     float *mean, *inverse;
     pnet_running running;
 
-    /* Of what is numbered `at`; with `write` for all to see. */
-    __device__ float2 of(
-        double sum, double squares, double rows, double count, int64_t at, bool write) const
+    __device__ float2 old(int64_t at) const
     {
-        float2 r;
-        if (running.mean && rows <= 1) {
-            r = {running.mean[at], (float)(1 / sqrt((double)running.var[at] + eps))};
-        } else {
-            double first = count > 0 ? sum / count : 0;
-            double variance = count > 0 ? squares / count - first * first : 0;
-            if (variance < 0) variance = 0; /* rounding; a NaN stays one */
-            r = {(float)first, (float)(1 / sqrt(variance + eps))};
-            if (running.mean && write) move(at, r.x, variance * rows / (rows - 1));
-        }
-        if (write) {
-            mean[at] = r.x;
-            inverse[at] = r.y;
-        }
-        return r;
+        return running.mean ? float2{running.mean[at], running.var[at]} : float2{0, 0};
     }
-    __device__ void move(int64_t at, float first, double unbiased) const
+    __device__ moments of(double sum, double squares, double rows, double count, float2 old) const
+    {
+        if (running.mean && rows <= 1) return {old.x, inverse_of((double)old.y, eps), 0};
+        double first = count > 0 ? sum / count : 0;
+        double variance = count > 0 ? squares / count - first * first : 0;
+        if (variance < 0) variance = 0; /* rounding; a NaN stays one */
+        return {(float)first, inverse_of(variance, eps), variance};
+    }
+    __device__ void write(int64_t at, const moments &m, double rows, float2 old) const
     {
         double momentum = running.momentum;
-        running.mean[at] =
-            (float)((1 - momentum) * (double)running.mean[at] + momentum * (double)first);
-        running.var[at] = (float)((1 - momentum) * (double)running.var[at] + momentum * unbiased);
+        mean[at] = m.mean;
+        inverse[at] = m.inverse;
+        if (!running.mean || rows <= 1) return;
+        double unbiased = m.variance * rows / (rows - 1);
+        running.mean[at] = (float)((1 - momentum) * (double)old.x + momentum * (double)m.mean);
+        running.var[at] = (float)((1 - momentum) * (double)old.y + momentum * unbiased);
     }
     __device__ void operator()(
         const column_sums &m, int32_t segment, int32_t group, int32_t groups, int lane) const
@@ -89,7 +95,9 @@ struct make_statistics {
         }
         sum = group_sum(sum, WARP);
         squares = group_sum(squares, WARP);
-        if (lane == 0) of(sum, squares, rows, rows * per, (int64_t)segment * groups + group, true);
+        if (lane > 0) return;
+        int64_t at = (int64_t)segment * groups + group;
+        write(at, of(sum, squares, rows, rows * per, old(at)), rows, old(at));
     }
 };
 

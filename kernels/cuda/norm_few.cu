@@ -1,22 +1,23 @@
-/* Batch and instance norm of few rows in one launch each way. A cluster of blocks has V channels of a segment: its blocks
-   sum chunks of rows in turn, tell each other, and write the chunks that they have summed, which the nearest cache still
-   holds. Everything is added as columns.cuh adds it: how many rows a launch has room for must not show in the bits. */
+/* Batch and instance norm of few rows in one launch each way. A block, or a cluster of them, has V channels of a segment:
+   a thread asks for all of its rows at once and keeps them, blocks tell each other the sums of their chunks, and what was
+   kept is written. Everything is added as columns.cuh adds it: how many rows a launch has room for must not show in the
+   bits. */
 #include "kernels/cuda/norm.cuh"
 
 #include <cooperative_groups.h>
 
 enum {
-    FEW_ROWS = 8192, /* at most: behind them strided reads cost more than launches */
-    MOST_BLOCKS = 8, /* of a cluster, on every GPU that has clusters */
-    SLOTS = FEW_ROWS / CHUNK_ROWS / MOST_BLOCKS, /* chunks of a block */
-    AT_ONCE = 4,                                 /* rows that a thread asks for before it goes on */
+    FEW_ROWS = 8192,                      /* at most: what a cluster's registers hold */
+    FEW_CHUNKS = FEW_ROWS / CHUNK_ROWS,   /* at most */
+    MOST_BLOCKS = 8,                      /* of a cluster, on every GPU that has clusters */
+    FEW_SLOTS = FEW_CHUNKS / MOST_BLOCKS, /* chunks of a block, at most */
+    MOST_THREADS = FEW_SLOTS * WARP,      /* of a block */
 };
-static_assert(
-    FEW_ROWS / CHUNK_ROWS <= SUM_CHUNKS / 8, "chunks would have more than CHUNK_ROWS rows");
+static_assert(FEW_CHUNKS <= SUM_CHUNKS / 8, "chunks would have more than CHUNK_ROWS rows");
 
-/* The rows of a chunk go to `lanes` threads in turn; `width`, a power of 2, holds them. */
+/* The rows of a chunk go to `lanes` threads in turn, `rows` each at most; `width`, a power of 2, holds them. */
 struct few_lanes {
-    int lanes, width;
+    int lanes, width, rows;
 };
 
 /* No lanes: not for this kernel. From 64 lanes on each has a row, and the first step that adds them leaves 32 with two. */
@@ -24,41 +25,65 @@ static few_lanes few_lanes_of(int32_t packs)
 {
     int lanes = tile(packs).lanes;
     if (lanes >= CHUNK_ROWS) lanes = WARP;
-    if (lanes > WARP) return {0, 0};
-    few_lanes l = {lanes, 1};
+    if (lanes > WARP) return {0, 0, 0};
+    few_lanes l = {lanes, 1, (int)divide_up(CHUNK_ROWS, lanes)};
     while (l.width < lanes) l.width *= 2;
     return l;
 }
+
+/* Threads of a block with rows in R registers each. */
+template <int R> constexpr int few_threads = R > 4 ? MOST_THREADS / 2 : MOST_THREADS;
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 namespace cg = cooperative_groups;
 
-/* A block's chunks: of those that a segment meets, the rank-th of each `blocks`. */
-struct few_chunks {
-    int64_t begin, end; /* rows of the segment */
-    int blocks, rank, count;
-    __device__ few_chunks(const pnet_segments &s, int32_t segment)
-        : begin(pnet_segment_split(s, segment)), end(pnet_segment_split(s, segment + 1)),
-          blocks((int)gridDim.x), rank((int)blockIdx.x), count((all() - rank + blocks - 1) / blocks)
+/* A thread's rows: every lanes-th from `first` on, in one of the `all` chunks that a segment meets. Chunks go to a
+   cluster's blocks in turn. */
+struct few_place {
+    int begin, end, first, last; /* the segment's rows, the thread's */
+    int blocks, rank, all, chunk, column, segment;
+    __device__ few_place(const pnet_segments &s, few_lanes l)
+        : blocks((int)gridDim.x), rank((int)blockIdx.x), column((int)blockIdx.y),
+          segment((int)blockIdx.z)
     {
+        begin = (int)pnet_segment_split(s, segment);
+        end = (int)pnet_segment_split(s, segment + 1);
+        int lane = (int)threadIdx.x % l.width;
+        int whole = begin / CHUNK_ROWS;
+        all = begin < end ? (end - 1) / CHUNK_ROWS - whole + 1 : 0;
+        chunk = (int)threadIdx.x / l.width * blocks + rank;
+        int start = (whole + chunk) * CHUNK_ROWS;
+        first = (start > begin ? start : begin) + lane;
+        last = start + CHUNK_ROWS < end ? start + CHUNK_ROWS : end;
+        if (chunk >= all || lane >= l.lanes) last = first;
     }
-    __device__ int all() const
+    __device__ int rows() const
     {
-        return begin < end ? (int)((end - 1) / CHUNK_ROWS - begin / CHUNK_ROWS + 1) : 0;
+        return end - begin;
     }
-    __device__ int64_t start(int slot) const
+    __device__ bool has(int r, few_lanes l) const
     {
-        return (begin / CHUNK_ROWS + (int64_t)slot * blocks + rank) * CHUNK_ROWS;
+        return first + r * l.lanes < last;
     }
-    __device__ int64_t first(int slot) const
+    __device__ int64_t place(int r, few_lanes l, int packs) const
     {
-        return start(slot) > begin ? start(slot) : begin;
+        return (int64_t)(first + r * l.lanes) * packs + column;
     }
-    __device__ int64_t last(int slot) const
-    {
-        return start(slot) + CHUNK_ROWS < end ? start(slot) + CHUNK_ROWS : end;
-    }
+};
+
+/* The thread's rows of a matrix; zeros for those that are not there. */
+template <class T, int V, int R>
+static __device__ __forceinline__ void ask(
+    const few_place &p, few_lanes l, const T *x, int32_t packs, fetched<T, V> *rows)
+{
+#pragma unroll
+    for (int r = 0; r < R; r++) rows[r] = fetch_if<V>(p.has(r, l), x, p.place(r, l, packs));
+}
+
+/* Sums of chunks, of a, then of a b. Every block of a cluster has them all. */
+template <int V> struct few_parts {
+    double at[FEW_CHUNKS][2 * V];
 };
 
 /* Adds 2 V numbers over `width` lanes, pair by pair: lanes hand each other the half that the other goes on with. Calls
@@ -85,205 +110,180 @@ static __device__ __forceinline__ void add_lanes(int width, double *v, F keep)
         if (i < left) keep(first + i, v[i]);
 }
 
-/* What blocks tell each other: sums of chunks. */
-template <int V> struct few_parts {
-    double at[SLOTS][2 * V]; /* of a, then of a b */
-};
-
-/* Sums a block's chunks: begin(r, row, there) asks for a row, end(r, a, b) then has V numbers of each of both, zeros where
-   it is not there. */
-template <int V, class F, class G>
-static __device__ __forceinline__ void sum_few(
-    const few_chunks &c, few_lanes l, few_parts<V> &parts, F begin, G end)
+/* Before anything is written to another block's memory: is it there? */
+static __device__ __forceinline__ void few_begin(const few_place &p)
 {
-    int groups = WARP / l.width, lane = (int)threadIdx.x % l.width;
-    int group = (int)(threadIdx.x % WARP) / l.width;
-    for (int base = (int)(threadIdx.x / WARP) * groups; base < c.count;
-         base += THREADS / WARP * groups) {
-        int slot = base + group;
-        bool active = slot < c.count && lane < l.lanes;
-        int64_t last = active ? c.last(slot) : 0;
-        double sum[2 * V] = {};
-        for (int64_t row = active ? c.first(slot) + lane : 0; row < last;
-             row += AT_ONCE * l.lanes) {
-#pragma unroll
-            for (int r = 0; r < AT_ONCE; r++) begin(r, row + r * l.lanes, row + r * l.lanes < last);
-#pragma unroll
-            for (int r = 0; r < AT_ONCE; r++) {
-                pack<V> a, b;
-                end(r, a, b);
-                for (int i = 0; i < V; i++) {
-                    double v = (double)a.at[i];
-                    sum[i] += v;
-                    sum[V + i] += v * (double)b.at[i];
-                }
-            }
-        }
-        add_lanes<V>(l.width, sum, [&](int i, double total) {
-            if (slot < c.count) parts.at[slot][i] = total;
-        });
-    }
+    if (p.blocks > 1) cg::this_cluster().barrier_arrive();
 }
 
-/* The sums of column i of all blocks, in every lane of a warp. */
+/* Tells all blocks the sums of this thread's chunk, and waits for theirs. */
 template <int V>
-static __device__ __forceinline__ double2 join_few(const few_chunks &c, few_parts<V> &parts, int i)
+static __device__ __forceinline__ void tell(
+    const few_place &p, few_lanes l, few_parts<V> &parts, double *sum)
+{
+    cg::cluster_group cluster = cg::this_cluster();
+    if (p.blocks > 1) cluster.barrier_wait();
+    add_lanes<V>(l.width, sum, [&](int i, double total) {
+        if (p.chunk >= p.all) return;
+        if (p.blocks == 1) parts.at[p.chunk][i] = total;
+        for (int block = 0; block < p.blocks && p.blocks > 1; block++)
+            *cluster.map_shared_rank(&parts.at[p.chunk][i], (unsigned)block) = total;
+    });
+    if (p.blocks > 1)
+        cluster.sync();
+    else
+        __syncthreads();
+}
+
+/* The sums of all chunks of a column each, by as many lanes as there are chunks; f(i, sums) is called once for column i. */
+template <int V, class F>
+static __device__ __forceinline__ void join_few(const few_place &p, const few_parts<V> &parts, F f)
 {
     static_assert(JOIN_LANES == WARP, "a lane joins as a thread of join_chunks does");
-    cg::cluster_group cluster = cg::this_cluster();
+    int width = 1;
+    while (width < p.all && width < WARP) width *= 2;
+    int i = (int)threadIdx.x / width, lane = (int)threadIdx.x % width;
     double2 sum = {0, 0};
-    for (int chunk = (int)(threadIdx.x % WARP); chunk < c.all(); chunk += WARP) {
-        const few_parts<V> *from = cluster.map_shared_rank(&parts, (unsigned)(chunk % c.blocks));
-        sum.x += from->at[chunk / c.blocks][i];
-        sum.y += from->at[chunk / c.blocks][V + i];
+    for (int chunk = lane; chunk < p.all && i < V; chunk += WARP) {
+        sum.x += parts.at[chunk][i];
+        sum.y += parts.at[chunk][V + i];
     }
-    return {group_sum(sum.x, WARP), group_sum(sum.y, WARP)};
+    sum.x = group_sum(sum.x, width);
+    sum.y = group_sum(sum.y, width);
+    if (i < V && lane == 0) f(i, sum);
 }
 
-/* A block's rows, AT_ONCE of them together: begin(r, row, there) asks for each, then end(r, row) for those that are. */
-template <class F, class G>
-static __device__ __forceinline__ void each_few(const few_chunks &c, F begin, G end)
-{
-    for (int i = (int)threadIdx.x; i < c.count * CHUNK_ROWS; i += AT_ONCE * THREADS) {
-        int64_t row[AT_ONCE];
-#pragma unroll
-        for (int r = 0; r < AT_ONCE; r++) {
-            int at = i + r * THREADS, slot = at / CHUNK_ROWS;
-            row[r] = c.start(slot) + at % CHUNK_ROWS;
-            if (slot >= c.count || row[r] < c.begin || row[r] >= c.end) row[r] = -1;
-        }
-#pragma unroll
-        for (int r = 0; r < AT_ONCE; r++) begin(r, row[r], row[r] >= 0);
-#pragma unroll
-        for (int r = 0; r < AT_ONCE; r++)
-            if (row[r] >= 0) end(r, row[r]);
-    }
-}
-
-template <class T, int V>
-static __global__ void __launch_bounds__(THREADS, 2)
+template <class T, int V, int R>
+static __global__ void __launch_bounds__(few_threads<R>)
     few_forward_kernel(pnet_norm n, few_lanes l, make_statistics s, bool training, T *y)
 {
     __shared__ few_parts<V> parts;
-    __shared__ float mean[V], k[V], bias[V];
-    int32_t column = (int32_t)blockIdx.y, segment = (int32_t)blockIdx.z, packs = n.c / V;
-    few_chunks c(n.segments, segment);
-    cg::cluster_group cluster = cg::this_cluster();
-    const T *x = (const T *)n.x;
-    fetched<T, V> v[AT_ONCE];
-    auto ask = [&](int r, int64_t row, bool there) {
-        /* read in any case: the compiler keeps loads of this kernel apart otherwise */
-        v[r] = fetch<V>(x, (there ? row : c.begin) * packs + column);
-        if (!there) v[r] = {};
-    };
-    if (training) {
-        sum_few<V>(c, l, parts, ask, [&](int r, pack<V> &a, pack<V> &b) { a = b = opened(v[r]); });
-        cluster.sync();
+    __shared__ float2 old[V];
+    __shared__ float mean[V], k[V], weight[V], bias[V];
+    few_place p(n.segments, l);
+    int32_t packs = n.c / V;
+    few_begin(p);
+    if (threadIdx.x < V) {
+        int32_t channel = p.column * V + (int32_t)threadIdx.x;
+        old[threadIdx.x] = s.old(channel);
+        weight[threadIdx.x] = n.weight[channel];
+        bias[threadIdx.x] = n.bias[channel];
     }
-    for (int i = (int)threadIdx.x / WARP; i < V; i += THREADS / WARP) {
-        int32_t channel = column * V + i;
-        double rows = training ? (double)(c.end - c.begin) : 0;
-        double2 sum = training ? join_few<V>(c, parts, i) : double2{0, 0};
-        if (threadIdx.x % WARP) continue;
-        float2 of = s.of(sum.x, sum.y, rows, rows, (int64_t)segment * n.c + channel, c.rank == 0);
-        mean[i] = of.x;
-        k[i] = of.y * n.weight[channel];
-        bias[i] = n.bias[channel];
+    fetched<T, V> x[R];
+    ask<T, V, R>(p, l, (const T *)n.x, packs, x);
+    double sum[2 * V] = {};
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        if (r >= l.rows || !training) break;
+        pack<V> v = opened(x[r]);
+        for (int i = 0; i < V; i++) {
+            double a = (double)v.at[i];
+            sum[i] += a;
+            sum[V + i] += a * a;
+        }
     }
+    tell<V>(p, l, parts, sum);
+    double rows = training ? (double)p.rows() : 0;
+    join_few<V>(p, parts, [&](int i, double2 total) {
+        moments m = s.of(total.x, total.y, rows, rows, old[i]);
+        mean[i] = m.mean;
+        k[i] = m.inverse * weight[i];
+        if (p.rank == 0) s.write((int64_t)p.segment * n.c + p.column * V + i, m, rows, old[i]);
+    });
     __syncthreads();
-    if (training) cluster.barrier_arrive();
     float below = norm_below(n);
-    each_few(c, ask, [&](int r, int64_t row) {
-        pack<V> u = opened(v[r]);
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        if (!p.has(r, l)) break;
+        pack<V> u = opened(x[r]);
         for (int i = 0; i < V; i++)
             u.at[i] = activated(normal_of(u.at[i], mean[i], k[i], bias[i]), below);
-        store<V>(y, row * packs + column, u);
-    });
-    if (training) cluster.barrier_wait(); /* others may be reading this block's parts */
+        store<V>(y, p.place(r, l, packs), u);
+    }
 }
 
-template <class T, int V>
-static __global__ void __launch_bounds__(THREADS) few_backward_kernel(pnet_norm n, few_lanes l,
-    const float *mean, const float *inverse, pnet_norm_gradient g, double *sums, double *sums_ab)
+template <class T, int V, int R>
+static __global__ void __launch_bounds__(few_threads<R>) few_backward_kernel(pnet_norm n,
+    few_lanes l, activated_norm made, pnet_norm_gradient g, double *sums, double *sums_ab)
 {
     __shared__ few_parts<V> parts;
+    __shared__ norm_columns<V> norm;
+    __shared__ float inverse[V], weight[V];
     __shared__ norm_coefficients of[V];
-    int32_t column = (int32_t)blockIdx.y, segment = (int32_t)blockIdx.z, packs = n.c / V;
-    few_chunks c(n.segments, segment);
-    cg::cluster_group cluster = cg::this_cluster();
-    float below = norm_below(n);
-    bool undo = g.out;
-    fetched<T, V> u[AT_ONCE], v[AT_ONCE], y[AT_ONCE];
-    auto ask = [&](int r, int64_t row, bool there) {
-        u[r] = fetch_if<V>(there, (const T *)g.gout, row * packs + column);
-        v[r] = fetch_if<V>(there, (const T *)n.x, row * packs + column);
-        y[r] = fetch_if<V>(there && undo, (const T *)g.out, row * packs + column);
-    };
-    auto before = [&](int r) {
-        pack<V> after = opened(y[r]);
-        return undo ? gradient_before(u[r], below, [&](int i) { return after.at[i] > 0; })
-                    : opened(u[r]);
-    };
-    sum_few<V>(c, l, parts, ask, [&](int r, pack<V> &a, pack<V> &b) {
-        a = before(r);
-        b = opened(v[r]);
-    });
-    cluster.sync();
-    for (int i = (int)threadIdx.x / WARP; i < V; i += THREADS / WARP) {
-        int32_t channel = column * V + i;
-        int64_t at = (int64_t)segment * n.c + channel, rows = c.end - c.begin;
-        double2 sum = join_few<V>(c, parts, i);
-        if (threadIdx.x % WARP) continue;
-        bool constant = rows <= g.constant_rows;
-        double v = (double)inverse[at], weight = (double)n.weight[channel];
-        double sum_ab = centred(sum.y, sum.x, (double)mean[at], v);
+    few_place p(n.segments, l);
+    int32_t packs = n.c / V;
+    few_begin(p);
+    if (threadIdx.x < V) {
+        int32_t i = (int32_t)threadIdx.x, channel = p.column * V + i;
+        int64_t at = (int64_t)p.segment * n.c + channel;
+        weight[i] = n.weight[channel];
+        inverse[i] = made.inverse[at];
+        norm.mean[i] = made.mean[at];
+        norm.k[i] = inverse[i] * weight[i];
+        norm.bias[i] = n.bias[channel];
+    }
+    fetched<T, V> u[R], v[R];
+    ask<T, V, R>(p, l, (const T *)g.gout, packs, u);
+    ask<T, V, R>(p, l, (const T *)n.x, packs, v);
+    __syncthreads();
+    bool undo = g.out && n.act != PNET_ACT_NONE;
+    double sum[2 * V] = {};
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        if (r >= l.rows) break;
+        pack<V> b = opened(v[r]), a = undo ? norm.before(u[r], b, made.below) : opened(u[r]);
+        for (int i = 0; i < V; i++) {
+            double d = (double)a.at[i];
+            sum[i] += d;
+            sum[V + i] += d * (double)b.at[i];
+        }
+    }
+    tell<V>(p, l, parts, sum);
+    join_few<V>(p, parts, [&](int i, double2 total) {
+        int32_t channel = p.column * V + i;
+        int64_t at = (int64_t)p.segment * n.c + channel;
+        bool constant = p.rows() <= g.constant_rows;
+        double inv = (double)inverse[i], w = (double)weight[i];
+        double sum_ab = centred(total.y, total.x, (double)norm.mean[i], inv);
         /* 0 + -0 is 0: where sums of groups begin */
-        of[i] = norm_coefficients(v, weight, constant ? 0 : 0 + sum.x * weight,
-            constant ? 0 : 0 + sum_ab * weight, constant ? 1 : (double)rows);
-        if (c.rank > 0) continue;
+        of[i] = norm_coefficients(inv, w, constant ? 0 : 0 + total.x * w,
+            constant ? 0 : 0 + sum_ab * w, constant ? 1 : (double)p.rows());
+        if (p.rank > 0) return;
         if (n.segments.count > 1) {
-            sums[at] = sum.x;
+            sums[at] = total.x;
             sums_ab[at] = sum_ab;
         } else {
             if (g.gweight) write_sum(g.gweight + channel, g.gweight_add, sum_ab);
-            if (g.gbias) write_sum(g.gbias + channel, g.gbias_add, sum.x);
+            if (g.gbias) write_sum(g.gbias + channel, g.gbias_add, total.x);
         }
-    }
+    });
     __syncthreads();
-    cluster.barrier_arrive();
-    if (g.gx) {
-        T *gx = (T *)g.gx;
-        float m[V];
-        for (int i = 0; i < V; i++) m[i] = mean[(int64_t)segment * n.c + column * V + i];
-        fetched<T, V> olds[AT_ONCE];
-        each_few(
-            c,
-            [&](int r, int64_t row, bool there) {
-                ask(r, row, there);
-                olds[r] = fetch_if<V>(there && g.gx_add, (const T *)gx, row * packs + column);
-            },
-            [&](int r, int64_t row) {
-                pack<V> a = before(r), b = opened(v[r]), old = {};
-                if (g.gx_add) old = opened(olds[r]);
-                for (int i = 0; i < V; i++) {
-                    float w = of[i].gradient(a.at[i], b.at[i], m[i]);
-                    a.at[i] = g.gx_add ? old.at[i] + w : w;
-                }
-                store<V>(gx, row * packs + column, a);
-            });
+    if (!g.gx) return;
+    T *gx = (T *)g.gx;
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        if (!p.has(r, l)) break;
+        int64_t place = p.place(r, l, packs);
+        pack<V> b = opened(v[r]), a = undo ? norm.before(u[r], b, made.below) : opened(u[r]),
+                before = {};
+        if (g.gx_add) before = load<V>(gx, place);
+        for (int i = 0; i < V; i++) {
+            float w = of[i].gradient(a.at[i], b.at[i], norm.mean[i]);
+            a.at[i] = g.gx_add ? before.at[i] + w : w;
+        }
+        store<V>(gx, place, a);
     }
-    cluster.barrier_wait();
 }
 
 #else /* without clusters: never launched */
 
-template <class T, int V>
+template <class T, int V, int R>
 static __global__ void few_forward_kernel(pnet_norm, few_lanes, make_statistics, bool, T *)
 {
 }
-template <class T, int V>
+template <class T, int V, int R>
 static __global__ void few_backward_kernel(
-    pnet_norm, few_lanes, const float *, const float *, pnet_norm_gradient, double *, double *)
+    pnet_norm, few_lanes, activated_norm, pnet_norm_gradient, double *, double *)
 {
 }
 
@@ -298,26 +298,28 @@ template <class K> static bool has_clusters(K *kernel)
 }
 
 template <class K, class... A>
-static bool launch_few(const pnet_norm &n, int V, K *kernel, A... arguments)
+static bool launch_few(const pnet_norm &n, int V, few_lanes l, K *kernel, A... arguments)
 {
-    int64_t chunks = divide_up(n.segments.rows, CHUNK_ROWS);
-    unsigned blocks = 1;
-    while (blocks < MOST_BLOCKS && chunks > (int64_t)blocks * (THREADS / WARP)) blocks *= 2;
+    int chunks = (int)divide_up(n.segments.rows, CHUNK_ROWS), blocks = 1, joining = 1;
+    while (chunks > blocks * FEW_SLOTS) blocks *= 2;
+    while (joining < chunks && joining < WARP) joining *= 2;
+    int threads = (int)divide_up(chunks, blocks) * l.width;
+    if (threads < V * joining) threads = V * joining;
     if (!has_clusters(kernel)) return false;
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {blocks, 1, 1};
+    cluster.val.clusterDim = {(unsigned)blocks, 1, 1};
     cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3(blocks, (unsigned)(n.c / V), (unsigned)n.segments.count);
-    launch.blockDim = dim3(THREADS);
+    launch.gridDim = dim3((unsigned)blocks, (unsigned)(n.c / V), (unsigned)n.segments.count);
+    launch.blockDim = dim3((unsigned)(divide_up(threads, WARP) * WARP));
     launch.stream = cudaStreamPerThread;
     launch.attrs = &cluster;
-    launch.numAttrs = 1;
+    launch.numAttrs = blocks > 1;
     cudaLaunchKernelEx(&launch, kernel, arguments...);
     return true;
 }
 
-/* Calls f(form, lanes) where the kernels of this file can do it; is it done? */
+/* Calls f(form, R, lanes) where the kernels of this file can do it, R as a type; is it done? */
 template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const P *...p)
 {
     const int32_t most_segments = 65535; /* of a grid */
@@ -330,8 +332,13 @@ template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const
         [&](auto form) {
             const int V = decltype(form)::V;
             few_lanes l = few_lanes_of(n.c / V);
-            if constexpr (V > 1)
-                if (l.lanes > 0) done = f(form, l);
+            if constexpr (V > 1) {
+                if (l.lanes == 0) return;
+                if (l.rows > 4)
+                    done = f(form, std::integral_constant<int, 8>(), l);
+                else
+                    done = f(form, std::integral_constant<int, 4>(), l);
+            }
         },
         p...);
     return done;
@@ -341,10 +348,11 @@ bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool trainin
 {
     return by_few(
         *n,
-        [&](auto form, few_lanes l) {
+        [&](auto form, auto rows, few_lanes l) {
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
-            return launch_few(*n, V, few_forward_kernel<T, V>, *n, l, s, training, as<T>(y));
+            auto *kernel = few_forward_kernel<T, V, decltype(rows)::value>;
+            return launch_few(*n, V, l, kernel, *n, l, s, training, as<T>(y));
         },
         n->x, y);
 }
@@ -355,13 +363,14 @@ bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inver
     const float *gx = g->gx, *gout = g->gout;
     bool done = by_few(
         *n,
-        [&](auto form, few_lanes l) {
+        [&](auto form, auto rows, few_lanes l) {
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
+            auto *kernel = few_backward_kernel<T, V, decltype(rows)::value>;
             return launch_few(
-                *n, V, few_backward_kernel<T, V>, *n, l, mean, inverse, *g, w.sum, w.sum_ab);
+                *n, V, l, kernel, *n, l, activated_norm_of(n, mean, inverse), *g, w.sum, w.sum_ab);
         },
-        n->x, gout, gx, g->out);
+        n->x, gout, gx);
     if (done && n->segments.count > 1) norm_finish(sums_of(n, gout, n->x, w), *g);
     return done;
 }
