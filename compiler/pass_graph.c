@@ -138,23 +138,47 @@ void pass_fold(struct pnet_compilation *c)
     }
 }
 
-/* Requires a pruned graph. Guarantees that an activation behind a node that can apply it itself is
- * part of that node. */
+/* A sum behind a node that can form it, of whose operands the other one is there before. */
+static void fuse_sum(struct pnet_plan *p, int sum)
+{
+    const struct pnet_node *n = &p->nodes[sum];
+    int scale = arg_index(n->op, "scale");
+    if (scale >= 0 && n->attr[scale].r != 1) return;
+    for (int side = 0; side < 2; side++) {
+        int producer = p->tensors[n->in[side]].node, other = n->in[1 - side];
+        if (producer < 0 || sole_reader(p, n->in[side]) != sum) continue;
+        struct pnet_node *by = &p->nodes[producer];
+        bool free = (by->op->flags & PNET_FUSES_SUM) && !by->sums && !by->act;
+        if (!free || p->tensors[other].node >= producer || other == by->in[0]) continue;
+        by->sums = true;
+        by->in[by->in_count++] = other;
+        absorb(p, producer, sum);
+        return;
+    }
+}
+
+static void fuse_act(struct pnet_plan *p, int act)
+{
+    const struct pnet_node *n = &p->nodes[act];
+    int producer = p->tensors[n->in[0]].node;
+    if (producer < 0 || !(p->nodes[producer].op->flags & PNET_FUSES_ACT) || p->nodes[producer].act)
+        return;
+    if (sole_reader(p, n->in[0]) != act) return;
+    int slope = arg_index(n->op, "slope");
+    p->nodes[producer].act = n->op->act;
+    p->nodes[producer].slope = slope >= 0 ? (float)n->attr[slope].r : 0;
+    absorb(p, producer, act);
+}
+
+/* Requires a pruned graph. Guarantees that a sum, then an activation, behind a node that can form
+ * them itself is part of that node. */
 void pass_fuse(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     if (c->options.no_fusion) return;
     for (int n = 0; n < p->node_count; n++) {
-        const struct pnet_node *act = &p->nodes[n];
-        if (act->dead || !act->op->act) continue;
-        int producer = p->tensors[act->in[0]].node;
-        if (producer < 0 || !(p->nodes[producer].op->flags & PNET_FUSES_ACT) ||
-            p->nodes[producer].act)
-            continue;
-        if (sole_reader(p, act->in[0]) != n) continue;
-        int slope = arg_index(act->op, "slope");
-        p->nodes[producer].act = act->op->act;
-        p->nodes[producer].slope = slope >= 0 ? (float)act->attr[slope].r : 0;
-        absorb(p, producer, n);
+        if (p->nodes[n].dead) continue;
+        if (p->nodes[n].op->flags & PNET_SUMS) fuse_sum(p, n);
+        if (p->nodes[n].op->act) fuse_act(p, n);
     }
 }

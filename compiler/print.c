@@ -45,7 +45,7 @@ static void print_node(const struct pnet_plan *p, int index, FILE *out)
     const struct pnet_node *n = &p->nodes[index];
     fprintf(out, "  %4d  %-36s %s(", index, n->path, n->op->name);
     print_attrs(n, p->levels, out);
-    fprintf(out, ")%s", acts[n->act]);
+    fprintf(out, ")%s%s", n->sums ? " + add" : "", acts[n->act]);
     fputs("  <-", out);
     for (int i = 0; i < n->in_count; i++) fprintf(out, " %%%d", n->in[i]);
     fprintf(out, "  -> %%%d ", n->out);

@@ -75,8 +75,9 @@ static void draw_box(const struct pnet_plan *p, int tensor, const struct place *
         n ? colour_of(n) : "#fff3c4");
     fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"n\">", at->x + 8, at->y + 14);
     escaped(t->name, out);
-    fprintf(out, "</text><text x=\"%d\" y=\"%d\">%s%s, %d wide</text></g>\n", at->x + 8, at->y + 27,
-        n ? n->op->name : "input", n && n->act ? " + act" : "", (int)t->type.width);
+    fprintf(out, "</text><text x=\"%d\" y=\"%d\">%s%s%s, %d wide</text></g>\n", at->x + 8,
+        at->y + 27, n ? n->op->name : "input", n && n->sums ? " + add" : "",
+        n && n->act ? " + act" : "", (int)t->type.width);
 }
 
 bool pnet_plan_svg(const struct pnet_plan *p, FILE *out)

@@ -265,7 +265,7 @@ struct pnet_exec {
     const struct pnet_geo_view *geo[PNET_MAX_GEO];
     void *work;        /* `work` bytes of the row, 64-byte aligned */
     size_t work_bytes; /* how many these are where the row may use more than it needs; else 0 */
-    int act;           /* enum pnet_activation fused behind the op (rows with `fuses_act`) */
+    int act;           /* enum pnet_activation fused behind the op (rows with PNET_FUSES_ACT) */
     float slope;
     bool training;
     struct pnet_rand rand; /* for dropout and the like: set but for the block counter */
@@ -317,6 +317,10 @@ enum pnet_op_flags {
                             copies of what it reads */
     PNET_CONVOLVES = 512, /* where it asks for triplets, forward, gin[0] and gparam[0] are sums over
                              them, each formed as x->algos has it */
+    PNET_FUSES_SUM =
+        1024, /* has one input; where x->in_count is 2, forward adds in[1], of the type of out, to
+                 its result before x->act is applied, and backward makes gin[1] too */
+    PNET_SUMS = 2048, /* out = in[0] + scale * in[1], by an argument: so that it can be fused */
 };
 
 enum pnet_keep { /* what backward reads */

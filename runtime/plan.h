@@ -66,7 +66,8 @@ struct pnet_node {
     int geo[PNET_MAX_GEO];
     unsigned forward_forms[PNET_MAX_GEO], backward_forms[PNET_MAX_GEO];
     int geo_count;
-    int act; /* fused behind it */
+    bool sums; /* in[1] was fused behind it, before `act` */
+    int act;   /* fused behind it */
     float slope;
     const char *path; /* "fcgf.s.0.conv" */
     uint32_t draw;    /* its stream of random numbers: a hash of the path and the use */

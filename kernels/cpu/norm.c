@@ -181,11 +181,17 @@ static void forward_rows(const struct pnet_norm *n, int64_t begin, int64_t end, 
     const float *k2, float *y)
 {
     int32_t c = n->c;
-    float below = n->act == PNET_ACT_LEAKY ? n->slope : 0;
+    float below = n->act == PNET_ACT_NONE ? 1 : n->act == PNET_ACT_LEAKY ? n->slope : 0;
     for (int64_t row = begin; row < end; row++) {
-        const float *p = n->x + row * c;
+        const float *p = n->x + row * c, *r = n->sum ? n->added + row * c : NULL;
         float *q = y + row * c;
-        if (n->act == PNET_ACT_NONE) {
+        if (r) {
+#pragma omp simd
+            for (int32_t i = 0; i < c; i++) {
+                float v = (p[i] - k2[i]) * k1[i] + n->bias[i] + r[i];
+                q[i] = v < 0 ? below * v : v;
+            }
+        } else if (n->act == PNET_ACT_NONE) {
 #pragma omp simd
             for (int32_t i = 0; i < c; i++) q[i] = (p[i] - k2[i]) * k1[i] + n->bias[i];
         } else {
@@ -305,7 +311,9 @@ void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const 
     struct norm_work w = norm_work_of(n, work);
     struct pnet_segments s = n->segments;
     int32_t c = n->c, per = c / n->groups;
-    if (g->out) pnet_cpu_act_backward(pnet_count(s.rows * c), n->act, n->slope, g->out, g->gout);
+    struct pnet_count all = pnet_count(s.rows * c);
+    if (g->out) pnet_cpu_act_backward(all, n->act, n->slope, g->out, g->gout);
+    if (g->gadded) pnet_cpu_scale(all, 1, g->gout, g->gadded_add, g->gadded);
     pnet_cpu_segment_sums(s, c, g->gout, n->x, w.sum, w.sum_ab, w.rest);
     backward_coefficients(n, mean, inverse, g->constant_rows, &w);
     if (g->gweight) add_segments(n, w.sum_ab, g->gweight_add, g->gweight);

@@ -21,15 +21,17 @@ size_t pnet_cpu_segment_sums_work(struct pnet_segments s, int32_t c);
 void pnet_cpu_segment_sums(struct pnet_segments s, int32_t c, const float *a, const float *b,
     double *sum, double *sum_ab, void *work);
 
-/* One normalisation: y = act((x - mean) * inverse * weight + bias), with mean and inverse standard
-   deviation per segment and group of channels: [segments, groups]; groups divides c, and groups ==
-   c has one for each channel. */
+/* One normalisation: y = act((x - mean) * inverse * weight + bias), of a sum act(.. + added), with
+   mean and inverse standard deviation per segment and group of channels: [segments, groups];
+   groups divides c, and groups == c has one for each channel. */
 struct pnet_norm {
     struct pnet_segments segments;
     int32_t c, groups;
-    const float *x;           /* [rows, c] */
-    const float *weight;      /* [c] */
-    const float *bias;        /* [c] */
+    const float *x;      /* [rows, c] */
+    const float *weight; /* [c] */
+    const float *bias;   /* [c] */
+    bool sum;
+    const float *added;       /* [rows, c]; forward of a sum only */
     enum pnet_activation act; /* backward only where y is there: `out` */
     float slope;
 };
@@ -73,7 +75,8 @@ struct pnet_norm_gradient {
     int64_t constant_rows; /* mean and inverse of segments of at most this many rows do not depend
                               on x; as 0 elsewhere than in norm_backward */
     float *gx, *gweight, *gbias;
-    bool gx_add, gweight_add, gbias_add;
+    float *gadded; /* norm_backward of a sum: [rows, c], memory of its own; NULL: not wanted */
+    bool gx_add, gweight_add, gbias_add, gadded_add;
 };
 void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const float *inverse,
     const struct pnet_norm_gradient *g, void *work);

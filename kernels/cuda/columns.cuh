@@ -135,16 +135,9 @@ template <class T, int V, class F>
 static __device__ __forceinline__ pack<V> gradient_before(
     const fetched<T, V> &gradient, float below, F above)
 {
-    pack<V> v = opened(gradient);
-    fetched<T, V> rounded;
-    if constexpr (sizeof(T) == 4) {
-        for (int i = 0; i < V; i++) rounded.word[i] = __float_as_uint(below * v.at[i]);
-    } else {
-        for (int i = 0; i < V; i += 2)
-            rounded.word[i / 2] =
-                narrow_pair<T>(below * v.at[i], i + 1 < V ? below * v.at[i + 1] : 0);
-    }
-    pack<V> less = opened(rounded);
+    pack<V> v = opened(gradient), less;
+    for (int i = 0; i < V; i++) less.at[i] = below * v.at[i];
+    less = opened(closed<T, V>(less));
     for (int i = 0; i < V; i++) v.at[i] = above(i) ? v.at[i] : less.at[i];
     return v;
 }
@@ -180,9 +173,13 @@ template <int V> struct norm_columns {
             bias[i] = n.bias[channel];
         }
     }
+    __device__ __forceinline__ float normal(int i, float x) const
+    {
+        return normal_of(x, mean[i], k[i], bias[i]);
+    }
     __device__ __forceinline__ float of(int i, float x, float below) const
     {
-        return activated(normal_of(x, mean[i], k[i], bias[i]), below);
+        return activated(normal(i, x), below);
     }
     /* What comes before the activation, of the gradient behind it and of x. */
     template <class T>

@@ -63,6 +63,19 @@ template <class T, int V> static __device__ __forceinline__ pack<V> opened(const
     return v;
 }
 
+/* What it is where it lies in memory: rounded to nearest, ties to even. */
+template <class T, int V> static __device__ __forceinline__ fetched<T, V> closed(const pack<V> &v)
+{
+    fetched<T, V> f;
+    if constexpr (sizeof(T) == 4) {
+        for (int i = 0; i < V; i++) f.word[i] = __float_as_uint(v.at[i]);
+    } else {
+        for (int i = 0; i < V; i += 2)
+            f.word[i / 2] = narrow_pair<T>(v.at[i], i + 1 < V ? v.at[i + 1] : 0);
+    }
+    return f;
+}
+
 static inline bool is_aligned(const void *p)
 {
     return ((uintptr_t)p & 15) == 0;

@@ -1,3 +1,6 @@
+extern "C" {
+#include "kernels/cuda/act.h"
+}
 #include "kernels/cuda/norm.cuh"
 
 extern "C" size_t pnet_cuda_norm_work(const struct pnet_norm *n)
@@ -57,7 +60,7 @@ static __device__ chunk_rows mapped_rows(const pnet_norm &n, int rows)
     return chunk_rows(r, gridDim.x - 1 - blockIdx.x, r.chunk_size(rows));
 }
 
-template <class T, int V>
+template <class T, int V, bool SUM>
 static __global__ void __launch_bounds__(THREADS)
     forward_kernel(pnet_norm n, tiling t, activated_norm of, T *y)
 {
@@ -69,17 +72,21 @@ static __global__ void __launch_bounds__(THREADS)
     for (; at.begin < at.last; at.next()) {
         norm_columns<V> norm(of, n.c, at.segment, p.column);
         for (int64_t row = at.begin + p.lane; row < at.end; row += ROWS * t.lanes) {
-            fetched<T, V> x[ROWS];
+            fetched<T, V> x[ROWS], added[ROWS];
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 int64_t from = row + r * t.lanes < at.end ? row + r * t.lanes : row;
                 x[r] = fetch<V>((const T *)n.x, from * packs + p.column);
+                if (SUM) added[r] = fetch<V>((const T *)n.added, from * packs + p.column);
             }
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 if (row + r * t.lanes >= at.end) break;
-                pack<V> v = opened(x[r]);
-                for (int i = 0; i < V; i++) v.at[i] = norm.of(i, v.at[i], of.below);
+                pack<V> v = opened(x[r]), more = {};
+                if (SUM) more = opened(added[r]);
+                for (int i = 0; i < V; i++)
+                    v.at[i] = SUM ? activated(norm.normal(i, v.at[i]) + more.at[i], of.below)
+                                  : norm.of(i, v.at[i], of.below);
                 store<V>(y, (row + r * t.lanes) * packs + p.column, v);
             }
         }
@@ -99,10 +106,11 @@ extern "C" void pnet_cuda_norm_forward(
             const int V = decltype(form)::V;
             tiling t = tile(n->c / V);
             dim3 grid(chunks, (unsigned)t.tiles);
-            forward_kernel<T, V><<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            auto kernel = n->sum ? forward_kernel<T, V, true> : forward_kernel<T, V, false>;
+            kernel<<<grid, THREADS, 0, cudaStreamPerThread>>>(
                 *n, t, activated_norm_of(n, mean, inverse), as<T>(y));
         },
-        n->x, y);
+        n->x, y, n->sum ? n->added : y);
 }
 
 extern "C" void pnet_cuda_norm(
@@ -226,16 +234,36 @@ static __global__ void __launch_bounds__(THREADS, 2) backward_kernel(
     }
 }
 
+/* What is left for the norm, when what was added has its gradient. The activation's sign cannot be made again of x. */
+static pnet_norm_gradient before_sum(const pnet_norm *n, pnet_norm_gradient g)
+{
+    const pnet_segments &s = n->segments;
+    const int64_t *live =
+        s.splits ? s.splits + (int64_t)s.count * (s.stride > 1 ? s.stride : 1) : nullptr;
+    struct pnet_count all = {s.rows * n->c, live, n->c, s.storage};
+    enum pnet_activation act = g.out ? n->act : PNET_ACT_NONE;
+    if (g.gadded && !g.gadded_add) {
+        pnet_cuda_act_gradient(all, act, n->slope, g.out, g.gout, false, g.gadded);
+        g.gout = g.gadded;
+    } else {
+        pnet_cuda_act_backward(all, act, n->slope, g.out, g.gout);
+        if (g.gadded) pnet_cuda_scale(all, 1, g.gout, true, g.gadded);
+    }
+    g.out = nullptr;
+    return g;
+}
+
 extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *mean,
-    const float *inverse, const struct pnet_norm_gradient *g, void *work)
+    const float *inverse, const struct pnet_norm_gradient *gradient, void *work)
 {
     norm_work w = norm_work_of(n, work);
-    bool undo = g->out && n->act != PNET_ACT_NONE;
     activated_norm made = activated_norm_of(n, mean, inverse);
+    if (norm_few_backward(n, mean, inverse, gradient, w)) return;
+    pnet_norm_gradient rest = n->sum ? before_sum(n, *gradient) : *gradient, *g = &rest;
+    bool undo = g->out && n->act != PNET_ACT_NONE;
     column_sums m = sums_of(n, g->gout, n->x, w);
     if (undo) m.norm = made;
     unsigned chunks = (unsigned)chunks_of(n->segments.rows, MAP_CHUNKS);
-    if (norm_few_backward(n, mean, inverse, g, w)) return;
     sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k2, w.k3});
     if (n->segments.count != 1) norm_finish(m, *g);
     if (!g->gx || n->segments.rows == 0 || n->segments.count == 0) return;

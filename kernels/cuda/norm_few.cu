@@ -154,7 +154,7 @@ static __device__ __forceinline__ void join_few(const few_place &p, const few_pa
 }
 
 template <class T, int V, int R>
-static __global__ void __launch_bounds__(few_threads<R>)
+static __global__ void __launch_bounds__(few_threads<R>, 1)
     few_forward_kernel(pnet_norm n, few_lanes l, make_statistics s, bool training, T *y)
 {
     __shared__ few_parts<V> parts;
@@ -169,8 +169,9 @@ static __global__ void __launch_bounds__(few_threads<R>)
         weight[threadIdx.x] = n.weight[channel];
         bias[threadIdx.x] = n.bias[channel];
     }
-    fetched<T, V> x[R];
+    fetched<T, V> x[R], added[R];
     ask<T, V, R>(p, l, (const T *)n.x, packs, x);
+    if (n.sum) ask<T, V, R>(p, l, (const T *)n.added, packs, added);
     double sum[2 * V] = {};
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -195,15 +196,43 @@ static __global__ void __launch_bounds__(few_threads<R>)
 #pragma unroll
     for (int r = 0; r < R; r++) {
         if (!p.has(r, l)) break;
-        pack<V> u = opened(x[r]);
-        for (int i = 0; i < V; i++)
-            u.at[i] = activated(normal_of(u.at[i], mean[i], k[i], bias[i]), below);
+        pack<V> u = opened(x[r]), more = {};
+        if (n.sum) more = opened(added[r]);
+        for (int i = 0; i < V; i++) {
+            float v = normal_of(u.at[i], mean[i], k[i], bias[i]);
+            u.at[i] = activated(n.sum ? v + more.at[i] : v, below);
+        }
         store<V>(y, p.place(r, l, packs), u);
     }
 }
 
+/* Undoes a sum's activation, if there is one, in the gradients u, which are those of what was added. */
 template <class T, int V, int R>
-static __global__ void __launch_bounds__(few_threads<R>) few_backward_kernel(pnet_norm n,
+static __device__ __forceinline__ void end_sum(const few_place &p, few_lanes l,
+    const pnet_norm_gradient &g, float below, int32_t packs, fetched<T, V> *u)
+{
+    T *gadded = (T *)g.gadded;
+    if (g.out) {
+        fetched<T, V> out[R];
+        ask<T, V, R>(p, l, (const T *)g.out, packs, out);
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            pack<V> y = opened(out[r]);
+            u[r] = closed<T, V>(gradient_before(u[r], below, [&](int i) { return y.at[i] > 0; }));
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < R && gadded; r++) {
+        if (!p.has(r, l)) break;
+        pack<V> v = opened(u[r]), old = {};
+        if (g.gadded_add) old = load<V>(gadded, p.place(r, l, packs));
+        for (int i = 0; i < V && g.gadded_add; i++) v.at[i] = old.at[i] + v.at[i];
+        store<V>(gadded, p.place(r, l, packs), v);
+    }
+}
+
+template <class T, int V, int R>
+static __global__ void __launch_bounds__(few_threads<R>, 1) few_backward_kernel(pnet_norm n,
     few_lanes l, activated_norm made, pnet_norm_gradient g, double *sums, double *sums_ab)
 {
     __shared__ few_parts<V> parts;
@@ -225,13 +254,16 @@ static __global__ void __launch_bounds__(few_threads<R>) few_backward_kernel(pne
     fetched<T, V> u[R], v[R];
     ask<T, V, R>(p, l, (const T *)g.gout, packs, u);
     ask<T, V, R>(p, l, (const T *)n.x, packs, v);
+    if (n.sum) end_sum<T, V, R>(p, l, g, made.below, packs, u);
     __syncthreads();
-    bool undo = g.out && n.act != PNET_ACT_NONE;
+    bool undo = g.out && !n.sum;
     double sum[2 * V] = {};
 #pragma unroll
     for (int r = 0; r < R; r++) {
         if (r >= l.rows) break;
-        pack<V> b = opened(v[r]), a = undo ? norm.before(u[r], b, made.below) : opened(u[r]);
+        pack<V> b = opened(v[r]);
+        if (undo) u[r] = closed<T, V>(norm.before(u[r], b, made.below));
+        pack<V> a = opened(u[r]);
         for (int i = 0; i < V; i++) {
             double d = (double)a.at[i];
             sum[i] += d;
@@ -264,8 +296,7 @@ static __global__ void __launch_bounds__(few_threads<R>) few_backward_kernel(pne
     for (int r = 0; r < R; r++) {
         if (!p.has(r, l)) break;
         int64_t place = p.place(r, l, packs);
-        pack<V> b = opened(v[r]), a = undo ? norm.before(u[r], b, made.below) : opened(u[r]),
-                before = {};
+        pack<V> a = opened(u[r]), b = opened(v[r]), before = {};
         if (g.gx_add) before = load<V>(gx, place);
         for (int i = 0; i < V; i++) {
             float w = of[i].gradient(a.at[i], b.at[i], norm.mean[i]);
@@ -354,13 +385,13 @@ bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool trainin
             auto *kernel = few_forward_kernel<T, V, decltype(rows)::value>;
             return launch_few(*n, V, l, kernel, *n, l, s, training, as<T>(y));
         },
-        n->x, y);
+        n->x, y, n->sum ? n->added : y);
 }
 
 bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inverse,
     const pnet_norm_gradient *g, const norm_work &w)
 {
-    const float *gx = g->gx, *gout = g->gout;
+    const float *gx = g->gx, *gout = g->gout, *gadded = g->gadded;
     bool done = by_few(
         *n,
         [&](auto form, auto rows, few_lanes l) {
@@ -370,7 +401,7 @@ bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inver
             return launch_few(
                 *n, V, l, kernel, *n, l, activated_norm_of(n, mean, inverse), *g, w.sum, w.sum_ab);
         },
-        n->x, gout, gx);
+        n->x, gout, gx, gadded, n->sum ? g->out : gx);
     if (done && n->segments.count > 1) norm_finish(sums_of(n, gout, n->x, w), *g);
     return done;
 }

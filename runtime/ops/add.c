@@ -41,14 +41,17 @@ const struct pnet_op pnet_op_add = {
     .name = "add",
     .class_ = PNET_LAYER,
     .summary = "Sum of two values; `a + b` and `a - b`",
-    .doc = "`out = a + scale * b`. Both values have the same level and width.",
+    .doc = "`out = a + scale * b`. Both values have the same level and width. With a scale of 1 it "
+           "runs "
+           "as part of a norm before it, where nothing else reads the norm's result and the other "
+           "value is there by then.",
     .args =
         {
             [A] = {"a", PNET_ARG_VALUE, NULL, 0, 0, NULL, "first value"},
             [B] = {"b", PNET_ARG_VALUE, NULL, 0, 0, NULL, "second value"},
             [SCALE] = {"scale", PNET_ARG_REAL, "1", 0, 0, NULL, "factor of the second value"},
         },
-    .flags = PNET_FUSES_ACT | PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
+    .flags = PNET_SUMS | PNET_FUSES_ACT | PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
     .rule = rule,
     .work = pnet_op_no_work,
     .forward = forward,

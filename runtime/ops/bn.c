@@ -36,6 +36,8 @@ static struct pnet_norm norm_of(const struct pnet_exec *x)
         .x = x->in[0].data,
         .weight = x->param[WEIGHT],
         .bias = x->param[BIAS],
+        .sum = x->in_count > 1,
+        .added = x->in_count > 1 ? x->in[1].data : NULL,
         .act = (enum pnet_activation)x->act,
         .slope = x->slope};
 }
@@ -73,9 +75,11 @@ static void backward(const struct pnet_exec *x)
         .out = n.act == PNET_ACT_NONE ? NULL : x->out.data,
         .constant_rows = x->training ? 1 : INT64_MAX,
         .gx = x->gin[0].data,
+        .gadded = n.sum ? x->gin[1].data : NULL,
         .gweight = x->gparam[WEIGHT],
         .gbias = x->gparam[BIAS],
         .gx_add = x->gin_add[0],
+        .gadded_add = x->gin_add[1],
         .gweight_add = x->gparam_add[WEIGHT],
         .gbias_add = x->gparam_add[BIAS]};
     PNET_KERNEL(x, norm_backward)
@@ -122,7 +126,8 @@ const struct pnet_op pnet_op_bn = {
                 "weight of this batch in the running statistics"},
             [EPS] = {"eps", PNET_ARG_REAL, "1e-5", 1e-12, 1, NULL, "added to the variance"},
         },
-    .flags = PNET_FUSES_ACT | PNET_RUNS_ALWAYS | PNET_IN_PLACE | PNET_GRAD_IN_PLACE | PNET_FOLDS,
+    .flags = PNET_FUSES_SUM | PNET_FUSES_ACT | PNET_RUNS_ALWAYS | PNET_IN_PLACE |
+             PNET_GRAD_IN_PLACE | PNET_FOLDS,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
@@ -133,5 +138,10 @@ const struct pnet_op pnet_op_bn = {
              "x -> bn(0.05, eps=1e-3)\n"
              "z -> bn\n"
              "t -> bn\n"
-             "x -> linear(1) -> bn\n",
+             "x -> linear(1) -> bn\n"
+             "(x -> linear(6) -> bn) + y\n"
+             "y + (x -> linear(6) -> bn) -> relu\n"
+             "(x -> linear(6) -> bn) + (y -> linear(6) -> bn) -> leaky_relu(0.2)\n"
+             "(x -> bn) + x -> relu\n"
+             "(x -> bn) - y -> relu\n",
 };

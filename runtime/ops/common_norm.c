@@ -28,6 +28,8 @@ static struct pnet_norm norm_of(const struct pnet_exec *x, int32_t groups)
         .x = x->in[0].data,
         .weight = x->param[WEIGHT],
         .bias = x->param[BIAS],
+        .sum = x->in_count > 1,
+        .added = x->in_count > 1 ? x->in[1].data : NULL,
         .act = (enum pnet_activation)x->act,
         .slope = x->slope};
 }
@@ -60,9 +62,11 @@ void pnet_op_samplenorm_backward(const struct pnet_exec *x, int32_t groups)
     struct pnet_norm_gradient g = {.gout = x->gout.data,
         .out = n.act == PNET_ACT_NONE ? NULL : x->out.data,
         .gx = x->gin[0].data,
+        .gadded = n.sum ? x->gin[1].data : NULL,
         .gweight = x->gparam[WEIGHT],
         .gbias = x->gparam[BIAS],
         .gx_add = x->gin_add[0],
+        .gadded_add = x->gin_add[1],
         .gweight_add = x->gparam_add[WEIGHT],
         .gbias_add = x->gparam_add[BIAS]};
     PNET_KERNEL(x, norm_backward)

@@ -42,7 +42,7 @@ const struct pnet_op pnet_op_instancenorm = {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features"},
             [EPS] = {"eps", PNET_ARG_REAL, "1e-5", 1e-12, 1, NULL, "added to the variance"},
         },
-    .flags = PNET_FUSES_ACT | PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
+    .flags = PNET_FUSES_SUM | PNET_FUSES_ACT | PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
@@ -52,5 +52,6 @@ const struct pnet_op pnet_op_instancenorm = {
     .cases = "x -> instancenorm\n"
              "z -> instancenorm(eps=1e-3)\n"
              "t -> instancenorm\n"
-             "x -> instancenorm -> relu\n",
+             "x -> instancenorm -> relu\n"
+             "y + (x -> linear(6) -> instancenorm) -> relu\n",
 };

@@ -359,6 +359,86 @@ static void do_instancenorm_act_backward(const struct side *d)
     do_act_norm_backward(d, false, 0);
 }
 
+static int32_t some_groups(int32_t c)
+{
+    return c % 4 == 0 ? c / 4 : c % 3 == 0 ? 3 : 1;
+}
+
+/* Norms with something added behind them: b. */
+
+static void do_sum(const struct side *d, bool all, int32_t groups)
+{
+    struct pnet_norm n = norm_of(d, all, groups);
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    n.sum = true;
+    n.added = d->b;
+    BOTH(d, norm)(&n, 1e-3, d->mean, d->inverse, d->y, work);
+    give_work(d, work);
+}
+
+static void do_batchnorm_sum(const struct side *d)
+{
+    do_sum(d, true, d->c);
+}
+
+static void do_instancenorm_sum(const struct side *d)
+{
+    do_sum(d, false, d->c);
+}
+
+static void do_groupnorm_sum(const struct side *d)
+{
+    do_sum(d, false, some_groups(d->c));
+}
+
+/* b tells the activation's signs: it is the same everywhere. The gradient comes in y; which of the two that come of it
+   stays in y? The one of what was added is added to where `add`. */
+static void do_sum_backward(const struct side *d, bool all, int32_t groups, bool added)
+{
+    struct pnet_norm n = norm_of(d, all, groups);
+    struct pnet_norm_gradient g = gradient_of(d);
+    int64_t count = d->rows.most * d->c;
+    size_t bytes = storage_bytes(d->gpu ? d->storage : PNET_STORE_F32, count);
+    float *gradient = take_work(d, bytes), *other = take_work(d, bytes);
+    struct pnet_count live = {count, NULL, 1, d->rows.storage};
+    void *work = take_work(d, BOTH(d, norm_work)(&n));
+    n.sum = true;
+    n.act = d->add ? PNET_ACT_LEAKY : PNET_ACT_RELU;
+    n.slope = 0.25f;
+    BOTH(d, scale)(live, 0.5f, d->y, false, gradient);
+    g.gout = gradient;
+    g.out = d->b;
+    g.gx = added ? gradient : d->y;
+    g.gadded = added ? d->y : other;
+    g.gadded_add = added && d->add;
+    g.gx_add = !added && d->add;
+    BOTH(d, norm_statistics)(&n, 1e-3, d->mean, d->inverse, work);
+    BOTH(d, norm_backward)(&n, d->mean, d->inverse, &g, work);
+    give_work(d, work);
+    give_work(d, gradient);
+    give_work(d, other);
+}
+
+static void do_batchnorm_sum_backward(const struct side *d)
+{
+    do_sum_backward(d, true, d->c, false);
+}
+
+static void do_batchnorm_sum_added(const struct side *d)
+{
+    do_sum_backward(d, true, d->c, true);
+}
+
+static void do_instancenorm_sum_backward(const struct side *d)
+{
+    do_sum_backward(d, false, d->c, false);
+}
+
+static void do_groupnorm_sum_added(const struct side *d)
+{
+    do_sum_backward(d, false, some_groups(d->c), true);
+}
+
 /* Only gradients of weight and bias. */
 static void do_batchnorm_weights(const struct side *d)
 {
@@ -367,11 +447,6 @@ static void do_batchnorm_weights(const struct side *d)
     g.gx = NULL;
     n.act = PNET_ACT_NONE;
     run_norm_backward(d, &n, &g);
-}
-
-static int32_t some_groups(int32_t c)
-{
-    return c % 4 == 0 ? c / 4 : c % 3 == 0 ? 3 : 1;
 }
 
 static void do_instancenorm(const struct side *d)
@@ -443,7 +518,9 @@ static const struct dense_case cases[] = {CASE(relu), CASE(leaky), CASE(act_none
     NEAR(one_group_backward, 32), NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32),
     CASE(instancenorm_at_once), CASE(groupnorm_at_once), CASE(batchnorm_at_once),
     CASE(batchnorm_in_place), NEAR(batchnorm_act_backward, 32), NEAR(instancenorm_act_backward, 32),
-    NEAR(batchnorm_weights, 32)};
+    NEAR(batchnorm_weights, 32), CASE(batchnorm_sum), CASE(instancenorm_sum), CASE(groupnorm_sum),
+    NEAR(batchnorm_sum_backward, 32), CASE(batchnorm_sum_added),
+    NEAR(instancenorm_sum_backward, 32), CASE(groupnorm_sum_added)};
 
 static void check_kernels(enum pnet_storage storage, int64_t most)
 {

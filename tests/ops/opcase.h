@@ -172,6 +172,7 @@ struct opcase {
     double *param_start[PNET_MAX_PARAMS]; /* values before forward */
     float *out, *gout, *gin[PNET_MAX_IN], *gparam[PNET_MAX_PARAMS];
     void *saved[PNET_MAX_SAVED];
+    bool sum; /* what stands behind the inputs of the row is added to the result */
     int act;
     float slope;
     bool inference;
@@ -280,6 +281,28 @@ static inline size_t bytes_of(const struct world *w, struct pnet_type t)
     return type_count(w, t) * (t.type == PNET_F64 ? sizeof(double) : sizeof(float));
 }
 
+/* Another value of the type of the result, behind the inputs: an input where c->sum. */
+static inline void opcase_fill_added(struct opcase *c)
+{
+    int i = c->in_count;
+    size_t n = type_count(c->world, c->rule.out);
+    c->in[i] = c->rule.out;
+    c->in_data[i] = take(n * sizeof(float));
+    c->in_double[i] = take(n * sizeof(double));
+    c->gin[i] = take(n * sizeof(float));
+    for (size_t k = 0; k < n; k++) {
+        float v = draw(35, k) * 4 - 2;
+        ((float *)c->in_data[i])[k] = v;
+        c->in_double[i][k] = (double)v;
+    }
+}
+
+/* The inputs that the row's kernels see. */
+static inline int opcase_inputs(const struct opcase *c)
+{
+    return c->in_count + c->sum;
+}
+
 /* Runs the rule, which must agree, and fills inputs and parameters. */
 static inline void opcase_fill(struct opcase *c)
 {
@@ -302,6 +325,7 @@ static inline void opcase_fill(struct opcase *c)
             c->in_double[i][k] = (double)v;
         }
     }
+    if (c->op->flags & PNET_FUSES_SUM) opcase_fill_added(c);
     for (int i = 0; i < c->rule.param_count; i++) {
         size_t n = param_count(&c->rule.params[i]);
         c->param[i] = take(n * sizeof(float));
@@ -359,12 +383,12 @@ static inline struct pnet_exec opcase_exec(const struct opcase *c)
 {
     const struct world *w = c->world;
     struct pnet_exec x = {.attr = c->attr,
-        .in_count = c->in_count,
+        .in_count = opcase_inputs(c),
         .act = c->act,
         .slope = c->slope,
         .training = !c->inference,
         .rand = {.seed = 99, .purpose = PNET_DRAW_DROPOUT, .a = 3, .b = 5}};
-    for (int i = 0; i < c->in_count; i++) x.in[i] = tensor_of(w, c->in[i], c->in_data[i]);
+    for (int i = 0; i < opcase_inputs(c); i++) x.in[i] = tensor_of(w, c->in[i], c->in_data[i]);
     x.out = tensor_of(w, c->rule.out, c->out);
     for (int i = 0; i < c->rule.saved_count; i++)
         x.saved[i] = tensor_of(w, c->rule.saved[i].type,
@@ -428,7 +452,7 @@ static inline void opcase_backward(struct opcase *c, bool add, bool shared)
     for (size_t k = 0; k < type_count(w, c->rule.out); k++)
         c->gout[k] = c->seeds ? c->seeds[k] : seed_of(k);
     x.gout = tensor_of(w, c->rule.out, c->gout);
-    for (int i = 0; i < c->in_count; i++) {
+    for (int i = 0; i < opcase_inputs(c); i++) {
         if (!(c->op->keep & (1u << i))) x.in[i].data = NULL;
         bool wanted = c->in[i].type == PNET_F32;
         float *to = shared && i == 0 ? c->gout : c->gin[i];
@@ -447,8 +471,8 @@ static inline void opcase_backward(struct opcase *c, bool add, bool shared)
     opcase_step(c, c->op->backward, &x, true);
 }
 
-/* The reference's result in double: [type_count of out], to be freed. The fused activation is
-   applied to it here. */
+/* The reference's result in double: [type_count of out], to be freed. What is fused, the sum and the
+   activation, is applied to it here. */
 static inline double *opcase_reference(const struct opcase *c)
 {
     struct pnet_exec x = opcase_exec(c);
@@ -460,6 +484,7 @@ static inline double *opcase_reference(const struct opcase *c)
     poison(out, n * sizeof *out);
     x.out.data = out;
     c->op->reference(&x);
+    for (size_t k = 0; c->sum && k < n; k++) out[k] += c->in_double[c->in_count][k];
     double below = c->act == PNET_ACT_LEAKY ? (double)c->slope : 0;
     for (size_t k = 0; c->act && k < n; k++)
         if (out[k] < 0) out[k] *= below;
@@ -518,7 +543,7 @@ static inline void check_gradients(struct opcase *c)
     for (int add = 0; add < 2; add++) {
         opcase_forward(c);
         opcase_backward(c, add, false);
-        for (int i = 0; i < c->in_count; i++)
+        for (int i = 0; i < opcase_inputs(c); i++)
             if (c->in_double[i])
                 check_gradient(
                     c, "input", i, type_count(c->world, c->in[i]), c->in_double[i], c->gin[i], add);
@@ -578,7 +603,10 @@ static inline void check_op(struct opcase *c)
     opcase_fill(c);
     int last = c->op->flags & PNET_FUSES_ACT ? PNET_ACT_LEAKY : PNET_ACT_NONE;
     c->slope = 0.2f;
-    for (c->act = PNET_ACT_NONE; c->act <= last; c->act++) {
+    int sums = c->op->flags & PNET_FUSES_SUM ? 2 : 1;
+    for (int of = 0; of < sums * (last + 1); of++) {
+        c->sum = of > last;
+        c->act = of % (last + 1);
         check_forward(c);
         if (c->op->backward && c->rule.out.type == PNET_F32) {
             check_gradients(c);
@@ -587,7 +615,11 @@ static inline void check_op(struct opcase *c)
     }
     c->act = PNET_ACT_NONE;
     c->inference = true;
-    check_forward(c);
+    for (int sum = 0; sum < sums; sum++) {
+        c->sum = sum;
+        check_forward(c);
+    }
+    c->sum = false;
     opcase_free(c);
 }
 
@@ -595,6 +627,7 @@ static inline void check_op(struct opcase *c)
 static inline void check_threads(struct opcase *c)
 {
     opcase_fill(c);
+    c->sum = c->op->flags & PNET_FUSES_SUM;
     size_t out = bytes_of(c->world, c->rule.out);
     void *first_out = take(out), *first_gin[PNET_MAX_IN] = {0},
          *first_gparam[PNET_MAX_PARAMS] = {0};
@@ -607,7 +640,7 @@ static inline void check_threads(struct opcase *c)
         CHECKF(memcmp(first_out, c->out, out) == 0, "%s: %d threads", c->label, threads);
         if (!back) continue;
         opcase_backward(c, true, false);
-        for (int i = 0; i < c->in_count; i++) {
+        for (int i = 0; i < opcase_inputs(c); i++) {
             size_t size = type_count(c->world, c->in[i]) * sizeof(float);
             if (threads == 1) memcpy(first_gin[i] = take(size), c->gin[i], size);
             CHECKF(memcmp(first_gin[i], c->gin[i], size) == 0,
