@@ -2,8 +2,14 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <type_traits>
 
-enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */, PART_BYTES = 60 << 20 };
+enum {
+    THREADS = 256,
+    TOP = 15 /* half ends at 2^16 */,
+    PART_BYTES = 60 << 20,
+    PACKED_BYTES = 32 << 10
+};
 
 /* How many of `whole` blocks of columns a part has, of `bytes` each: parts are even. */
 static int part_of(int whole, size_t bytes)
@@ -55,15 +61,24 @@ static __device__ int place(int n, int p, int depth)
     return n * row + ((p / 8 ^ swizzle) * 16) + p % 8 * 2;
 }
 
+/* Which block a block of threads packs. */
+struct block_place {
+    int64_t k;
+    int group, deep, wide;
+};
+
+static __device__ block_place place_of(const conv_blocks &b, int groups)
+{
+    int64_t id = blockIdx.x, cell = id / b.wide / b.deep;
+    return {cell / groups, (int)(cell % groups), (int)(id / b.wide % b.deep),
+        b.first + (int)(id % b.wide)};
+}
+
 static __global__ __launch_bounds__(THREADS) void pack(
     conv_blocks b, conv_product p, unsigned char *blocks, float *scales)
 {
     __shared__ float sizes[THREADS / 32];
-    int64_t id = blockIdx.x;
-    int wide = b.first + (int)(id % b.wide), deep = (int)(id / b.wide % b.deep);
-    id /= (int64_t)b.wide * b.deep;
-    int group = (int)(id % p.groups.count);
-    int64_t k = id / p.groups.count;
+    auto [k, group, deep, wide] = place_of(b, p.groups.count);
     int elements = b.depth * b.columns;
     float size = 0;
     for (int i = threadIdx.x; i < elements; i += THREADS)
@@ -95,9 +110,67 @@ static __global__ __launch_bounds__(THREADS) void pack(
     }
 }
 
+/* 16 bits as they are, of which a thread has 32 channels of a column. Through shared memory, so that what a warp reads and
+   what it writes are whole lines. */
+template <bool BFLOAT>
+static __global__ __launch_bounds__(THREADS, 4) void pack_units(
+    conv_blocks b, conv_product p, unsigned char *blocks)
+{
+    enum { CHANNELS = 32, UNITS = 4 };
+    __shared__ alignas(16) unsigned char packed[PACKED_BYTES];
+    auto [k, group, deep, wide] = place_of(b, p.groups.count);
+    const conv_groups &g = p.groups;
+    bool single = g.cin1 == g.cin && g.cout1 == g.cout;
+    bool aligned = ((uintptr_t)p.weight % 16 | (unsigned)(p.cin | g.cin) % 4) == 0;
+    for (int i = threadIdx.x; i < b.columns * (b.depth / CHANNELS); i += THREADS) {
+        int n = i % b.columns, part = i / b.columns, a = deep * b.depth + part * CHANNELS,
+            c = wide * b.columns + (b.units ? conv_column_at(n) : n);
+        float v[CHANNELS];
+        if (!single || a + CHANNELS > g.cin || c >= g.cout) {
+            for (int j = 0; j < CHANNELS; j++)
+                v[j] = conv_weight(p.weight, g, p.cin, p.cout, p.transposed, k, group, a + j, c);
+        } else if (!p.transposed) {
+            const float *from = p.weight + (k * g.cin + a) * p.cout + group * g.cout + c;
+#pragma unroll
+            for (int j = 0; j < CHANNELS; j++) v[j] = from[j * (int64_t)p.cout];
+        } else {
+            const float *from = p.weight + (k * g.cout + c) * p.cin + group * g.cin + a;
+#pragma unroll
+            for (int j = 0; j < CHANNELS; j += 4) {
+                if (aligned) {
+                    float4 w = *(const float4 *)(from + j);
+                    v[j] = w.x, v[j + 1] = w.y, v[j + 2] = w.z, v[j + 3] = w.w;
+                } else {
+                    for (int m = 0; m < 4; m++) v[j + m] = from[j + m];
+                }
+            }
+        }
+        using T = typename std::conditional<BFLOAT, __nv_bfloat16, __half>::type;
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) {
+            uint32_t w[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                w[j] = narrow_pair<T>(v[j * 8 + u * 2], v[j * 8 + u * 2 + 1]);
+            *(uint4 *)(packed + place(n, (part * UNITS + u) * 8, b.depth)) =
+                uint4{w[0], w[1], w[2], w[3]};
+        }
+    }
+    __syncthreads();
+    uint4 *to = (uint4 *)(blocks + blockIdx.x * b.bytes);
+    for (int i = threadIdx.x; i < (int)b.bytes / 16; i += THREADS) to[i] = ((uint4 *)packed)[i];
+}
+
 void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks)
 {
     if (b.count == 0) return;
+    bool plain = b.form == CONV_BFLOAT || b.form == CONV_HALF;
+    if (plain && b.unit == 8 && b.depth % 32 == 0 && b.bytes <= PACKED_BYTES) {
+        auto kernel = b.form == CONV_BFLOAT ? pack_units<true> : pack_units<false>;
+        kernel<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(
+            b, p, (unsigned char *)blocks);
+        return;
+    }
     pack<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(
         b, p, (unsigned char *)blocks, (float *)((char *)blocks + (size_t)b.count * b.bytes));
 }
