@@ -73,6 +73,36 @@ static __device__ __forceinline__ void barrier_arrive(uint64_t *b)
     barrier_arrive(shared_address(b));
 }
 
+/* At that barrier of another block of the cluster, after what was read. */
+static __device__ __forceinline__ void barrier_arrive_at(uint32_t b, uint32_t rank)
+{
+    asm volatile("{\n.reg .b32 a;\n"
+                 "mapa.shared::cluster.u32 a, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [a];\n}" ::"r"(b),
+                 "r"(rank)
+                 : "memory");
+}
+
+/* The same after what was written, at the price of waiting for all of it. */
+static __device__ __forceinline__ void barrier_tell(uint32_t b, uint32_t rank)
+{
+    asm volatile("{\n.reg .b32 a;\n"
+                 "mapa.shared::cluster.u32 a, %0, %1;\n"
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a];\n}" ::"r"(b),
+                 "r"(rank)
+                 : "memory");
+}
+
+/* A word into shared memory of another block of the cluster. */
+static __device__ __forceinline__ void shared_store_at(uint32_t to, uint32_t v, uint32_t rank)
+{
+    asm volatile("{\n.reg .b32 a;\n"
+                 "mapa.shared::cluster.u32 a, %0, %1;\n"
+                 "st.shared::cluster.u32 [a], %2;\n}" ::"r"(to),
+                 "r"(rank), "r"(v)
+                 : "memory");
+}
+
 static __device__ __forceinline__ void barrier_expect(uint32_t b, uint32_t bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(bytes)
@@ -106,6 +136,19 @@ static __device__ __forceinline__ void barrier_wait(uint32_t b, uint32_t parity)
 static __device__ __forceinline__ void barrier_wait(uint64_t *b, uint32_t parity)
 {
     barrier_wait(shared_address(b), parity);
+}
+
+/* The same for what another block of the cluster did. */
+static __device__ __forceinline__ void barrier_wait_cluster(uint32_t b, uint32_t parity)
+{
+    asm volatile("{\n.reg .pred p;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%0], %1;\n"
+                 "@p bra done;\n"
+                 "bra again;\n"
+                 "done:\n}" ::"r"(b),
+                 "r"(parity)
+                 : "memory");
 }
 
 /* Whether it is over. */
@@ -153,6 +196,26 @@ static __device__ __forceinline__ void copy16(uint32_t to, const void *from)
 static __device__ __forceinline__ void copy16(void *to, const void *from)
 {
     copy16(shared_address(to), from);
+}
+
+/* Copies to the same place of all blocks of threads of a cluster that `blocks` names, bit by bit; each one's `b` counts. */
+static __device__ __forceinline__ void copy_bulk_shared(
+    uint32_t to, const void *from, uint32_t bytes, uint32_t b, uint16_t blocks)
+{
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1], %2, [%3], %4;" ::"r"(to),
+        "l"(from), "r"(bytes), "r"(b), "h"(blocks)
+        : "memory");
+}
+
+/* Waits for all threads of the cluster, also for barriers that they made. */
+static __device__ __forceinline__ void cluster_wait()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;\n"
+                 "barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" ::
+                     : "memory");
 }
 
 /* The same of the first `bytes`, 0 to 16; the others become zeros. */
@@ -248,6 +311,13 @@ template <int ROW_BYTES> static __device__ __forceinline__ uint64_t product_matr
 #define S64                                                                                        \
     S32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"         \
         ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define S128                                                                                       \
+    S64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"         \
+        ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"         \
+        ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, " \
+        "%111"                                                                                     \
+        ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, "   \
+        "%126, %127"
 #define PRODUCT(N, TYPE, SUMS, OPERANDS, A, B, FRESH, LAYOUT, ...)                                 \
     asm volatile("{\n.reg .pred p;\nsetp.eq.b32 p, " FRESH ", 0;\n"                                \
                  "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" SUMS "}, " A \
@@ -256,7 +326,10 @@ template <int ROW_BYTES> static __device__ __forceinline__ uint64_t product_matr
                  : __VA_ARGS__, "l"(b), "r"(fresh))
 #define COMMA ,
 #define PRODUCTS(TYPE)                                                                             \
-    if constexpr (N == 128)                                                                        \
+    if constexpr (N == 256)                                                                        \
+        PRODUCT(256, TYPE, S128, D64(0) COMMA D64(64), "{%128, %129, %130, %131}", "%132", "%133", \
+            ", 0", "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));                                    \
+    else if constexpr (N == 128)                                                                   \
         PRODUCT(128, TYPE, S64, D64(0), "{%64, %65, %66, %67}", "%68", "%69", ", 0", "r"(a[0]),    \
             "r"(a[1]), "r"(a[2]), "r"(a[3]));                                                      \
     else if constexpr (N == 64)                                                                    \
@@ -326,6 +399,7 @@ static __device__ __forceinline__ void product_shared(
 #undef S16
 #undef S32
 #undef S64
+#undef S128
 #undef PRODUCT
 #undef PRODUCTS
 #undef COMMA

@@ -21,15 +21,20 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_co
     static constexpr bool EVEN = EVEN_;
     static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
                           BFLOAT = FORM == CONV_BFLOAT;
+    static constexpr bool WIDE = COLUMNS == 256;
     /* Blocks of 64 rows of an item, each of which a warpgroup sums and multiplies. Where sums are taken out of the
-       matrix unit there are registers for two. */
-    static constexpr int BLOCKS = SCALED ? 2 : 4, ROWS = 64 * BLOCKS;
+       matrix unit, or are those of 256 columns, there are registers for two, and for the next runs, which are summed while a
+       product is under way. */
+    static constexpr bool AHEAD = SCALED || WIDE;
+    static constexpr int BLOCKS = AHEAD ? 2 : 4, ROWS = 64 * BLOCKS;
+    /* Blocks of threads that take the halves of a tile together, and bring half of the weights each. */
+    static constexpr int CLUSTER = WIDE ? 2 : 1;
     static constexpr int CONSUMERS = 128 * BLOCKS, THREADS = CONSUMERS + TILE_OTHERS;
     /* Registers of a thread of the consumers and of the others: at the launch all have as many as fit, and what some
        give others can take. Rows that are not even take more to stage, which those of 128 columns do not have. */
-    static constexpr bool GIVES = !EVEN && (SCALED || COLUMNS < 128);
-    static constexpr int MORE = (SCALED ? 232 : 112) - (GIVES ? 8 : 0),
-                         FEWER = SCALED  ? (GIVES ? 56 : 40)
+    static constexpr bool GIVES = WIDE || (!EVEN && (SCALED || COLUMNS < 128));
+    static constexpr int MORE = (AHEAD ? 232 : 112) - (GIVES ? 8 : 0),
+                         FEWER = AHEAD   ? (GIVES ? 56 : 40)
                                  : GIVES ? 64
                                          : 32;
     static constexpr int UNIT = SCALED ? 4 : 8;
@@ -37,7 +42,9 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_co
     static constexpr int DEPTH = UNITS * UNIT, STEPS = DEPTH / 16; /* channels at a time */
     static constexpr int PLANES = SPLIT ? 2 : 1;
     static constexpr int PLANE = DEPTH * COLUMNS * 2, BLOCK = PLANE * PLANES; /* bytes */
-    static constexpr int RING = BLOCK > 8192 ? 4 : 8; /* blocks of weights in flight */
+    static constexpr int RING = BLOCK > 16384  ? 3
+                                : BLOCK > 8192 ? 4
+                                               : 8; /* blocks of weights in flight */
     /* Of a warp: eight rows of 32 floats, a unit apart from each other's banks, on their way to where they belong. */
     static constexpr int LEAVING = EVEN ? 0 : 8 * LEAVING_ROW;
     static constexpr enum pnet_storage STORED = SCALED   ? PNET_STORE_F32

@@ -50,6 +50,8 @@ template <class C> struct tile_sums {
     /* of sums that are taken out of the matrix unit: those it has now, and what undoes their scales; 0: there are none */
     float part[C::SCALED ? C::COLUMNS / 2 : 1], factor;
     uint32_t pending; /* the barrier of the weights in use; 0: none are */
+    uint32_t a[C::PLANES][C::STEPS]
+              [4]; /* operands: the matrix unit's while a product is under way */
 };
 
 /* Waits for the product that is under way, and gives its weights back. */
@@ -66,13 +68,13 @@ template <class C> static __device__ __forceinline__ void finish_product(tile_su
     } else {
         product_touch(s.sum);
     }
-    if (s.pending && threadIdx.x % 32 == 0) barrier_arrive(s.pending);
+    if constexpr (C::WIDE) product_touch(s.a);
+    if (s.pending) free_block<C>(s.pending);
     s.pending = 0;
 }
 
-/* Sums DEPTH channels of the runs of all cells, and multiplies them; `turn` counts blocks of weights. Where sums are taken
-   out of the matrix unit, the next runs are summed while a product is under way; elsewhere there are no registers for
-   that, but more warps. */
+/* Sums DEPTH channels of the runs of all cells, and multiplies them; `turn` counts blocks of weights. AHEAD: the next runs
+   are summed while a product is under way; elsewhere there are no registers for that, but more warps. */
 template <class C>
 static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view &v,
     const tile_launch &l, uint32_t shared, int deep, float scale, uint32_t &turn)
@@ -90,9 +92,9 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
             uint32_t place = turn % C::RING, weights = shared + AT_RING + place * C::BLOCK;
             tile_run run = view_take(v, c, left);
             if (!run.mine) {
-                if constexpr (C::SCALED) finish_product(s);
+                if constexpr (C::AHEAD) finish_product(s);
                 barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
-                if (threadIdx.x % 32 == 0) barrier_arrive(shared + AT_EMPTY + place * 8);
+                free_block<C>(shared + AT_EMPTY + place * 8);
                 continue;
             }
             tile_portion<C> x;
@@ -107,10 +109,10 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
                 sum_any_run<C>(x, run, v, l, deep);
                 view_ahead(v, left); /* rather than keep it meanwhile */
             }
-            if constexpr (C::SCALED) finish_product(s);
-            barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
-            uint32_t a[C::PLANES][C::STEPS][4];
-            make_operands<C>(a, x, scale);
+            if constexpr (C::WIDE) barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
+            if constexpr (C::AHEAD) finish_product(s);
+            if constexpr (!C::WIDE) barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
+            make_operands<C>(s.a, x, scale);
             if constexpr (C::SCALED) {
                 /* read by the lane that arrives for it */
                 uint32_t factor = 0;
@@ -119,15 +121,15 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
                 s.factor = unscale * __uint_as_float(__shfl_sync(~0u, factor, 0));
                 product_touch(s.part);
                 product_fence();
-                issue_products<C>(s.part, a, weights);
+                issue_products<C>(s.part, s.a, weights);
             } else {
                 product_touch(s.sum);
                 product_fence();
-                issue_products<C>(s.sum, a, weights);
+                issue_products<C>(s.sum, s.a, weights);
             }
             product_commit();
             s.pending = shared + AT_EMPTY + place * 8;
-            if constexpr (!C::SCALED) finish_product(s);
+            if constexpr (!C::AHEAD) finish_product(s);
         }
     }
 }
@@ -202,7 +204,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
         uint64_t *full = (uint64_t *)(memory + AT_FULL), *empty = (uint64_t *)(memory + AT_EMPTY);
         for (int i = 0; i < C::RING; i++) {
             barrier_init(full + i, 1);
-            barrier_init(empty + i, C::CONSUMERS / 32);
+            barrier_init(empty + i, C::CONSUMERS / 32 * C::CLUSTER);
         }
         for (int i = 0; i < 2; i++) {
             barrier_init((uint64_t *)(memory + AT_STAGED) + i, TILE_STAGERS);
@@ -210,9 +212,16 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
             barrier_init((uint64_t *)(memory + AT_FREE) + i, C::CONSUMERS + 32);
         }
         for (int i = 0; i < ITEMS; i++) barrier_init((uint64_t *)(memory + AT_GIVEN) + i, 32);
+        if (C::CLUSTER > 1) {
+            barrier_init((uint64_t *)(memory + AT_TOLD), 1);
+            barrier_init((uint64_t *)(memory + AT_READ), 1);
+        }
         fence_async();
     }
-    __syncthreads();
+    if constexpr (C::CLUSTER > 1)
+        cluster_wait();
+    else
+        __syncthreads();
     if (threadIdx.x < C::CONSUMERS) {
         registers_more<C::MORE>();
         consume<C>(l, shared);
@@ -223,6 +232,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
         else
             stage_neighbours<C>(l, shared);
     }
+    if constexpr (C::CLUSTER > 1) cluster_wait(); /* others still write here, and arrive */
 #else
     (void)l;
 #endif
@@ -271,12 +281,28 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
     size_t bytes = (size_t)(AT_RING + C::RING * C::BLOCK + 2 * l.slots * C::STAGED + leaving);
     cudaFuncSetAttribute(mvmr_tiles<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     for (int first = 0; first < all.whole; first += all.wide) {
+        constexpr int ROWS = C::ROWS * C::CLUSTER;
         l.b = conv_blocks_part(all, first);
-        int64_t items = (p.set.rows.most + C::ROWS - 1) / C::ROWS * p.groups.count * l.b.wide;
+        int64_t items = (p.set.rows.most + ROWS - 1) / ROWS * p.groups.count * l.b.wide,
+                most = processors / C::CLUSTER;
         conv_pack_weights(l.b, p, work);
         cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
-        mvmr_tiles<C><<<(unsigned)(items < processors ? items : processors), C::THREADS, bytes,
-            cudaStreamPerThread>>>(l);
+        if constexpr (C::CLUSTER == 1) {
+            mvmr_tiles<C><<<(unsigned)(items < most ? items : most), C::THREADS, bytes,
+                cudaStreamPerThread>>>(l);
+        } else {
+            cudaLaunchAttribute cluster = {};
+            cluster.id = cudaLaunchAttributeClusterDimension;
+            cluster.val.clusterDim = {C::CLUSTER, 1, 1};
+            cudaLaunchConfig_t how = {};
+            how.gridDim = (unsigned)(items < most ? items : most) * C::CLUSTER;
+            how.blockDim = C::THREADS;
+            how.dynamicSmemBytes = bytes;
+            how.stream = cudaStreamPerThread;
+            how.attrs = &cluster;
+            how.numAttrs = 1;
+            cudaLaunchKernelEx(&how, mvmr_tiles<C>, l);
+        }
     }
 }
 
@@ -303,6 +329,15 @@ static inline int tile_columns(int channels)
     return channels > 64 ? 128 : channels > 32 ? 64 : 32;
 }
 
+/* May 256 columns be multiplied at a time: are they not more than 128 at a time would be, and do their weights fit? */
+static inline bool tile_wide(conv_form form, int64_t cells, const conv_groups &g)
+{
+    enum { MOST_BYTES = 56 << 20 };
+    bool plain = form == CONV_BFLOAT || form == CONV_HALF;
+    return plain && g.cin > 64 && tile_pieces(form, g.cin) == 2 && (g.cout + 127) / 128 % 2 == 0 &&
+           cells * g.count * ((g.cin + 63) / 64 * 64) * 256 * 2 <= MOST_BYTES;
+}
+
 template <conv_form FORM, int PIECES>
 static void launch_tile_columns(const conv_product &p, void *work)
 {
@@ -318,6 +353,8 @@ void conv_tiles_split(const conv_product &p, void *work);
 void conv_tiles_scaled(const conv_product &p, void *work);
 void conv_tiles_bfloat(const conv_product &p, void *work);
 void conv_tiles_half(const conv_product &p, void *work);
+bool conv_tiles_wide_serves(const conv_product &p, enum pnet_precision precision);
+void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
 
 template <conv_form FORM> static void launch_tile_form(const conv_product &p, void *work)
 {

@@ -26,16 +26,18 @@ struct tile_item {
 template <class C>
 static __device__ __forceinline__ tile_item item_at(const tile_launch &l, int64_t i)
 {
-    constexpr int HALVES = PNET_TILE_ROWS / C::ROWS;
+    constexpr int HALVES = PNET_TILE_ROWS / C::ROWS / C::CLUSTER;
     int ways = l.p.groups.count * l.b.wide;
     int64_t part = ways == 1 ? i : i / ways;
     int way = (int)(i - part * ways);
-    return {part / HALVES, (int)(part % HALVES), way / l.b.wide, l.b.first + way % l.b.wide};
+    int half = C::CLUSTER > 1 ? (int)blockIdx.x % C::CLUSTER : (int)(part % HALVES);
+    return {part / HALVES, half, way / l.b.wide, l.b.first + way % l.b.wide};
 }
 
 template <class C> static __device__ __forceinline__ int64_t item_count(const tile_launch &l)
 {
-    int64_t parts = (pnet_live(l.p.set.rows) + C::ROWS - 1) / C::ROWS;
+    constexpr int ROWS = C::ROWS * C::CLUSTER;
+    int64_t parts = (pnet_live(l.p.set.rows) + ROWS - 1) / ROWS;
     return parts * l.p.groups.count * l.b.wide;
 }
 
@@ -44,9 +46,10 @@ template <class C> static __device__ __forceinline__ int64_t item_row(const tile
     return i.tile * PNET_TILE_ROWS + i.half * C::ROWS;
 }
 
-/* Which of the tile's blocks of 64 rows it has. */
+/* Which of the tile's blocks of 64 rows it has, or its cluster. */
 template <class C> static __device__ __forceinline__ uint32_t item_blocks(const tile_item &i)
 {
+    if (C::CLUSTER > 1) return (1u << C::CLUSTER * C::BLOCKS) - 1;
     return ((1u << C::BLOCKS) - 1) << i.half * C::BLOCKS;
 }
 
@@ -57,10 +60,13 @@ enum {
     AT_STAGED = 128, /* [2] each: the stages */
     AT_SIZED = 144,
     AT_FREE = 160,
-    AT_SIZES = 176,  /* float [2][4] */
-    AT_GIVEN = 208,  /* [ITEMS] */
+    AT_SIZES = 176, /* float [2][4] */
+    AT_GIVEN = 208, /* [ITEMS] */
+    AT_TOLD = 240,  /* of a cluster: its next item is in AT_NEXT, and was read */
+    AT_READ = 248,
     AT_ITEMS = 256,  /* [ITEMS] */
     AT_SCALES = 768, /* float [8]: of the ring, inverse */
+    AT_NEXT = 800,
     AT_RING = 1024
 };
 
@@ -184,6 +190,32 @@ static __device__ __forceinline__ int64_t weights_at(
     return ((cell * l.p.groups.count + i.group) * l.b.deep + deep) * l.b.wide + i.wide - l.b.first;
 }
 
+/* Starts the copy of a block of weights, or of the own part, which all blocks of threads of a cluster get. */
+template <class C>
+static __device__ __forceinline__ void feed_block(
+    const tile_launch &l, uint32_t shared, uint32_t place, int64_t block)
+{
+    constexpr int PART = C::BLOCK / C::CLUSTER;
+    uint32_t part = C::CLUSTER > 1 ? blockIdx.x % C::CLUSTER * PART : 0,
+             to = shared + AT_RING + place * C::BLOCK + part, full = shared + AT_FULL + place * 8;
+    const unsigned char *from = l.blocks + block * C::BLOCK + part;
+    if constexpr (C::CLUSTER > 1)
+        copy_bulk_shared(to, from, PART, full, (1 << C::CLUSTER) - 1);
+    else
+        copy_bulk(to, from, PART, full);
+}
+
+/* A warp is through with a block of weights. */
+template <class C> static __device__ __forceinline__ void free_block(uint32_t empty)
+{
+    uint32_t lane = threadIdx.x % 32;
+    if constexpr (C::CLUSTER > 1) {
+        if (lane < C::CLUSTER) barrier_arrive_at(empty, lane);
+    } else {
+        if (lane == 0) barrier_arrive(empty);
+    }
+}
+
 /* One warp brings the weights: a block for each cell of an item and DEPTH channels. */
 template <class C> static __device__ void feed_weights(const tile_launch &l, uint32_t shared)
 {
@@ -213,8 +245,7 @@ template <class C> static __device__ void feed_weights(const tile_launch &l, uin
                         if (C::SCALED)
                             shared_store(shared + AT_SCALES + place * 4, __float_as_uint(scale));
                         barrier_expect(shared + AT_FULL + place * 8, C::BLOCK);
-                        copy_bulk(shared + AT_RING + place * C::BLOCK, l.blocks + block * C::BLOCK,
-                            C::BLOCK, shared + AT_FULL + place * 8);
+                        feed_block<C>(l, shared, place, block);
                     }
                     __syncwarp();
                 }
@@ -399,6 +430,31 @@ static __device__ __forceinline__ void stage_uneven(const tile_launch &l, uint32
     stage_units<C>(stage, units, from, t, row0);
 }
 
+/* Which is the n-th item; `then`: of lane 0, as how many-th it was given out. The first block of a cluster tells the other. */
+template <class C>
+static __device__ __forceinline__ int64_t item_next(
+    const tile_launch &l, uint32_t shared, uint32_t n, unsigned long long then)
+{
+    int64_t first = blockIdx.x / C::CLUSTER, at = gridDim.x / C::CLUSTER;
+    if (n == 0) return first;
+    if (C::CLUSTER > 1 && blockIdx.x % C::CLUSTER) {
+        barrier_wait_cluster(shared + AT_TOLD, (n - 1) & 1);
+        at += shared_load_word(shared + AT_NEXT);
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) barrier_tell(shared + AT_READ, 0);
+        return at;
+    }
+    then = __shfl_sync(~0u, then, 0);
+    if (C::CLUSTER > 1) {
+        if (n > 1) barrier_wait_cluster(shared + AT_READ, n & 1);
+        if (threadIdx.x % 32 == 0) {
+            shared_store_at(shared + AT_NEXT, (uint32_t)then, 1);
+            barrier_tell(shared + AT_TOLD, 1);
+        }
+    }
+    return at + (int64_t)then;
+}
+
 /* Three warps stage neighbours, from slot 1 on, into two stages in turn. */
 template <class C> static __device__ void stage_neighbours(const tile_launch &l, uint32_t shared)
 {
@@ -408,9 +464,8 @@ template <class C> static __device__ void stage_neighbours(const tile_launch &l,
     unsigned long long then = 0;
     for (uint32_t n = 0;; n++) {
         if (thread < 32) {
-            int64_t at = n == 0 ? blockIdx.x : gridDim.x + (int64_t)__shfl_sync(~0u, then, 0);
-            item_give<C>(l, shared, n, at);
-            if (thread == 0) then = atomicAdd(l.taken, 1ull);
+            item_give<C>(l, shared, n, item_next<C>(l, shared, n, then));
+            if (thread == 0 && blockIdx.x % C::CLUSTER == 0) then = atomicAdd(l.taken, 1ull);
         }
         uint32_t here = item_wait(shared, n);
         tile_item item = item_load(here);

@@ -96,6 +96,22 @@ static void check_sizes(void)
     layer_check(&checks, &odd, false);
 }
 
+/* Layers of which 256 columns are multiplied at a time: tiles of which some are not full, columns and groups that are not,
+   more tiles than there are processors for. */
+static void check_wide(void)
+{
+    struct layer few = {300, 250, 27, 6, {128, 256, 1}}, deep = {520, 400, 27, 3, {192, 192, 1}},
+                 groups = {300, 300, 8, 3, {256, 512, 2}},
+                 long_runs = {90, 900, 2, 40, {128, 192, 1}};
+    layer_check(&checks, &few, !brief);
+    layer_check(&checks, &deep, false);
+    layer_check(&checks, &groups, false);
+    layer_check(&checks, &long_runs, false);
+    /* more tiles than there are processors for */
+    struct layer many = {18000, 3000, 27, 2, {128, 256, 1}};
+    if (!brief) layer_check(&checks, &many, false);
+}
+
 /* A workspace bound for a capacity class serves every batch of the class, and stays small. */
 static void check_work(void)
 {
@@ -179,6 +195,7 @@ int main(void)
     brief = getenv("PNET_SHORT") != NULL;
     for (int i = 0; i < SETS; i++) check_nan(pnet_cuda_mvmr_whole, set_slots[i]);
     check_nan(pnet_cuda_mvmr, set_slots[1]);
+    check_wide();
     if (brief) {
         check_some();
     } else {
