@@ -62,6 +62,14 @@ static __device__ __forceinline__ uint32_t block_edge(uint32_t steps, int blocks
     return steps * (unsigned)block / (unsigned)blocks;
 }
 
+/* The block that has a step. */
+static __device__ __forceinline__ int block_of(uint32_t steps, int blocks, uint32_t step)
+{
+    int block = (int)(step * (unsigned)blocks / steps);
+    while (block_edge(steps, blocks, block + 1) <= step) block++;
+    return block;
+}
+
 /* Where a block's part of a cell goes. Blocks and cells go forth together, so that no two have the same sum of numbers; a
    block has parts of two cells, the first and the last of its own. */
 static __device__ __forceinline__ int64_t slot_of(
@@ -304,6 +312,7 @@ template <int SUMS>
 static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_lists(
     const __grid_constant__ list_job j)
 {
+    enum { AT_ONCE = 8 };
     constexpr int PARTS = SUMS / REDUCE_THREADS;
     static_assert(REDUCE_THREADS == LIST_MULTIPLIERS, "a part is a sum of each thread");
     int type = blockIdx.x / PARTS, e = blockIdx.x % PARTS;
@@ -314,17 +323,20 @@ static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_lists(
         if (j.first && !j.outer.add) put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, 0);
         return;
     }
-    int block = max((int)(begin * (unsigned)j.blocks / all) - 1, 0);
-    while (block_edge(all, j.blocks, block + 1) <= begin) block++;
-    if (block_edge(all, j.blocks, block) <= begin && block_edge(all, j.blocks, block + 1) >= end)
-        return; /* one block had all of it */
+    int first = block_of(all, j.blocks, begin), last = block_of(all, j.blocks, end - 1);
+    if (first == last) return; /* it had all of the cell */
+    const float *from = j.to + e * REDUCE_THREADS + threadIdx.x;
     double sum = 0;
-    for (; block < j.blocks; block++) {
-        uint32_t low = block_edge(all, j.blocks, block);
-        if (low >= end) break;
-        if (low == block_edge(all, j.blocks, block + 1)) continue;
-        sum += j.to[slot_of(j, kind, block, cell, begin < low) * SUMS + e * REDUCE_THREADS +
-                    threadIdx.x];
+    for (int block = first; block <= last; block += AT_ONCE) {
+        float part[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            uint32_t low = block_edge(all, j.blocks, block + i);
+            bool has = block + i <= last && low < block_edge(all, j.blocks, block + i + 1);
+            part[i] = has ? from[slot_of(j, kind, block + i, cell, begin < low) * SUMS] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) sum += part[i];
     }
     put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, (float)sum);
 }
