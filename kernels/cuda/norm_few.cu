@@ -96,30 +96,32 @@ template <int V> struct few_parts {
     double at[FEW_CHUNKS][2 * V];
 };
 
-/* Adds 2 Q numbers over W lanes, pair by pair: lanes hand each other the half that the other goes on with. Calls
-   keep(i, sum) for what a lane ends up with. */
-template <int Q, int W, class F> static __device__ __forceinline__ void add_lanes(double *v, F keep)
+/* Adds 2 Q numbers over W lanes, pair by pair: lanes hand each other the half that the other goes on with, of 2 N numbers
+   from `first` on over 2 HALF lanes. Calls keep(i, sum) for what a lane ends up with. A template for each step: a loop
+   over them left the numbers in memory. */
+template <int N, int HALF, int PIECES, class F>
+static __device__ __forceinline__ void add_lanes(const double (&v)[2 * N], int first, F keep)
 {
-    const int PIECES = WARP / W;
-    int half = W / 2, first = 0, left = 2 * Q;
+    if constexpr (HALF == 0) {
 #pragma unroll
-    for (int n = Q; n > 0; n /= 2) {
-        if (half == 0) continue;
-        bool up = threadIdx.x & (half * PIECES);
+        for (int i = 0; i < 2 * N; i++) keep(first + i, v[i]);
+    } else {
+        bool up = threadIdx.x & (HALF * PIECES);
+        double sum[N];
 #pragma unroll
-        for (int i = 0; i < n; i++) {
-            double give = up ? v[i] : v[i + n];
-            v[i] = (up ? v[i + n] : v[i]) + __shfl_xor_sync(~0u, give, half * PIECES);
+        for (int i = 0; i < N; i++) {
+            double low = v[i], high = v[i + N];
+            sum[i] = (up ? high : low) + __shfl_xor_sync(~0u, up ? low : high, HALF * PIECES);
         }
-        if (up) first += n;
-        left = n;
-        half /= 2;
+        if constexpr (N > 1) {
+            add_lanes<N / 2, HALF / 2, PIECES>(sum, up ? first + N : first, keep);
+        } else {
+#pragma unroll
+            for (int half = HALF / 2; half > 0; half /= 2)
+                sum[0] += __shfl_xor_sync(~0u, sum[0], half * PIECES);
+            keep(up ? first + 1 : first, sum[0]);
+        }
     }
-#pragma unroll
-    for (; half > 0; half /= 2) v[0] += __shfl_xor_sync(~0u, v[0], half * PIECES);
-#pragma unroll
-    for (int i = 0; i < Q; i++)
-        if (i < left) keep(first + i, v[i]);
 }
 
 /* Before anything is written to another block's memory: is it there? */
@@ -130,11 +132,12 @@ template <int W> static __device__ __forceinline__ void few_begin(const few_plac
 
 /* Tells all blocks the sums of this warp's chunk, and waits for theirs. */
 template <int V, int Q, int W>
-static __device__ __forceinline__ void tell(const few_place<W> &p, few_parts<V> &parts, double *sum)
+static __device__ __forceinline__ void tell(
+    const few_place<W> &p, few_parts<V> &parts, const double (&sum)[2 * Q])
 {
     double *mine = parts.at[p.chunk];
     bool there = p.chunk < p.all;
-    add_lanes<Q, W>(sum, [&](int i, double total) {
+    add_lanes<Q, W / 2, WARP / W>(sum, 0, [&](int i, double total) {
         if (there) mine[(i < Q ? i : V + i - Q) + p.piece * Q] = total;
     });
     if (p.blocks == 1) {
