@@ -134,14 +134,15 @@ const struct pnet_op pnet_op_bn = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
-    .cases = "x -> bn\n"
-             "x -> bn(0.05, eps=1e-3)\n"
-             "z -> bn\n"
-             "t -> bn\n"
-             "x -> linear(1) -> bn\n"
-             "(x -> linear(6) -> bn) + y\n"
-             "y + (x -> linear(6) -> bn) -> relu\n"
-             "(x -> linear(6) -> bn) + (y -> linear(6) -> bn) -> leaky_relu(0.2)\n"
-             "(x -> bn) + x -> relu\n"
-             "(x -> bn) - y -> relu\n",
+    .cases =
+        "x -> bn\n"
+        "x -> bn(0.05, eps=1e-3)\n"
+        "z -> bn\n"
+        "t -> bn\n"
+        "x -> linear(1) -> bn\n"
+        "(x -> linear(6, bias=no) -> bn) + y\n"
+        "y + (x -> linear(6, bias=no) -> bn) -> relu\n"
+        "(x -> linear(6, bias=no) -> bn) + (y -> linear(6, bias=no) -> bn) -> leaky_relu(0.2)\n"
+        "(x -> bn) + x -> relu\n"
+        "(x -> bn) - y -> relu\n",
 };

@@ -65,5 +65,5 @@ const struct pnet_op pnet_op_groupnorm = {
              "x -> groupnorm(1)\n"
              "z -> groupnorm(4, eps=1e-3)\n"
              "t -> groupnorm(2) -> relu\n"
-             "(x -> linear(6) -> groupnorm(2)) + y -> leaky_relu(0.1)\n",
+             "(x -> linear(6, bias=no) -> groupnorm(2)) + y -> leaky_relu(0.1)\n",
 };
