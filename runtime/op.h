@@ -245,6 +245,9 @@ struct pnet_algos {
 /* "forward", "dF", "dW", then NULL. */
 extern const char *const pnet_direction_names[];
 
+/* Bytes of workspace that a step may have where it could do with less. */
+enum { PNET_WORK_MOST = 64 << 20 };
+
 /* Everything one step of the schedule gets. Kernels write all of what they are asked to write, and
  * nothing else. */
 struct pnet_exec {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum { RUNS = 5 };
-static const size_t WORK_LIMIT = (size_t)64 << 20;
 static const double GAIN = 0.95; /* clocks are not exact */
 
 struct tuner {
@@ -144,7 +143,7 @@ static bool set_up(struct tuner *t, int step, const struct pnet_exec *x, enum pn
     size_t standard = op->work(&r->x, d != PNET_FORWARD);
     r->x.algos.of[d] = algo;
     size_t need = op->work(&r->x, d != PNET_FORWARD);
-    if (need > WORK_LIMIT && need > standard) return false;
+    if (need > PNET_WORK_MOST && need > standard) return false;
     if (pnet_buffer_ensure(&t->memory, &t->work, need, "measuring", &none)) return false;
     r->x.work = t->work.data;
     return true;

@@ -73,34 +73,33 @@ static __device__ __forceinline__ void barrier_arrive(uint64_t *b)
     barrier_arrive(shared_address(b));
 }
 
+/* The same place in the shared memory of another block of the cluster. */
+static __device__ __forceinline__ uint32_t shared_of(uint32_t at, uint32_t rank)
+{
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(rank));
+    return there;
+}
+
 /* At that barrier of another block of the cluster, after what was read. */
 static __device__ __forceinline__ void barrier_arrive_at(uint32_t b, uint32_t rank)
 {
-    asm volatile("{\n.reg .b32 a;\n"
-                 "mapa.shared::cluster.u32 a, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [a];\n}" ::"r"(b),
-                 "r"(rank)
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(shared_of(b, rank))
                  : "memory");
 }
 
 /* The same after what was written, at the price of waiting for all of it. */
 static __device__ __forceinline__ void barrier_tell(uint32_t b, uint32_t rank)
 {
-    asm volatile("{\n.reg .b32 a;\n"
-                 "mapa.shared::cluster.u32 a, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a];\n}" ::"r"(b),
-                 "r"(rank)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(shared_of(b, rank))
+        : "memory");
 }
 
 /* A word into shared memory of another block of the cluster. */
 static __device__ __forceinline__ void shared_store_at(uint32_t to, uint32_t v, uint32_t rank)
 {
-    asm volatile("{\n.reg .b32 a;\n"
-                 "mapa.shared::cluster.u32 a, %0, %1;\n"
-                 "st.shared::cluster.u32 [a], %2;\n}" ::"r"(to),
-                 "r"(rank), "r"(v)
-                 : "memory");
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(shared_of(to, rank)), "r"(v) : "memory");
 }
 
 static __device__ __forceinline__ void barrier_expect(uint32_t b, uint32_t bytes)

@@ -9,12 +9,10 @@ size_t pnet_op_no_work(const struct pnet_exec *x, bool backward)
     return 0;
 }
 
-enum { LAYER_WORK = 64 << 20 }; /* bytes */
-
 size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t weight)
 {
     size_t both = pnet_round_bytes(input) + weight;
-    if (x->device == PNET_CUDA && both <= LAYER_WORK) return both;
+    if (x->device == PNET_CUDA && both <= PNET_WORK_MOST) return both;
     return input > weight ? input : weight;
 }
 
