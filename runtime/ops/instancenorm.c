@@ -53,5 +53,5 @@ const struct pnet_op pnet_op_instancenorm = {
              "z -> instancenorm(eps=1e-3)\n"
              "t -> instancenorm\n"
              "x -> instancenorm -> relu\n"
-             "y + (x -> linear(6, bias=no) -> instancenorm) -> relu\n",
+             "y + (x -> linear(6, bias=no) -> instancenorm(eps=0.1)) -> leaky_relu(0.5)\n",
 };
