@@ -2,9 +2,9 @@
 # What needs a GPU: sh tests/gpu.sh [BUILD [TOOL ...]]. Without a tool, the tests of that label. With tools of
 # compute-sanitizer (memcheck, racecheck, initcheck, synccheck), the programs of these tests under each of them, in their
 # short form: memcheck over all of them and over trainings, the others over those that reach every kernel. A line a
-# program; what a tool said stands in BUILD/sanitizer. PNET_PROGRAMS names other programs ("test_cases:conv": the cases
-# of one op), PNET_LIMIT the seconds that one may take (600), PNET_JOBS how many run at once (3: launches are what takes
-# time under these tools, not work).
+# program; what a tool said stands in BUILD/sanitizer. PNET_PROGRAMS names other programs ("test_cases:conv": with that
+# word, here the cases of one op), PNET_LIMIT the seconds that one may take (600), PNET_JOBS how many run at once (3:
+# launches are what takes time under these tools, not work).
 set -eu
 cd "$(dirname "$0")/.."
 one=no
@@ -37,7 +37,7 @@ if [ $one = yes ]; then
         chmod +x "$logs/$program-pnetc"
         set -- env PNETC="$logs/$program-pnetc" PNET_TEST_DEVICE=cuda bash tests/c*/"$program"
         ;;
-    test_cuda_*) set -- "$@" "$build/tests/$program" ;;
+    test_cuda_*) set -- "$@" "$build/tests/$program" ${op:+"$op"} ;;
     *) set -- "$@" "$build/tests/$program" cuda ${op:+"$op"} ;;
     esac
     timeout "${PNET_LIMIT:-600}" "$@" >"$log" 2>&1 || code=$?
@@ -58,7 +58,7 @@ for tool in "$@"; do
     racecheck) others='[^ ]*_huge\|[^ ]*_session' ;;
     *) others='[^ ]*_huge' ;;
     esac
-    programs="test_cases $(cd "$build/tests" && echo test_cuda_* | sed "s/$others//g")"
+    programs=$(cd "$build/tests" && echo test_cases test_cuda_* | sed "s/$others//g; s/test_cuda_conv/&:narrow &:wide/")
     [ "$tool" != memcheck ] || programs="$programs test_peak test_tune test_slots data_vectors data_conv_vectors
 data_train.sh $(cd tests/cuda && echo gpu_*.sh)"
     # shellcheck disable=SC2086

@@ -98,14 +98,14 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
                 continue;
             }
             tile_portion<C> x;
+            /* functions that are called may use registers that the matrix unit has; its four warps wait alike */
+            if (run.waits) finish_product(s);
             if (run.rounds == 0) {
 #pragma unroll
                 for (int i = 0; i < 8 * C::PIECES; i++) x[i % 2][i / 8][i / 2 % 4] = 0;
             } else if (!run.slow) {
                 sum_run<C>(x, run, v.stage);
             } else {
-                /* functions that are called may use registers that the matrix unit has */
-                finish_product(s);
                 sum_any_run<C>(x, run, v, l, deep);
                 view_ahead(v, left); /* rather than keep it meanwhile */
             }

@@ -5,8 +5,15 @@
 #include "kernels/cuda/conv_tiles_stage.cuh"
 
 /* What a warp knows of a run: its rounds, whether the slab's block has the cell at all, whether it has neighbours that are
-   not staged. Runs of more than TILE_LONG rounds are not summed in 16 bits. */
-enum { TILE_ROUNDS = 0xFFFF, TILE_MINE = 1 << 16, TILE_SPILLED = 1 << 17, TILE_LONG = 8 };
+   not staged, whether a run of the block is not to be summed as it is staged. Runs of more than TILE_LONG rounds are not
+   summed in 16 bits. */
+enum {
+    TILE_ROUNDS = 0xFFFF,
+    TILE_MINE = 1 << 16,
+    TILE_SPILLED = 1 << 17,
+    TILE_WAITS = 1 << 18,
+    TILE_LONG = 8
+};
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -24,10 +31,18 @@ struct tile_view {
 /* A run of each of the slab's rows. */
 struct tile_run {
     uint32_t rounds;
-    bool mine, slow;        /* the slab's block has it; it is not to be summed as it is staged */
+    bool mine, slow,
+        waits; /* the block has it; it, or one of the block, is not to be summed as staged */
     const uint32_t *words;  /* the lane's */
     uint32_t first, second; /* those that stand there, up to TILE_LONG rounds */
 };
+
+/* Is a run of these four slabs long? */
+static __device__ __forceinline__ bool any_long(uint2 rounds)
+{
+    uint32_t most = __vmaxu2(rounds.x, rounds.y);
+    return (most & TILE_ROUNDS) > TILE_LONG || most >> 16 > TILE_LONG;
+}
 
 /* Looks at the cells from the c-th on. */
 static __device__ __forceinline__ void view_cells(tile_view &v, const tile_launch &l, int c)
@@ -39,7 +54,9 @@ static __device__ __forceinline__ void view_cells(tile_view &v, const tile_launc
     v.blocks = is_dense(l) ? (1 << PNET_TILE_BLOCKS) - 1 : list.cells[c].blocks;
     v.runs = is_dense(l) ? 1 : list.cells[c].rounds[v.slab];
     if (v.blocks >> v.slab / 4 & 1) v.runs |= TILE_MINE;
-    if (list.neighbours >= 2 * l.slots) v.runs |= TILE_SPILLED;
+    if (list.neighbours >= 2 * l.slots) v.runs |= TILE_SPILLED | TILE_WAITS;
+    const uint16_t *of_block = list.cells[c].rounds + v.slab / 4 * 4;
+    if (!is_dense(l) && any_long(*(const uint2 *)of_block)) v.runs |= TILE_WAITS;
 }
 
 /* Which of those cells the item has. */
@@ -80,7 +97,7 @@ static __device__ __forceinline__ tile_run view_take(tile_view &v, int c, uint32
     uint32_t what = __shfl_sync(~0u, v.runs, c), rounds = what & TILE_ROUNDS,
              lane = threadIdx.x % 4;
     tile_run run = {rounds, (what & TILE_MINE) != 0, what & TILE_SPILLED || rounds > TILE_LONG,
-        v.words, v.next, 0};
+        (what & TILE_WAITS) != 0, v.words, v.next, 0};
     v.words += rounds * 8;
     view_ahead(v, left);
     if (lane + 4 < rounds && !run.slow) run.second = __ldg(run.words + 32);

@@ -4,7 +4,8 @@
 #ifdef PNET_CUDA_BUILT
 #include "tests/cuda/mvmr_case.h"
 
-/* PNET_SHORT: a few sizes, nothing twice, for tools under which every launch takes long. */
+/* PNET_SHORT: a few sizes, nothing twice, for tools under which every launch takes long. With the word `wide` or `narrow`
+   the layers of which 256 columns are multiplied at a time, or all but them. */
 static bool brief;
 
 static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, bool transposed,
@@ -184,9 +185,10 @@ static void check_some(void)
     layer_check(&checks, &odd, false);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const char *why = NULL;
+    bool wide = argc < 2 || !strcmp(argv[1], "wide"), narrow = argc < 2 || !wide;
     check_work();
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: %s\n", why);
@@ -195,10 +197,9 @@ int main(void)
     brief = getenv("PNET_SHORT") != NULL;
     for (int i = 0; i < SETS; i++) check_nan(pnet_cuda_mvmr_whole, set_slots[i]);
     check_nan(pnet_cuda_mvmr, set_slots[1]);
-    check_wide();
-    if (brief) {
-        check_some();
-    } else {
+    if (wide) check_wide();
+    if (narrow && brief) check_some();
+    if (narrow && !brief) {
         layer_check_shapes(
             &checks, (struct layer){211, 137, 8, 4, {0}}, (struct layer){153, 61, 27, 6, {0}});
         check_sizes();
