@@ -104,6 +104,7 @@ static void check_wide(void)
     struct layer few = {300, 250, 27, 6, {128, 256, 1}}, deep = {520, 400, 27, 3, {192, 192, 1}},
                  groups = {300, 300, 8, 3, {256, 512, 2}},
                  long_runs = {90, 900, 2, 40, {128, 192, 1}};
+    if (brief) few.rows = 70, deep.rows = 130, groups.rows = 70, deep.cells = 8;
     layer_check(&checks, &few, !brief);
     layer_check(&checks, &deep, false);
     layer_check(&checks, &groups, false);
