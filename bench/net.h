@@ -49,6 +49,10 @@ struct net_result {
     double inference;                     /* seconds of forward in a plan for inference */
     size_t training_peak, inference_peak; /* bytes, one batch in memory */
     size_t geometry_bytes;
+    /* Seconds beside those of the steps; on a GPU of the device alone, and a pass is forward or backward. */
+    double optimizer;
+    double recorded[2];     /* GPU: of a pass recorded as a whole */
+    double mark[2];         /* GPU: by which a mark makes a pass longer; not in the steps' times */
     struct net_step *steps; /* in the order of the forward schedule */
     int step_count;
 };

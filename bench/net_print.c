@@ -43,7 +43,7 @@ static struct stage_sums sum_stages(const struct net_result *r)
    cell: of the steps of forward and backward, and the optimiser. */
 static double other_share(const struct stage_sums *s, const struct net_result *r, bool linear)
 {
-    double all = s->all_forward + s->all_backward + r->training.optimizer;
+    double all = s->all_forward + s->all_backward + r->optimizer;
     double conv = s->forward[CONV] + s->backward[CONV];
     if (linear) conv += s->forward[LINEAR] + s->backward[LINEAR];
     return 1 - conv / all;
@@ -70,18 +70,23 @@ static void print_parts(const struct net_result *r)
 static void print_stages(const struct net_result *r)
 {
     struct stage_sums s = sum_stages(r);
-    double all = s.all_forward + s.all_backward + r->training.optimizer;
+    double all = s.all_forward + s.all_backward + r->optimizer;
     printf("\n%-10s %6s %12s %12s %8s\n", "stage", "layers", "forward ms", "backward ms", "share");
     for (int k = 0; k < STAGES; k++)
         if (s.layers[k])
             printf("%-10s %6d %12.3f %12.3f %7.1f%%\n", stage_names[k], s.layers[k],
                 1e3 * s.forward[k], 1e3 * s.backward[k],
                 100 * (s.forward[k] + s.backward[k]) / all);
-    printf("%-10s %6s %12s %12.3f %7.1f%%\n", "optimiser", "", "", 1e3 * r->training.optimizer,
-        100 * r->training.optimizer / all);
+    printf("%-10s %6s %12s %12.3f %7.1f%%\n", "optimiser", "", "", 1e3 * r->optimizer,
+        100 * r->optimizer / all);
     printf("%-10s %6d %12.3f %12.3f   %.1f%% is not convolution, %.1f%% not linear either\n", "all",
         r->step_count, 1e3 * s.all_forward, 1e3 * s.all_backward, 100 * other_share(&s, r, false),
         100 * other_share(&s, r, true));
+    if (r->recorded[0] > 0)
+        printf("%-10s %6s %12.3f %12.3f   as a whole; %.2f and %.2f us a layer are taken off for "
+               "the marks between them\n",
+            "recorded", "", 1e3 * r->recorded[0], 1e3 * r->recorded[1], 1e6 * r->mark[0],
+            1e6 * r->mark[1]);
 }
 
 static void print_layers(const struct net_result *r)
@@ -139,6 +144,13 @@ static void json_stages(struct pnet_json *j, const struct net_result *r)
         pnet_json_end(j, '}');
     }
     pnet_json_end(j, '}');
+    pnet_json_double(j, "optimizer_alone_ms", 1e3 * r->optimizer);
+    if (r->recorded[0] > 0) {
+        pnet_json_double(j, "recorded_forward_ms", 1e3 * r->recorded[0]);
+        pnet_json_double(j, "recorded_backward_ms", 1e3 * r->recorded[1]);
+        pnet_json_double(j, "mark_forward_ms", 1e3 * r->mark[0]);
+        pnet_json_double(j, "mark_backward_ms", 1e3 * r->mark[1]);
+    }
     pnet_json_double(j, "not_convolution", other_share(&s, r, false));
     pnet_json_double(j, "not_convolution_nor_linear", other_share(&s, r, true));
     pnet_json_begin(j, "layers", '[');

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv_clock.h"
-#endif
+#include "bench/net_steps.h"
 #include "runtime/session.h"
 #include "runtime/updater.h"
 
@@ -300,123 +298,6 @@ static enum pnet_status time_upload(
     return st;
 }
 
-/* A step of the schedule, bound to its memory; on a GPU recorded. */
-struct bound_step {
-    struct pnet_exec exec;
-    pnet_kernel *kernel;
-    void *record;
-    bool seed; /* backward: the gradient of a loss comes in, which is 1 */
-    double seconds[NET_REPEAT_MAX];
-};
-
-static bool seeded(const struct pnet_plan *p, const struct pnet_step *s)
-{
-    const struct pnet_plan_tensor *g = s->backward ? &p->tensors[s->gout] : NULL;
-    return g && g->role == PNET_ROLE_GRAD && g->first == p->forward_steps &&
-           p->tensors[g->of].type.level == p->scalar_level;
-}
-
-/* False where a step could not be recorded. */
-static bool bind_steps(const struct network *n, struct bound_step *bound)
-{
-    const struct pnet_plan *p = n->plan;
-    struct pnet_device d = pnet_session_device(n->session);
-    for (int i = 0; i < p->step_count; i++) {
-        const struct pnet_op *op = p->nodes[p->steps[i].node].op;
-        if (op->class_ == PNET_METRIC) continue;
-        pnet_session_exec(n->session, 0, i, true, &bound[i].exec);
-        bound[i].kernel = p->steps[i].backward ? op->backward : op->forward;
-        bound[i].seed = seeded(p, &p->steps[i]);
-        if (d.kind == PNET_CPU) continue;
-        pnet_device_record_begin(d);
-        bound[i].kernel(&bound[i].exec);
-        bound[i].record = pnet_device_record_end(d);
-        if (!bound[i].record) return false;
-    }
-    return true;
-}
-
-/* Runs the step on the CPU; seconds. On a GPU the marks around it, to be read when all is done. */
-static double run_step(struct pnet_device d, const struct bound_step *b, void *mark[2])
-{
-    static const float one = 1;
-    if (b->seed) pnet_device_put(d, b->exec.gout.data, &one, sizeof one);
-#ifdef PNET_CUDA_BUILT
-    if (d.kind != PNET_CPU) {
-        mark[0] = pnet_cuda_mark();
-        pnet_device_replay(d, b->record);
-        mark[1] = pnet_cuda_mark();
-        return 0;
-    }
-#endif
-    (void)mark;
-    double begin = bench_now();
-    b->kernel(&b->exec);
-    return bench_now() - begin;
-}
-
-/* A row for each node that forward has a step of, with both its steps. */
-static void collect_steps(
-    const struct network *n, struct bound_step *bound, int repeat, struct net_result *r)
-{
-    const struct pnet_plan *p = n->plan;
-    int *row_of = bench_alloc((size_t)p->node_count * sizeof *row_of);
-    for (int i = 0; i < p->step_count; i++) {
-        const struct pnet_node *node = &p->nodes[p->steps[i].node];
-        if (!bound[i].kernel) continue;
-        double seconds = bench_median(bound[i].seconds, repeat);
-        if (p->steps[i].backward) {
-            r->steps[row_of[p->steps[i].node]].backward += seconds;
-            continue;
-        }
-        row_of[p->steps[i].node] = r->step_count;
-        struct net_step *s = &r->steps[r->step_count++];
-        *s = (struct net_step){.op = node->op->name,
-            .rows = bound[i].exec.out.rows,
-            .width = bound[i].exec.out.width,
-            .forward = seconds};
-        snprintf(s->path, sizeof s->path, "%s", node->path);
-    }
-    free(row_of);
-}
-
-/* Each step by itself; on a GPU behind a whole forward, so that it never waits for the host. */
-static enum pnet_status time_steps(
-    struct network *n, int repeat, struct net_result *r, struct pnet_error *e)
-{
-    const struct pnet_plan *p = n->plan;
-    struct pnet_device d = pnet_session_device(n->session);
-    struct bound_step *bound = bench_alloc((size_t)p->step_count * sizeof *bound);
-    void *(*mark)[2] = bench_alloc((size_t)p->step_count * sizeof *mark);
-    memset(bound, 0, (size_t)p->step_count * sizeof *bound);
-    enum pnet_status st = forward(n, e);
-    if (!st) st = pnet_session_wait(n->session, e);
-    if (!st && !bind_steps(n, bound))
-        st = pnet_error_set(e, PNET_NO_DEVICE, "a step could not be recorded");
-    for (int run = -1; run < repeat && !st; run++) {
-        if (d.kind != PNET_CPU) st = forward(n, e);
-        for (int i = 0; i < p->step_count && !st; i++) {
-            if (!bound[i].kernel) continue;
-            double seconds = run_step(d, &bound[i], mark[i]);
-            if (run >= 0) bound[i].seconds[run] = seconds;
-        }
-        if (!st) st = pnet_session_wait(n->session, e);
-#ifdef PNET_CUDA_BUILT
-        for (int i = 0; i < p->step_count && !st && d.kind != PNET_CPU; i++) {
-            if (!bound[i].kernel) continue;
-            double seconds = 1e-3 * pnet_cuda_between(mark[i][0], mark[i][1]);
-            if (run >= 0) bound[i].seconds[run] = seconds;
-        }
-#endif
-    }
-    if (!st) collect_steps(n, bound, repeat, r);
-    for (int i = 0; i < p->step_count; i++)
-        if (bound[i].record) pnet_device_record_free(d, bound[i].record);
-    free(bound);
-    free(mark);
-    return st;
-}
-
 static enum pnet_status measure_training(
     struct network *n, int repeat, struct net_result *r, struct pnet_error *e)
 {
@@ -429,7 +310,7 @@ static enum pnet_status measure_training(
     t->backward = both - t->forward;
     if (!st) st = time_of(n, repeat, optimize, &t->optimizer, e);
     if (!st) st = time_of(n, repeat, whole_step, &t->step, e);
-    if (!st) st = time_steps(n, repeat, r, e);
+    if (!st) st = net_time_steps(n->session, &n->updater, repeat, r, e);
     r->training_peak = pnet_session_memory(n->session)->peak;
     r->geometry_bytes = pnet_slot_bytes(pnet_session_slot(n->session, 0));
     r->parameters = n->plan->parameter_count;
