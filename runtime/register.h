@@ -27,10 +27,12 @@ struct pnet_described {
 
 /* Each drawn source row with the target row nearest in feature space (Euclidean; lowest row among equals); with
    `mutual` only where the source row is the nearest of the target row in turn. Into pairs[source->count], source rows
-   ascending; returns how many. */
+   ascending; returns how many. Into *distinct, where it is asked for: how many target rows are the nearest of some source
+   row, before anything is left out. */
 size_t pnet_register_match_work(int64_t source_count, int64_t target_count, int32_t width);
 int64_t pnet_register_match(const struct pnet_described *source,
-    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, void *work);
+    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, int64_t *distinct,
+    void *work);
 
 /* RANSAC after Fischler and Bolles (1981), with the checks of Open3D's registration_ransac_based_on_correspondence. */
 struct pnet_ransac {
@@ -89,6 +91,11 @@ void pnet_register_error(
    pose, 10 cm and more than 5 % the condition of feature-match recall (Deng, Birdal, Ilic, PPFNet, 2018). */
 int64_t pnet_register_inliers(int64_t count, const struct pnet_match *pairs, const float *source,
     const float *target, const double pose[16], double distance);
+
+/* The pairs that lie within `distance` after `pose`, moved to the front in their order: how many, and the root of the
+   mean of their squared distances in metres (NaN where there are none). */
+int64_t pnet_register_right(int64_t count, struct pnet_match *pairs, const float *source,
+    const float *target, const double pose[16], double distance, double *rms_m);
 
 /* The root of the mean over ground-truth correspondences of |T p - T_true p|^2: the condition of registration recall
    (Choi, Zhou, Koltun 2015: below 0.2 m). Correspondences are the source points with a target point within `distance`

@@ -34,7 +34,7 @@ static enum pnet_status match(const struct pnet_register_cloud *source,
                           t = {target->features, target->width, drawn[1].row, drawn[1].count};
     void *work = workspace(pnet_register_match_work(s.count, t.count, s.width));
     if (!work) return pnet_error_memory(e);
-    *count = pnet_register_match(&s, &t, mutual, matches, work);
+    *count = pnet_register_match(&s, &t, mutual, matches, NULL, work);
     free(work);
     return PNET_OK;
 }

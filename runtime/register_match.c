@@ -77,8 +77,23 @@ static void gather(const struct pnet_described *d, float *to)
             (size_t)d->width * sizeof *to);
 }
 
+/* How many of the rows 0 .. targets-1 are named in forward[sources]; `named` is room for as many. */
+static int64_t count_distinct(
+    int64_t sources, const int32_t *forward, int64_t targets, int32_t *named)
+{
+    int64_t n = 0;
+    memset(named, 0, (size_t)targets * sizeof *named);
+    for (int64_t i = 0; i < sources; i++) {
+        if (forward[i] < 0) continue;
+        n += !named[forward[i]];
+        named[forward[i]] = 1;
+    }
+    return n;
+}
+
 int64_t pnet_register_match(const struct pnet_described *source,
-    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, void *work)
+    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, int64_t *distinct,
+    void *work)
 {
     assert(work);
     struct match_room m = match_room(work, source->count, target->count, source->width);
@@ -87,6 +102,7 @@ int64_t pnet_register_match(const struct pnet_described *source,
     gather(target, m.target);
     pnet_cpu_feature_nearest(
         source->count, m.source, target->count, m.target, source->width, m.forward, m.search);
+    if (distinct) *distinct = count_distinct(source->count, m.forward, target->count, m.back);
     if (mutual)
         pnet_cpu_feature_nearest(
             target->count, m.target, source->count, m.source, source->width, m.back, m.search);

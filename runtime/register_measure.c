@@ -13,23 +13,44 @@ void pnet_register_error(
     *rte_m = sqrt(x * x + y * y + z * z);
 }
 
+/* How far a pair lies apart after the pose, squared. */
+static double apart(
+    const struct pnet_match *pair, const float *source, const float *target, const double pose[16])
+{
+    const float *p = source + 3 * (int64_t)pair->source;
+    const float *q = target + 3 * (int64_t)pair->target;
+    double sum = 0;
+    for (int k = 0; k < 3; k++) {
+        double d = pose[4 * k] * p[0] + pose[4 * k + 1] * p[1] + pose[4 * k + 2] * p[2] +
+                   pose[4 * k + 3] - q[k];
+        sum += d * d;
+    }
+    return sum;
+}
+
 int64_t pnet_register_inliers(int64_t count, const struct pnet_match *pairs, const float *source,
     const float *target, const double pose[16], double distance)
 {
     int64_t inside = 0;
 #pragma omp parallel for schedule(static) reduction(+ : inside)
-    for (int64_t i = 0; i < count; i++) {
-        const float *p = source + 3 * (int64_t)pairs[i].source;
-        const float *q = target + 3 * (int64_t)pairs[i].target;
-        double sum = 0;
-        for (int k = 0; k < 3; k++) {
-            double d = pose[4 * k] * p[0] + pose[4 * k + 1] * p[1] + pose[4 * k + 2] * p[2] +
-                       pose[4 * k + 3] - q[k];
-            sum += d * d;
-        }
-        inside += sum <= distance * distance;
-    }
+    for (int64_t i = 0; i < count; i++)
+        inside += apart(&pairs[i], source, target, pose) <= distance * distance;
     return inside;
+}
+
+int64_t pnet_register_right(int64_t count, struct pnet_match *pairs, const float *source,
+    const float *target, const double pose[16], double distance, double *rms_m)
+{
+    int64_t right = 0;
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double d = apart(&pairs[i], source, target, pose);
+        if (d > distance * distance) continue;
+        squares += d;
+        pairs[right++] = pairs[i];
+    }
+    *rms_m = right ? sqrt(squares / (double)right) : (double)NAN;
+    return right;
 }
 
 double pnet_register_info_rmse(const double info[36], const double truth[16], const double pose[16])

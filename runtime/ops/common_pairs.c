@@ -114,8 +114,11 @@ void pnet_op_pairs_make(
                 .width = width,
                 .row = room.row[i],
                 .count = draw_side(p, i, points, room.row[i], room.free)};
+    int64_t distinct;
     p->pairs = room.pairs;
-    p->count = pnet_register_match(&side[SOURCE], &side[TARGET], mutual, p->pairs, room.free);
+    p->count =
+        pnet_register_match(&side[SOURCE], &side[TARGET], mutual, p->pairs, &distinct, room.free);
+    p->distinct = side[SOURCE].count ? (double)distinct / (double)side[SOURCE].count : 0;
 }
 
 /* The row of `b` nearest to row `at` of `a`, among those drawn. */
@@ -159,15 +162,20 @@ void pnet_op_pairs_reference(
         free(work);
     }
     p->pairs = calloc((size_t)count[SOURCE] + 1, sizeof *p->pairs);
-    if (!p->pairs) abort();
+    bool *named = calloc((size_t)count[TARGET] + 1, sizeof *named);
+    if (!p->pairs || !named) abort();
     for (int64_t i = 0; i < count[SOURCE]; i++) {
         int64_t j =
             nearest(f[SOURCE], row[SOURCE][i], f[TARGET], row[TARGET], count[TARGET], width);
+        if (j >= 0 && !named[j]) p->distinct++;
+        if (j >= 0) named[j] = true;
         if (j < 0 || (mutual && nearest(f[TARGET], row[TARGET][j], f[SOURCE], row[SOURCE],
                                     count[SOURCE], width) != i))
             continue;
         p->pairs[p->count++] = (struct pnet_match){row[SOURCE][i], row[TARGET][j]};
     }
+    if (count[SOURCE]) p->distinct /= (double)count[SOURCE];
+    free(named);
     free(row[SOURCE]);
     free(row[TARGET]);
 }

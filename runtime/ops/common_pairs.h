@@ -23,6 +23,7 @@ struct pnet_op_pairs {
     double truth[16];
     struct pnet_match *pairs;
     int64_t count;
+    double distinct; /* different rows among the targets nearest to the drawn sources, over these */
     struct pnet_rand rand; /* for what comes next */
 };
 

@@ -28,6 +28,11 @@ enum {
     FOUND,
     INLIER_RATIO,
     MATCHES,
+    DISTINCT,
+    FITS,
+    RIGHT_RMS,
+    FIT_RRE,
+    FIT_RTE,
     RRE_ALL,
     RTE_ALL,
     SUCCESS,
@@ -68,6 +73,22 @@ static void succeed(double *sum, int way, double rre_deg, double rte_m)
     sum[SUCCESS + 3 * way + 2] += rte_m;
 }
 
+/* What the features are worth whatever RANSAC made of them: how far right correspondences lie apart, and the pose fitted
+   to them alone. Moves these to the front of the correspondences. */
+static void add_right(double *sum, const struct pnet_op_pairs *p, double near)
+{
+    double fit[16], rms, rre, rte;
+    int64_t right =
+        pnet_register_right(p->count, p->pairs, p->source, p->target, p->truth, near, &rms);
+    if (p->count) sum[INLIER_RATIO] += (double)right / (double)p->count;
+    if (!pnet_rigid_fit(right, p->pairs, p->source, p->target, fit)) return;
+    pnet_register_error(p->truth, fit, &rre, &rte);
+    sum[FITS]++;
+    sum[RIGHT_RMS] += rms;
+    sum[FIT_RRE] += rre;
+    sum[FIT_RTE] += rte;
+}
+
 /* The pose of one pair of clouds, judged. `room` is what the search for it needs. */
 static void add(
     const struct pnet_exec *x, const struct pnet_op_pairs *p, double distance, void *room)
@@ -88,10 +109,8 @@ static void add(
     sum[PAIRS]++;
     sum[FOUND] += found.found;
     sum[MATCHES] += (double)p->count;
-    if (p->count)
-        sum[INLIER_RATIO] += (double)pnet_register_inliers(
-                                 p->count, p->pairs, p->source, p->target, p->truth, a[NEAR].r) /
-                             (double)p->count;
+    sum[DISTINCT] += p->distinct;
+    add_right(sum, p, a[NEAR].r);
     sum[RRE_ALL] += rre;
     sum[RTE_ALL] += rte;
     if (!found.found) return;
@@ -160,6 +179,12 @@ static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_
     pnet_metric_name(r, "inlier_ratio", sum[INLIER_RATIO] / n);
     pnet_metric_name(r, "matches", sum[MATCHES] / n);
     pnet_metric_name(r, "found", sum[FOUND] / n);
+    pnet_metric_name(r, "distinct", sum[DISTINCT] / n);
+    double fits = sum[FITS] > 0 ? sum[FITS] : (double)NAN;
+    pnet_metric_name(r, "right_rms_m", sum[RIGHT_RMS] / fits);
+    pnet_metric_name(r, "fit_rre_deg", sum[FIT_RRE] / fits);
+    pnet_metric_name(r, "fit_rte_m", sum[FIT_RTE] / fits);
+    pnet_metric_name(r, "fit_pairs", sum[FITS]);
     r->has_error_pose = sum[PAIRS] == 1 && sum[FOUND] == 1;
     if (r->has_error_pose) memcpy(r->error_pose, sum + ERROR_POSE, sizeof r->error_pose);
 }
@@ -180,7 +205,10 @@ const struct pnet_op pnet_op_registration = {
         "means where a success is a root mean square distance below `rmse` between the source's "
         "points under either pose, over those with a target point within `near` under the true "
         "one (3DMatch's registration recall); the mean inlier ratio, a correspondence being right "
-        "within `near`. docs/registration.md names the protocols.",
+        "within `near`. And what the features are worth before RANSAC: the share of different rows "
+        "among the targets nearest to the drawn sources, the root mean square distance of right "
+        "correspondences, and the errors of the pose fitted to these alone. docs/registration.md "
+        "names the values and the protocols.",
     .args =
         {
             PNET_PAIRS_ARGS,

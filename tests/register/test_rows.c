@@ -15,7 +15,7 @@ static const char model[] =
     "net same(p: cloud) { return p.at -> scale(1) }\n"
     "fs = same(src)\n"
     "fd = same(dst)\n"
-    "metric reg = registration(fs, fd, T, ransac=5000, distance=5cm, points=%d)\n"
+    "metric reg = registration(fs, fd, T, ransac=5000, distance=5cm, points=%d%s)\n"
     "metric fmr = feature_match_recall(fs, fd, T, points=%d)\n";
 
 enum { SAMPLES = 4, ROWS = 400 };
@@ -58,10 +58,14 @@ static struct pnet_batch *make_batch(const struct pnet_plan *p)
     return b;
 }
 
-static struct pnet_evaluation evaluate(int points)
+typedef struct pnet_batch *make_samples(const struct pnet_plan *p);
+
+/* `arguments` of the metric as well. */
+static struct pnet_evaluation evaluate_with(
+    make_samples *make, int samples, int points, const char *arguments)
 {
     char text[2048];
-    snprintf(text, sizeof text, model, points, points);
+    snprintf(text, sizeof text, model, points, arguments, points);
     struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL};
     struct pnet_compilation *c = pnet_compile_text("rows.pnet", text, strlen(text), &o);
     struct pnet_session *s = NULL;
@@ -72,7 +76,7 @@ static struct pnet_evaluation evaluate(int points)
         pnet_compilation_report(c, stderr, false, false);
         exit(1);
     }
-    struct pnet_batch *b = make_batch(pnet_compilation_plan(c));
+    struct pnet_batch *b = make(pnet_compilation_plan(c));
     struct pnet_session_options so = {.slots = 1, .seed = 3};
     if (pnet_session_new(pnet_compilation_plan(c), &so, &s, &e) ||
         pnet_session_prepare(s, 0, b, &e) || pnet_session_init_params(s, &e) ||
@@ -82,7 +86,7 @@ static struct pnet_evaluation evaluate(int points)
     }
     pnet_session_poison(s);
     if (pnet_session_forward(s, 0, false, 0, &e)) exit(1);
-    pnet_tally_add(&t, s, SAMPLES, 1);
+    pnet_tally_add(&t, s, samples, 1);
     if (pnet_tally_finish(&t, &v, &e)) exit(1);
     for (int i = 0; i < v.count; i++)
         v.lines[i].name = i ? "fmr" : "reg"; /* the plan's are freed */
@@ -91,6 +95,11 @@ static struct pnet_evaluation evaluate(int points)
     pnet_session_free(s);
     pnet_compilation_free(c);
     return v;
+}
+
+static struct pnet_evaluation evaluate(int points)
+{
+    return evaluate_with(make_batch, SAMPLES, points, "");
 }
 
 static double named(const struct pnet_evaluation *v, int line, const char *name)
@@ -149,6 +158,117 @@ static void test_same_bits(void)
     pnet_evaluation_free(&v);
 }
 
+/* Points in twos, one above the other, turned about z and moved sideways alike: then a fit turns about z alone, by
+   atan2(sum p x q, sum p . q) of what is left of p and q without their means. The first REAL rows have their place in the
+   target as a feature, the others nearly that of an earlier row: REAL different rows are chosen, and matched. WRONG of them
+   lie half a metre off. In a second sample every source row chooses the first row of the target. */
+enum { FITTED = 80, REAL = 60, WRONG = 10 };
+static const double turn_deg = 30, move[3] = {0.7, -0.2, 0.4};
+
+static struct pnet_batch *make_fitted(const struct pnet_plan *p)
+{
+    int64_t rows[3] = {0, FITTED, 2 * FITTED}, none[3] = {0};
+    const int64_t *splits[3] = {rows, rows, none};
+    struct pnet_batch *b = NULL;
+    struct pnet_error e;
+    struct pnet_rand r = test_rand(11);
+    double truth[16], back[16];
+    if (pnet_batch_new(p->inputs, p->input_count, 2, splits, &b, &e)) exit(1);
+    pnet_rigid_make((double[3]){0, 0, 1}, turn_deg, move, truth);
+    pnet_rigid_invert(truth, back);
+    for (int i = 0; i < 2 * FITTED; i++) {
+        int row = i % FITTED, two = row / 2;
+        float *source = b->inputs[0].xyz + (size_t)3 * (size_t)i, *to = b->inputs[1].xyz + 3 * i;
+        float *from_at = (float *)b->inputs[0].fields[1] + 3 * i,
+              *to_at = (float *)b->inputs[1].fields[1] + 3 * i;
+        double off[3] = {0};
+        for (int k = 0; k < 2; k++) {
+            to[k] = (float)(2 * signed_unit(&r, (uint64_t)(4 * two + k)));
+            off[k] = 0.06 * signed_unit(&r, (uint64_t)(4 * two + 2 + k));
+        }
+        to[2] = row % 2 ? -0.5f : 0.5f;
+        if (row < WRONG) off[0] += 0.5;
+        for (int k = 0; k < 3; k++) {
+            double x = to[0] + off[0], y = to[1] + off[1], z = (double)to[2];
+            source[k] = (float)(back[4 * k] * x + back[4 * k + 1] * y + back[4 * k + 2] * z +
+                                back[4 * k + 3]);
+            to_at[k] = to[k];
+            from_at[k] =
+                b->inputs[1].xyz[3 * (i < FITTED ? row < REAL ? row : row - REAL : FITTED) + k];
+        }
+        if (i < FITTED && row >= REAL) from_at[2] += 1e-3f;
+    }
+    float *poses = b->inputs[2].fields[0];
+    for (int i = 0; i < 32; i++) poses[i] = (float)truth[i % 16];
+    return b;
+}
+
+/* rms, rotation and translation error of the rows [WRONG, REAL) of the first sample. */
+static void fit_by_hand(double *rms, double *rre, double *rte)
+{
+    char text[2048];
+    snprintf(text, sizeof text, model, 10, "", 10);
+    struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL};
+    struct pnet_compilation *c = pnet_compile_text("rows.pnet", text, strlen(text), &o);
+    struct pnet_batch *b = make_fitted(pnet_compilation_plan(c));
+    const float *p = b->inputs[0].xyz, *q = b->inputs[1].xyz;
+    double from[3] = {0}, to[3] = {0}, n = REAL - WRONG, across = 0, along = 0, squares = 0;
+    double turn = turn_deg / 57.295779513082320877, error[3];
+    for (int i = WRONG; i < REAL; i++) {
+        const float *a = p + 3 * i, *z = q + 3 * i;
+        double x = cos(turn) * a[0] - sin(turn) * a[1] + move[0] - z[0],
+               y = sin(turn) * a[0] + cos(turn) * a[1] + move[1] - z[1];
+        squares += x * x + y * y;
+        for (int k = 0; k < 3; k++) {
+            from[k] += a[k] / n;
+            to[k] += z[k] / n;
+        }
+    }
+    for (int i = WRONG; i < REAL; i++) {
+        double a[2] = {p[3 * i] - from[0], p[3 * i + 1] - from[1]};
+        double z[2] = {q[3 * i] - to[0], q[3 * i + 1] - to[1]};
+        across += a[0] * z[1] - a[1] * z[0];
+        along += a[0] * z[0] + a[1] * z[1];
+    }
+    double fit = atan2(across, along);
+    error[0] = to[0] - (cos(fit) * from[0] - sin(fit) * from[1]) - move[0];
+    error[1] = to[1] - (sin(fit) * from[0] + cos(fit) * from[1]) - move[1];
+    error[2] = to[2] - from[2] - move[2];
+    *rms = sqrt(squares / n);
+    *rre = fabs(fit - turn) * 57.295779513082320877;
+    *rte = sqrt(error[0] * error[0] + error[1] * error[1] + error[2] * error[2]);
+    pnet_batch_free(b);
+    pnet_compilation_free(c);
+}
+
+/* What features are worth before RANSAC. The second sample has one match, from which nothing can be fitted. */
+static void test_before_ransac(void)
+{
+    double rms, rre, rte;
+    fit_by_hand(&rms, &rre, &rte);
+    CHECKF(rms > 0.02 && rre > 0.05 && rte > 1e-3, "too exact to tell: %g %g %g", rms, rre, rte);
+    struct pnet_evaluation v = evaluate_with(make_fitted, 2, 5000, "");
+    CHECKF(fabs(named(&v, 0, "distinct") - ((double)REAL + 1) / FITTED / 2) < 1e-12, "%g",
+        named(&v, 0, "distinct"));
+    CHECK(named(&v, 0, "matches") == (REAL + 1) / 2.0);
+    CHECK(named(&v, 0, "fit_pairs") == 1 && named(&v, 0, "pairs") == 2);
+    CHECKF(fabs(named(&v, 0, "right_rms_m") - rms) < 1e-6, "%g, by hand %g",
+        named(&v, 0, "right_rms_m"), rms);
+    CHECKF(fabs(named(&v, 0, "fit_rre_deg") - rre) < 2e-5, "%g, by hand %g",
+        named(&v, 0, "fit_rre_deg"), rre);
+    CHECKF(fabs(named(&v, 0, "fit_rte_m") - rte) < 1e-6, "%g, by hand %g",
+        named(&v, 0, "fit_rte_m"), rte);
+    pnet_evaluation_free(&v);
+    v = evaluate_with(make_fitted, 2, 5000, ", mutual=no");
+    CHECK(named(&v, 0, "matches") == FITTED); /* and as many different rows as before */
+    CHECK(fabs(named(&v, 0, "distinct") - ((double)REAL + 1) / FITTED / 2) < 1e-12);
+    pnet_evaluation_free(&v);
+    v = evaluate_with(make_fitted, 2, 5000, ", near=1mm");
+    CHECK(named(&v, 0, "fit_pairs") == 0 && isnan(named(&v, 0, "right_rms_m")));
+    CHECK(isnan(named(&v, 0, "fit_rre_deg")) && isnan(named(&v, 0, "fit_rte_m")));
+    pnet_evaluation_free(&v);
+}
+
 /* Each mistake gets its own message. */
 static void test_rules(void)
 {
@@ -164,7 +284,7 @@ static void test_rules(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[2048], *said = NULL;
         size_t length;
-        snprintf(text, sizeof text, model, 10, 10);
+        snprintf(text, sizeof text, model, 10, "", 10);
         char *metric = strstr(text, "metric");
         snprintf(metric, sizeof text - (size_t)(metric - text), "metric m = %s\n", cases[i][0]);
         struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL};
@@ -182,6 +302,7 @@ int main(void)
 {
     test_values();
     test_same_bits();
+    test_before_ransac();
     test_rules();
     return check_end();
 }
