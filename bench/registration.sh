@@ -5,6 +5,8 @@
 #   bench/registration.sh index DATA -o OUT     writes the indices of the real scans in DATA (the layout of docs/registration.md)
 #   bench/registration.sh run -o OUT [options]  trains and evaluates what is not there yet; may be stopped at any time
 #   bench/registration.sh table -o OUT          prints the tables of what is there; --columns "recall rre" of these values alone
+#   bench/registration.sh strata -o OUT         prints recall of two modes (--modes, of the first two) by the number of right
+#                                               correspondences, in groups that end at --bounds "5 10 20 40"
 #
 # --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
 # what is trained on, a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test with 250 points drawn a side,
@@ -23,7 +25,7 @@
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
-out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs='' columns=''
+out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs='' columns='' bounds=''
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
 steps=1000 batch='' lr=0.003 loss=circle match=1 reach=2 jitter='' ransac=50000 minutes=0 keep=no threads=2 workers=4
 
@@ -39,7 +41,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
     --device | --precision | --scenes | --model | --cells | --modes | --seeds | --runs | --tests | --steps | --batch | --lr | --loss | \
-        --match | --reach | --jitter | --columns | --ransac | --minutes | --threads | --workers)
+        --match | --reach | --jitter | --columns | --bounds | --ransac | --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -322,6 +324,19 @@ print_tables() {
     awk -v "test=${tests%% *}" -v table=training -f "$here/bench/registration_table.awk" "${files[@]}"
 }
 
+# Recall of two modes by the number of right correspondences.
+print_strata() {
+    local t head=yes first second
+    read -r first second _ <<<"$modes"
+    [ -n "$second" ] || die 'strata are of two modes'
+    modes="$first $second"
+    for t in $tests; do
+        files_of "$t" || die "no run of $t is finished"
+        awk -v "test=$t" -v table=strata -v "bounds=$bounds" -v "head=$head" -f "$here/bench/registration_table.awk" "${files[@]}" || exit 2
+        head=no
+    done
+}
+
 case $command in
 index)
     [ -d "$data" ] || die 'which data? index DATA -o OUT'
@@ -331,5 +346,6 @@ index)
     ;;
 run) run_all ;;
 table) print_tables ;;
-*) die 'index, run or table' ;;
+strata) print_strata ;;
+*) die 'index, run, table or strata' ;;
 esac

@@ -6,14 +6,23 @@
 #              sum of both variances; bold where the means are farther apart) and, in brackets, p of the pairs
 #   pairs      the modes against native, pair by pair
 #   training   what the networks cost, whatever the test
+#   strata     success by the number of right correspondences, for two modes
 # -v head=no leaves out the head, so that a table goes on.
 #
 # Every value is the mean over the seeds, with the standard deviation between them. Modes are compared with native pair by
 # pair, on the mean of a pair over the seeds, so that a pair counts once however many seeds there are:
-#   errors, ratio, loss      Wilcoxon's signed-rank test (1945), two-sided, zeros left out, normal approximation with the
+#   errors, shares, loss     Wilcoxon's signed-rank test (1945), two-sided, zeros left out, normal approximation with the
 #                            correction for ties: z = (W - n(n+1)/4) / sqrt(n(n+1)(2n+1)/24 - sum(t^3 - t)/48)
 #   success                  the exact sign test on pairs that succeed under more seeds in one mode than in the other; with
 #                            one seed that is McNemar's test (1947) in its exact form
+# Errors of right correspondences and of fits to them are means of the pairs that have a fit; a pair that has none under any seed
+# of one of the two modes is not compared.
+#
+# Strata put each pair under each seed into a group by its right correspondences, at -v bounds="5 10 20 40". If recall hung on
+# their number alone, both modes would have the same recall in a group, and each would have the other's recall had it the other's
+# numbers: the mean of its recalls in the groups, weighed by how many of the other's pairs are there (direct standardisation; "-"
+# where a mode has no pair in a group that it needs). Behind a difference stands its standard error over the pairs, from leaving
+# out each of them in turn with all its seeds (the jackknife).
 
 function number(text, key,    at, rest) {
     at = index(text, "\"" key "\":")
@@ -117,6 +126,15 @@ function beyond_seeds(cell, mode, what, factor, digits,    n, more, wide, text) 
 
 function p_text(p) { return p < 1e-6 ? "< 1e-6" : p < 0.001 ? sprintf("%.0e", p) : sprintf("%.3f", p) }
 
+# A value that not every pair has, of the pair and of the run.
+function note(what, x) {
+    if (x == "") return
+    of_pair[at, what] += x
+    of_pair[at, what, "n"]++
+    sum[run, what] += x
+    counted[run, what]++
+}
+
 FNR == 1 {
     count = split(FILENAME, part, "/")
     file = part[count]
@@ -139,6 +157,14 @@ file == test ".jsonl" {
     of_pair[at, "seeds"]++
     of_pair[at, "rre"] += rre; of_pair[at, "rte"] += rte; of_pair[at, "ratio"] += ratio; of_pair[at, "good"] += good
     of_pair[at, "loss"] += loss; of_pair[at, "matches"] += matches; of_pair[at, "right"] += matches * ratio
+    right = int(matches * ratio + 0.5)
+    group = 1
+    while (group <= bound_count && right >= bound[group]) group++
+    stratum[at, seed] = group; success[at, seed] = good
+    note("distinct", number($0, "distinct"))
+    note("right_rms", number($0, "right_rms_m"))
+    note("fit_rre", number($0, "fit_rre_deg"))
+    note("fit_rte", number($0, "fit_rte_m"))
     if (pair > pairs) pairs = pair
     lines[run]++
     sum[run, "rre_all"] += rre; sum[run, "rte_all"] += rte; sum[run, "ratio"] += ratio; sum[run, "good"] += good
@@ -167,6 +193,7 @@ file == test ".json" {
 }
 
 function finish_runs(    r, n) {
+    for (r in counted) value[r] = sum[r] / counted[r]
     for (r in lines) {
         n = lines[r]
         value[r, "recall"] = sum[r, "good"] / n
@@ -204,6 +231,10 @@ function test_columns() {
     column("loss", "loss", "test_loss", 1, 3)
     column("matches", "matches", "matches", 1, 0)
     column("right", "right ones", "right", 1, 1)
+    column("distinct", "distinct, %", "distinct", 100, 1)
+    column("right_rms", "right ones apart, cm", "right_rms", 100, 2)
+    column("fit_rre", "RRE of the fit, deg", "fit_rre", 1, 2)
+    column("fit_rte", "RTE of the fit, cm", "fit_rte", 100, 1)
 }
 
 function training_columns() {
@@ -245,14 +276,19 @@ function print_values(first,    c, m, k, cell, mode, name) {
         }
 }
 
-# Mean over the seeds of pair p.
-function mean_of(cell, mode, p, what) { return of_pair[cell, mode, p, what] / of_pair[cell, mode, p, "seeds"] }
+# Mean of pair p over the seeds, over those that have the value where not all have; whether there is one.
+function mean_of(cell, mode, p, what) {
+    if ((cell, mode, p, what, "n") in of_pair) return of_pair[cell, mode, p, what] / of_pair[cell, mode, p, what, "n"]
+    return of_pair[cell, mode, p, what] / of_pair[cell, mode, p, "seeds"]
+}
+
+function has(cell, mode, p, what) { return (cell, mode, p, what) in of_pair }
 
 # Differences of a mode from native in d[1..n]; pairs that only one of them has count for neither.
 function differences(cell, mode, what, d,    p, n) {
     n = 0
     for (p = 1; p <= pairs; p++)
-        if (((cell, mode, p, "seeds") in of_pair) && ((cell, "native", p, "seeds") in of_pair))
+        if (has(cell, mode, p, what) && has(cell, "native", p, what))
             d[++n] = mean_of(cell, mode, p, what) - mean_of(cell, "native", p, what)
     return n
 }
@@ -273,8 +309,9 @@ function p_of(cell, mode, name,    d, n, k, b, w) {
         return " (" p_text(sign_test(b, w)) ")"
     }
     sub(/_all$/, "", name)
-    if (name !~ /^(rre|rte|ratio|loss|matches|right)$/) return ""
+    if (name !~ /^(rre|rte|ratio|loss|matches|right|distinct|right_rms|fit_rre|fit_rte)$/) return ""
     n = differences(cell, mode, name, d)
+    if (!n) return ""
     return " (" p_text(wilcoxon(d, n)) ")"
 }
 
@@ -319,8 +356,70 @@ function print_tests(    c, m, k, n, b, w, d, cell, mode) {
         }
 }
 
+# Pairs and successes of a mode in each group, without pair `out` (0: of all), in in_group and good_in; totals in [.., 0].
+function fill_groups(cell, mode, out,    p, s, g) {
+    for (g = 0; g <= bound_count + 1; g++) in_group[mode, g] = good_in[mode, g] = 0
+    for (p = 1; p <= pairs; p++)
+        for (s in seeds)
+            if (p != out && ((cell, mode, p, s) in stratum)) {
+                g = stratum[cell, mode, p, s]
+                in_group[mode, g]++; in_group[mode, 0]++
+                good_in[mode, g] += success[cell, mode, p, s]; good_in[mode, 0] += success[cell, mode, p, s]
+            }
+}
+
+# Recall of a mode in group g, or of all had it the groups of mode `as`; "" where it has no pair there.
+function recall_of(mode, g, as,    k, sum) {
+    if (g) return in_group[mode, g] ? good_in[mode, g] / in_group[mode, g] : ""
+    for (k = 1; k <= bound_count + 1; k++) {
+        if (!in_group[as, k]) continue
+        if (!in_group[mode, k]) return ""
+        sum += in_group[as, k] / in_group[as, 0] * good_in[mode, k] / in_group[mode, k]
+    }
+    return sum
+}
+
+# Recall of two modes in group g, or in all groups as each or as mode `as` has them; then what the second has more.
+function print_stratum(cell, a, b, g, as, title,    p, x, y, n, d, sum, squares, text) {
+    n = sum = squares = 0
+    for (p = 1; p <= pairs; p++) {
+        fill_groups(cell, a, p); fill_groups(cell, b, p)
+        x = recall_of(a, g, as == "" ? a : as); y = recall_of(b, g, as == "" ? b : as)
+        if (x == "" || y == "") break
+        n++; sum += y - x; squares += (y - x) ^ 2
+    }
+    fill_groups(cell, a, 0); fill_groups(cell, b, 0)
+    x = recall_of(a, g, as == "" ? a : as); y = recall_of(b, g, as == "" ? b : as)
+    text = x == "" || y == "" ? "-" : sprintf("%+.1f", 100 * (y - x))
+    d = squares - sum * sum / (n ? n : 1)
+    if (text != "-" && n == pairs && n > 1) text = text sprintf(" ± %.1f", 100 * sqrt((n - 1) / n * (d > 0 ? d : 0)))
+    printf "| %s | %s | %s | %d | %d | %s | %s | %s |\n", test, cell, title, in_group[a, g], in_group[b, g],
+        x == "" ? "-" : sprintf("%.1f", 100 * x), y == "" ? "-" : sprintf("%.1f", 100 * y), text
+}
+
+function print_strata(    c, g, a, b, cell) {
+    a = mode_list[1]; b = mode_list[2]
+    if (mode_count != 2) { print "registration_table.awk: strata are of two modes" >"/dev/stderr"; exit 2 }
+    if (head != "no") {
+        printf "| test | cell | right ones | %s: pairs | %s: pairs | %s: recall, %% | %s: recall, %% | difference |\n", a, b, a, b
+        print "|---|---|---|---|---|---|---|---|"
+    }
+    for (c = 1; c <= cell_count; c++) {
+        cell = cell_list[c]
+        print_stratum(cell, a, b, 1, "", "below " bound[1])
+        for (g = 2; g <= bound_count; g++) print_stratum(cell, a, b, g, "", bound[g - 1] " to " bound[g] - 1)
+        print_stratum(cell, a, b, g, "", bound[bound_count] " and more")
+        print_stratum(cell, a, b, 0, "", "all")
+        print_stratum(cell, a, b, 0, a, "as in " a)
+        print_stratum(cell, a, b, 0, b, "as in " b)
+    }
+}
+
+BEGIN { bound_count = split(bounds == "" ? "5 10 20 40" : bounds, bound, " ") }
+
 END {
     finish_runs()
+    if (table == "strata") { print_strata(); exit }
     if (table == "pairs") { print_tests(); exit }
     if (table == "training") { training_columns(); print_values(""); exit }
     test_columns()
