@@ -162,6 +162,7 @@ file == test ".jsonl" {
     while (group <= bound_count && right >= bound[group]) group++
     stratum[at, seed] = group; success[at, seed] = good
     note("distinct", number($0, "distinct"))
+    note("shared", number($0, "shared"))
     note("right_rms", number($0, "right_rms_m"))
     note("fit_rre", number($0, "fit_rre_deg"))
     note("fit_rte", number($0, "fit_rte_m"))
@@ -232,6 +233,7 @@ function test_columns() {
     column("matches", "matches", "matches", 1, 0)
     column("right", "right ones", "right", 1, 1)
     column("distinct", "distinct, %", "distinct", 100, 1)
+    column("shared", "neighbours share, %", "shared", 100, 1)
     column("right_rms", "right ones apart, cm", "right_rms", 100, 2)
     column("fit_rre", "RRE of the fit, deg", "fit_rre", 1, 2)
     column("fit_rte", "RTE of the fit, cm", "fit_rte", 100, 1)
@@ -309,7 +311,7 @@ function p_of(cell, mode, name,    d, n, k, b, w) {
         return " (" p_text(sign_test(b, w)) ")"
     }
     sub(/_all$/, "", name)
-    if (name !~ /^(rre|rte|ratio|loss|matches|right|distinct|right_rms|fit_rre|fit_rte)$/) return ""
+    if (name !~ /^(rre|rte|ratio|loss|matches|right|distinct|shared|right_rms|fit_rre|fit_rte)$/) return ""
     n = differences(cell, mode, name, d)
     if (!n) return ""
     return " (" p_text(wilcoxon(d, n)) ")"

@@ -23,16 +23,22 @@ struct pnet_described {
     int32_t width;
     const int32_t *row;
     int64_t count;
+    const float *xyz; /* of the rows of the cloud; NULL unless what is chosen is asked for */
+};
+
+/* Which target rows the drawn source rows are nearest to, before anything is left out: of how many different ones, and
+   how many source rows have the same as the drawn source row nearest to them in space (lowest row among equals). */
+struct pnet_register_choice {
+    int64_t distinct, shared;
 };
 
 /* Each drawn source row with the target row nearest in feature space (Euclidean; lowest row among equals); with
    `mutual` only where the source row is the nearest of the target row in turn. Into pairs[source->count], source rows
-   ascending; returns how many. Into *distinct, where it is asked for: how many target rows are the nearest of some source
-   row, before anything is left out. */
+   ascending; returns how many. `chosen` is NULL where it is not asked for. */
 size_t pnet_register_match_work(int64_t source_count, int64_t target_count, int32_t width);
 int64_t pnet_register_match(const struct pnet_described *source,
-    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, int64_t *distinct,
-    void *work);
+    const struct pnet_described *target, bool mutual, struct pnet_match *pairs,
+    struct pnet_register_choice *chosen, void *work);
 
 /* RANSAC after Fischler and Bolles (1981), with the checks of Open3D's registration_ransac_based_on_correspondence. */
 struct pnet_ransac {

@@ -30,8 +30,8 @@ static enum pnet_status match(const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, const struct drawn drawn[2], bool mutual,
     struct pnet_match *matches, int64_t *count, struct pnet_error *e)
 {
-    struct pnet_described s = {source->features, source->width, drawn[0].row, drawn[0].count},
-                          t = {target->features, target->width, drawn[1].row, drawn[1].count};
+    struct pnet_described s = {source->features, source->width, drawn[0].row, drawn[0].count, NULL},
+                          t = {target->features, target->width, drawn[1].row, drawn[1].count, NULL};
     void *work = workspace(pnet_register_match_work(s.count, t.count, s.width));
     if (!work) return pnet_error_memory(e);
     *count = pnet_register_match(&s, &t, mutual, matches, NULL, work);

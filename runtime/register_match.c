@@ -2,6 +2,7 @@
 #include "runtime/register.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,9 +92,38 @@ static int64_t count_distinct(
     return n;
 }
 
+static double apart(const float *xyz, int32_t a, int32_t b)
+{
+    double sum = 0;
+    for (int k = 0; k < 3; k++) {
+        double d = (double)xyz[3 * (int64_t)a + k] - (double)xyz[3 * (int64_t)b + k];
+        sum += d * d;
+    }
+    return sum;
+}
+
+/* How many drawn rows share forward[] with the drawn row nearest to them in space. */
+static int64_t count_shared(const struct pnet_described *d, const int32_t *forward)
+{
+    int64_t n = 0;
+#pragma omp parallel for schedule(static) reduction(+ : n)
+    for (int64_t i = 0; i < d->count; i++) {
+        double least = INFINITY;
+        int64_t nearest = -1;
+        for (int64_t k = 0; k < d->count; k++) {
+            double there = k == i ? INFINITY : apart(d->xyz, d->row[i], d->row[k]);
+            if (there >= least) continue;
+            least = there;
+            nearest = k;
+        }
+        n += nearest >= 0 && forward[i] >= 0 && forward[i] == forward[nearest];
+    }
+    return n;
+}
+
 int64_t pnet_register_match(const struct pnet_described *source,
-    const struct pnet_described *target, bool mutual, struct pnet_match *pairs, int64_t *distinct,
-    void *work)
+    const struct pnet_described *target, bool mutual, struct pnet_match *pairs,
+    struct pnet_register_choice *chosen, void *work)
 {
     assert(work);
     struct match_room m = match_room(work, source->count, target->count, source->width);
@@ -102,7 +132,10 @@ int64_t pnet_register_match(const struct pnet_described *source,
     gather(target, m.target);
     pnet_cpu_feature_nearest(
         source->count, m.source, target->count, m.target, source->width, m.forward, m.search);
-    if (distinct) *distinct = count_distinct(source->count, m.forward, target->count, m.back);
+    if (chosen) {
+        chosen->distinct = count_distinct(source->count, m.forward, target->count, m.back);
+        chosen->shared = count_shared(source, m.forward);
+    }
     if (mutual)
         pnet_cpu_feature_nearest(
             target->count, m.target, source->count, m.source, source->width, m.back, m.search);

@@ -113,12 +113,15 @@ void pnet_op_pairs_make(
             (struct pnet_described){.features = (const float *)x->in[i].data + first[i] * width,
                 .width = width,
                 .row = room.row[i],
-                .count = draw_side(p, i, points, room.row[i], room.free)};
-    int64_t distinct;
+                .count = draw_side(p, i, points, room.row[i], room.free),
+                .xyz = i == SOURCE ? p->source : p->target};
+    struct pnet_register_choice chosen;
     p->pairs = room.pairs;
     p->count =
-        pnet_register_match(&side[SOURCE], &side[TARGET], mutual, p->pairs, &distinct, room.free);
-    p->distinct = side[SOURCE].count ? (double)distinct / (double)side[SOURCE].count : 0;
+        pnet_register_match(&side[SOURCE], &side[TARGET], mutual, p->pairs, &chosen, room.free);
+    double drawn = side[SOURCE].count ? (double)side[SOURCE].count : 1;
+    p->distinct = (double)chosen.distinct / drawn;
+    p->shared = (double)chosen.shared / drawn;
 }
 
 /* The row of `b` nearest to row `at` of `a`, among those drawn. */
@@ -139,6 +142,28 @@ static int64_t nearest(
         }
     }
     return found;
+}
+
+/* From the target chosen by each drawn source row: a choice is different from those before it, or not. */
+static void reference_choice(
+    struct pnet_op_pairs *p, const int32_t *row, int64_t count, const int64_t *chosen)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t before = 0, next = -1;
+        while (before < i && chosen[before] != chosen[i]) before++;
+        p->distinct += before == i && chosen[i] >= 0;
+        double best = INFINITY;
+        for (int64_t k = 0; k < count; k++) {
+            const float *a = p->source + 3 * (int64_t)row[i], *b = p->source + 3 * (int64_t)row[k];
+            double x = (double)a[0] - b[0], y = (double)a[1] - b[1], z = (double)a[2] - b[2];
+            if (k == i || x * x + y * y + z * z >= best) continue;
+            best = x * x + y * y + z * z;
+            next = k;
+        }
+        p->shared += next >= 0 && chosen[i] >= 0 && chosen[i] == chosen[next];
+    }
+    p->distinct /= count ? (double)count : 1;
+    p->shared /= count ? (double)count : 1;
 }
 
 void pnet_op_pairs_reference(
@@ -162,20 +187,19 @@ void pnet_op_pairs_reference(
         free(work);
     }
     p->pairs = calloc((size_t)count[SOURCE] + 1, sizeof *p->pairs);
-    bool *named = calloc((size_t)count[TARGET] + 1, sizeof *named);
-    if (!p->pairs || !named) abort();
+    int64_t *chosen = calloc((size_t)count[SOURCE] + 1, sizeof *chosen);
+    if (!p->pairs || !chosen) abort();
     for (int64_t i = 0; i < count[SOURCE]; i++) {
         int64_t j =
             nearest(f[SOURCE], row[SOURCE][i], f[TARGET], row[TARGET], count[TARGET], width);
-        if (j >= 0 && !named[j]) p->distinct++;
-        if (j >= 0) named[j] = true;
+        chosen[i] = j;
         if (j < 0 || (mutual && nearest(f[TARGET], row[TARGET][j], f[SOURCE], row[SOURCE],
                                     count[SOURCE], width) != i))
             continue;
         p->pairs[p->count++] = (struct pnet_match){row[SOURCE][i], row[TARGET][j]};
     }
-    if (count[SOURCE]) p->distinct /= (double)count[SOURCE];
-    free(named);
+    reference_choice(p, row[SOURCE], count[SOURCE], chosen);
+    free(chosen);
     free(row[SOURCE]);
     free(row[TARGET]);
 }

@@ -23,8 +23,8 @@ struct pnet_op_pairs {
     double truth[16];
     struct pnet_match *pairs;
     int64_t count;
-    double distinct; /* different rows among the targets nearest to the drawn sources, over these */
-    struct pnet_rand rand; /* for what comes next */
+    double distinct, shared; /* struct pnet_register_choice over the number of drawn source rows */
+    struct pnet_rand rand;   /* for what comes next */
 };
 
 /* Draws `points` rows a side, the same whatever the place in the batch, and matches them. The pairs lie in `work` up

@@ -29,6 +29,7 @@ enum {
     INLIER_RATIO,
     MATCHES,
     DISTINCT,
+    SHARED,
     FITS,
     RIGHT_RMS,
     FIT_RRE,
@@ -110,6 +111,7 @@ static void add(
     sum[FOUND] += found.found;
     sum[MATCHES] += (double)p->count;
     sum[DISTINCT] += p->distinct;
+    sum[SHARED] += p->shared;
     add_right(sum, p, a[NEAR].r);
     sum[RRE_ALL] += rre;
     sum[RTE_ALL] += rte;
@@ -180,6 +182,7 @@ static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_
     pnet_metric_name(r, "matches", sum[MATCHES] / n);
     pnet_metric_name(r, "found", sum[FOUND] / n);
     pnet_metric_name(r, "distinct", sum[DISTINCT] / n);
+    pnet_metric_name(r, "shared", sum[SHARED] / n);
     double fits = sum[FITS] > 0 ? sum[FITS] : (double)NAN;
     pnet_metric_name(r, "right_rms_m", sum[RIGHT_RMS] / fits);
     pnet_metric_name(r, "fit_rre_deg", sum[FIT_RRE] / fits);
@@ -206,7 +209,8 @@ const struct pnet_op pnet_op_registration = {
         "points under either pose, over those with a target point within `near` under the true "
         "one (3DMatch's registration recall); the mean inlier ratio, a correspondence being right "
         "within `near`. And what the features are worth before RANSAC: the share of different rows "
-        "among the targets nearest to the drawn sources, the root mean square distance of right "
+        "among the targets nearest to the drawn sources, and of sources that have their "
+        "neighbour's; the root mean square distance of right "
         "correspondences, and the errors of the pose fitted to these alone. docs/registration.md "
         "names the values and the protocols.",
     .args =

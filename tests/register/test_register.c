@@ -72,21 +72,26 @@ static void test_match(void)
 {
     float a[4] = {0, 1, 2, 10}, b[3] = {0.1f, 1.6f, 20};
     int32_t rows[4] = {0, 1, 2, 3};
-    struct pnet_described source = {a, 1, rows, 4}, target = {b, 1, rows, 3};
+    float at[12] = {0, 0, 0, 10, 0, 0, 11, 0, 0, 30, 0, 0};
+    struct pnet_described source = {a, 1, rows, 4, at}, target = {b, 1, rows, 3, NULL};
     struct pnet_match p[4];
-    int64_t distinct;
+    struct pnet_register_choice c;
     struct guarded g = guarded_new(pnet_register_match_work(4, 3, 1));
-    CHECK(pnet_register_match(&source, &target, false, p, &distinct, g.data) == 4);
-    CHECK(distinct == 2); /* 20 is nobody's nearest */
+    CHECK(pnet_register_match(&source, &target, false, p, &c, g.data) == 4);
+    CHECK(
+        c.distinct == 2 && c.shared == 3); /* 20 is nobody's nearest; 0 and its neighbour differ */
     CHECK(p[0].target == 0 && p[1].target == 1 && p[2].target == 1 && p[3].target == 1);
-    CHECK(pnet_register_match(&source, &target, true, p, &distinct, g.data) == 2 && distinct == 2);
+    CHECK(pnet_register_match(&source, &target, true, p, &c, g.data) == 2);
+    CHECK(c.distinct == 2 && c.shared == 3);
     CHECK(p[0].source == 0 && p[0].target == 0 && p[1].source == 2 && p[1].target == 1);
     int32_t drawn[2] = {1, 3}; /* rows that were not drawn are nobody's partner */
-    source = (struct pnet_described){a, 1, drawn, 2};
-    CHECK(pnet_register_match(&source, &target, true, p, &distinct, g.data) == 1 && distinct == 1);
+    source = (struct pnet_described){a, 1, drawn, 2, at};
+    CHECK(pnet_register_match(&source, &target, true, p, &c, g.data) == 1);
+    CHECK(c.distinct == 1 && c.shared == 2);
     CHECK(p[0].source == 1 && p[0].target == 1);
     target.count = 0;
-    CHECK(pnet_register_match(&source, &target, true, p, &distinct, g.data) == 0 && distinct == 0);
+    CHECK(pnet_register_match(&source, &target, true, p, &c, g.data) == 0);
+    CHECK(c.distinct == 0 && c.shared == 0);
     CHECK(pnet_register_match(&source, &target, true, p, NULL, g.data) == 0);
     CHECK(guarded_end(g));
 }

@@ -160,7 +160,7 @@ static void test_same_bits(void)
 
 /* Points in twos, one above the other, turned about z and moved sideways alike: then a fit turns about z alone, by
    atan2(sum p x q, sum p . q) of what is left of p and q without their means. The first REAL rows have their place in the
-   target as a feature, the others nearly that of an earlier row: REAL different rows are chosen, and matched. WRONG of them
+   target as a feature, the others lie beside an earlier row and have nearly its feature: REAL different rows are chosen, and matched. WRONG of them
    lie half a metre off. In a second sample every source row chooses the first row of the target. */
 enum { FITTED = 80, REAL = 60, WRONG = 10 };
 static const double turn_deg = 30, move[3] = {0.7, -0.2, 0.4};
@@ -178,13 +178,15 @@ static struct pnet_batch *make_fitted(const struct pnet_plan *p)
     pnet_rigid_invert(truth, back);
     for (int i = 0; i < 2 * FITTED; i++) {
         int row = i % FITTED, two = row / 2;
+        int place = row < REAL ? two : two - REAL / 2; /* beside the row whose feature it has */
         float *source = b->inputs[0].xyz + (size_t)3 * (size_t)i, *to = b->inputs[1].xyz + 3 * i;
         float *from_at = (float *)b->inputs[0].fields[1] + 3 * i,
               *to_at = (float *)b->inputs[1].fields[1] + 3 * i;
         double off[3] = {0};
         for (int k = 0; k < 2; k++) {
-            to[k] = (float)(2 * signed_unit(&r, (uint64_t)(4 * two + k)));
-            off[k] = 0.06 * signed_unit(&r, (uint64_t)(4 * two + 2 + k));
+            to[k] = (float)(2 * signed_unit(&r, (uint64_t)place * 4 + (uint64_t)k) +
+                            (row < REAL ? 0 : 0.02));
+            off[k] = 0.06 * signed_unit(&r, (uint64_t)two * 4 + 2 + (uint64_t)k);
         }
         to[2] = row % 2 ? -0.5f : 0.5f;
         if (row < WRONG) off[0] += 0.5;
@@ -203,8 +205,14 @@ static struct pnet_batch *make_fitted(const struct pnet_plan *p)
     return b;
 }
 
-/* rms, rotation and translation error of the rows [WRONG, REAL) of the first sample. */
-static void fit_by_hand(double *rms, double *rre, double *rte)
+static double apart(const float *a, const float *b)
+{
+    return hypot(hypot((double)a[0] - b[0], (double)a[1] - b[1]), (double)a[2] - b[2]);
+}
+
+/* rms, rotation and translation error of the rows [WRONG, REAL) of the first sample, and of all its rows the share whose
+   neighbour has the feature of the same target. */
+static void fit_by_hand(double *rms, double *rre, double *rte, double *shared)
 {
     char text[2048];
     snprintf(text, sizeof text, model, 10, "", 10);
@@ -230,6 +238,14 @@ static void fit_by_hand(double *rms, double *rre, double *rte)
         across += a[0] * z[1] - a[1] * z[0];
         along += a[0] * z[0] + a[1] * z[1];
     }
+    *shared = 0;
+    for (int i = 0; i < FITTED; i++) {
+        int near = !i;
+        for (int k = 0; k < FITTED; k++)
+            if (k != i && apart(p + 3 * i, p + 3 * k) < apart(p + 3 * i, p + 3 * near)) near = k;
+        *shared += (i < REAL ? i : i - REAL) == (near < REAL ? near : near - REAL);
+    }
+    *shared /= FITTED;
     double fit = atan2(across, along);
     error[0] = to[0] - (cos(fit) * from[0] - sin(fit) * from[1]) - move[0];
     error[1] = to[1] - (sin(fit) * from[0] + cos(fit) * from[1]) - move[1];
@@ -244,12 +260,14 @@ static void fit_by_hand(double *rms, double *rre, double *rte)
 /* What features are worth before RANSAC. The second sample has one match, from which nothing can be fitted. */
 static void test_before_ransac(void)
 {
-    double rms, rre, rte;
-    fit_by_hand(&rms, &rre, &rte);
+    double rms, rre, rte, shared;
+    fit_by_hand(&rms, &rre, &rte, &shared);
     CHECKF(rms > 0.02 && rre > 0.05 && rte > 1e-3, "too exact to tell: %g %g %g", rms, rre, rte);
     struct pnet_evaluation v = evaluate_with(make_fitted, 2, 5000, "");
     CHECKF(fabs(named(&v, 0, "distinct") - ((double)REAL + 1) / FITTED / 2) < 1e-12, "%g",
         named(&v, 0, "distinct"));
+    CHECKF(shared > 0.2 && fabs(named(&v, 0, "shared") - (shared + 1) / 2) < 1e-12,
+        "%g, by hand %g", named(&v, 0, "shared"), (shared + 1) / 2);
     CHECK(named(&v, 0, "matches") == (REAL + 1) / 2.0);
     CHECK(named(&v, 0, "fit_pairs") == 1 && named(&v, 0, "pairs") == 2);
     CHECKF(fabs(named(&v, 0, "right_rms_m") - rms) < 1e-6, "%g, by hand %g",
