@@ -83,7 +83,7 @@ static int64_t count_distinct(
     int64_t sources, const int32_t *forward, int64_t targets, int32_t *named)
 {
     int64_t n = 0;
-    memset(named, 0, (size_t)targets * sizeof *named);
+    for (int64_t j = 0; j < targets; j++) named[j] = 0;
     for (int64_t i = 0; i < sources; i++) {
         if (forward[i] < 0) continue;
         n += !named[forward[i]];
