@@ -12,6 +12,8 @@
 
 static const char FILE_NAME[] = "kernels.yaml";
 
+enum { PLENTY = 1 << 30 }; /* bytes left over that no batch is likely to need beyond another */
+
 static void warn(const struct pnet_train_options *o, const char *text)
 {
     if (o->warn) o->warn(o->context, text);
@@ -90,13 +92,16 @@ static enum pnet_status peak_of(const struct pnet_train_options *o, const struct
     return st;
 }
 
-/* A training that fits its budget must not leave it for the sake of time. */
+/* A training that fits its budget must not leave it for the sake of time, neither with this batch nor with larger ones:
+   as much again must be left, or PLENTY. */
 static enum pnet_status keep_budget(const struct pnet_train_options *o, struct pnet_tuning *t,
     const struct pnet_counts *c, struct pnet_error *e)
 {
     size_t bytes = 0;
     enum pnet_status st = o->memory_limit ? peak_of(o, t, c, &bytes, e) : PNET_OK;
-    if (st || bytes <= o->memory_limit) return st;
+    if (st || !o->memory_limit) return st;
+    size_t room = bytes < PLENTY ? bytes : PLENTY;
+    if (bytes <= o->memory_limit && o->memory_limit - bytes >= room) return PNET_OK;
     if (pnet_tuning_save_memory(t, o->plan, c))
         warn(o, "autotune: algorithms with a larger workspace than the fixed table's are left out: "
                 "there is no memory for them");
