@@ -98,13 +98,14 @@ static enum pnet_status keep_budget(const struct pnet_train_options *o, struct p
     const struct pnet_counts *c, struct pnet_error *e)
 {
     size_t bytes = 0;
-    enum pnet_status st = o->memory_limit ? peak_of(o, t, c, &bytes, e) : PNET_OK;
-    if (st || !o->memory_limit) return st;
+    if (!o->memory_limit) return PNET_OK;
+    enum pnet_status st = peak_of(o, t, c, &bytes, e);
+    if (st) return st;
     size_t room = bytes < PLENTY ? bytes : PLENTY;
     if (bytes <= o->memory_limit && o->memory_limit - bytes >= room) return PNET_OK;
     if (pnet_tuning_save_memory(t, o->plan, c))
         warn(o, "autotune: algorithms with a larger workspace than the fixed table's are left out: "
-                "there is no memory for them");
+                "a larger batch might have no memory for them");
     return PNET_OK;
 }
 
