@@ -6,8 +6,7 @@ extern "C" {
 extern "C" size_t pnet_cuda_norm_work(const struct pnet_norm *n)
 {
     size_t m = (size_t)n->segments.count * (size_t)n->c;
-    return m * (2 * sizeof(double) + 2 * sizeof(float)) +
-           column_parts(n->segments.rows, n->segments.count, n->c) * sizeof(double);
+    return m * (2 * sizeof(double) + 2 * sizeof(float)) + norm_parts(n) * sizeof(double);
 }
 
 extern "C" size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
@@ -26,8 +25,12 @@ extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const 
 extern "C" void pnet_cuda_norm_statistics(
     const struct pnet_norm *n, double eps, float *mean, float *inverse, void *work)
 {
-    column_sums m = sums_of(n, n->x, n->x, norm_work_of(n, work));
-    sum_columns(m, n->groups, make_statistics{eps, mean, inverse, {}});
+    make_statistics s = {eps, mean, inverse, {}};
+    norm_work w = norm_work_of(n, work);
+    if (n->groups == n->c)
+        norm_many_forward(n, s, nullptr, w);
+    else
+        sum_columns(sums_of(n, n->x, n->x, w), n->groups, s);
 }
 
 static __global__ void running_kernel(
@@ -43,9 +46,8 @@ extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double
     struct pnet_running running, float *mean, float *inverse, void *work)
 {
     unsigned blocks = (unsigned)divide_up(n->c, THREADS);
-    column_sums m = sums_of(n, n->x, n->x, norm_work_of(n, work));
     if (training)
-        sum_columns(m, n->c, make_statistics{eps, mean, inverse, running});
+        norm_many_forward(n, {eps, mean, inverse, running}, nullptr, norm_work_of(n, work));
     else
         running_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
             n->c, eps, running, mean, inverse);
@@ -116,7 +118,12 @@ extern "C" void pnet_cuda_norm_forward(
 extern "C" void pnet_cuda_norm(
     const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work)
 {
-    if (norm_few_forward(n, {eps, mean, inverse, {}}, true, y)) return;
+    make_statistics s = {eps, mean, inverse, {}};
+    if (norm_few_forward(n, s, true, y)) return;
+    if (n->groups == n->c) {
+        norm_many_forward(n, s, y, norm_work_of(n, work));
+        return;
+    }
     pnet_cuda_norm_statistics(n, eps, mean, inverse, work);
     pnet_cuda_norm_forward(n, mean, inverse, y, work);
 }
@@ -124,7 +131,12 @@ extern "C" void pnet_cuda_norm(
 extern "C" void pnet_cuda_batchnorm(const struct pnet_norm *n, double eps, bool training,
     struct pnet_running running, float *mean, float *inverse, float *y, void *work)
 {
-    if (norm_few_forward(n, {eps, mean, inverse, running}, training, y)) return;
+    make_statistics s = {eps, mean, inverse, running};
+    if (norm_few_forward(n, s, training, y)) return;
+    if (training) {
+        norm_many_forward(n, s, y, norm_work_of(n, work));
+        return;
+    }
     pnet_cuda_batchnorm_statistics(n, eps, training, running, mean, inverse, work);
     pnet_cuda_norm_forward(n, mean, inverse, y, work);
 }
@@ -259,6 +271,10 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
     norm_work w = norm_work_of(n, work);
     activated_norm made = activated_norm_of(n, mean, inverse);
     if (norm_few_backward(n, mean, inverse, gradient, w)) return;
+    if (n->groups == n->c) {
+        norm_many_backward(n, mean, inverse, gradient, w);
+        return;
+    }
     pnet_norm_gradient rest = n->sum ? before_sum(n, *gradient) : *gradient, *g = &rest;
     bool undo = g->out && n->act != PNET_ACT_NONE;
     column_sums m = sums_of(n, g->gout, n->x, w);

@@ -7,6 +7,44 @@ extern "C" {
 }
 #include "kernels/cuda/columns.cuh"
 
+/* How batch and instance norm add, whichever kernel does: up to FEW_ROWS rows are cut into chunks of CHUNK_ROWS, and more
+   into as many chunks as with tiles of TILE_CHANNELS channels make FEW_CHUNKS blocks of work. In a chunk the rows go to 64
+   lanes or more in turn, lanes are joined pair by pair, the upper half to the lower one, and so are the chunks of a
+   segment, which go to JOIN_LANES lanes in turn. */
+enum {
+    FEW_ROWS = 8192,
+    FEW_CHUNKS = FEW_ROWS / CHUNK_ROWS,
+    TILE_CHANNELS = 32,
+    TILE_SUMS = 2 * TILE_CHANNELS,
+};
+
+static inline __host__ __device__ int32_t norm_tiles(int32_t c)
+{
+    return (c + TILE_CHANNELS - 1) / TILE_CHANNELS;
+}
+
+/* Of `rows` rows; never fewer of more rows, up to FEW_ROWS and from there on. */
+static inline __host__ __device__ int64_t norm_chunk_size(int64_t rows, int32_t c)
+{
+    int32_t most = FEW_CHUNKS / norm_tiles(c);
+    if (most < 1) most = 1;
+    return rows > FEW_ROWS ? (rows + most - 1) / most : (int64_t)CHUNK_ROWS;
+}
+
+/* Chunks that at most `rows` rows may have. */
+static inline int64_t norm_chunks(int64_t rows)
+{
+    return rows > FEW_ROWS ? (int64_t)FEW_CHUNKS : divide_up(rows, CHUNK_ROWS);
+}
+
+/* Doubles of the sums of chunks. Groups of channels are added as columns.cuh does it. */
+static inline size_t norm_parts(const pnet_norm *n)
+{
+    const pnet_segments &s = n->segments;
+    if (n->groups != n->c) return column_parts(s.rows, s.count, n->c);
+    return (size_t)(norm_chunks(s.rows) + s.count) * (size_t)norm_tiles(n->c) * TILE_SUMS;
+}
+
 /* Two sums and two coefficients for each segment and channel, then the sums of chunks. */
 struct norm_work {
     double *sum, *sum_ab, *part;
@@ -20,7 +58,7 @@ static inline norm_work norm_work_of(const pnet_norm *n, void *work)
     w.sum = (double *)work;
     w.sum_ab = w.sum + m;
     w.part = w.sum_ab + m;
-    w.k2 = (float *)(w.part + column_parts(n->segments.rows, n->segments.count, n->c));
+    w.k2 = (float *)(w.part + norm_parts(n));
     w.k3 = w.k2 + m;
     return w;
 }
@@ -129,13 +167,58 @@ static __device__ __forceinline__ void write_sum(float *result, bool add, double
     *result = add ? *result + (float)total : (float)total;
 }
 
+/* Pair by pair, the upper half to the lower one. A template for each step: a loop over them left the numbers in memory. */
+template <int N> static __device__ __forceinline__ double add_pairs(const double (&v)[N])
+{
+    if constexpr (N == 1) {
+        return v[0];
+    } else {
+        double sum[N / 2];
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) sum[i] = v[i] + v[i + N / 2];
+        return add_pairs(sum);
+    }
+}
+
+/* Adds 2 N numbers, `first` and on, over 2 HALF lanes of a warp, PIECES apart, pair by pair: lanes hand each other the
+   half that the other goes on with. Calls keep(i, sum) for what a lane ends up with. */
+template <int N, int HALF, int PIECES, class F>
+static __device__ __forceinline__ void add_lanes(const double (&v)[2 * N], int first, F keep)
+{
+    if constexpr (HALF == 0) {
+#pragma unroll
+        for (int i = 0; i < 2 * N; i++) keep(first + i, v[i]);
+    } else {
+        bool up = threadIdx.x & (HALF * PIECES);
+        double sum[N];
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            double low = v[i], high = v[i + N];
+            sum[i] = (up ? high : low) + __shfl_xor_sync(~0u, up ? low : high, HALF * PIECES);
+        }
+        if constexpr (N > 1) {
+            add_lanes<N / 2, HALF / 2, PIECES>(sum, up ? first + N : first, keep);
+        } else {
+#pragma unroll
+            for (int half = HALF / 2; half > 0; half /= 2)
+                sum[0] += __shfl_xor_sync(~0u, sum[0], half * PIECES);
+            keep(up ? first + 1 : first, sum[0]);
+        }
+    }
+}
+
 /* gweight and gbias from the sums of all segments. */
 void norm_finish(const column_sums &m, const pnet_norm_gradient &g);
 
-/* One launch for few rows, channel by channel: the same bits as the kernels for many. false: not done, as the rows are
-   too many, or the GPU is none for it. Not `training`: statistics are the running ones. */
+/* One launch for few rows, channel by channel. false: not done, as the rows are too many, or the GPU is none for it. Not
+   `training`: statistics are the running ones. */
 bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool training, float *y);
 bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inverse,
+    const pnet_norm_gradient *g, const norm_work &w);
+
+/* One launch for any number of rows, where groups == c; statistics alone where y is NULL. */
+void norm_many_forward(const pnet_norm *n, const make_statistics &s, float *y, const norm_work &w);
+void norm_many_backward(const pnet_norm *n, const float *mean, const float *inverse,
     const pnet_norm_gradient *g, const norm_work &w);
 
 #endif

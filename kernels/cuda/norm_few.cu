@@ -1,57 +1,43 @@
 /* Batch and instance norm of few rows in one launch each way. A block, or a cluster of them, has V channels of a segment:
    a thread asks for all of its rows at once and keeps them, blocks tell each other the sums of their chunks, and what was
-   kept is written. Everything is added as columns.cuh adds it: how many rows a launch has room for must not show in the
-   bits. */
+   kept is written. Everything is added as norm.cuh says: how many rows a launch has room for must not show in the bits. */
 #include "kernels/cuda/norm.cuh"
 
 #include <cooperative_groups.h>
 
 enum {
-    FEW_ROWS = 8192,                      /* at most: what a cluster's registers hold */
-    FEW_CHUNKS = FEW_ROWS / CHUNK_ROWS,   /* at most */
     MOST_BLOCKS = 8,                      /* of a cluster, on every GPU that has clusters */
     FEW_SLOTS = FEW_CHUNKS / MOST_BLOCKS, /* chunks of a block, at most */
     MOST_THREADS = FEW_SLOTS * WARP,      /* of a block */
 };
-static_assert(FEW_CHUNKS <= SUM_CHUNKS / 8, "chunks would have more than CHUNK_ROWS rows");
 
-/* A warp has a chunk, whose rows go to `lanes` lanes in turn, `rows` each at most; `width`, a power of 2, holds them. With
-   fewer than WARP a row's V channels are shared out as well: straight code is short where a thread has little, and these
-   kernels take less time than it takes to fetch theirs. */
-struct few_lanes {
-    int lanes, width, rows;
+/* A warp has a chunk, whose rows go to W lanes in turn, R each at most. With fewer than WARP a row's V channels are shared
+   out as well, Q to each of PIECES threads: straight code is short where a thread has little, and these kernels take less
+   time than it takes to fetch theirs. */
+template <int V, int W> struct few_share {
+    static constexpr int PIECES = WARP / W, Q = V / PIECES, R = CHUNK_ROWS / W;
 };
 
-/* No lanes: not for this kernel. From 64 lanes on each has a row, and the first step that adds them leaves 32 with two. */
-static few_lanes few_lanes_of(int32_t packs)
+/* Wide rows fill a warp's reads with fewer lanes. */
+static int few_width(int32_t packs)
 {
     int lanes = tile(packs).lanes;
-    if (lanes >= CHUNK_ROWS) lanes = WARP;
-    if (lanes > WARP) return {0, 0, 0};
-    few_lanes l = {lanes, 8, (int)divide_up(CHUNK_ROWS, lanes)};
-    while (l.width < lanes) l.width *= 2;
-    return l;
+    return lanes > 16 ? WARP : lanes > 8 ? 16 : 8;
 }
-
-/* How many of a row's threads share V channels, how many channels each has, and rows at most. */
-template <int V, int W> struct few_share {
-    static constexpr int PIECES = WARP / W, Q = V / PIECES, R = W == WARP ? 4 : 8;
-};
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 namespace cg = cooperative_groups;
 
-/* A thread's rows: every lanes-th from `first` on, in one of the `all` chunks that a segment meets. Chunks go to a
+/* A thread's rows: every W-th from `first` on, in one of the `all` chunks that a segment meets. Chunks go to a
    cluster's blocks in turn. */
 template <int W> struct few_place {
     static constexpr int PIECES = WARP / W;
     int begin, end, first, last; /* the segment's rows, the thread's */
     int blocks, rank, all, chunk, column, piece, segment;
-    few_lanes l;
-    __device__ few_place(const pnet_segments &s, few_lanes of)
+    __device__ explicit few_place(const pnet_segments &s)
         : blocks((int)gridDim.x), rank((int)blockIdx.x), column((int)blockIdx.y),
-          piece((int)threadIdx.x % PIECES), segment((int)blockIdx.z), l(of)
+          piece((int)threadIdx.x % PIECES), segment((int)blockIdx.z)
     {
         begin = (int)pnet_segment_split(s, segment);
         end = (int)pnet_segment_split(s, segment + 1);
@@ -62,7 +48,7 @@ template <int W> struct few_place {
         int start = (whole + chunk) * CHUNK_ROWS;
         first = (start > begin ? start : begin) + lane;
         last = start + CHUNK_ROWS < end ? start + CHUNK_ROWS : end;
-        if (chunk >= all || lane >= l.lanes) last = first;
+        if (chunk >= all) last = first;
     }
     __device__ int rows() const
     {
@@ -70,12 +56,12 @@ template <int W> struct few_place {
     }
     __device__ bool has(int r) const
     {
-        return first + r * l.lanes < last;
+        return first + r * W < last;
     }
     /* In pieces, of rows of `packs` packs. */
     __device__ int64_t place(int r, int packs) const
     {
-        return ((int64_t)(first + r * l.lanes) * packs + column) * PIECES + piece;
+        return ((int64_t)(first + r * W) * packs + column) * PIECES + piece;
     }
 };
 
@@ -85,9 +71,30 @@ static __device__ __forceinline__ void ask(
     const few_place<W> &p, const T *x, int32_t packs, fetched<T, Q> *rows)
 {
 #pragma unroll
+    for (int r = 0; r < R; r++) rows[r] = fetch_if<Q>(p.has(r), x, p.place(r, packs));
+}
+
+/* A lane's sums of a and of a b, pair by pair as lanes are. */
+template <class T, int Q, int R>
+static __device__ __forceinline__ void add_few(
+    const fetched<T, Q> *a, const fetched<T, Q> *b, double *sum)
+{
+    pack<Q> u[R], v[R];
+#pragma unroll
     for (int r = 0; r < R; r++) {
-        if (r >= p.l.rows) break;
-        rows[r] = fetch_if<Q>(p.has(r), x, p.place(r, packs));
+        u[r] = opened(a[r]);
+        v[r] = opened(b[r]);
+    }
+#pragma unroll
+    for (int i = 0; i < Q; i++) {
+        double one[R], two[R];
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            one[r] = (double)u[r].at[i];
+            two[r] = one[r] * (double)v[r].at[i];
+        }
+        sum[i] = 0 + add_pairs(one); /* no -0 */
+        sum[Q + i] = 0 + add_pairs(two);
     }
 }
 
@@ -95,34 +102,6 @@ static __device__ __forceinline__ void ask(
 template <int V> struct few_parts {
     double at[FEW_CHUNKS][2 * V];
 };
-
-/* Adds 2 Q numbers over W lanes, pair by pair: lanes hand each other the half that the other goes on with, of 2 N numbers
-   from `first` on over 2 HALF lanes. Calls keep(i, sum) for what a lane ends up with. A template for each step: a loop
-   over them left the numbers in memory. */
-template <int N, int HALF, int PIECES, class F>
-static __device__ __forceinline__ void add_lanes(const double (&v)[2 * N], int first, F keep)
-{
-    if constexpr (HALF == 0) {
-#pragma unroll
-        for (int i = 0; i < 2 * N; i++) keep(first + i, v[i]);
-    } else {
-        bool up = threadIdx.x & (HALF * PIECES);
-        double sum[N];
-#pragma unroll
-        for (int i = 0; i < N; i++) {
-            double low = v[i], high = v[i + N];
-            sum[i] = (up ? high : low) + __shfl_xor_sync(~0u, up ? low : high, HALF * PIECES);
-        }
-        if constexpr (N > 1) {
-            add_lanes<N / 2, HALF / 2, PIECES>(sum, up ? first + N : first, keep);
-        } else {
-#pragma unroll
-            for (int half = HALF / 2; half > 0; half /= 2)
-                sum[0] += __shfl_xor_sync(~0u, sum[0], half * PIECES);
-            keep(up ? first + 1 : first, sum[0]);
-        }
-    }
-}
 
 /* Before anything is written to another block's memory: is it there? */
 template <int W> static __device__ __forceinline__ void few_begin(const few_place<W> &p)
@@ -161,7 +140,7 @@ template <int V, int W, class F>
 static __device__ __forceinline__ void join_few(
     const few_place<W> &p, const few_parts<V> &parts, F f)
 {
-    static_assert(JOIN_LANES == WARP, "a lane joins as a thread of join_chunks does");
+    static_assert(JOIN_LANES == WARP, "chunks go to the lanes of a warp");
     int shift = p.all > WARP ? 5 : p.all > 1 ? 32 - __clz(p.all - 1) : 0, width = 1 << shift;
     int i = (int)threadIdx.x >> shift, lane = (int)threadIdx.x & (width - 1);
     double2 sum = {0, 0};
@@ -176,7 +155,7 @@ static __device__ __forceinline__ void join_few(
 
 template <class T, int V, int W>
 static __global__ void __launch_bounds__(MOST_THREADS, 1)
-    few_forward_kernel(pnet_norm n, few_lanes l, make_statistics s, bool training, T *y)
+    few_forward_kernel(pnet_norm n, make_statistics s, bool training, T *y)
 {
     using share = few_share<V, W>;
     const int Q = share::Q, R = share::R;
@@ -184,7 +163,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     __shared__ float2 old[V];
     __shared__ float weight[V];
     __shared__ norm_columns<Q> norms[share::PIECES];
-    few_place<W> p(n.segments, l);
+    few_place<W> p(n.segments);
     const norm_columns<Q> &norm = norms[p.piece];
     int32_t packs = n.c / V;
     few_begin(p);
@@ -198,16 +177,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     ask<T, Q, R>(p, (const T *)n.x, packs, x);
     if (n.sum) ask<T, Q, R>(p, (const T *)n.added, packs, added);
     double sum[2 * Q] = {};
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-        if (r >= l.rows || !training) break;
-        pack<Q> v = opened(x[r]);
-        for (int i = 0; i < Q; i++) {
-            double a = (double)v.at[i];
-            sum[i] += a;
-            sum[Q + i] += a * a;
-        }
-    }
+    if (training) add_few<T, Q, R>(x, x, sum);
     tell<V, Q>(p, parts, sum);
     double rows = training ? (double)p.rows() : 0;
     join_few<V>(p, parts, [&](int i, double2 total) {
@@ -242,7 +212,6 @@ static __device__ __forceinline__ void end_sum(const few_place<W> &p, const pnet
         ask<T, Q, R>(p, (const T *)g.out, packs, out);
 #pragma unroll
         for (int r = 0; r < R; r++) {
-            if (r >= p.l.rows) break;
             pack<Q> y = opened(out[r]);
             u[r] = closed<T, Q>(gradient_before(u[r], below, [&](int i) { return y.at[i] > 0; }));
         }
@@ -258,8 +227,8 @@ static __device__ __forceinline__ void end_sum(const few_place<W> &p, const pnet
 }
 
 template <class T, int V, int W>
-static __global__ void __launch_bounds__(MOST_THREADS, 1) few_backward_kernel(pnet_norm n,
-    few_lanes l, activated_norm made, pnet_norm_gradient g, double *sums, double *sums_ab)
+static __global__ void __launch_bounds__(MOST_THREADS, 1) few_backward_kernel(
+    pnet_norm n, activated_norm made, pnet_norm_gradient g, double *sums, double *sums_ab)
 {
     using share = few_share<V, W>;
     const int Q = share::Q, R = share::R;
@@ -267,7 +236,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1) few_backward_kernel(pn
     __shared__ float inverse[V], weight[V];
     __shared__ norm_columns<Q> norms[share::PIECES];
     __shared__ norm_coefficients coefficients[V];
-    few_place<W> p(n.segments, l);
+    few_place<W> p(n.segments);
     const norm_columns<Q> &norm = norms[p.piece];
     int32_t packs = n.c / V;
     few_begin(p);
@@ -286,19 +255,11 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1) few_backward_kernel(pn
     if (n.sum) end_sum<T, Q, R>(p, g, made.below, packs, u);
     __syncthreads();
     bool undo = g.out && !n.sum;
-    double sum[2 * Q] = {};
 #pragma unroll
-    for (int r = 0; r < R; r++) {
-        if (r >= l.rows) break;
-        pack<Q> b = opened(v[r]);
-        if (undo) u[r] = closed<T, Q>(norm.before(u[r], b, made.below));
-        pack<Q> a = opened(u[r]);
-        for (int i = 0; i < Q; i++) {
-            double d = (double)a.at[i];
-            sum[i] += d;
-            sum[Q + i] += d * (double)b.at[i];
-        }
-    }
+    for (int r = 0; r < R && undo; r++)
+        u[r] = closed<T, Q>(norm.before(u[r], opened(v[r]), made.below));
+    double sum[2 * Q] = {};
+    add_few<T, Q, R>(u, v, sum);
     tell<V, Q>(p, parts, sum);
     join_few<V>(p, parts, [&](int i, double2 total) {
         int32_t channel = p.column * V + i;
@@ -339,12 +300,12 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1) few_backward_kernel(pn
 #else /* without clusters: never launched */
 
 template <class T, int V, int W>
-static __global__ void few_forward_kernel(pnet_norm, few_lanes, make_statistics, bool, T *)
+static __global__ void few_forward_kernel(pnet_norm, make_statistics, bool, T *)
 {
 }
 template <class T, int V, int W>
 static __global__ void few_backward_kernel(
-    pnet_norm, few_lanes, activated_norm, pnet_norm_gradient, double *, double *)
+    pnet_norm, activated_norm, pnet_norm_gradient, double *, double *)
 {
 }
 
@@ -380,7 +341,7 @@ static bool launch_few(const pnet_norm &n, int V, K *kernel, A... arguments)
     return true;
 }
 
-/* Calls f(form, width, lanes) where the kernels of this file can do it, the width as a type; is it done? */
+/* Calls f(form, width) where the kernels of this file can do it, the width as a type; is it done? */
 template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const P *...p)
 {
     const int32_t most_segments = 65535; /* of a grid */
@@ -392,15 +353,14 @@ template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const
         n.segments.storage, n.c,
         [&](auto form) {
             const int V = decltype(form)::V;
-            few_lanes l = few_lanes_of(n.c / V);
+            int width = few_width(n.c / V);
             if constexpr (V > 1) {
-                if (l.lanes == 0) return;
-                if (l.width == 8)
-                    done = f(form, std::integral_constant<int, 8>(), l);
-                else if (l.width == 16)
-                    done = f(form, std::integral_constant<int, 16>(), l);
+                if (width == 8)
+                    done = f(form, std::integral_constant<int, 8>());
+                else if (width == 16)
+                    done = f(form, std::integral_constant<int, 16>());
                 else
-                    done = f(form, std::integral_constant<int, WARP>(), l);
+                    done = f(form, std::integral_constant<int, WARP>());
             }
         },
         p...);
@@ -411,11 +371,11 @@ bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool trainin
 {
     return by_few(
         *n,
-        [&](auto form, auto width, few_lanes l) {
+        [&](auto form, auto width) {
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             auto *kernel = few_forward_kernel<T, V, decltype(width)::value>;
-            return launch_few(*n, V, kernel, *n, l, s, training, as<T>(y));
+            return launch_few(*n, V, kernel, *n, s, training, as<T>(y));
         },
         n->x, y, n->sum ? n->added : y);
 }
@@ -426,12 +386,12 @@ bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inver
     const float *gx = g->gx, *gout = g->gout, *gadded = g->gadded;
     bool done = by_few(
         *n,
-        [&](auto form, auto width, few_lanes l) {
+        [&](auto form, auto width) {
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             auto *kernel = few_backward_kernel<T, V, decltype(width)::value>;
             return launch_few(
-                *n, V, kernel, *n, l, activated_norm_of(n, mean, inverse), *g, w.sum, w.sum_ab);
+                *n, V, kernel, *n, activated_norm_of(n, mean, inverse), *g, w.sum, w.sum_ab);
         },
         n->x, gout, gx, gadded, n->sum ? g->out : gx);
     if (done && n->segments.count > 1) norm_finish(sums_of(n, gout, n->x, w), *g);

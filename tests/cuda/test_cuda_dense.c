@@ -531,7 +531,9 @@ static void check_kernels(enum pnet_storage storage, int64_t most)
         {1000, 64}, {517, 44}, {997, 512}, {4099, 20}, {100000, 1}, {100000, 3}, {100003, 33},
         {140000, 64}, {300, 1030}, {130, 64}, {640, 8}, {1200, 8},
         /* room for more rows than norms of few have */
-        {7300, 64}, {7301, 72}, {8192, 32}};
+        {7300, 64}, {7301, 72}, {8192, 32},
+        /* 16 bits, of more rows than those: a tile of few channels, several, more rows than registers keep */
+        {8193, 24}, {9001, 64}, {12000, 40}, {132001, 8}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         if (shapes[s].rows * shapes[s].c > most) continue;
         struct world *w = world_new(storage, shapes[s].rows, shapes[s].c);
@@ -706,8 +708,8 @@ int main(int argc, char **argv)
         return 77;
     }
     check_kernels(PNET_STORE_F32, small ? 10000 : INT64_MAX);
-    check_kernels(PNET_STORE_BF16, small ? 10000 : 600000);
-    check_kernels(PNET_STORE_FP16, small ? 10000 : 600000);
+    check_kernels(PNET_STORE_BF16, small ? 10000 : 1100000);
+    check_kernels(PNET_STORE_FP16, small ? 10000 : 1100000);
     check_optimizers();
     check_loss_add();
     if (!small) check_large();
