@@ -183,7 +183,7 @@ static inline struct world *world_new(enum pnet_storage storage, int64_t rows, i
     struct world *w = malloc(sizeof *w);
     if (!w) exit(1);
     w->rows = rows;
-    w->most = rows + rows / 8 + 3;
+    w->most = rows + (rows > 1000 ? 8192 : rows / 8 + 3); /* few rows in a launch for many */
     w->cpu = side_new(false, storage, rows, rows, c);
     w->exact = side_new(true, storage, rows, rows, c);
     w->roomy = side_new(true, storage, rows, w->most, c);

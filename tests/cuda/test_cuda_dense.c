@@ -530,8 +530,8 @@ static void check_kernels(enum pnet_storage storage, int64_t most)
     } shapes[] = {{0, 4}, {1, 1}, {1, 64}, {2, 33}, {7, 1}, {63, 3}, {65, 20}, {1000, 33},
         {1000, 64}, {517, 44}, {997, 512}, {4099, 20}, {100000, 1}, {100000, 3}, {100003, 33},
         {140000, 64}, {300, 1030}, {130, 64}, {640, 8}, {1200, 8},
-        /* room for more rows than norms of few have */
-        {7300, 64}, {7301, 72}, {8192, 32},
+        /* nearly as many rows as norms of few have, and wide ones */
+        {7300, 64}, {7301, 72}, {8192, 32}, {1001, 256}, {1001, 264},
         /* 16 bits, of more rows than those: a tile of few channels, several, more rows than registers keep */
         {8193, 24}, {9001, 64}, {12000, 40}, {132001, 8}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
