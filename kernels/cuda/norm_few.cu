@@ -74,27 +74,22 @@ static __device__ __forceinline__ void ask(
     for (int r = 0; r < R; r++) rows[r] = fetch_if<Q>(p.has(r), x, p.place(r, packs));
 }
 
-/* A lane's sums of a and of a b, pair by pair as lanes are. */
-template <class T, int Q, int R>
+/* A lane's sums of a and of a b over the rows FIRST, FIRST + STEP, ..: pair by pair, as lanes are joined. */
+template <class T, int Q, int R, int FIRST, int STEP>
 static __device__ __forceinline__ void add_few(
-    const fetched<T, Q> *a, const fetched<T, Q> *b, double *sum)
+    const fetched<T, Q> (&a)[R], const fetched<T, Q> (&b)[R], double (&sum)[2 * Q])
 {
-    pack<Q> u[R], v[R];
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-        u[r] = opened(a[r]);
-        v[r] = opened(b[r]);
-    }
-#pragma unroll
-    for (int i = 0; i < Q; i++) {
-        double one[R], two[R];
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            one[r] = (double)u[r].at[i];
-            two[r] = one[r] * (double)v[r].at[i];
+    if constexpr (STEP == R) {
+        pack<Q> u = opened(a[FIRST]), v = opened(b[FIRST]);
+        for (int i = 0; i < Q; i++) {
+            sum[i] = 0 + (double)u.at[i]; /* no -0 */
+            sum[Q + i] = 0 + (double)u.at[i] * (double)v.at[i];
         }
-        sum[i] = 0 + add_pairs(one); /* no -0 */
-        sum[Q + i] = 0 + add_pairs(two);
+    } else {
+        double other[2 * Q];
+        add_few<T, Q, R, FIRST, 2 * STEP>(a, b, sum);
+        add_few<T, Q, R, FIRST + STEP, 2 * STEP>(a, b, other);
+        for (int i = 0; i < 2 * Q; i++) sum[i] += other[i];
     }
 }
 
@@ -154,7 +149,7 @@ static __device__ __forceinline__ void join_few(
 }
 
 template <class T, int V, int W>
-static __global__ void __launch_bounds__(MOST_THREADS, 1)
+static __global__ void __launch_bounds__(MOST_THREADS, W == 8 ? 2 : 1)
     few_forward_kernel(pnet_norm n, make_statistics s, bool training, T *y)
 {
     using share = few_share<V, W>;
@@ -177,7 +172,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     ask<T, Q, R>(p, (const T *)n.x, packs, x);
     if (n.sum) ask<T, Q, R>(p, (const T *)n.added, packs, added);
     double sum[2 * Q] = {};
-    if (training) add_few<T, Q, R>(x, x, sum);
+    if (training) add_few<T, Q, R, 0, 1>(x, x, sum);
     tell<V, Q>(p, parts, sum);
     double rows = training ? (double)p.rows() : 0;
     join_few<V>(p, parts, [&](int i, double2 total) {
@@ -227,7 +222,7 @@ static __device__ __forceinline__ void end_sum(const few_place<W> &p, const pnet
 }
 
 template <class T, int V, int W>
-static __global__ void __launch_bounds__(MOST_THREADS, 1) few_backward_kernel(
+static __global__ void __launch_bounds__(MOST_THREADS, W == 8 ? 2 : 1) few_backward_kernel(
     pnet_norm n, activated_norm made, pnet_norm_gradient g, double *sums, double *sums_ab)
 {
     using share = few_share<V, W>;
@@ -258,8 +253,8 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1) few_backward_kernel(
 #pragma unroll
     for (int r = 0; r < R && undo; r++)
         u[r] = closed<T, Q>(norm.before(u[r], opened(v[r]), made.below));
-    double sum[2 * Q] = {};
-    add_few<T, Q, R>(u, v, sum);
+    double sum[2 * Q];
+    add_few<T, Q, R, 0, 1>(u, v, sum);
     tell<V, Q>(p, parts, sum);
     join_few<V>(p, parts, [&](int i, double2 total) {
         int32_t channel = p.column * V + i;

@@ -9,13 +9,29 @@
 enum {
     MANY_WARPS = 16,
     MANY_THREADS = MANY_WARPS * WARP,
-    JOINING = MANY_THREADS / TILE_SUMS, /* threads that join a column's chunks */
+    JOINING = MANY_THREADS / TILE_SUMS, /* threads that join a column's sums */
     JOIN_STEPS = FEW_CHUNKS / JOINING,  /* chunks of each */
     LANES_EACH = JOIN_LANES / JOINING,  /* of JOIN_LANES lanes, that each stands for */
-    JOIN_COLUMNS_OF_WARP = WARP / JOINING,
 };
-static_assert(JOINING * LANES_EACH == JOIN_LANES && LANES_EACH == 4 && WARP % JOINING == 0,
-    "threads join as lanes do");
+static_assert(MANY_WARPS == 2 * JOINING && WARP % JOINING == 0, "a thread joins two warps");
+
+/* A thread's place where it joins sums: those of a column lie side by side in a warp. */
+struct join_place {
+    int column, lane;
+    __device__ join_place()
+    {
+        const int COLUMNS = WARP / JOINING;
+        int in_warp = (int)threadIdx.x % WARP;
+        column = (int)threadIdx.x / WARP * COLUMNS + in_warp % COLUMNS;
+        lane = in_warp / COLUMNS;
+    }
+    __device__ double joined(double v) const
+    {
+#pragma unroll
+        for (int o = WARP / 2; o >= WARP / JOINING; o /= 2) v += __shfl_xor_sync(~0u, v, o);
+        return v;
+    }
+};
 
 struct row_range {
     int64_t begin, end;
@@ -107,18 +123,15 @@ template <int V>
 static __device__ __forceinline__ void tell(
     const many_place<V> &p, const double (&sum)[2 * V], double *part)
 {
-    __shared__ double sums[MANY_WARPS][TILE_SUMS];
-    const int COLUMNS = many_place<V>::COLUMNS;
-    double *mine = sums[threadIdx.x / WARP] + p.pack * V;
-    add_lanes<V, WARP / COLUMNS / 2, COLUMNS>(
-        sum, 0, [&](int i, double total) { mine[i < V ? i : TILE_CHANNELS + i - V] = total; });
+    __shared__ double sums[MANY_WARPS][TILE_SUMS + 1]; /* so that columns lie in other banks */
+    const int COLUMNS = many_place<V>::COLUMNS, warp = (int)threadIdx.x / WARP;
+    join_place j;
+    add_lanes<V, WARP / COLUMNS / 2, COLUMNS>(sum, 0, [&](int i, double total) {
+        sums[warp][p.pack * V + (i < V ? i : TILE_CHANNELS + i - V)] = total;
+    });
     __syncthreads();
-    if (threadIdx.x < TILE_SUMS) {
-        double v[MANY_WARPS];
-#pragma unroll
-        for (int w = 0; w < MANY_WARPS; w++) v[w] = sums[w][threadIdx.x];
-        part[threadIdx.x] = add_pairs(v);
-    }
+    double all = j.joined(sums[j.lane][j.column] + sums[j.lane + JOINING][j.column]);
+    if (j.lane == 0) part[j.column] = all;
     __syncthreads();
 }
 
@@ -127,22 +140,19 @@ template <int V>
 static __device__ __forceinline__ void join(
     const many_place<V> &p, int32_t segment, row_range rows, const double *part, double *joined)
 {
-    int in_warp = (int)threadIdx.x % WARP, t = in_warp / JOIN_COLUMNS_OF_WARP;
-    int column = (int)threadIdx.x / WARP * JOIN_COLUMNS_OF_WARP + in_warp % JOIN_COLUMNS_OF_WARP;
+    join_place j;
     bool any = rows.begin < rows.end;
     int64_t first = any ? rows.begin / p.size : 0, last = any ? (rows.end - 1) / p.size : -1;
     double v[JOIN_STEPS], sum[LANES_EACH] = {};
 #pragma unroll
     for (int i = 0; i < JOIN_STEPS; i++) {
-        int64_t chunk = first + t + i * JOINING;
-        v[i] = chunk <= last ? part[p.part(chunk, segment) + column] : 0;
+        int64_t chunk = first + j.lane + i * JOINING;
+        v[i] = chunk <= last ? part[p.part(chunk, segment) + j.column] : 0;
     }
 #pragma unroll
     for (int i = 0; i < JOIN_STEPS; i++) sum[i % LANES_EACH] += v[i];
-    double all = add_pairs(sum);
-#pragma unroll
-    for (int o = WARP / 2; o >= JOIN_COLUMNS_OF_WARP; o /= 2) all += __shfl_xor_sync(~0u, all, o);
-    if (t == 0) joined[column] = all;
+    double all = j.joined(add_pairs(sum));
+    if (j.lane == 0) joined[j.column] = all;
 }
 
 /* Keeps what is shared out of registers until here: there are few enough for rows and sums. */
@@ -250,7 +260,7 @@ template <class T, int V, behind KIND> struct many_backward {
     using place = many_place<V>;
     struct kept {
         fetched<T, V> u[ROWS], v[ROWS]; /* before the activation; x */
-        fetched<T, V> out[KIND == ADDITION ? ROWS : 1];
+        fetched<T, V> out[KIND == ADDITION ? ROWS : 1], old[KIND == ADDITION ? ROWS : 1];
     };
     struct shared {
         norm_columns<V> norms[place::COLUMNS];
@@ -277,6 +287,9 @@ template <class T, int V, behind KIND> struct many_backward {
         ::ask<T, V, ROWS>(p, of, (const T *)n.x, row, k.v);
         if constexpr (KIND == ADDITION)
             if (g.out && !made) ::ask<T, V, ROWS>(p, of, (const T *)g.out, row, k.out);
+        if constexpr (KIND == ADDITION)
+            if (g.gadded && g.gadded_add && !again)
+                ::ask<T, V, ROWS>(p, of, (const T *)g.gadded, row, k.old);
     }
     __device__ __forceinline__ void open(const pnet_norm &n, const shared &shared, const place &p,
         const stretch &of, int row, bool again, kept &k) const
@@ -292,12 +305,11 @@ template <class T, int V, behind KIND> struct many_backward {
                     gradient_before(k.u[r], below, [&](int i) { return y.at[i] > 0; }));
             }
             if (again || !gadded) return;
-            if (g.gadded_add) ::ask<T, V, ROWS>(p, of, gadded, row, k.out);
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 if (!p.has(of, row, r)) break;
                 pack<V> u = opened(k.u[r]), old = {};
-                if (g.gadded_add) old = opened(k.out[r]);
+                if (g.gadded_add) old = opened(k.old[r]);
                 for (int i = 0; i < V && g.gadded_add; i++) u.at[i] = old.at[i] + u.at[i];
                 store<V>(gadded, p.place(of, row, r), u);
             }
