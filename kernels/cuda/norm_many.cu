@@ -169,7 +169,7 @@ struct channel_given {
 };
 
 template <class T, int V, bool SUM> struct many_forward {
-    static constexpr int ROWS = 8, STEP = ROWS * many_place<V>::LANES;
+    static constexpr int ROWS = 4, STEP = ROWS * many_place<V>::LANES;
     static constexpr int WIDTH = V;
     static constexpr bool PREPARES = false;
     using place = many_place<V>;
@@ -227,25 +227,20 @@ template <class T, int V, bool SUM> struct many_forward {
     __device__ __forceinline__ void write(const pnet_norm &n, const shared &shared, const place &p,
         const stretch &of, int row, const kept &k) const
     {
-        const int AT_ONCE = SUM ? ROWS / 2 : ROWS; /* of the rows added */
         const norm_columns<V> norm = read_again(shared.norms[p.pack]);
         float below = norm_below(n);
+        fetched<T, V> added[SUM ? ROWS : 1];
+        if constexpr (SUM) ::ask<T, V, ROWS>(p, of, (const T *)n.added, row, added);
 #pragma unroll
-        for (int first = 0; first < ROWS; first += AT_ONCE) {
-            fetched<T, V> added[SUM ? AT_ONCE : 1];
-            int from = row + first * place::LANES;
-            if constexpr (SUM) ::ask<T, V, AT_ONCE>(p, of, (const T *)n.added, from, added);
-#pragma unroll
-            for (int r = 0; r < AT_ONCE; r++) {
-                if (!p.has(of, from, r)) break;
-                pack<V> u = opened(k.x[first + r]), more = {};
-                if constexpr (SUM) more = opened(added[r]);
-                for (int i = 0; i < V; i++) {
-                    float v = norm.normal(i, u.at[i]);
-                    u.at[i] = activated(SUM ? v + more.at[i] : v, below);
-                }
-                store<V>(y, p.place(of, from, r), u);
+        for (int r = 0; r < ROWS; r++) {
+            if (!p.has(of, row, r)) break;
+            pack<V> u = opened(k.x[r]), more = {};
+            if constexpr (SUM) more = opened(added[r]);
+            for (int i = 0; i < V; i++) {
+                float v = norm.normal(i, u.at[i]);
+                u.at[i] = activated(SUM ? v + more.at[i] : v, below);
             }
+            store<V>(y, p.place(of, row, r), u);
         }
     }
 };
@@ -254,7 +249,7 @@ template <class T, int V, bool SUM> struct many_forward {
 enum behind { PLAIN_NORM, ACTIVATION, ADDITION };
 
 template <class T, int V, behind KIND> struct many_backward {
-    static constexpr int ROWS = KIND == ADDITION ? 2 : 4, STEP = ROWS * many_place<V>::LANES;
+    static constexpr int ROWS = KIND == ADDITION ? 1 : 2, STEP = ROWS * many_place<V>::LANES;
     static constexpr int WIDTH = V;
     static constexpr bool PREPARES = KIND == ACTIVATION;
     using place = many_place<V>;
@@ -427,8 +422,11 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
         for (int32_t segment = p.first_segment; segment <= p.last_segment; segment++) {
             stretch at = p.in_chunk(p.segment_rows(segment));
             double sum[2 * V] = {};
+            typename W::kept next;
+            if (at.rows > 0) way.ask(n, p, at, 0, false, next);
             for (int row = 0; row < at.rows; row += W::STEP) {
-                way.ask(n, p, at, row, false, rows);
+                rows = next;
+                if (row + W::STEP < at.rows) way.ask(n, p, at, row + W::STEP, false, next);
                 if (W::PREPARES && row == 0) {
                     if (i < TILE_CHANNELS && channel < n.c)
                         way.prepare(n, way.given(n, segment, channel, false), i, shared);
@@ -462,13 +460,17 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
                     joined[TILE_CHANNELS + i], owner, shared);
             __syncthreads();
             if (!there) continue;
-            for (int row = (at.rows - 1) / W::STEP * W::STEP; row >= 0; row -= W::STEP) {
-                if (!kept) {
-                    way.ask(n, p, at, row, true, rows);
-                    way.open(n, shared, p, at, row, true, rows);
-                }
-                kept = false;
+            int row = (at.rows - 1) / W::STEP * W::STEP;
+            typename W::kept next;
+            bool open = !kept;
+            if (!kept) way.ask(n, p, at, row, true, rows);
+            kept = false;
+            for (; row >= 0; row -= W::STEP) {
+                if (row > 0) way.ask(n, p, at, row - W::STEP, true, next);
+                if (open) way.open(n, shared, p, at, row, true, rows);
                 way.write(n, shared, p, at, row, rows);
+                rows = next;
+                open = true;
             }
         }
     }
