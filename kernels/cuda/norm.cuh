@@ -112,15 +112,21 @@ struct make_statistics {
         if (variance < 0) variance = 0; /* rounding; a NaN stays one */
         return {(float)first, inverse_of(variance, eps), variance};
     }
-    __device__ void write(int64_t at, const moments &m, double rows, float2 old) const
+    /* Both products rounded, as on the CPU: the compiler may fuse either one, and sums halfway between two floats are
+       not rare. */
+    __device__ float moved(double old, double to) const
     {
         double momentum = running.momentum;
+        return (float)__dadd_rn(__dmul_rn(1 - momentum, old), __dmul_rn(momentum, to));
+    }
+    __device__ void write(int64_t at, const moments &m, double rows, float2 old) const
+    {
         mean[at] = m.mean;
         inverse[at] = m.inverse;
         if (!running.mean || rows <= 1) return;
         double unbiased = m.variance * rows / (rows - 1);
-        running.mean[at] = (float)((1 - momentum) * (double)old.x + momentum * (double)m.mean);
-        running.var[at] = (float)((1 - momentum) * (double)old.y + momentum * unbiased);
+        running.mean[at] = moved((double)old.x, (double)m.mean);
+        running.var[at] = moved((double)old.y, unbiased);
     }
     __device__ void operator()(
         const column_sums &m, int32_t segment, int32_t group, int32_t groups, int lane) const

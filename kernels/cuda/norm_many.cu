@@ -171,7 +171,7 @@ struct channel_given {
 template <class T, int V, bool SUM> struct many_forward {
     static constexpr int ROWS = 4, STEP = ROWS * many_place<V>::LANES;
     static constexpr int WIDTH = V;
-    static constexpr bool PREPARES = false;
+    static constexpr bool PREPARES = false, AHEAD = true;
     using place = many_place<V>;
     struct kept {
         fetched<T, V> x[ROWS];
@@ -249,9 +249,9 @@ template <class T, int V, bool SUM> struct many_forward {
 enum behind { PLAIN_NORM, ACTIVATION, ADDITION };
 
 template <class T, int V, behind KIND> struct many_backward {
-    static constexpr int ROWS = KIND == ADDITION ? 1 : 2, STEP = ROWS * many_place<V>::LANES;
+    static constexpr int ROWS = 2, STEP = ROWS * many_place<V>::LANES;
     static constexpr int WIDTH = V;
-    static constexpr bool PREPARES = KIND == ACTIVATION;
+    static constexpr bool PREPARES = KIND == ACTIVATION, AHEAD = KIND != ADDITION;
     using place = many_place<V>;
     struct kept {
         fetched<T, V> u[ROWS], v[ROWS]; /* before the activation; x */
@@ -423,10 +423,14 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
             stretch at = p.in_chunk(p.segment_rows(segment));
             double sum[2 * V] = {};
             typename W::kept next;
-            if (at.rows > 0) way.ask(n, p, at, 0, false, next);
+            if (W::AHEAD && at.rows > 0) way.ask(n, p, at, 0, false, next);
             for (int row = 0; row < at.rows; row += W::STEP) {
-                rows = next;
-                if (row + W::STEP < at.rows) way.ask(n, p, at, row + W::STEP, false, next);
+                if constexpr (W::AHEAD) {
+                    rows = next;
+                    if (row + W::STEP < at.rows) way.ask(n, p, at, row + W::STEP, false, next);
+                } else {
+                    way.ask(n, p, at, row, false, rows);
+                }
                 if (W::PREPARES && row == 0) {
                     if (i < TILE_CHANNELS && channel < n.c)
                         way.prepare(n, way.given(n, segment, channel, false), i, shared);
@@ -462,15 +466,17 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
             if (!there) continue;
             int row = (at.rows - 1) / W::STEP * W::STEP;
             typename W::kept next;
-            bool open = !kept;
-            if (!kept) way.ask(n, p, at, row, true, rows);
-            kept = false;
+            if (W::AHEAD && !kept) way.ask(n, p, at, row, true, next);
             for (; row >= 0; row -= W::STEP) {
-                if (row > 0) way.ask(n, p, at, row - W::STEP, true, next);
-                if (open) way.open(n, shared, p, at, row, true, rows);
+                if constexpr (W::AHEAD) {
+                    if (!kept) rows = next;
+                    if (row > 0) way.ask(n, p, at, row - W::STEP, true, next);
+                } else if (!kept) {
+                    way.ask(n, p, at, row, true, rows);
+                }
+                if (!kept) way.open(n, shared, p, at, row, true, rows);
                 way.write(n, shared, p, at, row, rows);
-                rows = next;
-                open = true;
+                kept = false;
             }
         }
     }
