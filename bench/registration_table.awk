@@ -16,7 +16,10 @@
 #   success                  the exact sign test on pairs that succeed under more seeds in one mode than in the other; with
 #                            one seed that is McNemar's test (1947) in its exact form
 # Errors of right correspondences and of fits to them are means of the pairs that have a fit; a pair that has none under any seed
-# of one of the two modes is not compared.
+# of one of the two modes is not compared. Were the errors of right ones independent, a fit's would go as their root mean square
+# distance over the root of their number: excess_rre (in radians) and excess_rte are the fit's errors over that. How large they
+# are depends on the lie of the points in a pair too; of two modes on one pair the one with the lower has right ones that err less
+# alike or lie better apart.
 #
 # Strata put each pair under each seed into a group by its right correspondences, at -v bounds="5 10 20 40". If recall hung on
 # their number alone, both modes would have the same recall in a group, and each would have the other's recall had it the other's
@@ -166,6 +169,12 @@ file == test ".jsonl" {
     note("right_rms", number($0, "right_rms_m"))
     note("fit_rre", number($0, "fit_rre_deg"))
     note("fit_rte", number($0, "fit_rte_m"))
+    apart = number($0, "right_rms_m")
+    if (apart > 0) {
+        apart /= sqrt(matches * ratio)
+        note("excess_rre", number($0, "fit_rre_deg") * 3.14159265358979 / 180 / apart)
+        note("excess_rte", number($0, "fit_rte_m") / apart)
+    }
     if (pair > pairs) pairs = pair
     lines[run]++
     sum[run, "rre_all"] += rre; sum[run, "rte_all"] += rte; sum[run, "ratio"] += ratio; sum[run, "good"] += good
@@ -225,7 +234,7 @@ function test_columns() {
     column("info", "RR, %", "info", 100, 1)
     column("rre", "RRE, deg", "rre_good", 1, 2)
     column("rte", "RTE, cm", "rte_good", 100, 1)
-    column("rre_all", "RRE of all", "rre_all", 1, 1)
+    column("rre_all", "RRE of all", "rre_all", 1, 2)
     column("rte_all", "RTE of all", "rte_all", 100, 1)
     column("ratio", "inlier ratio, %", "ratio", 100, 1)
     column("fmr", "FMR, %", "fmr", 100, 1)
@@ -237,6 +246,8 @@ function test_columns() {
     column("right_rms", "right ones apart, cm", "right_rms", 100, 2)
     column("fit_rre", "RRE of the fit, deg", "fit_rre", 1, 2)
     column("fit_rte", "RTE of the fit, cm", "fit_rte", 100, 1)
+    column("excess_rre", "excess of its RRE, 1/m", "excess_rre", 1, 2)
+    column("excess_rte", "excess of its RTE", "excess_rte", 1, 2)
 }
 
 function training_columns() {
@@ -311,7 +322,7 @@ function p_of(cell, mode, name,    d, n, k, b, w) {
         return " (" p_text(sign_test(b, w)) ")"
     }
     sub(/_all$/, "", name)
-    if (name !~ /^(rre|rte|ratio|loss|matches|right|distinct|shared|right_rms|fit_rre|fit_rte)$/) return ""
+    if (name !~ /^(rre|rte|ratio|loss|matches|right|distinct|shared|right_rms|(fit|excess)_r[rt]e)$/) return ""
     n = differences(cell, mode, name, d)
     if (!n) return ""
     return " (" p_text(wilcoxon(d, n)) ")"
