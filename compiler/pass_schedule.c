@@ -110,7 +110,7 @@ static int by_finish(const void *a, const void *b)
    finishes their gradients; those of dead nodes have offset -1. */
 void pass_parameters(struct pnet_compilation *c)
 {
-    enum { ALIGN = 16 }; /* elements: a cache line */
+    enum { ALIGN = 32 }; /* elements: a cache line of a GPU; two of a CPU */
     struct pnet_plan *p = &c->plan;
     struct order *order = pnet_arena_array(&c->arena, (size_t)p->param_count + 1, sizeof *order);
     if (!order) return;
