@@ -9,39 +9,25 @@ enum {
     MOST_BLOCKS = 8,                      /* of a cluster, on every GPU that has clusters */
     FEW_SLOTS = FEW_CHUNKS / MOST_BLOCKS, /* chunks of a block, at most */
     MOST_THREADS = FEW_SLOTS * WARP,      /* of a block */
+    ROWS = CHUNK_ROWS / WARP,             /* of a thread: a warp has a chunk */
 };
-
-/* A warp has a chunk, whose rows go to W lanes in turn, R each at most. With fewer than WARP a row's V channels are shared
-   out as well, Q to each of PIECES threads: straight code is short where a thread has little, and these kernels take less
-   time than it takes to fetch theirs. */
-template <int V, int W> struct few_share {
-    static constexpr int PIECES = WARP / W, Q = V / PIECES, R = CHUNK_ROWS / W;
-};
-
-/* Wide rows fill a warp's reads with fewer lanes. */
-static int few_width(int32_t packs)
-{
-    int lanes = tile(packs).lanes;
-    return lanes > 16 ? WARP : lanes > 8 ? 16 : 8;
-}
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 namespace cg = cooperative_groups;
 
-/* A thread's rows: every W-th from `first` on, in one of the `all` chunks that a segment meets. Chunks go to a
+/* A thread's rows: every WARP-th from `first` on, in one of the `all` chunks that a segment meets. Chunks go to a
    cluster's blocks in turn. */
-template <int W> struct few_place {
-    static constexpr int PIECES = WARP / W;
+struct few_place {
     int begin, end, first, last; /* the segment's rows, the thread's */
-    int blocks, rank, all, chunk, column, piece, segment;
+    int blocks, rank, all, chunk, column, segment;
     __device__ explicit few_place(const pnet_segments &s)
         : blocks((int)gridDim.x), rank((int)blockIdx.x), column((int)blockIdx.y),
-          piece((int)threadIdx.x % PIECES), segment((int)blockIdx.z)
+          segment((int)blockIdx.z)
     {
         begin = (int)pnet_segment_split(s, segment);
         end = (int)pnet_segment_split(s, segment + 1);
-        int lane = (int)threadIdx.x % WARP / PIECES;
+        int lane = (int)threadIdx.x % WARP;
         int whole = begin / CHUNK_ROWS;
         all = begin < end ? (end - 1) / CHUNK_ROWS - whole + 1 : 0;
         chunk = (int)threadIdx.x / WARP * blocks + rank;
@@ -56,40 +42,37 @@ template <int W> struct few_place {
     }
     __device__ bool has(int r) const
     {
-        return first + r * W < last;
+        return first + r * WARP < last;
     }
-    /* In pieces, of rows of `packs` packs. */
+    /* In packs, `packs` a row. */
     __device__ int64_t place(int r, int packs) const
     {
-        return ((int64_t)(first + r * W) * packs + column) * PIECES + piece;
+        return (int64_t)(first + r * WARP) * packs + column;
     }
 };
 
 /* The thread's rows of a matrix; zeros for those that are not there. */
-template <class T, int Q, int R, int W>
+template <class T, int V>
 static __device__ __forceinline__ void ask(
-    const few_place<W> &p, const T *x, int32_t packs, fetched<T, Q> *rows)
+    const few_place &p, const T *x, int32_t packs, fetched<T, V> *rows)
 {
 #pragma unroll
-    for (int r = 0; r < R; r++) rows[r] = fetch_if<Q>(p.has(r), x, p.place(r, packs));
+    for (int r = 0; r < ROWS; r++) rows[r] = fetch_if<V>(p.has(r), x, p.place(r, packs));
 }
 
-/* A lane's sums of a and of a b over the rows FIRST, FIRST + STEP, ..: pair by pair, as lanes are joined. */
-template <class T, int Q, int R, int FIRST, int STEP>
+/* A lane's sums of a and of a b. */
+template <class T, int V>
 static __device__ __forceinline__ void add_few(
-    const fetched<T, Q> (&a)[R], const fetched<T, Q> (&b)[R], double (&sum)[2 * Q])
+    const fetched<T, V> (&a)[ROWS], const fetched<T, V> (&b)[ROWS], double (&sum)[2 * V])
 {
-    if constexpr (STEP == R) {
-        pack<Q> u = opened(a[FIRST]), v = opened(b[FIRST]);
-        for (int i = 0; i < Q; i++) {
-            sum[i] = 0 + (double)u.at[i]; /* no -0 */
-            sum[Q + i] = 0 + (double)u.at[i] * (double)v.at[i];
-        }
-    } else {
-        double other[2 * Q];
-        add_few<T, Q, R, FIRST, 2 * STEP>(a, b, sum);
-        add_few<T, Q, R, FIRST + STEP, 2 * STEP>(a, b, other);
-        for (int i = 0; i < 2 * Q; i++) sum[i] += other[i];
+    static_assert(ROWS == 2, "a pair, as lanes are joined pair by pair");
+    pack<V> u[ROWS], v[ROWS];
+    for (int r = 0; r < ROWS; r++) u[r] = opened(a[r]), v[r] = opened(b[r]);
+    for (int i = 0; i < V; i++) {
+        sum[i] = (double)u[0].at[i] + (double)u[1].at[i] + 0; /* no -0 */
+        sum[V + i] = (double)u[0].at[i] * (double)v[0].at[i];
+        sum[V + i] += (double)u[1].at[i] * (double)v[1].at[i];
+        sum[V + i] += 0;
     }
 }
 
@@ -99,20 +82,20 @@ template <int V> struct few_parts {
 };
 
 /* Before anything is written to another block's memory: is it there? */
-template <int W> static __device__ __forceinline__ void few_begin(const few_place<W> &p)
+static __device__ __forceinline__ void few_begin(const few_place &p)
 {
     if (p.blocks > 1) cg::this_cluster().barrier_arrive();
 }
 
 /* Tells all blocks the sums of this warp's chunk, and waits for theirs. */
-template <int V, int Q, int W>
+template <int V>
 static __device__ __forceinline__ void tell(
-    const few_place<W> &p, few_parts<V> &parts, const double (&sum)[2 * Q])
+    const few_place &p, few_parts<V> &parts, const double (&sum)[2 * V])
 {
     double *mine = parts.at[p.chunk];
     bool there = p.chunk < p.all;
-    add_lanes<Q, W / 2, WARP / W>(sum, 0, [&](int i, double total) {
-        if (there) mine[(i < Q ? i : V + i - Q) + p.piece * Q] = total;
+    add_lanes<V, WARP / 2, 1>(sum, 0, [&](int i, double total) {
+        if (there) mine[i] = total;
     });
     if (p.blocks == 1) {
         __syncthreads();
@@ -131,9 +114,8 @@ static __device__ __forceinline__ void tell(
 }
 
 /* The sums of all chunks of a column each, by as many lanes as there are chunks; f(i, sums) is called once for column i. */
-template <int V, int W, class F>
-static __device__ __forceinline__ void join_few(
-    const few_place<W> &p, const few_parts<V> &parts, F f)
+template <int V, class F>
+static __device__ __forceinline__ void join_few(const few_place &p, const few_parts<V> &parts, F f)
 {
     static_assert(JOIN_LANES == WARP, "chunks go to the lanes of a warp");
     int shift = p.all > WARP ? 5 : p.all > 1 ? 32 - __clz(p.all - 1) : 0, width = 1 << shift;
@@ -148,91 +130,85 @@ static __device__ __forceinline__ void join_few(
     if (i < V && lane == 0) f(i, sum);
 }
 
-template <class T, int V, int W>
-static __global__ void __launch_bounds__(MOST_THREADS, W == 8 ? 2 : 1)
+template <class T, int V>
+static __global__ void __launch_bounds__(MOST_THREADS)
     few_forward_kernel(pnet_norm n, make_statistics s, bool training, T *y)
 {
-    using share = few_share<V, W>;
-    const int Q = share::Q, R = share::R;
     __shared__ few_parts<V> parts;
     __shared__ float2 old[V];
     __shared__ float weight[V];
-    __shared__ norm_columns<Q> norms[share::PIECES];
-    few_place<W> p(n.segments);
-    const norm_columns<Q> &norm = norms[p.piece];
+    __shared__ norm_columns<V> norm;
+    few_place p(n.segments);
     int32_t packs = n.c / V;
     few_begin(p);
     if (threadIdx.x < V) {
         int32_t i = (int32_t)threadIdx.x, channel = p.column * V + i;
         old[i] = s.old(channel);
         weight[i] = n.weight[channel];
-        norms[i / Q].bias[i % Q] = n.bias[channel];
+        norm.bias[i] = n.bias[channel];
     }
-    fetched<T, Q> x[R], added[R];
-    ask<T, Q, R>(p, (const T *)n.x, packs, x);
-    if (n.sum) ask<T, Q, R>(p, (const T *)n.added, packs, added);
-    double sum[2 * Q] = {};
-    if (training) add_few<T, Q, R, 0, 1>(x, x, sum);
-    tell<V, Q>(p, parts, sum);
+    fetched<T, V> x[ROWS], added[ROWS];
+    ask<T, V>(p, (const T *)n.x, packs, x);
+    if (n.sum) ask<T, V>(p, (const T *)n.added, packs, added);
+    double sum[2 * V] = {};
+    if (training) add_few<T, V>(x, x, sum);
+    tell<V>(p, parts, sum);
     double rows = training ? (double)p.rows() : 0;
     join_few<V>(p, parts, [&](int i, double2 total) {
         moments m = s.of(total.x, total.y, rows, rows, old[i]);
-        norms[i / Q].mean[i % Q] = m.mean;
-        norms[i / Q].k[i % Q] = m.inverse * weight[i];
+        norm.mean[i] = m.mean;
+        norm.k[i] = m.inverse * weight[i];
         if (p.rank == 0) s.write((int64_t)p.segment * n.c + p.column * V + i, m, rows, old[i]);
     });
     __syncthreads();
     float below = norm_below(n);
 #pragma unroll
-    for (int r = 0; r < R; r++) {
+    for (int r = 0; r < ROWS; r++) {
         if (!p.has(r)) break;
-        pack<Q> u = opened(x[r]), more = {};
+        pack<V> u = opened(x[r]), more = {};
         if (n.sum) more = opened(added[r]);
-        for (int i = 0; i < Q; i++) {
+        for (int i = 0; i < V; i++) {
             float v = norm.normal(i, u.at[i]);
             u.at[i] = activated(n.sum ? v + more.at[i] : v, below);
         }
-        store<Q>(y, p.place(r, packs), u);
+        store<V>(y, p.place(r, packs), u);
     }
 }
 
 /* Undoes a sum's activation, if there is one, in the gradients u, which are those of what was added. */
-template <class T, int Q, int R, int W>
-static __device__ __forceinline__ void end_sum(const few_place<W> &p, const pnet_norm_gradient &g,
-    float below, int32_t packs, fetched<T, Q> *u)
+template <class T, int V>
+static __device__ __forceinline__ void end_sum(
+    const few_place &p, const pnet_norm_gradient &g, float below, int32_t packs, fetched<T, V> *u)
 {
     T *gadded = (T *)g.gadded;
     if (g.out) {
-        fetched<T, Q> out[R];
-        ask<T, Q, R>(p, (const T *)g.out, packs, out);
+        fetched<T, V> out[ROWS];
+        ask<T, V>(p, (const T *)g.out, packs, out);
 #pragma unroll
-        for (int r = 0; r < R; r++) {
-            pack<Q> y = opened(out[r]);
-            u[r] = closed<T, Q>(gradient_before(u[r], below, [&](int i) { return y.at[i] > 0; }));
+        for (int r = 0; r < ROWS; r++) {
+            pack<V> y = opened(out[r]);
+            u[r] = closed<T, V>(gradient_before(u[r], below, [&](int i) { return y.at[i] > 0; }));
         }
     }
 #pragma unroll
-    for (int r = 0; r < R && gadded; r++) {
+    for (int r = 0; r < ROWS && gadded; r++) {
         if (!p.has(r)) break;
-        pack<Q> v = opened(u[r]), old = {};
-        if (g.gadded_add) old = load<Q>(gadded, p.place(r, packs));
-        for (int i = 0; i < Q && g.gadded_add; i++) v.at[i] = old.at[i] + v.at[i];
-        store<Q>(gadded, p.place(r, packs), v);
+        pack<V> v = opened(u[r]), old = {};
+        if (g.gadded_add) old = load<V>(gadded, p.place(r, packs));
+        for (int i = 0; i < V && g.gadded_add; i++) v.at[i] = old.at[i] + v.at[i];
+        store<V>(gadded, p.place(r, packs), v);
     }
 }
 
-template <class T, int V, int W>
-static __global__ void __launch_bounds__(MOST_THREADS, W == 8 ? 2 : 1) few_backward_kernel(
+template <class T, int V>
+static __global__ void __launch_bounds__(MOST_THREADS) few_backward_kernel(
     pnet_norm n, activated_norm made, pnet_norm_gradient g, double *sums, double *sums_ab)
 {
-    using share = few_share<V, W>;
-    const int Q = share::Q, R = share::R;
     __shared__ few_parts<V> parts;
     __shared__ float inverse[V], weight[V];
-    __shared__ norm_columns<Q> norms[share::PIECES];
+    __shared__ norm_columns<V> norm;
     __shared__ norm_coefficients coefficients[V];
-    few_place<W> p(n.segments);
-    const norm_columns<Q> &norm = norms[p.piece];
+    few_place p(n.segments);
     int32_t packs = n.c / V;
     few_begin(p);
     if (threadIdx.x < V) {
@@ -240,28 +216,28 @@ static __global__ void __launch_bounds__(MOST_THREADS, W == 8 ? 2 : 1) few_backw
         int64_t at = (int64_t)p.segment * n.c + channel;
         weight[i] = n.weight[channel];
         inverse[i] = made.inverse[at];
-        norms[i / Q].mean[i % Q] = made.mean[at];
-        norms[i / Q].k[i % Q] = inverse[i] * weight[i];
-        norms[i / Q].bias[i % Q] = n.bias[channel];
+        norm.mean[i] = made.mean[at];
+        norm.k[i] = inverse[i] * weight[i];
+        norm.bias[i] = n.bias[channel];
     }
-    fetched<T, Q> u[R], v[R];
-    ask<T, Q, R>(p, (const T *)g.gout, packs, u);
-    ask<T, Q, R>(p, (const T *)n.x, packs, v);
-    if (n.sum) end_sum<T, Q, R>(p, g, made.below, packs, u);
+    fetched<T, V> u[ROWS], v[ROWS];
+    ask<T, V>(p, (const T *)g.gout, packs, u);
+    ask<T, V>(p, (const T *)n.x, packs, v);
+    if (n.sum) end_sum<T, V>(p, g, made.below, packs, u);
     __syncthreads();
     bool undo = g.out && !n.sum;
 #pragma unroll
-    for (int r = 0; r < R && undo; r++)
-        u[r] = closed<T, Q>(norm.before(u[r], opened(v[r]), made.below));
-    double sum[2 * Q];
-    add_few<T, Q, R, 0, 1>(u, v, sum);
-    tell<V, Q>(p, parts, sum);
+    for (int r = 0; r < ROWS && undo; r++)
+        u[r] = closed<T, V>(norm.before(u[r], opened(v[r]), made.below));
+    double sum[2 * V];
+    add_few<T, V>(u, v, sum);
+    tell<V>(p, parts, sum);
     join_few<V>(p, parts, [&](int i, double2 total) {
         int32_t channel = p.column * V + i;
         int64_t at = (int64_t)p.segment * n.c + channel;
         bool constant = p.rows() <= g.constant_rows;
         double inv = (double)inverse[i], w = (double)weight[i];
-        double sum_ab = centred(total.y, total.x, (double)norms[i / Q].mean[i % Q], inv);
+        double sum_ab = centred(total.y, total.x, (double)norm.mean[i], inv);
         /* 0 + -0 is 0: where sums of groups begin */
         coefficients[i] = norm_coefficients(inv, w, constant ? 0 : 0 + total.x * w,
             constant ? 0 : 0 + sum_ab * w, constant ? 1 : (double)p.rows());
@@ -276,29 +252,28 @@ static __global__ void __launch_bounds__(MOST_THREADS, W == 8 ? 2 : 1) few_backw
     });
     __syncthreads();
     if (!g.gx) return;
-    const norm_coefficients *of = coefficients + p.piece * Q;
     T *gx = (T *)g.gx;
 #pragma unroll
-    for (int r = 0; r < R; r++) {
+    for (int r = 0; r < ROWS; r++) {
         if (!p.has(r)) break;
         int64_t place = p.place(r, packs);
-        pack<Q> a = opened(u[r]), b = opened(v[r]), before = {};
-        if (g.gx_add) before = load<Q>(gx, place);
-        for (int i = 0; i < Q; i++) {
-            float w = of[i].gradient(a.at[i], b.at[i], norm.mean[i]);
+        pack<V> a = opened(u[r]), b = opened(v[r]), before = {};
+        if (g.gx_add) before = load<V>(gx, place);
+        for (int i = 0; i < V; i++) {
+            float w = coefficients[i].gradient(a.at[i], b.at[i], norm.mean[i]);
             a.at[i] = g.gx_add ? before.at[i] + w : w;
         }
-        store<Q>(gx, place, a);
+        store<V>(gx, place, a);
     }
 }
 
 #else /* without clusters: never launched */
 
-template <class T, int V, int W>
+template <class T, int V>
 static __global__ void few_forward_kernel(pnet_norm, make_statistics, bool, T *)
 {
 }
-template <class T, int V, int W>
+template <class T, int V>
 static __global__ void few_backward_kernel(
     pnet_norm, activated_norm, pnet_norm_gradient, double *, double *)
 {
@@ -336,7 +311,7 @@ static bool launch_few(const pnet_norm &n, int V, K *kernel, A... arguments)
     return true;
 }
 
-/* Calls f(form, width) where the kernels of this file can do it, the width as a type; is it done? */
+/* Calls f(form) where the kernels of this file can do it; is it done? */
 template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const P *...p)
 {
     const int32_t most_segments = 65535; /* of a grid */
@@ -348,15 +323,7 @@ template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const
         n.segments.storage, n.c,
         [&](auto form) {
             const int V = decltype(form)::V;
-            int width = few_width(n.c / V);
-            if constexpr (V > 1) {
-                if (width == 8)
-                    done = f(form, std::integral_constant<int, 8>());
-                else if (width == 16)
-                    done = f(form, std::integral_constant<int, 16>());
-                else
-                    done = f(form, std::integral_constant<int, WARP>());
-            }
+            if constexpr (V > 1) done = f(form);
         },
         p...);
     return done;
@@ -366,10 +333,10 @@ bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool trainin
 {
     return by_few(
         *n,
-        [&](auto form, auto width) {
+        [&](auto form) {
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
-            auto *kernel = few_forward_kernel<T, V, decltype(width)::value>;
+            auto *kernel = few_forward_kernel<T, V>;
             return launch_few(*n, V, kernel, *n, s, training, as<T>(y));
         },
         n->x, y, n->sum ? n->added : y);
@@ -381,10 +348,10 @@ bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inver
     const float *gx = g->gx, *gout = g->gout, *gadded = g->gadded;
     bool done = by_few(
         *n,
-        [&](auto form, auto width) {
+        [&](auto form) {
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
-            auto *kernel = few_backward_kernel<T, V, decltype(width)::value>;
+            auto *kernel = few_backward_kernel<T, V>;
             return launch_few(
                 *n, V, kernel, *n, activated_norm_of(n, mean, inverse), *g, w.sum, w.sum_ab);
         },
