@@ -16,7 +16,8 @@
 
 enum {
     LONG = 2048,         /* entries beyond which a list is made by a block */
-    FEW_WARPS = 1 << 14, /* below so many a block gets one list, lest long ones share a block */
+    FEW_WARPS = 1 << 14, /* lists below which 32 a warp leave the machine idle */
+    FULL = 1 << 10,      /* blocks that a large machine runs at once */
 };
 
 template <class T> static __device__ __forceinline__ T shuffle_xor(const T &v, int lane)
@@ -63,21 +64,22 @@ static __device__ __forceinline__ void block_gather(const Op &op,
     __syncthreads();
 }
 
+/* Block y makes the y-th stretch of channels of `lists_of_block` lists, a warp each. */
 template <class Op>
 __global__ static void __launch_bounds__(THREADS)
-    gather_lists(Op op, struct pnet_count lists, int32_t tiles, int columns, int tasks_of_block)
+    gather_lists(Op op, struct pnet_count lists, int columns, int lists_of_block)
 {
     __shared__ typename Op::sum parts[WARPS][WARP];
     const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
     const int column = lane % columns, line = lane / columns, lines = WARP / columns;
-    const int64_t tasks = pnet_live(lists) * tiles;
-    for (int64_t base = (int64_t)blockIdx.x * tasks_of_block; base < tasks;
-         base += (int64_t)gridDim.x * tasks_of_block) {
-        int64_t task = base + warp;
+    const int32_t channel = ((int32_t)blockIdx.y * columns + column) * Op::V;
+    const int64_t n = pnet_live(lists);
+    for (int64_t base = (int64_t)blockIdx.x * lists_of_block; base < n;
+         base += (int64_t)gridDim.x * lists_of_block) {
+        int64_t list = base + warp;
         bool is_long = false;
-        if (warp < tasks_of_block && task < tasks) {
-            int64_t list = task / tiles, begin = op.begin(list), end = op.begin(list + 1);
-            int32_t channel = ((int32_t)(task % tiles) * columns + column) * Op::V;
+        if (warp < lists_of_block && list < n) {
+            int64_t begin = op.begin(list), end = op.begin(list + 1);
             is_long = end - begin > LONG;
             if (!is_long) {
                 typename Op::sum sum =
@@ -86,25 +88,25 @@ __global__ static void __launch_bounds__(THREADS)
             }
         }
         if (!__syncthreads_or(is_long)) continue;
-        for (int i = 0; i < tasks_of_block && base + i < tasks; i++) {
-            int64_t list = (base + i) / tiles, begin = op.begin(list), end = op.begin(list + 1);
-            int32_t channel = ((int32_t)((base + i) % tiles) * columns + column) * Op::V;
+        for (list = base; list < base + lists_of_block && list < n; list++) {
+            int64_t begin = op.begin(list), end = op.begin(list + 1);
             if (end - begin <= LONG) continue; /* in all threads alike */
             block_gather(op, parts, list, begin, end, channel, columns);
         }
     }
 }
 
+/* As few lists a block as fill the machine, lest long ones share a block; a warp each at most. */
 template <class Op> static void launch_lists(const Op &op, struct pnet_count lists)
 {
+    if (lists.most <= 0 || op.c <= 0) return;
     int32_t vectors = op.c / Op::V;
     int columns = lanes_for(vectors, WARP);
-    int32_t tiles = (vectors + columns - 1) / columns;
-    int64_t tasks = lists.most * tiles;
-    int tasks_of_block = tasks < FEW_WARPS ? 1 : WARPS;
-    if (tasks <= 0) return;
-    gather_lists<Op><<<blocks_for(tasks, tasks_of_block), THREADS, 0, cudaStreamPerThread>>>(
-        op, lists, tiles, columns, tasks_of_block);
+    unsigned tiles = (unsigned)((vectors + columns - 1) / columns);
+    int64_t each = (lists.most * tiles + FULL - 1) / FULL;
+    int lists_of_block = each < WARPS ? (int)each : WARPS;
+    dim3 grid(blocks_for(lists.most, lists_of_block), tiles);
+    gather_lists<Op><<<grid, THREADS, 0, cudaStreamPerThread>>>(op, lists, columns, lists_of_block);
 }
 
 #endif

@@ -23,15 +23,23 @@ template <int V> static __device__ __forceinline__ bool is_packed(const pnet_opt
     return c.offset % V == 0;
 }
 
-template <int V> static __device__ double square_sum(const float *g, int64_t offset, int32_t count)
+/* N packs of a thread on their way at once. */
+template <int V, int N> static __device__ double square_sum(const float *g, int32_t packs)
 {
     double sum = 0;
-    for (int32_t i = threadIdx.x; i < count / V; i += THREADS) {
-        pack<V> p = load<V>(g + offset, i);
-        for (int k = 0; k < V; k++) sum += (double)p.at[k] * (double)p.at[k];
+    for (int32_t first = threadIdx.x; first < packs; first += N * THREADS) {
+        fetched<float, V> f[N];
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            int32_t i = first + n * THREADS;
+            f[n] = fetch_if<V>(i < packs, g, i);
+        }
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            pack<V> p = opened(f[n]);
+            for (int k = 0; k < V; k++) sum += (double)p.at[k] * (double)p.at[k];
+        }
     }
-    for (int32_t i = count / V * V + (int32_t)threadIdx.x; i < count; i += THREADS)
-        sum += (double)g[offset + i] * (double)g[offset + i];
     return sum;
 }
 
@@ -41,8 +49,9 @@ static __global__ void __launch_bounds__(THREADS) square_kernel(
     __shared__ double shared[WARPS];
     for (int64_t i = blockIdx.x; i < chunk_count; i += gridDim.x) {
         pnet_optim_chunk c = chunks[i];
-        double sum = packed && is_packed<4>(c) ? square_sum<4>(g, c.offset, c.count)
-                                               : square_sum<1>(g, c.offset, c.count);
+        int32_t packs = packed && is_packed<4>(c) ? c.count / 4 : 0;
+        double sum = square_sum<4, 4>(g + c.offset, packs);
+        sum += square_sum<1, 1>(g + c.offset + packs * 4, c.count - packs * 4);
         sum = block_sum(sum, shared);
         if (threadIdx.x == 0) part[i] = sum;
     }
@@ -94,21 +103,35 @@ struct adam {
     }
 };
 
-template <int V, class F>
+template <int V, int N, class F>
 static __device__ __forceinline__ void update_chunk(
     F f, const pnet_optim_update &u, const pnet_optim_chunk &c, int32_t first, int32_t packs)
 {
     const float *g = u.g + c.offset + first;
     float *w = u.w + c.offset + first, *m = u.state[0] + c.offset + first,
           *v = u.state[1] + c.offset + first;
-    for (int32_t i = threadIdx.x; i < packs; i += THREADS) {
-        pack<V> pg = load<V>(g, i), pw = load<V>(w, i), pm = {}, pv = {};
-        if (F::STATES > 0) pm = load<V>(m, i);
-        if (F::STATES > 1) pv = load<V>(v, i);
-        for (int k = 0; k < V; k++) f(pg.at[k], pw.at[k], pm.at[k], pv.at[k]);
-        store<V>(w, i, pw);
-        if (F::STATES > 0) store<V>(m, i, pm);
-        if (F::STATES > 1) store<V>(v, i, pv);
+    for (int32_t from = threadIdx.x; from < packs; from += N * THREADS) {
+        fetched<float, V> fg[N], fw[N], fm[N], fv[N];
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            int32_t i = from + n * THREADS;
+            fg[n] = fetch_if<V>(i < packs, g, i);
+            fw[n] = fetch_if<V>(i < packs, w, i);
+            if (F::STATES > 0) fm[n] = fetch_if<V>(i < packs, m, i);
+            if (F::STATES > 1) fv[n] = fetch_if<V>(i < packs, v, i);
+        }
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            int32_t i = from + n * THREADS;
+            if (i >= packs) break;
+            pack<V> pg = opened(fg[n]), pw = opened(fw[n]), pm = {}, pv = {};
+            if (F::STATES > 0) pm = opened(fm[n]);
+            if (F::STATES > 1) pv = opened(fv[n]);
+            for (int k = 0; k < V; k++) f(pg.at[k], pw.at[k], pm.at[k], pv.at[k]);
+            store<V>(w, i, pw);
+            if (F::STATES > 0) store<V>(m, i, pm);
+            if (F::STATES > 1) store<V>(v, i, pv);
+        }
     }
 }
 
@@ -131,13 +154,14 @@ static __device__ adam formula_of(const pnet_optim_record *r, int decays, adam)
 template <class F>
 static __global__ void __launch_bounds__(THREADS) update_kernel(pnet_optim_update u, bool packed)
 {
-    if (u.record->skipped) return;
+    bool skipped = u.record->skipped;
     for (int64_t i = u.chunk_count - 1 - (int64_t)blockIdx.x; i >= 0; i -= gridDim.x) {
-        pnet_optim_chunk c = u.chunks[i];
+        pnet_optim_chunk c = u.chunks[i]; /* asked for together with `skipped` */
+        if (skipped) return;
         F f = formula_of(u.record, c.decays, F{});
         int32_t packs = packed && is_packed<4>(c) ? c.count / 4 : 0;
-        update_chunk<4>(f, u, c, 0, packs);
-        update_chunk<1>(f, u, c, packs * 4, c.count - packs * 4);
+        update_chunk<4, 2>(f, u, c, 0, packs);
+        update_chunk<1, 1>(f, u, c, packs * 4, c.count - packs * 4);
     }
 }
 
