@@ -103,6 +103,14 @@ int64_t pnet_register_inliers(int64_t count, const struct pnet_match *pairs, con
 int64_t pnet_register_right(int64_t count, struct pnet_match *pairs, const float *source,
     const float *target, const double pose[16], double distance, double *rms_m);
 
+/* How well apart the source points of pairs lie for a rotation to be fitted to them: the root of the harmonic mean of
+   their mean squared distances, in metres, from the three principal axes through their middle, which it writes too.
+   0 on a line. Were the pairs' errors independent and alike in all directions, of root mean square e, the fit would
+   turn by e / (spread sqrt(count)) radians and move the middle by e / sqrt(count), root mean square: the rotation's
+   covariance is e^2 / 3 times the inverse of the points' inertia. (The middle moves so whatever the directions.) */
+double pnet_register_spread(
+    int64_t count, const struct pnet_match *pairs, const float *source, double middle[3]);
+
 /* The root of the mean over ground-truth correspondences of |T p - T_true p|^2: the condition of registration recall
    (Choi, Zhou, Koltun 2015: below 0.2 m). Correspondences are the source points with a target point within `distance`
    after the true pose; NaN where there are none. */

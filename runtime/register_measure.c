@@ -53,6 +53,28 @@ int64_t pnet_register_right(int64_t count, struct pnet_match *pairs, const float
     return right;
 }
 
+double pnet_register_spread(
+    int64_t count, const struct pnet_match *pairs, const float *source, double middle[3])
+{
+    double a[9] = {0}, squares[3], axes[9], inverses = 0;
+    for (int k = 0; k < 3; k++) {
+        middle[k] = 0;
+        for (int64_t i = 0; i < count; i++) middle[k] += source[3 * (int64_t)pairs[i].source + k];
+        middle[k] /= (double)count;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const float *p = source + 3 * (int64_t)pairs[i].source;
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 3; c++)
+                a[3 * r + c] += (p[r] - middle[r]) * (p[c] - middle[c]) / (double)count;
+    }
+    pnet_symmetric_eigen(3, a, squares, axes);
+    /* what lies along the other two axes is the distance from one */
+    for (int k = 0; k < 3; k++)
+        inverses += 1 / fmax(squares[(k + 1) % 3] + squares[(k + 2) % 3], 0);
+    return sqrt(3 / inverses);
+}
+
 double pnet_register_info_rmse(const double info[36], const double truth[16], const double pose[16])
 {
     double back[16], e[6], sum = 0;

@@ -34,6 +34,8 @@ enum {
     RIGHT_RMS,
     FIT_RRE,
     FIT_RTE,
+    RIGHT_SPREAD,
+    FIT_SHIFT,
     RRE_ALL,
     RTE_ALL,
     SUCCESS,
@@ -74,11 +76,11 @@ static void succeed(double *sum, int way, double rre_deg, double rte_m)
     sum[SUCCESS + 3 * way + 2] += rte_m;
 }
 
-/* What the features are worth whatever RANSAC made of them: how far right correspondences lie apart, and the pose fitted
-   to them alone. Moves these to the front of the correspondences. */
+/* What the features are worth whatever RANSAC made of them: how far right correspondences lie apart, the pose fitted to
+   them alone, and how well apart their points lie for it. Moves right ones to the front of the correspondences. */
 static void add_right(double *sum, const struct pnet_op_pairs *p, double near)
 {
-    double fit[16], rms, rre, rte;
+    double fit[16], middle[3], rms, rre, rte, shift = 0;
     int64_t right =
         pnet_register_right(p->count, p->pairs, p->source, p->target, p->truth, near, &rms);
     if (p->count) sum[INLIER_RATIO] += (double)right / (double)p->count;
@@ -88,6 +90,13 @@ static void add_right(double *sum, const struct pnet_op_pairs *p, double near)
     sum[RIGHT_RMS] += rms;
     sum[FIT_RRE] += rre;
     sum[FIT_RTE] += rte;
+    sum[RIGHT_SPREAD] += pnet_register_spread(right, p->pairs, p->source, middle);
+    for (int k = 0; k < 12; k += 4) {
+        double d = fit[k + 3] - p->truth[k + 3];
+        for (int c = 0; c < 3; c++) d += (fit[k + c] - p->truth[k + c]) * middle[c];
+        shift += d * d;
+    }
+    sum[FIT_SHIFT] += sqrt(shift);
 }
 
 /* The pose of one pair of clouds, judged. `room` is what the search for it needs. */
@@ -187,6 +196,8 @@ static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_
     pnet_metric_name(r, "right_rms_m", sum[RIGHT_RMS] / fits);
     pnet_metric_name(r, "fit_rre_deg", sum[FIT_RRE] / fits);
     pnet_metric_name(r, "fit_rte_m", sum[FIT_RTE] / fits);
+    pnet_metric_name(r, "right_spread_m", sum[RIGHT_SPREAD] / fits);
+    pnet_metric_name(r, "fit_shift_m", sum[FIT_SHIFT] / fits);
     pnet_metric_name(r, "fit_pairs", sum[FITS]);
     r->has_error_pose = sum[PAIRS] == 1 && sum[FOUND] == 1;
     if (r->has_error_pose) memcpy(r->error_pose, sum + ERROR_POSE, sizeof r->error_pose);
@@ -210,9 +221,9 @@ const struct pnet_op pnet_op_registration = {
         "one (3DMatch's registration recall); the mean inlier ratio, a correspondence being right "
         "within `near`. And what the features are worth before RANSAC: the share of different rows "
         "among the targets nearest to the drawn sources, and of sources that have their "
-        "neighbour's; the root mean square distance of right "
-        "correspondences, and the errors of the pose fitted to these alone. docs/registration.md "
-        "names the values and the protocols.",
+        "neighbour's; the root mean square distance of right correspondences, how well apart these "
+        "lie, and the errors of the pose fitted to them alone. docs/registration.md names the "
+        "values and the protocols.",
     .args =
         {
             PNET_PAIRS_ARGS,

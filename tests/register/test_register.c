@@ -230,6 +230,52 @@ static void test_icp_plane(void)
     free(target);
 }
 
+/* Points in the corners of a box, turned and moved: their mean squared distances from the axes are those of a corner. Errors are
+   even between -1 and 1 cm in each coordinate, and `alike` points of a corner have the same: then the squares of the fit's
+   errors over those of independent ones are, in the mean, `alike`. */
+static void test_spread(int alike)
+{
+    enum { CORNERS = 8, EACH = 4, N = CORNERS * EACH, ROUNDS = 2000 };
+    const double half[3] = {1.5, 0.7, 0.1};
+    struct pnet_rand rand = test_rand(7);
+    struct pnet_match pairs[N];
+    float box[3 * N], source[3 * N], target[3 * N];
+    double pose[16], fit[16], middle[3], rms, rre, rte, inverses = 0, turned = 0, moved = 0;
+    for (int i = 0; i < 3 * N; i++)
+        box[i] = (float)(i / 3 / EACH >> i % 3 & 1 ? half[i % 3] : -half[i % 3]);
+    for (int i = 0; i < N; i++) pairs[i] = (struct pnet_match){N - 1 - i, N - 1 - i};
+    for (int k = 0; k < 3; k++)
+        inverses +=
+            1 / (half[(k + 1) % 3] * half[(k + 1) % 3] + half[(k + 2) % 3] * half[(k + 2) % 3]);
+    pnet_rigid_make((double[3]){1, 2, -0.5}, 50, (double[3]){2, -1, 3}, pose);
+    pnet_rigid_apply(pose, N, box, source);
+    double spread = pnet_register_spread(N, pairs, source, middle);
+    CHECKF(fabs(spread - sqrt(3 / inverses)) < 1e-6, "%g, by hand %g", spread, sqrt(3 / inverses));
+    CHECKF(hypot(hypot(middle[0] - 2, middle[1] + 1), middle[2] - 3) < 1e-6, "middle %g %g %g",
+        middle[0], middle[1], middle[2]);
+    CHECK(pnet_register_spread(EACH + 1, pairs, source, middle) < 1e-3); /* two corners */
+    pnet_rigid_identity(pose);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        double mean[3] = {0}, square = 0;
+        rand.a = round;
+        for (int i = 0; i < 3 * N; i++) {
+            uint64_t draw = (uint64_t)(i / 3 / alike) * 3 + (uint64_t)(i % 3);
+            target[i] = source[i] + (float)(0.01 * signed_unit(&rand, draw));
+            mean[i % 3] += ((double)target[i] - source[i]) / N;
+        }
+        CHECK(pnet_register_right(N, pairs, source, target, pose, 0.1, &rms) == N);
+        CHECK(pnet_rigid_fit(N, pairs, source, target, fit));
+        pnet_register_error(pose, fit, &rre, &rte);
+        for (int k = 0; k < 3; k++) square += mean[k] * mean[k];
+        rre *= spread / 57.295779513082320877 / rms;
+        turned += rre * rre * N / ROUNDS;
+        moved += square / (rms * rms) * N / ROUNDS;
+    }
+    /* a standard deviation is up to sqrt(2 / ROUNDS) of what is turned, 0.032, and sqrt(2 / 3 / ROUNDS) of what is moved */
+    CHECKF(fabs(turned / alike - 1) < 0.13, "turned %g, %d alike", turned, alike);
+    CHECKF(fabs(moved / alike - 1) < 0.07, "moved %g, %d alike", moved, alike);
+}
+
 int main(void)
 {
     int64_t sizes[] = {0, 1, 3, 4, 15, 16, 17, 70, 300};
@@ -249,5 +295,6 @@ int main(void)
     test_icp(false);
     test_icp(true);
     test_icp_plane();
+    for (int alike = 1; alike <= 4; alike *= 2) test_spread(alike);
     return check_end();
 }

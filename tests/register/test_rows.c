@@ -210,10 +210,16 @@ static double apart(const float *a, const float *b)
     return hypot(hypot((double)a[0] - b[0], (double)a[1] - b[1]), (double)a[2] - b[2]);
 }
 
-/* rms, rotation and translation error of the rows [WRONG, REAL) of the first sample, and of all its rows the share whose
+/* Of the rows [WRONG, REAL) of the first sample rms, rotation and translation error, how far their errors move the middle,
+   and the spread: z, of which all are half a metre from the middle, is a principal axis. Of all its rows the share whose
    neighbour has the feature of the same target. */
-static void fit_by_hand(double *rms, double *rre, double *rte, double *shared)
+struct by_hand {
+    double rms, rre, rte, shift, spread, shared;
+};
+
+static struct by_hand fit_by_hand(void)
 {
+    struct by_hand h = {0};
     char text[2048];
     snprintf(text, sizeof text, model, 10, "", 10);
     struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL};
@@ -221,12 +227,15 @@ static void fit_by_hand(double *rms, double *rre, double *rte, double *shared)
     struct pnet_batch *b = make_fitted(pnet_compilation_plan(c));
     const float *p = b->inputs[0].xyz, *q = b->inputs[1].xyz;
     double from[3] = {0}, to[3] = {0}, n = REAL - WRONG, across = 0, along = 0, squares = 0;
+    double middle[2] = {0}, xx = 0, yy = 0, xy = 0;
     double turn = turn_deg / 57.295779513082320877, error[3];
     for (int i = WRONG; i < REAL; i++) {
         const float *a = p + 3 * i, *z = q + 3 * i;
         double x = cos(turn) * a[0] - sin(turn) * a[1] + move[0] - z[0],
                y = sin(turn) * a[0] + cos(turn) * a[1] + move[1] - z[1];
         squares += x * x + y * y;
+        middle[0] += x / n;
+        middle[1] += y / n;
         for (int k = 0; k < 3; k++) {
             from[k] += a[k] / n;
             to[k] += z[k] / n;
@@ -237,45 +246,55 @@ static void fit_by_hand(double *rms, double *rre, double *rte, double *shared)
         double z[2] = {q[3 * i] - to[0], q[3 * i + 1] - to[1]};
         across += a[0] * z[1] - a[1] * z[0];
         along += a[0] * z[0] + a[1] * z[1];
+        xx += a[0] * a[0] / n;
+        yy += a[1] * a[1] / n;
+        xy += a[0] * a[1] / n;
     }
-    *shared = 0;
     for (int i = 0; i < FITTED; i++) {
         int near = !i;
         for (int k = 0; k < FITTED; k++)
             if (k != i && apart(p + 3 * i, p + 3 * k) < apart(p + 3 * i, p + 3 * near)) near = k;
-        *shared += (i < REAL ? i : i - REAL) == (near < REAL ? near : near - REAL);
+        h.shared += (i < REAL ? i : i - REAL) == (near < REAL ? near : near - REAL);
     }
-    *shared /= FITTED;
+    h.shared /= FITTED;
     double fit = atan2(across, along);
     error[0] = to[0] - (cos(fit) * from[0] - sin(fit) * from[1]) - move[0];
     error[1] = to[1] - (sin(fit) * from[0] + cos(fit) * from[1]) - move[1];
     error[2] = to[2] - from[2] - move[2];
-    *rms = sqrt(squares / n);
-    *rre = fabs(fit - turn) * 57.295779513082320877;
-    *rte = sqrt(error[0] * error[0] + error[1] * error[1] + error[2] * error[2]);
+    h.rms = sqrt(squares / n);
+    h.rre = fabs(fit - turn) * 57.295779513082320877;
+    h.rte = sqrt(error[0] * error[0] + error[1] * error[1] + error[2] * error[2]);
+    h.shift = hypot(middle[0], middle[1]);
+    double level = (xx + yy + 0.5) / ((xx + 0.25) * (yy + 0.25) - xy * xy), upright = 1 / (xx + yy);
+    h.spread = sqrt(3 / (level + upright));
     pnet_batch_free(b);
     pnet_compilation_free(c);
+    return h;
 }
 
 /* What features are worth before RANSAC. The second sample has one match, from which nothing can be fitted. */
 static void test_before_ransac(void)
 {
-    double rms, rre, rte, shared;
-    fit_by_hand(&rms, &rre, &rte, &shared);
-    CHECKF(rms > 0.02 && rre > 0.05 && rte > 1e-3, "too exact to tell: %g %g %g", rms, rre, rte);
+    struct by_hand h = fit_by_hand();
+    CHECKF(h.rms > 0.02 && h.rre > 0.05 && h.rte > 1e-3 && h.shift > 1e-3,
+        "too exact to tell: %g %g %g %g", h.rms, h.rre, h.rte, h.shift);
     struct pnet_evaluation v = evaluate_with(make_fitted, 2, 5000, "");
     CHECKF(fabs(named(&v, 0, "distinct") - ((double)REAL + 1) / FITTED / 2) < 1e-12, "%g",
         named(&v, 0, "distinct"));
-    CHECKF(shared > 0.2 && fabs(named(&v, 0, "shared") - (shared + 1) / 2) < 1e-12,
-        "%g, by hand %g", named(&v, 0, "shared"), (shared + 1) / 2);
+    CHECKF(h.shared > 0.2 && fabs(named(&v, 0, "shared") - (h.shared + 1) / 2) < 1e-12,
+        "%g, by hand %g", named(&v, 0, "shared"), (h.shared + 1) / 2);
     CHECK(named(&v, 0, "matches") == (REAL + 1) / 2.0);
     CHECK(named(&v, 0, "fit_pairs") == 1 && named(&v, 0, "pairs") == 2);
-    CHECKF(fabs(named(&v, 0, "right_rms_m") - rms) < 1e-6, "%g, by hand %g",
-        named(&v, 0, "right_rms_m"), rms);
-    CHECKF(fabs(named(&v, 0, "fit_rre_deg") - rre) < 2e-5, "%g, by hand %g",
-        named(&v, 0, "fit_rre_deg"), rre);
-    CHECKF(fabs(named(&v, 0, "fit_rte_m") - rte) < 1e-6, "%g, by hand %g",
-        named(&v, 0, "fit_rte_m"), rte);
+    CHECKF(fabs(named(&v, 0, "right_rms_m") - h.rms) < 1e-6, "%g, by hand %g",
+        named(&v, 0, "right_rms_m"), h.rms);
+    CHECKF(fabs(named(&v, 0, "fit_rre_deg") - h.rre) < 2e-5, "%g, by hand %g",
+        named(&v, 0, "fit_rre_deg"), h.rre);
+    CHECKF(fabs(named(&v, 0, "fit_rte_m") - h.rte) < 1e-6, "%g, by hand %g",
+        named(&v, 0, "fit_rte_m"), h.rte);
+    CHECKF(fabs(named(&v, 0, "right_spread_m") - h.spread) < 1e-6, "%g, by hand %g",
+        named(&v, 0, "right_spread_m"), h.spread);
+    CHECKF(fabs(named(&v, 0, "fit_shift_m") - h.shift) < 1e-6, "%g, by hand %g",
+        named(&v, 0, "fit_shift_m"), h.shift);
     pnet_evaluation_free(&v);
     v = evaluate_with(make_fitted, 2, 5000, ", mutual=no");
     CHECK(named(&v, 0, "matches") == FITTED); /* and as many different rows as before */
@@ -284,6 +303,7 @@ static void test_before_ransac(void)
     v = evaluate_with(make_fitted, 2, 5000, ", near=1mm");
     CHECK(named(&v, 0, "fit_pairs") == 0 && isnan(named(&v, 0, "right_rms_m")));
     CHECK(isnan(named(&v, 0, "fit_rre_deg")) && isnan(named(&v, 0, "fit_rte_m")));
+    CHECK(isnan(named(&v, 0, "right_spread_m")) && isnan(named(&v, 0, "fit_shift_m")));
     pnet_evaluation_free(&v);
 }
 
