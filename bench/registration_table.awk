@@ -19,7 +19,9 @@
 # of one of the two modes is not compared. Were the errors of right ones independent, a fit's would go as their root mean square
 # distance over the root of their number: excess_rre (in radians) and excess_rte are the fit's errors over that. How large they
 # are depends on the lie of the points in a pair too; of two modes on one pair the one with the lower has right ones that err less
-# alike or lie better apart.
+# alike or lie better apart. Which of the two it is: excess_shift, how far the fit moves the middle of right ones over the same, is
+# 1 in root mean square where errors are independent, wherever the points lie; excess_turn, excess_rre times how well apart they
+# lie for a rotation (`spread`), is so where errors go in all directions alike as well. Means are lower, 0.92 at most.
 #
 # Strata put each pair under each seed into a group by its right correspondences, at -v bounds="5 10 20 40". If recall hung on
 # their number alone, both modes would have the same recall in a group, and each would have the other's recall had it the other's
@@ -169,11 +171,15 @@ file == test ".jsonl" {
     note("right_rms", number($0, "right_rms_m"))
     note("fit_rre", number($0, "fit_rre_deg"))
     note("fit_rte", number($0, "fit_rte_m"))
-    apart = number($0, "right_rms_m")
+    apart = number($0, "right_rms_m"); lie = number($0, "right_spread_m"); shift = number($0, "fit_shift_m")
+    note("spread", lie)
+    note("fit_shift", shift)
     if (apart > 0) {
         apart /= sqrt(matches * ratio)
         note("excess_rre", number($0, "fit_rre_deg") * 3.14159265358979 / 180 / apart)
         note("excess_rte", number($0, "fit_rte_m") / apart)
+        if (shift != "") note("excess_shift", shift / apart)
+        if (lie != "") note("excess_turn", number($0, "fit_rre_deg") * 3.14159265358979 / 180 * lie / apart)
     }
     if (pair > pairs) pairs = pair
     lines[run]++
@@ -248,6 +254,10 @@ function test_columns() {
     column("fit_rte", "RTE of the fit, cm", "fit_rte", 100, 1)
     column("excess_rre", "excess of its RRE, 1/m", "excess_rre", 1, 2)
     column("excess_rte", "excess of its RTE", "excess_rte", 1, 2)
+    column("spread", "spread of right ones, cm", "spread", 100, 1)
+    column("fit_shift", "shift of the fit, cm", "fit_shift", 100, 2)
+    column("excess_shift", "excess of its shift", "excess_shift", 1, 2)
+    column("excess_turn", "excess of its turn", "excess_turn", 1, 2)
 }
 
 function training_columns() {
@@ -322,7 +332,7 @@ function p_of(cell, mode, name,    d, n, k, b, w) {
         return " (" p_text(sign_test(b, w)) ")"
     }
     sub(/_all$/, "", name)
-    if (name !~ /^(rre|rte|ratio|loss|matches|right|distinct|shared|right_rms|(fit|excess)_r[rt]e)$/) return ""
+    if (name !~ /^(rre|rte|ratio|loss|matches|right|distinct|shared|right_rms|(fit|excess)_(r[rt]e|shift)|spread|excess_turn)$/) return ""
     n = differences(cell, mode, name, d)
     if (!n) return ""
     return " (" p_text(wilcoxon(d, n)) ")"

@@ -137,9 +137,10 @@ prints '| hand | 10cm | voxel | - | - |'
 # mode 1, 2 and 2: 40 and 60 %, and each would have the other's with the other's pairs. Per pair voxel mode has 0 0 1 0 0 more:
 # a standard error of 20 % however many seeds are alike. From 10 to 39 leaving out a pair makes it 50, 0, -50, 0 and 0:
 # sqrt(4 / 5 * 5000). Without the fifth pair voxel mode has none below 10: no error there.
-counted() { # DISTINCT RIGHT RECALL RMS
+counted() { # DISTINCT RIGHT RECALL RMS [SPREAD]
     printf '{"loss":1,"rr.values":{"pairs":1,"rre_all_deg":1,"rte_all_m":1,"recall":%s,"inlier_ratio":%s,"matches":100,' "$3" "0.$2"
-    printf '"distinct":%s,"shared":%s,"right_rms_m":%s,"fit_rre_deg":%s,"fit_rte_m":%s}}\n' "0.$1" "0.$2" "$4" "$4" "$4"
+    printf '"distinct":%s,"shared":%s,"right_rms_m":%s,"fit_rre_deg":%s,"fit_rte_m":%s' "0.$1" "0.$2" "$4" "$4" "$4"
+    printf '%s}}\n' "${5:+,\"right_spread_m\":$5,\"fit_shift_m\":$4}"
 }
 for seed in 1 2; do
     for mode in native voxel; do
@@ -148,9 +149,9 @@ for seed in 1 2; do
         cp "$work/hand/10cm-native-s1"/*.json "$dir"
         cp "$work/hand/10cm-native-s1/metrics.jsonl" "$dir"
     done
-    { counted 25 02 0 null && counted 5 12 1 0.01 && counted 5 13 0 0.02 && counted 5 60 1 0.03 && counted 5 02 0 null; } \
+    { counted 25 02 0 null && counted 5 12 1 0.01 0.5 && counted 5 13 0 0.02 2 && counted 5 60 1 0.03 && counted 5 02 0 null; } \
         >"$work/strata/10cm-native-s$seed/hand.jsonl"
-    { counted 5 12 0 0.02 && counted 75 39 1 0.03 && counted 625 40 1 0.05 && counted 625 61 1 null && counted 5 02 0 null; } \
+    { counted 5 12 0 0.02 && counted 75 39 1 0.03 1 && counted 625 40 1 0.05 1 && counted 625 61 1 null && counted 5 02 0 null; } \
         >"$work/strata/10cm-voxel-s$seed/hand.jsonl"
 done
 mkdir -p "$work/share" && mv "$work/strata" "$work/share/runs"
@@ -190,6 +191,13 @@ prints '| hand | 10cm | native | 0.09 ± 0.00 | 4.94 ± 0.00 |'
 prints '| hand | 10cm | voxel | 0.09 ± 0.00 | 5.34 ± 0.00 |'
 shares -v table=against -v columns=excess_rte -v head=no
 prints '| hand | 10cm | voxel | **+0.41 ± 0.00** (0.180) |'
+# So are their shifts, over the pairs that tell of these here: 12 and 13 against 39 and 40. Turns, of as many degrees: times 0.5 and 2, 1 and 1.
+shares -v columns='spread fit_shift excess_shift excess_turn'
+prints '| spread of right ones, cm | shift of the fit, cm | excess of its shift | excess of its turn |'
+prints '| hand | 10cm | native | 125.0 ± 0.0 | 1.50 ± 0.00 | 3.53 ± 0.00 | 0.08 ± 0.00 |'
+prints '| hand | 10cm | voxel | 100.0 ± 0.0 | 4.00 ± 0.00 | 6.28 ± 0.00 | 0.11 ± 0.00 |'
+shares -v table=against -v columns='spread fit_shift excess_shift excess_turn' -v head=no
+prints '| hand | 10cm | voxel | **-25.0 ± 0.0** (0.655) | **+2.50 ± 0.00** (0.180) | **+2.75 ± 0.00** (0.180) | **+0.03 ± 0.00** (0.655) |'
 
 # Mistakes.
 for wrong in 'run' 'run -o x --scenes woods' 'run -o x --loss other' 'walk -o x' 'table -o x --what' 'strata -o x --modes native' "run -o $work/all --modes other"; do
