@@ -127,6 +127,11 @@ template <class T, int V_> struct sum_pairs {
     struct sum {
         double v[V];
     };
+    struct entry {
+        uint32_t fine;
+        float weight;
+    };
+    using row = raw<T, V>;
     const int64_t *offsets;
     const uint64_t *key;
     const float *weight;
@@ -139,16 +144,22 @@ template <class T, int V_> struct sum_pairs {
     {
         return offsets[list];
     }
-    __device__ sum start(int64_t, int32_t) const
+    __device__ sum start() const
     {
-        sum s;
-        for (int i = 0; i < V; i++) s.v[i] = 0;
-        return s;
+        return {};
     }
-    __device__ void take(sum &s, int64_t at, int32_t channel) const
+    __device__ entry find(int64_t at) const
     {
-        vector<V> p = load<V>(g + (int64_t)(uint32_t)key[at] * c + channel);
-        double w = (double)weight[at];
+        return {(uint32_t)key[at], weight[at]};
+    }
+    __device__ const T *where(entry from, int32_t channel) const
+    {
+        return g + (int64_t)from.fine * c + channel;
+    }
+    __device__ void take(sum &s, entry from, const row &r, bool) const
+    {
+        vector<V> p = widen_raw<T, V>(r);
+        double w = (double)from.weight;
         for (int i = 0; i < V; i++) s.v[i] += w * (double)p.v[i];
     }
     __device__ void join(sum &s, const sum &other) const

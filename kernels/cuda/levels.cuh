@@ -92,6 +92,32 @@ template <int V, class T> static __device__ __forceinline__ vector<V> load(const
     return r;
 }
 
+/* V numbers of T as they lie in memory, in whole words where they fill some, until they are needed. */
+template <int BYTES> struct alignas(BYTES) words {
+    uint32_t at[BYTES / 4];
+};
+template <> struct alignas(2) words<2> {
+    uint16_t at[1];
+};
+template <class T, int V> using raw = words<(int)sizeof(T) * V>;
+
+template <int V, class T> static __device__ __forceinline__ raw<T, V> load_raw(const T *p)
+{
+    raw<T, V> r;
+    if constexpr (sizeof r == 16)
+        *reinterpret_cast<uint4 *>(&r) = *reinterpret_cast<const uint4 *>(p);
+    else if constexpr (sizeof r == 8)
+        *reinterpret_cast<uint2 *>(&r) = *reinterpret_cast<const uint2 *>(p);
+    else
+        r = *reinterpret_cast<const raw<T, V> *>(p);
+    return r;
+}
+
+template <class T, int V> static __device__ __forceinline__ vector<V> widen_raw(const raw<T, V> &r)
+{
+    return load<V>(reinterpret_cast<const T *>(&r));
+}
+
 template <int V, class T> static __device__ __forceinline__ void store(T *p, const vector<V> &r)
 {
     store_wide<V>(p, r.v);

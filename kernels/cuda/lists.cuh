@@ -1,12 +1,16 @@
-/* Joining the rows of lists: the fine rows of each cell, the pairs of each coarse row. A warp makes
-   some channels of one list, its threads being laid over channels first, over entries of the list
-   where few channels are left; a block makes those of a long list. Which thread takes which entry
-   depends on the number of channels and the list's length alone: the same bits for any grid.
+/* Joining the rows of lists: the fine rows of each cell, the pairs of each coarse row. A warp's threads
+   are laid over the channels of a list first, over its entries where few channels are left; short lists
+   of 8 vectors of channels and more share a warp instead, each going through its entries alone; a block
+   makes those of a long list. Which thread takes which entry depends on the number of channels and the
+   list's length alone: the same bits for any grid.
 
-   An operation has a type `sum` for what a thread gathers, with
-     start(list, channel)            nothing gathered yet; the list has entries
-     take(sum, at, channel)          entry `at`, those of a thread in ascending order
-     join(sum, other)                what another thread has; in either order
+   An operation has a type `sum` for what a thread gathers, `entry` for what a list says of a row and
+   `row` for numbers as they are read, with
+     start()                           nothing gathered yet
+     find(at)                          entry `at`
+     where(entry, channel)             where its row is
+     take(sum, entry, row, first)      adds it, those of a thread in ascending order; `first` of the list
+     join(sum, other)                  what another thread has, of later entries where `sum` has the first
      write(sum, list, channel, count)  the result of a list of `count` entries, maybe none
    where `channel` is the first of V. */
 #ifndef PNET_KERNELS_CUDA_LISTS_CUH
@@ -16,6 +20,9 @@
 
 enum {
     LONG = 2048,         /* entries beyond which a list is made by a block */
+    SHORT = 16,          /* up to so many entries lists share a warp */
+    SHARED_COLUMNS = 8,  /* of threads that each needs then */
+    AHEAD = 4,           /* rows of a thread on their way at once */
     FEW_WARPS = 1 << 14, /* lists below which 32 a warp leave the machine idle */
     FULL = 1 << 10,      /* blocks that a large machine runs at once */
 };
@@ -32,15 +39,35 @@ template <class T> static __device__ __forceinline__ T shuffle_xor(const T &v, i
     return r;
 }
 
-/* One list's entries first, first + step ... and, joined, those of the warp's other threads. */
+/* Entries first, first + step ... of the `count` of a list. */
 template <class Op>
-static __device__ __forceinline__ typename Op::sum warp_gather(
-    const Op &op, int64_t first, int64_t end, int step, int64_t list, int32_t channel, int columns)
+static __device__ __forceinline__ typename Op::sum gather(
+    const Op &op, int64_t begin, int64_t first, int64_t count, int step, int32_t channel)
 {
-    typename Op::sum sum = op.start(list, channel);
-    if (channel < op.c)
-#pragma unroll 4
-        for (int64_t at = first; at < end; at += step) op.take(sum, at, channel);
+    typename Op::sum sum = op.start();
+#pragma unroll 1
+    for (int64_t at = first; at < count && channel < op.c; at += (int64_t)AHEAD * step) {
+        typename Op::entry entry[AHEAD] = {}; /* not what the last turn left */
+        typename Op::row row[AHEAD] = {};
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (at + k * step < count) entry[k] = op.find(begin + at + k * step);
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (at + k * step < count) row[k] = load_raw<Op::V>(op.where(entry[k], channel));
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (at + k * step < count) op.take(sum, entry[k], row[k], at + k * step == 0);
+    }
+    return sum;
+}
+
+/* The same of all threads of a warp that have the channel, joined. */
+template <class Op>
+static __device__ __forceinline__ typename Op::sum warp_gather(const Op &op, int64_t begin,
+    int64_t first, int64_t count, int step, int32_t channel, int columns)
+{
+    typename Op::sum sum = gather(op, begin, first, count, step, channel);
     for (int d = columns; d < WARP; d *= 2) op.join(sum, shuffle_xor(sum, d));
     return sum;
 }
@@ -54,7 +81,7 @@ static __device__ __forceinline__ void block_gather(const Op &op,
     const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
     const int line = lane / columns, lines = WARP / columns;
     parts[warp][lane] =
-        warp_gather(op, begin + warp * lines + line, end, lines * WARPS, list, channel, columns);
+        warp_gather(op, begin, warp * lines + line, end - begin, lines * WARPS, channel, columns);
     __syncthreads();
     if (warp == 0 && line == 0 && channel < op.c) {
         typename Op::sum sum = parts[0][lane];
@@ -64,49 +91,61 @@ static __device__ __forceinline__ void block_gather(const Op &op,
     __syncthreads();
 }
 
-/* Block y makes the y-th stretch of channels of `lists_of_block` lists, a warp each. */
+/* Lists of a warp: each line of its threads has one, or all have the same. */
+static inline __host__ __device__ int lists_of_warp(int columns)
+{
+    return columns < SHARED_COLUMNS ? 1 : WARP / columns;
+}
+
+/* Block y makes the y-th stretch of channels of lists, of which `warps` of its warps have some. */
 template <class Op>
 __global__ static void __launch_bounds__(THREADS)
-    gather_lists(Op op, struct pnet_count lists, int columns, int lists_of_block)
+    gather_lists(Op op, struct pnet_count lists, int columns, int warps)
 {
     __shared__ typename Op::sum parts[WARPS][WARP];
     const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
     const int column = lane % columns, line = lane / columns, lines = WARP / columns;
+    const int each = lists_of_warp(columns), span = warps * each;
     const int32_t channel = ((int32_t)blockIdx.y * columns + column) * Op::V;
     const int64_t n = pnet_live(lists);
-    for (int64_t base = (int64_t)blockIdx.x * lists_of_block; base < n;
-         base += (int64_t)gridDim.x * lists_of_block) {
-        int64_t list = base + warp;
-        bool is_long = false;
-        if (warp < lists_of_block && list < n) {
-            int64_t begin = op.begin(list), end = op.begin(list + 1);
-            is_long = end - begin > LONG;
-            if (!is_long) {
-                typename Op::sum sum =
-                    warp_gather(op, begin + line, end, lines, list, channel, columns);
-                if (line == 0 && channel < op.c) op.write(sum, list, channel, end - begin);
-            }
+    for (int64_t base = (int64_t)blockIdx.x * span; base < n; base += (int64_t)gridDim.x * span) {
+        int64_t list = base + warp * each + (each > 1 ? line : 0), begin = 0, count = -1;
+        if (warp < warps && list < n) {
+            begin = op.begin(list);
+            count = op.begin(list + 1) - begin;
         }
-        if (!__syncthreads_or(is_long)) continue;
-        for (list = base; list < base + lists_of_block && list < n; list++) {
-            int64_t begin = op.begin(list), end = op.begin(list + 1);
-            if (end - begin <= LONG) continue; /* in all threads alike */
-            block_gather(op, parts, list, begin, end, channel, columns);
+        bool is_short = each > 1 && count <= SHORT;
+        if (is_short && count >= 0 && channel < op.c)
+            op.write(gather(op, begin, 0, count, 1, channel), list, channel, count);
+        bool asks = !is_short && count >= 0 && count <= LONG && column == 0;
+        unsigned rest = __ballot_sync(~0u, asks && (each > 1 || line == 0));
+        for (; rest; rest &= rest - 1) {
+            int of = __ffs((int)rest) - 1;
+            int64_t at = __shfl_sync(~0u, begin, of), all = __shfl_sync(~0u, count, of);
+            typename Op::sum sum = warp_gather(op, at, line, all, lines, channel, columns);
+            int64_t to = __shfl_sync(~0u, list, of);
+            if (line == 0 && channel < op.c) op.write(sum, to, channel, all);
+        }
+        if (!__syncthreads_or(count > LONG)) continue;
+        for (list = base; list < base + span && list < n; list++) {
+            int64_t from = op.begin(list), end = op.begin(list + 1);
+            if (end - from <= LONG) continue; /* in all threads alike */
+            block_gather(op, parts, list, from, end, channel, columns);
         }
     }
 }
 
-/* As few lists a block as fill the machine, lest long ones share a block; a warp each at most. */
+/* As few warps a block as fill the machine, lest long lists share a block. */
 template <class Op> static void launch_lists(const Op &op, struct pnet_count lists)
 {
     if (lists.most <= 0 || op.c <= 0) return;
     int32_t vectors = op.c / Op::V;
-    int columns = lanes_for(vectors, WARP);
+    int columns = lanes_for(vectors, WARP), each = lists_of_warp(columns);
     unsigned tiles = (unsigned)((vectors + columns - 1) / columns);
-    int64_t each = (lists.most * tiles + FULL - 1) / FULL;
-    int lists_of_block = each < WARPS ? (int)each : WARPS;
-    dim3 grid(blocks_for(lists.most, lists_of_block), tiles);
-    gather_lists<Op><<<grid, THREADS, 0, cudaStreamPerThread>>>(op, lists, columns, lists_of_block);
+    int64_t tasks = (lists.most + each - 1) / each * tiles;
+    int warps = tasks < (int64_t)FULL * WARPS ? (int)((tasks + FULL - 1) / FULL) : WARPS;
+    dim3 grid(blocks_for(lists.most, warps * each), tiles);
+    gather_lists<Op><<<grid, THREADS, 0, cudaStreamPerThread>>>(op, lists, columns, warps);
 }
 
 #endif

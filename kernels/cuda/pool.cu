@@ -29,6 +29,8 @@ template <class T, int V_> struct sum_cells {
     struct sum {
         double v[V];
     };
+    using entry = int32_t; /* a fine row */
+    using row = raw<T, V>;
     const int64_t *offsets;
     const int32_t *child;
     int32_t c;
@@ -40,16 +42,21 @@ template <class T, int V_> struct sum_cells {
     {
         return offsets[list];
     }
-    __device__ sum start(int64_t, int32_t) const
+    __device__ sum start() const
     {
-        sum s;
-        for (int i = 0; i < V; i++) s.v[i] = 0;
-        return s;
+        return {};
     }
-    __device__ void take(sum &s, int64_t at, int32_t channel) const
+    __device__ entry find(int64_t at) const
     {
-        int64_t row = child ? child[at] : at;
-        vector<V> p = load<V>(x + row * c + channel);
+        return child ? child[at] : (int32_t)at;
+    }
+    __device__ const T *where(entry from, int32_t channel) const
+    {
+        return x + (int64_t)from * c + channel;
+    }
+    __device__ void take(sum &s, entry, const row &r, bool) const
+    {
+        vector<V> p = widen_raw<T, V>(r);
         for (int i = 0; i < V; i++) s.v[i] += (double)p.v[i];
     }
     __device__ void join(sum &s, const sum &other) const
@@ -65,14 +72,16 @@ template <class T, int V_> struct sum_cells {
     }
 };
 
-/* The largest of each channel and the row it came from, the lowest one among equals. Every thread
-   starts from the first row of the cell, so that a NaN there stays, as it does on the CPU. */
+/* The largest of each channel and the row it came from, the lowest one among equals. A NaN stays where it is in the
+   first row of a cell, elsewhere it is passed over, as it is on the CPU. */
 template <class T, int V_> struct max_cells {
     static const int V = V_;
     struct sum {
         vector<V> top;
         rows_of<V> from;
     };
+    using entry = int32_t; /* a fine row */
+    using row = raw<T, V>;
     const int64_t *offsets;
     const int32_t *child;
     int32_t c;
@@ -84,30 +93,27 @@ template <class T, int V_> struct max_cells {
     {
         return offsets[list];
     }
-    __device__ int64_t row_of(int64_t at) const
-    {
-        return child ? child[at] : at;
-    }
-    __device__ sum start(int64_t list, int32_t channel) const
+    __device__ sum start() const
     {
         sum s;
-        int64_t at = offsets[list];
-        bool any = channel < c && at < offsets[list + 1];
-        int64_t row = any ? row_of(at) : -1;
-        for (int i = 0; i < V; i++) {
-            s.top.v[i] = any ? widen(x[row * c + channel + i]) : 0;
-            s.from.v[i] = (int32_t)row;
-        }
+        for (int i = 0; i < V; i++) s.top.v[i] = -INFINITY, s.from.v[i] = INT32_MAX;
         return s;
     }
-    __device__ void take(sum &s, int64_t at, int32_t channel) const
+    __device__ entry find(int64_t at) const
     {
-        int64_t row = row_of(at);
-        vector<V> p = load<V>(x + row * c + channel);
+        return child ? child[at] : (int32_t)at;
+    }
+    __device__ const T *where(entry from, int32_t channel) const
+    {
+        return x + (int64_t)from * c + channel;
+    }
+    __device__ void take(sum &s, entry from, const row &r, bool first) const
+    {
+        vector<V> p = widen_raw<T, V>(r);
         for (int i = 0; i < V; i++)
-            if (p.v[i] > s.top.v[i]) {
+            if (first || p.v[i] > s.top.v[i]) {
                 s.top.v[i] = p.v[i];
-                s.from.v[i] = (int32_t)row;
+                s.from.v[i] = from;
             }
     }
     __device__ void join(sum &s, const sum &other) const
@@ -120,8 +126,10 @@ template <class T, int V_> struct max_cells {
             }
         }
     }
-    __device__ void write(const sum &s, int64_t list, int32_t channel, int64_t) const
+    __device__ void write(sum s, int64_t list, int32_t channel, int64_t count) const
     {
+        if (count == 0)
+            for (int i = 0; i < V; i++) s.top.v[i] = 0, s.from.v[i] = -1;
         store<V>(y + list * c + channel, s.top);
         if (argmax) store_rows<V>(argmax + list * c + channel, s.from);
     }
