@@ -51,7 +51,6 @@ struct pnet_optim_record {
                         overflow, as the squares of floats do not in double */
     int64_t skips;   /* steps that changed nothing, counted up: set by the host once */
     int32_t skipped; /* 1: this step changed nothing, as the norm or a loss is not finite */
-    uint32_t passed; /* 0 between steps: a GPU's blocks that have added their squares */
     /* what the update reads: without decay, with it */
     struct pnet_sgd_step sgd[2];
     struct pnet_adam_step adam[2];

@@ -3,7 +3,7 @@ extern "C" {
 }
 #include "kernels/cuda/dense.cuh"
 
-enum { WARPS = THREADS / WARP };
+enum { WARPS = THREADS / WARP, JOINERS = 1024 };
 
 /* The sum over a block's threads, in one order; thread 0 has it. `shared` has room for one number a warp. */
 static __device__ double block_sum(double v, double *shared)
@@ -43,41 +43,31 @@ template <int V, int N> static __device__ double square_sum(const float *g, int3
     return sum;
 }
 
-/* Adds what all blocks have added, in their order, and decides. */
-static __device__ void decide(const pnet_optim_update &u, const double *part, double *shared)
+static __global__ void __launch_bounds__(THREADS) square_kernel(
+    const pnet_optim_chunk *chunks, int64_t chunk_count, bool packed, const float *g, double *part)
 {
+    __shared__ double shared[WARPS];
+    for (int64_t i = blockIdx.x; i < chunk_count; i += gridDim.x) {
+        pnet_optim_chunk c = chunks[i];
+        int32_t packs = packed && is_packed<4>(c) ? c.count / 4 : 0;
+        double sum = square_sum<4, 4>(g + c.offset, packs);
+        sum += square_sum<1, 1>(g + c.offset + packs * 4, c.count - packs * 4);
+        sum = block_sum(sum, shared);
+        if (threadIdx.x == 0) part[i] = sum;
+    }
+}
+
+static __global__ void __launch_bounds__(JOINERS)
+    decide_kernel(pnet_optim_update u, const double *part)
+{
+    __shared__ double shared[JOINERS / WARP];
     double sum = 0;
-#pragma unroll 8
-    for (int64_t i = threadIdx.x; i < u.chunk_count; i += THREADS) sum += __ldcg(part + i);
+    for (int64_t i = threadIdx.x; i < u.chunk_count; i += JOINERS) sum += part[i];
     sum = block_sum(sum, shared);
     if (threadIdx.x > 0) return;
     bool finite = true;
     for (int32_t i = 0; i < u.loss_count; i++) finite = finite && isfinite(u.losses[i]);
     pnet_optim_decide(&u.rule, sum, finite, u.record);
-    u.record->passed = 0;
-}
-
-/* Squares of each chunk; the block that comes last decides. */
-static __global__ void __launch_bounds__(THREADS)
-    square_kernel(pnet_optim_update u, bool packed, double *part)
-{
-    __shared__ double shared[WARPS];
-    __shared__ bool last;
-    for (int64_t i = blockIdx.x; i < u.chunk_count; i += gridDim.x) {
-        pnet_optim_chunk c = u.chunks[i];
-        int32_t packs = packed && is_packed<4>(c) ? c.count / 4 : 0;
-        double sum = square_sum<4, 4>(u.g + c.offset, packs);
-        sum += square_sum<1, 1>(u.g + c.offset + packs * 4, c.count - packs * 4);
-        sum = block_sum(sum, shared);
-        if (threadIdx.x == 0) part[i] = sum;
-    }
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(&u.record->passed, 1) == gridDim.x - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    if (last) decide(u, part, shared);
 }
 
 /* The formulas of kernels/cpu/optim.h for one element; m and v are its state, as far as there is one. */
@@ -194,7 +184,10 @@ extern "C" void pnet_cuda_optim_update(const struct pnet_optim_update *u, void *
     bool packed =
         is_aligned(u->g) && is_aligned(u->w) && is_aligned(u->state[0]) && is_aligned(u->state[1]);
     unsigned blocks = blocks_of_chunks(u->chunk_count);
-    square_kernel<<<blocks ? blocks : 1, THREADS, 0, cudaStreamPerThread>>>(*u, packed, part);
+    if (blocks)
+        square_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            u->chunks, u->chunk_count, packed, u->g, part);
+    decide_kernel<<<1, JOINERS, 0, cudaStreamPerThread>>>(*u, part);
     auto *kernel = u->rule.formula == PNET_STEP_ADAM ? update_kernel<adam>
                    : u->state[0]                     ? update_kernel<sgd_momentum>
                                                      : update_kernel<sgd_plain>;
