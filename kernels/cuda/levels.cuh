@@ -118,9 +118,22 @@ template <class T, int V> static __device__ __forceinline__ vector<V> widen_raw(
     return load<V>(reinterpret_cast<const T *>(&r));
 }
 
+/* To global memory, at once. The compiler takes an assignment apart into a store a number, now and then, which takes four
+   times as long. */
 template <int V, class T> static __device__ __forceinline__ void store(T *p, const vector<V> &r)
 {
-    store_wide<V>(p, r.v);
+    raw<T, V> w;
+    store_wide<V>(reinterpret_cast<T *>(&w), r.v);
+    if constexpr (sizeof w == 16)
+        asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
+                     "r"(w.at[0]), "r"(w.at[1]), "r"(w.at[2]), "r"(w.at[3])
+                     : "memory");
+    else if constexpr (sizeof w == 8)
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)),
+                     "r"(w.at[0]), "r"(w.at[1])
+                     : "memory");
+    else
+        *reinterpret_cast<raw<T, V> *>(p) = w;
 }
 
 template <int V> static __device__ __forceinline__ rows_of<V> load_rows(const int32_t *p)

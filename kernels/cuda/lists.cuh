@@ -1,8 +1,8 @@
 /* Joining the rows of lists: the fine rows of each cell, the pairs of each coarse row. A warp's threads
-   are laid over the channels of a list first, over its entries where few channels are left; short lists
-   of 8 vectors of channels and more share a warp instead, each going through its entries alone; a block
-   makes those of a long list. Which thread takes which entry depends on the number of channels and the
-   list's length alone: the same bits for any grid.
+   are laid over the channels of a list first, over its entries where few channels are left, unless the
+   list is short: then one thread a vector of channels goes through its entries, and lists share a warp.
+   A block makes those of a long list. Which thread takes which entry depends on the number of channels
+   and the list's length alone: the same bits for any grid.
 
    An operation has a type `sum` for what a thread gathers, `entry` for what a list says of a row and
    `row` for numbers as they are read, with
@@ -20,8 +20,7 @@
 
 enum {
     LONG = 2048,         /* entries beyond which a list is made by a block */
-    SHORT = 16,          /* up to so many entries lists share a warp */
-    SHARED_COLUMNS = 8,  /* of threads that each needs then */
+    SHORT = 16,          /* entries up to which lists share a warp */
     AHEAD = 4,           /* rows of a thread on their way at once */
     FEW_WARPS = 1 << 14, /* lists below which 32 a warp leave the machine idle */
     FULL = 1 << 10,      /* blocks that a large machine runs at once */
@@ -91,21 +90,49 @@ static __device__ __forceinline__ void block_gather(const Op &op,
     __syncthreads();
 }
 
-/* Lists of a warp: each line of its threads has one, or all have the same. */
-static inline __host__ __device__ int lists_of_warp(int columns)
+/* The list of `count` entries from `begin` on by all threads of a warp. */
+template <class Op>
+static __device__ __forceinline__ void warp_list(
+    const Op &op, int64_t list, int64_t begin, int64_t count, int32_t channel, int columns)
 {
-    return columns < SHARED_COLUMNS ? 1 : WARP / columns;
+    const int line = (int)threadIdx.x % WARP / columns, lines = WARP / columns;
+    typename Op::sum sum = warp_gather(op, begin, line, count, lines, channel, columns);
+    if (line == 0 && channel < op.c) op.write(sum, list, channel, count);
 }
 
-/* Block y makes the y-th stretch of channels of lists, of which `warps` of its warps have some. */
+/* Calls f(list, begin, count) in all threads of a warp for each of its lists that is `chosen`, in one thread a list. */
+template <class F>
+static __device__ __forceinline__ void for_chosen(
+    bool chosen, int64_t list, int64_t begin, int64_t count, F f)
+{
+    for (unsigned rest = __ballot_sync(~0u, chosen); rest; rest &= rest - 1) {
+        int of = __ffs((int)rest) - 1;
+        f(__shfl_sync(~0u, list, of), __shfl_sync(~0u, begin, of), __shfl_sync(~0u, count, of));
+    }
+}
+
+/* Those among the lists `base` .. `end` - 1 that are long. */
+template <class Op>
+static __device__ __forceinline__ void long_lists(const Op &op,
+    typename Op::sum (&parts)[WARPS][WARP], int64_t base, int64_t end, int32_t channel, int columns)
+{
+    for (int64_t list = base; list < end; list++) {
+        int64_t from = op.begin(list), to = op.begin(list + 1);
+        if (to - from > LONG) /* in all threads alike */
+            block_gather(op, parts, list, from, to, channel, columns);
+    }
+}
+
+/* Block y makes the y-th stretch of channels of lists, of which `warps` of its warps have `each`: one, or one a line of
+   its threads. */
 template <class Op>
 __global__ static void __launch_bounds__(THREADS)
-    gather_lists(Op op, struct pnet_count lists, int columns, int warps)
+    gather_lists(Op op, struct pnet_count lists, int columns, int each, int warps)
 {
     __shared__ typename Op::sum parts[WARPS][WARP];
     const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
-    const int column = lane % columns, line = lane / columns, lines = WARP / columns;
-    const int each = lists_of_warp(columns), span = warps * each;
+    const int column = lane % columns, line = lane / columns, span = warps * each;
+    const bool first = each > 1 || line == 0; /* of the threads that have the list */
     const int32_t channel = ((int32_t)blockIdx.y * columns + column) * Op::V;
     const int64_t n = pnet_live(lists);
     for (int64_t base = (int64_t)blockIdx.x * span; base < n; base += (int64_t)gridDim.x * span) {
@@ -114,38 +141,29 @@ __global__ static void __launch_bounds__(THREADS)
             begin = op.begin(list);
             count = op.begin(list + 1) - begin;
         }
-        bool is_short = each > 1 && count <= SHORT;
-        if (is_short && count >= 0 && channel < op.c)
+        if (first && count >= 0 && count <= SHORT && channel < op.c)
             op.write(gather(op, begin, 0, count, 1, channel), list, channel, count);
-        bool asks = !is_short && count >= 0 && count <= LONG && column == 0;
-        unsigned rest = __ballot_sync(~0u, asks && (each > 1 || line == 0));
-        for (; rest; rest &= rest - 1) {
-            int of = __ffs((int)rest) - 1;
-            int64_t at = __shfl_sync(~0u, begin, of), all = __shfl_sync(~0u, count, of);
-            typename Op::sum sum = warp_gather(op, at, line, all, lines, channel, columns);
-            int64_t to = __shfl_sync(~0u, list, of);
-            if (line == 0 && channel < op.c) op.write(sum, to, channel, all);
-        }
-        if (!__syncthreads_or(count > LONG)) continue;
-        for (list = base; list < base + span && list < n; list++) {
-            int64_t from = op.begin(list), end = op.begin(list + 1);
-            if (end - from <= LONG) continue; /* in all threads alike */
-            block_gather(op, parts, list, from, end, channel, columns);
-        }
+        for_chosen(first && column == 0 && count > SHORT && count <= LONG, list, begin, count,
+            [&](int64_t of, int64_t from, int64_t entries) {
+                warp_list(op, of, from, entries, channel, columns);
+            });
+        if (__syncthreads_or(count > LONG))
+            long_lists(op, parts, base, min(base + span, n), channel, columns);
     }
 }
 
-/* As few warps a block as fill the machine, lest long lists share a block. */
+/* As few warps a block, and lists a warp, as fill the machine, lest long lists share a block. */
 template <class Op> static void launch_lists(const Op &op, struct pnet_count lists)
 {
     if (lists.most <= 0 || op.c <= 0) return;
     int32_t vectors = op.c / Op::V;
-    int columns = lanes_for(vectors, WARP), each = lists_of_warp(columns);
+    int columns = lanes_for(vectors, WARP);
     unsigned tiles = (unsigned)((vectors + columns - 1) / columns);
+    int each = lists.most * tiles > FULL ? WARP / columns : 1;
     int64_t tasks = (lists.most + each - 1) / each * tiles;
     int warps = tasks < (int64_t)FULL * WARPS ? (int)((tasks + FULL - 1) / FULL) : WARPS;
     dim3 grid(blocks_for(lists.most, warps * each), tiles);
-    gather_lists<Op><<<grid, THREADS, 0, cudaStreamPerThread>>>(op, lists, columns, warps);
+    gather_lists<Op><<<grid, THREADS, 0, cudaStreamPerThread>>>(op, lists, columns, each, warps);
 }
 
 #endif

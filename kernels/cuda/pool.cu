@@ -168,97 +168,45 @@ template <class T> struct few_numbers<T, 3, true> {
     }
 };
 
-enum { FEW_LANES = 8 }; /* that share a list of few channels */
-
-/* Sums of rows of C channels, where there are many short lists. gather_lists has LINES threads for a channel of a list;
-   here a lane stands for every eighth of them and for all channels, and adds in the same order. A warp takes 32 lists,
-   some of them at a time: rows of all their first entries are on their way together. */
+/* Sums of rows of C channels, where there are many short lists: a thread has one, and adds as gather_lists does. */
 template <class T, int C, bool PAIRED>
-__global__ static void __launch_bounds__(THREADS, 3)
+__global__ static void __launch_bounds__(THREADS, 4)
     few_sums(sum_cells<T, 1> op, struct pnet_count lists)
 {
-    constexpr int COLUMNS = C == 3 ? 4 : C, LINES = WARP / COLUMNS, SUMS = LINES / FEW_LANES;
-    constexpr int AHEAD = SUMS > 2 ? SUMS : 2; /* entries of a lane and list fetched at once */
-    constexpr int GROUPS = WARP / FEW_LANES, LISTS = 8 / AHEAD;
+    constexpr int COLUMNS = C == 3 ? 4 : C;
     using numbers = few_numbers<T, C, PAIRED>;
     __shared__ typename sum_cells<T, 1>::sum parts[WARPS][WARP];
-    const int lane = (int)threadIdx.x % WARP, group = lane / FEW_LANES, line = lane % FEW_LANES;
+    const int32_t column = (int32_t)threadIdx.x % COLUMNS;
     int64_t n = pnet_live(lists), step = (int64_t)gridDim.x * THREADS;
     for (int64_t base = (int64_t)blockIdx.x * THREADS; base < n; base += step) {
-        int64_t own = base + threadIdx.x, begin = 0, count = -1;
-        if (own < n) {
-            begin = op.begin(own);
-            count = op.begin(own + 1) - begin;
+        int64_t list = base + threadIdx.x, begin = 0, count = -1;
+        if (list < n) {
+            begin = op.begin(list);
+            count = op.begin(list + 1) - begin;
         }
-        bool is_long = count > LONG;
-        int short_count = is_long ? -1 : (int)count;
-        double factor = op.mean && short_count > 0 ? 1 / (double)short_count : 1;
+        double sum[C] = {};
+        int entries = count <= SHORT ? (int)count : -1;
 #pragma unroll 1
-        for (int first = 0; first < WARP; first += GROUPS * LISTS) {
-            int64_t at[LISTS];
-            int32_t row[LISTS][AHEAD];
-            int entries[LISTS];
-            numbers ahead[LISTS][AHEAD];
+        for (int at = 0; at < entries; at += AHEAD) {
+            int32_t row[AHEAD];
+            numbers ahead[AHEAD] = {};
 #pragma unroll
-            for (int l = 0; l < LISTS; l++) {
-                int from = first + l * GROUPS + group;
-                at[l] = __shfl_sync(~0u, begin, from) + line;
-                entries[l] = __shfl_sync(~0u, short_count, from);
+            for (int k = 0; k < AHEAD; k++)
+                row[k] = at + k < entries ? op.find(begin + at + k) : -1;
 #pragma unroll
-                for (int k = 0; k < AHEAD; k++) {
-                    int64_t entry = at[l] + k * FEW_LANES;
-                    row[l][k] = -1;
-                    if (line + k * FEW_LANES < entries[l])
-                        row[l][k] = op.child ? op.child[entry] : (int32_t)entry;
-                }
-            }
+            for (int k = 0; k < AHEAD; k++)
+                if (row[k] >= 0) ahead[k] = numbers::fetch(op.x, row[k]);
 #pragma unroll
-            for (int l = 0; l < LISTS; l++)
-#pragma unroll
-                for (int k = 0; k < AHEAD; k++) {
-                    ahead[l][k] = {};
-                    if (row[l][k] >= 0) ahead[l][k] = numbers::fetch(op.x, row[l][k]);
-                }
-#pragma unroll
-            for (int l = 0; l < LISTS; l++) {
-                int64_t list = base + threadIdx.x - lane + first + l * GROUPS + group;
-                double sum[SUMS][C] = {};
-#pragma unroll
-                for (int k = 0; k < AHEAD; k++)
-                    for (int i = 0; i < C; i++)
-                        sum[k % SUMS][i] += (double)ahead[l][k].number(i, row[l][k]);
-#pragma unroll 4
-                for (int k = AHEAD; line + k * FEW_LANES < entries[l]; k += SUMS)
-#pragma unroll
-                    for (int s = 0; s < SUMS; s++) {
-                        int64_t entry = at[l] + (k + s) * FEW_LANES;
-                        if (line + (k + s) * FEW_LANES >= entries[l]) break;
-                        int32_t next = op.child ? op.child[entry] : (int32_t)entry;
-                        numbers more = numbers::fetch(op.x, next);
-                        for (int i = 0; i < C; i++) sum[s][i] += (double)more.number(i, next);
-                    }
-                double own_factor = __shfl_sync(~0u, factor, first + l * GROUPS + group);
-                double mine = 0; /* of channel `line` */
-#pragma unroll
-                for (int i = 0; i < C; i++) {
-#pragma unroll
-                    for (int s = 0; s < SUMS; s++)
-                        for (int d = 1; d < FEW_LANES; d *= 2)
-                            sum[s][i] += __shfl_xor_sync(~0u, sum[s][i], d);
-#pragma unroll
-                    for (int d = 1; d < SUMS; d *= 2)
-                        for (int s = 0; s < SUMS; s += 2 * d) sum[s][i] += sum[s + d][i];
-                    if (line == i) mine = sum[0][i];
-                }
-                if (line < C && entries[l] >= 0)
-                    store_or_add<1>(op.y + list * C + line, op.add, {{(float)(mine * own_factor)}});
-            }
+            for (int k = 0; k < AHEAD; k++)
+                for (int i = 0; i < C; i++) sum[i] += (double)ahead[k].number(i, row[k]);
         }
-        if (!__syncthreads_or(is_long)) continue;
-        for (int64_t list = base; list < base + THREADS && list < n; list++) {
-            int64_t from = op.begin(list), to = op.begin(list + 1);
-            if (to - from > LONG) block_gather(op, parts, list, from, to, lane % COLUMNS, COLUMNS);
-        }
+        for (int i = 0; i < C && entries >= 0; i++) op.write({{sum[i]}}, list, i, count);
+        for_chosen(count > SHORT && count <= LONG, list, begin, count,
+            [&](int64_t of, int64_t from, int64_t all) {
+                warp_list(op, of, from, all, column, COLUMNS);
+            });
+        if (__syncthreads_or(count > LONG))
+            long_lists(op, parts, base, min(base + THREADS, n), column, COLUMNS);
     }
 }
 
