@@ -176,10 +176,11 @@ file == test ".jsonl" {
     note("fit_shift", shift)
     if (apart > 0) {
         apart /= sqrt(matches * ratio)
-        note("excess_rre", number($0, "fit_rre_deg") * 3.14159265358979 / 180 / apart)
+        turn = number($0, "fit_rre_deg") * 3.14159265358979 / 180 / apart
+        note("excess_rre", turn)
         note("excess_rte", number($0, "fit_rte_m") / apart)
         if (shift != "") note("excess_shift", shift / apart)
-        if (lie != "") note("excess_turn", number($0, "fit_rre_deg") * 3.14159265358979 / 180 * lie / apart)
+        if (lie != "") note("excess_turn", turn * lie)
     }
     if (pair > pairs) pairs = pair
     lines[run]++

@@ -80,10 +80,6 @@ __global__ static void __launch_bounds__(THREADS)
     const int32_t classes = t.classes;
     struct row_walk r = walk_slice(pnet_live(t.rows), lanes);
     double sum = 0, divisor = 0;
-    if (r.begin >= r.end) { /* nearly all, of few rows */
-        if (threadIdx.x == 0) part[blockIdx.x] = {0, 0};
-        return;
-    }
     for (int64_t base = r.begin; base < r.end; base += r.step) {
         int64_t row = base + r.line;
         bool there = row < r.end;
