@@ -51,8 +51,11 @@ struct net_result {
     size_t geometry_bytes;
     /* Seconds beside those of the steps; on a GPU of the device alone, and a pass is forward or backward. */
     double optimizer;
-    double recorded[2];     /* GPU: of a pass recorded as a whole */
+    double recorded[2];     /* GPU: of a pass recorded one step behind the other */
     double mark[2];         /* GPU: by which a mark makes a pass longer; not in the steps' times */
+    double beside[2];       /* GPU: of a pass as a training records it */
+    double conv[2];         /* GPU: the same of its convolutions alone */
+    double product[2];      /* GPU: and of convolutions and linear layers */
     struct net_step *steps; /* in the order of the forward schedule */
     int step_count;
 };

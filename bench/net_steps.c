@@ -56,9 +56,10 @@ static void time_on_cpu(
 }
 
 #ifdef PNET_CUDA_BUILT
-enum { PLAIN, MARKED, KINDS };
+/* In a row, without marks and with them; as a session records it: all, convolutions, and linear layers too. */
+enum { PLAIN, MARKED, BESIDE, CONVOLUTIONS, PRODUCTS, KINDS };
 
-/* Forward or backward, recorded without marks and with them. */
+/* Forward or backward. */
 struct pass {
     int first, last; /* steps first .. last - 1 */
     int marks;
@@ -96,13 +97,34 @@ static void *record_pass(struct pnet_device d, const struct pass *pass,
     return pnet_device_record_end(d);
 }
 
-static enum pnet_status prepare_pass(struct pnet_device d, struct pass *pass,
+static bool convolves(void *plan, int step)
+{
+    const struct pnet_plan *p = plan;
+    return strcmp(p->nodes[p->steps[step].node].op->name, "conv") == 0;
+}
+
+static bool multiplies(void *plan, int step)
+{
+    const struct pnet_plan *p = plan;
+    return convolves(plan, step) || strcmp(p->nodes[p->steps[step].node].op->name, "linear") == 0;
+}
+
+static void *record_kind(struct pnet_session *s, const struct pass *pass,
+    const struct bound_step *bound, const void *one, int kind)
+{
+    pnet_session_wanted *wanted[KINDS] = {[CONVOLUTIONS] = convolves, [PRODUCTS] = multiplies};
+    if (kind < BESIDE) return record_pass(pnet_session_device(s), pass, bound, one, kind == MARKED);
+    return pnet_session_record(s, 0, pass->first > 0, wanted[kind], (void *)pnet_session_plan(s));
+}
+
+static enum pnet_status prepare_pass(struct pnet_session *s, struct pass *pass,
     struct bound_step *bound, const void *one, struct pnet_error *e)
 {
+    struct pnet_device d = pnet_session_device(s);
     if (!make_marks(pass, bound))
         return pnet_error_set(e, PNET_NO_DEVICE, "the device has no marks left");
     for (int kind = 0; kind < KINDS; kind++) {
-        pass->record[kind] = record_pass(d, pass, bound, one, kind == MARKED);
+        pass->record[kind] = record_kind(s, pass, bound, one, kind);
         if (pass->record[kind]) continue;
         enum pnet_status st = pnet_device_wait(d, e);
         return st ? st : pnet_error_set(e, PNET_NO_DEVICE, "the steps could not be recorded");
@@ -146,8 +168,8 @@ static enum pnet_status time_runs(struct pnet_session *s, struct pass pass[2],
             st = pnet_session_wait(s, e);
             for (int i = 0; i < 2 && !st; i++)
                 st = between(at[i], at[i + 1], &pass[i].seconds[kind][to], e);
+            if (!st && kind == BESIDE) st = between(at[2], at[3], &optimizer[to], e);
         }
-        if (!st) st = between(at[2], at[3], &optimizer[to], e);
         for (int i = 0; i < pass[1].last && !st; i++)
             if (bound[i].kernel)
                 st = between(bound[i].begin, bound[i].end, &bound[i].seconds[to], e);
@@ -156,14 +178,21 @@ static enum pnet_status time_runs(struct pnet_session *s, struct pass pass[2],
     return st;
 }
 
-static void take_marks_off(
-    struct pass *pass, struct bound_step *bound, int repeat, double *whole, double *mark)
+/* Tells the medians of a pass, and takes its marks off its steps. */
+static void tell_pass(
+    struct pass *pass, struct bound_step *bound, int repeat, int to, struct net_result *r)
 {
-    *whole = bench_median(pass->seconds[PLAIN], repeat);
-    *mark = (bench_median(pass->seconds[MARKED], repeat) - *whole) / pass->marks;
+    double median[KINDS];
+    for (int kind = 0; kind < KINDS; kind++)
+        median[kind] = bench_median(pass->seconds[kind], repeat);
+    r->recorded[to] = median[PLAIN];
+    r->mark[to] = (median[MARKED] - median[PLAIN]) / pass->marks;
+    r->beside[to] = median[BESIDE];
+    r->conv[to] = median[CONVOLUTIONS];
+    r->product[to] = median[PRODUCTS];
     for (int i = pass->first; i < pass->last; i++)
         for (int run = 0; run < repeat; run++)
-            bound[i].seconds[run] = fmax(bound[i].seconds[run] - *mark, 0);
+            bound[i].seconds[run] = fmax(bound[i].seconds[run] - r->mark[to], 0);
 }
 
 static void free_pass(struct pnet_device d, struct pass *pass, struct bound_step *bound)
@@ -191,10 +220,9 @@ static enum pnet_status time_on_gpu(struct pnet_session *s, const struct pnet_pl
         pnet_device_put(d, seed, &one, sizeof one);
         st = pnet_device_wait(d, e);
     }
-    for (int i = 0; i < 2 && !st; i++) st = prepare_pass(d, &pass[i], bound, seed, e);
+    for (int i = 0; i < 2 && !st; i++) st = prepare_pass(s, &pass[i], bound, seed, e);
     if (!st) st = time_runs(s, pass, bound, u, repeat, at, r, e);
-    for (int i = 0; i < 2 && !st; i++)
-        take_marks_off(&pass[i], bound, repeat, &r->recorded[i], &r->mark[i]);
+    for (int i = 0; i < 2 && !st; i++) tell_pass(&pass[i], bound, repeat, i, r);
     for (int i = 0; i < 2; i++) free_pass(d, &pass[i], bound);
     for (int i = 0; i < 4; i++) pnet_cuda_mark_free(at[i]);
     pnet_device_free(d, seed);

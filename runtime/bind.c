@@ -1,5 +1,7 @@
 #include "runtime/bind.h"
 
+#include "runtime/waits.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,15 +110,39 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Largest first, each at the lowest offset that is free while it lives. */
-static void place(struct block *blocks, int count, struct block **alive)
+/* What keeps two blocks from lying in the same place, beside their steps: that parts of the schedule which touch them may
+   run at once (runtime/waits.h). A set of parts for each block. */
+struct apart {
+    uint64_t *touch;  /* [blocks][words]: parts that touch it */
+    uint64_t *beside; /* [blocks][words]: parts that may run beside one of those */
+    int blocks, parts, words;
+};
+
+static uint64_t *set_of(uint64_t *sets, const struct apart *a, int block)
 {
+    return sets + (size_t)block * (size_t)a->words;
+}
+
+static bool may_meet(const struct apart *a, const struct block *x, const struct block *y)
+{
+    if (x->first <= y->last && y->first <= x->last) return true;
+    if (!a) return false;
+    const uint64_t *touch = set_of(a->touch, a, x->index), *beside = set_of(a->beside, a, y->index);
+    uint64_t both = 0;
+    for (int i = 0; i < a->words; i++) both |= touch[i] & beside[i];
+    return both;
+}
+
+/* Largest first, each at the lowest offset that is free while it lives. Returns where the last one ends. */
+static size_t place(struct block *blocks, int count, struct block **alive, const struct apart *a)
+{
+    size_t total = 0;
     qsort(blocks, (size_t)count, sizeof *blocks, by_size);
     for (int i = 0; i < count; i++) {
         struct block *b = &blocks[i];
         int n = 0;
         for (int k = 0; k < i; k++)
-            if (blocks[k].first <= b->last && b->first <= blocks[k].last) alive[n++] = &blocks[k];
+            if (may_meet(a, &blocks[k], b)) alive[n++] = &blocks[k];
         qsort(alive, (size_t)n, sizeof *alive, by_offset);
         size_t at = 0;
         for (int k = 0; k < n; k++) {
@@ -124,7 +150,86 @@ static void place(struct block *blocks, int count, struct block **alive)
             if (alive[k]->offset + alive[k]->bytes > at) at = alive[k]->offset + alive[k]->bytes;
         }
         b->offset = at;
+        if (at + b->bytes > total) total = at + b->bytes;
     }
+    return total;
+}
+
+/* Every object at a place of its own: a block's is its index. */
+static struct pnet_stretch own_place(void *context, enum pnet_object object, int index)
+{
+    const struct pnet_plan *p = context;
+    const int first[] = {[PNET_OBJECT_TENSOR] = 0,
+        [PNET_OBJECT_WORK] = p->tensor_count,
+        [PNET_OBJECT_PARAM] = p->tensor_count + p->step_count,
+        [PNET_OBJECT_GRADIENT] = p->tensor_count + p->step_count + p->param_count};
+    uintptr_t at = (uintptr_t)(first[object] + index);
+    return (struct pnet_stretch){at, at + 1, false};
+}
+
+static void add_part(uint64_t *set, int part)
+{
+    set[part / 64] |= (uint64_t)1 << part % 64;
+}
+
+/* What `part` touches must not share memory with what parts of at most `reach` steps from its own touch that are not ordered
+   with it. Those farther away are ordered by the memory that they share. */
+static void keep_apart(
+    struct apart *a, const struct pnet_waits *w, const struct pnet_touched *t, int part, int reach)
+{
+    int step = part / PNET_STEP_PARTS, first = (step - reach) * PNET_STEP_PARTS,
+        end = (step + reach + 1) * PNET_STEP_PARTS;
+    for (int i = 0; i < t->count; i++) {
+        int block = (int)t->at[i].begin;
+        if (block >= a->blocks) continue;
+        add_part(set_of(a->touch, a, block), part);
+        for (int k = first > 0 ? first : 0; k < end && k < a->parts; k++)
+            if (!pnet_waits_ordered(w, k, part) && !pnet_waits_ordered(w, part, k))
+                add_part(set_of(a->beside, a, block), k);
+    }
+}
+
+/* The schedule's steps, and what waits for what by that alone which they read and write. */
+struct schedule {
+    struct pnet_waits *waits;
+    struct pnet_touched (*touched)[PNET_STEP_PARTS]; /* [step_count] */
+};
+
+static bool open_schedule(const struct pnet_plan *p, struct schedule *s)
+{
+    int *others = calloc((size_t)p->step_count * PNET_STEP_PARTS + 1, sizeof *others);
+    s->waits = pnet_waits_new(p->step_count);
+    s->touched = calloc((size_t)p->step_count + 1, sizeof *s->touched);
+    bool ok = s->waits && s->touched && others;
+    for (int i = 0; i < p->step_count && ok; i++) {
+        for (int part = 0; part < PNET_STEP_PARTS; part++)
+            pnet_step_touches(p, i, part, own_place, (void *)p, &s->touched[i][part]);
+        pnet_waits_add(s->waits, s->touched[i], others);
+    }
+    free(others);
+    return ok;
+}
+
+/* Places blocks such that steps up to `reach` from each other can run at once. Returns where the last one ends; 0: no
+   memory. */
+static size_t place_apart(const struct pnet_plan *p, const struct schedule *s, int reach,
+    struct block *blocks, int count, struct block **alive)
+{
+    struct apart a = {
+        .blocks = p->tensor_count + p->step_count, .parts = p->step_count * PNET_STEP_PARTS};
+    size_t total = 0;
+    a.words = a.parts / 64 + 1;
+    a.touch = calloc((size_t)a.blocks * (size_t)a.words + 1, sizeof *a.touch);
+    a.beside = calloc((size_t)a.blocks * (size_t)a.words + 1, sizeof *a.beside);
+    if (a.touch && a.beside) {
+        for (int i = 0; i < a.parts; i++)
+            keep_apart(
+                &a, s->waits, &s->touched[i / PNET_STEP_PARTS][i % PNET_STEP_PARTS], i, reach);
+        total = place(blocks, count, alive, &a);
+    }
+    free(a.touch);
+    free(a.beside);
+    return total;
 }
 
 static int collect_blocks(const struct pnet_plan *p, const struct pnet_counts *c,
@@ -152,8 +257,35 @@ static int collect_blocks(const struct pnet_plan *p, const struct pnet_counts *c
     return n;
 }
 
+/* How far steps that run at once may be from each other, the more the better, and what that may cost. Measured on an H200
+   (bench/NOTES.md): beyond 4 steps nothing is gained, and 2 are most of it in large networks. */
+static const struct {
+    int reach;
+    size_t bytes, share; /* so many, or a share-th of the memory */
+} most_apart[] = {{4, PNET_WORK_MOST, 16}, {2, PNET_WORK_MOST, 7}};
+
+/* false: no memory. */
+static bool place_blocks(
+    const struct pnet_plan *p, bool beside, struct block *blocks, int count, struct block **alive)
+{
+    struct schedule s = {0};
+    size_t least = place(blocks, count, alive, NULL), total = least;
+    if (p->device == PNET_CPU || !beside) return true;
+    bool ok = open_schedule(p, &s), done = false;
+    for (size_t i = 0; i < sizeof most_apart / sizeof most_apart[0] && ok && !done; i++) {
+        size_t share = least / most_apart[i].share, bytes = most_apart[i].bytes;
+        total = place_apart(p, &s, most_apart[i].reach, blocks, count, alive);
+        ok = total > 0 || least == 0;
+        done = total <= least + (share > bytes ? share : bytes);
+    }
+    if (!done) place(blocks, count, alive, NULL);
+    pnet_waits_free(s.waits);
+    free(s.touched);
+    return ok;
+}
+
 enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts,
-    struct pnet_layout *l, struct pnet_error *e)
+    bool beside, struct pnet_layout *l, struct pnet_error *e)
 {
     size_t tensors = (size_t)p->tensor_count + 1, steps = (size_t)p->step_count + 1;
     *l = (struct pnet_layout){.offset = calloc(tensors, sizeof(size_t)),
@@ -169,7 +301,12 @@ enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_c
         return pnet_error_memory(e);
     }
     int n = collect_blocks(p, counts, l, blocks);
-    place(blocks, n, alive);
+    if (!place_blocks(p, beside, blocks, n, alive)) {
+        free(blocks);
+        free(alive);
+        pnet_layout_free(l);
+        return pnet_error_memory(e);
+    }
     for (int i = 0; i < n; i++) {
         const struct block *b = &blocks[i];
         *(b->index < p->tensor_count ? &l->offset[b->index]

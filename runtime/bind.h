@@ -16,9 +16,11 @@ struct pnet_layout {
     int peak_step; /* where that is */
 };
 
-/* Sizes are taken from the capacity classes of `counts`, so that every batch of the class fits. */
+/* Sizes are taken from the capacity classes of `counts`, so that every batch of the class fits. `beside`: on a GPU steps
+   that have nothing to do with each other may run at once, as long as that does not cost much: memory is not handed on
+   to them. */
 enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts,
-    struct pnet_layout *l, struct pnet_error *e);
+    bool beside, struct pnet_layout *l, struct pnet_error *e);
 void pnet_layout_free(struct pnet_layout *l);
 /* Puts behind the message of `e` what is alive at the peak, largest first; the status becomes
  * PNET_NO_MEMORY. */

@@ -202,3 +202,29 @@ void pnet_device_join(enum pnet_device_kind d)
 {
     if (d == PNET_CUDA) CUDA_DO(pnet_cuda_join());
 }
+
+int pnet_device_point(struct pnet_device d)
+{
+#ifdef PNET_CUDA_BUILT
+    if (GPU(d)) return pnet_cuda_point();
+#endif
+    (void)d;
+    return -1;
+}
+
+void pnet_device_wait_for(struct pnet_device d, const int *points, int count)
+{
+    (void)points;
+    (void)count;
+    if (GPU(d)) CUDA_DO(pnet_cuda_wait_for(points, count));
+}
+
+bool pnet_device_branches(struct pnet_device d, int branch[2])
+{
+#ifdef PNET_CUDA_BUILT
+    if (GPU(d)) return pnet_cuda_branches(branch);
+#endif
+    (void)d;
+    branch[0] = branch[1] = -1;
+    return false;
+}

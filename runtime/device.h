@@ -56,4 +56,11 @@ void pnet_device_fork(enum pnet_device_kind d);
 void pnet_device_branch(enum pnet_device_kind d);
 void pnet_device_join(enum pnet_device_kind d);
 
+/* Within a recording: a point stands for all that what is asked for next would wait for; what is asked for next can be told
+   to wait for some points and nothing else. -1: there is no recording, or no memory. */
+int pnet_device_point(struct pnet_device d);
+void pnet_device_wait_for(struct pnet_device d, const int *points, int count);
+/* The points behind both branches that were joined since the last call; false: there were none. */
+bool pnet_device_branches(struct pnet_device d, int branch[2]);
+
 #endif

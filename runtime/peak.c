@@ -16,3 +16,16 @@ struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_count
               k.geometry.shared + k.features + k.session;
     return k;
 }
+
+enum pnet_status pnet_peak_plan(const struct pnet_plan *p, const struct pnet_counts *c, int slots,
+    size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e)
+{
+    for (int beside = 1; beside >= 0; beside--) {
+        enum pnet_status st = pnet_layout_make(p, c, beside, l, e);
+        if (st) return st;
+        *k = pnet_peak_of(p, c, l, slots, extra);
+        if (!limit || k->total <= limit || !beside) break;
+        pnet_layout_free(l);
+    }
+    return PNET_OK;
+}

@@ -17,4 +17,9 @@ struct pnet_peak {
 struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_counts *c,
     const struct pnet_layout *l, int slots, size_t extra);
 
+/* The layout that a session with `limit` bytes of memory has, and its peak: one whose steps run beside each other, or, where
+   there is no room for that, one whose steps run in a row. 0: no limit. The layout is the caller's, to be freed. */
+enum pnet_status pnet_peak_plan(const struct pnet_plan *p, const struct pnet_counts *c, int slots,
+    size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e);
+
 #endif

@@ -4,6 +4,7 @@
 #include "runtime/bind.h"
 #include "runtime/clock.h"
 #include "runtime/session_host.h"
+#include "runtime/session_record.h"
 
 #include <assert.h>
 #include <math.h>
@@ -201,10 +202,15 @@ static enum pnet_status bind_counts(
 {
     if (same_class(s, c)) return PNET_OK;
     s->bound = false;
-    pnet_layout_free(&s->layout);
-    enum pnet_status st = pnet_layout_make(s->plan, c, &s->layout, e);
-    if (st) return st;
-    st = pnet_buffer_ensure(&s->memory, &s->arena, s->layout.total, "the feature stage", e);
+    enum pnet_status st = PNET_OK;
+    for (int beside = 1; beside >= 0;
+         beside--) { /* rather one step behind the other than not at all */
+        pnet_layout_free(&s->layout);
+        st = pnet_layout_make(s->plan, c, beside, &s->layout, e);
+        if (st) return st;
+        st = pnet_buffer_ensure(&s->memory, &s->arena, s->layout.total, "the feature stage", e);
+        if (st != PNET_NO_MEMORY) break;
+    }
     if (st) {
         pnet_layout_name_peak(s->plan, &s->layout, e);
         return st;
@@ -310,20 +316,75 @@ static void seed_gradients(struct pnet_session *s, int slot)
     }
 }
 
+void pnet_session_run_step(
+    const struct pnet_session *s, int slot, int step, bool training, bool accumulate)
+{
+    const struct pnet_op *op = s->plan->nodes[s->plan->steps[step].node].op;
+    struct pnet_exec x;
+    if (training && op->class_ == PNET_METRIC) return; /* evaluation is for them */
+    pnet_session_exec(s, slot, step, training, &x);
+    for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= accumulate;
+    (s->plan->steps[step].backward ? op->backward : op->forward)(&x);
+}
+
 static void run_steps(struct pnet_session *s, const struct part *part)
 {
-    const struct pnet_plan *p = s->plan;
-    if (part->first == p->forward_steps) seed_gradients(s, part->slot);
+    if (part->first == s->plan->forward_steps) seed_gradients(s, part->slot);
     for (int i = part->first; i < part->last; i++) {
-        const struct pnet_op *op = p->nodes[p->steps[i].node].op;
-        if (part->training && op->class_ == PNET_METRIC) continue; /* evaluation is for them */
-        struct pnet_exec x;
         double begin = pnet_seconds();
-        pnet_session_exec(s, part->slot, i, part->training, &x);
-        for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= part->accumulate;
-        (p->steps[i].backward ? op->backward : op->forward)(&x);
+        pnet_session_run_step(s, part->slot, i, part->training, part->accumulate);
         s->times[i] += pnet_seconds() - begin;
     }
+}
+
+static struct pnet_stretch locate(void *session, enum pnet_object object, int index)
+{
+    const struct pnet_session *s = session;
+    const struct pnet_plan_param *q = &s->plan->params[index]; /* if it is one */
+    const char *at = NULL;
+    size_t bytes = 0;
+    switch (object) {
+    case PNET_OBJECT_TENSOR:
+        at = (const char *)s->arena.data + s->layout.offset[index];
+        bytes = s->layout.bytes[index];
+        break;
+    case PNET_OBJECT_WORK:
+        at = (const char *)s->arena.data + s->layout.work[index];
+        bytes = s->layout.work_bytes[index];
+        break;
+    case PNET_OBJECT_PARAM:
+        at = (const char *)((const float *)s->params.data + q->offset);
+        bytes = (size_t)q->count * sizeof(float);
+        break;
+    case PNET_OBJECT_GRADIENT:
+        at = (const char *)((const float *)s->grads.data + q->offset);
+        bytes = (size_t)q->count * sizeof(float);
+        break;
+    }
+    return (struct pnet_stretch){(uintptr_t)at, (uintptr_t)at + bytes, false};
+}
+
+void pnet_session_touches(
+    const struct pnet_session *s, int step, struct pnet_touched parts[PNET_STEP_PARTS])
+{
+    for (int i = 0; i < PNET_STEP_PARTS; i++)
+        pnet_step_touches(s->plan, step, i, locate, (void *)s, &parts[i]);
+}
+
+/* NULL: it could not be recorded. */
+static void *record_part(
+    struct pnet_session *s, const struct part *part, pnet_session_wanted *wanted, void *context)
+{
+    struct pnet_device d = s->options.device;
+    struct pnet_session_pass pass = {
+        part->slot, part->first, part->last, part->training, part->accumulate, wanted, context};
+    pnet_device_record_begin(d);
+    if (part->first == s->plan->forward_steps) seed_gradients(s, part->slot);
+    bool whole = pnet_session_record_pass(s, &pass);
+    void *record = pnet_device_record_end(d);
+    if (whole || !record) return record;
+    pnet_device_record_free(d, record);
+    return NULL;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t x)
@@ -376,9 +437,7 @@ static enum pnet_status run_part(
         return PNET_OK;
     }
     if (!r->record) {
-        pnet_device_record_begin(s->options.device);
-        run_steps(s, part);
-        r->record = pnet_device_record_end(s->options.device);
+        r->record = record_part(s, part, NULL, NULL);
         if (!r->record) {
             r->key = 0;
             enum pnet_status st = pnet_device_wait(s->options.device, e);
@@ -422,6 +481,15 @@ enum pnet_status pnet_session_backward(
     pnet_device_put(s->options.device, &live_of(s)->scale, &scale, sizeof scale);
     return run_part(
         s, &(struct part){slot, s->plan->forward_steps, s->plan->step_count, true, accumulate}, e);
+}
+
+void *pnet_session_record(
+    struct pnet_session *s, int slot, bool backward, pnet_session_wanted *wanted, void *context)
+{
+    int forward = s->plan->forward_steps;
+    struct part part = {
+        slot, backward ? forward : 0, backward ? s->plan->step_count : forward, .training = true};
+    return record_part(s, &part, wanted, context);
 }
 
 enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,

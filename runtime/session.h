@@ -6,6 +6,7 @@
 #include "runtime/memory.h"
 #include "runtime/plan.h"
 #include "runtime/slot.h"
+#include "runtime/waits.h"
 
 struct pnet_session_options {
     size_t memory_limit; /* bytes; 0: none */
@@ -73,6 +74,12 @@ typedef enum pnet_status pnet_session_visit(
     void *context, int step, const struct pnet_exec *x, struct pnet_error *e);
 enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,
     void *context, struct pnet_error *e);
+/* GPU: records the forward or the backward part of a training on a prepared slot as training records it, for measurements:
+   forward has run. Of steps that `wanted` says no to nothing is left but what waits for them; NULL: all are wanted. To be
+   replayed and freed with pnet_device_replay and pnet_device_record_free. NULL: it could not be recorded. */
+typedef bool pnet_session_wanted(void *context, int step);
+void *pnet_session_record(
+    struct pnet_session *s, int slot, bool backward, pnet_session_wanted *wanted, void *context);
 /* Waits until the device has done what was asked for, and tells what went wrong there. */
 enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e);
 
@@ -102,6 +109,13 @@ void pnet_session_poison(struct pnet_session *s);
 /* The pnet_exec of one step, bound; for tests. `slot` must be prepared and bound (forward ran). */
 void pnet_session_exec(
     const struct pnet_session *s, int slot, int step, bool training, struct pnet_exec *x);
+
+/* What the parts of a step read and write, where it lies now (forward ran). */
+void pnet_session_touches(
+    const struct pnet_session *s, int step, struct pnet_touched parts[PNET_STEP_PARTS]);
+/* Asks for one step, bound; in training a metric does nothing. */
+void pnet_session_run_step(
+    const struct pnet_session *s, int slot, int step, bool training, bool accumulate);
 
 const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot);
 const struct pnet_memory *pnet_session_memory(const struct pnet_session *s);

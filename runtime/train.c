@@ -345,10 +345,12 @@ static void note_planned(struct trainer *t, int slot)
 {
     const struct pnet_counts *c = &pnet_session_slot(t->session, slot)->counts;
     struct pnet_layout layout;
+    struct pnet_peak peak;
     struct pnet_error ignored;
-    if (t->result->planned_bytes || pnet_layout_make(t->plan, c, &layout, &ignored)) return;
+    if (t->result->planned_bytes) return;
     size_t extra = pnet_updater_bytes(t->plan, &t->optim);
-    t->result->planned_bytes = pnet_peak_of(t->plan, c, &layout, 2, extra).total;
+    if (pnet_peak_plan(t->plan, c, 2, extra, t->o->memory_limit, &layout, &peak, &ignored)) return;
+    t->result->planned_bytes = peak.total;
     pnet_layout_free(&layout);
 }
 

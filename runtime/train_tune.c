@@ -80,12 +80,13 @@ static enum pnet_status peak_of(const struct pnet_train_options *o, const struct
 {
     struct pnet_chosen chosen;
     struct pnet_layout layout;
+    struct pnet_peak peak;
     enum pnet_status st = pnet_tuning_apply(t, o->plan, &chosen, e);
     if (st) return st;
-    st = pnet_layout_make(&chosen.plan, c, &layout, e);
+    size_t state = pnet_updater_bytes(o->plan, &o->config->optimizer);
+    st = pnet_peak_plan(&chosen.plan, c, 2, state, o->memory_limit, &layout, &peak, e);
     if (!st) {
-        size_t state = pnet_updater_bytes(o->plan, &o->config->optimizer);
-        *bytes = pnet_peak_of(&chosen.plan, c, &layout, 2, state).total;
+        *bytes = peak.total;
         pnet_layout_free(&layout);
     }
     pnet_chosen_free(&chosen);

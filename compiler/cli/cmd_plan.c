@@ -257,11 +257,12 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
     }
     if (!st && r->like && measured)
         scale_counts(p, &slot->counts, (double)r->points / (double)measured);
-    if (!st) st = pnet_layout_make(p, &slot->counts, &layout, &e);
+    struct pnet_optim optim = pnet_optim_default(r->optim);
+    struct pnet_peak k;
+    if (!st)
+        st = pnet_peak_plan(p, &slot->counts, p->training ? 2 : 1,
+            p->training ? pnet_updater_bytes(p, &optim) : 0, r->memory, &layout, &k, &e);
     if (!st) {
-        struct pnet_optim optim = pnet_optim_default(r->optim);
-        struct pnet_peak k = pnet_peak_of(p, &slot->counts, &layout, p->training ? 2 : 1,
-            p->training ? pnet_updater_bytes(p, &optim) : 0);
         if (r->json) {
             print_json(p, &slot->counts, &k);
         } else {

@@ -152,8 +152,44 @@ extern "C" void pnet_cuda_stage_in(
     }
 }
 
+/* The nodes of a recording that what is launched next waits for. */
+struct stream_ends {
+    cudaGraphNode_t *node;
+    size_t count;
+};
+
+/* Of the recording that the thread makes: the points asked for, the two branches of the last fork, and the last launch
+   that wants all of the GPU. */
+struct recording {
+    stream_ends *point;
+    int count, room;
+    int forked, branch[2], alone;
+};
+
+static thread_local recording now;
+
+static void forget_points()
+{
+    for (int i = 0; i < now.count; i++) free(now.point[i].node);
+    free(now.point);
+    now = {nullptr, 0, 0, -1, {-1, -1}, -1};
+}
+
+/* Returns false where nothing is being recorded. */
+static bool ends_now(const cudaGraphNode_t **node, size_t *count)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+#if CUDART_VERSION >= 13000
+    cudaStreamGetCaptureInfo(cudaStreamPerThread, &status, nullptr, nullptr, node, nullptr, count);
+#else
+    cudaStreamGetCaptureInfo_v2(cudaStreamPerThread, &status, nullptr, nullptr, node, count);
+#endif
+    return status == cudaStreamCaptureStatusActive;
+}
+
 extern "C" void pnet_cuda_record_begin(void)
 {
+    forget_points();
     cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal);
 }
 
@@ -161,40 +197,35 @@ extern "C" void *pnet_cuda_record_end(void)
 {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t record = nullptr;
+    forget_points();
     if (cudaStreamEndCapture(cudaStreamPerThread, &graph) != cudaSuccess) return nullptr;
     if (cudaGraphInstantiate(&record, graph, 0) != cudaSuccess) record = nullptr;
     cudaGraphDestroy(graph);
     return record;
 }
 
-/* The nodes of the recording that the stream's next launch waits for. */
-struct stream_ends {
-    bool known =
-        false; /* false: nothing is being recorded, or there was no memory to remember them */
-    cudaGraphNode_t *node = nullptr;
-    size_t count = 0;
-};
-
-static stream_ends ends_now(void)
+extern "C" int pnet_cuda_point(void)
 {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     const cudaGraphNode_t *node = nullptr;
-    stream_ends e;
-#if CUDART_VERSION >= 13000
-    cudaStreamGetCaptureInfo(
-        cudaStreamPerThread, &status, nullptr, nullptr, &node, nullptr, &e.count);
-#else
-    cudaStreamGetCaptureInfo_v2(cudaStreamPerThread, &status, nullptr, nullptr, &node, &e.count);
-#endif
-    if (status != cudaStreamCaptureStatusActive) return {};
-    e.node = (cudaGraphNode_t *)malloc(e.count * sizeof *e.node + 1);
-    if (e.node && e.count) memcpy(e.node, node, e.count * sizeof *e.node);
-    e.known = e.node != nullptr;
-    return e;
+    size_t count = 0;
+    if (!ends_now(&node, &count)) return -1;
+    if (now.count == now.room) {
+        int room = 2 * now.room + 64;
+        stream_ends *point = (stream_ends *)realloc(now.point, (size_t)room * sizeof *point);
+        if (!point) return -1;
+        now.point = point;
+        now.room = room;
+    }
+    stream_ends e = {(cudaGraphNode_t *)malloc(count * sizeof *e.node + 1), count};
+    if (!e.node) return -1;
+    if (count) memcpy(e.node, node, count * sizeof *e.node);
+    now.point[now.count] = e;
+    return now.count++;
 }
 
-static void wait_for(const stream_ends &e, unsigned how)
+static void wait_for(int point, unsigned how)
 {
+    const stream_ends &e = now.point[point];
 #if CUDART_VERSION >= 13000
     cudaStreamUpdateCaptureDependencies(cudaStreamPerThread, e.node, nullptr, e.count, how);
 #else
@@ -202,34 +233,52 @@ static void wait_for(const stream_ends &e, unsigned how)
 #endif
 }
 
-static thread_local stream_ends forked, first_branch;
-
-static void forget(stream_ends &e)
+extern "C" void pnet_cuda_wait_for(const int *points, int count)
 {
-    free(e.node);
-    e = {};
+    for (int i = 0; i < count; i++)
+        wait_for(points[i],
+            i == 0 ? cudaStreamSetCaptureDependencies : cudaStreamAddCaptureDependencies);
 }
 
 extern "C" void pnet_cuda_fork(void)
 {
-    forget(forked);
-    forked = ends_now();
+    now.forked = pnet_cuda_point();
+    now.branch[0] = now.branch[1] = -1;
 }
 
 /* Where it is not known where the first branch began, the second one waits for it. */
 extern "C" void pnet_cuda_branch(void)
 {
-    forget(first_branch);
-    if (forked.known) first_branch = ends_now();
-    if (first_branch.known) wait_for(forked, cudaStreamSetCaptureDependencies);
-    forget(forked);
+    if (now.forked < 0) return;
+    now.branch[0] = pnet_cuda_point();
+    if (now.branch[0] >= 0) pnet_cuda_wait_for(&now.forked, 1);
 }
 
 extern "C" void pnet_cuda_join(void)
 {
-    if (first_branch.known && first_branch.count)
-        wait_for(first_branch, cudaStreamAddCaptureDependencies);
-    forget(first_branch);
+    if (now.branch[0] < 0) return;
+    now.branch[1] = pnet_cuda_point();
+    wait_for(now.branch[0], cudaStreamAddCaptureDependencies);
+}
+
+extern "C" bool pnet_cuda_branches(int branch[2])
+{
+    bool both = now.branch[0] >= 0 && now.branch[1] >= 0;
+    for (int i = 0; i < 2; i++) branch[i] = now.branch[i], now.branch[i] = -1;
+    return both;
+}
+
+extern "C" void pnet_cuda_alone_begin(void)
+{
+    const cudaGraphNode_t *node = nullptr;
+    size_t count = 0;
+    if (now.alone >= 0 && ends_now(&node, &count))
+        wait_for(now.alone, cudaStreamAddCaptureDependencies);
+}
+
+extern "C" void pnet_cuda_alone_end(void)
+{
+    now.alone = pnet_cuda_point();
 }
 
 extern "C" void pnet_cuda_replay(void *record)

@@ -57,13 +57,26 @@ void pnet_cuda_record_begin(void);
 void *pnet_cuda_record_end(void);
 void pnet_cuda_replay(void *record);
 
+void pnet_cuda_record_free(void *record);
+
+/* Within a recording what is launched waits for what was launched before, unless it is told otherwise. A point stands for
+   all that what is launched next would wait for, and is valid until the recording ends; -1: nothing is being recorded, or
+   there is no memory. What is launched next waits for `count` points, one at least, and nothing else. */
+int pnet_cuda_point(void);
+void pnet_cuda_wait_for(const int *points, int count);
+
 /* Two branches of what is recorded, which may run at once: launches between fork and branch, and between branch and join,
-   which both wait for what was launched before the fork. What follows the join waits for both. Each branch launches
-   something. Outside of a recording they run in order. */
+   which both wait for what was launched before the fork. What follows the join waits for both. Outside of a recording
+   they run in order. */
 void pnet_cuda_fork(void);
 void pnet_cuda_branch(void);
 void pnet_cuda_join(void);
-void pnet_cuda_record_free(void *record);
+/* The ends of both branches that were joined since the last call; false: there were none. */
+bool pnet_cuda_branches(int branch[2]);
+
+/* Around a launch whose blocks wait for each other, so that all of them must run at once: no two such launches do. */
+void pnet_cuda_alone_begin(void);
+void pnet_cuda_alone_end(void);
 
 #ifdef __cplusplus
 }

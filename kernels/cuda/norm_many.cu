@@ -2,6 +2,9 @@
    rows, tile by tile of their channels, and wait for each other; then each adds up what it needs of the chunks' sums, and
    goes through its own rows again, backwards: the last ones are still in its registers, and others in a nearer cache.
    Everything is added as norm.cuh says. */
+extern "C" {
+#include "kernels/cuda/cuda.h"
+}
 #include "kernels/cuda/norm.cuh"
 
 #include <cooperative_groups.h>
@@ -500,7 +503,9 @@ template <class W> static void launch_many(const pnet_norm &n, const W &way, dou
     launch.stream = cudaStreamPerThread;
     launch.attrs = &cooperative;
     launch.numAttrs = 1;
+    pnet_cuda_alone_begin();
     cudaLaunchKernelEx(&launch, kernel, n, way, part);
+    pnet_cuda_alone_end();
 }
 
 void norm_many_forward(const pnet_norm *n, const make_statistics &s, float *y, const norm_work &w)

@@ -137,7 +137,7 @@ const struct pnet_op pnet_op_linear = {
             [BIAS] = {"bias", PNET_ARG_BOOL, "yes", 0, 0, NULL,
                 "add a learned constant to each channel"},
         },
-    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT,
+    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT | PNET_GRADS_APART,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,

@@ -89,7 +89,7 @@ static size_t planned(const struct pnet_session *s, int64_t points, size_t extra
     const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
     struct pnet_layout l;
     struct pnet_error e;
-    need(pnet_layout_make(p, c, &l, &e), &e, "layout");
+    need(pnet_layout_make(p, c, true, &l, &e), &e, "layout");
     struct pnet_peak k = pnet_peak_of(p, c, &l, 2, extra);
     const struct pnet_slot_sizes *g = &k.geometry;
     printf("%lld points; MB: inputs 2x%zu levels 2x%zu maps 2x%zu triplets 2x%zu tiles 2x%zu, "

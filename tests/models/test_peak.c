@@ -61,7 +61,7 @@ static size_t planned(const struct pnet_session *s)
     const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
     struct pnet_layout l;
     struct pnet_error e;
-    need(pnet_layout_make(p, counts, &l, &e), &e, "layout");
+    need(pnet_layout_make(p, counts, true, &l, &e), &e, "layout");
     struct pnet_peak k = pnet_peak_of(p, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
     CHECK(l.live <= l.total);
     CHECK(k.total == k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry.kept +

@@ -56,7 +56,7 @@ static struct pnet_peak plan_peak(
     need(pnet_geo_work_new(p, &memory, &work, &e), &e, "work");
     need(pnet_slot_new(p, work, &slot, &e), &e, "slot");
     need(pnet_slot_build(slot, b, &e), &e, "geometry");
-    need(pnet_layout_make(p, &slot->counts, &l, &e), &e, "layout");
+    need(pnet_layout_make(p, &slot->counts, true, &l, &e), &e, "layout");
     struct pnet_peak k = pnet_peak_of(p, &slot->counts, &l, 2, 0);
     pnet_layout_free(&l);
     pnet_slot_free(slot);

@@ -113,7 +113,7 @@ static void test_unlisted(void)
         bool unlisted = false;
         for (int i = 0; i < tiles.geo_count; i++) unlisted |= c->unlisted[i][0];
         CHECK(unlisted);
-        need(pnet_layout_make(&tiles, c, &l, &e), &e, "layout");
+        need(pnet_layout_make(&tiles, c, true, &l, &e), &e, "layout");
         if (!k) CHECK(pnet_peak_of(&tiles, c, &l, 1, 0).total == pnet_session_memory(s)->used);
         pnet_layout_free(&l);
         pnet_session_free(s);

@@ -246,7 +246,7 @@ static float *run(const struct pnet_plan *p, double *loss)
     *loss = pnet_session_objective(s, 0, NULL);
     need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, p->trained_elements, grads, &e), &e, "reading");
     const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
-    need(pnet_layout_make(p, counts, &l, &e), &e, "layout");
+    need(pnet_layout_make(p, counts, true, &l, &e), &e, "layout");
     size_t planned = pnet_peak_of(p, counts, &l, 1, 0).total, taken = pnet_session_memory(s)->peak;
     CHECKF(planned == taken, "planned %zu, taken %zu", planned, taken);
     pnet_layout_free(&l);

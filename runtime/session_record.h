@@ -1,0 +1,18 @@
+/* How a session's schedule is recorded. */
+#ifndef PNET_RUNTIME_SESSION_RECORD_H
+#define PNET_RUNTIME_SESSION_RECORD_H
+
+#include "runtime/session.h"
+
+struct pnet_session_pass {
+    int slot, first, last; /* steps first .. last - 1 */
+    bool training, accumulate;
+    pnet_session_wanted *wanted; /* NULL: all steps */
+    void *context;
+};
+
+/* Within a recording: each step waits for nothing but what its memory has to wait for, so that steps that have nothing to
+   do with each other may run at once. What is recorded behind it waits for all. false: no memory. */
+bool pnet_session_record_pass(const struct pnet_session *s, const struct pnet_session_pass *pass);
+
+#endif
