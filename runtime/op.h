@@ -324,7 +324,7 @@ enum pnet_op_flags {
         1024, /* has one input; where x->in_count is 2, forward adds in[1], of the type of out, to
                  its result before x->act is applied, and backward makes gin[1] too */
     PNET_SUMS = 2048, /* out = in[0] + scale * in[1], by an argument: so that it can be fused */
-    PNET_GRADS_APART = 4096, /* backward ends in pnet_op_backward_both: gparam[0] is made beside gin[0] */
+    PNET_GRADS_APART = 4096, /* backward ends in pnet_op_backward_both */
 };
 
 enum pnet_keep { /* what backward reads */
