@@ -74,6 +74,7 @@ static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene
 
 static void close_network(struct network *n)
 {
+    pnet_updater_close(&n->updater);
     pnet_session_free(n->session);
     pnet_batch_free(n->batch);
     pnet_compilation_free(n->compilation);
@@ -126,6 +127,7 @@ static enum pnet_status open_network(const struct net_options *o, const struct s
         st = w ? pnet_session_load_params(n->session, weights_find, w, e)
                : pnet_session_init_params(n->session, e);
     if (!st && training) st = pnet_updater_open(&n->updater, n->session, &optim, 0, e);
+    if (!st && training) pnet_updater_watch(&n->updater, true);
     if (!st) st = pnet_session_prepare(n->session, 0, n->batch, e);
     return st;
 }

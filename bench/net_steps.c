@@ -142,7 +142,7 @@ static void ask_step(struct pnet_device d, const struct pass pass[2], int kind,
         pnet_cuda_mark_set(at[i + 1]);
     }
     pnet_updater_note_losses(u, 1, false);
-    pnet_optim_step(d.kind, &u->update, u->work);
+    pnet_updater_apply(u, kind == BESIDE);
     pnet_cuda_mark_set(at[3]);
 }
 

@@ -219,6 +219,16 @@ void pnet_device_wait_for(struct pnet_device d, const int *points, int count)
     if (GPU(d)) CUDA_DO(pnet_cuda_wait_for(points, count));
 }
 
+void pnet_device_yield_begin(struct pnet_device d)
+{
+    if (GPU(d)) CUDA_DO(pnet_cuda_yield_begin());
+}
+
+void pnet_device_yield_end(struct pnet_device d)
+{
+    if (GPU(d)) CUDA_DO(pnet_cuda_yield_end());
+}
+
 bool pnet_device_branches(struct pnet_device d, int branch[2])
 {
 #ifdef PNET_CUDA_BUILT

@@ -60,6 +60,9 @@ void pnet_device_join(enum pnet_device_kind d);
    to wait for some points and nothing else. -1: there is no recording, or no memory. */
 int pnet_device_point(struct pnet_device d);
 void pnet_device_wait_for(struct pnet_device d, const int *points, int count);
+/* What is asked for in between gives way to the rest of a recording. */
+void pnet_device_yield_begin(struct pnet_device d);
+void pnet_device_yield_end(struct pnet_device d);
 /* The points behind both branches that were joined since the last call; false: there were none. */
 bool pnet_device_branches(struct pnet_device d, int branch[2]);
 

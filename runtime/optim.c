@@ -97,6 +97,19 @@ size_t pnet_optim_work(enum pnet_device_kind device, int64_t chunk_count)
     return pnet_cpu_optim_update_work(chunk_count);
 }
 
+void pnet_optim_squares(enum pnet_device_kind device, const struct pnet_optim_update *u,
+    int64_t first, int64_t count, void *work)
+{
+#ifdef PNET_CUDA_BUILT
+    if (device == PNET_CUDA) {
+        pnet_cuda_optim_squares(u, first, count, work);
+        return;
+    }
+#endif
+    (void)device;
+    pnet_cpu_optim_squares(u, first, count, work);
+}
+
 void pnet_optim_step(enum pnet_device_kind device, const struct pnet_optim_update *u, void *work)
 {
 #ifdef PNET_CUDA_BUILT

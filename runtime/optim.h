@@ -51,6 +51,9 @@ int64_t pnet_optim_chunks(const struct pnet_optim *o, const struct pnet_optim_pa
 /* One step on the device whose memory `u` and `work` lead to; there `work` has that many bytes,
    aligned to 8. */
 size_t pnet_optim_work(enum pnet_device_kind device, int64_t chunk_count);
+/* Before that, once their gradients are there: the squares of some chunks; u->squared says of how many. */
+void pnet_optim_squares(enum pnet_device_kind device, const struct pnet_optim_update *u,
+    int64_t first, int64_t count, void *work);
 void pnet_optim_step(enum pnet_device_kind device, const struct pnet_optim_update *u, void *work);
 
 #endif

@@ -42,6 +42,8 @@ struct pnet_session {
     bool bound;
     uint32_t step;
     double *times;
+    pnet_gradients_ready *ready;
+    void *ready_context;
 };
 
 /* The device must be there, and every layer must have kernels for it. */
@@ -300,6 +302,7 @@ void pnet_session_poison(struct pnet_session *s)
 struct part {
     int slot, first, last; /* steps first .. last - 1 */
     bool training, accumulate;
+    bool tells; /* which gradients are ready */
 };
 
 static void seed_gradients(struct pnet_session *s, int slot)
@@ -327,12 +330,41 @@ void pnet_session_run_step(
     (s->plan->steps[step].backward ? op->backward : op->forward)(&x);
 }
 
+void pnet_session_on_gradients(struct pnet_session *s, pnet_gradients_ready *ready, void *context)
+{
+    s->ready = ready;
+    s->ready_context = context;
+}
+
+/* Parameters lie in the order in which backward finishes their gradients. */
+int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t told)
+{
+    enum { ENOUGH = 1 << 20 };
+    const struct pnet_plan *p = s->plan;
+    const struct pnet_node *n = &p->nodes[p->steps[step].node];
+    int64_t end = told;
+    for (int i = 0; i < n->param_count; i++) {
+        const struct pnet_plan_param *q = &p->params[n->param[i]];
+        if (q->last_use == step && q->offset + q->count > end) end = q->offset + q->count;
+    }
+    return end - told < ENOUGH ? told : end;
+}
+
+void pnet_session_tell_ready(const struct pnet_session *s, int64_t begin, int64_t end)
+{
+    if (begin < end) s->ready(s->ready_context, begin, end);
+}
+
 static void run_steps(struct pnet_session *s, const struct part *part)
 {
+    int64_t told = 0;
     if (part->first == s->plan->forward_steps) seed_gradients(s, part->slot);
     for (int i = part->first; i < part->last; i++) {
         double begin = pnet_seconds();
         pnet_session_run_step(s, part->slot, i, part->training, part->accumulate);
+        int64_t end = part->tells ? pnet_session_ready_end(s, i, told) : told;
+        pnet_session_tell_ready(s, told, end);
+        told = end;
         s->times[i] += pnet_seconds() - begin;
     }
 }
@@ -376,8 +408,8 @@ static void *record_part(
     struct pnet_session *s, const struct part *part, pnet_session_wanted *wanted, void *context)
 {
     struct pnet_device d = s->options.device;
-    struct pnet_session_pass pass = {
-        part->slot, part->first, part->last, part->training, part->accumulate, wanted, context};
+    struct pnet_session_pass pass = {part->slot, part->first, part->last, part->training,
+        part->accumulate, part->tells, wanted, context};
     pnet_device_record_begin(d);
     if (part->first == s->plan->forward_steps) seed_gradients(s, part->slot);
     bool whole = pnet_session_record_pass(s, &pass);
@@ -401,8 +433,9 @@ static uint64_t part_key(const struct pnet_session *s, const struct part *part)
     key = mix(key, (uint64_t)s->class_.samples);
     for (int l = 0; l < s->plan->level_count; l++) key = mix(key, (uint64_t)s->class_.rows[l]);
     for (int i = 0; i < s->plan->geo_count; i++) key = mix(key, (uint64_t)s->class_.triplets[i]);
-    key = mix(key,
-        (uint64_t)part->first << 3 | (uint64_t)part->training << 1 | (uint64_t)part->accumulate);
+    key = mix(key, (uint64_t)s->layout.total); /* for a class it is one of two */
+    key = mix(key, (uint64_t)part->first << 3 | (uint64_t)part->tells << 2 |
+                       (uint64_t)part->training << 1 | (uint64_t)part->accumulate);
     return key ? key : 1;
 }
 
@@ -469,7 +502,7 @@ enum pnet_status pnet_session_forward(
     s->step = step;
     if (s->live.data) pnet_device_put(s->options.device, &live_of(s)->step, &step, sizeof step);
     int last = host_steps(s);
-    st = run_part(s, &(struct part){slot, 0, last, training, false}, e);
+    st = run_part(s, &(struct part){slot, 0, last, .training = training}, e);
     for (int i = last; i < s->plan->forward_steps && !training && !st; i++)
         st = pnet_session_run_on_host(s, slot, i, e);
     return st;
@@ -479,8 +512,9 @@ enum pnet_status pnet_session_backward(
     struct pnet_session *s, int slot, float scale, bool accumulate, struct pnet_error *e)
 {
     pnet_device_put(s->options.device, &live_of(s)->scale, &scale, sizeof scale);
-    return run_part(
-        s, &(struct part){slot, s->plan->forward_steps, s->plan->step_count, true, accumulate}, e);
+    struct part part = {
+        slot, s->plan->forward_steps, s->plan->step_count, true, accumulate, s->ready != NULL};
+    return run_part(s, &part, e);
 }
 
 void *pnet_session_record(
@@ -507,7 +541,7 @@ enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_sessio
         if (p->nodes[p->steps[i].node].op->class_ == PNET_METRIC) continue;
         pnet_session_exec(s, slot, i, p->training, &x);
         st = visit(context, i, &x, e);
-        if (!st) run_steps(s, &(struct part){slot, i, i + 1, p->training, false});
+        if (!st) run_steps(s, &(struct part){slot, i, i + 1, .training = p->training});
     }
     return st ? st : pnet_device_wait(s->options.device, e);
 }

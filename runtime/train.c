@@ -388,6 +388,7 @@ static enum pnet_status run_batch(
         return st;
     note_planned(t, r.slot);
     float scale = (float)(t->loss_scale / accumulate);
+    pnet_updater_watch(&t->updater, micro == accumulate - 1);
     if ((st = pnet_session_backward(t->session, r.slot, scale, micro > 0, e))) return st;
     pnet_updater_note_losses(&t->updater, 1.0 / accumulate, micro > 0);
     log->points += r.points;
@@ -541,6 +542,7 @@ static void close_trainer(struct trainer *t)
     pnet_train_log_close(&t->log);
     if (t->loader) pnet_loader_free(t->loader);
     if (t->val_loader) pnet_loader_free(t->val_loader);
+    pnet_updater_close(&t->updater);
     pnet_session_free(t->session);
     pnet_train_kernels_free(&t->kernels);
     pnet_checkpoint_free(t->last);

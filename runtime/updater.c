@@ -75,12 +75,15 @@ enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *
         st = pnet_device_wait(device, e);
     }
     free(parts);
-    free(chunks);
-    if (st) return st;
+    if (st) {
+        free(chunks);
+        return st;
+    }
     *u = (struct pnet_updater){.session = s,
         .states = pnet_optim_state_count(o),
         .losses = (double *)(memory + at.losses),
         .work = memory + at.work,
+        .chunks = chunks,
         .update = {.rule = pnet_optim_rule(o),
             .chunks = (const struct pnet_optim_chunk *)(memory + at.chunks),
             .chunk_count = count,
@@ -94,6 +97,36 @@ enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *
     return PNET_OK;
 }
 
+void pnet_updater_close(struct pnet_updater *u)
+{
+    free(u->chunks);
+    u->chunks = NULL;
+}
+
+/* Chunks that end at or before an element. */
+static int64_t chunks_before(const struct pnet_updater *u, int64_t element)
+{
+    int64_t n = 0;
+    while (n < u->update.chunk_count && u->chunks[n].offset + u->chunks[n].count <= element) n++;
+    return n;
+}
+
+/* A replay asks for the same again, so that `squared` holds for it too. */
+static void square_ready(void *updater, int64_t begin, int64_t end)
+{
+    struct pnet_updater *u = updater;
+    int64_t first = chunks_before(u, begin), last = chunks_before(u, end);
+    enum pnet_device_kind device = pnet_session_plan(u->session)->device;
+    pnet_optim_squares(device, &u->update, first, last - first, u->work);
+    if (last > u->squared) u->squared = last;
+}
+
+void pnet_updater_watch(struct pnet_updater *u, bool last)
+{
+    u->watches = last;
+    pnet_session_on_gradients(u->session, last ? square_ready : NULL, u);
+}
+
 void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
 {
     const struct pnet_plan *p = pnet_session_plan(u->session);
@@ -102,6 +135,12 @@ void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
         if (p->objectives[i].metric) continue;
         PNET_KERNEL(p, loss_add)(loss, weight, add, &u->losses[i]);
     }
+}
+
+void pnet_updater_apply(struct pnet_updater *u, bool squared)
+{
+    u->update.squared = squared ? u->squared : 0;
+    pnet_optim_step(pnet_session_plan(u->session)->device, &u->update, u->work);
 }
 
 enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double clip,
@@ -113,7 +152,7 @@ enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double cli
     _Static_assert(offsetof(struct pnet_optim_record, loss_scale) == 2 * sizeof(double),
         "what the host sets stands first");
     pnet_device_put(device, u->update.record, set, sizeof set);
-    pnet_optim_step(p->device, &u->update, u->work);
+    pnet_updater_apply(u, u->watches);
     pnet_device_get(device, record, u->update.record, sizeof *record);
     pnet_device_get(device, losses, u->losses, (size_t)p->objective_count * sizeof *losses);
     return pnet_device_wait(device, e);

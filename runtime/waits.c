@@ -54,7 +54,7 @@ void pnet_step_touches(const struct pnet_plan *p, int step, int part, pnet_locat
     for (int i = 0; i < n->param_count; i++) {
         bool trained = p->params[n->param[i]].info.trained;
         touch(t, locate(context, PNET_OBJECT_PARAM, n->param[i]), !trained);
-        if (s->backward && trained && (splits && i == 0) == second)
+        if (s->backward && trained && splits == second)
             touch(t, locate(context, PNET_OBJECT_GRADIENT, n->param[i]), true);
     }
     touch(t, locate(context, PNET_OBJECT_WORK, step), true);

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a step: a backward step that makes the gradients of its input and of its weight beside each other has two, of which
-   the second one makes that of the weight. Other steps have the first one alone. */
+/* Of a step: a backward step that makes the gradients of its input and of its parameters beside each other has two, of
+   which the second one makes those of the parameters. Other steps have the first one alone. */
 enum { PNET_STEP_PARTS = 2 };
 
 /* Memory from `begin` up to `end`. */

@@ -73,7 +73,12 @@ struct pnet_optim_update {
     const double *losses; /* [loss_count]: not finite, they skip the step; may be NULL */
     int32_t loss_count;
     struct pnet_optim_record *record;
+    int64_t
+        squared; /* chunks, from the first one on, whose squares a call of optim_squares left in `work` */
 };
+/* The sums of squares of the gradient of `count` chunks from `first` on, for the update that gets the same `work`. */
+void pnet_cpu_optim_squares(
+    const struct pnet_optim_update *u, int64_t first, int64_t count, void *work);
 /* The bits do not depend on the number of threads. Nothing allocates. */
 size_t pnet_cpu_optim_update_work(int64_t chunk_count);
 void pnet_cpu_optim_update(const struct pnet_optim_update *u, void *work);
@@ -95,14 +100,19 @@ PNET_HD struct pnet_sgd_step pnet_sgd_step_of(
     return s;
 }
 
-PNET_HD struct pnet_adam_step pnet_adam_step_of(
-    const struct pnet_optim_rule *r, double t, double lr, float scale, bool decays)
+/* What the beginning at zero leaves out of the averages at step t. */
+struct pnet_adam_powers {
+    double first, second; /* beta1^t, beta2^t */
+};
+
+PNET_HD struct pnet_adam_step pnet_adam_step_of(const struct pnet_optim_rule *r,
+    struct pnet_adam_powers power, double lr, float scale, bool decays)
 {
     struct pnet_adam_step s;
     double decay = decays ? r->weight_decay : 0;
     s.scale = scale;
-    s.rate = (float)(lr / (1 - pow(r->beta1, t)));
-    s.inverse_root = (float)(1 / sqrt(1 - pow(r->beta2, t)));
+    s.rate = (float)(lr / (1 - power.first));
+    s.inverse_root = (float)(1 / sqrt(1 - power.second));
     s.eps = (float)r->eps;
     s.decay = r->decoupled ? 0 : (float)decay;
     s.keep = r->decoupled ? (float)(1 - lr * decay) : 1;
@@ -120,9 +130,9 @@ PNET_HD double pnet_clip_factor(double norm, double limit)
 }
 
 /* What stands between the norm and the update: `square_sum` of the gradient as it is, and whether
-   all losses are finite. */
+   all losses are finite; `power` at step r->step + 1, of adam. */
 PNET_HD void pnet_optim_decide(const struct pnet_optim_rule *rule, double square_sum,
-    bool losses_finite, struct pnet_optim_record *r)
+    bool losses_finite, struct pnet_adam_powers power, struct pnet_optim_record *r)
 {
     r->norm = sqrt(square_sum) / r->loss_scale;
     r->skipped = !(losses_finite && isfinite(r->norm));
@@ -136,7 +146,7 @@ PNET_HD void pnet_optim_decide(const struct pnet_optim_rule *rule, double square
         if (rule->formula == PNET_STEP_SGD)
             r->sgd[decays] = pnet_sgd_step_of(rule, r->lr, scale, decays);
         else
-            r->adam[decays] = pnet_adam_step_of(rule, r->step, r->lr, scale, decays);
+            r->adam[decays] = pnet_adam_step_of(rule, power, r->lr, scale, decays);
     }
 }
 

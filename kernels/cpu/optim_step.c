@@ -50,18 +50,29 @@ size_t pnet_cpu_optim_update_work(int64_t chunk_count)
     return (size_t)chunk_count * sizeof(double);
 }
 
+void pnet_cpu_optim_squares(
+    const struct pnet_optim_update *u, int64_t first, int64_t count, void *work)
+{
+    const struct pnet_optim_chunk *chunks = u->chunks;
+    double *part = work;
+#pragma omp parallel for schedule(static) if (count > 1)
+    for (int64_t i = first; i < first + count; i++)
+        part[i] = square_sum(chunks[i].count, u->g + chunks[i].offset);
+}
+
 void pnet_cpu_optim_update(const struct pnet_optim_update *u, void *work)
 {
     const struct pnet_optim_chunk *chunks = u->chunks;
     const struct pnet_optim_record *r = u->record;
-    double *part = work, sum = 0;
+    const double *part = work;
+    double sum = 0;
     bool finite = true;
-#pragma omp parallel for schedule(static) if (u->chunk_count > 1)
-    for (int64_t i = 0; i < u->chunk_count; i++)
-        part[i] = square_sum(chunks[i].count, u->g + chunks[i].offset);
+    pnet_cpu_optim_squares(u, u->squared, u->chunk_count - u->squared, work);
     for (int64_t i = 0; i < u->chunk_count; i++) sum += part[i];
     for (int32_t i = 0; i < u->loss_count; i++) finite = finite && isfinite(u->losses[i]);
-    pnet_optim_decide(&u->rule, sum, finite, u->record);
+    struct pnet_adam_powers power = {
+        pow(u->rule.beta1, r->step + 1), pow(u->rule.beta2, r->step + 1)};
+    pnet_optim_decide(&u->rule, sum, finite, power, u->record);
     if (r->skipped) return;
 #pragma omp parallel for schedule(static) if (u->chunk_count > 1)
     for (int64_t i = 0; i < u->chunk_count; i++) {

@@ -2,12 +2,15 @@ extern "C" {
 #include "kernels/cuda/act.h"
 }
 #include "kernels/cuda/dense.cuh"
+#include "kernels/cuda/early.cuh"
 
 /* y[i] = f(a[i], b[i]), or y[i] += that. The memory may be the same: everything is read before it is written. */
 template <class T, int V, bool TWO, bool ADD, class F>
 static __global__ void __launch_bounds__(THREADS)
     map_kernel(struct pnet_count n, F f, const T *a, const T *b, T *y)
 {
+    let_next_come();
+    wait_for_earlier();
     int64_t live = pnet_live(n), packs = live / V, step = (int64_t)gridDim.x * THREADS;
     int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t i = first; i < packs; i += step) {
@@ -37,8 +40,8 @@ static void map_packed(struct pnet_count n, F f, const float *a, const float *b,
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             unsigned blocks = blocks_for(divide_up(n.most, V * THREADS));
-            map_kernel<T, V, TWO, ADD>
-                <<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, f, as<T>(a), as<T>(b), as<T>(y));
+            launch_early(map_kernel<T, V, TWO, ADD, F>, dim3(blocks), dim3(THREADS), 0, 1, n, f,
+                as<T>(a), as<T>(b), as<T>(y));
         },
         a, b, y);
 }
@@ -316,6 +319,8 @@ template <class T, int V, bool ADD>
 static __global__ void __launch_bounds__(THREADS)
     dropout_kernel(struct pnet_count n, float p, float scale, pnet_rand rand, const T *x, T *y)
 {
+    let_next_come();
+    wait_for_earlier();
     int64_t live = pnet_live(n), step = (int64_t)gridDim.x * THREADS;
     if (rand.live) rand.a = *rand.live;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i * 4 < live; i += step) {
@@ -351,6 +356,7 @@ extern "C" void pnet_cuda_dropout(
         bool packed = fits<T, 4>(0, x, y);
         auto *kernel = packed ? (add ? dropout_kernel<T, 4, true> : dropout_kernel<T, 4, false>)
                               : (add ? dropout_kernel<T, 1, true> : dropout_kernel<T, 1, false>);
-        kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, p, scale, *rand, as<T>(x), as<T>(y));
+        launch_early(
+            kernel, dim3(blocks), dim3(THREADS), 0, 1, n, p, scale, *rand, as<T>(x), as<T>(y));
     });
 }

@@ -59,6 +59,8 @@ static __global__ __launch_bounds__(ELEMENTS *QUARTERS) void add_parts(
     conv_end end, struct pnet_count rows, int width, int splits, const float *partial)
 {
     __shared__ float sums[QUARTERS][ELEMENTS];
+    let_next_come();
+    wait_for_earlier();
     int quarter = threadIdx.x / ELEMENTS;
     int64_t element = (int64_t)blockIdx.x * ELEMENTS + threadIdx.x % ELEMENTS,
             size = rows.most * width;
@@ -84,11 +86,11 @@ template <class C> static void launch(const conv_product &p, const few_plan &f, 
         fits<typename C::T, 4>(p.cin | g.cin, p.in), single && fits<float, 4>(across, p.weight)};
     dim3 grid((unsigned)f.splits, (unsigned)(g.count * f.wide), (unsigned)f.blocks);
     cudaFuncSetAttribute(few<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
-    few<C><<<grid, C::THREADS, C::BYTES, cudaStreamPerThread>>>(l);
+    launch_early(few<C>, grid, dim3(C::THREADS), C::BYTES, 1, l);
     if (f.splits == 1) return;
     int64_t blocks = (p.set.rows.most * p.cout + ELEMENTS - 1) / ELEMENTS;
-    add_parts<typename C::T><<<(unsigned)blocks, ELEMENTS * QUARTERS, 0, cudaStreamPerThread>>>(
-        p.end, p.set.rows, p.cout, f.splits, l.partial);
+    launch_early(add_parts<typename C::T>, dim3((unsigned)blocks), dim3(ELEMENTS * QUARTERS), 0, 1,
+        p.end, p.set.rows, p.cout, f.splits, (const float *)l.partial);
 }
 
 template <conv_form FORM, class T>

@@ -8,6 +8,7 @@
 #include "kernels/cuda/conv_fast.cuh"
 #include "kernels/cuda/conv_mma.cuh"
 #include "kernels/cuda/conv_steps.cuh"
+#include "kernels/cuda/early.cuh"
 
 enum { FEW_DEPTH = 32, FEW_STAGES = 3, FEW_CELLS = 343, FEW_PASSES = 4, FEW_AHEAD = 2 };
 
@@ -444,6 +445,7 @@ static __global__ __launch_bounds__(C::THREADS, C::AT_ONCE) void few(
     few_runs runs = {}; /* of `next` */
     const pnet_tile *t = l.p.set.start ? l.p.set.tiles.tile + item.row0 / PNET_TILE_ROWS : nullptr;
     few_view view = list_cells<C>(m, l, item, t);
+    wait_for_earlier(); /* for features; geometry and weights are older than the recording's kernels */
     __syncthreads();
     int cells = m.cells;
     /* In turn t unit t is multiplied, the rows of the next are gathered, and the weights of the one after that are asked for. */
@@ -473,6 +475,7 @@ static __global__ __launch_bounds__(C::THREADS, C::AT_ONCE) void few(
         next = then;
         if (then.c < cells) then = unit_after<C>(m, l, item, then);
     }
+    let_next_come();
     using T = typename C::T;
     if (t && t->neighbours < 0 && blockIdx.x == 0) {
         write_plain<C>(l, item);

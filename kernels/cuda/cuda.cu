@@ -158,12 +158,19 @@ struct stream_ends {
     size_t count;
 };
 
-/* Of the recording that the thread makes: the points asked for, the two branches of the last fork, and the last launch
-   that wants all of the GPU. */
+/* Nodes of a recording, by number. */
+struct node_range {
+    size_t begin, end;
+};
+
+/* Of the recording that the thread makes: the points asked for, the two branches of the last fork, the last launch that
+   wants all of the GPU, and what gives way to the rest. */
 struct recording {
     stream_ends *point;
     int count, room;
     int forked, branch[2], alone;
+    node_range *yields;
+    int yield_count, yield_room;
 };
 
 static thread_local recording now;
@@ -172,19 +179,102 @@ static void forget_points()
 {
     for (int i = 0; i < now.count; i++) free(now.point[i].node);
     free(now.point);
-    now = {nullptr, 0, 0, -1, {-1, -1}, -1};
+    free(now.yields);
+    now = {nullptr, 0, 0, -1, {-1, -1}, -1, nullptr, 0, 0};
 }
 
 /* Returns false where nothing is being recorded. */
-static bool ends_now(const cudaGraphNode_t **node, size_t *count)
+static bool recorded_now(cudaGraph_t *graph, const cudaGraphNode_t **node, size_t *count)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
 #if CUDART_VERSION >= 13000
-    cudaStreamGetCaptureInfo(cudaStreamPerThread, &status, nullptr, nullptr, node, nullptr, count);
+    cudaStreamGetCaptureInfo(cudaStreamPerThread, &status, nullptr, graph, node, nullptr, count);
 #else
-    cudaStreamGetCaptureInfo_v2(cudaStreamPerThread, &status, nullptr, nullptr, node, count);
+    cudaStreamGetCaptureInfo_v2(cudaStreamPerThread, &status, nullptr, graph, node, count);
 #endif
     return status == cudaStreamCaptureStatusActive;
+}
+
+static bool ends_now(const cudaGraphNode_t **node, size_t *count)
+{
+    cudaGraph_t graph;
+    return recorded_now(&graph, node, count);
+}
+
+static size_t nodes_now()
+{
+    cudaGraph_t graph = nullptr;
+    const cudaGraphNode_t *node = nullptr;
+    size_t count = 0, nodes = 0;
+    if (!recorded_now(&graph, &node, &count)) return 0;
+    cudaGraphGetNodes(graph, nullptr, &nodes);
+    return nodes;
+}
+
+/* Earlier drivers do not record that a kernel comes early. */
+static bool records_early()
+{
+    static const bool known = [] {
+        int version = 0;
+        return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12030;
+    }();
+    return known;
+}
+
+extern "C" bool pnet_cuda_follows_kernels(void)
+{
+    const cudaGraphNode_t *node = nullptr;
+    size_t count = 0;
+    if (!records_early() || !ends_now(&node, &count)) return false;
+    bool kernels = count > 0;
+    for (size_t i = 0; i < count && kernels; i++) {
+        cudaGraphNodeType type;
+        kernels =
+            cudaGraphNodeGetType(node[i], &type) == cudaSuccess && type == cudaGraphNodeTypeKernel;
+    }
+    return kernels;
+}
+
+/* Without memory for it nothing gives way. */
+extern "C" void pnet_cuda_yield_begin(void)
+{
+    if (now.yield_count == now.yield_room) {
+        int room = 2 * now.yield_room + 64;
+        node_range *more = (node_range *)realloc(now.yields, (size_t)room * sizeof *more);
+        if (!more) return;
+        now.yields = more;
+        now.yield_room = room;
+    }
+    size_t nodes = nodes_now();
+    now.yields[now.yield_count++] = {nodes, nodes};
+}
+
+extern "C" void pnet_cuda_yield_end(void)
+{
+    if (now.yield_count > 0) now.yields[now.yield_count - 1].end = nodes_now();
+}
+
+/* Kernels get the priority above the lowest one, but for those that give way. */
+static void set_priorities(cudaGraph_t graph)
+{
+    int lowest = 0, highest = 0, range = 0;
+    size_t nodes = 0;
+    cudaDeviceGetStreamPriorityRange(&lowest, &highest);
+    cudaGraphGetNodes(graph, nullptr, &nodes);
+    cudaGraphNode_t *node = (cudaGraphNode_t *)malloc(nodes * sizeof *node + 1);
+    if (!node || lowest == highest || cudaGraphGetNodes(graph, node, &nodes) != cudaSuccess)
+        nodes = 0;
+    for (size_t i = 0; i < nodes; i++) {
+        cudaGraphNodeType type;
+        cudaKernelNodeAttrValue value = {};
+        while (range < now.yield_count && i >= now.yields[range].end) range++;
+        bool yields = range < now.yield_count && i >= now.yields[range].begin;
+        cudaGraphNodeGetType(node[i], &type);
+        if (yields || type != cudaGraphNodeTypeKernel) continue;
+        value.priority = lowest - 1;
+        cudaGraphKernelNodeSetAttribute(node[i], cudaKernelNodeAttributePriority, &value);
+    }
+    free(node);
 }
 
 extern "C" void pnet_cuda_record_begin(void)
@@ -197,9 +287,13 @@ extern "C" void *pnet_cuda_record_end(void)
 {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t record = nullptr;
+    bool ended = cudaStreamEndCapture(cudaStreamPerThread, &graph) == cudaSuccess;
+    if (ended) set_priorities(graph);
     forget_points();
-    if (cudaStreamEndCapture(cudaStreamPerThread, &graph) != cudaSuccess) return nullptr;
-    if (cudaGraphInstantiate(&record, graph, 0) != cudaSuccess) record = nullptr;
+    if (!ended) return nullptr;
+    if (cudaGraphInstantiate(&record, graph, cudaGraphInstantiateFlagUseNodePriority) !=
+        cudaSuccess)
+        record = nullptr;
     cudaGraphDestroy(graph);
     return record;
 }
@@ -251,12 +345,15 @@ extern "C" void pnet_cuda_branch(void)
 {
     if (now.forked < 0) return;
     now.branch[0] = pnet_cuda_point();
-    if (now.branch[0] >= 0) pnet_cuda_wait_for(&now.forked, 1);
+    if (now.branch[0] < 0) return;
+    pnet_cuda_wait_for(&now.forked, 1);
+    pnet_cuda_yield_begin();
 }
 
 extern "C" void pnet_cuda_join(void)
 {
     if (now.branch[0] < 0) return;
+    pnet_cuda_yield_end();
     now.branch[1] = pnet_cuda_point();
     wait_for(now.branch[0], cudaStreamAddCaptureDependencies);
 }

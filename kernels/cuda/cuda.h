@@ -66,13 +66,20 @@ int pnet_cuda_point(void);
 void pnet_cuda_wait_for(const int *points, int count);
 
 /* Two branches of what is recorded, which may run at once: launches between fork and branch, and between branch and join,
-   which both wait for what was launched before the fork. What follows the join waits for both. Outside of a recording
-   they run in order. */
+   which both wait for what was launched before the fork; the second one gives way. What follows the join waits for both.
+   Outside of a recording they run in order. */
 void pnet_cuda_fork(void);
 void pnet_cuda_branch(void);
 void pnet_cuda_join(void);
 /* The ends of both branches that were joined since the last call; false: there were none. */
 bool pnet_cuda_branches(int branch[2]);
+
+/* Is a recording being made, in which what is launched next waits for kernels alone? */
+bool pnet_cuda_follows_kernels(void);
+
+/* Around launches that give way to the others of a recording, where blocks of both wait for room. */
+void pnet_cuda_yield_begin(void);
+void pnet_cuda_yield_end(void);
 
 /* Around a launch whose blocks wait for each other, so that all of them must run at once: no two such launches do. */
 void pnet_cuda_alone_begin(void);

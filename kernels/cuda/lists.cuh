@@ -16,6 +16,7 @@
 #ifndef PNET_KERNELS_CUDA_LISTS_CUH
 #define PNET_KERNELS_CUDA_LISTS_CUH
 
+#include "kernels/cuda/early.cuh"
 #include "kernels/cuda/levels.cuh"
 
 enum {
@@ -135,6 +136,8 @@ __global__ static void __launch_bounds__(THREADS)
     const bool first = each > 1 || line == 0; /* of the threads that have the list */
     const int32_t channel = ((int32_t)blockIdx.y * columns + column) * Op::V;
     const int64_t n = pnet_live(lists);
+    let_next_come();
+    wait_for_earlier();
     for (int64_t base = (int64_t)blockIdx.x * span; base < n; base += (int64_t)gridDim.x * span) {
         int64_t list = base + warp * each + (each > 1 ? line : 0), begin = 0, count = -1;
         if (warp < warps && list < n) {
@@ -163,7 +166,7 @@ template <class Op> static void launch_lists(const Op &op, struct pnet_count lis
     int64_t tasks = (lists.most + each - 1) / each * tiles;
     int warps = tasks < (int64_t)FULL * WARPS ? (int)((tasks + FULL - 1) / FULL) : WARPS;
     dim3 grid(blocks_for(lists.most, warps * each), tiles);
-    gather_lists<Op><<<grid, THREADS, 0, cudaStreamPerThread>>>(op, lists, columns, each, warps);
+    launch_early(gather_lists<Op>, grid, dim3(THREADS), 0, 1, op, lists, columns, each, warps);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* Cross entropy and squared error. Sums are formed in double over SLICES stretches of rows, one a
    block, and joined in order by one block. */
+#include "kernels/cuda/early.cuh"
 #include "kernels/cuda/targets.cuh"
 
 #include <cstdio>
@@ -78,6 +79,8 @@ __global__ static void __launch_bounds__(THREADS)
 {
     const struct pnet_targets &t = e.targets;
     const int32_t classes = t.classes;
+    let_next_come();
+    wait_for_earlier();
     struct row_walk r = walk_slice(pnet_live(t.rows), lanes);
     double sum = 0, divisor = 0;
     for (int64_t base = r.begin; base < r.end; base += r.step) {
@@ -106,6 +109,8 @@ __global__ static void __launch_bounds__(THREADS)
 __global__ static void __launch_bounds__(SLICES)
     join_cross_entropy(const struct two *part, float *loss, float *divisor)
 {
+    let_next_come();
+    wait_for_earlier();
     struct two total = join_slices(part);
     if (threadIdx.x) return;
     *loss = total.b > 0 ? (float)(total.a / total.b) : 0;
@@ -118,10 +123,10 @@ void pnet_cuda_cross_entropy(
     struct cross_entropy a = argument_of(e);
     struct two *part = (struct two *)work;
     by_storage(e->targets.rows.storage, [&](auto form) {
-        cross_entropy<typename decltype(form)::T>
-            <<<SLICES, THREADS, 0, cudaStreamPerThread>>>(a, row_lanes(e->targets.classes), part);
+        launch_early(cross_entropy<typename decltype(form)::T>, dim3(SLICES), dim3(THREADS), 0, 1,
+            a, row_lanes(e->targets.classes), part);
     });
-    join_cross_entropy<<<1, SLICES, 0, cudaStreamPerThread>>>(part, loss, divisor);
+    launch_early(join_cross_entropy, dim3(1), dim3(SLICES), 0, 1, part, loss, divisor);
 }
 
 /* Classes of a row whose labels are counted at a time. */

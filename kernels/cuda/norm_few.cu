@@ -1,6 +1,7 @@
 /* Batch and instance norm of few rows in one launch each way. A block, or a cluster of them, has V channels of a segment:
    a thread asks for all of its rows at once and keeps them, blocks tell each other the sums of their chunks, and what was
    kept is written. Everything is added as norm.cuh says: how many rows a launch has room for must not show in the bits. */
+#include "kernels/cuda/early.cuh"
 #include "kernels/cuda/norm.cuh"
 
 #include <cooperative_groups.h>
@@ -141,6 +142,8 @@ static __global__ void __launch_bounds__(MOST_THREADS)
     few_place p(n.segments);
     int32_t packs = n.c / V;
     few_begin(p);
+    let_next_come();
+    wait_for_earlier();
     if (threadIdx.x < V) {
         int32_t i = (int32_t)threadIdx.x, channel = p.column * V + i;
         old[i] = s.old(channel);
@@ -211,6 +214,8 @@ static __global__ void __launch_bounds__(MOST_THREADS) few_backward_kernel(
     few_place p(n.segments);
     int32_t packs = n.c / V;
     few_begin(p);
+    let_next_come();
+    wait_for_earlier();
     if (threadIdx.x < V) {
         int32_t i = (int32_t)threadIdx.x, channel = p.column * V + i;
         int64_t at = (int64_t)p.segment * n.c + channel;
@@ -281,14 +286,6 @@ static __global__ void few_backward_kernel(
 
 #endif
 
-/* Has the kernel been compiled for a GPU with clusters, and is this one? */
-template <class K> static bool has_clusters(K *kernel)
-{
-    cudaFuncAttributes a;
-    return cudaFuncGetAttributes(&a, kernel) == cudaSuccess && a.ptxVersion >= 90 &&
-           a.binaryVersion >= 90;
-}
-
 template <class K, class... A>
 static bool launch_few(const pnet_norm &n, int V, K *kernel, A... arguments)
 {
@@ -297,17 +294,9 @@ static bool launch_few(const pnet_norm &n, int V, K *kernel, A... arguments)
     while (joining < chunks && joining < WARP) joining *= 2;
     int threads = (int)divide_up(chunks, blocks) * WARP;
     if (threads < V * joining) threads = V * joining;
-    if (!has_clusters(kernel)) return false;
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {(unsigned)blocks, 1, 1};
-    cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3((unsigned)blocks, (unsigned)(n.c / V), (unsigned)n.segments.count);
-    launch.blockDim = dim3((unsigned)(divide_up(threads, WARP) * WARP));
-    launch.stream = cudaStreamPerThread;
-    launch.attrs = &cluster;
-    launch.numAttrs = blocks > 1;
-    cudaLaunchKernelEx(&launch, kernel, arguments...);
+    if (!comes_early(kernel)) return false; /* nor has it clusters */
+    launch_early(kernel, dim3((unsigned)blocks, (unsigned)(n.c / V), (unsigned)n.segments.count),
+        dim3((unsigned)(divide_up(threads, WARP) * WARP)), 0, blocks, arguments...);
     return true;
 }
 

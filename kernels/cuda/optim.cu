@@ -2,6 +2,7 @@ extern "C" {
 #include "kernels/cuda/optim.h"
 }
 #include "kernels/cuda/dense.cuh"
+#include "kernels/cuda/early.cuh"
 
 enum { WARPS = THREADS / WARP, JOINERS = 1024 };
 
@@ -57,17 +58,36 @@ static __global__ void __launch_bounds__(THREADS) square_kernel(
     }
 }
 
+/* Everything is asked for before anything is waited for; warps of their own make the powers meanwhile. */
 static __global__ void __launch_bounds__(JOINERS)
     decide_kernel(pnet_optim_update u, const double *part)
 {
+    enum { AHEAD = 8 };
     __shared__ double shared[JOINERS / WARP];
+    __shared__ pnet_adam_powers power;
+    pnet_optim_record record;
+    bool finite = true;
+    let_next_come();
+    wait_for_earlier();
+    if (threadIdx.x == 0) {
+        record = *u.record;
+        for (int32_t i = 0; i < u.loss_count; i++) finite = finite && isfinite(u.losses[i]);
+    }
     double sum = 0;
-    for (int64_t i = threadIdx.x; i < u.chunk_count; i += JOINERS) sum += part[i];
+    for (int64_t from = threadIdx.x; from < u.chunk_count; from += AHEAD * JOINERS) {
+        double next[AHEAD];
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++)
+            next[n] = from + n * JOINERS < u.chunk_count ? part[from + n * JOINERS] : 0;
+#pragma unroll
+        for (int n = 0; n < AHEAD; n++) sum += next[n];
+    }
+    if (threadIdx.x == WARP) power.first = pow(u.rule.beta1, u.record->step + 1);
+    if (threadIdx.x == 2 * WARP) power.second = pow(u.rule.beta2, u.record->step + 1);
     sum = block_sum(sum, shared);
     if (threadIdx.x > 0) return;
-    bool finite = true;
-    for (int32_t i = 0; i < u.loss_count; i++) finite = finite && isfinite(u.losses[i]);
-    pnet_optim_decide(&u.rule, sum, finite, u.record);
+    pnet_optim_decide(&u.rule, sum, finite, power, &record);
+    *u.record = record;
 }
 
 /* The formulas of kernels/cpu/optim.h for one element; m and v are its state, as far as there is one. */
@@ -154,6 +174,7 @@ static __device__ adam formula_of(const pnet_optim_record *r, int decays, adam)
 template <class F>
 static __global__ void __launch_bounds__(THREADS) update_kernel(pnet_optim_update u, bool packed)
 {
+    wait_for_earlier();
     bool skipped = u.record->skipped;
     for (int64_t i = u.chunk_count - 1 - (int64_t)blockIdx.x; i >= 0; i -= gridDim.x) {
         pnet_optim_chunk c = u.chunks[i]; /* asked for together with `skipped` */
@@ -178,20 +199,26 @@ extern "C" size_t pnet_cuda_optim_update_work(int64_t chunk_count)
     return (size_t)chunk_count * sizeof(double);
 }
 
+extern "C" void pnet_cuda_optim_squares(
+    const struct pnet_optim_update *u, int64_t first, int64_t count, void *work)
+{
+    if (count > 0)
+        square_kernel<<<blocks_of_chunks(count), THREADS, 0, cudaStreamPerThread>>>(
+            u->chunks + first, count, is_aligned(u->g), u->g, (double *)work + first);
+}
+
 extern "C" void pnet_cuda_optim_update(const struct pnet_optim_update *u, void *work)
 {
-    double *part = (double *)work;
     bool packed =
         is_aligned(u->g) && is_aligned(u->w) && is_aligned(u->state[0]) && is_aligned(u->state[1]);
     unsigned blocks = blocks_of_chunks(u->chunk_count);
-    if (blocks)
-        square_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
-            u->chunks, u->chunk_count, packed, u->g, part);
-    decide_kernel<<<1, JOINERS, 0, cudaStreamPerThread>>>(*u, part);
+    pnet_cuda_optim_squares(u, u->squared, u->chunk_count - u->squared, work);
+    bool squares = u->squared < u->chunk_count;
+    launch_waiting(squares, decide_kernel, dim3(1), dim3(JOINERS), 0, 1, *u, (const double *)work);
     auto *kernel = u->rule.formula == PNET_STEP_ADAM ? update_kernel<adam>
                    : u->state[0]                     ? update_kernel<sgd_momentum>
                                                      : update_kernel<sgd_plain>;
-    if (blocks) kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(*u, packed);
+    if (blocks) launch_waiting(true, kernel, dim3(blocks), dim3(THREADS), 0, 1, *u, packed);
 }
 
 static __global__ void loss_kernel(const float *loss, double weight, bool add, double *sum)

@@ -11,6 +11,8 @@ extern "C" {
 #endif
 
 size_t pnet_cuda_optim_update_work(int64_t chunk_count);
+void pnet_cuda_optim_squares(
+    const struct pnet_optim_update *u, int64_t first, int64_t count, void *work);
 void pnet_cuda_optim_update(const struct pnet_optim_update *u, void *work);
 void pnet_cuda_loss_add(const float *loss, double weight, bool add, double *sum);
 

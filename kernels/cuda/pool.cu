@@ -276,6 +276,8 @@ __global__ static void spread_cells(
     struct pnet_cells cells, int32_t c, const T *x, bool mean, bool add, T *y)
 {
     int64_t rows = pnet_live(cells.fine_rows);
+    let_next_come();
+    wait_for_earlier();
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int64_t cell = cells.parent[row];
         float factor = mean ? 1 / (float)(cells.start[cell + 1] - cells.start[cell]) : 1;
@@ -297,8 +299,8 @@ void pnet_cuda_cells_spread(
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             struct layout l = layout_for(cells->fine_rows.most, c / V);
-            spread_cells<T, V><<<l.grid, l.block, 0, cudaStreamPerThread>>>(
-                *cells, c, as<T>(x), mean, add, as<T>(y));
+            launch_early(spread_cells<T, V>, l.grid, l.block, 0, 1, *cells, c, as<T>(x), mean, add,
+                as<T>(y));
         },
         x, y);
 }
@@ -308,6 +310,8 @@ __global__ static void max_cells_backward(
     struct pnet_cells cells, int32_t c, const int32_t *argmax, const T *g, bool add, T *gx)
 {
     int64_t rows = pnet_live(cells.fine_rows);
+    let_next_come();
+    wait_for_earlier();
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int64_t cell = cells.parent[row];
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
@@ -329,8 +333,8 @@ void pnet_cuda_cells_max_backward(const struct pnet_cells *cells, int32_t c, con
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             struct layout l = layout_for(cells->fine_rows.most, c / V);
-            max_cells_backward<T, V><<<l.grid, l.block, 0, cudaStreamPerThread>>>(
-                *cells, c, argmax, as<T>(g), add, as<T>(gx));
+            launch_early(max_cells_backward<T, V>, l.grid, l.block, 0, 1, *cells, c, argmax,
+                as<T>(g), add, as<T>(gx));
         },
         g, gx);
 }

@@ -2,6 +2,7 @@
    PNET_SEGMENT_BLOCK first, each block's part of each segment apart, then the parts of a segment;
    part block + segment belongs to that pair alone. Threads take rows and parts in a fixed pattern
    and are joined in order. */
+#include "kernels/cuda/early.cuh"
 #include "kernels/cuda/levels.cuh"
 #include "kernels/cuda/pool.h"
 
@@ -115,6 +116,8 @@ template <class T> static __device__ T join_lines(T own)
 template <class Op> __global__ static void __launch_bounds__(THREADS) join_rows(Op op)
 {
     const int32_t i = (int32_t)(blockIdx.y * blockDim.x + threadIdx.x);
+    let_next_come();
+    wait_for_earlier();
     const int64_t rows = pnet_segment_split(op.s, op.s.count);
     const int64_t blocks = (rows + PNET_SEGMENT_BLOCK - 1) / PNET_SEGMENT_BLOCK;
     for (int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
@@ -142,6 +145,8 @@ template <class Op> __global__ static void __launch_bounds__(THREADS) join_rows(
 template <class Op> __global__ static void __launch_bounds__(THREADS) join_parts(Op op)
 {
     const int32_t i = (int32_t)(blockIdx.y * blockDim.x + threadIdx.x);
+    let_next_come();
+    wait_for_earlier();
     for (int32_t segment = (int32_t)blockIdx.x; segment < op.s.count; segment += gridDim.x) {
         int64_t begin = pnet_segment_split(op.s, segment),
                 end = pnet_segment_split(op.s, segment + 1);
@@ -172,8 +177,8 @@ template <class Op> static void launch_join(const Op &op)
     int64_t blocks = pnet_segment_blocks(op.s.rows);
     if (op.s.count <= 0) return;
     if (blocks > 0)
-        join_rows<Op><<<dim3(blocks_for(blocks, 1), tiles), block, 0, cudaStreamPerThread>>>(op);
-    join_parts<Op><<<dim3(blocks_for(op.s.count, 1), tiles), block, 0, cudaStreamPerThread>>>(op);
+        launch_early(join_rows<Op>, dim3(blocks_for(blocks, 1), tiles), block, 0, 1, op);
+    launch_early(join_parts<Op>, dim3(blocks_for(op.s.count, 1), tiles), block, 0, 1, op);
 }
 
 void pnet_cuda_segments_sum(
@@ -209,6 +214,8 @@ __global__ static void spread_segments(
     struct pnet_segments s, int32_t c, const T *x, bool mean, bool add, T *y)
 {
     int64_t rows = pnet_segment_split(s, s.count);
+    let_next_come();
+    wait_for_earlier();
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int32_t segment = pnet_segment_of(s, row);
         float factor =
@@ -232,8 +239,8 @@ void pnet_cuda_segments_spread(
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             struct layout l = layout_for(s.rows, c / V);
-            spread_segments<T, V>
-                <<<l.grid, l.block, 0, cudaStreamPerThread>>>(s, c, as<T>(x), mean, add, as<T>(y));
+            launch_early(
+                spread_segments<T, V>, l.grid, l.block, 0, 1, s, c, as<T>(x), mean, add, as<T>(y));
         },
         x, y);
 }
@@ -243,6 +250,8 @@ __global__ static void max_segments_backward(
     struct pnet_segments s, int32_t c, const int32_t *argmax, const T *g, bool add, T *gx)
 {
     int64_t rows = pnet_segment_split(s, s.count);
+    let_next_come();
+    wait_for_earlier();
     for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
         int32_t segment = pnet_segment_of(s, row);
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
@@ -264,8 +273,8 @@ void pnet_cuda_segments_max_backward(
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             struct layout l = layout_for(s.rows, c / V);
-            max_segments_backward<T, V><<<l.grid, l.block, 0, cudaStreamPerThread>>>(
-                s, c, argmax, as<T>(g), add, as<T>(gx));
+            launch_early(max_segments_backward<T, V>, l.grid, l.block, 0, 1, s, c, argmax, as<T>(g),
+                add, as<T>(gx));
         },
         g, gx);
 }

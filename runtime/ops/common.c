@@ -9,25 +9,26 @@ size_t pnet_op_no_work(const struct pnet_exec *x, bool backward)
     return 0;
 }
 
-size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t weight)
+size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t params)
 {
-    size_t both = pnet_round_bytes(input) + weight;
+    size_t both = pnet_round_bytes(input) + params;
     if (x->device == PNET_CUDA && both <= PNET_WORK_MOST) return both;
-    return input > weight ? input : weight;
+    return input > params ? input : params;
 }
 
-void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t weight,
+void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t params,
     void (*to_input)(const struct pnet_exec *x, void *work),
-    void (*to_weight)(const struct pnet_exec *x, void *work))
+    void (*to_params)(const struct pnet_exec *x, void *work))
 {
-    const int param = 0; /* the weight */
     size_t begin = pnet_round_bytes(input);
-    bool both = x->gin[0].data && x->gparam[param];
-    bool fork = both && x->device == PNET_CUDA && begin + weight <= x->work_bytes;
+    bool learns = false;
+    for (int i = 0; i < PNET_MAX_PARAMS; i++) learns |= x->gparam[i] != NULL;
+    bool fork =
+        x->gin[0].data && learns && x->device == PNET_CUDA && begin + params <= x->work_bytes;
     if (fork) pnet_device_fork(x->device);
     if (x->gin[0].data) to_input(x, x->work);
     if (fork) pnet_device_branch(x->device);
-    if (x->gparam[param]) to_weight(x, fork ? (char *)x->work + begin : x->work);
+    if (learns) to_params(x, fork ? (char *)x->work + begin : x->work);
     if (fork) pnet_device_join(x->device);
 }
 

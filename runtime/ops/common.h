@@ -14,14 +14,15 @@
 /* For rows whose kernels need no workspace. */
 size_t pnet_op_no_work(const struct pnet_exec *x, bool backward);
 
-/* dF and dW of a layer with weights read the same gradient and do not need each other. On a GPU few rows leave most of it
-   idle, so that there they have a workspace each and run at once: that of dW begins behind that of dF, unless both are
-   more than a layer may have. */
-size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t weight);
-/* In backward, with the same bytes: runs both, each if its gradient is wanted. */
-void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t weight,
+/* The gradients of a layer's input and of its parameters follow from the same one and do not need each other. On a GPU few
+   rows leave most of it idle, so that there they have a workspace each and run at once: that of the parameters begins
+   behind that of the input, unless both are more than a layer may have. */
+size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t params);
+/* At the end of backward, with the same bytes, by rows with PNET_GRADS_APART: runs both, each if such a gradient is
+   wanted. */
+void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t params,
     void (*to_input)(const struct pnet_exec *x, void *work),
-    void (*to_weight)(const struct pnet_exec *x, void *work));
+    void (*to_params)(const struct pnet_exec *x, void *work));
 
 /* Elements of a tensor. */
 static inline int64_t pnet_op_count_of(const struct pnet_tensor *t)

@@ -205,13 +205,17 @@ static size_t weight_work(const struct pnet_exec *x)
     return PNET_KERNEL(x, vvor_algo_work)(x->algos.of[PNET_DW], by_output(x), s, x->precision);
 }
 
+static size_t params_work(const struct pnet_exec *x)
+{
+    return larger(
+        weight_work(x), PNET_KERNEL(x, column_sum_work)(pnet_op_rows(&x->out), x->out.width));
+}
+
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_conv_shape s = shape_of(x);
     struct pnet_count n = pnet_op_rows(&x->out);
-    if (backward)
-        return larger(pnet_op_backward_work(x, input_work(x), weight_work(x)),
-            PNET_KERNEL(x, column_sum_work)(n, s.cout));
+    if (backward) return pnet_op_backward_work(x, input_work(x), params_work(x));
     if (is_dense(x)) return PNET_KERNEL(x, gemm_work)(n, s.cin, s.cout, x->precision);
     return PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_FORWARD], by_output(x), s, x->precision);
 }
@@ -307,14 +311,19 @@ static void to_weight(const struct pnet_exec *x, void *work)
     PNET_KERNEL(x, vvor)(&v, work);
 }
 
+static void to_params(const struct pnet_exec *x, void *work)
+{
+    if (x->gparam[BIAS_PARAM]) PNET_KERNEL(x, column_sum)
+    (pnet_op_rows(&x->gout), x->gout.width, x->gout.data, x->gparam_add[BIAS_PARAM],
+        x->gparam[BIAS_PARAM], work);
+    if (x->gparam[WEIGHT]) to_weight(x, work);
+}
+
 static void backward(const struct pnet_exec *x)
 {
     PNET_KERNEL(x, act_backward)
     (pnet_op_elements(&x->gout), (enum pnet_activation)x->act, x->slope, x->out.data, x->gout.data);
-    if (x->gparam[BIAS_PARAM]) PNET_KERNEL(x, column_sum)
-    (pnet_op_rows(&x->gout), shape_of(x).cout, x->gout.data, x->gparam_add[BIAS_PARAM],
-        x->gparam[BIAS_PARAM], x->work);
-    pnet_op_backward_both(x, input_work(x), weight_work(x), to_input, to_weight);
+    pnet_op_backward_both(x, input_work(x), params_work(x), to_input, to_params);
 }
 
 static void reference(const struct pnet_exec *x)

@@ -575,7 +575,7 @@ static void check_optimizer(const char *name, const struct pnet_optim *o)
     struct pnet_optim_record record = {.clip = 50, .loss_scale = 4}, seen;
     for (int64_t i = 0; i < N; i++) w[i] = random_at(5, i) - 0.5f;
     struct pnet_optim_update cpu = {
-        pnet_optim_rule(o), chunks, chunk_count, g, w, {NULL, NULL}, losses, 2, &record};
+        pnet_optim_rule(o), chunks, chunk_count, g, w, {NULL, NULL}, losses, 2, &record, 0};
     struct pnet_optim_update gpu = cpu;
     float *gpu_g = device_alloc(bytes);
     gpu.chunks = to_device(chunks, (size_t)chunk_count * sizeof *chunks);
@@ -588,7 +588,10 @@ static void check_optimizer(const char *name, const struct pnet_optim *o)
         gpu.state[i] = to_device(state[i], bytes);
     }
     void *gpu_work = device_alloc(pnet_optim_work(PNET_CUDA, chunk_count));
+    gpu.squared = chunk_count - 3;
     pnet_cuda_record_begin();
+    pnet_optim_squares(PNET_CUDA, &gpu, 0, 2, gpu_work);
+    pnet_optim_squares(PNET_CUDA, &gpu, 2, gpu.squared - 2, gpu_work);
     pnet_optim_step(PNET_CUDA, &gpu, gpu_work);
     void *graph = pnet_cuda_record_end();
     CHECK(graph);

@@ -227,10 +227,38 @@ static struct pnet_optim_record clipped(double clip, float first, double loss_sc
     struct pnet_optim_chunk all = {0, 3, 0};
     struct pnet_optim_record record = {.lr = 1, .clip = clip, .loss_scale = loss_scale};
     struct pnet_optim_update u = {
-        pnet_optim_rule(&o), &all, 1, g, w, {NULL, NULL}, NULL, 0, &record};
+        pnet_optim_rule(&o), &all, 1, g, w, {NULL, NULL}, NULL, 0, &record, 0};
     w[0] = w[1] = w[2] = 0;
     pnet_optim_step(PNET_CPU, &u, &work);
     return record;
+}
+
+/* Squares that were added up before the step are those it goes by, bit by bit, and are not made again. */
+static void check_squares_in_advance(void)
+{
+    struct pnet_optim o = {.kind = PNET_SGD};
+    struct run *r = new_run(&o);
+    int64_t count = r->update.chunk_count;
+    double first;
+    CHECK(count > 4);
+    do_step(r, 1);
+    double norm = r->record.norm;
+    pnet_optim_squares(PNET_CPU, &r->update, 0, 1, r->work);
+    memcpy(&first, r->work, sizeof first);
+    for (int64_t squared = 0; squared <= count; squared += count / 4) {
+        memset(r->work, 0xff, pnet_optim_work(PNET_CPU, count));
+        pnet_optim_squares(PNET_CPU, &r->update, 0, squared / 2, r->work);
+        pnet_optim_squares(PNET_CPU, &r->update, squared / 2, squared - squared / 2, r->work);
+        r->update.squared = squared;
+        float last = r->g[0];
+        if (squared > 0) r->g[0] = 1000; /* too late for the norm */
+        pnet_optim_step(PNET_CPU, &r->update, r->work);
+        CHECKF(r->record.norm == norm, "%lld chunks squared before: norm %.17g, %.17g",
+            (long long)squared, r->record.norm, norm);
+        r->g[0] = last;
+    }
+    CHECK(first > 0 && memcmp(&first, r->work, sizeof first) == 0);
+    free_run(r);
 }
 
 static void check_norm_and_clip(void)
@@ -316,6 +344,7 @@ int main(void)
         check_skips(kinds[i].name, &kinds[i].o);
     }
     check_pytorch();
+    check_squares_in_advance();
     check_norm_and_clip();
     check_chunks();
     check_refused();
