@@ -521,8 +521,11 @@ void *pnet_session_record(
     struct pnet_session *s, int slot, bool backward, pnet_session_wanted *wanted, void *context)
 {
     int forward = s->plan->forward_steps;
-    struct part part = {
-        slot, backward ? forward : 0, backward ? s->plan->step_count : forward, .training = true};
+    struct part part = {.slot = slot,
+        .first = backward ? forward : 0,
+        .last = backward ? s->plan->step_count : forward,
+        .training = true,
+        .tells = backward && s->ready && !wanted};
     return record_part(s, &part, wanted, context);
 }
 
