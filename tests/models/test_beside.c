@@ -207,7 +207,7 @@ static struct outcome run_in_order(struct pnet_session *s, const float *params)
 static int64_t test_orders(
     const struct pnet_plan *p, const struct setup *u, bool roomy, const struct cloud clouds[2])
 {
-    enum { ORDERS = 3 };
+    enum { ORDERS = 2 };
     struct pnet_session_options o = {.slots = 1, .seed = 5};
     struct pnet_session *s;
     struct pnet_error e;
@@ -591,12 +591,12 @@ static const char small[] =
 
 int main(void)
 {
-    /* has so many weights that one of its two ways has to do */
-    static const char large[] = "models/resnet18.pnet";
+    enum {
+        BOTH_WAYS = 2
+    }; /* models whose orders are drawn in voxel mode too: what waits for what differs little */
     static const struct setup models[] = {{"models/rooms.pnet", NULL, 0, NULL},
         {"models/shapes.pnet", NULL, 0, NULL}, {"models/fcgf.pnet", "v=10cm", 0, NULL},
-        {"models/minkunet18a.pnet", NULL, 0, NULL}, {large, "v=5mm", 0, NULL},
-        {"models/fcgf_kitti.pnet", "v=5cm", 0, NULL},
+        {"models/minkunet18a.pnet", NULL, 0, NULL}, {"models/resnet18.pnet", "v=5mm", 0, NULL},
         {"models/fcgf_kitti.pnet", "hardest=no", 0, NULL},
         {"models/fcgf_3dmatch.pnet", NULL, 0, NULL}};
     struct cloud clouds[2] = {cloud_corner(300, 2, 1), cloud_corner(200, 2, 2)};
@@ -606,7 +606,7 @@ int main(void)
         for (int voxel = 0; voxel < 2; voxel++) {
             struct setup u = models[m];
             u.degrade = voxel ? PNET_VOXEL : 0;
-            if (!voxel || u.model != large) freed += test_touched(&u, clouds);
+            if (!voxel || m < BOTH_WAYS) freed += test_touched(&u, clouds);
             test_layouts(&u, clouds, chosen, &dearer);
         }
     test_layouts(&(struct setup){.model = "small", .text = small}, clouds, chosen, &dearer);
