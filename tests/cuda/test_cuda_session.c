@@ -1,8 +1,9 @@
 /* Sessions on a GPU: a recorded schedule gives the bits of one that is run step by step, for other batches of its class
-   too; the CPU's losses and gradients within rounding, in precisions that store features in 16 bits too; what does not fit
+   too, and whenever it is replayed, with what a training adds up within it; the CPU's losses and gradients within rounding, in precisions that store features in 16 bits too; what does not fit
    is refused before anything ran. PNET_SHORT: two small networks, native, for tools under which every launch takes
    long. */
 #include "runtime/peak.h"
+#include "runtime/updater.h"
 #include "tests/models/batch.h"
 
 #include <math.h>
@@ -185,6 +186,86 @@ static void test_recording(
     pnet_compilation_free(on_cpu);
 }
 
+/* Steps of a recording that run beside each other may do so in another way each time. The bits are those of one that ran step
+   by step all the same: of the losses, of all gradients, metrics, and running statistics that evaluation reads. */
+static void test_replays(const char *model, int64_t points, int replays)
+{
+    struct pnet_compilation *compiled = compile(model, 0, PNET_CUDA, PNET_BF16, false);
+    const struct pnet_plan *p = pnet_compilation_plan(compiled);
+    struct pnet_session *plain = open_session(p, true), *recorded = open_session(p, false);
+    struct cloud cloud = cloud_corner(points, 12, 4);
+    struct pnet_batch *b = batch_of(p, &cloud, 1);
+    int64_t all = p->trained_elements + p->objective_count;
+    for (int i = 0; i < replays; i++) {
+        float *q = run(plain, b, (uint32_t)i, false), *r = run(recorded, b, (uint32_t)i, false);
+        CHECKF(memcmp(r, q, (size_t)all * sizeof *r) == 0, "%s, %lld points: run %d has other bits",
+            model, (long long)points, i);
+        free(r);
+        free(q);
+    }
+    cloud_free(&cloud);
+    pnet_batch_free(b);
+    pnet_session_free(plain);
+    pnet_session_free(recorded);
+    pnet_compilation_free(compiled);
+}
+
+/* Steps of a training, recorded: the norms of all gradients, then all parameters; to be freed. */
+static double *train(const struct pnet_plan *p, const struct pnet_batch *b, int steps, bool watched)
+{
+    struct pnet_optim optim = pnet_optim_default(PNET_ADAMW);
+    struct pnet_session_options o = {.slots = 1,
+        .seed = 3,
+        .extra_bytes = (int64_t)pnet_updater_bytes(p, &optim),
+        .device = gpu};
+    struct pnet_session *s;
+    struct pnet_updater u;
+    struct pnet_error e;
+    double *result = must(calloc((size_t)(steps + p->param_elements), sizeof *result)), losses[64];
+    float *params = must(malloc((size_t)p->param_elements * sizeof *params));
+    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_init_params(s, &e), &e, "parameters");
+    need(pnet_updater_open(&u, s, &optim, 0, &e), &e, "updater");
+    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    for (int i = 0; i < steps; i++) {
+        struct pnet_optim_record record;
+        need(pnet_session_forward(s, 0, true, (uint32_t)i, &e), &e, "forward");
+        pnet_updater_watch(&u, watched);
+        need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
+        pnet_updater_note_losses(&u, 1, false);
+        need(pnet_updater_step(&u, 1e-3, 1, 1, &record, losses, &e), &e, "update");
+        CHECK(!record.skipped && record.norm > 0);
+        result[i] = record.norm;
+    }
+    CHECKF(!watched || u.squared > 0, "no gradient was told to be ready");
+    need(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
+    for (int64_t i = 0; i < p->param_elements; i++) result[steps + i] = (double)params[i];
+    free(params);
+    pnet_updater_close(&u);
+    pnet_session_free(s);
+    return result;
+}
+
+/* Squares of gradients that are added up within backward are those of the gradients as they are in the end. */
+static void test_watched(const char *model, int64_t points)
+{
+    enum { STEPS = 6 };
+    struct pnet_compilation *compiled = compile(model, 0, PNET_CUDA, PNET_BF16, false);
+    const struct pnet_plan *p = pnet_compilation_plan(compiled);
+    struct cloud cloud = cloud_corner(points, 12, 4);
+    struct pnet_batch *b = batch_of(p, &cloud, 1);
+    double *watched = train(p, b, STEPS, true), *plain = train(p, b, STEPS, false);
+    for (int i = 0; i < STEPS; i++)
+        CHECKF(watched[i] == plain[i], "%s, step %d: norm %.17g instead of %.17g", model, i,
+            watched[i], plain[i]);
+    CHECK(memcmp(watched, plain, (size_t)(STEPS + p->param_elements) * sizeof *plain) == 0);
+    free(watched);
+    free(plain);
+    pnet_batch_free(b);
+    cloud_free(&cloud);
+    pnet_compilation_free(compiled);
+}
+
 /* More than the GPU has, found before the first kernel. */
 static void test_too_much(void)
 {
@@ -236,6 +317,10 @@ int main(void)
             test_gradients(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
             test_recording(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
         }
+    test_replays("models/resnet18.pnet", brief ? 2000 : 200000, brief ? 4 : 16);
+    if (!brief) test_replays("models/minkunet18a.pnet", 200000, 16);
+    if (!brief) test_replays("models/fcgf.pnet", 200000, 16);
+    if (!brief) test_watched("models/resnet18.pnet", 100000);
     test_too_much();
     return check_end();
 }
