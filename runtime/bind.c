@@ -163,7 +163,7 @@ static struct pnet_stretch own_place(void *context, enum pnet_object object, int
         [PNET_OBJECT_WORK] = p->tensor_count,
         [PNET_OBJECT_PARAM] = p->tensor_count + p->step_count,
         [PNET_OBJECT_GRADIENT] = p->tensor_count + p->step_count + p->param_count};
-    uintptr_t at = (uintptr_t)(first[object] + index);
+    uintptr_t at = (uintptr_t)first[object] + (uintptr_t)index;
     return (struct pnet_stretch){at, at + 1, false};
 }
 
@@ -269,12 +269,12 @@ static bool place_blocks(
     const struct pnet_plan *p, bool beside, struct block *blocks, int count, struct block **alive)
 {
     struct schedule s = {0};
-    size_t least = place(blocks, count, alive, NULL), total = least;
+    size_t least = place(blocks, count, alive, NULL);
     if (p->device == PNET_CPU || !beside) return true;
     bool ok = open_schedule(p, &s), done = false;
     for (size_t i = 0; i < sizeof most_apart / sizeof most_apart[0] && ok && !done; i++) {
         size_t share = least / most_apart[i].share, bytes = most_apart[i].bytes;
-        total = place_apart(p, &s, most_apart[i].reach, blocks, count, alive);
+        size_t total = place_apart(p, &s, most_apart[i].reach, blocks, count, alive);
         ok = total > 0 || least == 0;
         done = total <= least + (share > bytes ? share : bytes);
     }
