@@ -116,6 +116,7 @@ struct apart {
     uint64_t *touch;  /* [blocks][words]: parts that touch it */
     uint64_t *beside; /* [blocks][words]: parts that may run beside one of those */
     int blocks, parts, words;
+    int reach; /* in steps: parts farther from each other are ordered by the memory that they share */
 };
 
 static uint64_t *set_of(uint64_t *sets, const struct apart *a, int block)
@@ -126,7 +127,7 @@ static uint64_t *set_of(uint64_t *sets, const struct apart *a, int block)
 static bool may_meet(const struct apart *a, const struct block *x, const struct block *y)
 {
     if (x->first <= y->last && y->first <= x->last) return true;
-    if (!a) return false;
+    if (!a || x->first - y->last > a->reach || y->first - x->last > a->reach) return false;
     const uint64_t *touch = set_of(a->touch, a, x->index), *beside = set_of(a->beside, a, y->index);
     uint64_t both = 0;
     for (int i = 0; i < a->words; i++) both |= touch[i] & beside[i];
@@ -172,13 +173,12 @@ static void add_part(uint64_t *set, int part)
     set[part / 64] |= (uint64_t)1 << part % 64;
 }
 
-/* What `part` touches must not share memory with what parts of at most `reach` steps from its own touch that are not ordered
-   with it. Those farther away are ordered by the memory that they share. */
+/* What `part` touches must not share memory with what parts within reach touch that are not ordered with it. */
 static void keep_apart(
-    struct apart *a, const struct pnet_waits *w, const struct pnet_touched *t, int part, int reach)
+    struct apart *a, const struct pnet_waits *w, const struct pnet_touched *t, int part)
 {
-    int step = part / PNET_STEP_PARTS, first = (step - reach) * PNET_STEP_PARTS,
-        end = (step + reach + 1) * PNET_STEP_PARTS;
+    int step = part / PNET_STEP_PARTS, first = (step - a->reach) * PNET_STEP_PARTS,
+        end = (step + a->reach + 1) * PNET_STEP_PARTS;
     for (int i = 0; i < t->count; i++) {
         int block = (int)t->at[i].begin;
         if (block >= a->blocks) continue;
@@ -215,16 +215,16 @@ static bool open_schedule(const struct pnet_plan *p, struct schedule *s)
 static size_t place_apart(const struct pnet_plan *p, const struct schedule *s, int reach,
     struct block *blocks, int count, struct block **alive)
 {
-    struct apart a = {
-        .blocks = p->tensor_count + p->step_count, .parts = p->step_count * PNET_STEP_PARTS};
+    struct apart a = {.blocks = p->tensor_count + p->step_count,
+        .parts = p->step_count * PNET_STEP_PARTS,
+        .reach = reach};
     size_t total = 0;
     a.words = a.parts / 64 + 1;
     a.touch = calloc((size_t)a.blocks * (size_t)a.words + 1, sizeof *a.touch);
     a.beside = calloc((size_t)a.blocks * (size_t)a.words + 1, sizeof *a.beside);
     if (a.touch && a.beside) {
         for (int i = 0; i < a.parts; i++)
-            keep_apart(
-                &a, s->waits, &s->touched[i / PNET_STEP_PARTS][i % PNET_STEP_PARTS], i, reach);
+            keep_apart(&a, s->waits, &s->touched[i / PNET_STEP_PARTS][i % PNET_STEP_PARTS], i);
         total = place(blocks, count, alive, &a);
     }
     free(a.touch);
@@ -264,21 +264,21 @@ static const struct {
     size_t bytes, share; /* so many, or a share-th of the memory */
 } most_apart[] = {{4, PNET_WORK_MOST, 16}, {2, PNET_WORK_MOST, 7}};
 
-/* false: no memory. */
-static bool place_blocks(
-    const struct pnet_plan *p, bool beside, struct block *blocks, int count, struct block **alive)
+/* Tells in `total` where the last block ends. false: no memory. */
+static bool place_blocks(const struct pnet_plan *p, bool beside, struct block *blocks, int count,
+    struct block **alive, size_t *total)
 {
     struct schedule s = {0};
-    size_t least = place(blocks, count, alive, NULL);
+    size_t least = *total = place(blocks, count, alive, NULL);
     if (p->device == PNET_CPU || !beside) return true;
     bool ok = open_schedule(p, &s), done = false;
     for (size_t i = 0; i < sizeof most_apart / sizeof most_apart[0] && ok && !done; i++) {
         size_t share = least / most_apart[i].share, bytes = most_apart[i].bytes;
-        size_t total = place_apart(p, &s, most_apart[i].reach, blocks, count, alive);
-        ok = total > 0 || least == 0;
-        done = total <= least + (share > bytes ? share : bytes);
+        *total = place_apart(p, &s, most_apart[i].reach, blocks, count, alive);
+        ok = *total > 0 || least == 0;
+        done = *total <= least + (share > bytes ? share : bytes);
     }
-    if (!done) place(blocks, count, alive, NULL);
+    if (!done) *total = place(blocks, count, alive, NULL);
     pnet_waits_free(s.waits);
     free(s.touched);
     return ok;
@@ -301,7 +301,7 @@ enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_c
         return pnet_error_memory(e);
     }
     int n = collect_blocks(p, counts, l, blocks);
-    if (!place_blocks(p, beside, blocks, n, alive)) {
+    if (!place_blocks(p, beside, blocks, n, alive, &l->total)) {
         free(blocks);
         free(alive);
         pnet_layout_free(l);
@@ -311,7 +311,6 @@ enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_c
         const struct block *b = &blocks[i];
         *(b->index < p->tensor_count ? &l->offset[b->index]
                                      : &l->work[b->index - p->tensor_count]) = b->offset;
-        if (b->offset + b->bytes > l->total) l->total = b->offset + b->bytes;
     }
     for (int t = 0; t < p->tensor_count; t++) l->offset[t] = l->offset[p->tensors[t].shares];
     for (int s = 0; s < p->step_count; s++) {

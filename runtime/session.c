@@ -205,8 +205,8 @@ static enum pnet_status bind_counts(
     if (same_class(s, c)) return PNET_OK;
     s->bound = false;
     enum pnet_status st = PNET_OK;
-    for (int beside = 1; beside >= 0;
-         beside--) { /* rather one step behind the other than not at all */
+    /* rather one step behind the other than not at all */
+    for (int beside = 1; beside >= 0; beside--) {
         pnet_layout_free(&s->layout);
         st = pnet_layout_make(s->plan, c, beside, &s->layout, e);
         if (st) return st;
@@ -298,13 +298,6 @@ void pnet_session_poison(struct pnet_session *s)
     pnet_device_fill(s->options.device, s->arena.data, 0xff, s->arena.size);
 }
 
-/* A range of the schedule, and the gradients of the losses before it where it is the backward part. */
-struct part {
-    int slot, first, last; /* steps first .. last - 1 */
-    bool training, accumulate;
-    bool tells; /* which gradients are ready */
-};
-
 static void seed_gradients(struct pnet_session *s, int slot)
 {
     const struct pnet_plan *p = s->plan;
@@ -355,14 +348,14 @@ void pnet_session_tell_ready(const struct pnet_session *s, int64_t begin, int64_
     if (begin < end) s->ready(s->ready_context, begin, end);
 }
 
-static void run_steps(struct pnet_session *s, const struct part *part)
+static void run_steps(struct pnet_session *s, const struct pnet_session_pass *pass)
 {
     int64_t told = 0;
-    if (part->first == s->plan->forward_steps) seed_gradients(s, part->slot);
-    for (int i = part->first; i < part->last; i++) {
+    if (pass->first == s->plan->forward_steps) seed_gradients(s, pass->slot);
+    for (int i = pass->first; i < pass->last; i++) {
         double begin = pnet_seconds();
-        pnet_session_run_step(s, part->slot, i, part->training, part->accumulate);
-        int64_t end = part->tells ? pnet_session_ready_end(s, i, told) : told;
+        pnet_session_run_step(s, pass->slot, i, pass->training, pass->accumulate);
+        int64_t end = pass->tells ? pnet_session_ready_end(s, i, told) : told;
         pnet_session_tell_ready(s, told, end);
         told = end;
         s->times[i] += pnet_seconds() - begin;
@@ -404,15 +397,12 @@ void pnet_session_touches(
 }
 
 /* NULL: it could not be recorded. */
-static void *record_part(
-    struct pnet_session *s, const struct part *part, pnet_session_wanted *wanted, void *context)
+static void *record_pass(struct pnet_session *s, const struct pnet_session_pass *pass)
 {
     struct pnet_device d = s->options.device;
-    struct pnet_session_pass pass = {part->slot, part->first, part->last, part->training,
-        part->accumulate, part->tells, wanted, context};
     pnet_device_record_begin(d);
-    if (part->first == s->plan->forward_steps) seed_gradients(s, part->slot);
-    bool whole = pnet_session_record_pass(s, &pass);
+    if (pass->first == s->plan->forward_steps) seed_gradients(s, pass->slot);
+    bool whole = pnet_session_record_pass(s, pass);
     void *record = pnet_device_record_end(d);
     if (whole || !record) return record;
     pnet_device_record_free(d, record);
@@ -425,17 +415,17 @@ static uint64_t mix(uint64_t hash, uint64_t x)
     return hash ^ hash >> 29;
 }
 
-/* Everything a recorded part depends on: the class, the addresses, and which part it is. */
-static uint64_t part_key(const struct pnet_session *s, const struct part *part)
+/* Everything a recorded pass depends on: the class, the addresses, and which one it is. */
+static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session_pass *pass)
 {
-    uint64_t key = pnet_slot_addresses(s->slots[part->slot]);
+    uint64_t key = pnet_slot_addresses(s->slots[pass->slot]);
     key = mix(key, (uint64_t)(uintptr_t)s->arena.data);
     key = mix(key, (uint64_t)s->class_.samples);
     for (int l = 0; l < s->plan->level_count; l++) key = mix(key, (uint64_t)s->class_.rows[l]);
     for (int i = 0; i < s->plan->geo_count; i++) key = mix(key, (uint64_t)s->class_.triplets[i]);
     key = mix(key, (uint64_t)s->layout.total); /* for a class it is one of two */
-    key = mix(key, (uint64_t)part->first << 3 | (uint64_t)part->tells << 2 |
-                       (uint64_t)part->training << 1 | (uint64_t)part->accumulate);
+    key = mix(key, (uint64_t)pass->first << 3 | (uint64_t)pass->tells << 2 |
+                       (uint64_t)pass->training << 1 | (uint64_t)pass->accumulate);
     return key ? key : 1;
 }
 
@@ -454,23 +444,23 @@ static struct recording *find_recording(struct pnet_session *s, uint64_t key)
 }
 
 /* On a GPU the first batch of a class runs step by step, the second one is recorded, the others replay it. */
-static enum pnet_status run_part(
-    struct pnet_session *s, const struct part *part, struct pnet_error *e)
+static enum pnet_status run_pass(
+    struct pnet_session *s, const struct pnet_session_pass *pass, struct pnet_error *e)
 {
     if (s->options.device.kind == PNET_CPU || s->options.no_recording) {
-        run_steps(s, part);
+        run_steps(s, pass);
         return PNET_OK;
     }
-    uint64_t key = part_key(s, part);
+    uint64_t key = pass_key(s, pass);
     struct recording *r = find_recording(s, key);
     r->used = ++s->replays;
     if (r->key != key) {
         r->key = key;
-        run_steps(s, part);
+        run_steps(s, pass);
         return PNET_OK;
     }
     if (!r->record) {
-        r->record = record_part(s, part, NULL, NULL);
+        r->record = record_pass(s, pass);
         if (!r->record) {
             r->key = 0;
             enum pnet_status st = pnet_device_wait(s->options.device, e);
@@ -502,7 +492,7 @@ enum pnet_status pnet_session_forward(
     s->step = step;
     if (s->live.data) pnet_device_put(s->options.device, &live_of(s)->step, &step, sizeof step);
     int last = host_steps(s);
-    st = run_part(s, &(struct part){slot, 0, last, .training = training}, e);
+    st = run_pass(s, &(struct pnet_session_pass){slot, 0, last, .training = training}, e);
     for (int i = last; i < s->plan->forward_steps && !training && !st; i++)
         st = pnet_session_run_on_host(s, slot, i, e);
     return st;
@@ -512,21 +502,27 @@ enum pnet_status pnet_session_backward(
     struct pnet_session *s, int slot, float scale, bool accumulate, struct pnet_error *e)
 {
     pnet_device_put(s->options.device, &live_of(s)->scale, &scale, sizeof scale);
-    struct part part = {
-        slot, s->plan->forward_steps, s->plan->step_count, true, accumulate, s->ready != NULL};
-    return run_part(s, &part, e);
+    struct pnet_session_pass pass = {.slot = slot,
+        .first = s->plan->forward_steps,
+        .last = s->plan->step_count,
+        .training = true,
+        .accumulate = accumulate,
+        .tells = s->ready != NULL};
+    return run_pass(s, &pass, e);
 }
 
 void *pnet_session_record(
     struct pnet_session *s, int slot, bool backward, pnet_session_wanted *wanted, void *context)
 {
     int forward = s->plan->forward_steps;
-    struct part part = {.slot = slot,
+    struct pnet_session_pass pass = {.slot = slot,
         .first = backward ? forward : 0,
         .last = backward ? s->plan->step_count : forward,
         .training = true,
-        .tells = backward && s->ready && !wanted};
-    return record_part(s, &part, wanted, context);
+        .tells = backward && s->ready && !wanted,
+        .wanted = wanted,
+        .context = context};
+    return record_pass(s, &pass);
 }
 
 enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,
@@ -544,7 +540,7 @@ enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_sessio
         if (p->nodes[p->steps[i].node].op->class_ == PNET_METRIC) continue;
         pnet_session_exec(s, slot, i, p->training, &x);
         st = visit(context, i, &x, e);
-        if (!st) run_steps(s, &(struct part){slot, i, i + 1, .training = p->training});
+        if (!st) run_steps(s, &(struct pnet_session_pass){slot, i, i + 1, .training = p->training});
     }
     return st ? st : pnet_device_wait(s->options.device, e);
 }

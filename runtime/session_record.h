@@ -4,6 +4,7 @@
 
 #include "runtime/session.h"
 
+/* A range of the schedule, and the gradients of the losses before it where it is the backward part. */
 struct pnet_session_pass {
     int slot, first, last;            /* steps first .. last - 1 */
     bool training, accumulate, tells; /* tells: which gradients are ready */

@@ -24,7 +24,7 @@ static void touch_tensor(struct pnet_touched *t, const struct pnet_plan *p, int 
     touch(t, locate(context, PNET_OBJECT_TENSOR, x->shares), written);
 }
 
-bool pnet_step_splits(const struct pnet_plan *p, int step)
+static bool has_second_part(const struct pnet_plan *p, int step)
 {
     const struct pnet_step *s = &p->steps[step];
     const struct pnet_node *n = &p->nodes[s->node];
@@ -37,7 +37,7 @@ void pnet_step_touches(const struct pnet_plan *p, int step, int part, pnet_locat
 {
     const struct pnet_step *s = &p->steps[step];
     const struct pnet_node *n = &p->nodes[s->node];
-    bool splits = pnet_step_splits(p, step), second = part > 0;
+    bool splits = has_second_part(p, step), second = part > 0;
     t->count = 0;
     if (second && !splits) return;
     for (int i = 0; i < n->in_count; i++) {

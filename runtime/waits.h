@@ -40,9 +40,6 @@ typedef struct pnet_stretch pnet_locate(void *context, enum pnet_object object, 
 void pnet_step_touches(const struct pnet_plan *p, int step, int part, pnet_locate *locate,
     void *context, struct pnet_touched *t);
 
-/* Does the step have a second part? */
-bool pnet_step_splits(const struct pnet_plan *p, int step);
-
 /* Steps, in the order in which they are added: the i-th one has parts 2 i and 2 i + 1. */
 struct pnet_waits;
 struct pnet_waits *pnet_waits_new(int steps); /* at most; NULL: no memory */

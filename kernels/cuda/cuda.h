@@ -56,7 +56,6 @@ void pnet_cuda_stage_in(struct pnet_cuda_stage *s, void *to, const void *from, s
 void pnet_cuda_record_begin(void);
 void *pnet_cuda_record_end(void);
 void pnet_cuda_replay(void *record);
-
 void pnet_cuda_record_free(void *record);
 
 /* Within a recording what is launched waits for what was launched before, unless it is told otherwise. A point stands for

@@ -144,4 +144,31 @@ static inline struct pnet_compilation *need_plan(struct pnet_compilation *c, con
     exit(1);
 }
 
+/* The geometry of a batch as the host makes it, for plans for any device: what stands in `slot->counts`. */
+struct host_slot {
+    struct pnet_batch *batch;
+    struct pnet_memory memory; /* the slot leads to it: not to be copied */
+    struct pnet_geo_work *work;
+    struct pnet_slot *slot;
+};
+
+static inline void host_slot_open(
+    struct host_slot *h, const struct pnet_plan *p, const struct cloud *clouds, int32_t count)
+{
+    struct pnet_error e;
+    h->batch = batch_of(p, clouds, count);
+    pnet_memory_init(&h->memory, (struct pnet_device){0}, 0);
+    need(pnet_geo_work_new(p, &h->memory, &h->work, &e), &e, "work");
+    need(pnet_slot_new(p, h->work, &h->slot, &e), &e, "slot");
+    need(pnet_slot_build(h->slot, h->batch, &e), &e, "geometry on the host");
+}
+
+static inline void host_slot_close(struct host_slot *h)
+{
+    pnet_slot_free(h->slot);
+    pnet_geo_work_free(h->work);
+    pnet_memory_end(&h->memory);
+    pnet_batch_free(h->batch);
+}
+
 #endif

@@ -554,27 +554,17 @@ static void test_layouts(
     static const int64_t factors[] = {1, 3000};
     struct pnet_compilation *compiled = compile(u, PNET_CUDA);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
-    struct pnet_batch *b = batch_of(p, clouds, 2);
-    struct pnet_memory memory;
-    struct pnet_geo_work *work;
-    struct pnet_slot *slot;
-    struct pnet_error e;
-    pnet_memory_init(&memory, (struct pnet_device){0}, 0);
-    need(pnet_geo_work_new(p, &memory, &work, &e), &e, "work");
-    need(pnet_slot_new(p, work, &slot, &e), &e, "slot");
-    need(pnet_slot_build(slot, b, &e), &e, "geometry on the host");
+    struct host_slot host;
+    host_slot_open(&host, p, clouds, 2);
     for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
         char what[128];
-        struct pnet_counts c = counts_times(p, &slot->counts, factors[i]);
+        struct pnet_counts c = counts_times(p, &host.slot->counts, factors[i]);
         snprintf(what, sizeof what, "%s, degraded %u, times %lld", u->model, u->degrade,
             (long long)factors[i]);
         test_layout(p, &c, what, chosen, dearer);
         pnet_counts_free(&c);
     }
-    pnet_slot_free(slot);
-    pnet_geo_work_free(work);
-    pnet_memory_end(&memory);
-    pnet_batch_free(b);
+    host_slot_close(&host);
     pnet_compilation_free(compiled);
 }
 

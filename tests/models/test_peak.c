@@ -73,20 +73,10 @@ static size_t planned(const struct pnet_session *s)
 /* A plan for a GPU that is made on the host knows the same. */
 static struct pnet_slot_sizes geometry_on_host(const struct pnet_plan *p, const struct cloud *c)
 {
-    struct pnet_batch *b = batch_of(p, c, 1);
-    struct pnet_memory memory;
-    struct pnet_geo_work *work;
-    struct pnet_slot *slot;
-    struct pnet_error e;
-    pnet_memory_init(&memory, (struct pnet_device){0}, 0);
-    need(pnet_geo_work_new(p, &memory, &work, &e), &e, "work");
-    need(pnet_slot_new(p, work, &slot, &e), &e, "slot");
-    need(pnet_slot_build(slot, b, &e), &e, "geometry on the host");
-    struct pnet_slot_sizes bytes = pnet_slot_estimate(p, &slot->counts);
-    pnet_slot_free(slot);
-    pnet_geo_work_free(work);
-    pnet_memory_end(&memory);
-    pnet_batch_free(b);
+    struct host_slot host;
+    host_slot_open(&host, p, c, 1);
+    struct pnet_slot_sizes bytes = pnet_slot_estimate(p, &host.slot->counts);
+    host_slot_close(&host);
     return bytes;
 }
 

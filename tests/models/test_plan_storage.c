@@ -46,23 +46,14 @@ static struct pnet_peak plan_peak(
 {
     struct pnet_compilation *c = compile(model, PNET_CUDA, precision);
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_batch *b = batch_of(p, cloud, 1);
-    struct pnet_memory memory;
-    struct pnet_geo_work *work;
-    struct pnet_slot *slot;
+    struct host_slot host;
     struct pnet_layout l;
+    struct pnet_peak k;
     struct pnet_error e;
-    pnet_memory_init(&memory, (struct pnet_device){0}, 0);
-    need(pnet_geo_work_new(p, &memory, &work, &e), &e, "work");
-    need(pnet_slot_new(p, work, &slot, &e), &e, "slot");
-    need(pnet_slot_build(slot, b, &e), &e, "geometry");
-    need(pnet_layout_make(p, &slot->counts, true, &l, &e), &e, "layout");
-    struct pnet_peak k = pnet_peak_of(p, &slot->counts, &l, 2, 0);
+    host_slot_open(&host, p, cloud, 1);
+    need(pnet_peak_plan(p, &host.slot->counts, 2, 0, 0, &l, &k, &e), &e, "layout");
     pnet_layout_free(&l);
-    pnet_slot_free(slot);
-    pnet_geo_work_free(work);
-    pnet_memory_end(&memory);
-    pnet_batch_free(b);
+    host_slot_close(&host);
     pnet_compilation_free(c);
     return k;
 }
