@@ -102,7 +102,8 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
 void pass_hash(struct pnet_compilation *c)
 {
     const struct pnet_plan *p = &c->plan;
-    uint64_t h = 14695981039346656037u;
+    const int32_t version = PNET_GEOMETRY_VERSION;
+    uint64_t h = mix(14695981039346656037u, &version, sizeof version);
     for (int s = 0; s < p->step_count; s++) {
         const struct pnet_node *n = &p->nodes[p->steps[s].node];
         for (const char *t = n->path; *t; t++) h = mix(h, t, 1);

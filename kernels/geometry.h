@@ -11,6 +11,10 @@
    (index + 2^20): x highest, so keys of one sample follow a Morton curve. */
 enum { PNET_KEY_BIAS = 1 << 20, PNET_KEY_LIMIT = 1 << 21 };
 
+/* Version of the definitions in docs/geometry.md; it changes whenever the same points give other
+   levels or triplets than before. */
+enum { PNET_GEOMETRY_VERSION = 2 };
+
 /* The largest number of nearest points that can be asked for. */
 enum { PNET_KNN_LIMIT = 1024 };
 

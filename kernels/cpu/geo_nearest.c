@@ -164,7 +164,7 @@ static uint16_t cell_of(const struct pnet_geo_set *s, const float centre[3], int
     int32_t cell = 0;
     for (int a = 0; a < 3; a++)
         cell = cell * s->kernel +
-               pnet_geo_clamp((p[a] - centre[a] + s->shift) * s->scale, (float)(s->kernel - 1));
+               pnet_geo_clamp((p[a] - centre[a]) * s->scale + s->shift, (float)(s->kernel - 1));
     return (uint16_t)cell;
 }
 

@@ -56,7 +56,7 @@ INLINE VI NAME(cells_of)(const struct pnet_geo_set *s, const struct pnet_geo_que
     VI cell = {0};
     if (s->fixed >= 0) return cell + s->fixed;
     for (int a = 0; a < 3; a++) {
-        VF x = (NAME(load)(at[a] + first) - q->cell_at[i][a] + s->shift) * s->scale;
+        VF x = (NAME(load)(at[a] + first) - q->cell_at[i][a]) * s->scale + s->shift;
         x = NAME(smaller)(NAME(larger)(x, zero), last);
         cell = cell * s->kernel + __builtin_convertvector(x, VI);
     }

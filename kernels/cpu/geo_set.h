@@ -2,6 +2,8 @@
 #ifndef PNET_KERNELS_CPU_GEO_SET_H
 #define PNET_KERNELS_CPU_GEO_SET_H
 
+#include <math.h>
+
 #include "kernels/cpu/geo_tree.h"
 
 /* A pair (i, j) is found in one space and its kernel cell in one space: metres, where i is the
@@ -20,8 +22,8 @@ struct pnet_geo_set {
     bool ball;
     float radius2, low, high;
 
-    /* the cell: clamp(floor((d + shift) * scale)) an axis, or fixed where that is not negative */
-    float shift, scale;
+    /* the cell: clamp(floor(d * scale + shift)) an axis, or fixed where that is not negative */
+    float scale, shift;
     int32_t fixed;
 
     struct pnet_geo_blocks queries; /* rows of `out` */
@@ -34,12 +36,14 @@ struct pnet_geo_set {
     int32_t *child;       /* [in->rows] */
 };
 
-/* The cell of radius r with K cells an axis. */
+/* The cells of radius r with K cells an axis. A radius whose scale is not a finite number puts
+   everything into the centre cell. */
 static inline void pnet_geo_set_cells(struct pnet_geo_set *s, float radius)
 {
-    bool point = !(radius > 0);
-    s->shift = radius;
-    s->scale = point ? 0 : (float)((double)s->kernel / (2 * (double)radius));
+    float scale = (float)((double)s->kernel / (2 * (double)radius));
+    bool point = !(radius > 0) || !isfinite(scale);
+    s->scale = point ? 0 : scale;
+    s->shift = (float)s->kernel / 2;
     s->fixed = point ? s->kernel / 2 * (s->kernel * s->kernel + s->kernel + 1) : -1;
 }
 

@@ -127,10 +127,11 @@ static int32_t clamp_cell(float x, int32_t kernel)
 static int32_t native_cell(const struct view *v, int64_t j)
 {
     int32_t K = v->nb->kernel, cell = 0;
-    float scale = (float)((double)K / (2.0 * (double)v->radius));
+    float scale = (float)((double)K / (2.0 * (double)v->radius)), half = (float)K / 2;
+    bool centre = !(v->radius > 0) || !isfinite(scale);
     for (int a = 0; a < 3; a++) {
         float d = v->in->xyz[3 * j + a] - v->centre[a];
-        int32_t c = v->radius > 0 ? clamp_cell((d + v->radius) * scale, K) : K / 2;
+        int32_t c = centre ? K / 2 : clamp_cell(d * scale + half, K);
         cell = cell * K + c;
     }
     return cell;

@@ -6,14 +6,16 @@
 #ifndef PNET_KERNELS_CUDA_GEO_SET_H
 #define PNET_KERNELS_CUDA_GEO_SET_H
 
+#include <cfloat>
+
 #include "kernels/cuda/geo_tree.h"
 
 enum { ROW_LIMIT = 1024 }; /* triplets of a row that are sorted where they are found */
 
-/* The cell: clamp(floor((d + shift) * scale)) an axis, or fixed where that is not negative. */
+/* The cell: clamp(floor(d * scale + shift)) an axis, or fixed where that is not negative. */
 struct geo_cells {
     int32_t kernel;
-    float shift, scale;
+    float scale, shift;
     int32_t fixed;
 };
 
@@ -73,15 +75,16 @@ enum { FEW_LIMIT = 32 };
 void geo_few_write(const struct geo_set *s, const struct geo_results *to);
 void geo_few_list(const struct geo_set *s, int32_t k, int32_t *index, float *distance2);
 
-/* The cells of radius r with K cells an axis. */
+/* The cells of radius r with K cells an axis. A radius whose scale is not a finite number puts
+   everything into the centre cell. */
 static __host__ __device__ __forceinline__ struct geo_cells cells_of(int32_t kernel, float radius)
 {
-    bool point = !(radius > 0);
-    struct geo_cells c = {kernel, radius, 0, -1};
-    if (point)
+    float scale = (float)((double)kernel / (2 * (double)radius));
+    struct geo_cells c = {kernel, scale, (float)kernel / 2, -1};
+    if (!(radius > 0) || !(fabsf(scale) <= FLT_MAX)) {
+        c.scale = 0;
         c.fixed = kernel / 2 * (kernel * kernel + kernel + 1);
-    else
-        c.scale = (float)((double)kernel / (2 * (double)radius));
+    }
     return c;
 }
 
@@ -92,7 +95,7 @@ static __device__ __forceinline__ int32_t cell_of(const struct geo_cells &c, con
     int32_t cell = 0;
     if (c.fixed >= 0) return c.fixed;
     for (int a = 0; a < 3; a++) {
-        float x = fmaxf((d[a] + c.shift) * c.scale, 0.0f);
+        float x = fmaxf(d[a] * c.scale + c.shift, 0.0f);
         cell = cell * c.kernel + (int32_t)fminf(x, last);
     }
     return cell;

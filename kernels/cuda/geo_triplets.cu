@@ -58,7 +58,7 @@ static struct geo_set describe(const struct pnet_level *out, const struct pnet_l
     s.high = s.pair_in_voxels ? (float)(window_low + nb->kernel - 1) : nb->radius;
     s.slack = slack_of(s.radius2, s.high);
     s.cells = cells_of(nb->kernel, nb->radius);
-    if (s.cell_in_voxels) s.cells = {nb->kernel, -(float)window_low, 1, -1};
+    if (s.cell_in_voxels) s.cells = {nb->kernel, 1, -(float)window_low, -1};
     return s;
 }
 
