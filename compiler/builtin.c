@@ -18,11 +18,11 @@ static int grid_level(struct pnet_compilation *c, int input, int finer, double b
 {
     for (int i = 0; i < c->plan.level_count; i++) {
         const struct pnet_level_info *l = &c->plan.levels[i];
-        if (l->kind == PNET_LEVEL_GRID && l->input == input && l->grid.base == (float)base &&
+        if (l->kind == PNET_GEO_GRID && l->input == input && l->grid.base == (float)base &&
             l->grid.factor == factor && l->finer == finer)
             return i;
     }
-    struct pnet_level_info l = {.kind = PNET_LEVEL_GRID,
+    struct pnet_level_info l = {.kind = PNET_GEO_GRID,
         .input = input,
         .finer = finer,
         .cell = base * factor,
@@ -39,7 +39,7 @@ struct value builtin_grid(
     if (from.kind == V_CLOUD) {
         input = from.index;
         for (int i = 0; i < c->plan.level_count; i++)
-            if (c->plan.levels[i].kind == PNET_LEVEL_INPUT && c->plan.levels[i].input == input)
+            if (c->plan.levels[i].kind == PNET_GEO_INPUT && c->plan.levels[i].input == input)
                 finer = i;
     } else if (from.kind == V_LEVEL && c->plan.levels[from.index].input >= 0) {
         finer = from.index;
@@ -78,7 +78,7 @@ struct value builtin_grid(
             return none;
         }
         last = factor;
-        if (!(c->plan.levels[finer].kind == PNET_LEVEL_GRID &&
+        if (!(c->plan.levels[finer].kind == PNET_GEO_GRID &&
                 c->plan.levels[finer].grid.factor == factor &&
                 c->plan.levels[finer].grid.base == (float)base))
             finer = grid_level(c, input, finer, base, factor);
@@ -190,7 +190,7 @@ struct value call_builtin(
     if (which == LEN ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
         if (which == LEVEL && v[0].kind == V_CLOUD) {
             for (int i = 0; i < c->plan.level_count; i++)
-                if (c->plan.levels[i].kind == PNET_LEVEL_INPUT &&
+                if (c->plan.levels[i].kind == PNET_GEO_INPUT &&
                     c->plan.levels[i].input == v[0].index)
                     return (struct value){.kind = V_LEVEL, .span = e->span, .index = i};
         }

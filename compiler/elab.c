@@ -58,7 +58,7 @@ static void name_levels(struct pnet_compilation *c, const char *name, const stru
         int clouds = 0;
         for (int i = 0; i < c->plan.input_count; i++)
             clouds += !pnet_input_is_pose(&c->plan.inputs[i]);
-        if (l->kind != PNET_LEVEL_GRID || l->name) return;
+        if (l->kind != PNET_GEO_GRID || l->name) return;
         l->name = clouds < 2
                       ? name
                       : pnet_arena_printf(&c->arena, "%s.%s", c->plan.inputs[l->input].name, name);
@@ -407,7 +407,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
         pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *fields);
     if (!fields) return;
     struct pnet_level_info level = {
-        .kind = PNET_LEVEL_INPUT, .input = index, .finer = -1, .name = item->name};
+        .kind = PNET_GEO_INPUT, .input = index, .finer = -1, .name = item->name};
     int level_index = add_level(c, level), n = 0, positions = 0;
     for (const struct pnet_field_decl *f = item->fields; f; f = f->next) {
         for (int i = 0; i < n; i++)
@@ -564,10 +564,10 @@ void elaborate(struct pnet_compilation *c)
     c->global = global;
     c->plan.scalar_level =
         add_level(c, (struct pnet_level_info){
-                         .kind = PNET_LEVEL_SCALAR, .input = -1, .finer = -1, .name = "scalar"});
+                         .kind = PNET_GEO_SCALAR, .input = -1, .finer = -1, .name = "scalar"});
     c->plan.sample_level =
         add_level(c, (struct pnet_level_info){
-                         .kind = PNET_LEVEL_SAMPLE, .input = -1, .finer = -1, .name = "sample"});
+                         .kind = PNET_GEO_SAMPLE, .input = -1, .finer = -1, .name = "sample"});
     collect_names(c);
     check_sets(c);
     for (const struct pnet_item *i = c->file->items; i && !c->arena.failed; i = i->next)

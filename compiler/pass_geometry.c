@@ -3,25 +3,14 @@
 
 #include <string.h>
 
-static bool same_neighbourhood(
-    const struct pnet_neighbourhood *a, const struct pnet_neighbourhood *b)
-{
-    return a->kernel == b->kernel && a->radius == b->radius && a->knn == b->knn &&
-           a->shape == b->shape && a->degrade == b->degrade && a->pointwise == b->pointwise;
-}
-
-static bool same_request(const struct pnet_geo_request *a, const struct pnet_geo_request *b)
-{
-    return a->kind == b->kind && a->a == b->a && a->b == b->b && a->k == b->k &&
-           a->pose == b->pose && a->radius == b->radius && same_neighbourhood(&a->nb, &b->nb);
-}
-
-/* The item of the request, made where it is missing. */
+/* The item of the request, made where it is missing, behind what it is built from. */
 static int find_item(struct pnet_compilation *c, const struct pnet_geo_request *q)
 {
-    for (int i = 0; i < c->plan.geo_count; i++)
-        if (same_request(&c->plan.geo[i].request, q)) return i;
-    return add_geo(c, *q);
+    const struct pnet_geo_kind *kind = pnet_geo_kind(q->kind);
+    struct pnet_geo_request needed;
+    if (kind->needs && kind->needs(q, &needed)) find_item(c, &needed);
+    int item = pnet_geo_find(&c->plan, q);
+    return item >= 0 ? item : add_geo(c, *q);
 }
 
 static void need_level(const struct pnet_plan *p, bool *needed, int level)
@@ -46,7 +35,7 @@ static bool *needed_levels(struct pnet_compilation *c, const struct pnet_geo_ite
         }
     }
     for (int l = 0; l < p->level_count; l++)
-        if (p->levels[l].kind == PNET_LEVEL_INPUT && !p->inputs[p->levels[l].input].unused)
+        if (p->levels[l].kind == PNET_GEO_INPUT && !p->inputs[p->levels[l].input].unused)
             needed[l] = true;
     return needed;
 }
@@ -58,7 +47,7 @@ static void order_inputs(struct pnet_plan *p)
         for (int g = 0; g < p->level_count; g++) {
             struct pnet_level_info *in = &p->levels[l];
             const struct pnet_level_info *grid = &p->levels[g];
-            if (in->kind != PNET_LEVEL_INPUT || grid->kind != PNET_LEVEL_GRID || grid->finer != l)
+            if (in->kind != PNET_GEO_INPUT || grid->kind != PNET_GEO_GRID || grid->finer != l)
                 continue;
             if (in->grid.base == 0 || grid->grid.base < in->grid.base)
                 in->grid = (struct pnet_grid){grid->grid.base, grid->grid.inverse_base, 1};
@@ -80,18 +69,13 @@ void pass_geometry(struct pnet_compilation *c)
     if (!needed) return;
     order_inputs(p);
     for (int l = 0; l < p->level_count; l++)
-        if (needed[l] && p->levels[l].kind <= PNET_LEVEL_GRID)
-            add_geo(c, (struct pnet_geo_request){.kind = PNET_GEO_LEVEL, .a = l, .b = l});
+        if (needed[l] && pnet_geo_kind(p->levels[l].kind)->walk)
+            add_geo(c, (struct pnet_geo_request){.kind = p->levels[l].kind, .a = l, .b = l});
     for (int s = 0; s < p->step_count && !c->arena.failed; s++) {
         struct pnet_node *n = &p->nodes[p->steps[s].node];
         for (int i = 0; i < n->geo_count; i++) {
             if (!p->steps[s].backward) {
-                const struct pnet_geo_request *q = &asked[n->geo[i]].request;
-                if (q->kind == PNET_GEO_TRIPLETS &&
-                    q->a != q->b) /* the pair of a point and its cell's point is in the set */
-                    find_item(c,
-                        &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = q->b, .b = q->a});
-                n->geo[i] = find_item(c, q);
+                n->geo[i] = find_item(c, &asked[n->geo[i]].request);
                 p->geo[n->geo[i]].users++;
             }
             p->geo[n->geo[i]].forms |=
@@ -100,7 +84,7 @@ void pass_geometry(struct pnet_compilation *c)
     }
     if (p->result >= 0) { /* from the result's level back to the points of the file */
         int level = p->tensors[p->result].type.level;
-        if (p->levels[level].kind == PNET_LEVEL_GRID) {
+        if (p->levels[level].kind == PNET_GEO_GRID) {
             int input = level;
             while (p->levels[input].finer >= 0) input = p->levels[input].finer;
             find_item(

@@ -43,9 +43,11 @@ void pass_prune(struct pnet_compilation *c)
             p->inputs[p->levels[tensor->type.level].input].unused = false;
     }
     for (int n = 0; n < p->node_count; n++)
-        for (int i = 0; i < p->nodes[n].geo_count && !p->nodes[n].dead; i++)
-            if (p->geo[p->nodes[n].geo[i]].request.kind == PNET_GEO_MATCHES)
-                use_input(p, p->geo[p->nodes[n].geo[i]].request.pose);
+        for (int i = 0; i < p->nodes[n].geo_count && !p->nodes[n].dead; i++) {
+            const struct pnet_geo_request *q = &p->geo[p->nodes[n].geo[i]].request;
+            const struct pnet_geo_kind *kind = pnet_geo_kind(q->kind);
+            if (kind->reads) use_input(p, kind->reads(q));
+        }
     if (p->result_input >= 0) p->inputs[p->result_input].unused = false;
 }
 

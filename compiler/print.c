@@ -86,22 +86,13 @@ static void print_tensors(const struct pnet_plan *p, FILE *out)
 
 static void print_geometry(const struct pnet_plan *p, FILE *out)
 {
-    static const char *const kinds[] = {"level", "triplets", "parent", "nearest", "matches"};
     fputs("geometry:\n", out);
     for (int i = 0; i < p->geo_count; i++) {
         const struct pnet_geo_request *q = &p->geo[i].request;
-        fprintf(out, "  %4d  %-8s %s", i, kinds[q->kind], p->levels[q->a].name);
-        if (q->kind != PNET_GEO_LEVEL && q->a != q->b) fprintf(out, " <- %s", p->levels[q->b].name);
-        if (q->kind == PNET_GEO_TRIPLETS) {
-            fprintf(out, "  K=%d", q->nb.kernel);
-            if (q->nb.knn)
-                fprintf(out, " knn=%d", q->nb.knn);
-            else
-                fprintf(out, " radius=%gm", (double)q->nb.radius);
-            fputs(q->nb.shape == PNET_CUBE ? " cube" : "", out);
-        }
-        if (q->kind == PNET_GEO_MATCHES)
-            fprintf(out, "  pose=%s radius=%gm", p->tensors[q->pose].name, (double)q->radius);
+        const struct pnet_geo_kind *kind = pnet_geo_kind(q->kind);
+        fprintf(out, "  %4d  %-8s %s", i, kind->name, p->levels[q->a].name);
+        if (q->a != q->b) fprintf(out, " <- %s", p->levels[q->b].name);
+        if (kind->print) kind->print(p, q, out);
         if (p->geo[i].users > 1) fprintf(out, "  shared by %d layers", p->geo[i].users);
         if (pnet_plan_forms(p, i) & (PNET_FORM_TRANSPOSED | PNET_FORM_TRANSPOSED_TILES))
             fputs("  transposed too", out);

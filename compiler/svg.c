@@ -36,7 +36,7 @@ static void escaped(const char *text, FILE *out)
 static int assign_columns(const struct pnet_plan *p, int *column)
 {
     int count = 0;
-    for (int kind = PNET_LEVEL_INPUT; kind <= PNET_LEVEL_SCALAR; kind++)
+    for (int kind = PNET_GEO_INPUT; kind <= PNET_GEO_SCALAR; kind++)
         for (int l = 0; l < p->level_count; l++) {
             bool used = false;
             if ((int)p->levels[l].kind != kind) continue;

@@ -24,34 +24,16 @@ static struct pnet_tensor shape_of(
         .samples = c->samples};
 }
 
-/* Tiles that are there, but are not read for a size. */
-static struct pnet_tiles tiles_of(
-    const struct pnet_plan *p, const struct pnet_counts *c, int item, int form)
-{
-    static const struct pnet_tile there;
-    const struct pnet_geo_request *q = &p->geo[item].request;
-    if (q->kind != PNET_GEO_TRIPLETS || !pnet_slot_tiled(p, item, form) ||
-        c->rows[form ? q->b : q->a] <= 0)
-        return (struct pnet_tiles){0};
-    return (struct pnet_tiles){pnet_capacity(c->tile_words[item][form]), &there, NULL};
-}
-
 static struct pnet_geo_view view_of(
     const struct pnet_plan *p, const struct pnet_counts *c, int item, bool capacity)
 {
-    const struct pnet_geo_request *q = &p->geo[item].request;
-    int64_t a = rows_of(c, q->a, capacity), b = rows_of(c, q->b, capacity);
-    int64_t t = capacity ? pnet_capacity(c->triplets[item]) : c->triplets[item];
-    int32_t cells = q->nb.kernel * q->nb.kernel * q->nb.kernel;
-    struct pnet_tiles tiles[2];
-    for (int form = 0; form < 2; form++) tiles[form] = tiles_of(p, c, item, form);
-    return (struct pnet_geo_view){.a = q->a,
-        .b = q->b,
-        .forward = {.rows = a, .others = b, .count = t, .cells = cells, .tiles = tiles[0]},
-        .transposed = {.rows = b, .others = a, .count = t, .cells = cells, .tiles = tiles[1]},
-        .fine_rows = a,
-        .coarse_rows = b,
-        .k = q->k};
+    return pnet_geo_view_of(&(struct pnet_geo_look){.plan = p,
+        .q = &p->geo[item].request,
+        .item = item,
+        .forms = pnet_plan_forms(p, item),
+        .device = p->device,
+        .counts = c,
+        .capacity = capacity});
 }
 
 void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step,

@@ -68,7 +68,7 @@ int pnet_rule_matches(struct pnet_rule *r, const struct pnet_matches *m, float r
 {
     return pnet_rule_geo(
         r, (struct pnet_geo_request){
-               .kind = PNET_GEO_MATCHES, .a = m->a, .b = m->b, .pose = m->pose, .radius = radius});
+               .kind = PNET_GEO_MATCHES, .a = m->a, .b = m->b, .matches = {m->pose, radius}});
 }
 
 int pnet_rule_save(struct pnet_rule *r, struct pnet_type type, bool training_only)

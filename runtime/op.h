@@ -13,6 +13,7 @@
 #include "kernels/precision.h"
 #include "runtime/cloud.h"
 #include "runtime/device.h"
+#include "runtime/geo.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,15 +29,8 @@ enum {
     PNET_MAX_NAMED = 24, /* numbers of a metric beside its headline */
 };
 
-enum pnet_level_kind {
-    PNET_LEVEL_INPUT,  /* the points of an input cloud */
-    PNET_LEVEL_GRID,   /* some of them: one a cell */
-    PNET_LEVEL_SAMPLE, /* one row a sample of the batch */
-    PNET_LEVEL_SCALAR, /* one row */
-};
-
 struct pnet_level_info {
-    enum pnet_level_kind kind;
+    enum pnet_geo_id kind; /* where its rows come from */
     int input;             /* which input cloud; -1 for SAMPLE and SCALAR */
     int finer;             /* the level this one was sampled from; -1 for INPUT, SAMPLE, SCALAR */
     double cell;           /* edge of its cells in metres; 0: none */
@@ -125,38 +119,6 @@ struct pnet_saved_info {
     bool training_only;    /* not there in inference */
 };
 
-enum pnet_geo_kind_id {
-    PNET_GEO_LEVEL,    /* rows, row_splits, xyz, key of a level */
-    PNET_GEO_TRIPLETS, /* a triplet set */
-    PNET_GEO_PARENT,   /* coarse row of each fine row, children of each coarse row */
-    PNET_GEO_NEAREST,  /* k nearest rows of the coarser level for each row of the finer */
-    PNET_GEO_MATCHES,  /* rows of two clouds' levels that lie near each other under a pose */
-    PNET_GEO_KINDS,
-};
-
-enum pnet_geo_forms {
-    PNET_FORM_FORWARD = 1,    /* TRIPLETS: one by one, sorted by the row of level `a` */
-    PNET_FORM_TRANSPOSED = 2, /* TRIPLETS: sorted by the row of level `b` */
-    PNET_FORM_CHILDREN = 4,   /* PARENT: the children of each coarse row */
-    /* TRIPLETS on a GPU: the same laid out as tiles; one by one only where a tile lists nothing */
-    PNET_FORM_FORWARD_TILES = 8,
-    PNET_FORM_TRANSPOSED_TILES = 16,
-    PNET_FORM_PARENT = 32, /* PARENT: the coarse row of each fine row */
-};
-
-/* What an op asks of the geometry stage. Equal requests share one item. */
-struct pnet_geo_request {
-    enum pnet_geo_kind_id kind;
-    int a, b; /* levels. TRIPLETS: a holds the centres, b the neighbours, a == b or a the coarser
-                 one; PARENT, NEAREST: a the finer, b the coarser; MATCHES: a the source, b the
-                 target */
-    struct pnet_neighbourhood nb;           /* TRIPLETS */
-    int32_t k;                              /* NEAREST */
-    int pose;                               /* MATCHES: the tensor of the pose */
-    float radius;                           /* MATCHES: metres */
-    unsigned forward_forms, backward_forms; /* which forms either direction reads */
-};
-
 /* What the rule of an op sees and fills. The rule runs once a use, at compile time. */
 struct pnet_rule {
     /* given */
@@ -213,28 +175,6 @@ struct pnet_tensor {
     const int64_t *row_splits; /* [samples + 1]; NULL for SCALAR */
     const int64_t *live; /* GPU: where the true number of rows stands, `rows` being that of the
                                   capacity class; NULL: `rows` is the number */
-};
-
-/* One geometry item of one batch. Which pointers are there depends on its kind and forms. */
-struct pnet_geo_view {
-    int a, b;                /* the levels of the request */
-    struct pnet_level level; /* LEVEL */
-    /* TRIPLETS, PNET_FORM_FORWARD. MATCHES: start and other alone, each row of a with those of b
-       at |T p - q| <= radius, ascending */
-    struct pnet_triplets forward;
-    struct pnet_triplets
-        transposed; /* TRIPLETS, PNET_FORM_TRANSPOSED. Of a form that is read as tiles alone the
-                                        row starts are there, and the tiles */
-    int64_t fine_rows, coarse_rows; /* PARENT NEAREST */
-    const int64_t *fine_live,
-        *coarse_live;      /* GPU: their true numbers, as in pnet_tensor; NULL: the two above */
-    const int32_t *parent; /* PARENT [fine_rows] */
-    const int64_t *child_start; /* PARENT [coarse_rows + 1], PNET_FORM_CHILDREN */
-    const int32_t
-        *child; /* PARENT [fine_rows]; NULL: the rows themselves, cells are stretches of them */
-    int32_t k;  /* NEAREST */
-    const int32_t *nearest; /* NEAREST [fine_rows, k], -1: none */
-    const float *distance2; /* NEAREST [fine_rows, k] */
 };
 
 /* The sums of a convolution, each of which is formed by an algorithm of its own. */

@@ -1,5 +1,7 @@
 #include "runtime/plan.h"
 
+#include "runtime/geo_walk.h"
+
 #include <string.h>
 
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name)
@@ -39,10 +41,8 @@ static struct pnet_exec exec_of(
     const struct pnet_type *out = &p->tensors[n->out].type;
     x.out = (struct pnet_tensor){.width = out->width, .type = out->type, .level = out->level};
     for (int i = 0; i < n->geo_count; i++) {
-        const struct pnet_geo_request *q = &p->geo[n->geo[i]].request;
-        views[i] = (struct pnet_geo_view){.a = q->a, .b = q->b};
-        views[i].forward.cells = views[i].transposed.cells =
-            q->nb.kernel * q->nb.kernel * q->nb.kernel;
+        views[i] = pnet_geo_view_of(&(struct pnet_geo_look){
+            .plan = p, .q = &p->geo[n->geo[i]].request, .item = n->geo[i], .device = p->device});
         x.geo[i] = &views[i];
     }
     return x;

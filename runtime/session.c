@@ -69,10 +69,9 @@ enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_s
     s->plan = p;
     s->options = *o;
     pnet_memory_init(&s->memory, o->device, o->memory_limit);
-    s->class_.rows = calloc((size_t)p->level_count + 1, sizeof *s->class_.rows);
-    s->class_.triplets = calloc((size_t)p->geo_count + 1, sizeof *s->class_.triplets);
     s->times = calloc((size_t)p->step_count + 1, sizeof *s->times);
-    if (!s->class_.rows || !s->class_.triplets || !s->times) st = pnet_error_memory(e);
+    st = pnet_counts_new(p, &s->class_, e);
+    if (!st && !s->times) st = pnet_error_memory(e);
     if (!st) st = check_device(p, o, e);
     if (!st && o->device.kind != PNET_CPU)
         st = pnet_buffer_ensure(&s->memory, &s->live, PNET_LIVE_BYTES, "the session", e);
@@ -111,8 +110,7 @@ void pnet_session_free(struct pnet_session *s)
         if (s->recordings[i].record)
             pnet_device_record_free(s->options.device, s->recordings[i].record);
     pnet_layout_free(&s->layout);
-    free(s->class_.rows);
-    free(s->class_.triplets);
+    pnet_counts_free(&s->class_);
     free(s->times);
     pnet_memory_end(&s->memory);
     free(s);
@@ -189,13 +187,20 @@ enum pnet_status pnet_session_prepare(
     return pnet_slot_build(s->slots[slot], b, e);
 }
 
+/* How many numbers of an item the layout depends on. */
+static int class_counts(const struct pnet_plan *p, int item)
+{
+    return pnet_geo_kind(p->geo[item].request.kind)->class_counts;
+}
+
 static bool same_class(const struct pnet_session *s, const struct pnet_counts *c)
 {
     if (!s->bound || s->class_.samples != c->samples) return false;
     for (int l = 0; l < s->plan->level_count; l++)
         if (s->class_.rows[l] != pnet_capacity(c->rows[l])) return false;
     for (int i = 0; i < s->plan->geo_count; i++)
-        if (s->class_.triplets[i] != pnet_capacity(c->triplets[i])) return false;
+        for (int k = 0; k < class_counts(s->plan, i); k++)
+            if (s->class_.of[i][k] != pnet_capacity(c->of[i][k])) return false;
     return true;
 }
 
@@ -220,7 +225,7 @@ static enum pnet_status bind_counts(
     s->class_.samples = c->samples;
     for (int l = 0; l < s->plan->level_count; l++) s->class_.rows[l] = pnet_capacity(c->rows[l]);
     for (int i = 0; i < s->plan->geo_count; i++)
-        s->class_.triplets[i] = pnet_capacity(c->triplets[i]);
+        for (int k = 0; k < PNET_GEO_COUNTS; k++) s->class_.of[i][k] = pnet_capacity(c->of[i][k]);
     s->bound = true;
     return PNET_OK;
 }
@@ -422,7 +427,9 @@ static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session
     key = mix(key, (uint64_t)(uintptr_t)s->arena.data);
     key = mix(key, (uint64_t)s->class_.samples);
     for (int l = 0; l < s->plan->level_count; l++) key = mix(key, (uint64_t)s->class_.rows[l]);
-    for (int i = 0; i < s->plan->geo_count; i++) key = mix(key, (uint64_t)s->class_.triplets[i]);
+    for (int i = 0; i < s->plan->geo_count; i++)
+        for (int k = 0; k < class_counts(s->plan, i); k++)
+            key = mix(key, (uint64_t)s->class_.of[i][k]);
     key = mix(key, (uint64_t)s->layout.total); /* for a class it is one of two */
     key = mix(key, (uint64_t)pass->first << 3 | (uint64_t)pass->tells << 2 |
                        (uint64_t)pass->training << 1 | (uint64_t)pass->accumulate);
@@ -586,12 +593,9 @@ const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tens
 static const int32_t *result_parent(
     const struct pnet_session *s, const struct pnet_slot *slot, int input, int level)
 {
-    for (int i = 0; i < s->plan->geo_count; i++) {
-        const struct pnet_geo_request *q = &s->plan->geo[i].request;
-        if (q->kind == PNET_GEO_PARENT && q->a == input && q->b == level)
-            return slot->views[i].parent;
-    }
-    return NULL;
+    int item = pnet_geo_find(
+        s->plan, &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = input, .b = level});
+    return item < 0 ? NULL : slot->views[item].parent;
 }
 
 /* 16-bit numbers as float32. */

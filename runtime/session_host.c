@@ -29,31 +29,37 @@ static void *bring(struct copies *c, const void *from, int64_t number, size_t si
     return to;
 }
 
-static void bring_level(struct copies *c, struct pnet_level *l)
+/* Places of a view on the host: copies of what it asks for. */
+struct host {
+    struct copies *copies;
+    const struct pnet_slot *slot;
+};
+
+static const void *data_at(void *context, int item, int which)
 {
-    l->row_splits = bring(c, l->row_splits, l->samples + 1, sizeof(int64_t));
-    l->xyz = bring(c, l->xyz, 3 * l->rows, sizeof(float));
-    l->key = bring(c, l->key, l->rows, sizeof(uint64_t));
+    const struct host *h = context;
+    const struct pnet_buffer *own = &h->slot->buffers[item][which];
+    size_t bytes = h->slot->used[item][which];
+    /* what passes may be longer than what was kept of it */
+    return bring(h->copies, own->data, (int64_t)(bytes < own->size ? bytes : own->size), 1);
 }
 
-static void bring_set(struct copies *c, struct pnet_triplets *t)
+static const int64_t *splits_at(void *context, int level)
 {
-    t->start = bring(c, t->start, t->rows + 1, sizeof(int64_t));
-    t->other = bring(c, t->other, t->count, sizeof(int32_t));
-    t->cell = bring(c, t->cell, t->count, sizeof(uint16_t));
-    t->tiles = (struct pnet_tiles){0}; /* the CPU has no use for them */
+    const struct host *h = context;
+    const struct pnet_slot *s = h->slot;
+    return bring(h->copies, pnet_slot_splits(s, level), s->counts.samples + 1, sizeof(int64_t));
 }
 
-static void bring_view(struct copies *c, struct pnet_geo_view *v)
+static const int64_t *live_at(void *context, int level)
 {
-    bring_level(c, &v->level);
-    bring_set(c, &v->forward);
-    bring_set(c, &v->transposed);
-    v->parent = bring(c, v->parent, v->fine_rows, sizeof(int32_t));
-    v->child_start = bring(c, v->child_start, v->coarse_rows + 1, sizeof(int64_t));
-    v->child = bring(c, v->child, v->fine_rows, sizeof(int32_t));
-    v->nearest = bring(c, v->nearest, v->fine_rows * v->k, sizeof(int32_t));
-    v->distance2 = bring(c, v->distance2, v->fine_rows * v->k, sizeof(float));
+    (void)context, (void)level;
+    return NULL; /* the host has the true numbers */
+}
+
+static struct pnet_grid grid_at(void *context, int level)
+{
+    return ((const struct host *)context)->slot->grids[level];
 }
 
 static size_t element_bytes(const struct pnet_tensor *t)
@@ -92,10 +98,9 @@ enum pnet_status pnet_session_run_on_host(
     x.device = PNET_CPU;
     x.rand = there.rand;
     x.rand.live = NULL;
-    for (int i = 0; i < n->geo_count; i++) {
-        views[i] = slot->views[n->geo[i]];
-        bring_view(&c, &views[i]);
-    }
+    struct host host = {&c, slot};
+    const struct pnet_geo_places places = {data_at, splits_at, live_at, grid_at, &host};
+    for (int i = 0; i < n->geo_count; i++) views[i] = pnet_slot_view(slot, n->geo[i], &places);
     size_t bytes = (size_t)(x.out.rows * x.out.width) * element_bytes(&x.out);
     x.out.data = room(&c, bytes);
     x.work = room(&c, n->op->work(&x, false));

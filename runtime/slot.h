@@ -3,40 +3,26 @@
 #ifndef PNET_RUNTIME_SLOT_H
 #define PNET_RUNTIME_SLOT_H
 
-#include "runtime/memory.h"
-#include "runtime/plan.h"
+#include "runtime/geo_walk.h"
 
 #include <pthread.h>
-
-/* What the sizes of everything else are linear in. */
-struct pnet_counts {
-    int32_t samples;
-    int64_t *rows;     /* [level_count] */
-    int64_t *triplets; /* [geo_count], of TRIPLETS items; of MATCHES: their number */
-    /* [geo_count]: of TRIPLETS items, what the forward and the transposed form take as tiles; 0 where they are not */
-    int64_t (*tile_words)[2];
-    bool (*unlisted)
-        [2]; /* and whether one of the tiles lists nothing, so that the triplets themselves are read too */
-};
 
 /* Zeroed counts for a plan. */
 enum pnet_status pnet_counts_new(
     const struct pnet_plan *p, struct pnet_counts *c, struct pnet_error *e);
 void pnet_counts_free(struct pnet_counts *c);
 
-enum { PNET_SLOT_BUFFERS = 10 }; /* of one geometry item */
-
 /* What batches are built with: scratch, and items that nobody reads afterwards. The slots of a session share it and take
    turns, so that it counts once. */
 struct pnet_geo_work {
     const struct pnet_plan *plan;
     struct pnet_memory *memory;
-    pthread_mutex_t turn;                             /* of all below, while a slot is built */
-    int slots;                                        /* that share it */
-    unsigned *forms;                                  /* [geo_count]: pnet_plan_forms */
-    struct pnet_buffer (*buffers)[PNET_SLOT_BUFFERS]; /* [geo_count] */
+    pthread_mutex_t turn;                            /* of all below, while a slot is built */
+    int slots;                                       /* that share it */
+    unsigned *forms;                                 /* [geo_count]: pnet_plan_forms */
+    struct pnet_buffer (*buffers)[PNET_GEO_BUFFERS]; /* [geo_count] */
     struct pnet_buffer
-        set[PNET_SLOT_BUFFERS]; /* what a set has no use for once it lies there as tiles */
+        set[PNET_GEO_BUFFERS]; /* what a set has no use for once it lies there as tiles */
     struct pnet_buffer scratch;
 };
 
@@ -53,20 +39,22 @@ struct pnet_slot {
     struct pnet_geo_work *work;
     enum pnet_device_kind device; /* of the memory */
     struct pnet_counts counts;
-    /* [geo_count], with the true counts. Where two slots share the work, what is not kept has no pointers in there once
-       the batch is built. */
-    struct pnet_geo_view *views;
+    struct pnet_geo_view *
+        views; /* [geo_count], with the true counts. Once the batch is built, without pointers to what
+                                    the slots share */
     struct pnet_geo_view *
         bound; /* [geo_count]: what the feature stage gets. On a GPU with the counts of the capacity
                                     class, the true ones standing in `splits` */
-    struct pnet_buffer (*buffers)[PNET_SLOT_BUFFERS]; /* [geo_count]: what is kept */
+    struct pnet_buffer (*buffers)[PNET_GEO_BUFFERS]; /* [geo_count]: what is kept */
     struct pnet_buffer *fields; /* [tensor_count]: of INPUT tensors, rows in level order */
     struct pnet_buffer
         *idle; /* the largest of them: they come last, and serve as scratch till then */
-    struct pnet_buffer splits; /* row_splits of all levels, [level_count][samples + 1] */
-    void *stage;               /* GPU: pinned memory through which a batch comes */
-    int *level_item;           /* [level_count]: the LEVEL item of each level; -1 */
-    uint64_t batch;            /* id of what is built; 0: nothing or not to be reused */
+    struct pnet_buffer splits;        /* row_splits of all levels, [level_count][samples + 1] */
+    void *stage;                      /* GPU: pinned memory through which a batch comes */
+    struct pnet_grid *grids;          /* [level_count]: what the rows of a level are ordered by */
+    size_t (*used)[PNET_GEO_BUFFERS]; /* [geo_count]: bytes of each buffer that this batch uses */
+    int *level_item;                  /* [level_count]: the item of each level; -1 */
+    uint64_t batch;                   /* id of what is built; 0: nothing or not to be reused */
 };
 
 enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_geo_work *work,
@@ -86,11 +74,14 @@ const int32_t *pnet_slot_order(const struct pnet_slot *s, int level);
 const int64_t *pnet_slot_splits(const struct pnet_slot *s, int level);
 /* GPU: where the true number of rows of a level stands; NULL where the number on the host is it. */
 const int64_t *pnet_slot_live(const struct pnet_slot *s, int level);
+/* Where the buffer of an item lies while a batch is built: in the slot, or in what the slots share. */
+struct pnet_buffer *pnet_slot_place(const struct pnet_slot *s, int item, int which);
+/* The view of an item that points to other places, such as copies on the host: those are asked for what the view needs, and
+   for nothing else. */
+struct pnet_geo_view pnet_slot_view(
+    const struct pnet_slot *s, int item, const struct pnet_geo_places *places);
 /* A hash of all addresses the feature stage gets from this slot: while it is the same, a recorded schedule fits. */
 uint64_t pnet_slot_addresses(const struct pnet_slot *s);
-
-/* Does a plan for a GPU have the forward (0) or the transposed (1) form of a set as tiles? */
-bool pnet_slot_tiled(const struct pnet_plan *p, int item, int form);
 
 /* What batches of given counts take, from the counts alone, in bytes. */
 struct pnet_slot_sizes {

@@ -33,73 +33,41 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
     for (int l = 0; l < p->level_count; l++)
         if (p->levels[l].input >= 0) c->rows[l] = (int64_t)ceil((double)c->rows[l] * ratio);
     for (int i = 0; i < p->geo_count; i++)
-        c->triplets[i] = (int64_t)ceil((double)c->triplets[i] * ratio);
-    for (int i = 0; i < 2 * p->geo_count; i++) {
-        int64_t *words = &c->tile_words[i / 2][i % 2];
-        *words = (int64_t)ceil((double)*words * ratio);
-    }
+        for (int k = 0; k < PNET_GEO_COUNTS; k++)
+            c->of[i][k] = (int64_t)ceil((double)c->of[i][k] * ratio);
 }
 
-/* Without a cloud to go by: a level keeps a third of the rows of a level half as coarse, as
-   surfaces with some noise do, a neighbourhood holds seven points for each kernel cell along an
-   edge, and matches fill a disk of the level's cells; tiles of a set take 1.2 words a triplet. */
+/* Without a cloud to go by. */
 static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int64_t points)
 {
     for (int l = 0; l < p->level_count; l++) {
         const struct pnet_level_info *info = &p->levels[l];
-        if (info->kind == PNET_LEVEL_INPUT) c->rows[l] = p->inputs[info->input].unused ? 0 : points;
-        if (info->kind != PNET_LEVEL_GRID) continue;
-        double fine = p->levels[info->finer].cell, ratio = fine > 0 ? info->cell / fine : 2;
-        c->rows[l] = (int64_t)ceil((double)c->rows[info->finer] * pow(ratio, -1.6));
+        if (info->kind == PNET_GEO_INPUT) c->rows[l] = p->inputs[info->input].unused ? 0 : points;
     }
     for (int i = 0; i < p->geo_count; i++) {
-        const struct pnet_geo_request *q = &p->geo[i].request;
-        double each = q->nb.pointwise ? 1 : q->nb.knn ? q->nb.knn : pow(q->nb.kernel, 2) * 1.6;
-        double cell = p->levels[q->a].cell;
-        if (q->kind == PNET_GEO_MATCHES)
-            each = cell > 0 ? M_PI * pow((double)q->radius / cell, 2) : 16;
-        if (q->kind == PNET_GEO_TRIPLETS || q->kind == PNET_GEO_MATCHES)
-            c->triplets[i] = (int64_t)ceil((double)c->rows[q->a] * each);
-        for (int form = 0; form < 2; form++)
-            if (q->kind == PNET_GEO_TRIPLETS && pnet_slot_tiled(p, i, form))
-                c->tile_words[i][form] = (int64_t)ceil((double)c->triplets[i] * 1.2);
+        const struct pnet_geo_kind *kind = pnet_geo_kind(p->geo[i].request.kind);
+        if (kind->assume) kind->assume(p, i, c);
     }
 }
 
+static bool same_heading(const struct pnet_geo_kind *a, const struct pnet_geo_kind *b)
+{
+    return a == b || (a->heading && b->heading && strcmp(a->heading, b->heading) == 0);
+}
+
+/* Kinds of one heading stand below it, in the order of the plan. */
 static void print_counts(const struct pnet_plan *p, const struct pnet_counts *c)
 {
-    puts("levels:");
-    for (int i = 0; i < p->geo_count; i++) {
-        const struct pnet_level_info *l = &p->levels[p->geo[i].request.a];
-        if (p->geo[i].request.kind != PNET_GEO_LEVEL) continue;
-        printf("  %-12s %12lld points", l->name, (long long)c->rows[p->geo[i].request.a]);
-        if (l->cell > 0) printf("   cell %g m", l->cell);
-        puts("");
-    }
-    puts("triplet sets:");
-    for (int i = 0; i < p->geo_count; i++) {
-        const struct pnet_geo_request *q = &p->geo[i].request;
-        if (q->kind != PNET_GEO_TRIPLETS) continue;
-        printf("  %s <- %s, K=%d, ", p->levels[q->a].name, p->levels[q->b].name, q->nb.kernel);
-        if (q->nb.pointwise)
-            printf("point by point");
-        else if (q->nb.knn)
-            printf("knn %d", q->nb.knn);
-        else
-            printf("radius %g m", (double)q->nb.radius);
-        printf(": %lld triplets, %.1f a point; layers:", (long long)c->triplets[i],
-            c->rows[q->a] ? (double)c->triplets[i] / (double)c->rows[q->a] : 0);
-        for (int n = 0; n < p->node_count; n++)
-            for (int g = 0; g < p->nodes[n].geo_count && !p->nodes[n].dead; g++)
-                if (p->nodes[n].geo[g] == i) printf(" %s", p->nodes[n].path);
-        puts("");
-    }
-    for (int i = 0; i < p->geo_count; i++) {
-        const struct pnet_geo_request *q = &p->geo[i].request;
-        if (q->kind != PNET_GEO_MATCHES) continue;
-        printf("matches: %s to %s, radius %g m: %lld, %.1f a point\n", p->levels[q->a].name,
-            p->levels[q->b].name, (double)q->radius, (long long)c->triplets[i],
-            c->rows[q->a] ? (double)c->triplets[i] / (double)c->rows[q->a] : 0);
+    for (int k = 0; k < PNET_GEO_KINDS; k++) {
+        const struct pnet_geo_kind *kind = pnet_geo_kind(k);
+        bool told = !kind->describe;
+        for (int j = 0; j < k; j++) told |= same_heading(pnet_geo_kind(j), kind);
+        if (told) continue;
+        if (kind->heading) puts(kind->heading);
+        for (int i = 0; i < p->geo_count; i++) {
+            const struct pnet_geo_kind *own = pnet_geo_kind(p->geo[i].request.kind);
+            if (own->describe && same_heading(own, kind)) own->describe(p, i, c, stdout);
+        }
     }
 }
 
@@ -146,6 +114,20 @@ static void print_peak(const struct pnet_plan *p, const struct pnet_peak *k)
         p->training ? "training" : "inference");
 }
 
+static void print_json_list(const struct pnet_plan *p, const struct pnet_counts *c,
+    const struct pnet_geo_kind *kind, struct pnet_json *j)
+{
+    if (!kind->list) return;
+    pnet_json_begin(j, kind->list, '[');
+    for (int i = 0; i < p->geo_count; i++) {
+        if (pnet_geo_kind(p->geo[i].request.kind) != kind) continue;
+        pnet_json_begin(j, NULL, '{');
+        kind->json(p, i, c, j);
+        pnet_json_end(j, '}');
+    }
+    pnet_json_end(j, ']');
+}
+
 static void print_json(
     const struct pnet_plan *p, const struct pnet_counts *c, const struct pnet_peak *k)
 {
@@ -162,32 +144,7 @@ static void print_json(
         pnet_json_end(&j, '}');
     }
     pnet_json_end(&j, ']');
-    pnet_json_begin(&j, "triplet_sets", '[');
-    for (int i = 0; i < p->geo_count; i++) {
-        const struct pnet_geo_request *q = &p->geo[i].request;
-        if (q->kind != PNET_GEO_TRIPLETS) continue;
-        pnet_json_begin(&j, NULL, '{');
-        pnet_json_string(&j, "centres", p->levels[q->a].name);
-        pnet_json_string(&j, "neighbours", p->levels[q->b].name);
-        pnet_json_int(&j, "kernel", q->nb.kernel);
-        pnet_json_double(&j, "radius_m", (double)q->nb.radius);
-        pnet_json_int(&j, "triplets", c->triplets[i]);
-        pnet_json_int(&j, "layers", p->geo[i].users);
-        pnet_json_end(&j, '}');
-    }
-    pnet_json_end(&j, ']');
-    pnet_json_begin(&j, "matches", '[');
-    for (int i = 0; i < p->geo_count; i++) {
-        const struct pnet_geo_request *q = &p->geo[i].request;
-        if (q->kind != PNET_GEO_MATCHES) continue;
-        pnet_json_begin(&j, NULL, '{');
-        pnet_json_string(&j, "source", p->levels[q->a].name);
-        pnet_json_string(&j, "target", p->levels[q->b].name);
-        pnet_json_double(&j, "radius_m", (double)q->radius);
-        pnet_json_int(&j, "matches", c->triplets[i]);
-        pnet_json_end(&j, '}');
-    }
-    pnet_json_end(&j, ']');
+    for (int id = 0; id < PNET_GEO_KINDS; id++) print_json_list(p, c, pnet_geo_kind(id), &j);
     pnet_json_begin(&j, "bytes", '{');
     pnet_json_int(&j, "parameters", (int64_t)k->parameters);
     pnet_json_int(&j, "gradients", (int64_t)k->gradients);

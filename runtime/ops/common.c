@@ -63,8 +63,8 @@ int pnet_op_rule_vector(
 
 struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g, enum pnet_storage storage)
 {
-    return (struct pnet_cells){{g->fine_rows, g->fine_live, 1, storage},
-        {g->coarse_rows, g->coarse_live, 1, storage}, g->parent, g->child_start, g->child};
+    return (struct pnet_cells){{g->a_rows, g->a_live, 1, storage},
+        {g->b_rows, g->b_live, 1, storage}, g->parent, g->child_start, g->child};
 }
 
 struct pnet_segments pnet_op_samples(const struct pnet_tensor *t)

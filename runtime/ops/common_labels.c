@@ -11,12 +11,12 @@ static bool check_levels(struct pnet_rule *r, const char *name)
     const struct pnet_level_info *a = &r->levels[scores], *b = &r->levels[label];
     if (scores == label || pnet_level_reaches(r->levels, label, scores)) return true;
     r->error_in = SCORES;
-    if (b->kind == PNET_LEVEL_SAMPLE) {
+    if (b->kind == PNET_GEO_SAMPLE) {
         pnet_rule_help(r, "pool the prediction first: -> pool(mean, to=sample)");
         return pnet_rule_fail(r, SCORES,
             "%s() has one label a cloud but a prediction for the points of %s", name, a->name);
     }
-    if (a->kind == PNET_LEVEL_SAMPLE)
+    if (a->kind == PNET_GEO_SAMPLE)
         return pnet_rule_fail(r, SCORES,
             "%s() has labels on the points of %s but one prediction a cloud", name, b->name);
     if (pnet_level_reaches(r->levels, scores, label)) {

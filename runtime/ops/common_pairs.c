@@ -30,10 +30,10 @@ bool pnet_op_pairs_rule(struct pnet_rule *r, const char *name)
                              : "%s() takes the source first, which is the cloud declared first",
             name);
     }
-    pnet_rule_geo(
-        r, (struct pnet_geo_request){.kind = PNET_GEO_LEVEL, .a = s->level, .b = s->level});
-    pnet_rule_geo(
-        r, (struct pnet_geo_request){.kind = PNET_GEO_LEVEL, .a = t->level, .b = t->level});
+    const int levels[] = {s->level, t->level};
+    for (int i = 0; i < 2; i++)
+        pnet_rule_geo(r, (struct pnet_geo_request){
+                             .kind = r->levels[levels[i]].kind, .a = levels[i], .b = levels[i]});
     return true;
 }
 

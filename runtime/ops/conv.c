@@ -102,9 +102,9 @@ static bool rule(struct pnet_rule *r)
             r, GROUPS, "groups=%d does not divide the %d output channels", (int)groups, (int)cout);
     int fine = d == COARSER ? in : out, coarse = d == COARSER ? out : in;
     struct pnet_geo_request q = {.kind = PNET_GEO_TRIPLETS, .a = coarse, .b = fine};
-    if (!choose_neighbourhood(r, d, fine, coarse, &q.nb)) return false;
+    if (!choose_neighbourhood(r, d, fine, coarse, &q.triplets.nb)) return false;
     /* one matrix for each point needs no triplets; groups go through them */
-    if (!q.nb.pointwise || groups > 1) pnet_rule_geo(r, q);
+    if (!q.triplets.nb.pointwise || groups > 1) pnet_rule_geo(r, q);
     int64_t fan = k * k * k * cin / groups;
     pnet_rule_param(r, (struct pnet_param_info){.suffix = "weight",
                            .dims = 3,

@@ -6,14 +6,14 @@ enum { IN, TO };
 static bool rule(struct pnet_rule *r)
 {
     int from = r->in[0].level, to = (int)r->attr[TO].i;
-    if (r->levels[from].kind != PNET_LEVEL_SAMPLE) {
+    if (r->levels[from].kind != PNET_GEO_SAMPLE) {
         if (pnet_level_reaches(r->levels, to, from))
             pnet_rule_help(r, "-> upsample(to=%s) goes to a finer level", r->levels[to].name);
         r->error_in = IN;
         return pnet_rule_fail(
             r, IN, "expand() takes one row a sample, not the points of %s", r->levels[from].name);
     }
-    if (r->levels[to].kind != PNET_LEVEL_INPUT && r->levels[to].kind != PNET_LEVEL_GRID)
+    if (r->levels[to].kind != PNET_GEO_INPUT && r->levels[to].kind != PNET_GEO_GRID)
         return pnet_rule_fail(
             r, TO, "expand() goes to the points of a level, not to %s", r->levels[to].name);
     r->out = (struct pnet_type){PNET_F32, r->in[0].width, to, 0, false};

@@ -12,13 +12,13 @@ static bool rule(struct pnet_rule *r)
 {
     struct pnet_type in = r->in[0];
     int to = (int)r->attr[TO].i;
-    bool to_sample = r->levels[to].kind == PNET_LEVEL_SAMPLE;
+    bool to_sample = r->levels[to].kind == PNET_GEO_SAMPLE;
     if (in.type == PNET_I32 && r->attr[KIND].i != PNET_POOL_MEAN) {
         pnet_rule_help(r, "leave the kind out");
         return pnet_rule_fail(r, KIND, "pool() joins labels by majority only");
     }
     if (!to_sample && !pnet_level_reaches(r->levels, in.level, to)) {
-        if (r->levels[in.level].kind == PNET_LEVEL_SAMPLE)
+        if (r->levels[in.level].kind == PNET_GEO_SAMPLE)
             pnet_rule_help(
                 r, "-> expand(to=%s) gives every point its sample's row", r->levels[to].name);
         else if (pnet_level_reaches(r->levels, to, in.level))

@@ -12,7 +12,7 @@ static bool rule(struct pnet_rule *r)
     r->out = (struct pnet_type){PNET_F32, r->in[0].width, to, 0, false};
     if (from == to) return true;
     if (!pnet_level_reaches(r->levels, to, from)) {
-        if (r->levels[from].kind == PNET_LEVEL_SAMPLE)
+        if (r->levels[from].kind == PNET_GEO_SAMPLE)
             pnet_rule_help(
                 r, "-> expand(to=%s) gives every point its sample's row", r->levels[to].name);
         else if (pnet_level_reaches(r->levels, from, to))
@@ -27,7 +27,7 @@ static bool rule(struct pnet_rule *r)
         .backward_forms = PNET_FORM_CHILDREN};
     if (r->attr[KIND].i == INVERSE_DISTANCE)
         q = (struct pnet_geo_request){
-            .kind = PNET_GEO_NEAREST, .a = to, .b = from, .k = (int32_t)r->attr[K].i};
+            .kind = PNET_GEO_NEAREST, .a = to, .b = from, .nearest = {(int32_t)r->attr[K].i}};
     pnet_rule_geo(r, q);
     return true;
 }
@@ -40,8 +40,8 @@ static bool is_identity(const struct pnet_exec *x)
 static struct pnet_nearest nearest_of(const struct pnet_exec *x)
 {
     const struct pnet_geo_view *g = x->geo[0];
-    return (struct pnet_nearest){{g->fine_rows, g->fine_live, 1, x->out.storage},
-        {g->coarse_rows, g->coarse_live, 1, x->out.storage}, g->k, g->nearest, g->distance2};
+    return (struct pnet_nearest){{g->a_rows, g->a_live, 1, x->out.storage},
+        {g->b_rows, g->b_live, 1, x->out.storage}, g->k, g->nearest, g->distance2};
 }
 
 /* Row counts come from the tensors: the item's are not known where workspace is planned. */

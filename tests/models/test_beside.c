@@ -506,15 +506,12 @@ static struct pnet_counts counts_times(
     need(pnet_counts_new(p, &more, &e), &e, "counts");
     more.samples = c->samples;
     for (int l = 0; l < p->level_count; l++) {
-        bool points = p->levels[l].kind == PNET_LEVEL_INPUT || p->levels[l].kind == PNET_LEVEL_GRID;
+        bool points = p->levels[l].kind == PNET_GEO_INPUT || p->levels[l].kind == PNET_GEO_GRID;
         more.rows[l] = c->rows[l] * (points ? factor : 1);
     }
     for (int i = 0; i < p->geo_count; i++) {
-        more.triplets[i] = c->triplets[i] * factor;
-        for (int k = 0; k < 2; k++) {
-            more.tile_words[i][k] = c->tile_words[i][k] * factor;
-            more.unlisted[i][k] = c->unlisted[i][k];
-        }
+        for (int k = 0; k < PNET_GEO_COUNTS; k++) more.of[i][k] = c->of[i][k] * factor;
+        more.marks[i] = c->marks[i];
     }
     return more;
 }

@@ -1,5 +1,6 @@
 /* Which forms of triplet sets a plan has made: those that the kernels of its device, precision and algorithms read, and no
    others. */
+#include "runtime/geo/triplets.h"
 #include "runtime/slot.h"
 #include "tests/models/batch.h"
 
@@ -33,7 +34,8 @@ static void check_forms(const char *what, const struct pnet_plan *p, const unsig
         unsigned forms = pnet_plan_forms(p, i);
         CHECKF(sets < SETS && forms == want[sets], "%s: forms %u of set %d", what, forms, sets);
         for (int form = 0; form < 2; form++)
-            CHECK(pnet_slot_tiled(p, i, form) == ((forms >> form & PNET_FORM_FORWARD_TILES) != 0));
+            CHECK(pnet_set_has_tiles(forms, form) ==
+                  ((forms >> form & PNET_FORM_FORWARD_TILES) != 0));
         sets++;
     }
     CHECK(sets == SETS);

@@ -106,11 +106,8 @@ static bool same_class(
     for (int l = 0; l < p->level_count; l++)
         if (pnet_capacity(a->rows[l]) != pnet_capacity(b->rows[l])) return false;
     for (int i = 0; i < p->geo_count; i++) {
-        const int64_t *x = a->tile_words[i], *y = b->tile_words[i];
-        if (pnet_capacity(a->triplets[i]) != pnet_capacity(b->triplets[i]) ||
-            pnet_capacity(x[0]) != pnet_capacity(y[0]) ||
-            pnet_capacity(x[1]) != pnet_capacity(y[1]))
-            return false;
+        for (int k = 0; k < PNET_GEO_COUNTS; k++)
+            if (pnet_capacity(a->of[i][k]) != pnet_capacity(b->of[i][k])) return false;
     }
     return true;
 }

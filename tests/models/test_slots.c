@@ -111,7 +111,7 @@ static void test_unlisted(void)
         results[k] = step(s);
         const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
         bool unlisted = false;
-        for (int i = 0; i < tiles.geo_count; i++) unlisted |= c->unlisted[i][0];
+        for (int i = 0; i < tiles.geo_count; i++) unlisted |= c->marks[i] & 1;
         CHECK(unlisted);
         need(pnet_layout_make(&tiles, c, true, &l, &e), &e, "layout");
         if (!k) CHECK(pnet_peak_of(&tiles, c, &l, 1, 0).total == pnet_session_memory(s)->used);

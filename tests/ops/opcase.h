@@ -53,11 +53,11 @@ static inline void world_level(struct world *w, int level, int64_t divisor)
 static inline struct world world_make(int32_t samples, const int64_t *sizes)
 {
     struct world w = {.samples = samples};
-    w.levels[POINTS] = (struct pnet_level_info){PNET_LEVEL_INPUT, 0, -1, 0, {0, 0, 0}, "p"};
-    w.levels[FINE] = (struct pnet_level_info){PNET_LEVEL_GRID, 0, 0, 0.1, {0.1f, 10, 1}, "g[0]"};
-    w.levels[COARSE] = (struct pnet_level_info){PNET_LEVEL_GRID, 0, 1, 0.2, {0.1f, 10, 2}, "g[1]"};
-    w.levels[SAMPLE] = (struct pnet_level_info){PNET_LEVEL_SAMPLE, -1, -1, 0, {0, 0, 0}, "sample"};
-    w.levels[SCALAR] = (struct pnet_level_info){PNET_LEVEL_SCALAR, -1, -1, 0, {0, 0, 0}, "scalar"};
+    w.levels[POINTS] = (struct pnet_level_info){PNET_GEO_INPUT, 0, -1, 0, {0, 0, 0}, "p"};
+    w.levels[FINE] = (struct pnet_level_info){PNET_GEO_GRID, 0, 0, 0.1, {0.1f, 10, 1}, "g[0]"};
+    w.levels[COARSE] = (struct pnet_level_info){PNET_GEO_GRID, 0, 1, 0.2, {0.1f, 10, 2}, "g[1]"};
+    w.levels[SAMPLE] = (struct pnet_level_info){PNET_GEO_SAMPLE, -1, -1, 0, {0, 0, 0}, "sample"};
+    w.levels[SCALAR] = (struct pnet_level_info){PNET_GEO_SCALAR, -1, -1, 0, {0, 0, 0}, "scalar"};
     for (int32_t s = 0; s < samples; s++) {
         w.splits[POINTS][s + 1] = w.splits[POINTS][s] + sizes[s];
         w.splits[SAMPLE][s + 1] = s + 1;
@@ -115,43 +115,42 @@ static inline void world_nearest(
 
 static inline struct pnet_geo_view world_geo(const struct world *w, struct pnet_geo_request q)
 {
-    struct pnet_geo_view v = {
-        .a = q.a, .b = q.b, .fine_rows = w->rows[q.a], .coarse_rows = w->rows[q.b]};
-    size_t n = (size_t)v.fine_rows;
+    struct pnet_geo_view v = {.a = q.a, .b = q.b, .a_rows = w->rows[q.a], .b_rows = w->rows[q.b]};
+    size_t n = (size_t)v.a_rows;
     if (q.kind == PNET_GEO_NEAREST) {
-        int32_t *nearest = take(n * (size_t)q.k * sizeof *nearest);
-        float *distance2 = take(n * (size_t)q.k * sizeof *distance2);
-        world_nearest(w, q.a, q.b, q.k, nearest, distance2);
-        v.k = q.k;
+        int32_t *nearest = take(n * (size_t)q.nearest.k * sizeof *nearest);
+        float *distance2 = take(n * (size_t)q.nearest.k * sizeof *distance2);
+        world_nearest(w, q.a, q.b, q.nearest.k, nearest, distance2);
+        v.k = q.nearest.k;
         v.nearest = nearest;
         v.distance2 = distance2;
         return v;
     }
     int32_t *parent = take(n * sizeof *parent), *child = take(n * sizeof *child);
-    int64_t *start = take((size_t)(v.coarse_rows + 1) * sizeof *start), at = 0;
-    for (int64_t row = 0; row < v.fine_rows; row++) {
+    int64_t *start = take((size_t)(v.b_rows + 1) * sizeof *start), at = 0;
+    for (int64_t row = 0; row < v.a_rows; row++) {
         parent[row] = (int32_t)row;
         for (int level = q.a; level < q.b; level++) parent[row] = w->parent[level][parent[row]];
     }
-    for (int64_t coarse = 0; coarse < v.coarse_rows; coarse++) {
+    for (int64_t coarse = 0; coarse < v.b_rows; coarse++) {
         start[coarse] = at;
-        if (v.fine_rows > 4096) continue; /* counted below */
-        for (int64_t row = 0; row < v.fine_rows; row++)
+        if (v.a_rows > 4096) continue; /* counted below */
+        for (int64_t row = 0; row < v.a_rows; row++)
             if (parent[row] == coarse) child[at++] = (int32_t)row;
     }
-    if (v.fine_rows > 4096) {
-        int64_t *count = calloc((size_t)v.coarse_rows, sizeof *count);
+    if (v.a_rows > 4096) {
+        int64_t *count = calloc((size_t)v.b_rows, sizeof *count);
         if (!count) abort();
-        for (int64_t row = 0; row < v.fine_rows; row++) count[parent[row]]++;
-        for (int64_t coarse = 0; coarse < v.coarse_rows; coarse++) {
+        for (int64_t row = 0; row < v.a_rows; row++) count[parent[row]]++;
+        for (int64_t coarse = 0; coarse < v.b_rows; coarse++) {
             start[coarse] = at;
             at += count[coarse];
             count[coarse] = start[coarse];
         }
-        for (int64_t row = 0; row < v.fine_rows; row++) child[count[parent[row]]++] = (int32_t)row;
+        for (int64_t row = 0; row < v.a_rows; row++) child[count[parent[row]]++] = (int32_t)row;
         free(count);
     }
-    start[v.coarse_rows] = at;
+    start[v.b_rows] = at;
     v.parent = parent;
     v.child_start = start;
     v.child = child;

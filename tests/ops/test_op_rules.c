@@ -65,14 +65,15 @@ static void test_matched(const struct world *w)
         c.in[1].width = 8;
         CHECK(opcase_rule(&c) && c.rule.out.level == SCALAR && c.rule.out.width == 1);
         const struct pnet_geo_request *q = c.rule.geo;
-        CHECK(q->kind == PNET_GEO_MATCHES && q->a == FINE && q->b == COARSE && q->pose == 7);
-        CHECK(c.rule.geo_count == i + 1 && q[i].radius == m.radius);
+        CHECK(
+            q->kind == PNET_GEO_MATCHES && q->a == FINE && q->b == COARSE && q->matches.pose == 7);
+        CHECK(c.rule.geo_count == i + 1 && q[i].matches.radius == m.radius);
         if (i == 0) continue;
         opcase_real(&c, "safe", 0.1);
         refuses(&c, "safe=0.1m of circle() is less than the radius of its matches, 0.15m",
             opcase_arg(&c, "safe"), -1);
         opcase_real(&c, "safe", 0.4);
-        CHECK(opcase_rule(&c) && q[0].radius == m.radius && q[1].radius == 0.4f);
+        CHECK(opcase_rule(&c) && q[0].matches.radius == m.radius && q[1].matches.radius == 0.4f);
     }
 }
 

@@ -1,0 +1,55 @@
+/* A level sampled from a finer one: one point a cell of a grid. */
+#include "runtime/geo/levels.h"
+
+#include "kernels/cpu/gather.h"
+#include "kernels/cpu/geo.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/gather.h"
+#include "kernels/cuda/geo.h"
+#endif
+
+#include <math.h>
+
+static void walk(struct pnet_geo_walk *w)
+{
+    int level = w->q->a;
+    const struct pnet_level_info *info = &w->plan->levels[level];
+    struct pnet_level fine = pnet_geo_level(w, info->finer);
+    int64_t room = pnet_capacity(fine.rows);
+    bool ordered = pnet_geo_stretches(w->plan, info->finer, level);
+    size_t sample_work = pnet_round_bytes(PNET_KERNEL(w, sample_work)(room, ordered));
+    int32_t *parent = pnet_geo_buffer(w, LEVEL_PARENT, fine.rows, 1, 0, sizeof *parent);
+    char *work = pnet_geo_scratch(w, sample_work + (size_t)room * sizeof(int32_t));
+    int32_t *keep = NULL;
+    if (pnet_geo_builds(w)) {
+        keep = (int32_t *)(void *)(work + sample_work);
+        w->counts->rows[level] = PNET_KERNEL(w, sample)(
+            &fine, info->grid, ordered, keep, parent, pnet_geo_splits(w, level), work);
+    }
+    int64_t rows = w->counts->rows[level];
+    struct pnet_level_points to = pnet_level_buffers(w, level, rows);
+    if (!pnet_geo_builds(w)) return;
+    PNET_KERNEL(w, gather)(rows, 3, fine.xyz, keep, to.xyz);
+    if (to.key) PNET_KERNEL(w, keys)(rows, to.xyz, info->grid, to.key);
+}
+
+/* A level keeps a third of the rows of a level half as coarse, as surfaces with some noise do. */
+static void assume(const struct pnet_plan *p, int item, struct pnet_counts *c)
+{
+    int level = p->geo[item].request.a;
+    const struct pnet_level_info *info = &p->levels[level];
+    double fine = p->levels[info->finer].cell, ratio = fine > 0 ? info->cell / fine : 2;
+    c->rows[level] = (int64_t)ceil((double)c->rows[info->finer] * pow(ratio, -1.6));
+}
+
+const struct pnet_geo_kind pnet_geo_grid = {
+    .name = "level",
+    .flags = PNET_GEO_LEVEL,
+    .part = {[LEVEL_PARENT] = PNET_PART_MAPS},
+    .owner = pnet_level_owner,
+    .walk = walk,
+    .view = pnet_level_view,
+    .assume = assume,
+    .heading = "levels:",
+    .describe = pnet_level_describe,
+};

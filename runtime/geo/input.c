@@ -1,0 +1,76 @@
+/* A level of the points of an input cloud, put along a curve. */
+#include "runtime/geo/levels.h"
+
+#include "kernels/cpu/gather.h"
+#include "kernels/cpu/geo.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/gather.h"
+#include "kernels/cuda/geo.h"
+#endif
+
+#include <math.h>
+
+/* A level no grid is sampled from is still ordered along a curve: its cells are 2^-19 of the
+ * largest coordinate. */
+static struct pnet_grid ordering_grid(const struct pnet_batch_input *in)
+{
+    float extent = 1e-6f;
+    for (int64_t i = 0; i < 3 * in->rows; i++) extent = fmaxf(extent, fabsf(in->xyz[i]));
+    float base = extent / (1 << 19);
+    return (struct pnet_grid){base, (float)(1 / (double)base), 1};
+}
+
+static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, const void *arrived,
+    struct pnet_level_points to, int32_t *order, void *work)
+{
+    int level = w->q->a;
+    int64_t n = in->rows, *splits = pnet_geo_splits(w, level);
+    struct pnet_grid grid = w->plan->levels[level].grid;
+    if (!(grid.base > 0)) grid = ordering_grid(in);
+    int64_t outside = PNET_KERNEL(w, order_points)(
+        n, w->batch->samples, splits, arrived, grid, order, to.xyz, work);
+    if (outside) {
+        pnet_geo_fail(w, PNET_BAD_DATA,
+            "%lld points of input '%s' lie beyond the %d cells of %g m that a grid reaches from "
+            "the origin",
+            (long long)outside, w->plan->inputs[w->plan->levels[level].input].name, PNET_KEY_BIAS,
+            (double)grid.base);
+        return;
+    }
+    PNET_KERNEL(w, gather)(n, 3, arrived, order, to.xyz);
+    if (to.key) PNET_KERNEL(w, keys)(n, to.xyz, grid, to.key);
+    pnet_geo_set_grid(w, grid);
+}
+
+static void walk(struct pnet_geo_walk *w)
+{
+    int level = w->q->a;
+    const struct pnet_batch_input *in =
+        w->batch ? &w->batch->inputs[w->plan->levels[level].input] : NULL;
+    int64_t n = in ? in->rows : w->counts->rows[level];
+    void *work;
+    if (n > INT32_MAX) {
+        pnet_geo_fail(
+            w, PNET_BAD_DATA, "a batch holds at most 2147483647 points, not %lld", (long long)n);
+        return;
+    }
+    struct pnet_level_points to = pnet_level_buffers(w, level, n);
+    int32_t *rows = pnet_geo_buffer(w, LEVEL_ORDER, n, 1, 0, sizeof *rows);
+    const void *arrived = pnet_geo_arrive(w, PNET_KERNEL(w, order_points_work)(pnet_capacity(n)),
+        &work, in ? in->xyz : NULL, n, 3 * sizeof(float));
+    if (!in || !pnet_geo_builds(w)) return;
+    pnet_geo_put_splits(w, level, in->row_splits);
+    w->counts->rows[level] = n;
+    order(w, in, arrived, to, rows, work);
+}
+
+const struct pnet_geo_kind pnet_geo_input = {
+    .name = "level",
+    .flags = PNET_GEO_LEVEL,
+    .part = {[LEVEL_PARENT] = PNET_PART_MAPS},
+    .owner = pnet_level_owner,
+    .walk = walk,
+    .view = pnet_level_view,
+    .heading = "levels:",
+    .describe = pnet_level_describe,
+};
