@@ -1,4 +1,5 @@
-#include "runtime/geo_walk.h"
+#include "runtime/geo_look.h"
+#include "runtime/memory.h"
 
 #define PNET_GEO(ID, row, arguments) extern const struct pnet_geo_kind pnet_geo_##row;
 #include "runtime/geo.def"

@@ -1,6 +1,6 @@
 #include "runtime/plan.h"
 
-#include "runtime/geo_walk.h"
+#include "runtime/geo_look.h"
 
 #include <string.h>
 
