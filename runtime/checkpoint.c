@@ -335,7 +335,7 @@ enum pnet_status pnet_checkpoint_read(
     *c = NULL;
     enum pnet_status status = PNET_OK;
     for (int i = 0; i < TRIES; i++) {
-        char found[4104];
+        char found[PNET_SWAP_PATH];
         struct stat before, after;
         status = pnet_swap_find(folder, found, e);
         if (status == PNET_OK && stat(found, &before) != 0)

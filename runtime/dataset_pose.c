@@ -108,7 +108,7 @@ static enum pnet_status take_numbers(const struct pnet_text *t, struct pnet_span
 
 static struct pnet_text begin(const char *path, const void *text, size_t size)
 {
-    struct pnet_bytes b = {.data = text, .size = size, .mapped = -1};
+    struct pnet_bytes b = {.data = text, .size = size, .borrowed = true};
     struct pnet_text t;
     pnet_text_begin(&t, &b, path);
     return t;

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,8 +52,7 @@ static int remove_folder(const char *path)
     return code;
 }
 
-/* 0: a folder, ENOENT: nothing, ENOTDIR: something else. A link counts as something else: renaming
-   would put the folder in its place. */
+/* 0: a folder, ENOENT: nothing, ENOTDIR: something else. */
 static int folder_there(const char *path)
 {
     struct stat s;
@@ -59,15 +60,35 @@ static int folder_there(const char *path)
     return S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
 }
 
+/* `path` with an ending; a name too long for that is cut, and told from others by its hash. */
+static void put_ending(const char *path, const char *ending, char out[PNET_SWAP_PATH])
+{
+    enum { KEPT = 200 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (strlen(name) + strlen(ending) <= NAME_MAX) {
+        snprintf(out, PNET_SWAP_PATH, "%s%s", path, ending);
+        return;
+    }
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    snprintf(out, PNET_SWAP_PATH, "%.*s~%016llx%s", (int)(name - path) + KEPT, path,
+        (unsigned long long)hash, ending);
+}
+
 static enum pnet_status set_names(const char *path, struct pnet_swap *s, struct pnet_error *e)
 {
+    char given[sizeof s->path];
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/') length--;
-    if (length == 0 || length >= sizeof s->path)
+    if (length == 0 || length >= sizeof given)
         return pnet_error_set(e, PNET_FAILED, "%.60s...: not a folder's name", path);
-    snprintf(s->path, sizeof s->path, "%.*s", (int)length, path);
-    snprintf(s->temporary, sizeof s->temporary, "%s.tmp", s->path);
-    snprintf(s->old, sizeof s->old, "%s.old", s->path);
+    snprintf(given, sizeof given, "%.*s", (int)length, path);
+    int code = pnet_path_follow(given, s->path);
+    if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot open the folder", path);
+    length = strlen(s->path);
+    while (length > 1 && s->path[length - 1] == '/') s->path[--length] = '\0';
+    put_ending(s->path, ".tmp", s->temporary);
+    put_ending(s->path, ".old", s->old);
     return PNET_OK;
 }
 
@@ -132,7 +153,7 @@ void pnet_swap_drop(struct pnet_swap *s)
     (void)remove_folder(s->temporary);
 }
 
-enum pnet_status pnet_swap_find(const char *path, char found[4104], struct pnet_error *e)
+enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e)
 {
     struct pnet_swap s;
     enum pnet_status status = set_names(path, &s, e);

@@ -5,16 +5,21 @@
    renameat2 with RENAME_EXCHANGE). A file system without that call gets two renames, NAME to
    NAME.old and NAME.tmp to NAME; between them NAME is missing, and NAME.old is what counts. So the
    rule for readers is: NAME, or else NAME.old. NAME.tmp is never read. One process writes a folder
-   at a time. */
+   at a time.
+
+   Where NAME is a link, all of this happens to what it names. Where NAME.tmp would be too long for a
+   file name, the first bytes of NAME and a hash of all of it take the place of NAME in the two. */
 #ifndef PNET_RUNTIME_SWAP_H
 #define PNET_RUNTIME_SWAP_H
 
 #include "runtime/error.h"
 
+enum { PNET_SWAP_PATH = 4128 };
+
 struct pnet_swap {
-    char path[4096];      /* NAME */
-    char temporary[4104]; /* NAME.tmp: the folder to fill with synced files */
-    char old[4104];       /* NAME.old */
+    char path[4096];                /* NAME */
+    char temporary[PNET_SWAP_PATH]; /* NAME.tmp: the folder to fill with synced files */
+    char old[PNET_SWAP_PATH];       /* NAME.old */
 };
 
 /* Puts right what a kill left behind, and makes an empty s->temporary. Folders on the way are made.
@@ -29,6 +34,6 @@ enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e);
 void pnet_swap_drop(struct pnet_swap *s);
 
 /* Where the folder is now: NAME or NAME.old. PNET_FAILED where there is neither. */
-enum pnet_status pnet_swap_find(const char *path, char found[4104], struct pnet_error *e);
+enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e);
 
 #endif

@@ -1,40 +1,108 @@
 #include "runtime/io/file.h"
+#include "runtime/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Below this, reading is quicker than setting up and tearing down a mapping. */
-enum { MAP_FROM = 1 << 20 };
+/* What a device gives at most, and what is allocated without asking how much is free. */
+enum { DEVICE_MOST = 64 << 20, UNASKED = 64 << 20 };
 
 static const uint8_t nothing[1];
 
-/* Reads to the end; `size` is what the system expects, 0 where it does not know. */
-static enum pnet_status read_all(
-    int fd, const char *path, size_t size, struct pnet_bytes *b, struct pnet_error *e)
+/* 0: not known. */
+static uint64_t free_memory(void)
 {
-    /* One more than expected, so that the end is seen without growing. */
-    size_t capacity = size ? size + 1 : 1 << 16, used = 0;
+    return pnet_device_available((struct pnet_device){PNET_CPU, 0});
+}
+
+static enum pnet_status too_large(
+    const char *path, uint64_t bytes, uint64_t most, struct pnet_error *e)
+{
+    char need[32], room[32];
+    return pnet_error_set(e, PNET_NO_MEMORY, "%.600s: needs %s of memory, %s can be had", path,
+        pnet_bytes_text(bytes, need), pnet_bytes_text(most, room));
+}
+
+enum pnet_status pnet_bytes_fit(const char *path, uint64_t bytes, struct pnet_error *e)
+{
+    uint64_t most = bytes > UNASKED ? free_memory() : 0;
+    return most && bytes > most ? too_large(path, bytes, most, e) : PNET_OK;
+}
+
+/* Reads at most `size` bytes, less at the end of the file. 0 or an errno. */
+static int read_some(int fd, uint8_t *to, size_t size, size_t *got)
+{
+    *got = 0;
+    while (*got < size) {
+        ssize_t n = read(fd, to + *got, size - *got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return errno;
+        if (n == 0) break;
+        *got += (size_t)n;
+    }
+    return 0;
+}
+
+/* A file whose size is known: exactly that, and unchanged in the meantime. Plain reading, since a
+   mapping of a file that shrinks is a bus error; it costs some 0.5 ms a megabyte more. */
+static enum pnet_status read_file(
+    int fd, const char *path, const struct stat *s, struct pnet_bytes *b, struct pnet_error *e)
+{
+    size_t size = (size_t)s->st_size, got;
+    enum pnet_status status = pnet_bytes_fit(path, size, e);
+    if (status != PNET_OK) return status;
+    uint8_t *data = malloc(size);
+    if (!data) return pnet_error_memory(e);
+    int code = read_some(fd, data, size, &got);
+    struct stat after = *s;
+    if (!code && fstat(fd, &after) != 0) code = errno;
+    if (code) {
+        status = pnet_error_errno(e, PNET_FAILED, code, "%s: cannot read", path);
+    } else if (got < size || after.st_size != s->st_size ||
+               after.st_mtim.tv_sec != s->st_mtim.tv_sec ||
+               after.st_mtim.tv_nsec != s->st_mtim.tv_nsec) {
+        status = pnet_error_set(e, PNET_FAILED, "%s: changed while it was read", path);
+    } else {
+        *b = (struct pnet_bytes){.data = data, .size = size};
+        return PNET_OK;
+    }
+    free(data);
+    return status;
+}
+
+/* A pipe, a device, a file of the system that does not know its size: up to its end, if that comes
+   within the limit. */
+static enum pnet_status read_stream(
+    int fd, const char *path, bool device, struct pnet_bytes *b, struct pnet_error *e)
+{
+    size_t capacity = 1 << 16, used = 0;
     uint8_t *data = malloc(capacity);
     while (data) {
-        ssize_t got = read(fd, data + used, capacity - used);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) {
-            int code = errno;
+        size_t got;
+        int code = read_some(fd, data + used, capacity - used, &got);
+        used += got;
+        if (code) {
             free(data);
             return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot read", path);
         }
-        if (got == 0) {
+        if (used < capacity) {
             *b = (struct pnet_bytes){.data = data, .size = used};
             return PNET_OK;
         }
-        used += (size_t)got;
-        if (used < capacity) continue;
+        if (device && capacity >= DEVICE_MOST) {
+            free(data);
+            return pnet_error_set(
+                e, PNET_FAILED, "%s: a device that has not ended after 64 MiB", path);
+        }
+        uint64_t most = capacity >= UNASKED ? free_memory() / 2 : 0;
+        if (most && 2 * (uint64_t)capacity > most) {
+            free(data);
+            return too_large(path, 2 * (uint64_t)capacity, most, e);
+        }
         uint8_t *larger = capacity <= SIZE_MAX / 2 ? realloc(data, capacity * 2) : NULL;
         if (!larger) break;
         data = larger;
@@ -46,118 +114,48 @@ static enum pnet_status read_all(
 
 enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e)
 {
+    bool standard = strcmp(path, "-") == 0;
     *b = (struct pnet_bytes){.data = nothing};
-    if (strcmp(path, "-") == 0) return read_all(STDIN_FILENO, "standard input", 0, b, e);
-
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (standard) path = "standard input";
     if (fd < 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot open", path);
     enum pnet_status status = PNET_OK;
     struct stat s;
-    if (fstat(fd, &s) != 0) {
+    if (fstat(fd, &s) != 0)
         status = pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot read", path);
-    } else if (S_ISDIR(s.st_mode)) {
+    else if (S_ISDIR(s.st_mode))
         status = pnet_error_set(e, PNET_FAILED, "%s: is a folder, expected a file", path);
-    } else {
-        size_t size = S_ISREG(s.st_mode) && s.st_size > 0 ? (size_t)s.st_size : 0;
-        void *map = MAP_FAILED;
-        if (size >= MAP_FROM) map = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-        if (map != MAP_FAILED)
-            *b = (struct pnet_bytes){.data = map, .size = size, .mapped = 1};
-        else
-            status = read_all(fd, path, size, b, e);
-    }
-    close(fd);
+    else if (S_ISREG(s.st_mode) && s.st_size > 0 && !standard)
+        status = read_file(fd, path, &s, b, e);
+    else
+        status = read_stream(fd, path, S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode), b, e);
+    if (!standard) close(fd);
     return status;
 }
 
 void pnet_bytes_free(struct pnet_bytes *b)
 {
-    if (b->mapped > 0)
-        munmap((void *)(uintptr_t)b->data, b->size);
-    else if (b->mapped == 0 && b->data != nothing)
-        free((void *)(uintptr_t)b->data);
+    if (!b->borrowed && b->data != nothing) free((void *)(uintptr_t)b->data);
     *b = (struct pnet_bytes){.data = nothing};
 }
 
-/* Makes the temporary file: with the permissions any new file gets, and a name nobody uses. */
-static int make_temporary(struct pnet_output *o)
+int pnet_path_follow(const char *path, char target[PNET_PATH_MOST])
 {
-    for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(
-            o->temporary, sizeof o->temporary, "%s.%ld-%d.part", o->path, (long)getpid(), attempt);
-        int fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST) return fd;
+    enum { LINKS_MOST = 40 };
+    size_t length = strlen(path);
+    if (length >= PNET_PATH_MOST) return ENAMETOOLONG;
+    memcpy(target, path, length + 1);
+    for (int links = 0; links < LINKS_MOST; links++) {
+        char link[PNET_PATH_MOST];
+        ssize_t n = readlink(target, link, sizeof link);
+        if (n < 0) return 0; /* no link, or nothing: who opens it will see */
+        char *slash = strrchr(target, '/');
+        size_t folder = link[0] == '/' || !slash ? 0 : (size_t)(slash + 1 - target);
+        if (folder + (size_t)n >= PNET_PATH_MOST) return ENAMETOOLONG;
+        memcpy(target + folder, link, (size_t)n);
+        target[folder + (size_t)n] = '\0';
     }
-    return -1;
-}
-
-enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struct pnet_error *e)
-{
-    *o = (struct pnet_output){.file = NULL};
-    if (strlen(path) >= sizeof o->path)
-        return pnet_error_set(e, PNET_FAILED, "%.60s...: file name too long", path);
-    memcpy(o->path, path, strlen(path) + 1);
-
-    struct stat s;
-    int fd;
-    if (strcmp(path, "-") == 0) {
-        fd = dup(STDOUT_FILENO);
-    } else if (stat(path, &s) == 0 && !S_ISREG(s.st_mode)) {
-        /* A device or a pipe is written in place: there is nothing to rename over it. */
-        fd = S_ISDIR(s.st_mode) ? (errno = EISDIR, -1) : open(path, O_WRONLY | O_CLOEXEC);
-    } else {
-        fd = make_temporary(o);
-    }
-    if (fd >= 0) o->file = fdopen(fd, "wb");
-    if (o->file) return PNET_OK;
-    int code = errno;
-    if (fd >= 0) {
-        close(fd);
-        if (o->temporary[0]) unlink(o->temporary);
-    }
-    return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", path);
-}
-
-/* The folder's entry must reach the disk too, else the new name is gone after a power cut. Folders
-   that cannot be synced (some network file systems) are left to the system. */
-static void sync_folder(const char *path)
-{
-    char folder[sizeof((struct pnet_output *)0)->path];
-    memcpy(folder, path, strlen(path) + 1);
-    char *slash = strrchr(folder, '/');
-    if (!slash)
-        memcpy(folder, ".", 2);
-    else
-        slash[slash == folder] = '\0';
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    close(fd);
-}
-
-enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e)
-{
-    int code = 0;
-    errno = 0;
-    /* The stream remembers that some write failed, not why. */
-    if (fflush(o->file) != 0 || ferror(o->file)) code = errno ? errno : EIO;
-    if (!code && o->temporary[0] && fsync(fileno(o->file)) != 0) code = errno;
-    if (fclose(o->file) != 0 && !code) code = errno;
-    o->file = NULL;
-    if (!code && o->temporary[0] && rename(o->temporary, o->path) != 0) code = errno;
-    if (code) {
-        if (o->temporary[0]) unlink(o->temporary);
-        return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", o->path);
-    }
-    if (o->temporary[0]) sync_folder(o->path);
-    return PNET_OK;
-}
-
-void pnet_output_drop(struct pnet_output *o)
-{
-    if (o->file) fclose(o->file);
-    o->file = NULL;
-    if (o->temporary[0]) unlink(o->temporary);
+    return ELOOP;
 }
 
 enum pnet_status pnet_make_folder(const char *path, struct pnet_error *e)

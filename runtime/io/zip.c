@@ -180,7 +180,7 @@ enum pnet_status pnet_zip_member(
         if (!whole) goto damaged;
     }
     if (checksum(data, z->size) != z->crc) goto damaged;
-    *m = (struct pnet_bytes){.data = data, .size = z->size, .mapped = copy ? 0 : -1};
+    *m = (struct pnet_bytes){.data = data, .size = z->size, .borrowed = !copy};
     return PNET_OK;
 damaged:
     free(copy);

@@ -41,7 +41,7 @@ static inline int fuzz_read(struct fuzz_reader r, const uint8_t *data, size_t si
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy) abort();
     if (size) memcpy(copy, data, size);
-    struct pnet_bytes b = {.data = copy, .size = size, .mapped = -1};
+    struct pnet_bytes b = {.data = copy, .size = size, .borrowed = true};
     struct pnet_cloud c = {.rows = 0};
     struct pnet_error e = {.message = ""};
     enum pnet_status status = r.read(&b, r.path, &c, &e);

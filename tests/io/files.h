@@ -33,7 +33,7 @@ static inline const char *files_path(const char *folder, const char *name)
 
 static inline struct pnet_bytes bytes_of(const void *data, size_t size)
 {
-    return (struct pnet_bytes){.data = data, .size = size, .mapped = -1};
+    return (struct pnet_bytes){.data = data, .size = size, .borrowed = true};
 }
 
 static inline void write_file(const char *path, const void *data, size_t size)

@@ -34,7 +34,6 @@ static void check_reading(const char *folder)
     const char *path = files_path(folder, "a");
     struct pnet_bytes b;
     struct pnet_error e;
-    /* Around the size from which files are mapped. */
     for (size_t size = (1 << 20) - 1; size <= (1 << 20) + 1; size++) {
         uint8_t *data = malloc(size);
         for (size_t i = 0; i < size; i++) data[i] = (uint8_t)(i * 7);
@@ -52,6 +51,59 @@ static void check_reading(const char *folder)
     CHECK(pnet_bytes_read(folder, &b, &e) == PNET_FAILED && strstr(e.message, "folder"));
     CHECK(pnet_bytes_read("/proc/self/status", &b, &e) == PNET_OK && b.size > 100); /* of size 0 */
     pnet_bytes_free(&b);
+}
+
+/* A file that shrinks behind the reader's back: what was read stays, and no read ends in a signal. */
+static void check_shrinking(const char *folder)
+{
+    enum { SIZE = 8 << 20, ROUNDS = 2000 };
+    const char *path = files_path(folder, "shrinks");
+    static uint8_t data[SIZE];
+    struct pnet_bytes b;
+    struct pnet_error e;
+    memset(data, 7, sizeof data);
+    write_file(path, data, sizeof data);
+    CHECK(pnet_bytes_read(path, &b, &e) == PNET_OK && truncate(path, 0) == 0);
+    CHECK(b.size == SIZE && memcmp(b.data, data, SIZE) == 0);
+    pnet_bytes_free(&b);
+
+    CHECK(truncate(path, SIZE) == 0);
+    pid_t child = fork();
+    if (child == 0)
+        for (;;) {
+            if (truncate(path, SIZE) != 0 || truncate(path, SIZE / 2) != 0) _exit(1);
+        }
+    int changed = 0;
+    for (int i = 0; i < ROUNDS && changed < 3; i++) {
+        enum pnet_status status = pnet_bytes_read(path, &b, &e);
+        uint64_t sum = 0;
+        for (size_t k = 0; k < b.size; k += 512) sum += b.data[k];
+        CHECK(sum == 0);
+        CHECKF(
+            status == PNET_OK || strstr(e.message, "changed while it was read"), "%s", e.message);
+        changed += status != PNET_OK;
+        pnet_bytes_free(&b);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    CHECKF(changed == 3, "%d of %d reads saw the change", changed, ROUNDS);
+    remove(path);
+}
+
+/* What never ends is given up early, and what is larger than the memory is not begun. */
+static void check_endless(const char *folder)
+{
+    struct pnet_bytes b;
+    struct pnet_error e;
+    CHECK(pnet_bytes_read("/dev/zero", &b, &e) == PNET_FAILED && strstr(e.message, "64 MiB"));
+    CHECK(pnet_bytes_read("/dev/null", &b, &e) == PNET_OK && b.size == 0);
+    pnet_bytes_free(&b);
+    const char *path = files_path(folder, "sparse");
+    write_file(path, "", 0);
+    if (truncate(path, INT64_C(1) << 42) ==
+        0) /* 4 TiB of nothing, where the file system has that */
+        CHECK(pnet_bytes_read(path, &b, &e) == PNET_NO_MEMORY && strstr(e.message, "4.00 TiB"));
+    remove(path);
 }
 
 /* Runs in a child: standard input and output are pipes there. */
@@ -131,6 +183,55 @@ static void check_writing(const char *folder)
     CHECK(pnet_output_open(folder, &o, &e) == PNET_FAILED);
 }
 
+static void check_long_name(const char *folder)
+{
+    char name[300];
+    struct pnet_output o;
+    struct pnet_error e;
+    memset(name, 'n', sizeof name);
+    name[255] = '\0'; /* the longest name there is */
+    const char *path = files_path(folder, name);
+    CHECKF(pnet_output_open(path, &o, &e) == PNET_OK, "%s", e.message);
+    fputs("long", o.file);
+    CHECK(pnet_output_commit(&o, &e) == PNET_OK);
+    check_content(path, "long");
+    remove(path);
+    name[255] = 'n';
+    name[256] = '\0';
+    CHECK(pnet_output_open(files_path(folder, name), &o, &e) == PNET_FAILED);
+    CHECK(count_files(folder) == 0);
+}
+
+static void check_links(const char *folder)
+{
+    char inner[1024];
+    struct pnet_output o;
+    struct pnet_error e;
+    struct stat s;
+    snprintf(inner, sizeof inner, "%s/inner", folder);
+    CHECK(mkdir(inner, 0700) == 0);
+    const char *target = files_path(inner, "target"), *link = files_path(folder, "link");
+    /* A link to a link, to a file that is not there yet, then to one that is. */
+    CHECK(symlink("second", link) == 0);
+    CHECK(symlink("inner/target", files_path(folder, "second")) == 0);
+    for (int i = 0; i < 2; i++) {
+        CHECKF(pnet_output_open(link, &o, &e) == PNET_OK, "%s", e.message);
+        fputs(i ? "again" : "once", o.file);
+        CHECK(strncmp(o.temporary, inner, strlen(inner)) == 0); /* where a rename is enough */
+        CHECK(pnet_output_commit(&o, &e) == PNET_OK);
+        check_content(target, i ? "again" : "once");
+        CHECK(lstat(link, &s) == 0 && S_ISLNK(s.st_mode));
+        CHECK(lstat(target, &s) == 0 && S_ISREG(s.st_mode) && count_files(inner) == 1);
+    }
+    remove(target);
+    remove(files_path(folder, "second"));
+    remove(link);
+    CHECK(symlink("link", link) == 0); /* to itself */
+    CHECK(pnet_output_open(link, &o, &e) == PNET_FAILED && strstr(e.message, "symbolic links"));
+    remove(link);
+    CHECK(rmdir(inner) == 0 && count_files(folder) == 0);
+}
+
 static void make_cloud(struct pnet_cloud *c)
 {
     static double xyz[3 * 100000];
@@ -147,16 +248,21 @@ static void check_full_device(void)
     CHECK(pnet_output_open("/dev/full", &o, &e) == PNET_OK && !o.temporary[0]);
     for (int i = 0; i < 100000; i++) fputs("0123456789", o.file);
     CHECK(pnet_output_commit(&o, &e) == PNET_FAILED && strstr(e.message, "/dev/full"));
+    CHECKF(strstr(e.message, strerror(ENOSPC)), "%s", e.message);
     CHECK(access("/dev/full", F_OK) == 0);
     CHECK(pnet_output_open("/dev/full", &o, &e) == PNET_OK); /* seen on flushing alone */
     fputc('x', o.file);
-    CHECK(pnet_output_commit(&o, &e) == PNET_FAILED);
+    CHECK(pnet_output_commit(&o, &e) == PNET_FAILED && strstr(e.message, strerror(ENOSPC)));
+    CHECK(pnet_output_open("/dev/full", &o, &e) == PNET_OK); /* the reason is that of the first */
+    for (int i = 0; i < 10000; i++) fputs("0123456789", o.file);
+    errno = EBADF;
+    CHECK(pnet_output_commit(&o, &e) == PNET_FAILED && strstr(e.message, strerror(ENOSPC)));
 }
 
 /* A file may not grow beyond the limit: every writer fails, and leaves what was there. */
 static void check_limit(const char *folder)
 {
-    static const char *const names[] = {"a.ply", "a.pcd", "a.npy", "a.bin", "a.csv"};
+    static const char *const names[] = {"a.ply", "a.pcd", "a.npy", "a.bin", "a.csv", "a.pts"};
     struct rlimit limit, small;
     struct pnet_cloud c;
     struct pnet_error e;
@@ -172,6 +278,7 @@ static void check_limit(const char *folder)
         CHECK(pnet_cloud_write(path, &c, &e) == PNET_FAILED);
         CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
         CHECKF(strstr(e.message, path) == e.message, "%s", e.message);
+        CHECKF(strstr(e.message, strerror(EFBIG)), "%s", e.message);
         check_content(path, "before");
         CHECK(count_files(folder) == 1);
         CHECK(pnet_cloud_write(path, &c, &e) == PNET_OK && count_files(folder) == 1);
@@ -214,8 +321,12 @@ int main(void)
 {
     const char *folder = files_folder();
     check_reading(folder);
+    check_shrinking(folder);
+    check_endless(folder);
     check_pipes();
     check_writing(folder);
+    check_long_name(folder);
+    check_links(folder);
     check_full_device();
     check_limit(folder);
     check_lost_folder(folder);

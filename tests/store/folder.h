@@ -34,7 +34,7 @@ static inline void remove_tree(const char *path)
 /* PATH/NAME, the same pointer for the same name until the program ends. */
 static inline const char *in_folder(const char *name)
 {
-    static char known[32][2048];
+    static char known[64][2048];
     char text[2048];
     snprintf(text, sizeof text, "%s/%s", test_folder, name);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {

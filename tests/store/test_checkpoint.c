@@ -332,9 +332,42 @@ static void check_damage(void)
     CHECK(pnet_checkpoint_read(folder, &c, &e) == PNET_FAILED && !c);
 
     CHECK(symlink("damaged", in_folder("link")) == 0);
-    CHECK(write_checkpoint(in_folder("link"), 2, &e) == PNET_FAILED);
-    CHECK(there(in_folder("link")));
+    struct stat info; /* a link is written through */
+    CHECKF(write_checkpoint(in_folder("link"), 2, &e) == PNET_OK, "%s", e.message);
+    CHECK(lstat(in_folder("link"), &info) == 0 && S_ISLNK(info.st_mode));
+    CHECK(lstat(folder, &info) == 0 && S_ISDIR(info.st_mode));
+    CHECK(read_checkpoint(folder) == 2 && read_checkpoint(in_folder("link")) == 2);
+    CHECK(symlink("not there", in_folder("dangling")) == 0);
+    CHECK(write_checkpoint(in_folder("dangling"), 3, &e) == PNET_OK);
+    CHECK(read_checkpoint(in_folder("not there")) == 3);
+    CHECK(symlink("loop", in_folder("loop")) == 0);
+    CHECK(write_checkpoint(in_folder("loop"), 3, &e) == PNET_FAILED);
+    f = fopen(in_folder("file"), "wb");
+    CHECK(f && fputc('x', f) == 'x' && fclose(f) == 0);
+    CHECK(symlink("file", in_folder("link_to_file")) == 0);
+    CHECK(write_checkpoint(in_folder("link_to_file"), 3, &e) == PNET_FAILED);
+    CHECK(lstat(in_folder("file"), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 1);
     CHECK(write_checkpoint("", 2, &e) == PNET_FAILED);
+}
+
+/* A name of 255 bytes leaves no room for .tmp and .old behind it. */
+static void check_long_names(void)
+{
+    char name[3][256];
+    struct pnet_error e;
+    for (int k = 0; k < 3; k++) {
+        memset(name[k], 'n', 255);
+        name[k][255] = '\0';
+        name[k][254] = (char)('a' + k);
+        if (k == 2) name[k][252] = '\0';
+        CHECKF(write_checkpoint(in_folder(name[k]), k + 1, &e) == PNET_OK, "%s", e.message);
+    }
+    for (int k = 0; k < 3; k++) CHECK(read_checkpoint(in_folder(name[k])) == k + 1);
+    faults.no_exchange = true; /* with .old, which is found where the name is missing */
+    CHECK(write_checkpoint(in_folder(name[0]), 4, &e) == PNET_OK);
+    faults.no_exchange = false;
+    CHECK(read_checkpoint(in_folder(name[0])) == 4);
+    for (int k = 0; k < 3; k++) remove_tree(in_folder(name[k]));
 }
 
 /* Names met twice would make a state nobody can read. */
@@ -386,6 +419,7 @@ int main(void)
     check_hash();
     check_round_trip();
     check_damage();
+    check_long_names();
     check_refused_state();
     check_full_disk();
     check_old_is_found();
