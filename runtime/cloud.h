@@ -27,7 +27,8 @@ size_t pnet_scalar_size(enum pnet_scalar s);
 struct pnet_field {
     char *name; /* as in the file: red, intensity ...; columns without a name are c3, c4 ... */
     enum pnet_scalar type;
-    void *data; /* [rows] in native byte order */
+    void *data;    /* [rows] in native byte order */
+    void *dropped; /* [file_rows - rows] values of the rows dropped, in their order; NULL: none */
 };
 
 /* Owns all it points to. A zeroed one is empty. Points with NaN or infinite coordinates are dropped:
@@ -41,6 +42,7 @@ struct pnet_cloud {
     double offset[3];
     float *xyz;                /* [rows, 3], metres */
     enum pnet_scalar xyz_type; /* what the file held, for writing it back */
+    bool degrees; /* x and y are degrees of longitude and latitude: the file says so, or looks so */
     struct pnet_field *fields; /* [field_count], values of the dropped points dropped too */
     int field_count;
 };
@@ -50,9 +52,21 @@ struct pnet_cloud {
    of one name get _2, _3 ...; several values under one name are name_0, name_1 ...; PCD's packed rgb and rgba
    become red, green, blue and alpha. `path` "-" is standard input. On failure `c` is empty, status PNET_BAD_DATA
    (or PNET_NO_MEMORY, PNET_FAILED where the file cannot be opened), and the message names file, offset or line,
-   and what was expected. `warning` (or NULL) gets one line, or "", about what was dropped. */
+   and what was expected. `warning` (or NULL) gets one line, or "", about what was dropped and what is
+   doubtful. */
 enum pnet_status pnet_cloud_read(
     const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+
+/* The same, where columns that the file does not name have names, x, y and z first (pnet_cloud_parse_columns). They
+   fix the width of bare records (.bin): so many float32 each. Other formats are read as without them;
+   pnet_cloud_name_columns (runtime/input_map.h) names their columns. */
+enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns, int column_count,
+    struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+/* "x,y,z,intensity" as names; the caller frees each and the list (pnet_cloud_free_columns). PNET_USAGE where they do
+   not begin with x, y and z, or one is empty. */
+enum pnet_status pnet_cloud_parse_columns(
+    const char *text, char ***columns, int *column_count, struct pnet_error *e);
+void pnet_cloud_free_columns(char **columns, int column_count);
 
 /* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (float32 matrix: x y z and the
    fields), .bin (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` behind it), .xyz .txt .csv .pts (text, every
@@ -69,6 +83,10 @@ struct pnet_field *pnet_cloud_field(const struct pnet_cloud *c, const char *name
 struct pnet_field *pnet_cloud_add(struct pnet_cloud *c, const char *name, enum pnet_scalar type);
 /* A value as a double (64-bit integers beyond 2^53 round). */
 double pnet_field_get(const struct pnet_field *f, int64_t row);
+
+/* A row for each point of the file again: dropped ones have NaN coordinates, and the values that the file had. On
+   failure the cloud stays as it was. */
+enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e);
 
 /* Fills c->xyz, offset, rows, file_row from doubles [n,3], dropping what is not finite, and thins the
    fields (each [n]) already in `c` likewise. What every reader ends with. */

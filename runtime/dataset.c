@@ -122,9 +122,34 @@ void pnet_entry_name(const struct pnet_entry *entry, char *name, int size)
         snprintf(name, (size_t)size, "%s[%" PRId64 "]", entry->cloud, entry->row);
 }
 
+/* What `c` has in place of the labels that are missing. */
+static enum pnet_status no_labels(const struct pnet_dataset *d, const struct pnet_entry *entry,
+    const struct pnet_cloud *c, struct pnet_error *e)
+{
+    char name[512], fields[512] = "x, y, z";
+    pnet_entry_name(entry, name, sizeof name);
+    if (entry->array >= 0)
+        return pnet_error_set(e, PNET_BAD_DATA, "%s: no labels: the entry names no `labels`", name);
+    for (int i = 0; i < c->field_count; i++) {
+        size_t n = strlen(fields);
+        snprintf(fields + n, sizeof fields - n, ", %s", c->fields[i].name);
+    }
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: no labels: there is no field `%.80s` (label_field of %s); the fields are %s", name,
+        d->label_field, d->path, fields);
+}
+
 enum pnet_status pnet_dataset_count(
     const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e)
 {
+    return pnet_dataset_survey(d, split, counts, NULL, NULL, e);
+}
+
+enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t *counts, void (*tell)(void *context, const char *warning), void *context,
+    struct pnet_error *e)
+{
+    char warning[256] = "";
     memset(counts, 0, (size_t)d->class_count * sizeof *counts);
     if (d->task == PNET_REGISTRATION) return PNET_OK;
     for (int64_t i = 0; i < d->counts[split]; i++) {
@@ -134,8 +159,16 @@ enum pnet_status pnet_dataset_count(
             if (label >= 0) counts[label]++;
             continue;
         }
-        enum pnet_status status = pnet_dataset_load(d, split, i, true, &l, NULL, e);
+        enum pnet_status status =
+            pnet_dataset_load(d, split, i, true, &l, tell ? warning : NULL, e);
         if (status) return status;
+        if (tell && *warning) tell(context, warning);
+        if (!l.label_count && l.cloud.rows)
+            status = no_labels(d, &d->entries[split][i], &l.cloud, e);
+        if (status) {
+            pnet_labelled_free(&l);
+            return status;
+        }
         for (int64_t k = 0; k < l.label_count; k++)
             if (l.labels[k] >= 0) counts[l.labels[k]]++;
         pnet_labelled_free(&l);

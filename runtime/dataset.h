@@ -167,10 +167,14 @@ void pnet_loaded_pair_free(struct pnet_loaded_pair *p);
 /* How messages call an entry: its path, with [row] behind it for arrays, "A to B" for pairs. */
 void pnet_entry_name(const struct pnet_entry *entry, char *name, int size);
 
-/* Counts the labels of a split: counts[class_count], ignored ones left out. Reads every entry,
-   but none of a registration data set, which has no labels. */
+/* Counts the labels of a split: counts[class_count], ignored ones left out. Of segmentation it reads
+   every entry; PNET_BAD_DATA where one has points without labels, with the fields it has. */
 enum pnet_status pnet_dataset_count(
     const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e);
+/* The same; `tell` (or NULL) gets what is doubtful about the clouds read, as pnet_cloud_read warns. */
+enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t *counts, void (*tell)(void *context, const char *warning), void *context,
+    struct pnet_error *e);
 /* Weights against imbalance: 1 / sqrt(share of the class), scaled so that the mean weight of a
    label is 1; classes that never occur get 1. The square root is the usual compromise: plain
    inverse frequencies let rare classes take over. */

@@ -23,6 +23,12 @@ static enum pnet_status check(const char *path, const struct pnet_array *a, stru
         return pnet_error_set(e, PNET_BAD_DATA,
             "%s: an array of voxel grids has the shape [n, x, y, z], this one has %d dimensions",
             path, p->dims);
+    /* Nothing in the file bounds how many clouds without points it may promise. */
+    if (p->shape[0] && !p->count)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: %" PRId64 " clouds without a point: an array of clouds has no length of 0 behind "
+            "the first",
+            path, p->shape[0]);
     if (!l->dims) return PNET_OK;
     bool clouds = l->count == p->shape[0];
     bool points = a->kind == PNET_ARRAY_POINTS && l->dims >= 2 && l->shape[0] == p->shape[0] &&

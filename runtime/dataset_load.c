@@ -200,7 +200,8 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     if (entry->array >= 0)
         status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &l->cloud, e);
     else
-        status = pnet_cloud_read(entry->cloud, &l->cloud, warning, e);
+        status = pnet_cloud_read_columns(
+            entry->cloud, d->columns, d->column_count, &l->cloud, warning, e);
     if (!status) status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);
     if (!status && with_labels) status = load_labels(d, entry, name, l, e);
     if (status) pnet_labelled_free(l);

@@ -486,7 +486,8 @@ void pnet_loaded_pair_free(struct pnet_loaded_pair *p)
 static enum pnet_status load_cloud(const struct pnet_dataset *d, const char *path,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
-    enum pnet_status status = pnet_cloud_read(path, c, warning, e);
+    enum pnet_status status =
+        pnet_cloud_read_columns(path, d->columns, d->column_count, c, warning, e);
     return status ? status : pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
 }
 

@@ -18,6 +18,8 @@ struct inference {
     struct weights weights;
     int input; /* of the model */
     bool colour, json, quiet, verbose;
+    char **columns; /* --columns; else those of the weights */
+    int column_count;
 };
 
 /* Softmax of one row; the class goes back. */
@@ -43,36 +45,6 @@ static void class_colour(int c, uint8_t rgb[3])
         x = x < 0 ? 0 : x > 1 ? 1 : x;
         rgb[k] = (uint8_t)(255 * value * (0.25 + 0.75 * x));
     }
-}
-
-/* The cloud with a row for each point of the file again: dropped ones have NaN coordinates. */
-static enum pnet_status restore_rows(struct pnet_cloud *c, struct pnet_error *e)
-{
-    if (!c->file_row) return PNET_OK;
-    float *xyz = malloc((size_t)c->file_rows * 3 * sizeof *xyz);
-    if (!xyz) return pnet_error_memory(e);
-    for (int64_t i = 0; i < 3 * c->file_rows; i++) xyz[i] = NAN;
-    for (int64_t i = 0; i < c->rows; i++)
-        memcpy(&xyz[3 * c->file_row[i]], &c->xyz[3 * i], 3 * sizeof *xyz);
-    for (int f = 0; f < c->field_count; f++) {
-        size_t size = pnet_scalar_size(c->fields[f].type);
-        char *data = calloc((size_t)c->file_rows + 1, size);
-        if (!data) {
-            free(xyz);
-            return pnet_error_memory(e);
-        }
-        for (int64_t i = 0; i < c->rows; i++)
-            memcpy(data + (size_t)c->file_row[i] * size,
-                (char *)c->fields[f].data + (size_t)i * size, size);
-        free(c->fields[f].data);
-        c->fields[f].data = data;
-    }
-    free(c->xyz);
-    free(c->file_row);
-    c->xyz = xyz;
-    c->file_row = NULL;
-    c->rows = c->file_rows;
-    return PNET_OK;
 }
 
 static enum pnet_status add_classes(struct pnet_cloud *c, const float *result,
@@ -209,7 +181,7 @@ static enum pnet_status write_result(const struct inference *f, const char *inpu
     if (ends_with(output, ".npy")) {
         st = write_matrix(output, result, rows, row_of, c->file_rows, t->width, e);
     } else {
-        st = restore_rows(c, e);
+        st = pnet_cloud_restore(c, e);
         if (!st)
             st = f->plan->result_classes ? add_classes(c, result, row_of, t->width, f->colour, e)
                                          : add_features(c, result, row_of, t->width, e);
@@ -229,12 +201,12 @@ static enum pnet_status infer_one(
     int64_t rows;
     char warning[256];
     double begin = pnet_seconds();
-    enum pnet_status st = pnet_cloud_read(input, &c, warning, e);
+    char *const *columns = f->columns ? f->columns : f->weights.map.columns;
+    int column_count = f->columns ? f->column_count : f->weights.map.column_count;
+    enum pnet_status st = pnet_cloud_read_columns(input, columns, column_count, &c, warning, e);
     if (st) return st;
     if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
-    if (f->weights.map.column_count)
-        st = pnet_cloud_name_columns(
-            f->weights.map.columns, f->weights.map.column_count, &c, input, e);
+    if (column_count) st = pnet_cloud_name_columns(columns, column_count, &c, input, e);
     if (!st)
         st = pnet_sample_make(
             &f->plan->inputs[f->input], &f->weights.map, &c, NULL, 0, input, &sample, e);
@@ -337,12 +309,15 @@ int command_infer(int argc, char **argv)
     struct model_options m = {0};
     struct text_list inputs = {0}, sets;
     const char *model, *weights = NULL, *output = NULL, *net = NULL, *value = NULL, *format = "ply";
+    const char *columns = NULL;
     struct inference f = {0};
     bool done;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W", "trained weights"},
         {"input", 'i', OPT_LIST, &inputs, "CLOUD", "a cloud; may be repeated"},
         {"output", 'o', OPT_TEXT, &output, "OUT", "file, or folder for several inputs"},
         {"format", 0, OPT_TEXT, &format, "ENDING", "of files in a folder: ply (default), npy, ..."},
+        {"columns", 0, OPT_TEXT, &columns, "NAMES",
+            "of columns without names, as x,y,z,intensity; of .bin, its records"},
         {"net", 0, OPT_TEXT, &net, "NAME", "which net (the last one)"},
         {"value", 0, OPT_TEXT, &value, "PATH", "a value inside of it instead of its result"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,
@@ -360,6 +335,8 @@ int command_infer(int argc, char **argv)
     if (!inputs.count) return usage_error("which cloud? --input CLOUD");
     if ((code = check_model_options(&m, &degrade))) return code;
     if (pnet_device_check(m.where, &e)) return complain(&e);
+    if (columns && pnet_cloud_parse_columns(columns, &f.columns, &f.column_count, &e))
+        return complain(&e);
     if (weights_open(weights, &f.weights, &e) || weights_sets(&f.weights, &m.sets, &sets, &e))
         return complain(&e);
     struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
@@ -386,5 +363,6 @@ int command_infer(int argc, char **argv)
         pnet_compilation_free(c);
     }
     weights_close(&f.weights);
+    pnet_cloud_free_columns(f.columns, f.column_count);
     return code;
 }

@@ -1,4 +1,5 @@
 #include "runtime/io/column.h"
+#include "runtime/io/file.h"
 #include "runtime/io/place.h"
 
 #include <math.h>
@@ -268,6 +269,14 @@ enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis
     struct pnet_cloud *c, struct pnet_error *e)
 {
     struct pnet_placer p;
+    uint64_t row_bytes = 3 * sizeof(float);
+    for (int i = 0; i < t->count; i++)
+        if (is_field(t, axis, i))
+            row_bytes += pnet_scalar_size(t->items[i].scaled ? PNET_F64 : t->items[i].type);
+    char what[64];
+    snprintf(what, sizeof what, "a cloud of %lld points", (long long)rows);
+    enum pnet_status status = pnet_bytes_fit(what, (uint64_t)rows * row_bytes, e);
+    if (status != PNET_OK) return status;
     double *xyz = malloc(BLOCK * 3 * sizeof *xyz);
     if (!xyz) goto no_memory;
     c->rows = rows;
@@ -288,7 +297,7 @@ enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis
         gather_fields(t, axis, first, some, c);
     }
     c->xyz_type = axes_type(t, axis);
-    pnet_placer_end(&p, c);
+    if (!pnet_placer_end(&p, c)) goto no_memory;
     free(xyz);
     return PNET_OK;
 no_memory:

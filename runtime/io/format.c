@@ -13,20 +13,26 @@ struct format {
         const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
     enum pnet_status (*write)(const struct pnet_cloud *c, const char *path, FILE *f,
         struct pnet_error *e); /* NULL: read only */
+    /* Bare records, NULL else: */
+    enum pnet_status (*read_columns)(const struct pnet_bytes *b, const char *path,
+        char *const *columns, int column_count, struct pnet_cloud *c, struct pnet_error *e);
+    void (*doubt)(const struct pnet_bytes *b, const char *path, char text[120]);
 };
 
 /* Probed from the top: what says less about itself comes later. */
 static const struct format formats[] = {
-    {"PLY", ".ply", pnet_ply_probe, pnet_ply_read, pnet_ply_write},
-    {"PCD", ".pcd", pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write},
-    {"LAS", ".las .laz", pnet_las_probe, pnet_las_read, NULL},
-    {"NPY", ".npy", pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write},
-    {"NPZ", ".npz", pnet_npz_probe, pnet_npz_cloud_read, NULL},
-    {"OFF", ".off", pnet_off_probe, pnet_off_read, NULL},
-    {"OBJ", ".obj", NULL, pnet_obj_read, NULL},
-    {"Sydney objects", "", pnet_sydney_probe, pnet_sydney_read, NULL},
-    {"KITTI", ".bin", NULL, pnet_kitti_read, pnet_kitti_write},
-    {"text", ".xyz .txt .csv .pts", pnet_table_probe, pnet_table_read, pnet_table_write},
+    {"PLY", ".ply", pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
+    {"PCD", ".pcd", pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},
+    {"LAS", ".las .laz", pnet_las_probe, pnet_las_read, NULL, NULL, NULL},
+    {"NPY", ".npy", pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write, NULL, NULL},
+    {"NPZ", ".npz", pnet_npz_probe, pnet_npz_cloud_read, NULL, NULL, NULL},
+    {"OFF", ".off", pnet_off_probe, pnet_off_read, NULL, NULL, NULL},
+    {"OBJ", ".obj", NULL, pnet_obj_read, NULL, NULL, NULL},
+    {"Sydney objects", "", pnet_sydney_probe, pnet_sydney_read, NULL, NULL, NULL},
+    {"KITTI", ".bin", NULL, pnet_kitti_read, pnet_kitti_write, pnet_kitti_read_columns,
+        pnet_kitti_doubt},
+    {"text", ".xyz .txt .csv .pts", pnet_table_probe, pnet_table_read, pnet_table_write, NULL,
+        NULL},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -83,8 +89,27 @@ static enum pnet_status unknown_format(
         path);
 }
 
-enum pnet_status pnet_cloud_read(
-    const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e)
+static void warn(const struct pnet_cloud *c, const char *path, const char *doubt, char warning[256])
+{
+    char dropped[80] = "";
+    const char *degrees = c->degrees ? "x and y are degrees, where metres are expected" : "";
+    if (c->rows < c->file_rows)
+        snprintf(dropped, sizeof dropped, "dropped %" PRId64 " of %" PRId64 " points: not finite",
+            c->file_rows - c->rows, c->file_rows);
+    const char *parts[] = {dropped, degrees, doubt};
+    warning[0] = '\0';
+    for (int i = 0; i < 3; i++) {
+        size_t n = strlen(warning);
+        if (!*parts[i]) continue;
+        if (n)
+            snprintf(warning + n, 256 - n, "; %s", parts[i]);
+        else
+            snprintf(warning, 256, "%.*s: %s", c->degrees || *doubt ? 100 : 150, path, parts[i]);
+    }
+}
+
+enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns, int column_count,
+    struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
     *c = (struct pnet_cloud){.rows = 0};
     if (warning) warning[0] = '\0';
@@ -93,12 +118,23 @@ enum pnet_status pnet_cloud_read(
     if (status != PNET_OK) return status;
     if (strcmp(path, "-") == 0) path = "standard input";
     const struct format *f = recognise(&b, path);
-    status = f ? f->read(&b, path, c, e) : unknown_format(&b, path, e);
+    char doubt[120] = "";
+    if (!f)
+        status = unknown_format(&b, path, e);
+    else if (column_count && f->read_columns)
+        status = f->read_columns(&b, path, columns, column_count, c, e);
+    else
+        status = f->read(&b, path, c, e);
+    if (status == PNET_OK && warning && !column_count && f->doubt) f->doubt(&b, path, doubt);
+    if (status == PNET_OK && warning) warn(c, path, doubt, warning);
     pnet_bytes_free(&b);
-    if (status == PNET_OK && warning && c->rows < c->file_rows)
-        snprintf(warning, 256, "%.150s: dropped %" PRId64 " of %" PRId64 " points: not finite",
-            path, c->file_rows - c->rows, c->file_rows);
     return status;
+}
+
+enum pnet_status pnet_cloud_read(
+    const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e)
+{
+    return pnet_cloud_read_columns(path, NULL, 0, c, warning, e);
 }
 
 enum pnet_status pnet_cloud_write(

@@ -5,20 +5,22 @@
 #include "runtime/io/format.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum pnet_status pnet_kitti_read(
-    const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
+/* Records of `width` float32, called so. */
+static enum pnet_status read_records(const struct pnet_bytes *b, const char *path,
+    const char *const *names, int width, struct pnet_cloud *c, struct pnet_error *e)
 {
-    static const char *const names[] = {"x", "y", "z", "intensity", "ring"};
     static const int axis[3] = {0, 1, 2};
-    int width = pnet_path_ends(path, ".pcd.bin") ? 5 : 4;
     size_t stride = (size_t)width * 4;
     if (b->size % stride)
         return pnet_byte_error(path, b->size - b->size % stride, e,
-            "the file ends within a point: expected records of %zu bytes, %d float32 each", stride,
-            width);
+            "the file ends within a point: expected records of %zu bytes, %d float32 each (a file "
+            "of other records needs names for its columns)",
+            stride, width);
     struct pnet_columns t = {.count = 0};
     enum pnet_status status = PNET_OK;
     for (int i = 0; i < width && status == PNET_OK; i++)
@@ -29,6 +31,72 @@ enum pnet_status pnet_kitti_read(
     }
     pnet_columns_free(&t);
     return status;
+}
+
+static int usual_width(const char *path)
+{
+    return pnet_path_ends(path, ".pcd.bin") ? 5 : 4;
+}
+
+enum pnet_status pnet_kitti_read(
+    const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
+{
+    static const char *const names[] = {"x", "y", "z", "intensity", "ring"};
+    return read_records(b, path, names, usual_width(path), c, e);
+}
+
+enum pnet_status pnet_kitti_read_columns(const struct pnet_bytes *b, const char *path,
+    char *const *columns, int column_count, struct pnet_cloud *c, struct pnet_error *e)
+{
+    return read_records(b, path, (const char *const *)columns, column_count, c, e);
+}
+
+/* Numbers looked at for doubts, and fewer than which say nothing. */
+enum { LOOK_AT = 1 << 16, STEPS_LEAST = 256, LOOK_LEAST = 16, WIDEST = 8 };
+
+/* Integers, doubles and text read as float32 are mostly of sizes that no coordinate and no colour has. */
+static bool is_odd(double v)
+{
+    return fabs(v) > 1e8 || (v != 0 && fabs(v) < 1e-20);
+}
+
+/* The mean step from each number to the one `lag` behind it. In records of `lag` numbers both are of one
+   column, and of points that are often neighbours; else a coordinate is compared with another. */
+static double mean_step(const float *v, size_t n, int lag)
+{
+    double sum = 0;
+    for (size_t i = 0; i + (size_t)lag < n; i++) {
+        double step = fabs((double)v[i + (size_t)lag] - (double)v[i]);
+        sum += step < 100 ? step : 100; /* written so that NaN counts as far */
+    }
+    return sum / (double)(n - (size_t)lag);
+}
+
+void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, char text[120])
+{
+    size_t n = b->size / 4 < LOOK_AT ? b->size / 4 : LOOK_AT, odd = 0;
+    int width = usual_width(path), best = width;
+    text[0] = '\0';
+    if (n < LOOK_LEAST) return;
+    float *values = malloc(n * sizeof *values);
+    if (!values) return; /* a warning is no reason to fail */
+    memcpy(values, b->data, n * sizeof *values);
+    for (size_t i = 0; i < n; i++) odd += is_odd((double)values[i]);
+    double least = mean_step(values, n, width) * 0.9;
+    for (int lag = 3; lag <= WIDEST && n >= STEPS_LEAST; lag++) {
+        double step = mean_step(values, n, lag);
+        /* Every second point may be nearer than the next one, if two beams take turns. */
+        if (lag % width == 0 ? step > least / 3 : step >= least) continue;
+        best = lag;
+        least = step;
+    }
+    free(values);
+    if (best != width)
+        snprintf(text, 120, "looks like %d numbers a point, not %d: give the names of its columns",
+            best, width);
+    else if (odd * 100 > n)
+        snprintf(text, 120, "%.0f%% of its numbers are no likely float32: is it another format?",
+            100 * (double)odd / (double)n);
 }
 
 enum pnet_status pnet_kitti_write(

@@ -20,9 +20,12 @@ enum {
     SCALES = 131,
     SHIFTS = 155,
     HEADER_LEAST = 227,
+    EVLR_OFFSET = 235,
+    EVLR_COUNT = 243,
     COUNT64 = 247,
     HEADER64_LEAST = 375,
     VLR_SIZE = 54,
+    EVLR_SIZE = 60,
     EXTRA_SIZE = 192, /* of the description of one extra dimension */
 };
 
@@ -33,6 +36,7 @@ struct las {
     size_t header_size, record;
     uint64_t points_at, rows;
     struct pnet_columns columns;
+    enum { UNKNOWN, GEOGRAPHIC, PROJECTED } coordinates; /* as the file says */
 };
 
 static uint64_t load(const struct pnet_bytes *b, uint64_t at, int bytes)
@@ -200,7 +204,71 @@ static enum pnet_status add_extra(struct las *l, uint64_t at, size_t *byte, stru
     return PNET_OK;
 }
 
-/* Walks the records between header and points; only the one about extra bytes matters here. */
+/* A list of keys (GeoTIFF 1.0, 2.4): four numbers each, the first of them says how many follow. */
+static void read_geo_keys(struct las *l, uint64_t at, uint64_t length)
+{
+    enum { MODEL_TYPE = 1024, MODEL_PROJECTED = 1, MODEL_GEOGRAPHIC = 2 };
+    for (uint64_t k = 8; k + 8 <= length; k += 8) {
+        if (load(l->b, at + k, 2) != MODEL_TYPE || load(l->b, at + k + 2, 2) != 0) continue;
+        uint64_t type = load(l->b, at + k + 6, 2);
+        if (type == MODEL_GEOGRAPHIC) l->coordinates = GEOGRAPHIC;
+        if (type == MODEL_PROJECTED) l->coordinates = PROJECTED;
+    }
+}
+
+static bool contains(const struct las *l, uint64_t at, uint64_t length, const char *word)
+{
+    return memmem(l->b->data + at, length, word, strlen(word)) != NULL;
+}
+
+/* Well-known text: a projected system names the geographic one it is made from. */
+static void read_wkt(struct las *l, uint64_t at, uint64_t length)
+{
+    if (contains(l, at, length, "PROJCS[") || contains(l, at, length, "PROJCRS[") ||
+        contains(l, at, length, "GEOCCS["))
+        l->coordinates = PROJECTED;
+    else if (contains(l, at, length, "GEOGCS[") || contains(l, at, length, "GEOGCRS[") ||
+             (contains(l, at, length, "GEODCRS[") && contains(l, at, length, "ellipsoidal")))
+        l->coordinates = GEOGRAPHIC;
+}
+
+/* What a record says about the coordinates; `head` is where it begins, its body lies in the file. */
+static void read_system(struct las *l, uint64_t head, uint64_t body, uint64_t length)
+{
+    enum { GEO_KEYS = 34735, WKT = 2112 };
+    if (memcmp(l->b->data + head + 2, "LASF_Projection", 15) != 0) return;
+    uint64_t id = load(l->b, head + 18, 2);
+    if (id == GEO_KEYS) read_geo_keys(l, body, length);
+    if (id == WKT) read_wkt(l, body, length);
+}
+
+/* Records behind the points, of LAS 1.4: what is wrong with them is no reason to refuse the points. */
+static void read_extended_vlrs(struct las *l)
+{
+    if (l->minor < 4 || l->header_size < HEADER64_LEAST) return;
+    uint64_t at = load(l->b, EVLR_OFFSET, 8), count = load(l->b, EVLR_COUNT, 4), size = l->b->size;
+    for (uint64_t i = 0; i < count && at <= size && size - at >= EVLR_SIZE; i++) {
+        uint64_t length = load(l->b, at + 20, 8), body = at + EVLR_SIZE;
+        if (length > size - body) return;
+        read_system(l, at, body, length);
+        at = body + length;
+    }
+}
+
+/* A file that does not say: degrees have a step that would be a fraction of a micrometre, and stay
+   within those of the globe. */
+static bool looks_like_degrees(const struct las *l, const struct pnet_cloud *c)
+{
+    static const double most[2] = {180, 90};
+    for (size_t a = 0; a < 2; a++)
+        if (!(load_double(l->b, SCALES + 8 * a) <= 1.5e-7)) return false;
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int a = 0; a < 2; a++)
+            if (fabs(c->offset[a] + (double)c->xyz[3 * i + a]) > most[a]) return false;
+    return c->rows > 0;
+}
+
+/* Walks the records between header and points: those about extra bytes and about coordinates matter here. */
 static enum pnet_status parse_vlrs(struct las *l, struct pnet_error *e)
 {
     uint64_t count = load(l->b, VLR_COUNT, 4), at = l->header_size;
@@ -221,8 +289,10 @@ static enum pnet_status parse_vlrs(struct las *l, struct pnet_error *e)
             enum pnet_status status = add_extra(l, body + k * EXTRA_SIZE, &byte, e);
             if (status != PNET_OK) return status;
         }
+        read_system(l, at, body, length);
         at = body + length;
     }
+    read_extended_vlrs(l);
     return PNET_OK;
 }
 
@@ -235,6 +305,9 @@ enum pnet_status pnet_las_read(
     if (status == PNET_OK) status = add_dimensions(&l, e);
     if (status == PNET_OK) status = parse_vlrs(&l, e);
     if (status == PNET_OK) status = pnet_columns_cloud(&l.columns, axis, (int64_t)l.rows, c, e);
+    if (status == PNET_OK)
+        c->degrees =
+            l.coordinates == GEOGRAPHIC || (l.coordinates == UNKNOWN && looks_like_degrees(&l, c));
     pnet_columns_free(&l.columns);
     return status;
 }

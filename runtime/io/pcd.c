@@ -184,6 +184,8 @@ static enum pnet_status read_ascii(struct pcd *p, struct pnet_error *e)
     /* A value takes a digit and what separates it from the next. */
     uint64_t there = ((uint64_t)(p->text.end - p->text.at) + 1) / (2 * (uint64_t)t->count);
     if (p->rows > there) return cut_short(p, there, e);
+    enum pnet_status status = pnet_bytes_fit(p->text.path, p->rows * stride, e);
+    if (status != PNET_OK) return status;
     t->buffer = malloc(p->rows ? (size_t)p->rows * stride : 1);
     if (!t->buffer) return pnet_error_memory(e);
     pnet_columns_pack(t, t->buffer);
@@ -191,7 +193,7 @@ static enum pnet_status read_ascii(struct pcd *p, struct pnet_error *e)
     struct pnet_span line;
     for (uint64_t row = 0; row < p->rows; row++) {
         if (!pnet_text_full_line(&p->text, &line)) return cut_short(p, row, e);
-        enum pnet_status status = pnet_columns_parse(t, (int64_t)row, &p->text, line, e);
+        status = pnet_columns_parse(t, (int64_t)row, &p->text, line, e);
         if (status != PNET_OK) return status;
     }
     return PNET_OK;
@@ -228,6 +230,8 @@ static enum pnet_status read_compressed(struct pcd *p, struct pnet_error *e)
     if (unpacked / PNET_LZF_RATIO > packed)
         return pnet_byte_error(p->text.path, here + 4, e,
             "%" PRIu32 " compressed bytes cannot hold %" PRIu32, packed, unpacked);
+    enum pnet_status status = pnet_bytes_fit(p->text.path, unpacked, e);
+    if (status != PNET_OK) return status;
     t->buffer = malloc(unpacked ? unpacked : 1);
     if (!t->buffer) return pnet_error_memory(e);
     if (!pnet_lzf_unpack(at + 8, packed, t->buffer, unpacked))
@@ -273,7 +277,7 @@ static enum pnet_status split_colour(struct pcd *p, struct pnet_error *e)
             enum pnet_status status =
                 pnet_columns_add(t, pnet_span_of(parts[k]), PNET_U8, &c, p->text.path, e);
             if (status != PNET_OK) return status;
-            c->data = whole.data + byte[k];
+            c->data = whole.data ? whole.data + byte[k] : NULL; /* no points, no data */
             c->stride = whole.stride;
         }
         return PNET_OK;

@@ -66,18 +66,35 @@ void pnet_placer_put(struct pnet_placer *p, int64_t n, const double *xyz)
     p->read += n;
 }
 
-/* Moves the rows that stay to the front; they are ascending, so none is overwritten too early. */
-static void thin(struct pnet_field *f, const int64_t *row, int64_t kept)
+/* Moves the rows that stay to the front, and those dropped into a block of their own; they are
+   ascending, so none is overwritten too early. */
+static bool thin(struct pnet_field *f, const int64_t *row, int64_t kept, int64_t rows)
 {
     size_t size = pnet_scalar_size(f->type);
-    uint8_t *data = f->data;
-    for (int64_t i = 0; i < kept; i++)
-        memmove(data + (size_t)i * size, data + (size_t)row[i] * size, size);
+    uint8_t *data = f->data, *out = malloc((size_t)(rows - kept) * size);
+    if (!out) return false;
+    free(f->dropped);
+    f->dropped = out;
+    int64_t to = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        bool stays = to < kept && row[to] == i;
+        memmove(stays ? data + (size_t)to * size : out, data + (size_t)i * size, size);
+        if (stays)
+            to++;
+        else
+            out += size;
+    }
+    return true;
 }
 
-void pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c)
+bool pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c)
 {
-    for (int i = 0; p->row && i < c->field_count; i++) thin(&c->fields[i], p->row, p->kept);
+    for (int i = 0; p->row && i < c->field_count; i++)
+        if (!thin(&c->fields[i], p->row, p->kept, p->rows)) {
+            free(p->xyz);
+            free(p->row);
+            return false;
+        }
     free(c->xyz);
     free(c->file_row);
     c->xyz = p->xyz;
@@ -85,4 +102,5 @@ void pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c)
     c->rows = p->kept;
     c->file_rows = p->rows;
     memcpy(c->offset, p->offset, sizeof c->offset);
+    return true;
 }

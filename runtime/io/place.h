@@ -25,7 +25,8 @@ void pnet_placer_measure(struct pnet_placer *p, int64_t n, const double *xyz);
 bool pnet_placer_turn(struct pnet_placer *p);
 /* Second pass. */
 void pnet_placer_put(struct pnet_placer *p, int64_t n, const double *xyz);
-/* Hands the result to `c`, whose fields have a row for each point measured. */
-void pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c);
+/* Hands the result to `c`, whose fields have a row for each point measured. false: out of memory, the
+   placer has nothing left to free, and `c` is for pnet_cloud_free alone. */
+bool pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c);
 
 #endif

@@ -255,6 +255,8 @@ static enum pnet_status gather_rows(struct ply *p, struct element *el, struct pn
     assert(least); /* there are columns: x, y and z */
     uint64_t there = ((uint64_t)(p->text.end - p->text.at) + 1) / least;
     if (el->rows > there) return cut_short(p, el, there, e);
+    enum pnet_status status = pnet_bytes_fit(p->text.path, el->rows * stride, e);
+    if (status != PNET_OK) return status;
     t->buffer = malloc(el->rows ? (size_t)el->rows * stride : 1);
     if (!t->buffer) return pnet_error_memory(e);
     pnet_columns_pack(t, t->buffer);
@@ -264,7 +266,7 @@ static enum pnet_status gather_rows(struct ply *p, struct element *el, struct pn
     for (uint64_t row = 0; row < el->rows; row++) {
         if (p->order == ASCII) {
             if (!pnet_text_full_line(&p->text, &line)) return cut_short(p, el, row, e);
-            enum pnet_status status = pnet_columns_parse(t, (int64_t)row, &p->text, line, e);
+            status = pnet_columns_parse(t, (int64_t)row, &p->text, line, e);
             if (status != PNET_OK) return status;
             continue;
         }

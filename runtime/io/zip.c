@@ -41,7 +41,8 @@ static enum pnet_status find_directory64(
 enum pnet_status pnet_zip_begin(
     struct pnet_zip *z, const struct pnet_bytes *b, const char *path, struct pnet_error *e)
 {
-    *z = (struct pnet_zip){.b = b, .path = path};
+    *z = (struct pnet_zip){.b = b, .path = path, .room = PNET_ZIP_LEAST};
+    if (b->size > PNET_ZIP_LEAST / PNET_ZIP_RATIO) z->room = PNET_ZIP_RATIO * (uint64_t)b->size;
     /* The record is the last one, but for a comment of any text. */
     uint64_t from = b->size > END_SIZE + COMMENT_MOST ? b->size - END_SIZE - COMMENT_MOST : 0;
     uint64_t at = b->size >= END_SIZE ? b->size - END_SIZE + 1 : 0;
@@ -144,8 +145,7 @@ static uint32_t checksum(const uint8_t *p, uint64_t n)
     return (uint32_t)crc32_z(0, p, n);
 }
 
-enum pnet_status pnet_zip_member(
-    const struct pnet_zip *z, struct pnet_bytes *m, struct pnet_error *e)
+enum pnet_status pnet_zip_member(struct pnet_zip *z, struct pnet_bytes *m, struct pnet_error *e)
 {
     *m = (struct pnet_bytes){.data = NULL};
     const struct pnet_bytes *b = z->b;
@@ -173,6 +173,14 @@ enum pnet_status pnet_zip_member(
     uint8_t *copy = NULL;
     bool memory = false;
     if (z->method == 8) {
+        if (z->size > z->room)
+            return pnet_byte_error(z->path, z->header, e,
+                "member \"%s\" unpacks to %llu bytes: the members of an archive of %zu may have "
+                "%llu more; save it without compression",
+                name.text, (unsigned long long)z->size, b->size, (unsigned long long)z->room);
+        z->room -= z->size;
+        enum pnet_status status = pnet_bytes_fit(z->path, z->size, e);
+        if (status != PNET_OK) return status;
         copy = malloc(z->size ? z->size : 1);
         if (!copy) return pnet_error_memory(e);
         bool whole = inflate_all(data, z->packed, copy, z->size, &memory);

@@ -16,6 +16,7 @@ struct pnet_zip {
     const char *path;
     uint64_t next, end; /* bytes of the directory still to be read */
     uint64_t left;      /* entries still to be read */
+    uint64_t room;      /* bytes that members may still unpack to */
     /* The member last found: */
     struct pnet_span name;
     unsigned method, flags;
@@ -23,14 +24,17 @@ struct pnet_zip {
     uint64_t packed, size, header; /* sizes in bytes, offset of its local header */
 };
 
+/* What all members of an archive unpack to, at most: PNET_ZIP_RATIO times its size, or PNET_ZIP_LEAST
+   bytes where that is more. Grids of voxels reach a ratio of 130. */
+enum { PNET_ZIP_RATIO = 256, PNET_ZIP_LEAST = 64 << 20 };
+
 /* PNET_BAD_DATA where there is no directory. */
 enum pnet_status pnet_zip_begin(
     struct pnet_zip *z, const struct pnet_bytes *b, const char *path, struct pnet_error *e);
 /* The next member; *found false at the end. */
 enum pnet_status pnet_zip_next(struct pnet_zip *z, bool *found, struct pnet_error *e);
-/* The content of the member last found, checked against its CRC; stored ones are not copied. Free
+/* The content of the member last found, checked against its CRC and the room left, which it takes; stored ones are not copied. Free
    with pnet_bytes_free, before the archive's bytes. */
-enum pnet_status pnet_zip_member(
-    const struct pnet_zip *z, struct pnet_bytes *m, struct pnet_error *e);
+enum pnet_status pnet_zip_member(struct pnet_zip *z, struct pnet_bytes *m, struct pnet_error *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* Data sets: what an index lists, how labels become classes, and what is refused. */
 #include "runtime/dataset.h"
+#include "runtime/dataset_array.h"
 #include "runtime/glob.h"
 #include "runtime/io/npy.h"
 #include "tests/data/folder.h"
@@ -228,6 +229,7 @@ static void test_labels(const struct folder *f)
 static void test_arrays(const struct folder *f)
 {
     struct pnet_error e;
+    struct pnet_array a;
     int64_t shape[] = {2, 3, 4}, grid[] = {2, 2, 1, 3};
     float points[24];
     uint8_t cells[12] = {1, 0, 0, 0, 2, 0, /* second */ 0, 0, 0, 0, 0, 0};
@@ -264,6 +266,21 @@ static void test_arrays(const struct folder *f)
     CHECK(!pnet_dataset_load(d, PNET_TRAIN, 1, true, &l, NULL, &e) && l.cloud.rows == 0);
     pnet_labelled_free(&l);
     pnet_dataset_free(d);
+
+    /* A file of a hundred bytes that promises any number of clouds. */
+    int64_t nothing[] = {100000000, 0, 3}, no_cells[] = {100000000, 2, 0, 2}, none[] = {0, 1024, 3};
+    CHECK(!pnet_npy_write(folder_path(f, "n.npy"), PNET_F32, 3, nothing, points, &e));
+    CHECK(!pnet_npy_write(folder_path(f, "ng.npy"), PNET_F32, 4, no_cells, points, &e));
+    CHECK(!pnet_npy_write(folder_path(f, "0.npy"), PNET_F32, 3, none, points, &e));
+    const char *promise = "100000000 clouds without a point";
+    CHECK(pnet_array_read(folder_path(f, "n.npy"), NULL, NULL, PNET_ARRAY_POINTS, 1, &a, &e) ==
+              PNET_BAD_DATA &&
+          strstr(e.message, promise));
+    CHECK(pnet_array_read(folder_path(f, "ng.npy"), NULL, NULL, PNET_ARRAY_VOXELS, 1, &a, &e) ==
+              PNET_BAD_DATA &&
+          strstr(e.message, promise));
+    CHECK(!pnet_array_read(folder_path(f, "0.npy"), NULL, NULL, PNET_ARRAY_POINTS, 1, &a, &e));
+    pnet_array_free(&a);
 
     expect_bad(f, head_class, "train: [{array: p.npy, labels: pl.npy}]\n",
         "4: labels: the task needs one a cloud");
@@ -314,6 +331,45 @@ static void test_globs(const struct folder *f)
     pnet_paths_free(&to);
 }
 
+/* Names of columns fix how wide bare records are. */
+static void test_records(const struct folder *f)
+{
+    float v[12][3];
+    struct pnet_labelled l;
+    struct pnet_error e;
+    for (int i = 0; i < 36; i++) v[i / 3][i % 3] = (float)i;
+    folder_put(f, "three.bin", v, sizeof v);
+    static const int width[] = {3, 4, 6};
+    static const char *const names[] = {"[x, y, z]", "[x, y, z, a]", "[x, y, z, a, b, c]"};
+    for (int k = 0; k < 3; k++) {
+        char text[200];
+        snprintf(text, sizeof text, "columns: %s\ntrain: [three.bin]\n", names[k]);
+        struct pnet_dataset *d = read_index(f, head, text);
+        CHECKF(!pnet_dataset_load(d, PNET_TRAIN, 0, false, &l, NULL, &e), "%s", e.message);
+        CHECK(l.cloud.rows == 36 / width[k] && l.cloud.field_count == width[k] - 3);
+        CHECK(l.cloud.xyz[3] == (float)width[k]);
+        pnet_labelled_free(&l);
+        pnet_dataset_free(d);
+    }
+}
+
+/* Counting labels where there are none is an error that says what is there. */
+static void test_missing_labels(const struct folder *f)
+{
+    struct pnet_error e;
+    int64_t counts[3];
+    folder_print(f, "named.csv", "x,y,z,red,class\n0,0,0,1,2\n");
+    struct pnet_dataset *d = read_index(f, head, "label_field: clas\ntrain: [named.csv]\n");
+    CHECK(pnet_dataset_count(d, PNET_TRAIN, counts, &e) == PNET_BAD_DATA);
+    CHECKF(strstr(e.message, "named.csv") && strstr(e.message, "`clas`") &&
+               strstr(e.message, "x, y, z, red, class"),
+        "%s", e.message);
+    pnet_dataset_free(d);
+    d = read_index(f, head, "label_field: class\ntrain: [named.csv]\n");
+    CHECK(!pnet_dataset_count(d, PNET_TRAIN, counts, &e) && counts[2] == 1);
+    pnet_dataset_free(d);
+}
+
 int main(void)
 {
     struct folder f = folder_make();
@@ -322,6 +378,8 @@ int main(void)
     test_classification(&f);
     test_labels(&f);
     test_arrays(&f);
+    test_records(&f);
+    test_missing_labels(&f);
     test_errors(&f);
     test_checks(&f);
     test_globs(&f);

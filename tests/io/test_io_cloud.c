@@ -304,6 +304,56 @@ static void check_warning(const char *folder)
     remove(path);
 }
 
+/* Rows of a file, some without coordinates, in every format that has fields: values stay with their
+   row, and a cloud restored has the values of all rows, those dropped too. */
+static void check_dropped_fields(const char *folder)
+{
+    static const char *const names[] = {"d.ply", "d.pcd", "d.npy", "d.csv", "d.bin"};
+    enum { ROWS = 5000 };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const char *path = files_path(folder, names[k]);
+        struct pnet_cloud c = {.rows = ROWS, .xyz_type = PNET_F32}, d;
+        struct pnet_error e = {.message = ""};
+        c.xyz = calloc(ROWS, 3 * sizeof *c.xyz);
+        float *intensity = pnet_cloud_add(&c, "intensity", PNET_F32)->data;
+        uint8_t *colour[3];
+        static const char *const colours[] = {"red", "green", "blue"};
+        for (int j = 0; j < 3; j++) colour[j] = pnet_cloud_add(&c, colours[j], PNET_U8)->data;
+        int64_t kept = 0;
+        for (int i = 0; i < ROWS; i++) {
+            bool drop = i % 7 == 3 || (i > 2000 && i < 2100) || i == ROWS - 1;
+            for (int a = 0; a < 3; a++) c.xyz[3 * i + a] = (float)(i + a);
+            if (drop) c.xyz[3 * i + i % 3] = i % 2 ? NAN : INFINITY;
+            kept += !drop;
+            intensity[i] = (float)i;
+            for (int j = 0; j < 3; j++) colour[j][i] = (uint8_t)(i * (j + 1) + j);
+        }
+        CHECKF(pnet_cloud_write(path, &c, &e) == PNET_OK, "%s", e.message);
+        CHECKF(pnet_cloud_read(path, &d, NULL, &e) == PNET_OK, "%s", e.message);
+        CHECK(d.rows == kept && d.file_rows == ROWS);
+        for (int restored = 0; restored < 2; restored++) {
+            for (int64_t i = 0; i < d.rows; i++) {
+                int64_t row = d.file_row ? d.file_row[i] : i;
+                for (int j = 0; j < d.field_count; j++) {
+                    bool first = j == 0; /* NPY has columns c3 ..., KITTI the intensity alone */
+                    if (k == 1) first = strcmp(d.fields[j].name, "intensity") == 0;
+                    int which = k == 1 ? j - (strcmp(d.fields[0].name, "intensity") == 0) : j - 1;
+                    double want = first ? (double)row : colour[which][row];
+                    double got = pnet_field_get(&d.fields[j], i);
+                    if (got != want)
+                        CHECKF(
+                            0, "%s: row %" PRId64 " of %s: %g", path, row, d.fields[j].name, got);
+                }
+            }
+            CHECK(pnet_cloud_restore(&d, &e) == PNET_OK && d.rows == ROWS && !d.file_row);
+            CHECK(isnan(d.xyz[9]) && d.xyz[6] == 2);
+        }
+        pnet_cloud_free(&c);
+        pnet_cloud_free(&d);
+        remove(path);
+    }
+}
+
 int main(void)
 {
     const char *folder = files_folder();
@@ -331,6 +381,7 @@ int main(void)
     check_empty(folder);
     check_names(folder);
     check_warning(folder);
+    check_dropped_fields(folder);
     check_refusals(folder);
     CHECK(rmdir(folder) == 0); /* nothing half-done is left */
     return check_end();

@@ -235,8 +235,84 @@ static void check_counts(void)
     CHECK(read_las(&l, &c, &e) == PNET_BAD_DATA && strstr(e.message, "after 2 points"));
 }
 
+/* A record with its head, `size` bytes of body. */
+static size_t put_record(uint8_t *to, int id, const void *body, size_t size)
+{
+    memset(to, 0, 54);
+    memcpy(to + 2, "LASF_Projection", 15);
+    memcpy(to + 18, &id, 2);
+    memcpy(to + 20, &size, 2);
+    memcpy(to + 54, body, size);
+    return 54 + size;
+}
+
+static void check_system(int id, const void *body, size_t size, bool degrees)
+{
+    static uint8_t record[1000];
+    static struct las l;
+    struct pnet_cloud c;
+    struct pnet_error e = {.message = ""};
+    make(&l, 2, 1, record, put_record(record, id, body, size), 0);
+    CHECKF(read_las(&l, &c, &e) == PNET_OK, "%s", e.message);
+    CHECKF(c.degrees == degrees, "record %d", id);
+    pnet_cloud_free(&c);
+}
+
+/* Degrees are told by what the file says, else by how it is scaled and where it lies. */
+static void check_degrees(const char *path)
+{
+    static const char geographic[] = "GEOGCS[\"WGS 84\",DATUM[\"WGS_1984\"]]",
+                      projected[] = "PROJCS[\"UTM\",GEOGCS[\"WGS 84\"]]",
+                      newer[] = "GEOGCRS[\"WGS 84\"]";
+    static const uint16_t keys[2][12] = {
+        {1, 1, 0, 2, 1025, 0, 1, 1, 1024, 0, 1, 2}, {1, 1, 0, 2, 1025, 0, 1, 2, 1024, 0, 1, 1}};
+    check_system(2112, geographic, sizeof geographic, true);
+    check_system(2112, newer, sizeof newer, true);
+    check_system(2112, projected, sizeof projected, false);
+    check_system(34735, keys[0], sizeof keys[0], true);
+    check_system(34735, keys[1], sizeof keys[1], false);
+
+    static struct las l;
+    struct pnet_cloud c;
+    char warning[256];
+    for (int k = 0; k < 4;
+         k++) { /* 0: degrees, 1: coarse, 2: beyond the globe, 3: said to be projected */
+        static uint8_t record[200];
+        make(&l, 2, 1, record, k == 3 ? put_record(record, 34735, keys[1], sizeof keys[1]) : 0, 0);
+        for (size_t a = 0; a < 2; a++) {
+            set_double(&l, 131 + 8 * a, k == 1 ? 0.001 : 1e-7);
+            set_double(&l, 155 + 8 * a, a ? (k == 2 ? 100 : 52) : 13);
+        }
+        write_file(path, l.data, l.size);
+        CHECK(pnet_cloud_read(path, &c, warning, NULL) == PNET_OK);
+        CHECKF(c.degrees == (k == 0), "case %d", k);
+        CHECKF((strstr(warning, "degrees") != NULL) == (k == 0), "case %d: %s", k, warning);
+        pnet_cloud_free(&c);
+    }
+    remove(path);
+
+    /* Well-known text behind the points, as LAS 1.4 may have it. */
+    make(&l, 4, 6, NULL, 0, 0);
+    set_number(&l, 235, l.size, 8);
+    set_number(&l, 243, 1, 4);
+    size_t at = l.size;
+    memcpy(l.data + at + 2, "LASF_Projection", 15);
+    set_number(&l, at + 18, 2112, 2);
+    set_number(&l, at + 20, sizeof geographic, 8);
+    set(&l, at + 60, geographic, sizeof geographic);
+    l.size += 60 + sizeof geographic;
+    CHECK(read_las(&l, &c, NULL) == PNET_OK && c.degrees);
+    pnet_cloud_free(&c);
+    set_number(&l, at + 20, UINT64_MAX - 5, 8); /* runs out of the file: left alone */
+    CHECK(read_las(&l, &c, NULL) == PNET_OK && !c.degrees);
+    pnet_cloud_free(&c);
+}
+
 int main(void)
 {
+    const char *folder = files_folder();
+    check_degrees(files_path(folder, "a.las"));
+    CHECK(rmdir(folder) == 0);
     for (int format = 0; format <= 10; format++) check_format(4, format);
     for (int minor = 0; minor <= 3; minor++)
         for (int format = 0; format <= (minor < 2 ? 1 : minor == 2 ? 3 : 5); format++)

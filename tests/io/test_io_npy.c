@@ -276,6 +276,82 @@ static void check_archives(const char *path)
     remove(path);
 }
 
+/* An archive of members that are all zeros: `sizes` bytes behind a header that says "'|u1' (rows, 3)". */
+static void put_zeros(const char *path, int count, size_t rows)
+{
+    size_t most = 128 + 3 * rows, room = most / 500 + 4096;
+    uint8_t *content = calloc(1, most), *packed = malloc(room);
+    char text[128];
+    int n = snprintf(text, sizeof text, DICT("'|u1'", "False", "(%zu, 3)"), rows);
+    memcpy(content, "\x93NUMPY\1\0", 8);
+    content[8] = (uint8_t)n;
+    memcpy(content + 10, text, (size_t)n);
+    size_t size = 10 + (size_t)n + 3 * rows;
+    z_stream s = {
+        .next_in = content, .avail_in = (uInt)size, .next_out = packed, .avail_out = (uInt)room};
+    deflateInit2(&s, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
+    CHECK(deflate(&s, Z_FINISH) == Z_STREAM_END);
+    deflateEnd(&s);
+    struct buffer *b = calloc(1, sizeof *b);
+    FILE *f = fopen(path, "wb");
+    for (int i = 0; i < count; i++) {
+        put(b, "PK\3\4\x14\0\0\0\10\0\0\0\0\0", 14);
+        put_number(b, crc32_z(0, content, size), 4);
+        put_number(b, s.total_out, 4);
+        put_number(b, size, 4);
+        put_number(b, 1, 4);
+        put_number(b, (uint64_t)('a' + i), 1);
+        fwrite(b->data, 1, b->size, f);
+        fwrite(packed, 1, s.total_out, f);
+        b->size = 0;
+    }
+    uint64_t start = (uint64_t)ftell(f);
+    for (int i = 0; i < count; i++) {
+        put(b, "PK\1\2\x14\0\x14\0\0\0\10\0\0\0\0\0", 16);
+        put_number(b, crc32_z(0, content, size), 4);
+        put_number(b, s.total_out, 4);
+        put_number(b, size, 4);
+        put_number(b, 1, 4);
+        put_number(b, 0, 8);
+        put_number(b, 0, 2);
+        put_number(b, (uint64_t)i * (31 + s.total_out), 4);
+        put_number(b, (uint64_t)('a' + i), 1);
+    }
+    uint64_t end = start + b->size;
+    put(b, "PK\5\6\0\0\0\0", 8);
+    put_number(b, (uint64_t)count, 2);
+    put_number(b, (uint64_t)count, 2);
+    put_number(b, end - start, 4);
+    put_number(b, start, 4);
+    put_number(b, 0, 2);
+    fwrite(b->data, 1, b->size, f);
+    CHECK(fclose(f) == 0);
+    free(b);
+    free(content);
+    free(packed);
+}
+
+/* What a small archive may unpack to is bounded, by each member and by all together. */
+static void check_bombs(const char *path)
+{
+    struct pnet_npy a;
+    struct pnet_cloud c;
+    struct pnet_error e = {.message = ""};
+    put_zeros(path, 1, 20 << 20); /* 60 MiB */
+    CHECKF(pnet_npz_read(path, "a", &a, &e) == PNET_OK && a.count == 60 << 20, "%s", e.message);
+    pnet_npy_free(&a);
+    put_zeros(path, 1, 40 << 20); /* 120 MiB in 120 KB */
+    CHECK(pnet_npz_read(path, "a", &a, &e) == PNET_BAD_DATA &&
+          strstr(e.message, "without compression"));
+    CHECK(pnet_cloud_read(path, &c, NULL, &e) == PNET_BAD_DATA && strstr(e.message, "unpacks to"));
+    put_zeros(path, 2, 15 << 20); /* either would do, not both */
+    CHECK(pnet_npz_read(path, "b", &a, &e) == PNET_OK);
+    pnet_npy_free(&a);
+    CHECK(
+        pnet_cloud_read(path, &c, NULL, &e) == PNET_BAD_DATA && strstr(e.message, "member \"b\""));
+    remove(path);
+}
+
 int main(void)
 {
     const char *folder = files_folder();
@@ -284,6 +360,7 @@ int main(void)
     check_clouds();
     check_bad();
     check_archives(files_path(folder, "a.npz"));
+    check_bombs(files_path(folder, "b.npz"));
     CHECK(rmdir(folder) == 0);
     return check_end();
 }
