@@ -1,5 +1,6 @@
 /* Calls of layers: arguments as written to inputs and attributes. */
 #include "compiler/call.h"
+#include "runtime/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,8 +41,10 @@ bool default_attrs(struct pnet_compilation *c, const struct pnet_op *op, struct 
         case PNET_ARG_BOOL: attr[i].i = strcmp(arg->standard, "yes") == 0; break;
         case PNET_ARG_CHOICE: attr[i].i = find_choice(arg->choices, arg->standard); break;
         case PNET_ARG_INT: attr[i].i = strtoll(arg->standard, NULL, 10); break;
-        case PNET_ARG_ANGLE: attr[i].r = strtod(arg->standard, NULL) * (M_PI / 180); break;
-        default: attr[i].r = strtod(arg->standard, NULL); break;
+        case PNET_ARG_ANGLE:
+            attr[i].r = pnet_number_read(arg->standard, NULL) * (M_PI / 180);
+            break;
+        default: attr[i].r = pnet_number_read(arg->standard, NULL); break;
         }
     }
     return true;

@@ -1,5 +1,6 @@
 /* Listings of a plan: text and DOT. */
 #include "compiler/internal.h"
+#include "runtime/number.h"
 
 #include <string.h>
 
@@ -23,11 +24,13 @@ static void print_attrs(const struct pnet_node *n, const struct pnet_level_info 
         switch (a->type) {
         case PNET_ARG_BOOL: fputs(v->i ? "yes" : "no", out); break;
         case PNET_ARG_LEVEL: fputs(levels[v->i].name ? levels[v->i].name : "?", out); break;
-        case PNET_ARG_LENGTH: fprintf(out, "%gm", v->r); break;
-        case PNET_ARG_ANGLE: fprintf(out, "%grad", v->r); break;
-        case PNET_ARG_REAL: fprintf(out, "%g", v->r); break;
+        case PNET_ARG_LENGTH: pnet_number_write(out, "%gm", v->r); break;
+        case PNET_ARG_ANGLE: pnet_number_write(out, "%grad", v->r); break;
+        case PNET_ARG_REAL: pnet_number_write(out, "%g", v->r); break;
         case PNET_ARG_REALS: fprintf(out, "[%d numbers]", v->list.count); break;
-        case PNET_ARG_MATCHES: fprintf(out, "within %gm", (double)v->matches->radius); break;
+        case PNET_ARG_MATCHES:
+            pnet_number_write(out, "within %gm", (double)v->matches->radius);
+            break;
         case PNET_ARG_CHOICE: {
             const char *word = a->choices;
             for (int64_t k = 0; k < v->i; k++) word = strchr(word, '|') + 1;

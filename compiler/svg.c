@@ -1,6 +1,7 @@
 /* The graph as a picture. Columns are levels, finest on the left; rows follow the order of
    execution, so a U-net looks like one, turned on its side. */
 #include "compiler/internal.h"
+#include "runtime/number.h"
 
 #include <stdlib.h>
 
@@ -118,7 +119,7 @@ bool pnet_plan_svg(const struct pnet_plan *p, FILE *out)
         fprintf(
             out, "<text class=\"l\" x=\"%d\" y=\"%d\">", MARGIN + COLUMN * column[l], HEADER - 8);
         escaped(p->levels[l].name, out);
-        if (p->levels[l].cell > 0) fprintf(out, "  %g m", p->levels[l].cell);
+        if (p->levels[l].cell > 0) pnet_number_write(out, "  %g m", p->levels[l].cell);
         fputs("</text>\n", out);
     }
     for (int n = 0; n < p->node_count; n++)

@@ -1,4 +1,5 @@
 #include "lang/arena.h"
+#include "lang/number.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -79,9 +80,11 @@ char *pnet_arena_vprintf(struct pnet_arena *a, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
+    locale_t before = uselocale(pnet_plain_locale());
     int length = vsnprintf(NULL, 0, format, args);
     char *p = length < 0 ? fail(a) : pnet_arena_alloc(a, (size_t)length + 1);
     if (p) vsnprintf(p, (size_t)length + 1, format, again);
+    uselocale(before);
     va_end(again);
     return p;
 }

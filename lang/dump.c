@@ -1,4 +1,5 @@
 #include "lang/dump.h"
+#include "lang/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,12 @@ static void dump_text(FILE *out, const char *text)
 static void dump_number(FILE *out, const struct pnet_expr *e)
 {
     char digits[40];
+    locale_t before = uselocale(pnet_plain_locale());
     int precision = 15; /* the fewest digits that give the same number back */
     do {
         snprintf(digits, sizeof digits, "%.*g", precision, e->number.value);
-    } while (precision++ < 17 && strtod(digits, NULL) != e->number.value);
+    } while (precision++ < 17 && pnet_plain_number(digits) != e->number.value);
+    uselocale(before);
     bool real = !e->number.is_integer && !strpbrk(digits, ".e");
     fprintf(out, "%s%s%s", digits, real ? ".0" : "", units[e->number.unit]);
 }

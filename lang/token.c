@@ -1,4 +1,5 @@
 #include "lang/internal.h"
+#include "lang/number.h"
 #include "parser.h"
 
 #include <math.h>
@@ -204,7 +205,7 @@ struct pnet_number pnet_token_number(
     char *digits = pnet_arena_copy(scan->arena, text, digit_count);
     if (!digits) return n;
     check_point(scan, digits, digit_count, text + digit_count, length - digit_count, span);
-    n.value = strtod(digits, NULL);
+    n.value = pnet_plain_number(digits);
     n.is_integer = digit_count == length && !strpbrk(digits, ".eE");
     bool nonzero = digits[strspn(digits, "0.")] >= '1' && digits[strspn(digits, "0.")] <= '9';
     if (nonzero && n.value < 2.2250738585072014e-308)

@@ -1,4 +1,6 @@
 #include "runtime/error.h"
+#include "runtime/number.h"
+#include "runtime/printable.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,10 +14,10 @@ enum pnet_status pnet_error_set(
     char text[sizeof e->message]; /* an argument may be e->message itself */
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    pnet_number_vformat(text, sizeof text, format, args);
     va_end(args);
     e->status = status;
-    memcpy(e->message, text, sizeof text);
+    pnet_printable_lines(text, e->message, sizeof e->message); /* names out of files may be in it */
     return status;
 }
 
@@ -26,7 +28,7 @@ enum pnet_status pnet_error_errno(
     char text[sizeof e->message], reason[128];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    pnet_number_vformat(text, sizeof text, format, args);
     va_end(args);
     const char *why = strerror_r(code, reason, sizeof reason);
     return pnet_error_set(e, status, "%.800s: %s", text, why);

@@ -20,7 +20,8 @@ enum pnet_status {
  */
 struct pnet_error {
     enum pnet_status status;
-    char message[1024]; /* one line or several, no newline at the end */
+    char message
+        [1024]; /* one line or several, no newline at the end; printable (runtime/printable.h) */
 };
 
 /* Sets `e` (which may be NULL) and returns `status`. Messages too long are cut, never overrun. */

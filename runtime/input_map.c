@@ -1,5 +1,6 @@
 /* The input map as text: reading, writing, checking. */
 #include "runtime/input_map.h"
+#include "runtime/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -200,9 +201,9 @@ static void print_source(const struct pnet_input_source *s, FILE *out)
     if (s->count) {
         fputs(" {field: ", out);
         print_words(s->names, s->count, out);
-        fprintf(out, ", scale: %.17g, shift: %.17g}\n", s->scale, s->shift);
+        pnet_number_write(out, ", scale: %.17g, shift: %.17g}\n", s->scale, s->shift);
     } else {
-        fprintf(out, " {value: %.17g}\n", s->shift);
+        pnet_number_write(out, " {value: %.17g}\n", s->shift);
     }
 }
 

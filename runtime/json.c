@@ -1,4 +1,6 @@
 #include "runtime/json.h"
+#include "runtime/number.h"
+#include "runtime/printable.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -32,21 +34,6 @@ void pnet_json_free(struct pnet_json *j)
     *j = (struct pnet_json){.text = NULL};
 }
 
-/* Length of the UTF-8 sequence at `s` (Unicode, table 3-7), 0 where it is none. */
-static size_t sequence_length(const unsigned char *s)
-{
-    if (s[0] < 0x80) return 1;
-    size_t length = s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
-    if (s[0] < 0xC2 || s[0] > 0xF4) return 0;
-    /* Overlong forms, surrogates and what lies beyond U+10FFFF show in the second byte. */
-    unsigned low = s[0] == 0xE0 ? 0xA0 : s[0] == 0xF0 ? 0x90 : 0x80;
-    unsigned high = s[0] == 0xED ? 0x9F : s[0] == 0xF4 ? 0x8F : 0xBF;
-    if (s[1] < low || s[1] > high) return 0;
-    for (size_t i = 2; i < length; i++)
-        if (s[i] < 0x80 || s[i] > 0xBF) return 0;
-    return length;
-}
-
 static void put_char(struct pnet_json *j, unsigned char c)
 {
     static const char named[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
@@ -66,7 +53,7 @@ static void put_string(struct pnet_json *j, const char *text)
 {
     pnet_json_raw(j, "\"", 1);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t length = sequence_length(s);
+        size_t length = pnet_utf8_length(s);
         if (length == 1)
             put_char(j, *s);
         else if (length > 1)
@@ -115,14 +102,6 @@ void pnet_json_int(struct pnet_json *j, const char *key, int64_t value)
     pnet_json_raw(j, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
 }
 
-/* A locale may have another decimal point than JSON. */
-static void put_number(struct pnet_json *j, char *text)
-{
-    for (char *c = text; *c; c++)
-        if (!strchr("0123456789+-e", *c)) *c = '.';
-    pnet_json_raw(j, text, strlen(text));
-}
-
 void pnet_json_double(struct pnet_json *j, const char *key, double value)
 {
     char text[40];
@@ -132,10 +111,10 @@ void pnet_json_double(struct pnet_json *j, const char *key, double value)
     }
     place(j, key);
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
+        pnet_number_format(text, sizeof text, "%.*g", digits, value);
+        if (pnet_number_read(text, NULL) == value) break;
     }
-    put_number(j, text);
+    pnet_json_raw(j, text, strlen(text));
 }
 
 void pnet_json_float(struct pnet_json *j, const char *key, float value)
@@ -147,10 +126,10 @@ void pnet_json_float(struct pnet_json *j, const char *key, float value)
     }
     place(j, key);
     for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) break;
+        pnet_number_format(text, sizeof text, "%.*g", digits, (double)value);
+        if (pnet_number_read_single(text, NULL) == value) break;
     }
-    put_number(j, text);
+    pnet_json_raw(j, text, strlen(text));
 }
 
 void pnet_json_bool(struct pnet_json *j, const char *key, bool value)

@@ -1,4 +1,5 @@
 #include "runtime/memory.h"
+#include "runtime/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,6 @@ const char *pnet_bytes_text(size_t bytes, char text[32])
         x /= 1024;
         u++;
     }
-    snprintf(text, 32, u ? "%.2f %s" : "%.0f %s", x, units[u]);
+    pnet_number_format(text, 32, u ? "%.2f %s" : "%.0f %s", x, units[u]);
     return text;
 }

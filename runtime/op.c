@@ -1,4 +1,5 @@
 #include "runtime/op.h"
+#include "runtime/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ bool pnet_rule_fail(struct pnet_rule *r, int arg, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(r->error, sizeof r->error, format, args);
+    pnet_number_vformat(r->error, sizeof r->error, format, args);
     va_end(args);
     r->error_arg = arg;
     return false;
@@ -40,7 +41,7 @@ void pnet_rule_help(struct pnet_rule *r, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(r->help, sizeof r->help, format, args);
+    pnet_number_vformat(r->help, sizeof r->help, format, args);
     va_end(args);
 }
 
@@ -48,7 +49,7 @@ void pnet_rule_warn(struct pnet_rule *r, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(r->warning, sizeof r->warning, format, args);
+    pnet_number_vformat(r->warning, sizeof r->warning, format, args);
     va_end(args);
 }
 
@@ -93,9 +94,9 @@ const char *pnet_type_text(const struct pnet_level_info *levels, struct pnet_typ
         return text;
     }
     if (l->cell >= 1)
-        snprintf(cell, sizeof cell, " (%.6gm)", l->cell);
+        pnet_number_format(cell, sizeof cell, " (%.6gm)", l->cell);
     else if (l->cell > 0)
-        snprintf(cell, sizeof cell, " (%.6gcm)", l->cell * 100);
+        pnet_number_format(cell, sizeof cell, " (%.6gcm)", l->cell * 100);
     snprintf(text, 96, "%d@%.48s%s", (int)t.width, l->name, cell);
     return text;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/io/file.h"
+#include "runtime/number.h"
 
 enum { WIDTH = 560, MARGIN = 24, HEADER = 32, DOTS = 6000 };
 
@@ -42,7 +43,7 @@ static void draw_cloud(FILE *f, const struct column *c, int64_t rows, const floa
     int64_t step = rows / DOTS + 1;
     fprintf(f, "<path stroke=\"%s\" d=\"", colour);
     for (int64_t i = 0; i < rows; i += step)
-        fprintf(f, "M%.1f %.1fh0", left + ((double)xyz[3 * i] - c->box.low[0]) * c->scale,
+        pnet_number_write(f, "M%.1f %.1fh0", left + ((double)xyz[3 * i] - c->box.low[0]) * c->scale,
             bottom - ((double)xyz[3 * i + up] - c->box.low[up]) * c->scale);
     fputs("\"/>\n", f);
 }

@@ -1,6 +1,7 @@
 #include "runtime/report.h"
 #include "runtime/io/file.h"
 #include "runtime/json.h"
+#include "runtime/number.h"
 #include "runtime/report_plot.h"
 
 #include <math.h>
@@ -358,7 +359,9 @@ enum pnet_status pnet_report_write(const char *folder, struct pnet_error *e)
     snprintf(path, sizeof path, "%s/report.html", folder);
     status = pnet_output_open(path, &o, e);
     if (status != PNET_OK) goto out;
+    locale_t before = pnet_locale_enter();
     status = put_page(o.file, folder, &r, e);
+    pnet_locale_leave(before);
     if (status == PNET_OK)
         status = pnet_output_commit(&o, e);
     else

@@ -1,6 +1,7 @@
 #include "runtime/synth.h"
 #include "runtime/dataset.h"
 #include "runtime/io/file.h"
+#include "runtime/number.h"
 #include "runtime/synth_cloud.h"
 #include "runtime/synth_models.h"
 
@@ -246,7 +247,8 @@ static void print_entry(FILE *f, const struct work *w, int64_t i)
         fprintf(f, "  - {source: %s", name);
         name_cloud(w->s, i, "_target", name);
         fprintf(f, ", target: %s,\n     pose: [", name);
-        for (int k = 0; k < 12; k++) fprintf(f, "%s%.17g", k ? ", " : "", w->poses[i].m[k]);
+        for (int k = 0; k < 12; k++)
+            pnet_number_write(f, "%s%.17g", k ? ", " : "", w->poses[i].m[k]);
         fprintf(f, "]}\n");
         return;
     }

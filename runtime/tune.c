@@ -2,6 +2,7 @@
 
 #include "runtime/bind.h"
 #include "runtime/clock.h"
+#include "runtime/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -348,7 +349,7 @@ static void print_line(const struct pnet_tune_line *l, int width, int count, FIL
     fprintf(f, "\n  %-*s", width, l->path);
     for (int d = 0; d < PNET_DIRECTIONS; d++)
         if (l->algos.of[d] != PNET_ALGO_DEFAULT)
-            fprintf(f, "  %s %s %.3g ms (%.3g ms)", pnet_direction_names[d],
+            pnet_number_write(f, "  %s %s %.3g ms (%.3g ms)", pnet_direction_names[d],
                 pnet_conv_algo_names[l->algos.of[d]], 1e3 * l->seconds[d], 1e3 * l->standard[d]);
     if (count > 1) fprintf(f, "  and %d like it", count - 1);
 }
@@ -356,7 +357,7 @@ static void print_line(const struct pnet_tune_line *l, int width, int count, FIL
 static void print(const struct pnet_tuning *t, FILE *f)
 {
     int width = 0;
-    fprintf(f, "autotune: %d sums of %d convolutions: %d measured in %.1f s, %d known",
+    pnet_number_write(f, "autotune: %d sums of %d convolutions: %d measured in %.1f s, %d known",
         t->measured + t->known + t->left, t->count, t->measured, t->seconds, t->known);
     if (t->left) fprintf(f, ", %d left to the fixed table for want of time", t->left);
     for (int i = 0; i < t->count; i++) {

@@ -1,6 +1,7 @@
 #include "runtime/tune_cache.h"
 
 #include "runtime/io/file.h"
+#include "runtime/number.h"
 #include "runtime/yaml.h"
 
 #include <inttypes.h>
@@ -135,8 +136,8 @@ enum pnet_status pnet_tune_cache_save(struct pnet_tune_cache *c, struct pnet_err
     pnet_choices_put_head(out.file, FORMAT, c->device, &c->info);
     fprintf(out.file, "sums:\n");
     for (int64_t i = 0; i < c->count; i++)
-        fprintf(out.file, "  \"%s\": {algo: %s, ms: %.6f, default_ms: %.6f}\n", c->items[i].key,
-            pnet_conv_algo_names[c->items[i].algo], 1e3 * c->items[i].seconds,
+        pnet_number_write(out.file, "  \"%s\": {algo: %s, ms: %.6f, default_ms: %.6f}\n",
+            c->items[i].key, pnet_conv_algo_names[c->items[i].algo], 1e3 * c->items[i].seconds,
             1e3 * c->items[i].standard);
     st = pnet_output_commit(&out, e);
     if (!st) c->fresh = 0;

@@ -1,5 +1,6 @@
 #include "runtime/yaml.h"
 #include "runtime/io/file.h"
+#include "runtime/number.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -69,7 +70,7 @@ static void fail_line(struct pnet_yaml *y, uint32_t line, const char *format, ..
     if (y->status) return;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    pnet_number_vformat(text, sizeof text, format, args);
     va_end(args);
     y->status = pnet_error_set(&y->error, y->bad, "%.300s:%u: %.700s", y->name, line, text);
 }
@@ -79,7 +80,7 @@ void pnet_yaml_fail(struct pnet_yaml *y, const struct pnet_yaml_node *at, const 
     char text[sizeof y->error.message];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    pnet_number_vformat(text, sizeof text, format, args);
     va_end(args);
     fail_line(y, at ? at->line : 1, "%s", text);
 }

@@ -1,5 +1,6 @@
 /* The typed getters: from words to numbers. */
 #include "runtime/yaml.h"
+#include "runtime/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -124,7 +125,7 @@ static bool number(const char *t, const char **end, double *value)
     bool plain = (digits[0] >= '0' && digits[0] <= '9') || digits[0] == '.';
     if (!plain || (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))) return false;
     char *stop;
-    *value = strtod(t, &stop);
+    *value = pnet_number_read(t, &stop);
     *end = stop;
     return stop != t && isfinite(*value);
 }

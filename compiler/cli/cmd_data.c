@@ -1,16 +1,16 @@
-/* pnetc data synth, pnetc data info; pnetc info */
-#include "compiler/cli/weights.h"
-#include "runtime/cloud.h"
+/* pnetc data synth, pnetc data info */
+#include "compiler/cli/cli.h"
 #include "runtime/dataset.h"
 #include "runtime/dataset_overlap.h"
 #include "runtime/io/file.h"
 #include "runtime/loader.h"
+#include "runtime/number.h"
+#include "runtime/printable.h"
 #include "runtime/synth.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static bool show_progress(void *context, int64_t done, int64_t count)
@@ -199,21 +199,34 @@ static enum pnet_status describe_pairs(
     return st;
 }
 
+/* Doubts about clouds: some of them, and how many there are. */
+static void tell(void *context, const char *warning)
+{
+    enum { SHOWN = 5 };
+    int64_t *count = context;
+    if ((*count)++ < SHOWN) fprintf(stderr, "pnetc: %s\n", warning);
+}
+
 static enum pnet_status describe_classes(const struct pnet_dataset *d, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;
+    char name[256];
+    int64_t warnings = 0;
     for (int s = 0; s < PNET_SPLITS && !st; s++) {
         printf(
             "  %-6s %8lld clouds\n", pnet_split_name((enum pnet_split)s), (long long)d->counts[s]);
         int64_t *counts = calloc((size_t)d->class_count + 1, sizeof *counts), sum = 0;
         if (!counts) return pnet_error_memory(e);
-        if (d->counts[s]) st = pnet_dataset_count(d, (enum pnet_split)s, counts, e);
+        if (d->counts[s])
+            st = pnet_dataset_survey(d, (enum pnet_split)s, counts, tell, &warnings, e);
         for (int c = 0; !st && c < d->class_count; c++) sum += counts[c];
         for (int c = 0; !st && c < d->class_count && sum; c++)
             printf("         %12lld  %5.1f%%  %s\n", (long long)counts[c],
-                100 * (double)counts[c] / (double)sum, d->classes[c]);
+                100 * (double)counts[c] / (double)sum,
+                pnet_printable(d->classes[c], name, sizeof name));
         free(counts);
     }
+    if (warnings) fprintf(stderr, "pnetc: %lld warnings\n", (long long)warnings);
     return st;
 }
 
@@ -241,7 +254,7 @@ static bool parse_length(const char *text, double *length_m)
         double factor;
     } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}};
     char *end;
-    double x = strtod(text, &end);
+    double x = pnet_number_read(text, &end);
     if (end == text || !(x > 0 && x < 1e6)) return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].unit) == 0) {
@@ -282,91 +295,4 @@ int command_data(int argc, char **argv)
         "usage: pnetc data synth KIND -o DIR [options]\n       pnetc data info DATASET [options]\n",
         help ? stdout : stderr);
     return help ? PNET_OK : PNET_USAGE;
-}
-
-static const char *const scalar_names[] = {
-    "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"};
-
-static enum pnet_status describe_cloud(const char *path, struct pnet_error *e)
-{
-    struct pnet_cloud c;
-    char warning[256];
-    enum pnet_status st = pnet_cloud_read(path, &c, warning, e);
-    if (st) return st;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t i = 0; i < c.rows; i++)
-        for (int k = 0; k < 3; k++) {
-            double x = c.offset[k] + (double)c.xyz[3 * i + k];
-            low[k] = fmin(low[k], x);
-            high[k] = fmax(high[k], x);
-        }
-    printf("%s: %lld points\n", path, (long long)c.rows);
-    if (*warning) printf("  %s\n", warning);
-    for (int k = 0; k < 3 && c.rows; k++)
-        printf("  %c  %-8s from %g to %g m\n", "xyz"[k], scalar_names[c.xyz_type], low[k], high[k]);
-    for (int f = 0; f < c.field_count; f++) {
-        double least = INFINITY, most = -INFINITY;
-        for (int64_t i = 0; i < c.rows; i++) {
-            double x = pnet_field_get(&c.fields[f], i);
-            least = fmin(least, x);
-            most = fmax(most, x);
-        }
-        printf("  %s  %s", c.fields[f].name, scalar_names[c.fields[f].type]);
-        if (c.rows) printf(" from %g to %g", least, most);
-        puts("");
-    }
-    pnet_cloud_free(&c);
-    return PNET_OK;
-}
-
-static enum pnet_status describe_weights(const char *path, struct pnet_error *e)
-{
-    struct weights w;
-    enum pnet_status st = weights_open(path, &w, e);
-    if (st) return st;
-    int64_t sum = 0;
-    for (size_t i = 0; i < w.file->count; i++) {
-        const struct pnet_safetensor *t = &w.file->tensors[i];
-        printf("  %-48s %s [", t->name, pnet_dtype_name(t->dtype));
-        for (int k = 0; k < t->dims; k++) printf("%s%lld", k ? ", " : "", (long long)t->shape[k]);
-        puts("]");
-        sum += pnet_safetensor_count(t);
-    }
-    printf("%zu tensors, %lld numbers\n", w.file->count, (long long)sum);
-    if (w.checkpoint) {
-        const struct pnet_checkpoint_state *s = &w.checkpoint->state;
-        printf("checkpoint of epoch %lld, step %lld, seed %llu\n", (long long)s->epoch,
-            (long long)s->step, (unsigned long long)s->seed);
-        for (size_t i = 0; i < s->metric_count; i++)
-            printf("  %s %g\n", s->metrics[i].name, s->metrics[i].value);
-        if (*s->params) printf("params:\n%s\n", s->params);
-        if (*s->kernels) printf("algorithms:\n%s", s->kernels);
-    }
-    weights_close(&w);
-    return PNET_OK;
-}
-
-int command_info(int argc, char **argv)
-{
-    static const struct usage usage = {"pnetc info FILE ...",
-        "Tells what a cloud, a weights file, a checkpoint or a run folder holds.",
-        "  pnetc info room.ply\n  pnetc info out/demo/best\n"};
-    const char *files[256];
-    bool done;
-    int words, code, worst = 0;
-    if ((code = parse_options(argc, argv, NULL, 0, &usage, files, 256, &words, &done)) || done)
-        return code;
-    if (!words) return usage_error("which file? usage: %s", usage.synopsis);
-    for (int i = 0; i < words; i++) {
-        struct pnet_error e = {0};
-        struct stat st;
-        size_t n = strlen(files[i]);
-        bool weights = (stat(files[i], &st) == 0 && S_ISDIR(st.st_mode)) ||
-                       (n > 12 && strcmp(files[i] + n - 12, ".safetensors") == 0);
-        if (weights ? describe_weights(files[i], &e) : describe_cloud(files[i], &e)) {
-            complain(&e);
-            if ((int)e.status > worst) worst = (int)e.status;
-        }
-    }
-    return worst;
 }

@@ -6,6 +6,7 @@
 #include "runtime/io/npy.h"
 #include "runtime/json.h"
 #include "runtime/peak.h"
+#include "runtime/printable.h"
 #include "runtime/sample.h"
 
 #include <math.h>
@@ -155,7 +156,9 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
         if (j.text) puts(j.text);
         pnet_json_free(&j);
     } else if (best >= 0) {
-        printf("%s: class %d %s, %.1f%%\n", path, best, class_name(f, best), 100 * p[best]);
+        char name[256];
+        printf("%s: class %d %s, %.1f%%\n", path, best,
+            pnet_printable(class_name(f, best), name, sizeof name), 100 * p[best]);
     } else {
         printf("%s:", path);
         for (int k = 0; k < width; k++) printf(" %g", (double)scores[k]);

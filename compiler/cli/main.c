@@ -1,6 +1,7 @@
 /* pnetc: one command a file. */
 #include "compiler/cli/cli.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,16 @@ static void print_help(FILE *f)
     fputs("\npnetc COMMAND --help tells more about each.\n", f);
 }
 
+/* What could not be written to standard output is a failure too: a full disk, a closed pipe. */
+static int finish(int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    fprintf(stderr, "pnetc: standard output: cannot write%s%s\n", errno ? ": " : "",
+        errno ? strerror(errno) : "");
+    return code ? code : PNET_FAILED;
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGXFSZ,
@@ -42,16 +53,16 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_help(stdout);
-        return PNET_OK;
+        return finish(PNET_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("pnetc " PNET_VERSION);
-        return PNET_OK;
+        return finish(PNET_OK);
     }
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = commands[i].name;
-        if (strcmp(argv[1], names[i]) == 0) return commands[i].run(argc - 2, argv + 2);
+        if (strcmp(argv[1], names[i]) == 0) return finish(commands[i].run(argc - 2, argv + 2));
     }
     const char *near = pnet_nearest(argv[1], names, COMMANDS);
     if (near) return usage_error("no command '%s': did you mean %s?", argv[1], near);

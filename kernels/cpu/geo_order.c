@@ -182,7 +182,7 @@ void pnet_cpu_order(int64_t n, int32_t samples, const int64_t *row_splits, const
     for (int32_t s = 0; s < samples; s++) {
         int64_t row = row_splits[s], rows = row_splits[s + 1] - row;
         uint32_t own[1][DIGITS];
-        if (rows < MANY_ROWS)
+        if (rows && rows < MANY_ROWS) /* without points there may be no arrays to point into */
             order_sample(rows, row, key + row, order + row, item + row, other + row, own, 1);
     }
     for (int32_t s = 0; s < samples; s++) {

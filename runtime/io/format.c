@@ -1,9 +1,11 @@
 #include "runtime/io/format.h"
+#include "runtime/io/text.h"
+#include "runtime/number.h"
+#include "runtime/printable.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
-#include <strings.h>
 
 struct format {
     const char *name;
@@ -39,7 +41,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 bool pnet_path_ends(const char *path, const char *ending)
 {
     size_t n = strlen(path), m = strlen(ending);
-    return n >= m && strcasecmp(path + n - m, ending) == 0;
+    return n >= m && pnet_span_is_nocase(pnet_span_of(path + n - m), ending);
 }
 
 static bool has_ending(const struct format *f, const char *path)
@@ -60,7 +62,7 @@ enum pnet_status pnet_byte_error(
     char text[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    pnet_number_vformat(text, sizeof text, format, args);
     va_end(args);
     return pnet_error_set(e, PNET_BAD_DATA, "%.400s: byte %" PRIu64 ": %s", path, offset, text);
 }
@@ -91,7 +93,8 @@ static enum pnet_status unknown_format(
 
 static void warn(const struct pnet_cloud *c, const char *path, const char *doubt, char warning[256])
 {
-    char dropped[80] = "";
+    char dropped[80] = "", name[512];
+    path = pnet_printable(path, name, sizeof name);
     const char *degrees = c->degrees ? "x and y are degrees, where metres are expected" : "";
     if (c->rows < c->file_rows)
         snprintf(dropped, sizeof dropped, "dropped %" PRId64 " of %" PRId64 " points: not finite",

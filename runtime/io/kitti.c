@@ -3,6 +3,7 @@
 #include "runtime/io/kitti.h"
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
+#include "runtime/number.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -95,7 +96,8 @@ void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, char text[12
         snprintf(text, 120, "looks like %d numbers a point, not %d: give the names of its columns",
             best, width);
     else if (odd * 100 > n)
-        snprintf(text, 120, "%.0f%% of its numbers are no likely float32: is it another format?",
+        pnet_number_format(text, 120,
+            "%.0f%% of its numbers are no likely float32: is it another format?",
             100 * (double)odd / (double)n);
 }
 

@@ -1,12 +1,11 @@
 #include "runtime/io/text.h"
+#include "runtime/number.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 bool pnet_span_is(struct pnet_span s, const char *text)
 {
@@ -14,10 +13,23 @@ bool pnet_span_is(struct pnet_span s, const char *text)
     return pnet_span_size(s) == n && memcmp(s.at, text, n) == 0;
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Of ASCII alone: what a locale calls the small letter of I is no business of files. */
+static bool same_nocase(const char *a, const char *b, size_t n)
+{
+    size_t i = 0;
+    while (i < n && lower(a[i]) == lower(b[i])) i++;
+    return i == n;
+}
+
 bool pnet_span_is_nocase(struct pnet_span s, const char *text)
 {
     size_t n = strlen(text);
-    return pnet_span_size(s) == n && strncasecmp(s.at, text, n) == 0;
+    return pnet_span_size(s) == n && same_nocase(s.at, text, n);
 }
 
 static bool is_blank(char c)
@@ -106,15 +118,9 @@ enum pnet_status pnet_text_error(
     char text[480];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    pnet_number_vformat(text, sizeof text, format, args);
     va_end(args);
     return pnet_error_set(e, PNET_BAD_DATA, "%s: %s", pnet_text_place(t).text, text);
-}
-
-/* The C locale is a constant of the library: nothing is allocated, and it needs no freeing. */
-static locale_t c_locale(void)
-{
-    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
 /* strtod on [p, end), for what the exact path cannot do. `single` gives strtof: rounding once. */
@@ -127,14 +133,14 @@ static bool slow_number(const char *p, const char *end, bool single, double *val
     for (size_t i = 0; i < n; i++) text[i] = p[i] == 'd' || p[i] == 'D' ? 'e' : p[i];
     text[n] = '\0';
     char *stop;
-    *value = single ? (double)strtof_l(text, &stop, c_locale()) : strtod_l(text, &stop, c_locale());
+    *value = single ? (double)pnet_number_read_single(text, &stop) : pnet_number_read(text, &stop);
     return stop == text + n;
 }
 
 static bool starts_with(const char *p, const char *end, const char *word)
 {
     size_t n = strlen(word);
-    return (size_t)(end - p) >= n && strncasecmp(p, word, n) == 0;
+    return (size_t)(end - p) >= n && same_nocase(p, word, n);
 }
 
 /* nan, inf, infinity, and a payload in parentheses. */
@@ -311,14 +317,12 @@ int pnet_number_print(char *text, size_t size, double value, bool single)
         if (single ? (float)back == (float)magnitude : back == magnitude)
             return print_decimal(text, signbit(value), (uint64_t)digits, d);
     }
-    locale_t before = uselocale(c_locale());
     int n = 0;
     for (int digits = single ? 6 : 15; digits <= (single ? 9 : 17); digits++) {
         double back = 0;
-        n = snprintf(text, size, "%.*g", digits, value);
+        n = pnet_number_format(text, size, "%.*g", digits, value);
         if (!pnet_number_parse(text, text + n, &back)) continue;
         if (single ? (float)back == (float)value : back == value) break;
     }
-    uselocale(before);
     return n;
 }

@@ -1,0 +1,251 @@
+/* pnetc info */
+#include "compiler/cli/weights.h"
+#include "runtime/cloud.h"
+#include "runtime/input_map.h"
+#include "runtime/json.h"
+#include "runtime/printable.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct inspection {
+    bool json;
+    char **columns;
+    int column_count;
+};
+
+static const char *const scalar_names[] = {
+    "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"};
+
+/* The least and the most of a field, NaN left out. */
+struct span {
+    double least, most;
+};
+
+static void span_add(struct span *s, double x)
+{
+    s->least = fmin(s->least, x);
+    s->most = fmax(s->most, x);
+}
+
+static struct span span_of_axis(const struct pnet_cloud *c, int axis)
+{
+    struct span s = {INFINITY, -INFINITY};
+    for (int64_t i = 0; i < c->rows; i++)
+        span_add(&s, c->offset[axis] + (double)c->xyz[3 * i + axis]);
+    return s;
+}
+
+static struct span span_of_field(const struct pnet_cloud *c, const struct pnet_field *f)
+{
+    struct span s = {INFINITY, -INFINITY};
+    for (int64_t i = 0; i < c->rows; i++) span_add(&s, pnet_field_get(f, i));
+    return s;
+}
+
+static void print_cloud(const char *path, const struct pnet_cloud *c, const char *warning)
+{
+    char text[1024];
+    const char *unit = c->degrees ? "degrees" : "m";
+    printf("%s: %lld points\n", pnet_printable(path, text, sizeof text), (long long)c->rows);
+    if (*warning) printf("  %s\n", warning);
+    for (int k = 0; k < 3 && c->rows; k++) {
+        struct span s = span_of_axis(c, k);
+        printf("  %c  %-8s from %g to %g %s\n", "xyz"[k], scalar_names[c->xyz_type], s.least,
+            s.most, k < 2 ? unit : "m");
+    }
+    for (int f = 0; f < c->field_count; f++) {
+        struct span s = span_of_field(c, &c->fields[f]);
+        printf("  %s  %s", pnet_printable(c->fields[f].name, text, sizeof text),
+            scalar_names[c->fields[f].type]);
+        if (c->rows) printf(" from %g to %g", s.least, s.most);
+        puts("");
+    }
+}
+
+static void put_column(
+    struct pnet_json *j, const char *name, enum pnet_scalar type, struct span s, const char *unit)
+{
+    pnet_json_begin(j, NULL, '{');
+    pnet_json_string(j, "name", name);
+    pnet_json_string(j, "type", scalar_names[type]);
+    if (unit) pnet_json_string(j, "unit", unit);
+    pnet_json_double(j, "from", s.least); /* null where there are no points */
+    pnet_json_double(j, "to", s.most);
+    pnet_json_end(j, '}');
+}
+
+static void put_cloud(
+    struct pnet_json *j, const char *path, const struct pnet_cloud *c, const char *warning)
+{
+    static const char *const axes[] = {"x", "y", "z"};
+    pnet_json_string(j, "file", path);
+    pnet_json_string(j, "kind", "cloud");
+    pnet_json_int(j, "points", c->rows);
+    pnet_json_int(j, "file_points", c->file_rows);
+    if (*warning) pnet_json_string(j, "warning", warning);
+    pnet_json_begin(j, "coordinates", '[');
+    for (int k = 0; k < 3; k++)
+        put_column(
+            j, axes[k], c->xyz_type, span_of_axis(c, k), c->degrees && k < 2 ? "degrees" : "m");
+    pnet_json_end(j, ']');
+    pnet_json_begin(j, "fields", '[');
+    for (int f = 0; f < c->field_count; f++)
+        put_column(j, c->fields[f].name, c->fields[f].type, span_of_field(c, &c->fields[f]), NULL);
+    pnet_json_end(j, ']');
+}
+
+/* Prints the object, which it frees. */
+static enum pnet_status print_object(struct pnet_json *j, struct pnet_error *e)
+{
+    pnet_json_end(j, '}');
+    enum pnet_status st = j->failed ? pnet_error_memory(e) : PNET_OK;
+    if (!st) puts(j->text);
+    pnet_json_free(j);
+    return st;
+}
+
+static enum pnet_status describe_cloud(
+    const struct inspection *n, const char *path, struct pnet_error *e)
+{
+    struct pnet_cloud c;
+    char warning[256];
+    enum pnet_status st =
+        pnet_cloud_read_columns(path, n->columns, n->column_count, &c, warning, e);
+    if (st) return st;
+    st = pnet_cloud_name_columns(n->columns, n->column_count, &c, path, e);
+    if (!st && n->json) {
+        struct pnet_json j = {0};
+        pnet_json_begin(&j, NULL, '{');
+        put_cloud(&j, path, &c, warning);
+        st = print_object(&j, e);
+    } else if (!st) {
+        print_cloud(path, &c, warning);
+    }
+    pnet_cloud_free(&c);
+    return st;
+}
+
+static void print_weights(const struct weights *w)
+{
+    int64_t sum = 0;
+    char text[1024];
+    for (size_t i = 0; i < w->file->count; i++) {
+        const struct pnet_safetensor *t = &w->file->tensors[i];
+        printf(
+            "  %-48s %s [", pnet_printable(t->name, text, sizeof text), pnet_dtype_name(t->dtype));
+        for (int k = 0; k < t->dims; k++) printf("%s%lld", k ? ", " : "", (long long)t->shape[k]);
+        puts("]");
+        sum += pnet_safetensor_count(t);
+    }
+    printf("%zu tensors, %lld numbers\n", w->file->count, (long long)sum);
+    if (!w->checkpoint) return;
+    const struct pnet_checkpoint_state *s = &w->checkpoint->state;
+    printf("checkpoint of epoch %lld, step %lld, seed %llu\n", (long long)s->epoch,
+        (long long)s->step, (unsigned long long)s->seed);
+    for (size_t i = 0; i < s->metric_count; i++)
+        printf("  %s %g\n", pnet_printable(s->metrics[i].name, text, sizeof text),
+            s->metrics[i].value);
+    char lines[1 << 16];
+    if (*s->params) printf("params:\n%s\n", pnet_printable_lines(s->params, lines, sizeof lines));
+    if (*s->kernels)
+        printf("algorithms:\n%s", pnet_printable_lines(s->kernels, lines, sizeof lines));
+}
+
+static void put_checkpoint(struct pnet_json *j, const struct pnet_checkpoint_state *s)
+{
+    char seed[32];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
+    pnet_json_begin(j, "checkpoint", '{');
+    pnet_json_int(j, "epoch", s->epoch);
+    pnet_json_int(j, "step", s->step);
+    pnet_json_string(j, "seed", seed); /* 64 bits are more than many readers of JSON take */
+    pnet_json_begin(j, "metrics", '{');
+    for (size_t i = 0; i < s->metric_count; i++)
+        pnet_json_double(j, s->metrics[i].name, s->metrics[i].value);
+    pnet_json_end(j, '}');
+    pnet_json_string(j, "params", s->params);
+    pnet_json_string(j, "algorithms", s->kernels);
+    pnet_json_end(j, '}');
+}
+
+static void put_weights(struct pnet_json *j, const char *path, const struct weights *w)
+{
+    int64_t sum = 0;
+    pnet_json_string(j, "file", path);
+    pnet_json_string(j, "kind", w->checkpoint ? "checkpoint" : "weights");
+    pnet_json_begin(j, "tensors", '[');
+    for (size_t i = 0; i < w->file->count; i++) {
+        const struct pnet_safetensor *t = &w->file->tensors[i];
+        pnet_json_begin(j, NULL, '{');
+        pnet_json_string(j, "name", t->name);
+        pnet_json_string(j, "type", pnet_dtype_name(t->dtype));
+        pnet_json_begin(j, "shape", '[');
+        for (int k = 0; k < t->dims; k++) pnet_json_int(j, NULL, t->shape[k]);
+        pnet_json_end(j, ']');
+        pnet_json_end(j, '}');
+        sum += pnet_safetensor_count(t);
+    }
+    pnet_json_end(j, ']');
+    pnet_json_int(j, "numbers", sum);
+    if (w->checkpoint) put_checkpoint(j, &w->checkpoint->state);
+}
+
+static enum pnet_status describe_weights(
+    const struct inspection *n, const char *path, struct pnet_error *e)
+{
+    struct weights w;
+    enum pnet_status st = weights_open(path, &w, e);
+    if (st) return st;
+    if (n->json) {
+        struct pnet_json j = {0};
+        pnet_json_begin(&j, NULL, '{');
+        put_weights(&j, path, &w);
+        st = print_object(&j, e);
+    } else {
+        print_weights(&w);
+    }
+    weights_close(&w);
+    return st;
+}
+
+static bool holds_weights(const char *path)
+{
+    struct stat s;
+    size_t n = strlen(path);
+    return (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) ||
+           (n > 12 && strcmp(path + n - 12, ".safetensors") == 0);
+}
+
+int command_info(int argc, char **argv)
+{
+    static const struct usage usage = {"pnetc info FILE ... [options]",
+        "Tells what a cloud, a weights file, a checkpoint or a run folder holds.",
+        "  pnetc info room.ply\n  pnetc info out/demo/best --json\n  pnetc info scan.bin --columns "
+        "x,y,z,red,green,blue\n"};
+    const char *files[256], *columns = NULL;
+    bool done;
+    int words, code, worst = 0;
+    struct inspection n = {0};
+    struct pnet_error e = {0};
+    struct option options[] = {
+        {"columns", 0, OPT_TEXT, &columns, "NAMES",
+            "of columns without names, as x,y,z,intensity; of .bin, its records"},
+        {"json", 0, OPT_FLAG, &n.json, NULL, "an object a line, one for each file"}};
+    if ((code = parse_options(argc, argv, options, 2, &usage, files, 256, &words, &done)) || done)
+        return code;
+    if (!words) return usage_error("which file? usage: %s", usage.synopsis);
+    if (columns && pnet_cloud_parse_columns(columns, &n.columns, &n.column_count, &e))
+        return complain(&e);
+    for (int i = 0; i < words; i++) {
+        if (holds_weights(files[i]) ? describe_weights(&n, files[i], &e)
+                                    : describe_cloud(&n, files[i], &e)) {
+            complain(&e);
+            if ((int)e.status > worst) worst = (int)e.status;
+        }
+    }
+    pnet_cloud_free_columns(n.columns, n.column_count);
+    return worst;
+}
