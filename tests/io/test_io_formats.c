@@ -148,6 +148,10 @@ static void check_pcd(void)
         2, two, "tag", tag);
     GOOD(r, "a.pcd", PCD_HEAD("POINTS 0\n", "binary_compressed"), 0, two, "tag", tag);
     GOOD(r, "a.pcd",
+        "VERSION 0.7\nFIELDS x y z rgb\nSIZE 4 4 4 4\nTYPE F F F F\nCOUNT 1 1 1 1\nPOINTS 0\n"
+        "DATA binary_compressed\n",
+        0, two, "green", tag); /* colours of no points, in a file without a body */
+    GOOD(r, "a.pcd",
         "VERSION .5\r\nCOLUMNS y _ z x f\r\nSIZE 8 1 4 2 4\r\nTYPE F U F I F\r\nCOUNT 1 3 1 1 2\r\n"
         "WIDTH 2\r\nHEIGHT 1\r\nDATA ascii\r\n2 9 9 9 3 1 5 7\r\n5.5 9 9 9 6 -4 5 200\r\n",
         2, two, "f_1", tag);
