@@ -57,7 +57,7 @@ static enum pnet_status add_classes(struct pnet_cloud *c, const float *result,
     f = pnet_cloud_add(c, "score", PNET_F32);
     float *score = f ? f->data : NULL;
     uint8_t *rgb[3] = {NULL, NULL, NULL};
-    double *p = malloc((size_t)width * sizeof *p);
+    double *p = calloc((size_t)width, sizeof *p);
     bool ok = class_ && score && p;
     for (int k = 0; k < 3 && colour && ok; k++) {
         f = pnet_cloud_add(c, channels[k], PNET_U8);

@@ -1,4 +1,5 @@
 #include "runtime/geo/levels.h"
+#include "runtime/number.h"
 
 struct pnet_level_points pnet_level_buffers(struct pnet_geo_walk *w, int level, int64_t n)
 {
@@ -44,6 +45,6 @@ void pnet_level_describe(
 {
     const struct pnet_level_info *l = &p->levels[p->geo[item].request.a];
     fprintf(out, "  %-12s %12lld points", l->name, (long long)c->rows[p->geo[item].request.a]);
-    if (l->cell > 0) fprintf(out, "   cell %g m", l->cell);
+    if (l->cell > 0) pnet_number_write(out, "   cell %g m", l->cell);
     fputc('\n', out);
 }

@@ -1,6 +1,7 @@
 /* Which rows of two clouds' levels lie near each other under a pose. */
 #include "runtime/geo_walk.h"
 #include "runtime/json.h"
+#include "runtime/number.h"
 
 #include "kernels/cpu/geo_matches.h"
 #ifdef PNET_CUDA_BUILT
@@ -67,7 +68,7 @@ static void assume(const struct pnet_plan *p, int item, struct pnet_counts *c)
 
 static void print(const struct pnet_plan *p, const struct pnet_geo_request *q, FILE *out)
 {
-    fprintf(
+    pnet_number_write(
         out, "  pose=%s radius=%gm", p->tensors[q->matches.pose].name, (double)q->matches.radius);
 }
 
@@ -75,8 +76,8 @@ static void describe(const struct pnet_plan *p, int item, const struct pnet_coun
 {
     const struct pnet_geo_request *q = &p->geo[item].request;
     int64_t number = c->of[item][0], rows = c->rows[q->a];
-    fprintf(out, "matches: %s to %s, radius %g m: %lld, %.1f a point\n", p->levels[q->a].name,
-        p->levels[q->b].name, (double)q->matches.radius, (long long)number,
+    pnet_number_write(out, "matches: %s to %s, radius %g m: %lld, %.1f a point\n",
+        p->levels[q->a].name, p->levels[q->b].name, (double)q->matches.radius, (long long)number,
         rows ? (double)number / (double)rows : 0);
 }
 

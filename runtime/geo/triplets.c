@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/geo.h"
 #include "runtime/json.h"
+#include "runtime/number.h"
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/geo.h"
 #endif
@@ -263,7 +264,7 @@ static void print(const struct pnet_plan *p, const struct pnet_geo_request *q, F
     if (nb->knn)
         fprintf(out, " knn=%d", nb->knn);
     else
-        fprintf(out, " radius=%gm", (double)nb->radius);
+        pnet_number_write(out, " radius=%gm", (double)nb->radius);
     fputs(nb->shape == PNET_CUBE ? " cube" : "", out);
 }
 
@@ -278,8 +279,8 @@ static void describe(const struct pnet_plan *p, int item, const struct pnet_coun
     else if (nb->knn)
         fprintf(out, "knn %d", nb->knn);
     else
-        fprintf(out, "radius %g m", (double)nb->radius);
-    fprintf(out, ": %lld triplets, %.1f a point; layers:", (long long)count,
+        pnet_number_write(out, "radius %g m", (double)nb->radius);
+    pnet_number_write(out, ": %lld triplets, %.1f a point; layers:", (long long)count,
         rows ? (double)count / (double)rows : 0);
     for (int n = 0; n < p->node_count; n++)
         for (int g = 0; g < p->nodes[n].geo_count && !p->nodes[n].dead; g++)

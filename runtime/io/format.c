@@ -122,13 +122,14 @@ enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns,
     if (strcmp(path, "-") == 0) path = "standard input";
     const struct format *f = recognise(&b, path);
     char doubt[120] = "";
-    if (!f)
+    if (!f) {
         status = unknown_format(&b, path, e);
-    else if (column_count && f->read_columns)
+    } else if (column_count && f->read_columns) {
         status = f->read_columns(&b, path, columns, column_count, c, e);
-    else
+    } else {
         status = f->read(&b, path, c, e);
-    if (status == PNET_OK && warning && !column_count && f->doubt) f->doubt(&b, path, doubt);
+        if (status == PNET_OK && warning && f->doubt) f->doubt(&b, path, doubt);
+    }
     if (status == PNET_OK && warning) warn(c, path, doubt, warning);
     pnet_bytes_free(&b);
     return status;
