@@ -116,4 +116,8 @@ if [ -w /dev/full ]; then
     check "standard output is full: exit code $code" test "$code" = 1
     says 'standard output'
 fi
+code=0
+(ulimit -f 16 && "$pnetc" data synth rooms -o "$work/limited" --count 10 --points 5000 -q) >/dev/null 2>"$err" || code=$?
+check "a limit on files: exit code $code" test "$code" = 1
+says 'File too large'
 finish
