@@ -68,6 +68,13 @@ static bool finish_metric(
     line->value = r.value;
     line->per_class = r.per_class;
     line->classes = r.per_class ? r.classes : 0;
+    if (r.matrix) {
+        size_t size = (size_t)r.classes * (size_t)r.classes * sizeof *r.matrix;
+        line->matrix = malloc(size + 1);
+        if (!line->matrix) return false;
+        memcpy(line->matrix, r.matrix, size);
+        line->matrix_classes = r.classes;
+    }
     if (r.has_error_pose) {
         line->error_pose = malloc(sizeof r.error_pose);
         if (!line->error_pose) return false;
@@ -108,6 +115,7 @@ void pnet_evaluation_free(struct pnet_evaluation *v)
 {
     for (int i = 0; v->lines && i < v->count; i++) {
         free(v->lines[i].per_class);
+        free(v->lines[i].matrix);
         free(v->lines[i].values);
         free(v->lines[i].error_pose);
     }

@@ -11,6 +11,8 @@ struct pnet_score_line {
     double value;      /* loss: mean over samples; metric: its headline */
     double *per_class; /* [classes], NaN where a class never occurred; NULL */
     int32_t classes;
+    double *matrix; /* [matrix_classes, matrix_classes] counts by label, then prediction; NULL */
+    int32_t matrix_classes;
     struct pnet_named_value *values; /* [value_count], of a metric that has more to say; NULL */
     int value_count;
     double

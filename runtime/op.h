@@ -40,7 +40,7 @@ struct pnet_level_info {
 
 /* A value is width@level. */
 struct pnet_type {
-    enum pnet_scalar type; /* PNET_F32; PNET_I32: class labels; PNET_F64: statistics of a metric */
+    enum pnet_scalar type; /* PNET_F32; PNET_I32: class labels; PNET_F64: statistics */
     int32_t width;
     int level;       /* index into the plan's levels */
     int32_t classes; /* labels: 0 .. classes-1, -1 ignored; else 0 */
@@ -235,6 +235,8 @@ struct pnet_metric_result {
     double value;      /* the headline: accuracy, mIoU */
     double *per_class; /* [classes] to fill, NaN where undefined; NULL: not asked for */
     int32_t classes;
+    const double
+        *matrix; /* [classes, classes] counts by label, then prediction, within the sums; NULL */
     struct pnet_named_value values[PNET_MAX_NAMED]; /* what else there is to say, in this order */
     int value_count;
     /* Of a single pair whose pose was found: T_true^-1 T, what is left between the true pose and the one found. */

@@ -1,4 +1,5 @@
 #include "compiler/cli/run.h"
+#include "compiler/cli/matrix.h"
 
 #include "runtime/json.h"
 #include "runtime/peak.h"
@@ -228,6 +229,7 @@ void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int
             print_named(l->values[k].name, 22, l->values[k].value);
         for (int c = 0; c < l->classes; c++)
             print_named(c < class_count ? classes[c] : "?", 16, l->per_class[c]);
+        if (l->matrix) print_matrix(l->matrix, l->matrix_classes, classes, class_count);
     }
 }
 
@@ -250,6 +252,10 @@ void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_eva
             pnet_json_begin(j, name, '[');
             for (int k = 0; k < 16; k++) pnet_json_double(j, NULL, v->lines[i].error_pose[k]);
             pnet_json_end(j, ']');
+        }
+        if (v->lines[i].matrix) {
+            snprintf(name, sizeof name, "%s.matrix", v->lines[i].name);
+            json_matrix(j, name, v->lines[i].matrix, v->lines[i].matrix_classes);
         }
         if (!v->lines[i].classes) continue;
         snprintf(name, sizeof name, "%s.per_class", v->lines[i].name);

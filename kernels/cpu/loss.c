@@ -138,43 +138,6 @@ void pnet_cpu_cross_entropy_backward(const struct pnet_cross_entropy *e, const f
     }
 }
 
-size_t pnet_cpu_mse_work(void)
-{
-    return SLICES * sizeof(double);
-}
-
-void pnet_cpu_mse(struct pnet_count count, const float *x, const float *y, float *loss, void *work)
-{
-    int64_t n = count.most;
-    double *part = work;
-#pragma omp parallel for schedule(static) if (n > SMALL)
-    for (int32_t slice = 0; slice < SLICES; slice++) {
-        double sum = 0;
-        for (int64_t i = slice_begin(n, slice); i < slice_begin(n, slice + 1); i++) {
-            double d = (double)x[i] - (double)y[i];
-            sum += d * d;
-        }
-        part[slice] = sum;
-    }
-    double total = 0;
-    for (int32_t slice = 0; slice < SLICES; slice++) total += part[slice];
-    *loss = n > 0 ? (float)(total / (double)n) : 0;
-}
-
-void pnet_cpu_mse_backward(struct pnet_count count, const float *x, const float *y,
-    const float *gloss, bool add, float *gx)
-{
-    int64_t n = count.most;
-    float factor = n > 0 ? (float)(2 * (double)*gloss / (double)n) : 0;
-    if (add) {
-#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-        for (int64_t i = 0; i < n; i++) gx[i] += factor * (x[i] - y[i]);
-        return;
-    }
-#pragma omp parallel for simd schedule(static) if (parallel : n > SMALL)
-    for (int64_t i = 0; i < n; i++) gx[i] = factor * (x[i] - y[i]);
-}
-
 void pnet_cpu_best_class(struct pnet_count count, int32_t classes, const float *x, int32_t *best)
 {
     int64_t rows = count.most;
@@ -193,6 +156,15 @@ size_t pnet_cpu_correct_work(void)
     return (size_t)SLICES * 2 * sizeof(int64_t);
 }
 
+static void join_correct(const int64_t *part, double correct[2])
+{
+    correct[0] = correct[1] = 0;
+    for (int32_t slice = 0; slice < SLICES; slice++) {
+        correct[0] += (double)part[2 * slice];
+        correct[1] += (double)part[2 * slice + 1];
+    }
+}
+
 void pnet_cpu_correct(
     const struct pnet_targets *t, const int32_t *best, double correct[2], void *work)
 {
@@ -209,11 +181,37 @@ void pnet_cpu_correct(
         part[2 * slice] = agree;
         part[2 * slice + 1] = all;
     }
-    correct[0] = correct[1] = 0;
+    join_correct(part, correct);
+}
+
+/* Is class c before `other` among scores from the largest on? */
+static bool comes_before(const float *x, int32_t c, int32_t other)
+{
+    if (isnan(x[c])) return c == 0 ? other != 0 : isnan(x[other]) && other != 0 && c < other;
+    if (isnan(x[other])) return other != 0;
+    return x[c] > x[other] || (x[c] == x[other] && c < other);
+}
+
+void pnet_cpu_top_k(
+    const struct pnet_targets *t, int32_t k, const float *x, double correct[2], void *work)
+{
+    int64_t *part = work, rows = t->rows.most;
+#pragma omp parallel for schedule(dynamic) if (t->label_rows.most * t->classes > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++) {
-        correct[0] += (double)part[2 * slice];
-        correct[1] += (double)part[2 * slice + 1];
+        int64_t agree = 0, all = 0;
+        for (int64_t row = slice_begin(rows, slice); row < slice_begin(rows, slice + 1); row++)
+            for (int64_t at = pnet_targets_begin(t, row); at < pnet_targets_end(t, row); at++) {
+                int32_t label = pnet_targets_label(t, at), before = 0;
+                if (label < 0) continue;
+                for (int32_t c = 0; c < t->classes; c++)
+                    before += comes_before(x + row * t->classes, c, label);
+                agree += before < k;
+                all++;
+            }
+        part[2 * slice] = agree;
+        part[2 * slice + 1] = all;
     }
+    join_correct(part, correct);
 }
 
 /* Counts of many classes are made in fewer stretches, so that their matrices stay small. */

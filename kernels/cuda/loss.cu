@@ -1,60 +1,23 @@
-/* Cross entropy and squared error. Sums are formed in double over SLICES stretches of rows, one a
-   block, and joined in order by one block. */
+/* Cross entropy. */
 #include "kernels/cuda/early.cuh"
+#include "kernels/cuda/slices.cuh"
 #include "kernels/cuda/targets.cuh"
+#include "kernels/cuda/weights.cuh"
 
-#include <cstdio>
-#include <cstdlib>
-
-/* Sums of a slice that are joined two at a time. */
-struct two {
-    double a, b;
-};
-
-static __device__ __forceinline__ void keep_slice(double a, double b, struct two *part)
-{
-    a = block_sum(a);
-    b = block_sum(b);
-    if (threadIdx.x == 0) part[blockIdx.x] = {a, b};
-}
-
-/* One thread a slice; the sums are in the first one. */
-static __device__ __forceinline__ struct two join_slices(const struct two *part)
-{
-    static_assert(SLICES == 1024, "one block joins them");
-    double a = block_sum(part[threadIdx.x].a);
-    double b = block_sum(part[threadIdx.x].b);
-    return {a, b};
-}
-
-/* The loss as an argument of a kernel, with its weights by value: a recorded launch keeps them. */
 struct cross_entropy {
     struct pnet_targets targets;
     const float *x;
     double smoothing, all_weights;
-    bool weighted;
-    double weight[PNET_CROSS_ENTROPY_WEIGHTS];
+    struct class_weights weights;
 };
 
 static struct cross_entropy argument_of(const struct pnet_cross_entropy *e)
 {
-    struct cross_entropy a = {e->targets, e->x, e->smoothing, 0, e->weight != nullptr, {}};
     int32_t classes = e->targets.classes;
-    if (a.weighted && classes > PNET_CROSS_ENTROPY_WEIGHTS) {
-        fprintf(stderr, "kernels/cuda/loss.cu: weights of %d classes, at most %d\n", (int)classes,
-            (int)PNET_CROSS_ENTROPY_WEIGHTS);
-        abort();
-    }
-    for (int32_t c = 0; c < classes; c++) {
-        if (a.weighted) a.weight[c] = e->weight[c];
-        a.all_weights += a.weighted ? e->weight[c] : 1;
-    }
+    struct cross_entropy a = {
+        e->targets, e->x, e->smoothing, 0, class_weights_of(e->weight, classes)};
+    for (int32_t c = 0; c < classes; c++) a.all_weights += e->weight ? e->weight[c] : 1;
     return a;
-}
-
-static __device__ __forceinline__ double weight_of(const struct cross_entropy &e, int32_t c)
-{
-    return e.weighted ? e.weight[c] : 1;
 }
 
 size_t pnet_cuda_cross_entropy_work(const struct pnet_cross_entropy *e)
@@ -94,13 +57,13 @@ __global__ static void __launch_bounds__(THREADS)
             int32_t label = label_at(t, at);
             if (label < 0) continue;
             valid++;
-            hard += weight_of(e, label) * (lse - (double)widen(x[label]));
-            divisor += weight_of(e, label);
+            hard += weight_of(e.weights, label) * (lse - (double)widen(x[label]));
+            divisor += weight_of(e.weights, label);
         }
         valid = lanes_sum(valid, lanes);
         if (valid && e.smoothing > 0)
             for (int32_t c = r.lane; c < classes; c += r.lanes)
-                soft += weight_of(e, c) * (lse - (double)widen(x[c]));
+                soft += weight_of(e.weights, c) * (lse - (double)widen(x[c]));
         sum += (1 - e.smoothing) * hard + e.smoothing / classes * soft * (double)valid;
     }
     keep_slice(sum, divisor, part);
@@ -132,19 +95,6 @@ void pnet_cuda_cross_entropy(
 /* Classes of a row whose labels are counted at a time. */
 enum { TILE = 1024 };
 
-/* Labels of each class of a tile, counted by the threads of a row into `count` [TILE at most]. */
-static __device__ void count_labels(const struct pnet_targets &t, int64_t begin, int64_t end,
-    int32_t first, int32_t last, const struct row_walk &r, int32_t *count)
-{
-    for (int32_t c = first + r.lane; c < last; c += r.lanes) count[c - first] = 0;
-    __syncwarp();
-    for (int64_t at = begin + r.lane; at < end; at += r.lanes) {
-        int32_t label = label_at(t, at);
-        if (label >= first && label < last) atomicAdd(count + (label - first), 1);
-    }
-    __syncwarp();
-}
-
 /* Dynamic shared memory: [rows of a block][classes of a tile] counts. */
 template <class T>
 __global__ static void __launch_bounds__(THREADS)
@@ -170,7 +120,7 @@ __global__ static void __launch_bounds__(THREADS)
             int32_t label = label_at(t, at);
             if (label < 0) continue;
             valid++;
-            hard += weight_of(e, label);
+            hard += weight_of(e.weights, label);
         }
         sum = lanes_sum(sum, lanes);
         hard = lanes_sum(hard, lanes);
@@ -185,7 +135,7 @@ __global__ static void __launch_bounds__(THREADS)
                 double v = 0;
                 if (valid)
                     v = of_power * (double)expf(widen(x[c]) - top) -
-                        (sharp * count[c - first] + soft) * weight_of(e, c);
+                        (sharp * count[c - first] + soft) * weight_of(e.weights, c);
                 T *to = gx + row * classes + c;
                 narrow((add ? widen(*to) : 0) + (float)v, to);
             }
@@ -208,68 +158,5 @@ void pnet_cuda_cross_entropy_backward(const struct pnet_cross_entropy *e, const 
         using T = typename decltype(form)::T;
         cross_entropy_backward<<<grid, THREADS, counts, cudaStreamPerThread>>>(
             a, lanes, divisor, gloss, add, as<T>(gx));
-    });
-}
-
-size_t pnet_cuda_mse_work(void)
-{
-    return SLICES * sizeof(struct two);
-}
-
-template <class T>
-__global__ static void __launch_bounds__(THREADS)
-    mse(struct pnet_count n, const T *x, const T *y, struct two *part)
-{
-    int64_t most = pnet_live(n), end = slice_begin(most, (int32_t)blockIdx.x + 1);
-    double sum = 0;
-#pragma unroll 4
-    for (int64_t i = slice_begin(most, (int32_t)blockIdx.x) + threadIdx.x; i < end;
-         i += blockDim.x) {
-        double d = (double)widen(x[i]) - (double)widen(y[i]);
-        sum += d * d;
-    }
-    keep_slice(sum, 0, part);
-}
-
-__global__ static void __launch_bounds__(SLICES)
-    join_mse(struct pnet_count n, const struct two *part, float *loss)
-{
-    struct two total = join_slices(part);
-    int64_t most = pnet_live(n);
-    if (threadIdx.x == 0) *loss = most > 0 ? (float)(total.a / (double)most) : 0;
-}
-
-void pnet_cuda_mse(struct pnet_count n, const float *x, const float *y, float *loss, void *work)
-{
-    struct two *part = (struct two *)work;
-    by_storage(n.storage, [&](auto form) {
-        using T = typename decltype(form)::T;
-        mse<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(n, as<T>(x), as<T>(y), part);
-    });
-    join_mse<<<1, SLICES, 0, cudaStreamPerThread>>>(n, part, loss);
-}
-
-template <class T>
-__global__ static void mse_backward(struct pnet_count n, const T *__restrict__ x,
-    const T *__restrict__ y, const float *gloss, bool add, T *__restrict__ gx)
-{
-    int64_t most = pnet_live(n);
-    float factor = most > 0 ? (float)(2 * (double)*gloss / (double)most) : 0;
-#pragma unroll 4
-    for (int64_t i = FLAT_BEGIN; i < most; i += FLAT_STEP) {
-        float v = factor * (widen(x[i]) - widen(y[i]));
-        narrow(add ? widen(gx[i]) + v : v, gx + i);
-    }
-}
-
-void pnet_cuda_mse_backward(
-    struct pnet_count n, const float *x, const float *y, const float *gloss, bool add, float *gx)
-{
-    unsigned grid = element_blocks(n.most);
-    if (!grid) return;
-    by_storage(n.storage, [&](auto form) {
-        using T = typename decltype(form)::T;
-        mse_backward<<<grid, THREADS, 0, cudaStreamPerThread>>>(
-            n, as<T>(x), as<T>(y), gloss, add, as<T>(gx));
     });
 }

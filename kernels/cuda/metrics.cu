@@ -4,7 +4,6 @@
 
 typedef unsigned long long count_type; /* what atomicAdd takes */
 
-/* Threads start from class 0, so that a NaN there wins as it does on the CPU. */
 template <class T>
 __global__ static void __launch_bounds__(THREADS)
     best_class(struct pnet_count rows, int32_t classes, int lanes, const T *x, int32_t *best)
@@ -13,22 +12,8 @@ __global__ static void __launch_bounds__(THREADS)
     for (int64_t base = r.begin; base < r.end; base += r.step) {
         int64_t row = base + r.line;
         bool there = row < r.end;
-        const T *p = x + (there ? row : base) * classes;
-        float top = widen(p[0]);
-        int32_t at = 0;
-        for (int32_t c = r.lane; c < classes; c += lanes)
-            if (widen(p[c]) > top) {
-                top = widen(p[c]);
-                at = c;
-            }
-        for (int d = lanes / 2; d; d /= 2) {
-            float other = __shfl_xor_sync(0xffffffffu, top, d);
-            int32_t from = __shfl_xor_sync(0xffffffffu, at, d);
-            if (other > top || (other == top && from < at)) {
-                top = other;
-                at = from;
-            }
-        }
+        float top;
+        int32_t at = best_class_of(x + (there ? row : base) * classes, classes, r, &top);
         if (there && r.lane == 0) best[row] = at;
     }
 }
@@ -87,6 +72,61 @@ void pnet_cuda_correct(
     cudaMemsetAsync(sum, 0, pnet_cuda_correct_work(), cudaStreamPerThread);
     if (grid) correct<<<grid, THREADS, 0, cudaStreamPerThread>>>(*t, best, sum);
     write_counts<<<1, 2, 0, cudaStreamPerThread>>>(2, sum, correct_);
+}
+
+/* Is class c before `other` among scores from the largest on? */
+template <class T>
+static __device__ __forceinline__ bool comes_before(const T *x, int32_t c, int32_t other)
+{
+    float a = widen(x[c]), b = widen(x[other]);
+    if (isnan(a)) return c == 0 ? other != 0 : isnan(b) && other != 0 && c < other;
+    if (isnan(b)) return other != 0;
+    return a > b || (a == b && c < other);
+}
+
+/* The threads of a row take its labels one by one, and share the classes. Rows of a warp have different
+   numbers of labels: all threads make as many turns as the most of them takes. */
+template <class T>
+__global__ static void __launch_bounds__(THREADS)
+    top_k(struct pnet_targets t, int lanes, int32_t k, const T *x, count_type *sum)
+{
+    struct row_walk r = walk_rows(pnet_live(t.rows), lanes);
+    count_type agree = 0, all = 0;
+    for (int64_t base = r.begin; base < r.end; base += r.step) {
+        int64_t row = base + r.line;
+        bool there = row < r.end;
+        const T *p = x + (there ? row : base) * t.classes;
+        int64_t begin = there ? labels_begin(t, row) : 0, end = there ? labels_end(t, row) : 0;
+        for (int64_t at = begin; __any_sync(0xffffffffu, at < end); at++) {
+            int32_t label = at < end ? label_at(t, at) : -1, before = 0;
+            for (int32_t c = r.lane; label >= 0 && c < t.classes; c += lanes)
+                before += comes_before(p, c, label);
+            before = lanes_sum(before, lanes);
+            if (r.lane || label < 0) continue;
+            agree += before < k;
+            all++;
+        }
+    }
+    agree = block_sum(agree);
+    all = block_sum(all);
+    if (threadIdx.x) return;
+    atomicAdd(sum, agree);
+    atomicAdd(sum + 1, all);
+}
+
+void pnet_cuda_top_k(
+    const struct pnet_targets *t, int32_t k, const float *x, double correct[2], void *work)
+{
+    count_type *sum = (count_type *)work;
+    int lanes = row_lanes(t->classes);
+    unsigned grid = blocks_for(t->rows.most, THREADS / lanes), most = 8 * SLICES;
+    cudaMemsetAsync(sum, 0, pnet_cuda_correct_work(), cudaStreamPerThread);
+    if (grid > most) grid = most;
+    by_storage(t->rows.storage, [&](auto form) {
+        using T = typename decltype(form)::T;
+        if (grid) top_k<<<grid, THREADS, 0, cudaStreamPerThread>>>(*t, lanes, k, as<T>(x), sum);
+    });
+    write_counts<<<1, 2, 0, cudaStreamPerThread>>>(2, sum, correct);
 }
 
 size_t pnet_cuda_confusion_work(int32_t classes)

@@ -67,4 +67,62 @@ static __device__ __forceinline__ float top_score(
     return lanes_max(top, r.lanes);
 }
 
+/* The class with the largest score in each of the row's threads, the lowest one among equals; *top is
+   that score. Threads start from class 0, so that a NaN there wins as it does on the CPU. */
+template <class T>
+static __device__ __forceinline__ int32_t best_class_of(
+    const T *x, int32_t classes, const struct row_walk &r, float *top)
+{
+    float best = widen(x[0]);
+    int32_t at = 0;
+    for (int32_t c = r.lane; c < classes; c += r.lanes)
+        if (widen(x[c]) > best) {
+            best = widen(x[c]);
+            at = c;
+        }
+    for (int d = r.lanes / 2; d; d /= 2) {
+        float other = __shfl_xor_sync(0xffffffffu, best, d);
+        int32_t from = __shfl_xor_sync(0xffffffffu, at, d);
+        if (other > best || (other == best && from < at)) {
+            best = other;
+            at = from;
+        }
+    }
+    *top = best;
+    return at;
+}
+
+/* struct pnet_soft_row of kernels/cpu/targets.h, in each thread of the row. */
+struct soft_row {
+    float top;
+    int32_t best;
+    double rest;
+};
+
+template <class T>
+static __device__ __forceinline__ struct soft_row soft_row_of(
+    const T *x, int32_t classes, const struct row_walk &r)
+{
+    struct soft_row s;
+    s.best = best_class_of(x, classes, r, &s.top);
+    double rest = 0;
+    for (int32_t c = r.lane; c < classes; c += r.lanes)
+        if (c != s.best) rest += (double)expf(widen(x[c]) - s.top);
+    s.rest = lanes_sum(rest, r.lanes);
+    return s;
+}
+
+/* Labels of each class of a tile, counted by the threads of a row into `count` [TILE at most]. */
+static __device__ __forceinline__ void count_labels(const struct pnet_targets &t, int64_t begin,
+    int64_t end, int32_t first, int32_t last, const struct row_walk &r, int32_t *count)
+{
+    for (int32_t c = first + r.lane; c < last; c += r.lanes) count[c - first] = 0;
+    __syncwarp();
+    for (int64_t at = begin + r.lane; at < end; at += r.lanes) {
+        int32_t label = label_at(t, at);
+        if (label >= first && label < last) atomicAdd(count + (label - first), 1);
+    }
+    __syncwarp();
+}
+
 #endif

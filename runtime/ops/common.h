@@ -67,6 +67,8 @@ void pnet_op_samplenorm_reference(const struct pnet_exec *x, int32_t groups, dou
 
 /* Rules: checks classes and levels, and asks for the cells. */
 bool pnet_op_labels_rule(struct pnet_rule *r, const char *name, bool backward);
+/* Rules: checks argument `arg`, a weight for each class, where it is set. */
+bool pnet_op_weights_rule(struct pnet_rule *r, const char *name, int arg);
 struct pnet_targets pnet_op_targets(const struct pnet_exec *x);
 
 /* Metrics that come from the confusion matrix, [classes, classes] by label, then prediction. */
@@ -74,10 +76,11 @@ bool pnet_op_confusion_rule(struct pnet_rule *r, const char *name);
 size_t pnet_op_confusion_work(const struct pnet_exec *x, bool backward);
 void pnet_op_confusion_forward(const struct pnet_exec *x);
 void pnet_op_confusion_reference(const struct pnet_exec *x);
-/* Recall of each class, and their mean: NaN where a class has no labels, which do not count. */
-void pnet_op_recall_finish(
-    const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r);
-/* Intersection over union, likewise: NaN where a class is neither labelled nor predicted. */
+/* A number for each class, from how many labels were hit and how many labels and predictions there are,
+   and their mean: NaN where there is none, which does not count. */
+void pnet_op_class_scores(const double *matrix, struct pnet_metric_result *r,
+    double (*score)(double hits, double labels, double predictions));
+/* Intersection over union: NaN where a class is neither labelled nor predicted. */
 void pnet_op_iou_finish(
     const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r);
 

@@ -5,6 +5,8 @@
 
 enum { SCORES, LABEL };
 
+_Static_assert((int)PNET_MAX_LIST <= (int)PNET_CLASS_WEIGHTS, "a GPU takes any list of weights");
+
 static bool check_levels(struct pnet_rule *r, const char *name)
 {
     int scores = r->in[SCORES].level, label = r->in[LABEL].level;
@@ -47,6 +49,19 @@ bool pnet_op_labels_rule(struct pnet_rule *r, const char *name, bool backward)
                              .b = scores.level,
                              .forward_forms = PNET_FORM_CHILDREN,
                              .backward_forms = backward ? PNET_FORM_CHILDREN : 0});
+    return true;
+}
+
+bool pnet_op_weights_rule(struct pnet_rule *r, const char *name, int arg)
+{
+    const struct pnet_attr *a = &r->attr[arg];
+    if (!a->set) return true;
+    if (a->list.count != r->in[LABEL].classes)
+        return pnet_rule_fail(r, arg, "%s() has %d weights for %d classes", name, a->list.count,
+            (int)r->in[LABEL].classes);
+    for (int i = 0; i < a->list.count; i++)
+        if (!(a->list.items[i] >= 0 && isfinite(a->list.items[i])))
+            return pnet_rule_fail(r, arg, "%s() has a negative weight: class %d", name, i);
     return true;
 }
 
@@ -108,38 +123,35 @@ void pnet_op_confusion_reference(const struct pnet_exec *x)
     }
 }
 
-/* What of a class was hit, over what there is of it: its labels, and for `unite` its predictions
-   too. The headline is the mean over the classes that have any. */
-static void finish(const double *sum, struct pnet_metric_result *r, bool unite)
+void pnet_op_class_scores(const double *matrix, struct pnet_metric_result *r,
+    double (*score)(double hits, double labels, double predictions))
 {
     int32_t n = r->classes, counted = 0;
     double total = 0;
     for (int32_t c = 0; c < n; c++) {
-        double hit = sum[(int64_t)c * n + c], all = 0;
+        double labels = 0, predictions = 0;
         for (int32_t other = 0; other < n; other++) {
-            all += sum[(int64_t)c * n + other];
-            if (unite && other != c) all += sum[(int64_t)other * n + c];
+            labels += matrix[(int64_t)c * n + other];
+            predictions += matrix[(int64_t)other * n + c];
         }
-        double share = all > 0 ? hit / all : (double)NAN;
-        if (r->per_class) r->per_class[c] = share;
-        if (all > 0) {
-            total += share;
-            counted++;
-        }
+        double of_class = score(matrix[(int64_t)c * n + c], labels, predictions);
+        if (r->per_class) r->per_class[c] = of_class;
+        if (isnan(of_class)) continue;
+        total += of_class;
+        counted++;
     }
     r->value = counted ? total / counted : (double)NAN;
 }
 
-void pnet_op_recall_finish(
-    const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r)
+static double iou(double hits, double labels, double predictions)
 {
-    (void)attr;
-    finish(sum, r, false);
+    double either = labels + predictions - hits;
+    return either > 0 ? hits / either : (double)NAN;
 }
 
 void pnet_op_iou_finish(
     const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r)
 {
     (void)attr;
-    finish(sum, r, true);
+    pnet_op_class_scores(sum, r, iou);
 }

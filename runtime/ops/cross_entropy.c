@@ -6,25 +6,11 @@
 enum { IN, LABEL, WEIGHTS, SMOOTHING };
 enum { DIVISOR };
 
-_Static_assert(
-    (int)PNET_MAX_LIST <= (int)PNET_CROSS_ENTROPY_WEIGHTS, "a GPU takes any list of weights");
-
-static bool check_weights(struct pnet_rule *r)
-{
-    const struct pnet_attr *a = &r->attr[WEIGHTS];
-    if (!a->set) return true;
-    if (a->list.count != r->in[LABEL].classes)
-        return pnet_rule_fail(r, WEIGHTS, "cross_entropy() has %d weights for %d classes",
-            a->list.count, (int)r->in[LABEL].classes);
-    for (int i = 0; i < a->list.count; i++)
-        if (!(a->list.items[i] >= 0 && isfinite(a->list.items[i])))
-            return pnet_rule_fail(r, WEIGHTS, "cross_entropy() has a negative weight: class %d", i);
-    return true;
-}
-
 static bool rule(struct pnet_rule *r)
 {
-    if (!pnet_op_labels_rule(r, "cross_entropy", true) || !check_weights(r)) return false;
+    if (!pnet_op_labels_rule(r, "cross_entropy", true) ||
+        !pnet_op_weights_rule(r, "cross_entropy", WEIGHTS))
+        return false;
     r->out = (struct pnet_type){PNET_F32, 1, r->scalar_level, 0, false};
     pnet_rule_save(r, r->out, true);
     return true;

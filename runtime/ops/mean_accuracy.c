@@ -1,11 +1,25 @@
 /* The share of labels that are predicted, class by class. */
 #include "runtime/ops/common.h"
 
+#include <math.h>
+
 enum { IN, LABEL };
 
 static bool rule(struct pnet_rule *r)
 {
     return pnet_op_confusion_rule(r, "mean_accuracy");
+}
+
+static double recall(double hits, double labels, double predictions)
+{
+    (void)predictions;
+    return labels > 0 ? hits / labels : (double)NAN;
+}
+
+static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r)
+{
+    (void)attr;
+    pnet_op_class_scores(sum, r, recall);
 }
 
 const struct pnet_op pnet_op_mean_accuracy = {
@@ -25,7 +39,7 @@ const struct pnet_op pnet_op_mean_accuracy = {
     .work = pnet_op_confusion_work,
     .forward = pnet_op_confusion_forward,
     .reference = pnet_op_confusion_reference,
-    .finish = pnet_op_recall_finish,
+    .finish = finish,
     .cases = "mean_accuracy(p.f -> linear(5), p.label)\n"
              "mean_accuracy(z -> linear(5), p.label)\n"
              "mean_accuracy(t -> linear(5), p.tag)\n",

@@ -32,8 +32,8 @@ const struct pnet_op pnet_op_softmax = {
     .name = "softmax",
     .class_ = PNET_LAYER,
     .summary = "Softmax over the channels of each point",
-    .doc = "`out[c] = exp(x[c]) / sum of exp(x)`. `cross_entropy` and `lovasz_softmax` take scores "
-           "without it.",
+    .doc = "`out[c] = exp(x[c]) / sum of exp(x)`. Losses with labels, such as "
+           "`cross_entropy`, take scores without it.",
     .args =
         {
             {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores"},

@@ -1,6 +1,7 @@
 /* Numbers computed once in double with PyTorch 2.15 on the CPU: cross_entropy (weight,
    label_smoothing, ignore_index), group_norm, batch_norm, gelu, and a Lovasz-softmax of sort and
-   cumsum (classes present). */
+   cumsum (classes present); with JAX 0.10 on the CPU, by automatic differentiation of the formulas
+   in docs/layers.md: focal, dice, huber and l1. */
 #include "tests/ops/opcase.h"
 
 static const double cross_entropy_gradient[] = {-0.22992608, -0.00477418255, 0.234700262,
@@ -9,6 +10,20 @@ static const double cross_entropy_gradient[] = {-0.22992608, -0.00477418255, 0.2
 static const double lovasz_gradient[] = {-0.005808474, -0.00467686583, 0.0104853398, 0.024476778,
     0.000575638645, -0.0250524167, 0, 0, 0, 0.0174680531, -0.0328835559, 0.0154155028,
     -0.0133918411, 0.0445289247, -0.0311370835};
+static const double focal_gradient[] = {-0.262948384, 0.0124705567, 0.250477827, 0.0784429418,
+    0.00184480117, -0.080287743, 0, 0, 0, 0.0229912801, -0.0432810135, 0.0202897335, 0.0186898164,
+    0.107552467, -0.126242284};
+static const double dice_gradient[] = {-0.00692571965, -0.00214425772, 0.00906997737, 0.0442442527,
+    0.0010098932, -0.0452541459, 0, 0, 0, 0.01638258, -0.031815999, 0.015433419, -0.0114321034,
+    0.0546157495, -0.0431836461};
+static const double plain_dice_gradient[] = {-0.00491955885, 0.00249827757, 0.00242128127,
+    0.0354765855, 0.00195256804, -0.0374291535, 0, 0, 0, 0.0195234982, -0.0397070026, 0.0201835044,
+    -0.00386299195, 0.031843652, -0.02798066};
+static const double huber_gradient[] = {-0.05, -0.05, 0.05, 0.05, -0.05, 0.05, 0.0291666667, 0.05,
+    -0.00833333333, -0.025, 0.05, -0.05, -0.05, 0.05, 0.05};
+static const double l1_gradient[] = {-0.0666666667, -0.0666666667, 0.0666666667, 0.0666666667,
+    -0.0666666667, 0.0666666667, 0.0666666667, 0.0666666667, -0.0666666667, -0.0666666667,
+    0.0666666667, -0.0666666667, -0.0666666667, 0.0666666667, 0.0666666667};
 static const double group_out[] = {-0.888473285, 0.967093582, 1.30801399, -3.53643089, -0.80620724,
     1.62522194, -0.864067713, -2.83575938, 0.839113658, 1.37842381, 1.37808114, 0.527463908,
     0.674581568, 0.226699178, -0.583799106, 0.807732515, -1.29980351, 1.5429559, -1.00420202,
@@ -59,7 +74,19 @@ static void compare(const char *what, size_t n, const float *got, const double *
     CHECKF(error < 2e-6, "%s is off by %g", what, error);
 }
 
-static void test_loss(const struct world *w, const char *name, double loss, const double *gradient)
+static void run_loss(struct opcase *c, const char *what, double loss, const double *gradient)
+{
+    opcase_forward(c);
+    opcase_backward(c, false, false);
+    CHECKF(fabs((double)c->out[0] - loss) < 1e-6, "%s: %.9g", what, (double)c->out[0]);
+    compare(what, 15, c->gin[0], gradient);
+    opcase_free(c);
+}
+
+enum variant { PLAIN, CROSS_ENTROPY, FOCAL };
+
+static void test_loss(const struct world *w, const char *name, enum variant variant, int64_t square,
+    double loss, const double *gradient)
 {
     static const double weights[] = {1, 2, 0.5};
     const int32_t label[] = {0, 2, -1, 1, 2};
@@ -67,19 +94,31 @@ static void test_loss(const struct world *w, const char *name, double loss, cons
     struct opcase c = opcase_of(w, name);
     opcase_in(&c, 3, POINTS);
     opcase_label(&c, 3, POINTS);
-    if (strcmp(name, "cross_entropy") == 0) {
-        opcase_list(&c, "weights", weights, 3);
-        opcase_real(&c, "smoothing", 0.1);
-    }
+    if (variant != PLAIN) opcase_list(&c, "weights", weights, 3);
+    if (variant == CROSS_ENTROPY) opcase_real(&c, "smoothing", 0.1);
+    if (variant == FOCAL) opcase_real(&c, "gamma", 1.5);
+    if (square >= 0) opcase_int(&c, "square", square);
     c.seeds = &one;
     opcase_fill(&c);
     set_input(&c, 0);
     memcpy(c.in_data[1], label, sizeof label);
-    opcase_forward(&c);
-    opcase_backward(&c, false, false);
-    CHECKF(fabs((double)c.out[0] - loss) < 1e-6, "%s: %.9g", name, (double)c.out[0]);
-    compare(name, 15, c.gin[0], gradient);
-    opcase_free(&c);
+    run_loss(&c, name, loss, gradient);
+}
+
+/* The target is half of the prediction, backwards. */
+static void test_difference(
+    const struct world *w, const char *name, double loss, const double *gradient)
+{
+    const float one = 1;
+    struct opcase c = opcase_of(w, name);
+    opcase_in(&c, 3, POINTS);
+    opcase_in(&c, 3, POINTS);
+    if (strcmp(name, "huber") == 0) opcase_real(&c, "delta", 0.75);
+    c.seeds = &one;
+    opcase_fill(&c);
+    set_input(&c, 0);
+    for (int64_t i = 0; i < 15; i++) ((float *)c.in_data[1])[i] = input(14 - i, 0) / 2;
+    run_loss(&c, name, loss, gradient);
 }
 
 static void test_group(const struct world *w)
@@ -147,8 +186,13 @@ int main(void)
 {
     const int64_t sizes[] = {5};
     struct world w = world_make(1, sizes);
-    test_loss(&w, "cross_entropy", 1.67650479, cross_entropy_gradient);
-    test_loss(&w, "lovasz_softmax", 0.768060362, lovasz_gradient);
+    test_loss(&w, "cross_entropy", CROSS_ENTROPY, -1, 1.67650479, cross_entropy_gradient);
+    test_loss(&w, "lovasz_softmax", PLAIN, -1, 0.768060362, lovasz_gradient);
+    test_loss(&w, "focal", FOCAL, -1, 1.34187882, focal_gradient);
+    test_loss(&w, "dice", PLAIN, 1, 0.651634934, dice_gradient);
+    test_loss(&w, "dice", PLAIN, 0, 0.711058773, plain_dice_gradient);
+    test_difference(&w, "huber", 0.830338542, huber_gradient);
+    test_difference(&w, "l1", 1.45416667, l1_gradient);
     test_group(&w);
     test_batch(&w);
     test_gelu();

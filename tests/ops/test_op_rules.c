@@ -112,8 +112,8 @@ static void test_levels(const struct world *w)
 
 static void test_labels(const struct world *w)
 {
-    const char *const names[] = {
-        "cross_entropy", "lovasz_softmax", "accuracy", "mean_accuracy", "iou", "miou"};
+    const char *const names[] = {"cross_entropy", "focal", "lovasz_softmax", "dice", "accuracy",
+        "top_k_accuracy", "mean_accuracy", "precision", "recall", "f1", "iou", "miou", "confusion"};
     char text[256];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct opcase c = make(w, names[i], 20, POINTS);
@@ -148,13 +148,52 @@ static void test_labels(const struct world *w)
 
 static void test_weights(const struct world *w)
 {
-    static const double three[] = {1, 1, 1}, negative[] = {1, -1};
-    struct opcase c = make(w, "cross_entropy", 2, POINTS);
-    opcase_label(&c, 2, POINTS);
-    opcase_list(&c, "weights", three, 3);
-    refuses(&c, "cross_entropy() has 3 weights for 2 classes", 2, -1);
-    opcase_list(&c, "weights", negative, 2);
-    refuses(&c, "cross_entropy() has a negative weight: class 1", 2, -1);
+    static const double three[] = {1, 1, 1}, negative[] = {1, -1}, endless[] = {INFINITY, 1};
+    static const char *const names[] = {"cross_entropy", "focal"};
+    char text[96];
+    for (int i = 0; i < 2; i++) {
+        struct opcase c = make(w, names[i], 2, POINTS);
+        int arg = opcase_arg(&c, "weights");
+        opcase_label(&c, 2, POINTS);
+        opcase_list(&c, "weights", three, 3);
+        snprintf(text, sizeof text, "%s() has 3 weights for 2 classes", names[i]);
+        refuses(&c, text, arg, -1);
+        opcase_list(&c, "weights", negative, 2);
+        snprintf(text, sizeof text, "%s() has a negative weight: class 1", names[i]);
+        refuses(&c, text, arg, -1);
+        opcase_list(&c, "weights", endless, 2);
+        snprintf(text, sizeof text, "%s() has a negative weight: class 0", names[i]);
+        refuses(&c, text, arg, -1);
+    }
+}
+
+static void test_differences(const struct world *w)
+{
+    static const char *const names[] = {"mse", "huber", "l1"};
+    char text[96];
+    for (int i = 0; i < 3; i++) {
+        struct opcase c = make(w, names[i], 2, SAMPLE);
+        opcase_in(&c, 2, POINTS);
+        snprintf(
+            text, sizeof text, "%s() joins points of different levels: 2@sample and 2@p", names[i]);
+        refuses(&c, text, 1, 1);
+        c = make(w, names[i], 2, POINTS);
+        opcase_in(&c, 3, POINTS);
+        snprintf(text, sizeof text, "%s() joins different widths: 2@p and 3@p", names[i]);
+        refuses(&c, text, 1, 1);
+        c.in[1].width = 2;
+        CHECK(opcase_rule(&c) && c.rule.out.level == SCALAR && c.rule.out.width == 1);
+    }
+}
+
+static void test_top_k(const struct world *w)
+{
+    struct opcase c = make(w, "top_k_accuracy", 4, POINTS);
+    opcase_label(&c, 4, POINTS);
+    refuses(&c, "top_k_accuracy() cannot choose the best 5 of 4 classes", 2, -1);
+    CHECK_STR(c.rule.help, "choose k from 1 to 4");
+    opcase_int(&c, "k", 4);
+    CHECK(opcase_rule(&c));
 }
 
 /* Every row says what it is, has what a row needs, and names arguments once. */
@@ -188,6 +227,8 @@ int main(void)
     test_levels(&w);
     test_labels(&w);
     test_weights(&w);
+    test_differences(&w);
+    test_top_k(&w);
     test_rows();
     world_free(&w);
     return check_end();

@@ -1,0 +1,12 @@
+/* Confusion matrices: counts by label, then prediction, [n, n]. */
+#ifndef PNET_COMPILER_CLI_MATRIX_H
+#define PNET_COMPILER_CLI_MATRIX_H
+
+#include "runtime/json.h"
+
+/* On standard output: a line a label, a column a prediction. */
+void print_matrix(const double *matrix, int32_t n, char *const *classes, int class_count);
+/* An array of rows. */
+void json_matrix(struct pnet_json *j, const char *key, const double *matrix, int32_t n);
+
+#endif
