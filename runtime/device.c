@@ -89,6 +89,12 @@ enum pnet_status pnet_device_enter(struct pnet_device d, struct pnet_error *e)
     return GPU(d) ? told(d, CUDA(pnet_cuda_use(d.index)), e) : PNET_OK;
 }
 
+void pnet_device_note(struct pnet_device d, const char *where)
+{
+    (void)where;
+    if (GPU(d)) CUDA_DO(pnet_cuda_note(where));
+}
+
 enum pnet_status pnet_device_wait(struct pnet_device d, struct pnet_error *e)
 {
     return GPU(d) ? told(d, CUDA(pnet_cuda_sync()), e) : PNET_OK;

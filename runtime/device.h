@@ -23,6 +23,9 @@ size_t pnet_device_available(struct pnet_device d);
 
 /* Work that a thread asks for goes to its own queue on the device, in order. A thread enters before it asks. */
 enum pnet_status pnet_device_enter(struct pnet_device d, struct pnet_error *e);
+/* What the thread has asked for since, if it could not be asked for, failed in `where`: pnet_device_wait says so. Waits for
+   nothing. */
+void pnet_device_note(struct pnet_device d, const char *where);
 /* Waits for the thread's queue. PNET_FAILED, or PNET_NO_DEVICE: what went wrong since. */
 enum pnet_status pnet_device_wait(struct pnet_device d, struct pnet_error *e);
 

@@ -320,12 +320,14 @@ static void seed_gradients(struct pnet_session *s, int slot)
 void pnet_session_run_step(
     const struct pnet_session *s, int slot, int step, bool training, bool accumulate)
 {
-    const struct pnet_op *op = s->plan->nodes[s->plan->steps[step].node].op;
+    const struct pnet_node *node = &s->plan->nodes[s->plan->steps[step].node];
+    const struct pnet_op *op = node->op;
     struct pnet_exec x;
     if (training && op->class_ == PNET_METRIC) return; /* evaluation is for them */
     pnet_session_exec(s, slot, step, training, &x);
     for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= accumulate;
     (s->plan->steps[step].backward ? op->backward : op->forward)(&x);
+    pnet_device_note(s->options.device, node->path);
 }
 
 void pnet_session_on_gradients(struct pnet_session *s, pnet_gradients_ready *ready, void *context)

@@ -67,12 +67,12 @@ static __device__ void fill(float (*to)[SIDE], int64_t first, int64_t end, const
     }
 }
 
-/* A block of threads sums the outer products of one piece of the list, one tile of the matrices, cell by cell. */
-static __global__ __launch_bounds__(THREADS) void outer(pnet_conv_list list, conv_groups g, int cin,
-    int cout, int tiles_a, int tiles_b, const float *in, const float *gout, float *gweight)
+/* One piece of the list, one tile of the matrices, cell by cell. */
+static __device__ void outer_tile(const pnet_conv_list &list, const conv_groups &g, int cin,
+    int cout, int tiles_a, int tiles_b, int id, const float *in, const float *gout, float *gweight)
 {
     __shared__ float x[STEP][SIDE], y[STEP][SIDE];
-    int id = blockIdx.y, group = id / tiles_b / tiles_a;
+    int group = id / tiles_b / tiles_a;
     int b = id % tiles_b * SIDE + threadIdx.x % 16 * 4,
         a = id / tiles_b % tiles_a * SIDE + threadIdx.x / 16 * 4;
     int64_t live = conv_list_live(list), n = blockIdx.x * (int64_t)PIECE,
@@ -103,6 +103,15 @@ static __global__ __launch_bounds__(THREADS) void outer(pnet_conv_list list, con
     }
 }
 
+/* A block of threads sums the outer products of a piece, tile after tile where there are more than a grid has room for. The
+   threads have met since the last tile was read. */
+static __global__ __launch_bounds__(THREADS) void outer(pnet_conv_list list, conv_groups g, int cin,
+    int cout, int tiles_a, int tiles_b, const float *in, const float *gout, float *gweight)
+{
+    for (int id = blockIdx.y; id < g.count * tiles_a * tiles_b; id += gridDim.y)
+        outer_tile(list, g, cin, cout, tiles_a, tiles_b, id, in, gout, gweight);
+}
+
 void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work)
 {
     if (list.most == 0) return;
@@ -112,7 +121,8 @@ void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, voi
     int tiles_a = (g.cin + SIDE - 1) / SIDE, tiles_b = (g.cout + SIDE - 1) / SIDE;
     const float *x = gather_rows(pieces, list, v->swapped ? list.row : list.other, s.cin, v->in);
     const float *y = gather_rows(pieces, list, v->swapped ? list.other : list.row, s.cout, v->gout);
-    dim3 grid((unsigned)((list.most + PIECE - 1) / PIECE), (unsigned)(g.count * tiles_a * tiles_b));
+    int tiles = g.count * tiles_a * tiles_b, most = 65535;
+    dim3 grid((unsigned)((list.most + PIECE - 1) / PIECE), (unsigned)min(tiles, most));
     outer<<<grid, THREADS, 0, cudaStreamPerThread>>>(
         list, g, s.cin, s.cout, tiles_a, tiles_b, x, y, v->gweight);
 }

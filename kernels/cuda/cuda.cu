@@ -8,28 +8,56 @@ extern "C" {
 #include <cstring>
 #include <cuda_runtime.h>
 
-/* cudaPeekAtLastError keeps what a launch reported until it is asked for; a failure that leaves the context unusable
-   comes back from every call. */
+/* The first error of a thread. cudaPeekAtLastError keeps what a launch reported until it is cleared, which calls do whose own
+   failure is told otherwise; a failure that leaves the context unusable comes back from every call. */
+struct first_error {
+    cudaError_t code;
+    char text[512];
+};
+
+static thread_local first_error first = {cudaSuccess, {}};
+
+static void keep(cudaError_t code, const char *where)
+{
+    if (code == cudaSuccess || first.code != cudaSuccess) return;
+    first.code = code;
+    snprintf(first.text, sizeof first.text, "%s%s%s", cudaGetErrorString(code),
+        where ? ", in " : "", where ? where : "");
+}
+
+/* Before a call that may fail and is told of by its result: what was there before stays. */
+static void keep_earlier()
+{
+    keep(cudaPeekAtLastError(), nullptr);
+}
+
 static const char *text_of(cudaError_t code)
 {
     return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
 }
 
+extern "C" void pnet_cuda_note(const char *where)
+{
+    keep(cudaPeekAtLastError(), where);
+}
+
 extern "C" const char *pnet_cuda_error(void)
 {
-    return text_of(cudaPeekAtLastError());
+    keep_earlier();
+    return first.code == cudaSuccess ? nullptr : first.text;
 }
 
 extern "C" const char *pnet_cuda_sync(void)
 {
-    const char *launch = pnet_cuda_error();
-    const char *run = text_of(cudaStreamSynchronize(cudaStreamPerThread));
-    return launch ? launch : run;
+    keep_earlier();
+    keep(cudaStreamSynchronize(cudaStreamPerThread), nullptr);
+    return pnet_cuda_error();
 }
 
 extern "C" int pnet_cuda_devices(const char **why)
 {
     int count = 0;
+    keep_earlier();
     cudaError_t code = cudaGetDeviceCount(&count);
     *why = text_of(code);
     if (code != cudaSuccess) {
@@ -64,6 +92,7 @@ extern "C" const char *pnet_cuda_describe(int device, struct pnet_cuda_info *inf
 extern "C" void *pnet_cuda_alloc(size_t bytes)
 {
     void *p = nullptr;
+    keep_earlier();
     if (cudaMalloc(&p, bytes) == cudaSuccess) return p;
     cudaGetLastError(); /* told by NULL */
     return nullptr;
@@ -77,6 +106,7 @@ extern "C" void pnet_cuda_free(void *p)
 extern "C" void *pnet_cuda_alloc_host(size_t bytes)
 {
     void *p = nullptr;
+    keep_earlier();
     if (cudaMallocHost(&p, bytes) == cudaSuccess) return p;
     cudaGetLastError();
     return nullptr;
@@ -119,6 +149,7 @@ extern "C" struct pnet_cuda_stage *pnet_cuda_stage_new(void)
 {
     pnet_cuda_stage *s = (pnet_cuda_stage *)calloc(1, sizeof *s);
     bool ok = s != nullptr;
+    keep_earlier();
     for (int i = 0; i < 2 && ok; i++)
         ok = cudaMallocHost(&s->pinned[i], STAGE_BYTES) == cudaSuccess &&
              cudaEventCreateWithFlags(&s->sent[i], cudaEventDisableTiming) == cudaSuccess;
@@ -291,6 +322,10 @@ extern "C" void *pnet_cuda_record_end(void)
     if (ended) set_priorities(graph);
     forget_points();
     if (!ended) return nullptr;
+    if (pnet_cuda_error()) { /* a launch that failed is not in the graph */
+        cudaGraphDestroy(graph);
+        return nullptr;
+    }
     if (cudaGraphInstantiate(&record, graph, cudaGraphInstantiateFlagUseNodePriority) !=
         cudaSuccess)
         record = nullptr;

@@ -1,6 +1,14 @@
 /* The GPU behind the kernels of this folder: memory, copies, errors. Everything runs on the stream of the calling
-   thread (cudaStreamPerThread), in order; two threads have two streams. Kernels return at once and report nothing:
-   the first error sticks, and pnet_cuda_sync or pnet_cuda_error tells of it. */
+   thread (cudaStreamPerThread), in order; two threads have two streams.
+
+   Errors. Kernels return at once and report nothing. The runtime keeps the first error of a launch of a thread, recorded or
+   not; pnet_cuda_note takes it over at the end of each step of a schedule, with the step's name, and functions that clear the
+   runtime's error take it over before. Once there is one it stays: pnet_cuda_error, pnet_cuda_sync and pnet_cuda_record_end
+   tell of it. None of this waits for the device but pnet_cuda_sync, which also finds what went wrong while kernels ran.
+
+   Grids. x has room for 2^31 - 1 blocks, y and z for 65,535 each. So rows and samples go along x, or along y and z where their
+   number is bounded before the launch. Channels and groups go along y by eight at least: 524,280 of them, eight times what an
+   argument of a layer can ask for. A launch beyond that is an error as above. */
 #ifndef PNET_KERNELS_CUDA_CUDA_H
 #define PNET_KERNELS_CUDA_CUDA_H
 
@@ -12,8 +20,10 @@
 extern "C" {
 #endif
 
-/* NULL where all is well; else what the driver says, valid for good. */
+/* NULL where all is well; else the thread's first error, valid as long as the thread lives. */
 const char *pnet_cuda_error(void);
+/* Keeps the error of the launches so far, if there is one and it is the first, as that of `where`. */
+void pnet_cuda_note(const char *where);
 /* Waits for the thread's stream; NULL, or the error. */
 const char *pnet_cuda_sync(void);
 

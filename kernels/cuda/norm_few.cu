@@ -303,16 +303,16 @@ static bool launch_few(const pnet_norm &n, int V, K *kernel, A... arguments)
 /* Calls f(form) where the kernels of this file can do it; is it done? */
 template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const P *...p)
 {
-    const int32_t most_segments = 65535; /* of a grid */
+    const int32_t most = 65535; /* of a grid, along y and z */
     bool done = false;
     if (n.segments.rows <= 0 || n.segments.rows > FEW_ROWS || n.groups != n.c ||
-        n.segments.count <= 0 || n.segments.count > most_segments)
+        n.segments.count <= 0 || n.segments.count > most)
         return false;
     by_form(
         n.segments.storage, n.c,
         [&](auto form) {
             const int V = decltype(form)::V;
-            if constexpr (V > 1) done = f(form);
+            if constexpr (V > 1) done = n.c / V <= most && f(form);
         },
         p...);
     return done;
