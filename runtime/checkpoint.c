@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-enum { FORMAT = 1, WEIGHTS = 0, OPTIMIZER = 1, TENSOR_FILES = 2 };
+/* Format 1 had no checksum of state.json. */
+enum { FORMAT = 2, UNCHECKED = 1, WEIGHTS = 0, OPTIMIZER = 1, TENSOR_FILES = 2 };
 
 static const char *const tensor_file[TENSOR_FILES] = {
     "weights.safetensors", "optimizer.safetensors"};
@@ -39,7 +40,23 @@ static uint32_t checksum(struct pnet_bytes b)
     return (uint32_t)crc32_z(crc32_z(0, NULL, 0), b.data, b.size);
 }
 
+/* The last member of state.json; what is before its comma is what is checked. */
+static const char check_key[] = "state_crc32";
+
 /* ---- writing ---- */
+
+/* Ends the state with the checksum of all bytes so far. */
+static void end_state(struct pnet_json *j)
+{
+    char digits[16];
+    struct pnet_bytes b = {.data = (const uint8_t *)j->text, .size = j->size};
+    if (!j->failed) {
+        snprintf(digits, sizeof digits, "%08" PRIx32, checksum(b));
+        pnet_json_string(j, check_key, digits);
+    }
+    pnet_json_end(j, '}');
+    pnet_json_raw(j, "\n", 1);
+}
 
 /* The weights and the optimiser state are read back: what is recorded is what will be found. */
 static enum pnet_status put_check(
@@ -109,8 +126,7 @@ static enum pnet_status write_state(
     put_state(&j, s);
     enum pnet_status status = PNET_OK;
     for (int i = 0; i < files && status == PNET_OK; i++) status = put_check(&j, folder, i, e);
-    pnet_json_end(&j, '}');
-    pnet_json_raw(&j, "\n", 1);
+    end_state(&j);
     if (status == PNET_OK && j.failed) status = pnet_error_memory(e);
     /* A state that cannot be read, by equal names say, must not replace one that can. */
     if (status == PNET_OK)
@@ -238,7 +254,7 @@ static enum pnet_status get_state(const char *name, struct pnet_checkpoint *c, s
     struct pnet_checkpoint_state *s = &c->state;
     int64_t format;
     enum pnet_status status = pnet_json_get_int(name, root, "format", &format, e);
-    if (status == PNET_OK && format != FORMAT)
+    if (status == PNET_OK && format != FORMAT && format != UNCHECKED)
         return pnet_error_set(e, PNET_BAD_DATA, "%s: expected checkpoint format %d, found %" PRId64,
             name, FORMAT, format);
     if (status == PNET_OK) status = get_count(name, root, "epoch", &s->epoch, e);
@@ -258,6 +274,30 @@ static enum pnet_status get_state(const char *name, struct pnet_checkpoint *c, s
     return status;
 }
 
+/* What stands before the last member, as its bytes are: parsing does not keep them. */
+static enum pnet_status check_text(
+    const char *name, json_t *root, const char *text, size_t size, struct pnet_error *e)
+{
+    char member[32];
+    const char *at = NULL, *found;
+    json_t *sum = json_object_get(root, check_key), *format = json_object_get(root, "format");
+    if (!sum && json_integer_value(format) == UNCHECKED) return PNET_OK;
+    size_t length = (size_t)snprintf(member, sizeof member, ",\"%s\":\"", check_key);
+    for (const char *from = text;
+         (found = memmem(from, size - (size_t)(from - text), member, length)); from = found + 1)
+        at = found;
+    if (!at || !json_is_string(sum))
+        return pnet_error_set(
+            e, PNET_BAD_DATA, "%s: expected \"%s\" as its last member", name, check_key);
+    struct pnet_bytes b = {.data = (const uint8_t *)text, .size = (size_t)(at - text)};
+    char want[16];
+    snprintf(want, sizeof want, "%08" PRIx32, checksum(b));
+    if (strcmp(json_string_value(sum), want) == 0) return PNET_OK;
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s is damaged: expected CRC-32 %.20s, as it says itself, found %s", name,
+        json_string_value(sum), want);
+}
+
 enum pnet_status pnet_checkpoint_parse_state(const char *name, const char *text, size_t size,
     struct pnet_checkpoint **c, struct pnet_error *e)
 {
@@ -270,6 +310,8 @@ enum pnet_status pnet_checkpoint_parse_state(const char *name, const char *text,
         return pnet_error_memory(e);
     }
     enum pnet_status status = pnet_json_parse(name, text, size, &new->memory->root, e);
+    if (status == PNET_OK && json_is_object(new->memory->root))
+        status = check_text(name, new->memory->root, text, size, e);
     if (status == PNET_OK) status = get_state(name, new, e);
     if (status == PNET_OK)
         *c = new;

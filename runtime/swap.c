@@ -168,3 +168,16 @@ enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], st
     memcpy(found, name, strlen(name) + 1);
     return PNET_OK;
 }
+
+enum pnet_status pnet_swap_exists(const char *path, bool *there, struct pnet_error *e)
+{
+    struct pnet_swap s;
+    enum pnet_status status = set_names(path, &s, e);
+    if (status != PNET_OK) return status;
+    struct stat link;
+    int code = lstat(path, &link) == 0 ? 0 : folder_there(s.path);
+    if (code == ENOENT) code = folder_there(s.old);
+    *there = code != ENOENT;
+    if (!code || code == ENOENT || code == ENOTDIR) return PNET_OK;
+    return pnet_error_errno(e, PNET_FAILED, code, "%s", path);
+}

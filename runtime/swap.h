@@ -14,6 +14,8 @@
 
 #include "runtime/error.h"
 
+#include <stdbool.h>
+
 enum { PNET_SWAP_PATH = 4128 };
 
 struct pnet_swap {
@@ -35,5 +37,7 @@ void pnet_swap_drop(struct pnet_swap *s);
 
 /* Where the folder is now: NAME or NAME.old. PNET_FAILED where there is neither. */
 enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e);
+/* Has anything, be it a folder, something else, or a link to what is gone, that name or NAME.old? PNET_FAILED: the system does not tell. */
+enum pnet_status pnet_swap_exists(const char *path, bool *there, struct pnet_error *e);
 
 #endif

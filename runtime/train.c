@@ -5,6 +5,7 @@
 #include "runtime/loader.h"
 #include "runtime/peak.h"
 #include "runtime/report.h"
+#include "runtime/run_folder.h"
 #include "runtime/train_log.h"
 #include "runtime/train_tune.h"
 #include "runtime/updater.h"
@@ -37,6 +38,9 @@ struct trainer {
     int64_t batch;
     double best;       /* NaN: none yet */
     int64_t validated; /* step of the last validation */
+    double seconds;    /* of training before this process */
+    bool kept;         /* last/ is there */
+    struct pnet_run_folder folder;
     struct pnet_train_result *result;
 };
 
@@ -219,6 +223,7 @@ static enum pnet_status save(
     free(state_names);
     free(map);
     free_snapshot(&shot);
+    t->kept |= !st && strcmp(name, "last") == 0;
     return st;
 }
 
@@ -258,13 +263,28 @@ static int64_t counter(const struct pnet_checkpoint *c, const char *name)
     return 0;
 }
 
-/* The checkpoint to go on from; none where a run was ended before it had one. */
+/* The checkpoint to go on from; none where a run was ended before it had one. Only where there is nothing that could be
+   a checkpoint a training may begin anew. */
 static enum pnet_status read_last(struct trainer *t, struct pnet_error *e)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/last", t->o->folder);
-    enum pnet_status st = pnet_checkpoint_read(path, &t->last, e);
-    return st == PNET_FAILED ? PNET_OK : st;
+    char path[4200];
+    bool last, best;
+    enum pnet_status st = pnet_run_folder_holds(&t->folder, "last", &last, e);
+    if (!st) st = pnet_run_folder_holds(&t->folder, "best", &best, e);
+    if (st || !(last || best)) return st;
+    if (!t->o->resume)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s holds a run already: --resume goes on with it, or choose another folder",
+            t->o->folder);
+    if (!last)
+        return pnet_error_set(e, PNET_FAILED,
+            "%s/last is missing, and %s/best is there: copy it to last to go on from it, or choose "
+            "another folder",
+            t->o->folder, t->o->folder);
+    snprintf(path, sizeof path, "%s/last", t->folder.path);
+    st = pnet_checkpoint_read(path, &t->last, e);
+    t->kept = !st;
+    return st;
 }
 
 /* Goes on where the last checkpoint stands. */
@@ -309,6 +329,11 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
     pnet_checkpoint_free(t->last);
     t->last = NULL;
     return st;
+}
+
+static bool stopped(const struct trainer *t)
+{
+    return t->o->stop && t->o->stop();
 }
 
 /* Steps. */
@@ -443,14 +468,35 @@ static double headline(const struct pnet_evaluation *v)
     return -v->loss;
 }
 
+/* Weights that give what is not a number are never the best, whatever their metric says. */
+static bool is_better(const struct trainer *t, const struct pnet_evaluation *v)
+{
+    double value = headline(v);
+    return !isnan(v->loss) && !isnan(value) && (isnan(t->best) || value > t->best);
+}
+
+static void warn_not_a_number(const struct trainer *t, const struct pnet_evaluation *v)
+{
+    char text[160];
+    if (!t->o->warn || !(isnan(v->loss) || isnan(headline(v)))) return;
+    snprintf(text, sizeof text,
+        "step %lld: the validation gives what is not a number; best/ stays as it was",
+        (long long)t->step);
+    t->o->warn(t->o->context, text);
+}
+
 static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
 {
     struct pnet_evaluation v;
     stop_pipeline(t);
-    enum pnet_status st = pnet_evaluate(t->session, t->val_loader, go_on_evaluating, t, &v, e);
+    /* best/ alone would be a run that nothing can go on with */
+    enum pnet_status st = t->kept ? PNET_OK : save(t, "last", NULL, e);
+    if (st) return st;
+    st = pnet_evaluate(t->session, t->val_loader, go_on_evaluating, t, &v, e);
     if (!st) st = pnet_train_log_evaluation(&t->log, t->step, t->epoch, &v, e);
     if (!st) t->validated = t->step;
-    if (!st && !(headline(&v) <= t->best)) {
+    if (!st) warn_not_a_number(t, &v);
+    if (!st && is_better(t, &v)) {
         t->best = headline(&v);
         st = save(t, "best", &v, e);
     }
@@ -468,11 +514,6 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     return PNET_OK;
 }
 
-static bool stopped(const struct trainer *t)
-{
-    return t->o->stop && t->o->stop();
-}
-
 /* One step of training with its line of the log. */
 static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet_error *e)
 {
@@ -484,7 +525,7 @@ static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet
     if (!st) st = train_step(t, &log, e);
     log.step = t->step;
     log.epoch = t->epoch;
-    log.seconds = pnet_seconds() - begin;
+    log.seconds = t->seconds + pnet_seconds() - begin;
     log.points_per_s = (double)log.points / (pnet_seconds() - step_begin);
     if (!st) st = pnet_train_log_step(&t->log, t->plan, &log, e);
     struct pnet_train_progress p = {.step = t->step,
@@ -548,24 +589,51 @@ static void close_trainer(struct trainer *t)
     pnet_checkpoint_free(t->last);
 }
 
+/* From here on the folder is written to. What can be refused has been. */
+static enum pnet_status begin_folder(struct trainer *t, struct pnet_error *e)
+{
+    const char *folder = t->folder.path;
+    enum pnet_status st =
+        pnet_train_log_open(&t->log, folder, t->step, t->validated, &t->seconds, e);
+    if (!st) st = pnet_run_folder_write(&t->folder, "model.pnet", t->o->model_text, e);
+    if (!st) st = pnet_run_folder_write(&t->folder, "config.yaml", t->o->config_text, e);
+    return st ? st : pnet_train_kernels_write(&t->kernels, folder, e);
+}
+
+/* A training that could not begin leaves nothing; one that is interrupted, or fails on its way, all there is. */
+static void end_folder(struct trainer *t, enum pnet_status st)
+{
+    bool given = st && st != PNET_FAILED && st != PNET_INTERRUPTED;
+    if (!t->kept && (given || (st == PNET_FAILED && !t->step)))
+        pnet_run_folder_undo(&t->folder);
+    else
+        pnet_run_folder_close(&t->folder);
+}
+
+static enum pnet_status train_in_folder(struct trainer *t, struct pnet_error *e)
+{
+    enum pnet_status st = read_last(t, e);
+    if (!st) st = open_trainer(t, e);
+    if (!st && t->last) st = resume(t, e);
+    if (!st) st = pnet_updater_open(&t->updater, t->session, &t->optim, t->optimizer_step, e);
+    if (!st) st = begin_folder(t, e);
+    return st ? st : run(t, e);
+}
+
 enum pnet_status pnet_train(
     const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e)
 {
     struct trainer t = {.o = o, .plan = o->plan, .result = r};
     *r = (struct pnet_train_result){0};
     double begin = pnet_seconds();
-    enum pnet_status st = o->resume ? read_last(&t, e) : PNET_OK;
-    if (!st) st = open_trainer(&t, e);
-    if (!st && t.last) st = resume(&t, e);
-    if (!st) st = pnet_train_kernels_write(&t.kernels, o->folder, e);
-    if (!st) st = pnet_updater_open(&t.updater, t.session, &t.optim, t.optimizer_step, e);
-    if (!st) st = pnet_train_log_open(&t.log, o->folder, t.step, e);
-    if (!st) st = run(&t, e);
+    enum pnet_status st = pnet_run_folder_open(o->folder, &t.folder, e);
+    if (!st) st = train_in_folder(&t, e);
     close_trainer(&t);
     r->seconds = pnet_seconds() - begin;
     struct pnet_error report;
     enum pnet_status reported =
         st == PNET_OK || st == PNET_INTERRUPTED ? pnet_report_write(o->folder, &report) : PNET_OK;
+    end_folder(&t, st);
     if (!st && reported) {
         *e = report;
         st = reported;

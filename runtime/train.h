@@ -27,10 +27,11 @@ struct pnet_train_options {
     const struct pnet_plan *plan;
     const struct pnet_config *config;
     const struct pnet_dataset *data;
-    const char *folder; /* of the run; must exist */
+    const char *folder; /* of the run; made where it is missing */
     const char *model_text;
-    const char *params;  /* "name=value" lines, kept in checkpoints */
-    size_t memory_limit; /* bytes; 0: none */
+    const char *config_text; /* config.yaml of the run folder */
+    const char *params;      /* "name=value" lines, kept in checkpoints */
+    size_t memory_limit;     /* bytes; 0: none */
     struct pnet_device device;
     bool resume;
     bool
@@ -56,6 +57,9 @@ struct pnet_train_result {
     struct pnet_evaluation validation; /* last one; count 0 where there was none */
 };
 
+/* PNET_FAILED: another process trains in the folder, or the run that is to be gone on with cannot be read. PNET_USAGE:
+   without `resume` the folder holds a run. A resume that is refused changes nothing in the folder; a training that
+   fails before its first checkpoint, because of what it was given, leaves nothing there. */
 enum pnet_status pnet_train(
     const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e);
 void pnet_train_result_free(struct pnet_train_result *r);

@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-/* The lines of `text` up to and including those of `step`; a line cut short by a kill ends them. */
-static void keep_lines(const char *text, size_t size, int64_t step, FILE *out)
+/* The lines of `text` up to and including those of `step`, evaluations up to `validated`; a line cut short by a kill
+   ends them. */
+static void keep_lines(
+    const char *text, size_t size, int64_t step, int64_t validated, double *seconds, FILE *out)
 {
     const char *end = text + size;
     for (const char *line = text; line < end;) {
@@ -19,24 +22,30 @@ static void keep_lines(const char *text, size_t size, int64_t step, FILE *out)
         struct pnet_error e;
         bool keep = pnet_json_parse("metrics.jsonl", line, (size_t)(newline - line), &root, &e) ==
                         PNET_OK &&
-                    pnet_json_get_int("", root, "step", &at, &e) == PNET_OK && at <= step;
+                    pnet_json_get_int("", root, "step", &at, &e) == PNET_OK &&
+                    at <= (json_object_get(root, "val.loss") ? validated : step);
+        json_t *time = json_object_get(root, "time_s");
+        if (keep && json_is_number(time)) *seconds = json_number_value(time);
         json_decref(root);
         if (keep) fwrite(line, 1, (size_t)(newline + 1 - line), out);
         line = newline + 1;
     }
 }
 
-enum pnet_status pnet_train_log_open(
-    struct pnet_train_log *l, const char *folder, int64_t step, struct pnet_error *e)
+enum pnet_status pnet_train_log_open(struct pnet_train_log *l, const char *folder, int64_t step,
+    int64_t validated, double *seconds, struct pnet_error *e)
 {
     struct pnet_bytes old = {0};
     struct pnet_output out;
-    struct pnet_error missing;
+    struct stat there;
+    *seconds = 0;
     snprintf(l->path, sizeof l->path, "%s/metrics.jsonl", folder);
-    bool any = step > 0 && pnet_bytes_read(l->path, &old, &missing) == PNET_OK;
-    enum pnet_status st = pnet_output_open(l->path, &out, e);
+    bool any = step > 0 && (lstat(l->path, &there) == 0 || errno != ENOENT);
+    enum pnet_status st = any ? pnet_bytes_read(l->path, &old, e) : PNET_OK;
+    if (st) return st;
+    st = pnet_output_open(l->path, &out, e);
     if (!st) {
-        if (any) keep_lines((const char *)old.data, old.size, step, out.file);
+        if (any) keep_lines((const char *)old.data, old.size, step, validated, seconds, out.file);
         st = pnet_output_commit(&out, e);
     }
     if (any) pnet_bytes_free(&old);

@@ -110,9 +110,13 @@ struct pnet_compilation *compile_model(const char *path, const struct pnet_compi
 
 bool use_colour(FILE *f);
 
-/* SIGINT and SIGTERM set a flag; a second one ends the process at once. */
+/* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set a flag; a second SIGINT or SIGTERM ends the process at once. */
 void catch_interrupts(void);
 bool interrupted(void);
+/* The exit code of a command that was interrupted: 128 + the number of the signal. */
+int interrupt_code(void);
+/* Writing to a closed pipe fails, and does not end the process (SIGPIPE). */
+void ignore_closed_pipes(void);
 
 int command_check(int argc, char **argv);
 int command_fmt(int argc, char **argv);

@@ -210,8 +210,7 @@ static int run_variant(const struct comparison *k, struct variant *v)
         if ((code = run_open_as(&run, &k->r, k->model, PNET_FOR_TRAINING, v->degrade, NULL)))
             return code;
         if (!k->r.model.quiet) fprintf(stderr, "training %s\n", v->name);
-        enum pnet_status st = pnet_make_folder(folder, &e);
-        if (!st) st = run_train(&run, &k->r, folder, true, &result, &e);
+        enum pnet_status st = run_train(&run, &k->r, folder, true, &result, &e);
         v->train_seconds = result.seconds;
         v->points_per_s = result.seconds > 0 ? (double)result.points / result.seconds : 0;
         v->peak = result.peak_bytes;
@@ -328,6 +327,7 @@ int command_compare(int argc, char **argv)
         (code = check_model_options(&k.r.model, &degrade)) || (code = check_autotune(&k.r)))
         return code;
     catch_interrupts();
+    ignore_closed_pipes();
     count = all ? 5 : 2;
     for (int i = 0; i < count && !code; i++) code = run_variant(&k, &variants[i]);
     if (!code && k.r.model.json)

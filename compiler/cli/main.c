@@ -62,7 +62,9 @@ int main(int argc, char **argv)
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = commands[i].name;
-        if (strcmp(argv[1], names[i]) == 0) return finish(commands[i].run(argc - 2, argv + 2));
+        if (strcmp(argv[1], names[i]) != 0) continue;
+        int code = commands[i].run(argc - 2, argv + 2);
+        return finish(code == PNET_INTERRUPTED ? interrupt_code() : code);
     }
     const char *near = pnet_nearest(argv[1], names, COMMANDS);
     if (near) return usage_error("no command '%s': did you mean %s?", argv[1], near);

@@ -248,21 +248,35 @@ struct pnet_compilation *compile_model(const char *path, const struct pnet_compi
 
 static volatile sig_atomic_t caught;
 
+/* Where a terminal is closed both the system and the shell send SIGHUP: a second one is no haste. */
 static void on_signal(int number)
 {
-    if (caught) _exit(128 + number);
-    caught = 1;
+    if (caught && number != SIGHUP) _exit(128 + number);
+    if (!caught) caught = number;
 }
 
 void catch_interrupts(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal}, hangup;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    /* nohup ignores it already */
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
 }
 
 bool interrupted(void)
 {
     return caught != 0;
+}
+
+int interrupt_code(void)
+{
+    return caught ? 128 + caught : PNET_INTERRUPTED;
+}
+
+void ignore_closed_pipes(void)
+{
+    signal(SIGPIPE, SIG_IGN);
 }

@@ -1,6 +1,7 @@
 #include "compiler/cli/run.h"
 #include "compiler/cli/matrix.h"
 
+#include "runtime/io/file.h"
 #include "runtime/json.h"
 #include "runtime/peak.h"
 #include "runtime/progress.h"
@@ -206,8 +207,16 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
         .warn = warn,
         .note = note,
         .context = &display};
+    struct pnet_bytes config;
+    enum pnet_status st = pnet_bytes_read(o->config_path, &config, e);
+    if (st) return st;
+    char *text = strndup((const char *)config.data, config.size);
+    pnet_bytes_free(&config);
+    if (!text) return pnet_error_memory(e);
+    t.config_text = text;
     if (!display.quiet) display.bar = pnet_progress_new(stderr);
-    enum pnet_status st = pnet_train(&t, r, e);
+    st = pnet_train(&t, r, e);
+    free(text);
     pnet_progress_free(display.bar);
     return st;
 }

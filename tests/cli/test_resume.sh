@@ -123,6 +123,140 @@ run 3 train "$work/other.pnet" --config "$work/run.yaml" -o "$dir" --resume -q
 says "another text of the model"
 check "a refused run is as it was" diff -r "$dir" "$work/kept"
 
+# What cannot be read is an error that touches nothing, not a new run: neither the checkpoint, nor the log, nor the
+# texts, although another config is given.
+sed 's/^workers: 1/workers: 0/' "$work/run.yaml" >"$work/workers.yaml"
+broken() { # CODE WHAT COMMAND...: with the run broken by the command, in its folder
+    local code=$1 what=$2
+    shift 2
+    rm -rf "$work/broken" "$work/broken.kept"
+    cp -r "$work/alone" "$work/broken"
+    (cd "$work/broken" && "$@")
+    cp -r "$work/broken" "$work/broken.kept"
+    run "$code" train $model --config "$work/workers.yaml" -o "$work/broken" --resume -q
+    says "$what"
+    check "$what: nothing is touched" diff -r "$work/broken" "$work/broken.kept"
+    run 2 train $model --config "$work/workers.yaml" -o "$work/broken" -q
+    says "holds a run already"
+    check "$what: nothing is overwritten" diff -r "$work/broken" "$work/broken.kept"
+}
+in_the_way() { rm -r "$1" && mkdir "$1"; }
+broken 1 weights.safetensors rm last/weights.safetensors
+broken 1 weights.safetensors in_the_way last/weights.safetensors
+broken 1 state.json rm last/state.json
+broken 1 state.json in_the_way last/state.json
+broken 4 state.json truncate -s 100 last/state.json
+broken 4 weights.safetensors truncate -s -1 last/weights.safetensors
+broken 1 last in_the_way last
+broken 1 last sh -c 'rm -r last; echo >last'
+broken 1 'best is there' rm -r last
+broken 1 metrics.jsonl in_the_way metrics.jsonl
+broken 1 last sh -c 'rm -r best last; ln -s /nowhere/last last'
+# as an ordinary user, who may not read it
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    rm -rf "$work/broken"
+    cp -r "$work/alone" "$work/broken"
+    chmod 755 "$work"
+    chmod -R a+rwX "$work/broken"
+    chmod 700 "$work/broken/last"
+    cp -rp "$work/broken" "$work/broken.kept2"
+    if setpriv --reuid 65534 --clear-groups "$pnetc" --version >/dev/null 2>&1; then
+        code=0
+        setpriv --reuid 65534 --clear-groups "$pnetc" train $model --config "$work/run.yaml" -o "$work/broken" \
+            --resume -q >"$out" 2>"$err" </dev/null || code=$?
+        check "a run that may not be read ends with $code" test $code = 1
+        check "a run that may not be read is as it was" diff -r "$work/broken" "$work/broken.kept2"
+    fi
+fi
+
+# A run that is interrupted behind its first evaluation and before its first checkpoint can be gone on with: best/ never
+# stands alone. It is killed as soon as best/ is there.
+sed 's/^save_every.*/save_every: 0/; s/^eval_every.*/eval_every: {steps: 2}/' "$work/run.yaml" >"$work/late.yaml"
+"$pnetc" train $model --config "$work/late.yaml" -o "$work/late" -q -j 1 2>>"$err" </dev/null &
+pid=$!
+for ((k = 0; k < 2000; k++)); do
+    [ -e "$work/late/best" ] && break
+    nap 5
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+check "last/ beside best/" test -s "$work/late/last/state.json"
+run 0 train $model --config "$work/late.yaml" -o "$work/late" -q -j 1 --resume
+same "$work/late/last/weights.safetensors" "$work/alone/last/weights.safetensors"
+check "one line for each evaluation" test "$(grep -c '"val.loss"' "$work/late/metrics.jsonl")" = 45
+
+# One process at a time: the second one names the first, and what it would have done is not done. A dead one is no one.
+sed 's/^steps.*/steps: 5000/; s/^schedule.*//' "$work/run.yaml" >"$work/long.yaml"
+started() { # FOLDER: waits until a training has logged a step there
+    for ((k = 0; k < 2000; k++)); do
+        grep -qs gradient_norm "$1/metrics.jsonl" && return
+        nap 5
+    done
+}
+"$pnetc" train $model --config "$work/long.yaml" -o "$work/locked" -q -j 1 2>>"$err" </dev/null &
+pid=$!
+started "$work/locked"
+for resume in '' --resume; do
+    # shellcheck disable=SC2086
+    run 1 train $model --config "$work/workers.yaml" -o "$work/locked" -q $resume
+    says "process $pid"
+done
+check "the config of the first one stays" hides -q '^workers: 0' "$work/locked/config.yaml"
+kill -KILL $pid
+wait $pid 2>/dev/null
+check "a killed training leaves its lock file" test -e "$work/locked/lock"
+run 0 train $model --config "$work/run.yaml" -o "$work/locked" -q -j 1 --resume --steps 2
+check "a finished one does not" test ! -e "$work/locked/lock"
+"$pnetc" compare $model --config "$work/long.yaml" -o "$work/both" -q -j 1 2>>"$err" </dev/null &
+pid=$!
+started "$work/both/native"
+run 1 compare $model --config "$work/long.yaml" -o "$work/both" -q -j 1
+says "process $pid"
+run 1 train $model --config "$work/run.yaml" -o "$work/both/native" -q --resume
+says "process $pid"
+kill -KILL $pid
+wait $pid 2>/dev/null
+
+# A closed terminal, a closed pipe and SIGTERM: saved, with the exit code of the signal.
+ended() { # CODE SIGNAL...: a training that gets these ends with that code and can be gone on with
+    local want=$1 code=0
+    shift
+    rm -rf "$work/ended"
+    "$pnetc" train $model --config "$work/long.yaml" -o "$work/ended" -q -j 1 2>"$err" </dev/null &
+    pid=$!
+    started "$work/ended"
+    for signal in "$@"; do kill -"$signal" $pid; done
+    wait $pid || code=$?
+    check "exit code $code of $*" test $code = "$want"
+    says "--resume goes on"
+    check "saved by $*" test -s "$work/ended/last/state.json"
+}
+ended 129 HUP
+ended 129 HUP HUP
+ended 143 TERM
+ended 130 INT
+nohup "$pnetc" train $model --config "$work/long.yaml" -o "$work/nohup" -q -j 1 2>"$err" >/dev/null </dev/null &
+pid=$!
+started "$work/nohup"
+kill -HUP $pid
+nap 300
+check "nohup keeps a training" kill -0 $pid
+kill -INT $pid
+wait $pid
+# progress into a pipe that nobody reads: it goes on to the end
+mkfifo "$work/fifo"
+sed 's/^eval_every.*/eval_every: {steps: 1}/; s/^steps.*/steps: 12/' "$work/run.yaml" >"$work/talk.yaml"
+code=0
+head -n 1 <"$work/fifo" >/dev/null &
+"$pnetc" train $model --config "$work/talk.yaml" -o "$work/pipe" -j 1 >/dev/null 2>"$work/fifo" </dev/null || code=$?
+check "exit code $code with a closed pipe" test $code = 0
+check "it comes to its end" grep -q '"step":12' "$work/pipe/last/state.json"
+code=0
+"$pnetc" train $model --config "$work/talk.yaml" -o "$work/full" -j 1 --json -q >/dev/full 2>"$err" </dev/null || code=$?
+check "exit code $code without room for the result" test $code = 1
+says "standard output: cannot write"
+check "saved all the same" grep -q '"step":12' "$work/full/last/state.json"
+
 # In voxel mode too; and a run can be made longer, where the schedule does not depend on its length.
 grep -v '^steps\|^schedule' "$work/run.yaml" >"$work/open.yaml"
 voxel() {

@@ -176,7 +176,7 @@ says "relu"
 check "a mistake leaves nothing" test ! -e "$bad"
 run 5 train $model --config "$work/run.yaml" -o "$runs/over" --memory 1MiB -q
 says "over the memory budget of 1.00 MiB"
-rm -r "$runs/over"
+check "a run that could not begin leaves nothing" test ! -e "$runs/over"
 run 0 plan $model --input "$cloud" --train --json
 # enough for the geometry of one batch and the weights, not for the features of any
 budget=$(($(number geometry "$out") * 5 / 8 + $(number features "$out") * 5 / 8 + 160000))
@@ -184,7 +184,7 @@ printf 'data: rooms\nsteps: 1\n' >"$work/one.yaml"
 run 5 train $model --config "$work/one.yaml" -o "$runs/over" --memory $budget -q -j 1
 says "alive at the peak"
 says "tiny."
-rm -r "$runs/over"
+check "a run that could not begin leaves nothing" test ! -e "$runs/over"
 run 0 train $model --config "$work/one.yaml" -o "$runs/over" --memory $((4 * budget)) -q -j 1
 run 5 infer $model --weights "$runs/a" --input "$cloud" -o "$work/b.ply" --memory 100KiB
 check "no result beyond the budget" test ! -e "$work/b.ply"

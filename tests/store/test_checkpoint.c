@@ -306,6 +306,65 @@ static void check_reader_meanwhile(bool no_exchange)
     remove_tree(folder);
 }
 
+/* The whole of a file that is small; its size goes back. */
+static size_t get_file(const char *path, char *bytes, size_t room)
+{
+    FILE *f = fopen(path, "rb");
+    size_t size = f ? fread(bytes, 1, room, f) : 0;
+    if (f) fclose(f);
+    return size;
+}
+
+static void put_file(const char *path, const char *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(bytes, 1, size, f) != size || fclose(f)) exit(1);
+}
+
+/* Any bit of state.json that flips is noticed; a state of format 1, which has no checksum, is read. */
+static void check_state_checksum(void)
+{
+    struct pnet_error e;
+    struct pnet_checkpoint *c;
+    const char *folder = in_folder("checksum");
+    char file[2048];
+    static char good[8192], bad[8192];
+    CHECK(write_checkpoint(folder, 1, &e) == PNET_OK);
+    snprintf(file, sizeof file, "%s/state.json", folder);
+    size_t size = get_file(file, good, sizeof good);
+    CHECK(size > 200 && size < sizeof good);
+    for (size_t i = 0; i + 1 < size; i++) { /* the line's end is nobody's */
+        memcpy(bad, good, size);
+        bad[i] = (char)(bad[i] ^ 1 << i % 7);
+        put_file(file, bad, size);
+        CHECKF(pnet_checkpoint_read(folder, &c, &e) == PNET_BAD_DATA && !c, "byte %zu", i);
+        pnet_checkpoint_free(c);
+    }
+    /* numbers are what damage changes without breaking JSON */
+    memcpy(bad, good, size);
+    char *step = memmem(bad, size, "\"step\":1,", 9);
+    CHECK(step != NULL);
+    if (step) step[7] = '2';
+    put_file(file, bad, size);
+    CHECK(pnet_checkpoint_read(folder, &c, &e) == PNET_BAD_DATA);
+    CHECKF(strstr(e.message, "state.json is damaged"), "%s", e.message);
+
+    char *sum = memmem(good, size, ",\"state_crc32\"", 14);
+    char *format = memmem(good, size, "\"format\":2", 10);
+    CHECK(sum && format);
+    if (sum && format) {
+        put_file(file, good, (size_t)(sum - good));
+        CHECK(pnet_checkpoint_read(folder, &c, &e) == PNET_BAD_DATA);
+        memcpy(sum, "}", 2);
+        put_file(file, good, strlen(good));
+        CHECKF(pnet_checkpoint_read(folder, &c, &e) == PNET_BAD_DATA, "no checksum in format 2");
+        format[9] = '1';
+        put_file(file, good, strlen(good));
+        CHECK(read_checkpoint(folder) == 1);
+    }
+    remove_tree(folder);
+}
+
 static void check_damage(void)
 {
     struct pnet_error e;
@@ -420,6 +479,7 @@ int main(void)
     check_round_trip();
     check_damage();
     check_long_names();
+    check_state_checksum();
     check_refused_state();
     check_full_disk();
     check_old_is_found();
