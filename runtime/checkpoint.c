@@ -149,8 +149,8 @@ enum pnet_status pnet_checkpoint_write(const char *folder,
     struct pnet_swap s;
     enum pnet_status status = pnet_swap_begin(folder, &s, e);
     if (status != PNET_OK) return status;
-    status = pnet_safetensors_write(
-        join(s.temporary, tensor_file[WEIGHTS]).text, weights, weight_count, NULL, 0, e);
+    status = pnet_safetensors_write(join(s.temporary, tensor_file[WEIGHTS]).text, weights,
+        weight_count, state->metadata, state->metadata_count, e);
     if (status == PNET_OK && optimizer)
         status = pnet_safetensors_write(
             join(s.temporary, tensor_file[OPTIMIZER]).text, optimizer, optimizer_count, NULL, 0, e);

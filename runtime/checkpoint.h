@@ -2,7 +2,8 @@
 
      weights.safetensors     parameters and running statistics
      optimizer.safetensors   what the optimiser keeps; left out where nothing is to go on from there
-     state.json              counters, metrics, texts; size and CRC-32 of the two other files
+     state.json              counters, metrics, texts; size and CRC-32 of the two other files, and
+                             CRC-32 of itself
    Writing is atomic as runtime/swap.h has it: a kill at any moment leaves the last good checkpoint.
  */
 #ifndef PNET_RUNTIME_CHECKPOINT_H
@@ -38,6 +39,8 @@ struct pnet_checkpoint_state {
     const char *input_map; /* how fields of the data set go to the inputs, as in the run config */
     const char *kernels;   /* kernel choices of --autotune */
     const char *params;    /* what the model's params were set to, "name=value" a line */
+    const struct pnet_metadata *metadata; /* [metadata_count] of weights.safetensors, to be written */
+    size_t metadata_count;
     uint64_t model_hash;   /* pnet_checkpoint_hash of `model`; filled in by writing */
 };
 

@@ -1,4 +1,8 @@
 #include "runtime/config.h"
+#include "runtime/config_origin.h"
+#include "kernels/conv_algo.h"
+#include "kernels/geometry.h"
+#include "runtime/device.h"
 #include "runtime/glob.h"
 #include "runtime/yaml.h"
 
@@ -250,6 +254,78 @@ static void read_set(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct
     if (!c->sets) pnet_yaml_fail_memory(y);
 }
 
+static void read_mode(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    static const char *const words[] = {"native", "voxel"};
+    c->degrade = pnet_yaml_choice(y, n, words, COUNT(words), 0) ? PNET_VOXEL : 0;
+}
+
+static void read_degrade(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    static const char *const words[] = {"centre", "neighbour", "kernel"};
+    if (!pnet_yaml_list(y, n, 0, COUNT(words))) return;
+    for (const struct pnet_yaml_node *item = n->first; item; item = item->next)
+        c->degrade |= 1u << pnet_yaml_choice(y, item, words, COUNT(words), 0);
+}
+
+static void keep_word(struct pnet_yaml *y, const struct pnet_yaml_node *n, char **word)
+{
+    const char *text = pnet_yaml_string(y, n, NULL);
+    if (!text) return;
+    *word = strdup(text);
+    if (!*word) pnet_yaml_fail_memory(y);
+}
+
+static void read_device(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    struct pnet_device d;
+    struct pnet_error e;
+    keep_word(y, n, &c->device);
+    if (c->device && pnet_device_parse(c->device, &d, &e))
+        pnet_yaml_fail(y, n, "device: expected cpu, cuda or cuda:N, got `%.80s`", c->device);
+}
+
+static void read_algo(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    if (pnet_yaml_choice(y, n, pnet_conv_algo_names, PNET_ALGO_COUNT, -1) >= 0)
+        keep_word(y, n, &c->algo);
+}
+
+static void read_autotune(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    if (n->kind == PNET_YAML_SCALAR && strcmp(n->text, "no") == 0) return;
+    c->autotune = pnet_yaml_real(y, n, 1e-9, 1e6, 0);
+}
+
+static void read_autotune_all(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    c->autotune_all = pnet_yaml_bool(y, n, false);
+}
+
+static void read_without_optimizer(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    c->without_optimizer = pnet_yaml_bool(y, n, false);
+}
+
+static void read_memory(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    c->memory_bytes = pnet_yaml_bytes(y, n, 0);
+}
+
+static void read_threads(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    c->threads = (int)pnet_yaml_int(y, n, 1, 4096, 0);
+}
+
+static void read_version(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    (void)c;
+    pnet_yaml_string(y, n, "");
+}
+
 static const struct key keys[] = {
     {{"data", "", "the data set: a folder with dataset.yaml, or an index; relative to this file"},
         read_data},
@@ -286,7 +362,37 @@ static const struct key keys[] = {
         read_save_every},
     {{"eval_every", "1", "epochs between evaluations, or {steps: N}; 0: never"}, read_eval_every},
     {{"set", "{}", "params of the model, as --set"}, read_set},
+    {{"mode", "native", "native or voxel, as --mode"}, read_mode},
+    {{"degrade", "[]", "single degradations, as --degrade: [centre, neighbour, kernel]"},
+        read_degrade},
+    {{"device", "cpu", "cpu, cuda or cuda:N"}, read_device},
+    {{"algo", "", "of convolutions, as --algo"}, read_algo},
+    {{"autotune", "no", "measure which algorithms are fastest, for so many seconds"},
+        read_autotune},
+    {{"autotune_all", "no", "the same with those whose last bits vary from run to run"},
+        read_autotune_all},
+    {{"without_optimizer", "no",
+         "leave the optimiser's state out of what a finished training leaves"},
+        read_without_optimizer},
+    {{"memory", "", "budget; what the device has free where it is left out"}, read_memory},
+    {{"threads", "", "threads; all cores where it is left out"}, read_threads},
+    {{"version", "", "of the pnet that wrote this config; nothing depends on it"}, read_version},
 };
+
+_Static_assert(COUNT(keys) == PNET_CONFIG_KEYS, "the number of keys");
+
+enum pnet_on_resume pnet_config_on_resume(const char *key)
+{
+    static const char *const refused[] = {"inputs", "batch_size", "optimizer", "accumulate",
+        "class_weights", "drop_last", "skip_empty"};
+    static const char *const checked[] = {
+        "seed", "set", "mode", "degrade", "algo", "autotune", "autotune_all"};
+    for (int i = 0; i < COUNT(refused); i++)
+        if (strcmp(key, refused[i]) == 0) return PNET_RESUME_REFUSED;
+    for (int i = 0; i < COUNT(checked); i++)
+        if (strcmp(key, checked[i]) == 0) return PNET_RESUME_CHECKED;
+    return PNET_RESUME_TOLD;
+}
 
 const struct pnet_config_key *pnet_config_key(int i)
 {
@@ -307,7 +413,10 @@ static struct pnet_config *standard_config(const char *path)
         .save_every = {.epochs = 1},
         .eval_every = {.epochs = 1}};
     c->path = strdup(path);
-    if (c->path) return c;
+    c->origin = calloc(1, sizeof *c->origin);
+    if (c->path && c->origin) return c;
+    free(c->path);
+    free(c->origin);
     free(c);
     return NULL;
 }
@@ -318,40 +427,94 @@ void pnet_config_free(struct pnet_config *c)
     pnet_input_map_free(&c->inputs);
     for (int i = 0; i < c->set_count; i++) free(c->sets[i]);
     free(c->sets);
+    for (int i = 0; i < COUNT(keys); i++) pnet_yaml_free(c->origin->overrides[i]);
+    pnet_yaml_free(c->origin->file);
+    free(c->origin);
+    free(c->device);
+    free(c->algo);
     free(c->class_weights);
     free(c->data);
     free(c->path);
     free(c);
 }
 
+int pnet_config_find(const char *name)
+{
+    for (int i = 0; i < COUNT(keys); i++)
+        if (strcmp(keys[i].doc.name, name) == 0) return i;
+    return -1;
+}
+
 static void read_root(struct pnet_yaml *y, const struct pnet_yaml_node *root, struct pnet_config *c)
 {
     const char *names[COUNT(keys)];
+    struct pnet_config_origin *o = c->origin;
     for (int i = 0; i < COUNT(keys); i++) names[i] = keys[i].doc.name;
     if (!pnet_yaml_map(y, root, "run config", names, COUNT(names))) return;
+    for (int i = 0; i < COUNT(keys); i++) {
+        struct pnet_yaml *from = o->overrides[i];
+        o->nodes[i] = pnet_yaml_get(from ? pnet_yaml_root(from) : root, names[i]);
+    }
+    /* one of the two, and the command line's before the file's */
+    int steps = pnet_config_find("steps"), epochs = pnet_config_find("epochs");
+    if (o->overrides[steps] && !o->overrides[epochs]) o->nodes[epochs] = NULL;
+    if (o->overrides[epochs] && !o->overrides[steps]) o->nodes[steps] = NULL;
     /* In the order of the table: later keys build on what earlier ones set. */
     for (int i = 0; i < COUNT(keys) && pnet_yaml_ok(y); i++) {
-        const struct pnet_yaml_node *n = pnet_yaml_get(root, names[i]);
-        if (n) keys[i].read(y, n, c);
+        struct pnet_yaml *from = o->overrides[i] ? o->overrides[i] : y;
+        if (o->nodes[i]) keys[i].read(from, o->nodes[i], c);
+        if (!pnet_yaml_ok(from)) return;
     }
 }
 
-static enum pnet_status finish(
-    struct pnet_yaml *y, const char *path, struct pnet_config **c, struct pnet_error *e)
+static enum pnet_status parse_override(
+    const struct pnet_config_override *o, struct pnet_config *c, struct pnet_error *e)
+{
+    const char *names[COUNT(keys)];
+    for (int i = 0; i < COUNT(keys); i++) names[i] = keys[i].doc.name;
+    int key = pnet_config_find(o->key);
+    if (key < 0) {
+        const char *near = pnet_nearest(o->key, names, COUNT(names));
+        return pnet_error_set(e, PNET_USAGE, "%s: unknown key `%.80s`%s%s%s", o->from, o->key,
+            near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+    }
+    char *text;
+    int size = asprintf(&text, "%s: %s\n", o->key, o->value);
+    if (size < 0) return pnet_error_memory(e);
+    pnet_yaml_free(c->origin->overrides[key]);
+    enum pnet_status status =
+        pnet_yaml_parse(o->from, text, (size_t)size, PNET_USAGE, &c->origin->overrides[key], e);
+    free(text);
+    const struct pnet_yaml_node *root = status ? NULL : pnet_yaml_root(c->origin->overrides[key]);
+    if (root && (root->kind != PNET_YAML_MAP || root->count != 1 || !pnet_yaml_get(root, o->key)))
+        status = pnet_error_set(e, PNET_USAGE, "%s: expected one value for `%s`", o->from, o->key);
+    return status;
+}
+
+/* Takes the document over. */
+static enum pnet_status finish(struct pnet_yaml *y, const char *path,
+    const struct pnet_config_override *overrides, int count, struct pnet_config **c,
+    struct pnet_error *e)
 {
     struct pnet_config *config = standard_config(path);
     enum pnet_status status = config ? PNET_OK : pnet_error_memory(e);
-    if (config) {
+    if (!config) pnet_yaml_free(y);
+    if (config) config->origin->file = y;
+    for (int i = 0; i < count && !status; i++) status = parse_override(&overrides[i], config, e);
+    if (!status) {
         read_root(y, pnet_yaml_root(y), config);
-        if (!config->data) pnet_yaml_fail(y, pnet_yaml_root(y), "run config: `data` is missing");
+        for (int i = 0; i < COUNT(keys) && !status; i++)
+            if (config->origin->overrides[i])
+                status = pnet_yaml_end(config->origin->overrides[i], e);
+        if (!status && !config->data)
+            pnet_yaml_fail(y, pnet_yaml_root(y), "run config: `data` is missing");
         if (!config->steps && !config->epochs) config->epochs = 1;
-        status = pnet_yaml_end(y, e);
+        if (!status) status = pnet_yaml_end(y, e);
     }
     if (status)
         pnet_config_free(config);
     else
         *c = config;
-    pnet_yaml_free(y);
     return status;
 }
 
@@ -361,13 +524,20 @@ enum pnet_status pnet_config_parse(
     struct pnet_yaml *y;
     *c = NULL;
     enum pnet_status status = pnet_yaml_parse(path, text, size, PNET_USAGE, &y, e);
-    return status ? status : finish(y, path, c, e);
+    return status ? status : finish(y, path, NULL, 0, c, e);
 }
 
-enum pnet_status pnet_config_read(const char *path, struct pnet_config **c, struct pnet_error *e)
+enum pnet_status pnet_config_read_with(const char *path,
+    const struct pnet_config_override *overrides, int count, struct pnet_config **c,
+    struct pnet_error *e)
 {
     struct pnet_yaml *y;
     *c = NULL;
     enum pnet_status status = pnet_yaml_read(path, PNET_USAGE, &y, e);
-    return status ? status : finish(y, path, c, e);
+    return status ? status : finish(y, path, overrides, count, c, e);
+}
+
+enum pnet_status pnet_config_read(const char *path, struct pnet_config **c, struct pnet_error *e)
+{
+    return pnet_config_read_with(path, NULL, 0, c, e);
 }

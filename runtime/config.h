@@ -56,6 +56,15 @@ struct pnet_config {
     struct pnet_interval save_every, eval_every;
     char **sets; /* [set_count] "name=value" for the model's params, as --set takes them */
     int set_count;
+    /* What else the command line can say. */
+    unsigned degrade; /* of enum pnet_degrade */
+    char *device;     /* "cuda:1"; NULL: not given, the CPU */
+    char *algo;       /* of convolutions; NULL: not given */
+    double autotune;  /* seconds; 0: not */
+    bool autotune_all, without_optimizer;
+    uint64_t memory_bytes;             /* the budget; 0: not given */
+    int threads;                       /* 0: not given, all cores */
+    struct pnet_config_origin *origin; /* what the keys were read from, for pnet_config_print */
 };
 
 /* A key of the config, for --help and the documentation. */
@@ -67,6 +76,15 @@ struct pnet_config_key {
 /* Key `i` in the order of the documentation; NULL beyond the last. */
 const struct pnet_config_key *pnet_config_key(int i);
 
+/* What becomes of a training that goes on with another value. */
+enum pnet_on_resume {
+    PNET_RESUME_TOLD,    /* it goes on, and says so */
+    PNET_RESUME_REFUSED, /* position in the data and state of the optimiser mean something else then */
+    PNET_RESUME_CHECKED, /* the checkpoint knows better: it is compared with that */
+};
+
+enum pnet_on_resume pnet_config_on_resume(const char *key);
+
 /* Reads a config. On failure *c is NULL; PNET_USAGE for everything wrong in it, with file and line.
  */
 enum pnet_status pnet_config_read(const char *path, struct pnet_config **c, struct pnet_error *e);
@@ -74,5 +92,27 @@ enum pnet_status pnet_config_read(const char *path, struct pnet_config **c, stru
 enum pnet_status pnet_config_parse(
     const char *path, const void *text, size_t size, struct pnet_config **c, struct pnet_error *e);
 void pnet_config_free(struct pnet_config *c);
+
+/* A value that stands instead of the file's. */
+struct pnet_config_override {
+    const char *key;
+    const char *value; /* as YAML on one line */
+    const char *from;  /* of messages: "--set-config" */
+};
+/* The same as pnet_config_read; of overrides for one key the last one counts, and `steps` and `epochs` replace each
+   other. */
+enum pnet_status pnet_config_read_with(const char *path,
+    const struct pnet_config_override *overrides, int count, struct pnet_config **c,
+    struct pnet_error *e);
+
+/* The config as it is in force: each key that has a value, in the order of the documentation, on a line of its own;
+   defaults, overrides and the version of pnet too, the path of the data set absolute. Reads as the same config, wherever
+   the file lies. `sets` ([set_count] "name=value"; names differ) stands for `set`. To be freed; NULL: out of memory. */
+char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count);
+/* Compares two such texts; the callback gets each key whose value differs, with both values ("": not given). A text
+   without `version` is none: its data set is not compared. PNET_USAGE: `was`, called `name`, is no config. */
+enum pnet_status pnet_config_compare(const char *name, const char *was, const char *now,
+    void (*differs)(void *context, const char *key, const char *was, const char *now),
+    void *context, struct pnet_error *e);
 
 #endif

@@ -8,11 +8,13 @@
 #include "runtime/run_folder.h"
 #include "runtime/train_log.h"
 #include "runtime/train_tune.h"
+#include "runtime/trained.h"
 #include "runtime/updater.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Loss scaling for fp16 (Micikevicius et al., 2018): as large as the gradients allow. */
 enum { SCALE_GROWS_AFTER = 1000, MAX_SKIPS = 40 };
@@ -198,6 +200,8 @@ static enum pnet_status save(
         scores[score_count++] = (struct pnet_score){v->lines[i].name, v->lines[i].value};
     struct pnet_counter counters[] = {{"validated", t->validated}, {"plan", (int64_t)t->plan->hash},
         {"loss_scale", (int64_t)t->loss_scale}, {"unskipped", t->unskipped}};
+    struct pnet_trained_record trained;
+    pnet_trained_record(t->plan, t->o->params, &trained);
     struct pnet_checkpoint_state s = {.counters = counters,
         .counter_count = sizeof counters / sizeof counters[0],
         .epoch = t->epoch,
@@ -210,7 +214,9 @@ static enum pnet_status save(
         .model = t->o->model_text,
         .input_map = map,
         .kernels = t->kernels.text,
-        .params = t->o->params};
+        .params = t->o->params,
+        .metadata = trained.items,
+        .metadata_count = PNET_TRAINED_KEYS};
     snprintf(path, sizeof path, "%s/%s", t->o->folder, name);
     if (!weights || !states || !map)
         st = pnet_error_memory(e);
@@ -287,6 +293,72 @@ static enum pnet_status read_last(struct trainer *t, struct pnet_error *e)
     return st;
 }
 
+/* What a key of the config says now and said when the run was begun. */
+struct change {
+    const struct trainer *trainer;
+    enum pnet_status status;
+    struct pnet_error *error;
+};
+
+static void note_change(void *context, const char *key, const char *was, const char *now)
+{
+    struct change *c = context;
+    char text[600];
+    const char *none = "not given";
+    was = *was ? was : none;
+    now = *now ? now : none;
+    if (pnet_config_on_resume(key) == PNET_RESUME_REFUSED && !c->status)
+        c->status = pnet_error_set(c->error, PNET_USAGE,
+            "%s was begun with another %s, a training cannot go on with that: %.200s there, %.200s "
+            "now",
+            c->trainer->o->folder, key, was, now);
+    if (pnet_config_on_resume(key) != PNET_RESUME_TOLD || !c->trainer->o->warn) return;
+    snprintf(text, sizeof text, "%.100s goes on with another %s: %.200s before, %.200s now",
+        c->trainer->o->folder, key, was, now);
+    c->trainer->o->warn(c->trainer->o->context, text);
+}
+
+/* Tells what differs from the config that the run has, and refuses what must not. */
+static enum pnet_status compare_configs(struct trainer *t, struct pnet_error *e)
+{
+    char path[4200];
+    struct pnet_bytes b;
+    snprintf(path, sizeof path, "%s/config.yaml", t->folder.path);
+    if (access(path, F_OK) != 0) return PNET_OK; /* runs of `pnetc compare` had none */
+    enum pnet_status st = pnet_bytes_read(path, &b, e);
+    if (st) return st;
+    char *text = strndup((const char *)b.data, b.size);
+    pnet_bytes_free(&b);
+    if (!text) return pnet_error_memory(e);
+    struct change c = {.trainer = t, .error = e};
+    st = pnet_config_compare(path, text, t->o->config_text, note_change, &c, e);
+    free(text);
+    return st ? st : c.status;
+}
+
+/* Why the plan is another one than that of the checkpoint. */
+static enum pnet_status refuse_plan(const struct trainer *t, const char *path, struct pnet_error *e)
+{
+    struct pnet_trained was;
+    char there[PNET_MODE_TEXT], now[PNET_MODE_TEXT];
+    enum pnet_status st = pnet_trained_read(t->last->weights, path, &was, e);
+    if (st) return st;
+    if (!was.geometry)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s was trained in another mode, with other class weights, or under another version of "
+            "the geometry's definitions, which it does not record",
+            path);
+    if (was.geometry != PNET_GEOMETRY_VERSION)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s was trained under version %d of the geometry's definitions, this program has "
+            "version %d: the training cannot go on",
+            path, was.geometry, (int)PNET_GEOMETRY_VERSION);
+    if (was.degrade != t->plan->degrade)
+        return pnet_error_set(e, PNET_USAGE, "%s was trained in mode %s, and this is mode %s", path,
+            pnet_mode_text(was.degrade, there), pnet_mode_text(t->plan->degrade, now));
+    return pnet_error_set(e, PNET_USAGE, "%s was trained with other class weights", path);
+}
+
 /* Goes on where the last checkpoint stands. */
 static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
 {
@@ -297,7 +369,7 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
     if (c->state.model_hash != pnet_checkpoint_hash(t->o->model_text))
         st = pnet_error_set(
             e, PNET_BAD_MODEL, "%s was trained with another text of the model", path);
-    else if (strcmp(c->state.params, t->o->params) != 0)
+    else if (!pnet_params_equal(c->state.params, t->o->params))
         st = pnet_error_set(e, PNET_BAD_MODEL,
             "%s was trained with other params: '%.200s' there, '%.200s' now", path, c->state.params,
             t->o->params);
@@ -305,8 +377,7 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
         st = pnet_error_set(e, PNET_USAGE, "%s was trained with seed %llu", path,
             (unsigned long long)c->state.seed);
     else if ((uint64_t)counter(c, "plan") != t->plan->hash)
-        st = pnet_error_set(
-            e, PNET_USAGE, "%s was trained in another mode or with other class weights", path);
+        st = refuse_plan(t, path, e);
     else if (!c->optimizer && c->state.step < t->steps)
         st = pnet_error_set(e, PNET_USAGE,
             "%s was saved without the optimiser's state (--without-optimizer): no training can go "
@@ -613,6 +684,7 @@ static void end_folder(struct trainer *t, enum pnet_status st)
 static enum pnet_status train_in_folder(struct trainer *t, struct pnet_error *e)
 {
     enum pnet_status st = read_last(t, e);
+    if (!st && t->last) st = compare_configs(t, e);
     if (!st) st = open_trainer(t, e);
     if (!st && t->last) st = resume(t, e);
     if (!st) st = pnet_updater_open(&t->updater, t->session, &t->optim, t->optimizer_step, e);

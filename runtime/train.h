@@ -29,7 +29,7 @@ struct pnet_train_options {
     const struct pnet_dataset *data;
     const char *folder; /* of the run; made where it is missing */
     const char *model_text;
-    const char *config_text; /* config.yaml of the run folder */
+    const char *config_text; /* config.yaml of the run folder: pnet_config_print of the config */
     const char *params;      /* "name=value" lines, kept in checkpoints */
     size_t memory_limit;     /* bytes; 0: none */
     struct pnet_device device;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum {
     PNET_YAML_MAX_BYTES = 64 << 20,
@@ -93,5 +94,10 @@ bool pnet_yaml_bool(struct pnet_yaml *y, const struct pnet_yaml_node *n, bool st
 /* The position of the scalar among the words. */
 int pnet_yaml_choice(struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *const *words,
     int word_count, int standard);
+
+/* A node as YAML on one line, which reads as the same node. Errors of the stream are left to its owner. */
+void pnet_yaml_put(const struct pnet_yaml_node *n, FILE *out);
+/* The same of a word, in quotes where it needs them. */
+void pnet_yaml_put_word(const char *text, FILE *out);
 
 #endif

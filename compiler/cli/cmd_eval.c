@@ -48,8 +48,8 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
     pnet_json_free(&j);
 }
 
-static enum pnet_status open_evaluation(const struct run *run, const struct run_options *o,
-    const struct weights *w, enum pnet_split split, bool one_by_one, struct pnet_loader **loader,
+static enum pnet_status open_evaluation(const struct run *run, const struct weights *w,
+    enum pnet_split split, bool one_by_one, struct pnet_loader **loader,
     struct pnet_session **session, struct pnet_error *e)
 {
     const struct pnet_config *c = run->config;
@@ -62,8 +62,8 @@ static enum pnet_status open_evaluation(const struct run *run, const struct run_
         .workers = c->workers,
         .skip_empty = c->skip_empty,
         .seed = c->seed};
-    struct pnet_session_options so = {.memory_limit = memory_budget(&o->model),
-        .device = o->model.where,
+    struct pnet_session_options so = {.memory_limit = memory_budget(&run->o.model),
+        .device = run->o.model.where,
         .slots = 2,
         .seed = c->seed};
     enum pnet_status st = pnet_session_new(run->plan, &so, session, e);
@@ -72,9 +72,9 @@ static enum pnet_status open_evaluation(const struct run *run, const struct run_
 }
 
 /* One pass over a split with the given weights; `each` (or NULL) gets a line for each sample. */
-static enum pnet_status evaluate(const struct run *run, const struct run_options *o,
-    const struct weights *w, enum pnet_split split, struct pnet_output *each,
-    struct pnet_evaluation *v, size_t *peak, struct pnet_error *e)
+static enum pnet_status evaluate(const struct run *run, const struct weights *w,
+    enum pnet_split split, struct pnet_output *each, struct pnet_evaluation *v, size_t *peak,
+    struct pnet_error *e)
 {
     struct pnet_loader *loader = NULL;
     struct pnet_session *session = NULL;
@@ -86,7 +86,7 @@ static enum pnet_status evaluate(const struct run *run, const struct run_options
         return pnet_error_set(e, PNET_USAGE,
             "skip_empty: with `info` every pair must have points, or pairs and matrices get mixed "
             "up");
-    enum pnet_status st = open_evaluation(run, o, w, split, one_by_one, &loader, &session, e);
+    enum pnet_status st = open_evaluation(run, w, split, one_by_one, &loader, &session, e);
     if (!st)
         st = pnet_evaluate_each(session, loader, go_on, one_by_one ? take_sample : NULL, &l, v, e);
     if (l.status) {
@@ -104,14 +104,14 @@ static enum pnet_status evaluate(const struct run *run, const struct run_options
 
 /* The same, with the lines in a file of that name where there is one. */
 static enum pnet_status evaluate_into(const char *path, const struct run *run,
-    const struct run_options *o, const struct weights *w, enum pnet_split split,
-    struct pnet_evaluation *v, size_t *peak, struct pnet_error *e)
+    const struct weights *w, enum pnet_split split, struct pnet_evaluation *v, size_t *peak,
+    struct pnet_error *e)
 {
     struct pnet_output out;
-    if (!path) return evaluate(run, o, w, split, NULL, v, peak, e);
+    if (!path) return evaluate(run, w, split, NULL, v, peak, e);
     enum pnet_status st = pnet_output_open(path, &out, e);
     if (st) return st;
-    st = evaluate(run, o, w, split, &out, v, peak, e);
+    st = evaluate(run, w, split, &out, v, peak, e);
     if (!st) return pnet_output_commit(&out, e);
     pnet_output_drop(&out);
     return st;
@@ -137,7 +137,7 @@ int command_eval(int argc, char **argv)
     enum pnet_split split = PNET_VAL;
     struct pnet_error e = {0};
     struct weights w;
-    struct text_list sets;
+    struct setting setting;
     struct run run;
     if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
              &model, 1, &words, &done)) ||
@@ -148,14 +148,14 @@ int command_eval(int argc, char **argv)
     if ((code = parse_split(split_name, &split)) ||
         (code = check_model_options(&r.model, &degrade)))
         return code;
-    if (weights_open(weights, &w, &e) || weights_sets(&w, &(struct text_list){0}, &sets, &e))
+    if (weights_open(weights, &w, &e) || weights_setting(&w, &r.model, degrade, &setting, &e))
         return complain(&e);
-    if (!(code = run_open_as(&run, &r, model, PNET_FOR_EVAL, degrade, &sets))) {
+    if (!(code = run_open(&run, &r, model, PNET_FOR_EVAL, &setting))) {
         struct pnet_evaluation v = {0};
         size_t peak = 0;
         catch_interrupts();
         if (weights_plan(&w, &r.model, &run.plan, &e) ||
-            evaluate_into(each, &run, &r, &w, split, &v, &peak, &e)) {
+            evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
             code = complain(&e);
         } else if (r.model.json) {
             struct pnet_json j = {0};
@@ -199,7 +199,7 @@ static int run_variant(const struct comparison *k, struct variant *v)
 {
     struct pnet_error e = {0};
     struct run run;
-    struct text_list sets = {0};
+    struct setting setting;
     struct weights w = {0};
     char folder[4096];
     int code;
@@ -207,10 +207,9 @@ static int run_variant(const struct comparison *k, struct variant *v)
     if (!k->weights) {
         struct pnet_train_result result = {0};
         snprintf(folder, sizeof folder, "%s/%s", k->folder, v->name);
-        if ((code = run_open_as(&run, &k->r, k->model, PNET_FOR_TRAINING, v->degrade, NULL)))
-            return code;
+        if ((code = run_open_in_mode(&run, &k->r, k->model, v->degrade))) return code;
         if (!k->r.model.quiet) fprintf(stderr, "training %s\n", v->name);
-        enum pnet_status st = run_train(&run, &k->r, folder, true, &result, &e);
+        enum pnet_status st = run_train(&run, folder, true, &result, &e);
         v->train_seconds = result.seconds;
         v->points_per_s = result.seconds > 0 ? (double)result.points / result.seconds : 0;
         v->peak = result.peak_bytes;
@@ -218,13 +217,19 @@ static int run_variant(const struct comparison *k, struct variant *v)
         run_close(&run);
         if (st) return complain(&e);
     }
-    if (weights_open(folder, &w, &e) || weights_sets(&w, &(struct text_list){0}, &sets, &e))
+    if (weights_open(folder, &w, &e)) return complain(&e);
+    w.told = v->degrade != 0; /* the native variant comes first, and has told */
+    if (weights_setting(&w, &k->r.model, 0, &setting, &e)) {
+        weights_close(&w);
         return complain(&e);
-    if (!(code = run_open_as(&v->run, &k->r, k->model, PNET_FOR_EVAL, v->degrade, &sets))) {
+    }
+    setting.mode_known = true;
+    setting.degrade = v->degrade;
+    if (!(code = run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
         size_t peak = 0;
         struct run chosen = v->run; /* its plan goes with the weights */
         if (weights_plan(&w, &k->r.model, &chosen.plan, &e) ||
-            evaluate(&chosen, &k->r, &w, k->split, NULL, &v->v, &peak, &e))
+            evaluate(&chosen, &w, k->split, NULL, &v->v, &peak, &e))
             code = complain(&e);
         if (k->weights) v->peak = peak;
     }
@@ -326,6 +331,7 @@ int command_compare(int argc, char **argv)
     if ((code = parse_split(split, &k.split)) ||
         (code = check_model_options(&k.r.model, &degrade)) || (code = check_autotune(&k.r)))
         return code;
+    k.r.model.mode = k.r.model.degrade = NULL; /* it takes all modes */
     catch_interrupts();
     ignore_closed_pipes();
     count = all ? 5 : 2;

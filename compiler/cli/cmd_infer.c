@@ -310,7 +310,8 @@ int command_infer(int argc, char **argv)
         "  pnetc infer models/rooms.pnet --weights out/demo --input a.ply --value "
         "rooms.s.0.unit_2.out.relu -o features.npy\n"};
     struct model_options m = {0};
-    struct text_list inputs = {0}, sets;
+    struct text_list inputs = {0};
+    struct setting setting;
     const char *model, *weights = NULL, *output = NULL, *net = NULL, *value = NULL, *format = "ply";
     const char *columns = NULL;
     struct inference f = {0};
@@ -340,15 +341,16 @@ int command_infer(int argc, char **argv)
     if (pnet_device_check(m.where, &e)) return complain(&e);
     if (columns && pnet_cloud_parse_columns(columns, &f.columns, &f.column_count, &e))
         return complain(&e);
-    if (weights_open(weights, &f.weights, &e) || weights_sets(&f.weights, &m.sets, &sets, &e))
+    if (weights_open(weights, &f.weights, &e) ||
+        weights_setting(&f.weights, &m, degrade, &setting, &e))
         return complain(&e);
     struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
         .device = m.where.kind,
-        .precision = m.products,
+        .precision = setting.precision,
         .algo = m.sums,
-        .degrade = degrade,
-        .sets = sets.items,
-        .set_count = sets.count,
+        .degrade = setting.degrade,
+        .sets = setting.sets.items,
+        .set_count = setting.sets.count,
         .net = net,
         .value = value};
     struct pnet_compilation *c =

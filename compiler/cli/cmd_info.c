@@ -128,6 +128,16 @@ static enum pnet_status describe_cloud(
     return st;
 }
 
+static void print_trained(const struct pnet_trained *t)
+{
+    char mode[PNET_MODE_TEXT], text[1024], lines[1 << 16];
+    if (t->known)
+        printf("trained in mode %s, in %s, geometry version %d, pnet %s\n",
+            pnet_mode_text(t->degrade, mode), pnet_precision_names[t->precision], t->geometry,
+            pnet_printable(t->version, text, sizeof text));
+    if (*t->params) printf("params:\n%s\n", pnet_printable_lines(t->params, lines, sizeof lines));
+}
+
 static void print_weights(const struct weights *w)
 {
     int64_t sum = 0;
@@ -141,6 +151,7 @@ static void print_weights(const struct weights *w)
         sum += pnet_safetensor_count(t);
     }
     printf("%zu tensors, %lld numbers\n", w->file->count, (long long)sum);
+    print_trained(&w->trained);
     if (!w->checkpoint) return;
     const struct pnet_checkpoint_state *s = &w->checkpoint->state;
     printf("checkpoint of epoch %lld, step %lld, seed %llu\n", (long long)s->epoch,
@@ -149,9 +160,20 @@ static void print_weights(const struct weights *w)
         printf("  %s %g\n", pnet_printable(s->metrics[i].name, text, sizeof text),
             s->metrics[i].value);
     char lines[1 << 16];
-    if (*s->params) printf("params:\n%s\n", pnet_printable_lines(s->params, lines, sizeof lines));
     if (*s->kernels)
         printf("algorithms:\n%s", pnet_printable_lines(s->kernels, lines, sizeof lines));
+}
+
+static void put_trained(struct pnet_json *j, const struct pnet_trained *t)
+{
+    char mode[PNET_MODE_TEXT];
+    pnet_json_begin(j, "trained", '{');
+    pnet_json_string(j, "mode", pnet_mode_text(t->degrade, mode));
+    pnet_json_string(j, "precision", pnet_precision_names[t->precision]);
+    pnet_json_int(j, "geometry_version", t->geometry);
+    pnet_json_string(j, "version", t->version);
+    pnet_json_string(j, "params", t->params);
+    pnet_json_end(j, '}');
 }
 
 static void put_checkpoint(struct pnet_json *j, const struct pnet_checkpoint_state *s)
@@ -190,6 +212,7 @@ static void put_weights(struct pnet_json *j, const char *path, const struct weig
     }
     pnet_json_end(j, ']');
     pnet_json_int(j, "numbers", sum);
+    if (w->trained.known) put_trained(j, &w->trained);
     if (w->checkpoint) put_checkpoint(j, &w->checkpoint->state);
 }
 

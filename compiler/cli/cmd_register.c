@@ -138,18 +138,18 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
 {
     const struct request *q = r->request;
     struct weights w = {0};
-    struct text_list sets;
+    struct setting setting;
     enum pnet_status st = pnet_device_check(q->options.where, e);
     if (!st) st = weights_open(q->weights, &w, e);
-    if (!st) st = weights_sets(&w, &q->options.sets, &sets, e);
+    if (!st) st = weights_setting(&w, &q->options, q->degrade, &setting, e);
     if (!st) {
         struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
             .device = q->options.where.kind,
-            .precision = q->options.products,
+            .precision = setting.precision,
             .algo = q->options.sums,
-            .degrade = q->degrade,
-            .sets = sets.items,
-            .set_count = sets.count,
+            .degrade = setting.degrade,
+            .sets = setting.sets.items,
+            .set_count = setting.sets.count,
             .net = q->net};
         struct pnet_compilation *c =
             compile_model(q->model, &o, &(struct model_options){.quiet = true}, code);

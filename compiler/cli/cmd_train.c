@@ -27,11 +27,11 @@ int command_train(int argc, char **argv)
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if (!folder) return usage_error("where to? -o RUNDIR");
     if ((code = check_autotune(&r))) return code;
-    if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING))) return code;
+    if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING, NULL))) return code;
     struct pnet_train_result result = {0};
     catch_interrupts();
     ignore_closed_pipes();
-    enum pnet_status st = run_train(&run, &r, folder, resume, &result, &e);
+    enum pnet_status st = run_train(&run, folder, resume, &result, &e);
     if (st)
         complain(&e);
     else if (r.model.json)

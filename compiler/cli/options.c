@@ -1,4 +1,5 @@
 #include "compiler/cli/cli.h"
+#include "runtime/mode.h"
 
 #include <errno.h>
 #include <omp.h>
@@ -157,26 +158,6 @@ int parse_options(int argc, char **argv, const struct option *options, int optio
     return 0;
 }
 
-static bool parse_degrade(const char *text, unsigned *degrade)
-{
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } words[] = {{"centre", PNET_CENTRE}, {"neighbour", PNET_NEIGHBOUR}, {"kernel", PNET_KERNEL}};
-    for (const char *p = text; *p;) {
-        size_t n = strcspn(p, ",");
-        bool known = false;
-        for (int i = 0; i < 3; i++)
-            if (strlen(words[i].name) == n && memcmp(p, words[i].name, n) == 0) {
-                *degrade |= words[i].bit;
-                known = true;
-            }
-        if (!known) return false;
-        p += n + (p[n] == ',');
-    }
-    return true;
-}
-
 static bool parse_precision(const char *text, enum pnet_precision *p)
 {
     static const char *const names[] = {"fp32", "tf32", "bf16", "fp16"};
@@ -195,7 +176,7 @@ int check_model_options(struct model_options *m, unsigned *degrade)
         *degrade = PNET_VOXEL;
     else if (m->mode && strcmp(m->mode, "native") != 0)
         return usage_error("--mode is native or voxel, not '%s'", m->mode);
-    if (m->degrade && !parse_degrade(m->degrade, degrade))
+    if (m->degrade && !pnet_degrade_parse(m->degrade, degrade))
         return usage_error(
             "--degrade takes centre, neighbour and kernel, with commas between, not '%s'",
             m->degrade);

@@ -1,26 +1,160 @@
 #include "compiler/cli/run.h"
 #include "compiler/cli/matrix.h"
 
-#include "runtime/io/file.h"
+#include "runtime/glob.h"
 #include "runtime/json.h"
+#include "runtime/mode.h"
 #include "runtime/peak.h"
 #include "runtime/progress.h"
+#include "runtime/yaml.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Params: the config's, then the checkpoint's, then the user's. */
-static enum pnet_status collect_sets(struct run *run, const struct run_options *o,
-    const struct text_list *sets, struct pnet_error *e)
+/* ---- the command line over the config ---- */
+
+enum { MOST_CONFIG_SETS = 100, MOST_OVERRIDES = MOST_CONFIG_SETS + 20 };
+
+struct overrides {
+    struct pnet_config_override items[MOST_OVERRIDES];
+    int count;
+    char *texts[2 * MOST_OVERRIDES]; /* what the items point into */
+    int text_count;
+    bool failed; /* out of memory */
+};
+
+static const char *keep(struct overrides *v, char *text)
 {
-    const struct text_list *lists[2] = {sets, &o->model.sets};
+    if (!text)
+        v->failed = true;
+    else
+        v->texts[v->text_count++] = text;
+    return text;
+}
+
+static void override(struct overrides *v, const char *key, const char *from, const char *format,
+    ...) __attribute__((format(printf, 4, 5)));
+static void override(
+    struct overrides *v, const char *key, const char *from, const char *format, ...)
+{
+    va_list args;
+    char *text;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) text = NULL;
+    va_end(args);
+    if (keep(v, text)) v->items[v->count++] = (struct pnet_config_override){key, text, from};
+}
+
+static void free_overrides(struct overrides *v)
+{
+    for (int i = 0; i < v->text_count; i++) free(v->texts[i]);
+}
+
+/* KEY=VALUE; the value is YAML. */
+static enum pnet_status override_key(struct overrides *v, const char *set, struct pnet_error *e)
+{
+    const char *value = strchr(set, '=');
+    if (!value || value == set)
+        return pnet_error_set(
+            e, PNET_USAGE, "--set-config takes KEY=VALUE, as lr=0.01, not '%.100s'", set);
+    if (strncmp(set, "set=", 4) == 0)
+        return pnet_error_set(e, PNET_USAGE, "--set-config: params of the model are for --set");
+    const char *key = keep(v, strndup(set, (size_t)(value - set)));
+    if (key) override(v, key, "--set-config", "%s", value + 1);
+    return v->failed ? pnet_error_memory(e) : PNET_OK;
+}
+
+/* A path from the current folder, whatever folder the config lies in. */
+static void override_data(struct overrides *v, const char *path)
+{
+    char here[4096], *quoted = NULL, *whole;
+    size_t size = 0;
+    FILE *f = open_memstream(&quoted, &size);
+    whole = getcwd(here, sizeof here) ? pnet_path_join(here, path) : NULL;
+    if (f) pnet_yaml_put_word(whole ? whole : path, f);
+    if (!f || fclose(f))
+        v->failed = true;
+    else
+        override(v, "data", "--data", "%s", quoted);
+    free(quoted);
+    free(whole);
+}
+
+static void override_mode(struct overrides *v, unsigned degrade)
+{
+    char text[PNET_MODE_TEXT];
+    bool whole = degrade == 0 || degrade == PNET_VOXEL;
+    override(v, "mode", "--mode", "%s", whole ? pnet_mode_text(degrade, text) : "native");
+    override(v, "degrade", "--degrade", "[%s]", whole ? "" : pnet_mode_text(degrade, text));
+}
+
+static enum pnet_status collect_overrides(
+    struct overrides *v, const struct run_options *o, struct pnet_error *e)
+{
+    const struct model_options *m = &o->model;
+    for (int i = 0; i < o->config_sets.count; i++) {
+        if (i == MOST_CONFIG_SETS)
+            return pnet_error_set(e, PNET_USAGE, "--set-config: at most %d", (int)MOST_CONFIG_SETS);
+        enum pnet_status st = override_key(v, o->config_sets.items[i], e);
+        if (st) return st;
+    }
+    if (o->data) override_data(v, o->data);
+    if (o->seed >= 0) override(v, "seed", "--seed", "%lld", (long long)o->seed);
+    if (o->steps > 0) override(v, "steps", "--steps", "%lld", (long long)o->steps);
+    if (m->device) override(v, "device", "--device", "%s", m->device);
+    if (m->precision) override(v, "precision", "--precision", "%s", m->precision);
+    if (m->algo) override(v, "algo", "--algo", "%s", m->algo);
+    if (m->memory) override(v, "memory", "--memory", "%zu", m->memory);
+    if (m->threads) override(v, "threads", "--threads", "%lld", (long long)m->threads);
+    if (o->autotune.given) override(v, "autotune", "--autotune", "%g", o->autotune.value);
+    if (o->autotune_all) override(v, "autotune_all", "--autotune-all", "yes");
+    if (o->without_optimizer) override(v, "without_optimizer", "--without-optimizer", "yes");
+    return v->failed ? pnet_error_memory(e) : PNET_OK;
+}
+
+/* What only the config says becomes what the command line would have said. */
+static int take_from_config(struct run *run, enum pnet_purpose_kind purpose)
+{
+    const struct pnet_config *c = run->config;
+    struct model_options *m = &run->o.model;
+    unsigned ignored;
+    bool training = purpose == PNET_FOR_TRAINING;
+    if (!m->device) m->device = c->device;
+    if (!m->memory) m->memory = (size_t)c->memory_bytes;
+    if (!m->threads) m->threads = c->threads;
+    /* weights come with the algorithms they were trained with */
+    if (training && !m->algo) m->algo = c->algo;
+    if (training && c->autotune > 0) run->o.autotune = (struct seconds){true, c->autotune};
+    if (training) run->o.autotune_all |= c->autotune_all;
+    run->o.without_optimizer |= c->without_optimizer;
+    int code = check_model_options(m, &ignored);
+    return code ? code : check_autotune(&run->o);
+}
+
+/* ---- params ---- */
+
+/* Of two values for one name the later one counts. */
+static void put_set(struct text_list *list, const char *set)
+{
+    size_t length = strcspn(set, "=");
+    for (int i = 0; i < list->count; i++)
+        if (strncmp(list->items[i], set, length) == 0 && list->items[i][length] == set[length]) {
+            list->items[i] = set;
+            return;
+        }
+    if (list->count < 256) list->items[list->count++] = set;
+}
+
+/* The config's, then those of the weights and the user's. */
+static enum pnet_status collect_sets(
+    struct run *run, const struct text_list *sets, struct pnet_error *e)
+{
     size_t size = 1;
-    for (int i = 0; i < run->config->set_count && run->sets.count < 256; i++)
-        run->sets.items[run->sets.count++] = run->config->sets[i];
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; lists[k] && i < lists[k]->count && run->sets.count < 256; i++)
-            run->sets.items[run->sets.count++] = lists[k]->items[i];
+    for (int i = 0; i < run->config->set_count; i++) put_set(&run->sets, run->config->sets[i]);
+    for (int i = 0; i < sets->count; i++) put_set(&run->sets, sets->items[i]);
     for (int i = 0; i < run->sets.count; i++) size += strlen(run->sets.items[i]) + 1;
     run->params = calloc(size, 1);
     if (!run->params) return pnet_error_memory(e);
@@ -54,73 +188,108 @@ static enum pnet_status weigh_classes(struct run *run, struct pnet_error *e)
     return st;
 }
 
-static enum pnet_status open_files(struct run *run, const struct run_options *o,
-    const struct text_list *sets, struct pnet_error *e)
+/* ---- opening ---- */
+
+static enum pnet_status read_config(struct run *run, const unsigned *degrade, struct pnet_error *e)
 {
-    enum pnet_status st = pnet_config_read(o->config_path, &run->config, e);
-    if (st) return st;
-    struct pnet_config *c = run->config;
-    if (o->seed >= 0) c->seed = (uint64_t)o->seed;
-    if (o->steps > 0) {
-        c->steps = o->steps;
-        c->epochs = 0;
-    }
-    const char *data = o->data ? o->data : c->data;
-    if (!data)
-        return pnet_error_set(
-            e, PNET_USAGE, "%s names no data set: add `data: FOLDER`, or --data FOLDER", c->path);
-    run->precision = o->model.precision ? o->model.products : c->precision;
-    if (run->precision != PNET_FP32 && o->model.where.kind == PNET_CPU)
-        return pnet_error_set(e, PNET_USAGE,
-            "%s: the CPU computes in fp32, other precisions are for --device cuda", c->path);
-    if (run->precision != PNET_FP32 && !pnet_conv_algo_is_usual(o->model.sums))
-        return pnet_error_set(e, PNET_USAGE,
-            "%s: --algo %s computes in fp32, give --precision fp32", c->path, o->model.algo);
-    if ((st = pnet_dataset_read(data, &run->data, e))) return st;
-    if ((st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,
-             run->data->classes, run->data->class_count, e)))
-        return st;
-    if ((st = collect_sets(run, o, sets, e))) return st;
-    return weigh_classes(run, e);
+    const struct run_options *o = &run->o;
+    struct overrides v = {.count = 0};
+    enum pnet_status st = collect_overrides(&v, o, e);
+    if (!st && degrade) override_mode(&v, *degrade);
+    if (!st && v.failed) st = pnet_error_memory(e);
+    if (!st) st = pnet_config_read_with(o->config_path, v.items, v.count, &run->config, e);
+    free_overrides(&v);
+    return st;
 }
 
-int run_open_as(struct run *run, const struct run_options *o, const char *model,
-    enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets)
+static enum pnet_status choose_precision(
+    struct run *run, const struct setting *s, struct pnet_error *e)
+{
+    const struct model_options *m = &run->o.model;
+    const struct pnet_config *c = run->config;
+    run->precision = s && s->precision_known ? s->precision : c->precision;
+    if (run->precision != PNET_FP32 && m->where.kind == PNET_CPU) {
+        if (!s)
+            return pnet_error_set(e, PNET_USAGE,
+                "%s: the CPU computes in fp32, other precisions are for --device cuda", c->path);
+        fprintf(stderr, "pnetc: %s says %s; the CPU computes in fp32\n", c->path,
+            pnet_precision_names[run->precision]);
+        run->precision = PNET_FP32;
+    }
+    if (run->precision != PNET_FP32 && !pnet_conv_algo_is_usual(m->sums))
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: --algo %s computes in fp32, give --precision fp32", c->path, m->algo);
+    return PNET_OK;
+}
+
+static enum pnet_status open_files(struct run *run, const struct setting *s, struct pnet_error *e)
+{
+    struct pnet_config *c = run->config;
+    enum pnet_status st = choose_precision(run, s, e);
+    if (!st) st = collect_sets(run, s ? &s->sets : &run->o.model.sets, e);
+    if (!st) st = pnet_dataset_read(c->data, &run->data, e);
+    if (!st)
+        st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,
+            run->data->classes, run->data->class_count, e);
+    if (!st) st = weigh_classes(run, e);
+    if (st) return st;
+    run->config_text = pnet_config_print(c, run->sets.items, run->sets.count);
+    return run->config_text ? PNET_OK : pnet_error_memory(e);
+}
+
+static int compile_run(
+    struct run *run, const char *model, enum pnet_purpose_kind purpose, const struct setting *s)
 {
     struct pnet_error e = {0};
     int code = 0;
-    *run = (struct run){0};
+    struct pnet_compile_options co = {.purpose = purpose,
+        .device = run->o.model.where.kind,
+        .precision = run->precision,
+        .algo = run->o.model.sums,
+        .degrade = s && s->mode_known ? s->degrade : run->config->degrade,
+        .sets = run->sets.items,
+        .set_count = run->sets.count,
+        .class_weights = run->class_weights,
+        .class_weight_count = run->class_weights ? run->data->class_count : 0};
+    run->compilation = compile_model(model, &co, &run->o.model, &code);
+    if (!run->compilation) return code;
+    run->plan = pnet_compilation_plan(run->compilation);
+    if (pnet_dataset_check(run->data, run->plan->inputs, run->plan->input_count, &e))
+        return complain(&e);
+    return 0;
+}
+
+/* `degrade`: the mode in the place of the config's; NULL: that. */
+static int open_run(struct run *run, const struct run_options *o, const char *model,
+    enum pnet_purpose_kind purpose, const unsigned *degrade, const struct setting *s)
+{
+    struct pnet_error e = {0};
+    int code = 0;
+    *run = (struct run){.o = *o};
     if (!o->config_path) return usage_error("which run config? --config RUN.yaml");
-    if (pnet_device_check(o->model.where, &e)) return complain(&e);
-    if (open_files(run, o, sets, &e)) {
+    if (read_config(run, degrade, &e)) code = complain(&e);
+    if (!code) code = take_from_config(run, purpose);
+    if (!code && (pnet_device_check(run->o.model.where, &e) || open_files(run, s, &e)))
         code = complain(&e);
-    } else {
-        struct pnet_compile_options co = {.purpose = purpose,
-            .device = o->model.where.kind,
-            .precision = run->precision,
-            .algo = o->model.sums,
-            .degrade = degrade,
-            .sets = run->sets.items,
-            .set_count = run->sets.count,
-            .class_weights = run->class_weights,
-            .class_weight_count = run->class_weights ? run->data->class_count : 0};
-        run->compilation = compile_model(model, &co, &o->model, &code);
-        if (run->compilation) {
-            run->plan = pnet_compilation_plan(run->compilation);
-            if (pnet_dataset_check(run->data, run->plan->inputs, run->plan->input_count, &e))
-                code = complain(&e);
-        }
-    }
+    if (!code) code = compile_run(run, model, purpose, s);
     if (code) run_close(run);
     return code;
 }
 
-int run_open(
-    struct run *run, struct run_options *o, const char *model, enum pnet_purpose_kind purpose)
+int run_open(struct run *run, const struct run_options *o, const char *model,
+    enum pnet_purpose_kind purpose, const struct setting *s)
 {
     unsigned degrade;
-    int code = check_model_options(&o->model, &degrade);
-    return code ? code : run_open_as(run, o, model, purpose, degrade, NULL);
+    struct run_options checked = *o;
+    int code = check_model_options(&checked.model, &degrade);
+    bool given = o->model.mode || o->model.degrade;
+    return code ? code : open_run(run, o, model, purpose, given && !s ? &degrade : NULL, s);
+}
+
+int run_open_in_mode(
+    struct run *run, const struct run_options *o, const char *model, unsigned degrade)
+{
+    return open_run(run, o, model, PNET_FOR_TRAINING, &degrade, NULL);
 }
 
 void run_close(struct run *run)
@@ -129,6 +298,7 @@ void run_close(struct run *run)
     if (run->data) pnet_dataset_free(run->data);
     if (run->config) pnet_config_free(run->config);
     free(run->class_weights);
+    free(run->config_text);
     free(run->params);
     *run = (struct run){0};
 }
@@ -184,12 +354,14 @@ int check_autotune(const struct run_options *o)
     return usage_error("--algo names the algorithm that --autotune would choose: give one of them");
 }
 
-enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder,
-    bool resume, struct pnet_train_result *r, struct pnet_error *e)
+enum pnet_status run_train(const struct run *run, const char *folder, bool resume,
+    struct pnet_train_result *r, struct pnet_error *e)
 {
+    const struct run_options *o = &run->o;
     struct display display = {.quiet = o->model.quiet};
     struct pnet_train_options t = {.plan = run->plan,
         .config = run->config,
+        .config_text = run->config_text,
         .data = run->data,
         .folder = folder,
         .model_text = pnet_compilation_text(run->compilation),
@@ -207,16 +379,8 @@ enum pnet_status run_train(const struct run *run, const struct run_options *o, c
         .warn = warn,
         .note = note,
         .context = &display};
-    struct pnet_bytes config;
-    enum pnet_status st = pnet_bytes_read(o->config_path, &config, e);
-    if (st) return st;
-    char *text = strndup((const char *)config.data, config.size);
-    pnet_bytes_free(&config);
-    if (!text) return pnet_error_memory(e);
-    t.config_text = text;
     if (!display.quiet) display.bar = pnet_progress_new(stderr);
-    st = pnet_train(&t, r, e);
-    free(text);
+    enum pnet_status st = pnet_train(&t, r, e);
     pnet_progress_free(display.bar);
     return st;
 }

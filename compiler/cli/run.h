@@ -3,6 +3,7 @@
 #define PNET_COMPILER_CLI_RUN_H
 
 #include "compiler/cli/cli.h"
+#include "compiler/cli/weights.h"
 #include "runtime/config.h"
 #include "runtime/dataset.h"
 #include "runtime/train.h"
@@ -10,9 +11,10 @@
 struct run_options {
     struct model_options model;
     const char *config_path;
-    const char *data; /* instead of the config's */
-    int64_t seed;     /* -1: the config's */
-    int64_t steps;    /* 0: the config's */
+    const char *data;             /* instead of the config's */
+    int64_t seed;                 /* -1: the config's */
+    int64_t steps;                /* 0: the config's */
+    struct text_list config_sets; /* KEY=VALUE */
     bool without_optimizer;
     struct seconds autotune; /* of trainings; its value is the budget */
     bool autotune_all;
@@ -33,31 +35,36 @@ enum { AUTOTUNE_SECONDS = 30 };
         {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "another data set than the config's"},        \
         {"seed", 0, OPT_INT, &(r)->seed, "N", "another seed than the config's"},                   \
         {"steps", 0, OPT_INT, &(r)->steps, "N", "that many steps instead of the config's"},        \
+        {"set-config", 0, OPT_LIST, &(r)->config_sets, "KEY=VALUE",                                \
+            "set a key of the config, as lr=0.01; may be repeated"},                               \
         MODEL_OPTIONS(&(r)->model)
 
 struct run {
+    struct run_options o; /* with what the config says where the command line does not */
     struct pnet_config *config;
+    char *config_text; /* what is in force of it */
     struct pnet_dataset *data;
     struct pnet_compilation *compilation;
     const struct pnet_plan *plan;
     double *class_weights;
-    enum pnet_precision precision; /* the option's, else the config's */
-    char *params;                  /* "name=value" lines */
+    enum pnet_precision precision;
+    char *params; /* "name=value" lines: `sets`, of which no two have one name */
     struct text_list sets;
 };
 
-/* 0, or the exit code with a message on stderr; then nothing is left open. */
-int run_open(
-    struct run *run, struct run_options *o, const char *model, enum pnet_purpose_kind purpose);
-/* The same with given degradations and sets from a checkpoint (may be NULL). */
-int run_open_as(struct run *run, const struct run_options *o, const char *model,
-    enum pnet_purpose_kind purpose, unsigned degrade, const struct text_list *sets);
+/* 0, or the exit code with a message on stderr; then nothing is left open. `s`: how the weights at hand are run (NULL
+   for training); what it does not know the config says. */
+int run_open(struct run *run, const struct run_options *o, const char *model,
+    enum pnet_purpose_kind purpose, const struct setting *s);
+/* Training in that mode, whatever command line and config say. */
+int run_open_in_mode(
+    struct run *run, const struct run_options *o, const char *model, unsigned degrade);
 void run_close(struct run *run);
 
 /* 0, or the exit code with a message: --autotune and --algo exclude each other. */
 int check_autotune(const struct run_options *o);
-enum pnet_status run_train(const struct run *run, const struct run_options *o, const char *folder,
-    bool resume, struct pnet_train_result *r, struct pnet_error *e);
+enum pnet_status run_train(const struct run *run, const char *folder, bool resume,
+    struct pnet_train_result *r, struct pnet_error *e);
 void run_print(const struct run *run, const struct pnet_train_result *r, const char *folder);
 void run_print_json(const struct run *run, const struct pnet_train_result *r);
 

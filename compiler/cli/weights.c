@@ -1,5 +1,7 @@
 #include "compiler/cli/weights.h"
+#include "runtime/printable.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,13 +35,20 @@ enum pnet_status weights_open(const char *path, struct weights *w, struct pnet_e
 {
     char folder[4096];
     *w = (struct weights){.path = path};
-    if (!is_folder(path)) return pnet_safetensors_read(path, &w->file, e);
-    checkpoint_folder(path, folder);
-    enum pnet_status st = pnet_checkpoint_read(folder, &w->checkpoint, e);
-    if (st) return st;
-    w->file = w->checkpoint->weights;
-    const char *map = w->checkpoint->state.input_map;
-    if (*map)
+    enum pnet_status st;
+    const char *map = "";
+    if (is_folder(path)) {
+        checkpoint_folder(path, folder);
+        if ((st = pnet_checkpoint_read(folder, &w->checkpoint, e))) return st;
+        w->file = w->checkpoint->weights;
+        map = w->checkpoint->state.input_map;
+    } else if ((st = pnet_safetensors_read(path, &w->file, e))) {
+        return st;
+    }
+    st = pnet_trained_read(w->file, path, &w->trained, e);
+    /* checkpoints kept them before weights files did */
+    if (w->checkpoint && !w->trained.known) w->trained.params = w->checkpoint->state.params;
+    if (!st && *map)
         st = pnet_input_map_read("the input map of the checkpoint", map, strlen(map), &w->map, e);
     if (st) weights_close(w);
     return st;
@@ -57,21 +66,107 @@ void weights_close(struct weights *w)
     *w = (struct weights){0};
 }
 
-enum pnet_status weights_sets(
-    struct weights *w, const struct text_list *user, struct text_list *sets, struct pnet_error *e)
+static void say(const struct weights *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void say(const struct weights *w, const char *format, ...)
 {
-    *sets = (struct text_list){0};
-    if (w->checkpoint && *w->checkpoint->state.params) {
-        char *rest;
-        w->params = strdup(w->checkpoint->state.params);
-        if (!w->params) return pnet_error_memory(e);
-        for (char *line = strtok_r(w->params, "\n", &rest); line && sets->count < 256;
-             line = strtok_r(NULL, "\n", &rest))
-            sets->items[sets->count++] = line;
+    va_list args;
+    if (w->told) return;
+    fputs("pnetc: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+/* One sentence where the geometry may be another one than in training. */
+static void say_geometry(const struct weights *w)
+{
+    if (!w->trained.known)
+        say(w,
+            "%s does not tell in which mode and under which version of the geometry's definitions "
+            "it "
+            "was trained; this program has version %d",
+            w->path, (int)PNET_GEOMETRY_VERSION);
+    else if (!w->trained.geometry)
+        say(w,
+            "%s does not tell under which version of the geometry's definitions it was trained; "
+            "this "
+            "program has version %d",
+            w->path, (int)PNET_GEOMETRY_VERSION);
+    else if (w->trained.geometry != PNET_GEOMETRY_VERSION)
+        say(w,
+            "%s was trained under version %d of the geometry's definitions, this program has "
+            "version "
+            "%d: results may differ from those of the training",
+            w->path, w->trained.geometry, (int)PNET_GEOMETRY_VERSION);
+}
+
+static void choose_mode(
+    const struct weights *w, const struct model_options *m, unsigned degrade, struct setting *s)
+{
+    char was[PNET_MODE_TEXT], now[PNET_MODE_TEXT];
+    bool given = m->mode || m->degrade;
+    s->mode_known = given || w->trained.known;
+    s->degrade = given ? degrade : w->trained.degrade;
+    if (w->trained.known && s->degrade != w->trained.degrade)
+        say(w, "%s was trained in mode %s; it runs in mode %s, as the command line says", w->path,
+            pnet_mode_text(w->trained.degrade, was), pnet_mode_text(s->degrade, now));
+}
+
+static void choose_precision(
+    const struct weights *w, const struct model_options *m, struct setting *s)
+{
+    enum pnet_precision was = w->trained.precision;
+    s->precision_known = m->precision || w->trained.known;
+    s->precision = m->precision ? m->products : was;
+    if (m->precision && w->trained.known && s->precision != was)
+        say(w, "%s was trained in %s; it runs in %s, as the command line says", w->path,
+            pnet_precision_names[was], m->precision);
+    if (s->precision == PNET_FP32 || m->where.kind != PNET_CPU) return;
+    say(w, "%s was trained in %s; the CPU computes in fp32", w->path, pnet_precision_names[was]);
+    s->precision = PNET_FP32;
+}
+
+static void say_set(const struct weights *w, const char *set, const char *was, size_t length)
+{
+    char value[256], text[256];
+    snprintf(value, sizeof value, "%.*s", (int)length, was);
+    say(w, "%s was trained with %.*s=%s; it runs with %s, as the command line says", w->path,
+        (int)strcspn(set, "="), set, pnet_printable(value, text, sizeof text), set);
+}
+
+/* Those of the user come last, so that they count. */
+static enum pnet_status choose_sets(
+    struct weights *w, const struct model_options *m, struct setting *s, struct pnet_error *e)
+{
+    char *rest;
+    w->params = strdup(w->trained.params);
+    if (!w->params) return pnet_error_memory(e);
+    for (char *line = strtok_r(w->params, "\n", &rest); line && s->sets.count < 256;
+         line = strtok_r(NULL, "\n", &rest))
+        s->sets.items[s->sets.count++] = line;
+    for (int i = 0; i < m->sets.count && s->sets.count < 256; i++) {
+        const char *set = m->sets.items[i];
+        size_t length = strcspn(set, "=");
+        const char *was = pnet_params_find(w->trained.params, set, length);
+        size_t n = was ? strcspn(was, "\n") : 0;
+        if (was && set[length] &&
+            (strlen(set + length + 1) != n || memcmp(set + length + 1, was, n)))
+            say_set(w, set, was, n);
+        s->sets.items[s->sets.count++] = set;
     }
-    for (int i = 0; i < user->count && sets->count < 256; i++)
-        sets->items[sets->count++] = user->items[i];
     return PNET_OK;
+}
+
+enum pnet_status weights_setting(struct weights *w, const struct model_options *m, unsigned degrade,
+    struct setting *s, struct pnet_error *e)
+{
+    *s = (struct setting){0};
+    say_geometry(w);
+    choose_mode(w, m, degrade, s);
+    choose_precision(w, m, s);
+    return choose_sets(w, m, s, e);
 }
 
 enum pnet_status weights_plan(struct weights *w, const struct model_options *m,

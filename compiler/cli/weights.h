@@ -7,6 +7,7 @@
 #include "runtime/choices.h"
 #include "runtime/input_map.h"
 #include "runtime/session.h"
+#include "runtime/trained.h"
 
 /* A safetensors file, a checkpoint folder, or a run folder (its best checkpoint, else its last). */
 struct weights {
@@ -14,15 +15,27 @@ struct weights {
     struct pnet_checkpoint *checkpoint; /* NULL for a plain file */
     struct pnet_safetensors *file;      /* the weights of either */
     struct pnet_input_map map;          /* of the checkpoint; empty else */
+    struct pnet_trained trained;        /* what the file says of its training */
+    bool told;                          /* weights_setting has nothing more to say */
     char *params;                       /* copy the sets point into */
     struct pnet_chosen chosen;          /* of weights_plan */
 };
 
 enum pnet_status weights_open(const char *path, struct weights *w, struct pnet_error *e);
 void weights_close(struct weights *w);
-/* What the params were set to in training, before what the user sets now: into `sets`. */
-enum pnet_status weights_sets(
-    struct weights *w, const struct text_list *user, struct text_list *sets, struct pnet_error *e);
+/* How a model is run. */
+struct setting {
+    unsigned degrade;
+    bool mode_known,
+        precision_known; /* false: nobody has said, neither the command line nor the weights */
+    enum pnet_precision precision;
+    struct text_list sets; /* "name=value": those of the weights, then the user's */
+};
+/* The one place that decides how weights are run: as they were trained, unless the command line says otherwise. What
+   contradicts the training, what the device cannot do, and weights that were made under other definitions of the
+   geometry, or do not tell, are told on stderr. `m` has been checked, `degrade` came out of it. */
+enum pnet_status weights_setting(struct weights *w, const struct model_options *m, unsigned degrade,
+    struct setting *s, struct pnet_error *e);
 /* `plan` with the algorithms that the checkpoint was trained with, unless --algo says which; those that are for another
    device or precision are left alone, damaged ones told on stderr. Lives as long as the weights and the plan. */
 enum pnet_status weights_plan(struct weights *w, const struct model_options *m,

@@ -31,7 +31,9 @@ for f in config.yaml model.pnet metrics.jsonl report.html {last,best}/{weights.s
     check "run folder" test -s "$runs/a/$f"
 done
 check "unexpected: $(ls -A "$runs/a")" test "$(ls -A "$runs/a" | wc -l)" = 6
-same "$work/run.yaml" "$runs/a/config.yaml"
+run 0 train $model --config "$runs/a/config.yaml" -o "$runs/again" -q -j 1
+same "$runs/a/config.yaml" "$runs/again/config.yaml"
+same "$runs/a/last/weights.safetensors" "$runs/again/last/weights.safetensors"
 same $model "$runs/a/model.pnet"
 valid_json "$runs/a/metrics.jsonl"
 valid_json "$runs/a/last/state.json"
@@ -58,7 +60,9 @@ same "$runs/a/best/weights.safetensors" "$runs/quiet/best/weights.safetensors"
 run 0 train $model --config "$work/run.yaml" -o "$runs/seed" --seed 2 --steps 2 -q -j 1
 differ "the seed does nothing" "$runs/a/last/weights.safetensors" "$runs/seed/last/weights.safetensors"
 run 0 train $model --config "$work/run.yaml" -o "$runs/voxel" --mode voxel -q -j 1
-differ "the mode does nothing" "$runs/a/last/weights.safetensors" "$runs/voxel/last/weights.safetensors"
+tail -c 4000 "$runs/a/last/weights.safetensors" >"$work/native.numbers"
+tail -c 4000 "$runs/voxel/last/weights.safetensors" >"$work/voxel.numbers"
+differ "the mode does nothing" "$work/native.numbers" "$work/voxel.numbers"
 run 0 train $model --config "$work/run.yaml" -o "$runs/wide" --set c=12 --steps 1 -q -j 1
 run 0 info "$runs/wide"
 prints "c=12"

@@ -2,6 +2,8 @@
 #include "runtime/config.h"
 #include "tests/check.h"
 
+#include <unistd.h>
+
 static struct pnet_config *parse(const char *text)
 {
     struct pnet_config *c;
@@ -208,12 +210,113 @@ static void test_keys(void)
         CHECK(c->save_every.epochs == 1 && c->eval_every.epochs == 1);
         pnet_config_free(c);
     }
-    CHECK(count == 23 && !pnet_config_key(-1));
+    CHECK(count == 33 && !pnet_config_key(-1));
     pnet_config_free(standard);
+}
+
+static char *print(const struct pnet_config *c)
+{
+    char *text = pnet_config_print(c, (const char *const *)c->sets, c->set_count);
+    if (!text) exit(1);
+    return text;
+}
+
+static bool same_config(const struct pnet_config *a, const struct pnet_config *b)
+{
+    return a->epochs == b->epochs && a->steps == b->steps && a->batch_size == b->batch_size &&
+           memcmp(&a->optimizer, &b->optimizer, sizeof a->optimizer) == 0 &&
+           memcmp(&a->schedule, &b->schedule, sizeof a->schedule) == 0 &&
+           a->warmup_share == b->warmup_share && a->clip_grad == b->clip_grad &&
+           a->accumulate == b->accumulate && a->weighting == b->weighting &&
+           a->class_weight_count == b->class_weight_count &&
+           memcmp(&a->augment, &b->augment, sizeof a->augment) == 0 &&
+           a->max_points == b->max_points && a->workers == b->workers &&
+           a->cache_bytes == b->cache_bytes && a->drop_last == b->drop_last &&
+           a->skip_empty == b->skip_empty && a->seed == b->seed && a->precision == b->precision &&
+           memcmp(&a->save_every, &b->save_every, sizeof a->save_every) == 0 &&
+           memcmp(&a->eval_every, &b->eval_every, sizeof a->eval_every) == 0 &&
+           a->set_count == b->set_count && a->degrade == b->degrade && a->autotune == b->autotune &&
+           a->autotune_all == b->autotune_all && a->without_optimizer == b->without_optimizer &&
+           a->memory_bytes == b->memory_bytes && a->threads == b->threads &&
+           a->inputs.count == b->inputs.count;
+}
+
+/* What is printed reads as the same config, and prints as the same text. */
+static void test_print(void)
+{
+    static const char *const texts[] = {"data: /d\n",
+        "data: \"/a b/\\\"c\\\"/\\u00e9\\n: #\"\nsteps: 5\n",
+        "data: /d\ninputs:\n  cloud:\n    rgb: {field: [red, 'g r', \"{b}\"], scale: 1/255, shift: "
+        "-0.5}\n"
+        "    one: {value: 2}\nsteps: 500\nbatch_size: 4\n"
+        "optimizer: {name: sgd, momentum: 0.8, nesterov: yes}\nlr: 0.002\n"
+        "schedule: {name: onecycle, warmup: 10%, div: 10, final_div: 50}\nweight_decay: 0.02\n"
+        "clip_grad: 1.0\naccumulate: 2\nclass_weights: [1, 2.5]\n"
+        "augment:\n  rotate: [5, 10deg, 180]\n  scale: [0.9, 1.1]\n  flip: [x, y]\n  jitter: 5mm\n"
+        "  elastic: [{granularity: 20cm, magnitude: 0.4}, {granularity: 0.8, magnitude: 1.6}]\n"
+        "max_points: 1000\nworkers: 3\ncache: 512MiB\ndrop_last: yes\nskip_empty: yes\nseed: 9\n"
+        "precision: bf16\nsave_every: {steps: 3}\neval_every: 0\nset: {v: 5cm, 'w': 'null'}\n"
+        "mode: native\ndegrade: [kernel, centre]\ndevice: 'cuda:1'\nalgo: im2col\nautotune: 2.5\n"
+        "autotune_all: yes\nwithout_optimizer: yes\nmemory: 2GiB\nthreads: 3\nversion: 0.0.1\n",
+        "data: /d\nmode: voxel\nepochs: 7\nweight_decay: 0\noptimizer: adam\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct pnet_config *c = parse(texts[i]);
+        char *text = print(c);
+        struct pnet_config *again = parse(text);
+        char *text_again = print(again);
+        CHECK_STR(text_again, text);
+        CHECK_STR(again->data, c->data);
+        CHECKF(same_config(c, again), "%s", text);
+        free(text);
+        free(text_again);
+        pnet_config_free(c);
+        pnet_config_free(again);
+    }
+    struct pnet_config *c = parse("data: ../d\n"); /* of runs/t.yaml */
+    char *text = print(c), want[5000], here[4096];
+    snprintf(want, sizeof want, "data: %s/runs/../d\n", getcwd(here, sizeof here));
+    CHECKF(strncmp(text, want, strlen(want)) == 0, "%s", text);
+    free(text);
+    pnet_config_free(c);
+}
+
+struct difference {
+    char text[1000];
+};
+
+static void note(void *context, const char *key, const char *was, const char *now)
+{
+    struct difference *d = context;
+    size_t n = strlen(d->text);
+    snprintf(d->text + n, sizeof d->text - n, "%s|%s|%s;", key, was, now);
+}
+
+static void test_compare(void)
+{
+    struct pnet_error e;
+    struct difference d = {""};
+    struct pnet_config *a = parse("data: /a\nlr: 0.01\nsteps: 4\naugment: {rotate: z}\n");
+    struct pnet_config *b = parse("data: /b\nlr: 0.02\nepochs: 4\naugment: { rotate: 'z' }\n");
+    char *was = print(a), *now = print(b);
+    CHECK(!pnet_config_compare("was", was, was, note, &d, &e));
+    CHECK_STR(d.text, "");
+    CHECK(!pnet_config_compare("was", was, now, note, &d, &e));
+    CHECK_STR(d.text, "data|/a|/b;epochs||4;steps|4|;lr|0.01|0.02;");
+    d.text[0] = '\0'; /* a config of a user: its data set lies relative to another folder */
+    CHECK(!pnet_config_compare("was", "data: rooms\nlr: 1\n", now, note, &d, &e));
+    CHECK_STR(d.text, "epochs|1|4;lr|1|0.02;augment|{}|{rotate: z};");
+    CHECK(pnet_config_compare("old/config.yaml", "dota: 1\n", now, note, &d, &e) == PNET_USAGE);
+    CHECKF(strstr(e.message, "old/config.yaml:1: "), "%s", e.message);
+    free(was);
+    free(now);
+    pnet_config_free(a);
+    pnet_config_free(b);
 }
 
 int main(void)
 {
+    test_print();
+    test_compare();
     test_defaults();
     test_everything();
     test_short_forms();

@@ -14,12 +14,25 @@ static const char config_text[] =
     "  rotate: z, colour: {shift: 1}}\n"
     "set: {v: 5cm, w: 3}\n";
 
+static void ignore(void *context, const char *key, const char *was, const char *now)
+{
+    (void)context;
+    (void)key;
+    (void)was;
+    (void)now;
+}
+
 static enum pnet_status read_config(const struct folder *f, struct pnet_error *e)
 {
     struct pnet_config *c;
     (void)f;
     enum pnet_status status =
         pnet_config_parse("t.yaml", config_text, sizeof config_text - 1, &c, e);
+    if (status) return status;
+    char *text = pnet_config_print(c, (const char *const *)c->sets, c->set_count);
+    status = text ? pnet_config_compare("t.yaml", config_text, text, ignore, NULL, e)
+                  : pnet_error_memory(e);
+    free(text);
     pnet_config_free(c);
     return status;
 }

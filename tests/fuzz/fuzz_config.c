@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,6 +27,20 @@ static void check_map(const struct pnet_input_map *m)
     free(text);
 }
 
+/* What is in force prints as a text that reads alike. */
+static void check_print(const struct pnet_config *c)
+{
+    struct pnet_config *again;
+    struct pnet_error e;
+    char *text = pnet_config_print(c, (const char *const *)c->sets, c->set_count);
+    if (!text || pnet_config_parse("printed", text, strlen(text), &again, &e) != PNET_OK) abort();
+    char *text_again = pnet_config_print(again, (const char *const *)again->sets, again->set_count);
+    if (!text_again || strcmp(text, text_again) != 0) abort();
+    free(text);
+    free(text_again);
+    pnet_config_free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pnet_config *c;
@@ -34,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (pnet_config_parse("runs/input.yaml", data, size, &c, &e) == PNET_OK) {
         if (!c->data || !c->epochs == !c->steps || c->batch_size < 1) abort();
         check_map(&c->inputs);
+        check_print(c);
         pnet_config_free(c);
     } else if (c || !e.message[0]) {
         abort();
