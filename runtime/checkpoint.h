@@ -39,9 +39,10 @@ struct pnet_checkpoint_state {
     const char *input_map; /* how fields of the data set go to the inputs, as in the run config */
     const char *kernels;   /* kernel choices of --autotune */
     const char *params;    /* what the model's params were set to, "name=value" a line */
-    const struct pnet_metadata *metadata; /* [metadata_count] of weights.safetensors, to be written */
+    const struct pnet_metadata
+        *metadata; /* [metadata_count] of weights.safetensors, to be written */
     size_t metadata_count;
-    uint64_t model_hash;   /* pnet_checkpoint_hash of `model`; filled in by writing */
+    uint64_t model_hash; /* pnet_checkpoint_hash of `model`; filled in by writing */
 };
 
 /* FNV-1a, 64 bits (Fowler, Noll and Vo). */

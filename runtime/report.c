@@ -21,17 +21,22 @@ struct run {
     size_t series_count;
     struct classes *classes;
     size_t classes_count;
-    double last_step, last_epoch, seconds;
+    double last_step, last_epoch;
+    double seconds; /* of the processes before the one whose lines are read */
+    double time_s;  /* of its last line */
     size_t lines;
 };
 
+static void free_series(struct pnet_series *s)
+{
+    free(s->name);
+    free(s->x);
+    free(s->y);
+}
+
 static void free_run(struct run *r)
 {
-    for (size_t i = 0; i < r->series_count; i++) {
-        free(r->series[i].name);
-        free(r->series[i].x);
-        free(r->series[i].y);
-    }
+    for (size_t i = 0; i < r->series_count; i++) free_series(&r->series[i]);
     for (size_t i = 0; i < r->classes_count; i++) {
         free(r->classes[i].name);
         free(r->classes[i].value);
@@ -142,7 +147,10 @@ static bool read_line(struct run *r, json_t *line)
     if (json_is_number(json_object_get(line, "epoch")))
         r->last_epoch = json_number_value(json_object_get(line, "epoch"));
     double seconds = number_of(json_object_get(line, "time_s"));
-    if (isfinite(seconds)) r->seconds += seconds;
+    if (isfinite(seconds)) {
+        if (seconds < r->time_s) r->seconds += r->time_s;
+        r->time_s = seconds;
+    }
     return true;
 }
 
@@ -204,6 +212,8 @@ static const char head[] =
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:4px 14px 4px 0;border-bottom:1px solid var(--line);text-align:right}\n"
     "th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:500}\n"
+    ".facts td{text-align:left;white-space:pre-wrap;overflow-wrap:anywhere}.facts "
+    "th{vertical-align:top}\n"
     ".bar{display:inline-block;width:80px;height:8px;margin-left:8px;background:var(--line);"
     "border-radius:2px}.bar i{display:block;height:100%;background:var(--c0);border-radius:2px}\n"
     "pre{background:var(--box);border:1px solid var(--line);border-radius:8px;padding:12px;"
@@ -217,18 +227,79 @@ static void put_title(FILE *out, const char *folder, const struct run *r)
     fputs("</title></head><body>\n<h1>", out);
     pnet_html_put(out, folder);
     fprintf(out, "</h1>\n<p>step %.10g, epoch %.10g", r->last_step, r->last_epoch);
-    if (r->seconds >= 3600)
-        fprintf(out, ", %.1f hours", r->seconds / 3600);
-    else if (r->seconds > 0)
-        fprintf(out, ", %.1f minutes", r->seconds / 60);
-    fputs(" of training</p>\n", out);
+    double seconds = r->seconds + r->time_s;
+    if (seconds >= 3600)
+        fprintf(out, ", %.1f hours of training", seconds / 3600);
+    else if (seconds >= 60)
+        fprintf(out, ", %.1f minutes of training", seconds / 60);
+    else if (seconds > 0)
+        fprintf(out, ", %.1f seconds of training", seconds);
+    fputs("</p>\n", out);
 }
 
-/* Losses share a plot; anything else has one of its own. */
-static bool is_loss(const char *name)
+static void put_facts(FILE *out, const struct pnet_report_info *info)
 {
-    if (strncmp(name, "val.", 4) == 0) name += 4;
-    return strcmp(name, "loss") == 0 || strncmp(name, "loss.", 5) == 0;
+    bool any = false;
+    for (size_t i = 0; i < info->fact_count; i++) {
+        const struct pnet_report_fact *f = &info->facts[i];
+        if (!*f->value) continue;
+        fputs(any ? "" : "<h2>Run</h2>\n<table class=\"facts\">\n", out);
+        any = true;
+        fputs("<tr><th>", out);
+        pnet_html_put(out, f->name);
+        fputs("</th><td>", out);
+        pnet_html_put(out, f->value);
+        fputs("</td></tr>\n", out);
+    }
+    if (any) fputs("</table>\n", out);
+}
+
+static const struct pnet_series *find_series(const struct run *r, const char *name)
+{
+    for (size_t i = 0; i < r->series_count; i++)
+        if (strcmp(r->series[i].name, name) == 0) return &r->series[i];
+    return NULL;
+}
+
+/* Losses share a plot; anything else has one of its own. `val.NAME` is a loss where there is a `loss.NAME`. */
+static bool is_loss(const struct run *r, const char *name)
+{
+    char trained[300];
+    bool validation = strncmp(name, "val.", 4) == 0;
+    if (validation) name += 4;
+    if (strcmp(name, "loss") == 0 || strncmp(name, "loss.", 5) == 0) return true;
+    snprintf(trained, sizeof trained, "loss.%s", name);
+    return validation && find_series(r, trained);
+}
+
+/* Is it a part of the loss, and all of it? */
+static bool is_double(const struct run *r, const struct pnet_series *s)
+{
+    bool validation = strncmp(s->name, "val.", 4) == 0;
+    const struct pnet_series *sum = find_series(r, validation ? "val.loss" : "loss");
+    if (!sum || s == sum || !is_loss(r, s->name) || s->count != sum->count) return false;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->x[i] != sum->x[i] || !(s->y[i] == sum->y[i] || (isnan(s->y[i]) && isnan(sum->y[i]))))
+            return false;
+    return true;
+}
+
+/* False: out of memory. */
+static bool drop_doubles(struct run *r)
+{
+    bool *is = calloc(r->series_count + 1, sizeof *is);
+    size_t kept = 0;
+    if (!is) return false;
+    for (size_t i = 0; i < r->series_count; i++) is[i] = is_double(r, &r->series[i]);
+    for (size_t i = 0; i < r->series_count; i++) {
+        if (is[i])
+            free_series(&r->series[i]);
+        else
+            r->series[kept++] = r->series[i];
+    }
+    r->series_count = kept;
+    free(is);
+    return true;
 }
 
 static enum pnet_status put_plots(FILE *out, const struct run *r, struct pnet_error *e)
@@ -237,14 +308,14 @@ static enum pnet_status put_plots(FILE *out, const struct run *r, struct pnet_er
     if (!losses) return pnet_error_memory(e);
     size_t count = 0;
     for (size_t i = 0; i < r->series_count; i++)
-        if (is_loss(r->series[i].name)) losses[count++] = r->series[i];
+        if (is_loss(r, r->series[i].name)) losses[count++] = r->series[i];
     fputs("<div class=\"plots\">\n", out);
     if (count) pnet_plot_put(out, "loss", losses, count);
     /* What was measured on the validation set comes before what describes the training. */
     for (int validation = 1; validation >= 0; validation--)
         for (size_t i = 0; i < r->series_count; i++) {
             const struct pnet_series *s = &r->series[i];
-            if (is_loss(s->name) || (strncmp(s->name, "val.", 4) == 0) != validation) continue;
+            if (is_loss(r, s->name) || (strncmp(s->name, "val.", 4) == 0) != validation) continue;
             pnet_plot_put(out, s->name, s, 1);
         }
     fputs("</div>\n", out);
@@ -284,7 +355,7 @@ static void put_table(FILE *out, const struct run *r)
     fputs("</table>\n", out);
 }
 
-static void put_classes(FILE *out, const struct run *r)
+static void put_classes(FILE *out, const struct run *r, const struct pnet_report_info *info)
 {
     size_t rows = 0;
     for (size_t i = 0; i < r->classes_count; i++)
@@ -298,7 +369,12 @@ static void put_classes(FILE *out, const struct run *r)
     }
     fputs("</tr>\n", out);
     for (size_t row = 0; row < rows; row++) {
-        fprintf(out, "<tr><td>%zu</td>", row);
+        fputs("<tr><td>", out);
+        if (rows == (size_t)info->class_count)
+            pnet_html_put(out, info->classes[row]);
+        else
+            fprintf(out, "%zu", row);
+        fputs("</td>", out);
         for (size_t i = 0; i < r->classes_count; i++) {
             double value = row < r->classes[i].count ? r->classes[i].value[row] : NAN;
             fputs("<td>", out);
@@ -332,23 +408,25 @@ static enum pnet_status put_file(
     return PNET_OK;
 }
 
-static enum pnet_status put_page(
-    FILE *out, const char *folder, const struct run *r, struct pnet_error *e)
+static enum pnet_status put_page(FILE *out, const char *folder, const struct run *r,
+    const struct pnet_report_info *info, struct pnet_error *e)
 {
     fputs(head, out);
     put_title(out, folder, r);
+    put_facts(out, info);
     if (!r->series_count) fputs("<p>Nothing measured yet.</p>\n", out);
     enum pnet_status status = put_plots(out, r, e);
     if (status != PNET_OK) return status;
     if (r->series_count) put_table(out, r);
-    put_classes(out, r);
+    put_classes(out, r, info);
     status = put_file(out, folder, "config.yaml", e);
     if (status == PNET_OK) status = put_file(out, folder, "model.pnet", e);
     fputs("</body></html>\n", out);
     return status;
 }
 
-enum pnet_status pnet_report_write(const char *folder, struct pnet_error *e)
+enum pnet_status pnet_report_write(
+    const char *folder, const struct pnet_report_info *info, struct pnet_error *e)
 {
     char path[4200];
     struct run r = {.series = NULL};
@@ -356,11 +434,15 @@ enum pnet_status pnet_report_write(const char *folder, struct pnet_error *e)
     snprintf(path, sizeof path, "%s/metrics.jsonl", folder);
     enum pnet_status status = read_metrics(path, &r, e);
     if (status != PNET_OK) goto out;
+    if (!drop_doubles(&r)) {
+        status = pnet_error_memory(e);
+        goto out;
+    }
     snprintf(path, sizeof path, "%s/report.html", folder);
     status = pnet_output_open(path, &o, e);
     if (status != PNET_OK) goto out;
     locale_t before = pnet_locale_enter();
-    status = put_page(o.file, folder, &r, e);
+    status = put_page(o.file, folder, &r, info, e);
     pnet_locale_leave(before);
     if (status == PNET_OK)
         status = pnet_output_commit(&o, e);

@@ -4,9 +4,9 @@
 #include "runtime/io/file.h"
 #include "runtime/loader.h"
 #include "runtime/peak.h"
-#include "runtime/report.h"
 #include "runtime/run_folder.h"
 #include "runtime/train_log.h"
+#include "runtime/train_report.h"
 #include "runtime/train_tune.h"
 #include "runtime/trained.h"
 #include "runtime/updater.h"
@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Loss scaling for fp16 (Micikevicius et al., 2018): as large as the gradients allow. */
 enum { SCALE_GROWS_AFTER = 1000, MAX_SKIPS = 40 };
@@ -291,49 +290,6 @@ static enum pnet_status read_last(struct trainer *t, struct pnet_error *e)
     st = pnet_checkpoint_read(path, &t->last, e);
     t->kept = !st;
     return st;
-}
-
-/* What a key of the config says now and said when the run was begun. */
-struct change {
-    const struct trainer *trainer;
-    enum pnet_status status;
-    struct pnet_error *error;
-};
-
-static void note_change(void *context, const char *key, const char *was, const char *now)
-{
-    struct change *c = context;
-    char text[600];
-    const char *none = "not given";
-    was = *was ? was : none;
-    now = *now ? now : none;
-    if (pnet_config_on_resume(key) == PNET_RESUME_REFUSED && !c->status)
-        c->status = pnet_error_set(c->error, PNET_USAGE,
-            "%s was begun with another %s, a training cannot go on with that: %.200s there, %.200s "
-            "now",
-            c->trainer->o->folder, key, was, now);
-    if (pnet_config_on_resume(key) != PNET_RESUME_TOLD || !c->trainer->o->warn) return;
-    snprintf(text, sizeof text, "%.100s goes on with another %s: %.200s before, %.200s now",
-        c->trainer->o->folder, key, was, now);
-    c->trainer->o->warn(c->trainer->o->context, text);
-}
-
-/* Tells what differs from the config that the run has, and refuses what must not. */
-static enum pnet_status compare_configs(struct trainer *t, struct pnet_error *e)
-{
-    char path[4200];
-    struct pnet_bytes b;
-    snprintf(path, sizeof path, "%s/config.yaml", t->folder.path);
-    if (access(path, F_OK) != 0) return PNET_OK; /* runs of `pnetc compare` had none */
-    enum pnet_status st = pnet_bytes_read(path, &b, e);
-    if (st) return st;
-    char *text = strndup((const char *)b.data, b.size);
-    pnet_bytes_free(&b);
-    if (!text) return pnet_error_memory(e);
-    struct change c = {.trainer = t, .error = e};
-    st = pnet_config_compare(path, text, t->o->config_text, note_change, &c, e);
-    free(text);
-    return st ? st : c.status;
 }
 
 /* Why the plan is another one than that of the checkpoint. */
@@ -684,7 +640,7 @@ static void end_folder(struct trainer *t, enum pnet_status st)
 static enum pnet_status train_in_folder(struct trainer *t, struct pnet_error *e)
 {
     enum pnet_status st = read_last(t, e);
-    if (!st && t->last) st = compare_configs(t, e);
+    if (!st && t->last) st = pnet_train_compare(t->o, e);
     if (!st) st = open_trainer(t, e);
     if (!st && t->last) st = resume(t, e);
     if (!st) st = pnet_updater_open(&t->updater, t->session, &t->optim, t->optimizer_step, e);
@@ -703,8 +659,9 @@ enum pnet_status pnet_train(
     close_trainer(&t);
     r->seconds = pnet_seconds() - begin;
     struct pnet_error report;
-    enum pnet_status reported =
-        st == PNET_OK || st == PNET_INTERRUPTED ? pnet_report_write(o->folder, &report) : PNET_OK;
+    enum pnet_status reported = st == PNET_OK || st == PNET_INTERRUPTED
+                                    ? pnet_train_report(o, o->plan, t.step - r->steps, &report)
+                                    : PNET_OK;
     end_folder(&t, st);
     if (!st && reported) {
         *e = report;

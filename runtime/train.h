@@ -30,6 +30,8 @@ struct pnet_train_options {
     const char *folder; /* of the run; made where it is missing */
     const char *model_text;
     const char *config_text; /* config.yaml of the run folder: pnet_config_print of the config */
+    const char *command;     /* that started it, for the report; or NULL */
+    const char *overrides;   /* what it said instead of the config, a line each; or NULL */
     const char *params;      /* "name=value" lines, kept in checkpoints */
     size_t memory_limit;     /* bytes; 0: none */
     struct pnet_device device;

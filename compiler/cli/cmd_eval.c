@@ -8,6 +8,7 @@
 #include "runtime/peak.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int parse_split(const char *name, enum pnet_split *split)
@@ -334,6 +335,8 @@ int command_compare(int argc, char **argv)
     k.r.model.mode = k.r.model.degrade = NULL; /* it takes all modes */
     catch_interrupts();
     ignore_closed_pipes();
+    char *command = command_text("compare", argc, argv);
+    k.r.command = command;
     count = all ? 5 : 2;
     for (int i = 0; i < count && !code; i++) code = run_variant(&k, &variants[i]);
     if (!code && k.r.model.json)
@@ -344,5 +347,6 @@ int command_compare(int argc, char **argv)
         pnet_evaluation_free(&variants[i].v);
         run_close(&variants[i].run);
     }
+    free(command);
     return code;
 }

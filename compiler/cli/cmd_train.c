@@ -1,6 +1,8 @@
 /* pnetc train */
 #include "compiler/cli/run.h"
 
+#include <stdlib.h>
+
 int command_train(int argc, char **argv)
 {
     static const struct usage usage = {
@@ -27,7 +29,12 @@ int command_train(int argc, char **argv)
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
     if (!folder) return usage_error("where to? -o RUNDIR");
     if ((code = check_autotune(&r))) return code;
-    if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING, NULL))) return code;
+    char *command = command_text("train", argc, argv);
+    r.command = command;
+    if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING, NULL))) {
+        free(command);
+        return code;
+    }
     struct pnet_train_result result = {0};
     catch_interrupts();
     ignore_closed_pipes();
@@ -40,5 +47,6 @@ int command_train(int argc, char **argv)
         run_print(&run, &result, folder);
     pnet_train_result_free(&result);
     run_close(&run);
+    free(command);
     return (int)st;
 }

@@ -115,6 +115,25 @@ static enum pnet_status collect_overrides(
     return v->failed ? pnet_error_memory(e) : PNET_OK;
 }
 
+/* As lines; of several for one key the last one counts. */
+static char *print_overrides(const struct overrides *v, const struct text_list *sets)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return NULL;
+    for (int i = 0; i < v->count; i++) {
+        bool last = true;
+        for (int k = i + 1; k < v->count; k++)
+            last &= strcmp(v->items[i].key, v->items[k].key) != 0;
+        if (last) fprintf(f, "%s: %s\n", v->items[i].key, v->items[i].value);
+    }
+    for (int i = 0; i < sets->count; i++) fprintf(f, "set: %s\n", sets->items[i]);
+    if (fclose(f) == 0) return text;
+    free(text);
+    return NULL;
+}
+
 /* What only the config says becomes what the command line would have said. */
 static int take_from_config(struct run *run, enum pnet_purpose_kind purpose)
 {
@@ -198,6 +217,7 @@ static enum pnet_status read_config(struct run *run, const unsigned *degrade, st
     if (!st && degrade) override_mode(&v, *degrade);
     if (!st && v.failed) st = pnet_error_memory(e);
     if (!st) st = pnet_config_read_with(o->config_path, v.items, v.count, &run->config, e);
+    if (!st && !(run->overrides = print_overrides(&v, &o->model.sets))) st = pnet_error_memory(e);
     free_overrides(&v);
     return st;
 }
@@ -299,8 +319,43 @@ void run_close(struct run *run)
     if (run->config) pnet_config_free(run->config);
     free(run->class_weights);
     free(run->config_text);
+    free(run->overrides);
     free(run->params);
     *run = (struct run){0};
+}
+
+static void put_shell_word(const char *word, FILE *f)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+%@";
+    if (*word && !word[strspn(word, plain)]) {
+        fputs(word, f);
+        return;
+    }
+    fputc('\'', f);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", f);
+        else
+            fputc(*word, f);
+    }
+    fputc('\'', f);
+}
+
+char *command_text(const char *name, int argc, char **argv)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return NULL;
+    fprintf(f, "pnetc %s", name);
+    for (int i = 0; i < argc; i++) {
+        fputc(' ', f);
+        put_shell_word(argv[i], f);
+    }
+    if (fclose(f) == 0) return text;
+    free(text);
+    return NULL;
 }
 
 struct display {
@@ -365,6 +420,8 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
         .data = run->data,
         .folder = folder,
         .model_text = pnet_compilation_text(run->compilation),
+        .command = o->command,
+        .overrides = run->overrides,
         .params = run->params,
         .memory_limit = memory_budget(&o->model),
         .device = o->model.where,

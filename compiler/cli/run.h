@@ -18,6 +18,7 @@ struct run_options {
     bool without_optimizer;
     struct seconds autotune; /* of trainings; its value is the budget */
     bool autotune_all;
+    const char *command; /* what was typed, for the report; or NULL */
 };
 enum { AUTOTUNE_SECONDS = 30 };
 /* Options of commands that train. */
@@ -39,10 +40,14 @@ enum { AUTOTUNE_SECONDS = 30 };
             "set a key of the config, as lr=0.01; may be repeated"},                               \
         MODEL_OPTIONS(&(r)->model)
 
+/* "pnetc NAME ARGUMENTS", as a shell takes it; to be freed; NULL: out of memory. */
+char *command_text(const char *name, int argc, char **argv);
+
 struct run {
     struct run_options o; /* with what the config says where the command line does not */
     struct pnet_config *config;
     char *config_text; /* what is in force of it */
+    char *overrides;   /* what the command line said instead of it, a line each */
     struct pnet_dataset *data;
     struct pnet_compilation *compilation;
     const struct pnet_plan *plan;

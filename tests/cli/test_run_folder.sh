@@ -48,6 +48,15 @@ check "compare keeps the config" grep -qxF 'mode: voxel' "$work/compare/voxel/co
 run 0 train $model --config "$work/compare/voxel/config.yaml" -o "$work/voxel" -q
 same "$work/compare/voxel/last/weights.safetensors" "$work/voxel/last/weights.safetensors"
 
+# The report says what the files do not: how the run was made, and the names of the classes.
+for text in '<td>voxel</td>' "pnetc train $model --config" "--set-config" "$(realpath "$rooms")" 'c=10' 'lr: 0.02' 'seed: 7' \
+    '<td>ceiling</td>' 'geometry version' '<th>parameters</th>' '<th>device</th>' "<td>$(date -u +%Y)-" ' UTC'; do
+    check "no '$text' in the report" grep -qF -- "$text" "$begun/report.html"
+done
+check "one loss, once" hides -qE '<td>(loss|val)\.ce</td>' "$begun/report.html"
+longest=$(grep -o '"time_s":[0-9.]*' "$begun/metrics.jsonl" | cut -d : -f 2 | sort -g | tail -n 1)
+check "the time of $longest s" grep -qF "$(printf ', %.1f seconds of training' "$longest")" "$begun/report.html"
+
 # Keys of the command line are checked like those of the file.
 run 2 train $model --config "$begun/config.yaml" -o "$work/bad" --set-config lrr=1
 says "did you mean"
@@ -90,6 +99,8 @@ says "another lr: 0.02 before, 0.03 now"
 says "another workers: 1 before, 0 now"
 check "and nothing else" test "$(wc -l <"$err")" = 3
 check "the config in force is kept" grep -qxF 'lr: 0.03' "$work/on/config.yaml"
+check "the report says where it went on" grep -qF '<td>step 4</td>' "$work/on/report.html"
+check "times go on" awk -F '"time_s":' '/gradient_norm/ { t = $2 + 0; if (t < last) exit 1; last = t }' "$work/on/metrics.jsonl"
 # params in another order, and given twice, are the same
 run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --set c=3 --set v=8cm --set c=10
 

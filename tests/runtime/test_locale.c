@@ -123,7 +123,8 @@ static void use_documents(const char *folder)
         "{\"epoch\":0,\"step\":1,\"loss\":1.5,\"lr\":0.001,\"time_s\":90.5}\n"
         "{\"epoch\":0,\"step\":2,\"loss\":0.75,\"lr\":0.002,\"time_s\":91.5}\n";
     write_file(files_path(folder, "metrics.jsonl"), metrics, sizeof metrics - 1);
-    CHECKF(pnet_report_write(folder, &e) == PNET_OK, "%s", e.message);
+    CHECKF(pnet_report_write(folder, &(struct pnet_report_info){.class_count = 0}, &e) == PNET_OK,
+        "%s", e.message);
     const char *page = files_path(folder, "report.html");
     struct pnet_bytes b;
     CHECK(pnet_bytes_read(page, &b, &e) == PNET_OK);

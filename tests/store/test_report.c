@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+static const struct pnet_report_info nothing;
+
 static void put(const char *file, const char *text)
 {
     FILE *f = fopen(in_folder(file), "wb");
@@ -73,16 +75,16 @@ static void check_small_run(void)
 {
     put("metrics.jsonl",
         "{\"epoch\":0,\"step\":1,\"lr\":0.001,\"loss\":2,\"loss.ce\":1.5,\"time_s\":30}\n"
-        "{\"epoch\":0,\"step\":2,\"lr\":0.002,\"loss\":null,\"loss.ce\":1.25,\"time_s\":30}\n"
+        "{\"epoch\":0,\"step\":2,\"lr\":0.002,\"loss\":null,\"loss.ce\":1.25,\"time_s\":60}\n"
         "\n"
-        "{\"epoch\":1,\"step\":3,\"lr\":0.003,\"loss\":0.5,\"loss.ce\":0.25,\"time_s\":120}\n"
+        "{\"epoch\":1,\"step\":3,\"lr\":0.003,\"loss\":0.5,\"loss.ce\":0.25,\"time_s\":180}\n"
         "{\"epoch\":1,\"step\":3,\"val.miou\":0.625,\"val.miou.per_class\":[0.5,null,0.75]}\n"
         "{\"epoch\":1,\"step\":3,\"odd <b>\":7,\"note\":\"text is not drawn\"}\n"
         "{\"epoch\":1,\"step\":4,\"lo");
     put("config.yaml", "data: <script>alert('x')</script> & more\n");
     put("model.pnet", "pnet 1\n# \"a\" < b\n");
     struct pnet_error e;
-    CHECKF(pnet_report_write(test_folder, &e) == PNET_OK, "%s", e.message);
+    CHECKF(pnet_report_write(test_folder, &nothing, &e) == PNET_OK, "%s", e.message);
     char *text = page();
     CHECK(elements(text) > 50);
     CHECK(paths_inside(text));
@@ -101,6 +103,83 @@ static void check_small_run(void)
     free(text);
 }
 
+/* How long a training took, in words, of a log with these times. */
+static void expect_time(const double *time_s, int lines, const char *words)
+{
+    struct pnet_error e;
+    FILE *f = fopen(in_folder("metrics.jsonl"), "wb");
+    if (!f) exit(1);
+    for (int i = 0; i < lines; i++)
+        fprintf(f, "{\"step\":%d,\"loss\":1,\"time_s\":%g}\n{\"step\":%d,\"val.time_s\":7}\n",
+            i + 1, time_s[i], i + 1);
+    fclose(f);
+    CHECKF(pnet_report_write(test_folder, &nothing, &e) == PNET_OK, "%s", e.message);
+    char *text = page();
+    CHECKF(strstr(text, words), "no '%s'", words);
+    free(text);
+}
+
+/* Times count from the start of a process, or of the run. */
+static void check_times(void)
+{
+    double many[1000];
+    for (int i = 0; i < 1000; i++) many[i] = 0.244 * (i + 1);
+    expect_time(many, 1000, ", 4.1 minutes of training<");
+    expect_time((double[]){1, 2, 4.5}, 3, ", 4.5 seconds of training<");
+    /* gone on with twice: 40 s, then 60 s, then 20 s */
+    expect_time((double[]){20, 40, 10, 60, 20}, 5, ", 2.0 minutes of training<");
+    expect_time((double[]){7200, 10800}, 2, ", 3.0 hours of training<");
+}
+
+/* The only loss is shown once; of two each is, and all losses in one plot. */
+static void check_losses(void)
+{
+    struct pnet_error e;
+    put("metrics.jsonl", "{\"step\":1,\"loss\":2,\"loss.ce\":2}\n"
+                         "{\"step\":1,\"val.loss\":3,\"val.ce\":3,\"val.iou\":3}\n"
+                         "{\"step\":2,\"loss\":null,\"loss.ce\":null}\n");
+    CHECK(pnet_report_write(test_folder, &nothing, &e) == PNET_OK);
+    char *text = page();
+    CHECK(!strstr(text, "loss.ce") && !strstr(text, "val.ce"));
+    CHECK(strstr(text, "<td>loss</td>") && strstr(text, "<td>val.loss</td>") &&
+          strstr(text, "<td>val.iou</td>"));
+    CHECKF(count(text, "<figure>") == 2, "%d", count(text, "<figure>"));
+    free(text);
+    put("metrics.jsonl",
+        "{\"step\":1,\"loss\":3,\"loss.ce\":2,\"loss.lovasz\":1}\n"
+        "{\"step\":1,\"val.loss\":3,\"val.ce\":2,\"val.lovasz\":1,\"val.iou\":0.5}\n");
+    CHECK(pnet_report_write(test_folder, &nothing, &e) == PNET_OK);
+    text = page();
+    CHECK(strstr(text, "<td>loss.ce</td>") && strstr(text, "<td>loss.lovasz</td>") &&
+          strstr(text, "<td>val.ce</td>") && strstr(text, "<td>val.lovasz</td>"));
+    CHECKF(count(text, "<figure>") == 2, "%d", count(text, "<figure>"));
+    free(text);
+}
+
+/* What the training knows: facts, and the names of the classes. */
+static void check_info(void)
+{
+    static char *const classes[] = {"wall", "<floor>", "door"};
+    static const struct pnet_report_fact facts[] = {
+        {"mode", "voxel"}, {"command", "pnetc train 'a & b'"}, {"empty", ""}};
+    struct pnet_report_info info = {
+        .facts = facts, .fact_count = 3, .classes = classes, .class_count = 3};
+    struct pnet_error e;
+    put("metrics.jsonl", "{\"step\":3,\"val.iou\":0.6,\"val.iou.per_class\":[0.5,null,0.75]}\n");
+    CHECK(pnet_report_write(test_folder, &info, &e) == PNET_OK);
+    char *text = page();
+    CHECK(strstr(text, "<tr><th>mode</th><td>voxel</td></tr>"));
+    CHECK(strstr(text, "<td>pnetc train 'a &amp; b'</td>") && !strstr(text, "empty"));
+    CHECK(strstr(text, "<td>wall</td>") && strstr(text, "<td>&lt;floor&gt;</td>"));
+    CHECK(elements(text) > 20);
+    free(text);
+    info.class_count = 2; /* of other labels */
+    CHECK(pnet_report_write(test_folder, &info, &e) == PNET_OK);
+    text = page();
+    CHECK(!strstr(text, "wall") && strstr(text, "<td>2</td>"));
+    free(text);
+}
+
 /* A long training: curves are thinned, and a resumed part replaces what it repeats. */
 static void check_long_run(void)
 {
@@ -112,7 +191,7 @@ static void check_long_run(void)
     for (int step = 10001; step <= 15000; step++) fprintf(f, "{\"step\":%d,\"loss\":1}\n", step);
     fclose(f);
     struct pnet_error e;
-    CHECKF(pnet_report_write(test_folder, &e) == PNET_OK, "%s", e.message);
+    CHECKF(pnet_report_write(test_folder, &nothing, &e) == PNET_OK, "%s", e.message);
     char *text = page();
     CHECK(elements(text) > 50);
     CHECK(paths_inside(text));
@@ -140,7 +219,8 @@ static void check_extremes(void)
     struct pnet_error e;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put("metrics.jsonl", rows[i]);
-        CHECKF(pnet_report_write(test_folder, &e) == PNET_OK, "%s: %s", rows[i], e.message);
+        CHECKF(
+            pnet_report_write(test_folder, &nothing, &e) == PNET_OK, "%s: %s", rows[i], e.message);
         char *text = page();
         CHECKF(elements(text) > 10 && !strstr(text, "nan") && !strstr(text, "inf"), "%s", rows[i]);
         CHECKF(paths_inside(text), "%s", rows[i]);
@@ -152,25 +232,28 @@ static void check_refused(void)
 {
     struct pnet_error e;
     put("metrics.jsonl", "{\"step\":1,\"loss\":1}\n");
-    CHECK(pnet_report_write(test_folder, &e) == PNET_OK);
+    CHECK(pnet_report_write(test_folder, &nothing, &e) == PNET_OK);
     char *before = page();
     put("metrics.jsonl", "{\"step\":1}\n{\"step\":\n");
-    CHECK(pnet_report_write(test_folder, &e) == PNET_BAD_DATA);
+    CHECK(pnet_report_write(test_folder, &nothing, &e) == PNET_BAD_DATA);
     CHECKF(strstr(e.message, "metrics.jsonl: line 2"), "%s", e.message);
     put("metrics.jsonl", "[1]\n");
-    CHECK(pnet_report_write(test_folder, &e) == PNET_BAD_DATA);
+    CHECK(pnet_report_write(test_folder, &nothing, &e) == PNET_BAD_DATA);
     CHECKF(strstr(e.message, "line 1: expected an object"), "%s", e.message);
     char *after = page();
     CHECK_STR(after, before);
     free(before);
     free(after);
-    CHECK(pnet_report_write(in_folder("missing"), &e) == PNET_FAILED);
+    CHECK(pnet_report_write(in_folder("missing"), &nothing, &e) == PNET_FAILED);
 }
 
 int main(void)
 {
     make_folder();
     check_small_run();
+    check_times();
+    check_losses();
+    check_info();
     check_long_run();
     check_extremes();
     check_refused();
