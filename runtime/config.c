@@ -19,14 +19,42 @@ struct key {
     void (*read)(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c);
 };
 
-static void read_data(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+/* Relative to the folder of the config. */
+static void read_path(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, const struct pnet_config *c, char **path)
 {
     const char *text = pnet_yaml_string(y, n, NULL);
     if (!text) return;
     char *folder = pnet_path_folder(c->path);
-    c->data = folder ? pnet_path_join(folder, text) : NULL;
+    *path = folder ? pnet_path_join(folder, text) : NULL;
     free(folder);
-    if (!c->data) pnet_yaml_fail_memory(y);
+    if (!*path) pnet_yaml_fail_memory(y);
+}
+
+static void read_data(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    read_path(y, n, c, &c->data);
+}
+
+static void read_weights(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    read_path(y, n, c, &c->weights);
+}
+
+static void read_weights_map(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    pnet_name_rules_map(y, n, &c->weights_map);
+}
+
+static void read_freeze(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    pnet_name_rules_list(y, n, &c->freeze);
+}
+
+static void read_rates(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
+{
+    pnet_name_rules_rates(y, n, &c->rates);
 }
 
 static void read_inputs(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
@@ -244,6 +272,7 @@ static void read_set(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct
     c->sets = calloc((size_t)n->count + 1, sizeof *c->sets);
     for (const struct pnet_yaml_node *p = n->first; p && c->sets && pnet_yaml_ok(y); p = p->next) {
         const char *value = pnet_yaml_string(y, p, "");
+        if (strchr(p->key, '=')) pnet_yaml_fail(y, p, "set: `%.80s` is no name", p->key);
         if (asprintf(&c->sets[c->set_count], "%s=%s", p->key, value) < 0) {
             c->sets[c->set_count] = NULL;
             pnet_yaml_fail_memory(y);
@@ -362,6 +391,13 @@ static const struct key keys[] = {
         read_save_every},
     {{"eval_every", "1", "epochs between evaluations, or {steps: N}; 0: never"}, read_eval_every},
     {{"set", "{}", "params of the model, as --set"}, read_set},
+    {{"weights", "", "what the training starts from: checkpoint, run folder or safetensors file"},
+        read_weights},
+    {{"weights_map", "{}", "names there: names in the model, as {backbone: net.a}"},
+        read_weights_map},
+    {{"freeze", "[]", "names of weights that are not trained, as [net.a, '*.bn']"}, read_freeze},
+    {{"rates", "{}", "names of weights: factors of their learning rate, as {net.a: 0.1}"},
+        read_rates},
     {{"mode", "native", "native or voxel, as --mode"}, read_mode},
     {{"degrade", "[]", "single degradations, as --degrade: [centre, neighbour, kernel]"},
         read_degrade},
@@ -430,6 +466,10 @@ void pnet_config_free(struct pnet_config *c)
     for (int i = 0; i < COUNT(keys); i++) pnet_yaml_free(c->origin->overrides[i]);
     pnet_yaml_free(c->origin->file);
     free(c->origin);
+    pnet_name_rules_free(&c->weights_map);
+    pnet_name_rules_free(&c->freeze);
+    pnet_name_rules_free(&c->rates);
+    free(c->weights);
     free(c->device);
     free(c->algo);
     free(c->class_weights);

@@ -18,6 +18,7 @@
 #include "runtime/augment.h"
 #include "runtime/error.h"
 #include "runtime/input_map.h"
+#include "runtime/name_rules.h"
 #include "runtime/optim.h"
 #include "runtime/schedule.h"
 
@@ -62,8 +63,11 @@ struct pnet_config {
     char *algo;       /* of convolutions; NULL: not given */
     double autotune;  /* seconds; 0: not */
     bool autotune_all, without_optimizer;
-    uint64_t memory_bytes;             /* the budget; 0: not given */
-    int threads;                       /* 0: not given, all cores */
+    uint64_t memory_bytes; /* the budget; 0: not given */
+    int threads;           /* 0: not given, all cores */
+    char *
+        weights; /* path of what the training starts from, seen from the current folder; NULL: nothing */
+    struct pnet_name_rules weights_map, freeze, rates;
     struct pnet_config_origin *origin; /* what the keys were read from, for pnet_config_print */
 };
 

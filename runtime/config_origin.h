@@ -4,7 +4,7 @@
 
 #include "runtime/yaml.h"
 
-enum { PNET_CONFIG_KEYS = 33 };
+enum { PNET_CONFIG_KEYS = 37 };
 
 /* By the keys of pnet_config_key. */
 struct pnet_config_origin {

@@ -18,31 +18,38 @@ static void put_path(const char *path, FILE *out)
     free(joined);
 }
 
-static void put_sets(const char *const *sets, int count, FILE *out)
+/* False: out of memory. */
+static bool put_sets(const char *const *sets, int count, FILE *out)
 {
     fputc('{', out);
     for (int i = 0; i < count; i++) {
-        char name[256];
         size_t length = strcspn(sets[i], "=");
-        snprintf(name, sizeof name, "%.*s", (int)length, sets[i]);
+        char *name = strndup(sets[i], length);
+        if (!name) return false;
         if (i) fputs(", ", out);
         pnet_yaml_put_word(name, out);
         fputs(": ", out);
         pnet_yaml_put_word(sets[i][length] ? sets[i] + length + 1 : "", out);
+        free(name);
     }
     fputc('}', out);
+    return true;
 }
 
-/* The value in force of a key; false: it has none. */
-static bool put_value(
+enum put { PUT_NOTHING, PUT_VALUE, PUT_NO_MEMORY };
+
+/* The value in force of a key, where it has one. */
+static enum put put_value(
     const struct pnet_config *c, int key, const char *const *sets, int set_count, FILE *out)
 {
     const char *name = pnet_config_key(key)->name, *standard = pnet_config_key(key)->standard;
     const struct pnet_yaml_node *n = c->origin->nodes[key];
     if (strcmp(name, "data") == 0)
         put_path(c->data, out);
+    else if (strcmp(name, "weights") == 0 && c->weights)
+        put_path(c->weights, out);
     else if (strcmp(name, "set") == 0)
-        put_sets(sets, set_count, out);
+        return put_sets(sets, set_count, out) ? PUT_VALUE : PUT_NO_MEMORY;
     else if (strcmp(name, "version") == 0)
         pnet_yaml_put_word(PNET_VERSION, out);
     else if (n)
@@ -50,8 +57,8 @@ static bool put_value(
     else if (*standard && !(strcmp(name, "epochs") == 0 && c->steps))
         fputs(standard, out);
     else
-        return false;
-    return true;
+        return PUT_NOTHING;
+    return PUT_VALUE;
 }
 
 char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count)
@@ -64,14 +71,14 @@ char *pnet_config_print(const struct pnet_config *c, const char *const *sets, in
         char *value = NULL;
         size_t value_size = 0;
         FILE *f = open_memstream(&value, &value_size);
-        bool any = f && put_value(c, i, sets, set_count, f);
-        if (!f || fclose(f)) {
+        enum put put = f ? put_value(c, i, sets, set_count, f) : PUT_NO_MEMORY;
+        if ((f && fclose(f)) || put == PUT_NO_MEMORY) {
             fclose(out);
             free(text);
             free(value);
             return NULL;
         }
-        if (any) fprintf(out, "%s: %s\n", pnet_config_key(i)->name, value);
+        if (put == PUT_VALUE) fprintf(out, "%s: %s\n", pnet_config_key(i)->name, value);
         free(value);
     }
     if (fclose(out) == 0) return text;

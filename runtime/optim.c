@@ -74,15 +74,16 @@ int64_t pnet_optim_chunks(const struct pnet_optim *o, const struct pnet_optim_pa
     int64_t count = 0;
     for (int i = 0; i < part_count;) {
         bool decays = parts[i].decay || o->decay_all;
+        float rate = parts[i].rate;
         int64_t begin = parts[i].offset, end = begin;
         /* parts that follow each other in the block, and are treated alike, are cut as one */
-        for (;
-             i < part_count && parts[i].offset == end && (parts[i].decay || o->decay_all) == decays;
+        for (; i < part_count && parts[i].offset == end && parts[i].rate == rate &&
+               (parts[i].decay || o->decay_all) == decays;
              i++)
             end += parts[i].count;
         for (; begin < end; begin += PNET_OPTIM_CHUNK, count++) {
             int64_t n = end - begin < PNET_OPTIM_CHUNK ? end - begin : PNET_OPTIM_CHUNK;
-            if (chunks) chunks[count] = (struct pnet_optim_chunk){begin, (int32_t)n, decays};
+            if (chunks) chunks[count] = (struct pnet_optim_chunk){begin, (int16_t)n, decays, rate};
         }
     }
     return count;

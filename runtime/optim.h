@@ -38,6 +38,7 @@ const char *pnet_optim_state_name(const struct pnet_optim *o, int i);
 struct pnet_optim_part {
     int64_t offset, count;
     bool decay; /* weight decay applies */
+    float rate; /* factor of the learning rate */
 };
 
 /* What the kernels are told of it. */

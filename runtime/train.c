@@ -8,6 +8,7 @@
 #include "runtime/train_log.h"
 #include "runtime/train_report.h"
 #include "runtime/train_tune.h"
+#include "runtime/train_weights.h"
 #include "runtime/trained.h"
 #include "runtime/updater.h"
 
@@ -42,6 +43,8 @@ struct trainer {
     double seconds;    /* of training before this process */
     bool kept;         /* last/ is there */
     struct pnet_run_folder folder;
+    float *rates; /* [param_count] factors of the learning rate; NULL: all 1 */
+    struct pnet_held held;
     struct pnet_train_result *result;
 };
 
@@ -92,6 +95,7 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     if ((st = pnet_session_new(t->plan, &so, &t->session, e)) ||
         (st = pnet_session_init_params(t->session, e)))
         return st;
+    if (c->weights && !t->last && (st = pnet_train_load(t->o, t->session, e))) return st;
     int64_t batches = pnet_loader_batches(t->loader);
     if (batches < 1)
         return pnet_error_set(e, PNET_USAGE,
@@ -185,7 +189,8 @@ static enum pnet_status save(
     struct pnet_score scores[MAX_SCORES];
     size_t weight_count = 0, state_count = 0, score_count = 0;
     struct snapshot shot = {0};
-    enum pnet_status st = take_snapshot(t, &shot, e);
+    enum pnet_status st = pnet_held_put(&t->held, t->session, e);
+    if (!st) st = take_snapshot(t, &shot, e);
     if (st) {
         free_snapshot(&shot);
         free(map);
@@ -518,6 +523,7 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     stop_pipeline(t);
     /* best/ alone would be a run that nothing can go on with */
     enum pnet_status st = t->kept ? PNET_OK : save(t, "last", NULL, e);
+    if (!st) st = pnet_held_put(&t->held, t->session, e);
     if (st) return st;
     st = pnet_evaluate(t->session, t->val_loader, go_on_evaluating, t, &v, e);
     if (!st) st = pnet_train_log_evaluation(&t->log, t->step, t->epoch, &v, e);
@@ -614,6 +620,8 @@ static void close_trainer(struct trainer *t)
     pnet_session_free(t->session);
     pnet_train_kernels_free(&t->kernels);
     pnet_checkpoint_free(t->last);
+    pnet_held_free(&t->held);
+    free(t->rates);
 }
 
 /* From here on the folder is written to. What can be refused has been. */
@@ -643,7 +651,11 @@ static enum pnet_status train_in_folder(struct trainer *t, struct pnet_error *e)
     if (!st && t->last) st = pnet_train_compare(t->o, e);
     if (!st) st = open_trainer(t, e);
     if (!st && t->last) st = resume(t, e);
-    if (!st) st = pnet_updater_open(&t->updater, t->session, &t->optim, t->optimizer_step, e);
+    if (!st) st = pnet_train_rates(t->o->config, t->plan, &t->rates, e);
+    if (!st) st = pnet_held_take(&t->held, t->session, t->rates, e);
+    if (!st)
+        st = pnet_updater_open_with(
+            &t->updater, t->session, &t->optim, t->rates, t->optimizer_step, e);
     if (!st) st = begin_folder(t, e);
     return st ? st : run(t, e);
 }

@@ -42,6 +42,9 @@ struct pnet_train_options {
     bool autotune;         /* measure which ones are fastest, where the run has none yet */
     bool autotune_all;     /* also those whose last bits vary from run to run */
     double autotune_seconds; /* at most, for measuring */
+    /* Opens what config->weights names; it stays open until the training is over. Not asked where a run is gone on with. */
+    enum pnet_status (*open_weights)(
+        void *context, const struct pnet_safetensors **file, struct pnet_error *e);
     bool (*stop)(
         void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
     void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */

@@ -18,13 +18,13 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static int list_parts(const struct pnet_plan *p, struct pnet_optim_part *parts)
+static int list_parts(const struct pnet_plan *p, const float *rates, struct pnet_optim_part *parts)
 {
     int count = 0;
     for (int i = 0; i < p->param_count; i++)
-        if (p->params[i].offset >= 0 && p->params[i].info.trained)
-            parts[count++] = (struct pnet_optim_part){
-                p->params[i].offset, p->params[i].count, p->params[i].info.decay};
+        if (p->params[i].offset >= 0 && p->params[i].info.trained && !(rates && rates[i] == 0))
+            parts[count++] = (struct pnet_optim_part){p->params[i].offset, p->params[i].count,
+                p->params[i].info.decay, rates ? rates[i] : 1};
     qsort(parts, (size_t)count, sizeof *parts, by_offset);
     return count;
 }
@@ -59,6 +59,12 @@ size_t pnet_updater_bytes(const struct pnet_plan *p, const struct pnet_optim *o)
 enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *s,
     const struct pnet_optim *o, double steps, struct pnet_error *e)
 {
+    return pnet_updater_open_with(u, s, o, NULL, steps, e);
+}
+
+enum pnet_status pnet_updater_open_with(struct pnet_updater *u, struct pnet_session *s,
+    const struct pnet_optim *o, const float *rates, double steps, struct pnet_error *e)
+{
     const struct pnet_plan *p = pnet_session_plan(s);
     struct pnet_device device = pnet_session_device(s);
     struct places at = place(p, o);
@@ -69,7 +75,10 @@ enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *
     struct pnet_optim_record record = {.loss_scale = 1, .step = steps};
     enum pnet_status st = parts && chunks ? PNET_OK : pnet_error_memory(e);
     if (!st) {
-        count = pnet_optim_chunks(o, parts, list_parts(p, parts), chunks);
+        count = pnet_optim_chunks(o, parts, list_parts(p, rates, parts), chunks);
+        if (!count) st = pnet_error_set(e, PNET_USAGE, "freeze: nothing is left to be trained");
+    }
+    if (!st) {
         pnet_device_put(device, memory + at.chunks, chunks, (size_t)count * sizeof *chunks);
         pnet_device_put(device, memory + at.record, &record, sizeof record);
         st = pnet_device_wait(device, e);

@@ -24,6 +24,10 @@ size_t pnet_updater_bytes(const struct pnet_plan *p, const struct pnet_optim *o)
 /* `s` has pnet_updater_bytes of extra memory. `steps`: how many have been made. */
 enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *s,
     const struct pnet_optim *o, double steps, struct pnet_error *e);
+/* The same with a factor of the learning rate for each parameter, [param_count]; one that has 0 is frozen: not changed,
+   and no part of the gradient's norm. NULL: all have 1. PNET_USAGE: all are frozen. */
+enum pnet_status pnet_updater_open_with(struct pnet_updater *u, struct pnet_session *s,
+    const struct pnet_optim *o, const float *rates, double steps, struct pnet_error *e);
 
 void pnet_updater_close(struct pnet_updater *u);
 

@@ -12,13 +12,17 @@ int command_train(int argc, char **argv)
         "Ctrl-C saves and ends; --resume goes on to the same bits.",
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run\n"
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/voxel --mode voxel\n"
-        "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run --resume\n"};
+        "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run --resume\n"
+        "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/tuned --weights out/run "
+        "--set-config lr=0.0005\n"};
     struct run_options r = {.seed = -1, .autotune.value = AUTOTUNE_SECONDS};
     const char *model, *folder = NULL;
     bool resume = false, done;
     struct option options[] = {{"output", 'o', OPT_TEXT, &folder, "RUNDIR", "folder of the run"},
-        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"}, TRAIN_OPTIONS(&r),
-        RUN_OPTIONS(&r)};
+        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"},
+        {"weights", 'w', OPT_TEXT, &r.weights, "W",
+            "start from the layers of these that fit: checkpoint, run folder or file"},
+        TRAIN_OPTIONS(&r), RUN_OPTIONS(&r)};
     int words, code;
     struct pnet_error e = {0};
     struct run run;

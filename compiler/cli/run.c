@@ -68,7 +68,7 @@ static enum pnet_status override_key(struct overrides *v, const char *set, struc
 }
 
 /* A path from the current folder, whatever folder the config lies in. */
-static void override_data(struct overrides *v, const char *path)
+static void override_path(struct overrides *v, const char *key, const char *from, const char *path)
 {
     char here[4096], *quoted = NULL, *whole;
     size_t size = 0;
@@ -78,7 +78,7 @@ static void override_data(struct overrides *v, const char *path)
     if (!f || fclose(f))
         v->failed = true;
     else
-        override(v, "data", "--data", "%s", quoted);
+        override(v, key, from, "%s", quoted);
     free(quoted);
     free(whole);
 }
@@ -101,7 +101,8 @@ static enum pnet_status collect_overrides(
         enum pnet_status st = override_key(v, o->config_sets.items[i], e);
         if (st) return st;
     }
-    if (o->data) override_data(v, o->data);
+    if (o->data) override_path(v, "data", "--data", o->data);
+    if (o->weights) override_path(v, "weights", "--weights", o->weights);
     if (o->seed >= 0) override(v, "seed", "--seed", "%lld", (long long)o->seed);
     if (o->steps > 0) override(v, "steps", "--steps", "%lld", (long long)o->steps);
     if (m->device) override(v, "device", "--device", "%s", m->device);
@@ -361,6 +362,8 @@ char *command_text(const char *name, int argc, char **argv)
 struct display {
     struct pnet_progress *bar; /* NULL: shows nothing */
     bool quiet;
+    const struct run *run;
+    struct weights start; /* what the training starts from */
 };
 
 static void show(void *context, const struct pnet_train_progress *p)
@@ -403,6 +406,17 @@ static void note(void *context, const char *text)
     if (!d->quiet) pnet_progress_line(d->bar, text);
 }
 
+static enum pnet_status open_start(
+    void *context, const struct pnet_safetensors **file, struct pnet_error *e)
+{
+    struct display *d = context;
+    enum pnet_status st = weights_open(d->run->config->weights, &d->start, e);
+    if (st) return st;
+    weights_start(&d->start, d->run->plan->degrade);
+    *file = d->start.file;
+    return PNET_OK;
+}
+
 int check_autotune(const struct run_options *o)
 {
     if (!o->model.algo || !(o->autotune.given || o->autotune_all)) return 0;
@@ -413,7 +427,7 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
     struct pnet_train_result *r, struct pnet_error *e)
 {
     const struct run_options *o = &run->o;
-    struct display display = {.quiet = o->model.quiet};
+    struct display display = {.quiet = o->model.quiet, .run = run};
     struct pnet_train_options t = {.plan = run->plan,
         .config = run->config,
         .config_text = run->config_text,
@@ -431,6 +445,7 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
         .autotune = o->autotune.given || o->autotune_all,
         .autotune_all = o->autotune_all,
         .autotune_seconds = o->autotune.value,
+        .open_weights = open_start,
         .stop = interrupted,
         .progress = show,
         .warn = warn,
@@ -439,6 +454,7 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
     if (!display.quiet) display.bar = pnet_progress_new(stderr);
     enum pnet_status st = pnet_train(&t, r, e);
     pnet_progress_free(display.bar);
+    weights_close(&display.start);
     return st;
 }
 

@@ -12,6 +12,7 @@ struct run_options {
     struct model_options model;
     const char *config_path;
     const char *data;             /* instead of the config's */
+    const char *weights;          /* the same: what a training starts from */
     int64_t seed;                 /* -1: the config's */
     int64_t steps;                /* 0: the config's */
     struct text_list config_sets; /* KEY=VALUE */

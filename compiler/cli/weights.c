@@ -169,6 +169,15 @@ enum pnet_status weights_setting(struct weights *w, const struct model_options *
     return choose_sets(w, m, s, e);
 }
 
+void weights_start(const struct weights *w, unsigned degrade)
+{
+    char was[PNET_MODE_TEXT], now[PNET_MODE_TEXT];
+    say_geometry(w);
+    if (w->trained.known && w->trained.degrade != degrade)
+        say(w, "%s was trained in mode %s; this training is in mode %s", w->path,
+            pnet_mode_text(w->trained.degrade, was), pnet_mode_text(degrade, now));
+}
+
 enum pnet_status weights_plan(struct weights *w, const struct model_options *m,
     const struct pnet_plan **plan, struct pnet_error *e)
 {

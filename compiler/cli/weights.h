@@ -36,6 +36,8 @@ struct setting {
    geometry, or do not tell, are told on stderr. `m` has been checked, `degrade` came out of it. */
 enum pnet_status weights_setting(struct weights *w, const struct model_options *m, unsigned degrade,
     struct setting *s, struct pnet_error *e);
+/* The same notes for weights that a training in that mode starts from. */
+void weights_start(const struct weights *w, unsigned degrade);
 /* `plan` with the algorithms that the checkpoint was trained with, unless --algo says which; those that are for another
    device or precision are left alone, damaged ones told on stderr. Lives as long as the weights and the plan. */
 enum pnet_status weights_plan(struct weights *w, const struct model_options *m,

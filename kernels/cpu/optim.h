@@ -60,7 +60,8 @@ struct pnet_optim_record {
 enum { PNET_OPTIM_CHUNK = 4096 };
 struct pnet_optim_chunk {
     int64_t offset;
-    int32_t count, decays; /* elements, at most PNET_OPTIM_CHUNK; 0 or 1 */
+    int16_t count, decays; /* elements, at most PNET_OPTIM_CHUNK; 0 or 1 */
+    float rate;            /* factor of the learning rate */
 };
 
 /* GPU: all pointers lead to device memory. What no chunk covers is neither read nor changed. */
@@ -119,6 +120,20 @@ PNET_HD struct pnet_adam_step pnet_adam_step_of(const struct pnet_optim_rule *r,
     s.beta1_rest = (float)(1 - r->beta1);
     s.beta2 = (float)r->beta2;
     s.beta2_rest = (float)(1 - r->beta2);
+    return s;
+}
+
+/* The same steps with another learning rate: `rate` times that. With 1 they are the same bits. */
+PNET_HD struct pnet_sgd_step pnet_sgd_step_at(struct pnet_sgd_step s, float rate)
+{
+    s.lr *= rate;
+    return s;
+}
+
+PNET_HD struct pnet_adam_step pnet_adam_step_at(struct pnet_adam_step s, float rate)
+{
+    s.rate *= rate;
+    if (rate != 1) s.keep = 1 - rate * (1 - s.keep);
     return s;
 }
 

@@ -77,14 +77,18 @@ void pnet_cpu_optim_update(const struct pnet_optim_update *u, void *work)
 #pragma omp parallel for schedule(static) if (u->chunk_count > 1)
     for (int64_t i = 0; i < u->chunk_count; i++) {
         int64_t n = chunks[i].count, at = chunks[i].offset;
+        int decays = chunks[i].decays;
+        struct pnet_sgd_step sgd = pnet_sgd_step_at(r->sgd[decays], chunks[i].rate);
         const float *g = u->g + at;
         float *w = u->w + at;
-        if (u->rule.formula == PNET_STEP_ADAM)
-            adam(n, &r->adam[chunks[i].decays], g, w, u->state[0] + at, u->state[1] + at);
-        else if (u->state[0])
-            sgd_momentum(n, &r->sgd[chunks[i].decays], g, w, u->state[0] + at);
-        else
-            sgd_plain(n, &r->sgd[chunks[i].decays], g, w);
+        if (u->rule.formula == PNET_STEP_ADAM) {
+            struct pnet_adam_step s = pnet_adam_step_at(r->adam[decays], chunks[i].rate);
+            adam(n, &s, g, w, u->state[0] + at, u->state[1] + at);
+        } else if (u->state[0]) {
+            sgd_momentum(n, &sgd, g, w, u->state[0] + at);
+        } else {
+            sgd_plain(n, &sgd, g, w);
+        }
     }
 }
 

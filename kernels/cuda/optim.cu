@@ -155,19 +155,21 @@ static __device__ __forceinline__ void update_chunk(
     }
 }
 
-static __device__ sgd_plain formula_of(const pnet_optim_record *r, int decays, sgd_plain)
+static __device__ sgd_plain formula_of(
+    const pnet_optim_record *r, const pnet_optim_chunk &c, sgd_plain)
 {
-    return {r->sgd[decays]};
+    return {pnet_sgd_step_at(r->sgd[c.decays], c.rate)};
 }
 
-static __device__ sgd_momentum formula_of(const pnet_optim_record *r, int decays, sgd_momentum)
+static __device__ sgd_momentum formula_of(
+    const pnet_optim_record *r, const pnet_optim_chunk &c, sgd_momentum)
 {
-    return {r->sgd[decays]};
+    return {pnet_sgd_step_at(r->sgd[c.decays], c.rate)};
 }
 
-static __device__ adam formula_of(const pnet_optim_record *r, int decays, adam)
+static __device__ adam formula_of(const pnet_optim_record *r, const pnet_optim_chunk &c, adam)
 {
-    return {r->adam[decays]};
+    return {pnet_adam_step_at(r->adam[c.decays], c.rate)};
 }
 
 /* From the last chunk to the first: the cache still holds the gradients that square_kernel read last. */
@@ -179,7 +181,7 @@ static __global__ void __launch_bounds__(THREADS) update_kernel(pnet_optim_updat
     for (int64_t i = u.chunk_count - 1 - (int64_t)blockIdx.x; i >= 0; i -= gridDim.x) {
         pnet_optim_chunk c = u.chunks[i]; /* asked for together with `skipped` */
         if (skipped) return;
-        F f = formula_of(u.record, c.decays, F{});
+        F f = formula_of(u.record, c, F{});
         int32_t packs = packed && is_packed<4>(c) ? c.count / 4 : 0;
         update_chunk<4, 2>(f, u, c, 0, packs);
         update_chunk<1, 1>(f, u, c, packs * 4, c.count - packs * 4);

@@ -563,8 +563,8 @@ static void gradient_at(int step, float *g)
 
 static void check_optimizer(const char *name, const struct pnet_optim *o)
 {
-    static const struct pnet_optim_part parts[] = {
-        {0, 30000, true}, {30010, 64, false}, {30074, 3, false}, {30077, 19923, true}};
+    static const struct pnet_optim_part parts[] = {{0, 30000, true, 1}, {30010, 64, false, 1},
+        {30074, 3, false, 1}, {30077, 19923, true, 0.25f}};
     struct pnet_optim_chunk chunks[64];
     int64_t chunk_count = pnet_optim_chunks(o, parts, 4, chunks);
     int states = pnet_optim_state_count(o);

@@ -183,6 +183,9 @@ static void test_errors(void)
         "t.yaml:2: rgb: scale and shift are for fields");
     expect_bad("data: d\ninputs: {cloud: rgb}\n",
         "t.yaml:2: inputs: cloud: expected `field: source` pairs");
+    expect_bad("data: d\nset: {'a=b': 1}\n", "t.yaml:2: set: `a=b` is no name");
+    expect_bad("data: d\nweights_map: {'a.*': b}\n",
+        "t.yaml:2: a.*: both sides have one *, or neither has");
     expect_bad("data: d\nset: [v]\n", "t.yaml:2: set: expected `param: value` pairs");
     struct pnet_config *c;
     struct pnet_error e;
@@ -210,7 +213,7 @@ static void test_keys(void)
         CHECK(c->save_every.epochs == 1 && c->eval_every.epochs == 1);
         pnet_config_free(c);
     }
-    CHECK(count == 33 && !pnet_config_key(-1));
+    CHECK(count == 37 && !pnet_config_key(-1));
     pnet_config_free(standard);
 }
 
@@ -238,7 +241,9 @@ static bool same_config(const struct pnet_config *a, const struct pnet_config *b
            a->set_count == b->set_count && a->degrade == b->degrade && a->autotune == b->autotune &&
            a->autotune_all == b->autotune_all && a->without_optimizer == b->without_optimizer &&
            a->memory_bytes == b->memory_bytes && a->threads == b->threads &&
-           a->inputs.count == b->inputs.count;
+           a->inputs.count == b->inputs.count && a->freeze.count == b->freeze.count &&
+           a->rates.count == b->rates.count && a->weights_map.count == b->weights_map.count &&
+           !a->weights == !b->weights;
 }
 
 /* What is printed reads as the same config, and prints as the same text. */
@@ -258,6 +263,8 @@ static void test_print(void)
         "precision: bf16\nsave_every: {steps: 3}\neval_every: 0\nset: {v: 5cm, 'w': 'null'}\n"
         "mode: native\ndegrade: [kernel, centre]\ndevice: 'cuda:1'\nalgo: im2col\nautotune: 2.5\n"
         "autotune_all: yes\nwithout_optimizer: yes\nmemory: 2GiB\nthreads: 3\nversion: 0.0.1\n",
+        "data: /d\nweights: /w\nweights_map: {a: b.c, '*.x': 'y.*'}\nfreeze: [net.a, '*.bn']\n"
+        "rates: {net.b: 0.1, '*': 2}\n",
         "data: /d\nmode: voxel\nepochs: 7\nweight_decay: 0\noptimizer: adam\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct pnet_config *c = parse(texts[i]);

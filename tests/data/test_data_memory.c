@@ -12,6 +12,7 @@ static const char config_text[] =
     "class_weights: [1, 2]\n"
     "augment: {elastic: {granularity: 0.2, magnitude: 0.1}, crop: {points: 3}, drop_points: 0.1,\n"
     "  rotate: z, colour: {shift: 1}}\n"
+    "weights: w\nweights_map: {a: b}\nfreeze: [a]\nrates: {b: 2}\ndevice: cpu\n"
     "set: {v: 5cm, w: 3}\n";
 
 static void ignore(void *context, const char *key, const char *was, const char *now)

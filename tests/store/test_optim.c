@@ -17,7 +17,7 @@ static float draw(uint32_t seed, int64_t i)
 }
 
 /* Two parts with a hole between them and one behind; the second does not decay. */
-static const struct pnet_optim_part parts[] = {{0, 60000, true}, {60010, N - 60020, false}};
+static const struct pnet_optim_part parts[] = {{0, 60000, true, 1}, {60010, N - 60020, false, 1}};
 enum { MAX_CHUNKS = 64 };
 
 /* A training of N weights. */
@@ -198,7 +198,7 @@ static void check_pytorch(void)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         float w[4] = {1.5f, -0.25f, 3, 0.001f}, g[4], m[4] = {0}, v[4] = {0};
         double work;
-        struct pnet_optim_chunk all = {0, 4, 1};
+        struct pnet_optim_chunk all = {0, 4, 1, 1};
         struct pnet_optim_record record = {.lr = rows[r].lr, .loss_scale = 1};
         bool momentum = pnet_optim_state_count(&rows[r].o) > 0;
         struct pnet_optim_update u = {.rule = pnet_optim_rule(&rows[r].o),
@@ -224,7 +224,7 @@ static struct pnet_optim_record clipped(double clip, float first, double loss_sc
     struct pnet_optim o = {.kind = PNET_SGD};
     float g[3] = {first, 4 * (float)loss_scale, 12 * (float)loss_scale};
     double work;
-    struct pnet_optim_chunk all = {0, 3, 0};
+    struct pnet_optim_chunk all = {0, 3, 0, 1};
     struct pnet_optim_record record = {.lr = 1, .clip = clip, .loss_scale = loss_scale};
     struct pnet_optim_update u = {
         pnet_optim_rule(&o), &all, 1, g, w, {NULL, NULL}, NULL, 0, &record, 0};
@@ -285,9 +285,13 @@ static void check_norm_and_clip(void)
 static void check_chunks(void)
 {
     struct pnet_optim o = pnet_optim_default(PNET_SGD);
-    static const struct pnet_optim_part p[] = {
-        {0, 10, true}, {10, 5000, true}, {5010, 3, false}, {5020, 0, true}, {5020, 4096, false}};
+    static const struct pnet_optim_part p[] = {{0, 10, true, 1}, {10, 5000, true, 1},
+        {5010, 3, false, 1}, {5020, 0, true, 1}, {5020, 4096, false, 1}};
+    static const struct pnet_optim_part rates[] = {
+        {0, 10, true, 1}, {10, 20, true, 0.5f}, {30, 5, true, 0.5f}, {35, 5, true, 1}};
     struct pnet_optim_chunk c[8];
+    CHECK(pnet_optim_chunks(&o, rates, 4, c) == 3 && c[0].rate == 1 && c[2].rate == 1);
+    CHECK(c[1].offset == 10 && c[1].count == 25 && c[1].rate == 0.5f);
     CHECK(pnet_optim_chunks(&o, p, 5, c) == 4);
     CHECK(c[0].offset == 0 && c[0].count == 4096 && c[0].decays);
     CHECK(c[1].offset == 4096 && c[1].count == 5010 - 4096 && c[1].decays);
@@ -296,6 +300,43 @@ static void check_chunks(void)
     o.decay_all = true;
     CHECK(pnet_optim_chunks(&o, p, 5, c) == 3 && c[1].count == 5013 - 4096 && c[2].decays);
     CHECK(pnet_optim_chunks(&o, p, 0, c) == 0);
+}
+
+/* A factor of a part is a factor of the learning rate there, decay included, and of nothing else: two parts in one update
+   are what two updates with rates of their own make. */
+static void check_rates(void)
+{
+    static const struct pnet_optim kinds[] = {{.kind = PNET_SGD, .weight_decay = 0.1},
+        {.kind = PNET_SGD, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
+        {.kind = PNET_ADAM, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1},
+        {.kind = PNET_ADAMW, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1}};
+    enum { HALF = 16 };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        float w[2][2 * HALF], m[2][2 * HALF] = {{0}}, v[2][2 * HALF] = {{0}}, g[2 * HALF];
+        double work[4];
+        for (int i = 0; i < 2 * HALF; i++) w[0][i] = w[1][i] = draw(3, i);
+        struct pnet_optim_chunk both[2] = {{0, HALF, 1, 1}, {HALF, HALF, 1, 0.25f}};
+        struct pnet_optim_chunk one[2] = {{0, HALF, 1, 1}, {HALF, HALF, 1, 1}};
+        struct pnet_optim_record record[3] = {{.lr = 0.2, .loss_scale = 1},
+            {.lr = 0.2, .loss_scale = 1}, {.lr = 0.05, .loss_scale = 1}};
+        for (int step = 0; step < 5; step++) {
+            for (int i = 0; i < 2 * HALF; i++) g[i] = draw((uint32_t)(10 + step), i);
+            for (int u = 0; u < 3; u++) {
+                bool momentum = pnet_optim_state_count(&kinds[k]) > 0;
+                struct pnet_optim_update update = {.rule = pnet_optim_rule(&kinds[k]),
+                    .chunks = u ? &one[u - 1] : both,
+                    .chunk_count = u ? 1 : 2,
+                    .g = g,
+                    .w = w[u > 0],
+                    .state = {momentum ? m[u > 0] : NULL, v[u > 0]},
+                    .record = &record[u]};
+                pnet_optim_step(PNET_CPU, &update, work);
+            }
+        }
+        for (int i = 0; i < 2 * HALF; i++)
+            CHECKF(fabsf(w[0][i] - w[1][i]) <= (i < HALF ? 0 : 2e-6f),
+                "kind %zu, weight %d: %.9g, %.9g", k, i, (double)w[0][i], (double)w[1][i]);
+    }
 }
 
 static void check_refused(void)
@@ -347,6 +388,7 @@ int main(void)
     check_squares_in_advance();
     check_norm_and_clip();
     check_chunks();
+    check_rates();
     check_refused();
     return check_end();
 }
