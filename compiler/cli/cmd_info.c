@@ -212,8 +212,8 @@ static void put_weights(struct pnet_json *j, const char *path, const struct weig
     }
     pnet_json_end(j, ']');
     pnet_json_int(j, "numbers", sum);
-    if (w->trained.known) put_trained(j, &w->trained);
     if (w->checkpoint) put_checkpoint(j, &w->checkpoint->state);
+    if (w->trained.known) put_trained(j, &w->trained);
 }
 
 static enum pnet_status describe_weights(

@@ -135,10 +135,10 @@ broken() { # CODE WHAT COMMAND...: with the run broken by the command, in its fo
     cp -r "$work/broken" "$work/broken.kept"
     run "$code" train $model --config "$work/workers.yaml" -o "$work/broken" --resume -q
     says "$what"
-    check "$what: nothing is touched" diff -r "$work/broken" "$work/broken.kept"
+    check "$what: nothing is touched" diff -r --no-dereference "$work/broken" "$work/broken.kept"
     run 2 train $model --config "$work/workers.yaml" -o "$work/broken" -q
     says "holds a run already"
-    check "$what: nothing is overwritten" diff -r "$work/broken" "$work/broken.kept"
+    check "$what: nothing is overwritten" diff -r --no-dereference "$work/broken" "$work/broken.kept"
 }
 in_the_way() { rm -r "$1" && mkdir "$1"; }
 broken 1 weights.safetensors rm last/weights.safetensors
