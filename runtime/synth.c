@@ -4,12 +4,11 @@
 #include "runtime/number.h"
 #include "runtime/synth_cloud.h"
 #include "runtime/synth_models.h"
+#include "runtime/synth_replace.h"
 
-#include <errno.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Clouds larger than this are made one after another, all threads on each, to bound the memory. */
 static const int64_t LARGE_POINTS = 4000000;
@@ -277,18 +276,17 @@ static void print_index(FILE *f, const struct work *w)
     }
 }
 
-/* The folders, and no index of an older data set. */
-static enum pnet_status prepare(const struct pnet_synth *s, const char *index, struct pnet_error *e)
+/* The folders, and no older data set. */
+static enum pnet_status prepare(const struct pnet_synth *s, struct pnet_error *e)
 {
-    enum pnet_status status = pnet_make_folder(s->folder, e);
+    enum pnet_status status = pnet_synth_make_room(s->folder, s->replace, e);
+    if (!status) status = pnet_make_folder(s->folder, e);
     for (int i = 0; i < SPLITS && !status; i++) {
         char path[PATH_MOST];
         if (i && s->count < 3) break;
         status = path_of(s, split_names[i], path, e);
         if (!status) status = pnet_make_folder(path, e);
     }
-    if (!status && unlink(index) && errno != ENOENT)
-        status = pnet_error_errno(e, PNET_FAILED, errno, "cannot remove %s", index);
     return status;
 }
 
@@ -309,7 +307,7 @@ enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_err
     if (s->kind == PNET_SYNTH_PAIRS) w.poses = calloc((size_t)s->count, sizeof *w.poses);
     if ((s->kind == PNET_SYNTH_SHAPES && !w.labels) || (s->kind == PNET_SYNTH_PAIRS && !w.poses))
         return pnet_error_memory(e);
-    status = prepare(s, path, e);
+    status = prepare(s, e);
     if (!status) status = make_clouds(&w, e);
     if (!status) status = pnet_output_open(path, &index, e);
     if (!status) {

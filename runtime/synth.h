@@ -45,6 +45,7 @@ struct pnet_synth {
     const char *folder; /* made where missing */
     int64_t count;      /* clouds, 1 to 2^32 - 1 */
     uint64_t seed;
+    bool replace; /* a data set that is in the folder already; without, it is refused */
     struct pnet_synth_options options;
     /* Called after each cloud, never by two threads at once; false stops with PNET_INTERRUPTED. May
        be NULL. */
@@ -78,7 +79,9 @@ void pnet_synth_pair_free(struct pnet_synth_pair *p);
 
 /* Writes `count` clouds to FOLDER/train, val and test, as PLY, then the index FOLDER/dataset.yaml:
    of ten clouds eight, one and one (of 3 to 9 clouds the last two are val and test; fewer are all
-   train). Pairs are NUMBER_source.ply and NUMBER_target.ply. An index already there is removed first, so a folder with an index is complete. */
+   train). Pairs are NUMBER_source.ply and NUMBER_target.ply. A folder with an
+   index is complete; where one is already there: PNET_USAGE, or with `replace` its clouds and then
+   it are removed first. */
 enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e);
 
 #endif

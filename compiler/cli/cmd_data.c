@@ -31,7 +31,7 @@ static int data_synth(int argc, char **argv)
         "scans of a street). Eight\n"
         "clouds or pairs of ten are for training, one each for validation and test. The same kind, "
         "seed and options give the\n"
-        "same bits.",
+        "same bits. A folder that holds a data set is refused.",
         "  pnetc data synth rooms -o out/rooms --count 120 --seed 1\n  pnetc data synth lidar -o "
         "out/street --count 20\n  pnetc data synth pairs -o out/drives --scene street --count "
         "40\n"};
@@ -49,6 +49,7 @@ static int data_synth(int argc, char **argv)
             "shapes, frames of pairs: turned about any axis, not z alone"},
         {"scene", 0, OPT_TEXT, &scene, "SCENE", "pairs: room (default) or street"},
         {"clean", 0, OPT_FLAG, &clean, NULL, "exact surfaces, no noise"},
+        {"force", 0, OPT_FLAG, &s.replace, NULL, "replace the data set in DIR, with its clouds"},
         {"threads", 'j', OPT_INT, &threads, "N", "threads (all cores)"},
         {"quiet", 'q', OPT_FLAG, &quiet, NULL, "no progress"}};
     int words, code;

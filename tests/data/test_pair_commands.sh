@@ -5,6 +5,11 @@ run 0 data synth pairs -o "$pairs" --count 10 --points 2000 --seed 3 -j 1
 prints "dataset.yaml: 10 pairs"
 run 0 data synth pairs -o "$work/again" --count 10 --points 2000 --seed 3 -q
 check "the same bits" diff -r "$pairs" "$work/again"
+run 2 data synth rooms -o "$work/again" --count 1 --points 500
+says "holds a data set already: --force replaces it"
+check "the refused set" diff -r "$pairs" "$work/again"
+run 0 data synth rooms -o "$work/again" --count 1 --points 500 --force -q
+check "only the new set" test "$(cd "$work/again" && find . -type f | sort | tr '\n' ' ')" = './dataset.yaml ./train/000000.ply '
 run 0 data synth pairs -o "$work/drives" --count 3 --scene street --beams 8 -q
 check "clouds of a street" test -s "$work/drives/test/000002_target.ply"
 run 0 data info "$pairs" --radius 30cm

@@ -21,11 +21,11 @@ while read -r line; do
     fi
 done < commands
 # What the text says is there, is there.
-for file in out/short/config.yaml out/short/model.pnet out/short/metrics.jsonl out/short/last/state.json \
-    out/short/best/weights.safetensors out/short/report.html out/labelled.ply out/scores.npy out/both/000009.ply \
-    out/both/000019.ply out/features.npy out/compare/native/report.html out/compare/voxel/report.html \
-    out/tuned/kernels.yaml out/rooms.svg; do
+for file in out/training/short/config.yaml out/training/short/model.pnet out/training/short/metrics.jsonl out/training/short/last/state.json \
+    out/training/short/best/weights.safetensors out/training/short/report.html out/training/labelled.ply out/training/scores.npy out/training/both/000009.ply \
+    out/training/both/000019.ply out/training/features.npy out/training/compare/native/report.html out/training/compare/voxel/report.html \
+    out/training/tuned/kernels.yaml out/training/rooms.svg; do
     [ -s "$file" ] || { echo "docs/training.md: $file was not made" >&2; exit 1; }
 done
-[ "$(grep -c gradient_norm out/short/metrics.jsonl)" = 12 ] || { echo 'metrics.jsonl does not hold 12 steps' >&2; exit 1; }
+[ "$(grep -c gradient_norm out/training/short/metrics.jsonl)" = 12 ] || { echo 'metrics.jsonl does not hold 12 steps' >&2; exit 1; }
 echo "$count commands"

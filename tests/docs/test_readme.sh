@@ -29,6 +29,13 @@ for document in README.md docs/*.md; do
         END { exit bad }' "$document" >&2 || failed=1
 done
 
+# The commands of a page write into a folder of the page's own, where no other page's data lies.
+for page in training registration; do
+    awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/$page.md |
+        grep -oE ' (-o|--each|--picture) [^ ]+' | grep -vE " out/$page/" &&
+        fail "docs/$page.md writes elsewhere than to out/$page"
+done
+
 # Links lead to files, and their #anchors to headings.
 anchors() {
     sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9_ -]//g; s/ /-/g'

@@ -20,13 +20,13 @@ while read -r line; do
         exit 1
     fi
 done <commands
-for file in out/aligned.ply out/pair.svg out/each.jsonl out/indoors/report.html out/outdoors/report.html; do
+for file in out/registration/aligned.ply out/registration/pair.svg out/registration/each.jsonl out/registration/indoors/report.html out/registration/outdoors/report.html; do
     [ -s "$file" ] || { echo "docs/registration.md: $file was not made" >&2; exit 1; }
 done
-[ "$(wc -l <out/each.jsonl)" = 8 ] || { echo 'each.jsonl does not hold 8 pairs' >&2; exit 1; }
+[ "$(wc -l <out/registration/each.jsonl)" = 8 ] || { echo 'each.jsonl does not hold 8 pairs' >&2; exit 1; }
 # Every value that a row gives is in the table of the page.
 awk -F '`' '/^\| `/ { for (i = 2; i <= NF; i += 2) print $i }' "$root/docs/registration.md" >known
-"$pnetc" eval models/fcgf_3dmatch.pnet --weights out/indoors --config models/fcgf_3dmatch.yaml --data out/rooms --split test >values || exit 1
+"$pnetc" eval models/fcgf_3dmatch.pnet --weights out/registration/indoors --config models/fcgf_3dmatch.yaml --data out/registration/rooms --split test >values || exit 1
 sed -nE 's/^  ([a-z_]+) .*/\1/p' values | grep -vE '^(strict|rmse)_r[rt]e_success' | sort -u >given
 [ "$(wc -l <given)" -ge 10 ] || { echo 'no values to compare' >&2; exit 1; }
 missing=$(sort -u known | comm -13 - given)

@@ -162,10 +162,62 @@ static void test_interrupted(void)
     CHECK(all.calls == 6);
     CHECK(exists(folder, "dataset.yaml"));
     s.context = &some;
+    s.replace = true;
     CHECK(pnet_synth_generate(&s, &e) == PNET_INTERRUPTED);
     CHECK(some.calls == 3);
     CHECK(!exists(folder, "dataset.yaml"));
     CHECK(strstr(e.message, "3 of 6"));
+}
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    CHECKF(f, "%s", path);
+    if (!f) return;
+    fputs(text, f);
+    fclose(f);
+}
+
+/* A set is replaced where that is asked for alone; its clouds go, files that are not its stay. */
+static void test_replace(void)
+{
+    char folder[2100];
+    struct pnet_error e = {0};
+    snprintf(folder, sizeof folder, "%s/replaced", root);
+    struct pnet_synth s = {.folder = folder, .count = 10, .options = {.points = 100}};
+    CHECK(!pnet_synth_generate(&s, &e));
+    write_text(folder, "train/mine.ply", "mine");
+    write_text(folder, "train/000099.ply", "mine too");
+    char *index = text_of(folder, "dataset.yaml");
+    s.kind = PNET_SYNTH_PAIRS;
+    s.count = 3;
+    CHECK(pnet_synth_generate(&s, &e) == PNET_USAGE);
+    CHECKF(strstr(e.message, "holds a data set already: --force"), "%s", e.message);
+    char *after = text_of(folder, "dataset.yaml");
+    CHECK(index && after && strcmp(index, after) == 0);
+    CHECK(exists(folder, "train/000005.ply"));
+    s.replace = true;
+    CHECKF(!pnet_synth_generate(&s, &e), "%s", e.message);
+    CHECK(exists(folder, "train/000000_target.ply") && exists(folder, "dataset.yaml"));
+    CHECK(!exists(folder, "train/000000.ply") && !exists(folder, "train/000007.ply"));
+    CHECK(!exists(folder, "val/000008.ply") && !exists(folder, "test/000009.ply"));
+    CHECK(exists(folder, "train/mine.ply") && exists(folder, "train/000099.ply"));
+    /* Pairs go too; an index that names other files than such clouds loses none of them. */
+    write_text(folder, "mine.ply", "mine");
+    s.kind = PNET_SYNTH_SHAPES;
+    CHECK(!pnet_synth_generate(&s, &e));
+    CHECK(!exists(folder, "train/000000_target.ply") && !exists(folder, "test/000002_source.ply"));
+    write_text(folder, "dataset.yaml",
+        "train: [mine.ply, ../replaced/train/000000.ply, train/mine.ply]\n");
+    s.count = 1;
+    s.replace = true;
+    CHECK(!pnet_synth_generate(&s, &e));
+    CHECK(exists(folder, "mine.ply") && exists(folder, "train/mine.ply"));
+    CHECK(exists(folder, "val/000001.ply"));
+    free(index);
+    free(after);
 }
 
 static void test_refusals(void)
@@ -204,6 +256,7 @@ int main(void)
     }
     test_sets();
     test_interrupted();
+    test_replace();
     test_refusals();
     char command[2200];
     snprintf(command, sizeof command, "rm -r '%s'", root);
