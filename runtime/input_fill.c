@@ -46,7 +46,7 @@ enum pnet_status pnet_cloud_name_columns(char *const *columns, int column_count,
 {
     int nameless = 0;
     for (int i = 0; i < c->field_count; i++) nameless += is_nameless(&c->fields[i], i + 3);
-    if (column_count <= 3 || (!nameless && c->field_count)) return PNET_OK;
+    if (column_count <= 3 || !nameless) return PNET_OK;
     if (column_count > c->field_count + 3)
         return pnet_error_set(e, PNET_BAD_DATA, "%s: has %d columns, but `columns` names %d", path,
             c->field_count + 3, column_count);
@@ -70,16 +70,22 @@ static bool find_channel(const struct pnet_cloud *c, const char *name, struct ch
     return true;
 }
 
+bool pnet_input_is_colour(const struct pnet_input_field *f)
+{
+    static const char *const names[] = {"rgb", "color", "colour"};
+    for (int k = 0; k < 3; k++)
+        if (f->width == 3 && strcmp(f->name, names[k]) == 0) return true;
+    return false;
+}
+
 /* The name of channel `i` by rule `rule`; false: there is no such rule for the field. */
 static bool rule_name(
     const struct pnet_input_field *f, int rule, int i, char name[NAME_MOST], bool *colour)
 {
-    static const char *const colours[] = {"rgb", "color", "colour"};
     static const char *const triples[][3] = {{"red", "green", "blue"}, {"r", "g", "b"},
         {"nx", "ny", "nz"}, {"normal_x", "normal_y", "normal_z"}};
-    bool coloured = false, normal = strcmp(f->name, "normal") == 0;
-    for (int k = 0; k < 3; k++) coloured |= strcmp(f->name, colours[k]) == 0;
-    *colour = coloured && f->width == 3;
+    bool normal = strcmp(f->name, "normal") == 0;
+    *colour = pnet_input_is_colour(f);
     switch (rule) {
     case 0: snprintf(name, NAME_MOST, "%s", f->name); return f->width == 1;
     case 1:
@@ -87,7 +93,7 @@ static bool rule_name(
     case 3:
     case 4:
         if (f->width == 3) snprintf(name, NAME_MOST, "%s", triples[rule - 1][i]);
-        return f->width == 3 && (rule <= 2 ? coloured : normal);
+        return f->width == 3 && (rule <= 2 ? *colour : normal);
     default: snprintf(name, NAME_MOST, "%s_%d", f->name, i); return rule == 5;
     }
 }
@@ -117,10 +123,11 @@ static enum pnet_status say_missing(const struct pnet_input *input,
     }
     return pnet_error_set(e, PNET_BAD_DATA,
         "%s: has no %s for %s.%s (%d channel%s); its fields: %s%s\n"
-        "  help: say in the run config where it comes from, "
+        "  help: say where it comes from: --map %s=%s of infer and register, or in the run config, "
         "inputs: {%s: {%s: {field: [a, b, ..]}}}, or {value: 1}",
         path, wanted, input->name, f->name, f->width, f->width == 1 ? "" : "s",
-        list[0] ? list : "none", ", and x y z", input->name, f->name);
+        list[0] ? list : "none", ", and x y z", f->name, f->width == 1 ? "a" : "a,b,..",
+        input->name, f->name);
 }
 
 /* Finds channel `i`; `rule` is the one the first channel was found by, or -1 to try all. */
@@ -132,7 +139,9 @@ static enum pnet_status resolve(const struct pnet_input_source *s, const struct 
     bool colour;
     if (s) {
         *to = (struct channel){.scale = s->scale, .shift = s->shift};
-        if (find_channel(c, s->names[i], to)) return PNET_OK;
+        bool found = find_channel(c, s->names[i], to);
+        if (found && s->colour && to->field) to->scale = 1 / full_scale(to->field->type);
+        if (found) return PNET_OK;
         return say_missing(input, f, c, path, s->names[i], e);
     }
     *to = (struct channel){.scale = 1};
@@ -189,7 +198,7 @@ enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
     for (int i = 0; i < field->width; i++) {
         struct channel from;
         enum pnet_status status = resolve(s, input, field, c, path, i, &rule, &from, e);
-        bool capped = !s && (rule == 1 || rule == 2);
+        bool capped = s ? s->colour : rule == 1 || rule == 2;
         if (!status) status = fill(&from, c, path, capped, out + i, field->width, e);
         if (status) return status;
     }

@@ -31,6 +31,7 @@ struct pnet_input_source {
     char **names;        /* [count] fields of the cloud, a channel each */
     int count;           /* 0: the constant `shift` */
     double scale, shift;
+    bool colour; /* scaled by the type of the field, as colours that are found by their names are */
 };
 
 /* A zeroed one is empty: everything by the rules above. */
@@ -72,8 +73,11 @@ enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
     const struct pnet_input *inputs, int input_count, struct pnet_input_roles *roles,
     struct pnet_error *e);
 
-/* Gives the map's column names to the fields c3, c4 ... of a cloud without names. PNET_BAD_DATA
-   where it has fewer columns than there are names. */
+/* Is it rgb, color or colour, of three channels? */
+bool pnet_input_is_colour(const struct pnet_input_field *f);
+
+/* Gives the map's column names to the fields c3, c4 ... of a cloud without names; one that has no fields, or names its
+   own, is left as it is. PNET_BAD_DATA where it has fewer columns than there are names. */
 enum pnet_status pnet_cloud_name_columns(char *const *columns, int column_count,
     struct pnet_cloud *c, const char *path, struct pnet_error *e);
 

@@ -1,4 +1,5 @@
 /* pnetc infer */
+#include "compiler/cli/cloud_options.h"
 #include "compiler/cli/weights.h"
 #include "runtime/cloud.h"
 #include "runtime/clock.h"
@@ -249,10 +250,10 @@ static const char *stem(const char *path, int *length)
 }
 
 /* Two inputs of one name would write over each other's result. */
-static enum pnet_status check_stems(const struct text_list *inputs, struct pnet_error *e)
+static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet_error *e)
 {
-    for (int i = 0; i < inputs->count; i++)
-        for (int k = 0; k < i; k++) {
+    for (int64_t i = 0; i < inputs->count; i++)
+        for (int64_t k = 0; k < i; k++) {
             int a, b;
             const char *x = stem(inputs->items[i], &a), *y = stem(inputs->items[k], &b);
             if (a == b && strncmp(x, y, (size_t)a) == 0)
@@ -263,19 +264,19 @@ static enum pnet_status check_stems(const struct text_list *inputs, struct pnet_
     return PNET_OK;
 }
 
-/* With several inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input. */
-static enum pnet_status infer_all(const struct inference *f, const struct text_list *inputs,
-    const char *output, const char *format, struct pnet_error *e)
+/* With `many` inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input. */
+static enum pnet_status infer_all(const struct inference *f, const struct pnet_paths *inputs,
+    bool many, const char *output, const char *format, struct pnet_error *e)
 {
     char path[4096];
     bool per_point = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input >= 0;
     if (!output && per_point)
         return pnet_error_set(
             e, PNET_USAGE, "the result has a row for each point: where to? -o OUT.ply or OUT.npy");
-    if (inputs->count == 1) return infer_one(f, inputs->items[0], output, e);
+    if (!many) return infer_one(f, inputs->items[0], output, e);
     enum pnet_status st = output ? check_stems(inputs, e) : PNET_OK;
     if (!st && output) st = pnet_make_folder(output, e);
-    for (int i = 0; i < inputs->count && !st; i++) {
+    for (int64_t i = 0; i < inputs->count && !st; i++) {
         int length;
         const char *name = stem(inputs->items[i], &length);
         if (output) snprintf(path, sizeof path, "%s/%.*s.%s", output, length, name, format);
@@ -284,13 +285,16 @@ static enum pnet_status infer_all(const struct inference *f, const struct text_l
     return st;
 }
 
-static enum pnet_status open_session(
-    struct inference *f, const struct model_options *m, struct pnet_error *e)
+static enum pnet_status open_session(struct inference *f, const struct model_options *m,
+    const struct map_options *map, struct pnet_error *e)
 {
     struct pnet_session_options o = {
         .memory_limit = memory_budget(m), .slots = 1, .device = m->where};
     enum pnet_status st =
-        pnet_input_map_check(&f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
+        map_clouds(&f->weights.map, map, f->plan->inputs, f->plan->input_count, e);
+    if (!st)
+        st = pnet_input_map_check(
+            &f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
     if (!st) st = pnet_session_new(f->plan, &o, &f->session, e);
     if (!st) st = weights_load(&f->weights, f->session, e);
     return st;
@@ -304,21 +308,29 @@ int command_infer(int argc, char **argv)
         "safetensors file. A result for each point\n"
         "goes to OUT: .ply keeps the properties of the cloud and adds class and score (or "
         "feature_0 ...), .npy holds the plain\n"
-        "matrix; a result for each cloud is printed. With several inputs OUT is a folder.",
+        "matrix; a result for each cloud is printed. Where --input is a folder or a pattern, or "
+        "there are several, OUT is a "
+        "folder.\n"
+        "The clouds' fields feed the model as in training; --map and --config say otherwise.",
         "  pnetc infer models/rooms.pnet --weights out/demo --input room.ply -o labelled.ply "
         "--colour\n"
         "  pnetc infer models/rooms.pnet --weights out/demo --input a.ply --value "
-        "rooms.s.0.unit_2.out.relu -o features.npy\n"};
+        "rooms.s.0.unit_2.out.relu -o features.npy\n"
+        "  pnetc infer models/rooms.pnet --weights out/demo --input scans -o labels --map "
+        "rgb=intensity\n"};
     struct model_options m = {0};
+    struct map_options map = {0};
     struct text_list inputs = {0};
+    struct pnet_paths clouds = {0};
     struct setting setting;
     const char *model, *weights = NULL, *output = NULL, *net = NULL, *value = NULL, *format = "ply";
     const char *columns = NULL;
     struct inference f = {0};
-    bool done;
+    bool done, many;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W", "trained weights"},
-        {"input", 'i', OPT_LIST, &inputs, "CLOUD", "a cloud; may be repeated"},
-        {"output", 'o', OPT_TEXT, &output, "OUT", "file, or folder for several inputs"},
+        {"input", 'i', OPT_LIST, &inputs, "CLOUD",
+            "a cloud, a folder or a pattern; may be repeated"},
+        {"output", 'o', OPT_TEXT, &output, "OUT", "file, or folder for many clouds"},
         {"format", 0, OPT_TEXT, &format, "ENDING", "of files in a folder: ply (default), npy, ..."},
         {"columns", 0, OPT_TEXT, &columns, "NAMES",
             "of columns without names, as x,y,z,intensity; of .bin, its records"},
@@ -326,7 +338,7 @@ int command_infer(int argc, char **argv)
         {"value", 0, OPT_TEXT, &value, "PATH", "a value inside of it instead of its result"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,
             "set red, green and blue to the colour of the class"},
-        MODEL_OPTIONS(&m)};
+        CLOUD_MAP_OPTIONS(&map), MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
     struct pnet_error e = {0};
@@ -341,9 +353,12 @@ int command_infer(int argc, char **argv)
     if (pnet_device_check(m.where, &e)) return complain(&e);
     if (columns && pnet_cloud_parse_columns(columns, &f.columns, &f.column_count, &e))
         return complain(&e);
-    if (weights_open(weights, &f.weights, &e) ||
-        weights_setting(&f.weights, &m, degrade, &setting, &e))
+    if (list_clouds(&inputs, &clouds, &many, &e) || weights_open(weights, &f.weights, &e) ||
+        weights_setting(&f.weights, &m, degrade, &setting, &e)) {
+        pnet_cloud_free_columns(f.columns, f.column_count);
+        pnet_paths_free(&clouds);
         return complain(&e);
+    }
     struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
         .device = m.where.kind,
         .precision = setting.precision,
@@ -361,13 +376,14 @@ int command_infer(int argc, char **argv)
         f.quiet = m.quiet;
         f.verbose = m.verbose;
         enum pnet_status st = weights_plan(&f.weights, &m, &f.plan, &e);
-        if (!st) st = open_session(&f, &m, &e);
-        if (!st) st = infer_all(&f, &inputs, output, format, &e);
+        if (!st) st = open_session(&f, &m, &map, &e);
+        if (!st) st = infer_all(&f, &clouds, many, output, format, &e);
         code = st ? complain(&e) : PNET_OK;
         pnet_session_free(f.session);
         pnet_compilation_free(c);
     }
     weights_close(&f.weights);
     pnet_cloud_free_columns(f.columns, f.column_count);
+    pnet_paths_free(&clouds);
     return code;
 }

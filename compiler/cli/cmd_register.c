@@ -1,4 +1,5 @@
 /* pnetc register */
+#include "compiler/cli/cloud_options.h"
 #include "compiler/cli/weights.h"
 #include "runtime/cloud.h"
 #include "runtime/dataset_pose.h"
@@ -18,6 +19,7 @@ struct request {
     bool planes, one_way;
     int64_t points, ransac, sample, seed;
     struct model_options options;
+    struct map_options map;
     unsigned degrade;
 };
 
@@ -111,8 +113,8 @@ static enum pnet_status describe(struct pnet_session *session, const struct weig
     return st;
 }
 
-static enum pnet_status run_net(struct registration *r, const struct pnet_plan *p,
-    const struct weights *w, struct pnet_error *e)
+static enum pnet_status run_net(
+    struct registration *r, const struct pnet_plan *p, struct weights *w, struct pnet_error *e)
 {
     const struct model_options *m = &r->request->options;
     const struct pnet_level_info *level = &p->levels[p->tensors[p->result].type.level];
@@ -124,7 +126,8 @@ static enum pnet_status run_net(struct registration *r, const struct pnet_plan *
         return pnet_error_set(e, PNET_BAD_MODEL,
             "the net's result has a row for each cloud: features of points are needed");
     r->cell = level->cell;
-    enum pnet_status st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
+    enum pnet_status st = map_clouds(&w->map, &r->request->map, p->inputs, p->input_count, e);
+    if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
     if (!st) st = pnet_session_new(p, &o, &session, e);
     if (!st) st = weights_load(w, session, e);
     for (int i = 0; i < 2 && !st; i++)
@@ -324,7 +327,8 @@ int command_register(int argc, char **argv)
         {"one-way", 0, OPT_FLAG, &q.one_way, NULL, "matches need not be mutual"},
         {"icp", 0, OPT_TEXT, &q.icp, "LENGTH", "refine by ICP within this distance"},
         {"planes", 0, OPT_FLAG, &q.planes, NULL, "ICP to the target's planes instead of points"},
-        {"seed", 0, OPT_INT, &q.seed, "N", "of what is drawn (0)"}, MODEL_OPTIONS(&q.options)};
+        {"seed", 0, OPT_INT, &q.seed, "N", "of what is drawn (0)"}, CLOUD_MAP_OPTIONS(&q.map),
+        MODEL_OPTIONS(&q.options)};
     if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
              q.paths, 2, &words, &done)) ||
         done)

@@ -1,0 +1,30 @@
+/* Which clouds a command runs on, and which of their columns feed the model: --input, --map, --config. */
+#ifndef PNET_COMPILER_CLI_CLOUD_OPTIONS_H
+#define PNET_COMPILER_CLI_CLOUD_OPTIONS_H
+
+#include "compiler/cli/cli.h"
+#include "runtime/glob.h"
+#include "runtime/input_map.h"
+
+struct map_options {
+    const char *config;    /* a run config, or NULL */
+    struct text_list maps; /* FIELD=COLUMN */
+};
+#define CLOUD_MAP_OPTIONS(m)                                                                       \
+    {"map", 0, OPT_LIST, &(m)->maps, "FIELD=COLUMN",                                               \
+        "a field of the model from columns of the cloud, a,b,c, or a number; may be repeated"},    \
+    {                                                                                              \
+        "config", 'c', OPT_TEXT, &(m)->config, "RUN.yaml",                                         \
+            "a run config whose `inputs` replace those of the weights"                             \
+    }
+
+/* Changes `map`, which is that of the weights, as the options say. PNET_USAGE names what does not fit. */
+enum pnet_status map_clouds(struct pnet_input_map *map, const struct map_options *o,
+    const struct pnet_input *inputs, int input_count, struct pnet_error *e);
+
+/* The files that `inputs` stand for, in their order: files, patterns, and folders, which stand for the files in them
+   whose names end as those of clouds do. *many: the results need a folder. */
+enum pnet_status list_clouds(
+    const struct text_list *inputs, struct pnet_paths *clouds, bool *many, struct pnet_error *e);
+
+#endif
