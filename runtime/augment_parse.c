@@ -10,7 +10,7 @@ static void read_crop(struct pnet_yaml *y, const struct pnet_yaml_node *n, struc
     if (!pnet_yaml_map(y, n, "crop", keys, COUNT(keys))) return;
     if (!n->count) pnet_yaml_fail(y, n, "crop: needs `points` or `radius`");
     a->crop_points = pnet_yaml_int(y, pnet_yaml_get(n, "points"), 1, INT64_C(1) << 40, 0);
-    a->crop_radius_m = pnet_yaml_length(y, pnet_yaml_get(n, "radius"), 1e-6, 1e6, 0);
+    a->crop_radius_m = pnet_yaml_unit_length(y, pnet_yaml_get(n, "radius"), 1e-6, 1e6, 0);
 }
 
 static void read_elastic(
@@ -25,8 +25,8 @@ static void read_elastic(
     if (n->count != COUNT(keys))
         pnet_yaml_fail(y, n, "elastic: needs `granularity` and `magnitude`");
     a->elastic[a->elastic_count++] = (struct pnet_elastic){
-        .granularity_m = pnet_yaml_length(y, pnet_yaml_get(n, "granularity"), 1e-6, 1e6, 1),
-        .magnitude_m = pnet_yaml_length(y, pnet_yaml_get(n, "magnitude"), 0, 1e6, 0)};
+        .granularity_m = pnet_yaml_unit_length(y, pnet_yaml_get(n, "granularity"), 1e-6, 1e6, 1),
+        .magnitude_m = pnet_yaml_unit_length(y, pnet_yaml_get(n, "magnitude"), 0, 1e6, 0)};
 }
 
 static void read_flip(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_augment *a)
@@ -93,6 +93,6 @@ void pnet_augment_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n, str
     if ((c = pnet_yaml_get(n, "flip"))) read_flip(y, c, a);
     if ((c = pnet_yaml_get(n, "rotate"))) pnet_rotate_parse(y, c, &a->rotate, a->angle_deg);
     if ((c = pnet_yaml_get(n, "scale"))) read_scale(y, c, a);
-    a->jitter_m = pnet_yaml_length(y, pnet_yaml_get(n, "jitter"), 0, 1e6, 0);
+    a->jitter_m = pnet_yaml_unit_length(y, pnet_yaml_get(n, "jitter"), 0, 1e6, 0);
     if ((c = pnet_yaml_get(n, "colour"))) read_colour(y, c, a);
 }

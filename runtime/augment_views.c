@@ -36,8 +36,8 @@ void pnet_views_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n, struc
     read_range(y, pnet_yaml_get(n, "points"), 1e-6, v->points);
     v->disjoint = pnet_yaml_bool(y, pnet_yaml_get(n, "disjoint"), false);
     v->level = pnet_yaml_bool(y, pnet_yaml_get(n, "level"), false);
-    v->noise_m = pnet_yaml_length(y, pnet_yaml_get(n, "noise"), 0, 1e6, 0);
-    v->shift_m = pnet_yaml_length(y, pnet_yaml_get(n, "shift"), 0, 1e6, 0);
+    v->noise_m = pnet_yaml_unit_length(y, pnet_yaml_get(n, "noise"), 0, 1e6, 0);
+    v->shift_m = pnet_yaml_unit_length(y, pnet_yaml_get(n, "shift"), 0, 1e6, 0);
     v->seed = pnet_yaml_seed(y, pnet_yaml_get(n, "seed"), 1);
     if ((rotate = pnet_yaml_get(n, "rotate")))
         pnet_rotate_parse(y, rotate, &v->rotate, v->angle_deg);

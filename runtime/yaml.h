@@ -84,6 +84,9 @@ double pnet_yaml_real(
 /* Metres: 0.05, or with a unit, mm cm m km. */
 double pnet_yaml_length(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
+/* The same where a number without a unit, but for 0, is refused: the message says what to write. */
+double pnet_yaml_unit_length(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
 /* Degrees: 30, 30deg or 0.5rad. */
 double pnet_yaml_degrees(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);

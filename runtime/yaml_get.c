@@ -182,6 +182,19 @@ double pnet_yaml_length(
     return quantity(y, n, "a length (metres, or mm cm m km)", units, min, max, standard);
 }
 
+double pnet_yaml_unit_length(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard)
+{
+    const char *end;
+    double value;
+    bool scalar = n && n->kind == PNET_YAML_SCALAR;
+    if (!scalar || !number(n->text, &end, &value) || *end || value == 0)
+        return pnet_yaml_length(y, n, min, max, standard);
+    pnet_yaml_fail(y, n, "%.80s%s`%.60s` has no unit: write %.60sm, %.60scm or %.60smm",
+        n->key ? n->key : "", n->key ? ": " : "", n->text, n->text, n->text, n->text);
+    return standard;
+}
+
 double pnet_yaml_degrees(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard)
 {

@@ -64,8 +64,8 @@ static void test_everything(void)
         "  flip: [x, y]\n"
         "  jitter: 5mm\n"
         "  drop_points: 10%\n"
-        "  crop: {points: 20000, radius: 3}\n"
-        "  elastic: [{granularity: 20cm, magnitude: 0.4}, {granularity: 0.8, magnitude: 1.6}]\n"
+        "  crop: {points: 20000, radius: 3m}\n"
+        "  elastic: [{granularity: 20cm, magnitude: 0.4m}, {granularity: 0.8m, magnitude: 160cm}]\n"
         "  colour: {drop: 0.2, shift: 0.05, jitter: 0.01}\n"
         "max_points: 100000\n"
         "workers: 3\n"
@@ -113,7 +113,7 @@ static void test_short_forms(void)
 {
     struct pnet_config *c =
         parse("{data: d, optimizer: sgd, schedule: cosine, class_weights: balanced, "
-              "augment: {rotate: xyz, flip: z, elastic: {granularity: 1, magnitude: 2}}}");
+              "augment: {rotate: xyz, flip: z, elastic: {granularity: 1m, magnitude: 2m}}}");
     CHECK(c->optimizer.kind == PNET_SGD && c->optimizer.momentum == 0.9 &&
           c->schedule.kind == PNET_SCHEDULE_COSINE);
     CHECK(c->weighting == PNET_WEIGHTS_BALANCED && c->augment.rotate == PNET_ROTATE_XYZ &&
@@ -171,8 +171,16 @@ static void test_errors(void)
     expect_bad("data: d\naugment: {flip: [x, x]}\n", "t.yaml:2: flip: x is there twice");
     expect_bad("data: d\naugment: {scale: [2, 1]}\n", "t.yaml:2: scale: from 2 down to 1");
     expect_bad("data: d\naugment: {crop: {}}\n", "t.yaml:2: crop: needs `points` or `radius`");
-    expect_bad("data: d\naugment: {elastic: {granularity: 1}}\n",
+    expect_bad("data: d\naugment: {elastic: {granularity: 1m}}\n",
         "t.yaml:2: elastic: needs `granularity` and `magnitude`");
+    expect_bad("data: d\naugment: {jitter: 5}\n",
+        "t.yaml:2: jitter: `5` has no unit: write 5m, 5cm or 5mm");
+    expect_bad("data: d\naugment: {crop: {radius: 1e1}}\n",
+        "t.yaml:2: radius: `1e1` has no unit: write 1e1m, 1e1cm or 1e1mm");
+    expect_bad("data: d\naugment: {elastic: {granularity: 20cm, magnitude: 0.4}}\n",
+        "t.yaml:2: magnitude: `0.4` has no unit: write 0.4m, 0.4cm or 0.4mm");
+    expect_bad("data: d\naugment: {elastic: {granularity: 2, magnitude: 4cm}}\n",
+        "t.yaml:2: granularity: `2` has no unit: write 2m, 2cm or 2mm");
     expect_bad("data: d\naugment:\n  drop_points: 1.5\n",
         "t.yaml:3: drop_points: `1.5` is out of range, 0 to 1");
     expect_bad("data: d\nsave_every: {steps: 1, epochs: 1}\n",

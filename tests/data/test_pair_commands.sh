@@ -74,7 +74,7 @@ run 2 data info "$pairs" --radius 5parsec
 says "--radius takes a length"
 run 2 train tests/cli/tiny.pnet --config "$work/run.yaml" -o "$work/none" -q
 says "task of"
-sed 's/jitter: 5mm/elastic: {granularity: 1, magnitude: 1}/' "$work/run.yaml" >"$work/bent.yaml"
+sed 's/jitter: 5mm/elastic: {granularity: 1m, magnitude: 1m}/' "$work/run.yaml" >"$work/bent.yaml"
 run 2 train "$work/tiny.pnet" --config "$work/bent.yaml" -o "$work/none" -q
 says "elastic bends clouds"
 sed -i 's/0, 0, 1, 4]/0, 0, 2, 4]/' "$work/own/dataset.yaml"

@@ -70,7 +70,7 @@ static void put_pairs(const struct folder *f)
         strcat(index, "]}\n");
     }
     strcat(index, "test: [{cloud: s*.txt, views: {count: 2, overlap: [50%, 80%], points: [60%, "
-                  "90%], shift: 3}}]\n");
+                  "90%], shift: 3m}}]\n");
     folder_print(f, "dataset.yaml", "%s", index);
     folder_print(f, "views.yaml",
         "pnet_dataset: 1\ntask: registration\ncolumns: [x, y, z, id, nx, ny, nz]\n"

@@ -165,7 +165,7 @@ static void test_lists(const struct folder *f)
 
     d = read_index(f,
         "train: [{cloud: p/*.txt, views: {count: 3, overlap: [50%, 0.75], rotate: [1, 2, 3]}},\n"
-        "  {cloud: a.txt, views: {noise: 1cm, seed: 9, disjoint: yes, level: yes, shift: 2}}]\n");
+        "  {cloud: a.txt, views: {noise: 1cm, seed: 9, disjoint: yes, level: yes, shift: 2m}}]\n");
     const struct pnet_entry *t = d->entries[PNET_TRAIN];
     CHECK(d->counts[PNET_TRAIN] == 10 && d->view_count == 2);
     for (int i = 0; i < 10; i++)
