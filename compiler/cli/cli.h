@@ -14,7 +14,8 @@ enum option_type {
     OPT_FLAG,    /* bool */
     OPT_TEXT,    /* const char * */
     OPT_LIST,    /* struct text_list: may be repeated */
-    OPT_INT,     /* int64_t */
+    OPT_COUNT,   /* struct count: 12, 2M, 1.5k, 1e6 */
+    OPT_LENGTH,  /* double, metres, more than 0: 5cm, 50mm, 0.05 */
     OPT_BYTES,   /* size_t: 8GiB, 512MiB, 1000000 */
     OPT_SECONDS, /* struct seconds: --name, or --name=N */
 };
@@ -23,6 +24,16 @@ struct seconds {
     bool given;
     double value; /* stays as it was without =N */
 };
+
+/* A whole number, and the range it is held to. COUNT makes one for an option in the same block. */
+struct count {
+    int64_t *value, least, most;
+};
+#define COUNT(value, least, most)                                                                  \
+    &(struct count)                                                                                \
+    {                                                                                              \
+        value, least, most                                                                         \
+    }
 
 struct text_list {
     const char *items[256];
@@ -90,7 +101,8 @@ struct model_options {
             "of convolutions, to compare: mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter, "   \
             "implicit-gemm"},                                                                      \
         {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                         \
-        {"threads", 'j', OPT_INT, &(m)->threads, "N", "threads (default: all cores)"},             \
+        {"threads", 'j', OPT_COUNT, COUNT(&(m)->threads, 1, 4096), "N",                            \
+            "threads (default: all cores)"},                                                       \
         {"json", 0, OPT_FLAG, &(m)->json, NULL, "print for machines"},                             \
         {"quiet", 'q', OPT_FLAG, &(m)->quiet, NULL, "print results only"},                         \
     {                                                                                              \

@@ -41,16 +41,17 @@ static int data_synth(int argc, char **argv)
     const char *kind, *scene = NULL;
     struct option options[] = {
         {"output", 'o', OPT_TEXT, &s.folder, "DIR", "folder of the data set"},
-        {"count", 0, OPT_INT, &count, "N", "clouds or pairs (100)"},
-        {"seed", 0, OPT_INT, &seed, "N", "another seed makes other clouds (1)"},
-        {"points", 0, OPT_INT, &points, "N", "points a cloud, up to 100 million"},
-        {"beams", 0, OPT_INT, &beams, "N", "lidar, street: of the scanner (64)"},
+        {"count", 0, OPT_COUNT, COUNT(&count, 1, UINT32_MAX), "N", "clouds or pairs (100)"},
+        {"seed", 0, OPT_COUNT, COUNT(&seed, 0, INT64_MAX), "N",
+            "another seed makes other clouds (1)"},
+        {"points", 0, OPT_COUNT, COUNT(&points, 64, 4000000000), "N", "points a cloud"},
+        {"beams", 0, OPT_COUNT, COUNT(&beams, 1, 128), "N", "lidar, street: of the scanner (64)"},
         {"any-rotation", 0, OPT_FLAG, &any_rotation, NULL,
             "shapes, frames of pairs: turned about any axis, not z alone"},
         {"scene", 0, OPT_TEXT, &scene, "SCENE", "pairs: room (default) or street"},
         {"clean", 0, OPT_FLAG, &clean, NULL, "exact surfaces, no noise"},
         {"force", 0, OPT_FLAG, &s.replace, NULL, "replace the data set in DIR, with its clouds"},
-        {"threads", 'j', OPT_INT, &threads, "N", "threads (all cores)"},
+        {"threads", 'j', OPT_COUNT, COUNT(&threads, 1, 4096), "N", "threads (all cores)"},
         {"quiet", 'q', OPT_FLAG, &quiet, NULL, "no progress"}};
     int words, code;
     struct pnet_error e = {0};
@@ -61,9 +62,6 @@ static int data_synth(int argc, char **argv)
         return code;
     if (!words) return usage_error("which kind? shapes, rooms, lidar or pairs");
     if (!s.folder) return usage_error("where to? -o DIR");
-    if (count < 1 || seed < 0 || points < 0 || threads < 0 || beams < 0 || beams > 128 ||
-        threads > 4096)
-        return usage_error("a number is out of range");
     int k = 0;
     for (; k < PNET_SYNTH_KINDS; k++) {
         kinds[k] = pnet_synth_kind_name((enum pnet_synth_kind)k);
@@ -247,24 +245,6 @@ static enum pnet_status describe_dataset(const char *path, double radius_m, stru
     return st;
 }
 
-/* Metres, from 5cm, 50mm, 0.05m or 0.05. */
-static bool parse_length(const char *text, double *length_m)
-{
-    static const struct {
-        const char *unit;
-        double factor;
-    } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}};
-    char *end;
-    double x = pnet_number_read(text, &end);
-    if (end == text || !(x > 0 && x < 1e6)) return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(end, units[i].unit) == 0) {
-            *length_m = x * units[i].factor;
-            return true;
-        }
-    return false;
-}
-
 static int data_info(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc data info DATASET [options]",
@@ -273,17 +253,15 @@ static int data_info(int argc, char **argv)
         "the target under the true pose and without it, and how large the pose is.",
         "  pnetc data info out/rooms\n  pnetc data info kitchen.yaml --radius 5cm\n"};
     bool done;
-    const char *path, *radius = NULL;
+    const char *path;
     int words, code;
     double radius_m = 0.1;
     struct pnet_error e = {0};
-    const struct option options[] = {{"radius", 0, OPT_TEXT, &radius, "LENGTH",
+    const struct option options[] = {{"radius", 0, OPT_LENGTH, &radius_m, "LENGTH",
         "pairs: two points closer than this meet (10cm)"}};
     if ((code = parse_options(argc, argv, options, 1, &usage, &path, 1, &words, &done)) || done)
         return code;
     if (!words) return usage_error("which data set? usage: %s", usage.synopsis);
-    if (radius && !parse_length(radius, &radius_m))
-        return usage_error("--radius takes a length such as 5cm, not '%s'", radius);
     return describe_dataset(path, radius_m, &e) ? complain(&e) : PNET_OK;
 }
 

@@ -28,13 +28,19 @@ static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struc
     return st;
 }
 
+/* Counts and capacities stay far from what an int64_t holds. */
+static int64_t rounded_up(double x)
+{
+    return (int64_t)ceil(fmin(x, 1e15));
+}
+
 static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, double ratio)
 {
     for (int l = 0; l < p->level_count; l++)
-        if (p->levels[l].input >= 0) c->rows[l] = (int64_t)ceil((double)c->rows[l] * ratio);
+        if (p->levels[l].input >= 0) c->rows[l] = rounded_up((double)c->rows[l] * ratio);
     for (int i = 0; i < p->geo_count; i++)
         for (int k = 0; k < PNET_GEO_COUNTS; k++)
-            c->of[i][k] = (int64_t)ceil((double)c->of[i][k] * ratio);
+            c->of[i][k] = rounded_up((double)c->of[i][k] * ratio);
 }
 
 /* Without a cloud to go by. */
@@ -255,7 +261,8 @@ int command_plan(int argc, char **argv)
     bool train = false, done;
     const char *model;
     struct option options[] = {{"input", 0, OPT_TEXT, &r.cloud, "CLOUD", "the cloud to plan for"},
-        {"points", 0, OPT_INT, &r.points, "N", "or a number of points"},
+        {"points", 0, OPT_COUNT, COUNT(&r.points, 1, INT32_MAX), "N",
+            "or a number of points, such as 2M"},
         {"like", 0, OPT_TEXT, &r.like, "CLOUD", "with the ratios of this cloud"},
         {"train", 0, OPT_FLAG, &train, NULL, "for training"},
         {"optimizer", 0, OPT_TEXT, &r.optimizer, "NAME", "sgd, adam or adamw (default)"},
@@ -267,8 +274,7 @@ int command_plan(int argc, char **argv)
         done)
         return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (!r.cloud && r.points <= 0)
-        return usage_error("for which cloud? --input CLOUD or --points N");
+    if (!r.cloud && !r.points) return usage_error("for which cloud? --input CLOUD or --points N");
     if ((code = check_model_options(&m, &degrade))) return code;
     while (r.optim < PNET_OPTIMS && strcmp(r.optimizer, pnet_optim_names[r.optim]) != 0) r.optim++;
     if (r.optim == PNET_OPTIMS)

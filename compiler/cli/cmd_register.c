@@ -15,7 +15,7 @@
 struct request {
     const char *paths[2]; /* source, target */
     const char *model, *weights, *net, *from, *output, *picture;
-    const char *distance, *icp;
+    double distance_m, icp_m; /* 0: not given */
     bool planes, one_way;
     int64_t points, ransac, sample, seed;
     struct model_options options;
@@ -37,29 +37,10 @@ struct registration {
     double pose[16];   /* between local coordinates */
     double before[16]; /* the file coordinates as they are */
     bool estimated, refined;
-    double distance, icp_distance;
+    double distance; /* of inliers, metres */
     struct pnet_register_found found;
     struct pnet_icp_result icp;
 };
-
-/* "20cm", "0.2m", "0.2": metres, more than 0. */
-static enum pnet_status parse_length(
-    const char *option, const char *text, double *metres, struct pnet_error *e)
-{
-    static const struct {
-        const char *unit;
-        double factor;
-    } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}, {"km", 1000}};
-    char *end;
-    double x = strtod(text, &end);
-    for (size_t i = 0; i < sizeof units / sizeof units[0] && end != text; i++)
-        if (strcmp(end, units[i].unit) == 0 && x > 0 && x * units[i].factor < 1e6) {
-            *metres = x * units[i].factor;
-            return PNET_OK;
-        }
-    return pnet_error_set(
-        e, PNET_USAGE, "--%s takes a length such as 20cm, not '%s'", option, text);
-}
 
 static enum pnet_status read_clouds(struct registration *r, struct pnet_error *e)
 {
@@ -163,7 +144,7 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     }
     weights_close(&w);
     if (st || *code) return st;
-    if (!q->distance) r->distance = 1.5 * r->cell;
+    r->distance = q->distance_m > 0 ? q->distance_m : 1.5 * r->cell;
     if (r->distance <= 0)
         return pnet_error_set(e, PNET_USAGE,
             "the features' level has no cell size that tells what an inlier is: --distance 5cm");
@@ -193,7 +174,7 @@ static struct pnet_register_cloud all_points(const struct side *s)
 
 static enum pnet_status refine(struct registration *r, struct pnet_error *e)
 {
-    struct pnet_icp o = {.distance = r->icp_distance,
+    struct pnet_icp o = {.distance = r->request->icp_m,
         .iterations = 200,
         .planes = r->request->planes,
         .neighbours = 20};
@@ -231,7 +212,7 @@ static void print_text(const struct registration *r, const double file[16])
             r->found.ransac.rmse);
     if (r->refined)
         printf("ICP: %lld of %lld points within %g m, root mean square %.4f m, %d iterations\n",
-            (long long)r->icp.inliers, (long long)r->side[0].cloud.rows, r->icp_distance,
+            (long long)r->icp.inliers, (long long)r->side[0].cloud.rows, r->request->icp_m,
             r->icp.rmse, r->icp.iterations);
 }
 
@@ -266,10 +247,7 @@ static int run_request(const struct request *q)
     struct registration r = {.request = q};
     struct pnet_error e = {0};
     int code = 0;
-    enum pnet_status st = PNET_OK;
-    if (q->distance) st = parse_length("distance", q->distance, &r.distance, &e);
-    if (!st && q->icp) st = parse_length("icp", q->icp, &r.icp_distance, &e);
-    if (!st) st = read_clouds(&r, &e);
+    enum pnet_status st = read_clouds(&r, &e);
     if (!st && q->from) {
         struct pnet_pose from;
         st = pnet_pose_read(q->from, &from, &e);
@@ -280,7 +258,7 @@ static int run_request(const struct request *q)
     } else if (!st) {
         st = estimate(&r, &code, &e);
     }
-    if (!st && !code && q->icp) st = refine(&r, &e);
+    if (!st && !code && q->icp_m > 0) st = refine(&r, &e);
     double file[16];
     pnet_rigid_to_file(r.pose, r.side[0].cloud.offset, r.side[1].cloud.offset, file);
     if (!st && !code) st = write_files(&r, &e);
@@ -319,16 +297,19 @@ int command_register(int argc, char **argv)
         {"from", 0, OPT_TEXT, &q.from, "POSE", "a file with the pose, instead of a model"},
         {"output", 'o', OPT_TEXT, &q.output, "CLOUD", "the source in the target's coordinates"},
         {"picture", 0, OPT_TEXT, &q.picture, "OUT.svg", "both clouds, before and after"},
-        {"points", 0, OPT_INT, &q.points, "N", "drawn from each cloud (5000)"},
-        {"ransac", 0, OPT_INT, &q.ransac, "N", "poses that are tried (50000)"},
-        {"sample", 0, OPT_INT, &q.sample, "N", "correspondences of a pose, 3 (default) or 4"},
-        {"distance", 0, OPT_TEXT, &q.distance, "LENGTH",
+        {"points", 0, OPT_COUNT, COUNT(&q.points, 3, INT32_MAX), "N",
+            "drawn from each cloud (5000)"},
+        {"ransac", 0, OPT_COUNT, COUNT(&q.ransac, 1, 1000000000), "N",
+            "poses that are tried (50000)"},
+        {"sample", 0, OPT_COUNT, COUNT(&q.sample, 3, 4), "N",
+            "correspondences of a pose, 3 (default) or 4"},
+        {"distance", 0, OPT_LENGTH, &q.distance_m, "LENGTH",
             "of RANSAC's inliers (1.5 cells of the features)"},
         {"one-way", 0, OPT_FLAG, &q.one_way, NULL, "matches need not be mutual"},
-        {"icp", 0, OPT_TEXT, &q.icp, "LENGTH", "refine by ICP within this distance"},
+        {"icp", 0, OPT_LENGTH, &q.icp_m, "LENGTH", "refine by ICP within this distance"},
         {"planes", 0, OPT_FLAG, &q.planes, NULL, "ICP to the target's planes instead of points"},
-        {"seed", 0, OPT_INT, &q.seed, "N", "of what is drawn (0)"}, CLOUD_MAP_OPTIONS(&q.map),
-        MODEL_OPTIONS(&q.options)};
+        {"seed", 0, OPT_COUNT, COUNT(&q.seed, 0, INT64_MAX), "N", "of what is drawn (0)"},
+        CLOUD_MAP_OPTIONS(&q.map), MODEL_OPTIONS(&q.options)};
     if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
              q.paths, 2, &words, &done)) ||
         done)
@@ -337,8 +318,6 @@ int command_register(int argc, char **argv)
     if (!q.from && !q.model) return usage_error("which model? --model MODEL.pnet, or --from POSE");
     if (q.from && q.model) return usage_error("either --model or --from");
     if (q.model && !q.weights) return usage_error("which weights? --weights FILE or FOLDER");
-    if (q.points < 3 || q.ransac < 1) return usage_error("--points and --ransac must be positive");
-    if (q.sample != 3 && q.sample != 4) return usage_error("--sample is 3 or 4");
     if ((code = check_model_options(&q.options, &q.degrade))) return code;
     return run_request(&q);
 }

@@ -2,6 +2,7 @@
 #include "runtime/mode.h"
 
 #include <errno.h>
+#include <math.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -53,13 +54,76 @@ static bool parse_size(const char *text, size_t *bytes)
         {"TB", 1e12}, {"TiB", 0x1p40}};
     char *end;
     double x = strtod(text, &end);
-    if (end == text || !(x >= 0)) return false;
+    if (end == text || !(x >= 0) || strpbrk(text, "xX")) return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(end, units[i].suffix) == 0 && x * units[i].factor < 9e18) {
+        if (strcmp(end, units[i].suffix) == 0 && x * units[i].factor >= 1 &&
+            x * units[i].factor < 9e18) {
             *bytes = (size_t)(x * units[i].factor);
             return true;
         }
     return false;
+}
+
+/* 12, -3, 2M, 1.5k or 1e6; false where it is no whole number. */
+static bool parse_count(const char *text, int64_t *count)
+{
+    static const struct {
+        const char *suffix;
+        long double factor;
+    } units[] = {{"", 1}, {"k", 1e3L}, {"M", 1e6L}, {"G", 1e9L}};
+    const char *digits = text + (*text == '-' || *text == '+');
+    char *end;
+    if (!(*digits >= '0' && *digits <= '9') && *digits != '.') return false;
+    errno = 0;
+    *count = strtoll(text, &end, 10);
+    if (!*end && !errno) return true;
+    long double x = strtold(text, &end);
+    if (end == text || strpbrk(text, "xX")) return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].suffix) == 0) {
+            long double value = x * units[i].factor, whole = roundl(value);
+            /* fractions of decimal digits are not exact */
+            if (!(fabsl(whole) < 9e18L) || fabsl(value - whole) > 1e-15L * fabsl(value))
+                return false;
+            *count = (int64_t)whole;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_length(const char *text, double *metres)
+{
+    static const struct {
+        const char *unit;
+        double factor;
+    } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}, {"km", 1000}};
+    char *end;
+    double x = strtod(text, &end);
+    for (size_t i = 0; i < sizeof units / sizeof units[0] && end != text; i++)
+        if (strcmp(end, units[i].unit) == 0 && x > 0 && x * units[i].factor < 1e6) {
+            *metres = x * units[i].factor;
+            return true;
+        }
+    return false;
+}
+
+static int store_count(const struct option *o, const char *value)
+{
+    const struct count *range = o->target;
+    long long least = range->least, most = range->most;
+    int64_t given;
+    if (parse_count(value, &given) && given >= least && given <= most) {
+        *range->value = given;
+        return 0;
+    }
+    if (most == INT64_MAX)
+        return usage_error(
+            "--%s takes a whole number, %lld or more, such as 1000, 2M or 1e6, not '%s'", o->name,
+            least, value);
+    if (most == least + 1)
+        return usage_error("--%s is %lld or %lld, not '%s'", o->name, least, most, value);
+    return usage_error(
+        "--%s takes a whole number from %lld to %lld, not '%s'", o->name, least, most, value);
 }
 
 static int store(const struct option *o, const char *value)
@@ -74,15 +138,17 @@ static int store(const struct option *o, const char *value)
         list->items[list->count++] = value;
         return 0;
     }
-    case OPT_INT:
-        errno = 0;
-        *(int64_t *)o->target = strtoll(value, &end, 10);
-        if (errno || end == value || *end)
-            return usage_error("--%s takes a whole number, not '%s'", o->name, value);
+    case OPT_COUNT: return store_count(o, value);
+    case OPT_LENGTH:
+        if (!parse_length(value, o->target))
+            return usage_error(
+                "--%s takes a length such as 20cm, more than 0 and less than 1000 km, not '%s'",
+                o->name, value);
         return 0;
     case OPT_BYTES:
         if (!parse_size(value, o->target))
-            return usage_error("--%s takes a size such as 8GiB, not '%s'", o->name, value);
+            return usage_error(
+                "--%s takes a size such as 8GiB, one byte or more, not '%s'", o->name, value);
         return 0;
     case OPT_SECONDS: {
         struct seconds *s = o->target;
@@ -90,7 +156,9 @@ static int store(const struct option *o, const char *value)
         if (!value) return 0;
         s->value = strtod(value, &end);
         if (end == value || *end || !(s->value > 0 && s->value < 1e6))
-            return usage_error("--%s takes a number of seconds, not '%s'", o->name, value);
+            return usage_error("--%s takes a number of seconds, more than 0 and less than 1000000, "
+                               "not '%s'",
+                o->name, value);
         return 0;
     }
     }
@@ -194,8 +262,6 @@ int check_model_options(struct model_options *m, unsigned *degrade)
     if (m->products != PNET_FP32 && !pnet_conv_algo_is_usual(m->sums))
         return usage_error(
             "--algo %s computes in fp32, not with --precision %s", m->algo, m->precision);
-    if (m->threads < 0 || m->threads > 4096)
-        return usage_error("--threads is a number from 1 to 4096");
     if (m->threads) omp_set_num_threads((int)m->threads);
     return 0;
 }

@@ -35,8 +35,10 @@ enum { AUTOTUNE_SECONDS = 30 };
 #define RUN_OPTIONS(r)                                                                             \
     {"config", 'c', OPT_TEXT, &(r)->config_path, "RUN.yaml", "the run config"},                    \
         {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "another data set than the config's"},        \
-        {"seed", 0, OPT_INT, &(r)->seed, "N", "another seed than the config's"},                   \
-        {"steps", 0, OPT_INT, &(r)->steps, "N", "that many steps instead of the config's"},        \
+        {"seed", 0, OPT_COUNT, COUNT(&(r)->seed, 0, INT64_MAX), "N",                               \
+            "another seed than the config's"},                                                     \
+        {"steps", 0, OPT_COUNT, COUNT(&(r)->steps, 1, UINT32_MAX), "N",                            \
+            "that many steps instead of the config's"},                                            \
         {"set-config", 0, OPT_LIST, &(r)->config_sets, "KEY=VALUE",                                \
             "set a key of the config, as lr=0.01; may be repeated"},                               \
         MODEL_OPTIONS(&(r)->model)
