@@ -195,6 +195,17 @@ static enum pnet_status write_result(const struct inference *f, const char *inpu
     return st;
 }
 
+/* Of results that are not finite, which no later step of a user's may notice. */
+static void warn_of_results(
+    const struct inference *f, const char *input, const float *result, int64_t rows)
+{
+    int64_t count = rows * f->plan->tensors[f->plan->result].type.width, bad = 0;
+    for (int64_t i = 0; i < count; i++) bad += !isfinite(result[i]);
+    if (bad)
+        fprintf(stderr, "pnetc: %s: %s%lld of %lld numbers of the result are not finite\n", input,
+            bad == count ? "all, " : "", (long long)bad, (long long)count);
+}
+
 static enum pnet_status infer_one(
     const struct inference *f, const char *input, const char *output, struct pnet_error *e)
 {
@@ -228,6 +239,7 @@ static enum pnet_status infer_one(
     if (!st) st = pnet_session_forward(f->session, 0, false, 0, e);
     double computed = pnet_seconds();
     if (!st) st = pnet_session_result(f->session, 0, &result, &rows, e);
+    if (!st) warn_of_results(f, input, result, rows);
     if (!st) st = write_result(f, input, output, &c, result, rows, e);
     if (!st && f->verbose)
         fprintf(stderr,

@@ -1,6 +1,7 @@
 #include "compiler/cli/weights.h"
 #include "runtime/printable.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +206,19 @@ struct source {
     struct pnet_error error;
 };
 
-/* Tensors are found by name and must have the parameter's shape. */
+/* A training that went wrong leaves such weights, and every result of theirs is worth nothing. */
+static enum pnet_status check_finite(
+    const char *path, const char *name, const float *x, int64_t count, struct pnet_error *e)
+{
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) bad += !isfinite(x[i]);
+    if (!bad) return PNET_OK;
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: %lld of the %lld numbers of `%s` are not finite: the training went wrong", path,
+        (long long)bad, (long long)count, name);
+}
+
+/* Tensors are found by name, must have the parameter's shape, and hold finite numbers. */
 static const float *fetch(void *context, const char *name, int64_t count)
 {
     struct source *s = context;
@@ -220,7 +233,8 @@ static const float *fetch(void *context, const char *name, int64_t count)
         s->size = count;
     }
     if (pnet_safetensors_load(s->weights->file, s->weights->path, name, info->dims, info->shape,
-            s->buffer, &s->error))
+            s->buffer, &s->error) ||
+        check_finite(s->weights->path, name, s->buffer, count, &s->error))
         return NULL;
     return s->buffer;
 }

@@ -144,7 +144,36 @@ for w in five huge short type; do
     one_line
     says "$w.safetensors"
 done
+
+# Weights that are not finite, one of them and all; a plain file, as a checkpoint knows its bytes.
+begin=$(head -c 8 "$weights" | od -An -tu8 | tr -d ' ')
+one=$(head -c $((begin + 8)) "$weights" | grep -aoE '"tiny.a.unit.out.conv.weight":[^}]*"data_offsets": *\[[0-9]+' | grep -oE '[0-9]+$')
+cp "$weights" "$work/nan.safetensors"
+printf '\000\000\300\177\000\000\200\377' | dd of="$work/nan.safetensors" bs=1 seek=$((8 + begin + one)) conv=notrunc 2>/dev/null
+{
+    head -c $((8 + begin)) "$weights"
+    tail -c +$((9 + begin)) "$weights" | tr '\000-\377' '\377'
+} >"$work/all.safetensors"
+run 4 infer $model --weights "$work/nan.safetensors" --input "$whole" -o "$results/out.ply" -q
+one_line
+says ' 2 of the '
+says '`tiny.a.unit.out.conv.weight` are not finite'
+run 4 eval $model --weights "$work/nan.safetensors" --config "$work/run.yaml"
+says '`tiny.a.unit.out.conv.weight` are not finite'
+run 4 infer $model --weights "$work/all.safetensors" --input "$whole" -o "$results/out.ply" -q
+says 'are not finite'
+nothing_left "$results"
+
+# Finite weights whose products are not: a warning.
+{
+    head -c $((8 + begin)) "$weights"
+    tail -c +$((9 + begin)) "$weights" | tr '\000-\377' '\176'
+} >"$work/large.safetensors"
+run 0 infer $model --weights "$work/large.safetensors" --input "$whole" -o "$results/out.npy" -q
+says 'numbers of the result are not finite'
+rm "$results/out.npy"
 run 0 infer $model --weights "$weights" --input "$whole" -o "$results/out.ply" -q
+check "no warning" test ! -s "$err"
 rm "$results/out.ply"
 run 3 infer $model --weights "$weights" --set c=10 --input "$whole" -o "$results/out.ply" -q
 says "tiny.a.unit.out.conv.weight"
