@@ -39,6 +39,26 @@ static enum pnet_status match(const struct pnet_register_cloud *source,
     return PNET_OK;
 }
 
+/* What RANSAC finds among matches that mean nothing: the same rows on either side, in no relation. Deals out the
+   targets of `matches` anew. */
+static int64_t by_chance(const struct pnet_register_cloud *source,
+    const struct pnet_register_cloud *target, struct pnet_ransac o, int64_t count,
+    struct pnet_match *matches, void *work)
+{
+    struct pnet_ransac_result r;
+    struct pnet_rand rand = o.rand;
+    rand.a = 3;
+    for (int64_t i = count - 1; i > 0; i--) {
+        int64_t k =
+            (int64_t)((uint64_t)pnet_rand_bits(&rand, (uint64_t)i) * (uint64_t)(i + 1) >> 32);
+        int32_t other = matches[i].target;
+        matches[i].target = matches[k].target;
+        matches[k].target = other;
+    }
+    pnet_register_ransac(count, matches, source->xyz, target->xyz, &o, &r, work);
+    return r.inliers;
+}
+
 enum pnet_status pnet_register_features(const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, const struct pnet_register_options *o,
     struct pnet_register_found *found, struct pnet_error *e)
@@ -60,9 +80,11 @@ enum pnet_status pnet_register_features(const struct pnet_register_cloud *source
         if (!work) st = pnet_error_memory(e);
     }
     ransac.rand.a = 2;
-    if (!st)
+    if (!st) {
         pnet_register_ransac(
             found->matches, matches, source->xyz, target->xyz, &ransac, &found->ransac, work);
+        found->chance = by_chance(source, target, ransac, found->matches, matches, work);
+    }
     free(work);
     free(matches);
     free(drawn[0].row);

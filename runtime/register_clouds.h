@@ -22,6 +22,8 @@ struct pnet_register_options {
 struct pnet_register_found {
     struct pnet_ransac_result ransac;
     int64_t matches;
+    int64_t
+        chance; /* inliers of the best of as many poses where the targets of the matches are dealt out anew */
 };
 
 /* Matches features and estimates T_target_source as the metric `registration` does. */

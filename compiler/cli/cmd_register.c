@@ -5,6 +5,7 @@
 #include "runtime/dataset_pose.h"
 #include "runtime/json.h"
 #include "runtime/register_clouds.h"
+#include "runtime/register_verdict.h"
 #include "runtime/sample.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ struct request {
     const char *paths[2]; /* source, target */
     const char *model, *weights, *net, *from, *output, *picture;
     double distance_m, icp_m; /* 0: not given */
-    bool planes, one_way;
+    bool planes, one_way, strict;
     int64_t points, ransac, sample, seed;
     struct model_options options;
     struct map_options map;
@@ -186,6 +187,25 @@ static enum pnet_status refine(struct registration *r, struct pnet_error *e)
     return PNET_OK;
 }
 
+/* The worse of what the correspondences and the points say; *why gets what it goes by. */
+static enum pnet_verdict judge(const struct registration *r, char why[200])
+{
+    const struct pnet_register_found *f = &r->found;
+    enum pnet_verdict by_matches = PNET_POSE_REGISTERED, by_points = PNET_POSE_REGISTERED;
+    int64_t rows = r->side[0].cloud.rows;
+    if (r->estimated) by_matches = pnet_verdict_matches(f->matches, f->ransac.inliers, f->chance);
+    if (r->refined) by_points = pnet_verdict_points(rows, r->icp.inliers);
+    if (r->estimated && by_matches >= by_points) {
+        snprintf(why, 200, "%lld of %lld correspondences agree, by chance %lld do",
+            (long long)f->ransac.inliers, (long long)f->matches, (long long)f->chance);
+        return by_matches;
+    }
+    snprintf(why, 200, "%lld of %lld points, %.0f%%, lie within %g m of the target",
+        (long long)r->icp.inliers, (long long)rows, 100 * (double)r->icp.inliers / (double)rows,
+        r->request->icp_m);
+    return by_points;
+}
+
 /* Moves the source into the target's coordinates to write it. */
 static enum pnet_status write_files(struct registration *r, struct pnet_error *e)
 {
@@ -200,7 +220,8 @@ static enum pnet_status write_files(struct registration *r, struct pnet_error *e
     return pnet_cloud_write(q->output, c, e);
 }
 
-static void print_text(const struct registration *r, const double file[16])
+/* `verdict`: its name, or NULL where nothing was judged. */
+static void print_text(const struct registration *r, const double file[16], const char *verdict)
 {
     for (int k = 0; k < 4; k++)
         printf("%14.9f %14.9f %14.9f %16.9f\n", file[4 * k], file[4 * k + 1], file[4 * k + 2],
@@ -214,9 +235,10 @@ static void print_text(const struct registration *r, const double file[16])
         printf("ICP: %lld of %lld points within %g m, root mean square %.4f m, %d iterations\n",
             (long long)r->icp.inliers, (long long)r->side[0].cloud.rows, r->request->icp_m,
             r->icp.rmse, r->icp.iterations);
+    if (verdict) printf("%s\n", verdict);
 }
 
-static void print_json(const struct registration *r, const double file[16])
+static void print_json(const struct registration *r, const double file[16], const char *verdict)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
@@ -230,6 +252,7 @@ static void print_json(const struct registration *r, const double file[16])
     if (r->estimated) {
         pnet_json_int(&j, "matches", r->found.matches);
         pnet_json_int(&j, "inliers", r->found.ransac.inliers);
+        pnet_json_int(&j, "inliers_by_chance", r->found.chance);
         pnet_json_double(&j, "inlier_rmse_m", r->found.ransac.rmse);
     }
     if (r->refined) {
@@ -237,6 +260,7 @@ static void print_json(const struct registration *r, const double file[16])
         pnet_json_double(&j, "icp_rmse_m", r->icp.rmse);
         pnet_json_int(&j, "icp_iterations", r->icp.iterations);
     }
+    if (verdict) pnet_json_string(&j, "verdict", verdict);
     pnet_json_end(&j, '}');
     if (j.text) puts(j.text);
     pnet_json_free(&j);
@@ -263,10 +287,19 @@ static int run_request(const struct request *q)
     pnet_rigid_to_file(r.pose, r.side[0].cloud.offset, r.side[1].cloud.offset, file);
     if (!st && !code) st = write_files(&r, &e);
     if (!st && !code) {
+        char why[200];
+        bool judged = r.estimated || r.refined;
+        enum pnet_verdict verdict = judged ? judge(&r, why) : PNET_POSE_REGISTERED;
+        const char *name = judged ? pnet_verdict_name(verdict) : NULL;
         if (q->options.json)
-            print_json(&r, file);
+            print_json(&r, file, name);
         else
-            print_text(&r, file);
+            print_text(&r, file, name);
+        if (verdict != PNET_POSE_REGISTERED) {
+            fprintf(stderr, "pnetc: %s: the pose %s: %s\n", q->paths[0],
+                verdict == PNET_POSE_FAILED ? "is worth nothing" : "is doubtful", why);
+            if (q->strict) code = PNET_FAILED;
+        }
     }
     for (int i = 0; i < 2; i++) {
         free(r.side[i].xyz);
@@ -283,7 +316,7 @@ int command_register(int argc, char **argv)
         "Finds the pose that brings one cloud to another, p_target = T p_source, and prints it in "
         "the files' coordinates: by the\n"
         "features of a trained net and RANSAC, or from a pose that is given. With --icp it is "
-        "refined on all points.",
+        "refined on all points. It ends with a verdict: registered, doubtful or failed.",
         "  pnetc register source.ply target.ply --model models/fcgf_kitti.pnet --weights out/kitti "
         "-o aligned.ply --picture pair.svg\n"
         "  pnetc register 000009.bin 000000.bin --from pose.txt --icp 20cm --json\n"};
@@ -308,6 +341,8 @@ int command_register(int argc, char **argv)
         {"one-way", 0, OPT_FLAG, &q.one_way, NULL, "matches need not be mutual"},
         {"icp", 0, OPT_LENGTH, &q.icp_m, "LENGTH", "refine by ICP within this distance"},
         {"planes", 0, OPT_FLAG, &q.planes, NULL, "ICP to the target's planes instead of points"},
+        {"strict", 0, OPT_FLAG, &q.strict, NULL,
+            "exit code 1 unless the pose counts as registered"},
         {"seed", 0, OPT_COUNT, COUNT(&q.seed, 0, INT64_MAX), "N", "of what is drawn (0)"},
         CLOUD_MAP_OPTIONS(&q.map), MODEL_OPTIONS(&q.options)};
     if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
@@ -317,6 +352,8 @@ int command_register(int argc, char **argv)
     if (words < 2) return usage_error("which clouds? usage: %s", usage.synopsis);
     if (!q.from && !q.model) return usage_error("which model? --model MODEL.pnet, or --from POSE");
     if (q.from && q.model) return usage_error("either --model or --from");
+    if (q.strict && q.from && !q.icp_m)
+        return usage_error("--strict judges a pose that is found: --from needs --icp LENGTH");
     if (q.model && !q.weights) return usage_error("which weights? --weights FILE or FOLDER");
     if ((code = check_model_options(&q.options, &q.degrade))) return code;
     return run_request(&q);

@@ -86,6 +86,32 @@ if command -v python3 >/dev/null; then
     check 'the picture is XML' python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/pair.svg"
 fi
 
+# The verdict: of a pair that fits, of clouds that have nothing in common, and of poses that ICP begins too far away from.
+# shellcheck disable=SC2086
+{
+    run 0 register $pair --model $model --weights "$work/run" --json --strict --icp 10cm
+    prints '"verdict":"registered"'
+    check 'no warning' test ! -s "$err"
+    run 0 register $pair --model $model --weights "$work/run"
+    check 'the verdict is the last line' test "$(tail -n 1 "$out")" = registered
+    run 0 register $pair --from "$work/pose.txt"
+    check 'a pose that is given is not judged' hides -qE 'registered|doubtful|failed' "$out"
+    run 2 register $pair --from "$work/pose.txt" --strict
+    says '--strict judges a pose that is found'
+    awk 'BEGIN { srand(3); for (i = 0; i < 1500; i++) print 6 * rand(), 6 * rand(), 6 * rand() }' >"$work/noise.xyz"
+    run 0 register "$work/noise.xyz" "$work/target.xyz" --model $model --weights "$work/run" --json
+    valid_json "$out"
+    check "verdict of unrelated clouds: $(cat "$out")" grep -qE '"verdict":"(doubtful|failed)"' "$out"
+    says 'correspondences agree, by chance'
+    run 1 register "$work/noise.xyz" "$work/target.xyz" --model $model --weights "$work/run" --strict
+    printf '1 0 0 500\n0 1 0 0\n0 0 1 0\n' >"$work/off.txt"
+    run 0 register $pair --from "$work/off.txt" --icp 20cm
+    check 'nothing matched' test "$(tail -n 1 "$out")" = failed
+    says 'the pose is worth nothing: 0 of 4000 points, 0%, lie within 0.2 m'
+    run 1 register $pair --from "$work/off.txt" --icp 20cm --strict --json
+    prints '"verdict":"failed"'
+}
+
 # File coordinates far from the origin, either way round.
 run 0 register "$work/far.xyz" "$work/target.xyz" --model $model --weights "$work/run" --json -o "$work/back.xyz"
 leads 400003 5000005 0 1 1 1
