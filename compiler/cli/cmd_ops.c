@@ -9,10 +9,22 @@ static const char *const type_names[] = {"features", "labels", "values", "whole 
     "angle"};
 static const char *const class_titles[] = {"Layers", "Losses", "Metrics"};
 
+/* "; 1 to 4096", or "" where any number will do. */
+static const char *range_of(const struct pnet_arg *a, char range[64])
+{
+    bool whole = a->type == PNET_ARG_INT;
+    const char *unit = a->type == PNET_ARG_LENGTH ? "m" : "";
+    *range = 0;
+    if (a->min < a->max)
+        snprintf(range, 64, "; %.*g%s to %.*g%s", whole ? 17 : 6, a->min, unit, whole ? 17 : 6,
+            a->max, unit);
+    return range;
+}
+
 static void print_argument(const struct pnet_arg *a, bool markdown)
 {
     const char *type = a->type == PNET_ARG_CHOICE ? a->choices : type_names[a->type];
-    char standard[64] = "";
+    char standard[64] = "", range[64];
     if (!a->standard)
         strcpy(standard, "required");
     else if (*a->standard)
@@ -20,7 +32,7 @@ static void print_argument(const struct pnet_arg *a, bool markdown)
     else
         strcpy(standard, "optional");
     if (!markdown) {
-        printf("  %-12s %-22s %-18s %s\n", a->name, type, standard, a->help);
+        printf("  %-12s %-22s %-18s %s%s\n", a->name, type, standard, a->help, range_of(a, range));
         return;
     }
     char escaped[128] = "";
@@ -29,7 +41,7 @@ static void print_argument(const struct pnet_arg *a, bool markdown)
         if (*p == '|') escaped[n++] = '\\';
         escaped[n++] = *p;
     }
-    printf("| `%s` | %s | %s | %s |\n", a->name, escaped, standard, a->help);
+    printf("| `%s` | %s | %s | %s%s |\n", a->name, escaped, standard, a->help, range_of(a, range));
 }
 
 static void print_op(const struct pnet_op *op, bool markdown)
