@@ -296,6 +296,18 @@ int command_plan(int argc, char **argv)
     return code;
 }
 
+/* The folder that the file is in, where it has one. */
+static enum pnet_status make_folder_of(const char *path, struct pnet_error *e)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return PNET_OK;
+    char *folder = strndup(path, (size_t)(slash - path));
+    if (!folder) return pnet_error_memory(e);
+    enum pnet_status st = pnet_make_folder(folder, e);
+    free(folder);
+    return st;
+}
+
 int command_graph(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc graph MODEL.pnet [-o FILE] [options]",
@@ -324,7 +336,7 @@ int command_graph(int argc, char **argv)
     struct pnet_output out;
     struct pnet_error e = {0};
     if (!c) return code;
-    if (!pnet_output_open(path, &out, &e)) {
+    if (!make_folder_of(path, &e) && !pnet_output_open(path, &out, &e)) {
         if (dot)
             pnet_plan_dot(pnet_compilation_plan(c), out.file);
         else

@@ -36,6 +36,11 @@ for page in training registration; do
         fail "docs/$page.md writes elsewhere than to out/$page"
 done
 
+# A drawing needs no folder to be there.
+drawn=$(mktemp -d)
+"$pnetc" graph models/rooms.pnet -o "$drawn/out/new/rooms.svg" && [ -s "$drawn/out/new/rooms.svg" ] || fail "pnetc graph draws nothing into a new folder"
+rm -r "$drawn"
+
 # Links lead to files, and their #anchors to headings.
 anchors() {
     sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9_ -]//g; s/ /-/g'
