@@ -224,6 +224,10 @@ typedef void pnet_kernel(const struct pnet_exec *x);
 #define PNET_KERNEL(x, name) pnet_cpu_##name
 #endif
 
+/* The same for the function *_work of a kernel, the bytes of its workspace, which every build has for both devices: a plan
+   for a GPU is made where there is none. */
+#define PNET_WORK(device, name) (*((device) == PNET_CUDA ? pnet_cuda_##name : pnet_cpu_##name))
+
 /* A number of a metric beside its headline: "rre_all_deg", with the unit in the name. */
 struct pnet_named_value {
     const char *name; /* static */

@@ -91,11 +91,8 @@ int64_t pnet_optim_chunks(const struct pnet_optim *o, const struct pnet_optim_pa
 
 size_t pnet_optim_work(enum pnet_device_kind device, int64_t chunk_count)
 {
-#ifdef PNET_CUDA_BUILT
-    if (device == PNET_CUDA) return pnet_cuda_optim_update_work(chunk_count);
-#endif
-    (void)device;
-    return pnet_cpu_optim_update_work(chunk_count);
+    return device == PNET_CUDA ? pnet_cuda_optim_update_work(chunk_count)
+                               : pnet_cpu_optim_update_work(chunk_count);
 }
 
 void pnet_optim_squares(enum pnet_device_kind device, const struct pnet_optim_update *u,

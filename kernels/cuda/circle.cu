@@ -74,14 +74,6 @@ static struct parts lay_out(const struct pnet_circle *c, struct carver *room)
     return p;
 }
 
-/* Entries of the gradient stand behind the rows. */
-size_t pnet_cuda_circle_work(const struct pnet_circle *c, bool backward)
-{
-    struct carver room = {nullptr};
-    lay_out(c, &room);
-    return (size_t)(uintptr_t)room.at + (backward ? matched_entries_bytes(&c->pair, c->pairs) : 0);
-}
-
 __global__ static void __launch_bounds__(THREADS)
     draw_pairs(const __grid_constant__ struct pnet_circle c, int32_t *drawn)
 {

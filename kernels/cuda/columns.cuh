@@ -10,31 +10,16 @@
 #include "kernels/count.h"
 #include "kernels/cpu/segment.h"
 #include "kernels/cuda/dense.cuh"
+#include "kernels/cuda/feature_room.h"
 
 #include <type_traits>
 
 enum {
-    CHUNK_ROWS = 64,   /* of a chunk, at least */
-    SUM_CHUNKS = 1024, /* at most, of what is summed, and is not wide */
     MAP_CHUNKS = 2048, /* at most, of what is worked on row by row */
     JOIN_COLUMNS = 8,  /* of a block that joins chunks */
     JOINED = 8,        /* chunks that a thread asks for at once */
     JOIN_LANES = THREADS / JOIN_COLUMNS,
 };
-
-/* Chunks of at most `rows` rows: never fewer than there will be of fewer rows. */
-static inline int64_t chunks_of(int64_t rows, int64_t most)
-{
-    int64_t chunks = divide_up(rows, CHUNK_ROWS);
-    return chunks < most ? chunks : most;
-}
-
-/* Wide rows are cut into tiles, so that fewer chunks keep the machine busy, and there are fewer to join. */
-static inline int64_t sum_chunks_of(int32_t c)
-{
-    int64_t chunks = SUM_CHUNKS / divide_up(c, 4 * WARP);
-    return chunks > SUM_CHUNKS / 8 ? chunks : (int64_t)(SUM_CHUNKS / 8);
-}
 
 /* Segments of rows, as kernels see them. Without splits `rows` counts them. */
 struct row_segments {
@@ -190,12 +175,6 @@ template <int V> struct norm_columns {
             gradient, below, [&](int i) { return of(i, x.at[i], below) > LEAST<T>; });
     }
 };
-
-/* Doubles in `part`. */
-static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
-{
-    return (size_t)(chunks_of(rows, sum_chunks_of(c)) + segments) * (size_t)c * 2;
-}
 
 /* Rows `first` to `end`, every `step`-th, in order. Zeros stand for those that are not there: they change no bit of a sum
    that begins with 0. */

@@ -2,11 +2,6 @@
    [candidates of b]. */
 #include "kernels/cuda/matched.cuh"
 
-/* What a positive adds to the three sums; negative: nothing. */
-struct terms {
-    double of[3];
-};
-
 struct parts {
     struct matched_rows rows;
     struct terms *terms;
@@ -20,14 +15,6 @@ static struct parts lay_out(const struct pnet_hardest *h, struct carver *room)
         {2 * side, side, room->take<int32_t>(drawn), room->take<float>(drawn * h->pair.width)},
         room->take<struct terms>((int64_t)h->pair.samples * h->positives)};
     return p;
-}
-
-size_t pnet_cuda_hardest_work(const struct pnet_hardest *h, bool backward)
-{
-    struct carver room = {nullptr};
-    if (backward) return matched_entries_bytes(&h->pair, 2 * h->positives);
-    lay_out(h, &room);
-    return (size_t)(uintptr_t)room.at;
 }
 
 __global__ static void __launch_bounds__(THREADS)

@@ -82,27 +82,6 @@ static const float *turned(const struct pnet_mvmr *m, float *to)
     return to;
 }
 
-static size_t turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s)
-{
-    return conv_pieces::round((size_t)weights(t, s) * sizeof(float));
-}
-
-/* Gathered rows of both sides. */
-static size_t rows_bytes(int64_t step, struct pnet_conv_shape s)
-{
-    return conv_pieces::round((size_t)step * (size_t)s.cin * sizeof(float)) +
-           conv_pieces::round((size_t)step * (size_t)s.cout * sizeof(float));
-}
-
-/* Triplets of a stretch, with what the algorithm lays out for each. */
-static int64_t stretch(
-    enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s)
-{
-    int64_t bytes = 2 * (int64_t)sizeof(uint64_t) + 10;
-    if (algo == PNET_ALGO_GATHER) bytes += ((int64_t)s.cin + s.cout) * (int64_t)sizeof(float);
-    return pnet_conv_stretch(t->count, bytes);
-}
-
 /* Triplets [first, first + most) of a list of the whole set; *live becomes their number. */
 static pnet_conv_list part_of(
     const pnet_conv_list &list, int64_t first, int64_t most, int64_t *live)
@@ -121,9 +100,9 @@ static void walk(enum pnet_conv_algo algo, const struct pnet_triplets *t, struct
         make(*given, work);
         return;
     }
-    int64_t step = stretch(algo, t, s);
+    int64_t step = conv_list_stretch(algo, t, s);
     char *memory = (char *)work, *scratch = memory + pnet_cuda_conv_list_bytes(step),
-         *rest = scratch + conv_pieces::round(pnet_cuda_conv_list_work(step));
+         *rest = scratch + conv_piece(pnet_cuda_conv_list_work(step));
     for (int64_t first = 0; first < t->count; first += step) {
         int64_t most = step < t->count - first ? step : t->count - first;
         if (given)
@@ -131,20 +110,6 @@ static void walk(enum pnet_conv_algo algo, const struct pnet_triplets *t, struct
         else
             make(pnet_cuda_conv_list(t, algo, first, most, memory, scratch), rest);
     }
-}
-
-static size_t lists_work(int64_t step)
-{
-    return pnet_cuda_conv_list_bytes(step) + conv_pieces::round(pnet_cuda_conv_list_work(step));
-}
-
-size_t pnet_cuda_mvmr_algo_work(enum pnet_conv_algo algo, const struct pnet_triplets *t,
-    struct pnet_conv_shape s, enum pnet_precision precision)
-{
-    if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_mvmr_work(t, s, precision);
-    if (algo == PNET_ALGO_IM2COL) return conv_im2col_mvmr_work(t, s);
-    int64_t step = stretch(algo, t, s);
-    return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : turned_bytes(t, s));
 }
 
 void pnet_cuda_mvmr_algo(const struct pnet_mvmr *m, void *work)
@@ -155,7 +120,7 @@ void pnet_cuda_mvmr_algo(const struct pnet_mvmr *m, void *work)
     }
     bool gather = m->algo == PNET_ALGO_GATHER;
     const float *weight = gather ? nullptr : turned(m, (float *)work);
-    if (!gather) work = (char *)work + turned_bytes(m->triplets, m->shape);
+    if (!gather) work = (char *)work + conv_turned_bytes(m->triplets, m->shape);
     conv_algo_begin(m);
     walk(
         m->algo, m->triplets, m->shape, m->list, work, [&](const pnet_conv_list &list, void *rest) {
@@ -165,15 +130,6 @@ void pnet_cuda_mvmr_algo(const struct pnet_mvmr *m, void *work)
                 conv_listing_mvmr(m, weight, list);
         });
     conv_algo_end(m);
-}
-
-size_t pnet_cuda_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_triplets *t,
-    struct pnet_conv_shape s, enum pnet_precision precision)
-{
-    if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_vvor_work(t, s, precision);
-    if (algo == PNET_ALGO_IM2COL) return conv_im2col_vvor_work(t, s);
-    int64_t step = stretch(algo, t, s);
-    return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : 0);
 }
 
 void pnet_cuda_vvor_algo(const struct pnet_vvor *v, void *work)

@@ -11,14 +11,10 @@ extern "C" {
 /* A workspace that is handed out piece by piece. */
 struct conv_pieces {
     char *at;
-    static size_t round(size_t bytes)
-    {
-        return (bytes + 255) / 256 * 256;
-    }
     template <typename T> T *take(int64_t count)
     {
         T *piece = (T *)at;
-        at += round((size_t)count * sizeof(T));
+        at += conv_piece((size_t)count * sizeof(T));
         return piece;
     }
 };
@@ -52,8 +48,6 @@ void conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list &list);
 void conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, void *work);
 void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work);
 
-size_t conv_im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s);
-size_t conv_im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s);
 void conv_im2col_mvmr(const struct pnet_mvmr *m, void *work);
 void conv_im2col_vvor(const struct pnet_vvor *v, void *work);
 

@@ -2,7 +2,7 @@
    added to where they belong by float atomics, so that the last bits vary from run to run. */
 #include "kernels/cuda/conv_algo.cuh"
 
-enum { THREADS = 256, MERGED_WIDTH = 64 };
+enum { THREADS = 256 };
 
 /* to[n] = from[index[n]] */
 static __global__ void gather(
@@ -48,8 +48,8 @@ void conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, voi
     struct pnet_conv_shape s = m->shape;
     const float *x = gather_rows(pieces, list, list.other, s.cin, m->in);
     float *y = pieces.take<float>(list.most * s.cout);
-    conv_plain_mvmr({set_of(list, m->triplets->cells), conv_merge(s, MERGED_WIDTH), s.cin, s.cout,
-        x, m->weight, m->transposed, {nullptr, y, false, PNET_ACT_NONE, 0}});
+    conv_plain_mvmr({set_of(list, m->triplets->cells), conv_merge(s, CONV_MERGED_WIDTH), s.cin,
+        s.cout, x, m->weight, m->transposed, {nullptr, y, false, PNET_ACT_NONE, 0}});
     scatter<<<conv_algo_blocks(list.most * s.cout, THREADS), THREADS, 0, cudaStreamPerThread>>>(
         list, s.cout, y, m->out);
 }
@@ -117,7 +117,7 @@ void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, voi
     if (list.most == 0) return;
     conv_pieces pieces = {(char *)work};
     struct pnet_conv_shape s = v->shape;
-    conv_groups g = conv_merge(s, MERGED_WIDTH);
+    conv_groups g = conv_merge(s, CONV_MERGED_WIDTH);
     int tiles_a = (g.cin + SIDE - 1) / SIDE, tiles_b = (g.cout + SIDE - 1) / SIDE;
     const float *x = gather_rows(pieces, list, v->swapped ? list.row : list.other, s.cin, v->in);
     const float *y = gather_rows(pieces, list, v->swapped ? list.other : list.row, s.cout, v->gout);

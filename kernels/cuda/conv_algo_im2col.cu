@@ -55,23 +55,6 @@ static conv_groups one_group(struct pnet_conv_shape s)
     return {1, s.cin, s.cout, s.cin / s.groups, s.cout / s.groups};
 }
 
-static int64_t stretch(const struct pnet_triplets *t, int width)
-{
-    return pnet_conv_stretch(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
-}
-
-static size_t dense_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s)
-{
-    return conv_pieces::round((size_t)t->cells * (size_t)s.cin * (size_t)s.cout * sizeof(float));
-}
-
-static size_t columns_bytes(const struct pnet_triplets *t, int width)
-{
-    return conv_pieces::round(sizeof(int64_t)) +
-           conv_pieces::round(
-               (size_t)stretch(t, width) * (size_t)t->cells * (size_t)width * sizeof(float));
-}
-
 static void lay_out_rows(const struct pnet_triplets *t, int64_t first, int64_t rows, int width,
     const float *in, int64_t *live, float *x)
 {
@@ -81,17 +64,11 @@ static void lay_out_rows(const struct pnet_triplets *t, int64_t first, int64_t r
         s, first, live, width, in, x);
 }
 
-size_t conv_im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
-{
-    return columns_bytes(t, s.cin) + dense_bytes(t, s) +
-           pnet_cuda_gemm_work(pnet_count(stretch(t, s.cin)), t->cells * s.cin, s.cout, PNET_FP32);
-}
-
 void conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
 {
     const struct pnet_triplets *t = m->triplets;
     struct pnet_conv_shape s = m->shape;
-    int64_t step = stretch(t, s.cin), elements = (int64_t)t->cells * s.cin * s.cout;
+    int64_t step = conv_im2col_stretch(t, s.cin), elements = (int64_t)t->cells * s.cin * s.cout;
     conv_pieces pieces = {(char *)work};
     int64_t *live = pieces.take<int64_t>(1);
     float *x = pieces.take<float>(step * t->cells * s.cin);
@@ -107,24 +84,12 @@ void conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
     }
 }
 
-size_t conv_im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
-{
-    int widest = s.cin > s.cout ? s.cin : s.cout, narrowest = s.cin + s.cout - widest;
-    /* of either direction: the wider side laid out, or the narrower one in longer stretches */
-    size_t columns = columns_bytes(t, widest), longer = columns_bytes(t, narrowest);
-    struct pnet_count n = pnet_count(stretch(t, narrowest));
-    size_t along = pnet_cuda_outer_work(n, t->cells * s.cin, s.cout, PNET_FP32),
-           across = pnet_cuda_outer_work(n, s.cin, t->cells * s.cout, PNET_FP32);
-    return (columns > longer ? columns : longer) + dense_bytes(t, s) +
-           (along > across ? along : across);
-}
-
 void conv_im2col_vvor(const struct pnet_vvor *v, void *work)
 {
     const struct pnet_triplets *t = v->triplets;
     struct pnet_conv_shape s = v->shape;
     int width = v->swapped ? s.cout : s.cin;
-    int64_t step = stretch(t, width), elements = (int64_t)t->cells * s.cin * s.cout;
+    int64_t step = conv_im2col_stretch(t, width), elements = (int64_t)t->cells * s.cin * s.cout;
     conv_pieces pieces = {(char *)work};
     int64_t *live = pieces.take<int64_t>(1);
     float *x = pieces.take<float>(step * t->cells * width);

@@ -50,18 +50,6 @@ static __global__ void count_live(conv_set s, int64_t first, int64_t most, int64
     *live = n < 0 ? 0 : n < most ? n : most;
 }
 
-size_t pnet_cuda_conv_list_bytes(int64_t count)
-{
-    size_t n = (size_t)count;
-    return conv_pieces::round(sizeof(int64_t)) + 2 * conv_pieces::round(n * sizeof(int32_t)) +
-           conv_pieces::round(n * sizeof(uint16_t));
-}
-
-size_t pnet_cuda_conv_list_work(int64_t count)
-{
-    return 2 * conv_pieces::round((size_t)count * sizeof(uint64_t)) + pnet_cuda_sort_work(count);
-}
-
 struct pnet_conv_list pnet_cuda_conv_list(const struct pnet_triplets *t, enum pnet_conv_algo algo,
     int64_t first, int64_t most, void *memory, void *work)
 {

@@ -2,33 +2,11 @@
 #ifndef PNET_KERNELS_CUDA_CONV_COMMON_CUH
 #define PNET_KERNELS_CUDA_CONV_COMMON_CUH
 
+#include "kernels/cuda/conv_room.h"
 #include "kernels/cuda/storage.cuh"
 
 extern "C" {
 #include "kernels/cuda/conv.h"
-}
-
-/* The triplets of a convolution, or, without `start`, the one triplet (i, i, 0) of every row: a dense product. */
-struct conv_set {
-    struct pnet_count rows;
-    int32_t cells;
-    const int64_t *start;
-    const int32_t *other;
-    const uint16_t *cell;
-    struct pnet_tiles tiles;
-    int64_t count; /* of triplets: those of the capacity class */
-};
-
-/* `storage`: of the features that are gathered. */
-static inline conv_set conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage)
-{
-    return {
-        {t->rows, t->live, 1, storage}, t->cells, t->start, t->other, t->cell, t->tiles, t->count};
-}
-
-static inline conv_set conv_dense_set(struct pnet_count n)
-{
-    return {n, 1, nullptr, nullptr, nullptr, {}, n.most};
 }
 
 static __device__ __forceinline__ int64_t conv_start(const conv_set &s, int64_t row)
@@ -44,26 +22,6 @@ static __device__ __forceinline__ int64_t conv_other(const conv_set &s, int64_t 
 static __device__ __forceinline__ int conv_cell(const conv_set &s, int64_t n)
 {
     return s.cell ? s.cell[n] : 0;
-}
-
-/* Narrow groups are merged into one block-diagonal group, so that tiles are filled. */
-struct conv_groups {
-    int count;       /* merged groups */
-    int cin, cout;   /* widths of a merged group */
-    int cin1, cout1; /* widths of a single group */
-};
-
-static inline conv_groups conv_merge(struct pnet_conv_shape s, int width)
-{
-    int cin1 = s.cin / s.groups, cout1 = s.cout / s.groups, merged = 1;
-    for (int p = 2; p <= s.groups && p * cout1 <= width && p * cin1 <= width; p++)
-        if (s.groups % p == 0) merged = p;
-    return {s.groups / merged, merged * cin1, merged * cout1, cin1, cout1};
-}
-
-static inline bool conv_depthwise(struct pnet_conv_shape s)
-{
-    return s.groups > 1 && s.groups == s.cin && s.groups == s.cout;
 }
 
 /* Element (a, b) of merged group `group` in a weight [V, cin1, cout], or [V, cout1, cin] with `transposed`; zero
@@ -129,11 +87,9 @@ struct conv_outer {
 
 /* Plain float32 kernels: the ones that others are checked against. */
 void conv_plain_mvmr(const conv_product &p);
-size_t conv_plain_vvor_work(const conv_set &s, struct pnet_conv_shape shape);
 void conv_plain_vvor(const conv_outer &o, struct pnet_conv_shape shape, void *work);
 /* One matrix of channels a kernel cell. */
 void conv_depthwise_mvmr(const conv_product &p);
-size_t conv_depthwise_vvor_work(const conv_set &s, int channels);
 void conv_depthwise_vvor(const conv_outer &o, void *work);
 
 /* gweight (+)= the partial sums [splits][elements], in order, as `o` wants them stored. */

@@ -203,26 +203,9 @@ static __global__ __launch_bounds__(THREADS) void vvor(conv_outer o, const T *in
     }
 }
 
-/* As many blocks of threads as 132 processors take in two turns, two at a time, where a block sums all cells. */
-static conv_splits split(const conv_set &s, int channels)
-{
-    enum { LEAST_ROWS = 64, BLOCKS = 528, BYTES = 48 << 20 };
-    int64_t count = s.rows.most / LEAST_ROWS,
-            most = BYTES / ((int64_t)s.cells * channels * (int64_t)sizeof(float));
-    if (count > most) count = most;
-    if (count > BLOCKS) count = BLOCKS;
-    if (count < 1) count = 1;
-    return {(int)count, (s.rows.most + count - 1) / count};
-}
-
-size_t conv_depthwise_vvor_work(const conv_set &s, int channels)
-{
-    return (size_t)split(s, channels).count * (size_t)s.cells * (size_t)channels * sizeof(float);
-}
-
 void conv_depthwise_vvor(const conv_outer &o, void *work)
 {
-    conv_splits s = split(o.set, o.cin);
+    conv_splits s = conv_depthwise_split(&o.set, o.cin);
     by_four(
         o.set.rows.storage, o.cin,
         [&](auto form) {

@@ -1,37 +1,8 @@
 /* MVMR of few rows: how a layer is divided, and how the sums of its parts are added. */
 #include "kernels/cuda/conv_few.cuh"
 
-/* Measured on an H200, of which results depend, so that the GPU at hand is not asked: how many processors there are, and up
-   to how many blocks of rows times columns a layer is divided. With twice as many it takes as long as on tiles. */
-enum { PROCESSORS = 132, MOST_BLOCKS = 16 };
-
 /* Of add_parts: elements of a block of threads, and threads an element. */
 enum { ELEMENTS = 64, QUARTERS = 4 };
-
-/* How a layer is divided. */
-struct few_plan {
-    int rows, columns; /* of an item */
-    int deep, wide, splits;
-    int64_t blocks; /* of rows */
-    size_t bytes;   /* of partial sums, at most: never less for more rows */
-};
-
-static few_plan divide(const conv_set &s, const conv_groups &g)
-{
-    few_plan f;
-    f.rows = s.rows.most > 64 ? 128 : 64;
-    f.columns = g.cout > 64 ? 128 : 64;
-    f.deep = (g.cin + FEW_DEPTH - 1) / FEW_DEPTH;
-    f.wide = (g.cout + f.columns - 1) / f.columns;
-    f.blocks = (s.rows.most + f.rows - 1) / f.rows;
-    int64_t ways = (int64_t)g.count * f.wide, units = (int64_t)s.cells * f.deep,
-            items = 2 * PROCESSORS, most = f.blocks * ways * units,
-            splits = f.blocks * ways > 0 ? items / (f.blocks * ways) : 1;
-    f.splits = (int)(splits < 1 ? 1 : splits < units ? splits : units);
-    f.bytes =
-        (size_t)(most < items ? most : items) * (size_t)f.rows * (size_t)f.columns * sizeof(float);
-    return f;
-}
 
 /* What the kernels are made for: products of 16 bits. */
 static bool made_for(enum pnet_storage storage, enum pnet_precision precision)
@@ -42,15 +13,9 @@ static bool made_for(enum pnet_storage storage, enum pnet_precision precision)
 
 bool conv_few_serves(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
 {
-    few_plan f = divide(s, g);
-    return s.cells <= FEW_CELLS && made_for(s.rows.storage, precision) &&
-           f.blocks * g.count * f.wide <= MOST_BLOCKS && conv_tiles_serves(s);
-}
-
-size_t conv_few_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
-{
-    bool never = s.cells > FEW_CELLS || pnet_storage_of(precision) == PNET_STORE_F32;
-    return never ? 0 : divide(s, g).bytes;
+    few_plan f = conv_few_plan(&s, &g);
+    return s.cells <= CONV_FEW_CELLS && made_for(s.rows.storage, precision) &&
+           f.blocks * g.count * f.wide <= CONV_FEW_BLOCKS && conv_tiles_serves(s);
 }
 
 /* Adds the parts of each element, a quarter of them a thread, in their order. */
@@ -108,7 +73,7 @@ static void launch_form(const conv_product &p, const few_plan &f, void *work)
 
 void conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
 {
-    few_plan f = divide(p.set, p.groups);
+    few_plan f = conv_few_plan(&p.set, &p.groups);
     bool bfloat = precision == PNET_BF16, narrow = p.set.rows.storage != PNET_STORE_F32;
     if (p.set.rows.most == 0) return;
     if (bfloat && narrow)

@@ -10,7 +10,7 @@
 #include "kernels/cuda/conv_steps.cuh"
 #include "kernels/cuda/early.cuh"
 
-enum { FEW_DEPTH = 32, FEW_STAGES = 3, FEW_CELLS = 343, FEW_PASSES = 4, FEW_AHEAD = 2 };
+enum { FEW_DEPTH = CONV_FEW_DEPTH, FEW_STAGES = 3, FEW_PASSES = 4, FEW_AHEAD = 2 };
 
 /* T: what features are stored as; operands are 16 bits. */
 template <conv_form FORM_, class T_, int ROWS_, int COLUMNS_> struct few_config {
@@ -44,7 +44,7 @@ struct few_launch {
 
 /* What the threads share besides operands: the cells that an item has, and the rounds of each slab in them. */
 template <class C> struct few_shared {
-    uint16_t cell[FEW_CELLS], rounds[FEW_CELLS][C::SLABS];
+    uint16_t cell[CONV_FEW_CELLS], rounds[CONV_FEW_CELLS][C::SLABS];
     int cells;
 };
 

@@ -449,7 +449,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
 #endif
 }
 
-enum { SHARED_BYTES = 227 << 10, SHARED_STATIC = 1024, MOST_CELLS = 4096 };
+enum { SHARED_BYTES = 227 << 10, SHARED_STATIC = 1024 };
 
 template <class C> static limits limits_of(int cells)
 {
@@ -464,7 +464,7 @@ template <class C> static limits limits_of(int cells)
 template <class C> static void launch(const conv_product &p, void *work)
 {
     conv_blocks all =
-        conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, 4, false);
+        conv_block_weights(C::FORM, p.set.cells, &p.groups, C::DEPTH, C::COLUMNS, 4, false);
     limits l = limits_of<C>(p.set.cells);
     int bytes = make_layout(C::RING * C::BLOCK, C::DEPTH, C::ROWS, l).bytes;
     cudaFuncSetAttribute(mvmr<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -507,38 +507,24 @@ template <conv_form FORM> static void launch_depth(const conv_product &p, int de
     }
 }
 
-static int depth_of(conv_form form, const conv_groups &g)
-{
-    return g.cin <= 16 ? 16 : g.cin <= 32 || form == CONV_SPLIT ? 32 : 64;
-}
-
-static int columns_of(const conv_groups &g)
-{
-    return g.cout > 64 ? 128 : g.cout > 32 ? 64 : 32;
-}
-
-bool conv_fast_serves(const conv_set &s)
+bool conv_matrix_unit(void)
 {
     cudaFuncAttributes a;
     const char *why;
-    if (s.cells > MOST_CELLS) return false;
     if (!pnet_cuda_devices(&why)) return true; /* a plan is made for the best of them */
     return cudaFuncGetAttributes(&a, mvmr<config<CONV_SPLIT, 2, 32, 128, 4>>) == cudaSuccess &&
            a.sharedSizeBytes > 0;
 }
 
-size_t conv_fast_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
+bool conv_fast_serves(const conv_set &s)
 {
-    conv_form form = conv_form_of(precision);
-    if (s.cells > MOST_CELLS) return 0;
-    return conv_blocks_bytes(
-        conv_block_weights(form, s.cells, g, depth_of(form, g), columns_of(g), 4, false));
+    return s.cells <= CONV_FAST_CELLS && conv_matrix_unit();
 }
 
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
 {
     conv_form form = conv_form_of(precision);
-    int depth = depth_of(form, p.groups);
+    int depth = conv_fast_depth(form, &p.groups);
     if (p.set.rows.most == 0) return;
     switch (form) {
     case CONV_SPLIT: launch_depth<CONV_SPLIT>(p, depth, work); break;

@@ -4,46 +4,7 @@
 #include <cuda_fp16.h>
 #include <type_traits>
 
-enum {
-    THREADS = 256,
-    TOP = 15 /* half ends at 2^16 */,
-    PART_BYTES = 60 << 20,
-    PACKED_BYTES = 32 << 10
-};
-
-/* How many of `whole` blocks of columns a part has, of `bytes` each: parts are even. */
-static int part_of(int whole, size_t bytes)
-{
-    int most = bytes < PART_BYTES ? (int)(PART_BYTES / (bytes > 0 ? bytes : 1)) : 1,
-        parts = (whole + most - 1) / most;
-    return parts > 0 ? (whole + parts - 1) / parts : 0;
-}
-
-conv_blocks conv_block_weights(conv_form form, int64_t cells, const conv_groups &g, int depth,
-    int columns, int unit, bool units)
-{
-    conv_blocks b = {form, depth, columns, unit, units, (g.cin + depth - 1) / depth,
-        (g.cout + columns - 1) / columns, 0, 1, cells * g.count, 0};
-    b.count *= b.deep;
-    b.bytes = (size_t)depth * (size_t)columns * 2 * (form == CONV_SPLIT ? 2 : 1);
-    b.wide = part_of(b.whole, conv_blocks_bytes(b));
-    b.count *= b.wide;
-    return b;
-}
-
-conv_blocks conv_blocks_part(conv_blocks b, int first)
-{
-    int wide = b.whole - first < b.wide ? b.whole - first : b.wide;
-    b.count = b.count / b.wide * wide;
-    b.first = first;
-    b.wide = wide;
-    return b;
-}
-
-size_t conv_blocks_bytes(const conv_blocks &b)
-{
-    return (size_t)b.count * (b.bytes + sizeof(float));
-}
+enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */, PACKED_BYTES = 32 << 10 };
 
 /* Which channel stands at position `at` of a block: lane t of four gives the matrix unit positions 2t, 2t + 1, 2t + 8 and
    2t + 9 of 16, in which it holds channels 4t to 4t + 3 of 16, or half of channels 8t to 8t + 7 of 32. */

@@ -4,9 +4,6 @@
 
 #include "kernels/cuda/conv_common.cuh"
 
-/* Rows that a block of threads looks through at once: one a thread. */
-enum { CONV_PAIR_ROWS = 256 };
-
 struct conv_pairs {
     int64_t row[CONV_PAIR_ROWS], begin[CONV_PAIR_ROWS], end[CONV_PAIR_ROWS];
     int counts[CONV_PAIR_ROWS / 32];
@@ -55,26 +52,6 @@ static __device__ int conv_find_pairs(
     }
     __syncthreads();
     return total;
-}
-
-enum { CONV_PARTIAL_BYTES = 48 << 20 }; /* of partial sums together */
-
-/* Partial sums: how many, and how many rows each covers, a multiple of CONV_PAIR_ROWS. Never fewer for more rows. */
-struct conv_splits {
-    int count;
-    int64_t rows;
-};
-
-/* `tiles`: blocks of threads that a split takes; `bytes`: of one partial sum. */
-static inline conv_splits conv_split_rows(int64_t rows, int64_t tiles, int64_t bytes)
-{
-    enum { LEAST_ROWS = 1024, BLOCKS = 4096 };
-    int64_t count = rows / LEAST_ROWS, most = CONV_PARTIAL_BYTES / bytes, wanted = BLOCKS / tiles;
-    if (count > most) count = most;
-    if (count > wanted) count = wanted;
-    if (count < 1) count = 1;
-    int64_t chunk = (rows + count - 1) / count;
-    return {(int)count, (chunk + CONV_PAIR_ROWS - 1) / CONV_PAIR_ROWS * CONV_PAIR_ROWS};
 }
 
 #endif

@@ -1,16 +1,11 @@
 /* Column sums in two stages: chunks of rows, then the chunks, both in fixed order and in doubles. */
 extern "C" {
 #include "kernels/cuda/conv.h"
+#include "kernels/cuda/conv_room.h"
 }
 #include "kernels/cuda/storage.cuh"
 
-enum { THREADS = 256, LANES = 32, STRIPES = THREADS / LANES, CHUNKS = 512, CHUNK_ROWS = 256 };
-
-static int chunks_of(struct pnet_count n)
-{
-    int64_t chunks = (n.most + CHUNK_ROWS - 1) / CHUNK_ROWS;
-    return (int)(chunks < CHUNKS ? chunks : (int64_t)CHUNKS);
-}
+enum { THREADS = 256, LANES = 32, STRIPES = THREADS / LANES };
 
 /* partial[chunk][c]: rows chunk * step to (chunk + 1) * step. */
 template <typename T>
@@ -42,15 +37,10 @@ static __global__ void sum_partial(int chunks, int c, const double *partial, boo
     sum[column] = add ? sum[column] + (float)total : (float)total;
 }
 
-size_t pnet_cuda_column_sum_work(struct pnet_count n, int32_t c)
-{
-    return (size_t)chunks_of(n) * (size_t)c * sizeof(double);
-}
-
 void pnet_cuda_column_sum(
     struct pnet_count n, int32_t c, const float *x, bool add, float *sum, void *work)
 {
-    int chunks = chunks_of(n);
+    int chunks = conv_sum_chunks(n);
     double *partial = (double *)work;
     if (chunks > 0) {
         dim3 grid((unsigned)chunks, (unsigned)((c + LANES - 1) / LANES));

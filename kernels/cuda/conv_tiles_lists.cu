@@ -290,33 +290,6 @@ static __global__ __launch_bounds__(THREADS) void list_kernel(
     }
 }
 
-lists_plan lists_plan_of(const conv_set &s, size_t most_bytes)
-{
-    enum { MOST_COUNTS = 10 << 20, ALIGN = 256 };
-    lists_plan p = {};
-    auto place = [&](size_t bytes) {
-        size_t at = p.bytes;
-        p.bytes = (at + bytes + ALIGN - 1) / ALIGN * ALIGN;
-        return at;
-    };
-    p.tiles = (s.rows.most + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
-    if (s.cells > LIST_CELLS || s.count >= INT32_MAX) return p;
-    size_t counts = (size_t)(p.tiles + 1) * (size_t)(s.cells + 1) * sizeof(uint32_t);
-    if (counts > MOST_COUNTS) return p;
-    counts = (counts + ALIGN - 1) / ALIGN * ALIGN;
-    int64_t filled = (int64_t)s.cells * (LIST_STEP - 1),
-            fit = (int64_t)(most_bytes - 2 * counts) / 8;
-    int64_t stretches = (s.count + fit - filled - 1) / (fit - filled);
-    p.stretches = (int)std::max(stretches, (int64_t)1);
-    p.stretch = std::max((s.count + p.stretches - 1) / p.stretches, (int64_t)1);
-    int64_t capacity = std::min(s.count + filled, fit); /* as large for a set of fewer tiles */
-    p.within = place(counts);
-    p.before = place(counts);
-    p.share = place((size_t)p.stretches * sizeof(list_share));
-    p.pair = place((size_t)capacity * sizeof(int2));
-    return p;
-}
-
 void lists_count(const conv_set &s, const lists_plan &p, void *work)
 {
     char *w = (char *)work;

@@ -238,12 +238,6 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
 #endif
 }
 
-/* Behind the packed weights stands how many items were given out. */
-static inline size_t tiles_taken_at(const conv_blocks &b)
-{
-    return (conv_blocks_bytes(b) + 15) / 16 * 16;
-}
-
 /* How many bytes, up to 16, can be read or written at once all along the part that a group has of a row. */
 static inline int bytes_at_once(const void *p, int width, int group, int size)
 {
@@ -270,11 +264,11 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     conv_blocks all =
-        conv_block_weights(C::FORM, p.set.cells, p.groups, C::DEPTH, C::COLUMNS, C::UNIT, true);
+        conv_block_weights(C::FORM, p.set.cells, &p.groups, C::DEPTH, C::COLUMNS, C::UNIT, true);
     int read =
             bytes_at_once(p.in, p.cin, p.groups.cin, (int)pnet_storage_bytes(p.set.rows.storage)),
         leaving = C::CONSUMERS / 32 * C::LEAVING;
-    unsigned long long *taken = (unsigned long long *)((char *)work + tiles_taken_at(all));
+    unsigned long long *taken = (unsigned long long *)((char *)work + conv_tiles_taken_at(&all));
     tile_launch l = {p, all, (const unsigned char *)work, taken,
         (TILE_SHARED - AT_RING - C::RING * C::BLOCK - leaving) / (2 * C::STAGED), read == 16,
         read >= 4};
@@ -315,33 +309,10 @@ static void launch_tile_width(const conv_product &p, void *work)
         launch_tiles<tile_config<FORM, PIECES, COLUMNS, false>>(p, work);
 }
 
-/* Channels in pieces of 64 bytes: two at a time, unless half of the last two would be empty, which costs less than as many
-   turns do where sums leave the matrix unit in each. */
-static inline int tile_pieces(conv_form form, int channels)
-{
-    bool scaled = form == CONV_SPLIT || form == CONV_SCALED;
-    int piece = scaled ? 16 : 32, pieces = (channels + piece - 1) / piece;
-    return pieces % 2 && (!scaled || pieces < 5) ? 1 : 2;
-}
-
-static inline int tile_columns(int channels)
-{
-    return channels > 64 ? 128 : channels > 32 ? 64 : 32;
-}
-
-/* May 256 columns be multiplied at a time: are they not more than 128 at a time would be, and do their weights fit? */
-static inline bool tile_wide(conv_form form, int64_t cells, const conv_groups &g)
-{
-    enum { MOST_BYTES = 56 << 20 };
-    bool plain = form == CONV_BFLOAT || form == CONV_HALF;
-    return plain && g.cin > 64 && tile_pieces(form, g.cin) == 2 && (g.cout + 127) / 128 % 2 == 0 &&
-           cells * g.count * ((g.cin + 63) / 64 * 64) * 256 * 2 <= MOST_BYTES;
-}
-
 template <conv_form FORM, int PIECES>
 static void launch_tile_columns(const conv_product &p, void *work)
 {
-    switch (tile_columns(p.groups.cout)) {
+    switch (conv_tile_columns(p.groups.cout)) {
     case 128: launch_tile_width<FORM, PIECES, 128>(p, work); break;
     case 64: launch_tile_width<FORM, PIECES, 64>(p, work); break;
     default: launch_tile_width<FORM, PIECES, 32>(p, work); break;
@@ -358,7 +329,7 @@ void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void 
 
 template <conv_form FORM> static void launch_tile_form(const conv_product &p, void *work)
 {
-    if (tile_pieces(FORM, p.groups.cin) == 2)
+    if (conv_tile_pieces(FORM, p.groups.cin) == 2)
         launch_tile_columns<FORM, 2>(p, work);
     else
         launch_tile_columns<FORM, 1>(p, work);

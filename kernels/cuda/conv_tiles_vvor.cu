@@ -391,30 +391,6 @@ static __global__ void deal(
 }
 
 /* `columns`: most gathered channels of a block. */
-static tiles_plan make_plan(const conv_set &s, const conv_groups &g, bool swapped, int columns)
-{
-    tiles_plan p;
-    int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
-    p.parts = (s.cells + CELLS - 1) / CELLS;
-    p.halves = m > 64 ? 2 : 1;
-    p.tiles_n = (n + 31) / 32;
-    bool more = p.halves == 1 && (n + columns - 1) / columns < p.tiles_n; /* else they cost more */
-    p.columns = more ? columns : 32;
-    p.tiles_n = (n + p.columns - 1) / p.columns;
-    p.tiles_m = (m + p.halves * 64 - 1) / (p.halves * 64);
-    p.kinds = p.tiles_n * p.tiles_m * g.count;
-    int64_t tiles = (s.rows.most + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
-    p.blocks = BLOCKS_AT_ONCE / p.kinds;
-    if (p.blocks > tiles * p.parts) p.blocks = (int)tiles * p.parts;
-    if (p.blocks < p.parts) p.blocks = p.parts;
-    p.slot = (p.halves == 2 ? CELLS : (CELLS + 1) / 2) * (p.columns / 2) * CONSUMERS;
-    p.measures = (size_t)p.kinds * (size_t)p.blocks * (size_t)p.slot * 4;
-    p.weight = p.measures + 256;
-    p.first = p.weight + (size_t)p.parts * 8;
-    p.bytes = p.first + ((size_t)p.parts + 1) * 4;
-    return p;
-}
-
 /* Element `i` of the sums of a block, as `flush` lays them out, added over all blocks of its part. */
 template <bool SCALED>
 static __global__ void reduce(conv_outer o, const tiles_plan p, const float *slots,
@@ -506,19 +482,9 @@ bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision)
     return s.tiles.tile && precision != PNET_FP32 && conv_fast_serves(s);
 }
 
-size_t tiles_vvor_work(const conv_set &s, const conv_groups &g)
-{
-    size_t most = 0;
-    for (int i = 0; i < 4; i++) {
-        size_t bytes = make_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes;
-        if (bytes > most) most = bytes;
-    }
-    return most;
-}
-
 void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    tiles_plan p = make_plan(o.set, o.groups, o.swapped, most_columns(o));
+    tiles_plan p = conv_tiles_plan(&o.set, &o.groups, o.swapped, most_columns(o));
     bool same = o.set.rows.storage != PNET_STORE_F32;
     if (precision == PNET_TF32)
         launch_form<CONV_SCALED, float>(o, p, work);

@@ -84,11 +84,6 @@ template <class C> struct tiles_control {
 
 /* The work: `kinds` of blocks (`columns` gathered channels, 64 or 128 of the rows, a group), `blocks` of each, which are
    dealt to the parts of the cells by what these have to do. */
-struct tiles_plan {
-    int parts, columns, tiles_n, tiles_m, kinds, blocks, halves, slot;
-    size_t measures, weight, first, bytes;
-};
-
 template <typename T> struct tiles_job {
     conv_set set;
     const T *gathered, *rows;

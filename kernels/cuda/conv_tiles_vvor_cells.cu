@@ -334,40 +334,17 @@ static __global__ void reduce_cells(conv_outer o, const cell_plan p, const float
     *to = o.add ? *to + (float)sum : (float)sum;
 }
 
-static cell_plan make_plan(const conv_set &s, const conv_groups &g, bool swapped)
-{
-    cell_plan p;
-    int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
-    p.tiles_n = (n + SIDE - 1) / SIDE;
-    p.tiles_m = (m + SIDE - 1) / SIDE;
-    p.kinds = p.tiles_n * p.tiles_m * g.count;
-    p.blocks = max(BLOCKS_AT_ONCE / p.kinds, 1);
-    p.measures = (size_t)p.kinds * (size_t)(p.blocks + s.cells - 1) * SIDE * SIDE * sizeof(float);
-    p.weight = p.measures + 256;
-    p.bytes = p.weight + ((size_t)s.cells + 1) * 8;
-    return p;
-}
-
-/* Of a layer that is wide enough and does not need too much; 0: it is not. */
-size_t cells_vvor_work(const conv_set &s, const conv_groups &g)
-{
-    enum { MOST_BYTES = 48 << 20 };
-    size_t p = make_plan(s, g, false).bytes, q = make_plan(s, g, true).bytes, most = p > q ? p : q;
-    bool fits = g.cin > 64 && g.cout > 64 && s.cells <= MOST_CELLS && most <= MOST_BYTES;
-    return fits ? most : 0;
-}
-
 bool cells_vvor_serves(const conv_outer &o, enum pnet_precision precision)
 {
     return conv_form_of(precision) == CONV_SPLIT && o.set.tiles.tile && conv_fast_serves(o.set) &&
            (o.cin | o.cout | o.groups.cin | o.groups.cout) % 4 == 0 &&
-           cells_vvor_work(o.set, o.groups) > 0;
+           cells_vvor_work(&o.set, &o.groups) > 0;
 }
 
 void cells_vvor(const conv_outer &o, void *work)
 {
     using C = cell_config;
-    cell_plan p = make_plan(o.set, o.groups, o.swapped);
+    cell_plan p = conv_cell_plan(&o.set, &o.groups, o.swapped);
     const conv_groups &g = o.groups;
     char *w = (char *)work;
     unsigned long long *weight = (unsigned long long *)(w + p.weight);

@@ -5,15 +5,15 @@
 #include "kernels/cuda/conv_vvor_fast.cuh"
 
 enum {
-    SIDE = 128,   /* channels of either side that a block of threads sums */
-    PIECE = 8,    /* triplets of a run that are summed together */
-    LISTS = 8,    /* steps that are listed ahead */
-    PIECES = 4,   /* of a lane in a step */
-    SCOUTS = 128, /* threads: four warps, each lists a quarter of a step */
+    SIDE = VVOR_CELL_SIDE, /* channels of either side that a block of threads sums */
+    PIECE = 8,             /* triplets of a run that are summed together */
+    LISTS = 8,             /* steps that are listed ahead */
+    PIECES = 4,            /* of a lane in a step */
+    SCOUTS = 128,          /* threads: four warps, each lists a quarter of a step */
     QUARTERS = SCOUTS / 32,
     VISIT = 40,        /* rows that could be gathered while a tile is looked at */
     MULTIPLIERS = 256, /* two warpgroups, 64 channels of the rows each */
-    MOST_CELLS = 1024,
+    MOST_CELLS = VVOR_MOST_CELLS,
     PUT_ASIDE = 256,   /* steps until sums are put aside, so that rounding does not add up */
     CELL_THREADS = 256 /* of the small kernels */
 };
@@ -49,11 +49,6 @@ template <class C> struct cell_control {
 /* The work. A kind of block: 128 channels of either side, a group. The blocks of a kind share the cells by their weight:
    block b has what lies between b and b + 1 of `blocks` equal parts of all weights, cell after cell. Of a cell that it
    shares with others it has some tiles, spread over all of them. */
-struct cell_plan {
-    int tiles_n, tiles_m, kinds, blocks;
-    size_t measures, weight, bytes;
-};
-
 struct cell_job {
     conv_set set;
     const float *gathered, *rows;

@@ -10,7 +10,6 @@
 #include <algorithm>
 
 enum {
-    LIST_SIDE = 128,              /* channels of the rows */
     LIST_BLOCK = LIST_STEP * 128, /* 64 channels of a step */
     LIST_MULTIPLIERS = 256,       /* two warpgroups, 64 channels of the rows each */
     LIST_PRODUCERS = 256,         /* eight warps, 8 triplets of a step each */
@@ -25,14 +24,6 @@ template <bool BFLOAT_, int HALVES_> struct list_config {
     static constexpr int PANEL = 2 * HALVES * LIST_BLOCK, STAGE = PANEL + 2 * LIST_BLOCK;
     static constexpr int STAGES = HALVES == 1 ? 6 : 4, BYTES = STAGES * STAGE;
     static constexpr int SUMS = N * LIST_SIDE;
-};
-
-/* The work. A kind of block: 128 channels of the rows, `columns` gathered ones, a group; it has `blocks`, which share the
-   steps of a list evenly. Sums of cells that a block has no more than a part of go to slots. */
-struct list_product_plan {
-    lists_plan lists;
-    int columns, tiles_n, tiles_m, kinds, blocks, slots;
-    size_t slot_bytes, bytes;
 };
 
 struct list_job {
@@ -341,42 +332,13 @@ static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_lists(
     put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, (float)sum);
 }
 
-/* bytes is 0 where these kernels do not serve. */
-static list_product_plan make_plan(const conv_set &s, const conv_groups &g, bool swapped)
-{
-    enum { MOST_BYTES = 60 << 20, ENOUGH = 1 << 17, WIDE = 16 };
-    list_product_plan p = {};
-    int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
-    p.columns = (n + 127) / 128 % 2 == 0 ? 256 : 128;
-    p.tiles_n = (n + p.columns - 1) / p.columns;
-    p.tiles_m = (m + LIST_SIDE - 1) / LIST_SIDE;
-    p.kinds = p.tiles_n * p.tiles_m * g.count;
-    p.blocks = std::max(BLOCKS_AT_ONCE / p.kinds, 1);
-    p.slots = std::min(p.blocks + s.cells - 1, 2 * p.blocks);
-    if (p.blocks > 1)
-        p.slot_bytes =
-            (size_t)p.kinds * (size_t)p.slots * LIST_SIDE * (size_t)p.columns * sizeof(float);
-    p.lists = lists_plan_of(s, MOST_BYTES - p.slot_bytes);
-    bool wide = g.cin1 > 64 && g.cout1 > 64;
-    /* squares of 128 channels: where there is less to do, making lists takes longer than what they save */
-    int squares = (n + 127) / 128 * p.tiles_m * g.count;
-    bool pays = squares >= WIDE || s.count * squares >= ENOUGH;
-    if (wide && pays && p.lists.bytes > 0) p.bytes = p.slot_bytes + p.lists.bytes;
-    return p;
-}
-
-size_t lists_vvor_work(const conv_set &s, const conv_groups &g)
-{
-    return std::max(make_plan(s, g, false).bytes, make_plan(s, g, true).bytes);
-}
-
 bool lists_vvor_serves(const conv_outer &o, enum pnet_precision precision)
 {
     conv_form form = conv_form_of(precision);
     return (form == CONV_BFLOAT || form == CONV_HALF) && o.set.rows.storage != PNET_STORE_F32 &&
            o.set.tiles.tile && conv_fast_serves(o.set) &&
            (o.cin | o.cout | o.groups.cin | o.groups.cout) % 8 == 0 &&
-           make_plan(o.set, o.groups, o.swapped).bytes > 0;
+           conv_lists_plan(&o.set, &o.groups, o.swapped).bytes > 0;
 }
 
 template <class C>
@@ -408,7 +370,7 @@ static void choose_columns(
 
 void lists_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    list_product_plan p = make_plan(o.set, o.groups, o.swapped);
+    list_product_plan p = conv_lists_plan(&o.set, &o.groups, o.swapped);
     const conv_groups &g = o.groups;
     list_job j = {o, {}, o.swapped ? o.gout : o.in, o.swapped ? o.in : o.gout,
         o.swapped ? o.cout : o.cin, o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin,

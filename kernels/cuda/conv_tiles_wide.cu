@@ -9,7 +9,7 @@ template <conv_form FORM> using wide_config = tile_config<FORM, 2, 256, true>;
 bool conv_tiles_wide_serves(const conv_product &p, enum pnet_precision precision)
 {
     conv_form form = conv_form_of(precision);
-    if (!p.set.start || !tile_wide(form, p.set.cells, p.groups)) return false;
+    if (!p.set.start || !conv_tile_wide(form, p.set.cells, &p.groups)) return false;
     return form == CONV_BFLOAT ? is_even<wide_config<CONV_BFLOAT>>(p)
                                : is_even<wide_config<CONV_HALF>>(p);
 }

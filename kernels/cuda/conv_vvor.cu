@@ -2,7 +2,7 @@
    of rows; the chunks' partial sums are added in order. */
 #include "kernels/cuda/conv_pairs.cuh"
 
-enum { SIDE = 64, STEP = 32, THREADS = CONV_PAIR_ROWS };
+enum { SIDE = CONV_PLAIN_SIDE, STEP = 32, THREADS = CONV_PAIR_ROWS };
 
 struct panels {
     float x[STEP][SIDE], y[STEP][SIDE];
@@ -105,38 +105,9 @@ void conv_reduce(const conv_outer &o, const float *partial, int splits)
     reduce_cells(o, partial, splits, {0, o.set.cells});
 }
 
-struct plan {
-    conv_groups groups;
-    int tiles_a, tiles_b;
-    int cells_at_once;
-    int64_t blocks, bytes; /* of a launch; of one of its partial sums */
-    conv_splits splits;
-};
-
-/* As many cells at once as sums of CONV_PARTIAL_BYTES allow. */
-static plan make_plan(const conv_set &s, struct pnet_conv_shape shape)
-{
-    plan p;
-    p.groups = conv_merge(shape, SIDE);
-    p.tiles_a = (p.groups.cin + SIDE - 1) / SIDE;
-    p.tiles_b = (p.groups.cout + SIDE - 1) / SIDE;
-    int64_t matrix = (int64_t)p.groups.cin1 * shape.cout * (int64_t)sizeof(float);
-    p.cells_at_once = (int)max((int64_t)1, min((int64_t)s.cells, CONV_PARTIAL_BYTES / matrix));
-    p.blocks = (int64_t)p.cells_at_once * p.groups.count * p.tiles_a * p.tiles_b;
-    p.bytes = p.cells_at_once * matrix;
-    p.splits = conv_split_rows(s.rows.most, p.blocks, p.bytes);
-    return p;
-}
-
-size_t conv_plain_vvor_work(const conv_set &s, struct pnet_conv_shape shape)
-{
-    plan p = make_plan(s, shape);
-    return (size_t)p.splits.count * (size_t)p.bytes;
-}
-
 void conv_plain_vvor(const conv_outer &outer, struct pnet_conv_shape shape, void *work)
 {
-    plan p = make_plan(outer.set, shape);
+    plain_plan p = conv_plain_plan(&outer.set, shape);
     conv_outer o = outer;
     o.groups = p.groups;
     for (conv_cells c = {}; c.first < o.set.cells; c.first += c.count) {

@@ -10,9 +10,8 @@
 
 enum {
     THREADS = 256,
-    BATCH = 64,             /* rows multiplied at once */
-    BLOCKS = 132,           /* of all tiles together, at most: an H200's processors */
-    SHARE_ROWS = 128,       /* of a share, at least */
+    BATCH = 64, /* rows multiplied at once */
+    SHARE_ROWS = DENSE_SHARE_ROWS,
     SHARED_BYTES = 1 << 17, /* of the batches that are on their way */
     ELEMENTS = 32,          /* of a block that adds shares */
     LANES = THREADS / ELEMENTS,
@@ -23,13 +22,6 @@ struct shares {
     int64_t rows;
     int count;
 };
-
-/* Never fewer than there are of fewer rows. */
-static int shares_at_most(int64_t rows, int most)
-{
-    int64_t count = (rows + SHARE_ROWS - 1) / SHARE_ROWS;
-    return count < most ? (int)count : most;
-}
 
 static __device__ shares share_out(int64_t rows, int most)
 {
@@ -336,29 +328,8 @@ static __global__ __launch_bounds__(THREADS) void add_shares(
     *to = o.add ? *to + (float)sum : (float)sum;
 }
 
-struct plan {
-    int tiles_a, tiles_b;
-    int most, shares; /* at most: of any rows, of as many as there is room for */
-    size_t bytes;
-};
-
-static plan make_plan(struct pnet_count rows, int cin, int cout)
-{
-    plan p;
-    p.tiles_a = cin > 64 ? (cin + 127) / 128 : 1;
-    p.tiles_b = cout > 64 ? (cout + 127) / 128 : 1;
-    p.most = max(1, BLOCKS / (p.tiles_a * p.tiles_b));
-    p.shares = shares_at_most(rows.most, p.most);
-    p.bytes = (size_t)p.shares * (size_t)cin * (size_t)cout * sizeof(float);
-    return p;
-}
-
-size_t dense_vvor_work(struct pnet_count rows, int cin, int cout)
-{
-    return make_plan(rows, cin, cout).bytes;
-}
-
-template <class C, typename T> static void launch(const conv_outer &o, const plan &p, void *work)
+template <class C, typename T>
+static void launch(const conv_outer &o, const dense_plan &p, void *work)
 {
     cudaFuncSetAttribute(
         outer_products<C, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
@@ -371,7 +342,7 @@ template <class C, typename T> static void launch(const conv_outer &o, const pla
 }
 
 template <conv_form FORM, way WAY, typename T>
-static void launch_form(const conv_outer &o, const plan &p, void *work)
+static void launch_form(const conv_outer &o, const dense_plan &p, void *work)
 {
     if (o.cin > 64)
         o.cout > 64 ? launch<config<FORM, WAY, true, 128>, T>(o, p, work)
@@ -389,7 +360,7 @@ template <typename T> static bool is_laid(int width, const T *from)
 
 /* Numbers of 16 bits, or float32 that becomes such ones. */
 template <conv_form FORM, typename T>
-static void launch_narrow(const conv_outer &o, const plan &p, void *work)
+static void launch_narrow(const conv_outer &o, const dense_plan &p, void *work)
 {
     const T *in = as<T>(o.in), *gout = as<T>(o.gout);
     if (o.set.rows.storage == PNET_STORE_F32)
@@ -403,7 +374,7 @@ static void launch_narrow(const conv_outer &o, const plan &p, void *work)
 }
 
 static void launch_precision(
-    const conv_outer &o, const plan &p, enum pnet_precision precision, void *work)
+    const conv_outer &o, const dense_plan &p, enum pnet_precision precision, void *work)
 {
     switch (conv_form_of(precision)) {
     case CONV_SPLIT: launch_form<CONV_SPLIT, CONVERTED, float>(o, p, work); break;
@@ -415,7 +386,7 @@ static void launch_precision(
 
 void dense_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    plan p = make_plan(o.set.rows, o.cin, o.cout);
+    dense_plan p = conv_dense_plan(o.set.rows, o.cin, o.cout);
     int64_t blocks = ((int64_t)o.cin * o.cout + ELEMENTS - 1) / ELEMENTS;
     if (p.shares > 0) launch_precision(o, p, precision, work);
     add_shares<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(

@@ -201,21 +201,10 @@ static void launch_form(const conv_outer &o, const vvor_plan &p, void *work)
                      : launch<vvor_config<FORM, 1, false>, T>(o, p, work);
 }
 
-size_t vvor_fast_work(const conv_set &s, const conv_groups &g)
-{
-    size_t most = 0;
-    for (int i = 0; i < 4; i++) {
-        size_t bytes =
-            vvor_make_plan(s, g, i % 2, most_columns(i / 2 ? CONV_SPLIT : CONV_BFLOAT)).bytes;
-        if (bytes > most) most = bytes;
-    }
-    return most;
-}
-
 void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     conv_form form = conv_form_of(precision);
-    vvor_plan p = vvor_make_plan(o.set, o.groups, o.swapped, most_columns(form));
+    vvor_plan p = vvor_make_plan(&o.set, &o.groups, o.swapped, most_columns(form));
     bool same = o.set.rows.storage != PNET_STORE_F32; /* as the form's operands */
     switch (form) {
     case CONV_SPLIT: launch_form<CONV_SPLIT, float>(o, p, work); break;

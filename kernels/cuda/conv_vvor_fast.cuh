@@ -7,18 +7,18 @@
 #include "kernels/cuda/conv_vvor.cuh"
 
 enum {
-    PRODUCERS = 256, /* threads that gather */
-    CONSUMERS = 256, /* threads that multiply: two warpgroups */
+    PRODUCERS = VVOR_PRODUCERS, /* threads that gather */
+    CONSUMERS = VVOR_CONSUMERS, /* threads that multiply: two warpgroups */
     THREADS = PRODUCERS + CONSUMERS,
-    TEAM = 8,                     /* lanes that gather a row: 4 channels each */
-    PASS_ROWS = PRODUCERS / TEAM, /* gathered at a time */
-    BATCH = 8,                    /* passes whose rows are looked up together: one a lane */
-    HALF = TEAM / 2,              /* loads of a lane that belong together */
-    CELLS = 9,                    /* of a block, at most */
-    NO_CELL = CELLS,              /* where sums go that are of none */
-    STAGES = 2,                   /* gathered and multiplied at the same time */
-    FLUSH = 256,         /* steps until sums are put aside, so that rounding does not add up */
-    BLOCKS_AT_ONCE = 132 /* processors of an H100 or H200 */
+    TEAM = VVOR_TEAM,           /* lanes that gather a row: 4 channels each */
+    PASS_ROWS = VVOR_PASS_ROWS, /* gathered at a time */
+    BATCH = VVOR_BATCH,         /* passes whose rows are looked up together: one a lane */
+    HALF = TEAM / 2,            /* loads of a lane that belong together */
+    CELLS = VVOR_CELLS,         /* of a block, at most */
+    NO_CELL = CELLS,            /* where sums go that are of none */
+    STAGES = 2,                 /* gathered and multiplied at the same time */
+    FLUSH = 256, /* steps until sums are put aside, so that rounding does not add up */
+    BLOCKS_AT_ONCE = CONV_PROCESSORS /* processors of an H100 or H200 */
 };
 
 /* BLOCKS: of 64 channels of the side of rows. Two: each warpgroup multiplies one of them for all cells; one: the
@@ -60,14 +60,6 @@ struct vvor_scales {
 
 /* How the work is divided. A type of block: a part of the cells, 32 or 40 gathered channels, 64 or 128 of the rows, a
    group. Each type has as many blocks as there are streams of rows. */
-struct vvor_plan {
-    int parts, blocks, columns, tiles_n, tiles_m, types, streams;
-    int batches;    /* of passes, until a block of threads leaps over the others' rows */
-    int slot;       /* sums of a block */
-    int64_t window; /* rows of a launch */
-    size_t measures, bound, bytes;
-};
-
 template <typename T> struct vvor_job {
     conv_set set;
     const T *gathered, *rows;
@@ -117,8 +109,6 @@ static __device__ __forceinline__ vvor_scales vvor_scales_of(const vvor_measures
         conv_scale(__uint_as_float(m->gathered), top), conv_scale(__uint_as_float(m->rows), 15)};
 }
 
-/* `columns`: most gathered channels of a block. */
-vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped, int columns);
 /* Of features in float32; of the set alone. */
 void vvor_measure(const conv_outer &o, vvor_measures *measures);
 void vvor_measure_set(const conv_set &s, vvor_measures *measures);

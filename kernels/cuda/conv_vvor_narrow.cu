@@ -10,17 +10,15 @@
 #include <type_traits>
 
 enum {
-    WIDTH = 8, /* input channels, at most */
+    WIDTH = NARROW_WIDTH, /* input channels, at most */
     THREADS = 512,
     WARPS = THREADS / 32,
     ROWS = PNET_TILE_ROWS / PNET_TILE_BLOCKS,
     SLABS = ROWS / 16,
-    COLUMNS = 512,                   /* of a block of threads */
+    COLUMNS = NARROW_COLUMNS,        /* of a block of threads */
     WARP_COLUMNS = COLUMNS / WARPS,  /* two products of 16 */
-    OUT = 32,                        /* output channels of a block of threads */
+    OUT = NARROW_OUT,                /* output channels of a block of threads */
     BRINGERS = THREADS - 32 * SLABS, /* threads that do not list runs */
-    PROCESSORS = 132,                /* of an H100 or H200 */
-    PARTIAL_BYTES = 16 << 20,
     X_ROW = COLUMNS * 2 + 16, /* bytes from row to row; 8 rows in a row fall into different banks */
     G_ROW = OUT * 2 + 16,
     X_BYTES = ROWS * X_ROW,
@@ -35,13 +33,6 @@ template <conv_form FORM_, class T_, int MOST_> struct narrow_config {
     using S = typename std::conditional<BFLOAT, __nv_bfloat16, __half>::type; /* operands */
     static constexpr int MOST = MOST_;
     static constexpr int AT_ONCE = MOST <= 4 ? 2 : 1; /* blocks of threads of a processor */
-};
-
-/* How a layer is divided: kernel cells of a block of threads, blocks for all of them and for all output channels, and
-   shares of the rows. */
-struct narrow_plan {
-    int cells, windows, wide, splits;
-    size_t bytes;
 };
 
 /* What a launch knows. */
@@ -293,50 +284,17 @@ static __global__ __launch_bounds__(THREADS, C::AT_ONCE) void vvor(
 #endif
 }
 
-static narrow_plan divide(const conv_set &s, const conv_groups &g)
-{
-    narrow_plan p;
-    int fit = COLUMNS / g.cin;
-    p.windows = (s.cells + fit - 1) / fit;
-    p.cells = (s.cells + p.windows - 1) / p.windows;
-    p.windows = (s.cells + p.cells - 1) / p.cells;
-    p.wide = (g.cout + OUT - 1) / OUT;
-    int64_t sums = (int64_t)s.cells * g.cin * g.cout * (int64_t)sizeof(float),
-            most = min((int64_t)(2 * PROCESSORS / (p.windows * p.wide)), PARTIAL_BYTES / sums),
-            blocks = (s.rows.most + ROWS - 1) / ROWS;
-    p.splits = (int)max((int64_t)1, min(most, blocks));
-    p.bytes = (size_t)p.splits * (size_t)sums;
-    return p;
-}
-
-/* What the kernel is for: more columns than the kernel for all widths gathers for a cell anyway, and not too often gone
-   through all tiles. That one goes through them for 9 cells and 128 output channels at a time, and takes longer. */
-static bool made_for(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
-{
-    if (pnet_storage_of(precision) == PNET_STORE_F32) return false;
-    if (g.count > 1 || g.cin > WIDTH || g.cin != g.cin1 || s.cells > PNET_TILE_CELLS) return false;
-    if (s.cells * g.cin <= 64 || (int64_t)s.cells * g.cin * g.cout > PARTIAL_BYTES / 8)
-        return false;
-    narrow_plan p = divide(s, g);
-    return p.windows * p.wide <= 2 * ((s.cells + 8) / 9) * ((g.cout + 127) / 128);
-}
-
-size_t narrow_vvor_work(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
-{
-    return made_for(s, g, precision) ? divide(s, g).bytes : 0;
-}
-
 bool narrow_vvor_serves(const conv_outer &o, enum pnet_precision precision)
 {
     enum pnet_storage storage = o.set.rows.storage;
-    return o.set.tiles.tile && !o.swapped && made_for(o.set, o.groups, precision) &&
+    return o.set.tiles.tile && !o.swapped && conv_narrow_made_for(&o.set, &o.groups, precision) &&
            (storage == PNET_STORE_F32 || storage == pnet_storage_of(precision)) &&
            conv_fast_serves(o.set);
 }
 
 template <class C> static void launch(const conv_outer &o, void *work)
 {
-    narrow_plan p = divide(o.set, o.groups);
+    narrow_plan p = conv_narrow_plan(&o.set, &o.groups);
     narrow_job j = {o, p.cells, (float *)work};
     dim3 grid((unsigned)p.splits, (unsigned)p.windows, (unsigned)p.wide);
     cudaFuncSetAttribute(vvor<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, X_BYTES + G_BYTES);

@@ -2,41 +2,12 @@
    and the sum of all shares. */
 #include "kernels/cuda/conv_vvor_fast.cuh"
 
-enum { BLOCK = 256, MOST_BLOCKS = 4096, BOUND_BYTES = 16 << 20, BATCHES = 3 };
+enum { BLOCK = 256, MOST_BLOCKS = 4096 };
 
 static unsigned blocks_for(int64_t n)
 {
     int64_t blocks = (n + BLOCK - 1) / BLOCK;
     return (unsigned)(blocks < 1 ? 1 : blocks < MOST_BLOCKS ? blocks : (int64_t)MOST_BLOCKS);
-}
-
-vvor_plan vvor_make_plan(const conv_set &s, const conv_groups &g, bool swapped, int columns)
-{
-    vvor_plan p;
-    int n = swapped ? g.cout : g.cin, m = swapped ? g.cin : g.cout;
-    p.parts = (s.cells + CELLS - 1) / CELLS;
-    p.blocks = m > 64 ? 2 : 1;
-    p.tiles_n = (n + 31) / 32;
-    bool more = p.blocks == 1 && (n + columns - 1) / columns < p.tiles_n; /* else they cost more */
-    p.columns = more ? columns : 32;
-    p.tiles_n = (n + p.columns - 1) / p.columns;
-    p.tiles_m = (m + p.blocks * 64 - 1) / (p.blocks * 64);
-    p.types = p.parts * p.tiles_n * p.tiles_m * g.count;
-    int64_t batches = (s.rows.most + BATCH * PASS_ROWS - 1) / (BATCH * PASS_ROWS),
-            streams = BLOCKS_AT_ONCE / p.types;
-    if (streams > batches) streams = batches;
-    if (streams < 1) streams = 1;
-    p.streams = (int)streams;
-    batches /= 4 * streams;
-    p.batches = (int)(batches < 1 ? 1 : batches > BATCHES ? (int64_t)BATCHES : batches);
-    p.slot = (p.blocks == 2 ? CELLS : (CELLS + 1) / 2) * (p.columns / 2) * CONSUMERS;
-    p.window = s.rows.most > 1 ? s.rows.most : 1;
-    if (p.parts > 1 && p.window > BOUND_BYTES / 4 / (p.parts - 1))
-        p.window = BOUND_BYTES / 4 / (p.parts - 1);
-    p.measures = (size_t)p.types * (size_t)p.streams * (size_t)p.slot * 4;
-    p.bound = p.measures + 256;
-    p.bytes = p.bound + (size_t)(p.parts - 1) * (size_t)p.window * 4;
-    return p;
 }
 
 /* bound[p - 1][row]: how many triplets of the row belong to parts before p. */

@@ -8,11 +8,6 @@ struct dice {
     bool square;
 };
 
-/* Of one class. */
-struct tally {
-    double hits, mass, labels;
-};
-
 enum { OWN = 8 }; /* classes a thread sums at a time */
 
 struct parts {
@@ -27,13 +22,6 @@ static struct parts parts_of(int32_t classes, void *work)
     p.slice = w.take<struct tally>((int64_t)classes * SLICES);
     p.all = w.take<struct tally>(classes);
     return p;
-}
-
-size_t pnet_cuda_dice_work(const struct pnet_dice *d)
-{
-    size_t classes = (size_t)d->targets.classes;
-    return round_up(classes * SLICES * sizeof(struct tally)) +
-           round_up(classes * sizeof(struct tally));
 }
 
 /* The sum over the threads of a block with the same lane, in the first of them. */

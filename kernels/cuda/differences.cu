@@ -37,11 +37,6 @@ struct absolute {
     }
 };
 
-size_t pnet_cuda_mse_work(void)
-{
-    return SLICES * sizeof(struct two);
-}
-
 template <class L, class T>
 __global__ static void __launch_bounds__(THREADS)
     sum_losses(struct pnet_count n, L of, const T *x, const T *y, struct two *part)

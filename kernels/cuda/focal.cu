@@ -29,12 +29,6 @@ static __device__ __forceinline__ struct share share_of(
     return {e / total, others / total, (double)s.top - (double)x + log1p(s.rest)};
 }
 
-size_t pnet_cuda_focal_work(const struct pnet_focal *f)
-{
-    (void)f;
-    return SLICES * sizeof(struct two);
-}
-
 template <class T>
 __global__ static void __launch_bounds__(THREADS)
     sum_focal(const __grid_constant__ struct focal f, int lanes, struct two *part)

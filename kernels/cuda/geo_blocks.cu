@@ -4,15 +4,6 @@
 
 enum { WARPS = 2, BLOCKS = 8 /* that a window meets */ };
 
-void geo_blocks_take(struct block_table *b, int64_t rows, geo_purse *purse)
-{
-    b->bits = 1;
-    while ((int64_t)1 << b->bits < rows + rows / 4 + 1) b->bits++;
-    b->missing = purse->take<int32_t>(1);
-    b->mask = purse->take<uint64_t>((size_t)rows);
-    b->table = purse->take<int32_t>((size_t)1 << b->bits);
-}
-
 bool geo_blocks_serve(
     const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb)
 {

@@ -9,8 +9,6 @@
 
 enum { BLOCK_KERNEL = 5 /* a window of so many voxels an axis meets at most two blocks there */ };
 
-/* Takes the memory for a level of that many rows. */
-void geo_blocks_take(struct block_table *b, int64_t rows, geo_purse *purse);
 /* Finds the blocks; *b.missing becomes 0, or 1 where the level is not of that kind. */
 void geo_blocks_build(const struct block_table *b, const struct pnet_level *level);
 

@@ -3,32 +3,6 @@
 #include "kernels/cuda/geo_grid.h"
 #include "kernels/cuda/geo_parts.h"
 
-/* The parts of a workspace. */
-struct parts {
-    float *xyz;
-    uint16_t *cell;
-    char *triplets;
-};
-
-/* A triplet set with one cell: the moved points of `a` are centres among those of `b`. */
-static struct pnet_neighbourhood ball(float radius)
-{
-    struct pnet_neighbourhood nb = {};
-    nb.kernel = 1;
-    nb.radius = radius;
-    nb.shape = PNET_BALL;
-    return nb;
-}
-
-static size_t lay_out(const struct pnet_level *a, int64_t number, void *work, struct parts *p)
-{
-    geo_purse purse(work);
-    p->xyz = purse.take<float>(3 * (size_t)a->rows);
-    p->cell = purse.take<uint16_t>((size_t)number);
-    p->triplets = purse.take<char>(0);
-    return purse.used;
-}
-
 static __global__ void move_points(int64_t rows, int32_t samples, const int64_t *row_splits,
     const float *xyz, const float *pose, float *to)
 {
@@ -47,14 +21,6 @@ extern "C" void pnet_cuda_move(const struct pnet_level *a, const float *pose, fl
             a->rows, a->samples, a->row_splits, a->xyz, pose, to);
 }
 
-extern "C" size_t pnet_cuda_matches_work(
-    const struct pnet_level *a, const struct pnet_level *b, float radius, int64_t number)
-{
-    struct pnet_neighbourhood nb = ball(radius);
-    struct parts p;
-    return lay_out(a, number, nullptr, &p) + pnet_cuda_triplets_work(a, b, &nb);
-}
-
 /* The level `a` at its new place, where its keys tell nothing. */
 static struct pnet_level moved(const struct pnet_level *a, const float *pose, float *xyz)
 {
@@ -68,9 +34,9 @@ static struct pnet_level moved(const struct pnet_level *a, const float *pose, fl
 extern "C" int64_t pnet_cuda_matches_count(const struct pnet_level *a, const struct pnet_level *b,
     const float *pose, float radius, int64_t *start, void *work)
 {
-    struct pnet_neighbourhood nb = ball(radius);
-    struct parts p;
-    lay_out(a, 0, work, &p);
+    struct pnet_neighbourhood nb = geo_matches_ball(radius);
+    struct geo_matches_room p;
+    geo_matches_take(a, 0, work, &p);
     struct pnet_level m = moved(a, pose, p.xyz);
     return pnet_cuda_triplets_count(&m, b, &nb, nullptr, start, p.triplets);
 }
@@ -79,9 +45,9 @@ extern "C" void pnet_cuda_matches_write(const struct pnet_level *a, const struct
     const float *pose, float radius, int64_t number, const int64_t *start, int32_t *other,
     void *work)
 {
-    struct pnet_neighbourhood nb = ball(radius);
-    struct parts p;
-    lay_out(a, number, work, &p);
+    struct pnet_neighbourhood nb = geo_matches_ball(radius);
+    struct geo_matches_room p;
+    geo_matches_take(a, number, work, &p);
     struct pnet_level m = moved(a, pose, p.xyz);
     pnet_cuda_triplets_write(&m, b, &nb, nullptr, start, other, p.cell, p.triplets);
 }

@@ -254,38 +254,12 @@ int64_t geo_nearest_write(const struct geo_set *s, const struct geo_results *to)
     return room;
 }
 
-/* The parts of a workspace for searching the rows of `in` around those of `out`. */
-struct parts {
-    int32_t *in_order, *out_order;
-    void *sorting;
-    struct geo_tree tree;
-};
-
-static size_t lay_out(
-    const struct pnet_level *out, const struct pnet_level *in, void *work, struct parts *p)
-{
-    geo_purse purse(work);
-    p->in_order = purse.take<int32_t>((size_t)in->rows);
-    p->out_order = purse.take<int32_t>((size_t)out->rows);
-    geo_purse shared = purse; /* ordering is over before the tree is built */
-    p->sorting = shared.take<char>(geo_curve_work(in->rows > out->rows ? in->rows : out->rows));
-    geo_tree_take(&p->tree, in->rows, &purse);
-    return shared.used > purse.used ? shared.used : purse.used;
-}
-
-extern "C" size_t pnet_cuda_nearest_work(
-    const struct pnet_level *out, const struct pnet_level *in, int32_t)
-{
-    struct parts p;
-    return lay_out(out, in, nullptr, &p);
-}
-
 extern "C" void pnet_cuda_nearest(const struct pnet_level *out, const struct pnet_level *in,
     int32_t k, int32_t *index, float *distance2, void *work)
 {
-    struct parts p;
+    struct geo_nearest_room p;
     if (out->rows <= 0 || k <= 0) return;
-    lay_out(out, in, work, &p);
+    geo_nearest_take(out, in, work, &p);
     struct geo_set s = {};
     s.in = geo_points_of(in, p.in_order, p.sorting);
     s.out = out == in ? s.in : geo_points_of(out, p.out_order, p.sorting);

@@ -50,13 +50,6 @@ template <class T> struct sorter {
     size_t temporary_bytes;
 };
 
-/* For each digit that is sorted by and each 2^28 items a histogram, and what CUB's blocks of at least 2048 items tell
-   each other. */
-static size_t temporary_bytes(int64_t n)
-{
-    return (size_t)n / 2 + (1 + ((size_t)n >> 28)) * (256u << 10);
-}
-
 /* In `room` for two items and a row each, and what `purse` has. */
 template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &purse)
 {
@@ -64,7 +57,7 @@ template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &
     s.item[0] = (T *)room;
     s.item[1] = s.item[0] + n;
     s.spare = (int32_t *)(s.item[1] + n);
-    s.temporary_bytes = temporary_bytes(n);
+    s.temporary_bytes = geo_sorter_bytes(n);
     s.temporary = purse.take<char>(s.temporary_bytes);
     return s;
 }
@@ -124,13 +117,6 @@ static __global__ void take_samples(
 {
     for (int64_t i = thread_index(); i < n; i += thread_count())
         item[i] = (uint32_t)sample_of(row_splits, samples, order[i]);
-}
-
-extern "C" size_t pnet_cuda_order_points_work(int64_t n)
-{
-    geo_purse purse(nullptr);
-    purse.take<char>(temporary_bytes(n));
-    return purse.used;
 }
 
 /* By the low word of the key, by the high one, by sample, each stable: half the memory of whole keys, and fewer bytes
@@ -195,17 +181,6 @@ static __global__ void curve_items(int64_t n, const float *xyz, int32_t samples,
         item[i] = (sample << (3 * bits)) | key_join(index[0], index[1], index[2]);
         order[i] = (int32_t)i;
     }
-}
-
-enum { CURVE_BYTES = 2 * sizeof(uint64_t) + sizeof(int32_t) }; /* of a row, for sorting */
-
-size_t geo_curve_work(int64_t rows)
-{
-    geo_purse purse(nullptr);
-    purse.take<uint32_t>(6);
-    purse.take<char>(CURVE_BYTES * (size_t)rows);
-    purse.take<char>(temporary_bytes(rows));
-    return purse.used;
 }
 
 void geo_curve(const struct pnet_level *level, int32_t *order, void *work)

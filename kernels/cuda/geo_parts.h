@@ -3,7 +3,7 @@
 #ifndef PNET_KERNELS_CUDA_GEO_PARTS_H
 #define PNET_KERNELS_CUDA_GEO_PARTS_H
 
-#include "kernels/geometry.h"
+#include "kernels/cuda/geo_room.h"
 
 #include <cuda_runtime.h>
 
@@ -23,22 +23,7 @@ static inline int geo_few_blocks(int64_t n)
     return (int)(blocks < most ? blocks : most);
 }
 
-/* Takes pieces of a workspace, aligned to 256 bytes. Opened with NULL it only adds up. */
-struct geo_purse {
-    char *base;
-    size_t used;
-
-    explicit geo_purse(void *work) : base((char *)work), used(0) {}
-    template <class T> T *take(size_t count)
-    {
-        T *piece = base ? (T *)(base + used) : nullptr;
-        used += (count * sizeof(T) + 255) / 256 * 256;
-        return piece;
-    }
-};
-
 /* Inclusive prefix sums in place. sums[geo_scan_sums(n)]; NULL where that is 0. */
-size_t geo_scan_sums(int64_t n);
 void geo_scan(int64_t n, int64_t *at, int64_t *sums);
 void geo_scan(int64_t n, int32_t *at, int64_t *sums);
 
@@ -51,7 +36,6 @@ int64_t geo_read(const int64_t *device);
 int64_t geo_read_partials(int count);
 
 /* Order of a level's rows along a curve through the box of all its points. */
-size_t geo_curve_work(int64_t rows);
 void geo_curve(const struct pnet_level *level, int32_t *order, void *work);
 
 /* Sorts the rows with more than `limit` triplets by (cell, other), in place. */

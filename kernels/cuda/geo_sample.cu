@@ -3,35 +3,6 @@
 #include "kernels/cuda/geo_grid.h"
 #include "kernels/cuda/geo_parts.h"
 
-enum { ROOM_BYTES = 12 }; /* a row, of pnet_cuda_order_points */
-
-/* The parts of a workspace. Where rows follow their keys on the grid, a place is a row. */
-struct parts {
-    int32_t *order; /* [n] place to row, by sample and key; NULL: the same */
-    void *room, *sorting;
-    int32_t *voxel;    /* [n] of each place; NULL: it stands where the parents will */
-    uint32_t *nearest; /* [n] of each voxel: the least distance^2 to its centre, as bits */
-    int64_t *sums;
-};
-
-static size_t lay_out(int64_t n, bool ordered, void *work, struct parts *p)
-{
-    geo_purse purse(work);
-    size_t rows = (size_t)n;
-    *p = {};
-    if (!ordered) {
-        p->order = purse.take<int32_t>(rows);
-        p->room = purse.take<char>(ROOM_BYTES * rows);
-        p->sorting = purse.take<char>(pnet_cuda_order_points_work(n));
-        p->voxel = (int32_t *)p->room; /* which has served then */
-        p->nearest = (uint32_t *)p->voxel + rows;
-    } else {
-        p->nearest = purse.take<uint32_t>(rows);
-    }
-    p->sums = purse.take<int64_t>(geo_scan_sums(n));
-    return purse.used;
-}
-
 static __device__ __forceinline__ int64_t row_at(const int32_t *order, int64_t place)
 {
     return order ? order[place] : place;
@@ -111,16 +82,10 @@ static __global__ void find_splits(
         row_splits[s] = fine_splits[s] > 0 ? voxel[fine_splits[s] - 1] : 0;
 }
 
-extern "C" size_t pnet_cuda_sample_work(int64_t n, bool ordered)
-{
-    struct parts p;
-    return lay_out(n, ordered, nullptr, &p);
-}
-
 extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_grid grid,
     bool ordered, int32_t *keep, int32_t *parent, int64_t *row_splits, void *work)
 {
-    struct parts p;
+    struct geo_sample_room p;
     int64_t n = fine->rows;
     int32_t samples = fine->samples;
     cudaStream_t stream = cudaStreamPerThread;
@@ -128,7 +93,7 @@ extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_g
         cudaMemsetAsync(row_splits, 0, ((size_t)samples + 1) * sizeof *row_splits, stream);
         return 0;
     }
-    lay_out(n, ordered, work, &p);
+    geo_sample_take(n, ordered, work, &p);
     unsigned blocks = geo_blocks(n);
     if (!ordered)
         pnet_cuda_order_points(

@@ -2,7 +2,7 @@
 #include "kernels/cuda/geo_parts.h"
 #include "kernels/cuda/geo_grid.h"
 
-enum { CHUNK = 2048, WARPS = GEO_THREADS / 32, SUM_THREADS = 1024 };
+enum { WARPS = GEO_THREADS / 32, SUM_THREADS = 1024 };
 
 /* Inclusive sums over a block; `total` is that of the whole block. */
 template <int THREADS> static __device__ int64_t block_scan(int64_t x, int64_t &total)
@@ -27,8 +27,8 @@ template <int THREADS> static __device__ int64_t block_scan(int64_t x, int64_t &
 
 template <class T> static __global__ void chunk_sums(int64_t n, const T *at, int64_t *sums)
 {
-    int64_t begin = (int64_t)blockIdx.x * CHUNK, sum = 0, total;
-    for (int i = threadIdx.x; i < CHUNK; i += GEO_THREADS)
+    int64_t begin = (int64_t)blockIdx.x * SCAN_CHUNK, sum = 0, total;
+    for (int i = threadIdx.x; i < SCAN_CHUNK; i += GEO_THREADS)
         if (begin + i < n) sum += at[begin + i];
     block_scan<GEO_THREADS>(sum, total);
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
@@ -48,8 +48,8 @@ static __global__ void scan_sums(int64_t chunks, int64_t *sums)
 
 template <class T> static __global__ void scan_chunks(int64_t n, T *at, const int64_t *sums)
 {
-    int64_t begin = (int64_t)blockIdx.x * CHUNK, carry = sums ? sums[blockIdx.x] : 0, total;
-    for (int step = 0; step < CHUNK; step += GEO_THREADS) {
+    int64_t begin = (int64_t)blockIdx.x * SCAN_CHUNK, carry = sums ? sums[blockIdx.x] : 0, total;
+    for (int step = 0; step < SCAN_CHUNK; step += GEO_THREADS) {
         int64_t i = begin + step + threadIdx.x;
         int64_t sum = block_scan<GEO_THREADS>(i < n ? at[i] : 0, total);
         if (i < n) at[i] = (T)(carry + sum);
@@ -57,15 +57,10 @@ template <class T> static __global__ void scan_chunks(int64_t n, T *at, const in
     }
 }
 
-size_t geo_scan_sums(int64_t n)
-{
-    return n > CHUNK ? (size_t)((n + CHUNK - 1) / CHUNK) : 0;
-}
-
 template <class T> static void scan(int64_t n, T *at, int64_t *sums)
 {
     if (n <= 0) return;
-    unsigned chunks = (unsigned)((n + CHUNK - 1) / CHUNK);
+    unsigned chunks = (unsigned)((n + SCAN_CHUNK - 1) / SCAN_CHUNK);
     if (chunks > 1) {
         chunk_sums<<<chunks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, at, sums);
         scan_sums<<<1, SUM_THREADS, 0, cudaStreamPerThread>>>(chunks, sums);

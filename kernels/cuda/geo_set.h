@@ -19,16 +19,6 @@ struct geo_cells {
     int32_t fixed;
 };
 
-/* kernels/cuda/geo_blocks.h */
-struct block_table {
-    const uint64_t *key; /* of the level */
-    uint64_t *mask;      /* [rows] at the first row of a block: its voxels that hold a point */
-    int32_t *table;      /* [2^bits] first rows of blocks, hashed; -1: none */
-    int bits;
-    /* 1: the level cannot be had in blocks; NULL: this set does not ask for them */
-    int32_t *missing;
-};
-
 struct geo_set {
     struct geo_points out, in;
     struct geo_tree tree;  /* over `in`, in the space of pairs */

@@ -473,23 +473,10 @@ static __global__ void __launch_bounds__(THREADS) write_tiles(
         [](uint32_t slot) { return slot; });
 }
 
-static int64_t tiles_of(int64_t rows)
-{
-    return (rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
-}
-
-extern "C" size_t pnet_cuda_tiles_work(int64_t rows)
-{
-    geo_purse purse(nullptr);
-    purse.take<int64_t>((size_t)tiles_of(rows));
-    purse.take<int64_t>(geo_scan_sums(tiles_of(rows)));
-    return purse.used;
-}
-
 extern "C" int64_t pnet_cuda_tiles_count(
     const struct pnet_triplets *t, struct pnet_tile *tile, void *work)
 {
-    int64_t tiles = tiles_of(t->rows);
+    int64_t tiles = geo_tiles_of(t->rows);
     int bytes = (TABLE + PNET_TILE_SLABS * t->cells) * (int)sizeof(uint32_t);
     if (tiles <= 0) return 0;
     geo_purse purse(work);
@@ -514,7 +501,7 @@ static __global__ void count_unlisted(int64_t tiles, const struct pnet_tile *til
 
 extern "C" int64_t pnet_cuda_tiles_unlisted(int64_t rows, const struct pnet_tile *tile)
 {
-    int64_t tiles = tiles_of(rows), *partial = geo_readback();
+    int64_t tiles = geo_tiles_of(rows), *partial = geo_readback();
     if (tiles <= 0 || !partial) return 0;
     int blocks = geo_few_blocks(tiles);
     count_unlisted<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, tile, partial);
@@ -524,7 +511,7 @@ extern "C" int64_t pnet_cuda_tiles_unlisted(int64_t rows, const struct pnet_tile
 extern "C" void pnet_cuda_tiles_write(
     const struct pnet_triplets *t, const struct pnet_tile *tile, uint32_t *list)
 {
-    int64_t tiles = tiles_of(t->rows);
+    int64_t tiles = geo_tiles_of(t->rows);
     int64_t rest = 2 * TABLE + PNET_TILE_SLABS * t->cells, most = ROOM / 4 - rest;
     if (tiles <= 0) return;
     /* for most tiles, and three blocks on a multiprocessor where triplets are not many */

@@ -78,13 +78,6 @@ static __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
-extern "C" size_t pnet_cuda_transpose_work(const struct pnet_triplets *t)
-{
-    geo_purse purse(nullptr);
-    purse.take<int64_t>(geo_scan_sums(t->others));
-    return purse.used;
-}
-
 extern "C" void pnet_cuda_transpose(
     const struct pnet_triplets *t, int64_t *start, int32_t *other, uint16_t *cell, void *work)
 {

@@ -2,16 +2,6 @@
 
 enum { WARPS = GEO_THREADS / 32 };
 
-void geo_tree_take(struct geo_tree *t, int64_t rows, geo_purse *purse)
-{
-    t->depth = 0;
-    for (int64_t below = rows; t->depth == 0 || below > 32; t->depth++) {
-        below = (below + 31) / 32;
-        t->nodes[t->depth] = below;
-        t->box[t->depth] = purse->take<struct geo_box>((size_t)below);
-    }
-}
-
 /* Writes the box that lanes' intervals make together. */
 static __device__ void write_box(const uint32_t low[3], const uint32_t high[3], struct geo_box *box)
 {

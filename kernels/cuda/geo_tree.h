@@ -11,8 +11,6 @@
 #include "kernels/cuda/geo_grid.h"
 #include "kernels/cuda/geo_parts.h"
 
-enum { TREE_DEPTH = 6 }; /* 2^31 points make 2^26 leaves: 2^21, 2^16, 2^11, 2^6, 2 groups */
-
 /* One side of a search. */
 struct geo_points {
     int64_t rows;
@@ -23,26 +21,13 @@ struct geo_points {
     struct pnet_grid grid;
 };
 
-struct __align__(16) geo_box
-{
-    float low[3], high[3], unused[2];
-};
-
-struct geo_tree {
-    int depth;
-    int64_t nodes[TREE_DEPTH];
-    struct geo_box *box[TREE_DEPTH]; /* of leaves, then of groups */
-};
-
 static __device__ __forceinline__ struct geo_box box_at(const struct geo_box *from)
 {
     float4 first = *(const float4 *)from, second = *((const float4 *)from + 1);
     return {{first.x, first.y, first.z}, {first.w, second.x, second.y}, {0, 0}};
 }
 
-/* Takes the tree's memory for that many rows; builds it over metres or, with `voxel`, indices of
-   voxels. */
-void geo_tree_take(struct geo_tree *t, int64_t rows, geo_purse *purse);
+/* Builds it over metres or, with `voxel`, indices of voxels. */
 void geo_tree_build(const struct geo_tree *t, const struct geo_points *points, bool voxel);
 
 /* Points of a level; `order` where they are put along a curve first, in `work`. */

@@ -1,38 +1,9 @@
-/* Triplet sets: which kind of search makes them, and the memory it works in. */
+/* Triplet sets: which kind of search makes them. */
 #include "kernels/cuda/geo.h"
 #include "kernels/cuda/geo_blocks.h"
 
 #include <cfloat>
 #include <cmath>
-
-/* The parts of a workspace. */
-struct parts {
-    int32_t *in_order, *out_order;
-    void *sorting;
-    int64_t *sums;
-    uint32_t *child_box;
-    int64_t *child_start;
-    int32_t *child;
-    struct block_table blocks;
-};
-
-static size_t lay_out(const struct pnet_level *out, const struct pnet_level *in,
-    const struct pnet_neighbourhood *nb, void *work, struct parts *p, struct geo_tree *tree)
-{
-    geo_purse purse(work);
-    size_t others = out == in ? 0 : (size_t)out->rows;
-    p->in_order = purse.take<int32_t>((size_t)in->rows);
-    p->out_order = purse.take<int32_t>(others);
-    geo_purse shared = purse; /* ordering is over before the rest is begun */
-    p->sorting = shared.take<char>(geo_curve_work(in->rows > out->rows ? in->rows : out->rows));
-    geo_tree_take(tree, in->rows, &purse);
-    p->sums = purse.take<int64_t>(geo_scan_sums(out->rows));
-    p->child_box = purse.take<uint32_t>(nb->knn ? 0 : 6 * others);
-    p->child_start = purse.take<int64_t>(nb->knn && others ? others + 1 : 0);
-    p->child = purse.take<int32_t>(nb->knn && others ? (size_t)in->rows : 0);
-    if (nb->degrade & PNET_NEIGHBOUR) geo_blocks_take(&p->blocks, in->rows, &purse);
-    return shared.used > purse.used ? shared.used : purse.used;
-}
 
 /* Squares round, and small ones vanish: |d|^2 <= r^2 holds for coordinates that are a little larger
    than r, for some up to 1e-19 however small r is, and for all where its square is infinite. */
@@ -101,10 +72,11 @@ void geo_child_boxes(
 }
 
 static struct geo_set prepare(const struct pnet_level *out, const struct pnet_level *in,
-    const struct pnet_neighbourhood *nb, const int32_t *parent, void *work, struct parts *p)
+    const struct pnet_neighbourhood *nb, const int32_t *parent, void *work,
+    struct geo_triplets_room *p)
 {
     struct geo_set s = describe(out, in, nb, parent);
-    lay_out(out, in, nb, work, p, &s.tree);
+    geo_triplets_take(out, in, nb, work, p, &s.tree);
     s.in = geo_points_of(in, p->in_order, p->sorting);
     s.out = out == in ? s.in : geo_points_of(out, p->out_order, p->sorting);
     geo_tree_build(&s.tree, &s.in, s.pair_in_voxels);
@@ -133,20 +105,12 @@ static __global__ void point_to_itself(int64_t n, int64_t *start, int32_t *other
     }
 }
 
-extern "C" size_t pnet_cuda_triplets_work(
-    const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb)
-{
-    struct parts p;
-    struct geo_tree tree;
-    return nb->pointwise ? 0 : lay_out(out, in, nb, nullptr, &p, &tree);
-}
-
 extern "C" int64_t pnet_cuda_triplets_count(const struct pnet_level *out,
     const struct pnet_level *in, const struct pnet_neighbourhood *nb, const int32_t *parent,
     int64_t *start, void *work)
 {
     int64_t rows = out->rows;
-    struct parts p;
+    struct geo_triplets_room p;
     if (nb->pointwise) {
         point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
             rows, start, nullptr, nullptr);
@@ -169,7 +133,7 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     int32_t *other, uint16_t *cell, void *work)
 {
     int64_t rows = out->rows, limit = ROW_LIMIT;
-    struct parts p;
+    struct geo_triplets_room p;
     if (rows <= 0) return;
     if (nb->pointwise) {
         point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
@@ -188,18 +152,11 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     geo_sort_long(rows, start, limit, other, cell);
 }
 
-extern "C" bool pnet_cuda_triplets_mutual(const struct pnet_neighbourhood *nb)
-{
-    if (nb->pointwise) return true;
-    bool window = nb->degrade & PNET_NEIGHBOUR, snap = nb->degrade & PNET_CENTRE;
-    return !nb->knn && (window ? nb->kernel % 2 == 1 : !snap);
-}
-
 extern "C" void pnet_cuda_triplets_back(const struct pnet_level *level,
     const struct pnet_neighbourhood *nb, const int64_t *start, int32_t *other, uint16_t *cell,
     void *work)
 {
-    struct parts p;
+    struct geo_triplets_room p;
     if (level->rows <= 0) return;
     if (nb->pointwise) {
         pnet_cuda_triplets_write(level, level, nb, nullptr, start, other, cell, work);

@@ -70,14 +70,6 @@ static struct transposed transposed_of(const struct pnet_nearest *n, void *work)
     return t;
 }
 
-size_t pnet_cuda_interpolate_backward_work(const struct pnet_nearest *n, int32_t c)
-{
-    int64_t pairs = n->fine_rows.most * n->k;
-    (void)c;
-    return 2 * round_up((size_t)pairs * 8) + round_up((size_t)(n->coarse_rows.most + 1) * 8) +
-           pnet_cuda_sort_work(pairs);
-}
-
 /* Pairs that are not there go behind the last coarse row. */
 __global__ static void make_keys(struct pnet_nearest n, uint64_t *key)
 {

@@ -4,6 +4,7 @@
 #define PNET_KERNELS_CUDA_LEVELS_CUH
 
 #include "kernels/count.h"
+#include "kernels/cuda/feature_room.h"
 #include "kernels/cuda/storage.cuh"
 
 #include <cstdint>
@@ -13,7 +14,6 @@ enum {
     THREADS = 256, /* of a block */
     WARP = 32,
     WARPS = THREADS / WARP,
-    SLICES = 1024, /* stretches of rows summed apart; part of the bits of a loss */
 };
 static const int64_t MOST_BLOCKS = 1 << 20; /* of a grid; kernels stride over what is more */
 
@@ -38,11 +38,6 @@ static inline int lanes_for(int64_t n, int most)
     int lanes = 1;
     while (lanes < n && lanes < most) lanes *= 2;
     return lanes;
-}
-
-static inline size_t round_up(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
 }
 
 /* Parts of a workspace, one behind the other. */

@@ -20,12 +20,6 @@ static struct cross_entropy argument_of(const struct pnet_cross_entropy *e)
     return a;
 }
 
-size_t pnet_cuda_cross_entropy_work(const struct pnet_cross_entropy *e)
-{
-    (void)e;
-    return SLICES * sizeof(struct two);
-}
-
 /* log of the sum of exp(x[c]), in each thread of the row. */
 template <class T>
 static __device__ double log_sum_exp(const T *x, int32_t classes, const struct row_walk &r)

@@ -54,16 +54,6 @@ static struct lovasz lovasz_of(const struct pnet_targets *t, const float *x, voi
     return v;
 }
 
-/* Whether rows have several labels is not known where memory is planned (data pointers are not there
-   yet): room for two entries. */
-size_t pnet_cuda_lovasz_work(const struct pnet_targets *t)
-{
-    size_t rows = (size_t)t->rows.most, classes = (size_t)t->classes;
-    return 2 * round_up(2 * rows * 8) + 3 * round_up(rows * 4) + round_up(classes * 8) +
-           round_up(4) + round_up(SLICES * 8) + round_up(classes * SLICES * 8) +
-           pnet_cuda_sort_work(2 * t->rows.most);
-}
-
 /* Labels of each class over all label rows, counted in shared memory where classes fit. */
 enum { MOST_SHARED = 4096 };
 

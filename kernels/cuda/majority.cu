@@ -21,13 +21,6 @@ static struct majority majority_of(const struct pnet_cells *cells, void *work)
     return m;
 }
 
-size_t pnet_cuda_cells_majority_work(const struct pnet_cells *cells)
-{
-    size_t fine = (size_t)cells->fine_rows.most, coarse = (size_t)cells->coarse_rows.most;
-    return 2 * round_up(fine * 8) + round_up(coarse * 8) +
-           pnet_cuda_sort_work(cells->fine_rows.most);
-}
-
 /* The cell that holds a row, where cells are stretches of rows. */
 static __device__ int64_t cell_of(const struct pnet_cells &cells, int64_t row)
 {

@@ -31,13 +31,6 @@ static struct matched_entries lay_out(
     return e;
 }
 
-size_t matched_entries_bytes(const struct pnet_matched *p, int32_t each)
-{
-    struct carver room = {nullptr};
-    lay_out(p, each, &room);
-    return (size_t)(uintptr_t)room.at;
-}
-
 struct matched_entries matched_entries_of(const struct pnet_matched *p, int32_t each, void *work)
 {
     struct carver room = {(char *)work};

@@ -26,7 +26,6 @@ struct matched_entries {
     float *gradient;
 };
 
-size_t matched_entries_bytes(const struct pnet_matched *p, int32_t each);
 struct matched_entries matched_entries_of(const struct pnet_matched *p, int32_t each, void *work);
 /* Adds them up, those of one row in order. */
 void matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,

@@ -29,11 +29,6 @@ void pnet_cuda_best_class(struct pnet_count rows, int32_t classes, const float *
     });
 }
 
-size_t pnet_cuda_correct_work(void)
-{
-    return 2 * sizeof(count_type);
-}
-
 __global__ static void __launch_bounds__(THREADS)
     correct(struct pnet_targets t, const int32_t *best, count_type *sum)
 {
@@ -127,11 +122,6 @@ void pnet_cuda_top_k(
         if (grid) top_k<<<grid, THREADS, 0, cudaStreamPerThread>>>(*t, lanes, k, as<T>(x), sum);
     });
     write_counts<<<1, 2, 0, cudaStreamPerThread>>>(2, sum, correct);
-}
-
-size_t pnet_cuda_confusion_work(int32_t classes)
-{
-    return (size_t)classes * (size_t)classes * sizeof(count_type);
 }
 
 /* Pairs are counted in shared memory where `own` has room for them all. */

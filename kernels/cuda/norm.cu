@@ -3,17 +3,6 @@ extern "C" {
 }
 #include "kernels/cuda/norm.cuh"
 
-extern "C" size_t pnet_cuda_norm_work(const struct pnet_norm *n)
-{
-    size_t m = (size_t)n->segments.count * (size_t)n->c;
-    return m * (2 * sizeof(double) + 2 * sizeof(float)) + norm_parts(n) * sizeof(double);
-}
-
-extern "C" size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
-{
-    return column_parts(s.rows, s.count, c) * sizeof(double);
-}
-
 extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const float *a,
     const float *b, double *sum, double *sum_ab, void *work)
 {

@@ -11,38 +11,12 @@ extern "C" {
    into as many chunks as with tiles of TILE_CHANNELS channels make FEW_CHUNKS blocks of work. In a chunk the rows go to 64
    lanes or more in turn, lanes are joined pair by pair, the upper half to the lower one, and so are the chunks of a
    segment, which go to JOIN_LANES lanes in turn. */
-enum {
-    FEW_ROWS = 8192,
-    FEW_CHUNKS = FEW_ROWS / CHUNK_ROWS,
-    TILE_CHANNELS = 32,
-    TILE_SUMS = 2 * TILE_CHANNELS,
-};
-
-static inline __host__ __device__ int32_t norm_tiles(int32_t c)
-{
-    return (c + TILE_CHANNELS - 1) / TILE_CHANNELS;
-}
-
 /* Of `rows` rows; never fewer of more rows, up to FEW_ROWS and from there on. */
 static inline __host__ __device__ int64_t norm_chunk_size(int64_t rows, int32_t c)
 {
     int32_t most = FEW_CHUNKS / norm_tiles(c);
     if (most < 1) most = 1;
     return rows > FEW_ROWS ? (rows + most - 1) / most : (int64_t)CHUNK_ROWS;
-}
-
-/* Chunks that at most `rows` rows may have. */
-static inline int64_t norm_chunks(int64_t rows)
-{
-    return rows > FEW_ROWS ? (int64_t)FEW_CHUNKS : divide_up(rows, CHUNK_ROWS);
-}
-
-/* Doubles of the sums of chunks. Groups of channels are added as columns.cuh does it. */
-static inline size_t norm_parts(const pnet_norm *n)
-{
-    const pnet_segments &s = n->segments;
-    if (n->groups != n->c) return column_parts(s.rows, s.count, n->c);
-    return (size_t)(norm_chunks(s.rows) + s.count) * (size_t)norm_tiles(n->c) * TILE_SUMS;
 }
 
 /* Two sums and two coefficients for each segment and channel, then the sums of chunks. */

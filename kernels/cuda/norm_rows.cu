@@ -155,13 +155,6 @@ struct finish_layernorm {
     }
 };
 
-/* The moments of each row, the two sums of each channel, the sums of chunks. */
-extern "C" size_t pnet_cuda_layernorm_backward_work(struct pnet_count rows, int32_t c)
-{
-    return (size_t)rows.most * sizeof(float2) +
-           ((size_t)c * 2 + column_parts(rows.most, 1, c)) * sizeof(double);
-}
-
 extern "C" void pnet_cuda_layernorm_backward(struct pnet_count rows, int32_t c, double eps,
     const float *x, const float *weight, const struct pnet_norm_gradient *g, void *work)
 {

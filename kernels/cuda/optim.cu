@@ -196,11 +196,6 @@ static unsigned blocks_of_chunks(int64_t chunks)
     return (unsigned)(chunks < most ? chunks : most);
 }
 
-extern "C" size_t pnet_cuda_optim_update_work(int64_t chunk_count)
-{
-    return (size_t)chunk_count * sizeof(double);
-}
-
 extern "C" void pnet_cuda_optim_squares(
     const struct pnet_optim_update *u, int64_t first, int64_t count, void *work)
 {

@@ -232,12 +232,6 @@ template <class T> static bool launch_few_if(const sum_cells<T, 1> &op, struct p
     return true;
 }
 
-size_t pnet_cuda_cells_sum_work(int32_t c)
-{
-    (void)c;
-    return 0;
-}
-
 void pnet_cuda_cells_sum(const struct pnet_cells *cells, int32_t c, const float *x, bool mean,
     bool add, float *y, void *work)
 {

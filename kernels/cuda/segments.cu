@@ -163,12 +163,6 @@ template <class Op> __global__ static void __launch_bounds__(THREADS) join_parts
     }
 }
 
-size_t pnet_cuda_segments_pool_work(struct pnet_segments s, int32_t c)
-{
-    size_t parts = (size_t)(pnet_segment_blocks(s.rows) + s.count) * (size_t)c;
-    return 2 * round_up(parts * sizeof(double)); /* a maximum needs a float and a row: no more */
-}
-
 template <class Op> static void launch_join(const Op &op)
 {
     int x = lanes_for(op.c, WARP);

@@ -4,11 +4,6 @@
 
 #include "kernels/cuda/levels.cuh"
 
-/* Sums of a slice that are joined two at a time. */
-struct two {
-    double a, b;
-};
-
 static __device__ __forceinline__ void keep_slice(double a, double b, struct two *part)
 {
     a = block_sum(a);

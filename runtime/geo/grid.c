@@ -3,10 +3,8 @@
 
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/geo.h"
-#ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/geo.h"
-#endif
 
 #include <math.h>
 
@@ -17,7 +15,7 @@ static void walk(struct pnet_geo_walk *w)
     struct pnet_level fine = pnet_geo_level(w, info->finer);
     int64_t room = pnet_capacity(fine.rows);
     bool ordered = pnet_geo_stretches(w->plan, info->finer, level);
-    size_t sample_work = pnet_round_bytes(PNET_KERNEL(w, sample_work)(room, ordered));
+    size_t sample_work = pnet_round_bytes(PNET_WORK(w->device, sample_work)(room, ordered));
     int32_t *parent = pnet_geo_buffer(w, LEVEL_PARENT, fine.rows, 1, 0, sizeof *parent);
     char *work = pnet_geo_scratch(w, sample_work + (size_t)room * sizeof(int32_t));
     int32_t *keep = NULL;

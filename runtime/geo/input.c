@@ -3,10 +3,8 @@
 
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/geo.h"
-#ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/geo.h"
-#endif
 
 #include <math.h>
 
@@ -56,8 +54,9 @@ static void walk(struct pnet_geo_walk *w)
     }
     struct pnet_level_points to = pnet_level_buffers(w, level, n);
     int32_t *rows = pnet_geo_buffer(w, LEVEL_ORDER, n, 1, 0, sizeof *rows);
-    const void *arrived = pnet_geo_arrive(w, PNET_KERNEL(w, order_points_work)(pnet_capacity(n)),
-        &work, in ? in->xyz : NULL, n, 3 * sizeof(float));
+    const void *arrived =
+        pnet_geo_arrive(w, PNET_WORK(w->device, order_points_work)(pnet_capacity(n)), &work,
+            in ? in->xyz : NULL, n, 3 * sizeof(float));
     if (!in || !pnet_geo_builds(w)) return;
     pnet_geo_put_splits(w, level, in->row_splits);
     w->counts->rows[level] = n;

@@ -4,9 +4,7 @@
 #include "runtime/number.h"
 
 #include "kernels/cpu/geo_matches.h"
-#ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/geo_matches.h"
-#endif
 
 #include <math.h>
 
@@ -35,13 +33,13 @@ static void walk(struct pnet_geo_walk *w)
     int64_t *number = &w->counts->of[w->item][0];
     void *work;
     int64_t *start = pnet_geo_buffer(w, MATCH_START, from.rows, 1, 1, sizeof *start);
-    pose = pnet_geo_arrive(w, PNET_KERNEL(w, matches_work)(&from_room, &to_room, radius, 0), &work,
-        given, samples, POSE_BYTES);
+    pose = pnet_geo_arrive(w, PNET_WORK(w->device, matches_work)(&from_room, &to_room, radius, 0),
+        &work, given, samples, POSE_BYTES);
     if (pnet_geo_builds(w))
         *number = PNET_KERNEL(w, matches_count)(&from, &to, pose, radius, start, work);
     int32_t *other = pnet_geo_buffer(w, MATCH_OTHER, *number, 1, 0, sizeof *other);
     size_t bytes =
-        PNET_KERNEL(w, matches_work)(&from_room, &to_room, radius, pnet_capacity(*number));
+        PNET_WORK(w->device, matches_work)(&from_room, &to_room, radius, pnet_capacity(*number));
     pose = pnet_geo_arrive(w, bytes, &work, given, samples, POSE_BYTES);
     if (pnet_geo_builds(w))
         PNET_KERNEL(w, matches_write)(&from, &to, pose, radius, *number, start, other, work);

@@ -2,9 +2,7 @@
 #include "runtime/geo_walk.h"
 
 #include "kernels/cpu/geo.h"
-#ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/geo.h"
-#endif
 
 enum { NEAR_INDEX, NEAR_DISTANCE };
 
@@ -21,7 +19,8 @@ static void walk(struct pnet_geo_walk *w)
                       coarse_room = pnet_geo_room(w, w->q->b);
     int32_t *index = pnet_geo_buffer(w, NEAR_INDEX, fine.rows, k, 0, sizeof *index);
     float *distance2 = pnet_geo_buffer(w, NEAR_DISTANCE, fine.rows, k, 0, sizeof *distance2);
-    void *work = pnet_geo_scratch(w, PNET_KERNEL(w, nearest_work)(&fine_room, &coarse_room, k));
+    void *work =
+        pnet_geo_scratch(w, PNET_WORK(w->device, nearest_work)(&fine_room, &coarse_room, k));
     if (pnet_geo_builds(w)) PNET_KERNEL(w, nearest)(&fine, &coarse, k, index, distance2, work);
 }
 

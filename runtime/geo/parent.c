@@ -4,10 +4,8 @@
 
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/geo.h"
-#ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/geo.h"
-#endif
 
 enum { MAP_PARENT, MAP_START, MAP_CHILD };
 

@@ -4,11 +4,16 @@
 #include "kernels/cpu/geo.h"
 #include "runtime/json.h"
 #include "runtime/number.h"
-#ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/geo.h"
-#endif
 
 #include <math.h>
+
+/* A build without CUDA sizes what a GPU would build, and builds nothing there. */
+#ifdef PNET_CUDA_BUILT
+#define ON_GPU(call) call
+#else
+#define ON_GPU(call) (void)0
+#endif
 
 bool pnet_set_transposes(unsigned forms)
 {
@@ -29,12 +34,7 @@ size_t pnet_set_tile_bytes(int64_t rows)
 /* Is the transposed form written by a second search over the first one's row starts, instead of sorting it? */
 static bool searches_back(enum pnet_device_kind device, const struct pnet_geo_request *q)
 {
-#ifdef PNET_CUDA_BUILT
-    if (device == PNET_CUDA) return q->a == q->b && pnet_cuda_triplets_mutual(&q->triplets.nb);
-#endif
-    (void)device;
-    (void)q;
-    return false;
+    return device == PNET_CUDA && q->a == q->b && pnet_cuda_triplets_mutual(&q->triplets.nb);
 }
 
 static int32_t cells_of(const struct pnet_geo_request *q)
@@ -87,8 +87,8 @@ static struct pnet_triplets walk_forward(struct pnet_geo_walk *w, const struct s
     const struct pnet_neighbourhood *nb = &q->triplets.nb;
     bool same_level = q->a == q->b;
     const struct pnet_level *in = same_level ? &z->out : &z->in;
-    size_t bytes =
-        PNET_KERNEL(w, triplets_work)(&z->out_room, same_level ? &z->out_room : &z->in_room, nb);
+    size_t bytes = PNET_WORK(w->device, triplets_work)(
+        &z->out_room, same_level ? &z->out_room : &z->in_room, nb);
     struct pnet_geo_request map;
     const int32_t *parent = needs(q, &map) && pnet_geo_builds(w)
                                 ? pnet_geo_built(w, pnet_geo_find(w->plan, &map))->parent
@@ -123,20 +123,20 @@ static struct pnet_triplets walk_transposed(
         .start = f->start,
         .other = other,
         .cell = cell};
-#ifdef PNET_CUDA_BUILT
-    const struct pnet_neighbourhood *nb = &w->q->triplets.nb;
     if (searches_back(w->device, w->q)) {
+        const struct pnet_neighbourhood *nb = &w->q->triplets.nb;
         void *work = pnet_geo_scratch(w, pnet_cuda_triplets_work(&z->in_room, &z->in_room, nb));
-        if (pnet_geo_builds(w)) pnet_cuda_triplets_back(&z->in, nb, f->start, other, cell, work);
+        if (pnet_geo_builds(w))
+            ON_GPU(pnet_cuda_triplets_back(&z->in, nb, f->start, other, cell, work));
+        (void)work;
         return t;
     }
-#endif
     struct pnet_triplets room = {.rows = z->out_room.rows,
         .others = z->in_room.rows,
         .count = pnet_capacity(f->count),
         .cells = f->cells};
     int64_t *start = pnet_geo_buffer(w, SET_T_START, t.rows, 1, 1, sizeof *start);
-    void *work = pnet_geo_scratch(w, PNET_KERNEL(w, transpose_work)(&room));
+    void *work = pnet_geo_scratch(w, PNET_WORK(w->device, transpose_work)(&room));
     if (pnet_geo_builds(w)) PNET_KERNEL(w, transpose)(f, start, other, cell, work);
     t.start = start;
     return t;
@@ -148,25 +148,20 @@ static void walk_tiles(struct pnet_geo_walk *w, int form, const struct pnet_trip
     int64_t *words = &w->counts->of[w->item][SET_WORDS + form];
     unsigned *marks = &w->counts->marks[w->item];
     struct pnet_tile *tile = pnet_geo_block(w, SET_TILE + form, pnet_set_tile_bytes(set->rows));
-#ifdef PNET_CUDA_BUILT
     struct pnet_triplets room = *set;
     room.rows = pnet_capacity(set->rows);
     room.live = pnet_geo_live(w, form ? w->q->b : w->q->a);
     void *work = pnet_geo_scratch(w, pnet_cuda_tiles_work(room.rows));
     if (pnet_geo_builds(w)) {
-        *words = pnet_cuda_tiles_count(&room, tile, work);
-        *marks |= (unsigned)(pnet_cuda_tiles_unlisted(room.rows, tile) > 0) << form;
+        ON_GPU(*words = pnet_cuda_tiles_count(&room, tile, work));
+        ON_GPU(*marks |= (unsigned)(pnet_cuda_tiles_unlisted(room.rows, tile) > 0) << form);
     }
-#else
+    uint32_t *list = pnet_geo_buffer(w, SET_LIST + form, *words, 1, 0, sizeof *list);
+    if (pnet_geo_builds(w)) ON_GPU(pnet_cuda_tiles_write(&room, tile, list));
     (void)marks;
     (void)tile;
-#endif
-    uint32_t *list = pnet_geo_buffer(w, SET_LIST + form, *words, 1, 0, sizeof *list);
-#ifdef PNET_CUDA_BUILT
-    if (pnet_geo_builds(w)) pnet_cuda_tiles_write(&room, tile, list);
-#else
+    (void)work;
     (void)list;
-#endif
 }
 
 /* Where the host measures for a GPU's plan: how much tiles would take. */

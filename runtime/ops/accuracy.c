@@ -20,7 +20,7 @@ static size_t best_bytes(const struct pnet_exec *x)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    return backward ? 0 : best_bytes(x) + PNET_KERNEL(x, correct_work)();
+    return backward ? 0 : best_bytes(x) + PNET_WORK(x->device, correct_work)();
 }
 
 static void forward(const struct pnet_exec *x)

@@ -52,7 +52,7 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_norm n = norm_of(x);
     (void)backward;
-    return own_bytes(x) + PNET_KERNEL(x, norm_work)(&n);
+    return own_bytes(x) + PNET_WORK(x->device, norm_work)(&n);
 }
 
 static void forward(const struct pnet_exec *x)

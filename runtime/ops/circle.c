@@ -37,7 +37,7 @@ static struct pnet_circle loss_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_circle c = loss_of(x);
-    return PNET_KERNEL(x, circle_work)(&c, backward);
+    return PNET_WORK(x->device, circle_work)(&c, backward);
 }
 
 static void forward(const struct pnet_exec *x)

@@ -96,7 +96,7 @@ static size_t best_bytes(const struct pnet_exec *x)
 
 size_t pnet_op_confusion_work(const struct pnet_exec *x, bool backward)
 {
-    return backward ? 0 : best_bytes(x) + PNET_KERNEL(x, confusion_work)(x->in[SCORES].width);
+    return backward ? 0 : best_bytes(x) + PNET_WORK(x->device, confusion_work)(x->in[SCORES].width);
 }
 
 void pnet_op_confusion_forward(const struct pnet_exec *x)

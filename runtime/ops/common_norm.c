@@ -43,7 +43,8 @@ static int64_t statistics_count(const struct pnet_exec *x, int32_t groups)
 size_t pnet_op_samplenorm_work(const struct pnet_exec *x, int32_t groups)
 {
     struct pnet_norm n = norm_of(x, groups);
-    return 2 * (size_t)statistics_count(x, groups) * sizeof(float) + PNET_KERNEL(x, norm_work)(&n);
+    return 2 * (size_t)statistics_count(x, groups) * sizeof(float) +
+           PNET_WORK(x->device, norm_work)(&n);
 }
 
 void pnet_op_samplenorm_forward(const struct pnet_exec *x, int32_t groups, double eps)

@@ -157,18 +157,13 @@ static const struct pnet_triplets *by_input(const struct pnet_exec *x)
 static unsigned read_as(const struct pnet_exec *x, struct pnet_conv_shape s,
     enum pnet_direction direction, unsigned form)
 {
-#ifdef PNET_CUDA_BUILT
     int32_t cells = x->geo[0]->forward.cells;
     enum pnet_conv_algo algo = x->algos.of[direction];
+    if (x->device != PNET_CUDA) return form;
     bool tiles = direction == PNET_DW ? pnet_cuda_vvor_tiled(cells, s, x->precision, algo)
                                       : pnet_cuda_mvmr_tiled(cells, s, x->precision, algo);
-    if (x->device == PNET_CUDA && tiles)
-        return form == PNET_FORM_FORWARD ? PNET_FORM_FORWARD_TILES : PNET_FORM_TRANSPOSED_TILES;
-#endif
-    (void)x;
-    (void)s;
-    (void)direction;
-    return form;
+    if (!tiles) return form;
+    return form == PNET_FORM_FORWARD ? PNET_FORM_FORWARD_TILES : PNET_FORM_TRANSPOSED_TILES;
 }
 
 static unsigned form_of(const struct pnet_exec *x, const struct pnet_triplets *sorted)
@@ -193,22 +188,23 @@ static size_t input_work(const struct pnet_exec *x)
 {
     struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
     if (is_dense(x))
-        return PNET_KERNEL(x, gemm_work)(pnet_op_rows(&x->out), s.cout, s.cin, x->precision);
-    return PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_DF], by_input(x), t, x->precision);
+        return PNET_WORK(x->device, gemm_work)(pnet_op_rows(&x->out), s.cout, s.cin, x->precision);
+    return PNET_WORK(x->device, mvmr_algo_work)(x->algos.of[PNET_DF], by_input(x), t, x->precision);
 }
 
 static size_t weight_work(const struct pnet_exec *x)
 {
     struct pnet_conv_shape s = shape_of(x);
     if (is_dense(x))
-        return PNET_KERNEL(x, outer_work)(pnet_op_rows(&x->out), s.cin, s.cout, x->precision);
-    return PNET_KERNEL(x, vvor_algo_work)(x->algos.of[PNET_DW], by_output(x), s, x->precision);
+        return PNET_WORK(x->device, outer_work)(pnet_op_rows(&x->out), s.cin, s.cout, x->precision);
+    return PNET_WORK(x->device, vvor_algo_work)(
+        x->algos.of[PNET_DW], by_output(x), s, x->precision);
 }
 
 static size_t params_work(const struct pnet_exec *x)
 {
     return larger(
-        weight_work(x), PNET_KERNEL(x, column_sum_work)(pnet_op_rows(&x->out), x->out.width));
+        weight_work(x), PNET_WORK(x->device, column_sum_work)(pnet_op_rows(&x->out), x->out.width));
 }
 
 static size_t work(const struct pnet_exec *x, bool backward)
@@ -216,8 +212,9 @@ static size_t work(const struct pnet_exec *x, bool backward)
     struct pnet_conv_shape s = shape_of(x);
     struct pnet_count n = pnet_op_rows(&x->out);
     if (backward) return pnet_op_backward_work(x, input_work(x), params_work(x));
-    if (is_dense(x)) return PNET_KERNEL(x, gemm_work)(n, s.cin, s.cout, x->precision);
-    return PNET_KERNEL(x, mvmr_algo_work)(x->algos.of[PNET_FORWARD], by_output(x), s, x->precision);
+    if (is_dense(x)) return PNET_WORK(x->device, gemm_work)(n, s.cin, s.cout, x->precision);
+    return PNET_WORK(x->device, mvmr_algo_work)(
+        x->algos.of[PNET_FORWARD], by_output(x), s, x->precision);
 }
 
 static void forward(const struct pnet_exec *x)

@@ -28,7 +28,7 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_cross_entropy e = loss_of(x);
     (void)backward;
-    return PNET_KERNEL(x, cross_entropy_work)(&e);
+    return PNET_WORK(x->device, cross_entropy_work)(&e);
 }
 
 static void forward(const struct pnet_exec *x)

@@ -27,7 +27,7 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_dice d = loss_of(x);
     (void)backward;
-    return PNET_KERNEL(x, dice_work)(&d);
+    return PNET_WORK(x->device, dice_work)(&d);
 }
 
 static void forward(const struct pnet_exec *x)

@@ -22,8 +22,9 @@ static bool rule(struct pnet_rule *r)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    return backward ? PNET_KERNEL(x, segments_pool_work)(pnet_op_samples(&x->out), x->out.width)
-                    : 0;
+    return backward
+               ? PNET_WORK(x->device, segments_pool_work)(pnet_op_samples(&x->out), x->out.width)
+               : 0;
 }
 
 static void forward(const struct pnet_exec *x)

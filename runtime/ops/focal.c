@@ -27,7 +27,7 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_focal f = loss_of(x);
     (void)backward;
-    return PNET_KERNEL(x, focal_work)(&f);
+    return PNET_WORK(x->device, focal_work)(&f);
 }
 
 static void forward(const struct pnet_exec *x)

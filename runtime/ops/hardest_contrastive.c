@@ -27,7 +27,7 @@ static struct pnet_hardest loss_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_hardest h = loss_of(x);
-    return PNET_KERNEL(x, hardest_work)(&h, backward);
+    return PNET_WORK(x->device, hardest_work)(&h, backward);
 }
 
 static void forward(const struct pnet_exec *x)

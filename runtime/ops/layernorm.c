@@ -19,9 +19,9 @@ static bool rule(struct pnet_rule *r)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    return backward
-               ? PNET_KERNEL(x, layernorm_backward_work)(pnet_op_rows(&x->in[0]), x->in[0].width)
-               : 0;
+    return backward ? PNET_WORK(x->device, layernorm_backward_work)(
+                          pnet_op_rows(&x->in[0]), x->in[0].width)
+                    : 0;
 }
 
 static void forward(const struct pnet_exec *x)

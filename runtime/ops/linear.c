@@ -36,27 +36,27 @@ static size_t larger(size_t a, size_t b)
 
 static size_t input_work(const struct pnet_exec *x)
 {
-    return PNET_KERNEL(x, gemm_work)(
+    return PNET_WORK(x->device, gemm_work)(
         pnet_op_rows(&x->out), x->out.width, x->in[0].width, x->precision);
 }
 
 static size_t weight_work(const struct pnet_exec *x)
 {
-    return PNET_KERNEL(x, outer_work)(
+    return PNET_WORK(x->device, outer_work)(
         pnet_op_rows(&x->out), x->in[0].width, x->out.width, x->precision);
 }
 
 static size_t params_work(const struct pnet_exec *x)
 {
     return larger(
-        weight_work(x), PNET_KERNEL(x, column_sum_work)(pnet_op_rows(&x->out), x->out.width));
+        weight_work(x), PNET_WORK(x->device, column_sum_work)(pnet_op_rows(&x->out), x->out.width));
 }
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_count n = pnet_op_rows(&x->out);
     int32_t cin = x->in[0].width, cout = x->out.width;
-    if (!backward) return PNET_KERNEL(x, gemm_work)(n, cin, cout, x->precision);
+    if (!backward) return PNET_WORK(x->device, gemm_work)(n, cin, cout, x->precision);
     return pnet_op_backward_work(x, input_work(x), params_work(x));
 }
 

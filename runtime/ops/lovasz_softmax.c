@@ -18,7 +18,7 @@ static bool rule(struct pnet_rule *r)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_targets t = pnet_op_targets(x);
-    return backward ? 0 : PNET_KERNEL(x, lovasz_work)(&t);
+    return backward ? 0 : PNET_WORK(x->device, lovasz_work)(&t);
 }
 
 static void forward(const struct pnet_exec *x)

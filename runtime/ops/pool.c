@@ -62,11 +62,11 @@ static size_t work(const struct pnet_exec *x, bool backward)
     if (is_identity(x)) return 0;
     if (has_labels(x)) {
         struct pnet_cells cells = cells_of(x);
-        return backward ? 0 : PNET_KERNEL(x, cells_majority_work)(&cells);
+        return backward ? 0 : PNET_WORK(x->device, cells_majority_work)(&cells);
     }
-    return x->geo[0]
-               ? PNET_KERNEL(x, cells_sum_work)(x->in[0].width)
-               : PNET_KERNEL(x, segments_pool_work)(pnet_op_samples(&x->in[0]), x->in[0].width);
+    return x->geo[0] ? PNET_WORK(x->device, cells_sum_work)(x->in[0].width)
+                     : PNET_WORK(x->device, segments_pool_work)(
+                           pnet_op_samples(&x->in[0]), x->in[0].width);
 }
 
 static void forward_samples(const struct pnet_exec *x, enum pnet_pool kind)

@@ -20,7 +20,7 @@ static bool rule(struct pnet_rule *r)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     (void)x; /* one kernel without CUDA */
-    return backward ? 0 : PNET_KERNEL(x, correct_work)();
+    return backward ? 0 : PNET_WORK(x->device, correct_work)();
 }
 
 static void forward(const struct pnet_exec *x)

@@ -48,11 +48,11 @@ static struct pnet_nearest nearest_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     if (!backward || is_identity(x)) return 0;
-    if (x->attr[KIND].i == NEAREST) return PNET_KERNEL(x, cells_sum_work)(x->in[0].width);
+    if (x->attr[KIND].i == NEAREST) return PNET_WORK(x->device, cells_sum_work)(x->in[0].width);
     struct pnet_nearest n = {.fine_rows = pnet_op_rows(&x->out),
         .coarse_rows = pnet_op_rows(&x->in[0]),
         .k = (int32_t)x->attr[K].i};
-    return PNET_KERNEL(x, interpolate_backward_work)(&n, x->in[0].width);
+    return PNET_WORK(x->device, interpolate_backward_work)(&n, x->in[0].width);
 }
 
 static void forward(const struct pnet_exec *x)

@@ -56,7 +56,6 @@ static void check(enum pnet_purpose_kind purpose, enum pnet_device_kind device,
     pnet_compilation_free(c);
 }
 
-#ifdef PNET_CUDA_BUILT
 enum { FT = PNET_FORM_FORWARD_TILES, TT = PNET_FORM_TRANSPOSED_TILES };
 
 static void check_cuda(void)
@@ -96,16 +95,13 @@ static void check_table(void)
     free(algos);
     pnet_compilation_free(c);
 }
-#endif
 
 int main(void)
 {
     static const unsigned infer[SETS] = {F, F, F, F | T}, train[SETS] = {F, F | T, F | T, F | T};
     check(PNET_FOR_INFERENCE, PNET_CPU, PNET_FP32, PNET_ALGO_DEFAULT, infer);
     check(PNET_FOR_TRAINING, PNET_CPU, PNET_FP32, PNET_ALGO_DEFAULT, train);
-#ifdef PNET_CUDA_BUILT
     check_cuda();
     check_table();
-#endif
     return check_end();
 }
