@@ -2,7 +2,7 @@
 
 /* Times as many matches as agree by chance; and matches of which more than half agree, however many do by chance: among
    a few matches chance has its share. */
-enum { SURE_TIMES = 10, LEAST_TIMES = 3, SURE_MATCHES = 12 };
+enum { SURE_TIMES = 20, LEAST_TIMES = 3, SURE_MATCHES = 12 };
 /* Percent of the source's points. */
 enum { SURE_PERCENT = 40, LEAST_PERCENT = 10 };
 
