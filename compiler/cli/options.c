@@ -156,8 +156,8 @@ static int store(const struct option *o, const char *value)
         if (!value) return 0;
         s->value = strtod(value, &end);
         if (end == value || *end || !(s->value > 0 && s->value < 1e6))
-            return usage_error("--%s takes a number of seconds, more than 0 and less than 1000000, "
-                               "not '%s'",
+            return usage_error(
+                "--%s takes a number of seconds, not '%s': more than 0 and less than 1000000",
                 o->name, value);
         return 0;
     }

@@ -39,7 +39,7 @@ for command in check fmt plan graph train infer eval compare register ops info '
     done
 done
 check "$numbers options with numbers" test $numbers -ge 15
-refuse '--autotune takes a number of seconds, more than 0' train --autotune=-1
+refuse "--autotune takes a number of seconds, not '-1': more than 0" train --autotune=-1
 refuse '--points takes a whole number from 1 to 2147483647' plan models/rooms.pnet --points -5
 refuse '--points takes a whole number from 1 to 2147483647' plan models/rooms.pnet --points 9223372036854775807
 refuse '--steps takes a whole number from 1 to 4294967295, not '"'0'" train models/rooms.pnet --steps 0
