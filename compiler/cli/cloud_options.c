@@ -1,6 +1,7 @@
 #include "compiler/cli/cloud_options.h"
 
 #include "runtime/config.h"
+#include "runtime/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static enum pnet_status take_value(struct pnet_input_map *map, const char *text,
 {
     struct pnet_input_source *s = source_of(map, in, f);
     char *end;
-    double constant = strtod(value, &end);
+    double constant = pnet_number_read(value, &end);
     if (!s) return pnet_error_memory(e);
     forget_names(s);
     if (*end) return take_columns(text, value, f, s, e);

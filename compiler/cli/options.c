@@ -1,6 +1,8 @@
 #include "compiler/cli/cli.h"
 #include "runtime/mode.h"
 
+#include "runtime/number.h"
+
 #include <errno.h>
 #include <math.h>
 #include <omp.h>
@@ -53,7 +55,7 @@ static bool parse_size(const char *text, size_t *bytes)
         {"M", 1e6}, {"MB", 1e6}, {"MiB", 0x1p20}, {"G", 1e9}, {"GB", 1e9}, {"GiB", 0x1p30},
         {"TB", 1e12}, {"TiB", 0x1p40}};
     char *end;
-    double x = strtod(text, &end);
+    double x = pnet_number_read(text, &end);
     if (end == text || !(x >= 0) || strpbrk(text, "xX")) return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].suffix) == 0 && x * units[i].factor >= 1 &&
@@ -69,22 +71,21 @@ static bool parse_count(const char *text, int64_t *count)
 {
     static const struct {
         const char *suffix;
-        long double factor;
-    } units[] = {{"", 1}, {"k", 1e3L}, {"M", 1e6L}, {"G", 1e9L}};
+        double factor;
+    } units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}};
     const char *digits = text + (*text == '-' || *text == '+');
     char *end;
     if (!(*digits >= '0' && *digits <= '9') && *digits != '.') return false;
     errno = 0;
     *count = strtoll(text, &end, 10);
     if (!*end && !errno) return true;
-    long double x = strtold(text, &end);
+    double x = pnet_number_read(text, &end);
     if (end == text || strpbrk(text, "xX")) return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].suffix) == 0) {
-            long double value = x * units[i].factor, whole = roundl(value);
+            double value = x * units[i].factor, whole = round(value);
             /* fractions of decimal digits are not exact */
-            if (!(fabsl(whole) < 9e18L) || fabsl(value - whole) > 1e-15L * fabsl(value))
-                return false;
+            if (!(fabs(whole) < 9e18) || fabs(value - whole) > 1e-15 * fabs(value)) return false;
             *count = (int64_t)whole;
             return true;
         }
@@ -98,7 +99,7 @@ static bool parse_length(const char *text, double *metres)
         double factor;
     } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}, {"km", 1000}};
     char *end;
-    double x = strtod(text, &end);
+    double x = pnet_number_read(text, &end);
     for (size_t i = 0; i < sizeof units / sizeof units[0] && end != text; i++)
         if (strcmp(end, units[i].unit) == 0 && x > 0 && x * units[i].factor < 1e6) {
             *metres = x * units[i].factor;
@@ -154,7 +155,7 @@ static int store(const struct option *o, const char *value)
         struct seconds *s = o->target;
         s->given = true;
         if (!value) return 0;
-        s->value = strtod(value, &end);
+        s->value = pnet_number_read(value, &end);
         if (end == value || *end || !(s->value > 0 && s->value < 1e6))
             return usage_error(
                 "--%s takes a number of seconds, not '%s': more than 0 and less than 1000000",

@@ -60,7 +60,9 @@ on 0 "$work/bare.off" "$work/bare.npy" --map rgb=0.5
 on 4 "$work/bare.off" "$work/none.npy"
 says 'has no red for cloud.rgb'
 head -c 1600 /dev/zero >"$work/scan.bin"
-on 0 "$work/scan.bin" "$work/scan.npy" --map rgb=intensity
+on 4 "$work/scan.bin" "$work/none.npy" --map rgb=intensity
+says 'needs names for its columns'
+on 0 "$work/scan.bin" "$work/scan.npy" --columns x,y,z,intensity --map rgb=intensity
 
 # Folders and patterns, with a file in them that is no cloud.
 cp "$work/named.ply" "$work/text.yaml" "$work/rooms/train"
