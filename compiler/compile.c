@@ -195,7 +195,12 @@ void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool c
         pnet_diags_json(c->diags, out);
     else
         pnet_diags_print(c->diags, out, colour);
-    if (c->arena.failed) fputs("pnetc: out of memory\n", out);
+}
+
+enum pnet_status pnet_compilation_code(const struct pnet_compilation *c)
+{
+    if (c->arena.failed && !c->arena.full) return PNET_NO_MEMORY;
+    return c->arena.failed || pnet_diags_errors(c->diags) ? PNET_BAD_MODEL : PNET_OK;
 }
 
 int pnet_compilation_errors(const struct pnet_compilation *c)

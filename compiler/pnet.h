@@ -50,6 +50,8 @@ const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c);
 /* Errors and warnings, with carets. */
 void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json);
 int pnet_compilation_errors(const struct pnet_compilation *c);
+/* PNET_OK, PNET_BAD_MODEL where there are errors, PNET_NO_MEMORY where memory ran out. */
+enum pnet_status pnet_compilation_code(const struct pnet_compilation *c);
 int pnet_compilation_warnings(const struct pnet_compilation *c);
 /* The text of the model with its includes, for checkpoints; NUL-terminated, owned by the
  * compilation. */
@@ -59,7 +61,8 @@ const char *pnet_compilation_text(const struct pnet_compilation *c);
 extern const char *const pnet_pass_names[];
 extern const int pnet_pass_count;
 
-/* Listings of a plan; pnet_plan_svg draws the graph. */
+/* Listings of a plan; pnet_plan_svg draws the graph. Whether they could be written, the stream
+   tells; false: memory is out. */
 void pnet_plan_print(const struct pnet_plan *p, FILE *out);
 void pnet_plan_dot(const struct pnet_plan *p, FILE *out);
 bool pnet_plan_svg(const struct pnet_plan *p, FILE *out);

@@ -42,6 +42,10 @@ void *pnet_arena_alloc(struct pnet_arena *a, size_t size)
 {
     if (a->failed || ++a->calls == a->fail_at || size > SIZE_MAX / 2) return fail(a);
     size = (size + !size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    if (a->limit && size > a->limit - a->total) {
+        a->full = true;
+        return fail(a);
+    }
     a->total += size;
     if (size > a->size - a->used) {
         if (size > CHUNK_MAX / 4) return alloc_alone(a, size);

@@ -15,7 +15,9 @@ struct pnet_arena {
     size_t total;      /* bytes handed out */
     size_t calls;      /* allocations asked for */
     size_t fail_at;    /* for tests: this call, counted from 1, finds no memory; 0: none does */
+    size_t limit;      /* of `total`; 0: none */
     bool failed;
+    bool full; /* failed because the limit was met */
 };
 
 /* Zeroed memory, aligned for any type; NULL when memory is out. */

@@ -34,13 +34,19 @@ void pnet_diag_second(struct pnet_diag *d, struct pnet_span span, const char *fo
 void pnet_diag_help(struct pnet_diag *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A text of at most `length` bytes, up to its NUL, for a terminal: characters that would move the
+   cursor or turn the direction of the text are shown as \n, \t, \x1b, \u202e; so are bytes that are no
+   UTF-8. */
+void pnet_put_visible(const char *text, size_t length, FILE *out);
+
 int pnet_diags_errors(const struct pnet_diags *d);
 int pnet_diags_warnings(const struct pnet_diags *d);
 /* True once the cap of errors is reached: a message need not be made up any more. */
 bool pnet_diags_full(const struct pnet_diags *d);
 
 /* Prints all in source order (an included file's where it is included), then "N errors, M warnings"
-   where more were found than kept. Colours only with `colour`. */
+   where more were found than kept. Colours only with `colour`. That memory is out, or its limit met,
+   is told as an error too. */
 void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour);
 /* The same as a JSON array of {file, line, column, end_line, end_column, severity, message, label,
    second, help}: label, second and help may be null; second is {file, line, column, end_line,

@@ -1,6 +1,7 @@
 #include "lang/diag_internal.h"
 #include "lang/internal.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum {
@@ -38,6 +39,26 @@ static bool is_control(uint32_t code)
     return in_ranges(code, controls, sizeof controls / sizeof *controls);
 }
 
+void pnet_put_visible(const char *text, size_t length, FILE *out)
+{
+    length = strnlen(text, length);
+    for (size_t at = 0; at < length;) {
+        uint32_t code;
+        int bytes = pnet_utf8_decode(text + at, length - at, &code);
+        if (bytes && !is_control(code))
+            fwrite(text + at, 1, (size_t)bytes, out);
+        else if (bytes && code == '\n')
+            fputs("\\n", out);
+        else if (bytes && code == '\t')
+            fputs("\\t", out);
+        else if (bytes && code >= 0x80)
+            fprintf(out, "\\u%04x", (unsigned)code);
+        else
+            fprintf(out, "\\x%02x", (unsigned)(unsigned char)text[at]);
+        at += (size_t)(bytes ? bytes : 1);
+    }
+}
+
 /* Columns a character takes on a terminal (Unicode, annex 11: wide East Asian ones take two). */
 static int display_width(uint32_t code)
 {
@@ -70,16 +91,80 @@ static struct cell next_cell(const char *text, size_t length, int column)
     return (struct cell){text, bytes, bytes, display_width(code)};
 }
 
-/* Column (from 0) at which byte `offset` of a line is shown. */
-static int column_of(const char *line, size_t length, size_t offset)
+enum { STOP_BYTES = 4096, STOPS = PNET_MAX_SOURCE_BYTES / STOP_BYTES + 2 };
+
+/* Measures one line: where it is shown in how many columns. A line may be as long as a file, and much
+   is asked about it, so that it keeps the columns of some places. */
+struct ruler {
+    struct pnet_span line;
+    const char *text;
+    size_t length;
+    struct {
+        uint32_t at;
+        int column;
+    } stops[STOPS];
+    int count;
+};
+
+static void ruler_set(struct ruler *r, const struct pnet_sources *sources, struct pnet_span line)
 {
-    int column = 0;
-    for (size_t at = 0; at < offset && at < length;) {
-        struct cell c = next_cell(line + at, length - at, column);
-        at += (size_t)c.bytes;
-        column += c.width;
+    if (r->count && r->line.file == line.file && r->line.begin == line.begin) return;
+    r->line = line;
+    r->text = pnet_sources_get(sources, line.file)->text + line.begin;
+    r->length = line.end - line.begin;
+    r->count = 1;
+    r->stops[0].at = 0;
+    r->stops[0].column = 0;
+}
+
+/* Moves on from a place at which `column` is shown while `at` and the column lie below the ends. */
+static void ruler_walk(const struct ruler *r, size_t *at, int *column, size_t end, int end_column)
+{
+    while (*at < end && *at < r->length && *column < end_column) {
+        struct cell c = next_cell(r->text + *at, r->length - *at, *column);
+        *at += (size_t)c.bytes;
+        *column += c.width;
     }
+}
+
+/* Sets stops up to the offset or column; returns the last one before both. */
+static int ruler_stop(struct ruler *r, size_t offset, int wanted)
+{
+    for (;;) {
+        size_t at = r->stops[r->count - 1].at;
+        int column = r->stops[r->count - 1].column;
+        if (at + STOP_BYTES > offset || column >= wanted || r->count == STOPS) break;
+        ruler_walk(r, &at, &column, at + STOP_BYTES, INT_MAX);
+        if (at >= r->length) break;
+        r->stops[r->count].at = (uint32_t)at;
+        r->stops[r->count++].column = column;
+    }
+    int low = 0, high = r->count;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (r->stops[middle].at <= offset && r->stops[middle].column <= wanted)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Column (from 0) at which byte `offset` of the line is shown. */
+static int column_of(struct ruler *r, size_t offset)
+{
+    int stop = ruler_stop(r, offset, INT_MAX), column = r->stops[stop].column;
+    size_t at = r->stops[stop].at;
+    ruler_walk(r, &at, &column, offset, INT_MAX);
     return column;
+}
+
+/* The same, counted no further than `most` columns behind byte `from`. */
+static int column_within(struct ruler *r, size_t from, size_t offset, int most)
+{
+    int column = column_of(r, from), end = column + most;
+    ruler_walk(r, &from, &column, offset, end);
+    return column < end ? column : end;
 }
 
 /* Something underlined on a line. */
@@ -89,42 +174,53 @@ struct mark {
     const char *label; /* or NULL */
 };
 
+/* What the functions that print share. */
+struct printer {
+    const struct pnet_diags *diags;
+    FILE *out;
+    const struct palette *palette;
+    struct ruler *ruler;
+};
+
 /* A line of source and what is marked on it. */
 struct snippet {
     FILE *out;
     const struct palette *palette;
     const char *severity_colour;
-    const char *text;
-    size_t length;
+    struct ruler *ruler;
     uint32_t number;
     int from, to; /* columns shown */
-    int width;    /* of the whole line */
+    int width;    /* of the whole line, or more than is shown */
 };
 
-static struct snippet snippet_new(const struct pnet_diags *d, struct pnet_span span)
+static void ruler_at(struct ruler *r, const struct pnet_sources *sources, struct pnet_span span)
 {
-    struct snippet s = {0};
-    s.number = pnet_source_place(d->sources, span.file, span.begin).line;
-    struct pnet_span line = pnet_source_line(d->sources, span.file, s.number);
-    s.text = pnet_sources_get(d->sources, span.file)->text + line.begin;
-    s.length = line.end - line.begin;
-    s.width = column_of(s.text, s.length, s.length);
-    int begin = column_of(s.text, s.length, span.begin - line.begin);
+    uint32_t number = pnet_source_line_at(sources, span.file, span.begin);
+    ruler_set(r, sources, pnet_source_line(sources, span.file, number));
+}
+
+static struct snippet snippet_new(
+    const struct pnet_diags *d, struct ruler *ruler, struct pnet_span span)
+{
+    struct snippet s = {.ruler = ruler};
+    s.number = pnet_source_line_at(d->sources, span.file, span.begin);
+    ruler_at(ruler, d->sources, span);
+    size_t offset = span.begin - ruler->line.begin;
+    int begin = column_of(ruler, offset);
+    s.width = column_within(ruler, offset, ruler->length, WINDOW + 1);
     s.from = s.width > WINDOW && begin > WINDOW - WINDOW_LEAD ? begin - WINDOW_LEAD : 0;
     s.to = s.width > WINDOW ? s.from + WINDOW : s.width;
     return s;
 }
 
-static struct mark mark_new(
-    const struct pnet_diags *d, struct pnet_span span, bool second, const char *label)
+static struct mark mark_new(const struct pnet_diags *d, struct ruler *ruler, struct pnet_span span,
+    bool second, const char *label)
 {
-    uint32_t number = pnet_source_place(d->sources, span.file, span.begin).line;
-    struct pnet_span line = pnet_source_line(d->sources, span.file, number);
-    const char *text = pnet_sources_get(d->sources, span.file)->text + line.begin;
-    size_t length = line.end - line.begin;
+    ruler_at(ruler, d->sources, span);
     struct mark m = {.second = second, .label = label && *label ? label : NULL};
-    m.begin = column_of(text, length, span.begin - line.begin);
-    m.end = column_of(text, length, span.end - line.begin);
+    size_t offset = span.begin - ruler->line.begin;
+    m.begin = column_of(ruler, offset);
+    m.end = column_within(ruler, offset, span.end - ruler->line.begin, 2 * WINDOW);
     if (m.end <= m.begin) m.end = m.begin + 1;
     return m;
 }
@@ -133,9 +229,11 @@ static void print_source(const struct snippet *s)
 {
     bool cut_left = s->from > 0, cut_right = s->to < s->width;
     fprintf(s->out, "%5u | %s", (unsigned)s->number, cut_left ? "..." : "");
-    int column = 0, first = s->from + (cut_left ? 3 : 0), last = s->to - (cut_right ? 3 : 0);
-    for (size_t at = 0; at < s->length && column < last;) {
-        struct cell c = next_cell(s->text + at, s->length - at, column);
+    int first = s->from + (cut_left ? 3 : 0), last = s->to - (cut_right ? 3 : 0);
+    int stop = ruler_stop(s->ruler, s->ruler->length, s->from),
+        column = s->ruler->stops[stop].column;
+    for (size_t at = s->ruler->stops[stop].at; at < s->ruler->length && column < last;) {
+        struct cell c = next_cell(s->ruler->text + at, s->ruler->length - at, column);
         int shown = column + c.width;
         if (column >= first && shown <= last)
             fwrite(c.text, 1, (size_t)c.length, s->out);
@@ -176,24 +274,27 @@ static void print_marks(const struct snippet *s, const struct mark *marks, int c
         }
         fputc(glyph, s->out);
     }
-    if (last->label) fprintf(s->out, " %s", last->label);
+    if (last->label) {
+        fputc(' ', s->out);
+        pnet_put_visible(last->label, SIZE_MAX, s->out);
+    }
     fprintf(s->out, "%s\n", *colour ? s->palette->off : "");
 }
 
-static void print_snippets(const struct pnet_diags *d, const struct pnet_diag *diag, FILE *out,
-    const struct palette *palette)
+static void print_snippets(const struct printer *p, const struct pnet_diag *diag)
 {
-    struct snippet s = snippet_new(d, diag->span);
-    s.out = out;
-    s.palette = palette;
-    s.severity_colour = palette->severity[diag->severity];
-    struct mark marks[2] = {mark_new(d, diag->span, false, diag->label)};
+    const struct pnet_diags *d = p->diags;
+    struct mark marks[2] = {mark_new(d, p->ruler, diag->span, false, diag->label)};
+    if (diag->has_second) marks[1] = mark_new(d, p->ruler, diag->second, true, diag->second_label);
+    struct snippet s = snippet_new(d, p->ruler, diag->span);
+    s.out = p->out;
+    s.palette = p->palette;
+    s.severity_colour = p->palette->severity[diag->severity];
     print_source(&s);
     if (!diag->has_second) {
         print_marks(&s, marks, 1);
         return;
     }
-    marks[1] = mark_new(d, diag->second, true, diag->second_label);
     struct pnet_place place = pnet_source_place(d->sources, diag->second.file, diag->second.begin);
     bool same_file = diag->second.file == diag->span.file;
     if (same_file && place.line == s.number && marks[1].begin >= s.from && marks[1].begin < s.to) {
@@ -203,12 +304,13 @@ static void print_snippets(const struct pnet_diags *d, const struct pnet_diag *d
         return;
     }
     print_marks(&s, marks, 1);
-    struct snippet other = snippet_new(d, diag->second);
-    other.out = out;
-    other.palette = palette;
+    struct snippet other = snippet_new(d, p->ruler, diag->second);
+    other.out = p->out;
+    other.palette = p->palette;
     if (!same_file) {
-        const char *name = pnet_sources_get(d->sources, diag->second.file)->name;
-        fprintf(out, "  in %s:%u:%u:\n", name, (unsigned)place.line, (unsigned)place.column);
+        fputs("  in ", p->out);
+        pnet_put_visible(pnet_sources_get(d->sources, diag->second.file)->name, SIZE_MAX, p->out);
+        fprintf(p->out, ":%u:%u:\n", (unsigned)place.line, (unsigned)place.column);
     }
     print_source(&other);
     print_marks(&other, marks + 1, 1);
@@ -218,7 +320,9 @@ static void print_help(const char *help, FILE *out)
 {
     while (help) {
         const char *end = strchr(help, '\n');
-        fprintf(out, "  help: %.*s\n", (int)(end ? end - help : (ptrdiff_t)strlen(help)), help);
+        fputs("  help: ", out);
+        pnet_put_visible(help, end ? (size_t)(end - help) : SIZE_MAX, out);
+        fputc('\n', out);
         help = end ? end + 1 : NULL;
     }
 }
@@ -229,27 +333,43 @@ static void print_chain(const struct pnet_diags *d, const struct pnet_source *s,
         struct pnet_span from = s->included_from;
         struct pnet_place place = pnet_source_place(d->sources, from.file, from.begin);
         s = pnet_sources_get(d->sources, from.file);
-        if (s)
-            fprintf(out, "in file included from %s:%u:%u:\n", s->name, (unsigned)place.line,
-                (unsigned)place.column);
+        if (!s) return;
+        fputs("in file included from ", out);
+        pnet_put_visible(s->name, SIZE_MAX, out);
+        fprintf(out, ":%u:%u:\n", (unsigned)place.line, (unsigned)place.column);
     }
 }
 
-static void print_one(const struct pnet_diags *d, const struct pnet_diag *diag, FILE *out,
-    const struct palette *palette)
+static void print_one(const struct printer *p, const struct pnet_diag *diag)
 {
+    const struct pnet_diags *d = p->diags;
+    const struct palette *palette = p->palette;
     const struct pnet_source *source = pnet_sources_get(d->sources, diag->span.file);
     bool placed = source && diag->span.end > 0;
-    print_chain(d, source, out);
-    fprintf(out, "%s%s:", palette->bold, source ? source->name : "pnet");
+    print_chain(d, source, p->out);
+    fputs(palette->bold, p->out);
+    pnet_put_visible(source ? source->name : "pnet", SIZE_MAX, p->out);
+    fputc(':', p->out);
     if (placed) {
         struct pnet_place place = pnet_source_place(d->sources, diag->span.file, diag->span.begin);
-        fprintf(out, "%u:%u:", (unsigned)place.line, (unsigned)place.column);
+        fprintf(p->out, "%u:%u:", (unsigned)place.line, (unsigned)place.column);
     }
-    fprintf(out, "%s %s%s:%s %s%s%s\n", palette->off, palette->severity[diag->severity],
-        severity_words[diag->severity], palette->off, palette->bold, diag->message, palette->off);
-    if (placed) print_snippets(d, diag, out, palette);
-    print_help(diag->help, out);
+    fprintf(p->out, "%s %s%s:%s %s", palette->off, palette->severity[diag->severity],
+        severity_words[diag->severity], palette->off, palette->bold);
+    pnet_put_visible(diag->message, SIZE_MAX, p->out);
+    fprintf(p->out, "%s\n", palette->off);
+    if (placed) print_snippets(p, diag);
+    print_help(diag->help, p->out);
+}
+
+/* What ended the work without an entry of its own, for which there was no memory; NULL: nothing. */
+static const char *end_of_memory(const struct pnet_diags *d, char *text, size_t size)
+{
+    if (!d->arena->failed) return NULL;
+    if (!d->arena->full) return "out of memory";
+    snprintf(text, size, "the model is too large: it takes more than %d MiB of memory",
+        PNET_MAX_BYTES >> 20);
+    return text;
 }
 
 static const char *plural(int count)
@@ -260,9 +380,14 @@ static const char *plural(int count)
 void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour)
 {
     const struct pnet_diag *sorted[2 * PNET_DIAGS_KEPT];
+    struct ruler ruler;
+    ruler.count = 0;
+    struct printer p = {d, out, colour ? &coloured : &plain, &ruler};
     pnet_diags_sorted(d, sorted);
-    for (int i = 0; i < d->kept_count; i++)
-        print_one(d, sorted[i], out, colour ? &coloured : &plain);
+    for (int i = 0; i < d->kept_count; i++) print_one(&p, sorted[i]);
+    char text[96];
+    struct pnet_diag memory = {.message = end_of_memory(d, text, sizeof text)};
+    if (memory.message) print_one(&p, &memory);
     int errors = d->found[PNET_ERROR], warnings = d->found[PNET_WARNING];
     if (errors + warnings > d->kept_count)
         fprintf(
@@ -281,7 +406,7 @@ static void json_string(const char *text, FILE *out)
             fputs("\\ufffd", out);
         else if (code == '"' || code == '\\')
             fprintf(out, "\\%c", (int)code);
-        else if (code < 0x20)
+        else if (is_control(code)) /* all of them have four digits */
             fprintf(out, "\\u%04x", (unsigned)code);
         else
             fwrite(text + at, 1, (size_t)bytes, out);
@@ -310,28 +435,38 @@ static void json_place(const struct pnet_diags *d, struct pnet_span span, FILE *
         (unsigned)begin.line, (unsigned)begin.column, (unsigned)end.line, (unsigned)end.column);
 }
 
+static void json_one(const struct pnet_diags *d, const struct pnet_diag *diag, FILE *out)
+{
+    json_place(d, diag->span, out);
+    fprintf(out, ", \"severity\": \"%s\"", severity_words[diag->severity]);
+    json_text("message", diag->message, out);
+    json_text("label", diag->label, out);
+    fputs(", \"second\": ", out);
+    if (diag->has_second) {
+        json_place(d, diag->second, out);
+        json_text("label", diag->second_label, out);
+        fputc('}', out);
+    } else {
+        fputs("null", out);
+    }
+    json_text("help", diag->help, out);
+    fputc('}', out);
+}
+
 void pnet_diags_json(const struct pnet_diags *d, FILE *out)
 {
     const struct pnet_diag *sorted[2 * PNET_DIAGS_KEPT];
     pnet_diags_sorted(d, sorted);
     fputc('[', out);
     for (int i = 0; i < d->kept_count; i++) {
-        const struct pnet_diag *diag = sorted[i];
         fputs(i ? ",\n " : "\n ", out);
-        json_place(d, diag->span, out);
-        fprintf(out, ", \"severity\": \"%s\"", severity_words[diag->severity]);
-        json_text("message", diag->message, out);
-        json_text("label", diag->label, out);
-        fputs(", \"second\": ", out);
-        if (diag->has_second) {
-            json_place(d, diag->second, out);
-            json_text("label", diag->second_label, out);
-            fputc('}', out);
-        } else {
-            fputs("null", out);
-        }
-        json_text("help", diag->help, out);
-        fputc('}', out);
+        json_one(d, sorted[i], out);
     }
-    fputs(d->kept_count ? "\n]\n" : "]\n", out);
+    char text[96];
+    struct pnet_diag memory = {.message = end_of_memory(d, text, sizeof text)};
+    if (memory.message) {
+        fputs(d->kept_count ? ",\n " : "\n ", out);
+        json_one(d, &memory, out);
+    }
+    fputs(d->kept_count || memory.message ? "\n]\n" : "]\n", out);
 }

@@ -97,7 +97,7 @@ static bool flush(struct pnet_parser *p, struct run *run)
 
 static uint32_t line_of(const struct pnet_parser *p, uint32_t offset)
 {
-    return pnet_source_place(p->all->sources, p->file, offset).line;
+    return pnet_source_line_at(p->all->sources, p->file, offset);
 }
 
 /* The place a comment documents: what begins first on its line, or else at the next token. `from`

@@ -3,6 +3,7 @@
 #include "lang/format_internal.h"
 #include "parser.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -25,15 +26,15 @@ enum alignment {
 };
 
 struct line {
-    size_t begin, end; /* tokens; none: the line is a comment */
+    uint32_t begin, end; /* tokens; none: the line is a comment */
     int indent;
-    bool blank;      /* an empty line stands before it */
-    bool demoted;    /* its comment is a doc that documents nothing, and may not begin to */
-    int64_t comment; /* at its end, or NONE */
-    enum alignment alignment;
-    size_t pads[2]; /* tokens to align, 0: none */
-    int padding[2]; /* spaces before them, beyond their gap */
-    int column;     /* of the comment */
+    bool blank;         /* an empty line stands before it */
+    bool demoted;       /* its comment is a doc that documents nothing, and may not begin to */
+    uint8_t alignment;  /* of enum alignment */
+    int32_t comment;    /* at its end, or NONE */
+    uint32_t pads[2];   /* tokens to align, 0: none */
+    int16_t padding[2]; /* spaces before them, beyond their gap */
+    int column;         /* of the comment */
 };
 
 struct formatter {
@@ -46,6 +47,9 @@ struct formatter {
     size_t count, capacity;
     size_t comment;    /* next one to place */
     uint32_t position; /* in the text: end of what was placed last */
+    char *out;         /* the result, of at most PNET_MAX_SOURCE_BYTES */
+    size_t length, room;
+    bool too_large;
 };
 
 static int kind_at(const struct formatter *f, size_t i)
@@ -87,23 +91,28 @@ static struct line *last_line(struct formatter *f)
     return f->count ? &f->lines[f->count - 1] : NULL;
 }
 
-/* NULL when memory is out. */
+/* Room for as many lines as there can be: one for each comment on a line of its own, and one for
+   each token that may begin a line. What stands behind a comment is first on its line. */
+static bool make_lines(struct formatter *f)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < f->tokens.comment_count; i++) count += f->tokens.comments[i].own_line;
+    for (size_t i = 0; i < f->tokens.count; i++)
+        count += f->spacing[i].begins || first_on_line(f, i) || kind_at(f, i) == TOKEN_RBRACE;
+    f->lines = pnet_arena_array(f->arena, count, sizeof *f->lines);
+    f->capacity = count;
+    return f->lines != NULL;
+}
+
 static struct line *add_line(struct formatter *f, size_t begin, int indent, bool blank)
 {
-    if (f->count == f->capacity) {
-        size_t capacity = f->capacity ? 2 * f->capacity : 128;
-        struct line *grown = pnet_arena_array(f->arena, capacity, sizeof *grown);
-        if (!grown) return NULL;
-        if (f->count) memcpy(grown, f->lines, f->count * sizeof *grown);
-        f->lines = grown;
-        f->capacity = capacity;
-    }
+    assert(f->count < f->capacity);
     const struct line *before = last_line(f);
     bool opened =
         before && before->end > before->begin && kind_at(f, before->end - 1) == TOKEN_LBRACE;
     struct line *line = &f->lines[f->count++];
-    *line = (struct line){.begin = begin,
-        .end = begin,
+    *line = (struct line){.begin = (uint32_t)begin,
+        .end = (uint32_t)begin,
         .indent = indent,
         .blank = blank && before && !opened,
         .comment = NONE};
@@ -127,10 +136,9 @@ static size_t documented(const struct formatter *f, size_t begin, size_t end)
  */
 static bool put_trailing(struct formatter *f, const struct pnet_comment *c)
 {
-    if (!f->count) return true; /* memory is out */
     size_t at = f->count - 1, begin = c->next - 1;
     struct line *line = &f->lines[at];
-    line->comment = (int64_t)f->comment;
+    line->comment = (int32_t)f->comment;
     if (!c->is_doc) return true;
     while (begin && !first_on_line(f, begin)) begin--;
     size_t was = documented(f, begin, c->next), is = documented(f, line->begin, line->end);
@@ -138,7 +146,7 @@ static bool put_trailing(struct formatter *f, const struct pnet_comment *c)
     if (was == c->next || was == is) return true;
     line->comment = NONE;
     while (at && (f->lines[at].begin > was || f->lines[at].end <= was)) at--;
-    f->lines[at].comment = (int64_t)f->comment;
+    f->lines[at].comment = (int32_t)f->comment;
     return false;
 }
 
@@ -151,8 +159,7 @@ static bool put_comments(struct formatter *f, size_t i, int indent)
         if (c->next != i) break;
         if (c->own_line) {
             struct line *line = add_line(f, i, indent, blank_before(f, c->span.begin));
-            if (!line) return true;
-            line->comment = (int64_t)f->comment;
+            line->comment = (int32_t)f->comment;
             closed = true;
         } else if (put_trailing(f, c)) {
             closed = true;
@@ -172,8 +179,7 @@ static void put_token(struct formatter *f, size_t i, bool newline, int indent, i
         bool blank = f->spacing[i].begins && blank_before(f, span.begin);
         line = add_line(f, i, indent, blank);
     }
-    if (!line) return;
-    line->end = i + 1;
+    line->end = (uint32_t)i + 1;
     f->position = span.end;
 }
 
@@ -209,7 +215,7 @@ static void put_segment(struct formatter *f, size_t begin, size_t end, int inden
         else
             put_token(f, i, keeps_break(f, i), here, inside);
         const struct line *line = last_line(f);
-        if (is_opening(kind)) openers[depth++] = line ? line->indent : 0;
+        if (is_opening(kind)) openers[depth++] = line->indent;
         if (is_closing(kind) && depth) depth--;
     }
 }
@@ -235,11 +241,13 @@ static size_t find_end(const struct formatter *f, size_t i)
 static bool fits_one_line(const struct formatter *f, size_t i, int indent)
 {
     size_t last = find_end(f, i);
-    for (size_t k = i; k <= last; k++) {
+    int width = indent;
+    for (size_t k = i; k <= last && width <= LINE_WIDTH; k++) {
         if (k > i && first_on_line(f, k)) return false;
         if (kind_at(f, k) == TOKEN_LBRACE && f->spacing[k].begun > 1) return false;
+        width += (k > i && f->spacing[k].gap) + span_width(f, f->tokens.items[k].span);
     }
-    return indent + width_of(f, i, last + 1) <= LINE_WIDTH;
+    return width <= LINE_WIDTH;
 }
 
 static size_t put_statement(struct formatter *f, size_t i, int indent, bool newline);
@@ -249,7 +257,7 @@ static size_t put_block(struct formatter *f, size_t brace, int indent, bool one_
 {
     size_t i = brace + 1, last = f->spacing[brace].match;
     put_token(f, brace, false, indent, indent);
-    while (i < last && !f->arena->failed) i = put_statement(f, i, indent + INDENT, !one_line);
+    while (i < last) i = put_statement(f, i, indent + INDENT, !one_line);
     put_token(f, last, !one_line, indent, indent + INDENT);
     return last + 1;
 }
@@ -260,7 +268,7 @@ static size_t put_compound(struct formatter *f, size_t i, int indent, bool newli
     size_t brace = find_brace(f, i);
     put_segment(f, i, brace, indent, newline);
     i = put_block(f, brace, indent, one_line);
-    while (kind_at(f, i) == TOKEN_ELSE && !f->arena->failed) {
+    while (kind_at(f, i) == TOKEN_ELSE) {
         brace = find_brace(f, i);
         put_segment(f, i, brace, indent, false);
         i = put_block(f, brace, indent, one_line);
@@ -279,18 +287,18 @@ static void set_alignment(const struct formatter *f, struct line *line)
     case TOKEN_LOSS:
     case TOKEN_METRIC:
         line->alignment = kind <= TOKEN_CONST ? ALIGN_DECLARATION : ALIGN_OBJECTIVE;
-        line->pads[0] = i + 1;
-        line->pads[1] = i + 2;
+        line->pads[0] = (uint32_t)i + 1;
+        line->pads[1] = (uint32_t)i + 2;
         break;
     case TOKEN_INPUT:
         if (kind_at(f, line->end - 1) == TOKEN_LBRACE) break; /* its fields follow below */
         line->alignment = ALIGN_INPUT;
-        line->pads[0] = i + 2;
+        line->pads[0] = (uint32_t)i + 2;
         break;
     case TOKEN_NAME:
         if (second != TOKEN_ASSIGN && second != TOKEN_COLON) break;
         line->alignment = second == TOKEN_ASSIGN ? ALIGN_ASSIGN : ALIGN_FIELD;
-        line->pads[0] = i + 1;
+        line->pads[0] = (uint32_t)i + 1;
         break;
     default: break;
     }
@@ -317,7 +325,7 @@ static void put_file(struct formatter *f)
 {
     size_t end = f->tokens.count - 1;
     put_segment(f, 0, 2, 0, true);
-    for (size_t i = 2; i < end && !f->arena->failed;) i = put_statement(f, i, 0, true);
+    for (size_t i = 2; i < end;) i = put_statement(f, i, 0, true);
     put_comments(f, end, 0);
     for (size_t i = 0; i < f->count; i++) {
         struct line *line = &f->lines[i];
@@ -345,7 +353,7 @@ static void align_group(struct formatter *f, struct line *lines, size_t count)
         }
         if (most - least > ALIGN_MAX) continue;
         for (size_t i = 0; i < count; i++)
-            lines[i].padding[k] = most - padded_width(f, &lines[i], lines[i].pads[k]);
+            lines[i].padding[k] = (int16_t)(most - padded_width(f, &lines[i], lines[i].pads[k]));
     }
 }
 
@@ -391,49 +399,70 @@ static void align_lines(struct formatter *f)
     }
 }
 
-static void print_spaces(FILE *out, int count)
+/* Room for `length` bytes more. NULL, and nothing is put any more, where the result would be too
+   large or memory is out. */
+static char *make_text(struct formatter *f, size_t length)
 {
-    if (count > 0) fprintf(out, "%*s", count, "");
+    if (length > PNET_MAX_SOURCE_BYTES - f->length) f->too_large = true;
+    if (f->too_large) return NULL;
+    if (f->length + length > f->room) {
+        size_t room = f->room ? f->room : f->source->length + 256;
+        while (room < f->length + length) room *= 2;
+        char *grown = pnet_arena_alloc(f->arena, room + 1);
+        if (!grown) return NULL;
+        if (f->length) memcpy(grown, f->out, f->length);
+        f->out = grown;
+        f->room = room;
+    }
+    f->length += length;
+    return f->out + f->length - length;
 }
 
-static void print_span(const struct formatter *f, struct pnet_span span, FILE *out)
+static void put_char(struct formatter *f, char c, int count)
 {
-    fwrite(f->source->text + span.begin, 1, span.end - span.begin, out);
+    char *to = count > 0 ? make_text(f, (size_t)count) : NULL;
+    if (to) memset(to, c, (size_t)count);
 }
 
-static void print_line(const struct formatter *f, const struct line *line, FILE *out)
+static void put_span(struct formatter *f, struct pnet_span span)
 {
-    if (line->blank) fputc('\n', out);
-    print_spaces(out, line->indent);
+    char *to = make_text(f, span.end - span.begin);
+    if (to) memcpy(to, f->source->text + span.begin, span.end - span.begin);
+}
+
+static void put_line(struct formatter *f, const struct line *line)
+{
+    if (line->blank) put_char(f, '\n', 1);
+    put_char(f, ' ', line->indent);
     for (size_t i = line->begin; i < line->end; i++) {
         for (int k = 0; k < 2; k++)
-            if (line->pads[k] == i && i > line->begin) print_spaces(out, line->padding[k]);
-        if (i > line->begin && f->spacing[i].gap) fputc(' ', out);
-        print_span(f, f->tokens.items[i].span, out);
+            if (line->pads[k] == i && i > line->begin) put_char(f, ' ', line->padding[k]);
+        if (i > line->begin && f->spacing[i].gap) put_char(f, ' ', 1);
+        put_span(f, f->tokens.items[i].span);
     }
     if (line->comment != NONE) {
         struct pnet_span span = f->tokens.comments[line->comment].span;
         while (strchr(" \t\r", f->source->text[span.end - 1])) span.end--;
         span.begin += line->demoted;
         int width = line->indent + padded_width(f, line, line->end);
-        if (!is_comment_line(line)) print_spaces(out, line->column - width);
-        print_span(f, span, out);
+        if (!is_comment_line(line)) put_char(f, ' ', line->column - width);
+        put_span(f, span);
     }
-    fputc('\n', out);
+    put_char(f, '\n', 1);
 }
 
-bool pnet_format(
-    struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *file, FILE *out)
+const char *pnet_format(struct pnet_arena *a, const struct pnet_sources *s,
+    const struct pnet_file *file, size_t *length)
 {
     struct formatter f = {.arena = a, .sources = s, .source = pnet_sources_get(s, 0)};
     struct pnet_scan scan = {.arena = a, .tokens = &f.tokens};
-    if (!file || !f.source || !pnet_scan_text(&scan, f.source->text, f.source->length))
-        return false;
+    if (!file || !f.source || !pnet_scan_text(&scan, f.source->text, f.source->length)) return NULL;
     f.spacing = pnet_spacing_new(a, &f.tokens);
-    if (!f.spacing) return false;
+    if (!f.spacing || !make_lines(&f)) return NULL;
     put_file(&f);
-    if (a->failed) return false;
     align_lines(&f);
-    for (size_t i = 0; i < f.count; i++) print_line(&f, &f.lines[i], out);
-    return true;
+    for (size_t i = 0; i < f.count && !f.too_large && !a->failed; i++) put_line(&f, &f.lines[i]);
+    if (f.too_large || a->failed) return NULL;
+    *length = f.length;
+    return f.out;
 }

@@ -35,6 +35,9 @@ bool pnet_source_read(
 /* Adds a file; false when memory is out. `included_from` is all zeros for the main file. */
 bool pnet_sources_add(struct pnet_sources *s, const char *name, struct pnet_source_text text,
     struct pnet_span included_from, uint32_t *file);
+uint32_t pnet_sources_count(const struct pnet_sources *s);
+/* Which file a path leads to; not known where there is none. */
+struct pnet_source_id pnet_source_identify(const char *path);
 /* The file that was read from the same place on disk; false if there is none. */
 bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, uint32_t *file);
 /* The bytes of a line (1-based) without its line end. */
@@ -121,10 +124,14 @@ struct pnet_scan {
     struct pnet_diags *diags;
     struct pnet_tokens *tokens;
     uint32_t file;
-    uint32_t offset; /* of the next byte to match */
-    bool first;      /* no token yet on this line */
-    bool bad;        /* something was left out since the last token */
-    void *jump;      /* where the generated scanner's fatal errors go */
+    uint32_t offset;  /* of the next byte to match */
+    bool first;       /* no token yet on this line */
+    bool bad;         /* something was left out since the last token */
+    void *jump;       /* where the generated scanner's fatal errors go */
+    const char *text; /* all of the file, `length` bytes */
+    size_t length;
+    uint32_t comment_begin; /* of a C comment */
+    bool no_comment_end;    /* none closes any more */
 };
 
 /* scanner.l: false when memory is out. The text must be UTF-8. */
@@ -140,6 +147,9 @@ const char *pnet_token_text(int kind);
 bool pnet_token_is_keyword(int kind);
 /* Can the kind be the last token of an expression? */
 bool pnet_token_ends_operand(int kind);
+/* The word as a name; one that is too long is reported. NULL when memory is out. */
+const char *pnet_token_name(
+    struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
 /* Decodes digits and a unit; what is wrong with them goes to the diagnostics. */
 struct pnet_number pnet_token_number(
     struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
@@ -175,6 +185,9 @@ struct pnet_parser {
     int closers;                   /* then so many `}` that were forgotten */
     size_t resumed;                /* where parsing last went on after an error */
     size_t failed;                 /* one more than the token of the last error */
+    uint32_t
+        *stops; /* of each token: the next of it and those behind it that is a brace, first on a
+                        line or the end; made at the first error */
     struct pnet_item *items, **last;
     struct pnet_expr *expr; /* of START_EXPR */
 };

@@ -59,6 +59,14 @@ static void include_error(
     if (reason) pnet_diag_label(d, "%s", reason);
 }
 
+static bool include_limit(
+    struct pnet_parse *all, const struct pnet_item *item, const char *message, int limit)
+{
+    pnet_diag_help(pnet_diag_new(all->diags, PNET_ERROR, item->name_span, "%s", message),
+        "the limit is %d", limit);
+    return false;
+}
+
 /* Opens the file of an include statement. False: there is nothing to parse. */
 static bool open_include(struct pnet_parser *p, const struct pnet_item *item, uint32_t *file)
 {
@@ -73,21 +81,19 @@ static bool open_include(struct pnet_parser *p, const struct pnet_item *item, ui
     }
     /* A path without its closing quote has been reported. */
     if (pnet_sources_get(all->sources, p->file)->text[item->span.end - 1] != '"') return false;
-    struct pnet_source_text text;
-    const char *error;
-    if (!pnet_source_read(all->sources, path, &text, &error)) {
-        if (error) include_error(all, item, "cannot read the file", error);
-        return false;
-    }
-    if (pnet_sources_find(all->sources, text.id, file)) {
+    if (pnet_sources_find(all->sources, pnet_source_identify(path), file)) {
         if (is_open(all, *file, item->span))
             include_error(all, item, "the file includes itself", NULL);
         return false;
     }
-    if (all->depth >= PNET_MAX_INCLUDE_DEPTH) {
-        pnet_diag_help(pnet_diag_new(all->diags, PNET_ERROR, item->name_span,
-                           "includes are nested too deeply"),
-            "the limit is %d", PNET_MAX_INCLUDE_DEPTH);
+    if (all->depth >= PNET_MAX_INCLUDE_DEPTH)
+        return include_limit(all, item, "includes are nested too deeply", PNET_MAX_INCLUDE_DEPTH);
+    if (pnet_sources_count(all->sources) >= PNET_MAX_FILES)
+        return include_limit(all, item, "there are too many files", PNET_MAX_FILES);
+    struct pnet_source_text text;
+    const char *error;
+    if (!pnet_source_read(all->sources, path, &text, &error)) {
+        if (error) include_error(all, item, "cannot read the file", error);
         return false;
     }
     return pnet_sources_add(all->sources, path, text, item->span, file);

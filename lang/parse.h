@@ -7,14 +7,15 @@
 #include "lang/diag.h"
 #include "lang/source.h"
 
-#include <stdio.h>
-
 enum {
     PNET_LANGUAGE_VERSION = 1, /* every file begins with it: `pnet 1` */
     PNET_MAX_INCLUDE_DEPTH = 16,
     PNET_MAX_SOURCE_BYTES = 4 << 20,
     PNET_MAX_NODES = 1 << 20, /* expressions and statements of one compilation */
     PNET_MAX_NESTING = 200,   /* of expressions and statements: no input overflows the stack */
+    PNET_MAX_NAME = 128,      /* characters of a name */
+    PNET_MAX_FILES = 1024,
+    PNET_MAX_BYTES = 400 << 20, /* of memory for one compilation, formatting or listing */
 };
 
 struct pnet_sources *pnet_sources_new(struct pnet_arena *a);
@@ -34,10 +35,10 @@ struct pnet_file *pnet_parse_text(struct pnet_arena *a, struct pnet_sources *s,
 struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s,
     struct pnet_diags *d, const char *name, const char *text, size_t length);
 
-/* Writes the file at index 0 of `s` (parsed without error) in canonical form: 2 spaces, one
-   statement a line, aligned fields, comments and single blank lines kept. Idempotent. False when
-   memory is out. */
-bool pnet_format(
-    struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, FILE *out);
+/* The file at index 0 of `s` (parsed without error) in canonical form: 2 spaces, one statement a
+   line, aligned fields, comments and single blank lines kept. Idempotent. The text lies in the
+   arena. NULL where memory is out (a->failed), or where that form would be a file too large. */
+const char *pnet_format(
+    struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, size_t *length);
 
 #endif

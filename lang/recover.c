@@ -138,9 +138,23 @@ bool pnet_recover_outside(const struct pnet_parser *p, size_t i, int depth)
     return first_on_line(p, i) && line_indent(p, i) <= line_indent(p, p->open[braces - 1]);
 }
 
+/* False where memory is out. Once for a file: a line with many errors is not searched for each. */
+static bool make_stops(struct pnet_parser *p)
+{
+    if (p->stops) return true;
+    p->stops = pnet_arena_array(p->all->arena, p->tokens.count, sizeof *p->stops);
+    for (size_t i = p->tokens.count; p->stops && i-- > 0;) {
+        int kind = kind_at(p, i);
+        bool stop = kind == TOKEN_END || kind == TOKEN_LBRACE || kind == TOKEN_RBRACE ||
+                    first_on_line(p, i);
+        p->stops[i] = stop ? (uint32_t)i : p->stops[i + 1];
+    }
+    return p->stops != NULL;
+}
+
 /* Was the error in the head of a loop, a branch, a net or a block? Then its body is still worth
    reading. A body must begin on the line of the error, or right on the next. */
-static bool find_body(const struct pnet_parser *p, size_t at, enum pnet_level level, size_t *body)
+static bool find_body(struct pnet_parser *p, size_t at, enum pnet_level level, size_t *body)
 {
     bool head = false;
     for (size_t i = at; !head && i-- > p->resumed;) {
@@ -157,14 +171,9 @@ static bool find_body(const struct pnet_parser *p, size_t at, enum pnet_level le
             return false;
     }
     if (!head || level == PNET_LEVEL_FIELDS) return false;
-    for (size_t i = at;; i++) {
-        int kind = kind_at(p, i);
-        if (kind == TOKEN_LBRACE) {
-            *body = i;
-            return true;
-        }
-        if (kind == TOKEN_END || kind == TOKEN_RBRACE || first_on_line(p, i)) return false;
-    }
+    if (!make_stops(p)) return false;
+    *body = p->stops[at];
+    return kind_at(p, *body) == TOKEN_LBRACE;
 }
 
 /* What was skipped since an error, and where it was. */

@@ -16,6 +16,7 @@ struct pnet_sources {
 
 struct pnet_sources *pnet_sources_new(struct pnet_arena *a)
 {
+    if (!a->limit) a->limit = PNET_MAX_BYTES;
     struct pnet_sources *s = pnet_arena_alloc(a, sizeof *s);
     if (s) s->arena = a;
     return s;
@@ -46,6 +47,18 @@ bool pnet_sources_add(struct pnet_sources *s, const char *name, struct pnet_sour
     *file = s->count;
     s->entries[s->count++] = e;
     return true;
+}
+
+uint32_t pnet_sources_count(const struct pnet_sources *s)
+{
+    return s->count;
+}
+
+struct pnet_source_id pnet_source_identify(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return (struct pnet_source_id){0};
+    return (struct pnet_source_id){.known = true, .device = st.st_dev, .inode = st.st_ino};
 }
 
 bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, uint32_t *file)
@@ -151,15 +164,34 @@ struct pnet_place pnet_source_place(const struct pnet_sources *s, uint32_t file,
     struct pnet_source *source = &s->entries[file]->source;
     build_lines(s, source);
     if (offset > source->length) offset = (uint32_t)source->length;
-    uint32_t at;
-    place.line = find_line(source, offset, &at);
+    uint32_t start, at;
+    place.line = find_line(source, offset, &start);
+    at = start;
+    if (source->last_column && source->last_start == start && source->last_offset <= offset) {
+        at = source->last_offset;
+        place.column = source->last_column;
+    }
     while (at < offset) {
         uint32_t code;
-        int length = pnet_utf8_decode(source->text + at, offset - at, &code);
-        at += (uint32_t)(length ? length : 1);
+        int length = pnet_utf8_decode(source->text + at, source->length - at, &code);
+        uint32_t next = at + (uint32_t)(length ? length : 1);
+        if (next > offset) break; /* inside of a character: its column */
+        at = next;
         place.column++;
     }
+    source->last_start = start;
+    source->last_offset = at;
+    source->last_column = place.column;
     return place;
+}
+
+uint32_t pnet_source_line_at(const struct pnet_sources *s, uint32_t file, uint32_t offset)
+{
+    if (file >= s->count) return 1;
+    struct pnet_source *source = &s->entries[file]->source;
+    build_lines(s, source);
+    uint32_t start;
+    return find_line(source, offset > source->length ? (uint32_t)source->length : offset, &start);
 }
 
 struct pnet_span pnet_source_line(const struct pnet_sources *s, uint32_t file, uint32_t line)

@@ -20,6 +20,8 @@ struct pnet_source {
     struct pnet_span included_from; /* of the include statement; begin == end for the main file */
     uint32_t *line_starts;          /* built when first needed */
     size_t line_count;
+    /* The last place asked for: the next one of its line is counted from there. */
+    uint32_t last_start, last_offset, last_column;
 };
 
 /* Every file one compilation read; owns names and texts through its arena. */
@@ -35,5 +37,7 @@ struct pnet_place {
     uint32_t column;
 };
 struct pnet_place pnet_source_place(const struct pnet_sources *s, uint32_t file, uint32_t offset);
+/* The line alone, for which no line has to be read. */
+uint32_t pnet_source_line_at(const struct pnet_sources *s, uint32_t file, uint32_t offset);
 
 #endif

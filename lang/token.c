@@ -153,6 +153,15 @@ static const struct unit *find_unit(struct pnet_scan *scan, const char *digits, 
     return NULL;
 }
 
+const char *pnet_token_name(
+    struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span)
+{
+    if (length > PNET_MAX_NAME && scan->diags)
+        pnet_diag_help(pnet_diag_new(scan->diags, PNET_ERROR, span, "the name is too long"),
+            "the limit is %d characters", PNET_MAX_NAME);
+    return pnet_arena_copy(scan->arena, text, length > PNET_MAX_NAME ? PNET_MAX_NAME : length);
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';

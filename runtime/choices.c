@@ -1,5 +1,6 @@
 #include "runtime/choices.h"
 
+#include "runtime/io/memory_stream.h"
 #include "runtime/yaml.h"
 
 #include <stdio.h>
@@ -120,15 +121,10 @@ static void put(FILE *f, const struct pnet_choices *c)
 
 char *pnet_choices_print(const struct pnet_choices *c)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
-    put(f, c);
-    bool failed = ferror(f) != 0;
-    if (fclose(f) == 0 && !failed) return text;
-    free(text);
-    return NULL;
+    struct pnet_memory_stream text;
+    if (!pnet_memory_stream_open(&text)) return NULL;
+    put(text.file, c);
+    return pnet_memory_stream_close(&text, NULL);
 }
 
 static struct pnet_algos read_algos(struct pnet_yaml *y, const struct pnet_yaml_node *n)

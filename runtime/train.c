@@ -2,6 +2,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/io/file.h"
+#include "runtime/io/memory_stream.h"
 #include "runtime/loader.h"
 #include "runtime/peak.h"
 #include "runtime/run_folder.h"
@@ -170,14 +171,10 @@ static struct pnet_safetensor *list_tensors(const struct trainer *t, const struc
 
 static char *print_map(const struct pnet_input_map *m)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
-    pnet_input_map_print(m, f);
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
+    struct pnet_memory_stream text;
+    if (!pnet_memory_stream_open(&text)) return NULL;
+    pnet_input_map_print(m, text.file);
+    return pnet_memory_stream_close(&text, NULL);
 }
 
 static enum pnet_status save(

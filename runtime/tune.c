@@ -2,6 +2,7 @@
 
 #include "runtime/bind.h"
 #include "runtime/clock.h"
+#include "runtime/io/memory_stream.h"
 #include "runtime/number.h"
 
 #include <math.h>
@@ -375,13 +376,8 @@ static void print(const struct pnet_tuning *t, FILE *f)
 
 char *pnet_tuning_print(const struct pnet_tuning *t)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
-    print(t, f);
-    bool failed = ferror(f) != 0;
-    if (fclose(f) == 0 && !failed) return text;
-    free(text);
-    return NULL;
+    struct pnet_memory_stream text;
+    if (!pnet_memory_stream_open(&text)) return NULL;
+    print(t, text.file);
+    return pnet_memory_stream_close(&text, NULL);
 }

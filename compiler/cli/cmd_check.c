@@ -4,23 +4,39 @@
 #include "lang/parse.h"
 #include "runtime/io/file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-/* The syntax tree, before any name is looked up. */
+/* A file parsed alone. */
+struct parsed {
+    struct pnet_arena arena;
+    struct pnet_sources *sources;
+    struct pnet_diags *diags;
+    struct pnet_file *file;
+};
+
+/* 0, or the exit code with messages on stderr. The caller frees the arena in either case. */
+static int parse_file(const char *path, struct parsed *p)
+{
+    *p = (struct parsed){0};
+    p->sources = pnet_sources_new(&p->arena);
+    p->diags = p->sources ? pnet_diags_new(&p->arena, p->sources) : NULL;
+    if (!p->diags) return PNET_NO_MEMORY;
+    p->file = pnet_parse_file(&p->arena, p->sources, p->diags, path);
+    if (p->file && !p->arena.failed && !pnet_diags_errors(p->diags)) return PNET_OK;
+    return p->arena.failed && !p->arena.full ? PNET_NO_MEMORY : PNET_BAD_MODEL;
+}
+
+/* The syntax tree, before any name is looked up; of a file with errors what could be read of it. */
 static int dump_tree(const char *path)
 {
-    struct pnet_arena arena = {0};
-    struct pnet_sources *sources = pnet_sources_new(&arena);
-    struct pnet_diags *diags = sources ? pnet_diags_new(&arena, sources) : NULL;
-    struct pnet_file *file = diags ? pnet_parse_file(&arena, sources, diags, path) : NULL;
-    int code = !diags || arena.failed ? PNET_NO_MEMORY : PNET_OK;
-    if (file) pnet_ast_dump(stdout, file, sources);
-    if (diags && pnet_diags_errors(diags)) {
-        pnet_diags_print(diags, stderr, use_colour(stderr));
-        code = PNET_BAD_MODEL;
-    }
-    pnet_arena_free(&arena);
+    struct parsed p;
+    int code = parse_file(path, &p);
+    if (p.file) pnet_ast_dump(stdout, p.file, p.sources);
+    if (code && p.diags) pnet_diags_print(p.diags, stderr, use_colour(stderr));
+    pnet_arena_free(&p.arena);
     return code;
 }
 
@@ -70,55 +86,84 @@ int command_check(int argc, char **argv)
         .dump = dump,
         .dump_to = stdout};
     struct pnet_compilation *c = pnet_compile_file(model, &o);
-    if (!c) return PNET_NO_MEMORY;
-    bool bad = pnet_compilation_errors(c) > 0;
+    if (!c) {
+        fputs("pnetc: out of memory\n", stderr);
+        return PNET_NO_MEMORY;
+    }
+    code = pnet_compilation_code(c);
     if (m.json)
         pnet_compilation_report(c, stdout, false, true);
     else
         pnet_compilation_report(c, stderr, use_colour(stderr), false);
     pnet_compilation_free(c);
-    return bad ? PNET_BAD_MODEL : PNET_OK;
+    return code;
 }
 
-static int format_file(const char *path, bool check, bool to_stdout)
+/* Puts the text in the place of the file that the path leads to, with its permissions. */
+static enum pnet_status replace_file(
+    const char *path, const char *text, size_t size, struct pnet_error *e)
 {
-    struct pnet_arena arena = {0};
-    struct pnet_sources *sources = pnet_sources_new(&arena);
-    struct pnet_diags *diags = sources ? pnet_diags_new(&arena, sources) : NULL;
-    struct pnet_file *file = diags ? pnet_parse_file(&arena, sources, diags, path) : NULL;
-    struct pnet_error e = {0};
-    char *text = NULL;
-    size_t size = 0;
-    int code = PNET_OK;
-    if (!diags || arena.failed) {
-        code = PNET_NO_MEMORY;
-    } else if (!file || pnet_diags_errors(diags)) {
-        pnet_diags_print(diags, stderr, use_colour(stderr));
-        code = PNET_BAD_MODEL;
-    } else {
-        FILE *f = open_memstream(&text, &size);
-        bool ok = f && pnet_format(&arena, sources, file, f);
-        if (f) ok &= fclose(f) == 0;
-        const struct pnet_source *s = pnet_sources_get(sources, 0);
-        bool same = ok && s->length == size && memcmp(s->text, text, size) == 0;
-        struct pnet_output out;
-        if (!ok) {
-            code = PNET_NO_MEMORY;
-        } else if (to_stdout || strcmp(path, "-") == 0) {
-            fwrite(text, 1, size, stdout);
-        } else if (check) {
-            if (!same) {
-                printf("%s\n", path);
-                code = PNET_FAILED;
-            }
-        } else if (!same && !pnet_output_open(path, &out, &e)) {
-            fwrite(text, 1, size, out.file);
-            pnet_output_commit(&out, &e);
-        }
+    struct stat old;
+    struct pnet_output out;
+    char *target = realpath(path, NULL);
+    if (!target) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot write", path);
+    enum pnet_status st = pnet_output_open(target, &out, e);
+    if (!st) {
+        if (stat(target, &old) == 0 && S_ISREG(old.st_mode))
+            (void)fchmod(fileno(out.file), old.st_mode & 07777);
+        fwrite(text, 1, size, out.file); /* whether that failed, commit tells */
+        st = pnet_output_commit(&out, e);
     }
-    free(text);
-    pnet_arena_free(&arena);
-    return e.status ? complain(&e) : code;
+    free(target);
+    return st;
+}
+
+/* What `fmt` does with the canonical form. */
+enum fmt_mode { FMT_REPLACE, FMT_CHECK, FMT_PRINT };
+
+static int deliver(const struct pnet_source *s, const char *path, const char *text, size_t size,
+    enum fmt_mode mode)
+{
+    struct pnet_error e;
+    bool same = s->length == size && memcmp(s->text, text, size) == 0;
+    if (mode == FMT_PRINT) {
+        fwrite(text, 1, size, stdout);
+    } else if (mode == FMT_CHECK) {
+        if (!same) puts(path);
+        return same ? PNET_OK : PNET_FAILED;
+    } else if (!same && replace_file(path, text, size, &e)) {
+        return complain(&e);
+    }
+    return PNET_OK;
+}
+
+static int format_file(const char *path, enum fmt_mode mode)
+{
+    struct parsed p;
+    struct pnet_error e;
+    const char *text = NULL;
+    size_t size = 0;
+    int code = parse_file(path, &p);
+    if (!code) {
+        text = pnet_format(&p.arena, p.sources, p.file, &size);
+        if (!text) code = p.arena.failed ? PNET_NO_MEMORY : PNET_BAD_MODEL;
+    }
+    if (text) {
+        code = deliver(pnet_sources_get(p.sources, 0), path, text, size,
+            strcmp(path, "-") == 0 ? FMT_PRINT : mode);
+    } else if (code == PNET_NO_MEMORY) {
+        pnet_error_set(&e, code, "%s: out of memory, the file stays as it is", path);
+        complain(&e);
+    } else if (pnet_diags_errors(p.diags) || p.arena.failed) {
+        pnet_diags_print(p.diags, stderr, use_colour(stderr));
+    } else {
+        pnet_error_set(&e, code,
+            "%s: its canonical form would be larger than a model may be, %d bytes", path,
+            PNET_MAX_SOURCE_BYTES);
+        complain(&e);
+    }
+    pnet_arena_free(&p.arena);
+    return code;
 }
 
 int command_fmt(int argc, char **argv)
@@ -136,7 +181,7 @@ int command_fmt(int argc, char **argv)
         return code;
     if (!words) return usage_error("which files? usage: %s", usage.synopsis);
     for (int i = 0; i < words; i++) {
-        code = format_file(files[i], check, to_stdout);
+        code = format_file(files[i], to_stdout ? FMT_PRINT : check ? FMT_CHECK : FMT_REPLACE);
         if (code > worst) worst = code;
     }
     return worst;

@@ -32,20 +32,24 @@ static void print_help(FILE *f)
     fputs("\npnetc COMMAND --help tells more about each.\n", f);
 }
 
-/* What could not be written to standard output is a failure too: a full disk, a closed pipe. */
+/* What stdio kept back is written now: whether all of it could be is known only then. */
 static int finish(int code)
 {
+    struct pnet_error e;
     errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
-    fprintf(stderr, "pnetc: standard output: cannot write%s%s\n", errno ? ": " : "",
-        errno ? strerror(errno) : "");
+    bool failed = fflush(stdout) != 0;
+    int why = errno;
+    if (!failed && !ferror(stdout)) return code;
+    if (failed && why)
+        pnet_error_errno(&e, PNET_FAILED, why, "standard output");
+    else
+        pnet_error_set(&e, PNET_FAILED, "standard output: cannot write");
+    complain(&e);
     return code ? code : PNET_FAILED;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    signal(SIGXFSZ,
-        SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */
     if (argc < 2) {
         print_help(stderr);
         return PNET_USAGE;
@@ -53,20 +57,27 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_help(stdout);
-        return finish(PNET_OK);
+        return PNET_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("pnetc " PNET_VERSION);
-        return finish(PNET_OK);
+        return PNET_OK;
     }
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) {
         names[i] = commands[i].name;
         if (strcmp(argv[1], names[i]) != 0) continue;
         int code = commands[i].run(argc - 2, argv + 2);
-        return finish(code == PNET_INTERRUPTED ? interrupt_code() : code);
+        return code == PNET_INTERRUPTED ? interrupt_code() : code;
     }
     const char *near = pnet_nearest(argv[1], names, COMMANDS);
     if (near) return usage_error("no command '%s': did you mean %s?", argv[1], near);
     return usage_error("no command '%s': see pnetc --help", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGXFSZ,
+        SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */
+    return finish(run(argc, argv));
 }

@@ -1,4 +1,5 @@
 #include "compiler/cli/cli.h"
+#include "lang/diag.h"
 #include "runtime/mode.h"
 
 #include "runtime/number.h"
@@ -12,20 +13,31 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A message may have several lines, and hold names with any bytes. */
+static void put_message(const char *text)
+{
+    fputs("pnetc: ", stderr);
+    for (const char *end; text; text = end) {
+        end = strchr(text, '\n');
+        pnet_put_visible(text, end ? (size_t)(end++ - text) : SIZE_MAX, stderr);
+        fputc('\n', stderr);
+    }
+}
+
 int complain(const struct pnet_error *e)
 {
-    fprintf(stderr, "pnetc: %s\n", e->message);
+    put_message(e->message);
     return (int)e->status;
 }
 
 int usage_error(const char *format, ...)
 {
+    char text[sizeof((struct pnet_error *)0)->message];
     va_list args;
-    fputs("pnetc: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    put_message(text);
     return PNET_USAGE;
 }
 
@@ -289,8 +301,8 @@ struct pnet_compilation *compile_model(const char *path, const struct pnet_compi
     if (pnet_compilation_errors(c) || (pnet_compilation_warnings(c) && !m->quiet))
         pnet_compilation_report(c, stderr, use_colour(stderr), false);
     if (pnet_compilation_plan(c)) return c;
+    *code = (int)pnet_compilation_code(c);
     pnet_compilation_free(c);
-    *code = PNET_BAD_MODEL;
     return NULL;
 }
 

@@ -88,6 +88,9 @@ enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struc
         close(o->fd);
         if (o->temporary[0]) unlink(o->temporary);
     }
+    if (code == ENOENT && folder_length(o) > 1)
+        return pnet_error_set(e, PNET_FAILED, "%s: cannot write: there is no folder %.*s", path,
+            folder_length(o) - 1, o->target);
     return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", path);
 }
 
@@ -113,6 +116,8 @@ enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e)
     if (!o->code && o->temporary[0] && rename(o->temporary, o->target) != 0) o->code = errno;
     if (o->code) {
         if (o->temporary[0]) unlink(o->temporary);
+        if (strcmp(o->path, "-") == 0)
+            return pnet_error_errno(e, PNET_FAILED, o->code, "standard output");
         return pnet_error_errno(e, PNET_FAILED, o->code, "%s: cannot write", o->path);
     }
     if (o->temporary[0]) sync_folder(o);

@@ -40,10 +40,13 @@ static struct result parse(const char *text, size_t length, size_t fail_at)
         abort();
     }
     if (f && !r.errors) {
-        FILE *out = open_memstream(&r.formatted, &r.formatted_length);
-        bool ok = pnet_format(&a, s, f, out);
-        fclose(out);
-        if (!ok && !a.failed) abort();
+        const char *text = pnet_format(&a, s, f, &r.formatted_length);
+        if (text) {
+            r.formatted = calloc(1, r.formatted_length + 1);
+            if (r.formatted) memcpy(r.formatted, text, r.formatted_length);
+        } else if (!a.failed && length < 4096) {
+            abort();
+        }
     }
     pnet_arena_free(&a);
     free(messages);

@@ -6,11 +6,9 @@
 
 static char *format(struct parsed *p, size_t *length)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, length);
-    CHECK(pnet_format(&p->arena, p->sources, p->file, out));
-    fclose(out);
-    return text;
+    const char *text = pnet_format(&p->arena, p->sources, p->file, length);
+    CHECK(text != NULL);
+    return strdup(text ? text : "");
 }
 
 /* Formats a text without errors; checks what holds for every one. */
