@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const struct value none = {.kind = V_NONE};
-
 static bool nests(double coarse, double fine, int32_t *factor)
 {
     double ratio = coarse / fine, whole = round(ratio);
@@ -35,6 +33,8 @@ struct value builtin_grid(
 {
     struct value single[1] = {cells}, *items = cells.kind == V_LIST ? cells.items : single;
     int count = cells.kind == V_LIST ? cells.count : 1, finer = -1, input;
+    for (int i = 0; i < count; i++)
+        if (items[i].kind == V_UNKNOWN) return unknown;
     double base = 0;
     if (from.kind == V_CLOUD) {
         input = from.index;
@@ -48,7 +48,7 @@ struct value builtin_grid(
             base = c->plan.levels[finer].cell / c->plan.levels[finer].grid.factor;
     } else {
         ERROR(c, span, "grid() samples a cloud or a level, not %s", describe(c, from));
-        return none;
+        return unknown;
     }
     struct value r = {.kind = V_LIST, .span = span, .count = count, .capacity = count};
     r.items = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *r.items);
@@ -62,7 +62,7 @@ struct value builtin_grid(
                 "a cell size is a length from 1e-6 m to 100 km, not %s", describe(c, items[i]));
             if (items[i].kind == V_NUMBER && !items[i].unit)
                 pnet_diag_help(d, "write %gcm, or %gm", items[i].number * 100, items[i].number);
-            return none;
+            return unknown;
         }
         if (base == 0) base = items[i].number;
         if (!nests(items[i].number, base, &factor) || factor % last) {
@@ -71,11 +71,11 @@ struct value builtin_grid(
                     items[i].number, base * last);
             pnet_diag_help(
                 d, "write the finer cells first, each a whole multiple of the one before");
-            return none;
+            return unknown;
         }
         if (c->plan.level_count >= MAX_LEVELS) {
             ERROR(c, at, "too many levels: at most %d", MAX_LEVELS);
-            return none;
+            return unknown;
         }
         last = factor;
         if (!(c->plan.levels[finer].kind == PNET_GEO_GRID &&
@@ -84,7 +84,7 @@ struct value builtin_grid(
             finer = grid_level(c, input, finer, base, factor);
         r.items[i] = (struct value){.kind = V_LEVEL, .span = at, .index = finer};
     }
-    if (!r.items || c->arena.failed) return none;
+    if (!r.items || c->arena.failed) return unknown;
     return cells.kind == V_LIST ? r : r.items[0];
 }
 
@@ -96,7 +96,7 @@ static struct value call_number_function(
     for (int i = 0; i < count; i++)
         if (v[i].kind != V_NUMBER || v[i].unit != v[0].unit) {
             ERROR(c, e->span, "%s() takes numbers of one unit, not %s", f, describe(c, v[i]));
-            return none;
+            return unknown;
         }
     for (int i = 1; i < count; i++)
         r.number =
@@ -119,33 +119,33 @@ static struct value builtin_matches(struct pnet_compilation *c, struct pnet_span
                 ERROR(c, at[i], "matches() joins two levels of points, not %s", describe(c, v[i]));
             if (v[i].kind == V_TENSOR || v[i].kind == V_CLOUD)
                 pnet_diag_help(d, "write level(..) around it");
-            return none;
+            return unknown;
         }
     int source = l[v[0].index].input, target = l[v[1].index].input;
     if (source == target) {
         ERROR(c, at[1], "matches() joins levels of two clouds, these are both of %s",
             c->plan.inputs[source].name);
-        return none;
+        return unknown;
     }
     if (source > target) {
         ERROR(c, at[0], "the first level is that of the source: %s is declared before %s",
             c->plan.inputs[target].name, c->plan.inputs[source].name);
-        return none;
+        return unknown;
     }
     if (v[2].kind != V_POSE) {
         struct pnet_diag *d =
             ERROR(c, at[2], "matches() needs a pose here, not %s", describe(c, v[2]));
         pnet_diag_help(d, "declare one: input T : pose");
-        return none;
+        return unknown;
     }
     if (v[3].kind != V_NUMBER || v[3].unit != PNET_UNIT_LENGTH || v[3].number <= 0 ||
         v[3].number > 1e5) {
         ERROR(c, at[3], "the radius of matches() is a length up to 100 km, not %s",
             describe(c, v[3]));
-        return none;
+        return unknown;
     }
     struct pnet_matches *m = pnet_arena_alloc(&c->arena, sizeof *m);
-    if (!m) return none;
+    if (!m) return unknown;
     *m = (struct pnet_matches){v[0].index, v[1].index, v[2].index, (float)v[3].number};
     return (struct value){.kind = V_MATCHES, .span = span, .matches = m};
 }
@@ -167,23 +167,25 @@ struct value call_builtin(
     struct pnet_span at[17];
     int count = 0;
     at[0] = a->piped.span;
-    if (a->piped.kind != V_NONE) v[count++] = a->piped;
+    if (a->is_piped) v[count++] = a->piped;
+    bool known = !a->is_piped || a->piped.kind != V_UNKNOWN;
     for (int i = 0; i < a->count && count < 17; i++) {
         const char *name = a->items[i].name, *named = builtins[which].named;
         if (name && (!named || strcmp(name, named) != 0 || count != builtins[which].most - 1)) {
             unknown_argument(c, a->items[i].name_span, e->call.name, name, &named, named ? 1 : 0);
-            return none;
+            return unknown;
         }
         at[count] = a->items[i].expr->span;
         v[count] = evaluate(c, s, a->items[i].expr);
-        if (v[count++].kind == V_NONE) return none;
+        if (v[count++].kind == V_UNKNOWN) known = false;
     }
     if (count < builtins[which].least || count > builtins[which].most) {
         ERROR(c, e->call.name_span, "%s() takes %s%d argument%s, not %d", e->call.name,
             builtins[which].least < builtins[which].most ? "at least " : "", builtins[which].least,
             builtins[which].least == 1 ? "" : "s", count);
-        return none;
+        return unknown;
     }
+    if (!known) return unknown;
     if (which == GRID) return builtin_grid(c, e->span, v[0], v[1]);
     if (which == MATCHES) return builtin_matches(c, e->span, v, at);
     if (which > MATCHES) return call_number_function(c, e, v, count);
@@ -196,7 +198,7 @@ struct value call_builtin(
         }
         ERROR(c, e->span, "%s() asks about %s, not %s", e->call.name,
             which == LEN ? "a list" : "features", describe(c, v[0]));
-        return none;
+        return unknown;
     }
     const struct pnet_type t =
         which == LEN ? (struct pnet_type){0} : c->plan.tensors[v[0].index].type;

@@ -4,19 +4,30 @@
 #include <math.h>
 #include <string.h>
 
-static const struct value none = {.kind = V_NONE};
-
+/* `piped` is NULL where nothing is piped in. */
 static bool collect(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
-    struct value piped, struct arguments *a)
+    const struct value *piped, struct arguments *a)
 {
     bool named = false;
-    *a = (struct arguments){.expr = e, .piped = piped};
+    int count = 0;
+    *a = (struct arguments){.expr = e, .is_piped = piped != NULL};
+    if (piped) a->piped = *piped;
+    for (const struct pnet_call_arg *arg = e->call.args; arg && count <= MAX_ARGUMENTS;
+         arg = arg->next)
+        count++;
+    a->items = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *a->items);
+    if (!a->items) return false;
     for (const struct pnet_call_arg *arg = e->call.args; arg; arg = arg->next) {
         if (arg->name && strcmp(arg->name, "name") == 0) {
             struct value v = evaluate(c, s, arg->value);
-            if (v.kind == V_NONE) return false;
+            if (v.kind == V_UNKNOWN) return false;
             if (v.kind != V_TEXT || !*v.text) {
                 ERROR(c, arg->value->span, "name= takes a text in quotes");
+                return false;
+            }
+            if (strlen(v.text) > PNET_MAX_NAME || !pnet_is_visible(v.text)) {
+                ERROR(c, arg->value->span, "name= takes at most %d characters that can be seen",
+                    PNET_MAX_NAME);
                 return false;
             }
             a->name = v.text;
@@ -29,7 +40,7 @@ static bool collect(struct pnet_compilation *c, struct scope *s, const struct pn
             return false;
         }
         named = arg->name != NULL;
-        if (a->count == 64) {
+        if (a->count == MAX_ARGUMENTS) {
             ERROR(c, arg->value->span, "too many arguments");
             return false;
         }
@@ -50,6 +61,7 @@ bool unknown_argument(struct pnet_compilation *c, struct pnet_span span, const c
     const char *name, const char *const *names, int count)
 {
     struct pnet_diag *d = ERROR(c, span, "%s() has no argument '%s'", function, name);
+    if (!d) return false;
     const char *near = pnet_nearest(name, names, count);
     if (near) {
         pnet_diag_help(d, "did you mean %s=?", near);
@@ -67,27 +79,28 @@ bool unknown_argument(struct pnet_compilation *c, struct pnet_span span, const c
 
 static struct value unknown_function(struct pnet_compilation *c, const struct pnet_expr *e)
 {
+    struct pnet_diag *d =
+        ERROR(c, e->call.name_span, "there is no layer, block or net '%s'", e->call.name);
+    if (!d) return unknown;
     const char *names[512];
     int n = 0;
     for (int i = 0; i < pnet_op_count && n < 256; i++) names[n++] = pnet_ops[i]->name;
     n += builtin_names(names + n);
     for (int i = 0; i < c->definition_count && n < 512; i++)
         names[n++] = c->definitions[i].item->name;
-    struct pnet_diag *d =
-        ERROR(c, e->call.name_span, "there is no layer, block or net '%s'", e->call.name);
     const char *near = pnet_nearest(e->call.name, names, n);
     if (near)
         pnet_diag_help(d, "did you mean %s?", near);
     else
         pnet_diag_help(d, "pnetc ops lists the layers");
-    return none;
+    return unknown;
 }
 
-static struct value dispatch(
-    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, struct value piped)
+static struct value dispatch(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
+    const struct value *piped)
 {
     struct arguments a;
-    if (!collect(c, s, e, piped, &a)) return none;
+    if (!spend(c, e->span, 1) || !collect(c, s, e, piped, &a)) return unknown;
     int *definition = map_find(&c->definition_names, e->call.name);
     if (definition) {
         struct definition *d = &c->definitions[*definition];
@@ -103,18 +116,19 @@ static struct value repeat(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, struct value v)
 {
     struct value times = evaluate(c, s, e->call.repeat);
-    if (times.kind == V_NONE) return none;
+    if (times.kind == V_UNKNOWN) return unknown;
     if (times.kind != V_NUMBER || times.unit || times.number != floor(times.number) ||
         times.number < 0 || times.number > MAX_ITEMS) {
         ERROR(c, e->call.repeat->span, "a stage repeats a whole number of times, not %s",
             describe(c, times));
-        return none;
+        return unknown;
     }
     const char *path = s->value_path;
-    for (int i = 0; i < (int)times.number && v.kind != V_NONE && compilation_ok(c); i++) {
+    for (int i = 0; i < (int)times.number; i++) {
         s->value_path = pnet_arena_printf(&c->arena, "%s.r%d", path, i);
         if (!s->value_path) break;
-        v = dispatch(c, s, e, v);
+        v = dispatch(c, s, e, &v);
+        if (v.kind == V_UNKNOWN) break;
     }
     s->value_path = path;
     return v;
@@ -122,12 +136,8 @@ static struct value repeat(
 
 struct value evaluate_call(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    struct value piped = none;
-    if (e->kind == PNET_EXPR_PIPE) {
-        piped = evaluate(c, s, e->call.piped);
-        if (piped.kind == V_NONE) return none;
-        piped.span = e->call.piped->span;
-        if (e->call.repeat) return repeat(c, s, e, piped);
-    }
-    return dispatch(c, s, e, piped);
+    if (e->kind != PNET_EXPR_PIPE) return dispatch(c, s, e, NULL);
+    struct value piped = evaluate(c, s, e->call.piped);
+    piped.span = e->call.piped->span;
+    return e->call.repeat ? repeat(c, s, e, piped) : dispatch(c, s, e, &piped);
 }

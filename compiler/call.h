@@ -7,14 +7,15 @@
 /* The call as written, sorted into places. */
 struct arguments {
     const struct pnet_expr *expr;
-    const char *name;   /* name="..", which overrides the path; or NULL */
-    struct value piped; /* NONE where nothing is piped in */
-    int count;          /* of the others */
-    struct {
+    const char *name; /* name="..", which overrides the path; or NULL */
+    bool is_piped;
+    struct value piped;
+    int count; /* of the others, at most MAX_ARGUMENTS */
+    struct argument {
         const char *name; /* NULL: positional */
         struct pnet_span name_span;
         const struct pnet_expr *expr;
-    } items[64];
+    } * items;
 };
 
 /* call.c */

@@ -3,100 +3,130 @@
 
 #include <string.h>
 
-static const struct value none = {.kind = V_NONE};
+/* What a parameter was given; `set` is false where it takes its default. */
+struct given {
+    bool set;
+    struct pnet_span span;
+    struct value value;
+};
 
-static bool bind_parameter(struct pnet_compilation *c, struct scope *caller, struct scope *callee,
-    const struct pnet_param_decl *p, const struct pnet_expr *e)
+static bool is_parameter(const struct pnet_item *item, const char *name)
 {
-    struct value v = evaluate(c, e ? caller : callee, e ? e : p->value);
-    if (v.kind == V_NONE) return false;
-    if (p->type && strcmp(p->type, "cloud") != 0) {
-        ERROR(c, p->type_span, "a parameter's type is cloud, or left out");
-        return false;
-    }
-    if (p->type && v.kind != V_CLOUD) {
-        struct pnet_diag *d = ERROR(
-            c, e ? e->span : p->name_span, "'%s' is a cloud, not %s", p->name, describe(c, v));
-        pnet_diag_second(d, p->name_span, "declared here");
-        return false;
-    }
-    bind_value(c, callee, p->name, v, p->name_span, true);
-    return true;
+    for (const struct pnet_param_decl *p = item->params; p; p = p->next)
+        if (strcmp(p->name, name) == 0) return true;
+    return false;
 }
 
-static bool bind_parameters(struct pnet_compilation *c, struct scope *caller, struct scope *callee,
-    const struct pnet_item *item, const struct arguments *a, int first_positional, int skip)
+static void unknown_parameter(
+    struct pnet_compilation *c, const struct pnet_item *item, const struct argument *a)
 {
-    const char *names[64];
-    int n = 0, position = first_positional;
-    for (const struct pnet_param_decl *p = item->params; p && n < 64; p = p->next)
+    const char *names[MAX_ARGUMENTS];
+    int n = 0;
+    for (const struct pnet_param_decl *p = item->params; p && n < MAX_ARGUMENTS; p = p->next)
         names[n++] = p->name;
-    for (int i = 0; i < a->count; i++) {
-        bool known = !a->items[i].name;
-        for (int k = 0; k < n && !known; k++) known = strcmp(names[k], a->items[i].name) == 0;
-        if (!known)
-            return unknown_argument(
-                c, a->items[i].name_span, item->name, a->items[i].name, names, n);
-    }
-    int index = 0;
-    for (const struct pnet_param_decl *p = item->params; p; p = p->next, index++) {
-        const struct pnet_expr *e = NULL;
-        if (index < skip) continue;
-        if (position < a->count && !a->items[position].name) e = a->items[position++].expr;
-        for (int i = 0; i < a->count; i++)
-            if (a->items[i].name && strcmp(a->items[i].name, p->name) == 0) {
-                if (e) {
-                    ERROR(
-                        c, a->items[i].name_span, "%s of %s() is given twice", p->name, item->name);
-                    return false;
-                }
-                e = a->items[i].expr;
-            }
-        if (!e && !p->value) {
-            struct pnet_diag *d =
-                ERROR(c, a->expr->call.name_span, "%s() needs %s", item->name, p->name);
-            pnet_diag_second(d, p->name_span, "declared here");
-            return false;
-        }
-        if (!bind_parameter(c, caller, callee, p, e)) return false;
-    }
-    if (position < a->count && !a->items[position].name) {
-        ERROR(c, a->items[position].expr->span, "%s() takes no more arguments", item->name);
-        return false;
-    }
-    return true;
+    unknown_argument(c, a->name_span, item->name, a->name, names, n);
 }
 
-static struct value run_body(
-    struct pnet_compilation *c, struct scope *callee, struct definition *d, struct pnet_span span)
+/* Evaluates the arguments in the caller's scope, in the order of the parameters; those from `next` on are
+   left. The first `skip` parameters are given already. False: what was wrong may have been meant for
+   any parameter. */
+static bool take_arguments(struct pnet_compilation *c, struct scope *caller,
+    const struct pnet_item *item, const struct arguments *a, int next, int skip,
+    struct given *given)
 {
-    bool block = d->item->kind == PNET_ITEM_BLOCK;
+    bool good = true;
+    for (int i = next; i < a->count; i++)
+        if (a->items[i].name && !is_parameter(item, a->items[i].name)) {
+            unknown_parameter(c, item, &a->items[i]);
+            good = false;
+        }
+    int index = 0;
+    for (const struct pnet_param_decl *p = item->params; p && index < MAX_ARGUMENTS;
+         p = p->next, index++) {
+        const struct pnet_expr *e = NULL;
+        if (index >= skip && next < a->count && !a->items[next].name) e = a->items[next++].expr;
+        for (int i = 0; i < a->count; i++) {
+            if (!a->items[i].name || strcmp(a->items[i].name, p->name) != 0) continue;
+            if (e || given[index].set)
+                ERROR(c, a->items[i].name_span, "%s of %s() is given twice", p->name, item->name);
+            else
+                e = a->items[i].expr;
+        }
+        if (e)
+            given[index] =
+                (struct given){.set = true, .span = e->span, .value = evaluate(c, caller, e)};
+    }
+    if (next < a->count && !a->items[next].name) {
+        ERROR(c, a->items[next].expr->span, "%s() takes no more arguments", item->name);
+        good = false;
+    }
+    return good;
+}
+
+/* A value that does not fit is reported, and unknown inside. */
+static void bind_parameters(struct pnet_compilation *c, struct scope *callee,
+    const struct pnet_item *item, const struct arguments *a, const struct given *given, bool good)
+{
+    int index = 0;
+    for (const struct pnet_param_decl *p = item->params; p && index < MAX_ARGUMENTS;
+         p = p->next, index++) {
+        struct value v = given[index].value;
+        if (!given[index].set) v = p->value ? evaluate(c, callee, p->value) : unknown;
+        if (!given[index].set && !p->value && good)
+            pnet_diag_second(
+                ERROR(c, a->expr->call.name_span, "%s() needs %s", item->name, p->name),
+                p->name_span, "declared here");
+        if (p->type && v.kind != V_CLOUD && v.kind != V_UNKNOWN) {
+            struct pnet_diag *d = ERROR(c, given[index].set ? given[index].span : p->name_span,
+                "'%s' is a cloud, not %s", p->name, describe(c, v));
+            pnet_diag_second(d, p->name_span, "declared here");
+            v = unknown;
+        }
+        bind_value(c, callee, p->name, v, p->name_span, true);
+    }
+}
+
+/* From here on the block or net is in use: its defaults belong to that, its arguments do not. */
+static bool enter(struct pnet_compilation *c, struct definition *d, struct pnet_span span)
+{
     if (d->active) {
         struct pnet_diag *e = ERROR(c, span, "'%s' uses itself", d->item->name);
         pnet_diag_second(e, d->item->name_span, "declared here");
-        return none;
+        return false;
     }
-    if (++c->depth > MAX_CALL_DEPTH) {
+    if (c->depth == MAX_CALL_DEPTH) {
         ERROR(c, span, "blocks and nets are nested more than %d deep", MAX_CALL_DEPTH);
-        c->depth--;
-        return none;
+        return false;
     }
-    d->active = true;
-    int errors = pnet_diags_errors(c->diags);
-    run_statements(c, callee, d->item->stmt);
-    d->active = false;
+    c->depth++;
+    return d->active = true;
+}
+
+static void leave(struct pnet_compilation *c, struct definition *d)
+{
     c->depth--;
+    d->active = false;
+}
+
+static struct value run_body(struct pnet_compilation *c, struct scope *callee, struct definition *d)
+{
+    bool block = d->item->kind == PNET_ITEM_BLOCK;
+    run_statements(c, callee, d->item->stmt);
+    if (callee->unsure || c->stopped || c->arena.failed) return unknown;
     if (callee->returned) return callee->result;
-    struct binding *out = NULL;
-    for (struct binding *b = callee->bindings; b; b = b->next)
-        if (strcmp(b->name, "out") == 0) out = b;
+    struct binding *out = find_own_binding(callee, "out");
     if (out) return out->value;
-    if (pnet_diags_errors(c->diags) == errors) {
-        struct pnet_diag *e = ERROR(
-            c, d->item->name_span, "%s '%s' has no result", block ? "block" : "net", d->item->name);
-        pnet_diag_help(e, "%s", block ? "give `out` a value" : "end it with return");
-    }
-    return none;
+    struct pnet_diag *e = ERROR(
+        c, d->item->name_span, "%s '%s' has no result", block ? "block" : "net", d->item->name);
+    pnet_diag_help(e, "%s", block ? "give `out` a value" : "end it with return");
+    return unknown;
+}
+
+static struct given *new_given(struct pnet_compilation *c, const struct pnet_item *item)
+{
+    size_t count = 1;
+    for (const struct pnet_param_decl *p = item->params; p; p = p->next) count++;
+    return pnet_arena_array(&c->arena, count, sizeof(struct given));
 }
 
 struct value call_block(
@@ -105,21 +135,34 @@ struct value call_block(
     struct scope callee = {
         .outer = c->global, .value_path = "", .counters = s->counters, .net_use = s->net_use};
     struct value in = a->piped;
+    struct given *given = new_given(c, d->item);
     int first = 0;
-    if (in.kind == V_NONE) {
+    if (!given) return unknown;
+    if (!a->is_piped) {
         if (!a->count || a->items[0].name) {
             pnet_diag_help(ERROR(c, a->expr->call.name_span, "%s() needs an input", d->item->name),
                 "pipe it in: x -> %s(..)", d->item->name);
-            return none;
+            return unknown;
         }
         in = evaluate(c, s, a->items[first++].expr);
-        if (in.kind == V_NONE) return none;
     }
     callee.prefix = op_path(c, s, d->item->name, a->name);
-    if (!callee.prefix) return none;
+    if (!callee.prefix) return unknown;
     bind_value(c, &callee, "in", in, a->expr->span, false);
-    if (!bind_parameters(c, s, &callee, d->item, a, first, 0)) return none;
-    return run_body(c, &callee, d, a->expr->call.name_span);
+    bool good = take_arguments(c, s, d->item, a, first, 0, given);
+    if (!enter(c, d, a->expr->call.name_span)) return unknown;
+    bind_parameters(c, &callee, d->item, a, given, good);
+    struct value v = run_body(c, &callee, d);
+    leave(c, d);
+    return v;
+}
+
+/* The first cloud that is a parameter. */
+static int find_input(const struct scope *callee)
+{
+    for (int i = 0; i < callee->binding_count; i++)
+        if (callee->bindings[i]->value.kind == V_CLOUD) return callee->bindings[i]->value.index;
+    return -1;
 }
 
 struct value call_net(
@@ -131,20 +174,19 @@ struct value call_net(
         .value_path = "",
         .counters = &counters,
         .net_use = ++c->net_uses};
-    int skip = 0;
-    if (a->piped.kind != V_NONE) {
-        if (!d->item->params) {
-            ERROR(c, a->expr->call.name_span, "%s() takes no arguments", d->item->name);
-            return none;
-        }
-        bind_value(c, &callee, d->item->params->name, a->piped, d->item->params->name_span, true);
-        skip = 1;
+    struct given *given = new_given(c, d->item);
+    if (!given) return unknown;
+    if (a->is_piped && !d->item->params) {
+        ERROR(c, a->expr->call.name_span, "%s() takes no arguments", d->item->name);
+        return unknown;
     }
-    if (!bind_parameters(c, s, &callee, d->item, a, 0, skip)) return none;
-    int input = -1;
-    for (struct binding *b = callee.bindings; b; b = b->next)
-        if (b->value.kind == V_CLOUD) input = b->value.index;
-    struct value v = run_body(c, &callee, d, a->expr->call.name_span);
+    if (a->is_piped) given[0] = (struct given){true, a->piped.span, a->piped};
+    bool good = take_arguments(c, s, d->item, a, 0, a->is_piped, given);
+    if (!enter(c, d, a->expr->call.name_span)) return unknown;
+    bind_parameters(c, &callee, d->item, a, given, good);
+    int input = find_input(&callee);
+    struct value v = run_body(c, &callee, d);
+    leave(c, d);
     if (d->result < 0 && v.kind == V_TENSOR) {
         d->result = v.index;
         d->input = input;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct value none = {.kind = V_NONE};
-
 static bool is_value_arg(const struct pnet_arg *arg)
 {
     return arg->type == PNET_ARG_VALUE || arg->type == PNET_ARG_LABEL ||
@@ -107,7 +105,7 @@ static bool choice_attr(struct pnet_compilation *c, struct scope *s, const struc
         v.text = e->name;
     else
         v = evaluate(c, s, e);
-    if (v.kind == V_NONE) return false;
+    if (v.kind == V_UNKNOWN) return false;
     if (v.kind != V_WORD && v.kind != V_TEXT)
         return wrong_type(c, e->span, op, arg, arg->choices, v);
     attr->i = find_choice(arg->choices, v.text);
@@ -126,6 +124,7 @@ static bool list_attr(struct pnet_compilation *c, const struct pnet_expr *e,
     double *items = pnet_arena_array(&c->arena, (size_t)v.count + 1, sizeof *items);
     if (!items) return false;
     for (int i = 0; i < v.count; i++) {
+        if (v.items[i].kind == V_UNKNOWN) return false;
         if (v.items[i].kind != V_NUMBER)
             return wrong_type(c, e->span, op, arg, "a list of numbers", v.items[i]);
         if (!check_range(c, e->span, op, arg, v.items[i].number)) return false;
@@ -142,7 +141,7 @@ static bool set_attr(struct pnet_compilation *c, struct scope *s, const struct p
     attr->set = true;
     if (arg->type == PNET_ARG_CHOICE) return choice_attr(c, s, e, op, arg, attr);
     struct value v = evaluate(c, s, e);
-    if (v.kind == V_NONE) return false;
+    if (v.kind == V_UNKNOWN) return false;
     switch (arg->type) {
     case PNET_ARG_BOOL:
         if (v.kind != V_BOOL) return wrong_type(c, e->span, op, arg, "yes or no", v);
@@ -183,7 +182,8 @@ static bool add_input(struct pnet_compilation *c, const struct pnet_op *op, int 
     struct pnet_span span, struct bound *b)
 {
     const struct pnet_arg *a = &op->args[arg];
-    if (v.kind == V_NONE) return false;
+    b->given[arg] = true;
+    if (v.kind == V_UNKNOWN) return false;
     bool pose = a->type == PNET_ARG_POSE;
     if (v.kind != (pose ? V_POSE : V_TENSOR))
         return wrong_type(c, span, op, a,
@@ -203,65 +203,76 @@ static bool add_input(struct pnet_compilation *c, const struct pnet_op *op, int 
         ERROR(c, span, "%s() takes at most %d values", op->name, PNET_MAX_IN);
         return false;
     }
-    b->given[arg] = true;
     b->in_span[b->in_count] = span;
     b->in[b->in_count++] = v;
     return true;
 }
 
+static void unknown_op_argument(
+    struct pnet_compilation *c, const struct pnet_op *op, const struct argument *a)
+{
+    const char *names[PNET_MAX_ARGS];
+    int n = 0;
+    for (int k = 0; k < PNET_MAX_ARGS && op->args[k].name; k++) names[n++] = op->args[k].name;
+    unknown_argument(c, a->name_span, op->name, a->name, names, n);
+}
+
+/* One argument as written; *next is where positional ones stand. False with an error, or where it is
+   unknown; `lost` then says that it may have been meant for any place. */
+static bool bind_argument(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
+    const struct argument *a, int *next, struct bound *b, bool *lost)
+{
+    const struct pnet_expr *e = a->expr;
+    int arg = a->name ? find_arg(op, a->name) : *next;
+    if (arg < 0) {
+        unknown_op_argument(c, op, a);
+        *lost = true;
+        return false;
+    }
+    if (arg >= PNET_MAX_ARGS || !op->args[arg].name) {
+        ERROR(c, e->span, "%s() takes no more arguments", op->name);
+        return false;
+    }
+    bool many = op->args[arg].type == PNET_ARG_VALUES;
+    if (!a->name && !many) ++*next;
+    if (b->given[arg] && !many) {
+        ERROR(c, e->span, "%s of %s() is given twice", op->args[arg].name, op->name);
+        return false;
+    }
+    b->given[arg] = true;
+    b->span[arg] = e->span;
+    if (is_value_arg(&op->args[arg])) return add_input(c, op, arg, evaluate(c, s, e), e->span, b);
+    return set_attr(c, s, e, op, &op->args[arg], &b->attr[arg]);
+}
+
 /* Values fill the value arguments in order; what is left over goes to the other arguments in order.
- */
+   All are looked at, also behind one with an error. */
 static bool bind_arguments(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
     const struct arguments *a, struct bound *b)
 {
     int next = 0;
+    bool good = true, lost = false;
     *b = (struct bound){0};
     default_attrs(c, op, b->attr);
     for (int i = 0; i < PNET_MAX_ARGS; i++) b->span[i] = a->expr->call.name_span;
-    if (a->piped.kind != V_NONE) {
+    if (a->is_piped) {
         if (!op->args[0].name || !is_value_arg(&op->args[0])) {
             ERROR(c, a->expr->call.name_span, "%s() takes no value from a pipe", op->name);
             return false;
         }
-        if (!add_input(c, op, 0, a->piped, a->piped.span, b)) return false;
+        good = add_input(c, op, 0, a->piped, a->piped.span, b);
         next = op->args[0].type == PNET_ARG_VALUES ? 0 : 1;
     }
-    for (int i = 0; i < a->count; i++) {
-        const struct pnet_expr *e = a->items[i].expr;
-        int arg = a->items[i].name ? find_arg(op, a->items[i].name) : next;
-        if (arg < 0) {
-            const char *names[PNET_MAX_ARGS];
-            int n = 0;
-            for (int k = 0; k < PNET_MAX_ARGS && op->args[k].name; k++)
-                names[n++] = op->args[k].name;
-            return unknown_argument(c, a->items[i].name_span, op->name, a->items[i].name, names, n);
-        }
-        if (arg >= PNET_MAX_ARGS || !op->args[arg].name) {
-            ERROR(c, e->span, "%s() takes no more arguments", op->name);
-            return false;
-        }
-        bool many = op->args[arg].type == PNET_ARG_VALUES;
-        if (b->given[arg] && !many) {
-            ERROR(c, e->span, "%s of %s() is given twice", op->args[arg].name, op->name);
-            return false;
-        }
-        if (is_value_arg(&op->args[arg])) {
-            if (!add_input(c, op, arg, evaluate(c, s, e), e->span, b)) return false;
-        } else if (!set_attr(c, s, e, op, &op->args[arg], &b->attr[arg])) {
-            return false;
-        }
-        b->given[arg] = true;
-        b->span[arg] = e->span;
-        if (!a->items[i].name && !many) next++;
-    }
-    for (int i = 0; i < PNET_MAX_ARGS && op->args[i].name; i++)
+    for (int i = 0; i < a->count; i++)
+        if (!bind_argument(c, s, op, &a->items[i], &next, b, &lost)) good = false;
+    for (int i = 0; i < PNET_MAX_ARGS && op->args[i].name && !lost; i++)
         if (!b->given[i] && !op->args[i].standard) {
             struct pnet_diag *d =
                 ERROR(c, a->expr->call.name_span, "%s() needs %s", op->name, op->args[i].name);
             pnet_diag_help(d, "%s: %s", op->args[i].name, op->args[i].help);
             return false;
         }
-    return true;
+    return good && !lost;
 }
 
 /* The run config may weigh classes where the model does not. */
@@ -281,7 +292,7 @@ struct value call_op(struct pnet_compilation *c, struct scope *s, const struct p
     const struct arguments *a)
 {
     struct bound b;
-    if (!bind_arguments(c, s, op, a, &b)) return none;
+    if (!bind_arguments(c, s, op, a, &b)) return unknown;
     weigh_classes(c, op, &b);
     for (int i = 0; i < b.in_count; i++) b.in[i].span = b.in_span[i];
     struct value v =

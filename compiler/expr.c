@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const struct value none = {.kind = V_NONE};
-
 static struct value number(double x, enum pnet_unit unit, struct pnet_span span)
 {
     return (struct value){.kind = V_NUMBER, .span = span, .number = x, .unit = unit};
@@ -32,7 +30,8 @@ const char *describe(struct pnet_compilation *c, struct value v)
 {
     char text[96];
     switch (v.kind) {
-    case V_NONE: return "nothing";
+    case V_NONE:
+    case V_UNKNOWN: return "nothing";
     case V_NUMBER: return unit_text(v.unit);
     case V_BOOL: return v.truth ? "yes" : "no";
     case V_WORD: return pnet_arena_printf(&c->arena, "the word '%s'", v.text);
@@ -73,7 +72,7 @@ static struct value units_differ(
         pnet_diag_second(d, e->binary.left->span, "%s", unit_text(a.unit));
         pnet_diag_second(d, e->binary.right->span, "%s", unit_text(b.unit));
     }
-    return none;
+    return unknown;
 }
 
 static struct value number_arithmetic(struct pnet_compilation *c, const struct pnet_expr *e,
@@ -101,7 +100,7 @@ static struct value number_arithmetic(struct pnet_compilation *c, const struct p
         if (ub && ua != ub) return units_differ(c, e, a, b);
         if (y == 0) {
             ERROR(c, e->span, "division by zero");
-            return none;
+            return unknown;
         }
         unit = op == PNET_OP_DIV && ub ? PNET_UNIT_NONE : ua;
         r = op == PNET_OP_DIV ? x / y : x - y * floor(x / y);
@@ -119,7 +118,7 @@ static struct value number_arithmetic(struct pnet_compilation *c, const struct p
     }
     if (!isfinite(r)) {
         ERROR(c, e->span, "the result is too large");
-        return none;
+        return unknown;
     }
     return number(r, unit, e->span);
 }
@@ -131,16 +130,16 @@ static struct value list_arithmetic(struct pnet_compilation *c, struct scope *s,
     int count = a.kind == V_LIST ? a.count : b.count;
     if (a.kind == V_LIST && b.kind == V_LIST && a.count != b.count) {
         ERROR(c, e->span, "the lists have different lengths: %d and %d", a.count, b.count);
-        return none;
+        return unknown;
     }
     struct value r = {.kind = V_LIST, .span = e->span, .count = count, .capacity = count};
     r.items = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *r.items);
-    for (int i = 0; r.items && i < count; i++) {
-        r.items[i] = arithmetic(
-            c, s, e, op, a.kind == V_LIST ? a.items[i] : a, b.kind == V_LIST ? b.items[i] : b);
-        if (r.items[i].kind == V_NONE) return none;
-    }
-    return r.items ? r : none;
+    for (int i = 0; r.items && i < count; i++)
+        r.items[i] = spend(c, e->span, 1)
+                         ? arithmetic(c, s, e, op, a.kind == V_LIST ? a.items[i] : a,
+                               b.kind == V_LIST ? b.items[i] : b)
+                         : unknown;
+    return r.items ? r : unknown;
 }
 
 static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *s,
@@ -159,7 +158,7 @@ static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *
     if (!known || !plain || !row || !default_attrs(c, row, attr)) {
         ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a),
             describe(c, b));
-        return none;
+        return unknown;
     }
     /* the number is the last argument of both rows: add(a, b, scale), scale(x, by) */
     int last = 0;
@@ -176,7 +175,7 @@ static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *
 struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
     enum pnet_operator op, struct value a, struct value b)
 {
-    if (a.kind == V_NONE || b.kind == V_NONE) return none;
+    if (a.kind == V_UNKNOWN || b.kind == V_UNKNOWN) return unknown;
     bool equality = op == PNET_OP_EQ || op == PNET_OP_NE;
     if (a.kind == V_NUMBER && b.kind == V_NUMBER) return number_arithmetic(c, e, op, a, b);
     if (equality && a.kind == b.kind && (a.kind == V_LEVEL || a.kind == V_CLOUD))
@@ -190,7 +189,7 @@ struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struc
         return list_arithmetic(c, s, e, op, a, b);
     ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a),
         describe(c, b));
-    return none;
+    return unknown;
 }
 
 static struct value evaluate_logic(
@@ -200,10 +199,10 @@ static struct value evaluate_logic(
     bool result = e->binary.op == PNET_OP_AND;
     for (int i = 0; i < (e->binary.op == PNET_OP_NOT ? 1 : 2); i++) {
         struct value v = evaluate(c, s, sides[i]);
-        if (v.kind == V_NONE) return none;
+        if (v.kind == V_UNKNOWN) return unknown;
         if (v.kind != V_BOOL) {
             ERROR(c, sides[i]->span, "this is yes or no, not %s", describe(c, v));
-            return none;
+            return unknown;
         }
         if (e->binary.op == PNET_OP_NOT) return boolean(!v.truth, e->span);
         result = v.truth;
@@ -228,15 +227,17 @@ static struct value unknown_name(
     enum { MAX = 256 };
     const char *names[MAX];
     int n = 0;
-    for (struct scope *at = s; at; at = at->outer)
-        for (struct binding *b = at->bindings; b && n < MAX; b = b->next) names[n++] = b->name;
     struct pnet_diag *d = ERROR(c, e->span, "unknown name '%s'", e->name);
+    if (!d) return unknown;
+    for (struct scope *at = s; at; at = at->outer)
+        for (int i = at->binding_count - 1; i >= 0 && n < MAX; i--)
+            names[n++] = at->bindings[i]->name;
     const char *near = pnet_nearest(e->name, names, n);
     if (near)
         pnet_diag_help(d, "did you mean %s?", near);
     else if (pnet_op_find(e->name) || map_find(&c->definition_names, e->name))
         pnet_diag_help(d, "'%s' is a layer: call it, %s(..)", e->name, e->name);
-    return none;
+    return unknown;
 }
 
 static struct value evaluate_name(
@@ -258,108 +259,117 @@ static struct value evaluate_index_expr(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct value base = evaluate(c, s, e->index.base), i = evaluate(c, s, e->index.index);
-    if (base.kind == V_NONE || i.kind == V_NONE) return none;
+    if (base.kind == V_UNKNOWN) return unknown;
     if (base.kind != V_LIST) {
         ERROR(c, e->index.base->span, "only lists have items, this is %s", describe(c, base));
-        return none;
+        return unknown;
     }
+    if (i.kind == V_UNKNOWN) return unknown;
     if (i.kind != V_NUMBER || i.unit || i.number != floor(i.number)) {
         ERROR(c, e->index.index->span, "an index is a whole number, not %s", describe(c, i));
-        return none;
+        return unknown;
     }
-    bool outside = i.number < 0 || i.number >= base.count;
-    if (pnet_diags_errors(c->diags) && (outside || base.items[(int)i.number].kind == V_NONE))
-        return none; /* what should stand there failed */
-    if (outside) {
+    if (i.number < 0 || i.number >= base.count) {
         struct pnet_diag *d =
             ERROR(c, e->index.index->span, "index %.0f is out of range", i.number);
         pnet_diag_label(
             d, base.count ? "the list has items 0 to %d" : "the list is empty", base.count - 1);
         if (base.span.end > base.span.begin) pnet_diag_second(d, base.span, "made here");
-        return none;
+        return unknown;
     }
     struct value v = base.items[(int)i.number];
-    if (v.kind == V_NONE)
-        ERROR(c, e->span, "item %.0f of the list was never given a value", i.number);
-    return v;
+    if (v.kind != V_NONE) return v;
+    ERROR(c, e->span, "item %.0f of the list was never given a value", i.number);
+    return unknown;
 }
 
 static struct value evaluate_field(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct value base = evaluate(c, s, e->field.base);
-    if (base.kind == V_NONE) return none;
+    if (base.kind == V_UNKNOWN) return unknown;
     if (base.kind != V_CLOUD) {
         ERROR(c, e->field.base->span, "only clouds have fields, this is %s", describe(c, base));
-        return none;
+        return unknown;
     }
     struct pnet_input *in = &c->plan.inputs[base.index];
-    const char *names[64];
     for (int i = 0; i < in->field_count; i++)
         if (strcmp(in->fields[i].name, e->field.name) == 0)
-            for (int t = 0; t < c->plan.tensor_count; t++)
-                if (c->plan.tensors[t].role == PNET_ROLE_INPUT &&
-                    c->plan.tensors[t].input == base.index && c->plan.tensors[t].field == i)
-                    return (struct value){.kind = V_TENSOR, .span = e->span, .index = t};
-    int n = in->field_count < 64 ? in->field_count : 64;
-    for (int i = 0; i < n; i++) names[i] = in->fields[i].name;
+            return (struct value){
+                .kind = V_TENSOR, .span = e->span, .index = c->first_tensor[base.index] + i};
+    char key[2 * PNET_MAX_NAME + 2];
+    snprintf(key, sizeof key, "%s.%s", in->name, e->field.name);
+    if (map_find(&c->unknown_fields, key)) return unknown;
     struct pnet_diag *d =
         ERROR(c, e->field.name_span, "input '%s' has no field '%s'", in->name, e->field.name);
-    const char *near = pnet_nearest(e->field.name, names, n);
+    if (!d) return unknown;
+    const char *names[MAX_FIELDS];
+    for (int i = 0; i < in->field_count; i++) names[i] = in->fields[i].name;
+    const char *near = pnet_nearest(e->field.name, names, in->field_count);
     if (near) pnet_diag_help(d, "did you mean %s?", near);
-    return none;
+    return unknown;
 }
 
 static struct value evaluate_list(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
+    if (e->list.count > MAX_ITEMS) {
+        ERROR(c, e->span, "the list has over %d items", MAX_ITEMS);
+        return unknown;
+    }
     struct value r = {
         .kind = V_LIST, .span = e->span, .count = e->list.count, .capacity = e->list.count};
     r.items = pnet_arena_array(&c->arena, (size_t)e->list.count + 1, sizeof *r.items);
-    if (!r.items) return none;
-    bool bad = false;
-    for (int i = 0; i < e->list.count; i++) {
-        r.items[i] = evaluate(c, s, e->list.items[i]);
-        bad |= r.items[i].kind == V_NONE;
+    if (!r.items) return unknown;
+    for (int i = 0; i < e->list.count; i++) r.items[i] = evaluate(c, s, e->list.items[i]);
+    return r;
+}
+
+static struct value evaluate_binary(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+{
+    if (e->binary.op == PNET_OP_AND || e->binary.op == PNET_OP_OR) return evaluate_logic(c, s, e);
+    struct value a = evaluate(c, s, e->binary.left), b = evaluate(c, s, e->binary.right);
+    return arithmetic(c, s, e, e->binary.op, a, b);
+}
+
+static struct value evaluate_if(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+{
+    struct value t = evaluate(c, s, e->conditional.condition);
+    if (t.kind == V_BOOL)
+        return evaluate(c, s, t.truth ? e->conditional.then : e->conditional.otherwise);
+    if (t.kind != V_UNKNOWN)
+        ERROR(
+            c, e->conditional.condition->span, "a condition is yes or no, not %s", describe(c, t));
+    return unknown;
+}
+
+static struct value evaluate_kind(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+{
+    switch (e->kind) {
+    case PNET_EXPR_NUMBER: return number(e->number.value, e->number.unit, e->span);
+    case PNET_EXPR_STRING: return (struct value){.kind = V_TEXT, .text = e->string};
+    case PNET_EXPR_NAME: return evaluate_name(c, s, e);
+    case PNET_EXPR_LIST: return evaluate_list(c, s, e);
+    case PNET_EXPR_INDEX: return evaluate_index_expr(c, s, e);
+    case PNET_EXPR_FIELD: return evaluate_field(c, s, e);
+    case PNET_EXPR_CALL:
+    case PNET_EXPR_PIPE: return evaluate_call(c, s, e);
+    case PNET_EXPR_UNARY:
+        return e->binary.op == PNET_OP_NOT ? evaluate_logic(c, s, e) : evaluate_unary(c, s, e);
+    case PNET_EXPR_BINARY: return evaluate_binary(c, s, e);
+    case PNET_EXPR_IF: return evaluate_if(c, s, e);
     }
-    return bad ? none : r;
+    return unknown;
 }
 
 struct value evaluate(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    if (c->arena.failed) return none;
-    struct value v = none;
-    switch (e->kind) {
-    case PNET_EXPR_NUMBER: v = number(e->number.value, e->number.unit, e->span); break;
-    case PNET_EXPR_STRING: v = (struct value){.kind = V_TEXT, .text = e->string}; break;
-    case PNET_EXPR_NAME: v = evaluate_name(c, s, e); break;
-    case PNET_EXPR_LIST: v = evaluate_list(c, s, e); break;
-    case PNET_EXPR_INDEX: v = evaluate_index_expr(c, s, e); break;
-    case PNET_EXPR_FIELD: v = evaluate_field(c, s, e); break;
-    case PNET_EXPR_CALL:
-    case PNET_EXPR_PIPE: v = evaluate_call(c, s, e); break;
-    case PNET_EXPR_UNARY:
-        v = e->binary.op == PNET_OP_NOT ? evaluate_logic(c, s, e) : evaluate_unary(c, s, e);
-        break;
-    case PNET_EXPR_BINARY:
-        if (e->binary.op == PNET_OP_AND || e->binary.op == PNET_OP_OR) {
-            v = evaluate_logic(c, s, e);
-        } else {
-            struct value a = evaluate(c, s, e->binary.left), b = evaluate(c, s, e->binary.right);
-            v = arithmetic(c, s, e, e->binary.op, a, b);
-        }
-        break;
-    case PNET_EXPR_IF: {
-        struct value t = evaluate(c, s, e->conditional.condition);
-        if (t.kind == V_BOOL)
-            v = evaluate(c, s, t.truth ? e->conditional.then : e->conditional.otherwise);
-        else if (t.kind != V_NONE)
-            ERROR(c, e->conditional.condition->span, "a condition is yes or no, not %s",
-                describe(c, t));
-        break;
-    }
-    }
-    if (v.kind != V_NONE && e->kind != PNET_EXPR_NAME)
-        v.span = e->span; /* a name keeps where it was given its value */
+    struct value v = unknown;
+    if (run_down(c, e->span)) v = evaluate_kind(c, s, e);
+    run_up(c);
+    if (e->kind != PNET_EXPR_NAME) v.span = e->span; /* a name keeps where it was given its value */
     return v;
 }

@@ -12,8 +12,17 @@ enum {
     MAX_NODES = 1 << 16, /* of the graph */
     MAX_LEVELS = 256,
     MAX_STATEMENTS = 1 << 20, /* executed while elaborating: loops multiply them */
+    MAX_STEPS = 1 << 24,      /* of elaborating, whatever it does: see spend */
+    MAX_ELABORATED =
+        320 << 20, /* bytes of the arena when elaboration ends; passes need some more */
     MAX_CALL_DEPTH = 64,
+    MAX_RUN_DEPTH =
+        1000, /* statements and expressions inside of each other, through blocks and nets */
     MAX_ITEMS = 1 << 16, /* of a list, and of a repetition */
+    MAX_LIST_DEPTH = 64,
+    MAX_ARGUMENTS = 64, /* of a call; parameters of a block or net */
+    MAX_FIELDS = 256,   /* of an input */
+    MAX_OBJECTIVES = 60,
 };
 
 /* map.c: strings to numbers */
@@ -24,13 +33,14 @@ struct map {
 };
 /* The number of `key`, or NULL. Stays valid until the next insertion. */
 int *map_find(const struct map *m, const char *key);
-/* Same, made with `value` where missing; NULL when memory is out. */
+/* Same, made with `value` where missing; NULL when memory is out. `key` must live as long as the map. */
 int *map_get(struct pnet_arena *a, struct map *m, const char *key, int value);
 
 /* values of the language */
 
 enum value_kind {
-    V_NONE, /* an error was reported, or a hole in a list */
+    V_NONE,    /* a hole in a list */
+    V_UNKNOWN, /* an error was reported: what depends on it is unknown too, and says nothing */
     V_NUMBER,
     V_BOOL,
     V_WORD, /* an enum word */
@@ -43,6 +53,7 @@ enum value_kind {
     V_MATCHES,
 };
 
+/* Lists are copied when they get a name: the items of a value that has none belong to somebody else. */
 struct value {
     enum value_kind kind;
     struct pnet_span span; /* where it came from, for second places */
@@ -68,13 +79,14 @@ struct binding {
     const char *name;
     struct value value;
     int use; /* index into elab.uses, or -1 */
-    struct binding *next;
 };
 
 /* One run of a block's or net's body, or of the file's statements. */
 struct scope {
-    struct scope *outer; /* where names are looked up next: the file */
-    struct binding *bindings;
+    struct scope *outer;       /* where names are looked up next: the file */
+    struct binding **bindings; /* in order of their first values */
+    int binding_count, binding_capacity;
+    struct map binding_names;
     const char *prefix;     /* path of the instance: "fcgf.s.0.res" */
     const char *value_path; /* of the statement being run: "s.0" */
     struct map *counters;   /* how often an op stands under a path, for _2, _3 */
@@ -85,6 +97,7 @@ struct scope {
     } * loops;
     struct value result; /* of return, or out */
     bool returned;
+    bool unsure; /* a return may have run: a condition around it is unknown */
     int net_use; /* which use of a net this is inside of; 0: none */
 };
 
@@ -93,6 +106,8 @@ struct use {
     struct pnet_span span;
     const char *name;
     bool used;
+    bool
+        result; /* features of the file that layers made: without a loss, they are what the model is for */
 };
 
 struct definition {
@@ -121,7 +136,12 @@ struct pnet_compilation {
     struct scope *global;
     struct definition *definitions;
     int definition_count;
-    struct map definition_names, param_names;
+    const struct pnet_item **items; /* declared: the first of each name */
+    struct map item_names;          /* index into them */
+    struct map definition_names, param_names, objective_names;
+    struct map unknown_fields;        /* "cloud.rgb" */
+    int first_tensor[MAX_LEVELS + 1]; /* per input: that of its first field */
+    bool has_loss;
     int *param_use; /* per parameter: the net use that touched it last */
     int param_use_capacity;
     struct use *uses;
@@ -131,8 +151,13 @@ struct pnet_compilation {
     struct pnet_span *tensor_spans; /* per tensor: where it was made */
     int tensor_span_capacity;
     int statements, depth, net_uses;
+    int64_t steps;
+    int run_depth;
+    bool stopped; /* a limit was met, and reported */
     struct map draws;
 };
+
+static const struct value unknown = {.kind = V_UNKNOWN};
 
 /* All errors are collected; true when there are none and memory is not out. */
 bool compilation_ok(const struct pnet_compilation *c);
@@ -148,10 +173,16 @@ int add_geo(struct pnet_compilation *c, struct pnet_geo_request q);
 int add_objective(struct pnet_compilation *c, struct pnet_objective o);
 int add_fold(struct pnet_compilation *c, struct pnet_plan_fold f);
 
-/* elab.c, expr.c, call.c: names to graph */
+/* item.c, elab.c, expr.c, call.c: names to graph */
 
 void elaborate(struct pnet_compilation *c);
 void warn_unused(struct pnet_compilation *c); /* a warning for each name that no one read */
+/* Counts work done at `span`. False where elaboration must end: a limit is met (then that was said), or
+   memory is out. Whatever repeats something asks here. */
+bool spend(struct pnet_compilation *c, struct pnet_span span, int64_t steps);
+/* The same for a level more of statements or expressions; run_up ends it, also where this is false. */
+bool run_down(struct pnet_compilation *c, struct pnet_span span);
+void run_up(struct pnet_compilation *c);
 void run_statements(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *first);
 struct value evaluate(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e);
 struct value evaluate_call(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e);
@@ -165,6 +196,8 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
 bool default_attrs(struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr);
 
 struct binding *find_binding(struct scope *s, const char *name);
+/* The same in this scope alone. */
+struct binding *find_own_binding(struct scope *s, const char *name);
 void bind_value(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
     struct pnet_span span, bool track);
 const char *describe(

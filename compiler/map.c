@@ -47,8 +47,7 @@ int *map_get(struct pnet_arena *a, struct map *m, const char *key, int value)
     if (2 * (m->count + 1) > m->capacity && !grow(a, m)) return NULL;
     struct map_entry *e = place(m, key);
     if (!e->key) {
-        e->key = pnet_arena_copy(a, key, strlen(key));
-        if (!e->key) return NULL;
+        e->key = key;
         e->value = value;
         m->count++;
     }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static const struct value none = {.kind = V_NONE};
-
 const char *op_path(struct pnet_compilation *c, struct scope *s, const char *op, const char *name)
 {
     const char *dot = *s->prefix && *s->value_path ? "." : "";
@@ -25,6 +23,7 @@ static void report_rule(struct pnet_compilation *c, struct pnet_span span,
 {
     struct pnet_span at = r->error_arg >= 0 ? arg_spans[r->error_arg] : span;
     struct pnet_diag *d = ERROR(c, at, "%s", r->error);
+    if (!d) return;
     char label[512] = "", text[96];
     for (int i = 0; i < in_count && i < 4; i++) {
         int tensor = in[i].index;
@@ -39,14 +38,14 @@ static void report_rule(struct pnet_compilation *c, struct pnet_span span,
         n = strlen(label);
         if (made.end > made.begin && n > 1 && made.file == at.file && made.begin != at.begin)
             snprintf(label + n, sizeof label - n, " (line %u)",
-                pnet_source_place(c->sources, made.file, made.begin).line);
+                pnet_source_line_at(c->sources, made.file, made.begin));
     }
     pnet_diag_label(d, "%s", label);
     if (r->error_in >= 0 && r->error_in < in_count) {
         struct pnet_span made = c->tensor_spans[in[r->error_in].index];
         bool here =
-            made.file == at.file && pnet_source_place(c->sources, made.file, made.begin).line ==
-                                        pnet_source_place(c->sources, at.file, at.begin).line;
+            made.file == at.file && pnet_source_line_at(c->sources, made.file, made.begin) ==
+                                        pnet_source_line_at(c->sources, at.file, at.begin);
         if (made.end > made.begin && !here) pnet_diag_second(d, made, "made here");
     }
     if (*r->help) pnet_diag_help(d, "%s", r->help);
@@ -113,6 +112,9 @@ static void mark_scores(struct pnet_compilation *c, const struct pnet_node *n)
     }
 }
 
+/* What making a node costs, beside looking at an expression. */
+enum { APPLY_STEPS = 64 };
+
 struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
     const struct pnet_span *arg_spans, const char *name)
@@ -129,18 +131,20 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
         .degrade = c->options.degrade,
         .error_arg = -1,
         .error_in = -1};
+    if (!spend(c, span, APPLY_STEPS)) return unknown;
     const char *path = op_path(c, s, op->name, name);
     struct pnet_span in_spans[PNET_MAX_IN];
     for (int i = 0; i < in_count; i++) in_spans[i] = in[i].span;
-    if (!path) return none;
+    if (!path) return unknown;
     if (!op->rule(&r)) {
         report_rule(c, span, &r, in, in_count, in_spans, arg_spans);
-        return none;
+        return unknown;
     }
     if (*r.warning) pnet_diag_new(c->diags, PNET_WARNING, span, "%s", r.warning);
     if (c->plan.node_count >= MAX_NODES) {
         ERROR(c, span, "the model is too large: over %d nodes", MAX_NODES);
-        return none;
+        c->stopped = true;
+        return unknown;
     }
     struct pnet_node n = {.op = op,
         .in_count = in_count,
@@ -149,12 +153,12 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
         .geo_count = r.geo_count,
         .path = path,
         .draw = draw_stream(c, path)};
-    n.line = span.file == 0 ? pnet_source_place(c->sources, span.file, span.begin).line : 0;
+    n.line = span.file == 0 ? pnet_source_line_at(c->sources, span.file, span.begin) : 0;
     memcpy(n.attr, attr, sizeof n.attr);
     for (int i = 0; i < in_count; i++) n.in[i] = in[i].index;
     for (int i = 0; i < r.param_count; i++) {
         n.param[i] = take_param(c, s, span, path, &r.params[i]);
-        if (n.param[i] < 0) return none;
+        if (n.param[i] < 0) return unknown;
     }
     int index = c->plan.node_count;
     n.out = add_tensor(c,
@@ -175,7 +179,7 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
         n.backward_forms[i] = r.geo[i].backward_forms;
     }
     add_node(c, n);
-    if (c->arena.failed) return none;
+    if (c->arena.failed) return unknown;
     mark_scores(c, &n);
     return (struct value){.kind = V_TENSOR, .span = span, .index = n.out};
 }

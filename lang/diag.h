@@ -39,6 +39,9 @@ void pnet_diag_help(struct pnet_diag *d, const char *format, ...)
    UTF-8. */
 void pnet_put_visible(const char *text, size_t length, FILE *out);
 
+/* Has the text none of those? */
+bool pnet_is_visible(const char *text);
+
 int pnet_diags_errors(const struct pnet_diags *d);
 int pnet_diags_warnings(const struct pnet_diags *d);
 /* True once the cap of errors is reached: a message need not be made up any more. */

@@ -59,6 +59,18 @@ void pnet_put_visible(const char *text, size_t length, FILE *out)
     }
 }
 
+bool pnet_is_visible(const char *text)
+{
+    for (size_t length = strlen(text); length;) {
+        uint32_t code;
+        int bytes = pnet_utf8_decode(text, length, &code);
+        if (!bytes || is_control(code)) return false;
+        text += bytes;
+        length -= (size_t)bytes;
+    }
+    return true;
+}
+
 /* Columns a character takes on a terminal (Unicode, annex 11: wide East Asian ones take two). */
 static int display_width(uint32_t code)
 {

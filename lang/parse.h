@@ -15,7 +15,7 @@ enum {
     PNET_MAX_NESTING = 200,   /* of expressions and statements: no input overflows the stack */
     PNET_MAX_NAME = 128,      /* characters of a name */
     PNET_MAX_FILES = 1024,
-    PNET_MAX_BYTES = 400 << 20, /* of memory for one compilation, formatting or listing */
+    PNET_MAX_BYTES = 448 << 20, /* of memory for one compilation, formatting or listing */
 };
 
 struct pnet_sources *pnet_sources_new(struct pnet_arena *a);
