@@ -114,7 +114,7 @@ static void check_algorithm(struct pnet_compilation *c)
 static void dump(struct pnet_compilation *c, const char *pass)
 {
     if (c->options.dump && strcmp(c->options.dump, pass) == 0)
-        pnet_plan_print(&c->plan, c->options.dump_to);
+        if (!pnet_plan_print(&c->plan, c->options.dump_to)) c->arena.failed = true;
 }
 
 static void run(struct pnet_compilation *c)

@@ -117,24 +117,36 @@ void bind_value(struct pnet_compilation *c, struct scope *s, const char *name, s
     c->uses[b->use].result = c->plan.tensors[v.index].role == PNET_ROLE_RESULT;
 }
 
+/* An item on the way to a level: g, then [0]. */
+struct level_path {
+    const struct level_path *outer; /* NULL: the name itself */
+    const char *name;
+    int index;
+};
+
+static const char *path_text(struct pnet_compilation *c, const struct level_path *p)
+{
+    const char *outer = p->outer ? path_text(c, p->outer) : p->name;
+    return p->outer && outer ? pnet_arena_printf(&c->arena, "%s[%d]", outer, p->index) : outer;
+}
+
 /* Levels are called after the first name they are given, and after their cloud where there are
    several. */
-static void name_levels(struct pnet_compilation *c, const char *name, const struct value *v)
+static void name_levels(
+    struct pnet_compilation *c, const struct level_path *path, const struct value *v)
 {
-    if (v->kind == V_LEVEL) {
-        struct pnet_level_info *l = &c->plan.levels[v->index];
-        int clouds = 0;
-        if (l->kind != PNET_GEO_GRID || l->name) return;
-        for (int i = 0; i < c->plan.input_count; i++)
-            clouds += !pnet_input_is_pose(&c->plan.inputs[i]);
-        l->name = clouds < 2
-                      ? name
-                      : pnet_arena_printf(&c->arena, "%s.%s", c->plan.inputs[l->input].name, name);
-    } else if (v->kind == V_LIST) {
-        for (int i = 0; i < v->count && name; i++)
-            if (v->items[i].kind == V_LEVEL || v->items[i].kind == V_LIST)
-                name_levels(c, pnet_arena_printf(&c->arena, "%s[%d]", name, i), &v->items[i]);
-    }
+    if (!spend(c, v->span, 1)) return;
+    if (v->kind == V_LIST)
+        for (int i = 0; i < v->count; i++)
+            name_levels(c, &(struct level_path){.outer = path, .index = i}, &v->items[i]);
+    if (v->kind != V_LEVEL) return;
+    struct pnet_level_info *l = &c->plan.levels[v->index];
+    int clouds = 0;
+    if (l->kind != PNET_GEO_GRID || l->name) return;
+    for (int i = 0; i < c->plan.input_count; i++) clouds += !pnet_input_is_pose(&c->plan.inputs[i]);
+    l->name = path_text(c, path);
+    if (clouds > 1)
+        l->name = pnet_arena_printf(&c->arena, "%s.%s", c->plan.inputs[l->input].name, l->name);
 }
 
 /* "s.0", and the values of the loops around it that the index does not mention already. */
@@ -236,7 +248,7 @@ static void run_assign(struct pnet_compilation *c, struct scope *s, const struct
         assign_indexed(c, s, st, indices, v);
         return;
     }
-    name_levels(c, st->assign.name, &v);
+    name_levels(c, &(struct level_path){.name = st->assign.name}, &v);
     bool is_out = s->outer && strcmp(st->assign.name, "out") == 0;
     bind_value(c, s, st->assign.name, v, st->assign.name_span, !is_out);
 }

@@ -3,14 +3,25 @@
 
 #include <string.h>
 
-/* The item of the request, made where it is missing, behind what it is built from. */
-static int find_item(struct pnet_compilation *c, const struct pnet_geo_request *q)
+/* The item of the request, made where it is missing, behind what it is built from. `known` has items by kind,
+   levels and mix; several of one mix are numbered. */
+static int find_item(
+    struct pnet_compilation *c, struct map *known, const struct pnet_geo_request *q)
 {
     const struct pnet_geo_kind *kind = pnet_geo_kind(q->kind);
     struct pnet_geo_request needed;
-    if (kind->needs && kind->needs(q, &needed)) find_item(c, &needed);
-    int item = pnet_geo_find(&c->plan, q);
-    return item >= 0 ? item : add_geo(c, *q);
+    if (kind->needs && kind->needs(q, &needed)) find_item(c, known, &needed);
+    for (int number = 0;; number++) {
+        char text[96];
+        snprintf(text, sizeof text, "%d %d %d %08x %d", (int)q->kind, q->a, q->b,
+            kind->mix ? kind->mix(q) : 0, number);
+        int *item = map_find(known, text);
+        if (item && pnet_geo_same(&c->plan.geo[*item].request, q)) return *item;
+        if (item) continue;
+        const char *key = pnet_arena_printf(&c->arena, "%s", text);
+        if (key) map_get(&c->arena, known, key, c->plan.geo_count);
+        return add_geo(c, *q);
+    }
 }
 
 static void need_level(const struct pnet_plan *p, bool *needed, int level)
@@ -67,15 +78,18 @@ void pass_geometry(struct pnet_compilation *c)
     p->geo_count = 0;
     bool *needed = needed_levels(c, asked);
     if (!needed) return;
+    struct map known = {0};
     order_inputs(p);
     for (int l = 0; l < p->level_count; l++)
         if (needed[l] && pnet_geo_kind(p->levels[l].kind)->walk)
-            add_geo(c, (struct pnet_geo_request){.kind = p->levels[l].kind, .a = l, .b = l});
+            find_item(
+                c, &known, &(struct pnet_geo_request){.kind = p->levels[l].kind, .a = l, .b = l});
     for (int s = 0; s < p->step_count && !c->arena.failed; s++) {
         struct pnet_node *n = &p->nodes[p->steps[s].node];
         for (int i = 0; i < n->geo_count; i++) {
             if (!p->steps[s].backward) {
-                n->geo[i] = find_item(c, &asked[n->geo[i]].request);
+                n->geo[i] = find_item(c, &known, &asked[n->geo[i]].request);
+                if (c->arena.failed) return;
                 p->geo[n->geo[i]].users++;
             }
             p->geo[n->geo[i]].forms |=
@@ -87,8 +101,8 @@ void pass_geometry(struct pnet_compilation *c)
         if (p->levels[level].kind == PNET_GEO_GRID) {
             int input = level;
             while (p->levels[input].finer >= 0) input = p->levels[input].finer;
-            find_item(
-                c, &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = input, .b = level});
+            find_item(c, &known,
+                &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = input, .b = level});
         }
     }
 }

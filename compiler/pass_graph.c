@@ -3,14 +3,29 @@
 
 #include <string.h>
 
-static void mark_needed(struct pnet_plan *p, bool *needed, int tensor)
+/* Nodes come behind what they read, so one sweep finds all that the marked tensors need. */
+static void mark_needed(const struct pnet_plan *p, bool *needed)
 {
-    needed[tensor] = true;
     for (int n = p->node_count - 1; n >= 0; n--) {
-        struct pnet_node *node = &p->nodes[n];
+        const struct pnet_node *node = &p->nodes[n];
         if (!needed[node->out]) continue;
         for (int i = 0; i < node->in_count; i++) needed[node->in[i]] = true;
     }
+}
+
+static void keep(struct pnet_plan *p, bool *needed, int tensor)
+{
+    needed[tensor] = true;
+    p->tensors[tensor].kept = true;
+}
+
+/* A model without losses and metrics is for inference: all that nobody reads is a result. */
+static void keep_ends(struct pnet_plan *p, bool *needed)
+{
+    for (int n = 0; n < p->node_count; n++)
+        for (int i = 0; i < p->nodes[n].in_count; i++) needed[p->nodes[n].in[i]] = true;
+    for (int n = 0; n < p->node_count; n++)
+        if (!needed[p->nodes[n].out]) keep(p, needed, p->nodes[n].out);
 }
 
 static void use_input(struct pnet_plan *p, int tensor)
@@ -20,21 +35,17 @@ static void use_input(struct pnet_plan *p, int tensor)
     if (p->tensors[tensor].type.pose) in->unused = false; /* it has no points that tell so */
 }
 
-/* Requires objectives and result. Guarantees that every live node is needed by one of them, and
-   that inputs and fields nobody reads are marked unused. */
+/* Requires objectives and result. Guarantees that every live node is needed by one of them, if there is
+   any, and that inputs and fields nobody reads are marked unused. */
 void pass_prune(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     bool *needed = pnet_arena_array(&c->arena, (size_t)p->tensor_count + 1, sizeof *needed);
     if (!needed) return;
-    for (int i = 0; i < p->objective_count; i++) {
-        mark_needed(p, needed, p->objectives[i].tensor);
-        p->tensors[p->objectives[i].tensor].kept = true;
-    }
-    if (p->result >= 0) {
-        mark_needed(p, needed, p->result);
-        p->tensors[p->result].kept = true;
-    }
+    for (int i = 0; i < p->objective_count; i++) keep(p, needed, p->objectives[i].tensor);
+    if (p->result >= 0) keep(p, needed, p->result);
+    if (!p->objective_count && p->result < 0) keep_ends(p, needed);
+    mark_needed(p, needed);
     for (int n = 0; n < p->node_count; n++) p->nodes[n].dead = !needed[p->nodes[n].out];
     for (int t = 0; t < p->tensor_count; t++) {
         const struct pnet_plan_tensor *tensor = &p->tensors[t];
@@ -51,21 +62,48 @@ void pass_prune(struct pnet_compilation *c)
     if (p->result_input >= 0) p->inputs[p->result_input].unused = false;
 }
 
+/* Who reads a tensor: how many live nodes do, a node that does so twice counted twice, and the sum of
+   their numbers, which is that of the reader where there is one. The same of parameters. */
+struct readers {
+    int count;
+    int64_t sum;
+};
+
+struct uses {
+    struct readers *tensors;
+    int *params; /* of those there were when the pass began */
+};
+
+static void count_node(const struct pnet_plan *p, struct uses *u, int node, int by)
+{
+    const struct pnet_node *n = &p->nodes[node];
+    for (int i = 0; i < n->in_count; i++) {
+        u->tensors[n->in[i]].count += by;
+        u->tensors[n->in[i]].sum += by * node;
+    }
+    for (int i = 0; i < n->param_count; i++) u->params[n->param[i]] += by;
+}
+
+/* False where memory is out. */
+static bool count_uses(struct pnet_compilation *c, struct uses *u)
+{
+    const struct pnet_plan *p = &c->plan;
+    u->tensors = pnet_arena_array(&c->arena, (size_t)p->tensor_count + 1, sizeof *u->tensors);
+    /* a fold may give each node one parameter more */
+    u->params = pnet_arena_array(
+        &c->arena, (size_t)p->param_count + (size_t)p->node_count + 1, sizeof *u->params);
+    if (!u->tensors || !u->params) return false;
+    for (int n = 0; n < p->node_count; n++)
+        if (!p->nodes[n].dead) count_node(p, u, n, 1);
+    return true;
+}
+
 /* The only live node that reads the tensor; -1 where there are none or several, or the caller reads
  * it. */
-static int sole_reader(const struct pnet_plan *p, int tensor)
+static int sole_reader(const struct pnet_plan *p, const struct uses *u, int tensor)
 {
-    int reader = -1;
-    if (p->tensors[tensor].kept) return -1;
-    for (int n = 0; n < p->node_count; n++) {
-        if (p->nodes[n].dead) continue;
-        for (int i = 0; i < p->nodes[n].in_count; i++)
-            if (p->nodes[n].in[i] == tensor) {
-                if (reader >= 0) return -1;
-                reader = n;
-            }
-    }
-    return reader;
+    return p->tensors[tensor].kept || u->tensors[tensor].count != 1 ? -1
+                                                                    : (int)u->tensors[tensor].sum;
 }
 
 static int arg_index(const struct pnet_op *op, const char *name)
@@ -76,23 +114,15 @@ static int arg_index(const struct pnet_op *op, const char *name)
 }
 
 /* The producer takes over the result of the node behind it, which dies. */
-static void absorb(struct pnet_plan *p, int producer, int node)
+static void absorb(struct pnet_plan *p, struct uses *u, int producer, int node)
 {
+    count_node(p, u, node, -1);
     p->nodes[producer].out = p->nodes[node].out;
     p->tensors[p->nodes[producer].out].node = producer;
     p->nodes[node].dead = true;
 }
 
-static int param_users(const struct pnet_plan *p, int param)
-{
-    int users = 0;
-    for (int n = 0; n < p->node_count; n++)
-        for (int i = 0; i < p->nodes[n].param_count && !p->nodes[n].dead; i++)
-            users += p->nodes[n].param[i] == param;
-    return users;
-}
-
-static void fold_norm(struct pnet_compilation *c, int producer, int norm)
+static void fold_norm(struct pnet_compilation *c, struct uses *u, int producer, int norm)
 {
     struct pnet_plan *p = &c->plan;
     struct pnet_node *n = &p->nodes[producer];
@@ -116,10 +146,12 @@ static void fold_norm(struct pnet_compilation *c, int producer, int norm)
         const char *name = pnet_arena_printf(&c->arena, "%s.folded_bias", n->path);
         f.bias = add_param(c,
             (struct pnet_plan_param){.info = info, .name = name, .count = width, .last_use = -1});
+        if (c->arena.failed) return;
         n->param[n->param_count++] = f.bias;
+        u->params[f.bias]++;
     }
     add_fold(c, f);
-    absorb(p, producer, norm);
+    absorb(p, u, producer, norm);
 }
 
 /* Inference only. Requires a pruned graph. Guarantees that a batch norm behind a linear layer whose
@@ -127,7 +159,9 @@ static void fold_norm(struct pnet_compilation *c, int producer, int norm)
 void pass_fold(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
-    if (c->options.purpose != PNET_FOR_INFERENCE || c->options.no_fusion) return;
+    struct uses u;
+    if (c->options.purpose != PNET_FOR_INFERENCE || c->options.no_fusion || !count_uses(c, &u))
+        return;
     for (int n = 0; n < p->node_count && !c->arena.failed; n++) {
         const struct pnet_node *bn = &p->nodes[n];
         if (bn->dead || !(bn->op->flags & PNET_FOLDS)) continue;
@@ -135,41 +169,43 @@ void pass_fold(struct pnet_compilation *c)
         if (producer < 0 || !(p->nodes[producer].op->flags & PNET_LINEAR_OUT) ||
             p->nodes[producer].act)
             continue;
-        if (sole_reader(p, bn->in[0]) == n && param_users(p, p->nodes[producer].param[0]) == 1)
-            fold_norm(c, producer, n);
+        if (sole_reader(p, &u, bn->in[0]) == n && u.params[p->nodes[producer].param[0]] == 1)
+            fold_norm(c, &u, producer, n);
     }
 }
 
 /* A sum behind a node that can form it, of whose operands the other one is there before. */
-static void fuse_sum(struct pnet_plan *p, int sum)
+static void fuse_sum(struct pnet_plan *p, struct uses *u, int sum)
 {
     const struct pnet_node *n = &p->nodes[sum];
     int scale = arg_index(n->op, "scale");
     if (scale >= 0 && n->attr[scale].r != 1) return;
     for (int side = 0; side < 2; side++) {
         int producer = p->tensors[n->in[side]].node, other = n->in[1 - side];
-        if (producer < 0 || sole_reader(p, n->in[side]) != sum) continue;
+        if (producer < 0 || sole_reader(p, u, n->in[side]) != sum) continue;
         struct pnet_node *by = &p->nodes[producer];
         bool free = (by->op->flags & PNET_FUSES_SUM) && !by->sums && !by->act;
         if (!free || p->tensors[other].node >= producer || other == by->in[0]) continue;
         by->sums = true;
+        count_node(p, u, producer, -1);
         by->in[by->in_count++] = other;
-        absorb(p, producer, sum);
+        count_node(p, u, producer, 1);
+        absorb(p, u, producer, sum);
         return;
     }
 }
 
-static void fuse_act(struct pnet_plan *p, int act)
+static void fuse_act(struct pnet_plan *p, struct uses *u, int act)
 {
     const struct pnet_node *n = &p->nodes[act];
     int producer = p->tensors[n->in[0]].node;
     if (producer < 0 || !(p->nodes[producer].op->flags & PNET_FUSES_ACT) || p->nodes[producer].act)
         return;
-    if (sole_reader(p, n->in[0]) != act) return;
+    if (sole_reader(p, u, n->in[0]) != act) return;
     int slope = arg_index(n->op, "slope");
     p->nodes[producer].act = n->op->act;
     p->nodes[producer].slope = slope >= 0 ? (float)n->attr[slope].r : 0;
-    absorb(p, producer, act);
+    absorb(p, u, producer, act);
 }
 
 /* Requires a pruned graph. Guarantees that a sum, then an activation, behind a node that can form
@@ -177,10 +213,11 @@ static void fuse_act(struct pnet_plan *p, int act)
 void pass_fuse(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
-    if (c->options.no_fusion) return;
+    struct uses u;
+    if (c->options.no_fusion || !count_uses(c, &u)) return;
     for (int n = 0; n < p->node_count; n++) {
         if (p->nodes[n].dead) continue;
-        if (p->nodes[n].op->flags & PNET_SUMS) fuse_sum(p, n);
-        if (p->nodes[n].op->act) fuse_act(p, n);
+        if (p->nodes[n].op->flags & PNET_SUMS) fuse_sum(p, &u, n);
+        if (p->nodes[n].op->act) fuse_act(p, &u, n);
     }
 }

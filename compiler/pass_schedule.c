@@ -113,15 +113,15 @@ void pass_parameters(struct pnet_compilation *c)
     enum { ALIGN = 32 }; /* elements: a cache line of a GPU; two of a CPU */
     struct pnet_plan *p = &c->plan;
     struct order *order = pnet_arena_array(&c->arena, (size_t)p->param_count + 1, sizeof *order);
-    if (!order) return;
+    bool *live = pnet_arena_array(&c->arena, (size_t)p->param_count + 1, sizeof *live);
+    if (!order || !live) return;
     int count = 0;
+    for (int n = 0; n < p->node_count; n++)
+        for (int k = 0; k < p->nodes[n].param_count && !p->nodes[n].dead; k++)
+            live[p->nodes[n].param[k]] = true;
     for (int i = 0; i < p->param_count; i++) {
         p->params[i].offset = -1;
-        bool live = false;
-        for (int n = 0; n < p->node_count && !live; n++)
-            for (int k = 0; k < p->nodes[n].param_count && !p->nodes[n].dead; k++)
-                live |= p->nodes[n].param[k] == i;
-        if (live)
+        if (live[i])
             order[count++] = (struct order){i, p->params[i].last_use, p->params[i].info.trained};
     }
     qsort(order, (size_t)count, sizeof *order, by_finish);

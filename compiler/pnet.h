@@ -63,7 +63,7 @@ extern const int pnet_pass_count;
 
 /* Listings of a plan; pnet_plan_svg draws the graph. Whether they could be written, the stream
    tells; false: memory is out. */
-void pnet_plan_print(const struct pnet_plan *p, FILE *out);
+bool pnet_plan_print(const struct pnet_plan *p, FILE *out);
 void pnet_plan_dot(const struct pnet_plan *p, FILE *out);
 bool pnet_plan_svg(const struct pnet_plan *p, FILE *out);
 

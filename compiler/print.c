@@ -2,6 +2,7 @@
 #include "compiler/internal.h"
 #include "runtime/number.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const direction_names[] = {"forward ", "backward"};
@@ -87,8 +88,11 @@ static void print_tensors(const struct pnet_plan *p, FILE *out)
     }
 }
 
-static void print_geometry(const struct pnet_plan *p, FILE *out)
+static bool print_geometry(const struct pnet_plan *p, FILE *out)
 {
+    unsigned *forms = calloc((size_t)p->geo_count + 1, sizeof *forms);
+    if (!forms) return false;
+    pnet_plan_all_forms(p, forms);
     fputs("geometry:\n", out);
     for (int i = 0; i < p->geo_count; i++) {
         const struct pnet_geo_request *q = &p->geo[i].request;
@@ -97,26 +101,38 @@ static void print_geometry(const struct pnet_plan *p, FILE *out)
         if (q->a != q->b) fprintf(out, " <- %s", p->levels[q->b].name);
         if (kind->print) kind->print(p, q, out);
         if (p->geo[i].users > 1) fprintf(out, "  shared by %d layers", p->geo[i].users);
-        if (pnet_plan_forms(p, i) & (PNET_FORM_TRANSPOSED | PNET_FORM_TRANSPOSED_TILES))
+        if (forms[i] & (PNET_FORM_TRANSPOSED | PNET_FORM_TRANSPOSED_TILES))
             fputs("  transposed too", out);
         fputc('\n', out);
     }
+    free(forms);
+    return true;
 }
 
-void pnet_plan_print(const struct pnet_plan *p, FILE *out)
+bool pnet_plan_print(const struct pnet_plan *p, FILE *out)
 {
     fputs("nodes:\n", out);
     for (int n = 0; n < p->node_count; n++)
         if (!p->nodes[n].dead) print_node(p, n, out);
-    if (!p->step_count) return;
+    if (!p->step_count) return true;
     print_schedule(p, out);
-    print_geometry(p, out);
+    if (!print_geometry(p, out)) return false;
     print_tensors(p, out);
     fprintf(out, "parameters: %lld trained\n", (long long)p->parameter_count);
     for (int i = 0; i < p->param_count; i++)
         if (p->params[i].offset >= 0)
             fprintf(out, "  %-48s %12lld at %lld\n", p->params[i].name,
                 (long long)p->params[i].count, (long long)p->params[i].offset);
+    return true;
+}
+
+/* Names may hold quotes. */
+static void print_label(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        fputc(*text, out);
+    }
 }
 
 void pnet_plan_dot(const struct pnet_plan *p, FILE *out)
@@ -129,7 +145,9 @@ void pnet_plan_dot(const struct pnet_plan *p, FILE *out)
         const struct pnet_node *node = &p->nodes[n];
         char text[96];
         if (node->dead) continue;
-        fprintf(out, "  t%d [label=\"%s\\n%s %s\"];\n", node->out, node->path, node->op->name,
+        fprintf(out, "  t%d [label=\"", node->out);
+        print_label(node->path, out);
+        fprintf(out, "\\n%s %s\"];\n", node->op->name,
             pnet_type_text(p->levels, p->tensors[node->out].type, text));
         for (int i = 0; i < node->in_count; i++)
             fprintf(out, "  t%d -> t%d;\n", node->in[i], node->out);

@@ -126,6 +126,8 @@ struct pnet_geo_kind {
     enum pnet_geo_part part[PNET_GEO_BUFFERS]; /* of its buffers */
     /* Are the arguments equal? NULL: it has none. */
     bool (*same)(const struct pnet_geo_request *q, const struct pnet_geo_request *r);
+    /* Of its arguments, equal where they are the same: so that one of many is found at once. NULL: 0. */
+    uint32_t (*mix)(const struct pnet_geo_request *q);
     /* Fills another item that it is built from; false: there is none. NULL: never. */
     bool (*needs)(const struct pnet_geo_request *q, struct pnet_geo_request *needed);
     /* The tensor of an input that it is built from beside coordinates. NULL: none. */

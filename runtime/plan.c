@@ -48,21 +48,42 @@ static struct pnet_exec exec_of(
     return x;
 }
 
+/* The forms that a step reads of each of its geometry items. */
+static unsigned step_forms(const struct pnet_plan *p, const struct pnet_step *s)
+{
+    const struct pnet_node *n = &p->nodes[s->node];
+    struct pnet_geo_view views[PNET_MAX_GEO];
+    struct pnet_exec x = exec_of(p, s, views);
+    return n->op->forms(&x, s->backward);
+}
+
+static unsigned with_choices(const struct pnet_plan *p, unsigned forms)
+{
+    if (p->choosing && forms & PNET_FORM_FORWARD_TILES) forms |= PNET_FORM_FORWARD;
+    if (p->choosing && forms & PNET_FORM_TRANSPOSED_TILES) forms |= PNET_FORM_TRANSPOSED;
+    return forms;
+}
+
 unsigned pnet_plan_forms(const struct pnet_plan *p, int item)
 {
     unsigned forms = p->geo[item].forms;
     for (int s = 0; s < p->step_count; s++) {
         const struct pnet_node *n = &p->nodes[p->steps[s].node];
-        for (int i = 0; i < n->geo_count && n->op->forms; i++) {
-            if (n->geo[i] != item) continue;
-            struct pnet_geo_view views[PNET_MAX_GEO];
-            struct pnet_exec x = exec_of(p, &p->steps[s], views);
-            forms |= n->op->forms(&x, p->steps[s].backward);
-        }
+        for (int i = 0; i < n->geo_count && n->op->forms; i++)
+            if (n->geo[i] == item) forms |= step_forms(p, &p->steps[s]);
     }
-    if (p->choosing && forms & PNET_FORM_FORWARD_TILES) forms |= PNET_FORM_FORWARD;
-    if (p->choosing && forms & PNET_FORM_TRANSPOSED_TILES) forms |= PNET_FORM_TRANSPOSED;
-    return forms;
+    return with_choices(p, forms);
+}
+
+void pnet_plan_all_forms(const struct pnet_plan *p, unsigned *forms)
+{
+    for (int g = 0; g < p->geo_count; g++) forms[g] = p->geo[g].forms;
+    for (int s = 0; s < p->step_count; s++) {
+        const struct pnet_node *n = &p->nodes[p->steps[s].node];
+        for (int i = 0; i < n->geo_count && n->op->forms; i++)
+            forms[n->geo[i]] |= step_forms(p, &p->steps[s]);
+    }
+    for (int g = 0; g < p->geo_count; g++) forms[g] = with_choices(p, forms[g]);
 }
 
 enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor)

@@ -144,6 +144,8 @@ struct pnet_algos pnet_plan_algos(const struct pnet_plan *p, int node);
 /* The forms of a geometry item that the schedule reads, with the algorithms that the plan has now. Both sides of a
    decision ask here: what makes the forms, and what sizes them, with a GPU and without. */
 unsigned pnet_plan_forms(const struct pnet_plan *p, int item);
+/* The same of all items, in one sweep: forms [geo_count]. */
+void pnet_plan_all_forms(const struct pnet_plan *p, unsigned *forms);
 
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);

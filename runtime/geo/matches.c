@@ -7,6 +7,7 @@
 #include "kernels/cuda/geo_matches.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MATCH_START, MATCH_OTHER };
 enum { POSE_BYTES = 16 * sizeof(float) };
@@ -14,6 +15,13 @@ enum { POSE_BYTES = 16 * sizeof(float) };
 static bool same(const struct pnet_geo_request *q, const struct pnet_geo_request *r)
 {
     return q->matches.pose == r->matches.pose && q->matches.radius == r->matches.radius;
+}
+
+static uint32_t mix(const struct pnet_geo_request *q)
+{
+    uint32_t bits;
+    memcpy(&bits, &q->matches.radius, sizeof bits);
+    return bits;
 }
 
 static int reads(const struct pnet_geo_request *q)
@@ -96,6 +104,7 @@ const struct pnet_geo_kind pnet_geo_matches = {
     .class_counts = 1,
     .part = {PNET_PART_MAPS, PNET_PART_MAPS},
     .same = same,
+    .mix = mix,
     .reads = reads,
     .walk = walk,
     .view = view,

@@ -7,6 +7,7 @@
 #include "kernels/cuda/geo.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A build without CUDA sizes what a GPU would build, and builds nothing there. */
 #ifdef PNET_CUDA_BUILT
@@ -48,6 +49,14 @@ static bool same(const struct pnet_geo_request *q, const struct pnet_geo_request
     const struct pnet_neighbourhood *a = &q->triplets.nb, *b = &r->triplets.nb;
     return a->kernel == b->kernel && a->radius == b->radius && a->knn == b->knn &&
            a->shape == b->shape && a->degrade == b->degrade && a->pointwise == b->pointwise;
+}
+
+static uint32_t mix(const struct pnet_geo_request *q)
+{
+    const struct pnet_neighbourhood *nb = &q->triplets.nb;
+    uint32_t bits;
+    memcpy(&bits, &nb->radius, sizeof bits);
+    return (bits * 31 + (uint32_t)nb->kernel) * 31 + (uint32_t)nb->knn;
 }
 
 /* Between levels the pair of a point and its cell's point is in the set: the map that tells it is built first. */
@@ -304,6 +313,7 @@ const struct pnet_geo_kind pnet_geo_triplets = {
         PNET_PART_TRIPLETS, PNET_PART_TRIPLETS, [SET_TILE] = PNET_PART_TILES,
         PNET_PART_TILES, [SET_LIST] = PNET_PART_TILES, PNET_PART_TILES},
     .same = same,
+    .mix = mix,
     .needs = needs,
     .owner = owner,
     .walk = walk,
