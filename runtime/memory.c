@@ -41,13 +41,14 @@ enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b
     if (bytes <= b->size) return PNET_OK;
     pnet_buffer_free(m, b);
     if (!reserve(m, bytes))
-        return pnet_error_set(e, PNET_NO_MEMORY, "%s needs %s more, over the memory budget of %s",
-            what, pnet_bytes_text(bytes, need), pnet_bytes_text(m->limit, limit));
+        return pnet_error_set(e, PNET_NO_MEMORY,
+            "no room for %s: %s more, over the memory budget of %s", what,
+            pnet_bytes_text(bytes, need), pnet_bytes_text(m->limit, limit));
     b->data = pnet_device_alloc(m->device, bytes);
     if (!b->data) {
         release(m, bytes);
-        return pnet_error_set(
-            e, PNET_NO_MEMORY, "out of memory: %s needs %s", what, pnet_bytes_text(bytes, need));
+        return pnet_error_set(e, PNET_NO_MEMORY, "out of memory: no room for %s, %s", what,
+            pnet_bytes_text(bytes, need));
     }
     b->size = bytes;
     return PNET_OK;

@@ -125,7 +125,8 @@ static bool ends_with(const char *text, const char *end)
 
 static bool is_counter(const char *key)
 {
-    return strcmp(key, "step") == 0 || strcmp(key, "epoch") == 0 || ends_with(key, "time_s");
+    return strcmp(key, "step") == 0 || strcmp(key, "epoch") == 0 || strcmp(key, "time_s") == 0 ||
+           strcmp(key, "val.time_s") == 0;
 }
 
 /* Returns false when out of memory. */
