@@ -65,21 +65,25 @@ static bool take_arguments(struct pnet_compilation *c, struct scope *caller,
 
 /* A value that does not fit is reported, and unknown inside. */
 static void bind_parameters(struct pnet_compilation *c, struct scope *callee,
-    const struct pnet_item *item, const struct arguments *a, const struct given *given, bool good)
+    const struct definition *d, const struct arguments *a, const struct given *given, bool good)
 {
+    const struct pnet_item *item = d->item;
     int index = 0;
     for (const struct pnet_param_decl *p = item->params; p && index < MAX_ARGUMENTS;
          p = p->next, index++) {
         struct value v = given[index].value;
-        if (!given[index].set) v = p->value ? evaluate(c, callee, p->value) : unknown;
-        if (!given[index].set && !p->value && good)
+        if (d->broken)
+            v = unknown;
+        else if (!given[index].set)
+            v = p->value ? evaluate(c, callee, p->value) : unknown;
+        if (!given[index].set && !p->value && good && !d->broken)
             pnet_diag_second(
                 ERROR(c, a->expr->call.name_span, "%s() needs %s", item->name, p->name),
                 p->name_span, "declared here");
         if (p->type && v.kind != V_CLOUD && v.kind != V_UNKNOWN) {
-            struct pnet_diag *d = ERROR(c, given[index].set ? given[index].span : p->name_span,
+            struct pnet_diag *e = ERROR(c, given[index].set ? given[index].span : p->name_span,
                 "'%s' is a cloud, not %s", p->name, describe(c, v));
-            pnet_diag_second(d, p->name_span, "declared here");
+            pnet_diag_second(e, p->name_span, "declared here");
             v = unknown;
         }
         bind_value(c, callee, p->name, v, p->name_span, true);
@@ -151,7 +155,7 @@ struct value call_block(
     bind_value(c, &callee, "in", in, a->expr->span, false);
     bool good = take_arguments(c, s, d->item, a, first, 0, given);
     if (!enter(c, d, a->expr->call.name_span)) return unknown;
-    bind_parameters(c, &callee, d->item, a, given, good);
+    bind_parameters(c, &callee, d, a, given, good);
     struct value v = run_body(c, &callee, d);
     leave(c, d);
     return v;
@@ -183,7 +187,7 @@ struct value call_net(
     if (a->is_piped) given[0] = (struct given){true, a->piped.span, a->piped};
     bool good = take_arguments(c, s, d->item, a, 0, a->is_piped, given);
     if (!enter(c, d, a->expr->call.name_span)) return unknown;
-    bind_parameters(c, &callee, d->item, a, given, good);
+    bind_parameters(c, &callee, d, a, given, good);
     int input = find_input(&callee);
     struct value v = run_body(c, &callee, d);
     leave(c, d);

@@ -113,6 +113,7 @@ struct use {
 struct definition {
     const struct pnet_item *item;
     bool active; /* being run: recursion is an error */
+    bool broken; /* what its parameters are was reported, and is unknown */
     int result;  /* NET: tensor of its first use; -1 */
     int input;   /* NET: the input of its first use; -1 */
 };

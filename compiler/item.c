@@ -288,26 +288,28 @@ static void run_item(struct pnet_compilation *c, const struct pnet_item *item)
     }
 }
 
-/* A block or net as such, before it is used. */
-static void check_definition(struct pnet_compilation *c, const struct pnet_item *item)
+/* A block or net as such, before it is used. False: its parameters cannot be right. */
+static bool check_definition(struct pnet_compilation *c, const struct pnet_item *item)
 {
     if (pnet_op_find(item->name))
         ERROR(c, item->name_span, "'%s' is a layer already: a block or net needs another name",
             item->name);
     int count = 0;
-    for (const struct pnet_param_decl *p = item->params; p && count <= MAX_ARGUMENTS; p = p->next) {
-        for (const struct pnet_param_decl *q = item->params; q != p; q = q->next)
-            if (strcmp(p->name, q->name) == 0) {
-                struct pnet_diag *d =
-                    ERROR(c, p->name_span, "parameter '%s' stands twice", p->name);
-                pnet_diag_second(d, q->name_span, "first here");
-                break;
-            }
-        if (p->type && strcmp(p->type, "cloud") != 0)
-            ERROR(c, p->type_span, "a parameter's type is cloud, or left out");
-        if (++count > MAX_ARGUMENTS)
-            ERROR(c, p->name_span, "'%s' has over %d parameters", item->name, MAX_ARGUMENTS);
+    bool good = true;
+    for (const struct pnet_param_decl *p = item->params; p; p = p->next, count++) {
+        const struct pnet_param_decl *q = item->params;
+        while (q != p && strcmp(p->name, q->name) != 0) q = q->next;
+        if (q != p)
+            pnet_diag_second(ERROR(c, p->name_span, "parameter '%s' stands twice", p->name),
+                q->name_span, "first here");
+        bool typed = !p->type || strcmp(p->type, "cloud") == 0;
+        if (!typed) ERROR(c, p->type_span, "a parameter's type is cloud, or left out");
+        good = good && q == p && typed;
+        if (count < MAX_ARGUMENTS) continue;
+        ERROR(c, p->name_span, "'%s' has over %d parameters", item->name, MAX_ARGUMENTS);
+        return false;
     }
+    return good;
 }
 
 /* Blocks, nets, params, consts and inputs share one name space. */
@@ -331,9 +333,10 @@ static void collect_names(struct pnet_compilation *c)
         }
         c->items[n++] = i;
         if (i->kind != PNET_ITEM_BLOCK && i->kind != PNET_ITEM_NET) continue;
-        check_definition(c, i);
+        bool good = check_definition(c, i);
         if (!map_get(&c->arena, &c->definition_names, i->name, d)) return;
-        c->definitions[d++] = (struct definition){.item = i, .result = -1, .input = -1};
+        c->definitions[d++] =
+            (struct definition){.item = i, .broken = !good, .result = -1, .input = -1};
     }
     c->definition_count = d;
 }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command commands[] = {
     {"check", "report the errors and warnings of a model", command_check},
@@ -40,7 +41,9 @@ static int finish(int code)
     bool failed = fflush(stdout) != 0;
     int why = errno;
     if (!failed && !ferror(stdout)) return code;
-    if (failed && why)
+    /* What failed before does not say why any more; the output has a hole, one byte more tells it. */
+    if (!failed && write(STDOUT_FILENO, "\n", 1) < 0) why = errno;
+    if (why)
         pnet_error_errno(&e, PNET_FAILED, why, "standard output");
     else
         pnet_error_set(&e, PNET_FAILED, "standard output: cannot write");

@@ -1,5 +1,6 @@
 /* What no file may do: nest too deeply, be too large, include for ever; and memory that runs out.
  */
+#include "compiler/internal.h"
 #include "tests/lang/parsed.h"
 
 #include <sys/stat.h>
@@ -204,6 +205,222 @@ static void test_include_depth(void)
     rmdir(folder);
 }
 
+/* A file is included once, and not read again to see that; a limit counts the files. */
+static void test_include_count(void)
+{
+    char folder[4096], path[4200], text[64];
+    const char *tmp = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/pnet-include-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(folder)) exit(1);
+    char *again = repeat("pnet 1\n", "include \"big.pnet\"\n", 1000, "");
+    char *big = repeat("pnet 1\n", "# comment\n", 100000, "");
+    snprintf(path, sizeof path, "%s/big.pnet", folder);
+    write_file(path, big);
+    snprintf(path, sizeof path, "%s/main.pnet", folder);
+    write_file(path, again);
+    struct parsed *p = parsed_file(path);
+    check_message(p, "again", NULL);
+    CHECKF(p->arena.total < 20 << 20, "%zu bytes", p->arena.total);
+    parsed_free(p);
+    free(again);
+    free(big);
+
+    FILE *f = fopen(path, "w");
+    if (!f) exit(1);
+    fputs("pnet 1\n", f);
+    for (int i = 1; i <= PNET_MAX_FILES; i++) {
+        fprintf(f, "include \"%d.pnet\"\n", i);
+        snprintf(text, sizeof text, "pnet 1\nx%d = 1\n", i);
+        char included[4300];
+        snprintf(included, sizeof included, "%s/%d.pnet", folder, i);
+        write_file(included, text);
+    }
+    fclose(f);
+    p = parsed_file(path);
+    check_message(p, "files", "main.pnet:1025:9: error: there are too many files");
+    parsed_free(p);
+    char command[5000];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command)) exit(1);
+}
+
+/* What a text costs: steps of elaboration and bytes. Whatever it says, it ends within the limits, and says which
+   one it met; NULL: it meets none. */
+static void check_work(const char *what, char *text, const char *message)
+{
+    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING};
+    size_t length = strlen(text), ignored;
+    CHECKF(length <= PNET_MAX_SOURCE_BYTES, "%s: %zu bytes", what, length);
+    struct pnet_compilation *c = pnet_compile_text("t.pnet", text, length, &o);
+    if (!c) exit(1);
+    char *printed = NULL;
+    FILE *out = open_memstream(&printed, &ignored);
+    pnet_compilation_report(c, out, false, false);
+    fclose(out);
+    CHECKF(!c->arena.failed && c->arena.total <= PNET_MAX_BYTES, "%s: %zu bytes", what,
+        c->arena.total);
+    CHECKF(c->steps <= MAX_STEPS + MAX_ITEMS + 100, "%s: %lld steps", what, (long long)c->steps);
+    CHECKF(strlen(printed) < 100000, "%s: messages of %zu bytes", what, strlen(printed));
+    if (message)
+        CHECKF(strstr(printed, message) != NULL, "%s: %.2000s", what, printed);
+    else
+        CHECKF(pnet_compilation_plan(c) != NULL, "%s: %.2000s", what, printed);
+    free(printed);
+    pnet_compilation_free(c);
+    free(text);
+}
+
+/* `count` lines by a format with the number of each in it, twice. */
+static char *numbered(const char *head, const char *format, int count, const char *tail)
+{
+    size_t room = strlen(head) + (size_t)count * (strlen(format) + 16) + strlen(tail) + 1;
+    char *text = malloc(room), *at = text;
+    if (!text) exit(1);
+    at = stpcpy(at, head);
+    for (int i = 0; i < count; i++)
+        for (const char *f = format; *f; f++) {
+            if (*f == '#')
+                at += sprintf(at, "%d", i);
+            else
+                *at++ = *f;
+        }
+    strcpy(at, tail);
+    return text;
+}
+
+static const char cloud[] = "pnet 1\ninput c { xyz : position  label : class[8] per point }\n";
+static const char objective[] = "y = n(c)\nloss l = cross_entropy(y, c.label)\n";
+
+static void test_work(void)
+{
+    /* wide: many of one thing */
+    check_work("names", numbered(cloud, "a# = #\n", 200000, ""), "no loss");
+    check_work("unknown names", numbered("pnet 1\n", "a# = b#\n", 200000, ""), "unknown name 'b0'");
+    check_work("one line", numbered("pnet 1 ", "a# = b# ", 200000, ""), "unknown name 'b0'");
+    check_work("params", numbered("pnet 1\n", "param a# = #\n", 150000, ""), "no loss");
+    check_work(
+        "duplicates", numbered("pnet 1\n", "const a = #\n", 200000, ""), "'a' is declared twice");
+    check_work("nets", numbered("pnet 1\n", "net a#() { return # }\n", 100000, ""), "no loss");
+    check_work("inputs", numbered("pnet 1\n", "input c# { x : position }\n", 100000, ""),
+        "too many levels");
+    check_work(
+        "fields", numbered("pnet 1\ninput c {", " f# : feature", 200000, "}"), "over 256 fields");
+    check_work("losses", numbered(cloud, "loss l# = l#\n", 150000, ""), "too many losses");
+    check_work("parameters", numbered("pnet 1\nnet n(", "a#,", 300000, "b) { return 1 }"),
+        "over 64 parameters");
+    check_work("arguments", numbered("pnet 1\nx = f(", "a#=1,", 300000, ")"), "too many arguments");
+    check_work(
+        "a long list", repeat("pnet 1\nx = [", "1,", 65537, "]"), "the list has over 65536 items");
+    check_work("a large list", repeat("pnet 1\nx = [", "1,", 65536, "]"), "no loss");
+    check_work("a long name", repeat("pnet 1\n", "a", 4000000, " = 1"), "the name is too long");
+    check_work("a long text", repeat("pnet 1\nx = \"", "a", 4000000, "\"\ny = x + 1"),
+        "this cannot be computed");
+    /* deep: one thing in the other */
+    check_work("lists that double",
+        repeat("pnet 1\nnet n() { a = [1,1] for i = 1..22 { a = [a, a] } return a }\nx = n()", "",
+            0, ""),
+        "too many steps");
+    check_work("lists of items",
+        repeat("pnet 1\nnet n() { a = [1]  for i = 0..15 { a = [a, a] }"
+               " for i = 0..65535 { b = a * 2 } return b }\nx = n()",
+            "", 0, ""),
+        "too ");
+    check_work("loops",
+        repeat("pnet 1\nnet n() { for i = 0..65535 { for j = 0..65535 { } } return 1 }\nx = n()",
+            "", 0, ""),
+        "too many steps");
+    check_work("items",
+        repeat("pnet 1\nnet n() { for i = 0..65535 { t[i][65535] = i } return 1 }\nx = n()", "", 0,
+            ""),
+        "too ");
+    check_work("defaults",
+        numbered("pnet 1\nnet a(x = 1) { return x }\n", "net a#(x = b#() + b#()) { return x }\n",
+            25, ""),
+        "no loss");
+    /* the largest that fit */
+    char text[512];
+    snprintf(text, sizeof text,
+        "%sg = grid(c, 5cm)\nnet n(p) {\nx = ones(g) -> linear(8)\n"
+        "for i = 1..32000 { x = x -> conv(8, radius=5cm+i*1mm) -> bn }\nreturn x }\n%s",
+        cloud, objective);
+    check_work("64,000 layers", strdup(text), NULL);
+    snprintf(text, sizeof text,
+        "%sg = grid(c, 5cm)\nnet n(p) {\nx = ones(g) -> linear(8)\n"
+        "for i = 1..16000 { x = (x -> conv(8) -> bn -> relu) + x }\nreturn x }\n%s",
+        cloud, objective);
+    check_work("16,000 residuals", strdup(text), NULL);
+}
+
+/* Errors of the parser, on one line or on many, cost no more than the text is long: its tokens are counted once, and
+   what is kept is bounded. The time of a test that is quadratic again is hours. */
+static void test_wrong_texts(void)
+{
+    static const struct {
+        const char *head, *unit, *message;
+    } cases[] = {{"pnet 1\n", "net n( ", "unexpected 'net'"},
+        {"pnet 1\nnet n() {", "for i ", "unexpected 'for'"},
+        {"pnet 1\nnet n() {", "if a ", "unexpected 'if'"}, {"pnet 1\n", "x = ", "unexpected '='"},
+        {"pnet 1\n", "/*", "unexpected '/*/*/'"}, {"pnet 1\n", "/* ", "unexpected '/'"},
+        {"pnet 1\n", "'", "text in single quotes"}, {"pnet 1\nx = ", "\\", "unexpected character"},
+        {"pnet 1\n", "(", "unexpected '('"}, {"pnet 1\n", "input c { ", "unexpected 'input'"},
+        {"pnet 1\n", "block b(x) { out = ", "unexpected 'block'"},
+        {"pnet 1\nx = [", "if a then ", "nested too deeply"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int count = (int)((PNET_MAX_SOURCE_BYTES - strlen(cases[i].head)) / strlen(cases[i].unit));
+        check_work(
+            cases[i].unit, repeat(cases[i].head, cases[i].unit, count, ""), cases[i].message);
+    }
+}
+
+/* The canonical form of a file may be larger than a file may be: then there is none. */
+static void test_format_size(void)
+{
+    static const struct {
+        const char *head, *unit, *tail;
+        int count;
+        bool fits;
+    } cases[] = {{"pnet 1\n", "x = 1 # c\n", "", 300000, true},
+        {"pnet 1\nnet n() { if a { if a { if a { if a { if a {\n", "#\n", "}}}}}}\n", 1500000,
+            false},
+        {"pnet 1\nx = "
+         "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30] # c\n",
+            "y=1 #\n", "", 200000, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = repeat(cases[i].head, cases[i].unit, cases[i].count, cases[i].tail);
+        struct parsed *p = parsed_text(text);
+        size_t length = 0;
+        check_message(p, cases[i].unit, NULL);
+        const char *formatted = pnet_format(&p->arena, p->sources, p->file, &length);
+        CHECKF((formatted != NULL) == cases[i].fits, "%s", cases[i].unit);
+        CHECK(
+            !p->arena.failed && length <= PNET_MAX_SOURCE_BYTES && p->arena.total < PNET_MAX_BYTES);
+        parsed_free(p);
+        free(text);
+    }
+}
+
+/* The limit of memory that no other limit comes before: the whole is told, with no place. */
+static void test_arena_limit(void)
+{
+    struct parsed *p = parsed_start(0);
+    p->arena.limit = 1 << 20;
+    char *text = repeat("pnet 1\n", "x = 1\n", 100000, "");
+    size_t ignored;
+    p->file = pnet_parse_text(&p->arena, p->sources, p->diags, "t.pnet", text, strlen(text));
+    p = parsed_end(p);
+    CHECK(!p->file && p->arena.failed && p->arena.full && p->arena.total <= 1 << 20);
+    CHECK_STR(p->messages,
+        "t.pnet: error: the model is too large: it takes more than 448 MiB of memory\n");
+    char *json = NULL;
+    FILE *out = open_memstream(&json, &ignored);
+    pnet_diags_json(p->diags, out);
+    fclose(out);
+    CHECK(strstr(json, "\"message\": \"the model is too large"));
+    free(json);
+    parsed_free(p);
+    free(text);
+}
+
 static void test_unreadable(void)
 {
     struct parsed *p = parsed_file("/nowhere/x.pnet");
@@ -259,7 +476,12 @@ int main(void)
     test_sizes();
     test_error_count();
     test_include_depth();
+    test_include_count();
     test_unreadable();
     test_memory();
+    test_work();
+    test_wrong_texts();
+    test_format_size();
+    test_arena_limit();
     return check_end();
 }
