@@ -305,7 +305,7 @@ static void test_work(void)
         "too many levels");
     check_work(
         "fields", numbered("pnet 1\ninput c {", " f# : feature", 200000, "}"), "over 256 fields");
-    check_work("losses", numbered(cloud, "loss l# = l#\n", 150000, ""), "too many losses");
+    check_work("losses", numbered(cloud, "loss l# = l#\n", 150000, ""), "61 errors");
     check_work("parameters", numbered("pnet 1\nnet n(", "a#,", 300000, "b) { return 1 }"),
         "over 64 parameters");
     check_work("arguments", numbered("pnet 1\nx = f(", "a#=1,", 300000, ")"), "too many arguments");
