@@ -88,6 +88,7 @@ static bool holds(const char *text, const char *format)
         bool found = rest && holds(rest, format);
         free(rest);
         if (found) return true;
+        if (!*at) break;
     }
     return false;
 }
