@@ -166,6 +166,59 @@ static void test_cap(void)
     release(s);
 }
 
+/* Control characters and what is no text are shown, wherever they come from; on long lines too places are right. */
+static void test_visible(void)
+{
+    struct setup *s = setup("t\033[2J\n.pnet", "one two\n");
+    struct pnet_diag *d = pnet_diag_new(
+        s->diags, PNET_ERROR, place(s, "two", 0), "a \033 \xc2\x9b \xe2\x80\xae \xff \xc3\xb6\t");
+    pnet_diag_label(d, "\r");
+    pnet_diag_second(d, place(s, "one", 0), "\x7f");
+    pnet_diag_help(d, "\b");
+    check_printed(s, false,
+        "t\\x1b[2J\\n.pnet:1:5: error: a \\x1b \\u009b \\u202e \\xff \xc3\xb6\\t\n"
+        "    1 | one two\n"
+        "      | ~~~ ^~~ \\x0d\n"
+        "      | ~~~ \\x7f\n"
+        "  help: \\x08\n");
+}
+
+/* A line of many kilobytes, of characters of one and of two bytes: where a mark stands does not depend on those before. */
+static void test_long_line(void)
+{
+    enum { WORDS = 4000 };
+    char *text = calloc(WORDS, 12), *got = NULL, want[512];
+    size_t length;
+    if (!text) exit(1);
+    for (int i = 0; i < WORDS; i++) sprintf(text + strlen(text), "w%04d \xc3\xb6 ", i);
+    struct setup *s = setup("t.pnet", text);
+    for (int i = 3999; i > 0; i -= 399) {
+        snprintf(want, sizeof want, "w%04d", i);
+        pnet_diag_new(s->diags, PNET_ERROR, place(s, want, 0), "at %d", i);
+    }
+    FILE *out = open_memstream(&got, &length);
+    pnet_diags_print(s->diags, out, false);
+    fclose(out);
+    int lines = 0;
+    for (char *line = strtok(got, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        int column, word;
+        CHECKF(sscanf(line, "t.pnet:1:%d: error: at %d", &column, &word) == 2 &&
+                   column == 8 * word + 1,
+            "%s", line);
+        const char *source = strtok(NULL, "\n"), *mark = strtok(NULL, "\n");
+        if (!source || !mark) exit(1);
+        snprintf(want, sizeof want, "w%04d", word);
+        const char *at = strstr(source, want);
+        int shown = 0;
+        for (const char *p = source; at && p < at; p++) shown += (*p & 0xc0) != 0x80;
+        CHECKF(at && shown == (int)strcspn(mark, "^"), "%s\n%s", source, mark);
+    }
+    CHECK(lines == 11);
+    free(got);
+    free(text);
+    release(s);
+}
+
 static void check_place(const json_t *o, int line, int column, int end_line, int end_column)
 {
     CHECK_STR(json_string_value(json_object_get(o, "file")), "t.pnet");
@@ -223,6 +276,8 @@ int main(void)
     test_whole_file();
     test_order();
     test_cap();
+    test_visible();
+    test_long_line();
     test_json();
     return check_end();
 }

@@ -101,6 +101,19 @@ static void check_places(const char *text, bool without_memory)
             column++;
         }
     }
+    /* in any order: what was asked before changes no answer */
+    for (uint32_t i = 0; i <= source.length; i++)
+        for (uint32_t j = 0; j <= source.length; j++) {
+            struct pnet_arena fresh = {0};
+            struct pnet_sources *t = pnet_sources_new(&fresh);
+            CHECK(pnet_sources_add(t, "t", source, (struct pnet_span){0}, &file));
+            struct pnet_place want = pnet_source_place(t, 0, j);
+            pnet_source_place(s, 0, i);
+            struct pnet_place got = pnet_source_place(s, 0, j);
+            CHECK(got.line == want.line && got.column == want.column);
+            CHECK(pnet_source_line_at(s, 0, j) == want.line);
+            pnet_arena_free(&fresh);
+        }
     pnet_arena_free(&a);
 }
 
