@@ -4,8 +4,6 @@
 #include "lang/parse.h"
 #include "runtime/io/file.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -99,23 +97,17 @@ int command_check(int argc, char **argv)
     return code;
 }
 
-/* Puts the text in the place of the file that the path leads to, with its permissions. */
+/* Puts the text in the place of the file, with its permissions. */
 static enum pnet_status replace_file(
     const char *path, const char *text, size_t size, struct pnet_error *e)
 {
     struct stat old;
     struct pnet_output out;
-    char *target = realpath(path, NULL);
-    if (!target) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot write", path);
-    enum pnet_status st = pnet_output_open(target, &out, e);
-    if (!st) {
-        if (stat(target, &old) == 0 && S_ISREG(old.st_mode))
-            (void)fchmod(fileno(out.file), old.st_mode & 07777);
-        fwrite(text, 1, size, out.file); /* whether that failed, commit tells */
-        st = pnet_output_commit(&out, e);
-    }
-    free(target);
-    return st;
+    enum pnet_status st = pnet_output_open(path, &out, e);
+    if (st) return st;
+    if (stat(path, &old) == 0 && S_ISREG(old.st_mode)) (void)fchmod(out.fd, old.st_mode & 07777);
+    fwrite(text, 1, size, out.file); /* whether that failed, commit tells */
+    return pnet_output_commit(&out, e);
 }
 
 /* What `fmt` does with the canonical form. */

@@ -1,5 +1,4 @@
 #include "compiler/cli/cli.h"
-#include "lang/diag.h"
 #include "runtime/mode.h"
 
 #include "runtime/number.h"
@@ -13,32 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A message may have several lines, and hold names with any bytes. */
-static void put_message(const char *text)
-{
-    fputs("pnetc: ", stderr);
-    for (const char *end; text; text = end) {
-        end = strchr(text, '\n');
-        pnet_put_visible(text, end ? (size_t)(end++ - text) : SIZE_MAX, stderr);
-        fputc('\n', stderr);
-    }
-}
-
 int complain(const struct pnet_error *e)
 {
-    put_message(e->message);
+    fprintf(stderr, "pnetc: %s\n", e->message);
     return (int)e->status;
 }
 
 int usage_error(const char *format, ...)
 {
-    char text[sizeof((struct pnet_error *)0)->message];
+    struct pnet_error e;
+    char text[sizeof e.message];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    put_message(text);
-    return PNET_USAGE;
+    pnet_error_set(&e, PNET_USAGE, "%s", text);
+    return complain(&e);
 }
 
 static void print_option(const struct option *o)
