@@ -266,7 +266,7 @@ static void test_print(void)
         "schedule: {name: onecycle, warmup: 10%, div: 10, final_div: 50}\nweight_decay: 0.02\n"
         "clip_grad: 1.0\naccumulate: 2\nclass_weights: [1, 2.5]\n"
         "augment:\n  rotate: [5, 10deg, 180]\n  scale: [0.9, 1.1]\n  flip: [x, y]\n  jitter: 5mm\n"
-        "  elastic: [{granularity: 20cm, magnitude: 0.4}, {granularity: 0.8, magnitude: 1.6}]\n"
+        "  elastic: [{granularity: 20cm, magnitude: 0.4m}, {granularity: 0.8m, magnitude: 1.6m}]\n"
         "max_points: 1000\nworkers: 3\ncache: 512MiB\ndrop_last: yes\nskip_empty: yes\nseed: 9\n"
         "precision: bf16\nsave_every: {steps: 3}\neval_every: 0\nset: {v: 5cm, 'w': 'null'}\n"
         "mode: native\ndegrade: [kernel, centre]\ndevice: 'cuda:1'\nalgo: im2col\nautotune: 2.5\n"
