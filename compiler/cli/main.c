@@ -44,7 +44,7 @@ static int finish(int code)
     /* What failed before does not say why any more; the output has a hole, one byte more tells it. */
     if (!failed && write(STDOUT_FILENO, "\n", 1) < 0) why = errno;
     if (why)
-        pnet_error_errno(&e, PNET_FAILED, why, "standard output");
+        pnet_error_errno(&e, PNET_FAILED, why, "standard output: cannot write");
     else
         pnet_error_set(&e, PNET_FAILED, "standard output: cannot write");
     complain(&e);

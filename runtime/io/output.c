@@ -117,7 +117,7 @@ enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e)
     if (o->code) {
         if (o->temporary[0]) unlink(o->temporary);
         if (strcmp(o->path, "-") == 0)
-            return pnet_error_errno(e, PNET_FAILED, o->code, "standard output");
+            return pnet_error_errno(e, PNET_FAILED, o->code, "standard output: cannot write");
         return pnet_error_errno(e, PNET_FAILED, o->code, "%s: cannot write", o->path);
     }
     if (o->temporary[0]) sync_folder(o);

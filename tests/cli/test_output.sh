@@ -11,7 +11,7 @@ full() {
     local got=0
     "$pnetc" "$@" >/dev/full 2>"$err" </dev/null || got=$?
     check "exit code $got: pnetc $*" test "$got" = 1
-    says "pnetc: standard output: No space left on device"
+    says "pnetc: standard output: cannot write: No space left on device"
 }
 sed 's/-> relu/-> rleu/' $model >"$work/wrong.pnet"
 sed 's/  */  /g' $model >"$work/loose.pnet"
