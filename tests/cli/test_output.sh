@@ -59,7 +59,10 @@ for name in a.png a.pdf; do
     check "nothing is written" test ! -e "$work/$name"
 done
 run 2 graph $model -o "$work/b.svg" --dot
-run 1 graph $model -o "$work/missing/a.svg"
+run 0 graph $model -o "$work/made/too/a.svg"
+same "$work/a.svg" "$work/made/too/a.svg"
+# A cloud's folder is not made: the message names it.
+run 1 infer $model --weights "$work/run" --input "$cloud" -o "$work/missing/a.ply" -q
 says "there is no folder $work/missing"
 check "no folder is made" test ! -e "$work/missing"
 
