@@ -2,6 +2,7 @@
 #include "compiler/cli/cli.h"
 #include "runtime/io/file.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Sets *dot by the ending of the file's name. A name without one says nothing: so /dev/stdout can be named.
@@ -16,6 +17,18 @@ static int check_format(const char *path, bool *dot)
     if (svg && *dot) return usage_error("%s: --dot writes .dot (or .gv)", path);
     *dot = !svg;
     return PNET_OK;
+}
+
+/* The folder that the file is in, where it has one. */
+static enum pnet_status make_folder_of(const char *path, struct pnet_error *e)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return PNET_OK;
+    char *folder = strndup(path, (size_t)(slash - path));
+    if (!folder) return pnet_error_memory(e);
+    enum pnet_status st = pnet_make_folder(folder, e);
+    free(folder);
+    return st;
 }
 
 int command_graph(int argc, char **argv)
@@ -49,7 +62,7 @@ int command_graph(int argc, char **argv)
     struct pnet_output out;
     struct pnet_error e = {0};
     if (!c) return code;
-    if (!pnet_output_open(path, &out, &e)) {
+    if (!make_folder_of(path, &e) && !pnet_output_open(path, &out, &e)) {
         if (dot)
             pnet_plan_dot(pnet_compilation_plan(c), out.file);
         else
