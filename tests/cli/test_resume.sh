@@ -151,7 +151,7 @@ broken 1 last in_the_way last
 broken 1 last sh -c 'rm -r last; echo >last'
 broken 1 'best is there' rm -r last
 broken 1 metrics.jsonl in_the_way metrics.jsonl
-broken 1 last sh -c 'rm -r best last; ln -s /nowhere/last last'
+broken 1 last sh -c 'rm -r best last; ln -s ../no/last last'
 # as an ordinary user, who may not read it
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     rm -rf "$work/broken"
