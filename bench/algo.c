@@ -1,12 +1,12 @@
 #include "bench/algo.h"
 
-#include "kernels/cpu/conv_algo.h"
+#include "kernels/cpu/conv/conv_algo.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/conv_algo.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/conv/conv_algo.h"
+#include "kernels/cuda/geometry/geo.h"
 #endif
-#include "runtime/op.h"
+#include "runtime/plan/op.h"
 
 const char *const algo_product_names[ALGO_PRODUCTS] = {"forward", "dF", "dW"};
 

@@ -3,7 +3,7 @@
 #define PNET_BENCH_ALGO_H
 
 #include "bench/conv_layer.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 enum { ALGO_PRODUCTS = 3, ALGO_ALL = 7 }; /* forward, dF, dW */
 extern const char *const algo_product_names[ALGO_PRODUCTS];

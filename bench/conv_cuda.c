@@ -18,10 +18,10 @@ const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilin
 }
 
 #else
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/conv_clock.h"
-#include "kernels/cuda/cuda.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/conv/conv_clock.h"
+#include "kernels/cuda/base/cuda.h"
+#include "kernels/cuda/geometry/geo.h"
 #include "tests/cuda/storage_case.h"
 
 /* What the products read and write, on the GPU. */

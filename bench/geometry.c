@@ -6,14 +6,14 @@
 #include "bench/bench.h"
 #include "bench/commands.h"
 #include "bench/scene.h"
-#include "kernels/cpu/conv.h"
-#include "kernels/cpu/gather.h"
-#include "kernels/cpu/ref_geometry.h"
+#include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/layer/gather.h"
+#include "kernels/cpu/geometry/ref_geometry.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/gather.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cuda/layer/gather.h"
+#include "kernels/cuda/geometry/geo.h"
 #endif
-#include "runtime/op.h"
+#include "runtime/plan/op.h"
 
 enum { RUNS_MAX = 101, PROBES = 16 };
 

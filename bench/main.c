@@ -1,6 +1,6 @@
 /* pnet-bench: one command a file. */
 #include "bench/commands.h"
-#include "runtime/error.h"
+#include "runtime/base/error.h"
 
 #include <stdio.h>
 #include <string.h>

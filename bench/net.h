@@ -4,8 +4,8 @@
 
 #include "bench/scene.h"
 #include "compiler/pnet.h"
-#include "runtime/device.h"
-#include "runtime/optim.h"
+#include "runtime/device/device.h"
+#include "runtime/run/optim.h"
 
 enum { NET_SETS_MAX = 16, NET_REPEAT_MAX = 101 };
 

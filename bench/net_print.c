@@ -5,7 +5,7 @@
 
 #include "bench/bench.h"
 #include "bench/measure.h"
-#include "runtime/json.h"
+#include "runtime/base/json.h"
 
 enum stage { CONV, LINEAR, NORM, OTHER, LOSS, STAGES };
 static const char *const stage_names[STAGES] = {"conv", "linear", "norm", "other", "loss"};

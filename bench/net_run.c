@@ -5,8 +5,8 @@
 
 #include "bench/bench.h"
 #include "bench/net_steps.h"
-#include "runtime/session.h"
-#include "runtime/updater.h"
+#include "runtime/run/session.h"
+#include "runtime/run/updater.h"
 
 /* Rounding grows through a network, and where a feature changes its sign under a rectifier the gradient jumps: in 16 bits
    little of it need be left behind norms over few rows, so there the difference is told and not judged. */

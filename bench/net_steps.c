@@ -5,7 +5,7 @@
 
 #include "bench/bench.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv_clock.h"
+#include "kernels/cuda/conv/conv_clock.h"
 #endif
 
 /* A step of the schedule, bound to its memory. */

@@ -3,8 +3,8 @@
 #define PNET_BENCH_NET_STEPS_H
 
 #include "bench/net.h"
-#include "runtime/session.h"
-#include "runtime/updater.h"
+#include "runtime/run/session.h"
+#include "runtime/run/updater.h"
 
 /* On the CPU each kernel is timed by itself. On a GPU forward and backward are recorded one step behind the other, and once
    more with a mark behind each step: a step finds the caches as in a training, and waits for no host. What the marks

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "runtime/cloud.h"
+#include "runtime/io/cloud.h"
 
 /* The shell of a ball, in units of a cell; rows in the order of x, y, z. NULL `xyz`: counts alone. */
 static int64_t shell(int size, double cell, float *xyz)

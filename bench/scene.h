@@ -3,8 +3,8 @@
 #ifndef PNET_BENCH_SCENE_H
 #define PNET_BENCH_SCENE_H
 
-#include "kernels/cpu/geo.h"
-#include "runtime/cloud.h"
+#include "kernels/cpu/geometry/geo.h"
+#include "runtime/io/cloud.h"
 
 enum { SCENES_MAX = 64 };
 

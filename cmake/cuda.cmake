@@ -1,4 +1,4 @@
-# The CUDA backend: kernels/cuda/*.cu, where a toolkit (12 or 13) is there. CUB comes with it.
+# The CUDA backend: kernels/cuda/**/*.cu, where a toolkit (12 or 13) is there. CUB comes with it.
 set(PNET_CUDA_BUILT OFF)
 set(pnet_cuda_wanted ${PNET_CUDA})
 if(PNET_CUDA STREQUAL "AUTO")
@@ -59,15 +59,15 @@ function(pnet_cuda_sources target)
   if(NOT PNET_CUDA_BUILT)
     return()
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS kernels/cuda/*.cu)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS kernels/cuda/*.cu)
   target_sources(${target} PRIVATE ${sources})
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xcompiler=-Wall,-Wextra;-Wno-deprecated-gpu-targets>)
   if(PNET_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
-  # Triplets are the same bits everywhere: no fused multiply-add in geometry files.
-  file(GLOB geometry CONFIGURE_DEPENDS kernels/cuda/geo_*.cu)
+  # Triplets are the same bits everywhere: no fused multiply-add in the folder of geometry.
+  file(GLOB geometry CONFIGURE_DEPENDS kernels/cuda/geometry/*.cu)
   set_source_files_properties(${geometry} PROPERTIES COMPILE_OPTIONS "-fmad=false")
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
   if(PNET_STATIC)

@@ -1,6 +1,6 @@
 /* Calls of layers: arguments as written to inputs and attributes. */
 #include "compiler/call.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <math.h>
 #include <stdlib.h>

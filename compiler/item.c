@@ -1,7 +1,7 @@
 /* Names to graph: the items of a file, in their order. */
 #include "compiler/internal.h"
 
-#include "runtime/reserved.h"
+#include "runtime/plan/reserved.h"
 
 #include <math.h>
 #include <string.h>

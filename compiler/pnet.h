@@ -2,8 +2,8 @@
 #ifndef PNET_COMPILER_PNET_H
 #define PNET_COMPILER_PNET_H
 
-#include "runtime/error.h"
-#include "runtime/plan.h"
+#include "runtime/base/error.h"
+#include "runtime/plan/plan.h"
 
 #include <stdbool.h>
 #include <stddef.h>

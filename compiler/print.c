@@ -1,6 +1,6 @@
 /* Listings of a plan: text and DOT. */
 #include "compiler/internal.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <stdlib.h>
 #include <string.h>

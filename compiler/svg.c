@@ -1,7 +1,7 @@
 /* The graph as a picture. Columns are levels, finest on the left; rows follow the order of
    execution, so a U-net looks like one, turned on its side. */
 #include "compiler/internal.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <stdlib.h>
 

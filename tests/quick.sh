@@ -20,14 +20,14 @@ slow=
 touches() { # pattern of changed files, slow tests
     printf '%s\n' "$changed" | grep -qE "$1" && slow="${slow:+$slow|}$2" || true
 }
-touches '^kernels/cpu/.*conv' 'test_conv|test_conv_algo'
-touches '^runtime/(bind|waits|session)' 'test_beside|test_peak'
-touches '^(runtime/(slot|geo)|kernels/geometry|kernels/cpu/geo)' 'test_slots|test_peak'
-touches '^runtime/(train|checkpoint|swap)' 'test_resume'
-touches '^runtime/synth' 'test_synth_rooms'
+touches '^kernels/cpu/conv' 'test_conv|test_conv_algo'
+touches '^runtime/run/' 'test_beside|test_peak'
+touches '^(runtime/(run|geo|plan)/|kernels/geometry|kernels/cpu/geometry)' 'test_slots|test_peak'
+touches '^runtime/(train|base)/' 'test_resume'
+touches '^runtime/synth/' 'test_synth_rooms'
 touches '^docs/training|^models/' 'test_commands'
 touches '^docs/registration|^runtime/register' 'test_registration|test_table'
-touches '^docs/adding|^runtime/op\.' 'test_add_'
+touches '^docs/adding|^runtime/plan/' 'test_add_'
 touches '^bench/' 'test_bench'
 printf '%s\n' "$changed" | grep -qE '\.cuh?$' && echo 'CUDA sources changed: sh setup.sh compiles them'
 ctest --preset quick --label-exclude 'slow|data|gpu' -j2 || status=1

@@ -3,7 +3,7 @@
 #define PNET_COMPILER_CLI_CLI_H
 
 #include "compiler/pnet.h"
-#include "runtime/error.h"
+#include "runtime/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

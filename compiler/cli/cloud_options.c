@@ -1,7 +1,7 @@
 #include "compiler/cli/cloud_options.h"
 
-#include "runtime/config.h"
-#include "runtime/number.h"
+#include "runtime/train/config.h"
+#include "runtime/base/number.h"
 
 #include <math.h>
 #include <stdlib.h>

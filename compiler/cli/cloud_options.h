@@ -3,8 +3,8 @@
 #define PNET_COMPILER_CLI_CLOUD_OPTIONS_H
 
 #include "compiler/cli/cli.h"
-#include "runtime/glob.h"
-#include "runtime/input_map.h"
+#include "runtime/base/glob.h"
+#include "runtime/data/input_map.h"
 
 struct map_options {
     const char *config;    /* a run config, or NULL */

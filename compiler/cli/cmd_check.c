@@ -2,7 +2,7 @@
 #include "compiler/cli/cli.h"
 #include "lang/dump.h"
 #include "lang/parse.h"
-#include "runtime/io/file.h"
+#include "runtime/base/file.h"
 
 #include <string.h>
 #include <sys/stat.h>

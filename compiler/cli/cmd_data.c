@@ -1,12 +1,12 @@
 /* pnetc data synth, pnetc data info */
 #include "compiler/cli/cli.h"
-#include "runtime/dataset.h"
-#include "runtime/dataset_overlap.h"
-#include "runtime/io/file.h"
-#include "runtime/loader.h"
-#include "runtime/number.h"
-#include "runtime/printable.h"
-#include "runtime/synth.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/dataset_overlap.h"
+#include "runtime/base/file.h"
+#include "runtime/data/loader.h"
+#include "runtime/base/number.h"
+#include "runtime/base/printable.h"
+#include "runtime/synth/synth.h"
 
 #include <math.h>
 #include <stdlib.h>

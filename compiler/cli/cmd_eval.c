@@ -2,10 +2,10 @@
 #include "compiler/cli/information.h"
 #include "compiler/cli/run.h"
 #include "compiler/cli/weights.h"
-#include "runtime/io/file.h"
-#include "runtime/json.h"
-#include "runtime/loader.h"
-#include "runtime/peak.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/data/loader.h"
+#include "runtime/run/peak.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* pnetc graph */
 #include "compiler/cli/cli.h"
-#include "runtime/io/file.h"
+#include "runtime/base/file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* pnetc infer */
 #include "compiler/cli/cloud_options.h"
 #include "compiler/cli/weights.h"
-#include "runtime/cloud.h"
-#include "runtime/clock.h"
-#include "runtime/io/file.h"
+#include "runtime/io/cloud.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
 #include "runtime/io/npy.h"
-#include "runtime/json.h"
-#include "runtime/peak.h"
-#include "runtime/printable.h"
-#include "runtime/sample.h"
+#include "runtime/base/json.h"
+#include "runtime/run/peak.h"
+#include "runtime/base/printable.h"
+#include "runtime/data/sample.h"
 
 #include <math.h>
 #include <stdlib.h>

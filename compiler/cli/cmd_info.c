@@ -1,9 +1,9 @@
 /* pnetc info */
 #include "compiler/cli/weights.h"
-#include "runtime/cloud.h"
-#include "runtime/input_map.h"
-#include "runtime/json.h"
-#include "runtime/printable.h"
+#include "runtime/io/cloud.h"
+#include "runtime/data/input_map.h"
+#include "runtime/base/json.h"
+#include "runtime/base/printable.h"
 
 #include <math.h>
 #include <stdlib.h>

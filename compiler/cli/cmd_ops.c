@@ -1,6 +1,6 @@
 /* pnetc ops: the op table as text or Markdown. */
 #include "compiler/cli/cli.h"
-#include "runtime/op.h"
+#include "runtime/plan/op.h"
 
 #include <string.h>
 

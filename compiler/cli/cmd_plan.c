@@ -1,11 +1,11 @@
 /* pnetc plan, pnetc graph */
 #include "compiler/cli/cli.h"
-#include "runtime/io/file.h"
-#include "runtime/json.h"
-#include "runtime/peak.h"
-#include "runtime/updater.h"
-#include "runtime/sample.h"
-#include "runtime/session.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/run/peak.h"
+#include "runtime/run/updater.h"
+#include "runtime/data/sample.h"
+#include "runtime/run/session.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* pnetc register */
 #include "compiler/cli/cloud_options.h"
 #include "compiler/cli/weights.h"
-#include "runtime/cloud.h"
-#include "runtime/dataset_pose.h"
-#include "runtime/json.h"
-#include "runtime/register_clouds.h"
-#include "runtime/register_verdict.h"
-#include "runtime/sample.h"
+#include "runtime/io/cloud.h"
+#include "runtime/data/dataset_pose.h"
+#include "runtime/base/json.h"
+#include "runtime/register/register_clouds.h"
+#include "runtime/register/register_verdict.h"
+#include "runtime/data/sample.h"
 
 #include <math.h>
 #include <stdlib.h>

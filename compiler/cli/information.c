@@ -1,6 +1,6 @@
 #include "compiler/cli/information.h"
 
-#include "runtime/register.h"
+#include "runtime/register/register.h"
 
 #include <math.h>
 #include <stdlib.h>

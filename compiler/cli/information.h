@@ -4,8 +4,8 @@
 #ifndef PNET_COMPILER_CLI_INFORMATION_H
 #define PNET_COMPILER_CLI_INFORMATION_H
 
-#include "runtime/dataset.h"
-#include "runtime/evaluate.h"
+#include "runtime/data/dataset.h"
+#include "runtime/train/evaluate.h"
 
 struct information_sums;
 

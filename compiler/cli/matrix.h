@@ -2,7 +2,7 @@
 #ifndef PNET_COMPILER_CLI_MATRIX_H
 #define PNET_COMPILER_CLI_MATRIX_H
 
-#include "runtime/json.h"
+#include "runtime/base/json.h"
 
 /* On standard output: a line a label, a column a prediction. */
 void print_matrix(const double *matrix, int32_t n, char *const *classes, int class_count);

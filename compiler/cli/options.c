@@ -1,7 +1,7 @@
 #include "compiler/cli/cli.h"
-#include "runtime/mode.h"
+#include "runtime/plan/mode.h"
 
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <errno.h>
 #include <math.h>

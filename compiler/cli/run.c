@@ -1,12 +1,12 @@
 #include "compiler/cli/run.h"
 #include "compiler/cli/matrix.h"
 
-#include "runtime/glob.h"
-#include "runtime/json.h"
-#include "runtime/mode.h"
-#include "runtime/peak.h"
-#include "runtime/progress.h"
-#include "runtime/yaml.h"
+#include "runtime/base/glob.h"
+#include "runtime/base/json.h"
+#include "runtime/plan/mode.h"
+#include "runtime/run/peak.h"
+#include "compiler/cli/progress.h"
+#include "runtime/base/yaml.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -4,9 +4,9 @@
 
 #include "compiler/cli/cli.h"
 #include "compiler/cli/weights.h"
-#include "runtime/config.h"
-#include "runtime/dataset.h"
-#include "runtime/train.h"
+#include "runtime/train/config.h"
+#include "runtime/data/dataset.h"
+#include "runtime/train/train.h"
 
 struct run_options {
     struct model_options model;

@@ -1,5 +1,5 @@
 #include "compiler/cli/weights.h"
-#include "runtime/printable.h"
+#include "runtime/base/printable.h"
 
 #include <math.h>
 #include <stdarg.h>

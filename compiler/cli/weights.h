@@ -3,11 +3,11 @@
 #define PNET_COMPILER_CLI_WEIGHTS_H
 
 #include "compiler/cli/cli.h"
-#include "runtime/checkpoint.h"
-#include "runtime/choices.h"
-#include "runtime/input_map.h"
-#include "runtime/session.h"
-#include "runtime/trained.h"
+#include "runtime/train/checkpoint.h"
+#include "runtime/run/choices.h"
+#include "runtime/data/input_map.h"
+#include "runtime/run/session.h"
+#include "runtime/train/trained.h"
 
 /* A safetensors file, a checkpoint folder, or a run folder (its best checkpoint, else its last). */
 struct weights {

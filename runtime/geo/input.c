@@ -1,10 +1,10 @@
 /* A level of the points of an input cloud, put along a curve. */
 #include "runtime/geo/levels.h"
 
-#include "kernels/cpu/gather.h"
-#include "kernels/cpu/geo.h"
-#include "kernels/cuda/gather.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cpu/layer/gather.h"
+#include "kernels/cpu/geometry/geo.h"
+#include "kernels/cuda/layer/gather.h"
+#include "kernels/cuda/geometry/geo.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 #include "runtime/geo/levels.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 struct pnet_level_points pnet_level_buffers(struct pnet_geo_walk *w, int level, int64_t n)
 {

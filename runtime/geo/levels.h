@@ -2,7 +2,7 @@
 #ifndef PNET_RUNTIME_GEO_LEVELS_H
 #define PNET_RUNTIME_GEO_LEVELS_H
 
-#include "runtime/geo_walk.h"
+#include "runtime/geo/walk.h"
 
 enum {
     LEVEL_XYZ,

@@ -1,10 +1,10 @@
 /* Which rows of two clouds' levels lie near each other under a pose. */
-#include "runtime/geo_walk.h"
-#include "runtime/json.h"
-#include "runtime/number.h"
+#include "runtime/geo/walk.h"
+#include "runtime/base/json.h"
+#include "runtime/base/number.h"
 
-#include "kernels/cpu/geo_matches.h"
-#include "kernels/cuda/geo_matches.h"
+#include "kernels/cpu/geometry/geo_matches.h"
+#include "kernels/cuda/geometry/geo_matches.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The k nearest rows of a coarser level for each row of a finer one. */
-#include "runtime/geo_walk.h"
+#include "runtime/geo/walk.h"
 
-#include "kernels/cpu/geo.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cpu/geometry/geo.h"
+#include "kernels/cuda/geometry/geo.h"
 
 enum { NEAR_INDEX, NEAR_DISTANCE };
 

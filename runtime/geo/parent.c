@@ -2,10 +2,10 @@
    other; and the children of each coarse row. */
 #include "runtime/geo/levels.h"
 
-#include "kernels/cpu/gather.h"
-#include "kernels/cpu/geo.h"
-#include "kernels/cuda/gather.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cpu/layer/gather.h"
+#include "kernels/cpu/geometry/geo.h"
+#include "kernels/cuda/layer/gather.h"
+#include "kernels/cuda/geometry/geo.h"
 
 enum { MAP_PARENT, MAP_START, MAP_CHILD };
 

@@ -1,10 +1,10 @@
 /* Triplet sets: found, transposed, laid out as tiles. */
 #include "runtime/geo/triplets.h"
 
-#include "kernels/cpu/geo.h"
-#include "runtime/json.h"
-#include "runtime/number.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cpu/geometry/geo.h"
+#include "runtime/base/json.h"
+#include "runtime/base/number.h"
+#include "kernels/cuda/geometry/geo.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef PNET_RUNTIME_GEO_TRIPLETS_H
 #define PNET_RUNTIME_GEO_TRIPLETS_H
 
-#include "runtime/geo_walk.h"
+#include "runtime/geo/walk.h"
 
 enum { /* buffers */
     SET_START,

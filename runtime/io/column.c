@@ -1,5 +1,5 @@
 #include "runtime/io/column.h"
-#include "runtime/io/file.h"
+#include "runtime/base/file.h"
 #include "runtime/io/place.h"
 
 #include <math.h>

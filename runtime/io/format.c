@@ -1,7 +1,7 @@
 #include "runtime/io/format.h"
 #include "runtime/io/text.h"
-#include "runtime/number.h"
-#include "runtime/printable.h"
+#include "runtime/base/number.h"
+#include "runtime/base/printable.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

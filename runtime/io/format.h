@@ -2,9 +2,9 @@
 #ifndef PNET_RUNTIME_IO_FORMAT_H
 #define PNET_RUNTIME_IO_FORMAT_H
 
-#include "runtime/cloud.h"
-#include "runtime/error.h"
-#include "runtime/io/file.h"
+#include "runtime/io/cloud.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 #include <stdbool.h>
 #include <stddef.h>

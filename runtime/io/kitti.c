@@ -3,7 +3,7 @@
 #include "runtime/io/kitti.h"
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <inttypes.h>
 #include <math.h>

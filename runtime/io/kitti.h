@@ -3,7 +3,7 @@
 #ifndef PNET_RUNTIME_IO_KITTI_H
 #define PNET_RUNTIME_IO_KITTI_H
 
-#include "runtime/error.h"
+#include "runtime/base/error.h"
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
 #ifndef PNET_RUNTIME_IO_NPY_H
 #define PNET_RUNTIME_IO_NPY_H
 
-#include "runtime/cloud.h"
-#include "runtime/error.h"
+#include "runtime/io/cloud.h"
+#include "runtime/base/error.h"
 
 enum { PNET_NPY_DIMS = 8 };
 

@@ -4,7 +4,7 @@
 #ifndef PNET_RUNTIME_IO_PLACE_H
 #define PNET_RUNTIME_IO_PLACE_H
 
-#include "runtime/cloud.h"
+#include "runtime/io/cloud.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 #include "runtime/io/text.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <math.h>
 #include <stdarg.h>

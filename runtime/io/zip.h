@@ -3,8 +3,8 @@
 #ifndef PNET_RUNTIME_IO_ZIP_H
 #define PNET_RUNTIME_IO_ZIP_H
 
-#include "runtime/error.h"
-#include "runtime/io/file.h"
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/io/text.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Sum of two values. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
 #include "runtime/ops/common.h"
 
 enum { A, B, SCALE };

@@ -1,6 +1,6 @@
 /* Values side by side. */
-#include "kernels/cpu/rows.h"
-#include "kernels/cuda/rows.h"
+#include "kernels/cpu/layer/rows.h"
+#include "kernels/cuda/layer/rows.h"
 #include "runtime/ops/common.h"
 
 static bool rule(struct pnet_rule *r)

@@ -1,6 +1,6 @@
 #include "runtime/ops/common.h"
 
-#include "runtime/memory.h"
+#include "runtime/device/memory.h"
 
 size_t pnet_op_no_work(const struct pnet_exec *x, bool backward)
 {

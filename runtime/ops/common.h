@@ -2,14 +2,14 @@
 #ifndef PNET_RUNTIME_OPS_COMMON_H
 #define PNET_RUNTIME_OPS_COMMON_H
 
-#include "kernels/cpu/contrastive.h"
-#include "kernels/cpu/loss.h"
-#include "kernels/cpu/norm.h"
-#include "kernels/cpu/pool.h"
-#include "kernels/cuda/contrastive.h"
-#include "kernels/cuda/loss.h"
-#include "kernels/cuda/pool.h"
-#include "runtime/op.h"
+#include "kernels/cpu/loss/contrastive.h"
+#include "kernels/cpu/loss/loss.h"
+#include "kernels/cpu/norm/norm.h"
+#include "kernels/cpu/layer/pool.h"
+#include "kernels/cuda/loss/contrastive.h"
+#include "kernels/cuda/loss/loss.h"
+#include "kernels/cuda/layer/pool.h"
+#include "runtime/plan/op.h"
 
 /* For rows whose kernels need no workspace. */
 size_t pnet_op_no_work(const struct pnet_exec *x, bool backward);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/register_room.h"
+#include "runtime/register/register_room.h"
 
 enum { SOURCE = PNET_PAIRS_SOURCE, TARGET = PNET_PAIRS_TARGET, POSE = PNET_PAIRS_POSE };
 enum { DRAW_SOURCE, DRAW_TARGET, DRAW_POSE };

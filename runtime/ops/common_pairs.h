@@ -2,8 +2,8 @@
 #ifndef PNET_RUNTIME_OPS_COMMON_PAIRS_H
 #define PNET_RUNTIME_OPS_COMMON_PAIRS_H
 
-#include "runtime/op.h"
-#include "runtime/register.h"
+#include "runtime/plan/op.h"
+#include "runtime/register/register.h"
 
 enum { PNET_PAIRS_SOURCE, PNET_PAIRS_TARGET, PNET_PAIRS_POSE, PNET_PAIRS_INPUTS };
 

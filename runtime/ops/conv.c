@@ -1,9 +1,9 @@
 /* Convolution on native points, and its degraded voxel mode: DESIGN.md section 2. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
-#include "kernels/cpu/conv_algo.h"
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/conv_algo.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
+#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/conv/conv_algo.h"
 #include "runtime/ops/common.h"
 
 #include <stddef.h>

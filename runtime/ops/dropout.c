@@ -1,6 +1,6 @@
 /* Dropout. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
 #include "runtime/ops/common.h"
 
 enum { IN, P };

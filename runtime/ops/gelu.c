@@ -1,6 +1,6 @@
 /* The Gaussian error linear unit, in its exact form. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

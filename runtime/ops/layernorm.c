@@ -1,8 +1,8 @@
 /* Layer normalisation. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
-#include "kernels/cpu/norm.h"
-#include "kernels/cuda/norm.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
+#include "kernels/cpu/norm/norm.h"
+#include "kernels/cuda/norm/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

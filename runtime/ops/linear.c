@@ -1,8 +1,8 @@
 /* One matrix for every point. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
-#include "kernels/cpu/conv.h"
-#include "kernels/cuda/conv.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
+#include "kernels/cpu/conv/conv.h"
+#include "kernels/cuda/conv/conv.h"
 #include "runtime/ops/common.h"
 
 enum { IN, CHANNELS, BIAS };

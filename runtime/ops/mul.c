@@ -1,6 +1,6 @@
 /* Product of two values. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
 #include "runtime/ops/common.h"
 
 enum { A, B };

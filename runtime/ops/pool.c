@@ -1,6 +1,6 @@
 /* Pooling to a coarser level, or to one row a sample. Features and labels. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
 #include "runtime/ops/common.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The rectifier. */
-#include "kernels/cpu/act.h"
-#include "kernels/cuda/act.h"
+#include "kernels/cpu/layer/act.h"
+#include "kernels/cuda/layer/act.h"
 #include "runtime/ops/common.h"
 
 static void forward(const struct pnet_exec *x)

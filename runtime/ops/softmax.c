@@ -1,6 +1,6 @@
 /* Softmax over channels. */
-#include "kernels/cpu/norm.h"
-#include "kernels/cuda/norm.h"
+#include "kernels/cpu/norm/norm.h"
+#include "kernels/cuda/norm/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 
 #ifdef PNET_CUDA_BUILT
 
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/base/cuda.h"
 #include "tests/cuda/storage_case.h"
 
 enum {

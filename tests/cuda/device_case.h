@@ -3,7 +3,7 @@
 #ifndef PNET_TESTS_CUDA_DEVICE_CASE_H
 #define PNET_TESTS_CUDA_DEVICE_CASE_H
 
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/base/cuda.h"
 #include "tests/kernels/conv_case.h"
 #include "tests/kernels/tile_case.h"
 

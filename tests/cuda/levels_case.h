@@ -3,8 +3,8 @@
 #ifndef PNET_TESTS_CUDA_LEVELS_CASE_H
 #define PNET_TESTS_CUDA_LEVELS_CASE_H
 
-#include "kernels/cpu/pool.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/cpu/layer/pool.h"
+#include "kernels/cuda/base/cuda.h"
 #include "tests/check.h"
 #include "tests/cuda/storage_case.h"
 

@@ -2,9 +2,9 @@
 #include "tests/kernels/algo_case.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/conv_algo.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/conv/conv_algo.h"
+#include "kernels/cuda/base/cuda.h"
 #include "tests/cuda/device_case.h"
 
 /* Rows bound on the host beyond those there are, and triplets likewise. */

@@ -4,11 +4,11 @@
 
 #ifdef PNET_CUDA_BUILT
 
-#include "kernels/cuda/act.h"
-#include "kernels/cuda/norm.h"
-#include "kernels/cuda/optim.h"
-#include "kernels/cuda/rows.h"
-#include "runtime/optim.h"
+#include "kernels/cuda/layer/act.h"
+#include "kernels/cuda/norm/norm.h"
+#include "kernels/cuda/layer/optim.h"
+#include "kernels/cuda/layer/rows.h"
+#include "runtime/run/optim.h"
 
 #define BOTH(d, name) (*((d)->gpu ? pnet_cuda_##name : pnet_cpu_##name))
 

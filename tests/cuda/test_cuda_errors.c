@@ -8,8 +8,8 @@ int main(void)
     return 77;
 }
 #else
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/base/cuda.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,17 +1,17 @@
 /* One convolution layer of 32 channels on as many points as asked for: PNET_HUGE=100000000 (2,000,000 otherwise). Levels,
    triplets, product and gradient on the GPU; rows all over the result against a sum in double, those beyond element 2^31
    among them. Points, features and gradients are functions of their number, so that nothing large is kept on the host. */
-#include "kernels/cpu/conv.h"
-#include "kernels/cpu/gather.h"
-#include "kernels/cpu/geo.h"
+#include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/layer/gather.h"
+#include "kernels/cpu/geometry/geo.h"
 #include "kernels/philox.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "tests/check.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/gather.h"
-#include "kernels/cuda/geo.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/layer/gather.h"
+#include "kernels/cuda/geometry/geo.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Matches on a GPU are those of the CPU, bit for bit. */
-#include "kernels/cuda/geo_matches.h"
-#include "runtime/device.h"
+#include "kernels/cuda/geometry/geo_matches.h"
+#include "runtime/device/device.h"
 #include "tests/geometry/matches.h"
 
 static const struct pnet_device gpu = {PNET_CUDA, 0};

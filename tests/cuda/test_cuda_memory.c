@@ -1,8 +1,8 @@
 /* A training step of ResNet-18 on one cloud of as many points as asked for: PNET_HUGE=200000000 (2,000,000 otherwise),
    rooms side by side of 200,000 points each. What it takes is what the plan says, to the byte; and two slots do not
    disturb each other. */
-#include "runtime/clock.h"
-#include "runtime/peak.h"
+#include "runtime/base/clock.h"
+#include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
 #include <math.h>

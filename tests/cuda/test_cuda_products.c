@@ -3,8 +3,8 @@
 #include "tests/check.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv.h"
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/base/cuda.h"
 #include "tests/cuda/feature_case.h"
 #include "tests/kernels/product_case.h"
 

@@ -2,8 +2,8 @@
    too, and whenever it is replayed, with what a training adds up within it; the CPU's losses and gradients within rounding, in precisions that store features in 16 bits too; what does not fit
    is refused before anything ran. PNET_SHORT: two small networks, native, for tools under which every launch takes
    long. */
-#include "runtime/peak.h"
-#include "runtime/updater.h"
+#include "runtime/run/peak.h"
+#include "runtime/run/updater.h"
 #include "tests/models/batch.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Real pairs: under their pose the clouds overlap as much as independent computations say. */
-#include "runtime/dataset_overlap.h"
-#include "runtime/io/file.h"
-#include "runtime/json.h"
-#include "runtime/loader.h"
+#include "runtime/data/dataset_overlap.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/data/loader.h"
 #include "tests/data/folder.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* An epoch of real data sets, through index files as a user would write them. */
-#include "runtime/loader.h"
+#include "runtime/data/loader.h"
 #include "tests/data/folder.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Augmentation: what each step keeps, and that draws depend on seed, epoch and sample alone. */
-#include "runtime/augment_draw.h"
+#include "runtime/data/augment_draw.h"
 #include "tests/check.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Run configs: every key, and the text of every error. */
-#include "runtime/config.h"
+#include "runtime/train/config.h"
 #include "tests/check.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Allocation: the n-th one fails for every n, and none is lost. */
-#include "runtime/config.h"
-#include "runtime/loader.h"
+#include "runtime/train/config.h"
+#include "runtime/data/loader.h"
 #include "tests/data/folder.h"
 #include "tests/heap.h"
 
@@ -10,7 +10,8 @@ static const char config_text[] =
     "data: rooms\n"
     "inputs: {cloud: {heat: {field: [heat], scale: 2}, one: {value: 1}}}\n"
     "class_weights: [1, 2]\n"
-    "augment: {elastic: {granularity: 0.2m, magnitude: 0.1m}, crop: {points: 3}, drop_points: 0.1,\n"
+    "augment: {elastic: {granularity: 0.2m, magnitude: 0.1m}, crop: {points: 3}, drop_points: "
+    "0.1,\n"
     "  rotate: z, colour: {shift: 1}}\n"
     "weights: w\nweights_map: {a: b}\nfreeze: [a]\nrates: {b: 2}\ndevice: cpu\n"
     "set: {v: 5cm, w: 3}\n";

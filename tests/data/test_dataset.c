@@ -1,7 +1,7 @@
 /* Data sets: what an index lists, how labels become classes, and what is refused. */
-#include "runtime/dataset.h"
-#include "runtime/dataset_array.h"
-#include "runtime/glob.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/dataset_array.h"
+#include "runtime/base/glob.h"
 #include "runtime/io/npy.h"
 #include "tests/data/folder.h"
 

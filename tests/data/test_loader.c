@@ -1,7 +1,7 @@
 /* The loader: the same bits for any number of workers and after any resume, each sample once an
    epoch, errors in their place, an end at any moment. */
 #include "kernels/philox.h"
-#include "runtime/loader.h"
+#include "runtime/data/loader.h"
 #include "tests/data/folder.h"
 
 enum { CLOUDS = 23 };

@@ -1,8 +1,8 @@
 /* Batches of pairs: the pose maps the source onto the target whatever augmentation did to them,
    views come again where they should, and the bits do not depend on workers. */
 #include "kernels/philox.h"
-#include "runtime/augment_views.h"
-#include "runtime/loader.h"
+#include "runtime/data/augment_views.h"
+#include "runtime/data/loader.h"
 #include "tests/data/folder.h"
 
 enum { PAIRS = 5, POINTS = 400 };

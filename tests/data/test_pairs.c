@@ -1,6 +1,6 @@
 /* Data sets of pairs: poses as files and numbers, what entries list, and what is refused. */
-#include "runtime/augment_views.h"
-#include "runtime/dataset.h"
+#include "runtime/data/augment_views.h"
+#include "runtime/data/dataset.h"
 #include "runtime/io/npy.h"
 #include "tests/data/folder.h"
 

@@ -1,5 +1,5 @@
 /* From clouds to samples and batches: the input map's rules, and what is refused. */
-#include "runtime/sample.h"
+#include "runtime/data/sample.h"
 #include "tests/check.h"
 
 static struct pnet_cloud cloud; /* of two points, one of three dropped */

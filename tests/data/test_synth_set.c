@@ -1,6 +1,6 @@
 /* The synthetic data sets are data sets: made, read back and loaded by the default rules. */
-#include "runtime/loader.h"
-#include "runtime/synth.h"
+#include "runtime/data/loader.h"
+#include "runtime/synth/synth.h"
 #include "tests/data/folder.h"
 
 static struct pnet_dataset *generate(

@@ -1,5 +1,5 @@
 /* The YAML reader: values, and the text of every error. */
-#include "runtime/yaml.h"
+#include "runtime/base/yaml.h"
 #include "tests/check.h"
 
 #include <stdbool.h>

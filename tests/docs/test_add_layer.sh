@@ -4,7 +4,7 @@ set -eu
 . tests/docs/added.sh
 echo 'files:'
 added docs/adding-a-layer.md layer 5
-tail -n 1 "$work/tree/runtime/ops.def" | grep -qx 'PNET_OP(clamp)'
+tail -n 1 "$work/tree/runtime/plan/ops.def" | grep -qx 'PNET_OP(clamp)'
 
 "$pnetc" ops clamp | diff -u "$texts/ops" -
 "$pnetc" ops --markdown | grep -qx '### clamp'
@@ -16,5 +16,5 @@ code=0
 "$pnetc" check clamped.pnet 2> message || code=$?
 [ $code = 3 ] || { echo "exit code $code where the rule refuses" >&2; exit 1; }
 head -n 1 message | diff -u mistake -
-added_cuda kernels/cuda/clamp.cu clamp
+added_cuda kernels/cuda/layer/clamp.cu clamp
 cd / # the folder goes

@@ -1,7 +1,7 @@
 /* docs/formats.md lists the keys of run configs as the program has them, and its examples are run
  * configs. */
-#include "runtime/config.h"
-#include "runtime/io/file.h"
+#include "runtime/train/config.h"
+#include "runtime/base/file.h"
 #include "tests/check.h"
 
 #include <stdbool.h>

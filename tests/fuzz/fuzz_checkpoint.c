@@ -1,5 +1,5 @@
 /* Any text as the state.json of a checkpoint. */
-#include "runtime/checkpoint.h"
+#include "runtime/train/checkpoint.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Any text as kernels.yaml and as the cache of --autotune; choices that are read print as ones that read alike. */
-#include "runtime/tune_cache.h"
+#include "runtime/run/tune_cache.h"
 
 #include <stdint.h>
 #include <stdlib.h>

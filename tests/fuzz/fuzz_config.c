@@ -1,6 +1,6 @@
 /* Any text as a run config and as an input map; a map that is read prints as one that reads alike.
  */
-#include "runtime/config.h"
+#include "runtime/train/config.h"
 
 #include <stdint.h>
 #include <stdlib.h>

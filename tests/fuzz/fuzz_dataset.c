@@ -1,5 +1,5 @@
 /* Any text as the index of a data set in a folder without files. */
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The files of poses, from any bytes: what is taken is rigid. */
-#include "runtime/dataset_pose.h"
+#include "runtime/data/dataset_pose.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Any bytes as a safetensors file: refused, or tensors that lie within it. */
-#include "runtime/safetensors.h"
+#include "runtime/train/safetensors.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 #include <dirent.h>
 
 #include "tests/check.h"
-#include "kernels/cpu/geo_grid.h"
-#include "kernels/cpu/ref_geometry.h"
+#include "kernels/cpu/geometry/geo_grid.h"
+#include "kernels/cpu/geometry/ref_geometry.h"
 #include "tests/geometry/arrays.h"
 #include "tests/geometry/cloud.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #ifdef PNET_CUDA_BUILT
 #include "tests/cuda/geometry.h"
 #endif

@@ -2,7 +2,7 @@
 #ifndef PNET_TESTS_GEOMETRY_MATCHES_H
 #define PNET_TESTS_GEOMETRY_MATCHES_H
 
-#include "kernels/cpu/geo_matches.h"
+#include "kernels/cpu/geometry/geo_matches.h"
 #include "kernels/philox.h"
 #include "tests/check.h"
 

@@ -4,7 +4,7 @@
 #include <omp.h>
 
 #include "tests/check.h"
-#include "kernels/cpu/ref_geometry.h"
+#include "kernels/cpu/geometry/ref_geometry.h"
 #include "tests/geometry/cloud.h"
 
 static void check_keys(void)

@@ -6,7 +6,7 @@
 #include "tests/geometry/neighbourhoods.h"
 #include "tests/check.h"
 #include "tests/geometry/cloud.h"
-#include "kernels/cpu/ref_geometry.h"
+#include "kernels/cpu/geometry/ref_geometry.h"
 
 static const float cell = 0.05f;
 

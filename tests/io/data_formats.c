@@ -1,5 +1,5 @@
 /* Every cloud among the real files, read with the number of points their list gives. */
-#include "runtime/cloud.h"
+#include "runtime/io/cloud.h"
 #include "runtime/io/kitti.h"
 #include "runtime/io/npy.h"
 #include "tests/io/files.h"

@@ -1,5 +1,5 @@
 /* Real scans: those of the usual records get no warning, the same points in other records do. */
-#include "runtime/cloud.h"
+#include "runtime/io/cloud.h"
 #include "tests/io/files.h"
 
 #include <glob.h>

@@ -2,7 +2,7 @@
 #ifndef PNET_TESTS_IO_FILES_H
 #define PNET_TESTS_IO_FILES_H
 
-#include "runtime/io/file.h"
+#include "runtime/base/file.h"
 #include "tests/check.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Batches: sizes by kind, zeroed, split points copied. */
-#include "runtime/input.h"
+#include "runtime/plan/input.h"
 #include "tests/check.h"
 
 static int all_zero(const void *data, size_t bytes)

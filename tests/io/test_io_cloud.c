@@ -1,5 +1,5 @@
 /* Offsets, dropped points and fields; then every writer, read back. */
-#include "runtime/cloud.h"
+#include "runtime/io/cloud.h"
 #include "tests/io/files.h"
 
 #include <inttypes.h>

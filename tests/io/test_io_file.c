@@ -1,7 +1,7 @@
 /* Files whole in and atomically out: what is there after a write that failed is what was there
  * before. */
-#include "runtime/cloud.h"
-#include "runtime/io/file.h"
+#include "runtime/io/cloud.h"
+#include "runtime/base/file.h"
 #include "runtime/io/npy.h"
 #include "tests/io/files.h"
 

@@ -1,7 +1,7 @@
 /* Allocation: the n-th one fails for every n; none is larger than the file justifies; none is lost.
  */
-#include "runtime/cloud.h"
-#include "runtime/input.h"
+#include "runtime/io/cloud.h"
+#include "runtime/plan/input.h"
 #include "runtime/io/npy.h"
 #include "tests/heap.h"
 #include "tests/io/files.h"

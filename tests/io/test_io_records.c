@@ -1,6 +1,6 @@
 /* Bare records: a file does not say how many numbers it has a point, so names of columns do, and what
    looks like another number gets a warning. */
-#include "runtime/cloud.h"
+#include "runtime/io/cloud.h"
 #include "tests/io/files.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Texts in memory: whole, or none, at whatever allocation memory runs out. */
 #include "tests/heap.h"
 #if HEAP_REPLACED
-#include "runtime/io/memory_stream.h"
+#include "runtime/base/memory_stream.h"
 #include "tests/check.h"
 
 enum { LINES = 3000 };

@@ -1,11 +1,11 @@
 /* The golden cases: values and gradients of every one, through the triplets of its file. argv[1]:
  * "cpu" (default), on every instruction set, or "cuda". */
 #include <dirent.h>
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 #include "runtime/io/npy.h"
 #include "tests/kernels/conv_case.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv.h"
+#include "kernels/cuda/conv/conv.h"
 #include "tests/cuda/geometry.h"
 #endif
 

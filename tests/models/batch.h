@@ -4,7 +4,7 @@
 
 #include "compiler/pnet.h"
 #include "kernels/philox.h"
-#include "runtime/session.h"
+#include "runtime/run/session.h"
 #include "tests/check.h"
 
 enum { CLOUD_FEATURES = 4, CLOUD_CLASSES = 12 };

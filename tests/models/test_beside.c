@@ -1,6 +1,6 @@
 /* Steps may run in every order in which each waits for what its memory says it has to wait for: no bit of a training
    differs. And a GPU's layout keeps memory apart that steps touch which may run at once, for no more than that may cost. */
-#include "runtime/peak.h"
+#include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
 struct setup {
@@ -448,7 +448,7 @@ static bool same_layout(
 }
 
 /* As far as steps may be from each other that are kept apart, and a share of the memory or PNET_WORK_MOST that it may cost
-   (runtime/bind.c); the last one costs nothing. */
+   (runtime/run/bind.c); the last one costs nothing. */
 static const struct {
     int reach;
     size_t share;

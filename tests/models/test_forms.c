@@ -1,7 +1,7 @@
 /* Which forms of triplet sets a plan has made: those that the kernels of its device, precision and algorithms read, and no
    others. */
 #include "runtime/geo/triplets.h"
-#include "runtime/slot.h"
+#include "runtime/run/slot.h"
 #include "tests/models/batch.h"
 
 /* Sets, in the order in which layers ask for them: first 27 cells and no gradient beyond it, then groups of one, many

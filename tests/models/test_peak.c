@@ -1,6 +1,6 @@
 /* The memory a plan announces is the memory a session takes, to the byte; and a step that fits what
    is there takes none. */
-#include "runtime/peak.h"
+#include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
 /* argv[1]: "cpu" (default) or "cuda". */

@@ -1,5 +1,5 @@
 /* Which tensors of a plan lie in 16 bits, what memory that saves, and that the host can plan for such a GPU. */
-#include "runtime/peak.h"
+#include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
 static struct pnet_compilation *compile(

@@ -1,6 +1,6 @@
 /* What the slots of a session share is not read once a batch is built: another batch that is built behind it changes no
    bit of a step. argv[1]: "cpu" (default) or "cuda". */
-#include "runtime/peak.h"
+#include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
 static struct pnet_device device;

@@ -4,7 +4,7 @@
 
 #include "compiler/pnet.h"
 #include "kernels/philox.h"
-#include "runtime/session.h"
+#include "runtime/run/session.h"
 #include "tests/check.h"
 
 static const char harness[] = "pnet 1\n"

@@ -7,8 +7,8 @@
 #ifndef PNET_TESTS_OPS_OPCASE_H
 #define PNET_TESTS_OPS_OPCASE_H
 
-#include "kernels/cpu/conv.h"
-#include "runtime/op.h"
+#include "kernels/cpu/conv/conv.h"
+#include "runtime/plan/op.h"
 #include "tests/check.h"
 
 #include <omp.h>

@@ -2,8 +2,8 @@
 #ifndef PNET_TESTS_OPS_REFERENCE_H
 #define PNET_TESTS_OPS_REFERENCE_H
 
-#include "runtime/bind.h"
-#include "runtime/session.h"
+#include "runtime/run/bind.h"
+#include "runtime/run/session.h"
 
 #include <stdlib.h>
 #include <string.h>

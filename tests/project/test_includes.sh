@@ -1,4 +1,5 @@
-# Which folder may include which: lang and kernels themselves alone, runtime also kernels, compiler also lang and runtime.
+# Which folder may include which: lang and kernels themselves alone, runtime also kernels, compiler also lang and runtime; within
+# runtime and kernels what the README of each room names. No two rooms include each other, directly or not.
 set -u
 status=0
 allow() { # folder, folders it may include as an alternation
@@ -13,14 +14,51 @@ allow lang lang
 allow kernels kernels
 allow runtime 'runtime|kernels'
 allow compiler 'compiler|lang|runtime'
-# Numbers are read the same in every locale: runtime/number.h and lang/number.h alone know how.
+
+# Inner walls: a room is a folder of runtime or kernels with sources.
+edges=$(mktemp)
+trap 'rm -f "$edges" "$edges.loop"' EXIT
+for room in $(find runtime kernels -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs -n1 dirname | sort -u); do
+    if [ "$room" = kernels ]; then
+        allowed=kernels
+    elif [ -f "$room/README.md" ] && grep -q '^May include: ' "$room/README.md"; then
+        allowed=$(sed -n 's/^May include: //p' "$room/README.md" | tr -d '`,.' | tr ' ' '|')
+    else
+        echo "$room has no README.md that says what it may include"
+        status=1
+        continue
+    fi
+    for other in $(echo "$allowed" | tr '|' ' '); do [ "$other" = "$room" ] || echo "$room $other"; done >>"$edges"
+    bad=$(find "$room" -maxdepth 1 -name '*.[ch]' -o -maxdepth 1 -name '*.cu' -o -maxdepth 1 -name '*.cuh' |
+        xargs grep -HnE '^[[:space:]]*#[[:space:]]*include "' |
+        grep -vE "#[[:space:]]*include \"($room|$allowed)/[^/]*\"")
+    if [ -n "$bad" ]; then
+        printf '%s may include %s alone:\n%s\n' "$room" "$allowed" "$bad"
+        status=1
+    fi
+done
+if ! tsort "$edges" >/dev/null 2>"$edges.loop"; then
+    printf 'rooms include each other:\n%s\n' "$(cat "$edges.loop")"
+    status=1
+fi
+[ "$(wc -l <"$edges")" -gt 20 ] || { echo 'few walls found: is the extraction broken?'; status=1; }
+
+# A folder of many files has sub-folders, or says why not.
+for folder in $(find lang compiler runtime kernels tests bench docs -type d); do
+    files=$(find "$folder" -maxdepth 1 -type f | wc -l)
+    [ "$files" -le 16 ] || grep -qi 'sub-folders' "$folder/README.md" 2>/dev/null ||
+        { case $folder in tests/fuzz/seeds/*) continue ;; esac
+          echo "$folder has $files files, and no README.md that says why it has no sub-folders"
+          status=1; }
+done
+# Numbers are read the same in every locale: runtime/base/number.h and lang/number.h alone know how.
 bare=$(grep -rnwE 'strtod|strtof|strtold|atof|v?snprintf_l' lang compiler runtime --include='*.[chly]' |
-    grep -vE '^(runtime/number|lang/number|compiler/cli/)|^[^:]*:[0-9]*: *(/\*|\*)')
+    grep -vE '^(runtime/base/number|lang/number|compiler/cli/)|^[^:]*:[0-9]*: *(/\*|\*)')
 if [ -n "$bare" ]; then
     printf 'numbers that a locale may change:\n%s\n' "$bare"
     status=1
 fi
-long=$(find lang compiler runtime kernels bench -name '*.[chly]' -exec wc -l {} + | awk '$1 > 800 && $2 != "total"')
+long=$(find lang compiler runtime kernels bench tests \( -name '*.[chly]' -o -name '*.cu' -o -name '*.cuh' \) -exec wc -l {} + | awk '$1 > 800 && $2 != "total"')
 if [ -n "$long" ]; then
     printf 'files beyond 800 lines:\n%s\n' "$long"
     status=1

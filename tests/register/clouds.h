@@ -2,7 +2,7 @@
 #ifndef PNET_TESTS_REGISTER_CLOUDS_H
 #define PNET_TESTS_REGISTER_CLOUDS_H
 
-#include "runtime/register.h"
+#include "runtime/register/register.h"
 
 #include <math.h>
 #include <stdint.h>

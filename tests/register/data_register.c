@@ -1,10 +1,10 @@
 /* Registration on real pairs: ICP from the listed poses moves about as far as the list says, features that are right
    give the listed poses, and the information matrices of 3DMatch measure what they should. */
-#include "runtime/cloud.h"
-#include "runtime/dataset_pose.h"
-#include "runtime/io/file.h"
-#include "runtime/json.h"
-#include "runtime/register_clouds.h"
+#include "runtime/io/cloud.h"
+#include "runtime/data/dataset_pose.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json.h"
+#include "runtime/register/register_clouds.h"
 #include "tests/check.h"
 #include "tests/register/clouds.h"
 

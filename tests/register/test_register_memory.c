@@ -1,6 +1,6 @@
 /* Every allocation of registering two clouds fails in turn, alone and with all behind it: an error comes back, and
    nothing leaks. */
-#include "runtime/register_clouds.h"
+#include "runtime/register/register_clouds.h"
 #include "tests/check.h"
 #include "tests/heap.h"
 #include "tests/register/clouds.h"

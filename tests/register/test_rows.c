@@ -1,7 +1,7 @@
 /* The rows `registration` and `feature_match_recall` on batches whose answers are known: features are the places the
    points have in the target, so that every correspondence is right where the features are left alone. */
 #include "compiler/pnet.h"
-#include "runtime/evaluate.h"
+#include "runtime/train/evaluate.h"
 #include "tests/check.h"
 #include "tests/register/clouds.h"
 

@@ -1,5 +1,5 @@
 /* Verdicts: more evidence never makes one worse, and the ends are what they must be. */
-#include "runtime/register_verdict.h"
+#include "runtime/register/register_verdict.h"
 #include "tests/check.h"
 
 static void test_matches(void)

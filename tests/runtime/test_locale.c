@@ -1,10 +1,10 @@
 /* A program around this library may have set a locale with a decimal comma: what is read and what is
    written is the same as without it. */
 #include "compiler/pnet.h"
-#include "runtime/cloud.h"
-#include "runtime/json.h"
-#include "runtime/report.h"
-#include "runtime/yaml.h"
+#include "runtime/io/cloud.h"
+#include "runtime/base/json.h"
+#include "runtime/train/report.h"
+#include "runtime/base/yaml.h"
 #include "tests/io/files.h"
 
 #include <locale.h>

@@ -1,6 +1,6 @@
 /* Text out of files is shown, not sent to the terminal. */
-#include "runtime/error.h"
-#include "runtime/printable.h"
+#include "runtime/base/error.h"
+#include "runtime/base/printable.h"
 #include "tests/check.h"
 
 #include <stdbool.h>

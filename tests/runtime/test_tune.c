@@ -1,6 +1,6 @@
 /* Which algorithms a network gets from given times, where they are kept, and that they form what their names say. */
-#include "runtime/bind.h"
-#include "runtime/peak.h"
+#include "runtime/run/bind.h"
+#include "runtime/run/peak.h"
 #include "tests/runtime/tuned.h"
 #include "tests/store/folder.h"
 

@@ -1,6 +1,6 @@
 /* What waits for what is the closure of the conflicts between steps, and the lists that pnet_waits_add gives are enough
    for it, and no longer than they need be: on sets of stretches drawn at random, against a closure by search. */
-#include "runtime/waits.h"
+#include "runtime/run/waits.h"
 
 #include "kernels/philox.h"
 #include "tests/check.h"

@@ -2,7 +2,7 @@
 #ifndef PNET_TESTS_RUNTIME_TUNED_H
 #define PNET_TESTS_RUNTIME_TUNED_H
 
-#include "runtime/tune.h"
+#include "runtime/run/tune.h"
 #include "tests/models/batch.h"
 
 static const char tuned_model[] =

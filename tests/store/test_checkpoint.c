@@ -1,6 +1,6 @@
 /* Checkpoints survive a kill at any moment, a failing system call, a full disk, and a reader
  * meanwhile. */
-#include "runtime/checkpoint.h"
+#include "runtime/train/checkpoint.h"
 #include "tests/check.h"
 #include "tests/store/faults.h"
 #include "tests/store/folder.h"

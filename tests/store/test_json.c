@@ -1,5 +1,5 @@
 /* The JSON writer, read back by an independent reader (jansson). */
-#include "runtime/json.h"
+#include "runtime/base/json.h"
 #include "tests/check.h"
 
 #include <stdint.h>

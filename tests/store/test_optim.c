@@ -1,6 +1,6 @@
 /* Optimisers against the formulas in double, against PyTorch, and for any number of threads. */
-#include "kernels/cpu/optim.h"
-#include "runtime/optim.h"
+#include "kernels/cpu/layer/optim.h"
+#include "runtime/run/optim.h"
 #include "tests/check.h"
 
 #include <omp.h>

@@ -1,5 +1,5 @@
 /* The progress display, on a made-up clock: how often it draws, that it fits, what it says. */
-#include "runtime/progress.h"
+#include "compiler/cli/progress.h"
 #include "tests/check.h"
 
 static double now_s;

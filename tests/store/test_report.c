@@ -1,8 +1,8 @@
 /* The report: everything measured is in it, nothing from a file becomes markup, curves stay in
  * their frame. */
-#include "runtime/report.h"
-#include "runtime/io/file.h"
-#include "runtime/report_plot.h"
+#include "runtime/train/report.h"
+#include "runtime/base/file.h"
+#include "runtime/train/report_plot.h"
 #include "tests/check.h"
 #include "tests/store/folder.h"
 

@@ -1,6 +1,6 @@
 /* The safetensors format: a file of the reference library, our own, and everything that is wrong.
  */
-#include "runtime/safetensors.h"
+#include "runtime/train/safetensors.h"
 #include "tests/check.h"
 #include "tests/store/folder.h"
 

@@ -1,5 +1,5 @@
 /* Learning rates against PyTorch's, and by their properties. */
-#include "runtime/schedule.h"
+#include "runtime/train/schedule.h"
 #include "tests/check.h"
 
 static void check_table(const char *name, struct pnet_schedule s, int64_t steps_per_epoch,

@@ -1,8 +1,8 @@
 /* Every allocation fails in turn, alone and with all behind it: an error comes back, nothing leaks,
    and what was on the disk is still there. */
-#include "runtime/checkpoint.h"
-#include "runtime/json.h"
-#include "runtime/report.h"
+#include "runtime/train/checkpoint.h"
+#include "runtime/base/json.h"
+#include "runtime/train/report.h"
 #include "tests/check.h"
 #include "tests/heap.h"
 #include "tests/store/folder.h"

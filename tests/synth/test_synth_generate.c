@@ -1,6 +1,6 @@
 /* Whole data sets: folders, files and index; refusals; the same clouds however they are made. */
-#include "runtime/synth.h"
-#include "runtime/io/file.h"
+#include "runtime/synth/synth.h"
+#include "runtime/base/file.h"
 #include "tests/check.h"
 
 #include <unistd.h>

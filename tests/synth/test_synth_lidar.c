@@ -1,6 +1,6 @@
 /* Street scans: the scanner's geometry, the labels against height, bits against threads. */
-#include "runtime/synth.h"
-#include "runtime/synth_models.h"
+#include "runtime/synth/synth.h"
+#include "runtime/synth/synth_models.h"
 #include "tests/check.h"
 
 #include <time.h>

@@ -1,9 +1,9 @@
 /* Synthetic pairs: the pose is exact, the views overlap and are drawn by themselves, and the data
    set holds what was made. */
-#include "runtime/dataset.h"
-#include "runtime/dataset_overlap.h"
-#include "runtime/synth.h"
-#include "runtime/synth_models.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/dataset_overlap.h"
+#include "runtime/synth/synth.h"
+#include "runtime/synth/synth_models.h"
 #include "tests/data/folder.h"
 
 static struct pnet_synth_pair make(

@@ -1,6 +1,6 @@
 /* Rooms: labels against the geometry around each point, and bits against threads. */
-#include "runtime/synth.h"
-#include "runtime/synth_models.h"
+#include "runtime/synth/synth.h"
+#include "runtime/synth/synth_models.h"
 #include "tests/check.h"
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /* Forms, their surfaces, and rays: against formulas, finite differences and brute force. */
-#include "runtime/synth_rand.h"
-#include "runtime/synth_scene.h"
+#include "runtime/synth/synth_rand.h"
+#include "runtime/synth/synth_scene.h"
 #include "tests/check.h"
 
 static const double PI = 3.14159265358979;

@@ -1,6 +1,6 @@
 /* Shapes: what the labels promise about the points. */
-#include "runtime/synth.h"
-#include "runtime/synth_models.h"
+#include "runtime/synth/synth.h"
+#include "runtime/synth/synth_models.h"
 #include "tests/check.h"
 
 static struct pnet_cloud make(uint32_t index, const struct pnet_synth_options *o, int *label)

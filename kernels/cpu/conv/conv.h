@@ -1,0 +1,118 @@
+/* MVMR and VVOR on the CPU, and the dense products built on the same micro-kernels. float32, output-stationary,
+   the same bits for any number of threads. Nothing allocates.
+
+   Workspaces: the *_work functions give bytes that are enough for OpenMP's current number of threads and for any alignment
+   of `work`; they never shrink when rows, others or the number of triplets grow, so the bound of a capacity class serves
+   all its batches. They read the sizes of a set, not its arrays. At most some 64 MiB, unless a layer is wider than that
+   allows: 128 input channels times V times the output channels of a group (VVOR), or 32 output channels times V times the
+   input channels of a group (MVMR), take more.
+   Infinite and NaN inputs spread to the rows that read them; where groups are narrower than 16 channels, also to
+   their neighbour groups. */
+#ifndef PNET_KERNELS_CPU_CONV_H
+#define PNET_KERNELS_CPU_CONV_H
+
+#include "kernels/conv_algo.h"
+#include "kernels/count.h"
+#include "kernels/geometry.h"
+#include "kernels/precision.h"
+
+struct pnet_conv_shape {
+    int32_t cin, cout, groups; /* cin: width of `in` below; cout: width of `out` */
+};
+
+enum pnet_activation { PNET_ACT_NONE, PNET_ACT_RELU, PNET_ACT_LEAKY }; /* leaky: slope below 0 */
+
+/* out[i] (+)= act(bias + sum over (i,j,k) of W[k]^T in[j])            (MVMR)
+     t       sorted by i (`rows`), other = j
+     weight  [V, cin/groups, cout]; with `transposed` the weight of the opposite direction, [V, cout/groups, cin],
+             used as W[k]: that is dF from g with the transposed triplets
+     bias    [cout] or NULL;  add: add to `out` (then no activation) */
+struct pnet_mvmr {
+    const struct pnet_triplets *triplets;
+    struct pnet_conv_shape shape;
+    const float *in; /* [t->others, cin] */
+    const float *weight;
+    const float *bias;
+    float *out; /* [t->rows, cout] */
+    bool transposed, add;
+    enum pnet_activation act;
+    float slope;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+    /* Others than the usual ones take float32 alone and the workspace of kernels/cpu/conv/conv_algo.h. */
+    enum pnet_conv_algo algo;
+    /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, stretch by stretch. */
+    const struct pnet_conv_list *list;
+};
+size_t pnet_cpu_mvmr_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
+void pnet_cpu_mvmr(const struct pnet_mvmr *m, void *work);
+
+/* dW[k] (+)= sum over (i,j,k) of in[j] gout[i]^T, group by group       (VVOR)
+   t sorted by i, other = j; in [t->others, cin], gout [t->rows, cout], gweight [V, cin/groups, cout].
+   With `swapped`, t is sorted by j: rows are j, others i (used for finer convolutions, whose set is stored transposed):
+   in [t->rows, cin], gout [t->others, cout]. */
+struct pnet_vvor {
+    const struct pnet_triplets *triplets;
+    struct pnet_conv_shape shape;
+    const float *in, *gout;
+    float *gweight;
+    bool swapped, add;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+    /* Others than the usual ones take float32 alone and the workspace of kernels/cpu/conv/conv_algo.h. */
+    enum pnet_conv_algo algo;
+    /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, stretch by stretch. */
+    const struct pnet_conv_list *list;
+};
+size_t pnet_cpu_vvor_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision);
+void pnet_cpu_vvor(const struct pnet_vvor *v, void *work);
+
+/* y[n, cout] (+)= act(x[n, cin] W + bias), W [cin, cout]; with `transposed` W is stored [cout, cin] (a linear layer's). */
+struct pnet_gemm {
+    struct pnet_count n;
+    int32_t cin, cout;
+    const float *x, *w;
+    const float *bias; /* [cout] or NULL */
+    float *y;
+    bool transposed, add; /* add: to `y` (then no activation) */
+    enum pnet_activation act;
+    float slope;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+};
+size_t pnet_cpu_gemm_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision);
+void pnet_cpu_gemm(const struct pnet_gemm *g, void *work);
+
+/* gw[cin, cout] (+)= x[n, cin]^T g[n, cout]; with `transposed` gw is [cout, cin]. */
+struct pnet_outer {
+    struct pnet_count n;
+    int32_t cin, cout;
+    const float *x, *g;
+    float *gw;
+    bool transposed, add;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+};
+size_t pnet_cpu_outer_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision);
+void pnet_cpu_outer(const struct pnet_outer *o, void *work);
+
+/* sum[c] (+)= sum over rows of x[n, c], in fixed chunks. */
+size_t pnet_cpu_column_sum_work(struct pnet_count n, int32_t c);
+void pnet_cpu_column_sum(
+    struct pnet_count n, int32_t c, const float *x, bool add, float *sum, void *work);
+
+/* Which instruction set runs: "avx512", "avx2" or "base"; PNET_ISA in the environment chooses a lower one (a name that is
+   not among them, or that the processor does not have, changes nothing). */
+const char *pnet_cpu_isa(void);
+
+/* Plain references in double, serial: for tests and benchmarks. Same meaning as above. */
+void pnet_ref_mvmr(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in,
+    const double *weight, const double *bias, bool transposed, double *out);
+void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in,
+    const double *gout, bool swapped, double *gweight);
+
+#endif

@@ -1,0 +1,56 @@
+/* What MVMR and VVOR share: tiles of rows whose cell runs are ordered by kernel cell, and merged
+ * groups. */
+#ifndef PNET_KERNELS_CPU_CONV_TILE_H
+#define PNET_KERNELS_CPU_CONV_TILE_H
+
+#include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/conv/conv_isa.h"
+
+/* Groups narrower than a register are merged, so that a register is filled: `merged` neighbours
+   become one block-diagonal group. A merged group reads `cin` and writes `cout` channels. */
+struct pnet_conv_groups {
+    int32_t count;       /* merged groups */
+    int32_t merged;      /* groups in each */
+    int32_t cin, cout;   /* widths of a merged group */
+    int32_t cin1, cout1; /* widths of a single group */
+};
+struct pnet_conv_groups pnet_conv_groups(struct pnet_conv_shape s);
+
+/* Depthwise layers have loops of their own. */
+bool pnet_conv_is_depthwise(struct pnet_conv_shape s);
+
+/* Rows a tile has at most: a function of the number of kernel cells alone. */
+int pnet_tile_rows(int64_t cells);
+
+/* Cell runs of one tile, by kernel cell, then row: those of cell k are run[first[k]] to
+ * run[first[k+1] - 1]. */
+struct pnet_run_tile {
+    int64_t row; /* the first one */
+    int rows;
+    const int32_t *other; /* of the tile's first triplet */
+    struct pnet_run *run;
+    int32_t *first;             /* [cells + 1] */
+    struct pnet_run *unordered; /* scratch, as long as run */
+};
+/* Bytes of the three arrays, a multiple of 64; at most `count` triplets in all. */
+size_t pnet_tile_bytes(int64_t cells, int64_t count);
+/* Lays the arrays out in `memory` (aligned to 64). */
+struct pnet_run_tile pnet_tile_place(int64_t cells, int64_t count, void *memory);
+/* Makes `tile` rows [row, row + rows) of the set. */
+void pnet_tile_load(
+    struct pnet_run_tile *tile, const struct pnet_triplets *t, int64_t row, int rows);
+/* A tile of a dense product: one cell, one run a row. */
+void pnet_tile_identity(struct pnet_run_tile *tile, int64_t row, int rows);
+
+static inline size_t pnet_align64(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+/* The first address of a workspace that is aligned to 64. */
+static inline void *pnet_align64_pointer(void *work)
+{
+    return (char *)work + (-(uintptr_t)work & 63);
+}
+
+#endif

@@ -1,0 +1,95 @@
+/* Normalisation on the CPU.
+
+   A matrix [rows, c] is cut into segments by splits[segments + 1] (batch norm: one segment of all
+   rows; instance and group norm: one a sample). Sums are formed in double over fixed blocks of rows
+   and joined in order: they are accurate for any number of rows and the same bits for any number of
+   threads. Empty segments are all right. Nothing allocates. */
+#ifndef PNET_KERNELS_CPU_NORM_H
+#define PNET_KERNELS_CPU_NORM_H
+
+#include "kernels/count.h"
+#include "kernels/cpu/conv/conv.h"
+#include "kernels/cpu/layer/segment.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One normalisation: y = act((x - mean) * inverse * weight + bias), of a sum act(.. + added), with
+   mean and inverse standard deviation per segment and group of channels: [segments, groups];
+   groups divides c, and groups == c has one for each channel. */
+struct pnet_norm {
+    struct pnet_segments segments;
+    int32_t c, groups;
+    const float *x;      /* [rows, c] */
+    const float *weight; /* [c] */
+    const float *bias;   /* [c] */
+    bool sum;
+    const float *added;       /* [rows, c]; forward of a sum only */
+    enum pnet_activation act; /* backward only where y is there: `out` */
+    float slope;
+};
+
+/* Workspace of each of those below that take one. */
+size_t pnet_cpu_norm_work(const struct pnet_norm *n);
+
+/* mean, and inverse = 1 / sqrt(biased variance + eps), of x. Of an empty segment: 0 and
+   1 / sqrt(eps). */
+void pnet_cpu_norm_statistics(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, void *work);
+
+/* Batch norm: one segment, groups == c. While training, and where there is more than one row, the
+   statistics above, and the running ones move: running = (1 - momentum) running + momentum batch,
+   with the unbiased variance. Else mean and inverse are made of the running ones: one row has no
+   variance. */
+struct pnet_running {
+    float *mean, *var; /* [c] */
+    double momentum;
+};
+void pnet_cpu_batchnorm_statistics(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, void *work);
+
+/* y [rows, c]; may be x itself. */
+void pnet_cpu_norm_forward(
+    const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work);
+
+/* Both in one: statistics, then y. */
+void pnet_cpu_norm(
+    const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work);
+void pnet_cpu_batchnorm(const struct pnet_norm *n, double eps, bool training,
+    struct pnet_running running, float *mean, float *inverse, float *y, void *work);
+
+/* Gradients from gout [rows, c]. gx [rows, c] may be gout itself where it is written; gx, gweight,
+   gbias may be NULL. */
+struct pnet_norm_gradient {
+    float *gout;
+    const float
+        *out; /* norm_backward: y [rows, c], whose activation is undone in gout first, which may
+                              be written over for it; NULL: there is none to undo */
+    int64_t constant_rows; /* mean and inverse of segments of at most this many rows do not depend
+                              on x; as 0 elsewhere than in norm_backward */
+    float *gx, *gweight, *gbias;
+    float *gadded; /* norm_backward of a sum: [rows, c], memory of its own; NULL: not wanted */
+    bool gx_add, gweight_add, gbias_add, gadded_add;
+};
+void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const float *inverse,
+    const struct pnet_norm_gradient *g, void *work);
+
+/* The same row by row over all c channels (Ba, Kiros, Hinton, 2016): statistics of each row. */
+void pnet_cpu_layernorm(struct pnet_count rows, int32_t c, double eps, const float *x,
+    const float *weight, const float *bias, enum pnet_activation act, float slope, float *y);
+size_t pnet_cpu_layernorm_backward_work(struct pnet_count rows, int32_t c);
+void pnet_cpu_layernorm_backward(struct pnet_count rows, int32_t c, double eps, const float *x,
+    const float *weight, const struct pnet_norm_gradient *g, void *work);
+
+/* y = x / max(|x|, eps) row by row, and its gradient. */
+void pnet_cpu_l2norm(struct pnet_count rows, int32_t c, double eps, const float *x, float *y);
+void pnet_cpu_l2norm_backward(struct pnet_count rows, int32_t c, double eps, const float *x,
+    const float *g, bool add, float *gx);
+
+/* y = softmax of each row, and its gradient from the result y. */
+void pnet_cpu_softmax(struct pnet_count rows, int32_t c, const float *x, float *y);
+void pnet_cpu_softmax_backward(
+    struct pnet_count rows, int32_t c, const float *y, const float *g, bool add, float *gx);
+
+#endif

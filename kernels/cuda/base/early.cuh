@@ -1,0 +1,68 @@
+/* Programmatic dependent launch, on GPUs of compute capability 9.0 and later: within a recording, a kernel's blocks come to
+   stand on the processors while the kernels before it still run, and wait there for the end of these. */
+#ifndef PNET_KERNELS_CUDA_EARLY_CUH
+#define PNET_KERNELS_CUDA_EARLY_CUH
+
+extern "C" {
+#include "kernels/cuda/base/cuda.h"
+}
+
+#include <cuda_runtime.h>
+
+/* In a kernel that is launched early, before anything is read that a kernel of the recording writes, and before anything is
+   written. */
+static __device__ __forceinline__ void wait_for_earlier()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* In any kernel: from here on the next one's blocks may come where there is room. It has no bearing on what they read. */
+static __device__ __forceinline__ void let_next_come()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/* Has the kernel been compiled for such a GPU, and is this one? Clusters come with the same ones. */
+template <class K> static bool comes_early(K *kernel)
+{
+    cudaFuncAttributes a;
+    return cudaFuncGetAttributes(&a, kernel) == cudaSuccess && a.ptxVersion >= 90 &&
+           a.binaryVersion >= 90;
+}
+
+/* Launches a kernel that calls wait_for_earlier; `cluster` blocks along x stand in one. `early`: there is nothing but
+   kernels that it waits for. */
+template <class K, class... A>
+static void launch_waiting(
+    bool early, K *kernel, dim3 grid, dim3 block, size_t shared, int cluster, A... arguments)
+{
+    cudaLaunchAttribute attribute[2] = {};
+    cudaLaunchConfig_t launch = {};
+    launch.gridDim = grid;
+    launch.blockDim = block;
+    launch.dynamicSmemBytes = shared;
+    launch.stream = cudaStreamPerThread;
+    launch.attrs = attribute;
+    if (cluster > 1) {
+        attribute[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attribute[launch.numAttrs++].val.clusterDim = {(unsigned)cluster, 1, 1};
+    }
+    if (early && comes_early(kernel)) {
+        attribute[launch.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute[launch.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    cudaLaunchKernelEx(&launch, kernel, arguments...);
+}
+
+template <class K, class... A>
+static void launch_early(
+    K *kernel, dim3 grid, dim3 block, size_t shared, int cluster, A... arguments)
+{
+    launch_waiting(pnet_cuda_follows_kernels(), kernel, grid, block, shared, cluster, arguments...);
+}
+
+#endif

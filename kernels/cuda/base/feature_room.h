@@ -1,0 +1,83 @@
+/* What workspaces of norms, pools, losses and metrics on a GPU depend on. Host arithmetic alone, in every build, so that
+   plans for a GPU are the same where there is none. */
+#ifndef PNET_KERNELS_CUDA_FEATURE_ROOM_H
+#define PNET_KERNELS_CUDA_FEATURE_ROOM_H
+
+#include "kernels/cpu/norm/norm.h"
+#include "kernels/philox.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SLICES = 1024, /* stretches of rows summed apart; part of the bits of a loss */
+
+    CHUNK_ROWS = 64,     /* of a chunk of a sum over columns, at least */
+    SUM_CHUNKS = 1024,   /* at most, of what is summed, and is not wide */
+    WIDE_CHANNELS = 128, /* wide rows are cut into tiles of so many channels */
+    FEW_ROWS = 8192,
+    FEW_CHUNKS = FEW_ROWS / CHUNK_ROWS,
+    TILE_CHANNELS = 32,
+    TILE_SUMS = 2 * TILE_CHANNELS,
+};
+
+/* Of one class, of the Dice loss. */
+struct tally {
+    double hits, mass, labels;
+};
+
+/* Sums of a slice of a loss that are joined two at a time. */
+struct two {
+    double a, b;
+};
+
+/* What a positive of the hardest contrastive loss adds to the three sums; negative: nothing. */
+struct terms {
+    double of[3];
+};
+
+static inline size_t round_up(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Chunks of at most `rows` rows: never fewer than there will be of fewer rows. */
+static inline int64_t chunks_of(int64_t rows, int64_t most)
+{
+    int64_t chunks = (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    return chunks < most ? chunks : most;
+}
+
+/* Wide rows are cut into tiles, so that fewer chunks keep the machine busy, and there are fewer to join. */
+static inline int64_t sum_chunks_of(int32_t c)
+{
+    int64_t chunks = SUM_CHUNKS / ((c + WIDE_CHANNELS - 1) / WIDE_CHANNELS);
+    return chunks > SUM_CHUNKS / 8 ? chunks : (int64_t)(SUM_CHUNKS / 8);
+}
+
+/* Doubles of the sums of chunks. */
+static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
+{
+    return (size_t)(chunks_of(rows, sum_chunks_of(c)) + segments) * (size_t)c * 2;
+}
+
+PNET_HD int32_t norm_tiles(int32_t c)
+{
+    return (c + TILE_CHANNELS - 1) / TILE_CHANNELS;
+}
+
+/* Chunks that at most `rows` rows may have. */
+static inline int64_t norm_chunks(int64_t rows)
+{
+    return rows > FEW_ROWS ? (int64_t)FEW_CHUNKS : (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
+}
+
+/* Doubles of the sums of chunks of a norm. Groups of channels are added as columns.cuh does it. */
+static inline size_t norm_parts(const struct pnet_norm *n)
+{
+    const struct pnet_segments *s = &n->segments;
+    if (n->groups != n->c) return column_parts(s->rows, s->count, n->c);
+    return (size_t)(norm_chunks(s->rows) + s->count) * (size_t)norm_tiles(n->c) * TILE_SUMS;
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* How the kernels of convolution divide their work, and how much memory that takes. Host arithmetic alone, in every build,
+   so that plans for a GPU are the same where there is none. What results depend on is fixed for an H100 or H200, whatever
+   the GPU at hand. */
+#ifndef PNET_KERNELS_CUDA_CONV_ROOM_H
+#define PNET_KERNELS_CUDA_CONV_ROOM_H
+
+#include "kernels/cpu/conv/conv.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    CONV_PROCESSORS = 132,  /* of an H100 or H200 */
+    CONV_FAST_CELLS = 4096, /* kernel cells, at most, on the matrix unit */
+    CONV_MERGED_WIDTH = 64, /* groups are merged up to so many channels */
+    CONV_PAIR_ROWS = 256,   /* rows that a block of threads looks through at once: one a thread */
+    CONV_PLAIN_SIDE = 64,   /* channels of a tile of the plain VVOR */
+    CONV_FEW_CELLS = 343,
+    CONV_FEW_DEPTH = 32,
+    CONV_FEW_BLOCKS = 16, /* with twice as many it takes as long as on tiles */
+    VVOR_PRODUCERS = 256, /* threads that gather */
+    VVOR_CONSUMERS = 256, /* threads that multiply: two warpgroups */
+    VVOR_TEAM = 8,        /* lanes that gather a row: 4 channels each */
+    VVOR_PASS_ROWS = VVOR_PRODUCERS / VVOR_TEAM, /* gathered at a time */
+    VVOR_BATCH = 8, /* passes whose rows are looked up together: one a lane */
+    VVOR_CELLS = 9, /* of a block, at most */
+    VVOR_CELL_SIDE =
+        128, /* channels of either side that a block of threads sums, in float32 by cell */
+    VVOR_MOST_CELLS = 1024,
+    DENSE_SHARE_ROWS = 128, /* of a share, at least */
+    LIST_CELLS = 128,       /* kernel cells, at most */
+    LIST_STEP = 64,         /* triplets of one cell that are multiplied at a time */
+    LIST_SIDE = 128,        /* channels of the rows */
+    NARROW_WIDTH = 8,       /* input channels, at most */
+    NARROW_COLUMNS = 512,   /* of a block of threads */
+    NARROW_OUT = 32,        /* output channels of a block of threads */
+    NARROW_PARTIAL_BYTES = 16 << 20,
+    COLUMN_SUM_CHUNKS = 512, /* at most */
+    COLUMN_SUM_ROWS = 256,   /* of a chunk, at least */
+};
+
+/* The triplets of a convolution, or, without `start`, the one triplet (i, i, 0) of every row: a dense product. */
+struct conv_set {
+    struct pnet_count rows;
+    int32_t cells;
+    const int64_t *start;
+    const int32_t *other;
+    const uint16_t *cell;
+    struct pnet_tiles tiles;
+    int64_t count; /* of triplets: those of the capacity class */
+};
+/* `storage`: of the features that are gathered. */
+struct conv_set conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage);
+struct conv_set conv_dense_set(struct pnet_count n);
+
+/* Narrow groups are merged into one block-diagonal group, so that tiles are filled. */
+struct conv_groups {
+    int count;       /* merged groups */
+    int cin, cout;   /* widths of a merged group */
+    int cin1, cout1; /* widths of a single group */
+};
+struct conv_groups conv_merge(struct pnet_conv_shape s, int width);
+bool conv_depthwise(struct pnet_conv_shape s);
+
+/* How operands become 16 bits:
+     CONV_SPLIT   half, twice: x = (high + low) / scale, three products, 22 significant bits: fp32
+     CONV_SCALED  half, once, scaled likewise: the 11 bits of tf32 without the range of half
+     CONV_BFLOAT, CONV_HALF  as they are
+   Scales are powers of two that bring the largest operand of a block near the top of half's range. */
+enum conv_form { CONV_SPLIT, CONV_SCALED, CONV_BFLOAT, CONV_HALF };
+enum conv_form conv_form_of(enum pnet_precision p);
+
+/* Weights as blocks of `depth` input channels and `columns` output channels, in the order cell, group, block of input
+   channels, block of output channels. A block has one plane (two for CONV_SPLIT: high, low), a plane one row of `depth`
+   elements a column, permuted as gathering threads hold them (`unit` channels one after the other, four threads a row),
+   and swizzled in units of 16 bytes as the matrix unit reads them. Columns are in order, or, with `units`, such that
+   each of the four threads that hold a row's sums has units of 8 channels. Behind all blocks stand their inverse scales. */
+struct conv_blocks {
+    enum conv_form form;
+    int depth, columns;
+    int unit;        /* 4 or 8 */
+    bool units;      /* of sums */
+    int deep, whole; /* blocks of input and of output channels of a group */
+    int first, wide; /* of the latter: where the part that is packed begins, how many it has */
+    int64_t count;   /* of the part */
+    size_t bytes;    /* of a block */
+};
+/* The first part, and the one from `first` on. A product is made in parts of its columns where the whole would take more
+   memory than a layer is meant to; the sums are the same. */
+struct conv_blocks conv_block_weights(enum conv_form form, int64_t cells,
+    const struct conv_groups *g, int depth, int columns, int unit, bool units);
+struct conv_blocks conv_blocks_part(struct conv_blocks b, int first);
+size_t conv_blocks_bytes(const struct conv_blocks *b);
+
+/* MVMR: channels of a stage, for sets without tiles; output channels of a block of weights. */
+int conv_fast_depth(enum conv_form form, const struct conv_groups *g);
+int conv_tile_columns(int channels);
+/* Channels in pieces of 64 bytes: two at a time, unless half of the last two would be empty, which costs less than as many
+   turns do where sums leave the matrix unit in each. */
+int conv_tile_pieces(enum conv_form form, int channels);
+/* May 256 columns be multiplied at a time: are they not more than 128 at a time would be, and do their weights fit? */
+bool conv_tile_wide(enum conv_form form, int64_t cells, const struct conv_groups *g);
+/* Behind the weights: where blocks of threads count the tiles they take. */
+size_t conv_tiles_taken_at(const struct conv_blocks *b);
+
+/* MVMR of few rows. */
+struct few_plan {
+    int rows, columns; /* of an item */
+    int deep, wide, splits;
+    int64_t blocks; /* of rows */
+    size_t bytes;   /* of partial sums, at most: never less for more rows */
+};
+struct few_plan conv_few_plan(const struct conv_set *s, const struct conv_groups *g);
+
+/* Partial sums: how many, and how many rows each covers, a multiple of CONV_PAIR_ROWS but for depthwise layers. Never
+   fewer for more rows. */
+struct conv_splits {
+    int count;
+    int64_t rows;
+};
+struct conv_splits conv_depthwise_split(const struct conv_set *s, int channels);
+
+/* The plain VVOR. */
+struct plain_plan {
+    struct conv_groups groups;
+    int tiles_a, tiles_b;
+    int cells_at_once;
+    int64_t blocks, bytes; /* of a launch; of one of its partial sums */
+    struct conv_splits splits;
+};
+struct plain_plan conv_plain_plan(const struct conv_set *s, struct pnet_conv_shape shape);
+
+/* VVOR of dense products. */
+struct dense_plan {
+    int tiles_a, tiles_b;
+    int most, shares; /* at most: of any rows, of as many as there is room for */
+    size_t bytes;
+};
+struct dense_plan conv_dense_plan(struct pnet_count rows, int cin, int cout);
+
+/* VVOR of a set without tiles, on the matrix unit. `columns`: gathered channels of a block, at most. */
+struct vvor_plan {
+    int parts, blocks, columns, tiles_n, tiles_m, types, streams;
+    int batches;    /* of passes, until a block of threads leaps over the others' rows */
+    int slot;       /* sums of a block */
+    int64_t window; /* rows of a launch */
+    size_t measures, bound, bytes;
+};
+struct vvor_plan vvor_make_plan(
+    const struct conv_set *s, const struct conv_groups *g, bool swapped, int columns);
+
+/* VVOR from tiles. */
+struct tiles_plan {
+    int parts, columns, tiles_n, tiles_m, kinds, blocks, halves, slot;
+    size_t measures, weight, first, bytes;
+};
+struct tiles_plan conv_tiles_plan(
+    const struct conv_set *s, const struct conv_groups *g, bool swapped, int columns);
+
+/* Likewise in float32, by kernel cell. */
+struct cell_plan {
+    int tiles_n, tiles_m, kinds, blocks;
+    size_t measures, weight, bytes;
+};
+struct cell_plan conv_cell_plan(
+    const struct conv_set *s, const struct conv_groups *g, bool swapped);
+/* 0: the layer is not wide enough, or needs too much. */
+size_t cells_vvor_work(const struct conv_set *s, const struct conv_groups *g);
+
+/* A set's triplets in the order of their tiles, those of a tile by cell, are cut into stretches of `stretch` triplets. Of
+   a stretch a list has the triplets of each cell, filled up to whole steps with rows -1. Device memory, offsets in bytes. */
+struct lists_plan {
+    int stretches;
+    int64_t tiles, stretch;
+    size_t within, before, share, pair, bytes;
+};
+/* Of a stretch: its tiles, of each cell how many triplets tiles before have that are not in it (`skip`, in the arithmetic
+   of 32 bits), how many it has, and at which step its list begins. */
+struct list_share {
+    int first, end;
+    uint32_t skip[LIST_CELLS], count[LIST_CELLS], step[LIST_CELLS + 1];
+};
+/* VVOR of these lists; bytes is 0 where these kernels do not serve. A kind of block: 128 channels of the rows, `columns`
+   gathered ones, a group; it has `blocks`, which share the steps of a list evenly. Sums of cells that a block has no more
+   than a part of go to slots. */
+struct list_product_plan {
+    struct lists_plan lists;
+    int columns, tiles_n, tiles_m, kinds, blocks, slots;
+    size_t slot_bytes, bytes;
+};
+struct list_product_plan conv_lists_plan(
+    const struct conv_set *s, const struct conv_groups *g, bool swapped);
+
+/* VVOR in 16 bits of layers with few input channels: kernel cells of a block of threads, blocks for all of them and for all
+   output channels, and shares of the rows. */
+struct narrow_plan {
+    int cells, windows, wide, splits;
+    size_t bytes;
+};
+struct narrow_plan conv_narrow_plan(const struct conv_set *s, const struct conv_groups *g);
+/* More columns than the kernel for all widths gathers for a cell anyway, and not too often gone through all tiles. That
+   one goes through them for 9 cells and 128 output channels at a time, and takes longer. */
+bool conv_narrow_made_for(
+    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision);
+
+/* Columns that are summed together: sums of all kernel cells of a wide layer would take too much memory. */
+int conv_columns_at_once(int cells, const struct conv_groups *g);
+
+/* Chunks of rows that columns are summed over. */
+int conv_sum_chunks(struct pnet_count n);
+
+/* The algorithms of kernels/conv_algo.h: pieces of workspaces begin at multiples of 256 bytes; triplets of a stretch of
+   the listings and of gathering, rows of one of im2col. */
+size_t conv_piece(size_t bytes);
+size_t conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s);
+int64_t conv_list_stretch(
+    enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s);
+int64_t conv_im2col_stretch(const struct pnet_triplets *t, int width);
+
+/* Has the GPU at hand, or the one that there is none of, the matrix unit that this program's fast kernels are for? In
+   conv_mvmr.cu; builds without CUDA plan for one that has. */
+bool conv_matrix_unit(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+/* Products of a warp on the matrix unit, and how their operands come out of shared memory (PTX ISA, mma.sync, ldmatrix). */
+#ifndef PNET_KERNELS_CUDA_CONV_STEPS_CUH
+#define PNET_KERNELS_CUDA_CONV_STEPS_CUH
+
+#include "kernels/cuda/conv/conv_mma.cuh"
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+static __device__ __forceinline__ float2 shared_load_pair(uint32_t from)
+{
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(from));
+    return v;
+}
+
+/* Ends a group of copies (copy16). */
+static __device__ __forceinline__ void copies_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Waits for all groups of the thread's copies but the last PENDING. */
+template <int PENDING> static __device__ __forceinline__ void copies_wait_but()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+/* Copies 16 bytes, or zeros: then `from` is not read, but `valid`, which is somewhere in memory, stands for it. */
+static __device__ __forceinline__ void copy16_or_zeros(
+    uint32_t to, const void *from, const void *valid, bool there)
+{
+    copy16_any(to, there ? from : valid, there);
+}
+
+/* Four matrices of 8 rows of 16 bytes; lane l brings the address of row l % 8 of matrix l / 8. */
+static __device__ __forceinline__ void load_matrices(uint32_t (&a)[4], uint32_t from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(from)
+                 : "memory");
+}
+
+/* d += a b: 16 rows, 8 columns, 16 channels. */
+template <bool BFLOAT>
+static __device__ __forceinline__ void step_short(
+    float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+    if constexpr (BFLOAT)
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+                     "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    else
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                     "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#endif
+#endif

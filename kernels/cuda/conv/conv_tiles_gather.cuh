@@ -1,0 +1,193 @@
+/* How a tile's neighbours are staged in shared memory, and how runs are summed from there into what the matrix unit
+   reads (kernels/geometry.h, struct pnet_tiles). */
+#ifndef PNET_KERNELS_CUDA_CONV_TILES_GATHER_CUH
+#define PNET_KERNELS_CUDA_CONV_TILES_GATHER_CUH
+
+#include "kernels/cuda/conv/conv_fast.cuh"
+#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/storage.cuh"
+
+/* One warp of a block of threads brings weights, three stage neighbours. */
+enum { TILE_STAGERS = 96, TILE_OTHERS = 32 + TILE_STAGERS, LEAVING_ROW = 32 * 4 + 16 };
+
+/* EVEN: rows are read and written in whole units, as those of most layers can be. Others have kernels of their own, since
+   the warps that stage have hardly registers for one way to do it.
+   A lane of a quad has one unit of 16 bytes of each 64 of a staged row: 8 channels of 16 bits, or 4 floats where runs are
+   summed before they are scaled to 16 bits. */
+template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_config {
+    static constexpr conv_form FORM = FORM_;
+    static constexpr int PIECES = PIECES_;   /* of 64 bytes, of a staged row */
+    static constexpr int COLUMNS = COLUMNS_; /* output channels of an item */
+    static constexpr bool EVEN = EVEN_;
+    static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
+                          BFLOAT = FORM == CONV_BFLOAT;
+    static constexpr bool WIDE = COLUMNS == 256;
+    /* Blocks of 64 rows of an item, each of which a warpgroup sums and multiplies. Where sums are taken out of the
+       matrix unit, or are those of 256 columns, there are registers for two, and for the next runs, which are summed while a
+       product is under way. */
+    static constexpr bool AHEAD = SCALED || WIDE;
+    static constexpr int BLOCKS = AHEAD ? 2 : 4, ROWS = 64 * BLOCKS;
+    /* Blocks of threads that take the halves of a tile together, and bring half of the weights each. */
+    static constexpr int CLUSTER = WIDE ? 2 : 1;
+    static constexpr int CONSUMERS = 128 * BLOCKS, THREADS = CONSUMERS + TILE_OTHERS;
+    /* Registers of a thread of the consumers and of the others: at the launch all have as many as fit, and what some
+       give others can take. Rows that are not even take more to stage, which those of 128 columns do not have. */
+    static constexpr bool GIVES = WIDE || (!EVEN && (SCALED || COLUMNS < 128));
+    static constexpr int MORE = (AHEAD ? 232 : 112) - (GIVES ? 8 : 0),
+                         FEWER = AHEAD   ? (GIVES ? 56 : 40)
+                                 : GIVES ? 64
+                                         : 32;
+    static constexpr int UNIT = SCALED ? 4 : 8;
+    static constexpr int STAGED = PIECES * 64, UNITS = PIECES * 4; /* of a row */
+    static constexpr int DEPTH = UNITS * UNIT, STEPS = DEPTH / 16; /* channels at a time */
+    static constexpr int PLANES = SPLIT ? 2 : 1;
+    static constexpr int PLANE = DEPTH * COLUMNS * 2, BLOCK = PLANE * PLANES; /* bytes */
+    static constexpr int RING = BLOCK > 16384  ? 3
+                                : BLOCK > 8192 ? 4
+                                               : 8; /* blocks of weights in flight */
+    /* Of a warp: eight rows of 32 floats, a unit apart from each other's banks, on their way to where they belong. */
+    static constexpr int LEAVING = EVEN ? 0 : 8 * LEAVING_ROW;
+    static constexpr enum pnet_storage STORED = SCALED   ? PNET_STORE_F32
+                                                : BFLOAT ? PNET_STORE_BF16
+                                                         : PNET_STORE_FP16; /* rows are staged so */
+};
+
+/* Where rows are gathered from: channels [first, first + left) of each, of which a tile has DEPTH at a time. */
+struct tile_source {
+    const void *in;
+    enum pnet_storage storage;
+    int stride, first, left;
+    bool wide; /* units can be read at once */
+};
+
+enum { ROUND_BYTES = 32 };
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+template <bool BFLOAT> static __device__ __forceinline__ uint32_t pack_pair(float x, float y)
+{
+    return BFLOAT ? narrow_pair<__nv_bfloat16>(x, y) : narrow_pair<__half>(x, y);
+}
+
+static __device__ __forceinline__ int source_bytes(const tile_source &s)
+{
+    return s.storage == PNET_STORE_F32 ? 4 : 2;
+}
+
+static __device__ __forceinline__ float source_value(const tile_source &s, int64_t row, int channel)
+{
+    if (channel >= s.left) return 0;
+    int64_t at = row * s.stride + s.first + channel;
+    if (s.storage == PNET_STORE_BF16) return widen(((const __nv_bfloat16 *)s.in)[at]);
+    if (s.storage == PNET_STORE_FP16) return widen(((const __half *)s.in)[at]);
+    return ((const float *)s.in)[at];
+}
+
+template <class C>
+static __device__ __forceinline__ uint4 narrow_floats(const float4 &x, const float4 &y)
+{
+    return {pack_pair<C::BFLOAT>(x.x, x.y), pack_pair<C::BFLOAT>(x.z, x.w),
+        pack_pair<C::BFLOAT>(y.x, y.y), pack_pair<C::BFLOAT>(y.z, y.w)};
+}
+
+/* Channels channel to channel + UNIT - 1 of a row as they are staged. */
+template <class C>
+static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_t row, int channel)
+{
+    int64_t at = row * s.stride + s.first + channel;
+    bool wide = s.wide && channel + C::UNIT <= s.left;
+    if (wide && s.storage == PNET_STORE_F32) {
+        const float4 *from = (const float4 *)((const float *)s.in + at);
+        float4 x = from[0];
+        if constexpr (C::SCALED)
+            return {__float_as_uint(x.x), __float_as_uint(x.y), __float_as_uint(x.z),
+                __float_as_uint(x.w)};
+        return narrow_floats<C>(x, from[1]);
+    }
+    if (!C::SCALED && wide && s.storage == (C::BFLOAT ? PNET_STORE_BF16 : PNET_STORE_FP16))
+        return *(const uint4 *)((const uint16_t *)s.in + at);
+    uint32_t v[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if constexpr (C::SCALED)
+            v[i] = __float_as_uint(source_value(s, row, channel + i));
+        else
+            v[i] = pack_pair<C::BFLOAT>(
+                source_value(s, row, channel + 2 * i), source_value(s, row, channel + 2 * i + 1));
+    }
+    return {v[0], v[1], v[2], v[3]};
+}
+
+/* What a lane has of two rows: those of odd quads have the pieces in swapped order, so that the rows of a quarter warp
+   fall into different banks. */
+template <class C> using tile_portion = uint32_t[2][C::PIECES][4];
+
+template <class C>
+static __device__ __forceinline__ void load_row(uint32_t (&v)[C::PIECES][4], uint32_t from)
+{
+#pragma unroll
+    for (int i = 0; i < C::PIECES; i++) {
+        uint4 x = shared_load(from ^ i * 64);
+        v[i][0] = x.x;
+        v[i][1] = x.y;
+        v[i][2] = x.z;
+        v[i][3] = x.w;
+    }
+}
+
+template <class C> static __device__ __forceinline__ uint32_t add_word(uint32_t x, uint32_t y)
+{
+    if constexpr (C::SCALED) {
+        return __float_as_uint(__uint_as_float(x) + __uint_as_float(y));
+    } else if constexpr (C::BFLOAT) {
+        __nv_bfloat162 v = __hadd2(*(__nv_bfloat162 *)&x, *(__nv_bfloat162 *)&y);
+        return *(uint32_t *)&v;
+    } else {
+        __half2 v = __hadd2(*(__half2 *)&x, *(__half2 *)&y);
+        return *(uint32_t *)&v;
+    }
+}
+
+template <class C>
+static __device__ __forceinline__ void add_row(
+    uint32_t (&sum)[C::PIECES][4], const uint32_t (&v)[C::PIECES][4])
+{
+#pragma unroll
+    for (int i = 0; i < 4 * C::PIECES; i++)
+        sum[i / 4][i % 4] = add_word<C>(sum[i / 4][i % 4], v[i / 4][i % 4]);
+}
+
+/* Makes operands of two rows' sums: a[plane][step] as `product` takes them. */
+template <class C>
+static __device__ __forceinline__ void make_operands(
+    uint32_t (&a)[C::PLANES][C::STEPS][4], const tile_portion<C> &sum, float scale)
+{
+    bool odd = threadIdx.x / 4 % 2;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+#pragma unroll
+        for (int i = 0; i < C::PIECES; i++) {
+            constexpr int LAST = C::PIECES - 1;
+            int other = i ^ LAST;
+#pragma unroll
+            for (int j = 0; j < 4; j += C::SCALED ? 2 : 1) {
+                uint32_t x = odd ? sum[r][other][j] : sum[r][i][j];
+                if constexpr (!C::SCALED) {
+                    a[0][2 * i + j / 2][r + j % 2 * 2] = x;
+                } else {
+                    uint32_t y = odd ? sum[r][other][j + 1] : sum[r][i][j + 1];
+                    float u = __uint_as_float(x) * scale, v = __uint_as_float(y) * scale;
+                    uint32_t high = pack_pair<false>(u, v);
+                    a[0][i][r + j] = high;
+                    if constexpr (C::SPLIT) {
+                        float2 was = widen_pair<__half>(high);
+                        a[1][i][r + j] = pack_pair<false>(u - was.x, v - was.y);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#endif
+#endif

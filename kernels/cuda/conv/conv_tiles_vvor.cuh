@@ -1,0 +1,122 @@
+/* VVOR of a set that is laid out as tiles: what its files share. */
+#ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_CUH
+#define PNET_KERNELS_CUDA_CONV_TILES_VVOR_CUH
+
+#include "kernels/cuda/conv/conv_vvor_fast.cuh"
+
+enum {
+    TILE_PANEL = 16 * 64, /* 16 rows of 32 channels */
+    ROUNDS = 32,
+    ROUND_BYTES = 32, /* rounds that a warp holds ready, twice */
+    AHEAD = 4,        /* rounds whose neighbours are read together */
+    INFOS = 4,
+    TILE_FLUSH = 512, /* steps until sums are put aside */
+    SHARED_BYTES = 227 << 10,
+    SHORT_RUN = 8 /* the longest run that is summed in 16 bits */
+};
+
+/* A block's share in a slab of a tile. */
+struct slab_share {
+    uint32_t begin, total; /* the first round of the block's cells, and how many they have */
+    uint32_t mask;         /* which cells there are */
+    uint32_t ends;         /* of the first 32 rounds those that end a run */
+};
+
+/* What a block of threads knows of a tile: where the rounds of its own cells are. */
+struct alignas(16) tile_info {
+    uint8_t row[PNET_TILE_ROWS]; /* of the tile, by place */
+    slab_share slab[PNET_TILE_SLABS];
+    int64_t rounds; /* first word of the tile's rounds */
+    int64_t list;   /* first word of its neighbours */
+    int32_t neighbours, staged, longest;
+    uint16_t count[PNET_TILE_SLABS][CELLS]; /* rounds of each cell, where mask has it */
+};
+
+/* T lies in memory and is staged as it is. A warp gathers a slab of 16 rows of 32 channels in 16 bits, or two of them 8
+   rows each in float32 (WIDE). Of the producers some warps, the loaders, stage neighbours instead. ALIGNED: rows and
+   groups are made of 16 bytes. COLUMNS: gathered channels, 32 or 40; half of a warp's lanes have 8 more of a row each. */
+template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_, int COLUMNS_ = 32>
+struct tiles_config {
+    using T = T_;
+    static constexpr conv_form FORM = FORM_;
+    static constexpr int BLOCKS = BLOCKS_, M = BLOCKS * 64;
+    static constexpr bool ALIGNED = ALIGNED_;
+    static constexpr bool SCALED = FORM == CONV_SCALED, BFLOAT = FORM == CONV_BFLOAT,
+                          WIDE = sizeof(T) == 4;
+    static constexpr int SHARE = BLOCKS == 2 ? CELLS : (CELLS + 1) / 2; /* cells of a warpgroup */
+    static constexpr int COLUMNS = COLUMNS_, SUMS = COLUMNS / 2; /* of a thread, for a cell */
+    static constexpr bool MORE = COLUMNS > 32;
+    static_assert(COLUMNS == 32 || (COLUMNS == 40 && BLOCKS == 1 && !WIDE), "sums fit");
+    static constexpr int UNIT = 16 * 16 + 32; /* 8 channels of 16 rows of a panel that has MORE */
+    /* slabs of more than ROUNDS rounds are summed in 16 bits, too */
+    static constexpr bool LONG = !ALIGNED && !WIDE;
+    static constexpr int PLANES = 1, CELL_BYTES = MORE ? COLUMNS / 8 * UNIT : TILE_PANEL,
+                         PANELS = CELLS * CELL_BYTES;
+    static constexpr int PITCH = M * (int)sizeof(T) + 16;
+    static constexpr int STAGE = (PANELS + 16 * PITCH + 511) / 512 * 512;
+    static constexpr int PIECE = WIDE ? 4 : 8;                  /* channels of 16 staged bytes */
+    static constexpr int SLOT_BYTES = COLUMNS * (int)sizeof(T), /* of a neighbour */
+        LANES = 32 / PIECE, PIECES = COLUMNS / PIECE;
+    static constexpr int WARPS = WIDE ? 2 : 1; /* that gather a slab together */
+    static constexpr int LOADERS = WIDE || !ALIGNED ? 64 : 32, GATHERERS = PRODUCERS - LOADERS;
+    /* of a producer; the sums of one block of channels leave more than those of two */
+    static constexpr int REGISTERS = ALIGNED || BLOCKS == 2 ? 72 : 104;
+    static constexpr int TEAMS = GATHERERS / 32 / WARPS;
+    static constexpr int STAGES = WIDE ? 4 : MORE ? 6 : 10, BUFFERS = 2;
+    static constexpr int OFFSET_ROUNDS = STAGES * STAGE;
+    static constexpr int OFFSET_LIST = OFFSET_ROUNDS + GATHERERS / 32 * 2 * ROUNDS * ROUND_BYTES;
+    /* neighbours that are staged; slot 0 holds zeros */
+    static constexpr int LEFT = SHARED_BYTES - 4096 - OFFSET_LIST - BUFFERS * SLOT_BYTES;
+    static constexpr int STAGED = LEFT / (BUFFERS * SLOT_BYTES + 2 * 4) / 32 * 32;
+    static constexpr int OFFSET_TILE = OFFSET_LIST + 2 * 4 * STAGED;
+    static constexpr int BUFFER = (STAGED + 1) * SLOT_BYTES;
+    static constexpr int BYTES = OFFSET_TILE + BUFFERS * BUFFER;
+    static constexpr int SLOT = SHARE * SUMS * CONSUMERS; /* floats */
+};
+
+/* Shared memory besides what is staged. */
+template <class C> struct tiles_control {
+    tile_info info[INFOS];
+    uint32_t mask[C::STAGES];
+    uint64_t full[C::STAGES], empty[C::STAGES], tile_full[C::BUFFERS], tile_empty[C::BUFFERS],
+        info_full[INFOS];
+};
+
+/* The work: `kinds` of blocks (`columns` gathered channels, 64 or 128 of the rows, a group), `blocks` of each, which are
+   dealt to the parts of the cells by what these have to do. */
+template <typename T> struct tiles_job {
+    conv_set set;
+    const T *gathered, *rows;
+    int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
+    int parts, columns, tiles_n, tiles_m, blocks;
+    const vvor_measures *measures;
+    const int *first; /* [parts + 1] blocks of a part */
+    float *slots;     /* [blocks of threads][sums of a block] */
+};
+
+/* What a block of threads does: tiles first, first + step, ... */
+struct tiles_share {
+    int part, cell0, cells, n0, m0, group;
+    int first, step;
+};
+
+template <typename J>
+static __device__ __forceinline__ tiles_share tiles_share_of(
+    const J &j, const int *first, int cells, int block, int m)
+{
+    tiles_share s;
+    int kind = block / j.blocks, at = block % j.blocks, part = 0;
+    while (first[part + 1] <= at) part++;
+    s.part = part;
+    s.first = at - first[part];
+    s.step = first[part + 1] - first[part];
+    s.n0 = kind % j.tiles_n * j.columns;
+    kind /= j.tiles_n;
+    s.m0 = kind % j.tiles_m * m;
+    s.group = kind / j.tiles_m;
+    s.cell0 = vvor_part_cell(cells, j.parts, part);
+    s.cells = vvor_part_cell(cells, j.parts, part + 1) - s.cell0;
+    return s;
+}
+
+#endif

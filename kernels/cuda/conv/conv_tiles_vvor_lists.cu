@@ -1,0 +1,383 @@
+/* VVOR in 16 bits of a set that is laid out as tiles (kernels/geometry.h), for layers wider than 64 channels. Triplets are
+   listed by kernel cell, a stretch at a time (conv_tiles_lists.cuh). A block of threads keeps the sum of one cell for 128
+   channels of the rows and 128 or 256 of the gathered side: producers copy both rows of 64 triplets of a list to shared
+   memory as the matrix unit reads them, several steps ahead, multipliers multiply. Nothing is summed before. Of a cell's
+   steps a block has every m-th, so that all blocks go through the rows side by side, and what one brings to the cache others
+   find there. */
+#include "kernels/cuda/conv/conv_tiles_lists.cuh"
+#include "kernels/cuda/conv/conv_vvor_fast.cuh"
+
+#include <algorithm>
+
+enum {
+    LIST_BLOCK = LIST_STEP * 128, /* 64 channels of a step */
+    LIST_MULTIPLIERS = 256,       /* two warpgroups, 64 channels of the rows each */
+    LIST_PRODUCERS = 256,         /* eight warps, 8 triplets of a step each */
+    LIST_ALL = LIST_MULTIPLIERS + LIST_PRODUCERS,
+    REDUCE_THREADS = 256
+};
+
+/* HALVES: of 128 gathered channels. */
+template <bool BFLOAT_, int HALVES_> struct list_config {
+    static constexpr bool BFLOAT = BFLOAT_;
+    static constexpr int HALVES = HALVES_, N = HALVES * 128;
+    static constexpr int PANEL = 2 * HALVES * LIST_BLOCK, STAGE = PANEL + 2 * LIST_BLOCK;
+    static constexpr int STAGES = HALVES == 1 ? 6 : 4, BYTES = STAGES * STAGE;
+    static constexpr int SUMS = N * LIST_SIDE;
+};
+
+struct list_job {
+    conv_outer outer;
+    triplet_lists lists;
+    const void *gathered, *rows;
+    int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
+    int cells, columns, tiles_n, tiles_m, blocks, slots;
+    bool first; /* of the stretches */
+    float *to;  /* [kinds][slots][sums of a block] */
+};
+
+/* Where the channels of a kind of block begin. */
+struct list_kind {
+    int n0, m0, group;
+};
+
+static __device__ __forceinline__ list_kind kind_of(const list_job &j, int kind)
+{
+    return {kind % j.tiles_n * j.columns, kind / j.tiles_n % j.tiles_m * LIST_SIDE,
+        kind / j.tiles_n / j.tiles_m};
+}
+
+/* Lists are short enough for 32 bits. */
+static __device__ __forceinline__ uint32_t block_edge(uint32_t steps, int blocks, int block)
+{
+    return steps * (unsigned)block / (unsigned)blocks;
+}
+
+/* The block that has a step. */
+static __device__ __forceinline__ int block_of(uint32_t steps, int blocks, uint32_t step)
+{
+    int block = (int)(step * (unsigned)blocks / steps);
+    while (block_edge(steps, blocks, block + 1) <= step) block++;
+    return block;
+}
+
+/* Where a block's part of a cell goes. Blocks and cells go forth together, so that no two have the same sum of numbers; a
+   block has parts of two cells, the first and the last of its own. */
+static __device__ __forceinline__ int64_t slot_of(
+    const list_job &j, int kind, int block, int cell, bool begun)
+{
+    int at = j.slots < 2 * j.blocks ? block + cell : 2 * block + !begun;
+    return (int64_t)kind * j.slots + at;
+}
+
+/* Adds sum e of thread t, as the matrix unit leaves them, to the gradient. */
+static __device__ __forceinline__ void put_gradient(
+    const list_job &j, const list_kind &k, int cell, int t, int e, float sum)
+{
+    const conv_outer &o = j.outer;
+    int lane = t % 32, row_side = k.m0 + t / 32 * 16 + lane / 4 + e / 2 % 2 * 8,
+        gathered = k.n0 + e / 4 * 8 + lane % 4 * 2 + e % 2;
+    if (row_side >= j.rows_width || gathered >= j.gathered_width) return;
+    int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
+    float *to =
+        o.gweight + ((int64_t)cell * o.groups.cin + a) * o.cout + k.group * o.groups.cout + b;
+    *to = o.add || !j.first ? *to + sum : sum;
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+/* A block's way through its steps. Steps of a cell are dealt to m columns, m as many as blocks have such a cell to do: step
+   n is in column n % m. Blocks take columns one after the other, as if these were one list; a block that begins inside
+   a column takes what it has of later ones first, so that it, too, goes through the rows once. */
+struct list_walk {
+    const uint32_t *step; /* in shared memory */
+    uint32_t low, high, each;
+    int cell;
+    uint32_t at, stride, left;
+
+    __device__ __forceinline__ list_walk(const uint32_t *step_, int cells, int blocks, int block)
+    {
+        step = step_;
+        uint32_t all = step[cells];
+        low = block_edge(all, blocks, block);
+        high = block_edge(all, blocks, block + 1);
+        each = max((all + (unsigned)blocks - 1) / (unsigned)blocks, 1u);
+        cell = cells - 1;
+        at = stride = left = 0;
+    }
+    /* False at the end. */
+    __device__ __forceinline__ bool next()
+    {
+        if (left > 1) {
+            left--;
+            at += stride;
+            return true;
+        }
+        if (low >= high) {
+            left = 0;
+            return false;
+        }
+        while (step[cell] >= high) cell--;
+        uint32_t begin = step[cell], count = step[cell + 1] - begin, v = high - 1 - begin;
+        stride = max((count + each / 2) / each, 1u);
+        uint32_t deep = count / stride, deeper = count % stride, edge = deeper * (deep + 1);
+        uint32_t column = v < edge ? v / (deep + 1) : deeper + (v - edge) / deep;
+        uint32_t first = column * deep + min(column, deeper);
+        uint32_t from = max(low, begin + first);
+        left = high - from;
+        at = begin + column + (from - begin - first) * stride;
+        high = from;
+        return true;
+    }
+};
+
+/* Shared memory besides the stages. */
+template <class C> struct list_control {
+    uint32_t step[LIST_CELLS + 1];
+    uint64_t full[C::STAGES], empty[C::STAGES];
+};
+
+template <class C>
+static __device__ __forceinline__ void produce(
+    const list_job &j, list_walk walk, unsigned char *memory, list_control<C> &c)
+{
+    enum { AHEAD = 2 };
+    int thread = (int)threadIdx.x - LIST_MULTIPLIERS, warp = thread / 32, lane = thread % 32;
+    list_kind k = kind_of(j, (int)blockIdx.x / j.blocks);
+    int n_left = j.gathered_width - k.n0 - lane % 8 * 8,
+        m_left = j.rows_width - k.m0 - lane % 8 * 8;
+    /* where there are no channels, zeros are made of nothing that lies within the row */
+    const char *gathered = (const char *)j.gathered + 2 * (int64_t)k.group * j.gathered_width +
+                           (n_left > 0 ? 2 * (k.n0 + lane % 8 * 8) : 0),
+               *rows = (const char *)j.rows + 2 * (int64_t)k.group * j.rows_width +
+                       (m_left > 0 ? 2 * (k.m0 + lane % 8 * 8) : 0);
+    uint32_t n_stride = (uint32_t)j.gathered_stride * 2, m_stride = (uint32_t)j.rows_stride * 2;
+    int n_bytes[2 * C::HALVES], m_bytes[2];
+#pragma unroll
+    for (int block = 0; block < 2 * C::HALVES; block++)
+        n_bytes[block] = block * 64 < n_left ? 16 : 0;
+#pragma unroll
+    for (int block = 0; block < 2; block++) m_bytes[block] = block * 64 < m_left ? 16 : 0;
+    const int2 *list = j.lists.pair + warp * 8 + lane / 8;
+    /* rows of 128 bytes, 8 lanes each, units in the order that the matrix unit expects */
+    uint32_t base = shared_address(memory) + (warp * 8 + lane / 8) * 128;
+    uint32_t to[2] = {
+        base + (lane % 8 ^ lane / 8) * 16, base + 512 + (lane % 8 ^ (lane / 8 + 4)) * 16};
+    int2 pair[AHEAD + 1][2];
+    uint32_t steps = walk.high - walk.low, stage = 0, turn = 1;
+    auto look = [&](int i) {
+        if (!walk.next()) return;
+        pair[i][0] = __ldg(list + (int64_t)walk.at * LIST_STEP);
+        pair[i][1] = __ldg(list + (int64_t)walk.at * LIST_STEP + 4);
+    };
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) look(i);
+#pragma unroll 1
+    for (uint32_t step = 0; step < steps; step++) {
+        look(AHEAD);
+        if (step >= C::STAGES) barrier_wait(&c.empty[stage], turn);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            bool there = pair[0][i].x >= 0;
+            const char *row = rows + (uint64_t)m_stride * (uint32_t)max(pair[0][i].x, 0),
+                       *other = gathered + (uint64_t)n_stride * (uint32_t)max(pair[0][i].y, 0);
+            uint32_t place = to[i] + stage * C::STAGE;
+#pragma unroll
+            for (int block = 0; block < 2 * C::HALVES; block++)
+                copy16_part(place + block * LIST_BLOCK, other + n_bytes[block] * (block * 8),
+                    there ? n_bytes[block] : 0);
+#pragma unroll
+            for (int block = 0; block < 2; block++)
+                copy16_part(place + C::PANEL + block * LIST_BLOCK,
+                    row + m_bytes[block] * (block * 8), there ? m_bytes[block] : 0);
+        }
+        barrier_arrive_copies(shared_address(&c.full[stage]));
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            pair[i][0] = pair[i + 1][0];
+            pair[i][1] = pair[i + 1][1];
+        }
+        if (++stage == C::STAGES) {
+            stage = 0;
+            turn ^= 1;
+        }
+    }
+}
+
+/* A block's sums of a cell: to the gradient if it has all of it. */
+template <class C>
+static __device__ __forceinline__ void put_sums(const list_job &j, const list_control<C> &c,
+    uint32_t low, uint32_t high, int cell, const float (&sum)[C::HALVES][64])
+{
+    int kind = (int)blockIdx.x / j.blocks, block = (int)blockIdx.x % j.blocks;
+    bool begun = c.step[cell] < low;
+    if (!begun && c.step[cell + 1] <= high) {
+        list_kind k = kind_of(j, kind);
+#pragma unroll
+        for (int h = 0; h < C::HALVES; h++)
+#pragma unroll
+            for (int i = 0; i < 64; i++)
+                put_gradient(j, k, cell, threadIdx.x, h * 64 + i, sum[h][i]);
+        return;
+    }
+    float *to = j.to + slot_of(j, kind, block, cell, begun) * C::SUMS + threadIdx.x;
+#pragma unroll
+    for (int h = 0; h < C::HALVES; h++)
+#pragma unroll
+        for (int i = 0; i < 64; i++) to[(h * 64 + i) * LIST_MULTIPLIERS] = sum[h][i];
+}
+
+template <class C>
+static __device__ __forceinline__ void multiply(
+    const list_job &j, list_walk walk, unsigned char *memory, list_control<C> &c)
+{
+    int warpgroup = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), cell = -1;
+    uint32_t step = 0, low = walk.low, high = walk.high;
+    float sum[C::HALVES][64];
+#pragma unroll 1
+    for (; walk.next(); step++) {
+        uint32_t stage = step % C::STAGES;
+        bool fresh = walk.cell != cell;
+        if (fresh && cell >= 0) {
+            product_wait();
+#pragma unroll
+            for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
+            put_sums<C>(j, c, low, high, cell, sum);
+        }
+        cell = walk.cell;
+        barrier_wait(&c.full[stage], step / C::STAGES % 2);
+        fence_async(); /* what was copied is read by the matrix unit */
+        const unsigned char *panel = memory + stage * C::STAGE;
+        uint64_t a = product_panel(panel + C::PANEL + warpgroup * LIST_BLOCK, LIST_BLOCK);
+#pragma unroll
+        for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
+        product_fence();
+#pragma unroll
+        for (int i = 0; i < LIST_STEP / 16; i++)
+#pragma unroll
+            for (int h = 0; h < C::HALVES; h++)
+                product_outer<128, C::BFLOAT>(sum[h], a + i * (2048 >> 4),
+                    product_panel(panel + 2 * h * LIST_BLOCK, LIST_BLOCK) + i * (2048 >> 4),
+                    i == 0 && fresh);
+        product_commit();
+        if (step > 0) {
+            product_wait<1>();
+            barrier_arrive(&c.empty[(step - 1) % C::STAGES]);
+        }
+    }
+    product_wait();
+#pragma unroll
+    for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
+    if (cell >= 0) put_sums<C>(j, c, low, high, cell, sum);
+}
+#endif
+
+template <class C>
+static __global__ __launch_bounds__(LIST_ALL, 1) void list_vvor_kernel(
+    const __grid_constant__ list_job j)
+{
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ __align__(1024) unsigned char memory[];
+    __shared__ list_control<C> c;
+    for (int i = threadIdx.x; i <= j.cells; i += LIST_ALL) c.step[i] = j.lists.share->step[i];
+    __syncthreads(); /* for racecheck, which reports making the barriers as a write to the steps */
+    if (threadIdx.x < C::STAGES) {
+        barrier_init(&c.full[threadIdx.x], LIST_PRODUCERS);
+        barrier_init(&c.empty[threadIdx.x], LIST_MULTIPLIERS);
+    }
+    fence_async();
+    __syncthreads();
+    list_walk walk(c.step, j.cells, j.blocks, (int)blockIdx.x % j.blocks);
+    if (threadIdx.x < LIST_MULTIPLIERS) {
+        if constexpr (C::HALVES > 1) registers_more<176>();
+        multiply<C>(j, walk, memory, c);
+    } else {
+        if constexpr (C::HALVES > 1) registers_fewer<80>();
+        produce<C>(j, walk, memory, c);
+    }
+#endif
+}
+
+/* Adds parts of cells to the gradient; zeros cells that are empty. */
+template <int SUMS>
+static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_lists(
+    const __grid_constant__ list_job j)
+{
+    enum { AT_ONCE = 8 };
+    constexpr int PARTS = SUMS / REDUCE_THREADS;
+    static_assert(REDUCE_THREADS == LIST_MULTIPLIERS, "a part is a sum of each thread");
+    int type = blockIdx.x / PARTS, e = blockIdx.x % PARTS;
+    int cell = type % j.cells, kind = type / j.cells;
+    uint32_t all = j.lists.share->step[j.cells], begin = j.lists.share->step[cell],
+             end = j.lists.share->step[cell + 1];
+    if (begin == end) {
+        if (j.first && !j.outer.add) put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, 0);
+        return;
+    }
+    int first = block_of(all, j.blocks, begin), last = block_of(all, j.blocks, end - 1);
+    if (first == last) return; /* it had all of the cell */
+    const float *from = j.to + e * REDUCE_THREADS + threadIdx.x;
+    double sum = 0;
+    for (int block = first; block <= last; block += AT_ONCE) {
+        float part[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            uint32_t low = block_edge(all, j.blocks, block + i);
+            bool has = block + i <= last && low < block_edge(all, j.blocks, block + i + 1);
+            part[i] = has ? from[slot_of(j, kind, block + i, cell, begin < low) * SUMS] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) sum += part[i];
+    }
+    put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, (float)sum);
+}
+
+bool lists_vvor_serves(const conv_outer &o, enum pnet_precision precision)
+{
+    conv_form form = conv_form_of(precision);
+    return (form == CONV_BFLOAT || form == CONV_HALF) && o.set.rows.storage != PNET_STORE_F32 &&
+           o.set.tiles.tile && conv_fast_serves(o.set) &&
+           (o.cin | o.cout | o.groups.cin | o.groups.cout) % 8 == 0 &&
+           conv_lists_plan(&o.set, &o.groups, o.swapped).bytes > 0;
+}
+
+template <class C>
+static void multiply_lists(const conv_outer &o, const list_product_plan &p, list_job j, void *work)
+{
+    char *lists = (char *)work + p.slot_bytes;
+    cudaFuncSetAttribute(
+        list_vvor_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
+    lists_count(o.set, p.lists, lists);
+    for (int stretch = 0; stretch < p.lists.stretches; stretch++) {
+        j.lists = lists_make(o.set, p.lists, stretch, lists);
+        j.first = stretch == 0;
+        list_vvor_kernel<C>
+            <<<(unsigned)(p.kinds * p.blocks), LIST_ALL, C::BYTES, cudaStreamPerThread>>>(j);
+        reduce_lists<C::SUMS><<<(unsigned)(p.kinds * j.cells * (C::SUMS / REDUCE_THREADS)),
+            REDUCE_THREADS, 0, cudaStreamPerThread>>>(j);
+    }
+}
+
+template <bool BFLOAT>
+static void choose_columns(
+    const conv_outer &o, const list_product_plan &p, const list_job &j, void *work)
+{
+    if (p.columns == 256)
+        multiply_lists<list_config<BFLOAT, 2>>(o, p, j, work);
+    else
+        multiply_lists<list_config<BFLOAT, 1>>(o, p, j, work);
+}
+
+void lists_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+{
+    list_product_plan p = conv_lists_plan(&o.set, &o.groups, o.swapped);
+    const conv_groups &g = o.groups;
+    list_job j = {o, {}, o.swapped ? o.gout : o.in, o.swapped ? o.in : o.gout,
+        o.swapped ? o.cout : o.cin, o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin,
+        o.swapped ? g.cin : g.cout, o.set.cells, p.columns, p.tiles_n, p.tiles_m, p.blocks, p.slots,
+        true, (float *)work};
+    if (conv_form_of(precision) == CONV_BFLOAT)
+        choose_columns<true>(o, p, j, work);
+    else
+        choose_columns<false>(o, p, j, work);
+}

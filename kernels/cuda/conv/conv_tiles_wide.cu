@@ -1,0 +1,23 @@
+/* MVMR on tiles for wide layers of features in 16 bits: 256 columns at a time. A product of 64 rows takes as long as gathering the
+   next 64 rows, which goes on meanwhile; a cluster of two blocks of threads has a tile, so that both halves of it take
+   the same weights out of L2 once. */
+#include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
+
+template <conv_form FORM> using wide_config = tile_config<FORM, 2, 256, true>;
+
+/* Where 256 columns at a time waste nothing that 128 would not. */
+bool conv_tiles_wide_serves(const conv_product &p, enum pnet_precision precision)
+{
+    conv_form form = conv_form_of(precision);
+    if (!p.set.start || !conv_tile_wide(form, p.set.cells, &p.groups)) return false;
+    return form == CONV_BFLOAT ? is_even<wide_config<CONV_BFLOAT>>(p)
+                               : is_even<wide_config<CONV_HALF>>(p);
+}
+
+void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work)
+{
+    if (conv_form_of(precision) == CONV_BFLOAT)
+        launch_tiles<wide_config<CONV_BFLOAT>>(p, work);
+    else
+        launch_tiles<wide_config<CONV_HALF>>(p, work);
+}

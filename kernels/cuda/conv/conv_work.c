@@ -1,0 +1,229 @@
+/* Workspaces of convolution: the largest of the kernels that may be chosen, whichever GPU runs them and whether a set has
+   tiles or not, as a plan is made before either is known. */
+#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/cuda/conv/conv.h"
+#include "kernels/cuda/conv/conv_algo.h"
+#include "kernels/cuda/conv/conv_room.h"
+#include "kernels/cuda/base/sort.h"
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t fast_work(
+    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+{
+    enum conv_form form = conv_form_of(precision);
+    if (s->cells > CONV_FAST_CELLS) return 0;
+    struct conv_blocks b = conv_block_weights(
+        form, s->cells, g, conv_fast_depth(form, g), conv_tile_columns(g->cout), 4, false);
+    return conv_blocks_bytes(&b);
+}
+
+static size_t tiles_work(
+    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+{
+    enum conv_form form = conv_form_of(precision);
+    int unit = form == CONV_SPLIT || form == CONV_SCALED ? 4 : 8;
+    int columns[] = {conv_tile_columns(g->cout), conv_tile_wide(form, s->cells, g) ? 256 : 0};
+    size_t most = 0;
+    for (int i = 0; i < 2; i++) {
+        if (columns[i] == 0) continue;
+        struct conv_blocks b = conv_block_weights(
+            form, s->cells, g, conv_tile_pieces(form, g->cin) * 4 * unit, columns[i], unit, true);
+        most = larger(most, conv_tiles_taken_at(&b) + sizeof(unsigned long long));
+    }
+    return most;
+}
+
+static size_t few_work(
+    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+{
+    bool never = s->cells > CONV_FEW_CELLS || pnet_storage_of(precision) == PNET_STORE_F32;
+    return never ? 0 : conv_few_plan(s, g).bytes;
+}
+
+static size_t product_work(
+    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+{
+    size_t fast = fast_work(s, g, precision);
+    size_t most = larger(tiles_work(s, g, precision), few_work(s, g, precision));
+    return fast > 0 ? larger(most, fast) : 0; /* 0: too many cells for any */
+}
+
+size_t pnet_cuda_mvmr_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    struct conv_set set = conv_set_of(t, PNET_STORE_F32);
+    struct conv_groups g = conv_merge(s, CONV_MERGED_WIDTH);
+    return conv_depthwise(s) ? 0 : product_work(&set, &g, precision);
+}
+
+size_t pnet_cuda_gemm_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
+{
+    struct conv_set set = conv_dense_set(n);
+    struct conv_groups g = conv_merge((struct pnet_conv_shape){cin, cout, 1}, CONV_MERGED_WIDTH);
+    return product_work(&set, &g, precision);
+}
+
+static size_t plain_work(const struct conv_set *s, struct pnet_conv_shape shape)
+{
+    struct plain_plan p = conv_plain_plan(s, shape);
+    return (size_t)p.splits.count * (size_t)p.bytes;
+}
+
+size_t pnet_cuda_outer_work(
+    struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
+{
+    struct conv_set set = conv_dense_set(n);
+    (void)precision;
+    return larger(plain_work(&set, (struct pnet_conv_shape){cin, cout, 1}),
+        conv_dense_plan(n, cin, cout).bytes);
+}
+
+/* Of either side, with 32 or 40 gathered channels of a block. */
+static size_t columns_work(const struct conv_set *s, const struct conv_groups *g)
+{
+    size_t most = 0;
+    for (int i = 0; i < 4; i++) {
+        most = larger(most, vvor_make_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes);
+        most = larger(most, conv_tiles_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes);
+    }
+    return most;
+}
+
+size_t pnet_cuda_vvor_work(
+    const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    struct conv_set set = conv_set_of(t, PNET_STORE_F32);
+    struct conv_groups g = conv_merge(s, CONV_MERGED_WIDTH);
+    if (conv_depthwise(s))
+        return (size_t)conv_depthwise_split(&set, s.cin).count * (size_t)set.cells * (size_t)s.cin *
+               sizeof(float);
+    int columns = conv_columns_at_once(t->cells, &g),
+        widths[] = {columns < g.cout ? columns : g.cout, g.cout % columns};
+    size_t most = plain_work(&set, s);
+    if (conv_narrow_made_for(&set, &g, precision))
+        most = larger(most, conv_narrow_plan(&set, &g).bytes);
+    if (precision == PNET_BF16 || precision == PNET_FP16)
+        most = larger(most,
+            larger(conv_lists_plan(&set, &g, false).bytes, conv_lists_plan(&set, &g, true).bytes));
+    for (int i = 0; i < 2; i++) {
+        g.cout = widths[i];
+        if (g.cout == 0) continue;
+        most = larger(most, columns_work(&set, &g));
+        if (precision == PNET_FP32) most = larger(most, cells_vvor_work(&set, &g));
+    }
+    return most;
+}
+
+size_t pnet_cuda_column_sum_work(struct pnet_count n, int32_t c)
+{
+    return (size_t)conv_sum_chunks(n) * (size_t)c * sizeof(double);
+}
+
+size_t pnet_cuda_conv_list_bytes(int64_t count)
+{
+    size_t n = (size_t)count;
+    return conv_piece(sizeof(int64_t)) + 2 * conv_piece(n * sizeof(int32_t)) +
+           conv_piece(n * sizeof(uint16_t));
+}
+
+size_t pnet_cuda_conv_list_work(int64_t count)
+{
+    return 2 * conv_piece((size_t)count * sizeof(uint64_t)) + pnet_cuda_sort_work(count);
+}
+
+static size_t lists_work(int64_t step)
+{
+    return pnet_cuda_conv_list_bytes(step) + conv_piece(pnet_cuda_conv_list_work(step));
+}
+
+/* Gathered rows of both sides. */
+static size_t rows_bytes(int64_t step, struct pnet_conv_shape s)
+{
+    return conv_piece((size_t)step * (size_t)s.cin * sizeof(float)) +
+           conv_piece((size_t)step * (size_t)s.cout * sizeof(float));
+}
+
+static size_t dense_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s)
+{
+    return conv_piece((size_t)t->cells * (size_t)s.cin * (size_t)s.cout * sizeof(float));
+}
+
+static size_t columns_bytes(const struct pnet_triplets *t, int width)
+{
+    return conv_piece(sizeof(int64_t)) +
+           conv_piece((size_t)conv_im2col_stretch(t, width) * (size_t)t->cells * (size_t)width *
+                      sizeof(float));
+}
+
+static size_t im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
+{
+    return columns_bytes(t, s.cin) + dense_bytes(t, s) +
+           pnet_cuda_gemm_work(
+               pnet_count(conv_im2col_stretch(t, s.cin)), t->cells * s.cin, s.cout, PNET_FP32);
+}
+
+static size_t im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
+{
+    int widest = s.cin > s.cout ? s.cin : s.cout, narrowest = s.cin + s.cout - widest;
+    /* of either direction: the wider side laid out, or the narrower one in longer stretches */
+    size_t columns = columns_bytes(t, widest), longer = columns_bytes(t, narrowest);
+    struct pnet_count n = pnet_count(conv_im2col_stretch(t, narrowest));
+    size_t along = pnet_cuda_outer_work(n, t->cells * s.cin, s.cout, PNET_FP32),
+           across = pnet_cuda_outer_work(n, s.cin, t->cells * s.cout, PNET_FP32);
+    return larger(columns, longer) + dense_bytes(t, s) + larger(along, across);
+}
+
+size_t pnet_cuda_mvmr_algo_work(enum pnet_conv_algo algo, const struct pnet_triplets *t,
+    struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_mvmr_work(t, s, precision);
+    if (algo == PNET_ALGO_IM2COL) return im2col_mvmr_work(t, s);
+    int64_t step = conv_list_stretch(algo, t, s);
+    return lists_work(step) +
+           (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : conv_turned_bytes(t, s));
+}
+
+size_t pnet_cuda_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_triplets *t,
+    struct pnet_conv_shape s, enum pnet_precision precision)
+{
+    if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_vvor_work(t, s, precision);
+    if (algo == PNET_ALGO_IM2COL) return im2col_vvor_work(t, s);
+    int64_t step = conv_list_stretch(algo, t, s);
+    return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : 0);
+}
+
+/* A plan is made for the best of GPUs where there is none. */
+static bool has_matrix_unit(void)
+{
+#ifdef PNET_CUDA_BUILT
+    return conv_matrix_unit();
+#else
+    return true;
+#endif
+}
+
+static bool may_be_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_conv_algo algo)
+{
+    return cells <= PNET_TILE_CELLS && pnet_conv_algo_reads_tiles(algo) && !conv_depthwise(s) &&
+           has_matrix_unit();
+}
+
+bool pnet_cuda_mvmr_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo)
+{
+    (void)precision;
+    return may_be_tiled(cells, s, algo);
+}
+
+/* Not fp32: panels of two parts leave room for fewer neighbours than most tiles have, and the kernel of conv_vvor_fast.cu
+   is faster. */
+bool pnet_cuda_vvor_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo)
+{
+    return precision != PNET_FP32 && may_be_tiled(cells, s, algo);
+}

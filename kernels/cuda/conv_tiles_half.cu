@@ -1,6 +1,0 @@
-#include "kernels/cuda/conv_tiles_mvmr.cuh"
-
-void conv_tiles_half(const conv_product &p, void *work)
-{
-    launch_tile_form<CONV_HALF>(p, work);
-}

@@ -1,0 +1,109 @@
+/* Voxels and keys in device code: the arithmetic of kernels/cpu/geometry/geo_grid.h, and what several kernels
+   of the geometry stage need besides. For .cu files alone. */
+#ifndef PNET_KERNELS_CUDA_GEO_GRID_H
+#define PNET_KERNELS_CUDA_GEO_GRID_H
+
+#include "kernels/geometry.h"
+
+#define WARP_ALL 0xffffffffu /* all lanes of a warp */
+
+/* Index of the voxel of coordinate `p` on one axis, clamped to the key range; `inside` becomes false
+   where it had to be. */
+static __device__ __forceinline__ int32_t voxel_index(float p, struct pnet_grid grid, bool &inside)
+{
+    const float reach = 1073741824.0f; /* 2^30 */
+    float x = p * grid.inverse_base;
+    if (!(x >= -reach && x < reach)) {
+        inside = false;
+        return x > 0 ? PNET_KEY_BIAS - 1 : -PNET_KEY_BIAS;
+    }
+    int32_t index = __float2int_rd(x);
+    if (grid.factor != 1) {
+        int32_t quotient = index / grid.factor;
+        index = quotient - (quotient * grid.factor > index);
+    }
+    if (index < -PNET_KEY_BIAS || index >= PNET_KEY_BIAS) {
+        inside = false;
+        return index > 0 ? PNET_KEY_BIAS - 1 : -PNET_KEY_BIAS;
+    }
+    return index;
+}
+
+/* The same as a position in the space of voxels. */
+static __device__ __forceinline__ float voxel_place(float p, struct pnet_grid grid)
+{
+    bool inside = true;
+    if (grid.factor != 1) return (float)voxel_index(p, grid, inside);
+    float least = -PNET_KEY_BIAS, last = PNET_KEY_BIAS - 1;
+    return fminf(fmaxf(floorf(p * grid.inverse_base), least), last);
+}
+
+/* Edge of a voxel in metres. */
+static __device__ __forceinline__ float grid_cell(struct pnet_grid grid)
+{
+    return grid.base * (float)grid.factor;
+}
+
+/* Moves bit b of a 21-bit number to bit 3 b. */
+static __device__ __forceinline__ uint64_t key_spread(uint32_t index)
+{
+    uint64_t x = index;
+    x = (x | x << 32) & 0x001f00000000ffffull;
+    x = (x | x << 16) & 0x001f0000ff0000ffull;
+    x = (x | x << 8) & 0x100f00f00f00f00full;
+    x = (x | x << 4) & 0x10c30c30c30c30c3ull;
+    x = (x | x << 2) & 0x1249249249249249ull;
+    return x;
+}
+
+static __device__ __forceinline__ uint64_t key_join(uint32_t x, uint32_t y, uint32_t z)
+{
+    return key_spread(x) << 2 | key_spread(y) << 1 | key_spread(z);
+}
+
+static __device__ __forceinline__ uint64_t point_key(
+    const float *p, struct pnet_grid grid, bool &inside)
+{
+    uint32_t v[3];
+    for (int a = 0; a < 3; a++) v[a] = (uint32_t)(voxel_index(p[a], grid, inside) + PNET_KEY_BIAS);
+    return key_join(v[0], v[1], v[2]);
+}
+
+/* Numbers that compare as the floats do, so that the least of several can be found by integers. */
+static __device__ __forceinline__ uint32_t float_rank(float x)
+{
+    uint32_t bits = __float_as_uint(x);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+static __device__ __forceinline__ float rank_float(uint32_t rank)
+{
+    return __uint_as_float(rank & 0x80000000u ? rank & 0x7fffffffu : ~rank);
+}
+
+/* The sample that a place below row_splits[samples] belongs to. */
+static __device__ __forceinline__ int32_t sample_of(
+    const int64_t *row_splits, int32_t samples, int64_t place)
+{
+    int32_t low = 0, high = samples - 1;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (row_splits[middle + 1] > place)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static __device__ __forceinline__ int64_t thread_index()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ __forceinline__ int64_t thread_count()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+#endif

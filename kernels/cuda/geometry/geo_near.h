@@ -1,0 +1,103 @@
+/* Candidates for the nearest points: one number each, (distance^2, not self, row) from the highest
+   bit down. Distances are not negative, so their bits compare like themselves, and the tie rule
+   costs nothing. For .cu files alone. */
+#ifndef PNET_KERNELS_CUDA_GEO_NEAR_H
+#define PNET_KERNELS_CUDA_GEO_NEAR_H
+
+#include "kernels/cuda/geometry/geo_set.h"
+
+static __device__ __forceinline__ uint64_t candidate(
+    const float p[3], const float at[3], bool self, int32_t row)
+{
+    float dx = p[0] - at[0], dy = p[1] - at[1], dz = p[2] - at[2];
+    float distance2 = (dx * dx + dy * dy) + dz * dz;
+    return (uint64_t)__float_as_uint(distance2) << 32 | (self ? 0 : 0x80000000u) | (uint32_t)row;
+}
+
+static __device__ __forceinline__ float distance2_of(uint64_t item)
+{
+    return __uint_as_float((uint32_t)(item >> 32));
+}
+
+static __device__ __forceinline__ int32_t row_of(uint64_t item)
+{
+    return (int32_t)(item & 0x7fffffffu);
+}
+
+/* Squared distance between two boxes, as bits. */
+static __device__ __forceinline__ uint32_t gap_bits(
+    const float low[3], const float high[3], const float from[3], const float to[3])
+{
+    float d[3];
+    for (int a = 0; a < 3; a++) d[a] = fmaxf(fmaxf(low[a] - to[a], from[a] - high[a]), 0.0f);
+    return __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
+}
+
+/* How the members of the groups in hand lie to a box: the squared distance to it, which prunes, and
+   that between the middles, by which they are visited. A leaf where the curve jumps has a box that
+   touches many others, though its points are far from most of them. */
+struct geo_gaps {
+    uint32_t gap[TREE_DEPTH][32], middle[TREE_DEPTH][32];
+};
+
+static __device__ __forceinline__ uint32_t middle_bits(
+    const float low[3], const float high[3], const float from[3], const float to[3])
+{
+    float sum = 0;
+    for (int a = 0; a < 3; a++) {
+        float d = (low[a] + high[a]) - (from[a] + to[a]);
+        sum += d * d;
+    }
+    return __float_as_uint(sum);
+}
+
+/* Makes a group the one in hand. */
+static __device__ __forceinline__ void enter_near(const struct geo_tree &t, struct geo_walk &w,
+    int level, uint32_t group, const float from[3], const float to[3], struct geo_gaps &gaps)
+{
+    int lane = threadIdx.x % 32;
+    uint32_t member = group * 32 + (uint32_t)lane;
+    bool there = walk_member(w, level, member);
+    if (there) {
+        struct geo_box box = box_at(&t.box[level][member]);
+        gaps.gap[level][lane] = gap_bits(box.low, box.high, from, to);
+        gaps.middle[level][lane] = middle_bits(box.low, box.high, from, to);
+    }
+    walk_enter(w, level, group, __ballot_sync(WARP_ALL, there));
+}
+
+/* Begins a walk through places [first, end) that visits near members first. */
+static __device__ __forceinline__ struct geo_walk walk_near(const struct geo_tree &t, int64_t first,
+    int64_t end, const float from[3], const float to[3], struct geo_gaps &gaps)
+{
+    struct geo_walk w = {};
+    w.first = (uint32_t)first;
+    w.end = (uint32_t)end;
+    w.level = t.depth;
+    if (end > first) enter_near(t, w, t.depth - 1, 0, from, to, gaps);
+    return w;
+}
+
+/* The next leaf that is not beyond `most`; -1: there is none. */
+static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, struct geo_walk &w,
+    uint32_t most, const float from[3], const float to[3], struct geo_gaps &gaps)
+{
+    int lane = threadIdx.x % 32;
+    while (w.level < t.depth) {
+        bool open = walk_left(w) >> lane & 1 && gaps.gap[w.level][lane] <= most;
+        uint32_t mask = __ballot_sync(WARP_ALL, open);
+        if (!mask) {
+            w.level++; /* the others are farther than wanted */
+            continue;
+        }
+        uint32_t own = open ? gaps.middle[w.level][lane] : UINT32_MAX;
+        uint32_t least = __reduce_min_sync(WARP_ALL, own);
+        int bit = __ffs((int)(__ballot_sync(WARP_ALL, own == least) & mask)) - 1;
+        uint32_t member = walk_take(w, bit);
+        if (w.level == 0) return member;
+        enter_near(t, w, w.level - 1, member, from, to, gaps);
+    }
+    return -1;
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* Keys of points, and the order of rows by key. */
+#include "kernels/cuda/geometry/geo.h"
+#include "kernels/cuda/geometry/geo_grid.h"
+#include "kernels/cuda/geometry/geo_parts.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cub/device/device_radix_sort.cuh>
+
+enum { LOW_BITS = 32, HIGH_BITS = 31 }; /* the words of a key */
+
+/* partial[block]: the sum over the block. */
+static __device__ void tell_outside(int64_t outside, int64_t *partial)
+{
+    __shared__ int64_t sum[GEO_THREADS / 32];
+    for (int step = 16; step > 0; step /= 2) outside += __shfl_xor_sync(WARP_ALL, outside, step);
+    if (threadIdx.x % 32 == 0) sum[threadIdx.x / 32] = outside;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (int w = 1; w < GEO_THREADS / 32; w++) outside += sum[w];
+    partial[blockIdx.x] = outside;
+}
+
+static __global__ void keys(
+    int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key, int64_t *partial)
+{
+    int64_t outside = 0;
+    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+        bool inside = true;
+        key[i] = point_key(xyz + 3 * i, grid, inside);
+        outside += !inside;
+    }
+    tell_outside(outside, partial);
+}
+
+extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key)
+{
+    int64_t *partial = geo_readback();
+    if (n <= 0 || !partial) return 0;
+    int blocks = geo_few_blocks(n);
+    keys<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, xyz, grid, key, partial);
+    return geo_read_partials(blocks);
+}
+
+/* Two buffers of items, a second one of rows, and the memory CUB works in. */
+template <class T> struct sorter {
+    T *item[2];
+    int32_t *spare;
+    char *temporary;
+    size_t temporary_bytes;
+};
+
+/* In `room` for two items and a row each, and what `purse` has. */
+template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &purse)
+{
+    sorter<T> s;
+    s.item[0] = (T *)room;
+    s.item[1] = s.item[0] + n;
+    s.spare = (int32_t *)(s.item[1] + n);
+    s.temporary_bytes = geo_sorter_bytes(n);
+    s.temporary = purse.take<char>(s.temporary_bytes);
+    return s;
+}
+
+/* Sorts pairs (item, order) by the low bits of item[0], stable; the order stays where it is. */
+template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bits, int32_t *order)
+{
+    cub::DoubleBuffer<T> item(s->item[0], s->item[1]);
+    cub::DoubleBuffer<int32_t> row(order, s->spare);
+    size_t bytes = 0;
+    cub::DeviceRadixSort::SortPairs(
+        nullptr, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
+    if (bytes > s->temporary_bytes) {
+        fprintf(stderr,
+            "pnet: sorting %lld rows takes %zu bytes beside the rows, %zu are planned\n",
+            (long long)n, bytes, s->temporary_bytes);
+        abort();
+    }
+    cub::DeviceRadixSort::SortPairs(
+        s->temporary, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
+    if (row.Current() != order)
+        cudaMemcpyAsync(order, row.Current(), (size_t)n * sizeof *order, cudaMemcpyDeviceToDevice,
+            cudaStreamPerThread);
+}
+
+static int bits_of_samples(int32_t samples)
+{
+    int bits = 0;
+    while ((int64_t)1 << bits < samples) bits++;
+    return bits;
+}
+
+/* The low words of keys, rows as they are; points outside as in `keys`. */
+static __global__ void begin_order(int64_t n, const float *xyz, struct pnet_grid grid,
+    uint32_t *item, int32_t *order, int64_t *partial)
+{
+    int64_t outside = 0;
+    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+        bool inside = true;
+        item[i] = (uint32_t)point_key(xyz + 3 * i, grid, inside);
+        order[i] = (int32_t)i;
+        outside += !inside;
+    }
+    tell_outside(outside, partial);
+}
+
+static __global__ void take_high(
+    int64_t n, const float *xyz, struct pnet_grid grid, const int32_t *order, uint32_t *item)
+{
+    bool inside = true;
+    for (int64_t i = thread_index(); i < n; i += thread_count())
+        item[i] = (uint32_t)(point_key(xyz + 3 * (int64_t)order[i], grid, inside) >> LOW_BITS);
+}
+
+static __global__ void take_samples(
+    int64_t n, int32_t samples, const int64_t *row_splits, const int32_t *order, uint32_t *item)
+{
+    for (int64_t i = thread_index(); i < n; i += thread_count())
+        item[i] = (uint32_t)sample_of(row_splits, samples, order[i]);
+}
+
+/* By the low word of the key, by the high one, by sample, each stable: half the memory of whole keys, and fewer bytes
+   to move. */
+extern "C" int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int64_t *row_splits,
+    const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work)
+{
+    int64_t *partial = geo_readback();
+    if (n <= 0 || !partial) return 0;
+    geo_purse purse(work);
+    sorter<uint32_t> s = sorter_of<uint32_t>(n, room, purse);
+    int blocks = geo_few_blocks(n);
+    begin_order<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, xyz, grid, s.item[0], order, partial);
+    sort_pairs(n, &s, LOW_BITS, order);
+    take_high<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, xyz, grid, order, s.item[0]);
+    sort_pairs(n, &s, HIGH_BITS, order);
+    if (samples > 1) {
+        take_samples<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+            n, samples, row_splits, order, s.item[0]);
+        sort_pairs(n, &s, bits_of_samples(samples), order);
+    }
+    return geo_read_partials(blocks);
+}
+
+/* The box of all points, as ranks: low[3], high[3]. */
+static __global__ void box_of_points(int64_t n, const float *xyz, uint32_t *box)
+{
+    uint32_t low[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, high[3] = {0, 0, 0};
+    for (int64_t i = thread_index(); i < n; i += thread_count())
+        for (int a = 0; a < 3; a++) {
+            uint32_t rank = float_rank(xyz[3 * i + a]);
+            low[a] = min(low[a], rank);
+            high[a] = max(high[a], rank);
+        }
+    for (int a = 0; a < 3; a++) {
+        uint32_t least = __reduce_min_sync(WARP_ALL, low[a]);
+        uint32_t most = __reduce_max_sync(WARP_ALL, high[a]);
+        if (threadIdx.x % 32 == 0) {
+            atomicMin(&box[a], least);
+            atomicMax(&box[3 + a], most);
+        }
+    }
+}
+
+static __global__ void curve_items(int64_t n, const float *xyz, int32_t samples,
+    const int64_t *row_splits, const uint32_t *box, int bits, uint64_t *item, int32_t *order)
+{
+    float low[3], edge = 0, last = (float)((1u << bits) - 1);
+    for (int a = 0; a < 3; a++) {
+        low[a] = rank_float(box[a]);
+        edge = fmaxf(edge, rank_float(box[3 + a]) - low[a]);
+    }
+    for (int64_t i = thread_index(); i < n; i += thread_count()) {
+        uint32_t index[3];
+        for (int a = 0; a < 3; a++) {
+            float x = edge > 0 ? (xyz[3 * i + a] - low[a]) / edge * last : 0;
+            index[a] = (uint32_t)fminf(x, last);
+        }
+        uint64_t sample = samples > 1 ? (uint64_t)sample_of(row_splits, samples, i) : 0;
+        item[i] = (sample << (3 * bits)) | key_join(index[0], index[1], index[2]);
+        order[i] = (int32_t)i;
+    }
+}
+
+void geo_curve(const struct pnet_level *level, int32_t *order, void *work)
+{
+    geo_purse purse(work);
+    uint32_t *box = purse.take<uint32_t>(6);
+    void *room = purse.take<char>(CURVE_BYTES * (size_t)level->rows);
+    int64_t n = level->rows;
+    int sample_bits = bits_of_samples(level->samples), bits = (63 - sample_bits) / 3;
+    if (n <= 0) return;
+    if (bits > 16) bits = 16; /* finer steps would cost more than they help */
+    sorter<uint64_t> s = sorter_of<uint64_t>(n, room, purse);
+    cudaMemsetAsync(box, 0xff, 3 * sizeof *box, cudaStreamPerThread);
+    cudaMemsetAsync(box + 3, 0, 3 * sizeof *box, cudaStreamPerThread);
+    box_of_points<<<(unsigned)geo_few_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, level->xyz, box);
+    curve_items<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, level->xyz, level->samples, level->row_splits, box, bits, s.item[0], order);
+    sort_pairs(n, &s, 3 * bits + sample_bits, order);
+}

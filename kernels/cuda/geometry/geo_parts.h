@@ -1,0 +1,47 @@
+/* What the files of the geometry stage share on the host: workspaces, scans, sorts, readback. For
+   .cu files alone. */
+#ifndef PNET_KERNELS_CUDA_GEO_PARTS_H
+#define PNET_KERNELS_CUDA_GEO_PARTS_H
+
+#include "kernels/cuda/geometry/geo_room.h"
+
+#include <cuda_runtime.h>
+
+enum { GEO_THREADS = 256, GEO_PARTIALS = 1024 };
+
+/* Blocks of GEO_THREADS for n elements, one each or by strides. */
+static inline unsigned geo_blocks(int64_t n)
+{
+    int64_t blocks = (n + GEO_THREADS - 1) / GEO_THREADS, most = 1 << 20;
+    return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
+/* The same for numbers that go to the readback, one a block. */
+static inline int geo_few_blocks(int64_t n)
+{
+    unsigned blocks = geo_blocks(n), most = GEO_PARTIALS;
+    return (int)(blocks < most ? blocks : most);
+}
+
+/* Inclusive prefix sums in place. sums[geo_scan_sums(n)]; NULL where that is 0. */
+void geo_scan(int64_t n, int64_t *at, int64_t *sums);
+void geo_scan(int64_t n, int32_t *at, int64_t *sums);
+
+/* Host memory of the calling thread that kernels can write to, GEO_PARTIALS numbers; NULL: there is
+   none, and the error sticks. */
+int64_t *geo_readback(void);
+/* The number at a device address, and the sum of the first `count` partial numbers: both wait for
+   the stream. */
+int64_t geo_read(const int64_t *device);
+int64_t geo_read_partials(int count);
+
+/* Order of a level's rows along a curve through the box of all its points. */
+void geo_curve(const struct pnet_level *level, int32_t *order, void *work);
+
+/* Sorts the rows with more than `limit` triplets by (cell, other), in place. */
+void geo_sort_long(
+    int64_t rows, const int64_t *start, int64_t limit, int32_t *other, uint16_t *cell);
+/* Sorts all rows ascending, in place. */
+void geo_sort_children(int64_t rows, const int64_t *start, int32_t *child);
+
+#endif

@@ -1,0 +1,180 @@
+#include "kernels/cuda/geometry/geo_room.h"
+#include "kernels/cuda/geometry/geo.h"
+#include "kernels/cuda/geometry/geo_matches.h"
+
+static void *take(struct geo_purse *p, size_t count, size_t size)
+{
+    void *piece = p->base ? p->base + p->used : NULL;
+    p->used += (count * size + 255) / 256 * 256;
+    return piece;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t geo_sorter_bytes(int64_t n)
+{
+    return (size_t)n / 2 + (1 + ((size_t)n >> 28)) * (256u << 10);
+}
+
+size_t pnet_cuda_order_points_work(int64_t n)
+{
+    struct geo_purse purse = {NULL, 0};
+    take(&purse, geo_sorter_bytes(n), 1);
+    return purse.used;
+}
+
+size_t geo_curve_work(int64_t rows)
+{
+    struct geo_purse purse = {NULL, 0};
+    take(&purse, 6, sizeof(uint32_t));
+    take(&purse, CURVE_BYTES * (size_t)rows, 1);
+    take(&purse, geo_sorter_bytes(rows), 1);
+    return purse.used;
+}
+
+size_t geo_scan_sums(int64_t n)
+{
+    return n > SCAN_CHUNK ? (size_t)((n + SCAN_CHUNK - 1) / SCAN_CHUNK) : 0;
+}
+
+void geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse)
+{
+    t->depth = 0;
+    for (int64_t below = rows; t->depth == 0 || below > 32; t->depth++) {
+        below = (below + 31) / 32;
+        t->nodes[t->depth] = below;
+        t->box[t->depth] = take(purse, (size_t)below, sizeof(struct geo_box));
+    }
+}
+
+void geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse)
+{
+    b->bits = 1;
+    while ((int64_t)1 << b->bits < rows + rows / 4 + 1) b->bits++;
+    b->missing = take(purse, 1, sizeof(int32_t));
+    b->mask = take(purse, (size_t)rows, sizeof(uint64_t));
+    b->table = take(purse, (size_t)1 << b->bits, sizeof(int32_t));
+}
+
+size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_room *p)
+{
+    struct geo_purse purse = {work, 0};
+    size_t rows = (size_t)n;
+    *p = (struct geo_sample_room){NULL};
+    if (!ordered) {
+        p->order = take(&purse, rows, sizeof(int32_t));
+        p->room = take(&purse, ROOM_BYTES * rows, 1);
+        p->sorting = take(&purse, pnet_cuda_order_points_work(n), 1);
+        p->voxel = p->room; /* which has served then */
+        p->nearest = work ? (uint32_t *)p->voxel + rows : NULL;
+    } else {
+        p->nearest = take(&purse, rows, sizeof(uint32_t));
+    }
+    p->sums = take(&purse, geo_scan_sums(n), sizeof(int64_t));
+    return purse.used;
+}
+
+size_t pnet_cuda_sample_work(int64_t n, bool ordered)
+{
+    struct geo_sample_room p;
+    return geo_sample_take(n, ordered, NULL, &p);
+}
+
+size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
+    const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_room *p,
+    struct geo_tree *tree)
+{
+    struct geo_purse purse = {work, 0};
+    size_t others = out == in ? 0 : (size_t)out->rows;
+    p->in_order = take(&purse, (size_t)in->rows, sizeof(int32_t));
+    p->out_order = take(&purse, others, sizeof(int32_t));
+    struct geo_purse shared = purse; /* ordering is over before the rest is begun */
+    p->sorting = take(&shared, geo_curve_work(larger(in->rows, out->rows)), 1);
+    geo_tree_take(tree, in->rows, &purse);
+    p->sums = take(&purse, geo_scan_sums(out->rows), sizeof(int64_t));
+    p->child_box = take(&purse, nb->knn ? 0 : 6 * others, sizeof(uint32_t));
+    p->child_start = take(&purse, nb->knn && others ? others + 1 : 0, sizeof(int64_t));
+    p->child = take(&purse, nb->knn && others ? (size_t)in->rows : 0, sizeof(int32_t));
+    if (nb->degrade & PNET_NEIGHBOUR) geo_blocks_take(&p->blocks, in->rows, &purse);
+    return shared.used > purse.used ? shared.used : purse.used;
+}
+
+size_t pnet_cuda_triplets_work(
+    const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb)
+{
+    struct geo_triplets_room p;
+    struct geo_tree tree;
+    return nb->pointwise ? 0 : geo_triplets_take(out, in, nb, NULL, &p, &tree);
+}
+
+bool pnet_cuda_triplets_mutual(const struct pnet_neighbourhood *nb)
+{
+    if (nb->pointwise) return true;
+    bool window = nb->degrade & PNET_NEIGHBOUR, snap = nb->degrade & PNET_CENTRE;
+    return !nb->knn && (window ? nb->kernel % 2 == 1 : !snap);
+}
+
+size_t pnet_cuda_transpose_work(const struct pnet_triplets *t)
+{
+    struct geo_purse purse = {NULL, 0};
+    take(&purse, geo_scan_sums(t->others), sizeof(int64_t));
+    return purse.used;
+}
+
+size_t geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in, void *work,
+    struct geo_nearest_room *p)
+{
+    struct geo_purse purse = {work, 0};
+    p->in_order = take(&purse, (size_t)in->rows, sizeof(int32_t));
+    p->out_order = take(&purse, (size_t)out->rows, sizeof(int32_t));
+    struct geo_purse shared = purse; /* ordering is over before the tree is built */
+    p->sorting = take(&shared, geo_curve_work(larger(in->rows, out->rows)), 1);
+    geo_tree_take(&p->tree, in->rows, &purse);
+    return shared.used > purse.used ? shared.used : purse.used;
+}
+
+size_t pnet_cuda_nearest_work(const struct pnet_level *out, const struct pnet_level *in, int32_t k)
+{
+    struct geo_nearest_room p;
+    (void)k;
+    return geo_nearest_take(out, in, NULL, &p);
+}
+
+struct pnet_neighbourhood geo_matches_ball(float radius)
+{
+    return (struct pnet_neighbourhood){.kernel = 1, .radius = radius, .shape = PNET_BALL};
+}
+
+size_t geo_matches_take(
+    const struct pnet_level *a, int64_t number, void *work, struct geo_matches_room *p)
+{
+    struct geo_purse purse = {work, 0};
+    p->xyz = take(&purse, 3 * (size_t)a->rows, sizeof(float));
+    p->cell = take(&purse, (size_t)number, sizeof(uint16_t));
+    p->triplets = take(&purse, 0, 1);
+    return purse.used;
+}
+
+size_t pnet_cuda_matches_work(
+    const struct pnet_level *a, const struct pnet_level *b, float radius, int64_t number)
+{
+    struct pnet_neighbourhood nb = geo_matches_ball(radius);
+    struct geo_matches_room p;
+    return geo_matches_take(a, number, NULL, &p) + pnet_cuda_triplets_work(a, b, &nb);
+}
+
+int64_t geo_tiles_of(int64_t rows)
+{
+    return (rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
+}
+
+size_t pnet_cuda_tiles_work(int64_t rows)
+{
+    struct geo_purse purse = {NULL, 0};
+    take(&purse, (size_t)geo_tiles_of(rows), sizeof(int64_t));
+    take(&purse, geo_scan_sums(geo_tiles_of(rows)), sizeof(int64_t));
+    return purse.used;
+}

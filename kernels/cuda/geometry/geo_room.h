@@ -1,0 +1,119 @@
+/* The memory that the geometry stage works in on a GPU: which parts a workspace has, and so how large it is. Host
+   arithmetic alone, in every build, so that plans for a GPU are the same where there is none. */
+#ifndef PNET_KERNELS_CUDA_GEO_ROOM_H
+#define PNET_KERNELS_CUDA_GEO_ROOM_H
+
+#include "kernels/geometry.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TREE_DEPTH = 6,    /* 2^31 points make 2^26 leaves: 2^21, 2^16, 2^11, 2^6, 2 groups */
+    SCAN_CHUNK = 2048, /* numbers that are summed together */
+    CURVE_BYTES = 20,  /* of a row, for sorting along a curve: two keys of 8 bytes and a row */
+    ROOM_BYTES = 12,   /* of a row, for pnet_cuda_order_points: two keys of 4 bytes and a row */
+};
+
+/* Takes pieces of a workspace, aligned to 256 bytes. Opened with NULL it only adds up. */
+struct geo_purse {
+    char *base;
+    size_t used;
+#ifdef __cplusplus
+    explicit geo_purse(void *work) : base((char *)work), used(0) {}
+    template <class T> T *take(size_t count)
+    {
+        T *piece = base ? (T *)(base + used) : nullptr;
+        used += (count * sizeof(T) + 255) / 256 * 256;
+        return piece;
+    }
+#endif
+};
+
+#ifdef __cplusplus
+struct __align__(16) geo_box
+#else
+struct geo_box
+#endif
+{
+    float low[3], high[3], unused[2];
+};
+
+struct geo_tree {
+    int depth;
+    int64_t nodes[TREE_DEPTH];
+    struct geo_box *box[TREE_DEPTH]; /* of leaves, then of groups */
+};
+
+/* kernels/cuda/geometry/geo_blocks.h */
+struct block_table {
+    const uint64_t *key; /* of the level */
+    uint64_t *mask;      /* [rows] at the first row of a block: its voxels that hold a point */
+    int32_t *table;      /* [2^bits] first rows of blocks, hashed; -1: none */
+    int bits;
+    /* 1: the level cannot be had in blocks; NULL: this set does not ask for them */
+    int32_t *missing;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of sorting by CUB: for each digit that is sorted by and each 2^28 items a histogram, and what its blocks of at least 2048
+   items tell each other. */
+size_t geo_sorter_bytes(int64_t n);
+/* Of pnet_cuda_order along a curve: a box, two keys and a row for each row, sorting. */
+size_t geo_curve_work(int64_t rows);
+/* Numbers, 0: none, that inclusive sums of n numbers are formed in. */
+size_t geo_scan_sums(int64_t n);
+void geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse);
+void geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse);
+int64_t geo_tiles_of(int64_t rows);
+
+/* The parts of workspaces; each function returns the bytes, and with `work` NULL does nothing else. */
+struct geo_sample_room {
+    int32_t *order; /* [n] place to row, by sample and key; NULL: the same */
+    void *room, *sorting;
+    int32_t *voxel;    /* [n] of each place; NULL: it stands where the parents will */
+    uint32_t *nearest; /* [n] of each voxel: the least distance^2 to its centre, as bits */
+    int64_t *sums;
+};
+size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_room *p);
+
+struct geo_triplets_room {
+    int32_t *in_order, *out_order;
+    void *sorting;
+    int64_t *sums;
+    uint32_t *child_box;
+    int64_t *child_start;
+    int32_t *child;
+    struct block_table blocks;
+};
+size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
+    const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_room *p,
+    struct geo_tree *tree);
+
+struct geo_nearest_room {
+    int32_t *in_order, *out_order;
+    void *sorting;
+    struct geo_tree tree;
+};
+size_t geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in, void *work,
+    struct geo_nearest_room *p);
+
+struct geo_matches_room {
+    float *xyz;
+    uint16_t *cell;
+    char *triplets;
+};
+/* Matches are a triplet set with one cell: the moved points of `a` are centres among those of `b`. */
+struct pnet_neighbourhood geo_matches_ball(float radius);
+size_t geo_matches_take(
+    const struct pnet_level *a, int64_t number, void *work, struct geo_matches_room *p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

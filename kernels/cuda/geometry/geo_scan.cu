@@ -1,0 +1,117 @@
+/* Prefix sums, and numbers on their way back to the host. */
+#include "kernels/cuda/geometry/geo_parts.h"
+#include "kernels/cuda/geometry/geo_grid.h"
+
+enum { WARPS = GEO_THREADS / 32, SUM_THREADS = 1024 };
+
+/* Inclusive sums over a block; `total` is that of the whole block. */
+template <int THREADS> static __device__ int64_t block_scan(int64_t x, int64_t &total)
+{
+    __shared__ int64_t warp_sum[THREADS / 32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int step = 1; step < 32; step *= 2) {
+        int64_t below = __shfl_up_sync(WARP_ALL, x, step);
+        if (lane >= step) x += below;
+    }
+    if (lane == 31) warp_sum[warp] = x;
+    __syncthreads();
+    int64_t before = 0;
+    total = 0;
+    for (int w = 0; w < THREADS / 32; w++) {
+        if (w == warp) before = total;
+        total += warp_sum[w];
+    }
+    __syncthreads();
+    return before + x;
+}
+
+template <class T> static __global__ void chunk_sums(int64_t n, const T *at, int64_t *sums)
+{
+    int64_t begin = (int64_t)blockIdx.x * SCAN_CHUNK, sum = 0, total;
+    for (int i = threadIdx.x; i < SCAN_CHUNK; i += GEO_THREADS)
+        if (begin + i < n) sum += at[begin + i];
+    block_scan<GEO_THREADS>(sum, total);
+    if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+/* Sums of chunks become sums of all chunks before: one block. */
+static __global__ void scan_sums(int64_t chunks, int64_t *sums)
+{
+    int64_t carry = 0, total;
+    for (int64_t begin = 0; begin < chunks; begin += SUM_THREADS) {
+        int64_t i = begin + threadIdx.x, own = i < chunks ? sums[i] : 0;
+        int64_t sum = block_scan<SUM_THREADS>(own, total);
+        if (i < chunks) sums[i] = carry + sum - own;
+        carry += total;
+    }
+}
+
+template <class T> static __global__ void scan_chunks(int64_t n, T *at, const int64_t *sums)
+{
+    int64_t begin = (int64_t)blockIdx.x * SCAN_CHUNK, carry = sums ? sums[blockIdx.x] : 0, total;
+    for (int step = 0; step < SCAN_CHUNK; step += GEO_THREADS) {
+        int64_t i = begin + step + threadIdx.x;
+        int64_t sum = block_scan<GEO_THREADS>(i < n ? at[i] : 0, total);
+        if (i < n) at[i] = (T)(carry + sum);
+        carry += total;
+    }
+}
+
+template <class T> static void scan(int64_t n, T *at, int64_t *sums)
+{
+    if (n <= 0) return;
+    unsigned chunks = (unsigned)((n + SCAN_CHUNK - 1) / SCAN_CHUNK);
+    if (chunks > 1) {
+        chunk_sums<<<chunks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, at, sums);
+        scan_sums<<<1, SUM_THREADS, 0, cudaStreamPerThread>>>(chunks, sums);
+    }
+    scan_chunks<<<chunks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, at, chunks > 1 ? sums : nullptr);
+}
+
+void geo_scan(int64_t n, int64_t *at, int64_t *sums)
+{
+    scan(n, at, sums);
+}
+
+void geo_scan(int64_t n, int32_t *at, int64_t *sums)
+{
+    scan(n, at, sums);
+}
+
+/* A few pinned numbers a thread, for as long as the thread lives. */
+struct readback {
+    int64_t *at = nullptr;
+    ~readback()
+    {
+        if (at) cudaFreeHost(at);
+    }
+};
+
+int64_t *geo_readback(void)
+{
+    static thread_local readback own;
+    unsigned flags = cudaHostAllocMapped | cudaHostAllocPortable;
+    if (!own.at && cudaHostAlloc((void **)&own.at, GEO_PARTIALS * sizeof(int64_t), flags))
+        own.at = nullptr;
+    return own.at;
+}
+
+int64_t geo_read(const int64_t *device)
+{
+    int64_t *at = geo_readback();
+    if (!at) return 0;
+    at[0] = 0;
+    cudaMemcpyAsync(at, device, sizeof *at, cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    cudaStreamSynchronize(cudaStreamPerThread);
+    return at[0];
+}
+
+int64_t geo_read_partials(int count)
+{
+    const int64_t *at = geo_readback();
+    int64_t sum = 0;
+    if (!at || cudaStreamSynchronize(cudaStreamPerThread)) return 0;
+    for (int i = 0; i < count; i++) sum += at[i];
+    return sum;
+}

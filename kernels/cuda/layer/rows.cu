@@ -1,0 +1,56 @@
+extern "C" {
+#include "kernels/cuda/layer/rows.h"
+}
+#include "kernels/cuda/base/dense.cuh"
+
+/* `packs` packs of each row, from a matrix of from_width packs a row, to another. */
+template <class T, int V, bool ADD>
+static __global__ void __launch_bounds__(THREADS) columns_kernel(struct pnet_count count,
+    int32_t packs, int width, const T *from, int32_t from_width, T *to, int32_t to_width)
+{
+    int64_t rows = pnet_live(count);
+    for (group g(width); g.row() < rows; g.next())
+        for (int32_t i = g.lane; i < packs; i += width) {
+            pack<V> v = load<V>(from, g.row() * from_width + i);
+            if (ADD) {
+                pack<V> old = load<V>(to, g.row() * to_width + i);
+                for (int k = 0; k < V; k++) v.at[k] += old.at[k];
+            }
+            store<V>(to, g.row() * to_width + i, v);
+        }
+}
+
+template <bool ADD>
+static void columns(struct pnet_count rows, int32_t c, const float *from, int32_t from_width,
+    float *to, int32_t to_width)
+{
+    int32_t all = c | from_width | to_width; /* a multiple of 4 or 8 where they are */
+    if (rows.most == 0) return;
+    by_form(
+        rows.storage, all,
+        [&](auto form) {
+            using T = typename decltype(form)::T;
+            const int V = decltype(form)::V;
+            int lanes = group_width(c / V);
+            unsigned blocks = group_blocks(rows.most, lanes);
+            columns_kernel<T, V, ADD><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+                rows, c / V, lanes, as<T>(from), from_width / V, as<T>(to), to_width / V);
+        },
+        from, to);
+}
+
+extern "C" void pnet_cuda_columns_put(
+    struct pnet_count rows, int32_t c, const float *x, int32_t width, int32_t at, float *y)
+{
+    columns<false>(rows, c, x, c, skip(y, at, rows.storage), width);
+}
+
+extern "C" void pnet_cuda_columns_take(struct pnet_count rows, int32_t c, const float *x,
+    int32_t width, int32_t at, bool add, float *y)
+{
+    const float *from = skip(x, at, rows.storage);
+    if (add)
+        columns<true>(rows, c, from, width, y, c);
+    else
+        columns<false>(rows, c, from, width, y, c);
+}

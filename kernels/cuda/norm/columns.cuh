@@ -1,0 +1,370 @@
+/* Sums over the rows of a matrix, channel by channel and segment by segment, in two stages: rows are cut into chunks
+   that are summed apart, then the chunks' sums are added in order.
+
+   Where the chunks end depends on the true number of rows and on the width alone, so the bits do not depend on the
+   machine, nor on the capacity class that a launch was sized for; only matrices that are not aligned to 16 bytes are
+   added in another order. */
+#ifndef PNET_KERNELS_CUDA_COLUMNS_CUH
+#define PNET_KERNELS_CUDA_COLUMNS_CUH
+
+#include "kernels/count.h"
+#include "kernels/cpu/layer/segment.h"
+#include "kernels/cuda/base/dense.cuh"
+#include "kernels/cuda/base/feature_room.h"
+
+#include <type_traits>
+
+enum {
+    MAP_CHUNKS = 2048, /* at most, of what is worked on row by row */
+    JOIN_COLUMNS = 8,  /* of a block that joins chunks */
+    JOINED = 8,        /* chunks that a thread asks for at once */
+    JOIN_LANES = THREADS / JOIN_COLUMNS,
+};
+
+/* Segments of rows, as kernels see them. Without splits `rows` counts them. */
+struct row_segments {
+    pnet_segments s;
+    struct pnet_count rows;
+    int64_t most_chunks;
+    __device__ int64_t split(int32_t segment) const
+    {
+        if (!s.splits && rows.most > 0) return segment > 0 ? pnet_live(rows) : 0;
+        return pnet_segment_split(s, segment);
+    }
+    __device__ int64_t total() const
+    {
+        return split(s.count);
+    }
+    __device__ int64_t rows_of(int32_t segment) const
+    {
+        return split(segment + 1) - split(segment);
+    }
+    __device__ int64_t chunk_size() const
+    {
+        int64_t size = (total() + most_chunks - 1) / most_chunks;
+        return size > CHUNK_ROWS ? size : (int64_t)CHUNK_ROWS;
+    }
+    /* In whole multiples of `rows`, where nobody counts chunks. */
+    __device__ int64_t chunk_size(int rows) const
+    {
+        return (chunk_size() + rows - 1) / rows * rows;
+    }
+};
+
+/* A chunk's rows, segment by segment: for (; at.begin < at.last; at.next()). Chunk and segment meet in one stretch of
+   rows; their sum numbers the stretches without clash, as either only grows along the rows. */
+struct chunk_rows {
+    row_segments at;
+    int64_t begin, end, last, total;
+    int32_t segment;
+    __device__ chunk_rows(const row_segments &r, int64_t chunk, int64_t size)
+        : at(r), end(0), total(r.total()), segment(0)
+    {
+        begin = chunk * size;
+        last = begin + size < total ? begin + size : total;
+        if (begin >= last) return;
+        segment = pnet_segment_of(r.s, begin);
+        set_end();
+    }
+    __device__ void next()
+    {
+        begin = end;
+        segment++;
+        if (begin < last) set_end();
+    }
+    __device__ void set_end()
+    {
+        end = segment + 1 < at.s.count ? at.split(segment + 1) : total;
+        if (end > last) end = last;
+    }
+};
+
+/* A thread's place in a tiling. */
+struct column_place {
+    int32_t column; /* of packs */
+    int lane;
+    bool active;
+    __device__ column_place(const tiling &t, int32_t packs)
+    {
+        column = (int32_t)(blockIdx.y * t.columns + threadIdx.x % t.columns);
+        lane = threadIdx.x / t.columns;
+        active = lane < t.lanes && column < packs;
+    }
+};
+
+/* A norm and the activation behind it, which multiplies by `below` what is below 0; `weight` NULL: there is none. */
+struct activated_norm {
+    const float *mean, *inverse; /* [segments, groups] */
+    const float *weight, *bias;  /* [c] */
+    int32_t groups;
+    float below;
+};
+
+/* What is summed: sum of a, and with sum_ab: of a * b, or with `moments` (mean and inverse of each row): of
+   a * (b - mean) * inverse. With `norm`, which made something of b, a is a gradient behind its activation, and what is
+   summed the gradient before it. */
+struct column_sums {
+    row_segments at; /* its storage is that of a and b */
+    int32_t c;
+    const float *a, *b;
+    const float2 *moments;
+    double *sum, *sum_ab; /* [segments, c] */
+    double *part;         /* [column_parts] */
+    activated_norm norm;
+};
+
+enum summand { PLAIN, SQUARE, PRODUCT, UNIT, UNDONE };
+
+/* What comes before the activation, as act.cu leaves it in memory; is the activation's result i above 0? */
+template <class T, int V, class F>
+static __device__ __forceinline__ pack<V> gradient_before(
+    const fetched<T, V> &gradient, float below, F above)
+{
+    pack<V> v = opened(gradient), less;
+    for (int i = 0; i < V; i++) less.at[i] = below * v.at[i];
+    less = opened(closed<T, V>(less));
+    for (int i = 0; i < V; i++) v.at[i] = above(i) ? v.at[i] : less.at[i];
+    return v;
+}
+
+/* y of x, before the activation: the same bits wherever it is made. */
+static __device__ __forceinline__ float normal_of(float x, float mean, float k, float bias)
+{
+    return fmaf(x - mean, k, bias);
+}
+
+static __device__ __forceinline__ float activated(float v, float below)
+{
+    return v < 0 ? (below == 0 ? 0 : below * v) : v;
+}
+
+/* What is not above this becomes 0 when it is stored: half of the smallest number there is. */
+template <class T>
+constexpr float LEAST = sizeof(T) == 4                   ? 0
+                        : std::is_same<T, __half>::value ? 0x1p-25f
+                                                         : 0x1p-134f;
+
+/* A thread's columns of a norm, in one segment. */
+template <int V> struct norm_columns {
+    float mean[V], k[V], bias[V];
+    norm_columns() = default;
+    __device__ norm_columns(const activated_norm &n, int32_t c, int32_t segment, int32_t column)
+    {
+        for (int i = 0; i < V; i++) {
+            int32_t channel = column * V + i;
+            int64_t group = (int64_t)segment * n.groups + channel / (c / n.groups);
+            mean[i] = n.mean[group];
+            k[i] = n.inverse[group] * n.weight[channel];
+            bias[i] = n.bias[channel];
+        }
+    }
+    __device__ __forceinline__ float normal(int i, float x) const
+    {
+        return normal_of(x, mean[i], k[i], bias[i]);
+    }
+    __device__ __forceinline__ float of(int i, float x, float below) const
+    {
+        return activated(normal(i, x), below);
+    }
+    /* What comes before the activation, of the gradient behind it and of x. */
+    template <class T>
+    __device__ __forceinline__ pack<V> before(
+        const fetched<T, V> &gradient, const pack<V> &x, float below) const
+    {
+        return gradient_before(
+            gradient, below, [&](int i) { return of(i, x.at[i], below) > LEAST<T>; });
+    }
+};
+
+/* Rows `first` to `end`, every `step`-th, in order. Zeros stand for those that are not there: they change no bit of a sum
+   that begins with 0. */
+template <class T, int V, summand KIND>
+static __device__ __forceinline__ void add_rows(const column_sums &m, int64_t first, int64_t end,
+    int step, int32_t packs, int32_t column, int32_t segment, double *sum, double *sum_ab)
+{
+    const int ROWS = KIND == PLAIN || KIND == SQUARE ? 4 : 2;
+    const bool TWO = KIND == PRODUCT || KIND == UNIT || KIND == UNDONE;
+    norm_columns<V> norm;
+    if constexpr (KIND == UNDONE) norm = norm_columns<V>(m.norm, m.c, segment, column);
+    for (int64_t row = first; row < end; row += ROWS * step) {
+        fetched<T, V> as[ROWS], bs[ROWS];
+        float2 moments[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            int64_t at = row + r * step, place = at * packs + column;
+            bool there = at < end;
+            as[r] = fetch_if<V>(there, (const T *)m.a, place);
+            if (TWO) bs[r] = fetch_if<V>(there, (const T *)m.b, place);
+            moments[r] = {0, 0};
+            if (KIND == UNIT && there) moments[r] = m.moments[at];
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            pack<V> p = opened(as[r]), q = p;
+            if (TWO) q = opened(bs[r]);
+            if constexpr (KIND == UNDONE) p = norm.before(as[r], q, m.norm.below);
+            for (int i = 0; i < V; i++) {
+                double a = (double)p.at[i];
+                float b = q.at[i];
+                if (KIND == UNIT) b = (b - moments[r].x) * moments[r].y;
+                sum[i] += a;
+                if (KIND != PLAIN) sum_ab[i] += a * (double)b;
+            }
+        }
+    }
+}
+
+/* Adds the V numbers of the lanes of each column, pair by pair; lane 0 has the sums. */
+template <int V>
+static __device__ __forceinline__ void join_lanes(const tiling &t, int lane, double *sum)
+{
+    __shared__ double shared[THREADS * V];
+    int half = 1;
+    while (half < t.lanes) half *= 2;
+    __syncthreads();
+    for (int i = 0; i < V; i++) shared[i * THREADS + threadIdx.x] = sum[i];
+    for (half /= 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (lane < half && lane + half < t.lanes)
+            for (int i = 0; i < V; i++) {
+                sum[i] += shared[i * THREADS + threadIdx.x + half * t.columns];
+                shared[i * THREADS + threadIdx.x] = sum[i];
+            }
+    }
+}
+
+template <class T, int V, summand KIND>
+static __global__ void __launch_bounds__(THREADS, 3) chunk_kernel(column_sums m, tiling t)
+{
+    int32_t packs = m.c / V;
+    column_place p(t, packs);
+    int64_t parts = (int64_t)gridDim.x + m.at.s.count;
+    for (chunk_rows at(m.at, blockIdx.x, m.at.chunk_size()); at.begin < at.last; at.next()) {
+        double sum[2 * V] = {}, *sum_ab = sum + V;
+        if (at.begin == at.end) continue;
+        if (p.active)
+            add_rows<T, V, KIND>(
+                m, at.begin + p.lane, at.end, t.lanes, packs, p.column, at.segment, sum, sum_ab);
+        join_lanes<KIND == PLAIN ? V : 2 * V>(t, p.lane, sum);
+        if (!p.active || p.lane > 0) continue;
+        int64_t to = (blockIdx.x + (int64_t)at.segment) * m.c + p.column * V;
+        for (int i = 0; i < V; i++) {
+            m.part[to + i] = sum[i];
+            if (KIND != PLAIN) m.part[parts * m.c + to + i] = sum_ab[i];
+        }
+    }
+}
+
+/* The sums of a column's chunks within a segment; threads of lane 0 have them. */
+static __device__ __forceinline__ double2 join_chunks(
+    const column_sums &m, int64_t parts, int32_t segment, int32_t column, int lane, bool active)
+{
+    __shared__ double2 shared[JOIN_LANES][JOIN_COLUMNS];
+    int64_t begin = m.at.split(segment), end = m.at.split(segment + 1);
+    double2 sum = {0, 0};
+    if (active && begin < end) {
+        int64_t size = m.at.chunk_size(), last = (end - 1) / size;
+        const double *part = m.part + (int64_t)segment * m.c + column;
+        int64_t ab = m.sum_ab ? parts * m.c : 0;
+        for (int64_t chunk = begin / size + lane; chunk <= last; chunk += JOINED * JOIN_LANES) {
+            double a[JOINED], b[JOINED];
+#pragma unroll
+            for (int i = 0; i < JOINED; i++) {
+                int64_t at = (chunk + i * JOIN_LANES) * m.c;
+                bool there = chunk + i * JOIN_LANES <= last;
+                a[i] = there ? part[at] : 0;
+                b[i] = there ? part[ab + at] : 0;
+            }
+#pragma unroll
+            for (int i = 0; i < JOINED; i++) {
+                sum.x += a[i];
+                sum.y += b[i];
+            }
+        }
+    }
+    shared[lane][threadIdx.x % JOIN_COLUMNS] = sum;
+    for (int half = JOIN_LANES / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (lane >= half) continue;
+        double2 other = shared[lane + half][threadIdx.x % JOIN_COLUMNS];
+        sum.x += other.x;
+        sum.y += other.y;
+        shared[lane][threadIdx.x % JOIN_COLUMNS] = sum;
+    }
+    return sum;
+}
+
+/* A block joins the chunks of some columns in one segment. With `whole` these are whole groups, and each warp finishes
+   one. */
+template <class F>
+static __global__ void __launch_bounds__(THREADS)
+    join_kernel(column_sums m, int64_t parts, int32_t groups, bool whole, F finish)
+{
+    int32_t segment = (int32_t)blockIdx.x, first = (int32_t)blockIdx.y * JOIN_COLUMNS;
+    int32_t column = first + (int32_t)(threadIdx.x % JOIN_COLUMNS), per = m.c / groups;
+    int lane = threadIdx.x / JOIN_COLUMNS;
+    double2 sum = join_chunks(m, parts, segment, column, lane, column < m.c);
+    if (column < m.c && lane == 0) {
+        m.sum[(int64_t)segment * m.c + column] = sum.x;
+        if (m.sum_ab) m.sum_ab[(int64_t)segment * m.c + column] = sum.y;
+    }
+    if (!whole) return;
+    __syncthreads();
+    int32_t warp = (int32_t)(threadIdx.x / WARP), group = first / per + warp;
+    if (warp < JOIN_COLUMNS / per && group < groups)
+        finish(m, segment, group, groups, (int)(threadIdx.x % WARP));
+}
+
+/* A warp finishes a group whose columns several blocks have joined. */
+template <class F>
+static __global__ void __launch_bounds__(THREADS)
+    group_kernel(column_sums m, int32_t groups, F finish)
+{
+    int32_t group = (int32_t)(blockIdx.y * (THREADS / WARP) + threadIdx.x / WARP);
+    if (group < groups) finish(m, (int32_t)blockIdx.x, group, groups, (int)(threadIdx.x % WARP));
+}
+
+struct leave_sums {
+    __device__ void operator()(const column_sums &, int32_t, int32_t, int32_t, int) const {}
+};
+
+template <class T, int V> static void sum_chunks(const column_sums &m, dim3 grid, const tiling &t)
+{
+    if (!m.sum_ab)
+        chunk_kernel<T, V, PLAIN><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+    else if (m.moments)
+        chunk_kernel<T, V, UNIT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+    else if (m.norm.weight)
+        chunk_kernel<T, V, UNDONE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+    else if (m.a == m.b)
+        chunk_kernel<T, V, SQUARE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+    else
+        chunk_kernel<T, V, PRODUCT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+}
+
+/* Both stages, and `finish` for each segment and group of channels, called by a warp that sees the group's sums. */
+template <class F> static void sum_columns(const column_sums &m, int32_t groups, F finish)
+{
+    int64_t rows = m.at.s.rows;
+    int64_t chunks = chunks_of(rows, m.at.most_chunks);
+    if (m.at.s.count == 0) return;
+    if (rows > 0)
+        by_form(
+            m.at.s.storage, m.c,
+            [&](auto form) {
+                using T = typename decltype(form)::T;
+                const int V = decltype(form)::V;
+                tiling t = tile(m.c / V);
+                sum_chunks<T, V>(m, dim3((unsigned)chunks, (unsigned)t.tiles), t);
+            },
+            m.a, m.b);
+    unsigned segments = (unsigned)m.at.s.count;
+    int64_t parts = chunks + segments;
+    bool whole = JOIN_COLUMNS % (m.c / groups) == 0;
+    dim3 join(segments, (unsigned)divide_up(m.c, JOIN_COLUMNS));
+    join_kernel<<<join, THREADS, 0, cudaStreamPerThread>>>(m, parts, groups, whole, finish);
+    dim3 finishing(segments, (unsigned)divide_up(groups, THREADS / WARP));
+    if (!whole) group_kernel<<<finishing, THREADS, 0, cudaStreamPerThread>>>(m, groups, finish);
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* Workspaces of norms. */
+#include "kernels/cuda/base/feature_room.h"
+#include "kernels/cuda/norm/norm.h"
+
+size_t pnet_cuda_norm_work(const struct pnet_norm *n)
+{
+    size_t m = (size_t)n->segments.count * (size_t)n->c;
+    return m * (2 * sizeof(double) + 2 * sizeof(float)) + norm_parts(n) * sizeof(double);
+}
+
+size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
+{
+    return column_parts(s.rows, s.count, c) * sizeof(double);
+}
+
+/* The moments of each row, the two sums of each channel, the sums of chunks. */
+size_t pnet_cuda_layernorm_backward_work(struct pnet_count rows, int32_t c)
+{
+    return (size_t)rows.most * 2 * sizeof(float) +
+           ((size_t)c * 2 + column_parts(rows.most, 1, c)) * sizeof(double);
+}

@@ -1,0 +1,182 @@
+#include "runtime/base/file.h"
+#include "runtime/base/number.h"
+#include "runtime/base/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What a device gives at most, and what is allocated without asking how much is free. */
+enum { DEVICE_MOST = 64 << 20, UNASKED = 64 << 20 };
+
+static const uint8_t nothing[1];
+
+/* 0: not known. */
+static uint64_t free_memory(void)
+{
+    return pnet_system_memory();
+}
+
+static enum pnet_status too_large(
+    const char *path, uint64_t bytes, uint64_t most, struct pnet_error *e)
+{
+    char need[32], room[32];
+    return pnet_error_set(e, PNET_NO_MEMORY, "%.600s: needs %s of memory, %s can be had", path,
+        pnet_bytes_text(bytes, need), pnet_bytes_text(most, room));
+}
+
+enum pnet_status pnet_bytes_fit(const char *path, uint64_t bytes, struct pnet_error *e)
+{
+    uint64_t most = bytes > UNASKED ? free_memory() : 0;
+    return most && bytes > most ? too_large(path, bytes, most, e) : PNET_OK;
+}
+
+/* Reads at most `size` bytes, less at the end of the file. 0 or an errno. */
+static int read_some(int fd, uint8_t *to, size_t size, size_t *got)
+{
+    *got = 0;
+    while (*got < size) {
+        ssize_t n = read(fd, to + *got, size - *got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return errno;
+        if (n == 0) break;
+        *got += (size_t)n;
+    }
+    return 0;
+}
+
+/* A file whose size is known: exactly that, and unchanged in the meantime. Plain reading, since a
+   mapping of a file that shrinks is a bus error; it costs some 0.5 ms a megabyte more. */
+static enum pnet_status read_file(
+    int fd, const char *path, const struct stat *s, struct pnet_bytes *b, struct pnet_error *e)
+{
+    size_t size = (size_t)s->st_size, got;
+    enum pnet_status status = pnet_bytes_fit(path, size, e);
+    if (status != PNET_OK) return status;
+    uint8_t *data = malloc(size);
+    if (!data) return pnet_error_memory(e);
+    int code = read_some(fd, data, size, &got);
+    struct stat after = *s;
+    if (!code && fstat(fd, &after) != 0) code = errno;
+    if (code) {
+        status = pnet_error_errno(e, PNET_FAILED, code, "%s: cannot read", path);
+    } else if (got < size || after.st_size != s->st_size ||
+               after.st_mtim.tv_sec != s->st_mtim.tv_sec ||
+               after.st_mtim.tv_nsec != s->st_mtim.tv_nsec) {
+        status = pnet_error_set(e, PNET_FAILED, "%s: changed while it was read", path);
+    } else {
+        *b = (struct pnet_bytes){.data = data, .size = size};
+        return PNET_OK;
+    }
+    free(data);
+    return status;
+}
+
+/* A pipe, a device, a file of the system that does not know its size: up to its end, if that comes
+   within the limit. */
+static enum pnet_status read_stream(
+    int fd, const char *path, bool device, struct pnet_bytes *b, struct pnet_error *e)
+{
+    size_t capacity = 1 << 16, used = 0;
+    uint8_t *data = malloc(capacity);
+    while (data) {
+        size_t got;
+        int code = read_some(fd, data + used, capacity - used, &got);
+        used += got;
+        if (code) {
+            free(data);
+            return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot read", path);
+        }
+        if (used < capacity) {
+            *b = (struct pnet_bytes){.data = data, .size = used};
+            return PNET_OK;
+        }
+        if (device && capacity >= DEVICE_MOST) {
+            free(data);
+            return pnet_error_set(
+                e, PNET_FAILED, "%s: a device that has not ended after 64 MiB", path);
+        }
+        uint64_t most = capacity >= UNASKED ? free_memory() / 2 : 0;
+        if (most && 2 * (uint64_t)capacity > most) {
+            free(data);
+            return too_large(path, 2 * (uint64_t)capacity, most, e);
+        }
+        uint8_t *larger = capacity <= SIZE_MAX / 2 ? realloc(data, capacity * 2) : NULL;
+        if (!larger) break;
+        data = larger;
+        capacity *= 2;
+    }
+    free(data);
+    return pnet_error_memory(e);
+}
+
+enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e)
+{
+    bool standard = strcmp(path, "-") == 0;
+    *b = (struct pnet_bytes){.data = nothing};
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (standard) path = "standard input";
+    if (fd < 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot open", path);
+    enum pnet_status status = PNET_OK;
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        status = pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot read", path);
+    else if (S_ISDIR(s.st_mode))
+        status = pnet_error_set(e, PNET_FAILED, "%s: is a folder, expected a file", path);
+    else if (S_ISREG(s.st_mode) && s.st_size > 0 && !standard)
+        status = read_file(fd, path, &s, b, e);
+    else
+        status = read_stream(fd, path, S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode), b, e);
+    if (!standard) close(fd);
+    return status;
+}
+
+void pnet_bytes_free(struct pnet_bytes *b)
+{
+    if (!b->borrowed && b->data != nothing) free((void *)(uintptr_t)b->data);
+    *b = (struct pnet_bytes){.data = nothing};
+}
+
+int pnet_path_follow(const char *path, char target[PNET_PATH_MOST])
+{
+    enum { LINKS_MOST = 40 };
+    size_t length = strlen(path);
+    if (length >= PNET_PATH_MOST) return ENAMETOOLONG;
+    memcpy(target, path, length + 1);
+    for (int links = 0; links < LINKS_MOST; links++) {
+        char link[PNET_PATH_MOST];
+        ssize_t n = readlink(target, link, sizeof link);
+        if (n < 0) return 0; /* no link, or nothing: who opens it will see */
+        char *slash = strrchr(target, '/');
+        size_t folder = link[0] == '/' || !slash ? 0 : (size_t)(slash + 1 - target);
+        if (folder + (size_t)n >= PNET_PATH_MOST) return ENAMETOOLONG;
+        memcpy(target + folder, link, (size_t)n);
+        target[folder + (size_t)n] = '\0';
+    }
+    return ELOOP;
+}
+
+enum pnet_status pnet_make_folder(const char *path, struct pnet_error *e)
+{
+    char *part = strdup(path);
+    if (!part) return pnet_error_memory(e);
+    size_t length = strlen(part);
+    int code = length ? 0 : ENOENT;
+    for (size_t i = 1; i <= length && !code; i++) {
+        if (part[i] != '/' && part[i] != '\0') continue;
+        char kept = part[i];
+        part[i] = '\0';
+        struct stat s;
+        if (mkdir(part, 0777) != 0) {
+            code = errno;
+            if (stat(part, &s) == 0) code = S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+        }
+        part[i] = kept;
+    }
+    free(part);
+    if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot make the folder", path);
+    return PNET_OK;
+}

@@ -1,0 +1,49 @@
+/* Files: whole in, atomically out. */
+#ifndef PNET_RUNTIME_IO_FILE_H
+#define PNET_RUNTIME_IO_FILE_H
+
+#include "runtime/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { PNET_PATH_MOST = 4096 };
+
+/* A whole file in memory; "-" is standard input. It is a copy: what happens to the file later does not
+   matter. A file that changes while it is read is PNET_FAILED. What has no end is bounded: a device
+   gives 64 MiB at most, a pipe half of the memory that is free; PNET_NO_MEMORY. */
+struct pnet_bytes {
+    const uint8_t *data;
+    size_t size;
+    bool borrowed; /* a part of other bytes, not to be freed */
+};
+enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e);
+void pnet_bytes_free(struct pnet_bytes *b);
+
+/* PNET_NO_MEMORY where a file asks for more bytes than are free; asked before they are allocated. */
+enum pnet_status pnet_bytes_fit(const char *path, uint64_t bytes, struct pnet_error *e);
+
+/* Writes to a temporary name in the same folder; commit flushes, syncs, renames and syncs the folder;
+   drop removes it. Exactly one of the two ends it. Errors of any write surface in commit, with the
+   reason of the first. A link is written through: the file that it names is replaced. "-" is standard
+   output. An open output must not be moved: its stream points to it. */
+struct pnet_output {
+    FILE *file;
+    int fd, code;                /* code: errno of the first write that failed, or 0 */
+    char path[PNET_PATH_MOST];   /* as given */
+    char target[PNET_PATH_MOST]; /* what is replaced: `path` without links at its end */
+    char temporary[PNET_PATH_MOST + 64];
+};
+enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struct pnet_error *e);
+enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e);
+void pnet_output_drop(struct pnet_output *o);
+
+/* Follows the links at the end of `path`, also where the last one names nothing. 0 or an errno. */
+int pnet_path_follow(const char *path, char target[PNET_PATH_MOST]);
+
+/* mkdir -p */
+enum pnet_status pnet_make_folder(const char *path, struct pnet_error *e);
+
+#endif

@@ -1,0 +1,220 @@
+#include "runtime/base/json.h"
+#include "runtime/base/number.h"
+#include "runtime/base/printable.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pnet_json_raw(struct pnet_json *j, const char *bytes, size_t size)
+{
+    if (j->failed) return;
+    if (size >= j->capacity - j->size) {
+        size_t capacity = j->capacity ? j->capacity : 256;
+        while (capacity - j->size <= size && capacity <= SIZE_MAX / 2) capacity *= 2;
+        char *text = capacity - j->size > size ? realloc(j->text, capacity) : NULL;
+        if (!text) {
+            j->failed = true;
+            return;
+        }
+        j->text = text;
+        j->capacity = capacity;
+    }
+    memcpy(j->text + j->size, bytes, size);
+    j->size += size;
+    j->text[j->size] = '\0';
+}
+
+void pnet_json_free(struct pnet_json *j)
+{
+    free(j->text);
+    *j = (struct pnet_json){.text = NULL};
+}
+
+static void put_char(struct pnet_json *j, unsigned char c)
+{
+    static const char named[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+    const char *at = memchr(named, c, sizeof named - 1);
+    char text[8];
+    int size = 1;
+    if (at)
+        size = snprintf(text, sizeof text, "\\%c", letter[at - named]);
+    else if (c < 0x20 || c == 0x7F)
+        size = snprintf(text, sizeof text, "\\u%04x", c);
+    else
+        text[0] = (char)c;
+    pnet_json_raw(j, text, (size_t)size);
+}
+
+static void put_string(struct pnet_json *j, const char *text)
+{
+    pnet_json_raw(j, "\"", 1);
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        size_t length = pnet_utf8_length(s);
+        if (length == 1)
+            put_char(j, *s);
+        else if (length > 1)
+            pnet_json_raw(j, (const char *)s, length);
+        else
+            pnet_json_raw(j, "\xEF\xBF\xBD", 3);
+        s += length ? length : 1;
+    }
+    pnet_json_raw(j, "\"", 1);
+}
+
+/* The comma and the key before a value. */
+static void place(struct pnet_json *j, const char *key)
+{
+    if (j->comma) pnet_json_raw(j, ",", 1);
+    if (key) {
+        put_string(j, key);
+        pnet_json_raw(j, ":", 1);
+    }
+    j->comma = true;
+}
+
+void pnet_json_begin(struct pnet_json *j, const char *key, char bracket)
+{
+    place(j, key);
+    pnet_json_raw(j, &bracket, 1);
+    j->comma = false;
+}
+
+void pnet_json_end(struct pnet_json *j, char bracket)
+{
+    pnet_json_raw(j, &bracket, 1);
+    j->comma = true;
+}
+
+void pnet_json_string(struct pnet_json *j, const char *key, const char *text)
+{
+    place(j, key);
+    put_string(j, text);
+}
+
+void pnet_json_int(struct pnet_json *j, const char *key, int64_t value)
+{
+    char text[24];
+    place(j, key);
+    pnet_json_raw(j, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
+}
+
+void pnet_json_double(struct pnet_json *j, const char *key, double value)
+{
+    char text[40];
+    if (!isfinite(value)) {
+        pnet_json_null(j, key);
+        return;
+    }
+    place(j, key);
+    for (int digits = 15; digits <= 17; digits++) {
+        pnet_number_format(text, sizeof text, "%.*g", digits, value);
+        if (pnet_number_read(text, NULL) == value) break;
+    }
+    pnet_json_raw(j, text, strlen(text));
+}
+
+void pnet_json_float(struct pnet_json *j, const char *key, float value)
+{
+    char text[40];
+    if (!isfinite(value)) {
+        pnet_json_null(j, key);
+        return;
+    }
+    place(j, key);
+    for (int digits = 6; digits <= 9; digits++) {
+        pnet_number_format(text, sizeof text, "%.*g", digits, (double)value);
+        if (pnet_number_read_single(text, NULL) == value) break;
+    }
+    pnet_json_raw(j, text, strlen(text));
+}
+
+void pnet_json_bool(struct pnet_json *j, const char *key, bool value)
+{
+    place(j, key);
+    pnet_json_raw(j, value ? "true" : "false", value ? 4 : 5);
+}
+
+void pnet_json_null(struct pnet_json *j, const char *key)
+{
+    place(j, key);
+    pnet_json_raw(j, "null", 4);
+}
+
+/* jansson cuts a name or a number short, and goes on, where it has no memory for all of it; or it
+   calls that a syntax error. So the allocations are watched. */
+static _Thread_local bool memory_refused;
+
+static void *watched_malloc(size_t size)
+{
+    void *block = malloc(size);
+    if (!block) memory_refused = true;
+    return block;
+}
+
+static void watch_jansson(void)
+{
+    json_set_alloc_funcs(watched_malloc, free);
+}
+
+enum pnet_status pnet_json_parse(
+    const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_jansson);
+    json_error_t error;
+    memory_refused = false;
+    *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (memory_refused) {
+        json_decref(*root);
+        *root = NULL;
+        return pnet_error_memory(e);
+    }
+    if (*root) return PNET_OK;
+    return pnet_error_set(e, PNET_BAD_DATA, "%s:%d:%d: expected JSON: %s", name, error.line,
+        error.column, error.text);
+}
+
+enum pnet_status pnet_json_get(const char *name, json_t *object, const char *key, json_type type,
+    json_t **value, struct pnet_error *e)
+{
+    *value = json_object_get(object, key);
+    if (*value && json_typeof(*value) == type) return PNET_OK;
+    static const char *const words[] = {[JSON_OBJECT] = "an object",
+        [JSON_ARRAY] = "an array",
+        [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an integer",
+        [JSON_REAL] = "a number"};
+    return pnet_error_set(e, PNET_BAD_DATA, "%s: expected %s under \"%s\"%s", name, words[type],
+        key, *value ? "" : ", which is not there");
+}
+
+enum pnet_status pnet_json_get_int(
+    const char *name, json_t *object, const char *key, int64_t *value, struct pnet_error *e)
+{
+    json_t *v;
+    enum pnet_status status = pnet_json_get(name, object, key, JSON_INTEGER, &v, e);
+    if (status == PNET_OK) *value = json_integer_value(v);
+    return status;
+}
+
+enum pnet_status pnet_json_get_number(
+    const char *name, json_t *object, const char *key, double *value, struct pnet_error *e)
+{
+    json_t *v = json_object_get(object, key);
+    if (!json_is_number(v)) return pnet_json_get(name, object, key, JSON_REAL, &v, e);
+    *value = json_number_value(v);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_json_get_string(
+    const char *name, json_t *object, const char *key, const char **value, struct pnet_error *e)
+{
+    json_t *v;
+    enum pnet_status status = pnet_json_get(name, object, key, JSON_STRING, &v, e);
+    if (status == PNET_OK) *value = json_string_value(v);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* JSON: a small writer into memory, and reading through jansson with errors that name the place. */
+#ifndef PNET_RUNTIME_JSON_H
+#define PNET_RUNTIME_JSON_H
+
+#include "runtime/base/error.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A text that grows. Zero one to begin; out of memory sticks (`failed`) and is asked for once, at
+   the end. Inside of an object every value needs a key, inside of an array it is NULL. */
+struct pnet_json {
+    char *text; /* ends with a zero byte once something was written; NULL before */
+    size_t size, capacity;
+    bool failed; /* out of memory */
+    bool comma;  /* a value stands before the next one */
+};
+
+/* `bracket` is '{' or '['; pnet_json_end takes the closing one. */
+void pnet_json_begin(struct pnet_json *j, const char *key, char bracket);
+void pnet_json_end(struct pnet_json *j, char bracket);
+
+/* Bytes that are not UTF-8 become U+FFFD. */
+void pnet_json_string(struct pnet_json *j, const char *key, const char *text);
+void pnet_json_int(struct pnet_json *j, const char *key, int64_t value);
+/* No more digits than it takes to read back as the same number (at most 17, or 9 for floats); NaN
+   and infinities, which JSON does not have, are null. */
+void pnet_json_double(struct pnet_json *j, const char *key, double value);
+void pnet_json_float(struct pnet_json *j, const char *key, float value);
+void pnet_json_bool(struct pnet_json *j, const char *key, bool value);
+void pnet_json_null(struct pnet_json *j, const char *key);
+
+/* Puts bytes as they are, for line ends and padding. */
+void pnet_json_raw(struct pnet_json *j, const char *bytes, size_t size);
+void pnet_json_free(struct pnet_json *j);
+
+/* Parses one document of `size` bytes; keys given twice are errors. The caller drops *root with
+   json_decref. PNET_BAD_DATA with `name`, line and column; PNET_NO_MEMORY. */
+enum pnet_status pnet_json_parse(
+    const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e);
+
+/* A member that must be there; `name` is the file, for the message. PNET_BAD_DATA else. Strings
+   belong to `object`. */
+enum pnet_status pnet_json_get_int(
+    const char *name, json_t *object, const char *key, int64_t *value, struct pnet_error *e);
+enum pnet_status pnet_json_get_number(
+    const char *name, json_t *object, const char *key, double *value, struct pnet_error *e);
+enum pnet_status pnet_json_get_string(
+    const char *name, json_t *object, const char *key, const char **value, struct pnet_error *e);
+/* `type` is JSON_OBJECT or JSON_ARRAY. */
+enum pnet_status pnet_json_get(const char *name, json_t *object, const char *key, json_type type,
+    json_t **value, struct pnet_error *e);
+
+#endif

@@ -1,0 +1,132 @@
+/* Files written atomically. */
+#include "runtime/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The stream's way to the file. A stream remembers that a write failed, not why: the reason is kept
+   here, and what would follow is not tried. */
+static ssize_t write_through(void *cookie, const char *text, size_t size)
+{
+    struct pnet_output *o = cookie;
+    size_t done = 0;
+    while (done < size && !o->code) {
+        ssize_t n = write(o->fd, text + done, size - done);
+        if (n < 0 && errno != EINTR) o->code = errno;
+        if (n > 0) done += (size_t)n;
+    }
+    if (done < size) errno = o->code;
+    return (ssize_t)done;
+}
+
+static int close_through(void *cookie)
+{
+    struct pnet_output *o = cookie;
+    if (close(o->fd) == 0) return 0;
+    if (!o->code) o->code = errno;
+    return EOF;
+}
+
+/* The folder of the target, with its slash; empty: the current one. */
+static int folder_length(const struct pnet_output *o)
+{
+    const char *slash = strrchr(o->target, '/');
+    return slash ? (int)(slash + 1 - o->target) : 0;
+}
+
+/* Makes the temporary file: with the permissions any new file gets, and a short name nobody uses, so
+   that every name that fits can be written. */
+static int make_temporary(struct pnet_output *o)
+{
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        snprintf(o->temporary, sizeof o->temporary, "%.*s.pnet-%ld-%d.part", folder_length(o),
+            o->target, (long)getpid(), attempt);
+        int fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
+/* Finds what is to be written and opens it; -1 with errno. */
+static int open_target(struct pnet_output *o)
+{
+    struct stat s;
+    if (strcmp(o->path, "-") == 0) return dup(STDOUT_FILENO);
+    /* A device or a pipe is written in place: there is nothing to rename over it. */
+    if (stat(o->path, &s) == 0 && S_ISDIR(s.st_mode)) {
+        errno = EISDIR;
+        return -1;
+    }
+    if (stat(o->path, &s) == 0 && !S_ISREG(s.st_mode)) return open(o->path, O_WRONLY | O_CLOEXEC);
+    errno = pnet_path_follow(o->path, o->target);
+    if (errno) return -1;
+    const char *name = o->target + folder_length(o);
+    if (strlen(name) > NAME_MAX) { /* else it would be seen on renaming alone */
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return make_temporary(o);
+}
+
+enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struct pnet_error *e)
+{
+    *o = (struct pnet_output){.file = NULL};
+    if (strlen(path) >= sizeof o->path)
+        return pnet_error_set(e, PNET_FAILED, "%.60s...: file name too long", path);
+    memcpy(o->path, path, strlen(path) + 1);
+    o->fd = open_target(o);
+    if (o->fd >= 0)
+        o->file = fopencookie(
+            o, "w", (cookie_io_functions_t){.write = write_through, .close = close_through});
+    if (o->file) return PNET_OK;
+    int code = errno;
+    if (o->fd >= 0) {
+        close(o->fd);
+        if (o->temporary[0]) unlink(o->temporary);
+    }
+    if (code == ENOENT && folder_length(o) > 1)
+        return pnet_error_set(e, PNET_FAILED, "%s: cannot write: there is no folder %.*s", path,
+            folder_length(o) - 1, o->target);
+    return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", path);
+}
+
+/* The folder's entry must reach the disk too, else the new name is gone after a power cut. Folders
+   that cannot be synced (some network file systems) are left to the system. */
+static void sync_folder(const struct pnet_output *o)
+{
+    char folder[sizeof o->target];
+    int length = folder_length(o);
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? o->target : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e)
+{
+    if ((fflush(o->file) != 0 || ferror(o->file)) && !o->code) o->code = EIO;
+    if (!o->code && o->temporary[0] && fsync(o->fd) != 0) o->code = errno;
+    if (fclose(o->file) != 0 && !o->code) o->code = EIO;
+    o->file = NULL;
+    if (!o->code && o->temporary[0] && rename(o->temporary, o->target) != 0) o->code = errno;
+    if (o->code) {
+        if (o->temporary[0]) unlink(o->temporary);
+        if (strcmp(o->path, "-") == 0)
+            return pnet_error_errno(e, PNET_FAILED, o->code, "standard output: cannot write");
+        return pnet_error_errno(e, PNET_FAILED, o->code, "%s: cannot write", o->path);
+    }
+    if (o->temporary[0]) sync_folder(o);
+    return PNET_OK;
+}
+
+void pnet_output_drop(struct pnet_output *o)
+{
+    if (o->file) fclose(o->file);
+    o->file = NULL;
+    if (o->temporary[0]) unlink(o->temporary);
+}

@@ -1,0 +1,183 @@
+#include "runtime/base/swap.h"
+#include "runtime/base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* All of these return 0 or an errno. */
+
+static int sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return errno;
+    int code = fsync(fd) == 0 ? 0 : errno;
+    close(fd);
+    return code == EINVAL ? 0 : code; /* a file system that has nothing to sync */
+}
+
+static int sync_parent(const char *path)
+{
+    char parent[sizeof((struct pnet_swap *)0)->path];
+    snprintf(parent, sizeof parent, "%s", path);
+    char *slash = strrchr(parent, '/');
+    if (!slash) return sync_folder(".");
+    slash[slash == parent] = '\0';
+    return sync_folder(parent);
+}
+
+static int remove_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? 0 : errno;
+    DIR *dir = fdopendir(fd);
+    if (!dir) {
+        int code = errno;
+        close(fd);
+        return code;
+    }
+    int code = 0;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (unlinkat(fd, entry->d_name, 0) != 0 && !code) code = errno;
+    }
+    closedir(dir);
+    if (!code && rmdir(path) != 0) code = errno;
+    return code;
+}
+
+/* 0: a folder, ENOENT: nothing, ENOTDIR: something else. */
+static int folder_there(const char *path)
+{
+    struct stat s;
+    if (lstat(path, &s) != 0) return errno;
+    return S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+}
+
+/* `path` with an ending; a name too long for that is cut, and told from others by its hash. */
+static void put_ending(const char *path, const char *ending, char out[PNET_SWAP_PATH])
+{
+    enum { KEPT = 200 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (strlen(name) + strlen(ending) <= NAME_MAX) {
+        snprintf(out, PNET_SWAP_PATH, "%s%s", path, ending);
+        return;
+    }
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    snprintf(out, PNET_SWAP_PATH, "%.*s~%016llx%s", (int)(name - path) + KEPT, path,
+        (unsigned long long)hash, ending);
+}
+
+static enum pnet_status set_names(const char *path, struct pnet_swap *s, struct pnet_error *e)
+{
+    char given[sizeof s->path];
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    if (length == 0 || length >= sizeof given)
+        return pnet_error_set(e, PNET_FAILED, "%.60s...: not a folder's name", path);
+    snprintf(given, sizeof given, "%.*s", (int)length, path);
+    int code = pnet_path_follow(given, s->path);
+    if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot open the folder", path);
+    length = strlen(s->path);
+    while (length > 1 && s->path[length - 1] == '/') s->path[--length] = '\0';
+    put_ending(s->path, ".tmp", s->temporary);
+    put_ending(s->path, ".old", s->old);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_swap_begin(const char *path, struct pnet_swap *s, struct pnet_error *e)
+{
+    enum pnet_status status = set_names(path, s, e);
+    if (status != PNET_OK) return status;
+    int code = folder_there(s->path);
+    if (code == ENOENT && folder_there(s->old) == 0) {
+        code = rename(s->old, s->path) == 0 ? sync_parent(s->path) : errno;
+    } else if (code == 0) {
+        code = remove_folder(s->old);
+    } else if (code == ENOENT) {
+        code = 0;
+    }
+    if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot replace the folder", path);
+    code = remove_folder(s->temporary);
+    if (code)
+        return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot clear the folder", s->temporary);
+    return pnet_make_folder(s->temporary, e);
+}
+
+/* For file systems that cannot exchange two names at once. */
+static int swap_in_two_steps(struct pnet_swap *s)
+{
+    if (rename(s->path, s->old) != 0) return errno;
+    int code = sync_parent(s->path);
+    if (!code && rename(s->temporary, s->path) != 0) code = errno;
+    /* Where this fails too, NAME.old is found all the same. */
+    if (code) (void)rename(s->old, s->path);
+    return code;
+}
+
+enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e)
+{
+    const char *left_over = NULL;
+    int code = sync_folder(s->temporary);
+    /* Enough where NAME is missing or empty. */
+    if (!code && rename(s->temporary, s->path) != 0) code = errno;
+    if (code == ENOTEMPTY || code == EEXIST) {
+        left_over = s->temporary;
+        code =
+            renameat2(AT_FDCWD, s->temporary, AT_FDCWD, s->path, RENAME_EXCHANGE) == 0 ? 0 : errno;
+        if (code == EINVAL || code == ENOSYS || code == EOPNOTSUPP) {
+            left_over = s->old;
+            code = swap_in_two_steps(s);
+        }
+    }
+    if (code) {
+        pnet_swap_drop(s);
+        return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot replace the folder", s->path);
+    }
+    code = sync_parent(s->path);
+    if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot sync the folder", s->path);
+    /* What cannot be removed is met again, and reported, by the next begin. */
+    if (left_over) (void)remove_folder(left_over);
+    return PNET_OK;
+}
+
+void pnet_swap_drop(struct pnet_swap *s)
+{
+    (void)remove_folder(s->temporary);
+}
+
+enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e)
+{
+    struct pnet_swap s;
+    enum pnet_status status = set_names(path, &s, e);
+    if (status != PNET_OK) return status;
+    int code = folder_there(s.path);
+    const char *name = s.path;
+    if (code == ENOENT && folder_there(s.old) == 0) {
+        name = s.old;
+        code = 0;
+    }
+    if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot open the folder", path);
+    memcpy(found, name, strlen(name) + 1);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_swap_exists(const char *path, bool *there, struct pnet_error *e)
+{
+    struct pnet_swap s;
+    enum pnet_status status = set_names(path, &s, e);
+    if (status != PNET_OK) return status;
+    struct stat link;
+    int code = lstat(path, &link) == 0 ? 0 : folder_there(s.path);
+    if (code == ENOENT) code = folder_there(s.old);
+    *there = code != ENOENT;
+    if (!code || code == ENOENT || code == ENOTDIR) return PNET_OK;
+    return pnet_error_errno(e, PNET_FAILED, code, "%s", path);
+}

@@ -1,0 +1,106 @@
+/* A checked reader of YAML, on libyaml's parser: a tree of nodes that know their line, and typed
+   getters.
+
+   The first thing that is wrong sticks to the document: getters after it return their default, and
+   the reader of a file asks pnet_yaml_end() once. Messages begin with "file:line: ".
+
+   What is left out of YAML on purpose: anchors and aliases, tags, several documents, keys that are
+   not plain words. Duplicate keys are errors. */
+#ifndef PNET_RUNTIME_YAML_H
+#define PNET_RUNTIME_YAML_H
+
+#include "runtime/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    PNET_YAML_MAX_BYTES = 64 << 20,
+    PNET_YAML_MAX_NESTING = 32,
+};
+
+enum pnet_yaml_kind {
+    PNET_YAML_NULL, /* nothing, ~ or null */
+    PNET_YAML_SCALAR,
+    PNET_YAML_LIST,
+    PNET_YAML_MAP,
+};
+
+struct pnet_yaml_node {
+    enum pnet_yaml_kind kind;
+    uint32_t line;
+    int64_t count;               /* LIST, MAP: children */
+    struct pnet_yaml_node *next; /* in its parent, in the order of the file */
+    struct pnet_yaml_node *first;
+    const char *key;  /* of a child of a MAP */
+    const char *text; /* SCALAR: NUL-terminated UTF-8, as written, without quotes */
+};
+
+struct pnet_yaml;
+
+/* Parses a document; `bad` is the status of everything that is wrong in it (PNET_USAGE for run
+   configs, PNET_BAD_DATA for data sets). `name` stands in messages. On failure *y is NULL. */
+enum pnet_status pnet_yaml_parse(const char *name, const void *text, size_t size,
+    enum pnet_status bad, struct pnet_yaml **y, struct pnet_error *e);
+/* The same from a file; PNET_FAILED where it cannot be read. */
+enum pnet_status pnet_yaml_read(
+    const char *path, enum pnet_status bad, struct pnet_yaml **y, struct pnet_error *e);
+void pnet_yaml_free(struct pnet_yaml *y);
+
+/* Lives as long as the document; an empty document is a NULL node. */
+const struct pnet_yaml_node *pnet_yaml_root(const struct pnet_yaml *y);
+
+/* What stuck to the document: PNET_OK, or the first error, copied to `e`. */
+enum pnet_status pnet_yaml_end(const struct pnet_yaml *y, struct pnet_error *e);
+/* Records an error at a node, unless there was one before. */
+void pnet_yaml_fail(struct pnet_yaml *y, const struct pnet_yaml_node *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for running out of memory. */
+void pnet_yaml_fail_memory(struct pnet_yaml *y);
+/* Whether nothing is wrong so far. */
+bool pnet_yaml_ok(const struct pnet_yaml *y);
+
+/* The child of that key; NULL where the map is NULL, no map, or has no such key. */
+const struct pnet_yaml_node *pnet_yaml_get(const struct pnet_yaml_node *map, const char *key);
+/* Checks that `n` is a map and that every key is one of `known`; an error names the nearest one.
+   `what` is the map in messages: "augment". */
+bool pnet_yaml_map(struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *what,
+    const char *const *known, int known_count);
+/* Checks that `n` is a list of at least `min` and at most `max` items. */
+bool pnet_yaml_list(struct pnet_yaml *y, const struct pnet_yaml_node *n, int64_t min, int64_t max);
+
+/* Getters. `n` NULL (the key is not there): `standard`. Anything not of the type or out of [min,
+   max]: an error, and `standard`. */
+const char *pnet_yaml_string(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *standard);
+int64_t pnet_yaml_int(struct pnet_yaml *y, const struct pnet_yaml_node *n, int64_t min, int64_t max,
+    int64_t standard);
+uint64_t pnet_yaml_seed(struct pnet_yaml *y, const struct pnet_yaml_node *n, uint64_t standard);
+/* 0.5, 1e-3, 50% (the fraction) or 1/255. */
+double pnet_yaml_real(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
+/* Metres: 0.05, or with a unit, mm cm m km. */
+double pnet_yaml_length(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
+/* The same where a number without a unit, but for 0, is refused: the message says what to write. */
+double pnet_yaml_unit_length(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
+/* Degrees: 30, 30deg or 0.5rad. */
+double pnet_yaml_degrees(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
+/* Bytes: 1000000, 512MiB, 2GiB; KiB MiB GiB TiB count in 1024, kB MB GB TB in 1000. */
+uint64_t pnet_yaml_bytes(struct pnet_yaml *y, const struct pnet_yaml_node *n, uint64_t standard);
+/* yes, no, true or false. */
+bool pnet_yaml_bool(struct pnet_yaml *y, const struct pnet_yaml_node *n, bool standard);
+/* The position of the scalar among the words. */
+int pnet_yaml_choice(struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *const *words,
+    int word_count, int standard);
+
+/* A node as YAML on one line, which reads as the same node. Errors of the stream are left to its owner. */
+void pnet_yaml_put(const struct pnet_yaml_node *n, FILE *out);
+/* The same of a word, in quotes where it needs them. */
+void pnet_yaml_put_word(const char *text, FILE *out);
+
+#endif

@@ -1,0 +1,73 @@
+/* Nodes as text again. */
+#include "runtime/base/yaml.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Letters that mean nothing in YAML, wherever in a word they stand. */
+static bool is_plain(const char *text)
+{
+    static const char any[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./";
+    static const char inside[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-%";
+    bool sign = (text[0] == '-' || text[0] == '+') && text[1] >= '0' && text[1] <= '9';
+    if (!*text || strcmp(text, "null") == 0) return false;
+    return (sign || strchr(any, text[0])) && !text[strspn(text, inside)];
+}
+
+/* The code point at `t`, which is UTF-8; its bytes go to *size. */
+static uint32_t code_point(const unsigned char *t, int *size)
+{
+    *size = t[0] < 0x80 ? 1 : t[0] < 0xE0 ? 2 : t[0] < 0xF0 ? 3 : 4;
+    uint32_t c = *size == 1 ? t[0] : t[0] & (0xFFu >> (*size + 1));
+    for (int i = 1; i < *size && t[i]; i++) c = c << 6 | (t[i] & 0x3Fu);
+    return c;
+}
+
+void pnet_yaml_put_word(const char *text, FILE *out)
+{
+    if (is_plain(text)) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (const unsigned char *t = (const unsigned char *)text; *t;) {
+        int size;
+        uint32_t c = code_point(t, &size);
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", (int)c);
+        else if (c >= 0x20 && c < 0x7F)
+            fputc((int)c, out);
+        else
+            fprintf(out, "\\U%08" PRIX32, c);
+        for (int i = 0; i < size && *t; i++) t++;
+    }
+    fputc('"', out);
+}
+
+static void put_children(const struct pnet_yaml_node *n, FILE *out)
+{
+    for (const struct pnet_yaml_node *c = n->first; c; c = c->next) {
+        if (c != n->first) fputs(", ", out);
+        if (n->kind == PNET_YAML_MAP) {
+            pnet_yaml_put_word(c->key, out);
+            fputs(": ", out);
+        }
+        pnet_yaml_put(c, out);
+    }
+}
+
+void pnet_yaml_put(const struct pnet_yaml_node *n, FILE *out)
+{
+    switch (n->kind) {
+    case PNET_YAML_NULL: fputs("null", out); break;
+    case PNET_YAML_SCALAR: pnet_yaml_put_word(n->text, out); break;
+    case PNET_YAML_LIST:
+    case PNET_YAML_MAP:
+        fputc(n->kind == PNET_YAML_LIST ? '[' : '{', out);
+        put_children(n, out);
+        fputc(n->kind == PNET_YAML_LIST ? ']' : '}', out);
+        break;
+    }
+}

@@ -1,0 +1,91 @@
+/* Augmentation: random changes of a sample, for training. In the order they are applied:
+
+     augment:
+       crop: {points: 20000}  # the points nearest to a random one; {radius: 3m}: in a ball
+       drop_points: 10%       # leaves each point out with this probability; one always stays
+       elastic: {granularity: 20cm, magnitude: 40cm}  # or a list of them; see below
+       flip: [x, y]           # mirrors each of these axes with probability 1/2
+       rotate: z              # any angle about z; xyz: any rotation; [5, 5, 180]: up to so
+                              # many degrees either way about x, then y, then z
+       scale: [0.9, 1.1]      # one factor, uniform between the two
+       jitter: 5mm            # normal noise on each coordinate, cut at 3 sigma
+       colour: {drop: 20%, shift: 0.05, jitter: 0.01}
+
+   Flips, rotations and scales are about the centroid of the points: the coordinates stay small, and
+   networks whose geometry is made of differences see no more than another placing of the grid. A
+   feature field called `normal` of width 3 is flipped and rotated along. `colour` acts on fields of
+   width 3 called `rgb`, `color` or `colour`, in the units of the feature: drop makes all of them 0
+   with this probability, shift adds a uniform number to each channel of the cloud, jitter normal
+   noise to each value.
+
+   Elastic distortion (Simard, Steinkraus, Platt, ICDAR 2003; on points as in the SparseConvNet and
+   MinkowskiEngine examples): standard normal noise on a lattice of `granularity` metres, smoothed
+   by two box filters of width 3 along each axis, interpolated linearly and multiplied by
+   `magnitude` metres.
+
+   In the clouds of a pair all is drawn for each by itself, but the flips and the scale, which they
+   have in common: the pose follows, and stays rigid. Elastic distortion is not for pairs.
+
+   All randomness is a function of (seed, epoch, sample, element): the same sample of the same epoch
+   comes out as the same bits, whoever computes it. */
+#ifndef PNET_RUNTIME_AUGMENT_H
+#define PNET_RUNTIME_AUGMENT_H
+
+#include "runtime/data/dataset_pose.h"
+#include "runtime/base/error.h"
+#include "runtime/data/sample.h"
+#include "runtime/base/yaml.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PNET_MAX_ELASTIC = 4 };
+
+enum pnet_rotate { PNET_ROTATE_NONE, PNET_ROTATE_Z, PNET_ROTATE_XYZ, PNET_ROTATE_ANGLES };
+
+struct pnet_elastic {
+    double granularity_m, magnitude_m;
+};
+
+/* Zeroed: nothing is changed. */
+struct pnet_augment {
+    int64_t crop_points; /* 0: none */
+    double crop_radius_m;
+    double drop_points; /* probability */
+    struct pnet_elastic elastic[PNET_MAX_ELASTIC];
+    int elastic_count;
+    bool flip[3];
+    enum pnet_rotate rotate;
+    double angle_deg[3]; /* ANGLES */
+    double scale[2];     /* from, to; both 0: none */
+    double jitter_m;
+    double colour_drop, colour_shift, colour_jitter;
+};
+
+/* Reads an `augment:` block into the zeroed `a`; errors stick to `y`. */
+void pnet_augment_parse(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_augment *a);
+/* Reads what `rotate` says; angle_deg is set for PNET_ROTATE_ANGLES. */
+void pnet_rotate_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n,
+    enum pnet_rotate *rotate, double angle_deg[3]);
+/* Whether it changes anything. */
+bool pnet_augment_any(const struct pnet_augment *a);
+
+/* Changes the sample. PNET_NO_MEMORY; PNET_USAGE where a granularity is too fine for the extent of
+ * the cloud. */
+enum pnet_status pnet_augment_apply(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
+    uint32_t sample, struct pnet_sample *s, struct pnet_error *e);
+/* The same for the clouds of a pair: `pose`, from the source to the target, is changed to what it
+   is after. Without elastic distortion. PNET_NO_MEMORY. */
+enum pnet_status pnet_augment_pair(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
+    uint32_t sample, struct pnet_sample *source, struct pnet_sample *target, struct pnet_pose *pose,
+    struct pnet_error *e);
+/* Leaves a random subset of `most` points where there are more: each with the same probability,
+ * order kept. */
+enum pnet_status pnet_sample_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
+    struct pnet_sample *s, struct pnet_error *e);
+/* The same for each cloud of a pair. */
+enum pnet_status pnet_pair_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
+    struct pnet_sample *source, struct pnet_sample *target, struct pnet_error *e);
+
+#endif

@@ -1,0 +1,186 @@
+/* What a data set knows: its splits, classes and label map. */
+#include "runtime/data/dataset.h"
+#include "runtime/data/dataset_array.h"
+#include "runtime/data/dataset_index.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *pnet_task_name(enum pnet_task t)
+{
+    static const char *const names[] = {"segmentation", "classification", "registration"};
+    return names[t];
+}
+
+const char *pnet_split_name(enum pnet_split s)
+{
+    static const char *const names[PNET_SPLITS] = {"train", "val", "test"};
+    return names[s];
+}
+
+static void free_words(char **words, int count)
+{
+    for (int i = 0; i < count; i++) free(words[i]);
+    free(words);
+}
+
+void pnet_entry_free(struct pnet_entry *entry)
+{
+    if (entry->pair) {
+        free(entry->pair->target);
+        free(entry->pair->information);
+    }
+    free(entry->pair);
+    free(entry->cloud);
+    free(entry->labels);
+}
+
+void pnet_dataset_free(struct pnet_dataset *d)
+{
+    if (!d) return;
+    for (int s = 0; s < PNET_SPLITS; s++) {
+        for (int64_t i = 0; i < d->counts[s]; i++) pnet_entry_free(&d->entries[s][i]);
+        free(d->entries[s]);
+    }
+    for (int i = 0; i < d->array_count; i++) pnet_array_free(&d->arrays[i]);
+    free(d->arrays);
+    free(d->views);
+    free_words(d->classes, d->class_count);
+    free_words(d->columns, d->column_count);
+    free(d->raw);
+    free(d->raw_class);
+    free(d->label_field);
+    free(d->path);
+    free(d);
+}
+
+int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw)
+{
+    int low = 0, high = d->map_count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (d->raw[middle] == raw) return d->raw_class[middle];
+        if (d->raw[middle] < raw)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!d->mapped && raw >= 0 && raw < d->class_count) return (int32_t)raw;
+    return d->ignore_others ? PNET_LABEL_IGNORED : PNET_LABEL_NONE;
+}
+
+static enum pnet_status check_field(const struct pnet_dataset *d, const char *input,
+    const struct pnet_input_field *f, struct pnet_error *e)
+{
+    bool clouds = d->task == PNET_CLASSIFICATION;
+    if (d->task == PNET_REGISTRATION)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s.%s wants labels, but the task of %s is registration: its pairs have none", input,
+            f->name, d->path);
+    if (f->per_cloud != clouds)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s.%s wants a label per %s, but the task of %s is %s: it has one per %s", input,
+            f->name, f->per_cloud ? "cloud" : "point", d->path,
+            clouds ? "classification" : "segmentation", clouds ? "cloud" : "point");
+    if (f->classes != d->class_count)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s.%s is of %d classes, but %s has %d: declare class[%d], or set the model's param",
+            input, f->name, f->classes, d->path, d->class_count, d->class_count);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct pnet_input *inputs,
+    int input_count, struct pnet_error *e)
+{
+    for (int i = 0; i < input_count; i++)
+        for (int k = 0; k < inputs[i].field_count && !inputs[i].unused; k++) {
+            const struct pnet_input_field *f = &inputs[i].fields[k];
+            if (f->unused) continue;
+            if (f->kind == PNET_INPUT_POSE && d->task != PNET_REGISTRATION)
+                return pnet_error_set(e, PNET_USAGE,
+                    "%s is the pose of a pair, but the task of %s is %s, not registration",
+                    inputs[i].name, d->path, pnet_task_name(d->task));
+            if (f->kind != PNET_INPUT_CLASS) continue;
+            enum pnet_status status = check_field(d, inputs[i].name, f, e);
+            if (status) return status;
+        }
+    return PNET_OK;
+}
+
+void pnet_entry_name(const struct pnet_entry *entry, char *name, int size)
+{
+    if (entry->pair && entry->pair->target)
+        snprintf(name, (size_t)size, "%s to %s", entry->cloud, entry->pair->target);
+    else if (entry->pair)
+        snprintf(name, (size_t)size, "%s, view %" PRId64, entry->cloud, entry->pair->view);
+    else if (entry->array < 0)
+        snprintf(name, (size_t)size, "%s", entry->cloud);
+    else
+        snprintf(name, (size_t)size, "%s[%" PRId64 "]", entry->cloud, entry->row);
+}
+
+/* What `c` has in place of the labels that are missing. */
+static enum pnet_status no_labels(const struct pnet_dataset *d, const struct pnet_entry *entry,
+    const struct pnet_cloud *c, struct pnet_error *e)
+{
+    char name[512], fields[512] = "x, y, z";
+    pnet_entry_name(entry, name, sizeof name);
+    if (entry->array >= 0)
+        return pnet_error_set(e, PNET_BAD_DATA, "%s: no labels: the entry names no `labels`", name);
+    for (int i = 0; i < c->field_count; i++) {
+        size_t n = strlen(fields);
+        snprintf(fields + n, sizeof fields - n, ", %s", c->fields[i].name);
+    }
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: no labels: there is no field `%.80s` (label_field of %s); the fields are %s", name,
+        d->label_field, d->path, fields);
+}
+
+enum pnet_status pnet_dataset_count(
+    const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e)
+{
+    return pnet_dataset_survey(d, split, counts, NULL, NULL, e);
+}
+
+enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t *counts, void (*tell)(void *context, const char *warning), void *context,
+    struct pnet_error *e)
+{
+    char warning[256] = "";
+    memset(counts, 0, (size_t)d->class_count * sizeof *counts);
+    if (d->task == PNET_REGISTRATION) return PNET_OK;
+    for (int64_t i = 0; i < d->counts[split]; i++) {
+        struct pnet_labelled l;
+        int32_t label = d->entries[split][i].label;
+        if (d->task == PNET_CLASSIFICATION) {
+            if (label >= 0) counts[label]++;
+            continue;
+        }
+        enum pnet_status status =
+            pnet_dataset_load(d, split, i, true, &l, tell ? warning : NULL, e);
+        if (status) return status;
+        if (tell && *warning) tell(context, warning);
+        if (!l.label_count && l.cloud.rows)
+            status = no_labels(d, &d->entries[split][i], &l.cloud, e);
+        if (status) {
+            pnet_labelled_free(&l);
+            return status;
+        }
+        for (int64_t k = 0; k < l.label_count; k++)
+            if (l.labels[k] >= 0) counts[l.labels[k]]++;
+        pnet_labelled_free(&l);
+    }
+    return PNET_OK;
+}
+
+void pnet_class_weights(const int64_t *counts, int count, double *weights)
+{
+    double total = 0, sum = 0; /* sum over labels of the unscaled weight of its class */
+    for (int i = 0; i < count; i++) total += (double)counts[i];
+    for (int i = 0; i < count; i++) sum += sqrt((double)counts[i] * total);
+    for (int i = 0; i < count; i++)
+        weights[i] = counts[i] ? sqrt(total / (double)counts[i]) * total / sum : 1;
+}

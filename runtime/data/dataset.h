@@ -1,0 +1,183 @@
+/* Data sets: an index file (YAML) that lists labelled clouds.
+
+     pnet_dataset: 1
+     task: segmentation             # or classification
+     classes: [ceiling, floor, wall]
+     label_field: label             # segmentation: the field of the clouds with the class
+     train:
+       - {cloud: train/000000.ply}                           # labels in the cloud
+       - {cloud: a_vert.npy, labels: a_label.npy}            # or in a second file
+       - train/extra_*.ply                                   # a glob, sorted
+       - {cloud: scans/0*.bin, labels: labels/0*.label}      # paired by what * stands for
+       - {cloud: chairs/c*.ply, label: chair}                # classification
+       - {array: shapes.npz, points: X, labels: y}           # one cloud a row
+       - {array: grids.npz, points: X, labels: y, kind: voxels, cell: 5cm}
+     val:  [{cloud: all/s*.ply, keep_every: 10}]  # number 0, 10, 20 ... of those listed
+     test: [{cloud: all/s*.ply, drop_every: 10}]  # the others
+     map: {0: ignore, 10: car, 252: car}          # raw label: class, its index, or `ignore`
+     map_other: ignore                            # raw labels not listed; else an error
+     ignore: [255]                                # raw labels that are ignored
+     columns: [x, y, z, red, green, blue]         # names for nameless columns
+
+   Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: the low 16 bits
+   are the class), else text with one number a line. The `label` of an entry is a class or a raw
+   label. Without `map` a raw label is the index of its class.
+
+   The members of an .npz array are named by `points` and `labels`; an .npy array has its labels in
+   a file of their own. Points are [n, p, 3 or more], labels [n] or, for segmentation, [n, p].
+   `kind: voxels` takes [n, a, b, c] and puts a point into the centre of each cell that is not 0,
+   the corner of the grid at the origin, the edge of a cell `cell` (1 m). An array is read once and
+   stays in memory.
+
+   Registration: entries are pairs, which have a true pose and no labels.
+
+     pnet_dataset: 1
+     task: registration
+     train:
+       - {source: a.ply, target: b.ply, pose: [1, 0, 0, 2.5, 0, 1, 0, 0, 0, 0, 1, 0]}
+       - {source: a.ply, target: b.ply, pose: a_b.txt}           # or .npy, or .log of one block
+       - {source: s/p*_a.ply, target: s/p*_b.ply, pose: s/p*.txt} # paired by what * stands for
+       - {log: kitchen/gt.log, clouds: kitchen/cloud_bin_*.ply}  # 3DMatch
+       - {velodyne: 00/velodyne, poses: 00/poses.txt, calib: 00/calib.txt, pairs: [[0, 9]]}  # KITTI
+       - {cloud: scans/0*.bin, views: {overlap: [50%, 90%]}}      # two views of each; augment_views.h
+     test: [{log: gt.log, clouds: c_*.ply, missing: skip, keep_every: 5}]
+
+   A pose is p_target = T p_source in the coordinates of the files: 12 numbers (three rows [R t])
+   or 16, flat or by rows, or a file. The pairs of KITTI are lists [target, source] of frames, or
+   {step: N}, each frame as the source of the one N later, or {distance: 10m}, those of FCGF: from
+   the first frame on, the last one before the distance is passed is the target, and the next
+   source is the one behind it. Of a log, `apart: 2` leaves out fragments that follow each other, as
+   3DMatch's registration recall does; with `info: gt.info` evaluation computes that recall. Files
+   that are not there are errors, but pairs of a log or of KITTI without them are left out with
+   `missing: skip`. */
+#ifndef PNET_RUNTIME_DATASET_H
+#define PNET_RUNTIME_DATASET_H
+
+#include "runtime/io/cloud.h"
+#include "runtime/data/dataset_pose.h"
+#include "runtime/base/error.h"
+#include "runtime/plan/input.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pnet_task { PNET_SEGMENTATION, PNET_CLASSIFICATION, PNET_REGISTRATION };
+enum pnet_split { PNET_TRAIN, PNET_VAL, PNET_TEST, PNET_SPLITS };
+
+enum {
+    PNET_LABEL_IGNORED = -1,
+    PNET_LABEL_NONE = -2, /* an entry without a label; a raw label without a class */
+    PNET_MAX_CLASSES = 65536,
+};
+
+struct pnet_views;
+
+/* What an entry of a registration data set has beside its cloud, the source. */
+struct pnet_pair {
+    char *target;          /* path, or NULL: two views are made of the one cloud */
+    struct pnet_pose pose; /* source to target, in the coordinates of the files; views: none */
+    int views;             /* index into the data set's views, or -1 */
+    int64_t view;          /* number among those of the cloud; its entries follow each other */
+    double *information;   /* [36] of gt.info, in the coordinates of the files; NULL: not given */
+};
+
+struct pnet_entry {
+    char *cloud;            /* path of the cloud or array; registration: of the source */
+    char *labels;           /* path of the labels, or NULL */
+    int32_t label;          /* classification: the class, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
+    int array;              /* index into arrays, or -1 */
+    int64_t row;            /* of the array */
+    struct pnet_pair *pair; /* registration, else NULL */
+};
+
+struct pnet_array;
+
+/* Immutable once read: threads may load from it side by side. */
+struct pnet_dataset {
+    char *path; /* of the index, as in messages */
+    enum pnet_task task;
+    char **classes;
+    int class_count;
+    char *label_field;
+    struct pnet_entry *entries[PNET_SPLITS];
+    int64_t counts[PNET_SPLITS];
+    int64_t *raw; /* [map_count] ascending */
+    int32_t *raw_class;
+    int map_count;
+    bool mapped;        /* there is a `map`: raw labels are no indices */
+    bool ignore_others; /* map_other: ignore */
+    char **columns;
+    int column_count;
+    struct pnet_array *arrays;
+    int array_count;
+    struct pnet_views *views;
+    int view_count;
+};
+
+/* "segmentation", "classification", "registration". */
+const char *pnet_task_name(enum pnet_task t);
+/* "train", "val", "test". */
+const char *pnet_split_name(enum pnet_split s);
+
+/* Reads an index, or the `dataset.yaml` of a folder. Files the index names must be there. On
+   failure *d is NULL: PNET_BAD_DATA, PNET_FAILED (the index cannot be read) or PNET_NO_MEMORY. */
+enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e);
+/* The same from memory; `path` stands in messages, and paths are relative to its folder. */
+enum pnet_status pnet_dataset_parse(
+    const char *path, const void *text, size_t size, struct pnet_dataset **d, struct pnet_error *e);
+void pnet_dataset_free(struct pnet_dataset *d);
+
+/* The class of a raw label, PNET_LABEL_IGNORED, or PNET_LABEL_NONE where it has none. */
+int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw);
+
+/* The model's class fields in use must have as many classes as the data set, per point for
+   segmentation and per cloud for classification; a model that reads poses needs registration, which
+   has no classes. PNET_USAGE. */
+enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct pnet_input *inputs,
+    int input_count, struct pnet_error *e);
+
+/* A cloud with its labels, as classes. */
+struct pnet_labelled {
+    struct pnet_cloud cloud;
+    int32_t *labels; /* [label_count], or NULL */
+    int64_t
+        label_count; /* the cloud's rows (segmentation), 1 (classification) or 0: there are none */
+};
+
+/* Loads an entry; `warning` (or NULL) as in pnet_cloud_read. Without `with_labels` no labels are
+   looked for. On failure `l` is empty and the message names the file, and the row where there is
+   one. */
+enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t index, bool with_labels, struct pnet_labelled *l, char warning[256],
+    struct pnet_error *e);
+void pnet_labelled_free(struct pnet_labelled *l);
+
+/* The clouds of a pair and the pose between their coordinates as loaded, the offsets taken off. */
+struct pnet_loaded_pair {
+    struct pnet_cloud source, target; /* views: one cloud, the source; the target is empty */
+    struct pnet_pose pose;            /* views: identity */
+};
+/* Loads an entry of a registration data set; warnings as above, of the source and the target. On
+   failure `p` is empty. */
+enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e);
+void pnet_loaded_pair_free(struct pnet_loaded_pair *p);
+
+/* How messages call an entry: its path, with [row] behind it for arrays, "A to B" for pairs. */
+void pnet_entry_name(const struct pnet_entry *entry, char *name, int size);
+
+/* Counts the labels of a split: counts[class_count], ignored ones left out. Of segmentation it reads
+   every entry; PNET_BAD_DATA where one has points without labels, with the fields it has. */
+enum pnet_status pnet_dataset_count(
+    const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e);
+/* The same; `tell` (or NULL) gets what is doubtful about the clouds read, as pnet_cloud_read warns. */
+enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t *counts, void (*tell)(void *context, const char *warning), void *context,
+    struct pnet_error *e);
+/* Weights against imbalance: 1 / sqrt(share of the class), scaled so that the mean weight of a
+   label is 1; classes that never occur get 1. The square root is the usual compromise: plain
+   inverse frequencies let rare classes take over. */
+void pnet_class_weights(const int64_t *counts, int count, double *weights);
+
+#endif

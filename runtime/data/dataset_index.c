@@ -1,0 +1,529 @@
+/* Reading the index of a data set. */
+#include "runtime/data/dataset_array.h"
+#include "runtime/data/dataset_index.h"
+#include "runtime/base/glob.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { VERSION = 1, PATH_MOST = 4096 };
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+void pnet_index_fail(struct pnet_index *r, const struct pnet_yaml_node *at, enum pnet_status status,
+    const struct pnet_error *e)
+{
+    if (status == PNET_NO_MEMORY)
+        pnet_yaml_fail_memory(r->y);
+    else
+        pnet_yaml_fail(r->y, at, "%s", e->message);
+}
+
+char *pnet_index_copy(struct pnet_index *r, const char *text)
+{
+    char *c = strdup(text);
+    if (!c) pnet_yaml_fail_memory(r->y);
+    return c;
+}
+
+/* A list of words, each different from the others. */
+static void read_words(
+    struct pnet_index *r, const struct pnet_yaml_node *n, int most, char ***words, int *count)
+{
+    if (!pnet_yaml_list(r->y, n, 1, most)) return;
+    *words = calloc((size_t)n->count, sizeof **words);
+    if (!*words) {
+        pnet_yaml_fail_memory(r->y);
+        return;
+    }
+    for (const struct pnet_yaml_node *c = n->first; c && pnet_yaml_ok(r->y); c = c->next) {
+        const char *text = pnet_yaml_string(r->y, c, NULL);
+        if (!text) return;
+        char *word = pnet_index_copy(r, text);
+        if (word) (*words)[(*count)++] = word;
+    }
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void check_classes(struct pnet_index *r, const struct pnet_yaml_node *n)
+{
+    size_t count = (size_t)r->d->class_count;
+    if (count < 2) return;
+    char **sorted = malloc(count * sizeof *sorted);
+    if (!sorted) {
+        pnet_yaml_fail_memory(r->y);
+        return;
+    }
+    memcpy(sorted, r->d->classes, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_text);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            pnet_yaml_fail(r->y, n, "classes: `%.80s` is there twice", sorted[i]);
+    free(sorted);
+}
+
+static int find_class(const struct pnet_dataset *d, const char *name)
+{
+    for (int i = 0; i < d->class_count; i++)
+        if (strcmp(d->classes[i], name) == 0) return i;
+    return -1;
+}
+
+static bool is_integer(const char *text, int64_t *value)
+{
+    char *end;
+    const char *digits = text + (*text == '-');
+    if (*digits < '0' || *digits > '9') return false;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return !*end && !errno;
+}
+
+static void refuse_class(struct pnet_index *r, const struct pnet_yaml_node *n, const char *name)
+{
+    const char *near = pnet_nearest(name, (const char *const *)r->d->classes, r->d->class_count);
+    pnet_yaml_fail(r->y, n, "`%.80s` is none of the %d classes%s%.80s%s", name, r->d->class_count,
+        near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
+}
+
+/* The right side of `map`: a class, its index, or `ignore`. */
+static int32_t read_target(struct pnet_index *r, const struct pnet_yaml_node *n)
+{
+    const char *text = pnet_yaml_string(r->y, n, "ignore");
+    int64_t index;
+    int found = find_class(r->d, text);
+    if (found >= 0) return (int32_t)found;
+    if (strcmp(text, "ignore") == 0) return PNET_LABEL_IGNORED;
+    if (is_integer(text, &index) && index >= 0 && index < r->d->class_count) return (int32_t)index;
+    refuse_class(r, n, text);
+    return PNET_LABEL_IGNORED;
+}
+
+struct pair {
+    int64_t raw;
+    int32_t to;
+};
+
+static int by_raw(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    return (x->raw > y->raw) - (x->raw < y->raw);
+}
+
+static void store_pairs(
+    struct pnet_index *r, const struct pnet_yaml_node *at, struct pair *pairs, int count)
+{
+    struct pnet_dataset *d = r->d;
+    qsort(pairs, (size_t)count, sizeof *pairs, by_raw);
+    d->raw = malloc(((size_t)count + 1) * sizeof *d->raw);
+    d->raw_class = malloc(((size_t)count + 1) * sizeof *d->raw_class);
+    if (!d->raw || !d->raw_class) {
+        pnet_yaml_fail_memory(r->y);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        if (i && pairs[i].raw == pairs[i - 1].raw)
+            pnet_yaml_fail(r->y, at, "the raw label %" PRId64 " is there twice", pairs[i].raw);
+        d->raw[i] = pairs[i].raw;
+        d->raw_class[i] = pairs[i].to;
+    }
+    d->map_count = count;
+}
+
+static void read_map(struct pnet_index *r, const struct pnet_yaml_node *root)
+{
+    const struct pnet_yaml_node *map = pnet_yaml_get(root, "map"),
+                                *ignore = pnet_yaml_get(root, "ignore");
+    const struct pnet_yaml_node *others = pnet_yaml_get(root, "map_other");
+    static const char *const other_words[] = {"ignore"};
+    int count = 0;
+    r->d->ignore_others = others && pnet_yaml_choice(r->y, others, other_words, 1, 0) == 0;
+    r->d->mapped = map != NULL;
+    if (map && map->kind != PNET_YAML_MAP)
+        pnet_yaml_fail(r->y, map, "map: expected `raw label: class` pairs");
+    if (ignore) pnet_yaml_list(r->y, ignore, 0, PNET_MAX_CLASSES);
+    int64_t most = (map ? map->count : 0) + (ignore ? ignore->count : 0);
+    if (!pnet_yaml_ok(r->y) || !most) return;
+    struct pair *pairs = most <= INT32_MAX ? calloc((size_t)most, sizeof *pairs) : NULL;
+    if (!pairs) {
+        pnet_yaml_fail_memory(r->y);
+        return;
+    }
+    for (const struct pnet_yaml_node *n = map ? map->first : NULL; n; n = n->next, count++) {
+        if (!is_integer(n->key, &pairs[count].raw))
+            pnet_yaml_fail(r->y, n, "map: `%.80s` is no raw label, an integer", n->key);
+        pairs[count].to = read_target(r, n);
+    }
+    for (const struct pnet_yaml_node *n = ignore ? ignore->first : NULL; n; n = n->next)
+        pairs[count++] =
+            (struct pair){pnet_yaml_int(r->y, n, INT64_MIN, INT64_MAX, 0), PNET_LABEL_IGNORED};
+    if (pnet_yaml_ok(r->y)) store_pairs(r, ignore ? ignore : map, pairs, count);
+    free(pairs);
+}
+
+/* The label of an entry: a class by its name, or a raw label. */
+static int32_t read_label(struct pnet_index *r, const struct pnet_yaml_node *n)
+{
+    int64_t raw;
+    const char *text = pnet_yaml_string(r->y, n, NULL);
+    if (!text) return PNET_LABEL_NONE;
+    int found = find_class(r->d, text);
+    if (found >= 0) return (int32_t)found;
+    if (!is_integer(text, &raw)) {
+        refuse_class(r, n, text);
+        return PNET_LABEL_NONE;
+    }
+    int32_t label = pnet_dataset_label(r->d, raw);
+    if (label == PNET_LABEL_NONE)
+        pnet_yaml_fail(r->y, n, "label: %" PRId64 " is none of the %d classes%s", raw,
+            r->d->class_count, r->d->mapped ? ", and not in `map`" : "");
+    return label;
+}
+
+void pnet_index_add(struct pnet_index *r, enum pnet_split s, struct pnet_entry entry)
+{
+    struct pnet_dataset *d = r->d;
+    if (d->counts[s] == r->room[s]) {
+        int64_t room = r->room[s] ? 2 * r->room[s] : 64;
+        struct pnet_entry *grown = realloc(d->entries[s], (size_t)room * sizeof *grown);
+        if (!grown) {
+            pnet_yaml_fail_memory(r->y);
+            pnet_entry_free(&entry);
+            return;
+        }
+        d->entries[s] = grown;
+        r->room[s] = room;
+    }
+    d->entries[s][d->counts[s]++] = entry;
+}
+
+struct pnet_index_share pnet_index_share(struct pnet_index *r, const struct pnet_yaml_node *n)
+{
+    const struct pnet_yaml_node *keep = pnet_yaml_get(n, "keep_every"),
+                                *drop = pnet_yaml_get(n, "drop_every");
+    if (keep && drop) pnet_yaml_fail(r->y, n, "keep_every and drop_every exclude each other");
+    return (struct pnet_index_share){.keep = pnet_yaml_int(r->y, keep, 2, INT32_MAX, 0),
+        .drop = pnet_yaml_int(r->y, drop, 2, INT32_MAX, 0)};
+}
+
+bool pnet_index_takes(const struct pnet_index_share *s, int64_t i)
+{
+    return !(s->keep && i % s->keep != 0) && !(s->drop && i % s->drop == 0);
+}
+
+bool pnet_index_is_file(struct pnet_index *r, const struct pnet_yaml_node *at, const char *path)
+{
+    struct stat info;
+    bool there = stat(path, &info) == 0;
+    if (there && !S_ISREG(info.st_mode))
+        pnet_yaml_fail(r->y, at, "%s: is not a file", path);
+    else if (!there || access(path, R_OK) != 0)
+        pnet_yaml_fail(r->y, at, "%s: %s", path, strerror(errno));
+    else
+        return true;
+    return false;
+}
+
+static void add_cloud(struct pnet_index *r, const struct pnet_yaml_node *at, enum pnet_split s,
+    const char *cloud, const char *labels, int32_t label)
+{
+    if (!pnet_index_is_file(r, at, cloud) || (labels && !pnet_index_is_file(r, at, labels))) return;
+    struct pnet_entry entry = {.array = -1, .label = label};
+    entry.cloud = pnet_index_copy(r, cloud);
+    entry.labels = labels ? pnet_index_copy(r, labels) : NULL;
+    pnet_index_add(r, s, entry);
+}
+
+static void read_clouds(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
+    const char *cloud, const char *labels, int32_t label)
+{
+    struct pnet_error e;
+    struct pnet_paths clouds = {.count = 0}, pairs = {.count = 0};
+    struct pnet_index_share share = pnet_index_share(r, n);
+    enum pnet_status status = PNET_OK;
+    if (!pnet_is_pattern(cloud)) {
+        char *path = pnet_path_join(r->folder, cloud);
+        char *second = labels ? pnet_path_join(r->folder, labels) : NULL;
+        if (!path || (labels && !second))
+            pnet_yaml_fail_memory(r->y);
+        else
+            add_cloud(r, n, s, path, second, label);
+        free(path);
+        free(second);
+        return;
+    }
+    status = pnet_glob(r->folder, cloud, &clouds, &e);
+    if (!status && labels) status = pnet_glob_pair(r->folder, cloud, labels, &clouds, &pairs, &e);
+    if (status) pnet_index_fail(r, n, status, &e);
+    for (int64_t i = 0; !status && i < clouds.count && pnet_yaml_ok(r->y); i++)
+        if (pnet_index_takes(&share, i))
+            add_cloud(r, n, s, clouds.items[i], labels ? pairs.items[i] : NULL, label);
+    pnet_paths_free(&clouds);
+    pnet_paths_free(&pairs);
+}
+
+static int32_t array_label(
+    struct pnet_index *r, const struct pnet_yaml_node *n, const struct pnet_array *a, int64_t row)
+{
+    if (!a->labels.dims) return PNET_LABEL_NONE;
+    double raw = pnet_array_label(a, row);
+    int32_t label = raw == floor(raw) && fabs(raw) < 0x1p53 ? pnet_dataset_label(r->d, (int64_t)raw)
+                                                            : PNET_LABEL_NONE;
+    if (label == PNET_LABEL_NONE)
+        pnet_yaml_fail(r->y, n, "label %g of row %" PRId64 " is none of the %d classes", raw, row,
+            r->d->class_count);
+    return label;
+}
+
+static void add_rows(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
+    const char *path, int index)
+{
+    const struct pnet_array *a = &r->d->arrays[index];
+    struct pnet_index_share share = pnet_index_share(r, n);
+    bool clouds = r->d->task == PNET_CLASSIFICATION;
+    if (a->labels.dims && clouds == pnet_array_labels_points(a))
+        pnet_yaml_fail(r->y, n, "labels: the task needs one a %s", clouds ? "cloud" : "point");
+    for (int64_t row = 0; row < a->points.shape[0] && pnet_yaml_ok(r->y); row++) {
+        if (!pnet_index_takes(&share, row)) continue;
+        struct pnet_entry entry = {.array = index, .row = row, .label = PNET_LABEL_NONE};
+        if (clouds) entry.label = array_label(r, n, a, row);
+        entry.cloud = pnet_index_copy(r, path);
+        pnet_index_add(r, s, entry);
+    }
+}
+
+static bool same_text(
+    const struct pnet_yaml_node *a, const struct pnet_yaml_node *b, const char *key)
+{
+    const struct pnet_yaml_node *x = pnet_yaml_get(a, key), *y = pnet_yaml_get(b, key);
+    if (!x || !y || !x->text || !y->text) return x == y;
+    return strcmp(x->text, y->text) == 0;
+}
+
+/* The array an earlier entry was read from the same way, as train and val of one file are; -1:
+ * none. */
+static int find_array(const struct pnet_index *r, const struct pnet_yaml_node *n)
+{
+    static const char *const keys[] = {"array", "points", "labels", "kind", "cell"};
+    for (int i = 0; i < r->d->array_count; i++) {
+        int same = 0;
+        while (same < COUNT(keys) && same_text(r->array_nodes[i], n, keys[same])) same++;
+        if (same == COUNT(keys)) return i;
+    }
+    return -1;
+}
+
+/* Room for one more array. */
+static bool grow_arrays(struct pnet_index *r)
+{
+    size_t count = (size_t)r->d->array_count + 1;
+    struct pnet_array *arrays = realloc(r->d->arrays, count * sizeof *arrays);
+    if (arrays) r->d->arrays = arrays;
+    const struct pnet_yaml_node **nodes = realloc(r->array_nodes, count * sizeof *nodes);
+    if (nodes) r->array_nodes = nodes;
+    return arrays && nodes;
+}
+
+static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
+    const char *name, const char *labels)
+{
+    static const char *const kinds[] = {"points", "voxels"};
+    struct pnet_error e;
+    const char *points = pnet_yaml_string(r->y, pnet_yaml_get(n, "points"), NULL);
+    int kind =
+        pnet_yaml_choice(r->y, pnet_yaml_get(n, "kind"), kinds, COUNT(kinds), PNET_ARRAY_POINTS);
+    double cell = pnet_yaml_length(r->y, pnet_yaml_get(n, "cell"), 1e-6, 1e6, 1);
+    if (pnet_yaml_get(n, "cell") && kind != PNET_ARRAY_VOXELS)
+        pnet_yaml_fail(r->y, n, "cell: is for kind: voxels");
+    if (!pnet_yaml_ok(r->y)) return;
+
+    struct pnet_dataset *d = r->d;
+    int known = find_array(r, n);
+    bool grown = grow_arrays(r);
+    char *path = pnet_path_join(r->folder, name);
+    bool archive = path && strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".npz") == 0;
+    char *second = labels && !archive ? pnet_path_join(r->folder, labels)
+                   : labels           ? pnet_index_copy(r, labels)
+                                      : NULL;
+    if (!grown || !path || (labels && !second)) {
+        pnet_yaml_fail_memory(r->y);
+    } else if (known >= 0) {
+        add_rows(r, n, s, path, known);
+    } else if (pnet_index_is_file(r, n, path)) {
+        enum pnet_status status = pnet_array_read(
+            path, points, second, (enum pnet_array_kind)kind, cell, &d->arrays[d->array_count], &e);
+        if (status) {
+            pnet_index_fail(r, n, status, &e);
+        } else {
+            r->array_nodes[d->array_count] = n;
+            add_rows(r, n, s, path, d->array_count++);
+        }
+    }
+    free(path);
+    free(second);
+}
+
+static void read_entry(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
+{
+    static const char *const keys[] = {
+        "cloud", "labels", "label", "array", "points", "kind", "cell", "keep_every", "drop_every"};
+    if (n->kind == PNET_YAML_SCALAR) {
+        read_clouds(r, n, s, n->text, NULL, PNET_LABEL_NONE);
+        return;
+    }
+    if (!pnet_yaml_map(r->y, n, "entry", keys, COUNT(keys))) return;
+    const char *cloud = pnet_yaml_string(r->y, pnet_yaml_get(n, "cloud"), NULL);
+    const char *array = pnet_yaml_string(r->y, pnet_yaml_get(n, "array"), NULL);
+    const char *labels = pnet_yaml_string(r->y, pnet_yaml_get(n, "labels"), NULL);
+    const struct pnet_yaml_node *label = pnet_yaml_get(n, "label");
+    if (!cloud == !array) {
+        pnet_yaml_fail(r->y, n, "an entry needs one of `cloud` and `array`");
+    } else if (label && (array || r->d->task != PNET_CLASSIFICATION)) {
+        pnet_yaml_fail(r->y, label, "label: is for single clouds of a classification task");
+    } else if (labels && cloud && r->d->task == PNET_CLASSIFICATION) {
+        pnet_yaml_fail(r->y, n, "labels: a file of labels is for segmentation; use `label: CLASS`");
+    } else if (cloud && (pnet_yaml_get(n, "points") || pnet_yaml_get(n, "kind") ||
+                            pnet_yaml_get(n, "cell"))) {
+        pnet_yaml_fail(r->y, n, "points, kind and cell are for `array` entries");
+    } else if (array) {
+        read_array(r, n, s, array, labels);
+    } else {
+        int32_t class_of = label ? read_label(r, label) : PNET_LABEL_NONE;
+        read_clouds(r, n, s, cloud, labels, class_of);
+    }
+}
+
+static void read_columns(struct pnet_index *r, const struct pnet_yaml_node *columns)
+{
+    static const char *const axes[] = {"x", "y", "z"};
+    struct pnet_dataset *d = r->d;
+    read_words(r, columns, 4096, &d->columns, &d->column_count);
+    for (int i = 0; i < 3 && pnet_yaml_ok(r->y); i++) {
+        const char *name = i < d->column_count ? d->columns[i] : NULL;
+        if (!name || strcmp(name, axes[i]) != 0)
+            pnet_yaml_fail(r->y, columns, "columns: the first three are x, y and z");
+    }
+}
+
+/* Classes and how labels become them: a data set of pairs has none. */
+static void read_classes(struct pnet_index *r, const struct pnet_yaml_node *root)
+{
+    static const char *const keys[] = {"classes", "label_field", "map", "map_other", "ignore"};
+    const struct pnet_yaml_node *classes = pnet_yaml_get(root, "classes");
+    if (r->d->task == PNET_REGISTRATION) {
+        for (int i = 0; i < COUNT(keys); i++)
+            if (pnet_yaml_get(root, keys[i]))
+                pnet_yaml_fail(r->y, pnet_yaml_get(root, keys[i]),
+                    "%s: pairs of clouds have no classes; `task: registration` goes without it",
+                    keys[i]);
+        return;
+    }
+    if (!classes) {
+        pnet_yaml_fail(
+            r->y, root, "a data set needs `pnet_dataset: %d`, `task` and `classes`", VERSION);
+        return;
+    }
+    read_words(r, classes, PNET_MAX_CLASSES, &r->d->classes, &r->d->class_count);
+    if (!pnet_yaml_ok(r->y)) return;
+    check_classes(r, classes);
+    r->d->label_field =
+        pnet_index_copy(r, pnet_yaml_string(r->y, pnet_yaml_get(root, "label_field"), "label"));
+    read_map(r, root);
+}
+
+static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
+{
+    static const char *const keys[] = {"pnet_dataset", "task", "classes", "label_field", "train",
+        "val", "test", "map", "map_other", "ignore", "columns"};
+    static const char *const tasks[] = {"segmentation", "classification", "registration"};
+    struct pnet_yaml *y = r->y;
+    if (!pnet_yaml_map(y, root, "data set", keys, COUNT(keys))) return;
+    const struct pnet_yaml_node *version = pnet_yaml_get(root, "pnet_dataset");
+    const struct pnet_yaml_node *task = pnet_yaml_get(root, "task");
+    const struct pnet_yaml_node *columns = pnet_yaml_get(root, "columns");
+    if (!version || !task) {
+        pnet_yaml_fail(
+            y, root, "a data set needs `pnet_dataset: %d`, `task` and `classes`", VERSION);
+        return;
+    }
+    if (pnet_yaml_int(y, version, 0, INT32_MAX, VERSION) != VERSION)
+        pnet_yaml_fail(y, version, "pnet_dataset: version %.20s is unknown, expected %d",
+            version->text, VERSION);
+    r->d->task = (enum pnet_task)pnet_yaml_choice(y, task, tasks, COUNT(tasks), PNET_SEGMENTATION);
+    if (pnet_yaml_ok(y)) read_classes(r, root);
+    if (columns && pnet_yaml_ok(y)) read_columns(r, columns);
+    for (int s = 0; s < PNET_SPLITS && pnet_yaml_ok(y); s++) {
+        const struct pnet_yaml_node *list =
+            pnet_yaml_get(root, pnet_split_name((enum pnet_split)s));
+        if (!list || list->kind == PNET_YAML_NULL || !pnet_yaml_list(y, list, 0, INT32_MAX))
+            continue;
+        for (const struct pnet_yaml_node *n = list->first; n && pnet_yaml_ok(y); n = n->next)
+            if (r->d->task == PNET_REGISTRATION)
+                pnet_index_pairs(r, n, (enum pnet_split)s);
+            else
+                read_entry(r, n, (enum pnet_split)s);
+    }
+}
+
+/* The index of a folder is its dataset.yaml. */
+static char *index_path(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return pnet_path_join(path, "dataset.yaml");
+    return strdup(path);
+}
+
+/* Reads the document, which it frees. */
+static enum pnet_status finish(
+    struct pnet_yaml *y, const char *path, struct pnet_dataset **d, struct pnet_error *e)
+{
+    struct pnet_index r = {.y = y, .d = calloc(1, sizeof *r.d), .folder = pnet_path_folder(path)};
+    enum pnet_status status = PNET_OK;
+    if (r.d) r.d->path = strdup(path);
+    if (r.d && r.d->path && r.folder) {
+        read_root(&r, pnet_yaml_root(y));
+        status = pnet_yaml_end(y, e);
+    } else {
+        status = pnet_error_memory(e);
+    }
+    pnet_yaml_free(y);
+    free(r.array_nodes);
+    free(r.folder);
+    if (status)
+        pnet_dataset_free(r.d);
+    else
+        *d = r.d;
+    return status;
+}
+
+enum pnet_status pnet_dataset_parse(
+    const char *path, const void *text, size_t size, struct pnet_dataset **d, struct pnet_error *e)
+{
+    struct pnet_yaml *y;
+    *d = NULL;
+    enum pnet_status status = pnet_yaml_parse(path, text, size, PNET_BAD_DATA, &y, e);
+    return status ? status : finish(y, path, d, e);
+}
+
+enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e)
+{
+    struct pnet_yaml *y;
+    *d = NULL;
+    char *index = index_path(path);
+    if (!index) return pnet_error_memory(e);
+    enum pnet_status status = pnet_yaml_read(index, PNET_BAD_DATA, &y, e);
+    if (!status) status = finish(y, index, d, e);
+    free(index);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* Reading an index: what the kinds of entries have in common. Private to runtime/dataset_*.c. */
+#ifndef PNET_RUNTIME_DATASET_INDEX_H
+#define PNET_RUNTIME_DATASET_INDEX_H
+
+#include "runtime/data/dataset.h"
+#include "runtime/base/yaml.h"
+
+struct pnet_index {
+    struct pnet_dataset *d;
+    struct pnet_yaml *y; /* errors stick to it */
+    char *folder;        /* of the index */
+    int64_t room[PNET_SPLITS];
+    const struct pnet_yaml_node *
+        *array_nodes; /* [d->array_count] the entry each array was read for */
+};
+
+/* Passes an error that has no line on to the document. */
+void pnet_index_fail(struct pnet_index *r, const struct pnet_yaml_node *at, enum pnet_status status,
+    const struct pnet_error *e);
+/* NULL: out of memory, which sticks. */
+char *pnet_index_copy(struct pnet_index *r, const char *text);
+/* Whether a file can be read; an error else. */
+bool pnet_index_is_file(struct pnet_index *r, const struct pnet_yaml_node *at, const char *path);
+/* Takes over what the entry owns, also on failure. */
+void pnet_index_add(struct pnet_index *r, enum pnet_split s, struct pnet_entry entry);
+void pnet_entry_free(struct pnet_entry *entry);
+
+/* keep_every and drop_every, which split what an entry lists. */
+struct pnet_index_share {
+    int64_t keep, drop;
+};
+struct pnet_index_share pnet_index_share(struct pnet_index *r, const struct pnet_yaml_node *n);
+/* Whether number i of the list is in it. */
+bool pnet_index_takes(const struct pnet_index_share *s, int64_t i);
+
+/* An entry of a registration data set; in dataset_pairs.c. */
+void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s);
+
+#endif

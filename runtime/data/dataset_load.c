@@ -1,0 +1,209 @@
+/* Loading an entry of a data set: the cloud, its labels, and from raw labels to classes. */
+#include "runtime/data/dataset.h"
+#include "runtime/data/dataset_array.h"
+#include "runtime/data/input_map.h"
+#include "runtime/io/kitti.h"
+#include "runtime/io/npy.h"
+#include "runtime/io/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MOST = 512 };
+
+void pnet_labelled_free(struct pnet_labelled *l)
+{
+    pnet_cloud_free(&l->cloud);
+    free(l->labels);
+    *l = (struct pnet_labelled){.labels = NULL};
+}
+
+/* Row of the file a row of the cloud came from. */
+static int64_t file_row(const struct pnet_cloud *c, int64_t row)
+{
+    return c->file_row ? c->file_row[row] : row;
+}
+
+/* Turns a raw label into a class. */
+static enum pnet_status convert(const struct pnet_dataset *d, double raw, const char *path,
+    int64_t row, int32_t *label, struct pnet_error *e)
+{
+    bool whole = raw == floor(raw) && fabs(raw) < 0x1p53;
+    *label = whole ? pnet_dataset_label(d, (int64_t)raw) : PNET_LABEL_NONE;
+    if (*label != PNET_LABEL_NONE) return PNET_OK;
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: row %" PRId64
+        ": label %.17g is %s; list it in the `%s` of %s, or set `map_other: ignore`",
+        path, row, raw,
+        !whole      ? "no integer"
+        : d->mapped ? "not in the map"
+                    : "beyond the classes",
+        d->mapped ? "map" : "ignore", d->path);
+}
+
+/* The labels of the rows that were kept, out of `raw`, which has one for each row of the file. */
+static enum pnet_status keep(const struct pnet_dataset *d, const struct pnet_field *raw,
+    const char *path, struct pnet_labelled *l, struct pnet_error *e)
+{
+    for (int64_t i = 0; i < l->cloud.rows; i++) {
+        int64_t row = file_row(&l->cloud, i);
+        enum pnet_status status = convert(d, pnet_field_get(raw, row), path, row, &l->labels[i], e);
+        if (status) return status;
+    }
+    return PNET_OK;
+}
+
+static enum pnet_status from_field(
+    const struct pnet_dataset *d, const char *path, struct pnet_labelled *l, struct pnet_error *e)
+{
+    const struct pnet_field *f = pnet_cloud_field(&l->cloud, d->label_field);
+    if (!f) {
+        l->label_count = 0;
+        return PNET_OK;
+    }
+    for (int64_t i = 0; i < l->cloud.rows; i++) {
+        enum pnet_status status =
+            convert(d, pnet_field_get(f, i), path, file_row(&l->cloud, i), &l->labels[i], e);
+        if (status) return status;
+    }
+    return PNET_OK;
+}
+
+/* SemanticKITTI: the class in the low 16 bits, the instance in the high ones. */
+static enum pnet_status from_kitti(
+    const struct pnet_dataset *d, const char *path, struct pnet_labelled *l, struct pnet_error *e)
+{
+    int64_t n = l->cloud.file_rows;
+    uint32_t *raw = malloc(n ? (size_t)n * sizeof *raw : 1);
+    if (!raw) return pnet_error_memory(e);
+    enum pnet_status status = pnet_labels_read(path, n, raw, e);
+    for (int64_t i = 0; i < n && !status; i++) raw[i] &= 0xffff;
+    struct pnet_field f = {.type = PNET_U32, .data = raw};
+    if (!status) status = keep(d, &f, path, l, e);
+    free(raw);
+    return status;
+}
+
+static enum pnet_status from_npy(
+    const struct pnet_dataset *d, const char *path, struct pnet_labelled *l, struct pnet_error *e)
+{
+    struct pnet_npy a;
+    enum pnet_status status = pnet_npy_read(path, &a, e);
+    if (status) return status;
+    struct pnet_field f = {.type = a.type, .data = a.data};
+    if (a.count != l->cloud.file_rows)
+        status = pnet_error_set(e, PNET_BAD_DATA,
+            "%s: %" PRId64 " labels for a cloud of %" PRId64 " points", path, a.count,
+            l->cloud.file_rows);
+    else
+        status = keep(d, &f, path, l, e);
+    pnet_npy_free(&a);
+    return status;
+}
+
+static enum pnet_status parse_lines(
+    struct pnet_text *t, int64_t *raw, int64_t n, struct pnet_error *e)
+{
+    struct pnet_span line, word;
+    int64_t count = 0;
+    while (pnet_text_full_line(t, &line)) {
+        double value = 0;
+        if (count == n)
+            return pnet_text_error(t, e, "more labels than the %" PRId64 " points of the cloud", n);
+        if (!pnet_span_word(&line, &word) || !pnet_value_parse(word, PNET_F64, &value) ||
+            !(fabs(value) < 0x1p53) || value != floor(value) || pnet_span_word(&line, &word))
+            return pnet_text_error(t, e, "expected one integer, a label, a line");
+        raw[count++] = (int64_t)value;
+    }
+    if (count < n)
+        return pnet_text_error(
+            t, e, "%" PRId64 " labels for a cloud of %" PRId64 " points", count, n);
+    return PNET_OK;
+}
+
+static enum pnet_status from_text(
+    const struct pnet_dataset *d, const char *path, struct pnet_labelled *l, struct pnet_error *e)
+{
+    int64_t n = l->cloud.file_rows;
+    struct pnet_bytes b;
+    struct pnet_text t;
+    enum pnet_status status = pnet_bytes_read(path, &b, e);
+    if (status) return status;
+    int64_t *raw = malloc(n ? (size_t)n * sizeof *raw : 1);
+    if (!raw) {
+        pnet_bytes_free(&b);
+        return pnet_error_memory(e);
+    }
+    pnet_text_begin(&t, &b, path);
+    status = parse_lines(&t, raw, n, e);
+    struct pnet_field f = {.type = PNET_I64, .data = raw};
+    if (!status) status = keep(d, &f, path, l, e);
+    free(raw);
+    pnet_bytes_free(&b);
+    return status;
+}
+
+static enum pnet_status from_array(const struct pnet_dataset *d, const struct pnet_entry *entry,
+    const char *name, struct pnet_labelled *l, struct pnet_error *e)
+{
+    const struct pnet_array *a = &d->arrays[entry->array];
+    if (!a->labels.dims) {
+        l->label_count = 0;
+        return PNET_OK;
+    }
+    for (int64_t i = 0; i < l->cloud.rows; i++) {
+        int64_t row = file_row(&l->cloud, i);
+        double raw = pnet_array_label(a, entry->row * a->points.shape[1] + row);
+        enum pnet_status status = convert(d, raw, name, row, &l->labels[i], e);
+        if (status) return status;
+    }
+    return PNET_OK;
+}
+
+static bool ends(const char *path, const char *ending)
+{
+    size_t n = strlen(path), m = strlen(ending);
+    return n > m && strcmp(path + n - m, ending) == 0;
+}
+
+static enum pnet_status load_labels(const struct pnet_dataset *d, const struct pnet_entry *entry,
+    const char *name, struct pnet_labelled *l, struct pnet_error *e)
+{
+    bool clouds = d->task == PNET_CLASSIFICATION;
+    if (clouds && entry->label == PNET_LABEL_NONE) return PNET_OK;
+    l->label_count = clouds ? 1 : l->cloud.rows;
+    l->labels = malloc(l->label_count ? (size_t)l->label_count * sizeof *l->labels : 1);
+    if (!l->labels) return pnet_error_memory(e);
+    if (clouds) {
+        l->labels[0] = entry->label;
+        return PNET_OK;
+    }
+    if (entry->array >= 0) return from_array(d, entry, name, l, e);
+    if (!entry->labels) return from_field(d, name, l, e);
+    if (ends(entry->labels, ".npy")) return from_npy(d, entry->labels, l, e);
+    if (ends(entry->labels, ".label")) return from_kitti(d, entry->labels, l, e);
+    return from_text(d, entry->labels, l, e);
+}
+
+enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t index, bool with_labels, struct pnet_labelled *l, char warning[256],
+    struct pnet_error *e)
+{
+    const struct pnet_entry *entry = &d->entries[split][index];
+    char name[NAME_MOST];
+    enum pnet_status status;
+    *l = (struct pnet_labelled){.labels = NULL};
+    if (warning) warning[0] = 0;
+    pnet_entry_name(entry, name, NAME_MOST);
+    if (entry->array >= 0)
+        status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &l->cloud, e);
+    else
+        status = pnet_cloud_read_columns(
+            entry->cloud, d->columns, d->column_count, &l->cloud, warning, e);
+    if (!status) status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);
+    if (!status && with_labels) status = load_labels(d, entry, name, l, e);
+    if (status) pnet_labelled_free(l);
+    return status;
+}

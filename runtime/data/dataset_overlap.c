@@ -1,0 +1,86 @@
+#include "runtime/data/dataset_overlap.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* A point of the target and the cell it lies in; the edge of a cell is the radius. */
+struct cell_point {
+    int64_t x, y, z; /* cell */
+    const float *point;
+};
+
+static int by_cell(const void *a, const void *b)
+{
+    const struct cell_point *p = a, *q = b;
+    if (p->x != q->x) return p->x < q->x ? -1 : 1;
+    if (p->y != q->y) return p->y < q->y ? -1 : 1;
+    return (p->z > q->z) - (p->z < q->z);
+}
+
+static struct cell_point cell_of(double x, double y, double z, double radius_m)
+{
+    return (struct cell_point){.x = (int64_t)floor(x / radius_m),
+        .y = (int64_t)floor(y / radius_m),
+        .z = (int64_t)floor(z / radius_m)};
+}
+
+/* The first of the sorted points that is not before the cell. */
+static int64_t first_from(
+    const struct cell_point *sorted, int64_t count, const struct cell_point *cell)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (by_cell(&sorted[middle], cell) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Cells of a column follow each other, so nine searches find the 27 around the point. */
+static bool is_near(
+    const struct cell_point *sorted, int64_t count, const double p[3], double radius_m)
+{
+    struct cell_point home = cell_of(p[0], p[1], p[2], radius_m);
+    for (int64_t x = home.x - 1; x <= home.x + 1; x++)
+        for (int64_t y = home.y - 1; y <= home.y + 1; y++) {
+            struct cell_point column = {.x = x, .y = y, .z = home.z - 1};
+            int64_t i = first_from(sorted, count, &column);
+            for (; i < count && sorted[i].x == x && sorted[i].y == y && sorted[i].z <= home.z + 1;
+                 i++) {
+                double dx = p[0] - (double)sorted[i].point[0];
+                double dy = p[1] - (double)sorted[i].point[1];
+                double dz = p[2] - (double)sorted[i].point[2];
+                if (dx * dx + dy * dy + dz * dz <= radius_m * radius_m) return true;
+            }
+        }
+    return false;
+}
+
+enum pnet_status pnet_overlap(const float *source, int64_t sources, const float *target,
+    int64_t targets, const struct pnet_pose *pose, double radius_m, int64_t *number,
+    struct pnet_error *e)
+{
+    struct cell_point *sorted = malloc(((size_t)targets + 1) * sizeof *sorted);
+    int64_t near = 0;
+    *number = 0;
+    if (!sorted) return pnet_error_memory(e);
+    for (int64_t i = 0; i < targets; i++) {
+        const float *p = target + 3 * i;
+        sorted[i] = cell_of((double)p[0], (double)p[1], (double)p[2], radius_m);
+        sorted[i].point = p;
+    }
+    qsort(sorted, (size_t)targets, sizeof *sorted, by_cell);
+#pragma omp parallel for schedule(static) reduction(+ : near)
+    for (int64_t i = 0; i < sources; i++) {
+        double p[3] = {(double)source[3 * i], (double)source[3 * i + 1], (double)source[3 * i + 2]};
+        pnet_pose_apply(pose, p, p);
+        near += is_near(sorted, targets, p, radius_m);
+    }
+    free(sorted);
+    *number = near;
+    return PNET_OK;
+}

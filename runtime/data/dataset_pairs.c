@@ -1,0 +1,510 @@
+/* The entries of a registration data set, and loading a pair. */
+#include "runtime/data/augment_views.h"
+#include "runtime/data/dataset_index.h"
+#include "runtime/base/glob.h"
+#include "runtime/data/input_map.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WINDOW_FRAMES = 100 }; /* in which the pairs of FCGF lie */
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+/* An entry in reading, and what it has listed so far. */
+struct listing {
+    struct pnet_index *r;
+    const struct pnet_yaml_node *n;
+    enum pnet_split split;
+    struct pnet_index_share share;
+    int64_t number; /* of the next pair */
+    bool skip;      /* pairs whose files are not there */
+};
+
+/* Takes copies of the names; `target` NULL: views. */
+static void add_pair(struct listing *l, const char *source, const char *target,
+    const struct pnet_pose *pose, int views, int64_t view)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_entry entry = {.array = -1, .label = PNET_LABEL_NONE};
+    entry.cloud = pnet_index_copy(r, source);
+    entry.pair = calloc(1, sizeof *entry.pair);
+    if (!entry.pair) {
+        pnet_yaml_fail_memory(r->y);
+        pnet_entry_free(&entry);
+        return;
+    }
+    *entry.pair = (struct pnet_pair){.pose = *pose, .views = views, .view = view};
+    if (target) entry.pair->target = pnet_index_copy(r, target);
+    pnet_index_add(r, l->split, entry);
+}
+
+/* One pair of a list: it counts for the share, also where its files are missing and left out. Whether it was added. */
+static bool list_pair(
+    struct listing *l, const char *source, const char *target, const struct pnet_pose *pose)
+{
+    if (!pnet_index_takes(&l->share, l->number++)) return false;
+    if (l->skip && (access(source, F_OK) != 0 || access(target, F_OK) != 0)) return false;
+    if (!pnet_index_is_file(l->r, l->n, source) || !pnet_index_is_file(l->r, l->n, target))
+        return false;
+    add_pair(l, source, target, pose, -1, 0);
+    return pnet_yaml_ok(l->r->y);
+}
+
+static struct listing begin_listing(
+    struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
+{
+    static const char *const words[] = {"skip"};
+    const struct pnet_yaml_node *missing = pnet_yaml_get(n, "missing");
+    struct listing l = {.r = r, .n = n, .split = s, .share = pnet_index_share(r, n)};
+    l.skip = missing && pnet_yaml_choice(r->y, missing, words, 1, 0) == 0;
+    return l;
+}
+
+static void end_listing(const struct listing *l, int64_t before)
+{
+    if (pnet_yaml_ok(l->r->y) && l->r->d->counts[l->split] == before && l->skip)
+        pnet_yaml_fail(
+            l->r->y, l->n, "the files of all its %" PRId64 " pairs are missing", l->number);
+}
+
+/* A path of the index's folder; NULL: it is not there, or no memory, with an error. */
+static char *find_file(struct pnet_index *r, const struct pnet_yaml_node *n, const char *name)
+{
+    char *path = pnet_path_join(r->folder, name);
+    if (!path) pnet_yaml_fail_memory(r->y);
+    if (path && pnet_index_is_file(r, n, path)) return path;
+    free(path);
+    return NULL;
+}
+
+/* Numbers of a list, or of the lists in it; returns how many, at most `most` + 1. */
+static int read_numbers(
+    struct pnet_index *r, const struct pnet_yaml_node *n, double *numbers, int count, int most)
+{
+    for (const struct pnet_yaml_node *c = n->first; c && count <= most; c = c->next) {
+        if (c->kind == PNET_YAML_LIST)
+            count = read_numbers(r, c, numbers, count, most);
+        else if (count++ < most)
+            numbers[count - 1] = pnet_yaml_real(r->y, c, -1e9, 1e9, 0);
+    }
+    return count;
+}
+
+/* Numbers, or the name of a file. */
+static void read_pose(struct pnet_index *r, const struct pnet_yaml_node *n, struct pnet_pose *pose)
+{
+    double numbers[16];
+    struct pnet_error e;
+    *pose = pnet_pose_identity();
+    if (n->kind == PNET_YAML_LIST) {
+        int count = read_numbers(r, n, numbers, 0, 16);
+        const char *fault = pnet_yaml_ok(r->y) ? pnet_pose_set(pose, numbers, count) : NULL;
+        if (fault) pnet_yaml_fail(r->y, n, "pose: %s", fault);
+        return;
+    }
+    const char *name = pnet_yaml_string(r->y, n, NULL);
+    char *path = name ? find_file(r, n, name) : NULL;
+    if (!path) return;
+    enum pnet_status status = pnet_pose_read(path, pose, &e);
+    if (status) pnet_index_fail(r, n, status, &e);
+    free(path);
+}
+
+static void read_one_pair(struct listing *l, const char *source, const char *target,
+    const struct pnet_yaml_node *pose_node)
+{
+    struct pnet_pose pose;
+    read_pose(l->r, pose_node, &pose);
+    char *from = pnet_yaml_ok(l->r->y) ? pnet_path_join(l->r->folder, source) : NULL;
+    char *to = from ? pnet_path_join(l->r->folder, target) : NULL;
+    if (from && to)
+        list_pair(l, from, to, &pose);
+    else if (pnet_yaml_ok(l->r->y))
+        pnet_yaml_fail_memory(l->r->y);
+    free(from);
+    free(to);
+}
+
+/* Sources by a pattern, targets and poses by what its * stand for. */
+static void read_many_pairs(struct listing *l, const char *source, const char *target,
+    const struct pnet_yaml_node *pose_node)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_paths from = {.count = 0}, to = {.count = 0}, poses = {.count = 0};
+    struct pnet_error e;
+    const char *names = pnet_yaml_string(r->y, pose_node, NULL);
+    if (!names) return;
+    enum pnet_status status = pnet_glob(r->folder, source, &from, &e);
+    if (!status) status = pnet_glob_pair(r->folder, source, target, &from, &to, &e);
+    if (!status) status = pnet_glob_pair(r->folder, source, names, &from, &poses, &e);
+    for (int64_t i = 0; !status && i < from.count && pnet_yaml_ok(r->y); i++) {
+        struct pnet_pose pose;
+        if (!pnet_index_is_file(r, l->n, poses.items[i])) break;
+        status = pnet_pose_read(poses.items[i], &pose, &e);
+        if (!status) list_pair(l, from.items[i], to.items[i], &pose);
+    }
+    if (status) pnet_index_fail(r, l->n, status, &e);
+    pnet_paths_free(&from);
+    pnet_paths_free(&to);
+    pnet_paths_free(&poses);
+}
+
+/* The fragment of a number: `pattern` with its * replaced; NULL: out of memory. */
+static char *fragment_path(struct pnet_index *r, const char *pattern, int64_t number)
+{
+    char *name, *path;
+    const char *star = strchr(pattern, '*');
+    if (asprintf(&name, "%.*s%" PRId64 "%s", (int)(star - pattern), pattern, number, star + 1) < 0)
+        return NULL;
+    path = pnet_path_join(r->folder, name);
+    free(name);
+    return path;
+}
+
+/* Gives the pair listed last its matrix; NULL: there is none. */
+static void add_information(
+    struct listing *l, const struct pnet_log_pair *at, const struct pnet_information *n)
+{
+    struct pnet_index *r = l->r;
+    const struct pnet_log_information *found = NULL;
+    for (int64_t i = 0; i < n->count && !found; i++)
+        if (n->pairs[i].target == at->target && n->pairs[i].source == at->source)
+            found = &n->pairs[i];
+    if (!found) {
+        pnet_yaml_fail(r->y, l->n, "info: says nothing of fragments %" PRId64 " and %" PRId64,
+            at->target, at->source);
+        return;
+    }
+    struct pnet_pair *pair = r->d->entries[l->split][r->d->counts[l->split] - 1].pair;
+    pair->information = malloc(sizeof found->matrix);
+    if (pair->information)
+        memcpy(pair->information, found->matrix, sizeof found->matrix);
+    else
+        pnet_yaml_fail_memory(r->y);
+}
+
+/* The matrices of the file that `info` names. */
+static void read_information(struct listing *l, struct pnet_information *n)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_error e;
+    const struct pnet_yaml_node *node = pnet_yaml_get(l->n, "info");
+    const char *name = pnet_yaml_string(r->y, node, NULL);
+    char *path = name ? find_file(r, node, name) : NULL;
+    if (!path) return;
+    enum pnet_status status = pnet_information_read(path, n, &e);
+    if (status) pnet_index_fail(r, node, status, &e);
+    free(path);
+}
+
+static void list_log(struct listing *l, const struct pnet_pose_log *log, const char *pattern)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_information n = {.count = 0};
+    int64_t apart = pnet_yaml_int(r->y, pnet_yaml_get(l->n, "apart"), 0, INT32_MAX, 0);
+    read_information(l, &n);
+    for (int64_t i = 0; i < log->count && pnet_yaml_ok(r->y); i++) {
+        const struct pnet_log_pair *at = &log->pairs[i];
+        if (llabs(at->source - at->target) < apart) continue;
+        char *source = fragment_path(r, pattern, at->source);
+        char *target = fragment_path(r, pattern, at->target);
+        if (!source || !target)
+            pnet_yaml_fail_memory(r->y);
+        else if (list_pair(l, source, target, &at->pose) && n.count)
+            add_information(l, at, &n);
+        free(source);
+        free(target);
+    }
+    pnet_information_free(&n);
+}
+
+static void read_log(struct listing *l, const char *name, const char *pattern)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_pose_log log;
+    struct pnet_error e;
+    const char *star = strchr(pattern, '*');
+    if (!star || strchr(star + 1, '*') || strpbrk(pattern, "?[")) {
+        pnet_yaml_fail(r->y, l->n,
+            "clouds: `%.80s` needs one *, which stands for the number of a fragment", pattern);
+        return;
+    }
+    char *path = find_file(r, l->n, name);
+    if (!path) return;
+    enum pnet_status status = pnet_pose_log_read(path, &log, &e);
+    if (status) {
+        pnet_index_fail(r, l->n, status, &e);
+    } else {
+        list_log(l, &log, pattern);
+        pnet_pose_log_free(&log);
+    }
+    free(path);
+}
+
+/* A sequence of KITTI. */
+struct sequence {
+    struct listing *l;
+    const char *velodyne; /* folder, seen from the index */
+    struct pnet_poses poses;
+    struct pnet_pose tr;
+};
+
+static void list_frames(struct sequence *q, int64_t target, int64_t source)
+{
+    struct pnet_index *r = q->l->r;
+    char name[2][32], *path[2] = {NULL, NULL};
+    int64_t frame[2] = {source, target};
+    char *folder = pnet_path_join(r->folder, q->velodyne);
+    for (int i = 0; i < 2 && folder; i++) {
+        snprintf(name[i], sizeof name[i], "%06" PRId64 ".bin", frame[i]);
+        if (asprintf(&path[i], "%s/%s", folder, name[i]) < 0) path[i] = NULL;
+    }
+    if (path[0] && path[1]) {
+        /* World from scanner is P Tr, in the frame of the camera's world: that cancels. */
+        struct pnet_pose s = pnet_pose_multiply(&q->poses.frames[source], &q->tr);
+        struct pnet_pose t = pnet_pose_multiply(&q->poses.frames[target], &q->tr);
+        struct pnet_pose back = pnet_pose_inverse(&t), pose = pnet_pose_multiply(&back, &s);
+        list_pair(q->l, path[0], path[1], &pose);
+    } else {
+        pnet_yaml_fail_memory(r->y);
+    }
+    free(path[0]);
+    free(path[1]);
+    free(folder);
+}
+
+static double distance(const struct pnet_pose *a, const struct pnet_pose *b)
+{
+    double x = a->m[3] - b->m[3], y = a->m[7] - b->m[7], z = a->m[11] - b->m[11];
+    return sqrt(x * x + y * y + z * z);
+}
+
+/* The pairs of FCGF's evaluation, as its authors count them: Choy, Park, Koltun, ICCV 2019. */
+static void list_by_distance(struct sequence *q, double far_m)
+{
+    const struct pnet_poses *p = &q->poses;
+    for (int64_t source = 0; source < p->count && pnet_yaml_ok(q->l->r->y);) {
+        int64_t beyond = source;
+        while (beyond < p->count && beyond < source + WINDOW_FRAMES &&
+               distance(&p->frames[source], &p->frames[beyond]) <= far_m)
+            beyond++;
+        if (beyond == p->count || beyond == source + WINDOW_FRAMES) {
+            source++;
+        } else {
+            list_frames(q, beyond - 1, source);
+            source = beyond;
+        }
+    }
+}
+
+static void list_given(struct sequence *q, const struct pnet_yaml_node *pairs)
+{
+    struct pnet_yaml *y = q->l->r->y;
+    int64_t last = q->poses.count - 1;
+    for (const struct pnet_yaml_node *n = pairs->first; n && pnet_yaml_ok(y); n = n->next) {
+        if (!pnet_yaml_list(y, n, 2, 2)) return;
+        int64_t target = pnet_yaml_int(y, n->first, 0, last, 0);
+        int64_t source = pnet_yaml_int(y, n->first->next, 0, last, 0);
+        if (pnet_yaml_ok(y)) list_frames(q, target, source);
+    }
+}
+
+static void read_frames(struct sequence *q, const struct pnet_yaml_node *pairs)
+{
+    static const char *const keys[] = {"step", "distance"};
+    struct pnet_yaml *y = q->l->r->y;
+    if (pairs->kind == PNET_YAML_LIST) {
+        list_given(q, pairs);
+        return;
+    }
+    if (!pnet_yaml_map(y, pairs, "pairs", keys, COUNT(keys))) return;
+    if (pairs->count != 1) {
+        pnet_yaml_fail(y, pairs, "pairs: expected one of `step` and `distance`, or a list");
+        return;
+    }
+    int64_t step = pnet_yaml_int(y, pnet_yaml_get(pairs, "step"), 1, INT32_MAX, 0);
+    double far_m = pnet_yaml_length(y, pnet_yaml_get(pairs, "distance"), 1e-3, 1e6, 0);
+    for (int64_t i = 0; step && i + step < q->poses.count && pnet_yaml_ok(y); i++)
+        list_frames(q, i + step, i);
+    if (far_m > 0) list_by_distance(q, far_m);
+}
+
+static void read_sequence(struct listing *l, const char *velodyne)
+{
+    struct pnet_index *r = l->r;
+    struct sequence q = {.l = l, .velodyne = velodyne};
+    struct pnet_error e;
+    const struct pnet_yaml_node *pairs = pnet_yaml_get(l->n, "pairs");
+    const char *poses = pnet_yaml_string(r->y, pnet_yaml_get(l->n, "poses"), NULL);
+    const char *calib = pnet_yaml_string(r->y, pnet_yaml_get(l->n, "calib"), NULL);
+    if (!poses || !calib || !pairs) {
+        pnet_yaml_fail(
+            r->y, l->n, "a sequence of KITTI needs `velodyne`, `poses`, `calib` and `pairs`");
+        return;
+    }
+    char *pose_path = find_file(r, l->n, poses);
+    char *calib_path = pose_path ? find_file(r, l->n, calib) : NULL;
+    if (calib_path) {
+        enum pnet_status status = pnet_calib_read(calib_path, &q.tr, &e);
+        if (!status) status = pnet_poses_read(pose_path, &q.poses, &e);
+        if (status)
+            pnet_index_fail(r, l->n, status, &e);
+        else
+            read_frames(&q, pairs);
+        pnet_poses_free(&q.poses);
+    }
+    free(pose_path);
+    free(calib_path);
+}
+
+/* The views of one cloud, next to each other. */
+static void add_views(struct listing *l, const char *cloud, int views)
+{
+    struct pnet_pose none = pnet_pose_identity();
+    if (!pnet_index_is_file(l->r, l->n, cloud)) return;
+    for (int64_t i = 0; i < l->r->d->views[views].count && pnet_yaml_ok(l->r->y); i++)
+        add_pair(l, cloud, NULL, &none, views, i);
+}
+
+static void read_views(struct listing *l, const char *cloud, const struct pnet_yaml_node *node)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_error e;
+    struct pnet_dataset *d = r->d;
+    struct pnet_views *grown = realloc(d->views, ((size_t)d->view_count + 1) * sizeof *grown);
+    if (!grown) {
+        pnet_yaml_fail_memory(r->y);
+        return;
+    }
+    d->views = grown;
+    pnet_views_parse(r->y, node, &d->views[d->view_count]);
+    int views = d->view_count++;
+    if (!pnet_yaml_ok(r->y)) return;
+    if (!pnet_is_pattern(cloud)) {
+        char *path = find_file(r, l->n, cloud);
+        if (path) add_views(l, path, views);
+        free(path);
+        return;
+    }
+    struct pnet_paths clouds;
+    enum pnet_status status = pnet_glob(r->folder, cloud, &clouds, &e);
+    if (status) {
+        pnet_index_fail(r, l->n, status, &e);
+        return;
+    }
+    for (int64_t i = 0; i < clouds.count && pnet_yaml_ok(r->y); i++)
+        if (pnet_index_takes(&l->share, i)) add_views(l, clouds.items[i], views);
+    pnet_paths_free(&clouds);
+}
+
+/* The keys of each kind of entry; the first one says which kind it is. */
+enum { KINDS = 4, KIND_KEYS = 7 };
+static const char *const kind_keys[KINDS][KIND_KEYS] = {
+    {"source", "target", "pose", "keep_every", "drop_every"},
+    {"log", "clouds", "apart", "info", "missing", "keep_every", "drop_every"},
+    {"velodyne", "poses", "calib", "pairs", "missing", "keep_every", "drop_every"},
+    {"cloud", "views", "keep_every", "drop_every"},
+};
+
+/* The kind of an entry; -1 with an error. */
+static int find_kind(struct pnet_index *r, const struct pnet_yaml_node *n)
+{
+    static const char *const all[] = {"source", "target", "pose", "log", "clouds", "apart", "info",
+        "missing", "velodyne", "poses", "calib", "pairs", "cloud", "views", "keep_every",
+        "drop_every"};
+    int kind = -1;
+    if (!pnet_yaml_map(r->y, n, "entry", all, COUNT(all))) return -1;
+    for (int i = 0; i < KINDS; i++)
+        if (kind < 0 && pnet_yaml_get(n, kind_keys[i][0])) kind = i;
+    if (kind < 0) {
+        pnet_yaml_fail(r->y, n,
+            "an entry needs `source`, `target` and `pose`, or `log` and `clouds`, or `velodyne`, "
+            "or `cloud` and `views`");
+        return -1;
+    }
+    int count = 0;
+    while (count < KIND_KEYS && kind_keys[kind][count]) count++;
+    for (const struct pnet_yaml_node *c = n->first; c; c = c->next) {
+        int i = 0;
+        while (i < count && strcmp(kind_keys[kind][i], c->key) != 0) i++;
+        if (i < count) continue;
+        pnet_yaml_fail(r->y, c, "%s: not together with `%s`", c->key, kind_keys[kind][0]);
+        return -1;
+    }
+    return kind;
+}
+
+/* Text of a key that must be there. */
+static const char *need(
+    struct pnet_index *r, const struct pnet_yaml_node *n, const char *key, const char *with)
+{
+    const struct pnet_yaml_node *c = pnet_yaml_get(n, key);
+    if (!c) pnet_yaml_fail(r->y, n, "`%s` needs `%s`", with, key);
+    return pnet_yaml_string(r->y, c, NULL);
+}
+
+void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
+{
+    int kind = find_kind(r, n);
+    if (kind < 0) return;
+    const char *name = pnet_yaml_string(r->y, pnet_yaml_get(n, kind_keys[kind][0]), NULL);
+    struct listing l = begin_listing(r, n, s);
+    int64_t before = r->d->counts[s];
+    const struct pnet_yaml_node *pose = pnet_yaml_get(n, "pose"),
+                                *views = pnet_yaml_get(n, "views");
+    if (!name || !pnet_yaml_ok(r->y)) return;
+    if (kind == 0) {
+        const char *target = need(r, n, "target", "source");
+        if (!pose) pnet_yaml_fail(r->y, n, "`source` needs `pose`");
+        if (!target || !pose) return;
+        (pnet_is_pattern(name) ? read_many_pairs : read_one_pair)(&l, name, target, pose);
+    } else if (kind == 1) {
+        const char *clouds = need(r, n, "clouds", "log");
+        if (clouds) read_log(&l, name, clouds);
+    } else if (kind == 2) {
+        read_sequence(&l, name);
+    } else if (views) {
+        read_views(&l, name, views);
+    } else {
+        pnet_yaml_fail(r->y, n, "`cloud` needs `views`; a pair of two files has `source`");
+    }
+    end_listing(&l, before);
+}
+
+void pnet_loaded_pair_free(struct pnet_loaded_pair *p)
+{
+    pnet_cloud_free(&p->source);
+    pnet_cloud_free(&p->target);
+    *p = (struct pnet_loaded_pair){.pose = {{0}}};
+}
+
+static enum pnet_status load_cloud(const struct pnet_dataset *d, const char *path,
+    struct pnet_cloud *c, char warning[256], struct pnet_error *e)
+{
+    enum pnet_status status =
+        pnet_cloud_read_columns(path, d->columns, d->column_count, c, warning, e);
+    return status ? status : pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
+}
+
+enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e)
+{
+    const struct pnet_entry *entry = &d->entries[split][index];
+    const struct pnet_pair *pair = entry->pair;
+    *p = (struct pnet_loaded_pair){.pose = pnet_pose_identity()};
+    if (warning) warning[0][0] = warning[1][0] = 0;
+    enum pnet_status status =
+        load_cloud(d, entry->cloud, &p->source, warning ? warning[0] : NULL, e);
+    if (!status && pair->target)
+        status = load_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
+    if (status)
+        pnet_loaded_pair_free(p);
+    else if (pair->target)
+        p->pose = pnet_pose_local(&pair->pose, p->source.offset, p->target.offset);
+    return status;
+}

@@ -1,0 +1,327 @@
+#include "runtime/data/loader_sample.h"
+#include "runtime/data/augment_views.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MOST = 512 };
+
+/* An entry in a batch: its clouds, each the cache's or this batch's own. */
+struct item {
+    const struct pnet_sample *sample[2]; /* source and target, or the one cloud */
+    struct pnet_sample *own[2];          /* or NULL */
+    struct pnet_pose pose;
+};
+
+static const struct pnet_entry *entry_at(const struct pnet_sample_source *s, int64_t index)
+{
+    return &s->o.data->entries[s->o.split][index];
+}
+
+/* The model's inputs must be what the entries of the data set are. */
+static enum pnet_status find_roles(struct pnet_sample_source *s, struct pnet_error *e)
+{
+    const struct pnet_loader_options *o = &s->o;
+    s->sides = o->data->task == PNET_REGISTRATION ? 2 : 1;
+    s->roles = (struct pnet_input_roles){-1, -1, -1};
+    if (s->sides == 1)
+        return pnet_input_map_check(o->map, o->inputs, o->input_count, &s->roles.source, e);
+    if (o->training && o->augment && o->augment->elastic_count)
+        return pnet_error_set(e, PNET_USAGE,
+            "augment: elastic bends clouds, and no pose would map the source onto the target of a "
+            "pair; leave it out");
+    return pnet_input_map_check_pair(o->map, o->inputs, o->input_count, &s->roles, e);
+}
+
+enum pnet_status pnet_sample_source_init(
+    const struct pnet_loader_options *o, struct pnet_sample_source *s, struct pnet_error *e)
+{
+    *s = (struct pnet_sample_source){.o = *o, .samples = o->data->counts[o->split]};
+    enum pnet_status status = pnet_dataset_check(o->data, o->inputs, o->input_count, e);
+    if (!status) status = find_roles(s, e);
+    if (status) return status;
+    if (!s->samples)
+        return pnet_error_set(
+            e, PNET_BAD_DATA, "%s: `%s` has no entries", o->data->path, pnet_split_name(o->split));
+    if (s->samples > UINT32_MAX)
+        return pnet_error_set(e, PNET_BAD_DATA, "%s: more than 2^32 - 1 entries", o->data->path);
+    size_t clouds = (size_t)s->samples * (size_t)s->sides;
+    s->kept = calloc(clouds, sizeof(struct pnet_sample *));
+    s->warned = calloc(clouds, sizeof *s->warned);
+    if (!s->kept || !s->warned || pthread_mutex_init(&s->lock, NULL) != 0) {
+        free(s->kept);
+        free(s->warned);
+        return pnet_error_memory(e);
+    }
+    return PNET_OK;
+}
+
+void pnet_sample_source_free(struct pnet_sample_source *s)
+{
+    for (int64_t i = 0; i < s->samples * s->sides; i++) pnet_sample_free(s->kept[i]);
+    free(s->kept);
+    free(s->warned);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static bool wants_labels(const struct pnet_sample_source *s)
+{
+    const struct pnet_input *input = &s->o.inputs[s->roles.source];
+    for (int i = 0; i < input->field_count; i++)
+        if (input->fields[i].kind == PNET_INPUT_CLASS && !input->fields[i].unused) return true;
+    return false;
+}
+
+static void warn(struct pnet_sample_source *s, int64_t cloud, const char *text)
+{
+    if (!text[0] || !s->o.warn) return;
+    pthread_mutex_lock(&s->lock);
+    bool first = !s->warned[cloud];
+    s->warned[cloud] = true;
+    if (first) s->o.warn(s->o.context, text);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Where the cache keeps the clouds of an entry. */
+static int64_t place_of(const struct pnet_sample_source *s, int64_t index)
+{
+    const struct pnet_pair *pair = entry_at(s, index)->pair;
+    return (index - (pair ? pair->view : 0)) * s->sides;
+}
+
+/* Puts the samples of an entry just made into the cache while there is room; says whether the cache
+   owns them now. */
+static bool keep(struct pnet_sample_source *s, int64_t place, struct pnet_sample *const made[2])
+{
+    uint64_t bytes = 0;
+    for (int k = 0; k < 2; k++) bytes += made[k] ? pnet_sample_bytes(made[k]) : 0;
+    pthread_mutex_lock(&s->lock);
+    bool room =
+        !s->kept[place] && bytes <= s->o.cache_bytes && s->kept_bytes <= s->o.cache_bytes - bytes;
+    for (int k = 0; k < 2 && room; k++)
+        if (made[k]) s->kept[place + k] = made[k];
+    if (room) s->kept_bytes += bytes;
+    pthread_mutex_unlock(&s->lock);
+    return room;
+}
+
+/* Samples of a cloud, for the input it goes to. */
+static enum pnet_status make(struct pnet_sample_source *s, int input,
+    const struct pnet_cloud *cloud, const int32_t *labels, int64_t label_count, const char *name,
+    struct pnet_sample **sample, struct pnet_error *e)
+{
+    if (!cloud->rows && !s->o.skip_empty)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: has no points with finite coordinates (`skip_empty: yes` leaves such clouds out)",
+            name);
+    return pnet_sample_make(
+        &s->o.inputs[input], s->o.map, cloud, labels, label_count, name, sample, e);
+}
+
+static enum pnet_status load_single(
+    struct pnet_sample_source *s, int64_t index, struct pnet_sample **made, struct pnet_error *e)
+{
+    struct pnet_labelled l;
+    char name[NAME_MOST], warning[256];
+    enum pnet_status status =
+        pnet_dataset_load(s->o.data, s->o.split, index, wants_labels(s), &l, warning, e);
+    if (status) return status;
+    warn(s, index, warning);
+    pnet_entry_name(entry_at(s, index), name, NAME_MOST);
+    status = make(s, s->roles.source, &l.cloud, l.labels, l.label_count, name, made, e);
+    pnet_labelled_free(&l);
+    return status;
+}
+
+static enum pnet_status load_pair(
+    struct pnet_sample_source *s, int64_t index, struct pnet_sample **made, struct pnet_error *e)
+{
+    const struct pnet_entry *entry = entry_at(s, index);
+    const char *target = entry->pair->target;
+    struct pnet_loaded_pair p;
+    char warning[2][256];
+    enum pnet_status status = pnet_dataset_load_pair(s->o.data, s->o.split, index, &p, warning, e);
+    if (status) return status;
+    for (int k = 0; k < 2; k++) warn(s, place_of(s, index) + k, warning[k]);
+    status = make(s, s->roles.source, &p.source, NULL, 0, entry->cloud, &made[0], e);
+    if (!status)
+        status = make(s, s->roles.target, target ? &p.target : &p.source, NULL, 0,
+            target ? target : entry->cloud, &made[1], e);
+    if (status) {
+        pnet_sample_free(made[0]);
+        made[0] = NULL;
+    }
+    pnet_loaded_pair_free(&p);
+    return status;
+}
+
+static enum pnet_status load(
+    struct pnet_sample_source *s, int64_t index, struct item *item, struct pnet_error *e)
+{
+    int64_t place = place_of(s, index);
+    struct pnet_sample *made[2] = {NULL, NULL};
+    enum pnet_status status = PNET_OK;
+    pthread_mutex_lock(&s->lock);
+    for (int k = 0; k < s->sides; k++) item->sample[k] = s->kept[place + k];
+    pthread_mutex_unlock(&s->lock);
+    if (!item->sample[0]) {
+        status = (s->sides == 2 ? load_pair : load_single)(s, index, made, e);
+        if (status) return status;
+        bool kept = keep(s, place, made);
+        for (int k = 0; k < 2; k++) {
+            item->sample[k] = made[k];
+            if (!kept) item->own[k] = made[k];
+        }
+    }
+    assert(item->sample[0] && (s->sides == 1 || item->sample[1]));
+    if (s->sides == 2)
+        item->pose = pnet_pose_local(
+            &entry_at(s, index)->pair->pose, item->sample[0]->offset, item->sample[1]->offset);
+    return PNET_OK;
+}
+
+/* Makes the samples of the item the batch's own. */
+static enum pnet_status own(
+    const struct pnet_sample_source *s, struct item *item, struct pnet_error *e)
+{
+    for (int k = 0; k < s->sides; k++) {
+        if (item->own[k]) continue;
+        enum pnet_status status = pnet_sample_copy(item->sample[k], &item->own[k], e);
+        if (status) return status;
+        item->sample[k] = item->own[k];
+    }
+    return PNET_OK;
+}
+
+static enum pnet_status limit(const struct pnet_sample_source *s, uint32_t epoch, uint32_t sample,
+    struct item *item, struct pnet_error *e)
+{
+    int64_t most = s->o.max_points;
+    return s->sides == 2
+               ? pnet_pair_limit(most, s->o.seed, epoch, sample, item->own[0], item->own[1], e)
+               : pnet_sample_limit(most, s->o.seed, epoch, sample, item->own[0], e);
+}
+
+static enum pnet_status augment(const struct pnet_sample_source *s, uint32_t epoch, uint32_t sample,
+    struct item *item, struct pnet_error *e)
+{
+    const struct pnet_loader_options *o = &s->o;
+    if (s->sides == 2)
+        return pnet_augment_pair(
+            o->augment, o->seed, epoch, sample, item->own[0], item->own[1], &item->pose, e);
+    enum pnet_status status =
+        pnet_augment_apply(o->augment, o->seed, epoch, sample, item->own[0], e);
+    if (status == PNET_USAGE) {
+        char name[NAME_MOST];
+        pnet_entry_name(entry_at(s, sample), name, NAME_MOST);
+        pnet_error_set(e, status, "%s: %s", name, e ? e->message : "");
+    }
+    return status;
+}
+
+/* Two views of the cloud that both samples hold; others each epoch in training, fixed ones else. */
+static enum pnet_status make_views(const struct pnet_sample_source *s, uint32_t epoch,
+    uint32_t sample, struct item *item, struct pnet_error *e)
+{
+    const struct pnet_views *v = &s->o.data->views[entry_at(s, sample)->pair->views];
+    struct pnet_views_draw draw = s->o.training ? (struct pnet_views_draw){s->o.seed, epoch, sample}
+                                                : pnet_views_fixed(v, (int)s->o.split, sample);
+    return pnet_views_apply(v, &draw, item->own[0], item->own[1], &item->pose, e);
+}
+
+static bool is_augmented(const struct pnet_sample_source *s)
+{
+    return s->o.training && s->o.augment && pnet_augment_any(s->o.augment);
+}
+
+/* Whether all clouds of the item have points. */
+static bool is_full(const struct pnet_sample_source *s, const struct item *item)
+{
+    return item->sample[0]->rows && (s->sides == 1 || item->sample[1]->rows);
+}
+
+static enum pnet_status change(struct pnet_sample_source *s, uint32_t epoch, int64_t index,
+    struct item *item, struct pnet_error *e)
+{
+    const struct pnet_pair *pair = entry_at(s, index)->pair;
+    bool views = pair && pair->views >= 0, capped = false, augmented = is_augmented(s);
+    uint32_t sample = (uint32_t)index;
+    for (int k = 0; k < s->sides; k++)
+        capped |= s->o.training && s->o.max_points && item->sample[k]->rows > s->o.max_points;
+    if (!is_full(s, item) || (!views && !capped && !augmented)) return PNET_OK;
+    enum pnet_status status = own(s, item, e);
+    if (!status && views) status = make_views(s, epoch, sample, item, e);
+    if (!status && capped) status = limit(s, epoch, sample, item, e);
+    if (!status && augmented) status = augment(s, epoch, sample, item, e);
+    return status;
+}
+
+static void drop(struct item *item)
+{
+    for (int k = 0; k < 2; k++) pnet_sample_free(item->own[k]);
+    *item = (struct item){.own = {NULL, NULL}};
+}
+
+static enum pnet_status collect(struct pnet_sample_source *s, uint32_t epoch,
+    const int64_t *entries, int32_t count, struct item *items, int32_t *used, struct pnet_error *e)
+{
+    for (int32_t i = 0; i < count; i++) {
+        struct item *item = &items[*used];
+        enum pnet_status status = load(s, entries[i], item, e);
+        if (!status) status = change(s, epoch, entries[i], item, e);
+        if (status) {
+            drop(item);
+            return status;
+        }
+        if (is_full(s, item))
+            ++*used;
+        else
+            drop(item);
+    }
+    return PNET_OK;
+}
+
+/* What goes to pnet_*_batch: sources, targets and poses, each [count]. */
+struct lists {
+    const struct pnet_sample **samples[2];
+    struct pnet_pose *poses;
+};
+
+static enum pnet_status put_together(const struct pnet_sample_source *s, const struct item *items,
+    int32_t count, const struct lists *lists, struct pnet_batch **b, struct pnet_error *e)
+{
+    const struct pnet_loader_options *o = &s->o;
+    bool repeats = !o->training || (!is_augmented(s) && !o->data->view_count);
+    for (int32_t i = 0; i < count; i++) {
+        for (int k = 0; k < 2; k++) lists->samples[k][i] = items[i].sample[k];
+        lists->poses[i] = items[i].pose;
+    }
+    return s->sides == 2 ? pnet_pairs_batch(o->inputs, o->input_count, &s->roles, lists->samples[0],
+                               lists->samples[1], lists->poses, count, repeats, b, e)
+                         : pnet_samples_batch(o->inputs, o->input_count, s->roles.source,
+                               lists->samples[0], count, repeats, b, e);
+}
+
+enum pnet_status pnet_sample_source_batch(struct pnet_sample_source *s, uint32_t epoch,
+    const int64_t *entries, int32_t count, struct pnet_batch **b, struct pnet_error *e)
+{
+    struct lists lists = {.poses = calloc((size_t)count, sizeof *lists.poses)};
+    struct item *items = calloc((size_t)count, sizeof *items);
+    for (int k = 0; k < 2; k++)
+        lists.samples[k] = calloc((size_t)count, sizeof(struct pnet_sample *));
+    int32_t used = 0;
+    enum pnet_status status = PNET_OK;
+    *b = NULL;
+    if (!items || !lists.poses || !lists.samples[0] || !lists.samples[1]) {
+        status = pnet_error_memory(e);
+    } else {
+        status = collect(s, epoch, entries, count, items, &used, e);
+        if (!status && used) status = put_together(s, items, used, &lists, b, e);
+        for (int32_t i = 0; i < used; i++) drop(&items[i]);
+    }
+    for (int k = 0; k < 2; k++) free(lists.samples[k]);
+    free(lists.poses);
+    free(items);
+    return status;
+}

@@ -1,0 +1,96 @@
+/* One point cloud in memory, as a file gave it. */
+#ifndef PNET_RUNTIME_CLOUD_H
+#define PNET_RUNTIME_CLOUD_H
+
+#include "runtime/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pnet_scalar {
+    PNET_I8,
+    PNET_U8,
+    PNET_I16,
+    PNET_U16,
+    PNET_I32,
+    PNET_U32,
+    PNET_I64,
+    PNET_U64,
+    PNET_F32,
+    PNET_F64
+};
+size_t pnet_scalar_size(enum pnet_scalar s);
+
+/* One number a point: a PLY property, a NPY column, a LAS dimension. Coordinates are not among the
+   fields. */
+struct pnet_field {
+    char *name; /* as in the file: red, intensity ...; columns without a name are c3, c4 ... */
+    enum pnet_scalar type;
+    void *data;    /* [rows] in native byte order */
+    void *dropped; /* [file_rows - rows] values of the rows dropped, in their order; NULL: none */
+};
+
+/* Owns all it points to. A zeroed one is empty. Points with NaN or infinite coordinates are dropped:
+   rows counts what is left, file_rows what the file had. */
+struct pnet_cloud {
+    int64_t rows;
+    int64_t file_rows;
+    int64_t *file_row; /* [rows], ascending; NULL when rows == file_rows */
+    /* metres: file coordinate = offset + xyz; zero while all |p| stay below 1000 m, else the box
+       minimum rounded down to 100 m */
+    double offset[3];
+    float *xyz;                /* [rows, 3], metres */
+    enum pnet_scalar xyz_type; /* what the file held, for writing it back */
+    bool degrees; /* x and y are degrees of longitude and latitude: the file says so, or looks so */
+    struct pnet_field *fields; /* [field_count], values of the dropped points dropped too */
+    int field_count;
+};
+
+/* Reads any format, recognised by its content, then by its name: PLY, PCD, LAS, NPY, NPZ, OFF and OBJ (vertices),
+   KITTI .bin and nuScenes .pcd.bin (field `intensity`; `ring`), Sydney Urban Objects .bin, XYZ/CSV/TXT/PTS. Columns
+   of one name get _2, _3 ...; several values under one name are name_0, name_1 ...; PCD's packed rgb and rgba
+   become red, green, blue and alpha. `path` "-" is standard input. On failure `c` is empty, status PNET_BAD_DATA
+   (or PNET_NO_MEMORY, PNET_FAILED where the file cannot be opened), and the message names file, offset or line,
+   and what was expected. `warning` (or NULL) gets one line, or "", about what was dropped and what is
+   doubtful. */
+enum pnet_status pnet_cloud_read(
+    const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+
+/* The same, where columns that the file does not name have names, x, y and z first (pnet_cloud_parse_columns). They
+   fix the width of bare records (.bin): so many float32 each. Other formats are read as without them;
+   pnet_cloud_name_columns (runtime/data/input_map.h) names their columns. */
+enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns, int column_count,
+    struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+/* "x,y,z,intensity" as names; the caller frees each and the list (pnet_cloud_free_columns). PNET_USAGE where they do
+   not begin with x, y and z, or one is empty. */
+enum pnet_status pnet_cloud_parse_columns(
+    const char *text, char ***columns, int *column_count, struct pnet_error *e);
+void pnet_cloud_free_columns(char **columns, int column_count);
+
+/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (float32 matrix: x y z and the
+   fields), .bin (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` behind it), .xyz .txt .csv .pts (text, every
+   number in full); "-" is PLY on standard output. Written to a temporary name in the same folder, synced, renamed:
+   a failure leaves no half-written file. PNET_USAGE: another ending; PNET_FAILED: the system refused. */
+enum pnet_status pnet_cloud_write(
+    const char *path, const struct pnet_cloud *c, struct pnet_error *e);
+
+void pnet_cloud_free(struct pnet_cloud *c);
+
+/* The field of that name, or NULL. */
+struct pnet_field *pnet_cloud_field(const struct pnet_cloud *c, const char *name);
+/* Adds a field, zeroed, [rows]; an existing one of the same name is replaced. NULL: out of memory. */
+struct pnet_field *pnet_cloud_add(struct pnet_cloud *c, const char *name, enum pnet_scalar type);
+/* A value as a double (64-bit integers beyond 2^53 round). */
+double pnet_field_get(const struct pnet_field *f, int64_t row);
+
+/* A row for each point of the file again: dropped ones have NaN coordinates, and the values that the file had. On
+   failure the cloud stays as it was. */
+enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e);
+
+/* Fills c->xyz, offset, rows, file_row from doubles [n,3], dropping what is not finite, and thins the
+   fields (each [n]) already in `c` likewise. What every reader ends with. */
+enum pnet_status pnet_cloud_place(
+    struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
+
+#endif

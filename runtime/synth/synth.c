@@ -1,0 +1,320 @@
+#include "runtime/synth/synth.h"
+#include "runtime/data/dataset.h"
+#include "runtime/base/file.h"
+#include "runtime/base/number.h"
+#include "runtime/synth/synth_cloud.h"
+#include "runtime/synth/synth_models.h"
+#include "runtime/synth/synth_replace.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Clouds larger than this are made one after another, all threads on each, to bound the memory. */
+static const int64_t LARGE_POINTS = 4000000;
+
+enum { PATH_MOST = 4096 };
+
+struct kind {
+    const char *name;
+    const char *const *classes;
+    int class_count;
+};
+
+static const struct kind kinds[PNET_SYNTH_KINDS] = {
+    [PNET_SYNTH_SHAPES] = {"shapes", pnet_object_names, PNET_OBJECTS},
+    [PNET_SYNTH_ROOMS] = {"rooms", pnet_room_names, PNET_ROOM_CLASSES},
+    [PNET_SYNTH_LIDAR] = {"lidar", pnet_street_names, PNET_STREET_CLASSES},
+    [PNET_SYNTH_PAIRS] = {"pairs", NULL, 0},
+};
+
+const char *pnet_synth_kind_name(enum pnet_synth_kind kind)
+{
+    return (unsigned)kind < PNET_SYNTH_KINDS ? kinds[kind].name : NULL;
+}
+
+const char *const *pnet_synth_classes(enum pnet_synth_kind kind, int *count)
+{
+    *count = (unsigned)kind < PNET_SYNTH_KINDS ? kinds[kind].class_count : 0;
+    return *count ? kinds[kind].classes : NULL;
+}
+
+static enum pnet_status check_options(
+    enum pnet_synth_kind kind, struct pnet_synth_options *o, struct pnet_error *e)
+{
+    if ((unsigned)kind >= PNET_SYNTH_KINDS)
+        return pnet_error_set(e, PNET_USAGE, "no such kind of synthetic data: %d", (int)kind);
+    if (o->street && kind != PNET_SYNTH_PAIRS)
+        return pnet_error_set(e, PNET_USAGE, "the scene is chosen for pairs alone");
+    bool scans = kind == PNET_SYNTH_LIDAR || o->street;
+    if (scans && o->points && o->azimuth_deg != 0)
+        return pnet_error_set(e, PNET_USAGE,
+            "lidar: points and the azimuth step are two names for one "
+            "thing; give one of them");
+    if (!o->points && (kind == PNET_SYNTH_ROOMS || (kind == PNET_SYNTH_PAIRS && !scans)))
+        o->points = 16384;
+    if (o->room_m == 0) o->room_m = 4.5f;
+    if (!o->room_points) o->room_points = 1000000;
+    if (!o->beams) o->beams = 64;
+    if (o->azimuth_deg == 0) o->azimuth_deg = 0.25f;
+    if (o->points && (o->points < 64 || o->points > 4000000000))
+        return pnet_error_set(
+            e, PNET_USAGE, "points a cloud: %lld, expected 64 to 4000000000", (long long)o->points);
+    if (!(o->room_m >= 2.5f && o->room_m <= 12))
+        return pnet_error_set(
+            e, PNET_USAGE, "edge of a room: %g m, expected 2.5 to 12", (double)o->room_m);
+    /* With fewer, a large floor would reach beyond 1000 m and lose the precision of float32. */
+    if (o->room_points < 10000 || o->room_points < o->points / 3600)
+        return pnet_error_set(e, PNET_USAGE,
+            "points a room: %lld, expected 10000 or more, and %lld for %lld points",
+            (long long)o->room_points, (long long)(o->points / 3600), (long long)o->points);
+    if (o->beams < 1 || o->beams > 128)
+        return pnet_error_set(e, PNET_USAGE, "beams: %d, expected 1 to 128", o->beams);
+    if (!(o->azimuth_deg >= 0.001f && o->azimuth_deg <= 10))
+        return pnet_error_set(e, PNET_USAGE, "azimuth step: %g degrees, expected 0.001 to 10",
+            (double)o->azimuth_deg);
+    if (o->threads < 0) return pnet_error_set(e, PNET_USAGE, "threads: %d", o->threads);
+    return PNET_OK;
+}
+
+static int threads_of(const struct pnet_synth_options *o)
+{
+    return o->threads ? o->threads : omp_get_max_threads();
+}
+
+enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_cloud *c, int *label,
+    struct pnet_error *e)
+{
+    struct pnet_synth_job job = {.seed = seed, .index = index, .options = *options};
+    *c = (struct pnet_cloud){0};
+    if (label) *label = -1;
+    enum pnet_status status = check_options(kind, &job.options, e);
+    if (status) return status;
+    job.threads = threads_of(options);
+    switch (kind) {
+    case PNET_SYNTH_SHAPES: return pnet_synth_shape(&job, c, label, e);
+    case PNET_SYNTH_ROOMS: return pnet_synth_room(&job, c, e);
+    case PNET_SYNTH_LIDAR: return pnet_synth_scan(&job, c, e);
+    case PNET_SYNTH_PAIRS:
+    case PNET_SYNTH_KINDS: break;
+    }
+    return pnet_error_set(e, PNET_USAGE, "pairs are not made cloud by cloud");
+}
+
+enum pnet_status pnet_synth_make_pair(uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_synth_pair *p, struct pnet_error *e)
+{
+    struct pnet_synth_job job = {.seed = seed, .index = index, .options = *options};
+    *p = (struct pnet_synth_pair){.pose = {{0}}};
+    enum pnet_status status = check_options(PNET_SYNTH_PAIRS, &job.options, e);
+    if (status) return status;
+    job.threads = threads_of(options);
+    return pnet_synth_views(&job, p, e);
+}
+
+enum split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLITS };
+static const char *const split_names[SPLITS] = {"train", "val", "test"};
+
+static enum split split_of(int64_t index, int64_t count)
+{
+    if (count < 3) return SPLIT_TRAIN;
+    int64_t place = count < 10 ? index + 10 - count : index % 10;
+    return place == 8 ? SPLIT_VAL : place == 9 ? SPLIT_TEST : SPLIT_TRAIN;
+}
+
+/* One data set in the making. Members from `done` on are touched in omp critical (synth) alone. */
+struct work {
+    const struct pnet_synth *s;
+    uint8_t *labels;         /* [count] classification: the class of each cloud */
+    struct pnet_pose *poses; /* [count] pairs */
+    int inner;               /* threads within a cloud */
+    int64_t done;
+    enum pnet_status status;
+    struct pnet_error error;
+};
+
+static enum pnet_status check_path(const struct pnet_synth *s, int length, struct pnet_error *e)
+{
+    if (length < 0 || length >= PATH_MOST)
+        return pnet_error_set(e, PNET_USAGE, "folder name too long: %.100s...", s->folder);
+    return PNET_OK;
+}
+
+static enum pnet_status path_of(
+    const struct pnet_synth *s, const char *name, char path[PATH_MOST], struct pnet_error *e)
+{
+    return check_path(s, snprintf(path, PATH_MOST, "%s/%s", s->folder, name), e);
+}
+
+/* Seen from the folder; `end` tells the clouds of a pair apart. */
+static void name_cloud(const struct pnet_synth *s, int64_t index, const char *end, char name[64])
+{
+    snprintf(
+        name, 64, "%s/%06lld%s.ply", split_names[split_of(index, s->count)], (long long)index, end);
+}
+
+static enum pnet_status write_as(const struct pnet_synth *s, int64_t index, const char *end,
+    const struct pnet_cloud *c, struct pnet_error *e)
+{
+    char name[64], path[PATH_MOST];
+    name_cloud(s, index, end, name);
+    enum pnet_status status = path_of(s, name, path, e);
+    return status ? status : pnet_cloud_write(path, c, e);
+}
+
+static enum pnet_status write_pair(
+    struct work *w, int64_t index, const struct pnet_synth_options *options, struct pnet_error *e)
+{
+    struct pnet_synth_pair p;
+    enum pnet_status status = pnet_synth_make_pair(w->s->seed, (uint32_t)index, options, &p, e);
+    if (status) return status;
+    w->poses[index] = p.pose;
+    status = write_as(w->s, index, "_source", &p.source, e);
+    if (!status) status = write_as(w->s, index, "_target", &p.target, e);
+    pnet_synth_pair_free(&p);
+    return status;
+}
+
+static enum pnet_status write_cloud(struct work *w, int64_t index, struct pnet_error *e)
+{
+    struct pnet_synth_options options = w->s->options;
+    struct pnet_cloud c;
+    int label;
+    options.threads = w->inner;
+    if (w->poses) return write_pair(w, index, &options, e);
+    enum pnet_status status =
+        pnet_synth_make(w->s->kind, w->s->seed, (uint32_t)index, &options, &c, &label, e);
+    if (status) return status;
+    if (w->labels) w->labels[index] = (uint8_t)label;
+    status = write_as(w->s, index, "", &c, e);
+    pnet_cloud_free(&c);
+    return status;
+}
+
+static void make_one(struct work *w, int64_t index)
+{
+    enum pnet_status status;
+    struct pnet_error error = {0};
+#pragma omp critical(synth)
+    status = w->status;
+    if (status) return;
+    status = write_cloud(w, index, &error);
+#pragma omp critical(synth)
+    {
+        w->done++;
+        if (!status && w->s->progress && !w->status &&
+            !w->s->progress(w->s->context, w->done, w->s->count))
+            status =
+                pnet_error_set(&error, PNET_INTERRUPTED, "interrupted after %lld of %lld clouds",
+                    (long long)w->done, (long long)w->s->count);
+        if (status && !w->status) {
+            w->status = status;
+            w->error = error;
+        }
+    }
+}
+
+static enum pnet_status make_clouds(struct work *w, struct pnet_error *e)
+{
+    int threads = threads_of(&w->s->options);
+    bool side_by_side = w->s->count >= threads && w->s->options.points <= LARGE_POINTS;
+    w->inner = side_by_side ? 1 : threads;
+    if (side_by_side) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (int64_t i = 0; i < w->s->count; i++) make_one(w, i);
+    } else {
+        for (int64_t i = 0; i < w->s->count; i++) make_one(w, i);
+    }
+    if (w->status && e) *e = w->error;
+    return w->status;
+}
+
+static void print_classes(FILE *f, const struct kind *kind, bool labelled_clouds)
+{
+    fprintf(f, "classes: [");
+    for (int i = 0; i < kind->class_count; i++) fprintf(f, "%s%s", i ? ", " : "", kind->classes[i]);
+    fprintf(f, "]\n");
+    if (!labelled_clouds) fprintf(f, "label_field: label\n");
+}
+
+static void print_entry(FILE *f, const struct work *w, int64_t i)
+{
+    char name[64];
+    if (w->poses) {
+        name_cloud(w->s, i, "_source", name);
+        fprintf(f, "  - {source: %s", name);
+        name_cloud(w->s, i, "_target", name);
+        fprintf(f, ", target: %s,\n     pose: [", name);
+        for (int k = 0; k < 12; k++)
+            pnet_number_write(f, "%s%.17g", k ? ", " : "", w->poses[i].m[k]);
+        fprintf(f, "]}\n");
+        return;
+    }
+    name_cloud(w->s, i, "", name);
+    fprintf(f, "  - {cloud: %s", name);
+    if (w->labels) fprintf(f, ", label: %s", kinds[w->s->kind].classes[w->labels[i]]);
+    fprintf(f, "}\n");
+}
+
+static void print_index(FILE *f, const struct work *w)
+{
+    enum pnet_task task = w->poses    ? PNET_REGISTRATION
+                          : w->labels ? PNET_CLASSIFICATION
+                                      : PNET_SEGMENTATION;
+    fprintf(f, "pnet_dataset: 1\ntask: %s\n", pnet_task_name(task));
+    if (!w->poses) print_classes(f, &kinds[w->s->kind], w->labels != NULL);
+    for (int split = 0; split < SPLITS; split++) {
+        bool any = false;
+        for (int64_t i = 0; i < w->s->count; i++) {
+            if ((int)split_of(i, w->s->count) != split) continue;
+            if (!any) fprintf(f, "%s:\n", split_names[split]);
+            any = true;
+            print_entry(f, w, i);
+        }
+        if (!any) fprintf(f, "%s: []\n", split_names[split]);
+    }
+}
+
+/* The folders, and no older data set. */
+static enum pnet_status prepare(const struct pnet_synth *s, struct pnet_error *e)
+{
+    enum pnet_status status = pnet_synth_make_room(s->folder, s->replace, e);
+    if (!status) status = pnet_make_folder(s->folder, e);
+    for (int i = 0; i < SPLITS && !status; i++) {
+        char path[PATH_MOST];
+        if (i && s->count < 3) break;
+        status = path_of(s, split_names[i], path, e);
+        if (!status) status = pnet_make_folder(path, e);
+    }
+    return status;
+}
+
+enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e)
+{
+    struct pnet_synth_options options = s->options;
+    struct pnet_output index;
+    char path[PATH_MOST];
+    enum pnet_status status = check_options(s->kind, &options, e);
+    if (!status && (s->count < 1 || s->count > UINT32_MAX))
+        status = pnet_error_set(e, PNET_USAGE, "clouds: %lld, expected 1 to %lld",
+            (long long)s->count, (long long)UINT32_MAX);
+    if (!status) status = path_of(s, "dataset.yaml", path, e);
+    if (status) return status;
+
+    struct work w = {.s = s};
+    if (s->kind == PNET_SYNTH_SHAPES) w.labels = calloc((size_t)s->count, 1);
+    if (s->kind == PNET_SYNTH_PAIRS) w.poses = calloc((size_t)s->count, sizeof *w.poses);
+    if ((s->kind == PNET_SYNTH_SHAPES && !w.labels) || (s->kind == PNET_SYNTH_PAIRS && !w.poses))
+        return pnet_error_memory(e);
+    status = prepare(s, e);
+    if (!status) status = make_clouds(&w, e);
+    if (!status) status = pnet_output_open(path, &index, e);
+    if (!status) {
+        print_index(index.file, &w);
+        status = pnet_output_commit(&index, e);
+    }
+    free(w.labels);
+    free(w.poses);
+    return status;
+}

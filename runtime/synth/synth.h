@@ -1,0 +1,87 @@
+/* Synthetic data sets: labelled clouds of things whose geometry is known, for examples, tests and
+   first steps. Nothing is downloaded, and the same seed gives the same bits. */
+#ifndef PNET_RUNTIME_SYNTH_H
+#define PNET_RUNTIME_SYNTH_H
+
+#include "runtime/io/cloud.h"
+#include "runtime/data/dataset_pose.h"
+#include "runtime/base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pnet_synth_kind {
+    PNET_SYNTH_SHAPES, /* classification: single objects, extent 1 to 2 m; fields nx ny nz (f32) */
+    PNET_SYNTH_ROOMS, /* segmentation: furnished rooms, corner at the origin, floor at z = 0; fields
+                         red green blue (u8), label (u8) */
+    PNET_SYNTH_LIDAR, /* segmentation: one turn of a spinning scanner in a street, the scanner at
+                         the origin, x ahead; fields intensity (f32, 0 to 1), ring (u8), label (u8)
+                       */
+    PNET_SYNTH_PAIRS, /* registration: two views of a room, or two scans of a street, each in a frame
+                         of its own; fields as of those */
+    PNET_SYNTH_KINDS,
+};
+
+/* Zero means the default everywhere. */
+struct pnet_synth_options {
+    int64_t points; /* a cloud, 64 to 4e9; shapes: drawn from 1024 .. 2048, rooms: 16384, lidar:
+                       what 0.25 degrees give (about 75,000). What comes out differs by less than
+                       20%, or by one firing of all beams */
+    float room_m;   /* rooms: mean edge of a room, 2.5 to 12 m (4.5) */
+    int64_t room_points; /* rooms: a cloud of more points than this is a floor of several rooms
+                            (1,000,000) */
+    int beams;           /* lidar: 1 to 128 (64), from 15 degrees up to 25 degrees down, ring 0
+                             on top */
+    float azimuth_deg;   /* lidar: between two firings (0.25); not together with `points` */
+    bool any_rotation;   /* shapes: turned about any axis, not about z alone; pairs: frames too */
+    bool street;         /* pairs: two scans of a street, some metres apart, instead of a room */
+    bool clean;  /* exact surfaces: no noise, no drop-outs; shapes: nothing cut off, stretched,
+                    turned or added either */
+    int threads; /* all processors; changes no bit of the result */
+};
+
+struct pnet_synth {
+    enum pnet_synth_kind kind;
+    const char *folder; /* made where missing */
+    int64_t count;      /* clouds, 1 to 2^32 - 1 */
+    uint64_t seed;
+    bool replace; /* a data set that is in the folder already; without, it is refused */
+    struct pnet_synth_options options;
+    /* Called after each cloud, never by two threads at once; false stops with PNET_INTERRUPTED. May
+       be NULL. */
+    bool (*progress)(void *context, int64_t done, int64_t count);
+    void *context;
+};
+
+/* "shapes", "rooms", "lidar", "pairs", or NULL beyond PNET_SYNTH_KINDS. */
+const char *pnet_synth_kind_name(enum pnet_synth_kind kind);
+/* The names of the classes, index = label; `count` gets their number: pairs have none. */
+const char *const *pnet_synth_classes(enum pnet_synth_kind kind, int *count);
+
+/* Makes cloud `index` of the data set (kind, seed, options): the same bits whatever the count of
+   clouds or threads. `c` is overwritten, the caller frees it; empty on failure. `label` gets the
+   class of the cloud (shapes; in runs of as many clouds as there are classes, each comes once) or
+   -1. May be NULL. PNET_USAGE: options out of range, or pairs; PNET_NO_MEMORY. */
+enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_cloud *c, int *label,
+    struct pnet_error *e);
+
+/* The same for pairs. `pose` maps the source onto the target. Sampling, noise and what is hidden
+   are each view's own; of rooms at least 30% of the source is seen in the target (within 10 cm, or
+   12 m / sqrt(points)), unless eight tries found no such views. */
+struct pnet_synth_pair {
+    struct pnet_cloud source, target;
+    struct pnet_pose pose;
+};
+enum pnet_status pnet_synth_make_pair(uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_synth_pair *p, struct pnet_error *e);
+void pnet_synth_pair_free(struct pnet_synth_pair *p);
+
+/* Writes `count` clouds to FOLDER/train, val and test, as PLY, then the index FOLDER/dataset.yaml:
+   of ten clouds eight, one and one (of 3 to 9 clouds the last two are val and test; fewer are all
+   train). Pairs are NUMBER_source.ply and NUMBER_target.ply. A folder with an
+   index is complete; where one is already there: PNET_USAGE, or with `replace` its clouds and then
+   it are removed first. */
+enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e);
+
+#endif

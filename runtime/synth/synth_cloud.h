@@ -1,0 +1,73 @@
+/* From scene to cloud: what the kinds of synthetic data have in common. Private to
+ * runtime/synth*.c. */
+#ifndef PNET_RUNTIME_SYNTH_CLOUD_H
+#define PNET_RUNTIME_SYNTH_CLOUD_H
+
+#include "runtime/synth/synth.h"
+#include "runtime/synth/synth_rand.h"
+#include "runtime/synth/synth_scene.h"
+
+/* What every maker gets: options are filled in and checked. */
+struct pnet_synth_job {
+    uint64_t seed;
+    uint32_t index;
+    struct pnet_synth_options options;
+    int threads;
+};
+
+/* `index` picks the class, in turn within a permutation of all. */
+enum pnet_status pnet_synth_shape(
+    const struct pnet_synth_job *job, struct pnet_cloud *c, int *label, struct pnet_error *e);
+enum pnet_status pnet_synth_room(
+    const struct pnet_synth_job *job, struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_synth_scan(
+    const struct pnet_synth_job *job, struct pnet_cloud *c, struct pnet_error *e);
+
+/* One of the two views of a pair. */
+struct pnet_synth_view {
+    uint32_t number;        /* 1: the source, 2: the target */
+    uint32_t attempt;       /* another one looks from elsewhere */
+    struct pnet_pose world; /* set: from the frame of the cloud to that of the scene */
+};
+/* Views of the scene of a job, the same one for both. */
+enum pnet_status pnet_synth_room_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
+    struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_synth_scan_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
+    struct pnet_cloud *c, struct pnet_error *e);
+/* Both of them; the options are filled in and checked. In synth_pairs.c. */
+enum pnet_status pnet_synth_views(
+    const struct pnet_synth_job *job, struct pnet_synth_pair *p, struct pnet_error *e);
+
+/* An empty cloud of `rows` points with the fields of these names and types; offset zero. */
+struct pnet_synth_field {
+    const char *name;
+    enum pnet_scalar type;
+};
+enum pnet_status pnet_synth_cloud(struct pnet_cloud *c, int64_t rows,
+    const struct pnet_synth_field *fields, int count, struct pnet_error *e);
+/* Removes the rows whose first coordinate is NaN: slots that nothing came out of. Order stays. */
+void pnet_synth_pack(struct pnet_cloud *c);
+
+/* The faces of a scene, for drawing points uniformly over a surface. */
+struct pnet_face {
+    int solid, face;
+    float most;    /* see pnet_solid_area */
+    double weight; /* set to the area; the caller may change it */
+    double before; /* sum of the weights of the faces before */
+};
+struct pnet_faces {
+    struct pnet_face *face;
+    int count;
+    double sum;
+};
+enum pnet_status pnet_faces_list(
+    struct pnet_faces *f, const struct pnet_scene *s, struct pnet_error *e);
+/* Recomputes `before` and `sum` after weights changed. */
+void pnet_faces_sum(struct pnet_faces *f);
+/* The face at a share in [0, 1) of the sum. */
+int pnet_faces_find(const struct pnet_faces *f, double share);
+/* A point drawn uniformly over the face, with its unit normal. */
+void pnet_face_draw(const struct pnet_scene *s, const struct pnet_face *f, struct pnet_draw *d,
+    struct pnet_vec *p, struct pnet_vec *normal);
+
+#endif

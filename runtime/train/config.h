@@ -1,0 +1,122 @@
+/* Run configs: what `pnetc train`, `eval` and `compare` need beside the model. YAML; every key but
+   `data` may be left out. pnet_config_key() has them all with a line of help each.
+
+     data: rooms                # a folder with a dataset.yaml, or an index
+     inputs: {cloud: {rgb: {field: [red, green, blue], scale: 1/255}}}  # see input_map.h
+     epochs: 20                 # or steps: 500
+     batch_size: 4
+     optimizer: {name: adamw, beta1: 0.9, beta2: 0.999, eps: 1e-8}
+     lr: 0.002
+     schedule: {name: onecycle, warmup: 10%}
+     augment: {rotate: z, scale: [0.9, 1.1]}                            # see augment.h
+
+   Paths are relative to the config file. */
+#ifndef PNET_RUNTIME_CONFIG_H
+#define PNET_RUNTIME_CONFIG_H
+
+#include "kernels/precision.h"
+#include "runtime/data/augment.h"
+#include "runtime/base/error.h"
+#include "runtime/data/input_map.h"
+#include "runtime/train/name_rules.h"
+#include "runtime/run/optim.h"
+#include "runtime/train/schedule.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Every so many epochs or steps, whichever is not 0; both 0: never. */
+struct pnet_interval {
+    int64_t epochs, steps;
+};
+
+enum pnet_weighting { PNET_WEIGHTS_NONE, PNET_WEIGHTS_BALANCED, PNET_WEIGHTS_LIST };
+
+struct pnet_config {
+    char *path; /* of the config, as in messages */
+    char *data; /* path of the data set, seen from the current folder; NULL: not given */
+    struct pnet_input_map inputs;
+    int64_t epochs, steps; /* one of them is 0 */
+    int32_t batch_size;
+    struct pnet_optim optimizer;   /* with the weight decay */
+    struct pnet_schedule schedule; /* with lr */
+    double warmup_share; /* of all steps, where the warm-up is given so; 0: as the schedule says */
+    double clip_grad;    /* largest 2-norm of the gradient; 0: none */
+    int32_t accumulate;  /* batches a step */
+    enum pnet_weighting weighting;
+    double *class_weights; /* LIST: [class_weight_count] */
+    int class_weight_count;
+    struct pnet_augment augment;
+    int64_t max_points; /* 0: no cap */
+    int workers;        /* threads that load */
+    uint64_t cache_bytes;
+    bool drop_last, skip_empty;
+    uint64_t seed;
+    enum pnet_precision precision;
+    struct pnet_interval save_every, eval_every;
+    char **sets; /* [set_count] "name=value" for the model's params, as --set takes them */
+    int set_count;
+    /* What else the command line can say. */
+    unsigned degrade; /* of enum pnet_degrade */
+    char *device;     /* "cuda:1"; NULL: not given, the CPU */
+    char *algo;       /* of convolutions; NULL: not given */
+    double autotune;  /* seconds; 0: not */
+    bool autotune_all, without_optimizer;
+    uint64_t memory_bytes; /* the budget; 0: not given */
+    int threads;           /* 0: not given, all cores */
+    char *
+        weights; /* path of what the training starts from, seen from the current folder; NULL: nothing */
+    struct pnet_name_rules weights_map, freeze, rates;
+    struct pnet_config_origin *origin; /* what the keys were read from, for pnet_config_print */
+};
+
+/* A key of the config, for --help and the documentation. */
+struct pnet_config_key {
+    const char *name;
+    const char *standard; /* default as text; "": none */
+    const char *help;
+};
+/* Key `i` in the order of the documentation; NULL beyond the last. */
+const struct pnet_config_key *pnet_config_key(int i);
+
+/* What becomes of a training that goes on with another value. */
+enum pnet_on_resume {
+    PNET_RESUME_TOLD,    /* it goes on, and says so */
+    PNET_RESUME_REFUSED, /* position in the data and state of the optimiser mean something else then */
+    PNET_RESUME_CHECKED, /* the checkpoint knows better: it is compared with that */
+};
+
+enum pnet_on_resume pnet_config_on_resume(const char *key);
+
+/* Reads a config. On failure *c is NULL; PNET_USAGE for everything wrong in it, with file and line.
+ */
+enum pnet_status pnet_config_read(const char *path, struct pnet_config **c, struct pnet_error *e);
+/* The same from memory; `path` stands in messages, and paths are relative to its folder. */
+enum pnet_status pnet_config_parse(
+    const char *path, const void *text, size_t size, struct pnet_config **c, struct pnet_error *e);
+void pnet_config_free(struct pnet_config *c);
+
+/* A value that stands instead of the file's. */
+struct pnet_config_override {
+    const char *key;
+    const char *value; /* as YAML on one line */
+    const char *from;  /* of messages: "--set-config" */
+};
+/* The same as pnet_config_read; of overrides for one key the last one counts, and `steps` and `epochs` replace each
+   other. */
+enum pnet_status pnet_config_read_with(const char *path,
+    const struct pnet_config_override *overrides, int count, struct pnet_config **c,
+    struct pnet_error *e);
+
+/* The config as it is in force: each key that has a value, in the order of the documentation, on a line of its own;
+   defaults, overrides and the version of pnet too, the path of the data set absolute. Reads as the same config, wherever
+   the file lies. `sets` ([set_count] "name=value"; names differ) stands for `set`. To be freed; NULL: out of memory. */
+char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count);
+/* Compares two such texts; the callback gets each key whose value differs, with both values ("": not given). A text
+   without `version` is none: its data set is not compared. PNET_USAGE: `was`, called `name`, is no config. */
+enum pnet_status pnet_config_compare(const char *name, const char *was, const char *now,
+    void (*differs)(void *context, const char *key, const char *was, const char *now),
+    void *context, struct pnet_error *e);
+
+#endif

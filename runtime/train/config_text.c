@@ -1,0 +1,125 @@
+/* The config in force, as text. */
+#include "runtime/train/config.h"
+#include "runtime/train/config_origin.h"
+#include "runtime/base/glob.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void put_path(const char *path, FILE *out)
+{
+    char here[4096];
+    char *whole = realpath(path, NULL), *joined = NULL;
+    if (!whole && getcwd(here, sizeof here)) joined = pnet_path_join(here, path);
+    pnet_yaml_put_word(whole ? whole : joined ? joined : path, out);
+    free(whole);
+    free(joined);
+}
+
+/* False: out of memory. */
+static bool put_sets(const char *const *sets, int count, FILE *out)
+{
+    fputc('{', out);
+    for (int i = 0; i < count; i++) {
+        size_t length = strcspn(sets[i], "=");
+        char *name = strndup(sets[i], length);
+        if (!name) return false;
+        if (i) fputs(", ", out);
+        pnet_yaml_put_word(name, out);
+        fputs(": ", out);
+        pnet_yaml_put_word(sets[i][length] ? sets[i] + length + 1 : "", out);
+        free(name);
+    }
+    fputc('}', out);
+    return true;
+}
+
+enum put { PUT_NOTHING, PUT_VALUE, PUT_NO_MEMORY };
+
+/* The value in force of a key, where it has one. */
+static enum put put_value(
+    const struct pnet_config *c, int key, const char *const *sets, int set_count, FILE *out)
+{
+    const char *name = pnet_config_key(key)->name, *standard = pnet_config_key(key)->standard;
+    const struct pnet_yaml_node *n = c->origin->nodes[key];
+    if (strcmp(name, "data") == 0)
+        put_path(c->data, out);
+    else if (strcmp(name, "weights") == 0 && c->weights)
+        put_path(c->weights, out);
+    else if (strcmp(name, "set") == 0)
+        return put_sets(sets, set_count, out) ? PUT_VALUE : PUT_NO_MEMORY;
+    else if (strcmp(name, "version") == 0)
+        pnet_yaml_put_word(PNET_VERSION, out);
+    else if (n)
+        pnet_yaml_put(n, out);
+    else if (*standard && !(strcmp(name, "epochs") == 0 && c->steps))
+        fputs(standard, out);
+    else
+        return PUT_NOTHING;
+    return PUT_VALUE;
+}
+
+char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    for (int i = 0; i < PNET_CONFIG_KEYS; i++) {
+        char *value = NULL;
+        size_t value_size = 0;
+        FILE *f = open_memstream(&value, &value_size);
+        enum put put = f ? put_value(c, i, sets, set_count, f) : PUT_NO_MEMORY;
+        if ((f && fclose(f)) || put == PUT_NO_MEMORY) {
+            fclose(out);
+            free(text);
+            free(value);
+            return NULL;
+        }
+        if (put == PUT_VALUE) fprintf(out, "%s: %s\n", pnet_config_key(i)->name, value);
+        free(value);
+    }
+    if (fclose(out) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+/* The value of a key in a text that pnet_config_print wrote, up to the end of its line; NULL: it has none. */
+static char *value_of(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, key, length) == 0 && line[length] == ':')
+            return strndup(line + length + 2, strcspn(line + length + 2, "\n"));
+    return strdup("");
+}
+
+enum pnet_status pnet_config_compare(const char *name, const char *was, const char *now,
+    void (*differs)(void *context, const char *key, const char *was, const char *now),
+    void *context, struct pnet_error *e)
+{
+    struct pnet_config *c;
+    enum pnet_status status = pnet_config_parse(name, was, strlen(was), &c, e);
+    if (status) return status;
+    bool printed = c->origin->nodes[pnet_config_find("version")] != NULL;
+    char *text = pnet_config_print(c, (const char *const *)c->sets, c->set_count);
+    if (!text) status = pnet_error_memory(e);
+    for (int i = 0; i < PNET_CONFIG_KEYS && !status; i++) {
+        const char *key = pnet_config_key(i)->name;
+        bool version = strcmp(key, "version") == 0;
+        if (!printed && (version || strcmp(key, "data") == 0)) continue;
+        /* printing puts the own version into the other text too */
+        char *a = value_of(version ? was : text, key), *b = value_of(now, key);
+        if (!a || !b)
+            status = pnet_error_memory(e);
+        else if (strcmp(a, b) != 0)
+            differs(context, key, a, b);
+        free(a);
+        free(b);
+    }
+    free(text);
+    pnet_config_free(c);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* Losses and metrics over a split of a data set. */
+#ifndef PNET_RUNTIME_EVALUATE_H
+#define PNET_RUNTIME_EVALUATE_H
+
+#include "runtime/train/pipeline.h"
+
+/* What one objective of the plan came to. */
+struct pnet_score_line {
+    const char *name; /* the plan's */
+    bool metric;
+    double value;      /* loss: mean over samples; metric: its headline */
+    double *per_class; /* [classes], NaN where a class never occurred; NULL */
+    int32_t classes;
+    double *matrix; /* [matrix_classes, matrix_classes] counts by label, then prediction; NULL */
+    int32_t matrix_classes;
+    struct pnet_named_value *values; /* [value_count], of a metric that has more to say; NULL */
+    int value_count;
+    double
+        *error_pose; /* [16] T_true^-1 T of a metric that found the pose of one pair alone; NULL */
+};
+
+/* Owns its lines. */
+struct pnet_evaluation {
+    struct pnet_score_line *lines; /* [count], as plan->objectives */
+    int count;
+    double loss; /* sum of the losses */
+    int64_t samples, points;
+    double seconds;         /* of all, loading included */
+    double compute_seconds; /* of the forward passes */
+};
+
+/* Runs the loader through one epoch from its start. `go_on` is asked after each batch (NULL:
+   always): false ends with PNET_INTERRUPTED. */
+enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
+    bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
+    struct pnet_error *e);
+/* The same, telling `each` (or NULL) what every single batch, from 1 on, came to, which it may add to; its context is
+   go_on's. */
+enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
+    bool (*go_on)(void *context, int64_t batch),
+    void (*each)(void *context, int64_t batch, struct pnet_evaluation *v), void *context,
+    struct pnet_evaluation *v, struct pnet_error *e);
+void pnet_evaluation_free(struct pnet_evaluation *v);
+
+/* Sums of statistics while batches run; what training uses for its own epochs. */
+struct pnet_tally {
+    const struct pnet_plan *plan;
+    double **sums; /* [objective_count][width] */
+    int64_t samples, points;
+};
+enum pnet_status pnet_tally_init(
+    struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e);
+void pnet_tally_free(struct pnet_tally *t);
+/* Adds what the last forward gave. */
+void pnet_tally_add(
+    struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points);
+enum pnet_status pnet_tally_finish(
+    const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e);
+
+#endif

@@ -1,0 +1,114 @@
+#include "runtime/train/name_rules.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for as many rules as the node has children; false: it has none, or there is no memory. */
+static bool make_room(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r)
+{
+    r->items = calloc((size_t)n->count + 1, sizeof *r->items);
+    if (!r->items) pnet_yaml_fail_memory(y);
+    return r->items != NULL;
+}
+
+static void add(struct pnet_yaml *y, struct pnet_name_rules *r, const char *pattern, const char *to,
+    double rate)
+{
+    struct pnet_name_rule *rule = &r->items[r->count++];
+    *rule = (struct pnet_name_rule){strdup(pattern), to ? strdup(to) : NULL, rate};
+    if (!rule->pattern || (to && !rule->to)) pnet_yaml_fail_memory(y);
+}
+
+void pnet_name_rules_list(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r)
+{
+    if (!pnet_yaml_list(y, n, 0, 1000) || !make_room(y, n, r)) return;
+    for (const struct pnet_yaml_node *item = n->first; item && pnet_yaml_ok(y); item = item->next)
+        add(y, r, pnet_yaml_string(y, item, ""), NULL, 0);
+}
+
+static bool is_map(struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *pairs)
+{
+    if (n->kind != PNET_YAML_MAP) pnet_yaml_fail(y, n, "%s: expected `%s` pairs", n->key, pairs);
+    return n->kind == PNET_YAML_MAP;
+}
+
+void pnet_name_rules_rates(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r)
+{
+    if (!is_map(y, n, "pattern: factor") || !make_room(y, n, r)) return;
+    for (const struct pnet_yaml_node *item = n->first; item && pnet_yaml_ok(y); item = item->next)
+        add(y, r, item->key, NULL, pnet_yaml_real(y, item, 0, 1e6, 1));
+}
+
+static int stars(const char *text)
+{
+    int count = 0;
+    for (; *text; text++) count += *text == '*';
+    return count;
+}
+
+void pnet_name_rules_map(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r)
+{
+    if (!is_map(y, n, "from: to") || !make_room(y, n, r)) return;
+    for (const struct pnet_yaml_node *item = n->first; item && pnet_yaml_ok(y); item = item->next) {
+        const char *to = pnet_yaml_string(y, item, "");
+        if (stars(item->key) > 1 || stars(to) != stars(item->key))
+            pnet_yaml_fail(y, item, "%s: both sides have one *, or neither has", item->key);
+        add(y, r, item->key, to, 0);
+    }
+}
+
+void pnet_name_rules_free(struct pnet_name_rules *r)
+{
+    for (int i = 0; i < r->count; i++) {
+        free(r->items[i].pattern);
+        free(r->items[i].to);
+    }
+    free(r->items);
+    *r = (struct pnet_name_rules){0};
+}
+
+static bool begins_with_words(const char *name, const char *words)
+{
+    size_t n = strlen(words);
+    return strncmp(name, words, n) == 0 && (!name[n] || name[n] == '.');
+}
+
+bool pnet_name_matches(const char *pattern, const char *name)
+{
+    return begins_with_words(name, pattern) || fnmatch(pattern, name, 0) == 0;
+}
+
+/* The part of the name that stands for the star; NULL: it does not fit. */
+static const char *star_of(const char *pattern, const char *name, size_t *length)
+{
+    size_t head = strcspn(pattern, "*"), tail = strlen(pattern) - head - 1, n = strlen(name);
+    if (n < head + tail || strncmp(name, pattern, head) != 0) return NULL;
+    if (strcmp(name + n - tail, pattern + head + 1) != 0) return NULL;
+    *length = n - head - tail;
+    return name + head;
+}
+
+char *pnet_name_map(const struct pnet_name_rules *map, const char *name)
+{
+    char *text = NULL;
+    for (int i = 0; i < map->count; i++) {
+        const struct pnet_name_rule *r = &map->items[i];
+        size_t length = 0, head = strcspn(r->to, "*"), from = strlen(r->pattern);
+        const char *star = strchr(r->pattern, '*') ? star_of(r->pattern, name, &length) : NULL;
+        int size = -2;
+        if (star)
+            size = asprintf(
+                &text, "%.*s%.*s%s", (int)head, r->to, (int)length, star, r->to + head + 1);
+        else if (!strchr(r->pattern, '*') && begins_with_words(name, r->pattern))
+            size = asprintf(&text, "%s%s", r->to, name + from);
+        if (size == -1) return NULL;
+        if (size >= 0) return text;
+    }
+    return strdup(name);
+}

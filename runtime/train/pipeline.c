@@ -1,0 +1,119 @@
+#include "runtime/train/pipeline.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { SLOTS = 2 };
+
+/* Slot k is filled by the thread while full[k] is false, and used by the consumer while it is true.
+ */
+struct pnet_pipeline {
+    struct pnet_session *session;
+    struct pnet_loader *loader;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    bool full[SLOTS], stop;
+    struct pnet_ready ready[SLOTS];
+    enum pnet_status status[SLOTS];
+    struct pnet_error error[SLOTS];
+    int next;  /* slot the consumer takes next */
+    int taken; /* slot the consumer holds; -1 */
+};
+
+/* Loads one batch and builds its geometry. */
+static void fill(struct pnet_pipeline *p, int slot)
+{
+    struct pnet_ready *r = &p->ready[slot];
+    struct pnet_error *e = &p->error[slot];
+    struct pnet_batch *b = NULL;
+    *r = (struct pnet_ready){.slot = slot};
+    pnet_loader_position(p->loader, &r->epoch, &r->batch);
+    p->status[slot] = pnet_loader_next(p->loader, &b, e);
+    if (p->status[slot]) return;
+    if (!b) {
+        r->slot = -1;
+        return;
+    }
+    r->samples = b->samples;
+    for (int i = 0; i < b->input_count; i++) r->points += b->inputs[i].rows;
+    p->status[slot] = pnet_session_prepare(p->session, slot, b, e);
+    pnet_batch_free(b);
+}
+
+static void *work(void *context)
+{
+    struct pnet_pipeline *p = context;
+    for (int slot = 0;; slot = (slot + 1) % SLOTS) {
+        pthread_mutex_lock(&p->lock);
+        while (p->full[slot] && !p->stop) pthread_cond_wait(&p->changed, &p->lock);
+        bool stop = p->stop;
+        pthread_mutex_unlock(&p->lock);
+        if (stop) return NULL;
+        fill(p, slot);
+        pthread_mutex_lock(&p->lock);
+        p->full[slot] = true;
+        pthread_cond_broadcast(&p->changed);
+        bool failed = p->status[slot] != PNET_OK;
+        pthread_mutex_unlock(&p->lock);
+        if (failed) return NULL;
+    }
+}
+
+enum pnet_status pnet_pipeline_start(struct pnet_session *s, struct pnet_loader *l,
+    struct pnet_pipeline **pipeline, struct pnet_error *e)
+{
+    struct pnet_pipeline *p = calloc(1, sizeof *p);
+    if (!p) return pnet_error_memory(e);
+    p->session = s;
+    p->loader = l;
+    p->taken = -1;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    int code = pthread_create(&p->thread, NULL, work, p);
+    if (code) {
+        pthread_cond_destroy(&p->changed);
+        pthread_mutex_destroy(&p->lock);
+        free(p);
+        return pnet_error_errno(e, PNET_FAILED, code, "cannot start a thread");
+    }
+    *pipeline = p;
+    return PNET_OK;
+}
+
+enum pnet_status pnet_pipeline_next(
+    struct pnet_pipeline *p, struct pnet_ready *r, struct pnet_error *e)
+{
+    pthread_mutex_lock(&p->lock);
+    if (p->taken >= 0) {
+        p->full[p->taken] = false;
+        pthread_cond_broadcast(&p->changed);
+    }
+    int slot = p->next;
+    while (!p->full[slot]) pthread_cond_wait(&p->changed, &p->lock);
+    enum pnet_status st = p->status[slot];
+    *r = p->ready[slot];
+    if (st) {
+        *e = p->error[slot]; /* the slot stays full: the thread has ended, and the error comes again
+                              */
+        p->taken = -1;
+    } else {
+        p->taken = slot;
+        p->next = (slot + 1) % SLOTS;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return st;
+}
+
+void pnet_pipeline_stop(struct pnet_pipeline *p)
+{
+    if (!p) return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}

@@ -1,0 +1,72 @@
+/* Training: from a plan, a run config and a data set to a run folder.
+
+   The folder gets config.yaml, model.pnet, metrics.jsonl, last/ and best/ (checkpoints), and
+   report.html; kernels.yaml where convolutions are formed otherwise than by the fixed table. */
+#ifndef PNET_RUNTIME_TRAIN_H
+#define PNET_RUNTIME_TRAIN_H
+
+#include "runtime/train/checkpoint.h"
+#include "runtime/train/config.h"
+#include "runtime/data/dataset.h"
+#include "runtime/train/evaluate.h"
+
+#include <stdio.h>
+
+/* Where a training stands; for a progress line. */
+struct pnet_train_progress {
+    int64_t step, steps; /* done, of all */
+    int64_t epoch;
+    double loss;         /* of the last step */
+    double points_per_s; /* of the last steps, everything included */
+    bool evaluating;
+    int64_t batch, batches;                   /* while evaluating */
+    const struct pnet_evaluation *evaluation; /* just finished, or NULL */
+};
+
+struct pnet_train_options {
+    const struct pnet_plan *plan;
+    const struct pnet_config *config;
+    const struct pnet_dataset *data;
+    const char *folder; /* of the run; made where it is missing */
+    const char *model_text;
+    const char *config_text; /* config.yaml of the run folder: pnet_config_print of the config */
+    const char *command;     /* that started it, for the report; or NULL */
+    const char *overrides;   /* what it said instead of the config, a line each; or NULL */
+    const char *params;      /* "name=value" lines, kept in checkpoints */
+    size_t memory_limit;     /* bytes; 0: none */
+    struct pnet_device device;
+    bool resume;
+    bool
+        without_optimizer; /* best/, and last/ once the training is over, lack the optimiser's state */
+    bool algo_given;       /* --algo: the plan's algorithms stand, whatever the run had */
+    bool autotune;         /* measure which ones are fastest, where the run has none yet */
+    bool autotune_all;     /* also those whose last bits vary from run to run */
+    double autotune_seconds; /* at most, for measuring */
+    /* Opens what config->weights names; it stays open until the training is over. Not asked where a run is gone on with. */
+    enum pnet_status (*open_weights)(
+        void *context, const struct pnet_safetensors **file, struct pnet_error *e);
+    bool (*stop)(
+        void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
+    void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */
+    void (*warn)(void *context, const char *text);                        /* or NULL */
+    void (*note)(void *context, const char *text); /* what was chosen; several lines; or NULL */
+    void *context;
+};
+
+struct pnet_train_result {
+    int64_t steps, points; /* of this process */
+    double seconds;
+    size_t peak_bytes;    /* of the session */
+    size_t planned_bytes; /* what pnet_peak_of says for the largest batch seen, both slots holding
+                             one like it */
+    struct pnet_evaluation validation; /* last one; count 0 where there was none */
+};
+
+/* PNET_FAILED: another process trains in the folder, or the run that is to be gone on with cannot be read. PNET_USAGE:
+   without `resume` the folder holds a run. A resume that is refused changes nothing in the folder; a training that
+   fails before its first checkpoint, because of what it was given, leaves nothing there. */
+enum pnet_status pnet_train(
+    const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e);
+void pnet_train_result_free(struct pnet_train_result *r);
+
+#endif

@@ -1,0 +1,224 @@
+#include "runtime/train/train_weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- loading ---- */
+
+/* The names that the tensors of a file have in the model. */
+static char **map_names(
+    const struct pnet_safetensors *f, const struct pnet_name_rules *map, struct pnet_error *e)
+{
+    char **names = calloc(f->count + 1, sizeof *names);
+    bool failed = !names;
+    for (size_t i = 0; i < f->count && !failed; i++) {
+        names[i] = pnet_name_map(map, f->tensors[i].name);
+        failed = !names[i];
+    }
+    if (!failed) return names;
+    for (size_t i = 0; names && i < f->count; i++) free(names[i]);
+    free(names);
+    pnet_error_memory(e);
+    return NULL;
+}
+
+static enum pnet_status check_names(
+    const struct pnet_safetensors *f, char *const *names, struct pnet_error *e)
+{
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(names[i], names[k]) == 0)
+                return pnet_error_set(e, PNET_USAGE, "weights_map: %s and %s would both be %s",
+                    f->tensors[k].name, f->tensors[i].name, names[i]);
+    return PNET_OK;
+}
+
+static void put_shape(FILE *out, int dims, const int64_t *shape)
+{
+    fputc('[', out);
+    for (int d = 0; d < dims; d++) fprintf(out, "%s%lld", d ? ", " : "", (long long)shape[d]);
+    fputc(']', out);
+}
+
+static bool same_shape(const struct pnet_safetensor *t, const struct pnet_param_info *info)
+{
+    return t->dims == info->dims &&
+           memcmp(t->shape, info->shape, (size_t)t->dims * sizeof *t->shape) == 0;
+}
+
+struct loading {
+    const struct pnet_safetensors *file;
+    char **names;
+    bool *used; /* [file->count] */
+    float *params;
+    int wanted, loaded;
+    FILE *misses; /* lines about what does not fit */
+};
+
+/* A layer's weights, where they are there in its shape. */
+static enum pnet_status load_one(
+    struct loading *l, const char *file, const struct pnet_plan_param *q, struct pnet_error *e)
+{
+    size_t i = 0;
+    l->wanted++;
+    while (i < l->file->count && strcmp(l->names[i], q->name) != 0) i++;
+    if (i == l->file->count) {
+        fprintf(l->misses, "  %s: not there\n", q->name);
+        return PNET_OK;
+    }
+    const struct pnet_safetensor *t = &l->file->tensors[i];
+    l->used[i] = true;
+    if (!same_shape(t, &q->info)) {
+        fprintf(l->misses, "  %s: ", q->name);
+        put_shape(l->misses, t->dims, t->shape);
+        fputs(" there, ", l->misses);
+        put_shape(l->misses, q->info.dims, q->info.shape);
+        fputs(" in the model\n", l->misses);
+        return PNET_OK;
+    }
+    l->loaded++;
+    return pnet_safetensors_load(
+        l->file, file, t->name, q->info.dims, q->info.shape, l->params + q->offset, e);
+}
+
+static enum pnet_status load_all(struct loading *l, const struct pnet_train_options *o,
+    struct pnet_session *s, struct pnet_error *e)
+{
+    const struct pnet_plan *p = pnet_session_plan(s);
+    const char *file = o->config->weights;
+    enum pnet_status st =
+        pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
+    for (int i = 0; i < p->param_count && !st; i++)
+        if (p->params[i].offset >= 0) st = load_one(l, file, &p->params[i], e);
+    for (size_t i = 0; i < l->file->count; i++)
+        if (!l->used[i]) fprintf(l->misses, "  %s: not in the model\n", l->names[i]);
+    if (!st && !l->loaded)
+        st = pnet_error_set(e, PNET_BAD_MODEL,
+            "%s: none of its %zu tensors has name and shape of one of the model's; weights_map may "
+            "help",
+            file, l->file->count);
+    return st ? st : pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
+}
+
+static enum pnet_status note_loaded(const struct pnet_train_options *o, const struct loading *l,
+    const char *misses, struct pnet_error *e)
+{
+    char *text;
+    if (!o->note) return PNET_OK;
+    if (asprintf(&text, "%s: loaded %d of the model's %d tensors%s%s", o->config->weights,
+            l->loaded, l->wanted, *misses ? "; not:\n" : "", misses) < 0)
+        return pnet_error_memory(e);
+    size_t n = strlen(text);
+    if (text[n - 1] == '\n') text[n - 1] = '\0';
+    o->note(o->context, text);
+    free(text);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_train_load(
+    const struct pnet_train_options *o, struct pnet_session *s, struct pnet_error *e)
+{
+    struct loading l = {.wanted = 0};
+    char *misses = NULL;
+    size_t size = 0;
+    enum pnet_status st = o->open_weights(o->context, &l.file, e);
+    if (st) return st;
+    l.names = map_names(l.file, &o->config->weights_map, e);
+    if (!l.names) return PNET_NO_MEMORY;
+    l.used = calloc(l.file->count + 1, sizeof *l.used);
+    l.params = malloc((size_t)pnet_session_plan(s)->param_elements * sizeof(float) + 1);
+    l.misses = open_memstream(&misses, &size);
+    st = l.used && l.params && l.misses ? check_names(l.file, l.names, e) : pnet_error_memory(e);
+    if (!st) st = load_all(&l, o, s, e);
+    if (l.misses && fclose(l.misses) && !st) st = pnet_error_memory(e);
+    if (!st) st = note_loaded(o, &l, misses, e);
+    for (size_t i = 0; i < l.file->count; i++) free(l.names[i]);
+    free(l.names);
+    free(l.used);
+    free(l.params);
+    free(misses);
+    return st;
+}
+
+/* ---- how fast ---- */
+
+/* The first rule that fits the name; -1: none. */
+static int find_rule(const struct pnet_name_rules *r, const char *name)
+{
+    for (int i = 0; i < r->count; i++)
+        if (pnet_name_matches(r->items[i].pattern, name)) return i;
+    return -1;
+}
+
+static enum pnet_status check_rules(const char *key, const struct pnet_name_rules *r,
+    const struct pnet_plan *p, struct pnet_error *e)
+{
+    for (int i = 0; i < r->count; i++) {
+        int n = 0;
+        while (n < p->param_count && !pnet_name_matches(r->items[i].pattern, p->params[n].name))
+            n++;
+        if (n == p->param_count)
+            return pnet_error_set(e, PNET_USAGE,
+                "%s: '%.200s' is the name of no weight of the model; the first one is %s", key,
+                r->items[i].pattern, p->param_count ? p->params[0].name : "none");
+    }
+    return PNET_OK;
+}
+
+enum pnet_status pnet_train_rates(
+    const struct pnet_config *c, const struct pnet_plan *p, float **rates, struct pnet_error *e)
+{
+    *rates = NULL;
+    if (!c->freeze.count && !c->rates.count) return PNET_OK;
+    enum pnet_status st = check_rules("freeze", &c->freeze, p, e);
+    if (!st) st = check_rules("rates", &c->rates, p, e);
+    if (st) return st;
+    float *factor = calloc((size_t)p->param_count + 1, sizeof *factor);
+    if (!factor) return pnet_error_memory(e);
+    for (int i = 0; i < p->param_count; i++) {
+        int rule = find_rule(&c->rates, p->params[i].name);
+        factor[i] = rule < 0 ? 1 : (float)c->rates.items[rule].rate;
+        if (find_rule(&c->freeze, p->params[i].name) >= 0) factor[i] = 0;
+    }
+    *rates = factor;
+    return PNET_OK;
+}
+
+/* ---- frozen statistics ---- */
+
+static bool is_held(const struct pnet_plan *p, const float *rates, int i)
+{
+    return p->params[i].offset >= 0 && !p->params[i].info.trained && rates[i] == 0;
+}
+
+enum pnet_status pnet_held_take(
+    struct pnet_held *h, struct pnet_session *s, const float *rates, struct pnet_error *e)
+{
+    const struct pnet_plan *p = pnet_session_plan(s);
+    bool any = false;
+    *h = (struct pnet_held){.rates = rates};
+    for (int i = 0; rates && i < p->param_count; i++) any |= is_held(p, rates, i);
+    if (!any) return PNET_OK;
+    h->params = malloc((size_t)p->param_elements * sizeof *h->params + 1);
+    if (!h->params) return pnet_error_memory(e);
+    return pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, h->params, e);
+}
+
+enum pnet_status pnet_held_put(
+    const struct pnet_held *h, struct pnet_session *s, struct pnet_error *e)
+{
+    const struct pnet_plan *p = pnet_session_plan(s);
+    enum pnet_status st = PNET_OK;
+    for (int i = 0; h->params && i < p->param_count && !st; i++)
+        if (is_held(p, h->rates, i))
+            st = pnet_session_write(s, PNET_BLOCK_PARAMS, p->params[i].offset, p->params[i].count,
+                h->params + p->params[i].offset, e);
+    return st;
+}
+
+void pnet_held_free(struct pnet_held *h)
+{
+    free(h->params);
+    h->params = NULL;
+}

@@ -1,0 +1,38 @@
+/* What weights were trained with, as it travels in the metadata of their file: mode, params, precision, and the version
+   of the geometry's definitions. */
+#ifndef PNET_RUNTIME_TRAINED_H
+#define PNET_RUNTIME_TRAINED_H
+
+#include "runtime/plan/mode.h"
+#include "runtime/plan/plan.h"
+#include "runtime/train/safetensors.h"
+
+enum { PNET_TRAINED_KEYS = 5 };
+
+/* Metadata of a weights file. It points into itself and into what it was made of. */
+struct pnet_trained_record {
+    struct pnet_metadata items[PNET_TRAINED_KEYS];
+    char mode[PNET_MODE_TEXT], geometry[16];
+};
+/* `params`: "name=value" lines. */
+void pnet_trained_record(
+    const struct pnet_plan *p, const char *params, struct pnet_trained_record *r);
+
+/* Read from there; texts point into the file. */
+struct pnet_trained {
+    bool known; /* false: the file tells nothing; the rest is zero then, and params "" */
+    unsigned degrade;
+    enum pnet_precision precision;
+    int geometry; /* PNET_GEOMETRY_VERSION of the program that trained; 0: not told */
+    const char *params, *version;
+};
+/* PNET_BAD_DATA: a value is none that pnet writes. `name` is the file, for the message. */
+enum pnet_status pnet_trained_read(const struct pnet_safetensors *f, const char *name,
+    struct pnet_trained *t, struct pnet_error *e);
+
+/* Do two lists of "name=value" lines set the same? Their order does not matter, and of one name the last line counts. */
+bool pnet_params_equal(const char *a, const char *b);
+/* The value that such a list gives a name of `length` letters, up to the end of its line; NULL: none. */
+const char *pnet_params_find(const char *params, const char *name, size_t length);
+
+#endif
