@@ -106,7 +106,7 @@ static bool make_lines(struct formatter *f)
 
 static struct line *add_line(struct formatter *f, size_t begin, int indent, bool blank)
 {
-    assert(f->count < f->capacity);
+    assert(f->lines && f->count < f->capacity);
     const struct line *before = last_line(f);
     bool opened =
         before && before->end > before->begin && kind_at(f, before->end - 1) == TOKEN_LBRACE;

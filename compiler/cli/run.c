@@ -63,8 +63,10 @@ static enum pnet_status override_key(struct overrides *v, const char *set, struc
     if (strncmp(set, "set=", 4) == 0)
         return pnet_error_set(e, PNET_USAGE, "--set-config: params of the model are for --set");
     const char *key = keep(v, strndup(set, (size_t)(value - set)));
-    if (key) override(v, key, "--set-config", "%s", value + 1);
-    return v->failed ? pnet_error_memory(e) : PNET_OK;
+    const char *text = keep(v, strdup(value + 1));
+    if (!key || !text) return pnet_error_memory(e);
+    v->items[v->count++] = (struct pnet_config_override){key, text, "--set-config"};
+    return PNET_OK;
 }
 
 /* A path from the current folder, whatever folder the config lies in. */

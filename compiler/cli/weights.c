@@ -153,7 +153,7 @@ static enum pnet_status choose_sets(
         const char *was = pnet_params_find(w->trained.params, set, length);
         size_t n = was ? strcspn(was, "\n") : 0;
         if (was && set[length] &&
-            (strlen(set + length + 1) != n || memcmp(set + length + 1, was, n)))
+            (strlen(set + length + 1) != n || memcmp(set + length + 1, was, n) != 0))
             say_set(w, set, was, n);
         s->sets.items[s->sets.count++] = set;
     }
