@@ -1,4 +1,4 @@
-/* The public C interface: compile a model, run it. */
+/* The C interface of the compiler: from text to a plan, which runtime/run/session.h runs. */
 #ifndef PNET_COMPILER_PNET_H
 #define PNET_COMPILER_PNET_H
 

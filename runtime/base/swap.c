@@ -143,7 +143,7 @@ enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e)
     }
     code = sync_parent(s->path);
     if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot sync the folder", s->path);
-    /* What cannot be removed is met again, and reported, by the next begin. */
+    /* A folder that cannot be removed now is removed, or reported, by the next pnet_swap_begin. */
     if (left_over) (void)remove_folder(left_over);
     return PNET_OK;
 }

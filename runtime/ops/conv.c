@@ -1,4 +1,5 @@
-/* Convolution on native points, and its degraded voxel mode: DESIGN.md section 2. */
+/* Convolution on native points, and its degraded voxel mode. The mathematics: docs/geometry.md; the sums, plainly:
+   kernels/cpu/conv/ref_conv.c. */
 #include "kernels/cpu/layer/act.h"
 #include "kernels/cuda/layer/act.h"
 #include "kernels/cpu/conv/conv_algo.h"

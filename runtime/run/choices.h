@@ -1,5 +1,5 @@
 /* Which algorithm forms each sum of each convolution of a network: what --autotune found or --algo said, as it is kept in
-   run folders (autotune.yaml) and checkpoints. Layers are found by their path, so that a plan for inference, or of one
+   run folders (kernels.yaml) and checkpoints. Layers are found by their path, so that a plan for inference, or of one
    net alone, takes its part of what training chose. */
 #ifndef PNET_RUNTIME_CHOICES_H
 #define PNET_RUNTIME_CHOICES_H

@@ -27,6 +27,12 @@ struct recording {
 
 enum { RECORDINGS = 64 };
 
+/* Who is notified of gradients that are ready. */
+struct listener {
+    pnet_gradients_ready *ready;
+    void *context;
+};
+
 struct pnet_session {
     const struct pnet_plan *plan;
     struct pnet_session_options options;
@@ -42,8 +48,8 @@ struct pnet_session {
     bool bound;
     uint32_t step;
     double *times;
-    pnet_gradients_ready *ready;
-    void *ready_context;
+    struct listener listeners[PNET_LISTENERS]; /* in the order in which they are notified */
+    int listener_count;
 };
 
 /* The device must be there, and every layer must have kernels for it. */
@@ -210,7 +216,7 @@ static enum pnet_status bind_counts(
     if (same_class(s, c)) return PNET_OK;
     s->bound = false;
     enum pnet_status st = PNET_OK;
-    /* rather one step behind the other than not at all */
+    /* retry with steps in sequence if the layout for concurrent steps exceeds the budget */
     for (int beside = 1; beside >= 0; beside--) {
         pnet_layout_free(&s->layout);
         st = pnet_layout_make(s->plan, c, beside, &s->layout, e);
@@ -330,41 +336,54 @@ void pnet_session_run_step(
     pnet_device_note(s->options.device, node->path);
 }
 
-void pnet_session_on_gradients(struct pnet_session *s, pnet_gradients_ready *ready, void *context)
+bool pnet_session_listen(struct pnet_session *s, pnet_gradients_ready *ready, void *context)
 {
-    s->ready = ready;
-    s->ready_context = context;
+    pnet_session_unlisten(s, ready, context);
+    if (s->listener_count == PNET_LISTENERS) return false;
+    s->listeners[s->listener_count++] = (struct listener){ready, context};
+    return true;
+}
+
+void pnet_session_unlisten(struct pnet_session *s, pnet_gradients_ready *ready, void *context)
+{
+    int kept = 0;
+    for (int i = 0; i < s->listener_count; i++) {
+        struct listener l = s->listeners[i];
+        if (l.ready != ready || l.context != context) s->listeners[kept++] = l;
+    }
+    s->listener_count = kept;
 }
 
 /* Parameters lie in the order in which backward finishes their gradients. */
-int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t told)
+int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t notified)
 {
     enum { ENOUGH = 1 << 20 };
     const struct pnet_plan *p = s->plan;
     const struct pnet_node *n = &p->nodes[p->steps[step].node];
-    int64_t end = told;
+    int64_t end = notified;
     for (int i = 0; i < n->param_count; i++) {
         const struct pnet_plan_param *q = &p->params[n->param[i]];
         if (q->last_use == step && q->offset + q->count > end) end = q->offset + q->count;
     }
-    return end - told < ENOUGH ? told : end;
+    return end - notified < ENOUGH ? notified : end;
 }
 
-void pnet_session_tell_ready(const struct pnet_session *s, int64_t begin, int64_t end)
+void pnet_session_notify(const struct pnet_session *s, int64_t begin, int64_t end)
 {
-    if (begin < end) s->ready(s->ready_context, begin, end);
+    for (int i = 0; i < s->listener_count && begin < end; i++)
+        s->listeners[i].ready(s->listeners[i].context, begin, end);
 }
 
 static void run_steps(struct pnet_session *s, const struct pnet_session_pass *pass)
 {
-    int64_t told = 0;
+    int64_t notified = 0;
     if (pass->first == s->plan->forward_steps) seed_gradients(s, pass->slot);
     for (int i = pass->first; i < pass->last; i++) {
         double begin = pnet_seconds();
         pnet_session_run_step(s, pass->slot, i, pass->training, pass->accumulate);
-        int64_t end = pass->tells ? pnet_session_ready_end(s, i, told) : told;
-        pnet_session_tell_ready(s, told, end);
-        told = end;
+        int64_t end = pass->notifies ? pnet_session_ready_end(s, i, notified) : notified;
+        pnet_session_notify(s, notified, end);
+        notified = end;
         s->times[i] += pnet_seconds() - begin;
     }
 }
@@ -433,8 +452,12 @@ static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session
         for (int k = 0; k < class_counts(s->plan, i); k++)
             key = mix(key, (uint64_t)s->class_.of[i][k]);
     key = mix(key, (uint64_t)s->layout.total); /* for a class it is one of two */
-    key = mix(key, (uint64_t)pass->first << 3 | (uint64_t)pass->tells << 2 |
+    key = mix(key, (uint64_t)pass->first << 3 | (uint64_t)pass->notifies << 2 |
                        (uint64_t)pass->training << 1 | (uint64_t)pass->accumulate);
+    for (int i = 0; i < s->listener_count && pass->notifies; i++) {
+        key = mix(key, (uint64_t)(uintptr_t)s->listeners[i].ready);
+        key = mix(key, (uint64_t)(uintptr_t)s->listeners[i].context);
+    }
     return key ? key : 1;
 }
 
@@ -516,7 +539,7 @@ enum pnet_status pnet_session_backward(
         .last = s->plan->step_count,
         .training = true,
         .accumulate = accumulate,
-        .tells = s->ready != NULL};
+        .notifies = s->listener_count > 0};
     return run_pass(s, &pass, e);
 }
 
@@ -528,7 +551,7 @@ void *pnet_session_record(
         .first = backward ? forward : 0,
         .last = backward ? s->plan->step_count : forward,
         .training = true,
-        .tells = backward && s->ready && !wanted,
+        .notifies = backward && s->listener_count && !wanted,
         .wanted = wanted,
         .context = context};
     return record_pass(s, &pass);

@@ -74,13 +74,16 @@ typedef enum pnet_status pnet_session_visit(
     void *context, int step, const struct pnet_exec *x, struct pnet_error *e);
 enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,
     void *context, struct pnet_error *e);
-/* Has `ready` called by passes of backward, when they are asked for: gradients from element `begin` up to `end` of the block
-   are what they will be behind the step that was asked for last. Ranges follow each other from 0 on and are the same in
-   every pass; what is left when the pass is over is not told. What `ready` asks of the device reads these gradients, and
-   nothing that a step writes; a recorded pass asks for it again whenever it is replayed, beside other steps. NULL: not
-   any more. */
+/* Adds a listener to the end of the list; the same one is moved there. A backward pass calls the listeners in this order: the
+   gradients from element `begin` up to `end` of the block are final once the step that was last put on the device has run.
+   Ranges follow each other from 0 on and are the same in every pass; the rest, when the pass is over, is not notified. Work that
+   a listener puts on the device may read these gradients, and write what no step reads or writes; what a listener writes into
+   them, the next one reads. A recorded pass repeats that work whenever it is replayed, concurrently with other steps.
+   false: there are PNET_LISTENERS already. */
 typedef void pnet_gradients_ready(void *context, int64_t begin, int64_t end);
-void pnet_session_on_gradients(struct pnet_session *s, pnet_gradients_ready *ready, void *context);
+enum { PNET_LISTENERS = 8 };
+bool pnet_session_listen(struct pnet_session *s, pnet_gradients_ready *ready, void *context);
+void pnet_session_unlisten(struct pnet_session *s, pnet_gradients_ready *ready, void *context);
 /* GPU: records the forward or the backward part of a training on a prepared slot as training records it, for measurements:
    forward has run. Of steps that `wanted` says no to nothing is left but what waits for them; NULL: all are wanted. To be
    replayed and freed with pnet_device_replay and pnet_device_record_free. NULL: it could not be recorded. */

@@ -8,10 +8,10 @@ struct recorded {
     int *point, *others; /* [parts]; room for a list of them */
     bool *waited;
     int count, begin; /* parts so far; the point before them */
-    int64_t told;     /* up to where gradients were told to be ready */
+    int64_t notified; /* end of the gradients that listeners know to be ready */
 };
 
-/* Behind each step there may be what is told of gradients. */
+/* Each step may be followed by a notification of gradients that are ready. */
 static bool open_recorded(struct recorded *r, struct pnet_device d, int steps)
 {
     steps *= 2;
@@ -68,20 +68,20 @@ static bool record_step(const struct pnet_session *s, const struct pnet_session_
     return note_ends(r, d);
 }
 
-/* What is told of gradients reads them and stands beside what follows. */
+/* The work of listeners waits for the gradients of its range, and is concurrent with later steps. */
 static bool record_ready(const struct pnet_session *s, int step, struct recorded *r)
 {
     struct pnet_device d = pnet_session_device(s);
-    int64_t end = pnet_session_ready_end(s, step, r->told);
+    int64_t end = pnet_session_ready_end(s, step, r->notified);
     const float *grads = pnet_session_grads((struct pnet_session *)s);
-    if (end == r->told) return true;
+    if (end == r->notified) return true;
     struct pnet_touched touched[PNET_STEP_PARTS] = {
-        {.at = {{(uintptr_t)(grads + r->told), (uintptr_t)(grads + end), false}}, .count = 1}};
+        {.at = {{(uintptr_t)(grads + r->notified), (uintptr_t)(grads + end), false}}, .count = 1}};
     wait_for_others(r, d, touched);
     pnet_device_yield_begin(d);
-    pnet_session_tell_ready(s, r->told, end);
+    pnet_session_notify(s, r->notified, end);
     pnet_device_yield_end(d);
-    r->told = end;
+    r->notified = end;
     return note_ends(r, d);
 }
 
@@ -90,7 +90,7 @@ bool pnet_session_record_pass(const struct pnet_session *s, const struct pnet_se
     struct recorded r;
     bool ok = open_recorded(&r, pnet_session_device(s), pass->last - pass->first);
     for (int i = pass->first; i < pass->last && ok; i++)
-        ok = record_step(s, pass, i, &r) && (!pass->tells || record_ready(s, i, &r));
+        ok = record_step(s, pass, i, &r) && (!pass->notifies || record_ready(s, i, &r));
     int ends = 0;
     for (int i = 0; i < r.count && ok; i++)
         if (!r.waited[i]) r.others[ends++] = r.point[i];

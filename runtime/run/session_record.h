@@ -6,9 +6,9 @@
 
 /* A range of the schedule, and the gradients of the losses before it where it is the backward part. */
 struct pnet_session_pass {
-    int slot, first, last;            /* steps first .. last - 1 */
-    bool training, accumulate, tells; /* tells: which gradients are ready */
-    pnet_session_wanted *wanted;      /* NULL: all steps */
+    int slot, first, last;               /* steps first .. last - 1 */
+    bool training, accumulate, notifies; /* notifies: the listeners, of gradients that are ready */
+    pnet_session_wanted *wanted;         /* NULL: all steps */
     void *context;
 };
 
@@ -16,9 +16,10 @@ struct pnet_session_pass {
    do with each other may run at once. What is recorded behind it waits for all. false: no memory. */
 bool pnet_session_record_pass(const struct pnet_session *s, const struct pnet_session_pass *pass);
 
-/* Where the gradients end that are ready behind a backward step and shall be told: `told`, where those told before end, if
-   there are not enough more. */
-int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t told);
-void pnet_session_tell_ready(const struct pnet_session *s, int64_t begin, int64_t end);
+/* Returns the end of the parameter range whose gradients are final after backward step `step`, or `notified`, the end of the
+   range before, if the new range is too small to notify about. */
+int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t notified);
+/* Calls the listeners, in their order; an empty range notifies nobody. */
+void pnet_session_notify(const struct pnet_session *s, int64_t begin, int64_t end);
 
 #endif

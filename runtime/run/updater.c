@@ -133,7 +133,10 @@ static void square_ready(void *updater, int64_t begin, int64_t end)
 void pnet_updater_watch(struct pnet_updater *u, bool last)
 {
     u->watches = last;
-    pnet_session_on_gradients(u->session, last ? square_ready : NULL, u);
+    if (last) /* the only listener: there is room */
+        (void)pnet_session_listen(u->session, square_ready, u);
+    else
+        pnet_session_unlisten(u->session, square_ready, u);
 }
 
 void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)

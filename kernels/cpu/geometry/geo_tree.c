@@ -29,7 +29,7 @@ size_t pnet_geo_curve_work(int64_t rows)
 }
 
 /* Do rows follow a curve already? Their keys must not fall inside a sample, and tell enough apart:
-   where many points share a voxel, their order inside it is anybody's. */
+   where many points share a voxel, their order inside it is arbitrary. */
 static bool follows_curve(const struct pnet_level *level)
 {
     if (!level->key) return false;

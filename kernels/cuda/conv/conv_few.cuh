@@ -353,7 +353,8 @@ static __device__ __forceinline__ void each_pair(const few_launch &l, const few_
         }
 }
 
-/* Makes of sums what becomes of them, but for what they are added to. */
+/* Adds the bias to the accumulators and applies the activation; where the result is added to what is there, no activation
+   follows. */
 template <class C>
 static __device__ __forceinline__ void finish_sums(
     const few_launch &l, const few_item &i, few_sums<C> &sum)

@@ -25,7 +25,7 @@ static __device__ __forceinline__ uint4 join_units(uint4 low, uint4 high, uint32
     return {w[0], w[1], w[2], w[3]};
 }
 
-/* Rows before this one may be read by units: those follow whose bytes end in them. */
+/* Rows before this one may be read by units of 32 bytes; of the last rows, such units would read past the end. */
 static __device__ __forceinline__ int rows_of_units(uint32_t rows, int64_t row_bytes)
 {
     return (int)rows - (int)((32 + row_bytes - 1) / row_bytes);

@@ -1,5 +1,5 @@
-/* The same triplets sorted by the other side: counted and dealt out by integer atomics, in an order
-   that is anybody's, then each row is sorted: rows hold no triplet twice. */
+/* The same triplets sorted by the other side: counted and dealt out by integer atomics, in no
+   particular order, then each row is sorted: rows hold no triplet twice. */
 #include "kernels/cuda/geometry/geo.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
