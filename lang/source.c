@@ -73,6 +73,17 @@ bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, u
     return false;
 }
 
+/* The reason in *error; out of memory stands in the arena, as it always does. */
+static bool refuse(struct pnet_sources *s, int code, const char **error)
+{
+    const char *reason = strerror(code);
+    if (code == ENOMEM)
+        s->arena->failed = true;
+    else
+        *error = pnet_arena_copy(s->arena, reason, strlen(reason));
+    return false;
+}
+
 /* Reads to the end, but no further than one byte beyond the limit. */
 static bool read_all(
     struct pnet_sources *s, FILE *f, struct pnet_source_text *out, const char **error)
@@ -88,10 +99,7 @@ static bool read_all(
         capacity *= 2;
     }
     if (!text) return false;
-    if (ferror(f)) {
-        *error = pnet_arena_copy(s->arena, strerror(errno), strlen(strerror(errno)));
-        return false;
-    }
+    if (ferror(f)) return refuse(s, errno, error);
     text[length] = 0;
     out->text = text;
     out->length = length;
@@ -105,10 +113,7 @@ bool pnet_source_read(
     *error = NULL;
     if (strcmp(path, "-") == 0) return read_all(s, stdin, out, error);
     FILE *f = fopen(path, "rb");
-    if (!f) {
-        *error = pnet_arena_copy(s->arena, strerror(errno), strlen(strerror(errno)));
-        return false;
-    }
+    if (!f) return refuse(s, errno, error);
     struct stat st;
     if (fstat(fileno(f), &st) == 0)
         out->id = (struct pnet_source_id){.known = true, .device = st.st_dev, .inode = st.st_ino};

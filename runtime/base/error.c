@@ -2,6 +2,7 @@
 #include "runtime/base/number.h"
 #include "runtime/base/printable.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ enum pnet_status pnet_error_set(
 enum pnet_status pnet_error_errno(
     struct pnet_error *e, enum pnet_status status, int code, const char *format, ...)
 {
+    if (status == PNET_FAILED && code == ENOMEM) status = PNET_NO_MEMORY;
     if (!e) return status;
     char text[sizeof e->message], reason[128];
     va_list args;

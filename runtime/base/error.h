@@ -28,7 +28,8 @@ struct pnet_error {
 enum pnet_status pnet_error_set(struct pnet_error *e, enum pnet_status status, const char *format,
     ...) __attribute__((format(printf, 3, 4)));
 
-/* Same, with ": " and the text of errno `code` behind the message. */
+/* Same, with ": " and the text of errno `code` behind the message. PNET_FAILED for want of memory, ENOMEM, is
+   PNET_NO_MEMORY. */
 enum pnet_status pnet_error_errno(struct pnet_error *e, enum pnet_status status, int code,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
