@@ -155,10 +155,13 @@ int bench_net(int argc, char **argv)
     check_piece(&all, o.check_points < rows ? o.check_points : rows, &piece);
     code = net_run(&o, &piece, &all, &r);
     scene_free(&piece);
-    if (!code && o.json)
-        net_print_json(&o, &r);
-    else if (!code)
+    struct pnet_error e;
+    if (!code && o.json && net_print_json(&o, &r, &e)) {
+        fprintf(stderr, "pnet-bench net: %s\n", e.message);
+        code = (int)e.status;
+    } else if (!code && !o.json) {
         net_print(&o, &r);
+    }
     scene_free(&scene);
     free(r.steps);
     return code;

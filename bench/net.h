@@ -66,7 +66,8 @@ int net_run(const struct net_options *o, const struct scene *piece, const struct
     struct net_result *r);
 
 void net_print(const struct net_options *o, const struct net_result *r);
-void net_print_json(const struct net_options *o, const struct net_result *r);
+enum pnet_status net_print_json(
+    const struct net_options *o, const struct net_result *r, struct pnet_error *e);
 
 /* What the difference from the plain CPU kernels may be, by enum pnet_precision: of the loss, of the gradients. */
 extern const double net_loss_tolerance[], net_gradient_tolerance[];

@@ -191,7 +191,8 @@ static void json_stages(struct pnet_json *j, const struct net_result *r)
     pnet_json_end(j, ']');
 }
 
-void net_print_json(const struct net_options *o, const struct net_result *r)
+enum pnet_status net_print_json(
+    const struct net_options *o, const struct net_result *r, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
@@ -210,6 +211,5 @@ void net_print_json(const struct net_options *o, const struct net_result *r)
     json_parts(&j, r);
     json_stages(&j, r);
     pnet_json_end(&j, '}');
-    if (j.text) puts(j.text);
-    pnet_json_free(&j);
+    return pnet_json_print(&j, stdout, e);
 }

@@ -70,6 +70,8 @@ int parse_options(int argc, char **argv, const struct option *options, int optio
 
 /* "pnetc: ..." on stderr; returns the status, so that a command can end with it. */
 int complain(const struct pnet_error *e);
+/* The same for memory that is out. */
+int out_of_memory(void);
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Options that several commands take. */

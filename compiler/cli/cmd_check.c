@@ -84,10 +84,7 @@ int command_check(int argc, char **argv)
         .dump = dump,
         .dump_to = stdout};
     struct pnet_compilation *c = pnet_compile_file(model, &o);
-    if (!c) {
-        fputs("pnetc: out of memory\n", stderr);
-        return PNET_NO_MEMORY;
-    }
+    if (!c) return out_of_memory();
     code = pnet_compilation_code(c);
     if (m.json)
         pnet_compilation_report(c, stdout, false, true);

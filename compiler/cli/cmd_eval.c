@@ -45,8 +45,7 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
     if (l->measured) l->status = information_add(&l->information, batch - 1, v, &l->error);
     if (!l->each || l->status) return;
     json_evaluation(&j, NULL, v);
-    if (!j.failed) fprintf(l->each->file, "%s\n", j.text);
-    pnet_json_free(&j);
+    l->status = pnet_json_print(&j, l->each->file, &l->error);
 }
 
 static enum pnet_status open_evaluation(const struct run *run, const struct weights *w,
@@ -164,8 +163,7 @@ int command_eval(int argc, char **argv)
             json_evaluation(&j, split_name, &v);
             pnet_json_int(&j, "peak_bytes", (int64_t)peak);
             pnet_json_end(&j, '}');
-            if (j.text) puts(j.text);
-            pnet_json_free(&j);
+            if (pnet_json_print(&j, stdout, &e)) code = complain(&e);
         } else {
             char text[32];
             print_evaluation(&v, run.data->classes, run.data->class_count);
@@ -280,8 +278,9 @@ static void print_comparison(const struct variant *v, int count, bool trained)
     puts("");
 }
 
-static void print_comparison_json(const struct variant *v, int count)
+static int print_comparison_json(const struct variant *v, int count)
 {
+    struct pnet_error e;
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
     for (int i = 0; i < count; i++) {
@@ -293,8 +292,8 @@ static void print_comparison_json(const struct variant *v, int count)
         pnet_json_end(&j, '}');
     }
     pnet_json_end(&j, '}');
-    if (j.text) puts(j.text);
-    pnet_json_free(&j);
+    if (pnet_json_print(&j, stdout, &e)) return complain(&e);
+    return PNET_OK;
 }
 
 int command_compare(int argc, char **argv)
@@ -336,11 +335,12 @@ int command_compare(int argc, char **argv)
     catch_interrupts();
     ignore_closed_pipes();
     char *command = command_text("compare", argc, argv);
+    if (!command) return out_of_memory();
     k.r.command = command;
     count = all ? 5 : 2;
     for (int i = 0; i < count && !code; i++) code = run_variant(&k, &variants[i]);
     if (!code && k.r.model.json)
-        print_comparison_json(variants, count);
+        code = print_comparison_json(variants, count);
     else if (!code)
         print_comparison(variants, count, !k.weights);
     for (int i = 0; i < count; i++) {

@@ -138,6 +138,7 @@ static const char *class_name(const struct inference *f, int c)
 static enum pnet_status print_sample(const struct inference *f, const char *path,
     const float *scores, int width, struct pnet_error *e)
 {
+    enum pnet_status st = PNET_OK;
     double *p = malloc((size_t)width * sizeof *p);
     if (!p) return pnet_error_memory(e);
     int best = f->plan->result_classes ? probabilities(scores, width, p) : -1;
@@ -154,8 +155,7 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
         for (int k = 0; k < width; k++) pnet_json_float(&j, NULL, scores[k]);
         pnet_json_end(&j, ']');
         pnet_json_end(&j, '}');
-        if (j.text) puts(j.text);
-        pnet_json_free(&j);
+        st = pnet_json_print(&j, stdout, e);
     } else if (best >= 0) {
         char name[256];
         printf("%s: class %d %s, %.1f%%\n", path, best,
@@ -166,7 +166,7 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
         puts("");
     }
     free(p);
-    return PNET_OK;
+    return st;
 }
 
 static enum pnet_status write_result(const struct inference *f, const char *input,

@@ -101,10 +101,7 @@ static void put_cloud(
 static enum pnet_status print_object(struct pnet_json *j, struct pnet_error *e)
 {
     pnet_json_end(j, '}');
-    enum pnet_status st = j->failed ? pnet_error_memory(e) : PNET_OK;
-    if (!st) puts(j->text);
-    pnet_json_free(j);
-    return st;
+    return pnet_json_print(j, stdout, e);
 }
 
 static enum pnet_status describe_cloud(

@@ -134,8 +134,8 @@ static void print_json_list(const struct pnet_plan *p, const struct pnet_counts 
     pnet_json_end(j, ']');
 }
 
-static void print_json(
-    const struct pnet_plan *p, const struct pnet_counts *c, const struct pnet_peak *k)
+static enum pnet_status print_json(const struct pnet_plan *p, const struct pnet_counts *c,
+    const struct pnet_peak *k, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
@@ -167,8 +167,7 @@ static void print_json(
     pnet_json_int(&j, "peak", (int64_t)k->total);
     pnet_json_end(&j, '}');
     pnet_json_end(&j, '}');
-    if (j.text) puts(j.text);
-    pnet_json_free(&j);
+    return pnet_json_print(&j, stdout, e);
 }
 
 struct plan_request {
@@ -227,13 +226,13 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
             p->training ? pnet_updater_bytes(p, &optim) : 0, r->memory, &layout, &k, &e);
     if (!st) {
         if (r->json) {
-            print_json(p, &slot->counts, &k);
+            st = print_json(p, &slot->counts, &k, &e);
         } else {
             print_counts(p, &slot->counts);
             if (!r->quiet) print_buffers(p, &layout);
             print_peak(p, &k);
         }
-        if (r->memory && k.total > r->memory) {
+        if (!st && r->memory && k.total > r->memory) {
             char need[32], have[32];
             st = pnet_error_set(&e, PNET_NO_MEMORY, "the peak of %s is over the budget of %s",
                 pnet_bytes_text(k.total, need), pnet_bytes_text(r->memory, have));

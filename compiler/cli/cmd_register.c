@@ -238,7 +238,8 @@ static void print_text(const struct registration *r, const double file[16], cons
     if (verdict) printf("%s\n", verdict);
 }
 
-static void print_json(const struct registration *r, const double file[16], const char *verdict)
+static enum pnet_status print_json(
+    const struct registration *r, const double file[16], const char *verdict, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
@@ -262,8 +263,7 @@ static void print_json(const struct registration *r, const double file[16], cons
     }
     if (verdict) pnet_json_string(&j, "verdict", verdict);
     pnet_json_end(&j, '}');
-    if (j.text) puts(j.text);
-    pnet_json_free(&j);
+    return pnet_json_print(&j, stdout, e);
 }
 
 static int run_request(const struct request *q)
@@ -292,10 +292,10 @@ static int run_request(const struct request *q)
         enum pnet_verdict verdict = judged ? judge(&r, why) : PNET_POSE_REGISTERED;
         const char *name = judged ? pnet_verdict_name(verdict) : NULL;
         if (q->options.json)
-            print_json(&r, file, name);
+            st = print_json(&r, file, name, &e);
         else
             print_text(&r, file, name);
-        if (verdict != PNET_POSE_REGISTERED) {
+        if (!st && verdict != PNET_POSE_REGISTERED) {
             fprintf(stderr, "pnetc: %s: the pose %s: %s\n", q->paths[0],
                 verdict == PNET_POSE_FAILED ? "is worth nothing" : "is doubtful", why);
             if (q->strict) code = PNET_FAILED;

@@ -34,6 +34,7 @@ int command_train(int argc, char **argv)
     if (!folder) return usage_error("where to? -o RUNDIR");
     if ((code = check_autotune(&r))) return code;
     char *command = command_text("train", argc, argv);
+    if (!command) return out_of_memory();
     r.command = command;
     if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING, NULL))) {
         free(command);
@@ -43,12 +44,11 @@ int command_train(int argc, char **argv)
     catch_interrupts();
     ignore_closed_pipes();
     enum pnet_status st = run_train(&run, folder, resume, &result, &e);
-    if (st)
-        complain(&e);
-    else if (r.model.json)
-        run_print_json(&run, &result);
-    else if (!r.model.quiet)
+    if (!st && r.model.json)
+        st = run_print_json(&run, &result, &e);
+    else if (!st && !r.model.quiet)
         run_print(&run, &result, folder);
+    if (st) complain(&e);
     pnet_train_result_free(&result);
     run_close(&run);
     free(command);

@@ -18,6 +18,13 @@ int complain(const struct pnet_error *e)
     return (int)e->status;
 }
 
+int out_of_memory(void)
+{
+    struct pnet_error e;
+    pnet_error_memory(&e);
+    return complain(&e);
+}
+
 int usage_error(const char *format, ...)
 {
     struct pnet_error e;
@@ -283,8 +290,7 @@ struct pnet_compilation *compile_model(const char *path, const struct pnet_compi
 {
     struct pnet_compilation *c = pnet_compile_file(path, o);
     if (!c) {
-        fputs("pnetc: out of memory\n", stderr);
-        *code = PNET_NO_MEMORY;
+        *code = out_of_memory();
         return NULL;
     }
     if (pnet_compilation_errors(c) || (pnet_compilation_warnings(c) && !m->quiet))

@@ -3,6 +3,7 @@
 
 #include "runtime/base/glob.h"
 #include "runtime/base/json.h"
+#include "runtime/base/memory_stream.h"
 #include "runtime/plan/mode.h"
 #include "runtime/run/peak.h"
 #include "compiler/cli/progress.h"
@@ -72,15 +73,17 @@ static enum pnet_status override_key(struct overrides *v, const char *set, struc
 /* A path from the current folder, whatever folder the config lies in. */
 static void override_path(struct overrides *v, const char *key, const char *from, const char *path)
 {
-    char here[4096], *quoted = NULL, *whole;
-    size_t size = 0;
-    FILE *f = open_memstream(&quoted, &size);
-    whole = getcwd(here, sizeof here) ? pnet_path_join(here, path) : NULL;
-    if (f) pnet_yaml_put_word(whole ? whole : path, f);
-    if (!f || fclose(f))
-        v->failed = true;
-    else
+    struct pnet_memory_stream t;
+    char here[4096], *quoted = NULL;
+    char *whole = getcwd(here, sizeof here) ? pnet_path_join(here, path) : strdup(path);
+    if (whole && pnet_memory_stream_open(&t)) {
+        pnet_yaml_put_word(whole, t.file);
+        quoted = pnet_memory_stream_close(&t, NULL);
+    }
+    if (quoted)
         override(v, key, from, "%s", quoted);
+    else
+        v->failed = true;
     free(quoted);
     free(whole);
 }
@@ -121,20 +124,16 @@ static enum pnet_status collect_overrides(
 /* As lines; of several for one key the last one counts. */
 static char *print_overrides(const struct overrides *v, const struct text_list *sets)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
+    struct pnet_memory_stream t;
+    if (!pnet_memory_stream_open(&t)) return NULL;
     for (int i = 0; i < v->count; i++) {
         bool last = true;
         for (int k = i + 1; k < v->count; k++)
             last &= strcmp(v->items[i].key, v->items[k].key) != 0;
-        if (last) fprintf(f, "%s: %s\n", v->items[i].key, v->items[i].value);
+        if (last) fprintf(t.file, "%s: %s\n", v->items[i].key, v->items[i].value);
     }
-    for (int i = 0; i < sets->count; i++) fprintf(f, "set: %s\n", sets->items[i]);
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
+    for (int i = 0; i < sets->count; i++) fprintf(t.file, "set: %s\n", sets->items[i]);
+    return pnet_memory_stream_close(&t, NULL);
 }
 
 /* What only the config says becomes what the command line would have said. */
@@ -347,18 +346,14 @@ static void put_shell_word(const char *word, FILE *f)
 
 char *command_text(const char *name, int argc, char **argv)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return NULL;
-    fprintf(f, "pnetc %s", name);
+    struct pnet_memory_stream t;
+    if (!pnet_memory_stream_open(&t)) return NULL;
+    fprintf(t.file, "pnetc %s", name);
     for (int i = 0; i < argc; i++) {
-        fputc(' ', f);
-        put_shell_word(argv[i], f);
+        fputc(' ', t.file);
+        put_shell_word(argv[i], t.file);
     }
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
+    return pnet_memory_stream_close(&t, NULL);
 }
 
 struct display {
@@ -528,7 +523,8 @@ void run_print(const struct run *run, const struct pnet_train_result *r, const c
         pnet_bytes_text(r->peak_bytes, peak), folder);
 }
 
-void run_print_json(const struct run *run, const struct pnet_train_result *r)
+enum pnet_status run_print_json(
+    const struct run *run, const struct pnet_train_result *r, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
@@ -540,6 +536,5 @@ void run_print_json(const struct run *run, const struct pnet_train_result *r)
     pnet_json_int(&j, "planned_bytes", (int64_t)r->planned_bytes);
     json_evaluation(&j, "validation", &r->validation);
     pnet_json_end(&j, '}');
-    if (j.text) puts(j.text);
-    pnet_json_free(&j);
+    return pnet_json_print(&j, stdout, e);
 }

@@ -74,7 +74,8 @@ int check_autotune(const struct run_options *o);
 enum pnet_status run_train(const struct run *run, const char *folder, bool resume,
     struct pnet_train_result *r, struct pnet_error *e);
 void run_print(const struct run *run, const struct pnet_train_result *r, const char *folder);
-void run_print_json(const struct run *run, const struct pnet_train_result *r);
+enum pnet_status run_print_json(
+    const struct run *run, const struct pnet_train_result *r, struct pnet_error *e);
 
 struct pnet_json;
 void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int class_count);

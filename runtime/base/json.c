@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,32 +146,89 @@ void pnet_json_null(struct pnet_json *j, const char *key)
     pnet_json_raw(j, "null", 4);
 }
 
-/* jansson cuts a name or a number short, and goes on, where it has no memory for all of it; or it
-   calls that a syntax error. So the allocations are watched. */
-static _Thread_local bool memory_refused;
-
-static void *watched_malloc(size_t size)
+enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error *e)
 {
-    void *block = malloc(size);
-    if (!block) memory_refused = true;
-    return block;
+    enum pnet_status st = j->failed ? pnet_error_memory(e) : PNET_OK;
+    if (!st && j->text) fprintf(f, "%s\n", j->text);
+    pnet_json_free(j);
+    return st;
 }
 
-static void watch_jansson(void)
+/* jansson cannot be told that memory is out while it reads: it cuts names and numbers short, calls that a syntax error, or
+   crashes. So it never hears of it: reading is left by a jump, and the blocks that it held are freed here. They are in a
+   ring until reading is over; a block outside of any ring is a ring of its own. */
+struct block {
+    struct block *next, *before;
+    max_align_t data[];
+};
+
+struct reading {
+    struct block ring;
+    jmp_buf refused;
+};
+static _Thread_local struct reading *reading; /* what this thread is at; NULL: nothing */
+
+static void unlink_block(struct block *b)
 {
-    json_set_alloc_funcs(watched_malloc, free);
+    b->before->next = b->next;
+    b->next->before = b->before;
+    b->next = b->before = b;
+}
+
+static void *block_new(size_t size)
+{
+    struct block *b = size < SIZE_MAX / 2 ? malloc(sizeof *b + size) : NULL;
+    if (!b && reading) longjmp(reading->refused, 1);
+    if (!b) return NULL;
+    b->next = b->before = b;
+    if (!reading) return b->data;
+    b->next = &reading->ring;
+    b->before = reading->ring.before;
+    b->before->next = reading->ring.before = b;
+    return b->data;
+}
+
+static void block_free(void *data)
+{
+    if (!data) return;
+    struct block *b = (struct block *)((char *)data - offsetof(struct block, data));
+    unlink_block(b);
+    free(b);
+}
+
+static void take_blocks_of_jansson(void)
+{
+    json_set_alloc_funcs(block_new, block_free);
+}
+
+/* False: out of memory, and nothing is held. */
+static bool load(const void *text, size_t size, json_t **root, json_error_t *error)
+{
+    struct reading r;
+    volatile bool whole = false;
+    r.ring.next = r.ring.before = &r.ring;
+    reading = &r;
+    if (setjmp(r.refused) == 0) {
+        *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, error);
+        whole = true;
+    }
+    reading = NULL;
+    while (r.ring.next != &r.ring) {
+        struct block *b = r.ring.next;
+        unlink_block(b);
+        if (!whole) free(b);
+    }
+    return whole;
 }
 
 enum pnet_status pnet_json_parse(
     const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_jansson);
+    pthread_once(&once, take_blocks_of_jansson);
     json_error_t error;
-    memory_refused = false;
-    *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (memory_refused) {
-        json_decref(*root);
+    *root = NULL;
+    if (!load(text, size, root, &error)) {
         *root = NULL;
         return pnet_error_memory(e);
     }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* A text that grows. Zero one to begin; out of memory sticks (`failed`) and is asked for once, at
    the end. Inside of an object every value needs a key, inside of an array it is NULL. */
@@ -34,6 +35,10 @@ void pnet_json_null(struct pnet_json *j, const char *key);
 /* Puts bytes as they are, for line ends and padding. */
 void pnet_json_raw(struct pnet_json *j, const char *bytes, size_t size);
 void pnet_json_free(struct pnet_json *j);
+
+/* Ends a text: writes it to `f` as a line and frees it. PNET_NO_MEMORY where any of it is missing; then nothing is written.
+   What the stream itself cannot take it tells when it is closed. */
+enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error *e);
 
 /* Parses one document of `size` bytes; keys given twice are errors. The caller drops *root with
    json_decref. PNET_BAD_DATA with `name`, line and column; PNET_NO_MEMORY. */
