@@ -1,4 +1,5 @@
 #include "runtime/data/loader.h"
+#include "runtime/base/thread.h"
 #include "runtime/data/loader_sample.h"
 
 #include "kernels/philox.h"
@@ -186,11 +187,8 @@ enum pnet_status pnet_loader_new(
     pthread_cond_init(&l->ready, NULL);
     status = prepare(l, e);
     while (!status && l->threads < o->workers) {
-        int code = pthread_create(&l->thread[l->threads], NULL, run_worker, &l->claims[l->threads]);
-        if (code)
-            status = pnet_error_errno(e, PNET_FAILED, code, "cannot start a loader thread");
-        else
-            l->threads++;
+        status = pnet_thread_start(&l->thread[l->threads], run_worker, &l->claims[l->threads], e);
+        if (!status) l->threads++;
     }
     if (status)
         pnet_loader_free(l);

@@ -1,4 +1,5 @@
 #include "runtime/train/pipeline.h"
+#include "runtime/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -70,12 +71,12 @@ enum pnet_status pnet_pipeline_start(struct pnet_session *s, struct pnet_loader 
     p->taken = -1;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
-    int code = pthread_create(&p->thread, NULL, work, p);
-    if (code) {
+    enum pnet_status st = pnet_thread_start(&p->thread, work, p, e);
+    if (st) {
         pthread_cond_destroy(&p->changed);
         pthread_mutex_destroy(&p->lock);
         free(p);
-        return pnet_error_errno(e, PNET_FAILED, code, "cannot start a thread");
+        return st;
     }
     *pipeline = p;
     return PNET_OK;

@@ -1,0 +1,32 @@
+#include "runtime/base/thread.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#endif
+
+/* Asks for the caller's own frame, which is what loads libgcc_s, once a process. */
+static bool load_unwinder(void)
+{
+#ifdef __GLIBC__
+    void *frame;
+    return backtrace(&frame, 1) == 1;
+#else
+    return true;
+#endif
+}
+
+enum pnet_status pnet_thread_start(
+    pthread_t *thread, void *(*run)(void *), void *context, struct pnet_error *e)
+{
+    if (!load_unwinder())
+        return pnet_error_set(e, PNET_NO_MEMORY,
+            "cannot load libgcc_s, which the end of a thread needs: out of memory, or it is not "
+            "installed");
+    int code = pthread_create(thread, NULL, run, context);
+    if (code == EAGAIN)
+        return pnet_error_set(
+            e, PNET_NO_MEMORY, "cannot start a thread: too little memory, or too many threads");
+    return code ? pnet_error_errno(e, PNET_FAILED, code, "cannot start a thread") : PNET_OK;
+}
