@@ -2,20 +2,28 @@
 #include "runtime/train/config.h"
 #include "runtime/train/config_origin.h"
 #include "runtime/base/glob.h"
+#include "runtime/base/memory_stream.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void put_path(const char *path, FILE *out)
+/* False: out of memory. */
+static bool put_path(const char *path, FILE *out)
 {
-    char here[4096];
-    char *whole = realpath(path, NULL), *joined = NULL;
-    if (!whole && getcwd(here, sizeof here)) joined = pnet_path_join(here, path);
-    pnet_yaml_put_word(whole ? whole : joined ? joined : path, out);
-    free(whole);
+    char here[PATH_MAX], whole[PATH_MAX];
+    if (realpath(path, whole)) {
+        pnet_yaml_put_word(whole, out);
+        return true;
+    }
+    if (errno == ENOMEM) return false;
+    char *joined = getcwd(here, sizeof here) ? pnet_path_join(here, path) : strdup(path);
+    if (joined) pnet_yaml_put_word(joined, out);
     free(joined);
+    return joined != NULL;
 }
 
 /* False: out of memory. */
@@ -45,9 +53,9 @@ static enum put put_value(
     const char *name = pnet_config_key(key)->name, *standard = pnet_config_key(key)->standard;
     const struct pnet_yaml_node *n = c->origin->nodes[key];
     if (strcmp(name, "data") == 0)
-        put_path(c->data, out);
+        return put_path(c->data, out) ? PUT_VALUE : PUT_NO_MEMORY;
     else if (strcmp(name, "weights") == 0 && c->weights)
-        put_path(c->weights, out);
+        return put_path(c->weights, out) ? PUT_VALUE : PUT_NO_MEMORY;
     else if (strcmp(name, "set") == 0)
         return put_sets(sets, set_count, out) ? PUT_VALUE : PUT_NO_MEMORY;
     else if (strcmp(name, "version") == 0)
@@ -63,25 +71,21 @@ static enum put put_value(
 
 char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    for (int i = 0; i < PNET_CONFIG_KEYS; i++) {
-        char *value = NULL;
-        size_t value_size = 0;
-        FILE *f = open_memstream(&value, &value_size);
-        enum put put = f ? put_value(c, i, sets, set_count, f) : PUT_NO_MEMORY;
-        if ((f && fclose(f)) || put == PUT_NO_MEMORY) {
-            fclose(out);
-            free(text);
-            free(value);
-            return NULL;
-        }
-        if (put == PUT_VALUE) fprintf(out, "%s: %s\n", pnet_config_key(i)->name, value);
+    struct pnet_memory_stream out;
+    bool whole = true;
+    if (!pnet_memory_stream_open(&out)) return NULL;
+    for (int i = 0; i < PNET_CONFIG_KEYS && whole; i++) {
+        struct pnet_memory_stream one;
+        if (!(whole = pnet_memory_stream_open(&one))) break;
+        enum put put = put_value(c, i, sets, set_count, one.file);
+        char *value = pnet_memory_stream_close(&one, NULL);
+        whole = value && put != PUT_NO_MEMORY;
+        if (whole && put == PUT_VALUE)
+            fprintf(out.file, "%s: %s\n", pnet_config_key(i)->name, value);
         free(value);
     }
-    if (fclose(out) == 0) return text;
+    char *text = pnet_memory_stream_close(&out, NULL);
+    if (whole) return text;
     free(text);
     return NULL;
 }

@@ -1,4 +1,5 @@
 #include "runtime/train/train_weights.h"
+#include "runtime/base/memory_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,18 +121,19 @@ enum pnet_status pnet_train_load(
     const struct pnet_train_options *o, struct pnet_session *s, struct pnet_error *e)
 {
     struct loading l = {.wanted = 0};
+    struct pnet_memory_stream said;
     char *misses = NULL;
-    size_t size = 0;
     enum pnet_status st = o->open_weights(o->context, &l.file, e);
     if (st) return st;
     l.names = map_names(l.file, &o->config->weights_map, e);
     if (!l.names) return PNET_NO_MEMORY;
     l.used = calloc(l.file->count + 1, sizeof *l.used);
     l.params = malloc((size_t)pnet_session_plan(s)->param_elements * sizeof(float) + 1);
-    l.misses = open_memstream(&misses, &size);
+    l.misses = pnet_memory_stream_open(&said) ? said.file : NULL;
     st = l.used && l.params && l.misses ? check_names(l.file, l.names, e) : pnet_error_memory(e);
     if (!st) st = load_all(&l, o, s, e);
-    if (l.misses && fclose(l.misses) && !st) st = pnet_error_memory(e);
+    if (l.misses) misses = pnet_memory_stream_close(&said, NULL);
+    if (!st && !misses) st = pnet_error_memory(e);
     if (!st) st = note_loaded(o, &l, misses, e);
     for (size_t i = 0; i < l.file->count; i++) free(l.names[i]);
     free(l.names);
