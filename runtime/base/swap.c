@@ -32,22 +32,30 @@ static int sync_parent(const char *path)
     return sync_folder(parent);
 }
 
+/* Works without opendir, which allocates: what a command leaves when memory is out is removed too. */
+static int remove_entries(int fd)
+{
+    _Alignas(struct dirent64) char entries[4096];
+    int code = 0;
+    for (;;) {
+        ssize_t size = getdents64(fd, entries, sizeof entries);
+        if (size < 0 && !code) code = errno;
+        if (size <= 0) return code;
+        for (ssize_t at = 0; at < size;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+            at += entry->d_reclen;
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+            if (unlinkat(fd, entry->d_name, 0) != 0 && !code) code = errno;
+        }
+    }
+}
+
 static int remove_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? 0 : errno;
-    DIR *dir = fdopendir(fd);
-    if (!dir) {
-        int code = errno;
-        close(fd);
-        return code;
-    }
-    int code = 0;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (unlinkat(fd, entry->d_name, 0) != 0 && !code) code = errno;
-    }
-    closedir(dir);
+    int code = remove_entries(fd);
+    close(fd);
     if (!code && rmdir(path) != 0) code = errno;
     return code;
 }
