@@ -9,20 +9,20 @@
 #include <sys/stat.h>
 
 /* The lines of `text` up to and including those of `step`, evaluations up to `validated`; a line cut short by a kill
-   ends them. */
-static void keep_lines(
-    const char *text, size_t size, int64_t step, int64_t validated, double *seconds, FILE *out)
+   ends them. PNET_NO_MEMORY: some are missing. */
+static enum pnet_status keep_lines(const char *text, size_t size, int64_t step, int64_t validated,
+    double *seconds, FILE *out, struct pnet_error *e)
 {
     const char *end = text + size;
     for (const char *line = text; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
-        if (!newline) return;
+        if (!newline) break;
         json_t *root = NULL;
         int64_t at = 0;
-        struct pnet_error e;
-        bool keep = pnet_json_parse("metrics.jsonl", line, (size_t)(newline - line), &root, &e) ==
-                        PNET_OK &&
-                    pnet_json_get_int("", root, "step", &at, &e) == PNET_OK &&
+        enum pnet_status st =
+            pnet_json_parse("metrics.jsonl", line, (size_t)(newline - line), &root, e);
+        if (st == PNET_NO_MEMORY) return st;
+        bool keep = !st && pnet_json_get_int("", root, "step", &at, e) == PNET_OK &&
                     at <= (json_object_get(root, "val.loss") ? validated : step);
         json_t *time = json_object_get(root, "time_s");
         if (keep && json_is_number(time)) *seconds = json_number_value(time);
@@ -30,6 +30,7 @@ static void keep_lines(
         if (keep) fwrite(line, 1, (size_t)(newline + 1 - line), out);
         line = newline + 1;
     }
+    return PNET_OK;
 }
 
 enum pnet_status pnet_train_log_open(struct pnet_train_log *l, const char *folder, int64_t step,
@@ -45,8 +46,13 @@ enum pnet_status pnet_train_log_open(struct pnet_train_log *l, const char *folde
     if (st) return st;
     st = pnet_output_open(l->path, &out, e);
     if (!st) {
-        if (any) keep_lines((const char *)old.data, old.size, step, validated, seconds, out.file);
-        st = pnet_output_commit(&out, e);
+        if (any)
+            st =
+                keep_lines((const char *)old.data, old.size, step, validated, seconds, out.file, e);
+        if (st)
+            pnet_output_drop(&out);
+        else
+            st = pnet_output_commit(&out, e);
     }
     if (any) pnet_bytes_free(&old);
     if (st) return st;
