@@ -157,34 +157,32 @@ enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error
 /* jansson cannot be told that memory is out while it reads: it cuts names and numbers short, calls that a syntax error, or
    crashes. So it never hears of it: reading is left by a jump, and the blocks that it held are freed here. They are in a
    ring until reading is over; a block outside of any ring is a ring of its own. */
+struct link {
+    struct link *next, *before;
+};
+
 struct block {
-    struct block *next, *before;
+    struct link link;
     max_align_t data[];
 };
 
 struct reading {
-    struct block ring;
+    struct link ring;
     jmp_buf refused;
 };
 static _Thread_local struct reading *reading; /* what this thread is at; NULL: nothing */
-
-static void unlink_block(struct block *b)
-{
-    b->before->next = b->next;
-    b->next->before = b->before;
-    b->next = b->before = b;
-}
 
 static void *block_new(size_t size)
 {
     struct block *b = size < SIZE_MAX / 2 ? malloc(sizeof *b + size) : NULL;
     if (!b && reading) longjmp(reading->refused, 1);
     if (!b) return NULL;
-    b->next = b->before = b;
+    struct link *new = &b->link;
+    new->next = new->before = new;
     if (!reading) return b->data;
-    b->next = &reading->ring;
-    b->before = reading->ring.before;
-    b->before->next = reading->ring.before = b;
+    new->next = &reading->ring;
+    new->before = reading->ring.before;
+    new->before->next = reading->ring.before = new;
     return b->data;
 }
 
@@ -192,7 +190,8 @@ static void block_free(void *data)
 {
     if (!data) return;
     struct block *b = (struct block *)((char *)data - offsetof(struct block, data));
-    unlink_block(b);
+    b->link.before->next = b->link.next;
+    b->link.next->before = b->link.before;
     free(b);
 }
 
@@ -213,10 +212,10 @@ static bool load(const void *text, size_t size, json_t **root, json_error_t *err
         whole = true;
     }
     reading = NULL;
-    while (r.ring.next != &r.ring) {
-        struct block *b = r.ring.next;
-        unlink_block(b);
-        if (!whole) free(b);
+    for (struct link *at = r.ring.next, *next; at != &r.ring; at = next) {
+        next = at->next;
+        at->next = at->before = at;
+        if (!whole) free((char *)at - offsetof(struct block, link));
     }
     return whole;
 }

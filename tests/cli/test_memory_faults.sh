@@ -65,8 +65,8 @@ look() {
 
 # What a command finds in its folder.
 prepare() { # NAME
-    local all=(*)
-    [ ${#all[@]} = 0 ] || rm -r "${all[@]}"
+    local files=(*)
+    [ ${#files[@]} = 0 ] || rm -r "${files[@]}"
     case $1 in
     fmt | fmt-check) cp "$in/loose.pnet" a.pnet ;;
     graph | infer | register) echo old | tee a.svg b.ply >old.txt ;;
