@@ -85,7 +85,7 @@ int command_check(int argc, char **argv)
         .dump_to = stdout};
     struct pnet_compilation *c = pnet_compile_file(model, &o);
     if (!c) return out_of_memory();
-    code = pnet_compilation_code(c);
+    code = (int)pnet_compilation_code(c);
     if (m.json)
         pnet_compilation_report(c, stdout, false, true);
     else
@@ -141,12 +141,12 @@ static int format_file(const char *path, enum fmt_mode mode)
         code = deliver(pnet_sources_get(p.sources, 0), path, text, size,
             strcmp(path, "-") == 0 ? FMT_PRINT : mode);
     } else if (code == PNET_NO_MEMORY) {
-        pnet_error_set(&e, code, "%s: out of memory, the file stays as it is", path);
+        pnet_error_set(&e, PNET_NO_MEMORY, "%s: out of memory, the file stays as it is", path);
         complain(&e);
     } else if (pnet_diags_errors(p.diags) || p.arena.failed) {
         pnet_diags_print(p.diags, stderr, use_colour(stderr));
     } else {
-        pnet_error_set(&e, code,
+        pnet_error_set(&e, (enum pnet_status)code,
             "%s: its canonical form would be larger than a model may be, %d bytes", path,
             PNET_MAX_SOURCE_BYTES);
         complain(&e);

@@ -65,9 +65,9 @@ static bool same_heading(const struct pnet_geo_kind *a, const struct pnet_geo_ki
 static void print_counts(const struct pnet_plan *p, const struct pnet_counts *c)
 {
     for (int k = 0; k < PNET_GEO_KINDS; k++) {
-        const struct pnet_geo_kind *kind = pnet_geo_kind(k);
+        const struct pnet_geo_kind *kind = pnet_geo_kind((enum pnet_geo_id)k);
         bool told = !kind->describe;
-        for (int j = 0; j < k; j++) told |= same_heading(pnet_geo_kind(j), kind);
+        for (int j = 0; j < k; j++) told |= same_heading(pnet_geo_kind((enum pnet_geo_id)j), kind);
         if (told) continue;
         if (kind->heading) puts(kind->heading);
         for (int i = 0; i < p->geo_count; i++) {
@@ -150,7 +150,8 @@ static enum pnet_status print_json(const struct pnet_plan *p, const struct pnet_
         pnet_json_end(&j, '}');
     }
     pnet_json_end(&j, ']');
-    for (int id = 0; id < PNET_GEO_KINDS; id++) print_json_list(p, c, pnet_geo_kind(id), &j);
+    for (int id = 0; id < PNET_GEO_KINDS; id++)
+        print_json_list(p, c, pnet_geo_kind((enum pnet_geo_id)id), &j);
     pnet_json_begin(&j, "bytes", '{');
     pnet_json_int(&j, "parameters", (int64_t)k->parameters);
     pnet_json_int(&j, "gradients", (int64_t)k->gradients);

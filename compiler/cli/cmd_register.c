@@ -352,7 +352,7 @@ int command_register(int argc, char **argv)
     if (words < 2) return usage_error("which clouds? usage: %s", usage.synopsis);
     if (!q.from && !q.model) return usage_error("which model? --model MODEL.pnet, or --from POSE");
     if (q.from && q.model) return usage_error("either --model or --from");
-    if (q.strict && q.from && !q.icp_m)
+    if (q.strict && q.from && !(q.icp_m > 0))
         return usage_error("--strict judges a pose that is found: --from needs --icp LENGTH");
     if (q.model && !q.weights) return usage_error("which weights? --weights FILE or FOLDER");
     if ((code = check_model_options(&q.options, &q.degrade))) return code;

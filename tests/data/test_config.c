@@ -257,8 +257,7 @@ static bool same_config(const struct pnet_config *a, const struct pnet_config *b
 /* What is printed reads as the same config, and prints as the same text. */
 static void test_print(void)
 {
-    static const char *const texts[] = {"data: /d\n",
-        "data: \"/a b/\\\"c\\\"/\\u00e9\\n: #\"\nsteps: 5\n",
+    static const char everything[] =
         "data: /d\ninputs:\n  cloud:\n    rgb: {field: [red, 'g r', \"{b}\"], scale: 1/255, shift: "
         "-0.5}\n"
         "    one: {value: 2}\nsteps: 500\nbatch_size: 4\n"
@@ -270,9 +269,12 @@ static void test_print(void)
         "max_points: 1000\nworkers: 3\ncache: 512MiB\ndrop_last: yes\nskip_empty: yes\nseed: 9\n"
         "precision: bf16\nsave_every: {steps: 3}\neval_every: 0\nset: {v: 5cm, 'w': 'null'}\n"
         "mode: native\ndegrade: [kernel, centre]\ndevice: 'cuda:1'\nalgo: im2col\nautotune: 2.5\n"
-        "autotune_all: yes\nwithout_optimizer: yes\nmemory: 2GiB\nthreads: 3\nversion: 0.0.1\n",
+        "autotune_all: yes\nwithout_optimizer: yes\nmemory: 2GiB\nthreads: 3\nversion: 0.0.1\n";
+    static const char finetuned[] =
         "data: /d\nweights: /w\nweights_map: {a: b.c, '*.x': 'y.*'}\nfreeze: [net.a, '*.bn']\n"
-        "rates: {net.b: 0.1, '*': 2}\n",
+        "rates: {net.b: 0.1, '*': 2}\n";
+    static const char *const texts[] = {"data: /d\n",
+        "data: \"/a b/\\\"c\\\"/\\u00e9\\n: #\"\nsteps: 5\n", everything, finetuned,
         "data: /d\nmode: voxel\nepochs: 7\nweight_decay: 0\noptimizer: adam\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct pnet_config *c = parse(texts[i]);

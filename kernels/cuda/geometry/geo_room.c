@@ -63,7 +63,7 @@ size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_ro
 {
     struct geo_purse purse = {work, 0};
     size_t rows = (size_t)n;
-    *p = (struct geo_sample_room){NULL};
+    *p = (struct geo_sample_room){0};
     if (!ordered) {
         p->order = take(&purse, rows, sizeof(int32_t));
         p->room = take(&purse, ROOM_BYTES * rows, 1);
