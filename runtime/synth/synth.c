@@ -9,6 +9,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Clouds larger than this are made one after another, all threads on each, to bound the memory. */
 static const int64_t LARGE_POINTS = 4000000;
@@ -128,6 +129,7 @@ struct work {
     const struct pnet_synth *s;
     uint8_t *labels;         /* [count] classification: the class of each cloud */
     struct pnet_pose *poses; /* [count] pairs */
+    uint8_t *begun;          /* [count] its clouds may be in the folder */
     int inner;               /* threads within a cloud */
     int64_t done;
     enum pnet_status status;
@@ -199,6 +201,7 @@ static void make_one(struct work *w, int64_t index)
 #pragma omp critical(synth)
     status = w->status;
     if (status) return;
+    w->begun[index] = 1;
     status = write_cloud(w, index, &error);
 #pragma omp critical(synth)
     {
@@ -213,6 +216,43 @@ static void make_one(struct work *w, int64_t index)
             w->error = error;
         }
     }
+}
+
+/* Calls `visit` with the path of each cloud number `index`, until it gives an error. */
+static enum pnet_status visit_clouds(const struct pnet_synth *s, int64_t index,
+    enum pnet_status (*visit)(const char *path, struct pnet_error *e), struct pnet_error *e)
+{
+    static const char *const ends[] = {"", "_source", "_target"};
+    bool pairs = s->kind == PNET_SYNTH_PAIRS;
+    enum pnet_status status = PNET_OK;
+    for (int i = pairs ? 1 : 0; i < (pairs ? 3 : 1) && !status; i++) {
+        char name[64], path[PATH_MOST];
+        name_cloud(s, index, ends[i], name);
+        status = path_of(s, name, path, e);
+        if (!status) status = visit(path, e);
+    }
+    return status;
+}
+
+static enum pnet_status must_be_free(const char *path, struct pnet_error *e)
+{
+    if (access(path, F_OK)) return PNET_OK;
+    return pnet_error_set(
+        e, PNET_USAGE, "%s is there already: --force replaces it, or choose another folder", path);
+}
+
+static enum pnet_status remove_cloud(const char *path, struct pnet_error *e)
+{
+    (void)e;
+    unlink(path);
+    return PNET_OK;
+}
+
+/* Without an index nothing would name the clouds of a set that was not finished. */
+static void remove_unfinished(const struct work *w)
+{
+    for (int64_t i = 0; i < w->s->count; i++)
+        if (w->begun[i]) visit_clouds(w->s, i, remove_cloud, NULL);
 }
 
 static enum pnet_status make_clouds(struct work *w, struct pnet_error *e)
@@ -276,10 +316,12 @@ static void print_index(FILE *f, const struct work *w)
     }
 }
 
-/* The folders, and no older data set. */
+/* The folders, no older data set, and no other clouds in the way. */
 static enum pnet_status prepare(const struct pnet_synth *s, struct pnet_error *e)
 {
     enum pnet_status status = pnet_synth_make_room(s->folder, s->replace, e);
+    for (int64_t i = 0; i < s->count && !status && !s->replace; i++)
+        status = visit_clouds(s, i, must_be_free, e);
     if (!status) status = pnet_make_folder(s->folder, e);
     for (int i = 0; i < SPLITS && !status; i++) {
         char path[PATH_MOST];
@@ -302,18 +344,22 @@ enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_err
     if (!status) status = path_of(s, "dataset.yaml", path, e);
     if (status) return status;
 
-    struct work w = {.s = s};
+    struct work w = {.s = s, .begun = calloc((size_t)s->count, 1)};
     if (s->kind == PNET_SYNTH_SHAPES) w.labels = calloc((size_t)s->count, 1);
     if (s->kind == PNET_SYNTH_PAIRS) w.poses = calloc((size_t)s->count, sizeof *w.poses);
-    if ((s->kind == PNET_SYNTH_SHAPES && !w.labels) || (s->kind == PNET_SYNTH_PAIRS && !w.poses))
-        return pnet_error_memory(e);
-    status = prepare(s, e);
-    if (!status) status = make_clouds(&w, e);
-    if (!status) status = pnet_output_open(path, &index, e);
-    if (!status) {
-        print_index(index.file, &w);
-        status = pnet_output_commit(&index, e);
+    if (!w.begun || (s->kind == PNET_SYNTH_SHAPES && !w.labels) ||
+        (s->kind == PNET_SYNTH_PAIRS && !w.poses))
+        status = pnet_error_memory(e);
+    if (!status && !(status = prepare(s, e))) {
+        status = make_clouds(&w, e);
+        if (!status) status = pnet_output_open(path, &index, e);
+        if (!status) {
+            print_index(index.file, &w);
+            status = pnet_output_commit(&index, e);
+        }
+        if (status) remove_unfinished(&w);
     }
+    free(w.begun);
     free(w.labels);
     free(w.poses);
     return status;

@@ -81,7 +81,8 @@ void pnet_synth_pair_free(struct pnet_synth_pair *p);
    of ten clouds eight, one and one (of 3 to 9 clouds the last two are val and test; fewer are all
    train). Pairs are NUMBER_source.ply and NUMBER_target.ply. A folder with an
    index is complete; where one is already there: PNET_USAGE, or with `replace` its clouds and then
-   it are removed first. */
+   it are removed first. Where a cloud without an index is in the way: PNET_USAGE, or with `replace` it is written over. A
+   set that fails or is interrupted leaves no cloud of its own. */
 enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e);
 
 #endif

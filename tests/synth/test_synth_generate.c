@@ -3,6 +3,7 @@
 #include "runtime/base/file.h"
 #include "tests/check.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char root[2048];
@@ -146,7 +147,7 @@ static bool watching(void *context, int64_t done, int64_t count)
     return done < w->stop_at;
 }
 
-/* Stopped in the middle: no index, and the index of an older set there is gone. */
+/* Stopped in the middle: no index, and the older set there is gone as well as what was made. */
 static void test_interrupted(void)
 {
     char folder[2100];
@@ -167,6 +168,11 @@ static void test_interrupted(void)
     CHECK(some.calls == 3);
     CHECK(!exists(folder, "dataset.yaml"));
     CHECK(strstr(e.message, "3 of 6"));
+    for (int i = 0; i < 6; i++) {
+        static const char *const names[] = {"train/000000.ply", "train/000001.ply",
+            "train/000002.ply", "train/000003.ply", "val/000004.ply", "test/000005.ply"};
+        CHECKF(!exists(folder, names[i]), "%s", names[i]);
+    }
 }
 
 static void write_text(const char *folder, const char *name, const char *text)
@@ -220,6 +226,33 @@ static void test_replace(void)
     free(after);
 }
 
+/* Clouds without an index are nobody's set, and may be somebody's work. */
+static void test_in_the_way(void)
+{
+    char folder[2100], inner[2200];
+    struct pnet_error e = {0};
+    snprintf(folder, sizeof folder, "%s/way", root);
+    snprintf(inner, sizeof inner, "%s/train", folder);
+    CHECK(!mkdir(folder, 0777) && !mkdir(inner, 0777));
+    write_text(folder, "train/000001_target.ply", "mine");
+    struct pnet_synth s = {
+        .kind = PNET_SYNTH_PAIRS, .folder = folder, .count = 3, .options = {.points = 100}};
+    s.count = 1;
+    CHECKF(!pnet_synth_generate(&s, &e), "%s", e.message);
+    char path[2300];
+    snprintf(path, sizeof path, "%s/dataset.yaml", folder);
+    CHECK(!unlink(path));
+    write_text(folder, "train/000000_target.ply", "mine");
+    CHECK(pnet_synth_generate(&s, &e) == PNET_USAGE);
+    CHECKF(strstr(e.message, "train/000000_source.ply is there already: --force"), "%s", e.message);
+    char *text = text_of(folder, "train/000000_target.ply");
+    CHECK(text && strcmp(text, "mine") == 0);
+    s.replace = true;
+    CHECKF(!pnet_synth_generate(&s, &e), "%s", e.message);
+    CHECK(exists(folder, "train/000001_target.ply") && exists(folder, "dataset.yaml"));
+    free(text);
+}
+
 static void test_refusals(void)
 {
     char path[2100];
@@ -257,6 +290,7 @@ int main(void)
     test_sets();
     test_interrupted();
     test_replace();
+    test_in_the_way();
     test_refusals();
     char command[2200];
     snprintf(command, sizeof command, "rm -r '%s'", root);
