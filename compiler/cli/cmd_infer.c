@@ -276,7 +276,20 @@ static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet
     return PNET_OK;
 }
 
-/* With `many` inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input. */
+/* Is there room for the result in a file of this name? Asked before anything is computed. */
+static enum pnet_status check_ending(const char *name, bool per_point, struct pnet_error *e)
+{
+    if (per_point && ends_with(name, ".bin"))
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: the records of a .bin have no room for results: write .ply, .pcd, .npy or .csv",
+            name);
+    if (!per_point && !ends_with(name, ".npy"))
+        return pnet_error_set(
+            e, PNET_USAGE, "%s: a result of one row a cloud is written as .npy", name);
+    return PNET_OK;
+}
+
+/* With `many` inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input. `format` may be NULL. */
 static enum pnet_status infer_all(const struct inference *f, const struct pnet_paths *inputs,
     bool many, const char *output, const char *format, struct pnet_error *e)
 {
@@ -285,8 +298,11 @@ static enum pnet_status infer_all(const struct inference *f, const struct pnet_p
     if (!output && per_point)
         return pnet_error_set(
             e, PNET_USAGE, "the result has a row for each point: where to? -o OUT.ply or OUT.npy");
-    if (!many) return infer_one(f, inputs->items[0], output, e);
-    enum pnet_status st = output ? check_stems(inputs, e) : PNET_OK;
+    if (!format) format = per_point ? "ply" : "npy";
+    snprintf(path, sizeof path, ".%s", format);
+    enum pnet_status st = output ? check_ending(many ? path : output, per_point, e) : PNET_OK;
+    if (st || !many) return st ? st : infer_one(f, inputs->items[0], output, e);
+    if (output) st = check_stems(inputs, e);
     if (!st && output) st = pnet_make_folder(output, e);
     for (int64_t i = 0; i < inputs->count && !st; i++) {
         int length;
@@ -335,7 +351,7 @@ int command_infer(int argc, char **argv)
     struct text_list inputs = {0};
     struct pnet_paths clouds = {0};
     struct setting setting;
-    const char *model, *weights = NULL, *output = NULL, *net = NULL, *value = NULL, *format = "ply";
+    const char *model, *weights = NULL, *output = NULL, *net = NULL, *value = NULL, *format = NULL;
     const char *columns = NULL;
     struct inference f = {0};
     bool done, many;
@@ -343,7 +359,8 @@ int command_infer(int argc, char **argv)
         {"input", 'i', OPT_LIST, &inputs, "CLOUD",
             "a cloud, a folder or a pattern; may be repeated"},
         {"output", 'o', OPT_TEXT, &output, "OUT", "file, or folder for many clouds"},
-        {"format", 0, OPT_TEXT, &format, "ENDING", "of files in a folder: ply (default), npy, ..."},
+        {"format", 0, OPT_TEXT, &format, "ENDING",
+            "of files in a folder: ply (default), npy (default of one row a cloud), ..."},
         {"columns", 0, OPT_TEXT, &columns, "NAMES",
             "of columns without names, as x,y,z,intensity; of .bin, its records"},
         {"net", 0, OPT_TEXT, &net, "NAME", "which net (the last one)"},

@@ -61,6 +61,25 @@ done
 run 2 graph $model -o "$work/b.svg" --dot
 run 0 graph $model -o "$work/made/too/a.svg"
 same "$work/a.svg" "$work/made/too/a.svg"
+# Results for which there is no room in the format: nothing is computed and dropped.
+for name in a.bin a.pcd.bin; do
+    run 2 infer $model --weights "$work/run" --input "$cloud" -o "$work/$name"
+    says 'have no room for results'
+    check "nothing is written" test ! -e "$work/$name"
+done
+run 2 infer $model --weights "$work/run" --input "$work/rooms/test" -o "$work/bins" --format bin
+check "no folder is made" test ! -e "$work/bins"
+run 0 data synth shapes -o "$work/shapes" --count 3 --points 200 -j 1 -q
+printf 'data: shapes\nsteps: 1\nbatch_size: 2\neval_every: 0\n' >"$work/shapes.yaml"
+run 0 train models/shapes.pnet --config "$work/shapes.yaml" -o "$work/objects" -q -j 1
+object=$work/shapes/train/000000.ply
+run 2 infer models/shapes.pnet --weights "$work/objects" --input "$object" -o "$work/object.ply"
+says 'is written as .npy'
+check "nothing is written" test ! -e "$work/object.ply"
+run 0 infer models/shapes.pnet --weights "$work/objects" --input "$object" -o "$work/object.npy" -q
+run 0 infer models/shapes.pnet --weights "$work/objects" --input "$work/shapes/train" -o "$work/many" -q
+same "$work/object.npy" "$work/many/000000.npy"
+
 # A cloud's folder is not made: the message names it.
 run 1 infer $model --weights "$work/run" --input "$cloud" -o "$work/missing/a.ply" -q
 says "there is no folder $work/missing"
