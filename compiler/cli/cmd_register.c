@@ -34,6 +34,7 @@ struct side {
 struct registration {
     const struct request *request;
     struct side side[2];
+    int64_t rows;      /* points of the source */
     double cell;       /* of the level of the features, metres; 0: it has none */
     double pose[16];   /* between local coordinates */
     double before[16]; /* the file coordinates as they are */
@@ -53,6 +54,7 @@ static enum pnet_status read_clouds(struct registration *r, struct pnet_error *e
         if (!r->side[i].cloud.rows)
             return pnet_error_set(e, PNET_BAD_DATA, "%s holds no points", r->request->paths[i]);
     }
+    r->rows = r->side[0].cloud.rows;
     pnet_rigid_identity(r->before);
     for (int k = 0; k < 3; k++)
         r->before[4 * k + 3] = r->side[0].cloud.offset[k] - r->side[1].cloud.offset[k];
@@ -192,21 +194,20 @@ static enum pnet_verdict judge(const struct registration *r, char why[200])
 {
     const struct pnet_register_found *f = &r->found;
     enum pnet_verdict by_matches = PNET_POSE_REGISTERED, by_points = PNET_POSE_REGISTERED;
-    int64_t rows = r->side[0].cloud.rows;
     if (r->estimated) by_matches = pnet_verdict_matches(f->matches, f->ransac.inliers, f->chance);
-    if (r->refined) by_points = pnet_verdict_points(rows, r->icp.inliers);
+    if (r->refined) by_points = pnet_verdict_points(r->rows, r->icp.inliers);
     if (r->estimated && by_matches >= by_points) {
         snprintf(why, 200, "%lld of %lld correspondences agree, by chance %lld do",
             (long long)f->ransac.inliers, (long long)f->matches, (long long)f->chance);
         return by_matches;
     }
     snprintf(why, 200, "%lld of %lld points, %.0f%%, lie within %g m of the target",
-        (long long)r->icp.inliers, (long long)rows, 100 * (double)r->icp.inliers / (double)rows,
-        r->request->icp_m);
+        (long long)r->icp.inliers, (long long)r->rows,
+        100 * (double)r->icp.inliers / (double)r->rows, r->request->icp_m);
     return by_points;
 }
 
-/* Moves the source into the target's coordinates to write it. */
+/* Moves the source into the target's coordinates to write it, with all rows of its file. */
 static enum pnet_status write_files(struct registration *r, struct pnet_error *e)
 {
     const struct request *q = r->request;
@@ -217,7 +218,8 @@ static enum pnet_status write_files(struct registration *r, struct pnet_error *e
     struct pnet_cloud *c = &r->side[0].cloud;
     pnet_rigid_apply(r->pose, c->rows, c->xyz, c->xyz);
     memcpy(c->offset, r->side[1].cloud.offset, sizeof c->offset);
-    return pnet_cloud_write(q->output, c, e);
+    st = pnet_cloud_restore(c, e);
+    return st ? st : pnet_cloud_write(q->output, c, e);
 }
 
 /* `verdict`: its name, or NULL where nothing was judged. */
@@ -233,8 +235,8 @@ static void print_text(const struct registration *r, const double file[16], cons
             r->found.ransac.rmse);
     if (r->refined)
         printf("ICP: %lld of %lld points within %g m, root mean square %.4f m, %d iterations\n",
-            (long long)r->icp.inliers, (long long)r->side[0].cloud.rows, r->request->icp_m,
-            r->icp.rmse, r->icp.iterations);
+            (long long)r->icp.inliers, (long long)r->rows, r->request->icp_m, r->icp.rmse,
+            r->icp.iterations);
     if (verdict) printf("%s\n", verdict);
 }
 

@@ -100,12 +100,13 @@ static bool parse_count(const char *text, int64_t *count)
     return false;
 }
 
+/* 20cm: with a unit, as everywhere. */
 static bool parse_length(const char *text, double *metres)
 {
     static const struct {
         const char *unit;
         double factor;
-    } units[] = {{"", 1}, {"m", 1}, {"cm", 0.01}, {"mm", 0.001}, {"km", 1000}};
+    } units[] = {{"m", 1}, {"cm", 0.01}, {"mm", 0.001}, {"km", 1000}};
     char *end;
     double x = pnet_number_read(text, &end);
     for (size_t i = 0; i < sizeof units / sizeof units[0] && end != text; i++)
@@ -150,8 +151,9 @@ static int store(const struct option *o, const char *value)
     case OPT_COUNT: return store_count(o, value);
     case OPT_LENGTH:
         if (!parse_length(value, o->target))
-            return usage_error(
-                "--%s takes a length such as 20cm, more than 0 and less than 1000 km, not '%s'",
+            return usage_error("--%s takes a length such as 20cm, more than 0 and "
+                               "less than 1000 km, not '%s': "
+                               "lengths have a unit",
                 o->name, value);
         return 0;
     case OPT_BYTES:

@@ -71,7 +71,7 @@ pair="$work/source.xyz $work/target.xyz"
     run 0 register $pair --from "$work/near.txt" --icp 20cm --planes --json
     translation -2 -4 1
     near icp_inliers 4000
-    run 0 register $pair --from "$work/near.txt" --icp 0.2
+    run 0 register $pair --from "$work/near.txt" --icp 0.2m
     prints 'ICP: '
 }
 paste -d ' ' "$work/aligned.xyz" "$work/target.xyz" >"$work/both"
@@ -111,6 +111,14 @@ fi
     run 1 register $pair --from "$work/off.txt" --icp 20cm --strict --json
     prints '"verdict":"failed"'
 }
+
+# Points without coordinates are no part of it, but keep their rows in what is written.
+{ head -n 100 "$work/source.xyz"; echo 'nan 1 2'; tail -n +101 "$work/source.xyz"; } >"$work/gap.xyz"
+run 0 register "$work/gap.xyz" "$work/target.xyz" --from "$work/near.txt" --icp 20cm --strict --json -o "$work/gap_moved.xyz"
+near icp_inliers 4000
+run 0 register "$work/source.xyz" "$work/target.xyz" --from "$work/near.txt" --icp 20cm -o "$work/moved.xyz"
+same "$work/moved.xyz" <(sed 101d "$work/gap_moved.xyz")
+check "the row of the file: $(sed -n 101p "$work/gap_moved.xyz")" grep -qx 'nan nan nan' <(sed -n 101p "$work/gap_moved.xyz")
 
 # File coordinates far from the origin, either way round.
 run 0 register "$work/far.xyz" "$work/target.xyz" --model $model --weights "$work/run" --json -o "$work/back.xyz"
@@ -179,6 +187,8 @@ refuse 2 'which clouds?' "$work/source.xyz" --from "$work/pose.txt"
     refuse 2 'which weights?' $pair --model $model
     refuse 2 'either --model or --from' $pair --model $model --from "$work/pose.txt"
     refuse 2 'a length such as 20cm' $pair --from "$work/pose.txt" --icp 20deg
+    refuse 2 'lengths have a unit' $pair --from "$work/pose.txt" --icp 0.2
+    refuse 2 'lengths have a unit' $pair --from "$work/pose.txt" --distance 5
     refuse 2 '--sample is 3 or 4' $pair --from "$work/pose.txt" --sample 5
     refuse 1 missing.xyz "$work/missing.xyz" "$work/target.xyz" --from "$work/pose.txt"
 }
