@@ -117,6 +117,22 @@ static enum pnet_status evaluate_into(const char *path, const struct run *run,
     return st;
 }
 
+/* Keys of the config that weights decide, where they tell: --set-config must not seem to be heard. */
+static int check_config_sets(const struct run_options *o, const struct setting *s)
+{
+    static const char *const keys[] = {"mode", "degrade", "precision", "set"};
+    for (int i = 0; s->sets_known && i < o->config_sets.count; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+            size_t n = strlen(keys[k]);
+            const char *set = o->config_sets.items[i];
+            if (strncmp(set, keys[k], n) == 0 && set[n] == '=')
+                return usage_error("--set-config %s: weights run as they were trained, --%s says "
+                                   "otherwise",
+                    set, keys[k]);
+        }
+    return 0;
+}
+
 int command_eval(int argc, char **argv)
 {
     static const struct usage usage = {
@@ -150,7 +166,8 @@ int command_eval(int argc, char **argv)
         return code;
     if (weights_open(weights, &w, &e) || weights_setting(&w, &r.model, degrade, &setting, &e))
         return complain(&e);
-    if (!(code = run_open(&run, &r, model, PNET_FOR_EVAL, &setting))) {
+    if (!(code = check_config_sets(&r, &setting)) &&
+        !(code = run_open(&run, &r, model, PNET_FOR_EVAL, &setting))) {
         struct pnet_evaluation v = {0};
         size_t peak = 0;
         catch_interrupts();
@@ -201,7 +218,7 @@ static int run_variant(const struct comparison *k, struct variant *v)
     struct setting setting;
     struct weights w = {0};
     char folder[4096];
-    int code;
+    int code = 0;
     snprintf(folder, sizeof folder, "%s", k->weights ? k->weights : "");
     if (!k->weights) {
         struct pnet_train_result result = {0};
@@ -224,7 +241,8 @@ static int run_variant(const struct comparison *k, struct variant *v)
     }
     setting.mode_known = true;
     setting.degrade = v->degrade;
-    if (!(code = run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
+    if (k->weights) code = check_config_sets(&k->r, &setting);
+    if (!code && !(code = run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
         size_t peak = 0;
         struct run chosen = v->run; /* its plan goes with the weights */
         if (weights_plan(&w, &k->r.model, &chosen.plan, &e) ||

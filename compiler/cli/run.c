@@ -169,12 +169,13 @@ static void put_set(struct text_list *list, const char *set)
     if (list->count < 256) list->items[list->count++] = set;
 }
 
-/* The config's, then those of the weights and the user's. */
-static enum pnet_status collect_sets(
-    struct run *run, const struct text_list *sets, struct pnet_error *e)
+/* The config's, unless weights tell theirs; then those of the weights and the user's. */
+static enum pnet_status collect_sets(struct run *run, const struct setting *s, struct pnet_error *e)
 {
+    const struct text_list *sets = s ? &s->sets : &run->o.model.sets;
+    int of_config = s && s->sets_known ? 0 : run->config->set_count;
     size_t size = 1;
-    for (int i = 0; i < run->config->set_count; i++) put_set(&run->sets, run->config->sets[i]);
+    for (int i = 0; i < of_config; i++) put_set(&run->sets, run->config->sets[i]);
     for (int i = 0; i < sets->count; i++) put_set(&run->sets, sets->items[i]);
     for (int i = 0; i < run->sets.count; i++) size += strlen(run->sets.items[i]) + 1;
     run->params = calloc(size, 1);
@@ -248,7 +249,7 @@ static enum pnet_status open_files(struct run *run, const struct setting *s, str
 {
     struct pnet_config *c = run->config;
     enum pnet_status st = choose_precision(run, s, e);
-    if (!st) st = collect_sets(run, s ? &s->sets : &run->o.model.sets, e);
+    if (!st) st = collect_sets(run, s, e);
     if (!st) st = pnet_dataset_read(c->data, &run->data, e);
     if (!st)
         st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,

@@ -164,6 +164,7 @@ enum pnet_status weights_setting(struct weights *w, const struct model_options *
     struct setting *s, struct pnet_error *e)
 {
     *s = (struct setting){0};
+    s->sets_known = w->trained.known || w->checkpoint;
     say_geometry(w);
     choose_mode(w, m, degrade, s);
     choose_precision(w, m, s);

@@ -29,6 +29,7 @@ struct setting {
     bool mode_known,
         precision_known; /* false: nobody has said, neither the command line nor the weights */
     enum pnet_precision precision;
+    bool sets_known; /* the weights tell their params, so those of a run config do not count */
     struct text_list sets; /* "name=value": those of the weights, then the user's */
 };
 /* The one place that decides how weights are run: as they were trained, unless the command line says otherwise. What

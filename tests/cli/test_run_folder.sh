@@ -123,6 +123,21 @@ check "what agrees is not told" test ! -s "$err" -a "$(value ce)" = "$voxel"
 evaluate --weights "$begun" --mode native
 says "was trained in mode voxel; it runs in mode native"
 check "the command line is obeyed" test "$(value ce)" != "$voxel"
+# A config that says otherwise is not heard, and the command line is not left unheard without a word.
+sed '/^set:/d' "$config" >"$work/configs/none.yaml"
+run 0 train $model --config "$work/configs/none.yaml" --data "$rooms" -o "$work/plain" --steps 3 -q -j 1
+evaluate --weights "$work/plain"
+plain=$(value ce)
+{ cat "$work/configs/none.yaml"; printf 'set: {v: 40cm}\nmode: voxel\n'; } >"$work/configs/says.yaml"
+evaluate --weights "$work/plain" --config "$work/configs/says.yaml"
+check "the config's params and mode do not count" test "$(value ce)" = "$plain" -a ! -s "$err"
+evaluate --weights "$work/plain" --set v=40cm
+check "those of the command line do" test "$(value ce)" != "$plain"
+for set in mode=voxel 'degrade=[kernel]' precision=bf16 'set={v: 40cm}'; do
+    run 2 eval $model --config "$config" --data "$rooms" --weights "$work/plain" --set-config "$set"
+    says "--${set%%=*} says otherwise"
+    run 2 compare $model --config "$config" --data "$rooms" --weights "$work/plain" --set-config "$set"
+done
 run 3 eval $model --config "$config" --data "$rooms" --weights "$begun" --set c=12
 says "was trained with c=10; it runs with c=12"
 run 0 info "$work/alone.safetensors"
