@@ -1,6 +1,7 @@
 #include "runtime/train/train_weights.h"
 #include "runtime/base/memory_stream.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,16 @@ static enum pnet_status load_one(
         return PNET_OK;
     }
     l->loaded++;
-    return pnet_safetensors_load(
-        l->file, file, t->name, q->info.dims, q->info.shape, l->params + q->offset, e);
+    float *x = l->params + q->offset;
+    enum pnet_status st =
+        pnet_safetensors_load(l->file, file, t->name, q->info.dims, q->info.shape, x, e);
+    int64_t count = 1, bad = 0;
+    for (int d = 0; d < t->dims; d++) count *= t->shape[d];
+    for (int64_t k = 0; k < count && !st; k++) bad += !isfinite(x[k]);
+    if (!bad) return st;
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: %lld of the %lld numbers of `%s` are not finite: the training went wrong", file,
+        (long long)bad, (long long)count, t->name);
 }
 
 static enum pnet_status load_all(struct loading *l, const struct pnet_train_options *o,

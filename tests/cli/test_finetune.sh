@@ -126,4 +126,14 @@ equal "$work/slow/last/weights.safetensors" "$work/factor/last/weights.safetenso
 train one --weights "$base" -q --set-config "rates={$layer: 1e-30, tiny: 1}"
 equal "$base" "$work/one/last/weights.safetensors" "$conv"
 unequal "$base" "$work/one/last/weights.safetensors" "$others"
+
+# Weights that went wrong are named at once, and nothing is begun.
+python3 -c '
+import struct, sys
+b = bytearray(open(sys.argv[1], "rb").read())
+b[-4:] = struct.pack("<f", float("nan"))
+open(sys.argv[2], "wb").write(b)' "$base" "$work/wrong.safetensors"
+run 4 train $model --config "$work/run.yaml" -o "$work/wrong" --weights "$work/wrong.safetensors" -q
+says 'are not finite: the training went wrong'
+check "no folder is left" test ! -e "$work/wrong"
 finish
