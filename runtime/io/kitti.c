@@ -88,6 +88,8 @@ void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, char text[12
         double step = mean_step(values, n, lag);
         /* Every second point may be nearer than the next one, if two beams take turns. */
         if (lag % width == 0 ? step > least / 3 : step >= least) continue;
+        /* Two records together repeat as one does. */
+        if (best != width && lag % best == 0 && step > least * 0.7) continue;
         best = lag;
         least = step;
     }

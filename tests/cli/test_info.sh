@@ -79,6 +79,11 @@ if [ -n "$PERL" ]; then
     says 'the first three x,y,z'
     run 4 info "$work/six.bin" --columns x,y,z,a,b,c,d
     says '28 bytes'
+    # Records of three numbers repeat with every sixth too.
+    awk 'BEGIN { for (i = 0; i < 4000; i++) printf "%.4f %.4f 0\n", 20 + 5 * cos(2.325 * i), 5 * sin(2.325 * i) - 20 }' |
+        perl -ane 'print pack("f<*", @F)' >"$work/three.bin"
+    run 0 info "$work/three.bin"
+    prints 'looks like 3 numbers a point, not 4'
     # Colours of 0 to 255 as floats are refused by the rule for rgb, which says that the field was found.
     run 4 infer $model --weights "$work/run" --input "$work/six.bin" -o "$work/six.ply"
     says 'looks like 6 numbers'
