@@ -6,7 +6,7 @@
      PNET_FAIL_TRACE=1    where the first one fails, the calls that led there go to standard error
 
    Counted is what happens between the start of this library and exit(), on all threads. Not counted, for no program can
-   survive them: allocations of libgomp, which ends the process where one fails, and those of the threads that it starts. */
+   survive them: allocations of OpenMP's runtime, which ends the process where one fails, and those of the threads that it starts. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -32,14 +32,14 @@ static struct {
     long fail_at;
     atomic_long calls;
     const char *count_to;
-    uintptr_t omp_begin, omp_end; /* where libgomp lies */
+    uintptr_t omp_begin, omp_end; /* where the runtime of OpenMP lies */
     int (*pthread_create)(
         pthread_t *, const pthread_attr_t *, void *(*)(void *), void *); /* the C library's */
 } heap;
-/* libgomp starts a thread. What is reached without a call to the loader allocates nothing. */
+/* OpenMP starts a thread. What is reached without a call to the loader allocates nothing. */
 static _Thread_local bool exempt __attribute__((tls_model("initial-exec")));
 
-static bool in_libgomp(const void *caller)
+static bool in_openmp(const void *caller)
 {
     return (uintptr_t)caller >= heap.omp_begin && (uintptr_t)caller < heap.omp_end;
 }
@@ -54,7 +54,7 @@ static void print_calls(void)
 
 static bool refuses(const void *caller)
 {
-    if (!heap.counting || exempt || in_libgomp(caller)) return false;
+    if (!heap.counting || exempt || in_openmp(caller)) return false;
     long call = atomic_fetch_add(&heap.calls, 1) + 1;
     if (!heap.fail_at || call < heap.fail_at) return false;
     if (call > heap.fail_at && !heap.all_behind) return false;
@@ -112,17 +112,17 @@ int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context)
 {
     bool before = exempt;
-    exempt = before || in_libgomp(__builtin_return_address(0));
+    exempt = before || in_openmp(__builtin_return_address(0));
     int code = heap.pthread_create(thread, attributes, run, context);
     exempt = before;
     return code;
 }
 
-static int find_libgomp(struct dl_phdr_info *info, size_t size, void *context)
+static int find_openmp(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
     (void)context;
-    if (!strstr(info->dlpi_name, "/libgomp.so")) return 0;
+    if (!strstr(info->dlpi_name, "/libgomp.so") && !strstr(info->dlpi_name, "/libomp.so")) return 0;
     heap.omp_begin = UINTPTR_MAX;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
@@ -154,7 +154,7 @@ __attribute__((constructor)) static void begin(void)
     heap.fail_at = at ? strtol(at, NULL, 10) : 0;
     *(void **)&heap.pthread_create = dlsym(RTLD_NEXT, "pthread_create");
     if (!heap.pthread_create) abort();
-    dl_iterate_phdr(find_libgomp, NULL);
+    dl_iterate_phdr(find_openmp, NULL);
     if (heap.trace) backtrace(ignored, 1); /* loads what it needs */
     if (heap.count_to && atexit(write_count)) abort();
     heap.counting = true;
