@@ -104,6 +104,16 @@ check "times go on" awk -F '"time_s":' '/gradient_norm/ { t = $2 + 0; if (t < la
 # params in another order, and given twice, are the same
 run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --set c=3 --set v=8cm --set c=10
 
+# A validation that gives what is not a number is told, and never the best: weights of 1e30 are finite, their products are not.
+cp -r "$work/on" "$work/wild"
+run 1 train $model --config "$work/on/config.yaml" -o "$work/wild" -q --resume --steps 12 --set-config lr=1e6 --set-config eval_every='{steps: 1}' \
+    --set-config clip_grad=0
+says 'the validation gives what is not a number; best/ stays as it was'
+says 'the loss or its gradient is not finite'
+check "a validation without a loss" grep -q '"val.loss":null' "$work/wild/metrics.jsonl"
+run 0 infer $model --weights "$work/wild" --input "$rooms/test/000009.ply" -o "$work/wild.npy" -q
+check "what is best is finite" test ! -s "$err"
+
 # Weights run as they were trained: from the run folder, a checkpoint, or the file alone. iou differs between the modes.
 value() { number "$1" "$out"; }
 cp "$begun/best/weights.safetensors" "$work/alone.safetensors"
