@@ -121,8 +121,11 @@ if [ -w /dev/full ]; then
     check "standard output is full: exit code $code" test "$code" = 1
     says 'standard output'
 fi
-code=0
-(ulimit -f 16 && "$pnetc" data synth rooms -o "$work/limited" --count 10 --points 5000 -q) >/dev/null 2>"$err" || code=$?
-check "a limit on files: exit code $code" test "$code" = 1
-says 'File too large'
+# a thread sanitizer keeps its own memory in files, and dies of this limit
+if [ ! "${TSAN_OPTIONS:-}" ]; then
+    code=0
+    (ulimit -f 16 && "$pnetc" data synth rooms -o "$work/limited" --count 10 --points 5000 -q) >/dev/null 2>"$err" || code=$?
+    check "a limit on files: exit code $code" test "$code" = 1
+    says 'File too large'
+fi
 finish

@@ -232,21 +232,56 @@ static char *print(const struct pnet_config *c)
     return text;
 }
 
+/* Member by member: what lies between them is anything. */
+
+static bool same_optimizer(const struct pnet_optim *a, const struct pnet_optim *b)
+{
+    return a->kind == b->kind && a->momentum == b->momentum && a->nesterov == b->nesterov &&
+           a->beta1 == b->beta1 && a->beta2 == b->beta2 && a->eps == b->eps &&
+           a->weight_decay == b->weight_decay && a->decay_all == b->decay_all;
+}
+
+static bool same_schedule(const struct pnet_schedule *a, const struct pnet_schedule *b)
+{
+    return a->kind == b->kind && a->lr == b->lr && a->warmup_steps == b->warmup_steps &&
+           a->every == b->every && a->gamma == b->gamma && a->final_lr == b->final_lr &&
+           a->warm_fraction == b->warm_fraction && a->div_factor == b->div_factor &&
+           a->final_div_factor == b->final_div_factor;
+}
+
+static bool same_augment(const struct pnet_augment *a, const struct pnet_augment *b)
+{
+    bool same = a->crop_points == b->crop_points && a->crop_radius_m == b->crop_radius_m &&
+                a->drop_points == b->drop_points && a->elastic_count == b->elastic_count &&
+                a->rotate == b->rotate && a->jitter_m == b->jitter_m &&
+                a->colour_drop == b->colour_drop && a->colour_shift == b->colour_shift &&
+                a->colour_jitter == b->colour_jitter;
+    for (int i = 0; i < a->elastic_count; i++)
+        same = same && a->elastic[i].granularity_m == b->elastic[i].granularity_m &&
+               a->elastic[i].magnitude_m == b->elastic[i].magnitude_m;
+    for (int k = 0; k < 3; k++)
+        same = same && a->flip[k] == b->flip[k] && a->angle_deg[k] == b->angle_deg[k];
+    return same && a->scale[0] == b->scale[0] && a->scale[1] == b->scale[1];
+}
+
+static bool same_interval(struct pnet_interval a, struct pnet_interval b)
+{
+    return a.steps == b.steps && a.epochs == b.epochs;
+}
+
 static bool same_config(const struct pnet_config *a, const struct pnet_config *b)
 {
     return a->epochs == b->epochs && a->steps == b->steps && a->batch_size == b->batch_size &&
-           memcmp(&a->optimizer, &b->optimizer, sizeof a->optimizer) == 0 &&
-           memcmp(&a->schedule, &b->schedule, sizeof a->schedule) == 0 &&
-           a->warmup_share == b->warmup_share && a->clip_grad == b->clip_grad &&
-           a->accumulate == b->accumulate && a->weighting == b->weighting &&
-           a->class_weight_count == b->class_weight_count &&
-           memcmp(&a->augment, &b->augment, sizeof a->augment) == 0 &&
-           a->max_points == b->max_points && a->workers == b->workers &&
-           a->cache_bytes == b->cache_bytes && a->drop_last == b->drop_last &&
-           a->skip_empty == b->skip_empty && a->seed == b->seed && a->precision == b->precision &&
-           memcmp(&a->save_every, &b->save_every, sizeof a->save_every) == 0 &&
-           memcmp(&a->eval_every, &b->eval_every, sizeof a->eval_every) == 0 &&
-           a->set_count == b->set_count && a->degrade == b->degrade && a->autotune == b->autotune &&
+           same_optimizer(&a->optimizer, &b->optimizer) &&
+           same_schedule(&a->schedule, &b->schedule) && a->warmup_share == b->warmup_share &&
+           a->clip_grad == b->clip_grad && a->accumulate == b->accumulate &&
+           a->weighting == b->weighting && a->class_weight_count == b->class_weight_count &&
+           same_augment(&a->augment, &b->augment) && a->max_points == b->max_points &&
+           a->workers == b->workers && a->cache_bytes == b->cache_bytes &&
+           a->drop_last == b->drop_last && a->skip_empty == b->skip_empty && a->seed == b->seed &&
+           a->precision == b->precision && same_interval(a->save_every, b->save_every) &&
+           same_interval(a->eval_every, b->eval_every) && a->set_count == b->set_count &&
+           a->degrade == b->degrade && a->autotune == b->autotune &&
            a->autotune_all == b->autotune_all && a->without_optimizer == b->without_optimizer &&
            a->memory_bytes == b->memory_bytes && a->threads == b->threads &&
            a->inputs.count == b->inputs.count && a->freeze.count == b->freeze.count &&
