@@ -5,8 +5,8 @@
      PNET_FAIL_COUNT=FILE at its end the program writes there how many there were
      PNET_FAIL_TRACE=1    where the first one fails, the calls that led there go to standard error
 
-   Counted is what happens between the start of this library and exit(), on all threads. Not counted, for no program can
-   survive them: allocations of OpenMP's runtime, which ends the process where one fails, and those of the threads that it starts. */
+   Counted is what happens between main() and exit(), on all threads: what libraries allocate before, such as the CUDA runtime
+   that is linked in, is not the program's. Not counted, for no program can survive them: allocations of OpenMP's runtime, which ends the process where one fails, and those of the threads that it starts. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -27,7 +27,12 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
+typedef int main_function(int argc, char **argv, char **environment);
+
 static struct {
+    main_function *main;
+    int (*start_main)(main_function *own, int argc, char **argv, void (*init)(void),
+        void (*fini)(void), void (*loader_end)(void), void *stack_end); /* the C library's */
     bool counting, all_behind, trace;
     long fail_at;
     atomic_long calls;
@@ -152,10 +157,27 @@ __attribute__((constructor)) static void begin(void)
     heap.all_behind = getenv("PNET_FAIL_ALL") != NULL;
     heap.trace = getenv("PNET_FAIL_TRACE") != NULL;
     heap.fail_at = at ? strtol(at, NULL, 10) : 0;
+    *(void **)&heap.start_main = dlsym(RTLD_NEXT, "__libc_start_main");
     *(void **)&heap.pthread_create = dlsym(RTLD_NEXT, "pthread_create");
-    if (!heap.pthread_create) abort();
+    if (!heap.pthread_create || !heap.start_main) abort();
     dl_iterate_phdr(find_openmp, NULL);
     if (heap.trace) backtrace(ignored, 1); /* loads what it needs */
+}
+
+static int counted_main(int argc, char **argv, char **environment)
+{
     if (heap.count_to && atexit(write_count)) abort();
     heap.counting = true;
+    return heap.main(argc, argv, environment);
+}
+
+/* What the program's first instruction calls. */
+int __libc_start_main(main_function *own, int argc, char **argv, void (*init)(void),
+    void (*fini)(void), void (*loader_end)(void), void *stack_end);
+int __libc_start_main(main_function *own, int argc, char **argv, void (*init)(void),
+    void (*fini)(void), void (*loader_end)(void), void *stack_end)
+{
+    heap.main = own;
+    if (!heap.start_main) begin(); /* the loader has run constructors; another order is possible */
+    return heap.start_main(counted_main, argc, argv, init, fini, loader_end, stack_end);
 }
