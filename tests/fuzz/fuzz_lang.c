@@ -40,10 +40,10 @@ static struct result parse(const char *text, size_t length, size_t fail_at)
         abort();
     }
     if (f && !r.errors) {
-        const char *text = pnet_format(&a, s, f, &r.formatted_length);
-        if (text) {
+        const char *formatted = pnet_format(&a, s, f, &r.formatted_length);
+        if (formatted) {
             r.formatted = calloc(1, r.formatted_length + 1);
-            if (r.formatted) memcpy(r.formatted, text, r.formatted_length);
+            if (r.formatted) memcpy(r.formatted, formatted, r.formatted_length);
         } else if (!a.failed && length < 4096) {
             abort();
         }
