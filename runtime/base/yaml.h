@@ -102,5 +102,8 @@ int pnet_yaml_choice(struct pnet_yaml *y, const struct pnet_yaml_node *n, const 
 void pnet_yaml_put(const struct pnet_yaml_node *n, FILE *out);
 /* The same of a word, in quotes where it needs them. */
 void pnet_yaml_put_word(const char *text, FILE *out);
+/* The same as a key of a map in braces, with the colon behind it. YAML takes keys of up to 1024 characters without a sign in
+   front of them: long ones get it. */
+void pnet_yaml_put_key(const char *text, FILE *out);
 
 #endif

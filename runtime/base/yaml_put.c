@@ -46,14 +46,19 @@ void pnet_yaml_put_word(const char *text, FILE *out)
     fputc('"', out);
 }
 
+void pnet_yaml_put_key(const char *text, FILE *out)
+{
+    enum { SURELY_SHORT = 90 }; /* a byte takes ten characters at most */
+    if (strlen(text) > SURELY_SHORT) fputs("? ", out);
+    pnet_yaml_put_word(text, out);
+    fputs(": ", out);
+}
+
 static void put_children(const struct pnet_yaml_node *n, FILE *out)
 {
     for (const struct pnet_yaml_node *c = n->first; c; c = c->next) {
         if (c != n->first) fputs(", ", out);
-        if (n->kind == PNET_YAML_MAP) {
-            pnet_yaml_put_word(c->key, out);
-            fputs(": ", out);
-        }
+        if (n->kind == PNET_YAML_MAP) pnet_yaml_put_key(c->key, out);
         pnet_yaml_put(c, out);
     }
 }

@@ -35,8 +35,7 @@ static bool put_sets(const char *const *sets, int count, FILE *out)
         char *name = strndup(sets[i], length);
         if (!name) return false;
         if (i) fputs(", ", out);
-        pnet_yaml_put_word(name, out);
-        fputs(": ", out);
+        pnet_yaml_put_key(name, out);
         pnet_yaml_put_word(sets[i][length] ? sets[i] + length + 1 : "", out);
         free(name);
     }

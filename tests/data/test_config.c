@@ -308,7 +308,13 @@ static void test_print(void)
     static const char finetuned[] =
         "data: /d\nweights: /w\nweights_map: {a: b.c, '*.x': 'y.*'}\nfreeze: [net.a, '*.bn']\n"
         "rates: {net.b: 0.1, '*': 2}\n";
-    static const char *const texts[] = {"data: /d\n",
+    /* a key that YAML takes with a sign in front of it alone, once its quotes are escaped */
+    char long_key[1100] = "data: /d\ninputs:\n  ";
+    size_t begin = strlen(long_key);
+    memset(long_key + begin, '\"', 900);
+    long_key[begin] = 'k';
+    strcpy(long_key + begin + 900, ":\n    rgb: label\n");
+    const char *const texts[] = {long_key, "data: /d\n",
         "data: \"/a b/\\\"c\\\"/\\u00e9\\n: #\"\nsteps: 5\n", everything, finetuned,
         "data: /d\nmode: voxel\nepochs: 7\nweight_decay: 0\noptimizer: adam\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
