@@ -19,7 +19,8 @@ static void keep(struct pnet_plan *p, bool *needed, int tensor)
     p->tensors[tensor].kept = true;
 }
 
-/* A model without losses and metrics is for inference: all that nobody reads is a result. */
+/* A model without losses and metrics is for inference: every value that no layer reads is a
+   result. */
 static void keep_ends(struct pnet_plan *p, bool *needed)
 {
     for (int n = 0; n < p->node_count; n++)
@@ -36,7 +37,7 @@ static void use_input(struct pnet_plan *p, int tensor)
 }
 
 /* Requires objectives and result. Guarantees that every live node is needed by one of them, if there is
-   any, and that inputs and fields nobody reads are marked unused. */
+   any, and that inputs and fields that no node reads are marked unused. */
 void pass_prune(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;

@@ -26,8 +26,7 @@ void weights_close(struct weights *w);
 /* How a model is run. */
 struct setting {
     unsigned degrade;
-    bool mode_known,
-        precision_known; /* false: nobody has said, neither the command line nor the weights */
+    bool mode_known, precision_known; /* false: neither the command line nor the weights say it */
     enum pnet_precision precision;
     bool sets_known; /* the weights tell their params, so those of a run config do not count */
     struct text_list sets; /* "name=value": those of the weights, then the user's */

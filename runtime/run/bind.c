@@ -54,7 +54,7 @@ void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *count
     x->out = x->gout = shape_of(p, counts, n->out, capacity);
     for (int i = 0; i < n->saved_count; i++)
         x->saved[i] = shape_of(p, counts, n->saved[i], capacity);
-    for (int i = 0; i < n->geo_count; i++) {
+    for (int i = 0; i < n->geo_count && views; i++) {
         views[i] = view_of(p, counts, n->geo[i], capacity);
         x->geo[i] = &views[i];
     }

@@ -28,7 +28,8 @@ void pnet_layout_name_peak(
     const struct pnet_plan *p, const struct pnet_layout *l, struct pnet_error *e);
 
 /* Fills the shapes of a step's tensors (no data) from the counts; with `capacity` from their
-   classes. `views` gets the triplet counts, one view for each geometry item of the node. */
+   classes. `views` gets the triplet counts, one view for each geometry item of the node; NULL:
+   the caller has views of its own. */
 void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step,
     bool capacity, struct pnet_exec *x, struct pnet_geo_view views[PNET_MAX_GEO]);
 

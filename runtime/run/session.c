@@ -265,9 +265,8 @@ void pnet_session_exec(
     const struct pnet_slot *slot = s->slots[slot_index];
     const struct pnet_step *st = &p->steps[step];
     const struct pnet_node *n = &p->nodes[st->node];
-    struct pnet_geo_view shapes[PNET_MAX_GEO];
     bool gpu = s->options.device.kind != PNET_CPU;
-    pnet_bind_shapes(p, &slot->counts, step, gpu, x, shapes);
+    pnet_bind_shapes(p, &slot->counts, step, gpu, x, NULL);
     x->training = training;
     x->rand = (struct pnet_rand){
         .seed = s->options.seed, .purpose = PNET_DRAW_DROPOUT, .a = s->step, .b = n->draw};

@@ -25,7 +25,7 @@ static void keep(cudaError_t code, const char *where)
         where ? ", in " : "", where ? where : "");
 }
 
-/* Before a call that may fail and is told of by its result: what was there before stays. */
+/* Call this before a CUDA function whose failure its own result reports: it keeps the error that came before. */
 static void keep_earlier()
 {
     keep(cudaPeekAtLastError(), nullptr);
