@@ -57,10 +57,11 @@ int command_check(int argc, char **argv)
         "--dump fuse\n"};
     struct model_options m = {0};
     const char *dump = NULL, *model;
-    bool infer = false;
+    bool infer = false, train = false;
     struct option options[] = {
         {"dump", 0, OPT_TEXT, &dump, "PASS", "print the graph after that pass"},
-        {"infer", 0, OPT_FLAG, &infer, NULL, "compile for inference instead of training"},
+        {"infer", 0, OPT_FLAG, &infer, NULL, "compile for inference: the result of the net"},
+        {"train", 0, OPT_FLAG, &train, NULL, "compile for training: a loss, and its backward"},
         MODEL_OPTIONS(&m)};
     int words, code;
     bool done;
@@ -70,6 +71,7 @@ int command_check(int argc, char **argv)
         done)
         return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
+    if (infer && train) return usage_error("--infer or --train, not both");
     if ((code = check_model_options(&m, &degrade))) return code;
     if (dump && strcmp(dump, "ast") == 0) return dump_tree(model);
     if (dump && !is_pass(dump)) {
@@ -77,7 +79,9 @@ int command_check(int argc, char **argv)
         return near ? usage_error("no pass '%s': did you mean %s?", dump, near)
                     : usage_error("no pass '%s': see --help", dump);
     }
-    struct pnet_compile_options o = {.purpose = infer ? PNET_FOR_INFERENCE : PNET_FOR_EVAL,
+    struct pnet_compile_options o = {.purpose = infer   ? PNET_FOR_INFERENCE
+                                                : train ? PNET_FOR_TRAINING
+                                                        : PNET_FOR_EVAL,
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count,
