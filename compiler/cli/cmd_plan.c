@@ -116,6 +116,8 @@ static void print_peak(const struct pnet_plan *p, const struct pnet_peak *k)
                 k->slots > 1 ? " of two batches" : "");
     printf("             %11s to build the geometry\n", pnet_bytes_text(g->shared, a));
     printf("             %11s feature stage\n", pnet_bytes_text(k->features, a));
+    if (k->session)
+        printf("             %11s counts that kernels read\n", pnet_bytes_text(k->session, a));
     printf("peak:        %11s, %zu bytes, for %s\n", pnet_bytes_text(k->total, a), k->total,
         p->training ? "training" : "inference");
 }
@@ -142,7 +144,8 @@ static enum pnet_status print_json(const struct pnet_plan *p, const struct pnet_
     pnet_json_int(&j, "parameters", p->parameter_count);
     pnet_json_begin(&j, "levels", '[');
     for (int l = 0; l < p->level_count; l++) {
-        if (p->levels[l].input < 0) continue;
+        const struct pnet_geo_request level = {.kind = p->levels[l].kind, .a = l, .b = l};
+        if (p->levels[l].input < 0 || pnet_geo_find(p, &level) < 0) continue;
         pnet_json_begin(&j, NULL, '{');
         pnet_json_string(&j, "name", p->levels[l].name);
         pnet_json_double(&j, "cell_m", p->levels[l].cell);
@@ -165,6 +168,7 @@ static enum pnet_status print_json(const struct pnet_plan *p, const struct pnet_
     pnet_json_int(&j, "tiles_of_a_batch", (int64_t)k->geometry.tiles);
     pnet_json_int(&j, "building", (int64_t)k->geometry.shared);
     pnet_json_int(&j, "features", (int64_t)k->features);
+    pnet_json_int(&j, "counts", (int64_t)k->session);
     pnet_json_int(&j, "peak", (int64_t)k->total);
     pnet_json_end(&j, '}');
     pnet_json_end(&j, '}');

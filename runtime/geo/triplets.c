@@ -300,6 +300,8 @@ static void json(
     pnet_json_string(j, "neighbours", p->levels[q->b].name);
     pnet_json_int(j, "kernel", q->triplets.nb.kernel);
     pnet_json_double(j, "radius_m", (double)q->triplets.nb.radius);
+    pnet_json_int(j, "knn", q->triplets.nb.knn);
+    pnet_json_string(j, "shape", q->triplets.nb.shape == PNET_CUBE ? "cube" : "ball");
     pnet_json_int(j, "triplets", c->of[item][SET_COUNT]);
     pnet_json_int(j, "layers", p->geo[item].users);
 }
