@@ -115,6 +115,35 @@ static void mark_scores(struct pnet_compilation *c, const struct pnet_node *n)
 /* What making a node costs, beside looking at an expression. */
 enum { APPLY_STEPS = 64 };
 
+/* What the rule asks for, entered into the plan's tables. False: a message was made. */
+static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
+    const struct pnet_rule *r, struct pnet_node *n)
+{
+    for (int i = 0; i < r->param_count; i++) {
+        n->param[i] = take_param(c, s, span, n->path, &r->params[i]);
+        if (n->param[i] < 0) return false;
+    }
+    int index = c->plan.node_count;
+    n->out = add_tensor(c,
+        (struct pnet_plan_tensor){
+            .type = r->out, .role = PNET_ROLE_RESULT, .name = n->path, .node = index, .of = -1},
+        span);
+    for (int i = 0; i < r->saved_count; i++)
+        n->saved[i] = add_tensor(c,
+            (struct pnet_plan_tensor){.type = r->saved[i].type,
+                .role = PNET_ROLE_SAVED,
+                .name = n->path,
+                .node = index,
+                .of = r->saved[i].training_only ? 1 : -1},
+            span);
+    for (int i = 0; i < r->geo_count; i++) {
+        n->geo[i] = add_geo(c, r->geo[i]);
+        n->forward_forms[i] = r->geo[i].forward_forms;
+        n->backward_forms[i] = r->geo[i].backward_forms;
+    }
+    return true;
+}
+
 struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
     const struct pnet_span *arg_spans, const char *name)
@@ -156,28 +185,7 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
     n.line = span.file == 0 ? pnet_source_line_at(c->sources, span.file, span.begin) : 0;
     memcpy(n.attr, attr, sizeof n.attr);
     for (int i = 0; i < in_count; i++) n.in[i] = in[i].index;
-    for (int i = 0; i < r.param_count; i++) {
-        n.param[i] = take_param(c, s, span, path, &r.params[i]);
-        if (n.param[i] < 0) return unknown;
-    }
-    int index = c->plan.node_count;
-    n.out = add_tensor(c,
-        (struct pnet_plan_tensor){
-            .type = r.out, .role = PNET_ROLE_RESULT, .name = path, .node = index, .of = -1},
-        span);
-    for (int i = 0; i < r.saved_count; i++)
-        n.saved[i] = add_tensor(c,
-            (struct pnet_plan_tensor){.type = r.saved[i].type,
-                .role = PNET_ROLE_SAVED,
-                .name = path,
-                .node = index,
-                .of = r.saved[i].training_only ? 1 : -1},
-            span);
-    for (int i = 0; i < r.geo_count; i++) {
-        n.geo[i] = add_geo(c, r.geo[i]);
-        n.forward_forms[i] = r.geo[i].forward_forms;
-        n.backward_forms[i] = r.geo[i].backward_forms;
-    }
+    if (!take_rule(c, s, span, &r, &n)) return unknown;
     add_node(c, n);
     if (c->arena.failed) return unknown;
     mark_scores(c, &n);

@@ -22,6 +22,20 @@ static bool show_progress(void *context, int64_t done, int64_t count)
     return !interrupted();
 }
 
+/* The kind of that name; 0, or the exit code. */
+static int find_kind(const char *word, enum pnet_synth_kind *kind)
+{
+    const char *kinds[PNET_SYNTH_KINDS];
+    for (int k = 0; k < PNET_SYNTH_KINDS; k++) {
+        kinds[k] = pnet_synth_kind_name((enum pnet_synth_kind)k);
+        *kind = (enum pnet_synth_kind)k;
+        if (strcmp(kinds[k], word) == 0) return PNET_OK;
+    }
+    const char *near = pnet_nearest(word, kinds, PNET_SYNTH_KINDS);
+    return near ? usage_error("no kind '%s': did you mean %s?", word, near)
+                : usage_error("no kind '%s': shapes, rooms, lidar or pairs", word);
+}
+
 static int data_synth(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc data synth KIND -o DIR [options]",
@@ -55,24 +69,13 @@ static int data_synth(int argc, char **argv)
         {"quiet", 'q', OPT_FLAG, &quiet, NULL, "no progress"}};
     int words, code;
     struct pnet_error e = {0};
-    const char *kinds[PNET_SYNTH_KINDS];
     if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
              &kind, 1, &words, &done)) ||
         done)
         return code;
     if (!words) return usage_error("which kind? shapes, rooms, lidar or pairs");
     if (!s.folder) return usage_error("where to? -o DIR");
-    int k = 0;
-    for (; k < PNET_SYNTH_KINDS; k++) {
-        kinds[k] = pnet_synth_kind_name((enum pnet_synth_kind)k);
-        if (strcmp(kinds[k], kind) == 0) break;
-    }
-    if (k == PNET_SYNTH_KINDS) {
-        const char *near = pnet_nearest(kind, kinds, PNET_SYNTH_KINDS);
-        return near ? usage_error("no kind '%s': did you mean %s?", kind, near)
-                    : usage_error("no kind '%s': shapes, rooms, lidar or pairs", kind);
-    }
-    s.kind = (enum pnet_synth_kind)k;
+    if ((code = find_kind(kind, &s.kind))) return code;
     if (scene && s.kind != PNET_SYNTH_PAIRS) return usage_error("--scene is for pairs");
     if (scene && strcmp(scene, "room") != 0 && strcmp(scene, "street") != 0)
         return usage_error("no scene '%s': room or street", scene);

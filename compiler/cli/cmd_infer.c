@@ -328,6 +328,65 @@ static enum pnet_status open_session(struct inference *f, const struct model_opt
     return st;
 }
 
+/* What the command line asks for. */
+struct infer_request {
+    struct model_options m;
+    struct map_options map;
+    struct text_list inputs;
+    const char *model, *weights, *output, *net, *value, *format, *columns;
+    unsigned degrade;
+};
+
+/* Runs the net on all clouds of `clouds`; the exit code. */
+static int infer_clouds(const struct infer_request *r, const struct setting *setting,
+    const struct pnet_paths *clouds, bool many, struct inference *f)
+{
+    struct pnet_error e = {0};
+    int code;
+    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
+        .device = r->m.where.kind,
+        .precision = setting->precision,
+        .algo = r->m.sums,
+        .degrade = setting->degrade,
+        .sets = setting->sets.items,
+        .set_count = setting->sets.count,
+        .net = r->net,
+        .value = r->value};
+    struct pnet_compilation *c =
+        compile_model(r->model, &o, &(struct model_options){.quiet = true}, &code);
+    if (!c) return code;
+    f->plan = pnet_compilation_plan(c);
+    enum pnet_status st = weights_plan(&f->weights, &r->m, &f->plan, &e);
+    if (!st) st = open_session(f, &r->m, &r->map, &e);
+    if (!st) st = infer_all(f, clouds, many, r->output, r->format, &e);
+    code = st ? complain(&e) : PNET_OK;
+    pnet_session_free(f->session);
+    pnet_compilation_free(c);
+    return code;
+}
+
+/* Opens what the command line names, and runs the net; the exit code. */
+static int infer(const struct infer_request *r, struct inference *f)
+{
+    struct pnet_paths clouds = {0};
+    struct setting setting;
+    struct pnet_error e = {0};
+    bool many;
+    int code;
+    if (r->columns && pnet_cloud_parse_columns(r->columns, &f->columns, &f->column_count, &e))
+        return complain(&e);
+    if (list_clouds(&r->inputs, &clouds, &many, &e) || weights_open(r->weights, &f->weights, &e) ||
+        weights_setting(&f->weights, &r->m, r->degrade, &setting, &e)) {
+        code = complain(&e);
+    } else {
+        code = infer_clouds(r, &setting, &clouds, many, f);
+    }
+    weights_close(&f->weights);
+    pnet_cloud_free_columns(f->columns, f->column_count);
+    pnet_paths_free(&clouds);
+    return code;
+}
+
 int command_infer(int argc, char **argv)
 {
     static const struct usage usage = {
@@ -346,73 +405,35 @@ int command_infer(int argc, char **argv)
         "rooms.s.0.unit_2.out.relu -o features.npy\n"
         "  pnetc infer models/rooms.pnet --weights out/demo --input scans -o labels --map "
         "rgb=intensity\n"};
-    struct model_options m = {0};
-    struct map_options map = {0};
-    struct text_list inputs = {0};
-    struct pnet_paths clouds = {0};
-    struct setting setting;
-    const char *model, *weights = NULL, *output = NULL, *net = NULL, *value = NULL, *format = NULL;
-    const char *columns = NULL;
+    struct infer_request r = {0};
     struct inference f = {0};
-    bool done, many;
-    struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W", "trained weights"},
-        {"input", 'i', OPT_LIST, &inputs, "CLOUD",
+    bool done;
+    struct option options[] = {{"weights", 'w', OPT_TEXT, &r.weights, "W", "trained weights"},
+        {"input", 'i', OPT_LIST, &r.inputs, "CLOUD",
             "a cloud, a folder or a pattern; may be repeated"},
-        {"output", 'o', OPT_TEXT, &output, "OUT", "file, or folder for many clouds"},
-        {"format", 0, OPT_TEXT, &format, "ENDING",
+        {"output", 'o', OPT_TEXT, &r.output, "OUT", "file, or folder for many clouds"},
+        {"format", 0, OPT_TEXT, &r.format, "ENDING",
             "of files in a folder: ply (default), npy (default of one row a cloud), ..."},
-        {"columns", 0, OPT_TEXT, &columns, "NAMES",
+        {"columns", 0, OPT_TEXT, &r.columns, "NAMES",
             "of columns without names, as x,y,z,intensity; of .bin, its records"},
-        {"net", 0, OPT_TEXT, &net, "NAME", "which net (the last one)"},
-        {"value", 0, OPT_TEXT, &value, "PATH", "a value inside of it instead of its result"},
+        {"net", 0, OPT_TEXT, &r.net, "NAME", "which net (the last one)"},
+        {"value", 0, OPT_TEXT, &r.value, "PATH", "a value inside of it instead of its result"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,
             "set red, green and blue to the colour of the class"},
-        CLOUD_MAP_OPTIONS(&map), MODEL_OPTIONS(&m)};
+        CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
     int words, code;
-    unsigned degrade;
     struct pnet_error e = {0};
     if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &model, 1, &words, &done)) ||
+             &r.model, 1, &words, &done)) ||
         done)
         return code;
     if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (!weights) return usage_error("which weights? --weights FILE or FOLDER");
-    if (!inputs.count) return usage_error("which cloud? --input CLOUD");
-    if ((code = check_model_options(&m, &degrade))) return code;
-    if (pnet_device_check(m.where, &e)) return complain(&e);
-    if (columns && pnet_cloud_parse_columns(columns, &f.columns, &f.column_count, &e))
-        return complain(&e);
-    if (list_clouds(&inputs, &clouds, &many, &e) || weights_open(weights, &f.weights, &e) ||
-        weights_setting(&f.weights, &m, degrade, &setting, &e)) {
-        pnet_cloud_free_columns(f.columns, f.column_count);
-        pnet_paths_free(&clouds);
-        return complain(&e);
-    }
-    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
-        .device = m.where.kind,
-        .precision = setting.precision,
-        .algo = m.sums,
-        .degrade = setting.degrade,
-        .sets = setting.sets.items,
-        .set_count = setting.sets.count,
-        .net = net,
-        .value = value};
-    struct pnet_compilation *c =
-        compile_model(model, &o, &(struct model_options){.quiet = true}, &code);
-    if (c) {
-        f.plan = pnet_compilation_plan(c);
-        f.json = m.json;
-        f.quiet = m.quiet;
-        f.verbose = m.verbose;
-        enum pnet_status st = weights_plan(&f.weights, &m, &f.plan, &e);
-        if (!st) st = open_session(&f, &m, &map, &e);
-        if (!st) st = infer_all(&f, &clouds, many, output, format, &e);
-        code = st ? complain(&e) : PNET_OK;
-        pnet_session_free(f.session);
-        pnet_compilation_free(c);
-    }
-    weights_close(&f.weights);
-    pnet_cloud_free_columns(f.columns, f.column_count);
-    pnet_paths_free(&clouds);
-    return code;
+    if (!r.weights) return usage_error("which weights? --weights FILE or FOLDER");
+    if (!r.inputs.count) return usage_error("which cloud? --input CLOUD");
+    if ((code = check_model_options(&r.m, &r.degrade))) return code;
+    if (pnet_device_check(r.m.where, &e)) return complain(&e);
+    f.json = r.m.json;
+    f.quiet = r.m.quiet;
+    f.verbose = r.m.verbose;
+    return infer(&r, &f);
 }

@@ -37,7 +37,8 @@ void pnet_swap_drop(struct pnet_swap *s);
 
 /* Where the folder is now: NAME or NAME.old. PNET_FAILED where there is neither. */
 enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e);
-/* Has anything, be it a folder, something else, or a link to what is gone, that name or NAME.old? PNET_FAILED: the system does not tell. */
+/* Has anything, be it a folder, something else, or a link to what is gone, that name or NAME.old? PNET_FAILED: the
+   system does not tell. */
 enum pnet_status pnet_swap_exists(const char *path, bool *there, struct pnet_error *e);
 
 #endif

@@ -33,8 +33,8 @@ enum pnet_status pnet_zip_begin(
     struct pnet_zip *z, const struct pnet_bytes *b, const char *path, struct pnet_error *e);
 /* The next member; *found false at the end. */
 enum pnet_status pnet_zip_next(struct pnet_zip *z, bool *found, struct pnet_error *e);
-/* The content of the member last found, checked against its CRC and the room left, which it takes; stored ones are not copied. Free
-   with pnet_bytes_free, before the archive's bytes. */
+/* The content of the member last found, checked against its CRC and the room left, which it takes; stored ones are not
+   copied. Free with pnet_bytes_free, before the archive's bytes. */
 enum pnet_status pnet_zip_member(struct pnet_zip *z, struct pnet_bytes *m, struct pnet_error *e);
 
 #endif

@@ -39,10 +39,10 @@ struct pnet_tuning {
     double seconds;
 };
 
-/* Measures on a prepared slot of a session that is not used for anything else: its weights' running statistics, gradients
-   and arena are spoiled. Its plan has the fixed table, and is `choosing`. An algorithm takes part that gives the same bits every time (or
-   with `all`), in the precision of the plan, with a workspace of at most 64 MiB, or of the fixed table's. To be chosen it
-   must be 5% faster. `cache` gets what is measured. */
+/* Measures on a prepared slot of a session that is not used for anything else: its weights' running statistics, gradients and
+   arena are spoiled. Its plan has the fixed table, and is `choosing`. An algorithm takes part that gives the same bits every
+   time (or with `all`), in the precision of the plan, with a workspace of at most 64 MiB, or of the fixed table's. To be chosen
+   it must be 5% faster. `cache` gets what is measured. */
 enum pnet_status pnet_tune(struct pnet_session *s, int slot, const struct pnet_tune_options *o,
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e);
 void pnet_tuning_free(struct pnet_tuning *t);

@@ -1,7 +1,7 @@
 /* Sessions on a GPU: a recorded schedule gives the bits of one that is run step by step, for other batches of its class
-   too, and whenever it is replayed, with what a training adds up within it; the CPU's losses and gradients within rounding, in precisions that store features in 16 bits too; what does not fit
-   is refused before anything ran. PNET_SHORT: two small networks, native, for tools under which every launch takes
-   long. */
+   too, and whenever it is replayed, with what a training adds up within it; the CPU's losses and gradients within
+   rounding, in precisions that store features in 16 bits too; what does not fit is refused before anything ran.
+   PNET_SHORT: two small networks, native, for tools under which every launch takes long. */
 #include "runtime/run/peak.h"
 #include "runtime/run/updater.h"
 #include "tests/models/batch.h"

@@ -6,7 +6,8 @@
      PNET_FAIL_TRACE=1    where the first one fails, the calls that led there go to standard error
 
    Counted is what happens between main() and exit(), on all threads: what libraries allocate before, such as the CUDA runtime
-   that is linked in, is not the program's. Not counted, for no program can survive them: allocations of OpenMP's runtime, which ends the process where one fails, and those of the threads that it starts. */
+   that is linked in, is not the program's. Not counted, for no program can survive them: allocations of OpenMP's runtime,
+   which ends the process where one fails, and those of the threads that it starts. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>

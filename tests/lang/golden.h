@@ -75,6 +75,21 @@ static inline void golden_write(const char *name, const char *text, size_t lengt
     if (f) fclose(f);
 }
 
+/* Writes the file that stands between a line `--- NAME [escaped]` and `next`. */
+static inline void golden_file(const char *line, const char *body, const char *next)
+{
+    char name[128] = "", escaped[16] = "", head[160];
+    snprintf(head, sizeof head, "%.*s", (int)(body - line), line);
+    sscanf(head, "--- %127s %15s", name, escaped);
+    size_t size = (size_t)(next - body);
+    char *content = calloc(1, size + 1);
+    if (!content) exit(1);
+    memcpy(content, body, size);
+    if (*escaped) size = golden_unescape(content, size);
+    golden_write(name, content, size);
+    free(content);
+}
+
 /* Runs every case of the golden file: `run` writes the output of main.pnet, which lies in the
    current folder. Returns how many cases there were. With PNET_GOLDEN=write the file is written
    anew. */
@@ -123,16 +138,7 @@ static inline int golden_run(const char *path, void (*run)(FILE *out))
             if (chdir(home) || system(command)) exit(1);
             cases++;
         } else if (strncmp(line, "--- ", 4) == 0) {
-            char name[128] = "", escaped[16] = "", head[160];
-            snprintf(head, sizeof head, "%.*s", (int)(body - line), line);
-            sscanf(head, "--- %127s %15s", name, escaped);
-            size_t size = (size_t)(next - body);
-            char *content = calloc(1, size + 1);
-            if (!content) exit(1);
-            memcpy(content, body, size);
-            if (*escaped) size = golden_unescape(content, size);
-            golden_write(name, content, size);
-            free(content);
+            golden_file(line, body, next);
         }
         line = next;
     }

@@ -58,9 +58,4 @@ if [ -n "$bare" ]; then
     printf 'numbers that a locale may change:\n%s\n' "$bare"
     status=1
 fi
-long=$(find lang compiler runtime kernels bench tests \( -name '*.[chly]' -o -name '*.cu' -o -name '*.cuh' \) -exec wc -l {} + | awk '$1 > 800 && $2 != "total"')
-if [ -n "$long" ]; then
-    printf 'files beyond 800 lines:\n%s\n' "$long"
-    status=1
-fi
 exit $status

@@ -160,8 +160,8 @@ static void test_same_bits(void)
 
 /* Points in twos, one above the other, turned about z and moved sideways alike: then a fit turns about z alone, by
    atan2(sum p x q, sum p . q) of what is left of p and q without their means. The first REAL rows have their place in the
-   target as a feature, the others lie beside an earlier row and have nearly its feature: REAL different rows are chosen, and matched. WRONG of them
-   lie half a metre off. In a second sample every source row chooses the first row of the target. */
+   target as a feature, the others lie beside an earlier row and have nearly its feature: REAL different rows are chosen, and
+   matched. WRONG of them lie half a metre off. In a second sample every source row chooses the first row of the target. */
 enum { FITTED = 80, REAL = 60, WRONG = 10 };
 static const double turn_deg = 30, move[3] = {0.7, -0.2, 0.4};
 

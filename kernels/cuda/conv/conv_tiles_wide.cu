@@ -1,5 +1,5 @@
-/* MVMR on tiles for wide layers of features in 16 bits: 256 columns at a time. A product of 64 rows takes as long as gathering the
-   next 64 rows, which goes on meanwhile; a cluster of two blocks of threads has a tile, so that both halves of it take
+/* MVMR on tiles for wide layers of features in 16 bits: 256 columns at a time. A product of 64 rows takes as long as gathering
+   the next 64 rows, which goes on meanwhile; a cluster of two blocks of threads has a tile, so that both halves of it take
    the same weights out of L2 once. */
 #include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
 
