@@ -11,6 +11,8 @@ static bool nests(double coarse, double fine, int32_t *factor)
     return whole >= 1 && whole <= 1 << 20 && fabs(ratio - whole) <= 1e-6 * whole;
 }
 
+const char unnamed_level[] = "grid";
+
 /* The level of `input` with that grid, sampled from `finer`; made where it is missing. */
 static int grid_level(struct pnet_compilation *c, int input, int finer, double base, int32_t factor)
 {
@@ -24,6 +26,7 @@ static int grid_level(struct pnet_compilation *c, int input, int finer, double b
         .input = input,
         .finer = finer,
         .cell = base * factor,
+        .name = unnamed_level,
         .grid = {(float)base, (float)(1 / base), factor}};
     return add_level(c, l);
 }

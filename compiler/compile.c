@@ -131,7 +131,7 @@ static void run(struct pnet_compilation *c)
     if (!compilation_ok(c)) return;
     warn_unused(c);
     for (int i = 0; i < c->plan.level_count; i++)
-        if (!c->plan.levels[i].name)
+        if (c->plan.levels[i].name == unnamed_level)
             c->plan.levels[i].name = pnet_arena_printf(&c->arena, "grid%d", i);
     if (c->arena.failed) return;
     dump(c, "elaborate");

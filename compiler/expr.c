@@ -34,12 +34,13 @@ const char *describe(struct pnet_compilation *c, struct value v)
     case V_UNKNOWN: return "nothing";
     case V_NUMBER: return unit_text(v.unit);
     case V_BOOL: return v.truth ? "yes" : "no";
-    case V_WORD: return pnet_arena_printf(&c->arena, "the word '%s'", v.text);
+    case V_WORD:
     case V_TEXT: return "a text";
     case V_LIST: return pnet_arena_printf(&c->arena, "a list of %d", v.count);
     case V_LEVEL:
-        return pnet_arena_printf(&c->arena, "the level %s",
-            c->plan.levels[v.index].name ? c->plan.levels[v.index].name : "of a grid");
+        return c->plan.levels[v.index].name == unnamed_level
+                   ? "the level of a grid"
+                   : pnet_arena_printf(&c->arena, "the level %s", c->plan.levels[v.index].name);
     case V_CLOUD: return pnet_arena_printf(&c->arena, "the cloud %s", c->plan.inputs[v.index].name);
     case V_POSE: return "a pose";
     case V_MATCHES: return "matches of points";

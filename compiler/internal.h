@@ -160,6 +160,10 @@ struct pnet_compilation {
 
 static const struct value unknown = {.kind = V_UNKNOWN};
 
+/* The name of a level that no statement has named yet, for messages: this very pointer. After elaboration it is called
+   "grid3", by its number. */
+extern const char unnamed_level[];
+
 /* All errors are collected; true when there are none and memory is not out. */
 bool compilation_ok(const struct pnet_compilation *c);
 

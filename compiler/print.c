@@ -24,7 +24,7 @@ static void print_attrs(const struct pnet_node *n, const struct pnet_level_info 
         comma = ", ";
         switch (a->type) {
         case PNET_ARG_BOOL: fputs(v->i ? "yes" : "no", out); break;
-        case PNET_ARG_LEVEL: fputs(levels[v->i].name ? levels[v->i].name : "?", out); break;
+        case PNET_ARG_LEVEL: fputs(levels[v->i].name, out); break;
         case PNET_ARG_LENGTH: pnet_number_write(out, "%gm", v->r); break;
         case PNET_ARG_ANGLE: pnet_number_write(out, "%grad", v->r); break;
         case PNET_ARG_REAL: pnet_number_write(out, "%g", v->r); break;

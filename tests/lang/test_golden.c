@@ -14,8 +14,8 @@ static void run(FILE *out)
 
 int main(void)
 {
-    CHECK(golden_run("tests/lang/golden/lexical.txt", run) == 14);
-    CHECK(golden_run("tests/lang/golden/syntax.txt", run) == 25);
+    CHECK(golden_run("tests/lang/golden/lexical.txt", run) == 15);
+    CHECK(golden_run("tests/lang/golden/syntax.txt", run) == 27);
     CHECK(golden_run("tests/lang/golden/recovery.txt", run) == 6);
     CHECK(golden_run("tests/lang/golden/place.txt", run) == 8);
     CHECK(golden_run("tests/lang/golden/include.txt", run) == 5);

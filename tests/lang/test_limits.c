@@ -138,7 +138,8 @@ static void test_sizes(void)
     free(text);
     text = repeat("pnet 1 \n", comment, PNET_MAX_SOURCE_BYTES / 8 - 1, " ");
     p = parsed_text(text);
-    check_message(p, "one byte more", "t.pnet: error: the file is too large");
+    check_message(p, "one byte more",
+        "t.pnet: error: the file is too large\n  help: the limit is 4194304 bytes");
     parsed_free(p);
     free(text);
 }
