@@ -57,9 +57,8 @@ struct pnet_neighbourhood {
     bool pointwise;   /* kernel 1 on one level without radius: the point itself, nothing else */
 };
 
-/* A set laid out as the GPU's kernels gather it, made once for all layers that share the set: tiles of 256 rows, in an order of
-   their own (kernels/tile_order.h), which are 4 blocks of 64 or 16 slabs of 16. `list` holds for each tile, one after the
-   other, from words[at] on,
+/* A set laid out as the GPU's kernels gather it, made once for all layers that share it: tiles of 256 rows, in an order of
+   their own (kernels/tile_order.h): 4 blocks of 64 or 16 slabs of 16. From words[at] on, `list` holds for each tile,
      int32_t[neighbours], filled up to a multiple of 4 with row 0: the distinct rows of the other side that the tile
        gathers, in no particular order; they have the slots 1, 2, ...; slot 0 stands for zeros;
      struct pnet_tile_cell[cells]: the kernel cells that its rows have, ascending;
