@@ -141,7 +141,7 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
     enum pnet_status st = PNET_OK;
     double *p = malloc((size_t)width * sizeof *p);
     if (!p) return pnet_error_memory(e);
-    int best = f->plan->result_classes ? probabilities(scores, width, p) : -1;
+    int best = f->plan->result_classes && width > 0 ? probabilities(scores, width, p) : -1;
     if (f->json) {
         struct pnet_json j = {0};
         pnet_json_begin(&j, NULL, '{');
