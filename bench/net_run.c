@@ -4,30 +4,13 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/net_open.h"
 #include "bench/net_steps.h"
-#include "runtime/run/session.h"
-#include "runtime/run/updater.h"
 
 /* Rounding grows through a network, and where a feature changes its sign under a rectifier the gradient jumps: in 16 bits
    little of it need be left behind norms over few rows, so there the difference is told and not judged. */
 const double net_loss_tolerance[] = {1e-4, 1e-2, 5e-2, 2e-2};
 const double net_gradient_tolerance[] = {1e-2, 0.5, INFINITY, INFINITY};
-
-/* All parameters of a plan, on the host: drawing them takes longer than copying them to the other sessions. */
-struct weights {
-    const struct pnet_plan *plan;
-    float *data; /* [plan->param_elements] */
-};
-
-/* A network with its batch in a session, ready to run. */
-struct network {
-    struct pnet_compilation *compilation;
-    const struct pnet_plan *plan;
-    struct pnet_batch *batch;
-    struct pnet_session *session;
-    struct pnet_updater updater;
-    bool training;
-};
 
 static enum pnet_status fail(const struct pnet_error *e)
 {
@@ -35,141 +18,16 @@ static enum pnet_status fail(const struct pnet_error *e)
     return e->status;
 }
 
-static void fill_field(
-    const struct pnet_input_field *f, int64_t rows, int32_t samples, uint32_t seed, void *data)
-{
-    int64_t count = f->per_cloud ? samples : rows;
-    if (!data || f->kind == PNET_INPUT_POSITION || f->kind == PNET_INPUT_POSE) return;
-    float *random = bench_floats((size_t)count * (size_t)f->width, seed);
-    int32_t *label = data;
-    if (f->kind == PNET_INPUT_FEATURE)
-        memcpy(data, random, (size_t)count * (size_t)f->width * sizeof *random);
-    for (int64_t i = 0; f->kind == PNET_INPUT_CLASS && i < count; i++)
-        label[i] = (int32_t)((random[i] + 1) / 2 * (float)f->classes);
-    free(random);
-}
-
-/* The scene with random features and labels; where the model reads two clouds, it is both. */
-static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene *s,
-    struct pnet_batch **batch, struct pnet_error *e)
-{
-    static const int64_t none[SCENES_MAX + 1];
-    const int64_t **splits = bench_alloc(((size_t)p->input_count + 1) * sizeof *splits);
-    for (int i = 0; i < p->input_count; i++)
-        splits[i] =
-            p->inputs[i].unused || pnet_input_is_pose(&p->inputs[i]) ? none : s->level.row_splits;
-    enum pnet_status st =
-        pnet_batch_new(p->inputs, p->input_count, s->level.samples, splits, batch, e);
-    for (int i = 0; i < p->input_count && !st; i++) {
-        struct pnet_batch_input *in = &(*batch)->inputs[i];
-        if (splits[i] == none) continue;
-        memcpy(in->xyz, s->level.xyz, (size_t)s->level.rows * 3 * sizeof *in->xyz);
-        for (int f = 0; f < p->inputs[i].field_count; f++)
-            fill_field(&p->inputs[i].fields[f], s->level.rows, s->level.samples, 11u + (uint32_t)f,
-                in->fields[f]);
-    }
-    free(splits);
-    return st;
-}
-
-static void close_network(struct network *n)
-{
-    pnet_updater_close(&n->updater);
-    pnet_session_free(n->session);
-    pnet_batch_free(n->batch);
-    pnet_compilation_free(n->compilation);
-}
-
-static const float *weights_find(void *context, const char *name, int64_t count)
-{
-    const struct weights *w = context;
-    int i = pnet_plan_param_find(w->plan, name);
-    return i >= 0 && w->plan->params[i].count == count ? w->data + w->plan->params[i].offset : NULL;
-}
-
-static enum pnet_status weights_take(
-    const struct network *n, struct weights *w, struct pnet_error *e)
-{
-    *w = (struct weights){n->plan, bench_alloc((size_t)n->plan->param_elements * sizeof *w->data)};
-    return pnet_session_read(n->session, PNET_BLOCK_PARAMS, 0, n->plan->param_elements, w->data, e);
-}
-
-/* Without weights it gets fresh ones, and is the plain network: on the CPU, every node apart, convolutions by a listing of
-   their own. */
-static enum pnet_status open_network(const struct net_options *o, const struct scene *s,
-    bool training, struct weights *w, struct network *n, struct pnet_error *e)
-{
-    bool plainly = !w;
-    struct pnet_device where = plainly ? (struct pnet_device){PNET_CPU, 0} : o->where;
-    struct pnet_compile_options c = {.purpose = training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
-        .device = where.kind,
-        .precision = plainly ? PNET_FP32 : o->precision,
-        .algo = plainly ? PNET_ALGO_MVMR_I : PNET_ALGO_DEFAULT,
-        .degrade = o->degrade,
-        .sets = o->set,
-        .set_count = o->sets,
-        .no_fusion = plainly};
-    *n = (struct network){.compilation = pnet_compile_file(o->model, &c), .training = training};
-    if (!n->compilation) return pnet_error_memory(e);
-    n->plan = pnet_compilation_plan(n->compilation);
-    if (!n->plan) {
-        pnet_compilation_report(n->compilation, stderr, false, false);
-        return pnet_error_set(e, PNET_BAD_MODEL, "%s does not compile", o->model);
-    }
-    struct pnet_optim optim = pnet_optim_default(o->optimizer);
-    struct pnet_session_options so = {.slots = 1,
-        .seed = 1,
-        .device = where,
-        .extra_bytes = training ? (int64_t)pnet_updater_bytes(n->plan, &optim) : 0};
-    enum pnet_status st = make_batch(n->plan, s, &n->batch, e);
-    if (!st) st = pnet_session_new(n->plan, &so, &n->session, e);
-    if (!st)
-        st = w ? pnet_session_load_params(n->session, weights_find, w, e)
-               : pnet_session_init_params(n->session, e);
-    if (!st && training) st = pnet_updater_open(&n->updater, n->session, &optim, 0, e);
-    if (!st && training) pnet_updater_watch(&n->updater, true);
-    if (!st) st = pnet_session_prepare(n->session, 0, n->batch, e);
-    return st;
-}
-
-/* One forward and backward; the sum of the losses and all gradients, on the host. */
-static enum pnet_status run_once(
-    struct network *n, double *loss, float **gradients, struct pnet_error *e)
-{
-    const struct pnet_plan *p = n->plan;
-    enum pnet_status st = pnet_session_forward(n->session, 0, true, 0, e);
-    if (!st) st = pnet_session_wait(n->session, e);
-    *loss = 0;
-    for (int i = 0; i < p->objective_count && !st; i++)
-        if (!p->objectives[i].metric) *loss += pnet_session_objective(n->session, i, NULL);
-    if (!st) st = pnet_session_backward(n->session, 0, 1, false, e);
-    if (!st) st = pnet_session_wait(n->session, e);
-    *gradients = bench_alloc((size_t)p->trained_elements * sizeof **gradients);
-    if (!st)
-        st = pnet_session_read(n->session, PNET_BLOCK_GRADS, 0, p->trained_elements, *gradients, e);
-    return st;
-}
-
-/* Both plans have the same parameters, in orders of their own. */
-static double gradient_error(
-    const struct pnet_plan *p, const float *x, const struct pnet_plan *q, const float *want)
+static double gradient_error(const float *x, const float *want, int64_t count)
 {
     struct bench_error error = {0, 0};
-    for (int i = 0; i < q->param_count; i++) {
-        const struct pnet_plan_param *a = &q->params[i];
-        int n = pnet_plan_param_find(p, a->name);
-        if (!a->info.trained) continue;
-        if (n < 0) return INFINITY;
-        for (int64_t k = 0; k < a->count; k++)
-            bench_error_add(
-                &error, (double)x[p->params[n].offset + k], (double)want[a->offset + k]);
-    }
+    for (int64_t i = 0; i < count; i++) bench_error_add(&error, (double)x[i], (double)want[i]);
     return bench_error_value(&error);
 }
 
 /* The network in one precision against the plain one's results. */
 static enum pnet_status check_precision(const struct net_options *o, enum pnet_precision precision,
-    const struct scene *piece, struct weights *w, const float *want, struct net_result *r)
+    const struct scene *piece, struct net_weights *w, const float *want, struct net_result *r)
 {
     struct net_options as = *o;
     struct network n;
@@ -177,13 +35,13 @@ static enum pnet_status check_precision(const struct net_options *o, enum pnet_p
     float *x = NULL;
     double loss = 0;
     as.precision = precision;
-    enum pnet_status st = open_network(&as, piece, true, w, &n, &e);
-    if (!st) st = run_once(&n, &loss, &x, &e);
+    enum pnet_status st = net_open(&as, piece, true, w, &n, &e);
+    if (!st) st = net_gradients_of(&n, w->plan, &loss, &x, &e);
     if (st) {
         fail(&e);
     } else {
         r->loss_error[precision] = fabs(loss - r->loss) / fabs(r->loss);
-        r->gradient_error[precision] = gradient_error(n.plan, x, w->plan, want);
+        r->gradient_error[precision] = gradient_error(x, want, w->plan->trained_elements);
         if (!(r->loss_error[precision] <= net_loss_tolerance[precision]) ||
             !(r->gradient_error[precision] <= net_gradient_tolerance[precision])) {
             fprintf(stderr,
@@ -193,7 +51,7 @@ static enum pnet_status check_precision(const struct net_options *o, enum pnet_p
         }
     }
     free(x);
-    close_network(&n);
+    net_close(&n);
     return st;
 }
 
@@ -320,21 +178,21 @@ static enum pnet_status measure_training(
 }
 
 static enum pnet_status measure(
-    const struct net_options *o, const struct scene *s, struct weights *w, struct net_result *r)
+    const struct net_options *o, const struct scene *s, struct net_weights *w, struct net_result *r)
 {
     struct network n;
     struct pnet_error e = {0};
     r->points = s->level.rows;
     r->samples = s->level.samples;
-    enum pnet_status st = open_network(o, s, true, w, &n, &e);
+    enum pnet_status st = net_open(o, s, true, w, &n, &e);
     if (!st) r->steps = bench_alloc((size_t)n.plan->step_count * sizeof *r->steps);
     if (!st) st = measure_training(&n, o->repeat, r, &e);
-    close_network(&n);
+    net_close(&n);
     if (st) return fail(&e);
-    st = open_network(o, s, false, w, &n, &e);
+    st = net_open(o, s, false, w, &n, &e);
     if (!st) st = time_of(&n, o->repeat, forward, &r->inference, &e);
     if (!st) r->inference_peak = pnet_session_memory(n.session)->peak;
-    close_network(&n);
+    net_close(&n);
     return st ? fail(&e) : PNET_OK;
 }
 
@@ -342,18 +200,18 @@ int net_run(const struct net_options *o, const struct scene *piece, const struct
     struct net_result *r)
 {
     struct network plain;
-    struct weights w = {NULL, NULL};
+    struct net_weights w = {NULL, NULL};
     struct pnet_error e = {0};
     float *want = NULL;
-    enum pnet_status st = open_network(o, piece, true, NULL, &plain, &e);
-    if (!st) st = weights_take(&plain, &w, &e);
-    if (!st) st = run_once(&plain, &r->loss, &want, &e);
+    enum pnet_status st = net_open(o, piece, true, NULL, &plain, &e);
+    if (!st) st = net_weights_take(&plain, &w, &e);
+    if (!st) st = net_gradients_of(&plain, plain.plan, &r->loss, &want, &e);
     if (st) fail(&e);
     if (!st) st = check_precision(o, PNET_FP32, piece, &w, want, r);
     if (!st && o->precision != PNET_FP32) st = check_precision(o, o->precision, piece, &w, want, r);
     if (!st) st = measure(o, s, &w, r);
     free(want);
     free(w.data);
-    close_network(&plain);
+    net_close(&plain);
     return (int)st;
 }
