@@ -7,6 +7,7 @@
 #include "bench/bench.h"
 #include "bench/commands.h"
 #include "bench/measure.h"
+#include "bench/net_gradients.h"
 
 static const char usage[] =
     "Usage: pnet-bench net MODEL.pnet --scene CLOUD [--scene CLOUD ...] [options]\n"
@@ -28,14 +29,23 @@ static const char usage[] =
     "  --precision P       of products on a GPU: fp32, tf32, bf16 or fp16 (fp32)\n"
     "  --optimizer NAME    sgd, adam or adamw (adamw)\n"
     "  --check-points N    of the piece that is checked (8000)\n"
+    "  --seed N            of weights, features, labels and dropout (1)\n"
     "  --layers            a line for every layer\n"
+    "  --gradients         what the error of the gradients is made of, by level and by parameter, "
+    "instead of times:\n"
+    "                      of every precision of the device; shares and order are of --precision\n"
+    "  --all               with --gradients: every parameter, not ten\n"
+    "  --write FOLDER      with --gradients: writes network, batch and gradients for "
+    "bench/autocast.py\n"
     "  --repeat N          timed runs, of which the median is taken (5)\n"
     "  --json              one JSON object on standard output\n"
     "  --help\n"
     "\n"
     "  pnet-bench net models/resnet18.pnet --scene room.npy\n"
     "  pnet-bench net models/minkunet18a.pnet --scene room.npy --device cuda --precision bf16 "
-    "--layers\n";
+    "--layers\n"
+    "  pnet-bench net models/fcgf.pnet --scene room.npy --device cuda --precision bf16 "
+    "--gradients\n";
 
 /* Edge of the cells that the points are ordered by before a piece is cut out, metres. */
 static const double order_cell = 0.025;
@@ -86,7 +96,11 @@ static void read_option(int option, struct net_options *o)
         break;
     case 'o': read_optimizer(optarg, o); break;
     case 'n': o->repeat = (int)number(optarg, 1, NET_REPEAT_MAX); break;
+    case 'r': o->seed = (uint64_t)number(optarg, 1, 1e6); break;
     case 'l': o->layers = true; break;
+    case 'g': o->gradients = true; break;
+    case 'a': o->all = true; break;
+    case 'w': o->write = optarg; break;
     case 'j': o->json = true; break;
     case 'h': fputs(usage, stdout); exit(0);
     default: fail_usage("unknown option, or one without its value");
@@ -98,14 +112,17 @@ static void read_options(int argc, char **argv, struct net_options *o)
     static const struct option names[] = {{"scene", 1, NULL, 's'}, {"set", 1, NULL, 'e'},
         {"most", 1, NULL, 'x'}, {"check-points", 1, NULL, 'c'}, {"mode", 1, NULL, 'm'},
         {"device", 1, NULL, 'd'}, {"precision", 1, NULL, 'p'}, {"optimizer", 1, NULL, 'o'},
-        {"repeat", 1, NULL, 'n'}, {"layers", 0, NULL, 'l'}, {"json", 0, NULL, 'j'},
-        {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    *o = (struct net_options){.repeat = 5, .check_points = 8000, .optimizer = PNET_ADAMW};
+        {"repeat", 1, NULL, 'n'}, {"seed", 1, NULL, 'r'}, {"layers", 0, NULL, 'l'},
+        {"json", 0, NULL, 'j'}, {"gradients", 0, NULL, 'g'}, {"all", 0, NULL, 'a'},
+        {"write", 1, NULL, 'w'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    *o =
+        (struct net_options){.repeat = 5, .seed = 1, .check_points = 8000, .optimizer = PNET_ADAMW};
     int option;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) read_option(option, o);
     if (optind + 1 != argc) fail_usage("which model?");
     if (o->scenes == 0) fail_usage("--scene is needed");
     if (o->precision != PNET_FP32 && o->where.kind == PNET_CPU) fail_usage("the CPU computes fp32");
+    if ((o->all || o->write) && !o->gradients) fail_usage("--all and --write go with --gradients");
     o->model = argv[optind];
 }
 
@@ -142,27 +159,33 @@ static void check_piece(const struct scene *all, int64_t rows, struct scene *pie
     piece->level.key = NULL;
 }
 
+static int measure(const struct net_options *o, const struct scene *piece, const struct scene *all)
+{
+    struct net_result r = {0};
+    struct pnet_error e;
+    int code = net_run(o, piece, all, &r);
+    if (!code && o->json && net_print_json(o, &r, &e)) {
+        fprintf(stderr, "pnet-bench net: %s\n", e.message);
+        code = (int)e.status;
+    } else if (!code && !o->json) {
+        net_print(o, &r);
+    }
+    free(r.steps);
+    return code;
+}
+
 int bench_net(int argc, char **argv)
 {
     struct net_options o;
     struct scene scene = {.xyz = NULL}, all, piece;
-    struct net_result r = {0};
     read_options(argc, argv, &o);
     int code = open_scene(&o, &scene);
     if (code) return code;
     int64_t rows = o.most && o.most < scene.level.rows ? o.most : scene.level.rows;
     scene_piece(&scene, rows, &all);
     check_piece(&all, o.check_points < rows ? o.check_points : rows, &piece);
-    code = net_run(&o, &piece, &all, &r);
+    code = o.gradients ? net_gradients_run(&o, &piece) : measure(&o, &piece, &all);
     scene_free(&piece);
-    struct pnet_error e;
-    if (!code && o.json && net_print_json(&o, &r, &e)) {
-        fprintf(stderr, "pnet-bench net: %s\n", e.message);
-        code = (int)e.status;
-    } else if (!code && !o.json) {
-        net_print(&o, &r);
-    }
     scene_free(&scene);
-    free(r.steps);
     return code;
 }

@@ -11,13 +11,16 @@ enum { NET_SETS_MAX = 16, NET_REPEAT_MAX = 101 };
 
 struct net_options {
     const char *model, *scene[SCENES_MAX], *set[NET_SETS_MAX];
+    const char *write; /* folder; NULL: none */
     int scenes, sets, repeat;
+    uint64_t seed; /* of weights, features, labels and dropout */
     int64_t most, check_points;
     unsigned degrade;
     struct pnet_device where;
     enum pnet_precision precision;
     enum pnet_optim_kind optimizer;
-    bool layers, json;
+    bool gradients; /* their errors instead of times */
+    bool all, layers, json;
 };
 
 /* Of one step of the schedule; medians, seconds. */
@@ -69,7 +72,7 @@ void net_print(const struct net_options *o, const struct net_result *r);
 enum pnet_status net_print_json(
     const struct net_options *o, const struct net_result *r, struct pnet_error *e);
 
-/* What the difference from the plain CPU kernels may be, by enum pnet_precision: of the loss, of the gradients. */
-extern const double net_loss_tolerance[], net_gradient_tolerance[];
+/* Are errors relative to the plain CPU kernels as small as the precision promises? Says so on stderr where not. */
+bool net_near(enum pnet_precision precision, double loss_error, double gradient_error);
 
 #endif

@@ -23,9 +23,10 @@ static void fill_field(
 }
 
 /* The scene with random features and labels; where the model reads two clouds, it is both. */
-static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene *s,
+static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene *s, uint64_t seed,
     struct pnet_batch **batch, struct pnet_error *e)
 {
+    const uint32_t first = 11 + 1000 * (uint32_t)(seed - 1);
     static const int64_t none[SCENES_MAX + 1];
     const int64_t **splits = bench_alloc(((size_t)p->input_count + 1) * sizeof *splits);
     for (int i = 0; i < p->input_count; i++)
@@ -38,8 +39,8 @@ static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene
         if (splits[i] == none) continue;
         memcpy(in->xyz, s->level.xyz, (size_t)s->level.rows * 3 * sizeof *in->xyz);
         for (int f = 0; f < p->inputs[i].field_count; f++)
-            fill_field(&p->inputs[i].fields[f], s->level.rows, s->level.samples, 11u + (uint32_t)f,
-                in->fields[f]);
+            fill_field(&p->inputs[i].fields[f], s->level.rows, s->level.samples,
+                first + (uint32_t)f, in->fields[f]);
     }
     free(splits);
     return st;
@@ -90,10 +91,10 @@ enum pnet_status net_open(const struct net_options *o, const struct scene *s, bo
     }
     struct pnet_optim optim = pnet_optim_default(o->optimizer);
     struct pnet_session_options so = {.slots = 1,
-        .seed = 1,
+        .seed = o->seed,
         .device = where,
         .extra_bytes = training ? (int64_t)pnet_updater_bytes(n->plan, &optim) : 0};
-    enum pnet_status st = make_batch(n->plan, s, &n->batch, e);
+    enum pnet_status st = make_batch(n->plan, s, o->seed, &n->batch, e);
     if (!st) st = pnet_session_new(n->plan, &so, &n->session, e);
     if (!st)
         st = w ? pnet_session_load_params(n->session, weights_find, w, e)
