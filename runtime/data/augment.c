@@ -141,8 +141,7 @@ static void turn_any(double m[3][3], const struct pnet_rand *r, int part)
     multiply(q, m, m);
 }
 
-/* Flips, then the rotation: an orthogonal matrix. */
-static void draw_turn(
+void pnet_turn_draw(
     const struct pnet_augment *a, const struct pnet_rand *r, int offset, double m[3][3])
 {
     int part = DRAW_ROTATE + offset;
@@ -185,7 +184,7 @@ void pnet_motion_draw(const struct pnet_augment *a, const struct pnet_rand *r, i
                         ? a->scale[0] + (a->scale[1] - a->scale[0]) * draw_unit(r, DRAW_SCALE, 0)
                         : 1;
     *motion = (struct pnet_motion){.centre = {0, 0, 0}};
-    draw_turn(a, r, offset, motion->turn);
+    pnet_turn_draw(a, r, offset, motion->turn);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++) motion->m[i][k] = motion->turn[i][k] * factor;
     for (int64_t i = 0; i < s->rows; i++)
@@ -193,16 +192,21 @@ void pnet_motion_draw(const struct pnet_augment *a, const struct pnet_rand *r, i
     for (int c = 0; c < 3; c++) motion->centre[c] /= (double)s->rows;
 }
 
-void pnet_motion_apply(const struct pnet_motion *motion, struct pnet_sample *s)
+void pnet_normals_turn(const double turn[3][3], struct pnet_sample *s)
 {
     static const double none[3] = {0, 0, 0};
-    for (int64_t i = 0; i < s->rows; i++)
-        transform(s->xyz + 3 * i, motion->m, motion->centre, motion->shift);
     for (int f = 0; f < s->input->field_count; f++) {
         float *normal = s->fields[f];
         if (!normal || !is_normal(&s->input->fields[f])) continue;
-        for (int64_t i = 0; i < s->rows; i++) transform(normal + 3 * i, motion->turn, none, none);
+        for (int64_t i = 0; i < s->rows; i++) transform(normal + 3 * i, turn, none, none);
     }
+}
+
+void pnet_motion_apply(const struct pnet_motion *motion, struct pnet_sample *s)
+{
+    for (int64_t i = 0; i < s->rows; i++)
+        transform(s->xyz + 3 * i, motion->m, motion->centre, motion->shift);
+    pnet_normals_turn(motion->turn, s);
 }
 
 void pnet_jitter(double sigma, const struct pnet_rand *r, int part, struct pnet_sample *s)

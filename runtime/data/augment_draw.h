@@ -28,6 +28,7 @@ enum draw_part {
     DRAW_VIEW_POINTS,
     DRAW_VIEW_SHIFT,
     DRAW_VIEW_NOISE,
+    DRAW_PAIR_TURN = 32768, /* + DRAW_ROTATE */
 };
 
 /* 32 bits; element < 2^44. */
@@ -68,12 +69,17 @@ static inline void draw_two_normals(const struct pnet_rand *r, int part, uint64_
 struct pnet_motion {
     double m[3][3], turn[3][3], centre[3], shift[3];
 };
+/* Draws flips, then a rotation: an orthogonal matrix. The rotation comes from DRAW_ROTATE + `offset`. */
+void pnet_turn_draw(
+    const struct pnet_augment *a, const struct pnet_rand *r, int offset, double m[3][3]);
 /* Draws flips, a rotation and a scale about the centroid of the sample. The rotation comes from its
    part + `offset`, the others from their own: they are common to both clouds of a pair. */
 void pnet_motion_draw(const struct pnet_augment *a, const struct pnet_rand *r, int offset,
     const struct pnet_sample *s, struct pnet_motion *motion);
 /* Moves the points and turns the normals. */
 void pnet_motion_apply(const struct pnet_motion *motion, struct pnet_sample *s);
+/* Turns the normals alone. */
+void pnet_normals_turn(const double turn[3][3], struct pnet_sample *s);
 /* The motion as a matrix; no pose where it scales or mirrors, but it can be multiplied like one. */
 struct pnet_pose pnet_motion_pose(const struct pnet_motion *motion);
 

@@ -47,9 +47,9 @@
    {step: N}, each frame as the source of the one N later, or {distance: 10m}, those of FCGF: from
    the first frame on, the last one before the distance is passed is the target, and the next
    source is the one behind it. Of a log, `apart: 2` leaves out fragments that follow each other, as
-   3DMatch's registration recall does; with `info: gt.info` evaluation computes that recall. Files
-   that are not there are errors, but pairs of a log or of KITTI without them are left out with
-   `missing: skip`. */
+   3DMatch's registration recall does; with `info: gt.info` evaluation computes that recall. With
+   `turn: xyz` the source of each pair is turned at random (dataset_turn.h). Files that are not
+   there are errors, but pairs of a log or of KITTI without them are left out with `missing: skip`. */
 #ifndef PNET_RUNTIME_DATASET_H
 #define PNET_RUNTIME_DATASET_H
 
@@ -80,6 +80,8 @@ struct pnet_pair {
     int views;             /* index into the data set's views, or -1 */
     int64_t view;          /* number among those of the cloud; its entries follow each other */
     double *information;   /* [36] of gt.info, in the coordinates of the files; NULL: not given */
+    bool turned;       /* by the entry's `turn`: loading turns the source about the origin of its */
+    double turn[3][3]; /* file; the pose and the matrix above are of the turned source */
 };
 
 struct pnet_entry {

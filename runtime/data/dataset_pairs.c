@@ -1,6 +1,7 @@
 /* The entries of a registration data set, and loading a pair. */
 #include "runtime/data/augment_views.h"
 #include "runtime/data/dataset_index.h"
+#include "runtime/data/dataset_turn.h"
 #include "runtime/base/glob.h"
 #include "runtime/data/input_map.h"
 
@@ -403,11 +404,11 @@ static void read_views(struct listing *l, const char *cloud, const struct pnet_y
 }
 
 /* The keys of each kind of entry; the first one says which kind it is. */
-enum { KINDS = 4, KIND_KEYS = 7 };
+enum { KINDS = 4, KIND_KEYS = 8 };
 static const char *const kind_keys[KINDS][KIND_KEYS] = {
-    {"source", "target", "pose", "keep_every", "drop_every"},
-    {"log", "clouds", "apart", "info", "missing", "keep_every", "drop_every"},
-    {"velodyne", "poses", "calib", "pairs", "missing", "keep_every", "drop_every"},
+    {"source", "target", "pose", "turn", "keep_every", "drop_every"},
+    {"log", "clouds", "apart", "info", "turn", "missing", "keep_every", "drop_every"},
+    {"velodyne", "poses", "calib", "pairs", "turn", "missing", "keep_every", "drop_every"},
     {"cloud", "views", "keep_every", "drop_every"},
 };
 
@@ -415,7 +416,7 @@ static const char *const kind_keys[KINDS][KIND_KEYS] = {
 static int find_kind(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     static const char *const all[] = {"source", "target", "pose", "log", "clouds", "apart", "info",
-        "missing", "velodyne", "poses", "calib", "pairs", "cloud", "views", "keep_every",
+        "missing", "velodyne", "poses", "calib", "pairs", "cloud", "views", "turn", "keep_every",
         "drop_every"};
     int kind = -1;
     if (!pnet_yaml_map(r->y, n, "entry", all, COUNT(all))) return -1;
@@ -448,6 +449,17 @@ static const char *need(
     return pnet_yaml_string(r->y, c, NULL);
 }
 
+/* Turns the pairs that the entry has listed, if it has a `turn`. */
+static void turn_listed(const struct listing *l, int64_t before)
+{
+    struct pnet_augment how = {.rotate = PNET_ROTATE_NONE};
+    const struct pnet_yaml_node *turn = pnet_yaml_get(l->n, "turn");
+    if (turn) pnet_rotate_parse(l->r->y, turn, &how.rotate, how.angle_deg);
+    if (!how.rotate || !pnet_yaml_ok(l->r->y)) return;
+    for (int64_t i = before; i < l->r->d->counts[l->split]; i++)
+        pnet_pair_turn(&how, l->split, (uint32_t)i, l->r->d->entries[l->split][i].pair);
+}
+
 void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
 {
     int kind = find_kind(r, n);
@@ -474,6 +486,7 @@ void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum
         pnet_yaml_fail(r->y, n, "`cloud` needs `views`; a pair of two files has `source`");
     }
     end_listing(&l, before);
+    turn_listed(&l, before);
 }
 
 void pnet_loaded_pair_free(struct pnet_loaded_pair *p)
@@ -502,6 +515,7 @@ enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_
         load_cloud(d, entry->cloud, &p->source, warning ? warning[0] : NULL, e);
     if (!status && pair->target)
         status = load_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
+    if (!status && pair->turned) pnet_pair_turn_source(pair, &p->source);
     if (status)
         pnet_loaded_pair_free(p);
     else if (pair->target)

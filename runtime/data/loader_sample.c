@@ -1,4 +1,5 @@
 #include "runtime/data/loader_sample.h"
+#include "runtime/data/augment_draw.h"
 #include "runtime/data/augment_views.h"
 
 #include <assert.h>
@@ -145,6 +146,7 @@ static enum pnet_status load_pair(
     if (status) return status;
     for (int k = 0; k < 2; k++) warn(s, place_of(s, index) + k, warning[k]);
     status = make(s, s->roles.source, &p.source, NULL, 0, entry->cloud, &made[0], e);
+    if (!status && entry->pair->turned) pnet_normals_turn(entry->pair->turn, made[0]);
     if (!status)
         status = make(s, s->roles.target, target ? &p.target : &p.source, NULL, 0,
             target ? target : entry->cloud, &made[1], e);

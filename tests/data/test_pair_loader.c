@@ -32,10 +32,12 @@ static struct pnet_pose some_pose(int pair)
    and `normal` is a direction that turns along. */
 static void put_pairs(const struct folder *f)
 {
+    char turned[4096] = "";
     struct pnet_rand r = {.seed = 5, .purpose = PNET_DRAW_TEST};
     uint64_t draw = 0;
     char index[4096] = "pnet_dataset: 1\ntask: registration\n"
                        "columns: [x, y, z, id, nx, ny, nz]\ntrain:\n";
+    strcat(turned, index);
     for (int pair = 0; pair < PAIRS; pair++) {
         struct pnet_pose pose = some_pose(pair);
         char *text[2], name[32];
@@ -62,13 +64,17 @@ static void put_pairs(const struct folder *f)
             folder_put(f, name, text[k], size[k]);
             free(text[k]);
         }
-        snprintf(index + strlen(index), sizeof index - strlen(index),
+        size_t before = strlen(index);
+        snprintf(index + before, sizeof index - before,
             "  - {source: s%d.txt, target: t%d.txt, pose: [", pair, pair);
         for (int i = 0; i < 12; i++)
             snprintf(index + strlen(index), sizeof index - strlen(index), "%s%.17g", i ? ", " : "",
                 pose.m[i]);
+        strcat(turned, index + before);
+        strcat(turned, "], turn: xyz}\n");
         strcat(index, "]}\n");
     }
+    folder_print(f, "turned.yaml", "%s", turned);
     strcat(index, "test: [{cloud: s*.txt, views: {count: 2, overlap: [50%, 80%], points: [60%, "
                   "90%], shift: 3m}}]\n");
     folder_print(f, "dataset.yaml", "%s", index);
@@ -260,6 +266,40 @@ static void test_sides(const struct folder *f)
     CHECK(b->id != id); /* matches depend on the pose: their geometry is another one */
     pnet_batch_free(b);
     pnet_loader_free(l);
+    pnet_dataset_free(d);
+}
+
+/* Turned sources: points and normals meet under the pose, which is another one than that of the files, with augmentation
+   and without; what evaluation sees does not depend on the seed. */
+static void test_turned(const struct folder *f)
+{
+    static const struct pnet_augment rotate = {.rotate = PNET_ROTATE_XYZ};
+    struct pnet_dataset *d = open_index(f, "turned.yaml");
+    uint64_t id = 0;
+    for (int i = 0; i < 3; i++) {
+        struct pnet_loader_options o = options(d, i == 2 ? &rotate : NULL);
+        o.split = PNET_TRAIN;
+        o.batch_size = PAIRS;
+        o.seed += (uint64_t)i;
+        struct pnet_loader *l = open_loader(&o);
+        struct pnet_batch *b = next(l);
+        CHECK(i != 1 || b->id == id);
+        id = b->id;
+        for (int s = 0; s < PAIRS; s++) {
+            struct pnet_pose was = some_pose(s);
+            const float *T = (const float *)b->inputs[2].fields[0] + 16 * s;
+            double trace = 0;
+            for (int k = 0; k < 12; k++)
+                if (k % 4 < 3) trace += (double)T[k] * was.m[k];
+            struct fit fit = fit_sample(b, s);
+            CHECKF(fit.common == POINTS && fit.off_m < 2e-5 && fit.normal_off < 2e-5,
+                "%d, %g m, %g", fit.common, fit.off_m, fit.normal_off);
+            check_rigid(T);
+            CHECK(trace < 2.9); /* 3 where they are the same rotation */
+        }
+        pnet_batch_free(b);
+        pnet_loader_free(l);
+    }
     pnet_dataset_free(d);
 }
 
@@ -512,6 +552,7 @@ int main(void)
     put_pairs(&f);
     test_property(&f);
     test_sides(&f);
+    test_turned(&f);
     test_same_bits(&f);
     test_views(&f);
     test_shares();

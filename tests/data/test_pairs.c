@@ -271,8 +271,117 @@ static void test_offsets(const struct folder *f)
     pnet_dataset_free(d);
 }
 
+/* Angle of a rotation, in degrees. */
+static double angle(const double *m, int stride)
+{
+    double c = (m[0] + m[stride + 1] + m[2 * stride + 2] - 1) / 2;
+    return acos(fmax(-1, fmin(1, c))) * 57.295779513082320877;
+}
+
+/* The quadratic form that evaluation makes of an information matrix, of a translation and a rotation vector. */
+static double weigh(const double *matrix, const double e[6])
+{
+    double sum = 0;
+    for (int i = 0; i < 36; i++) sum += e[i / 6] * matrix[i] * e[i % 6];
+    return sum;
+}
+
+/* A turned source meets the target where it did before: pose * turn is the pose of the files. */
+static void check_turned(const struct pnet_pair *turned, const struct pnet_pair *plain)
+{
+    struct pnet_pose turn = pnet_pose_identity();
+    for (int i = 0; i < 9; i++) turn.m[i / 3 * 4 + i % 3] = turned->turn[i / 3][i % 3];
+    struct pnet_pose round = pnet_pose_multiply(&turned->pose, &turn);
+    CHECK(turned->turned && !plain->turned && near_pose(&round, &plain->pose, 1e-12));
+    for (int i = 3; i < 12; i += 4) CHECK(fabs(turned->pose.m[i] - plain->pose.m[i]) < 1e-12);
+    CHECK(!turned->information == !plain->information);
+    static const double e[6] = {0.1, -0.2, 0.3, 0.02, 0.05, -0.01};
+    double moved[6] = {0};
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 3; k++) moved[i] += turned->turn[i % 3][k] * e[i / 3 * 3 + k];
+    if (plain->information)
+        CHECK(fabs(weigh(turned->information, moved) / weigh(plain->information, e) - 1) < 1e-9);
+}
+
+static void test_turns(const struct folder *f)
+{
+    struct pnet_dataset *plain =
+        read_index(f, "train:\n  - {log: gt.log, clouds: p/c_*.txt, missing: skip, info: gt.info}\n"
+                      "  - {source: m/*_s.txt, target: m/*_t.txt, pose: m/*.txt}\n"
+                      "test: [{log: gt.log, clouds: p/c_*.txt, missing: skip}]\n");
+    struct pnet_dataset *turned = read_index(f,
+        "train:\n  - {log: gt.log, clouds: p/c_*.txt, missing: skip, info: gt.info, turn: xyz}\n"
+        "  - {source: m/*_s.txt, target: m/*_t.txt, pose: m/*.txt, turn: [0, 0, 30]}\n"
+        "test: [{log: gt.log, clouds: p/c_*.txt, missing: skip, turn: xyz}]\n");
+    const struct pnet_entry *a = turned->entries[PNET_TRAIN], *b = turned->entries[PNET_TEST];
+    CHECK(turned->counts[PNET_TRAIN] == 5 && turned->counts[PNET_TEST] == 3);
+    for (int i = 0; i < 5; i++) check_turned(a[i].pair, plain->entries[PNET_TRAIN][i].pair);
+    for (int i = 0; i < 3; i++) {
+        CHECK(angle(&a[i].pair->turn[0][0], 3) > 5);
+        for (int k = 0; k < 3; k++) /* each pair of each split has a turn of its own */
+            CHECK(
+                memcmp(a[i].pair->turn, b[k].pair->turn, sizeof a[i].pair->turn) != 0 &&
+                (i == k || memcmp(a[i].pair->turn, a[k].pair->turn, sizeof a[i].pair->turn) != 0));
+    }
+    for (int i = 3; i < 5; i++)
+        CHECK(angle(&a[i].pair->turn[0][0], 3) <= 30 && a[i].pair->turn[2][2] == 1);
+    pnet_dataset_free(plain);
+
+    /* Another reading, and a pair alone in its entry: the turn hangs on the number of the pair. */
+    struct pnet_dataset *again = read_index(f,
+        "train:\n  - {log: gt.log, clouds: p/c_*.txt, missing: skip, turn: xyz, keep_every: 4}\n"
+        "  - {source: a.txt, target: b.txt, pose: pose.txt, turn: xyz}\n");
+    for (int i = 0; i < 2; i++)
+        CHECK(memcmp(a[i].pair->turn, again->entries[PNET_TRAIN][i].pair->turn,
+                  sizeof a[i].pair->turn) == 0);
+    pnet_dataset_free(again);
+    pnet_dataset_free(turned);
+}
+
+/* What loads is turned, far from the origin too: under the poses of both indices each point comes to one place. */
+static void test_turned_clouds(const struct folder *f)
+{
+    static const char entry[] =
+        "train: [{source: far.txt, target: a.txt, pose: [0, -1, 0, 5000000, 1, 0, 0, -400000, 0, "
+        "0, 1, 0]%s}]\n";
+    struct pnet_loaded_pair l[2];
+    double p[3];
+    struct pnet_error e;
+    for (int i = 0; i < 2; i++) {
+        char text[256];
+        snprintf(text, sizeof text, entry, i ? ", turn: xyz" : "");
+        struct pnet_dataset *d = read_index(f, text);
+        CHECK(!pnet_dataset_load_pair(d, PNET_TRAIN, 0, &l[i], NULL, &e));
+        if (i)
+            for (int c = 0; c < 3; c++) {
+                p[c] = 0;
+                for (int k = 0; k < 3; k++)
+                    p[c] += d->entries[PNET_TRAIN][0].pair->turn[c][k] *
+                            (l[0].source.offset[k] + (double)l[0].source.xyz[k]);
+            }
+        pnet_dataset_free(d);
+    }
+    for (int c = 0; c < 3; c++)
+        CHECKF(fabs(l[1].source.offset[c] + (double)l[1].source.xyz[c] - p[c]) < 1e-3, "%g",
+            l[1].source.offset[c] + (double)l[1].source.xyz[c] - p[c]);
+    CHECK(l[1].source.rows == 2 && fabs(l[1].source.offset[1] - 5000000) > 1);
+    for (int64_t row = 0; row < 2; row++) {
+        double q[2][3];
+        for (int i = 0; i < 2; i++) {
+            for (int c = 0; c < 3; c++) p[c] = (double)l[i].source.xyz[3 * row + c];
+            pnet_pose_apply(&l[i].pose, p, q[i]);
+        }
+        for (int c = 0; c < 3; c++) CHECKF(fabs(q[0][c] - q[1][c]) < 1e-4, "%g", q[0][c] - q[1][c]);
+    }
+    for (int i = 0; i < 2; i++) pnet_loaded_pair_free(&l[i]);
+}
+
 static void test_errors(const struct folder *f)
 {
+    expect_bad(
+        f, "train: [{cloud: a.txt, views: {}, turn: xyz}]\n", "3: turn: not together with `cloud`");
+    expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: pose.txt, turn: x}]\n",
+        "3: turn: `x` is not one of no, z, xyz");
     expect_bad(f, "classes: [a]\n",
         "3: classes: pairs of clouds have no classes; `task: registration` goes without it");
     expect_bad(f, "train: [a.txt]\n", "3: entry: expected `key: value` pairs, got a word");
@@ -347,6 +456,8 @@ int main(void)
     test_lists(&f);
     test_kitti(&f);
     test_offsets(&f);
+    test_turns(&f);
+    test_turned_clouds(&f);
     test_errors(&f);
     folder_remove(&f);
     return check_end();
