@@ -6,11 +6,13 @@
 #   bench/registration.sh run -o OUT [options]  trains and evaluates what is not there yet; may be stopped at any time
 #   bench/registration.sh table -o OUT          prints the tables of what is there; --columns "recall rre" of these values alone
 #   bench/registration.sh strata -o OUT         prints recall of two modes (--modes, of the first two) by the number of right
-#                                               correspondences, in groups that end at --bounds "5 10 20 40"
+#                                               correspondences, in groups that end at --bounds "5 10 20 40"; --by overlap or
+#                                               --by turn: by the overlap of a pair in percent, by the angle of its true pose
 #
 # --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
-# what is trained on, a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test with 250 points drawn a side,
-# NAME-5cm (indoors) with inlier ratios of correspondences within 5 cm instead of 10 cm;
+# what is trained on (--train NAME: OUT/NAME.yaml), a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test
+# with 250 points drawn a side, NAME-5cm (indoors) with inlier ratios of correspondences within 5 cm instead of 10 cm; `turned`
+# and `lowturned` are `kitchen` and `low` with their sources turned at random;
 # runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep. Tests that look for
 # causes and are done when --tests names them: `rough` and `thin`, views with 15 mm of noise or a third of their points,
 # `trained`, the real pairs that were trained on, and `fitted`, those of `kitchen` with poses refined by ICP within 5 cm (it has an
@@ -20,14 +22,17 @@
 # --match 1 cells, where FCGF has 1.5. --reach 1.5 has convolutions see a cube as large as the window of voxels, 2 is the models'.
 # --jitter 2cm trains with that much noise on each point instead of 5 mm (streets 1 cm).
 #
+# Indoors a GPU trains 2500 steps with any rotation of either cloud. A CPU trains 1000 steps with turns of up to 20 degrees,
+# because any rotation takes more steps than it has time for. --rotate '[20, 20, 20]' and --steps say otherwise.
+#
 # Several `run` may work on one OUT at once, each on a GPU of its own (--device cuda:1): each takes the runs that no other has
 # begun. --runs "10cm-native-s1 10cm-voxel-s1" does these alone, in that order, instead of all cells, modes and seeds.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
-out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs='' columns='' bounds=''
+out='' device=cpu precision=fp32 scenes=indoors model='' cells='' tests='' runs='' columns='' bounds='' by=right
 modes='native voxel centre neighbour kernel' seeds='1 2 3'
-steps=1000 batch='' lr=0.003 loss=circle match=1 reach=2 jitter='' ransac=50000 minutes=0 keep=no threads=2 workers=4
+steps='' train='' rotate='' batch='' lr=0.003 loss=circle match=1 reach=2 jitter='' ransac=50000 minutes=0 keep=no threads=2 workers=4
 
 die() {
     echo "registration.sh: $*" >&2
@@ -41,7 +46,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -o) out=$2 && shift ;;
     --device | --precision | --scenes | --model | --cells | --modes | --seeds | --runs | --tests | --steps | --batch | --lr | --loss | \
-        --match | --reach | --jitter | --columns | --bounds | --ransac | --minutes | --threads | --workers)
+        --match | --reach | --jitter | --rotate | --train | --columns | --bounds | --by | --ransac | --minutes | --threads | --workers)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -57,15 +62,19 @@ limit=$(awk -v "minutes=$minutes" 'BEGIN { print int(60 * minutes) }')
 config=$out/run_$scenes.yaml
 case $scenes in
 indoors)
+    [ "$device" != cpu ] || : "${rotate:=[20, 20, 20]}" "${steps:=1000}"
+    : "${rotate:=xyz}" "${steps:=2500}" "${train:=indoors}"
     : "${model:=$here/models/fcgf_3dmatch.pnet}" "${cells:=10cm 5cm}" "${tests:=kitchen kitchen-250 low views views-250}" "${batch:=8}"
-    augment="rotate: [20, 20, 20], scale: [0.9, 1.1], jitter: ${jitter:-5mm}"
+    augment="rotate: $rotate, scale: [0.9, 1.1], jitter: ${jitter:-5mm}"
     ;;
 streets)
+    : "${rotate:=z}" "${steps:=1000}" "${train:=streets}"
     : "${model:=$here/models/fcgf_kitti.pnet}" "${cells:=60cm 30cm}" "${tests:=drives frames}" "${batch:=4}"
-    augment="rotate: z, scale: [0.9, 1.1], jitter: ${jitter:-1cm}"
+    augment="rotate: $rotate, scale: [0.9, 1.1], jitter: ${jitter:-1cm}"
     ;;
 *) die "--scenes is indoors or streets, not $scenes" ;;
 esac
+case $by in right | overlap | turn) ;; *) die "--by is right, overlap or turn, not $by" ;; esac
 case $loss in circle) hardest=no ;; hardest) hardest=yes ;; *) die "--loss is circle or hardest, not $loss" ;; esac
 
 # ---- the indices ----
@@ -74,6 +83,9 @@ case $loss in circle) hardest=no ;; hardest) hardest=yes ;; *) die "--loss is ci
 index() {
     { printf 'pnet_dataset: 1\ntask: registration\n%s:\n' "$2" && cat; } >"$out/$1.yaml"
 }
+
+# turned TEST NAME: the entries of a test, with their sources turned at random.
+turned() { sed '1,3d; s/}$/, turn: xyz}/' "$out/$1.yaml" | index "$2" test; }
 
 # synthetic NAME ARGUMENTS: synthetic pairs, once.
 synthetic() {
@@ -106,6 +118,8 @@ END
     index low test <<END
   - {log: $kitchen/3DLoMatch_gt.log, info: $kitchen/3DLoMatch_gt.info, clouds: "$kitchen/cloud_bin_*.ply", missing: skip, apart: 2}
 END
+    turned kitchen turned
+    turned low lowturned
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 5, $views}}" | index views test
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, ${views/5mm/15mm}}}" | index rough test
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, $whole, points: [30%, 40%]}}" | index thin test
@@ -172,7 +186,7 @@ index_streets() {
 # Whole at once: runs of other seeds may go on beside this one.
 write_config() {
     cat >"$config.$$" <<END
-data: $scenes.yaml
+data: $train.yaml
 steps: $steps
 batch_size: $batch
 optimizer: {name: adamw}
@@ -264,7 +278,7 @@ is_finished() { # FOLDER
 
 run_all() {
     local name cell mode seed folder claim code failed=0 waiting=''
-    [ -s "$out/$scenes.yaml" ] || die "$out/$scenes.yaml is missing: bench/registration.sh index DATA -o $out"
+    [ -s "$out/$train.yaml" ] || die "$out/$train.yaml is missing: bench/registration.sh index DATA -o $out"
     write_config
     for name in ${runs:-$(all_runs)}; do
         IFS=- read -r cell mode seed <<<"$name"
@@ -324,7 +338,7 @@ print_tables() {
     awk -v "test=${tests%% *}" -v table=training -f "$here/bench/registration_table.awk" "${files[@]}"
 }
 
-# Recall of two modes by the number of right correspondences.
+# Recall of two modes by what --by says.
 print_strata() {
     local t head=yes first second
     read -r first second _ <<<"$modes"
@@ -332,7 +346,7 @@ print_strata() {
     modes="$first $second"
     for t in $tests; do
         files_of "$t" || die "no run of $t is finished"
-        awk -v "test=$t" -v table=strata -v "bounds=$bounds" -v "head=$head" -f "$here/bench/registration_table.awk" "${files[@]}" || exit 2
+        awk -v "test=$t" -v table=strata -v "by=$by" -v "bounds=$bounds" -v "head=$head" -f "$here/bench/registration_table.awk" "${files[@]}" || exit 2
         head=no
     done
 }

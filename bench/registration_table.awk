@@ -6,7 +6,8 @@
 #              sum of both variances; bold where the means are farther apart) and, in brackets, p of the pairs
 #   pairs      the modes against native, pair by pair
 #   training   what the networks cost, whatever the test
-#   strata     success by the number of right correspondences, for two modes
+#   strata     success by the number of right correspondences, for two modes; -v by=overlap (%) or by=turn (degrees): by how
+#              hard a pair is
 # -v head=no leaves out the head, so that a table goes on.
 #
 # Every value is the mean over the seeds, with the standard deviation between them. Modes are compared with native pair by
@@ -23,7 +24,8 @@
 # 1 in root mean square where errors are independent, wherever the points lie; excess_turn, excess_rre times how well apart they
 # lie for a rotation (`spread`), is so where errors go in all directions alike as well. Means are lower, 0.92 at most.
 #
-# Strata put each pair under each seed into a group by its right correspondences, at -v bounds="5 10 20 40". If recall hung on
+# Strata put each pair under each seed into a group by its right correspondences, at -v bounds="5 10 20 40". Overlap and turn
+# are the pair's own, whatever the network: it is in one group under all seeds of both modes, by the mean of what they say. If recall hung on
 # their number alone, both modes would have the same recall in a group, and each would have the other's recall had it the other's
 # numbers: the mean of its recalls in the groups, weighed by how many of the other's pairs are there (direct standardisation; "-"
 # where a mode has no pair in a group that it needs). Behind a difference stands its standard error over the pairs, from leaving
@@ -163,9 +165,12 @@ file == test ".jsonl" {
     of_pair[at, "rre"] += rre; of_pair[at, "rte"] += rte; of_pair[at, "ratio"] += ratio; of_pair[at, "good"] += good
     of_pair[at, "loss"] += loss; of_pair[at, "matches"] += matches; of_pair[at, "right"] += matches * ratio
     right = int(matches * ratio + 0.5)
-    group = 1
-    while (group <= bound_count && right >= bound[group]) group++
-    stratum[at, seed] = group; success[at, seed] = good
+    if (by == "right") stratum[at, seed] = group_of(right)
+    success[at, seed] = good
+    if (by != "right") {
+        of_level[cell, pair] += number($0, by == "turn" ? "turn_deg" : "overlap") * (by == "turn" ? 1 : 100)
+        of_level[cell, pair, "n"]++
+    }
     note("distinct", number($0, "distinct"))
     note("shared", number($0, "shared"))
     note("right_rms", number($0, "right_rms_m"))
@@ -380,6 +385,20 @@ function print_tests(    c, m, k, n, b, w, d, cell, mode) {
         }
 }
 
+function group_of(x,    g) {
+    for (g = 1; g <= bound_count && x >= bound[g];) g++
+    return g
+}
+
+# Puts the pairs into groups by what they are themselves.
+function group_pairs(cell,    m, p, s) {
+    for (m in modes)
+        for (p = 1; p <= pairs; p++)
+            for (s in seeds)
+                if ((cell, m, p, s) in success)
+                    stratum[cell, m, p, s] = group_of(of_level[cell, p] / of_level[cell, p, "n"])
+}
+
 # Pairs and successes of a mode in each group, without pair `out` (0: of all), in in_group and good_in; totals in [.., 0].
 function fill_groups(cell, mode, out,    p, s, g) {
     for (g = 0; g <= bound_count + 1; g++) in_group[mode, g] = good_in[mode, g] = 0
@@ -425,21 +444,29 @@ function print_strata(    c, g, a, b, cell) {
     a = mode_list[1]; b = mode_list[2]
     if (mode_count != 2) { print "registration_table.awk: strata are of two modes" >"/dev/stderr"; exit 2 }
     if (head != "no") {
-        printf "| test | cell | right ones | %s: pairs | %s: pairs | %s: recall, %% | %s: recall, %% | difference |\n", a, b, a, b
+        printf "| test | cell | %s | %s: pairs | %s: pairs | %s: recall, %% | %s: recall, %% | difference |\n",
+            by == "overlap" ? "overlap, %" : by == "turn" ? "turn, deg" : "right ones", a, b, a, b
         print "|---|---|---|---|---|---|---|---|"
     }
     for (c = 1; c <= cell_count; c++) {
         cell = cell_list[c]
+        if (by != "right") group_pairs(cell)
         print_stratum(cell, a, b, 1, "", "below " bound[1])
-        for (g = 2; g <= bound_count; g++) print_stratum(cell, a, b, g, "", bound[g - 1] " to " bound[g] - 1)
+        for (g = 2; g <= bound_count; g++)
+            print_stratum(cell, a, b, g, "", bound[g - 1] " to " (by == "right" ? bound[g] - 1 : bound[g]))
         print_stratum(cell, a, b, g, "", bound[bound_count] " and more")
         print_stratum(cell, a, b, 0, "", "all")
+        if (by != "right") continue
         print_stratum(cell, a, b, 0, a, "as in " a)
         print_stratum(cell, a, b, 0, b, "as in " b)
     }
 }
 
-BEGIN { bound_count = split(bounds == "" ? "5 10 20 40" : bounds, bound, " ") }
+BEGIN {
+    if (by == "") by = "right"
+    if (bounds == "") bounds = by == "overlap" ? "30 50 70" : by == "turn" ? "20 40 60" : "5 10 20 40"
+    bound_count = split(bounds, bound, " ")
+}
 
 END {
     finish_runs()

@@ -38,6 +38,8 @@ enum {
     FIT_SHIFT,
     RRE_ALL,
     RTE_ALL,
+    OVERLAP,
+    TURN,
     SUCCESS,
     ERROR_POSE = SUCCESS + 3 * WAYS, /* says something where there is one pair */
     SUMS = ERROR_POSE + 16
@@ -103,8 +105,9 @@ static void add_right(double *sum, const struct pnet_op_pairs *p, double near)
 static void add(
     const struct pnet_exec *x, const struct pnet_op_pairs *p, double distance, void *room)
 {
+    static const double none[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     const struct pnet_attr *a = x->attr;
-    double *sum = x->out.data, rre, rte;
+    double *sum = x->out.data, rre, rte, overlap, turn, shift;
     struct pnet_ransac o = {.distance = distance,
         .iterations = a[RANSAC].i,
         .points = (int)a[SAMPLE].i,
@@ -115,7 +118,10 @@ static void add(
     pnet_register_ransac(p->count, p->pairs, p->source, p->target, &o, &found, room);
     pnet_register_error(p->truth, found.pose, &rre, &rte);
     double rmse = pnet_register_rmse(p->source_rows, p->source, p->target_rows, p->target, p->truth,
-        found.pose, a[NEAR].r, room);
+        found.pose, a[NEAR].r, &overlap, room);
+    pnet_register_error(none, p->truth, &turn, &shift);
+    sum[OVERLAP] += overlap;
+    sum[TURN] += turn;
     sum[PAIRS]++;
     sum[FOUND] += found.found;
     sum[MATCHES] += (double)p->count;
@@ -199,6 +205,8 @@ static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_
     pnet_metric_name(r, "right_spread_m", sum[RIGHT_SPREAD] / fits);
     pnet_metric_name(r, "fit_shift_m", sum[FIT_SHIFT] / fits);
     pnet_metric_name(r, "fit_pairs", sum[FITS]);
+    pnet_metric_name(r, "overlap", sum[OVERLAP] / n);
+    pnet_metric_name(r, "turn_deg", sum[TURN] / n);
     r->has_error_pose = sum[PAIRS] == 1 && sum[FOUND] == 1;
     if (r->has_error_pose) memcpy(r->error_pose, sum + ERROR_POSE, sizeof r->error_pose);
 }
@@ -222,7 +230,8 @@ const struct pnet_op pnet_op_registration = {
         "within `near`. And what the features are worth before RANSAC: the share of different rows "
         "among the targets nearest to the drawn sources, and of sources that have their "
         "neighbour's; the root mean square distance of right correspondences, how well apart these "
-        "lie, and the errors of the pose fitted to them alone. docs/registration.md names the "
+        "lie, and the errors of the pose fitted to them alone. And how hard the pairs are: their "
+        "overlap and the angle of their true rotation. docs/registration.md names the "
         "values and the protocols.",
     .args =
         {

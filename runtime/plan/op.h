@@ -26,7 +26,7 @@ enum {
     PNET_MAX_SAVED = 3,  /* tensors an op keeps for its backward */
     PNET_MAX_GEO = 3,    /* geometry items an op uses */
     PNET_MAX_LIST = 256, /* numbers in a list argument */
-    PNET_MAX_NAMED = 24, /* numbers of a metric beside its headline */
+    PNET_MAX_NAMED = 32, /* numbers of a metric beside its headline */
 };
 
 struct pnet_level_info {

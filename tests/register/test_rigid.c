@@ -176,12 +176,14 @@ static void test_rmse(void)
     pnet_rigid_make((double[3]){0, 0, 1}, 8, (double[3]){0, 0, 0}, pose);
     double chord = 2 * sin(4 / 57.295779513082320877);
     struct guarded g = guarded_new(pnet_register_rmse_work(6, 5));
-    double rmse = pnet_register_rmse(6, at, 5, at, truth, pose, 0.5, g.data);
+    double overlap, rmse = pnet_register_rmse(6, at, 5, at, truth, pose, 0.5, &overlap, g.data);
     CHECKF(fabs(rmse - chord * sqrt(4.0 / 5)) < 1e-9, "%.9g", rmse);
+    CHECK(overlap == 5.0 / 6);
     CHECK(guarded_end(g));
     float far[3] = {100, 0, 0};
     g = guarded_new(pnet_register_rmse_work(6, 1));
-    CHECK(isnan(pnet_register_rmse(6, at, 1, far, truth, pose, 0.5, g.data)));
+    CHECK(isnan(pnet_register_rmse(6, at, 1, far, truth, pose, 0.5, &overlap, g.data)));
+    CHECK(overlap == 0);
     CHECK(guarded_end(g));
 }
 

@@ -137,6 +137,9 @@ static void test_values(void)
     double ratio = named(&v, 0, "inlier_ratio");
     CHECKF(ratio >= 0.25 && ratio < 0.26 && named(&v, 1, "inlier_ratio") == ratio, "%g", ratio);
     CHECK(v.lines[1].value == 0.25 && named(&v, 1, "pairs") == 4);
+    /* of rows: all, hardly any, all (features do not count), none */
+    CHECKF(named(&v, 0, "overlap") >= 0.5 && named(&v, 0, "overlap") < 0.6, "%g",
+        named(&v, 0, "overlap"));
     CHECK(named(&v, 1, "matches") > 200 && named(&v, 1, "matches") < 300);
     pnet_evaluation_free(&v);
 }
@@ -285,6 +288,7 @@ static void test_before_ransac(void)
         "%g, by hand %g", named(&v, 0, "shared"), (h.shared + 1) / 2);
     CHECK(named(&v, 0, "matches") == (REAL + 1) / 2.0);
     CHECK(named(&v, 0, "fit_pairs") == 1 && named(&v, 0, "pairs") == 2);
+    CHECKF(near(named(&v, 0, "turn_deg"), turn_deg), "%g", named(&v, 0, "turn_deg"));
     CHECKF(fabs(named(&v, 0, "right_rms_m") - h.rms) < 1e-6, "%g, by hand %g",
         named(&v, 0, "right_rms_m"), h.rms);
     CHECKF(fabs(named(&v, 0, "fit_rre_deg") - h.rre) < 2e-5, "%g, by hand %g",
