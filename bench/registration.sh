@@ -10,7 +10,7 @@
 #                                               --by turn: by the overlap of a pair in percent, by the angle of its true pose
 #
 # --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
-# what is trained on (--train NAME: OUT/NAME.yaml), a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test
+# what is trained on (--train NAME: OUT/NAME.yaml; `index --train varied` makes one with more pairs), a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test
 # with 250 points drawn a side, NAME-5cm (indoors) with inlier ratios of correspondences within 5 cm instead of 10 cm; `turned`
 # and `lowturned` are `kitchen` and `low` with their sources turned at random;
 # runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep. Tests that look for
@@ -87,11 +87,11 @@ index() {
 # turned TEST NAME: the entries of a test, with their sources turned at random.
 turned() { sed '1,3d; s/}$/, turn: xyz}/' "$out/$1.yaml" | index "$2" test; }
 
-# synthetic NAME ARGUMENTS: synthetic pairs, once.
+# synthetic NAME COUNT ARGUMENTS: synthetic pairs, once.
 synthetic() {
-    local name=$1
-    shift
-    [ -e "$out/$name" ] || "$pnetc" data synth pairs -o "$out/$name" --count 60 --seed 7 -q "$@" || exit 1
+    local name=$1 count=$2
+    shift 2
+    [ -e "$out/$name" ] || "$pnetc" data synth pairs -o "$out/$name" --count "$count" --seed 7 -q "$@" || exit 1
 }
 
 # Real pairs and views of the fragments of hotel3, views of rooms of ScanNet, views of synthetic rooms to train on; real pairs of
@@ -105,7 +105,7 @@ index_indoors() {
     local whole='overlap: [40%, 90%], disjoint: yes, noise: 5mm, rotate: [30, 30, 30]'
     local views="$whole, points: [70%, 100%]"
     [ -d "$hotel" ] && [ -d "$kitchen" ] || die "$matches has not the two scenes of 3DMatch"
-    synthetic rooms --points 65536
+    synthetic rooms 60 --points 65536
     index indoors train <<END
   - {log: $hotel/3DMatch_gt.log, clouds: "$hotel/cloud_bin_*.ply", missing: skip}
   - {cloud: "$hotel/cloud_bin_*.ply", views: {count: 2, $views}}
@@ -124,9 +124,24 @@ END
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, ${views/5mm/15mm}}}" | index rough test
     echo "  - {cloud: \"$kitchen/cloud_bin_*.ply\", views: {count: 2, $whole, points: [30%, 40%]}}" | index thin test
     echo "  - {log: $hotel/3DMatch_gt.log, clouds: \"$hotel/cloud_bin_*.ply\", missing: skip}" | index trained test
+    [ "$train" != varied ] || index_varied
     case $tests in
     *fitted*) rm -rf "$out/fitted" && mkdir "$out/fitted" && fitted "$kitchen" >"$out/fitted/all" && index fitted test <"$out/fitted/all" || exit 1 ;;
     esac
+}
+
+# More to train on for long runs, from the same scans: pairs of little overlap too, views that overlap less and are more, eight
+# times the synthetic rooms.
+index_varied() {
+    local views='disjoint: yes, noise: 5mm, overlap: [20%, 90%]'
+    synthetic many_rooms 250 --points 65536
+    index varied train <<END
+  - {log: $hotel/3DMatch_gt.log, clouds: "$hotel/cloud_bin_*.ply", missing: skip}
+  - {log: $hotel/3DLoMatch_gt.log, clouds: "$hotel/cloud_bin_*.ply", missing: skip}
+  - {cloud: "$hotel/cloud_bin_*.ply", views: {count: 4, $views, points: [70%, 100%]}}
+  - {cloud: "$data/segmentation/scannet/scene000[0-4]*_vert.npy", views: {count: 12, $views}}
+  - {cloud: "many_rooms/train/*_target.ply", views: {count: 1, $views}}
+END
 }
 
 # fit SOURCE TARGET POSE WITHIN: the pose in a file refined by ICP, as 16 numbers.
@@ -167,7 +182,7 @@ index_streets() {
     local kitti=$data/segmentation/semantickitti/sequences s
     local views='overlap: [50%, 90%], disjoint: yes, points: [70%, 100%], noise: 1cm, rotate: z, shift: 2m, level: yes'
     [ -d "$kitti" ] || die "$kitti is missing"
-    synthetic streets --scene street
+    synthetic streets 60 --scene street
     {
         for s in 00 03; do
             echo "  - {source: $kitti/$s/velodyne/000009.bin, target: $kitti/$s/velodyne/000000.bin, pose: [$(refined $s)]}"

@@ -107,7 +107,7 @@ static void add(
 {
     static const double none[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     const struct pnet_attr *a = x->attr;
-    double *sum = x->out.data, rre, rte, overlap, turn, shift;
+    double *sum = x->out.data, rre, rte, turn, shift;
     struct pnet_ransac o = {.distance = distance,
         .iterations = a[RANSAC].i,
         .points = (int)a[SAMPLE].i,
@@ -118,9 +118,10 @@ static void add(
     pnet_register_ransac(p->count, p->pairs, p->source, p->target, &o, &found, room);
     pnet_register_error(p->truth, found.pose, &rre, &rte);
     double rmse = pnet_register_rmse(p->source_rows, p->source, p->target_rows, p->target, p->truth,
-        found.pose, a[NEAR].r, &overlap, room);
+        found.pose, a[NEAR].r, room);
     pnet_register_error(none, p->truth, &turn, &shift);
-    sum[OVERLAP] += overlap;
+    sum[OVERLAP] += pnet_register_overlap(
+        p->source_rows, p->source, p->target_rows, p->target, p->truth, distance, room);
     sum[TURN] += turn;
     sum[PAIRS]++;
     sum[FOUND] += found.found;

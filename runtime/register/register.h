@@ -113,13 +113,17 @@ double pnet_register_spread(
 
 /* The root of the mean over ground-truth correspondences of |T p - T_true p|^2: the condition of registration recall
    (Choi, Zhou, Koltun 2015: below 0.2 m). Correspondences are the source points with a target point within `distance`
-   after the true pose; NaN where there are none. *overlap (or NULL) gets their share of the source points. */
+   after the true pose; NaN where there are none. */
 size_t pnet_register_rmse_work(int64_t source_rows, int64_t target_rows);
 double pnet_register_rmse(int64_t source_rows, const float *source, int64_t target_rows,
     const float *target, const double truth[16], const double pose[16], double distance,
-    double *overlap, void *work);
+    void *work);
 
-/* The same from the 6x6 information matrix of a gt.info file, as GeoTransformer's and Predator's evaluation computes
+/* The share of the source points with a target point within `distance` after the pose; 0 of none. `work` as for the above. */
+double pnet_register_overlap(int64_t source_rows, const float *source, int64_t target_rows,
+    const float *target, const double pose[16], double distance, void *work);
+
+/* pnet_register_rmse from the 6x6 information matrix of a gt.info file, as GeoTransformer's and Predator's evaluation computes
    it: sqrt(e^T C e / C[0][0]) with e the translation and the vector part of the unit quaternion (half the angle) of
    T_true^-1 T. */
 double pnet_register_info_rmse(

@@ -263,14 +263,12 @@ size_t pnet_register_rmse_work(int64_t source_rows, int64_t target_rows)
 }
 
 double pnet_register_rmse(int64_t source_rows, const float *source, int64_t target_rows,
-    const float *target, const double truth[16], const double pose[16], double distance,
-    double *overlap, void *work)
+    const float *target, const double truth[16], const double pose[16], double distance, void *work)
 {
     assert(work);
     struct rmse_room m = rmse_room(work, source_rows, target_rows);
     double sum = 0;
     int64_t n = 0;
-    if (overlap) *overlap = 0;
     if (!source_rows || !target_rows) return (double)NAN;
     pnet_rigid_apply(truth, source_rows, source, m.moved);
     search(source_rows, m.moved, target_rows, target, 1, m.nearest, m.distance2, m.search);
@@ -282,6 +280,17 @@ double pnet_register_rmse(int64_t source_rows, const float *source, int64_t targ
         for (int k = 0; k < 3; k++) sum += (a[k] - b[k]) * (a[k] - b[k]);
         n++;
     }
-    if (overlap) *overlap = (double)n / (double)source_rows;
     return n ? sqrt(sum / (double)n) : (double)NAN;
+}
+
+double pnet_register_overlap(int64_t source_rows, const float *source, int64_t target_rows,
+    const float *target, const double pose[16], double distance, void *work)
+{
+    struct rmse_room m = rmse_room(work, source_rows, target_rows);
+    int64_t n = 0;
+    if (!source_rows || !target_rows) return 0;
+    pnet_rigid_apply(pose, source_rows, source, m.moved);
+    search(source_rows, m.moved, target_rows, target, 1, m.nearest, m.distance2, m.search);
+    for (int64_t i = 0; i < source_rows; i++) n += m.distance2[i] <= (float)(distance * distance);
+    return (double)n / (double)source_rows;
 }

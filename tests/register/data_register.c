@@ -177,8 +177,8 @@ static void test_info(const char *dir, const struct real_pair *p, int target, in
     void *work =
         aligned_alloc(64, pnet_register_rmse_work(p->source.rows, p->target.rows) / 64 * 64 + 64);
     if (!work) exit(1);
-    double of_points = pnet_register_rmse(p->source.rows, p->source.xyz, p->target.rows,
-        p->target.xyz, p->truth, pose, 0.05, NULL, work);
+    double of_points = pnet_register_rmse(
+        p->source.rows, p->source.xyz, p->target.rows, p->target.xyz, p->truth, pose, 0.05, work);
     CHECKF(fabs(of_info - length) < 1e-6 && fabs(of_points - length) < 1e-6, "%g %g %g", of_info,
         of_points, length);
     CHECK(pnet_register_info_rmse(info, p->truth, p->truth) < 1e-9);
@@ -186,8 +186,8 @@ static void test_info(const char *dir, const struct real_pair *p, int target, in
     pnet_rigid_make((double[3]){0.3, 1, 0.2}, 4, (double[3]){0, 0, 0}, off);
     pnet_rigid_multiply(p->truth, off, pose);
     of_info = pnet_register_info_rmse(info, p->truth, pose);
-    of_points = pnet_register_rmse(p->source.rows, p->source.xyz, p->target.rows, p->target.xyz,
-        p->truth, pose, 0.05, NULL, work);
+    of_points = pnet_register_rmse(
+        p->source.rows, p->source.xyz, p->target.rows, p->target.xyz, p->truth, pose, 0.05, work);
     CHECKF(of_points / of_info > 1.5 && of_points / of_info < 2.5, "%g by points, %g by matrix",
         of_points, of_info);
     free(work);

@@ -176,14 +176,18 @@ static void test_rmse(void)
     pnet_rigid_make((double[3]){0, 0, 1}, 8, (double[3]){0, 0, 0}, pose);
     double chord = 2 * sin(4 / 57.295779513082320877);
     struct guarded g = guarded_new(pnet_register_rmse_work(6, 5));
-    double overlap, rmse = pnet_register_rmse(6, at, 5, at, truth, pose, 0.5, &overlap, g.data);
+    double rmse = pnet_register_rmse(6, at, 5, at, truth, pose, 0.5, g.data);
     CHECKF(fabs(rmse - chord * sqrt(4.0 / 5)) < 1e-9, "%.9g", rmse);
-    CHECK(overlap == 5.0 / 6);
     CHECK(guarded_end(g));
     float far[3] = {100, 0, 0};
+    g = guarded_new(pnet_register_rmse_work(6, 5));
+    CHECK(pnet_register_overlap(6, at, 5, at, truth, 0.5, g.data) == 5.0 / 6);
+    CHECK(pnet_register_overlap(6, at, 5, at, pose, 0.1, g.data) ==
+          1.0 / 6); /* the turn moves all but one away */
+    CHECK(pnet_register_overlap(6, at, 0, at, truth, 0.5, g.data) == 0);
+    CHECK(guarded_end(g));
     g = guarded_new(pnet_register_rmse_work(6, 1));
-    CHECK(isnan(pnet_register_rmse(6, at, 1, far, truth, pose, 0.5, &overlap, g.data)));
-    CHECK(overlap == 0);
+    CHECK(isnan(pnet_register_rmse(6, at, 1, far, truth, pose, 0.5, g.data)));
     CHECK(guarded_end(g));
 }
 
