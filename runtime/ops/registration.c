@@ -41,8 +41,9 @@ enum {
     OVERLAP,
     TURN,
     SUCCESS,
-    ERROR_POSE = SUCCESS + 3 * WAYS, /* says something where there is one pair */
-    SUMS = ERROR_POSE + 16
+    ERROR_POSE =
+        SUCCESS + 3 * WAYS, /* its three rows [R t]; says something where there is one pair */
+    SUMS = ERROR_POSE + 12
 };
 
 static const double degrees = 57.295779513082320877;
@@ -135,7 +136,7 @@ static void add(
     double back[16];
     pnet_rigid_invert(p->truth, back);
     pnet_rigid_multiply(back, found.pose, back);
-    for (int k = 0; k < 16; k++) sum[ERROR_POSE + k] += back[k];
+    for (int k = 0; k < 12; k++) sum[ERROR_POSE + k] += back[k];
     if (rre < a[RRE].r * degrees && rte < a[RTE].r) succeed(sum, BY_POSE, rre, rte);
     if (rre < a[STRICT_RRE].r * degrees && rte < a[STRICT_RTE].r)
         succeed(sum, BY_STRICT_POSE, rre, rte);
@@ -209,7 +210,9 @@ static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_
     pnet_metric_name(r, "overlap", sum[OVERLAP] / n);
     pnet_metric_name(r, "turn_deg", sum[TURN] / n);
     r->has_error_pose = sum[PAIRS] == 1 && sum[FOUND] == 1;
-    if (r->has_error_pose) memcpy(r->error_pose, sum + ERROR_POSE, sizeof r->error_pose);
+    if (!r->has_error_pose) return;
+    memcpy(r->error_pose, sum + ERROR_POSE, 12 * sizeof *sum);
+    for (int k = 12; k < 16; k++) r->error_pose[k] = k == 15;
 }
 
 const struct pnet_op pnet_op_registration = {
