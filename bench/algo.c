@@ -4,7 +4,7 @@
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv/conv.h"
 #include "kernels/cuda/conv/conv_algo.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #endif
 #include "runtime/plan/op.h"
 

@@ -21,7 +21,7 @@ const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilin
 #include "kernels/cuda/conv/conv.h"
 #include "kernels/cuda/conv/conv_clock.h"
 #include "kernels/cuda/base/cuda.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "tests/cuda/storage_case.h"
 
 /* What the products read and write, on the GPU. */

@@ -11,7 +11,7 @@
 #include "bench/measure.h"
 #include "bench/scene.h"
 #include "bench/sgemm.h"
-#include "kernels/cpu/layer/gather.h"
+#include "kernels/rows.h"
 
 enum { WIDTHS = 3, ROUNDS_MAX = 101 };
 

@@ -7,11 +7,10 @@
 #include "bench/commands.h"
 #include "bench/scene.h"
 #include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/layer/gather.h"
+#include "kernels/rows.h"
 #include "kernels/cpu/geometry/ref_geometry.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/layer/gather.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #endif
 #include "runtime/plan/op.h"
 

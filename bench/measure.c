@@ -4,7 +4,7 @@
 
 #include "bench/bench.h"
 #include "bench/conv_cuda.h"
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 
 const char *const product_names[PRODUCTS] = {"forward", "dF", "dW"};
 const char *const precision_names[] = {"fp32", "tf32", "bf16", "fp16"};

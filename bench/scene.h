@@ -3,7 +3,7 @@
 #ifndef PNET_BENCH_SCENE_H
 #define PNET_BENCH_SCENE_H
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "runtime/io/cloud.h"
 
 enum { SCENES_MAX = 64 };

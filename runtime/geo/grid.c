@@ -1,10 +1,8 @@
 /* A level sampled from a finer one: one point a cell of a grid. */
 #include "runtime/geo/levels.h"
 
-#include "kernels/cpu/layer/gather.h"
-#include "kernels/cpu/geometry/geo.h"
-#include "kernels/cuda/layer/gather.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/rows.h"
+#include "kernels/geometry_stage.h"
 
 #include <math.h>
 

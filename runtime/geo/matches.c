@@ -3,8 +3,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/number.h"
 
-#include "kernels/cpu/geometry/geo_matches.h"
-#include "kernels/cuda/geometry/geo_matches.h"
+#include "kernels/matches.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* The k nearest rows of a coarser level for each row of a finer one. */
 #include "runtime/geo/walk.h"
 
-#include "kernels/cpu/geometry/geo.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 
 enum { NEAR_INDEX, NEAR_DISTANCE };
 

@@ -2,10 +2,8 @@
    other; and the children of each coarse row. */
 #include "runtime/geo/levels.h"
 
-#include "kernels/cpu/layer/gather.h"
-#include "kernels/cpu/geometry/geo.h"
-#include "kernels/cuda/layer/gather.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/rows.h"
+#include "kernels/geometry_stage.h"
 
 enum { MAP_PARENT, MAP_START, MAP_CHILD };
 

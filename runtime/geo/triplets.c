@@ -1,10 +1,9 @@
 /* Triplet sets: found, transposed, laid out as tiles. */
 #include "runtime/geo/triplets.h"
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "runtime/base/json.h"
 #include "runtime/base/number.h"
-#include "kernels/cuda/geometry/geo.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Values side by side. */
-#include "kernels/cpu/layer/rows.h"
-#include "kernels/cuda/layer/rows.h"
+#include "kernels/rows.h"
 #include "runtime/ops/common.h"
 
 static bool rule(struct pnet_rule *r)

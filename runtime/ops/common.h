@@ -2,13 +2,10 @@
 #ifndef PNET_RUNTIME_OPS_COMMON_H
 #define PNET_RUNTIME_OPS_COMMON_H
 
-#include "kernels/cpu/loss/contrastive.h"
-#include "kernels/cpu/loss/loss.h"
-#include "kernels/cpu/norm/norm.h"
-#include "kernels/cpu/layer/pool.h"
-#include "kernels/cuda/loss/contrastive.h"
-#include "kernels/cuda/loss/loss.h"
-#include "kernels/cuda/layer/pool.h"
+#include "kernels/contrastive.h"
+#include "kernels/loss.h"
+#include "kernels/norm.h"
+#include "kernels/pool.h"
 #include "runtime/plan/op.h"
 
 /* For rows whose kernels need no workspace. */

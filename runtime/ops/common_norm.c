@@ -1,6 +1,5 @@
 /* Normalisation over the points of each sample: instance norm and group norm. */
-#include "kernels/cpu/norm/norm.h"
-#include "kernels/cuda/norm/norm.h"
+#include "kernels/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

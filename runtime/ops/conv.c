@@ -1,7 +1,6 @@
 /* Convolution on native points, and its degraded voxel mode. The mathematics: docs/geometry.md; the sums, plainly:
    kernels/cpu/conv/ref_conv.c. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "kernels/cpu/conv/conv_algo.h"
 #include "kernels/cuda/conv/conv.h"
 #include "kernels/cuda/conv/conv_algo.h"

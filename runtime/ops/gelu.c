@@ -1,6 +1,5 @@
 /* The Gaussian error linear unit, in its exact form. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* Rows of length 1. */
-#include "kernels/cpu/norm/norm.h"
-#include "kernels/cuda/norm/norm.h"
+#include "kernels/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

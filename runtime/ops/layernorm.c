@@ -1,8 +1,6 @@
 /* Layer normalisation. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
-#include "kernels/cpu/norm/norm.h"
-#include "kernels/cuda/norm/norm.h"
+#include "kernels/act.h"
+#include "kernels/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* The rectifier that keeps a part of negative values. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 enum { IN, SLOPE };

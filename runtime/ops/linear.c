@@ -1,6 +1,5 @@
 /* One matrix for every point. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "kernels/cpu/conv/conv.h"
 #include "kernels/cuda/conv/conv.h"
 #include "runtime/ops/common.h"

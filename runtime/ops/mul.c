@@ -1,6 +1,5 @@
 /* Product of two values. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 enum { A, B };

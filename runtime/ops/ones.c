@@ -1,6 +1,5 @@
 /* A constant value. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 enum { LEVEL, CHANNELS };

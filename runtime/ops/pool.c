@@ -1,6 +1,5 @@
 /* Pooling to a coarser level, or to one row a sample. Features and labels. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 #include <string.h>

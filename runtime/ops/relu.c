@@ -1,6 +1,5 @@
 /* The rectifier. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 static void forward(const struct pnet_exec *x)

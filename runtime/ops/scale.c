@@ -1,6 +1,5 @@
 /* A value times a number. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 enum { IN, BY };

@@ -1,6 +1,5 @@
 /* Softmax over channels. */
-#include "kernels/cpu/norm/norm.h"
-#include "kernels/cuda/norm/norm.h"
+#include "kernels/norm.h"
 #include "runtime/ops/common.h"
 
 #include <math.h>

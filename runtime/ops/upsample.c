@@ -1,6 +1,5 @@
 /* Going to a finer level without weights. */
-#include "kernels/cpu/layer/act.h"
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 #include "runtime/ops/common.h"
 
 enum { IN, TO, KIND, K };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "runtime/register/register_room.h"
 
 struct icp {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu/loss/feature.h"
+#include "kernels/feature.h"
 #include "runtime/register/register_room.h"
 
 size_t pnet_register_draw_work(int64_t rows)

@@ -1,6 +1,5 @@
 #include "runtime/run/optim.h"
-#include "kernels/cpu/layer/optim.h"
-#include "kernels/cuda/layer/optim.h"
+#include "kernels/optim.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef PNET_RUNTIME_OPTIM_H
 #define PNET_RUNTIME_OPTIM_H
 
-#include "kernels/cpu/layer/optim.h"
+#include "kernels/optim.h"
 #include "runtime/device/device.h"
 #include "runtime/base/error.h"
 
@@ -12,7 +12,7 @@
 enum pnet_optim_kind { PNET_SGD, PNET_ADAM, PNET_ADAMW, PNET_OPTIMS };
 extern const char *const pnet_optim_names[PNET_OPTIMS]; /* "sgd", "adam", "adamw" */
 
-/* Formulas: kernels/cpu/layer/optim.h. */
+/* Formulas: kernels/optim.h. */
 struct pnet_optim {
     enum pnet_optim_kind kind;
     double momentum;          /* sgd: 0 .. 1, 1 excluded */

@@ -1,9 +1,8 @@
 #include "runtime/run/slot_build.h"
 
-#include "kernels/cpu/layer/gather.h"
+#include "kernels/rows.h"
 #include "runtime/geo/levels.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/layer/gather.h"
 #endif
 
 #include <stdlib.h>

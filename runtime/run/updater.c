@@ -1,7 +1,7 @@
 #include "runtime/run/updater.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/layer/optim.h"
+#include "kernels/optim.h"
 #endif
 
 #include <stdlib.h>

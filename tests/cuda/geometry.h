@@ -5,7 +5,7 @@
 #include "tests/check.h"
 #include "tests/geometry/cloud.h"
 #include "kernels/cuda/base/cuda.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 
 /* One piece of device memory that tests take from and give back all at once. Behind each piece stand
    bytes that nobody may write to. */

@@ -5,7 +5,7 @@
 
 #include "tests/cuda/geometry.h"
 #include "tests/geometry/arrays.h"
-#include "kernels/cuda/layer/gather.h"
+#include "kernels/rows.h"
 
 #include <cuda_runtime_api.h>
 

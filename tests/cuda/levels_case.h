@@ -3,7 +3,7 @@
 #ifndef PNET_TESTS_CUDA_LEVELS_CASE_H
 #define PNET_TESTS_CUDA_LEVELS_CASE_H
 
-#include "kernels/cpu/layer/pool.h"
+#include "kernels/pool.h"
 #include "kernels/cuda/base/cuda.h"
 #include "tests/check.h"
 #include "tests/cuda/storage_case.h"

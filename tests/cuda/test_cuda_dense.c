@@ -4,10 +4,10 @@
 
 #ifdef PNET_CUDA_BUILT
 
-#include "kernels/cuda/layer/act.h"
-#include "kernels/cuda/norm/norm.h"
-#include "kernels/cuda/layer/optim.h"
-#include "kernels/cuda/layer/rows.h"
+#include "kernels/act.h"
+#include "kernels/norm.h"
+#include "kernels/optim.h"
+#include "kernels/rows.h"
 #include "runtime/run/optim.h"
 
 #define BOTH(d, name) (*((d)->gpu ? pnet_cuda_##name : pnet_cpu_##name))

@@ -2,16 +2,14 @@
    triplets, product and gradient on the GPU; rows all over the result against a sum in double, those beyond element 2^31
    among them. Points, features and gradients are functions of their number, so that nothing large is kept on the host. */
 #include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/layer/gather.h"
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/rows.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/philox.h"
 #include "runtime/device/device.h"
 #include "tests/check.h"
 
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv/conv.h"
-#include "kernels/cuda/layer/gather.h"
-#include "kernels/cuda/geometry/geo.h"
 
 #include <math.h>
 #include <stdlib.h>

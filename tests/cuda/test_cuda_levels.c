@@ -1,6 +1,6 @@
 /* Pooling and interpolation on a GPU against their CPU twins, on random data. The number of rows is
    known on the device alone, and smaller than what the buffers have room for. */
-#include "kernels/cpu/layer/pool.h"
+#include "kernels/pool.h"
 #include "tests/check.h"
 
 #ifndef PNET_CUDA_BUILT
@@ -10,7 +10,6 @@ int main(void)
     return 77;
 }
 #else
-#include "kernels/cuda/layer/pool.h"
 #include "tests/cuda/levels_case.h"
 
 static void test_cells_sum(const struct cells *s, int32_t c, const float *x, const float *gx)

@@ -1,6 +1,6 @@
 /* Losses and metrics on a GPU against their CPU twins, on random data. The number of rows is known on
    the device alone, and smaller than what the buffers have room for. */
-#include "kernels/cpu/loss/loss.h"
+#include "kernels/loss.h"
 #include "tests/check.h"
 
 #include <float.h>
@@ -12,8 +12,7 @@ int main(void)
     return 77;
 }
 #else
-#include "kernels/cuda/loss/loss.h"
-#include "kernels/cuda/layer/pool.h"
+#include "kernels/pool.h"
 #include "tests/cuda/levels_case.h"
 
 /* Labels on both devices: one a row of scores, or those of its cell. */

@@ -1,5 +1,5 @@
 /* Matches on a GPU are those of the CPU, bit for bit. */
-#include "kernels/cuda/geometry/geo_matches.h"
+#include "kernels/matches.h"
 #include "runtime/device/device.h"
 #include "tests/geometry/matches.h"
 

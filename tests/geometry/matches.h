@@ -2,7 +2,7 @@
 #ifndef PNET_TESTS_GEOMETRY_MATCHES_H
 #define PNET_TESTS_GEOMETRY_MATCHES_H
 
-#include "kernels/cpu/geometry/geo_matches.h"
+#include "kernels/matches.h"
 #include "kernels/philox.h"
 #include "tests/check.h"
 

@@ -1,6 +1,6 @@
 /* Clouds without points go through all of the geometry stage. There may be no arrays for them at all: under the undefined
    behaviour sanitizer nothing may point into what is not there. */
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "tests/check.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* The losses on matched features, by numbers worked out by hand, and what they draw. Gradients stand in test_cases. */
-#include "kernels/cpu/loss/contrastive.h"
+#include "kernels/contrastive.h"
 #include "tests/check.h"
 
 /* Features of one channel. The source has rows 0, 1, 3 in the first sample, the target 0, 2, 5 and 6; in the second

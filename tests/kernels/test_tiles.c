@@ -1,5 +1,5 @@
 /* Sets laid out as tiles: a tile by hand, random sets, and that the checker sees what is wrong. */
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "tests/kernels/tile_case.h"
 
 /* Rows without cells come first, then 9, 0 and 8: places 13 to 15 of the last slab. Row 300 is of the second tile, rows from

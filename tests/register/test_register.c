@@ -1,7 +1,7 @@
 /* Matching, RANSAC and ICP: against brute force, against poses that are known, and for any number of threads. */
 #include <omp.h>
 
-#include "kernels/cpu/loss/feature.h"
+#include "kernels/feature.h"
 #include "tests/check.h"
 #include "tests/register/clouds.h"
 

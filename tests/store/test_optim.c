@@ -1,5 +1,5 @@
 /* Optimisers against the formulas in double, against PyTorch, and for any number of threads. */
-#include "kernels/cpu/layer/optim.h"
+#include "kernels/optim.h"
 #include "runtime/run/optim.h"
 #include "tests/check.h"
 

@@ -11,6 +11,7 @@
 #ifndef PNET_KERNELS_CPU_CONV_H
 #define PNET_KERNELS_CPU_CONV_H
 
+#include "kernels/act.h"
 #include "kernels/conv_algo.h"
 #include "kernels/count.h"
 #include "kernels/geometry.h"
@@ -19,8 +20,6 @@
 struct pnet_conv_shape {
     int32_t cin, cout, groups; /* cin: width of `in` below; cout: width of `out` */
 };
-
-enum pnet_activation { PNET_ACT_NONE, PNET_ACT_RELU, PNET_ACT_LEAKY }; /* leaky: slope below 0 */
 
 /* out[i] (+)= act(bias + sum over (i,j,k) of W[k]^T in[j])            (MVMR)
      t       sorted by i (`rows`), other = j

@@ -1,6 +1,6 @@
-#include "kernels/cpu/geometry/geo_matches.h"
+#include "kernels/matches.h"
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 
 enum { LINE = 64 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cpu/geometry/geo_isa.h"
 
 struct nearest {

@@ -2,7 +2,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cpu/geometry/geo_grid.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* How much a set takes laid out as tiles (kernels/geometry.h): what a plan for a GPU needs to know where there is none. */
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/tile_order.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
    outside of a range and are stepped over. */
 #include <omp.h>
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cpu/geometry/geo_isa.h"
 
 enum { PART = 128 /* rows */ };

@@ -1,7 +1,7 @@
 #include "kernels/cpu/geometry/geo_tree.h"
 
 #include <math.h>
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 
 enum { LINE = 64, MIN_SPREAD = WIDE };
 

@@ -1,7 +1,7 @@
 /* Triplet sets: which kind of search makes them, and the memory it works in. */
 #include <string.h>
 
-#include "kernels/cpu/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cpu/geometry/geo_set.h"
 
 /* Takes what the set needs from a workspace; returns its size. With a NULL base only the size

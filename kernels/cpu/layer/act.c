@@ -1,4 +1,4 @@
-#include "kernels/cpu/layer/act.h"
+#include "kernels/act.h"
 
 #include <math.h>
 

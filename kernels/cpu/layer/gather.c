@@ -1,4 +1,4 @@
-#include "kernels/cpu/layer/gather.h"
+#include "kernels/rows.h"
 
 #include <omp.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Interpolation between nearest points, and its gradient without atomics: the pairs are sorted by
    coarse row first. */
-#include "kernels/cpu/layer/pool.h"
+#include "kernels/pool.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/layer/optim.h"
+#include "kernels/optim.h"
 
 #include <math.h>
 

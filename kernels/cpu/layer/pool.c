@@ -1,4 +1,5 @@
-#include "kernels/cpu/layer/pool.h"
+#include "kernels/pool.h"
+#include "kernels/cpu/layer/segment.h"
 
 #include <math.h>
 #include <string.h>

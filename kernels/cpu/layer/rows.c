@@ -1,4 +1,4 @@
-#include "kernels/cpu/layer/rows.h"
+#include "kernels/rows.h"
 
 enum { SMALL = 1 << 14 }; /* elements below which threads cost more than they save */
 

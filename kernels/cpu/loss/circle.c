@@ -1,4 +1,4 @@
-#include "kernels/cpu/loss/contrastive.h"
+#include "kernels/contrastive.h"
 #include "kernels/cpu/loss/matched.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Losses of the differences of two values, element by element: means of d^2, of Huber's function
    and of |d|. */
-#include "kernels/cpu/loss/loss.h"
+#include "kernels/loss.h"
 
 #include <math.h>
 

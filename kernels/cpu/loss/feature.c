@@ -1,3 +1,4 @@
+#include "kernels/feature.h"
 #include "kernels/cpu/loss/feature.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Focal loss. */
-#include "kernels/cpu/loss/loss.h"
+#include "kernels/loss.h"
 #include "kernels/cpu/loss/targets.h"
 
 enum {

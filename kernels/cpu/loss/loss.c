@@ -1,4 +1,4 @@
-#include "kernels/cpu/loss/loss.h"
+#include "kernels/loss.h"
 #include "kernels/cpu/loss/targets.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
    the sum of error times the growth of the Jaccard loss as that label joins the wrong ones. Labels
    that share a row of scores share their error: a row makes at most two entries, one for its labels
    of the class and one for its others, each with a count. */
-#include "kernels/cpu/loss/loss.h"
+#include "kernels/loss.h"
 #include "kernels/cpu/loss/targets.h"
 
 #include <math.h>

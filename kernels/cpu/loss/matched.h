@@ -1,8 +1,8 @@
-/* What the losses of kernels/cpu/loss/contrastive.h share. */
+/* What the losses of kernels/contrastive.h share. */
 #ifndef PNET_KERNELS_CPU_MATCHED_H
 #define PNET_KERNELS_CPU_MATCHED_H
 
-#include "kernels/cpu/loss/contrastive.h"
+#include "kernels/contrastive.h"
 
 static inline double matched_distance2(int32_t width, const float *x, const float *y)
 {

@@ -2,7 +2,7 @@
 #ifndef PNET_KERNELS_CPU_TARGETS_H
 #define PNET_KERNELS_CPU_TARGETS_H
 
-#include "kernels/cpu/loss/loss.h"
+#include "kernels/loss.h"
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
-#include "kernels/cpu/norm/norm.h"
-#include "kernels/cpu/layer/act.h"
+#include "kernels/norm.h"
+#include "kernels/act.h"
+#include "kernels/cpu/layer/segment.h"
 
 #include <math.h>
 

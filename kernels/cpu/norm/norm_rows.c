@@ -1,5 +1,5 @@
 /* Normalisations of single rows: layer norm, l2 norm, softmax. */
-#include "kernels/cpu/norm/norm.h"
+#include "kernels/norm.h"
 
 #include <math.h>
 

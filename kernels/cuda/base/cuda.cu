@@ -1,6 +1,6 @@
 #include "kernels/cuda/base/cuda.h"
 extern "C" {
-#include "kernels/cpu/layer/gather.h"
+#include "kernels/rows.h"
 }
 
 #include <cstdio>

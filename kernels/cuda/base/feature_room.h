@@ -3,7 +3,7 @@
 #ifndef PNET_KERNELS_CUDA_FEATURE_ROOM_H
 #define PNET_KERNELS_CUDA_FEATURE_ROOM_H
 
-#include "kernels/cpu/norm/norm.h"
+#include "kernels/norm.h"
 #include "kernels/philox.h"
 
 #include <stddef.h>

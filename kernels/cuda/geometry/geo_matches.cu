@@ -1,5 +1,5 @@
-#include "kernels/cuda/geometry/geo_matches.h"
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/matches.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 

@@ -1,6 +1,6 @@
 /* The k nearest points of each query, a warp each: a walk through the tree that visits near boxes
    first. */
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_near.h"
 
 enum { WARPS = 4 };

@@ -1,5 +1,5 @@
 /* Keys of points, and the order of rows by key. */
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 

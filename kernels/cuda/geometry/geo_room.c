@@ -1,6 +1,6 @@
 #include "kernels/cuda/geometry/geo_room.h"
-#include "kernels/cuda/geometry/geo.h"
-#include "kernels/cuda/geometry/geo_matches.h"
+#include "kernels/geometry_stage.h"
+#include "kernels/matches.h"
 
 static void *take(struct geo_purse *p, size_t count, size_t size)
 {

@@ -1,5 +1,5 @@
 /* Grid sampling: one original point a voxel, and the children of each of them. */
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 

@@ -1,6 +1,6 @@
 /* The same triplets sorted by the other side: counted and dealt out by integer atomics, in no
    particular order, then each row is sorted: rows hold no triplet twice. */
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
 enum { WARPS = 2 };

@@ -1,5 +1,5 @@
 /* Triplet sets: which kind of search makes them. */
-#include "kernels/cuda/geometry/geo.h"
+#include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_blocks.h"
 
 #include <cfloat>

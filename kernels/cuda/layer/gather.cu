@@ -1,4 +1,4 @@
-#include "kernels/cuda/layer/gather.h"
+#include "kernels/rows.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

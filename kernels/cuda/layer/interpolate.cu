@@ -1,7 +1,7 @@
 /* Interpolation between nearest points, and its gradient without atomics: the pairs are sorted by
    coarse row first, which keeps the fine rows of each in order. */
 #include "kernels/cuda/layer/lists.cuh"
-#include "kernels/cuda/layer/pool.h"
+#include "kernels/pool.h"
 #include "kernels/cuda/base/sort.h"
 
 static __device__ __forceinline__ float reciprocal(float distance2)

@@ -1,8 +1,8 @@
 /* Workspaces of pools, interpolation and the optimiser. */
 #include "kernels/cuda/base/feature_room.h"
 #include "kernels/cuda/base/sort.h"
-#include "kernels/cuda/layer/optim.h"
-#include "kernels/cuda/layer/pool.h"
+#include "kernels/optim.h"
+#include "kernels/pool.h"
 
 size_t pnet_cuda_optim_update_work(int64_t chunk_count)
 {

@@ -1,7 +1,7 @@
 /* The most frequent label of each cell: labels are sorted by cell, then by value, and the runs of
    equal ones compete. Cells may be of any size, and nothing is known about the number of classes. */
 #include "kernels/cuda/base/levels.cuh"
-#include "kernels/cuda/layer/pool.h"
+#include "kernels/pool.h"
 #include "kernels/cuda/base/sort.h"
 
 struct majority {

@@ -1,5 +1,5 @@
 extern "C" {
-#include "kernels/cuda/layer/optim.h"
+#include "kernels/optim.h"
 }
 #include "kernels/cuda/base/dense.cuh"
 #include "kernels/cuda/base/early.cuh"
@@ -90,7 +90,7 @@ static __global__ void __launch_bounds__(JOINERS)
     *u.record = record;
 }
 
-/* The formulas of kernels/cpu/layer/optim.h for one element; m and v are its state, as far as there is one. */
+/* The formulas of kernels/optim.h for one element; m and v are its state, as far as there is one. */
 struct sgd_plain {
     enum { STATES = 0 };
     pnet_sgd_step s;

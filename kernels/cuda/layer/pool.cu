@@ -1,5 +1,5 @@
 /* Pooling of the cells of a grid. */
-#include "kernels/cuda/layer/pool.h"
+#include "kernels/pool.h"
 #include "kernels/cuda/layer/lists.cuh"
 
 /* Bits, of features or labels. */

@@ -1,5 +1,5 @@
 extern "C" {
-#include "kernels/cuda/layer/rows.h"
+#include "kernels/rows.h"
 }
 #include "kernels/cuda/base/dense.cuh"
 

@@ -4,7 +4,7 @@
    and are joined in order. */
 #include "kernels/cuda/base/early.cuh"
 #include "kernels/cuda/base/levels.cuh"
-#include "kernels/cuda/layer/pool.h"
+#include "kernels/pool.h"
 
 /* What a thread gathers of one channel. */
 struct sums {

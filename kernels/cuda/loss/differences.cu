@@ -1,5 +1,5 @@
 /* Losses of the differences of two values: kernels/cpu/loss/differences.c on a GPU. */
-#include "kernels/cuda/loss/loss.h"
+#include "kernels/loss.h"
 #include "kernels/cuda/loss/slices.cuh"
 
 /* What is summed, and its slope: of a difference that is not a number it is not a number. */

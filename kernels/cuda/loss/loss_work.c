@@ -1,8 +1,8 @@
 /* Workspaces of losses and metrics. */
 #include "kernels/cuda/base/feature_room.h"
 #include "kernels/cuda/base/sort.h"
-#include "kernels/cuda/loss/contrastive.h"
-#include "kernels/cuda/loss/loss.h"
+#include "kernels/contrastive.h"
+#include "kernels/loss.h"
 
 size_t pnet_cuda_cross_entropy_work(const struct pnet_cross_entropy *e)
 {

@@ -1,9 +1,9 @@
-/* What the losses of kernels/cuda/loss/contrastive.h share: the drawn rows side by side in float32, and gradients of rows
+/* What the losses of kernels/contrastive.h share: the drawn rows side by side in float32, and gradients of rows
    that may come several times. */
 #ifndef PNET_KERNELS_CUDA_MATCHED_CUH
 #define PNET_KERNELS_CUDA_MATCHED_CUH
 
-#include "kernels/cuda/loss/contrastive.h"
+#include "kernels/contrastive.h"
 #include "kernels/cuda/base/levels.cuh"
 #include "kernels/cuda/base/storage.cuh"
 

@@ -4,7 +4,7 @@
 #define PNET_KERNELS_CUDA_TARGETS_CUH
 
 #include "kernels/cuda/base/levels.cuh"
-#include "kernels/cuda/loss/loss.h"
+#include "kernels/loss.h"
 
 static __device__ __forceinline__ int64_t labels_begin(const struct pnet_targets &t, int64_t row)
 {

@@ -2,7 +2,7 @@
 #ifndef PNET_KERNELS_CUDA_WEIGHTS_CUH
 #define PNET_KERNELS_CUDA_WEIGHTS_CUH
 
-#include "kernels/cuda/loss/loss.h"
+#include "kernels/loss.h"
 
 #include <cstdio>
 #include <cstdlib>

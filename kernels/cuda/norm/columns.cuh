@@ -8,7 +8,7 @@
 #define PNET_KERNELS_CUDA_COLUMNS_CUH
 
 #include "kernels/count.h"
-#include "kernels/cpu/layer/segment.h"
+#include "kernels/segments.h"
 #include "kernels/cuda/base/dense.cuh"
 #include "kernels/cuda/base/feature_room.h"
 

@@ -1,5 +1,5 @@
 extern "C" {
-#include "kernels/cuda/layer/act.h"
+#include "kernels/act.h"
 }
 #include "kernels/cuda/norm/norm.cuh"
 

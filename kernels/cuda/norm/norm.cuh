@@ -3,7 +3,7 @@
 #define PNET_KERNELS_CUDA_NORM_CUH
 
 extern "C" {
-#include "kernels/cuda/norm/norm.h"
+#include "kernels/norm.h"
 }
 #include "kernels/cuda/norm/columns.cuh"
 

@@ -1,7 +1,7 @@
 /* Normalisations of single rows: layer norm, l2 norm, softmax. A group of lanes has a row; it reads the row again
    rather than keep it, which the cache answers. */
 extern "C" {
-#include "kernels/cuda/norm/norm.h"
+#include "kernels/norm.h"
 }
 #include "kernels/cuda/norm/columns.cuh"
 

@@ -1,6 +1,6 @@
 /* Workspaces of norms. */
 #include "kernels/cuda/base/feature_room.h"
-#include "kernels/cuda/norm/norm.h"
+#include "kernels/norm.h"
 
 size_t pnet_cuda_norm_work(const struct pnet_norm *n)
 {

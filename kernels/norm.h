@@ -1,15 +1,16 @@
-/* Normalisation on the CPU.
+/* Normalisation.
 
    A matrix [rows, c] is cut into segments by splits[segments + 1] (batch norm: one segment of all
    rows; instance and group norm: one a sample). Sums are formed in double over fixed blocks of rows
    and joined in order: they are accurate for any number of rows and the same bits for any number of
-   threads. Empty segments are all right. Nothing allocates. */
-#ifndef PNET_KERNELS_CPU_NORM_H
-#define PNET_KERNELS_CPU_NORM_H
+   threads. Empty segments are all right. */
+#ifndef PNET_KERNELS_NORM_H
+#define PNET_KERNELS_NORM_H
 
+#include "kernels/act.h"
+#include "kernels/both.h"
 #include "kernels/count.h"
-#include "kernels/cpu/conv/conv.h"
-#include "kernels/cpu/layer/segment.h"
+#include "kernels/segments.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,12 +32,12 @@ struct pnet_norm {
 };
 
 /* Workspace of each of those below that take one. */
-size_t pnet_cpu_norm_work(const struct pnet_norm *n);
+PNET_BOTH(size_t, norm_work, const struct pnet_norm *n);
 
 /* mean, and inverse = 1 / sqrt(biased variance + eps), of x. Of an empty segment: 0 and
    1 / sqrt(eps). */
-void pnet_cpu_norm_statistics(
-    const struct pnet_norm *n, double eps, float *mean, float *inverse, void *work);
+PNET_BOTH(void, norm_statistics, const struct pnet_norm *n, double eps, float *mean, float *inverse,
+    void *work);
 
 /* Batch norm: one segment, groups == c. While training, and where there is more than one row, the
    statistics above, and the running ones move: running = (1 - momentum) running + momentum batch,
@@ -46,17 +47,17 @@ struct pnet_running {
     float *mean, *var; /* [c] */
     double momentum;
 };
-void pnet_cpu_batchnorm_statistics(const struct pnet_norm *n, double eps, bool training,
+PNET_BOTH(void, batchnorm_statistics, const struct pnet_norm *n, double eps, bool training,
     struct pnet_running running, float *mean, float *inverse, void *work);
 
 /* y [rows, c]; may be x itself. */
-void pnet_cpu_norm_forward(
-    const struct pnet_norm *n, const float *mean, const float *inverse, float *y, void *work);
+PNET_BOTH(void, norm_forward, const struct pnet_norm *n, const float *mean, const float *inverse,
+    float *y, void *work);
 
 /* Both in one: statistics, then y. */
-void pnet_cpu_norm(
-    const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work);
-void pnet_cpu_batchnorm(const struct pnet_norm *n, double eps, bool training,
+PNET_BOTH(void, norm, const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y,
+    void *work);
+PNET_BOTH(void, batchnorm, const struct pnet_norm *n, double eps, bool training,
     struct pnet_running running, float *mean, float *inverse, float *y, void *work);
 
 /* Gradients from gout [rows, c]. gx [rows, c] may be gout itself where it is written; gx, gweight,
@@ -72,24 +73,24 @@ struct pnet_norm_gradient {
     float *gadded; /* norm_backward of a sum: [rows, c], memory of its own; NULL: not wanted */
     bool gx_add, gweight_add, gbias_add, gadded_add;
 };
-void pnet_cpu_norm_backward(const struct pnet_norm *n, const float *mean, const float *inverse,
+PNET_BOTH(void, norm_backward, const struct pnet_norm *n, const float *mean, const float *inverse,
     const struct pnet_norm_gradient *g, void *work);
 
 /* The same row by row over all c channels (Ba, Kiros, Hinton, 2016): statistics of each row. */
-void pnet_cpu_layernorm(struct pnet_count rows, int32_t c, double eps, const float *x,
+PNET_BOTH(void, layernorm, struct pnet_count rows, int32_t c, double eps, const float *x,
     const float *weight, const float *bias, enum pnet_activation act, float slope, float *y);
-size_t pnet_cpu_layernorm_backward_work(struct pnet_count rows, int32_t c);
-void pnet_cpu_layernorm_backward(struct pnet_count rows, int32_t c, double eps, const float *x,
+PNET_BOTH(size_t, layernorm_backward_work, struct pnet_count rows, int32_t c);
+PNET_BOTH(void, layernorm_backward, struct pnet_count rows, int32_t c, double eps, const float *x,
     const float *weight, const struct pnet_norm_gradient *g, void *work);
 
 /* y = x / max(|x|, eps) row by row, and its gradient. */
-void pnet_cpu_l2norm(struct pnet_count rows, int32_t c, double eps, const float *x, float *y);
-void pnet_cpu_l2norm_backward(struct pnet_count rows, int32_t c, double eps, const float *x,
+PNET_BOTH(void, l2norm, struct pnet_count rows, int32_t c, double eps, const float *x, float *y);
+PNET_BOTH(void, l2norm_backward, struct pnet_count rows, int32_t c, double eps, const float *x,
     const float *g, bool add, float *gx);
 
 /* y = softmax of each row, and its gradient from the result y. */
-void pnet_cpu_softmax(struct pnet_count rows, int32_t c, const float *x, float *y);
-void pnet_cpu_softmax_backward(
-    struct pnet_count rows, int32_t c, const float *y, const float *g, bool add, float *gx);
+PNET_BOTH(void, softmax, struct pnet_count rows, int32_t c, const float *x, float *y);
+PNET_BOTH(void, softmax_backward, struct pnet_count rows, int32_t c, const float *y, const float *g,
+    bool add, float *gx);
 
 #endif

@@ -3,15 +3,16 @@
    What is drawn is drawn by Philox of the step, so that backward sees what forward saw, on either
    device. Distances and sums are formed in double; where equal distances compete, the first one
    drawn wins. Sums have a fixed order: the same bits for any number of threads. */
-#ifndef PNET_KERNELS_CPU_CONTRASTIVE_H
-#define PNET_KERNELS_CPU_CONTRASTIVE_H
+#ifndef PNET_KERNELS_CONTRASTIVE_H
+#define PNET_KERNELS_CONTRASTIVE_H
 
+#include "kernels/both.h"
 #include "kernels/count.h"
 #include "kernels/philox.h"
 
 #include <stdbool.h>
 
-/* Features of the source a and the target b, and which of their rows match (geo_matches.h). */
+/* Features of the source a and the target b, and which of their rows match (kernels/matches.h). */
 struct pnet_matched {
     int32_t samples, width;
     struct pnet_count a_rows, b_rows;
@@ -39,10 +40,10 @@ struct pnet_hardest {
 /* mined [samples, positives, 4]: i, j, the hardest row of b for i and of a for j, -1 where that one
    is a match of its own; all -1 behind the last positive of a sample.
    sizes [3]: how many terms the sums over positives and over hardest rows of b and a have. */
-size_t pnet_cpu_hardest_work(const struct pnet_hardest *h, bool backward);
-void pnet_cpu_hardest(
-    const struct pnet_hardest *h, int32_t *mined, float *sizes, float *loss, void *work);
-void pnet_cpu_hardest_backward(const struct pnet_hardest *h, const int32_t *mined,
+PNET_BOTH(size_t, hardest_work, const struct pnet_hardest *h, bool backward);
+PNET_BOTH(void, hardest, const struct pnet_hardest *h, int32_t *mined, float *sizes, float *loss,
+    void *work);
+PNET_BOTH(void, hardest_backward, const struct pnet_hardest *h, const int32_t *mined,
     const float *sizes, const float *gloss, const struct pnet_matched_gradients *g, void *work);
 
 /* Circle loss (Sun et al.: Circle Loss: A Unified Perspective of Pair Similarity Optimization,
@@ -60,11 +61,12 @@ struct pnet_circle {
    sums [samples, 2, pairs, 2]: for each row of a, then of b, the logarithms of its sums over
    positives and negatives; -infinity: it has none.
    sizes [2]: rows of a and of b that have both. */
-size_t pnet_cpu_circle_work(const struct pnet_circle *c, bool backward);
-void pnet_cpu_circle(const struct pnet_circle *c, int32_t *drawn, double *sums, float *sizes,
+PNET_BOTH(size_t, circle_work, const struct pnet_circle *c, bool backward);
+PNET_BOTH(void, circle, const struct pnet_circle *c, int32_t *drawn, double *sums, float *sizes,
     float *loss, void *work);
-void pnet_cpu_circle_backward(const struct pnet_circle *c, const int32_t *drawn, const double *sums,
-    const float *sizes, const float *gloss, const struct pnet_matched_gradients *g, void *work);
+PNET_BOTH(void, circle_backward, const struct pnet_circle *c, const int32_t *drawn,
+    const double *sums, const float *sizes, const float *gloss,
+    const struct pnet_matched_gradients *g, void *work);
 
 /* What is drawn, on either device. */
 

@@ -1,4 +1,4 @@
-/* Optimisers: a step of training on the block of parameters, on either device. Formulas: w the
+/* Optimisers: a step of training on the block of parameters. Formulas: w the
    weights, g' = scale g + decay w, where `scale` clips, and undoes loss scaling.
 
    SGD: v = momentum v + g';  w -= lr v, or lr (g' + momentum v) with nesterov (Sutskever, Martens,
@@ -8,9 +8,10 @@
    g'^2;  w -= rate m / (sqrt(v) inverse_root + eps) with rate = lr / (1 - beta1^t), inverse_root =
    1 / sqrt(1 - beta2^t) at step t = 1, 2, ... Decoupled decay (AdamW: Loshchilov and Hutter, 2019)
    is keep = 1 - lr * weight decay with decay = 0. m and v start as 0. */
-#ifndef PNET_KERNELS_CPU_OPTIM_H
-#define PNET_KERNELS_CPU_OPTIM_H
+#ifndef PNET_KERNELS_OPTIM_H
+#define PNET_KERNELS_OPTIM_H
 
+#include "kernels/both.h"
 #include "kernels/philox.h" /* PNET_HD */
 
 #include <math.h>
@@ -64,7 +65,8 @@ struct pnet_optim_chunk {
     float rate;            /* factor of the learning rate */
 };
 
-/* GPU: all pointers lead to device memory. What no chunk covers is neither read nor changed. */
+/* What no chunk covers is neither read nor changed. On a GPU nothing that changes from step to step is an argument of a kernel:
+   a step can be recorded and replayed. */
 struct pnet_optim_update {
     struct pnet_optim_rule rule;
     const struct pnet_optim_chunk *chunks; /* [chunk_count] */
@@ -78,14 +80,13 @@ struct pnet_optim_update {
         squared; /* chunks, from the first one on, whose squares a call of optim_squares left in `work` */
 };
 /* The sums of squares of the gradient of `count` chunks from `first` on, for the update that gets the same `work`. */
-void pnet_cpu_optim_squares(
-    const struct pnet_optim_update *u, int64_t first, int64_t count, void *work);
-/* The bits do not depend on the number of threads. Nothing allocates. */
-size_t pnet_cpu_optim_update_work(int64_t chunk_count);
-void pnet_cpu_optim_update(const struct pnet_optim_update *u, void *work);
+PNET_BOTH(void, optim_squares, const struct pnet_optim_update *u, int64_t first, int64_t count,
+    void *work);
+PNET_BOTH(size_t, optim_update_work, int64_t chunk_count);
+PNET_BOTH(void, optim_update, const struct pnet_optim_update *u, void *work);
 
 /* sum (+)= weight * loss: the sum over micro-batches of an objective, for `losses` and the log. */
-void pnet_cpu_loss_add(const float *loss, double weight, bool add, double *sum);
+PNET_BOTH(void, loss_add, const float *loss, double weight, bool add, double *sum);
 
 /* Coefficients of a step, the same on both devices. Corrections are computed in double: 1 - beta2^t
    loses all digits in float while t is small. */

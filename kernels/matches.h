@@ -2,28 +2,29 @@
 
    For each row i of `a` the rows j of `b`, same sample, with |T p_i - q_j| <= radius, ascending.
    T is the 4x4 matrix of the sample, row-major: (T p)[r] = ((t[r][0] x + t[r][1] y) + t[r][2] z) +
-   t[r][3], and the distance is that of a ball (geometry.h); float32 without contraction, so that
+   t[r][3], and the distance is that of a ball (kernels/geometry.h); float32 without contraction, so that
    the matches are the same bits everywhere. */
-#ifndef PNET_KERNELS_CPU_GEO_MATCHES_H
-#define PNET_KERNELS_CPU_GEO_MATCHES_H
+#ifndef PNET_KERNELS_MATCHES_H
+#define PNET_KERNELS_MATCHES_H
 
+#include "kernels/both.h"
 #include "kernels/geometry.h"
 
 /* The points of a level under the poses [samples, 16]: to [rows, 3]. */
-void pnet_cpu_move(const struct pnet_level *a, const float *pose, float *to);
+PNET_BOTH(void, move, const struct pnet_level *a, const float *pose, float *to);
 
 /* In two steps, as triplets are made:
 
      count: start[a->rows + 1] gets the prefix sums; returns their number
      write: other[number]
 
-   Work, for `write` with that number, for `count` with 0: 12 bytes a row of `a`, 2 a match, and
-   what triplets of two levels take. */
-size_t pnet_cpu_matches_work(
-    const struct pnet_level *a, const struct pnet_level *b, float radius, int64_t number);
-int64_t pnet_cpu_matches_count(const struct pnet_level *a, const struct pnet_level *b,
+   Work: for `write` with that number, for `count` with 0. On the CPU 12 bytes a row of `a`, 2 a match, and what triplets of two
+   levels take. */
+PNET_BOTH(size_t, matches_work, const struct pnet_level *a, const struct pnet_level *b,
+    float radius, int64_t number);
+PNET_BOTH(int64_t, matches_count, const struct pnet_level *a, const struct pnet_level *b,
     const float *pose, float radius, int64_t *start, void *work);
-void pnet_cpu_matches_write(const struct pnet_level *a, const struct pnet_level *b,
+PNET_BOTH(void, matches_write, const struct pnet_level *a, const struct pnet_level *b,
     const float *pose, float radius, int64_t number, const int64_t *start, int32_t *other,
     void *work);
 

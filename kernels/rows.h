@@ -1,0 +1,30 @@
+/* Rows picked out of a matrix, and columns moved between matrices. */
+#ifndef PNET_KERNELS_ROWS_H
+#define PNET_KERNELS_ROWS_H
+
+#include "kernels/both.h"
+#include "kernels/count.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* to[i] = from[index[i]] for i < n, rows of `words` 32-bit words; index NULL: from[i]. With words == 1 `to` may be
+   `index` itself. */
+PNET_BOTH(void, gather, int64_t n, int32_t words, const void *from, const int32_t *index, void *to);
+
+/* The same for float32 features that are stored as `storage` from then on. */
+PNET_BOTH(void, gather_features, int64_t n, int32_t width, const float *from, const int32_t *index,
+    enum pnet_storage storage, void *to);
+
+/* CPU: memcpy by up to four threads: one alone does not reach the rate of the memory. */
+void pnet_cpu_copy(void *to, const void *from, size_t bytes);
+
+/* y[row, at + c] = x[row, c]; x [rows, c], y [rows, width]. */
+PNET_BOTH(void, columns_put, struct pnet_count rows, int32_t c, const float *x, int32_t width,
+    int32_t at, float *y);
+/* y[row, c] (+)= x[row, at + c]; x [rows, width], y [rows, c]. */
+PNET_BOTH(void, columns_take, struct pnet_count rows, int32_t c, const float *x, int32_t width,
+    int32_t at, bool add, float *y);
+
+#endif
