@@ -4,7 +4,7 @@
 #define PNET_KERNELS_CUDA_LEVELS_CUH
 
 #include "kernels/count.h"
-#include "kernels/cuda/base/feature_room.h"
+#include "kernels/cuda/base/feature_work.h"
 #include "kernels/cuda/base/storage.cuh"
 
 #include <cstdint>

@@ -257,7 +257,7 @@ int64_t geo_nearest_write(const struct geo_set *s, const struct geo_results *to)
 extern "C" void pnet_cuda_nearest(const struct pnet_level *out, const struct pnet_level *in,
     int32_t k, int32_t *index, float *distance2, void *work)
 {
-    struct geo_nearest_room p;
+    struct geo_nearest_work p;
     if (out->rows <= 0 || k <= 0) return;
     geo_nearest_take(out, in, work, &p);
     struct geo_set s = {};

@@ -3,7 +3,7 @@
 #ifndef PNET_KERNELS_CUDA_GEO_PARTS_H
 #define PNET_KERNELS_CUDA_GEO_PARTS_H
 
-#include "kernels/cuda/geometry/geo_room.h"
+#include "kernels/cuda/geometry/geo_work.h"
 
 #include <cuda_runtime.h>
 

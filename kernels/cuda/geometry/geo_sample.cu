@@ -85,7 +85,7 @@ static __global__ void find_splits(
 extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_grid grid,
     bool ordered, int32_t *keep, int32_t *parent, int64_t *row_splits, void *work)
 {
-    struct geo_sample_room p;
+    struct geo_sample_work p;
     int64_t n = fine->rows;
     int32_t samples = fine->samples;
     cudaStream_t stream = cudaStreamPerThread;

@@ -73,7 +73,7 @@ void geo_child_boxes(
 
 static struct geo_set prepare(const struct pnet_level *out, const struct pnet_level *in,
     const struct pnet_neighbourhood *nb, const int32_t *parent, void *work,
-    struct geo_triplets_room *p)
+    struct geo_triplets_work *p)
 {
     struct geo_set s = describe(out, in, nb, parent);
     geo_triplets_take(out, in, nb, work, p, &s.tree);
@@ -110,7 +110,7 @@ extern "C" int64_t pnet_cuda_triplets_count(const struct pnet_level *out,
     int64_t *start, void *work)
 {
     int64_t rows = out->rows;
-    struct geo_triplets_room p;
+    struct geo_triplets_work p;
     if (nb->pointwise) {
         point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
             rows, start, nullptr, nullptr);
@@ -133,7 +133,7 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     int32_t *other, uint16_t *cell, void *work)
 {
     int64_t rows = out->rows, limit = ROW_LIMIT;
-    struct geo_triplets_room p;
+    struct geo_triplets_work p;
     if (rows <= 0) return;
     if (nb->pointwise) {
         point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
@@ -156,7 +156,7 @@ extern "C" void pnet_cuda_triplets_back(const struct pnet_level *level,
     const struct pnet_neighbourhood *nb, const int64_t *start, int32_t *other, uint16_t *cell,
     void *work)
 {
-    struct geo_triplets_room p;
+    struct geo_triplets_work p;
     if (level->rows <= 0) return;
     if (nb->pointwise) {
         pnet_cuda_triplets_write(level, level, nb, nullptr, start, other, cell, work);

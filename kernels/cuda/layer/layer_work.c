@@ -1,5 +1,5 @@
 /* Workspaces of pools, interpolation and the optimiser. */
-#include "kernels/cuda/base/feature_room.h"
+#include "kernels/cuda/base/feature_work.h"
 #include "kernels/cuda/base/sort.h"
 #include "kernels/optim.h"
 #include "kernels/pool.h"

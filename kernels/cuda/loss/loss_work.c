@@ -1,5 +1,5 @@
 /* Workspaces of losses and metrics. */
-#include "kernels/cuda/base/feature_room.h"
+#include "kernels/cuda/base/feature_work.h"
 #include "kernels/cuda/base/sort.h"
 #include "kernels/contrastive.h"
 #include "kernels/loss.h"

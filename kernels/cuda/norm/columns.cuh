@@ -10,7 +10,7 @@
 #include "kernels/count.h"
 #include "kernels/segments.h"
 #include "kernels/cuda/base/dense.cuh"
-#include "kernels/cuda/base/feature_room.h"
+#include "kernels/cuda/base/feature_work.h"
 
 #include <type_traits>
 

@@ -1,5 +1,5 @@
 /* Workspaces of norms. */
-#include "kernels/cuda/base/feature_room.h"
+#include "kernels/cuda/base/feature_work.h"
 #include "kernels/norm.h"
 
 size_t pnet_cuda_norm_work(const struct pnet_norm *n)

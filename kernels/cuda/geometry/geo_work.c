@@ -1,4 +1,4 @@
-#include "kernels/cuda/geometry/geo_room.h"
+#include "kernels/cuda/geometry/geo_work.h"
 #include "kernels/geometry_stage.h"
 #include "kernels/matches.h"
 
@@ -59,11 +59,11 @@ void geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purs
     b->table = take(purse, (size_t)1 << b->bits, sizeof(int32_t));
 }
 
-size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_room *p)
+size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p)
 {
     struct geo_purse purse = {work, 0};
     size_t rows = (size_t)n;
-    *p = (struct geo_sample_room){0};
+    *p = (struct geo_sample_work){0};
     if (!ordered) {
         p->order = take(&purse, rows, sizeof(int32_t));
         p->room = take(&purse, ROOM_BYTES * rows, 1);
@@ -79,12 +79,12 @@ size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_ro
 
 size_t pnet_cuda_sample_work(int64_t n, bool ordered)
 {
-    struct geo_sample_room p;
+    struct geo_sample_work p;
     return geo_sample_take(n, ordered, NULL, &p);
 }
 
 size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
-    const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_room *p,
+    const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_work *p,
     struct geo_tree *tree)
 {
     struct geo_purse purse = {work, 0};
@@ -105,7 +105,7 @@ size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *
 size_t pnet_cuda_triplets_work(
     const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb)
 {
-    struct geo_triplets_room p;
+    struct geo_triplets_work p;
     struct geo_tree tree;
     return nb->pointwise ? 0 : geo_triplets_take(out, in, nb, NULL, &p, &tree);
 }
@@ -125,7 +125,7 @@ size_t pnet_cuda_transpose_work(const struct pnet_triplets *t)
 }
 
 size_t geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in, void *work,
-    struct geo_nearest_room *p)
+    struct geo_nearest_work *p)
 {
     struct geo_purse purse = {work, 0};
     p->in_order = take(&purse, (size_t)in->rows, sizeof(int32_t));
@@ -138,7 +138,7 @@ size_t geo_nearest_take(const struct pnet_level *out, const struct pnet_level *i
 
 size_t pnet_cuda_nearest_work(const struct pnet_level *out, const struct pnet_level *in, int32_t k)
 {
-    struct geo_nearest_room p;
+    struct geo_nearest_work p;
     (void)k;
     return geo_nearest_take(out, in, NULL, &p);
 }
@@ -149,7 +149,7 @@ struct pnet_neighbourhood geo_matches_ball(float radius)
 }
 
 size_t geo_matches_take(
-    const struct pnet_level *a, int64_t number, void *work, struct geo_matches_room *p)
+    const struct pnet_level *a, int64_t number, void *work, struct geo_matches_work *p)
 {
     struct geo_purse purse = {work, 0};
     p->xyz = take(&purse, 3 * (size_t)a->rows, sizeof(float));
@@ -162,7 +162,7 @@ size_t pnet_cuda_matches_work(
     const struct pnet_level *a, const struct pnet_level *b, float radius, int64_t number)
 {
     struct pnet_neighbourhood nb = geo_matches_ball(radius);
-    struct geo_matches_room p;
+    struct geo_matches_work p;
     return geo_matches_take(a, number, NULL, &p) + pnet_cuda_triplets_work(a, b, &nb);
 }
 

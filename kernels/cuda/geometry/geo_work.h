@@ -1,7 +1,7 @@
 /* The memory that the geometry stage works in on a GPU: which parts a workspace has, and so how large it is. Host
    arithmetic alone, in every build, so that plans for a GPU are the same where there is none. */
-#ifndef PNET_KERNELS_CUDA_GEO_ROOM_H
-#define PNET_KERNELS_CUDA_GEO_ROOM_H
+#ifndef PNET_KERNELS_CUDA_GEO_WORK_H
+#define PNET_KERNELS_CUDA_GEO_WORK_H
 
 #include "kernels/geometry.h"
 
@@ -72,16 +72,16 @@ void geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purs
 int64_t geo_tiles_of(int64_t rows);
 
 /* The parts of workspaces; each function returns the bytes, and with `work` NULL does nothing else. */
-struct geo_sample_room {
+struct geo_sample_work {
     int32_t *order; /* [n] place to row, by sample and key; NULL: the same */
     void *room, *sorting;
     int32_t *voxel;    /* [n] of each place; NULL: it stands where the parents will */
     uint32_t *nearest; /* [n] of each voxel: the least distance^2 to its centre, as bits */
     int64_t *sums;
 };
-size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_room *p);
+size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p);
 
-struct geo_triplets_room {
+struct geo_triplets_work {
     int32_t *in_order, *out_order;
     void *sorting;
     int64_t *sums;
@@ -91,18 +91,18 @@ struct geo_triplets_room {
     struct block_table blocks;
 };
 size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
-    const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_room *p,
+    const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_work *p,
     struct geo_tree *tree);
 
-struct geo_nearest_room {
+struct geo_nearest_work {
     int32_t *in_order, *out_order;
     void *sorting;
     struct geo_tree tree;
 };
 size_t geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in, void *work,
-    struct geo_nearest_room *p);
+    struct geo_nearest_work *p);
 
-struct geo_matches_room {
+struct geo_matches_work {
     float *xyz;
     uint16_t *cell;
     char *triplets;
@@ -110,7 +110,7 @@ struct geo_matches_room {
 /* Matches are a triplet set with one cell: the moved points of `a` are centres among those of `b`. */
 struct pnet_neighbourhood geo_matches_ball(float radius);
 size_t geo_matches_take(
-    const struct pnet_level *a, int64_t number, void *work, struct geo_matches_room *p);
+    const struct pnet_level *a, int64_t number, void *work, struct geo_matches_work *p);
 
 #ifdef __cplusplus
 }

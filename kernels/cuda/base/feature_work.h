@@ -1,7 +1,7 @@
 /* What workspaces of norms, pools, losses and metrics on a GPU depend on. Host arithmetic alone, in every build, so that
    plans for a GPU are the same where there is none. */
-#ifndef PNET_KERNELS_CUDA_FEATURE_ROOM_H
-#define PNET_KERNELS_CUDA_FEATURE_ROOM_H
+#ifndef PNET_KERNELS_CUDA_FEATURE_WORK_H
+#define PNET_KERNELS_CUDA_FEATURE_WORK_H
 
 #include "kernels/norm.h"
 #include "kernels/philox.h"
