@@ -67,7 +67,7 @@ function(pnet_cuda_sources target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
   # Triplets are the same bits everywhere: no fused multiply-add in the folder of geometry.
-  file(GLOB geometry CONFIGURE_DEPENDS kernels/cuda/geometry/*.cu)
+  file(GLOB_RECURSE geometry CONFIGURE_DEPENDS kernels/cuda/geometry/*.cu)
   set_source_files_properties(${geometry} PROPERTIES COMPILE_OPTIONS "-fmad=false")
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
   if(PNET_STATIC)
