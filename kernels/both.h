@@ -5,8 +5,8 @@
 
    Either device. Nothing is allocated. The caller hands in the workspace `work`, aligned to 16 bytes; NAME_work gives its bytes,
    enough for OpenMP's current number of threads. NAME_work is in every build, asks no GPU, and reads sizes, no arrays: a plan
-   asks before there is a batch. A workspace holds nothing between calls. The same call gives the same bits each time, for any
-   number of threads.
+   asks before there is a batch. A workspace holds nothing between calls, unless a function says so. The same call gives
+   the same bits each time, for any number of threads.
 
    GPU. All pointers lead to device memory, those inside of structs too; the structs themselves lie on the host. Work is put on
    the calling thread's stream; a function that returns a number, other than NAME_work, waits for it. Errors are kept for

@@ -73,6 +73,7 @@ struct pnet_norm_gradient {
     float *gadded; /* norm_backward of a sum: [rows, c], memory of its own; NULL: not wanted */
     bool gx_add, gweight_add, gbias_add, gadded_add;
 };
+/* All gradients that `g` names, from gout, with the mean and inverse of the forward pass. */
 PNET_BOTH(void, norm_backward, const struct pnet_norm *n, const float *mean, const float *inverse,
     const struct pnet_norm_gradient *g, void *work);
 

@@ -82,6 +82,8 @@ struct pnet_optim_update {
 /* The sums of squares of the gradient of `count` chunks from `first` on, for the update that gets the same `work`. */
 PNET_BOTH(void, optim_squares, const struct pnet_optim_update *u, int64_t first, int64_t count,
     void *work);
+/* A whole step: the norm of the gradient, what pnet_optim_decide says of it, and the update of w and its state, or nothing where
+   the step is skipped. u->record tells which. */
 PNET_BOTH(size_t, optim_update_work, int64_t chunk_count);
 PNET_BOTH(void, optim_update, const struct pnet_optim_update *u, void *work);
 

@@ -17,7 +17,7 @@ allow compiler 'compiler|lang|runtime'
 
 # Inner walls: a room is a folder of runtime or kernels with sources.
 edges=$(mktemp)
-trap 'rm -f "$edges" "$edges.loop"' EXIT
+trap 'rm -f "$edges" "$edges.loop" "$edges.cuda"' EXIT
 for room in $(find runtime kernels -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | xargs -n1 dirname | sort -u); do
     if [ "$room" = kernels ]; then
         allowed=kernels
@@ -42,6 +42,20 @@ if ! tsort "$edges" >/dev/null 2>"$edges.loop"; then
     status=1
 fi
 [ "$(wc -l <"$edges")" -gt 20 ] || { echo 'few walls found: is the extraction broken?'; status=1; }
+
+# A contract of both devices stands once, in kernels/*.h: no two headers of their rooms declare the same function for one
+# device each. Convolution has two headers.
+declared() { # device
+    find "kernels/$1" -path "kernels/$1/conv" -prune -o -name '*.h' -exec grep -ohE "\bpnet_$1_[a-z0-9_]+\(" {} + |
+        sed "s/pnet_$1_//" | sort -u
+}
+declared cuda >"$edges.cuda"
+[ "$(wc -l <"$edges.cuda")" -gt 20 ] || { echo 'few functions found: is the extraction broken?'; status=1; }
+twins=$(declared cpu | comm -12 - "$edges.cuda")
+if [ -n "$twins" ]; then
+    printf 'declared for either device apart; declare them by PNET_BOTH in kernels/:\n%s\n' "$twins"
+    status=1
+fi
 
 # A folder of many files has sub-folders, or says why not.
 for folder in $(find lang compiler runtime kernels tests bench docs -type d); do
