@@ -1,7 +1,7 @@
 /* How a contract is declared once for both devices, and what holds for all that are declared so.
 
-   PNET_BOTH(void, gather, int64_t n, ..) declares pnet_cpu_gather and pnet_cuda_gather, which compute the same. Rows of the tables
-   call the one or the other by PNET_KERNEL(x, gather), and ask for its workspace by PNET_WORK(device, ..).
+   PNET_BOTH(void, gather, int64_t n, ..) declares pnet_cpu_gather and pnet_cuda_gather, which compute the same. Rows of the
+   tables call the one or the other by PNET_KERNEL(x, gather), and ask for its workspace by PNET_WORK(device, ..).
 
    Either device. Nothing is allocated. The caller hands in the workspace `work`, aligned to 16 bytes; NAME_work gives its bytes,
    enough for OpenMP's current number of threads. NAME_work is in every build, asks no GPU, and reads sizes, no arrays: a plan
