@@ -134,7 +134,8 @@ static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_s
                 .role = PNET_ROLE_SAVED,
                 .name = n->path,
                 .node = index,
-                .of = r->saved[i].training_only ? 1 : -1},
+                .of = -1,
+                .training_only = r->saved[i].training_only},
             span);
     for (int i = 0; i < r->geo_count; i++) {
         n->geo[i] = add_geo(c, r->geo[i]);

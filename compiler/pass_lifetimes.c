@@ -13,7 +13,8 @@ static void touch_forward(struct pnet_plan *p, const struct pnet_node *n, int st
     for (int i = 0; i < n->in_count; i++) touch(p, n->in[i], step);
     touch(p, n->out, step);
     for (int i = 0; i < n->saved_count; i++)
-        if (p->tensors[n->saved[i]].type.width && (p->training || p->tensors[n->saved[i]].of < 0))
+        if (p->tensors[n->saved[i]].type.width &&
+            (p->training || !p->tensors[n->saved[i]].training_only))
             touch(p, n->saved[i], step);
 }
 
@@ -71,7 +72,7 @@ void pass_lifetimes(struct pnet_compilation *c)
         struct pnet_plan_tensor *tensor = &p->tensors[t];
         if (tensor->kept && tensor->first >= 0) tensor->last = p->step_count - 1;
         /* the gradient of a loss is set before the backward part begins */
-        if (tensor->role == PNET_ROLE_GRAD && tensor->of >= 0 &&
+        if (tensor->role == PNET_ROLE_GRAD &&
             p->tensors[tensor->of].type.level == p->scalar_level && tensor->first >= 0)
             tensor->first = p->forward_steps;
         /* gradients of inputs are read by the caller */

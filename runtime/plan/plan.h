@@ -22,10 +22,11 @@ enum pnet_tensor_role {
 struct pnet_plan_tensor {
     struct pnet_type type;
     enum pnet_tensor_role role;
-    const char *name; /* "fcgf.s.0.conv"; of a gradient: that of the tensor */
-    int input, field; /* INPUT */
-    int node;         /* RESULT SAVED: who makes it; GRAD: -1 */
-    int of;           /* GRAD: the tensor it is the gradient of */
+    const char *name;   /* "fcgf.s.0.conv"; of a gradient: that of the tensor */
+    int input, field;   /* INPUT */
+    int node;           /* RESULT SAVED: who makes it; GRAD: -1 */
+    int of;             /* GRAD: the tensor it is the gradient of; -1 */
+    bool training_only; /* SAVED: not there in inference */
     int first,
         last;   /* steps between which the memory is needed, inclusive; first < 0: never made */
     int shares; /* the tensor whose memory this one lives in; itself where it has its own */
