@@ -36,6 +36,7 @@ struct net_step {
 struct net_parts {
     double upload;   /* GPU: points and fields from pageable memory, by themselves */
     double geometry; /* with the upload */
+    double layout;   /* behind a batch of another capacity class; not in `step` */
     double forward, backward, optimizer;
     double step; /* all of them in a row, the geometry of the batch among them */
 };

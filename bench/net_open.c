@@ -50,6 +50,7 @@ void net_close(struct network *n)
 {
     pnet_updater_close(&n->updater);
     pnet_session_free(n->session);
+    pnet_bound_free(n->bound);
     pnet_batch_free(n->batch);
     pnet_compilation_free(n->compilation);
 }
@@ -73,11 +74,7 @@ enum pnet_status net_open(const struct net_options *o, const struct scene *s, bo
     struct net_weights *w, struct network *n, struct pnet_error *e)
 {
     bool plainly = !w;
-    struct pnet_device where = plainly ? (struct pnet_device){PNET_CPU, 0} : o->where;
     struct pnet_compile_options c = {.purpose = training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
-        .device = where.kind,
-        .precision = plainly ? PNET_FP32 : o->precision,
-        .algo = plainly ? PNET_ALGO_MVMR_I : PNET_ALGO_DEFAULT,
         .degrade = o->degrade,
         .sets = o->set,
         .set_count = o->sets,
@@ -89,13 +86,17 @@ enum pnet_status net_open(const struct net_options *o, const struct scene *s, bo
         pnet_compilation_report(n->compilation, stderr, false, false);
         return pnet_error_set(e, PNET_BAD_MODEL, "%s does not compile", o->model);
     }
+    struct pnet_target target = {.where = plainly ? (struct pnet_device){PNET_CPU, 0} : o->where,
+        .precision = plainly ? PNET_FP32 : o->precision,
+        .algo = plainly ? PNET_ALGO_MVMR_I : PNET_ALGO_DEFAULT};
+    enum pnet_status st = pnet_bound_new(n->plan, &target, &n->bound, e);
+    if (st) return st;
     struct pnet_optim optim = pnet_optim_default(o->optimizer);
     struct pnet_session_options so = {.slots = 1,
         .seed = o->seed,
-        .device = where,
-        .extra_bytes = training ? (int64_t)pnet_updater_bytes(n->plan, &optim) : 0};
-    enum pnet_status st = make_batch(n->plan, s, o->seed, &n->batch, e);
-    if (!st) st = pnet_session_new(n->plan, &so, &n->session, e);
+        .extra_bytes = training ? (int64_t)pnet_updater_bytes(n->bound, &optim) : 0};
+    st = make_batch(n->plan, s, o->seed, &n->batch, e);
+    if (!st) st = pnet_session_new(n->bound, &so, &n->session, e);
     if (!st)
         st = w ? pnet_session_load_params(n->session, weights_find, w, e)
                : pnet_session_init_params(n->session, e);
@@ -145,7 +146,7 @@ enum pnet_status net_gradients_of(struct network *n, const struct pnet_plan *as,
     float **gradients, struct pnet_error *e)
 {
     const struct pnet_plan *p = n->plan;
-    float scale = p->precision == PNET_FP16 ? FIRST_SCALE : 1;
+    float scale = n->bound->precision == PNET_FP16 ? FIRST_SCALE : 1;
     float *own = bench_alloc((size_t)p->trained_elements * sizeof *own);
     enum pnet_status st = run_once(n, scale, loss, own, e);
     while (!st && scale > 1 && !all_finite(own, p->trained_elements)) {

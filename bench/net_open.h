@@ -16,6 +16,7 @@ struct net_weights {
 struct network {
     struct pnet_compilation *compilation;
     const struct pnet_plan *plan;
+    struct pnet_bound *bound;
     struct pnet_batch *batch;
     struct pnet_session *session;
     struct pnet_updater updater;

@@ -72,7 +72,7 @@ static void print_parts(const struct net_result *r)
         (double)r->geometry_bytes / 1048576);
     printf("geometry     %9.2f ms", 1e3 * t->geometry);
     if (t->upload > 0) printf(", with %.2f ms of upload", 1e3 * t->upload);
-    puts("");
+    printf("\nlayout       %9.3f ms where a batch has another capacity class\n", 1e3 * t->layout);
 }
 
 static void print_stages(const struct net_result *r)
@@ -140,6 +140,7 @@ static void json_parts(struct pnet_json *j, const struct net_result *r)
     pnet_json_double(j, "inference_ms", 1e3 * r->inference);
     pnet_json_double(j, "geometry_ms", 1e3 * t->geometry);
     pnet_json_double(j, "upload_ms", 1e3 * t->upload);
+    pnet_json_double(j, "layout_ms", 1e3 * t->layout);
     pnet_json_double(j, "forward_ms", 1e3 * t->forward);
     pnet_json_double(j, "backward_ms", 1e3 * t->backward);
     pnet_json_double(j, "optimizer_ms", 1e3 * t->optimizer);

@@ -112,6 +112,16 @@ static enum pnet_status whole_step(struct network *n, struct pnet_error *e)
     return st ? st : optimize(n, e);
 }
 
+/* What the session does before the first step of a batch that has another capacity class than the one before. */
+static enum pnet_status lay_out(struct network *n, struct pnet_error *e)
+{
+    struct pnet_layout l;
+    const struct pnet_counts *c = &pnet_session_slot(n->session, 0)->counts;
+    enum pnet_status st = pnet_layout_make(n->bound, c, true, &l, e);
+    if (!st) pnet_layout_free(&l);
+    return st;
+}
+
 /* A backward needs its forward, which is taken off again. */
 static enum pnet_status both_ways(struct network *n, struct pnet_error *e)
 {
@@ -170,6 +180,7 @@ static enum pnet_status measure_training(
     double both = 0;
     enum pnet_status st = time_of(n, repeat, geometry, &t->geometry, e);
     if (!st) st = time_upload(n, repeat, &t->upload, e);
+    if (!st) st = time_of(n, repeat, lay_out, &t->layout, e);
     if (!st) st = time_of(n, repeat, forward, &t->forward, e);
     if (!st) st = time_of(n, repeat, both_ways, &both, e);
     t->backward = both - t->forward;

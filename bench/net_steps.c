@@ -263,7 +263,7 @@ enum pnet_status net_time_steps(struct pnet_session *s, struct pnet_updater *u, 
     if (st) return st;
     struct bound_step *bound = bind_steps(s, p);
 #ifdef PNET_CUDA_BUILT
-    if (p->device == PNET_CUDA)
+    if (pnet_session_bound(s)->device == PNET_CUDA)
         st = time_on_gpu(s, p, bound, u, repeat, r, e);
     else
 #endif

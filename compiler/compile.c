@@ -35,9 +35,6 @@ static struct pnet_compilation *new_compilation(const struct pnet_compile_option
     c->options = *o;
     c->plan.result = c->plan.result_input = -1;
     c->plan.degrade = o->degrade;
-    c->plan.device = o->device;
-    c->plan.precision = o->precision;
-    c->plan.algo = o->algo;
     c->sources = pnet_sources_new(&c->arena);
     c->diags = c->sources ? pnet_diags_new(&c->arena, c->sources) : NULL;
     if (c->diags) return c;
@@ -102,15 +99,6 @@ static void check_objectives(struct pnet_compilation *c)
             "add a line such as loss ce = cross_entropy(y, cloud.label)");
 }
 
-/* Features in 16 bits are for the usual kernels alone. */
-static void check_algorithm(struct pnet_compilation *c)
-{
-    enum pnet_conv_algo algo = c->options.algo;
-    if (c->options.precision != PNET_FP32 && !pnet_conv_algo_is_usual(algo))
-        ERROR(c, (struct pnet_span){0}, "convolutions by %s are formed in fp32",
-            pnet_conv_algo_names[algo]);
-}
-
 static void dump(struct pnet_compilation *c, const char *pass)
 {
     if (c->options.dump && strcmp(c->options.dump, pass) == 0)
@@ -121,7 +109,6 @@ static void run(struct pnet_compilation *c)
 {
     if (!c->file || !compilation_ok(c)) return;
     elaborate(c);
-    check_algorithm(c);
     if (compilation_ok(c)) {
         if (c->options.purpose == PNET_FOR_INFERENCE)
             choose_result(c);

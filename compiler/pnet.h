@@ -1,4 +1,5 @@
-/* The C interface of the compiler: from text to a plan, which runtime/run/session.h runs. */
+/* The C interface of the compiler: from text to a plan, which runtime/run/bound.h binds to a device and
+   runtime/run/session.h runs. */
 #ifndef PNET_COMPILER_PNET_H
 #define PNET_COMPILER_PNET_H
 
@@ -17,11 +18,8 @@ enum pnet_purpose_kind {
 
 struct pnet_compile_options {
     enum pnet_purpose_kind purpose;
-    enum pnet_device_kind device;
-    enum pnet_precision precision; /* CUDA; the CPU computes float32 */
-    enum pnet_conv_algo algo;      /* of convolutions; others than the usual ones take float32 */
-    unsigned degrade;              /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
-    const char *const *sets;       /* "name=value" each, for the model's params */
+    unsigned degrade;        /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
+    const char *const *sets; /* "name=value" each, for the model's params */
     int set_count;
     const char *net;             /* INFERENCE: this net's result; NULL: the last net's */
     const char *value;           /* INFERENCE: a value by its path (fcgf.s.0) instead */
@@ -45,7 +43,7 @@ struct pnet_compilation *pnet_compile_text(
     const char *name, const char *text, size_t length, const struct pnet_compile_options *o);
 void pnet_compilation_free(struct pnet_compilation *c);
 
-/* The plan, or NULL where there were errors. */
+/* The plan, or NULL where there were errors. It is the same for every device, and nothing changes it. */
 const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c);
 /* Errors and warnings, with carets. */
 void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json);

@@ -1,6 +1,7 @@
 /* Listings of a plan: text and DOT. */
 #include "compiler/internal.h"
 #include "runtime/base/number.h"
+#include "runtime/run/bound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,9 +91,10 @@ static void print_tensors(const struct pnet_plan *p, FILE *out)
 
 static bool print_geometry(const struct pnet_plan *p, FILE *out)
 {
-    unsigned *forms = calloc((size_t)p->geo_count + 1, sizeof *forms);
-    if (!forms) return false;
-    pnet_plan_all_forms(p, forms);
+    /* whether a set is transposed does not depend on what the plan is bound to */
+    struct pnet_bound *b;
+    struct pnet_error e;
+    if (pnet_bound_new(p, &(struct pnet_target){0}, &b, &e)) return false;
     fputs("geometry:\n", out);
     for (int i = 0; i < p->geo_count; i++) {
         const struct pnet_geo_request *q = &p->geo[i].request;
@@ -101,11 +103,11 @@ static bool print_geometry(const struct pnet_plan *p, FILE *out)
         if (q->a != q->b) fprintf(out, " <- %s", p->levels[q->b].name);
         if (kind->print) kind->print(p, q, out);
         if (p->geo[i].users > 1) fprintf(out, "  shared by %d layers", p->geo[i].users);
-        if (forms[i] & (PNET_FORM_TRANSPOSED | PNET_FORM_TRANSPOSED_TILES))
+        if (b->forms[i] & (PNET_FORM_TRANSPOSED | PNET_FORM_TRANSPOSED_TILES))
             fputs("  transposed too", out);
         fputc('\n', out);
     }
-    free(forms);
+    pnet_bound_free(b);
     return true;
 }
 

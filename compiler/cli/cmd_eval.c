@@ -48,9 +48,22 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
     l->status = pnet_json_print(&j, l->each->file, &l->error);
 }
 
-static enum pnet_status open_evaluation(const struct run *run, const struct weights *w,
-    enum pnet_split split, bool one_by_one, struct pnet_loader **loader,
-    struct pnet_session **session, struct pnet_error *e)
+/* What an evaluation runs on. */
+struct ground {
+    struct pnet_loader *loader;
+    struct pnet_bound *bound;
+    struct pnet_session *session;
+};
+
+static void close_ground(struct ground *g)
+{
+    if (g->loader) pnet_loader_free(g->loader);
+    pnet_session_free(g->session);
+    pnet_bound_free(g->bound);
+}
+
+static enum pnet_status open_ground(const struct run *run, const struct weights *w,
+    enum pnet_split split, bool one_by_one, struct ground *g, struct pnet_error *e)
 {
     const struct pnet_config *c = run->config;
     struct pnet_loader_options lo = {.data = run->data,
@@ -62,13 +75,12 @@ static enum pnet_status open_evaluation(const struct run *run, const struct weig
         .workers = c->workers,
         .skip_empty = c->skip_empty,
         .seed = c->seed};
-    struct pnet_session_options so = {.memory_limit = memory_budget(&run->o.model),
-        .device = run->o.model.where,
-        .slots = 2,
-        .seed = c->seed};
-    enum pnet_status st = pnet_session_new(run->plan, &so, session, e);
-    if (!st) st = weights_load(w, *session, e);
-    return st ? st : pnet_loader_new(&lo, loader, e);
+    struct pnet_session_options so = {
+        .memory_limit = memory_budget(&run->o.model), .slots = 2, .seed = c->seed};
+    enum pnet_status st = weights_bind(w, &run->o.model, run->precision, run->plan, &g->bound, e);
+    if (!st) st = pnet_session_new(g->bound, &so, &g->session, e);
+    if (!st) st = weights_load(w, g->session, e);
+    return st ? st : pnet_loader_new(&lo, &g->loader, e);
 }
 
 /* One pass over a split with the given weights; `each` (or NULL) gets a line for each sample. */
@@ -76,8 +88,7 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     enum pnet_split split, struct pnet_output *each, struct pnet_evaluation *v, size_t *peak,
     struct pnet_error *e)
 {
-    struct pnet_loader *loader = NULL;
-    struct pnet_session *session = NULL;
+    struct ground g = {0};
     struct listener l = {.each = each,
         .information = {.data = run->data, .split = split},
         .measured = information_is_given(run->data, split)};
@@ -86,9 +97,10 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
         return pnet_error_set(e, PNET_USAGE,
             "skip_empty: with `info` every pair must have points, or pairs and matrices get mixed "
             "up");
-    enum pnet_status st = open_evaluation(run, w, split, one_by_one, &loader, &session, e);
+    enum pnet_status st = open_ground(run, w, split, one_by_one, &g, e);
     if (!st)
-        st = pnet_evaluate_each(session, loader, go_on, one_by_one ? take_sample : NULL, &l, v, e);
+        st = pnet_evaluate_each(
+            g.session, g.loader, go_on, one_by_one ? take_sample : NULL, &l, v, e);
     if (l.status) {
         *e = l.error;
         st = l.status;
@@ -96,9 +108,8 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     struct pnet_error ignored;
     enum pnet_status finished = information_finish(&l.information, v, st ? &ignored : e);
     if (!st) st = finished;
-    if (session) *peak = pnet_session_memory(session)->peak;
-    if (loader) pnet_loader_free(loader);
-    pnet_session_free(session);
+    if (g.session) *peak = pnet_session_memory(g.session)->peak;
+    close_ground(&g);
     return st;
 }
 
@@ -171,8 +182,7 @@ int command_eval(int argc, char **argv)
         struct pnet_evaluation v = {0};
         size_t peak = 0;
         catch_interrupts();
-        if (weights_plan(&w, &r.model, &run.plan, &e) ||
-            evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
+        if (evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
             code = complain(&e);
         } else if (r.model.json) {
             struct pnet_json j = {0};
@@ -244,10 +254,7 @@ static int run_variant(const struct comparison *k, struct variant *v)
     if (k->weights) code = check_config_sets(&k->r, &setting);
     if (!code && !(code = run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
         size_t peak = 0;
-        struct run chosen = v->run; /* its plan goes with the weights */
-        if (weights_plan(&w, &k->r.model, &chosen.plan, &e) ||
-            evaluate(&chosen, &w, k->split, NULL, &v->v, &peak, &e))
-            code = complain(&e);
+        if (evaluate(&v->run, &w, k->split, NULL, &v->v, &peak, &e)) code = complain(&e);
         if (k->weights) v->peak = peak;
     }
     weights_close(&w);

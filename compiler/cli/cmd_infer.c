@@ -16,6 +16,7 @@
 
 struct inference {
     const struct pnet_plan *plan;
+    struct pnet_bound *bound;
     struct pnet_session *session;
     struct weights weights;
     int input; /* of the model */
@@ -316,14 +317,13 @@ static enum pnet_status infer_all(const struct inference *f, const struct pnet_p
 static enum pnet_status open_session(struct inference *f, const struct model_options *m,
     const struct map_options *map, struct pnet_error *e)
 {
-    struct pnet_session_options o = {
-        .memory_limit = memory_budget(m), .slots = 1, .device = m->where};
+    struct pnet_session_options o = {.memory_limit = memory_budget(m), .slots = 1};
     enum pnet_status st =
         map_clouds(&f->weights.map, map, f->plan->inputs, f->plan->input_count, e);
     if (!st)
         st = pnet_input_map_check(
             &f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
-    if (!st) st = pnet_session_new(f->plan, &o, &f->session, e);
+    if (!st) st = pnet_session_new(f->bound, &o, &f->session, e);
     if (!st) st = weights_load(&f->weights, f->session, e);
     return st;
 }
@@ -344,9 +344,6 @@ static int infer_clouds(const struct infer_request *r, const struct setting *set
     struct pnet_error e = {0};
     int code;
     struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
-        .device = r->m.where.kind,
-        .precision = setting->precision,
-        .algo = r->m.sums,
         .degrade = setting->degrade,
         .sets = setting->sets.items,
         .set_count = setting->sets.count,
@@ -356,11 +353,13 @@ static int infer_clouds(const struct infer_request *r, const struct setting *set
         compile_model(r->model, &o, &(struct model_options){.quiet = true}, &code);
     if (!c) return code;
     f->plan = pnet_compilation_plan(c);
-    enum pnet_status st = weights_plan(&f->weights, &r->m, &f->plan, &e);
+    enum pnet_status st =
+        weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
     if (!st) st = open_session(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, clouds, many, r->output, r->format, &e);
     code = st ? complain(&e) : PNET_OK;
     pnet_session_free(f->session);
+    pnet_bound_free(f->bound);
     pnet_compilation_free(c);
     return code;
 }

@@ -44,15 +44,16 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
 }
 
 /* Without a cloud to go by. */
-static void assume_counts(const struct pnet_plan *p, struct pnet_counts *c, int64_t points)
+static void assume_counts(const struct pnet_bound *b, struct pnet_counts *c, int64_t points)
 {
+    const struct pnet_plan *p = b->plan;
     for (int l = 0; l < p->level_count; l++) {
         const struct pnet_level_info *info = &p->levels[l];
         if (info->kind == PNET_GEO_INPUT) c->rows[l] = p->inputs[info->input].unused ? 0 : points;
     }
     for (int i = 0; i < p->geo_count; i++) {
         const struct pnet_geo_kind *kind = pnet_geo_kind(p->geo[i].request.kind);
-        if (kind->assume) kind->assume(p, i, c);
+        if (kind->assume) kind->assume(p, i, b->forms[i], c);
     }
 }
 
@@ -201,8 +202,9 @@ static enum pnet_status measure(const struct pnet_plan *p, const char *path, str
     return st;
 }
 
-static int show(const struct pnet_plan *p, const struct plan_request *r)
+static int show(const struct pnet_bound *b, const struct plan_request *r)
 {
+    const struct pnet_plan *p = b->plan;
     struct pnet_memory memory;
     struct pnet_geo_work *work = NULL;
     struct pnet_slot *slot = NULL;
@@ -211,13 +213,13 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
     int64_t measured = 0;
     const char *cloud = r->cloud ? r->cloud : r->like;
     pnet_memory_init(&memory, (struct pnet_device){0}, 0); /* counts are the same on every device */
-    enum pnet_status st = pnet_geo_work_new(p, &memory, &work, &e);
-    if (!st) st = pnet_slot_new(p, work, &slot, &e);
+    enum pnet_status st = pnet_geo_work_new(b, &memory, &work, &e);
+    if (!st) st = pnet_slot_new(work, &slot, &e);
     if (!st && cloud) st = measure(p, cloud, slot, &measured, &e);
     if (!st && !cloud) {
         slot->counts.samples = 1;
         slot->counts.rows[p->sample_level] = slot->counts.rows[p->scalar_level] = 1;
-        assume_counts(p, &slot->counts, r->points);
+        assume_counts(b, &slot->counts, r->points);
         if (!r->json)
             puts("no cloud to go by: a level is assumed to hold 3 times fewer points than one of "
                  "half its cell");
@@ -227,8 +229,8 @@ static int show(const struct pnet_plan *p, const struct plan_request *r)
     struct pnet_optim optim = pnet_optim_default(r->optim);
     struct pnet_peak k;
     if (!st)
-        st = pnet_peak_plan(p, &slot->counts, p->training ? 2 : 1,
-            p->training ? pnet_updater_bytes(p, &optim) : 0, r->memory, &layout, &k, &e);
+        st = pnet_peak_plan(b, &slot->counts, p->training ? 2 : 1,
+            p->training ? pnet_updater_bytes(b, &optim) : 0, r->memory, &layout, &k, &e);
     if (!st) {
         if (r->json) {
             st = print_json(p, &slot->counts, &k, &e);
@@ -284,9 +286,6 @@ int command_plan(int argc, char **argv)
     if (r.optim == PNET_OPTIMS)
         return usage_error("--optimizer is sgd, adam or adamw, not '%s'", r.optimizer);
     struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
-        .device = m.where.kind,
-        .precision = m.products,
-        .algo = m.sums,
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count};
@@ -295,7 +294,11 @@ int command_plan(int argc, char **argv)
     r.memory = m.memory;
     r.json = m.json;
     r.quiet = m.quiet;
-    code = show(pnet_compilation_plan(c), &r);
+    struct pnet_target target = {.where = m.where, .precision = m.products, .algo = m.sums};
+    struct pnet_bound *b = NULL;
+    struct pnet_error e;
+    code = pnet_bound_new(pnet_compilation_plan(c), &target, &b, &e) ? complain(&e) : show(b, &r);
+    pnet_bound_free(b);
     pnet_compilation_free(c);
     return code;
 }

@@ -90,7 +90,8 @@ static enum pnet_status describe(struct pnet_session *session, const struct weig
     if (!st) {
         const struct pnet_slot *slot = pnet_session_slot(session, 0);
         pnet_device_get(pnet_session_device(session), s->xyz,
-            slot->views[slot->level_item[t->level]].level.xyz, (size_t)rows * 3 * sizeof *s->xyz);
+            slot->views[slot->bound->level_item[t->level]].level.xyz,
+            (size_t)rows * 3 * sizeof *s->xyz);
         st = pnet_session_wait(session, e);
     }
     s->described = (struct pnet_register_cloud){rows, s->xyz, s->features, t->width};
@@ -98,12 +99,12 @@ static enum pnet_status describe(struct pnet_session *session, const struct weig
 }
 
 static enum pnet_status run_net(
-    struct registration *r, const struct pnet_plan *p, struct weights *w, struct pnet_error *e)
+    struct registration *r, const struct pnet_bound *b, struct weights *w, struct pnet_error *e)
 {
+    const struct pnet_plan *p = b->plan;
     const struct model_options *m = &r->request->options;
     const struct pnet_level_info *level = &p->levels[p->tensors[p->result].type.level];
-    struct pnet_session_options o = {
-        .memory_limit = memory_budget(m), .slots = 1, .device = m->where};
+    struct pnet_session_options o = {.memory_limit = memory_budget(m), .slots = 1};
     struct pnet_session *session = NULL;
     int input;
     if (level->input < 0)
@@ -112,7 +113,7 @@ static enum pnet_status run_net(
     r->cell = level->cell;
     enum pnet_status st = map_clouds(&w->map, &r->request->map, p->inputs, p->input_count, e);
     if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
-    if (!st) st = pnet_session_new(p, &o, &session, e);
+    if (!st) st = pnet_session_new(b, &o, &session, e);
     if (!st) st = weights_load(w, session, e);
     for (int i = 0; i < 2 && !st; i++)
         st = describe(session, w, input, r->request->paths[i], &r->side[i], e);
@@ -131,9 +132,6 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     if (!st) st = weights_setting(&w, &q->options, q->degrade, &setting, e);
     if (!st) {
         struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
-            .device = q->options.where.kind,
-            .precision = setting.precision,
-            .algo = q->options.sums,
             .degrade = setting.degrade,
             .sets = setting.sets.items,
             .set_count = setting.sets.count,
@@ -141,8 +139,10 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
         struct pnet_compilation *c =
             compile_model(q->model, &o, &(struct model_options){.quiet = true}, code);
         const struct pnet_plan *p = c ? pnet_compilation_plan(c) : NULL;
-        if (p) st = weights_plan(&w, &q->options, &p, e);
-        if (p && !st) st = run_net(r, p, &w, e);
+        struct pnet_bound *b = NULL;
+        if (p) st = weights_bind(&w, &q->options, setting.precision, p, &b, e);
+        if (b) st = run_net(r, b, &w, e);
+        pnet_bound_free(b);
         if (c) pnet_compilation_free(c);
     }
     weights_close(&w);

@@ -266,9 +266,6 @@ static int compile_run(
     struct pnet_error e = {0};
     int code = 0;
     struct pnet_compile_options co = {.purpose = purpose,
-        .device = run->o.model.where.kind,
-        .precision = run->precision,
-        .algo = run->o.model.sums,
         .degrade = s && s->mode_known ? s->degrade : run->config->degrade,
         .sets = run->sets.items,
         .set_count = run->sets.count,
@@ -436,7 +433,7 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
         .overrides = run->overrides,
         .params = run->params,
         .memory_limit = memory_budget(&o->model),
-        .device = o->model.where,
+        .target = {.where = o->model.where, .precision = run->precision, .algo = o->model.sums},
         .resume = resume,
         .without_optimizer = o->without_optimizer,
         .algo_given = o->model.algo != NULL,

@@ -62,7 +62,6 @@ void weights_close(struct weights *w)
     else if (w->file)
         pnet_safetensors_free(w->file);
     pnet_input_map_free(&w->map);
-    pnet_chosen_free(&w->chosen);
     free(w->params);
     *w = (struct weights){0};
 }
@@ -180,12 +179,11 @@ void weights_start(const struct weights *w, unsigned degrade)
             pnet_mode_text(w->trained.degrade, was), pnet_mode_text(degrade, now));
 }
 
-enum pnet_status weights_plan(struct weights *w, const struct model_options *m,
-    const struct pnet_plan **plan, struct pnet_error *e)
+/* The algorithms of the checkpoint; *b is NULL where it has none that fit. */
+static enum pnet_status bind_as_trained(const struct weights *w, const struct pnet_target *t,
+    const struct pnet_plan *plan, struct pnet_bound **b, struct pnet_error *e)
 {
     struct pnet_choices c;
-    bool fit = false;
-    if (!w->checkpoint || m->algo) return PNET_OK;
     const char *text = w->checkpoint->state.kernels;
     enum pnet_status st =
         pnet_choices_parse("the kernels of the checkpoint", text, strlen(text), &c, e);
@@ -193,10 +191,21 @@ enum pnet_status weights_plan(struct weights *w, const struct model_options *m,
         fprintf(stderr, "pnetc: %s: ignored\n", e->message);
         return PNET_OK;
     }
-    if (!st && c.count) st = pnet_choices_apply(&c, *plan, &w->chosen, &fit, e);
-    if (!st && fit) *plan = &w->chosen.plan;
-    if (!st) pnet_choices_free(&c);
+    if (st) return st;
+    if (c.count) st = pnet_choices_bind(&c, plan, t, b, e);
+    pnet_choices_free(&c);
     return st;
+}
+
+enum pnet_status weights_bind(const struct weights *w, const struct model_options *m,
+    enum pnet_precision precision, const struct pnet_plan *plan, struct pnet_bound **b,
+    struct pnet_error *e)
+{
+    struct pnet_target t = {.where = m->where, .precision = precision, .algo = m->sums};
+    enum pnet_status st = PNET_OK;
+    *b = NULL;
+    if (w->checkpoint && !m->algo) st = bind_as_trained(w, &t, plan, b, e);
+    return st || *b ? st : pnet_bound_new(plan, &t, b, e);
 }
 
 struct source {

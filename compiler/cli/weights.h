@@ -18,7 +18,6 @@ struct weights {
     struct pnet_trained trained;        /* what the file says of its training */
     bool told;                          /* weights_setting has nothing more to say */
     char *params;                       /* copy the sets point into */
-    struct pnet_chosen chosen;          /* of weights_plan */
 };
 
 enum pnet_status weights_open(const char *path, struct weights *w, struct pnet_error *e);
@@ -38,10 +37,11 @@ enum pnet_status weights_setting(struct weights *w, const struct model_options *
     struct setting *s, struct pnet_error *e);
 /* The same notes for weights that a training in that mode starts from. */
 void weights_start(const struct weights *w, unsigned degrade);
-/* `plan` with the algorithms that the checkpoint was trained with, unless --algo says which; those that are for another
-   device or precision are left alone, damaged ones told on stderr. Lives as long as the weights and the plan. */
-enum pnet_status weights_plan(struct weights *w, const struct model_options *m,
-    const struct pnet_plan **plan, struct pnet_error *e);
+/* Binds `plan` to what the options and the setting say, with the algorithms that the checkpoint was trained with unless --algo
+   says which. Those that are for another device or precision are left alone, damaged ones told on stderr. */
+enum pnet_status weights_bind(const struct weights *w, const struct model_options *m,
+    enum pnet_precision precision, const struct pnet_plan *plan, struct pnet_bound **b,
+    struct pnet_error *e);
 /* PNET_BAD_MODEL names the first tensor that does not fit. */
 enum pnet_status weights_load(
     const struct weights *w, struct pnet_session *s, struct pnet_error *e);

@@ -30,8 +30,9 @@ static void walk(struct pnet_geo_walk *w)
 }
 
 /* A level keeps a third of the rows of a level half as coarse, as surfaces with some noise do. */
-static void assume(const struct pnet_plan *p, int item, struct pnet_counts *c)
+static void assume(const struct pnet_plan *p, int item, unsigned forms, struct pnet_counts *c)
 {
+    (void)forms;
     int level = p->geo[item].request.a;
     const struct pnet_level_info *info = &p->levels[level];
     double fine = p->levels[info->finer].cell, ratio = fine > 0 ? info->cell / fine : 2;

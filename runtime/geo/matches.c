@@ -63,8 +63,9 @@ static void view(const struct pnet_geo_look *l, struct pnet_geo_view *v)
 }
 
 /* Matches fill a disk of the level's cells. */
-static void assume(const struct pnet_plan *p, int item, struct pnet_counts *c)
+static void assume(const struct pnet_plan *p, int item, unsigned forms, struct pnet_counts *c)
 {
+    (void)forms;
     const struct pnet_geo_request *q = &p->geo[item].request;
     double cell = p->levels[q->a].cell;
     double each = cell > 0 ? M_PI * pow((double)q->matches.radius / cell, 2) : 16;

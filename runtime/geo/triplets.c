@@ -185,9 +185,9 @@ static void count_tiles(struct pnet_geo_walk *w, int form, const struct pnet_tri
 static void keep_triplets(struct pnet_geo_walk *w, int form, const struct pnet_triplets *set)
 {
     int other = form ? SET_T_OTHER : SET_OTHER, cell = form ? SET_T_CELL : SET_CELL;
-    if (owner(w->plan, w->item, w->forms, other) == PNET_OWNER_SLOT ||
-        !(w->counts->marks[w->item] >> form & 1))
-        return;
+    bool kept = w->owner[other] == PNET_OWNER_SLOT,
+         unlisted = w->counts->marks[w->item] >> form & 1;
+    if (kept || !unlisted) return;
     pnet_geo_own(w, other, set->other, set->count, sizeof *set->other);
     pnet_geo_own(w, cell, set->cell, set->count, sizeof *set->cell);
 }
@@ -209,14 +209,9 @@ static void walk(struct pnet_geo_walk *w)
     for (int form = 0; form < 1 + transposes; form++) keep_triplets(w, form, &sets[form]);
 }
 
-/* Tiles of a form. Where a look wants shapes alone they are there, but are not read. */
-static struct pnet_tiles tiles_of(const struct pnet_geo_look *l, int form, int64_t rows)
+static struct pnet_tiles tiles_of(const struct pnet_geo_look *l, int form)
 {
-    static const struct pnet_tile there;
     if (!pnet_set_has_tiles(l->forms, form)) return (struct pnet_tiles){0};
-    if (!l->places)
-        return rows > 0 ? (struct pnet_tiles){pnet_look_count(l, SET_WORDS + form), &there, NULL}
-                        : (struct pnet_tiles){0};
     return (struct pnet_tiles){pnet_look_count(l, SET_WORDS + form),
         pnet_look_data(l, l->item, SET_TILE + form), pnet_look_data(l, l->item, SET_LIST + form)};
 }
@@ -233,13 +228,13 @@ static void view(const struct pnet_geo_look *l, struct pnet_geo_view *v)
         .other = pnet_look_data(l, l->item, SET_OTHER),
         .cell = pnet_look_data(l, l->item, SET_CELL),
         .live = v->a_live,
-        .tiles = tiles_of(l, 0, v->a_rows)};
+        .tiles = tiles_of(l, 0)};
     *t = (struct pnet_triplets){.rows = f->others,
         .others = f->rows,
         .count = f->count,
         .cells = f->cells,
         .live = v->b_live,
-        .tiles = tiles_of(l, 1, v->b_rows)};
+        .tiles = tiles_of(l, 1)};
     if (!pnet_set_transposes(l->forms)) return;
     t->start = searches_back(l->device, l->q) ? f->start : pnet_look_data(l, l->item, SET_T_START);
     t->other = pnet_look_data(l, l->item, SET_T_OTHER);
@@ -247,12 +242,11 @@ static void view(const struct pnet_geo_look *l, struct pnet_geo_view *v)
 }
 
 /* A neighbourhood holds seven points for each kernel cell along an edge; tiles take 1.2 words a triplet. */
-static void assume(const struct pnet_plan *p, int item, struct pnet_counts *c)
+static void assume(const struct pnet_plan *p, int item, unsigned forms, struct pnet_counts *c)
 {
     const struct pnet_geo_request *q = &p->geo[item].request;
     const struct pnet_neighbourhood *nb = &q->triplets.nb;
     double each = nb->pointwise ? 1 : nb->knn ? nb->knn : pow(nb->kernel, 2) * 1.6;
-    unsigned forms = pnet_plan_forms(p, item);
     c->of[item][SET_COUNT] = (int64_t)ceil((double)c->rows[q->a] * each);
     for (int form = 0; form < 2; form++)
         if (pnet_set_has_tiles(forms, form))

@@ -14,7 +14,8 @@ struct pnet_geo_walk {
     const struct pnet_plan *plan;
     const struct pnet_geo_request *q;
     int item;
-    unsigned forms; /* of the item: pnet_plan_forms */
+    unsigned forms;                   /* of the item */
+    const enum pnet_geo_owner *owner; /* of its buffers, [PNET_GEO_BUFFERS] */
     enum pnet_device_kind
         device; /* whose kernels build it, by PNET_KERNEL(w, name), and where its memory lies */
     struct pnet_counts *counts;     /* building sets those of the item, and of its level */

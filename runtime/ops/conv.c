@@ -171,12 +171,11 @@ static unsigned form_of(const struct pnet_exec *x, const struct pnet_triplets *s
     return sorted == &x->geo[0]->forward ? PNET_FORM_FORWARD : PNET_FORM_TRANSPOSED;
 }
 
-static unsigned forms(const struct pnet_exec *x, bool backward)
+static unsigned forms(const struct pnet_exec *x, enum pnet_direction direction)
 {
     struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
-    if (!backward) return read_as(x, s, PNET_FORWARD, form_of(x, by_output(x)));
-    unsigned weight = read_as(x, s, PNET_DW, form_of(x, by_output(x)));
-    return x->gin[0].data ? weight | read_as(x, t, PNET_DF, form_of(x, by_input(x))) : weight;
+    if (direction == PNET_DF) return read_as(x, t, direction, form_of(x, by_input(x)));
+    return read_as(x, s, direction, form_of(x, by_output(x)));
 }
 
 static size_t larger(size_t a, size_t b)

@@ -139,8 +139,8 @@ struct pnet_geo_kind {
     void (*walk)(struct pnet_geo_walk *w);
     /* Fills the members of a view that are its own. NULL: it has `array`. */
     void (*view)(const struct pnet_geo_look *l, struct pnet_geo_view *v);
-    /* Counts without a cloud to go by; rows of finer levels are there. NULL: none. */
-    void (*assume)(const struct pnet_plan *p, int item, struct pnet_counts *c);
+    /* Counts without a cloud to go by, of an item with these forms; rows of finer levels are there. NULL: none. */
+    void (*assume)(const struct pnet_plan *p, int item, unsigned forms, struct pnet_counts *c);
     /* The arguments, in the listing of a plan: "  K=3 radius=0.1m". NULL: none. */
     void (*print)(const struct pnet_plan *p, const struct pnet_geo_request *q, FILE *out);
     /* Its line of `pnetc plan`, below `heading`, which may be NULL. NULL: none. */

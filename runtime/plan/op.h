@@ -292,9 +292,10 @@ struct pnet_op {
     /* Bytes of x->work for either direction, from the row counts in `x` (data pointers are not to
      * be read). */
     size_t (*work)(const struct pnet_exec *x, bool backward);
-    /* Where that depends on more than the rule knows: the forms of geo[0] that either direction reads, from the levels,
-       widths and cells in `x`; gin[0].data is not NULL where that gradient is wanted. Beside what the request says. */
-    unsigned (*forms)(const struct pnet_exec *x, bool backward);
+    /* Where that depends on more than the rule knows: the forms of geo[0] that one sum reads, from the levels, widths and
+       cells in `x`, on its device and with its algorithms; nothing is counted yet. A backward step forms PNET_DW, and
+       PNET_DF where the gradient of in[0] is wanted. Beside what the request says. */
+    unsigned (*forms)(const struct pnet_exec *x, enum pnet_direction direction);
     pnet_kernel *forward, *backward; /* on the device of `x`, through PNET_KERNEL */
     pnet_kernel *reference; /* forward, plain and serial, on doubles: every float tensor and
                                parameter is double */

@@ -1,5 +1,5 @@
 /* The plan: what the compiler makes of a model and a session runs. Static in everything but point
-   counts.
+   counts. The same for every device and precision: what is chosen for those stands beside it (runtime/run/bound.h).
 
    nodes      the forward graph, in source order: every node comes behind what it reads
    tensors    every value, saved tensor and gradient, with the steps between which it lives
@@ -87,8 +87,8 @@ struct pnet_step {
 
 struct pnet_geo_item {
     struct pnet_geo_request request; /* forms: the union of what is asked for in this plan */
-    unsigned forms;                  /* beside those that ops tell by `forms`: pnet_plan_forms */
-    int users;                       /* nodes that ask for it */
+    unsigned forms; /* that the schedule reads on every device; ops add theirs by `forms` */
+    int users;      /* nodes that ask for it */
 };
 
 struct pnet_objective {
@@ -127,26 +127,10 @@ struct pnet_plan {
     bool training;      /* has a backward part */
     unsigned degrade;
     uint64_t hash; /* of everything above that fixes results: FNV-1a 64 */
-    enum pnet_device_kind
-        device; /* whose kernels it is bound to: sizes of workspaces depend on it, results and hash
-                                     do not */
-    enum pnet_precision precision;  /* of products */
-    enum pnet_conv_algo algo;       /* of convolutions */
-    const struct pnet_algos *algos; /* [node_count]: of each; NULL: all are `algo` */
-    bool choosing; /* algorithms are tried: triplets lie there one by one too where tiles do */
 };
 
-/* How a tensor of features lies in memory: PNET_STORE_F32 on the CPU, and for losses and statistics. */
-enum pnet_storage pnet_plan_storage(const struct pnet_plan *p, int tensor);
-
-/* Does the node sum over triplets, so that an algorithm is chosen for it? And which ones are. */
+/* Does the node sum over triplets, so that an algorithm is chosen for it? */
 bool pnet_plan_convolves(const struct pnet_plan *p, int node);
-struct pnet_algos pnet_plan_algos(const struct pnet_plan *p, int node);
-/* The forms of a geometry item that the schedule reads, with the algorithms that the plan has now. Both sides of a
-   decision ask here: what makes the forms, and what sizes them, with a GPU and without. */
-unsigned pnet_plan_forms(const struct pnet_plan *p, int item);
-/* The same of all items, in one sweep: forms [geo_count]. */
-void pnet_plan_all_forms(const struct pnet_plan *p, unsigned *forms);
 
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);

@@ -35,15 +35,16 @@ static bool add(struct pnet_choices *c, const char *path, struct pnet_algos algo
     return copy != NULL;
 }
 
-enum pnet_status pnet_choices_of(const struct pnet_plan *p, const struct pnet_device_info *info,
+enum pnet_status pnet_choices_of(const struct pnet_bound *b, const struct pnet_device_info *info,
     struct pnet_choices *c, struct pnet_error *e)
 {
-    *c = (struct pnet_choices){.device = p->device, .precision = p->precision, .info = *info};
+    const struct pnet_plan *p = b->plan;
+    *c = (struct pnet_choices){.device = b->device, .precision = b->precision, .info = *info};
     c->items = calloc((size_t)p->node_count + 1, sizeof *c->items);
     bool ok = c->items != NULL;
     for (int n = 0; n < p->node_count && ok; n++)
         if (pnet_plan_convolves(p, n) && !find(c, p->nodes[n].path))
-            ok = add(c, p->nodes[n].path, pnet_plan_algos(p, n));
+            ok = add(c, p->nodes[n].path, b->algos[n]);
     if (ok) return PNET_OK;
     pnet_choices_free(c);
     return pnet_error_memory(e);
@@ -205,26 +206,21 @@ enum pnet_status pnet_choices_parse(
 
 /* ---- plans ---- */
 
-enum pnet_status pnet_choices_apply(const struct pnet_choices *c, const struct pnet_plan *p,
-    struct pnet_chosen *chosen, bool *fit, struct pnet_error *e)
+enum pnet_status pnet_choices_bind(const struct pnet_choices *c, const struct pnet_plan *p,
+    const struct pnet_target *t, struct pnet_bound **b, struct pnet_error *e)
 {
-    *chosen = (struct pnet_chosen){.plan = *p};
-    *fit = c->device == p->device && c->precision == p->precision;
-    if (!*fit) return PNET_OK;
-    chosen->algos = calloc((size_t)p->node_count + 1, sizeof *chosen->algos);
-    if (!chosen->algos) return pnet_error_memory(e);
+    struct pnet_target chosen = *t;
+    *b = NULL;
+    if (c->device != t->where.kind || c->precision != t->precision) return PNET_OK;
+    struct pnet_algos *algos = calloc((size_t)p->node_count + 1, sizeof *algos);
+    if (!algos) return pnet_error_memory(e);
     for (int n = 0; n < p->node_count; n++) {
         const struct pnet_choice *choice =
             pnet_plan_convolves(p, n) ? find(c, p->nodes[n].path) : NULL;
-        if (choice) chosen->algos[n] = choice->algos;
+        if (choice) algos[n] = choice->algos;
     }
-    chosen->plan.algo = PNET_ALGO_DEFAULT;
-    chosen->plan.algos = chosen->algos;
-    return PNET_OK;
-}
-
-void pnet_chosen_free(struct pnet_chosen *chosen)
-{
-    free(chosen->algos);
-    *chosen = (struct pnet_chosen){0};
+    chosen.algos = algos;
+    enum pnet_status st = pnet_bound_new(p, &chosen, b, e);
+    free(algos);
+    return st;
 }

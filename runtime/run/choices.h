@@ -5,7 +5,7 @@
 #define PNET_RUNTIME_CHOICES_H
 
 #include "runtime/device/device_time.h"
-#include "runtime/plan/plan.h"
+#include "runtime/run/bound.h"
 
 #include <stdio.h>
 
@@ -24,8 +24,8 @@ struct pnet_choices {
 };
 void pnet_choices_free(struct pnet_choices *c);
 
-/* What the plan has, a line for each convolution. */
-enum pnet_status pnet_choices_of(const struct pnet_plan *p, const struct pnet_device_info *info,
+/* What a plan is bound to, a line for each convolution. */
+enum pnet_status pnet_choices_of(const struct pnet_bound *b, const struct pnet_device_info *info,
     struct pnet_choices *c, struct pnet_error *e);
 /* As YAML, to be freed; NULL: out of memory. */
 char *pnet_choices_print(const struct pnet_choices *c);
@@ -42,16 +42,10 @@ void pnet_choices_put_head(
 bool pnet_choices_get_head(struct pnet_yaml *y, int format, enum pnet_device_kind *device,
     struct pnet_device_info *info, const char **version);
 
-/* Another plan for the same network, which lives as long as the first one. Owns its table. */
-struct pnet_chosen {
-    struct pnet_plan plan;
-    struct pnet_algos *algos;
-};
-/* `p` with the choices in the place of its own. Layers they do not name get the fixed table. They are left alone, and `*fit`
-   is false, where they are of the other kind of device or of another precision. */
-enum pnet_status pnet_choices_apply(const struct pnet_choices *c, const struct pnet_plan *p,
-    struct pnet_chosen *chosen, bool *fit, struct pnet_error *e);
-void pnet_chosen_free(struct pnet_chosen *chosen);
+/* Binds `p` to `t` with the choices in the place of its algorithms; layers that they do not name get the fixed table. Where
+   they are for the other kind of device or another precision *b is NULL. */
+enum pnet_status pnet_choices_bind(const struct pnet_choices *c, const struct pnet_plan *p,
+    const struct pnet_target *t, struct pnet_bound **b, struct pnet_error *e);
 
 extern const char *const pnet_precision_names[]; /* by enum pnet_precision, then NULL */
 

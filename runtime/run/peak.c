@@ -2,28 +2,29 @@
 
 #include "runtime/run/session.h"
 
-struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_counts *c,
+struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_counts *c,
     const struct pnet_layout *l, int slots, size_t extra)
 {
+    const struct pnet_plan *p = b->plan;
     struct pnet_peak k = {.parameters = pnet_round_bytes((size_t)p->param_elements * sizeof(float)),
         .optimizer = pnet_round_bytes(extra),
-        .geometry = pnet_slot_estimate(p, c),
+        .geometry = pnet_slot_estimate(b, c),
         .slots = slots,
         .features = pnet_round_bytes(l->total),
-        .session = p->device == PNET_CPU ? 0 : PNET_LIVE_BYTES};
+        .session = b->device == PNET_CPU ? 0 : PNET_LIVE_BYTES};
     if (p->training) k.gradients = pnet_round_bytes((size_t)p->trained_elements * sizeof(float));
     k.total = k.parameters + k.gradients + k.optimizer + (size_t)slots * k.geometry.kept +
               k.geometry.shared + k.features + k.session;
     return k;
 }
 
-enum pnet_status pnet_peak_plan(const struct pnet_plan *p, const struct pnet_counts *c, int slots,
+enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_counts *c, int slots,
     size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e)
 {
-    for (int beside = 1; beside >= 0; beside--) {
-        enum pnet_status st = pnet_layout_make(p, c, beside, l, e);
+    for (int beside = b->device != PNET_CPU; beside >= 0; beside--) {
+        enum pnet_status st = pnet_layout_make(b, c, beside, l, e);
         if (st) return st;
-        *k = pnet_peak_of(p, c, l, slots, extra);
+        *k = pnet_peak_of(b, c, l, slots, extra);
         if (!limit || k->total <= limit || !beside) break;
         pnet_layout_free(l);
     }

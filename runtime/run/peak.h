@@ -2,7 +2,8 @@
 #ifndef PNET_RUNTIME_PEAK_H
 #define PNET_RUNTIME_PEAK_H
 
-#include "runtime/run/bind.h"
+#include "runtime/run/layout.h"
+#include "runtime/run/slot.h"
 
 struct pnet_peak {
     size_t parameters, gradients, optimizer;
@@ -14,12 +15,12 @@ struct pnet_peak {
 };
 
 /* `extra` bytes of optimiser state. */
-struct pnet_peak pnet_peak_of(const struct pnet_plan *p, const struct pnet_counts *c,
+struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_counts *c,
     const struct pnet_layout *l, int slots, size_t extra);
 
 /* The layout that a session with `limit` bytes of memory has, and its peak: one whose steps run beside each other, or, where
    there is no room for that, one whose steps run in a row. 0: no limit. The layout is the caller's, to be freed. */
-enum pnet_status pnet_peak_plan(const struct pnet_plan *p, const struct pnet_counts *c, int slots,
+enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_counts *c, int slots,
     size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e);
 
 #endif

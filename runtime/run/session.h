@@ -1,4 +1,4 @@
-/* A session runs a plan: parameters, one arena for the feature stage, slots for the geometry of
+/* A session runs a bound plan: parameters, one arena for the feature stage, slots for the geometry of
  * this batch and the next. */
 #ifndef PNET_RUNTIME_SESSION_H
 #define PNET_RUNTIME_SESSION_H
@@ -13,8 +13,7 @@ struct pnet_session_options {
     int slots;           /* 1, or 2 to prepare the next batch while one runs */
     uint64_t seed;       /* of weights and dropout */
     int64_t extra_bytes; /* optimiser state, counted from the start */
-    struct pnet_device device;
-    bool no_recording; /* GPU: step by step, for tests and timings */
+    bool no_recording;   /* GPU: step by step, for tests and timings */
 };
 
 /* What a session on a GPU holds for what changes from batch to batch. */
@@ -22,10 +21,13 @@ enum { PNET_LIVE_BYTES = 64 };
 
 struct pnet_session;
 
-enum pnet_status pnet_session_new(const struct pnet_plan *p, const struct pnet_session_options *o,
+/* The device of `b` must be there; `b` and its plan live as long as the session. PNET_NO_DEVICE: it is not, or a layer has no
+   kernels for it. */
+enum pnet_status pnet_session_new(const struct pnet_bound *b, const struct pnet_session_options *o,
     struct pnet_session **s, struct pnet_error *e);
 void pnet_session_free(struct pnet_session *s);
 
+const struct pnet_bound *pnet_session_bound(const struct pnet_session *s);
 const struct pnet_plan *pnet_session_plan(const struct pnet_session *s);
 struct pnet_device pnet_session_device(const struct pnet_session *s);
 uint64_t pnet_session_seed(const struct pnet_session *s);

@@ -1,7 +1,5 @@
 #include "runtime/run/session_host.h"
 
-#include "runtime/run/bind.h"
-
 #include <stdlib.h>
 
 /* Copies that are freed together; `failed` sticks. */
@@ -91,16 +89,19 @@ enum pnet_status pnet_session_run_on_host(
     const struct pnet_slot *slot = pnet_session_slot(s, slot_index);
     const struct pnet_node *n = &p->nodes[p->steps[step].node];
     struct copies c = {.device = pnet_session_device(s)};
-    struct pnet_exec there = {0}, x = {0};
+    struct pnet_exec there, x;
     struct pnet_geo_view views[PNET_MAX_GEO];
     pnet_session_exec(s, slot_index, step, false, &there);
-    pnet_bind_shapes(p, &slot->counts, step, false, &x, views);
+    pnet_bound_exec(pnet_session_bound(s), step, &slot->counts, false, slot->views, &x);
     x.device = PNET_CPU;
     x.rand = there.rand;
     x.rand.live = NULL;
     struct host host = {&c, slot};
     const struct pnet_geo_places places = {data_at, splits_at, live_at, grid_at, &host};
-    for (int i = 0; i < n->geo_count; i++) views[i] = pnet_slot_view(slot, n->geo[i], &places);
+    for (int i = 0; i < n->geo_count; i++) {
+        views[i] = pnet_slot_view(slot, n->geo[i], &places);
+        x.geo[i] = &views[i];
+    }
     size_t bytes = (size_t)(x.out.rows * x.out.width) * element_bytes(&x.out);
     x.out.data = room(&c, bytes);
     x.work = room(&c, n->op->work(&x, false));

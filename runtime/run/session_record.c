@@ -1,4 +1,5 @@
-#include "runtime/run/session_record.h"
+/* Recorded schedules on a GPU. */
+#include "runtime/run/session_own.h"
 
 #include <stdlib.h>
 
@@ -85,7 +86,9 @@ static bool record_ready(const struct pnet_session *s, int step, struct recorded
     return note_ends(r, d);
 }
 
-bool pnet_session_record_pass(const struct pnet_session *s, const struct pnet_session_pass *pass)
+/* Within a recording: each step waits for nothing but what its memory has to wait for, so that steps that have nothing to
+   do with each other may run at once. What is recorded behind it waits for all. false: no memory. */
+static bool record_steps(const struct pnet_session *s, const struct pnet_session_pass *pass)
 {
     struct recorded r;
     bool ok = open_recorded(&r, pnet_session_device(s), pass->last - pass->first);
@@ -97,4 +100,101 @@ bool pnet_session_record_pass(const struct pnet_session *s, const struct pnet_se
     if (ends) pnet_device_wait_for(pnet_session_device(s), r.others, ends);
     free_recorded(&r);
     return ok;
+}
+
+/* NULL: it could not be recorded. */
+static void *record_pass(struct pnet_session *s, const struct pnet_session_pass *pass)
+{
+    struct pnet_device d = s->device;
+    pnet_device_record_begin(d);
+    if (pass->first == s->plan->forward_steps) pnet_session_begin_backward(s, pass->slot);
+    bool whole = record_steps(s, pass);
+    void *record = pnet_device_record_end(d);
+    if (whole || !record) return record;
+    pnet_device_record_free(d, record);
+    return NULL;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t x)
+{
+    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+/* Everything a recorded pass depends on: the class, the addresses, and which one it is. */
+static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session_pass *pass)
+{
+    uint64_t key = pnet_slot_addresses(s->slots[pass->slot]);
+    key = mix(key, (uint64_t)(uintptr_t)s->arena.data);
+    key = mix(key, (uint64_t)s->class_.samples);
+    for (int l = 0; l < s->plan->level_count; l++) key = mix(key, (uint64_t)s->class_.rows[l]);
+    for (int i = 0; i < s->plan->geo_count; i++)
+        for (int k = 0; k < pnet_geo_kind(s->plan->geo[i].request.kind)->class_counts; k++)
+            key = mix(key, (uint64_t)s->class_.of[i][k]);
+    key = mix(key, (uint64_t)s->layout.total); /* for a class it is one of two */
+    key = mix(key, (uint64_t)pass->first << 3 | (uint64_t)pass->notifies << 2 |
+                       (uint64_t)pass->training << 1 | (uint64_t)pass->accumulate);
+    for (int i = 0; i < s->listener_count && pass->notifies; i++) {
+        key = mix(key, (uint64_t)(uintptr_t)s->listeners[i].ready);
+        key = mix(key, (uint64_t)(uintptr_t)s->listeners[i].context);
+    }
+    return key ? key : 1;
+}
+
+/* The recording of that key, or the place for it: the least recently used one. */
+static struct pnet_session_recording *find_recording(struct pnet_session *s, uint64_t key)
+{
+    struct pnet_session_recording *oldest = &s->recordings[0];
+    for (int i = 0; i < PNET_SESSION_RECORDINGS; i++) {
+        struct pnet_session_recording *r = &s->recordings[i];
+        if (r->key == key) return r;
+        if (r->used < oldest->used) oldest = r;
+    }
+    if (oldest->record) pnet_device_record_free(s->device, oldest->record);
+    *oldest = (struct pnet_session_recording){.key = 0};
+    return oldest;
+}
+
+void pnet_session_free_recordings(struct pnet_session *s)
+{
+    for (int i = 0; i < PNET_SESSION_RECORDINGS; i++)
+        if (s->recordings[i].record) pnet_device_record_free(s->device, s->recordings[i].record);
+}
+
+enum pnet_status pnet_session_replay_pass(
+    struct pnet_session *s, const struct pnet_session_pass *pass, struct pnet_error *e)
+{
+    uint64_t key = pass_key(s, pass);
+    struct pnet_session_recording *r = find_recording(s, key);
+    r->used = ++s->replays;
+    if (r->key != key) {
+        r->key = key;
+        pnet_session_run_pass(s, pass);
+        return PNET_OK;
+    }
+    if (!r->record) {
+        r->record = record_pass(s, pass);
+        if (!r->record) {
+            r->key = 0;
+            enum pnet_status st = pnet_device_wait(s->device, e);
+            return st ? st
+                      : pnet_error_set(e, PNET_NO_DEVICE, "the schedule could not be recorded");
+        }
+    }
+    pnet_device_replay(s->device, r->record);
+    return PNET_OK;
+}
+
+void *pnet_session_record(
+    struct pnet_session *s, int slot, bool backward, pnet_session_wanted *wanted, void *context)
+{
+    int forward = s->plan->forward_steps;
+    struct pnet_session_pass pass = {.slot = slot,
+        .first = backward ? forward : 0,
+        .last = backward ? s->plan->step_count : forward,
+        .training = true,
+        .notifies = backward && s->listener_count && !wanted,
+        .wanted = wanted,
+        .context = context};
+    return record_pass(s, &pass);
 }

@@ -28,21 +28,17 @@ void pnet_counts_free(struct pnet_counts *c)
     *c = (struct pnet_counts){0};
 }
 
-enum pnet_status pnet_geo_work_new(const struct pnet_plan *p, struct pnet_memory *m,
+enum pnet_status pnet_geo_work_new(const struct pnet_bound *b, struct pnet_memory *m,
     struct pnet_geo_work **work, struct pnet_error *e)
 {
     struct pnet_geo_work *w = calloc(1, sizeof *w);
     if (!w) return pnet_error_memory(e);
-    w->buffers = calloc((size_t)p->geo_count + 1, sizeof *w->buffers);
-    w->forms = calloc((size_t)p->geo_count + 1, sizeof *w->forms);
-    if (!w->buffers || !w->forms) {
-        free(w->buffers);
-        free(w->forms);
+    w->buffers = calloc((size_t)b->plan->geo_count + 1, sizeof *w->buffers);
+    if (!w->buffers) {
         free(w);
         return pnet_error_memory(e);
     }
-    for (int i = 0; i < p->geo_count; i++) w->forms[i] = pnet_plan_forms(p, i);
-    w->plan = p;
+    w->bound = b;
     w->memory = m;
     pthread_mutex_init(&w->turn, NULL);
     *work = w;
@@ -53,43 +49,42 @@ void pnet_geo_work_free(struct pnet_geo_work *w)
 {
     if (!w) return;
     for (int k = 0; k < PNET_GEO_BUFFERS; k++) {
-        for (int i = 0; i < w->plan->geo_count; i++) pnet_buffer_free(w->memory, &w->buffers[i][k]);
+        for (int i = 0; i < w->bound->plan->geo_count; i++)
+            pnet_buffer_free(w->memory, &w->buffers[i][k]);
         pnet_buffer_free(w->memory, &w->set[k]);
     }
     pnet_buffer_free(w->memory, &w->scratch);
     pthread_mutex_destroy(&w->turn);
     free(w->buffers);
-    free(w->forms);
     free(w);
 }
 
-enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_geo_work *work,
-    struct pnet_slot **slot, struct pnet_error *e)
+enum pnet_status pnet_slot_new(
+    struct pnet_geo_work *work, struct pnet_slot **slot, struct pnet_error *e)
 {
+    const struct pnet_plan *p = work->bound->plan;
     struct pnet_slot *s = calloc(1, sizeof *s);
     if (!s) return pnet_error_memory(e);
+    s->bound = work->bound;
     s->plan = p;
     s->work = work;
     s->memory = work->memory;
     s->device = work->memory->device.kind;
     work->slots++;
     s->views = calloc((size_t)p->geo_count + 1, sizeof *s->views);
-    s->bound = calloc((size_t)p->geo_count + 1, sizeof *s->bound);
+    s->step_views = calloc((size_t)p->geo_count + 1, sizeof *s->step_views);
     s->buffers = calloc((size_t)p->geo_count + 1, sizeof *s->buffers);
     s->fields = calloc((size_t)p->tensor_count + 1, sizeof *s->fields);
     s->grids = calloc((size_t)p->level_count + 1, sizeof *s->grids);
     s->used = calloc((size_t)p->geo_count + 1, sizeof *s->used);
-    s->level_item = calloc((size_t)p->level_count + 1, sizeof *s->level_item);
     enum pnet_status st = pnet_counts_new(p, &s->counts, e);
-    if (!st && (!s->views || !s->bound || !s->buffers || !s->fields || !s->grids || !s->used ||
-                   !s->level_item))
+    if (!st && (!s->views || !s->step_views || !s->buffers || !s->fields || !s->grids || !s->used))
         st = pnet_error_memory(e);
     if (!st) st = pnet_device_stage_new(s->memory->device, &s->stage, e);
     if (st) {
         pnet_slot_free(s);
         return st;
     }
-    for (int l = 0; l < p->level_count; l++) s->level_item[l] = pnet_geo_level_item(p, l);
     *slot = s;
     return PNET_OK;
 }
@@ -106,18 +101,17 @@ void pnet_slot_free(struct pnet_slot *s)
     s->work->slots--;
     pnet_counts_free(&s->counts);
     free(s->views);
-    free(s->bound);
+    free(s->step_views);
     free(s->buffers);
     free(s->fields);
     free(s->grids);
     free(s->used);
-    free(s->level_item);
     free(s);
 }
 
 struct pnet_buffer *pnet_slot_place(const struct pnet_slot *s, int item, int which)
 {
-    switch (pnet_slot_owner(s->plan, item, s->work->forms[item], which)) {
+    switch (s->bound->owner[item][which]) {
     case PNET_OWNER_SHARED: return &s->work->buffers[item][which];
     case PNET_OWNER_PASSING: return &s->work->set[which];
     case PNET_OWNER_SLOT: break;
@@ -137,7 +131,7 @@ const int64_t *pnet_slot_splits(const struct pnet_slot *s, int level)
 
 const int32_t *pnet_slot_order(const struct pnet_slot *s, int level)
 {
-    int item = s->level_item[level];
+    int item = s->bound->level_item[level];
     return item >= 0 && s->plan->levels[level].kind == PNET_GEO_INPUT
                ? pnet_slot_place(s, item, LEVEL_ORDER)->data
                : NULL;
@@ -176,23 +170,19 @@ static const void *place_at(void *slot, int item, int which)
 static const void *own_at(void *slot, int item, int which)
 {
     const struct pnet_slot *s = slot;
-    bool shared = pnet_slot_owner(s->plan, item, s->work->forms[item], which) == PNET_OWNER_SHARED;
+    bool shared = s->bound->owner[item][which] == PNET_OWNER_SHARED;
     if (!shared) return s->buffers[item][which].data;
-    bool points = s->level_item[s->plan->geo[item].request.a] == item && which == LEVEL_XYZ;
+    bool points = s->bound->level_item[s->plan->geo[item].request.a] == item && which == LEVEL_XYZ;
     return points || s->work->slots > 1 ? NULL : s->work->buffers[item][which].data;
 }
 
 static struct pnet_geo_view view_of(
     const struct pnet_slot *s, int item, bool capacity, const struct pnet_geo_places *places)
 {
-    return pnet_geo_view_of(&(struct pnet_geo_look){.plan = s->plan,
-        .q = &s->plan->geo[item].request,
-        .item = item,
-        .forms = s->work->forms[item],
-        .device = s->device,
-        .counts = &s->counts,
-        .capacity = capacity,
-        .places = places});
+    struct pnet_geo_look look = pnet_bound_look(s->bound, item, &s->counts, capacity);
+    look.device = s->device;
+    look.places = places;
+    return pnet_geo_view_of(&look);
 }
 
 struct pnet_geo_view pnet_slot_view(
@@ -207,7 +197,8 @@ static enum pnet_status build_item(
     struct pnet_geo_walk w = {.plan = s->plan,
         .q = &s->plan->geo[i].request,
         .item = i,
-        .forms = s->work->forms[i],
+        .forms = s->bound->forms[i],
+        .owner = s->bound->owner[i],
         .device = s->device,
         .counts = &s->counts,
         .batch = b,
@@ -224,10 +215,10 @@ static bool is_field(const struct pnet_plan *p, int tensor)
     return p->tensors[tensor].role == PNET_ROLE_INPUT && p->tensors[tensor].first >= 0;
 }
 
-/* On the host of a GPU that the plan is for, only counts matter. */
+/* Where the CPU counts for a GPU, only counts matter. */
 static enum pnet_storage storage_of(const struct pnet_slot *s, int field)
 {
-    return s->device == PNET_CPU ? PNET_STORE_F32 : pnet_plan_storage(s->plan, field);
+    return s->device == PNET_CPU ? PNET_STORE_F32 : s->bound->storage[field];
 }
 
 /* Memory for all fields of the batch. */
@@ -254,10 +245,9 @@ static enum pnet_status make_fields(
 static enum pnet_status field_room(
     struct pnet_slot *s, int level, size_t bytes, void **at, struct pnet_error *e)
 {
-    int item = s->level_item[level];
+    int item = s->bound->level_item[level];
     struct pnet_buffer *points = item < 0 ? NULL : &s->work->buffers[item][LEVEL_XYZ];
-    if (points && bytes <= points->size &&
-        pnet_slot_owner(s->plan, item, s->work->forms[item], LEVEL_XYZ) == PNET_OWNER_SHARED) {
+    if (points && bytes <= points->size && s->bound->owner[item][LEVEL_XYZ] == PNET_OWNER_SHARED) {
         *at = points->data;
         return PNET_OK;
     }
@@ -319,7 +309,7 @@ static enum pnet_status build_geometry(
     const struct pnet_geo_places own_places = {own_at, splits_at, live_at, grid_at, s};
     for (int i = 0; i < p->geo_count; i++) {
         s->views[i] = view_of(s, i, false, &own_places);
-        s->bound[i] = s->device == PNET_CPU ? s->views[i] : view_of(s, i, true, &own_places);
+        s->step_views[i] = s->device == PNET_CPU ? s->views[i] : view_of(s, i, true, &own_places);
     }
     return PNET_OK;
 }

@@ -4,6 +4,7 @@
 #define PNET_RUNTIME_SLOT_H
 
 #include "runtime/geo/walk.h"
+#include "runtime/run/bound.h"
 
 #include <pthread.h>
 
@@ -15,18 +16,17 @@ void pnet_counts_free(struct pnet_counts *c);
 /* What batches are built with: scratch, and items that nobody reads afterwards. The slots of a session share it and take
    turns, so that it counts once. */
 struct pnet_geo_work {
-    const struct pnet_plan *plan;
+    const struct pnet_bound *bound;
     struct pnet_memory *memory;
     pthread_mutex_t turn;                            /* of all below, while a slot is built */
     int slots;                                       /* that share it */
-    unsigned *forms;                                 /* [geo_count]: pnet_plan_forms */
     struct pnet_buffer (*buffers)[PNET_GEO_BUFFERS]; /* [geo_count] */
     struct pnet_buffer
         set[PNET_GEO_BUFFERS]; /* what a set has no use for once it lies there as tiles */
     struct pnet_buffer scratch;
 };
 
-enum pnet_status pnet_geo_work_new(const struct pnet_plan *p, struct pnet_memory *m,
+enum pnet_status pnet_geo_work_new(const struct pnet_bound *b, struct pnet_memory *m,
     struct pnet_geo_work **work, struct pnet_error *e);
 /* Behind its slots. */
 void pnet_geo_work_free(struct pnet_geo_work *w);
@@ -34,16 +34,17 @@ void pnet_geo_work_free(struct pnet_geo_work *w);
 /* One batch, in the memory of `memory`'s device. A session has two where the next one is prepared while this one runs.
  */
 struct pnet_slot {
-    const struct pnet_plan *plan;
+    const struct pnet_bound *bound;
+    const struct pnet_plan *plan; /* that is bound */
     struct pnet_memory *memory;
     struct pnet_geo_work *work;
-    enum pnet_device_kind device; /* of the memory */
+    enum pnet_device_kind device; /* of the memory: the CPU may count what a GPU would build */
     struct pnet_counts counts;
     struct pnet_geo_view *
         views; /* [geo_count], with the true counts. Once the batch is built, without pointers to what
                                     the slots share */
-    struct pnet_geo_view *
-        bound; /* [geo_count]: what the feature stage gets. On a GPU with the counts of the capacity
+    struct pnet_geo_view
+        *step_views; /* [geo_count]: what steps get. On a GPU with the counts of the capacity
                                     class, the true ones standing in `splits` */
     struct pnet_buffer (*buffers)[PNET_GEO_BUFFERS]; /* [geo_count]: what is kept */
     struct pnet_buffer *fields; /* [tensor_count]: of INPUT tensors, rows in level order */
@@ -53,12 +54,11 @@ struct pnet_slot {
     void *stage;                      /* GPU: pinned memory through which a batch comes */
     struct pnet_grid *grids;          /* [level_count]: what the rows of a level are ordered by */
     size_t (*used)[PNET_GEO_BUFFERS]; /* [geo_count]: bytes of each buffer that this batch uses */
-    int *level_item;                  /* [level_count]: the item of each level; -1 */
     uint64_t batch;                   /* id of what is built; 0: nothing or not to be reused */
 };
 
-enum pnet_status pnet_slot_new(const struct pnet_plan *p, struct pnet_geo_work *work,
-    struct pnet_slot **slot, struct pnet_error *e);
+enum pnet_status pnet_slot_new(
+    struct pnet_geo_work *work, struct pnet_slot **slot, struct pnet_error *e);
 void pnet_slot_free(struct pnet_slot *s);
 
 /* Builds everything the plan asks for from `b`, which is not needed afterwards: on a GPU all work is done on return.
@@ -97,7 +97,7 @@ struct pnet_slot_sizes {
     size_t scratch;
     size_t shared; /* both */
 };
-struct pnet_slot_sizes pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c);
+struct pnet_slot_sizes pnet_slot_estimate(const struct pnet_bound *b, const struct pnet_counts *c);
 
 /* Bytes this slot holds, with all that it is built with. */
 size_t pnet_slot_bytes(const struct pnet_slot *s);

@@ -14,7 +14,5 @@ struct pnet_geo_sizes {
 
 /* Scratch beside the fields, in what the slots share. NULL: no memory, or the walk sizes. */
 void *pnet_slot_shared_scratch(struct pnet_geo_walk *w, size_t bytes);
-/* Where a buffer lies. */
-enum pnet_geo_owner pnet_slot_owner(const struct pnet_plan *p, int item, unsigned forms, int which);
 
 #endif

@@ -16,17 +16,11 @@ void pnet_geo_fail(struct pnet_geo_walk *w, enum pnet_status status, const char 
     w->status = pnet_error_set(w->error, status, "%s", text);
 }
 
-enum pnet_geo_owner pnet_slot_owner(const struct pnet_plan *p, int item, unsigned forms, int which)
-{
-    const struct pnet_geo_kind *kind = pnet_geo_kind(p->geo[item].request.kind);
-    return kind->owner ? kind->owner(p, item, forms, which) : PNET_OWNER_SLOT;
-}
-
 static void add_up(struct pnet_geo_walk *w, int which, size_t bytes)
 {
     struct pnet_geo_sizes *z = w->sizes;
     bytes = pnet_round_bytes(bytes);
-    switch (pnet_slot_owner(w->plan, w->item, w->forms, which)) {
+    switch (w->owner[which]) {
     case PNET_OWNER_SLOT: z->part[pnet_geo_kind(w->q->kind)->part[which]] += bytes; break;
     case PNET_OWNER_SHARED: z->passing += bytes; break;
     case PNET_OWNER_PASSING:
@@ -116,12 +110,9 @@ const void *pnet_geo_arrive(
 
 struct pnet_level pnet_geo_level(const struct pnet_geo_walk *w, int level)
 {
-    if (w->slot) return w->slot->views[w->slot->level_item[level]].level;
-    /* a key is there, but is not read for a size */
-    static const uint64_t key = 0;
+    if (w->slot) return w->slot->views[w->slot->bound->level_item[level]].level;
     return (struct pnet_level){.rows = w->counts->rows[level],
         .samples = w->counts->samples,
-        .key = &key,
         .grid = w->plan->levels[level].grid};
 }
 
@@ -165,13 +156,14 @@ const struct pnet_geo_view *pnet_geo_built(const struct pnet_geo_walk *w, int it
 
 /* Fields lie there from the start; on a GPU they arrive, in the end, among points that are not kept. */
 static size_t size_fields(
-    const struct pnet_plan *p, const struct pnet_counts *c, struct pnet_geo_sizes *z)
+    const struct pnet_bound *b, const struct pnet_counts *c, struct pnet_geo_sizes *z)
 {
+    const struct pnet_plan *p = b->plan;
     size_t sum = 0;
     for (int t = 0; t < p->tensor_count; t++) {
         if (p->tensors[t].role != PNET_ROLE_INPUT || p->tensors[t].first < 0) continue;
         int64_t rows = pnet_capacity(c->rows[p->tensors[t].type.level]);
-        int32_t each = p->tensors[t].type.width * pnet_storage_bytes(pnet_plan_storage(p, t));
+        int32_t each = p->tensors[t].type.width * pnet_storage_bytes(b->storage[t]);
         size_t bytes = pnet_round_bytes((size_t)(rows * each));
         sum += bytes;
         if (bytes > z->idle) z->idle = bytes;
@@ -180,43 +172,45 @@ static size_t size_fields(
 }
 
 /* Room for what arrives among points that have served: none where they are kept. */
-static size_t points_room(const struct pnet_plan *p, int level, size_t rows)
+static size_t points_room(const struct pnet_bound *b, int level, size_t rows)
 {
-    int item = pnet_geo_level_item(p, level);
-    if (item < 0) return 0;
-    enum pnet_geo_owner owner = pnet_slot_owner(p, item, pnet_plan_forms(p, item), LEVEL_XYZ);
-    return owner == PNET_OWNER_SLOT ? 0 : pnet_round_bytes(rows * 3 * sizeof(float));
+    int item = b->level_item[level];
+    if (item < 0 || b->owner[item][LEVEL_XYZ] == PNET_OWNER_SLOT) return 0;
+    return pnet_round_bytes(rows * 3 * sizeof(float));
 }
 
 static void size_arrivals(
-    const struct pnet_plan *p, const struct pnet_counts *c, struct pnet_geo_sizes *z)
+    const struct pnet_bound *b, const struct pnet_counts *c, struct pnet_geo_sizes *z)
 {
-    for (int t = 0; t < p->tensor_count && p->device != PNET_CPU; t++) {
+    const struct pnet_plan *p = b->plan;
+    for (int t = 0; t < p->tensor_count && b->device != PNET_CPU; t++) {
         const struct pnet_type *type = &p->tensors[t].type;
         if (p->tensors[t].role != PNET_ROLE_INPUT || p->tensors[t].first < 0) continue;
         size_t rows = (size_t)pnet_capacity(c->rows[type->level]),
                bytes = rows * (size_t)type->width * 4;
-        if (bytes > points_room(p, type->level, rows) && bytes > z->scratch)
+        if (bytes > points_room(b, type->level, rows) && bytes > z->scratch)
             z->scratch = pnet_round_bytes(bytes);
     }
 }
 
-struct pnet_slot_sizes pnet_slot_estimate(const struct pnet_plan *p, const struct pnet_counts *c)
+struct pnet_slot_sizes pnet_slot_estimate(const struct pnet_bound *b, const struct pnet_counts *c)
 {
+    const struct pnet_plan *p = b->plan;
     struct pnet_geo_sizes z = {.part[PNET_PART_LEVELS] = pnet_round_bytes(
                                    (size_t)p->level_count * (size_t)(c->samples + 1) * 8)};
-    struct pnet_slot_sizes a = {.fields = size_fields(p, c, &z)};
+    struct pnet_slot_sizes a = {.fields = size_fields(b, c, &z)};
     for (int i = 0; i < p->geo_count; i++) {
         struct pnet_geo_walk w = {.plan = p,
             .q = &p->geo[i].request,
             .item = i,
-            .forms = pnet_plan_forms(p, i),
-            .device = p->device,
+            .forms = b->forms[i],
+            .owner = b->owner[i],
+            .device = b->device,
             .counts = (struct pnet_counts *)(uintptr_t)c, /* which sizing does not change */
             .sizes = &z};
         pnet_geo_kind(w.q->kind)->walk(&w);
     }
-    size_arrivals(p, c, &z);
+    size_arrivals(b, c, &z);
     for (int k = 0; k < PNET_GEO_BUFFERS; k++) z.passing += z.set[k];
     a.levels = z.part[PNET_PART_LEVELS];
     a.maps = z.part[PNET_PART_MAPS];

@@ -1,6 +1,6 @@
 #include "runtime/run/tune.h"
 
-#include "runtime/run/bind.h"
+#include "runtime/run/bound.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/memory_stream.h"
 #include "runtime/base/number.h"
@@ -15,9 +15,11 @@ static const double GAIN = 0.95; /* clocks are not exact */
 
 struct tuner {
     struct pnet_session *session;
-    const struct pnet_plan *plan;
+    const struct pnet_bound *bound;
+    const struct pnet_plan *plan; /* that is bound */
     const struct pnet_tune_options *o;
     const struct pnet_counts *counts; /* of the batch */
+    struct pnet_geo_view *views;      /* [geo_count]: of their capacity classes */
     struct pnet_tune_cache *cache;
     struct pnet_tuning *result;
     struct pnet_memory memory; /* of `work` */
@@ -65,15 +67,14 @@ static void key_of(const struct tuner *t, int step, enum pnet_direction d, char 
     static const char *const storages[] = {"fp32", "bf16", "fp16"};
     const struct pnet_node *n = &t->plan->nodes[t->plan->steps[step].node];
     const int64_t *weight = t->plan->params[n->param[0]].info.shape; /* [V, cin / groups, cout] */
-    struct pnet_geo_view views[PNET_MAX_GEO];
     struct pnet_exec x;
-    pnet_bind_shapes(t->plan, t->counts, step, true, &x, views);
+    pnet_bound_exec(t->bound, step, t->counts, true, t->views, &x);
     snprintf(key, PNET_TUNE_KEY,
         "%s %d to %d, %lld cells, %lld groups, %s in %s, rows 2^%d from 2^%d, triplets 2^%d%s",
         pnet_direction_names[d], x.in[0].width, x.out.width, (long long)weight[0],
         (long long)(x.in[0].width / weight[1]), pnet_precision_names[x.precision],
         storages[x.out.storage], log2_of(x.out.rows), log2_of(x.in[0].rows),
-        log2_of(views[0].forward.count), t->o->all ? ", any" : "");
+        log2_of(x.geo[0]->forward.count), t->o->all ? ", any" : "");
 }
 
 /* Does the step form that sum? */
@@ -249,29 +250,48 @@ static int count_open(struct tuner *t)
     return open;
 }
 
+static enum pnet_status tune(struct tuner *t, int slot, struct pnet_error *e)
+{
+    const struct pnet_memory *m = pnet_session_memory(t->session);
+    enum pnet_status st = list_layers(t, e);
+    if (st) return st;
+    t->begin = now(t);
+    if (count_open(t)) {
+        size_t left = m->limit > m->used ? m->limit - m->used : 1;
+        pnet_memory_init(&t->memory, m->device, m->limit ? left : 0);
+        st = pnet_session_walk(t->session, slot, visit, t, e);
+        pnet_buffer_free(&t->memory, &t->work);
+        pnet_memory_end(&t->memory);
+        t->result->left = count_open(t);
+    }
+    t->result->seconds = now(t) - t->begin;
+    return st;
+}
+
+/* To be freed; NULL: no memory. */
+static struct pnet_geo_view *views_of(const struct pnet_bound *b, const struct pnet_counts *c)
+{
+    struct pnet_geo_view *views = calloc((size_t)b->plan->geo_count + 1, sizeof *views);
+    if (views) pnet_bound_views(b, c, true, views);
+    return views;
+}
+
 enum pnet_status pnet_tune(struct pnet_session *s, int slot, const struct pnet_tune_options *o,
     struct pnet_tune_cache *cache, struct pnet_tuning *tuning, struct pnet_error *e)
 {
-    const struct pnet_memory *m = pnet_session_memory(s);
+    const struct pnet_bound *b = pnet_session_bound(s);
+    const struct pnet_counts *c = &pnet_session_slot(s, slot)->counts;
     struct tuner t = {.session = s,
-        .plan = pnet_session_plan(s),
-        .counts = &pnet_session_slot(s, slot)->counts,
+        .bound = b,
+        .plan = b->plan,
+        .counts = c,
+        .views = views_of(b, c),
         .o = o,
         .cache = cache,
         .result = tuning};
     *tuning = (struct pnet_tuning){0};
-    enum pnet_status st = list_layers(&t, e);
-    if (st) return st;
-    t.begin = now(&t);
-    if (count_open(&t)) {
-        size_t left = m->limit > m->used ? m->limit - m->used : 1;
-        pnet_memory_init(&t.memory, m->device, m->limit ? left : 0);
-        st = pnet_session_walk(s, slot, visit, &t, e);
-        pnet_buffer_free(&t.memory, &t.work);
-        pnet_memory_end(&t.memory);
-        tuning->left = count_open(&t);
-    }
-    tuning->seconds = now(&t) - t.begin;
+    enum pnet_status st = t.views ? tune(&t, slot, e) : pnet_error_memory(e);
+    free(t.views);
     if (st) pnet_tuning_free(tuning);
     return st;
 }
@@ -282,39 +302,49 @@ void pnet_tuning_free(struct pnet_tuning *t)
     *t = (struct pnet_tuning){0};
 }
 
-int pnet_tuning_save_memory(
-    struct pnet_tuning *t, const struct pnet_plan *p, const struct pnet_counts *c)
+/* Does the algorithm of a sum take a larger workspace than the fixed table's? */
+static bool takes_more(const struct pnet_bound *b, const struct pnet_counts *c,
+    const struct pnet_geo_view *views, int step, enum pnet_direction d, enum pnet_conv_algo algo)
 {
-    int changed = 0;
+    const struct pnet_op *op = b->plan->nodes[b->plan->steps[step].node].op;
+    struct pnet_exec x;
+    pnet_bound_exec(b, step, c, true, views, &x);
+    size_t standard = op->work(&x, d != PNET_FORWARD);
+    x.algos.of[d] = algo;
+    return op->work(&x, d != PNET_FORWARD) > standard;
+}
+
+enum pnet_status pnet_tuning_save_memory(struct pnet_tuning *t, const struct pnet_bound *b,
+    const struct pnet_counts *c, int *changed, struct pnet_error *e)
+{
+    const struct pnet_plan *p = b->plan;
+    struct pnet_geo_view *views = views_of(b, c);
+    if (!views) return pnet_error_memory(e);
     for (int s = 0; s < p->step_count; s++)
         for (int d = 0; d < PNET_DIRECTIONS; d++) {
             if (!forms(p, s, (enum pnet_direction)d)) continue;
-            const struct pnet_node *n = &p->nodes[p->steps[s].node];
-            struct pnet_tune_line *l = line_of(t, n->path);
-            struct pnet_geo_view views[PNET_MAX_GEO];
-            struct pnet_exec x;
-            pnet_bind_shapes(p, c, s, true, &x, views);
-            size_t standard = n->op->work(&x, d != PNET_FORWARD);
-            x.algos.of[d] = l->algos.of[d];
-            if (n->op->work(&x, d != PNET_FORWARD) <= standard) continue;
+            struct pnet_tune_line *l = line_of(t, p->nodes[p->steps[s].node].path);
+            if (!takes_more(b, c, views, s, (enum pnet_direction)d, l->algos.of[d])) continue;
             l->algos.of[d] = PNET_ALGO_DEFAULT;
             l->seconds[d] = l->standard[d];
-            changed++;
+            ++*changed;
         }
-    return changed;
+    free(views);
+    return PNET_OK;
 }
 
-enum pnet_status pnet_tuning_apply(const struct pnet_tuning *t, const struct pnet_plan *p,
-    struct pnet_chosen *chosen, struct pnet_error *e)
+enum pnet_status pnet_tuning_bind(const struct pnet_tuning *t, const struct pnet_plan *p,
+    const struct pnet_target *target, struct pnet_bound **b, struct pnet_error *e)
 {
-    *chosen = (struct pnet_chosen){.plan = *p};
-    chosen->algos = calloc((size_t)p->node_count + 1, sizeof *chosen->algos);
-    if (!chosen->algos) return pnet_error_memory(e);
+    struct pnet_target chosen = *target;
+    struct pnet_algos *algos = calloc((size_t)p->node_count + 1, sizeof *algos);
+    if (!algos) return pnet_error_memory(e);
     for (int n = 0; n < p->node_count; n++)
-        if (pnet_plan_convolves(p, n)) chosen->algos[n] = line_of(t, p->nodes[n].path)->algos;
-    chosen->plan.algo = PNET_ALGO_DEFAULT;
-    chosen->plan.algos = chosen->algos;
-    return PNET_OK;
+        if (pnet_plan_convolves(p, n)) algos[n] = line_of(t, p->nodes[n].path)->algos;
+    chosen.algos = algos;
+    enum pnet_status st = pnet_bound_new(p, &chosen, b, e);
+    free(algos);
+    return st;
 }
 
 /* ---- the table ---- */

@@ -39,20 +39,21 @@ struct pnet_tuning {
     double seconds;
 };
 
-/* Measures on a prepared slot of a session that is not used for anything else: its weights' running statistics, gradients and
-   arena are spoiled. Its plan has the fixed table, and is `choosing`. An algorithm takes part that gives the same bits every
-   time (or with `all`), in the precision of the plan, with a workspace of at most 64 MiB, or of the fixed table's. To be chosen
-   it must be 5% faster. `cache` gets what is measured. */
+/* Measures on a prepared slot of a session that is not used for anything else: its weights' running statistics, gradients
+   and arena are spoiled. It is bound to the fixed table, `choosing`. An algorithm takes part that gives the same bits every
+   time (or with `all`), in the precision of the bound plan, with a workspace of at most 64 MiB, or of the fixed table's. To be
+   chosen it must be 5% faster. `cache` gets what is measured. */
 enum pnet_status pnet_tune(struct pnet_session *s, int slot, const struct pnet_tune_options *o,
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e);
 void pnet_tuning_free(struct pnet_tuning *t);
 
-/* Back to the fixed table for sums whose algorithm takes a larger workspace, at the sizes of `c`. Returns how many. */
-int pnet_tuning_save_memory(
-    struct pnet_tuning *t, const struct pnet_plan *p, const struct pnet_counts *c);
-/* The plan that was measured with what was found. */
-enum pnet_status pnet_tuning_apply(const struct pnet_tuning *t, const struct pnet_plan *p,
-    struct pnet_chosen *chosen, struct pnet_error *e);
+/* Back to the fixed table for sums whose algorithm takes a larger workspace, at the sizes of `c`, of a plan that is bound to
+   the fixed table. Adds how many to *changed. */
+enum pnet_status pnet_tuning_save_memory(struct pnet_tuning *t, const struct pnet_bound *b,
+    const struct pnet_counts *c, int *changed, struct pnet_error *e);
+/* Binds the plan that was measured to `target` with what was found. */
+enum pnet_status pnet_tuning_bind(const struct pnet_tuning *t, const struct pnet_plan *p,
+    const struct pnet_target *target, struct pnet_bound **b, struct pnet_error *e);
 /* A short table of the layers that do not take the fixed table's algorithms, to be freed; NULL: out of memory. */
 char *pnet_tuning_print(const struct pnet_tuning *t);
 

@@ -39,21 +39,22 @@ static int64_t most_chunks(const struct pnet_plan *p)
     return chunks;
 }
 
-static struct places place(const struct pnet_plan *p, const struct pnet_optim *o)
+static struct places place(const struct pnet_bound *b, const struct pnet_optim *o)
 {
+    const struct pnet_plan *p = b->plan;
     size_t states = (size_t)pnet_optim_state_count(o), chunks = (size_t)most_chunks(p);
     struct places at;
     at.chunks = pnet_round_bytes(states * (size_t)p->trained_elements * sizeof(float));
     at.record = at.chunks + pnet_round_bytes(chunks * sizeof(struct pnet_optim_chunk));
     at.losses = at.record + pnet_round_bytes(sizeof(struct pnet_optim_record));
     at.work = at.losses + pnet_round_bytes((size_t)p->objective_count * sizeof(double));
-    at.total = at.work + pnet_round_bytes(pnet_optim_work(p->device, (int64_t)chunks));
+    at.total = at.work + pnet_round_bytes(pnet_optim_work(b->device, (int64_t)chunks));
     return at;
 }
 
-size_t pnet_updater_bytes(const struct pnet_plan *p, const struct pnet_optim *o)
+size_t pnet_updater_bytes(const struct pnet_bound *b, const struct pnet_optim *o)
 {
-    return place(p, o).total;
+    return place(b, o).total;
 }
 
 enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *s,
@@ -67,7 +68,7 @@ enum pnet_status pnet_updater_open_with(struct pnet_updater *u, struct pnet_sess
 {
     const struct pnet_plan *p = pnet_session_plan(s);
     struct pnet_device device = pnet_session_device(s);
-    struct places at = place(p, o);
+    struct places at = place(pnet_session_bound(s), o);
     char *memory = pnet_session_extra(s);
     int64_t most = most_chunks(p), count = 0;
     struct pnet_optim_part *parts = calloc((size_t)p->param_count + 1, sizeof *parts);
@@ -125,7 +126,7 @@ static void square_ready(void *updater, int64_t begin, int64_t end)
 {
     struct pnet_updater *u = updater;
     int64_t first = chunks_before(u, begin), last = chunks_before(u, end);
-    enum pnet_device_kind device = pnet_session_plan(u->session)->device;
+    enum pnet_device_kind device = pnet_session_bound(u->session)->device;
     pnet_optim_squares(device, &u->update, first, last - first, u->work);
     if (last > u->squared) u->squared = last;
 }
@@ -141,18 +142,19 @@ void pnet_updater_watch(struct pnet_updater *u, bool last)
 
 void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
 {
-    const struct pnet_plan *p = pnet_session_plan(u->session);
+    const struct pnet_bound *b = pnet_session_bound(u->session);
+    const struct pnet_plan *p = b->plan;
     for (int i = 0; i < p->objective_count; i++) {
         const float *loss = pnet_session_objective_data(u->session, i);
         if (p->objectives[i].metric) continue;
-        PNET_KERNEL(p, loss_add)(loss, weight, add, &u->losses[i]);
+        PNET_KERNEL(b, loss_add)(loss, weight, add, &u->losses[i]);
     }
 }
 
 void pnet_updater_apply(struct pnet_updater *u, bool squared)
 {
     u->update.squared = squared ? u->squared : 0;
-    pnet_optim_step(pnet_session_plan(u->session)->device, &u->update, u->work);
+    pnet_optim_step(pnet_session_bound(u->session)->device, &u->update, u->work);
 }
 
 enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double clip,

@@ -19,7 +19,7 @@ struct pnet_updater {
 
 /* Bytes of the session's extra memory for that. They begin with the optimiser's state: pnet_optim_state_count arrays of
    plan->trained_elements float32. */
-size_t pnet_updater_bytes(const struct pnet_plan *p, const struct pnet_optim *o);
+size_t pnet_updater_bytes(const struct pnet_bound *b, const struct pnet_optim *o);
 
 /* `s` has pnet_updater_bytes of extra memory. `steps`: how many have been made. */
 enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *s,

@@ -81,19 +81,17 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     t->optim = c->optimizer;
     t->schedule = c->schedule;
     if ((st = pnet_optim_check(&t->optim, e))) return st;
-    t->loss_scale = t->plan->precision == PNET_FP16 ? FIRST_SCALE : 1;
+    t->loss_scale = t->o->target.precision == PNET_FP16 ? FIRST_SCALE : 1;
     if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
     const char *saved = t->last ? t->last->state.kernels : NULL;
     if ((st = pnet_train_kernels_choose(t->o, saved, t->loader, &t->kernels, e))) return st;
-    t->plan = t->kernels.plan;
     struct pnet_session_options so = {.memory_limit = t->o->memory_limit,
         .slots = 2,
         .seed = c->seed,
-        .extra_bytes = (int64_t)pnet_updater_bytes(t->plan, &t->optim),
-        .device = t->o->device};
+        .extra_bytes = (int64_t)pnet_updater_bytes(t->kernels.bound, &t->optim)};
     bool validated = t->o->data->counts[PNET_VAL] && (c->eval_every.epochs || c->eval_every.steps);
     if (validated && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
-    if ((st = pnet_session_new(t->plan, &so, &t->session, e)) ||
+    if ((st = pnet_session_new(t->kernels.bound, &so, &t->session, e)) ||
         (st = pnet_session_init_params(t->session, e)))
         return st;
     if (c->weights && !t->last && (st = pnet_train_load(t->o, t->session, e))) return st;
@@ -202,7 +200,7 @@ static enum pnet_status save(
     struct pnet_counter counters[] = {{"validated", t->validated}, {"plan", (int64_t)t->plan->hash},
         {"loss_scale", (int64_t)t->loss_scale}, {"unskipped", t->unskipped}};
     struct pnet_trained_record trained;
-    pnet_trained_record(t->plan, t->o->params, &trained);
+    pnet_trained_record(t->kernels.bound, t->o->params, &trained);
     struct pnet_checkpoint_state s = {.counters = counters,
         .counter_count = sizeof counters / sizeof counters[0],
         .epoch = t->epoch,
@@ -352,7 +350,7 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
             if (strcmp(c->state.metrics[i].name, "best") == 0) t->best = c->state.metrics[i].value;
         t->validated = counter(c, "validated");
         t->unskipped = counter(c, "unskipped");
-        if (t->plan->precision == PNET_FP16 && counter(c, "loss_scale") > 0)
+        if (t->o->target.precision == PNET_FP16 && counter(c, "loss_scale") > 0)
             t->loss_scale = (double)counter(c, "loss_scale");
     }
     pnet_checkpoint_free(t->last);
@@ -402,8 +400,9 @@ static void note_planned(struct trainer *t, int slot)
     struct pnet_peak peak;
     struct pnet_error ignored;
     if (t->result->planned_bytes) return;
-    size_t extra = pnet_updater_bytes(t->plan, &t->optim);
-    if (pnet_peak_plan(t->plan, c, 2, extra, t->o->memory_limit, &layout, &peak, &ignored)) return;
+    size_t extra = pnet_updater_bytes(t->kernels.bound, &t->optim);
+    if (pnet_peak_plan(t->kernels.bound, c, 2, extra, t->o->memory_limit, &layout, &peak, &ignored))
+        return;
     t->result->planned_bytes = peak.total;
     pnet_layout_free(&layout);
 }
@@ -412,7 +411,7 @@ static void note_planned(struct trainer *t, int slot)
 static enum pnet_status adapt_scale(
     struct trainer *t, const struct pnet_optim_record *r, struct pnet_error *e)
 {
-    bool scaled = t->plan->precision == PNET_FP16;
+    bool scaled = t->o->target.precision == PNET_FP16;
     t->skips = r->skipped ? t->skips + 1 : 0;
     if (r->skipped && (!scaled || t->loss_scale <= 1 || t->skips > MAX_SKIPS))
         return pnet_error_set(e, PNET_FAILED,

@@ -8,6 +8,7 @@
 #include "runtime/train/checkpoint.h"
 #include "runtime/train/config.h"
 #include "runtime/data/dataset.h"
+#include "runtime/run/bound.h"
 #include "runtime/train/evaluate.h"
 
 #include <stdio.h>
@@ -29,16 +30,16 @@ struct pnet_train_options {
     const struct pnet_dataset *data;
     const char *folder; /* of the run; made where it is missing */
     const char *model_text;
-    const char *config_text; /* config.yaml of the run folder: pnet_config_print of the config */
-    const char *command;     /* that started it, for the report; or NULL */
-    const char *overrides;   /* what it said instead of the config, a line each; or NULL */
-    const char *params;      /* "name=value" lines, kept in checkpoints */
-    size_t memory_limit;     /* bytes; 0: none */
-    struct pnet_device device;
+    const char *config_text;   /* config.yaml of the run folder: pnet_config_print of the config */
+    const char *command;       /* that started it, for the report; or NULL */
+    const char *overrides;     /* what it said instead of the config, a line each; or NULL */
+    const char *params;        /* "name=value" lines, kept in checkpoints */
+    size_t memory_limit;       /* bytes; 0: none */
+    struct pnet_target target; /* what the plan is bound to, but for algorithms that are chosen */
     bool resume;
     bool
         without_optimizer; /* best/, and last/ once the training is over, lack the optimiser's state */
-    bool algo_given;       /* --algo: the plan's algorithms stand, whatever the run had */
+    bool algo_given;       /* --algo: the target's algorithm stands, whatever the run had */
     bool autotune;         /* measure which ones are fastest, where the run has none yet */
     bool autotune_all;     /* also those whose last bits vary from run to run */
     double autotune_seconds; /* at most, for measuring */

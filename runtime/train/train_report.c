@@ -32,7 +32,7 @@ enum pnet_status pnet_train_report(const struct pnet_train_options *o, const str
 {
     char date[32], mode[PNET_MODE_TEXT], data[4400], parameters[32], version[64], resumed[32] = "";
     struct pnet_device_info device;
-    enum pnet_status st = pnet_device_describe(o->device, &device, e);
+    enum pnet_status st = pnet_device_describe(o->target.where, &device, e);
     if (st) return st;
     date_text(date);
     pnet_mode_text(plan->degrade, mode);
@@ -45,7 +45,7 @@ enum pnet_status pnet_train_report(const struct pnet_train_options *o, const str
         (int)PNET_GEOMETRY_VERSION);
     if (begun_at) snprintf(resumed, sizeof resumed, "step %lld", (long long)begun_at);
     const struct pnet_report_fact facts[] = {{"data set", data}, {"mode", mode},
-        {"precision", pnet_precision_names[plan->precision]}, {"parameters", parameters},
+        {"precision", pnet_precision_names[o->target.precision]}, {"parameters", parameters},
         {"params", o->params}, {"device", device.name}, {"version", version}, {"date", date},
         {"command", or_nothing(o->command)},
         {"the command line over the config", or_nothing(o->overrides)},

@@ -19,13 +19,12 @@ static void warn(const struct pnet_train_options *o, const char *text)
     if (o->warn) o->warn(o->context, text);
 }
 
-static enum pnet_status keep_text(
-    const struct pnet_plan *p, struct pnet_device d, char **text, struct pnet_error *e)
+static enum pnet_status keep_text(const struct pnet_bound *b, char **text, struct pnet_error *e)
 {
     struct pnet_device_info info;
     struct pnet_choices c;
-    enum pnet_status st = pnet_device_describe(d, &info, e);
-    if (!st) st = pnet_choices_of(p, &info, &c, e);
+    enum pnet_status st = pnet_device_describe(b->where, &info, e);
+    if (!st) st = pnet_choices_of(b, &info, &c, e);
     if (st) return st;
     *text = pnet_choices_print(&c);
     pnet_choices_free(&c);
@@ -39,17 +38,15 @@ static enum pnet_status take_saved(const struct pnet_train_options *o, const cha
     const char *text, size_t size, struct pnet_train_kernels *k, struct pnet_error *e)
 {
     struct pnet_choices c;
-    bool fit = true;
     char line[1200];
     enum pnet_status st = pnet_choices_parse(name, text, size, &c, e);
-    if (!st && c.count) st = pnet_choices_apply(&c, o->plan, &k->chosen, &fit, e);
+    if (!st && c.count) st = pnet_choices_bind(&c, o->plan, &o->target, &k->bound, e);
     if (st == PNET_NO_MEMORY) return st;
-    if (st || !fit) {
+    if (st || (c.count && !k->bound)) {
         snprintf(line, sizeof line, "%s: ignored", st ? e->message : name);
         if (!st) strcat(line, ": the algorithms are for another device or precision");
         warn(o, line);
     } else if (c.count) {
-        k->plan = &k->chosen.plan;
         k->text = strndup(text, size);
         if (!k->text) st = pnet_error_memory(e);
     }
@@ -78,36 +75,39 @@ static enum pnet_status take_file(
 static enum pnet_status peak_of(const struct pnet_train_options *o, const struct pnet_tuning *t,
     const struct pnet_counts *c, size_t *bytes, struct pnet_error *e)
 {
-    struct pnet_chosen chosen;
+    struct pnet_bound *chosen;
     struct pnet_layout layout;
     struct pnet_peak peak;
-    enum pnet_status st = pnet_tuning_apply(t, o->plan, &chosen, e);
+    enum pnet_status st = pnet_tuning_bind(t, o->plan, &o->target, &chosen, e);
     if (st) return st;
-    size_t state = pnet_updater_bytes(o->plan, &o->config->optimizer);
-    st = pnet_peak_plan(&chosen.plan, c, 2, state, o->memory_limit, &layout, &peak, e);
+    size_t state = pnet_updater_bytes(chosen, &o->config->optimizer);
+    st = pnet_peak_plan(chosen, c, 2, state, o->memory_limit, &layout, &peak, e);
     if (!st) {
         *bytes = peak.total;
         pnet_layout_free(&layout);
     }
-    pnet_chosen_free(&chosen);
+    pnet_bound_free(chosen);
     return st;
 }
 
 /* A training that fits its budget must not leave it for the sake of time, neither with this batch nor with larger ones:
    as much again must be left, or PLENTY. */
 static enum pnet_status keep_budget(const struct pnet_train_options *o, struct pnet_tuning *t,
-    const struct pnet_counts *c, struct pnet_error *e)
+    const struct pnet_session *s, struct pnet_error *e)
 {
+    const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
     size_t bytes = 0;
+    int changed = 0;
     if (!o->memory_limit) return PNET_OK;
     enum pnet_status st = peak_of(o, t, c, &bytes, e);
     if (st) return st;
     size_t room = bytes < PLENTY ? bytes : PLENTY;
     if (bytes <= o->memory_limit && o->memory_limit - bytes >= room) return PNET_OK;
-    if (pnet_tuning_save_memory(t, o->plan, c))
+    st = pnet_tuning_save_memory(t, pnet_session_bound(s), c, &changed, e);
+    if (!st && changed)
         warn(o, "autotune: algorithms with a larger workspace than the fixed table's are left out: "
                 "a larger batch might have no memory for them");
-    return PNET_OK;
+    return st;
 }
 
 /* The first batch in a session without optimiser, so that the training's own one is as it would be. */
@@ -115,23 +115,26 @@ static enum pnet_status measure(const struct pnet_train_options *o, struct pnet_
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e)
 {
     struct pnet_session_options so = {
-        .memory_limit = o->memory_limit, .slots = 1, .seed = o->config->seed, .device = o->device};
+        .memory_limit = o->memory_limit, .slots = 1, .seed = o->config->seed};
     struct pnet_tune_options to = {.seconds = o->autotune_seconds, .all = o->autotune_all};
     struct pnet_session *s = NULL;
     struct pnet_batch *b = NULL;
-    struct pnet_plan trial = *o->plan;
-    trial.choosing = true;
+    struct pnet_bound *trial = NULL;
+    struct pnet_target target = o->target;
+    target.choosing = true;
     pnet_loader_start(l, 0, 0);
     enum pnet_status st = pnet_loader_next(l, &b, e);
     if (!st && !b)
         st = pnet_error_set(e, PNET_BAD_DATA, "an epoch holds no batch: all clouds are empty");
-    if (!st) st = pnet_session_new(&trial, &so, &s, e);
+    if (!st) st = pnet_bound_new(o->plan, &target, &trial, e);
+    if (!st) st = pnet_session_new(trial, &so, &s, e);
     if (!st) st = pnet_session_init_params(s, e);
     if (!st) st = pnet_session_prepare(s, 0, b, e);
     pnet_batch_free(b);
     if (!st) st = pnet_tune(s, 0, &to, cache, t, e);
-    if (!st) st = keep_budget(o, t, &pnet_session_slot(s, 0)->counts, e);
+    if (!st) st = keep_budget(o, t, s, e);
     pnet_session_free(s);
+    pnet_bound_free(trial);
     return st;
 }
 
@@ -153,23 +156,22 @@ static enum pnet_status autotune(const struct pnet_train_options *o, struct pnet
     struct pnet_tuning t = {0};
     struct pnet_error unsaved;
     char folder[4096], text[1024];
-    enum pnet_status st = pnet_device_enter(o->device, e);
-    if (!st) st = pnet_device_describe(o->device, &info, e);
+    enum pnet_status st = pnet_device_enter(o->target.where, e);
+    if (!st) st = pnet_device_describe(o->target.where, &info, e);
     if (st) return st;
     pnet_tune_cache_open(
-        &cache, pnet_tune_cache_folder(folder) ? folder : NULL, o->plan->device, &info, text);
+        &cache, pnet_tune_cache_folder(folder) ? folder : NULL, o->target.where.kind, &info, text);
     if (*text) warn(o, text);
     st = measure(o, l, &cache, &t, e);
     if (!st) st = tell(o, &t, e);
-    if (!st) st = pnet_tuning_apply(&t, o->plan, &k->chosen, e);
-    if (!st) k->plan = &k->chosen.plan;
+    if (!st) st = pnet_tuning_bind(&t, o->plan, &o->target, &k->bound, e);
     if (!st && pnet_tune_cache_save(&cache, &unsaved)) {
         snprintf(text, sizeof text, "autotune: not kept for other runs: %.900s", unsaved.message);
         warn(o, text);
     }
     pnet_tuning_free(&t);
     pnet_tune_cache_free(&cache);
-    return st ? st : keep_text(k->plan, o->device, &k->text, e);
+    return st ? st : keep_text(k->bound, &k->text, e);
 }
 
 /* ---- both ---- */
@@ -177,9 +179,10 @@ static enum pnet_status autotune(const struct pnet_train_options *o, struct pnet
 static enum pnet_status choose(const struct pnet_train_options *o, const char *saved,
     struct pnet_loader *l, struct pnet_train_kernels *k, struct pnet_error *e)
 {
-    if (o->algo_given)
-        return o->plan->algo == PNET_ALGO_DEFAULT ? PNET_OK
-                                                  : keep_text(o->plan, o->device, &k->text, e);
+    if (o->algo_given) {
+        enum pnet_status st = pnet_bound_new(o->plan, &o->target, &k->bound, e);
+        return st || o->target.algo == PNET_ALGO_DEFAULT ? st : keep_text(k->bound, &k->text, e);
+    }
     if (saved) {
         if (o->autotune) warn(o, "--autotune: the run goes on with the algorithms that it has");
         return take_saved(o, "the kernels of the checkpoint", saved, strlen(saved), k, e);
@@ -194,8 +197,9 @@ static enum pnet_status choose(const struct pnet_train_options *o, const char *s
 enum pnet_status pnet_train_kernels_choose(const struct pnet_train_options *o, const char *saved,
     struct pnet_loader *l, struct pnet_train_kernels *k, struct pnet_error *e)
 {
-    *k = (struct pnet_train_kernels){.plan = o->plan};
+    *k = (struct pnet_train_kernels){0};
     enum pnet_status st = choose(o, saved, l, k, e);
+    if (!st && !k->bound) st = pnet_bound_new(o->plan, &o->target, &k->bound, e);
     if (!st && !k->text) {
         k->text = strdup("");
         if (!k->text) st = pnet_error_memory(e);
@@ -222,7 +226,7 @@ enum pnet_status pnet_train_kernels_write(
 
 void pnet_train_kernels_free(struct pnet_train_kernels *k)
 {
-    pnet_chosen_free(&k->chosen);
+    pnet_bound_free(k->bound);
     free(k->text);
     *k = (struct pnet_train_kernels){0};
 }

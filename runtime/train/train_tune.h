@@ -7,9 +7,8 @@
 #include "runtime/train/train.h"
 
 struct pnet_train_kernels {
-    const struct pnet_plan *plan; /* the training's: the options' one, or that of `chosen` */
-    struct pnet_chosen chosen;
-    char *text; /* for checkpoints and kernels.yaml; "": the fixed table */
+    struct pnet_bound *bound; /* the options' plan */
+    char *text;               /* for checkpoints and kernels.yaml; "": the fixed table */
 };
 
 /* In this order: --algo; where a run is gone on with, those it has (`saved`, of the checkpoint, else NULL and

@@ -12,12 +12,12 @@ static const char mode_key[] = "pnet.mode", precision_key[] = "pnet.precision",
                   version_key[] = "pnet.version";
 
 void pnet_trained_record(
-    const struct pnet_plan *p, const char *params, struct pnet_trained_record *r)
+    const struct pnet_bound *b, const char *params, struct pnet_trained_record *r)
 {
-    pnet_mode_text(p->degrade, r->mode);
+    pnet_mode_text(b->plan->degrade, r->mode);
     snprintf(r->geometry, sizeof r->geometry, "%d", (int)PNET_GEOMETRY_VERSION);
     const struct pnet_metadata items[PNET_TRAINED_KEYS] = {{version_key, PNET_VERSION},
-        {mode_key, r->mode}, {precision_key, pnet_precision_names[p->precision]},
+        {mode_key, r->mode}, {precision_key, pnet_precision_names[b->precision]},
         {geometry_key, r->geometry}, {params_key, params}};
     memcpy(r->items, items, sizeof items);
 }

@@ -4,7 +4,7 @@
 #define PNET_RUNTIME_TRAINED_H
 
 #include "runtime/plan/mode.h"
-#include "runtime/plan/plan.h"
+#include "runtime/run/bound.h"
 #include "runtime/train/safetensors.h"
 
 enum { PNET_TRAINED_KEYS = 5 };
@@ -16,7 +16,7 @@ struct pnet_trained_record {
 };
 /* `params`: "name=value" lines. */
 void pnet_trained_record(
-    const struct pnet_plan *p, const char *params, struct pnet_trained_record *r);
+    const struct pnet_bound *b, const char *params, struct pnet_trained_record *r);
 
 /* Read from there; texts point into the file. */
 struct pnet_trained {

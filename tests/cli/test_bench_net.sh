@@ -7,7 +7,7 @@ pnetc=$(dirname "$pnetc")/bench/pnet-bench
 
 run 0 net models/rooms.pnet --scene "$scene" --scene "$scene" --check-points 500 --repeat 1 --json
 valid_json "$out"
-for key in inference_ms geometry_ms forward_ms backward_ms optimizer_ms step_with_geometry_ms inference_peak_bytes \
+for key in inference_ms geometry_ms layout_ms forward_ms backward_ms optimizer_ms step_with_geometry_ms inference_peak_bytes \
     training_peak_bytes conv linear norm other loss not_convolution layers; do prints "\"$key\":"; done
 check "two samples" grep -qE '"samples": ?2' "$out"
 check "the gradients agree" grep -qE '"gradient_error": ?[0-9.]*e-[0-9]+' "$out"

@@ -59,13 +59,15 @@ static struct pnet_batch *rooms(const struct pnet_plan *p, int64_t points, uint6
     return b;
 }
 
-static struct pnet_session *open_session(const struct pnet_plan *p, int slots, int64_t extra)
+/* To be freed with session_end. */
+static struct pnet_session *open_session(
+    const struct pnet_plan *p, enum pnet_precision precision, int slots, int64_t extra)
 {
     struct pnet_session_options o = {
-        .slots = slots, .seed = 3, .extra_bytes = extra, .device = gpu, .no_recording = true};
+        .slots = slots, .seed = 3, .extra_bytes = extra, .no_recording = true};
     struct pnet_session *s;
     struct pnet_error e;
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_new(need_bound(p, gpu, precision), &o, &s, &e), &e, "session");
     need(pnet_session_init_params(s, &e), &e, "parameters");
     return s;
 }
@@ -85,12 +87,12 @@ static float *step(struct pnet_session *s)
 
 static size_t planned(const struct pnet_session *s, int64_t points, size_t extra)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_bound *b = pnet_session_bound(s);
     const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
     struct pnet_layout l;
     struct pnet_error e;
-    need(pnet_layout_make(p, c, true, &l, &e), &e, "layout");
-    struct pnet_peak k = pnet_peak_of(p, c, &l, 2, extra);
+    need(pnet_layout_make(b, c, true, &l, &e), &e, "layout");
+    struct pnet_peak k = pnet_peak_of(b, c, &l, 2, extra);
     const struct pnet_slot_sizes *g = &k.geometry;
     printf("%lld points; MB: inputs 2x%zu levels 2x%zu maps 2x%zu triplets 2x%zu tiles 2x%zu, "
            "building %zu + %zu, features %zu, parameters and optimiser %zu\n",
@@ -103,12 +105,11 @@ static size_t planned(const struct pnet_session *s, int64_t points, size_t extra
 
 static void test_step(const char *model, enum pnet_precision precision, int64_t points)
 {
-    struct pnet_compile_options o = {
-        .purpose = PNET_FOR_TRAINING, .device = PNET_CUDA, .precision = precision};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING};
     struct pnet_compilation *c = need_plan(pnet_compile_file(model, &o), model);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     int64_t extra = 2 * p->trained_elements * (int64_t)sizeof(float);
-    struct pnet_session *s = open_session(p, 2, extra);
+    struct pnet_session *s = open_session(p, precision, 2, extra);
     struct pnet_batch *b = rooms(p, points, 0);
     struct pnet_error e;
     double begin = pnet_seconds();
@@ -134,7 +135,7 @@ static void test_step(const char *model, enum pnet_precision precision, int64_t 
         model, 1e-9 * (double)peak, prepared - begin, again - stepped, stepped - prepared);
     free(want);
     free(grads);
-    pnet_session_free(s);
+    session_end(s);
     pnet_compilation_free(c);
 }
 

@@ -8,15 +8,17 @@
 
 #include <math.h>
 
-static const struct pnet_device gpu = {PNET_CUDA, 0};
+static const struct pnet_device cpu = {PNET_CPU, 0}, gpu = {PNET_CUDA, 0};
 
-static struct pnet_session *open_session(const struct pnet_plan *p, bool no_recording)
+/* To be freed with session_end. */
+static struct pnet_session *open_session(const struct pnet_plan *p, struct pnet_device where,
+    enum pnet_precision precision, bool no_recording)
 {
-    struct pnet_session_options o = {
-        .slots = 1, .seed = 3, .device = {.kind = p->device}, .no_recording = no_recording};
+    struct pnet_session_options o = {.slots = 1, .seed = 3, .no_recording = no_recording};
+    struct pnet_bound *b = need_bound(p, where, precision);
     struct pnet_session *s;
     struct pnet_error e;
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_new(b, &o, &s, &e), &e, "session");
     need(pnet_session_init_params(s, &e), &e, "parameters");
     return s;
 }
@@ -67,13 +69,11 @@ static void replace(char *text, size_t size, const char *from, const char *to)
 }
 
 /* The model as it is, or with a smooth function in place of every relu and every maximum. */
-static struct pnet_compilation *compile(const char *model, unsigned degrade,
-    enum pnet_device_kind device, enum pnet_precision precision, bool smooth)
+static struct pnet_compilation *compile(const char *model, unsigned degrade, bool smooth)
 {
     /* of kitti a cell that has neighbours in a small cloud, of resnet18 one that leaves several rows at the end */
     static const char *const sets[] = {"v=10cm", "ransac=500"}, *const fine[] = {"v=5mm"};
-    struct pnet_compile_options o = {
-        .purpose = PNET_FOR_TRAINING, .degrade = degrade, .device = device, .precision = precision};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING, .degrade = degrade};
     if (strstr(model, "kitti")) {
         o.sets = sets;
         o.set_count = 2;
@@ -111,11 +111,10 @@ static const struct bounds bounds[] = {[PNET_FP32] = {"fp32", 1e-4, 2e-2, 5e-5},
 static void test_gradients(
     const char *model, unsigned degrade, int64_t points, enum pnet_precision precision)
 {
-    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, precision, true),
-                            *on_cpu = compile(model, degrade, PNET_CPU, PNET_FP32, true);
-    const struct pnet_plan *p = pnet_compilation_plan(on_gpu);
-    struct pnet_session *gpus = open_session(p, false),
-                        *host = open_session(pnet_compilation_plan(on_cpu), false);
+    struct pnet_compilation *c = compile(model, degrade, true);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_session *gpus = open_session(p, gpu, precision, false),
+                        *host = open_session(p, cpu, PNET_FP32, false);
     struct cloud cloud = cloud_corner(points, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     int64_t n = p->trained_elements, zeros = 0;
@@ -130,10 +129,9 @@ static void test_gradients(
     free(h);
     pnet_batch_free(b);
     cloud_free(&cloud);
-    pnet_session_free(gpus);
-    pnet_session_free(host);
-    pnet_compilation_free(on_gpu);
-    pnet_compilation_free(on_cpu);
+    session_end(gpus);
+    session_end(host);
+    pnet_compilation_free(c);
 }
 
 /* Two clouds by turns, a few points apart, so that they are of one class as a rule: the second run of a class is the
@@ -142,11 +140,11 @@ static void test_recording(
     const char *model, unsigned degrade, int64_t points, enum pnet_precision precision)
 {
     const struct bounds *bound = &bounds[precision];
-    struct pnet_compilation *on_gpu = compile(model, degrade, PNET_CUDA, precision, false),
-                            *on_cpu = compile(model, degrade, PNET_CPU, PNET_FP32, false);
-    const struct pnet_plan *p = pnet_compilation_plan(on_gpu);
-    struct pnet_session *recorded = open_session(p, false), *plain = open_session(p, true),
-                        *host = open_session(pnet_compilation_plan(on_cpu), false);
+    struct pnet_compilation *c = compile(model, degrade, false);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_session *recorded = open_session(p, gpu, precision, false),
+                        *plain = open_session(p, gpu, precision, true),
+                        *host = open_session(p, cpu, PNET_FP32, false);
     struct cloud whole = cloud_corner(points + 5, 2, 4), less = whole;
     less.n = points;
     const struct cloud *clouds[2] = {&whole, &less};
@@ -179,20 +177,20 @@ static void test_recording(
         pnet_batch_free(b);
     }
     cloud_free(&whole);
-    pnet_session_free(recorded);
-    pnet_session_free(plain);
-    pnet_session_free(host);
-    pnet_compilation_free(on_gpu);
-    pnet_compilation_free(on_cpu);
+    session_end(recorded);
+    session_end(plain);
+    session_end(host);
+    pnet_compilation_free(c);
 }
 
 /* Steps of a recording that run beside each other may do so in another way each time. The bits are those of one that ran step
    by step all the same: of the losses, of all gradients, metrics, and running statistics that evaluation reads. */
 static void test_replays(const char *model, int64_t points, int replays)
 {
-    struct pnet_compilation *compiled = compile(model, 0, PNET_CUDA, PNET_BF16, false);
+    struct pnet_compilation *compiled = compile(model, 0, false);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
-    struct pnet_session *plain = open_session(p, true), *recorded = open_session(p, false);
+    struct pnet_session *plain = open_session(p, gpu, PNET_BF16, true),
+                        *recorded = open_session(p, gpu, PNET_BF16, false);
     struct cloud cloud = cloud_corner(points, 12, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     int64_t all = p->trained_elements + p->objective_count;
@@ -205,8 +203,8 @@ static void test_replays(const char *model, int64_t points, int replays)
     }
     cloud_free(&cloud);
     pnet_batch_free(b);
-    pnet_session_free(plain);
-    pnet_session_free(recorded);
+    session_end(plain);
+    session_end(recorded);
     pnet_compilation_free(compiled);
 }
 
@@ -214,16 +212,15 @@ static void test_replays(const char *model, int64_t points, int replays)
 static double *train(const struct pnet_plan *p, const struct pnet_batch *b, int steps, bool watched)
 {
     struct pnet_optim optim = pnet_optim_default(PNET_ADAMW);
-    struct pnet_session_options o = {.slots = 1,
-        .seed = 3,
-        .extra_bytes = (int64_t)pnet_updater_bytes(p, &optim),
-        .device = gpu};
+    struct pnet_bound *bound = need_bound(p, gpu, PNET_BF16);
+    struct pnet_session_options o = {
+        .slots = 1, .seed = 3, .extra_bytes = (int64_t)pnet_updater_bytes(bound, &optim)};
     struct pnet_session *s;
     struct pnet_updater u;
     struct pnet_error e;
     double *result = must(calloc((size_t)(steps + p->param_elements), sizeof *result)), losses[64];
     float *params = must(malloc((size_t)p->param_elements * sizeof *params));
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
     need(pnet_session_init_params(s, &e), &e, "parameters");
     need(pnet_updater_open(&u, s, &optim, 0, &e), &e, "updater");
     need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
@@ -242,7 +239,7 @@ static double *train(const struct pnet_plan *p, const struct pnet_batch *b, int 
     for (int64_t i = 0; i < p->param_elements; i++) result[steps + i] = (double)params[i];
     free(params);
     pnet_updater_close(&u);
-    pnet_session_free(s);
+    session_end(s);
     return result;
 }
 
@@ -250,7 +247,7 @@ static double *train(const struct pnet_plan *p, const struct pnet_batch *b, int 
 static void test_watched(const char *model, int64_t points)
 {
     enum { STEPS = 6 };
-    struct pnet_compilation *compiled = compile(model, 0, PNET_CUDA, PNET_BF16, false);
+    struct pnet_compilation *compiled = compile(model, 0, false);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct cloud cloud = cloud_corner(points, 12, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
@@ -269,22 +266,22 @@ static void test_watched(const char *model, int64_t points)
 /* More than the GPU has, found before the first kernel. */
 static void test_too_much(void)
 {
-    struct pnet_compilation *c = compile("models/rooms.pnet", 0, PNET_CUDA, PNET_FP32, false);
+    struct pnet_compilation *c = compile("models/rooms.pnet", 0, false);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct cloud cloud = cloud_corner(4000, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
-    struct pnet_session *s = open_session(p, false);
+    struct pnet_session *s = open_session(p, gpu, PNET_FP32, false);
     struct pnet_error e;
     need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
     size_t held = pnet_session_memory(s)->used;
-    pnet_session_free(s);
-    struct pnet_session_options o = {.slots = 1, .device = gpu, .memory_limit = held + 4096};
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    session_end(s);
+    struct pnet_session_options o = {.slots = 1, .memory_limit = held + 4096};
+    need(pnet_session_new(need_bound(p, gpu, PNET_FP32), &o, &s, &e), &e, "session");
     need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
     CHECK(pnet_session_forward(s, 0, true, 0, &e) == PNET_NO_MEMORY);
     CHECKF(strstr(e.message, "alive at the peak") && strstr(e.message, "rooms."), "%s", e.message);
     need(pnet_session_wait(s, &e), &e, "waiting");
-    pnet_session_free(s);
+    session_end(s);
     pnet_batch_free(b);
     cloud_free(&cloud);
     pnet_compilation_free(c);

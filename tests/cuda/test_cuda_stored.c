@@ -4,7 +4,6 @@
 
 /* On a CPU in float32, and on a GPU. */
 struct pair {
-    struct pnet_compilation *on_cpu, *on_gpu;
     struct pnet_session *cpu, *gpu;
     char what[700];
     double bound; /* relative, of a tensor's 2-norm: some roundings */
@@ -107,19 +106,18 @@ static double check_case(const struct pnet_op *op, const char *expression,
     if (!make_tail(op, expression, tail)) return 0;
     struct pnet_compile_options o = {
         .purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE, .input_gradients = true};
-    k.on_cpu = compile(expression, tail, o);
-    o.device = PNET_CUDA;
-    o.precision = precision;
-    k.on_gpu = compile(expression, tail, o);
-    struct pnet_batch *b = make_batch(pnet_compilation_plan(k.on_cpu), sizes, 42);
-    k.cpu = open_session(pnet_compilation_plan(k.on_cpu), b);
-    k.gpu = open_session(pnet_compilation_plan(k.on_gpu), b);
+    struct pnet_target on_cpu = {.where = {PNET_CPU, 0}},
+                       on_gpu = {.where = {PNET_CUDA, 0}, .precision = precision};
+    struct pnet_compilation *c = compile(expression, tail, o);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_batch *b = make_batch(p, sizes, 42);
+    k.cpu = open_session(p, &on_cpu, b);
+    k.gpu = open_session(p, &on_gpu, b);
     check_sessions(&k, op->class_ != PNET_METRIC);
-    pnet_session_free(k.cpu);
-    pnet_session_free(k.gpu);
+    close_session(k.cpu);
+    close_session(k.gpu);
     pnet_batch_free(b);
-    pnet_compilation_free(k.on_cpu);
-    pnet_compilation_free(k.on_gpu);
+    pnet_compilation_free(c);
     return k.worst;
 }
 

@@ -208,10 +208,6 @@ int main(void)
     o.net = NULL;
     CHECK(cases("no_net", o) == 1);
     o = none;
-    o.algo = PNET_ALGO_IM2COL;
-    o.precision = PNET_BF16;
-    CHECK(cases("precision", o) == 1);
-    o = none;
     o.degrade = PNET_VOXEL;
     CHECK(cases("rules_voxel", o) == 1);
     test_coverage();

@@ -144,7 +144,26 @@ static inline struct pnet_compilation *need_plan(struct pnet_compilation *c, con
     exit(1);
 }
 
-/* The geometry of a batch as the host makes it, for plans for any device: what stands in `slot->counts`. */
+/* To be freed with pnet_bound_free. */
+static inline struct pnet_bound *need_bound(
+    const struct pnet_plan *p, struct pnet_device where, enum pnet_precision precision)
+{
+    struct pnet_target t = {.where = where, .precision = precision};
+    struct pnet_bound *b;
+    struct pnet_error e;
+    need(pnet_bound_new(p, &t, &b, &e), &e, "binding");
+    return b;
+}
+
+/* Frees a session, and what it runs where nobody else does. */
+static inline void session_end(struct pnet_session *s)
+{
+    struct pnet_bound *b = (struct pnet_bound *)(uintptr_t)pnet_session_bound(s);
+    pnet_session_free(s);
+    pnet_bound_free(b);
+}
+
+/* The geometry of a batch as the host makes it, for any device: what stands in `slot->counts`. */
 struct host_slot {
     struct pnet_batch *batch;
     struct pnet_memory memory; /* the slot leads to it: not to be copied */
@@ -153,13 +172,13 @@ struct host_slot {
 };
 
 static inline void host_slot_open(
-    struct host_slot *h, const struct pnet_plan *p, const struct cloud *clouds, int32_t count)
+    struct host_slot *h, const struct pnet_bound *b, const struct cloud *clouds, int32_t count)
 {
     struct pnet_error e;
-    h->batch = batch_of(p, clouds, count);
+    h->batch = batch_of(b->plan, clouds, count);
     pnet_memory_init(&h->memory, (struct pnet_device){0}, 0);
-    need(pnet_geo_work_new(p, &h->memory, &h->work, &e), &e, "work");
-    need(pnet_slot_new(p, h->work, &h->slot, &e), &e, "slot");
+    need(pnet_geo_work_new(b, &h->memory, &h->work, &e), &e, "work");
+    need(pnet_slot_new(h->work, &h->slot, &e), &e, "slot");
     need(pnet_slot_build(h->slot, h->batch, &e), &e, "geometry on the host");
 }
 

@@ -10,11 +10,9 @@ struct setup {
     const char *text; /* of the model; NULL: in the file of that name */
 };
 
-static struct pnet_compilation *compile(const struct setup *u, enum pnet_device_kind device)
+static struct pnet_compilation *compile(const struct setup *u)
 {
     struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING,
-        .device = device,
-        .precision = device == PNET_CPU || u->degrade ? PNET_FP32 : PNET_BF16,
         .degrade = u->degrade,
         .sets = &u->set,
         .set_count = u->set ? 1 : 0};
@@ -212,7 +210,8 @@ static int64_t test_orders(
     struct pnet_session *s;
     struct pnet_error e;
     float *params = must(malloc((size_t)p->param_elements * sizeof *params + 1));
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    struct pnet_bound *bound = need_bound(p, (struct pnet_device){0}, PNET_FP32);
+    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
     need(pnet_session_init_params(s, &e), &e, "parameters");
     need(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
     struct pnet_batch *b = batch_of(p, clouds, 2);
@@ -238,14 +237,14 @@ static int64_t test_orders(
     free(params);
     free(want.numbers);
     pnet_batch_free(b);
-    pnet_session_free(s);
+    session_end(s);
     return turned;
 }
 
 /* Returns how many more pairs are turned around where there is room. */
 static int64_t test_touched(const struct setup *u, const struct cloud clouds[2])
 {
-    struct pnet_compilation *compiled = compile(u, PNET_CPU);
+    struct pnet_compilation *compiled = compile(u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct pnet_plan roomy = roomy_plan(p);
     int64_t tight = test_orders(p, u, false, clouds), wide = test_orders(&roomy, u, true, clouds);
@@ -448,7 +447,7 @@ static bool same_layout(
 }
 
 /* As far as steps may be from each other that are kept apart, and a share of the memory or PNET_WORK_MOST that it may cost
-   (runtime/run/bind.c); the last one costs nothing. */
+   (runtime/run/apart.c); the last one costs nothing. */
 static const struct {
     int reach;
     size_t share;
@@ -476,12 +475,12 @@ static int check_choice(const struct pnet_plan *p, const struct pnet_layout *pla
     return CHOICES - 1;
 }
 
-static void check_peak(const struct pnet_plan *p, const struct pnet_counts *c,
+static void check_peak(const struct pnet_bound *b, const struct pnet_counts *c,
     const struct pnet_layout *plain, const struct pnet_layout *beside, const char *what)
 {
     enum { SLOTS = 2, EXTRA = 1000 };
-    const size_t low = pnet_peak_of(p, c, plain, SLOTS, EXTRA).total,
-                 high = pnet_peak_of(p, c, beside, SLOTS, EXTRA).total;
+    const size_t low = pnet_peak_of(b, c, plain, SLOTS, EXTRA).total,
+                 high = pnet_peak_of(b, c, beside, SLOTS, EXTRA).total;
     const size_t limits[] = {
         0, SIZE_MAX, high + 1, high, high - 1, low + (high - low) / 2, low, low - 1, 1};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
@@ -489,9 +488,9 @@ static void check_peak(const struct pnet_plan *p, const struct pnet_counts *c,
         struct pnet_layout l;
         struct pnet_peak k;
         struct pnet_error e;
-        need(pnet_peak_plan(p, c, SLOTS, EXTRA, limits[i], &l, &k, &e), &e, "peak");
-        CHECKF(same_layout(p, &l, want), "%s: limit %zu, totals %zu and %zu: %zu", what, limits[i],
-            low, high, k.total);
+        need(pnet_peak_plan(b, c, SLOTS, EXTRA, limits[i], &l, &k, &e), &e, "peak");
+        CHECKF(same_layout(b->plan, &l, want), "%s: limit %zu, totals %zu and %zu: %zu", what,
+            limits[i], low, high, k.total);
         CHECK(k.total == (want == beside ? high : low));
         pnet_layout_free(&l);
     }
@@ -517,13 +516,14 @@ static struct pnet_counts counts_times(
 }
 
 /* Adds to `chosen` what was chosen, and to `dearer` where it costs more than nothing. */
-static void test_layout(const struct pnet_plan *p, const struct pnet_counts *c, const char *what,
-    int chosen[CHOICES], int *dearer)
+static void test_layout(const struct pnet_bound *bound, const struct pnet_counts *c,
+    const char *what, int chosen[CHOICES], int *dearer)
 {
+    const struct pnet_plan *p = bound->plan;
     struct pnet_layout plain, beside;
     struct pnet_error e;
-    need(pnet_layout_make(p, c, false, &plain, &e), &e, "layout");
-    need(pnet_layout_make(p, c, true, &beside, &e), &e, "layout");
+    need(pnet_layout_make(bound, c, false, &plain, &e), &e, "layout");
+    need(pnet_layout_make(bound, c, true, &beside, &e), &e, "layout");
     struct blocks b = blocks_of(p, &plain);
     CHECK(memcmp(plain.bytes, beside.bytes, (size_t)p->tensor_count * sizeof(size_t)) == 0);
     CHECK(memcmp(plain.work_bytes, beside.work_bytes, (size_t)p->step_count * sizeof(size_t)) == 0);
@@ -538,7 +538,7 @@ static void test_layout(const struct pnet_plan *p, const struct pnet_counts *c, 
     *dearer += beside.total > plain.total;
     printf("%s: %zu bytes, beside %zu, reach %d\n", what, plain.total, beside.total,
         choices[choice].reach);
-    check_peak(p, c, &plain, &beside, what);
+    check_peak(bound, c, &plain, &beside, what);
     blocks_free(&b);
     pnet_layout_free(&plain);
     pnet_layout_free(&beside);
@@ -549,19 +549,22 @@ static void test_layouts(
     const struct setup *u, const struct cloud clouds[2], int chosen[CHOICES], int *dearer)
 {
     static const int64_t factors[] = {1, 3000};
-    struct pnet_compilation *compiled = compile(u, PNET_CUDA);
+    struct pnet_compilation *compiled = compile(u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
+    struct pnet_bound *bound =
+        need_bound(p, (struct pnet_device){PNET_CUDA, 0}, u->degrade ? PNET_FP32 : PNET_BF16);
     struct host_slot host;
-    host_slot_open(&host, p, clouds, 2);
+    host_slot_open(&host, bound, clouds, 2);
     for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
         char what[128];
         struct pnet_counts c = counts_times(p, &host.slot->counts, factors[i]);
         snprintf(what, sizeof what, "%s, degraded %u, times %lld", u->model, u->degrade,
             (long long)factors[i]);
-        test_layout(p, &c, what, chosen, dearer);
+        test_layout(bound, &c, what, chosen, dearer);
         pnet_counts_free(&c);
     }
     host_slot_close(&host);
+    pnet_bound_free(bound);
     pnet_compilation_free(compiled);
 }
 

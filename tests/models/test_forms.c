@@ -21,17 +21,22 @@ static const char text[] =
     "loss ce = cross_entropy(y, cloud.label)\n";
 enum { FIRST, DEPTHWISE, MANY, BETWEEN, SETS };
 
-static struct pnet_compilation *compile(const struct pnet_compile_options *o)
+static struct pnet_compilation *compile(enum pnet_purpose_kind purpose)
 {
-    return need_plan(pnet_compile_text("all.pnet", text, strlen(text), o), "the model");
+    struct pnet_compile_options o = {.purpose = purpose};
+    return need_plan(pnet_compile_text("all.pnet", text, strlen(text), &o), "the model");
 }
 
-static void check_forms(const char *what, const struct pnet_plan *p, const unsigned want[SETS])
+static void check_forms(const char *what, const struct pnet_plan *p, const struct pnet_target *t,
+    const unsigned want[SETS])
 {
+    struct pnet_bound *b;
+    struct pnet_error e;
     int sets = 0;
+    need(pnet_bound_new(p, t, &b, &e), &e, what);
     for (int i = 0; i < p->geo_count; i++) {
         if (p->geo[i].request.kind != PNET_GEO_TRIPLETS) continue;
-        unsigned forms = pnet_plan_forms(p, i);
+        unsigned forms = b->forms[i];
         CHECKF(sets < SETS && forms == want[sets], "%s: forms %u of set %d", what, forms, sets);
         for (int form = 0; form < 2; form++)
             CHECK(pnet_set_has_tiles(forms, form) ==
@@ -39,6 +44,7 @@ static void check_forms(const char *what, const struct pnet_plan *p, const unsig
         sets++;
     }
     CHECK(sets == SETS);
+    pnet_bound_free(b);
 }
 
 enum { F = PNET_FORM_FORWARD, T = PNET_FORM_TRANSPOSED };
@@ -46,13 +52,12 @@ enum { F = PNET_FORM_FORWARD, T = PNET_FORM_TRANSPOSED };
 static void check(enum pnet_purpose_kind purpose, enum pnet_device_kind device,
     enum pnet_precision precision, enum pnet_conv_algo algo, const unsigned want[SETS])
 {
-    struct pnet_compile_options o = {
-        .purpose = purpose, .device = device, .precision = precision, .algo = algo};
-    struct pnet_compilation *c = compile(&o);
+    struct pnet_target t = {.where = {device, 0}, .precision = precision, .algo = algo};
+    struct pnet_compilation *c = compile(purpose);
     char what[64];
     snprintf(what, sizeof what, "device %d, precision %d, %s, %s", (int)device, (int)precision,
         pnet_conv_algo_names[algo], purpose == PNET_FOR_TRAINING ? "training" : "inference");
-    check_forms(what, pnet_compilation_plan(c), want);
+    check_forms(what, pnet_compilation_plan(c), &t, want);
     pnet_compilation_free(c);
 }
 
@@ -79,19 +84,18 @@ static void check_table(void)
 {
     static const unsigned want[SETS] = {FT, F | T, F | T, FT | T | TT},
                           choosing[SETS] = {F | FT, F | T, F | T, F | T | FT | TT};
-    struct pnet_compile_options o = {
-        .purpose = PNET_FOR_TRAINING, .device = PNET_CUDA, .precision = PNET_BF16};
-    struct pnet_compilation *c = compile(&o);
-    struct pnet_plan p = *pnet_compilation_plan(c);
-    struct pnet_algos *algos = must(calloc((size_t)p.node_count, sizeof *algos));
-    for (int n = 0; n < p.node_count; n++)
-        if (pnet_plan_convolves(&p, n) && p.tensors[p.nodes[n].out].type.width == 16)
+    struct pnet_compilation *c = compile(PNET_FOR_TRAINING);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_algos *algos = must(calloc((size_t)p->node_count, sizeof *algos));
+    struct pnet_target t = {.where = {PNET_CUDA, 0}, .precision = PNET_BF16};
+    for (int n = 0; n < p->node_count; n++)
+        if (pnet_plan_convolves(p, n) && p->tensors[p->nodes[n].out].type.width == 16)
             algos[n].of[PNET_DF] = PNET_ALGO_IMPLICIT;
-    p.algos = algos;
-    check_forms("a table", &p, want);
-    p.algos = NULL;
-    p.choosing = true;
-    check_forms("choosing", &p, choosing);
+    t.algos = algos;
+    check_forms("a table", p, &t, want);
+    t.algos = NULL;
+    t.choosing = true;
+    check_forms("choosing", p, &t, choosing);
     free(algos);
     pnet_compilation_free(c);
 }

@@ -18,21 +18,19 @@ static struct pnet_compilation *compile(const struct setup *u)
 {
     struct pnet_compile_options o = {
         .purpose = u->training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
-        .device = device.kind,
-        .precision = u->precision,
         .degrade = u->degrade,
         .sets = &u->set,
         .set_count = u->set ? 1 : 0};
     return need_plan(pnet_compile_file(u->model, &o), u->model);
 }
 
-static struct pnet_session *open_session(const struct pnet_plan *p, int64_t extra)
+static struct pnet_session *open_session(const struct pnet_bound *b, int64_t extra)
 {
     struct pnet_session_options o = {
-        .slots = p->training ? 2 : 1, .seed = 1, .extra_bytes = extra, .device = device};
+        .slots = b->plan->training ? 2 : 1, .seed = 1, .extra_bytes = extra};
     struct pnet_session *s;
     struct pnet_error e;
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_new(b, &o, &s, &e), &e, "session");
     return s;
 }
 
@@ -57,12 +55,13 @@ static int64_t extra_of(const struct pnet_plan *p)
 
 static size_t planned(const struct pnet_session *s)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_bound *b = pnet_session_bound(s);
+    const struct pnet_plan *p = b->plan;
     const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
     struct pnet_layout l;
     struct pnet_error e;
-    need(pnet_layout_make(p, counts, true, &l, &e), &e, "layout");
-    struct pnet_peak k = pnet_peak_of(p, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
+    need(pnet_layout_make(b, counts, true, &l, &e), &e, "layout");
+    struct pnet_peak k = pnet_peak_of(b, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
     CHECK(l.live <= l.total);
     CHECK(k.total == k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry.kept +
                          k.geometry.shared + k.features + k.session);
@@ -71,11 +70,11 @@ static size_t planned(const struct pnet_session *s)
 }
 
 /* A plan for a GPU that is made on the host knows the same. */
-static struct pnet_slot_sizes geometry_on_host(const struct pnet_plan *p, const struct cloud *c)
+static struct pnet_slot_sizes geometry_on_host(const struct pnet_bound *b, const struct cloud *c)
 {
     struct host_slot host;
-    host_slot_open(&host, p, c, 1);
-    struct pnet_slot_sizes bytes = pnet_slot_estimate(p, &host.slot->counts);
+    host_slot_open(&host, b, c, 1);
+    struct pnet_slot_sizes bytes = pnet_slot_estimate(b, &host.slot->counts);
     host_slot_close(&host);
     return bytes;
 }
@@ -84,19 +83,21 @@ static void test_equal(const struct setup *u, const struct cloud *c)
 {
     struct pnet_compilation *compiled = compile(u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
-    struct pnet_session *s = open_session(p, extra_of(p));
+    struct pnet_bound *b = need_bound(p, device, u->precision);
+    struct pnet_session *s = open_session(b, extra_of(p));
     step(s, c);
     size_t peak = pnet_session_memory(s)->peak, plan = planned(s);
     CHECKF(peak == plan, "%s, degraded %u, %s, precision %d, %lld points: planned %zu, taken %zu",
         u->model, u->degrade, u->training ? "training" : "inference", (int)u->precision,
         (long long)c->n, plan, peak);
     CHECK(pnet_session_memory(s)->used == peak);
-    struct pnet_slot_sizes host = geometry_on_host(p, c),
-                           own = pnet_slot_estimate(p, &pnet_session_slot(s, 0)->counts);
+    struct pnet_slot_sizes host = geometry_on_host(b, c),
+                           own = pnet_slot_estimate(b, &pnet_session_slot(s, 0)->counts);
     CHECK(memcmp(&host, &own, sizeof own) == 0);
     step(s, c);
     CHECK(pnet_session_memory(s)->peak == peak);
     pnet_session_free(s);
+    pnet_bound_free(b);
     pnet_compilation_free(compiled);
 }
 
@@ -117,7 +118,8 @@ static int test_growing(const struct setup *u, const struct cloud *whole, int64_
 {
     struct pnet_compilation *compiled = compile(u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
-    struct pnet_session *small = open_session(p, 0), *large = open_session(p, 0);
+    struct pnet_bound *bound = need_bound(p, device, u->precision);
+    struct pnet_session *small = open_session(bound, 0), *large = open_session(bound, 0);
     int pairs = 0;
     for (int64_t n = from; n + 9 <= whole->n; n += 9) {
         struct cloud a = *whole, b = *whole;
@@ -137,6 +139,7 @@ static int test_growing(const struct setup *u, const struct cloud *whole, int64_
     }
     pnet_session_free(small);
     pnet_session_free(large);
+    pnet_bound_free(bound);
     pnet_compilation_free(compiled);
     return pairs;
 }
@@ -148,7 +151,7 @@ static size_t least_peak(const struct pnet_session *s)
     struct pnet_peak k;
     struct pnet_error e;
     const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
-    need(pnet_peak_plan(pnet_session_plan(s), counts, 2, 0, 1, &l, &k, &e), &e, "layout");
+    need(pnet_peak_plan(pnet_session_bound(s), counts, 2, 0, 1, &l, &k, &e), &e, "layout");
     pnet_layout_free(&l);
     return k.total;
 }
@@ -160,7 +163,8 @@ static void test_budget(const struct cloud *c)
     struct setup u = {"models/rooms.pnet", NULL, 0, true, PNET_FP32};
     struct pnet_compilation *compiled = compile(&u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
-    struct pnet_session *s = open_session(p, 0);
+    struct pnet_bound *bound = need_bound(p, device, u.precision);
+    struct pnet_session *s = open_session(bound, 0);
     struct pnet_batch *b = batch_of(p, c, 1);
     struct pnet_error e;
     step(s, c);
@@ -169,10 +173,9 @@ static void test_budget(const struct cloud *c)
     CHECK(device.kind == PNET_CPU ? least == peak : least < peak);
     const size_t limits[] = {peak, peak - 1, least, least - 1};
     for (int i = 0; i < 4; i++) {
-        struct pnet_session_options o = {
-            .slots = 2, .seed = 1, .memory_limit = limits[i], .device = device};
+        struct pnet_session_options o = {.slots = 2, .seed = 1, .memory_limit = limits[i]};
         bool enough = limits[i] >= least;
-        need(pnet_session_new(p, &o, &s, &e), &e, "session");
+        need(pnet_session_new(bound, &o, &s, &e), &e, "session");
         for (int slot = 0; slot < 2; slot++)
             need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
         enum pnet_status status = pnet_session_forward(s, 0, true, 0, &e);
@@ -184,6 +187,7 @@ static void test_budget(const struct cloud *c)
         pnet_session_free(s);
     }
     pnet_batch_free(b);
+    pnet_bound_free(bound);
     pnet_compilation_free(compiled);
 }
 

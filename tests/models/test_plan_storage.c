@@ -2,22 +2,21 @@
 #include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
-static struct pnet_compilation *compile(
-    const char *model, enum pnet_device_kind device, enum pnet_precision precision)
+static struct pnet_compilation *compile(const char *model)
 {
-    struct pnet_compile_options o = {
-        .purpose = PNET_FOR_TRAINING, .device = device, .precision = precision};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING};
     return need_plan(pnet_compile_file(model, &o), model);
 }
 
 /* Everything on the CPU is float32; on a GPU features and their gradients are as the precision says, and nothing else. */
 static void test_tensors(const char *model)
 {
+    struct pnet_compilation *c = compile(model);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
     for (int device = PNET_CPU; device <= PNET_CUDA; device++)
         for (int precision = PNET_FP32; precision <= PNET_FP16; precision++) {
-            struct pnet_compilation *c =
-                compile(model, (enum pnet_device_kind)device, (enum pnet_precision)precision);
-            const struct pnet_plan *p = pnet_compilation_plan(c);
+            struct pnet_device where = {(enum pnet_device_kind)device, 0};
+            struct pnet_bound *b = need_bound(p, where, (enum pnet_precision)precision);
             enum pnet_storage half = device == PNET_CUDA && precision == PNET_BF16 ? PNET_STORE_BF16
                                      : device == PNET_CUDA && precision == PNET_FP16
                                          ? PNET_STORE_FP16
@@ -28,32 +27,34 @@ static void test_tensors(const char *model)
                 bool exact = x->type.type != PNET_F32 || x->type.pose ||
                              x->role == PNET_ROLE_SAVED || x->type.level == p->scalar_level;
                 features += !exact;
-                CHECKF(pnet_plan_storage(p, t) == (exact ? PNET_STORE_F32 : half),
+                CHECKF(b->storage[t] == (exact ? PNET_STORE_F32 : half),
                     "%s, device %d, precision %d: %s", model, device, precision, x->name);
                 if (x->shares != t)
-                    CHECKF(pnet_plan_storage(p, t) == pnet_plan_storage(p, x->shares),
-                        "%s: %s shares the memory of %s", model, x->name,
-                        p->tensors[x->shares].name);
+                    CHECKF(b->storage[t] == b->storage[x->shares], "%s: %s shares the memory of %s",
+                        model, x->name, p->tensors[x->shares].name);
             }
             CHECKF(features > 20, "%s has %d tensors of features", model, features);
-            pnet_compilation_free(c);
+            pnet_bound_free(b);
         }
+    pnet_compilation_free(c);
 }
 
 /* The geometry of a batch, fields included, built here; then the peak on the GPU. */
 static struct pnet_peak plan_peak(
     const char *model, const struct cloud *cloud, enum pnet_precision precision)
 {
-    struct pnet_compilation *c = compile(model, PNET_CUDA, precision);
-    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_compilation *c = compile(model);
+    struct pnet_bound *b =
+        need_bound(pnet_compilation_plan(c), (struct pnet_device){PNET_CUDA, 0}, precision);
     struct host_slot host;
     struct pnet_layout l;
     struct pnet_peak k;
     struct pnet_error e;
-    host_slot_open(&host, p, cloud, 1);
-    need(pnet_peak_plan(p, &host.slot->counts, 2, 0, 0, &l, &k, &e), &e, "layout");
+    host_slot_open(&host, b, cloud, 1);
+    need(pnet_peak_plan(b, &host.slot->counts, 2, 0, 0, &l, &k, &e), &e, "layout");
     pnet_layout_free(&l);
     host_slot_close(&host);
+    pnet_bound_free(b);
     pnet_compilation_free(c);
     return k;
 }

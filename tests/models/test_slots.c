@@ -5,12 +5,12 @@
 
 static struct pnet_device device;
 
-static struct pnet_session *open_session(const struct pnet_plan *p, int slots)
+static struct pnet_session *open_session(const struct pnet_bound *b, int slots)
 {
-    struct pnet_session_options o = {.slots = slots, .seed = 5, .device = device};
+    struct pnet_session_options o = {.slots = slots, .seed = 5};
     struct pnet_session *s;
     struct pnet_error e;
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_new(b, &o, &s, &e), &e, "session");
     need(pnet_session_init_params(s, &e), &e, "parameters");
     return s;
 }
@@ -51,17 +51,15 @@ static int64_t count_differing(const struct pnet_plan *p, const float *a, const 
 
 static void test_model(const char *model, const char *set, unsigned degrade)
 {
-    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING,
-        .device = device.kind,
-        .precision = device.kind == PNET_CPU || degrade ? PNET_FP32 : PNET_BF16,
-        .degrade = degrade,
-        .sets = &set,
-        .set_count = set ? 1 : 0};
+    struct pnet_compile_options o = {
+        .purpose = PNET_FOR_TRAINING, .degrade = degrade, .sets = &set, .set_count = set ? 1 : 0};
     struct pnet_compilation *compiled = need_plan(pnet_compile_file(model, &o), model);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct cloud clouds[2] = {cloud_corner(700, 2, 1), cloud_corner(500, 2, 2)},
                  others[2] = {cloud_corner(900, 1.5f, 3), cloud_corner(1400, 2, 4)};
-    struct pnet_session *alone = open_session(p, 1), *two = open_session(p, 2);
+    struct pnet_bound *b =
+        need_bound(p, device, device.kind == PNET_CPU || degrade ? PNET_FP32 : PNET_BF16);
+    struct pnet_session *alone = open_session(b, 1), *two = open_session(b, 2);
     prepare(alone, 0, clouds, 2);
     prepare(two, 1, clouds, 2);
     prepare(two, 0, clouds, 2);
@@ -73,6 +71,7 @@ static void test_model(const char *model, const char *set, unsigned degrade)
     free(got);
     pnet_session_free(alone);
     pnet_session_free(two);
+    pnet_bound_free(b);
     for (int i = 0; i < 2; i++) {
         cloud_free(&clouds[i]);
         cloud_free(&others[i]);
@@ -93,36 +92,39 @@ static void test_unlisted(void)
         "}\n"
         "y = one(cloud)\n"
         "loss ce = cross_entropy(y, cloud.label)\n";
-    struct pnet_compile_options o = {
-        .purpose = PNET_FOR_TRAINING, .device = device.kind, .precision = PNET_BF16};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING};
     struct pnet_compilation *compiled =
         need_plan(pnet_compile_text("one.pnet", text, strlen(text), &o), "the model");
-    struct pnet_plan tiles = *pnet_compilation_plan(compiled), both = tiles;
+    const struct pnet_plan *p = pnet_compilation_plan(compiled);
+    struct pnet_target choosing = {.where = device, .precision = PNET_BF16, .choosing = true};
+    struct pnet_bound *tiles = need_bound(p, device, PNET_BF16), *both;
     struct cloud many = cloud_corner(70000, 1, 6), few = cloud_corner(60000, 1, 6);
     float *results[2];
     struct pnet_layout l;
     struct pnet_error e;
-    both.choosing = true;
+    need(pnet_bound_new(p, &choosing, &both, &e), &e, "binding");
     for (int k = 0; k < 2; k++) {
-        struct pnet_session *s = open_session(k ? &both : &tiles, 1);
+        struct pnet_session *s = open_session(k ? both : tiles, 1);
         prepare(s, 0, &few, 1);
         free(step(s));
         prepare(s, 0, &many, 1);
         results[k] = step(s);
         const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
         bool unlisted = false;
-        for (int i = 0; i < tiles.geo_count; i++) unlisted |= c->marks[i] & 1;
+        for (int i = 0; i < p->geo_count; i++) unlisted |= c->marks[i] & 1;
         CHECK(unlisted);
-        need(pnet_layout_make(&tiles, c, true, &l, &e), &e, "layout");
-        if (!k) CHECK(pnet_peak_of(&tiles, c, &l, 1, 0).total == pnet_session_memory(s)->used);
+        need(pnet_layout_make(tiles, c, true, &l, &e), &e, "layout");
+        if (!k) CHECK(pnet_peak_of(tiles, c, &l, 1, 0).total == pnet_session_memory(s)->used);
         pnet_layout_free(&l);
         pnet_session_free(s);
     }
-    CHECK(count_differing(&tiles, results[0], results[1]) == 0);
+    CHECK(count_differing(p, results[0], results[1]) == 0);
     free(results[0]);
     free(results[1]);
     cloud_free(&few);
     cloud_free(&many);
+    pnet_bound_free(tiles);
+    pnet_bound_free(both);
     pnet_compilation_free(compiled);
 }
 

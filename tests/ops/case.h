@@ -130,13 +130,16 @@ static inline struct pnet_compilation *compile(
     return c;
 }
 
+/* To be freed with close_session. */
 static inline struct pnet_session *open_session(
-    const struct pnet_plan *p, const struct pnet_batch *b)
+    const struct pnet_plan *p, const struct pnet_target *t, const struct pnet_batch *b)
 {
+    struct pnet_bound *bound = NULL;
     struct pnet_session *s = NULL;
     struct pnet_error e;
-    struct pnet_session_options o = {.slots = 1, .seed = 7, .device = {.kind = p->device}};
-    must(pnet_session_new(p, &o, &s, &e), &e);
+    struct pnet_session_options o = {.slots = 1, .seed = 7};
+    must(pnet_bound_new(p, t, &bound, &e), &e);
+    must(pnet_session_new(bound, &o, &s, &e), &e);
     must(pnet_session_prepare(s, 0, b, &e), &e);
     must(pnet_session_init_params(s, &e), &e);
     /* norms start at one and zero: move everything off its symmetric start */
@@ -152,6 +155,13 @@ static inline struct pnet_session *open_session(
     must(pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
     free(block);
     return s;
+}
+
+static inline void close_session(struct pnet_session *s)
+{
+    struct pnet_bound *b = (struct pnet_bound *)(uintptr_t)pnet_session_bound(s);
+    pnet_session_free(s);
+    pnet_bound_free(b);
 }
 
 /* A copy of a tensor, to be freed. */

@@ -2,7 +2,7 @@
 #ifndef PNET_TESTS_OPS_REFERENCE_H
 #define PNET_TESTS_OPS_REFERENCE_H
 
-#include "runtime/run/bind.h"
+#include "runtime/run/layout.h"
 #include "runtime/run/session.h"
 
 #include <stdlib.h>

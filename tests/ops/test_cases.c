@@ -92,24 +92,24 @@ static void check_gradients(
 }
 
 /* On which device the cases run. The reference has the geometry of the CPU. */
-static enum pnet_device_kind device;
+static struct pnet_target target;
 
 /* Same gradients with layers fused, within rounding; same bits with any number of threads; twice as
  * much when accumulated. */
 static void check_variants(const char *what, const char *expression, const char *tail,
     const struct pnet_plan *p, const float *want, const struct pnet_batch *b)
 {
-    struct pnet_compilation *c = compile(expression, tail,
-        (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING, .device = p->device});
+    struct pnet_compilation *c =
+        compile(expression, tail, (struct pnet_compile_options){.purpose = PNET_FOR_TRAINING});
     const struct pnet_plan *fused = pnet_compilation_plan(c);
     CHECK(fused != NULL);
     if (!fused) return;
-    struct pnet_session *s = open_session(fused, b);
+    struct pnet_session *s = open_session(fused, &target, b);
     float *first = NULL;
-    int most = brief ? 1 : device == PNET_CPU ? 3 : 2; /* on a GPU: twice the same */
+    int most = brief ? 1 : target.where.kind == PNET_CPU ? 3 : 2; /* on a GPU: twice the same */
     for (int threads = 1; threads <= most; threads++) {
         omp_set_num_threads(threads);
-        struct pnet_session *again = open_session(fused, b);
+        struct pnet_session *again = open_session(fused, &target, b);
         run(again, 1);
         float *g = fetch_grads(again);
         if (!first)
@@ -119,7 +119,7 @@ static void check_variants(const char *what, const char *expression, const char 
                 "%s: other bits with %d threads", what, threads);
             free(g);
         }
-        pnet_session_free(again);
+        close_session(again);
     }
     omp_set_num_threads(2);
     float *twice = NULL;
@@ -150,7 +150,7 @@ static void check_variants(const char *what, const char *expression, const char 
         "%s: accumulated gradients are off by %g of %g", what, sqrt(doubled), sqrt(scale));
     free(first);
     free(twice);
-    pnet_session_free(s);
+    close_session(s);
     pnet_compilation_free(c);
 }
 
@@ -164,15 +164,14 @@ static void check_case(
     struct pnet_compile_options o = {.purpose = *tail ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .no_fusion = true,
         .input_gradients = true};
-    struct pnet_compilation *on_cpu = compile(expression, tail, o);
-    o.device = device;
+    struct pnet_target on_cpu = {.where = {PNET_CPU, 0}};
     struct pnet_compilation *c = compile(expression, tail, o);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     CHECKF(p != NULL, "%s does not compile", expression);
     if (!p) return;
     struct pnet_batch *b = make_batch(p, sizes, 42);
-    struct pnet_session *s = open_session(p, b);
-    struct pnet_session *host = open_session(pnet_compilation_plan(on_cpu), b);
+    struct pnet_session *s = open_session(p, &target, b);
+    struct pnet_session *host = open_session(p, &on_cpu, b);
     struct pnet_error e;
     struct reference r;
     bool training = op->class_ != PNET_METRIC; /* which training leaves out */
@@ -180,10 +179,10 @@ static void check_case(
     must(pnet_session_forward(host, 0, training, 5, &e), &e);
     reference_init(&r, host);
     /* a forward in training moves the running statistics: the reference starts from those before */
-    struct pnet_session *fresh = open_session(pnet_compilation_plan(on_cpu), b);
+    struct pnet_session *fresh = open_session(p, &on_cpu, b);
     for (int64_t i = 0; i < p->param_elements; i++)
         r.params[i] = (double)pnet_session_params(fresh)[i];
-    pnet_session_free(fresh);
+    close_session(fresh);
     reference_run(&r, training);
     for (int i = 0; i < p->objective_count; i++)
         check_forward(what, p, s, &r, p->objectives[i].tensor);
@@ -198,11 +197,10 @@ static void check_case(
         }
     }
     reference_free(&r);
-    pnet_session_free(s);
-    pnet_session_free(host);
+    close_session(s);
+    close_session(host);
     pnet_batch_free(b);
     pnet_compilation_free(c);
-    pnet_compilation_free(on_cpu);
 }
 
 int main(int argc, char **argv)
@@ -221,7 +219,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "skipped: %s\n", e.message);
         return 77;
     }
-    device = d.kind;
+    target.where = d;
     omp_set_num_threads(2);
     for (int i = 0; i < pnet_op_count; i++) {
         const struct pnet_op *op = pnet_ops[i];

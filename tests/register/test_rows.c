@@ -78,9 +78,10 @@ static struct pnet_evaluation evaluate_with(
     }
     struct pnet_batch *b = make(pnet_compilation_plan(c));
     struct pnet_session_options so = {.slots = 1, .seed = 3};
-    if (pnet_session_new(pnet_compilation_plan(c), &so, &s, &e) ||
-        pnet_session_prepare(s, 0, b, &e) || pnet_session_init_params(s, &e) ||
-        pnet_tally_init(&t, pnet_compilation_plan(c), &e)) {
+    struct pnet_bound *bound = NULL;
+    if (pnet_bound_new(pnet_compilation_plan(c), &(struct pnet_target){0}, &bound, &e) ||
+        pnet_session_new(bound, &so, &s, &e) || pnet_session_prepare(s, 0, b, &e) ||
+        pnet_session_init_params(s, &e) || pnet_tally_init(&t, pnet_compilation_plan(c), &e)) {
         fprintf(stderr, "%s\n", e.message);
         exit(1);
     }
@@ -93,6 +94,7 @@ static struct pnet_evaluation evaluate_with(
     pnet_tally_free(&t);
     pnet_batch_free(b);
     pnet_session_free(s);
+    pnet_bound_free(bound);
     pnet_compilation_free(c);
     return v;
 }

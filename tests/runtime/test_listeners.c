@@ -106,12 +106,13 @@ int main(void)
     struct pnet_session_options so = {.slots = 1, .seed = 5};
     struct pnet_session *s;
     struct pnet_error e;
-    need(pnet_session_new(p, &so, &s, &e), &e, "session");
+    need(pnet_session_new(need_bound(p, (struct pnet_device){0}, PNET_FP32), &so, &s, &e), &e,
+        "session");
     need(pnet_session_init_params(s, &e), &e, "parameters");
     need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
     check_order(s);
     check_limit(s);
-    pnet_session_free(s);
+    session_end(s);
     pnet_batch_free(b);
     cloud_free(&cloud);
     pnet_compilation_free(c);

@@ -1,22 +1,23 @@
 /* Which algorithms a network gets from given times, where they are kept, and that they form what their names say. */
-#include "runtime/run/bind.h"
+#include "runtime/run/layout.h"
 #include "runtime/run/peak.h"
 #include "tests/runtime/tuned.h"
 #include "tests/store/folder.h"
 
 static const struct pnet_device_info here = {"a \"quoted\" \\ name\n of: a device", "1.0"};
 static struct cloud cloud;
+static struct pnet_target target; /* with the fixed table */
 
 static struct pnet_tuning tune(
     const struct pnet_plan *p, const struct pnet_tune_options *o, struct pnet_tune_cache *cache)
 {
-    struct pnet_plan trial = *p;
+    struct pnet_target trial = target;
     trial.choosing = true;
-    struct pnet_session *s = tuned_open(&trial, &cloud);
+    struct pnet_session *s = tuned_open(p, &trial, &cloud);
     struct pnet_tuning t;
     struct pnet_error e;
     need(pnet_tune(s, 0, o, cache, &t, &e), &e, "tuning");
-    pnet_session_free(s);
+    session_end(s);
     return t;
 }
 
@@ -171,12 +172,11 @@ static void test_budget(const struct pnet_plan *p)
     pnet_tune_cache_free(&c);
 }
 
-static bool same_algos(const struct pnet_plan *a, const struct pnet_plan *b)
+static bool same_algos(const struct pnet_bound *a, const struct pnet_bound *b)
 {
-    for (int n = 0; n < a->node_count; n++)
+    for (int n = 0; n < a->plan->node_count; n++)
         for (int d = 0; d < PNET_DIRECTIONS; d++)
-            if (pnet_plan_convolves(a, n) &&
-                pnet_plan_algos(a, n).of[d] != pnet_plan_algos(b, n).of[d])
+            if (pnet_plan_convolves(a->plan, n) && a->algos[n].of[d] != b->algos[n].of[d])
                 return false;
     return true;
 }
@@ -185,29 +185,30 @@ static bool same_algos(const struct pnet_plan *a, const struct pnet_plan *b)
 static void test_choices(const struct pnet_plan *p)
 {
     struct pnet_algos table[256];
-    struct pnet_plan mixed = *p;
+    struct pnet_target mix = {.algos = table};
     struct pnet_choices c, again;
-    struct pnet_chosen chosen;
+    struct pnet_bound *fixed, *mixed, *chosen;
     struct pnet_error e;
-    bool fit = false;
     for (int n = 0; n < p->node_count && n < 256; n++)
         table[n] = (struct pnet_algos){{(enum pnet_conv_algo)(n % PNET_ALGO_COUNT),
             (enum pnet_conv_algo)((n + 2) % PNET_ALGO_COUNT), PNET_ALGO_IM2COL}};
-    mixed.algos = table;
-    need(pnet_choices_of(&mixed, &here, &c, &e), &e, "choices");
+    need(pnet_bound_new(p, &target, &fixed, &e), &e, "binding");
+    need(pnet_bound_new(p, &mix, &mixed, &e), &e, "binding");
+    need(pnet_choices_of(mixed, &here, &c, &e), &e, "choices");
     char *text = pnet_choices_print(&c);
     CHECK(c.count == TUNED_LAYERS && text);
     size_t size = text ? strlen(text) : 0;
     need(pnet_choices_parse("text", text, size, &again, &e), &e, "parsing");
     CHECK(again.count == c.count && again.device == PNET_CPU && again.precision == PNET_FP32);
     CHECK_STR(again.info.name, here.name);
-    need(pnet_choices_apply(&again, p, &chosen, &fit, &e), &e, "applying");
-    CHECK(fit && same_algos(&chosen.plan, &mixed) && !same_algos(&chosen.plan, p));
-    pnet_chosen_free(&chosen);
+    need(pnet_choices_bind(&again, p, &target, &chosen, &e), &e, "binding");
+    CHECK(chosen && same_algos(chosen, mixed) && !same_algos(chosen, fixed));
+    pnet_bound_free(chosen);
+    pnet_bound_free(mixed);
+    pnet_bound_free(fixed);
     again.precision = PNET_BF16;
-    need(pnet_choices_apply(&again, p, &chosen, &fit, &e), &e, "applying");
-    CHECK(!fit && !chosen.plan.algos);
-    pnet_chosen_free(&chosen);
+    need(pnet_choices_bind(&again, p, &target, &chosen, &e), &e, "binding");
+    CHECK(!chosen);
     pnet_choices_free(&again);
     int refused = 0;
     for (size_t i = 0; i < size; i++) {
@@ -230,9 +231,10 @@ static void test_choices(const struct pnet_plan *p)
 }
 
 /* Forward, backward, as often as it takes for a recording to be replayed: the loss, and all gradients, to be freed. */
-static float *run(const struct pnet_plan *p, double *loss)
+static float *run(const struct pnet_plan *p, const struct pnet_target *t, double *loss)
 {
-    struct pnet_session *s = tuned_open(p, &cloud);
+    struct pnet_session *s = tuned_open(p, t, &cloud);
+    const struct pnet_bound *b = pnet_session_bound(s);
     struct pnet_error e;
     float *grads = must(calloc((size_t)p->trained_elements + 1, sizeof *grads));
     struct pnet_layout l;
@@ -246,11 +248,11 @@ static float *run(const struct pnet_plan *p, double *loss)
     *loss = pnet_session_objective(s, 0, NULL);
     need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, p->trained_elements, grads, &e), &e, "reading");
     const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
-    need(pnet_layout_make(p, counts, true, &l, &e), &e, "layout");
-    size_t planned = pnet_peak_of(p, counts, &l, 1, 0).total, taken = pnet_session_memory(s)->peak;
+    need(pnet_layout_make(b, counts, true, &l, &e), &e, "layout");
+    size_t planned = pnet_peak_of(b, counts, &l, 1, 0).total, taken = pnet_session_memory(s)->peak;
     CHECKF(planned == taken, "planned %zu, taken %zu", planned, taken);
     pnet_layout_free(&l);
-    pnet_session_free(s);
+    session_end(s);
     return grads;
 }
 
@@ -264,28 +266,28 @@ static bool same_grads(const struct pnet_plan *p, const float *a, const float *b
 static void test_bits(const struct pnet_plan *p)
 {
     struct pnet_algos table[256] = {0};
-    struct pnet_plan tuned = *p;
+    struct pnet_target tuned = target, named = target;
     double loss, other;
-    float *standard = run(p, &loss);
+    float *standard = run(p, &target, &loss);
     tuned.algos = table;
     for (int a = 0; a < PNET_ALGO_COUNT; a++) {
         enum pnet_conv_algo algo = (enum pnet_conv_algo)a;
-        if (p->precision != PNET_FP32 && !pnet_conv_algo_is_usual(algo)) continue;
-        if (p->device != PNET_CPU && pnet_conv_algo_lists(algo)) continue; /* they do not repeat */
-        struct pnet_compilation *c = tuned_compile(p->device, p->precision, algo);
-        float *want = run(pnet_compilation_plan(c), &loss);
+        if (target.precision != PNET_FP32 && !pnet_conv_algo_is_usual(algo)) continue;
+        bool repeats = target.where.kind == PNET_CPU || !pnet_conv_algo_lists(algo);
+        if (!repeats) continue;
+        named.algo = algo;
+        float *want = run(p, &named, &loss);
         for (int n = 0; n < p->node_count; n++) table[n] = (struct pnet_algos){{algo, algo, algo}};
-        float *got = run(&tuned, &other);
+        float *got = run(p, &tuned, &other);
         CHECKF(loss == other && same_grads(p, want, got), "%s", pnet_conv_algo_names[a]);
         free(want);
         free(got);
-        pnet_compilation_free(c);
     }
-    free(run(p, &loss));
-    for (int d = PNET_DF; d < PNET_DIRECTIONS && p->precision == PNET_FP32; d++) {
+    free(run(p, &target, &loss));
+    for (int d = PNET_DF; d < PNET_DIRECTIONS && target.precision == PNET_FP32; d++) {
         memset(table, 0, sizeof table);
         for (int n = 0; n < p->node_count; n++) table[n].of[d] = PNET_ALGO_IM2COL;
-        float *got = run(&tuned, &other);
+        float *got = run(p, &tuned, &other);
         CHECKF(loss == other && !same_grads(p, standard, got), "%s", pnet_direction_names[d]);
         free(got);
     }
@@ -304,27 +306,26 @@ static void test_clock(const struct pnet_plan *p)
             if (t.lines[i].from[d] == PNET_TUNED_NOT) continue;
             CHECK(t.lines[i].seconds[d] > 0 && t.lines[i].seconds[d] <= t.lines[i].standard[d]);
             enum pnet_conv_algo algo = t.lines[i].algos.of[d];
-            CHECK(p->device == PNET_CPU ? algo != PNET_ALGO_IMPLICIT : !pnet_conv_algo_lists(algo));
-            CHECK(p->precision == PNET_FP32 || pnet_conv_algo_is_usual(algo));
+            CHECK(target.where.kind == PNET_CPU ? algo != PNET_ALGO_IMPLICIT
+                                                : !pnet_conv_algo_lists(algo));
+            CHECK(target.precision == PNET_FP32 || pnet_conv_algo_is_usual(algo));
         }
     pnet_tuning_free(&t);
     pnet_tune_cache_free(&c);
 }
 
 /* With the kernels of the device. */
-static void test_device(enum pnet_device_kind device, enum pnet_precision precision)
+static void test_device(
+    const struct pnet_plan *p, struct pnet_device where, enum pnet_precision precision)
 {
-    struct pnet_compilation *c = tuned_compile(device, precision, PNET_ALGO_DEFAULT);
-    test_bits(pnet_compilation_plan(c));
-    test_clock(pnet_compilation_plan(c));
-    pnet_compilation_free(c);
+    target = (struct pnet_target){.where = where, .precision = precision};
+    test_bits(p);
+    test_clock(p);
 }
 
 /* What does not depend on the device. */
-static void test_host(void)
+static void test_host(const struct pnet_plan *p)
 {
-    struct pnet_compilation *c = tuned_compile(PNET_CPU, PNET_FP32, PNET_ALGO_DEFAULT);
-    const struct pnet_plan *p = pnet_compilation_plan(c);
     make_folder();
     test_choice(p);
     test_cache(p);
@@ -332,7 +333,6 @@ static void test_host(void)
     test_budget(p);
     test_choices(p);
     remove_tree(test_folder);
-    pnet_compilation_free(c);
 }
 
 /* argv[1]: "cpu" (default) or "cuda". */
@@ -346,9 +346,12 @@ int main(int argc, char **argv)
         return 77;
     }
     cloud = cloud_corner(1500, 2, 1);
-    if (device.kind == PNET_CPU) test_host();
-    test_device(device.kind, PNET_FP32);
-    if (device.kind != PNET_CPU) test_device(device.kind, PNET_BF16);
+    struct pnet_compilation *c = tuned_compile();
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    if (device.kind == PNET_CPU) test_host(p);
+    test_device(p, device, PNET_FP32);
+    if (device.kind != PNET_CPU) test_device(p, device, PNET_BF16);
+    pnet_compilation_free(c);
     cloud_free(&cloud);
     return check_end();
 }

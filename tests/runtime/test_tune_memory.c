@@ -16,25 +16,25 @@ static enum pnet_status tune(struct pnet_error *e)
     struct pnet_tune_options o = tuned_options(&k);
     struct pnet_tune_cache cache;
     struct pnet_tuning t = {0};
-    struct pnet_chosen chosen = {0}, again = {0};
+    struct pnet_bound *chosen = NULL, *again = NULL;
+    struct pnet_target target = {.where = {PNET_CPU, 0}};
     struct pnet_choices c = {0}, read = {0};
     char warning[1024], *table = NULL, *text = NULL;
-    bool fit;
     k.seconds[PNET_FORWARD][PNET_ALGO_IM2COL] = 0.5;
     pnet_tune_cache_open(&cache, NULL, PNET_CPU, &here, warning);
     enum pnet_status st = pnet_tune(session, 0, &o, &cache, &t, e);
     if (!st && !(table = pnet_tuning_print(&t))) st = pnet_error_memory(e);
-    if (!st) st = pnet_tuning_apply(&t, plan, &chosen, e);
-    if (!st) st = pnet_choices_of(&chosen.plan, &here, &c, e);
+    if (!st) st = pnet_tuning_bind(&t, plan, &target, &chosen, e);
+    if (!st) st = pnet_choices_of(chosen, &here, &c, e);
     if (!st && !(text = pnet_choices_print(&c))) st = pnet_error_memory(e);
     if (!st) st = pnet_choices_parse("text", text, strlen(text), &read, e);
-    if (!st) st = pnet_choices_apply(&read, plan, &again, &fit, e);
+    if (!st) st = pnet_choices_bind(&read, plan, &target, &again, e);
     free(text);
     free(table);
     pnet_choices_free(&read);
     pnet_choices_free(&c);
-    pnet_chosen_free(&again);
-    pnet_chosen_free(&chosen);
+    pnet_bound_free(again);
+    pnet_bound_free(chosen);
     pnet_tuning_free(&t);
     pnet_tune_cache_free(&cache);
     return st;
@@ -60,13 +60,12 @@ static void test_failing(void)
 static void test_step(const struct cloud *cloud)
 {
     struct pnet_algos table[256] = {0};
-    struct pnet_plan tuned = *plan;
+    struct pnet_target tuned = {.algos = table};
     struct pnet_error e;
     for (int n = 0; n < plan->node_count; n++)
         table[n] = (struct pnet_algos){
             {(enum pnet_conv_algo)(n % PNET_ALGO_COUNT), PNET_ALGO_GATHER, PNET_ALGO_MVMR_K}};
-    tuned.algos = table;
-    struct pnet_session *s = tuned_open(&tuned, cloud);
+    struct pnet_session *s = tuned_open(plan, &tuned, cloud);
     for (int i = 0; i < 3; i++) {
         if (i) heap_begin(0, false);
         need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
@@ -74,18 +73,18 @@ static void test_step(const struct cloud *cloud)
         heap.counting = false;
         CHECKF(!i || !heap.calls, "%ld allocations in a step", heap.calls);
     }
-    pnet_session_free(s);
+    session_end(s);
 }
 
 int main(void)
 {
-    struct pnet_compilation *c = tuned_compile(PNET_CPU, PNET_FP32, PNET_ALGO_DEFAULT);
+    struct pnet_compilation *c = tuned_compile();
     struct cloud cloud = cloud_corner(600, 2, 1);
     plan = pnet_compilation_plan(c);
-    session = tuned_open(plan, &cloud);
+    session = tuned_open(plan, &(struct pnet_target){0}, &cloud);
     test_failing();
     test_step(&cloud);
-    pnet_session_free(session);
+    session_end(session);
     cloud_free(&cloud);
     pnet_compilation_free(c);
     return check_end();

@@ -20,23 +20,24 @@ static const char tuned_model[] =
 /* The first layer has no dF, and the third one equals the second. */
 enum { TUNED_LAYERS = 5, TUNED_SUMS = 14, TUNED_APART = 11, TUNED_CANDIDATES = 6 };
 
-static inline struct pnet_compilation *tuned_compile(
-    enum pnet_device_kind device, enum pnet_precision precision, enum pnet_conv_algo algo)
+static inline struct pnet_compilation *tuned_compile(void)
 {
-    struct pnet_compile_options o = {
-        .purpose = PNET_FOR_TRAINING, .device = device, .precision = precision, .algo = algo};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING};
     return need_plan(
         pnet_compile_text("tuned.pnet", tuned_model, sizeof tuned_model - 1, &o), "tuned.pnet");
 }
 
-/* A session with the batch in its slot. */
-static inline struct pnet_session *tuned_open(const struct pnet_plan *p, const struct cloud *c)
+/* A session with the batch in its slot; session_end frees it. */
+static inline struct pnet_session *tuned_open(
+    const struct pnet_plan *p, const struct pnet_target *t, const struct cloud *c)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 1, .device = {p->device, 0}};
+    struct pnet_session_options o = {.slots = 1, .seed = 1};
+    struct pnet_bound *bound;
     struct pnet_session *s;
     struct pnet_error e;
+    need(pnet_bound_new(p, t, &bound, &e), &e, "binding");
     struct pnet_batch *b = batch_of(p, c, 1);
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
     need(pnet_session_init_params(s, &e), &e, "weights");
     need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
     pnet_batch_free(b);

@@ -1,9 +1,8 @@
 /* Offsets of everything in the arena, for one class of counts. */
-#ifndef PNET_RUNTIME_BIND_H
-#define PNET_RUNTIME_BIND_H
+#ifndef PNET_RUNTIME_LAYOUT_H
+#define PNET_RUNTIME_LAYOUT_H
 
-#include "runtime/plan/plan.h"
-#include "runtime/run/slot.h"
+#include "runtime/run/bound.h"
 
 /* Owns its arrays. */
 struct pnet_layout {
@@ -19,18 +18,12 @@ struct pnet_layout {
 /* Sizes are taken from the capacity classes of `counts`, so that every batch of the class fits. `beside`: on a GPU steps
    that have nothing to do with each other may run at once, as long as that does not cost much: memory is not handed on
    to them. */
-enum pnet_status pnet_layout_make(const struct pnet_plan *p, const struct pnet_counts *counts,
+enum pnet_status pnet_layout_make(const struct pnet_bound *b, const struct pnet_counts *counts,
     bool beside, struct pnet_layout *l, struct pnet_error *e);
 void pnet_layout_free(struct pnet_layout *l);
 /* Puts behind the message of `e` what is alive at the peak, largest first; the status becomes
  * PNET_NO_MEMORY. */
 void pnet_layout_name_peak(
     const struct pnet_plan *p, const struct pnet_layout *l, struct pnet_error *e);
-
-/* Fills the shapes of a step's tensors (no data) from the counts; with `capacity` from their
-   classes. `views` gets the triplet counts, one view for each geometry item of the node; NULL:
-   the caller has views of its own. */
-void pnet_bind_shapes(const struct pnet_plan *p, const struct pnet_counts *counts, int step,
-    bool capacity, struct pnet_exec *x, struct pnet_geo_view views[PNET_MAX_GEO]);
 
 #endif
