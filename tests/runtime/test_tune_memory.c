@@ -1,4 +1,4 @@
-/* Measuring under an allocator that fails: it ends with a status and holds nothing. And a step by what was chosen asks for no
+/* Measuring and binding under an allocator that fails: they end with a status and hold nothing. And a step by what was chosen asks for no
    memory. */
 #include "tests/heap.h"
 
@@ -57,6 +57,26 @@ static void test_failing(void)
     CHECKF(failed > 20, "%ld allocations failed of %ld", failed, at);
 }
 
+/* A plan bound to a GPU, which takes more memory than for the CPU. */
+static void test_binding(void)
+{
+    const struct pnet_target t = {.where = {PNET_CUDA, 0}, .precision = PNET_BF16};
+    struct pnet_error e;
+    long failed = 0, at = 1;
+    for (bool over = false; !over; at++) {
+        struct pnet_bound *b = NULL;
+        heap_begin(at, false);
+        enum pnet_status st = pnet_bound_new(plan, &t, &b, &e);
+        if (!st) pnet_bound_free(b);
+        heap.counting = false;
+        CHECKF(st == PNET_OK || st == PNET_NO_MEMORY, "allocation %ld: %s", at, e.message);
+        CHECKF(!heap.live, "allocation %ld: %ld blocks are left", at, heap.live);
+        failed += st != PNET_OK;
+        over = heap.calls < at;
+    }
+    CHECKF(failed == at - 2, "%ld allocations of %ld failed", failed, at - 2);
+}
+
 static void test_step(const struct cloud *cloud)
 {
     struct pnet_algos table[256] = {0};
@@ -83,6 +103,7 @@ int main(void)
     plan = pnet_compilation_plan(c);
     session = tuned_open(plan, &(struct pnet_target){0}, &cloud);
     test_failing();
+    test_binding();
     test_step(&cloud);
     session_end(session);
     cloud_free(&cloud);
