@@ -4,7 +4,6 @@
 #include "runtime/run/apart.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static bool has_features(const struct pnet_plan *p, const struct pnet_plan_tensor *t)
 {
@@ -27,6 +26,7 @@ static struct pnet_tensor tensor_of(const struct pnet_bound *b, int tensor)
         .width = t->width, .type = t->type, .storage = b->storage[tensor], .level = t->level};
 }
 
+/* The constants of a step. */
 static struct pnet_exec exec_of(const struct pnet_bound *b, const struct pnet_step *s)
 {
     const struct pnet_node *n = &b->plan->nodes[s->node];
@@ -74,8 +74,8 @@ void pnet_bound_views(const struct pnet_bound *b, const struct pnet_counts *c, b
 static void count_rows(
     const struct pnet_bound *b, const struct pnet_counts *c, bool capacity, struct pnet_tensor *t)
 {
-    int64_t rows = t->level == b->plan->scalar_level ? 1 : c->rows[t->level];
-    t->rows = capacity && t->level != b->plan->scalar_level ? pnet_capacity(rows) : rows;
+    t->rows = capacity ? pnet_capacity(c->rows[t->level]) : c->rows[t->level];
+    if (t->level == b->plan->scalar_level) t->rows = 1;
     t->samples = c->samples;
 }
 

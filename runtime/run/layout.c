@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Something that needs `bytes` from step `first` to step `last`. */
 struct block {

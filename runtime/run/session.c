@@ -3,8 +3,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/run/session_host.h"
 
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The device must be there, and every layer must have kernels for it. */
 static enum pnet_status check_device(const struct pnet_bound *b, struct pnet_error *e)
