@@ -7,6 +7,7 @@
 #include "bench/measure.h"
 #include "bench/net_open.h"
 #include "bench/net_steps.h"
+#include "runtime/run/layout.h"
 
 /* By enum pnet_precision. Where a feature changes its sign under a rectifier the gradient jumps, and in 16 bits a few in a
    thousand do (docs/performance.md): there the difference of gradients is told and not judged. */

@@ -73,10 +73,13 @@ static void draw_weights(struct pnet_session *s)
 static struct pnet_session *open_session(
     const struct pnet_plan *p, const struct pnet_batch *b, struct pnet_device where)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 3, .device = where};
+    struct pnet_session_options o = {.slots = 1, .seed = 3};
+    struct pnet_target target = {.where = where};
+    struct pnet_bound *bound;
     struct pnet_session *s;
     struct pnet_error e;
-    need(pnet_session_new(p, &o, &s, &e), &e, "session");
+    need(pnet_bound_new(p, &target, &bound, &e), &e, "binding");
+    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
     need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
     return s;
 }
@@ -149,8 +152,8 @@ static void compare(const char *what, const struct pnet_plan *apart, const struc
         "%s: to the bit the same, as if no folded layer reached the result", what);
     CHECK(live_norms(apart) - live_norms(folded) == folded->fold_count && apart->fold_count == 0);
     reference_free(&r);
-    pnet_session_free(plain);
-    pnet_session_free(s);
+    session_end(plain);
+    session_end(s);
     pnet_batch_free(b);
     pnet_batch_free(same);
 }
@@ -168,9 +171,7 @@ static struct pnet_compilation *compile_case(const char *expression, bool apart)
                                  "}\n"
                                  "r = n(cloud)\n";
     char text[1024];
-    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
-        .no_fusion = apart,
-        .device = apart ? PNET_CPU : device.kind};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE, .no_fusion = apart};
     snprintf(text, sizeof text, around, expression);
     return need_plan(pnet_compile_text("folding.pnet", text, strlen(text), &o), expression);
 }
@@ -214,7 +215,6 @@ static void test_models(const struct cloud *clouds, int32_t count)
         struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE, .no_fusion = true};
         struct pnet_compilation *a = need_plan(pnet_compile_file(path, &o), path);
         o.no_fusion = false;
-        o.device = device.kind;
         struct pnet_compilation *c = need_plan(pnet_compile_file(path, &o), path);
         const struct pnet_plan *p = pnet_compilation_plan(c);
         CHECKF(p->fold_count > 0, "%s has no norm to fold", path);

@@ -1,5 +1,5 @@
-/* Measuring and binding under an allocator that fails: they end with a status and hold nothing. And a step by what was chosen asks for no
-   memory. */
+/* Measuring and binding under an allocator that fails: they end with a status and hold nothing. And a step by what was
+   chosen asks for no memory. */
 #include "tests/heap.h"
 
 #if HEAP_REPLACED
