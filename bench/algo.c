@@ -1,9 +1,8 @@
 #include "bench/algo.h"
 
-#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv/conv.h"
-#include "kernels/cuda/conv/conv_algo.h"
+#include "kernels/conv.h"
 #include "kernels/geometry_stage.h"
 #endif
 #include "runtime/plan/op.h"

@@ -18,7 +18,7 @@ const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilin
 }
 
 #else
-#include "kernels/cuda/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/cuda/conv/conv_clock.h"
 #include "kernels/cuda/base/cuda.h"
 #include "kernels/geometry_stage.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "bench/bench.h"
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 struct layer {
     const struct pnet_triplets *forward, *backward; /* sorted by i, by j */

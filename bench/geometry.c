@@ -6,7 +6,7 @@
 #include "bench/bench.h"
 #include "bench/commands.h"
 #include "bench/scene.h"
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/rows.h"
 #include "kernels/cpu/geometry/ref_geometry.h"
 #ifdef PNET_CUDA_BUILT

@@ -1,6 +1,6 @@
 #include "runtime/device/device_time.h"
 
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 #include "runtime/base/clock.h"
 
 #include <omp.h>

@@ -1,9 +1,8 @@
 /* Convolution on native points, and its degraded voxel mode. The mathematics: docs/geometry.md; the sums, plainly:
    kernels/cpu/conv/ref_conv.c. */
 #include "kernels/act.h"
-#include "kernels/cpu/conv/conv_algo.h"
-#include "kernels/cuda/conv/conv.h"
-#include "kernels/cuda/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
+#include "kernels/conv.h"
 #include "runtime/ops/common.h"
 
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* One matrix for every point. */
 #include "kernels/act.h"
-#include "kernels/cpu/conv/conv.h"
-#include "kernels/cuda/conv/conv.h"
+#include "kernels/conv.h"
 #include "runtime/ops/common.h"
 
 enum { IN, CHANNELS, BIAS };

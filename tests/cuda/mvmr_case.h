@@ -2,7 +2,7 @@
 #ifndef PNET_TESTS_CUDA_MVMR_CASE_H
 #define PNET_TESTS_CUDA_MVMR_CASE_H
 
-#include "kernels/cuda/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/cuda/base/cuda.h"
 #include "tests/cuda/feature_case.h"
 #include "tests/kernels/layer_case.h"

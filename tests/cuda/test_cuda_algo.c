@@ -2,8 +2,8 @@
 #include "tests/kernels/algo_case.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv/conv.h"
-#include "kernels/cuda/conv/conv_algo.h"
+#include "kernels/conv.h"
+#include "kernels/conv_compare.h"
 #include "kernels/cuda/base/cuda.h"
 #include "tests/cuda/device_case.h"
 

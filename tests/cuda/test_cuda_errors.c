@@ -8,7 +8,7 @@ int main(void)
     return 77;
 }
 #else
-#include "kernels/cuda/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/cuda/base/cuda.h"
 
 #include <pthread.h>

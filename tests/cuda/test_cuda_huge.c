@@ -1,7 +1,7 @@
 /* One convolution layer of 32 channels on as many points as asked for: PNET_HUGE=100000000 (2,000,000 otherwise). Levels,
    triplets, product and gradient on the GPU; rows all over the result against a sum in double, those beyond element 2^31
    among them. Points, features and gradients are functions of their number, so that nothing large is kept on the host. */
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/rows.h"
 #include "kernels/geometry_stage.h"
 #include "kernels/philox.h"
@@ -9,7 +9,6 @@
 #include "tests/check.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv/conv.h"
 
 #include <math.h>
 #include <stdlib.h>

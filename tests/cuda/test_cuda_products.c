@@ -3,7 +3,7 @@
 #include "tests/check.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/cuda/base/cuda.h"
 #include "tests/cuda/feature_case.h"
 #include "tests/kernels/product_case.h"

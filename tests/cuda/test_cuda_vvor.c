@@ -2,7 +2,7 @@
 #include "tests/kernels/tile_case.h"
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/cuda/base/cuda.h"
 #include "tests/cuda/device_case.h"
 #include "tests/cuda/storage_case.h"

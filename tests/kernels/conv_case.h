@@ -3,7 +3,7 @@
 #define PNET_TESTS_KERNELS_CONV_CASE_H
 
 #include <stdint.h>
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 #include "tests/check.h"
 
 static inline void *conv_alloc(size_t bytes)

@@ -5,7 +5,7 @@
 #include "runtime/io/npy.h"
 #include "tests/kernels/conv_case.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/conv/conv.h"
+#include "kernels/conv.h"
 #include "tests/cuda/geometry.h"
 #endif
 

@@ -1,5 +1,5 @@
 /* Every algorithm of MVMR and VVOR on the CPU against their definitions in double; PNET_SHORT: a few sizes. */
-#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
 
 #include <omp.h>
 #include "tests/kernels/algo_case.h"

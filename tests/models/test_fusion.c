@@ -1,5 +1,5 @@
 /* Which layers a plan makes part of the layer before them. */
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 #include "tests/models/batch.h"
 
 struct fused {

@@ -7,7 +7,7 @@
 #ifndef PNET_TESTS_OPS_OPCASE_H
 #define PNET_TESTS_OPS_OPCASE_H
 
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 #include "runtime/plan/op.h"
 #include "tests/check.h"
 

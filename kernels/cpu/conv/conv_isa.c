@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 extern const struct pnet_conv_isa pnet_conv_isa_base;
 

@@ -2,11 +2,11 @@
    the runs are summed into a panel (the weights are applied once a run, not once a triplet), the
    panel is multiplied, and the products are added to the rows of the tile, which stay in cache
    until they are written out once. */
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 #include <omp.h>
 #include <string.h>
-#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
 #include "kernels/cpu/conv/conv_tile.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 #include <string.h>
 #include "kernels/cpu/conv/conv_tile.h"

@@ -14,11 +14,6 @@ struct pnet_conv_groups pnet_conv_groups(struct pnet_conv_shape s)
         s.groups / merged, merged, merged * cin1, merged * cout1, cin1, cout1};
 }
 
-bool pnet_conv_is_depthwise(struct pnet_conv_shape s)
-{
-    return s.groups > 1 && s.groups == s.cin && s.groups == s.cout;
-}
-
 int pnet_tile_rows(int64_t cells)
 {
     int64_t rows = TILE_RUNS / cells;

@@ -3,7 +3,7 @@
 #ifndef PNET_KERNELS_CPU_CONV_TILE_H
 #define PNET_KERNELS_CPU_CONV_TILE_H
 
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 #include "kernels/cpu/conv/conv_isa.h"
 
 /* Groups narrower than a register are merged, so that a register is filled: `merged` neighbours
@@ -15,9 +15,6 @@ struct pnet_conv_groups {
     int32_t cin1, cout1; /* widths of a single group */
 };
 struct pnet_conv_groups pnet_conv_groups(struct pnet_conv_shape s);
-
-/* Depthwise layers have loops of their own. */
-bool pnet_conv_is_depthwise(struct pnet_conv_shape s);
 
 /* Rows a tile has at most: a function of the number of kernel cells alone. */
 int pnet_tile_rows(int64_t cells);

@@ -2,11 +2,11 @@
    kernel cell by kernel cell: one panel takes the rows of the side the set is sorted by, the other
    one the sums of the runs, and their product is added to the cell's partial sum. The partial sums
    of all chunks are added in order. */
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 #include <omp.h>
 #include <string.h>
-#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
 #include "kernels/cpu/conv/conv_tile.h"
 
 enum {

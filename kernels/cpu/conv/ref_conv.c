@@ -1,5 +1,5 @@
 /* The definitions of MVMR and VVOR, read off triplet by triplet. */
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 #define ISA base
 #define LANES 4

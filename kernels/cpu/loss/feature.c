@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 /* Rows of a that share a tile of panels, and panels of a tile: some 128 KiB of 32 channels. */
 enum { LANES = PNET_FEATURE_LANES, TILE_ROWS = 64, TILE_PANELS = 64 };

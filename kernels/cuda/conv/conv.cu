@@ -1,7 +1,5 @@
 /* Which kernel makes which layer. */
-extern "C" {
-#include "kernels/cuda/conv/conv_algo.h"
-}
+#include "kernels/conv_compare.h"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_vvor.cuh"
 
@@ -46,7 +44,7 @@ void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
     conv_product p = product_of(m);
     if (!pnet_conv_algo_is_usual(m->algo))
         pnet_cuda_mvmr_algo(m, work);
-    else if (conv_depthwise(m->shape))
+    else if (pnet_conv_is_depthwise(m->shape))
         conv_depthwise_mvmr(p);
     else if (m->algo == PNET_ALGO_DEFAULT)
         multiply(p, m->precision, work);
@@ -57,7 +55,7 @@ void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
 void pnet_cuda_mvmr_whole(const struct pnet_mvmr *m, void *work)
 {
     conv_product p = product_of(m);
-    if (conv_depthwise(m->shape))
+    if (pnet_conv_is_depthwise(m->shape))
         conv_depthwise_mvmr(p);
     else
         multiply_whole(p, m->precision, work);
@@ -93,7 +91,7 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
         v->gout, v->gweight, v->swapped, false, v->add};
     if (!pnet_conv_algo_is_usual(v->algo))
         pnet_cuda_vvor_algo(v, work);
-    else if (conv_depthwise(v->shape))
+    else if (pnet_conv_is_depthwise(v->shape))
         conv_depthwise_vvor(o, work);
     else if (narrow_vvor_serves(o, v->precision))
         narrow_vvor(o, v->precision, work);

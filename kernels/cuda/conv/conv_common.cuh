@@ -5,9 +5,7 @@
 #include "kernels/cuda/conv/conv_room.h"
 #include "kernels/cuda/base/storage.cuh"
 
-extern "C" {
-#include "kernels/cuda/conv/conv.h"
-}
+#include "kernels/conv.h"
 
 static __device__ __forceinline__ int64_t conv_start(const conv_set &s, int64_t row)
 {

@@ -1,5 +1,5 @@
 #include "kernels/cuda/conv/conv_room.h"
-#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -34,11 +34,6 @@ struct conv_groups conv_merge(struct pnet_conv_shape s, int width)
     for (int p = 2; p <= s.groups && p * cout1 <= width && p * cin1 <= width; p++)
         if (s.groups % p == 0) merged = p;
     return (struct conv_groups){s.groups / merged, merged * cin1, merged * cout1, cin1, cout1};
-}
-
-bool conv_depthwise(struct pnet_conv_shape s)
-{
-    return s.groups > 1 && s.groups == s.cin && s.groups == s.cout;
 }
 
 enum conv_form conv_form_of(enum pnet_precision p)
@@ -379,10 +374,10 @@ int64_t conv_list_stretch(
 {
     int64_t bytes = 2 * (int64_t)sizeof(uint64_t) + 10;
     if (algo == PNET_ALGO_GATHER) bytes += ((int64_t)s.cin + s.cout) * (int64_t)sizeof(float);
-    return pnet_conv_stretch(t->count, bytes);
+    return pnet_conv_chunk(t->count, bytes);
 }
 
 int64_t conv_im2col_stretch(const struct pnet_triplets *t, int width)
 {
-    return pnet_conv_stretch(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
+    return pnet_conv_chunk(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
 }

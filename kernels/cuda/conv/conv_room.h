@@ -4,7 +4,7 @@
 #ifndef PNET_KERNELS_CUDA_CONV_ROOM_H
 #define PNET_KERNELS_CUDA_CONV_ROOM_H
 
-#include "kernels/cpu/conv/conv.h"
+#include "kernels/conv.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,7 +65,6 @@ struct conv_groups {
     int cin1, cout1; /* widths of a single group */
 };
 struct conv_groups conv_merge(struct pnet_conv_shape s, int width);
-bool conv_depthwise(struct pnet_conv_shape s);
 
 /* How operands become 16 bits:
      CONV_SPLIT   half, twice: x = (high + low) / scale, three products, 22 significant bits: fp32

@@ -1,8 +1,7 @@
 /* Workspaces of convolution: the largest of the kernels that may be chosen, whichever GPU runs them and whether a set has
    tiles or not, as a plan is made before either is known. */
-#include "kernels/cpu/conv/conv_algo.h"
-#include "kernels/cuda/conv/conv.h"
-#include "kernels/cuda/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
+#include "kernels/conv.h"
 #include "kernels/cuda/conv/conv_room.h"
 #include "kernels/cuda/base/sort.h"
 
@@ -57,7 +56,7 @@ size_t pnet_cuda_mvmr_work(
 {
     struct conv_set set = conv_set_of(t, PNET_STORE_F32);
     struct conv_groups g = conv_merge(s, CONV_MERGED_WIDTH);
-    return conv_depthwise(s) ? 0 : product_work(&set, &g, precision);
+    return pnet_conv_is_depthwise(s) ? 0 : product_work(&set, &g, precision);
 }
 
 size_t pnet_cuda_gemm_work(
@@ -99,7 +98,7 @@ size_t pnet_cuda_vvor_work(
 {
     struct conv_set set = conv_set_of(t, PNET_STORE_F32);
     struct conv_groups g = conv_merge(s, CONV_MERGED_WIDTH);
-    if (conv_depthwise(s))
+    if (pnet_conv_is_depthwise(s))
         return (size_t)conv_depthwise_split(&set, s.cin).count * (size_t)set.cells * (size_t)s.cin *
                sizeof(float);
     int columns = conv_columns_at_once(t->cells, &g),
@@ -209,7 +208,7 @@ static bool has_matrix_unit(void)
 
 static bool may_be_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_conv_algo algo)
 {
-    return cells <= PNET_TILE_CELLS && pnet_conv_algo_reads_tiles(algo) && !conv_depthwise(s) &&
+    return cells <= PNET_TILE_CELLS && pnet_conv_algo_reads_tiles(algo) && !pnet_conv_is_depthwise(s) &&
            has_matrix_unit();
 }
 

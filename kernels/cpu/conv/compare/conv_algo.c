@@ -65,7 +65,7 @@ static int64_t stretch(
 {
     int64_t bytes = 22;
     if (algo == PNET_ALGO_GATHER) bytes += ((int64_t)s.cin + s.cout) * (int64_t)sizeof(float);
-    return pnet_conv_stretch(t->count, bytes);
+    return pnet_conv_chunk(t->count, bytes);
 }
 
 static size_t lists_work(int64_t step)

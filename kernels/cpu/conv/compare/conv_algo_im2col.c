@@ -23,7 +23,7 @@ static void lay_out(const struct pnet_triplets *t, int64_t first, int64_t rows, 
 
 static int64_t stretch(const struct pnet_triplets *t, int width)
 {
-    return pnet_conv_stretch(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
+    return pnet_conv_chunk(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
 }
 
 static size_t columns_bytes(const struct pnet_triplets *t, int width)

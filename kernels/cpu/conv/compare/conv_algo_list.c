@@ -19,7 +19,7 @@ bool pnet_conv_algo_parse(const char *name, enum pnet_conv_algo *algo)
     return false;
 }
 
-int64_t pnet_conv_stretch(int64_t count, int64_t bytes)
+int64_t pnet_conv_chunk(int64_t count, int64_t bytes)
 {
     const int64_t most = INT64_C(40) << 20;
     int64_t fit = most / bytes;

@@ -2,7 +2,7 @@
 #ifndef PNET_KERNELS_CPU_CONV_ALGO_PARTS_H
 #define PNET_KERNELS_CPU_CONV_ALGO_PARTS_H
 
-#include "kernels/cpu/conv/conv_algo.h"
+#include "kernels/conv_compare.h"
 #include "kernels/cpu/conv/conv_tile.h"
 
 /* A workspace that is handed out piece by piece. */

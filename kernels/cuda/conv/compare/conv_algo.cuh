@@ -4,9 +4,7 @@
 
 #include "kernels/cuda/conv/conv_common.cuh"
 
-extern "C" {
-#include "kernels/cuda/conv/conv_algo.h"
-}
+#include "kernels/conv_compare.h"
 
 /* A workspace that is handed out piece by piece. */
 struct conv_pieces {

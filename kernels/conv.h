@@ -1,0 +1,144 @@
+/* Convolution on either device: MVMR and VVOR, and the dense products built on the same kernels. Output-stationary: the
+   same bits for any number of threads. Products are in the precision that is asked for, sums in float32; the CPU computes
+   float32 whatever is asked for. The structs themselves, and struct pnet_triplets that they point to, lie on the host.
+
+   Workspaces: the *_work functions give bytes that are enough for any alignment of `work` and, on the CPU, for OpenMP's
+   current number of threads. They never shrink when rows, others or the number of triplets grow, so the bound of a
+   capacity class serves all its batches. They read the sizes of a set, not its arrays, and are in every build. A workspace
+   is at most some 64 MiB, unless a layer is wider than that allows: 128 input channels times V times the output channels of
+   a group (VVOR), or 32 output channels (on a GPU 128) times V times the input channels of a group (MVMR), take more.
+   Infinite and NaN inputs spread to the rows that read them; where groups are narrower than 16 channels (on a GPU 64),
+   also to their neighbour groups. */
+#ifndef PNET_KERNELS_CONV_H
+#define PNET_KERNELS_CONV_H
+
+#include "kernels/act.h"
+#include "kernels/both.h"
+#include "kernels/conv_algo.h"
+#include "kernels/count.h"
+#include "kernels/geometry.h"
+#include "kernels/precision.h"
+
+struct pnet_conv_shape {
+    int32_t cin, cout, groups; /* cin: width of `in` below; cout: width of `out` */
+};
+
+/* One matrix of channels a kernel cell: each channel by itself. Such layers have kernels of their own. */
+static inline bool pnet_conv_is_depthwise(struct pnet_conv_shape s)
+{
+    return s.groups > 1 && s.groups == s.cin && s.groups == s.cout;
+}
+
+/* out[i] (+)= act(bias + sum over (i,j,k) of W[k]^T in[j])            (MVMR)
+     t       sorted by i (`rows`), other = j
+     weight  [V, cin/groups, cout]; with `transposed` the weight of the opposite direction, [V, cout/groups, cin],
+             used as W[k]: that is dF from g with the transposed triplets
+     bias    [cout] or NULL;  add: add to `out` (then no activation) */
+struct pnet_mvmr {
+    const struct pnet_triplets *triplets;
+    struct pnet_conv_shape shape;
+    const float *in; /* [t->others, cin] */
+    const float *weight;
+    const float *bias;
+    float *out; /* [t->rows, cout] */
+    bool transposed, add;
+    enum pnet_activation act;
+    float slope;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+    /* Others than the usual ones take float32 alone and the workspace of kernels/conv_compare.h. */
+    enum pnet_conv_algo algo;
+    /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, chunk by chunk. */
+    const struct pnet_conv_list *list;
+};
+PNET_BOTH(size_t, mvmr_work, const struct pnet_triplets *t, struct pnet_conv_shape s,
+    enum pnet_precision precision);
+PNET_BOTH(void, mvmr, const struct pnet_mvmr *m, void *work);
+
+/* dW[k] (+)= sum over (i,j,k) of in[j] gout[i]^T, group by group       (VVOR)
+   t sorted by i, other = j; in [t->others, cin], gout [t->rows, cout], gweight [V, cin/groups, cout].
+   With `swapped`, t is sorted by j: rows are j, others i (used for finer convolutions, whose set is stored transposed):
+   in [t->rows, cin], gout [t->others, cout]. */
+struct pnet_vvor {
+    const struct pnet_triplets *triplets;
+    struct pnet_conv_shape shape;
+    const float *in, *gout;
+    float *gweight;
+    bool swapped, add;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+    /* Others than the usual ones take float32 alone and the workspace of kernels/conv_compare.h. */
+    enum pnet_conv_algo algo;
+    /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, chunk by chunk. */
+    const struct pnet_conv_list *list;
+};
+PNET_BOTH(size_t, vvor_work, const struct pnet_triplets *t, struct pnet_conv_shape s,
+    enum pnet_precision precision);
+PNET_BOTH(void, vvor, const struct pnet_vvor *v, void *work);
+
+/* y[n, cout] (+)= act(x[n, cin] W + bias), W [cin, cout]; with `transposed` W is stored [cout, cin] (a linear layer's). */
+struct pnet_gemm {
+    struct pnet_count n;
+    int32_t cin, cout;
+    const float *x, *w;
+    const float *bias; /* [cout] or NULL */
+    float *y;
+    bool transposed, add; /* add: to `y` (then no activation) */
+    enum pnet_activation act;
+    float slope;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+};
+PNET_BOTH(size_t, gemm_work, struct pnet_count n, int32_t cin, int32_t cout,
+    enum pnet_precision precision);
+PNET_BOTH(void, gemm, const struct pnet_gemm *g, void *work);
+
+/* gw[cin, cout] (+)= x[n, cin]^T g[n, cout]; with `transposed` gw is [cout, cin]. */
+struct pnet_outer {
+    struct pnet_count n;
+    int32_t cin, cout;
+    const float *x, *g;
+    float *gw;
+    bool transposed, add;
+    enum pnet_precision precision;
+    enum pnet_storage storage; /* of the matrices that are not weights */
+};
+PNET_BOTH(size_t, outer_work, struct pnet_count n, int32_t cin, int32_t cout,
+    enum pnet_precision precision);
+PNET_BOTH(void, outer, const struct pnet_outer *o, void *work);
+
+/* sum[c] (+)= sum over rows of x[n, c], in fixed chunks of rows. */
+PNET_BOTH(size_t, column_sum_work, struct pnet_count n, int32_t c);
+PNET_BOTH(void, column_sum, struct pnet_count n, int32_t c, const float *x, bool add, float *sum,
+    void *work);
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which instruction set runs on the CPU: "avx512", "avx2" or "base"; PNET_ISA in the environment chooses a lower one (a
+   name that is not among them, or that the processor does not have, changes nothing). */
+const char *pnet_cpu_isa(void);
+
+/* Plain references in double, serial: for tests and benchmarks. Same meaning as above. */
+void pnet_ref_mvmr(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in,
+    const double *weight, const double *bias, bool transposed, double *out);
+void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in,
+    const double *gout, bool swapped, double *gweight);
+
+/* MVMR and the dense product by the kernels for many rows, however few there are: for tests. */
+void pnet_cuda_mvmr_whole(const struct pnet_mvmr *m, void *work);
+void pnet_cuda_gemm_whole(const struct pnet_gemm *g, void *work);
+
+/* Does the kernel that is chosen for such a set and layer read the set's tiles, and the triplets only where a tile lists
+   nothing? Without a GPU: as on those that this program has all its kernels for. */
+bool pnet_cuda_mvmr_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo);
+bool pnet_cuda_vvor_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
+    enum pnet_conv_algo algo);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
