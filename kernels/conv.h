@@ -112,6 +112,25 @@ PNET_BOTH(size_t, column_sum_work, struct pnet_count n, int32_t c);
 PNET_BOTH(void, column_sum, struct pnet_count n, int32_t c, const float *x, bool add, float *sum,
     void *work);
 
+/* How the triplets of a sum are read: there are none (a dense product), one by one, or as tiles. */
+enum pnet_conv_form { PNET_CONV_DENSE, PNET_CONV_TRIPLETS, PNET_CONV_TILES };
+
+/* One of the three sums of a layer: what the choice of its kernel depends on. Sizes are those of the capacity class. */
+struct pnet_conv_sum {
+    struct pnet_conv_shape
+        shape; /* of the sum: dF reads the channels of the output and writes those of the input */
+    int32_t cells;
+    int64_t rows, count; /* of the side that the set is sorted by; triplets */
+    enum pnet_conv_form form;
+    bool weights; /* VVOR or the outer product, else MVMR or the dense product */
+    enum pnet_precision precision;
+    enum pnet_storage storage;
+    enum pnet_conv_algo algo;
+    int architecture; /* of the GPU: 80, 86, 89, 90; 0: the one at hand, or 90 where there is none */
+};
+/* The name of the kernel that forms it; kernels/cuda/conv/README.md lists those of a GPU. */
+PNET_BOTH(const char *, conv_kernel, const struct pnet_conv_sum *s);
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -130,12 +149,9 @@ void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, cons
 void pnet_cuda_mvmr_whole(const struct pnet_mvmr *m, void *work);
 void pnet_cuda_gemm_whole(const struct pnet_gemm *g, void *work);
 
-/* Does the kernel that is chosen for such a set and layer read the set's tiles, and the triplets only where a tile lists
-   nothing? Without a GPU: as on those that this program has all its kernels for. */
-bool pnet_cuda_mvmr_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
-    enum pnet_conv_algo algo);
-bool pnet_cuda_vvor_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
-    enum pnet_conv_algo algo);
+/* Does the kernel that forms this sum read the set's tiles where it has them, and the triplets only where a tile lists
+   nothing? From the layer, cells, precision, algorithm and architecture of `s`. */
+bool pnet_cuda_conv_reads_tiles(const struct pnet_conv_sum *s);
 
 #ifdef __cplusplus
 }

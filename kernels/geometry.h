@@ -15,6 +15,9 @@ enum { PNET_KEY_BIAS = 1 << 20, PNET_KEY_LIMIT = 1 << 21 };
    levels or triplets than before. */
 enum { PNET_GEOMETRY_VERSION = 2 };
 
+/* The largest number of kernel cells an axis. */
+enum { PNET_KERNEL_LIMIT = 31 };
+
 /* The largest number of nearest points that can be asked for. */
 enum { PNET_KNN_LIMIT = 1024 };
 

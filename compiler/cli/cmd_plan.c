@@ -1,5 +1,6 @@
 /* pnetc plan, pnetc graph */
 #include "compiler/cli/cli.h"
+#include "compiler/cli/plan_kernels.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "runtime/run/peak.h"
@@ -137,9 +138,10 @@ static void print_json_list(const struct pnet_plan *p, const struct pnet_counts 
     pnet_json_end(j, ']');
 }
 
-static enum pnet_status print_json(const struct pnet_plan *p, const struct pnet_counts *c,
+static enum pnet_status print_json(const struct pnet_bound *b, const struct pnet_counts *c,
     const struct pnet_peak *k, struct pnet_error *e)
 {
+    const struct pnet_plan *p = b->plan;
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
     pnet_json_int(&j, "parameters", p->parameter_count);
@@ -156,6 +158,11 @@ static enum pnet_status print_json(const struct pnet_plan *p, const struct pnet_
     pnet_json_end(&j, ']');
     for (int id = 0; id < PNET_GEO_KINDS; id++)
         print_json_list(p, c, pnet_geo_kind((enum pnet_geo_id)id), &j);
+    enum pnet_status st = print_json_kernels(b, c, &j, e);
+    if (st) {
+        pnet_json_free(&j);
+        return st;
+    }
     pnet_json_begin(&j, "bytes", '{');
     pnet_json_int(&j, "parameters", (int64_t)k->parameters);
     pnet_json_int(&j, "gradients", (int64_t)k->gradients);
@@ -179,7 +186,7 @@ static enum pnet_status print_json(const struct pnet_plan *p, const struct pnet_
 struct plan_request {
     const char *cloud, *like, *optimizer;
     enum pnet_optim_kind optim;
-    int64_t points;
+    int64_t points, architecture;
     size_t memory;
     bool json, quiet;
 };
@@ -233,11 +240,12 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
             p->training ? pnet_updater_bytes(b, &optim) : 0, r->memory, &layout, &k, &e);
     if (!st) {
         if (r->json) {
-            st = print_json(p, &slot->counts, &k, &e);
+            st = print_json(b, &slot->counts, &k, &e);
         } else {
             print_counts(p, &slot->counts);
-            if (!r->quiet) print_buffers(p, &layout);
-            print_peak(p, &k);
+            if (!r->quiet) st = print_kernels(b, &slot->counts, &e);
+            if (!r->quiet && !st) print_buffers(p, &layout);
+            if (!st) print_peak(p, &k);
         }
         if (!st && r->memory && k.total > r->memory) {
             char need[32], have[32];
@@ -253,13 +261,19 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
     return st ? complain(&e) : PNET_OK;
 }
 
+static bool is_architecture(int64_t n)
+{
+    return n == 80 || n == 86 || n == 89 || n == 90;
+}
+
 int command_plan(int argc, char **argv)
 {
     static const struct usage usage = {
         "pnetc plan MODEL.pnet (--input CLOUD | --points N [--like CLOUD]) [options]",
-        "Prints the levels, the triplet sets with the layers that share them, every buffer with "
-        "its lifetime and offset, and the\n"
-        "memory peak. For training the state of the optimiser and the next batch count too.",
+        "Prints the levels, the triplet sets with the layers that share them, the kernels of "
+        "convolutions and linear\n"
+        "layers, every buffer with its lifetime and offset, and the memory peak.\n"
+        "For training the state of the optimiser and the next batch count too.",
         "  pnetc plan models/minkunet18a.pnet --input room.ply --train\n  pnetc plan "
         "models/resnet18.pnet --points 200000000 --like room.ply\n"};
     struct model_options m = {0};
@@ -272,6 +286,9 @@ int command_plan(int argc, char **argv)
         {"like", 0, OPT_TEXT, &r.like, "CLOUD", "with the ratios of this cloud"},
         {"train", 0, OPT_FLAG, &train, NULL, "for training"},
         {"optimizer", 0, OPT_TEXT, &r.optimizer, "NAME", "sgd, adam or adamw (default)"},
+        {"architecture", 0, OPT_COUNT, COUNT(&r.architecture, 1, 999), "N",
+            "with --device cuda: for such GPUs: 80, 86, 89 or 90 (default: the GPU at hand, else "
+            "90)"},
         MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
@@ -285,6 +302,10 @@ int command_plan(int argc, char **argv)
     while (r.optim < PNET_OPTIMS && strcmp(r.optimizer, pnet_optim_names[r.optim]) != 0) r.optim++;
     if (r.optim == PNET_OPTIMS)
         return usage_error("--optimizer is sgd, adam or adamw, not '%s'", r.optimizer);
+    if (r.architecture && !is_architecture(r.architecture))
+        return usage_error("--architecture is 80, 86, 89 or 90, not %d", (int)r.architecture);
+    if (r.architecture && m.where.kind != PNET_CUDA)
+        return usage_error("--architecture is for --device cuda");
     struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .degrade = degrade,
         .sets = m.sets.items,
@@ -294,7 +315,10 @@ int command_plan(int argc, char **argv)
     r.memory = m.memory;
     r.json = m.json;
     r.quiet = m.quiet;
-    struct pnet_target target = {.where = m.where, .precision = m.products, .algo = m.sums};
+    struct pnet_target target = {.where = m.where,
+        .architecture = (int)r.architecture,
+        .precision = m.products,
+        .algo = m.sums};
     struct pnet_bound *b = NULL;
     struct pnet_error e;
     code = pnet_bound_new(pnet_compilation_plan(c), &target, &b, &e) ? complain(&e) : show(b, &r);

@@ -9,7 +9,6 @@
 
 enum { IN, CHANNELS, KERNEL, TO, RADIUS, SHAPE, KNN, GROUPS, BIAS };
 enum { WEIGHT, BIAS_PARAM };
-enum { MAX_KERNEL = 31 };
 
 /* How the levels of input and output lie to each other. */
 enum direction { SAME, COARSER, FINER };
@@ -152,16 +151,43 @@ static const struct pnet_triplets *by_input(const struct pnet_exec *x)
     return x->in[0].level == x->out.level ? &x->geo[0]->transposed : sorted_by(x, x->in[0].level);
 }
 
-/* A form that is read one by one, as tiles where the kernel of that algorithm reads those. */
-static unsigned read_as(const struct pnet_exec *x, struct pnet_conv_shape s,
-    enum pnet_direction direction, unsigned form)
+/* One of the layer's sums, for the choice of its kernel. */
+static struct pnet_conv_sum sum_of(const struct pnet_exec *x, enum pnet_direction direction)
 {
-    int32_t cells = x->geo[0]->forward.cells;
-    enum pnet_conv_algo algo = x->algos.of[direction];
-    if (x->device != PNET_CUDA) return form;
-    bool tiles = direction == PNET_DW ? pnet_cuda_vvor_tiled(cells, s, x->precision, algo)
-                                      : pnet_cuda_mvmr_tiled(cells, s, x->precision, algo);
-    if (!tiles) return form;
+    struct pnet_conv_shape s = shape_of(x);
+    struct pnet_conv_sum sum = {.shape = s,
+        .cells = 1,
+        .rows = x->out.rows,
+        .count = x->out.rows,
+        .weights = direction == PNET_DW,
+        .precision = x->precision,
+        .storage = x->out.storage,
+        .algo = x->algos.of[direction],
+        .architecture = x->architecture};
+    if (direction == PNET_DF) sum.shape = (struct pnet_conv_shape){s.cout, s.cin, s.groups};
+    if (is_dense(x)) {
+        sum.algo = PNET_ALGO_DEFAULT;
+        return sum;
+    }
+    const struct pnet_triplets *t = direction == PNET_DF ? by_input(x) : by_output(x);
+    sum.cells = t->cells;
+    sum.rows = t->rows;
+    sum.count = t->count;
+    sum.form = t->tiles.tile ? PNET_CONV_TILES : PNET_CONV_TRIPLETS;
+    return sum;
+}
+
+static const char *kernel(const struct pnet_exec *x, enum pnet_direction direction)
+{
+    struct pnet_conv_sum sum = sum_of(x, direction);
+    return PNET_WORK(x->device, conv_kernel)(&sum);
+}
+
+/* A form that is read one by one, as tiles where the kernel of that sum reads those. */
+static unsigned read_as(const struct pnet_exec *x, enum pnet_direction direction, unsigned form)
+{
+    struct pnet_conv_sum sum = sum_of(x, direction);
+    if (x->device != PNET_CUDA || !pnet_cuda_conv_reads_tiles(&sum)) return form;
     return form == PNET_FORM_FORWARD ? PNET_FORM_FORWARD_TILES : PNET_FORM_TRANSPOSED_TILES;
 }
 
@@ -172,9 +198,8 @@ static unsigned form_of(const struct pnet_exec *x, const struct pnet_triplets *s
 
 static unsigned forms(const struct pnet_exec *x, enum pnet_direction direction)
 {
-    struct pnet_conv_shape s = shape_of(x), t = {s.cout, s.cin, s.groups};
-    if (direction == PNET_DF) return read_as(x, t, direction, form_of(x, by_input(x)));
-    return read_as(x, s, direction, form_of(x, by_output(x)));
+    const struct pnet_triplets *sorted = direction == PNET_DF ? by_input(x) : by_output(x);
+    return read_as(x, direction, form_of(x, sorted));
 }
 
 static size_t larger(size_t a, size_t b)
@@ -357,7 +382,7 @@ const struct pnet_op pnet_op_conv = {
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the input points"},
             [CHANNELS] = {"channels", PNET_ARG_INT, NULL, 1, 65536, NULL, "width of the result"},
-            [KERNEL] = {"kernel", PNET_ARG_INT, "3", 1, MAX_KERNEL, NULL,
+            [KERNEL] = {"kernel", PNET_ARG_INT, "3", 1, PNET_KERNEL_LIMIT, NULL,
                 "kernel cells an axis; even ones only between levels"},
             [TO] = {"to", PNET_ARG_LEVEL, "", 0, 0, NULL,
                 "level of the result; the input's where left out"},
@@ -377,6 +402,7 @@ const struct pnet_op pnet_op_conv = {
     .rule = rule,
     .work = work,
     .forms = forms,
+    .kernel = kernel,
     .forward = forward,
     .backward = backward,
     .reference = reference,

@@ -58,6 +58,21 @@ static size_t work(const struct pnet_exec *x, bool backward)
     return pnet_op_backward_work(x, input_work(x), params_work(x));
 }
 
+static const char *kernel(const struct pnet_exec *x, enum pnet_direction direction)
+{
+    int32_t cin = x->in[0].width, cout = x->out.width;
+    bool back = direction == PNET_DF;
+    struct pnet_conv_sum sum = {.shape = {back ? cout : cin, back ? cin : cout, 1},
+        .cells = 1,
+        .rows = x->out.rows,
+        .count = x->out.rows,
+        .weights = direction == PNET_DW,
+        .precision = x->precision,
+        .storage = x->out.storage,
+        .architecture = x->architecture};
+    return PNET_WORK(x->device, conv_kernel)(&sum);
+}
+
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_gemm g = {.n = pnet_op_rows(&x->out),
@@ -149,6 +164,7 @@ const struct pnet_op pnet_op_linear = {
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
+    .kernel = kernel,
     .forward = forward,
     .backward = backward,
     .reference = reference,

@@ -192,6 +192,7 @@ enum { PNET_WORK_MOST = 64 << 20 };
  * nothing else. */
 struct pnet_exec {
     enum pnet_device_kind device;  /* where all pointers below lead, but attr and geo */
+    int architecture;              /* of the GPU that sizes are for; 0: the one at hand */
     enum pnet_precision precision; /* of products */
     struct pnet_algos algos;       /* of convolutions */
     const struct pnet_attr *attr;
@@ -296,6 +297,9 @@ struct pnet_op {
        cells in `x`, on its device and with its algorithms; nothing is counted yet. A backward step forms PNET_DW, and
        PNET_DF where the gradient of in[0] is wanted. Beside what the request says. */
     unsigned (*forms)(const struct pnet_exec *x, enum pnet_direction direction);
+    /* Rows that sum products: the name of the kernel that forms a sum, from the same as `work`; NULL: x asks for no such
+       sum. */
+    const char *(*kernel)(const struct pnet_exec *x, enum pnet_direction direction);
     pnet_kernel *forward, *backward; /* on the device of `x`, through PNET_KERNEL */
     pnet_kernel *reference; /* forward, plain and serial, on doubles: every float tensor and
                                parameter is double */

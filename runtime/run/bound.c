@@ -31,6 +31,7 @@ static struct pnet_exec exec_of(const struct pnet_bound *b, const struct pnet_st
 {
     const struct pnet_node *n = &b->plan->nodes[s->node];
     struct pnet_exec x = {.device = b->device,
+        .architecture = b->architecture,
         .precision = b->precision,
         .algos = b->algos[s->node],
         .attr = n->attr,
@@ -236,8 +237,11 @@ enum pnet_status pnet_bound_new(const struct pnet_plan *p, const struct pnet_tar
 {
     struct pnet_bound *b = malloc(sizeof *b);
     if (!b) return pnet_error_memory(e);
-    *b = (struct pnet_bound){
-        .plan = p, .where = t->where, .device = t->where.kind, .precision = t->precision};
+    *b = (struct pnet_bound){.plan = p,
+        .where = t->where,
+        .device = t->where.kind,
+        .architecture = t->architecture,
+        .precision = t->precision};
     enum pnet_status st = bind(b, t, e);
     if (!st)
         *bound = b;

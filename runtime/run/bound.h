@@ -8,6 +8,7 @@
 /* What is chosen. Zeroed: the CPU, and the fixed table of algorithms. */
 struct pnet_target {
     struct pnet_device where;
+    int architecture; /* CUDA: of the GPU to plan for: 80, 86, 89, 90; 0: the one at hand, or 90 where there is none */
     enum pnet_precision precision; /* of products; the CPU computes float32 */
     enum pnet_conv_algo algo; /* of all convolutions; others than the usual ones take float32 */
     const struct pnet_algos *algos; /* [node_count]: of each, copied; NULL: all are `algo` */
@@ -21,6 +22,7 @@ struct pnet_bound {
     const struct pnet_plan *plan;
     struct pnet_device where;
     enum pnet_device_kind device; /* of `where`: whose kernels run, and size workspaces */
+    int architecture;             /* as the target's */
     enum pnet_precision precision;
     struct pnet_algos *algos; /* [node_count] */
     /* [tensor_count]: how features lie in memory; PNET_STORE_F32 on the CPU, and for losses and statistics */

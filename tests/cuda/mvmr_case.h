@@ -53,7 +53,11 @@ static inline void check_mvmr_runs(const struct mvmr_case *c, const struct layer
         layer_describe(l, precision_name[p], text);
         m.precision = (enum pnet_precision)p;
         m.storage = stored ? pnet_storage_of(m.precision) : PNET_STORE_F32;
-        bool tiled = listed && pnet_cuda_mvmr_tiled(l->cells, l->shape, m.precision, m.algo);
+        bool tiled = listed && pnet_cuda_conv_reads_tiles(&(struct pnet_conv_sum){.shape = l->shape,
+                                   .cells = l->cells,
+                                   .precision = m.precision,
+                                   .storage = m.storage,
+                                   .algo = m.algo});
         m.triplets = tiled ? &tiles : set;
         if (stored && m.storage == PNET_STORE_F32) continue;
         m.in = device_features(m.storage, in, in_size, 0);

@@ -82,7 +82,12 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
         v.precision = (enum pnet_precision)p;
         if (storage != PNET_STORE_F32 && storage != pnet_storage_of(v.precision)) continue;
         struct pnet_triplets tiles = device_set_tiles(set);
-        bool tiled = pnet_cuda_vvor_tiled(l->cells, s, v.precision, v.algo);
+        bool tiled = pnet_cuda_conv_reads_tiles(&(struct pnet_conv_sum){.shape = s,
+            .cells = l->cells,
+            .weights = true,
+            .precision = v.precision,
+            .storage = storage,
+            .algo = v.algo});
         v.triplets = tiled && l->slots == PNET_TILE_SLOTS ? &tiles : set;
         float *first = run(v, old, weights(l)), *again = run(v, old, weights(l));
         double error = conv_error(first, want, weights(l));

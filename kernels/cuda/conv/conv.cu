@@ -1,5 +1,6 @@
-/* Which kernel makes which layer. */
+/* Launches the kernel that conv_choose names. */
 #include "kernels/conv_compare.h"
+#include "kernels/cuda/conv/conv_choice.h"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_vvor.cuh"
 
@@ -11,6 +12,16 @@ static conv_set set_for(
     return s;
 }
 
+static enum pnet_conv_form form_of(const conv_set &s)
+{
+    return !s.start ? PNET_CONV_DENSE : s.tiles.tile ? PNET_CONV_TILES : PNET_CONV_TRIPLETS;
+}
+
+static bool is_aligned(const float *p)
+{
+    return (uintptr_t)p % 16 == 0;
+}
+
 static conv_product product_of(const struct pnet_mvmr *m)
 {
     return {set_for(m->triplets, m->storage, m->algo), conv_merge(m->shape, CONV_MERGED_WIDTH),
@@ -18,69 +29,99 @@ static conv_product product_of(const struct pnet_mvmr *m)
         {m->bias, m->out, m->add, m->act, m->slope}};
 }
 
-/* By a kernel that goes through all cells of a block of rows. */
-static void multiply_whole(const conv_product &p, enum pnet_precision precision, void *work)
+/* `few`: may the kernel for few rows be chosen? */
+static conv_case case_of(const conv_product &p, struct pnet_conv_shape shape,
+    enum pnet_precision precision, enum pnet_conv_algo algo, bool few)
 {
-    if (conv_dense_serves(p, precision))
-        conv_dense_mvmr(p, precision);
-    else if (conv_tiles_serves(p.set))
-        conv_tiles_mvmr(p, precision, work);
-    else if (conv_fast_serves(p.set) && p.set.rows.storage == PNET_STORE_F32)
-        conv_fast_mvmr(p, precision, work);
-    else
-        conv_plain_mvmr(p);
+    conv_case c = {};
+    c.set = p.set;
+    c.form = form_of(p.set);
+    c.shape = shape;
+    c.groups = p.groups;
+    c.few = few;
+    c.precision = precision;
+    c.algo = algo;
+    c.matrix_unit = conv_matrix_unit();
+    c.aligned = is_aligned(p.in) && is_aligned(p.end.out);
+    return c;
 }
 
-static void multiply(const conv_product &p, enum pnet_precision precision, void *work)
+static void multiply(const conv_product &p, const conv_case &c, void *work)
 {
-    if (conv_few_serves(p.set, p.groups, precision))
-        conv_few_mvmr(p, precision, work);
-    else
-        multiply_whole(p, precision, work);
+    switch (conv_choose(&c)->kernel) {
+    case CONV_DEPTHWISE: conv_depthwise_mvmr(p); break;
+    case MVMR_BY_FEW: conv_few_mvmr(p, c.precision, work); break;
+    case MVMR_BY_DENSE: conv_dense_mvmr(p, c.precision); break;
+    case MVMR_BY_WIDE: conv_tiles_wide(p, c.precision, work); break;
+    case MVMR_BY_TILES: conv_tiles_mvmr(p, c.precision, work); break;
+    case MVMR_BY_TRIPLETS: conv_fast_mvmr(p, c.precision, work); break;
+    default: conv_plain_mvmr(p); break;
+    }
 }
 
 void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
 {
     conv_product p = product_of(m);
-    if (!pnet_conv_algo_is_usual(m->algo))
-        pnet_cuda_mvmr_algo(m, work);
-    else if (pnet_conv_is_depthwise(m->shape))
-        conv_depthwise_mvmr(p);
-    else if (m->algo == PNET_ALGO_DEFAULT)
-        multiply(p, m->precision, work);
+    if (pnet_conv_algo_is_usual(m->algo))
+        multiply(p, case_of(p, m->shape, m->precision, m->algo, true), work);
     else
-        multiply_whole(p, m->precision, work);
+        pnet_cuda_mvmr_algo(m, work);
 }
 
 void pnet_cuda_mvmr_whole(const struct pnet_mvmr *m, void *work)
 {
     conv_product p = product_of(m);
-    if (pnet_conv_is_depthwise(m->shape))
-        conv_depthwise_mvmr(p);
-    else
-        multiply_whole(p, m->precision, work);
+    multiply(p, case_of(p, m->shape, m->precision, PNET_ALGO_DEFAULT, false), work);
 }
 
-/* Columns of the outer products by kernels that keep all their sums. */
-static void sum_columns(const conv_outer &o, enum pnet_precision precision, void *work)
+static conv_case case_of(const conv_outer &o, struct pnet_conv_shape shape,
+    enum pnet_precision precision, enum pnet_conv_algo algo)
 {
-    if (cells_vvor_serves(o, precision))
-        cells_vvor(o, work);
-    else if (tiles_vvor_serves(o.set, precision))
-        tiles_vvor(o, precision, work);
-    else
-        vvor_fast(o, precision, work);
+    conv_case c = {};
+    c.set = o.set;
+    c.form = form_of(o.set);
+    c.shape = shape;
+    c.groups = o.groups;
+    c.weights = true;
+    c.swapped = o.swapped;
+    c.precision = precision;
+    c.algo = algo;
+    c.matrix_unit = conv_matrix_unit();
+    return c;
 }
 
-static void sum_in_parts(const conv_outer &outer, enum pnet_precision precision, void *work)
+/* By kernels that keep the sums of all cells at once: in parts of the output channels, so that there are not too many. */
+static void sum_in_parts(const conv_outer &outer, const conv_case &whole, void *work)
 {
     conv_outer o = outer;
     int columns = conv_columns_at_once(o.set.cells, &o.groups), all = o.groups.cout;
     for (int first = 0; first < all; first += columns) {
+        conv_case c = whole;
         o.groups.cout = min(columns, all - first);
         o.gout = skip(outer.gout, first, o.set.rows.storage);
         o.gweight = outer.gweight + first;
-        sum_columns(o, precision, work);
+        c.groups = o.groups;
+        c.part = true;
+        switch (conv_choose(&c)->kernel) {
+        case VVOR_BY_CELLS: cells_vvor(o, work); break;
+        case VVOR_BY_TILES: tiles_vvor(o, c.precision, work); break;
+        default: vvor_fast(o, c.precision, work); break;
+        }
+    }
+}
+
+static void sum_outer(
+    const conv_outer &o, struct pnet_conv_shape shape, const conv_case &c, void *work)
+{
+    switch (conv_choose(&c)->kernel) {
+    case CONV_DEPTHWISE: conv_depthwise_vvor(o, work); break;
+    case VVOR_BY_DENSE: dense_vvor(o, c.precision, work); break;
+    case VVOR_BY_NARROW: narrow_vvor(o, c.precision, work); break;
+    case VVOR_BY_SORTED: lists_vvor(o, c.precision, work); break;
+    case VVOR_BY_CELLS:
+    case VVOR_BY_TILES:
+    case VVOR_BY_TRIPLETS: sum_in_parts(o, c, work); break;
+    default: conv_plain_vvor(o, shape, work); break;
     }
 }
 
@@ -89,18 +130,10 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
     conv_outer o = {set_for(v->triplets, v->storage, v->algo),
         conv_merge(v->shape, CONV_MERGED_WIDTH), v->shape.cin, v->shape.cout, v->in, v->gout,
         v->gout, v->gweight, v->swapped, false, v->add};
-    if (!pnet_conv_algo_is_usual(v->algo))
-        pnet_cuda_vvor_algo(v, work);
-    else if (pnet_conv_is_depthwise(v->shape))
-        conv_depthwise_vvor(o, work);
-    else if (narrow_vvor_serves(o, v->precision))
-        narrow_vvor(o, v->precision, work);
-    else if (lists_vvor_serves(o, v->precision))
-        lists_vvor(o, v->precision, work);
-    else if (conv_fast_serves(o.set))
-        sum_in_parts(o, v->precision, work);
+    if (pnet_conv_algo_is_usual(v->algo))
+        sum_outer(o, v->shape, case_of(o, v->shape, v->precision, v->algo), work);
     else
-        conv_plain_vvor(o, v->shape, work);
+        pnet_cuda_vvor_algo(v, work);
 }
 
 static conv_product dense_product(const struct pnet_gemm *g)
@@ -111,14 +144,20 @@ static conv_product dense_product(const struct pnet_gemm *g)
         g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}};
 }
 
+static void multiply_dense(const struct pnet_gemm *g, bool few, void *work)
+{
+    conv_product p = dense_product(g);
+    multiply(p, case_of(p, {g->cin, g->cout, 1}, g->precision, PNET_ALGO_DEFAULT, few), work);
+}
+
 void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
 {
-    multiply(dense_product(g), g->precision, work);
+    multiply_dense(g, true, work);
 }
 
 void pnet_cuda_gemm_whole(const struct pnet_gemm *g, void *work)
 {
-    multiply_whole(dense_product(g), g->precision, work);
+    multiply_dense(g, false, work);
 }
 
 void pnet_cuda_outer(const struct pnet_outer *o, void *work)
@@ -128,8 +167,5 @@ void pnet_cuda_outer(const struct pnet_outer *o, void *work)
     n.storage = o->storage;
     conv_outer outer = {conv_dense_set(n), conv_merge(shape, CONV_MERGED_WIDTH), o->cin, o->cout,
         o->x, o->g, o->g, o->gw, false, o->transposed, o->add};
-    if (conv_fast_serves(outer.set))
-        dense_vvor(outer, o->precision, work);
-    else
-        conv_plain_vvor(outer, shape, work);
+    sum_outer(outer, shape, case_of(outer, shape, o->precision, PNET_ALGO_DEFAULT), work);
 }

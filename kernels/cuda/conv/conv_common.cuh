@@ -2,7 +2,7 @@
 #ifndef PNET_KERNELS_CUDA_CONV_COMMON_CUH
 #define PNET_KERNELS_CUDA_CONV_COMMON_CUH
 
-#include "kernels/cuda/conv/conv_room.h"
+#include "kernels/cuda/conv/conv_work.h"
 #include "kernels/cuda/base/storage.cuh"
 
 #include "kernels/conv.h"

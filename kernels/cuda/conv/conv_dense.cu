@@ -10,9 +10,7 @@ enum {
     THREADS = 256,
     ROWS = 128,         /* of a batch, FLAT_ROWS of them a warpgroup's */
     PANEL = ROWS * 128, /* bytes of 64 channels of a batch */
-    MOST_DEEP = 256,    /* input channels */
     MOST_COLUMNS = 128, /* of a block of threads */
-    MOST_FLAT = 128,    /* channels of rows that are stretches of memory */
 };
 
 /* STEPS: of 16 input channels, 4 of them a panel. */
@@ -23,7 +21,7 @@ template <bool BFLOAT_, int STEPS_, int COLUMNS_> struct config {
     static constexpr int BLOCK = COLUMNS * 128; /* bytes of 64 channels of the weights */
     /* Places in shared memory: stages, weights, panels laid out of flat rows, rows that leave as flat ones. */
     static constexpr int WEIGHTS = STAGES * STAGE, LAID = WEIGHTS + DEEP * BLOCK;
-    static constexpr int LEAVING = LAID + (DEEP * 64 <= MOST_FLAT ? STAGE : 0);
+    static constexpr int LEAVING = LAID + (DEEP * 64 <= CONV_DENSE_UNEVEN ? STAGE : 0);
     static constexpr int BYTES = LEAVING + ROWS * COLUMNS * 2;
 };
 
@@ -269,20 +267,6 @@ static __global__ __launch_bounds__(THREADS, 1) void dense_rows(const __grid_con
             write_stretch<C>(d, sum, bias, (T *)(memory + C::LEAVING), row0 + batch * step, live);
     }
 #endif
-}
-
-/* Either whole units of 16 bytes, or few enough numbers of rows that lie one behind the other. */
-template <typename T> static bool is_served(int width, const T *from)
-{
-    return (uintptr_t)from % 16 == 0 && (width % 8 == 0 || width <= MOST_FLAT);
-}
-
-bool conv_dense_serves(const conv_product &p, enum pnet_precision precision)
-{
-    enum pnet_storage storage = p.set.rows.storage;
-    if (p.set.start || p.groups.count > 1 || p.cin > MOST_DEEP) return false;
-    if (storage == PNET_STORE_F32 || storage != pnet_storage_of(precision)) return false;
-    return is_served(p.cin, p.in) && is_served(p.cout, p.end.out) && conv_fast_serves(p.set);
 }
 
 template <class C, typename T> static void launch(const conv_product &p)

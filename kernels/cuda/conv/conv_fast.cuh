@@ -35,18 +35,12 @@ static __device__ __forceinline__ float conv_finite_size(float x)
     return x < INFINITY ? x : 0;
 }
 
-/* MVMR on the matrix unit, where this program has it for this GPU, or there is none to ask, and the set is not too fine;
-   `work` holds the weights. */
-bool conv_fast_serves(const conv_set &s);
+/* The kernels of MVMR on the matrix unit, among which conv_choose chooses. `work` holds the packed weights; where there are
+   few rows, partial sums. */
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-/* MVMR of sets that have tiles, and dense products. */
-bool conv_tiles_serves(const conv_set &s);
 void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-/* Dense products of features in 16 bits, by a kernel that keeps the weights. */
-bool conv_dense_serves(const conv_product &p, enum pnet_precision precision);
+void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
 void conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
-/* MVMR where tiles would leave most of the GPU idle; `work` holds partial sums. */
-bool conv_few_serves(const conv_set &s, const conv_groups &g, enum pnet_precision precision);
 void conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 
 #endif

@@ -4,20 +4,6 @@
 /* Of add_parts: elements of a block of threads, and threads an element. */
 enum { ELEMENTS = 64, QUARTERS = 4 };
 
-/* What the kernels are made for: products of 16 bits. */
-static bool made_for(enum pnet_storage storage, enum pnet_precision precision)
-{
-    return pnet_storage_of(precision) != PNET_STORE_F32 &&
-           (storage == PNET_STORE_F32 || storage == pnet_storage_of(precision));
-}
-
-bool conv_few_serves(const conv_set &s, const conv_groups &g, enum pnet_precision precision)
-{
-    few_plan f = conv_few_plan(&s, &g);
-    return s.cells <= CONV_FEW_CELLS && made_for(s.rows.storage, precision) &&
-           f.blocks * g.count * f.wide <= CONV_FEW_BLOCKS && conv_tiles_serves(s);
-}
-
 /* Adds the parts of each element, a quarter of them a thread, in their order. */
 template <class T>
 static __global__ __launch_bounds__(ELEMENTS *QUARTERS) void add_parts(

@@ -516,11 +516,6 @@ bool conv_matrix_unit(void)
            a.sharedSizeBytes > 0;
 }
 
-bool conv_fast_serves(const conv_set &s)
-{
-    return s.cells <= CONV_FAST_CELLS && conv_matrix_unit();
-}
-
 void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
 {
     conv_form form = conv_form_of(precision);

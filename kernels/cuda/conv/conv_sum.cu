@@ -1,6 +1,6 @@
 /* Column sums in two stages: chunks of rows, then the chunks, both in fixed order and in doubles. */
 #include "kernels/conv.h"
-#include "kernels/cuda/conv/conv_room.h"
+#include "kernels/cuda/conv/conv_work.h"
 #include "kernels/cuda/base/storage.cuh"
 
 enum { THREADS = 256, LANES = 32, STRIPES = THREADS / LANES };

@@ -324,8 +324,6 @@ void conv_tiles_split(const conv_product &p, void *work);
 void conv_tiles_scaled(const conv_product &p, void *work);
 void conv_tiles_bfloat(const conv_product &p, void *work);
 void conv_tiles_half(const conv_product &p, void *work);
-bool conv_tiles_wide_serves(const conv_product &p, enum pnet_precision precision);
-void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
 
 template <conv_form FORM> static void launch_tile_form(const conv_product &p, void *work)
 {

@@ -475,13 +475,6 @@ static int most_columns(const conv_outer &o)
     return o.set.rows.storage != PNET_STORE_F32 && !is_even(o, 8) ? 40 : 32;
 }
 
-/* Not fp32: panels of two parts leave room for fewer neighbours than most tiles have, and the kernel of conv_vvor_fast.cu
-   is faster. */
-bool tiles_vvor_serves(const conv_set &s, enum pnet_precision precision)
-{
-    return s.tiles.tile && precision != PNET_FP32 && conv_fast_serves(s);
-}
-
 void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     tiles_plan p = conv_tiles_plan(&o.set, &o.groups, o.swapped, most_columns(o));

@@ -334,13 +334,6 @@ static __global__ void reduce_cells(conv_outer o, const cell_plan p, const float
     *to = o.add ? *to + (float)sum : (float)sum;
 }
 
-bool cells_vvor_serves(const conv_outer &o, enum pnet_precision precision)
-{
-    return conv_form_of(precision) == CONV_SPLIT && o.set.tiles.tile && conv_fast_serves(o.set) &&
-           (o.cin | o.cout | o.groups.cin | o.groups.cout) % 4 == 0 &&
-           cells_vvor_work(&o.set, &o.groups) > 0;
-}
-
 void cells_vvor(const conv_outer &o, void *work)
 {
     using C = cell_config;

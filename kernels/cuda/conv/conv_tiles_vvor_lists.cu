@@ -332,15 +332,6 @@ static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_lists(
     put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, (float)sum);
 }
 
-bool lists_vvor_serves(const conv_outer &o, enum pnet_precision precision)
-{
-    conv_form form = conv_form_of(precision);
-    return (form == CONV_BFLOAT || form == CONV_HALF) && o.set.rows.storage != PNET_STORE_F32 &&
-           o.set.tiles.tile && conv_fast_serves(o.set) &&
-           (o.cin | o.cout | o.groups.cin | o.groups.cout) % 8 == 0 &&
-           conv_lists_plan(&o.set, &o.groups, o.swapped).bytes > 0;
-}
-
 template <class C>
 static void multiply_lists(const conv_outer &o, const list_product_plan &p, list_job j, void *work)
 {

@@ -5,17 +5,9 @@
 
 template <conv_form FORM> using wide_config = tile_config<FORM, 2, 256, true>;
 
-/* Where 256 columns at a time waste nothing that 128 would not. */
-bool conv_tiles_wide_serves(const conv_product &p, enum pnet_precision precision)
-{
-    conv_form form = conv_form_of(precision);
-    if (!p.set.start || !conv_tile_wide(form, p.set.cells, &p.groups)) return false;
-    return form == CONV_BFLOAT ? is_even<wide_config<CONV_BFLOAT>>(p)
-                               : is_even<wide_config<CONV_HALF>>(p);
-}
-
 void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work)
 {
+    if (p.set.rows.most == 0) return;
     if (conv_form_of(precision) == CONV_BFLOAT)
         launch_tiles<wide_config<CONV_BFLOAT>>(p, work);
     else

@@ -284,14 +284,6 @@ static __global__ __launch_bounds__(THREADS, C::AT_ONCE) void vvor(
 #endif
 }
 
-bool narrow_vvor_serves(const conv_outer &o, enum pnet_precision precision)
-{
-    enum pnet_storage storage = o.set.rows.storage;
-    return o.set.tiles.tile && !o.swapped && conv_narrow_made_for(&o.set, &o.groups, precision) &&
-           (storage == PNET_STORE_F32 || storage == pnet_storage_of(precision)) &&
-           conv_fast_serves(o.set);
-}
-
 template <class C> static void launch(const conv_outer &o, void *work)
 {
     narrow_plan p = conv_narrow_plan(&o.set, &o.groups);

@@ -2,7 +2,7 @@
    tiles or not, as a plan is made before either is known. */
 #include "kernels/conv_compare.h"
 #include "kernels/conv.h"
-#include "kernels/cuda/conv/conv_room.h"
+#include "kernels/cuda/conv/conv_work.h"
 #include "kernels/cuda/base/sort.h"
 
 static size_t larger(size_t a, size_t b)
@@ -194,35 +194,4 @@ size_t pnet_cuda_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_trip
     if (algo == PNET_ALGO_IM2COL) return im2col_vvor_work(t, s);
     int64_t step = conv_list_stretch(algo, t, s);
     return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : 0);
-}
-
-/* A plan is made for the best of GPUs where there is none. */
-static bool has_matrix_unit(void)
-{
-#ifdef PNET_CUDA_BUILT
-    return conv_matrix_unit();
-#else
-    return true;
-#endif
-}
-
-static bool may_be_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_conv_algo algo)
-{
-    return cells <= PNET_TILE_CELLS && pnet_conv_algo_reads_tiles(algo) && !pnet_conv_is_depthwise(s) &&
-           has_matrix_unit();
-}
-
-bool pnet_cuda_mvmr_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
-    enum pnet_conv_algo algo)
-{
-    (void)precision;
-    return may_be_tiled(cells, s, algo);
-}
-
-/* Not fp32: panels of two parts leave room for fewer neighbours than most tiles have, and the kernel of conv_vvor_fast.cu
-   is faster. */
-bool pnet_cuda_vvor_tiled(int32_t cells, struct pnet_conv_shape s, enum pnet_precision precision,
-    enum pnet_conv_algo algo)
-{
-    return precision != PNET_FP32 && may_be_tiled(cells, s, algo);
 }

@@ -1,8 +1,8 @@
 /* How the kernels of convolution divide their work, and how much memory that takes. Host arithmetic alone, in every build,
    so that plans for a GPU are the same where there is none. What results depend on is fixed for an H100 or H200, whatever
    the GPU at hand. */
-#ifndef PNET_KERNELS_CUDA_CONV_ROOM_H
-#define PNET_KERNELS_CUDA_CONV_ROOM_H
+#ifndef PNET_KERNELS_CUDA_CONV_WORK_H
+#define PNET_KERNELS_CUDA_CONV_WORK_H
 
 #include "kernels/conv.h"
 
@@ -15,11 +15,14 @@ extern "C" {
 #endif
 
 enum {
-    CONV_PROCESSORS = 132,  /* of an H100 or H200 */
-    CONV_FAST_CELLS = 4096, /* kernel cells, at most, on the matrix unit */
-    CONV_MERGED_WIDTH = 64, /* groups are merged up to so many channels */
-    CONV_PAIR_ROWS = 256,   /* rows that a block of threads looks through at once: one a thread */
-    CONV_PLAIN_SIDE = 64,   /* channels of a tile of the plain VVOR */
+    CONV_PROCESSORS = 132,   /* of an H100 or H200 */
+    CONV_FAST_CELLS = 4096,  /* kernel cells, at most, on the matrix unit */
+    CONV_MERGED_WIDTH = 64,  /* groups are merged up to so many channels */
+    CONV_PAIR_ROWS = 256,    /* rows that a block of threads looks through at once: one a thread */
+    CONV_PLAIN_SIDE = 64,    /* channels of a tile of the plain VVOR */
+    CONV_DENSE_DEEP = 256,   /* input channels of the dense kernel, at most */
+    CONV_DENSE_UNEVEN = 128, /* its channels, at most, where rows are no whole units of 16 bytes */
+    CONV_WIDE_DEPTH = 64,    /* input channels that the wide kernel stages at a time */
     CONV_FEW_CELLS = 343,
     CONV_FEW_DEPTH = 32,
     CONV_FEW_BLOCKS = 16, /* with twice as many it takes as long as on tiles */

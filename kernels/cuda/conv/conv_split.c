@@ -1,4 +1,4 @@
-#include "kernels/cuda/conv/conv_room.h"
+#include "kernels/cuda/conv/conv_work.h"
 #include "kernels/conv_compare.h"
 
 static int64_t least(int64_t a, int64_t b)

@@ -1,0 +1,231 @@
+#include "kernels/cuda/conv/conv_choice.h"
+
+enum { MATRIX_UNIT_ARCHITECTURE = 90 /* the fast kernels use instructions of sm_90a alone */ };
+
+static bool is_half(const struct conv_case *c)
+{
+    return pnet_storage_of(c->precision) != PNET_STORE_F32;
+}
+
+static bool is_stored_as_multiplied(const struct conv_case *c)
+{
+    return c->set.rows.storage == pnet_storage_of(c->precision);
+}
+
+/* Are the widths of rows, and of a group's part of them, multiples of `unit` channels? */
+static bool is_even(const struct conv_case *c, int unit)
+{
+    return (c->shape.cin | c->shape.cout | c->groups.cin | c->groups.cout) % unit == 0;
+}
+
+static bool listing(const struct conv_case *c)
+{
+    return c->algo == PNET_ALGO_MVMR_K || c->algo == PNET_ALGO_MVMR_I ||
+           c->algo == PNET_ALGO_MVMR_J;
+}
+
+static bool im2col(const struct conv_case *c)
+{
+    return c->algo == PNET_ALGO_IM2COL;
+}
+
+static bool gather(const struct conv_case *c)
+{
+    return c->algo == PNET_ALGO_GATHER;
+}
+
+static bool depthwise(const struct conv_case *c)
+{
+    return pnet_conv_is_depthwise(c->shape);
+}
+
+static bool few(const struct conv_case *c)
+{
+    struct few_plan f = conv_few_plan(&c->set, &c->groups);
+    return c->few && c->form != PNET_CONV_TRIPLETS && c->set.cells <= CONV_FEW_CELLS &&
+           is_half(c) && (c->set.rows.storage == PNET_STORE_F32 || is_stored_as_multiplied(c)) &&
+           f.blocks * c->groups.count * f.wide <= CONV_FEW_BLOCKS;
+}
+
+static bool fits_dense(int width)
+{
+    return width % 8 == 0 || width <= CONV_DENSE_UNEVEN;
+}
+
+static bool dense(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_DENSE && is_half(c) && is_stored_as_multiplied(c) && c->aligned &&
+           c->shape.cin <= CONV_DENSE_DEEP && fits_dense(c->shape.cin) && fits_dense(c->shape.cout);
+}
+
+/* Rows are read and written in units of 16 bytes, and leave in units of 8 channels. */
+static bool wide(const struct conv_case *c)
+{
+    int unit = c->set.rows.storage == PNET_STORE_F32 ? 4 : 8;
+    bool staged = is_stored_as_multiplied(c) ||
+                  (c->set.rows.storage == PNET_STORE_F32 && c->groups.cin % CONV_WIDE_DEPTH == 0);
+    return c->form == PNET_CONV_TILES && staged && c->aligned &&
+           (c->shape.cin | c->groups.cin) % unit == 0 &&
+           (c->shape.cout | c->groups.cout) % 8 == 0 &&
+           conv_tile_wide(conv_form_of(c->precision), c->set.cells, &c->groups);
+}
+
+static bool mvmr_tiles(const struct conv_case *c)
+{
+    return c->form != PNET_CONV_TRIPLETS;
+}
+
+static bool outer(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_DENSE;
+}
+
+static bool narrow(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_TILES && !c->part && !c->swapped &&
+           (c->set.rows.storage == PNET_STORE_F32 || is_stored_as_multiplied(c)) &&
+           conv_narrow_made_for(&c->set, &c->groups, c->precision);
+}
+
+static bool sorted(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_TILES && !c->part && is_half(c) &&
+           c->set.rows.storage != PNET_STORE_F32 && is_even(c, 8) &&
+           conv_lists_plan(&c->set, &c->groups, c->swapped).bytes > 0;
+}
+
+/* The output channels of the first part, or of the part that `c` is. */
+static struct conv_groups part_of(const struct conv_case *c)
+{
+    struct conv_groups g = c->groups;
+    int columns = conv_columns_at_once(c->set.cells, &g);
+    if (columns < g.cout) g.cout = columns;
+    return g;
+}
+
+static bool cells(const struct conv_case *c)
+{
+    struct conv_groups g = part_of(c);
+    return c->form == PNET_CONV_TILES && c->precision == PNET_FP32 &&
+           (c->shape.cin | c->shape.cout | g.cin | g.cout) % 4 == 0 &&
+           cells_vvor_work(&c->set, &g) > 0;
+}
+
+static bool vvor_tiles(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_TILES && c->precision != PNET_FP32;
+}
+
+static bool triplets(const struct conv_case *c)
+{
+    return c->form != PNET_CONV_DENSE && c->set.cells <= CONV_FAST_CELLS;
+}
+
+static bool mvmr_triplets(const struct conv_case *c)
+{
+    return triplets(c) && c->set.rows.storage == PNET_STORE_F32;
+}
+
+static bool anything(const struct conv_case *c)
+{
+    (void)c;
+    return true;
+}
+
+#define HALF "bf16, fp16"
+#define ANY_STORAGE "any precision"
+#define COMPARE "compare/conv_algo_"
+const struct conv_choice conv_choices[] = {
+    {CONV_LISTING, "both", "listing", COMPARE "listing.cu", "`--algo mvmr-k`, `mvmr-i`, `mvmr-j`",
+        "fp32", "triplets", false, false, listing},
+    {CONV_IM2COL, "both", "im2col", COMPARE "im2col.cu", "`--algo im2col`", "fp32", "triplets",
+        false, false, im2col},
+    {CONV_GATHER, "both", "gather", COMPARE "gather.cu", "`--algo gather-gemm-scatter`", "fp32",
+        "triplets", false, false, gather},
+    {CONV_DEPTHWISE, "both", "depthwise", "conv_depthwise.cu", "as many groups as channels",
+        ANY_STORAGE, "triplets", false, false, depthwise},
+    {MVMR_BY_FEW, "MVMR", "few", "conv_few.cu",
+        "so few rows that tiles would leave most of the GPU idle; up to 343 cells", HALF,
+        "tiles, dense", true, true, few},
+    {MVMR_BY_DENSE, "MVMR", "dense", "conv_dense.cu",
+        "up to 256 input channels; widths are multiples of 8, or at most 128",
+        HALF ", features stored so", "dense", true, false, dense},
+    {MVMR_BY_WIDE, "MVMR", "wide", "conv_tiles_wide.cu",
+        "more than 64 input channels; output channels in whole blocks of 256; weights of at most "
+        "56 MiB",
+        HALF, "tiles", true, true, wide},
+    {MVMR_BY_TILES, "MVMR", "tiles", "conv_tiles_mvmr.cuh", "any", ANY_STORAGE, "tiles, dense",
+        true, true, mvmr_tiles},
+    {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr.cu", "any",
+        ANY_STORAGE ", features stored as fp32", "triplets", true, false, mvmr_triplets},
+    {VVOR_BY_DENSE, "VVOR", "dense", "conv_vvor_dense.cu", "any", ANY_STORAGE, "dense", true, false,
+        outer},
+    {VVOR_BY_NARROW, "VVOR", "narrow", "conv_vvor_narrow.cu",
+        "up to 8 input channels, more than 64 of all cells together; one group after merging", HALF,
+        "tiles", true, true, narrow},
+    {VVOR_BY_SORTED, "VVOR", "sorted", "conv_tiles_vvor_lists.cu",
+        "more than 64 channels of either side, multiples of 8; up to 128 cells; enough triplets "
+        "for sorting them to pay",
+        HALF ", features stored so", "tiles", true, true, sorted},
+    {VVOR_BY_CELLS, "VVOR", "cells", "conv_tiles_vvor_cells.cu",
+        "more than 64 channels of either side, multiples of 4; sums of at most 48 MiB", "fp32",
+        "tiles", true, false, cells},
+    {VVOR_BY_TILES, "VVOR", "tiles", "conv_tiles_vvor.cu", "any", "tf32, " HALF, "tiles", true,
+        true, vvor_tiles},
+    {VVOR_BY_TRIPLETS, "VVOR", "triplets", "conv_vvor_fast.cu", "any", ANY_STORAGE,
+        "triplets, tiles", true, false, triplets},
+    {CONV_PLAIN, "both", "plain", "conv_plain.cu, conv_vvor.cu", "any",
+        ANY_STORAGE ", computed in fp32", "any", false, false, anything},
+};
+const int conv_choice_count = sizeof conv_choices / sizeof conv_choices[0];
+
+const struct conv_choice *conv_choose(const struct conv_case *c)
+{
+    const char *other = c->weights ? "MVMR" : "VVOR";
+    for (int i = 0;; i++) {
+        const struct conv_choice *row = &conv_choices[i];
+        if (row->sums[0] != other[0] && (c->matrix_unit || !row->matrix_unit) && row->serves(c))
+            return row;
+    }
+}
+
+/* A plan is made for the best of GPUs where there is none. */
+static bool has_matrix_unit(int architecture)
+{
+    if (architecture) return architecture == MATRIX_UNIT_ARCHITECTURE;
+#ifdef PNET_CUDA_BUILT
+    return conv_matrix_unit();
+#else
+    return true;
+#endif
+}
+
+struct conv_case conv_case_of(const struct pnet_conv_sum *s)
+{
+    struct pnet_count rows = {s->rows, NULL, 1, s->storage};
+    bool tiles = s->form == PNET_CONV_TILES && pnet_conv_algo_reads_tiles(s->algo);
+    return (struct conv_case){.set = {.rows = rows, .cells = s->cells, .count = s->count},
+        .form = tiles || s->form == PNET_CONV_DENSE ? s->form : PNET_CONV_TRIPLETS,
+        .shape = s->shape,
+        .groups = conv_merge(s->shape, CONV_MERGED_WIDTH),
+        .weights = s->weights,
+        .few = true,
+        .precision = s->precision,
+        .algo = s->algo,
+        .matrix_unit = has_matrix_unit(s->architecture),
+        .aligned = true};
+}
+
+const char *pnet_cuda_conv_kernel(const struct pnet_conv_sum *s)
+{
+    struct conv_case c = conv_case_of(s);
+    return conv_choose(&c)->name;
+}
+
+bool pnet_cuda_conv_reads_tiles(const struct pnet_conv_sum *s)
+{
+    struct conv_case c = conv_case_of(s);
+    if (s->cells > PNET_TILE_CELLS || !pnet_conv_algo_reads_tiles(s->algo)) return false;
+    c.form = PNET_CONV_TILES;
+    return conv_choose(&c)->tiles;
+}

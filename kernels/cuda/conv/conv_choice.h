@@ -1,0 +1,70 @@
+/* Which kernel forms a sum on a GPU: a table whose rows are asked one after the other, and the first one that serves is
+   launched. Host code alone, in every build: `pnetc plan` prints the choice where there is no GPU, README.md lists the
+   table, and tests/kernels/test_conv_choice.c holds that page to it. */
+#ifndef PNET_KERNELS_CUDA_CONV_CHOICE_H
+#define PNET_KERNELS_CUDA_CONV_CHOICE_H
+
+#include "kernels/cuda/conv/conv_work.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum conv_kernel {
+    CONV_LISTING,
+    CONV_IM2COL,
+    CONV_GATHER,
+    CONV_DEPTHWISE,
+    CONV_PLAIN,
+    /* MVMR and dense products */
+    MVMR_BY_FEW,
+    MVMR_BY_DENSE,
+    MVMR_BY_WIDE,
+    MVMR_BY_TILES,
+    MVMR_BY_TRIPLETS,
+    /* VVOR and outer products */
+    VVOR_BY_DENSE,
+    VVOR_BY_NARROW,
+    VVOR_BY_SORTED,
+    VVOR_BY_CELLS,
+    VVOR_BY_TILES,
+    VVOR_BY_TRIPLETS,
+};
+
+/* What a choice depends on. */
+struct conv_case {
+    struct conv_set set; /* rows, cells and count; pointers are not read */
+    enum pnet_conv_form form;
+    struct pnet_conv_shape shape;
+    struct conv_groups groups; /* the merged ones; of a part: fewer output channels */
+    bool weights, swapped;
+    bool part; /* VVOR: some of the output channels (conv_columns_at_once) */
+    bool few;  /* MVMR: the kernel for few rows may be chosen */
+    enum pnet_precision precision;
+    enum pnet_conv_algo algo;
+    bool matrix_unit; /* the GPU has the one that this program's fast kernels are for */
+    bool aligned;     /* features begin at multiples of 16 bytes; the runtime's do */
+};
+struct conv_case conv_case_of(const struct pnet_conv_sum *s);
+
+/* A row of the table. What it says in words stands in README.md; `serves` decides. */
+struct conv_choice {
+    enum conv_kernel kernel;
+    const char *sums; /* "MVMR", "VVOR" or "both" */
+    const char *name, *file;
+    const char *shape, *storage, *form;
+    bool matrix_unit; /* needs it: architecture 90 */
+    bool tiles;       /* reads tiles, and triplets only where a tile lists nothing */
+    bool (*serves)(const struct conv_case *c);
+};
+extern const struct conv_choice conv_choices[];
+extern const int conv_choice_count;
+
+/* Never NULL: the last row serves everything. */
+const struct conv_choice *conv_choose(const struct conv_case *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
