@@ -15,6 +15,7 @@ static const char usage[] =
     "  channels   3 to 512 channels, odd widths among them\n"
     "  groups     one group up to as many as there are channels\n"
     "  small      1,000 to 100,000 points with 128, 512 and 1024 channels\n"
+    "  kernels    3 to 17 cells an axis with one radius\n"
     "  sizes      5,000 points up to --most, and the exponent of time over triplets from 100,000 "
     "points on\n"
     "  precisions every precision and storage of features of the device\n"
@@ -23,7 +24,7 @@ static const char usage[] =
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
     "  --most N            points; a scene that has fewer is repeated in `sizes` (those of the "
     "scene)\n"
-    "  --channels C        of `groups` and `precisions` (128) and `sizes` (32)\n"
+    "  --channels C        of `groups` and `precisions` (128), `kernels` and `sizes` (32)\n"
     "  --kernel K          cells an axis (3)\n"
     "  --radius R          metres (K/2 times the cell)\n"
     "  --cell V            metres: the grid the points are ordered on (0.025)\n"
@@ -68,7 +69,7 @@ static double number(const char *text, double least, double most)
 static void check_options(int argc, char **argv, struct options *o, double radius, int bits)
 {
     if (optind + 1 != argc)
-        fail_usage("which study? channels, groups, small, sizes, precisions or spheres");
+        fail_usage("which study? channels, groups, kernels, small, sizes, precisions or spheres");
     o->study = argv[optind];
     bool spheres = strcmp(o->study, "spheres") == 0;
     if (!spheres && o->scenes == 0) fail_usage("--scene is needed");
@@ -144,6 +145,17 @@ static int list_groups(const struct options *o, struct sweep_case *c)
     return count;
 }
 
+/* The same neighbours, so that the triplets stay as many while the cells grow. */
+static int list_kernels(const struct options *o, struct sweep_case *c)
+{
+    int count = 0, channels = o->channels ? o->channels : 32;
+    for (int32_t kernel = 3; kernel <= 17; kernel += 2) {
+        c[count] = layer_of(o->most, channels, 1, 0, kernel);
+        c[count++].kernel = kernel;
+    }
+    return count;
+}
+
 static int list_small(struct sweep_case *c)
 {
     static const int width[] = {128, 512, 1024}, points[] = {1000, 10000, 100000};
@@ -204,11 +216,12 @@ static int list_cases(const struct options *o, struct sweep_case *c)
 {
     if (strcmp(o->study, "channels") == 0) return list_channels(o, c);
     if (strcmp(o->study, "groups") == 0) return list_groups(o, c);
+    if (strcmp(o->study, "kernels") == 0) return list_kernels(o, c);
     if (strcmp(o->study, "small") == 0) return list_small(c);
     if (strcmp(o->study, "sizes") == 0) return list_sizes(o, c);
     if (strcmp(o->study, "precisions") == 0) return list_precisions(o, c);
     if (strcmp(o->study, "spheres") == 0) return list_spheres(o, c);
-    fail_usage("the studies are channels, groups, small, sizes, precisions and spheres");
+    fail_usage("the studies are channels, groups, kernels, small, sizes, precisions and spheres");
     return 0;
 }
 
@@ -216,6 +229,7 @@ static int list_cases(const struct options *o, struct sweep_case *c)
 struct last {
     struct scene_set forward, backward;
     int64_t rows;
+    int32_t kernel;
     bool sets;
     struct layer layer;
     bool filled;
@@ -237,15 +251,18 @@ static void drop_sets(struct last *last)
 }
 
 static void make_layer(const struct options *o, const struct scene *scene, int64_t rows,
-    struct pnet_conv_shape shape, struct last *last)
+    int32_t kernel, struct pnet_conv_shape shape, struct last *last)
 {
-    if (!last->sets || last->rows != rows) {
+    if (!last->sets || last->rows != rows || last->kernel != kernel) {
+        struct pnet_neighbourhood nb = o->nb;
         struct scene piece;
+        nb.kernel = kernel;
         drop_sets(last);
         scene_piece(scene, rows, &piece);
-        last->forward = scene_triplets(&piece, &o->nb);
+        last->forward = scene_triplets(&piece, &nb);
         last->backward = scene_transposed(&last->forward.t);
         last->rows = rows;
+        last->kernel = kernel;
         last->sets = true;
     }
     const struct pnet_conv_shape *s = &last->layer.shape;
@@ -275,7 +292,7 @@ static int measure_case(
     const struct options *o, const struct scene *scene, struct last *last, struct sweep_case *c)
 {
     int64_t rows = c->rows > 0 && c->rows < scene->level.rows ? c->rows : scene->level.rows;
-    make_layer(o, scene, rows, c->shape, last);
+    make_layer(o, scene, rows, c->kernel ? c->kernel : o->nb.kernel, c->shape, last);
     const char *why = measure_layer(&c->how, &last->layer, &c->m), *wrong = NULL;
     if (why) {
         fprintf(stderr, "pnet-bench sweep: %s\n", why);

@@ -13,6 +13,7 @@ enum { SWEEP_MAX = 24 };
 struct sweep_case {
     const char *scene; /* "sphere:64" where it has one of its own */
     int64_t rows;      /* of the scene; 0: all */
+    int32_t kernel;    /* cells an axis; 0: those of --kernel */
     struct pnet_conv_shape shape;
     struct measure_options how;
     int series;      /* rows of one series lie on one line over x */

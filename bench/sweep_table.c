@@ -9,6 +9,7 @@ static void print_notes(const struct sweep_case *c)
 {
     for (int p = 0; p < PRODUCTS; p++)
         if (sweep_of_trend(c, p) > sweep_cliff()) printf("  cliff: %s", product_names[p]);
+    if (c->kernel) printf("  kernel=%d", c->kernel);
     if (c->m.work_bytes > workspace_limit) printf("  workspace beyond 64 MiB");
     if (c->rival[0] > 0)
         printf("  FlexGEMM took %.2f and %.2f times as long", c->rival[0] / c->m.time[0],
@@ -67,6 +68,7 @@ void sweep_print_json(FILE *out, const struct sweep_case *c, int count)
                 "\"error\": %.3e}",
                 product_names[p], 1e3 * m->time[p], 1e-9 * m->work / m->time[p],
                 sweep_of_trend(&c[i], p), m->error[p]);
+        if (c[i].kernel) fprintf(out, ", \"kernel\": %d", c[i].kernel);
         if (c[i].rival[0] > 0)
             fprintf(
                 out, ", \"flexgemm_ms\": [%.2f, %.2f]", 1e3 * c[i].rival[0], 1e3 * c[i].rival[1]);

@@ -15,6 +15,12 @@ run 0 sweep groups $layer --most 200 --channels 12
 prints " 12 ->   12     12    fp32 |"
 check "groups that divide" test "$(grep -c ' 12 ->   12 ' "$out")" = 4
 # shellcheck disable=SC2086
+run 0 sweep kernels $layer --most 60 --channels 3 --json
+valid_json "$out"
+check "3, 5, 7 .. 17 cells an axis" test "$(grep -o '"kernel": [0-9]*, ' "$out" | head -1)$(grep -o '"kernel": [0-9]*}' "$out" | tr -d '\n')" = \
+    '"kernel": 3, "kernel": 3}"kernel": 5}"kernel": 7}"kernel": 9}"kernel": 11}"kernel": 13}"kernel": 15}"kernel": 17}'
+check "of the same triplets" test "$(grep -o '"triplets": [0-9]*' "$out" | sort -u | wc -l)" = 1
+# shellcheck disable=SC2086
 run 0 sweep sizes $layer --most 11000 --channels 4
 prints "   10000 "
 prints "forward: time grows as triplets to the"
@@ -38,7 +44,7 @@ run 2 sweep channels
 says "--scene is needed"
 # shellcheck disable=SC2086
 run 2 sweep width $layer
-says "channels, groups, small, sizes, precisions and spheres"
+says "channels, groups, kernels, small, sizes, precisions and spheres"
 # shellcheck disable=SC2086
 run 2 sweep channels $layer --storage 16
 says "--storage 16 is for bf16 and fp16"

@@ -98,6 +98,7 @@ static inline void check_mvmr_case(const struct mvmr_case *c, const struct layer
         .act = act,
         .slope = 0.125f};
     for (int i = c->first; i < c->first + c->sets; i++) {
+        if (set_slots[i] > 0 && t->cells > PNET_TILE_CELLS) continue; /* never laid out as tiles */
         struct pnet_triplets set = device_set(t, SPARE_ROWS, 0, set_slots[i]);
         for (int stored = 0; stored < 2; stored++)
             check_mvmr_runs(c, l, m, &set, set_slots[i] == PNET_TILE_SLOTS, stored, in, in_size,

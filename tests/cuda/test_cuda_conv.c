@@ -87,6 +87,17 @@ static void check_sizes(void)
     struct layer depthwise = {9000, 3000, 27, 3, {24, 24, 24}};
     /* more cells than are summed at once */
     struct layer many = {700, 500, 125, 30, {36, 36, 36}}, odd = {300, 400, 343, 20, {37, 37, 37}};
+    /* more cells than tiles may have: 11, 17 and 31 an axis, the language's most */
+    struct layer eleven = {300, 250, 1331, 20, {96, 128, 1}},
+                 uneven = {200, 150, 1331, 20, {33, 37, 1}},
+                 grouped = {150, 140, 1331, 20, {48, 24, 3}},
+                 seventeen = {100, 90, 4913, 30, {40, 48, 1}},
+                 thirty_one = {70, 60, 29791, 40, {8, 16, 1}};
+    layer_check(&checks, &eleven, false);
+    layer_check(&checks, &uneven, false);
+    layer_check(&checks, &grouped, false);
+    layer_check(&checks, &seventeen, false);
+    layer_check(&checks, &thirty_one, false);
     layer_check(&checks, &wide, false);
     layer_check(&checks, &cells, false);
     layer_check(&checks, &chunks, false);
@@ -182,7 +193,8 @@ static void check_some(void)
         struct layer l = {211, 137, 27, 4, shapes[i]};
         layer_check(&checks, &l, i == 2);
     }
-    struct layer odd = {90, 60, 343, 20, {37, 37, 37}};
+    struct layer odd = {90, 60, 343, 20, {37, 37, 37}}, eleven = {90, 60, 1331, 20, {33, 40, 1}};
+    layer_check(&checks, &eleven, false);
     layer_check(&checks, &odd, false);
 }
 

@@ -118,12 +118,8 @@ static bool vvor_tiles(const struct conv_case *c)
 
 static bool triplets(const struct conv_case *c)
 {
-    return c->form != PNET_CONV_DENSE && c->set.cells <= CONV_FAST_CELLS;
-}
-
-static bool mvmr_triplets(const struct conv_case *c)
-{
-    return triplets(c) && c->set.rows.storage == PNET_STORE_F32;
+    return c->form != PNET_CONV_DENSE && c->set.cells <= CONV_TRIPLETS_CELLS &&
+           (c->set.rows.storage == PNET_STORE_F32 || is_stored_as_multiplied(c));
 }
 
 static bool anything(const struct conv_case *c)
@@ -156,8 +152,8 @@ const struct conv_choice conv_choices[] = {
         HALF, "tiles", true, true, wide},
     {MVMR_BY_TILES, "MVMR", "tiles", "conv_tiles_mvmr.cuh", "any", ANY_STORAGE, "tiles, dense",
         true, true, mvmr_tiles},
-    {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr.cu", "any",
-        ANY_STORAGE ", features stored as fp32", "triplets", true, false, mvmr_triplets},
+    {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr.cu", "any", ANY_STORAGE, "triplets", true,
+        false, triplets},
     {VVOR_BY_DENSE, "VVOR", "dense", "conv_vvor_dense.cu", "any", ANY_STORAGE, "dense", true, false,
         outer},
     {VVOR_BY_NARROW, "VVOR", "narrow", "conv_vvor_narrow.cu",

@@ -7,7 +7,10 @@
 #include "kernels/cuda/conv/conv_tile.cuh"
 #include "kernels/cuda/base/cuda.h"
 
-template <conv_form FORM_, int GROUPS_, int DEPTH_, int COLUMNS_, int RING_> struct config {
+/* T: what features are stored as; float32, or what operands are multiplied as. */
+template <conv_form FORM_, class T_, int GROUPS_, int DEPTH_, int COLUMNS_, int RING_>
+struct config {
+    using T = T_;
     static constexpr conv_form FORM = FORM_;
     static constexpr int GROUPS = GROUPS_;   /* warpgroups that multiply */
     static constexpr int DEPTH = DEPTH_;     /* channels at a time */
@@ -48,16 +51,18 @@ static __host__ __device__ layout make_layout(int ring, int depth, int rows, con
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /* Channels first to first + 3 of a row of `in`, those beyond the group zero. */
-template <typename T>
+template <class T>
 static __device__ __forceinline__ float4 load4(const T *row, int first, int width, bool aligned)
 {
-    if (aligned && first + 4 <= width) return *(const float4 *)(row + first);
-    float4 v;
-    v.x = first < width ? (float)row[first] : 0;
-    v.y = first + 1 < width ? (float)row[first + 1] : 0;
-    v.z = first + 2 < width ? (float)row[first + 2] : 0;
-    v.w = first + 3 < width ? (float)row[first + 3] : 0;
-    return v;
+    float v[4] = {};
+    if (aligned && first + 4 <= width) {
+        load_wide<4>(row + first, v);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (first + i < width) v[i] = widen(row[first + i]);
+    }
+    return {v[0], v[1], v[2], v[3]};
 }
 
 static __device__ __forceinline__ float size4(float most, float4 v)
@@ -72,9 +77,9 @@ struct cursor {
     uint32_t entry;
 };
 
-struct source {
-    const float *in; /* of the group */
-    int64_t base;    /* the tile's first triplet */
+template <class T> struct source {
+    const T *in;  /* of the group */
+    int64_t base; /* the tile's first triplet */
     int stride, width, first;
     bool aligned;
 };
@@ -89,9 +94,9 @@ static __device__ __forceinline__ uint32_t entry_at(
 
 /* Adds one triplet: the lane's four channels of each 16. Rows of odd number take 64-byte pieces in swapped order, so
    that the rows of a quarter warp fall into different banks. */
-template <int DEPTH>
+template <int DEPTH, class T>
 static __device__ __forceinline__ void add_triplet(float (&sum)[DEPTH / 4], cursor &c,
-    const conv_tile &t, const float *stage, const conv_set &s, const source &from, int lane)
+    const conv_tile &t, const float *stage, const conv_set &s, const source<T> &from, int lane)
 {
     constexpr int PIECES = DEPTH / 16;
     int odd = PIECES > 1 ? lane / 4 % 2 : 0, quarter = lane % 4 * 4;
@@ -104,7 +109,7 @@ static __device__ __forceinline__ void add_triplet(float (&sum)[DEPTH / 4], curs
 #pragma unroll
         for (int i = 0; i < PIECES; i++) v[i] = *(const float4 *)(row + (i ^ odd) * 16);
     } else {
-        const float *row = from.in + conv_other(s, from.base + n) * from.stride;
+        const T *row = from.in + conv_other(s, from.base + n) * from.stride;
 #pragma unroll
         for (int i = 0; i < PIECES; i++)
             v[i] = load4(row, from.first + (i ^ odd) * 16 + quarter, from.width, from.aligned);
@@ -198,6 +203,7 @@ template <class C>
 static __device__ __forceinline__ void write_rows(const conv_product &p,
     const float (&sum)[C::COLUMNS / 2], int64_t row0, int64_t live, int group, int column0)
 {
+    using T = typename C::T;
     int quad = threadIdx.x % 4,
         row = threadIdx.x / 128 * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
     int first = group * p.groups.cout;
@@ -212,21 +218,21 @@ static __device__ __forceinline__ void write_rows(const conv_product &p,
             float x = sum[4 * j + 2 * h], y = sum[4 * j + 2 * h + 1];
             if (pairs && c + 1 < p.groups.cout) {
                 const conv_end &e = p.end;
-                float2 *to = (float2 *)(e.out + r * p.cout + first + c), v = {x, y};
+                T *to = (T *)e.out + r * p.cout + first + c;
+                float v[2] = {x, y}, old[2];
                 if (e.bias) {
-                    v.x += e.bias[first + c];
-                    v.y += e.bias[first + c + 1];
+                    v[0] += e.bias[first + c];
+                    v[1] += e.bias[first + c + 1];
                 }
-                if (e.add) {
-                    float2 old = *to;
-                    *to = {old.x + v.x, old.y + v.y};
-                } else {
-                    *to = {conv_activate(v.x, e.act, e.slope), conv_activate(v.y, e.act, e.slope)};
-                }
+                if (e.add) load_wide<2>(to, old);
+#pragma unroll
+                for (int i = 0; i < 2; i++)
+                    v[i] = e.add ? old[i] + v[i] : conv_activate(v[i], e.act, e.slope);
+                store_wide<2>(to, v);
                 continue;
             }
-            conv_finish<float>(p.end, r, p.cout, first + c, x);
-            if (c + 1 < p.groups.cout) conv_finish<float>(p.end, r, p.cout, first + c + 1, y);
+            conv_finish<T>(p.end, r, p.cout, first + c, x);
+            if (c + 1 < p.groups.cout) conv_finish<T>(p.end, r, p.cout, first + c + 1, y);
         }
     }
 }
@@ -280,12 +286,13 @@ template <class C> static __device__ __forceinline__ void ring_feed(ring<C> &g, 
 /* Stages channels [first, first + DEPTH) of the neighbours; returns the largest of all that is gathered, or 0. */
 template <class C>
 static __device__ float stage_neighbours(const conv_tile &t, const conv_tile_state &state,
-    const conv_set &s, const source &from, float *stage)
+    const conv_set &s, const source<typename C::T> &from, float *stage)
 {
     constexpr int QUARTERS = C::DEPTH / 4;
+    constexpr bool AS_THEY_ARE = sizeof(typename C::T) == sizeof(float);
     float most = 0;
     int n = min(state.staged, t.slots) * QUARTERS;
-    if (from.aligned && from.first + C::DEPTH <= from.width) {
+    if (AS_THEY_ARE && from.aligned && from.first + C::DEPTH <= from.width) {
         for (int i = threadIdx.x; i < n; i += C::THREADS)
             copy16(stage + i * 4, from.in + (int64_t)t.neighbour[i / QUARTERS] * from.stride +
                                       from.first + i % QUARTERS * 4);
@@ -305,7 +312,7 @@ static __device__ float stage_neighbours(const conv_tile &t, const conv_tile_sta
         int total = t.row[C::ROWS];
         for (int i = threadIdx.x; i < total; i += C::THREADS) {
             if (i < t.entries && (t.entry[i] & 0xFFFF) != CONV_NO_SLOT) continue;
-            const float *row = from.in + conv_other(s, from.base + i) * from.stride;
+            const auto *row = from.in + conv_other(s, from.base + i) * from.stride;
             for (int c = 0; c < C::DEPTH; c += 4)
                 most = size4(most, load4(row, from.first + c, from.width, from.aligned));
         }
@@ -354,8 +361,8 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
     int row = warpgroup * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
     const uint32_t *mine = t.cells + warpgroup * t.words;
     const float *scales = conv_block_scales(b, blocks);
-    source from = {p.in + (int64_t)group * p.groups.cin, conv_start(p.set, row0), p.cin,
-        p.groups.cin, 0, (p.cin | p.groups.cin) % 4 == 0};
+    source<typename C::T> from = {(const typename C::T *)p.in + (int64_t)group * p.groups.cin,
+        conv_start(p.set, row0), p.cin, p.groups.cin, 0, (p.cin | p.groups.cin) % 4 == 0};
     float sum[C::COLUMNS / 2] = {}, part[C::SCALED ? C::COLUMNS / 2 : 1] = {};
     uint32_t a[C::PLANES][C::STEPS][4];
     int turn = 0, pending = -1;
@@ -477,33 +484,34 @@ template <class C> static void launch(const conv_product &p, void *work)
     }
 }
 
-template <conv_form FORM, int GROUPS, int DEPTH, int RING>
+template <conv_form FORM, class T, int GROUPS, int DEPTH, int RING>
 static void launch_columns(const conv_product &p, void *work)
 {
     if (p.groups.cout > 64)
-        launch<config<FORM, GROUPS, DEPTH, 128, RING>>(p, work);
+        launch<config<FORM, T, GROUPS, DEPTH, 128, RING>>(p, work);
     else if (p.groups.cout > 32)
-        launch<config<FORM, GROUPS, DEPTH, 64, RING>>(p, work);
+        launch<config<FORM, T, GROUPS, DEPTH, 64, RING>>(p, work);
     else
-        launch<config<FORM, GROUPS, DEPTH, 32, RING>>(p, work);
+        launch<config<FORM, T, GROUPS, DEPTH, 32, RING>>(p, work);
 }
 
 /* As many warpgroups as registers allow. */
-template <conv_form FORM> static void launch_depth(const conv_product &p, int depth, void *work)
+template <conv_form FORM, class T>
+static void launch_depth(const conv_product &p, int depth, void *work)
 {
     if constexpr (FORM == CONV_SPLIT) {
         if (depth == 32)
-            launch_columns<FORM, 2, 32, 4>(p, work);
+            launch_columns<FORM, T, 2, 32, 4>(p, work);
         else
-            launch_columns<FORM, 2, 16, 4>(p, work);
+            launch_columns<FORM, T, 2, 16, 4>(p, work);
     } else {
         constexpr int GROUPS = FORM == CONV_SCALED ? 2 : 3;
         if (depth == 64)
-            launch_columns<FORM, GROUPS, 64, 3>(p, work);
+            launch_columns<FORM, T, GROUPS, 64, 3>(p, work);
         else if (depth == 32)
-            launch_columns<FORM, GROUPS, 32, 4>(p, work);
+            launch_columns<FORM, T, GROUPS, 32, 4>(p, work);
         else
-            launch_columns<FORM, GROUPS, 16, 4>(p, work);
+            launch_columns<FORM, T, GROUPS, 16, 4>(p, work);
     }
 }
 
@@ -512,7 +520,8 @@ bool conv_matrix_unit(void)
     cudaFuncAttributes a;
     const char *why;
     if (!pnet_cuda_devices(&why)) return true; /* a plan is made for the best of them */
-    return cudaFuncGetAttributes(&a, mvmr<config<CONV_SPLIT, 2, 32, 128, 4>>) == cudaSuccess &&
+    return cudaFuncGetAttributes(&a, mvmr<config<CONV_SPLIT, float, 2, 32, 128, 4>>) ==
+               cudaSuccess &&
            a.sharedSizeBytes > 0;
 }
 
@@ -520,11 +529,18 @@ void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *
 {
     conv_form form = conv_form_of(precision);
     int depth = conv_fast_depth(form, &p.groups);
+    bool stored = p.set.rows.storage != PNET_STORE_F32; /* as operands are */
     if (p.set.rows.most == 0) return;
     switch (form) {
-    case CONV_SPLIT: launch_depth<CONV_SPLIT>(p, depth, work); break;
-    case CONV_SCALED: launch_depth<CONV_SCALED>(p, depth, work); break;
-    case CONV_BFLOAT: launch_depth<CONV_BFLOAT>(p, depth, work); break;
-    case CONV_HALF: launch_depth<CONV_HALF>(p, depth, work); break;
+    case CONV_SPLIT: launch_depth<CONV_SPLIT, float>(p, depth, work); break;
+    case CONV_SCALED: launch_depth<CONV_SCALED, float>(p, depth, work); break;
+    case CONV_BFLOAT:
+        stored ? launch_depth<CONV_BFLOAT, __nv_bfloat16>(p, depth, work)
+               : launch_depth<CONV_BFLOAT, float>(p, depth, work);
+        break;
+    case CONV_HALF:
+        stored ? launch_depth<CONV_HALF, __half>(p, depth, work)
+               : launch_depth<CONV_HALF, float>(p, depth, work);
+        break;
     }
 }

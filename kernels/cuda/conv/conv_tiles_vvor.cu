@@ -12,7 +12,7 @@
 enum {
     STEP = 2 /* slabs multiplied at a time */,
     WEIGH_THREADS = 256,
-    MOST_PARTS = 4096 / CELLS + 1
+    MOST_PARTS = (PNET_TILE_CELLS + CELLS - 1) / CELLS
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)

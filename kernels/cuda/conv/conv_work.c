@@ -14,7 +14,7 @@ static size_t fast_work(
     const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
 {
     enum conv_form form = conv_form_of(precision);
-    if (s->cells > CONV_FAST_CELLS) return 0;
+    if (s->cells > CONV_TRIPLETS_CELLS) return 0;
     struct conv_blocks b = conv_block_weights(
         form, s->cells, g, conv_fast_depth(form, g), conv_tile_columns(g->cout), 4, false);
     return conv_blocks_bytes(&b);

@@ -15,8 +15,9 @@ extern "C" {
 #endif
 
 enum {
-    CONV_PROCESSORS = 132,   /* of an H100 or H200 */
-    CONV_FAST_CELLS = 4096,  /* kernel cells, at most, on the matrix unit */
+    CONV_PROCESSORS = 132, /* of an H100 or H200 */
+    /* kernel cells, at most, of kernels that read triplets on the matrix unit: all that the language allows */
+    CONV_TRIPLETS_CELLS = PNET_KERNEL_LIMIT * PNET_KERNEL_LIMIT * PNET_KERNEL_LIMIT,
     CONV_MERGED_WIDTH = 64,  /* groups are merged up to so many channels */
     CONV_PAIR_ROWS = 256,    /* rows that a block of threads looks through at once: one a thread */
     CONV_PLAIN_SIDE = 64,    /* channels of a tile of the plain VVOR */
