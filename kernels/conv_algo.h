@@ -53,7 +53,7 @@ static inline bool pnet_conv_algo_lists(enum pnet_conv_algo algo)
     return !pnet_conv_algo_is_usual(algo) && algo != PNET_ALGO_IM2COL;
 }
 
-/* A stretch of a set's triplets one by one, sorted as an algorithm wants them: by the index it is named for, then as in
+/* A chunk of a set's triplets one by one, sorted as an algorithm wants them: by the index it is named for, then as in
    the set; by cell for gather-gemm-scatter. `row` is the side that the set is sorted by. */
 struct pnet_conv_list {
     int64_t most;

@@ -170,7 +170,7 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
                       : pnet_cuda_mvmr_work(&t, s->shape, s->precision);
     if (c->kernel == MVMR_BY_FEW) need = conv_few_plan(&k.set, &k.groups).bytes;
     if (c->kernel == VVOR_BY_NARROW) need = conv_narrow_plan(&k.set, &k.groups).bytes;
-    if (c->kernel == VVOR_BY_SORTED) need = conv_lists_plan(&k.set, &k.groups, false).bytes;
+    if (c->kernel == VVOR_BY_SORTED) need = conv_sorted_plan(&k.set, &k.groups, false).bytes;
     if (c->kernel == VVOR_BY_CELLS || c->kernel == VVOR_BY_TILES || c->kernel == VVOR_BY_TRIPLETS) {
         int columns = conv_columns_at_once(s->cells, &k.groups);
         if (columns < k.groups.cout) k.groups.cout = columns;

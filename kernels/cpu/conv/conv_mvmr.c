@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <string.h>
 #include "kernels/conv_compare.h"
-#include "kernels/cpu/conv/conv_tile.h"
+#include "kernels/cpu/conv/conv_row_block.h"
 
 enum {
     STRIP_COLUMNS = 256,    /* of a tile's sums: 256 rows of them are a quarter of a usual L2 */
@@ -62,13 +62,13 @@ static struct plan make_plan(int64_t rows, int64_t cells, int64_t count, struct 
     int64_t block_bytes = cells * p.groups.cin * p.block * (int64_t)sizeof(float);
     p.strip = smaller(p.blocks, smaller(STRIP_COLUMNS / p.block, STRIP_BYTES / block_bytes));
     if (p.strip < 1) p.strip = 1;
-    p.tile = pnet_tile_rows(cells);
+    p.tile = pnet_row_block_rows(cells);
     int64_t tiles = (rows + p.tile - 1) / p.tile;
     p.parts = tiles > 0 && tiles < TASKS ? smaller(p.strip, (TASKS + tiles - 1) / tiles) : 1;
     p.weight_bytes = (size_t)p.strip * (size_t)block_bytes;
     p.sums_bytes = (size_t)p.tile * (size_t)p.strip * (size_t)p.block * sizeof(float);
     p.panel_bytes = (size_t)PNET_PANEL_ROWS * PNET_PANEL_STRIDE * sizeof(float);
-    p.tile_bytes = pnet_tile_bytes(cells, count);
+    p.tile_bytes = pnet_row_block_bytes(cells, count);
     p.thread_bytes = p.sums_bytes + p.panel_bytes + p.tile_bytes;
     return p;
 }
@@ -118,7 +118,7 @@ static void pack_strip(const struct job *j)
 }
 
 /* Channels [first, first + width) of `count` rows: sums of runs, or rows of a dense product. */
-static void fill_panel(const struct job *j, const struct pnet_run_tile *tile, int first, int width,
+static void fill_panel(const struct job *j, const struct pnet_row_block *tile, int first, int width,
     const struct pnet_run *runs, int count, float *panel)
 {
     const struct pnet_conv_isa *isa = j->plan.isa;
@@ -132,7 +132,7 @@ static void fill_panel(const struct job *j, const struct pnet_run_tile *tile, in
 
 /* Adds the products of `count` runs of cell k to the sums of column blocks [first, end). A panel
    holds a part of a wide group, or several narrow groups. */
-static void add_products(const struct job *j, const struct pnet_run_tile *tile, int64_t k,
+static void add_products(const struct job *j, const struct pnet_row_block *tile, int64_t k,
     const struct pnet_run *runs, int count, int first, int end, float *sums, float *panel)
 {
     const struct plan *p = &j->plan;
@@ -183,7 +183,7 @@ static void finish(
     }
 }
 
-static void write_rows(const struct job *j, const struct pnet_run_tile *tile, int b, float *sums)
+static void write_rows(const struct job *j, const struct pnet_row_block *tile, int b, float *sums)
 {
     const struct plan *p = &j->plan;
     int column = b % p->group_blocks * p->block, n = smaller(p->block, p->groups.cout - column);
@@ -201,15 +201,15 @@ static void run_task(const struct job *j, int64_t number, int first, int end, ch
 {
     const struct plan *p = &j->plan;
     float *sums = (float *)(void *)memory, *panel = (float *)(void *)(memory + p->sums_bytes);
-    struct pnet_run_tile tile =
-        pnet_tile_place(p->cells, p->count, memory + p->sums_bytes + p->panel_bytes);
+    struct pnet_row_block tile =
+        pnet_row_block_place(p->cells, p->count, memory + p->sums_bytes + p->panel_bytes);
     int64_t row = number * p->tile;
     int rows = smaller(p->tile, p->rows - row);
     size_t block_floats = (size_t)p->tile * (size_t)p->block;
     if (j->triplets)
-        pnet_tile_load(&tile, j->triplets, row, rows);
+        pnet_row_block_load(&tile, j->triplets, row, rows);
     else
-        pnet_tile_identity(&tile, row, rows);
+        pnet_row_block_identity(&tile, row, rows);
     memset(sums, 0, (size_t)(end - first) * block_floats * sizeof *sums);
     for (int64_t k = 0; k < p->cells; k++) {
         for (int32_t r = tile.first[k]; r < tile.first[k + 1]; r += PNET_PANEL_ROWS) {

@@ -1,7 +1,7 @@
 #include "kernels/conv.h"
 
 #include <string.h>
-#include "kernels/cpu/conv/conv_tile.h"
+#include "kernels/cpu/conv/conv_row_block.h"
 
 /* Sums of BLOCK_ROWS rows are added up in a chunk, chunks in the end: rounding grows with the
    length of the longest of these sums, not with n. */

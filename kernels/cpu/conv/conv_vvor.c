@@ -7,12 +7,12 @@
 #include <omp.h>
 #include <string.h>
 #include "kernels/conv_compare.h"
-#include "kernels/cpu/conv/conv_tile.h"
+#include "kernels/cpu/conv/conv_row_block.h"
 
 enum {
     CHUNKS = 32, /* at most */
     CHUNKS_WHOLE =
-        8, /* fewer only where memory forces it; before that, dW is made in several passes */
+        8, /* fewer only where memory forces it; before that, dW is summed strip by strip */
     CHUNK_ROWS = 1024,        /* at least */
     PARTIAL_BYTES = 32 << 20, /* of all partial sums */
     TASKS = 16,               /* wanted, so that small inputs occupy several threads */
@@ -29,7 +29,7 @@ struct plan {
     int tile;           /* rows */
     int64_t chunk_rows; /* whole tiles */
     int chunks;
-    int strip; /* input channels of a pass */
+    int strip; /* input channels of a strip */
     int parts; /* tasks that share the channels of one chunk */
     size_t partial_bytes, panel_bytes, tile_bytes, thread_bytes;
 };
@@ -40,7 +40,7 @@ struct job {
     const float *in, *gout;
     float *gweight, *partial;
     bool swapped, transposed, add;
-    int first, end; /* input channels of the pass */
+    int first, end; /* input channels of the strip */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -53,7 +53,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* `columns` and `width`: of the partial sums, and of the narrowest pass. partial_bytes never
+/* `columns` and `width`: of the partial sums, and of the narrowest strip. partial_bytes never
    shrinks when rows grow, so that memory bound for more rows is enough. */
 static void plan_chunks(struct plan *p, int32_t width)
 {
@@ -85,7 +85,7 @@ static struct plan make_plan(int64_t rows, int64_t cells, int64_t count, struct 
         .cells = cells,
         .rows = rows,
         .count = count,
-        .tile = pnet_tile_rows(cells)};
+        .tile = pnet_row_block_rows(cells)};
     if (pnet_conv_is_depthwise(s)) {
         p.stride = 1;
         plan_chunks(&p, s.cin);
@@ -95,7 +95,7 @@ static struct plan make_plan(int64_t rows, int64_t cells, int64_t count, struct 
     p.stride = ((size_t)p.groups.cout + vector - 1) / vector * vector;
     plan_chunks(&p, (int32_t)smaller(PNET_PANEL_WIDTH, p.groups.cin));
     p.panel_bytes = (size_t)PNET_PANEL_ROWS * PNET_PANEL_STRIDE * sizeof(float);
-    p.tile_bytes = pnet_tile_bytes(cells, count);
+    p.tile_bytes = pnet_row_block_bytes(cells, count);
     p.thread_bytes = 2 * p.panel_bytes + p.tile_bytes;
     return p;
 }
@@ -107,7 +107,7 @@ static size_t plan_bytes(const struct plan *p)
 
 /* Rows of the side that the set is sorted by, or sums of runs of the other side: columns [first,
  * first + width). */
-static void fill_panel(const struct job *j, const struct pnet_run_tile *tile, bool rows_side,
+static void fill_panel(const struct job *j, const struct pnet_row_block *tile, bool rows_side,
     const float *from, int32_t stride, int first, int width, const struct pnet_run *runs, int count,
     float *panel)
 {
@@ -121,7 +121,7 @@ static void fill_panel(const struct job *j, const struct pnet_run_tile *tile, bo
 
 /* Adds the products of `count` runs of one kernel cell for input channels [first, end), which lie
    in one panel; their groups do too, or they are one group. `sum` is the row of `first`. */
-static void add_products(const struct job *j, const struct pnet_run_tile *tile,
+static void add_products(const struct job *j, const struct pnet_row_block *tile,
     const struct pnet_run *runs, int count, int first, int end, float *sum, float *x, float *y)
 {
     const struct plan *p = &j->plan;
@@ -141,8 +141,8 @@ static void add_products(const struct job *j, const struct pnet_run_tile *tile,
     }
 }
 
-/* Input channels [first, end) of one tile; `sum` are the chunk's partial sums of the whole pass. */
-static void run_tile(const struct job *j, const struct pnet_run_tile *tile, int first, int end,
+/* Input channels [first, end) of one tile; `sum` are the chunk's partial sums of the whole strip. */
+static void run_tile(const struct job *j, const struct pnet_row_block *tile, int first, int end,
     float *sum, float *x, float *y)
 {
     const struct plan *p = &j->plan;
@@ -164,7 +164,7 @@ static void run_task(const struct job *j, int chunk, int first, int end, char *m
 {
     const struct plan *p = &j->plan;
     float *x = (float *)(void *)memory, *y = (float *)(void *)(memory + p->panel_bytes);
-    struct pnet_run_tile tile = pnet_tile_place(p->cells, p->count, memory + 2 * p->panel_bytes);
+    struct pnet_row_block tile = pnet_row_block_place(p->cells, p->count, memory + 2 * p->panel_bytes);
     int width = j->end - j->first;
     float *sum = j->partial + (size_t)chunk * (size_t)p->cells * (size_t)width * p->stride;
     for (int64_t k = 0; k < p->cells; k++)
@@ -174,9 +174,9 @@ static void run_task(const struct job *j, int chunk, int first, int end, char *m
     for (; row < last; row += p->tile) {
         int rows = (int)smaller(p->tile, last - row);
         if (j->triplets)
-            pnet_tile_load(&tile, j->triplets, row, rows);
+            pnet_row_block_load(&tile, j->triplets, row, rows);
         else
-            pnet_tile_identity(&tile, row, rows);
+            pnet_row_block_identity(&tile, row, rows);
         run_tile(j, &tile, first, end, sum, x, y);
     }
 }

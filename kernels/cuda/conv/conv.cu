@@ -54,7 +54,7 @@ static void multiply(const conv_product &p, const conv_case &c, void *work)
     case MVMR_BY_DENSE: conv_dense_mvmr(p, c.precision); break;
     case MVMR_BY_WIDE: conv_tiles_wide(p, c.precision, work); break;
     case MVMR_BY_TILES: conv_tiles_mvmr(p, c.precision, work); break;
-    case MVMR_BY_TRIPLETS: conv_fast_mvmr(p, c.precision, work); break;
+    case MVMR_BY_TRIPLETS: conv_triplets_mvmr(p, c.precision, work); break;
     default: conv_plain_mvmr(p); break;
     }
 }
@@ -105,7 +105,7 @@ static void sum_in_parts(const conv_outer &outer, const conv_case &whole, void *
         switch (conv_choose(&c)->kernel) {
         case VVOR_BY_CELLS: cells_vvor(o, work); break;
         case VVOR_BY_TILES: tiles_vvor(o, c.precision, work); break;
-        default: vvor_fast(o, c.precision, work); break;
+        default: triplets_vvor(o, c.precision, work); break;
         }
     }
 }
@@ -117,7 +117,7 @@ static void sum_outer(
     case CONV_DEPTHWISE: conv_depthwise_vvor(o, work); break;
     case VVOR_BY_DENSE: dense_vvor(o, c.precision, work); break;
     case VVOR_BY_NARROW: narrow_vvor(o, c.precision, work); break;
-    case VVOR_BY_SORTED: lists_vvor(o, c.precision, work); break;
+    case VVOR_BY_SORTED: sorted_vvor(o, c.precision, work); break;
     case VVOR_BY_CELLS:
     case VVOR_BY_TILES:
     case VVOR_BY_TRIPLETS: sum_in_parts(o, c, work); break;

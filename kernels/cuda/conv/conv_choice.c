@@ -67,7 +67,7 @@ static bool wide(const struct conv_case *c)
     return c->form == PNET_CONV_TILES && staged && c->aligned &&
            (c->shape.cin | c->groups.cin) % unit == 0 &&
            (c->shape.cout | c->groups.cout) % 8 == 0 &&
-           conv_tile_wide(conv_form_of(c->precision), c->set.cells, &c->groups);
+           conv_tiles_wide(conv_form_of(c->precision), c->set.cells, &c->groups);
 }
 
 static bool mvmr_tiles(const struct conv_case *c)
@@ -91,7 +91,7 @@ static bool sorted(const struct conv_case *c)
 {
     return c->form == PNET_CONV_TILES && !c->part && is_half(c) &&
            c->set.rows.storage != PNET_STORE_F32 && is_even(c, 8) &&
-           conv_lists_plan(&c->set, &c->groups, c->swapped).bytes > 0;
+           conv_sorted_plan(&c->set, &c->groups, c->swapped).bytes > 0;
 }
 
 /* The output channels of the first part, or of the part that `c` is. */
@@ -147,19 +147,19 @@ const struct conv_choice conv_choices[] = {
         "up to 256 input channels; widths are multiples of 8, or at most 128",
         HALF ", features stored so", "dense", true, false, dense},
     {MVMR_BY_WIDE, "MVMR", "wide", "conv_tiles_wide.cu",
-        "more than 64 input channels; output channels in whole blocks of 256; weights of at most "
-        "56 MiB",
+        "more than 64 input channels; an even number of blocks of 128 output channels; packed "
+        "weights of at most 56 MiB",
         HALF, "tiles", true, true, wide},
     {MVMR_BY_TILES, "MVMR", "tiles", "conv_tiles_mvmr.cuh", "any", ANY_STORAGE, "tiles, dense",
         true, true, mvmr_tiles},
-    {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr.cu", "any", ANY_STORAGE, "triplets", true,
-        false, triplets},
+    {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr_triplets.cu", "any", ANY_STORAGE, "triplets",
+        true, false, triplets},
     {VVOR_BY_DENSE, "VVOR", "dense", "conv_vvor_dense.cu", "any", ANY_STORAGE, "dense", true, false,
         outer},
     {VVOR_BY_NARROW, "VVOR", "narrow", "conv_vvor_narrow.cu",
         "up to 8 input channels, more than 64 of all cells together; one group after merging", HALF,
         "tiles", true, true, narrow},
-    {VVOR_BY_SORTED, "VVOR", "sorted", "conv_tiles_vvor_lists.cu",
+    {VVOR_BY_SORTED, "VVOR", "sorted", "conv_vvor_sorted.cu",
         "more than 64 channels of either side, multiples of 8; up to 128 cells; enough triplets "
         "for sorting them to pay",
         HALF ", features stored so", "tiles", true, true, sorted},
@@ -168,7 +168,7 @@ const struct conv_choice conv_choices[] = {
         "tiles", true, false, cells},
     {VVOR_BY_TILES, "VVOR", "tiles", "conv_tiles_vvor.cu", "any", "tf32, " HALF, "tiles", true,
         true, vvor_tiles},
-    {VVOR_BY_TRIPLETS, "VVOR", "triplets", "conv_vvor_fast.cu", "any", ANY_STORAGE,
+    {VVOR_BY_TRIPLETS, "VVOR", "triplets", "conv_vvor_triplets.cu", "any", ANY_STORAGE,
         "triplets, tiles", true, false, triplets},
     {CONV_PLAIN, "both", "plain", "conv_plain.cu, conv_vvor.cu", "any",
         ANY_STORAGE ", computed in fp32", "any", false, false, anything},

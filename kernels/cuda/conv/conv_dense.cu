@@ -1,6 +1,6 @@
 /* Dense products of rows in 16 bits with one matrix. A block of threads keeps the weights of up to 128 output channels in
    shared memory; batches of 128 rows are copied there while earlier ones are multiplied, each by two warpgroups, and
-   written. Rows whose widths are no whole units of 16 bytes are read and written as stretches of memory (conv_flat.cuh). */
+   written. Rows whose widths are no whole units of 16 bytes are read and written as contiguous memory (conv_flat.cuh). */
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
@@ -170,7 +170,7 @@ static __device__ __forceinline__ void warpgroup_sync()
 
 /* Moves `count` numbers, 16 bytes at a time as far as they go, by a warpgroup; both sides are aligned. */
 template <typename T>
-static __device__ __forceinline__ void move_stretch(T *to, const T *from, int count)
+static __device__ __forceinline__ void move_contiguous(T *to, const T *from, int count)
 {
     int thread = threadIdx.x % 128, whole = count / 8;
     for (int i = thread; i < whole; i += 128) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
@@ -180,7 +180,7 @@ static __device__ __forceinline__ void move_stretch(T *to, const T *from, int co
 /* Writes any rows: a warpgroup's 64 are put side by side in shared memory, where they have been brought before if they are
    added to. */
 template <class C, typename T>
-static __device__ __forceinline__ void write_stretch(const dense<T> &d,
+static __device__ __forceinline__ void write_contiguous(const dense<T> &d,
     float (&sum)[C::COLUMNS / 2], const float *bias, T *leaving, int64_t row0, int64_t live)
 {
     const conv_end &e = d.end;
@@ -194,7 +194,7 @@ static __device__ __forceinline__ void write_stretch(const dense<T> &d,
     T *to = leaving + row * d.cout + first;
     finish_sums<C>(e, sum, bias, [&](int i) { return i / 4 * 8 + first + i % 2; });
     if (e.add) {
-        move_stretch(leaving, out, rows * d.cout);
+        move_contiguous(leaving, out, rows * d.cout);
         warpgroup_sync();
 #pragma unroll
         for (int i = 0; i < C::COLUMNS / 2; i++)
@@ -214,7 +214,7 @@ static __device__ __forceinline__ void write_stretch(const dense<T> &d,
                 narrow(sum[i], to + i / 2 % 2 * 8 * d.cout + i / 4 * 8 + i % 2);
     }
     warpgroup_sync();
-    move_stretch(out, (const T *)leaving, rows * d.cout);
+    move_contiguous(out, (const T *)leaving, rows * d.cout);
 }
 #endif
 
@@ -264,7 +264,8 @@ static __global__ __launch_bounds__(THREADS, 1) void dense_rows(const __grid_con
         if (is_even(d.cout))
             write_units<C>(d, sum, bias, row0 + batch * step, live, column0);
         else
-            write_stretch<C>(d, sum, bias, (T *)(memory + C::LEAVING), row0 + batch * step, live);
+            write_contiguous<C>(
+                d, sum, bias, (T *)(memory + C::LEAVING), row0 + batch * step, live);
     }
 #endif
 }

@@ -37,7 +37,7 @@ static __device__ __forceinline__ float conv_finite_size(float x)
 
 /* The kernels of MVMR on the matrix unit, among which conv_choose chooses. `work` holds the packed weights; where there are
    few rows, partial sums. */
-void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+void conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
 void conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);

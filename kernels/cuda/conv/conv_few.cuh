@@ -10,7 +10,7 @@
 #include "kernels/cuda/conv/conv_steps.cuh"
 #include "kernels/cuda/base/early.cuh"
 
-enum { FEW_DEPTH = CONV_FEW_DEPTH, FEW_STAGES = 3, FEW_PASSES = 4, FEW_AHEAD = 2 };
+enum { FEW_DEPTH = CONV_FEW_DEPTH, FEW_STAGES = 3, FEW_LANE_ROWS = 4, FEW_AHEAD = 2 };
 
 /* T: what features are stored as; operands are 16 bits. */
 template <conv_form FORM_, class T_, int ROWS_, int COLUMNS_> struct few_config {
@@ -195,7 +195,7 @@ static __device__ __forceinline__ stored<typename C::T, 4> row_load(
 }
 
 /* What the lane gathers: 4 channels of rows lane / 8, 4, 8 and 12 further, of some rounds. */
-template <class C> using few_portion = stored<typename C::T, 4>[FEW_AHEAD][FEW_PASSES];
+template <class C> using few_portion = stored<typename C::T, 4>[FEW_AHEAD][FEW_LANE_ROWS];
 
 /* Asks for rounds `first` to `first` + FEW_AHEAD - 1, `runs` being those of rounds from a multiple of 4 on. */
 template <class C>
@@ -206,7 +206,7 @@ static __device__ __forceinline__ void gather_begin(few_portion<C> &x, const few
 #pragma unroll
     for (int j = 0; j < FEW_AHEAD; j++)
 #pragma unroll
-        for (int p = 0; p < FEW_PASSES; p++) {
+        for (int p = 0; p < FEW_LANE_ROWS; p++) {
             int lane = (first + j) % 4 * 8 + p % 2 * 4 + threadIdx.x % 32 / 8;
             int row = __shfl_sync(~0u, p < 2 ? runs.low : runs.high, lane);
             if (first + j < runs.rounds && row >= 0)
@@ -221,13 +221,13 @@ template <class C>
 static __device__ __forceinline__ void gather_end(few_portion<C> &x, few_runs runs,
     const few_view &v, const few_launch &l, const few_item &i, const few_unit &u, uint32_t to)
 {
-    float sum[FEW_PASSES][4] = {};
+    float sum[FEW_LANE_ROWS][4] = {};
 #pragma unroll 1
     for (int first = 0;;) {
 #pragma unroll
         for (int j = 0; j < FEW_AHEAD; j++)
 #pragma unroll
-            for (int p = 0; p < FEW_PASSES; p++)
+            for (int p = 0; p < FEW_LANE_ROWS; p++)
 #pragma unroll
                 for (int e = 0; e < 4; e++) sum[p][e] += widen(x[j][p].at[e]);
         first += FEW_AHEAD;
@@ -236,7 +236,7 @@ static __device__ __forceinline__ void gather_end(few_portion<C> &x, few_runs ru
         gather_begin<C>(x, runs, first, l, i, u);
     }
 #pragma unroll
-    for (int p = 0; p < FEW_PASSES; p++) {
+    for (int p = 0; p < FEW_LANE_ROWS; p++) {
         using S = typename std::conditional<C::BFLOAT, __nv_bfloat16, __half>::type;
         uint32_t at =
             to + (slab_of() * 16 + p * 4 + threadIdx.x % 32 / 8) * C::A_ROW + threadIdx.x % 8 * 8;

@@ -86,28 +86,28 @@ size_t conv_blocks_bytes(const struct conv_blocks *b)
     return (size_t)b->count * (b->bytes + sizeof(float));
 }
 
-int conv_fast_depth(enum conv_form form, const struct conv_groups *g)
+int conv_triplets_depth(enum conv_form form, const struct conv_groups *g)
 {
     return g->cin <= 16 ? 16 : g->cin <= 32 || form == CONV_SPLIT ? 32 : 64;
 }
 
-int conv_tile_pieces(enum conv_form form, int channels)
+int conv_tiles_pieces(enum conv_form form, int channels)
 {
     bool scaled = form == CONV_SPLIT || form == CONV_SCALED;
     int piece = scaled ? 16 : 32, pieces = (channels + piece - 1) / piece;
     return pieces % 2 && (!scaled || pieces < 5) ? 1 : 2;
 }
 
-int conv_tile_columns(int channels)
+int conv_tiles_columns(int channels)
 {
     return channels > 64 ? 128 : channels > 32 ? 64 : 32;
 }
 
-bool conv_tile_wide(enum conv_form form, int64_t cells, const struct conv_groups *g)
+bool conv_tiles_wide(enum conv_form form, int64_t cells, const struct conv_groups *g)
 {
     enum { MOST_BYTES = 56 << 20 };
     bool plain = form == CONV_BFLOAT || form == CONV_HALF;
-    return plain && g->cin > 64 && conv_tile_pieces(form, g->cin) == 2 &&
+    return plain && g->cin > 64 && conv_tiles_pieces(form, g->cin) == 2 &&
            (g->cout + 127) / 128 % 2 == 0 &&
            cells * g->count * ((g->cin + 63) / 64 * 64) * 256 * 2 <= MOST_BYTES;
 }
@@ -197,7 +197,7 @@ struct vvor_plan vvor_make_plan(
     p.tiles_n = (n + p.columns - 1) / p.columns;
     p.tiles_m = (m + p.blocks * 64 - 1) / (p.blocks * 64);
     p.types = p.parts * p.tiles_n * p.tiles_m * g->count;
-    int64_t batches = over(s->rows.most, VVOR_BATCH * VVOR_PASS_ROWS),
+    int64_t batches = over(s->rows.most, VVOR_BATCH * VVOR_BAND_ROWS),
             streams = CONV_PROCESSORS / p.types;
     if (streams > batches) streams = batches;
     if (streams < 1) streams = 1;
@@ -263,7 +263,7 @@ size_t cells_vvor_work(const struct conv_set *s, const struct conv_groups *g)
     return fits ? most : 0;
 }
 
-static size_t place(struct lists_plan *p, size_t bytes)
+static size_t place(struct sort_plan *p, size_t bytes)
 {
     enum { ALIGN = 256 };
     size_t at = p->bytes;
@@ -271,48 +271,48 @@ static size_t place(struct lists_plan *p, size_t bytes)
     return at;
 }
 
-/* In at most so many bytes; 0 of them where lists do not serve. */
-static struct lists_plan lists_plan_of(const struct conv_set *s, size_t most_bytes)
+/* In at most so many bytes; 0 of them where sorting does not serve. */
+static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes)
 {
     enum { MOST_COUNTS = 10 << 20, ALIGN = 256, PAIR_BYTES = 8 };
-    struct lists_plan p = {.tiles = over(s->rows.most, PNET_TILE_ROWS)};
-    if (s->cells > LIST_CELLS || s->count >= INT32_MAX) return p;
+    struct sort_plan p = {.tiles = over(s->rows.most, PNET_TILE_ROWS)};
+    if (s->cells > SORT_CELLS || s->count >= INT32_MAX) return p;
     size_t counts = (size_t)(p.tiles + 1) * (size_t)(s->cells + 1) * sizeof(uint32_t);
     if (counts > MOST_COUNTS) return p;
     counts = (counts + ALIGN - 1) / ALIGN * ALIGN;
-    int64_t filled = (int64_t)s->cells * (LIST_STEP - 1),
+    int64_t filled = (int64_t)s->cells * (SORT_STEP - 1),
             fit = (int64_t)(most_bytes - 2 * counts) / PAIR_BYTES;
-    p.stretches = (int)most_of((s->count + fit - filled - 1) / (fit - filled), 1);
-    p.stretch = most_of(over(s->count, p.stretches), 1);
+    p.chunks = (int)most_of((s->count + fit - filled - 1) / (fit - filled), 1);
+    p.chunk = most_of(over(s->count, p.chunks), 1);
     int64_t capacity = least(s->count + filled, fit); /* as large for a set of fewer tiles */
     p.within = place(&p, counts);
     p.before = place(&p, counts);
-    p.share = place(&p, (size_t)p.stretches * sizeof(struct list_share));
+    p.share = place(&p, (size_t)p.chunks * sizeof(struct sort_chunk));
     p.pair = place(&p, (size_t)capacity * PAIR_BYTES);
     return p;
 }
 
-struct list_product_plan conv_lists_plan(
+struct sorted_plan conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped)
 {
     enum { MOST_BYTES = 60 << 20, ENOUGH = 1 << 17, WIDE = 16 };
-    struct list_product_plan p = {.columns = 0};
+    struct sorted_plan p = {.columns = 0};
     int n = swapped ? g->cout : g->cin, m = swapped ? g->cin : g->cout;
     p.columns = (n + 127) / 128 % 2 == 0 ? 256 : 128;
     p.tiles_n = (n + p.columns - 1) / p.columns;
-    p.tiles_m = (m + LIST_SIDE - 1) / LIST_SIDE;
+    p.tiles_m = (m + SORTED_SIDE - 1) / SORTED_SIDE;
     p.kinds = p.tiles_n * p.tiles_m * g->count;
     p.blocks = (int)most_of(CONV_PROCESSORS / p.kinds, 1);
     p.slots = (int)least(p.blocks + s->cells - 1, 2 * p.blocks);
     if (p.blocks > 1)
         p.slot_bytes =
-            (size_t)p.kinds * (size_t)p.slots * LIST_SIDE * (size_t)p.columns * sizeof(float);
-    p.lists = lists_plan_of(s, MOST_BYTES - p.slot_bytes);
+            (size_t)p.kinds * (size_t)p.slots * SORTED_SIDE * (size_t)p.columns * sizeof(float);
+    p.sort = sort_plan_of(s, MOST_BYTES - p.slot_bytes);
     bool wide = g->cin1 > 64 && g->cout1 > 64;
-    /* squares of 128 channels: where there is less to do, making lists takes longer than what they save */
+    /* squares of 128 channels: where there is less to do, sorting takes longer than what it saves */
     int squares = (n + 127) / 128 * p.tiles_m * g->count;
     bool pays = squares >= WIDE || s->count * squares >= ENOUGH;
-    if (wide && pays && p.lists.bytes > 0) p.bytes = p.slot_bytes + p.lists.bytes;
+    if (wide && pays && p.sort.bytes > 0) p.bytes = p.slot_bytes + p.sort.bytes;
     return p;
 }
 
@@ -369,7 +369,7 @@ size_t conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s
         (size_t)t->cells * (size_t)(s.cin / s.groups) * (size_t)s.cout * sizeof(float));
 }
 
-int64_t conv_list_stretch(
+int64_t conv_list_chunk(
     enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     int64_t bytes = 2 * (int64_t)sizeof(uint64_t) + 10;
@@ -377,7 +377,7 @@ int64_t conv_list_stretch(
     return pnet_conv_chunk(t->count, bytes);
 }
 
-int64_t conv_im2col_stretch(const struct pnet_triplets *t, int width)
+int64_t conv_im2col_chunk(const struct pnet_triplets *t, int width)
 {
     return pnet_conv_chunk(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
 }

@@ -312,7 +312,7 @@ static void launch_tile_width(const conv_product &p, void *work)
 template <conv_form FORM, int PIECES>
 static void launch_tile_columns(const conv_product &p, void *work)
 {
-    switch (conv_tile_columns(p.groups.cout)) {
+    switch (conv_tiles_columns(p.groups.cout)) {
     case 128: launch_tile_width<FORM, PIECES, 128>(p, work); break;
     case 64: launch_tile_width<FORM, PIECES, 64>(p, work); break;
     default: launch_tile_width<FORM, PIECES, 32>(p, work); break;
@@ -327,7 +327,7 @@ void conv_tiles_half(const conv_product &p, void *work);
 
 template <conv_form FORM> static void launch_tile_form(const conv_product &p, void *work)
 {
-    if (conv_tile_pieces(FORM, p.groups.cin) == 2)
+    if (conv_tiles_pieces(FORM, p.groups.cin) == 2)
         launch_tile_columns<FORM, 2>(p, work);
     else
         launch_tile_columns<FORM, 1>(p, work);

@@ -5,11 +5,11 @@
 #include "kernels/cuda/conv/conv_common.cuh"
 
 /* Of a set's triplets, from its tiles, and from its tiles in float32 by kernel cell; `work` holds partial sums. */
-void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work);
+void triplets_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 void cells_vvor(const conv_outer &o, void *work);
 /* From tiles in 16 bits: of triplets sorted by kernel cell; of layers with few input channels. */
-void lists_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
+void sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 void narrow_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 /* Of dense products. */
 void dense_vvor(const conv_outer &o, enum pnet_precision precision, void *work);

@@ -11,8 +11,8 @@ enum {
     CONSUMERS = VVOR_CONSUMERS, /* threads that multiply: two warpgroups */
     THREADS = PRODUCERS + CONSUMERS,
     TEAM = VVOR_TEAM,           /* lanes that gather a row: 4 channels each */
-    PASS_ROWS = VVOR_PASS_ROWS, /* gathered at a time */
-    BATCH = VVOR_BATCH,         /* passes whose rows are looked up together: one a lane */
+    BAND_ROWS = VVOR_BAND_ROWS, /* gathered at a time */
+    BATCH = VVOR_BATCH,         /* bands whose rows are looked up together: one a lane */
     HALF = TEAM / 2,            /* loads of a lane that belong together */
     CELLS = VVOR_CELLS,         /* of a block, at most */
     NO_CELL = CELLS,            /* where sums go that are of none */
@@ -31,8 +31,8 @@ template <conv_form FORM_, int BLOCKS_, bool ALIGNED_, int COLUMNS_ = 32> struct
     static constexpr int SHARE = BLOCKS == 2 ? CELLS : (CELLS + 1) / 2; /* cells of a warpgroup */
     static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
                           BFLOAT = FORM == CONV_BFLOAT;
-    static constexpr int PLANES = SPLIT ? 2 : 1, PASSES = SPLIT ? 1 : 2;
-    static constexpr int ROWS = PASSES * PASS_ROWS;              /* of a step */
+    static constexpr int PLANES = SPLIT ? 2 : 1, BANDS = SPLIT ? 1 : 2;
+    static constexpr int ROWS = BANDS * BAND_ROWS;               /* of a step */
     static constexpr int COLUMNS = COLUMNS_, SUMS = COLUMNS / 2; /* of a thread, for a cell */
     static constexpr bool MORE = COLUMNS > 32;
     static_assert(COLUMNS == 32 || (COLUMNS == 40 && BLOCKS == 1), "sums fit into registers");
@@ -43,7 +43,7 @@ template <conv_form FORM_, int BLOCKS_, bool ALIGNED_, int COLUMNS_ = 32> struct
     static constexpr int PANELS = (CELLS + 1) * CELL_BYTES;
     static constexpr int PITCH = M * 2 + 16; /* rows begin in different banks */
     static constexpr int STAGE = (PANELS + PLANES * ROWS * PITCH + 1023) / 1024 * 1024;
-    static constexpr int RAW = PASS_ROWS * M * 4;
+    static constexpr int RAW = BAND_ROWS * M * 4;
     static constexpr int SLOT = SHARE * SUMS * CONSUMERS; /* floats */
 };
 

@@ -35,12 +35,12 @@ static __device__ __forceinline__ span load_spans(
     const vvor_job<T> &j, int batch, int live, int part)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    return load_span(j, batch + lane / 4 * PASS_ROWS + warp * 4 + lane % 4, live, part);
+    return load_span(j, batch + lane / 4 * BAND_ROWS + warp * 4 + lane % 4, live, part);
 }
 
-static __device__ __forceinline__ span pick(const span &s, int pass)
+static __device__ __forceinline__ span pick(const span &s, int band)
 {
-    int from = pass * 4 + threadIdx.x % 32 / TEAM;
+    int from = band * 4 + threadIdx.x % 32 / TEAM;
     return {__shfl_sync(~0u, s.begin, from), __shfl_sync(~0u, s.count, from)};
 }
 
@@ -258,7 +258,7 @@ static __device__ __forceinline__ void copy_rows(
                   PITCH = sizeof(T) == 4 ? C::M * 4 : C::PITCH;
     int lane = threadIdx.x % LANES;
 #pragma unroll
-    for (int i = 0; i < PASS_ROWS * LANES / PRODUCERS; i++) {
+    for (int i = 0; i < BAND_ROWS * LANES / PRODUCERS; i++) {
         int r = threadIdx.x / LANES + i * (PRODUCERS / LANES), c = first + lane * EACH;
         int left = row0 + r < live ? j.rows_width - c : 0;
         const T *p = from + (left > 0 ? (int64_t)(row0 + r) * j.rows_stride + c : 0);
@@ -287,7 +287,7 @@ static __device__ __forceinline__ void convert_rows(
     constexpr int LANES = C::M / 4;
     int lane = threadIdx.x % LANES;
 #pragma unroll
-    for (int i = 0; i < PASS_ROWS * LANES / PRODUCERS; i++) {
+    for (int i = 0; i < BAND_ROWS * LANES / PRODUCERS; i++) {
         int r = threadIdx.x / LANES + i * (PRODUCERS / LANES);
         put4<C>(side + r * C::PITCH + lane * 8, C::ROWS * C::PITCH,
             *(const float4 *)(raw + (r * C::M + lane * 4) * 4), scale);

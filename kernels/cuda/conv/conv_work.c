@@ -16,7 +16,7 @@ static size_t fast_work(
     enum conv_form form = conv_form_of(precision);
     if (s->cells > CONV_TRIPLETS_CELLS) return 0;
     struct conv_blocks b = conv_block_weights(
-        form, s->cells, g, conv_fast_depth(form, g), conv_tile_columns(g->cout), 4, false);
+        form, s->cells, g, conv_triplets_depth(form, g), conv_tiles_columns(g->cout), 4, false);
     return conv_blocks_bytes(&b);
 }
 
@@ -25,12 +25,12 @@ static size_t tiles_work(
 {
     enum conv_form form = conv_form_of(precision);
     int unit = form == CONV_SPLIT || form == CONV_SCALED ? 4 : 8;
-    int columns[] = {conv_tile_columns(g->cout), conv_tile_wide(form, s->cells, g) ? 256 : 0};
+    int columns[] = {conv_tiles_columns(g->cout), conv_tiles_wide(form, s->cells, g) ? 256 : 0};
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         if (columns[i] == 0) continue;
         struct conv_blocks b = conv_block_weights(
-            form, s->cells, g, conv_tile_pieces(form, g->cin) * 4 * unit, columns[i], unit, true);
+            form, s->cells, g, conv_tiles_pieces(form, g->cin) * 4 * unit, columns[i], unit, true);
         most = larger(most, conv_tiles_taken_at(&b) + sizeof(unsigned long long));
     }
     return most;
@@ -107,8 +107,8 @@ size_t pnet_cuda_vvor_work(
     if (conv_narrow_made_for(&set, &g, precision))
         most = larger(most, conv_narrow_plan(&set, &g).bytes);
     if (precision == PNET_BF16 || precision == PNET_FP16)
-        most = larger(most,
-            larger(conv_lists_plan(&set, &g, false).bytes, conv_lists_plan(&set, &g, true).bytes));
+        most = larger(most, larger(conv_sorted_plan(&set, &g, false).bytes,
+                                conv_sorted_plan(&set, &g, true).bytes));
     for (int i = 0; i < 2; i++) {
         g.cout = widths[i];
         if (g.cout == 0) continue;
@@ -155,7 +155,7 @@ static size_t dense_bytes(const struct pnet_triplets *t, struct pnet_conv_shape 
 static size_t columns_bytes(const struct pnet_triplets *t, int width)
 {
     return conv_piece(sizeof(int64_t)) +
-           conv_piece((size_t)conv_im2col_stretch(t, width) * (size_t)t->cells * (size_t)width *
+           conv_piece((size_t)conv_im2col_chunk(t, width) * (size_t)t->cells * (size_t)width *
                       sizeof(float));
 }
 
@@ -163,15 +163,15 @@ static size_t im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_s
 {
     return columns_bytes(t, s.cin) + dense_bytes(t, s) +
            pnet_cuda_gemm_work(
-               pnet_count(conv_im2col_stretch(t, s.cin)), t->cells * s.cin, s.cout, PNET_FP32);
+               pnet_count(conv_im2col_chunk(t, s.cin)), t->cells * s.cin, s.cout, PNET_FP32);
 }
 
 static size_t im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     int widest = s.cin > s.cout ? s.cin : s.cout, narrowest = s.cin + s.cout - widest;
-    /* of either direction: the wider side laid out, or the narrower one in longer stretches */
+    /* of either direction: the wider side laid out, or the narrower one in longer chunks */
     size_t columns = columns_bytes(t, widest), longer = columns_bytes(t, narrowest);
-    struct pnet_count n = pnet_count(conv_im2col_stretch(t, narrowest));
+    struct pnet_count n = pnet_count(conv_im2col_chunk(t, narrowest));
     size_t along = pnet_cuda_outer_work(n, t->cells * s.cin, s.cout, PNET_FP32),
            across = pnet_cuda_outer_work(n, s.cin, t->cells * s.cout, PNET_FP32);
     return larger(columns, longer) + dense_bytes(t, s) + larger(along, across);
@@ -182,7 +182,7 @@ size_t pnet_cuda_mvmr_algo_work(enum pnet_conv_algo algo, const struct pnet_trip
 {
     if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_mvmr_work(t, s, precision);
     if (algo == PNET_ALGO_IM2COL) return im2col_mvmr_work(t, s);
-    int64_t step = conv_list_stretch(algo, t, s);
+    int64_t step = conv_list_chunk(algo, t, s);
     return lists_work(step) +
            (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : conv_turned_bytes(t, s));
 }
@@ -192,6 +192,6 @@ size_t pnet_cuda_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_trip
 {
     if (pnet_conv_algo_is_usual(algo)) return pnet_cuda_vvor_work(t, s, precision);
     if (algo == PNET_ALGO_IM2COL) return im2col_vvor_work(t, s);
-    int64_t step = conv_list_stretch(algo, t, s);
+    int64_t step = conv_list_chunk(algo, t, s);
     return lists_work(step) + (algo == PNET_ALGO_GATHER ? rows_bytes(step, s) : 0);
 }

@@ -30,16 +30,16 @@ enum {
     VVOR_PRODUCERS = 256, /* threads that gather */
     VVOR_CONSUMERS = 256, /* threads that multiply: two warpgroups */
     VVOR_TEAM = 8,        /* lanes that gather a row: 4 channels each */
-    VVOR_PASS_ROWS = VVOR_PRODUCERS / VVOR_TEAM, /* gathered at a time */
-    VVOR_BATCH = 8, /* passes whose rows are looked up together: one a lane */
+    VVOR_BAND_ROWS = VVOR_PRODUCERS / VVOR_TEAM, /* gathered at a time */
+    VVOR_BATCH = 8, /* bands whose rows are looked up together: one a lane */
     VVOR_CELLS = 9, /* of a block, at most */
     VVOR_CELL_SIDE =
         128, /* channels of either side that a block of threads sums, in float32 by cell */
     VVOR_MOST_CELLS = 1024,
     DENSE_SHARE_ROWS = 128, /* of a share, at least */
-    LIST_CELLS = 128,       /* kernel cells, at most */
-    LIST_STEP = 64,         /* triplets of one cell that are multiplied at a time */
-    LIST_SIDE = 128,        /* channels of the rows */
+    SORT_CELLS = 128,       /* kernel cells, at most */
+    SORT_STEP = 64,         /* triplets of one cell that are multiplied at a time */
+    SORTED_SIDE = 128,      /* channels of the rows */
     NARROW_WIDTH = 8,       /* input channels, at most */
     NARROW_COLUMNS = 512,   /* of a block of threads */
     NARROW_OUT = 32,        /* output channels of a block of threads */
@@ -101,13 +101,13 @@ struct conv_blocks conv_blocks_part(struct conv_blocks b, int first);
 size_t conv_blocks_bytes(const struct conv_blocks *b);
 
 /* MVMR: channels of a stage, for sets without tiles; output channels of a block of weights. */
-int conv_fast_depth(enum conv_form form, const struct conv_groups *g);
-int conv_tile_columns(int channels);
+int conv_triplets_depth(enum conv_form form, const struct conv_groups *g);
+int conv_tiles_columns(int channels);
 /* Channels in pieces of 64 bytes: two at a time, unless half of the last two would be empty, which costs less than as many
    turns do where sums leave the matrix unit in each. */
-int conv_tile_pieces(enum conv_form form, int channels);
+int conv_tiles_pieces(enum conv_form form, int channels);
 /* May 256 columns be multiplied at a time: are they not more than 128 at a time would be, and do their weights fit? */
-bool conv_tile_wide(enum conv_form form, int64_t cells, const struct conv_groups *g);
+bool conv_tiles_wide(enum conv_form form, int64_t cells, const struct conv_groups *g);
 /* Behind the weights: where blocks of threads count the tiles they take. */
 size_t conv_tiles_taken_at(const struct conv_blocks *b);
 
@@ -149,7 +149,7 @@ struct dense_plan conv_dense_plan(struct pnet_count rows, int cin, int cout);
 /* VVOR of a set without tiles, on the matrix unit. `columns`: gathered channels of a block, at most. */
 struct vvor_plan {
     int parts, blocks, columns, tiles_n, tiles_m, types, streams;
-    int batches;    /* of passes, until a block of threads leaps over the others' rows */
+    int batches;    /* of bands, until a block of threads leaps over the others' rows */
     int slot;       /* sums of a block */
     int64_t window; /* rows of a launch */
     size_t measures, bound, bytes;
@@ -175,28 +175,28 @@ struct cell_plan conv_cell_plan(
 /* 0: the layer is not wide enough, or needs too much. */
 size_t cells_vvor_work(const struct conv_set *s, const struct conv_groups *g);
 
-/* A set's triplets in the order of their tiles, those of a tile by cell, are cut into stretches of `stretch` triplets. Of
-   a stretch a list has the triplets of each cell, filled up to whole steps with rows -1. Device memory, offsets in bytes. */
-struct lists_plan {
-    int stretches;
-    int64_t tiles, stretch;
+/* A set's triplets in the order of their tiles, those of a tile by cell, are cut into chunks of `chunk` triplets. Of
+   a chunk a sorted chunk has the triplets of each cell, filled up to whole steps with rows -1. Device memory, offsets in bytes. */
+struct sort_plan {
+    int chunks;
+    int64_t tiles, chunk;
     size_t within, before, share, pair, bytes;
 };
-/* Of a stretch: its tiles, of each cell how many triplets tiles before have that are not in it (`skip`, in the arithmetic
-   of 32 bits), how many it has, and at which step its list begins. */
-struct list_share {
+/* Of a chunk: its tiles, of each cell how many triplets tiles before have that are not in it (`skip`, in the arithmetic
+   of 32 bits), how many it has, and at which step its triplets begin. */
+struct sort_chunk {
     int first, end;
-    uint32_t skip[LIST_CELLS], count[LIST_CELLS], step[LIST_CELLS + 1];
+    uint32_t skip[SORT_CELLS], count[SORT_CELLS], step[SORT_CELLS + 1];
 };
-/* VVOR of these lists; bytes is 0 where these kernels do not serve. A kind of block: 128 channels of the rows, `columns`
-   gathered ones, a group; it has `blocks`, which share the steps of a list evenly. Sums of cells that a block has no more
+/* VVOR of sorted chunks; bytes is 0 where these kernels do not serve. A kind of block: 128 channels of the rows, `columns`
+   gathered ones, a group; it has `blocks`, which share the steps of a chunk evenly. Sums of cells that a block has no more
    than a part of go to slots. */
-struct list_product_plan {
-    struct lists_plan lists;
+struct sorted_plan {
+    struct sort_plan sort;
     int columns, tiles_n, tiles_m, kinds, blocks, slots;
     size_t slot_bytes, bytes;
 };
-struct list_product_plan conv_lists_plan(
+struct sorted_plan conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped);
 
 /* VVOR in 16 bits of layers with few input channels: kernel cells of a block of threads, blocks for all of them and for all
@@ -217,16 +217,16 @@ int conv_columns_at_once(int cells, const struct conv_groups *g);
 /* Chunks of rows that columns are summed over. */
 int conv_sum_chunks(struct pnet_count n);
 
-/* The algorithms of kernels/conv_algo.h: pieces of workspaces begin at multiples of 256 bytes; triplets of a stretch of
+/* The algorithms of kernels/conv_algo.h: pieces of workspaces begin at multiples of 256 bytes; triplets of a chunk of
    the listings and of gathering, rows of one of im2col. */
 size_t conv_piece(size_t bytes);
 size_t conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s);
-int64_t conv_list_stretch(
+int64_t conv_list_chunk(
     enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s);
-int64_t conv_im2col_stretch(const struct pnet_triplets *t, int width);
+int64_t conv_im2col_chunk(const struct pnet_triplets *t, int width);
 
 /* Has the GPU at hand, or the one that there is none of, the matrix unit that this program's fast kernels are for? In
-   conv_mvmr.cu; builds without CUDA plan for one that has. */
+   conv_mvmr_triplets.cu; builds without CUDA plan for one that has. */
 bool conv_matrix_unit(void);
 
 #ifdef __cplusplus

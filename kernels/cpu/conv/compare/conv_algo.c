@@ -1,4 +1,4 @@
-/* Which algorithm, stretch by stretch; where sums begin and end. */
+/* Which algorithm, chunk by chunk; where sums begin and end. */
 #include "kernels/cpu/conv/compare/conv_algo_parts.h"
 
 #include <string.h>
@@ -59,8 +59,8 @@ static void begin_weight(const struct pnet_vvor *v)
     if (!v->add) memset(v->gweight, 0, floats * sizeof *v->gweight);
 }
 
-/* Triplets of a stretch, with what the algorithm lays out for each. */
-static int64_t stretch(
+/* Triplets of a chunk, with what the algorithm lays out for each. */
+static int64_t chunk(
     enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     int64_t bytes = 22;
@@ -86,7 +86,7 @@ struct walk {
 static struct walk walk_begin(enum pnet_conv_algo algo, const struct pnet_triplets *t,
     struct pnet_conv_shape s, const struct pnet_conv_list *given, char **work)
 {
-    struct walk w = {algo, t, given, 0, stretch(algo, t, s), *work};
+    struct walk w = {algo, t, given, 0, chunk(algo, t, s), *work};
     *work += lists_work(w.step);
     /* the listings need nothing but a list */
     if (given && algo != PNET_ALGO_GATHER) w.step = t->count;
@@ -135,7 +135,7 @@ size_t pnet_cpu_mvmr_algo_work(enum pnet_conv_algo algo, const struct pnet_tripl
 {
     if (pnet_conv_algo_is_usual(algo)) return pnet_cpu_mvmr_work(t, s, precision);
     if (algo == PNET_ALGO_IM2COL) return 64 + conv_im2col_mvmr_work(t, s);
-    int64_t step = stretch(algo, t, s);
+    int64_t step = chunk(algo, t, s);
     return 64 + lists_work(step) +
            (algo == PNET_ALGO_GATHER ? conv_gather_mvmr_work(step, s) : turned_bytes(t, s));
 }
@@ -166,7 +166,7 @@ size_t pnet_cpu_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_tripl
 {
     if (pnet_conv_algo_is_usual(algo)) return pnet_cpu_vvor_work(t, s, precision);
     if (algo == PNET_ALGO_IM2COL) return 64 + conv_im2col_vvor_work(t, s);
-    int64_t step = stretch(algo, t, s);
+    int64_t step = chunk(algo, t, s);
     return 64 + lists_work(step) + (algo == PNET_ALGO_GATHER ? conv_gather_vvor_work(step, s) : 0);
 }
 

@@ -16,7 +16,7 @@ static float *gather_rows(char **work, const struct pnet_conv_list *list, const 
     return to;
 }
 
-/* The end of the stretch of one cell that begins at n. */
+/* The end of the chunk of one cell that begins at n. */
 static int64_t cell_end(const struct pnet_conv_list *list, int64_t n)
 {
     int64_t end = n;

@@ -1,4 +1,4 @@
-/* The explicit product: a stretch of output rows, each with the summed inputs of all its cells side by side (zeros where a
+/* The explicit product: a chunk of output rows, each with the summed inputs of all its cells side by side (zeros where a
    cell has none), times the weight as one matrix. */
 #include "kernels/cpu/conv/compare/conv_algo_parts.h"
 
@@ -21,15 +21,14 @@ static void lay_out(const struct pnet_triplets *t, int64_t first, int64_t rows, 
     }
 }
 
-static int64_t stretch(const struct pnet_triplets *t, int width)
+static int64_t chunk(const struct pnet_triplets *t, int width)
 {
     return pnet_conv_chunk(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
 }
 
 static size_t columns_bytes(const struct pnet_triplets *t, int width)
 {
-    return pnet_align64(
-        (size_t)stretch(t, width) * (size_t)t->cells * (size_t)width * sizeof(float));
+    return pnet_align64((size_t)chunk(t, width) * (size_t)t->cells * (size_t)width * sizeof(float));
 }
 
 static size_t dense_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s)
@@ -50,14 +49,14 @@ static size_t larger(size_t a, size_t b)
 size_t conv_im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     return columns_bytes(t, s.cin) + dense_bytes(t, s) +
-           pnet_cpu_gemm_work(pnet_count(stretch(t, s.cin)), t->cells * s.cin, s.cout, PNET_FP32);
+           pnet_cpu_gemm_work(pnet_count(chunk(t, s.cin)), t->cells * s.cin, s.cout, PNET_FP32);
 }
 
 void conv_im2col_mvmr(const struct pnet_mvmr *m, char *work)
 {
     const struct pnet_triplets *t = m->triplets;
     struct pnet_conv_shape s = m->shape;
-    int64_t step = stretch(t, s.cin), matrix = (int64_t)s.cin * s.cout;
+    int64_t step = chunk(t, s.cin), matrix = (int64_t)s.cin * s.cout;
     float *x = conv_floats(&work, step * t->cells * s.cin),
           *dense = conv_floats(&work, t->cells * matrix);
 #pragma omp parallel for schedule(static)
@@ -83,7 +82,7 @@ void conv_im2col_mvmr(const struct pnet_mvmr *m, char *work)
 size_t conv_im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     int most = s.cin > s.cout ? s.cin : s.cout, least = s.cin + s.cout - most;
-    struct pnet_count n = pnet_count(stretch(t, least));
+    struct pnet_count n = pnet_count(chunk(t, least));
     return larger(columns_bytes(t, most), columns_bytes(t, least)) + dense_bytes(t, s) +
            larger(pnet_cpu_outer_work(n, t->cells * s.cin, s.cout, PNET_FP32),
                pnet_cpu_outer_work(n, s.cin, t->cells * s.cout, PNET_FP32));
@@ -95,7 +94,7 @@ void conv_im2col_vvor(const struct pnet_vvor *v, char *work)
     const struct pnet_triplets *t = v->triplets;
     struct pnet_conv_shape s = v->shape;
     int width = v->swapped ? s.cout : s.cin;
-    int64_t step = stretch(t, width), cells = t->cells;
+    int64_t step = chunk(t, width), cells = t->cells;
     float *x = conv_floats(&work, step * cells * width),
           *dense = conv_floats(&work, cells * s.cin * s.cout);
     for (int64_t first = 0; first < t->rows; first += step) {

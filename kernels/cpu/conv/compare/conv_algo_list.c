@@ -66,7 +66,7 @@ static uint32_t digit(const struct pnet_triplets *t, bool by_other, int pass, in
     return (uint32_t)t->other[at] >> (pass * DIGIT_BITS) & (DIGITS - 1);
 }
 
-/* One stable pass over positions in the stretch from `first` on. */
+/* One stable pass over positions in the chunk from `first` on. */
 static void sort_pass(const struct pnet_triplets *t, bool by_other, int pass, int64_t first,
     int64_t count, const int32_t *from, int32_t *to, int64_t *place)
 {

@@ -3,7 +3,7 @@
 #define PNET_KERNELS_CPU_CONV_ALGO_PARTS_H
 
 #include "kernels/conv_compare.h"
-#include "kernels/cpu/conv/conv_tile.h"
+#include "kernels/cpu/conv/conv_row_block.h"
 
 /* A workspace that is handed out piece by piece. */
 static inline void *conv_piece(char **at, size_t bytes)

@@ -1,4 +1,4 @@
-/* Which algorithm, stretch by stretch; where sums begin and end. */
+/* Which algorithm, chunk by chunk; where sums begin and end. */
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 
 enum { THREADS = 256 };
@@ -100,7 +100,7 @@ static void walk(enum pnet_conv_algo algo, const struct pnet_triplets *t, struct
         make(*given, work);
         return;
     }
-    int64_t step = conv_list_stretch(algo, t, s);
+    int64_t step = conv_list_chunk(algo, t, s);
     char *memory = (char *)work, *scratch = memory + pnet_cuda_conv_list_bytes(step),
          *rest = scratch + conv_piece(pnet_cuda_conv_list_work(step));
     for (int64_t first = 0; first < t->count; first += step) {

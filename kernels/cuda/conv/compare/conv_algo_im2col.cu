@@ -1,4 +1,4 @@
-/* The explicit product: a stretch of output rows, each with the summed inputs of all its cells side by side (zeros where a
+/* The explicit product: a chunk of output rows, each with the summed inputs of all its cells side by side (zeros where a
    cell has none), times the weight as one matrix. */
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 #include "kernels/cuda/conv/conv_pairs.cuh"
@@ -68,7 +68,7 @@ void conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
 {
     const struct pnet_triplets *t = m->triplets;
     struct pnet_conv_shape s = m->shape;
-    int64_t step = conv_im2col_stretch(t, s.cin), elements = (int64_t)t->cells * s.cin * s.cout;
+    int64_t step = conv_im2col_chunk(t, s.cin), elements = (int64_t)t->cells * s.cin * s.cout;
     conv_pieces pieces = {(char *)work};
     int64_t *live = pieces.take<int64_t>(1);
     float *x = pieces.take<float>(step * t->cells * s.cin);
@@ -89,7 +89,7 @@ void conv_im2col_vvor(const struct pnet_vvor *v, void *work)
     const struct pnet_triplets *t = v->triplets;
     struct pnet_conv_shape s = v->shape;
     int width = v->swapped ? s.cout : s.cin;
-    int64_t step = conv_im2col_stretch(t, width), elements = (int64_t)t->cells * s.cin * s.cout;
+    int64_t step = conv_im2col_chunk(t, width), elements = (int64_t)t->cells * s.cin * s.cout;
     conv_pieces pieces = {(char *)work};
     int64_t *live = pieces.take<int64_t>(1);
     float *x = pieces.take<float>(step * t->cells * width);

@@ -4,7 +4,7 @@
 
 enum { THREADS = 256, POSITION_BITS = 32 };
 
-/* What a list is sorted by, above the position in the stretch; `beyond` where there is no triplet. */
+/* What a list is sorted by, above the position in the chunk; `beyond` where there is no triplet. */
 static __global__ void make_keys(conv_set s, bool by_other, uint64_t beyond, int64_t first,
     int64_t most, const int64_t *live, uint64_t *key)
 {

@@ -1,7 +1,7 @@
 /* What MVMR and VVOR share: tiles of rows whose cell runs are ordered by kernel cell, and merged
  * groups. */
-#ifndef PNET_KERNELS_CPU_CONV_TILE_H
-#define PNET_KERNELS_CPU_CONV_TILE_H
+#ifndef PNET_KERNELS_CPU_CONV_ROW_BLOCK_H
+#define PNET_KERNELS_CPU_CONV_ROW_BLOCK_H
 
 #include "kernels/conv.h"
 #include "kernels/cpu/conv/conv_isa.h"
@@ -17,11 +17,11 @@ struct pnet_conv_groups {
 struct pnet_conv_groups pnet_conv_groups(struct pnet_conv_shape s);
 
 /* Rows a tile has at most: a function of the number of kernel cells alone. */
-int pnet_tile_rows(int64_t cells);
+int pnet_row_block_rows(int64_t cells);
 
 /* Cell runs of one tile, by kernel cell, then row: those of cell k are run[first[k]] to
  * run[first[k+1] - 1]. */
-struct pnet_run_tile {
+struct pnet_row_block {
     int64_t row; /* the first one */
     int rows;
     const int32_t *other; /* of the tile's first triplet */
@@ -30,14 +30,14 @@ struct pnet_run_tile {
     struct pnet_run *unordered; /* scratch, as long as run */
 };
 /* Bytes of the three arrays, a multiple of 64; at most `count` triplets in all. */
-size_t pnet_tile_bytes(int64_t cells, int64_t count);
+size_t pnet_row_block_bytes(int64_t cells, int64_t count);
 /* Lays the arrays out in `memory` (aligned to 64). */
-struct pnet_run_tile pnet_tile_place(int64_t cells, int64_t count, void *memory);
+struct pnet_row_block pnet_row_block_place(int64_t cells, int64_t count, void *memory);
 /* Makes `tile` rows [row, row + rows) of the set. */
-void pnet_tile_load(
-    struct pnet_run_tile *tile, const struct pnet_triplets *t, int64_t row, int rows);
+void pnet_row_block_load(
+    struct pnet_row_block *tile, const struct pnet_triplets *t, int64_t row, int rows);
 /* A tile of a dense product: one cell, one run a row. */
-void pnet_tile_identity(struct pnet_run_tile *tile, int64_t row, int rows);
+void pnet_row_block_identity(struct pnet_row_block *tile, int64_t row, int rows);
 
 static inline size_t pnet_align64(size_t bytes)
 {

@@ -1,4 +1,4 @@
-#include "kernels/cpu/conv/conv_tile.h"
+#include "kernels/cpu/conv/conv_row_block.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct pnet_conv_groups pnet_conv_groups(struct pnet_conv_shape s)
         s.groups / merged, merged, merged * cin1, merged * cout1, cin1, cout1};
 }
 
-int pnet_tile_rows(int64_t cells)
+int pnet_row_block_rows(int64_t cells)
 {
     int64_t rows = TILE_RUNS / cells;
     return rows > TILE_ROWS ? TILE_ROWS : rows < TILE_ROWS_MIN ? TILE_ROWS_MIN : (int)rows;
@@ -22,27 +22,27 @@ int pnet_tile_rows(int64_t cells)
 
 static size_t run_limit(int64_t cells, int64_t count)
 {
-    int64_t runs = pnet_tile_rows(cells) * cells;
+    int64_t runs = pnet_row_block_rows(cells) * cells;
     return (size_t)(runs < count ? runs : count);
 }
 
-size_t pnet_tile_bytes(int64_t cells, int64_t count)
+size_t pnet_row_block_bytes(int64_t cells, int64_t count)
 {
     return 2 * pnet_align64(run_limit(cells, count) * sizeof(struct pnet_run)) +
            pnet_align64((size_t)(cells + 1) * sizeof(int32_t));
 }
 
-struct pnet_run_tile pnet_tile_place(int64_t cells, int64_t count, void *memory)
+struct pnet_row_block pnet_row_block_place(int64_t cells, int64_t count, void *memory)
 {
     size_t runs = pnet_align64(run_limit(cells, count) * sizeof(struct pnet_run));
     char *at = memory;
-    struct pnet_run_tile tile = {
+    struct pnet_row_block tile = {
         .run = (void *)at, .unordered = (void *)(at + runs), .first = (void *)(at + 2 * runs)};
     return tile;
 }
 
-void pnet_tile_load(
-    struct pnet_run_tile *tile, const struct pnet_triplets *t, int64_t row, int rows)
+void pnet_row_block_load(
+    struct pnet_row_block *tile, const struct pnet_triplets *t, int64_t row, int rows)
 {
     int64_t base = t->start[row];
     const uint16_t *cell = t->cell + base;
@@ -75,7 +75,7 @@ void pnet_tile_load(
     tile->other = t->other + base;
 }
 
-void pnet_tile_identity(struct pnet_run_tile *tile, int64_t row, int rows)
+void pnet_row_block_identity(struct pnet_row_block *tile, int64_t row, int rows)
 {
     for (int r = 0; r < rows; r++) tile->run[r] = (struct pnet_run){r, r, r + 1};
     tile->first[0] = 0;

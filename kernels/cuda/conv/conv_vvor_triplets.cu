@@ -8,30 +8,30 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* A block's way through the rows of a launch: batches of passes; after `batches` of them, past the other blocks'. */
+/* A block's way through the rows of a launch: batches of bands; after `batches` of them, past the other blocks'. */
 struct walk {
-    int batch, pass, left;
+    int batch, band, left;
 
     __device__ __forceinline__ int row() const
     {
-        return batch + pass * PASS_ROWS;
+        return batch + band * BAND_ROWS;
     }
 };
 
 template <typename T>
 static __device__ __forceinline__ void next_batch(const vvor_job<T> &j, walk &w)
 {
-    w.batch += BATCH * PASS_ROWS;
+    w.batch += BATCH * BAND_ROWS;
     if (--w.left == 0) {
-        w.batch += (j.streams - 1) * j.batches * BATCH * PASS_ROWS;
+        w.batch += (j.streams - 1) * j.batches * BATCH * BAND_ROWS;
         w.left = j.batches;
     }
 }
 
 template <typename T> static __device__ __forceinline__ void advance(const vvor_job<T> &j, walk &w)
 {
-    if (++w.pass == BATCH) {
-        w.pass = 0;
+    if (++w.band == BATCH) {
+        w.band = 0;
         next_batch(j, w);
     }
 }
@@ -58,7 +58,7 @@ static __device__ __forceinline__ void produce(const vvor_job<T> &j, const vvor_
     if (column >= j.gathered_width) column = 0;
     columns from = {(const char *)(gathered + column), j.gathered_stride * (uint32_t)sizeof(T),
         j.gathered_width - 1 - column, fifth < j.gathered_width ? fifth - column : 0};
-    uint64_t had = 0; /* cells that the row's slots hold, 16 bits for each stage and pass */
+    uint64_t had = 0; /* cells that the row's slots hold, 16 bits for each stage and band */
     walk ahead = next;
     next_batch(j, ahead);
     span spans = load_spans(j, next.batch, live, w.part),
@@ -69,27 +69,27 @@ static __device__ __forceinline__ void produce(const vvor_job<T> &j, const vvor_
         int stage = step % STAGES;
         if (step >= STAGES) barrier_wait(&c.empty[stage], (step / STAGES + 1) % 2);
 #pragma unroll 1
-        for (int pass = 0; pass < C::PASSES; pass++) {
-            unsigned char *panels = memory + stage * C::STAGE + pass * PASS_ROWS * C::ROW_BYTES,
+        for (int band = 0; band < C::BANDS; band++) {
+            unsigned char *panels = memory + stage * C::STAGE + band * BAND_ROWS * C::ROW_BYTES,
                           *side =
-                              memory + stage * C::STAGE + C::PANELS + pass * PASS_ROWS * C::PITCH;
+                              memory + stage * C::STAGE + C::PANELS + band * BAND_ROWS * C::PITCH;
             if (!CONVERT) copy_rows<C>(j, rows, next.row(), live, w.m0, side);
             advance(j, next);
-            if (next.pass == 0) {
+            if (next.band == 0) {
                 spans = later;
                 ahead = next;
                 next_batch(j, ahead);
                 later = load_spans(j, ahead.batch, live, w.part);
             }
-            span s1 = pick(spans, next.pass);
+            span s1 = pick(spans, next.band);
             entry e1 = load_entry<C>(j, s1, lane, w.cell0);
             uint32_t cells = gather<C>(j, s, e, w.cell0, from, scale.gathered, panels + place);
-            int at = (stage * C::PASSES + pass) * 16;
+            int at = (stage * C::BANDS + band) * 16;
             clear<C>(panels + place, (uint32_t)(had >> at) & 0xFFFF & ~cells);
             had = (had & ~((uint64_t)0xFFFF << at)) | (uint64_t)cells << at;
             cells = __reduce_or_sync(~0u, cells);
             if (threadIdx.x % 32 == 0)
-                c.masks[stage][pass * (PASS_ROWS / 4) + threadIdx.x / 32] = cells;
+                c.masks[stage][band * (BAND_ROWS / 4) + threadIdx.x / 32] = cells;
             copy_wait();
             if (CONVERT) {
                 convert_rows<C>(raw, side, scale.rows);
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void consume(
             fresh = false;
         }
 #pragma unroll
-        for (int pass = 0; pass < C::PASSES; pass++) advance(j, next);
+        for (int band = 0; band < C::BANDS; band++) advance(j, next);
     }
     flush<C>(sum, to, fresh);
 }
@@ -141,7 +141,7 @@ static __global__ __launch_bounds__(THREADS, 1) void vvor(const __grid_constant_
     vvor_share w = vvor_share_of(j, j.set.cells, (int)(blockIdx.x % j.types), C::M);
     int64_t left = pnet_live(j.set.rows) - j.first;
     int live = (int)(left < j.window ? left : j.window);
-    walk start = {(int)(blockIdx.x / j.types) * j.batches * BATCH * PASS_ROWS, 0, j.batches};
+    walk start = {(int)(blockIdx.x / j.types) * j.batches * BATCH * BAND_ROWS, 0, j.batches};
     for (int i = threadIdx.x * 16; i < STAGES * C::STAGE; i += THREADS * 16)
         *(uint4 *)(memory + i) = uint4{0, 0, 0, 0};
     if (threadIdx.x < STAGES) {
@@ -201,7 +201,7 @@ static void launch_form(const conv_outer &o, const vvor_plan &p, void *work)
                      : launch<vvor_config<FORM, 1, false>, T>(o, p, work);
 }
 
-void vvor_fast(const conv_outer &o, enum pnet_precision precision, void *work)
+void triplets_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     conv_form form = conv_form_of(precision);
     vvor_plan p = vvor_make_plan(&o.set, &o.groups, o.swapped, most_columns(form));

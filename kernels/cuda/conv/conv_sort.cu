@@ -1,4 +1,4 @@
-#include "kernels/cuda/conv/conv_tiles_lists.cuh"
+#include "kernels/cuda/conv/conv_sort.cuh"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ enum {
    begin in its slabs. */
 struct tile_view {
     alignas(16) uint32_t words[VIEW_WORDS];
-    uint32_t begin[LIST_CELLS][PNET_TILE_SLABS];
+    uint32_t begin[SORT_CELLS][PNET_TILE_SLABS];
     uint8_t row[PNET_TILE_ROWS];
 };
 
@@ -73,9 +73,9 @@ static __device__ __forceinline__ uint32_t count_listed(
     return __reduce_add_sync(~0u, n);
 }
 
-/* Where triplets go that are listed one after the other. Places count from the stretch's first; those before it are beyond
+/* Where triplets go that are listed one after the other. Places count from the chunk's first; those before it are beyond
    any count. */
-struct list_writer {
+struct pair_writer {
     int2 *pairs;
     uint32_t at, count;
 
@@ -89,8 +89,8 @@ struct list_writer {
 };
 
 /* Lists a tile's triplets of entry e: rounds of two slabs one after the other. A warp; a lane a row. */
-static __device__ __forceinline__ void list_listed(
-    const tile_list &l, const tile_view &v, int e, int row0, list_writer &w)
+static __device__ __forceinline__ void write_listed(
+    const tile_list &l, const tile_view &v, int e, int row0, pair_writer &w)
 {
     int lane = threadIdx.x % 32, row = lane % 16;
     const uint16_t *slots = l.slots + row % 8 * 2 + row / 8;
@@ -138,7 +138,7 @@ static __device__ __forceinline__ int tiles_of(const conv_set &s)
 static __global__ __launch_bounds__(THREADS) void count_kernel(const conv_set s, uint32_t *within)
 {
     __shared__ tile_view view;
-    __shared__ uint32_t count[LIST_CELLS];
+    __shared__ uint32_t count[SORT_CELLS];
     int warp = threadIdx.x / 32, tiles = tiles_of(s);
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const pnet_tile &t = s.tiles.tile[tile];
@@ -233,15 +233,15 @@ static __device__ uint32_t count_below(const uint32_t *within, const uint32_t *b
     return sum + (uint32_t)(into <= first ? 0 : into >= end ? end - first : into - first);
 }
 
-/* A block a stretch. */
-static __global__ __launch_bounds__(LIST_CELLS) void share_kernel(const conv_set s,
-    const lists_plan p, const uint32_t *within, const uint32_t *before, list_share *share)
+/* A block a chunk. */
+static __global__ __launch_bounds__(SORT_CELLS) void share_kernel(const conv_set s,
+    const sort_plan p, const uint32_t *within, const uint32_t *before, sort_chunk *share)
 {
     __shared__ int tile[2];
-    list_share &to = share[blockIdx.x];
+    sort_chunk &to = share[blockIdx.x];
     int tiles = tiles_of(s), k = threadIdx.x;
     uint64_t edge[2] = {
-        (uint64_t)blockIdx.x * (uint64_t)p.stretch, ((uint64_t)blockIdx.x + 1) * p.stretch};
+        (uint64_t)blockIdx.x * (uint64_t)p.chunk, ((uint64_t)blockIdx.x + 1) * p.chunk};
     if (k < 2) tile[k] = find_tile(before, s.cells, tiles, edge[k]);
     __syncthreads();
     if (k < s.cells) {
@@ -256,18 +256,18 @@ static __global__ __launch_bounds__(LIST_CELLS) void share_kernel(const conv_set
     uint32_t step = 0;
     for (int i = 0; i <= s.cells; i++) {
         to.step[i] = step;
-        if (i < s.cells) step += (to.count[i] + LIST_STEP - 1) / LIST_STEP;
+        if (i < s.cells) step += (to.count[i] + SORT_STEP - 1) / SORT_STEP;
     }
 }
 
-static __global__ __launch_bounds__(THREADS) void list_kernel(
-    const conv_set s, const uint32_t *before, const list_share *share, int2 *pairs)
+static __global__ __launch_bounds__(THREADS) void write_kernel(
+    const conv_set s, const uint32_t *before, const sort_chunk *share, int2 *pairs)
 {
     __shared__ tile_view view;
     int warp = threadIdx.x / 32, end = share->end;
     for (int k = blockIdx.x; k < s.cells; k += gridDim.x) { /* what steps are filled up with */
-        int64_t at = (int64_t)share->step[k] * LIST_STEP + share->count[k] + threadIdx.x;
-        if (at < (int64_t)share->step[k + 1] * LIST_STEP) pairs[at] = int2{-1, -1};
+        int64_t at = (int64_t)share->step[k] * SORT_STEP + share->count[k] + threadIdx.x;
+        if (at < (int64_t)share->step[k + 1] * SORT_STEP) pairs[at] = int2{-1, -1};
     }
     for (int tile = share->first + blockIdx.x; tile < end; tile += gridDim.x) {
         const pnet_tile &t = s.tiles.tile[tile];
@@ -277,37 +277,37 @@ static __global__ __launch_bounds__(THREADS) void list_kernel(
         int entries = plain ? s.cells : t.cells;
         for (int e = warp; e < entries; e += WARPS) {
             int k = plain ? e : (int)l.entries[e].cell;
-            list_writer w = {pairs + (int64_t)share->step[k] * LIST_STEP,
+            pair_writer w = {pairs + (int64_t)share->step[k] * SORT_STEP,
                 before[(int64_t)tile * (s.cells + 1) + k] - share->skip[k], share->count[k]};
             if (plain)
                 visit_plain(s, row0, e, [&](bool there, int row, int64_t n) {
                     w.put(there, row, there ? s.other[n] : 0);
                 });
             else
-                list_listed(l, view, e, (int)row0, w);
+                write_listed(l, view, e, (int)row0, w);
         }
         __syncthreads();
     }
 }
 
-void lists_count(const conv_set &s, const lists_plan &p, void *work)
+void sort_count(const conv_set &s, const sort_plan &p, void *work)
 {
     char *w = (char *)work;
     uint32_t *within = (uint32_t *)(w + p.within), *before = (uint32_t *)(w + p.before);
     int blocks = (int)std::min(std::max(p.tiles, (int64_t)1), (int64_t)BLOCKS);
     count_kernel<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(s, within);
     scan_kernel<<<(unsigned)s.cells + 1, SCAN_THREADS, 0, cudaStreamPerThread>>>(s, within, before);
-    share_kernel<<<(unsigned)p.stretches, LIST_CELLS, 0, cudaStreamPerThread>>>(
-        s, p, within, before, (list_share *)(w + p.share));
+    share_kernel<<<(unsigned)p.chunks, SORT_CELLS, 0, cudaStreamPerThread>>>(
+        s, p, within, before, (sort_chunk *)(w + p.share));
 }
 
-triplet_lists lists_make(const conv_set &s, const lists_plan &p, int stretch, void *work)
+sorted_triplets sort_one_chunk(const conv_set &s, const sort_plan &p, int chunk, void *work)
 {
     char *w = (char *)work;
-    const list_share *share = (const list_share *)(w + p.share) + stretch;
+    const sort_chunk *share = (const sort_chunk *)(w + p.share) + chunk;
     int2 *pair = (int2 *)(w + p.pair);
     int blocks = (int)std::min(std::max(p.tiles, (int64_t)s.cells), (int64_t)BLOCKS);
-    list_kernel<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(
+    write_kernel<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(
         s, (const uint32_t *)(w + p.before), share, pair);
     return {share, pair};
 }

@@ -1,53 +1,53 @@
 /* VVOR in 16 bits of a set that is laid out as tiles (kernels/geometry.h), for layers wider than 64 channels. Triplets are
-   listed by kernel cell, a stretch at a time (conv_tiles_lists.cuh). A block of threads keeps the sum of one cell for 128
-   channels of the rows and 128 or 256 of the gathered side: producers copy both rows of 64 triplets of a list to shared
+   sorted by kernel cell, chunk by chunk (conv_sort.cuh). A block of threads keeps the sum of one cell for 128
+   channels of the rows and 128 or 256 of the gathered side: producers copy both rows of 64 triplets to shared
    memory as the matrix unit reads them, several steps ahead, multipliers multiply. Nothing is summed before. Of a cell's
    steps a block has every m-th, so that all blocks go through the rows side by side, and what one brings to the cache others
    find there. */
-#include "kernels/cuda/conv/conv_tiles_lists.cuh"
+#include "kernels/cuda/conv/conv_sort.cuh"
 #include "kernels/cuda/conv/conv_vvor_fast.cuh"
 
 #include <algorithm>
 
 enum {
-    LIST_BLOCK = LIST_STEP * 128, /* 64 channels of a step */
-    LIST_MULTIPLIERS = 256,       /* two warpgroups, 64 channels of the rows each */
-    LIST_PRODUCERS = 256,         /* eight warps, 8 triplets of a step each */
-    LIST_ALL = LIST_MULTIPLIERS + LIST_PRODUCERS,
+    SORTED_BLOCK = SORT_STEP * 128, /* 64 channels of a step */
+    SORTED_MULTIPLIERS = 256,       /* two warpgroups, 64 channels of the rows each */
+    SORTED_PRODUCERS = 256,         /* eight warps, 8 triplets of a step each */
+    SORTED_ALL = SORTED_MULTIPLIERS + SORTED_PRODUCERS,
     REDUCE_THREADS = 256
 };
 
 /* HALVES: of 128 gathered channels. */
-template <bool BFLOAT_, int HALVES_> struct list_config {
+template <bool BFLOAT_, int HALVES_> struct sorted_config {
     static constexpr bool BFLOAT = BFLOAT_;
     static constexpr int HALVES = HALVES_, N = HALVES * 128;
-    static constexpr int PANEL = 2 * HALVES * LIST_BLOCK, STAGE = PANEL + 2 * LIST_BLOCK;
+    static constexpr int PANEL = 2 * HALVES * SORTED_BLOCK, STAGE = PANEL + 2 * SORTED_BLOCK;
     static constexpr int STAGES = HALVES == 1 ? 6 : 4, BYTES = STAGES * STAGE;
-    static constexpr int SUMS = N * LIST_SIDE;
+    static constexpr int SUMS = N * SORTED_SIDE;
 };
 
-struct list_job {
+struct sorted_job {
     conv_outer outer;
-    triplet_lists lists;
+    sorted_triplets sorted;
     const void *gathered, *rows;
     int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
     int cells, columns, tiles_n, tiles_m, blocks, slots;
-    bool first; /* of the stretches */
+    bool first; /* of the chunks */
     float *to;  /* [kinds][slots][sums of a block] */
 };
 
 /* Where the channels of a kind of block begin. */
-struct list_kind {
+struct sorted_kind {
     int n0, m0, group;
 };
 
-static __device__ __forceinline__ list_kind kind_of(const list_job &j, int kind)
+static __device__ __forceinline__ sorted_kind kind_of(const sorted_job &j, int kind)
 {
-    return {kind % j.tiles_n * j.columns, kind / j.tiles_n % j.tiles_m * LIST_SIDE,
+    return {kind % j.tiles_n * j.columns, kind / j.tiles_n % j.tiles_m * SORTED_SIDE,
         kind / j.tiles_n / j.tiles_m};
 }
 
-/* Lists are short enough for 32 bits. */
+/* Chunks are short enough for 32 bits. */
 static __device__ __forceinline__ uint32_t block_edge(uint32_t steps, int blocks, int block)
 {
     return steps * (unsigned)block / (unsigned)blocks;
@@ -64,7 +64,7 @@ static __device__ __forceinline__ int block_of(uint32_t steps, int blocks, uint3
 /* Where a block's part of a cell goes. Blocks and cells go forth together, so that no two have the same sum of numbers; a
    block has parts of two cells, the first and the last of its own. */
 static __device__ __forceinline__ int64_t slot_of(
-    const list_job &j, int kind, int block, int cell, bool begun)
+    const sorted_job &j, int kind, int block, int cell, bool begun)
 {
     int at = j.slots < 2 * j.blocks ? block + cell : 2 * block + !begun;
     return (int64_t)kind * j.slots + at;
@@ -72,7 +72,7 @@ static __device__ __forceinline__ int64_t slot_of(
 
 /* Adds sum e of thread t, as the matrix unit leaves them, to the gradient. */
 static __device__ __forceinline__ void put_gradient(
-    const list_job &j, const list_kind &k, int cell, int t, int e, float sum)
+    const sorted_job &j, const sorted_kind &k, int cell, int t, int e, float sum)
 {
     const conv_outer &o = j.outer;
     int lane = t % 32, row_side = k.m0 + t / 32 * 16 + lane / 4 + e / 2 % 2 * 8,
@@ -87,15 +87,15 @@ static __device__ __forceinline__ void put_gradient(
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /* A block's way through its steps. Steps of a cell are dealt to m columns, m as many as blocks have such a cell to do: step
-   n is in column n % m. Blocks take columns one after the other, as if these were one list; a block that begins inside
+   n is in column n % m. Blocks take columns one after the other, as if they were one; a block that begins inside
    a column takes what it has of later ones first, so that it, too, goes through the rows once. */
-struct list_walk {
+struct sorted_walk {
     const uint32_t *step; /* in shared memory */
     uint32_t low, high, each;
     int cell;
     uint32_t at, stride, left;
 
-    __device__ __forceinline__ list_walk(const uint32_t *step_, int cells, int blocks, int block)
+    __device__ __forceinline__ sorted_walk(const uint32_t *step_, int cells, int blocks, int block)
     {
         step = step_;
         uint32_t all = step[cells];
@@ -132,18 +132,18 @@ struct list_walk {
 };
 
 /* Shared memory besides the stages. */
-template <class C> struct list_control {
-    uint32_t step[LIST_CELLS + 1];
+template <class C> struct sorted_control {
+    uint32_t step[SORT_CELLS + 1];
     uint64_t full[C::STAGES], empty[C::STAGES];
 };
 
 template <class C>
 static __device__ __forceinline__ void produce(
-    const list_job &j, list_walk walk, unsigned char *memory, list_control<C> &c)
+    const sorted_job &j, sorted_walk walk, unsigned char *memory, sorted_control<C> &c)
 {
     enum { AHEAD = 2 };
-    int thread = (int)threadIdx.x - LIST_MULTIPLIERS, warp = thread / 32, lane = thread % 32;
-    list_kind k = kind_of(j, (int)blockIdx.x / j.blocks);
+    int thread = (int)threadIdx.x - SORTED_MULTIPLIERS, warp = thread / 32, lane = thread % 32;
+    sorted_kind k = kind_of(j, (int)blockIdx.x / j.blocks);
     int n_left = j.gathered_width - k.n0 - lane % 8 * 8,
         m_left = j.rows_width - k.m0 - lane % 8 * 8;
     /* where there are no channels, zeros are made of nothing that lies within the row */
@@ -158,7 +158,7 @@ static __device__ __forceinline__ void produce(
         n_bytes[block] = block * 64 < n_left ? 16 : 0;
 #pragma unroll
     for (int block = 0; block < 2; block++) m_bytes[block] = block * 64 < m_left ? 16 : 0;
-    const int2 *list = j.lists.pair + warp * 8 + lane / 8;
+    const int2 *list = j.sorted.pair + warp * 8 + lane / 8;
     /* rows of 128 bytes, 8 lanes each, units in the order that the matrix unit expects */
     uint32_t base = shared_address(memory) + (warp * 8 + lane / 8) * 128;
     uint32_t to[2] = {
@@ -167,8 +167,8 @@ static __device__ __forceinline__ void produce(
     uint32_t steps = walk.high - walk.low, stage = 0, turn = 1;
     auto look = [&](int i) {
         if (!walk.next()) return;
-        pair[i][0] = __ldg(list + (int64_t)walk.at * LIST_STEP);
-        pair[i][1] = __ldg(list + (int64_t)walk.at * LIST_STEP + 4);
+        pair[i][0] = __ldg(list + (int64_t)walk.at * SORT_STEP);
+        pair[i][1] = __ldg(list + (int64_t)walk.at * SORT_STEP + 4);
     };
 #pragma unroll
     for (int i = 0; i < AHEAD; i++) look(i);
@@ -184,11 +184,11 @@ static __device__ __forceinline__ void produce(
             uint32_t place = to[i] + stage * C::STAGE;
 #pragma unroll
             for (int block = 0; block < 2 * C::HALVES; block++)
-                copy16_part(place + block * LIST_BLOCK, other + n_bytes[block] * (block * 8),
+                copy16_part(place + block * SORTED_BLOCK, other + n_bytes[block] * (block * 8),
                     there ? n_bytes[block] : 0);
 #pragma unroll
             for (int block = 0; block < 2; block++)
-                copy16_part(place + C::PANEL + block * LIST_BLOCK,
+                copy16_part(place + C::PANEL + block * SORTED_BLOCK,
                     row + m_bytes[block] * (block * 8), there ? m_bytes[block] : 0);
         }
         barrier_arrive_copies(shared_address(&c.full[stage]));
@@ -206,13 +206,13 @@ static __device__ __forceinline__ void produce(
 
 /* A block's sums of a cell: to the gradient if it has all of it. */
 template <class C>
-static __device__ __forceinline__ void put_sums(const list_job &j, const list_control<C> &c,
+static __device__ __forceinline__ void put_sums(const sorted_job &j, const sorted_control<C> &c,
     uint32_t low, uint32_t high, int cell, const float (&sum)[C::HALVES][64])
 {
     int kind = (int)blockIdx.x / j.blocks, block = (int)blockIdx.x % j.blocks;
     bool begun = c.step[cell] < low;
     if (!begun && c.step[cell + 1] <= high) {
-        list_kind k = kind_of(j, kind);
+        sorted_kind k = kind_of(j, kind);
 #pragma unroll
         for (int h = 0; h < C::HALVES; h++)
 #pragma unroll
@@ -224,12 +224,12 @@ static __device__ __forceinline__ void put_sums(const list_job &j, const list_co
 #pragma unroll
     for (int h = 0; h < C::HALVES; h++)
 #pragma unroll
-        for (int i = 0; i < 64; i++) to[(h * 64 + i) * LIST_MULTIPLIERS] = sum[h][i];
+        for (int i = 0; i < 64; i++) to[(h * 64 + i) * SORTED_MULTIPLIERS] = sum[h][i];
 }
 
 template <class C>
 static __device__ __forceinline__ void multiply(
-    const list_job &j, list_walk walk, unsigned char *memory, list_control<C> &c)
+    const sorted_job &j, sorted_walk walk, unsigned char *memory, sorted_control<C> &c)
 {
     int warpgroup = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), cell = -1;
     uint32_t step = 0, low = walk.low, high = walk.high;
@@ -248,16 +248,16 @@ static __device__ __forceinline__ void multiply(
         barrier_wait(&c.full[stage], step / C::STAGES % 2);
         fence_async(); /* what was copied is read by the matrix unit */
         const unsigned char *panel = memory + stage * C::STAGE;
-        uint64_t a = product_panel(panel + C::PANEL + warpgroup * LIST_BLOCK, LIST_BLOCK);
+        uint64_t a = product_panel(panel + C::PANEL + warpgroup * SORTED_BLOCK, SORTED_BLOCK);
 #pragma unroll
         for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
         product_fence();
 #pragma unroll
-        for (int i = 0; i < LIST_STEP / 16; i++)
+        for (int i = 0; i < SORT_STEP / 16; i++)
 #pragma unroll
             for (int h = 0; h < C::HALVES; h++)
                 product_outer<128, C::BFLOAT>(sum[h], a + i * (2048 >> 4),
-                    product_panel(panel + 2 * h * LIST_BLOCK, LIST_BLOCK) + i * (2048 >> 4),
+                    product_panel(panel + 2 * h * SORTED_BLOCK, SORTED_BLOCK) + i * (2048 >> 4),
                     i == 0 && fresh);
         product_commit();
         if (step > 0) {
@@ -273,22 +273,22 @@ static __device__ __forceinline__ void multiply(
 #endif
 
 template <class C>
-static __global__ __launch_bounds__(LIST_ALL, 1) void list_vvor_kernel(
-    const __grid_constant__ list_job j)
+static __global__ __launch_bounds__(SORTED_ALL, 1) void sorted_vvor_kernel(
+    const __grid_constant__ sorted_job j)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ __align__(1024) unsigned char memory[];
-    __shared__ list_control<C> c;
-    for (int i = threadIdx.x; i <= j.cells; i += LIST_ALL) c.step[i] = j.lists.share->step[i];
+    __shared__ sorted_control<C> c;
+    for (int i = threadIdx.x; i <= j.cells; i += SORTED_ALL) c.step[i] = j.sorted.share->step[i];
     __syncthreads(); /* for racecheck, which reports making the barriers as a write to the steps */
     if (threadIdx.x < C::STAGES) {
-        barrier_init(&c.full[threadIdx.x], LIST_PRODUCERS);
-        barrier_init(&c.empty[threadIdx.x], LIST_MULTIPLIERS);
+        barrier_init(&c.full[threadIdx.x], SORTED_PRODUCERS);
+        barrier_init(&c.empty[threadIdx.x], SORTED_MULTIPLIERS);
     }
     fence_async();
     __syncthreads();
-    list_walk walk(c.step, j.cells, j.blocks, (int)blockIdx.x % j.blocks);
-    if (threadIdx.x < LIST_MULTIPLIERS) {
+    sorted_walk walk(c.step, j.cells, j.blocks, (int)blockIdx.x % j.blocks);
+    if (threadIdx.x < SORTED_MULTIPLIERS) {
         if constexpr (C::HALVES > 1) registers_more<176>();
         multiply<C>(j, walk, memory, c);
     } else {
@@ -300,16 +300,16 @@ static __global__ __launch_bounds__(LIST_ALL, 1) void list_vvor_kernel(
 
 /* Adds parts of cells to the gradient; zeros cells that are empty. */
 template <int SUMS>
-static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_lists(
-    const __grid_constant__ list_job j)
+static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_sorted(
+    const __grid_constant__ sorted_job j)
 {
     enum { AT_ONCE = 8 };
     constexpr int PARTS = SUMS / REDUCE_THREADS;
-    static_assert(REDUCE_THREADS == LIST_MULTIPLIERS, "a part is a sum of each thread");
+    static_assert(REDUCE_THREADS == SORTED_MULTIPLIERS, "a part is a sum of each thread");
     int type = blockIdx.x / PARTS, e = blockIdx.x % PARTS;
     int cell = type % j.cells, kind = type / j.cells;
-    uint32_t all = j.lists.share->step[j.cells], begin = j.lists.share->step[cell],
-             end = j.lists.share->step[cell + 1];
+    uint32_t all = j.sorted.share->step[j.cells], begin = j.sorted.share->step[cell],
+             end = j.sorted.share->step[cell + 1];
     if (begin == end) {
         if (j.first && !j.outer.add) put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, 0);
         return;
@@ -333,37 +333,37 @@ static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_lists(
 }
 
 template <class C>
-static void multiply_lists(const conv_outer &o, const list_product_plan &p, list_job j, void *work)
+static void multiply_sorted(const conv_outer &o, const sorted_plan &p, sorted_job j, void *work)
 {
-    char *lists = (char *)work + p.slot_bytes;
+    char *memory = (char *)work + p.slot_bytes;
     cudaFuncSetAttribute(
-        list_vvor_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
-    lists_count(o.set, p.lists, lists);
-    for (int stretch = 0; stretch < p.lists.stretches; stretch++) {
-        j.lists = lists_make(o.set, p.lists, stretch, lists);
-        j.first = stretch == 0;
-        list_vvor_kernel<C>
-            <<<(unsigned)(p.kinds * p.blocks), LIST_ALL, C::BYTES, cudaStreamPerThread>>>(j);
-        reduce_lists<C::SUMS><<<(unsigned)(p.kinds * j.cells * (C::SUMS / REDUCE_THREADS)),
+        sorted_vvor_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
+    sort_count(o.set, p.sort, memory);
+    for (int chunk = 0; chunk < p.sort.chunks; chunk++) {
+        j.sorted = sort_one_chunk(o.set, p.sort, chunk, memory);
+        j.first = chunk == 0;
+        sorted_vvor_kernel<C>
+            <<<(unsigned)(p.kinds * p.blocks), SORTED_ALL, C::BYTES, cudaStreamPerThread>>>(j);
+        reduce_sorted<C::SUMS><<<(unsigned)(p.kinds * j.cells * (C::SUMS / REDUCE_THREADS)),
             REDUCE_THREADS, 0, cudaStreamPerThread>>>(j);
     }
 }
 
 template <bool BFLOAT>
 static void choose_columns(
-    const conv_outer &o, const list_product_plan &p, const list_job &j, void *work)
+    const conv_outer &o, const sorted_plan &p, const sorted_job &j, void *work)
 {
     if (p.columns == 256)
-        multiply_lists<list_config<BFLOAT, 2>>(o, p, j, work);
+        multiply_sorted<sorted_config<BFLOAT, 2>>(o, p, j, work);
     else
-        multiply_lists<list_config<BFLOAT, 1>>(o, p, j, work);
+        multiply_sorted<sorted_config<BFLOAT, 1>>(o, p, j, work);
 }
 
-void lists_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+void sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    list_product_plan p = conv_lists_plan(&o.set, &o.groups, o.swapped);
+    sorted_plan p = conv_sorted_plan(&o.set, &o.groups, o.swapped);
     const conv_groups &g = o.groups;
-    list_job j = {o, {}, o.swapped ? o.gout : o.in, o.swapped ? o.in : o.gout,
+    sorted_job j = {o, {}, o.swapped ? o.gout : o.in, o.swapped ? o.in : o.gout,
         o.swapped ? o.cout : o.cin, o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin,
         o.swapped ? g.cin : g.cout, o.set.cells, p.columns, p.tiles_n, p.tiles_m, p.blocks, p.slots,
         true, (float *)work};

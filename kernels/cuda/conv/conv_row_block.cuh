@@ -1,6 +1,6 @@
 /* A tile of rows made ready for gathering: its triplets and the distinct neighbours they lead to, in shared memory. */
-#ifndef PNET_KERNELS_CUDA_CONV_TILE_CUH
-#define PNET_KERNELS_CUDA_CONV_TILE_CUH
+#ifndef PNET_KERNELS_CUDA_CONV_ROW_BLOCK_CUH
+#define PNET_KERNELS_CUDA_CONV_ROW_BLOCK_CUH
 
 #include "kernels/cuda/conv/conv_common.cuh"
 
@@ -11,7 +11,7 @@ static constexpr uint32_t CONV_NO_TRIPLET = ~0u; /* its cell is none */
 enum { CONV_HASH = 2048, CONV_PROBES = 24 };
 
 /* Where things lie in shared memory; the hash table lies where neighbours are staged afterwards. */
-struct conv_tile {
+struct conv_row_block {
     int slots, entries; /* how many neighbours and triplets fit */
     int words;          /* of a set of cells */
     uint32_t *entry;    /* [entries] */
@@ -23,14 +23,14 @@ struct conv_tile {
 };
 
 /* What the threads agree on. */
-struct conv_tile_state {
+struct conv_row_block_state {
     int staged;  /* neighbours; may be more than slots */
     int longest; /* triplets of a row */
     int spilled; /* some triplets have no slot */
 };
 
 /* The place of `other` in the hash table, or CONV_NO_SLOT. */
-static __device__ __forceinline__ uint32_t conv_hash_insert(const conv_tile &t, int32_t other)
+static __device__ __forceinline__ uint32_t conv_hash_insert(const conv_row_block &t, int32_t other)
 {
     uint32_t at = (uint32_t)other * 2654435761u >> 21;
     for (int i = 0; i < CONV_PROBES; i++) {
@@ -45,8 +45,8 @@ static __device__ __forceinline__ uint32_t conv_hash_insert(const conv_tile &t, 
 /* Prepares rows row0 to row0 + rows - 1; all threads of the block call it. GROUPS: warpgroups, of 64 rows. Which slot a
    neighbour gets may differ from run to run; what is gathered does not. */
 template <int GROUPS, int THREADS>
-static __device__ void conv_tile_load(
-    const conv_tile &t, conv_tile_state &state, const conv_set &s, int64_t row0, int rows)
+static __device__ void conv_row_block_load(
+    const conv_row_block &t, conv_row_block_state &state, const conv_set &s, int64_t row0, int rows)
 {
     constexpr int ROWS = GROUPS * 64, AT_ONCE = 8;
     int tid = threadIdx.x;

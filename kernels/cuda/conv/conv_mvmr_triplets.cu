@@ -4,7 +4,7 @@
    warpgroups share the weights, which the copy engine brings. Sums stay in registers until rows are written, once. */
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
-#include "kernels/cuda/conv/conv_tile.cuh"
+#include "kernels/cuda/conv/conv_row_block.cuh"
 #include "kernels/cuda/base/cuda.h"
 
 /* T: what features are stored as; float32, or what operands are multiplied as. */
@@ -85,7 +85,7 @@ template <class T> struct source {
 };
 
 static __device__ __forceinline__ uint32_t entry_at(
-    const conv_tile &t, const conv_set &s, int64_t base, int n, int end)
+    const conv_row_block &t, const conv_set &s, int64_t base, int n, int end)
 {
     if (n >= end) return CONV_NO_TRIPLET;
     if (n < t.entries) return t.entry[n];
@@ -96,7 +96,7 @@ static __device__ __forceinline__ uint32_t entry_at(
    that the rows of a quarter warp fall into different banks. */
 template <int DEPTH, class T>
 static __device__ __forceinline__ void add_triplet(float (&sum)[DEPTH / 4], cursor &c,
-    const conv_tile &t, const float *stage, const conv_set &s, const source<T> &from, int lane)
+    const conv_row_block &t, const float *stage, const conv_set &s, const source<T> &from, int lane)
 {
     constexpr int PIECES = DEPTH / 16;
     int odd = PIECES > 1 ? lane / 4 % 2 : 0, quarter = lane % 4 * 4;
@@ -285,7 +285,7 @@ template <class C> static __device__ __forceinline__ void ring_feed(ring<C> &g, 
 
 /* Stages channels [first, first + DEPTH) of the neighbours; returns the largest of all that is gathered, or 0. */
 template <class C>
-static __device__ float stage_neighbours(const conv_tile &t, const conv_tile_state &state,
+static __device__ float stage_neighbours(const conv_row_block &t, const conv_row_block_state &state,
     const conv_set &s, const source<typename C::T> &from, float *stage)
 {
     constexpr int QUARTERS = C::DEPTH / 4;
@@ -328,14 +328,14 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ uint64_t full[C::RING], empty[C::RING];
-    __shared__ conv_tile_state state;
+    __shared__ conv_row_block_state state;
     __shared__ ring<C> weights;
     __shared__ float sizes[C::GROUPS * 4];
     int64_t live = pnet_live(p.set.rows), row0 = (int64_t)blockIdx.x * C::ROWS;
     if (row0 >= live) return;
     layout o = make_layout(C::RING * C::BLOCK, C::DEPTH, C::ROWS, l);
     float *stage = (float *)(memory + o.stage);
-    conv_tile t = {l.slots, l.entries, l.words, (uint32_t *)(memory + o.entry),
+    conv_row_block t = {l.slots, l.entries, l.words, (uint32_t *)(memory + o.entry),
         (int32_t *)(memory + o.neighbour), (int *)(memory + o.row), (uint32_t *)(memory + o.cells),
         (int32_t *)stage, (uint16_t *)(memory + o.stage + CONV_HASH * 4)};
     if (threadIdx.x == 0) {
@@ -345,7 +345,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
         }
         fence_async();
     }
-    conv_tile_load<C::GROUPS, C::THREADS>(
+    conv_row_block_load<C::GROUPS, C::THREADS>(
         t, state, p.set, row0, (int)(live - row0 < C::ROWS ? live - row0 : C::ROWS));
     int group = blockIdx.y / b.wide, wide = blockIdx.y % b.wide;
     const uint32_t *all = t.cells + C::GROUPS * t.words;
@@ -381,9 +381,9 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
         if (lane == 0 && pending >= 0) barrier_arrive(empty + pending);
         pending = -1;
     };
-    /* Lets blocks pass that other warpgroups need: all before cell `k`. */
+    /* Gives back the blocks that only other warpgroups need: all before cell `k`. */
     int seen = 0;
-    auto pass = [&](int k) {
+    auto release_until = [&](int k) {
         while (true) {
             int next = __shfl_sync(~0u, conv_next_cell(all, t.words, seen), 0);
             if (next >= k) break;
@@ -426,7 +426,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
                 if (go1) add_triplet<C::DEPTH>(runs[1], c1, t, stage, p.set, from, lane);
             }
             finish();
-            pass(k);
+            release_until(k);
             make_operands<C>(a, runs, scale, lane / 4 % 2);
             if constexpr (C::SCALED) {
                 int64_t block =
@@ -450,7 +450,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr(
             product_commit();
         }
         finish();
-        pass(t.words * 32);
+        release_until(t.words * 32);
     }
     write_rows<C>(p, sum, row0, live, group, (b.first + wide) * C::COLUMNS);
 #endif
@@ -525,10 +525,10 @@ bool conv_matrix_unit(void)
            a.sharedSizeBytes > 0;
 }
 
-void conv_fast_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
+void conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
 {
     conv_form form = conv_form_of(precision);
-    int depth = conv_fast_depth(form, &p.groups);
+    int depth = conv_triplets_depth(form, &p.groups);
     bool stored = p.set.rows.storage != PNET_STORE_F32; /* as operands are */
     if (p.set.rows.most == 0) return;
     switch (form) {

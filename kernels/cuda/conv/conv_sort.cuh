@@ -1,0 +1,17 @@
+/* The triplets of a set by kernel cell, taken from its tiles chunk by chunk: what conv_vvor_sorted.cu multiplies. */
+#ifndef PNET_KERNELS_CUDA_CONV_SORT_CUH
+#define PNET_KERNELS_CUDA_CONV_SORT_CUH
+
+#include "kernels/cuda/conv/conv_common.cuh"
+
+/* Triplets that are listed, on the device. */
+struct sorted_triplets {
+    const sort_chunk *share;
+    const int2 *pair; /* row, other */
+};
+
+/* Counts the triplets of all chunks; then sorts one of them. */
+void sort_count(const conv_set &s, const sort_plan &p, void *work);
+sorted_triplets sort_one_chunk(const conv_set &s, const sort_plan &p, int chunk, void *work);
+
+#endif
