@@ -79,7 +79,7 @@ struct conv_outer {
     const float *gout_matrix; /* as gout, or where the matrix begins that gout has columns of */
     float *gweight;
     bool swapped;    /* the set's rows are those of `in` */
-    bool transposed; /* gweight is [V, cout1, cin] */
+    bool transposed; /* of a dense product: gweight is [cout, cin] */
     bool add;
 };
 

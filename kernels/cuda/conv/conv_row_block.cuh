@@ -122,9 +122,4 @@ static __device__ __forceinline__ int conv_next_cell(const uint32_t *cells, int 
     return words * 32;
 }
 
-static __device__ __forceinline__ bool conv_has_cell(const uint32_t *cells, int k)
-{
-    return cells[k / 32] >> k % 32 & 1;
-}
-
 #endif

@@ -419,7 +419,7 @@ static __global__ void reduce(conv_outer o, const tiles_plan p, const float *slo
         sum *= unit;
         int64_t at =
             ((int64_t)(w.cell0 + cell) * g.cin1 + a % g.cin1) * o.cout + w.group * g.cout + b;
-        float *to = o.gweight + (o.transposed ? at % o.cout * o.cin + at / o.cout : at);
+        float *to = o.gweight + at;
         *to = o.add ? *to + (float)sum : (float)sum;
     }
 }

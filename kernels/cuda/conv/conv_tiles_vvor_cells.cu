@@ -330,7 +330,7 @@ static __global__ void reduce_cells(conv_outer o, const cell_plan p, const float
             sum += slots[(int64_t)cell_slot(p.blocks, cells, kind, block, cell) * SUMS + i];
     sum *= unit;
     int64_t at = ((int64_t)cell * g.cin1 + a % g.cin1) * o.cout + group * g.cout + b;
-    float *to = o.gweight + (o.transposed ? at % o.cout * o.cin + at / o.cout : at);
+    float *to = o.gweight + at;
     *to = o.add ? *to + (float)sum : (float)sum;
 }
 

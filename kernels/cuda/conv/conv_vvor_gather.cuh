@@ -50,13 +50,9 @@ static __device__ __forceinline__ entry load_entry(
     const vvor_job<T> &j, const span &s, int at, int cell0)
 {
     entry e = {0, NO_CELL * C::CELL_BYTES};
-    if (at < s.count) {
-        if (j.set.other)
-            e = {(uint32_t)j.set.other[s.begin + at],
-                (uint32_t)(j.set.cell[s.begin + at] - cell0) * C::CELL_BYTES};
-        else
-            e = {(uint32_t)s.begin, 0};
-    }
+    if (at < s.count)
+        e = {(uint32_t)j.set.other[s.begin + at],
+            (uint32_t)(j.set.cell[s.begin + at] - cell0) * C::CELL_BYTES};
     return e;
 }
 
