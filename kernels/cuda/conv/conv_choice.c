@@ -67,7 +67,7 @@ static bool wide(const struct conv_case *c)
     return c->form == PNET_CONV_TILES && staged && c->aligned &&
            (c->shape.cin | c->groups.cin) % unit == 0 &&
            (c->shape.cout | c->groups.cout) % 8 == 0 &&
-           conv_tiles_wide(conv_form_of(c->precision), c->set.cells, &c->groups);
+           conv_tiles_may_be_wide(conv_form_of(c->precision), c->set.cells, &c->groups);
 }
 
 static bool mvmr_tiles(const struct conv_case *c)

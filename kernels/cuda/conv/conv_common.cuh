@@ -1,4 +1,5 @@
-/* What the kernels of convolution share: where rows and runs come from, merged groups, weights, the end of a row. */
+/* What the kernels of convolution share: access to sets, merged groups and weights, and what is done to a finished sum.
+   */
 #ifndef PNET_KERNELS_CUDA_CONV_COMMON_CUH
 #define PNET_KERNELS_CUDA_CONV_COMMON_CUH
 
@@ -32,7 +33,7 @@ static __device__ __forceinline__ float conv_weight(const float *weight, const c
                       : weight[(k * g.cin1 + a % g.cin1) * cout + group * g.cout + b];
 }
 
-/* What becomes of a sum. */
+/* What is done to a finished sum before it is stored. */
 struct conv_end {
     const float *bias; /* or NULL */
     float *out;        /* stored as the features that are gathered */

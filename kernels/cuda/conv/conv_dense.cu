@@ -1,6 +1,6 @@
 /* Dense products of rows in 16 bits with one matrix. A block of threads keeps the weights of up to 128 output channels in
-   shared memory; batches of 128 rows are copied there while earlier ones are multiplied, each by two warpgroups, and
-   written. Rows whose widths are no whole units of 16 bytes are read and written as contiguous memory (conv_flat.cuh). */
+   shared memory. It copies batches of 128 rows there while two warpgroups multiply and write earlier ones. Rows whose
+   width is no multiple of 16 bytes are read and written as contiguous memory (conv_flat.cuh). */
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
@@ -19,7 +19,7 @@ template <bool BFLOAT_, int STEPS_, int COLUMNS_> struct config {
     static constexpr int STEPS = STEPS_, COLUMNS = COLUMNS_, DEEP = (STEPS + 3) / 4;
     static constexpr int STAGE = DEEP * PANEL, STAGES = DEEP == 1 ? 6 : 6 - DEEP;
     static constexpr int BLOCK = COLUMNS * 128; /* bytes of 64 channels of the weights */
-    /* Places in shared memory: stages, weights, panels laid out of flat rows, rows that leave as flat ones. */
+    /* Offsets in shared memory: stages of rows, weights, panels laid out from flat rows, flat rows to be written. */
     static constexpr int WEIGHTS = STAGES * STAGE, LAID = WEIGHTS + DEEP * BLOCK;
     static constexpr int LEAVING = LAID + (DEEP * 64 <= CONV_DENSE_UNEVEN ? STAGE : 0);
     static constexpr int BYTES = LEAVING + ROWS * COLUMNS * 2;
@@ -44,7 +44,7 @@ static __device__ __forceinline__ bool is_even(int width)
     return width % 8 == 0;
 }
 
-/* Starts copies of rows [row0, row0 + ROWS), those from `live` on zeros. */
+/* Starts copies of rows [row0, row0 + ROWS); rows from `live` on become zeros. */
 template <class C, typename T>
 static __device__ __forceinline__ void copy_rows(
     const dense<T> &d, uint32_t to, int64_t row0, int64_t live)
@@ -69,7 +69,8 @@ static __device__ __forceinline__ void copy_rows(
     }
 }
 
-/* The weights, rounded, a row of input channels a column, as the matrix unit reads them; zeros where there are none. */
+/* Rounds the weights and stores them as the matrix unit reads them: one row of input channels a column, zeros where there
+   are none. */
 template <class C, typename T>
 static __device__ __forceinline__ void pack_weights(
     const dense<T> &d, unsigned char *weights, int column0)
@@ -109,7 +110,7 @@ static __device__ __forceinline__ void multiply(
     product_commit();
 }
 
-/* Bias and activation; `place(i)`: which of the block's channels sum i belongs to. */
+/* Adds the bias and applies the activation. `place(i)`: the column of sum i. */
 template <class C, class F>
 static __device__ __forceinline__ void finish_sums(
     const conv_end &e, float (&sum)[C::COLUMNS / 2], const float *bias, F place)
@@ -127,7 +128,7 @@ static __device__ __forceinline__ void finish_sums(
     }
 }
 
-/* Writes rows of whole units: a lane has 8 channels of every 32, of two rows. */
+/* Writes rows that are made of units of 16 bytes. A lane has 8 channels of every 32, of two rows. */
 template <class C, typename T>
 static __device__ __forceinline__ void write_units(const dense<T> &d, float (&sum)[C::COLUMNS / 2],
     const float *bias, int64_t row0, int64_t live, int column0)
@@ -168,7 +169,7 @@ static __device__ __forceinline__ void warpgroup_sync()
     asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory");
 }
 
-/* Moves `count` numbers, 16 bytes at a time as far as they go, by a warpgroup; both sides are aligned. */
+/* A warpgroup moves `count` numbers, 16 bytes at a time as far as possible. Both addresses are aligned to 16 bytes. */
 template <typename T>
 static __device__ __forceinline__ void move_contiguous(T *to, const T *from, int count)
 {
@@ -177,8 +178,8 @@ static __device__ __forceinline__ void move_contiguous(T *to, const T *from, int
     if (thread < count % 8) to[whole * 8 + thread] = from[whole * 8 + thread];
 }
 
-/* Writes any rows: a warpgroup's 64 are put side by side in shared memory, where they have been brought before if they are
-   added to. */
+/* Writes rows of any width: a warpgroup puts its 64 rows side by side in shared memory and moves them from there. Where
+   the result is added to the output, the output is brought there first. */
 template <class C, typename T>
 static __device__ __forceinline__ void write_contiguous(const dense<T> &d,
     float (&sum)[C::COLUMNS / 2], const float *bias, T *leaving, int64_t row0, int64_t live)

@@ -1,10 +1,10 @@
-/* Depthwise layers: every channel by itself, bound by memory. A thread has some neighbouring channels of a row at a time,
-   as many as can be read at once, and asks for several neighbours together, since each of them waits for memory. */
+/* Depthwise layers: each channel by itself, bound by memory. A thread has as many neighbouring channels of a row as can
+   be read at once. It requests several neighbours before it uses the first, to hide the latency of memory. */
 #include "kernels/cuda/conv/conv_pairs.cuh"
 
 enum { THREADS = 256, AT_ONCE = 4 };
 
-/* Up to AT_ONCE triplets of a row from the n-th on, the last one again where there are fewer, and V channels of each. */
+/* AT_ONCE triplets of a row from the n-th on, with V channels of each; where fewer are left, the last one again. */
 template <class T, int V> struct triplets_read {
     int cell[AT_ONCE];
     stored<T, V> x[AT_ONCE];
@@ -45,7 +45,7 @@ static __device__ __forceinline__ void write_sums(
     store_wide<V>(to, sum);
 }
 
-/* Rows that a block of threads goes through, close to each other, so that they find their neighbours in the cache. */
+/* Rows of a block of threads: close to each other, so that they find their neighbours in the cache. */
 static int64_t rows_of_block(int units)
 {
     enum { ROWS = 64, ITEMS = 4 * THREADS };
@@ -110,7 +110,7 @@ void conv_depthwise_mvmr(const conv_product &p)
         p.in, p.end.out);
 }
 
-/* Sums that a lane has for itself in shared memory: two blocks of threads have room for them on a processor. */
+/* Sums of a lane in shared memory: so many that two blocks of threads fit on a processor. */
 enum { SUMS = 112 };
 
 /* Kernel cells that a block of threads sums V channels of. */
@@ -119,7 +119,7 @@ static __host__ __device__ constexpr int cells_of_block(int V)
     return SUMS / V;
 }
 
-/* How lanes are dealt: `lanes`, a power of two, have the channels of a row. */
+/* How the lanes of a warp are assigned: `lanes`, a power of two, share the channels of a row. */
 struct row_team {
     int lanes, slices; /* parts of a row, where lanes are too few */
 };
@@ -166,8 +166,8 @@ static __device__ __forceinline__ void add_runs(float (*sums)[32][V], const conv
     if (cell >= 0) add_run<V>(sums, cell - first, run, g);
 }
 
-/* partial[chunk][cell][channel]: a block of threads sums some cells of the channels of a team over a chunk of rows, each
-   team over rows of its own, and then the teams, in order. */
+/* partial[chunk][cell][channel]. A block of threads sums some cells of a team's channels over a chunk of rows: each team
+   over rows of its own, then the teams in order. */
 template <class T, int V>
 static __global__ __launch_bounds__(THREADS) void vvor(conv_outer o, const T *in, const T *gout,
     row_team team, int cells, int64_t chunk, float *partial)

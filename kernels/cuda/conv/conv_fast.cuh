@@ -1,4 +1,4 @@
-/* Products on the matrix unit: how operands are formed, and how weights are laid out for it. */
+/* Products on the matrix unit: scales of operands, packed weights, and the kernels of MVMR. */
 #ifndef PNET_KERNELS_CUDA_CONV_FAST_CUH
 #define PNET_KERNELS_CUDA_CONV_FAST_CUH
 
@@ -13,14 +13,14 @@ static __host__ __device__ inline const float *conv_block_scales(
     return (const float *)((const char *)blocks + (size_t)b.count * b.bytes);
 }
 
-/* Which channel column n of a block is, with `units`: the matrix unit gives lane t of four the sums of columns 2t and
-   2t + 1 of 8. */
+/* Which channel column n of a packed block holds, with `units`. Of 8 columns the matrix unit gives lane t of four the
+   sums of columns 2t and 2t + 1; in this order a lane has 8 neighbouring channels of 32. */
 static __device__ __forceinline__ int conv_column_at(int n)
 {
     return n / 32 * 32 + n % 8 / 2 * 8 + n % 32 / 8 * 2 + n % 2;
 }
 
-/* The power of two that brings values below 2^(1 + exponent of `most`) below 2^top. */
+/* The power of two by which to multiply so that values up to `most` stay below 2^top. */
 static __device__ __forceinline__ float conv_scale(float most, int top)
 {
     int e = most > 0 ? (int)(__float_as_uint(most) >> 23) - 127 : 0, s = top - 1 - e;
@@ -28,7 +28,7 @@ static __device__ __forceinline__ float conv_scale(float most, int top)
     return __uint_as_float((unsigned)(s + 127) << 23);
 }
 
-/* Of a value that is not finite nothing is known. */
+/* The size of a finite value; 0 for infinity and NaN, which must not become a scale. */
 static __device__ __forceinline__ float conv_finite_size(float x)
 {
     x = fabsf(x);

@@ -1,10 +1,10 @@
-/* MVMR of few rows: how a layer is divided, and how the sums of its parts are added. */
+/* MVMR of few rows, host side: the launch, and the kernel that adds the partial sums. */
 #include "kernels/cuda/conv/conv_few.cuh"
 
-/* Of add_parts: elements of a block of threads, and threads an element. */
+/* add_parts: elements of a block of threads; threads that add one element. */
 enum { ELEMENTS = 64, QUARTERS = 4 };
 
-/* Adds the parts of each element, a quarter of them a thread, in their order. */
+/* Adds the partial sums of each element: each of four threads a quarter of them, in order. */
 template <class T>
 static __global__ __launch_bounds__(ELEMENTS *QUARTERS) void add_parts(
     conv_end end, struct pnet_count rows, int width, int splits, const float *partial)

@@ -1,7 +1,7 @@
-/* MVMR of few rows: the kernel. A layer whose tiles would leave most of the GPU idle is divided among kernel cells and input
-   channels too. An item is a block of the places of a tile, a block of output columns and a range of units, which are DEPTH
-   input channels of a kernel cell. Each warp gathers a slab of 16 rows, and multiplies 64 rows by a quarter of the columns.
-   Weights are read as they lie in memory; the sums of ranges are added in their order afterwards. */
+/* MVMR of few rows. Tiles of such a layer would leave most of the GPU idle, so it is divided among kernel cells and input
+   channels too. An item is 64 or 128 rows of a tile, a block of output columns and a range of units; a unit is FEW_DEPTH
+   input channels of a kernel cell. Each warp gathers a slab of 16 rows and multiplies 64 rows by a quarter of the
+   columns. Weights are not packed. The sums of ranges are added afterwards, in order. */
 #ifndef PNET_KERNELS_CUDA_CONV_FEW_CUH
 #define PNET_KERNELS_CUDA_CONV_FEW_CUH
 
@@ -42,7 +42,7 @@ struct few_launch {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* What the threads share besides operands: the cells that an item has, and the rounds of each slab in them. */
+/* Shared by the threads besides operands: the cells that an item has, and the rounds of each slab in them. */
 template <class C> struct few_shared {
     uint16_t cell[CONV_FEW_CELLS], rounds[CONV_FEW_CELLS][C::SLABS];
     int cells;
@@ -53,22 +53,23 @@ struct few_item {
     int group, column0, begin, end; /* units */
 };
 
-/* A warp gathers a slab (kernels/geometry.h). What it knows of the next cell: the lane's word of the first rounds, lane
-   8 j + g having word g of round j. */
+/* How a warp finds the runs of its slab (kernels/geometry.h, struct pnet_tiles): the words of the next cell. Lane 8 j + g
+   has word g of round j. */
 struct few_view {
     const int32_t *neighbour; /* slot 1 */
     const uint32_t *words;
     uint32_t word;
 };
 
-/* A slab's runs in a cell. In lane 8 j + g: the neighbours of rows g and g + 8 in round j; -1: there is none. */
+/* The runs of a slab in a cell. Lane 8 j + g has the neighbours of rows g and g + 8 in round j; -1 where there is none.
+   */
 struct few_runs {
     int rounds;
     const uint32_t *words;
     int low, high;
 };
 
-/* A place in the list of cells, and the block of channels. */
+/* A unit: the index of its cell among those of the item, and the block of channels. */
 struct few_unit {
     int c, k, deep, end;
 };
@@ -90,7 +91,8 @@ static __device__ __forceinline__ int slab_of()
     return threadIdx.x / 32;
 }
 
-/* Lists the cells that the item has, ascending, and goes to the first of them. A dense product has one. */
+/* Collects the cells that the item has, in ascending order, and returns the view of the first. A dense product has one
+   cell. */
 template <class C>
 static __device__ __forceinline__ few_view list_cells(
     few_shared<C> &m, const few_launch &l, const few_item &i, const pnet_tile *t)
@@ -150,8 +152,8 @@ static __device__ __forceinline__ int neighbour_of(const few_view &v, uint32_t s
     return slot ? __ldg(v.neighbour + slot - 1) : -1;
 }
 
-/* Finds the slab's runs in the c-th cell, which is the one after that of the last call, and asks for the words of the next
-   one. */
+/* Loads the runs of the slab in cell number c, the one after that of the last call, and requests the words of the next
+   cell. */
 template <class C>
 static __device__ __forceinline__ void find_runs(
     few_runs &r, few_view &v, const few_shared<C> &m, const few_launch &l, const few_item &i, int c)
@@ -171,7 +173,7 @@ static __device__ __forceinline__ void find_runs(
     v.word = c + 1 < m.cells && lane / 8 < m.rounds[c + 1][slab_of()] ? __ldg(v.words) : 0;
 }
 
-/* The same of rounds `first` to `first` + 3 of a longer run. */
+/* The same for rounds `first` to `first` + 3 of a run of more than four rounds. */
 static __device__ __forceinline__ void find_more(few_runs &r, const few_view &v, int first)
 {
     uint32_t word = first + threadIdx.x % 32 / 8 < r.rounds ? __ldg(r.words + first * 8) : 0;
@@ -179,7 +181,7 @@ static __device__ __forceinline__ void find_more(few_runs &r, const few_view &v,
     r.high = neighbour_of(v, word >> 16);
 }
 
-/* Four channels of a row; 8 lanes a row, and as many rows at once as there are lanes for. */
+/* Loads four channels of a row. 8 lanes share a row, so a warp loads four rows at once. */
 template <class C>
 static __device__ __forceinline__ stored<typename C::T, 4> row_load(
     const few_launch &l, const few_item &i, const few_unit &u, int64_t row)
@@ -194,10 +196,10 @@ static __device__ __forceinline__ stored<typename C::T, 4> row_load(
     return x;
 }
 
-/* What the lane gathers: 4 channels of rows lane / 8, 4, 8 and 12 further, of some rounds. */
+/* What a lane gathers: 4 channels of rows lane / 8, lane / 8 + 4, + 8 and + 12, of FEW_AHEAD rounds. */
 template <class C> using few_portion = stored<typename C::T, 4>[FEW_AHEAD][FEW_LANE_ROWS];
 
-/* Asks for rounds `first` to `first` + FEW_AHEAD - 1, `runs` being those of rounds from a multiple of 4 on. */
+/* Requests rounds `first` to `first` + FEW_AHEAD - 1; `runs` has the four rounds that these are among. */
 template <class C>
 static __device__ __forceinline__ void gather_begin(few_portion<C> &x, const few_runs &runs,
     int first, const few_launch &l, const few_item &i, const few_unit &u)
@@ -216,7 +218,7 @@ static __device__ __forceinline__ void gather_begin(few_portion<C> &x, const few
         }
 }
 
-/* Adds what the runs have more, and stores the sums as operands. */
+/* Adds the remaining rounds of the runs, and stores the sums as operands. */
 template <class C>
 static __device__ __forceinline__ void gather_end(few_portion<C> &x, few_runs runs,
     const few_view &v, const few_launch &l, const few_item &i, const few_unit &u, uint32_t to)
@@ -245,7 +247,7 @@ static __device__ __forceinline__ void gather_end(few_portion<C> &x, few_runs ru
     }
 }
 
-/* Brings the weights of a unit: by copies that go on beside what the thread does, where four lie together. */
+/* Copies the weights of a unit to shared memory; asynchronously where four numbers can be copied at once. */
 template <class C>
 static __device__ __forceinline__ void stage_weights(
     const few_launch &l, const few_item &i, const few_unit &u, uint32_t to)
@@ -286,8 +288,8 @@ static __device__ __forceinline__ void stage_weights(
     }
 }
 
-/* The weights that a lane has in a step of `depth` channels: those at 2 (lane % 4) and the next, and, with 16 channels, 8
-   further, in column n. */
+/* The weights that a lane multiplies in a step of `depth` channels, in column n: those of channels 2 (lane % 4) and 2
+   (lane % 4) + 1 and, with 16 channels, of 8 further. */
 template <class C, bool TURNED>
 static __device__ __forceinline__ float2 weight_pair(uint32_t stage, int channel, int n)
 {
@@ -326,7 +328,7 @@ static __device__ __forceinline__ void multiply(few_sums<C> &sum, uint32_t rows,
     }
 }
 
-/* The row that stands at a place of the item; those that are not there come last. */
+/* The row at a place of the item. Places without a row come last. */
 static __device__ __forceinline__ int64_t row_of(const few_launch &l, const few_item &i, int place)
 {
     int64_t at = i.row0 + place, tile = at / PNET_TILE_ROWS;
@@ -400,7 +402,8 @@ static __device__ __forceinline__ void write_sums(
     });
 }
 
-/* The rows of an item whose tile lists nothing: all cells, by the first of its ranges. */
+/* Computes the rows of an item whose tile lists nothing, from the triplets. The first range of the item does it, for all
+   cells. */
 template <class C>
 static __device__ __noinline__ void write_plain(const few_launch &l, const few_item &i)
 {
@@ -446,10 +449,11 @@ static __global__ __launch_bounds__(C::THREADS, C::AT_ONCE) void few(
     few_runs runs = {}; /* of `next` */
     const pnet_tile *t = l.p.set.start ? l.p.set.tiles.tile + item.row0 / PNET_TILE_ROWS : nullptr;
     few_view view = list_cells<C>(m, l, item, t);
-    wait_for_earlier(); /* for features; geometry and weights are older than the recording's kernels */
+    wait_for_earlier(); /* waits for the features; geometry and weights were complete before the recording began */
     __syncthreads();
     int cells = m.cells;
-    /* In turn t unit t is multiplied, the rows of the next are gathered, and the weights of the one after that are asked for. */
+    /* In turn t unit t is multiplied, the rows of unit t + 1 are gathered, and the weights of unit t + 2 are requested.
+       */
     few_unit here = {}, next = {-1, 0, 0, 0}, then = unit_at<C>(m, l, item, 0);
     static_assert(FEW_STAGES == 3, "weights are asked for two turns ahead");
     for (int turn = -2; turn < 0 || here.c < cells; turn++) {

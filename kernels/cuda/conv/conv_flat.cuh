@@ -1,5 +1,5 @@
-/* Rows of 16-bit numbers that are no whole units of 16 bytes: 64 of them are, in a dense matrix, and are copied to shared
-   memory as they lie, row behind row; from there they go to panels as the matrix unit reads them. */
+/* Rows of 16-bit numbers whose width is no multiple of 16 bytes. 64 rows of a dense matrix are: they are copied to shared
+   memory as contiguous bytes, and moved from there to panels as the matrix unit reads them. */
 #ifndef PNET_KERNELS_CUDA_CONV_FLAT_CUH
 #define PNET_KERNELS_CUDA_CONV_FLAT_CUH
 
@@ -16,8 +16,8 @@ static __device__ __forceinline__ uint32_t shared_load_short(uint32_t from)
     return v;
 }
 
-/* Starts copies of `rows` rows of `width` numbers (aligned to 16 bytes), of which `left` are there, the others zeros, by
-   `threads` threads. */
+/* Starts copies of `rows` rows of `width` numbers (aligned to 16 bytes) by `threads` threads. The first `left` rows
+   exist; the others are filled with zeros. */
 static __device__ __forceinline__ void flat_copy(
     uint32_t to, const void *from, int rows, int width, int64_t left, int thread, int threads)
 {
@@ -37,8 +37,8 @@ static __device__ __forceinline__ void flat_copy(
     }
 }
 
-/* Moves 64 rows to a panel, 64 columns of 128 bytes a row, the next ones `block` bytes further; with zeros up to whole
-   units of 8. */
+/* Moves 64 rows to panels: 64 columns of 128 bytes a row, the panel of the next 64 columns `block` bytes further. Rows
+   are padded with zeros to a multiple of 8 columns. */
 static __device__ __forceinline__ void flat_lay(
     uint32_t from, uint32_t to, int width, int block, int thread, int threads)
 {

@@ -14,7 +14,7 @@ static __device__ __forceinline__ uint32_t shared_address(const void *p)
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* An address in shared memory that is kept in a register: the compiler would work it out anew at every use. */
+/* An address in shared memory that stays in a register: otherwise the compiler computes it anew at each use. */
 static __device__ __forceinline__ uint32_t shared_base(const void *p)
 {
     uint32_t a = shared_address(p);
@@ -62,7 +62,7 @@ static __device__ __forceinline__ void barrier_init(uint64_t *b, int arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals));
 }
 
-/* Barriers are named by pointers, or by their addresses in shared memory where the code around has those. */
+/* A barrier is given by a pointer, or by its address in shared memory where the caller has that. */
 static __device__ __forceinline__ void barrier_arrive(uint32_t b)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
@@ -81,14 +81,14 @@ static __device__ __forceinline__ uint32_t shared_of(uint32_t at, uint32_t rank)
     return there;
 }
 
-/* At that barrier of another block of the cluster, after what was read. */
+/* Arrives at that barrier of another block of the cluster, after reads. */
 static __device__ __forceinline__ void barrier_arrive_at(uint32_t b, uint32_t rank)
 {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(shared_of(b, rank))
                  : "memory");
 }
 
-/* The same after what was written, at the price of waiting for all of it. */
+/* The same after writes, which it waits for. */
 static __device__ __forceinline__ void barrier_tell(uint32_t b, uint32_t rank)
 {
     asm volatile(
@@ -96,7 +96,7 @@ static __device__ __forceinline__ void barrier_tell(uint32_t b, uint32_t rank)
         : "memory");
 }
 
-/* A word into shared memory of another block of the cluster. */
+/* Stores a word to the shared memory of another block of the cluster. */
 static __device__ __forceinline__ void shared_store_at(uint32_t to, uint32_t v, uint32_t rank)
 {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(shared_of(to, rank)), "r"(v) : "memory");
@@ -113,7 +113,7 @@ static __device__ __forceinline__ void barrier_expect(uint64_t *b, uint32_t byte
     barrier_expect(shared_address(b), bytes);
 }
 
-/* Arrives when the thread's copies of 16 bytes (copy16) are there. */
+/* Arrives when the copies of 16 bytes (copy16) that the thread has started are complete. */
 static __device__ __forceinline__ void barrier_arrive_copies(uint32_t b)
 {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(b) : "memory");
@@ -150,7 +150,7 @@ static __device__ __forceinline__ void barrier_wait_cluster(uint32_t b, uint32_t
                  : "memory");
 }
 
-/* Whether it is over. */
+/* Is that phase over? */
 static __device__ __forceinline__ bool barrier_test(uint64_t *b, uint32_t parity)
 {
     uint32_t over;
@@ -163,7 +163,7 @@ static __device__ __forceinline__ bool barrier_test(uint64_t *b, uint32_t parity
     return over;
 }
 
-/* Barriers and bulk copies run beside ordinary accesses: makes what was written before visible to them. */
+/* Makes earlier ordinary writes visible to barriers and bulk copies. */
 static __device__ __forceinline__ void fence_async()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -186,7 +186,7 @@ static __device__ __forceinline__ void copy_bulk(
     copy_bulk(shared_address(to), from, bytes, shared_address(b));
 }
 
-/* Copies 16 bytes from global to shared memory, beside what the thread does, until copies_wait. */
+/* Starts to copy 16 bytes from global to shared memory; copies_wait waits for it. */
 static __device__ __forceinline__ void copy16(uint32_t to, const void *from)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
@@ -197,7 +197,8 @@ static __device__ __forceinline__ void copy16(void *to, const void *from)
     copy16(shared_address(to), from);
 }
 
-/* Copies to the same place of all blocks of threads of a cluster that `blocks` names, bit by bit; each one's `b` counts. */
+/* Copies to the same place in all blocks of the cluster that `blocks` names, a bit each; the barrier `b` of each counts
+   the bytes. */
 static __device__ __forceinline__ void copy_bulk_shared(
     uint32_t to, const void *from, uint32_t bytes, uint32_t b, uint16_t blocks)
 {
@@ -208,7 +209,7 @@ static __device__ __forceinline__ void copy_bulk_shared(
         : "memory");
 }
 
-/* Waits for all threads of the cluster, also for barriers that they made. */
+/* Waits for all threads of the cluster, and makes the barriers that they have initialised visible. */
 static __device__ __forceinline__ void cluster_wait()
 {
     asm volatile("fence.mbarrier_init.release.cluster;\n"
@@ -217,14 +218,14 @@ static __device__ __forceinline__ void cluster_wait()
                      : "memory");
 }
 
-/* The same of the first `bytes`, 0 to 16; the others become zeros. */
+/* The same for the first `bytes`, 0 to 16; the others become zeros. */
 static __device__ __forceinline__ void copy16_part(uint32_t to, const void *from, int bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
                  : "memory");
 }
 
-/* All of them, or zeros if there are not `any`; `from` is not read then. */
+/* All 16 bytes, or zeros unless `any`; `from` is not read then. */
 static __device__ __forceinline__ void copy16_any(uint32_t to, const void *from, bool any)
 {
     copy16_part(to, from, any ? 16 : 0);
@@ -241,7 +242,7 @@ static __device__ __forceinline__ void copies_wait()
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Before products that read registers which were written since the last one. */
+/* Call it before products that read registers written since the last product. */
 static __device__ __forceinline__ void product_fence()
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -273,7 +274,7 @@ template <int M, int N> static __device__ __forceinline__ void product_touch(uin
         asm volatile("" : "+r"(a[i / 4 / N][i / 4 % N][i % 4])::"memory");
 }
 
-/* How many registers the threads of a warpgroup may have from here on. */
+/* Sets the number of registers of the threads of a warpgroup. */
 template <int N> static __device__ __forceinline__ void registers_more()
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
@@ -283,7 +284,7 @@ template <int N> static __device__ __forceinline__ void registers_fewer()
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
 
-/* Brings global memory (aligned to 16, whole multiples of 16 bytes) into L2. */
+/* Prefetches global memory (aligned to 16, whole multiples of 16 bytes) into L2. */
 static __device__ __forceinline__ void prefetch_bulk(const void *from, uint32_t bytes)
 {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");

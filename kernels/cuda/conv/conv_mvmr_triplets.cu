@@ -1,7 +1,7 @@
-/* MVMR on the matrix unit. A block of threads takes a tile of output rows. The distinct neighbours of the tile are
-   staged in shared memory, some channels at a time; a warpgroup gathers the runs of its 64 rows cell by cell from there
-   straight into the registers that the matrix unit reads, while it multiplies the cell before. All
-   warpgroups share the weights, which the copy engine brings. Sums stay in registers until rows are written, once. */
+/* MVMR from triplets, on the matrix unit. A block of threads has a row block. It stages the distinct neighbours of its
+   rows in shared memory, some channels at a time. A warpgroup gathers the runs of its 64 rows from there, cell by cell,
+   into the registers that the matrix unit reads, while the product of the cell before is under way. All warpgroups share
+   the packed weights, which the copy engine brings. Sums stay in registers until rows are written. */
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
 #include "kernels/cuda/conv/conv_row_block.cuh"
@@ -23,7 +23,7 @@ struct config {
     static constexpr int STEPS = DEPTH / 16;                                  /* products deep */
 };
 
-/* What shared memory holds: slots of neighbours, entries of triplets, words of a set of cells. */
+/* Capacities in shared memory: slots of neighbours, entries of triplets, words of a set of cells. */
 struct limits {
     int slots, entries, words;
 };
@@ -50,7 +50,7 @@ static __host__ __device__ layout make_layout(int ring, int depth, int rows, con
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* Channels first to first + 3 of a row of `in`, those beyond the group zero. */
+/* Channels first to first + 3 of a row of `in`; channels beyond the group are zero. */
 template <class T>
 static __device__ __forceinline__ float4 load4(const T *row, int first, int width, bool aligned)
 {
@@ -139,7 +139,7 @@ static __device__ __forceinline__ float2 unpack2(uint32_t x)
     return __half22float2(*(__half2 *)&x);
 }
 
-/* Makes operands of two rows' sums: a[plane][step] as `product` takes them. */
+/* Converts the sums of two rows to operands: a[plane][step] as `product` takes them. */
 template <class C>
 static __device__ __forceinline__ void make_operands(
     uint32_t (&a)[C::PLANES][C::STEPS][4], float (&sum)[2][C::DEPTH / 4], float scale, bool odd)
@@ -178,7 +178,7 @@ static __device__ __forceinline__ void make_operands(
     }
 }
 
-/* Issues the products of one block of weights; small ones first, so that little is lost when sums are cut off. */
+/* Issues the products of one block of weights; small terms first, to lose little where sums are rounded. */
 template <class C>
 static __device__ __forceinline__ void multiply(float (&sum)[C::COLUMNS / 2],
     const uint32_t (&a)[C::PLANES][C::STEPS][4], const unsigned char *block, int fresh)
@@ -237,8 +237,9 @@ static __device__ __forceinline__ void write_rows(const conv_product &p,
     }
 }
 
-/* Weights on their way: blocks go round a ring, in the order of the tile's cells, chunk of channels by chunk. One
-   thread of the block keeps it and starts copies; `full` counts their bytes, `empty` the warps that are through. */
+/* The ring of packed weights: blocks in the order of the row block's cells, for one chunk of channels after the other.
+   One thread of the block keeps it and starts copies. `full` counts their bytes, `empty` the warps that have finished
+   with a place. */
 template <class C> struct ring {
     unsigned char *memory;
     uint64_t *full, *empty;
@@ -253,7 +254,7 @@ template <class C> static __device__ __forceinline__ bool ring_done(const ring<C
     return g.deep == g.deeps;
 }
 
-/* Starts copy `turn`, once all warps are through with what was in its place; with `wait` waits for them. */
+/* Starts copy `turn` if all warps have finished with what was in its place; with `wait` waits for them. */
 template <class C> static __device__ __forceinline__ bool ring_start(ring<C> &g, bool wait)
 {
     int at = g.turn % C::RING;
@@ -276,14 +277,15 @@ template <class C> static __device__ __forceinline__ bool ring_start(ring<C> &g,
     return true;
 }
 
-/* Keeps copies going; the one of `turn` must be on its way in the end. */
+/* Starts copies as far as the ring has room, and waits for room for the one of `turn`. */
 template <class C> static __device__ __forceinline__ void ring_feed(ring<C> &g, int turn)
 {
     while (!ring_done(g) && g.turn < turn + C::RING)
         if (!ring_start(g, g.turn <= turn)) break;
 }
 
-/* Stages channels [first, first + DEPTH) of the neighbours; returns the largest of all that is gathered, or 0. */
+/* Stages channels [first, first + DEPTH) of the neighbours. Returns the largest size of a number that this thread has
+   seen, 0 where operands have no scale. */
 template <class C>
 static __device__ float stage_neighbours(const conv_row_block &t, const conv_row_block_state &state,
     const conv_set &s, const source<typename C::T> &from, float *stage)

@@ -6,8 +6,9 @@
 
 enum { THREADS = 256, TOP = 15 /* half ends at 2^16 */, PACKED_BYTES = 32 << 10 };
 
-/* Which channel stands at position `at` of a block: lane t of four gives the matrix unit positions 2t, 2t + 1, 2t + 8 and
-   2t + 9 of 16, in which it holds channels 4t to 4t + 3 of 16, or half of channels 8t to 8t + 7 of 32. */
+/* The channel at position `at` of a packed block. The matrix unit reads positions 2t, 2t + 1, 2t + 8 and 2t + 9 of 16
+   from lane t of four. That lane holds channels 4t to 4t + 3 of 16 (unit 4), or half of channels 8t to 8t + 7 of 32 (unit
+   8). */
 static __device__ int channel_at(int at, int unit)
 {
     int p = at % 16, inside = p / 8 * 2 + p % 2, lane = p % 8 / 2;
@@ -22,7 +23,7 @@ static __device__ int place(int n, int p, int depth)
     return n * row + ((p / 8 ^ swizzle) * 16) + p % 8 * 2;
 }
 
-/* Which block a block of threads packs. */
+/* The block of weights that a block of threads packs. */
 struct block_place {
     int64_t k;
     int group, deep, wide;
@@ -71,8 +72,8 @@ static __global__ __launch_bounds__(THREADS) void pack(
     }
 }
 
-/* 16 bits as they are, of which a thread has 32 channels of a column. Through shared memory, so that what a warp reads and
-   what it writes are whole lines. */
+/* Packs weights as bf16 or fp16 without a scale. A thread has 32 channels of a column. They go through shared memory, so
+   that warps read and write whole lines. */
 template <bool BFLOAT>
 static __global__ __launch_bounds__(THREADS, 4) void pack_units(
     conv_blocks b, conv_product p, unsigned char *blocks)

@@ -1,4 +1,4 @@
-/* VVOR's way through a set: the runs of one kernel cell among the rows of a block. */
+/* How the plain VVOR finds its operands: the runs of one kernel cell among the rows of a block. */
 #ifndef PNET_KERNELS_CUDA_CONV_PAIRS_CUH
 #define PNET_KERNELS_CUDA_CONV_PAIRS_CUH
 
@@ -23,8 +23,8 @@ static __device__ __forceinline__ int64_t conv_find_cell(
     return at;
 }
 
-/* The runs of cell k among rows [first, end), at most CONV_PAIR_ROWS of them, in the order of rows; all threads of the
-   block call it, and it returns how many there are. */
+/* Finds the runs of cell k among rows [first, end), at most CONV_PAIR_ROWS of them, in the order of rows. All threads of
+   the block call it. Returns how many there are. */
 static __device__ int conv_find_pairs(
     conv_pairs &p, const conv_set &s, int64_t first, int64_t end, int k)
 {

@@ -1,5 +1,5 @@
-/* MVMR in float32: a tile of output rows, cell after cell of those its rows have. The runs of a cell are summed while
-   they are gathered to shared memory and multiplied once. */
+/* MVMR in float32, on any GPU. A block of threads has 64 output rows and goes through the cells that they have. It sums
+   the runs of a cell while it gathers them to shared memory, and multiplies the sums by the cell's matrix. */
 #include "kernels/cuda/conv/conv_common.cuh"
 
 #include <climits>
@@ -18,7 +18,7 @@ struct tile {
     int least[ROWS / 32];
 };
 
-/* The smallest cell that a row has not had yet, or INT_MAX; begin and end become its runs. `at`, `last`: the triplets
+/* The smallest cell that some row has not had yet, or INT_MAX; sets begin and end to its runs. `at`, `last`: the triplets
    that row `threadIdx.x` has left. */
 static __device__ int next_cell(tile &t, const conv_set &s, int64_t &at, int64_t last)
 {

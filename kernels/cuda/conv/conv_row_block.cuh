@@ -1,16 +1,17 @@
-/* A tile of rows made ready for gathering: its triplets and the distinct neighbours they lead to, in shared memory. */
+/* A row block: the triplets of some output rows, read one by one and prepared in shared memory. The distinct neighbours
+   of the rows get slots, so that each is staged once. */
 #ifndef PNET_KERNELS_CUDA_CONV_ROW_BLOCK_CUH
 #define PNET_KERNELS_CUDA_CONV_ROW_BLOCK_CUH
 
 #include "kernels/cuda/conv/conv_common.cuh"
 
-/* Entry of a triplet: its kernel cell, then the slot of its neighbour. */
+/* An entry is a triplet: its kernel cell in the upper 16 bits, the slot of its neighbour in the lower ones. */
 static constexpr uint32_t CONV_NO_SLOT =
-    0xFFFF; /* it is not staged: read from where it comes from */
-static constexpr uint32_t CONV_NO_TRIPLET = ~0u; /* its cell is none */
+    0xFFFF; /* the neighbour is not staged, but read from global memory */
+static constexpr uint32_t CONV_NO_TRIPLET = ~0u; /* behind the last triplet of a row */
 enum { CONV_HASH = 2048, CONV_PROBES = 24 };
 
-/* Where things lie in shared memory; the hash table lies where neighbours are staged afterwards. */
+/* Arrays in shared memory. The hash table occupies the memory in which neighbours are staged later. */
 struct conv_row_block {
     int slots, entries; /* how many neighbours and triplets fit */
     int words;          /* of a set of cells */
@@ -22,7 +23,7 @@ struct conv_row_block {
     uint16_t *slot;     /* [CONV_HASH] */
 };
 
-/* What the threads agree on. */
+/* What all threads of the block know. */
 struct conv_row_block_state {
     int staged;  /* neighbours; may be more than slots */
     int longest; /* triplets of a row */
@@ -42,8 +43,8 @@ static __device__ __forceinline__ uint32_t conv_hash_insert(const conv_row_block
     return CONV_NO_SLOT;
 }
 
-/* Prepares rows row0 to row0 + rows - 1; all threads of the block call it. GROUPS: warpgroups, of 64 rows. Which slot a
-   neighbour gets may differ from run to run; what is gathered does not. */
+/* Prepares rows row0 to row0 + rows - 1. All threads of the block call it. GROUPS: warpgroups, of 64 rows each. The slot
+   of a neighbour may differ from run to run; what is gathered does not. */
 template <int GROUPS, int THREADS>
 static __device__ void conv_row_block_load(
     const conv_row_block &t, conv_row_block_state &state, const conv_set &s, int64_t row0, int rows)

@@ -11,8 +11,8 @@ enum {
     VIEW_WORDS = 9 << 10
 };
 
-/* A tile as a block of threads reads it: what it lists, in shared memory where it fits, and where the rounds of its cells
-   begin in its slabs. */
+/* A tile as a block of threads reads it: its list, in shared memory where it fits, and for each cell and slab the first
+   round. */
 struct tile_view {
     alignas(16) uint32_t words[VIEW_WORDS];
     uint32_t begin[SORT_CELLS][PNET_TILE_SLABS];
@@ -53,7 +53,7 @@ static __device__ tile_list view_tile(const conv_set &s, const pnet_tile &t, til
     return {list, entries, (const uint16_t *)(entries + cells)};
 }
 
-/* How many of 8 slots are taken. */
+/* Counts the slots, of 8, that hold a triplet. */
 static __device__ __forceinline__ uint32_t count_slots(uint4 v)
 {
     uint32_t ones = __vminu2(v.x, 0x00010001) + __vminu2(v.y, 0x00010001) +
@@ -61,7 +61,7 @@ static __device__ __forceinline__ uint32_t count_slots(uint4 v)
     return (ones & 0xFFFF) + (ones >> 16);
 }
 
-/* A tile's triplets of entry e. A warp; two lanes a slab. */
+/* Counts the triplets of entry e of a tile. A warp calls it; two lanes share a slab. */
 static __device__ __forceinline__ uint32_t count_listed(
     const tile_list &l, const tile_view &v, int e)
 {
@@ -73,8 +73,8 @@ static __device__ __forceinline__ uint32_t count_listed(
     return __reduce_add_sync(~0u, n);
 }
 
-/* Where triplets go that are listed one after the other. Places count from the chunk's first; those before it are beyond
-   any count. */
+/* Writes triplets one after the other. Places count from the first triplet of the chunk; triplets before the chunk get a
+   place beyond any count, and are not written. */
 struct pair_writer {
     int2 *pairs;
     uint32_t at, count;
@@ -88,7 +88,7 @@ struct pair_writer {
     }
 };
 
-/* Lists a tile's triplets of entry e: rounds of two slabs one after the other. A warp; a lane a row. */
+/* Writes the triplets of entry e of a tile, the rounds of two slabs at a time. A warp calls it; a lane has a row. */
 static __device__ __forceinline__ void write_listed(
     const tile_list &l, const tile_view &v, int e, int row0, pair_writer &w)
 {
@@ -109,7 +109,8 @@ static __device__ __forceinline__ void write_listed(
     }
 }
 
-/* A warp goes through a cell's triplets where the tile lists nothing, a lane a row: f(there, row, number of the triplet). */
+/* Visits the triplets of a cell where the tile lists nothing, in a warp with a row a lane: f(there, row, number of the
+   triplet). */
 template <class F>
 static __device__ __forceinline__ void visit_plain(
     const conv_set &s, int64_t row0, int cell, const F &f)
@@ -168,7 +169,8 @@ static __global__ __launch_bounds__(THREADS) void count_kernel(const conv_set s,
     }
 }
 
-/* before[tile][k]: what tiles before this one have of cell k; of k = cells: altogether. A block a cell. */
+/* before[tile][k]: the triplets of cell k in the tiles before this one; with k = cells, of all cells. A block of threads
+   has a cell. */
 static __global__ __launch_bounds__(SCAN_THREADS) void scan_kernel(
     const conv_set s, const uint32_t *within, uint32_t *before)
 {
@@ -206,7 +208,7 @@ static __global__ __launch_bounds__(SCAN_THREADS) void scan_kernel(
     if (thread == SCAN_THREADS - 1) before[(int64_t)tiles * (s.cells + 1) + cell] = at;
 }
 
-/* The tile that has triplet x of all; `tiles`, if there are not so many. */
+/* The tile that has the triplet with number x; `tiles` where there are fewer triplets. */
 static __device__ int find_tile(const uint32_t *before, int cells, int tiles, uint64_t x)
 {
     int low = 0, high = tiles; /* before[low] <= x, or low is 0 */
@@ -221,7 +223,7 @@ static __device__ int find_tile(const uint32_t *before, int cells, int tiles, ui
     return low;
 }
 
-/* How many of cell k are among the first x triplets; tile: the one that has number x. */
+/* The triplets of cell k among the first x of all. `tile` is the one that has triplet x. */
 static __device__ uint32_t count_below(const uint32_t *within, const uint32_t *before, int cells,
     int tiles, int tile, uint64_t x, int k)
 {

@@ -44,7 +44,7 @@ enum conv_form conv_form_of(enum pnet_precision p)
                             : CONV_HALF;
 }
 
-/* How many of `whole` blocks of columns a part has, of `bytes` each: parts are even. */
+/* How many of `whole` blocks of columns, of `bytes` each, a part has. Parts are equally large. */
 static int part_of(int whole, size_t bytes)
 {
     enum { PART_BYTES = 60 << 20 };
@@ -103,7 +103,7 @@ int conv_tiles_columns(int channels)
     return channels > 64 ? 128 : channels > 32 ? 64 : 32;
 }
 
-bool conv_tiles_wide(enum conv_form form, int64_t cells, const struct conv_groups *g)
+bool conv_tiles_may_be_wide(enum conv_form form, int64_t cells, const struct conv_groups *g)
 {
     enum { MOST_BYTES = 56 << 20 };
     bool plain = form == CONV_BFLOAT || form == CONV_HALF;
@@ -161,7 +161,7 @@ struct plain_plan conv_plain_plan(const struct conv_set *s, struct pnet_conv_sha
     return p;
 }
 
-/* As many blocks of threads as the processors take in two turns, two at a time, where a block sums all cells. */
+/* Four blocks of threads a processor: two run at once, so that all are done in two turns. A block sums all cells. */
 struct conv_splits conv_depthwise_split(const struct conv_set *s, int channels)
 {
     enum { LEAST_ROWS = 64, BLOCKS = 4 * CONV_PROCESSORS, BYTES = 48 << 20 };
@@ -271,7 +271,7 @@ static size_t place(struct sort_plan *p, size_t bytes)
     return at;
 }
 
-/* In at most so many bytes; 0 of them where sorting does not serve. */
+/* A plan of at most `most_bytes`; its bytes are 0 where sorting does not serve. */
 static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes)
 {
     enum { MOST_COUNTS = 10 << 20, ALIGN = 256, PAIR_BYTES = 8 };
@@ -309,7 +309,7 @@ struct sorted_plan conv_sorted_plan(
             (size_t)p.kinds * (size_t)p.slots * SORTED_SIDE * (size_t)p.columns * sizeof(float);
     p.sort = sort_plan_of(s, MOST_BYTES - p.slot_bytes);
     bool wide = g->cin1 > 64 && g->cout1 > 64;
-    /* squares of 128 channels: where there is less to do, sorting takes longer than what it saves */
+    /* squares of 128 by 128 channels: with fewer of them sorting takes longer than what it saves */
     int squares = (n + 127) / 128 * p.tiles_m * g->count;
     bool pays = squares >= WIDE || s->count * squares >= ENOUGH;
     if (wide && pays && p.sort.bytes > 0) p.bytes = p.slot_bytes + p.sort.bytes;

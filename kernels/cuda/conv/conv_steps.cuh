@@ -25,14 +25,15 @@ template <int PENDING> static __device__ __forceinline__ void copies_wait_but()
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-/* Copies 16 bytes, or zeros: then `from` is not read, but `valid`, which is somewhere in memory, stands for it. */
+/* Copies 16 bytes, or zeros where `there` is false: `from` is not read then, and `valid`, any valid address, takes its
+   place. */
 static __device__ __forceinline__ void copy16_or_zeros(
     uint32_t to, const void *from, const void *valid, bool there)
 {
     copy16_any(to, there ? from : valid, there);
 }
 
-/* Four matrices of 8 rows of 16 bytes; lane l brings the address of row l % 8 of matrix l / 8. */
+/* Loads four matrices of 8 rows of 16 bytes; lane l passes the address of row l % 8 of matrix l / 8. */
 static __device__ __forceinline__ void load_matrices(uint32_t (&a)[4], uint32_t from)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

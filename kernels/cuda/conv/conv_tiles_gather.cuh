@@ -1,5 +1,5 @@
-/* How a tile's neighbours are staged in shared memory, and how runs are summed from there into what the matrix unit
-   reads (kernels/geometry.h, struct pnet_tiles). */
+/* MVMR from tiles: configuration of the kernel, how neighbours are stored in shared memory, and how summed runs become
+   operands (kernels/geometry.h, struct pnet_tiles). */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_GATHER_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_GATHER_CUH
 
@@ -7,13 +7,13 @@
 #include "kernels/cuda/conv/conv_mma.cuh"
 #include "kernels/cuda/base/storage.cuh"
 
-/* One warp of a block of threads brings weights, three stage neighbours. */
+/* Warps of a block of threads that do not multiply: one copies weights, three stage neighbours. */
 enum { TILE_STAGERS = 96, TILE_OTHERS = 32 + TILE_STAGERS, LEAVING_ROW = 32 * 4 + 16 };
 
-/* EVEN: rows are read and written in whole units, as those of most layers can be. Others have kernels of their own, since
-   the warps that stage have hardly registers for one way to do it.
-   A lane of a quad has one unit of 16 bytes of each 64 of a staged row: 8 channels of 16 bits, or 4 floats where runs are
-   summed before they are scaled to 16 bits. */
+/* EVEN: rows are read and written in units of 16 bytes and 8 channels, as those of most layers can be. Uneven rows have
+   kernels of their own, because the warps that stage have hardly registers for one way to do it. Of each 64 bytes of a
+   staged row a lane of a quad has one unit of 16 bytes: 8 channels in 16 bits, or 4 floats where runs are summed before
+   they are scaled to 16 bits. */
 template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_config {
     static constexpr conv_form FORM = FORM_;
     static constexpr int PIECES = PIECES_;   /* of 64 bytes, of a staged row */
@@ -22,16 +22,15 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_co
     static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
                           BFLOAT = FORM == CONV_BFLOAT;
     static constexpr bool WIDE = COLUMNS == 256;
-    /* Blocks of 64 rows of an item, each of which a warpgroup sums and multiplies. Where sums are taken out of the
-       matrix unit, or are those of 256 columns, there are registers for two, and for the next runs, which are summed while a
-       product is under way. */
+    /* Blocks of 64 rows of an item, one a warpgroup. Where sums are added outside of the matrix unit, and with 256
+       columns, there are registers for two blocks, and for summing the next runs while a product is under way. */
     static constexpr bool AHEAD = SCALED || WIDE;
     static constexpr int BLOCKS = AHEAD ? 2 : 4, ROWS = 64 * BLOCKS;
-    /* Blocks of threads that take the halves of a tile together, and bring half of the weights each. */
+    /* Blocks of threads of a cluster: each takes half of a tile and copies half of the weights for both. */
     static constexpr int CLUSTER = WIDE ? 2 : 1;
     static constexpr int CONSUMERS = 128 * BLOCKS, THREADS = CONSUMERS + TILE_OTHERS;
-    /* Registers of a thread of the consumers and of the others: at the launch all have as many as fit, and what some
-       give others can take. Rows that are not even take more to stage, which those of 128 columns do not have. */
+    /* Registers of a thread that multiplies, and of one that does not. All get the same number at the launch; some give
+       back what others take. Staging uneven rows needs more, which kernels for 128 columns cannot spare. */
     static constexpr bool GIVES = WIDE || (!EVEN && (SCALED || COLUMNS < 128));
     static constexpr int MORE = (AHEAD ? 232 : 112) - (GIVES ? 8 : 0),
                          FEWER = AHEAD   ? (GIVES ? 56 : 40)
@@ -45,14 +44,15 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_co
     static constexpr int RING = BLOCK > 16384  ? 3
                                 : BLOCK > 8192 ? 4
                                                : 8; /* blocks of weights in flight */
-    /* Of a warp: eight rows of 32 floats, a unit apart from each other's banks, on their way to where they belong. */
+    /* Bytes in which a warp reorders sums before it writes them: eight rows of 32 floats, each a unit further so that
+       they fall into different banks. */
     static constexpr int LEAVING = EVEN ? 0 : 8 * LEAVING_ROW;
     static constexpr enum pnet_storage STORED = SCALED   ? PNET_STORE_F32
                                                 : BFLOAT ? PNET_STORE_BF16
                                                          : PNET_STORE_FP16; /* rows are staged so */
 };
 
-/* Where rows are gathered from: channels [first, first + left) of each, of which a tile has DEPTH at a time. */
+/* The rows to gather: channels [first, first + left) of each; DEPTH of them are staged at a time. */
 struct tile_source {
     const void *in;
     enum pnet_storage storage;
@@ -90,7 +90,7 @@ static __device__ __forceinline__ uint4 narrow_floats(const float4 &x, const flo
         pack_pair<C::BFLOAT>(y.x, y.y), pack_pair<C::BFLOAT>(y.z, y.w)};
 }
 
-/* Channels channel to channel + UNIT - 1 of a row as they are staged. */
+/* Channels `channel` to `channel` + UNIT - 1 of a row in the form in which they are staged. */
 template <class C>
 static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_t row, int channel)
 {
@@ -118,8 +118,8 @@ static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_
     return {v[0], v[1], v[2], v[3]};
 }
 
-/* What a lane has of two rows: those of odd quads have the pieces in swapped order, so that the rows of a quarter warp
-   fall into different banks. */
+/* The channels of two rows that a lane has. Lanes of odd quads have the pieces in swapped order, so that the rows of a
+   quarter warp fall into different banks. */
 template <class C> using tile_portion = uint32_t[2][C::PIECES][4];
 
 template <class C>
@@ -157,7 +157,7 @@ static __device__ __forceinline__ void add_row(
         sum[i / 4][i % 4] = add_word<C>(sum[i / 4][i % 4], v[i / 4][i % 4]);
 }
 
-/* Makes operands of two rows' sums: a[plane][step] as `product` takes them. */
+/* Converts the sums of two rows to operands: a[plane][step] as `product` takes them. */
 template <class C>
 static __device__ __forceinline__ void make_operands(
     uint32_t (&a)[C::PLANES][C::STEPS][4], const tile_portion<C> &sum, float scale)

@@ -1,4 +1,4 @@
-/* MVMR on tiles: which of the kernels, a file each, since they take long to compile. */
+/* MVMR from tiles: chooses the form of operands. Each form has a file of its own, because it takes long to compile. */
 #include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
 
 void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work)

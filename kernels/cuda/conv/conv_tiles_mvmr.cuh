@@ -1,19 +1,19 @@
-/* MVMR on tiles (kernels/geometry.h). A block of threads takes tile after tile. One warp starts copies of the weights that
-   the tile's cells need, three more stage its distinct neighbours, some channels at a time and one step ahead, while
-   warpgroups sum the runs of cell after cell, of 64 rows each, straight into the registers that the matrix unit reads.
-   What one of them waits for, the others hide. */
+/* MVMR from tiles (kernels/geometry.h, struct pnet_tiles). A block of threads takes tile after tile. One warp copies the
+   weights of the tile's cells; three warps stage the tile's distinct neighbours, some channels at a time, one step ahead.
+   Warpgroups of 64 rows each sum the runs of cell after cell into the registers that the matrix unit reads. While one
+   warpgroup waits, the others work. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 
 #include "kernels/cuda/conv/conv_tiles_runs.cuh"
 #include "kernels/cuda/conv/conv_tiles_write.cuh"
 
-/* Scales bring what is gathered below 2^TILE_TOP: sums of TILE_TOP_RUN stay below 2^(TILE_TOP + 8). */
+/* Gathered values are scaled below 2^TILE_TOP: sums of TILE_TOP_RUN of them stay below 2^(TILE_TOP + 8). */
 enum { TILE_TOP = 7, TILE_TOP_RUN = 256 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* Issues the products of one block of weights; small ones first, so that little is lost when sums are cut off. */
+/* Issues the products of one block of weights; small terms first, to lose little where sums are rounded. */
 template <class C>
 static __device__ __forceinline__ void issue_products(
     float (&sum)[C::COLUMNS / 2], const uint32_t (&a)[C::PLANES][C::STEPS][4], uint32_t block)
@@ -33,7 +33,7 @@ static __device__ __forceinline__ void issue_products(
         product<C::COLUMNS, C::BFLOAT>(sum, a[0][i], high + 2 * i, i == 0 && !C::SPLIT ? FRESH : 0);
 }
 
-/* By how much to scale what is gathered. */
+/* The scale of gathered values. */
 static __device__ __forceinline__ float stage_scale(uint32_t shared, uint32_t place, int longest)
 {
     uint4 sizes = shared_load(shared + AT_SIZES + place * 16);
@@ -47,14 +47,15 @@ static __device__ __forceinline__ float stage_scale(uint32_t shared, uint32_t pl
 /* The sums of a block of 64 rows. */
 template <class C> struct tile_sums {
     float sum[C::COLUMNS / 2];
-    /* of sums that are taken out of the matrix unit: those it has now, and what undoes their scales; 0: there are none */
+    /* where sums are added outside of the matrix unit: those of the product under way, and the inverse of their scales;
+       0: no product is */
     float part[C::SCALED ? C::COLUMNS / 2 : 1], factor;
     uint32_t pending; /* the barrier of the weights in use; 0: none are */
     uint32_t a[C::PLANES][C::STEPS]
               [4]; /* operands: the matrix unit's while a product is under way */
 };
 
-/* Waits for the product that is under way, and gives its weights back. */
+/* Waits for the product under way, adds its sums, and frees its weights. */
 template <class C> static __device__ __forceinline__ void finish_product(tile_sums<C> &s)
 {
     product_wait();
@@ -73,8 +74,8 @@ template <class C> static __device__ __forceinline__ void finish_product(tile_su
     s.pending = 0;
 }
 
-/* Sums DEPTH channels of the runs of all cells, and multiplies them; `turn` counts blocks of weights. AHEAD: the next runs
-   are summed while a product is under way; elsewhere there are no registers for that, but more warps. */
+/* Sums DEPTH channels of the runs of all cells, and multiplies them. `turn` counts blocks of weights. AHEAD: the next
+   runs are summed while a product is under way; other kernels have too few registers for that, but more warps. */
 template <class C>
 static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view &v,
     const tile_launch &l, uint32_t shared, int deep, float scale, uint32_t &turn)
@@ -98,7 +99,8 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
                 continue;
             }
             tile_portion<C> x;
-            /* functions that are called may use registers that the matrix unit has; its four warps wait alike */
+            /* a called function may use registers that belong to the matrix unit; all four warps of the warpgroup decide
+               alike */
             if (run.waits) finish_product(s);
             if (run.rounds == 0) {
 #pragma unroll
@@ -169,7 +171,7 @@ template <class C> static __device__ void consume(const tile_launch &l, uint32_t
             }
             uint32_t zeros =
                 stage_at<C>(l, shared, chunk, takes_both(l, list_load(l, v.item).neighbours));
-            /* from the lane itself, or ptxas would add some of it at every use */
+            /* through a shuffle from the lane itself: otherwise ptxas computes the sum again at each use */
             v.stage = __shfl_sync(~0u, unit + zeros, lane);
             barrier_wait(shared + AT_STAGED + place * 8, chunk / 2 & 1);
             float scale = 1;
@@ -238,7 +240,7 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
 #endif
 }
 
-/* How many bytes, up to 16, can be read or written at once all along the part that a group has of a row. */
+/* The bytes, at most 16, that can be read or written at once anywhere in a group's part of a row. */
 static inline int bytes_at_once(const void *p, int width, int group, int size)
 {
     int bytes = 16;
@@ -247,7 +249,7 @@ static inline int bytes_at_once(const void *p, int width, int group, int size)
     return bytes;
 }
 
-/* Are rows read and written in whole units of 16 bytes, and of 8 channels? */
+/* Can rows be read in units of 16 bytes and written in units of 8 channels? */
 template <class C> static bool is_even(const conv_product &p)
 {
     enum pnet_storage storage = p.set.rows.storage;

@@ -1,12 +1,11 @@
-/* How warps sum the runs of the rows of a slab, cell after cell of a tile, from the neighbours that are staged. */
+/* MVMR from tiles: how warps sum the runs of a slab, cell by cell, from the staged neighbours. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_RUNS_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_RUNS_CUH
 
 #include "kernels/cuda/conv/conv_tiles_stage.cuh"
 
-/* What a warp knows of a run: its rounds, whether the slab's block has the cell at all, whether it has neighbours that are
-   not staged, whether a run of the block is not to be summed as it is staged. Runs of more than TILE_LONG rounds are not
-   summed in 16 bits. */
+/* Of a run: its rounds in the lower bits, and flags: the block of 64 rows has the cell; some neighbours are not staged;
+   some run of the block needs the slow path. Runs of more than TILE_LONG rounds are not summed in 16 bits. */
 enum {
     TILE_ROUNDS = 0xFFFF,
     TILE_MINE = 1 << 16,
@@ -17,22 +16,24 @@ enum {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* What a warp knows of its slab in an item. Cells are looked at 32 at a time, one a lane; words of rounds are asked for
-   a cell ahead. Lane 4 g + q has word g of a run's rounds q and q + 4. */
+/* The slab of a warp in an item. Cells are looked at 32 at a time, one a lane. Words of rounds are requested one cell
+   ahead: lane 4 g + q has word g of rounds q and q + 4. */
 struct tile_view {
     uint32_t item;         /* in shared memory */
     uint32_t stage;        /* the lane's first unit of slot 0 */
     int slab;              /* of those of the tile */
     const uint32_t *words; /* the lane's word of the next run */
     uint32_t next;         /* what stands there */
-    uint32_t blocks, runs; /* of the lane's cell: which blocks have it, the slab's run */
+    uint32_t blocks,
+        runs; /* of the lane's cell: the blocks that have it, and the run of the slab */
 };
 
 /* A run of each of the slab's rows. */
 struct tile_run {
     uint32_t rounds;
-    bool mine, slow,
-        waits; /* the block has it; it, or one of the block, is not to be summed as staged */
+    bool mine;              /* the block has the cell */
+    bool slow;              /* the run needs the slow path */
+    bool waits;             /* some run of the block needs it */
     const uint32_t *words;  /* the lane's */
     uint32_t first, second; /* those that stand there, up to TILE_LONG rounds */
 };
@@ -65,14 +66,15 @@ template <class C> static __device__ __forceinline__ uint32_t view_left(const ti
     return __ballot_sync(~0u, v.blocks & item_blocks<C>(item_load(v.item)));
 }
 
-/* Asks for the words of the next run, `left` being the cells that are. */
+/* Requests the words of the next run; `left` are the cells that remain. */
 static __device__ __forceinline__ void view_ahead(tile_view &v, uint32_t left)
 {
     uint32_t rounds = left ? __shfl_sync(~0u, v.runs, __ffs(left) - 1) & TILE_ROUNDS : 0;
     v.next = threadIdx.x % 4 < rounds ? __ldg(v.words) : 0;
 }
 
-/* Goes to the slab's first round, the first cells being those looked at. A dense product has one, which nobody wrote. */
+/* Goes to the first round of the slab; the first 32 cells have been looked at. A dense product has one round, which is
+   made up here. */
 template <class C>
 static __device__ __forceinline__ void view_rounds(tile_view &v, const tile_launch &l)
 {
@@ -104,8 +106,7 @@ static __device__ __forceinline__ tile_run view_take(tile_view &v, int c, uint32
     return run;
 }
 
-/* Sums a run of up to TILE_LONG rounds, at least one. Where a round stands is found out while those before it are on
-   their way. */
+/* Sums a run of 1 to TILE_LONG rounds. The address of a round is computed while earlier ones are being loaded. */
 template <class C>
 static __device__ __forceinline__ void sum_run(
     tile_portion<C> &sum, const tile_run &run, uint32_t stage)
@@ -168,9 +169,9 @@ template <class C> static __device__ __forceinline__ uint4 narrow_unit(const flo
     return {v[0], v[1], v[2], v[3]};
 }
 
-/* The same sums in float, and from global memory where slots are not staged: sum[2 piece + row]; `words`: the lane's of
-   a run's first round; `deep`: which channels. A function of its own, so that runs that are summed fast keep their
-   registers. */
+/* The slow path: sums in float, and from global memory where a neighbour is not staged: sum[2 piece + row]. `words`: the
+   lane's word of the first round; `deep`: the block of channels. It is a function of its own, so that the fast path keeps
+   its registers. */
 template <class C>
 static __device__ __noinline__ void sum_slowly(uint4 (&sum)[2 * C::PIECES], const tile_launch &l,
     uint32_t item, uint32_t stage, int deep, const uint32_t *words, int rounds)

@@ -1,5 +1,4 @@
-/* What a block of threads that multiplies tiles has to do, and the warps that bring what is needed for it: weights, and
-   the neighbours of a tile. */
+/* MVMR from tiles: the items of a block of threads, and the warps that copy weights and stage neighbours. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_STAGE_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_STAGE_CUH
 
@@ -17,7 +16,7 @@ struct tile_launch {
     bool wide, words;            /* units of rows can be read at once; 4 bytes can */
 };
 
-/* A piece of work: a tile or half of it, a group, some output channels. */
+/* An item: a tile or half of it, a group, some output channels. */
 struct tile_item {
     int64_t tile;          /* -1 behind the last */
     int half, group, wide; /* wide: of all blocks of columns */
@@ -46,14 +45,14 @@ template <class C> static __device__ __forceinline__ int64_t item_row(const tile
     return i.tile * PNET_TILE_ROWS + i.half * C::ROWS;
 }
 
-/* Which of the tile's blocks of 64 rows it has, or its cluster. */
+/* The blocks of 64 rows of the tile that the item, or its cluster, has: bit b for block b. */
 template <class C> static __device__ __forceinline__ uint32_t item_blocks(const tile_item &i)
 {
     if (C::CLUSTER > 1) return (1u << C::CLUSTER * C::BLOCKS) - 1;
     return ((1u << C::BLOCKS) - 1) << i.half * C::BLOCKS;
 }
 
-/* Shared memory: barriers and sizes, items, the ring of weights, two stages. */
+/* Offsets in shared memory: barriers and sizes, items, the ring of weights, two stages. */
 enum {
     AT_FULL = 0, /* [8] and [8]: the ring */
     AT_EMPTY = 64,
@@ -70,8 +69,8 @@ enum {
     AT_RING = 1024
 };
 
-/* Items on their way through a block of threads: the tile_item, and a copy of its tile's struct pnet_tile up to the rows.
-   Another takes the place of an item at the earliest when all threads have freed a stage of the one after it. */
+/* Items in flight: the tile_item, and a copy of struct pnet_tile up to its rows. The place of an item is reused once all
+   threads have freed a stage of the item after it. */
 enum {
     ITEMS = 4,
     ITEM_TILE = 16,
@@ -91,7 +90,7 @@ static __device__ __forceinline__ bool is_dense(const tile_launch &l)
     return !l.p.set.start;
 }
 
-/* The n-th item's place in shared memory, once it is given out. */
+/* Waits until the n-th item is known; returns its place in shared memory. */
 static __device__ __forceinline__ uint32_t item_wait(uint32_t shared, uint32_t n)
 {
     barrier_wait(shared + AT_GIVEN + n % ITEMS * 8, n / ITEMS & 1);
@@ -109,8 +108,7 @@ static __device__ __forceinline__ tile_item item_load(uint32_t item)
     return {two_words(x.x, x.y), (int)(x.z % 2), (int)x.w, (int)(x.z / 2)};
 }
 
-/* What an item's tile lists. In a dense product, where a row's one neighbour is itself, nothing is listed: the
-   neighbours are the item's rows in their order, and all have cell 0. */
+/* The list of an item's tile. A dense product has no list: the neighbour of a row is the row itself, in cell 0. */
 struct tile_list {
     const int32_t *neighbour;
     const pnet_tile_cell *cells;
@@ -153,8 +151,8 @@ static __device__ __forceinline__ void item_give(
     barrier_arrive(shared + AT_GIVEN + n % ITEMS * 8);
 }
 
-/* Few tiles have more neighbours than a stage holds: those take both, one behind the other. What goes beyond is read
-   from global memory. */
+/* A tile with more neighbours than a stage holds takes both stages, which few do. Neighbours beyond that are read from
+   global memory. */
 static __device__ __forceinline__ bool takes_both(const tile_launch &l, int neighbours)
 {
     return neighbours >= l.slots;
@@ -190,7 +188,8 @@ static __device__ __forceinline__ int64_t weights_at(
     return ((cell * l.p.groups.count + i.group) * l.b.deep + deep) * l.b.wide + i.wide - l.b.first;
 }
 
-/* Starts the copy of a block of weights, or of the own part, which all blocks of threads of a cluster get. */
+/* Starts the copy of a block of weights; in a cluster of this block's half of it, which goes to all blocks of the
+   cluster. */
 template <class C>
 static __device__ __forceinline__ void feed_block(
     const tile_launch &l, uint32_t shared, uint32_t place, int64_t block)
@@ -216,7 +215,7 @@ template <class C> static __device__ __forceinline__ void free_block(uint32_t em
     }
 }
 
-/* One warp brings the weights: a block for each cell of an item and DEPTH channels. */
+/* Copies weights: a block for each cell of an item and DEPTH channels. One warp does it. */
 template <class C> static __device__ void feed_weights(const tile_launch &l, uint32_t shared)
 {
     int lane = threadIdx.x % 32;
@@ -250,8 +249,8 @@ template <class C> static __device__ void feed_weights(const tile_launch &l, uin
                     __syncwarp();
                 }
             }
-            /* an item without cells must wait for this warp too: its place is taken when its stage is free. This warp is ahead
-               of the others: twice in a turn it would arrive for some of them */
+            /* also for an item without cells: its place is reused when its stage is free. Otherwise this warp could
+               arrive twice in one phase of the barrier */
             if (chunk >= 2) barrier_wait(shared + AT_FREE + chunk % 2 * 8, (chunk / 2 - 1) & 1);
             barrier_arrive(shared + AT_FREE + chunk % 2 * 8);
         }
@@ -264,8 +263,8 @@ static __device__ __forceinline__ int64_t neighbour_at(const tile_list &t, int64
     return t.neighbour ? __ldg(t.neighbour + i) : row0 + i; /* of none, none is asked for */
 }
 
-/* The largest number that is gathered of the rows of a stage; sums of a tile's runs stay in half's range when it is
-   scaled by what consumers make of it. */
+/* The largest size of a staged number. Consumers choose a scale from it, so that sums of runs stay in the range of half.
+   */
 template <class C>
 static __device__ __forceinline__ float stage_size(
     uint32_t stage, int staged, const tile_source &from, const tile_list &t, int64_t row0)
@@ -298,7 +297,7 @@ static __device__ __forceinline__ void stage_units(
             source_unit<C>(from, neighbour_at(t, row0, i / C::UNITS), i % C::UNITS * C::UNIT));
 }
 
-/* Starts copies of rows that are staged as they are, a unit at a time. */
+/* Starts copies of rows that are staged as they are stored, a unit at a time. */
 template <class C>
 static __device__ __forceinline__ void stage_copies(
     uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
@@ -325,8 +324,7 @@ static __device__ __forceinline__ void stage_copies(
     }
 }
 
-/* What a lane reads of a row to stage a word: the word itself, two numbers of 16 bits, which may lie anywhere, or two
-   floats. */
+/* What a lane loads to stage a word: the word itself, two numbers of 16 bits at any address, or two floats. */
 enum tile_word { TILE_WORD, TILE_HALVES, TILE_FLOATS };
 
 template <class C, tile_word WORD>
@@ -337,7 +335,7 @@ static __device__ __forceinline__ uint32_t join_word(uint32_t x, uint32_t y)
     return pack_pair<C::BFLOAT>(__uint_as_float(x), __uint_as_float(y));
 }
 
-/* Stages units of which only words can be read at once, or less, the neighbours of the next units being asked for meanwhile. */
+/* Stages units that can be read only by words or by numbers. The neighbours of the next units are requested meanwhile. */
 template <class C, tile_word WORD>
 static __device__ __forceinline__ void stage_words(
     uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
@@ -381,7 +379,7 @@ static __device__ __forceinline__ void stage_words(
     }
 }
 
-/* Stages floats as 16 bits: two units at a time, the neighbours of the next two being asked for meanwhile. */
+/* Stages floats as 16 bits, two units at a time. The neighbours of the next two are requested meanwhile. */
 template <class C>
 static __device__ __forceinline__ void stage_floats(
     uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
@@ -430,7 +428,8 @@ static __device__ __forceinline__ void stage_uneven(const tile_launch &l, uint32
     stage_units<C>(stage, units, from, t, row0);
 }
 
-/* Which is the n-th item; `then`: of lane 0, as how many-th it was given out. The first block of a cluster tells the other. */
+/* Takes the n-th item. `then`, in lane 0: its number in the order in which items are taken. In a cluster the first block
+   tells the other. */
 template <class C>
 static __device__ __forceinline__ int64_t item_next(
     const tile_launch &l, uint32_t shared, uint32_t n, unsigned long long then)

@@ -1,9 +1,9 @@
-/* VVOR of a set that is laid out as tiles (kernels/geometry.h). A block of threads keeps the sums of some kernel cells for 32
-   or 40 channels of the gathered side and 64 or 128 of the side of rows, and goes through its share of the tiles. Loaders
-   stage a tile's neighbours ahead of time. A producer takes a slab of 16 rows: it sums the slab's runs of these cells
-   into panels, one a cell, and brings the rows of the other side. Consumers multiply the rows by the panels of the
-   cells that the slab has. Blocks that differ in channels or cells go through the tiles side by side, so that what
-   they share comes out of the cache. Sums of blocks are added in order. */
+/* VVOR from tiles (kernels/geometry.h, struct pnet_tiles). A block of threads keeps the sums of up to 9 kernel cells for
+   32 or 40 channels of the gathered side and 64 or 128 of the side of rows, and goes through its share of the tiles.
+   Loaders stage the neighbours of a tile ahead of time. A producer takes a slab of 16 rows: it sums the slab's runs of
+   these cells into panels, one a cell, and copies the rows of the other side. Consumers multiply the rows by the panels
+   of the cells that the slab has. Blocks that differ in channels or cells go through the tiles together, so that they
+   share what they read in the cache. The sums of blocks are added in order. */
 #include "kernels/cuda/conv/conv_tiles_vvor_gather.cuh"
 #include "kernels/cuda/conv/conv_vvor_product.cuh"
 
@@ -87,7 +87,7 @@ template <class C> static __device__ __forceinline__ void load(const tiles_block
     }
 }
 
-/* Begins to copy the first rounds of a slab to the buffer of its turn. */
+/* Starts to copy the first rounds of a slab to the buffer for its turn. */
 template <class C>
 static __device__ __forceinline__ void begin_slab(
     const tiles_block<C> &b, int n, int slab, uint32_t *buffer)
@@ -102,7 +102,8 @@ static __device__ __forceinline__ void begin_slab(
     copies_commit();
 }
 
-/* What shared memory does not hold all of, or has long runs: lanes that are `own` put their sums. */
+/* The slow path: tiles whose neighbours do not all fit shared memory, long runs, tiles that list nothing. Only lanes that
+   are `own` store sums. */
 template <class C>
 static __device__ __forceinline__ void gather_slow(const tiles_block<C> &b, int n, int slab,
     uint32_t *held, const lane_place<C> &place, bool own, unsigned char *panels)
@@ -133,7 +134,7 @@ static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, in
     float scale = b.scale.gathered;
     if (info.neighbours == info.staged && (C::LONG || share.total <= ROUNDS) &&
         (C::WIDE || info.longest <= SHORT_RUN)) {
-        /* lanes of channels that are not there would only be in the way */
+        /* lanes without channels would only cost time */
         bool own = C::ALIGNED || C::MORE || b.w.n0 + place.piece * C::PIECE < b.j.gathered_width;
         if (own || C::LONG)
             gather_slab<C, short_sum>(info, slab, share, b.buffer(n) + place.piece * 16, held,
@@ -201,7 +202,7 @@ template <class C> static __device__ __forceinline__ void produce(const tiles_bl
     }
 }
 
-/* What a warp multiplies from the left: its 16 channels of the slab's rows. */
+/* The left operand of a warp: its 16 channels of the rows of the slab. */
 template <class C>
 static __device__ __forceinline__ void load_side(
     uint32_t (&a)[4], const unsigned char *side, float scale)
@@ -335,7 +336,7 @@ static __global__ __launch_bounds__(THREADS, 1) void vvor(
 #endif
 }
 
-/* What a part of the cells has to do: rounds to gather, and slabs to multiply. */
+/* The work of each part of the cells: rounds to gather, and slabs to multiply. */
 static __global__ void weigh(const conv_set s, int parts, unsigned long long *weight)
 {
     __shared__ unsigned long long mine[MOST_PARTS];
@@ -362,7 +363,7 @@ static __global__ void weigh(const conv_set s, int parts, unsigned long long *we
     for (int p = threadIdx.x; p < parts; p += WEIGH_THREADS) atomicAdd(&weight[p], mine[p]);
 }
 
-/* Deals blocks to parts, one after the other to where most is left for each. */
+/* Deals blocks to parts, one after the other, each to the part with the most work a block. */
 static __global__ void deal(
     int parts, int blocks, int64_t slabs, const unsigned long long *weight, int *first)
 {
@@ -390,8 +391,7 @@ static __global__ void deal(
     for (int p = 0; p < parts; p++) first[p + 1] = first[p] + count[p];
 }
 
-/* `columns`: most gathered channels of a block. */
-/* Element `i` of the sums of a block, as `flush` lays them out, added over all blocks of its part. */
+/* Adds element `i` of the sums, in the order in which `flush` stores them, over all blocks of its part. */
 template <bool SCALED>
 static __global__ void reduce(conv_outer o, const tiles_plan p, const float *slots,
     const int *first, const vvor_measures *measures)

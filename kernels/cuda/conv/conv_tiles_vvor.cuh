@@ -1,4 +1,4 @@
-/* VVOR of a set that is laid out as tiles: what its files share. */
+/* VVOR from tiles: what its files share. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_CUH
 
@@ -22,7 +22,7 @@ struct slab_share {
     uint32_t ends;         /* of the first 32 rounds those that end a run */
 };
 
-/* What a block of threads knows of a tile: where the rounds of its own cells are. */
+/* A tile as a block of threads sees it: the rounds of the block's own cells in each slab. */
 struct alignas(16) tile_info {
     uint8_t row[PNET_TILE_ROWS]; /* of the tile, by place */
     slab_share slab[PNET_TILE_SLABS];
@@ -32,9 +32,10 @@ struct alignas(16) tile_info {
     uint16_t count[PNET_TILE_SLABS][CELLS]; /* rounds of each cell, where mask has it */
 };
 
-/* T lies in memory and is staged as it is. A warp gathers a slab of 16 rows of 32 channels in 16 bits, or two of them 8
-   rows each in float32 (WIDE). Of the producers some warps, the loaders, stage neighbours instead. ALIGNED: rows and
-   groups are made of 16 bytes. COLUMNS: gathered channels, 32 or 40; half of a warp's lanes have 8 more of a row each. */
+/* T: the type in memory, which is staged unchanged. In 16 bits a warp gathers a slab: 16 rows of 32 channels; in float32
+   (WIDE) two warps gather 8 rows each. Some of the producers, the loaders, stage neighbours instead. ALIGNED: rows and
+   groups begin at multiples of 16 bytes. COLUMNS: gathered channels, 32 or 40; with 40, half of the lanes of a warp have
+   8 more channels of a row each. */
 template <conv_form FORM_, int BLOCKS_, typename T_, bool ALIGNED_, int COLUMNS_ = 32>
 struct tiles_config {
     using T = T_;
@@ -59,7 +60,7 @@ struct tiles_config {
         LANES = 32 / PIECE, PIECES = COLUMNS / PIECE;
     static constexpr int WARPS = WIDE ? 2 : 1; /* that gather a slab together */
     static constexpr int LOADERS = WIDE || !ALIGNED ? 64 : 32, GATHERERS = PRODUCERS - LOADERS;
-    /* of a producer; the sums of one block of channels leave more than those of two */
+    /* of a producer; a consumer with one block of channels leaves more registers than one with two */
     static constexpr int REGISTERS = ALIGNED || BLOCKS == 2 ? 72 : 104;
     static constexpr int TEAMS = GATHERERS / 32 / WARPS;
     static constexpr int STAGES = WIDE ? 4 : MORE ? 6 : 10, BUFFERS = 2;
@@ -82,8 +83,8 @@ template <class C> struct tiles_control {
         info_full[INFOS];
 };
 
-/* The work: `kinds` of blocks (`columns` gathered channels, 64 or 128 of the rows, a group), `blocks` of each, which are
-   dealt to the parts of the cells by what these have to do. */
+/* A launch. A kind of block of threads has `columns` gathered channels, 64 or 128 channels of the rows, and a group. Each
+   of the `kinds` has `blocks` blocks, which are dealt to the parts of the cells by the work of each part. */
 template <typename T> struct tiles_job {
     conv_set set;
     const T *gathered, *rows;

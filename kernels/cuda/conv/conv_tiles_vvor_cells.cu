@@ -1,8 +1,8 @@
-/* VVOR in float32 of a set that is laid out as tiles (kernels/geometry.h), for layers wider than 64 channels. A block of
-   threads keeps the sum of one kernel cell for 128 channels of either side. Scouts list the cell's runs, cut into
-   pieces of up to 8 triplets, 32 pieces a step. Gatherers sum the triplets of a piece out of the cache into one panel,
-   and bring the rows of the other side to another; multipliers multiply both. Blocks go through the tiles side by
-   side, so that what one brings to the cache others find there. */
+/* VVOR from tiles in float32 (kernels/geometry.h, struct pnet_tiles), for layers wider than 64 channels. A block of
+   threads keeps the sum of one kernel cell for 128 channels of either side. Scouts find the runs of the cell and cut them
+   into pieces of up to 8 triplets, 32 pieces a step. Gatherers sum the triplets of a piece into one panel and copy the
+   rows of the other side to another; multipliers multiply the two. Blocks go through the tiles together, so that they
+   find in the cache what another has read. */
 #include "kernels/cuda/conv/conv_tiles_vvor_cells.cuh"
 #include "kernels/cuda/conv/conv_vvor_gather.cuh"
 
@@ -25,7 +25,7 @@ static __device__ __forceinline__ cell_columns columns_from(
     return {from + (int64_t)group * width + (there ? column : 0), stride, there};
 }
 
-/* Where the lane's channels of piece n are in a plane of a panel. */
+/* The bytes at which the lane's channels of piece n lie in a plane of a panel. */
 template <class C> static __device__ __forceinline__ int in_panel(int n)
 {
     int lane = threadIdx.x % 32;
@@ -42,8 +42,7 @@ static __device__ __forceinline__ void add(float4 &x, float4 y)
     x = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
 }
 
-/* Begins to copy 16 bytes through the nearer cache, where neighbouring runs find what they share; zeros unless they are
-   there. */
+/* Starts to copy 16 bytes through L1, where neighbouring runs find what they share; zeros where `there` is false. */
 static __device__ __forceinline__ void copy_if(uint32_t to, const float *from, bool there)
 {
     asm volatile(
@@ -51,8 +50,8 @@ static __device__ __forceinline__ void copy_if(uint32_t to, const float *from, b
         : "memory");
 }
 
-/* A gatherer's way through the steps. What it adds and multiplies lies ready in shared memory, the lane's own 16 bytes of
-   each row and of the first triplets of each piece, since it was asked for AHEAD - 1 steps before. */
+/* A gatherer. The lane's own 16 bytes of each row, and of the first triplets of each piece, were requested AHEAD - 1
+   steps before and lie in shared memory. */
 template <class C> struct cell_gatherer {
     cell_control<C> &c;
     cell_columns sums, rows;
@@ -158,8 +157,8 @@ static __device__ __forceinline__ void gather(
     }
 }
 
-/* Issues products of a step, small ones first: the warpgroup's 64 channels of the rows by N gathered ones from `first`
-   on. */
+/* Issues the products of a step, small terms first: the warpgroup's 64 channels of the rows by N gathered ones from
+   `first` on. */
 template <class C, int N>
 static __device__ __forceinline__ void multiply(
     float (&d)[N / 2], const unsigned char *buffer, int warpgroup, int first, bool fresh)
@@ -180,7 +179,7 @@ static __device__ __forceinline__ void multiply(
     product_commit();
 }
 
-/* A step in parts of 64 channels whose sums are rounded to nearest when they are added. */
+/* Multiplies a step in parts of 64 channels, whose sums are rounded to nearest when they are added. */
 template <class C>
 static __device__ __forceinline__ void multiply_parts(
     float (&sum)[64], const unsigned char *buffer, int warpgroup)
@@ -263,8 +262,8 @@ static __global__ __launch_bounds__(C::THREADS_ALL, 1) void cells_vvor_kernel(
 #endif
 }
 
-/* What a cell has to do, to weight[cell + 1]: its triplets and its runs, in so far as triplets of one cell that follow each
-   other are a run. */
+/* Counts the work of each cell into weight[cell + 1]: its triplets and its runs. Consecutive triplets of one cell count
+   as one run. */
 static __global__ void weigh_cells(const conv_set s, unsigned long long *weight)
 {
     __shared__ unsigned mine[MOST_CELLS];
@@ -301,7 +300,7 @@ static __global__ void add_weights(int cells, unsigned long long *weight)
     }
 }
 
-/* The sums of blocks, as `multiply_all` lays them out, added over all blocks that have some of a cell. */
+/* Adds the sums of all blocks that share a cell, in the order in which `multiply_all` stores them. */
 static __global__ void reduce_cells(conv_outer o, const cell_plan p, const float *slots,
     const unsigned long long *weight, const vvor_measures *measures)
 {

@@ -1,4 +1,4 @@
-/* VVOR of tiles cell by cell: how the work is divided, and the scout that lists it. */
+/* VVOR from tiles by kernel cell, in float32: how the work is divided, and the scouts that find it. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_CELLS_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_CELLS_CUH
 
@@ -14,7 +14,8 @@ enum {
     VISIT = 40,        /* rows that could be gathered while a tile is looked at */
     MULTIPLIERS = 256, /* two warpgroups, 64 channels of the rows each */
     MOST_CELLS = VVOR_MOST_CELLS,
-    PUT_ASIDE = 256,   /* steps until sums are put aside, so that rounding does not add up */
+    PUT_ASIDE =
+        256, /* steps until sums are written to memory, so that rounding errors do not grow */
     CELL_THREADS = 256 /* of the small kernels */
 };
 
@@ -46,9 +47,9 @@ template <class C> struct cell_control {
     uint64_t ready[LISTS], free[LISTS], full[C::BUFFERS], empty[C::BUFFERS];
 };
 
-/* The work. A kind of block: 128 channels of either side, a group. The blocks of a kind share the cells by their weight:
-   block b has what lies between b and b + 1 of `blocks` equal parts of all weights, cell after cell. Of a cell that it
-   shares with others it has some tiles, spread over all of them. */
+/* A launch. A kind of block of threads has 128 channels of either side, and a group. The blocks of a kind share the cells
+   by weight: all weights, cell after cell, are cut into `blocks` equal parts, and block b has part b. If blocks share a
+   cell, each has some of its tiles, scattered over all of them. */
 struct cell_job {
     conv_set set;
     const float *gathered, *rows;
@@ -59,7 +60,7 @@ struct cell_job {
     float *slots;                     /* [kinds][blocks + cells - 1][sums of a block] */
 };
 
-/* What a block has of a cell: the tiles whose number, scrambled, lies in [low, high). */
+/* A block's share of a cell: the tiles whose scrambled number lies in [low, high). */
 struct cell_share {
     uint64_t low, high;
 };
@@ -81,7 +82,7 @@ static __device__ __forceinline__ cell_share cell_share_of(
         cell_edge(weight, cells, blocks, block + 1, cell)};
 }
 
-/* Sums of a block for a cell: no two have the same place, since blocks and cells go forth together. */
+/* The slot of a block's sums of a cell. Block and cell both grow, so no two have the same slot. */
 static __device__ __forceinline__ int cell_slot(
     int blocks, int cells, int kind, int block, int cell)
 {
@@ -143,7 +144,7 @@ template <class C> struct cell_scout {
             end -= C::QUARTER;
         }
     }
-    /* The cell is at its end: steps are filled up until all scouts have seen that all have come to it, at the same step. */
+    /* Ends a cell: pads steps until all scouts have seen that all of them have reached its end, at the same step. */
     __device__ __forceinline__ void finish()
     {
         const int none[PIECE] = {};
@@ -182,7 +183,7 @@ static __device__ __forceinline__ cell_head cell_head_of(const conv_set &set, in
     return {t.at, t.neighbours, t.cells, t.first[threadIdx.x % PNET_TILE_SLABS]};
 }
 
-/* Where a cell's rounds of a tile are: lanes s and s + 16 know slab s. */
+/* The rounds of a cell in a tile; lanes s and s + 16 know those of slab s. */
 struct cell_rounds {
     const int32_t *list;
     const uint16_t *slots; /* of the tile's first round, row lane % 16 */
@@ -221,14 +222,14 @@ static __device__ __forceinline__ cell_rounds cell_rounds_of(
         begin + t.first, rounds};
 }
 
-/* Of each lane's run in a pair of slabs up to 8 triplets, as slots of the tile; 0: none. */
+/* Up to 8 triplets of each lane's run in a pair of slabs, as slots of the tile; 0: none. */
 struct cell_unit {
     int row;
     int slot[PIECE];
     const int32_t *list;
 };
 
-/* Goes through a tile: pairs of slabs, 8 rounds of them at a time. */
+/* Goes through a tile by pairs of slabs, 8 rounds at a time. */
 struct cell_walk {
     unsigned slabs; /* that are left, those at hand among them */
     int done;       /* rounds of these */
@@ -276,7 +277,7 @@ static __device__ __forceinline__ cell_piece cell_piece_of(const cell_unit &u)
     return p;
 }
 
-/* The pieces of a tile that lists nothing, from the triplets themselves. */
+/* Finds the pieces of a tile that lists nothing, from the triplets. */
 template <class C>
 static __device__ __noinline__ void scout_plain(
     const conv_set &set, int tile, int cell, cell_scout<C> &s)
@@ -303,7 +304,7 @@ static __device__ __noinline__ void scout_plain(
     }
 }
 
-/* The first of a share's tiles from `tile` on; `tiles`, if there is none. */
+/* The first tile of the share from `tile` on; `tiles` where there is none. */
 static __device__ __forceinline__ int cell_next_tile(const cell_share &w, int tile, int tiles)
 {
     for (; tile < tiles; tile += 32) {
@@ -314,7 +315,7 @@ static __device__ __forceinline__ int cell_next_tile(const cell_share &w, int ti
     return tiles;
 }
 
-/* Lists a block's pieces of one cell. What memory is asked for is used two units later. */
+/* Finds the pieces of one cell that a block has. What it requests from memory is used two units later. */
 template <class C>
 static __device__ __forceinline__ void scout_cell(
     const conv_set &set, const cell_share &w, int cell, int tiles, cell_scout<C> &s)

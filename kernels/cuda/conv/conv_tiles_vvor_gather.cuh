@@ -1,4 +1,4 @@
-/* How VVOR's threads bring a tile to shared memory: loaders its neighbours, producers the sums of its runs. */
+/* VVOR from tiles: how loaders stage the neighbours of a tile, and producers sum its runs. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_GATHER_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_GATHER_CUH
 
@@ -19,14 +19,14 @@ template <int LEFT> static __device__ __forceinline__ void copies_wait_but()
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
 
-/* Arrives when all that the thread has begun to copy is there, without waiting for it. */
+/* Arrives at the barrier when all copies that the thread has started are complete; does not wait for them. */
 static __device__ __forceinline__ void barrier_arrive_copies(uint64_t *b)
 {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(b))
                  : "memory");
 }
 
-/* Begins to copy 16 bytes, of which `left` elements are there; zeros behind them. */
+/* Starts to copy 16 bytes, of which `left` elements exist; the others become zeros. */
 template <typename T>
 static __device__ __forceinline__ void copy_part(void *to, const T *from, int left)
 {
@@ -68,8 +68,8 @@ template <bool BFLOAT> static __device__ __forceinline__ float2 split2(uint32_t 
         return __half22float2(*(__half2 *)&x);
 }
 
-/* The sum of a run, in the 16 bits of what is staged. A new run begins where the old one is not kept; what is no number
-   stays for the rest of the row. */
+/* The sum of a run in the 16 bits in which neighbours are staged. A new run begins where `keep` is 0; a NaN stays for the
+   rest of the row. */
 template <class C> struct packed_sum {
     uint4 v = {0, 0, 0, 0};
 
@@ -126,7 +126,7 @@ template <class C> struct float_sum {
     }
 };
 
-/* A lane's place: two rows of the slab, 16 bytes of what is staged of a neighbour. */
+/* What a lane gathers: two rows of the slab, 16 staged bytes of each neighbour. */
 template <class C> struct lane_place {
     int row0, row1, piece, word, shift; /* word, shift: of a round, where the slots are */
     uint32_t to0, to1;                  /* bytes in a panel */
@@ -137,7 +137,7 @@ template <class C> struct lane_place {
         int unit = C::WIDE ? piece / 2 : piece;
         return (uint32_t)(row * 64 + (unit ^ row / 2 % 4) * 16 + (C::WIDE ? piece % 2 * 8 : 0));
     }
-    /* Lane `lane` of as many as have a row's pieces from the first one on. */
+    /* The lane `lane` of those that share the pieces of a row from the first one on. */
     __device__ __forceinline__ lane_place(int lane, int lanes, int first)
     {
         int half = threadIdx.x / 32 % C::WARPS;
@@ -152,8 +152,8 @@ template <class C> struct lane_place {
     __device__ __forceinline__ lane_place() : lane_place(threadIdx.x % 32, C::LANES, 0) {}
 };
 
-/* A lane's place in the pieces behind those: one row of the slab, as the first half of the lanes has them; or two, as the
-   first 8 have them and the others repeat. */
+/* What a lane gathers of the 8 channels behind the first 32: one row of the slab for each of 16 lanes; or, in pairs, two
+   rows for each of 8 lanes, which the others repeat. */
 template <class C> struct more_place {
     int word, shift;
     uint32_t to;
@@ -173,7 +173,7 @@ template <class C> struct more_place {
     }
 };
 
-/* Begins to copy rounds to shared memory, and fills them up with slot 0 to a multiple of AHEAD. */
+/* Starts to copy rounds to shared memory, and pads them with slot 0 to a multiple of AHEAD. */
 static __device__ __forceinline__ void copy_rounds(uint32_t *to, const uint32_t *from, int rounds)
 {
     int lane = threadIdx.x % 32, padded = (rounds + AHEAD - 1) / AHEAD * AHEAD;
@@ -196,7 +196,7 @@ static __device__ __forceinline__ uint2 slots_of(const uint32_t *round, const la
         return {w[0] & 0xFFFF, w[0] >> 16};
 }
 
-/* Which of the ROUNDS rounds of a slab from `first` on end a run. */
+/* The rounds that end a run, of the ROUNDS rounds of a slab from `first` on: a bit each. */
 static __device__ __forceinline__ uint32_t ends_from(
     const tile_info &info, int slab, uint32_t first)
 {
@@ -208,9 +208,9 @@ static __device__ __forceinline__ uint32_t ends_from(
     return ends;
 }
 
-/* Sums a slab's runs into the panels of the cells that it has; all neighbours are in shared memory. `tile`: the lane's
-   piece of slot 0; `held`: the first ROUNDS of the `rounds`; LONG: the others follow there. Lanes that are not `own` sum
-   nothing. */
+/* Sums the runs of a slab into the panels of the cells that it has. All neighbours are in shared memory. `tile`: the
+   lane's piece of slot 0. `held`: the first ROUNDS of the `rounds`; with LONG the others are copied there later. Lanes
+   that are not `own` sum nothing. */
 template <class C, class SUM>
 static __device__ __forceinline__ void gather_slab(const tile_info &info, int slab,
     const slab_share &share, const unsigned char *tile, uint32_t *held, const uint32_t *rounds,
@@ -274,7 +274,7 @@ template <class C> struct tile_source {
     int units; /* rows before this one may be read by units, whatever their width */
 };
 
-/* The lane's 16 bytes of a row, of which `left` channels are there. */
+/* Loads the lane's 16 bytes of a row, of which `left` channels exist. */
 template <class C>
 static __device__ __forceinline__ uint4 load_piece(const tile_source<C> &s, int64_t row)
 {
@@ -296,8 +296,8 @@ static __device__ __forceinline__ uint4 fetch(const tile_source<C> &s, uint32_t 
     return *(const uint4 *)(s.tile + slot * C::SLOT_BYTES);
 }
 
-/* The same where shared memory does not hold all of that, or runs are long. `held`: for the rounds, of which the first are
-   there; `rounds`: all of them. Lanes that are not `own` put nothing. */
+/* The same where some neighbours are not in shared memory, or runs are long. `held`: room for rounds, with the first of
+   them in it; `rounds`: all of them. Lanes that are not `own` store nothing. */
 template <class C, class SUM>
 static __device__ __forceinline__ void gather_any(const tile_info &info, int slab,
     const tile_source<C> &s, uint32_t *held, const uint32_t *rounds, const lane_place<C> &place,
@@ -327,7 +327,7 @@ static __device__ __forceinline__ void gather_any(const tile_info &info, int sla
     }
 }
 
-/* The same from the triplets themselves, for a tile that lists nothing; rows from `live` on have none. */
+/* The same from the triplets, for a tile that lists nothing; rows from `live` on have none. */
 template <class C, class SUM>
 static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t tile,
     const uint8_t *rows, int cell0, int cells, const tile_source<C> &s, const lane_place<C> &place,
@@ -351,7 +351,7 @@ static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t
     }
 }
 
-/* Begins to copy a slab's rows of the other side: those that the warp gathers. `rows`: of the tile. Rows from `live` on are
+/* Starts to copy the rows of the other side that the warp's slab has. `rows`: of the tile. Rows from `live` on become
    zeros. */
 template <class C>
 static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> &j,
@@ -381,7 +381,7 @@ static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> 
     }
 }
 
-/* Where a lane is when its warp goes through its rows of the other side, some of them a turn, 16 bytes of each. */
+/* A lane's place while its warp copies rows of the other side: some rows a turn, 16 bytes a lane. */
 template <class C> struct side_place {
     static constexpr int LANES = C::M * (int)sizeof(typename C::T) / 16, ROWS = 16 / C::WARPS,
                          AT_ONCE = 32 / LANES, TURNS = ROWS / AT_ONCE;
@@ -397,8 +397,8 @@ template <class C> struct side_place {
     }
 };
 
-/* The same for rows that begin anywhere: begins to copy the units that hold them. A row's pitch has room for one more
-   than it has when it is aligned. Returns by how much each of the lane's rows is behind its first unit, 4 bits a turn. */
+/* The same for rows of any alignment: starts to copy the units that hold them. The pitch of a row has room for the one
+   unit that this is more. Returns how far each of the lane's rows begins behind its first unit, 4 bits a turn. */
 template <class C>
 static __device__ __forceinline__ uint32_t copy_side_units(const tiles_job<typename C::T> &j,
     const typename C::T *from, int64_t tile, const uint8_t *rows, int first, unsigned char *to)
@@ -461,7 +461,8 @@ template <class C> static __device__ __forceinline__ void loaders_meet()
     asm volatile("bar.sync 1, %0;" ::"n"(C::LOADERS) : "memory");
 }
 
-/* Adds an entry of the tile's cells a lane to a block's share in the slabs, one of which each lane holds. */
+/* Adds entries of the tile's cells, one a lane, to the block's share of the slabs; each lane holds the share of one slab.
+   */
 static __device__ __forceinline__ void add_cells(slab_share &share, const pnet_tile_cell *entry,
     bool there, const tiles_share &w, tile_info &info)
 {
@@ -503,7 +504,7 @@ static __device__ __forceinline__ void add_cells(slab_share &share, const pnet_t
 static_assert(offsetof(pnet_tile, row) % 16 == 0 && sizeof(pnet_tile) % 16 == 0,
     "rows of tiles are read 16 at a time");
 
-/* Finds a block's share in a tile, and begins to copy the list of its neighbours. */
+/* Finds the block's share of a tile, and starts to copy the list of its neighbours. */
 template <class C>
 static __device__ __forceinline__ void prepare_tile(const tiles_job<typename C::T> &j,
     const tiles_share &w, int64_t tile, tile_info &info, int32_t *list)
@@ -536,7 +537,7 @@ static __device__ __forceinline__ void prepare_tile(const tiles_job<typename C::
     }
 }
 
-/* Begins to stage a tile's neighbours: the lane's piece of every EACH-th one. */
+/* Starts to stage the neighbours of a tile: the lane's piece of every EACH-th one. */
 template <class C>
 static __device__ __forceinline__ void stage_tile(
     const tile_source<C> &s, const int32_t *list, int staged, unsigned char *tile)
@@ -550,7 +551,7 @@ static __device__ __forceinline__ void stage_tile(
     }
 }
 
-/* How loaders share pieces of neighbours in float32 that begin anywhere: those that there are. */
+/* How loaders share the pieces of neighbours in float32 of any alignment. */
 template <class C> struct uneven_share {
     int piece, first, each; /* of every `each` neighbours the first-th; piece -1: none */
 
@@ -564,7 +565,8 @@ template <class C> struct uneven_share {
     }
 };
 
-/* Stages the lane's piece of neighbours, four at a time; those that units would reach beyond, one by one. */
+/* Stages the lane's piece of four neighbours at a time. Neighbours whose units would reach beyond the matrix are staged
+   one by one. */
 template <class C>
 static __device__ __forceinline__ void stage_uneven(const tile_source<C> &s, const int32_t *list,
     int staged, const uneven_share<C> &share, unsigned char *tile)
@@ -598,8 +600,9 @@ static __device__ __forceinline__ void stage_uneven(const tile_source<C> &s, con
     }
 }
 
-/* Stages neighbours in 16 bits that begin anywhere, a lane AT_ONCE whole rows at a time: units are read once, and it takes
-   fewer instructions than by pieces. Rows in float32 take too many registers, and too many of them begin in one bank. */
+/* Stages neighbours in 16 bits of any alignment, AT_ONCE whole rows a lane: each unit is read once, which takes fewer
+   instructions than going by pieces. In float32 that would take too many registers, and too many rows would begin in one
+   bank. */
 template <class C>
 static __device__ __forceinline__ void stage_rows(
     const tile_source<C> &s, const int32_t *list, int staged, unsigned char *tile)

@@ -1,6 +1,6 @@
-/* Rows that are not made of 16 bytes, for VVOR of tiles: where a row begins between two units of memory, whole units are
-   read, and 16 bytes are joined of two of them. What lies in them before and behind a row ends in columns of a sum that
-   nobody asks for. Behind the last row nothing is read. */
+/* VVOR from tiles for rows whose bytes are no multiple of 16. A row then begins inside a unit of 16 bytes: whole units
+   are read, and 16 bytes are joined from two of them. What lies before and behind a row goes to columns whose sums are
+   not used. Nothing behind the last row is read. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_UNEVEN_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_UNEVEN_CUH
 
@@ -36,7 +36,7 @@ static __device__ __forceinline__ uint32_t unit_shift(const void *from)
     return (uint32_t)(uintptr_t)from % 16;
 }
 
-/* The units that hold `bytes` bytes (up to 16) from `from` on; zeros for one that holds none. */
+/* Loads the two units that hold `bytes` bytes (up to 16) from `from` on; zeros for a unit that holds none. */
 struct two_units {
     uint4 low, high;
 };
@@ -51,7 +51,8 @@ static __device__ __forceinline__ two_units load_units(const char *from, int byt
     return u;
 }
 
-/* The units that hold `bytes` bytes, up to 16 for each but one, from `from` on; zeros for those that hold none. */
+/* Loads the units that hold `bytes` bytes, up to 16 for each unit but one, from `from` on; zeros for those that hold
+   none. */
 template <int UNITS>
 static __device__ __forceinline__ void load_row(uint4 (&u)[UNITS], const char *from, int bytes)
 {
@@ -77,9 +78,9 @@ template <typename T> static __device__ __forceinline__ uint4 load_elements(cons
     return w;
 }
 
-/* Begins to copy unit `u` of a row of which `end` bytes from the first unit on are wanted, and the rest as zeros; all
-   zeros unless the row is `there`. A unit that reaches beyond `last`, where the rows end, is read number by number, so
-   that nothing behind them is touched. */
+/* Starts to copy unit `u` of a row. `end` bytes from the first unit on are wanted; the rest becomes zeros, and so does
+   all of a row that is not `there`. A unit that reaches beyond `last`, the end of the matrix, is read number by number.
+   */
 static __device__ __forceinline__ void copy_unit(
     unsigned char *to, const char *units, int u, int end, bool there, const char *last)
 {

@@ -1,6 +1,6 @@
-/* MVMR on tiles for wide layers of features in 16 bits: 256 columns at a time. A product of 64 rows takes as long as gathering
-   the next 64 rows, which goes on meanwhile; a cluster of two blocks of threads has a tile, so that both halves of it take
-   the same weights out of L2 once. */
+/* MVMR from tiles in 16 bits for wide layers: 256 columns at a time. A product of 64 rows takes as long as gathering the
+   next 64 rows, which goes on meanwhile. A cluster of two blocks of threads has a tile, so that the weights leave L2 once
+   for both halves of it. */
 #include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
 
 template <conv_form FORM> using wide_config = tile_config<FORM, 2, 256, true>;

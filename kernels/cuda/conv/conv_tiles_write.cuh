@@ -6,8 +6,8 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* Makes of sums what belongs into the output at `at`, and writes it; the storage is looked at here, not outside, for the
-   sake of the size of the code. */
+/* Adds bias and old output, applies the activation, converts the sums to the storage of the output and writes them at
+   `at`. The storage is tested here, not outside, to keep the code small. */
 static __device__ __forceinline__ void write_one(const conv_product &p, int64_t at, float v)
 {
     const conv_end &e = p.end;
@@ -28,7 +28,7 @@ static __device__ __forceinline__ void write_one(const conv_product &p, int64_t 
     }
 }
 
-/* The two rows whose sums a lane has, and which of them are there. */
+/* The two rows of a lane, and which of them exist. */
 struct lane_rows {
     int64_t row[2];
     bool live[2];
@@ -54,7 +54,7 @@ static __device__ __forceinline__ lane_rows lane_rows_of(
     return r;
 }
 
-/* Writes the sums of a block of 64 rows one by one, from local memory, where registers have an index. */
+/* Writes the sums of a block of 64 rows one by one. The sums are in local memory, since registers cannot be indexed. */
 template <class C>
 static __device__ __noinline__ void write_slowly(const tile_launch &l, const tile_item &item,
     const float (&sum)[C::COLUMNS / 2], const lane_rows &rows)
@@ -90,7 +90,7 @@ static __device__ __forceinline__ constexpr int sum_at(int u, int half, int i)
     return u * 16 + i / 2 * 4 + half * 2 + i % 2;
 }
 
-/* Makes of the sums what belongs into the output, a row's first unit being at channel `first`, and writes it. */
+/* Finishes the sums of a row and writes them; the first unit of a row is at channel `first`. */
 template <class C, class T>
 static __device__ __forceinline__ void write_units(const tile_launch &l, T *out, int first,
     int left, float (&sum)[C::COLUMNS / 2], const lane_rows &rows)
@@ -118,8 +118,8 @@ static __device__ __forceinline__ void write_units(const tile_launch &l, T *out,
     });
 }
 
-/* Writes the sums of a block of 64 rows, whatever rows are aligned to: a warp takes half of its 16 rows and 32 channels at a
-   time through shared memory, and writes row after row, a channel a lane. */
+/* Writes the sums of a block of 64 rows of any alignment. A warp takes 8 rows and 32 channels at a time through shared
+   memory and writes row after row, a channel a lane. */
 template <class C, class T>
 static __device__ __forceinline__ void write_rows(const tile_launch &l, uint32_t leaving,
     const tile_item &item, const float (&sum)[C::COLUMNS / 2], int block)
@@ -210,7 +210,7 @@ static __device__ __forceinline__ void write_block(const tile_launch &l, uint32_
         write_units<C>(l, (T *)e.out, first, cout - c, sum, rows);
 }
 
-/* The rows of an item whose tile lists nothing. */
+/* Computes the rows of an item whose tile lists nothing, from the triplets. */
 template <class C>
 static __device__ __noinline__ void write_plain(const tile_launch &l, const tile_item &item)
 {

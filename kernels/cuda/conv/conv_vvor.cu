@@ -1,5 +1,5 @@
-/* VVOR in float32: a block of threads sums the outer products of one kernel cell, one tile of its matrix, over a chunk
-   of rows; the chunks' partial sums are added in order. */
+/* VVOR in float32, on any GPU. A block of threads sums the outer products of one kernel cell, 64 by 64 channels of its
+   matrix, over a chunk of rows; the partial sums of chunks are added in order. */
 #include "kernels/cuda/conv/conv_pairs.cuh"
 
 enum { SIDE = CONV_PLAIN_SIDE, STEP = 32, THREADS = CONV_PAIR_ROWS };

@@ -1,7 +1,7 @@
-/* VVOR of dense products, on the matrix unit: the outer products of two matrices' rows. A block of threads takes a share
-   of the rows for one tile of the sums: it brings 64 rows at a time as two panels to shared memory, and multiplies one
-   panel by the other while it brings the next ones. The shares' sums are added in order. Where shares end depends on
-   the true number of rows and on the widths alone, and so do the bits. */
+/* VVOR of dense products: the outer products of the rows of two matrices. A block of threads has a share of the rows for
+   one tile of the sums. It copies 64 rows at a time to shared memory as two panels, and multiplies one panel by the other
+   while it copies the next. The sums of shares are added in order. The number of shares depends on the true number of
+   rows and on the widths alone, and so do the bits. */
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
@@ -32,10 +32,10 @@ static __device__ shares share_out(int64_t rows, int most)
     return s;
 }
 
-/* TALL: 128 input channels, shared by two warpgroups; else 64, and they share the output channels. Operands are `PLANES`
-   numbers of 16 bits each: 3 bfloats hold all of a float, 2 the 16 bits that are more than enough for tf32. COPIED: they
-   are so in memory, and rows are aligned to 16 bytes. LAID: where rows are not, batches are, and are moved to panels of
-   their own. */
+/* TALL: 128 input channels, shared by two warpgroups; else 64 input channels, and the warpgroups share the output
+   channels. Operands are `PLANES` numbers of 16 bits: three bfloats hold a float, two more than hold tf32. COPIED:
+   operands are stored so, and rows are aligned to 16 bytes. LAID: batches are aligned, rows are not, and are moved to
+   panels. */
 enum way { CONVERTED, COPIED, LAID };
 
 template <conv_form FORM_, way WAY_, bool TALL_, int COLUMNS_> struct config {
@@ -44,7 +44,7 @@ template <conv_form FORM_, way WAY_, bool TALL_, int COLUMNS_> struct config {
     static constexpr bool TALL = TALL_, BFLOAT = FORM != CONV_HALF;
     static constexpr int ROWS = TALL ? 128 : 64, COLUMNS = COLUMNS_;
     static constexpr int PLANES = FORM == CONV_SPLIT ? 3 : FORM == CONV_SCALED ? 2 : 1;
-    /* The matrix unit does not round to nearest: batches that it adds up by itself. */
+    /* Batches that the matrix unit adds itself: it does not round to nearest. */
     static constexpr int TOGETHER = FORM == CONV_SPLIT ? 1 : 16;
     static constexpr int WIDE = TALL ? COLUMNS : COLUMNS / 2; /* of a warpgroup */
     static constexpr int BLOCK = BATCH * 128;                 /* bytes of 64 columns of a panel */
@@ -54,7 +54,7 @@ template <conv_form FORM_, way WAY_, bool TALL_, int COLUMNS_> struct config {
     static constexpr int BYTES = (STAGES + (WAY == LAID ? 2 : 0)) * BUFFER;
 };
 
-/* One side of the products: a matrix, and the columns wanted of it. */
+/* One side of the products: a matrix, and the columns that are multiplied. */
 template <typename T> struct side {
     const T *from;
     int width;
@@ -65,7 +65,8 @@ template <typename T> struct side {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* WIDTH columns of a side, copied batch by batch as they are; a thread has the same 16 bytes of some rows of each. */
+/* Copies WIDTH columns of a side, batch by batch, unchanged. A thread has the same 16 bytes of some rows of each batch.
+   */
 template <class C, int WIDTH, typename T> struct copier {
     static constexpr int UNITS = WIDTH / 8, STEP = THREADS / UNITS;
     const T *from;
@@ -109,7 +110,7 @@ template <class C> static __device__ __forceinline__ uint32_t take2(float &x, fl
     }
 }
 
-/* The same by way of registers, where numbers are made into other ones. */
+/* The same through registers, where numbers are converted. */
 template <class C, int WIDTH, typename T> struct converter {
     static constexpr int FOURS = WIDTH / 4, STEP = THREADS / FOURS, COUNT = BATCH / STEP;
     float4 v[COUNT];
@@ -152,7 +153,7 @@ template <class C, int WIDTH, typename T> struct converter {
     }
 };
 
-/* Issues the products of one batch of two panels; small ones first. */
+/* Issues the products of one batch of two panels; small terms first. */
 template <class C>
 static __device__ __forceinline__ void multiply(
     float (&sum)[C::WIDE / 2], const unsigned char *x, const unsigned char *y, bool fresh)
@@ -179,8 +180,7 @@ static __device__ __forceinline__ void multiply(
     product_commit();
 }
 
-/* Waits for the products of batch - 1, and adds to `sum` what they have been added to, after TOGETHER batches or `all`
-   of them. */
+/* Waits for the products of batch - 1. After TOGETHER batches, or with `all`, adds their sums to `sum`. */
 template <class C>
 static __device__ __forceinline__ void take_products(
     float (&sum)[C::WIDE / 2], float (&part)[C::WIDE / 2], int batch, bool all)
@@ -280,7 +280,7 @@ static __device__ __forceinline__ void sum_rows(float (&sum)[C::WIDE / 2], const
 }
 #endif
 
-/* Of a share (blockIdx.y) and a tile: `partial` is [shares][cin][cout]. */
+/* Sums a share (blockIdx.y) of a tile. `partial` is [shares][cin][cout]. */
 template <class C, typename T>
 static __global__ __launch_bounds__(THREADS, 1) void outer_products(
     struct pnet_count rows, side<T> x, side<T> y, int most, int tiles_b, float *partial)
@@ -308,7 +308,7 @@ static __global__ __launch_bounds__(THREADS, 1) void outer_products(
 #endif
 }
 
-/* gweight (+)= the sum of all shares, every LANES-th of them a thread. */
+/* gweight (+)= the sum of all shares. Of each element a thread adds every LANES-th share. */
 static __global__ __launch_bounds__(THREADS) void add_shares(
     conv_outer o, int most, const float *partial)
 {

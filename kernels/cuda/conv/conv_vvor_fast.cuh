@@ -1,4 +1,4 @@
-/* How VVOR of a set is divided among blocks of threads: what the files conv_vvor_*.cu share. */
+/* How VVOR of a set is divided among blocks of threads: what conv_vvor_triplets.cu and conv_tiles_vvor*.cu share. */
 #ifndef PNET_KERNELS_CUDA_CONV_VVOR_FAST_CUH
 #define PNET_KERNELS_CUDA_CONV_VVOR_FAST_CUH
 
@@ -17,13 +17,13 @@ enum {
     CELLS = VVOR_CELLS,         /* of a block, at most */
     NO_CELL = CELLS,            /* where sums go that are of none */
     STAGES = 2,                 /* gathered and multiplied at the same time */
-    FLUSH = 256, /* steps until sums are put aside, so that rounding does not add up */
+    FLUSH = 256, /* steps until sums are written to memory, so that rounding errors do not grow */
     BLOCKS_AT_ONCE = CONV_PROCESSORS /* processors of an H100 or H200 */
 };
 
-/* BLOCKS: of 64 channels of the side of rows. Two: each warpgroup multiplies one of them for all cells; one: the
-   warpgroups take turns at the cells. ALIGNED: rows and columns are made of 16 bytes. COLUMNS: gathered channels, 32 or
-   40; of the 8 more each lane has one. */
+/* BLOCKS: blocks of 64 channels of the side of rows. With two, each warpgroup multiplies one of them for all cells; with
+   one, the warpgroups take turns at the cells. ALIGNED: rows and columns are made of units of 16 bytes. COLUMNS: gathered
+   channels, 32 or 40; with 40 each lane has one of the 8 more. */
 template <conv_form FORM_, int BLOCKS_, bool ALIGNED_, int COLUMNS_ = 32> struct vvor_config {
     static constexpr conv_form FORM = FORM_;
     static constexpr bool ALIGNED = ALIGNED_;
@@ -36,7 +36,7 @@ template <conv_form FORM_, int BLOCKS_, bool ALIGNED_, int COLUMNS_ = 32> struct
     static constexpr int COLUMNS = COLUMNS_, SUMS = COLUMNS / 2; /* of a thread, for a cell */
     static constexpr bool MORE = COLUMNS > 32;
     static_assert(COLUMNS == 32 || (COLUMNS == 40 && BLOCKS == 1), "sums fit into registers");
-    /* 8 channels of all rows of a panel that has MORE; they begin in different banks */
+    /* 8 channels of all rows of a panel with MORE; they begin in different banks */
     static constexpr int UNIT = ROWS * 16 + 32;
     static constexpr int ROW_BYTES = MORE ? 16 : 64; /* between a panel's rows */
     static constexpr int PANEL = MORE ? COLUMNS / 8 * UNIT : ROWS * 64, CELL_BYTES = PANEL * PLANES;
@@ -47,7 +47,7 @@ template <conv_form FORM_, int BLOCKS_, bool ALIGNED_, int COLUMNS_ = 32> struct
     static constexpr int SLOT = SHARE * SUMS * CONSUMERS; /* floats */
 };
 
-/* Of all values and the set, on the device. */
+/* Measured on the device: sizes of values and of the set. */
 struct vvor_measures {
     uint32_t gathered, rows; /* the largest of each side, as bits of a float */
     uint32_t others;         /* rows of the gathered side, up to the last one that is read */
@@ -58,8 +58,8 @@ struct vvor_scales {
     float gathered, rows;
 };
 
-/* How the work is divided. A type of block: a part of the cells, 32 or 40 gathered channels, 64 or 128 of the rows, a
-   group. Each type has as many blocks as there are streams of rows. */
+/* A launch. A type of block of threads has a part of the cells, 32 or 40 gathered channels, 64 or 128 channels of the
+   rows, and a group. Each type has as many blocks as there are streams of rows. */
 template <typename T> struct vvor_job {
     conv_set set;
     const T *gathered, *rows;
@@ -73,7 +73,7 @@ template <typename T> struct vvor_job {
     float *slots; /* [streams][types][sums of a block] */
 };
 
-/* What a block has to do. */
+/* The share of a block. */
 struct vvor_share {
     int part, cell0, cells, n0, m0, group;
 };

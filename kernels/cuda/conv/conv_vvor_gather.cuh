@@ -1,5 +1,4 @@
-/* How VVOR's producers bring rows to shared memory: runs summed into panels of the gathered side, and the side of
-   rows as it is. */
+/* VVOR from triplets: how producers sum runs of the gathered side into panels, and copy the side of rows. */
 #ifndef PNET_KERNELS_CUDA_CONV_VVOR_GATHER_CUH
 #define PNET_KERNELS_CUDA_CONV_VVOR_GATHER_CUH
 
@@ -29,7 +28,7 @@ static __device__ __forceinline__ span load_span(const vvor_job<T> &j, int row, 
     return {start + from, (int)(to - from)};
 }
 
-/* What a lane knows of the rows of a batch: one of those that its warp gathers. */
+/* The span of one of the rows of a batch that the lane's warp gathers. */
 template <typename T>
 static __device__ __forceinline__ span load_spans(
     const vvor_job<T> &j, int batch, int live, int part)
@@ -44,7 +43,7 @@ static __device__ __forceinline__ span pick(const span &s, int band)
     return {__shfl_sync(~0u, s.begin, from), __shfl_sync(~0u, s.count, from)};
 }
 
-/* Lanes without a triplet read the first row, and what they make of it goes to no cell. */
+/* Loads an entry. Lanes without a triplet get row 0 and a cell that is not multiplied. */
 template <class C, typename T>
 static __device__ __forceinline__ entry load_entry(
     const vvor_job<T> &j, const span &s, int at, int cell0)
@@ -94,8 +93,8 @@ template <> struct quad<float> {
     float4 value;
 };
 
-/* A lane's columns of the gathered side: four, and one of those that a block may have more. Columns that are not there
-   hold anything: nothing becomes of them. */
+/* A lane's columns of the gathered side: four, and with MORE a fifth. Columns beyond the last hold anything; their sums
+   are not used. */
 struct columns {
     const char *first; /* in row 0 */
     uint32_t stride;   /* bytes of a row */
@@ -176,7 +175,7 @@ static __device__ __forceinline__ void put_fifth(unsigned char *to, float x, flo
         *(uint16_t *)(to + lane_slot<C>::fifth() + p * C::PANEL) = (uint16_t)take2<C>(x, none);
 }
 
-/* Adds HALF triplets. Sums are written after each one: the last one of a run stays. */
+/* Adds HALF triplets. The sum is written after each one, so that the last of a run stays. */
 template <class C, typename T>
 static __device__ __forceinline__ void add_half(running &r, const taken<T> (&v)[HALF],
     uint32_t panels, int half, float scale, unsigned char *slot)
@@ -199,8 +198,8 @@ static __device__ __forceinline__ void add_half(running &r, const taken<T> (&v)[
     }
 }
 
-/* Sums a row's runs into its slots of the panels; returns the cells that it has. `slot`: the lane's place in the row's
-   slot of the first panel. A row's sums are no numbers from its first value on that is none. */
+/* Sums the runs of a row into its slots of the panels; returns the cells that it has. `slot`: the lane's place in the
+   row's slot of the first panel. After a NaN all sums of the row are NaN. */
 template <class C, typename T>
 static __device__ __forceinline__ uint32_t gather(const vvor_job<T> &j, const span &s, entry next,
     int cell0, const columns &from, float scale, unsigned char *slot)
@@ -230,7 +229,7 @@ static __device__ __forceinline__ uint32_t gather(const vvor_job<T> &j, const sp
     return cells & ((1u << CELLS) - 1);
 }
 
-/* Copies up to `n` elements of BYTES in all, zeros behind them, without waiting. */
+/* Starts to copy `n` elements, at most BYTES; zeros behind them. */
 template <int BYTES, typename T>
 static __device__ __forceinline__ void copy_piece(void *to, const T *from, int n)
 {
@@ -244,8 +243,9 @@ static __device__ __forceinline__ void copy_piece(void *to, const T *from, int n
                  : "memory");
 }
 
-/* The side of rows, 16 bytes a piece. Where elements need converting, every thread later finds its pieces where it put
-   them: `to` are rows of M floats. Else they go where they are multiplied. */
+/* Starts to copy the side of rows, 16 bytes a piece. Where elements must be converted, `to` are rows of M floats, and
+   every thread converts the pieces that it has copied. Else they are copied to the place from which they are multiplied.
+   */
 template <class C, typename T>
 static __device__ __forceinline__ void copy_rows(
     const vvor_job<T> &j, const T *from, int row0, int live, int first, unsigned char *to)

@@ -1,8 +1,8 @@
-/* VVOR of a set that is laid out as tiles (kernels/geometry.h), in 16 bits, for layers with few input channels. Those of all
-   kernel cells stand side by side: a block of threads has up to 512 such columns by 32 output channels. It goes through
-   blocks of 64 rows of tiles, sums the rows' runs into a matrix of 64 x 512, in which what no run is summed to is zero,
-   brings the other side's 64 x 32, and multiplies the two; sums stay in registers until the end. Partial sums of blocks are
-   added in order. */
+/* VVOR from tiles (kernels/geometry.h, struct pnet_tiles) in 16 bits, for layers with few input channels. The input
+   channels of all kernel cells stand side by side as columns: a block of threads has up to 512 of them, and 32 output
+   channels. It goes through blocks of 64 rows: it sums their runs into a matrix of 64 x 512, zero where a row has no run,
+   copies the other side's 64 x 32, and multiplies the two. Sums stay in registers until the end. The partial sums of
+   blocks are added in order. */
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 #include "kernels/cuda/conv/conv_vvor.cuh"
@@ -49,7 +49,7 @@ struct narrow_share {
     int cell0, cells, width, n0; /* width: of its columns */
 };
 
-/* A slab's run of rounds in a cell: the first round, the column of its first channel, and rounds << 16. */
+/* Runs of a slab: the first round, and the column of the first channel with the number of rounds in the upper half. */
 struct narrow_shared {
     uint2 run[SLABS][COLUMNS];
     int runs[SLABS];
@@ -71,7 +71,7 @@ static __device__ __forceinline__ const pnet_tile_cell *cells_of(
     return (const pnet_tile_cell *)(tiles.list + t.at + (t.neighbours + 3) / 4 * 4);
 }
 
-/* A warp lists a slab's runs in the block's cells. `at`: of the slab in the tile. */
+/* Finds the runs of a slab in the block's cells; a warp calls it. `at`: the slab in the tile. */
 static __device__ __forceinline__ void list_runs(const narrow_share &s, int cin,
     const pnet_tile_cell *cell, int cells, uint32_t before, int at, uint2 *run, int *runs)
 {
@@ -97,8 +97,8 @@ static __device__ __forceinline__ void list_runs(const narrow_share &s, int cin,
     if (lane == 0) *runs = found;
 }
 
-/* Zeros in place of the sums, and the other side's rows; rows that are not there are zeros. `from`: column n0 of the tile's
-   first row, `there`: how many rows the block has. */
+/* Clears the sums, and copies the other side's rows; rows that do not exist become zeros. `from`: column n0 of the tile's
+   first row; `there`: rows that the block has. */
 template <class C>
 static __device__ __forceinline__ void bring_rows(const narrow_share &s, const uint8_t *row,
     int there, const typename C::T *from, int cout, unsigned char *x, unsigned char *g)
@@ -139,7 +139,8 @@ static __device__ __forceinline__ void put_sums(
         if (c < cin) narrow(sum[c], (typename C::S *)to + c);
 }
 
-/* Sums the slabs' runs, a warp every fourth group of runs of a slab: a lane sums those of two rows in a cell. */
+/* Sums the runs of the slabs. A warp takes every fourth group of runs of a slab; a lane sums the runs of two rows in a
+   cell. */
 template <class C>
 static __device__ __forceinline__ void sum_runs(const narrow_job &j, const narrow_shared &m,
     const int32_t *neighbour, const uint32_t *words, unsigned char *x)
@@ -163,7 +164,7 @@ static __device__ __forceinline__ void sum_runs(const narrow_job &j, const narro
     }
 }
 
-/* The same from the triplets themselves, for a tile that lists nothing: eight threads a row, each every eighth cell. */
+/* The same from the triplets, for a tile that lists nothing: eight threads a row, each every eighth cell. */
 template <class C>
 static __device__ __noinline__ void sum_triplets(const narrow_job &j, const narrow_share &s,
     int64_t row0, const uint8_t *rows, int there, unsigned char *x)
@@ -185,7 +186,7 @@ static __device__ __noinline__ void sum_triplets(const narrow_job &j, const narr
     }
 }
 
-/* Four matrices of 8 rows of 16 bytes, turned; lane l brings the address of row l % 8 of matrix l / 8. */
+/* Loads four matrices of 8 rows of 16 bytes, transposed; lane l passes the address of row l % 8 of matrix l / 8. */
 static __device__ __forceinline__ void load_turned(uint32_t (&a)[4], uint32_t from)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -196,7 +197,7 @@ static __device__ __forceinline__ void load_turned(uint32_t (&a)[4], uint32_t fr
 
 using narrow_sums = float[2][4][4]; /* of 16 columns, of 8 output channels, of a lane */
 
-/* Adds the warp's columns of the rows, turned, times the other side's. */
+/* Adds the product of the warp's columns, transposed, and the other side. */
 template <class C>
 static __device__ __forceinline__ void multiply(narrow_sums &sum, uint32_t x, uint32_t g)
 {

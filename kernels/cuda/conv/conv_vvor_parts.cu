@@ -1,5 +1,4 @@
-/* Around the products of VVOR: how the work is divided, where the parts of a row begin, what the values' sizes are,
-   and the sum of all shares. */
+/* VVOR of sets, besides the products: bounds of the parts of a row, sizes of values, the sum of all shares. */
 #include "kernels/cuda/conv/conv_vvor_fast.cuh"
 
 enum { BLOCK = 256, MOST_BLOCKS = 4096 };
@@ -10,7 +9,7 @@ static unsigned blocks_for(int64_t n)
     return (unsigned)(blocks < 1 ? 1 : blocks < MOST_BLOCKS ? blocks : (int64_t)MOST_BLOCKS);
 }
 
-/* bound[p - 1][row]: how many triplets of the row belong to parts before p. */
+/* bound[p - 1][row]: the number of the row's triplets in parts before p. */
 static __global__ void find_bounds(
     const conv_set s, int parts, int64_t first, int64_t window, uint32_t *bound)
 {
@@ -40,8 +39,8 @@ void vvor_find_bounds(const conv_set &s, int parts, int64_t first, int64_t windo
             s, parts, first, window, bound);
 }
 
-/* The last of the rows that the triplets of a tile's rows name, and one: of its list, or of the triplets where it lists
-   nothing; where it does, they may not be there. */
+/* One more than the largest row that the tile's triplets name: from its list, or from the triplets where it lists
+   nothing. Where it lists them, the triplets may not be in memory. */
 static __device__ uint32_t tile_others(const conv_set &s, int64_t tile, int64_t live)
 {
     const pnet_tile &t = s.tiles.tile[tile];
@@ -58,7 +57,7 @@ static __device__ uint32_t tile_others(const conv_set &s, int64_t tile, int64_t 
     return others;
 }
 
-/* How many rows are gathered from: those behind them may not be there. */
+/* Measures how many rows are gathered from: rows behind them may not exist. */
 static __global__ void measure_set(const vvor_job<float> j)
 {
     const conv_set &s = j.set;
@@ -132,7 +131,7 @@ void vvor_measure(const conv_outer &o, vvor_measures *measures)
         cudaStreamPerThread>>>(j);
 }
 
-/* Element `i` of the sums of a type of block, as `flush` lays them out, added over all streams. */
+/* Adds element `i` of the sums of a type of block, in the order in which `flush` stores them, over all streams. */
 template <bool SCALED>
 static __global__ void reduce(
     conv_outer o, const vvor_plan p, const float *slots, const vvor_measures *measures)

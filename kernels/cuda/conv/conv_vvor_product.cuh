@@ -1,4 +1,4 @@
-/* How VVOR's consumers multiply what the producers brought, and where sums go. */
+/* How consumers of VVOR multiply, and where their sums are stored. */
 #ifndef PNET_KERNELS_CUDA_CONV_VVOR_PRODUCT_CUH
 #define PNET_KERNELS_CUDA_CONV_VVOR_PRODUCT_CUH
 
@@ -6,7 +6,7 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* What a warp multiplies from the left: its 16 channels of 16 rows. */
+/* The left operand of a warp: its 16 channels of 16 rows. */
 static __device__ __forceinline__ void load_rows(
     uint32_t (&a)[4], const unsigned char *side, int pitch)
 {
@@ -133,7 +133,8 @@ static __device__ __forceinline__ void multiply(
     touch<C>(sum);
 }
 
-/* The same with operands in two parts, small products first; their sum is rounded to nearest when it is added. */
+/* The same with operands in two parts, small products first; the sum of the products is rounded to nearest when it is
+   added. */
 template <class C>
 static __device__ __forceinline__ void multiply_parts(
     float (&sum)[C::SHARE][C::SUMS], const part_of_step<C> &s)

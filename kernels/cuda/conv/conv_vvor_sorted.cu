@@ -1,9 +1,8 @@
-/* VVOR in 16 bits of a set that is laid out as tiles (kernels/geometry.h), for layers wider than 64 channels. Triplets are
-   sorted by kernel cell, chunk by chunk (conv_sort.cuh). A block of threads keeps the sum of one cell for 128
-   channels of the rows and 128 or 256 of the gathered side: producers copy both rows of 64 triplets to shared
-   memory as the matrix unit reads them, several steps ahead, multipliers multiply. Nothing is summed before. Of a cell's
-   steps a block has every m-th, so that all blocks go through the rows side by side, and what one brings to the cache others
-   find there. */
+/* VVOR in 16 bits from tiles, for layers wider than 64 channels. Triplets are sorted by kernel cell, chunk by chunk
+   (conv_sort.cuh). A block of threads has the sum of one cell for 128 channels of the side of rows and 128 or 256 of the
+   gathered side. Producers copy the two rows of each of 64 triplets to shared memory, several steps ahead, as the matrix
+   unit reads them; multipliers multiply. Runs are not summed first. Of the steps of a cell a block has every m-th, so
+   that all blocks go through the rows together and find in the cache what another has read. */
 #include "kernels/cuda/conv/conv_sort.cuh"
 #include "kernels/cuda/conv/conv_vvor_fast.cuh"
 
@@ -61,8 +60,8 @@ static __device__ __forceinline__ int block_of(uint32_t steps, int blocks, uint3
     return block;
 }
 
-/* Where a block's part of a cell goes. Blocks and cells go forth together, so that no two have the same sum of numbers; a
-   block has parts of two cells, the first and the last of its own. */
+/* The slot of a block's part of a cell. A block has parts of at most two cells, the first and the last of its own; block
+   and cell both grow, so no two parts share a slot. */
 static __device__ __forceinline__ int64_t slot_of(
     const sorted_job &j, int kind, int block, int cell, bool begun)
 {
@@ -70,7 +69,7 @@ static __device__ __forceinline__ int64_t slot_of(
     return (int64_t)kind * j.slots + at;
 }
 
-/* Adds sum e of thread t, as the matrix unit leaves them, to the gradient. */
+/* Adds sum e of thread t, in the order of the matrix unit, to the gradient. */
 static __device__ __forceinline__ void put_gradient(
     const sorted_job &j, const sorted_kind &k, int cell, int t, int e, float sum)
 {
@@ -86,9 +85,9 @@ static __device__ __forceinline__ void put_gradient(
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* A block's way through its steps. Steps of a cell are dealt to m columns, m as many as blocks have such a cell to do: step
-   n is in column n % m. Blocks take columns one after the other, as if they were one; a block that begins inside
-   a column takes what it has of later ones first, so that it, too, goes through the rows once. */
+/* The steps of a block in their order. The steps of a cell are dealt to m columns, m being the number of blocks that
+   share the cell: step n is in column n % m. Blocks take columns one after the other. A block that begins inside a column
+   takes its steps of later columns first, so that it, too, goes through the rows once. */
 struct sorted_walk {
     const uint32_t *step; /* in shared memory */
     uint32_t low, high, each;
@@ -146,7 +145,7 @@ static __device__ __forceinline__ void produce(
     sorted_kind k = kind_of(j, (int)blockIdx.x / j.blocks);
     int n_left = j.gathered_width - k.n0 - lane % 8 * 8,
         m_left = j.rows_width - k.m0 - lane % 8 * 8;
-    /* where there are no channels, zeros are made of nothing that lies within the row */
+    /* channels beyond the last become zeros; nothing outside of the row is read */
     const char *gathered = (const char *)j.gathered + 2 * (int64_t)k.group * j.gathered_width +
                            (n_left > 0 ? 2 * (k.n0 + lane % 8 * 8) : 0),
                *rows = (const char *)j.rows + 2 * (int64_t)k.group * j.rows_width +
@@ -204,7 +203,7 @@ static __device__ __forceinline__ void produce(
     }
 }
 
-/* A block's sums of a cell: to the gradient if it has all of it. */
+/* Writes the sums of a cell: to the gradient if the block has all its steps, else to a slot. */
 template <class C>
 static __device__ __forceinline__ void put_sums(const sorted_job &j, const sorted_control<C> &c,
     uint32_t low, uint32_t high, int cell, const float (&sum)[C::HALVES][64])
@@ -280,7 +279,7 @@ static __global__ __launch_bounds__(SORTED_ALL, 1) void sorted_vvor_kernel(
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ sorted_control<C> c;
     for (int i = threadIdx.x; i <= j.cells; i += SORTED_ALL) c.step[i] = j.sorted.share->step[i];
-    __syncthreads(); /* for racecheck, which reports making the barriers as a write to the steps */
+    __syncthreads(); /* compute-sanitizer racecheck reports the initialisation of the barriers as a write to the steps */
     if (threadIdx.x < C::STAGES) {
         barrier_init(&c.full[threadIdx.x], SORTED_PRODUCERS);
         barrier_init(&c.empty[threadIdx.x], SORTED_MULTIPLIERS);
@@ -298,7 +297,7 @@ static __global__ __launch_bounds__(SORTED_ALL, 1) void sorted_vvor_kernel(
 #endif
 }
 
-/* Adds parts of cells to the gradient; zeros cells that are empty. */
+/* Adds the slots of each cell to the gradient; writes zeros for cells without triplets. */
 template <int SUMS>
 static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_sorted(
     const __grid_constant__ sorted_job j)

@@ -1,14 +1,14 @@
-/* VVOR of a set on the matrix unit. A block of threads keeps the sums of some kernel cells for 32 or 40 channels of the
-   gathered side and 64 or 128 of the side of rows, and goes through its share of the rows. Producers sum each row's
-   runs of these cells into panels in shared memory, one panel a cell, zero where a row has no run; consumers multiply
-   the rows as they are by the panels, 16 rows at a time, cells apart that none of the 16 has. All blocks go through
-   the rows together, so that what they share comes out of the cache. Shares are added in order. */
+/* VVOR from triplets. A block of threads keeps the sums of up to 9 kernel cells for 32 or 40 channels of the gathered
+   side and 64 or 128 of the side of rows, and goes through its share of the rows. Producers sum the runs of each row in
+   these cells into panels in shared memory, one a cell, zero where a row has no run. Consumers multiply the rows by the
+   panels, 16 rows at a time, and skip cells that none of the 16 rows has. All blocks go through the rows together, so
+   that they share what they read in the cache. Shares are added in order. */
 #include "kernels/cuda/conv/conv_vvor_gather.cuh"
 #include "kernels/cuda/conv/conv_vvor_product.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* A block's way through the rows of a launch: batches of bands; after `batches` of them, past the other blocks'. */
+/* The rows of a block in a launch: `batches` batches of bands, then past those of the other blocks. */
 struct walk {
     int batch, band, left;
 
@@ -36,8 +36,8 @@ template <typename T> static __device__ __forceinline__ void advance(const vvor_
     }
 }
 
-/* Shared memory besides the stages. Every thread arrives at the barriers for itself: what is ordered by one lane's
-   arrival for its warp is a race to compute-sanitizer. */
+/* Shared memory besides the stages. Every thread arrives at the barriers for itself: compute-sanitizer reports a race
+   where one lane arrives for its warp. */
 template <class C> struct control {
     uint32_t masks[STAGES][C::ROWS / 4]; /* cells of 4 rows each */
     uint64_t full[STAGES], empty[STAGES];
@@ -58,7 +58,8 @@ static __device__ __forceinline__ void produce(const vvor_job<T> &j, const vvor_
     if (column >= j.gathered_width) column = 0;
     columns from = {(const char *)(gathered + column), j.gathered_stride * (uint32_t)sizeof(T),
         j.gathered_width - 1 - column, fifth < j.gathered_width ? fifth - column : 0};
-    uint64_t had = 0; /* cells that the row's slots hold, 16 bits for each stage and band */
+    uint64_t had =
+        0; /* cells whose panels hold a sum of the row, 16 bits for each stage and band */
     walk ahead = next;
     next_batch(j, ahead);
     span spans = load_spans(j, next.batch, live, w.part),
@@ -175,7 +176,8 @@ static void launch(const conv_outer &o, const vvor_plan &p, void *work)
     vvor_reduce(o, p, C::SCALED, work);
 }
 
-/* Float32 alone comes here by itself, other precisions where a set has no tiles: no kernels for these widths then. */
+/* Gathered channels of a block, at most. Float32 alone has kernels for 40: it always comes here with few channels, other
+   precisions only where a set has no tiles. */
 static int most_columns(conv_form form)
 {
     return form == CONV_SPLIT ? 40 : 32;

@@ -1,5 +1,5 @@
-/* Workspaces of convolution: the largest of the kernels that may be chosen, whichever GPU runs them and whether a set has
-   tiles or not, as a plan is made before either is known. */
+/* Workspaces of convolution. Each is the largest of all kernels that may be chosen for the layer, on any GPU and with or
+   without tiles, because a plan is made before either is known. */
 #include "kernels/conv_compare.h"
 #include "kernels/conv.h"
 #include "kernels/cuda/conv/conv_work.h"
@@ -25,7 +25,8 @@ static size_t tiles_work(
 {
     enum conv_form form = conv_form_of(precision);
     int unit = form == CONV_SPLIT || form == CONV_SCALED ? 4 : 8;
-    int columns[] = {conv_tiles_columns(g->cout), conv_tiles_wide(form, s->cells, g) ? 256 : 0};
+    int columns[] = {
+        conv_tiles_columns(g->cout), conv_tiles_may_be_wide(form, s->cells, g) ? 256 : 0};
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         if (columns[i] == 0) continue;
@@ -169,7 +170,7 @@ static size_t im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_s
 static size_t im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     int widest = s.cin > s.cout ? s.cin : s.cout, narrowest = s.cin + s.cout - widest;
-    /* of either direction: the wider side laid out, or the narrower one in longer chunks */
+    /* the wider side laid out, or the narrower one in longer chunks, whichever is larger */
     size_t columns = columns_bytes(t, widest), longer = columns_bytes(t, narrowest);
     struct pnet_count n = pnet_count(conv_im2col_chunk(t, narrowest));
     size_t along = pnet_cuda_outer_work(n, t->cells * s.cin, s.cout, PNET_FP32),

@@ -1,6 +1,6 @@
-/* How the kernels of convolution divide their work, and how much memory that takes. Host arithmetic alone, in every build,
-   so that plans for a GPU are the same where there is none. What results depend on is fixed for an H100 or H200, whatever
-   the GPU at hand. */
+/* How the kernels of convolution split their work among blocks of threads, and how much memory that takes. Host
+   arithmetic alone, in every build, so that a plan for a GPU is the same on a machine without one. Numbers that results
+   depend on are fixed for the 132 processors of an H100 or H200, whatever GPU runs them. */
 #ifndef PNET_KERNELS_CUDA_CONV_WORK_H
 #define PNET_KERNELS_CUDA_CONV_WORK_H
 
@@ -16,7 +16,7 @@ extern "C" {
 
 enum {
     CONV_PROCESSORS = 132, /* of an H100 or H200 */
-    /* kernel cells, at most, of kernels that read triplets on the matrix unit: all that the language allows */
+    /* kernel cells, at most, of the kernels that read triplets on the matrix unit: all that the language allows */
     CONV_TRIPLETS_CELLS = PNET_KERNEL_LIMIT * PNET_KERNEL_LIMIT * PNET_KERNEL_LIMIT,
     CONV_MERGED_WIDTH = 64,  /* groups are merged up to so many channels */
     CONV_PAIR_ROWS = 256,    /* rows that a block of threads looks through at once: one a thread */
@@ -62,7 +62,7 @@ struct conv_set {
 struct conv_set conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage);
 struct conv_set conv_dense_set(struct pnet_count n);
 
-/* Narrow groups are merged into one block-diagonal group, so that tiles are filled. */
+/* Narrow groups are merged into one block-diagonal group, so that the matrix unit has full blocks to multiply. */
 struct conv_groups {
     int count;       /* merged groups */
     int cin, cout;   /* widths of a merged group */
@@ -93,22 +93,23 @@ struct conv_blocks {
     int64_t count;   /* of the part */
     size_t bytes;    /* of a block */
 };
-/* The first part, and the one from `first` on. A product is made in parts of its columns where the whole would take more
-   memory than a layer is meant to; the sums are the same. */
+/* The first part, and the part that begins at block `first`. A product is formed in parts of its output columns where the
+   packed weights of all of them would exceed a layer's workspace; the sums are the same. */
 struct conv_blocks conv_block_weights(enum conv_form form, int64_t cells,
     const struct conv_groups *g, int depth, int columns, int unit, bool units);
 struct conv_blocks conv_blocks_part(struct conv_blocks b, int first);
 size_t conv_blocks_bytes(const struct conv_blocks *b);
 
-/* MVMR: channels of a stage, for sets without tiles; output channels of a block of weights. */
+/* Input channels that MVMR from triplets stages at a time; output channels of a block of weights. */
 int conv_triplets_depth(enum conv_form form, const struct conv_groups *g);
 int conv_tiles_columns(int channels);
-/* Channels in pieces of 64 bytes: two at a time, unless half of the last two would be empty, which costs less than as many
-   turns do where sums leave the matrix unit in each. */
+/* How many pieces of 64 bytes of a row MVMR from tiles stages at a time: two, unless half of the last two would be empty.
+   One piece costs less then, except where sums leave the matrix unit after each of five or more stages. */
 int conv_tiles_pieces(enum conv_form form, int channels);
-/* May 256 columns be multiplied at a time: are they not more than 128 at a time would be, and do their weights fit? */
-bool conv_tiles_wide(enum conv_form form, int64_t cells, const struct conv_groups *g);
-/* Behind the weights: where blocks of threads count the tiles they take. */
+/* May 256 output columns be multiplied at a time? They must be no more than blocks of 128 would make, and their packed
+   weights must fit. */
+bool conv_tiles_may_be_wide(enum conv_form form, int64_t cells, const struct conv_groups *g);
+/* The byte, behind the packed weights, of the counter from which blocks of threads take their next item. */
 size_t conv_tiles_taken_at(const struct conv_blocks *b);
 
 /* MVMR of few rows. */
@@ -120,8 +121,8 @@ struct few_plan {
 };
 struct few_plan conv_few_plan(const struct conv_set *s, const struct conv_groups *g);
 
-/* Partial sums: how many, and how many rows each covers, a multiple of CONV_PAIR_ROWS but for depthwise layers. Never
-   fewer for more rows. */
+/* How many partial sums there are, and how many rows each covers: a multiple of CONV_PAIR_ROWS, except for depthwise
+   layers. More rows never make fewer of them. */
 struct conv_splits {
     int count;
     int64_t rows;
@@ -146,7 +147,7 @@ struct dense_plan {
 };
 struct dense_plan conv_dense_plan(struct pnet_count rows, int cin, int cout);
 
-/* VVOR of a set without tiles, on the matrix unit. `columns`: gathered channels of a block, at most. */
+/* VVOR from triplets, on the matrix unit. `columns`: gathered channels of a block of threads, at most. */
 struct vvor_plan {
     int parts, blocks, columns, tiles_n, tiles_m, types, streams;
     int batches;    /* of bands, until a block of threads leaps over the others' rows */
@@ -175,22 +176,24 @@ struct cell_plan conv_cell_plan(
 /* 0: the layer is not wide enough, or needs too much. */
 size_t cells_vvor_work(const struct conv_set *s, const struct conv_groups *g);
 
-/* A set's triplets in the order of their tiles, those of a tile by cell, are cut into chunks of `chunk` triplets. Of
-   a chunk a sorted chunk has the triplets of each cell, filled up to whole steps with rows -1. Device memory, offsets in bytes. */
+/* VVOR of sorted triplets takes a set in chunks of `chunk` triplets, in the order of tiles and within a tile by cell. A
+   chunk is sorted by kernel cell; the triplets of each cell are padded with rows -1 to a whole number of steps. What lies
+   where in device memory: offsets in bytes. */
 struct sort_plan {
     int chunks;
     int64_t tiles, chunk;
     size_t within, before, share, pair, bytes;
 };
-/* Of a chunk: its tiles, of each cell how many triplets tiles before have that are not in it (`skip`, in the arithmetic
-   of 32 bits), how many it has, and at which step its triplets begin. */
+/* A chunk: its tiles; for each cell the number of triplets that its tiles have before the chunk begins (`skip`, modulo
+   2^32), the number of triplets, and the step at which they begin. */
 struct sort_chunk {
     int first, end;
     uint32_t skip[SORT_CELLS], count[SORT_CELLS], step[SORT_CELLS + 1];
 };
-/* VVOR of sorted chunks; bytes is 0 where these kernels do not serve. A kind of block: 128 channels of the rows, `columns`
-   gathered ones, a group; it has `blocks`, which share the steps of a chunk evenly. Sums of cells that a block has no more
-   than a part of go to slots. */
+/* How VVOR of sorted triplets is split; bytes is 0 where it does not serve. A kind of block of threads has 128 channels
+   of the side of rows, `columns` of the gathered side, and a group. Each kind has `blocks` blocks, which share the steps
+   of a chunk evenly. A block that has only some steps of a cell puts its sum into a slot; the slots are added afterwards.
+   */
 struct sorted_plan {
     struct sort_plan sort;
     int columns, tiles_n, tiles_m, kinds, blocks, slots;
@@ -199,34 +202,36 @@ struct sorted_plan {
 struct sorted_plan conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped);
 
-/* VVOR in 16 bits of layers with few input channels: kernel cells of a block of threads, blocks for all of them and for all
-   output channels, and shares of the rows. */
+/* How VVOR of layers with few input channels is split: kernel cells of a block of threads; windows of cells and blocks of
+   output channels that cover all of them; shares of the rows. */
 struct narrow_plan {
     int cells, windows, wide, splits;
     size_t bytes;
 };
 struct narrow_plan conv_narrow_plan(const struct conv_set *s, const struct conv_groups *g);
-/* More columns than the kernel for all widths gathers for a cell anyway, and not too often gone through all tiles. That
-   one goes through them for 9 cells and 128 output channels at a time, and takes longer. */
+/* Does the kernel for few input channels serve? Only where cells times input channels exceed the columns that the kernel
+   for all widths gathers for one cell anyway, and where it goes through the tiles at most twice as often: that one goes
+   through them for 9 cells and 128 output channels at a time. */
 bool conv_narrow_made_for(
     const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision);
 
-/* Columns that are summed together: sums of all kernel cells of a wide layer would take too much memory. */
+/* Output channels that are summed together: the sums of all kernel cells of a wide layer at once would take too much
+   memory. */
 int conv_columns_at_once(int cells, const struct conv_groups *g);
 
 /* Chunks of rows that columns are summed over. */
 int conv_sum_chunks(struct pnet_count n);
 
-/* The algorithms of kernels/conv_algo.h: pieces of workspaces begin at multiples of 256 bytes; triplets of a chunk of
-   the listings and of gathering, rows of one of im2col. */
+/* The algorithms of conv/compare. Pieces of a workspace begin at multiples of 256 bytes. The chunks are triplets for the
+   listings and for gathering, and rows for im2col. */
 size_t conv_piece(size_t bytes);
 size_t conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s);
 int64_t conv_list_chunk(
     enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s);
 int64_t conv_im2col_chunk(const struct pnet_triplets *t, int width);
 
-/* Has the GPU at hand, or the one that there is none of, the matrix unit that this program's fast kernels are for? In
-   conv_mvmr_triplets.cu; builds without CUDA plan for one that has. */
+/* Does the GPU at hand have the matrix unit that this program's fast kernels are for? True where there is no GPU. Defined
+   in conv_mvmr_triplets.cu; builds without CUDA plan for a GPU that has it. */
 bool conv_matrix_unit(void);
 
 #ifdef __cplusplus
