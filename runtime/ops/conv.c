@@ -1,8 +1,8 @@
-/* Convolution on native points, and its degraded voxel mode. The mathematics: docs/geometry.md; the sums, plainly:
-   kernels/cpu/conv/ref_conv.c. */
+/* Convolution on native points, and its degraded voxel mode. The mathematics: docs/geometry.md (triplets and kernel cells),
+   docs/layers.md (the layer), kernels/cpu/conv/ref_conv.c (the sums as plain loops). The contract of the kernels:
+   kernels/conv.h. */
 #include "kernels/act.h"
 #include "kernels/conv_compare.h"
-#include "kernels/conv.h"
 #include "runtime/ops/common.h"
 
 #include <stddef.h>

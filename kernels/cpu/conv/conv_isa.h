@@ -14,13 +14,13 @@ enum { PNET_PANEL_WIDTH = 128, PNET_PANEL_STRIDE = 144, PNET_PANEL_ROWS = 112 };
 /* Input channels of a thread's block of a gradient, and triplets of a group. */
 enum { PNET_LISTING_DEPTH = 12, PNET_LISTING_LENGTH = 128 };
 
-/* The triplets [begin, end) of one row and one kernel cell, counted from the first triplet of its
-   tile; `row` is counted from the first row of the tile. */
+/* The triplets [begin, end) of one row and one kernel cell, counted from the first triplet of the row block; `row` counts
+   from the first row of the block. */
 struct pnet_run {
     int32_t row, begin, end;
 };
 
-/* Triplets of a list, and the columns of their matrices that one thread makes: at most `vector` of them. */
+/* Triplets of a list, and the columns of their matrices that one thread computes: at most `vector` of them. */
 struct pnet_listing {
     int64_t count;
     const int32_t *row, *other;
@@ -47,7 +47,7 @@ struct pnet_conv_isa {
 
     /* out[b][runs[r].row] += panel[r] times weight[b] for every column block b < blocks.
          weight  block b at weight + b * weight_stride: [depth][2 * vector]
-         out     block b at out + b * out_stride: [rows of the tile][2 * vector]
+         out     block b at out + b * out_stride: [rows of the block][2 * vector]
        The last block uses its first half only if `half`. */
     void (*multiply)(const float *panel, int count, int depth, const float *weight,
         size_t weight_stride, int blocks, int half, float *out, size_t out_stride,

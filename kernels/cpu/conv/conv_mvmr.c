@@ -1,7 +1,6 @@
-/* MVMR by tiles of output rows. The triplets of a tile are ordered by kernel cell; for each cell
-   the runs are summed into a panel (the weights are applied once a run, not once a triplet), the
-   panel is multiplied, and the products are added to the rows of the tile, which stay in cache
-   until they are written out once. */
+/* MVMR by row blocks. The triplets of a block of output rows are ordered by kernel cell. For each cell the runs are
+   summed into a panel, so that weights are applied once a run and not once a triplet; the panel is multiplied, and the
+   products are added to the rows of the block, which stay in cache until they are written once. */
 #include "kernels/conv.h"
 
 #include <omp.h>
@@ -10,7 +9,7 @@
 #include "kernels/cpu/conv/conv_row_block.h"
 
 enum {
-    STRIP_COLUMNS = 256,    /* of a tile's sums: 256 rows of them are a quarter of a usual L2 */
+    STRIP_COLUMNS = 256, /* of a row block's sums: 256 rows of them are a quarter of a usual L2 */
     STRIP_BYTES = 32 << 20, /* of packed weights */
     TASKS = 16,             /* wanted, so that small inputs occupy several threads */
 };
@@ -78,8 +77,8 @@ static size_t plan_bytes(const struct plan *p)
     return 64 + p->weight_bytes + (size_t)omp_get_max_threads() * p->thread_bytes;
 }
 
-/* packed[a][lane] = W[a][lane] of kernel cell k and column block b; zero between the groups that
-   were merged, and in lanes beyond the last column. */
+/* packed[a][lane] = W[a][lane] of kernel cell k and column block b; zero between merged groups, and in lanes beyond the
+   last column. */
 static void pack_block(const struct job *j, int64_t k, int b, float *packed)
 {
     const struct pnet_conv_groups *g = &j->plan.groups;

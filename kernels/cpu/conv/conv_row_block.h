@@ -1,5 +1,4 @@
-/* What MVMR and VVOR share: tiles of rows whose cell runs are ordered by kernel cell, and merged
- * groups. */
+/* What MVMR and VVOR share: row blocks, whose runs are ordered by kernel cell, and merged groups. */
 #ifndef PNET_KERNELS_CPU_CONV_ROW_BLOCK_H
 #define PNET_KERNELS_CPU_CONV_ROW_BLOCK_H
 
@@ -16,11 +15,10 @@ struct pnet_conv_groups {
 };
 struct pnet_conv_groups pnet_conv_groups(struct pnet_conv_shape s);
 
-/* Rows a tile has at most: a function of the number of kernel cells alone. */
+/* Rows of a row block, at most: a function of the number of kernel cells alone. */
 int pnet_row_block_rows(int64_t cells);
 
-/* Cell runs of one tile, by kernel cell, then row: those of cell k are run[first[k]] to
- * run[first[k+1] - 1]. */
+/* A row block: its runs ordered by kernel cell, then row. Those of cell k are run[first[k]] to run[first[k + 1] - 1]. */
 struct pnet_row_block {
     int64_t row; /* the first one */
     int rows;
@@ -33,10 +31,10 @@ struct pnet_row_block {
 size_t pnet_row_block_bytes(int64_t cells, int64_t count);
 /* Lays the arrays out in `memory` (aligned to 64). */
 struct pnet_row_block pnet_row_block_place(int64_t cells, int64_t count, void *memory);
-/* Makes `tile` rows [row, row + rows) of the set. */
+/* Fills `tile` with the runs of rows [row, row + rows) of the set. */
 void pnet_row_block_load(
     struct pnet_row_block *tile, const struct pnet_triplets *t, int64_t row, int rows);
-/* A tile of a dense product: one cell, one run a row. */
+/* A row block of a dense product: one cell, one run a row. */
 void pnet_row_block_identity(struct pnet_row_block *tile, int64_t row, int rows);
 
 static inline size_t pnet_align64(size_t bytes)

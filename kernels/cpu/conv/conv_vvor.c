@@ -1,7 +1,6 @@
-/* VVOR by chunks of rows, each with its own partial dW. Inside a chunk the rows go tile by tile and
-   kernel cell by kernel cell: one panel takes the rows of the side the set is sorted by, the other
-   one the sums of the runs, and their product is added to the cell's partial sum. The partial sums
-   of all chunks are added in order. */
+/* VVOR by chunks of rows, each with a partial dW of its own. A chunk goes through its row blocks, and through the kernel
+   cells of each: one panel takes the rows of the side that the set is sorted by, another the sums of the runs, and their
+   product is added to the partial sum of the cell. The partial sums of all chunks are added in order. */
 #include "kernels/conv.h"
 
 #include <omp.h>
@@ -53,8 +52,8 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* `columns` and `width`: of the partial sums, and of the narrowest strip. partial_bytes never
-   shrinks when rows grow, so that memory bound for more rows is enough. */
+/* `columns` and `width`: of the partial sums, and of the narrowest strip. partial_bytes never shrinks when rows grow, so
+   that the memory for more rows is enough. */
 static void plan_chunks(struct plan *p, int32_t width)
 {
     int64_t channel_bytes = p->cells * (int64_t)p->stride * (int64_t)sizeof(float);
@@ -141,7 +140,7 @@ static void add_products(const struct job *j, const struct pnet_row_block *tile,
     }
 }
 
-/* Input channels [first, end) of one tile; `sum` are the chunk's partial sums of the whole strip. */
+/* Sums input channels [first, end) of one row block; `sum` are the partial sums of the chunk for the whole strip. */
 static void run_tile(const struct job *j, const struct pnet_row_block *tile, int first, int end,
     float *sum, float *x, float *y)
 {
@@ -164,7 +163,8 @@ static void run_task(const struct job *j, int chunk, int first, int end, char *m
 {
     const struct plan *p = &j->plan;
     float *x = (float *)(void *)memory, *y = (float *)(void *)(memory + p->panel_bytes);
-    struct pnet_row_block tile = pnet_row_block_place(p->cells, p->count, memory + 2 * p->panel_bytes);
+    struct pnet_row_block tile =
+        pnet_row_block_place(p->cells, p->count, memory + 2 * p->panel_bytes);
     int width = j->end - j->first;
     float *sum = j->partial + (size_t)chunk * (size_t)p->cells * (size_t)width * p->stride;
     for (int64_t k = 0; k < p->cells; k++)

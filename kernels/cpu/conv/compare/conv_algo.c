@@ -1,4 +1,4 @@
-/* Which algorithm, chunk by chunk; where sums begin and end. */
+/* Calls the algorithm chunk by chunk; begins and ends the sums. */
 #include "kernels/cpu/conv/compare/conv_algo_parts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The explicit product: a chunk of output rows, each with the summed inputs of all its cells side by side (zeros where a
-   cell has none), times the weight as one matrix. */
+/* im2col: lays the summed inputs of all cells of each output row side by side, for a chunk of rows, zeros where a row has
+   none of a cell, and multiplies that by the weight as one matrix. */
 #include "kernels/cpu/conv/compare/conv_algo_parts.h"
 
 #include <string.h>

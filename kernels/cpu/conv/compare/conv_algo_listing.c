@@ -1,7 +1,6 @@
-/* The listings of PointCNN++ on all threads: each makes columns of its own, of all rows or of all cells, so that nothing is
-   added by two of them. The block of a thread is a register wide.
-
-   PointCNN++: Performant Convolution on Native Points, 2025, listings 1 and 2. */
+/* The listings of PointCNN++ on all threads. Each thread computes columns of its own, for all rows or all cells, so that
+   no two add to the same number. A block of columns is a register wide. PointCNN++: Performant Convolution on Native
+   Points, 2025, listings 1 and 2. */
 #include "kernels/cpu/conv/compare/conv_algo_parts.h"
 
 /* Blocks of columns of a group. */

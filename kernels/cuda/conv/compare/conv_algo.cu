@@ -1,4 +1,4 @@
-/* Which algorithm, chunk by chunk; where sums begin and end. */
+/* Calls the algorithm chunk by chunk; begins and ends the sums. */
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 
 enum { THREADS = 256 };
