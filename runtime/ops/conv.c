@@ -173,7 +173,9 @@ static struct pnet_conv_sum sum_of(const struct pnet_exec *x, enum pnet_directio
     sum.cells = t->cells;
     sum.rows = t->rows;
     sum.count = t->count;
-    sum.form = t->tiles.tile ? PNET_CONV_TILES : PNET_CONV_TRIPLETS;
+    unsigned tiles =
+        t == &x->geo[0]->forward ? PNET_FORM_FORWARD_TILES : PNET_FORM_TRANSPOSED_TILES;
+    sum.form = x->geo[0]->forms & tiles ? PNET_CONV_TILES : PNET_CONV_TRIPLETS;
     return sum;
 }
 

@@ -83,6 +83,7 @@ struct pnet_geo_view pnet_geo_view_of(const struct pnet_geo_look *l)
     struct pnet_geo_view v = {.kind = l->q->kind,
         .a = l->q->a,
         .b = l->q->b,
+        .forms = l->forms,
         .a_rows = pnet_look_rows(l, l->q->a),
         .b_rows = pnet_look_rows(l, l->q->b),
         .a_live = live_of(l, l->q->a),

@@ -65,7 +65,9 @@ struct pnet_geo_request {
    kind whose row has no `view` has `count` and `array` alone. */
 struct pnet_geo_view {
     enum pnet_geo_id kind;
-    int a, b;                            /* the levels of the request */
+    int a, b; /* the levels of the request */
+    unsigned
+        forms; /* of enum pnet_geo_forms: those that are built, or will be; 0 while they are being chosen */
     int64_t a_rows, b_rows;              /* of these levels; of their capacity classes on a GPU */
     const int64_t *a_live, *b_live;      /* GPU: their true numbers; NULL: the two above */
     int64_t count[PNET_GEO_COUNTS];      /* of the kind, or of its capacity classes */
