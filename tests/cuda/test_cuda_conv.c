@@ -149,11 +149,53 @@ static void check_work(void)
     }
 }
 
+/* Each tile reads rows of a magnitude of its own, and weights are small: the error of a tile is small beside the tile's own
+   sums. */
+static void check_magnitudes(bool large)
+{
+    enum { ROWS = 3000, C = 72 };
+    struct conv_set set = conv_set_random(ROWS, PNET_TILE_ROWS, 27, 5, 3);
+    set.t.others = ROWS;
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t i = set.start[r]; i < set.start[r + 1]; i++)
+            set.other[i] =
+                (int32_t)((r / PNET_TILE_ROWS * PNET_TILE_ROWS + set.other[i] % PNET_TILE_ROWS) %
+                          ROWS);
+    float *in = conv_random_floats(ROWS * C, 1), *weight = conv_random_floats(27 * C * C, 2);
+    for (int64_t i = 0; i < ROWS * C; i++)
+        in[i] = ldexpf(in[i], (int)(i / C / PNET_TILE_ROWS % 7 - 3) * 20);
+    for (int64_t i = 0; i < 27 * C * C; i++) weight[i] = ldexpf(weight[i], -40);
+    double *in64 = conv_widen(in, ROWS * C), *weight64 = conv_widen(weight, 27 * C * C),
+           *want = conv_alloc(ROWS * C * sizeof *want);
+    struct pnet_conv_shape s = {C, C, 1};
+    pnet_ref_mvmr(&set.t, s, in64, weight64, NULL, false, want);
+    struct pnet_triplets t = device_set(&set.t, SPARE_ROWS, 0, PNET_TILE_SLOTS),
+                         tiles = device_set_tiles(&t);
+    if (large) tiles = as_large(tiles);
+    struct pnet_mvmr m = {.triplets = &tiles,
+        .shape = s,
+        .in = device_floats(in, ROWS * C),
+        .weight = device_floats(weight, 27 * C * C),
+        .precision = PNET_TF32};
+    float *out = run_mvmr(pnet_cuda_mvmr_whole, m, NULL, ROWS);
+    for (int64_t r = 0; r < ROWS; r += PNET_TILE_ROWS) {
+        size_t rows = (size_t)(ROWS - r < PNET_TILE_ROWS ? ROWS - r : PNET_TILE_ROWS);
+        double error = conv_error(out + r * C, want + r * C, rows * C);
+        CHECKF(error <= tolerance[PNET_TF32], "rows from %lld: error %g (large %d)", (long long)r,
+            error, large);
+    }
+    device_free(m.in), device_free(m.weight);
+    device_set_free(&t);
+    free(in), free(weight), free(in64), free(weight64), free(want), free(out);
+    conv_set_free(&set);
+}
+
 /* A NaN reaches the rows that read it and no other ones. */
-static void check_nan(mvmr_kernel *kernel, int64_t slots)
+static void check_nan(mvmr_kernel *kernel, int64_t slots, bool large)
 {
     struct conv_set set = conv_set_random(300, 200, 27, 5, 3);
     struct pnet_triplets t = device_set(&set.t, SPARE_ROWS, 0, slots);
+    if (large) t = as_large(t);
     struct pnet_conv_shape s = {20, 24, 1};
     float *in = conv_random_floats(200 * 20, 1), *weight = conv_random_floats(27 * 20 * 24, 2);
     in[77 * 20 + 19] = NAN;
@@ -208,8 +250,11 @@ int main(int argc, char **argv)
         return check_failed ? 1 : 77;
     }
     brief = getenv("PNET_SHORT") != NULL;
-    for (int i = 0; i < SETS; i++) check_nan(pnet_cuda_mvmr_whole, set_slots[i]);
-    check_nan(pnet_cuda_mvmr, set_slots[1]);
+    for (int i = 0; i < SETS; i++) check_nan(pnet_cuda_mvmr_whole, set_slots[i], false);
+    check_nan(pnet_cuda_mvmr, set_slots[1], false);
+    check_nan(pnet_cuda_mvmr, set_slots[1], true);
+    check_magnitudes(false);
+    check_magnitudes(true);
     if (wide) check_wide();
     if (narrow && brief) check_some();
     if (narrow && !brief) {

@@ -53,6 +53,7 @@ static void multiply(const conv_product &p, const conv_case &c, void *work)
     case MVMR_BY_FEW: conv_few_mvmr(p, c.precision, work); break;
     case MVMR_BY_DENSE: conv_dense_mvmr(p, c.precision); break;
     case MVMR_BY_WIDE: conv_tiles_wide(p, c.precision, work); break;
+    case MVMR_BY_TILE: conv_tiles_by_tile(p, work); break;
     case MVMR_BY_TILES: conv_tiles_mvmr(p, c.precision, work); break;
     case MVMR_BY_TRIPLETS: conv_triplets_mvmr(p, c.precision, work); break;
     default: conv_plain_mvmr(p); break;

@@ -70,6 +70,12 @@ static bool wide(const struct conv_case *c)
            conv_tiles_may_be_wide(conv_form_of(c->precision), c->set.cells, &c->groups);
 }
 
+static bool by_tile(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_TILES &&
+           conv_tile_form_of(c->precision, c->set.count, &c->groups) == CONV_TILE_SCALED;
+}
+
 static bool mvmr_tiles(const struct conv_case *c)
 {
     return c->form != PNET_CONV_TRIPLETS;
@@ -89,9 +95,10 @@ static bool narrow(const struct conv_case *c)
 
 static bool sorted(const struct conv_case *c)
 {
-    return c->form == PNET_CONV_TILES && !c->part && is_half(c) &&
-           c->set.rows.storage != PNET_STORE_F32 && is_even(c, 8) &&
-           conv_sorted_plan(&c->set, &c->groups, c->swapped).bytes > 0;
+    bool floats = c->set.rows.storage == PNET_STORE_F32;
+    return c->form == PNET_CONV_TILES && !c->part && c->precision != PNET_FP32 &&
+           floats == (c->precision == PNET_TF32) && is_even(c, 8) &&
+           conv_sorted_plan(&c->set, &c->groups, c->swapped, floats).bytes > 0;
 }
 
 /* The output channels of the first part, or of the part that `c` is. */
@@ -150,6 +157,9 @@ const struct conv_choice conv_choices[] = {
         "more than 64 input channels; an even number of blocks of 128 output channels; packed "
         "weights of at most 56 MiB",
         HALF, "tiles", true, true, wide},
+    {MVMR_BY_TILE, "MVMR", "by-tile", "conv_tiles_by_tile.cu",
+        "at least 2^18 triplets of 64 to 64 channels, or as many products", "tf32", "tiles", true,
+        true, by_tile},
     {MVMR_BY_TILES, "MVMR", "tiles", "conv_tiles_mvmr.cuh", "any", ANY_STORAGE, "tiles, dense",
         true, true, mvmr_tiles},
     {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr_triplets.cu", "any", ANY_STORAGE, "triplets",
@@ -162,7 +172,7 @@ const struct conv_choice conv_choices[] = {
     {VVOR_BY_SORTED, "VVOR", "sorted", "conv_vvor_sorted.cu",
         "more than 64 channels of either side, multiples of 8; up to 128 cells; enough triplets "
         "for sorting them to pay",
-        HALF ", features stored so", "tiles", true, true, sorted},
+        "tf32, " HALF ", features stored so", "tiles", true, true, sorted},
     {VVOR_BY_CELLS, "VVOR", "cells", "conv_tiles_vvor_cells.cu",
         "more than 64 channels of either side, multiples of 4; sums of at most 48 MiB", "fp32",
         "tiles", true, false, cells},

@@ -20,6 +20,7 @@ enum conv_kernel {
     MVMR_BY_FEW,
     MVMR_BY_DENSE,
     MVMR_BY_WIDE,
+    MVMR_BY_TILE,
     MVMR_BY_TILES,
     MVMR_BY_TRIPLETS,
     /* VVOR and outer products */

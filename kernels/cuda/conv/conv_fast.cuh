@@ -4,8 +4,9 @@
 
 #include "kernels/cuda/conv/conv_common.cuh"
 
-/* Weights laid out for the matrix unit (struct conv_blocks). */
-void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks);
+/* Weights laid out for the matrix unit (struct conv_blocks). `of_all`: CONV_TILE_SCALED, the size of the largest weight. */
+void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks,
+    const uint32_t *of_all = nullptr);
 
 static __host__ __device__ inline const float *conv_block_scales(
     const conv_blocks &b, const void *blocks)
@@ -40,6 +41,7 @@ static __device__ __forceinline__ float conv_finite_size(float x)
 void conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
+void conv_tiles_by_tile(const conv_product &p, void *work);
 void conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
 void conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 

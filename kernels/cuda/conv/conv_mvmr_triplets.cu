@@ -544,5 +544,6 @@ void conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, vo
         stored ? launch_depth<CONV_HALF, __half>(p, depth, work)
                : launch_depth<CONV_HALF, float>(p, depth, work);
         break;
+    case CONV_TILE_SCALED: break; /* of sets with tiles alone */
     }
 }

@@ -37,7 +37,7 @@ static __device__ block_place place_of(const conv_blocks &b, int groups)
 }
 
 static __global__ __launch_bounds__(THREADS) void pack(
-    conv_blocks b, conv_product p, unsigned char *blocks, float *scales)
+    conv_blocks b, conv_product p, unsigned char *blocks, float *scales, const uint32_t *of_all)
 {
     __shared__ float sizes[THREADS / 32];
     auto [k, group, deep, wide] = place_of(b, p.groups.count);
@@ -52,7 +52,9 @@ static __global__ __launch_bounds__(THREADS) void pack(
     __syncthreads();
     for (int w = 0; w < THREADS / 32; w++) size = fmaxf(size, sizes[w]);
     bool scaled = b.form == CONV_SPLIT || b.form == CONV_SCALED;
-    float scale = scaled ? conv_scale(size, TOP) : 1;
+    float scale = of_all   ? conv_scale(__uint_as_float(*of_all), TOP)
+                  : scaled ? conv_scale(size, TOP)
+                           : 1;
     if (threadIdx.x == 0) scales[blockIdx.x] = 1 / scale;
     unsigned char *to = blocks + blockIdx.x * b.bytes;
     for (int i = threadIdx.x; i < elements; i += THREADS) {
@@ -72,17 +74,18 @@ static __global__ __launch_bounds__(THREADS) void pack(
     }
 }
 
-/* Packs weights as bf16 or fp16 without a scale. A thread has 32 channels of a column. They go through shared memory, so
-   that warps read and write whole lines. */
+/* Packs weights as bf16 or fp16, without a scale or with one for all (`of_all`: the size of the largest weight). A thread has
+   32 channels of a column. They go through shared memory, so that warps read and write whole lines. */
 template <bool BFLOAT>
 static __global__ __launch_bounds__(THREADS, 4) void pack_units(
-    conv_blocks b, conv_product p, unsigned char *blocks)
+    conv_blocks b, conv_product p, unsigned char *blocks, const uint32_t *of_all)
 {
     enum { CHANNELS = 32, UNITS = 4 };
     __shared__ alignas(16) unsigned char packed[PACKED_BYTES];
     auto [k, group, deep, wide] = place_of(b, p.groups.count);
     const conv_groups &g = p.groups;
     bool single = g.cin1 == g.cin && g.cout1 == g.cout;
+    float scale = of_all ? conv_scale(__uint_as_float(*of_all), TOP) : 1;
     bool aligned = ((uintptr_t)p.weight % 16 | (unsigned)(p.cin | g.cin) % 4) == 0;
     for (int i = threadIdx.x; i < b.columns * (b.depth / CHANNELS); i += THREADS) {
         int n = i % b.columns, part = i / b.columns, a = deep * b.depth + part * CHANNELS,
@@ -113,7 +116,7 @@ static __global__ __launch_bounds__(THREADS, 4) void pack_units(
             uint32_t w[4];
 #pragma unroll
             for (int j = 0; j < 4; j++)
-                w[j] = narrow_pair<T>(v[j * 8 + u * 2], v[j * 8 + u * 2 + 1]);
+                w[j] = narrow_pair<T>(scale * v[j * 8 + u * 2], scale * v[j * 8 + u * 2 + 1]);
             *(uint4 *)(packed + place(n, (part * UNITS + u) * 8, b.depth)) =
                 uint4{w[0], w[1], w[2], w[3]};
         }
@@ -123,16 +126,17 @@ static __global__ __launch_bounds__(THREADS, 4) void pack_units(
     for (int i = threadIdx.x; i < (int)b.bytes / 16; i += THREADS) to[i] = ((uint4 *)packed)[i];
 }
 
-void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks)
+void conv_pack_weights(
+    const conv_blocks &b, const conv_product &p, void *blocks, const uint32_t *of_all)
 {
     if (b.count == 0) return;
-    bool plain = b.form == CONV_BFLOAT || b.form == CONV_HALF;
+    bool plain = b.form != CONV_SPLIT && b.form != CONV_SCALED;
     if (plain && b.unit == 8 && b.depth % 32 == 0 && b.bytes <= PACKED_BYTES) {
         auto kernel = b.form == CONV_BFLOAT ? pack_units<true> : pack_units<false>;
         kernel<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(
-            b, p, (unsigned char *)blocks);
+            b, p, (unsigned char *)blocks, of_all);
         return;
     }
-    pack<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(
-        b, p, (unsigned char *)blocks, (float *)((char *)blocks + (size_t)b.count * b.bytes));
+    pack<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(b, p, (unsigned char *)blocks,
+        (float *)((char *)blocks + (size_t)b.count * b.bytes), of_all);
 }

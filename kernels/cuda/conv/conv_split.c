@@ -44,6 +44,14 @@ enum conv_form conv_form_of(enum pnet_precision p)
                             : CONV_HALF;
 }
 
+enum conv_form conv_tile_form_of(enum pnet_precision p, int64_t count, const struct conv_groups *g)
+{
+    /* triplets of 64 x 64 channels: with fewer, measuring takes longer than what it saves */
+    enum { ENOUGH = 1 << 18 };
+    bool large = count / 64 * g->cin / 64 * g->cout * g->count >= ENOUGH;
+    return p == PNET_TF32 && large ? CONV_TILE_SCALED : conv_form_of(p);
+}
+
 /* How many of `whole` blocks of columns, of `bytes` each, a part has. Parts are equally large. */
 static int part_of(int whole, size_t bytes)
 {
@@ -115,6 +123,17 @@ bool conv_tiles_may_be_wide(enum conv_form form, int64_t cells, const struct con
 size_t conv_tiles_taken_at(const struct conv_blocks *b)
 {
     return (conv_blocks_bytes(b) + 15) / 16 * 16;
+}
+
+struct tile_scales_plan conv_tile_scales_plan(
+    const struct conv_blocks *b, int64_t rows, int64_t others)
+{
+    struct tile_scales_plan p = {.measures = conv_tiles_taken_at(b) + 16};
+    p.weight = p.measures + 16;
+    p.tile = p.weight + 16;
+    p.exponent = p.tile + (size_t)over(rows, PNET_TILE_ROWS) * sizeof(float);
+    p.bytes = p.exponent + (size_t)others;
+    return p;
 }
 
 struct few_plan conv_few_plan(const struct conv_set *s, const struct conv_groups *g)
@@ -293,12 +312,12 @@ static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes
 }
 
 struct sorted_plan conv_sorted_plan(
-    const struct conv_set *s, const struct conv_groups *g, bool swapped)
+    const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats)
 {
-    enum { MOST_BYTES = 60 << 20, ENOUGH = 1 << 17, WIDE = 16 };
+    enum { MEASURES = 256, MOST_BYTES = (60 << 20) - MEASURES, ENOUGH = 1 << 17, WIDE = 16 };
     struct sorted_plan p = {.columns = 0};
     int n = swapped ? g->cout : g->cin, m = swapped ? g->cin : g->cout;
-    p.columns = (n + 127) / 128 % 2 == 0 ? 256 : 128;
+    p.columns = (n + 127) / 128 % 2 == 0 && !floats ? 256 : 128;
     p.tiles_n = (n + p.columns - 1) / p.columns;
     p.tiles_m = (m + SORTED_SIDE - 1) / SORTED_SIDE;
     p.kinds = p.tiles_n * p.tiles_m * g->count;
@@ -312,7 +331,8 @@ struct sorted_plan conv_sorted_plan(
     /* squares of 128 by 128 channels: with fewer of them sorting takes longer than what it saves */
     int squares = (n + 127) / 128 * p.tiles_m * g->count;
     bool pays = squares >= WIDE || s->count * squares >= ENOUGH;
-    if (wide && pays && p.sort.bytes > 0) p.bytes = p.slot_bytes + p.sort.bytes;
+    p.measures = p.slot_bytes + p.sort.bytes;
+    if (wide && pays && p.sort.bytes > 0) p.bytes = p.measures + MEASURES;
     return p;
 }
 

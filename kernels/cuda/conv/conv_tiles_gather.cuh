@@ -21,6 +21,7 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_co
     static constexpr bool EVEN = EVEN_;
     static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
                           BFLOAT = FORM == CONV_BFLOAT;
+    static constexpr bool BY_TILE = FORM == CONV_TILE_SCALED; /* scaled before it is staged */
     static constexpr bool WIDE = COLUMNS == 256;
     /* Blocks of 64 rows of an item, one a warpgroup. Where sums are added outside of the matrix unit, and with 256
        columns, there are registers for two blocks, and for summing the next runs while a product is under way. */
@@ -57,7 +58,8 @@ struct tile_source {
     const void *in;
     enum pnet_storage storage;
     int stride, first, left;
-    bool wide; /* units can be read at once */
+    bool wide;   /* units can be read at once */
+    float scale; /* BY_TILE: of the tile */
 };
 
 enum { ROUND_BYTES = 32 };
@@ -83,11 +85,18 @@ static __device__ __forceinline__ float source_value(const tile_source &s, int64
     return ((const float *)s.in)[at];
 }
 
+/* Two numbers as they are staged. */
 template <class C>
-static __device__ __forceinline__ uint4 narrow_floats(const float4 &x, const float4 &y)
+static __device__ __forceinline__ uint32_t stage_pair(float x, float y, float scale)
 {
-    return {pack_pair<C::BFLOAT>(x.x, x.y), pack_pair<C::BFLOAT>(x.z, x.w),
-        pack_pair<C::BFLOAT>(y.x, y.y), pack_pair<C::BFLOAT>(y.z, y.w)};
+    return C::BY_TILE ? pack_pair<C::BFLOAT>(x * scale, y * scale) : pack_pair<C::BFLOAT>(x, y);
+}
+
+template <class C>
+static __device__ __forceinline__ uint4 narrow_floats(const float4 &x, const float4 &y, float scale)
+{
+    return {stage_pair<C>(x.x, x.y, scale), stage_pair<C>(x.z, x.w, scale),
+        stage_pair<C>(y.x, y.y, scale), stage_pair<C>(y.z, y.w, scale)};
 }
 
 /* Channels `channel` to `channel` + UNIT - 1 of a row in the form in which they are staged. */
@@ -102,7 +111,7 @@ static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_
         if constexpr (C::SCALED)
             return {__float_as_uint(x.x), __float_as_uint(x.y), __float_as_uint(x.z),
                 __float_as_uint(x.w)};
-        return narrow_floats<C>(x, from[1]);
+        return narrow_floats<C>(x, from[1], s.scale);
     }
     if (!C::SCALED && wide && s.storage == (C::BFLOAT ? PNET_STORE_BF16 : PNET_STORE_FP16))
         return *(const uint4 *)((const uint16_t *)s.in + at);
@@ -112,8 +121,8 @@ static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_
         if constexpr (C::SCALED)
             v[i] = __float_as_uint(source_value(s, row, channel + i));
         else
-            v[i] = pack_pair<C::BFLOAT>(
-                source_value(s, row, channel + 2 * i), source_value(s, row, channel + 2 * i + 1));
+            v[i] = stage_pair<C>(source_value(s, row, channel + 2 * i),
+                source_value(s, row, channel + 2 * i + 1), s.scale);
     }
     return {v[0], v[1], v[2], v[3]};
 }

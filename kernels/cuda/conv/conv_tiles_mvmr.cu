@@ -9,5 +9,6 @@ void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void 
     case CONV_SCALED: conv_tiles_scaled(p, work); break;
     case CONV_BFLOAT: conv_tiles_bfloat(p, work); break;
     case CONV_HALF: conv_tiles_half(p, work); break;
+    case CONV_TILE_SCALED: break; /* conv_tiles_by_tile */
     }
 }

@@ -8,9 +8,6 @@
 #include "kernels/cuda/conv/conv_tiles_runs.cuh"
 #include "kernels/cuda/conv/conv_tiles_write.cuh"
 
-/* Gathered values are scaled below 2^TILE_TOP: sums of TILE_TOP_RUN of them stay below 2^(TILE_TOP + 8). */
-enum { TILE_TOP = 7, TILE_TOP_RUN = 256 };
-
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /* Issues the products of one block of weights; small terms first, to lose little where sums are rounded. */
@@ -39,9 +36,7 @@ static __device__ __forceinline__ float stage_scale(uint32_t shared, uint32_t pl
     uint4 sizes = shared_load(shared + AT_SIZES + place * 16);
     float most =
         fmaxf(fmaxf(__uint_as_float(sizes.x), __uint_as_float(sizes.y)), __uint_as_float(sizes.z));
-    int top = TILE_TOP;
-    for (int n = longest / TILE_TOP_RUN; n > 0; n /= 2) top--;
-    return conv_scale(most, top);
+    return conv_scale(most, tile_top(longest));
 }
 
 /* The sums of a block of 64 rows. */
@@ -150,6 +145,17 @@ static __device__ __forceinline__ bool view_item(
     return true;
 }
 
+/* Undoes the scales of the tile and of the weights, one after the other: their product may be out of range. */
+template <class C>
+static __device__ __forceinline__ void unscale_sums(
+    const tile_launch &l, const tile_item &item, float (&sum)[C::COLUMNS / 2])
+{
+    float features = 1 / __ldg(l.scales + item.tile),
+          weights = 1 / conv_scale(__uint_as_float(__ldg(l.weight_size)), WEIGHT_TOP);
+#pragma unroll
+    for (int i = 0; i < C::COLUMNS / 2; i++) sum[i] = sum[i] * features * weights;
+}
+
 /* Gathers and multiplies. */
 template <class C> static __device__ void consume(const tile_launch &l, uint32_t shared)
 {
@@ -187,6 +193,7 @@ template <class C> static __device__ void consume(const tile_launch &l, uint32_t
         int block = v.slab / 4;
         bool plain = list_load(l, v.item).neighbours < 0;
         more = view_item<C>(v, l, shared, ++n); /* what it asks for comes while rows are written */
+        if constexpr (C::BY_TILE) unscale_sums<C>(l, item, s.sum);
         if (plain)
             write_plain<C>(l, item);
         else
@@ -271,9 +278,11 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
             bytes_at_once(p.in, p.cin, p.groups.cin, (int)pnet_storage_bytes(p.set.rows.storage)),
         leaving = C::CONSUMERS / 32 * C::LEAVING;
     unsigned long long *taken = (unsigned long long *)((char *)work + conv_tiles_taken_at(&all));
+    tile_scales scales = {};
+    if constexpr (C::BY_TILE) scales = conv_tile_scales(p, all, work);
     tile_launch l = {p, all, (const unsigned char *)work, taken,
         (TILE_SHARED - AT_RING - C::RING * C::BLOCK - leaving) / (2 * C::STAGED), read == 16,
-        read >= 4};
+        read >= 4, scales.tile, scales.weight_size};
     size_t bytes = (size_t)(AT_RING + C::RING * C::BLOCK + 2 * l.slots * C::STAGED + leaving);
     cudaFuncSetAttribute(mvmr_tiles<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     for (int first = 0; first < all.whole; first += all.wide) {
@@ -281,7 +290,7 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
         l.b = conv_blocks_part(all, first);
         int64_t items = (p.set.rows.most + ROWS - 1) / ROWS * p.groups.count * l.b.wide,
                 most = processors / C::CLUSTER;
-        conv_pack_weights(l.b, p, work);
+        conv_pack_weights(l.b, p, work, scales.weight_size);
         cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
         if constexpr (C::CLUSTER == 1) {
             mvmr_tiles<C><<<(unsigned)(items < most ? items : most), C::THREADS, bytes,

@@ -3,6 +3,7 @@
 #define PNET_KERNELS_CUDA_CONV_TILES_STAGE_CUH
 
 #include "kernels/cuda/conv/conv_tiles_gather.cuh"
+#include "kernels/cuda/conv/conv_tiles_scales.cuh"
 
 enum { TILE_SHARED = 227 << 10 };
 
@@ -14,6 +15,8 @@ struct tile_launch {
     unsigned long long *taken;   /* items given out, but for the first of each block of threads */
     int slots;                   /* rows of a stage, that of zeros among them */
     bool wide, words;            /* units of rows can be read at once; 4 bytes can */
+    const float *scales;         /* BY_TILE: of tiles, and the size of the largest weight */
+    const uint32_t *weight_size;
 };
 
 /* An item: a tile or half of it, a group, some output channels. */
@@ -178,7 +181,7 @@ static __device__ __forceinline__ tile_source source_at(
 {
     int width = l.p.groups.cin;
     return {l.p.in, l.p.set.rows.storage, l.p.cin, i.group * width + deep * C::DEPTH,
-        width - deep * C::DEPTH, l.wide};
+        width - deep * C::DEPTH, l.wide, C::BY_TILE ? __ldg(l.scales + i.tile) : 1.0f};
 }
 
 /* Which block of weights. */
@@ -328,11 +331,11 @@ static __device__ __forceinline__ void stage_copies(
 enum tile_word { TILE_WORD, TILE_HALVES, TILE_FLOATS };
 
 template <class C, tile_word WORD>
-static __device__ __forceinline__ uint32_t join_word(uint32_t x, uint32_t y)
+static __device__ __forceinline__ uint32_t join_word(uint32_t x, uint32_t y, float scale)
 {
     if constexpr (WORD == TILE_WORD) return x;
     if constexpr (WORD == TILE_HALVES) return x | y << 16;
-    return pack_pair<C::BFLOAT>(__uint_as_float(x), __uint_as_float(y));
+    return stage_pair<C>(__uint_as_float(x), __uint_as_float(y), scale);
 }
 
 /* Stages units that can be read only by words or by numbers. The neighbours of the next units are requested meanwhile. */
@@ -373,9 +376,10 @@ static __device__ __forceinline__ void stage_words(
         for (int j = 0; j < AT_ONCE; j++)
             if (i + j * TILE_STAGERS < units)
                 shared_store(stage + (i + j * TILE_STAGERS) * 16,
-                    uint4{join_word<C, WORD>(x[j][0], y[j][0]),
-                        join_word<C, WORD>(x[j][1], y[j][1]), join_word<C, WORD>(x[j][2], y[j][2]),
-                        join_word<C, WORD>(x[j][3], y[j][3])});
+                    uint4{join_word<C, WORD>(x[j][0], y[j][0], from.scale),
+                        join_word<C, WORD>(x[j][1], y[j][1], from.scale),
+                        join_word<C, WORD>(x[j][2], y[j][2], from.scale),
+                        join_word<C, WORD>(x[j][3], y[j][3], from.scale)});
     }
 }
 
@@ -408,7 +412,8 @@ static __device__ __forceinline__ void stage_floats(
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++)
             if (i + j * TILE_STAGERS < units)
-                shared_store(stage + (i + j * TILE_STAGERS) * 16, narrow_floats<C>(x[j], y[j]));
+                shared_store(
+                    stage + (i + j * TILE_STAGERS) * 16, narrow_floats<C>(x[j], y[j], from.scale));
     }
 }
 

@@ -381,6 +381,7 @@ static void launch_precision(
     case CONV_SCALED: launch_form<CONV_SCALED, CONVERTED, float>(o, p, work); break;
     case CONV_BFLOAT: launch_narrow<CONV_BFLOAT, __nv_bfloat16>(o, p, work); break;
     case CONV_HALF: launch_narrow<CONV_HALF, __half>(o, p, work); break;
+    case CONV_TILE_SCALED: break; /* of MVMR alone */
     }
 }
 

@@ -16,10 +16,11 @@ enum {
     REDUCE_THREADS = 256
 };
 
-/* HALVES: of 128 gathered channels. */
-template <bool BFLOAT_, int HALVES_> struct sorted_config {
-    static constexpr bool BFLOAT = BFLOAT_;
+/* HALVES: of 128 gathered channels. FLOATS: rows are stored in float32, and scaled to half on their way to shared memory. */
+template <bool BFLOAT_, int HALVES_, bool FLOATS_ = false> struct sorted_config {
+    static constexpr bool BFLOAT = BFLOAT_, FLOATS = FLOATS_;
     static constexpr int HALVES = HALVES_, N = HALVES * 128;
+    static_assert(!FLOATS || (!BFLOAT && HALVES == 1), "a producer has registers for 128 channels");
     static constexpr int PANEL = 2 * HALVES * SORTED_BLOCK, STAGE = PANEL + 2 * SORTED_BLOCK;
     static constexpr int STAGES = HALVES == 1 ? 6 : 4, BYTES = STAGES * STAGE;
     static constexpr int SUMS = N * SORTED_SIDE;
@@ -33,7 +34,15 @@ struct sorted_job {
     int cells, columns, tiles_n, tiles_m, blocks, slots;
     bool first; /* of the chunks */
     float *to;  /* [kinds][slots][sums of a block] */
+    const vvor_measures *measures; /* FLOATS; else NULL */
 };
+
+/* Scales that bring the numbers of each side near the top of half's range. */
+static __device__ __forceinline__ vvor_scales scales_of(const sorted_job &j)
+{
+    return {conv_scale(__uint_as_float(j.measures->gathered), 15),
+        conv_scale(__uint_as_float(j.measures->rows), 15)};
+}
 
 /* Where the channels of a kind of block begin. */
 struct sorted_kind {
@@ -80,6 +89,10 @@ static __device__ __forceinline__ void put_gradient(
     int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
     float *to =
         o.gweight + ((int64_t)cell * o.groups.cin + a) * o.cout + k.group * o.groups.cout + b;
+    if (j.measures) { /* one after the other: their product may be out of range */
+        vvor_scales scale = scales_of(j);
+        sum = sum / scale.gathered / scale.rows;
+    }
     *to = o.add || !j.first ? *to + sum : sum;
 }
 
@@ -203,6 +216,92 @@ static __device__ __forceinline__ void produce(
     }
 }
 
+/* 64 channels of a row, of which a lane has 8, and as they are multiplied. */
+struct float_unit {
+    float4 low, high;
+};
+
+static __device__ __forceinline__ float_unit unit_load(const float *from, bool any)
+{
+    if (!any) return {};
+    const float4 *at = (const float4 *)from;
+    return {__ldg(at), __ldg(at + 1)};
+}
+
+static __device__ __forceinline__ uint4 unit_narrow(const float_unit &u, float scale)
+{
+    return {narrow_pair<__half>(u.low.x * scale, u.low.y * scale),
+        narrow_pair<__half>(u.low.z * scale, u.low.w * scale),
+        narrow_pair<__half>(u.high.x * scale, u.high.y * scale),
+        narrow_pair<__half>(u.high.z * scale, u.high.w * scale)};
+}
+
+/* The same for rows in float32. Half of a step's rows are on their way while the other half is narrowed. */
+template <class C>
+static __device__ __forceinline__ void produce_floats(
+    const sorted_job &j, sorted_walk walk, unsigned char *memory, sorted_control<C> &c)
+{
+    int thread = (int)threadIdx.x - SORTED_MULTIPLIERS, warp = thread / 32, lane = thread % 32;
+    sorted_kind k = kind_of(j, (int)blockIdx.x / j.blocks);
+    int n_left = j.gathered_width - k.n0 - lane % 8 * 8,
+        m_left = j.rows_width - k.m0 - lane % 8 * 8;
+    const float *gathered = (const float *)j.gathered + (int64_t)k.group * j.gathered_width + k.n0 +
+                            lane % 8 * 8,
+                *rows =
+                    (const float *)j.rows + (int64_t)k.group * j.rows_width + k.m0 + lane % 8 * 8;
+    vvor_scales scale = scales_of(j);
+    const int2 *list = j.sorted.pair + warp * 8 + lane / 8;
+    uint32_t base = shared_address(memory) + (warp * 8 + lane / 8) * 128;
+    uint32_t to[2] = {
+        base + (lane % 8 ^ lane / 8) * 16, base + 512 + (lane % 8 ^ (lane / 8 + 4)) * 16};
+    uint32_t steps = walk.high - walk.low, stage = 0, turn = 1;
+    int2 pair[2], ahead[2];
+    float_unit n[2][2], m[2][2]; /* [triplet][64 channels] */
+    auto look = [&]() {
+        if (!walk.next()) return;
+        ahead[0] = __ldg(list + (int64_t)walk.at * SORTED_STEP);
+        ahead[1] = __ldg(list + (int64_t)walk.at * SORTED_STEP + 4);
+    };
+    auto load = [&](int i) {
+        pair[i] = ahead[i];
+        bool there = pair[i].x >= 0;
+        const float *row = rows + (uint64_t)j.rows_stride * (uint32_t)max(pair[i].x, 0),
+                    *other = gathered + (uint64_t)j.gathered_stride * (uint32_t)max(pair[i].y, 0);
+#pragma unroll
+        for (int block = 0; block < 2; block++) {
+            n[i][block] = unit_load(other + block * 64, there && block * 64 < n_left);
+            m[i][block] = unit_load(row + block * 64, there && block * 64 < m_left);
+        }
+    };
+    if (steps == 0) return;
+    look();
+    load(0);
+    load(1);
+    look();
+#pragma unroll 1
+    for (uint32_t step = 0; step < steps; step++) {
+        if (step >= C::STAGES) barrier_wait(&c.empty[stage], turn);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            uint32_t place = to[i] + stage * C::STAGE;
+#pragma unroll
+            for (int block = 0; block < 2; block++) {
+                shared_store(place + block * SORTED_BLOCK, unit_narrow(n[i][block], scale.gathered));
+                shared_store(
+                    place + C::PANEL + block * SORTED_BLOCK, unit_narrow(m[i][block], scale.rows));
+            }
+            if (step + 1 < steps) load(i);
+        }
+        look();
+        fence_async();
+        barrier_arrive(&c.full[stage]);
+        if (++stage == C::STAGES) {
+            stage = 0;
+            turn ^= 1;
+        }
+    }
+}
+
 /* Writes the sums of a cell: to the gradient if the block has all its steps, else to a slot. */
 template <class C>
 static __device__ __forceinline__ void put_sums(const sorted_job &j, const sorted_control<C> &c,
@@ -292,7 +391,10 @@ static __global__ __launch_bounds__(SORTED_ALL, 1) void sorted_vvor_kernel(
         multiply<C>(j, walk, memory, c);
     } else {
         if constexpr (C::HALVES > 1) registers_fewer<80>();
-        produce<C>(j, walk, memory, c);
+        if constexpr (C::FLOATS)
+            produce_floats<C>(j, walk, memory, c);
+        else
+            produce<C>(j, walk, memory, c);
     }
 #endif
 }
@@ -360,13 +462,18 @@ static void choose_columns(
 
 void sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    sorted_plan p = conv_sorted_plan(&o.set, &o.groups, o.swapped);
+    bool floats = o.set.rows.storage == PNET_STORE_F32;
+    sorted_plan p = conv_sorted_plan(&o.set, &o.groups, o.swapped, floats);
+    vvor_measures *measures = floats ? (vvor_measures *)((char *)work + p.measures) : nullptr;
     const conv_groups &g = o.groups;
     sorted_job j = {o, {}, o.swapped ? o.gout : o.in, o.swapped ? o.in : o.gout,
         o.swapped ? o.cout : o.cin, o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin,
         o.swapped ? g.cin : g.cout, o.set.cells, p.columns, p.tiles_n, p.tiles_m, p.blocks, p.slots,
-        true, (float *)work};
-    if (conv_form_of(precision) == CONV_BFLOAT)
+        true, (float *)work, measures};
+    if (floats) {
+        vvor_measure(o, measures);
+        multiply_sorted<sorted_config<false, 1, true>>(o, p, j, work);
+    } else if (conv_form_of(precision) == CONV_BFLOAT)
         choose_columns<true>(o, p, j, work);
     else
         choose_columns<false>(o, p, j, work);

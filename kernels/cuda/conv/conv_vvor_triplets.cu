@@ -219,5 +219,6 @@ void triplets_vvor(const conv_outer &o, enum pnet_precision precision, void *wor
         same ? launch_form<CONV_HALF, __half>(o, p, work)
              : launch_form<CONV_HALF, float>(o, p, work);
         break;
+    case CONV_TILE_SCALED: break; /* of MVMR alone */
     }
 }

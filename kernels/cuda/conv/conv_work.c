@@ -20,10 +20,9 @@ static size_t fast_work(
     return conv_blocks_bytes(&b);
 }
 
-static size_t tiles_work(
-    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+static size_t tiles_form_work(
+    const struct conv_set *s, int64_t others, const struct conv_groups *g, enum conv_form form)
 {
-    enum conv_form form = conv_form_of(precision);
     int unit = form == CONV_SPLIT || form == CONV_SCALED ? 4 : 8;
     int columns[] = {
         conv_tiles_columns(g->cout), conv_tiles_may_be_wide(form, s->cells, g) ? 256 : 0};
@@ -32,9 +31,20 @@ static size_t tiles_work(
         if (columns[i] == 0) continue;
         struct conv_blocks b = conv_block_weights(
             form, s->cells, g, conv_tiles_pieces(form, g->cin) * 4 * unit, columns[i], unit, true);
-        most = larger(most, conv_tiles_taken_at(&b) + sizeof(unsigned long long));
+        most = larger(most, form == CONV_TILE_SCALED
+                                ? conv_tile_scales_plan(&b, s->rows.most, others).bytes
+                                : conv_tiles_taken_at(&b) + sizeof(unsigned long long));
     }
     return most;
+}
+
+static size_t tiles_work(const struct conv_set *s, int64_t others, const struct conv_groups *g,
+    enum pnet_precision precision)
+{
+    enum conv_form form = conv_form_of(precision),
+                   large = conv_tile_form_of(precision, s->count, g);
+    size_t most = tiles_form_work(s, others, g, form);
+    return large == form ? most : larger(most, tiles_form_work(s, others, g, large));
 }
 
 static size_t few_work(
@@ -44,11 +54,12 @@ static size_t few_work(
     return never ? 0 : conv_few_plan(s, g).bytes;
 }
 
-static size_t product_work(
-    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+/* `others`: rows that are gathered from. */
+static size_t product_work(const struct conv_set *s, int64_t others, const struct conv_groups *g,
+    enum pnet_precision precision)
 {
     size_t fast = fast_work(s, g, precision);
-    size_t most = larger(tiles_work(s, g, precision), few_work(s, g, precision));
+    size_t most = larger(tiles_work(s, others, g, precision), few_work(s, g, precision));
     return fast > 0 ? larger(most, fast) : 0; /* 0: too many cells for any */
 }
 
@@ -57,7 +68,7 @@ size_t pnet_cuda_mvmr_work(
 {
     struct conv_set set = conv_set_of(t, PNET_STORE_F32);
     struct conv_groups g = conv_merge(s, CONV_MERGED_WIDTH);
-    return pnet_conv_is_depthwise(s) ? 0 : product_work(&set, &g, precision);
+    return pnet_conv_is_depthwise(s) ? 0 : product_work(&set, t->others, &g, precision);
 }
 
 size_t pnet_cuda_gemm_work(
@@ -65,7 +76,7 @@ size_t pnet_cuda_gemm_work(
 {
     struct conv_set set = conv_dense_set(n);
     struct conv_groups g = conv_merge((struct pnet_conv_shape){cin, cout, 1}, CONV_MERGED_WIDTH);
-    return product_work(&set, &g, precision);
+    return product_work(&set, n.most, &g, precision);
 }
 
 static size_t plain_work(const struct conv_set *s, struct pnet_conv_shape shape)
@@ -107,9 +118,11 @@ size_t pnet_cuda_vvor_work(
     size_t most = plain_work(&set, s);
     if (conv_narrow_made_for(&set, &g, precision))
         most = larger(most, conv_narrow_plan(&set, &g).bytes);
-    if (precision == PNET_BF16 || precision == PNET_FP16)
-        most = larger(most, larger(conv_sorted_plan(&set, &g, false).bytes,
-                                conv_sorted_plan(&set, &g, true).bytes));
+    if (precision != PNET_FP32) {
+        bool floats = precision == PNET_TF32;
+        most = larger(most, larger(conv_sorted_plan(&set, &g, false, floats).bytes,
+                                conv_sorted_plan(&set, &g, true, floats).bytes));
+    }
     for (int i = 0; i < 2; i++) {
         g.cout = widths[i];
         if (g.cout == 0) continue;

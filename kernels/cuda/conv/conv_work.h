@@ -74,9 +74,13 @@ struct conv_groups conv_merge(struct pnet_conv_shape s, int width);
      CONV_SPLIT   half, twice: x = (high + low) / scale, three products, 22 significant bits: fp32
      CONV_SCALED  half, once, scaled likewise: the 11 bits of tf32 without the range of half
      CONV_BFLOAT, CONV_HALF  as they are
+     CONV_TILE_SCALED  half, once: features by a scale a tile, weights by a scale a layer, so that sums stay in the
+       matrix unit and runs are summed in half; with the precision tf32, sets of tiles that are large enough
    Scales are powers of two that bring the largest operand of a block near the top of half's range. */
-enum conv_form { CONV_SPLIT, CONV_SCALED, CONV_BFLOAT, CONV_HALF };
+enum conv_form { CONV_SPLIT, CONV_SCALED, CONV_BFLOAT, CONV_HALF, CONV_TILE_SCALED };
 enum conv_form conv_form_of(enum pnet_precision p);
+/* The same for MVMR of a set of `count` triplets that has tiles. */
+enum conv_form conv_tile_form_of(enum pnet_precision p, int64_t count, const struct conv_groups *g);
 
 /* Weights as blocks of `depth` input channels and `columns` output channels, in the order cell, group, block of input
    channels, block of output channels. A block has one plane (two for CONV_SPLIT: high, low), a plane one row of `depth`
@@ -111,6 +115,14 @@ int conv_tiles_pieces(enum conv_form form, int channels);
 bool conv_tiles_may_be_wide(enum conv_form form, int64_t cells, const struct conv_groups *g);
 /* The byte, behind the packed weights, of the counter from which blocks of threads take their next item. */
 size_t conv_tiles_taken_at(const struct conv_blocks *b);
+
+/* Behind that, for CONV_TILE_SCALED: a struct vvor_measures, the size of the largest weight, a scale for each tile, and the
+   exponent of each row that is gathered, a byte each. Offsets in bytes from the start of the workspace. */
+struct tile_scales_plan {
+    size_t measures, weight, tile, exponent, bytes;
+};
+struct tile_scales_plan conv_tile_scales_plan(
+    const struct conv_blocks *b, int64_t rows, int64_t others);
 
 /* MVMR of few rows. */
 struct few_plan {
@@ -197,10 +209,11 @@ struct sort_chunk {
 struct sorted_plan {
     struct sort_plan sort;
     int columns, tiles_n, tiles_m, kinds, blocks, slots;
-    size_t slot_bytes, bytes;
+    size_t slot_bytes, measures, bytes;
 };
+/* `floats`: features in float32, which are measured first and scaled to half as they are copied. */
 struct sorted_plan conv_sorted_plan(
-    const struct conv_set *s, const struct conv_groups *g, bool swapped);
+    const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats);
 
 /* How VVOR of layers with few input channels is split: kernel cells of a block of threads; windows of cells and blocks of
    output channels that cover all of them; shares of the rows. */

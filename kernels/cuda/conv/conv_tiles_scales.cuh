@@ -1,0 +1,25 @@
+/* Scales of features by tile and of the weights of a layer (CONV_TILE_SCALED), measured before the product. */
+#ifndef PNET_KERNELS_CUDA_CONV_TILES_SCALES_CUH
+#define PNET_KERNELS_CUDA_CONV_TILES_SCALES_CUH
+
+#include "kernels/cuda/conv/conv_fast.cuh"
+
+/* Scales bring what is gathered below 2^TILE_TOP: sums of TILE_TOP_RUN stay below 2^(TILE_TOP + 8). Half ends at 2^16. */
+enum { TILE_TOP = 7, TILE_TOP_RUN = 256, WEIGHT_TOP = 15 };
+
+/* The same where the longest run of a tile has that many triplets. */
+static __device__ __forceinline__ int tile_top(int longest)
+{
+    int top = TILE_TOP;
+    for (int n = longest / TILE_TOP_RUN; n > 0; n /= 2) top--;
+    return top;
+}
+
+/* On the device. */
+struct tile_scales {
+    const float *tile;           /* [tiles] */
+    const uint32_t *weight_size; /* the largest weight, as bits of a float */
+};
+tile_scales conv_tile_scales(const conv_product &p, const conv_blocks &b, void *work);
+
+#endif
