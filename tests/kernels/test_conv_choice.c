@@ -153,9 +153,10 @@ static void check_choice(const struct pnet_conv_sum *s, const struct conv_choice
     CHECKF(!c->tiles || s->form != PNET_CONV_TRIPLETS, "%s", text);
     CHECKF(c->kernel != VVOR_BY_CELLS || s->precision == PNET_FP32, "%s", text);
     bool half_alone = c->kernel == MVMR_BY_FEW || c->kernel == MVMR_BY_DENSE ||
-                      c->kernel == MVMR_BY_WIDE || c->kernel == VVOR_BY_NARROW ||
-                      c->kernel == VVOR_BY_SORTED;
+                      c->kernel == MVMR_BY_WIDE || c->kernel == VVOR_BY_NARROW;
     CHECKF(!half_alone || is_half(s), "%s", text);
+    CHECKF(c->kernel != VVOR_BY_SORTED || s->precision != PNET_FP32, "%s", text);
+    CHECKF(c->kernel != MVMR_BY_TILE || s->precision == PNET_TF32, "%s", text);
 }
 
 /* The workspace that a plan sets aside is enough for what is chosen. */
@@ -170,7 +171,8 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
                       : pnet_cuda_mvmr_work(&t, s->shape, s->precision);
     if (c->kernel == MVMR_BY_FEW) need = conv_few_plan(&k.set, &k.groups).bytes;
     if (c->kernel == VVOR_BY_NARROW) need = conv_narrow_plan(&k.set, &k.groups).bytes;
-    if (c->kernel == VVOR_BY_SORTED) need = conv_sorted_plan(&k.set, &k.groups, false).bytes;
+    if (c->kernel == VVOR_BY_SORTED)
+        need = conv_sorted_plan(&k.set, &k.groups, false, s->precision == PNET_TF32).bytes;
     if (c->kernel == VVOR_BY_CELLS || c->kernel == VVOR_BY_TILES || c->kernel == VVOR_BY_TRIPLETS) {
         int columns = conv_columns_at_once(s->cells, &k.groups);
         if (columns < k.groups.cout) k.groups.cout = columns;

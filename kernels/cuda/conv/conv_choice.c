@@ -172,7 +172,7 @@ const struct conv_choice conv_choices[] = {
     {VVOR_BY_SORTED, "VVOR", "sorted", "conv_vvor_sorted.cu",
         "more than 64 channels of either side, multiples of 8; up to 128 cells; enough triplets "
         "for sorting them to pay",
-        "tf32, " HALF ", features stored so", "tiles", true, true, sorted},
+        "tf32; " HALF ", features stored so", "tiles", true, true, sorted},
     {VVOR_BY_CELLS, "VVOR", "cells", "conv_tiles_vvor_cells.cu",
         "more than 64 channels of either side, multiples of 4; sums of at most 48 MiB", "fp32",
         "tiles", true, false, cells},

@@ -5,8 +5,8 @@
 #include "kernels/cuda/conv/conv_common.cuh"
 
 /* Weights laid out for the matrix unit (struct conv_blocks). `of_all`: CONV_TILE_SCALED, the size of the largest weight. */
-void conv_pack_weights(const conv_blocks &b, const conv_product &p, void *blocks,
-    const uint32_t *of_all = nullptr);
+void conv_pack_weights(
+    const conv_blocks &b, const conv_product &p, void *blocks, const uint32_t *of_all = nullptr);
 
 static __host__ __device__ inline const float *conv_block_scales(
     const conv_blocks &b, const void *blocks)

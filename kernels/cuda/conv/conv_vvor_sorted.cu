@@ -32,8 +32,8 @@ struct sorted_job {
     const void *gathered, *rows;
     int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
     int cells, columns, tiles_n, tiles_m, blocks, slots;
-    bool first; /* of the chunks */
-    float *to;  /* [kinds][slots][sums of a block] */
+    bool first;                    /* of the chunks */
+    float *to;                     /* [kinds][slots][sums of a block] */
     const vvor_measures *measures; /* FLOATS; else NULL */
 };
 
@@ -286,7 +286,8 @@ static __device__ __forceinline__ void produce_floats(
             uint32_t place = to[i] + stage * C::STAGE;
 #pragma unroll
             for (int block = 0; block < 2; block++) {
-                shared_store(place + block * SORTED_BLOCK, unit_narrow(n[i][block], scale.gathered));
+                shared_store(
+                    place + block * SORTED_BLOCK, unit_narrow(n[i][block], scale.gathered));
                 shared_store(
                     place + C::PANEL + block * SORTED_BLOCK, unit_narrow(m[i][block], scale.rows));
             }
