@@ -13,7 +13,7 @@ done <<END
 19407296 models/rooms.pnet --points 50000
 102952896 models/rooms.pnet --points 50000 --train
 2204505408 models/rooms.pnet --points 3000000 --train --precision bf16
-3381380544 models/rooms.pnet --points 3000000 --train --precision tf32 --mode voxel
+3382445568 models/rooms.pnet --points 3000000 --train --precision tf32 --mode voxel
 305697600 models/rooms.pnet --points 200000 --train --algo mvmr-k
 340759040 models/rooms.pnet --points 200000 --train --algo im2col
 327511488 models/rooms.pnet --points 200000 --train --algo gather-gemm-scatter

@@ -314,8 +314,9 @@ static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes
 struct sorted_plan conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats)
 {
-    enum { MEASURES = 256, MOST_BYTES = (60 << 20) - MEASURES, ENOUGH = 1 << 17, WIDE = 16 };
+    enum { MOST_BYTES = 60 << 20, ENOUGH = 1 << 17, WIDE = 16 };
     struct sorted_plan p = {.columns = 0};
+    size_t measures = floats ? 256 : 0;
     int n = swapped ? g->cout : g->cin, m = swapped ? g->cin : g->cout;
     p.columns = (n + 127) / 128 % 2 == 0 && !floats ? 256 : 128;
     p.tiles_n = (n + p.columns - 1) / p.columns;
@@ -326,13 +327,13 @@ struct sorted_plan conv_sorted_plan(
     if (p.blocks > 1)
         p.slot_bytes =
             (size_t)p.kinds * (size_t)p.slots * SORTED_SIDE * (size_t)p.columns * sizeof(float);
-    p.sort = sort_plan_of(s, MOST_BYTES - p.slot_bytes);
+    p.sort = sort_plan_of(s, MOST_BYTES - p.slot_bytes - measures);
     bool wide = g->cin1 > 64 && g->cout1 > 64;
     /* squares of 128 by 128 channels: with fewer of them sorting takes longer than what it saves */
     int squares = (n + 127) / 128 * p.tiles_m * g->count;
     bool pays = squares >= WIDE || s->count * squares >= ENOUGH;
     p.measures = p.slot_bytes + p.sort.bytes;
-    if (wide && pays && p.sort.bytes > 0) p.bytes = p.measures + MEASURES;
+    if (wide && pays && p.sort.bytes > 0) p.bytes = p.measures + measures;
     return p;
 }
 
