@@ -2,7 +2,7 @@
 # Native against voxel, and each degradation alone: trains FCGF once for every cell size, mode and seed with all else equal,
 # evaluates it on pairs that were not trained on, pair by pair, and writes the tables.
 #
-#   bench/registration.sh index DATA -o OUT     writes the indices of the real scans in DATA (the layout of docs/registration.md)
+#   bench/registration.sh index DATA -o OUT     writes the indices of the real scans in DATA (the layout of docs/registration-results.md)
 #   bench/registration.sh run -o OUT [options]  trains and evaluates what is not there yet; may be stopped at any time
 #   bench/registration.sh table -o OUT          prints the tables of what is there; --columns "recall rre" of these values alone
 #   bench/registration.sh strata -o OUT         prints recall of two modes (--modes, of the first two) by the number of right

@@ -1,5 +1,5 @@
 /* Whether a pose that was found is to be believed: criteria measured on pairs that fit and pairs of unrelated clouds
-   (docs/registration.md). */
+   (docs/registration.md has the limits, docs/registration-results.md the pairs). */
 #ifndef PNET_RUNTIME_REGISTER_VERDICT_H
 #define PNET_RUNTIME_REGISTER_VERDICT_H
 

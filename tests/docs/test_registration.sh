@@ -24,6 +24,14 @@ for file in out/registration/aligned.ply out/registration/pair.svg out/registrat
     [ -s "$file" ] || { echo "docs/registration.md: $file was not made" >&2; exit 1; }
 done
 [ "$(wc -l <out/registration/each.jsonl)" = 8 ] || { echo 'each.jsonl does not hold 8 pairs' >&2; exit 1; }
+# The recipe of the page is that of bench/registration.sh on a GPU; `false` trains nothing.
+recipe='^(batch_size|optimizer|lr|schedule|weight_decay|augment):'
+mkdir bench_recipe && echo entries >bench_recipe/indoors.yaml
+PNETC=false bash "$root/bench/registration.sh" run -o bench_recipe --device cuda --runs 10cm-native-s1 >output 2>&1
+grep -E "$recipe" bench_recipe/run_indoors.yaml | sort >expected
+[ "$(wc -l <expected)" = 6 ] || { echo 'bench/registration.sh wrote no recipe' >&2; exit 1; }
+grep -E "$recipe" out/registration/recipe/config.yaml | sort | diff expected - >&2 ||
+    { echo 'docs/registration.md trains by another recipe than bench/registration.sh' >&2; exit 1; }
 # Every value that a row gives is in the table of the page.
 awk -F '`' '/^\| `/ { for (i = 2; i <= NF; i += 2) print $i }' "$root/docs/registration.md" >known
 "$pnetc" eval models/fcgf_3dmatch.pnet --weights out/registration/indoors --config models/fcgf_3dmatch.yaml --data out/registration/rooms --split test >values || exit 1
