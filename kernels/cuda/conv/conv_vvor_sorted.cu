@@ -259,8 +259,8 @@ static __device__ __forceinline__ void produce_floats(
     float_unit n[2][2], m[2][2]; /* [triplet][64 channels] */
     auto look = [&]() {
         if (!walk.next()) return;
-        ahead[0] = __ldg(list + (int64_t)walk.at * SORTED_STEP);
-        ahead[1] = __ldg(list + (int64_t)walk.at * SORTED_STEP + 4);
+        ahead[0] = __ldg(list + (int64_t)walk.at * SORT_STEP);
+        ahead[1] = __ldg(list + (int64_t)walk.at * SORT_STEP + 4);
     };
     auto load = [&](int i) {
         pair[i] = ahead[i];
