@@ -120,7 +120,8 @@ static bool cells(const struct conv_case *c)
 
 static bool vvor_tiles(const struct conv_case *c)
 {
-    return c->form == PNET_CONV_TILES && c->precision != PNET_FP32;
+    return c->form == PNET_CONV_TILES && c->precision != PNET_FP32 &&
+           c->set.cells <= CONV_VVOR_TILES_CELLS;
 }
 
 static bool triplets(const struct conv_case *c)
@@ -176,8 +177,8 @@ const struct conv_choice conv_choices[] = {
     {VVOR_BY_CELLS, "VVOR", "cells", "conv_tiles_vvor_cells.cu",
         "more than 64 channels of either side, multiples of 4; sums of at most 48 MiB", "fp32",
         "tiles", true, false, cells},
-    {VVOR_BY_TILES, "VVOR", "tiles", "conv_tiles_vvor.cu", "any", "tf32, " HALF, "tiles", true,
-        true, vvor_tiles},
+    {VVOR_BY_TILES, "VVOR", "tiles", "conv_tiles_vvor.cu", "up to 512 cells", "tf32, " HALF,
+        "tiles", true, true, vvor_tiles},
     {VVOR_BY_TRIPLETS, "VVOR", "triplets", "conv_vvor_triplets.cu", "any", ANY_STORAGE,
         "triplets, tiles", true, false, triplets},
     {CONV_PLAIN, "both", "plain", "conv_plain.cu, conv_vvor.cu", "any",

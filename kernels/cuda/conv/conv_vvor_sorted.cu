@@ -79,6 +79,7 @@ static __device__ __forceinline__ int64_t slot_of(
 }
 
 /* Adds sum e of thread t, in the order of the matrix unit, to the gradient. */
+template <bool FLOATS>
 static __device__ __forceinline__ void put_gradient(
     const sorted_job &j, const sorted_kind &k, int cell, int t, int e, float sum)
 {
@@ -89,7 +90,7 @@ static __device__ __forceinline__ void put_gradient(
     int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
     float *to =
         o.gweight + ((int64_t)cell * o.groups.cin + a) * o.cout + k.group * o.groups.cout + b;
-    if (j.measures) { /* one after the other: their product may be out of range */
+    if constexpr (FLOATS) { /* one after the other: their product may be out of range */
         vvor_scales scale = scales_of(j);
         sum = sum / scale.gathered / scale.rows;
     }
@@ -316,7 +317,7 @@ static __device__ __forceinline__ void put_sums(const sorted_job &j, const sorte
         for (int h = 0; h < C::HALVES; h++)
 #pragma unroll
             for (int i = 0; i < 64; i++)
-                put_gradient(j, k, cell, threadIdx.x, h * 64 + i, sum[h][i]);
+                put_gradient<C::FLOATS>(j, k, cell, threadIdx.x, h * 64 + i, sum[h][i]);
         return;
     }
     float *to = j.to + slot_of(j, kind, block, cell, begun) * C::SUMS + threadIdx.x;
@@ -401,7 +402,7 @@ static __global__ __launch_bounds__(SORTED_ALL, 1) void sorted_vvor_kernel(
 }
 
 /* Adds the slots of each cell to the gradient; writes zeros for cells without triplets. */
-template <int SUMS>
+template <int SUMS, bool FLOATS>
 static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_sorted(
     const __grid_constant__ sorted_job j)
 {
@@ -413,7 +414,8 @@ static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_sorted(
     uint32_t all = j.sorted.share->step[j.cells], begin = j.sorted.share->step[cell],
              end = j.sorted.share->step[cell + 1];
     if (begin == end) {
-        if (j.first && !j.outer.add) put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, 0);
+        if (j.first && !j.outer.add)
+            put_gradient<FLOATS>(j, kind_of(j, kind), cell, threadIdx.x, e, 0);
         return;
     }
     int first = block_of(all, j.blocks, begin), last = block_of(all, j.blocks, end - 1);
@@ -431,7 +433,7 @@ static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_sorted(
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) sum += part[i];
     }
-    put_gradient(j, kind_of(j, kind), cell, threadIdx.x, e, (float)sum);
+    put_gradient<FLOATS>(j, kind_of(j, kind), cell, threadIdx.x, e, (float)sum);
 }
 
 template <class C>
@@ -446,8 +448,9 @@ static void multiply_sorted(const conv_outer &o, const sorted_plan &p, sorted_jo
         j.first = chunk == 0;
         sorted_vvor_kernel<C>
             <<<(unsigned)(p.kinds * p.blocks), SORTED_ALL, C::BYTES, cudaStreamPerThread>>>(j);
-        reduce_sorted<C::SUMS><<<(unsigned)(p.kinds * j.cells * (C::SUMS / REDUCE_THREADS)),
-            REDUCE_THREADS, 0, cudaStreamPerThread>>>(j);
+        reduce_sorted<C::SUMS, C::FLOATS>
+            <<<(unsigned)(p.kinds * j.cells * (C::SUMS / REDUCE_THREADS)), REDUCE_THREADS, 0,
+                cudaStreamPerThread>>>(j);
     }
 }
 

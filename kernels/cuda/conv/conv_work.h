@@ -24,6 +24,7 @@ enum {
     CONV_DENSE_DEEP = 256,   /* input channels of the dense kernel, at most */
     CONV_DENSE_UNEVEN = 128, /* its channels, at most, where rows are no whole units of 16 bytes */
     CONV_WIDE_DEPTH = 64,    /* input channels that the wide kernel stages at a time */
+    CONV_VVOR_TILES_CELLS = 512, /* beyond, VVOR from triplets is faster */
     CONV_FEW_CELLS = 343,
     CONV_FEW_DEPTH = 32,
     CONV_FEW_BLOCKS = 16, /* with twice as many it takes as long as on tiles */
