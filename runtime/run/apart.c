@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Measured on an H200 (bench/NOTES.md): beyond 4 steps nothing is gained, and 2 are most of it in large networks. */
+/* Measured on an H200 (bench/notes/concurrent.md): beyond 4 steps nothing is gained, and 2 are most of it in large networks. */
 const struct pnet_reach pnet_reaches[PNET_REACHES] = {
     {4, PNET_WORK_MOST, 16}, {2, PNET_WORK_MOST, 7}};
 

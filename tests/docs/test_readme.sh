@@ -21,7 +21,7 @@ if [ -e .ci/run ]; then
 fi
 
 # The rows of a table have as many cells as its head.
-for document in README.md docs/*.md; do
+for document in README.md docs/*.md bench/notes/*.md; do
     awk '/^```/ { code = !code } code || !/^\|/ { cells = 0; next }
         { row = $0; gsub(/\\\|/, "", row); n = gsub(/\|/, "", row) }
         cells && n != cells { printf "%s:%d: a row of another width\n", FILENAME, FNR; bad = 1 }
@@ -46,7 +46,7 @@ anchors() {
     sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9_ -]//g; s/ /-/g'
 }
 links=0
-for document in README.md CHANGELOG.md docs/*.md; do
+for document in README.md CHANGELOG.md docs/*.md bench/notes/*.md; do
     for link in $(grep -oE '\]\([^)]+\)' "$document" | sed -E 's/^\]\(//; s/\)$//'); do
         case $link in
         http*) continue ;;
