@@ -1,7 +1,7 @@
-/* Losses on the features of two clouds, a sample of the one beside the same sample of the other.
+/* Losses on the features of two clouds: each sample of one is compared with the same sample of the other.
 
-   What is drawn is drawn by Philox of the step, so that backward sees what forward saw, on either
-   device. Distances and sums are formed in double; where equal distances compete, the first one
+   Matches and rows are drawn by Philox of the step, so that backward draws the same as forward, on either
+   device. Distances and sums are computed in double; of equal distances the first one
    drawn wins. Sums have a fixed order: the same bits for any number of threads. */
 #ifndef PNET_KERNELS_CONTRASTIVE_H
 #define PNET_KERNELS_CONTRASTIVE_H
@@ -23,7 +23,7 @@ struct pnet_matched {
     struct pnet_rand rand;
 };
 
-/* Gradients to make or to add to; NULL: not wanted. */
+/* Gradients [rows, width] to write, or to add to where add_a, add_b; NULL: not wanted. */
 struct pnet_matched_gradients {
     float *a, *b;
     bool add_a, add_b;
@@ -68,7 +68,7 @@ PNET_BOTH(void, circle_backward, const struct pnet_circle *c, const int32_t *dra
     const double *sums, const float *sizes, const float *gloss,
     const struct pnet_matched_gradients *g, void *work);
 
-/* What is drawn, on either device. */
+/* The purposes of random draws. */
 
 enum pnet_matched_draw {
     PNET_DRAW_MATCHES,
@@ -77,8 +77,8 @@ enum pnet_matched_draw {
     PNET_MATCHED_DRAWS
 };
 
-/* Draw i out of `count`: one from each of `most` equal stretches, or all where there are not more.
-   The number of draws: the lower one of the two. */
+/* Draw i of `count` items: one item of each of `most` equal ranges, or item i if there are at most `most`. There are
+   min(count, most) draws. */
 PNET_HD int64_t pnet_matched_draw(const struct pnet_rand *r, int32_t sample,
     enum pnet_matched_draw what, int64_t count, int32_t most, int32_t i)
 {

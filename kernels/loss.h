@@ -1,4 +1,4 @@
-/* Losses and counts over labels. Sums are formed in double over a fixed number of stretches of rows and joined in order: the
+/* Losses and counts over labels. Sums are computed in double over a fixed number of ranges of rows and added in order: the
    same bits for any number of threads. */
 #ifndef PNET_KERNELS_LOSS_H
 #define PNET_KERNELS_LOSS_H
@@ -23,8 +23,8 @@ struct pnet_targets {
         *child; /* child[start[row]] .. child[start[row + 1] - 1]; both NULL: label `row` */
 };
 
-/* Weights of classes, [classes] or NULL for ones: host memory on every device, and for a GPU at most
-   so many, as they travel as an argument of the kernel. */
+/* Weights of classes, [classes], or NULL for ones, lie in host memory on every device. A GPU takes at most so many, because they
+   are an argument of the kernel. */
 enum { PNET_CLASS_WEIGHTS = 256 };
 
 /* Cross entropy of softmax(x) with the labels, over all labels that count:
@@ -54,14 +54,14 @@ struct pnet_focal {
     double gamma; /* 0 or more */
 };
 PNET_BOTH(size_t, focal_work, const struct pnet_focal *f);
-/* As those of the cross entropy. */
+/* loss[1], divisor[1] and gx as for the cross entropy. */
 PNET_BOTH(void, focal, const struct pnet_focal *f, float *loss, float *divisor, void *work);
 PNET_BOTH(void, focal_backward, const struct pnet_focal *f, const float *divisor,
     const float *gloss, bool add, float *gx, void *work);
 
 /* Soft Dice loss of softmax(x) with the labels: 1 - the mean over the classes that occur among the
-   labels of  2 hits / (mass + labels),  0 where none does. Over all labels that count: hits are the
-   sum of p[l], mass that of p[c] (or of p[c]^2 where `square`), labels are those of class c. */
+   labels of  2 hits / (mass + labels),  0 where none does. For class c, over all labels that count: hits is the sum of p[c]
+   where the label is c, mass the sum of p[c] (or of p[c]^2 where `square`), labels the number of labels c. */
 struct pnet_dice {
     struct pnet_targets targets;
     const float *x; /* [rows, classes] */
@@ -80,8 +80,7 @@ PNET_BOTH(void, dice_backward, const struct pnet_dice *d, const double *slope, c
 PNET_BOTH(size_t, lovasz_work, const struct pnet_targets *t);
 PNET_BOTH(void, lovasz, const struct pnet_targets *t, const float *x, float *loss, float *gprob,
     void *work);
-/* gx (+)= gloss[0] * the gradient of the logits x behind the softmax, from that of the
-   probabilities. */
+/* gx (+)= gloss[0] * the gradient by the logits x, computed from gprob, the gradient by the probabilities softmax(x). */
 PNET_BOTH(void, lovasz_backward, struct pnet_count rows, int32_t classes, const float *x,
     const float *gprob, const float *gloss, bool add, float *gx);
 
@@ -93,7 +92,7 @@ PNET_BOTH(void, mse_backward, struct pnet_count n, const float *x, const float *
 
 /* The same for the mean of h(x - y) with h(d) = d^2 / 2 up to |d| = delta > 0, and
    delta (|d| - delta / 2) beyond (Huber, 1964); and for the mean of |x - y|, whose gradient is 0
-   where the two are equal. Workspaces are those of the squared error. */
+   where the two are equal. Workspaces have mse_work bytes. */
 PNET_BOTH(void, huber, struct pnet_count n, double delta, const float *x, const float *y,
     float *loss, void *work);
 PNET_BOTH(void, huber_backward, struct pnet_count n, double delta, const float *x, const float *y,

@@ -10,16 +10,16 @@
 #include "kernels/both.h"
 #include "kernels/geometry.h"
 
-/* The points of a level under the poses [samples, 16]: to [rows, 3]. */
+/* Moves the points of level `a` by the poses [samples, 16] of their samples: to [rows, 3]. */
 PNET_BOTH(void, move, const struct pnet_level *a, const float *pose, float *to);
 
-/* In two steps, as triplets are made:
+/* Matches are made in two calls, like triplets:
 
-     count: start[a->rows + 1] gets the prefix sums; returns their number
-     write: other[number]
+     count: start[a->rows + 1] gets the prefix sums of the rows' matches; returns the number of matches
+     write: other[number] gets the rows of `b`
 
-   Work: for `write` with that number, for `count` with 0. On the CPU 12 bytes a row of `a`, 2 a match, and what triplets of two
-   levels take. */
+   Work, in bytes: call it with the number of matches for `write`, with 0 for `count`. On the CPU it is 12 bytes a row of `a`, 2 a
+   match, and the workspace of triplets between two levels. */
 PNET_BOTH(size_t, matches_work, const struct pnet_level *a, const struct pnet_level *b,
     float radius, int64_t number);
 PNET_BOTH(int64_t, matches_count, const struct pnet_level *a, const struct pnet_level *b,

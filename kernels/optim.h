@@ -29,12 +29,12 @@ struct pnet_adam_step {
     float beta1_rest, beta2, beta2_rest; /* 1 - beta1, beta2, 1 - beta2 */
 };
 
-/* The norm of the gradient, the decision whether it can be used, clipping, and the update are one
-   call, without a number that the host must know in between. What changes from step to step stands
-   in a record beside the parameters, so that on a GPU the step is recorded once and replayed. */
+/* One call computes the gradient's norm, decides whether to skip the step, clips and updates; the host reads nothing in between.
+   Values that change from step to step lie in a record in the memory of the device, so that on a GPU the step is recorded once
+   and replayed. */
 enum pnet_optim_formula { PNET_STEP_SGD, PNET_STEP_ADAM };
 
-/* What stays the same in all steps. */
+/* Values that are the same in all steps. */
 struct pnet_optim_rule {
     enum pnet_optim_formula formula;
     bool nesterov, decoupled; /* of sgd; of adam */
@@ -44,15 +44,16 @@ struct pnet_optim_rule {
 struct pnet_optim_record {
     /* set by the host, any time between steps */
     double lr;
-    double clip;       /* the most the gradient's norm may be; 0: anything */
-    double loss_scale; /* the gradient is this much too large; 1 without loss scaling */
-    /* told by the step */
+    double clip; /* largest norm of the gradient, which is scaled down to it; 0: no limit */
+    double
+        loss_scale; /* factor of the loss, by which the gradient is divided; 1: no loss scaling */
+    /* set by the step */
     double step;     /* steps that changed the parameters so far: set by the host once */
-    double norm;     /* of the gradient divided by loss_scale, before clipping; it does not
-                        overflow, as the squares of floats do not in double */
+    double norm;     /* 2-norm of the gradient divided by loss_scale, before clipping; it does not
+                        overflow, because squares of floats do not in double */
     int64_t skips;   /* steps that changed nothing, counted up: set by the host once */
-    int32_t skipped; /* 1: this step changed nothing, as the norm or a loss is not finite */
-    /* what the update reads: without decay, with it */
+    int32_t skipped; /* 1: this step changed nothing, because the norm or a loss is not finite */
+    /* coefficients for the update: [0] without weight decay, [1] with it */
     struct pnet_sgd_step sgd[2];
     struct pnet_adam_step adam[2];
 };
@@ -65,25 +66,26 @@ struct pnet_optim_chunk {
     float rate;            /* factor of the learning rate */
 };
 
-/* What no chunk covers is neither read nor changed. On a GPU nothing that changes from step to step is an argument of a kernel:
-   a step can be recorded and replayed. */
+/* The arguments of a step. Parameters that no chunk covers are neither read nor changed. On a GPU no value that changes from step
+   to step is an argument of a kernel, so that a step can be recorded and replayed. */
 struct pnet_optim_update {
     struct pnet_optim_rule rule;
     const struct pnet_optim_chunk *chunks; /* [chunk_count] */
     int64_t chunk_count;
     const float *g;
     float *w, *state[2];  /* sgd: its v, or NULL where momentum is 0; adam: m and v */
-    const double *losses; /* [loss_count]: not finite, they skip the step; may be NULL */
+    const double *losses; /* [loss_count]: the step is skipped if one is not finite; may be NULL */
     int32_t loss_count;
     struct pnet_optim_record *record;
     int64_t
-        squared; /* chunks, from the first one on, whose squares a call of optim_squares left in `work` */
+        squared; /* the first so many chunks' squares are in `work` already, from optim_squares */
 };
-/* The sums of squares of the gradient of `count` chunks from `first` on, for the update that gets the same `work`. */
+/* Puts the sums of squares of the gradient of chunks first .. first + count - 1 into `work`, for the update that gets the same
+   `work`. */
 PNET_BOTH(void, optim_squares, const struct pnet_optim_update *u, int64_t first, int64_t count,
     void *work);
-/* A whole step: the norm of the gradient, what pnet_optim_decide says of it, and the update of w and its state, or nothing where
-   the step is skipped. u->record tells which. */
+/* A whole step: computes the norm of the gradient, lets pnet_optim_decide decide, and updates w and its state unless the step is
+   skipped; u->record->skipped says whether it is. Work: bytes for so many chunks. */
 PNET_BOTH(size_t, optim_update_work, int64_t chunk_count);
 PNET_BOTH(void, optim_update, const struct pnet_optim_update *u, void *work);
 
@@ -104,7 +106,7 @@ PNET_HD struct pnet_sgd_step pnet_sgd_step_of(
     return s;
 }
 
-/* What the beginning at zero leaves out of the averages at step t. */
+/* The share of the averages at step t that is missing because they begin at 0. */
 struct pnet_adam_powers {
     double first, second; /* beta1^t, beta2^t */
 };

@@ -1,5 +1,5 @@
-/* In which order a tile has its rows (struct pnet_tile): by the kernel cells they have, so that rows that share a product
-   have few different ones. The same on the host, which counts what a plan takes, and on a GPU, which lays tiles out. */
+/* The order of the rows of a tile (struct pnet_tile): by the kernel cells they have, so that rows that share a product
+   have few different cells. The host, which sizes a plan, and the GPU, which lays tiles out, use the same order. */
 #ifndef PNET_KERNELS_TILE_ORDER_H
 #define PNET_KERNELS_TILE_ORDER_H
 
@@ -36,15 +36,15 @@ PNET_HD int pnet_tile_bit(int cell, int kernel)
     return PNET_TILE_PARTS - 1 - before;
 }
 
-/* Ascending, the order of a tile's rows. `bits`: of the cells that the row has. Sets of bits as they follow in a Gray code, so
-   that those beside each other are alike; the last three bits, which nearly all rows have, make room for the row. */
+/* The sort key of a row of a tile, ascending. `bits`: the cells that the row has. The key is the position of these bits in a Gray
+   code, so that neighbours have similar cells; the last three bits, which nearly all rows have, give way to the row number. */
 PNET_HD uint32_t pnet_tile_key(uint32_t bits, int row)
 {
     for (int shift = 1; shift < 32; shift *= 2) bits ^= bits >> shift;
     return bits >> 3 << 8 | (uint32_t)row;
 }
 
-/* Of rows that are not there, behind all others. */
+/* The sort key of a row that does not exist; such rows come last. */
 PNET_HD uint32_t pnet_tile_no_key(int row)
 {
     return 0xFFFFFF00u | (uint32_t)row;

@@ -18,55 +18,57 @@ struct pnet_device {
 enum pnet_status pnet_device_parse(const char *text, struct pnet_device *d, struct pnet_error *e);
 /* Is it there, and was this program built for it? PNET_NO_DEVICE says what is missing. */
 enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e);
-/* Memory that could be handed out now, in bytes; 0 where nobody tells. */
+/* Free memory of the device in bytes; 0 if the system does not report it. */
 size_t pnet_device_available(struct pnet_device d);
 
-/* Work that a thread asks for goes to its own queue on the device, in order. A thread enters before it asks. */
+/* Gives the calling thread a queue of its own on the device: the thread's work runs there in order. A thread calls this
+   before it asks for any work. */
 enum pnet_status pnet_device_enter(struct pnet_device d, struct pnet_error *e);
-/* What the thread has asked for since, if it could not be asked for, failed in `where`: pnet_device_wait says so. Waits for
-   nothing. */
+/* Attributes launches of the thread that failed since the last call to the step `where`; pnet_device_wait reports the first
+   such failure. Does not wait. */
 void pnet_device_note(struct pnet_device d, const char *where);
-/* Waits for the thread's queue. PNET_FAILED, or PNET_NO_DEVICE: what went wrong since. */
+/* Waits for the thread's queue. PNET_FAILED, or PNET_NO_DEVICE, if any of its work failed; the message names the step. */
 enum pnet_status pnet_device_wait(struct pnet_device d, struct pnet_error *e);
 
-/* Aligned to 64; NULL where there is no more. */
+/* Device memory, aligned to 64 bytes; the caller frees it by pnet_device_free. NULL: out of memory. */
 void *pnet_device_alloc(struct pnet_device d, size_t bytes);
 void pnet_device_free(struct pnet_device d, void *p);
 
-/* Host to device, device to host (waits), one byte all over, within the device. In order with the thread's work. */
+/* Copy host to device, copy device to host (waits for the copy), fill with one byte, copy within the device. All run in order
+   with the thread's other work. */
 void pnet_device_put(struct pnet_device d, void *to, const void *from, size_t bytes);
 void pnet_device_get(struct pnet_device d, void *to, const void *from, size_t bytes);
 void pnet_device_fill(struct pnet_device d, void *to, int byte, size_t bytes);
 void pnet_device_copy(struct pnet_device d, void *to, const void *from, size_t bytes);
 
-/* Large pieces of pageable memory on their way to a GPU go through pinned buffers, beside what the device does. On the
-   CPU there is nothing to hold, and *stage stays NULL. */
+/* Pinned buffers through which large pieces of pageable memory are copied to a GPU while it computes. On the CPU there are
+   none, and *stage stays NULL. */
 enum pnet_status pnet_device_stage_new(struct pnet_device d, void **stage, struct pnet_error *e);
 void pnet_device_stage_free(struct pnet_device d, void *stage);
 void pnet_device_stage_in(
     struct pnet_device d, void *stage, void *to, const void *from, size_t bytes);
 
-/* A piece of schedule that is recorded once and replayed (CUDA graphs). Between begin and end nothing runs: what the
-   thread asks for is recorded. NULL: it could not be recorded; pnet_device_wait tells why. */
+/* Recordings (CUDA graphs). Between begin and end the thread's work does not run: it is recorded, to be replayed. The end
+   returns the recording, which the caller frees; NULL: recording failed, and pnet_device_wait reports why. */
 void pnet_device_record_begin(struct pnet_device d);
 void *pnet_device_record_end(struct pnet_device d);
 void pnet_device_replay(struct pnet_device d, void *record);
 void pnet_device_record_free(struct pnet_device d, void *record);
 
-/* Within a recording: what is asked for between fork and branch, and between branch and join, does not wait for each
-   other. Elsewhere, and on the CPU, it happens in order. */
+/* Within a recording: the work between fork and branch and the work between branch and join do not wait for each other.
+   Outside of a recording, and on the CPU, all of it runs in order. */
 void pnet_device_fork(enum pnet_device_kind d);
 void pnet_device_branch(enum pnet_device_kind d);
 void pnet_device_join(enum pnet_device_kind d);
 
-/* Within a recording: a point stands for all that what is asked for next would wait for; what is asked for next can be told
-   to wait for some points and nothing else. -1: there is no recording, or no memory. */
+/* Within a recording: a point is the set of work that the next work would wait for. pnet_device_wait_for makes the next work
+   wait for these points and nothing else. -1: no recording, or out of memory. */
 int pnet_device_point(struct pnet_device d);
 void pnet_device_wait_for(struct pnet_device d, const int *points, int count);
-/* What is asked for in between gives way to the rest of a recording. */
+/* Within a recording: work between begin and end has a lower priority than the rest. */
 void pnet_device_yield_begin(struct pnet_device d);
 void pnet_device_yield_end(struct pnet_device d);
-/* The points behind both branches that were joined since the last call; false: there were none. */
+/* The points at the ends of the two branches joined since the last call; false: no branches were joined. */
 bool pnet_device_branches(struct pnet_device d, int branch[2]);
 
 #endif

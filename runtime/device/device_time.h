@@ -4,7 +4,7 @@
 
 #include "runtime/device/device.h"
 
-/* What times depend on beside the work itself. */
+/* The hardware and software that a time depends on. */
 struct pnet_device_info {
     char name
         [320]; /* CUDA: the GPU; CPU: the processor, its instruction set and the number of threads */
@@ -13,9 +13,9 @@ struct pnet_device_info {
 enum pnet_status pnet_device_describe(
     struct pnet_device d, struct pnet_device_info *info, struct pnet_error *e);
 
-/* The shortest of `runs` times of what `work` asks of the thread's queue, after one run that warms up. A time beyond
-   `enough` ends it and is what counts. On a GPU the runs behind the first are replays of a recording, as in a session.
-   Waits for the device. PNET_NO_DEVICE: it failed. */
+/* *seconds: the shortest of `runs` times of the work that `work(context)` puts on the thread's queue, after one run to warm up.
+   A run longer than `enough` seconds ends the measurement, and its time is the result. On a GPU all runs after the first are
+   replays of a recording, as in a session. Waits for the device. PNET_NO_DEVICE: the device failed. */
 enum pnet_status pnet_device_time(struct pnet_device d, void (*work)(void *context), void *context,
     int runs, double enough, double *seconds, struct pnet_error *e);
 

@@ -27,8 +27,8 @@ struct pnet_buffer {
 void pnet_memory_init(struct pnet_memory *m, struct pnet_device device, size_t limit);
 void pnet_memory_end(struct pnet_memory *m);
 
-/* At least `bytes`, aligned to 64; what the buffer held is lost where it has to grow. `what` stands
-   in the message of PNET_NO_MEMORY. */
+/* Makes *b at least `bytes` large, aligned to 64; if it grows, its content is lost. PNET_NO_MEMORY: the budget or the device
+   has no room; the message names the buffer as `what`. */
 enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b, size_t bytes,
     const char *what, struct pnet_error *e);
 void pnet_buffer_free(struct pnet_memory *m, struct pnet_buffer *b);

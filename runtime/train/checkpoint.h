@@ -1,7 +1,7 @@
-/* Checkpoints: all a training needs to go on to the same bits, in a folder replaced as a whole.
+/* Checkpoints: everything from which a training resumes with the same bits, in a folder that is replaced as a whole.
 
      weights.safetensors     parameters and running statistics
-     optimizer.safetensors   what the optimiser keeps; left out where nothing is to go on from there
+     optimizer.safetensors   the optimiser's state; left out if no training will resume from here
      state.json              counters, metrics, texts; size and CRC-32 of the two other files, and
                              CRC-32 of itself
    Writing is atomic as runtime/base/swap.h has it: a kill at any moment leaves the last good checkpoint.
@@ -26,7 +26,7 @@ struct pnet_score {
 };
 
 struct pnet_checkpoint_state {
-    int64_t epoch;           /* the one to go on in, from 0 */
+    int64_t epoch;           /* epoch in which to resume, from 0 */
     int64_t step;            /* optimiser steps done, from the start of the training */
     int64_t loader_position; /* samples of this epoch already used */
     double optimizer_step;   /* t of Adam's bias correction: skipped steps do not count */
@@ -38,7 +38,7 @@ struct pnet_checkpoint_state {
     const char *model;     /* text of the .pnet file */
     const char *input_map; /* how fields of the data set go to the inputs, as in the run config */
     const char *kernels;   /* kernel choices of --autotune */
-    const char *params;    /* what the model's params were set to, "name=value" a line */
+    const char *params;    /* values of the model's params, "name=value" a line */
     const struct pnet_metadata
         *metadata; /* [metadata_count] of weights.safetensors, to be written */
     size_t metadata_count;

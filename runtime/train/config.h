@@ -1,4 +1,4 @@
-/* Run configs: what `pnetc train`, `eval` and `compare` need beside the model. YAML; every key but
+/* Run configs: the settings of `pnetc train`, `eval` and `compare`, in YAML. Every key but
    `data` may be left out. pnet_config_key() has them all with a line of help each.
 
      data: rooms                # a folder with a dataset.yaml, or an index
@@ -57,16 +57,16 @@ struct pnet_config {
     struct pnet_interval save_every, eval_every;
     char **sets; /* [set_count] "name=value" for the model's params, as --set takes them */
     int set_count;
-    /* What else the command line can say. */
+    /* Settings that the command line has options for, too. */
     unsigned degrade; /* of enum pnet_degrade */
     char *device;     /* "cuda:1"; NULL: not given, the CPU */
     char *algo;       /* of convolutions; NULL: not given */
-    double autotune;  /* seconds; 0: not */
+    double autotune;  /* seconds to measure for; 0: no measuring */
     bool autotune_all, without_optimizer;
     uint64_t memory_bytes; /* the budget; 0: not given */
     int threads;           /* 0: not given, all cores */
     char *
-        weights; /* path of what the training starts from, seen from the current folder; NULL: nothing */
+        weights; /* weights file or checkpoint to start from, seen from the current folder; NULL: none */
     struct pnet_name_rules weights_map, freeze, rates;
     struct pnet_config_origin *origin; /* what the keys were read from, for pnet_config_print */
 };
@@ -80,11 +80,11 @@ struct pnet_config_key {
 /* Key `i` in the order of the documentation; NULL beyond the last. */
 const struct pnet_config_key *pnet_config_key(int i);
 
-/* What becomes of a training that goes on with another value. */
+/* What happens when a training resumes with another value of a key. */
 enum pnet_on_resume {
-    PNET_RESUME_TOLD,    /* it goes on, and says so */
-    PNET_RESUME_REFUSED, /* position in the data and state of the optimiser mean something else then */
-    PNET_RESUME_CHECKED, /* the checkpoint knows better: it is compared with that */
+    PNET_RESUME_TOLD,    /* it resumes, and a notice names the key */
+    PNET_RESUME_REFUSED, /* refused: the data position or the optimiser's state would not fit */
+    PNET_RESUME_CHECKED, /* the value is compared with the checkpoint instead of the old config */
 };
 
 enum pnet_on_resume pnet_config_on_resume(const char *key);
@@ -97,7 +97,7 @@ enum pnet_status pnet_config_parse(
     const char *path, const void *text, size_t size, struct pnet_config **c, struct pnet_error *e);
 void pnet_config_free(struct pnet_config *c);
 
-/* A value that stands instead of the file's. */
+/* A value that replaces the one in the file. */
 struct pnet_config_override {
     const char *key;
     const char *value; /* as YAML on one line */
@@ -109,12 +109,12 @@ enum pnet_status pnet_config_read_with(const char *path,
     const struct pnet_config_override *overrides, int count, struct pnet_config **c,
     struct pnet_error *e);
 
-/* The config as it is in force: each key that has a value, in the order of the documentation, on a line of its own;
-   defaults, overrides and the version of pnet too, the path of the data set absolute. Reads as the same config, wherever
-   the file lies. `sets` ([set_count] "name=value"; names differ) stands for `set`. To be freed; NULL: out of memory. */
+/* The effective config as text: each key that has a value, a line each, in the order of the documentation, with defaults,
+   overrides and the version of pnet; the path of the data set is absolute. The text reads as the same config from any folder.
+   `sets` ([set_count] "name=value"; names differ) replaces the key `set`. The caller frees the result; NULL: out of memory. */
 char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count);
-/* Compares two such texts; the callback gets each key whose value differs, with both values ("": not given). A text
-   without `version` is none: its data set is not compared. PNET_USAGE: `was`, called `name`, is no config. */
+/* Compares two texts of pnet_config_print; the callback gets each key whose value differs, with both values ("": not given). If a
+   text has no `version`, data sets are not compared. PNET_USAGE: `was` is no config; the message calls it `name`. */
 enum pnet_status pnet_config_compare(const char *name, const char *was, const char *now,
     void (*differs)(void *context, const char *key, const char *was, const char *now),
     void *context, struct pnet_error *e);

@@ -4,7 +4,7 @@
 
 #include "runtime/train/pipeline.h"
 
-/* What one objective of the plan came to. */
+/* The result of one objective of the plan. */
 struct pnet_score_line {
     const char *name; /* the plan's */
     bool metric;
@@ -34,8 +34,8 @@ struct pnet_evaluation {
 enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
     struct pnet_error *e);
-/* The same, telling `each` (or NULL) what every single batch, from 1 on, came to, which it may add to; its context is
-   go_on's. */
+/* The same; calls `each` (or NULL) with the results of every batch, numbered from 1. `each` may change `v`; it gets the
+   same context as go_on. */
 enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch),
     void (*each)(void *context, int64_t batch, struct pnet_evaluation *v), void *context,
@@ -51,7 +51,7 @@ struct pnet_tally {
 enum pnet_status pnet_tally_init(
     struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e);
 void pnet_tally_free(struct pnet_tally *t);
-/* Adds what the last forward gave. */
+/* Adds the statistics of the session's last forward. */
 void pnet_tally_add(
     struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points);
 enum pnet_status pnet_tally_finish(

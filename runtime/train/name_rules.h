@@ -25,10 +25,11 @@ void pnet_name_rules_map(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r);
 void pnet_name_rules_free(struct pnet_name_rules *r);
 
-/* A pattern is a name, the first words of one ("net.a" is that of "net.a.conv.weight"), or has * for any letters. */
+/* A pattern is a name, the first words of a name ("net.a" matches "net.a.conv.weight"), or contains * for any letters. */
 bool pnet_name_matches(const char *pattern, const char *name);
-/* The name after the first rule of the map that fits: the words it begins with are replaced, or, where both sides have
-   one *, what stands for it is put into the other. As it is where none fits. To be freed; NULL: out of memory. */
+/* The name as the first matching rule of the map changes it: the words of the pattern are replaced; if both sides have a *, the
+   letters that the pattern's * matches replace the other's *. Without a matching rule the name is unchanged. The caller frees the
+   result; NULL: out of memory. */
 char *pnet_name_map(const struct pnet_name_rules *map, const char *name);
 
 #endif

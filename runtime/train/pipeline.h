@@ -1,4 +1,4 @@
-/* The geometry of the next batch, made on a thread of its own while this one is computed. */
+/* A thread that builds the geometry of the next batch while the present one is computed. */
 #ifndef PNET_RUNTIME_PIPELINE_H
 #define PNET_RUNTIME_PIPELINE_H
 
@@ -19,11 +19,11 @@ struct pnet_pipeline;
 /* Takes over the loader and both slots of the session until it is stopped. */
 enum pnet_status pnet_pipeline_start(
     struct pnet_session *s, struct pnet_loader *l, struct pnet_pipeline **p, struct pnet_error *e);
-/* The next batch; the slot given before is handed back. Errors of loading or geometry come in the
- * place of their batch. */
+/* Waits for the next batch, and hands the previous slot back. An error of loading or geometry is returned instead of the batch in
+ * which it occurred. */
 enum pnet_status pnet_pipeline_next(
     struct pnet_pipeline *p, struct pnet_ready *r, struct pnet_error *e);
-/* Ends the thread; what it prepared is dropped. Go on with pnet_loader_start at the position behind
+/* Ends the thread and drops the batches it has prepared. To continue, call pnet_loader_start at the position behind
  * the last batch taken. */
 void pnet_pipeline_stop(struct pnet_pipeline *p);
 

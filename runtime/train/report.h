@@ -10,7 +10,7 @@ struct pnet_report_fact {
     const char *name, *value; /* several lines, or "": left out */
 };
 
-/* What stands in none of the files. Zeroed: nothing. */
+/* Facts that are in none of the files. Zeroed: none. */
 struct pnet_report_info {
     const struct pnet_report_fact *facts; /* [fact_count], in the order of the page */
     size_t fact_count;
@@ -23,11 +23,11 @@ struct pnet_report_info {
 
    Each line of metrics.jsonl is an object. Numbers under `loss`, `loss.NAME`, `val.NAME`, `lr` and
    any other key become curves over `step` (or over the lines, where there is none); null stands for
-   what is not a number. `val.NAME.per_class` is an array, one number or null a class; the last one
-   is shown. The losses share a plot; a loss whose curve is that of `loss`, or of `val.loss`, because it is the only one, is
-   left out. `epoch` and `time_s` (seconds since the start of the training; where it falls, another process went on with it,
-   and began to count anew) are told at the top. A line whose step is not beyond the one before it in a curve replaces that
-   part of the curve: a resumed training has written it again. A last line without its end, of a training that goes on or
+   a value that is not a number. `val.NAME.per_class` is an array, one number or null a class; the last array
+   is shown. The losses share a plot; the only loss of a model is left out, because its curve equals `loss` or `val.loss`.
+   `epoch` and `time_s` (seconds since the start of the training; it falls where another process resumed the training
+   and counts from 0 again) are shown at the top. A line whose step is not beyond the line before it in a curve replaces that
+   part of the curve: a resumed training wrote it again. An incomplete last line, of a training that is running or
    was killed, is left out.
 
    PNET_FAILED: metrics.jsonl cannot be read or the report not be written; PNET_BAD_DATA: a line is

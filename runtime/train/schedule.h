@@ -38,7 +38,7 @@ struct pnet_schedule pnet_schedule_default(enum pnet_schedule_kind kind, double 
 /* PNET_USAGE, naming the value at fault. */
 enum pnet_status pnet_schedule_check(const struct pnet_schedule *s, struct pnet_error *e);
 
-/* The rate of step 0 .. total_steps - 1 (beyond: that of the last). With a warm-up of N steps, step
+/* The rate of step 0 .. total_steps - 1; later steps have the rate of the last one. With a warm-up of N steps, step
    i < N has (i + 1) / (N + 1) of the schedule's first rate, and COSINE and ONE_CYCLE run over the
    other steps. Both end exactly in the last step. Epochs (whole, step / steps_per_epoch) count from
    step 0. */

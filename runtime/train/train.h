@@ -1,7 +1,7 @@
 /* Training: from a plan, a run config and a data set to a run folder.
 
    The folder gets config.yaml, model.pnet, metrics.jsonl, last/ and best/ (checkpoints), and
-   report.html; kernels.yaml where convolutions are formed otherwise than by the fixed table. */
+   report.html, and kernels.yaml if convolutions use other algorithms than the fixed table's. */
 #ifndef PNET_RUNTIME_TRAIN_H
 #define PNET_RUNTIME_TRAIN_H
 
@@ -43,14 +43,14 @@ struct pnet_train_options {
     bool autotune;         /* measure which ones are fastest, where the run has none yet */
     bool autotune_all;     /* also those whose last bits vary from run to run */
     double autotune_seconds; /* at most, for measuring */
-    /* Opens what config->weights names; it stays open until the training is over. Not asked where a run is gone on with. */
+    /* Opens the file that config->weights names; it stays open until the training is over. Not called when a run resumes. */
     enum pnet_status (*open_weights)(
         void *context, const struct pnet_safetensors **file, struct pnet_error *e);
     bool (*stop)(
         void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
     void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */
     void (*warn)(void *context, const char *text);                        /* or NULL */
-    void (*note)(void *context, const char *text); /* what was chosen; several lines; or NULL */
+    void (*note)(void *context, const char *text); /* notices, of several lines; or NULL */
     void *context;
 };
 
@@ -58,14 +58,14 @@ struct pnet_train_result {
     int64_t steps, points; /* of this process */
     double seconds;
     size_t peak_bytes;    /* of the session */
-    size_t planned_bytes; /* what pnet_peak_of says for the largest batch seen, both slots holding
-                             one like it */
+    size_t planned_bytes; /* pnet_peak_of for the largest batch seen, with both slots holding such a
+                             batch */
     struct pnet_evaluation validation; /* last one; count 0 where there was none */
 };
 
-/* PNET_FAILED: another process trains in the folder, or the run that is to be gone on with cannot be read. PNET_USAGE:
+/* PNET_FAILED: another process trains in the folder, or the run to resume cannot be read. PNET_USAGE:
    without `resume` the folder holds a run. A resume that is refused changes nothing in the folder; a training that
-   fails before its first checkpoint, because of what it was given, leaves nothing there. */
+   fails before its first checkpoint because of its inputs leaves nothing there. */
 enum pnet_status pnet_train(
     const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e);
 void pnet_train_result_free(struct pnet_train_result *r);

@@ -1,4 +1,4 @@
-/* Which algorithms the convolutions of a training are formed by. */
+/* Chooses the algorithms that the convolutions of a training use. */
 #ifndef PNET_RUNTIME_TRAIN_TUNE_H
 #define PNET_RUNTIME_TRAIN_TUNE_H
 
@@ -11,12 +11,12 @@ struct pnet_train_kernels {
     char *text;               /* for checkpoints and kernels.yaml; "": the fixed table */
 };
 
-/* In this order: --algo; where a run is gone on with, those it has (`saved`, of the checkpoint, else NULL and
-   kernels.yaml of the folder); --autotune, measured on the first batch of `l`, in a session of its own that is gone
-   afterwards; the fixed table. The loader has to be started again. */
+/* The first of these that applies decides: --algo; the choices of a run that resumes (`saved`, from the checkpoint; if it is NULL,
+   kernels.yaml of the folder); --autotune, measured on the first batch of `l` in a session that is freed afterwards; the fixed
+   table. The caller must start the loader again. The caller frees *k by pnet_train_kernels_free. */
 enum pnet_status pnet_train_kernels_choose(const struct pnet_train_options *o, const char *saved,
     struct pnet_loader *l, struct pnet_train_kernels *k, struct pnet_error *e);
-/* kernels.yaml in the folder of the run; none for the fixed table. */
+/* Writes kernels.yaml into the folder of the run; for the fixed table no file is left there. */
 enum pnet_status pnet_train_kernels_write(
     const struct pnet_train_kernels *k, const char *folder, struct pnet_error *e);
 void pnet_train_kernels_free(struct pnet_train_kernels *k);

@@ -2,9 +2,9 @@
    thread (cudaStreamPerThread), in order; two threads have two streams.
 
    Errors. Kernels return at once and report nothing. The runtime keeps the first error of a launch of a thread, recorded or
-   not; pnet_cuda_note takes it over at the end of each step of a schedule, with the step's name, and functions that clear the
-   runtime's error take it over before. Once there is one it stays: pnet_cuda_error, pnet_cuda_sync and pnet_cuda_record_end
-   tell of it. None of this waits for the device but pnet_cuda_sync, which also finds what went wrong while kernels ran.
+   not. pnet_cuda_note saves this error, with the step's name, at the end of each step of a schedule; functions that clear the
+   runtime's error save it first. A saved error stays: pnet_cuda_error, pnet_cuda_sync and pnet_cuda_record_end report it.
+   Only pnet_cuda_sync waits for the device, and thus reports errors of running kernels too.
 
    Grids. x has room for 2^31 - 1 blocks, y and z for 65,535 each. So rows and samples go along x, or along y and z where their
    number is bounded before the launch. Channels and groups go along y by eight at least: 524,280 of them, eight times what an
@@ -20,14 +20,14 @@
 extern "C" {
 #endif
 
-/* NULL where all is well; else the thread's first error, valid as long as the thread lives. */
+/* The thread's first error, valid as long as the thread lives; NULL: none. */
 const char *pnet_cuda_error(void);
-/* Keeps the error of the launches so far, if there is one and it is the first, as that of `where`. */
+/* Saves an error of the launches so far under the name `where`, unless the thread has a saved error already. */
 void pnet_cuda_note(const char *where);
 /* Waits for the thread's stream; NULL, or the error. */
 const char *pnet_cuda_sync(void);
 
-/* GPUs that this program's code runs on; 0 with a reason in *why where there are none. */
+/* The number of GPUs that this program's code runs on; 0: none, and *why says why. */
 int pnet_cuda_devices(const char **why);
 /* Makes the calling thread use GPU `device`; NULL, or the error. */
 const char *pnet_cuda_use(int device);
@@ -40,10 +40,10 @@ struct pnet_cuda_info {
 };
 const char *pnet_cuda_describe(int device, struct pnet_cuda_info *info);
 
-/* Device memory, aligned to 256; NULL where there is no more. */
+/* Device memory, aligned to 256 bytes; the caller frees it. NULL: out of memory. */
 void *pnet_cuda_alloc(size_t bytes);
 void pnet_cuda_free(void *p);
-/* Pinned host memory, for copies that run beside kernels. */
+/* Pinned host memory, for copies that run while kernels run; the caller frees it. NULL: out of memory. */
 void *pnet_cuda_alloc_host(size_t bytes);
 void pnet_cuda_free_host(void *p);
 
@@ -68,29 +68,30 @@ void *pnet_cuda_record_end(void);
 void pnet_cuda_replay(void *record);
 void pnet_cuda_record_free(void *record);
 
-/* Within a recording what is launched waits for what was launched before, unless it is told otherwise. A point stands for
-   all that what is launched next would wait for, and is valid until the recording ends; -1: nothing is being recorded, or
-   there is no memory. What is launched next waits for `count` points, one at least, and nothing else. */
+/* Within a recording a launch waits for all launches before it, unless pnet_cuda_wait_for says otherwise. A point is the set of
+   launches that the next launch would wait for; it is valid until the recording ends. -1: no recording, or out of memory.
+   pnet_cuda_wait_for makes the next launch wait for these `count` points (at least one) and nothing else. */
 int pnet_cuda_point(void);
 void pnet_cuda_wait_for(const int *points, int count);
 
-/* Two branches of what is recorded, which may run at once: launches between fork and branch, and between branch and join,
-   which both wait for what was launched before the fork; the second one gives way. What follows the join waits for both.
-   Outside of a recording they run in order. */
+/* Two branches of a recording, which may run at once: the launches between fork and branch, and those between branch and join,
+   which have a lower priority. Both branches wait for the launches before the fork, and launches after the join wait for both.
+   Outside of a recording all launches run in order. */
 void pnet_cuda_fork(void);
 void pnet_cuda_branch(void);
 void pnet_cuda_join(void);
-/* The ends of both branches that were joined since the last call; false: there were none. */
+/* The points at the ends of the two branches joined since the last call; false: no branches were joined. */
 bool pnet_cuda_branches(int branch[2]);
 
-/* Is a recording being made, in which what is launched next waits for kernels alone? */
+/* Is a recording being made, and does the next launch wait for nothing but kernels? */
 bool pnet_cuda_follows_kernels(void);
 
-/* Around launches that give way to the others of a recording, where blocks of both wait for room. */
+/* Within a recording: launches between begin and end have a lower priority than the others. */
 void pnet_cuda_yield_begin(void);
 void pnet_cuda_yield_end(void);
 
-/* Around a launch whose blocks wait for each other, so that all of them must run at once: no two such launches do. */
+/* Around a launch whose blocks wait for each other, so that all of them must run at once. Two such launches never run at the
+   same time. */
 void pnet_cuda_alone_begin(void);
 void pnet_cuda_alone_end(void);
 

@@ -1,5 +1,5 @@
-/* What workspaces of norms, pools, losses and metrics on a GPU depend on. Host arithmetic alone, in every build, so that
-   plans for a GPU are the same where there is none. */
+/* Sizes of the workspaces of norms, pools, losses and metrics on a GPU. Host arithmetic, compiled in every build, so that a
+   plan for a GPU is the same on a machine without one. */
 #ifndef PNET_KERNELS_CUDA_FEATURE_WORK_H
 #define PNET_KERNELS_CUDA_FEATURE_WORK_H
 
@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 enum {
-    SLICES = 1024, /* stretches of rows summed apart; part of the bits of a loss */
+    SLICES = 1024, /* ranges of rows summed separately; the bits of a loss depend on it */
 
-    CHUNK_ROWS = 64,     /* of a chunk of a sum over columns, at least */
-    SUM_CHUNKS = 1024,   /* at most, of what is summed, and is not wide */
-    WIDE_CHANNELS = 128, /* wide rows are cut into tiles of so many channels */
+    CHUNK_ROWS = 64,     /* least rows of a chunk of a sum over columns */
+    SUM_CHUNKS = 1024,   /* most chunks of a sum of rows of at most WIDE_CHANNELS channels */
+    WIDE_CHANNELS = 128, /* wider rows are cut into tiles of so many channels */
     FEW_ROWS = 8192,
     FEW_CHUNKS = FEW_ROWS / CHUNK_ROWS,
     TILE_CHANNELS = 32,
@@ -31,7 +31,7 @@ struct two {
     double a, b;
 };
 
-/* What a positive of the hardest contrastive loss adds to the three sums; negative: nothing. */
+/* The terms that a positive pair of the hardest contrastive loss adds to the three sums; a negative term is not added. */
 struct terms {
     double of[3];
 };
@@ -41,21 +41,21 @@ static inline size_t round_up(size_t bytes)
     return (bytes + 255) / 256 * 256;
 }
 
-/* Chunks of at most `rows` rows: never fewer than there will be of fewer rows. */
+/* How many chunks at most `rows` rows have, at most `most`. Does not fall where rows grow. */
 static inline int64_t chunks_of(int64_t rows, int64_t most)
 {
     int64_t chunks = (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
     return chunks < most ? chunks : most;
 }
 
-/* Wide rows are cut into tiles, so that fewer chunks keep the machine busy, and there are fewer to join. */
+/* Most chunks of a sum of rows of c channels. Wide rows are cut into tiles, so fewer chunks fill the GPU. */
 static inline int64_t sum_chunks_of(int32_t c)
 {
     int64_t chunks = SUM_CHUNKS / ((c + WIDE_CHANNELS - 1) / WIDE_CHANNELS);
     return chunks > SUM_CHUNKS / 8 ? chunks : (int64_t)(SUM_CHUNKS / 8);
 }
 
-/* Doubles of the sums of chunks. */
+/* Doubles that the chunks' sums take. */
 static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
 {
     return (size_t)(chunks_of(rows, sum_chunks_of(c)) + segments) * (size_t)c * 2;
@@ -72,7 +72,7 @@ static inline int64_t norm_chunks(int64_t rows)
     return rows > FEW_ROWS ? (int64_t)FEW_CHUNKS : (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
 }
 
-/* Doubles of the sums of chunks of a norm. Groups of channels are added as columns.cuh does it. */
+/* Doubles that the chunks' sums of a norm take. Groups of channels are summed by columns.cuh. */
 static inline size_t norm_parts(const struct pnet_norm *n)
 {
     const struct pnet_segments *s = &n->segments;

@@ -10,13 +10,13 @@
 extern "C" {
 #endif
 
-/* Bytes of workspace for n keys, beside the two buffers of keys. No CUDA call. */
+/* Bytes of workspace for n keys, without the two buffers of keys. Makes no CUDA call. */
 size_t pnet_cuda_sort_work(int64_t n);
 /* Sorts keys[n] on the bits begin .. end - 1, with spare[n] to move through. Returns the one of the
    two buffers that holds the result; the other one is free. */
 uint64_t *pnet_cuda_sort_keys(
     int64_t n, uint64_t *keys, uint64_t *spare, int begin, int end, void *work);
-/* Bits that numbers of 0 .. n take. */
+/* Number of bits that hold the numbers 0 to n. */
 int pnet_cuda_sort_bits(int64_t n);
 
 #ifdef __cplusplus
