@@ -110,8 +110,8 @@ static struct value call_number_function(
     return r;
 }
 
-/* matches(a, b, T, radius): a and b on levels of the first and the second cloud. at: where the
-   arguments stand. */
+/* matches(a, b, T, radius): a and b on levels of the first and the second cloud. at: spans of the
+   arguments. */
 static struct value builtin_matches(struct pnet_compilation *c, struct pnet_span span,
     const struct value v[4], const struct pnet_span at[4])
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What a parameter was given; `set` is false where it takes its default. */
+/* The argument of a parameter; `set` is false if the parameter takes its default. */
 struct given {
     bool set;
     struct pnet_span span;

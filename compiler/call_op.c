@@ -168,7 +168,7 @@ static int find_arg(const struct pnet_op *op, const char *name)
     return -1;
 }
 
-/* What a layer's arguments come to. */
+/* The arguments of a layer, evaluated: input values and attributes. */
 struct bound {
     struct value in[PNET_MAX_IN];
     struct pnet_span in_span[PNET_MAX_IN];
@@ -217,8 +217,8 @@ static void unknown_op_argument(
     unknown_argument(c, a->name_span, op->name, a->name, names, n);
 }
 
-/* One argument as written; *next is where positional ones stand. False with an error, or where it is
-   unknown; `lost` then says that it may have been meant for any place. */
+/* Evaluates one argument; *next is the place of the next positional one. False with an error, or if the argument is
+   unknown; then *lost says that it may have been meant for any place. */
 static bool bind_argument(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
     const struct argument *a, int *next, struct bound *b, bool *lost)
 {
@@ -245,8 +245,8 @@ static bool bind_argument(struct pnet_compilation *c, struct scope *s, const str
     return set_attr(c, s, e, op, &op->args[arg], &b->attr[arg]);
 }
 
-/* Values fill the value arguments in order; what is left over goes to the other arguments in order.
-   All are looked at, also behind one with an error. */
+/* Values fill the value arguments in order; the remaining arguments fill the others in order.
+   Evaluates all arguments, also those after an error. */
 static bool bind_arguments(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
     const struct arguments *a, struct bound *b)
 {

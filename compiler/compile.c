@@ -130,7 +130,7 @@ static void run(struct pnet_compilation *c)
     c->done = true;
 }
 
-/* All files one behind the other: the text a checkpoint keeps. */
+/* The text of all files, concatenated, which a checkpoint keeps. */
 static void keep_text(struct pnet_compilation *c)
 {
     static const char head[] = "\n# file ";

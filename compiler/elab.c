@@ -253,8 +253,8 @@ static void run_assign(struct pnet_compilation *c, struct scope *s, const struct
     bind_value(c, s, st->assign.name, v, st->assign.name_span, !is_out);
 }
 
-/* The statements do not run, or not to their end, for what tells so is unknown: so is what they give
-   values. */
+/* Makes the names that these statements assign unknown. Called where a condition is unknown, so that it is unknown too whether
+   the statements run. */
 static void forget(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st)
 {
     for (; st && spend(c, st->span, 1); st = st->next) {

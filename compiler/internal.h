@@ -40,7 +40,7 @@ int *map_get(struct pnet_arena *a, struct map *m, const char *key, int value);
 
 enum value_kind {
     V_NONE,    /* a hole in a list */
-    V_UNKNOWN, /* an error was reported: what depends on it is unknown too, and says nothing */
+    V_UNKNOWN, /* an error was reported; values computed from it are unknown too, without an error */
     V_NUMBER,
     V_BOOL,
     V_WORD, /* an enum word */
@@ -53,10 +53,10 @@ enum value_kind {
     V_MATCHES,
 };
 
-/* Lists are copied when they get a name: the items of a value that has none belong to somebody else. */
+/* A list is copied when it gets a name: a value without a name shares its items with another value. */
 struct value {
     enum value_kind kind;
-    struct pnet_span span; /* where it came from, for second places */
+    struct pnet_span span; /* of the expression that made it, for the second place of a message */
     union {
         struct {
             double number;
@@ -113,7 +113,7 @@ struct use {
 struct definition {
     const struct pnet_item *item;
     bool active; /* being run: recursion is an error */
-    bool broken; /* what its parameters are was reported, and is unknown */
+    bool broken; /* its parameters had errors, which were reported */
     int result;  /* NET: tensor of its first use; -1 */
     int input;   /* NET: the input of its first use; -1 */
 };
@@ -141,7 +141,7 @@ struct pnet_compilation {
     struct map item_names;          /* index into them */
     struct map definition_names, param_names, objective_names;
     struct map unknown_fields;        /* "cloud.rgb" */
-    int first_tensor[MAX_LEVELS + 1]; /* per input: that of its first field */
+    int first_tensor[MAX_LEVELS + 1]; /* per input: tensor of its first field */
     bool has_loss;
     int *param_use; /* per parameter: the net use that touched it last */
     int param_use_capacity;
@@ -154,7 +154,7 @@ struct pnet_compilation {
     int statements, depth, net_uses;
     int64_t steps;
     int run_depth;
-    bool stopped; /* a limit was met, and reported */
+    bool stopped; /* a limit was reached, and reported */
     struct map draws;
 };
 

@@ -106,7 +106,7 @@ static bool declare_field(
     return true;
 }
 
-/* Room for one more input behind those that are there; -1: memory is out. */
+/* Adds an input and returns its index; -1: memory is out. */
 static int new_input(struct pnet_compilation *c, struct pnet_input in)
 {
     int index = c->plan.input_count;
@@ -242,7 +242,7 @@ static void declare_objective(struct pnet_compilation *c, const struct pnet_item
     c->has_loss |= !metric;
     c->global->value_path = item->name;
     struct value v = evaluate(c, c->global, item->value);
-    /* for inference it is run too: it tells what a value holds scores of */
+    /* inference runs this too: the node marks a value as scores of classes */
     if (v.kind == V_UNKNOWN || c->options.purpose == PNET_FOR_INFERENCE) return;
     const struct pnet_plan_tensor *t = v.kind == V_TENSOR ? &c->plan.tensors[v.index] : NULL;
     if (!t || t->type.level != c->plan.scalar_level ||
@@ -288,7 +288,7 @@ static void run_item(struct pnet_compilation *c, const struct pnet_item *item)
     }
 }
 
-/* A block or net as such, before it is used. False: its parameters cannot be right. */
+/* Checks a block or net before it is used. False: its parameters are wrong. */
 static bool check_definition(struct pnet_compilation *c, const struct pnet_item *item)
 {
     if (pnet_op_find(item->name))

@@ -57,7 +57,7 @@ static bool same_shape(const struct pnet_param_info *a, const struct pnet_param_
            memcmp(a->shape, b->shape, (size_t)a->dims * sizeof a->shape[0]) == 0;
 }
 
-/* The parameter `path.suffix`: new, or that of an earlier use of the same net. */
+/* Returns the parameter `path.suffix`: a new one, or the one that an earlier use of the same net made. */
 static int take_param(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const char *path, const struct pnet_param_info *info)
 {
@@ -103,7 +103,7 @@ static uint32_t draw_stream(struct pnet_compilation *c, const char *path)
 
 static void mark_scores(struct pnet_compilation *c, const struct pnet_node *n)
 {
-    /* what a loss or metric compares with labels holds scores: inference then tells classes */
+    /* a value that a loss or metric compares with labels holds scores: inference derives classes from it */
     for (int i = 1; i < n->in_count; i++) {
         struct pnet_type label = c->plan.tensors[n->in[i]].type;
         if (label.type == PNET_I32 && n->op->class_ != PNET_LAYER &&
@@ -112,10 +112,10 @@ static void mark_scores(struct pnet_compilation *c, const struct pnet_node *n)
     }
 }
 
-/* What making a node costs, beside looking at an expression. */
+/* Steps counted for making a node, in addition to those of its expression. */
 enum { APPLY_STEPS = 64 };
 
-/* What the rule asks for, entered into the plan's tables. False: a message was made. */
+/* Enters the parameters, geometry and results that the rule asks for into the plan's tables. False: an error was reported. */
 static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_rule *r, struct pnet_node *n)
 {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The item of the request, made where it is missing, behind what it is built from. `known` has items by kind,
-   levels and mix; several of one mix are numbered. */
+/* Returns the index of the request's item. A missing item is appended, after the items it is built from. `known` maps kind,
+   levels and mix to items; several items with one mix are numbered. */
 static int find_item(
     struct pnet_compilation *c, struct map *known, const struct pnet_geo_request *q)
 {
@@ -65,7 +65,7 @@ static void order_inputs(struct pnet_plan *p)
         }
 }
 
-/* Requires the schedule (it tells which nodes run backward). Guarantees the items in an order in
+/* Requires the schedule, which says which nodes run backward. Guarantees the items in an order in
    which they can be built, each with the forms this plan reads, and node->geo pointing at them. */
 void pass_geometry(struct pnet_compilation *c)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Nodes come behind what they read, so one sweep finds all that the marked tensors need. */
+/* Nodes come after the tensors they read, so one sweep backwards finds all nodes that the marked tensors need. */
 static void mark_needed(const struct pnet_plan *p, bool *needed)
 {
     for (int n = p->node_count - 1; n >= 0; n--) {
@@ -33,7 +33,8 @@ static void use_input(struct pnet_plan *p, int tensor)
 {
     struct pnet_input *in = &p->inputs[p->tensors[tensor].input];
     in->fields[p->tensors[tensor].field].unused = false;
-    if (p->tensors[tensor].type.pose) in->unused = false; /* it has no points that tell so */
+    if (p->tensors[tensor].type.pose)
+        in->unused = false; /* a pose has no points by which to see its use */
 }
 
 /* Requires objectives and result. Guarantees that every live node is needed by one of them, if there is
@@ -63,8 +64,8 @@ void pass_prune(struct pnet_compilation *c)
     if (p->result_input >= 0) p->inputs[p->result_input].unused = false;
 }
 
-/* Who reads a tensor: how many live nodes do, a node that does so twice counted twice, and the sum of
-   their numbers, which is that of the reader where there is one. The same of parameters. */
+/* The live nodes that read a tensor or parameter: how many (a node that reads it twice counts twice), and the sum of their
+   numbers, which is the number of the reader if there is one. */
 struct readers {
     int count;
     int64_t sum;
@@ -114,7 +115,7 @@ static int arg_index(const struct pnet_op *op, const char *name)
     return -1;
 }
 
-/* The producer takes over the result of the node behind it, which dies. */
+/* The producer takes over the result of its only reader, and the reader becomes dead. */
 static void absorb(struct pnet_plan *p, struct uses *u, int producer, int node)
 {
     count_node(p, u, node, -1);
@@ -175,7 +176,8 @@ void pass_fold(struct pnet_compilation *c)
     }
 }
 
-/* A sum behind a node that can form it, of whose operands the other one is there before. */
+/* Fuses the node `sum` into the node that makes one of its operands, if that node can add the other operand and the other
+   operand is computed before it. */
 static void fuse_sum(struct pnet_plan *p, struct uses *u, int sum)
 {
     const struct pnet_node *n = &p->nodes[sum];
@@ -209,8 +211,8 @@ static void fuse_act(struct pnet_plan *p, struct uses *u, int act)
     absorb(p, u, producer, act);
 }
 
-/* Requires a pruned graph. Guarantees that a sum, then an activation, behind a node that can form
- * them itself is part of that node. */
+/* Requires a pruned graph. Guarantees that a sum, and then an activation, that follow a node which can compute
+ * them are part of that node. */
 void pass_fuse(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;

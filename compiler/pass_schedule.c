@@ -68,7 +68,7 @@ static void backward_step(struct pnet_compilation *c, int n, const bool *wants, 
 void pass_schedule(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
-    /* nothing reads a metric, so those of the host may come last */
+    /* nothing reads a metric, so metrics on the host may come last */
     for (int host = 0; host < 2; host++)
         for (int n = 0; n < p->node_count; n++) {
             bool on_host = p->nodes[n].op->flags & PNET_ON_HOST;
@@ -107,7 +107,7 @@ static int by_finish(const void *a, const void *b)
 }
 
 /* Requires the schedule. Guarantees offsets: trained parameters first, in the order backward
-   finishes their gradients; those of dead nodes have offset -1. */
+   finishes their gradients; parameters of dead nodes have offset -1. */
 void pass_parameters(struct pnet_compilation *c)
 {
     enum { ALIGN = 32 }; /* elements: a cache line of a GPU; two of a CPU */

@@ -14,7 +14,7 @@ enum pnet_severity { PNET_ERROR, PNET_WARNING };
 struct pnet_diag;
 
 /* Everything one compilation says. Owned by the arena. At most 20 errors and 20 warnings are kept;
-   the rest are counted. What was said before, word for word of the same place, is neither. */
+   the rest are counted. A message that repeats an earlier one word for word at the same place is neither kept nor counted. */
 struct pnet_diags;
 
 struct pnet_diags *pnet_diags_new(struct pnet_arena *a, struct pnet_sources *sources);
@@ -34,26 +34,25 @@ void pnet_diag_second(struct pnet_diag *d, struct pnet_span span, const char *fo
 void pnet_diag_help(struct pnet_diag *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A text of at most `length` bytes, up to its NUL, for a terminal: characters that would move the
-   cursor or turn the direction of the text are shown as \n, \t, \x1b, \u202e; so are bytes that are no
-   UTF-8. */
+/* Prints a text of at most `length` bytes, up to its NUL, to a terminal. Control characters, characters that change the
+   direction of the text, and bytes that are not UTF-8 are printed as \n, \t, \x1b, \u202e. */
 void pnet_put_visible(const char *text, size_t length, FILE *out);
 
-/* Has the text none of those? */
+/* Does the text contain no such character? */
 bool pnet_is_visible(const char *text);
 
 int pnet_diags_errors(const struct pnet_diags *d);
 int pnet_diags_warnings(const struct pnet_diags *d);
-/* True once the cap of errors is reached: a message need not be made up any more. */
+/* True once the cap of errors is reached: then the caller may skip making a message. */
 bool pnet_diags_full(const struct pnet_diags *d);
 
 /* Prints all in source order (an included file's where it is included), then "N errors, M warnings"
-   where more were found than kept. Colours only with `colour`. That memory is out, or its limit met,
-   is told as an error too. */
+   where more were found than kept. Colours only with `colour`. If memory ran out or its limit was reached,
+   prints an error that says so. */
 void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour);
 /* The same as a JSON array of {file, line, column, end_line, end_column, severity, message, label,
    second, help}: label, second and help may be null; second is {file, line, column, end_line,
-   end_column, label}; the end is that of the character behind the last. */
+   end_column, label}; the end is the place of the character behind the last. */
 void pnet_diags_json(const struct pnet_diags *d, FILE *out);
 
 #endif

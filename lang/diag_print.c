@@ -105,8 +105,8 @@ static struct cell next_cell(const char *text, size_t length, int column)
 
 enum { STOP_BYTES = 4096, STOPS = PNET_MAX_SOURCE_BYTES / STOP_BYTES + 2 };
 
-/* Measures one line: where it is shown in how many columns. A line may be as long as a file, and much
-   is asked about it, so that it keeps the columns of some places. */
+/* Converts byte offsets of one line to columns. A line may be as long as a file and is asked many times, so the columns of some
+   places are kept. */
 struct ruler {
     struct pnet_span line;
     const char *text;
@@ -186,7 +186,7 @@ struct mark {
     const char *label; /* or NULL */
 };
 
-/* What the functions that print share. */
+/* The state that the printing functions share. */
 struct printer {
     const struct pnet_diags *diags;
     FILE *out;
@@ -194,7 +194,7 @@ struct printer {
     struct ruler *ruler;
 };
 
-/* A line of source and what is marked on it. */
+/* A line of source and the marks on it. */
 struct snippet {
     FILE *out;
     const struct palette *palette;
@@ -374,7 +374,7 @@ static void print_one(const struct printer *p, const struct pnet_diag *diag)
     print_help(diag->help, p->out);
 }
 
-/* What ended the work without an entry of its own, for which there was no memory; NULL: nothing. */
+/* The message for the error that ended the compilation when no memory was left for a diagnostic; NULL: there was none. */
 static const char *end_of_memory(const struct pnet_diags *d, char *text, size_t size)
 {
     if (!d->arena->failed) return NULL;

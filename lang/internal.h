@@ -150,7 +150,7 @@ bool pnet_token_ends_operand(int kind);
 /* The word as a name; one that is too long is reported. NULL when memory is out. */
 const char *pnet_token_name(
     struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
-/* Decodes digits and a unit; what is wrong with them goes to the diagnostics. */
+/* Decodes digits and a unit; reports errors in them. */
 struct pnet_number pnet_token_number(
     struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
 /* Decodes what stands between quotes; NULL when memory is out. */
@@ -176,7 +176,7 @@ struct pnet_parser {
     struct pnet_parse *all;
     uint32_t file;
     int start;       /* TOKEN_START_FILE or TOKEN_START_EXPR; 0 once it was sent */
-    bool expr_alone; /* it was the latter */
+    bool expr_alone; /* `start` was TOKEN_START_EXPR */
     struct pnet_tokens tokens;
     size_t next;                   /* token to send next */
     size_t open[PNET_MAX_NESTING]; /* tokens of the brackets open before `next` */
@@ -201,17 +201,16 @@ int pnet_tree_lex(union pnet_value *value, struct pnet_span *span, struct pnet_p
 void pnet_recover(struct pnet_parser *p, uint64_t expected);
 /* Called by the generated parser when its stack is full. */
 void pnet_tree_error(const struct pnet_span *span, struct pnet_parser *p, const char *message);
-/* `x =` and on the next line `y = 3`: does the `=` at `at` (between fields: the `:`) belong to
-   something that was taken for the value of the one before? Then `start` is the token it begins
-   with. `depth` is that of p->open before `at`. */
+/* For `x =` and, on the next line, `y = 3`: was the `y` before the `=` at `at` (between fields: before the `:`) taken for
+   the value of `x`? Then *start is the first token of the statement `y = 3`. `depth`: of p->open before `at`. */
 bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, int depth, size_t *start);
 /* Is token `i`, a keyword of the file's level or its end, indented no deeper than the line of the
    innermost open brace? Then that was not closed. */
 bool pnet_recover_outside(const struct pnet_parser *p, size_t i, int depth);
 
 enum pnet_level { PNET_LEVEL_FILE, PNET_LEVEL_BODY, PNET_LEVEL_FIELDS };
-/* What stands between the innermost of the first `depth` open brackets that is a brace; how many
-   are open up to and with it. */
+/* The kind of content inside the innermost brace among the first `depth` open brackets. *braces: how many brackets are open
+   up to that brace, with it; 0: no brace is. */
 enum pnet_level pnet_recover_level(const struct pnet_parser *p, int depth, int *braces);
 
 /* mistake.c: what a syntax error says */

@@ -76,7 +76,7 @@ static void describe_found(const struct pnet_mistake *m, char *out, size_t size)
     snprintf(out, size, "'%.*s%s'", length, text, span.end - span.begin > SHOWN ? ".." : "");
 }
 
-/* What would have fitted, most of it in groups that have a name. */
+/* Describes the expected tokens, most of them in named groups. */
 struct phrases {
     const char *items[64];
     int count;
@@ -90,8 +90,7 @@ static void phrase(struct phrases *out, const char *text)
 static void describe_expected(const struct pnet_mistake *m, struct phrases *out)
 {
     uint64_t set = m->expected;
-    /* Behind a whole operand anything may be computed with it, and behind a whole statement
-       anything may begin: that goes without saying. */
+    /* After a whole operand any operator fits, and after a whole statement any statement: the message does not list them. */
     if (set & (BIT(PLUS) | BIT(ARROW)) && !(set & BIT(NUMBER))) {
         if (set & (BIT(RETURN) | BIT(PARAM) | BIT(END)))
             set &= found(m, BIT(END) | item_words) ? BIT(RBRACE) : 0;
@@ -189,7 +188,7 @@ static const char *plain_help(const struct pnet_mistake *m)
     return NULL;
 }
 
-/* Points at the bracket that is open, where the misfit tells that it was forgotten. */
+/* Points at an open bracket if the misfit shows that its closing bracket was forgotten. */
 static void add_bracket(const struct pnet_mistake *m, struct pnet_diag *d)
 {
     bool closer = found(m, BIT(RPAREN) | BIT(RBRACKET) | BIT(RBRACE));

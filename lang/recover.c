@@ -202,7 +202,7 @@ static bool resumes(const struct skip *s, size_t i)
     /* A statement inside of brackets: they were never closed. */
     if (kind == TOKEN_NAME) return line && (!s->round || next == TOKEN_ASSIGN);
     if (body && kind == TOKEN_IF) return line && !s->round;
-    /* What does not belong here is an error of its own; but it was just that at `from`. */
+    /* A token that does not belong here is an error of its own, except at `from`, where that error was reported. */
     bool foreign =
         is_item_keyword(kind) || kind == TOKEN_FOR || kind == TOKEN_RETURN || kind == TOKEN_IF;
     return foreign && line && !s->round && i > s->from;

@@ -43,7 +43,7 @@ static int tallest_stmt(int height, struct pnet_stmts stmts)
     return height;
 }
 
-/* `height` is that of what lies below. */
+/* `height`: of the tree below. */
 static struct pnet_expr *expr_new(
     struct pnet_parser *p, enum pnet_expr_kind kind, struct pnet_span span, int height)
 {

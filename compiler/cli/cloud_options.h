@@ -18,12 +18,12 @@ struct map_options {
             "a run config whose `inputs` replace those of the weights"                             \
     }
 
-/* Changes `map`, which is that of the weights, as the options say. PNET_USAGE names what does not fit. */
+/* Changes `map`, the input map of the weights, as the options say. PNET_USAGE: an option does not fit; the message names it. */
 enum pnet_status map_clouds(struct pnet_input_map *map, const struct map_options *o,
     const struct pnet_input *inputs, int input_count, struct pnet_error *e);
 
 /* The files that `inputs` stand for, in their order: files, patterns, and folders, which stand for the files in them
-   whose names end as those of clouds do. *many: the results need a folder. */
+   whose names have a suffix of a cloud format. *many: the results need a folder. */
 enum pnet_status list_clouds(
     const struct text_list *inputs, struct pnet_paths *clouds, bool *many, struct pnet_error *e);
 

@@ -107,7 +107,7 @@ static enum pnet_status replace_file(
     enum pnet_status st = pnet_output_open(path, &out, e);
     if (st) return st;
     if (stat(path, &old) == 0 && S_ISREG(old.st_mode)) (void)fchmod(out.fd, old.st_mode & 07777);
-    fwrite(text, 1, size, out.file); /* whether that failed, commit tells */
+    fwrite(text, 1, size, out.file); /* commit reports a failure */
     return pnet_output_commit(&out, e);
 }
 

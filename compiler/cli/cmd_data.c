@@ -96,7 +96,7 @@ static int data_synth(int argc, char **argv)
     return PNET_OK;
 }
 
-/* What `data info` tells of the pairs of a split: one number a pair. */
+/* The numbers that `data info` prints about the pairs of a split, one a pair. */
 struct pair_numbers {
     double *overlap, *before, *turn_deg, *shift_m, *points;
     int64_t count;

@@ -128,7 +128,7 @@ static enum pnet_status evaluate_into(const char *path, const struct run *run,
     return st;
 }
 
-/* Keys of the config that weights decide, where they tell: --set-config must not seem to be heard. */
+/* Keys of the config that the weights decide if they record them. --set-config refuses them, as it would have no effect. */
 static int check_config_sets(const struct run_options *o, const struct setting *s)
 {
     static const char *const keys[] = {"mode", "degrade", "precision", "set"};
@@ -244,7 +244,7 @@ static int run_variant(const struct comparison *k, struct variant *v)
         if (st) return complain(&e);
     }
     if (weights_open(folder, &w, &e)) return complain(&e);
-    w.told = v->degrade != 0; /* the native variant comes first, and has told */
+    w.told = v->degrade != 0; /* the native variant comes first and prints the notices */
     if (weights_setting(&w, &k->r.model, 0, &setting, &e)) {
         weights_close(&w);
         return complain(&e);
@@ -261,7 +261,7 @@ static int run_variant(const struct comparison *k, struct variant *v)
     return code;
 }
 
-/* What the metric of line `l` has to say beside its headline. */
+/* Prints the values of line `l`'s metric besides its headline. */
 static void print_values(const struct variant *v, int count, int l)
 {
     for (int k = 0; k < v[0].v.lines[l].value_count; k++) {

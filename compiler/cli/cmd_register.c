@@ -121,7 +121,7 @@ static enum pnet_status run_net(
     return st;
 }
 
-/* Features, correspondences, pose. `code` is set where the model has errors, which are told by then. */
+/* Computes features, correspondences and the pose. *code is set if the model has errors, which have been printed. */
 static enum pnet_status estimate(struct registration *r, int *code, struct pnet_error *e)
 {
     const struct request *q = r->request;
@@ -189,7 +189,7 @@ static enum pnet_status refine(struct registration *r, struct pnet_error *e)
     return PNET_OK;
 }
 
-/* The worse of what the correspondences and the points say; *why gets what it goes by. */
+/* The worse of the verdicts by correspondences and by points; `why` gets the numbers that decide. */
 static enum pnet_verdict judge(const struct registration *r, char why[200])
 {
     const struct pnet_register_found *f = &r->found;

@@ -33,7 +33,7 @@ static enum pnet_status append(struct pnet_score_line *l, const struct pnet_name
     return PNET_OK;
 }
 
-/* T -> shift(by) T shift(-by): from coordinates with an offset taken off to those of the file. */
+/* T -> shift(by) T shift(-by): turns a pose between coordinates without their offset into a pose between file coordinates. */
 static void put_back(double pose[16], const double by[3])
 {
     double turned[3];
@@ -42,7 +42,7 @@ static void put_back(double pose[16], const double by[3])
     for (int i = 0; i < 3; i++) pose[4 * i + 3] += by[i] - turned[i];
 }
 
-/* What is left between the true pose and the one found, in the source's file coordinates, in which the matrix is. */
+/* The error of the found pose relative to the true pose, in the source's file coordinates, as the matrix is. */
 static enum pnet_status error_in_file(const struct information *n, int64_t index,
     const double *error_pose, double pose[16], struct pnet_error *e)
 {

@@ -33,7 +33,7 @@ static void print_help(FILE *f)
     fputs("\npnetc COMMAND --help tells more about each.\n", f);
 }
 
-/* What stdio kept back is written now: whether all of it could be is known only then. */
+/* Flushes standard output, because only then it is known whether all of it could be written. */
 static int finish(int code)
 {
     struct pnet_error e;
@@ -41,7 +41,7 @@ static int finish(int code)
     bool failed = fflush(stdout) != 0;
     int why = errno;
     if (!failed && !ferror(stdout)) return code;
-    /* What failed before does not say why any more; the output has a hole, one byte more tells it. */
+    /* An earlier write failed and its errno is lost; writing one byte more, to an incomplete output, finds the reason. */
     if (!failed && write(STDOUT_FILENO, "\n", 1) < 0) why = errno;
     if (why)
         pnet_error_errno(&e, PNET_FAILED, why, "standard output: cannot write");

@@ -136,7 +136,7 @@ static char *print_overrides(const struct overrides *v, const struct text_list *
     return pnet_memory_stream_close(&t, NULL);
 }
 
-/* What only the config says becomes what the command line would have said. */
+/* Fills options that are not on the command line from the config. */
 static int take_from_config(struct run *run, enum pnet_purpose_kind purpose)
 {
     const struct pnet_config *c = run->config;
@@ -169,7 +169,7 @@ static void put_set(struct text_list *list, const char *set)
     if (list->count < 256) list->items[list->count++] = set;
 }
 
-/* The config's, unless weights tell theirs; then those of the weights and the user's. */
+/* Collects the params: the config's, unless the weights record theirs, then the weights' and the user's. */
 static enum pnet_status collect_sets(struct run *run, const struct setting *s, struct pnet_error *e)
 {
     const struct text_list *sets = s ? &s->sets : &run->o.model.sets;

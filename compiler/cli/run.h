@@ -47,21 +47,21 @@ enum { AUTOTUNE_SECONDS = 30 };
 char *command_text(const char *name, int argc, char **argv);
 
 struct run {
-    struct run_options o; /* with what the config says where the command line does not */
+    struct run_options o; /* options not on the command line are filled from the config */
     struct pnet_config *config;
-    char *config_text; /* what is in force of it */
-    char *overrides;   /* what the command line said instead of it, a line each */
+    char *config_text; /* the effective config */
+    char *overrides;   /* options that override the config, a line each */
     struct pnet_dataset *data;
     struct pnet_compilation *compilation;
     const struct pnet_plan *plan;
     double *class_weights;
     enum pnet_precision precision;
-    char *params; /* "name=value" lines: `sets`, of which no two have one name */
+    char *params; /* `sets` as "name=value" lines, with distinct names */
     struct text_list sets;
 };
 
-/* 0, or the exit code with a message on stderr; then nothing is left open. `s`: how the weights at hand are run (NULL
-   for training); what it does not know the config says. */
+/* Opens config, data and model. Returns 0, or the exit code with a message on stderr; then nothing is left open. `s`: how the
+   given weights are run (NULL for training); the config decides what `s` leaves unknown. */
 int run_open(struct run *run, const struct run_options *o, const char *model,
     enum pnet_purpose_kind purpose, const struct setting *s);
 /* Training in that mode, whatever command line and config say. */

@@ -16,7 +16,7 @@ struct weights {
     struct pnet_safetensors *file;      /* the weights of either */
     struct pnet_input_map map;          /* of the checkpoint; empty else */
     struct pnet_trained trained;        /* what the file says of its training */
-    bool told;                          /* weights_setting has nothing more to say */
+    bool told;                          /* weights_setting has printed its notices */
     char *params;                       /* copy the sets point into */
 };
 
@@ -27,12 +27,12 @@ struct setting {
     unsigned degrade;
     bool mode_known, precision_known; /* false: neither the command line nor the weights say it */
     enum pnet_precision precision;
-    bool sets_known; /* the weights tell their params, so those of a run config do not count */
-    struct text_list sets; /* "name=value": those of the weights, then the user's */
+    bool sets_known; /* the weights record their params, so a run config's params do not count */
+    struct text_list sets; /* "name=value": params of the weights, then the user's */
 };
-/* The one place that decides how weights are run: as they were trained, unless the command line says otherwise. What
-   contradicts the training, what the device cannot do, and weights that were made under other definitions of the
-   geometry, or do not tell, are told on stderr. `m` has been checked, `degrade` came out of it. */
+/* The one place that decides how weights are run: as they were trained, unless the command line says otherwise. Prints a notice
+   on stderr for each option that contradicts the training, for a precision that the device lacks, and for weights that record
+   another version of the geometry's definitions or none. `m` and `degrade` come from check_model_options. */
 enum pnet_status weights_setting(struct weights *w, const struct model_options *m, unsigned degrade,
     struct setting *s, struct pnet_error *e);
 /* The same notes for weights that a training in that mode starts from. */

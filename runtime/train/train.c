@@ -268,8 +268,8 @@ static int64_t counter(const struct pnet_checkpoint *c, const char *name)
     return 0;
 }
 
-/* The checkpoint to go on from; none where a run was ended before it had one. Only where there is nothing that could be
-   a checkpoint a training may begin anew. */
+/* Reads the checkpoint from which to resume; t->last stays NULL if the run ended before it wrote one. A training starts from
+   the beginning only where neither last/ nor best/ exists. */
 static enum pnet_status read_last(struct trainer *t, struct pnet_error *e)
 {
     char path[4200];
@@ -292,7 +292,7 @@ static enum pnet_status read_last(struct trainer *t, struct pnet_error *e)
     return st;
 }
 
-/* Why the plan is another one than that of the checkpoint. */
+/* Says why the plan differs from the plan of the checkpoint. Always an error. */
 static enum pnet_status refuse_plan(const struct trainer *t, const char *path, struct pnet_error *e)
 {
     struct pnet_trained was;
@@ -315,7 +315,7 @@ static enum pnet_status refuse_plan(const struct trainer *t, const char *path, s
     return pnet_error_set(e, PNET_USAGE, "%s was trained with other class weights", path);
 }
 
-/* Goes on where the last checkpoint stands. */
+/* Restores parameters, optimiser and position from the last checkpoint, or says why the training does not fit it. */
 static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
 {
     const struct pnet_checkpoint *c = t->last;
@@ -496,7 +496,7 @@ static double headline(const struct pnet_evaluation *v)
     return -v->loss;
 }
 
-/* Weights that give what is not a number are never the best, whatever their metric says. */
+/* Weights whose validation is not a number are never the best, whatever their metric says. */
 static bool is_better(const struct trainer *t, const struct pnet_evaluation *v)
 {
     double value = headline(v);
@@ -569,7 +569,7 @@ static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet
     return PNET_OK;
 }
 
-/* What is due behind a step: validation, then the checkpoint. A run that was interrupted before its
+/* The work that is due after a step: validation, then the checkpoint. A run that was interrupted before its
    validation was over has saved without it, and makes up for it when it goes on. */
 static enum pnet_status finish_step(struct trainer *t, bool saved, struct pnet_error *e)
 {

@@ -11,9 +11,9 @@ struct pnet_train_kernels {
     char *text;               /* for checkpoints and kernels.yaml; "": the fixed table */
 };
 
-/* The first of these that applies decides: --algo; the choices of a run that resumes (`saved`, from the checkpoint; if it is NULL,
-   kernels.yaml of the folder); --autotune, measured on the first batch of `l` in a session that is freed afterwards; the fixed
-   table. The caller must start the loader again. The caller frees *k by pnet_train_kernels_free. */
+/* Chooses by the first of these that applies: --algo; the choices of a run that resumes (`saved`, from the checkpoint; if it
+   is NULL, kernels.yaml of the folder); --autotune, measured on the first batch of `l` in a session that is freed
+   afterwards; the fixed table. The caller must start the loader again, and frees *k by pnet_train_kernels_free. */
 enum pnet_status pnet_train_kernels_choose(const struct pnet_train_options *o, const char *saved,
     struct pnet_loader *l, struct pnet_train_kernels *k, struct pnet_error *e);
 /* Writes kernels.yaml into the folder of the run; for the fixed table no file is left there. */
