@@ -11,9 +11,9 @@
 
 enum { PNET_PATH_MOST = 4096 };
 
-/* A whole file in memory; "-" is standard input. It is a copy: what happens to the file later does not
-   matter. A file that changes while it is read is PNET_FAILED. What has no end is bounded: a device
-   gives 64 MiB at most, a pipe half of the memory that is free; PNET_NO_MEMORY. */
+/* A copy of a whole file in memory; "-" is standard input. The caller frees it. PNET_FAILED: the file cannot be read, or changes
+   while it is read. PNET_NO_MEMORY: memory is out, a device gives more than 64 MiB, or a pipe more than half of the free
+   memory. */
 struct pnet_bytes {
     const uint8_t *data;
     size_t size;
@@ -22,7 +22,7 @@ struct pnet_bytes {
 enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e);
 void pnet_bytes_free(struct pnet_bytes *b);
 
-/* PNET_NO_MEMORY where a file asks for more bytes than are free; asked before they are allocated. */
+/* PNET_NO_MEMORY if fewer than `bytes` bytes of memory are free. Readers call it before they allocate a size from a file. */
 enum pnet_status pnet_bytes_fit(const char *path, uint64_t bytes, struct pnet_error *e);
 
 /* Writes to a temporary name in the same folder; commit flushes, syncs, renames and syncs the folder;
@@ -33,7 +33,7 @@ struct pnet_output {
     FILE *file;
     int fd, code;                /* code: errno of the first write that failed, or 0 */
     char path[PNET_PATH_MOST];   /* as given */
-    char target[PNET_PATH_MOST]; /* what is replaced: `path` without links at its end */
+    char target[PNET_PATH_MOST]; /* the file that is replaced: `path` without links at its end */
     char temporary[PNET_PATH_MOST + 64];
 };
 enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struct pnet_error *e);

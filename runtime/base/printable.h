@@ -1,5 +1,5 @@
-/* Text out of files on a terminal: what would move its cursor, change its colours or turn the order of
-   what stands there is shown, not sent. */
+/* Text from files, made safe for a terminal: bytes that would move the cursor, change colours or reverse the order of
+   the text are shown as escapes. */
 #ifndef PNET_RUNTIME_PRINTABLE_H
 #define PNET_RUNTIME_PRINTABLE_H
 

@@ -65,7 +65,7 @@ struct pnet_augment {
 /* Reads an `augment:` block into the zeroed `a`; errors stick to `y`. */
 void pnet_augment_parse(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_augment *a);
-/* Reads what `rotate` says; angle_deg is set for PNET_ROTATE_ANGLES. */
+/* Reads the value of `rotate`; angle_deg is set for PNET_ROTATE_ANGLES. */
 void pnet_rotate_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n,
     enum pnet_rotate *rotate, double angle_deg[3]);
 /* Whether it changes anything. */
@@ -75,8 +75,8 @@ bool pnet_augment_any(const struct pnet_augment *a);
  * the cloud. */
 enum pnet_status pnet_augment_apply(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
     uint32_t sample, struct pnet_sample *s, struct pnet_error *e);
-/* The same for the clouds of a pair: `pose`, from the source to the target, is changed to what it
-   is after. Without elastic distortion. PNET_NO_MEMORY. */
+/* The same for the clouds of a pair, without elastic distortion. *pose, from the source to the target, is updated by the
+   motions of both. PNET_NO_MEMORY. */
 enum pnet_status pnet_augment_pair(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
     uint32_t sample, struct pnet_sample *source, struct pnet_sample *target, struct pnet_pose *pose,
     struct pnet_error *e);

@@ -85,8 +85,8 @@ struct pnet_pose pnet_motion_pose(const struct pnet_motion *motion);
 
 /* Normal noise, cut at three times sigma: the noise of a point has a known bound. */
 void pnet_jitter(double sigma, const struct pnet_rand *r, int part, struct pnet_sample *s);
-/* All steps of an augmentation on one cloud, its draws from their parts + `offset`; `motion` gets
-   what moved it. */
+/* All steps of an augmentation on one cloud, with draws numbered from their parts + `offset`. *motion gets the
+   rigid part, with scale and mirroring. */
 enum pnet_status pnet_augment_side(const struct pnet_augment *a, const struct pnet_rand *r,
     int offset, struct pnet_sample *s, struct pnet_motion *motion, struct pnet_error *e);
 /* Leaves a random subset of `most` points, draws from DRAW_LIMIT + `offset`. */

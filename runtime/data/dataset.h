@@ -73,13 +73,13 @@ enum {
 
 struct pnet_views;
 
-/* What an entry of a registration data set has beside its cloud, the source. */
+/* The part of a registration data set's entry that is not its source cloud. */
 struct pnet_pair {
     char *target;          /* path, or NULL: two views are made of the one cloud */
     struct pnet_pose pose; /* source to target, in the coordinates of the files; views: none */
     int views;             /* index into the data set's views, or -1 */
-    int64_t view;          /* number among those of the cloud; its entries follow each other */
-    double *information;   /* [36] of gt.info, in the coordinates of the files; NULL: not given */
+    int64_t view; /* number among the views of the cloud; a cloud's entries are consecutive */
+    double *information; /* [36] of gt.info, in the coordinates of the files; NULL: not given */
     bool turned;       /* by the entry's `turn`: loading turns the source about the origin of its */
     double turn[3][3]; /* file; the pose and the matrix above are of the turned source */
 };
@@ -173,7 +173,7 @@ void pnet_entry_name(const struct pnet_entry *entry, char *name, int size);
    every entry; PNET_BAD_DATA where one has points without labels, with the fields it has. */
 enum pnet_status pnet_dataset_count(
     const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e);
-/* The same; `tell` (or NULL) gets what is doubtful about the clouds read, as pnet_cloud_read warns. */
+/* The same; calls `tell` (or NULL) with the warnings of pnet_cloud_read about the clouds. */
 enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_split split,
     int64_t *counts, void (*tell)(void *context, const char *warning), void *context,
     struct pnet_error *e);

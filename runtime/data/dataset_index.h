@@ -1,4 +1,4 @@
-/* Reading an index: what the kinds of entries have in common. Private to runtime/dataset_*.c. */
+/* Reading an index: code that all kinds of entries share. Private to runtime/data/dataset_*.c. */
 #ifndef PNET_RUNTIME_DATASET_INDEX_H
 #define PNET_RUNTIME_DATASET_INDEX_H
 

@@ -30,7 +30,7 @@ struct pnet_loader_options {
     uint64_t
         cache_bytes; /* for samples as they are before augmentation: the first ones that fit stay */
     uint64_t seed;
-    /* Called, by one thread at a time, with what a reader dropped: once a cloud. May be NULL. */
+    /* Called by one thread at a time, once a cloud, with a warning about the points that its reader dropped. May be NULL. */
     void (*warn)(void *context, const char *text);
     void *context;
 };
@@ -41,21 +41,21 @@ struct pnet_loader;
    PNET_USAGE, PNET_BAD_DATA (the split has no entries), PNET_NO_MEMORY, PNET_FAILED. */
 enum pnet_status pnet_loader_new(
     const struct pnet_loader_options *o, struct pnet_loader **l, struct pnet_error *e);
-/* At any moment; waits for what the workers have at hand. */
+/* May be called at any time; waits until the workers have finished their samples. */
 void pnet_loader_free(struct pnet_loader *l);
 
 int64_t pnet_loader_samples(const struct pnet_loader *l); /* entries of the split */
 int64_t pnet_loader_batches(const struct pnet_loader *l); /* an epoch */
 
-/* Goes to a batch of an epoch; what was made ahead is dropped. At batch pnet_loader_batches(), or
-   beyond, it is over. Also ends a failure: loading starts afresh. */
+/* Moves to a batch of an epoch, and drops the batches made ahead. At batch pnet_loader_batches(), or
+   beyond, the epoch is over. After a failure it starts loading again. */
 void pnet_loader_start(struct pnet_loader *l, uint32_t epoch, int64_t batch);
 /* The next batch, which the caller frees; NULL at the end of the epoch, and the call after that
    begins the next one. Errors come in the place of the batch they belong to, and again until
    pnet_loader_start(). A batch whose clouds are all empty (skip_empty) is passed over. */
 enum pnet_status pnet_loader_next(
     struct pnet_loader *l, struct pnet_batch **b, struct pnet_error *e);
-/* Where the batch that pnet_loader_next() will give stands: what a checkpoint keeps. */
+/* Epoch and number of the batch that pnet_loader_next() returns next; a checkpoint keeps both. */
 void pnet_loader_position(const struct pnet_loader *l, uint32_t *epoch, int64_t *batch);
 
 /* The samples of an epoch in their order: order[samples], Fisher-Yates for training, else 0, 1, 2

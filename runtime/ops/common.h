@@ -1,4 +1,4 @@
-/* What several rows of the op table share. */
+/* Code that several rows of the op table share. */
 #ifndef PNET_RUNTIME_OPS_COMMON_H
 #define PNET_RUNTIME_OPS_COMMON_H
 
@@ -11,12 +11,12 @@
 /* For rows whose kernels need no workspace. */
 size_t pnet_op_no_work(const struct pnet_exec *x, bool backward);
 
-/* The gradients of a layer's input and of its parameters follow from the same one and do not need each other. On a GPU few
-   rows leave most of it idle, so that there they have a workspace each and run at once: that of the parameters begins
-   behind that of the input, unless both are more than a layer may have. */
+/* Bytes of workspace of a backward that computes the gradients of a layer's input and of its parameters, which need `input` and
+   `params` bytes. The two are independent, and few rows leave most of a GPU idle. So on a GPU each has a workspace of its own,
+   the parameters' behind the input's, and both run at once, unless together they exceed what a layer may have. */
 size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t params);
-/* At the end of backward, with the same bytes, by rows with PNET_GRADS_APART: runs both, each if such a gradient is
-   wanted. */
+/* Rows with PNET_GRADS_APART call this at the end of backward, with the same bytes: runs to_input and to_params, each if its
+   gradient is wanted. */
 void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t params,
     void (*to_input)(const struct pnet_exec *x, void *work),
     void (*to_params)(const struct pnet_exec *x, void *work));

@@ -20,13 +20,13 @@ double pnet_rigid_length(const double t[16]);
 /* Rotation about `axis` (any length but 0) by `angle` degrees, then translation. */
 void pnet_rigid_make(
     const double axis[3], double angle_deg, const double translation[3], double t[16]);
-/* The nearest rotation takes the place of the upper left 3x3, which may be off by rounding; false where it is none:
-   not orthonormal within `tolerance`, mirrored, or the last row is not 0 0 0 1. */
+/* Replaces the upper left 3x3 of t, which may be off by rounding, by the nearest rotation. False: t is no rigid motion; its 3x3
+   is not orthonormal within `tolerance` or mirrors, or its last row is not 0 0 0 1. */
 bool pnet_rigid_clean(double t[16], double tolerance);
 /* Poses of a batch are float32. */
 void pnet_rigid_from_floats(const float from[16], double t[16]);
-/* A motion between local coordinates, told in file coordinates: a file's coordinate is offset + local. The other way
-   is pnet_pose_local. */
+/* Converts a motion between local coordinates to one between file coordinates: a file's coordinate is offset + local.
+   pnet_pose_local does the opposite. */
 void pnet_rigid_to_file(const double local[16], const double source_offset[3],
     const double target_offset[3], double file[16]);
 

@@ -1,5 +1,5 @@
-/* Workspaces in pieces, each on its own cache lines. Without a base it only adds up: the same function says what is
-   needed and takes it. */
+/* Divides a workspace into pieces, each on its own cache lines. Without a base a room only adds up sizes, so that one function
+   both computes the size of a workspace and divides it. */
 #ifndef PNET_RUNTIME_REGISTER_ROOM_H
 #define PNET_RUNTIME_REGISTER_ROOM_H
 

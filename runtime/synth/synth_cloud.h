@@ -1,5 +1,5 @@
-/* From scene to cloud: what the kinds of synthetic data have in common. Private to
- * runtime/synth*.c. */
+/* From scene to cloud: code that all kinds of synthetic data share. Private to
+ * runtime/synth/synth*.c. */
 #ifndef PNET_RUNTIME_SYNTH_CLOUD_H
 #define PNET_RUNTIME_SYNTH_CLOUD_H
 
@@ -7,7 +7,7 @@
 #include "runtime/synth/synth_rand.h"
 #include "runtime/synth/synth_scene.h"
 
-/* What every maker gets: options are filled in and checked. */
+/* The arguments of every maker; options are filled in and checked. */
 struct pnet_synth_job {
     uint64_t seed;
     uint32_t index;
@@ -27,7 +27,7 @@ enum pnet_status pnet_synth_scan(
 struct pnet_synth_view {
     uint32_t number;        /* 1: the source, 2: the target */
     uint32_t attempt;       /* another one looks from elsewhere */
-    struct pnet_pose world; /* set: from the frame of the cloud to that of the scene */
+    struct pnet_pose world; /* set: from the frame of the cloud to the frame of the scene */
 };
 /* Views of the scene of a job, the same one for both. */
 enum pnet_status pnet_synth_room_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,

@@ -1,6 +1,6 @@
 /* Things of the synthetic scenes. Each is added to the scene around the origin, standing on z = 0,
    with the brush's label and random proportions; the caller then places it. Private to
-   runtime/synth*.c. */
+   runtime/synth/synth*.c. */
 #ifndef PNET_RUNTIME_SYNTH_MODELS_H
 #define PNET_RUNTIME_SYNTH_MODELS_H
 

@@ -1,5 +1,5 @@
 /* Draws for the synthetic clouds: one stream a cloud and purpose, so that a draw more in one place
-   moves nothing elsewhere. Private to runtime/synth*.c. */
+   moves nothing elsewhere. Private to runtime/synth/synth*.c. */
 #ifndef PNET_RUNTIME_SYNTH_RAND_H
 #define PNET_RUNTIME_SYNTH_RAND_H
 

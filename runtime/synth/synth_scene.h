@@ -1,5 +1,5 @@
 /* Scenes of the synthetic clouds: solids that can be sampled, tested and hit by rays. Private to
-   runtime/synth*.c. */
+   runtime/synth/synth*.c. */
 #ifndef PNET_RUNTIME_SYNTH_SCENE_H
 #define PNET_RUNTIME_SYNTH_SCENE_H
 

@@ -1,29 +1,30 @@
-/* Fine-tuning: weights a training starts from, and which of them it changes how fast. */
+/* Fine-tuning: the weights a training starts from, and factors of their learning rates. */
 #ifndef PNET_RUNTIME_TRAIN_WEIGHTS_H
 #define PNET_RUNTIME_TRAIN_WEIGHTS_H
 
 #include "runtime/run/session.h"
 #include "runtime/train/train.h"
 
-/* Loads what fits by name, after config->weights_map, and by shape; the rest stays as it was made. What was loaded, what
-   was not, and what was left over is noted. PNET_BAD_MODEL: nothing fits; PNET_USAGE: two tensors get one name. */
+/* Loads the tensors that fit by name, after config->weights_map, and by shape; the other parameters keep their initial values.
+   A notice lists the tensors that were loaded, those that did not fit, and those that the model lacks. PNET_BAD_MODEL: no
+   tensor fits; PNET_USAGE: the map gives two tensors one name. */
 enum pnet_status pnet_train_load(
     const struct pnet_train_options *o, struct pnet_session *s, struct pnet_error *e);
 
-/* Factors of the learning rate by `freeze` (0) and `rates` of the config, [plan->param_count], to be freed; NULL: there
-   are neither. PNET_USAGE: a pattern that is the name of nothing. */
+/* *rates: factors of the learning rate by `freeze` (0) and `rates` of the config, [plan->param_count], freed by the caller;
+   NULL: the config has neither. PNET_USAGE: a pattern matches no parameter. */
 enum pnet_status pnet_train_rates(
     const struct pnet_config *c, const struct pnet_plan *p, float **rates, struct pnet_error *e);
 
-/* Running statistics of frozen norms, which each batch changes: kept on the host. */
+/* A copy, on the host, of the running statistics of frozen norms, because each batch changes them. */
 struct pnet_held {
     float *params; /* [plan->param_elements]; NULL: nothing is held */
     const float *rates;
 };
-/* Keeps them as they are now. */
+/* Copies the statistics from the session. */
 enum pnet_status pnet_held_take(
     struct pnet_held *h, struct pnet_session *s, const float *rates, struct pnet_error *e);
-/* Puts them back. */
+/* Writes the copied statistics back. */
 enum pnet_status pnet_held_put(
     const struct pnet_held *h, struct pnet_session *s, struct pnet_error *e);
 void pnet_held_free(struct pnet_held *h);

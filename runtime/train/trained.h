@@ -1,4 +1,4 @@
-/* What weights were trained with, as it travels in the metadata of their file: mode, params, precision, and the version
+/* How weights were trained, as the metadata of their file records it: mode, params, precision, and the version
    of the geometry's definitions. */
 #ifndef PNET_RUNTIME_TRAINED_H
 #define PNET_RUNTIME_TRAINED_H
@@ -9,7 +9,7 @@
 
 enum { PNET_TRAINED_KEYS = 5 };
 
-/* Metadata of a weights file. It points into itself and into what it was made of. */
+/* Metadata of a weights file. It points into itself, and into the plan and params it was made from. */
 struct pnet_trained_record {
     struct pnet_metadata items[PNET_TRAINED_KEYS];
     char mode[PNET_MODE_TEXT], geometry[16];
@@ -18,15 +18,15 @@ struct pnet_trained_record {
 void pnet_trained_record(
     const struct pnet_bound *b, const char *params, struct pnet_trained_record *r);
 
-/* Read from there; texts point into the file. */
+/* The same, read from a file; texts point into the file. */
 struct pnet_trained {
-    bool known; /* false: the file tells nothing; the rest is zero then, and params "" */
+    bool known; /* false: the file records nothing; the rest is zero then, and params "" */
     unsigned degrade;
     enum pnet_precision precision;
-    int geometry; /* PNET_GEOMETRY_VERSION of the program that trained; 0: not told */
+    int geometry; /* PNET_GEOMETRY_VERSION of the program that trained; 0: not recorded */
     const char *params, *version;
 };
-/* PNET_BAD_DATA: a value is none that pnet writes. `name` is the file, for the message. */
+/* Reads the metadata. PNET_BAD_DATA: a value that pnet does not write. `name` is the file, for the message. */
 enum pnet_status pnet_trained_read(const struct pnet_safetensors *f, const char *name,
     struct pnet_trained *t, struct pnet_error *e);
 
