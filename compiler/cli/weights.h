@@ -37,12 +37,13 @@ enum pnet_status weights_setting(struct weights *w, const struct model_options *
     struct setting *s, struct pnet_error *e);
 /* The same notes for weights that a training in that mode starts from. */
 void weights_start(const struct weights *w, unsigned degrade);
-/* Binds `plan` to what the options and the setting say, with the algorithms that the checkpoint was trained with unless --algo
-   says which. Those that are for another device or precision are left alone, damaged ones told on stderr. */
+/* Binds `plan` to device, precision and algorithm of the options, with the algorithms that the checkpoint was trained with unless
+   --algo is given. Algorithms for another device or precision are ignored, damaged ones too, with a notice on stderr. The
+   caller frees *b. */
 enum pnet_status weights_bind(const struct weights *w, const struct model_options *m,
     enum pnet_precision precision, const struct pnet_plan *plan, struct pnet_bound **b,
     struct pnet_error *e);
-/* PNET_BAD_MODEL names the first tensor that does not fit. */
+/* Copies the weights into the session. PNET_BAD_MODEL: the message names the first tensor that does not fit. */
 enum pnet_status weights_load(
     const struct weights *w, struct pnet_session *s, struct pnet_error *e);
 

@@ -31,17 +31,17 @@ struct pnet_train_options {
     const char *folder; /* of the run; made where it is missing */
     const char *model_text;
     const char *config_text;   /* config.yaml of the run folder: pnet_config_print of the config */
-    const char *command;       /* that started it, for the report; or NULL */
-    const char *overrides;     /* what it said instead of the config, a line each; or NULL */
+    const char *command;       /* command line of the training, for the report; or NULL */
+    const char *overrides;     /* options that override the config, a line each; or NULL */
     const char *params;        /* "name=value" lines, kept in checkpoints */
     size_t memory_limit;       /* bytes; 0: none */
-    struct pnet_target target; /* what the plan is bound to, but for algorithms that are chosen */
+    struct pnet_target target; /* the plan is bound to it; measured algorithms replace its own */
     bool resume;
     bool
         without_optimizer; /* best/, and last/ once the training is over, lack the optimiser's state */
     bool algo_given;       /* --algo: the target's algorithm stands, whatever the run had */
-    bool autotune;         /* measure which ones are fastest, where the run has none yet */
-    bool autotune_all;     /* also those whose last bits vary from run to run */
+    bool autotune;         /* measure which algorithms are fastest, unless the run has measured */
+    bool autotune_all;     /* measure also algorithms whose last bits vary from run to run */
     double autotune_seconds; /* at most, for measuring */
     /* Opens the file that config->weights names; it stays open until the training is over. Not called when a run resumes. */
     enum pnet_status (*open_weights)(

@@ -7,8 +7,8 @@
 #include "runtime/train/train.h"
 
 struct pnet_train_kernels {
-    struct pnet_bound *bound; /* the options' plan */
-    char *text;               /* for checkpoints and kernels.yaml; "": the fixed table */
+    struct pnet_bound *bound; /* the options' plan, bound with the chosen algorithms */
+    char *text;               /* text of kernels.yaml, for checkpoints too; "": the fixed table */
 };
 
 /* Chooses by the first of these that applies: --algo; the choices of a run that resumes (`saved`, from the checkpoint; if it
