@@ -15,8 +15,8 @@ enum pnet_activation { PNET_ACT_NONE, PNET_ACT_RELU, PNET_ACT_LEAKY }; /* leaky:
 PNET_BOTH(void, act, struct pnet_count n, enum pnet_activation act, float slope, const float *x,
     float *y);
 
-/* The gradient before a fused activation, in place: g *= act'(.), told by the sign of the result y
-   (so slope >= 0). Nothing happens for PNET_ACT_NONE (y may be NULL then). */
+/* The gradient before a fused activation, in place: g *= act'(.), where the sign of the result y gives the sign of the input
+   (so slope >= 0). PNET_ACT_NONE changes nothing, and y may be NULL. */
 PNET_BOTH(void, act_backward, struct pnet_count n, enum pnet_activation act, float slope,
     const float *y, float *g);
 

@@ -1,4 +1,4 @@
-/* Levels, neighbourhoods and triplets: what the geometry kernels of every device take and give.
+/* Levels, neighbourhoods and triplets: the arguments and results of the geometry kernels of every device.
    Definitions: docs/geometry.md. All arithmetic on coordinates is float32 without contraction. */
 #ifndef PNET_KERNELS_GEOMETRY_H
 #define PNET_KERNELS_GEOMETRY_H
@@ -28,8 +28,9 @@ struct pnet_grid {
     int32_t factor;     /* this level's cell is factor * base */
 };
 
-/* Are rows in the order of their keys on `fine` in the order of those on `coarse` too? Interleaved bits stay in order
-   where indices are halved, although the bias is none of what is halved: all its bits follow from the topmost one. */
+/* Are rows that are sorted by their keys on `fine` also sorted by their keys on `coarse`? Halving indices keeps the order of
+   interleaved bits. The bias is not halved, but it only flips the topmost bit, from which the bit that halving inserts below
+   follows. */
 static inline bool pnet_grid_follows(struct pnet_grid fine, struct pnet_grid coarse)
 {
     if (!(fine.base > 0) || fine.base != coarse.base || coarse.factor % fine.factor) return false;

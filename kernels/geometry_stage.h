@@ -22,8 +22,8 @@ size_t pnet_cpu_order_work(int64_t n);
 void pnet_cpu_order(int64_t n, int32_t samples, const int64_t *row_splits, const uint64_t *key,
     int32_t *order, void *work);
 
-/* The same on either device, for points whose keys nobody needs afterwards; returns what `keys` does. room: 12 bytes a point,
-   aligned to 4, that may be overwritten; `xyz` does not lie there, but points in the new order can be put there. */
+/* The same on either device, for points whose keys are not needed afterwards; returns the result of `keys`. room: 12 bytes a
+   point, aligned to 4, that may be overwritten; `xyz` does not lie there, but points in the new order can be put there. */
 PNET_BOTH(size_t, order_points_work, int64_t n);
 PNET_BOTH(int64_t, order_points, int64_t n, int32_t samples, const int64_t *row_splits,
     const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work);

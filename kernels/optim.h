@@ -149,8 +149,8 @@ PNET_HD double pnet_clip_factor(double norm, double limit)
     return limit == 0 || norm <= limit ? 1 : limit / (norm + 1e-6);
 }
 
-/* What stands between the norm and the update: `square_sum` of the gradient as it is, and whether
-   all losses are finite; `power` at step r->step + 1, of adam. */
+/* Decides whether to skip the step, and computes clipping and the step's coefficients into *r. `square_sum`: of the
+   gradient, with the loss scale in it; `power`: beta1^t and beta2^t of adam at t = r->step + 1. */
 PNET_HD void pnet_optim_decide(const struct pnet_optim_rule *rule, double square_sum,
     bool losses_finite, struct pnet_adam_powers power, struct pnet_optim_record *r)
 {

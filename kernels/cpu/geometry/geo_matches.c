@@ -15,8 +15,8 @@ static struct pnet_neighbourhood ball(float radius)
     return (struct pnet_neighbourhood){.kernel = 1, .radius = radius, .shape = PNET_BALL};
 }
 
-/* The level `a` at its new place. Its rows are as near each other as they were, but their keys tell
-   of where they have been. */
+/* The level `a` after the move. Its rows keep their order, in which neighbours are close, but their keys belong to the old
+   places. */
 static struct pnet_level moved(const struct pnet_level *a, const float *xyz)
 {
     struct pnet_level m = *a;

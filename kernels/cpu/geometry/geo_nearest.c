@@ -125,8 +125,7 @@ static void walk_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_t
     }
 }
 
-/* The point that was asked for before, in the same sample: what is near to it tells how far to look
- * now. */
+/* The previous query in the same sample: points near it bound the distance to search now. */
 struct earlier {
     bool there;
     float at[3];

@@ -1,4 +1,4 @@
-/* How much a set takes laid out as tiles (kernels/geometry.h): what a plan for a GPU needs to know where there is none. */
+/* The size of a set laid out as tiles (kernels/geometry.h), for plans for a GPU on a machine without one. */
 #include "kernels/geometry_stage.h"
 #include "kernels/tile_order.h"
 
@@ -7,7 +7,7 @@
 
 enum { TABLE_BITS = 16, TABLE = 1 << TABLE_BITS };
 
-/* What a thread goes through a tile with. */
+/* Memory with which a thread counts a tile. */
 struct counter {
     uint64_t table[TABLE]; /* neighbours, hashed, with the tile in the upper half */
     uint32_t longest[PNET_TILE_CELLS];
@@ -16,7 +16,7 @@ struct counter {
     uint32_t key[PNET_TILE_ROWS]; /* of the tile's rows, ascending: the row is the lowest byte */
 };
 
-/* More than PNET_TILE_SLOTS where they are. `stamp` tells this tile from those that used the table before. */
+/* Distinct neighbours of a tile; stops above PNET_TILE_SLOTS. `stamp` distinguishes this tile from earlier users of the table. */
 static int64_t count_neighbours(
     struct counter *c, uint32_t stamp, int64_t count, const int32_t *other)
 {

@@ -40,7 +40,7 @@ static struct relation relate(const struct pnet_circle *c, int32_t i, int32_t j)
     return r;
 }
 
-/* The exponent of a pair: what lies beyond the margin, squared. */
+/* The exponent of a pair: its excess over the margin, squared. */
 static double exponent(const struct pnet_circle *c, const struct relation *r)
 {
     return c->scale *

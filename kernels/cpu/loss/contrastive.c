@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* What a positive adds to the three sums; negative: nothing. */
+/* The terms that a positive adds to the three sums; a negative term is not added. */
 struct terms {
     double of[3];
 };

@@ -12,7 +12,7 @@ static int64_t slice_begin(int64_t n, int32_t slice)
     return n * slice / SLICES;
 }
 
-/* Of one class: sums over a slice, and what a row has of it. */
+/* For one class: sums over a slice, and the labels and the probability of the row at hand. */
 struct tally {
     double hits, mass;
     int64_t labels;

@@ -23,7 +23,7 @@ struct tally {
     double own;    /* s[l] of focal_row_backward, summed over them */
 };
 
-/* What the softmax gives a class: p, what it leaves the others, and -log p. */
+/* A class's share of the softmax: p, 1 - p (`others`), and -log p. */
 struct share {
     double p, others, nll;
 };
@@ -31,7 +31,7 @@ struct share {
 static struct share share_of(const struct pnet_soft_row *s, const float *x, int32_t c)
 {
     double total = 1 + s->rest, e = (double)expf(x[c] - s->top);
-    /* beside a class that is not the best one, the others have at least e = 1 of it */
+    /* if the class is not the best one, the others include the best one, whose e is 1 */
     double others = c == s->best ? s->rest : total - e;
     return (struct share){
         e / total, others / total, (double)s->top - (double)x[c] + log1p(s->rest)};

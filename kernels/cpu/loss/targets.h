@@ -23,8 +23,8 @@ static inline int32_t pnet_targets_label(const struct pnet_targets *t, int64_t a
     return label >= 0 && label < t->classes ? label : -1;
 }
 
-/* What the softmax of a row of scores is formed from: e[c] = exp(x[c] - top), whose sum is 1 + rest.
-   Where one class has nearly all, rest is what the others have, not lost beside the 1. */
+/* The parts of the softmax of a row of scores: e[c] = exp(x[c] - top), whose sum is 1 + rest.
+   Where one class has nearly all of it, `rest` keeps the small share of the others, which 1 + rest would round off. */
 struct pnet_soft_row {
     float top;    /* the largest score; NaN in class 0 stays */
     int32_t best; /* its class */

@@ -162,7 +162,7 @@ void pnet_cpu_batchnorm(const struct pnet_norm *n, double eps, bool training,
 /* With y = x^ weight + bias, x^ = (x - mean) inverse, and g = gout:
      gweight = sum of g x^,  gbias = sum of g,
      gx = inverse (g weight - A - x^ B), A and B the means of g weight and g weight x^ over the
-   group. Turns the sums of g and g x into those of g and g x^, and A and B into coefficients of gx
+   group. Turns the sums of g and g x into the sums of g and g x^, and A and B into coefficients of gx
    = k1 g - k2 (x - mean) - k3. */
 static void backward_coefficients(const struct pnet_norm *n, const float *mean,
     const float *inverse, int64_t constant_rows, const struct norm_work *w)

@@ -8,8 +8,8 @@ extern "C" {
 #include <cstring>
 #include <cuda_runtime.h>
 
-/* The first error of a thread. cudaPeekAtLastError keeps what a launch reported until it is cleared, which calls do whose own
-   failure is told otherwise; a failure that leaves the context unusable comes back from every call. */
+/* The first error of a thread. cudaPeekAtLastError keeps the error of a launch until it is cleared; calls that return their own
+   failure clear it. After an error that leaves the context unusable every call fails. */
 struct first_error {
     cudaError_t code;
     char text[512];
@@ -183,7 +183,7 @@ extern "C" void pnet_cuda_stage_in(
     }
 }
 
-/* The nodes of a recording that what is launched next waits for. */
+/* The nodes of a recording that the next launch waits for. */
 struct stream_ends {
     cudaGraphNode_t *node;
     size_t count;

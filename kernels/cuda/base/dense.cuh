@@ -1,4 +1,4 @@
-/* What the kernels on dense matrices share: launches sized to the machine, 16-byte accesses, sums in fixed order. */
+/* Code that the kernels on dense matrices share: launches sized to the GPU, 16-byte accesses, sums in fixed order. */
 #ifndef PNET_KERNELS_CUDA_DENSE_CUH
 #define PNET_KERNELS_CUDA_DENSE_CUH
 
@@ -26,8 +26,8 @@ template <int V, class T> static __device__ __forceinline__ void store(T *p, int
     store_wide<V>(p + i * V, v.at);
 }
 
-/* The same in two steps: what lies in memory, word by word, and what it is. What is fetched before anything is opened comes at
-   once: the compiler leaves a widening where its load is, and numbers of 16 bits would take a register each. */
+/* A load in two steps: `fetch` loads words, and `opened` widens them to floats. Loads that all precede the first widening are in
+   flight at once; the compiler would keep each widening next to its load, with a register for each 16-bit number. */
 template <class T, int V> struct alignas(sizeof(T) * V < 4 ? 4 : sizeof(T) * V) fetched {
     uint32_t word[sizeof(T) * V < 4 ? 1 : sizeof(T) * V / 4];
 };
@@ -63,7 +63,7 @@ template <class T, int V> static __device__ __forceinline__ pack<V> opened(const
     return v;
 }
 
-/* What it is where it lies in memory: rounded to nearest, ties to even. */
+/* The opposite of `opened`: rounds floats to the stored type, to nearest, ties to even. */
 template <class T, int V> static __device__ __forceinline__ fetched<T, V> closed(const pack<V> &v)
 {
     fetched<T, V> f;

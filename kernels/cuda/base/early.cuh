@@ -1,5 +1,5 @@
-/* Programmatic dependent launch, on GPUs of compute capability 9.0 and later: within a recording, a kernel's blocks come to
-   stand on the processors while the kernels before it still run, and wait there for the end of these. */
+/* Programmatic dependent launch, on GPUs of compute capability 9.0 and later: within a recording, a kernel's blocks become
+   resident while the kernels before it still run, and wait there until those end. */
 #ifndef PNET_KERNELS_CUDA_EARLY_CUH
 #define PNET_KERNELS_CUDA_EARLY_CUH
 
@@ -9,8 +9,8 @@ extern "C" {
 
 #include <cuda_runtime.h>
 
-/* In a kernel that is launched early, before anything is read that a kernel of the recording writes, and before anything is
-   written. */
+/* A kernel that is launched early calls this before it reads memory that another kernel of the recording writes, and before it
+   writes any. */
 static __device__ __forceinline__ void wait_for_earlier()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -18,7 +18,8 @@ static __device__ __forceinline__ void wait_for_earlier()
 #endif
 }
 
-/* In any kernel: from here on the next one's blocks may come where there is room. It has no bearing on what they read. */
+/* Any kernel may call this: from here on the next kernel's blocks may become resident where there is room. That does not
+   change the values they read. */
 static __device__ __forceinline__ void let_next_come()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,4 +1,4 @@
-/* What the kernels between levels and those of losses share: how threads are laid over rows and
+/* Code that the kernels between levels and the kernels of losses share: the mapping of threads to rows and
    channels, and sums in fixed order. */
 #ifndef PNET_KERNELS_CUDA_LEVELS_CUH
 #define PNET_KERNELS_CUDA_LEVELS_CUH

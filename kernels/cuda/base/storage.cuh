@@ -92,7 +92,7 @@ template <int V, class T> static __device__ __forceinline__ void store_wide(T *p
     *reinterpret_cast<stored<T, V> *>(p) = s;
 }
 
-/* Features as what they are. */
+/* Features as pointers to their stored type. */
 template <class T> static inline const T *as(const float *p)
 {
     return reinterpret_cast<const T *>(p);
@@ -131,8 +131,8 @@ template <class T, int V, class... P> static inline bool fits(int64_t c, const P
     return c % V == 0 && (((uintptr_t)p % (sizeof(T) * V) == 0) && ...);
 }
 
-/* Calls f(form) with the widest reads that these places allow, for what is gone through as one row, the end of which is
-   read one by one. */
+/* Calls f(form) with the widest reads that the alignment of p allows, for memory read as one row; f reads the end of it number by
+   number. */
 template <class F, class... P>
 static inline void by_form_flat(enum pnet_storage storage, F f, const P *...p)
 {

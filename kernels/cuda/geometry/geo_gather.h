@@ -51,7 +51,7 @@ static __device__ struct tile tile_of(const struct geo_points &p)
     return t;
 }
 
-/* Makes `sample` that of lane `from`; the lane behind the last one of it. */
+/* Sets t.sample to the sample of lane `from`; returns the lane behind that sample's last one. */
 static __device__ int tile_sample_end(const struct geo_points &p, struct tile &t, int from)
 {
     while (p.row_splits[t.sample + 1] <= t.first + from) t.sample++;
@@ -126,8 +126,8 @@ static __device__ __forceinline__ float volume_near(
 
 /* The curve jumps now and then: the box around 32 centres may be mostly empty space, though not of
    points. Lanes [from, returned) are worth a search of their own, which two boxes together would
-   cost more than half of; their box is in `r`. The cost of a search goes with the volume it looks
-   at, and not below that of looking at all. */
+   cost more than half of; their box is in `r`. The cost of a search is proportional to the volume it
+   covers, above a fixed least cost. */
 static __device__ int split_lanes(
     const struct geo_set &s, const struct query &q, int from, int to, struct reach &r)
 {
@@ -169,7 +169,7 @@ static __device__ __forceinline__ void reach_children(
     }
 }
 
-/* Lanes [from, returned) of those before `to`: their centres, the others idle, and what they
+/* Selects lanes [from, returned), at most up to `to`: q gets their centres, with the other lanes idle, and r the box they
    reach. */
 template <int KIND, bool PARENT>
 static __device__ int reach_part(const struct geo_set &s, const struct query &all, int from, int to,

@@ -1,4 +1,4 @@
-/* What the files of the geometry stage share on the host: workspaces, scans, sorts, readback. For
+/* Host code that the files of the geometry stage share: workspaces, scans, sorts, readback. For
    .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_PARTS_H
 #define PNET_KERNELS_CUDA_GEO_PARTS_H

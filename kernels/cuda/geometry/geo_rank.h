@@ -34,7 +34,7 @@ static __device__ __forceinline__ int rank_lane(
     return from;
 }
 
-/* Every item counts those of its row that come before it: for rows in any order, and any cells. */
+/* Each item's place is the number of items of its row that come before it. Works for rows in any order, and any cells. */
 static __device__ void rank_compare(
     const struct rank_rows &rows, int from, int to, uint16_t *sorted)
 {
@@ -158,7 +158,7 @@ static __device__ void rank_copy(
 }
 
 /* Lanes [from, returned) have rows that fit the room together; at least one lane. `ends` are
-   inclusive sums of their lengths, `before` that of the lanes before `from`. */
+   inclusive sums of their lengths, `before` is the sum of the lanes before `from`. */
 static __device__ __forceinline__ int rank_share(int from, int to, int ends, int before)
 {
     int lane = threadIdx.x % 32;

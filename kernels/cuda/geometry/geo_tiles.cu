@@ -1,6 +1,7 @@
 /* Sets as tiles (kernels/geometry.h): a block of threads makes a tile, a warp each of its slabs. Counting and writing
    both go through the tile's triplets: distinct neighbours into a hash table, the longest run of each cell into a
-   number a slab. A tile with more neighbours than the table takes is gone through for several ranges of them. */
+   number a slab. If a tile has more neighbours than the table holds, the block goes through it once for each range of
+   neighbours. */
 #include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"

@@ -60,8 +60,8 @@ struct block_table {
 extern "C" {
 #endif
 
-/* Of sorting by CUB: for each digit that is sorted by and each 2^28 items a histogram, and what its blocks of at least 2048
-   items tell each other. */
+/* Bytes of workspace of CUB's sort: a histogram for each digit and each 2^28 items, and the counts that its blocks of at least
+   2048 items exchange. */
 size_t geo_sorter_bytes(int64_t n);
 /* Of pnet_cuda_order along a curve: a box, two keys and a row for each row, sorting. */
 size_t geo_curve_work(int64_t rows);

@@ -1,8 +1,8 @@
 /* Joining the rows of lists: the fine rows of each cell, the pairs of each coarse row. A warp's threads
    are laid over the channels of a list first, over its entries where few channels are left, unless the
    list is short: then one thread a vector of channels goes through its entries, and lists share a warp.
-   A block makes those of a long list. Which thread takes which entry depends on the number of channels
-   and the list's length alone: the same bits for any grid.
+   A long list has a block of its own. Which thread takes which entry depends only on the number of channels
+   and the list's length, so the bits are the same for any grid.
 
    An operation has a type `sum` for what a thread gathers, `entry` for what a list says of a row and
    `row` for numbers as they are read, with

@@ -135,7 +135,7 @@ template <class T, int V_> struct max_cells {
     }
 };
 
-/* Rows of C numbers, C below 4, as they lie in memory. PAIRED: those of three numbers of 16 bits, of which two are read
+/* Rows of C numbers, C below 4, as stored. PAIRED: rows of three 16-bit numbers, of which two are read
    at once, the first or the last two, whichever are aligned. */
 template <class T, int C, bool PAIRED> struct few_numbers {
     T at[C];

@@ -1,4 +1,4 @@
-/* What the losses of kernels/contrastive.h share: the drawn rows side by side in float32, and gradients of rows
+/* Code that the losses of kernels/contrastive.h share: the drawn rows side by side in float32, and gradients of rows
    that may come several times. */
 #ifndef PNET_KERNELS_CUDA_MATCHED_CUH
 #define PNET_KERNELS_CUDA_MATCHED_CUH

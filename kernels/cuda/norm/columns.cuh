@@ -15,9 +15,9 @@
 #include <type_traits>
 
 enum {
-    MAP_CHUNKS = 2048, /* at most, of what is worked on row by row */
+    MAP_CHUNKS = 2048, /* most chunks of a kernel that writes every row */
     JOIN_COLUMNS = 8,  /* of a block that joins chunks */
-    JOINED = 8,        /* chunks that a thread asks for at once */
+    JOINED = 8,        /* chunks that a thread loads at once */
     JOIN_LANES = THREADS / JOIN_COLUMNS,
 };
 
@@ -44,7 +44,7 @@ struct row_segments {
         int64_t size = (total() + most_chunks - 1) / most_chunks;
         return size > CHUNK_ROWS ? size : (int64_t)CHUNK_ROWS;
     }
-    /* In whole multiples of `rows`, where nobody counts chunks. */
+    /* The same, rounded up to a multiple of `rows`, for kernels whose result does not depend on the chunks. */
     __device__ int64_t chunk_size(int rows) const
     {
         return (chunk_size() + rows - 1) / rows * rows;
@@ -92,7 +92,7 @@ struct column_place {
     }
 };
 
-/* A norm and the activation behind it, which multiplies by `below` what is below 0; `weight` NULL: there is none. */
+/* A norm and the activation after it, which multiplies negative numbers by `below`; `weight` NULL: no norm. */
 struct activated_norm {
     const float *mean, *inverse; /* [segments, groups] */
     const float *weight, *bias;  /* [c] */
@@ -100,9 +100,9 @@ struct activated_norm {
     float below;
 };
 
-/* What is summed: sum of a, and with sum_ab: of a * b, or with `moments` (mean and inverse of each row): of
-   a * (b - mean) * inverse. With `norm`, which made something of b, a is a gradient behind its activation, and what is
-   summed the gradient before it. */
+/* Sums over the rows of each segment: `sum` of a; `sum_ab`, unless NULL, of a * b, or with `moments` (mean and inverse of each
+   row) of a * (b - mean) * inverse. With `norm`, whose input is b, a is the gradient after its activation, and the gradient
+   before the activation is summed instead. */
 struct column_sums {
     row_segments at; /* its storage is that of a and b */
     int32_t c;
@@ -115,7 +115,8 @@ struct column_sums {
 
 enum summand { PLAIN, SQUARE, PRODUCT, UNIT, UNDONE };
 
-/* What comes before the activation, as act.cu leaves it in memory; is the activation's result i above 0? */
+/* The gradient before the activation, rounded as act.cu stores it. The callback says whether result i of the activation is above
+   0. */
 template <class T, int V, class F>
 static __device__ __forceinline__ pack<V> gradient_before(
     const fetched<T, V> &gradient, float below, F above)
@@ -138,7 +139,7 @@ static __device__ __forceinline__ float activated(float v, float below)
     return v < 0 ? (below == 0 ? 0 : below * v) : v;
 }
 
-/* What is not above this becomes 0 when it is stored: half of the smallest number there is. */
+/* A number up to this one becomes 0 when it is stored: half of the smallest number of the type. */
 template <class T>
 constexpr float LEAST = sizeof(T) == 4                   ? 0
                         : std::is_same<T, __half>::value ? 0x1p-25f
@@ -166,7 +167,7 @@ template <int V> struct norm_columns {
     {
         return activated(normal(i, x), below);
     }
-    /* What comes before the activation, of the gradient behind it and of x. */
+    /* The gradient before the activation, from the gradient after it and from x. */
     template <class T>
     __device__ __forceinline__ pack<V> before(
         const fetched<T, V> &gradient, const pack<V> &x, float below) const

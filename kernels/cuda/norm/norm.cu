@@ -42,9 +42,9 @@ extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double
             n->c, eps, running, mean, inverse);
 }
 
-/* The next two walk chunks of rows from the last one to the first, as the nearer cache still holds the last rows that were
-   summed: each thread keeps what it needs of its columns in registers while it goes down a segment's rows, and reads a
-   few rows before it writes any: the result may be the same memory, which keeps the compiler from doing so. */
+/* The next two kernels go through the chunks of rows from the last one to the first, because the nearer cache still holds the
+   rows summed last. Each thread keeps the coefficients of its columns in registers, and reads a few rows before it writes
+   any; the compiler cannot reorder that, since the result may be the same memory. */
 static __device__ chunk_rows mapped_rows(const pnet_norm &n, int rows)
 {
     row_segments r = {n.segments, {}, MAP_CHUNKS};
@@ -158,7 +158,7 @@ void norm_finish(const column_sums &m, const pnet_norm_gradient &g)
         finish_kernel<<<(unsigned)divide_up(m.c, THREADS), THREADS, 0, cudaStreamPerThread>>>(m, g);
 }
 
-/* One segment's sums are those of weight and bias at once. */
+/* For a single segment, whose sums are the gradients of weight and bias too. */
 struct make_coefficients {
     const float *weight, *mean, *inverse;
     pnet_norm_gradient g;
@@ -189,7 +189,7 @@ struct make_coefficients {
     }
 };
 
-/* UNDO: the activation. What it made of x is made again: that is less to read than its result. */
+/* UNDO: goes back through the activation, whose result is computed again from x, since that reads less than the result does. */
 template <class T, int V, bool UNDO>
 static __global__ void __launch_bounds__(THREADS, 2) backward_kernel(
     pnet_norm n, tiling t, norm_work w, activated_norm made, const T *gout, bool add, T *gx)
@@ -235,7 +235,8 @@ static __global__ void __launch_bounds__(THREADS, 2) backward_kernel(
     }
 }
 
-/* What is left for the norm, when what was added has its gradient. The activation's sign cannot be made again of x. */
+/* The gradient that remains for the norm once the residual's gradient is written. The sign of the activation's result depends
+   on the residual too, and so cannot be computed from x. */
 static pnet_norm_gradient before_sum(const pnet_norm *n, pnet_norm_gradient g)
 {
     const pnet_segments &s = n->segments;

@@ -1,4 +1,4 @@
-/* What the kernels of batch, instance and group norm make of sums, and where they keep it. */
+/* Batch, instance and group norm: the order in which all kernels add, and the statistics and coefficients computed from sums. */
 #ifndef PNET_KERNELS_CUDA_NORM_CUH
 #define PNET_KERNELS_CUDA_NORM_CUH
 
@@ -7,11 +7,11 @@ extern "C" {
 }
 #include "kernels/cuda/norm/columns.cuh"
 
-/* How batch and instance norm add, whichever kernel does: up to FEW_ROWS rows are cut into chunks of CHUNK_ROWS, and more
-   into as many chunks as with tiles of TILE_CHANNELS channels make FEW_CHUNKS blocks of work. In a chunk the rows go to 64
-   lanes or more in turn, lanes are joined pair by pair, the upper half to the lower one, and so are the chunks of a
-   segment, which go to JOIN_LANES lanes in turn. */
-/* Of `rows` rows; never fewer of more rows, up to FEW_ROWS and from there on. */
+/* The order in which batch and instance norm add, in every kernel. Up to FEW_ROWS rows are cut into chunks of CHUNK_ROWS; more
+   rows into so many chunks that chunks times tiles of TILE_CHANNELS channels are FEW_CHUNKS. The rows of a chunk go to 64
+   lanes or more in turn, and lanes are added pair by pair, the upper half to the lower one. The chunks of a segment go to
+   JOIN_LANES lanes in turn, which are added likewise. */
+/* Rows of a chunk of `rows` rows. Does not fall where rows grow, up to FEW_ROWS and above it. */
 static inline __host__ __device__ int64_t norm_chunk_size(int64_t rows, int32_t c)
 {
     int32_t most = FEW_CHUNKS / norm_tiles(c);
@@ -134,7 +134,7 @@ struct norm_coefficients {
     }
 };
 
-/* The sum of g x^ from those of g x and g. */
+/* The sum of g x^, from the sums of g x and of g. */
 static __device__ __forceinline__ double centred(
     double sum_ab, double sum, double center, double inverse)
 {
@@ -160,8 +160,8 @@ template <int N> static __device__ __forceinline__ double add_pairs(const double
     }
 }
 
-/* Adds 2 N numbers, `first` and on, over 2 HALF lanes of a warp, PIECES apart, pair by pair: lanes hand each other the
-   half that the other goes on with. Calls keep(i, sum) for what a lane ends up with. */
+/* Adds 2 N numbers, from `first` on, over 2 HALF lanes of a warp that are PIECES apart, pair by pair: two lanes exchange halves,
+   and each continues with one half. Calls keep(i, sum) for each sum that a lane has at the end. */
 template <int N, int HALF, int PIECES, class F>
 static __device__ __forceinline__ void add_lanes(const double (&v)[2 * N], int first, F keep)
 {

@@ -1,6 +1,6 @@
 /* Batch and instance norm of few rows in one launch each way. A block, or a cluster of them, has V channels of a segment:
-   a thread asks for all of its rows at once and keeps them, blocks tell each other the sums of their chunks, and what was
-   kept is written. Everything is added as norm.cuh says: how many rows a launch has room for must not show in the bits. */
+   a thread loads all of its rows at once and keeps them, blocks exchange the sums of their chunks, and each thread writes results
+   from the rows it kept. Sums follow the order of norm.cuh, so the bits do not depend on the capacity of a launch. */
 #include "kernels/cuda/base/early.cuh"
 #include "kernels/cuda/norm/norm.cuh"
 
@@ -178,7 +178,8 @@ static __global__ void __launch_bounds__(MOST_THREADS)
     }
 }
 
-/* Undoes a sum's activation, if there is one, in the gradients u, which are those of what was added. */
+/* Takes the gradients u back through the activation of a residual sum, if it has one; they are then the gradient of the
+   residual. */
 template <class T, int V>
 static __device__ __forceinline__ void end_sum(
     const few_place &p, const pnet_norm_gradient &g, float below, int32_t packs, fetched<T, V> *u)

@@ -1,7 +1,7 @@
 /* Batch and instance norm of any number of rows in one launch each way. As many blocks as run at once add up chunks of
-   rows, tile by tile of their channels, and wait for each other; then each adds up what it needs of the chunks' sums, and
-   goes through its own rows again, backwards: the last ones are still in its registers, and others in a nearer cache.
-   Everything is added as norm.cuh says. */
+   rows, tile by tile of their channels, and wait for each other. Then each adds up the chunks' sums that it needs, and
+   goes through its own rows again, backwards: the last ones are still in its registers, others in a nearer cache.
+   Sums follow the order of norm.cuh. */
 extern "C" {
 #include "kernels/cuda/base/cuda.h"
 }
@@ -18,7 +18,7 @@ enum {
 };
 static_assert(MANY_WARPS == 2 * JOINING && WARP % JOINING == 0, "a thread joins two warps");
 
-/* A thread's place where it joins sums: those of a column lie side by side in a warp. */
+/* A thread's place when it adds up sums: the threads of a column are neighbours in a warp. */
 struct join_place {
     int column, lane;
     __device__ join_place()
@@ -158,14 +158,14 @@ static __device__ __forceinline__ void join(
     if (j.lane == 0) joined[j.column] = all;
 }
 
-/* Keeps what is shared out of registers until here: there are few enough for rows and sums. */
+/* Makes the compiler load `shared` here instead of earlier, since registers are needed for rows and sums. */
 template <class S> static __device__ __forceinline__ const S &read_again(const S &shared)
 {
     asm volatile("" ::: "memory");
     return shared;
 }
 
-/* What a norm needs of a channel besides its sums. */
+/* The values of a channel that a norm needs besides its sums. */
 struct channel_given {
     float weight, bias, mean, inverse;
     float2 old;
@@ -248,7 +248,8 @@ template <class T, int V, bool SUM> struct many_forward {
     }
 };
 
-/* What a gradient is behind: nothing, an activation of what the norm made, which is made again of x, or one of a sum. */
+/* What follows the norm whose gradient is computed: nothing; an activation, whose result is computed again from x; or a residual
+   sum with its activation. */
 enum behind { PLAIN_NORM, ACTIVATION, ADDITION };
 
 template <class T, int V, behind KIND> struct many_backward {
@@ -408,7 +409,7 @@ template <class T, int V, behind KIND> struct many_backward {
     }
 };
 
-/* `way` says what is read, added and written. */
+/* `way`: forward or backward; says which values are read, summed and written. */
 template <class W>
 static __global__ void __launch_bounds__(MANY_THREADS, 1)
     many_kernel(pnet_norm n, W way, double *part)
