@@ -63,7 +63,7 @@ struct options {
     struct pnet_device where;
 };
 
-/* What was measured at one size. */
+/* The measurements at one size. */
 struct point {
     int64_t rows, triplets;
     int channels;

@@ -18,7 +18,8 @@ struct algo_result {
     size_t work_bytes[ALGO_PRODUCTS];
 };
 
-/* What the products read and write, on the device; `l` stays. Ends the program where there is no memory. */
+/* Copies the inputs of the products to the device and allocates their results there; `l` keeps its own. Ends the program if
+   memory is out. */
 struct algo_room *algo_room_new(struct pnet_device where, struct layer *l);
 void algo_room_free(struct algo_room *r);
 

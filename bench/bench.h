@@ -38,7 +38,7 @@ static inline float *bench_floats(size_t n, uint32_t seed)
     return x;
 }
 
-/* An option's number; `fail` says what is wrong with it, and ends the program. */
+/* Parses the number of an option; if it is wrong, `fail` prints a message and ends the program. */
 static inline double bench_number(
     const char *text, double least, double most, void (*fail)(const char *message))
 {

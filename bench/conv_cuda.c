@@ -24,7 +24,7 @@ const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilin
 #include "kernels/geometry_stage.h"
 #include "tests/cuda/storage_case.h"
 
-/* What the products read and write, on the GPU. */
+/* Inputs and results of the products, on the GPU. */
 struct device_layer {
     struct pnet_triplets forward, backward;
     struct pnet_conv_shape shape, back;

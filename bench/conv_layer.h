@@ -12,7 +12,7 @@ struct layer {
     float *in, *weight, *gout, *out, *gin, *gweight;
     size_t weights;
     void *work;
-    size_t work_bytes; /* what the three products share */
+    size_t work_bytes; /* of the workspace that the three products share */
 };
 
 static inline struct layer layer_make(const struct pnet_triplets *forward,

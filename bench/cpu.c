@@ -1,4 +1,4 @@
-/* pnet-bench cpu: what the CPU is to reach, each figure beside that of another library in the same run. */
+/* pnet-bench cpu: compares each figure of the CPU with another library's, measured in the same run, and with its target. */
 #include <getopt.h>
 #include <math.h>
 #include <omp.h>
@@ -94,7 +94,7 @@ static void read_options(int argc, char **argv, struct options *o)
     if (optind < argc || o->scenes == 0) fail_usage("--scene is needed");
 }
 
-/* What the geometry writes to, allocated once: a session's arena stays too. */
+/* The memory that the geometry writes to, allocated once, as a session's arena is. */
 struct room {
     uint64_t *raw_key, *key;
     int32_t *order;

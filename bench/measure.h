@@ -20,7 +20,7 @@ struct measured {
     int64_t rows, triplets, runs;
     struct pnet_conv_shape shape;
     double work;       /* useful: 2 T Cin Cout / groups, in FLOP */
-    size_t work_bytes; /* what the three products share */
+    size_t work_bytes; /* of the workspace that the three products share */
     double error[PRODUCTS], time[PRODUCTS];
     double tiles; /* GPU: seconds for both sets */
 };

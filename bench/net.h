@@ -32,7 +32,7 @@ struct net_step {
     double forward, backward;
 };
 
-/* What a session is asked for as a whole: wall time in seconds, medians. */
+/* Whole calls of a session: wall time in seconds, medians. */
 struct net_parts {
     double upload;   /* GPU: points and fields from pageable memory, by themselves */
     double geometry; /* with the upload */
@@ -55,9 +55,10 @@ struct net_result {
     size_t geometry_bytes;
     /* Seconds beside those of the steps; on a GPU of the device alone, and a pass is forward or backward. */
     double optimizer;
-    double recorded[2];     /* GPU: of a pass recorded one step behind the other */
-    double mark[2];         /* GPU: by which a mark makes a pass longer; not in the steps' times */
-    double beside[2];       /* GPU: of a pass as a training records it */
+    double recorded[2]; /* GPU: of a pass recorded one step behind the other */
+    double mark[2];     /* GPU: by which a mark makes a pass longer; not in the steps' times */
+    double
+        beside[2]; /* GPU: forward and backward as a training records them, with concurrent steps */
     double conv[2];         /* GPU: the same of its convolutions alone */
     double product[2];      /* GPU: and of convolutions and linear layers */
     struct net_step *steps; /* in the order of the forward schedule */

@@ -1,4 +1,4 @@
-/* What the error of a network's gradients is made of: which parameters, on levels of how many rows, in which precision. */
+/* The error of a network's gradients by parameter, by rows of the level, and by precision. */
 #ifndef PNET_BENCH_NET_GRADIENTS_H
 #define PNET_BENCH_NET_GRADIENTS_H
 

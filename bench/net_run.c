@@ -113,7 +113,7 @@ static enum pnet_status whole_step(struct network *n, struct pnet_error *e)
     return st ? st : optimize(n, e);
 }
 
-/* What the session does before the first step of a batch that has another capacity class than the one before. */
+/* The work of the session before the first step of a batch whose capacity class differs from the batch before. */
 static enum pnet_status lay_out(struct network *n, struct pnet_error *e)
 {
     struct pnet_layout l;
@@ -130,7 +130,7 @@ static enum pnet_status both_ways(struct network *n, struct pnet_error *e)
     return st ? st : backward(n, e);
 }
 
-/* What the batch's arrays take on their way to a GPU's memory, by themselves. */
+/* The time to copy the batch's arrays to a GPU's memory, alone. */
 static enum pnet_status time_upload(
     const struct network *n, int repeat, double *median, struct pnet_error *e)
 {

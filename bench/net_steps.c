@@ -132,7 +132,7 @@ static enum pnet_status prepare_pass(struct pnet_session *s, struct pass *pass,
     return PNET_OK;
 }
 
-/* A step of training. The optimiser goes by the record that its last step got: no number comes from the host. */
+/* A step of training. The optimiser reuses the record of its last step, so no number comes from the host. */
 static void ask_step(struct pnet_device d, const struct pass pass[2], int kind,
     struct pnet_updater *u, void *const at[4])
 {

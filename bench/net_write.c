@@ -1,4 +1,4 @@
-/* The plain network as files: network.json, and arrays as NPY. What they hold stands in the head of bench/autocast.py. */
+/* Writes the plain network as network.json and arrays as NPY. The head of bench/autocast.py describes their content. */
 #include "bench/net_gradients.h"
 
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static void put_params(struct writer *w)
     pnet_json_end(&w->json, ']');
 }
 
-/* The row of each triplet, of the side that the set is sorted by, beside its row of the other side and its cell. */
+/* For each triplet its row on the side that the set is sorted by, its row on the other side, and its cell. */
 static void put_triplets(struct writer *w, int item, const struct pnet_geo_view *v)
 {
     bool forward = v->forward.other != NULL;

@@ -198,7 +198,7 @@ index_streets() {
 
 # ---- one run ----
 
-# Whole at once: runs of other seeds may go on beside this one.
+# Replaces the file in one step, because runs of other seeds may write at the same time.
 write_config() {
     cat >"$config.$$" <<END
 data: $train.yaml

@@ -3,7 +3,7 @@
 # (tests/cli/tiny.pnet). The builds take turns, five times, now one first and now the other; each time is the median of 101
 # steps of `pnet-bench net`. Prints the median and the range of the five in milliseconds, and the ratios of the medians and of
 # the least; of the whole run of the program, checks included, the processor's time. A small model on few points shows what a
-# step costs beside its kernels, and stays in the caches, so that its times are steady on a busy machine too. POINTS=N sets how
+# step costs besides its kernels, and stays in the caches, so that its times are steady on a busy machine too. POINTS=N sets how
 # many (300), RUNS=N how often, OMP_NUM_THREADS=N the threads (1: on a busy machine several wait for each other).
 set -eu
 [ $# -ge 2 ] || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }

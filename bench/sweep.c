@@ -193,7 +193,7 @@ static int list_precisions(const struct options *o, struct sweep_case *c)
     return count;
 }
 
-/* What is published of FlexGEMM in fp16 on an H200. */
+/* Published times of FlexGEMM in fp16 on an H200. */
 static int list_spheres(const struct options *o, struct sweep_case *c)
 {
     static const struct {

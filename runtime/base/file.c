@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a device gives at most, and what is allocated without asking how much is free. */
+/* Most bytes read from a device; most bytes allocated without asking how much memory is free. */
 enum { DEVICE_MOST = 64 << 20, UNASKED = 64 << 20 };
 
 static const uint8_t nothing[1];

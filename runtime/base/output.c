@@ -51,7 +51,7 @@ static int make_temporary(struct pnet_output *o)
     return -1;
 }
 
-/* Finds what is to be written and opens it; -1 with errno. */
+/* Finds the file to write and opens it; -1 with errno. */
 static int open_target(struct pnet_output *o)
 {
     struct stat s;

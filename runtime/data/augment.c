@@ -61,7 +61,7 @@ static int by_distance(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The points around a random one: those of the ball, then the nearest ones up to the count. */
+/* The points around a random one: all points in the ball, then the nearest ones up to the count. */
 static enum pnet_status crop(const struct pnet_augment *a, const struct pnet_rand *r, int offset,
     struct pnet_sample *s, struct pnet_error *e)
 {

@@ -1,4 +1,4 @@
-/* What a data set knows: its splits, classes and label map. */
+/* Data sets: splits, classes and the label map. */
 #include "runtime/data/dataset.h"
 #include "runtime/data/dataset_array.h"
 #include "runtime/data/dataset_index.h"

@@ -98,7 +98,7 @@ static bool rule_name(
     }
 }
 
-/* What a colour is divided by: 1 where it is a real number already. */
+/* The divisor of a colour: 1 if its type is real, else the largest value of its type. */
 static double full_scale(enum pnet_scalar type)
 {
     switch (type) {

@@ -16,7 +16,7 @@ struct slot {
     struct pnet_error error;
 };
 
-/* What a thread carries from a claim to its delivery. */
+/* The work of a thread from the moment it claims a batch until it delivers it. */
 struct claim {
     struct pnet_loader *loader;
     uint64_t generation;
@@ -45,7 +45,7 @@ struct pnet_loader {
     int64_t first;       /* batch of number 0 in it */
     int64_t taken, claimed;
     int64_t end; /* of the epoch `taken` lies in */
-    bool told;   /* the caller knows that it has ended */
+    bool told;   /* the end of the epoch has been returned to the caller */
     uint32_t order_epoch;
     bool ordered;
     int64_t *order; /* [samples] of order_epoch */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A build without CUDA sizes what a GPU would build, and builds nothing there. */
+/* A build without CUDA computes the sizes of a GPU's buffers, and builds nothing on a GPU. */
 #ifdef PNET_CUDA_BUILT
 #define ON_GPU(call) call
 #else
@@ -58,14 +58,14 @@ static uint32_t mix(const struct pnet_geo_request *q)
     return (bits * 31 + (uint32_t)nb->kernel) * 31 + (uint32_t)nb->knn;
 }
 
-/* Between levels the pair of a point and its cell's point is in the set: the map that tells it is built first. */
+/* Between levels the set contains the pair of each point and its cell's point, so the map from points to cells is built first. */
 static bool needs(const struct pnet_geo_request *q, struct pnet_geo_request *needed)
 {
     *needed = (struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = q->b, .b = q->a};
     return q->a != q->b;
 }
 
-/* Triplets that no layer reads one by one lie where those of the next set will. */
+/* Triplets that no layer reads one by one lie in memory that the next set overwrites. */
 static enum pnet_geo_owner owner(const struct pnet_plan *p, int item, unsigned forms, int which)
 {
     (void)p;

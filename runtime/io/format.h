@@ -28,7 +28,7 @@ enum pnet_status pnet_kitti_read(
 /* The same in records of so many float32. */
 enum pnet_status pnet_kitti_read_columns(const struct pnet_bytes *b, const char *path,
     char *const *columns, int column_count, struct pnet_cloud *c, struct pnet_error *e);
-/* What makes it unlikely that the bytes are such records, or "": nothing in a file says what it is. */
+/* The reason why the bytes are unlikely to be records of this kind, or "": the file itself does not say what it holds. */
 void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, char text[120]);
 enum pnet_status pnet_sydney_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);

@@ -242,7 +242,7 @@ static void read_system(struct las *l, uint64_t head, uint64_t body, uint64_t le
     if (id == WKT) read_wkt(l, body, length);
 }
 
-/* Records behind the points, of LAS 1.4: what is wrong with them is no reason to refuse the points. */
+/* The records after the points of a LAS 1.4 file. Errors in them do not make the points unreadable, and are ignored. */
 static void read_extended_vlrs(struct las *l)
 {
     if (l->minor < 4 || l->header_size < HEADER64_LEAST) return;

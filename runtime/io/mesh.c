@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands in an OFF file's vertices behind the position, told by the letters before OFF. */
+/* The values of an OFF file's vertex after its position, which the letters before OFF name. */
 struct off {
     struct pnet_text text;
     bool normals, colours;

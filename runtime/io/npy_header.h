@@ -1,4 +1,4 @@
-/* What stands in front of an NPY array: a Python dictionary with type, order and shape. */
+/* The header of an NPY array: a Python dictionary with type, order and shape. */
 #ifndef PNET_RUNTIME_IO_NPY_HEADER_H
 #define PNET_RUNTIME_IO_NPY_HEADER_H
 

@@ -15,8 +15,8 @@ static const struct {
     {"y", PNET_F32}, {"z", PNET_F32}, {"azimuth", PNET_F32}, {"range", PNET_F32},
     {"pid", PNET_I32}};
 
-/* The records are told by what they repeat: a time in microseconds of this century, and the range
-   beside the coordinates it follows from. No other kind of numbers looks like that. */
+/* The format is recognised by two redundancies of its records: a time in microseconds of this century, and a range that
+   follows from the coordinates next to it. No other kind of records has both. */
 bool pnet_sydney_probe(const struct pnet_bytes *b)
 {
     if (!b->size || b->size % RECORD) return false;

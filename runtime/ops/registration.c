@@ -102,7 +102,7 @@ static void add_right(double *sum, const struct pnet_op_pairs *p, double near)
     sum[FIT_SHIFT] += sqrt(shift);
 }
 
-/* The pose of one pair of clouds, judged. `room` is what the search for it needs. */
+/* Estimates the pose of one pair of clouds and compares it with the true pose. `room`: workspace of the search. */
 static void add(
     const struct pnet_exec *x, const struct pnet_op_pairs *p, double distance, void *room)
 {

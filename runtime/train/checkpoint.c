@@ -40,7 +40,7 @@ static uint32_t checksum(struct pnet_bytes b)
     return (uint32_t)crc32_z(crc32_z(0, NULL, 0), b.data, b.size);
 }
 
-/* The last member of state.json; what is before its comma is what is checked. */
+/* The last member of state.json; the CRC covers the bytes before its comma. */
 static const char check_key[] = "state_crc32";
 
 /* ---- writing ---- */
@@ -58,7 +58,7 @@ static void end_state(struct pnet_json *j)
     pnet_json_raw(j, "\n", 1);
 }
 
-/* The weights and the optimiser state are read back: what is recorded is what will be found. */
+/* Reads weights and optimiser state back, so that the recorded sizes and CRCs are of the bytes on disk. */
 static enum pnet_status put_check(
     struct pnet_json *j, const char *folder, int which, struct pnet_error *e)
 {
@@ -114,7 +114,7 @@ static void put_state(struct pnet_json *j, const struct pnet_checkpoint_state *s
     put_text(j, "params", s->params);
 }
 
-/* The first `files` of the tensor files stand beside it. */
+/* The first `files` tensor files lie in the same folder. */
 static enum pnet_status write_state(
     const char *folder, const struct pnet_checkpoint_state *s, int files, struct pnet_error *e)
 {
@@ -274,7 +274,7 @@ static enum pnet_status get_state(const char *name, struct pnet_checkpoint *c, s
     return status;
 }
 
-/* What stands before the last member, as its bytes are: parsing does not keep them. */
+/* The bytes before the last member, taken from the text, because parsing does not keep them. */
 static enum pnet_status check_text(
     const char *name, json_t *root, const char *text, size_t size, struct pnet_error *e)
 {

@@ -51,7 +51,7 @@ static bool finish_metric(
 {
     const struct pnet_node *n = &p->nodes[p->objectives[objective].node];
     struct pnet_metric_result r = {.value = NAN};
-    /* the classes of a metric are those of the labels it compares with */
+    /* the classes of a metric are the classes of the labels it compares with */
     for (int i = 0; i < n->in_count; i++)
         if (p->tensors[n->in[i]].type.type == PNET_I32)
             r.classes = p->tensors[n->in[i]].type.classes;
@@ -123,7 +123,7 @@ void pnet_evaluation_free(struct pnet_evaluation *v)
     *v = (struct pnet_evaluation){0};
 }
 
-/* What is asked while batches run. */
+/* The callbacks while batches run. */
 struct listener {
     bool (*go_on)(void *context, int64_t batch);
     void (*each)(void *context, int64_t batch, struct pnet_evaluation *v);

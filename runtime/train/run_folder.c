@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a training writes beside the checkpoints. */
+/* The files that a training writes besides the checkpoints. */
 static const char *const files[] = {
     "config.yaml", "model.pnet", "metrics.jsonl", "kernels.yaml", "report.html"};
 enum { FILES = sizeof files / sizeof *files };
@@ -60,7 +60,7 @@ static void remove_made(const struct pnet_run_folder *f)
     }
 }
 
-/* Who has the lock, from its file; 0: not told. */
+/* The process that holds the lock, from the lock's file; 0: not recorded. */
 static long holder(int fd)
 {
     char text[32] = "";

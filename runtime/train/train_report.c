@@ -57,7 +57,7 @@ enum pnet_status pnet_train_report(const struct pnet_train_options *o, const str
     return pnet_report_write(o->folder, &info, e);
 }
 
-/* ---- the config of a run that is gone on with ---- */
+/* ---- the config of a run that resumes ---- */
 
 struct change {
     const struct pnet_train_options *o;

@@ -31,9 +31,9 @@ static enum pnet_status keep_text(const struct pnet_bound *b, char **text, struc
     return *text ? PNET_OK : pnet_error_memory(e);
 }
 
-/* ---- a run that is gone on with ---- */
+/* ---- a run that resumes ---- */
 
-/* What cannot be used is told, and leaves the fixed table. */
+/* Choices that cannot be used get a notice, and the fixed table stays. */
 static enum pnet_status take_saved(const struct pnet_train_options *o, const char *name,
     const char *text, size_t size, struct pnet_train_kernels *k, struct pnet_error *e)
 {
@@ -71,7 +71,7 @@ static enum pnet_status take_file(
 
 /* ---- --autotune ---- */
 
-/* What a training with the choices takes for a batch like this one. */
+/* The memory of a training with the choices for a batch like this one. */
 static enum pnet_status peak_of(const struct pnet_train_options *o, const struct pnet_tuning *t,
     const struct pnet_counts *c, size_t *bytes, struct pnet_error *e)
 {
