@@ -4,8 +4,8 @@
      [########............]  1224/3600  3:21 left  epoch 3  loss 0.4312  812k points/s
 
    Used by one thread. All functions take NULL for a display that shows nothing. */
-#ifndef PNET_RUNTIME_PROGRESS_H
-#define PNET_RUNTIME_PROGRESS_H
+#ifndef PNET_CLI_PROGRESS_H
+#define PNET_CLI_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
