@@ -84,7 +84,7 @@ static double number(const char *text, double least, double most)
 static int read_product(const char *text)
 {
     for (int p = 0; p < ALGO_PRODUCTS; p++)
-        if (strcmp(text, algo_product_names[p]) == 0) return p;
+        if (strcmp(text, pnet_bench_algo_product_names[p]) == 0) return p;
     fail_usage("--product is forward, dF or dW");
     return 0;
 }
@@ -116,7 +116,7 @@ static void read_options(int argc, char **argv, struct options *o)
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
-            if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
+            if (!pnet_bench_scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
             break;
         case 'c': o->channels = (int)number(optarg, 1, 4096); break;
         case 'k': o->nb.kernel = (int32_t)number(optarg, 1, 15); break;
@@ -141,31 +141,31 @@ static int measure(
     const struct options *o, const struct scene *s, int64_t rows, int channels, struct point *p)
 {
     struct scene piece;
-    scene_piece(s, rows, &piece);
-    struct scene_set forward = scene_triplets(&piece, &o->nb),
-                     backward = scene_transposed(&forward.t);
+    pnet_bench_scene_piece(s, rows, &piece);
+    struct scene_set forward = pnet_bench_scene_triplets(&piece, &o->nb),
+                     backward = pnet_bench_scene_transposed(&forward.t);
     struct layer l =
         layer_make(&forward.t, &backward.t, (struct pnet_conv_shape){channels, channels, 1});
-    struct algo_room *room = algo_room_new(o->where, &l);
+    struct algo_room *room = pnet_bench_algo_room_new(o->where, &l);
     unsigned product = 1u << o->product;
     int code = 0;
     *p = (struct point){.rows = rows, .triplets = forward.t.count, .channels = channels};
     for (int a = 0; a < o->study->algos; a++) {
-        p->result[a] = algo_measure(room, o->study->algo[a], product, o->repeat);
-        if (!algo_wrong(&p->result[a], l.forward, product)) continue;
-        fprintf(stderr, "pnet-bench ablate: %s is wrong by %s\n", algo_product_names[o->product],
-            pnet_conv_algo_names[o->study->algo[a]]);
+        p->result[a] = pnet_bench_algo_measure(room, o->study->algo[a], product, o->repeat);
+        if (!pnet_bench_algo_wrong(&p->result[a], l.forward, product)) continue;
+        fprintf(stderr, "pnet-bench ablate: %s is wrong by %s\n",
+            pnet_bench_algo_product_names[o->product], pnet_conv_algo_names[o->study->algo[a]]);
         code = PNET_FAILED;
     }
     char heading[160];
     snprintf(heading, sizeof heading, "%lld points, %lld triplets, %d channels", (long long)p->rows,
         (long long)p->triplets, channels);
-    algo_print(p->result, o->study->algos, product, heading);
+    pnet_bench_algo_print(p->result, o->study->algos, product, heading);
     fflush(stdout);
-    algo_room_free(room);
+    pnet_bench_algo_room_free(room);
     layer_free(&l);
-    scene_set_free(&forward);
-    scene_set_free(&backward);
+    pnet_bench_scene_set_free(&forward);
+    pnet_bench_scene_set_free(&backward);
     return code;
 }
 
@@ -222,12 +222,12 @@ static bool write_chart(
     if (!out) return false;
     if (o->study->widths)
         snprintf(title, sizeof title, "%s: %s, %lld points", o->study->title,
-            algo_product_names[o->product], (long long)p->rows);
+            pnet_bench_algo_product_names[o->product], (long long)p->rows);
     else
         snprintf(title, sizeof title, "%s: %s, %d channels", o->study->title,
-            algo_product_names[o->product], p->channels);
+            pnet_bench_algo_product_names[o->product], p->channels);
     struct chart c = chart_of(o, p, count, memory, title);
-    chart_write(out, &c);
+    pnet_bench_chart_write(out, &c);
     return close_output(out);
 }
 
@@ -236,8 +236,8 @@ static bool write_json(const struct options *o, const struct point *p, int count
     FILE *out = open_output(o, ".json");
     if (!out) return false;
     fprintf(out, "{\"study\": \"%s\", \"product\": \"%s\", \"device\": \"%s\", \"kernel\": %d, ",
-        o->study->name, algo_product_names[o->product], o->where.kind == PNET_CPU ? "cpu" : "cuda",
-        o->nb.kernel);
+        o->study->name, pnet_bench_algo_product_names[o->product],
+        o->where.kind == PNET_CPU ? "cpu" : "cuda", o->nb.kernel);
     if (o->nb.knn)
         fprintf(out, "\"knn\": %d, \"sizes\": [", o->nb.knn);
     else
@@ -245,14 +245,14 @@ static bool write_json(const struct options *o, const struct point *p, int count
     for (int i = 0; i < count; i++) {
         fprintf(out, "%s{\"rows\": %lld, \"triplets\": %lld, \"channels\": %d, ", i ? ", " : "",
             (long long)p[i].rows, (long long)p[i].triplets, p[i].channels);
-        algo_print_json(out, p[i].result, o->study->algos, 1u << o->product);
+        pnet_bench_algo_print_json(out, p[i].result, o->study->algos, 1u << o->product);
         fputs("}", out);
     }
     fputs("]}\n", out);
     return close_output(out);
 }
 
-int bench_ablate(int argc, char **argv)
+int pnet_bench_ablate(int argc, char **argv)
 {
     struct options o;
     struct scene s;
@@ -261,11 +261,11 @@ int bench_ablate(int argc, char **argv)
     int count = 0, code = 0;
     read_options(argc, argv, &o);
     if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
-        scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
+        pnet_bench_scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
         fprintf(stderr, "pnet-bench ablate: %s\n", e.message);
         return (int)e.status;
     }
-    if (!scene_order(&s, o.cell)) {
+    if (!pnet_bench_scene_order(&s, o.cell)) {
         fprintf(stderr, "pnet-bench ablate: the cell is too small for the extent of the cloud\n");
         return PNET_BAD_DATA;
     }
@@ -274,7 +274,7 @@ int bench_ablate(int argc, char **argv)
         int wrong = measure(&o, &s, rows, o.study->widths ? 16 << i : o.channels, &p[count]);
         if (wrong) code = wrong;
     }
-    scene_free(&s);
+    pnet_bench_scene_free(&s);
     if (!write_json(&o, p, count) || !write_chart(&o, p, count, false, ".svg") ||
         !write_chart(&o, p, count, true, "-memory.svg"))
         return PNET_FAILED;

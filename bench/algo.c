@@ -7,7 +7,7 @@
 #endif
 #include "runtime/plan/op.h"
 
-const char *const algo_product_names[ALGO_PRODUCTS] = {"forward", "dF", "dW"};
+const char *const pnet_bench_algo_product_names[ALGO_PRODUCTS] = {"forward", "dF", "dW"};
 
 struct algo_room {
     struct pnet_device where;
@@ -105,7 +105,7 @@ static size_t out_bytes(const struct layer *l)
     return (size_t)l->forward->rows * (size_t)l->shape.cout * sizeof(float);
 }
 
-struct algo_room *algo_room_new(struct pnet_device where, struct layer *l)
+struct algo_room *pnet_bench_algo_room_new(struct pnet_device where, struct layer *l)
 {
     struct algo_room *r = bench_alloc(sizeof *r);
     *r = (struct algo_room){.where = where, .device = where.kind, .layer = l};
@@ -120,7 +120,7 @@ struct algo_room *algo_room_new(struct pnet_device where, struct layer *l)
     return r;
 }
 
-void algo_room_free(struct algo_room *r)
+void pnet_bench_algo_room_free(struct algo_room *r)
 {
     float *all[] = {r->in, r->weight, r->gout, r->out, r->gin, r->gweight};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) give(r->where, all[i]);
@@ -222,7 +222,7 @@ static double measure(const struct algo_room *r, enum pnet_conv_algo algo, int p
     return runs ? bench_median(seconds, runs) : once;
 }
 
-struct algo_result algo_measure(
+struct algo_result pnet_bench_algo_measure(
     struct algo_room *r, enum pnet_conv_algo algo, unsigned products, int repeat)
 {
     struct algo_result a = {.algo = algo};
@@ -241,21 +241,23 @@ struct algo_result algo_measure(
     return a;
 }
 
-const char *algo_wrong(
+const char *pnet_bench_algo_wrong(
     const struct algo_result *r, const struct pnet_triplets *t, unsigned products)
 {
     double terms = (double)t->count / t->cells;
     const double tolerance[ALGO_PRODUCTS] = {1e-6, 1e-6, 1e-6 * (1 + sqrt(terms) / 32)};
     for (int i = 0; i < ALGO_PRODUCTS; i++)
-        if (products >> i & 1 && !(r->error[i] <= tolerance[i])) return algo_product_names[i];
+        if (products >> i & 1 && !(r->error[i] <= tolerance[i]))
+            return pnet_bench_algo_product_names[i];
     return NULL;
 }
 
-void algo_print(const struct algo_result *r, int count, unsigned products, const char *heading)
+void pnet_bench_algo_print(
+    const struct algo_result *r, int count, unsigned products, const char *heading)
 {
     printf("%s\n  %-20s", heading, "milliseconds");
     for (int p = 0; p < ALGO_PRODUCTS; p++)
-        if (products >> p & 1) printf("%10s", algo_product_names[p]);
+        if (products >> p & 1) printf("%10s", pnet_bench_algo_product_names[p]);
     printf("%10s%10s%10s%10s\n", "sorting", "list MiB", "work MiB", "error");
     for (int i = 0; i < count; i++) {
         double error = 0;
@@ -272,7 +274,8 @@ void algo_print(const struct algo_result *r, int count, unsigned products, const
     }
 }
 
-void algo_print_json(FILE *out, const struct algo_result *r, int count, unsigned products)
+void pnet_bench_algo_print_json(
+    FILE *out, const struct algo_result *r, int count, unsigned products)
 {
     fputs("\"algorithms\": [", out);
     for (int i = 0; i < count; i++) {
@@ -282,7 +285,8 @@ void algo_print_json(FILE *out, const struct algo_result *r, int count, unsigned
             if (products >> p & 1)
                 fprintf(out,
                     ", \"%s\": {\"time_ms\": %.4f, \"error\": %.3e, \"workspace_bytes\": %zu}",
-                    algo_product_names[p], 1e3 * r[i].time[p], r[i].error[p], r[i].work_bytes[p]);
+                    pnet_bench_algo_product_names[p], 1e3 * r[i].time[p], r[i].error[p],
+                    r[i].work_bytes[p]);
         fputs("}", out);
     }
     fputs("]", out);

@@ -6,7 +6,7 @@
 #include "runtime/device/device.h"
 
 enum { ALGO_PRODUCTS = 3, ALGO_ALL = 7 }; /* forward, dF, dW */
-extern const char *const algo_product_names[ALGO_PRODUCTS];
+extern const char *const pnet_bench_algo_product_names[ALGO_PRODUCTS];
 
 struct algo_room;
 
@@ -20,20 +20,22 @@ struct algo_result {
 
 /* Copies the inputs of the products to the device and allocates their results there; `l` keeps its own. Ends the program if
    memory is out. */
-struct algo_room *algo_room_new(struct pnet_device where, struct layer *l);
-void algo_room_free(struct algo_room *r);
+struct algo_room *pnet_bench_algo_room_new(struct pnet_device where, struct layer *l);
+void pnet_bench_algo_room_free(struct algo_room *r);
 
 /* The products whose bits are set, from bit 0 for forward on: checked, then medians of `repeat` runs, or the one that was
    checked where it took half a second and more. Lists are made outside of what is timed. */
-struct algo_result algo_measure(
+struct algo_result pnet_bench_algo_measure(
     struct algo_room *r, enum pnet_conv_algo algo, unsigned products, int repeat);
 /* The first of them whose error is too large, or NULL. The listings add to gradients float by float, so that their rounding
    grows with the root of the number of triplets a cell. */
-const char *algo_wrong(
+const char *pnet_bench_algo_wrong(
     const struct algo_result *r, const struct pnet_triplets *t, unsigned products);
 
 /* All of `count` results as a table, or as a member of a JSON object. */
-void algo_print(const struct algo_result *r, int count, unsigned products, const char *heading);
-void algo_print_json(FILE *out, const struct algo_result *r, int count, unsigned products);
+void pnet_bench_algo_print(
+    const struct algo_result *r, int count, unsigned products, const char *heading);
+void pnet_bench_algo_print_json(
+    FILE *out, const struct algo_result *r, int count, unsigned products);
 
 #endif

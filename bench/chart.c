@@ -146,7 +146,7 @@ static void write_names(FILE *out, const struct chart *c, const struct frame *f)
     }
 }
 
-void chart_write(FILE *out, const struct chart *c)
+void pnet_bench_chart_write(FILE *out, const struct chart *c)
 {
     struct frame f = frame_of(c);
     fprintf(out,

@@ -18,6 +18,6 @@ struct chart {
     struct chart_line line[CHART_LINES];
 };
 
-void chart_write(FILE *out, const struct chart *c);
+void pnet_bench_chart_write(FILE *out, const struct chart *c);
 
 #endif

@@ -2,11 +2,11 @@
 #ifndef PNET_BENCH_COMMANDS_H
 #define PNET_BENCH_COMMANDS_H
 
-int bench_ablate(int argc, char **argv);
-int bench_conv(int argc, char **argv);
-int bench_cpu(int argc, char **argv);
-int bench_geometry(int argc, char **argv);
-int bench_net(int argc, char **argv);
-int bench_sweep(int argc, char **argv);
+int pnet_bench_ablate(int argc, char **argv);
+int pnet_bench_conv(int argc, char **argv);
+int pnet_bench_cpu(int argc, char **argv);
+int pnet_bench_geometry(int argc, char **argv);
+int pnet_bench_net(int argc, char **argv);
+int pnet_bench_sweep(int argc, char **argv);
 
 #endif

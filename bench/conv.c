@@ -104,14 +104,15 @@ static void read_options(int argc, char **argv, struct options *o)
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
-            if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
+            if (!pnet_bench_scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
             break;
         case 'c': read_channels(optarg, &o->shape); break;
         case 'k': o->nb.kernel = (int32_t)number(optarg, 1, 15); break;
         case 'r': radius = number(optarg, 1e-6, 1e6); break;
         case 'v': o->cell = number(optarg, 1e-6, 1e6); break;
         case 'm':
-            if (!scene_mode(optarg, &o->nb.degrade)) fail_usage("--mode is native or voxel");
+            if (!pnet_bench_scene_mode(optarg, &o->nb.degrade))
+                fail_usage("--mode is native or voxel");
             break;
         case 'g': o->shape.groups = (int32_t)number(optarg, 1, 4096); break;
         case 'd':
@@ -120,7 +121,7 @@ static void read_options(int argc, char **argv, struct options *o)
             o->how.cuda = strcmp(optarg, "cuda") == 0;
             break;
         case 'p':
-            if (!measure_precision(optarg, &o->how.precision))
+            if (!pnet_bench_measure_precision(optarg, &o->how.precision))
                 fail_usage("--precision is fp32, tf32, bf16 or fp16");
             break;
         case 'b': bits = (int)number(optarg, 16, 32); break;
@@ -137,7 +138,7 @@ static void read_options(int argc, char **argv, struct options *o)
         fail_usage("the groups do not divide the channels");
     if (o->how.precision != PNET_FP32 && !o->how.cuda) fail_usage("the CPU computes fp32");
     if (o->how.precision != PNET_FP32 && o->compare) fail_usage("--algo computes in fp32");
-    const char *wrong = measure_storage(&o->how, bits);
+    const char *wrong = pnet_bench_measure_storage(&o->how, bits);
     if (wrong) fail_usage(wrong);
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
 }
@@ -163,8 +164,8 @@ static struct result measure(
 {
     struct layer l = layer_make(&forward->t, &backward->t, o->shape);
     struct result r = {.sgemm = o->how.cuda ? 0 : sgemm_rate(4096, 3)};
-    const char *why = measure_layer(&o->how, &l, &r.m);
-    if (!why && o->how.cuda) why = conv_cuda_ceilings(o->how.precision, &r.ceilings);
+    const char *why = pnet_bench_measure_layer(&o->how, &l, &r.m);
+    if (!why && o->how.cuda) why = pnet_bench_conv_cuda_ceilings(o->how.precision, &r.ceilings);
     if (why) {
         fprintf(stderr, "pnet-bench conv: %s\n", why);
         exit(PNET_NO_DEVICE);
@@ -179,8 +180,8 @@ static void print_cpu(const struct result *r)
     printf("%s, %d threads, workspace %.1f MiB\n", pnet_cpu_isa(), omp_get_max_threads(),
         (double)r->m.work_bytes / 1048576);
     for (int i = 0; i < 3; i++) {
-        printf("  %-8s %9.2f ms  %8.1f useful GFLOP/s", product_names[i], 1e3 * r->m.time[i],
-            1e-9 * r->m.work / r->m.time[i]);
+        printf("  %-8s %9.2f ms  %8.1f useful GFLOP/s", pnet_bench_product_names[i],
+            1e3 * r->m.time[i], 1e-9 * r->m.work / r->m.time[i]);
         if (r->sgemm > 0) printf("  %5.2f of sgemm", r->m.work / r->m.time[i] / r->sgemm);
         printf("  %5.2f of forward  error %.1e\n", r->m.time[i] / r->m.time[0], r->m.error[i]);
     }
@@ -192,12 +193,13 @@ static void print_cpu(const struct result *r)
 static void print_cuda(const struct options *o, const struct result *r)
 {
     double runs = r->m.work * (double)r->m.runs / (double)(r->m.triplets > 0 ? r->m.triplets : 1);
-    printf("cuda, %s, features in %d bits, workspace %.1f MiB\n", precision_names[o->how.precision],
-        o->how.narrow ? 16 : 32, (double)r->m.work_bytes / 1048576);
+    printf("cuda, %s, features in %d bits, workspace %.1f MiB\n",
+        pnet_bench_precision_names[o->how.precision], o->how.narrow ? 16 : 32,
+        (double)r->m.work_bytes / 1048576);
     for (int i = 0; i < 3; i++)
         printf("  %-8s %9.3f ms  %7.1f useful TFLOP/s  %5.2f of dense  %5.2f without the sums of "
                "runs  error %.1e\n",
-            product_names[i], 1e3 * r->m.time[i], 1e-12 * r->m.work / r->m.time[i],
+            pnet_bench_product_names[i], 1e3 * r->m.time[i], 1e-12 * r->m.work / r->m.time[i],
             r->m.work / r->m.time[i] / r->ceilings.gemm, runs / r->m.time[i] / r->ceilings.gemm,
             r->m.error[i]);
     printf("  %-8s %9.3f ms for both sets\n", "tiles", 1e3 * r->m.tiles);
@@ -227,13 +229,14 @@ static void print_json(const struct options *o, const struct result *r)
         (long long)r->m.rows, (long long)r->m.triplets, (long long)r->m.runs, r->m.work_bytes);
     for (int i = 0; i < 3; i++)
         printf(", \"%s\": {\"time_ms\": %.3f, \"useful_gflops\": %.2f, \"error\": %.3e}",
-            product_names[i], 1e3 * r->m.time[i], 1e-9 * r->m.work / r->m.time[i], r->m.error[i]);
+            pnet_bench_product_names[i], 1e3 * r->m.time[i], 1e-9 * r->m.work / r->m.time[i],
+            r->m.error[i]);
     if (o->how.cuda)
         printf(
             ", \"device\": \"cuda\", \"precision\": \"%s\", \"storage\": %d, \"copy_tbs\": %.3f, "
             "\"dense_tflops\": %.2f, \"tiles_ms\": %.3f}\n",
-            precision_names[o->how.precision], o->how.narrow ? 16 : 32, 1e-12 * r->ceilings.copy,
-            1e-12 * r->ceilings.gemm, 1e3 * r->m.tiles);
+            pnet_bench_precision_names[o->how.precision], o->how.narrow ? 16 : 32,
+            1e-12 * r->ceilings.copy, 1e-12 * r->ceilings.gemm, 1e3 * r->m.tiles);
     else
         printf(", \"device\": \"cpu\", \"isa\": \"%s\", \"threads\": %d, \"plain_ms\": %.3f, "
                "\"sgemm_gflops\": %.2f}\n",
@@ -251,12 +254,12 @@ static int compare(
         fprintf(stderr, "pnet-bench conv: %s\n", e.message);
         return (int)e.status;
     }
-    struct algo_room *room = algo_room_new(where, &l);
+    struct algo_room *room = pnet_bench_algo_room_new(where, &l);
     struct algo_result r[PNET_ALGO_COUNT];
     int count = 0, status = 0;
     for (int a = (int)o->first_algo; a <= (int)o->last_algo; a++, count++) {
-        r[count] = algo_measure(room, (enum pnet_conv_algo)a, ALGO_ALL, o->how.repeat);
-        const char *wrong = algo_wrong(&r[count], l.forward, ALGO_ALL);
+        r[count] = pnet_bench_algo_measure(room, (enum pnet_conv_algo)a, ALGO_ALL, o->how.repeat);
+        const char *wrong = pnet_bench_algo_wrong(&r[count], l.forward, ALGO_ALL);
         if (!wrong) continue;
         fprintf(stderr, "pnet-bench conv: %s is wrong by %s\n", wrong, pnet_conv_algo_names[a]);
         status = PNET_FAILED;
@@ -270,44 +273,44 @@ static int compare(
     if (o->json) {
         printf("{\"cin\": %d, \"cout\": %d, \"rows\": %lld, \"triplets\": %lld, ", l.shape.cin,
             l.shape.cout, (long long)forward->t.rows, (long long)forward->t.count);
-        algo_print_json(stdout, r, count, ALGO_ALL);
+        pnet_bench_algo_print_json(stdout, r, count, ALGO_ALL);
         puts("}");
     } else {
-        algo_print(r, count, ALGO_ALL, heading);
+        pnet_bench_algo_print(r, count, ALGO_ALL, heading);
     }
-    algo_room_free(room);
+    pnet_bench_algo_room_free(room);
     layer_free(&l);
     return status;
 }
 
-int bench_conv(int argc, char **argv)
+int pnet_bench_conv(int argc, char **argv)
 {
     struct options o;
     struct scene scene;
     struct pnet_error e;
     read_options(argc, argv, &o);
-    if (scene_read(&scene, o.scenes, o.scene, 1, o.cell, &e) != PNET_OK) {
+    if (pnet_bench_scene_read(&scene, o.scenes, o.scene, 1, o.cell, &e) != PNET_OK) {
         fprintf(stderr, "pnet-bench conv: %s\n", e.message);
         return (int)e.status;
     }
-    if (!scene_order(&scene, o.cell)) {
+    if (!pnet_bench_scene_order(&scene, o.cell)) {
         fprintf(stderr, "pnet-bench conv: the cell is too small for the extent of the cloud\n");
         return PNET_BAD_DATA;
     }
-    struct scene_set forward = scene_triplets(&scene, &o.nb),
-                     backward = scene_transposed(&forward.t);
+    struct scene_set forward = pnet_bench_scene_triplets(&scene, &o.nb),
+                     backward = pnet_bench_scene_transposed(&forward.t);
     if (o.compare) {
         int status = compare(&o, &forward, &backward);
-        scene_set_free(&forward);
-        scene_set_free(&backward);
-        scene_free(&scene);
+        pnet_bench_scene_set_free(&forward);
+        pnet_bench_scene_set_free(&backward);
+        pnet_bench_scene_free(&scene);
         return status;
     }
     struct result r = measure(&o, &forward, &backward);
-    scene_set_free(&forward);
-    scene_set_free(&backward);
-    scene_free(&scene);
-    const char *wrong = measure_wrong(&r.m, o.how.precision);
+    pnet_bench_scene_set_free(&forward);
+    pnet_bench_scene_set_free(&backward);
+    pnet_bench_scene_free(&scene);
+    const char *wrong = pnet_bench_measure_wrong(&r.m, o.how.precision);
     if (wrong) {
         fprintf(stderr, "pnet-bench conv: %s is wrong: relative errors %g, %g, %g\n", wrong,
             r.m.error[0], r.m.error[1], r.m.error[2]);

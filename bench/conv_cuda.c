@@ -5,13 +5,14 @@
 
 static const char without[] = "this program was built without CUDA";
 
-const char *conv_cuda_measure(struct layer *l, const struct measure_options *o, struct measured *m)
+const char *pnet_bench_conv_cuda_measure(
+    struct layer *l, const struct measure_options *o, struct measured *m)
 {
     (void)l, (void)o, (void)m;
     return without;
 }
 
-const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilings *c)
+const char *pnet_bench_conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilings *c)
 {
     (void)precision, (void)c;
     return without;
@@ -248,7 +249,8 @@ static double time_median(
 }
 
 /* A copy of 1 GiB, and a dense product that does not fit into any cache. */
-const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilings *ceilings)
+const char *pnet_bench_conv_cuda_ceilings(
+    enum pnet_precision precision, struct cuda_ceilings *ceilings)
 {
     enum { REPEAT = 5, ROWS = 1 << 18, CHANNELS = 512 };
     const size_t bytes = (size_t)1 << 30;
@@ -285,7 +287,8 @@ const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilin
     return pnet_cuda_sync();
 }
 
-const char *conv_cuda_measure(struct layer *l, const struct measure_options *o, struct measured *m)
+const char *pnet_bench_conv_cuda_measure(
+    struct layer *l, const struct measure_options *o, struct measured *m)
 {
     const char *why = NULL;
     if (!pnet_cuda_devices(&why)) return why;

@@ -12,9 +12,10 @@ struct cuda_ceilings {
 /* Makes out, gin and gweight of the layer on the GPU, then times the three products: medians, seconds, and the tiles of
    both sets, which are part of the geometry. With narrow features `in` and `gout` are rounded to them first, on the host
    too. `work_bytes` of the layer becomes what the GPU needs. NULL, or what is wrong. */
-const char *conv_cuda_measure(struct layer *l, const struct measure_options *o, struct measured *m);
+const char *pnet_bench_conv_cuda_measure(
+    struct layer *l, const struct measure_options *o, struct measured *m);
 
 /* What the GPU reaches at best. NULL, or what is wrong. */
-const char *conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilings *c);
+const char *pnet_bench_conv_cuda_ceilings(enum pnet_precision precision, struct cuda_ceilings *c);
 
 #endif

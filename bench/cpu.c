@@ -79,7 +79,7 @@ static void read_options(int argc, char **argv, struct options *o)
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
-            if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
+            if (!pnet_bench_scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
             break;
         case 'r': o->nb.radius = (float)number(optarg, 1e-6, 1e6); break;
         case 'k': o->nb.kernel = (int32_t)number(optarg, 1, 15); break;
@@ -169,7 +169,7 @@ static const char *measure_width(const struct options *o, const struct scene_set
     struct sgemm s = sgemm_open(o->dense);
     struct layer l =
         layer_make(&forward->t, &backward->t, (struct pnet_conv_shape){width[w], width[w], 1});
-    measure_layer(&once, &l, &m);
+    pnet_bench_measure_layer(&once, &l, &m);
     if (s.product) sgemm_run(&s);
     for (int n = 0; n < o->rounds; n++) {
         dense[n] = s.product ? sgemm_run(&s) : 0;
@@ -184,7 +184,7 @@ static const char *measure_width(const struct options *o, const struct scene_set
     if (s.product) f->sgemm[w] = sgemm_flop(&s) / bench_median(dense, o->rounds);
     layer_free(&l);
     sgemm_close(&s);
-    return measure_wrong(&m, PNET_FP32);
+    return pnet_bench_measure_wrong(&m, PNET_FP32);
 }
 
 static const char *verdict(bool met)
@@ -249,8 +249,8 @@ static void print_json(const struct figures *f)
 static int measure(const struct options *o, const struct scene *raw, struct scene *ordered)
 {
     struct figures f = {.rows = raw->splits[raw->level.samples]};
-    struct scene_set forward = scene_triplets(ordered, &o->nb),
-                     backward = scene_transposed(&forward.t);
+    struct scene_set forward = pnet_bench_scene_triplets(ordered, &o->nb),
+                     backward = pnet_bench_scene_transposed(&forward.t);
     const char *wrong = NULL;
     f.triplets = forward.t.count;
     for (int w = 0; w < WIDTHS && !wrong; w++) wrong = measure_width(o, &forward, &backward, w, &f);
@@ -260,8 +260,8 @@ static int measure(const struct options *o, const struct scene *raw, struct scen
             (long long)f.counted, (long long)f.triplets);
         wrong = "geometry";
     }
-    scene_set_free(&forward);
-    scene_set_free(&backward);
+    pnet_bench_scene_set_free(&forward);
+    pnet_bench_scene_set_free(&backward);
     if (wrong) return PNET_FAILED;
     if (o->json)
         print_json(&f);
@@ -270,24 +270,24 @@ static int measure(const struct options *o, const struct scene *raw, struct scen
     return 0;
 }
 
-int bench_cpu(int argc, char **argv)
+int pnet_bench_cpu(int argc, char **argv)
 {
     struct options o;
     struct scene raw = {.xyz = NULL}, ordered = {.xyz = NULL};
     struct pnet_error e;
     int code = 0;
     read_options(argc, argv, &o);
-    if (scene_read(&raw, o.scenes, o.scene, 1, o.cell, &e) ||
-        scene_read(&ordered, o.scenes, o.scene, 1, o.cell, &e)) {
+    if (pnet_bench_scene_read(&raw, o.scenes, o.scene, 1, o.cell, &e) ||
+        pnet_bench_scene_read(&ordered, o.scenes, o.scene, 1, o.cell, &e)) {
         fprintf(stderr, "pnet-bench cpu: %s\n", e.message);
         code = (int)e.status;
-    } else if (!scene_order(&ordered, o.cell)) {
+    } else if (!pnet_bench_scene_order(&ordered, o.cell)) {
         fprintf(stderr, "pnet-bench cpu: the cell is too small for the extent of the cloud\n");
         code = PNET_BAD_DATA;
     } else {
         code = measure(&o, &raw, &ordered);
     }
-    scene_free(&raw);
-    scene_free(&ordered);
+    pnet_bench_scene_free(&raw);
+    pnet_bench_scene_free(&ordered);
     return code;
 }

@@ -85,14 +85,14 @@ static bool read_options(int argc, char **argv, struct options *o)
         double value = strtod(text, NULL);
         switch (c) {
         case 's':
-            if (!scene_file(o->scene, &o->scenes, text)) return false;
+            if (!pnet_bench_scene_file(o->scene, &o->scenes, text)) return false;
             break;
         case 'c': o->cell = value; break;
         case 'r': o->nb.radius = (float)value; break;
         case 'n': o->nb.knn = (int32_t)value; break;
         case 'k': o->nb.kernel = (int32_t)value; break;
         case 'm':
-            if (!scene_mode(text, &o->nb.degrade)) return false;
+            if (!pnet_bench_scene_mode(text, &o->nb.degrade)) return false;
             break;
         case 'u': o->runs = (int)value; break;
         case 't':
@@ -348,7 +348,7 @@ static void print_json(const struct options *o, const struct on_host *h, const s
     puts("}");
 }
 
-int bench_geometry(int argc, char **argv)
+int pnet_bench_geometry(int argc, char **argv)
 {
     struct options o;
     struct scene s;
@@ -358,7 +358,7 @@ int bench_geometry(int argc, char **argv)
         return PNET_USAGE;
     }
     if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
-        scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
+        pnet_bench_scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
         fprintf(stderr, "pnet-bench geometry: %s\n", e.message);
         return (int)e.status;
     }
@@ -376,6 +376,6 @@ int bench_geometry(int argc, char **argv)
     (o.json ? print_json : print_text)(&o, &h, &r, once);
     free_all(&h);
     free_room(&o, &r);
-    scene_free(&s);
+    pnet_bench_scene_free(&s);
     return right ? 0 : PNET_FAILED;
 }

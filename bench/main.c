@@ -9,12 +9,15 @@ static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"ablate", "algorithms and layers over a range of sizes, with a chart", bench_ablate},
-    {"conv", "one convolution layer and its gradients against the machine", bench_conv},
-    {"cpu", "convolution against sgemm and neighbours against nanoflann, in one run", bench_cpu},
-    {"geometry", "the stages from raw points to sorted triplets", bench_geometry},
-    {"net", "a whole network: forward, backward, geometry, optimiser, memory, layers", bench_net},
-    {"sweep", "one layer over widths, groups and sizes, held against its neighbours", bench_sweep},
+    {"ablate", "algorithms and layers over a range of sizes, with a chart", pnet_bench_ablate},
+    {"conv", "one convolution layer and its gradients against the machine", pnet_bench_conv},
+    {"cpu", "convolution against sgemm and neighbours against nanoflann, in one run",
+        pnet_bench_cpu},
+    {"geometry", "the stages from raw points to sorted triplets", pnet_bench_geometry},
+    {"net", "a whole network: forward, backward, geometry, optimiser, memory, layers",
+        pnet_bench_net},
+    {"sweep", "one layer over widths, groups and sizes, held against its neighbours",
+        pnet_bench_sweep},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

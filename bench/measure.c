@@ -6,23 +6,23 @@
 #include "bench/conv_cuda.h"
 #include "kernels/geometry_stage.h"
 
-const char *const product_names[PRODUCTS] = {"forward", "dF", "dW"};
-const char *const precision_names[] = {"fp32", "tf32", "bf16", "fp16"};
+const char *const pnet_bench_product_names[PRODUCTS] = {"forward", "dF", "dW"};
+const char *const pnet_bench_precision_names[] = {"fp32", "tf32", "bf16", "fp16"};
 
 /* By enum pnet_precision: what kernels/precision.h promises. */
 static const double tolerance[] = {1e-6, 1e-3, 1e-2, 1e-3};
 
-bool measure_precision(const char *text, enum pnet_precision *precision)
+bool pnet_bench_measure_precision(const char *text, enum pnet_precision *precision)
 {
     for (int p = 0; p < 4; p++) {
-        if (strcmp(text, precision_names[p]) != 0) continue;
+        if (strcmp(text, pnet_bench_precision_names[p]) != 0) continue;
         *precision = (enum pnet_precision)p;
         return true;
     }
     return false;
 }
 
-const char *measure_storage(struct measure_options *o, int bits)
+const char *pnet_bench_measure_storage(struct measure_options *o, int bits)
 {
     bool can = o->cuda && pnet_storage_of(o->precision) != PNET_STORE_F32;
     if (bits != 0 && bits != 16 && bits != 32) return "--storage is 16 or 32";
@@ -31,7 +31,7 @@ const char *measure_storage(struct measure_options *o, int bits)
     return NULL;
 }
 
-double measure_median(struct layer *l, void (*product)(struct layer *), int repeat)
+double pnet_bench_measure_median(struct layer *l, void (*product)(struct layer *), int repeat)
 {
     double *seconds = bench_alloc((size_t)repeat * sizeof *seconds);
     for (int i = 0; i < repeat; i++) {
@@ -51,7 +51,8 @@ static void check(const struct layer *l, double error[PRODUCTS])
     error[2] = layer_check_weight_gradient(l);
 }
 
-const char *measure_layer(const struct measure_options *o, struct layer *l, struct measured *m)
+const char *pnet_bench_measure_layer(
+    const struct measure_options *o, struct layer *l, struct measured *m)
 {
     static void (*const product[PRODUCTS])(struct layer *) = {
         layer_forward, layer_feature_gradient, layer_weight_gradient};
@@ -62,20 +63,20 @@ const char *measure_layer(const struct measure_options *o, struct layer *l, stru
         .work = 2.0 * (double)l->forward->count * l->shape.cin * l->shape.cout / l->shape.groups};
     const char *why = NULL;
     if (o->cuda)
-        why = conv_cuda_measure(l, o, m);
+        why = pnet_bench_conv_cuda_measure(l, o, m);
     else
         for (int i = 0; i < PRODUCTS; i++) product[i](l);
     if (why) return why;
     m->work_bytes = l->work_bytes;
     check(l, m->error);
     for (int i = 0; i < PRODUCTS && !o->cuda; i++)
-        m->time[i] = measure_median(l, product[i], o->repeat);
+        m->time[i] = pnet_bench_measure_median(l, product[i], o->repeat);
     return NULL;
 }
 
-const char *measure_wrong(const struct measured *m, enum pnet_precision precision)
+const char *pnet_bench_measure_wrong(const struct measured *m, enum pnet_precision precision)
 {
     for (int i = 0; i < PRODUCTS; i++)
-        if (!(m->error[i] <= tolerance[precision])) return product_names[i];
+        if (!(m->error[i] <= tolerance[precision])) return pnet_bench_product_names[i];
     return NULL;
 }

@@ -4,9 +4,9 @@
 
 #include "bench/conv_layer.h"
 
-enum { PRODUCTS = 3 };                      /* forward, dF, dW */
-extern const char *const product_names[];   /* [PRODUCTS] */
-extern const char *const precision_names[]; /* by enum pnet_precision */
+enum { PRODUCTS = 3 };                                 /* forward, dF, dW */
+extern const char *const pnet_bench_product_names[];   /* [PRODUCTS] */
+extern const char *const pnet_bench_precision_names[]; /* by enum pnet_precision */
 
 struct measure_options {
     bool cuda;
@@ -26,15 +26,16 @@ struct measured {
 };
 
 /* NULL, or why there is nothing to measure. */
-const char *measure_layer(const struct measure_options *o, struct layer *l, struct measured *m);
+const char *pnet_bench_measure_layer(
+    const struct measure_options *o, struct layer *l, struct measured *m);
 /* The first product whose relative error is above what kernels/precision.h promises, or NULL. */
-const char *measure_wrong(const struct measured *m, enum pnet_precision precision);
+const char *pnet_bench_measure_wrong(const struct measured *m, enum pnet_precision precision);
 
 /* Parses "fp32", "tf32", "bf16", "fp16". */
-bool measure_precision(const char *text, enum pnet_precision *precision);
+bool pnet_bench_measure_precision(const char *text, enum pnet_precision *precision);
 /* Chooses the storage of features: 16 or 32 bits, 0 for what sessions have. NULL, or what is wrong with it. */
-const char *measure_storage(struct measure_options *o, int bits);
+const char *pnet_bench_measure_storage(struct measure_options *o, int bits);
 /* Median seconds of `repeat` runs on the CPU. */
-double measure_median(struct layer *l, void (*product)(struct layer *), int repeat);
+double pnet_bench_measure_median(struct layer *l, void (*product)(struct layer *), int repeat);
 
 #endif

@@ -76,7 +76,7 @@ static void read_option(int option, struct net_options *o)
     struct pnet_error e;
     switch (option) {
     case 's':
-        if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
+        if (!pnet_bench_scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
         break;
     case 'e':
         if (o->sets == NET_SETS_MAX) fail_usage("too many --set");
@@ -85,13 +85,13 @@ static void read_option(int option, struct net_options *o)
     case 'x': o->most = (int64_t)number(optarg, 1, 1e9); break;
     case 'c': o->check_points = (int64_t)number(optarg, 1, 1e9); break;
     case 'm':
-        if (!scene_mode(optarg, &o->degrade)) fail_usage("--mode is native or voxel");
+        if (!pnet_bench_scene_mode(optarg, &o->degrade)) fail_usage("--mode is native or voxel");
         break;
     case 'd':
         if (pnet_device_parse(optarg, &o->where, &e)) fail_usage(e.message);
         break;
     case 'p':
-        if (!measure_precision(optarg, &o->precision))
+        if (!pnet_bench_measure_precision(optarg, &o->precision))
             fail_usage("--precision is fp32, tf32, bf16 or fp16");
         break;
     case 'o': read_optimizer(optarg, o); break;
@@ -131,13 +131,13 @@ static int open_scene(const struct net_options *o, struct scene *s)
 {
     struct pnet_error e;
     if (pnet_device_check(o->where, &e) || pnet_device_enter(o->where, &e) ||
-        scene_read(s, o->scenes, o->scene, 1, order_cell, &e)) {
+        pnet_bench_scene_read(s, o->scenes, o->scene, 1, order_cell, &e)) {
         fprintf(stderr, "pnet-bench net: %s\n", e.message);
         return (int)e.status;
     }
-    if (scene_order(s, order_cell)) return 0;
+    if (pnet_bench_scene_order(s, order_cell)) return 0;
     fprintf(stderr, "pnet-bench net: the cloud reaches too far\n");
-    scene_free(s);
+    pnet_bench_scene_free(s);
     return PNET_BAD_DATA;
 }
 
@@ -146,7 +146,7 @@ static void check_piece(const struct scene *all, int64_t rows, struct scene *pie
 {
     enum { STRETCH = 512 };
     const float apart = 10; /* metres */
-    scene_piece(all, rows, piece);
+    pnet_bench_scene_piece(all, rows, piece);
     float *xyz = bench_alloc((size_t)piece->level.rows * 3 * sizeof *xyz);
     memcpy(xyz, all->level.xyz, (size_t)piece->level.rows * 3 * sizeof *xyz);
     for (int64_t i = 0; i < piece->level.rows; i++) {
@@ -163,18 +163,18 @@ static int measure(const struct net_options *o, const struct scene *piece, const
 {
     struct net_result r = {0};
     struct pnet_error e;
-    int code = net_run(o, piece, all, &r);
-    if (!code && o->json && net_print_json(o, &r, &e)) {
+    int code = pnet_bench_net_run(o, piece, all, &r);
+    if (!code && o->json && pnet_bench_net_print_json(o, &r, &e)) {
         fprintf(stderr, "pnet-bench net: %s\n", e.message);
         code = (int)e.status;
     } else if (!code && !o->json) {
-        net_print(o, &r);
+        pnet_bench_net_print(o, &r);
     }
     free(r.steps);
     return code;
 }
 
-int bench_net(int argc, char **argv)
+int pnet_bench_net(int argc, char **argv)
 {
     struct net_options o;
     struct scene scene = {.xyz = NULL}, all, piece;
@@ -182,10 +182,10 @@ int bench_net(int argc, char **argv)
     int code = open_scene(&o, &scene);
     if (code) return code;
     int64_t rows = o.most && o.most < scene.level.rows ? o.most : scene.level.rows;
-    scene_piece(&scene, rows, &all);
+    pnet_bench_scene_piece(&scene, rows, &all);
     check_piece(&all, o.check_points < rows ? o.check_points : rows, &piece);
-    code = o.gradients ? net_gradients_run(&o, &piece) : measure(&o, &piece, &all);
-    scene_free(&piece);
-    scene_free(&scene);
+    code = o.gradients ? pnet_bench_net_gradients_run(&o, &piece) : measure(&o, &piece, &all);
+    pnet_bench_scene_free(&piece);
+    pnet_bench_scene_free(&scene);
     return code;
 }

@@ -67,14 +67,14 @@ struct net_result {
 
 /* Checks the network on `piece` and measures it on `s`. The exit code; an error is said on stderr, with carets where the
    model is at fault. */
-int net_run(const struct net_options *o, const struct scene *piece, const struct scene *s,
-    struct net_result *r);
+int pnet_bench_net_run(const struct net_options *o, const struct scene *piece,
+    const struct scene *s, struct net_result *r);
 
-void net_print(const struct net_options *o, const struct net_result *r);
-enum pnet_status net_print_json(
+void pnet_bench_net_print(const struct net_options *o, const struct net_result *r);
+enum pnet_status pnet_bench_net_print_json(
     const struct net_options *o, const struct net_result *r, struct pnet_error *e);
 
 /* Are errors relative to the plain CPU kernels as small as the precision promises? Says so on stderr where not. */
-bool net_near(enum pnet_precision precision, double loss_error, double gradient_error);
+bool pnet_bench_net_near(enum pnet_precision precision, double loss_error, double gradient_error);
 
 #endif

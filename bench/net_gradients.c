@@ -6,17 +6,17 @@
 #include "bench/bench.h"
 #include "bench/measure.h"
 
-double net_sums_error(const struct net_sums *s)
+double pnet_bench_net_sums_error(const struct net_sums *s)
 {
     return sqrt(s->difference / s->want);
 }
 
-double net_sums_cosine(const struct net_sums *s)
+double pnet_bench_net_sums_cosine(const struct net_sums *s)
 {
     return s->product / sqrt(s->want * s->x);
 }
 
-double net_gradient_share(
+double pnet_bench_net_gradient_share(
     const struct net_gradient *part, const struct net_gradient *all, enum pnet_precision p)
 {
     double whole = all->sums[p].difference;
@@ -83,13 +83,14 @@ static void sort_by_share(const struct net_gradients *g, struct net_gradient *pa
 {
     struct ranked *r = bench_alloc(((size_t)count + 1) * sizeof *r);
     for (int i = 0; i < count; i++)
-        r[i] = (struct ranked){net_gradient_share(&parts[i], &g->all, g->sorted), parts[i]};
+        r[i] =
+            (struct ranked){pnet_bench_net_gradient_share(&parts[i], &g->all, g->sorted), parts[i]};
     qsort(r, (size_t)count, sizeof *r, compare_shares);
     for (int i = 0; i < count; i++) parts[i] = r[i].gradient;
     free(r);
 }
 
-void net_gradients_add_up(struct net_gradients *g)
+void pnet_bench_net_gradients_add_up(struct net_gradients *g)
 {
     const struct pnet_plan *p = g->plain.plan;
     const struct pnet_slot *slot = pnet_session_slot(g->plain.session, 0);
@@ -117,14 +118,14 @@ void net_gradients_add_up(struct net_gradients *g)
     sort_by_share(g, g->levels, g->level_count);
 }
 
-void net_gradients_free(struct net_gradients *g)
+void pnet_bench_net_gradients_free(struct net_gradients *g)
 {
     for (int k = 0; k < NET_PRECISIONS; k++) free(g->x[k]);
     free(g->want);
     free(g->weights.data);
     free(g->params);
     free(g->levels);
-    net_close(&g->plain);
+    pnet_bench_net_close(&g->plain);
 }
 
 static enum pnet_status take_precision(const struct net_options *o, const struct scene *piece,
@@ -133,32 +134,35 @@ static enum pnet_status take_precision(const struct net_options *o, const struct
     struct net_options as = *o;
     struct network n;
     as.precision = precision;
-    enum pnet_status st = net_open(&as, piece, true, &g->weights, &n, e);
-    if (!st) st = net_gradients_of(&n, g->plain.plan, &g->losses[precision], &g->x[precision], e);
-    net_close(&n);
+    enum pnet_status st = pnet_bench_net_open(&as, piece, true, &g->weights, &n, e);
+    if (!st)
+        st = pnet_bench_net_gradients_of(
+            &n, g->plain.plan, &g->losses[precision], &g->x[precision], e);
+    pnet_bench_net_close(&n);
     g->has[precision] = st == PNET_OK;
     return st;
 }
 
-int net_gradients_run(const struct net_options *o, const struct scene *piece)
+int pnet_bench_net_gradients_run(const struct net_options *o, const struct scene *piece)
 {
     struct net_gradients g = {.sorted = o->precision};
     struct pnet_error e = {0};
-    enum pnet_status st = net_open(o, piece, true, NULL, &g.plain, &e);
-    if (!st) st = net_weights_take(&g.plain, &g.weights, &e);
-    if (!st) st = net_gradients_of(&g.plain, g.plain.plan, &g.loss, &g.want, &e);
+    enum pnet_status st = pnet_bench_net_open(o, piece, true, NULL, &g.plain, &e);
+    if (!st) st = pnet_bench_net_weights_take(&g.plain, &g.weights, &e);
+    if (!st) st = pnet_bench_net_gradients_of(&g.plain, g.plain.plan, &g.loss, &g.want, &e);
     for (int k = PNET_FP32; k < NET_PRECISIONS && !st; k++)
         if (k == PNET_FP32 || o->where.kind != PNET_CPU)
             st = take_precision(o, piece, (enum pnet_precision)k, &g, &e);
-    if (!st) net_gradients_add_up(&g);
-    if (!st && o->json) st = net_gradients_print_json(o, piece, &g, &e);
-    if (!st && !o->json) net_gradients_print(o, piece, &g);
-    if (!st && o->write) st = net_write(o->write, o, &g, &e);
+    if (!st) pnet_bench_net_gradients_add_up(&g);
+    if (!st && o->json) st = pnet_bench_net_gradients_print_json(o, piece, &g, &e);
+    if (!st && !o->json) pnet_bench_net_gradients_print(o, piece, &g);
+    if (!st && o->write) st = pnet_bench_net_write(o->write, o, &g, &e);
     if (st) fprintf(stderr, "pnet-bench net: %s\n", e.message);
     for (int k = 0; k < NET_PRECISIONS && !st; k++)
-        if (g.has[k] && !net_near((enum pnet_precision)k, fabs(g.losses[k] - g.loss) / fabs(g.loss),
-                            net_sums_error(&g.all.sums[k])))
+        if (g.has[k] &&
+            !pnet_bench_net_near((enum pnet_precision)k, fabs(g.losses[k] - g.loss) / fabs(g.loss),
+                pnet_bench_net_sums_error(&g.all.sums[k])))
             st = PNET_FAILED;
-    net_gradients_free(&g);
+    pnet_bench_net_gradients_free(&g);
     return (int)st;
 }

@@ -36,29 +36,29 @@ struct net_gradients {
 };
 
 /* |x - want| / |want|; the cosine of the angle between both. */
-double net_sums_error(const struct net_sums *s);
-double net_sums_cosine(const struct net_sums *s);
+double pnet_bench_net_sums_error(const struct net_sums *s);
+double pnet_bench_net_sums_cosine(const struct net_sums *s);
 /* Of the squared error of all parameters. */
-double net_gradient_share(
+double pnet_bench_net_gradient_share(
     const struct net_gradient *part, const struct net_gradient *all, enum pnet_precision p);
 
 /* Sums by parameter and by level, from `want` and `x`. */
-void net_gradients_add_up(struct net_gradients *g);
-void net_gradients_free(struct net_gradients *g);
+void pnet_bench_net_gradients_add_up(struct net_gradients *g);
+void pnet_bench_net_gradients_free(struct net_gradients *g);
 
 /* Compares the gradients on `piece`, prints tables or JSON, and writes the folder of `o->write`. The exit code; an error is
    said on stderr. */
-int net_gradients_run(const struct net_options *o, const struct scene *piece);
+int pnet_bench_net_gradients_run(const struct net_options *o, const struct scene *piece);
 
 /* Prints them to standard output: by level, and by parameter, all or the ten with the largest shares. */
-void net_gradients_print(
+void pnet_bench_net_gradients_print(
     const struct net_options *o, const struct scene *piece, const struct net_gradients *g);
-enum pnet_status net_gradients_print_json(const struct net_options *o, const struct scene *piece,
-    const struct net_gradients *g, struct pnet_error *e);
+enum pnet_status pnet_bench_net_gradients_print_json(const struct net_options *o,
+    const struct scene *piece, const struct net_gradients *g, struct pnet_error *e);
 
 /* Writes the plain network, its batch, its weights and all gradients to a folder, for bench/autocast.py, whose head
    describes the files. */
-enum pnet_status net_write(const char *folder, const struct net_options *o,
+enum pnet_status pnet_bench_net_write(const char *folder, const struct net_options *o,
     const struct net_gradients *g, struct pnet_error *e);
 
 #endif

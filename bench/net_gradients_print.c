@@ -14,15 +14,15 @@ static const char *level_name(const struct net_gradients *g, const struct net_gr
 static void print_errors(const struct net_gradients *g, const struct net_gradient *part)
 {
     for (int k = 0; k < NET_PRECISIONS; k++)
-        if (g->has[k]) printf(" %8.1e", net_sums_error(&part->sums[k]));
+        if (g->has[k]) printf(" %8.1e", pnet_bench_net_sums_error(&part->sums[k]));
 }
 
 static void print_heading(const struct net_gradients *g, const char *first, const char *second)
 {
     printf("\n%-44s %-10s %8s %9s", first, second, "rows", "norm");
     for (int k = 0; k < NET_PRECISIONS; k++)
-        if (g->has[k]) printf(" %8s", precision_names[k]);
-    printf("  share, %s\n", precision_names[g->sorted]);
+        if (g->has[k]) printf(" %8s", pnet_bench_precision_names[k]);
+    printf("  share, %s\n", pnet_bench_precision_names[g->sorted]);
 }
 
 static void print_part(const struct net_gradients *g, const struct net_gradient *part,
@@ -31,7 +31,7 @@ static void print_part(const struct net_gradients *g, const struct net_gradient 
     printf("%-44s %-10s %8lld %9.2e", first, second, (long long)part->rows,
         sqrt(part->sums[g->sorted].want));
     print_errors(g, part);
-    printf("  %5.1f%%\n", 100 * net_gradient_share(part, &g->all, g->sorted));
+    printf("  %5.1f%%\n", 100 * pnet_bench_net_gradient_share(part, &g->all, g->sorted));
 }
 
 static void print_rest(const struct net_gradients *g, int from)
@@ -40,7 +40,7 @@ static void print_rest(const struct net_gradients *g, int from)
     char text[64];
     double share = 0;
     for (int i = from; i < g->param_count; i++) {
-        share += net_gradient_share(&g->params[i], &g->all, g->sorted);
+        share += pnet_bench_net_gradient_share(&g->params[i], &g->all, g->sorted);
         for (int k = 0; k < NET_PRECISIONS; k++) {
             rest[k].difference += g->params[i].sums[k].difference;
             rest[k].want += g->params[i].sums[k].want;
@@ -49,11 +49,11 @@ static void print_rest(const struct net_gradients *g, int from)
     snprintf(text, sizeof text, "%d others (--all)", g->param_count - from);
     printf("%-44s %-10s %8s %9.2e", text, "", "", sqrt(rest[g->sorted].want));
     for (int k = 0; k < NET_PRECISIONS; k++)
-        if (g->has[k]) printf(" %8.1e", net_sums_error(&rest[k]));
+        if (g->has[k]) printf(" %8.1e", pnet_bench_net_sums_error(&rest[k]));
     printf("  %5.1f%%\n", 100 * share);
 }
 
-void net_gradients_print(
+void pnet_bench_net_gradients_print(
     const struct net_options *o, const struct scene *piece, const struct net_gradients *g)
 {
     int lines = o->all || g->param_count <= FEW ? g->param_count : FEW;
@@ -63,9 +63,10 @@ void net_gradients_print(
         (long long)piece->level.rows, g->loss);
     for (int k = 0; k < NET_PRECISIONS; k++)
         if (g->has[k])
-            printf("%-6s loss off by %.1e, gradients by %.1e, cosine %.6f\n", precision_names[k],
-                fabs(g->losses[k] - g->loss) / fabs(g->loss), net_sums_error(&g->all.sums[k]),
-                net_sums_cosine(&g->all.sums[k]));
+            printf("%-6s loss off by %.1e, gradients by %.1e, cosine %.6f\n",
+                pnet_bench_precision_names[k], fabs(g->losses[k] - g->loss) / fabs(g->loss),
+                pnet_bench_net_sums_error(&g->all.sums[k]),
+                pnet_bench_net_sums_cosine(&g->all.sums[k]));
     print_heading(g, "level", "parameters");
     for (int i = 0; i < g->level_count; i++) {
         snprintf(text, sizeof text, "%d", g->levels[i].parameters);
@@ -83,7 +84,7 @@ static void json_precisions(struct pnet_json *j, const char *key, const struct n
 {
     pnet_json_begin(j, key, '{');
     for (int k = 0; k < NET_PRECISIONS; k++)
-        if (g->has[k]) pnet_json_double(j, precision_names[k], value(&part->sums[k]));
+        if (g->has[k]) pnet_json_double(j, pnet_bench_precision_names[k], value(&part->sums[k]));
     pnet_json_end(j, '}');
 }
 
@@ -94,18 +95,18 @@ static void json_part(
     pnet_json_int(j, "rows", part->rows);
     pnet_json_int(j, "parameters", part->parameters);
     pnet_json_double(j, "norm", sqrt(part->sums[g->sorted].want));
-    json_precisions(j, "error", g, part, net_sums_error);
-    json_precisions(j, "cosine", g, part, net_sums_cosine);
+    json_precisions(j, "error", g, part, pnet_bench_net_sums_error);
+    json_precisions(j, "cosine", g, part, pnet_bench_net_sums_cosine);
     pnet_json_begin(j, "share", '{');
     for (int k = 0; k < NET_PRECISIONS; k++)
         if (g->has[k])
-            pnet_json_double(
-                j, precision_names[k], net_gradient_share(part, &g->all, (enum pnet_precision)k));
+            pnet_json_double(j, pnet_bench_precision_names[k],
+                pnet_bench_net_gradient_share(part, &g->all, (enum pnet_precision)k));
     pnet_json_end(j, '}');
 }
 
-enum pnet_status net_gradients_print_json(const struct net_options *o, const struct scene *piece,
-    const struct net_gradients *g, struct pnet_error *e)
+enum pnet_status pnet_bench_net_gradients_print_json(const struct net_options *o,
+    const struct scene *piece, const struct net_gradients *g, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
@@ -116,10 +117,10 @@ enum pnet_status net_gradients_print_json(const struct net_options *o, const str
     pnet_json_double(&j, "loss", g->loss);
     pnet_json_begin(&j, "losses", '{');
     for (int k = 0; k < NET_PRECISIONS; k++)
-        if (g->has[k]) pnet_json_double(&j, precision_names[k], g->losses[k]);
+        if (g->has[k]) pnet_json_double(&j, pnet_bench_precision_names[k], g->losses[k]);
     pnet_json_end(&j, '}');
-    json_precisions(&j, "error", g, &g->all, net_sums_error);
-    json_precisions(&j, "cosine", g, &g->all, net_sums_cosine);
+    json_precisions(&j, "error", g, &g->all, pnet_bench_net_sums_error);
+    json_precisions(&j, "cosine", g, &g->all, pnet_bench_net_sums_cosine);
     pnet_json_begin(&j, "levels", '[');
     for (int i = 0; i < g->level_count; i++) {
         pnet_json_begin(&j, NULL, '{');

@@ -46,7 +46,7 @@ static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene
     return st;
 }
 
-void net_close(struct network *n)
+void pnet_bench_net_close(struct network *n)
 {
     pnet_updater_close(&n->updater);
     pnet_session_free(n->session);
@@ -62,7 +62,7 @@ static const float *weights_find(void *context, const char *name, int64_t count)
     return i >= 0 && w->plan->params[i].count == count ? w->data + w->plan->params[i].offset : NULL;
 }
 
-enum pnet_status net_weights_take(
+enum pnet_status pnet_bench_net_weights_take(
     const struct network *n, struct net_weights *w, struct pnet_error *e)
 {
     *w = (struct net_weights){
@@ -70,8 +70,8 @@ enum pnet_status net_weights_take(
     return pnet_session_read(n->session, PNET_BLOCK_PARAMS, 0, n->plan->param_elements, w->data, e);
 }
 
-enum pnet_status net_open(const struct net_options *o, const struct scene *s, bool training,
-    struct net_weights *w, struct network *n, struct pnet_error *e)
+enum pnet_status pnet_bench_net_open(const struct net_options *o, const struct scene *s,
+    bool training, struct net_weights *w, struct network *n, struct pnet_error *e)
 {
     bool plainly = !w;
     struct pnet_compile_options c = {.purpose = training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
@@ -142,8 +142,8 @@ static void reorder(const struct pnet_plan *p, const float *from, float scale,
     }
 }
 
-enum pnet_status net_gradients_of(struct network *n, const struct pnet_plan *as, double *loss,
-    float **gradients, struct pnet_error *e)
+enum pnet_status pnet_bench_net_gradients_of(struct network *n, const struct pnet_plan *as,
+    double *loss, float **gradients, struct pnet_error *e)
 {
     const struct pnet_plan *p = n->plan;
     float scale = n->bound->precision == PNET_FP16 ? FIRST_SCALE : 1;

@@ -24,19 +24,19 @@ struct network {
 };
 
 /* Without weights it gets fresh ones, and is the plain network: on the CPU, every node apart, convolutions by a listing of
-   their own. net_close ends it whatever the status is. */
-enum pnet_status net_open(const struct net_options *o, const struct scene *s, bool training,
-    struct net_weights *w, struct network *n, struct pnet_error *e);
-void net_close(struct network *n);
+   their own. pnet_bench_net_close ends it whatever the status is. */
+enum pnet_status pnet_bench_net_open(const struct net_options *o, const struct scene *s,
+    bool training, struct net_weights *w, struct network *n, struct pnet_error *e);
+void pnet_bench_net_close(struct network *n);
 
 /* The weights that it has now; the caller frees w->data. */
-enum pnet_status net_weights_take(
+enum pnet_status pnet_bench_net_weights_take(
     const struct network *n, struct net_weights *w, struct pnet_error *e);
 
 /* One forward and backward of a training: the sum of the losses, and all gradients on the host, at the offsets of `as`, a
    plan of the same model: gradients [as->trained_elements], to be freed. In fp16 the loss is scaled as a training scales it,
    and the scale taken off again. */
-enum pnet_status net_gradients_of(struct network *n, const struct pnet_plan *as, double *loss,
-    float **gradients, struct pnet_error *e);
+enum pnet_status pnet_bench_net_gradients_of(struct network *n, const struct pnet_plan *as,
+    double *loss, float **gradients, struct pnet_error *e);
 
 #endif

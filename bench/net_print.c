@@ -117,17 +117,17 @@ static void print_layers(const struct net_result *r)
     }
 }
 
-void net_print(const struct net_options *o, const struct net_result *r)
+void pnet_bench_net_print(const struct net_options *o, const struct net_result *r)
 {
     printf("%s, %s, %s: %lld points in %d sample%s, %lld parameters\n", o->model,
-        o->where.kind == PNET_CPU ? "cpu" : precision_names[o->precision],
+        o->where.kind == PNET_CPU ? "cpu" : pnet_bench_precision_names[o->precision],
         o->degrade ? "voxel" : "native", (long long)r->points, r->samples,
         r->samples > 1 ? "s" : "", (long long)r->parameters);
     printf("check        loss %.6g", r->loss);
     for (int p = 0; p < 4; p++)
         if (p == PNET_FP32 || p == (int)o->precision)
-            printf("; %s off by %.1e, gradients by %.1e", precision_names[p], r->loss_error[p],
-                r->gradient_error[p]);
+            printf("; %s off by %.1e, gradients by %.1e", pnet_bench_precision_names[p],
+                r->loss_error[p], r->gradient_error[p]);
     puts("");
     print_parts(r);
     print_stages(r);
@@ -192,14 +192,14 @@ static void json_stages(struct pnet_json *j, const struct net_result *r)
     pnet_json_end(j, ']');
 }
 
-enum pnet_status net_print_json(
+enum pnet_status pnet_bench_net_print_json(
     const struct net_options *o, const struct net_result *r, struct pnet_error *e)
 {
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
     pnet_json_string(&j, "model", o->model);
     pnet_json_string(&j, "device", o->where.kind == PNET_CPU ? "cpu" : "cuda");
-    pnet_json_string(&j, "precision", precision_names[o->precision]);
+    pnet_json_string(&j, "precision", pnet_bench_precision_names[o->precision]);
     pnet_json_string(&j, "mode", o->degrade ? "voxel" : "native");
     pnet_json_int(&j, "points", r->points);
     pnet_json_int(&j, "samples", r->samples);

@@ -14,12 +14,12 @@
 static const double loss_tolerance[] = {1e-4, 1e-2, 5e-2, 2e-2};
 static const double gradient_tolerance[] = {1e-2, 0.5, INFINITY, INFINITY};
 
-bool net_near(enum pnet_precision precision, double loss_error, double gradient_error)
+bool pnet_bench_net_near(enum pnet_precision precision, double loss_error, double gradient_error)
 {
     if (loss_error <= loss_tolerance[precision] && gradient_error <= gradient_tolerance[precision])
         return true;
     fprintf(stderr, "pnet-bench net: in %s the loss is off by %g, gradients by %g: wrong\n",
-        precision_names[precision], loss_error, gradient_error);
+        pnet_bench_precision_names[precision], loss_error, gradient_error);
     return false;
 }
 
@@ -46,18 +46,18 @@ static enum pnet_status check_precision(const struct net_options *o, enum pnet_p
     float *x = NULL;
     double loss = 0;
     as.precision = precision;
-    enum pnet_status st = net_open(&as, piece, true, w, &n, &e);
-    if (!st) st = net_gradients_of(&n, w->plan, &loss, &x, &e);
+    enum pnet_status st = pnet_bench_net_open(&as, piece, true, w, &n, &e);
+    if (!st) st = pnet_bench_net_gradients_of(&n, w->plan, &loss, &x, &e);
     if (st) {
         fail(&e);
     } else {
         r->loss_error[precision] = fabs(loss - r->loss) / fabs(r->loss);
         r->gradient_error[precision] = gradient_error(x, want, w->plan->trained_elements);
-        if (!net_near(precision, r->loss_error[precision], r->gradient_error[precision]))
+        if (!pnet_bench_net_near(precision, r->loss_error[precision], r->gradient_error[precision]))
             st = PNET_FAILED;
     }
     free(x);
-    net_close(&n);
+    pnet_bench_net_close(&n);
     return st;
 }
 
@@ -187,7 +187,7 @@ static enum pnet_status measure_training(
     t->backward = both - t->forward;
     if (!st) st = time_of(n, repeat, optimize, &t->optimizer, e);
     if (!st) st = time_of(n, repeat, whole_step, &t->step, e);
-    if (!st) st = net_time_steps(n->session, &n->updater, repeat, r, e);
+    if (!st) st = pnet_bench_net_time_steps(n->session, &n->updater, repeat, r, e);
     r->training_peak = pnet_session_memory(n->session)->peak;
     r->geometry_bytes = pnet_slot_bytes(pnet_session_slot(n->session, 0));
     r->parameters = n->plan->parameter_count;
@@ -201,34 +201,34 @@ static enum pnet_status measure(
     struct pnet_error e = {0};
     r->points = s->level.rows;
     r->samples = s->level.samples;
-    enum pnet_status st = net_open(o, s, true, w, &n, &e);
+    enum pnet_status st = pnet_bench_net_open(o, s, true, w, &n, &e);
     if (!st) r->steps = bench_alloc((size_t)n.plan->step_count * sizeof *r->steps);
     if (!st) st = measure_training(&n, o->repeat, r, &e);
-    net_close(&n);
+    pnet_bench_net_close(&n);
     if (st) return fail(&e);
-    st = net_open(o, s, false, w, &n, &e);
+    st = pnet_bench_net_open(o, s, false, w, &n, &e);
     if (!st) st = time_of(&n, o->repeat, forward, &r->inference, &e);
     if (!st) r->inference_peak = pnet_session_memory(n.session)->peak;
-    net_close(&n);
+    pnet_bench_net_close(&n);
     return st ? fail(&e) : PNET_OK;
 }
 
-int net_run(const struct net_options *o, const struct scene *piece, const struct scene *s,
-    struct net_result *r)
+int pnet_bench_net_run(const struct net_options *o, const struct scene *piece,
+    const struct scene *s, struct net_result *r)
 {
     struct network plain;
     struct net_weights w = {NULL, NULL};
     struct pnet_error e = {0};
     float *want = NULL;
-    enum pnet_status st = net_open(o, piece, true, NULL, &plain, &e);
-    if (!st) st = net_weights_take(&plain, &w, &e);
-    if (!st) st = net_gradients_of(&plain, plain.plan, &r->loss, &want, &e);
+    enum pnet_status st = pnet_bench_net_open(o, piece, true, NULL, &plain, &e);
+    if (!st) st = pnet_bench_net_weights_take(&plain, &w, &e);
+    if (!st) st = pnet_bench_net_gradients_of(&plain, plain.plan, &r->loss, &want, &e);
     if (st) fail(&e);
     if (!st) st = check_precision(o, PNET_FP32, piece, &w, want, r);
     if (!st && o->precision != PNET_FP32) st = check_precision(o, o->precision, piece, &w, want, r);
     if (!st) st = measure(o, s, &w, r);
     free(want);
     free(w.data);
-    net_close(&plain);
+    pnet_bench_net_close(&plain);
     return (int)st;
 }

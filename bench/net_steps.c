@@ -254,8 +254,8 @@ static void collect_steps(
     free(row_of);
 }
 
-enum pnet_status net_time_steps(struct pnet_session *s, struct pnet_updater *u, int repeat,
-    struct net_result *r, struct pnet_error *e)
+enum pnet_status pnet_bench_net_time_steps(struct pnet_session *s, struct pnet_updater *u,
+    int repeat, struct net_result *r, struct pnet_error *e)
 {
     const struct pnet_plan *p = pnet_session_plan(s);
     enum pnet_status st = pnet_session_forward(s, 0, true, 0, e);

@@ -11,7 +11,7 @@
    add to a recording is taken off its steps in equal parts. Then they are recorded as a session records them, where steps
    run beside each other: whole, and of all steps nothing but the convolutions. `s` has a batch in slot 0, `u` has
    made a step, `r->steps` has room for all steps of the plan. */
-enum pnet_status net_time_steps(struct pnet_session *s, struct pnet_updater *u, int repeat,
-    struct net_result *r, struct pnet_error *e);
+enum pnet_status pnet_bench_net_time_steps(struct pnet_session *s, struct pnet_updater *u,
+    int repeat, struct net_result *r, struct pnet_error *e);
 
 #endif

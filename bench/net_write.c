@@ -237,8 +237,8 @@ static void put_gradients(struct writer *w, const struct net_gradients *g)
     pnet_json_begin(&w->json, "precisions", '{');
     for (int k = 0; k < NET_PRECISIONS; k++) {
         if (!g->has[k]) continue;
-        pnet_json_double(&w->json, precision_names[k], g->losses[k]);
-        snprintf(name, sizeof name, "gradients_%s", precision_names[k]);
+        pnet_json_double(&w->json, pnet_bench_precision_names[k], g->losses[k]);
+        snprintf(name, sizeof name, "gradients_%s", pnet_bench_precision_names[k]);
         put_vector(w, name, PNET_F32, w->plan->trained_elements, g->x[k]);
     }
     pnet_json_end(&w->json, '}');
@@ -257,7 +257,7 @@ static enum pnet_status put_json(struct writer *w)
     return st;
 }
 
-enum pnet_status net_write(const char *folder, const struct net_options *o,
+enum pnet_status pnet_bench_net_write(const char *folder, const struct net_options *o,
     const struct net_gradients *g, struct pnet_error *e)
 {
     struct writer w = {.folder = folder,

@@ -58,8 +58,8 @@ static enum pnet_status read_points(
     return PNET_OK;
 }
 
-enum pnet_status scene_read(struct scene *s, int paths, const char *const *path, int times,
-    double cell, struct pnet_error *e)
+enum pnet_status pnet_bench_scene_read(struct scene *s, int paths, const char *const *path,
+    int times, double cell, struct pnet_error *e)
 {
     float *piece[SCENES_MAX] = {NULL};
     int64_t rows[SCENES_MAX] = {0}, all = 0;
@@ -82,7 +82,7 @@ enum pnet_status scene_read(struct scene *s, int paths, const char *const *path,
     return status;
 }
 
-bool scene_order(struct scene *s, double cell)
+bool pnet_bench_scene_order(struct scene *s, double cell)
 {
     int64_t rows = s->splits[s->level.samples];
     struct pnet_grid grid = {(float)cell, (float)(1 / cell), 1};
@@ -104,7 +104,7 @@ bool scene_order(struct scene *s, double cell)
     return inside;
 }
 
-void scene_piece(const struct scene *s, int64_t rows, struct scene *piece)
+void pnet_bench_scene_piece(const struct scene *s, int64_t rows, struct scene *piece)
 {
     *piece = *s;
     piece->level.rows = rows;
@@ -113,13 +113,14 @@ void scene_piece(const struct scene *s, int64_t rows, struct scene *piece)
     piece->level.row_splits = piece->splits;
 }
 
-void scene_free(struct scene *s)
+void pnet_bench_scene_free(struct scene *s)
 {
     free(s->xyz);
     free(s->key);
 }
 
-struct scene_set scene_triplets(const struct scene *s, const struct pnet_neighbourhood *nb)
+struct scene_set pnet_bench_scene_triplets(
+    const struct scene *s, const struct pnet_neighbourhood *nb)
 {
     const struct pnet_level *l = &s->level;
     struct scene_set set = {.start = bench_alloc((size_t)(l->rows + 1) * sizeof(int64_t))};
@@ -135,7 +136,7 @@ struct scene_set scene_triplets(const struct scene *s, const struct pnet_neighbo
     return set;
 }
 
-struct scene_set scene_transposed(const struct pnet_triplets *t)
+struct scene_set pnet_bench_scene_transposed(const struct pnet_triplets *t)
 {
     struct scene_set set = {.start = bench_alloc((size_t)(t->others + 1) * sizeof(int64_t)),
         .other = bench_alloc((size_t)t->count * sizeof(int32_t)),
@@ -148,21 +149,21 @@ struct scene_set scene_transposed(const struct pnet_triplets *t)
     return set;
 }
 
-void scene_set_free(struct scene_set *s)
+void pnet_bench_scene_set_free(struct scene_set *s)
 {
     free(s->start);
     free(s->other);
     free(s->cell);
 }
 
-bool scene_file(const char *paths[SCENES_MAX], int *count, const char *path)
+bool pnet_bench_scene_file(const char *paths[SCENES_MAX], int *count, const char *path)
 {
     if (*count == SCENES_MAX) return false;
     paths[(*count)++] = path;
     return true;
 }
 
-bool scene_mode(const char *text, unsigned *degrade)
+bool pnet_bench_scene_mode(const char *text, unsigned *degrade)
 {
     bool voxel = strcmp(text, "voxel") == 0;
     *degrade = voxel ? PNET_VOXEL : 0;

@@ -26,22 +26,23 @@ struct scene_set {
 /* One sample a path: a cloud of any format, or "sphere:N", the shell of a ball in a grid of N cells an axis whose edge
    is `cell` metres: all voxels v with N/2 - 1.25 <= |v - N/2 + 0.5| <= N/2, as points at their centres. `times` over, one
    sample behind the other. */
-enum pnet_status scene_read(struct scene *s, int paths, const char *const *path, int times,
-    double cell, struct pnet_error *e);
+enum pnet_status pnet_bench_scene_read(struct scene *s, int paths, const char *const *path,
+    int times, double cell, struct pnet_error *e);
 /* Sorts the points by their key on a grid of `cell` metres. False: the grid does not reach them
  * all. */
-bool scene_order(struct scene *s, double cell);
+bool pnet_bench_scene_order(struct scene *s, double cell);
 /* The first rows of an ordered scene: they follow a curve, so they are a piece of it. It lives in the scene's memory, and
    its level in `piece`. */
-void scene_piece(const struct scene *s, int64_t rows, struct scene *piece);
-void scene_free(struct scene *s);
+void pnet_bench_scene_piece(const struct scene *s, int64_t rows, struct scene *piece);
+void pnet_bench_scene_free(struct scene *s);
 
 /* What the commands' options say: one more path; "native" or "voxel". False: too many of them, another word. */
-bool scene_file(const char *paths[SCENES_MAX], int *count, const char *path);
-bool scene_mode(const char *text, unsigned *degrade);
+bool pnet_bench_scene_file(const char *paths[SCENES_MAX], int *count, const char *path);
+bool pnet_bench_scene_mode(const char *text, unsigned *degrade);
 
-struct scene_set scene_triplets(const struct scene *s, const struct pnet_neighbourhood *nb);
-struct scene_set scene_transposed(const struct pnet_triplets *t);
-void scene_set_free(struct scene_set *s);
+struct scene_set pnet_bench_scene_triplets(
+    const struct scene *s, const struct pnet_neighbourhood *nb);
+struct scene_set pnet_bench_scene_transposed(const struct pnet_triplets *t);
+void pnet_bench_scene_set_free(struct scene_set *s);
 
 #endif

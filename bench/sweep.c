@@ -75,7 +75,7 @@ static void check_options(int argc, char **argv, struct options *o, double radiu
     if (!spheres && o->scenes == 0) fail_usage("--scene is needed");
     if (spheres && o->scenes) fail_usage("spheres bring their own scenes");
     if (o->how.precision != PNET_FP32 && !o->how.cuda) fail_usage("the CPU computes fp32");
-    const char *wrong = measure_storage(&o->how, bits);
+    const char *wrong = pnet_bench_measure_storage(&o->how, bits);
     if (wrong) fail_usage(wrong);
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
 }
@@ -93,7 +93,7 @@ static void read_options(int argc, char **argv, struct options *o)
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
         case 's':
-            if (!scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
+            if (!pnet_bench_scene_file(o->scene, &o->scenes, optarg)) fail_usage("too many scenes");
             break;
         case 'x': o->most = (int64_t)number(optarg, 1, 1e9); break;
         case 'c': o->channels = (int)number(optarg, 1, 4096); break;
@@ -101,7 +101,8 @@ static void read_options(int argc, char **argv, struct options *o)
         case 'r': radius = number(optarg, 1e-6, 1e6); break;
         case 'v': o->cell = number(optarg, 1e-6, 1e6); break;
         case 'm':
-            if (!scene_mode(optarg, &o->nb.degrade)) fail_usage("--mode is native or voxel");
+            if (!pnet_bench_scene_mode(optarg, &o->nb.degrade))
+                fail_usage("--mode is native or voxel");
             break;
         case 'd':
             if (strcmp(optarg, "cpu") != 0 && strcmp(optarg, "cuda") != 0)
@@ -109,7 +110,7 @@ static void read_options(int argc, char **argv, struct options *o)
             o->how.cuda = strcmp(optarg, "cuda") == 0;
             break;
         case 'p':
-            if (!measure_precision(optarg, &o->how.precision))
+            if (!pnet_bench_measure_precision(optarg, &o->how.precision))
                 fail_usage("--precision is fp32, tf32, bf16 or fp16");
             break;
         case 'b': bits = (int)number(optarg, 16, 32); break;
@@ -245,8 +246,8 @@ static void drop_sets(struct last *last)
 {
     drop_layer(last);
     if (!last->sets) return;
-    scene_set_free(&last->forward);
-    scene_set_free(&last->backward);
+    pnet_bench_scene_set_free(&last->forward);
+    pnet_bench_scene_set_free(&last->backward);
     last->sets = false;
 }
 
@@ -258,9 +259,9 @@ static void make_layer(const struct options *o, const struct scene *scene, int64
         struct scene piece;
         nb.kernel = kernel;
         drop_sets(last);
-        scene_piece(scene, rows, &piece);
-        last->forward = scene_triplets(&piece, &nb);
-        last->backward = scene_transposed(&last->forward.t);
+        pnet_bench_scene_piece(scene, rows, &piece);
+        last->forward = pnet_bench_scene_triplets(&piece, &nb);
+        last->backward = pnet_bench_scene_transposed(&last->forward.t);
         last->rows = rows;
         last->kernel = kernel;
         last->sets = true;
@@ -278,13 +279,13 @@ static int open_scene(
     const struct options *o, int paths, const char *const *path, int times, struct scene *s)
 {
     struct pnet_error e;
-    if (scene_read(s, paths, path, times, o->cell, &e)) {
+    if (pnet_bench_scene_read(s, paths, path, times, o->cell, &e)) {
         fprintf(stderr, "pnet-bench sweep: %s\n", e.message);
         return (int)e.status;
     }
-    if (scene_order(s, o->cell)) return 0;
+    if (pnet_bench_scene_order(s, o->cell)) return 0;
     fprintf(stderr, "pnet-bench sweep: the cell is too small for the extent of the cloud\n");
-    scene_free(s);
+    pnet_bench_scene_free(s);
     return PNET_BAD_DATA;
 }
 
@@ -293,12 +294,12 @@ static int measure_case(
 {
     int64_t rows = c->rows > 0 && c->rows < scene->level.rows ? c->rows : scene->level.rows;
     make_layer(o, scene, rows, c->kernel ? c->kernel : o->nb.kernel, c->shape, last);
-    const char *why = measure_layer(&c->how, &last->layer, &c->m), *wrong = NULL;
+    const char *why = pnet_bench_measure_layer(&c->how, &last->layer, &c->m), *wrong = NULL;
     if (why) {
         fprintf(stderr, "pnet-bench sweep: %s\n", why);
         return PNET_NO_DEVICE;
     }
-    wrong = measure_wrong(&c->m, c->how.precision);
+    wrong = pnet_bench_measure_wrong(&c->m, c->how.precision);
     if (!wrong) return 0;
     fprintf(stderr,
         "pnet-bench sweep: %lld points, %d channels, %d groups: %s is wrong: relative errors %g, "
@@ -322,7 +323,7 @@ static int measure_cases(
         }
         failed = measure_case(o, scene, &last, &c[i]);
         if (failed) code = failed;
-        if (c[i].scene) scene_free(scene);
+        if (c[i].scene) pnet_bench_scene_free(scene);
     }
     drop_sets(&last);
     return code;
@@ -337,7 +338,7 @@ static int fit_scene(struct options *o, struct scene *scene)
         times = (int)((o->most + rows - 1) / rows);
     if (o->most == 0 || o->most > rows * times) o->most = rows * times;
     if (times == 1) return 0;
-    scene_free(scene);
+    pnet_bench_scene_free(scene);
     return open_scene(o, o->scenes, o->scene, times, scene);
 }
 
@@ -357,20 +358,21 @@ static void print_study(const struct options *o, const struct sweep_case *c, int
     if (o->json) {
         printf("{\"study\": \"%s\", \"mode\": \"%s\", \"kernel\": %d, \"radius\": %g, ", o->study,
             o->nb.degrade ? "voxel" : "native", o->nb.kernel, (double)o->nb.radius);
-        sweep_print_json(stdout, c, count);
+        pnet_bench_sweep_print_json(stdout, c, count);
         for (int p = 0; p < PRODUCTS && sizes; p++)
-            printf(", \"exponent_%s\": %.4f", product_names[p], sweep_slope(c + from, left, p));
+            printf(", \"exponent_%s\": %.4f", pnet_bench_product_names[p],
+                sweep_slope(c + from, left, p));
         printf(", \"cliffs\": %d}\n", sweep_cliffs(c, count));
         return;
     }
-    sweep_print(c, count);
+    pnet_bench_sweep_print(c, count);
     for (int p = 0; p < PRODUCTS && sizes; p++)
-        printf("%s: time grows as triplets to the %.3f, from %lld points on\n", product_names[p],
-            sweep_slope(c + from, left, p), (long long)c[from].rows);
+        printf("%s: time grows as triplets to the %.3f, from %lld points on\n",
+            pnet_bench_product_names[p], sweep_slope(c + from, left, p), (long long)c[from].rows);
     printf("%d cliffs\n", sweep_cliffs(c, count));
 }
 
-int bench_sweep(int argc, char **argv)
+int pnet_bench_sweep(int argc, char **argv)
 {
     struct options o;
     struct scene scene = {.xyz = NULL};
@@ -384,7 +386,7 @@ int bench_sweep(int argc, char **argv)
     for (int i = 0; i < count; i++)
         if (c[i].how.repeat == 0) c[i].how = o.how;
     code = measure_cases(&o, &scene, c, count);
-    if (o.scenes) scene_free(&scene);
+    if (o.scenes) pnet_bench_scene_free(&scene);
     if (code == PNET_NO_DEVICE) return code;
     sweep_trend(c, count);
     print_study(&o, c, count);

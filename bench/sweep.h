@@ -87,7 +87,7 @@ static inline double sweep_slope(const struct sweep_case *c, int count, int prod
     return (count * xy - x * y) / (count * xx - x * x);
 }
 
-void sweep_print(const struct sweep_case *c, int count);
-void sweep_print_json(FILE *out, const struct sweep_case *c, int count);
+void pnet_bench_sweep_print(const struct sweep_case *c, int count);
+void pnet_bench_sweep_print_json(FILE *out, const struct sweep_case *c, int count);
 
 #endif

@@ -8,7 +8,8 @@ static const size_t workspace_limit = (size_t)64 << 20;
 static void print_notes(const struct sweep_case *c)
 {
     for (int p = 0; p < PRODUCTS; p++)
-        if (sweep_of_trend(c, p) > sweep_cliff()) printf("  cliff: %s", product_names[p]);
+        if (sweep_of_trend(c, p) > sweep_cliff())
+            printf("  cliff: %s", pnet_bench_product_names[p]);
     if (c->kernel) printf("  kernel=%d", c->kernel);
     if (c->m.work_bytes > workspace_limit) printf("  workspace beyond 64 MiB");
     if (c->rival[0] > 0)
@@ -20,17 +21,18 @@ static void print_notes(const struct sweep_case *c)
 /* Of products, and of features where those are stored in 16 bits: "bf16/16". */
 static const char *precision_text(const struct measure_options *how, char text[16])
 {
-    snprintf(text, 16, "%s%s", precision_names[how->precision], how->narrow ? "/16" : "");
+    snprintf(
+        text, 16, "%s%s", pnet_bench_precision_names[how->precision], how->narrow ? "/16" : "");
     return text;
 }
 
-void sweep_print(const struct sweep_case *c, int count)
+void pnet_bench_sweep_print(const struct sweep_case *c, int count)
 {
     bool cuda = c->how.cuda;
     char text[16];
     printf("%9s %11s %13s %6s %7s", "points", "triplets", "channels", "groups", "");
     for (int p = 0; p < PRODUCTS; p++)
-        printf(" | %8s ms %8s trend", product_names[p], cuda ? "TFLOP/s" : "GFLOP/s");
+        printf(" | %8s ms %8s trend", pnet_bench_product_names[p], cuda ? "TFLOP/s" : "GFLOP/s");
     printf(" | %-26s %8s\n", "errors", "work MiB");
     for (int i = 0; i < count; i++) {
         const struct measured *m = &c[i].m;
@@ -51,7 +53,7 @@ void sweep_print(const struct sweep_case *c, int count)
     }
 }
 
-void sweep_print_json(FILE *out, const struct sweep_case *c, int count)
+void pnet_bench_sweep_print_json(FILE *out, const struct sweep_case *c, int count)
 {
     fprintf(out, "\"device\": \"%s\", \"cases\": [", c->how.cuda ? "cuda" : "cpu");
     for (int i = 0; i < count; i++) {
@@ -60,13 +62,14 @@ void sweep_print_json(FILE *out, const struct sweep_case *c, int count)
             "%s{\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"cin\": %d, \"cout\": "
             "%d, \"groups\": %d, \"precision\": \"%s\", \"storage\": %d, \"workspace_bytes\": %zu",
             i ? ", " : "", (long long)m->rows, (long long)m->triplets, (long long)m->runs,
-            m->shape.cin, m->shape.cout, m->shape.groups, precision_names[c[i].how.precision],
-            c[i].how.narrow ? 16 : 32, m->work_bytes);
+            m->shape.cin, m->shape.cout, m->shape.groups,
+            pnet_bench_precision_names[c[i].how.precision], c[i].how.narrow ? 16 : 32,
+            m->work_bytes);
         for (int p = 0; p < PRODUCTS; p++)
             fprintf(out,
                 ", \"%s\": {\"time_ms\": %.4f, \"useful_gflops\": %.2f, \"of_trend\": %.3f, "
                 "\"error\": %.3e}",
-                product_names[p], 1e3 * m->time[p], 1e-9 * m->work / m->time[p],
+                pnet_bench_product_names[p], 1e3 * m->time[p], 1e-9 * m->work / m->time[p],
                 sweep_of_trend(&c[i], p), m->error[p]);
         if (c[i].kernel) fprintf(out, ", \"kernel\": %d", c[i].kernel);
         if (c[i].rival[0] > 0)

@@ -11,7 +11,7 @@ static bool nests(double coarse, double fine, int32_t *factor)
     return whole >= 1 && whole <= 1 << 20 && fabs(ratio - whole) <= 1e-6 * whole;
 }
 
-const char unnamed_level[] = "grid";
+const char pnet_unnamed_level[] = "grid";
 
 /* The level of `input` with that grid, sampled from `finer`; made where it is missing. */
 static int grid_level(struct pnet_compilation *c, int input, int finer, double base, int32_t factor)
@@ -26,12 +26,12 @@ static int grid_level(struct pnet_compilation *c, int input, int finer, double b
         .input = input,
         .finer = finer,
         .cell = base * factor,
-        .name = unnamed_level,
+        .name = pnet_unnamed_level,
         .grid = {(float)base, (float)(1 / base), factor}};
-    return add_level(c, l);
+    return pnet_plan_add_level(c, l);
 }
 
-struct value builtin_grid(
+struct value pnet_builtin_grid(
     struct pnet_compilation *c, struct pnet_span span, struct value from, struct value cells)
 {
     struct value single[1] = {cells}, *items = cells.kind == V_LIST ? cells.items : single;
@@ -50,7 +50,7 @@ struct value builtin_grid(
         if (c->plan.levels[finer].grid.base > 0)
             base = c->plan.levels[finer].cell / c->plan.levels[finer].grid.factor;
     } else {
-        ERROR(c, span, "grid() samples a cloud or a level, not %s", describe(c, from));
+        ERROR(c, span, "grid() samples a cloud or a level, not %s", pnet_value_text(c, from));
         return unknown;
     }
     struct value r = {.kind = V_LIST, .span = span, .count = count, .capacity = count};
@@ -61,8 +61,9 @@ struct value builtin_grid(
         int32_t factor = 1;
         if (items[i].kind != V_NUMBER || items[i].unit != PNET_UNIT_LENGTH ||
             items[i].number < 1e-6 || items[i].number > 1e5) {
-            struct pnet_diag *d = ERROR(c, at,
-                "a cell size is a length from 1e-6 m to 100 km, not %s", describe(c, items[i]));
+            struct pnet_diag *d =
+                ERROR(c, at, "a cell size is a length from 1e-6 m to 100 km, not %s",
+                    pnet_value_text(c, items[i]));
             if (items[i].kind == V_NUMBER && !items[i].unit)
                 pnet_diag_help(d, "write %gcm, or %gm", items[i].number * 100, items[i].number);
             return unknown;
@@ -98,7 +99,8 @@ static struct value call_number_function(
     struct value r = v[0];
     for (int i = 0; i < count; i++)
         if (v[i].kind != V_NUMBER || v[i].unit != v[0].unit) {
-            ERROR(c, e->span, "%s() takes numbers of one unit, not %s", f, describe(c, v[i]));
+            ERROR(
+                c, e->span, "%s() takes numbers of one unit, not %s", f, pnet_value_text(c, v[i]));
             return unknown;
         }
     for (int i = 1; i < count; i++)
@@ -118,8 +120,8 @@ static struct value builtin_matches(struct pnet_compilation *c, struct pnet_span
     const struct pnet_level_info *l = c->plan.levels;
     for (int i = 0; i < 2; i++)
         if (v[i].kind != V_LEVEL || l[v[i].index].input < 0) {
-            struct pnet_diag *d =
-                ERROR(c, at[i], "matches() joins two levels of points, not %s", describe(c, v[i]));
+            struct pnet_diag *d = ERROR(
+                c, at[i], "matches() joins two levels of points, not %s", pnet_value_text(c, v[i]));
             if (v[i].kind == V_TENSOR || v[i].kind == V_CLOUD)
                 pnet_diag_help(d, "write level(..) around it");
             return unknown;
@@ -137,14 +139,14 @@ static struct value builtin_matches(struct pnet_compilation *c, struct pnet_span
     }
     if (v[2].kind != V_POSE) {
         struct pnet_diag *d =
-            ERROR(c, at[2], "matches() needs a pose here, not %s", describe(c, v[2]));
+            ERROR(c, at[2], "matches() needs a pose here, not %s", pnet_value_text(c, v[2]));
         pnet_diag_help(d, "declare one: input T : pose");
         return unknown;
     }
     if (v[3].kind != V_NUMBER || v[3].unit != PNET_UNIT_LENGTH || v[3].number <= 0 ||
         v[3].number > 1e5) {
         ERROR(c, at[3], "the radius of matches() is a length up to 100 km, not %s",
-            describe(c, v[3]));
+            pnet_value_text(c, v[3]));
         return unknown;
     }
     struct pnet_matches *m = pnet_arena_alloc(&c->arena, sizeof *m);
@@ -162,7 +164,7 @@ static const struct {
     {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL}, {"round", 1, 1, NULL}};
 enum { GRID, LEVEL, WIDTH, LEN, MATCHES, BUILTINS = sizeof builtins / sizeof builtins[0] };
 
-struct value call_builtin(
+struct value pnet_call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a)
 {
     const struct pnet_expr *e = a->expr;
@@ -175,11 +177,12 @@ struct value call_builtin(
     for (int i = 0; i < a->count && count < 17; i++) {
         const char *name = a->items[i].name, *named = builtins[which].named;
         if (name && (!named || strcmp(name, named) != 0 || count != builtins[which].most - 1)) {
-            unknown_argument(c, a->items[i].name_span, e->call.name, name, &named, named ? 1 : 0);
+            pnet_unknown_argument(
+                c, a->items[i].name_span, e->call.name, name, &named, named ? 1 : 0);
             return unknown;
         }
         at[count] = a->items[i].expr->span;
-        v[count] = evaluate(c, s, a->items[i].expr);
+        v[count] = pnet_evaluate_expr(c, s, a->items[i].expr);
         if (v[count++].kind == V_UNKNOWN) known = false;
     }
     if (count < builtins[which].least || count > builtins[which].most) {
@@ -189,7 +192,7 @@ struct value call_builtin(
         return unknown;
     }
     if (!known) return unknown;
-    if (which == GRID) return builtin_grid(c, e->span, v[0], v[1]);
+    if (which == GRID) return pnet_builtin_grid(c, e->span, v[0], v[1]);
     if (which == MATCHES) return builtin_matches(c, e->span, v, at);
     if (which > MATCHES) return call_number_function(c, e, v, count);
     if (which == LEN ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
@@ -200,7 +203,7 @@ struct value call_builtin(
                     return (struct value){.kind = V_LEVEL, .span = e->span, .index = i};
         }
         ERROR(c, e->span, "%s() asks about %s, not %s", e->call.name,
-            which == LEN ? "a list" : "features", describe(c, v[0]));
+            which == LEN ? "a list" : "features", pnet_value_text(c, v[0]));
         return unknown;
     }
     const struct pnet_type t =
@@ -210,14 +213,14 @@ struct value call_builtin(
         .kind = V_NUMBER, .span = e->span, .number = which == WIDTH ? t.width : v[0].count};
 }
 
-int find_builtin(const char *name)
+int pnet_find_builtin(const char *name)
 {
     for (int i = 0; i < BUILTINS; i++)
         if (strcmp(builtins[i].name, name) == 0) return i;
     return -1;
 }
 
-int builtin_names(const char **names)
+int pnet_builtin_names(const char **names)
 {
     for (int i = 0; i < BUILTINS; i++) names[i] = builtins[i].name;
     return BUILTINS;

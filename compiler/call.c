@@ -19,7 +19,7 @@ static bool collect(struct pnet_compilation *c, struct scope *s, const struct pn
     if (!a->items) return false;
     for (const struct pnet_call_arg *arg = e->call.args; arg; arg = arg->next) {
         if (arg->name && strcmp(arg->name, "name") == 0) {
-            struct value v = evaluate(c, s, arg->value);
+            struct value v = pnet_evaluate_expr(c, s, arg->value);
             if (v.kind == V_UNKNOWN) return false;
             if (v.kind != V_TEXT || !*v.text) {
                 ERROR(c, arg->value->span, "name= takes a text in quotes");
@@ -57,7 +57,7 @@ static bool collect(struct pnet_compilation *c, struct scope *s, const struct pn
     return true;
 }
 
-bool unknown_argument(struct pnet_compilation *c, struct pnet_span span, const char *function,
+bool pnet_unknown_argument(struct pnet_compilation *c, struct pnet_span span, const char *function,
     const char *name, const char *const *names, int count)
 {
     struct pnet_diag *d = ERROR(c, span, "%s() has no argument '%s'", function, name);
@@ -85,7 +85,7 @@ static struct value unknown_function(struct pnet_compilation *c, const struct pn
     const char *names[512];
     int n = 0;
     for (int i = 0; i < pnet_op_count && n < 256; i++) names[n++] = pnet_ops[i]->name;
-    n += builtin_names(names + n);
+    n += pnet_builtin_names(names + n);
     for (int i = 0; i < c->definition_count && n < 512; i++)
         names[n++] = c->definitions[i].item->name;
     const char *near = pnet_nearest(e->call.name, names, n);
@@ -100,27 +100,28 @@ static struct value dispatch(struct pnet_compilation *c, struct scope *s, const 
     const struct value *piped)
 {
     struct arguments a;
-    if (!spend(c, e->span, 1) || !collect(c, s, e, piped, &a)) return unknown;
-    int *definition = map_find(&c->definition_names, e->call.name);
+    if (!pnet_spend_steps(c, e->span, 1) || !collect(c, s, e, piped, &a)) return unknown;
+    int *definition = pnet_map_find(&c->definition_names, e->call.name);
     if (definition) {
         struct definition *d = &c->definitions[*definition];
-        return d->item->kind == PNET_ITEM_BLOCK ? call_block(c, s, d, &a) : call_net(c, s, d, &a);
+        return d->item->kind == PNET_ITEM_BLOCK ? pnet_call_block(c, s, d, &a)
+                                                : pnet_call_net(c, s, d, &a);
     }
-    int builtin = find_builtin(e->call.name);
-    if (builtin >= 0) return call_builtin(c, s, builtin, &a);
+    int builtin = pnet_find_builtin(e->call.name);
+    if (builtin >= 0) return pnet_call_builtin(c, s, builtin, &a);
     const struct pnet_op *op = pnet_op_find(e->call.name);
-    return op ? call_op(c, s, op, &a) : unknown_function(c, e);
+    return op ? pnet_call_op(c, s, op, &a) : unknown_function(c, e);
 }
 
 static struct value repeat(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, struct value v)
 {
-    struct value times = evaluate(c, s, e->call.repeat);
+    struct value times = pnet_evaluate_expr(c, s, e->call.repeat);
     if (times.kind == V_UNKNOWN) return unknown;
     if (times.kind != V_NUMBER || times.unit || times.number != floor(times.number) ||
         times.number < 0 || times.number > MAX_ITEMS) {
         ERROR(c, e->call.repeat->span, "a stage repeats a whole number of times, not %s",
-            describe(c, times));
+            pnet_value_text(c, times));
         return unknown;
     }
     const char *path = s->value_path;
@@ -134,10 +135,11 @@ static struct value repeat(
     return v;
 }
 
-struct value evaluate_call(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+struct value pnet_evaluate_call(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     if (e->kind != PNET_EXPR_PIPE) return dispatch(c, s, e, NULL);
-    struct value piped = evaluate(c, s, e->call.piped);
+    struct value piped = pnet_evaluate_expr(c, s, e->call.piped);
     piped.span = e->call.piped->span;
     return e->call.repeat ? repeat(c, s, e, piped) : dispatch(c, s, e, &piped);
 }

@@ -19,26 +19,27 @@ struct arguments {
 };
 
 /* call.c */
-bool unknown_argument(struct pnet_compilation *c, struct pnet_span span, const char *function,
+bool pnet_unknown_argument(struct pnet_compilation *c, struct pnet_span span, const char *function,
     const char *name, const char *const *names, int count);
 
 /* call_op.c: a layer of the op table */
-struct value call_op(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
+struct value pnet_call_op(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
     const struct arguments *a);
 
 /* node.c: "prefix.value.op", with _2, _3 where the same stands there already */
-const char *op_path(struct pnet_compilation *c, struct scope *s, const char *op, const char *name);
+const char *pnet_op_path(
+    struct pnet_compilation *c, struct scope *s, const char *op, const char *name);
 
 /* call_block.c */
-struct value call_block(
+struct value pnet_call_block(
     struct pnet_compilation *c, struct scope *s, struct definition *d, const struct arguments *a);
-struct value call_net(
+struct value pnet_call_net(
     struct pnet_compilation *c, struct scope *s, struct definition *d, const struct arguments *a);
 
 /* builtin.c: the function called `name`, or -1; `names` of all for suggestions */
-int find_builtin(const char *name);
-int builtin_names(const char **names);
-struct value call_builtin(
+int pnet_find_builtin(const char *name);
+int pnet_builtin_names(const char **names);
+struct value pnet_call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a);
 
 #endif

@@ -24,7 +24,7 @@ static void unknown_parameter(
     int n = 0;
     for (const struct pnet_param_decl *p = item->params; p && n < MAX_ARGUMENTS; p = p->next)
         names[n++] = p->name;
-    unknown_argument(c, a->name_span, item->name, a->name, names, n);
+    pnet_unknown_argument(c, a->name_span, item->name, a->name, names, n);
 }
 
 /* Evaluates the arguments in the caller's scope, in the order of the parameters; those from `next` on are
@@ -53,8 +53,8 @@ static bool take_arguments(struct pnet_compilation *c, struct scope *caller,
                 e = a->items[i].expr;
         }
         if (e)
-            given[index] =
-                (struct given){.set = true, .span = e->span, .value = evaluate(c, caller, e)};
+            given[index] = (struct given){
+                .set = true, .span = e->span, .value = pnet_evaluate_expr(c, caller, e)};
     }
     if (next < a->count && !a->items[next].name) {
         ERROR(c, a->items[next].expr->span, "%s() takes no more arguments", item->name);
@@ -75,18 +75,18 @@ static void bind_parameters(struct pnet_compilation *c, struct scope *callee,
         if (d->broken)
             v = unknown;
         else if (!given[index].set)
-            v = p->value ? evaluate(c, callee, p->value) : unknown;
+            v = p->value ? pnet_evaluate_expr(c, callee, p->value) : unknown;
         if (!given[index].set && !p->value && good && !d->broken)
             pnet_diag_second(
                 ERROR(c, a->expr->call.name_span, "%s() needs %s", item->name, p->name),
                 p->name_span, "declared here");
         if (p->type && v.kind != V_CLOUD && v.kind != V_UNKNOWN) {
             struct pnet_diag *e = ERROR(c, given[index].set ? given[index].span : p->name_span,
-                "'%s' is a cloud, not %s", p->name, describe(c, v));
+                "'%s' is a cloud, not %s", p->name, pnet_value_text(c, v));
             pnet_diag_second(e, p->name_span, "declared here");
             v = unknown;
         }
-        bind_value(c, callee, p->name, v, p->name_span, true);
+        pnet_bind_value(c, callee, p->name, v, p->name_span, true);
     }
 }
 
@@ -115,10 +115,10 @@ static void leave(struct pnet_compilation *c, struct definition *d)
 static struct value run_body(struct pnet_compilation *c, struct scope *callee, struct definition *d)
 {
     bool block = d->item->kind == PNET_ITEM_BLOCK;
-    run_statements(c, callee, d->item->stmt);
+    pnet_run_statements(c, callee, d->item->stmt);
     if (callee->unsure || c->stopped || c->arena.failed) return unknown;
     if (callee->returned) return callee->result;
-    struct binding *out = find_own_binding(callee, "out");
+    struct binding *out = pnet_find_own_binding(callee, "out");
     if (out) return out->value;
     struct pnet_diag *e = ERROR(
         c, d->item->name_span, "%s '%s' has no result", block ? "block" : "net", d->item->name);
@@ -133,7 +133,7 @@ static struct given *new_given(struct pnet_compilation *c, const struct pnet_ite
     return pnet_arena_array(&c->arena, count, sizeof(struct given));
 }
 
-struct value call_block(
+struct value pnet_call_block(
     struct pnet_compilation *c, struct scope *s, struct definition *d, const struct arguments *a)
 {
     struct scope callee = {
@@ -148,11 +148,11 @@ struct value call_block(
                 "pipe it in: x -> %s(..)", d->item->name);
             return unknown;
         }
-        in = evaluate(c, s, a->items[first++].expr);
+        in = pnet_evaluate_expr(c, s, a->items[first++].expr);
     }
-    callee.prefix = op_path(c, s, d->item->name, a->name);
+    callee.prefix = pnet_op_path(c, s, d->item->name, a->name);
     if (!callee.prefix) return unknown;
-    bind_value(c, &callee, "in", in, a->expr->span, false);
+    pnet_bind_value(c, &callee, "in", in, a->expr->span, false);
     bool good = take_arguments(c, s, d->item, a, first, 0, given);
     if (!enter(c, d, a->expr->call.name_span)) return unknown;
     bind_parameters(c, &callee, d, a, given, good);
@@ -169,7 +169,7 @@ static int find_input(const struct scope *callee)
     return -1;
 }
 
-struct value call_net(
+struct value pnet_call_net(
     struct pnet_compilation *c, struct scope *s, struct definition *d, const struct arguments *a)
 {
     struct map counters = {0}; /* each use starts to count again, and so finds the same names */

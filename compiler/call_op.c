@@ -27,7 +27,8 @@ static int find_choice(const char *choices, const char *word)
     return -1;
 }
 
-bool default_attrs(struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr)
+bool pnet_default_attrs(
+    struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr)
 {
     (void)c;
     for (int i = 0; i < PNET_MAX_ARGS && op->args[i].name; i++) {
@@ -52,7 +53,7 @@ static bool wrong_type(struct pnet_compilation *c, struct pnet_span span, const 
     const struct pnet_arg *arg, const char *wanted, struct value v)
 {
     struct pnet_diag *d = ERROR(c, span, "%s() takes %s for %s", op->name, wanted, arg->name);
-    pnet_diag_label(d, "this is %s", describe(c, v));
+    pnet_diag_label(d, "this is %s", pnet_value_text(c, v));
     return false;
 }
 
@@ -80,7 +81,7 @@ static bool number_attr(struct pnet_compilation *c, struct pnet_span span, const
             v);
     if (length && v.unit != PNET_UNIT_LENGTH) {
         struct pnet_diag *d = ERROR(c, span, "%s of %s() needs a unit", arg->name, op->name);
-        pnet_diag_label(d, "this is %s", describe(c, v));
+        pnet_diag_label(d, "this is %s", pnet_value_text(c, v));
         pnet_diag_help(d, "write %gcm, or %gm", v.number * 100, v.number);
         return false;
     }
@@ -101,10 +102,10 @@ static bool choice_attr(struct pnet_compilation *c, struct scope *s, const struc
     const struct pnet_op *op, const struct pnet_arg *arg, struct pnet_attr *attr)
 {
     struct value v = {.kind = V_WORD};
-    if (e->kind == PNET_EXPR_NAME && !find_binding(s, e->name))
+    if (e->kind == PNET_EXPR_NAME && !pnet_find_binding(s, e->name))
         v.text = e->name;
     else
-        v = evaluate(c, s, e);
+        v = pnet_evaluate_expr(c, s, e);
     if (v.kind == V_UNKNOWN) return false;
     if (v.kind != V_WORD && v.kind != V_TEXT)
         return wrong_type(c, e->span, op, arg, arg->choices, v);
@@ -140,7 +141,7 @@ static bool set_attr(struct pnet_compilation *c, struct scope *s, const struct p
 {
     attr->set = true;
     if (arg->type == PNET_ARG_CHOICE) return choice_attr(c, s, e, op, arg, attr);
-    struct value v = evaluate(c, s, e);
+    struct value v = pnet_evaluate_expr(c, s, e);
     if (v.kind == V_UNKNOWN) return false;
     switch (arg->type) {
     case PNET_ARG_BOOL:
@@ -214,7 +215,7 @@ static void unknown_op_argument(
     const char *names[PNET_MAX_ARGS];
     int n = 0;
     for (int k = 0; k < PNET_MAX_ARGS && op->args[k].name; k++) names[n++] = op->args[k].name;
-    unknown_argument(c, a->name_span, op->name, a->name, names, n);
+    pnet_unknown_argument(c, a->name_span, op->name, a->name, names, n);
 }
 
 /* Evaluates one argument; *next is the place of the next positional one. False with an error, or if the argument is
@@ -241,7 +242,8 @@ static bool bind_argument(struct pnet_compilation *c, struct scope *s, const str
     }
     b->given[arg] = true;
     b->span[arg] = e->span;
-    if (is_value_arg(&op->args[arg])) return add_input(c, op, arg, evaluate(c, s, e), e->span, b);
+    if (is_value_arg(&op->args[arg]))
+        return add_input(c, op, arg, pnet_evaluate_expr(c, s, e), e->span, b);
     return set_attr(c, s, e, op, &op->args[arg], &b->attr[arg]);
 }
 
@@ -253,7 +255,7 @@ static bool bind_arguments(struct pnet_compilation *c, struct scope *s, const st
     int next = 0;
     bool good = true, lost = false;
     *b = (struct bound){0};
-    default_attrs(c, op, b->attr);
+    pnet_default_attrs(c, op, b->attr);
     for (int i = 0; i < PNET_MAX_ARGS; i++) b->span[i] = a->expr->call.name_span;
     if (a->is_piped) {
         if (!op->args[0].name || !is_value_arg(&op->args[0])) {
@@ -288,7 +290,7 @@ static void weigh_classes(struct pnet_compilation *c, const struct pnet_op *op, 
         }
 }
 
-struct value call_op(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
+struct value pnet_call_op(struct pnet_compilation *c, struct scope *s, const struct pnet_op *op,
     const struct arguments *a)
 {
     struct bound b;
@@ -296,6 +298,6 @@ struct value call_op(struct pnet_compilation *c, struct scope *s, const struct p
     weigh_classes(c, op, &b);
     for (int i = 0; i < b.in_count; i++) b.in[i].span = b.in_span[i];
     struct value v =
-        apply_op(c, s, a->expr->call.name_span, op, b.in, b.in_count, b.attr, b.span, a->name);
+        pnet_apply_op(c, s, a->expr->call.name_span, op, b.in, b.in_count, b.attr, b.span, a->name);
     return v;
 }

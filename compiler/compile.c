@@ -9,21 +9,21 @@ static const struct {
     const char *name;
     void (*run)(struct pnet_compilation *);
 } passes[] = {
-    {"prune", pass_prune},
-    {"fold", pass_fold},
-    {"fuse", pass_fuse},
-    {"schedule", pass_schedule},
-    {"parameters", pass_parameters},
-    {"geometry", pass_geometry},
-    {"lifetimes", pass_lifetimes},
-    {"hash", pass_hash},
+    {"prune", pnet_pass_prune},
+    {"fold", pnet_pass_fold},
+    {"fuse", pnet_pass_fuse},
+    {"schedule", pnet_pass_schedule},
+    {"parameters", pnet_pass_parameters},
+    {"geometry", pnet_pass_geometry},
+    {"lifetimes", pnet_pass_lifetimes},
+    {"hash", pnet_pass_hash},
 };
 
 const char *const pnet_pass_names[] = {"elaborate", "prune", "fold", "fuse", "schedule",
     "parameters", "geometry", "lifetimes", "hash", NULL};
 const int pnet_pass_count = sizeof pnet_pass_names / sizeof pnet_pass_names[0] - 1;
 
-bool compilation_ok(const struct pnet_compilation *c)
+bool pnet_compilation_ok(const struct pnet_compilation *c)
 {
     return !c->arena.failed && pnet_diags_errors(c->diags) == 0;
 }
@@ -107,24 +107,24 @@ static void dump(struct pnet_compilation *c, const char *pass)
 
 static void run(struct pnet_compilation *c)
 {
-    if (!c->file || !compilation_ok(c)) return;
-    elaborate(c);
-    if (compilation_ok(c)) {
+    if (!c->file || !pnet_compilation_ok(c)) return;
+    pnet_elaborate(c);
+    if (pnet_compilation_ok(c)) {
         if (c->options.purpose == PNET_FOR_INFERENCE)
             choose_result(c);
         else
             check_objectives(c);
     }
-    if (!compilation_ok(c)) return;
-    warn_unused(c);
+    if (!pnet_compilation_ok(c)) return;
+    pnet_warn_unused(c);
     for (int i = 0; i < c->plan.level_count; i++)
-        if (c->plan.levels[i].name == unnamed_level)
+        if (c->plan.levels[i].name == pnet_unnamed_level)
             c->plan.levels[i].name = pnet_arena_printf(&c->arena, "grid%d", i);
     if (c->arena.failed) return;
     dump(c, "elaborate");
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         passes[i].run(c);
-        if (!compilation_ok(c)) return;
+        if (!pnet_compilation_ok(c)) return;
         dump(c, passes[i].name);
     }
     c->done = true;
@@ -178,7 +178,7 @@ void pnet_compilation_free(struct pnet_compilation *c)
 
 const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c)
 {
-    return c->done && compilation_ok(c) ? &c->plan : NULL;
+    return c->done && pnet_compilation_ok(c) ? &c->plan : NULL;
 }
 
 void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-bool spend(struct pnet_compilation *c, struct pnet_span span, int64_t steps)
+bool pnet_spend_steps(struct pnet_compilation *c, struct pnet_span span, int64_t steps)
 {
     if (c->stopped || c->arena.failed) return false;
     c->steps += steps;
@@ -19,9 +19,9 @@ bool spend(struct pnet_compilation *c, struct pnet_span span, int64_t steps)
     return false;
 }
 
-bool run_down(struct pnet_compilation *c, struct pnet_span span)
+bool pnet_descend(struct pnet_compilation *c, struct pnet_span span)
 {
-    if (++c->run_depth <= MAX_RUN_DEPTH) return spend(c, span, 1);
+    if (++c->run_depth <= MAX_RUN_DEPTH) return pnet_spend_steps(c, span, 1);
     if (!c->stopped && !c->arena.failed)
         pnet_diag_help(ERROR(c, span, "blocks and nets are nested too deeply in expressions"),
             "the limit is %d statements and expressions inside of each other", MAX_RUN_DEPTH);
@@ -29,21 +29,21 @@ bool run_down(struct pnet_compilation *c, struct pnet_span span)
     return false;
 }
 
-void run_up(struct pnet_compilation *c)
+void pnet_ascend(struct pnet_compilation *c)
 {
     c->run_depth--;
 }
 
-struct binding *find_own_binding(struct scope *s, const char *name)
+struct binding *pnet_find_own_binding(struct scope *s, const char *name)
 {
-    int *index = map_find(&s->binding_names, name);
+    int *index = pnet_map_find(&s->binding_names, name);
     return index ? s->bindings[*index] : NULL;
 }
 
-struct binding *find_binding(struct scope *s, const char *name)
+struct binding *pnet_find_binding(struct scope *s, const char *name)
 {
     struct binding *b = NULL;
-    for (; s && !b; s = s->outer) b = find_own_binding(s, name);
+    for (; s && !b; s = s->outer) b = pnet_find_own_binding(s, name);
     return b;
 }
 
@@ -52,10 +52,10 @@ static int track_use(struct pnet_compilation *c, const char *name, struct pnet_s
 {
     char place[32];
     snprintf(place, sizeof place, "%u:%u", span.file, span.begin);
-    int *known = map_find(&c->use_places, place);
+    int *known = pnet_map_find(&c->use_places, place);
     if (known) return *known;
     const char *key = pnet_arena_printf(&c->arena, "%s", place);
-    if (!key || !map_get(&c->arena, &c->use_places, key, c->use_count)) return -1;
+    if (!key || !pnet_map_get(&c->arena, &c->use_places, key, c->use_count)) return -1;
     if (c->use_count == c->use_capacity) {
         int capacity = c->use_capacity ? 2 * c->use_capacity : 64;
         struct use *bigger = pnet_arena_array(&c->arena, (size_t)capacity, sizeof *bigger);
@@ -81,7 +81,7 @@ static struct binding *add_binding(struct pnet_compilation *c, struct scope *s, 
         s->binding_capacity = capacity;
     }
     struct binding *b = pnet_arena_alloc(&c->arena, sizeof *b);
-    if (!b || !map_get(&c->arena, &s->binding_names, name, s->binding_count)) return NULL;
+    if (!b || !pnet_map_get(&c->arena, &s->binding_names, name, s->binding_count)) return NULL;
     b->name = name;
     s->bindings[s->binding_count++] = b;
     return b;
@@ -91,7 +91,7 @@ static struct binding *add_binding(struct pnet_compilation *c, struct scope *s, 
 static struct value copy_list(
     struct pnet_compilation *c, struct pnet_span span, struct value v, int depth)
 {
-    if (!spend(c, span, v.count + 1)) return unknown;
+    if (!pnet_spend_steps(c, span, v.count + 1)) return unknown;
     if (depth > MAX_LIST_DEPTH) {
         ERROR(c, span, "lists are nested more than %d deep", MAX_LIST_DEPTH);
         return unknown;
@@ -105,10 +105,10 @@ static struct value copy_list(
     return r.items ? r : unknown;
 }
 
-void bind_value(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
+void pnet_bind_value(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
     struct pnet_span span, bool track)
 {
-    struct binding *b = find_own_binding(s, name);
+    struct binding *b = pnet_find_own_binding(s, name);
     if (!b) b = add_binding(c, s, name);
     if (!b) return;
     b->value = v.kind == V_LIST ? copy_list(c, span, v, 1) : v;
@@ -135,14 +135,14 @@ static const char *path_text(struct pnet_compilation *c, const struct level_path
 static void name_levels(
     struct pnet_compilation *c, const struct level_path *path, const struct value *v)
 {
-    if (!spend(c, v->span, 1)) return;
+    if (!pnet_spend_steps(c, v->span, 1)) return;
     if (v->kind == V_LIST)
         for (int i = 0; i < v->count; i++)
             name_levels(c, &(struct level_path){.outer = path, .index = i}, &v->items[i]);
     if (v->kind != V_LEVEL) return;
     struct pnet_level_info *l = &c->plan.levels[v->index];
     int clouds = 0;
-    if (l->kind != PNET_GEO_GRID || l->name != unnamed_level) return;
+    if (l->kind != PNET_GEO_GRID || l->name != pnet_unnamed_level) return;
     for (int i = 0; i < c->plan.input_count; i++) clouds += !pnet_input_is_pose(&c->plan.inputs[i]);
     l->name = path_text(c, path);
     if (clouds > 1)
@@ -176,7 +176,7 @@ static struct value *list_slot(
     if (i >= list->capacity) {
         int capacity = list->capacity ? list->capacity : 8;
         while (capacity <= i) capacity *= 2;
-        if (!spend(c, span, capacity)) return NULL;
+        if (!pnet_spend_steps(c, span, capacity)) return NULL;
         struct value *bigger = pnet_arena_array(&c->arena, (size_t)capacity, sizeof *bigger);
         if (!bigger) return NULL;
         if (list->count) memcpy(bigger, list->items, (size_t)list->count * sizeof *bigger);
@@ -190,10 +190,10 @@ static struct value *list_slot(
 static bool evaluate_index(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, int64_t *index)
 {
-    struct value v = evaluate(c, s, e);
+    struct value v = pnet_evaluate_expr(c, s, e);
     if (v.kind == V_UNKNOWN) return false;
     if (v.kind != V_NUMBER || v.unit != PNET_UNIT_NONE || v.number != floor(v.number)) {
-        ERROR(c, e->span, "an index is a whole number, not %s", describe(c, v));
+        ERROR(c, e->span, "an index is a whole number, not %s", pnet_value_text(c, v));
         return false;
     }
     if (v.number < 0 || v.number >= MAX_ITEMS) {
@@ -208,12 +208,12 @@ static bool evaluate_index(
 static void assign_indexed(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st,
     const int64_t *indices, struct value v)
 {
-    struct binding *b = find_own_binding(s, st->assign.name);
+    struct binding *b = pnet_find_own_binding(s, st->assign.name);
     if (b && b->value.kind == V_UNKNOWN) return;
     if (!b || b->value.kind != V_LIST) {
         struct value empty = {.kind = V_LIST, .span = st->span};
-        bind_value(c, s, st->assign.name, empty, st->assign.name_span, true);
-        b = find_own_binding(s, st->assign.name);
+        pnet_bind_value(c, s, st->assign.name, empty, st->assign.name_span, true);
+        b = pnet_find_own_binding(s, st->assign.name);
     }
     /* the list is used as a whole: one record for all its items */
     struct value *slot = b ? &b->value : NULL;
@@ -235,13 +235,13 @@ static void run_assign(struct pnet_compilation *c, struct scope *s, const struct
         if (!evaluate_index(c, s, st->assign.indices[i], &indices[i])) known = false;
     const char *outer_path = s->value_path;
     s->value_path = known ? assignment_path(c, s, st, indices) : st->assign.name;
-    struct value v = evaluate(c, s, st->assign.value);
+    struct value v = pnet_evaluate_expr(c, s, st->assign.value);
     s->value_path = outer_path;
     v.span = st->assign.name_span;
     if (v.kind == V_TENSOR && v.index < c->tensor_span_capacity)
         c->tensor_spans[v.index] = st->assign.name_span;
     if (!known) {
-        bind_value(c, s, st->assign.name, unknown, st->assign.name_span, false);
+        pnet_bind_value(c, s, st->assign.name, unknown, st->assign.name_span, false);
         return;
     }
     if (st->assign.index_count) {
@@ -250,20 +250,20 @@ static void run_assign(struct pnet_compilation *c, struct scope *s, const struct
     }
     name_levels(c, &(struct level_path){.name = st->assign.name}, &v);
     bool is_out = s->outer && strcmp(st->assign.name, "out") == 0;
-    bind_value(c, s, st->assign.name, v, st->assign.name_span, !is_out);
+    pnet_bind_value(c, s, st->assign.name, v, st->assign.name_span, !is_out);
 }
 
 /* Makes the names that these statements assign unknown. Called where a condition is unknown, so that it is unknown too whether
    the statements run. */
 static void forget(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st)
 {
-    for (; st && spend(c, st->span, 1); st = st->next) {
+    for (; st && pnet_spend_steps(c, st->span, 1); st = st->next) {
         switch (st->kind) {
         case PNET_STMT_ASSIGN:
-            bind_value(c, s, st->assign.name, unknown, st->assign.name_span, false);
+            pnet_bind_value(c, s, st->assign.name, unknown, st->assign.name_span, false);
             break;
         case PNET_STMT_FOR:
-            bind_value(c, s, st->loop.name, unknown, st->loop.name_span, false);
+            pnet_bind_value(c, s, st->loop.name, unknown, st->loop.name_span, false);
             forget(c, s, st->loop.body);
             break;
         case PNET_STMT_IF:
@@ -279,10 +279,10 @@ static void forget(struct pnet_compilation *c, struct scope *s, const struct pne
 static bool evaluate_end(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e, int64_t *end)
 {
-    struct value v = evaluate(c, s, e);
+    struct value v = pnet_evaluate_expr(c, s, e);
     if (v.kind == V_UNKNOWN) return false;
     if (v.kind != V_NUMBER || v.unit || v.number != floor(v.number) || fabs(v.number) > 1e6) {
-        ERROR(c, e->span, "a loop runs between whole numbers, not %s", describe(c, v));
+        ERROR(c, e->span, "a loop runs between whole numbers, not %s", pnet_value_text(c, v));
         return false;
     }
     *end = (int64_t)v.number;
@@ -294,7 +294,7 @@ static void run_for(struct pnet_compilation *c, struct scope *s, const struct pn
     int64_t a, b;
     bool known = evaluate_end(c, s, st->loop.from, &a);
     if (!evaluate_end(c, s, st->loop.to, &b) || !known) {
-        bind_value(c, s, st->loop.name, unknown, st->loop.name_span, false);
+        pnet_bind_value(c, s, st->loop.name, unknown, st->loop.name_span, false);
         forget(c, s, st->loop.body);
         return;
     }
@@ -302,11 +302,12 @@ static void run_for(struct pnet_compilation *c, struct scope *s, const struct pn
     struct loop loop = {.name = st->loop.name, .outer = s->loops};
     int errors = pnet_diags_errors(c->diags);
     s->loops = &loop;
-    for (int64_t i = a; step * i <= step * b && !s->returned && spend(c, st->span, 1); i += step) {
+    for (int64_t i = a; step * i <= step * b && !s->returned && pnet_spend_steps(c, st->span, 1);
+         i += step) {
         loop.value = i;
         struct value v = {.kind = V_NUMBER, .span = st->loop.name_span, .number = (double)i};
-        bind_value(c, s, st->loop.name, v, st->loop.name_span, false);
-        run_statements(c, s, st->loop.body);
+        pnet_bind_value(c, s, st->loop.name, v, st->loop.name_span, false);
+        pnet_run_statements(c, s, st->loop.body);
         if (pnet_diags_errors(c->diags) > errors) { /* the next time would say the same */
             forget(c, s, st->loop.body);
             break;
@@ -317,14 +318,14 @@ static void run_for(struct pnet_compilation *c, struct scope *s, const struct pn
 
 static void run_if(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *st)
 {
-    struct value v = evaluate(c, s, st->conditional.condition);
+    struct value v = pnet_evaluate_expr(c, s, st->conditional.condition);
     if (v.kind == V_BOOL) {
-        run_statements(c, s, v.truth ? st->conditional.then : st->conditional.otherwise);
+        pnet_run_statements(c, s, v.truth ? st->conditional.then : st->conditional.otherwise);
         return;
     }
     if (v.kind != V_UNKNOWN)
-        ERROR(
-            c, st->conditional.condition->span, "a condition is yes or no, not %s", describe(c, v));
+        ERROR(c, st->conditional.condition->span, "a condition is yes or no, not %s",
+            pnet_value_text(c, v));
     forget(c, s, st->conditional.then);
     forget(c, s, st->conditional.otherwise);
 }
@@ -333,7 +334,7 @@ static void run_return(struct pnet_compilation *c, struct scope *s, const struct
 {
     const char *outer_path = s->value_path;
     s->value_path = "out";
-    s->result = evaluate(c, s, st->value);
+    s->result = pnet_evaluate_expr(c, s, st->value);
     s->value_path = outer_path;
     s->returned = true;
     if (st->next)
@@ -342,20 +343,20 @@ static void run_return(struct pnet_compilation *c, struct scope *s, const struct
             "never runs");
 }
 
-void run_statements(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *first)
+void pnet_run_statements(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *first)
 {
     for (const struct pnet_stmt *st = first; st && !s->returned; st = st->next) {
         if (++c->statements > MAX_STATEMENTS && !c->stopped) {
             ERROR(c, st->span, "the model is too large: over %d statements run", MAX_STATEMENTS);
             c->stopped = true;
         }
-        if (run_down(c, st->span)) switch (st->kind) {
+        if (pnet_descend(c, st->span)) switch (st->kind) {
             case PNET_STMT_ASSIGN: run_assign(c, s, st); break;
             case PNET_STMT_FOR: run_for(c, s, st); break;
             case PNET_STMT_IF: run_if(c, s, st); break;
             case PNET_STMT_RETURN: run_return(c, s, st); break;
             }
-        run_up(c);
+        pnet_ascend(c);
         if (c->stopped || c->arena.failed) return;
     }
 }

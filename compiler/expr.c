@@ -26,7 +26,7 @@ static const char *unit_text(enum pnet_unit u)
     return "a plain number";
 }
 
-const char *describe(struct pnet_compilation *c, struct value v)
+const char *pnet_value_text(struct pnet_compilation *c, struct value v)
 {
     char text[96];
     switch (v.kind) {
@@ -38,7 +38,7 @@ const char *describe(struct pnet_compilation *c, struct value v)
     case V_TEXT: return "a text";
     case V_LIST: return pnet_arena_printf(&c->arena, "a list of %d", v.count);
     case V_LEVEL:
-        return c->plan.levels[v.index].name == unnamed_level
+        return c->plan.levels[v.index].name == pnet_unnamed_level
                    ? "the level of a grid"
                    : pnet_arena_printf(&c->arena, "the level %s", c->plan.levels[v.index].name);
     case V_CLOUD: return pnet_arena_printf(&c->arena, "the cloud %s", c->plan.inputs[v.index].name);
@@ -53,7 +53,7 @@ const char *describe(struct pnet_compilation *c, struct value v)
 }
 
 /* The source of a span on one line, where it is short enough to stand in a label. */
-const char *source_text(struct pnet_compilation *c, struct pnet_span span)
+const char *pnet_span_text(struct pnet_compilation *c, struct pnet_span span)
 {
     enum { LONGEST = 24 };
     const struct pnet_source *s = pnet_sources_get(c->sources, span.file);
@@ -136,8 +136,8 @@ static struct value list_arithmetic(struct pnet_compilation *c, struct scope *s,
     struct value r = {.kind = V_LIST, .span = e->span, .count = count, .capacity = count};
     r.items = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *r.items);
     for (int i = 0; r.items && i < count; i++)
-        r.items[i] = spend(c, e->span, 1)
-                         ? arithmetic(c, s, e, op, a.kind == V_LIST ? a.items[i] : a,
+        r.items[i] = pnet_spend_steps(c, e->span, 1)
+                         ? pnet_evaluate_operator(c, s, e, op, a.kind == V_LIST ? a.items[i] : a,
                                b.kind == V_LIST ? b.items[i] : b)
                          : unknown;
     return r.items ? r : unknown;
@@ -156,9 +156,9 @@ static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *
     bool plain = both || (other.kind == V_NUMBER && other.unit != PNET_UNIT_LENGTH &&
                              other.unit != PNET_UNIT_ANGLE);
     const struct pnet_op *row = pnet_op_find(name);
-    if (!known || !plain || !row || !default_attrs(c, row, attr)) {
-        ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a),
-            describe(c, b));
+    if (!known || !plain || !row || !pnet_default_attrs(c, row, attr)) {
+        ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", pnet_value_text(c, a),
+            pnet_value_text(c, b));
         return unknown;
     }
     /* the number is the last argument of both rows: add(a, b, scale), scale(x, by) */
@@ -170,11 +170,11 @@ static struct value tensor_arithmetic(struct pnet_compilation *c, struct scope *
     }
     struct pnet_span spans[PNET_MAX_ARGS];
     for (int i = 0; i < PNET_MAX_ARGS; i++) spans[i] = e->span;
-    return apply_op(c, s, e->binary.op_span, row, in, both ? 2 : 1, attr, spans, NULL);
+    return pnet_apply_op(c, s, e->binary.op_span, row, in, both ? 2 : 1, attr, spans, NULL);
 }
 
-struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
-    enum pnet_operator op, struct value a, struct value b)
+struct value pnet_evaluate_operator(struct pnet_compilation *c, struct scope *s,
+    const struct pnet_expr *e, enum pnet_operator op, struct value a, struct value b)
 {
     if (a.kind == V_UNKNOWN || b.kind == V_UNKNOWN) return unknown;
     bool equality = op == PNET_OP_EQ || op == PNET_OP_NE;
@@ -188,8 +188,8 @@ struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struc
     if (numeric && ((a.kind == V_LIST && (b.kind == V_NUMBER || b.kind == V_LIST)) ||
                        (a.kind == V_NUMBER && b.kind == V_LIST)))
         return list_arithmetic(c, s, e, op, a, b);
-    ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", describe(c, a),
-        describe(c, b));
+    ERROR(c, e->binary.op_span, "this cannot be computed from %s and %s", pnet_value_text(c, a),
+        pnet_value_text(c, b));
     return unknown;
 }
 
@@ -199,10 +199,10 @@ static struct value evaluate_logic(
     const struct pnet_expr *sides[2] = {e->binary.left, e->binary.right};
     bool result = e->binary.op == PNET_OP_AND;
     for (int i = 0; i < (e->binary.op == PNET_OP_NOT ? 1 : 2); i++) {
-        struct value v = evaluate(c, s, sides[i]);
+        struct value v = pnet_evaluate_expr(c, s, sides[i]);
         if (v.kind == V_UNKNOWN) return unknown;
         if (v.kind != V_BOOL) {
-            ERROR(c, sides[i]->span, "this is yes or no, not %s", describe(c, v));
+            ERROR(c, sides[i]->span, "this is yes or no, not %s", pnet_value_text(c, v));
             return unknown;
         }
         if (e->binary.op == PNET_OP_NOT) return boolean(!v.truth, e->span);
@@ -216,9 +216,9 @@ static struct value evaluate_logic(
 static struct value evaluate_unary(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    struct value v = evaluate(c, s, e->binary.left);
+    struct value v = pnet_evaluate_expr(c, s, e->binary.left);
     if (v.kind == V_NUMBER) return number(-v.number, v.unit, e->span);
-    return arithmetic(c, s, e, PNET_OP_MUL, v, number(-1, PNET_UNIT_NONE, e->span));
+    return pnet_evaluate_operator(c, s, e, PNET_OP_MUL, v, number(-1, PNET_UNIT_NONE, e->span));
 }
 
 /* The name of anything that can be meant where a value stands. */
@@ -236,7 +236,7 @@ static struct value unknown_name(
     const char *near = pnet_nearest(e->name, names, n);
     if (near)
         pnet_diag_help(d, "did you mean %s?", near);
-    else if (pnet_op_find(e->name) || map_find(&c->definition_names, e->name))
+    else if (pnet_op_find(e->name) || pnet_map_find(&c->definition_names, e->name))
         pnet_diag_help(d, "'%s' is a layer: call it, %s(..)", e->name, e->name);
     return unknown;
 }
@@ -244,7 +244,7 @@ static struct value unknown_name(
 static struct value evaluate_name(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    struct binding *b = find_binding(s, e->name);
+    struct binding *b = pnet_find_binding(s, e->name);
     if (b) {
         if (b->use >= 0) c->uses[b->use].used = true;
         return b->value;
@@ -259,15 +259,17 @@ static struct value evaluate_name(
 static struct value evaluate_index_expr(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    struct value base = evaluate(c, s, e->index.base), i = evaluate(c, s, e->index.index);
+    struct value base = pnet_evaluate_expr(c, s, e->index.base),
+                 i = pnet_evaluate_expr(c, s, e->index.index);
     if (base.kind == V_UNKNOWN) return unknown;
     if (base.kind != V_LIST) {
-        ERROR(c, e->index.base->span, "only lists have items, this is %s", describe(c, base));
+        ERROR(
+            c, e->index.base->span, "only lists have items, this is %s", pnet_value_text(c, base));
         return unknown;
     }
     if (i.kind == V_UNKNOWN) return unknown;
     if (i.kind != V_NUMBER || i.unit || i.number != floor(i.number)) {
-        ERROR(c, e->index.index->span, "an index is a whole number, not %s", describe(c, i));
+        ERROR(c, e->index.index->span, "an index is a whole number, not %s", pnet_value_text(c, i));
         return unknown;
     }
     if (i.number < 0 || i.number >= base.count) {
@@ -287,10 +289,11 @@ static struct value evaluate_index_expr(
 static struct value evaluate_field(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    struct value base = evaluate(c, s, e->field.base);
+    struct value base = pnet_evaluate_expr(c, s, e->field.base);
     if (base.kind == V_UNKNOWN) return unknown;
     if (base.kind != V_CLOUD) {
-        ERROR(c, e->field.base->span, "only clouds have fields, this is %s", describe(c, base));
+        ERROR(c, e->field.base->span, "only clouds have fields, this is %s",
+            pnet_value_text(c, base));
         return unknown;
     }
     struct pnet_input *in = &c->plan.inputs[base.index];
@@ -300,7 +303,7 @@ static struct value evaluate_field(
                 .kind = V_TENSOR, .span = e->span, .index = c->first_tensor[base.index] + i};
     char key[2 * PNET_MAX_NAME + 2];
     snprintf(key, sizeof key, "%s.%s", in->name, e->field.name);
-    if (map_find(&c->unknown_fields, key)) return unknown;
+    if (pnet_map_find(&c->unknown_fields, key)) return unknown;
     struct pnet_diag *d =
         ERROR(c, e->field.name_span, "input '%s' has no field '%s'", in->name, e->field.name);
     if (!d) return unknown;
@@ -322,7 +325,7 @@ static struct value evaluate_list(
         .kind = V_LIST, .span = e->span, .count = e->list.count, .capacity = e->list.count};
     r.items = pnet_arena_array(&c->arena, (size_t)e->list.count + 1, sizeof *r.items);
     if (!r.items) return unknown;
-    for (int i = 0; i < e->list.count; i++) r.items[i] = evaluate(c, s, e->list.items[i]);
+    for (int i = 0; i < e->list.count; i++) r.items[i] = pnet_evaluate_expr(c, s, e->list.items[i]);
     return r;
 }
 
@@ -330,19 +333,20 @@ static struct value evaluate_binary(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     if (e->binary.op == PNET_OP_AND || e->binary.op == PNET_OP_OR) return evaluate_logic(c, s, e);
-    struct value a = evaluate(c, s, e->binary.left), b = evaluate(c, s, e->binary.right);
-    return arithmetic(c, s, e, e->binary.op, a, b);
+    struct value a = pnet_evaluate_expr(c, s, e->binary.left),
+                 b = pnet_evaluate_expr(c, s, e->binary.right);
+    return pnet_evaluate_operator(c, s, e, e->binary.op, a, b);
 }
 
 static struct value evaluate_if(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
-    struct value t = evaluate(c, s, e->conditional.condition);
+    struct value t = pnet_evaluate_expr(c, s, e->conditional.condition);
     if (t.kind == V_BOOL)
-        return evaluate(c, s, t.truth ? e->conditional.then : e->conditional.otherwise);
+        return pnet_evaluate_expr(c, s, t.truth ? e->conditional.then : e->conditional.otherwise);
     if (t.kind != V_UNKNOWN)
-        ERROR(
-            c, e->conditional.condition->span, "a condition is yes or no, not %s", describe(c, t));
+        ERROR(c, e->conditional.condition->span, "a condition is yes or no, not %s",
+            pnet_value_text(c, t));
     return unknown;
 }
 
@@ -357,7 +361,7 @@ static struct value evaluate_kind(
     case PNET_EXPR_INDEX: return evaluate_index_expr(c, s, e);
     case PNET_EXPR_FIELD: return evaluate_field(c, s, e);
     case PNET_EXPR_CALL:
-    case PNET_EXPR_PIPE: return evaluate_call(c, s, e);
+    case PNET_EXPR_PIPE: return pnet_evaluate_call(c, s, e);
     case PNET_EXPR_UNARY:
         return e->binary.op == PNET_OP_NOT ? evaluate_logic(c, s, e) : evaluate_unary(c, s, e);
     case PNET_EXPR_BINARY: return evaluate_binary(c, s, e);
@@ -366,11 +370,12 @@ static struct value evaluate_kind(
     return unknown;
 }
 
-struct value evaluate(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
+struct value pnet_evaluate_expr(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct value v = unknown;
-    if (run_down(c, e->span)) v = evaluate_kind(c, s, e);
-    run_up(c);
+    if (pnet_descend(c, e->span)) v = evaluate_kind(c, s, e);
+    pnet_ascend(c);
     if (e->kind != PNET_EXPR_NAME) v.span = e->span; /* a name keeps where it was given its value */
     return v;
 }

@@ -26,12 +26,13 @@ static void *room(struct pnet_compilation *c, void *items, int count, int *capac
         return c->plan.counter++;                                                                  \
     } while (0)
 
-int add_level(struct pnet_compilation *c, struct pnet_level_info l)
+int pnet_plan_add_level(struct pnet_compilation *c, struct pnet_level_info l)
 {
     ADD(levels, level_count, levels, l);
 }
 
-int add_tensor(struct pnet_compilation *c, struct pnet_plan_tensor t, struct pnet_span span)
+int pnet_plan_add_tensor(
+    struct pnet_compilation *c, struct pnet_plan_tensor t, struct pnet_span span)
 {
     t.shares = c->plan.tensor_count;
     t.first = t.last = -1;
@@ -43,12 +44,12 @@ int add_tensor(struct pnet_compilation *c, struct pnet_plan_tensor t, struct pne
     ADD(tensors, tensor_count, tensors, t);
 }
 
-int add_node(struct pnet_compilation *c, struct pnet_node n)
+int pnet_plan_add_node(struct pnet_compilation *c, struct pnet_node n)
 {
     ADD(nodes, node_count, nodes, n);
 }
 
-int add_param(struct pnet_compilation *c, struct pnet_plan_param p)
+int pnet_plan_add_param(struct pnet_compilation *c, struct pnet_plan_param p)
 {
     int *uses = room(c, c->param_use, c->plan.param_count, &c->param_use_capacity, sizeof *uses);
     if (!uses) return 0;
@@ -57,23 +58,23 @@ int add_param(struct pnet_compilation *c, struct pnet_plan_param p)
     ADD(params, param_count, params, p);
 }
 
-int add_step(struct pnet_compilation *c, struct pnet_step s)
+int pnet_plan_add_step(struct pnet_compilation *c, struct pnet_step s)
 {
     ADD(steps, step_count, steps, s);
 }
 
-int add_geo(struct pnet_compilation *c, struct pnet_geo_request q)
+int pnet_plan_add_geo(struct pnet_compilation *c, struct pnet_geo_request q)
 {
     struct pnet_geo_item item = {.request = q};
     ADD(geo, geo_count, geo, item);
 }
 
-int add_objective(struct pnet_compilation *c, struct pnet_objective o)
+int pnet_plan_add_objective(struct pnet_compilation *c, struct pnet_objective o)
 {
     ADD(objectives, objective_count, objectives, o);
 }
 
-int add_fold(struct pnet_compilation *c, struct pnet_plan_fold f)
+int pnet_plan_add_fold(struct pnet_compilation *c, struct pnet_plan_fold f)
 {
     ADD(folds, fold_count, folds, f);
 }

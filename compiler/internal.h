@@ -12,7 +12,7 @@ enum {
     MAX_NODES = 1 << 16, /* of the graph */
     MAX_LEVELS = 256,
     MAX_STATEMENTS = 1 << 20, /* executed while elaborating: loops multiply them */
-    MAX_STEPS = 1 << 24,      /* of elaborating, whatever it does: see spend */
+    MAX_STEPS = 1 << 24,      /* of elaborating, whatever it does: see pnet_spend_steps */
     MAX_ELABORATED =
         320 << 20, /* bytes of the arena when elaboration ends; passes need some more */
     MAX_CALL_DEPTH = 64,
@@ -32,9 +32,9 @@ struct map {
     int capacity, count;
 };
 /* The number of `key`, or NULL. Stays valid until the next insertion. */
-int *map_find(const struct map *m, const char *key);
+int *pnet_map_find(const struct map *m, const char *key);
 /* Same, made with `value` where missing; NULL when memory is out. `key` must live as long as the map. */
-int *map_get(struct pnet_arena *a, struct map *m, const char *key, int value);
+int *pnet_map_get(struct pnet_arena *a, struct map *m, const char *key, int value);
 
 /* values of the language */
 
@@ -162,66 +162,72 @@ static const struct value unknown = {.kind = V_UNKNOWN};
 
 /* The name of a level that no statement has named yet, for messages: this very pointer. After elaboration it is called
    "grid3", by its number. */
-extern const char unnamed_level[];
+extern const char pnet_unnamed_level[];
 
 /* All errors are collected; true when there are none and memory is not out. */
-bool compilation_ok(const struct pnet_compilation *c);
+bool pnet_compilation_ok(const struct pnet_compilation *c);
 
 /* graph.c: the plan's tables grow */
 
-int add_level(struct pnet_compilation *c, struct pnet_level_info l);
-int add_tensor(struct pnet_compilation *c, struct pnet_plan_tensor t, struct pnet_span span);
-int add_node(struct pnet_compilation *c, struct pnet_node n);
-int add_param(struct pnet_compilation *c, struct pnet_plan_param p);
-int add_step(struct pnet_compilation *c, struct pnet_step s);
-int add_geo(struct pnet_compilation *c, struct pnet_geo_request q);
-int add_objective(struct pnet_compilation *c, struct pnet_objective o);
-int add_fold(struct pnet_compilation *c, struct pnet_plan_fold f);
+int pnet_plan_add_level(struct pnet_compilation *c, struct pnet_level_info l);
+int pnet_plan_add_tensor(
+    struct pnet_compilation *c, struct pnet_plan_tensor t, struct pnet_span span);
+int pnet_plan_add_node(struct pnet_compilation *c, struct pnet_node n);
+int pnet_plan_add_param(struct pnet_compilation *c, struct pnet_plan_param p);
+int pnet_plan_add_step(struct pnet_compilation *c, struct pnet_step s);
+int pnet_plan_add_geo(struct pnet_compilation *c, struct pnet_geo_request q);
+int pnet_plan_add_objective(struct pnet_compilation *c, struct pnet_objective o);
+int pnet_plan_add_fold(struct pnet_compilation *c, struct pnet_plan_fold f);
 
 /* item.c, elab.c, expr.c, call.c: names to graph */
 
-void elaborate(struct pnet_compilation *c);
-void warn_unused(struct pnet_compilation *c); /* a warning for each name that no one read */
+void pnet_elaborate(struct pnet_compilation *c);
+void pnet_warn_unused(struct pnet_compilation *c); /* a warning for each name that no one read */
 /* Counts work done at `span`. False where elaboration must end: a limit is met (then that was said), or
    memory is out. Whatever repeats something asks here. */
-bool spend(struct pnet_compilation *c, struct pnet_span span, int64_t steps);
-/* The same for a level more of statements or expressions; run_up ends it, also where this is false. */
-bool run_down(struct pnet_compilation *c, struct pnet_span span);
-void run_up(struct pnet_compilation *c);
-void run_statements(struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *first);
-struct value evaluate(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e);
-struct value evaluate_call(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e);
-struct value arithmetic(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
-    enum pnet_operator op, struct value a, struct value b);
+bool pnet_spend_steps(struct pnet_compilation *c, struct pnet_span span, int64_t steps);
+/* The same for a level more of statements or expressions; pnet_ascend ends it, also where this is false. */
+bool pnet_descend(struct pnet_compilation *c, struct pnet_span span);
+void pnet_ascend(struct pnet_compilation *c);
+void pnet_run_statements(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_stmt *first);
+struct value pnet_evaluate_expr(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e);
+struct value pnet_evaluate_call(
+    struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e);
+struct value pnet_evaluate_operator(struct pnet_compilation *c, struct scope *s,
+    const struct pnet_expr *e, enum pnet_operator op, struct value a, struct value b);
 /* A node of the op called `name`, with values in order and named numeric arguments given as
  * text-free attrs. */
-struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
+struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
     const struct pnet_span *arg_spans, const char *name);
-bool default_attrs(struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr);
+bool pnet_default_attrs(
+    struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr);
 
-struct binding *find_binding(struct scope *s, const char *name);
+struct binding *pnet_find_binding(struct scope *s, const char *name);
 /* The same in this scope alone. */
-struct binding *find_own_binding(struct scope *s, const char *name);
-void bind_value(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
+struct binding *pnet_find_own_binding(struct scope *s, const char *name);
+void pnet_bind_value(struct pnet_compilation *c, struct scope *s, const char *name, struct value v,
     struct pnet_span span, bool track);
-const char *describe(
+const char *pnet_value_text(
     struct pnet_compilation *c, struct value v); /* "a number", "128@g[2] (1.2m)" */
-const char *source_text(struct pnet_compilation *c, struct pnet_span span); /* short, for labels */
-struct value builtin_grid(
+const char *pnet_span_text(
+    struct pnet_compilation *c, struct pnet_span span); /* short, for labels */
+struct value pnet_builtin_grid(
     struct pnet_compilation *c, struct pnet_span span, struct value from, struct value cells);
 
 #define ERROR(c, span, ...) pnet_diag_new((c)->diags, PNET_ERROR, (span), __VA_ARGS__)
 
 /* passes: what each requires and guarantees stands in its file */
 
-void pass_prune(struct pnet_compilation *c);
-void pass_fold(struct pnet_compilation *c);
-void pass_fuse(struct pnet_compilation *c);
-void pass_parameters(struct pnet_compilation *c);
-void pass_schedule(struct pnet_compilation *c);
-void pass_geometry(struct pnet_compilation *c);
-void pass_lifetimes(struct pnet_compilation *c);
-void pass_hash(struct pnet_compilation *c);
+void pnet_pass_prune(struct pnet_compilation *c);
+void pnet_pass_fold(struct pnet_compilation *c);
+void pnet_pass_fuse(struct pnet_compilation *c);
+void pnet_pass_parameters(struct pnet_compilation *c);
+void pnet_pass_schedule(struct pnet_compilation *c);
+void pnet_pass_geometry(struct pnet_compilation *c);
+void pnet_pass_lifetimes(struct pnet_compilation *c);
+void pnet_pass_hash(struct pnet_compilation *c);
 
 #endif

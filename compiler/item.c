@@ -21,7 +21,7 @@ static const char *set_text(const struct pnet_compilation *c, const char *name, 
 
 static void declare_param(struct pnet_compilation *c, const struct pnet_item *item)
 {
-    struct value v = evaluate(c, c->global, item->value);
+    struct value v = pnet_evaluate_expr(c, c->global, item->value);
     int which;
     const char *text = item->kind == PNET_ITEM_PARAM ? set_text(c, item->name, &which) : NULL;
     if (text) {
@@ -29,12 +29,12 @@ static void declare_param(struct pnet_compilation *c, const struct pnet_item *it
         struct pnet_expr *e =
             name ? pnet_parse_expr(&c->arena, c->sources, c->diags, name, text, strlen(text))
                  : NULL;
-        struct value given = e ? evaluate(c, c->global, e) : unknown;
+        struct value given = e ? pnet_evaluate_expr(c, c->global, e) : unknown;
         if (given.kind != V_UNKNOWN && v.kind != V_UNKNOWN) {
             bool same = given.kind == v.kind && (v.kind != V_NUMBER || given.unit == v.unit);
             if (!same) {
                 struct pnet_diag *d = ERROR(c, e->span, "%s is %s here, not %s", item->name,
-                    describe(c, v), describe(c, given));
+                    pnet_value_text(c, v), pnet_value_text(c, given));
                 pnet_diag_second(d, item->span, "declared here");
                 given = unknown;
             }
@@ -42,7 +42,7 @@ static void declare_param(struct pnet_compilation *c, const struct pnet_item *it
         v = given;
     }
     v.span = item->name_span;
-    bind_value(c, c->global, item->name, v, item->name_span, true);
+    pnet_bind_value(c, c->global, item->name, v, item->name_span, true);
 }
 
 static bool field_size(struct pnet_compilation *c, const struct pnet_field_decl *f, int32_t *size)
@@ -51,12 +51,12 @@ static bool field_size(struct pnet_compilation *c, const struct pnet_field_decl 
         *size = 1;
         return true;
     }
-    struct value v = evaluate(c, c->global, f->size);
+    struct value v = pnet_evaluate_expr(c, c->global, f->size);
     if (v.kind == V_UNKNOWN) return false;
     if (v.kind != V_NUMBER || v.unit || v.number != floor(v.number) || v.number < 1 ||
         v.number > 65536) {
         ERROR(c, f->size->span, "the size of a field is a whole number from 1 to 65536, not %s",
-            describe(c, v));
+            pnet_value_text(c, v));
         return false;
     }
     *size = (int32_t)v.number;
@@ -121,7 +121,8 @@ static int new_input(struct pnet_compilation *c, struct pnet_input in)
 /* input T : pose */
 static void declare_pose(struct pnet_compilation *c, const struct pnet_item *item)
 {
-    bind_value(c, c->global, item->name, unknown, item->name_span, true); /* until it is known */
+    pnet_bind_value(
+        c, c->global, item->name, unknown, item->name_span, true); /* until it is known */
     if (strcmp(item->input_type, "pose") != 0) {
         static const char *const types[] = {"pose"};
         struct pnet_diag *d =
@@ -152,9 +153,10 @@ static void declare_pose(struct pnet_compilation *c, const struct pnet_item *ite
         .of = -1,
         .name = item->name,
         .type = {PNET_F32, 16, c->plan.sample_level, 0, true}};
-    struct value v = {
-        .kind = V_POSE, .span = item->name_span, .index = add_tensor(c, t, item->name_span)};
-    bind_value(c, c->global, item->name, v, item->name_span, true);
+    struct value v = {.kind = V_POSE,
+        .span = item->name_span,
+        .index = pnet_plan_add_tensor(c, t, item->name_span)};
+    pnet_bind_value(c, c->global, item->name, v, item->name_span, true);
 }
 
 static void declare_input(struct pnet_compilation *c, const struct pnet_item *item)
@@ -170,7 +172,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
             ERROR(c, item->name_span, "input '%s' has over %d fields", item->name, MAX_FIELDS);
         else
             ERROR(c, item->name_span, "too many levels: at most %d", MAX_LEVELS);
-        bind_value(c, c->global, item->name, unknown, item->name_span, true);
+        pnet_bind_value(c, c->global, item->name, unknown, item->name_span, true);
         return;
     }
     struct pnet_input_field *fields =
@@ -178,7 +180,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
     if (!fields) return;
     struct pnet_level_info level = {
         .kind = PNET_GEO_INPUT, .input = index, .finer = -1, .name = item->name};
-    int level_index = add_level(c, level), n = 0, positions = 0;
+    int level_index = pnet_plan_add_level(c, level), n = 0, positions = 0;
     c->first_tensor[index] = c->plan.tensor_count;
     for (const struct pnet_field_decl *f = item->fields; f; f = f->next) {
         for (int i = 0; i < n; i++)
@@ -187,7 +189,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
         const char *name = pnet_arena_printf(&c->arena, "%s.%s", item->name, f->name);
         if (!name) return;
         if (!declare_field(c, f, &fields[n])) {
-            map_get(&c->arena, &c->unknown_fields, name, 1);
+            pnet_map_get(&c->arena, &c->unknown_fields, name, 1);
             continue;
         }
         positions += fields[n].kind == PNET_INPUT_POSITION;
@@ -200,7 +202,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
         t.type = (struct pnet_type){fields[n].kind == PNET_INPUT_CLASS ? PNET_I32 : PNET_F32,
             fields[n].width, fields[n].per_cloud ? c->plan.sample_level : level_index,
             fields[n].classes, false};
-        add_tensor(c, t, f->name_span);
+        pnet_plan_add_tensor(c, t, f->name_span);
         n++;
     }
     if (positions > 1 || (!positions && n == count)) {
@@ -213,7 +215,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
                    .name = item->name, .fields = fields, .field_count = n, .unused = true}) < 0)
         return;
     struct value v = {.kind = V_CLOUD, .span = item->name_span, .index = index};
-    bind_value(c, c->global, item->name, v, item->name_span, true);
+    pnet_bind_value(c, c->global, item->name, v, item->name_span, true);
 }
 
 /* May the loss or metric be called so? */
@@ -225,7 +227,7 @@ static bool check_objective_name(struct pnet_compilation *c, const struct pnet_i
             "checkpoints and reports use that name themselves: choose another one");
         return false;
     }
-    int *known = map_get(&c->arena, &c->objective_names, item->name, 0);
+    int *known = pnet_map_get(&c->arena, &c->objective_names, item->name, 0);
     if (!known) return false;
     if (++*known > 1)
         ERROR(c, item->name_span, "there is a loss or metric '%s' already", item->name);
@@ -241,7 +243,7 @@ static void declare_objective(struct pnet_compilation *c, const struct pnet_item
     bool good = check_objective_name(c, item), metric = item->kind == PNET_ITEM_METRIC;
     c->has_loss |= !metric;
     c->global->value_path = item->name;
-    struct value v = evaluate(c, c->global, item->value);
+    struct value v = pnet_evaluate_expr(c, c->global, item->value);
     /* inference runs this too: the node marks a value as scores of classes */
     if (v.kind == V_UNKNOWN || c->options.purpose == PNET_FOR_INFERENCE) return;
     const struct pnet_plan_tensor *t = v.kind == V_TENSOR ? &c->plan.tensors[v.index] : NULL;
@@ -249,23 +251,23 @@ static void declare_objective(struct pnet_compilation *c, const struct pnet_item
         (!metric && (t->type.width != 1 || t->type.type != PNET_F32)) ||
         (metric && (t->node < 0 || c->plan.nodes[t->node].op->class_ != PNET_METRIC))) {
         struct pnet_diag *d = ERROR(c, item->value->span, "%s '%s' is %s",
-            metric ? "metric" : "loss", item->name, describe(c, v));
+            metric ? "metric" : "loss", item->name, pnet_value_text(c, v));
         pnet_diag_help(d, metric ? "a metric is the result of accuracy(), iou() and the like"
                                  : "a loss is one number for the batch, as cross_entropy() gives");
         return;
     }
     if (!good) return;
-    add_objective(c, (struct pnet_objective){.name = item->name,
-                         .doc = item->doc,
-                         .metric = metric,
-                         .tensor = v.index,
-                         .node = metric ? t->node : -1});
+    pnet_plan_add_objective(c, (struct pnet_objective){.name = item->name,
+                                   .doc = item->doc,
+                                   .metric = metric,
+                                   .tensor = v.index,
+                                   .node = metric ? t->node : -1});
 }
 
 /* Is it the first of its name? The others were reported. */
 static bool is_first(const struct pnet_compilation *c, const struct pnet_item *item)
 {
-    int *first = map_find(&c->item_names, item->name);
+    int *first = pnet_map_find(&c->item_names, item->name);
     return first && c->items[*first] == item;
 }
 
@@ -281,7 +283,7 @@ static void run_item(struct pnet_compilation *c, const struct pnet_item *item)
         break;
     case PNET_ITEM_LOSS:
     case PNET_ITEM_METRIC: declare_objective(c, item); break;
-    case PNET_ITEM_ASSIGN: run_statements(c, c->global, item->stmt); break;
+    case PNET_ITEM_ASSIGN: pnet_run_statements(c, c->global, item->stmt); break;
     case PNET_ITEM_INCLUDE:
     case PNET_ITEM_BLOCK:
     case PNET_ITEM_NET: break;
@@ -324,7 +326,7 @@ static void collect_names(struct pnet_compilation *c)
         if (i->kind == PNET_ITEM_INCLUDE || i->kind == PNET_ITEM_ASSIGN ||
             i->kind == PNET_ITEM_LOSS || i->kind == PNET_ITEM_METRIC)
             continue;
-        int *first = map_get(&c->arena, &c->item_names, i->name, n);
+        int *first = pnet_map_get(&c->arena, &c->item_names, i->name, n);
         if (!first) return;
         if (*first != n) {
             struct pnet_diag *e = ERROR(c, i->name_span, "'%s' is declared twice", i->name);
@@ -334,7 +336,7 @@ static void collect_names(struct pnet_compilation *c)
         c->items[n++] = i;
         if (i->kind != PNET_ITEM_BLOCK && i->kind != PNET_ITEM_NET) continue;
         bool good = check_definition(c, i);
-        if (!map_get(&c->arena, &c->definition_names, i->name, d)) return;
+        if (!pnet_map_get(&c->arena, &c->definition_names, i->name, d)) return;
         c->definitions[d++] =
             (struct definition){.item = i, .broken = !good, .result = -1, .input = -1};
     }
@@ -363,13 +365,13 @@ static void check_sets(struct pnet_compilation *c)
         const char *text = c->options.sets[s], *equals = strchr(text, '=');
         const char *name =
             pnet_arena_copy(&c->arena, text, equals ? (size_t)(equals - text) : strlen(text));
-        int *item = name ? map_find(&c->item_names, name) : NULL;
+        int *item = name ? pnet_map_find(&c->item_names, name) : NULL;
         bool known = item && c->items[*item]->kind == PNET_ITEM_PARAM;
         if (name && !(known && equals)) unknown_param(c, text, name);
     }
 }
 
-void warn_unused(struct pnet_compilation *c)
+void pnet_warn_unused(struct pnet_compilation *c)
 {
     for (int i = 0; i < c->use_count; i++)
         if (!c->uses[i].used && (c->has_loss || !c->uses[i].result)) {
@@ -379,7 +381,7 @@ void warn_unused(struct pnet_compilation *c)
         }
 }
 
-void elaborate(struct pnet_compilation *c)
+void pnet_elaborate(struct pnet_compilation *c)
 {
     struct scope *global = pnet_arena_alloc(&c->arena, sizeof *global);
     struct map *counters = pnet_arena_alloc(&c->arena, sizeof *counters);
@@ -388,14 +390,15 @@ void elaborate(struct pnet_compilation *c)
     global->value_path = "";
     global->counters = counters;
     c->global = global;
-    c->plan.scalar_level =
-        add_level(c, (struct pnet_level_info){
-                         .kind = PNET_GEO_SCALAR, .input = -1, .finer = -1, .name = "scalar"});
-    c->plan.sample_level =
-        add_level(c, (struct pnet_level_info){
-                         .kind = PNET_GEO_SAMPLE, .input = -1, .finer = -1, .name = "sample"});
+    c->plan.scalar_level = pnet_plan_add_level(
+        c, (struct pnet_level_info){
+               .kind = PNET_GEO_SCALAR, .input = -1, .finer = -1, .name = "scalar"});
+    c->plan.sample_level = pnet_plan_add_level(
+        c, (struct pnet_level_info){
+               .kind = PNET_GEO_SAMPLE, .input = -1, .finer = -1, .name = "sample"});
     collect_names(c);
     check_sets(c);
-    for (const struct pnet_item *i = c->file->items; i && spend(c, i->span, 1); i = i->next)
+    for (const struct pnet_item *i = c->file->items; i && pnet_spend_steps(c, i->span, 1);
+         i = i->next)
         run_item(c, i);
 }

@@ -24,7 +24,7 @@ static struct map_entry *place(const struct map *m, const char *key)
     return &m->entries[i];
 }
 
-int *map_find(const struct map *m, const char *key)
+int *pnet_map_find(const struct map *m, const char *key)
 {
     if (!m->count) return NULL;
     struct map_entry *e = place(m, key);
@@ -42,7 +42,7 @@ static bool grow(struct pnet_arena *a, struct map *m)
     return true;
 }
 
-int *map_get(struct pnet_arena *a, struct map *m, const char *key, int value)
+int *pnet_map_get(struct pnet_arena *a, struct map *m, const char *key, int value)
 {
     if (2 * (m->count + 1) > m->capacity && !grow(a, m)) return NULL;
     struct map_entry *e = place(m, key);

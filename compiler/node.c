@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const char *op_path(struct pnet_compilation *c, struct scope *s, const char *op, const char *name)
+const char *pnet_op_path(
+    struct pnet_compilation *c, struct scope *s, const char *op, const char *name)
 {
     const char *dot = *s->prefix && *s->value_path ? "." : "";
     const char *base =
@@ -11,7 +12,7 @@ const char *op_path(struct pnet_compilation *c, struct scope *s, const char *op,
              : pnet_arena_printf(&c->arena, "%s%s%s.%s", s->prefix, dot, s->value_path, op);
     if (!base || name) return base;
     if (*base == '.') base++;
-    int *count = map_get(&c->arena, s->counters, base, 0);
+    int *count = pnet_map_get(&c->arena, s->counters, base, 0);
     if (!count) return NULL;
     return ++*count == 1 ? base : pnet_arena_printf(&c->arena, "%s_%d", base, *count);
 }
@@ -28,7 +29,7 @@ static void report_rule(struct pnet_compilation *c, struct pnet_span span,
     for (int i = 0; i < in_count && i < 4; i++) {
         int tensor = in[i].index;
         struct pnet_span made = c->tensor_spans[tensor];
-        const char *name = source_text(c, in_spans ? in_spans[i] : span);
+        const char *name = pnet_span_text(c, in_spans ? in_spans[i] : span);
         size_t n = strlen(label);
         snprintf(label + n, sizeof label - n, "%s%s is %s", i ? ", " : "",
             name ? name
@@ -62,7 +63,7 @@ static int take_param(struct pnet_compilation *c, struct scope *s, struct pnet_s
     const char *path, const struct pnet_param_info *info)
 {
     const char *name = pnet_arena_printf(&c->arena, "%s.%s", path, info->suffix);
-    int *known = name ? map_get(&c->arena, &c->param_names, name, -1) : NULL;
+    int *known = name ? pnet_map_get(&c->arena, &c->param_names, name, -1) : NULL;
     if (!known) return -1;
     if (*known >= 0) {
         if (c->param_use[*known] == s->net_use || !s->net_use) {
@@ -85,10 +86,10 @@ static int take_param(struct pnet_compilation *c, struct scope *s, struct pnet_s
             ERROR(c, span, "the weights of '%s' are too large", name);
             return -1;
         }
-    int index = add_param(
+    int index = pnet_plan_add_param(
         c, (struct pnet_plan_param){.info = *info, .name = name, .count = count, .last_use = -1});
     if (c->arena.failed) return -1;
-    *map_get(&c->arena, &c->param_names, name, index) = index;
+    *pnet_map_get(&c->arena, &c->param_names, name, index) = index;
     c->param_use[index] = s->net_use;
     return index;
 }
@@ -97,7 +98,7 @@ static uint32_t draw_stream(struct pnet_compilation *c, const char *path)
 {
     uint32_t h = 2166136261u;
     for (const char *p = path; *p; p++) h = (h ^ (uint8_t)*p) * 16777619u;
-    int *uses = map_get(&c->arena, &c->draws, path, 0);
+    int *uses = pnet_map_get(&c->arena, &c->draws, path, 0);
     return uses ? h + 0x9E3779B9u * (uint32_t)(*uses)++ : h;
 }
 
@@ -124,12 +125,12 @@ static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_s
         if (n->param[i] < 0) return false;
     }
     int index = c->plan.node_count;
-    n->out = add_tensor(c,
+    n->out = pnet_plan_add_tensor(c,
         (struct pnet_plan_tensor){
             .type = r->out, .role = PNET_ROLE_RESULT, .name = n->path, .node = index, .of = -1},
         span);
     for (int i = 0; i < r->saved_count; i++)
-        n->saved[i] = add_tensor(c,
+        n->saved[i] = pnet_plan_add_tensor(c,
             (struct pnet_plan_tensor){.type = r->saved[i].type,
                 .role = PNET_ROLE_SAVED,
                 .name = n->path,
@@ -138,14 +139,14 @@ static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_s
                 .training_only = r->saved[i].training_only},
             span);
     for (int i = 0; i < r->geo_count; i++) {
-        n->geo[i] = add_geo(c, r->geo[i]);
+        n->geo[i] = pnet_plan_add_geo(c, r->geo[i]);
         n->forward_forms[i] = r->geo[i].forward_forms;
         n->backward_forms[i] = r->geo[i].backward_forms;
     }
     return true;
 }
 
-struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
+struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
     const struct pnet_span *arg_spans, const char *name)
 {
@@ -161,8 +162,8 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
         .degrade = c->options.degrade,
         .error_arg = -1,
         .error_in = -1};
-    if (!spend(c, span, APPLY_STEPS)) return unknown;
-    const char *path = op_path(c, s, op->name, name);
+    if (!pnet_spend_steps(c, span, APPLY_STEPS)) return unknown;
+    const char *path = pnet_op_path(c, s, op->name, name);
     struct pnet_span in_spans[PNET_MAX_IN];
     for (int i = 0; i < in_count; i++) in_spans[i] = in[i].span;
     if (!path) return unknown;
@@ -187,7 +188,7 @@ struct value apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_s
     memcpy(n.attr, attr, sizeof n.attr);
     for (int i = 0; i < in_count; i++) n.in[i] = in[i].index;
     if (!take_rule(c, s, span, &r, &n)) return unknown;
-    add_node(c, n);
+    pnet_plan_add_node(c, n);
     if (c->arena.failed) return unknown;
     mark_scores(c, &n);
     return (struct value){.kind = V_TENSOR, .span = span, .index = n.out};

@@ -15,12 +15,12 @@ static int find_item(
         char text[96];
         snprintf(text, sizeof text, "%d %d %d %08x %d", (int)q->kind, q->a, q->b,
             kind->mix ? kind->mix(q) : 0, number);
-        int *item = map_find(known, text);
+        int *item = pnet_map_find(known, text);
         if (item && pnet_geo_same(&c->plan.geo[*item].request, q)) return *item;
         if (item) continue;
         const char *key = pnet_arena_printf(&c->arena, "%s", text);
-        if (key) map_get(&c->arena, known, key, c->plan.geo_count);
-        return add_geo(c, *q);
+        if (key) pnet_map_get(&c->arena, known, key, c->plan.geo_count);
+        return pnet_plan_add_geo(c, *q);
     }
 }
 
@@ -67,7 +67,7 @@ static void order_inputs(struct pnet_plan *p)
 
 /* Requires the schedule, which says which nodes run backward. Guarantees the items in an order in
    which they can be built, each with the forms this plan reads, and node->geo pointing at them. */
-void pass_geometry(struct pnet_compilation *c)
+void pnet_pass_geometry(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     int asked_count = p->geo_count;

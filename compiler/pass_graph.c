@@ -39,7 +39,7 @@ static void use_input(struct pnet_plan *p, int tensor)
 
 /* Requires objectives and result. Guarantees that every live node is needed by one of them, if there is
    any, and that inputs and fields that no node reads are marked unused. */
-void pass_prune(struct pnet_compilation *c)
+void pnet_pass_prune(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     bool *needed = pnet_arena_array(&c->arena, (size_t)p->tensor_count + 1, sizeof *needed);
@@ -146,19 +146,19 @@ static void fold_norm(struct pnet_compilation *c, struct uses *u, int producer, 
         struct pnet_param_info info = {
             .suffix = "bias", .dims = 1, .shape = {width}, .init = PNET_INIT_ZERO, .fan = 1};
         const char *name = pnet_arena_printf(&c->arena, "%s.folded_bias", n->path);
-        f.bias = add_param(c,
+        f.bias = pnet_plan_add_param(c,
             (struct pnet_plan_param){.info = info, .name = name, .count = width, .last_use = -1});
         if (c->arena.failed) return;
         n->param[n->param_count++] = f.bias;
         u->params[f.bias]++;
     }
-    add_fold(c, f);
+    pnet_plan_add_fold(c, f);
     absorb(p, u, producer, norm);
 }
 
 /* Inference only. Requires a pruned graph. Guarantees that a batch norm behind a linear layer whose
    weights serve that place alone is part of those weights. */
-void pass_fold(struct pnet_compilation *c)
+void pnet_pass_fold(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     struct uses u;
@@ -213,7 +213,7 @@ static void fuse_act(struct pnet_plan *p, struct uses *u, int act)
 
 /* Requires a pruned graph. Guarantees that a sum, and then an activation, that follow a node which can compute
  * them are part of that node. */
-void pass_fuse(struct pnet_compilation *c)
+void pnet_pass_fuse(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     struct uses u;

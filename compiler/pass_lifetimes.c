@@ -58,7 +58,7 @@ static int times_read(const struct pnet_node *n, int tensor)
 
 /* Requires the schedule. Guarantees first and last of every tensor, and `shares` for those that
    need no memory of their own; a root's lifetime covers all that live in it. */
-void pass_lifetimes(struct pnet_compilation *c)
+void pnet_pass_lifetimes(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     for (int s = 0; s < p->step_count; s++) {
@@ -100,7 +100,7 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
 }
 
 /* What two plans must share to give the same results from the same weights. */
-void pass_hash(struct pnet_compilation *c)
+void pnet_pass_hash(struct pnet_compilation *c)
 {
     const struct pnet_plan *p = &c->plan;
     const int32_t version = PNET_GEOMETRY_VERSION;

@@ -39,7 +39,7 @@ static int gradient_of(struct pnet_compilation *c, int *gradient, int tensor, bo
     struct pnet_plan_tensor t = c->plan.tensors[tensor];
     t = (struct pnet_plan_tensor){
         .type = t.type, .role = PNET_ROLE_GRAD, .name = t.name, .node = -1, .of = tensor};
-    gradient[tensor] = add_tensor(c, t, c->tensor_spans[tensor]);
+    gradient[tensor] = pnet_plan_add_tensor(c, t, c->tensor_spans[tensor]);
     return gradient[tensor];
 }
 
@@ -60,12 +60,12 @@ static void backward_step(struct pnet_compilation *c, int n, const bool *wants, 
         s.gparam_add[i] = q->last_use >= 0;
         if (q->info.trained) q->last_use = p->step_count;
     }
-    add_step(c, s);
+    pnet_plan_add_step(c, s);
 }
 
 /* Requires a graph that no pass changes any more. Guarantees the schedule, with what each backward
  * step writes or adds to. */
-void pass_schedule(struct pnet_compilation *c)
+void pnet_pass_schedule(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     /* nothing reads a metric, so metrics on the host may come last */
@@ -73,7 +73,7 @@ void pass_schedule(struct pnet_compilation *c)
         for (int n = 0; n < p->node_count; n++) {
             bool on_host = p->nodes[n].op->flags & PNET_ON_HOST;
             if (!p->nodes[n].dead && on_host == host)
-                add_step(c, (struct pnet_step){.node = n, .gout = -1});
+                pnet_plan_add_step(c, (struct pnet_step){.node = n, .gout = -1});
         }
     p->forward_steps = p->step_count;
     p->training = c->options.purpose == PNET_FOR_TRAINING;
@@ -108,7 +108,7 @@ static int by_finish(const void *a, const void *b)
 
 /* Requires the schedule. Guarantees offsets: trained parameters first, in the order backward
    finishes their gradients; parameters of dead nodes have offset -1. */
-void pass_parameters(struct pnet_compilation *c)
+void pnet_pass_parameters(struct pnet_compilation *c)
 {
     enum { ALIGN = 32 }; /* elements: a cache line of a GPU; two of a CPU */
     struct pnet_plan *p = &c->plan;

@@ -65,25 +65,25 @@ struct usage {
 /* Parses `argv` into the targets; what is no option goes to `words` (at most max_words). Handles
  *--help (prints, then done = true). Returns 0, or 2 with a message on stderr that names the nearest
  *option. */
-int parse_options(int argc, char **argv, const struct option *options, int option_count,
+int pnet_cli_parse_options(int argc, char **argv, const struct option *options, int option_count,
     const struct usage *usage, const char **words, int max_words, int *word_count, bool *done);
 
 /* "pnetc: ..." on stderr; returns the status, so that a command can end with it. */
-int complain(const struct pnet_error *e);
+int pnet_cli_complain(const struct pnet_error *e);
 /* The same for memory that is out. */
-int out_of_memory(void);
-int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int pnet_cli_out_of_memory(void);
+int pnet_cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Options that several commands take. */
 struct model_options {
     const char *mode;         /* native, voxel */
     const char *degrade;      /* centre,neighbour,kernel */
     const char *device;       /* cpu, cuda[:N] */
-    struct pnet_device where; /* what check_model_options made of it */
+    struct pnet_device where; /* what pnet_cli_check_model_options made of it */
     const char *precision;
-    enum pnet_precision products; /* what check_model_options made of it */
+    enum pnet_precision products; /* what pnet_cli_check_model_options made of it */
     const char *algo;
-    enum pnet_conv_algo sums; /* what check_model_options made of it */
+    enum pnet_conv_algo sums; /* what pnet_cli_check_model_options made of it */
     struct text_list sets;
     size_t memory;
     bool json, quiet, verbose;
@@ -113,36 +113,36 @@ struct model_options {
 
 /* Checks mode, device, precision and algorithm, sets the number of threads. 0, or the exit code with a
  * message. */
-int check_model_options(struct model_options *m, unsigned *degrade);
+int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade);
 /* The memory budget: --memory, or what the device has free now. */
-size_t memory_budget(const struct model_options *m);
+size_t pnet_cli_memory_budget(const struct model_options *m);
 
 /* Compiles and reports what there is to say on stderr. NULL with *code set where the model has
  * errors. */
-struct pnet_compilation *compile_model(const char *path, const struct pnet_compile_options *o,
-    const struct model_options *m, int *code);
+struct pnet_compilation *pnet_cli_compile_model(const char *path,
+    const struct pnet_compile_options *o, const struct model_options *m, int *code);
 
-bool use_colour(FILE *f);
+bool pnet_cli_use_colour(FILE *f);
 
 /* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set a flag; a second SIGINT or SIGTERM ends the process at once. */
-void catch_interrupts(void);
-bool interrupted(void);
+void pnet_cli_catch_interrupts(void);
+bool pnet_cli_interrupted(void);
 /* The exit code of a command that was interrupted: 128 + the number of the signal. */
-int interrupt_code(void);
+int pnet_cli_interrupt_code(void);
 /* Writing to a closed pipe fails, and does not end the process (SIGPIPE). */
-void ignore_closed_pipes(void);
+void pnet_cli_ignore_closed_pipes(void);
 
-int command_check(int argc, char **argv);
-int command_fmt(int argc, char **argv);
-int command_plan(int argc, char **argv);
-int command_graph(int argc, char **argv);
-int command_train(int argc, char **argv);
-int command_infer(int argc, char **argv);
-int command_eval(int argc, char **argv);
-int command_compare(int argc, char **argv);
-int command_register(int argc, char **argv);
-int command_data(int argc, char **argv);
-int command_ops(int argc, char **argv);
-int command_info(int argc, char **argv);
+int pnet_command_check(int argc, char **argv);
+int pnet_command_fmt(int argc, char **argv);
+int pnet_command_plan(int argc, char **argv);
+int pnet_command_graph(int argc, char **argv);
+int pnet_command_train(int argc, char **argv);
+int pnet_command_infer(int argc, char **argv);
+int pnet_command_eval(int argc, char **argv);
+int pnet_command_compare(int argc, char **argv);
+int pnet_command_register(int argc, char **argv);
+int pnet_command_data(int argc, char **argv);
+int pnet_command_ops(int argc, char **argv);
+int pnet_command_info(int argc, char **argv);
 
 #endif

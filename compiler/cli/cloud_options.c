@@ -145,7 +145,7 @@ static enum pnet_status take_map(struct pnet_input_map *map, const char *text,
     return st || found ? st : no_field(text, inputs, input_count, e);
 }
 
-enum pnet_status map_clouds(struct pnet_input_map *map, const struct map_options *o,
+enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct map_options *o,
     const struct pnet_input *inputs, int input_count, struct pnet_error *e)
 {
     enum pnet_status st = o->config ? take_config(map, o->config, e) : PNET_OK;
@@ -194,7 +194,7 @@ static enum pnet_status add_found(
     return st;
 }
 
-enum pnet_status list_clouds(
+enum pnet_status pnet_cli_list_clouds(
     const struct text_list *inputs, struct pnet_paths *clouds, bool *many, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;

@@ -19,12 +19,12 @@ struct map_options {
     }
 
 /* Changes `map`, the input map of the weights, as the options say. PNET_USAGE: an option does not fit; the message names it. */
-enum pnet_status map_clouds(struct pnet_input_map *map, const struct map_options *o,
+enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct map_options *o,
     const struct pnet_input *inputs, int input_count, struct pnet_error *e);
 
 /* The files that `inputs` stand for, in their order: files, patterns, and folders, which stand for the files in them
    whose names have a suffix of a cloud format. *many: the results need a folder. */
-enum pnet_status list_clouds(
+enum pnet_status pnet_cli_list_clouds(
     const struct text_list *inputs, struct pnet_paths *clouds, bool *many, struct pnet_error *e);
 
 #endif

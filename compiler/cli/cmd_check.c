@@ -33,7 +33,7 @@ static int dump_tree(const char *path)
     struct parsed p;
     int code = parse_file(path, &p);
     if (p.file) pnet_ast_dump(stdout, p.file, p.sources);
-    if (code && p.diags) pnet_diags_print(p.diags, stderr, use_colour(stderr));
+    if (code && p.diags) pnet_diags_print(p.diags, stderr, pnet_cli_use_colour(stderr));
     pnet_arena_free(&p.arena);
     return code;
 }
@@ -46,7 +46,7 @@ static bool is_pass(const char *name)
     return false;
 }
 
-int command_check(int argc, char **argv)
+int pnet_command_check(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc check MODEL.pnet [options]",
         "Reports errors and warnings, with the place and a caret. Exit code 3 where there are "
@@ -66,18 +66,18 @@ int command_check(int argc, char **argv)
     int words, code;
     bool done;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &model, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &model, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (infer && train) return usage_error("--infer or --train, not both");
-    if ((code = check_model_options(&m, &degrade))) return code;
+    if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
+    if (infer && train) return pnet_cli_usage_error("--infer or --train, not both");
+    if ((code = pnet_cli_check_model_options(&m, &degrade))) return code;
     if (dump && strcmp(dump, "ast") == 0) return dump_tree(model);
     if (dump && !is_pass(dump)) {
         const char *near = pnet_nearest(dump, pnet_pass_names, pnet_pass_count);
-        return near ? usage_error("no pass '%s': did you mean %s?", dump, near)
-                    : usage_error("no pass '%s': see --help", dump);
+        return near ? pnet_cli_usage_error("no pass '%s': did you mean %s?", dump, near)
+                    : pnet_cli_usage_error("no pass '%s': see --help", dump);
     }
     struct pnet_compile_options o = {.purpose = infer   ? PNET_FOR_INFERENCE
                                                 : train ? PNET_FOR_TRAINING
@@ -88,12 +88,12 @@ int command_check(int argc, char **argv)
         .dump = dump,
         .dump_to = stdout};
     struct pnet_compilation *c = pnet_compile_file(model, &o);
-    if (!c) return out_of_memory();
+    if (!c) return pnet_cli_out_of_memory();
     code = (int)pnet_compilation_code(c);
     if (m.json)
         pnet_compilation_report(c, stdout, false, true);
     else
-        pnet_compilation_report(c, stderr, use_colour(stderr), false);
+        pnet_compilation_report(c, stderr, pnet_cli_use_colour(stderr), false);
     pnet_compilation_free(c);
     return code;
 }
@@ -125,7 +125,7 @@ static int deliver(const struct pnet_source *s, const char *path, const char *te
         if (!same) puts(path);
         return same ? PNET_OK : PNET_FAILED;
     } else if (!same && replace_file(path, text, size, &e)) {
-        return complain(&e);
+        return pnet_cli_complain(&e);
     }
     return PNET_OK;
 }
@@ -146,20 +146,20 @@ static int format_file(const char *path, enum fmt_mode mode)
             strcmp(path, "-") == 0 ? FMT_PRINT : mode);
     } else if (code == PNET_NO_MEMORY) {
         pnet_error_set(&e, PNET_NO_MEMORY, "%s: out of memory, the file stays as it is", path);
-        complain(&e);
+        pnet_cli_complain(&e);
     } else if (pnet_diags_errors(p.diags) || p.arena.failed) {
-        pnet_diags_print(p.diags, stderr, use_colour(stderr));
+        pnet_diags_print(p.diags, stderr, pnet_cli_use_colour(stderr));
     } else {
         pnet_error_set(&e, (enum pnet_status)code,
             "%s: its canonical form would be larger than a model may be, %d bytes", path,
             PNET_MAX_SOURCE_BYTES);
-        complain(&e);
+        pnet_cli_complain(&e);
     }
     pnet_arena_free(&p.arena);
     return code;
 }
 
-int command_fmt(int argc, char **argv)
+int pnet_command_fmt(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc fmt FILE.pnet ... [options]",
         "Writes models in their canonical form, in place. Comments stay.",
@@ -170,9 +170,11 @@ int command_fmt(int argc, char **argv)
                                    "change nothing; name the files that would change, exit code 1"},
         {"stdout", 0, OPT_FLAG, &to_stdout, NULL, "print the result instead"}};
     int words, code, worst = 0;
-    if ((code = parse_options(argc, argv, options, 2, &usage, files, 256, &words, &done)) || done)
+    if ((code = pnet_cli_parse_options(
+             argc, argv, options, 2, &usage, files, 256, &words, &done)) ||
+        done)
         return code;
-    if (!words) return usage_error("which files? usage: %s", usage.synopsis);
+    if (!words) return pnet_cli_usage_error("which files? usage: %s", usage.synopsis);
     for (int i = 0; i < words; i++) {
         code = format_file(files[i], to_stdout ? FMT_PRINT : check ? FMT_CHECK : FMT_REPLACE);
         if (code > worst) worst = code;

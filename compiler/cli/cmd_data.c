@@ -19,7 +19,7 @@ static bool show_progress(void *context, int64_t done, int64_t count)
     if (!*quiet && isatty(STDERR_FILENO))
         fprintf(stderr, "\r%lld of %lld clouds%s", (long long)done, (long long)count,
             done == count ? "\n" : "");
-    return !interrupted();
+    return !pnet_cli_interrupted();
 }
 
 /* The kind of that name; 0, or the exit code. */
@@ -32,8 +32,8 @@ static int find_kind(const char *word, enum pnet_synth_kind *kind)
         if (strcmp(kinds[k], word) == 0) return PNET_OK;
     }
     const char *near = pnet_nearest(word, kinds, PNET_SYNTH_KINDS);
-    return near ? usage_error("no kind '%s': did you mean %s?", word, near)
-                : usage_error("no kind '%s': shapes, rooms, lidar or pairs", word);
+    return near ? pnet_cli_usage_error("no kind '%s': did you mean %s?", word, near)
+                : pnet_cli_usage_error("no kind '%s': shapes, rooms, lidar or pairs", word);
 }
 
 static int data_synth(int argc, char **argv)
@@ -69,16 +69,16 @@ static int data_synth(int argc, char **argv)
         {"quiet", 'q', OPT_FLAG, &quiet, NULL, "no progress"}};
     int words, code;
     struct pnet_error e = {0};
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &kind, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &kind, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which kind? shapes, rooms, lidar or pairs");
-    if (!s.folder) return usage_error("where to? -o DIR");
+    if (!words) return pnet_cli_usage_error("which kind? shapes, rooms, lidar or pairs");
+    if (!s.folder) return pnet_cli_usage_error("where to? -o DIR");
     if ((code = find_kind(kind, &s.kind))) return code;
-    if (scene && s.kind != PNET_SYNTH_PAIRS) return usage_error("--scene is for pairs");
+    if (scene && s.kind != PNET_SYNTH_PAIRS) return pnet_cli_usage_error("--scene is for pairs");
     if (scene && strcmp(scene, "room") != 0 && strcmp(scene, "street") != 0)
-        return usage_error("no scene '%s': room or street", scene);
+        return pnet_cli_usage_error("no scene '%s': room or street", scene);
     s.count = count;
     s.seed = (uint64_t)seed;
     s.context = &quiet;
@@ -88,8 +88,8 @@ static int data_synth(int argc, char **argv)
         .clean = clean,
         .street = scene && strcmp(scene, "street") == 0,
         .threads = (int)threads};
-    catch_interrupts();
-    if (pnet_synth_generate(&s, &e)) return complain(&e);
+    pnet_cli_catch_interrupts();
+    if (pnet_synth_generate(&s, &e)) return pnet_cli_complain(&e);
     if (!quiet)
         printf("%s/dataset.yaml: %lld %s%s\n", s.folder, (long long)count,
             s.kind == PNET_SYNTH_PAIRS ? "" : "clouds of ", kind);
@@ -262,13 +262,14 @@ static int data_info(int argc, char **argv)
     struct pnet_error e = {0};
     const struct option options[] = {{"radius", 0, OPT_LENGTH, &radius_m, "LENGTH",
         "pairs: two points closer than this meet (10cm)"}};
-    if ((code = parse_options(argc, argv, options, 1, &usage, &path, 1, &words, &done)) || done)
+    if ((code = pnet_cli_parse_options(argc, argv, options, 1, &usage, &path, 1, &words, &done)) ||
+        done)
         return code;
-    if (!words) return usage_error("which data set? usage: %s", usage.synopsis);
-    return describe_dataset(path, radius_m, &e) ? complain(&e) : PNET_OK;
+    if (!words) return pnet_cli_usage_error("which data set? usage: %s", usage.synopsis);
+    return describe_dataset(path, radius_m, &e) ? pnet_cli_complain(&e) : PNET_OK;
 }
 
-int command_data(int argc, char **argv)
+int pnet_command_data(int argc, char **argv)
 {
     if (argc && strcmp(argv[0], "synth") == 0) return data_synth(argc - 1, argv + 1);
     if (argc && strcmp(argv[0], "info") == 0) return data_info(argc - 1, argv + 1);

@@ -18,7 +18,7 @@ static int parse_split(const char *name, enum pnet_split *split)
             *split = (enum pnet_split)s;
             return 0;
         }
-    return usage_error("--split is train, val or test, not '%s'", name);
+    return pnet_cli_usage_error("--split is train, val or test, not '%s'", name);
 }
 
 /* What is done with the evaluation of each sample. */
@@ -34,7 +34,7 @@ static bool go_on(void *context, int64_t batch)
 {
     const struct listener *l = context;
     (void)batch;
-    return !interrupted() && !l->status;
+    return !pnet_cli_interrupted() && !l->status;
 }
 
 /* Batches are samples, counted from 1. */
@@ -42,9 +42,9 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
 {
     struct listener *l = context;
     struct pnet_json j = {0};
-    if (l->measured) l->status = information_add(&l->information, batch - 1, v, &l->error);
+    if (l->measured) l->status = pnet_cli_information_add(&l->information, batch - 1, v, &l->error);
     if (!l->each || l->status) return;
-    json_evaluation(&j, NULL, v);
+    pnet_cli_json_evaluation(&j, NULL, v);
     l->status = pnet_json_print(&j, l->each->file, &l->error);
 }
 
@@ -76,10 +76,11 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
         .skip_empty = c->skip_empty,
         .seed = c->seed};
     struct pnet_session_options so = {
-        .memory_limit = memory_budget(&run->o.model), .slots = 2, .seed = c->seed};
-    enum pnet_status st = weights_bind(w, &run->o.model, run->precision, run->plan, &g->bound, e);
+        .memory_limit = pnet_cli_memory_budget(&run->o.model), .slots = 2, .seed = c->seed};
+    enum pnet_status st =
+        pnet_cli_weights_bind(w, &run->o.model, run->precision, run->plan, &g->bound, e);
     if (!st) st = pnet_session_new(g->bound, &so, &g->session, e);
-    if (!st) st = weights_load(w, g->session, e);
+    if (!st) st = pnet_cli_weights_load(w, g->session, e);
     return st ? st : pnet_loader_new(&lo, &g->loader, e);
 }
 
@@ -91,7 +92,7 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     struct ground g = {0};
     struct listener l = {.each = each,
         .information = {.data = run->data, .split = split},
-        .measured = information_is_given(run->data, split)};
+        .measured = pnet_cli_information_is_given(run->data, split)};
     bool one_by_one = each || l.measured;
     if (l.measured && run->config->skip_empty)
         return pnet_error_set(e, PNET_USAGE,
@@ -106,7 +107,7 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
         st = l.status;
     }
     struct pnet_error ignored;
-    enum pnet_status finished = information_finish(&l.information, v, st ? &ignored : e);
+    enum pnet_status finished = pnet_cli_information_finish(&l.information, v, st ? &ignored : e);
     if (!st) st = finished;
     if (g.session) *peak = pnet_session_memory(g.session)->peak;
     close_ground(&g);
@@ -137,14 +138,15 @@ static int check_config_sets(const struct run_options *o, const struct setting *
             size_t n = strlen(keys[k]);
             const char *set = o->config_sets.items[i];
             if (strncmp(set, keys[k], n) == 0 && set[n] == '=')
-                return usage_error("--set-config %s: weights run as they were trained, --%s says "
-                                   "otherwise",
+                return pnet_cli_usage_error(
+                    "--set-config %s: weights run as they were trained, --%s says "
+                    "otherwise",
                     set, keys[k]);
         }
     return 0;
 }
 
-int command_eval(int argc, char **argv)
+int pnet_command_eval(int argc, char **argv)
 {
     static const struct usage usage = {
         "pnetc eval MODEL.pnet --weights W --config RUN.yaml [options]",
@@ -166,41 +168,42 @@ int command_eval(int argc, char **argv)
     struct weights w;
     struct setting setting;
     struct run run;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &model, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &model, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (!weights) return usage_error("which weights? --weights FILE or FOLDER");
+    if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
+    if (!weights) return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
     if ((code = parse_split(split_name, &split)) ||
-        (code = check_model_options(&r.model, &degrade)))
+        (code = pnet_cli_check_model_options(&r.model, &degrade)))
         return code;
-    if (weights_open(weights, &w, &e) || weights_setting(&w, &r.model, degrade, &setting, &e))
-        return complain(&e);
+    if (pnet_cli_weights_open(weights, &w, &e) ||
+        pnet_cli_weights_setting(&w, &r.model, degrade, &setting, &e))
+        return pnet_cli_complain(&e);
     if (!(code = check_config_sets(&r, &setting)) &&
-        !(code = run_open(&run, &r, model, PNET_FOR_EVAL, &setting))) {
+        !(code = pnet_cli_run_open(&run, &r, model, PNET_FOR_EVAL, &setting))) {
         struct pnet_evaluation v = {0};
         size_t peak = 0;
-        catch_interrupts();
+        pnet_cli_catch_interrupts();
         if (evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
-            code = complain(&e);
+            code = pnet_cli_complain(&e);
         } else if (r.model.json) {
             struct pnet_json j = {0};
             pnet_json_begin(&j, NULL, '{');
-            json_evaluation(&j, split_name, &v);
+            pnet_cli_json_evaluation(&j, split_name, &v);
             pnet_json_int(&j, "peak_bytes", (int64_t)peak);
             pnet_json_end(&j, '}');
-            if (pnet_json_print(&j, stdout, &e)) code = complain(&e);
+            if (pnet_json_print(&j, stdout, &e)) code = pnet_cli_complain(&e);
         } else {
             char text[32];
-            print_evaluation(&v, run.data->classes, run.data->class_count);
+            pnet_cli_print_evaluation(&v, run.data->classes, run.data->class_count);
             printf("%lld clouds, %lld points, %.1f s, peak memory %s\n", (long long)v.samples,
                 (long long)v.points, v.seconds, pnet_bytes_text(peak, text));
         }
         pnet_evaluation_free(&v);
-        run_close(&run);
+        pnet_cli_run_close(&run);
     }
-    weights_close(&w);
+    pnet_cli_weights_close(&w);
     return code;
 }
 
@@ -233,31 +236,31 @@ static int run_variant(const struct comparison *k, struct variant *v)
     if (!k->weights) {
         struct pnet_train_result result = {0};
         snprintf(folder, sizeof folder, "%s/%s", k->folder, v->name);
-        if ((code = run_open_in_mode(&run, &k->r, k->model, v->degrade))) return code;
+        if ((code = pnet_cli_run_open_in_mode(&run, &k->r, k->model, v->degrade))) return code;
         if (!k->r.model.quiet) fprintf(stderr, "training %s\n", v->name);
-        enum pnet_status st = run_train(&run, folder, true, &result, &e);
+        enum pnet_status st = pnet_cli_run_train(&run, folder, true, &result, &e);
         v->train_seconds = result.seconds;
         v->points_per_s = result.seconds > 0 ? (double)result.points / result.seconds : 0;
         v->peak = result.peak_bytes;
         pnet_train_result_free(&result);
-        run_close(&run);
-        if (st) return complain(&e);
+        pnet_cli_run_close(&run);
+        if (st) return pnet_cli_complain(&e);
     }
-    if (weights_open(folder, &w, &e)) return complain(&e);
+    if (pnet_cli_weights_open(folder, &w, &e)) return pnet_cli_complain(&e);
     w.told = v->degrade != 0; /* the native variant comes first and prints the notices */
-    if (weights_setting(&w, &k->r.model, 0, &setting, &e)) {
-        weights_close(&w);
-        return complain(&e);
+    if (pnet_cli_weights_setting(&w, &k->r.model, 0, &setting, &e)) {
+        pnet_cli_weights_close(&w);
+        return pnet_cli_complain(&e);
     }
     setting.mode_known = true;
     setting.degrade = v->degrade;
     if (k->weights) code = check_config_sets(&k->r, &setting);
-    if (!code && !(code = run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
+    if (!code && !(code = pnet_cli_run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
         size_t peak = 0;
-        if (evaluate(&v->run, &w, k->split, NULL, &v->v, &peak, &e)) code = complain(&e);
+        if (evaluate(&v->run, &w, k->split, NULL, &v->v, &peak, &e)) code = pnet_cli_complain(&e);
         if (k->weights) v->peak = peak;
     }
-    weights_close(&w);
+    pnet_cli_weights_close(&w);
     return code;
 }
 
@@ -310,18 +313,18 @@ static int print_comparison_json(const struct variant *v, int count)
     pnet_json_begin(&j, NULL, '{');
     for (int i = 0; i < count; i++) {
         pnet_json_begin(&j, v[i].name, '{');
-        json_evaluation(&j, "evaluation", &v[i].v);
+        pnet_cli_json_evaluation(&j, "evaluation", &v[i].v);
         pnet_json_double(&j, "train_seconds", v[i].train_seconds);
         pnet_json_double(&j, "points_per_s", v[i].points_per_s);
         pnet_json_int(&j, "peak_bytes", (int64_t)v[i].peak);
         pnet_json_end(&j, '}');
     }
     pnet_json_end(&j, '}');
-    if (pnet_json_print(&j, stdout, &e)) return complain(&e);
+    if (pnet_json_print(&j, stdout, &e)) return pnet_cli_complain(&e);
     return PNET_OK;
 }
 
-int command_compare(int argc, char **argv)
+int pnet_command_compare(int argc, char **argv)
 {
     static const struct usage usage = {
         "pnetc compare MODEL.pnet --config RUN.yaml [-o DIR | --weights W] [options]",
@@ -348,19 +351,20 @@ int command_compare(int argc, char **argv)
         {.name = "kernel", .degrade = PNET_KERNEL}};
     int words, code, count;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &k.model, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &k.model, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
+    if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
     if ((code = parse_split(split, &k.split)) ||
-        (code = check_model_options(&k.r.model, &degrade)) || (code = check_autotune(&k.r)))
+        (code = pnet_cli_check_model_options(&k.r.model, &degrade)) ||
+        (code = pnet_cli_check_autotune(&k.r)))
         return code;
     k.r.model.mode = k.r.model.degrade = NULL; /* it takes all modes */
-    catch_interrupts();
-    ignore_closed_pipes();
-    char *command = command_text("compare", argc, argv);
-    if (!command) return out_of_memory();
+    pnet_cli_catch_interrupts();
+    pnet_cli_ignore_closed_pipes();
+    char *command = pnet_command_text("compare", argc, argv);
+    if (!command) return pnet_cli_out_of_memory();
     k.r.command = command;
     count = all ? 5 : 2;
     for (int i = 0; i < count && !code; i++) code = run_variant(&k, &variants[i]);
@@ -370,7 +374,7 @@ int command_compare(int argc, char **argv)
         print_comparison(variants, count, !k.weights);
     for (int i = 0; i < count; i++) {
         pnet_evaluation_free(&variants[i].v);
-        run_close(&variants[i].run);
+        pnet_cli_run_close(&variants[i].run);
     }
     free(command);
     return code;

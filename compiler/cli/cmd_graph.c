@@ -13,8 +13,9 @@ static int check_format(const char *path, bool *dot)
     if (!ending || strcmp(path, "-") == 0) return PNET_OK;
     bool svg = strcmp(ending, ".svg") == 0;
     if (!svg && strcmp(ending, ".dot") != 0 && strcmp(ending, ".gv") != 0)
-        return usage_error("%s: a drawing is .svg, or .dot (also .gv), not '%s'", path, ending);
-    if (svg && *dot) return usage_error("%s: --dot writes .dot (or .gv)", path);
+        return pnet_cli_usage_error(
+            "%s: a drawing is .svg, or .dot (also .gv), not '%s'", path, ending);
+    if (svg && *dot) return pnet_cli_usage_error("%s: --dot writes .dot (or .gv)", path);
     *dot = !svg;
     return PNET_OK;
 }
@@ -31,7 +32,7 @@ static enum pnet_status make_folder_of(const char *path, struct pnet_error *e)
     return st;
 }
 
-int command_graph(int argc, char **argv)
+int pnet_command_graph(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc graph MODEL.pnet [-o FILE] [options]",
         "Draws the network as SVG, a column for each level; or writes it as DOT. The ending of "
@@ -47,18 +48,18 @@ int command_graph(int argc, char **argv)
         {"dot", 0, OPT_FLAG, &dot, NULL, "DOT instead of SVG"}, MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &model, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &model, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if ((code = check_format(path, &dot)) || (code = check_model_options(&m, &degrade)))
+    if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
+    if ((code = check_format(path, &dot)) || (code = pnet_cli_check_model_options(&m, &degrade)))
         return code;
     struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL,
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count};
-    struct pnet_compilation *c = compile_model(model, &o, &m, &code);
+    struct pnet_compilation *c = pnet_cli_compile_model(model, &o, &m, &code);
     struct pnet_output out;
     struct pnet_error e = {0};
     if (!c) return code;
@@ -75,5 +76,5 @@ int command_graph(int argc, char **argv)
         }
     }
     pnet_compilation_free(c);
-    return e.status ? complain(&e) : PNET_OK;
+    return e.status ? pnet_cli_complain(&e) : PNET_OK;
 }

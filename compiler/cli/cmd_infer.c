@@ -317,14 +317,14 @@ static enum pnet_status infer_all(const struct inference *f, const struct pnet_p
 static enum pnet_status open_session(struct inference *f, const struct model_options *m,
     const struct map_options *map, struct pnet_error *e)
 {
-    struct pnet_session_options o = {.memory_limit = memory_budget(m), .slots = 1};
+    struct pnet_session_options o = {.memory_limit = pnet_cli_memory_budget(m), .slots = 1};
     enum pnet_status st =
-        map_clouds(&f->weights.map, map, f->plan->inputs, f->plan->input_count, e);
+        pnet_cli_map_clouds(&f->weights.map, map, f->plan->inputs, f->plan->input_count, e);
     if (!st)
         st = pnet_input_map_check(
             &f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
     if (!st) st = pnet_session_new(f->bound, &o, &f->session, e);
-    if (!st) st = weights_load(&f->weights, f->session, e);
+    if (!st) st = pnet_cli_weights_load(&f->weights, f->session, e);
     return st;
 }
 
@@ -350,14 +350,14 @@ static int infer_clouds(const struct infer_request *r, const struct setting *set
         .net = r->net,
         .value = r->value};
     struct pnet_compilation *c =
-        compile_model(r->model, &o, &(struct model_options){.quiet = true}, &code);
+        pnet_cli_compile_model(r->model, &o, &(struct model_options){.quiet = true}, &code);
     if (!c) return code;
     f->plan = pnet_compilation_plan(c);
     enum pnet_status st =
-        weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
+        pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
     if (!st) st = open_session(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, clouds, many, r->output, r->format, &e);
-    code = st ? complain(&e) : PNET_OK;
+    code = st ? pnet_cli_complain(&e) : PNET_OK;
     pnet_session_free(f->session);
     pnet_bound_free(f->bound);
     pnet_compilation_free(c);
@@ -373,20 +373,21 @@ static int infer(const struct infer_request *r, struct inference *f)
     bool many;
     int code;
     if (r->columns && pnet_cloud_parse_columns(r->columns, &f->columns, &f->column_count, &e))
-        return complain(&e);
-    if (list_clouds(&r->inputs, &clouds, &many, &e) || weights_open(r->weights, &f->weights, &e) ||
-        weights_setting(&f->weights, &r->m, r->degrade, &setting, &e)) {
-        code = complain(&e);
+        return pnet_cli_complain(&e);
+    if (pnet_cli_list_clouds(&r->inputs, &clouds, &many, &e) ||
+        pnet_cli_weights_open(r->weights, &f->weights, &e) ||
+        pnet_cli_weights_setting(&f->weights, &r->m, r->degrade, &setting, &e)) {
+        code = pnet_cli_complain(&e);
     } else {
         code = infer_clouds(r, &setting, &clouds, many, f);
     }
-    weights_close(&f->weights);
+    pnet_cli_weights_close(&f->weights);
     pnet_cloud_free_columns(f->columns, f->column_count);
     pnet_paths_free(&clouds);
     return code;
 }
 
-int command_infer(int argc, char **argv)
+int pnet_command_infer(int argc, char **argv)
 {
     static const struct usage usage = {
         "pnetc infer MODEL.pnet --weights W --input CLOUD [--input CLOUD ...] -o OUT [options]",
@@ -422,15 +423,15 @@ int command_infer(int argc, char **argv)
         CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
     int words, code;
     struct pnet_error e = {0};
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &r.model, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &r.model, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (!r.weights) return usage_error("which weights? --weights FILE or FOLDER");
-    if (!r.inputs.count) return usage_error("which cloud? --input CLOUD");
-    if ((code = check_model_options(&r.m, &r.degrade))) return code;
-    if (pnet_device_check(r.m.where, &e)) return complain(&e);
+    if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
+    if (!r.weights) return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
+    if (!r.inputs.count) return pnet_cli_usage_error("which cloud? --input CLOUD");
+    if ((code = pnet_cli_check_model_options(&r.m, &r.degrade))) return code;
+    if (pnet_device_check(r.m.where, &e)) return pnet_cli_complain(&e);
     f.json = r.m.json;
     f.quiet = r.m.quiet;
     f.verbose = r.m.verbose;

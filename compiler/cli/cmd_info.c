@@ -217,7 +217,7 @@ static enum pnet_status describe_weights(
     const struct inspection *n, const char *path, struct pnet_error *e)
 {
     struct weights w;
-    enum pnet_status st = weights_open(path, &w, e);
+    enum pnet_status st = pnet_cli_weights_open(path, &w, e);
     if (st) return st;
     if (n->json) {
         struct pnet_json j = {0};
@@ -227,7 +227,7 @@ static enum pnet_status describe_weights(
     } else {
         print_weights(&w);
     }
-    weights_close(&w);
+    pnet_cli_weights_close(&w);
     return st;
 }
 
@@ -239,7 +239,7 @@ static bool holds_weights(const char *path)
            (n > 12 && strcmp(path + n - 12, ".safetensors") == 0);
 }
 
-int command_info(int argc, char **argv)
+int pnet_command_info(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc info FILE ... [options]",
         "Tells what a cloud, a weights file, a checkpoint or a run folder holds.",
@@ -254,15 +254,17 @@ int command_info(int argc, char **argv)
         {"columns", 0, OPT_TEXT, &columns, "NAMES",
             "of columns without names, as x,y,z,intensity; of .bin, its records"},
         {"json", 0, OPT_FLAG, &n.json, NULL, "an object a line, one for each file"}};
-    if ((code = parse_options(argc, argv, options, 2, &usage, files, 256, &words, &done)) || done)
+    if ((code = pnet_cli_parse_options(
+             argc, argv, options, 2, &usage, files, 256, &words, &done)) ||
+        done)
         return code;
-    if (!words) return usage_error("which file? usage: %s", usage.synopsis);
+    if (!words) return pnet_cli_usage_error("which file? usage: %s", usage.synopsis);
     if (columns && pnet_cloud_parse_columns(columns, &n.columns, &n.column_count, &e))
-        return complain(&e);
+        return pnet_cli_complain(&e);
     for (int i = 0; i < words; i++) {
         if (holds_weights(files[i]) ? describe_weights(&n, files[i], &e)
                                     : describe_cloud(&n, files[i], &e)) {
-            complain(&e);
+            pnet_cli_complain(&e);
             if ((int)e.status > worst) worst = (int)e.status;
         }
     }

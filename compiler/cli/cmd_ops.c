@@ -70,7 +70,7 @@ static void print_reference(void)
     }
 }
 
-int command_ops(int argc, char **argv)
+int pnet_command_ops(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc ops [NAME] [options]",
         "Lists the layers, losses and metrics, or tells all about one.",
@@ -80,7 +80,8 @@ int command_ops(int argc, char **argv)
     int words, code;
     struct option options[] = {
         {"markdown", 0, OPT_FLAG, &markdown, NULL, "the whole reference, as docs/layers.md"}};
-    if ((code = parse_options(argc, argv, options, 1, &usage, &name, 1, &words, &done)) || done)
+    if ((code = pnet_cli_parse_options(argc, argv, options, 1, &usage, &name, 1, &words, &done)) ||
+        done)
         return code;
     if (markdown) {
         print_reference();
@@ -100,6 +101,6 @@ int command_ops(int argc, char **argv)
     int n = pnet_op_count < 256 ? pnet_op_count : 256;
     for (int i = 0; i < n; i++) names[i] = pnet_ops[i]->name;
     const char *near = pnet_nearest(name, names, n);
-    return near ? usage_error("no layer '%s': did you mean %s?", name, near)
-                : usage_error("no layer '%s': pnetc ops lists them", name);
+    return near ? pnet_cli_usage_error("no layer '%s': did you mean %s?", name, near)
+                : pnet_cli_usage_error("no layer '%s': pnetc ops lists them", name);
 }

@@ -158,7 +158,7 @@ static enum pnet_status print_json(const struct pnet_bound *b, const struct pnet
     pnet_json_end(&j, ']');
     for (int id = 0; id < PNET_GEO_KINDS; id++)
         print_json_list(p, c, pnet_geo_kind((enum pnet_geo_id)id), &j);
-    enum pnet_status st = print_json_kernels(b, c, &j, e);
+    enum pnet_status st = pnet_cli_print_json_kernels(b, c, &j, e);
     if (st) {
         pnet_json_free(&j);
         return st;
@@ -243,7 +243,7 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
             st = print_json(b, &slot->counts, &k, &e);
         } else {
             print_counts(p, &slot->counts);
-            if (!r->quiet) st = print_kernels(b, &slot->counts, &e);
+            if (!r->quiet) st = pnet_cli_print_kernels(b, &slot->counts, &e);
             if (!r->quiet && !st) print_buffers(p, &layout);
             if (!st) print_peak(p, &k);
         }
@@ -258,7 +258,7 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
     pnet_slot_free(slot);
     pnet_geo_work_free(work);
     pnet_memory_end(&memory);
-    return st ? complain(&e) : PNET_OK;
+    return st ? pnet_cli_complain(&e) : PNET_OK;
 }
 
 static bool is_architecture(int64_t n)
@@ -266,7 +266,7 @@ static bool is_architecture(int64_t n)
     return n == 80 || n == 86 || n == 89 || n == 90;
 }
 
-int command_plan(int argc, char **argv)
+int pnet_command_plan(int argc, char **argv)
 {
     static const struct usage usage = {
         "pnetc plan MODEL.pnet (--input CLOUD | --points N [--like CLOUD]) [options]",
@@ -292,25 +292,27 @@ int command_plan(int argc, char **argv)
         MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &model, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &model, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (!r.cloud && !r.points) return usage_error("for which cloud? --input CLOUD or --points N");
-    if ((code = check_model_options(&m, &degrade))) return code;
+    if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
+    if (!r.cloud && !r.points)
+        return pnet_cli_usage_error("for which cloud? --input CLOUD or --points N");
+    if ((code = pnet_cli_check_model_options(&m, &degrade))) return code;
     while (r.optim < PNET_OPTIMS && strcmp(r.optimizer, pnet_optim_names[r.optim]) != 0) r.optim++;
     if (r.optim == PNET_OPTIMS)
-        return usage_error("--optimizer is sgd, adam or adamw, not '%s'", r.optimizer);
+        return pnet_cli_usage_error("--optimizer is sgd, adam or adamw, not '%s'", r.optimizer);
     if (r.architecture && !is_architecture(r.architecture))
-        return usage_error("--architecture is 80, 86, 89 or 90, not %d", (int)r.architecture);
+        return pnet_cli_usage_error(
+            "--architecture is 80, 86, 89 or 90, not %d", (int)r.architecture);
     if (r.architecture && m.where.kind != PNET_CUDA)
-        return usage_error("--architecture is for --device cuda");
+        return pnet_cli_usage_error("--architecture is for --device cuda");
     struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count};
-    struct pnet_compilation *c = compile_model(model, &o, &m, &code);
+    struct pnet_compilation *c = pnet_cli_compile_model(model, &o, &m, &code);
     if (!c) return code;
     r.memory = m.memory;
     r.json = m.json;
@@ -321,7 +323,8 @@ int command_plan(int argc, char **argv)
         .algo = m.sums};
     struct pnet_bound *b = NULL;
     struct pnet_error e;
-    code = pnet_bound_new(pnet_compilation_plan(c), &target, &b, &e) ? complain(&e) : show(b, &r);
+    code = pnet_bound_new(pnet_compilation_plan(c), &target, &b, &e) ? pnet_cli_complain(&e)
+                                                                     : show(b, &r);
     pnet_bound_free(b);
     pnet_compilation_free(c);
     return code;

@@ -104,17 +104,18 @@ static enum pnet_status run_net(
     const struct pnet_plan *p = b->plan;
     const struct model_options *m = &r->request->options;
     const struct pnet_level_info *level = &p->levels[p->tensors[p->result].type.level];
-    struct pnet_session_options o = {.memory_limit = memory_budget(m), .slots = 1};
+    struct pnet_session_options o = {.memory_limit = pnet_cli_memory_budget(m), .slots = 1};
     struct pnet_session *session = NULL;
     int input;
     if (level->input < 0)
         return pnet_error_set(e, PNET_BAD_MODEL,
             "the net's result has a row for each cloud: features of points are needed");
     r->cell = level->cell;
-    enum pnet_status st = map_clouds(&w->map, &r->request->map, p->inputs, p->input_count, e);
+    enum pnet_status st =
+        pnet_cli_map_clouds(&w->map, &r->request->map, p->inputs, p->input_count, e);
     if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
     if (!st) st = pnet_session_new(b, &o, &session, e);
-    if (!st) st = weights_load(w, session, e);
+    if (!st) st = pnet_cli_weights_load(w, session, e);
     for (int i = 0; i < 2 && !st; i++)
         st = describe(session, w, input, r->request->paths[i], &r->side[i], e);
     pnet_session_free(session);
@@ -128,8 +129,8 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     struct weights w = {0};
     struct setting setting;
     enum pnet_status st = pnet_device_check(q->options.where, e);
-    if (!st) st = weights_open(q->weights, &w, e);
-    if (!st) st = weights_setting(&w, &q->options, q->degrade, &setting, e);
+    if (!st) st = pnet_cli_weights_open(q->weights, &w, e);
+    if (!st) st = pnet_cli_weights_setting(&w, &q->options, q->degrade, &setting, e);
     if (!st) {
         struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
             .degrade = setting.degrade,
@@ -137,15 +138,15 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
             .set_count = setting.sets.count,
             .net = q->net};
         struct pnet_compilation *c =
-            compile_model(q->model, &o, &(struct model_options){.quiet = true}, code);
+            pnet_cli_compile_model(q->model, &o, &(struct model_options){.quiet = true}, code);
         const struct pnet_plan *p = c ? pnet_compilation_plan(c) : NULL;
         struct pnet_bound *b = NULL;
-        if (p) st = weights_bind(&w, &q->options, setting.precision, p, &b, e);
+        if (p) st = pnet_cli_weights_bind(&w, &q->options, setting.precision, p, &b, e);
         if (b) st = run_net(r, b, &w, e);
         pnet_bound_free(b);
         if (c) pnet_compilation_free(c);
     }
-    weights_close(&w);
+    pnet_cli_weights_close(&w);
     if (st || *code) return st;
     r->distance = q->distance_m > 0 ? q->distance_m : 1.5 * r->cell;
     if (r->distance <= 0)
@@ -308,10 +309,10 @@ static int run_request(const struct request *q)
         free(r.side[i].features);
         pnet_cloud_free(&r.side[i].cloud);
     }
-    return st ? complain(&e) : code;
+    return st ? pnet_cli_complain(&e) : code;
 }
 
-int command_register(int argc, char **argv)
+int pnet_command_register(int argc, char **argv)
 {
     static const struct usage usage = {
         "pnetc register SOURCE TARGET (--model MODEL.pnet --weights W | --from POSE) [options]",
@@ -347,16 +348,19 @@ int command_register(int argc, char **argv)
             "exit code 1 unless the pose counts as registered"},
         {"seed", 0, OPT_COUNT, COUNT(&q.seed, 0, INT64_MAX), "N", "of what is drawn (0)"},
         CLOUD_MAP_OPTIONS(&q.map), MODEL_OPTIONS(&q.options)};
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             q.paths, 2, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, q.paths, 2, &words, &done)) ||
         done)
         return code;
-    if (words < 2) return usage_error("which clouds? usage: %s", usage.synopsis);
-    if (!q.from && !q.model) return usage_error("which model? --model MODEL.pnet, or --from POSE");
-    if (q.from && q.model) return usage_error("either --model or --from");
+    if (words < 2) return pnet_cli_usage_error("which clouds? usage: %s", usage.synopsis);
+    if (!q.from && !q.model)
+        return pnet_cli_usage_error("which model? --model MODEL.pnet, or --from POSE");
+    if (q.from && q.model) return pnet_cli_usage_error("either --model or --from");
     if (q.strict && q.from && !(q.icp_m > 0))
-        return usage_error("--strict judges a pose that is found: --from needs --icp LENGTH");
-    if (q.model && !q.weights) return usage_error("which weights? --weights FILE or FOLDER");
-    if ((code = check_model_options(&q.options, &q.degrade))) return code;
+        return pnet_cli_usage_error(
+            "--strict judges a pose that is found: --from needs --icp LENGTH");
+    if (q.model && !q.weights)
+        return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
+    if ((code = pnet_cli_check_model_options(&q.options, &q.degrade))) return code;
     return run_request(&q);
 }

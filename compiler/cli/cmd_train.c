@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int command_train(int argc, char **argv)
+int pnet_command_train(int argc, char **argv)
 {
     static const struct usage usage = {
         "pnetc train MODEL.pnet --config RUN.yaml -o RUNDIR [options]",
@@ -26,31 +26,31 @@ int command_train(int argc, char **argv)
     int words, code;
     struct pnet_error e = {0};
     struct run run;
-    if ((code = parse_options(argc, argv, options, sizeof options / sizeof options[0], &usage,
-             &model, 1, &words, &done)) ||
+    if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
+             &usage, &model, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return usage_error("which model? usage: %s", usage.synopsis);
-    if (!folder) return usage_error("where to? -o RUNDIR");
-    if ((code = check_autotune(&r))) return code;
-    char *command = command_text("train", argc, argv);
-    if (!command) return out_of_memory();
+    if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
+    if (!folder) return pnet_cli_usage_error("where to? -o RUNDIR");
+    if ((code = pnet_cli_check_autotune(&r))) return code;
+    char *command = pnet_command_text("train", argc, argv);
+    if (!command) return pnet_cli_out_of_memory();
     r.command = command;
-    if ((code = run_open(&run, &r, model, PNET_FOR_TRAINING, NULL))) {
+    if ((code = pnet_cli_run_open(&run, &r, model, PNET_FOR_TRAINING, NULL))) {
         free(command);
         return code;
     }
     struct pnet_train_result result = {0};
-    catch_interrupts();
-    ignore_closed_pipes();
-    enum pnet_status st = run_train(&run, folder, resume, &result, &e);
+    pnet_cli_catch_interrupts();
+    pnet_cli_ignore_closed_pipes();
+    enum pnet_status st = pnet_cli_run_train(&run, folder, resume, &result, &e);
     if (!st && r.model.json)
-        st = run_print_json(&run, &result, &e);
+        st = pnet_cli_run_print_json(&run, &result, &e);
     else if (!st && !r.model.quiet)
-        run_print(&run, &result, folder);
-    if (st) complain(&e);
+        pnet_cli_run_print(&run, &result, folder);
+    if (st) pnet_cli_complain(&e);
     pnet_train_result_free(&result);
-    run_close(&run);
+    pnet_cli_run_close(&run);
     free(command);
     return (int)st;
 }

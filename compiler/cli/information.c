@@ -14,7 +14,7 @@ struct information_sums {
     double rre_deg, rte_m; /* of the successes */
 };
 
-bool information_is_given(const struct pnet_dataset *d, enum pnet_split split)
+bool pnet_cli_information_is_given(const struct pnet_dataset *d, enum pnet_split split)
 {
     for (int64_t i = 0; i < d->counts[split]; i++)
         if (d->entries[split][i].pair && d->entries[split][i].pair->information) return true;
@@ -85,7 +85,7 @@ static enum pnet_status add_line(const struct information *n, int64_t index,
     return append(l, &rmse, 1, e);
 }
 
-enum pnet_status information_add(
+enum pnet_status pnet_cli_information_add(
     struct information *n, int64_t index, struct pnet_evaluation *v, struct pnet_error *e)
 {
     if (!n->sums) {
@@ -98,7 +98,7 @@ enum pnet_status information_add(
     return st;
 }
 
-enum pnet_status information_finish(
+enum pnet_status pnet_cli_information_finish(
     struct information *n, struct pnet_evaluation *v, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;

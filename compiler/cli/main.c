@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
-    {"check", "report the errors and warnings of a model", command_check},
-    {"fmt", "write a model in its canonical form", command_fmt},
-    {"plan", "print levels, triplet sets, buffers and the memory peak", command_plan},
-    {"graph", "draw the network", command_graph},
-    {"train", "train a model on a data set", command_train},
-    {"infer", "run a net on clouds", command_infer},
-    {"eval", "losses and metrics of a trained model", command_eval},
-    {"compare", "train or evaluate native and voxel mode side by side", command_compare},
-    {"register", "find the pose that brings one cloud to another", command_register},
-    {"data", "make data sets, look into them", command_data},
-    {"ops", "the layers, losses and metrics of the language", command_ops},
-    {"info", "what a cloud, checkpoint or weights file holds", command_info},
+    {"check", "report the errors and warnings of a model", pnet_command_check},
+    {"fmt", "write a model in its canonical form", pnet_command_fmt},
+    {"plan", "print levels, triplet sets, buffers and the memory peak", pnet_command_plan},
+    {"graph", "draw the network", pnet_command_graph},
+    {"train", "train a model on a data set", pnet_command_train},
+    {"infer", "run a net on clouds", pnet_command_infer},
+    {"eval", "losses and metrics of a trained model", pnet_command_eval},
+    {"compare", "train or evaluate native and voxel mode side by side", pnet_command_compare},
+    {"register", "find the pose that brings one cloud to another", pnet_command_register},
+    {"data", "make data sets, look into them", pnet_command_data},
+    {"ops", "the layers, losses and metrics of the language", pnet_command_ops},
+    {"info", "what a cloud, checkpoint or weights file holds", pnet_command_info},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -47,7 +47,7 @@ static int finish(int code)
         pnet_error_errno(&e, PNET_FAILED, why, "standard output: cannot write");
     else
         pnet_error_set(&e, PNET_FAILED, "standard output: cannot write");
-    complain(&e);
+    pnet_cli_complain(&e);
     return code ? code : PNET_FAILED;
 }
 
@@ -71,11 +71,11 @@ static int run(int argc, char **argv)
         names[i] = commands[i].name;
         if (strcmp(argv[1], names[i]) != 0) continue;
         int code = commands[i].run(argc - 2, argv + 2);
-        return code == PNET_INTERRUPTED ? interrupt_code() : code;
+        return code == PNET_INTERRUPTED ? pnet_cli_interrupt_code() : code;
     }
     const char *near = pnet_nearest(argv[1], names, COMMANDS);
-    if (near) return usage_error("no command '%s': did you mean %s?", argv[1], near);
-    return usage_error("no command '%s': see pnetc --help", argv[1]);
+    if (near) return pnet_cli_usage_error("no command '%s': did you mean %s?", argv[1], near);
+    return pnet_cli_usage_error("no command '%s': see pnetc --help", argv[1]);
 }
 
 int main(int argc, char **argv)

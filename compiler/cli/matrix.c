@@ -10,7 +10,7 @@ static int column_width(const double *matrix, int32_t n)
     return snprintf(NULL, 0, "%.0f", most) + 2;
 }
 
-void print_matrix(const double *matrix, int32_t n, char *const *classes, int class_count)
+void pnet_cli_print_matrix(const double *matrix, int32_t n, char *const *classes, int class_count)
 {
     int width = column_width(matrix, n);
     printf("  %-20s", "label \\ prediction");
@@ -23,7 +23,7 @@ void print_matrix(const double *matrix, int32_t n, char *const *classes, int cla
     }
 }
 
-void json_matrix(struct pnet_json *j, const char *key, const double *matrix, int32_t n)
+void pnet_cli_json_matrix(struct pnet_json *j, const char *key, const double *matrix, int32_t n)
 {
     pnet_json_begin(j, key, '[');
     for (int32_t label = 0; label < n; label++) {

@@ -5,8 +5,8 @@
 #include "runtime/base/json.h"
 
 /* On standard output: a line a label, a column a prediction. */
-void print_matrix(const double *matrix, int32_t n, char *const *classes, int class_count);
+void pnet_cli_print_matrix(const double *matrix, int32_t n, char *const *classes, int class_count);
 /* An array of rows. */
-void json_matrix(struct pnet_json *j, const char *key, const double *matrix, int32_t n);
+void pnet_cli_json_matrix(struct pnet_json *j, const char *key, const double *matrix, int32_t n);
 
 #endif

@@ -12,20 +12,20 @@
 #include <string.h>
 #include <unistd.h>
 
-int complain(const struct pnet_error *e)
+int pnet_cli_complain(const struct pnet_error *e)
 {
     fprintf(stderr, "pnetc: %s\n", e->message);
     return (int)e->status;
 }
 
-int out_of_memory(void)
+int pnet_cli_out_of_memory(void)
 {
     struct pnet_error e;
     pnet_error_memory(&e);
-    return complain(&e);
+    return pnet_cli_complain(&e);
 }
 
-int usage_error(const char *format, ...)
+int pnet_cli_usage_error(const char *format, ...)
 {
     struct pnet_error e;
     char text[sizeof e.message];
@@ -34,7 +34,7 @@ int usage_error(const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     pnet_error_set(&e, PNET_USAGE, "%s", text);
-    return complain(&e);
+    return pnet_cli_complain(&e);
 }
 
 static void print_option(const struct option *o)
@@ -127,12 +127,12 @@ static int store_count(const struct option *o, const char *value)
         return 0;
     }
     if (most == INT64_MAX)
-        return usage_error(
+        return pnet_cli_usage_error(
             "--%s takes a whole number, %lld or more, such as 1000, 2M or 1e6, not '%s'", o->name,
             least, value);
     if (most == least + 1)
-        return usage_error("--%s is %lld or %lld, not '%s'", o->name, least, most, value);
-    return usage_error(
+        return pnet_cli_usage_error("--%s is %lld or %lld, not '%s'", o->name, least, most, value);
+    return pnet_cli_usage_error(
         "--%s takes a whole number from %lld to %lld, not '%s'", o->name, least, most, value);
 }
 
@@ -144,21 +144,21 @@ static int store(const struct option *o, const char *value)
     case OPT_TEXT: *(const char **)o->target = value; return 0;
     case OPT_LIST: {
         struct text_list *list = o->target;
-        if (list->count == 256) return usage_error("--%s: at most 256", o->name);
+        if (list->count == 256) return pnet_cli_usage_error("--%s: at most 256", o->name);
         list->items[list->count++] = value;
         return 0;
     }
     case OPT_COUNT: return store_count(o, value);
     case OPT_LENGTH:
         if (!parse_length(value, o->target))
-            return usage_error("--%s takes a length such as 20cm, more than 0 and "
-                               "less than 1000 km, not '%s': "
-                               "lengths have a unit",
+            return pnet_cli_usage_error("--%s takes a length such as 20cm, more than 0 and "
+                                        "less than 1000 km, not '%s': "
+                                        "lengths have a unit",
                 o->name, value);
         return 0;
     case OPT_BYTES:
         if (!parse_size(value, o->target))
-            return usage_error(
+            return pnet_cli_usage_error(
                 "--%s takes a size such as 8GiB, one byte or more, not '%s'", o->name, value);
         return 0;
     case OPT_SECONDS: {
@@ -167,7 +167,7 @@ static int store(const struct option *o, const char *value)
         if (!value) return 0;
         s->value = pnet_number_read(value, &end);
         if (end == value || *end || !(s->value > 0 && s->value < 1e6))
-            return usage_error(
+            return pnet_cli_usage_error(
                 "--%s takes a number of seconds, not '%s': more than 0 and less than 1000000",
                 o->name, value);
         return 0;
@@ -194,11 +194,11 @@ static int unknown_option(const struct option *options, int count, const char *w
     for (int i = 0; i < count && i < 64; i++) names[i] = options[i].name;
     const char *near =
         strlen(word) > 2 ? pnet_nearest(word + 2, names, count < 64 ? count : 64) : NULL;
-    return near ? usage_error("no option %s: did you mean --%s?", word, near)
-                : usage_error("no option %s: see --help", word);
+    return near ? pnet_cli_usage_error("no option %s: did you mean --%s?", word, near)
+                : pnet_cli_usage_error("no option %s: see --help", word);
 }
 
-int parse_options(int argc, char **argv, const struct option *options, int option_count,
+int pnet_cli_parse_options(int argc, char **argv, const struct option *options, int option_count,
     const struct usage *usage, const char **words, int max_words, int *word_count, bool *done)
 {
     bool plain = false; /* behind -- */
@@ -208,7 +208,8 @@ int parse_options(int argc, char **argv, const struct option *options, int optio
         const char *w = argv[i];
         if (plain || w[0] != '-' || !w[1]) {
             if (*word_count == max_words)
-                return usage_error("'%s' is one argument too many; usage: %s", w, usage->synopsis);
+                return pnet_cli_usage_error(
+                    "'%s' is one argument too many; usage: %s", w, usage->synopsis);
             words[(*word_count)++] = w;
             continue;
         }
@@ -225,10 +226,12 @@ int parse_options(int argc, char **argv, const struct option *options, int optio
         const struct option *o =
             find_option(options, option_count, w, equals ? (size_t)(equals - w) : strlen(w));
         if (!o) return unknown_option(options, option_count, w);
-        if (o->type == OPT_FLAG && equals) return usage_error("--%s takes no value", o->name);
+        if (o->type == OPT_FLAG && equals)
+            return pnet_cli_usage_error("--%s takes no value", o->name);
         const char *value = equals ? equals + 1 : NULL;
         if (o->type != OPT_FLAG && o->type != OPT_SECONDS && !value) {
-            if (i + 1 == argc) return usage_error("--%s needs a value: %s", o->name, o->argument);
+            if (i + 1 == argc)
+                return pnet_cli_usage_error("--%s needs a value: %s", o->name, o->argument);
             value = argv[++i];
         }
         int code = store(o, value);
@@ -248,55 +251,56 @@ static bool parse_precision(const char *text, enum pnet_precision *p)
     return false;
 }
 
-int check_model_options(struct model_options *m, unsigned *degrade)
+int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade)
 {
     *degrade = 0;
     if (m->mode && strcmp(m->mode, "voxel") == 0)
         *degrade = PNET_VOXEL;
     else if (m->mode && strcmp(m->mode, "native") != 0)
-        return usage_error("--mode is native or voxel, not '%s'", m->mode);
+        return pnet_cli_usage_error("--mode is native or voxel, not '%s'", m->mode);
     if (m->degrade && !pnet_degrade_parse(m->degrade, degrade))
-        return usage_error(
+        return pnet_cli_usage_error(
             "--degrade takes centre, neighbour and kernel, with commas between, not '%s'",
             m->degrade);
     struct pnet_error e;
-    if (pnet_device_parse(m->device, &m->where, &e)) return complain(&e);
+    if (pnet_device_parse(m->device, &m->where, &e)) return pnet_cli_complain(&e);
     if (m->precision && !parse_precision(m->precision, &m->products))
-        return usage_error("--precision is fp32, tf32, bf16 or fp16, not '%s'", m->precision);
+        return pnet_cli_usage_error(
+            "--precision is fp32, tf32, bf16 or fp16, not '%s'", m->precision);
     if (m->products != PNET_FP32 && m->where.kind == PNET_CPU)
-        return usage_error(
+        return pnet_cli_usage_error(
             "the CPU computes in fp32: --precision %s is for --device cuda", m->precision);
     if (m->algo && !pnet_conv_algo_parse(m->algo, &m->sums))
-        return usage_error("--algo is default, mvmr-k, mvmr-i, mvmr-j, im2col, "
-                           "gather-gemm-scatter or implicit-gemm, not '%s'",
+        return pnet_cli_usage_error("--algo is default, mvmr-k, mvmr-i, mvmr-j, im2col, "
+                                    "gather-gemm-scatter or implicit-gemm, not '%s'",
             m->algo);
     if (m->products != PNET_FP32 && !pnet_conv_algo_is_usual(m->sums))
-        return usage_error(
+        return pnet_cli_usage_error(
             "--algo %s computes in fp32, not with --precision %s", m->algo, m->precision);
     if (m->threads) omp_set_num_threads((int)m->threads);
     return 0;
 }
 
-size_t memory_budget(const struct model_options *m)
+size_t pnet_cli_memory_budget(const struct model_options *m)
 {
     return m->memory ? m->memory : pnet_device_available(m->where);
 }
 
-bool use_colour(FILE *f)
+bool pnet_cli_use_colour(FILE *f)
 {
     return !getenv("NO_COLOR") && isatty(fileno(f));
 }
 
-struct pnet_compilation *compile_model(const char *path, const struct pnet_compile_options *o,
-    const struct model_options *m, int *code)
+struct pnet_compilation *pnet_cli_compile_model(const char *path,
+    const struct pnet_compile_options *o, const struct model_options *m, int *code)
 {
     struct pnet_compilation *c = pnet_compile_file(path, o);
     if (!c) {
-        *code = out_of_memory();
+        *code = pnet_cli_out_of_memory();
         return NULL;
     }
     if (pnet_compilation_errors(c) || (pnet_compilation_warnings(c) && !m->quiet))
-        pnet_compilation_report(c, stderr, use_colour(stderr), false);
+        pnet_compilation_report(c, stderr, pnet_cli_use_colour(stderr), false);
     if (pnet_compilation_plan(c)) return c;
     *code = (int)pnet_compilation_code(c);
     pnet_compilation_free(c);
@@ -312,7 +316,7 @@ static void on_signal(int number)
     if (!caught) caught = number;
 }
 
-void catch_interrupts(void)
+void pnet_cli_catch_interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_signal}, hangup;
     sigemptyset(&action.sa_mask);
@@ -323,17 +327,17 @@ void catch_interrupts(void)
         sigaction(SIGHUP, &action, NULL);
 }
 
-bool interrupted(void)
+bool pnet_cli_interrupted(void)
 {
     return caught != 0;
 }
 
-int interrupt_code(void)
+int pnet_cli_interrupt_code(void)
 {
     return caught ? 128 + caught : PNET_INTERRUPTED;
 }
 
-void ignore_closed_pipes(void)
+void pnet_cli_ignore_closed_pipes(void)
 {
     signal(SIGPIPE, SIG_IGN);
 }

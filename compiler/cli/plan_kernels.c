@@ -51,7 +51,7 @@ static bool find_kernels(const struct layers *l, int node, struct layer_kernels 
 
 static const char *const device_names[] = {[PNET_CPU] = "cpu", [PNET_CUDA] = "cuda"};
 
-enum pnet_status print_kernels(
+enum pnet_status pnet_cli_print_kernels(
     const struct pnet_bound *b, const struct pnet_counts *c, struct pnet_error *e)
 {
     struct layers l;
@@ -72,8 +72,8 @@ enum pnet_status print_kernels(
     return PNET_OK;
 }
 
-enum pnet_status print_json_kernels(const struct pnet_bound *b, const struct pnet_counts *c,
-    struct pnet_json *j, struct pnet_error *e)
+enum pnet_status pnet_cli_print_json_kernels(const struct pnet_bound *b,
+    const struct pnet_counts *c, struct pnet_json *j, struct pnet_error *e)
 {
     struct layers l;
     struct layer_kernels k;

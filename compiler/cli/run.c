@@ -151,8 +151,8 @@ static int take_from_config(struct run *run, enum pnet_purpose_kind purpose)
     if (training && c->autotune > 0) run->o.autotune = (struct seconds){true, c->autotune};
     if (training) run->o.autotune_all |= c->autotune_all;
     run->o.without_optimizer |= c->without_optimizer;
-    int code = check_model_options(m, &ignored);
-    return code ? code : check_autotune(&run->o);
+    int code = pnet_cli_check_model_options(m, &ignored);
+    return code ? code : pnet_cli_check_autotune(&run->o);
 }
 
 /* ---- params ---- */
@@ -271,11 +271,11 @@ static int compile_run(
         .set_count = run->sets.count,
         .class_weights = run->class_weights,
         .class_weight_count = run->class_weights ? run->data->class_count : 0};
-    run->compilation = compile_model(model, &co, &run->o.model, &code);
+    run->compilation = pnet_cli_compile_model(model, &co, &run->o.model, &code);
     if (!run->compilation) return code;
     run->plan = pnet_compilation_plan(run->compilation);
     if (pnet_dataset_check(run->data, run->plan->inputs, run->plan->input_count, &e))
-        return complain(&e);
+        return pnet_cli_complain(&e);
     return 0;
 }
 
@@ -286,33 +286,33 @@ static int open_run(struct run *run, const struct run_options *o, const char *mo
     struct pnet_error e = {0};
     int code = 0;
     *run = (struct run){.o = *o};
-    if (!o->config_path) return usage_error("which run config? --config RUN.yaml");
-    if (read_config(run, degrade, &e)) code = complain(&e);
+    if (!o->config_path) return pnet_cli_usage_error("which run config? --config RUN.yaml");
+    if (read_config(run, degrade, &e)) code = pnet_cli_complain(&e);
     if (!code) code = take_from_config(run, purpose);
     if (!code && (pnet_device_check(run->o.model.where, &e) || open_files(run, s, &e)))
-        code = complain(&e);
+        code = pnet_cli_complain(&e);
     if (!code) code = compile_run(run, model, purpose, s);
-    if (code) run_close(run);
+    if (code) pnet_cli_run_close(run);
     return code;
 }
 
-int run_open(struct run *run, const struct run_options *o, const char *model,
+int pnet_cli_run_open(struct run *run, const struct run_options *o, const char *model,
     enum pnet_purpose_kind purpose, const struct setting *s)
 {
     unsigned degrade;
     struct run_options checked = *o;
-    int code = check_model_options(&checked.model, &degrade);
+    int code = pnet_cli_check_model_options(&checked.model, &degrade);
     bool given = o->model.mode || o->model.degrade;
     return code ? code : open_run(run, o, model, purpose, given && !s ? &degrade : NULL, s);
 }
 
-int run_open_in_mode(
+int pnet_cli_run_open_in_mode(
     struct run *run, const struct run_options *o, const char *model, unsigned degrade)
 {
     return open_run(run, o, model, PNET_FOR_TRAINING, &degrade, NULL);
 }
 
-void run_close(struct run *run)
+void pnet_cli_run_close(struct run *run)
 {
     if (run->compilation) pnet_compilation_free(run->compilation);
     if (run->data) pnet_dataset_free(run->data);
@@ -342,7 +342,7 @@ static void put_shell_word(const char *word, FILE *f)
     fputc('\'', f);
 }
 
-char *command_text(const char *name, int argc, char **argv)
+char *pnet_command_text(const char *name, int argc, char **argv)
 {
     struct pnet_memory_stream t;
     if (!pnet_memory_stream_open(&t)) return NULL;
@@ -405,20 +405,21 @@ static enum pnet_status open_start(
     void *context, const struct pnet_safetensors **file, struct pnet_error *e)
 {
     struct display *d = context;
-    enum pnet_status st = weights_open(d->run->config->weights, &d->start, e);
+    enum pnet_status st = pnet_cli_weights_open(d->run->config->weights, &d->start, e);
     if (st) return st;
-    weights_start(&d->start, d->run->plan->degrade);
+    pnet_cli_weights_start(&d->start, d->run->plan->degrade);
     *file = d->start.file;
     return PNET_OK;
 }
 
-int check_autotune(const struct run_options *o)
+int pnet_cli_check_autotune(const struct run_options *o)
 {
     if (!o->model.algo || !(o->autotune.given || o->autotune_all)) return 0;
-    return usage_error("--algo names the algorithm that --autotune would choose: give one of them");
+    return pnet_cli_usage_error(
+        "--algo names the algorithm that --autotune would choose: give one of them");
 }
 
-enum pnet_status run_train(const struct run *run, const char *folder, bool resume,
+enum pnet_status pnet_cli_run_train(const struct run *run, const char *folder, bool resume,
     struct pnet_train_result *r, struct pnet_error *e)
 {
     const struct run_options *o = &run->o;
@@ -432,7 +433,7 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
         .command = o->command,
         .overrides = run->overrides,
         .params = run->params,
-        .memory_limit = memory_budget(&o->model),
+        .memory_limit = pnet_cli_memory_budget(&o->model),
         .target = {.where = o->model.where, .precision = run->precision, .algo = o->model.sums},
         .resume = resume,
         .without_optimizer = o->without_optimizer,
@@ -441,7 +442,7 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
         .autotune_all = o->autotune_all,
         .autotune_seconds = o->autotune.value,
         .open_weights = open_start,
-        .stop = interrupted,
+        .stop = pnet_cli_interrupted,
         .progress = show,
         .warn = warn,
         .note = note,
@@ -449,7 +450,7 @@ enum pnet_status run_train(const struct run *run, const char *folder, bool resum
     if (!display.quiet) display.bar = pnet_progress_new(stderr);
     enum pnet_status st = pnet_train(&t, r, e);
     pnet_progress_free(display.bar);
-    weights_close(&display.start);
+    pnet_cli_weights_close(&display.start);
     return st;
 }
 
@@ -461,7 +462,8 @@ static void print_named(const char *name, int width, double value)
         printf("  %-*s %.4f\n", width, name, value);
 }
 
-void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int class_count)
+void pnet_cli_print_evaluation(
+    const struct pnet_evaluation *v, char *const *classes, int class_count)
 {
     for (int i = 0; i < v->count; i++) {
         const struct pnet_score_line *l = &v->lines[i];
@@ -470,11 +472,11 @@ void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int
             print_named(l->values[k].name, 22, l->values[k].value);
         for (int c = 0; c < l->classes; c++)
             print_named(c < class_count ? classes[c] : "?", 16, l->per_class[c]);
-        if (l->matrix) print_matrix(l->matrix, l->matrix_classes, classes, class_count);
+        if (l->matrix) pnet_cli_print_matrix(l->matrix, l->matrix_classes, classes, class_count);
     }
 }
 
-void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_evaluation *v)
+void pnet_cli_json_evaluation(struct pnet_json *j, const char *key, const struct pnet_evaluation *v)
 {
     pnet_json_begin(j, key, '{');
     pnet_json_double(j, "loss", v->loss);
@@ -496,7 +498,7 @@ void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_eva
         }
         if (v->lines[i].matrix) {
             snprintf(name, sizeof name, "%s.matrix", v->lines[i].name);
-            json_matrix(j, name, v->lines[i].matrix, v->lines[i].matrix_classes);
+            pnet_cli_json_matrix(j, name, v->lines[i].matrix, v->lines[i].matrix_classes);
         }
         if (!v->lines[i].classes) continue;
         snprintf(name, sizeof name, "%s.per_class", v->lines[i].name);
@@ -512,16 +514,17 @@ void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_eva
     pnet_json_end(j, '}');
 }
 
-void run_print(const struct run *run, const struct pnet_train_result *r, const char *folder)
+void pnet_cli_run_print(
+    const struct run *run, const struct pnet_train_result *r, const char *folder)
 {
     char peak[32];
-    print_evaluation(&r->validation, run->data->classes, run->data->class_count);
+    pnet_cli_print_evaluation(&r->validation, run->data->classes, run->data->class_count);
     printf("%lld steps, %.1f s, %.0f points/s, peak memory %s\n%s/report.html\n",
         (long long)r->steps, r->seconds, (double)r->points / r->seconds,
         pnet_bytes_text(r->peak_bytes, peak), folder);
 }
 
-enum pnet_status run_print_json(
+enum pnet_status pnet_cli_run_print_json(
     const struct run *run, const struct pnet_train_result *r, struct pnet_error *e)
 {
     struct pnet_json j = {0};
@@ -532,7 +535,7 @@ enum pnet_status run_print_json(
     pnet_json_int(&j, "points", r->points);
     pnet_json_int(&j, "peak_bytes", (int64_t)r->peak_bytes);
     pnet_json_int(&j, "planned_bytes", (int64_t)r->planned_bytes);
-    json_evaluation(&j, "validation", &r->validation);
+    pnet_cli_json_evaluation(&j, "validation", &r->validation);
     pnet_json_end(&j, '}');
     return pnet_json_print(&j, stdout, e);
 }

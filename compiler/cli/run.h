@@ -44,7 +44,7 @@ enum { AUTOTUNE_SECONDS = 30 };
         MODEL_OPTIONS(&(r)->model)
 
 /* "pnetc NAME ARGUMENTS", as a shell takes it; to be freed; NULL: out of memory. */
-char *command_text(const char *name, int argc, char **argv);
+char *pnet_command_text(const char *name, int argc, char **argv);
 
 struct run {
     struct run_options o; /* options not on the command line are filled from the config */
@@ -62,23 +62,26 @@ struct run {
 
 /* Opens config, data and model. Returns 0, or the exit code with a message on stderr; then nothing is left open. `s`: how the
    given weights are run (NULL for training); the config decides what `s` leaves unknown. */
-int run_open(struct run *run, const struct run_options *o, const char *model,
+int pnet_cli_run_open(struct run *run, const struct run_options *o, const char *model,
     enum pnet_purpose_kind purpose, const struct setting *s);
 /* Training in that mode, whatever command line and config say. */
-int run_open_in_mode(
+int pnet_cli_run_open_in_mode(
     struct run *run, const struct run_options *o, const char *model, unsigned degrade);
-void run_close(struct run *run);
+void pnet_cli_run_close(struct run *run);
 
 /* 0, or the exit code with a message: --autotune and --algo exclude each other. */
-int check_autotune(const struct run_options *o);
-enum pnet_status run_train(const struct run *run, const char *folder, bool resume,
+int pnet_cli_check_autotune(const struct run_options *o);
+enum pnet_status pnet_cli_run_train(const struct run *run, const char *folder, bool resume,
     struct pnet_train_result *r, struct pnet_error *e);
-void run_print(const struct run *run, const struct pnet_train_result *r, const char *folder);
-enum pnet_status run_print_json(
+void pnet_cli_run_print(
+    const struct run *run, const struct pnet_train_result *r, const char *folder);
+enum pnet_status pnet_cli_run_print_json(
     const struct run *run, const struct pnet_train_result *r, struct pnet_error *e);
 
 struct pnet_json;
-void print_evaluation(const struct pnet_evaluation *v, char *const *classes, int class_count);
-void json_evaluation(struct pnet_json *j, const char *key, const struct pnet_evaluation *v);
+void pnet_cli_print_evaluation(
+    const struct pnet_evaluation *v, char *const *classes, int class_count);
+void pnet_cli_json_evaluation(
+    struct pnet_json *j, const char *key, const struct pnet_evaluation *v);
 
 #endif

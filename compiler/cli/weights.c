@@ -32,7 +32,7 @@ static void checkpoint_folder(const char *path, char folder[4096])
         snprintf(folder, 4096, "%s/last", path);
 }
 
-enum pnet_status weights_open(const char *path, struct weights *w, struct pnet_error *e)
+enum pnet_status pnet_cli_weights_open(const char *path, struct weights *w, struct pnet_error *e)
 {
     char folder[4096];
     *w = (struct weights){.path = path};
@@ -51,11 +51,11 @@ enum pnet_status weights_open(const char *path, struct weights *w, struct pnet_e
     if (w->checkpoint && !w->trained.known) w->trained.params = w->checkpoint->state.params;
     if (!st && *map)
         st = pnet_input_map_read("the input map of the checkpoint", map, strlen(map), &w->map, e);
-    if (st) weights_close(w);
+    if (st) pnet_cli_weights_close(w);
     return st;
 }
 
-void weights_close(struct weights *w)
+void pnet_cli_weights_close(struct weights *w)
 {
     if (w->checkpoint)
         pnet_checkpoint_free(w->checkpoint);
@@ -159,8 +159,8 @@ static enum pnet_status choose_sets(
     return PNET_OK;
 }
 
-enum pnet_status weights_setting(struct weights *w, const struct model_options *m, unsigned degrade,
-    struct setting *s, struct pnet_error *e)
+enum pnet_status pnet_cli_weights_setting(struct weights *w, const struct model_options *m,
+    unsigned degrade, struct setting *s, struct pnet_error *e)
 {
     *s = (struct setting){0};
     s->sets_known = w->trained.known || w->checkpoint;
@@ -170,7 +170,7 @@ enum pnet_status weights_setting(struct weights *w, const struct model_options *
     return choose_sets(w, m, s, e);
 }
 
-void weights_start(const struct weights *w, unsigned degrade)
+void pnet_cli_weights_start(const struct weights *w, unsigned degrade)
 {
     char was[PNET_MODE_TEXT], now[PNET_MODE_TEXT];
     say_geometry(w);
@@ -197,7 +197,7 @@ static enum pnet_status bind_as_trained(const struct weights *w, const struct pn
     return st;
 }
 
-enum pnet_status weights_bind(const struct weights *w, const struct model_options *m,
+enum pnet_status pnet_cli_weights_bind(const struct weights *w, const struct model_options *m,
     enum pnet_precision precision, const struct pnet_plan *plan, struct pnet_bound **b,
     struct pnet_error *e)
 {
@@ -249,7 +249,7 @@ static const float *fetch(void *context, const char *name, int64_t count)
     return s->buffer;
 }
 
-enum pnet_status weights_load(
+enum pnet_status pnet_cli_weights_load(
     const struct weights *w, struct pnet_session *session, struct pnet_error *e)
 {
     struct source s = {.weights = w, .plan = pnet_session_plan(session)};

@@ -16,12 +16,12 @@ struct weights {
     struct pnet_safetensors *file;      /* the weights of either */
     struct pnet_input_map map;          /* of the checkpoint; empty else */
     struct pnet_trained trained;        /* what the file says of its training */
-    bool told;                          /* weights_setting has printed its notices */
+    bool told;                          /* pnet_cli_weights_setting has printed its notices */
     char *params;                       /* copy the sets point into */
 };
 
-enum pnet_status weights_open(const char *path, struct weights *w, struct pnet_error *e);
-void weights_close(struct weights *w);
+enum pnet_status pnet_cli_weights_open(const char *path, struct weights *w, struct pnet_error *e);
+void pnet_cli_weights_close(struct weights *w);
 /* How a model is run. */
 struct setting {
     unsigned degrade;
@@ -32,19 +32,19 @@ struct setting {
 };
 /* The one place that decides how weights are run: as they were trained, unless the command line says otherwise. Prints a notice
    on stderr for each option that contradicts the training, for a precision that the device lacks, and for weights that record
-   another version of the geometry's definitions or none. `m` and `degrade` come from check_model_options. */
-enum pnet_status weights_setting(struct weights *w, const struct model_options *m, unsigned degrade,
-    struct setting *s, struct pnet_error *e);
+   another version of the geometry's definitions or none. `m` and `degrade` come from pnet_cli_check_model_options. */
+enum pnet_status pnet_cli_weights_setting(struct weights *w, const struct model_options *m,
+    unsigned degrade, struct setting *s, struct pnet_error *e);
 /* The same notes for weights that a training in that mode starts from. */
-void weights_start(const struct weights *w, unsigned degrade);
+void pnet_cli_weights_start(const struct weights *w, unsigned degrade);
 /* Binds `plan` to device, precision and algorithm of the options, with the algorithms that the checkpoint was trained with unless
    --algo is given. Algorithms for another device or precision are ignored, damaged ones too, with a notice on stderr. The
    caller frees *b. */
-enum pnet_status weights_bind(const struct weights *w, const struct model_options *m,
+enum pnet_status pnet_cli_weights_bind(const struct weights *w, const struct model_options *m,
     enum pnet_precision precision, const struct pnet_plan *plan, struct pnet_bound **b,
     struct pnet_error *e);
 /* Copies the weights into the session. PNET_BAD_MODEL: the message names the first tensor that does not fit. */
-enum pnet_status weights_load(
+enum pnet_status pnet_cli_weights_load(
     const struct weights *w, struct pnet_session *s, struct pnet_error *e);
 
 #endif

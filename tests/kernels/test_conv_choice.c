@@ -72,8 +72,8 @@ static void print_choices(FILE *f)
     fputs("| sum | kernel | layer | precision | triplets | GPU | file "
           "|\n|---|---|---|---|---|---|---|\n",
         f);
-    for (int i = 0; i < conv_choice_count; i++) {
-        const struct conv_choice *c = &conv_choices[i];
+    for (int i = 0; i < pnet_cuda_conv_choice_count; i++) {
+        const struct conv_choice *c = &pnet_cuda_conv_choices[i];
         fprintf(f, "| %s | %s | %s | %s | %s | %s | `%s` |\n", c->sums, c->name, c->shape,
             c->storage, c->form, c->matrix_unit ? "90" : "any", c->file);
     }
@@ -164,21 +164,23 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
 {
     struct pnet_triplets t = {
         .rows = s->rows, .others = s->rows, .count = s->count, .cells = s->cells};
-    struct conv_case k = conv_case_of(s);
+    struct conv_case k = pnet_cuda_conv_case_of(s);
     size_t need = 0, have;
     if (s->form == PNET_CONV_DENSE || !pnet_conv_algo_is_usual(s->algo)) return;
     have = s->weights ? pnet_cuda_vvor_work(&t, s->shape, s->precision)
                       : pnet_cuda_mvmr_work(&t, s->shape, s->precision);
-    if (c->kernel == MVMR_BY_FEW) need = conv_few_plan(&k.set, &k.groups).bytes;
-    if (c->kernel == VVOR_BY_NARROW) need = conv_narrow_plan(&k.set, &k.groups).bytes;
+    if (c->kernel == MVMR_BY_FEW) need = pnet_cuda_conv_few_plan(&k.set, &k.groups).bytes;
+    if (c->kernel == VVOR_BY_NARROW) need = pnet_cuda_conv_narrow_plan(&k.set, &k.groups).bytes;
     if (c->kernel == VVOR_BY_SORTED)
-        need = conv_sorted_plan(&k.set, &k.groups, false, s->precision == PNET_TF32).bytes;
+        need =
+            pnet_cuda_conv_sorted_plan(&k.set, &k.groups, false, s->precision == PNET_TF32).bytes;
     if (c->kernel == VVOR_BY_CELLS || c->kernel == VVOR_BY_TILES || c->kernel == VVOR_BY_TRIPLETS) {
-        int columns = conv_columns_at_once(s->cells, &k.groups);
+        int columns = pnet_cuda_conv_columns_at_once(s->cells, &k.groups);
         if (columns < k.groups.cout) k.groups.cout = columns;
-        need = c->kernel == VVOR_BY_CELLS   ? cells_vvor_work(&k.set, &k.groups)
-               : c->kernel == VVOR_BY_TILES ? conv_tiles_plan(&k.set, &k.groups, false, 32).bytes
-                                            : vvor_make_plan(&k.set, &k.groups, false, 32).bytes;
+        need = c->kernel == VVOR_BY_CELLS ? pnet_cuda_cells_vvor_work(&k.set, &k.groups)
+               : c->kernel == VVOR_BY_TILES
+                   ? pnet_cuda_conv_tiles_plan(&k.set, &k.groups, false, 32).bytes
+                   : pnet_cuda_vvor_make_plan(&k.set, &k.groups, false, 32).bytes;
     }
     CHECKF(have >= need, "%s for %d -> %d, %d cells: %zu of %zu bytes", c->name, s->shape.cin,
         s->shape.cout, s->cells, have, need);
@@ -186,9 +188,9 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
 
 static void check_sum(const struct pnet_conv_sum *s)
 {
-    struct conv_case k = conv_case_of(s);
-    const struct conv_choice *c = conv_choose(&k);
-    reached[c - conv_choices] = true;
+    struct conv_case k = pnet_cuda_conv_case_of(s);
+    const struct conv_choice *c = pnet_cuda_conv_choose(&k);
+    reached[c - pnet_cuda_conv_choices] = true;
     CHECK(c->sums[0] != (s->weights ? 'M' : 'V'));
     CHECK(!strcmp(pnet_cuda_conv_kernel(s), c->name));
     check_choice(s, c);
@@ -269,14 +271,15 @@ int main(int argc, char **argv)
         print_examples(stdout);
         return 0;
     }
-    CHECK(conv_choice_count <= (int)(sizeof reached / sizeof *reached));
+    CHECK(pnet_cuda_conv_choice_count <= (int)(sizeof reached / sizeof *reached));
     for (int i = 0; i < EXAMPLES; i++) check_joined(&examples[i]);
     check_readme(print_choices, "kernels");
     check_readme(print_examples, "layers");
     walk_shapes();
     walk_algorithms();
     check_many_cells();
-    for (int i = 0; i < conv_choice_count; i++)
-        CHECKF(reached[i], "nothing reaches %s of %s", conv_choices[i].name, conv_choices[i].sums);
+    for (int i = 0; i < pnet_cuda_conv_choice_count; i++)
+        CHECKF(reached[i], "nothing reaches %s of %s", pnet_cuda_conv_choices[i].name,
+            pnet_cuda_conv_choices[i].sums);
     return check_end();
 }

@@ -49,7 +49,7 @@ static double exponent(const struct pnet_circle *c, const struct relation *r)
 
 size_t pnet_cpu_circle_work(const struct pnet_circle *c, bool backward)
 {
-    return backward ? matched_gradient_bytes(&c->pair, c->pairs) : 0;
+    return backward ? pnet_matched_gradient_bytes(&c->pair, c->pairs) : 0;
 }
 
 /* The sums of one anchor: draw n of side 0 is a row of a, which meets all drawn rows of b; of side
@@ -141,7 +141,7 @@ void pnet_cpu_circle_backward(const struct pnet_circle *c, const int32_t *drawn,
     const float *sizes, const float *gloss, const struct pnet_matched_gradients *g, void *work)
 {
     const struct pnet_matched *p = &c->pair;
-    struct matched_entries e = matched_entries_of(p, c->pairs, work);
+    struct matched_entries e = pnet_matched_entries_of(p, c->pairs, work);
     double share[2];
     for (int k = 0; k < 2; k++) share[k] = sizes[k] > 0 ? (double)*gloss / (double)sizes[k] / 2 : 0;
 #pragma omp parallel for schedule(static, 16)
@@ -154,5 +154,5 @@ void pnet_cpu_circle_backward(const struct pnet_circle *c, const int32_t *drawn,
             c, own, sums + sample * 4 * c->pairs, side, draw, share, e.gradient + n * p->width);
         e.row[n] = own[2 * draw + side];
     }
-    matched_add_entries(p, &e, g);
+    pnet_matched_add_entries(p, &e, g);
 }

@@ -16,7 +16,7 @@ static size_t candidate_bytes(const struct pnet_hardest *h)
 size_t pnet_cpu_hardest_work(const struct pnet_hardest *h, bool backward)
 {
     size_t positives = (size_t)h->pair.samples * (size_t)h->positives;
-    if (backward) return matched_gradient_bytes(&h->pair, 2 * h->positives);
+    if (backward) return pnet_matched_gradient_bytes(&h->pair, 2 * h->positives);
     return positives * sizeof(struct terms) + candidate_bytes(h);
 }
 
@@ -146,7 +146,7 @@ void pnet_cpu_hardest_backward(const struct pnet_hardest *h, const int32_t *mine
     const float *sizes, const float *gloss, const struct pnet_matched_gradients *g, void *work)
 {
     const struct pnet_matched *p = &h->pair;
-    struct matched_entries e = matched_entries_of(p, 2 * h->positives, work);
+    struct matched_entries e = pnet_matched_entries_of(p, 2 * h->positives, work);
     double share[3];
     for (int k = 0; k < 3; k++)
         share[k] = sizes[k] > 0 ? (k ? 1 : 2) * (double)*gloss / (double)sizes[k] : 0;
@@ -162,5 +162,5 @@ void pnet_cpu_hardest_backward(const struct pnet_hardest *h, const int32_t *mine
         e.row[at] = m[side];
         e.row[at + 1] = m[3 - side];
     }
-    matched_add_entries(p, &e, g);
+    pnet_matched_add_entries(p, &e, g);
 }

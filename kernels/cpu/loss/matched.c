@@ -2,20 +2,21 @@
 
 #include <string.h>
 
-size_t matched_gradient_bytes(const struct pnet_matched *p, int32_t each)
+size_t pnet_matched_gradient_bytes(const struct pnet_matched *p, int32_t each)
 {
     size_t entries = (size_t)p->samples * 2 * (size_t)each;
     return entries * ((size_t)p->width * sizeof(float) + sizeof(int32_t));
 }
 
-struct matched_entries matched_entries_of(const struct pnet_matched *p, int32_t each, void *work)
+struct matched_entries pnet_matched_entries_of(
+    const struct pnet_matched *p, int32_t each, void *work)
 {
     float *gradient = work;
     int64_t numbers = (int64_t)p->samples * 2 * each * p->width;
     return (struct matched_entries){each, gradient, (int32_t *)(gradient + numbers)};
 }
 
-void matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
+void pnet_matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
     const struct pnet_matched_gradients *g)
 {
     float *to[2] = {g->a, g->b};

@@ -23,9 +23,10 @@ struct matched_entries {
     int32_t *row;    /* -1: none */
 };
 
-size_t matched_gradient_bytes(const struct pnet_matched *p, int32_t each);
-struct matched_entries matched_entries_of(const struct pnet_matched *p, int32_t each, void *work);
-void matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
+size_t pnet_matched_gradient_bytes(const struct pnet_matched *p, int32_t each);
+struct matched_entries pnet_matched_entries_of(
+    const struct pnet_matched *p, int32_t each, void *work);
+void pnet_matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
     const struct pnet_matched_gradients *g);
 
 #endif

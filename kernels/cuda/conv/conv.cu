@@ -1,4 +1,4 @@
-/* Launches the kernel that conv_choose names. */
+/* Launches the kernel that pnet_cuda_conv_choose names. */
 #include "kernels/conv_compare.h"
 #include "kernels/cuda/conv/conv_choice.h"
 #include "kernels/cuda/conv/conv_fast.cuh"
@@ -7,7 +7,7 @@
 static conv_set set_for(
     const struct pnet_triplets *t, enum pnet_storage storage, enum pnet_conv_algo algo)
 {
-    conv_set s = conv_set_of(t, storage);
+    conv_set s = pnet_cuda_conv_set_of(t, storage);
     if (!pnet_conv_algo_reads_tiles(algo)) s.tiles = {};
     return s;
 }
@@ -24,9 +24,9 @@ static bool is_aligned(const float *p)
 
 static conv_product product_of(const struct pnet_mvmr *m)
 {
-    return {set_for(m->triplets, m->storage, m->algo), conv_merge(m->shape, CONV_MERGED_WIDTH),
-        m->shape.cin, m->shape.cout, m->in, m->weight, m->transposed,
-        {m->bias, m->out, m->add, m->act, m->slope}};
+    return {set_for(m->triplets, m->storage, m->algo),
+        pnet_cuda_conv_merge(m->shape, CONV_MERGED_WIDTH), m->shape.cin, m->shape.cout, m->in,
+        m->weight, m->transposed, {m->bias, m->out, m->add, m->act, m->slope}};
 }
 
 /* `few`: may the kernel for few rows be chosen? */
@@ -41,22 +41,22 @@ static conv_case case_of(const conv_product &p, struct pnet_conv_shape shape,
     c.few = few;
     c.precision = precision;
     c.algo = algo;
-    c.matrix_unit = conv_matrix_unit();
+    c.matrix_unit = pnet_cuda_conv_matrix_unit();
     c.aligned = is_aligned(p.in) && is_aligned(p.end.out);
     return c;
 }
 
 static void multiply(const conv_product &p, const conv_case &c, void *work)
 {
-    switch (conv_choose(&c)->kernel) {
-    case CONV_DEPTHWISE: conv_depthwise_mvmr(p); break;
-    case MVMR_BY_FEW: conv_few_mvmr(p, c.precision, work); break;
-    case MVMR_BY_DENSE: conv_dense_mvmr(p, c.precision); break;
-    case MVMR_BY_WIDE: conv_tiles_wide(p, c.precision, work); break;
-    case MVMR_BY_TILE: conv_tiles_by_tile(p, work); break;
-    case MVMR_BY_TILES: conv_tiles_mvmr(p, c.precision, work); break;
-    case MVMR_BY_TRIPLETS: conv_triplets_mvmr(p, c.precision, work); break;
-    default: conv_plain_mvmr(p); break;
+    switch (pnet_cuda_conv_choose(&c)->kernel) {
+    case CONV_DEPTHWISE: pnet_cuda_conv_depthwise_mvmr(p); break;
+    case MVMR_BY_FEW: pnet_cuda_conv_few_mvmr(p, c.precision, work); break;
+    case MVMR_BY_DENSE: pnet_cuda_conv_dense_mvmr(p, c.precision); break;
+    case MVMR_BY_WIDE: pnet_cuda_conv_tiles_wide(p, c.precision, work); break;
+    case MVMR_BY_TILE: pnet_cuda_conv_tiles_by_tile(p, work); break;
+    case MVMR_BY_TILES: pnet_cuda_conv_tiles_mvmr(p, c.precision, work); break;
+    case MVMR_BY_TRIPLETS: pnet_cuda_conv_triplets_mvmr(p, c.precision, work); break;
+    default: pnet_cuda_conv_plain_mvmr(p); break;
     }
 }
 
@@ -87,7 +87,7 @@ static conv_case case_of(const conv_outer &o, struct pnet_conv_shape shape,
     c.swapped = o.swapped;
     c.precision = precision;
     c.algo = algo;
-    c.matrix_unit = conv_matrix_unit();
+    c.matrix_unit = pnet_cuda_conv_matrix_unit();
     return c;
 }
 
@@ -95,7 +95,7 @@ static conv_case case_of(const conv_outer &o, struct pnet_conv_shape shape,
 static void sum_in_parts(const conv_outer &outer, const conv_case &whole, void *work)
 {
     conv_outer o = outer;
-    int columns = conv_columns_at_once(o.set.cells, &o.groups), all = o.groups.cout;
+    int columns = pnet_cuda_conv_columns_at_once(o.set.cells, &o.groups), all = o.groups.cout;
     for (int first = 0; first < all; first += columns) {
         conv_case c = whole;
         o.groups.cout = min(columns, all - first);
@@ -103,10 +103,10 @@ static void sum_in_parts(const conv_outer &outer, const conv_case &whole, void *
         o.gweight = outer.gweight + first;
         c.groups = o.groups;
         c.part = true;
-        switch (conv_choose(&c)->kernel) {
-        case VVOR_BY_CELLS: cells_vvor(o, work); break;
-        case VVOR_BY_TILES: tiles_vvor(o, c.precision, work); break;
-        default: triplets_vvor(o, c.precision, work); break;
+        switch (pnet_cuda_conv_choose(&c)->kernel) {
+        case VVOR_BY_CELLS: pnet_cuda_cells_vvor(o, work); break;
+        case VVOR_BY_TILES: pnet_cuda_tiles_vvor(o, c.precision, work); break;
+        default: pnet_cuda_triplets_vvor(o, c.precision, work); break;
         }
     }
 }
@@ -114,23 +114,23 @@ static void sum_in_parts(const conv_outer &outer, const conv_case &whole, void *
 static void sum_outer(
     const conv_outer &o, struct pnet_conv_shape shape, const conv_case &c, void *work)
 {
-    switch (conv_choose(&c)->kernel) {
-    case CONV_DEPTHWISE: conv_depthwise_vvor(o, work); break;
-    case VVOR_BY_DENSE: dense_vvor(o, c.precision, work); break;
-    case VVOR_BY_NARROW: narrow_vvor(o, c.precision, work); break;
-    case VVOR_BY_SORTED: sorted_vvor(o, c.precision, work); break;
+    switch (pnet_cuda_conv_choose(&c)->kernel) {
+    case CONV_DEPTHWISE: pnet_cuda_conv_depthwise_vvor(o, work); break;
+    case VVOR_BY_DENSE: pnet_cuda_dense_vvor(o, c.precision, work); break;
+    case VVOR_BY_NARROW: pnet_cuda_narrow_vvor(o, c.precision, work); break;
+    case VVOR_BY_SORTED: pnet_cuda_sorted_vvor(o, c.precision, work); break;
     case VVOR_BY_CELLS:
     case VVOR_BY_TILES:
     case VVOR_BY_TRIPLETS: sum_in_parts(o, c, work); break;
-    default: conv_plain_vvor(o, shape, work); break;
+    default: pnet_cuda_conv_plain_vvor(o, shape, work); break;
     }
 }
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
 {
     conv_outer o = {set_for(v->triplets, v->storage, v->algo),
-        conv_merge(v->shape, CONV_MERGED_WIDTH), v->shape.cin, v->shape.cout, v->in, v->gout,
-        v->gout, v->gweight, v->swapped, false, v->add};
+        pnet_cuda_conv_merge(v->shape, CONV_MERGED_WIDTH), v->shape.cin, v->shape.cout, v->in,
+        v->gout, v->gout, v->gweight, v->swapped, false, v->add};
     if (pnet_conv_algo_is_usual(v->algo))
         sum_outer(o, v->shape, case_of(o, v->shape, v->precision, v->algo), work);
     else
@@ -141,8 +141,9 @@ static conv_product dense_product(const struct pnet_gemm *g)
 {
     struct pnet_count n = g->n;
     n.storage = g->storage;
-    return {conv_dense_set(n), conv_merge({g->cin, g->cout, 1}, CONV_MERGED_WIDTH), g->cin, g->cout,
-        g->x, g->w, g->transposed, {g->bias, g->y, g->add, g->act, g->slope}};
+    return {pnet_cuda_conv_dense_set(n),
+        pnet_cuda_conv_merge({g->cin, g->cout, 1}, CONV_MERGED_WIDTH), g->cin, g->cout, g->x, g->w,
+        g->transposed, {g->bias, g->y, g->add, g->act, g->slope}};
 }
 
 static void multiply_dense(const struct pnet_gemm *g, bool few, void *work)
@@ -166,7 +167,7 @@ void pnet_cuda_outer(const struct pnet_outer *o, void *work)
     struct pnet_conv_shape shape = {o->cin, o->cout, 1};
     struct pnet_count n = o->n;
     n.storage = o->storage;
-    conv_outer outer = {conv_dense_set(n), conv_merge(shape, CONV_MERGED_WIDTH), o->cin, o->cout,
-        o->x, o->g, o->g, o->gw, false, o->transposed, o->add};
+    conv_outer outer = {pnet_cuda_conv_dense_set(n), pnet_cuda_conv_merge(shape, CONV_MERGED_WIDTH),
+        o->cin, o->cout, o->x, o->g, o->g, o->gw, false, o->transposed, o->add};
     sum_outer(outer, shape, case_of(outer, shape, o->precision, PNET_ALGO_DEFAULT), work);
 }

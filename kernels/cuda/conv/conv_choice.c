@@ -41,7 +41,7 @@ static bool depthwise(const struct conv_case *c)
 
 static bool few(const struct conv_case *c)
 {
-    struct few_plan f = conv_few_plan(&c->set, &c->groups);
+    struct few_plan f = pnet_cuda_conv_few_plan(&c->set, &c->groups);
     return c->few && c->form != PNET_CONV_TRIPLETS && c->set.cells <= CONV_FEW_CELLS &&
            is_half(c) && (c->set.rows.storage == PNET_STORE_F32 || is_stored_as_multiplied(c)) &&
            f.blocks * c->groups.count * f.wide <= CONV_FEW_BLOCKS;
@@ -67,13 +67,14 @@ static bool wide(const struct conv_case *c)
     return c->form == PNET_CONV_TILES && staged && c->aligned &&
            (c->shape.cin | c->groups.cin) % unit == 0 &&
            (c->shape.cout | c->groups.cout) % 8 == 0 &&
-           conv_tiles_may_be_wide(conv_form_of(c->precision), c->set.cells, &c->groups);
+           pnet_cuda_conv_tiles_may_be_wide(
+               pnet_cuda_conv_form_of(c->precision), c->set.cells, &c->groups);
 }
 
 static bool by_tile(const struct conv_case *c)
 {
     return c->form == PNET_CONV_TILES &&
-           conv_tile_form_of(c->precision, c->set.count, &c->groups) == CONV_TILE_SCALED;
+           pnet_cuda_conv_tile_form_of(c->precision, c->set.count, &c->groups) == CONV_TILE_SCALED;
 }
 
 static bool mvmr_tiles(const struct conv_case *c)
@@ -90,7 +91,7 @@ static bool narrow(const struct conv_case *c)
 {
     return c->form == PNET_CONV_TILES && !c->part && !c->swapped &&
            (c->set.rows.storage == PNET_STORE_F32 || is_stored_as_multiplied(c)) &&
-           conv_narrow_made_for(&c->set, &c->groups, c->precision);
+           pnet_cuda_conv_narrow_made_for(&c->set, &c->groups, c->precision);
 }
 
 static bool sorted(const struct conv_case *c)
@@ -98,14 +99,14 @@ static bool sorted(const struct conv_case *c)
     bool floats = c->set.rows.storage == PNET_STORE_F32;
     return c->form == PNET_CONV_TILES && !c->part && c->precision != PNET_FP32 &&
            floats == (c->precision == PNET_TF32) && is_even(c, 8) &&
-           conv_sorted_plan(&c->set, &c->groups, c->swapped, floats).bytes > 0;
+           pnet_cuda_conv_sorted_plan(&c->set, &c->groups, c->swapped, floats).bytes > 0;
 }
 
 /* The output channels of the first part, or of the part that `c` is. */
 static struct conv_groups part_of(const struct conv_case *c)
 {
     struct conv_groups g = c->groups;
-    int columns = conv_columns_at_once(c->set.cells, &g);
+    int columns = pnet_cuda_conv_columns_at_once(c->set.cells, &g);
     if (columns < g.cout) g.cout = columns;
     return g;
 }
@@ -115,7 +116,7 @@ static bool cells(const struct conv_case *c)
     struct conv_groups g = part_of(c);
     return c->form == PNET_CONV_TILES && c->precision == PNET_FP32 &&
            (c->shape.cin | c->shape.cout | g.cin | g.cout) % 4 == 0 &&
-           cells_vvor_work(&c->set, &g) > 0;
+           pnet_cuda_cells_vvor_work(&c->set, &g) > 0;
 }
 
 static bool vvor_tiles(const struct conv_case *c)
@@ -139,7 +140,7 @@ static bool anything(const struct conv_case *c)
 #define HALF "bf16, fp16"
 #define ANY_STORAGE "any precision"
 #define COMPARE "compare/conv_algo_"
-const struct conv_choice conv_choices[] = {
+const struct conv_choice pnet_cuda_conv_choices[] = {
     {CONV_LISTING, "both", "listing", COMPARE "listing.cu", "`--algo mvmr-k`, `mvmr-i`, `mvmr-j`",
         "fp32", "triplets", false, false, listing},
     {CONV_IM2COL, "both", "im2col", COMPARE "im2col.cu", "`--algo im2col`", "fp32", "triplets",
@@ -184,13 +185,14 @@ const struct conv_choice conv_choices[] = {
     {CONV_PLAIN, "both", "plain", "conv_plain.cu, conv_vvor.cu", "any",
         ANY_STORAGE ", computed in fp32", "any", false, false, anything},
 };
-const int conv_choice_count = sizeof conv_choices / sizeof conv_choices[0];
+const int pnet_cuda_conv_choice_count =
+    sizeof pnet_cuda_conv_choices / sizeof pnet_cuda_conv_choices[0];
 
-const struct conv_choice *conv_choose(const struct conv_case *c)
+const struct conv_choice *pnet_cuda_conv_choose(const struct conv_case *c)
 {
     const char *other = c->weights ? "MVMR" : "VVOR";
     for (int i = 0;; i++) {
-        const struct conv_choice *row = &conv_choices[i];
+        const struct conv_choice *row = &pnet_cuda_conv_choices[i];
         if (row->sums[0] != other[0] && (c->matrix_unit || !row->matrix_unit) && row->serves(c))
             return row;
     }
@@ -201,20 +203,20 @@ static bool has_matrix_unit(int architecture)
 {
     if (architecture) return architecture == MATRIX_UNIT_ARCHITECTURE;
 #ifdef PNET_CUDA_BUILT
-    return conv_matrix_unit();
+    return pnet_cuda_conv_matrix_unit();
 #else
     return true;
 #endif
 }
 
-struct conv_case conv_case_of(const struct pnet_conv_sum *s)
+struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s)
 {
     struct pnet_count rows = {s->rows, NULL, 1, s->storage};
     bool tiles = s->form == PNET_CONV_TILES && pnet_conv_algo_reads_tiles(s->algo);
     return (struct conv_case){.set = {.rows = rows, .cells = s->cells, .count = s->count},
         .form = tiles || s->form == PNET_CONV_DENSE ? s->form : PNET_CONV_TRIPLETS,
         .shape = s->shape,
-        .groups = conv_merge(s->shape, CONV_MERGED_WIDTH),
+        .groups = pnet_cuda_conv_merge(s->shape, CONV_MERGED_WIDTH),
         .weights = s->weights,
         .few = true,
         .precision = s->precision,
@@ -225,14 +227,14 @@ struct conv_case conv_case_of(const struct pnet_conv_sum *s)
 
 const char *pnet_cuda_conv_kernel(const struct pnet_conv_sum *s)
 {
-    struct conv_case c = conv_case_of(s);
-    return conv_choose(&c)->name;
+    struct conv_case c = pnet_cuda_conv_case_of(s);
+    return pnet_cuda_conv_choose(&c)->name;
 }
 
 bool pnet_cuda_conv_reads_tiles(const struct pnet_conv_sum *s)
 {
-    struct conv_case c = conv_case_of(s);
+    struct conv_case c = pnet_cuda_conv_case_of(s);
     if (s->cells > PNET_TILE_CELLS || !pnet_conv_algo_reads_tiles(s->algo)) return false;
     c.form = PNET_CONV_TILES;
-    return conv_choose(&c)->tiles;
+    return pnet_cuda_conv_choose(&c)->tiles;
 }

@@ -39,14 +39,14 @@ struct conv_case {
     struct pnet_conv_shape shape;
     struct conv_groups groups; /* the merged ones; of a part: fewer output channels */
     bool weights, swapped;
-    bool part; /* VVOR: some of the output channels (conv_columns_at_once) */
+    bool part; /* VVOR: some of the output channels (pnet_cuda_conv_columns_at_once) */
     bool few;  /* MVMR: the kernel for few rows may be chosen */
     enum pnet_precision precision;
     enum pnet_conv_algo algo;
     bool matrix_unit; /* the GPU has the one that this program's fast kernels are for */
     bool aligned;     /* features begin at multiples of 16 bytes; the runtime's do */
 };
-struct conv_case conv_case_of(const struct pnet_conv_sum *s);
+struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s);
 
 /* A row of the table. What it says in words stands in README.md; `serves` decides. */
 struct conv_choice {
@@ -58,11 +58,11 @@ struct conv_choice {
     bool tiles;       /* reads tiles, and triplets only where a tile lists nothing */
     bool (*serves)(const struct conv_case *c);
 };
-extern const struct conv_choice conv_choices[];
-extern const int conv_choice_count;
+extern const struct conv_choice pnet_cuda_conv_choices[];
+extern const int pnet_cuda_conv_choice_count;
 
 /* Never NULL: the last row serves everything. */
-const struct conv_choice *conv_choose(const struct conv_case *c);
+const struct conv_choice *pnet_cuda_conv_choose(const struct conv_case *c);
 
 #ifdef __cplusplus
 }

@@ -85,13 +85,13 @@ struct conv_outer {
 };
 
 /* Plain float32 kernels: the ones that others are checked against. */
-void conv_plain_mvmr(const conv_product &p);
-void conv_plain_vvor(const conv_outer &o, struct pnet_conv_shape shape, void *work);
+void pnet_cuda_conv_plain_mvmr(const conv_product &p);
+void pnet_cuda_conv_plain_vvor(const conv_outer &o, struct pnet_conv_shape shape, void *work);
 /* One matrix of channels a kernel cell. */
-void conv_depthwise_mvmr(const conv_product &p);
-void conv_depthwise_vvor(const conv_outer &o, void *work);
+void pnet_cuda_conv_depthwise_mvmr(const conv_product &p);
+void pnet_cuda_conv_depthwise_vvor(const conv_outer &o, void *work);
 
 /* gweight (+)= the partial sums [splits][elements], in order, as `o` wants them stored. */
-void conv_reduce(const conv_outer &o, const float *partial, int splits);
+void pnet_cuda_conv_reduce(const conv_outer &o, const float *partial, int splits);
 
 #endif

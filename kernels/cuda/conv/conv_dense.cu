@@ -308,10 +308,10 @@ template <bool BFLOAT, typename T> static void launch_columns(const conv_product
         launch_deep<BFLOAT, 32, T>(p);
 }
 
-void conv_dense_mvmr(const conv_product &p, enum pnet_precision precision)
+void pnet_cuda_conv_dense_mvmr(const conv_product &p, enum pnet_precision precision)
 {
     if (p.set.rows.most == 0) return;
-    if (conv_form_of(precision) == CONV_BFLOAT)
+    if (pnet_cuda_conv_form_of(precision) == CONV_BFLOAT)
         launch_columns<true, __nv_bfloat16>(p);
     else
         launch_columns<false, __half>(p);

@@ -93,7 +93,7 @@ static void by_four(enum pnet_storage storage, int channels, F f, const P *...p)
     });
 }
 
-void conv_depthwise_mvmr(const conv_product &p)
+void pnet_cuda_conv_depthwise_mvmr(const conv_product &p)
 {
     if (p.set.rows.most == 0) return;
     /* weights are float32 whatever features are */
@@ -203,9 +203,9 @@ static __global__ __launch_bounds__(THREADS) void vvor(conv_outer o, const T *in
     }
 }
 
-void conv_depthwise_vvor(const conv_outer &o, void *work)
+void pnet_cuda_conv_depthwise_vvor(const conv_outer &o, void *work)
 {
-    conv_splits s = conv_depthwise_split(&o.set, o.cin);
+    conv_splits s = pnet_cuda_conv_depthwise_split(&o.set, o.cin);
     by_four(
         o.set.rows.storage, o.cin,
         [&](auto form) {
@@ -222,5 +222,5 @@ void conv_depthwise_vvor(const conv_outer &o, void *work)
                 o, as<T>(o.in), as<T>(o.gout), team, cells, s.rows, (float *)work);
         },
         o.in, o.gout);
-    conv_reduce(o, (const float *)work, s.count);
+    pnet_cuda_conv_reduce(o, (const float *)work, s.count);
 }

@@ -5,7 +5,7 @@
 #include "kernels/cuda/conv/conv_common.cuh"
 
 /* Weights laid out for the matrix unit (struct conv_blocks). `of_all`: CONV_TILE_SCALED, the size of the largest weight. */
-void conv_pack_weights(
+void pnet_cuda_conv_pack_weights(
     const conv_blocks &b, const conv_product &p, void *blocks, const uint32_t *of_all = nullptr);
 
 static __host__ __device__ inline const float *conv_block_scales(
@@ -36,13 +36,13 @@ static __device__ __forceinline__ float conv_finite_size(float x)
     return x < INFINITY ? x : 0;
 }
 
-/* The kernels of MVMR on the matrix unit, among which conv_choose chooses. `work` holds the packed weights; where there are
-   few rows, partial sums. */
-void conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
-void conv_tiles_by_tile(const conv_product &p, void *work);
-void conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
-void conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+/* The kernels of MVMR on the matrix unit, among which pnet_cuda_conv_choose chooses. `work` holds the packed weights;
+   where there are few rows, partial sums. */
+void pnet_cuda_conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+void pnet_cuda_conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+void pnet_cuda_conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
+void pnet_cuda_conv_tiles_by_tile(const conv_product &p, void *work);
+void pnet_cuda_conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
+void pnet_cuda_conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 
 #endif

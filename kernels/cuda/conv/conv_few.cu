@@ -57,9 +57,9 @@ static void launch_form(const conv_product &p, const few_plan &f, void *work)
         launch<few_config<FORM, T, 128, 128>>(p, f, work);
 }
 
-void conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
+void pnet_cuda_conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
 {
-    few_plan f = conv_few_plan(&p.set, &p.groups);
+    few_plan f = pnet_cuda_conv_few_plan(&p.set, &p.groups);
     bool bfloat = precision == PNET_BF16, narrow = p.set.rows.storage != PNET_STORE_F32;
     if (p.set.rows.most == 0) return;
     if (bfloat && narrow)

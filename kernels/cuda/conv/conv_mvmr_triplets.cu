@@ -472,16 +472,16 @@ template <class C> static limits limits_of(int cells)
 
 template <class C> static void launch(const conv_product &p, void *work)
 {
-    conv_blocks all =
-        conv_block_weights(C::FORM, p.set.cells, &p.groups, C::DEPTH, C::COLUMNS, 4, false);
+    conv_blocks all = pnet_cuda_conv_block_weights(
+        C::FORM, p.set.cells, &p.groups, C::DEPTH, C::COLUMNS, 4, false);
     limits l = limits_of<C>(p.set.cells);
     int bytes = make_layout(C::RING * C::BLOCK, C::DEPTH, C::ROWS, l).bytes;
     cudaFuncSetAttribute(mvmr<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     for (int first = 0; first < all.whole; first += all.wide) {
-        conv_blocks b = conv_blocks_part(all, first);
+        conv_blocks b = pnet_cuda_conv_blocks_part(all, first);
         dim3 grid((unsigned)((p.set.rows.most + C::ROWS - 1) / C::ROWS),
             (unsigned)(p.groups.count * b.wide));
-        conv_pack_weights(b, p, work);
+        pnet_cuda_conv_pack_weights(b, p, work);
         mvmr<C><<<grid, C::THREADS, (size_t)bytes, cudaStreamPerThread>>>(p, b, work, l);
     }
 }
@@ -517,7 +517,7 @@ static void launch_depth(const conv_product &p, int depth, void *work)
     }
 }
 
-bool conv_matrix_unit(void)
+bool pnet_cuda_conv_matrix_unit(void)
 {
     cudaFuncAttributes a;
     const char *why;
@@ -527,10 +527,10 @@ bool conv_matrix_unit(void)
            a.sharedSizeBytes > 0;
 }
 
-void conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
+void pnet_cuda_conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
 {
-    conv_form form = conv_form_of(precision);
-    int depth = conv_triplets_depth(form, &p.groups);
+    conv_form form = pnet_cuda_conv_form_of(precision);
+    int depth = pnet_cuda_conv_triplets_depth(form, &p.groups);
     bool stored = p.set.rows.storage != PNET_STORE_F32; /* as operands are */
     if (p.set.rows.most == 0) return;
     switch (form) {

@@ -126,7 +126,7 @@ static __global__ __launch_bounds__(THREADS, 4) void pack_units(
     for (int i = threadIdx.x; i < (int)b.bytes / 16; i += THREADS) to[i] = ((uint4 *)packed)[i];
 }
 
-void conv_pack_weights(
+void pnet_cuda_conv_pack_weights(
     const conv_blocks &b, const conv_product &p, void *blocks, const uint32_t *of_all)
 {
     if (b.count == 0) return;

@@ -97,7 +97,7 @@ static __global__ __launch_bounds__(THREADS) void mvmr(conv_product p, const T *
                     group * p.groups.cout + column0 + c0 + c, sum[r][c]);
 }
 
-void conv_plain_mvmr(const conv_product &p)
+void pnet_cuda_conv_plain_mvmr(const conv_product &p)
 {
     if (p.set.rows.most == 0) return;
     dim3 grid((unsigned)((p.set.rows.most + ROWS - 1) / ROWS),

@@ -292,7 +292,7 @@ static __global__ __launch_bounds__(THREADS) void write_kernel(
     }
 }
 
-void sort_count(const conv_set &s, const sort_plan &p, void *work)
+void pnet_cuda_sort_count(const conv_set &s, const sort_plan &p, void *work)
 {
     char *w = (char *)work;
     uint32_t *within = (uint32_t *)(w + p.within), *before = (uint32_t *)(w + p.before);
@@ -303,7 +303,8 @@ void sort_count(const conv_set &s, const sort_plan &p, void *work)
         s, p, within, before, (sort_chunk *)(w + p.share));
 }
 
-sorted_triplets sort_one_chunk(const conv_set &s, const sort_plan &p, int chunk, void *work)
+sorted_triplets pnet_cuda_sort_one_chunk(
+    const conv_set &s, const sort_plan &p, int chunk, void *work)
 {
     char *w = (char *)work;
     const sort_chunk *share = (const sort_chunk *)(w + p.share) + chunk;

@@ -11,7 +11,8 @@ struct sorted_triplets {
 };
 
 /* Counts the triplets of all chunks; then sorts one of them. */
-void sort_count(const conv_set &s, const sort_plan &p, void *work);
-sorted_triplets sort_one_chunk(const conv_set &s, const sort_plan &p, int chunk, void *work);
+void pnet_cuda_sort_count(const conv_set &s, const sort_plan &p, void *work);
+sorted_triplets pnet_cuda_sort_one_chunk(
+    const conv_set &s, const sort_plan &p, int chunk, void *work);
 
 #endif

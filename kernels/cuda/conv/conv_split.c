@@ -17,18 +17,18 @@ static int64_t over(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-struct conv_set conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage)
+struct conv_set pnet_cuda_conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage)
 {
     return (struct conv_set){
         {t->rows, t->live, 1, storage}, t->cells, t->start, t->other, t->cell, t->tiles, t->count};
 }
 
-struct conv_set conv_dense_set(struct pnet_count n)
+struct conv_set pnet_cuda_conv_dense_set(struct pnet_count n)
 {
     return (struct conv_set){.rows = n, .cells = 1, .count = n.most};
 }
 
-struct conv_groups conv_merge(struct pnet_conv_shape s, int width)
+struct conv_groups pnet_cuda_conv_merge(struct pnet_conv_shape s, int width)
 {
     int cin1 = s.cin / s.groups, cout1 = s.cout / s.groups, merged = 1;
     for (int p = 2; p <= s.groups && p * cout1 <= width && p * cin1 <= width; p++)
@@ -36,7 +36,7 @@ struct conv_groups conv_merge(struct pnet_conv_shape s, int width)
     return (struct conv_groups){s.groups / merged, merged * cin1, merged * cout1, cin1, cout1};
 }
 
-enum conv_form conv_form_of(enum pnet_precision p)
+enum conv_form pnet_cuda_conv_form_of(enum pnet_precision p)
 {
     return p == PNET_FP32   ? CONV_SPLIT
            : p == PNET_TF32 ? CONV_SCALED
@@ -44,12 +44,13 @@ enum conv_form conv_form_of(enum pnet_precision p)
                             : CONV_HALF;
 }
 
-enum conv_form conv_tile_form_of(enum pnet_precision p, int64_t count, const struct conv_groups *g)
+enum conv_form pnet_cuda_conv_tile_form_of(
+    enum pnet_precision p, int64_t count, const struct conv_groups *g)
 {
     /* triplets of 64 x 64 channels: with fewer, measuring takes longer than what it saves */
     enum { ENOUGH = 1 << 18 };
     bool large = count / 64 * g->cin / 64 * g->cout * g->count >= ENOUGH;
-    return p == PNET_TF32 && large ? CONV_TILE_SCALED : conv_form_of(p);
+    return p == PNET_TF32 && large ? CONV_TILE_SCALED : pnet_cuda_conv_form_of(p);
 }
 
 /* How many of `whole` blocks of columns, of `bytes` each, a part has. Parts are equally large. */
@@ -61,7 +62,7 @@ static int part_of(int whole, size_t bytes)
     return parts > 0 ? (whole + parts - 1) / parts : 0;
 }
 
-struct conv_blocks conv_block_weights(enum conv_form form, int64_t cells,
+struct conv_blocks pnet_cuda_conv_block_weights(enum conv_form form, int64_t cells,
     const struct conv_groups *g, int depth, int columns, int unit, bool units)
 {
     struct conv_blocks b = {.form = form,
@@ -75,12 +76,12 @@ struct conv_blocks conv_block_weights(enum conv_form form, int64_t cells,
         .count = cells * g->count};
     b.count *= b.deep;
     b.bytes = (size_t)depth * (size_t)columns * 2 * (form == CONV_SPLIT ? 2 : 1);
-    b.wide = part_of(b.whole, conv_blocks_bytes(&b));
+    b.wide = part_of(b.whole, pnet_cuda_conv_blocks_bytes(&b));
     b.count *= b.wide;
     return b;
 }
 
-struct conv_blocks conv_blocks_part(struct conv_blocks b, int first)
+struct conv_blocks pnet_cuda_conv_blocks_part(struct conv_blocks b, int first)
 {
     int wide = b.whole - first < b.wide ? b.whole - first : b.wide;
     b.count = b.count / b.wide * wide;
@@ -89,46 +90,47 @@ struct conv_blocks conv_blocks_part(struct conv_blocks b, int first)
     return b;
 }
 
-size_t conv_blocks_bytes(const struct conv_blocks *b)
+size_t pnet_cuda_conv_blocks_bytes(const struct conv_blocks *b)
 {
     return (size_t)b->count * (b->bytes + sizeof(float));
 }
 
-int conv_triplets_depth(enum conv_form form, const struct conv_groups *g)
+int pnet_cuda_conv_triplets_depth(enum conv_form form, const struct conv_groups *g)
 {
     return g->cin <= 16 ? 16 : g->cin <= 32 || form == CONV_SPLIT ? 32 : 64;
 }
 
-int conv_tiles_pieces(enum conv_form form, int channels)
+int pnet_cuda_conv_tiles_pieces(enum conv_form form, int channels)
 {
     bool scaled = form == CONV_SPLIT || form == CONV_SCALED;
     int piece = scaled ? 16 : 32, pieces = (channels + piece - 1) / piece;
     return pieces % 2 && (!scaled || pieces < 5) ? 1 : 2;
 }
 
-int conv_tiles_columns(int channels)
+int pnet_cuda_conv_tiles_columns(int channels)
 {
     return channels > 64 ? 128 : channels > 32 ? 64 : 32;
 }
 
-bool conv_tiles_may_be_wide(enum conv_form form, int64_t cells, const struct conv_groups *g)
+bool pnet_cuda_conv_tiles_may_be_wide(
+    enum conv_form form, int64_t cells, const struct conv_groups *g)
 {
     enum { MOST_BYTES = 56 << 20 };
     bool plain = form == CONV_BFLOAT || form == CONV_HALF;
-    return plain && g->cin > 64 && conv_tiles_pieces(form, g->cin) == 2 &&
+    return plain && g->cin > 64 && pnet_cuda_conv_tiles_pieces(form, g->cin) == 2 &&
            (g->cout + 127) / 128 % 2 == 0 &&
            cells * g->count * ((g->cin + 63) / 64 * 64) * 256 * 2 <= MOST_BYTES;
 }
 
-size_t conv_tiles_taken_at(const struct conv_blocks *b)
+size_t pnet_cuda_conv_tiles_taken_at(const struct conv_blocks *b)
 {
-    return (conv_blocks_bytes(b) + 15) / 16 * 16;
+    return (pnet_cuda_conv_blocks_bytes(b) + 15) / 16 * 16;
 }
 
-struct tile_scales_plan conv_tile_scales_plan(
+struct tile_scales_plan pnet_cuda_conv_tile_scales_plan(
     const struct conv_blocks *b, int64_t rows, int64_t others)
 {
-    struct tile_scales_plan p = {.measures = conv_tiles_taken_at(b) + 16};
+    struct tile_scales_plan p = {.measures = pnet_cuda_conv_tiles_taken_at(b) + 16};
     p.weight = p.measures + 16;
     p.tile = p.weight + 16;
     p.exponent = p.tile + (size_t)over(rows, PNET_TILE_ROWS) * sizeof(float);
@@ -136,7 +138,7 @@ struct tile_scales_plan conv_tile_scales_plan(
     return p;
 }
 
-struct few_plan conv_few_plan(const struct conv_set *s, const struct conv_groups *g)
+struct few_plan pnet_cuda_conv_few_plan(const struct conv_set *s, const struct conv_groups *g)
 {
     struct few_plan f = {.rows = s->rows.most > 64 ? 128 : 64, .columns = g->cout > 64 ? 128 : 64};
     f.deep = (g->cin + CONV_FEW_DEPTH - 1) / CONV_FEW_DEPTH;
@@ -166,10 +168,10 @@ static struct conv_splits split_rows(
 }
 
 /* As many cells at once as sums of PARTIAL_BYTES allow. */
-struct plain_plan conv_plain_plan(const struct conv_set *s, struct pnet_conv_shape shape)
+struct plain_plan pnet_cuda_conv_plain_plan(const struct conv_set *s, struct pnet_conv_shape shape)
 {
     enum { PARTIAL_BYTES = 48 << 20 };
-    struct plain_plan p = {.groups = conv_merge(shape, CONV_PLAIN_SIDE)};
+    struct plain_plan p = {.groups = pnet_cuda_conv_merge(shape, CONV_PLAIN_SIDE)};
     p.tiles_a = (p.groups.cin + CONV_PLAIN_SIDE - 1) / CONV_PLAIN_SIDE;
     p.tiles_b = (p.groups.cout + CONV_PLAIN_SIDE - 1) / CONV_PLAIN_SIDE;
     int64_t matrix = (int64_t)p.groups.cin1 * shape.cout * (int64_t)sizeof(float);
@@ -181,7 +183,7 @@ struct plain_plan conv_plain_plan(const struct conv_set *s, struct pnet_conv_sha
 }
 
 /* Four blocks of threads a processor: two run at once, so that all are done in two turns. A block sums all cells. */
-struct conv_splits conv_depthwise_split(const struct conv_set *s, int channels)
+struct conv_splits pnet_cuda_conv_depthwise_split(const struct conv_set *s, int channels)
 {
     enum { LEAST_ROWS = 64, BLOCKS = 4 * CONV_PROCESSORS, BYTES = 48 << 20 };
     int64_t count = s->rows.most / LEAST_ROWS,
@@ -192,7 +194,7 @@ struct conv_splits conv_depthwise_split(const struct conv_set *s, int channels)
     return (struct conv_splits){(int)count, (s->rows.most + count - 1) / count};
 }
 
-struct dense_plan conv_dense_plan(struct pnet_count rows, int cin, int cout)
+struct dense_plan pnet_cuda_conv_dense_plan(struct pnet_count rows, int cin, int cout)
 {
     struct dense_plan p = {
         .tiles_a = cin > 64 ? (cin + 127) / 128 : 1, .tiles_b = cout > 64 ? (cout + 127) / 128 : 1};
@@ -202,7 +204,7 @@ struct dense_plan conv_dense_plan(struct pnet_count rows, int cin, int cout)
     return p;
 }
 
-struct vvor_plan vvor_make_plan(
+struct vvor_plan pnet_cuda_vvor_make_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, int columns)
 {
     enum { BOUND_BYTES = 16 << 20, BATCHES = 3 };
@@ -233,7 +235,7 @@ struct vvor_plan vvor_make_plan(
     return p;
 }
 
-struct tiles_plan conv_tiles_plan(
+struct tiles_plan pnet_cuda_conv_tiles_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, int columns)
 {
     struct tiles_plan p = {0};
@@ -258,7 +260,8 @@ struct tiles_plan conv_tiles_plan(
     return p;
 }
 
-struct cell_plan conv_cell_plan(const struct conv_set *s, const struct conv_groups *g, bool swapped)
+struct cell_plan pnet_cuda_conv_cell_plan(
+    const struct conv_set *s, const struct conv_groups *g, bool swapped)
 {
     enum { SIDE = VVOR_CELL_SIDE };
     struct cell_plan p = {0};
@@ -273,11 +276,11 @@ struct cell_plan conv_cell_plan(const struct conv_set *s, const struct conv_grou
     return p;
 }
 
-size_t cells_vvor_work(const struct conv_set *s, const struct conv_groups *g)
+size_t pnet_cuda_cells_vvor_work(const struct conv_set *s, const struct conv_groups *g)
 {
     enum { MOST_BYTES = 48 << 20 };
-    size_t p = conv_cell_plan(s, g, false).bytes, q = conv_cell_plan(s, g, true).bytes,
-           most = p > q ? p : q;
+    size_t p = pnet_cuda_conv_cell_plan(s, g, false).bytes,
+           q = pnet_cuda_conv_cell_plan(s, g, true).bytes, most = p > q ? p : q;
     bool fits = g->cin > 64 && g->cout > 64 && s->cells <= VVOR_MOST_CELLS && most <= MOST_BYTES;
     return fits ? most : 0;
 }
@@ -311,7 +314,7 @@ static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes
     return p;
 }
 
-struct sorted_plan conv_sorted_plan(
+struct sorted_plan pnet_cuda_conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats)
 {
     enum { MOST_BYTES = 60 << 20, ENOUGH = 1 << 17, WIDE = 16 };
@@ -337,7 +340,7 @@ struct sorted_plan conv_sorted_plan(
     return p;
 }
 
-struct narrow_plan conv_narrow_plan(const struct conv_set *s, const struct conv_groups *g)
+struct narrow_plan pnet_cuda_conv_narrow_plan(const struct conv_set *s, const struct conv_groups *g)
 {
     enum { ROWS = PNET_TILE_ROWS / PNET_TILE_BLOCKS };
     struct narrow_plan p = {0};
@@ -353,7 +356,7 @@ struct narrow_plan conv_narrow_plan(const struct conv_set *s, const struct conv_
     return p;
 }
 
-bool conv_narrow_made_for(
+bool pnet_cuda_conv_narrow_made_for(
     const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
 {
     if (pnet_storage_of(precision) == PNET_STORE_F32) return false;
@@ -361,11 +364,11 @@ bool conv_narrow_made_for(
         return false;
     if (s->cells * g->cin <= 64 || (int64_t)s->cells * g->cin * g->cout > NARROW_PARTIAL_BYTES / 8)
         return false;
-    struct narrow_plan p = conv_narrow_plan(s, g);
+    struct narrow_plan p = pnet_cuda_conv_narrow_plan(s, g);
     return p.windows * p.wide <= 2 * ((s->cells + 8) / 9) * ((g->cout + 127) / 128);
 }
 
-int conv_columns_at_once(int cells, const struct conv_groups *g)
+int pnet_cuda_conv_columns_at_once(int cells, const struct conv_groups *g)
 {
     enum { SIDE = 128, MOST_BYTES = 44 << 20 };
     if (g->count > 1) return g->cout;
@@ -374,23 +377,23 @@ int conv_columns_at_once(int cells, const struct conv_groups *g)
     return (int)most_of(SIDE, least(columns, (int64_t)(g->cout + SIDE - 1) / SIDE * SIDE));
 }
 
-int conv_sum_chunks(struct pnet_count n)
+int pnet_cuda_conv_sum_chunks(struct pnet_count n)
 {
     return (int)least(over(n.most, COLUMN_SUM_ROWS), COLUMN_SUM_CHUNKS);
 }
 
-size_t conv_piece(size_t bytes)
+size_t pnet_cuda_conv_piece(size_t bytes)
 {
     return (bytes + 255) / 256 * 256;
 }
 
-size_t conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s)
+size_t pnet_cuda_conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
-    return conv_piece(
+    return pnet_cuda_conv_piece(
         (size_t)t->cells * (size_t)(s.cin / s.groups) * (size_t)s.cout * sizeof(float));
 }
 
-int64_t conv_list_chunk(
+int64_t pnet_cuda_conv_list_chunk(
     enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     int64_t bytes = 2 * (int64_t)sizeof(uint64_t) + 10;
@@ -398,7 +401,7 @@ int64_t conv_list_chunk(
     return pnet_conv_chunk(t->count, bytes);
 }
 
-int64_t conv_im2col_chunk(const struct pnet_triplets *t, int width)
+int64_t pnet_cuda_conv_im2col_chunk(const struct pnet_triplets *t, int width)
 {
     return pnet_conv_chunk(t->rows, (int64_t)t->cells * width * (int64_t)sizeof(float));
 }

@@ -38,7 +38,7 @@ static __global__ void sum_partial(int chunks, int c, const double *partial, boo
 void pnet_cuda_column_sum(
     struct pnet_count n, int32_t c, const float *x, bool add, float *sum, void *work)
 {
-    int chunks = conv_sum_chunks(n);
+    int chunks = pnet_cuda_conv_sum_chunks(n);
     double *partial = (double *)work;
     if (chunks > 0) {
         dim3 grid((unsigned)chunks, (unsigned)((c + LANES - 1) / LANES));

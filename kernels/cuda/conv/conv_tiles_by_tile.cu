@@ -2,7 +2,7 @@
    one, so that sums stay in the matrix unit and runs are summed in half. */
 #include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
 
-void conv_tiles_by_tile(const conv_product &p, void *work)
+void pnet_cuda_conv_tiles_by_tile(const conv_product &p, void *work)
 {
     if (p.set.rows.most == 0) return;
     launch_tile_form<CONV_TILE_SCALED>(p, work);

@@ -1,14 +1,14 @@
 /* MVMR from tiles: chooses the form of operands. Each form has a file of its own, because it takes long to compile. */
 #include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
 
-void conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
+void pnet_cuda_conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work)
 {
     if (p.set.rows.most == 0) return;
-    switch (conv_form_of(precision)) {
-    case CONV_SPLIT: conv_tiles_split(p, work); break;
-    case CONV_SCALED: conv_tiles_scaled(p, work); break;
-    case CONV_BFLOAT: conv_tiles_bfloat(p, work); break;
-    case CONV_HALF: conv_tiles_half(p, work); break;
-    case CONV_TILE_SCALED: break; /* conv_tiles_by_tile */
+    switch (pnet_cuda_conv_form_of(precision)) {
+    case CONV_SPLIT: pnet_cuda_conv_tiles_split(p, work); break;
+    case CONV_SCALED: pnet_cuda_conv_tiles_scaled(p, work); break;
+    case CONV_BFLOAT: pnet_cuda_conv_tiles_bfloat(p, work); break;
+    case CONV_HALF: pnet_cuda_conv_tiles_half(p, work); break;
+    case CONV_TILE_SCALED: break; /* pnet_cuda_conv_tiles_by_tile */
     }
 }

@@ -272,14 +272,15 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
     int processors = 0, device = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    conv_blocks all =
-        conv_block_weights(C::FORM, p.set.cells, &p.groups, C::DEPTH, C::COLUMNS, C::UNIT, true);
+    conv_blocks all = pnet_cuda_conv_block_weights(
+        C::FORM, p.set.cells, &p.groups, C::DEPTH, C::COLUMNS, C::UNIT, true);
     int read =
             bytes_at_once(p.in, p.cin, p.groups.cin, (int)pnet_storage_bytes(p.set.rows.storage)),
         leaving = C::CONSUMERS / 32 * C::LEAVING;
-    unsigned long long *taken = (unsigned long long *)((char *)work + conv_tiles_taken_at(&all));
+    unsigned long long *taken =
+        (unsigned long long *)((char *)work + pnet_cuda_conv_tiles_taken_at(&all));
     tile_scales scales = {};
-    if constexpr (C::BY_TILE) scales = conv_tile_scales(p, all, work);
+    if constexpr (C::BY_TILE) scales = pnet_cuda_conv_tile_scales(p, all, work);
     tile_launch l = {p, all, (const unsigned char *)work, taken,
         (TILE_SHARED - AT_RING - C::RING * C::BLOCK - leaving) / (2 * C::STAGED), read == 16,
         read >= 4, scales.tile, scales.weight_size};
@@ -287,10 +288,10 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
     cudaFuncSetAttribute(mvmr_tiles<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     for (int first = 0; first < all.whole; first += all.wide) {
         constexpr int ROWS = C::ROWS * C::CLUSTER;
-        l.b = conv_blocks_part(all, first);
+        l.b = pnet_cuda_conv_blocks_part(all, first);
         int64_t items = (p.set.rows.most + ROWS - 1) / ROWS * p.groups.count * l.b.wide,
                 most = processors / C::CLUSTER;
-        conv_pack_weights(l.b, p, work, scales.weight_size);
+        pnet_cuda_conv_pack_weights(l.b, p, work, scales.weight_size);
         cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
         if constexpr (C::CLUSTER == 1) {
             mvmr_tiles<C><<<(unsigned)(items < most ? items : most), C::THREADS, bytes,
@@ -323,7 +324,7 @@ static void launch_tile_width(const conv_product &p, void *work)
 template <conv_form FORM, int PIECES>
 static void launch_tile_columns(const conv_product &p, void *work)
 {
-    switch (conv_tiles_columns(p.groups.cout)) {
+    switch (pnet_cuda_conv_tiles_columns(p.groups.cout)) {
     case 128: launch_tile_width<FORM, PIECES, 128>(p, work); break;
     case 64: launch_tile_width<FORM, PIECES, 64>(p, work); break;
     default: launch_tile_width<FORM, PIECES, 32>(p, work); break;
@@ -331,14 +332,14 @@ static void launch_tile_columns(const conv_product &p, void *work)
 }
 
 /* A file each. */
-void conv_tiles_split(const conv_product &p, void *work);
-void conv_tiles_scaled(const conv_product &p, void *work);
-void conv_tiles_bfloat(const conv_product &p, void *work);
-void conv_tiles_half(const conv_product &p, void *work);
+void pnet_cuda_conv_tiles_split(const conv_product &p, void *work);
+void pnet_cuda_conv_tiles_scaled(const conv_product &p, void *work);
+void pnet_cuda_conv_tiles_bfloat(const conv_product &p, void *work);
+void pnet_cuda_conv_tiles_half(const conv_product &p, void *work);
 
 template <conv_form FORM> static void launch_tile_form(const conv_product &p, void *work)
 {
-    if (conv_tiles_pieces(FORM, p.groups.cin) == 2)
+    if (pnet_cuda_conv_tiles_pieces(FORM, p.groups.cin) == 2)
         launch_tile_columns<FORM, 2>(p, work);
     else
         launch_tile_columns<FORM, 1>(p, work);

@@ -58,9 +58,9 @@ static __global__ __launch_bounds__(SCALE_THREADS) void scale_tiles(
     if (lane == 0) scale[tile] = conv_scale(__uint_as_float(most << 23), tile_top(t.longest));
 }
 
-tile_scales conv_tile_scales(const conv_product &p, const conv_blocks &b, void *work)
+tile_scales pnet_cuda_conv_tile_scales(const conv_product &p, const conv_blocks &b, void *work)
 {
-    tile_scales_plan plan = conv_tile_scales_plan(&b, p.set.rows.most, 0);
+    tile_scales_plan plan = pnet_cuda_conv_tile_scales_plan(&b, p.set.rows.most, 0);
     vvor_measures *measures = (vvor_measures *)((char *)work + plan.measures);
     uint32_t *weight = (uint32_t *)((char *)work + plan.weight);
     float *tile = (float *)((char *)work + plan.tile);
@@ -70,7 +70,7 @@ tile_scales conv_tile_scales(const conv_product &p, const conv_blocks &b, void *
     cudaMemsetAsync(weight, 0, sizeof *weight, cudaStreamPerThread);
     measure_weights<<<WEIGHT_BLOCKS, SCALE_THREADS, 0, cudaStreamPerThread>>>(
         p.weight, weights, weight);
-    vvor_measure_set(p.set, measures);
+    pnet_cuda_vvor_measure_set(p.set, measures);
     row_exponents<<<SCALE_BLOCKS, SCALE_THREADS, 0, cudaStreamPerThread>>>(
         p.in, p.cin, measures, exponent);
     scale_tiles<<<(unsigned)((tiles * 32 + SCALE_THREADS - 1) / SCALE_THREADS), SCALE_THREADS, 0,

@@ -20,6 +20,6 @@ struct tile_scales {
     const float *tile;           /* [tiles] */
     const uint32_t *weight_size; /* the largest weight, as bits of a float */
 };
-tile_scales conv_tile_scales(const conv_product &p, const conv_blocks &b, void *work);
+tile_scales pnet_cuda_conv_tile_scales(const conv_product &p, const conv_blocks &b, void *work);
 
 #endif

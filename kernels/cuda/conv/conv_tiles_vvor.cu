@@ -433,9 +433,9 @@ template <class C> static void launch(const conv_outer &o, const tiles_plan &p, 
     int *first = (int *)(w + p.first);
     vvor_measures *measures = (vvor_measures *)(w + p.measures);
     if constexpr (C::SCALED)
-        vvor_measure(o, measures);
+        pnet_cuda_vvor_measure(o, measures);
     else if constexpr (!C::ALIGNED)
-        vvor_measure_set(o.set, measures);
+        pnet_cuda_vvor_measure_set(o.set, measures);
     cudaMemsetAsync(weight, 0, (size_t)p.parts * 8, cudaStreamPerThread);
     weigh<<<BLOCKS_AT_ONCE, WEIGH_THREADS, 0, cudaStreamPerThread>>>(o.set, p.parts, weight);
     deal<<<1, 32, 0, cudaStreamPerThread>>>(p.parts, p.blocks, o.set.rows.most / 16, weight, first);
@@ -475,9 +475,9 @@ static int most_columns(const conv_outer &o)
     return o.set.rows.storage != PNET_STORE_F32 && !is_even(o, 8) ? 40 : 32;
 }
 
-void tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+void pnet_cuda_tiles_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    tiles_plan p = conv_tiles_plan(&o.set, &o.groups, o.swapped, most_columns(o));
+    tiles_plan p = pnet_cuda_conv_tiles_plan(&o.set, &o.groups, o.swapped, most_columns(o));
     bool same = o.set.rows.storage != PNET_STORE_F32;
     if (precision == PNET_TF32)
         launch_form<CONV_SCALED, float>(o, p, work);

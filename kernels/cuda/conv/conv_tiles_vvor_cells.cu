@@ -333,10 +333,10 @@ static __global__ void reduce_cells(conv_outer o, const cell_plan p, const float
     *to = o.add ? *to + (float)sum : (float)sum;
 }
 
-void cells_vvor(const conv_outer &o, void *work)
+void pnet_cuda_cells_vvor(const conv_outer &o, void *work)
 {
     using C = cell_config;
-    cell_plan p = conv_cell_plan(&o.set, &o.groups, o.swapped);
+    cell_plan p = pnet_cuda_conv_cell_plan(&o.set, &o.groups, o.swapped);
     const conv_groups &g = o.groups;
     char *w = (char *)work;
     unsigned long long *weight = (unsigned long long *)(w + p.weight);
@@ -345,7 +345,7 @@ void cells_vvor(const conv_outer &o, void *work)
         o.swapped ? o.cout : o.cin, o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin,
         o.swapped ? g.cin : g.cout, p.tiles_n, p.tiles_m, p.blocks, measures, weight,
         (float *)work};
-    vvor_measure(o, measures);
+    pnet_cuda_vvor_measure(o, measures);
     cudaMemsetAsync(weight, 0, ((size_t)o.set.cells + 1) * 8, cudaStreamPerThread);
     weigh_cells<<<4 * BLOCKS_AT_ONCE, CELL_THREADS, 0, cudaStreamPerThread>>>(o.set, weight);
     add_weights<<<1, 32, 0, cudaStreamPerThread>>>(o.set.cells, weight);

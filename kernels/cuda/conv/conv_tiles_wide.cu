@@ -5,10 +5,10 @@
 
 template <conv_form FORM> using wide_config = tile_config<FORM, 2, 256, true>;
 
-void conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work)
+void pnet_cuda_conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work)
 {
     if (p.set.rows.most == 0) return;
-    if (conv_form_of(precision) == CONV_BFLOAT)
+    if (pnet_cuda_conv_form_of(precision) == CONV_BFLOAT)
         launch_tiles<wide_config<CONV_BFLOAT>>(p, work);
     else
         launch_tiles<wide_config<CONV_HALF>>(p, work);

@@ -100,14 +100,14 @@ static void reduce_cells(const conv_outer &o, const float *partial, int splits, 
         o, partial, splits, cells.first * matrix, elements);
 }
 
-void conv_reduce(const conv_outer &o, const float *partial, int splits)
+void pnet_cuda_conv_reduce(const conv_outer &o, const float *partial, int splits)
 {
     reduce_cells(o, partial, splits, {0, o.set.cells});
 }
 
-void conv_plain_vvor(const conv_outer &outer, struct pnet_conv_shape shape, void *work)
+void pnet_cuda_conv_plain_vvor(const conv_outer &outer, struct pnet_conv_shape shape, void *work)
 {
-    plain_plan p = conv_plain_plan(&outer.set, shape);
+    plain_plan p = pnet_cuda_conv_plain_plan(&outer.set, shape);
     conv_outer o = outer;
     o.groups = p.groups;
     for (conv_cells c = {}; c.first < o.set.cells; c.first += c.count) {

@@ -376,7 +376,7 @@ static void launch_narrow(const conv_outer &o, const dense_plan &p, void *work)
 static void launch_precision(
     const conv_outer &o, const dense_plan &p, enum pnet_precision precision, void *work)
 {
-    switch (conv_form_of(precision)) {
+    switch (pnet_cuda_conv_form_of(precision)) {
     case CONV_SPLIT: launch_form<CONV_SPLIT, CONVERTED, float>(o, p, work); break;
     case CONV_SCALED: launch_form<CONV_SCALED, CONVERTED, float>(o, p, work); break;
     case CONV_BFLOAT: launch_narrow<CONV_BFLOAT, __nv_bfloat16>(o, p, work); break;
@@ -385,9 +385,9 @@ static void launch_precision(
     }
 }
 
-void dense_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+void pnet_cuda_dense_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    dense_plan p = conv_dense_plan(o.set.rows, o.cin, o.cout);
+    dense_plan p = pnet_cuda_conv_dense_plan(o.set.rows, o.cin, o.cout);
     int64_t blocks = ((int64_t)o.cin * o.cout + ELEMENTS - 1) / ELEMENTS;
     if (p.shares > 0) launch_precision(o, p, precision, work);
     add_shares<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(

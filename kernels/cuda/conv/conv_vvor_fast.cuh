@@ -110,10 +110,11 @@ static __device__ __forceinline__ vvor_scales vvor_scales_of(const vvor_measures
 }
 
 /* Of features in float32; of the set alone. */
-void vvor_measure(const conv_outer &o, vvor_measures *measures);
-void vvor_measure_set(const conv_set &s, vvor_measures *measures);
-void vvor_find_bounds(const conv_set &s, int parts, int64_t first, int64_t window, uint32_t *bound);
-void vvor_reduce(const conv_outer &o, const vvor_plan &p, bool scaled, void *work);
+void pnet_cuda_vvor_measure(const conv_outer &o, vvor_measures *measures);
+void pnet_cuda_vvor_measure_set(const conv_set &s, vvor_measures *measures);
+void pnet_cuda_vvor_find_bounds(
+    const conv_set &s, int parts, int64_t first, int64_t window, uint32_t *bound);
+void pnet_cuda_vvor_reduce(const conv_outer &o, const vvor_plan &p, bool scaled, void *work);
 
 template <typename T>
 static inline vvor_job<T> vvor_job_of(const conv_outer &o, const vvor_plan &p, void *work)

@@ -287,12 +287,12 @@ static __global__ __launch_bounds__(THREADS, C::AT_ONCE) void vvor(
 
 template <class C> static void launch(const conv_outer &o, void *work)
 {
-    narrow_plan p = conv_narrow_plan(&o.set, &o.groups);
+    narrow_plan p = pnet_cuda_conv_narrow_plan(&o.set, &o.groups);
     narrow_job j = {o, p.cells, (float *)work};
     dim3 grid((unsigned)p.splits, (unsigned)p.windows, (unsigned)p.wide);
     cudaFuncSetAttribute(vvor<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, X_BYTES + G_BYTES);
     vvor<C><<<grid, THREADS, X_BYTES + G_BYTES, cudaStreamPerThread>>>(j);
-    conv_reduce(o, j.partial, p.splits);
+    pnet_cuda_conv_reduce(o, j.partial, p.splits);
 }
 
 template <conv_form FORM, class T> static void launch_form(const conv_outer &o, void *work)
@@ -305,7 +305,7 @@ template <conv_form FORM, class T> static void launch_form(const conv_outer &o, 
         launch<narrow_config<FORM, T, 8>>(o, work);
 }
 
-void narrow_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+void pnet_cuda_narrow_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     bool stored = o.set.rows.storage != PNET_STORE_F32;
     if (precision == PNET_BF16)

@@ -32,7 +32,8 @@ static __global__ void find_bounds(
     }
 }
 
-void vvor_find_bounds(const conv_set &s, int parts, int64_t first, int64_t window, uint32_t *bound)
+void pnet_cuda_vvor_find_bounds(
+    const conv_set &s, int parts, int64_t first, int64_t window, uint32_t *bound)
 {
     if (parts > 1)
         find_bounds<<<blocks_for(window), BLOCK, 0, cudaStreamPerThread>>>(
@@ -108,7 +109,7 @@ static __global__ void measure_values(const vvor_job<float> j)
     }
 }
 
-void vvor_measure_set(const conv_set &s, vvor_measures *measures)
+void pnet_cuda_vvor_measure_set(const conv_set &s, vvor_measures *measures)
 {
     vvor_job<float> j = {};
     j.set = s;
@@ -117,7 +118,7 @@ void vvor_measure_set(const conv_set &s, vvor_measures *measures)
     measure_set<<<blocks_for(j.set.rows.most), BLOCK, 0, cudaStreamPerThread>>>(j);
 }
 
-void vvor_measure(const conv_outer &o, vvor_measures *measures)
+void pnet_cuda_vvor_measure(const conv_outer &o, vvor_measures *measures)
 {
     vvor_job<float> j = {};
     j.set = o.set;
@@ -126,7 +127,7 @@ void vvor_measure(const conv_outer &o, vvor_measures *measures)
     j.gathered_stride = o.swapped ? o.cout : o.cin;
     j.rows_stride = o.swapped ? o.cin : o.cout;
     j.measures = measures;
-    vvor_measure_set(o.set, measures);
+    pnet_cuda_vvor_measure_set(o.set, measures);
     measure_values<<<blocks_for(j.set.rows.most * j.rows_stride / 16), BLOCK, 0,
         cudaStreamPerThread>>>(j);
 }
@@ -161,7 +162,7 @@ static __global__ void reduce(
     }
 }
 
-void vvor_reduce(const conv_outer &o, const vvor_plan &p, bool scaled, void *work)
+void pnet_cuda_vvor_reduce(const conv_outer &o, const vvor_plan &p, bool scaled, void *work)
 {
     unsigned blocks = blocks_for((int64_t)p.types * p.slot);
     (scaled ? reduce<true> : reduce<false>)<<<blocks, BLOCK, 0, cudaStreamPerThread>>>(

@@ -442,9 +442,9 @@ static void multiply_sorted(const conv_outer &o, const sorted_plan &p, sorted_jo
     char *memory = (char *)work + p.slot_bytes;
     cudaFuncSetAttribute(
         sorted_vvor_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
-    sort_count(o.set, p.sort, memory);
+    pnet_cuda_sort_count(o.set, p.sort, memory);
     for (int chunk = 0; chunk < p.sort.chunks; chunk++) {
-        j.sorted = sort_one_chunk(o.set, p.sort, chunk, memory);
+        j.sorted = pnet_cuda_sort_one_chunk(o.set, p.sort, chunk, memory);
         j.first = chunk == 0;
         sorted_vvor_kernel<C>
             <<<(unsigned)(p.kinds * p.blocks), SORTED_ALL, C::BYTES, cudaStreamPerThread>>>(j);
@@ -464,10 +464,10 @@ static void choose_columns(
         multiply_sorted<sorted_config<BFLOAT, 1>>(o, p, j, work);
 }
 
-void sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+void pnet_cuda_sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     bool floats = o.set.rows.storage == PNET_STORE_F32;
-    sorted_plan p = conv_sorted_plan(&o.set, &o.groups, o.swapped, floats);
+    sorted_plan p = pnet_cuda_conv_sorted_plan(&o.set, &o.groups, o.swapped, floats);
     vvor_measures *measures = floats ? (vvor_measures *)((char *)work + p.measures) : nullptr;
     const conv_groups &g = o.groups;
     sorted_job j = {o, {}, o.swapped ? o.gout : o.in, o.swapped ? o.in : o.gout,
@@ -475,9 +475,9 @@ void sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
         o.swapped ? g.cin : g.cout, o.set.cells, p.columns, p.tiles_n, p.tiles_m, p.blocks, p.slots,
         true, (float *)work, measures};
     if (floats) {
-        vvor_measure(o, measures);
+        pnet_cuda_vvor_measure(o, measures);
         multiply_sorted<sorted_config<false, 1, true>>(o, p, j, work);
-    } else if (conv_form_of(precision) == CONV_BFLOAT)
+    } else if (pnet_cuda_conv_form_of(precision) == CONV_BFLOAT)
         choose_columns<true>(o, p, j, work);
     else
         choose_columns<false>(o, p, j, work);

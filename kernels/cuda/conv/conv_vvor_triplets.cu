@@ -167,13 +167,13 @@ static void launch(const conv_outer &o, const vvor_plan &p, void *work)
     constexpr int BYTES = STAGES * C::STAGE + (sizeof(T) == 4 ? C::RAW : 0);
     vvor_job<T> j = vvor_job_of<T>(o, p, work);
     cudaFuncSetAttribute(vvor<C, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
-    if constexpr (C::SCALED) vvor_measure(o, j.measures);
+    if constexpr (C::SCALED) pnet_cuda_vvor_measure(o, j.measures);
     for (j.first = 0; j.first == 0 || j.first < o.set.rows.most; j.first += p.window) {
         j.fresh = j.first == 0;
-        vvor_find_bounds(j.set, j.parts, j.first, j.window, j.bound);
+        pnet_cuda_vvor_find_bounds(j.set, j.parts, j.first, j.window, j.bound);
         vvor<C, T><<<(unsigned)(p.types * p.streams), THREADS, BYTES, cudaStreamPerThread>>>(j);
     }
-    vvor_reduce(o, p, C::SCALED, work);
+    pnet_cuda_vvor_reduce(o, p, C::SCALED, work);
 }
 
 /* Gathered channels of a block, at most. Float32 alone has kernels for 40: it always comes here with few channels, other
@@ -203,10 +203,10 @@ static void launch_form(const conv_outer &o, const vvor_plan &p, void *work)
                      : launch<vvor_config<FORM, 1, false>, T>(o, p, work);
 }
 
-void triplets_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+void pnet_cuda_triplets_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
-    conv_form form = conv_form_of(precision);
-    vvor_plan p = vvor_make_plan(&o.set, &o.groups, o.swapped, most_columns(form));
+    conv_form form = pnet_cuda_conv_form_of(precision);
+    vvor_plan p = pnet_cuda_vvor_make_plan(&o.set, &o.groups, o.swapped, most_columns(form));
     bool same = o.set.rows.storage != PNET_STORE_F32; /* as the form's operands */
     switch (form) {
     case CONV_SPLIT: launch_form<CONV_SPLIT, float>(o, p, work); break;

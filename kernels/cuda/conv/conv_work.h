@@ -60,8 +60,8 @@ struct conv_set {
     int64_t count; /* of triplets: those of the capacity class */
 };
 /* `storage`: of the features that are gathered. */
-struct conv_set conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage);
-struct conv_set conv_dense_set(struct pnet_count n);
+struct conv_set pnet_cuda_conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage);
+struct conv_set pnet_cuda_conv_dense_set(struct pnet_count n);
 
 /* Narrow groups are merged into one block-diagonal group, so that the matrix unit has full blocks to multiply. */
 struct conv_groups {
@@ -69,7 +69,7 @@ struct conv_groups {
     int cin, cout;   /* widths of a merged group */
     int cin1, cout1; /* widths of a single group */
 };
-struct conv_groups conv_merge(struct pnet_conv_shape s, int width);
+struct conv_groups pnet_cuda_conv_merge(struct pnet_conv_shape s, int width);
 
 /* How operands become 16 bits:
      CONV_SPLIT   half, twice: x = (high + low) / scale, three products, 22 significant bits: fp32
@@ -79,9 +79,10 @@ struct conv_groups conv_merge(struct pnet_conv_shape s, int width);
        matrix unit and runs are summed in half; with the precision tf32, sets of tiles that are large enough
    Scales are powers of two that bring the largest operand of a block near the top of half's range. */
 enum conv_form { CONV_SPLIT, CONV_SCALED, CONV_BFLOAT, CONV_HALF, CONV_TILE_SCALED };
-enum conv_form conv_form_of(enum pnet_precision p);
+enum conv_form pnet_cuda_conv_form_of(enum pnet_precision p);
 /* The same for MVMR of a set of `count` triplets that has tiles. */
-enum conv_form conv_tile_form_of(enum pnet_precision p, int64_t count, const struct conv_groups *g);
+enum conv_form pnet_cuda_conv_tile_form_of(
+    enum pnet_precision p, int64_t count, const struct conv_groups *g);
 
 /* Weights as blocks of `depth` input channels and `columns` output channels, in the order cell, group, block of input
    channels, block of output channels. A block has one plane (two for CONV_SPLIT: high, low), a plane one row of `depth`
@@ -100,29 +101,30 @@ struct conv_blocks {
 };
 /* The first part, and the part that begins at block `first`. A product is formed in parts of its output columns where the
    packed weights of all of them would exceed a layer's workspace; the sums are the same. */
-struct conv_blocks conv_block_weights(enum conv_form form, int64_t cells,
+struct conv_blocks pnet_cuda_conv_block_weights(enum conv_form form, int64_t cells,
     const struct conv_groups *g, int depth, int columns, int unit, bool units);
-struct conv_blocks conv_blocks_part(struct conv_blocks b, int first);
-size_t conv_blocks_bytes(const struct conv_blocks *b);
+struct conv_blocks pnet_cuda_conv_blocks_part(struct conv_blocks b, int first);
+size_t pnet_cuda_conv_blocks_bytes(const struct conv_blocks *b);
 
 /* Input channels that MVMR from triplets stages at a time; output channels of a block of weights. */
-int conv_triplets_depth(enum conv_form form, const struct conv_groups *g);
-int conv_tiles_columns(int channels);
+int pnet_cuda_conv_triplets_depth(enum conv_form form, const struct conv_groups *g);
+int pnet_cuda_conv_tiles_columns(int channels);
 /* How many pieces of 64 bytes of a row MVMR from tiles stages at a time: two, unless half of the last two would be empty.
    One piece costs less then, except where sums leave the matrix unit after each of five or more stages. */
-int conv_tiles_pieces(enum conv_form form, int channels);
+int pnet_cuda_conv_tiles_pieces(enum conv_form form, int channels);
 /* May 256 output columns be multiplied at a time? They must be no more than blocks of 128 would make, and their packed
    weights must fit. */
-bool conv_tiles_may_be_wide(enum conv_form form, int64_t cells, const struct conv_groups *g);
+bool pnet_cuda_conv_tiles_may_be_wide(
+    enum conv_form form, int64_t cells, const struct conv_groups *g);
 /* The byte, behind the packed weights, of the counter from which blocks of threads take their next item. */
-size_t conv_tiles_taken_at(const struct conv_blocks *b);
+size_t pnet_cuda_conv_tiles_taken_at(const struct conv_blocks *b);
 
 /* Behind that, for CONV_TILE_SCALED: a struct vvor_measures, the size of the largest weight, a scale for each tile, and the
    exponent of each row that is gathered, a byte each. Offsets in bytes from the start of the workspace. */
 struct tile_scales_plan {
     size_t measures, weight, tile, exponent, bytes;
 };
-struct tile_scales_plan conv_tile_scales_plan(
+struct tile_scales_plan pnet_cuda_conv_tile_scales_plan(
     const struct conv_blocks *b, int64_t rows, int64_t others);
 
 /* MVMR of few rows. */
@@ -132,7 +134,7 @@ struct few_plan {
     int64_t blocks; /* of rows */
     size_t bytes;   /* of partial sums, at most: never less for more rows */
 };
-struct few_plan conv_few_plan(const struct conv_set *s, const struct conv_groups *g);
+struct few_plan pnet_cuda_conv_few_plan(const struct conv_set *s, const struct conv_groups *g);
 
 /* How many partial sums there are, and how many rows each covers: a multiple of CONV_PAIR_ROWS, except for depthwise
    layers. More rows never make fewer of them. */
@@ -140,7 +142,7 @@ struct conv_splits {
     int count;
     int64_t rows;
 };
-struct conv_splits conv_depthwise_split(const struct conv_set *s, int channels);
+struct conv_splits pnet_cuda_conv_depthwise_split(const struct conv_set *s, int channels);
 
 /* The plain VVOR. */
 struct plain_plan {
@@ -150,7 +152,7 @@ struct plain_plan {
     int64_t blocks, bytes; /* of a launch; of one of its partial sums */
     struct conv_splits splits;
 };
-struct plain_plan conv_plain_plan(const struct conv_set *s, struct pnet_conv_shape shape);
+struct plain_plan pnet_cuda_conv_plain_plan(const struct conv_set *s, struct pnet_conv_shape shape);
 
 /* VVOR of dense products. */
 struct dense_plan {
@@ -158,7 +160,7 @@ struct dense_plan {
     int most, shares; /* at most: of any rows, of as many as there is room for */
     size_t bytes;
 };
-struct dense_plan conv_dense_plan(struct pnet_count rows, int cin, int cout);
+struct dense_plan pnet_cuda_conv_dense_plan(struct pnet_count rows, int cin, int cout);
 
 /* VVOR from triplets, on the matrix unit. `columns`: gathered channels of a block of threads, at most. */
 struct vvor_plan {
@@ -168,7 +170,7 @@ struct vvor_plan {
     int64_t window; /* rows of a launch */
     size_t measures, bound, bytes;
 };
-struct vvor_plan vvor_make_plan(
+struct vvor_plan pnet_cuda_vvor_make_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, int columns);
 
 /* VVOR from tiles. */
@@ -176,7 +178,7 @@ struct tiles_plan {
     int parts, columns, tiles_n, tiles_m, kinds, blocks, halves, slot;
     size_t measures, weight, first, bytes;
 };
-struct tiles_plan conv_tiles_plan(
+struct tiles_plan pnet_cuda_conv_tiles_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, int columns);
 
 /* Likewise in float32, by kernel cell. */
@@ -184,10 +186,10 @@ struct cell_plan {
     int tiles_n, tiles_m, kinds, blocks;
     size_t measures, weight, bytes;
 };
-struct cell_plan conv_cell_plan(
+struct cell_plan pnet_cuda_conv_cell_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped);
 /* 0: the layer is not wide enough, or needs too much. */
-size_t cells_vvor_work(const struct conv_set *s, const struct conv_groups *g);
+size_t pnet_cuda_cells_vvor_work(const struct conv_set *s, const struct conv_groups *g);
 
 /* VVOR of sorted triplets takes a set in chunks of `chunk` triplets, in the order of tiles and within a tile by cell. A
    chunk is sorted by kernel cell; the triplets of each cell are padded with rows -1 to a whole number of steps. What lies
@@ -213,7 +215,7 @@ struct sorted_plan {
     size_t slot_bytes, measures, bytes;
 };
 /* `floats`: features in float32, which are measured first and scaled to half as they are copied. */
-struct sorted_plan conv_sorted_plan(
+struct sorted_plan pnet_cuda_conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats);
 
 /* How VVOR of layers with few input channels is split: kernel cells of a block of threads; windows of cells and blocks of
@@ -222,31 +224,32 @@ struct narrow_plan {
     int cells, windows, wide, splits;
     size_t bytes;
 };
-struct narrow_plan conv_narrow_plan(const struct conv_set *s, const struct conv_groups *g);
+struct narrow_plan pnet_cuda_conv_narrow_plan(
+    const struct conv_set *s, const struct conv_groups *g);
 /* Does the kernel for few input channels serve? Only where cells times input channels exceed the columns that the kernel
    for all widths gathers for one cell anyway, and where it goes through the tiles at most twice as often: that one goes
    through them for 9 cells and 128 output channels at a time. */
-bool conv_narrow_made_for(
+bool pnet_cuda_conv_narrow_made_for(
     const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision);
 
 /* Output channels that are summed together: the sums of all kernel cells of a wide layer at once would take too much
    memory. */
-int conv_columns_at_once(int cells, const struct conv_groups *g);
+int pnet_cuda_conv_columns_at_once(int cells, const struct conv_groups *g);
 
 /* Chunks of rows that columns are summed over. */
-int conv_sum_chunks(struct pnet_count n);
+int pnet_cuda_conv_sum_chunks(struct pnet_count n);
 
 /* The algorithms of conv/compare. Pieces of a workspace begin at multiples of 256 bytes. The chunks are triplets for the
    listings and for gathering, and rows for im2col. */
-size_t conv_piece(size_t bytes);
-size_t conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s);
-int64_t conv_list_chunk(
+size_t pnet_cuda_conv_piece(size_t bytes);
+size_t pnet_cuda_conv_turned_bytes(const struct pnet_triplets *t, struct pnet_conv_shape s);
+int64_t pnet_cuda_conv_list_chunk(
     enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s);
-int64_t conv_im2col_chunk(const struct pnet_triplets *t, int width);
+int64_t pnet_cuda_conv_im2col_chunk(const struct pnet_triplets *t, int width);
 
 /* Does the GPU at hand have the matrix unit that this program's fast kernels are for? True where there is no GPU. Defined
    in conv_mvmr_triplets.cu; builds without CUDA plan for a GPU that has it. */
-bool conv_matrix_unit(void);
+bool pnet_cuda_conv_matrix_unit(void);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 
 enum { WARPS = 2, BLOCKS = 8 /* that a window meets */ };
 
-bool geo_blocks_serve(
+bool pnet_cuda_geo_blocks_serve(
     const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb)
 {
     unsigned both = PNET_NEIGHBOUR | PNET_KERNEL;
@@ -41,7 +41,7 @@ static __global__ void find_blocks(
     }
 }
 
-void geo_blocks_build(const struct block_table *b, const struct pnet_level *level)
+void pnet_cuda_geo_blocks_build(const struct block_table *b, const struct pnet_level *level)
 {
     struct block_table blocks = *b;
     cudaStream_t stream = cudaStreamPerThread;
@@ -181,12 +181,12 @@ static unsigned blocks_of(int64_t rows)
     return (unsigned)((rows + 32 * WARPS - 1) / (32 * WARPS));
 }
 
-void geo_blocks_count(const struct geo_set *s, int64_t *count)
+void pnet_cuda_geo_blocks_count(const struct geo_set *s, int64_t *count)
 {
     count_windows<<<blocks_of(s->out.rows), 32 * WARPS, 0, cudaStreamPerThread>>>(*s, count);
 }
 
-void geo_blocks_write(const struct geo_set *s, const struct geo_results *to)
+void pnet_cuda_geo_blocks_write(const struct geo_set *s, const struct geo_results *to)
 {
     write_windows<<<blocks_of(s->out.rows), 32 * WARPS, 0, cudaStreamPerThread>>>(*s, *to);
 }

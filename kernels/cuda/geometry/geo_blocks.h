@@ -10,13 +10,13 @@
 enum { BLOCK_KERNEL = 5 /* a window of so many voxels an axis meets at most two blocks there */ };
 
 /* Finds the blocks; *b.missing becomes 0, or 1 where the level is not of that kind. */
-void geo_blocks_build(const struct block_table *b, const struct pnet_level *level);
+void pnet_cuda_geo_blocks_build(const struct block_table *b, const struct pnet_level *level);
 
 /* Can a set be found from blocks, if its level is of that kind? */
-bool geo_blocks_serve(
+bool pnet_cuda_geo_blocks_serve(
     const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb);
-/* The same as geo_window_count and geo_window_write, where there are blocks; else nothing. */
-void geo_blocks_count(const struct geo_set *s, int64_t *count);
-void geo_blocks_write(const struct geo_set *s, const struct geo_results *to);
+/* The same as pnet_cuda_geo_window_count and pnet_cuda_geo_window_write, where there are blocks; else nothing. */
+void pnet_cuda_geo_blocks_count(const struct geo_set *s, int64_t *count);
+void pnet_cuda_geo_blocks_write(const struct geo_set *s, const struct geo_results *to);
 
 #endif

@@ -182,14 +182,14 @@ static unsigned blocks_of(int64_t rows)
     return (unsigned)((tiles + WARPS - 1) / WARPS);
 }
 
-void geo_few_list(const struct geo_set *s, int32_t k, int32_t *index, float *distance2)
+void pnet_cuda_geo_few_list(const struct geo_set *s, int32_t k, int32_t *index, float *distance2)
 {
     size_t bytes = shared_for((const void *)list_few, k);
     list_few<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
         *s, k, index, distance2);
 }
 
-void geo_few_write(const struct geo_set *s, const struct geo_results *to)
+void pnet_cuda_geo_few_write(const struct geo_set *s, const struct geo_results *to)
 {
     size_t bytes = shared_for((const void *)write_few, s->knn);
     write_few<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(*s, *to);

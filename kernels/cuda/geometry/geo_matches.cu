@@ -34,9 +34,9 @@ static struct pnet_level moved(const struct pnet_level *a, const float *pose, fl
 extern "C" int64_t pnet_cuda_matches_count(const struct pnet_level *a, const struct pnet_level *b,
     const float *pose, float radius, int64_t *start, void *work)
 {
-    struct pnet_neighbourhood nb = geo_matches_ball(radius);
+    struct pnet_neighbourhood nb = pnet_cuda_geo_matches_ball(radius);
     struct geo_matches_work p;
-    geo_matches_take(a, 0, work, &p);
+    pnet_cuda_geo_matches_take(a, 0, work, &p);
     struct pnet_level m = moved(a, pose, p.xyz);
     return pnet_cuda_triplets_count(&m, b, &nb, nullptr, start, p.triplets);
 }
@@ -45,9 +45,9 @@ extern "C" void pnet_cuda_matches_write(const struct pnet_level *a, const struct
     const float *pose, float radius, int64_t number, const int64_t *start, int32_t *other,
     void *work)
 {
-    struct pnet_neighbourhood nb = geo_matches_ball(radius);
+    struct pnet_neighbourhood nb = pnet_cuda_geo_matches_ball(radius);
     struct geo_matches_work p;
-    geo_matches_take(a, number, work, &p);
+    pnet_cuda_geo_matches_take(a, number, work, &p);
     struct pnet_level m = moved(a, pose, p.xyz);
     pnet_cuda_triplets_write(&m, b, &nb, nullptr, start, other, p.cell, p.triplets);
 }

@@ -233,7 +233,7 @@ static size_t shared_for(const void *kernel, int room)
     return bytes;
 }
 
-void geo_nearest_count(const struct geo_set *s, int64_t *count)
+void pnet_cuda_geo_nearest_count(const struct geo_set *s, int64_t *count)
 {
     int room = room_for(s->knn);
     if (s->parent) {
@@ -245,7 +245,7 @@ void geo_nearest_count(const struct geo_set *s, int64_t *count)
     }
 }
 
-int64_t geo_nearest_write(const struct geo_set *s, const struct geo_results *to)
+int64_t pnet_cuda_geo_nearest_write(const struct geo_set *s, const struct geo_results *to)
 {
     int room = room_for(s->knn);
     size_t bytes = shared_for((const void *)write_nearest, room);
@@ -259,14 +259,14 @@ extern "C" void pnet_cuda_nearest(const struct pnet_level *out, const struct pne
 {
     struct geo_nearest_work p;
     if (out->rows <= 0 || k <= 0) return;
-    geo_nearest_take(out, in, work, &p);
+    pnet_cuda_geo_nearest_take(out, in, work, &p);
     struct geo_set s = {};
-    s.in = geo_points_of(in, p.in_order, p.sorting);
-    s.out = out == in ? s.in : geo_points_of(out, p.out_order, p.sorting);
+    s.in = pnet_cuda_geo_points_of(in, p.in_order, p.sorting);
+    s.out = out == in ? s.in : pnet_cuda_geo_points_of(out, p.out_order, p.sorting);
     s.tree = p.tree;
-    geo_tree_build(&s.tree, &s.in, false);
+    pnet_cuda_geo_tree_build(&s.tree, &s.in, false);
     if (k <= FEW_LIMIT) {
-        geo_few_list(&s, k, index, distance2);
+        pnet_cuda_geo_few_list(&s, k, index, distance2);
         return;
     }
     int room = room_for(k);

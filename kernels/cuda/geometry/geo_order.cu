@@ -35,11 +35,11 @@ static __global__ void keys(
 
 extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key)
 {
-    int64_t *partial = geo_readback();
+    int64_t *partial = pnet_cuda_geo_readback();
     if (n <= 0 || !partial) return 0;
     int blocks = geo_few_blocks(n);
     keys<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, xyz, grid, key, partial);
-    return geo_read_partials(blocks);
+    return pnet_cuda_geo_read_partials(blocks);
 }
 
 /* Two buffers of items, a second one of rows, and the memory CUB works in. */
@@ -57,7 +57,7 @@ template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &
     s.item[0] = (T *)room;
     s.item[1] = s.item[0] + n;
     s.spare = (int32_t *)(s.item[1] + n);
-    s.temporary_bytes = geo_sorter_bytes(n);
+    s.temporary_bytes = pnet_cuda_geo_sorter_bytes(n);
     s.temporary = purse.take<char>(s.temporary_bytes);
     return s;
 }
@@ -124,7 +124,7 @@ static __global__ void take_samples(
 extern "C" int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int64_t *row_splits,
     const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work)
 {
-    int64_t *partial = geo_readback();
+    int64_t *partial = pnet_cuda_geo_readback();
     if (n <= 0 || !partial) return 0;
     geo_purse purse(work);
     sorter<uint32_t> s = sorter_of<uint32_t>(n, room, purse);
@@ -140,7 +140,7 @@ extern "C" int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int6
             n, samples, row_splits, order, s.item[0]);
         sort_pairs(n, &s, bits_of_samples(samples), order);
     }
-    return geo_read_partials(blocks);
+    return pnet_cuda_geo_read_partials(blocks);
 }
 
 /* The box of all points, as ranks: low[3], high[3]. */
@@ -183,7 +183,7 @@ static __global__ void curve_items(int64_t n, const float *xyz, int32_t samples,
     }
 }
 
-void geo_curve(const struct pnet_level *level, int32_t *order, void *work)
+void pnet_cuda_geo_curve(const struct pnet_level *level, int32_t *order, void *work)
 {
     geo_purse purse(work);
     uint32_t *box = purse.take<uint32_t>(6);

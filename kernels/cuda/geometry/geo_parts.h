@@ -23,25 +23,25 @@ static inline int geo_few_blocks(int64_t n)
     return (int)(blocks < most ? blocks : most);
 }
 
-/* Inclusive prefix sums in place. sums[geo_scan_sums(n)]; NULL where that is 0. */
-void geo_scan(int64_t n, int64_t *at, int64_t *sums);
-void geo_scan(int64_t n, int32_t *at, int64_t *sums);
+/* Inclusive prefix sums in place. sums[pnet_cuda_geo_scan_sums(n)]; NULL where that is 0. */
+void pnet_cuda_geo_scan(int64_t n, int64_t *at, int64_t *sums);
+void pnet_cuda_geo_scan(int64_t n, int32_t *at, int64_t *sums);
 
 /* Host memory of the calling thread that kernels can write to, GEO_PARTIALS numbers; NULL: there is
    none, and the error sticks. */
-int64_t *geo_readback(void);
+int64_t *pnet_cuda_geo_readback(void);
 /* The number at a device address, and the sum of the first `count` partial numbers: both wait for
    the stream. */
-int64_t geo_read(const int64_t *device);
-int64_t geo_read_partials(int count);
+int64_t pnet_cuda_geo_read(const int64_t *device);
+int64_t pnet_cuda_geo_read_partials(int count);
 
 /* Order of a level's rows along a curve through the box of all its points. */
-void geo_curve(const struct pnet_level *level, int32_t *order, void *work);
+void pnet_cuda_geo_curve(const struct pnet_level *level, int32_t *order, void *work);
 
 /* Sorts the rows with more than `limit` triplets by (cell, other), in place. */
-void geo_sort_long(
+void pnet_cuda_geo_sort_long(
     int64_t rows, const int64_t *start, int64_t limit, int32_t *other, uint16_t *cell);
 /* Sorts all rows ascending, in place. */
-void geo_sort_children(int64_t rows, const int64_t *start, int32_t *child);
+void pnet_cuda_geo_sort_children(int64_t rows, const int64_t *start, int32_t *child);
 
 #endif

@@ -93,21 +93,21 @@ extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_g
         cudaMemsetAsync(row_splits, 0, ((size_t)samples + 1) * sizeof *row_splits, stream);
         return 0;
     }
-    geo_sample_take(n, ordered, work, &p);
+    pnet_cuda_geo_sample_take(n, ordered, work, &p);
     unsigned blocks = geo_blocks(n);
     if (!ordered)
         pnet_cuda_order_points(
             n, samples, fine->row_splits, fine->xyz, grid, p.order, p.room, p.sorting);
     int32_t *voxel = p.voxel ? p.voxel : parent;
     find_heads<<<blocks, GEO_THREADS, 0, stream>>>(n, *fine, grid, p.order, voxel);
-    geo_scan(n, voxel, p.sums);
+    pnet_cuda_geo_scan(n, voxel, p.sums);
     find_splits<<<1, GEO_THREADS, 0, stream>>>(samples, fine->row_splits, voxel, row_splits);
     cudaMemsetAsync(p.nearest, 0xff, (size_t)n * sizeof *p.nearest, stream);
     cudaMemsetAsync(keep, 0xff, (size_t)n * sizeof *keep, stream);
     find_nearest<<<blocks, GEO_THREADS, 0, stream>>>(n, fine->xyz, grid, p.order, voxel, p.nearest);
     find_keep<<<blocks, GEO_THREADS, 0, stream>>>(
         n, fine->xyz, grid, p.order, voxel, p.nearest, (uint32_t *)keep, parent);
-    return geo_read(row_splits + samples);
+    return pnet_cuda_geo_read(row_splits + samples);
 }
 
 /* Adds `sign` to the number of each parent, 32 at a time where a warp has one parent, and returns
@@ -177,8 +177,8 @@ extern "C" void pnet_cuda_children(
         return;
     }
     count_children<<<blocks, GEO_THREADS, 0, stream>>>(fine_rows, parent, start);
-    geo_scan(coarse_rows, start, (int64_t *)child);
+    pnet_cuda_geo_scan(coarse_rows, start, (int64_t *)child);
     place_children<<<blocks, GEO_THREADS, 0, stream>>>(
         fine_rows, coarse_rows, parent, start, child);
-    geo_sort_children(coarse_rows, start, child);
+    pnet_cuda_geo_sort_children(coarse_rows, start, child);
 }

@@ -69,12 +69,12 @@ template <class T> static void scan(int64_t n, T *at, int64_t *sums)
         n, at, chunks > 1 ? sums : nullptr);
 }
 
-void geo_scan(int64_t n, int64_t *at, int64_t *sums)
+void pnet_cuda_geo_scan(int64_t n, int64_t *at, int64_t *sums)
 {
     scan(n, at, sums);
 }
 
-void geo_scan(int64_t n, int32_t *at, int64_t *sums)
+void pnet_cuda_geo_scan(int64_t n, int32_t *at, int64_t *sums)
 {
     scan(n, at, sums);
 }
@@ -88,7 +88,7 @@ struct readback {
     }
 };
 
-int64_t *geo_readback(void)
+int64_t *pnet_cuda_geo_readback(void)
 {
     static thread_local readback own;
     unsigned flags = cudaHostAllocMapped | cudaHostAllocPortable;
@@ -97,9 +97,9 @@ int64_t *geo_readback(void)
     return own.at;
 }
 
-int64_t geo_read(const int64_t *device)
+int64_t pnet_cuda_geo_read(const int64_t *device)
 {
-    int64_t *at = geo_readback();
+    int64_t *at = pnet_cuda_geo_readback();
     if (!at) return 0;
     at[0] = 0;
     cudaMemcpyAsync(at, device, sizeof *at, cudaMemcpyDeviceToHost, cudaStreamPerThread);
@@ -107,9 +107,9 @@ int64_t geo_read(const int64_t *device)
     return at[0];
 }
 
-int64_t geo_read_partials(int count)
+int64_t pnet_cuda_geo_read_partials(int count)
 {
-    const int64_t *at = geo_readback();
+    const int64_t *at = pnet_cuda_geo_readback();
     int64_t sum = 0;
     if (!at || cudaStreamSynchronize(cudaStreamPerThread)) return 0;
     for (int i = 0; i < count; i++) sum += at[i];

@@ -201,7 +201,7 @@ static unsigned blocks_of(int64_t rows, int warps)
     return (unsigned)((tiles + warps - 1) / warps);
 }
 
-void geo_window_count(const struct geo_set *s, int64_t *count)
+void pnet_cuda_geo_window_count(const struct geo_set *s, int64_t *count)
 {
     unsigned blocks = blocks_of(s->out.rows, COUNT_WARPS), threads = 32 * COUNT_WARPS;
     cudaStream_t stream = cudaStreamPerThread;
@@ -233,7 +233,7 @@ template <int CELLS> static void write_cells(const struct geo_set *s, const stru
         write_pairs<SEARCH_CUBE, false, CELLS><<<blocks, threads, 0, stream>>>(*s, *to);
 }
 
-void geo_window_write(const struct geo_set *s, const struct geo_results *to)
+void pnet_cuda_geo_window_write(const struct geo_set *s, const struct geo_results *to)
 {
     int K = s->cells.kernel;
     if (K * K * K <= RANK_FEW)

@@ -52,18 +52,18 @@ struct geo_results {
 };
 
 /* The boxes around each row's children. */
-void geo_child_boxes(
+void pnet_cuda_geo_child_boxes(
     int64_t fine_rows, const float *xyz, const int32_t *parent, int64_t coarse_rows, uint32_t *box);
 /* By radius or window: rows longer than ROW_LIMIT are left unsorted. */
-void geo_window_count(const struct geo_set *s, int64_t *count);
-void geo_window_write(const struct geo_set *s, const struct geo_results *to);
+void pnet_cuda_geo_window_count(const struct geo_set *s, int64_t *count);
+void pnet_cuda_geo_window_write(const struct geo_set *s, const struct geo_results *to);
 /* By knn: rows longer than what is returned are left unsorted. */
-void geo_nearest_count(const struct geo_set *s, int64_t *count);
-int64_t geo_nearest_write(const struct geo_set *s, const struct geo_results *to);
+void pnet_cuda_geo_nearest_count(const struct geo_set *s, int64_t *count);
+int64_t pnet_cuda_geo_nearest_write(const struct geo_set *s, const struct geo_results *to);
 /* The same for at most FEW_LIMIT of them and no parent; and the nearest themselves. */
 enum { FEW_LIMIT = 32 };
-void geo_few_write(const struct geo_set *s, const struct geo_results *to);
-void geo_few_list(const struct geo_set *s, int32_t k, int32_t *index, float *distance2);
+void pnet_cuda_geo_few_write(const struct geo_set *s, const struct geo_results *to);
+void pnet_cuda_geo_few_list(const struct geo_set *s, int32_t k, int32_t *index, float *distance2);
 
 /* The cells of radius r with K cells an axis. A radius whose scale is not a finite number puts
    everything into the centre cell. */

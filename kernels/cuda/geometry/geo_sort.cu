@@ -160,7 +160,7 @@ static __global__ void sort_short_children(int64_t rows, const int64_t *start, i
     }
 }
 
-void geo_sort_long(
+void pnet_cuda_geo_sort_long(
     int64_t rows, const int64_t *start, int64_t limit, int32_t *other, uint16_t *cell)
 {
     struct triplet_row all;
@@ -171,7 +171,7 @@ void geo_sort_long(
         all, rows, start, limit);
 }
 
-void geo_sort_children(int64_t rows, const int64_t *start, int32_t *child)
+void pnet_cuda_geo_sort_children(int64_t rows, const int64_t *start, int32_t *child)
 {
     struct child_row all;
     all.child = child;

@@ -477,7 +477,7 @@ static __global__ void __launch_bounds__(THREADS) write_tiles(
 extern "C" int64_t pnet_cuda_tiles_count(
     const struct pnet_triplets *t, struct pnet_tile *tile, void *work)
 {
-    int64_t tiles = geo_tiles_of(t->rows);
+    int64_t tiles = pnet_cuda_geo_tiles_of(t->rows);
     int bytes = (TABLE + PNET_TILE_SLABS * t->cells) * (int)sizeof(uint32_t);
     if (tiles <= 0) return 0;
     geo_purse purse(work);
@@ -485,9 +485,9 @@ extern "C" int64_t pnet_cuda_tiles_count(
     cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     count_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(
         *t, pnet_tile_kernel(t->cells), tile, words);
-    geo_scan(tiles, words, purse.take<int64_t>(geo_scan_sums(tiles)));
+    pnet_cuda_geo_scan(tiles, words, purse.take<int64_t>(pnet_cuda_geo_scan_sums(tiles)));
     place_tiles<<<geo_blocks(tiles), GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, words, tile);
-    return geo_read(words + tiles - 1);
+    return pnet_cuda_geo_read(words + tiles - 1);
 }
 
 static __global__ void count_unlisted(int64_t tiles, const struct pnet_tile *tile, int64_t *partial)
@@ -502,17 +502,17 @@ static __global__ void count_unlisted(int64_t tiles, const struct pnet_tile *til
 
 extern "C" int64_t pnet_cuda_tiles_unlisted(int64_t rows, const struct pnet_tile *tile)
 {
-    int64_t tiles = geo_tiles_of(rows), *partial = geo_readback();
+    int64_t tiles = pnet_cuda_geo_tiles_of(rows), *partial = pnet_cuda_geo_readback();
     if (tiles <= 0 || !partial) return 0;
     int blocks = geo_few_blocks(tiles);
     count_unlisted<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, tile, partial);
-    return geo_read_partials(blocks);
+    return pnet_cuda_geo_read_partials(blocks);
 }
 
 extern "C" void pnet_cuda_tiles_write(
     const struct pnet_triplets *t, const struct pnet_tile *tile, uint32_t *list)
 {
-    int64_t tiles = geo_tiles_of(t->rows);
+    int64_t tiles = pnet_cuda_geo_tiles_of(t->rows);
     int64_t rest = 2 * TABLE + PNET_TILE_SLABS * t->cells, most = ROOM / 4 - rest;
     if (tiles <= 0) return;
     /* for most tiles, and three blocks on a multiprocessor where triplets are not many */

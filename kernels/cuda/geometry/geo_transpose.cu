@@ -85,12 +85,12 @@ extern "C" void pnet_cuda_transpose(
     cudaMemsetAsync(start, 0, ((size_t)t->others + 1) * sizeof *start, stream);
     if (t->others <= 0 || t->rows <= 0) return;
     count_others<<<geo_blocks(t->count), GEO_THREADS, 0, stream>>>(t->count, t->other, start);
-    geo_scan(t->others, start, (int64_t *)work);
+    pnet_cuda_geo_scan(t->others, start, (int64_t *)work);
     deal_out<<<(unsigned)((t->rows + GEO_THREADS - 1) / GEO_THREADS), GEO_THREADS, 0, stream>>>(
         *t, start, other, cell);
     unsigned blocks = (unsigned)((t->others + 32 * WARPS - 1) / (32 * WARPS));
     sort_short<<<blocks, 32 * WARPS, 0, stream>>>(t->others, t->cells, start, other, cell);
-    geo_sort_long(t->others, start, ROW_LIMIT, other, cell);
+    pnet_cuda_geo_sort_long(t->others, start, ROW_LIMIT, other, cell);
 }
 
 /* Each block's number goes to the host. */
@@ -111,9 +111,9 @@ static __global__ void count_runs(const struct pnet_triplets set, int64_t *parti
 
 extern "C" int64_t pnet_cuda_cell_runs(const struct pnet_triplets *t)
 {
-    int64_t *partial = geo_readback();
+    int64_t *partial = pnet_cuda_geo_readback();
     if (!partial || t->rows <= 0) return 0;
     int blocks = geo_few_blocks(t->rows);
     count_runs<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*t, partial);
-    return geo_read_partials(blocks);
+    return pnet_cuda_geo_read_partials(blocks);
 }

@@ -46,7 +46,7 @@ static unsigned warp_blocks(int64_t warps)
     return (unsigned)((warps + WARPS - 1) / WARPS);
 }
 
-void geo_tree_build(const struct geo_tree *t, const struct geo_points *points, bool voxel)
+void pnet_cuda_geo_tree_build(const struct geo_tree *t, const struct geo_points *points, bool voxel)
 {
     if (points->rows <= 0) return;
     box_leaves<<<warp_blocks(t->nodes[0]), GEO_THREADS, 0, cudaStreamPerThread>>>(
@@ -56,12 +56,13 @@ void geo_tree_build(const struct geo_tree *t, const struct geo_points *points, b
             t->box[l - 1], t->nodes[l - 1], t->box[l], t->nodes[l]);
 }
 
-struct geo_points geo_points_of(const struct pnet_level *level, int32_t *order, void *work)
+struct geo_points pnet_cuda_geo_points_of(
+    const struct pnet_level *level, int32_t *order, void *work)
 {
     struct geo_points p = {
         level->rows, level->samples, level->row_splits, level->xyz, nullptr, level->grid};
     if (level->key) return p;
-    geo_curve(level, order, work);
+    pnet_cuda_geo_curve(level, order, work);
     p.order = order;
     return p;
 }

@@ -28,10 +28,12 @@ static __device__ __forceinline__ struct geo_box box_at(const struct geo_box *fr
 }
 
 /* Builds it over metres or, with `voxel`, indices of voxels. */
-void geo_tree_build(const struct geo_tree *t, const struct geo_points *points, bool voxel);
+void pnet_cuda_geo_tree_build(
+    const struct geo_tree *t, const struct geo_points *points, bool voxel);
 
 /* Points of a level; `order` where they are put along a curve first, in `work`. */
-struct geo_points geo_points_of(const struct pnet_level *level, int32_t *order, void *work);
+struct geo_points pnet_cuda_geo_points_of(
+    const struct pnet_level *level, int32_t *order, void *work);
 
 static __device__ __forceinline__ int32_t row_at(const struct geo_points &p, int64_t place)
 {

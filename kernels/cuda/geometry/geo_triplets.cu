@@ -61,7 +61,7 @@ static __global__ void empty_boxes(int64_t n, uint32_t *box)
         box[i] = i % 6 < 3 ? UINT32_MAX : 0;
 }
 
-void geo_child_boxes(
+void pnet_cuda_geo_child_boxes(
     int64_t fine_rows, const float *xyz, const int32_t *parent, int64_t coarse_rows, uint32_t *box)
 {
     empty_boxes<<<geo_blocks(6 * coarse_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
@@ -76,18 +76,18 @@ static struct geo_set prepare(const struct pnet_level *out, const struct pnet_le
     struct geo_triplets_work *p)
 {
     struct geo_set s = describe(out, in, nb, parent);
-    geo_triplets_take(out, in, nb, work, p, &s.tree);
-    s.in = geo_points_of(in, p->in_order, p->sorting);
-    s.out = out == in ? s.in : geo_points_of(out, p->out_order, p->sorting);
-    geo_tree_build(&s.tree, &s.in, s.pair_in_voxels);
+    pnet_cuda_geo_triplets_take(out, in, nb, work, p, &s.tree);
+    s.in = pnet_cuda_geo_points_of(in, p->in_order, p->sorting);
+    s.out = out == in ? s.in : pnet_cuda_geo_points_of(out, p->out_order, p->sorting);
+    pnet_cuda_geo_tree_build(&s.tree, &s.in, s.pair_in_voxels);
     if (s.parent && s.knn)
         pnet_cuda_children(in->rows, out->rows, parent, p->child_start, p->child);
     else if (s.parent)
-        geo_child_boxes(in->rows, in->xyz, parent, out->rows, p->child_box);
-    if (geo_blocks_serve(out, in, nb)) {
+        pnet_cuda_geo_child_boxes(in->rows, in->xyz, parent, out->rows, p->child_box);
+    if (pnet_cuda_geo_blocks_serve(out, in, nb)) {
         s.blocks = p->blocks;
         s.blocks.key = in->key;
-        geo_blocks_build(&s.blocks, in);
+        pnet_cuda_geo_blocks_build(&s.blocks, in);
     }
     s.child_box = p->child_box;
     s.child_start = p->child_start;
@@ -120,12 +120,12 @@ extern "C" int64_t pnet_cuda_triplets_count(const struct pnet_level *out,
     if (rows <= 0) return 0;
     struct geo_set s = prepare(out, in, nb, parent, work, &p);
     if (s.knn)
-        geo_nearest_count(&s, start);
+        pnet_cuda_geo_nearest_count(&s, start);
     else
-        geo_window_count(&s, start);
-    if (s.blocks.missing) geo_blocks_count(&s, start);
-    geo_scan(rows, start + 1, p.sums);
-    return geo_read(start + rows);
+        pnet_cuda_geo_window_count(&s, start);
+    if (s.blocks.missing) pnet_cuda_geo_blocks_count(&s, start);
+    pnet_cuda_geo_scan(rows, start + 1, p.sums);
+    return pnet_cuda_geo_read(start + rows);
 }
 
 extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const struct pnet_level *in,
@@ -143,13 +143,13 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     struct geo_set s = prepare(out, in, nb, parent, work, &p);
     struct geo_results to = {nullptr, start, other, cell};
     if (s.knn && s.knn <= FEW_LIMIT && !s.parent)
-        geo_few_write(&s, &to);
+        pnet_cuda_geo_few_write(&s, &to);
     else if (s.knn)
-        limit = geo_nearest_write(&s, &to);
+        limit = pnet_cuda_geo_nearest_write(&s, &to);
     else
-        geo_window_write(&s, &to);
-    if (s.blocks.missing) geo_blocks_write(&s, &to);
-    geo_sort_long(rows, start, limit, other, cell);
+        pnet_cuda_geo_window_write(&s, &to);
+    if (s.blocks.missing) pnet_cuda_geo_blocks_write(&s, &to);
+    pnet_cuda_geo_sort_long(rows, start, limit, other, cell);
 }
 
 extern "C" void pnet_cuda_triplets_back(const struct pnet_level *level,
@@ -165,7 +165,7 @@ extern "C" void pnet_cuda_triplets_back(const struct pnet_level *level,
     struct geo_set s = prepare(level, level, nb, nullptr, work, &p);
     struct geo_results to = {nullptr, start, other, cell};
     s.backward = true;
-    geo_window_write(&s, &to);
-    if (s.blocks.missing) geo_blocks_write(&s, &to);
-    geo_sort_long(level->rows, start, ROW_LIMIT, other, cell);
+    pnet_cuda_geo_window_write(&s, &to);
+    if (s.blocks.missing) pnet_cuda_geo_blocks_write(&s, &to);
+    pnet_cuda_geo_sort_long(level->rows, start, ROW_LIMIT, other, cell);
 }

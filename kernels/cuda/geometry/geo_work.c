@@ -14,7 +14,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-size_t geo_sorter_bytes(int64_t n)
+size_t pnet_cuda_geo_sorter_bytes(int64_t n)
 {
     return (size_t)n / 2 + (1 + ((size_t)n >> 28)) * (256u << 10);
 }
@@ -22,25 +22,25 @@ size_t geo_sorter_bytes(int64_t n)
 size_t pnet_cuda_order_points_work(int64_t n)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, geo_sorter_bytes(n), 1);
+    take(&purse, pnet_cuda_geo_sorter_bytes(n), 1);
     return purse.used;
 }
 
-size_t geo_curve_work(int64_t rows)
+size_t pnet_cuda_geo_curve_work(int64_t rows)
 {
     struct geo_purse purse = {NULL, 0};
     take(&purse, 6, sizeof(uint32_t));
     take(&purse, CURVE_BYTES * (size_t)rows, 1);
-    take(&purse, geo_sorter_bytes(rows), 1);
+    take(&purse, pnet_cuda_geo_sorter_bytes(rows), 1);
     return purse.used;
 }
 
-size_t geo_scan_sums(int64_t n)
+size_t pnet_cuda_geo_scan_sums(int64_t n)
 {
     return n > SCAN_CHUNK ? (size_t)((n + SCAN_CHUNK - 1) / SCAN_CHUNK) : 0;
 }
 
-void geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse)
+void pnet_cuda_geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse)
 {
     t->depth = 0;
     for (int64_t below = rows; t->depth == 0 || below > 32; t->depth++) {
@@ -50,7 +50,7 @@ void geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse)
     }
 }
 
-void geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse)
+void pnet_cuda_geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse)
 {
     b->bits = 1;
     while ((int64_t)1 << b->bits < rows + rows / 4 + 1) b->bits++;
@@ -59,7 +59,7 @@ void geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purs
     b->table = take(purse, (size_t)1 << b->bits, sizeof(int32_t));
 }
 
-size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p)
+size_t pnet_cuda_geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p)
 {
     struct geo_purse purse = {work, 0};
     size_t rows = (size_t)n;
@@ -73,17 +73,17 @@ size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_wo
     } else {
         p->nearest = take(&purse, rows, sizeof(uint32_t));
     }
-    p->sums = take(&purse, geo_scan_sums(n), sizeof(int64_t));
+    p->sums = take(&purse, pnet_cuda_geo_scan_sums(n), sizeof(int64_t));
     return purse.used;
 }
 
 size_t pnet_cuda_sample_work(int64_t n, bool ordered)
 {
     struct geo_sample_work p;
-    return geo_sample_take(n, ordered, NULL, &p);
+    return pnet_cuda_geo_sample_take(n, ordered, NULL, &p);
 }
 
-size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
+size_t pnet_cuda_geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
     const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_work *p,
     struct geo_tree *tree)
 {
@@ -92,13 +92,13 @@ size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *
     p->in_order = take(&purse, (size_t)in->rows, sizeof(int32_t));
     p->out_order = take(&purse, others, sizeof(int32_t));
     struct geo_purse shared = purse; /* ordering is over before the rest is begun */
-    p->sorting = take(&shared, geo_curve_work(larger(in->rows, out->rows)), 1);
-    geo_tree_take(tree, in->rows, &purse);
-    p->sums = take(&purse, geo_scan_sums(out->rows), sizeof(int64_t));
+    p->sorting = take(&shared, pnet_cuda_geo_curve_work(larger(in->rows, out->rows)), 1);
+    pnet_cuda_geo_tree_take(tree, in->rows, &purse);
+    p->sums = take(&purse, pnet_cuda_geo_scan_sums(out->rows), sizeof(int64_t));
     p->child_box = take(&purse, nb->knn ? 0 : 6 * others, sizeof(uint32_t));
     p->child_start = take(&purse, nb->knn && others ? others + 1 : 0, sizeof(int64_t));
     p->child = take(&purse, nb->knn && others ? (size_t)in->rows : 0, sizeof(int32_t));
-    if (nb->degrade & PNET_NEIGHBOUR) geo_blocks_take(&p->blocks, in->rows, &purse);
+    if (nb->degrade & PNET_NEIGHBOUR) pnet_cuda_geo_blocks_take(&p->blocks, in->rows, &purse);
     return shared.used > purse.used ? shared.used : purse.used;
 }
 
@@ -107,7 +107,7 @@ size_t pnet_cuda_triplets_work(
 {
     struct geo_triplets_work p;
     struct geo_tree tree;
-    return nb->pointwise ? 0 : geo_triplets_take(out, in, nb, NULL, &p, &tree);
+    return nb->pointwise ? 0 : pnet_cuda_geo_triplets_take(out, in, nb, NULL, &p, &tree);
 }
 
 bool pnet_cuda_triplets_mutual(const struct pnet_neighbourhood *nb)
@@ -120,19 +120,19 @@ bool pnet_cuda_triplets_mutual(const struct pnet_neighbourhood *nb)
 size_t pnet_cuda_transpose_work(const struct pnet_triplets *t)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, geo_scan_sums(t->others), sizeof(int64_t));
+    take(&purse, pnet_cuda_geo_scan_sums(t->others), sizeof(int64_t));
     return purse.used;
 }
 
-size_t geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in, void *work,
-    struct geo_nearest_work *p)
+size_t pnet_cuda_geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in,
+    void *work, struct geo_nearest_work *p)
 {
     struct geo_purse purse = {work, 0};
     p->in_order = take(&purse, (size_t)in->rows, sizeof(int32_t));
     p->out_order = take(&purse, (size_t)out->rows, sizeof(int32_t));
     struct geo_purse shared = purse; /* ordering is over before the tree is built */
-    p->sorting = take(&shared, geo_curve_work(larger(in->rows, out->rows)), 1);
-    geo_tree_take(&p->tree, in->rows, &purse);
+    p->sorting = take(&shared, pnet_cuda_geo_curve_work(larger(in->rows, out->rows)), 1);
+    pnet_cuda_geo_tree_take(&p->tree, in->rows, &purse);
     return shared.used > purse.used ? shared.used : purse.used;
 }
 
@@ -140,15 +140,15 @@ size_t pnet_cuda_nearest_work(const struct pnet_level *out, const struct pnet_le
 {
     struct geo_nearest_work p;
     (void)k;
-    return geo_nearest_take(out, in, NULL, &p);
+    return pnet_cuda_geo_nearest_take(out, in, NULL, &p);
 }
 
-struct pnet_neighbourhood geo_matches_ball(float radius)
+struct pnet_neighbourhood pnet_cuda_geo_matches_ball(float radius)
 {
     return (struct pnet_neighbourhood){.kernel = 1, .radius = radius, .shape = PNET_BALL};
 }
 
-size_t geo_matches_take(
+size_t pnet_cuda_geo_matches_take(
     const struct pnet_level *a, int64_t number, void *work, struct geo_matches_work *p)
 {
     struct geo_purse purse = {work, 0};
@@ -161,12 +161,12 @@ size_t geo_matches_take(
 size_t pnet_cuda_matches_work(
     const struct pnet_level *a, const struct pnet_level *b, float radius, int64_t number)
 {
-    struct pnet_neighbourhood nb = geo_matches_ball(radius);
+    struct pnet_neighbourhood nb = pnet_cuda_geo_matches_ball(radius);
     struct geo_matches_work p;
-    return geo_matches_take(a, number, NULL, &p) + pnet_cuda_triplets_work(a, b, &nb);
+    return pnet_cuda_geo_matches_take(a, number, NULL, &p) + pnet_cuda_triplets_work(a, b, &nb);
 }
 
-int64_t geo_tiles_of(int64_t rows)
+int64_t pnet_cuda_geo_tiles_of(int64_t rows)
 {
     return (rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
 }
@@ -174,7 +174,7 @@ int64_t geo_tiles_of(int64_t rows)
 size_t pnet_cuda_tiles_work(int64_t rows)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, (size_t)geo_tiles_of(rows), sizeof(int64_t));
-    take(&purse, geo_scan_sums(geo_tiles_of(rows)), sizeof(int64_t));
+    take(&purse, (size_t)pnet_cuda_geo_tiles_of(rows), sizeof(int64_t));
+    take(&purse, pnet_cuda_geo_scan_sums(pnet_cuda_geo_tiles_of(rows)), sizeof(int64_t));
     return purse.used;
 }

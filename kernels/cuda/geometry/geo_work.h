@@ -62,14 +62,14 @@ extern "C" {
 
 /* Bytes of workspace of CUB's sort: a histogram for each digit and each 2^28 items, and the counts that its blocks of at least
    2048 items exchange. */
-size_t geo_sorter_bytes(int64_t n);
+size_t pnet_cuda_geo_sorter_bytes(int64_t n);
 /* Of pnet_cuda_order along a curve: a box, two keys and a row for each row, sorting. */
-size_t geo_curve_work(int64_t rows);
+size_t pnet_cuda_geo_curve_work(int64_t rows);
 /* Numbers, 0: none, that inclusive sums of n numbers are formed in. */
-size_t geo_scan_sums(int64_t n);
-void geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse);
-void geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse);
-int64_t geo_tiles_of(int64_t rows);
+size_t pnet_cuda_geo_scan_sums(int64_t n);
+void pnet_cuda_geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse);
+void pnet_cuda_geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse);
+int64_t pnet_cuda_geo_tiles_of(int64_t rows);
 
 /* The parts of workspaces; each function returns the bytes, and with `work` NULL does nothing else. */
 struct geo_sample_work {
@@ -79,7 +79,7 @@ struct geo_sample_work {
     uint32_t *nearest; /* [n] of each voxel: the least distance^2 to its centre, as bits */
     int64_t *sums;
 };
-size_t geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p);
+size_t pnet_cuda_geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p);
 
 struct geo_triplets_work {
     int32_t *in_order, *out_order;
@@ -90,7 +90,7 @@ struct geo_triplets_work {
     int32_t *child;
     struct block_table blocks;
 };
-size_t geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
+size_t pnet_cuda_geo_triplets_take(const struct pnet_level *out, const struct pnet_level *in,
     const struct pnet_neighbourhood *nb, void *work, struct geo_triplets_work *p,
     struct geo_tree *tree);
 
@@ -99,8 +99,8 @@ struct geo_nearest_work {
     void *sorting;
     struct geo_tree tree;
 };
-size_t geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in, void *work,
-    struct geo_nearest_work *p);
+size_t pnet_cuda_geo_nearest_take(const struct pnet_level *out, const struct pnet_level *in,
+    void *work, struct geo_nearest_work *p);
 
 struct geo_matches_work {
     float *xyz;
@@ -108,8 +108,8 @@ struct geo_matches_work {
     char *triplets;
 };
 /* Matches are a triplet set with one cell: the moved points of `a` are centres among those of `b`. */
-struct pnet_neighbourhood geo_matches_ball(float radius);
-size_t geo_matches_take(
+struct pnet_neighbourhood pnet_cuda_geo_matches_ball(float radius);
+size_t pnet_cuda_geo_matches_take(
     const struct pnet_level *a, int64_t number, void *work, struct geo_matches_work *p);
 
 #ifdef __cplusplus

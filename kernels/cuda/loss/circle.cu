@@ -97,7 +97,7 @@ static void gather_rows(const struct pnet_circle *c, const struct parts *p, cons
     int64_t n = (int64_t)c->pair.samples * 2 * c->pairs;
     spread_rows<<<element_blocks(n), THREADS, 0, cudaStreamPerThread>>>(
         n, c->pairs, drawn, p->rows.row);
-    matched_gather(&c->pair, &p->rows);
+    pnet_cuda_matched_gather(&c->pair, &p->rows);
 }
 
 /* A warp an anchor, a lane one of the draws it meets. */
@@ -225,12 +225,12 @@ void pnet_cuda_circle_backward(const struct pnet_circle *c, const int32_t *drawn
 {
     struct carver room = {(char *)work};
     struct parts p = lay_out(c, &room);
-    struct matched_entries e = matched_entries_of(&c->pair, c->pairs, room.at);
+    struct matched_entries e = pnet_cuda_matched_entries_of(&c->pair, c->pairs, room.at);
     int64_t anchors = (int64_t)c->pair.samples * 2 * c->pairs;
     if (anchors) {
         gather_rows(c, &p, drawn);
         make_entries<<<blocks_for(anchors, WARPS), THREADS, 0, cudaStreamPerThread>>>(
             *c, e, p.rows.feature, drawn, sums, sizes, gloss);
     }
-    matched_add_entries(&c->pair, &e, g);
+    pnet_cuda_matched_add_entries(&c->pair, &e, g);
 }

@@ -174,7 +174,7 @@ void pnet_cuda_hardest(
     if (positives) {
         draw_rows<<<element_blocks((int64_t)h->pair.samples * p.rows.of_a), THREADS, 0, stream>>>(
             *h, p.rows.row, mined);
-        matched_gather(&h->pair, &p.rows);
+        pnet_cuda_matched_gather(&h->pair, &p.rows);
         mine<<<(unsigned)(h->pair.samples * blocks), THREADS, 0, stream>>>(*h, p, blocks, mined);
     }
     sum_terms<<<1, 1024, 0, stream>>>(positives, p.terms, sizes, loss);
@@ -247,7 +247,7 @@ __global__ static void __launch_bounds__(THREADS) make_entries(
 void pnet_cuda_hardest_backward(const struct pnet_hardest *h, const int32_t *mined,
     const float *sizes, const float *gloss, const struct pnet_matched_gradients *g, void *work)
 {
-    struct matched_entries e = matched_entries_of(&h->pair, 2 * h->positives, work);
+    struct matched_entries e = pnet_cuda_matched_entries_of(&h->pair, 2 * h->positives, work);
     int64_t all = (int64_t)h->pair.samples * h->positives * 2;
     if (all)
         by_storage(h->pair.a_rows.storage, [&](auto f) {
@@ -255,5 +255,5 @@ void pnet_cuda_hardest_backward(const struct pnet_hardest *h, const int32_t *min
             make_entries<T><<<blocks_for(all, WARPS), THREADS, 0, cudaStreamPerThread>>>(
                 *h, e, mined, sizes, gloss);
         });
-    matched_add_entries(&h->pair, &e, g);
+    pnet_cuda_matched_add_entries(&h->pair, &e, g);
 }

@@ -12,7 +12,7 @@ __global__ static void __launch_bounds__(THREADS) gather(
     }
 }
 
-void matched_gather(const struct pnet_matched *p, const struct matched_rows *r)
+void pnet_cuda_matched_gather(const struct pnet_matched *p, const struct matched_rows *r)
 {
     int64_t n = (int64_t)p->samples * r->each * p->width;
     if (!n) return;
@@ -31,7 +31,8 @@ static struct matched_entries lay_out(
     return e;
 }
 
-struct matched_entries matched_entries_of(const struct pnet_matched *p, int32_t each, void *work)
+struct matched_entries pnet_cuda_matched_entries_of(
+    const struct pnet_matched *p, int32_t each, void *work)
 {
     struct carver room = {(char *)work};
     return lay_out(p, each, &room);
@@ -78,7 +79,7 @@ __global__ static void __launch_bounds__(THREADS) add_entries(
     }
 }
 
-void matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
+void pnet_cuda_matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
     const struct pnet_matched_gradients *g)
 {
     int64_t entries = (int64_t)p->samples * 2 * e->each;

@@ -17,7 +17,7 @@ struct matched_rows {
 };
 
 /* Copies the features of the rows. */
-void matched_gather(const struct pnet_matched *p, const struct matched_rows *r);
+void pnet_cuda_matched_gather(const struct pnet_matched *p, const struct matched_rows *r);
 
 /* Gradients of rows, [samples, 2, each], first of a, then of b, as on the CPU. */
 struct matched_entries {
@@ -26,9 +26,10 @@ struct matched_entries {
     float *gradient;
 };
 
-struct matched_entries matched_entries_of(const struct pnet_matched *p, int32_t each, void *work);
+struct matched_entries pnet_cuda_matched_entries_of(
+    const struct pnet_matched *p, int32_t each, void *work);
 /* Adds them up, those of one row in order. */
-void matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
+void pnet_cuda_matched_add_entries(const struct pnet_matched *p, const struct matched_entries *e,
     const struct pnet_matched_gradients *g);
 
 static __device__ __forceinline__ struct pnet_rand rand_now(const struct pnet_matched &p)

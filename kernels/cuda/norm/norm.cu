@@ -17,7 +17,7 @@ extern "C" void pnet_cuda_norm_statistics(
     make_statistics s = {eps, mean, inverse, {}};
     norm_work w = norm_work_of(n, work);
     if (n->groups == n->c)
-        norm_many_forward(n, s, nullptr, w);
+        pnet_cuda_norm_many_forward(n, s, nullptr, w);
     else
         sum_columns(sums_of(n, n->x, n->x, w), n->groups, s);
 }
@@ -36,7 +36,8 @@ extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double
 {
     unsigned blocks = (unsigned)divide_up(n->c, THREADS);
     if (training)
-        norm_many_forward(n, {eps, mean, inverse, running}, nullptr, norm_work_of(n, work));
+        pnet_cuda_norm_many_forward(
+            n, {eps, mean, inverse, running}, nullptr, norm_work_of(n, work));
     else
         running_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
             n->c, eps, running, mean, inverse);
@@ -108,9 +109,9 @@ extern "C" void pnet_cuda_norm(
     const struct pnet_norm *n, double eps, float *mean, float *inverse, float *y, void *work)
 {
     make_statistics s = {eps, mean, inverse, {}};
-    if (norm_few_forward(n, s, true, y)) return;
+    if (pnet_cuda_norm_few_forward(n, s, true, y)) return;
     if (n->groups == n->c) {
-        norm_many_forward(n, s, y, norm_work_of(n, work));
+        pnet_cuda_norm_many_forward(n, s, y, norm_work_of(n, work));
         return;
     }
     pnet_cuda_norm_statistics(n, eps, mean, inverse, work);
@@ -121,9 +122,9 @@ extern "C" void pnet_cuda_batchnorm(const struct pnet_norm *n, double eps, bool 
     struct pnet_running running, float *mean, float *inverse, float *y, void *work)
 {
     make_statistics s = {eps, mean, inverse, running};
-    if (norm_few_forward(n, s, training, y)) return;
+    if (pnet_cuda_norm_few_forward(n, s, training, y)) return;
     if (training) {
-        norm_many_forward(n, s, y, norm_work_of(n, work));
+        pnet_cuda_norm_many_forward(n, s, y, norm_work_of(n, work));
         return;
     }
     pnet_cuda_batchnorm_statistics(n, eps, training, running, mean, inverse, work);
@@ -152,7 +153,7 @@ static __global__ void __launch_bounds__(THREADS) finish_kernel(column_sums m, p
     if (channel < m.c) finish_channel(m, g, channel);
 }
 
-void norm_finish(const column_sums &m, const pnet_norm_gradient &g)
+void pnet_cuda_norm_finish(const column_sums &m, const pnet_norm_gradient &g)
 {
     if (g.gweight || g.gbias)
         finish_kernel<<<(unsigned)divide_up(m.c, THREADS), THREADS, 0, cudaStreamPerThread>>>(m, g);
@@ -260,9 +261,9 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
 {
     norm_work w = norm_work_of(n, work);
     activated_norm made = activated_norm_of(n, mean, inverse);
-    if (norm_few_backward(n, mean, inverse, gradient, w)) return;
+    if (pnet_cuda_norm_few_backward(n, mean, inverse, gradient, w)) return;
     if (n->groups == n->c) {
-        norm_many_backward(n, mean, inverse, gradient, w);
+        pnet_cuda_norm_many_backward(n, mean, inverse, gradient, w);
         return;
     }
     pnet_norm_gradient rest = n->sum ? before_sum(n, *gradient) : *gradient, *g = &rest;
@@ -271,7 +272,7 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
     if (undo) m.norm = made;
     unsigned chunks = (unsigned)chunks_of(n->segments.rows, MAP_CHUNKS);
     sum_columns(m, n->groups, make_coefficients{n->weight, mean, inverse, *g, w.k2, w.k3});
-    if (n->segments.count != 1) norm_finish(m, *g);
+    if (n->segments.count != 1) pnet_cuda_norm_finish(m, *g);
     if (!g->gx || n->segments.rows == 0 || n->segments.count == 0) return;
     by_form(
         n->segments.storage, n->c,

@@ -188,17 +188,19 @@ static __device__ __forceinline__ void add_lanes(const double (&v)[2 * N], int f
 }
 
 /* gweight and gbias from the sums of all segments. */
-void norm_finish(const column_sums &m, const pnet_norm_gradient &g);
+void pnet_cuda_norm_finish(const column_sums &m, const pnet_norm_gradient &g);
 
 /* One launch for few rows, channel by channel. false: not done, as the rows are too many, or the GPU is none for it. Not
    `training`: statistics are the running ones. */
-bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool training, float *y);
-bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inverse,
+bool pnet_cuda_norm_few_forward(
+    const pnet_norm *n, const make_statistics &s, bool training, float *y);
+bool pnet_cuda_norm_few_backward(const pnet_norm *n, const float *mean, const float *inverse,
     const pnet_norm_gradient *g, const norm_work &w);
 
 /* One launch for any number of rows, where groups == c; statistics alone where y is NULL. */
-void norm_many_forward(const pnet_norm *n, const make_statistics &s, float *y, const norm_work &w);
-void norm_many_backward(const pnet_norm *n, const float *mean, const float *inverse,
+void pnet_cuda_norm_many_forward(
+    const pnet_norm *n, const make_statistics &s, float *y, const norm_work &w);
+void pnet_cuda_norm_many_backward(const pnet_norm *n, const float *mean, const float *inverse,
     const pnet_norm_gradient *g, const norm_work &w);
 
 #endif

@@ -319,7 +319,8 @@ template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const
     return done;
 }
 
-bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool training, float *y)
+bool pnet_cuda_norm_few_forward(
+    const pnet_norm *n, const make_statistics &s, bool training, float *y)
 {
     return by_few(
         *n,
@@ -332,7 +333,7 @@ bool norm_few_forward(const pnet_norm *n, const make_statistics &s, bool trainin
         n->x, y, n->sum ? n->added : y);
 }
 
-bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inverse,
+bool pnet_cuda_norm_few_backward(const pnet_norm *n, const float *mean, const float *inverse,
     const pnet_norm_gradient *g, const norm_work &w)
 {
     const float *gx = g->gx, *gout = g->gout, *gadded = g->gadded;
@@ -346,6 +347,6 @@ bool norm_few_backward(const pnet_norm *n, const float *mean, const float *inver
                 *n, V, kernel, *n, activated_norm_of(n, mean, inverse), *g, w.sum, w.sum_ab);
         },
         n->x, gout, gx, gadded, n->sum ? g->out : gx);
-    if (done && n->segments.count > 1) norm_finish(sums_of(n, gout, n->x, w), *g);
+    if (done && n->segments.count > 1) pnet_cuda_norm_finish(sums_of(n, gout, n->x, w), *g);
     return done;
 }

@@ -509,7 +509,8 @@ template <class W> static void launch_many(const pnet_norm &n, const W &way, dou
     pnet_cuda_alone_end();
 }
 
-void norm_many_forward(const pnet_norm *n, const make_statistics &s, float *y, const norm_work &w)
+void pnet_cuda_norm_many_forward(
+    const pnet_norm *n, const make_statistics &s, float *y, const norm_work &w)
 {
     if (n->segments.count == 0) return;
     by_form(
@@ -525,7 +526,7 @@ void norm_many_forward(const pnet_norm *n, const make_statistics &s, float *y, c
         n->x, y, y && n->sum ? n->added : y);
 }
 
-void norm_many_backward(const pnet_norm *n, const float *mean, const float *inverse,
+void pnet_cuda_norm_many_backward(const pnet_norm *n, const float *mean, const float *inverse,
     const pnet_norm_gradient *g, const norm_work &w)
 {
     if (n->segments.count == 0) return;
@@ -549,5 +550,5 @@ void norm_many_backward(const pnet_norm *n, const float *mean, const float *inve
                 launch(std::integral_constant<behind, PLAIN_NORM>());
         },
         n->x, gout, gx, out, gadded);
-    if (n->segments.count > 1) norm_finish(sums_of(n, gout, n->x, w), *g);
+    if (n->segments.count > 1) pnet_cuda_norm_finish(sums_of(n, gout, n->x, w), *g);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void conv_widen_cell(
+void pnet_conv_widen_cell(
     const float *weight, struct pnet_conv_shape s, bool transposed, int64_t k, float *dense)
 {
     int cin = s.cin / s.groups, cout = s.cout / s.groups;
@@ -19,7 +19,7 @@ void conv_widen_cell(
     }
 }
 
-void conv_narrow_cell(
+void pnet_conv_narrow_cell(
     const float *dense, int64_t stride, struct pnet_conv_shape s, int64_t k, float *gweight)
 {
     int cin = s.cin / s.groups, cout = s.cout / s.groups;
@@ -134,17 +134,17 @@ size_t pnet_cpu_mvmr_algo_work(enum pnet_conv_algo algo, const struct pnet_tripl
     struct pnet_conv_shape s, enum pnet_precision precision)
 {
     if (pnet_conv_algo_is_usual(algo)) return pnet_cpu_mvmr_work(t, s, precision);
-    if (algo == PNET_ALGO_IM2COL) return 64 + conv_im2col_mvmr_work(t, s);
+    if (algo == PNET_ALGO_IM2COL) return 64 + pnet_conv_im2col_mvmr_work(t, s);
     int64_t step = chunk(algo, t, s);
     return 64 + lists_work(step) +
-           (algo == PNET_ALGO_GATHER ? conv_gather_mvmr_work(step, s) : turned_bytes(t, s));
+           (algo == PNET_ALGO_GATHER ? pnet_conv_gather_mvmr_work(step, s) : turned_bytes(t, s));
 }
 
 void pnet_cpu_mvmr_algo(const struct pnet_mvmr *m, void *work)
 {
     char *at = pnet_align64_pointer(work);
     if (m->algo == PNET_ALGO_IM2COL) {
-        conv_im2col_mvmr(m, at);
+        pnet_conv_im2col_mvmr(m, at);
         return;
     }
     struct walk w = walk_begin(m->algo, m->triplets, m->shape, m->list, &at);
@@ -154,9 +154,9 @@ void pnet_cpu_mvmr_algo(const struct pnet_mvmr *m, void *work)
     begin_rows(m);
     while (walk_next(&w, &list)) {
         if (gather)
-            conv_gather_mvmr(m, &list, at);
+            pnet_conv_gather_mvmr(m, &list, at);
         else
-            conv_listing_mvmr(m, &list, weight);
+            pnet_conv_listing_mvmr(m, &list, weight);
     }
     end_rows(m);
 }
@@ -165,9 +165,10 @@ size_t pnet_cpu_vvor_algo_work(enum pnet_conv_algo algo, const struct pnet_tripl
     struct pnet_conv_shape s, enum pnet_precision precision)
 {
     if (pnet_conv_algo_is_usual(algo)) return pnet_cpu_vvor_work(t, s, precision);
-    if (algo == PNET_ALGO_IM2COL) return 64 + conv_im2col_vvor_work(t, s);
+    if (algo == PNET_ALGO_IM2COL) return 64 + pnet_conv_im2col_vvor_work(t, s);
     int64_t step = chunk(algo, t, s);
-    return 64 + lists_work(step) + (algo == PNET_ALGO_GATHER ? conv_gather_vvor_work(step, s) : 0);
+    return 64 + lists_work(step) +
+           (algo == PNET_ALGO_GATHER ? pnet_conv_gather_vvor_work(step, s) : 0);
 }
 
 void pnet_cpu_vvor_algo(const struct pnet_vvor *v, void *work)
@@ -175,15 +176,15 @@ void pnet_cpu_vvor_algo(const struct pnet_vvor *v, void *work)
     char *at = pnet_align64_pointer(work);
     begin_weight(v);
     if (v->algo == PNET_ALGO_IM2COL) {
-        conv_im2col_vvor(v, at);
+        pnet_conv_im2col_vvor(v, at);
         return;
     }
     struct walk w = walk_begin(v->algo, v->triplets, v->shape, v->list, &at);
     struct pnet_conv_list list;
     while (walk_next(&w, &list)) {
         if (v->algo == PNET_ALGO_GATHER)
-            conv_gather_vvor(v, &list, at);
+            pnet_conv_gather_vvor(v, &list, at);
         else
-            conv_listing_vvor(v, &list);
+            pnet_conv_listing_vvor(v, &list);
     }
 }

@@ -48,13 +48,13 @@ static size_t cell_bytes(struct pnet_conv_shape s)
     return pnet_align64((size_t)s.cin * (size_t)s.cout * sizeof(float));
 }
 
-size_t conv_gather_mvmr_work(int64_t most, struct pnet_conv_shape s)
+size_t pnet_conv_gather_mvmr_work(int64_t most, struct pnet_conv_shape s)
 {
     return rows_bytes(most, s.cin) + rows_bytes(most, s.cout) + cell_bytes(s) +
            pnet_cpu_gemm_work(pnet_count(most), s.cin, s.cout, PNET_FP32);
 }
 
-void conv_gather_mvmr(const struct pnet_mvmr *m, const struct pnet_conv_list *list, char *work)
+void pnet_conv_gather_mvmr(const struct pnet_mvmr *m, const struct pnet_conv_list *list, char *work)
 {
     struct pnet_conv_shape s = m->shape;
     const float *x = gather_rows(&work, list, list->other, s.cin, m->in);
@@ -68,19 +68,19 @@ void conv_gather_mvmr(const struct pnet_mvmr *m, const struct pnet_conv_list *li
             .x = x + n * s.cin,
             .w = dense,
             .y = y + n * s.cout};
-        conv_widen_cell(m->weight, s, m->transposed, list->cell[n], dense);
+        pnet_conv_widen_cell(m->weight, s, m->transposed, list->cell[n], dense);
         pnet_cpu_gemm(&g, work);
     }
     scatter(list, s.cout, y, m->out);
 }
 
-size_t conv_gather_vvor_work(int64_t most, struct pnet_conv_shape s)
+size_t pnet_conv_gather_vvor_work(int64_t most, struct pnet_conv_shape s)
 {
     return rows_bytes(most, s.cin) + rows_bytes(most, s.cout) + cell_bytes(s) +
            pnet_cpu_outer_work(pnet_count(most), s.cin, s.cout, PNET_FP32);
 }
 
-void conv_gather_vvor(const struct pnet_vvor *v, const struct pnet_conv_list *list, char *work)
+void pnet_conv_gather_vvor(const struct pnet_vvor *v, const struct pnet_conv_list *list, char *work)
 {
     struct pnet_conv_shape s = v->shape;
     const float *x = gather_rows(&work, list, v->swapped ? list->row : list->other, s.cin, v->in);
@@ -96,6 +96,6 @@ void conv_gather_vvor(const struct pnet_vvor *v, const struct pnet_conv_list *li
             .g = g + n * s.cout,
             .gw = dense};
         pnet_cpu_outer(&o, work);
-        conv_narrow_cell(dense, s.cout, s, list->cell[n], v->gweight);
+        pnet_conv_narrow_cell(dense, s.cout, s, list->cell[n], v->gweight);
     }
 }

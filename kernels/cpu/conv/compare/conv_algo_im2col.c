@@ -46,13 +46,13 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-size_t conv_im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
+size_t pnet_conv_im2col_mvmr_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     return columns_bytes(t, s.cin) + dense_bytes(t, s) +
            pnet_cpu_gemm_work(pnet_count(chunk(t, s.cin)), t->cells * s.cin, s.cout, PNET_FP32);
 }
 
-void conv_im2col_mvmr(const struct pnet_mvmr *m, char *work)
+void pnet_conv_im2col_mvmr(const struct pnet_mvmr *m, char *work)
 {
     const struct pnet_triplets *t = m->triplets;
     struct pnet_conv_shape s = m->shape;
@@ -61,7 +61,7 @@ void conv_im2col_mvmr(const struct pnet_mvmr *m, char *work)
           *dense = conv_floats(&work, t->cells * matrix);
 #pragma omp parallel for schedule(static)
     for (int k = 0; k < t->cells; k++)
-        conv_widen_cell(m->weight, s, m->transposed, k, dense + k * matrix);
+        pnet_conv_widen_cell(m->weight, s, m->transposed, k, dense + k * matrix);
     for (int64_t first = 0; first < t->rows; first += step) {
         int64_t rows = smaller(step, t->rows - first);
         lay_out(t, first, rows, s.cin, m->in, x);
@@ -79,7 +79,7 @@ void conv_im2col_mvmr(const struct pnet_mvmr *m, char *work)
     }
 }
 
-size_t conv_im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
+size_t pnet_conv_im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_shape s)
 {
     int most = s.cin > s.cout ? s.cin : s.cout, least = s.cin + s.cout - most;
     struct pnet_count n = pnet_count(chunk(t, least));
@@ -89,7 +89,7 @@ size_t conv_im2col_vvor_work(const struct pnet_triplets *t, struct pnet_conv_sha
 }
 
 /* dense [V * cin, cout], or [cin, V * cout] where the rows of the set are those of `in`. */
-void conv_im2col_vvor(const struct pnet_vvor *v, char *work)
+void pnet_conv_im2col_vvor(const struct pnet_vvor *v, char *work)
 {
     const struct pnet_triplets *t = v->triplets;
     struct pnet_conv_shape s = v->shape;
@@ -110,7 +110,7 @@ void conv_im2col_vvor(const struct pnet_vvor *v, char *work)
         pnet_cpu_outer(&o, work);
     }
     for (int k = 0; k < t->cells && t->rows > 0; k++)
-        conv_narrow_cell(
+        pnet_conv_narrow_cell(
             v->swapped ? dense + (int64_t)k * s.cout : dense + (int64_t)k * s.cin * s.cout,
             v->swapped ? cells * s.cout : s.cout, s, k, v->gweight);
 }

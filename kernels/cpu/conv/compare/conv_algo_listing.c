@@ -14,7 +14,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-void conv_listing_mvmr(
+void pnet_conv_listing_mvmr(
     const struct pnet_mvmr *m, const struct pnet_conv_list *list, const float *weight)
 {
     const struct pnet_conv_isa *isa = pnet_conv_isa();
@@ -39,7 +39,7 @@ void conv_listing_mvmr(
     }
 }
 
-void conv_listing_vvor(const struct pnet_vvor *v, const struct pnet_conv_list *list)
+void pnet_conv_listing_vvor(const struct pnet_vvor *v, const struct pnet_conv_list *list)
 {
     const struct pnet_conv_isa *isa = pnet_conv_isa();
     struct pnet_conv_shape s = v->shape;

@@ -27,23 +27,23 @@ static __global__ void set_live(struct pnet_count n, int64_t first, int64_t most
     *live = left < 0 ? 0 : left < most ? left : most;
 }
 
-void conv_algo_live(struct pnet_count n, int64_t first, int64_t most, int64_t *live)
+void pnet_cuda_conv_algo_live(struct pnet_count n, int64_t first, int64_t most, int64_t *live)
 {
     set_live<<<1, 1, 0, cudaStreamPerThread>>>(n, first, most, live);
 }
 
-void conv_algo_begin(const struct pnet_mvmr *m)
+void pnet_cuda_conv_algo_begin(const struct pnet_mvmr *m)
 {
-    struct pnet_count rows = conv_set_of(m->triplets, PNET_STORE_F32).rows;
+    struct pnet_count rows = pnet_cuda_conv_set_of(m->triplets, PNET_STORE_F32).rows;
     unsigned blocks = conv_algo_blocks(rows.most * m->shape.cout, THREADS);
     if (rows.most > 0 && !(m->add && !m->bias))
         begin_rows<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
             rows, m->shape.cout, m->bias, m->add, m->out);
 }
 
-void conv_algo_end(const struct pnet_mvmr *m)
+void pnet_cuda_conv_algo_end(const struct pnet_mvmr *m)
 {
-    struct pnet_count rows = conv_set_of(m->triplets, PNET_STORE_F32).rows;
+    struct pnet_count rows = pnet_cuda_conv_set_of(m->triplets, PNET_STORE_F32).rows;
     unsigned blocks = conv_algo_blocks(rows.most * m->shape.cout, THREADS);
     if (rows.most > 0 && !m->add && m->act != PNET_ACT_NONE)
         end_rows<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
@@ -55,7 +55,7 @@ static int64_t weights(const struct pnet_triplets *t, struct pnet_conv_shape s)
     return (int64_t)t->cells * (s.cin / s.groups) * s.cout;
 }
 
-void conv_algo_begin(const struct pnet_vvor *v)
+void pnet_cuda_conv_algo_begin(const struct pnet_vvor *v)
 {
     size_t bytes = (size_t)weights(v->triplets, v->shape) * sizeof(float);
     if (!v->add) cudaMemsetAsync(v->gweight, 0, bytes, cudaStreamPerThread);
@@ -86,7 +86,7 @@ static const float *turned(const struct pnet_mvmr *m, float *to)
 static pnet_conv_list part_of(
     const pnet_conv_list &list, int64_t first, int64_t most, int64_t *live)
 {
-    conv_algo_live({list.most, list.live, 1, PNET_STORE_F32}, first, most, live);
+    pnet_cuda_conv_algo_live({list.most, list.live, 1, PNET_STORE_F32}, first, most, live);
     return {most, live, list.row + first, list.other + first, list.cell + first};
 }
 
@@ -100,9 +100,9 @@ static void walk(enum pnet_conv_algo algo, const struct pnet_triplets *t, struct
         make(*given, work);
         return;
     }
-    int64_t step = conv_list_chunk(algo, t, s);
+    int64_t step = pnet_cuda_conv_list_chunk(algo, t, s);
     char *memory = (char *)work, *scratch = memory + pnet_cuda_conv_list_bytes(step),
-         *rest = scratch + conv_piece(pnet_cuda_conv_list_work(step));
+         *rest = scratch + pnet_cuda_conv_piece(pnet_cuda_conv_list_work(step));
     for (int64_t first = 0; first < t->count; first += step) {
         int64_t most = step < t->count - first ? step : t->count - first;
         if (given)
@@ -115,35 +115,35 @@ static void walk(enum pnet_conv_algo algo, const struct pnet_triplets *t, struct
 void pnet_cuda_mvmr_algo(const struct pnet_mvmr *m, void *work)
 {
     if (m->algo == PNET_ALGO_IM2COL) {
-        conv_im2col_mvmr(m, work);
+        pnet_cuda_conv_im2col_mvmr(m, work);
         return;
     }
     bool gather = m->algo == PNET_ALGO_GATHER;
     const float *weight = gather ? nullptr : turned(m, (float *)work);
-    if (!gather) work = (char *)work + conv_turned_bytes(m->triplets, m->shape);
-    conv_algo_begin(m);
+    if (!gather) work = (char *)work + pnet_cuda_conv_turned_bytes(m->triplets, m->shape);
+    pnet_cuda_conv_algo_begin(m);
     walk(
         m->algo, m->triplets, m->shape, m->list, work, [&](const pnet_conv_list &list, void *rest) {
             if (gather)
-                conv_gather_mvmr(m, list, rest);
+                pnet_cuda_conv_gather_mvmr(m, list, rest);
             else
-                conv_listing_mvmr(m, weight, list);
+                pnet_cuda_conv_listing_mvmr(m, weight, list);
         });
-    conv_algo_end(m);
+    pnet_cuda_conv_algo_end(m);
 }
 
 void pnet_cuda_vvor_algo(const struct pnet_vvor *v, void *work)
 {
     if (v->algo == PNET_ALGO_IM2COL) {
-        conv_im2col_vvor(v, work);
+        pnet_cuda_conv_im2col_vvor(v, work);
         return;
     }
-    conv_algo_begin(v);
+    pnet_cuda_conv_algo_begin(v);
     walk(
         v->algo, v->triplets, v->shape, v->list, work, [&](const pnet_conv_list &list, void *rest) {
             if (v->algo == PNET_ALGO_GATHER)
-                conv_gather_vvor(v, list, rest);
+                pnet_cuda_conv_gather_vvor(v, list, rest);
             else
-                conv_listing_vvor(v, list);
+                pnet_cuda_conv_listing_vvor(v, list);
         });
 }

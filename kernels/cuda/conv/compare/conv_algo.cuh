@@ -12,7 +12,7 @@ struct conv_pieces {
     template <typename T> T *take(int64_t count)
     {
         T *piece = (T *)at;
-        at += conv_piece((size_t)count * sizeof(T));
+        at += pnet_cuda_conv_piece((size_t)count * sizeof(T));
         return piece;
     }
 };
@@ -30,23 +30,24 @@ static __device__ __forceinline__ int64_t conv_list_live(const pnet_conv_list &l
 }
 
 /* *live = how many of the rows or triplets [first, first + most) there are. */
-void conv_algo_live(struct pnet_count n, int64_t first, int64_t most, int64_t *live);
+void pnet_cuda_conv_algo_live(struct pnet_count n, int64_t first, int64_t most, int64_t *live);
 
 /* Sums start: out[r] = bias, or 0, or (`add`) out[r] + bias. */
-void conv_algo_begin(const struct pnet_mvmr *m);
+void pnet_cuda_conv_algo_begin(const struct pnet_mvmr *m);
 /* Sums end: the activation, unless they were added to what was there. */
-void conv_algo_end(const struct pnet_mvmr *m);
+void pnet_cuda_conv_algo_end(const struct pnet_mvmr *m);
 /* gweight = 0, unless it is added to. */
-void conv_algo_begin(const struct pnet_vvor *v);
+void pnet_cuda_conv_algo_begin(const struct pnet_vvor *v);
 
 /* One list each: the listings, with the weight as [V, cin / groups, cout]; gathering, with room for the rows of both
    sides. */
-void conv_listing_mvmr(const struct pnet_mvmr *m, const float *weight, const pnet_conv_list &list);
-void conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list &list);
-void conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, void *work);
-void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work);
+void pnet_cuda_conv_listing_mvmr(
+    const struct pnet_mvmr *m, const float *weight, const pnet_conv_list &list);
+void pnet_cuda_conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list &list);
+void pnet_cuda_conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, void *work);
+void pnet_cuda_conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work);
 
-void conv_im2col_mvmr(const struct pnet_mvmr *m, void *work);
-void conv_im2col_vvor(const struct pnet_vvor *v, void *work);
+void pnet_cuda_conv_im2col_mvmr(const struct pnet_mvmr *m, void *work);
+void pnet_cuda_conv_im2col_vvor(const struct pnet_vvor *v, void *work);
 
 #endif

@@ -26,7 +26,7 @@ static __global__ void scatter(pnet_conv_list list, int width, const float *from
 /* One triplet (n, n, cell of n) for each row of the list. */
 static conv_set set_of(const pnet_conv_list &list, int32_t cells)
 {
-    conv_set s = conv_dense_set({list.most, list.live, 1, PNET_STORE_F32});
+    conv_set s = pnet_cuda_conv_dense_set({list.most, list.live, 1, PNET_STORE_F32});
     s.cells = cells;
     s.cell = list.cell;
     return s;
@@ -41,15 +41,16 @@ static float *gather_rows(conv_pieces &pieces, const pnet_conv_list &list, const
     return to;
 }
 
-void conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, void *work)
+void pnet_cuda_conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list &list, void *work)
 {
     if (list.most == 0) return;
     conv_pieces pieces = {(char *)work};
     struct pnet_conv_shape s = m->shape;
     const float *x = gather_rows(pieces, list, list.other, s.cin, m->in);
     float *y = pieces.take<float>(list.most * s.cout);
-    conv_plain_mvmr({set_of(list, m->triplets->cells), conv_merge(s, CONV_MERGED_WIDTH), s.cin,
-        s.cout, x, m->weight, m->transposed, {nullptr, y, false, PNET_ACT_NONE, 0}});
+    pnet_cuda_conv_plain_mvmr(
+        {set_of(list, m->triplets->cells), pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH), s.cin,
+            s.cout, x, m->weight, m->transposed, {nullptr, y, false, PNET_ACT_NONE, 0}});
     scatter<<<conv_algo_blocks(list.most * s.cout, THREADS), THREADS, 0, cudaStreamPerThread>>>(
         list, s.cout, y, m->out);
 }
@@ -112,12 +113,12 @@ static __global__ __launch_bounds__(THREADS) void outer(pnet_conv_list list, con
         outer_tile(list, g, cin, cout, tiles_a, tiles_b, id, in, gout, gweight);
 }
 
-void conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work)
+void pnet_cuda_conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list &list, void *work)
 {
     if (list.most == 0) return;
     conv_pieces pieces = {(char *)work};
     struct pnet_conv_shape s = v->shape;
-    conv_groups g = conv_merge(s, CONV_MERGED_WIDTH);
+    conv_groups g = pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH);
     int tiles_a = (g.cin + SIDE - 1) / SIDE, tiles_b = (g.cout + SIDE - 1) / SIDE;
     const float *x = gather_rows(pieces, list, v->swapped ? list.row : list.other, s.cin, v->in);
     const float *y = gather_rows(pieces, list, v->swapped ? list.other : list.row, s.cout, v->gout);

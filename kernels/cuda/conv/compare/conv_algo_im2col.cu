@@ -58,17 +58,18 @@ static conv_groups one_group(struct pnet_conv_shape s)
 static void lay_out_rows(const struct pnet_triplets *t, int64_t first, int64_t rows, int width,
     const float *in, int64_t *live, float *x)
 {
-    conv_set s = conv_set_of(t, PNET_STORE_F32);
-    conv_algo_live(s.rows, first, rows, live);
+    conv_set s = pnet_cuda_conv_set_of(t, PNET_STORE_F32);
+    pnet_cuda_conv_algo_live(s.rows, first, rows, live);
     lay_out<<<conv_algo_blocks(rows * t->cells * 32, THREADS), THREADS, 0, cudaStreamPerThread>>>(
         s, first, live, width, in, x);
 }
 
-void conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
+void pnet_cuda_conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
 {
     const struct pnet_triplets *t = m->triplets;
     struct pnet_conv_shape s = m->shape;
-    int64_t step = conv_im2col_chunk(t, s.cin), elements = (int64_t)t->cells * s.cin * s.cout;
+    int64_t step = pnet_cuda_conv_im2col_chunk(t, s.cin),
+            elements = (int64_t)t->cells * s.cin * s.cout;
     conv_pieces pieces = {(char *)work};
     int64_t *live = pieces.take<int64_t>(1);
     float *x = pieces.take<float>(step * t->cells * s.cin);
@@ -84,12 +85,13 @@ void conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
     }
 }
 
-void conv_im2col_vvor(const struct pnet_vvor *v, void *work)
+void pnet_cuda_conv_im2col_vvor(const struct pnet_vvor *v, void *work)
 {
     const struct pnet_triplets *t = v->triplets;
     struct pnet_conv_shape s = v->shape;
     int width = v->swapped ? s.cout : s.cin;
-    int64_t step = conv_im2col_chunk(t, width), elements = (int64_t)t->cells * s.cin * s.cout;
+    int64_t step = pnet_cuda_conv_im2col_chunk(t, width),
+            elements = (int64_t)t->cells * s.cin * s.cout;
     conv_pieces pieces = {(char *)work};
     int64_t *live = pieces.take<int64_t>(1);
     float *x = pieces.take<float>(step * t->cells * width);
@@ -106,7 +108,7 @@ void conv_im2col_vvor(const struct pnet_vvor *v, void *work)
         }
         pnet_cuda_outer(&o, pieces.at);
     }
-    if (t->rows == 0) conv_algo_begin(v);
+    if (t->rows == 0) pnet_cuda_conv_algo_begin(v);
     if (t->rows > 0)
         narrow<<<conv_algo_blocks(elements, THREADS), THREADS, 0, cudaStreamPerThread>>>(
             one_group(s), t->cells, s.cin, s.cout, v->swapped, v->add, dense, v->gweight);

@@ -53,7 +53,7 @@ static __global__ void count_live(conv_set s, int64_t first, int64_t most, int64
 struct pnet_conv_list pnet_cuda_conv_list(const struct pnet_triplets *t, enum pnet_conv_algo algo,
     int64_t first, int64_t most, void *memory, void *work)
 {
-    conv_set s = conv_set_of(t, PNET_STORE_F32);
+    conv_set s = pnet_cuda_conv_set_of(t, PNET_STORE_F32);
     conv_pieces list = {(char *)memory}, scratch = {(char *)work};
     int64_t *live = list.take<int64_t>(1);
     int32_t *row = list.take<int32_t>(most), *other = list.take<int32_t>(most);

@@ -158,7 +158,7 @@ static listing make_listing(const pnet_conv_list &list, struct pnet_conv_shape s
 {
     listing p = {};
     p.list = list;
-    p.groups = conv_merge(s, 0);
+    p.groups = pnet_cuda_conv_merge(s, 0);
     p.cin = s.cin;
     p.cout = s.cout;
     p.deep = (p.groups.cin + SIDE - 1) / SIDE;
@@ -172,7 +172,8 @@ static unsigned blocks_of(const listing &p)
     return (unsigned)((p.warps + WARPS - 1) / WARPS);
 }
 
-void conv_listing_mvmr(const struct pnet_mvmr *m, const float *weight, const pnet_conv_list &list)
+void pnet_cuda_conv_listing_mvmr(
+    const struct pnet_mvmr *m, const float *weight, const pnet_conv_list &list)
 {
     listing p = make_listing(list, m->shape);
     p.in = m->in;
@@ -181,7 +182,7 @@ void conv_listing_mvmr(const struct pnet_mvmr *m, const float *weight, const pne
     if (p.warps > 0) mvmr<<<blocks_of(p), THREADS, 0, cudaStreamPerThread>>>(p);
 }
 
-void conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list &list)
+void pnet_cuda_conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list &list)
 {
     listing p = make_listing(list, v->shape);
     p.in = v->in;
