@@ -286,6 +286,7 @@ double pnet_register_rmse(int64_t source_rows, const float *source, int64_t targ
 double pnet_register_overlap(int64_t source_rows, const float *source, int64_t target_rows,
     const float *target, const double pose[16], double distance, void *work)
 {
+    assert(work);
     struct rmse_room m = rmse_room(work, source_rows, target_rows);
     int64_t n = 0;
     if (!source_rows || !target_rows) return 0;
