@@ -1,4 +1,4 @@
-# -O2 everywhere; the inner loops of kernels/cpu/**/isa_*.c get -O3 below.
+# -O2 everywhere; the inner loops of kernels/cpu/isa get -O3 below.
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_library(pnet_flags INTERFACE)
 target_compile_definitions(pnet_flags INTERFACE _GNU_SOURCE PNET_VERSION="${PROJECT_VERSION}")
@@ -19,9 +19,9 @@ endif()
 set(PNET_GENERATED_FLAGS -Wno-conversion -Wno-shadow -Wno-missing-prototypes -Wno-unused-function
     -Wno-sign-compare)
 
-# kernels/cpu/**/isa_NAME.c is compiled once for each instruction set, with PNET_ISA naming it.
+# A source of kernels/cpu/isa is compiled once for each instruction set, with PNET_ISA naming it.
 function(pnet_isa_objects target)
-  file(GLOB_RECURSE isa_sources CONFIGURE_DEPENDS kernels/cpu/isa_*.c)
+  file(GLOB isa_sources CONFIGURE_DEPENDS kernels/cpu/isa/*.c)
   if(NOT isa_sources)
     return()
   endif()

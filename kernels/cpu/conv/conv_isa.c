@@ -1,6 +1,6 @@
 /* The choice of an instruction set, made anew by every call: it costs a few string comparisons and
  * keeps no state. */
-#include "kernels/cpu/conv/conv_isa.h"
+#include "kernels/cpu/isa/conv.h"
 
 #include <stdlib.h>
 #include <string.h>

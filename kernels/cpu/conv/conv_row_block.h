@@ -3,7 +3,7 @@
 #define PNET_KERNELS_CPU_CONV_ROW_BLOCK_H
 
 #include "kernels/conv.h"
-#include "kernels/cpu/conv/conv_isa.h"
+#include "kernels/cpu/isa/conv.h"
 
 /* Groups narrower than a register are merged, so that a register is filled: `merged` neighbours
    become one block-diagonal group. A merged group reads `cin` and writes `cout` channels. */

@@ -1,5 +1,5 @@
 #include "kernels/feature.h"
-#include "kernels/cpu/loss/feature.h"
+#include "kernels/cpu/isa/feature.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Gathering and register-blocked products of one instruction set, which PNET_ISA names. */
 #include <stdbool.h>
-#include "kernels/cpu/conv/conv_isa.h"
-#include "kernels/cpu/conv/isa_vec.h"
-#include "kernels/cpu/conv/isa_depthwise.h"
-#include "kernels/cpu/conv/isa_listing.h"
+#include "kernels/cpu/isa/conv.h"
+#include "kernels/cpu/isa/vec.h"
+#include "kernels/cpu/isa/depthwise.h"
+#include "kernels/cpu/isa/listing.h"
 
 enum { BLOCK = 2 * VECTOR };
 

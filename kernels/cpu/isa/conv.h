@@ -1,7 +1,7 @@
-/* The inner loops of convolution, compiled once for each instruction set (isa_*.c). The functions
+/* The inner loops of convolution, compiled once for each instruction set. The functions
    of a table compute the same sums in the same order whatever the number of threads. */
-#ifndef PNET_KERNELS_CPU_CONV_ISA_H
-#define PNET_KERNELS_CPU_CONV_ISA_H
+#ifndef PNET_KERNELS_CPU_ISA_CONV_H
+#define PNET_KERNELS_CPU_ISA_CONV_H
 
 #include <stddef.h>
 #include <stdint.h>

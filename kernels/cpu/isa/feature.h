@@ -1,6 +1,6 @@
 /* The inner loop of the search for nearest features (kernels/feature.h), compiled for each instruction set. */
-#ifndef PNET_KERNELS_CPU_FEATURE_H
-#define PNET_KERNELS_CPU_FEATURE_H
+#ifndef PNET_KERNELS_CPU_ISA_FEATURE_H
+#define PNET_KERNELS_CPU_ISA_FEATURE_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* The vector registers of one instruction set, for isa_*.c. Multiply-add is spelled out, so that
+/* The vector registers of one instruction set, for the sources of this folder. Multiply-add is spelled out, so that
    results do not depend on what a compiler contracts. */
 #ifndef PNET_KERNELS_CPU_ISA_VEC_H
 #define PNET_KERNELS_CPU_ISA_VEC_H

@@ -2,8 +2,8 @@
 #ifndef PNET_KERNELS_CPU_ISA_LISTING_H
 #define PNET_KERNELS_CPU_ISA_LISTING_H
 
-#include "kernels/cpu/conv/conv_isa.h"
-#include "kernels/cpu/conv/isa_vec.h"
+#include "kernels/cpu/isa/conv.h"
+#include "kernels/cpu/isa/vec.h"
 
 void ISA_NAME(pnet_listing_mvmr)(const struct pnet_listing *l);
 void ISA_NAME(pnet_listing_vvor)(const struct pnet_listing *l);

@@ -1,7 +1,7 @@
 /* Depthwise convolution: one multiplication a triplet and channel, so nothing is gathered; a row's
    sums stay in registers over all its triplets. Compiled with PNET_ISA naming the instruction set.
  */
-#include "kernels/cpu/conv/isa_depthwise.h"
+#include "kernels/cpu/isa/depthwise.h"
 
 #include <stddef.h>
 

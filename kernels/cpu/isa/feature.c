@@ -1,7 +1,7 @@
 /* Distances in feature space from a few rows to panels of others. Compiled with PNET_ISA naming the instruction
    set. */
-#include "kernels/cpu/loss/feature.h"
-#include "kernels/cpu/conv/isa_vec.h"
+#include "kernels/cpu/isa/feature.h"
+#include "kernels/cpu/isa/vec.h"
 
 enum { LANES = PNET_FEATURE_LANES, VECTORS = LANES / VECTOR };
 

@@ -1,6 +1,6 @@
 /* The listings of PointCNN++ on columns of one thread: groups of 128 triplets, the sum kept in registers while its index
    stays the same, the matrix of a cell in the innermost cache while that one does. */
-#include "kernels/cpu/conv/isa_listing.h"
+#include "kernels/cpu/isa/listing.h"
 
 #include <stdbool.h>
 
