@@ -1,5 +1,5 @@
-/* MVMR on tiles of float32 features in tf32: what a tile gathers is scaled to half by one scale for the tile, and all weights by
-   one, so that sums stay in the matrix unit and runs are summed in half. */
+/* MVMR on tiles of float32 features in tf32. One scale for each tile brings its gathered features into the range of half,
+   and one scale for the layer brings the weights there. So sums stay in the matrix unit, and runs are summed in half. */
 #include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
 
 void pnet_cuda_conv_tiles_by_tile(const conv_product &p, void *work)

@@ -10,9 +10,9 @@
 /* Warps of a block of threads that do not multiply: one copies weights, three stage neighbours. */
 enum { TILE_STAGERS = 96, TILE_OTHERS = 32 + TILE_STAGERS, LEAVING_ROW = 32 * 4 + 16 };
 
-/* EVEN: rows are read and written in units of 16 bytes and 8 channels, as those of most layers can be. Uneven rows have
-   kernels of their own, because the warps that stage have hardly registers for one way to do it. Of each 64 bytes of a
-   staged row a lane of a quad has one unit of 16 bytes: 8 channels in 16 bits, or 4 floats where runs are summed before
+/* EVEN: rows are read and written in units of 16 bytes and 8 channels, which the rows of most layers allow. Uneven rows have
+   kernels of their own, because the staging warps have hardly enough registers for one way of staging. Of each 64 bytes of a
+   staged row, a lane of a quad has one unit of 16 bytes: 8 channels in 16 bits, or 4 floats where runs are summed before
    they are scaled to 16 bits. */
 template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_config {
     static constexpr conv_form FORM = FORM_;
@@ -21,17 +21,19 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_co
     static constexpr bool EVEN = EVEN_;
     static constexpr bool SPLIT = FORM == CONV_SPLIT, SCALED = SPLIT || FORM == CONV_SCALED,
                           BFLOAT = FORM == CONV_BFLOAT;
-    static constexpr bool BY_TILE = FORM == CONV_TILE_SCALED; /* scaled before it is staged */
+    /* features are scaled before they are staged */
+    static constexpr bool BY_TILE = FORM == CONV_TILE_SCALED;
     static constexpr bool WIDE = COLUMNS == 256;
-    /* Blocks of 64 rows of an item, one a warpgroup. Where sums are added outside of the matrix unit, and with 256
-       columns, there are registers for two blocks, and for summing the next runs while a product is under way. */
+    /* Blocks of 64 rows of an item, one a warpgroup. Where sums are added outside of the matrix unit, and with 256 columns,
+       there are enough registers for two blocks, and for summing the next runs while a product is under way. */
     static constexpr bool AHEAD = SCALED || WIDE;
     static constexpr int BLOCKS = AHEAD ? 2 : 4, ROWS = 64 * BLOCKS;
     /* Blocks of threads of a cluster: each takes half of a tile and copies half of the weights for both. */
     static constexpr int CLUSTER = WIDE ? 2 : 1;
     static constexpr int CONSUMERS = 128 * BLOCKS, THREADS = CONSUMERS + TILE_OTHERS;
-    /* Registers of a thread that multiplies, and of one that does not. All get the same number at the launch; some give
-       back what others take. Staging uneven rows needs more, which kernels for 128 columns cannot spare. */
+    /* Registers of a thread that multiplies, and of one that does not. All threads start with the same number; then some
+       release registers, which others take. Staging uneven rows needs more registers, which kernels for 128 columns cannot
+       spare. */
     static constexpr bool GIVES = WIDE || (!EVEN && (SCALED || COLUMNS < 128));
     static constexpr int MORE = (AHEAD ? 232 : 112) - (GIVES ? 8 : 0),
                          FEWER = AHEAD   ? (GIVES ? 56 : 40)
@@ -39,27 +41,27 @@ template <conv_form FORM_, int PIECES_, int COLUMNS_, bool EVEN_> struct tile_co
                                          : 32;
     static constexpr int UNIT = SCALED ? 4 : 8;
     static constexpr int STAGED = PIECES * 64, UNITS = PIECES * 4; /* of a row */
-    static constexpr int DEPTH = UNITS * UNIT, STEPS = DEPTH / 16; /* channels at a time */
+    static constexpr int DEPTH = UNITS * UNIT, STEPS = DEPTH / 16; /* channels staged at a time */
     static constexpr int PLANES = SPLIT ? 2 : 1;
     static constexpr int PLANE = DEPTH * COLUMNS * 2, BLOCK = PLANE * PLANES; /* bytes */
     static constexpr int RING = BLOCK > 16384  ? 3
                                 : BLOCK > 8192 ? 4
                                                : 8; /* blocks of weights in flight */
-    /* Bytes in which a warp reorders sums before it writes them: eight rows of 32 floats, each a unit further so that
-       they fall into different banks. */
+    /* Bytes in which a warp reorders sums before it writes them: eight rows of 32 floats. Each row begins one unit further,
+       so that rows fall into different banks. */
     static constexpr int LEAVING = EVEN ? 0 : 8 * LEAVING_ROW;
     static constexpr enum pnet_storage STORED = SCALED   ? PNET_STORE_F32
                                                 : BFLOAT ? PNET_STORE_BF16
                                                          : PNET_STORE_FP16; /* rows are staged so */
 };
 
-/* The rows to gather: channels [first, first + left) of each; DEPTH of them are staged at a time. */
+/* The rows to gather: channels [first, first + left) of each. DEPTH channels are staged at a time. */
 struct tile_source {
     const void *in;
     enum pnet_storage storage;
     int stride, first, left;
-    bool wide;   /* units can be read at once */
-    float scale; /* BY_TILE: of the tile */
+    bool wide;   /* one load can read a unit */
+    float scale; /* BY_TILE: scale of the tile */
 };
 
 enum { ROUND_BYTES = 32 };
@@ -85,7 +87,7 @@ static __device__ __forceinline__ float source_value(const tile_source &s, int64
     return ((const float *)s.in)[at];
 }
 
-/* Two numbers as they are staged. */
+/* Packs two numbers in the form in which they are staged. */
 template <class C>
 static __device__ __forceinline__ uint32_t stage_pair(float x, float y, float scale)
 {
@@ -99,7 +101,7 @@ static __device__ __forceinline__ uint4 narrow_floats(const float4 &x, const flo
         stage_pair<C>(y.x, y.y, scale), stage_pair<C>(y.z, y.w, scale)};
 }
 
-/* Channels `channel` to `channel` + UNIT - 1 of a row in the form in which they are staged. */
+/* Packs channels `channel` to `channel` + UNIT - 1 of a row in the form in which they are staged. */
 template <class C>
 static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_t row, int channel)
 {
@@ -127,8 +129,8 @@ static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_
     return {v[0], v[1], v[2], v[3]};
 }
 
-/* The channels of two rows that a lane has. Lanes of odd quads have the pieces in swapped order, so that the rows of a
-   quarter warp fall into different banks. */
+/* A lane's channels of two rows. Lanes of odd quads have the pieces in swapped order, so that the rows of a quarter warp
+   fall into different banks. */
 template <class C> using tile_portion = uint32_t[2][C::PIECES][4];
 
 template <class C>

@@ -10,7 +10,7 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* Issues the products of one block of weights; small terms first, to lose little where sums are rounded. */
+/* Issues the products of one block of weights, small terms first: this loses less to rounding. */
 template <class C>
 static __device__ __forceinline__ void issue_products(
     float (&sum)[C::COLUMNS / 2], const uint32_t (&a)[C::PLANES][C::STEPS][4], uint32_t block)
@@ -42,21 +42,21 @@ static __device__ __forceinline__ float stage_scale(uint32_t shared, uint32_t pl
 /* The sums of a block of 64 rows. */
 template <class C> struct tile_sums {
     float sum[C::COLUMNS / 2];
-    /* where sums are added outside of the matrix unit: those of the product under way, and the inverse of their scales;
-       0: no product is */
+    /* Where sums are added outside of the matrix unit: the sums of the product under way, and the inverse of their scale.
+       factor 0: no product is under way. */
     float part[C::SCALED ? C::COLUMNS / 2 : 1], factor;
-    uint32_t pending; /* the barrier of the weights in use; 0: none are */
+    uint32_t pending; /* barrier of the weights in use; 0: no weights are in use */
     uint32_t a[C::PLANES][C::STEPS]
-              [4]; /* operands: the matrix unit's while a product is under way */
+              [4]; /* operands; the matrix unit reads them while a product is under way */
 };
 
-/* Waits for the product under way, adds its sums, and frees its weights. */
+/* Waits for the product under way, adds its sums to `s.sum`, and frees its weights. */
 template <class C> static __device__ __forceinline__ void finish_product(tile_sums<C> &s)
 {
     product_wait();
     if constexpr (C::SCALED) {
         product_touch(s.part);
-        if (s.factor != 0) { /* what an earlier product left may be no number */
+        if (s.factor != 0) { /* without a product s.part may hold NaN */
 #pragma unroll
             for (int i = 0; i < C::COLUMNS / 2; i++) s.sum[i] += s.part[i] * s.factor;
         }
@@ -69,8 +69,8 @@ template <class C> static __device__ __forceinline__ void finish_product(tile_su
     s.pending = 0;
 }
 
-/* Sums DEPTH channels of the runs of all cells, and multiplies them. `turn` counts blocks of weights. AHEAD: the next
-   runs are summed while a product is under way; other kernels have too few registers for that, but more warps. */
+/* Sums DEPTH channels of the runs of all cells, and multiplies them by the weights. `turn` counts blocks of weights. AHEAD:
+   the next runs are summed while a product is under way. Other kernels have more warps, but too few registers for that. */
 template <class C>
 static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view &v,
     const tile_launch &l, uint32_t shared, int deep, float scale, uint32_t &turn)
@@ -94,8 +94,8 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
                 continue;
             }
             tile_portion<C> x;
-            /* a called function may use registers that belong to the matrix unit; all four warps of the warpgroup decide
-               alike */
+            /* finish first: the slow path is a called function, and may use registers that belong to the matrix unit; all
+               four warps of the warpgroup decide alike */
             if (run.waits) finish_product(s);
             if (run.rounds == 0) {
 #pragma unroll
@@ -104,14 +104,15 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
                 sum_run<C>(x, run, v.stage);
             } else {
                 sum_any_run<C>(x, run, v, l, deep);
-                view_ahead(v, left); /* rather than keep it meanwhile */
+                /* requested after the slow path, which has no register to keep it in */
+                view_ahead(v, left);
             }
             if constexpr (C::WIDE) barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
             if constexpr (C::AHEAD) finish_product(s);
             if constexpr (!C::WIDE) barrier_wait(shared + AT_FULL + place * 8, turn / C::RING & 1);
             make_operands<C>(s.a, x, scale);
             if constexpr (C::SCALED) {
-                /* read by the lane that arrives for it */
+                /* only lane 0, which later frees these weights, reads their scale */
                 uint32_t factor = 0;
                 if (threadIdx.x % 32 == 0)
                     factor = shared_load_word(shared + AT_SCALES + place * 4);
@@ -131,7 +132,7 @@ static __device__ __forceinline__ void multiply_cells(tile_sums<C> &s, tile_view
     }
 }
 
-/* Looks at the n-th item, if there is one more. */
+/* Sets the view to the first cells of the n-th item. Returns false if there is no n-th item. */
 template <class C>
 static __device__ __forceinline__ bool view_item(
     tile_view &v, const tile_launch &l, uint32_t shared, uint32_t n)
@@ -145,7 +146,7 @@ static __device__ __forceinline__ bool view_item(
     return true;
 }
 
-/* Undoes the scales of the tile and of the weights, one after the other: their product may be out of range. */
+/* Undoes the scales of the tile and of the weights one after the other, because the product of both may be out of range. */
 template <class C>
 static __device__ __forceinline__ void unscale_sums(
     const tile_launch &l, const tile_item &item, float (&sum)[C::COLUMNS / 2])
@@ -156,7 +157,7 @@ static __device__ __forceinline__ void unscale_sums(
     for (int i = 0; i < C::COLUMNS / 2; i++) sum[i] = sum[i] * features * weights;
 }
 
-/* Gathers and multiplies. */
+/* The work of a multiplying warp: sums runs, multiplies them and writes the rows, item after item. */
 template <class C> static __device__ void consume(const tile_launch &l, uint32_t shared)
 {
     int lane = threadIdx.x % 32;
@@ -192,7 +193,7 @@ template <class C> static __device__ void consume(const tile_launch &l, uint32_t
         tile_item item = item_load(v.item);
         int block = v.slab / 4;
         bool plain = list_load(l, v.item).neighbours < 0;
-        more = view_item<C>(v, l, shared, ++n); /* what it asks for comes while rows are written */
+        more = view_item<C>(v, l, shared, ++n); /* its loads arrive while rows are written */
         if constexpr (C::BY_TILE) unscale_sums<C>(l, item, s.sum);
         if (plain)
             write_plain<C>(l, item);
@@ -241,13 +242,14 @@ static __global__ __launch_bounds__(C::THREADS, 1) void mvmr_tiles(
         else
             stage_neighbours<C>(l, shared);
     }
-    if constexpr (C::CLUSTER > 1) cluster_wait(); /* others still write here, and arrive */
+    /* the other block still writes and arrives in this shared memory */
+    if constexpr (C::CLUSTER > 1) cluster_wait();
 #else
     (void)l;
 #endif
 }
 
-/* The bytes, at most 16, that can be read or written at once anywhere in a group's part of a row. */
+/* Returns the bytes, at most 16, that one load or store can take anywhere in a group's part of a row. */
 static inline int bytes_at_once(const void *p, int width, int group, int size)
 {
     int bytes = 16;
@@ -331,7 +333,7 @@ static void launch_tile_columns(const conv_product &p, void *work)
     }
 }
 
-/* A file each. */
+/* Each has a file of its own. */
 void pnet_cuda_conv_tiles_split(const conv_product &p, void *work);
 void pnet_cuda_conv_tiles_scaled(const conv_product &p, void *work);
 void pnet_cuda_conv_tiles_bfloat(const conv_product &p, void *work);

@@ -4,8 +4,9 @@
 
 #include "kernels/cuda/conv/conv_tiles_stage.cuh"
 
-/* Of a run: its rounds in the lower bits, and flags: the block of 64 rows has the cell; some neighbours are not staged;
-   some run of the block needs the slow path. Runs of more than TILE_LONG rounds are not summed in 16 bits. */
+/* A run: the lower bits are its number of rounds; the flags say that the block of 64 rows has the cell, that some neighbours
+   are not staged, and that some run of the block needs the slow path. Runs of more than TILE_LONG rounds are not summed in
+   16 bits. */
 enum {
     TILE_ROUNDS = 0xFFFF,
     TILE_MINE = 1 << 16,
@@ -16,36 +17,36 @@ enum {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* The slab of a warp in an item. Cells are looked at 32 at a time, one a lane. Words of rounds are requested one cell
-   ahead: lane 4 g + q has word g of rounds q and q + 4. */
+/* A warp's slab of an item. The warp reads cells 32 at a time, one a lane. It requests words of rounds one cell ahead: lane
+   4 g + q has word g of rounds q and q + 4. */
 struct tile_view {
-    uint32_t item;         /* in shared memory */
+    uint32_t item;         /* address in shared memory */
     uint32_t stage;        /* the lane's first unit of slot 0 */
-    int slab;              /* of those of the tile */
+    int slab;              /* number of the slab in its tile */
     const uint32_t *words; /* the lane's word of the next run */
-    uint32_t next;         /* what stands there */
+    uint32_t next;         /* value of that word */
     uint32_t blocks,
         runs; /* of the lane's cell: the blocks that have it, and the run of the slab */
 };
 
-/* A run of each of the slab's rows. */
+/* The runs of a slab's rows in one cell. */
 struct tile_run {
     uint32_t rounds;
-    bool mine;              /* the block has the cell */
+    bool mine;              /* the warp's block of 64 rows has the cell */
     bool slow;              /* the run needs the slow path */
-    bool waits;             /* some run of the block needs it */
-    const uint32_t *words;  /* the lane's */
-    uint32_t first, second; /* those that stand there, up to TILE_LONG rounds */
+    bool waits;             /* some run of the block needs the slow path */
+    const uint32_t *words;  /* the lane's words */
+    uint32_t first, second; /* first words of the run, up to TILE_LONG rounds */
 };
 
-/* Is a run of these four slabs long? */
+/* Tells whether any run of these four slabs is longer than TILE_LONG. */
 static __device__ __forceinline__ bool any_long(uint2 rounds)
 {
     uint32_t most = __vmaxu2(rounds.x, rounds.y);
     return (most & TILE_ROUNDS) > TILE_LONG || most >> 16 > TILE_LONG;
 }
 
-/* Looks at the cells from the c-th on. */
+/* Reads 32 cells of the tile, from the c-th on, one a lane. */
 static __device__ __forceinline__ void view_cells(tile_view &v, const tile_launch &l, int c)
 {
     tile_list list = list_load(l, v.item);
@@ -60,20 +61,20 @@ static __device__ __forceinline__ void view_cells(tile_view &v, const tile_launc
     if (!is_dense(l) && any_long(*(const uint2 *)of_block)) v.runs |= TILE_WAITS;
 }
 
-/* Which of those cells the item has. */
+/* Returns which of these 32 cells the item has, a bit each. */
 template <class C> static __device__ __forceinline__ uint32_t view_left(const tile_view &v)
 {
     return __ballot_sync(~0u, v.blocks & item_blocks<C>(item_load(v.item)));
 }
 
-/* Requests the words of the next run; `left` are the cells that remain. */
+/* Requests the words of the next run. `left` has a bit for each cell that remains. */
 static __device__ __forceinline__ void view_ahead(tile_view &v, uint32_t left)
 {
     uint32_t rounds = left ? __shfl_sync(~0u, v.runs, __ffs(left) - 1) & TILE_ROUNDS : 0;
     v.next = threadIdx.x % 4 < rounds ? __ldg(v.words) : 0;
 }
 
-/* Goes to the first round of the slab; the first 32 cells have been looked at. A dense product has one round, which is
+/* Moves the view to the first round of the slab. The first 32 cells have been read. A dense product has one round, which is
    made up here. */
 template <class C>
 static __device__ __forceinline__ void view_rounds(tile_view &v, const tile_launch &l)
@@ -138,7 +139,7 @@ static __device__ __forceinline__ void sum_run(
     add_row<C>(sum[1], x[1]);
 }
 
-/* Adds a unit to float sums, and back. */
+/* Adds a unit of stored channels to sums in float. */
 template <class C>
 static __device__ __forceinline__ void widen_add(float (&sum)[C::UNIT], const uint4 &x)
 {
@@ -169,9 +170,9 @@ template <class C> static __device__ __forceinline__ uint4 narrow_unit(const flo
     return {v[0], v[1], v[2], v[3]};
 }
 
-/* The slow path: sums in float, and from global memory where a neighbour is not staged: sum[2 piece + row]. `words`: the
-   lane's word of the first round; `deep`: the block of channels. It is a function of its own, so that the fast path keeps
-   its registers. */
+/* The slow path: sums a run in float, and reads neighbours that are not staged from global memory. The result is sum[2 piece
+   + row]. `words`: the lane's word of the first round; `deep`: the block of channels. It is a function of its own, so that
+   the fast path keeps its registers. */
 template <class C>
 static __device__ __noinline__ void sum_slowly(uint4 (&sum)[2 * C::PIECES], const tile_launch &l,
     uint32_t item, uint32_t stage, int deep, const uint32_t *words, int rounds)
@@ -199,7 +200,7 @@ static __device__ __noinline__ void sum_slowly(uint4 (&sum)[2 * C::PIECES], cons
     }
 }
 
-/* A run of any length, of any neighbours. */
+/* Sums a run of any length, whether its neighbours are staged or not. */
 template <class C>
 static __device__ __forceinline__ void sum_any_run(
     tile_portion<C> &sum, const tile_run &run, const tile_view &v, const tile_launch &l, int deep)

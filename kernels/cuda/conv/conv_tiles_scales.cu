@@ -1,12 +1,12 @@
-/* Features are scaled to half's range tile by tile: a tile's scale follows from the largest exponent of the rows it
-   gathers. Exponents of rows are found once a product, as each row is a neighbour of several tiles. */
+/* Features are scaled to the range of half tile by tile: a tile's scale follows from the largest exponent of the rows that
+   it gathers. The exponent of each row is found once a product, because a row is a neighbour of several tiles. */
 #include "kernels/cuda/conv/conv_tiles_scales.cuh"
 #include "kernels/cuda/conv/conv_vvor_fast.cuh"
 
 enum { SCALE_THREADS = 256, SCALE_BLOCKS = 8 * CONV_PROCESSORS, WEIGHT_BLOCKS = 64 };
 
-/* A row's exponent: that of its largest finite number, as a float's bits have it; 0: zeros, or numbers below the normal
-   ones. A warp has a row. */
+/* Finds the exponent of a row: that of its largest finite number, as in the bits of a float. 0: all numbers are zero or
+   subnormal. One warp a row. */
 static __global__ __launch_bounds__(SCALE_THREADS) void row_exponents(
     const float *in, int width, const vvor_measures *measures, uint8_t *exponent)
 {
@@ -42,7 +42,7 @@ static __global__ __launch_bounds__(SCALE_THREADS) void measure_weights(
     if (threadIdx.x % 32 == 0) atomicMax(size, bits);
 }
 
-/* A warp has a tile. Of one that lists nothing the scale is not used. */
+/* Finds the scale of a tile. One warp a tile. The scale of a tile without a list is not used. */
 static __global__ __launch_bounds__(SCALE_THREADS) void scale_tiles(
     const conv_set s, const uint8_t *exponent, float *scale)
 {

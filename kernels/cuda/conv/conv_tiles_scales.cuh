@@ -4,10 +4,11 @@
 
 #include "kernels/cuda/conv/conv_fast.cuh"
 
-/* Scales bring what is gathered below 2^TILE_TOP: sums of TILE_TOP_RUN stay below 2^(TILE_TOP + 8). Half ends at 2^16. */
+/* Scales bring gathered features below 2^TILE_TOP, so that sums of TILE_TOP_RUN features stay below 2^(TILE_TOP + 8). The
+   range of half ends at 2^16. */
 enum { TILE_TOP = 7, TILE_TOP_RUN = 256, WEIGHT_TOP = 15 };
 
-/* The same where the longest run of a tile has that many triplets. */
+/* Returns the exponent in the place of TILE_TOP for a tile whose longest run has `longest` triplets. */
 static __device__ __forceinline__ int tile_top(int longest)
 {
     int top = TILE_TOP;
@@ -15,7 +16,7 @@ static __device__ __forceinline__ int tile_top(int longest)
     return top;
 }
 
-/* On the device. */
+/* Addresses of scales in device memory. */
 struct tile_scales {
     const float *tile;           /* [tiles] */
     const uint32_t *weight_size; /* the largest weight, as bits of a float */

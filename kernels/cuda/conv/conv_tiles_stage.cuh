@@ -7,22 +7,23 @@
 
 enum { TILE_SHARED = 227 << 10 };
 
-/* What a launch knows. */
+/* Arguments of a launch. */
 struct tile_launch {
     conv_product p;
     conv_blocks b;
     const unsigned char *blocks; /* packed weights */
-    unsigned long long *taken;   /* items given out, but for the first of each block of threads */
-    int slots;                   /* rows of a stage, that of zeros among them */
-    bool wide, words;            /* units of rows can be read at once; 4 bytes can */
-    const float *scales;         /* BY_TILE: of tiles, and the size of the largest weight */
+    /* items given out, besides the first one of each block of threads */
+    unsigned long long *taken;
+    int slots;           /* rows of a stage, including the row of zeros */
+    bool wide, words;    /* one load can read a unit of a row; 4 bytes of it */
+    const float *scales; /* BY_TILE: scales of tiles, and the largest weight */
     const uint32_t *weight_size;
 };
 
 /* An item: a tile or half of it, a group, some output channels. */
 struct tile_item {
-    int64_t tile;          /* -1 behind the last */
-    int half, group, wide; /* wide: of all blocks of columns */
+    int64_t tile;          /* -1: there are no more items */
+    int half, group, wide; /* wide: number of its block of columns */
 };
 
 template <class C>
@@ -48,7 +49,7 @@ template <class C> static __device__ __forceinline__ int64_t item_row(const tile
     return i.tile * PNET_TILE_ROWS + i.half * C::ROWS;
 }
 
-/* The blocks of 64 rows of the tile that the item, or its cluster, has: bit b for block b. */
+/* Returns the blocks of 64 rows of the tile that the item, or its cluster, has: bit b for block b. */
 template <class C> static __device__ __forceinline__ uint32_t item_blocks(const tile_item &i)
 {
     if (C::CLUSTER > 1) return (1u << C::CLUSTER * C::BLOCKS) - 1;
@@ -64,10 +65,10 @@ enum {
     AT_FREE = 160,
     AT_SIZES = 176, /* float [2][4] */
     AT_GIVEN = 208, /* [ITEMS] */
-    AT_TOLD = 240,  /* of a cluster: its next item is in AT_NEXT, and was read */
+    AT_TOLD = 240,  /* clusters: AT_NEXT holds the next item; it has been read */
     AT_READ = 248,
     AT_ITEMS = 256,  /* [ITEMS] */
-    AT_SCALES = 768, /* float [8]: of the ring, inverse */
+    AT_SCALES = 768, /* float [8]: inverse scales of the weights in the ring */
     AT_NEXT = 800,
     AT_RING = 1024
 };
@@ -111,12 +112,12 @@ static __device__ __forceinline__ tile_item item_load(uint32_t item)
     return {two_words(x.x, x.y), (int)(x.z % 2), (int)x.w, (int)(x.z / 2)};
 }
 
-/* The list of an item's tile. A dense product has no list: the neighbour of a row is the row itself, in cell 0. */
+/* The list of an item's tile. A dense product has no list: the only neighbour of a row is the row itself, in cell 0. */
 struct tile_list {
     const int32_t *neighbour;
     const pnet_tile_cell *cells;
-    const uint32_t *words; /* of the rounds */
-    int neighbours, count; /* of neighbours (-1: nothing is listed), of cells */
+    const uint32_t *words; /* words of the rounds */
+    int neighbours, count; /* numbers of neighbours (-1: no list) and of cells */
 };
 
 static __device__ __forceinline__ tile_list list_load(const tile_launch &l, uint32_t item)
@@ -129,7 +130,7 @@ static __device__ __forceinline__ tile_list list_load(const tile_launch &l, uint
     return {(const int32_t *)list, cells, (const uint32_t *)(cells + count), neighbours, count};
 }
 
-/* The first of the warps that stage gives an item out. */
+/* Gives out an item. The first of the staging warps does it. */
 template <class C>
 static __device__ __forceinline__ void item_give(
     const tile_launch &l, uint32_t shared, uint32_t n, int64_t at)
@@ -154,8 +155,8 @@ static __device__ __forceinline__ void item_give(
     barrier_arrive(shared + AT_GIVEN + n % ITEMS * 8);
 }
 
-/* A tile with more neighbours than a stage holds takes both stages, which few do. Neighbours beyond that are read from
-   global memory. */
+/* Tells whether a tile takes both stages: few tiles have more neighbours than one stage holds. Neighbours that do not fit
+   both stages are read from global memory. */
 static __device__ __forceinline__ bool takes_both(const tile_launch &l, int neighbours)
 {
     return neighbours >= l.slots;
@@ -166,7 +167,7 @@ static __device__ __forceinline__ int staged_count(const tile_launch &l, int nei
     return max(0, min(neighbours, 2 * l.slots - 1));
 }
 
-/* Slot 0. */
+/* Returns the address of slot 0. */
 template <class C>
 static __device__ __forceinline__ uint32_t stage_at(
     const tile_launch &l, uint32_t shared, uint32_t turn, bool both)
@@ -184,15 +185,14 @@ static __device__ __forceinline__ tile_source source_at(
         width - deep * C::DEPTH, l.wide, C::BY_TILE ? __ldg(l.scales + i.tile) : 1.0f};
 }
 
-/* Which block of weights. */
+/* Returns the index of a block of weights. */
 static __device__ __forceinline__ int64_t weights_at(
     const tile_launch &l, const tile_item &i, int64_t cell, int deep)
 {
     return ((cell * l.p.groups.count + i.group) * l.b.deep + deep) * l.b.wide + i.wide - l.b.first;
 }
 
-/* Starts the copy of a block of weights; in a cluster of this block's half of it, which goes to all blocks of the
-   cluster. */
+/* Starts the copy of a block of weights. In a cluster, each block of threads copies one half of it to all blocks. */
 template <class C>
 static __device__ __forceinline__ void feed_block(
     const tile_launch &l, uint32_t shared, uint32_t place, int64_t block)
@@ -207,7 +207,7 @@ static __device__ __forceinline__ void feed_block(
         copy_bulk(to, from, PART, full);
 }
 
-/* A warp is through with a block of weights. */
+/* Called when a warp has used a block of weights: frees its place in the ring. */
 template <class C> static __device__ __forceinline__ void free_block(uint32_t empty)
 {
     uint32_t lane = threadIdx.x % 32;
@@ -252,22 +252,22 @@ template <class C> static __device__ void feed_weights(const tile_launch &l, uin
                     __syncwarp();
                 }
             }
-            /* also for an item without cells: its place is reused when its stage is free. Otherwise this warp could
-               arrive twice in one phase of the barrier */
+            /* even for an item without cells: the item's place is reused when its stage is free. Without the wait this warp
+               could arrive twice in one phase of the barrier */
             if (chunk >= 2) barrier_wait(shared + AT_FREE + chunk % 2 * 8, (chunk / 2 - 1) & 1);
             barrier_arrive(shared + AT_FREE + chunk % 2 * 8);
         }
     }
 }
 
-/* Row of neighbour i, `row0` being the item's first row. */
+/* Returns the row of neighbour i. `row0`: the first row of the item. */
 static __device__ __forceinline__ int64_t neighbour_at(const tile_list &t, int64_t row0, int i)
 {
-    return t.neighbour ? __ldg(t.neighbour + i) : row0 + i; /* of none, none is asked for */
+    return t.neighbour ? __ldg(t.neighbour + i) : row0 + i; /* dense: no list */
 }
 
-/* The largest size of a staged number. Consumers choose a scale from it, so that sums of runs stay in the range of half.
-   */
+/* Returns the largest magnitude among staged numbers. Consumers choose a scale from it, so that sums of runs stay in the
+   range of half. */
 template <class C>
 static __device__ __forceinline__ float stage_size(
     uint32_t stage, int staged, const tile_source &from, const tile_list &t, int64_t row0)
@@ -289,7 +289,7 @@ static __device__ __forceinline__ float stage_size(
     return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(most)));
 }
 
-/* Stages units whatever they are like. */
+/* Stages units of any storage and alignment. */
 template <class C>
 static __device__ __forceinline__ void stage_units(
     uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
@@ -300,7 +300,7 @@ static __device__ __forceinline__ void stage_units(
             source_unit<C>(from, neighbour_at(t, row0, i / C::UNITS), i % C::UNITS * C::UNIT));
 }
 
-/* Starts copies of rows that are staged as they are stored, a unit at a time. */
+/* Starts copies of rows whose staged form equals their storage, a unit at a time. */
 template <class C>
 static __device__ __forceinline__ void stage_copies(
     uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
@@ -311,7 +311,7 @@ static __device__ __forceinline__ void stage_copies(
     int64_t bytes = (int64_t)from.stride * source_bytes(from);
     const char *in =
         (const char *)from.in + (int64_t)(from.first + (any ? channel : 0)) * source_bytes(from);
-    /* several at a time, since their rows must be read first */
+    /* several at a time, because the numbers of their rows must be read first */
     for (int i0 = thread; i0 < units; i0 += TILE_STAGERS * AT_ONCE) {
         int64_t row[AT_ONCE];
 #pragma unroll
@@ -343,7 +343,8 @@ template <class C, tile_word WORD>
 static __device__ __forceinline__ void stage_words(
     uint32_t stage, int units, const tile_source &from, const tile_list &t, int64_t row0)
 {
-    constexpr int AT_ONCE = C::FEWER > 32 ? 2 : 1, CHANNELS = C::UNIT / 4; /* of a word */
+    /* channels of a word */
+    constexpr int AT_ONCE = C::FEWER > 32 ? 2 : 1, CHANNELS = C::UNIT / 4;
     using T = typename std::conditional<WORD == TILE_HALVES, uint16_t, uint32_t>::type;
     int thread = threadIdx.x - C::CONSUMERS - 32;
     if (thread >= units) return;
@@ -417,7 +418,7 @@ static __device__ __forceinline__ void stage_floats(
     }
 }
 
-/* Stages rows of which not all units are whole. */
+/* Stages rows whose last units may be incomplete. */
 template <class C>
 static __device__ __forceinline__ void stage_uneven(const tile_launch &l, uint32_t stage, int units,
     const tile_source &from, const tile_list &t, int64_t row0)
@@ -433,8 +434,8 @@ static __device__ __forceinline__ void stage_uneven(const tile_launch &l, uint32
     stage_units<C>(stage, units, from, t, row0);
 }
 
-/* Takes the n-th item. `then`, in lane 0: its number in the order in which items are taken. In a cluster the first block
-   tells the other. */
+/* Returns the n-th item of this block of threads. `then`, in lane 0: its number in the order in which items are given out.
+   In a cluster the first block passes the item to the other one. */
 template <class C>
 static __device__ __forceinline__ int64_t item_next(
     const tile_launch &l, uint32_t shared, uint32_t n, unsigned long long then)
@@ -464,7 +465,7 @@ template <class C> static __device__ void stage_neighbours(const tile_launch &l,
 {
     int thread = threadIdx.x - C::CONSUMERS - 32;
     uint32_t turn = 0;
-    bool before = false; /* the chunk before takes both */
+    bool before = false; /* the previous chunk took both stages */
     unsigned long long then = 0;
     for (uint32_t n = 0;; n++) {
         if (thread < 32) {

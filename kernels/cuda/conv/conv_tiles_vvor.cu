@@ -1,9 +1,9 @@
-/* VVOR from tiles (kernels/geometry.h, struct pnet_tiles). A block of threads keeps the sums of up to 9 kernel cells for
-   32 or 40 channels of the gathered side and 64 or 128 of the side of rows, and goes through its share of the tiles.
-   Loaders stage the neighbours of a tile ahead of time. A producer takes a slab of 16 rows: it sums the slab's runs of
-   these cells into panels, one a cell, and copies the rows of the other side. Consumers multiply the rows by the panels
-   of the cells that the slab has. Blocks that differ in channels or cells go through the tiles together, so that they
-   share what they read in the cache. The sums of blocks are added in order. */
+/* VVOR from tiles (kernels/geometry.h, struct pnet_tiles). A block of threads keeps the sums of up to 9 kernel cells for 32
+   or 40 channels of the gathered side and 64 or 128 of the side of rows, and goes through its share of the tiles. Loaders
+   stage the neighbours of a tile ahead of time. A producer takes a slab of 16 rows: it sums the slab's runs of these cells
+   into panels, one a cell, and copies the rows of the other side. Consumers multiply the rows by the panels of the cells
+   that the slab has. Blocks for different channels or cells go through the tiles at the same time, so that they share reads
+   through the cache. The sums of blocks are added in order. */
 #include "kernels/cuda/conv/conv_tiles_vvor_gather.cuh"
 #include "kernels/cuda/conv/conv_vvor_product.cuh"
 
@@ -17,7 +17,7 @@ enum {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* What all threads of a block go by. */
+/* What all threads of a block of threads share. */
 template <class C> struct tiles_block {
     const tiles_job<typename C::T> &j;
     tiles_share w;
@@ -25,7 +25,7 @@ template <class C> struct tiles_block {
     unsigned char *memory;
     tiles_control<C> &c;
     vvor_scales scale;
-    int units; /* gathered rows before this one may be read by units */
+    int units; /* gathered rows before this one may be read in units */
 
     __device__ __forceinline__ int tile(int n) const
     {
@@ -102,8 +102,8 @@ static __device__ __forceinline__ void begin_slab(
     copies_commit();
 }
 
-/* The slow path: tiles whose neighbours do not all fit shared memory, long runs, tiles that list nothing. Only lanes that
-   are `own` store sums. */
+/* The slow path: tiles whose neighbours do not fit shared memory, long runs, tiles without lists. Only lanes that are `own`
+   store sums. */
 template <class C>
 static __device__ __forceinline__ void gather_slow(const tiles_block<C> &b, int n, int slab,
     uint32_t *held, const lane_place<C> &place, bool own, unsigned char *panels)
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void gather(const tiles_block<C> &b, int n, in
     }
     if constexpr (C::MORE) {
         gather_slow<C>(b, n, slab, held, more_place<C>::in_pairs(), threadIdx.x % 32 < 8, panels);
-        if (share.total > ROUNDS) { /* the first rounds are no longer there */
+        if (share.total > ROUNDS) { /* the first rounds have been overwritten */
             __syncwarp();
             copy_rounds(held, rounds, ROUNDS);
             copies_wait();
@@ -167,7 +167,7 @@ template <class C> static __device__ __forceinline__ void produce(const tiles_bl
         uint32_t mask = b.c.info[n % INFOS].slab[slab].mask;
         barrier_wait(&b.c.empty[stage], phase);
         const uint8_t *rows = b.c.info[n % INFOS].row + slab * 16;
-        uint32_t shifts = 0; /* of rows that begin anywhere */
+        uint32_t shifts = 0; /* shifts of rows that begin at any address */
         if (mask) {
             if constexpr (C::ALIGNED)
                 copy_side<C>(b.j, side, b.tile(n), rows, b.w.m0, panels + C::PANELS);
@@ -202,7 +202,7 @@ template <class C> static __device__ __forceinline__ void produce(const tiles_bl
     }
 }
 
-/* The left operand of a warp: its 16 channels of the rows of the slab. */
+/* The left operand of a warp: its 16 channels of the slab's rows. */
 template <class C>
 static __device__ __forceinline__ void load_side(
     uint32_t (&a)[4], const unsigned char *side, float scale)
@@ -336,7 +336,7 @@ static __global__ __launch_bounds__(THREADS, 1) void vvor(
 #endif
 }
 
-/* The work of each part of the cells: rounds to gather, and slabs to multiply. */
+/* Computes the work of each part of the cells: rounds to gather, and slabs to multiply. */
 static __global__ void weigh(const conv_set s, int parts, unsigned long long *weight)
 {
     __shared__ unsigned long long mine[MOST_PARTS];
@@ -363,7 +363,7 @@ static __global__ void weigh(const conv_set s, int parts, unsigned long long *we
     for (int p = threadIdx.x; p < parts; p += WEIGH_THREADS) atomicAdd(&weight[p], mine[p]);
 }
 
-/* Deals blocks to parts, one after the other, each to the part with the most work a block. */
+/* Assigns blocks to parts, one after the other, each to the part that has the most work for each of its blocks. */
 static __global__ void deal(
     int parts, int blocks, int64_t slabs, const unsigned long long *weight, int *first)
 {
@@ -469,7 +469,7 @@ static void launch_form(const conv_outer &o, const tiles_plan &p, void *work)
                  : launch<tiles_config<FORM, 1, T, false>>(o, p, work);
 }
 
-/* Most gathered channels of a block. */
+/* Returns the largest number of gathered channels of a block. */
 static int most_columns(const conv_outer &o)
 {
     return o.set.rows.storage != PNET_STORE_F32 && !is_even(o, 8) ? 40 : 32;

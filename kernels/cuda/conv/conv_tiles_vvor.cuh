@@ -1,4 +1,4 @@
-/* VVOR from tiles: what its files share. */
+/* VVOR from tiles: declarations that its files share. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_CUH
 
@@ -8,28 +8,29 @@ enum {
     TILE_PANEL = 16 * 64, /* 16 rows of 32 channels */
     ROUNDS = 32,
     ROUND_BYTES = 32, /* rounds that a warp holds ready, twice */
-    AHEAD = 4,        /* rounds whose neighbours are read together */
+    AHEAD = 4,        /* rounds whose neighbours are loaded together */
     INFOS = 4,
-    TILE_FLUSH = 512, /* steps until sums are put aside */
+    TILE_FLUSH = 512, /* steps until sums are written to memory */
     SHARED_BYTES = 227 << 10,
     SHORT_RUN = 8 /* the longest run that is summed in 16 bits */
 };
 
-/* A block's share in a slab of a tile. */
+/* A block's share of a slab of a tile. */
 struct slab_share {
-    uint32_t begin, total; /* the first round of the block's cells, and how many they have */
-    uint32_t mask;         /* which cells there are */
-    uint32_t ends;         /* of the first 32 rounds those that end a run */
+    uint32_t begin, total; /* first round of the block's cells, and their number */
+    uint32_t mask;         /* the block's cells that the slab has, a bit each */
+    uint32_t ends;         /* which of the first 32 rounds end a run, a bit each */
 };
 
-/* A tile as a block of threads sees it: the rounds of the block's own cells in each slab. */
+/* A block's share of a tile: the rounds of the block's own cells in each slab. */
 struct alignas(16) tile_info {
-    uint8_t row[PNET_TILE_ROWS]; /* of the tile, by place */
+    uint8_t row[PNET_TILE_ROWS]; /* row of the tile at each place */
     slab_share slab[PNET_TILE_SLABS];
     int64_t rounds; /* first word of the tile's rounds */
     int64_t list;   /* first word of its neighbours */
     int32_t neighbours, staged, longest;
-    uint16_t count[PNET_TILE_SLABS][CELLS]; /* rounds of each cell, where mask has it */
+    /* rounds of each cell; valid where `mask` has the cell */
+    uint16_t count[PNET_TILE_SLABS][CELLS];
 };
 
 /* T: the type in memory, which is staged unchanged. In 16 bits a warp gathers a slab: 16 rows of 32 channels; in float32
@@ -49,24 +50,24 @@ struct tiles_config {
     static constexpr bool MORE = COLUMNS > 32;
     static_assert(COLUMNS == 32 || (COLUMNS == 40 && BLOCKS == 1 && !WIDE), "sums fit");
     static constexpr int UNIT = 16 * 16 + 32; /* 8 channels of 16 rows of a panel that has MORE */
-    /* slabs of more than ROUNDS rounds are summed in 16 bits, too */
+    /* slabs of more than ROUNDS rounds are summed in 16 bits as well */
     static constexpr bool LONG = !ALIGNED && !WIDE;
     static constexpr int PLANES = 1, CELL_BYTES = MORE ? COLUMNS / 8 * UNIT : TILE_PANEL,
                          PANELS = CELLS * CELL_BYTES;
     static constexpr int PITCH = M * (int)sizeof(T) + 16;
     static constexpr int STAGE = (PANELS + 16 * PITCH + 511) / 512 * 512;
     static constexpr int PIECE = WIDE ? 4 : 8;                  /* channels of 16 staged bytes */
-    static constexpr int SLOT_BYTES = COLUMNS * (int)sizeof(T), /* of a neighbour */
+    static constexpr int SLOT_BYTES = COLUMNS * (int)sizeof(T), /* bytes of a neighbour */
         LANES = 32 / PIECE, PIECES = COLUMNS / PIECE;
     static constexpr int WARPS = WIDE ? 2 : 1; /* that gather a slab together */
     static constexpr int LOADERS = WIDE || !ALIGNED ? 64 : 32, GATHERERS = PRODUCERS - LOADERS;
-    /* of a producer; a consumer with one block of channels leaves more registers than one with two */
+    /* registers of a producer; a consumer with one block of channels leaves more of them than one with two */
     static constexpr int REGISTERS = ALIGNED || BLOCKS == 2 ? 72 : 104;
     static constexpr int TEAMS = GATHERERS / 32 / WARPS;
     static constexpr int STAGES = WIDE ? 4 : MORE ? 6 : 10, BUFFERS = 2;
     static constexpr int OFFSET_ROUNDS = STAGES * STAGE;
     static constexpr int OFFSET_LIST = OFFSET_ROUNDS + GATHERERS / 32 * 2 * ROUNDS * ROUND_BYTES;
-    /* neighbours that are staged; slot 0 holds zeros */
+    /* the neighbours that can be staged; slot 0 holds zeros */
     static constexpr int LEFT = SHARED_BYTES - 4096 - OFFSET_LIST - BUFFERS * SLOT_BYTES;
     static constexpr int STAGED = LEFT / (BUFFERS * SLOT_BYTES + 2 * 4) / 32 * 32;
     static constexpr int OFFSET_TILE = OFFSET_LIST + 2 * 4 * STAGED;
@@ -75,7 +76,7 @@ struct tiles_config {
     static constexpr int SLOT = SHARE * SUMS * CONSUMERS; /* floats */
 };
 
-/* Shared memory besides what is staged. */
+/* Shared memory for everything but staged neighbours. */
 template <class C> struct tiles_control {
     tile_info info[INFOS];
     uint32_t mask[C::STAGES];
@@ -83,19 +84,20 @@ template <class C> struct tiles_control {
         info_full[INFOS];
 };
 
-/* A launch. A kind of block of threads has `columns` gathered channels, 64 or 128 channels of the rows, and a group. Each
-   of the `kinds` has `blocks` blocks, which are dealt to the parts of the cells by the work of each part. */
+/* Arguments of a launch. A kind of block of threads has `columns` gathered channels, 64 or 128 channels of the rows, and a
+   group. Each of the `kinds` has `blocks` blocks, which are assigned to parts of the cells in proportion to the work of each
+   part. */
 template <typename T> struct tiles_job {
     conv_set set;
     const T *gathered, *rows;
     int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
     int parts, columns, tiles_n, tiles_m, blocks;
     const vvor_measures *measures;
-    const int *first; /* [parts + 1] blocks of a part */
+    const int *first; /* [parts + 1] first block of each part */
     float *slots;     /* [blocks of threads][sums of a block] */
 };
 
-/* What a block of threads does: tiles first, first + step, ... */
+/* The work of a block of threads: tiles first, first + step, ... */
 struct tiles_share {
     int part, cell0, cells, n0, m0, group;
     int first, step;

@@ -1,8 +1,8 @@
-/* VVOR from tiles in float32 (kernels/geometry.h, struct pnet_tiles), for layers wider than 64 channels. A block of
-   threads keeps the sum of one kernel cell for 128 channels of either side. Scouts find the runs of the cell and cut them
-   into pieces of up to 8 triplets, 32 pieces a step. Gatherers sum the triplets of a piece into one panel and copy the
-   rows of the other side to another; multipliers multiply the two. Blocks go through the tiles together, so that they
-   find in the cache what another has read. */
+/* VVOR from tiles in float32 (kernels/geometry.h, struct pnet_tiles), for layers wider than 64 channels. A block of threads
+   keeps the sum of one kernel cell for 128 channels of either side. Scouts find the runs of the cell and cut them into
+   pieces of up to 8 triplets, 32 pieces a step. Gatherers sum the triplets of a piece into one panel and copy the rows of
+   the other side to another; multipliers multiply the two. Blocks go through the tiles at the same time, so that one finds
+   in the cache what another has read. */
 #include "kernels/cuda/conv/conv_tiles_vvor_cells.cuh"
 #include "kernels/cuda/conv/conv_vvor_gather.cuh"
 
@@ -10,7 +10,7 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* A lane's four channels of the rows of one side. */
+/* A lane's four channels of rows on one side. */
 struct cell_columns {
     const float *from;
     int64_t stride;
@@ -25,7 +25,7 @@ static __device__ __forceinline__ cell_columns columns_from(
     return {from + (int64_t)group * width + (there ? column : 0), stride, there};
 }
 
-/* The bytes at which the lane's channels of piece n lie in a plane of a panel. */
+/* Returns the offset, in bytes, of the lane's channels of piece n in a plane of a panel. */
 template <class C> static __device__ __forceinline__ int in_panel(int n)
 {
     int lane = threadIdx.x % 32;
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void add(float4 &x, float4 y)
     x = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
 }
 
-/* Starts to copy 16 bytes through L1, where neighbouring runs find what they share; zeros where `there` is false. */
+/* Starts to copy 16 bytes through L1, where neighbouring runs share rows. Copies zeros if `there` is false. */
 static __device__ __forceinline__ void copy_if(uint32_t to, const float *from, bool there)
 {
     asm volatile(
@@ -50,13 +50,13 @@ static __device__ __forceinline__ void copy_if(uint32_t to, const float *from, b
         : "memory");
 }
 
-/* A gatherer. The lane's own 16 bytes of each row, and of the first triplets of each piece, were requested AHEAD - 1
-   steps before and lie in shared memory. */
+/* A gatherer. It requests the lane's 16 bytes of each row, and of the first triplets of each piece, AHEAD - 1 steps earlier;
+   they arrive in shared memory. */
 template <class C> struct cell_gatherer {
     cell_control<C> &c;
     cell_columns sums, rows;
     int n;        /* the warp's first piece */
-    uint32_t raw; /* the lane's first place */
+    uint32_t raw; /* the lane's first address */
     int begun, end;
 
     __device__ __forceinline__ uint32_t place(int step, int p, int what) const
@@ -64,7 +64,7 @@ template <class C> struct cell_gatherer {
         return raw +
                (uint32_t)(((step % C::AHEAD * PIECES + p) * C::KEPT + what) * C::GATHERERS) * 16;
     }
-    /* Begins the next step; `end` is known when there is none. */
+    /* Begins the next step. Sets `end` if there is none. */
     __device__ __forceinline__ void begin()
     {
         int at = begun % LISTS;
@@ -92,7 +92,7 @@ template <class C> struct cell_gatherer {
         return {
             __uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w)};
     }
-    /* Puts a step's rows and sums into panels. */
+    /* Writes a step's rows and sums into panels. */
     __device__ __forceinline__ void put(
         int step, const vvor_scales &scale, unsigned char *panel) const
     {
@@ -203,7 +203,7 @@ static __device__ __forceinline__ void multiply_all(
 {
     int warpgroup = __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
     float sum[64] = {};
-    int quiet = 0; /* steps before this one that are to come are fillers */
+    int quiet = 0; /* coming steps before this one are fillers */
     bool fresh = true;
 #pragma unroll 1
     for (int step = 0;; step++) {

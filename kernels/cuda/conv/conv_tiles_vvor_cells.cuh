@@ -1,4 +1,4 @@
-/* VVOR from tiles by kernel cell, in float32: how the work is divided, and the scouts that find it. */
+/* VVOR from tiles by kernel cell, in float32: how the work is divided, and the scouts that list it. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_CELLS_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_CELLS_CUH
 
@@ -7,26 +7,28 @@
 enum {
     SIDE = VVOR_CELL_SIDE, /* channels of either side that a block of threads sums */
     PIECE = 8,             /* triplets of a run that are summed together */
-    LISTS = 8,             /* steps that are listed ahead */
-    PIECES = 4,            /* of a lane in a step */
+    LISTS = 8,             /* steps listed ahead */
+    PIECES = 4,            /* pieces of a lane in a step */
     SCOUTS = 128,          /* threads: four warps, each lists a quarter of a step */
     QUARTERS = SCOUTS / 32,
-    VISIT = 40,        /* rows that could be gathered while a tile is looked at */
+    /* rows that could be gathered in the time in which a scout visits a tile */
+    VISIT = 40,
     MULTIPLIERS = 256, /* two warpgroups, 64 channels of the rows each */
     MOST_CELLS = VVOR_MOST_CELLS,
     PUT_ASIDE =
         256, /* steps until sums are written to memory, so that rounding errors do not grow */
-    CELL_THREADS = 256 /* of the small kernels */
+    CELL_THREADS = 256 /* threads of a block of the small kernels */
 };
 
-/* Operands are two halves each (CONV_SPLIT); features are stored as float32. */
+/* Operands are split into two halves each (CONV_SPLIT). Features are stored in float32. */
 struct cell_config {
     static constexpr bool SPLIT = true, SCALED = true, BFLOAT = false;
     static constexpr int PLANES = 2, ROWS = 32, QUARTER = ROWS / QUARTERS; /* pieces of a step */
     static constexpr int GATHERERS = 256, THREADS_ALL = MULTIPLIERS + GATHERERS + SCOUTS;
     static constexpr int BLOCK = ROWS * 128, PANEL = 2 * BLOCK, BUFFER = 2 * PLANES * PANEL;
     static constexpr int AHEAD = 3,
-                         KEPT = 3; /* steps asked for; of a piece its row and its first triplets */
+                         /* steps in flight; each holds a piece's row and first triplets */
+        KEPT = 3;
     static_assert(KEPT == 3, "further triplets are read in pairs");
     static constexpr int BUFFERS = 2,
                          BYTES = BUFFERS * BUFFER + AHEAD * PIECES * KEPT * GATHERERS * 16;
@@ -38,25 +40,26 @@ template <class C> struct __align__(16) cell_list
 {
     int32_t other[C::ROWS][PIECE];
     int32_t row[C::ROWS], count[C::ROWS]; /* row -1: no piece */
-    int32_t there, slot;                  /* 0: no more steps; where sums go that end */
+    /* 0: no more steps; slot of sums that end with this step */
+    int32_t there, slot;
 };
 
 template <class C> struct cell_control {
     cell_list<C> list[LISTS];
-    int32_t finished[2 * LISTS][QUARTERS]; /* a scout has listed all of a cell */
+    int32_t finished[2 * LISTS][QUARTERS]; /* not 0: the scout has listed all of a cell */
     uint64_t ready[LISTS], free[LISTS], full[C::BUFFERS], empty[C::BUFFERS];
 };
 
-/* A launch. A kind of block of threads has 128 channels of either side, and a group. The blocks of a kind share the cells
-   by weight: all weights, cell after cell, are cut into `blocks` equal parts, and block b has part b. If blocks share a
-   cell, each has some of its tiles, scattered over all of them. */
+/* A launch. A kind of block of threads has 128 channels of either side, and a group. The blocks of a kind share the cells by
+   weight: the weights of all cells, in order, are cut into `blocks` equal parts, and block b has part b. Each of the blocks
+   that share a cell has some of its tiles, scattered over the whole set. */
 struct cell_job {
     conv_set set;
     const float *gathered, *rows;
     int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
     int tiles_n, tiles_m, blocks;
     const vvor_measures *measures;
-    const unsigned long long *weight; /* [cells + 1] of all cells before */
+    const unsigned long long *weight; /* [cells + 1] sum of the weights of earlier cells */
     float *slots;                     /* [kinds][blocks + cells - 1][sums of a block] */
 };
 
@@ -65,7 +68,8 @@ struct cell_share {
     uint64_t low, high;
 };
 
-/* A block's share begins where this number of blocks ends. */
+/* Returns where the share of block `block` of a cell begins, as a fraction of 2^32. The share of the block before ends
+   there. */
 static __device__ __forceinline__ uint64_t cell_edge(
     const unsigned long long *weight, int cells, int blocks, int block, int cell)
 {
@@ -82,7 +86,8 @@ static __device__ __forceinline__ cell_share cell_share_of(
         cell_edge(weight, cells, blocks, block + 1, cell)};
 }
 
-/* The slot of a block's sums of a cell. Block and cell both grow, so no two have the same slot. */
+/* Returns the slot of a block's sums of a cell. Cells ascend with blocks, so no two pairs of block and cell have the same
+   slot. */
 static __device__ __forceinline__ int cell_slot(
     int blocks, int cells, int kind, int block, int cell)
 {
@@ -91,7 +96,7 @@ static __device__ __forceinline__ int cell_slot(
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* What a scout has listed. */
+/* A scout, and the lists that it writes. */
 template <class C> struct cell_scout {
     cell_control<C> &c;
     int quarter, slot = 0, fill = 0, step = 0;
@@ -128,7 +133,7 @@ template <class C> struct cell_scout {
         for (int i = 0; i < PIECE; i += 4)
             *(int4 *)&l.other[at][i] = int4{other[i], other[i + 1], other[i + 2], other[i + 3]};
     }
-    /* A piece of each lane, unless count is 0. */
+    /* Appends a piece for each lane whose count is not 0. */
     __device__ __forceinline__ void add(int row, int count, const int (&other)[PIECE])
     {
         unsigned has = __ballot_sync(~0u, count > 0);
@@ -144,7 +149,8 @@ template <class C> struct cell_scout {
             end -= C::QUARTER;
         }
     }
-    /* Ends a cell: pads steps until all scouts have seen that all of them have reached its end, at the same step. */
+    /* Ends a cell: appends empty pieces until all scouts have seen, at the same step, that each has reached the end of the
+       cell. */
     __device__ __forceinline__ void finish()
     {
         const int none[PIECE] = {};
@@ -169,7 +175,7 @@ template <class C> struct cell_scout {
     }
 };
 
-/* What a tile says of itself; `first`: of slab lane % 16. */
+/* The head of a tile's list; `first`: first word of slab lane % 16. */
 struct cell_head {
     int64_t at;
     int neighbours, cells;
@@ -183,10 +189,10 @@ static __device__ __forceinline__ cell_head cell_head_of(const conv_set &set, in
     return {t.at, t.neighbours, t.cells, t.first[threadIdx.x % PNET_TILE_SLABS]};
 }
 
-/* The rounds of a cell in a tile; lanes s and s + 16 know those of slab s. */
+/* The rounds of a cell in a tile; lanes s and s + 16 have those of slab s. */
 struct cell_rounds {
     const int32_t *list;
-    const uint16_t *slots; /* of the tile's first round, row lane % 16 */
+    const uint16_t *slots; /* slots of the tile's first round, row lane % 16 */
     uint32_t begin, rounds;
 };
 
@@ -229,10 +235,10 @@ struct cell_unit {
     const int32_t *list;
 };
 
-/* Goes through a tile by pairs of slabs, 8 rounds at a time. */
+/* A walk through a tile by pairs of slabs, 8 rounds at a time. */
 struct cell_walk {
-    unsigned slabs; /* that are left, those at hand among them */
-    int done;       /* rounds of these */
+    unsigned slabs; /* slabs that are left, including the present pair */
+    int done;       /* rounds of the present pair that are done */
 
     __device__ __forceinline__ cell_unit next(
         const cell_rounds &t, const pnet_tile &tile, int64_t row0)
@@ -277,7 +283,7 @@ static __device__ __forceinline__ cell_piece cell_piece_of(const cell_unit &u)
     return p;
 }
 
-/* Finds the pieces of a tile that lists nothing, from the triplets. */
+/* Lists the pieces of a tile without a list, from the triplets. */
 template <class C>
 static __device__ __noinline__ void scout_plain(
     const conv_set &set, int tile, int cell, cell_scout<C> &s)
@@ -304,7 +310,7 @@ static __device__ __noinline__ void scout_plain(
     }
 }
 
-/* The first tile of the share from `tile` on; `tiles` where there is none. */
+/* Returns the first tile of the share from `tile` on, or `tiles` if there is none. */
 static __device__ __forceinline__ int cell_next_tile(const cell_share &w, int tile, int tiles)
 {
     for (; tile < tiles; tile += 32) {
@@ -315,7 +321,7 @@ static __device__ __forceinline__ int cell_next_tile(const cell_share &w, int ti
     return tiles;
 }
 
-/* Finds the pieces of one cell that a block has. What it requests from memory is used two units later. */
+/* Lists a block's pieces of one cell. Values are used two units after they are requested. */
 template <class C>
 static __device__ __forceinline__ void scout_cell(
     const conv_set &set, const cell_share &w, int cell, int tiles, cell_scout<C> &s)

@@ -13,7 +13,7 @@ static __device__ __forceinline__ void copies_commit()
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Until all groups but the last `LEFT` have landed. */
+/* Waits until all groups of copies but the last `LEFT` are complete. */
 template <int LEFT> static __device__ __forceinline__ void copies_wait_but()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
@@ -26,7 +26,7 @@ static __device__ __forceinline__ void barrier_arrive_copies(uint64_t *b)
                  : "memory");
 }
 
-/* Starts to copy 16 bytes, of which `left` elements exist; the others become zeros. */
+/* Starts to copy 16 bytes, of which `left` elements exist; zeros take the place of the others. */
 template <typename T>
 static __device__ __forceinline__ void copy_part(void *to, const T *from, int left)
 {
@@ -45,7 +45,7 @@ template <bool BFLOAT> static __device__ __forceinline__ uint32_t pack2(float x,
     }
 }
 
-/* x keep + y, where keep is 0 or 1. */
+/* Returns x keep + y, where keep is 0 or 1. */
 template <bool BFLOAT>
 static __device__ __forceinline__ uint32_t add2_if(uint32_t x, uint32_t y, bool keep)
 {
@@ -68,8 +68,8 @@ template <bool BFLOAT> static __device__ __forceinline__ float2 split2(uint32_t 
         return __half22float2(*(__half2 *)&x);
 }
 
-/* The sum of a run in the 16 bits in which neighbours are staged. A new run begins where `keep` is 0; a NaN stays for the
-   rest of the row. */
+/* Sums of runs in the 16 bits in which neighbours are staged. A new run begins where `keep` is 0. A NaN stays for the rest
+   of the row. */
 template <class C> struct packed_sum {
     uint4 v = {0, 0, 0, 0};
 
@@ -86,7 +86,7 @@ template <class C> struct packed_sum {
     }
 };
 
-/* The same in float32, for long runs. */
+/* The same sums in float32, for long runs. */
 template <class C> struct long_sum {
     float v[8] = {};
 
@@ -108,7 +108,7 @@ template <class C> struct long_sum {
     }
 };
 
-/* Of what is staged as float32. */
+/* Sums of neighbours that are staged in float32. */
 template <class C> struct float_sum {
     float4 v = {0, 0, 0, 0};
 
@@ -126,10 +126,10 @@ template <class C> struct float_sum {
     }
 };
 
-/* What a lane gathers: two rows of the slab, 16 staged bytes of each neighbour. */
+/* A lane's part of gathering: two rows of the slab, 16 staged bytes of each neighbour. */
 template <class C> struct lane_place {
-    int row0, row1, piece, word, shift; /* word, shift: of a round, where the slots are */
-    uint32_t to0, to1;                  /* bytes in a panel */
+    int row0, row1, piece, word, shift; /* word, shift: position of the slots in a round */
+    uint32_t to0, to1;                  /* offsets in a panel, bytes */
 
     static __device__ __forceinline__ uint32_t in_panel(int row, int piece)
     {
@@ -137,7 +137,7 @@ template <class C> struct lane_place {
         int unit = C::WIDE ? piece / 2 : piece;
         return (uint32_t)(row * 64 + (unit ^ row / 2 % 4) * 16 + (C::WIDE ? piece % 2 * 8 : 0));
     }
-    /* The lane `lane` of those that share the pieces of a row from the first one on. */
+    /* `lane` counts the lanes that share the pieces of a row, from the first one on. */
     __device__ __forceinline__ lane_place(int lane, int lanes, int first)
     {
         int half = threadIdx.x / 32 % C::WARPS;
@@ -152,8 +152,8 @@ template <class C> struct lane_place {
     __device__ __forceinline__ lane_place() : lane_place(threadIdx.x % 32, C::LANES, 0) {}
 };
 
-/* What a lane gathers of the 8 channels behind the first 32: one row of the slab for each of 16 lanes; or, in pairs, two
-   rows for each of 8 lanes, which the others repeat. */
+/* A lane's part of gathering the 8 channels after the first 32: one row of the slab for each of 16 lanes; or, in pairs, two
+   rows for each of 8 lanes, and the other lanes repeat that. */
 template <class C> struct more_place {
     int word, shift;
     uint32_t to;
@@ -173,7 +173,7 @@ template <class C> struct more_place {
     }
 };
 
-/* Starts to copy rounds to shared memory, and pads them with slot 0 to a multiple of AHEAD. */
+/* Starts to copy rounds to shared memory. Pads them with slot 0 to a multiple of AHEAD. */
 static __device__ __forceinline__ void copy_rounds(uint32_t *to, const uint32_t *from, int rounds)
 {
     int lane = threadIdx.x % 32, padded = (rounds + AHEAD - 1) / AHEAD * AHEAD;
@@ -185,7 +185,7 @@ static __device__ __forceinline__ void copy_rounds(uint32_t *to, const uint32_t 
     }
 }
 
-/* The slots of the lane's two rows in a round. */
+/* Returns the slots of the lane's two rows in a round. */
 template <class C>
 static __device__ __forceinline__ uint2 slots_of(const uint32_t *round, const lane_place<C> &place)
 {
@@ -196,11 +196,12 @@ static __device__ __forceinline__ uint2 slots_of(const uint32_t *round, const la
         return {w[0] & 0xFFFF, w[0] >> 16};
 }
 
-/* The rounds that end a run, of the ROUNDS rounds of a slab from `first` on: a bit each. */
+/* Returns which of ROUNDS rounds of a slab, from `first` on, end a run: a bit each. */
 static __device__ __forceinline__ uint32_t ends_from(
     const tile_info &info, int slab, uint32_t first)
 {
-    uint32_t ends = 0, end = ~first; /* of the cell before; large where it is before `first` */
+    /* `end`: end of the previous cell; large while it is before `first` */
+    uint32_t ends = 0, end = ~first;
     for (uint32_t left = info.slab[slab].mask; left; left &= left - 1) {
         end += info.count[slab][__ffs(left) - 1];
         if (end < ROUNDS) ends |= 1u << end;
@@ -263,15 +264,15 @@ static __device__ __forceinline__ void gather_slab(const tile_info &info, int sl
     }
 }
 
-/* Where a producer's neighbours are: staged, or in memory. */
+/* Where a producer finds neighbours: staged, or in global memory. */
 template <class C> struct tile_source {
     const unsigned char *tile; /* the lane's piece of slot 0 */
-    const typename C::T *from; /* the lane's channels of row 0 */
+    const typename C::T *from; /* the lane's first channel in row 0 */
     int64_t stride;
-    int left; /* of these channels */
+    int left; /* channels that exist from there on */
     const int32_t *list;
     int staged;
-    int units; /* rows before this one may be read by units, whatever their width */
+    int units; /* rows before this one may be read in units, whatever their width */
 };
 
 /* Loads the lane's 16 bytes of a row, of which `left` channels exist. */
@@ -296,8 +297,8 @@ static __device__ __forceinline__ uint4 fetch(const tile_source<C> &s, uint32_t 
     return *(const uint4 *)(s.tile + slot * C::SLOT_BYTES);
 }
 
-/* The same where some neighbours are not in shared memory, or runs are long. `held`: room for rounds, with the first of
-   them in it; `rounds`: all of them. Lanes that are not `own` store nothing. */
+/* Sums runs where some neighbours are not staged, or runs are long. `held`: room for rounds, with the first of them in it;
+   `rounds`: all of them. Lanes that are not `own` store nothing. */
 template <class C, class SUM>
 static __device__ __forceinline__ void gather_any(const tile_info &info, int slab,
     const tile_source<C> &s, uint32_t *held, const uint32_t *rounds, const lane_place<C> &place,
@@ -327,7 +328,7 @@ static __device__ __forceinline__ void gather_any(const tile_info &info, int sla
     }
 }
 
-/* The same from the triplets, for a tile that lists nothing; rows from `live` on have none. */
+/* Sums runs from the triplets, for a tile without a list. Rows from `live` on have no triplets. */
 template <class C, class SUM>
 static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t tile,
     const uint8_t *rows, int cell0, int cells, const tile_source<C> &s, const lane_place<C> &place,
@@ -351,8 +352,7 @@ static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t
     }
 }
 
-/* Starts to copy the rows of the other side that the warp's slab has. `rows`: of the tile. Rows from `live` on become
-   zeros. */
+/* Starts to copy the rows of the other side for the warp's slab. `rows`: rows of the tile. Rows from `live` on become zeros. */
 template <class C>
 static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> &j,
     const typename C::T *from, int64_t tile, const uint8_t *rows, int first, unsigned char *to)
@@ -381,12 +381,12 @@ static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> 
     }
 }
 
-/* A lane's place while its warp copies rows of the other side: some rows a turn, 16 bytes a lane. */
+/* A lane's place while its warp copies rows of the other side: several rows a turn, 16 bytes a lane. */
 template <class C> struct side_place {
     static constexpr int LANES = C::M * (int)sizeof(typename C::T) / 16, ROWS = 16 / C::WARPS,
                          AT_ONCE = 32 / LANES, TURNS = ROWS / AT_ONCE;
     static_assert(TURNS % 2 == 0 && TURNS <= 8, "shifts fit into a word, turns are taken in pairs");
-    int first, row, unit; /* the warp's first row; the lane's in the first turn */
+    int first, row, unit; /* first row of the warp; the lane's row and unit in the first turn */
 
     __device__ __forceinline__ side_place()
     {
@@ -397,8 +397,8 @@ template <class C> struct side_place {
     }
 };
 
-/* The same for rows of any alignment: starts to copy the units that hold them. The pitch of a row has room for the one
-   unit that this is more. Returns how far each of the lane's rows begins behind its first unit, 4 bits a turn. */
+/* Copies rows of any alignment: starts to copy the units that hold them. The pitch of a row has room for the one unit more
+   that this takes. Returns the offset of each of the lane's rows in its first unit, 4 bits a turn. */
 template <class C>
 static __device__ __forceinline__ uint32_t copy_side_units(const tiles_job<typename C::T> &j,
     const typename C::T *from, int64_t tile, const uint8_t *rows, int first, unsigned char *to)
@@ -475,7 +475,7 @@ static __device__ __forceinline__ void add_cells(slab_share &share, const pnet_t
     bool own = there && q >= 0 && q < w.cells, before = there && q < 0;
 #pragma unroll
     for (int pair = 0; pair < PNET_TILE_SLABS / 2; pair++) {
-        uint32_t n[2] = {rounds[pair] & 0xFFFF, rounds[pair] >> 16}; /* of two slabs */
+        uint32_t n[2] = {rounds[pair] & 0xFFFF, rounds[pair] >> 16}; /* rounds in two slabs */
         uint32_t upto = own ? min(n[0], 2u * ROUNDS) | min(n[1], 2u * ROUNDS) << 16 : 0;
 #pragma unroll
         for (int i = 1; i < 32; i *= 2) {
@@ -537,7 +537,7 @@ static __device__ __forceinline__ void prepare_tile(const tiles_job<typename C::
     }
 }
 
-/* Starts to stage the neighbours of a tile: the lane's piece of every EACH-th one. */
+/* Starts to stage the neighbours of a tile: the lane's piece of every EACH-th neighbour. */
 template <class C>
 static __device__ __forceinline__ void stage_tile(
     const tile_source<C> &s, const int32_t *list, int staged, unsigned char *tile)
@@ -551,9 +551,9 @@ static __device__ __forceinline__ void stage_tile(
     }
 }
 
-/* How loaders share the pieces of neighbours in float32 of any alignment. */
+/* How loaders share the pieces of float32 neighbours of any alignment. */
 template <class C> struct uneven_share {
-    int piece, first, each; /* of every `each` neighbours the first-th; piece -1: none */
+    int piece, first, each; /* each `each`-th neighbour from `first` on; piece -1: none */
 
     __device__ __forceinline__ uneven_share(const tiles_job<typename C::T> &j, const tiles_share &w)
     {
@@ -565,8 +565,8 @@ template <class C> struct uneven_share {
     }
 };
 
-/* Stages the lane's piece of four neighbours at a time. Neighbours whose units would reach beyond the matrix are staged
-   one by one. */
+/* Stages the lane's piece of neighbours, four at a time. A neighbour whose units would reach beyond the matrix is staged
+   alone. */
 template <class C>
 static __device__ __forceinline__ void stage_uneven(const tile_source<C> &s, const int32_t *list,
     int staged, const uneven_share<C> &share, unsigned char *tile)
@@ -601,8 +601,7 @@ static __device__ __forceinline__ void stage_uneven(const tile_source<C> &s, con
 }
 
 /* Stages neighbours in 16 bits of any alignment, AT_ONCE whole rows a lane: each unit is read once, which takes fewer
-   instructions than going by pieces. In float32 that would take too many registers, and too many rows would begin in one
-   bank. */
+   instructions than pieces do. In float32 that would take too many registers, and too many rows would begin in one bank. */
 template <class C>
 static __device__ __forceinline__ void stage_rows(
     const tile_source<C> &s, const int32_t *list, int staged, unsigned char *tile)

@@ -1,6 +1,6 @@
-/* VVOR from tiles for rows whose bytes are no multiple of 16. A row then begins inside a unit of 16 bytes: whole units
-   are read, and 16 bytes are joined from two of them. What lies before and behind a row goes to columns whose sums are
-   not used. Nothing behind the last row is read. */
+/* VVOR from tiles for rows whose size is not a multiple of 16 bytes. Such a row may begin inside a unit of 16 bytes: whole
+   units are read, and 16 bytes are joined from two units. Bytes before and after the row go to columns whose sums are not
+   used. No byte after the last row is read. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_UNEVEN_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_UNEVEN_CUH
 
@@ -10,7 +10,7 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* The 16 bytes that begin `shift` bytes, a multiple of EACH below 16, behind `low`. */
+/* Returns the 16 bytes that begin `shift` bytes after the start of `low`. `shift` is a multiple of EACH below 16. */
 template <int EACH>
 static __device__ __forceinline__ uint4 join_units(uint4 low, uint4 high, uint32_t shift)
 {
@@ -25,7 +25,7 @@ static __device__ __forceinline__ uint4 join_units(uint4 low, uint4 high, uint32
     return {w[0], w[1], w[2], w[3]};
 }
 
-/* Rows before this one may be read by units of 32 bytes; of the last rows, such units would read past the end. */
+/* Returns the first row that may not be read in units of 32 bytes, because a unit could reach past the end of the matrix. */
 static __device__ __forceinline__ int rows_of_units(uint32_t rows, int64_t row_bytes)
 {
     return (int)rows - (int)((32 + row_bytes - 1) / row_bytes);
@@ -66,7 +66,7 @@ static __device__ __forceinline__ void load_row(uint4 (&u)[UNITS], const char *f
     }
 }
 
-/* Elements of the first `left` of 16 bytes, one by one. */
+/* Loads the first `left` elements of 16 bytes, one by one. */
 template <typename T> static __device__ __forceinline__ uint4 load_elements(const T *from, int left)
 {
     constexpr int COUNT = 16 / sizeof(T);
@@ -78,9 +78,8 @@ template <typename T> static __device__ __forceinline__ uint4 load_elements(cons
     return w;
 }
 
-/* Starts to copy unit `u` of a row. `end` bytes from the first unit on are wanted; the rest becomes zeros, and so does
-   all of a row that is not `there`. A unit that reaches beyond `last`, the end of the matrix, is read number by number.
-   */
+/* Starts to copy unit `u` of a row. The `end` bytes from the first unit on are copied; bytes after them become zeros, and so
+   does a row that is not `there`. A unit that reaches beyond `last`, the end of the matrix, is read number by number. */
 static __device__ __forceinline__ void copy_unit(
     unsigned char *to, const char *units, int u, int end, bool there, const char *last)
 {

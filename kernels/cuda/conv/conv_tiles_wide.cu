@@ -1,6 +1,6 @@
-/* MVMR from tiles in 16 bits for wide layers: 256 columns at a time. A product of 64 rows takes as long as gathering the
-   next 64 rows, which goes on meanwhile. A cluster of two blocks of threads has a tile, so that the weights leave L2 once
-   for both halves of it. */
+/* MVMR from tiles in 16 bits for wide layers: 256 columns at a time. The product of 64 rows takes as long as gathering the
+   next 64 rows, and both run at the same time. A cluster of two blocks of threads shares a tile, so that its weights are
+   read from L2 once for both halves. */
 #include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
 
 template <conv_form FORM> using wide_config = tile_config<FORM, 2, 256, true>;

@@ -1,4 +1,4 @@
-/* What becomes of the sums of a tile's rows. */
+/* MVMR from tiles: how the sums of a tile's rows are finished, converted and written. */
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_WRITE_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_WRITE_CUH
 
@@ -6,8 +6,8 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* Adds bias and old output, applies the activation, converts the sums to the storage of the output and writes them at
-   `at`. The storage is tested here, not outside, to keep the code small. */
+/* Adds bias and old output, applies the activation, converts the sum to the storage of the output and writes it at `at`. The
+   storage is tested here, in the innermost place, to keep the code small. */
 static __device__ __forceinline__ void write_one(const conv_product &p, int64_t at, float v)
 {
     const conv_end &e = p.end;
@@ -28,13 +28,13 @@ static __device__ __forceinline__ void write_one(const conv_product &p, int64_t 
     }
 }
 
-/* The two rows of a lane, and which of them exist. */
+/* The two rows of a lane, and whether they exist. */
 struct lane_rows {
     int64_t row[2];
     bool live[2];
 };
 
-/* Which row of the item's tile is at a place. */
+/* Returns the row at a place of the item's tile. */
 static __device__ __forceinline__ int row_at(const tile_launch &l, const tile_item &item, int place)
 {
     return is_dense(l) ? place : __ldg(&l.p.set.tiles.tile[item.tile].row[place]);
@@ -84,13 +84,13 @@ static __device__ __forceinline__ void each_unit(int left, const lane_rows &rows
     }
 }
 
-/* Where sum i of a unit stands. */
+/* Returns the index of sum i of a unit. */
 static __device__ __forceinline__ constexpr int sum_at(int u, int half, int i)
 {
     return u * 16 + i / 2 * 4 + half * 2 + i % 2;
 }
 
-/* Finishes the sums of a row and writes them; the first unit of a row is at channel `first`. */
+/* Finishes the sums of a row and writes them. The first unit of the row is at channel `first`. */
 template <class C, class T>
 static __device__ __forceinline__ void write_units(const tile_launch &l, T *out, int first,
     int left, float (&sum)[C::COLUMNS / 2], const lane_rows &rows)
@@ -158,7 +158,7 @@ static __device__ __forceinline__ void write_rows(const tile_launch &l, uint32_t
     }
 }
 
-/* The same for rows that are stored in any way. */
+/* Writes the sums of a block of 64 rows in any storage. */
 template <class C>
 static __device__ __forceinline__ void write_uneven(const tile_launch &l, uint32_t shared,
     const tile_item &item, const float (&sum)[C::COLUMNS / 2], int block)
@@ -197,7 +197,7 @@ static __device__ __forceinline__ void write_block(const tile_launch &l, uint32_
 #pragma unroll
             for (int i = 0; i < 8; i++) sum[sum_at(u, half, i)] += e.bias[first + u * 32 + i];
         });
-    if (e.act != PNET_ACT_NONE && !e.add) { /* conv_activate without a branch for each */
+    if (e.act != PNET_ACT_NONE && !e.add) { /* conv_activate, with one branch for all sums */
 #pragma unroll
         for (int i = 0; i < C::COLUMNS / 2; i++) {
             float below = e.act == PNET_ACT_LEAKY ? e.slope * sum[i] : 0;
@@ -210,7 +210,7 @@ static __device__ __forceinline__ void write_block(const tile_launch &l, uint32_
         write_units<C>(l, (T *)e.out, first, cout - c, sum, rows);
 }
 
-/* Computes the rows of an item whose tile lists nothing, from the triplets. */
+/* Computes the rows of an item from the triplets, for a tile without a list. */
 template <class C>
 static __device__ __noinline__ void write_plain(const tile_launch &l, const tile_item &item)
 {
