@@ -4,24 +4,26 @@
 
 #include <stdlib.h>
 
-/* Measured on an H200 (bench/notes/concurrent.md): beyond 4 steps nothing is gained, and 2 are most of it in large networks. */
+/* Measured on an H200 (bench/notes/concurrent.md): a reach beyond 4 steps gains nothing, and a reach of 2 gives most of the
+   gain in large networks. */
 const struct pnet_reach pnet_reaches[PNET_REACHES] = {
     {4, PNET_WORK_MOST, 16}, {2, PNET_WORK_MOST, 7}};
 
-/* A set of parts for each block. */
+/* For each block of the arena a set of parts. */
 struct pnet_apart {
-    uint64_t *touch;                /* [blocks][words]: parts that touch it */
-    uint64_t *beside[PNET_REACHES]; /* [blocks][words]: parts that may run beside one of those */
+    uint64_t *touch; /* [blocks][words]: parts that touch it */
+    /* [blocks][words]: parts that may run at the same time as one of those */
+    uint64_t *beside[PNET_REACHES];
     int blocks, parts, words;
 };
 
-/* The schedule's steps, and what waits for what by what they read and write alone. */
+/* The schedule's steps, and the order that what they read and write alone imposes. */
 struct schedule {
     struct pnet_waits *waits;
     struct pnet_touched (*touched)[PNET_STEP_PARTS]; /* [step_count] */
 };
 
-/* Every object at a place of its own: a block's is its index. */
+/* Gives every object a place of its own: the place of a block is its index. */
 static struct pnet_stretch own_place(void *context, enum pnet_object object, int index)
 {
     const struct pnet_plan *p = context;

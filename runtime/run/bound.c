@@ -26,7 +26,7 @@ static struct pnet_tensor tensor_of(const struct pnet_bound *b, int tensor)
         .width = t->width, .type = t->type, .storage = b->storage[tensor], .level = t->level};
 }
 
-/* The constants of a step. */
+/* Returns the constants of a step. */
 static struct pnet_exec exec_of(const struct pnet_bound *b, const struct pnet_step *s)
 {
     const struct pnet_node *n = &b->plan->nodes[s->node];
@@ -97,7 +97,7 @@ void pnet_bound_exec(const struct pnet_bound *b, int step, const struct pnet_cou
     for (int i = 0; i < n->geo_count; i++) x->geo[i] = &views[n->geo[i]];
 }
 
-/* The forms that a step reads of its first item, by what it is bound to. */
+/* Returns the forms that a step reads of its first item, under its target. */
 static unsigned step_forms(const struct pnet_bound *b, int step, const struct pnet_geo_view *views)
 {
     const struct pnet_step *s = &b->plan->steps[step];
@@ -116,7 +116,7 @@ static unsigned with_both(unsigned forms)
     return forms;
 }
 
-/* `views` [geo_count]: room. */
+/* `views` [geo_count]: scratch. */
 static void choose_forms(struct pnet_bound *b, bool choosing, struct pnet_geo_view *views)
 {
     const struct pnet_plan *p = b->plan;
@@ -147,7 +147,7 @@ static bool is_loss(const struct pnet_plan *p, int tensor)
     return false;
 }
 
-/* Gradients that no step writes. */
+/* Finds the gradients that no step writes. */
 static void find_seeds(struct pnet_bound *b)
 {
     const struct pnet_plan *p = b->plan;
@@ -158,7 +158,7 @@ static void find_seeds(struct pnet_bound *b)
     }
 }
 
-/* Steps that a GPU leaves to the host stand at the end of forward. */
+/* The steps that a GPU leaves to the host come at the end of forward. */
 static int count_device_steps(const struct pnet_bound *b)
 {
     const struct pnet_plan *p = b->plan;
@@ -169,7 +169,7 @@ static int count_device_steps(const struct pnet_bound *b)
     return last;
 }
 
-/* Features in 16 bits are for the usual kernels alone. */
+/* Features in 16 bits are only for the default kernels. */
 static enum pnet_status check(
     const struct pnet_bound *b, enum pnet_conv_algo algo, struct pnet_error *e)
 {
@@ -190,7 +190,7 @@ static enum pnet_status choose_algos(
     return st;
 }
 
-/* false: no memory. */
+/* Returns false if memory is out. */
 static bool make_room(struct pnet_bound *b)
 {
     const struct pnet_plan *p = b->plan;
@@ -204,7 +204,7 @@ static bool make_room(struct pnet_bound *b)
     return b->algos && b->storage && b->forms && b->owner && b->level_item && b->exec && b->seeds;
 }
 
-/* All that follows from device, precision and algorithms. `views` [geo_count]: room. */
+/* Sets everything that follows from device, precision and algorithms. `views` [geo_count]: scratch. */
 static void derive(struct pnet_bound *b, bool choosing, struct pnet_geo_view *views)
 {
     const struct pnet_plan *p = b->plan;

@@ -27,7 +27,7 @@ static struct pnet_choice *find(const struct pnet_choices *c, const char *path)
     return NULL;
 }
 
-/* Room for `most` items must be there. */
+/* The caller has made room for `most` items. */
 static bool add(struct pnet_choices *c, const char *path, struct pnet_algos algos)
 {
     char *copy = strdup(path);
@@ -52,7 +52,7 @@ enum pnet_status pnet_choices_of(const struct pnet_bound *b, const struct pnet_d
 
 /* ---- YAML ---- */
 
-/* The code point at *text, which moves behind it; -1: not UTF-8, one byte is passed over. */
+/* Returns the code point at *text and advances *text past it. -1: not UTF-8; one byte is skipped. */
 static int32_t next_point(const unsigned char **text)
 {
     const unsigned char *t = (*text)++;
@@ -108,7 +108,7 @@ static void put(FILE *f, const struct pnet_choices *c)
     fprintf(
         f, "precision: %s\nlayers:%s\n", pnet_precision_names[c->precision], c->count ? "" : " {}");
     for (int i = 0; i < c->count; i++) {
-        /* only keys that say they are may be long */
+        /* YAML requires long keys to be marked as such */
         bool lengthy = strlen(c->items[i].path) > 80;
         fputs(lengthy ? "  ? " : "  ", f);
         put_quoted(f, c->items[i].path);

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Something that needs `bytes` from step `first` to step `last`. */
+/* A block of `bytes` that is alive from step `first` to step `last`. */
 struct block {
     size_t bytes, offset;
     int first, last;
     int index; /* tensor, or tensor_count + step for a workspace */
 };
 
-/* What is placed; `by_offset` has the blocks that have an offset, in its order. */
+/* The blocks to place; `by_offset` has those that are placed, in the order of their offsets. */
 struct blocks {
     struct block *items, **by_offset;
     int count;
@@ -26,7 +26,7 @@ static int by_size(const void *a, const void *b)
     return x->index - y->index;
 }
 
-/* Steps in sequence: a reach for which blocks meet only where both are alive. */
+/* Steps in sequence: a reach under which only blocks that are alive at the same step must not overlap. */
 enum { IN_SEQUENCE = -1 };
 
 static bool may_meet(
@@ -39,7 +39,7 @@ static bool may_meet(
     return pnet_apart_concurrent(b->apart, reach, x->index, y->index);
 }
 
-/* The lowest offset that is free for `x` while it lives, beside the first `count` blocks. */
+/* Returns the lowest offset at which `x` overlaps none of the first `count` blocks that must not share memory with it. */
 static size_t find_room(const struct pnet_bound *b, int reach, const struct block *x,
     struct block *const *by_offset, int count)
 {
@@ -52,7 +52,7 @@ static size_t find_room(const struct pnet_bound *b, int reach, const struct bloc
     return at;
 }
 
-/* Largest first. Returns where the last one ends. */
+/* Places blocks, the largest first. Returns where the last one ends. */
 static size_t place(const struct pnet_bound *b, int reach, struct blocks *all)
 {
     size_t total = 0;
@@ -75,7 +75,7 @@ static size_t tensor_bytes(const struct pnet_bound *b, const struct pnet_counts 
     return pnet_round_bytes((size_t)rows * (size_t)t->width * pnet_bound_element_bytes(b, tensor));
 }
 
-/* The workspace of a step. The host has one of its own for the steps that a GPU leaves to it. */
+/* Returns the bytes of a step's workspace. The host has a workspace of its own for the steps that a GPU leaves to it. */
 static size_t work_bytes(const struct pnet_bound *b, const struct pnet_counts *c, int step,
     const struct pnet_geo_view *views)
 {
@@ -108,8 +108,7 @@ static void collect_blocks(const struct pnet_bound *b, const struct pnet_counts 
     }
 }
 
-/* Places blocks, so that steps may be concurrent where that does not cost more than it may. Returns where the last one
-   ends. */
+/* Places blocks so that steps may be concurrent, if that costs no more than allowed. Returns where the last block ends. */
 static size_t place_blocks(const struct pnet_bound *b, bool beside, struct blocks *all)
 {
     qsort(all->items, (size_t)all->count, sizeof *all->items, by_size);
@@ -123,7 +122,7 @@ static size_t place_blocks(const struct pnet_bound *b, bool beside, struct block
     return place(b, IN_SEQUENCE, all);
 }
 
-/* Finds the step at which most bytes are alive. `change` [step_count + 1]: zeros. */
+/* Finds the step at which most bytes are alive. `change` [step_count + 1]: zeroed scratch. */
 static void find_peak(
     const struct pnet_plan *p, const struct blocks *all, int64_t *change, struct pnet_layout *l)
 {

@@ -34,7 +34,7 @@ enum pnet_status pnet_optim_check(const struct pnet_optim *o, struct pnet_error 
     if (o->kind != PNET_SGD && !is_fraction(o->beta2))
         return pnet_error_set(
             e, PNET_USAGE, "beta2: expected 0 or more, below 1, found %g", o->beta2);
-    /* It must stay a normal float. */
+    /* eps must stay a normal float. */
     if (o->kind != PNET_SGD && !(o->eps >= 1e-37 && o->eps < 1e30))
         return pnet_error_set(e, PNET_USAGE, "eps: expected 1e-37 or more, found %g", o->eps);
     if (!(o->weight_decay >= 0 && o->weight_decay < 1e30))
@@ -75,7 +75,7 @@ int64_t pnet_optim_chunks(const struct pnet_optim *o, const struct pnet_optim_pa
         bool decays = parts[i].decay || o->decay_all;
         float rate = parts[i].rate;
         int64_t begin = parts[i].offset, end = begin;
-        /* parts that follow each other in the block, and are treated alike, are cut as one */
+        /* consecutive parts with the same decay and rate are cut as one */
         for (; i < part_count && parts[i].offset == end && parts[i].rate == rate &&
                (parts[i].decay || o->decay_all) == decays;
              i++)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The device must be there, and every layer must have kernels for it. */
+/* Checks that the device is present, and that every layer has kernels for it. */
 static enum pnet_status check_device(const struct pnet_bound *b, struct pnet_error *e)
 {
     const struct pnet_plan *p = b->plan;
@@ -19,7 +19,7 @@ static enum pnet_status check_device(const struct pnet_bound *b, struct pnet_err
     return st ? st : pnet_device_enter(b->where, e);
 }
 
-/* All memory that does not depend on batches. */
+/* Allocates the memory that does not depend on batches. */
 static enum pnet_status make_memory(struct pnet_session *s, int64_t extra, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
@@ -192,7 +192,7 @@ static enum pnet_status lay_out(
     return PNET_OK;
 }
 
-/* In device memory; on the CPU a member of the session. */
+/* Returns the address of a member of pnet_session_live: in device memory, or on the CPU in the session itself. */
 static void *live_of(const struct pnet_session *s, size_t member)
 {
     char *live = s->live.data ? s->live.data : (char *)(uintptr_t)&s->host_live;
@@ -215,7 +215,7 @@ static void point(
     t->live = pnet_slot_live(slot, t->level);
 }
 
-/* A gradient lies in the rows of the tensor that it belongs to; -1: it is not wanted. */
+/* Points a gradient at its memory; it has the rows of its tensor. -1: the gradient is not wanted. */
 static void point_gradient(const struct pnet_session *s, const struct pnet_slot *slot, int gradient,
     const struct pnet_tensor *of, struct pnet_tensor *t)
 {
@@ -280,7 +280,7 @@ void pnet_session_run_step(
     const struct pnet_node *node = &s->plan->nodes[s->plan->steps[step].node];
     const struct pnet_op *op = node->op;
     struct pnet_exec x;
-    if (training && op->class_ == PNET_METRIC) return; /* evaluation is for them */
+    if (training && op->class_ == PNET_METRIC) return; /* metrics run in evaluation */
     pnet_session_exec(s, slot, step, training, &x);
     for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= accumulate;
     (s->plan->steps[step].backward ? op->backward : op->forward)(&x);

@@ -1,5 +1,5 @@
-/* A session runs a bound plan: parameters, one arena for the feature stage, slots for the geometry of
- * this batch and the next. */
+/* A session runs a bound plan: parameters, one arena for the feature stage, slots for the geometry of this batch and the
+   next. */
 #ifndef PNET_RUNTIME_SESSION_H
 #define PNET_RUNTIME_SESSION_H
 
@@ -13,16 +13,16 @@ struct pnet_session_options {
     int slots;           /* 1, or 2 to prepare the next batch while one runs */
     uint64_t seed;       /* of weights and dropout */
     int64_t extra_bytes; /* optimiser state, counted from the start */
-    bool no_recording;   /* GPU: step by step, for tests and timings */
+    bool no_recording;   /* GPU: runs steps one by one, for tests and timings */
 };
 
-/* What a session on a GPU holds for what changes from batch to batch. */
+/* Bytes that a session on a GPU needs for values that change from batch to batch. */
 enum { PNET_LIVE_BYTES = 64 };
 
 struct pnet_session;
 
-/* The device of `b` must be there; `b` and its plan live as long as the session. PNET_NO_DEVICE: it is not, or a layer has no
-   kernels for it. */
+/* The caller frees the session. `b` and its plan must outlive it. PNET_NO_DEVICE: the device of `b` is not present, or a
+   layer has no kernels for it. PNET_NO_MEMORY. */
 enum pnet_status pnet_session_new(const struct pnet_bound *b, const struct pnet_session_options *o,
     struct pnet_session **s, struct pnet_error *e);
 void pnet_session_free(struct pnet_session *s);
@@ -34,29 +34,28 @@ uint64_t pnet_session_seed(const struct pnet_session *s);
 /* [plan->param_elements] and [plan->trained_elements] float32 at the plan's offsets, in device memory. */
 float *pnet_session_params(struct pnet_session *s);
 float *pnet_session_grads(struct pnet_session *s);
-/* `extra_bytes` of zeroed device memory; NULL where none was asked for. */
+/* Returns `extra_bytes` of zeroed device memory; NULL if extra_bytes is 0. */
 void *pnet_session_extra(struct pnet_session *s);
 
-/* Copies between the host and a block, [count] float32 from `offset`. */
+/* Copies [count] float32, from element `offset` of a block on, between the host and the device. */
 enum pnet_session_block { PNET_BLOCK_PARAMS, PNET_BLOCK_GRADS, PNET_BLOCK_EXTRA };
 enum pnet_status pnet_session_read(const struct pnet_session *s, enum pnet_session_block block,
     int64_t offset, int64_t count, float *to, struct pnet_error *e);
 enum pnet_status pnet_session_write(struct pnet_session *s, enum pnet_session_block block,
     int64_t offset, int64_t count, const float *from, struct pnet_error *e);
 
-/* Fresh weights, from the seed and the names alone. */
+/* Sets fresh weights, which depend on the seed and the parameters' names alone. */
 enum pnet_status pnet_session_init_params(struct pnet_session *s, struct pnet_error *e);
 
-/* Copies one parameter out of a checkpoint's tensors; returns NULL where there is none of that
-   name, or its float32 data [count]. The caller owns it until the call returns. */
+/* Returns the float32 data [count] of the parameter of that name in a checkpoint, or NULL if there is none. The data must
+   stay valid until the next call. */
 typedef const float *pnet_param_source(void *context, const char *name, int64_t count);
 /* Fills all parameters from `source`, folding batch norms where the plan does. PNET_BAD_MODEL names
    the first tensor that is missing or has another size. */
 enum pnet_status pnet_session_load_params(
     struct pnet_session *s, pnet_param_source *source, void *context, struct pnet_error *e);
 
-/* The geometry stage of a slot; may run on another thread than the one that executes the other
- * slot. */
+/* Runs the geometry stage of a slot. It may run in another thread while the other slot is executed. */
 enum pnet_status pnet_session_prepare(
     struct pnet_session *s, int slot, const struct pnet_batch *b, struct pnet_error *e);
 
@@ -65,13 +64,13 @@ enum pnet_status pnet_session_prepare(
    PNET_NO_MEMORY before anything ran: names what is alive at the peak. */
 enum pnet_status pnet_session_forward(
     struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e);
-/* Runs the backward part behind a forward of the same slot: gradients of `scale` times the sum of
-   losses; added to what is there with `accumulate`. */
+/* Runs the backward part after a forward of the same slot: computes the gradients of `scale` times the sum of losses. With
+   `accumulate` they are added to the present gradients. */
 enum pnet_status pnet_session_backward(
     struct pnet_session *s, int slot, float scale, bool accumulate, struct pnet_error *e);
-/* Runs the whole schedule once on a prepared slot, without metrics, and calls `visit` before each step with what the step
-   gets; a visit may run the step itself, as often as it likes. Arena, gradients and running statistics are spoiled: for
-   measurements. The first status of a visit that is not PNET_OK ends it. */
+/* Runs the whole schedule once on a prepared slot, without metrics, and calls `visit` before each step with the step's
+   record. A visit may run the step itself any number of times. For measurements: the contents of arena, gradients and
+   running statistics are lost. The first status of a visit that is not PNET_OK ends the run. */
 typedef enum pnet_status pnet_session_visit(
     void *context, int step, const struct pnet_exec *x, struct pnet_error *e);
 enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,
@@ -86,53 +85,52 @@ typedef void pnet_gradients_ready(void *context, int64_t begin, int64_t end);
 enum { PNET_LISTENERS = 8 };
 bool pnet_session_listen(struct pnet_session *s, pnet_gradients_ready *ready, void *context);
 void pnet_session_unlisten(struct pnet_session *s, pnet_gradients_ready *ready, void *context);
-/* GPU: records the forward or the backward part of a training on a prepared slot as training records it, for measurements:
-   forward has run. Of steps that `wanted` says no to nothing is left but what waits for them; NULL: all are wanted. To be
-   replayed and freed with pnet_device_replay and pnet_device_record_free. NULL: it could not be recorded. */
+/* GPU, for measurements, after forward: records the forward or the backward part of a training on a prepared slot, as a
+   training records it. Steps for which `wanted` returns false are left out, but the order between other steps stays; NULL:
+   all steps are wanted. The caller replays the recording with pnet_device_replay and frees it with pnet_device_record_free.
+   NULL: it could not be recorded. */
 typedef bool pnet_session_wanted(void *context, int step);
 void *pnet_session_record(
     struct pnet_session *s, int slot, bool backward, pnet_session_wanted *wanted, void *context);
-/* Waits until the device has done what was asked for, and tells what went wrong there. */
+/* Waits until the device has done all its work, and reports errors from there. */
 enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e);
 
-/* After forward: the value of an objective; for a metric, `sum` [width] is added to instead (may be
- * NULL). */
+/* After forward: returns the value of an objective. For a metric, adds to `sum` [width] instead, unless NULL. */
 double pnet_session_objective(const struct pnet_session *s, int objective, double *sum);
-/* Where an objective's value stands, in device memory; good until the next bind. */
+/* Returns the address of an objective's value in device memory; it is valid until the next bind. */
 const void *pnet_session_objective_data(const struct pnet_session *s, int objective);
-/* After forward: the result (plan->result), [rows, width] on the points of the batch's result input
-   in the batch's own order; for a result per sample, one row a sample. Owned by the caller (free).
- */
+/* After forward: the result (plan->result), [rows, width] for the points of the batch's result input in the order of the
+   batch; a result per sample has one row a sample. The caller frees it. */
 enum pnet_status pnet_session_result(
     const struct pnet_session *s, int slot, float **data, int64_t *rows, struct pnet_error *e);
 
-/* What the tensor holds after forward or backward, for tests and dumps; NULL where it has no memory
- * then. */
+/* Returns the memory of a tensor after forward or backward, for tests and dumps; NULL if it has no memory then. */
 const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tensor, int64_t *rows);
 
-/* The same on the host, features as float32 however they are stored: [rows, width], to be freed. */
+/* Copies the tensor to the host, features as float32 whatever their storage: [rows, width], freed by the caller. */
 enum pnet_status pnet_session_copy_tensor(const struct pnet_session *s, int slot, int tensor,
     void **data, int64_t *rows, struct pnet_error *e);
 
-/* Fills the arena with NaN: what a kernel reads without having been given it shows. For tests; ends
- * what forward left. */
+/* For tests: fills the arena with NaN, so that a kernel that reads memory nobody wrote shows it. The results of forward are
+   lost. */
 void pnet_session_poison(struct pnet_session *s);
 
-/* The pnet_exec of one step, bound; for tests. `slot` must be prepared and bound (forward ran). */
+/* For tests: sets the bound record of one step. `slot` must be prepared and forward must have run. */
 void pnet_session_exec(
     const struct pnet_session *s, int slot, int step, bool training, struct pnet_exec *x);
 
-/* What the parts of a step read and write, where it lies now (forward ran). */
+/* Sets what the parts of a step read and write, at the present addresses; forward must have run. */
 void pnet_session_touches(
     const struct pnet_session *s, int step, struct pnet_touched parts[PNET_STEP_PARTS]);
-/* Asks for one step, bound; in training a metric does nothing. */
+/* Launches one bound step. In training a metric does nothing. */
 void pnet_session_run_step(
     const struct pnet_session *s, int slot, int step, bool training, bool accumulate);
 
 const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot);
 const struct pnet_memory *pnet_session_memory(const struct pnet_session *s);
 
-/* Time the host spent on each step so far, in seconds, [plan->step_count]: on the CPU the time it took. */
+/* Returns the time, in seconds, that the host has spent on each step so far, [plan->step_count]; on the CPU this is the time
+   of the step. */
 const double *pnet_session_times(const struct pnet_session *s);
 
 #endif

@@ -5,7 +5,7 @@
 /* Copies that are freed together; `failed` sticks. */
 struct copies {
     struct pnet_device device;
-    void *items[128]; /* more than a row can ask for */
+    void *items[128]; /* more than any step can need */
     int count;
     bool failed;
 };
@@ -18,7 +18,7 @@ static void *room(struct copies *c, size_t bytes)
     return p;
 }
 
-/* Memory of the device where the host can read it; NULL for what is not there. */
+/* Copies device memory to the host; returns NULL for NULL. */
 static void *bring(struct copies *c, const void *from, int64_t number, size_t size)
 {
     size_t bytes = (size_t)number * size;
@@ -27,7 +27,7 @@ static void *bring(struct copies *c, const void *from, int64_t number, size_t si
     return to;
 }
 
-/* Places of a view on the host: copies of what it asks for. */
+/* Places of a view on the host: copies of the buffers that the view needs. */
 struct host {
     struct copies *copies;
     const struct pnet_slot *slot;
@@ -38,7 +38,7 @@ static const void *data_at(void *context, int item, int which)
     const struct host *h = context;
     const struct pnet_buffer *own = &h->slot->buffers[item][which];
     size_t bytes = h->slot->used[item][which];
-    /* what passes may be longer than what was kept of it */
+    /* the buffer may have been used in full while only a part of it is kept */
     return bring(h->copies, own->data, (int64_t)(bytes < own->size ? bytes : own->size), 1);
 }
 
@@ -52,7 +52,7 @@ static const int64_t *splits_at(void *context, int level)
 static const int64_t *live_at(void *context, int level)
 {
     (void)context, (void)level;
-    return NULL; /* the host has the true numbers */
+    return NULL; /* the counts on the host are the true ones */
 }
 
 static struct pnet_grid grid_at(void *context, int level)
@@ -65,7 +65,7 @@ static size_t element_bytes(const struct pnet_tensor *t)
     return t->type == PNET_F64 ? 8 : 4;
 }
 
-/* Inputs as the CPU has them: features in float32, however they are stored. */
+/* Copies inputs to the host in the form that the CPU takes: features in float32, whatever their storage. */
 static enum pnet_status bring_inputs(struct copies *c, const struct pnet_session *s, int slot_index,
     const struct pnet_node *n, struct pnet_exec *x, struct pnet_error *e)
 {

@@ -1,4 +1,4 @@
-/* Weights of a session: fresh ones, and those of a checkpoint. They are made on the host and put onto the device. */
+/* Weights of a session: fresh ones, and those of a checkpoint. They are computed on the host and copied to the device. */
 #include "kernels/philox.h"
 #include "runtime/run/session.h"
 

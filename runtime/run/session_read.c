@@ -1,4 +1,4 @@
-/* What a session has computed, on the host. */
+/* Reading a session's results on the host. */
 #include "runtime/run/session_own.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tens
     return pnet_session_data(s, s->slots[slot], tensor);
 }
 
-/* parent[row of the input level] at the result's level; NULL where they are the same. */
+/* Returns parent[row of the input level], the row at the result's level; NULL if both levels are the same. */
 static const int32_t *result_parent(
     const struct pnet_session *s, const struct pnet_slot *slot, int input, int level)
 {
@@ -76,7 +76,8 @@ enum pnet_status pnet_session_copy_tensor(const struct pnet_session *s, int slot
     if (!*data) return pnet_error_memory(e);
     pnet_device_get(s->device, *data, from, bytes);
     float *wide = *data;
-    const uint16_t *bits = *data; /* from the end: a float lies on numbers that have been read */
+    /* from the end: each float overwrites 16-bit numbers that have been read */
+    const uint16_t *bits = *data;
     for (size_t i = n; t->type == PNET_F32 && storage != PNET_STORE_F32 && i-- > 0;) {
         uint16_t b;
         memcpy(&b, &bits[i], sizeof b);

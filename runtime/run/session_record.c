@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
-/* Parts that were recorded: where each ends, and whether another one waits for it. */
+/* The recorded parts: the point where each ends, and whether another part waits for it. */
 struct recorded {
     struct pnet_waits *waits;
-    int *point, *others; /* [parts]; room for a list of them */
+    int *point, *others; /* [parts]; scratch for a list of parts */
     bool *waited;
-    int count, begin; /* parts so far; the point before them */
-    int64_t notified; /* end of the gradients that listeners know to be ready */
+    int count, begin; /* parts so far; the point before the first */
+    int64_t notified; /* end of the gradients that listeners have been told are ready */
 };
 
 /* Each step may be followed by a notification of gradients that are ready. */
@@ -33,7 +33,7 @@ static void free_recorded(struct recorded *r)
     free(r->waited);
 }
 
-/* What is asked for next waits for what has to be over before these parts. */
+/* Makes the next launches wait for all parts that precede these parts. */
 static void wait_for_others(
     struct recorded *r, struct pnet_device d, const struct pnet_touched parts[PNET_STEP_PARTS])
 {
@@ -45,13 +45,14 @@ static void wait_for_others(
     pnet_device_wait_for(d, n ? r->others : &r->begin, n ? n : 1);
 }
 
-/* Notes where what was asked for ends. */
+/* Notes the points where the last launches end. */
 static bool note_ends(struct recorded *r, struct pnet_device d)
 {
     int *point = &r->point[r->count];
     if (!pnet_device_branches(d, point)) {
         point[0] = point[1] = pnet_device_point(d);
-        r->waited[r->count + 1] = true; /* with the first one */
+        /* one point for both parts: the second counts as waited for */
+        r->waited[r->count + 1] = true;
     }
     r->count += PNET_STEP_PARTS;
     return point[0] >= 0 && point[1] >= 0;
@@ -86,8 +87,8 @@ static bool record_ready(const struct pnet_session *s, int step, struct recorded
     return note_ends(r, d);
 }
 
-/* Within a recording: each step waits for nothing but what its memory has to wait for, so that steps that have nothing to
-   do with each other may run at once. What is recorded behind it waits for all. false: no memory. */
+/* Records steps. Each step waits only for the steps that its memory requires, so that independent steps may be concurrent.
+   What is recorded after these steps waits for all of them. Returns false if memory is out. */
 static bool record_steps(const struct pnet_session *s, const struct pnet_session_pass *pass)
 {
     struct recorded r;
@@ -121,7 +122,7 @@ static uint64_t mix(uint64_t hash, uint64_t x)
     return hash ^ hash >> 29;
 }
 
-/* Everything a recorded pass depends on: the class, the addresses, and which one it is. */
+/* A hash of everything that a recorded pass depends on: the class, the addresses, and the pass. */
 static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session_pass *pass)
 {
     uint64_t key = pnet_slot_addresses(s->slots[pass->slot]);
@@ -131,7 +132,7 @@ static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session
     for (int i = 0; i < s->plan->geo_count; i++)
         for (int k = 0; k < pnet_geo_kind(s->plan->geo[i].request.kind)->class_counts; k++)
             key = mix(key, (uint64_t)s->class_.of[i][k]);
-    key = mix(key, (uint64_t)s->layout.total); /* for a class it is one of two */
+    key = mix(key, (uint64_t)s->layout.total); /* a class has two layouts */
     key = mix(key, (uint64_t)pass->first << 3 | (uint64_t)pass->notifies << 2 |
                        (uint64_t)pass->training << 1 | (uint64_t)pass->accumulate);
     for (int i = 0; i < s->listener_count && pass->notifies; i++) {
@@ -141,7 +142,7 @@ static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session
     return key ? key : 1;
 }
 
-/* The recording of that key, or the place for it: the least recently used one. */
+/* Returns the recording with that key, or the least recently used place for it. */
 static struct pnet_session_recording *find_recording(struct pnet_session *s, uint64_t key)
 {
     struct pnet_session_recording *oldest = &s->recordings[0];

@@ -143,7 +143,7 @@ const int64_t *pnet_slot_live(const struct pnet_slot *s, int level)
     return splits ? splits + s->counts.samples : NULL;
 }
 
-/* Places of a view. */
+/* Functions that give the places of a view. */
 
 static const int64_t *splits_at(void *slot, int level)
 {
@@ -160,13 +160,13 @@ static struct pnet_grid grid_at(void *slot, int level)
     return ((const struct pnet_slot *)slot)->grids[level];
 }
 
-/* While a batch is built. */
+/* Places while a batch is built. */
 static const void *place_at(void *slot, int item, int which)
 {
     return pnet_slot_place(slot, item, which)->data;
 }
 
-/* Once it is built: nothing may lead to what the fields, or the next slot to be built, write to. */
+/* Places once the batch is built: pointers must not lead to memory that the fields, or the next slot, write to. */
 static const void *own_at(void *slot, int item, int which)
 {
     const struct pnet_slot *s = slot;
@@ -215,13 +215,13 @@ static bool is_field(const struct pnet_plan *p, int tensor)
     return p->tensors[tensor].role == PNET_ROLE_INPUT && p->tensors[tensor].first >= 0;
 }
 
-/* Where the CPU counts for a GPU, only counts matter. */
+/* Where the CPU counts for a GPU, only the counts matter. */
 static enum pnet_storage storage_of(const struct pnet_slot *s, int field)
 {
     return s->device == PNET_CPU ? PNET_STORE_F32 : s->bound->storage[field];
 }
 
-/* Memory for all fields of the batch. */
+/* Allocates memory for all fields of the batch. */
 static enum pnet_status make_fields(
     struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e)
 {
@@ -241,7 +241,8 @@ static enum pnet_status make_fields(
     return PNET_OK;
 }
 
-/* Where rows of a field can arrive, behind the geometry: among points that have served, where they are not kept. */
+/* Gives the memory in which rows of a field arrive, after the geometry is built: that of the level's points if they are not
+   kept, else scratch. */
 static enum pnet_status field_room(
     struct pnet_slot *s, int level, size_t bytes, void **at, struct pnet_error *e)
 {
@@ -256,7 +257,7 @@ static enum pnet_status field_room(
     return w.status;
 }
 
-/* Rows of a field follow the rows of its level. */
+/* Copies a field; its rows follow the order of its level's rows. */
 static enum pnet_status take_field(
     struct pnet_slot *s, int tensor, const struct pnet_batch *b, struct pnet_error *e)
 {
@@ -302,7 +303,7 @@ static enum pnet_status build_geometry(
     for (int64_t i = 0; i <= b->samples; i++) own[i] = i;
     pnet_device_put(s->memory->device, splits_of(s, p->sample_level), own,
         (size_t)(b->samples + 1) * sizeof *own);
-    free(own); /* pageable: it has been read */
+    free(own); /* pageable memory: the copy has ended */
     for (int l = 0; l < p->level_count; l++) s->grids[l] = p->levels[l].grid;
     for (int i = 0; i < p->geo_count; i++)
         if ((st = build_item(s, i, b, e))) return st;

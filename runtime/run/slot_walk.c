@@ -29,7 +29,7 @@ static void add_up(struct pnet_geo_walk *w, int which, size_t bytes)
     }
 }
 
-/* A buffer of which this batch uses `used` bytes. */
+/* Returns a buffer of which this batch uses `used` bytes. */
 static void *ensure(struct pnet_geo_walk *w, int which, size_t bytes, size_t used)
 {
     if (w->sizes) add_up(w, which, bytes);
@@ -78,7 +78,7 @@ void *pnet_slot_shared_scratch(struct pnet_geo_walk *w, size_t bytes)
     return w->status ? NULL : scratch->data;
 }
 
-/* The largest field, which serves as scratch till it comes: its bytes, and where it lies. */
+/* The largest field is scratch until it arrives: its bytes, and its address. */
 static size_t idle_bytes(const struct pnet_geo_walk *w)
 {
     if (w->sizes) return w->sizes->idle;
@@ -154,7 +154,8 @@ const struct pnet_geo_view *pnet_geo_built(const struct pnet_geo_walk *w, int it
     return &w->slot->views[item];
 }
 
-/* Fields lie there from the start; on a GPU they arrive, in the end, among points that are not kept. */
+/* Adds up the bytes of fields. Their memory exists from the start; on a GPU they arrive in the memory of points that are not
+   kept. */
 static size_t size_fields(
     const struct pnet_bound *b, const struct pnet_counts *c, struct pnet_geo_sizes *z)
 {
@@ -171,7 +172,7 @@ static size_t size_fields(
     return sum;
 }
 
-/* Room for what arrives among points that have served: none where they are kept. */
+/* Returns the bytes of a level's points that arriving fields may overwrite; 0 if the points are kept. */
 static size_t points_room(const struct pnet_bound *b, int level, size_t rows)
 {
     int item = b->level_item[level];
@@ -206,7 +207,7 @@ struct pnet_slot_sizes pnet_slot_estimate(const struct pnet_bound *b, const stru
             .forms = b->forms[i],
             .owner = b->owner[i],
             .device = b->device,
-            .counts = (struct pnet_counts *)(uintptr_t)c, /* which sizing does not change */
+            .counts = (struct pnet_counts *)(uintptr_t)c, /* sizing does not change them */
             .sizes = &z};
         pnet_geo_kind(w.q->kind)->walk(&w);
     }

@@ -11,18 +11,18 @@
 #include <string.h>
 
 enum { RUNS = 5 };
-static const double GAIN = 0.95; /* clocks are not exact */
+static const double GAIN = 0.95; /* an algorithm must win by more than the noise of clocks */
 
 struct tuner {
     struct pnet_session *session;
     const struct pnet_bound *bound;
-    const struct pnet_plan *plan; /* that is bound */
+    const struct pnet_plan *plan; /* the bound plan */
     const struct pnet_tune_options *o;
-    const struct pnet_counts *counts; /* of the batch */
-    struct pnet_geo_view *views;      /* [geo_count]: of their capacity classes */
+    const struct pnet_counts *counts; /* counts of the batch */
+    struct pnet_geo_view *views;      /* [geo_count]: views with the counts of capacity classes */
     struct pnet_tune_cache *cache;
     struct pnet_tuning *result;
-    struct pnet_memory memory; /* of `work` */
+    struct pnet_memory memory; /* the memory that holds `work` */
     struct pnet_buffer work;
     double begin;
 };
@@ -53,7 +53,7 @@ static enum pnet_status list_layers(struct tuner *t, struct pnet_error *e)
 
 /* ---- what tells one sum from another ---- */
 
-/* Doublings: 2^log2_of(n) >= n. */
+/* Returns the least k with 2^k >= n. */
 static int log2_of(int64_t n)
 {
     int k = 0;
@@ -61,7 +61,7 @@ static int log2_of(int64_t n)
     return k;
 }
 
-/* Powers of two for what differs from batch to batch. */
+/* Makes the key of a sum. Numbers that differ from batch to batch are rounded to powers of two. */
 static void key_of(const struct tuner *t, int step, enum pnet_direction d, char key[PNET_TUNE_KEY])
 {
     static const char *const storages[] = {"fp32", "bf16", "fp16"};
@@ -77,7 +77,7 @@ static void key_of(const struct tuner *t, int step, enum pnet_direction d, char 
         log2_of(x.geo[0]->forward.count), t->o->all ? ", any" : "");
 }
 
-/* Does the step form that sum? */
+/* Tells whether the step forms that sum. */
 static bool forms(const struct pnet_plan *p, int step, enum pnet_direction d)
 {
     const struct pnet_step *s = &p->steps[step];
@@ -94,8 +94,8 @@ static void take_over(struct pnet_tune_line *l, enum pnet_direction d,
     l->standard[d] = entry->standard;
 }
 
-/* The line of a layer whose sum is not known yet, and the sum's key; NULL: nothing to do. What is in the cache is taken
-   over. */
+/* Returns the line of a layer whose sum is not known yet, and sets the sum's key; NULL: there is nothing to measure. Results
+   in the cache are used. */
 static struct pnet_tune_line *open_sum(
     struct tuner *t, int step, enum pnet_direction d, char key[PNET_TUNE_KEY])
 {
@@ -115,7 +115,7 @@ static struct pnet_tune_line *open_sum(
 static bool takes_part(const struct tuner *t, const struct pnet_exec *x, enum pnet_conv_algo algo)
 {
     if (algo == PNET_ALGO_DEFAULT) return true;
-    if (algo == PNET_ALGO_IMPLICIT) /* without tiles another name for the default */
+    if (algo == PNET_ALGO_IMPLICIT) /* without tiles it is another name for the default */
         return x->geo[0]->forward.tiles.tile || x->geo[0]->transposed.tiles.tile;
     if (x->precision != PNET_FP32 || x->out.storage != PNET_STORE_F32) return false;
     return t->o->all || x->device == PNET_CPU || !pnet_conv_algo_lists(algo);
@@ -132,8 +132,8 @@ static void run(void *context)
     r->kernel(&r->x);
 }
 
-/* The step with one sum alone, by one algorithm; false where its workspace is beyond the limit. That of the fixed table's is
-   the arena's. */
+/* Makes the record of a step that forms one sum by one algorithm. Returns false if its workspace exceeds the limit. The
+   fixed table's algorithm uses the arena's workspace. */
 static bool set_up(struct tuner *t, int step, const struct pnet_exec *x, enum pnet_direction d,
     enum pnet_conv_algo algo, struct run *r)
 {
@@ -175,7 +175,7 @@ struct sum {
     struct pnet_tune_entry best;
 };
 
-/* Keeps the shorter of the time and *seconds. Nothing happens where there is no workspace for it. */
+/* Measures and keeps the shorter of the time and *seconds. Does nothing if there is no workspace for the algorithm. */
 static enum pnet_status try(struct tuner *t, const struct sum *s, enum pnet_conv_algo algo,
     double enough, double *seconds, struct pnet_error *e)
 {
@@ -187,7 +187,7 @@ static enum pnet_status try(struct tuner *t, const struct sum *s, enum pnet_conv
     return st;
 }
 
-/* The fastest one has to win twice: what else the machine does must not choose. */
+/* Measures the fastest one again, because other work on the machine must not decide: it has to win twice. */
 static enum pnet_status confirm(struct tuner *t, struct sum *s, struct pnet_error *e)
 {
     struct pnet_tune_entry *best = &s->best;
@@ -201,14 +201,14 @@ static enum pnet_status confirm(struct tuner *t, struct sum *s, struct pnet_erro
     return st;
 }
 
-/* Tries the algorithms in their order. What time runs out over is not kept. */
+/* Tries the algorithms in their order. Nothing is kept of a sum over which time runs out. */
 static enum pnet_status measure(struct tuner *t, struct sum *s, struct pnet_error *e)
 {
     struct pnet_tune_entry *best = &s->best;
     best->seconds = best->standard = INFINITY;
     for (int a = 0; a < PNET_ALGO_COUNT; a++) {
         enum pnet_conv_algo algo = (enum pnet_conv_algo)a;
-        /* a layer that takes long is not run often */
+        /* a slow layer is not run often */
         double seconds = INFINITY, enough = a ? 2 * best->seconds : t->o->seconds / (2 * RUNS);
         if (out_of_time(t)) return PNET_OK;
         if (!takes_part(t, s->x, algo)) continue;
@@ -268,7 +268,7 @@ static enum pnet_status tune(struct tuner *t, int slot, struct pnet_error *e)
     return st;
 }
 
-/* To be freed; NULL: no memory. */
+/* Returns views, for the caller to free; NULL: no memory. */
 static struct pnet_geo_view *views_of(const struct pnet_bound *b, const struct pnet_counts *c)
 {
     struct pnet_geo_view *views = calloc((size_t)b->plan->geo_count + 1, sizeof *views);
@@ -302,7 +302,7 @@ void pnet_tuning_free(struct pnet_tuning *t)
     *t = (struct pnet_tuning){0};
 }
 
-/* Does the algorithm of a sum take a larger workspace than the fixed table's? */
+/* Tells whether the algorithm of a sum takes a larger workspace than the fixed table's. */
 static bool takes_more(const struct pnet_bound *b, const struct pnet_counts *c,
     const struct pnet_geo_view *views, int step, enum pnet_direction d, enum pnet_conv_algo algo)
 {
@@ -362,7 +362,7 @@ static bool alike(const struct pnet_tune_line *a, const struct pnet_tune_line *b
            memcmp(a->seconds, b->seconds, sizeof a->seconds) == 0;
 }
 
-/* How many of the layers from the i-th on are like it; 0: one before it is, or it takes the fixed table's. */
+/* Returns how many layers from the i-th on have the same line; 0: an earlier layer has it, or it is the fixed table's. */
 static int count_alike(const struct pnet_tuning *t, int i)
 {
     int count = 0;

@@ -16,7 +16,7 @@ bool pnet_tune_cache_folder(char folder[4096])
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n = -1;
-    if (cache && *cache == '/') /* the specification has relative ones ignored */
+    if (cache && *cache == '/') /* the XDG specification says to ignore relative paths */
         n = snprintf(folder, 4096, "%s/pnet", cache);
     else if (home && *home == '/')
         n = snprintf(folder, 4096, "%s/.cache/pnet", home);

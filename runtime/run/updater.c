@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Offsets in the extra memory. */
+/* Offsets in the session's extra memory. */
 struct places {
     size_t chunks, record, losses, work, total;
 };
@@ -29,7 +29,7 @@ static int list_parts(const struct pnet_plan *p, const float *rates, struct pnet
     return count;
 }
 
-/* At most so many pieces: each parameter cut by itself. */
+/* Returns the largest number of chunks: each parameter cut separately. */
 static int64_t most_chunks(const struct pnet_plan *p)
 {
     int64_t chunks = 0;
@@ -113,7 +113,7 @@ void pnet_updater_close(struct pnet_updater *u)
     u->chunks = NULL;
 }
 
-/* Chunks that end at or before an element. */
+/* Returns the number of chunks that end at or before an element. */
 static int64_t chunks_before(const struct pnet_updater *u, int64_t element)
 {
     int64_t n = 0;
@@ -121,7 +121,7 @@ static int64_t chunks_before(const struct pnet_updater *u, int64_t element)
     return n;
 }
 
-/* A replay asks for the same again, so that `squared` holds for it too. */
+/* A replay repeats the same work, so `squared` holds for it too. */
 static void square_ready(void *updater, int64_t begin, int64_t end)
 {
     struct pnet_updater *u = updater;
@@ -134,7 +134,7 @@ static void square_ready(void *updater, int64_t begin, int64_t end)
 void pnet_updater_watch(struct pnet_updater *u, bool last)
 {
     u->watches = last;
-    if (last) /* the only listener: there is room */
+    if (last) /* it is the only listener, so there is room */
         (void)pnet_session_listen(u->session, square_ready, u);
     else
         pnet_session_unlisten(u->session, square_ready, u);

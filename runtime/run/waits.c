@@ -5,8 +5,9 @@
 
 struct pnet_waits {
     struct pnet_touched *part; /* [parts] */
-    uint64_t *before;          /* [parts][words]: a bit for each part that is over by then */
-    int count, words;          /* parts so far */
+    /* [parts][words]: a bit for each part that has ended before this one begins */
+    uint64_t *before;
+    int count, words; /* parts so far */
 };
 
 static void touch(struct pnet_touched *t, struct pnet_stretch at, bool written)
@@ -48,7 +49,7 @@ void pnet_step_touches(const struct pnet_plan *p, int step, int part, pnet_locat
     }
     if (!s->backward || (n->op->keep & PNET_KEEP_OUT) || n->act)
         touch_tensor(t, p, n->out, !s->backward, locate, context);
-    /* where it splits, gout is changed before it does, if at all, and was written by who made it */
+    /* a step that splits changes gout, if at all, before the split: its parts only read it */
     if (s->backward) touch_tensor(t, p, s->gout, !splits, locate, context);
     for (int i = 0; i < n->saved_count; i++) touch_tensor(t, p, n->saved[i], true, locate, context);
     for (int i = 0; i < n->param_count; i++) {
@@ -106,7 +107,7 @@ int pnet_waits_add(
 {
     int found = 0;
     uint64_t *first = before(w, w->count), *second = before(w, w->count + 1);
-    /* from the last one back: those that one waits for are known by the time they come */
+    /* from the last part back: what a part waits for is known before that part is reached */
     for (int i = w->count - 1; i >= 0; i--) {
         const struct pnet_touched *other = &w->part[i];
         if (has(first, i) || !(conflict(&parts[0], other) || conflict(&parts[1], other))) continue;
