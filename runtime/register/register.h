@@ -1,8 +1,8 @@
-/* From features to a pose: correspondences, RANSAC, and what they are worth (docs/registration.md).
+/* From features to a pose: correspondences, RANSAC, and measures of their quality (docs/registration.md).
 
-   Clouds are xyz [rows, 3] in metres, features [rows, width]. Nothing here allocates: callers hand in workspaces,
-   aligned to 64, of the bytes the *_work functions give. All use OpenMP's current number of threads and give the same
-   bits for any. */
+   Clouds are xyz [rows, 3] in metres, features [rows, width]. No function allocates: callers pass workspaces, aligned to 64,
+   with the bytes that the *_work functions return. All functions use OpenMP's current number of threads; the results have
+   the same bits for any number. */
 #ifndef PNET_RUNTIME_REGISTER_H
 #define PNET_RUNTIME_REGISTER_H
 
@@ -11,30 +11,30 @@
 
 #include <stddef.h>
 
-/* `count` of the rows 0 .. rows-1 (all where there are not more), each set as likely as any other, ascending: into
-   row[count]. Returns how many. */
+/* Draws `count` of the rows 0 .. rows-1, or all rows if there are not more, into row[count], ascending. Every set is equally
+   likely. Returns the number of rows drawn. */
 size_t pnet_register_draw_work(int64_t rows);
 int64_t pnet_register_draw(
     int64_t rows, int64_t count, const struct pnet_rand *rand, int32_t *row, void *work);
 
-/* One side of a matching: the rows `row[count]` of a cloud's features. */
+/* One side of a matching: rows `row[count]` of a cloud's features. */
 struct pnet_described {
     const float *features;
     int32_t width;
     const int32_t *row;
     int64_t count;
-    const float *xyz; /* of the rows of the cloud; NULL unless what is chosen is asked for */
+    const float *xyz; /* of the rows of the cloud; may be NULL if `chosen` is NULL */
 };
 
-/* Which target rows the drawn source rows are nearest to, before anything is left out: of how many different ones, and
-   how many source rows have the same as the drawn source row nearest to them in space (lowest row among equals). */
+/* The target rows that the drawn source rows are nearest to, before any pair is left out: how many different target rows,
+   and how many source rows share theirs with the drawn source row nearest to them in space (lowest row among equals). */
 struct pnet_register_choice {
     int64_t distinct, shared;
 };
 
-/* Each drawn source row with the target row nearest in feature space (Euclidean; lowest row among equals); with
-   `mutual` only where the source row is the nearest of the target row in turn. Into pairs[source->count], source rows
-   ascending; returns how many. `chosen` is NULL where it is not asked for. */
+/* Pairs each drawn source row with the target row nearest to it in feature space (Euclidean; lowest row among equals); with
+   `mutual` only if the source row is also the nearest to that target row. Writes pairs[source->count], source rows
+   ascending, and returns their number. `chosen` may be NULL. */
 size_t pnet_register_match_work(int64_t source_count, int64_t target_count, int32_t width);
 int64_t pnet_register_match(const struct pnet_described *source,
     const struct pnet_described *target, bool mutual, struct pnet_match *pairs,
@@ -46,44 +46,48 @@ struct pnet_ransac {
     int64_t iterations; /* hypotheses: 50,000 in the papers */
     int points;         /* pairs of a hypothesis: 3 or 4 */
     double
-        similarity; /* edges between its points keep their length but for this factor: 0.9; 0: no check */
+        /* if > 0, the ratio of the lengths of corresponding edges is at least this, 0.9; 0: no check */
+        similarity;
     double
-        confidence; /* stop when an unseen better pose is less likely than 1 - confidence; 0: never before the end */
+        /* stop when the chance of having missed a better pose is below 1 - confidence; 0: never stop early */
+        confidence;
     struct pnet_rand rand;
 };
 
 struct pnet_ransac_result {
     double pose[16];    /* T_target_source; the identity where !found */
-    bool found;         /* some hypothesis stood the checks */
+    bool found;         /* some hypothesis passed the checks */
     int64_t inliers;    /* pairs */
     double rmse;        /* of the inliers, metres */
-    int64_t iterations; /* done */
+    int64_t iterations; /* hypotheses tried */
 };
 
-/* The hypothesis with the most inliers, then the least sum of their squared distances, then the first, refitted on
-   its inliers as long as that makes it better. */
+/* Finds the hypothesis with the most inliers; among equals the one with the least sum of their squared distances, then the
+   first one. Refits the pose on its inliers as long as that improves it. */
 size_t pnet_register_ransac_work(int64_t pair_count);
 void pnet_register_ransac(int64_t pair_count, const struct pnet_match *pairs, const float *source,
     const float *target, const struct pnet_ransac *o, struct pnet_ransac_result *r, void *work);
 
-/* Iterated closest points (Besl and McKay 1992; to planes: Chen and Medioni 1991). */
+/* Iterative closest point (Besl and McKay 1992; to planes: Chen and Medioni 1991). */
 struct pnet_icp {
     double distance; /* metres: pairs farther apart do not count */
     int iterations;  /* at most */
     bool
         planes; /* distances to the target's tangent planes, from the normals of `neighbours` points */
-    int neighbours; /* of a normal, the point itself among them */
+    int neighbours; /* points from which a normal is computed, including the point itself */
 };
 
 struct pnet_icp_result {
     double pose[16];
-    int64_t inliers; /* source points with a target point within the distance, at the end */
+    int64_t inliers; /* source points that have a target point within the distance, at the end */
     double rmse;     /* of their distances, metres */
-    int iterations; /* done: ends where the pose stands still (1e-6 of a degree and of the distance) */
+    /* done; stops early if the pose changes by less than 1e-6 of a degree and of the distance */
+    int iterations;
 };
 
 size_t pnet_register_icp_work(int64_t source_rows, int64_t target_rows, const struct pnet_icp *o);
-/* `pose` is where it begins. Directions that the points leave open (a single plane, a corridor) are not moved in. */
+/* `pose` holds the initial pose, then the result. Motions that the points do not determine (along a single plane, along a
+   corridor) are left out. */
 void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_rows,
     const float *target, const double pose[16], const struct pnet_icp *o, struct pnet_icp_result *r,
     void *work);
@@ -93,33 +97,36 @@ void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_
 void pnet_register_error(
     const double truth[16], const double pose[16], double *rre_deg, double *rte_m);
 
-/* How many pairs lie within `distance` after `pose`: over the number of pairs that is the inlier ratio, with the true
-   pose, 10 cm and more than 5 % the condition of feature-match recall (Deng, Birdal, Ilic, PPFNet, 2018). */
+/* Returns how many pairs lie within `distance`, in metres, under `pose`. Divided by the number of pairs it is the inlier
+   ratio; with the true pose and 10 cm, more than 5 % is the condition of feature-match recall (Deng, Birdal, Ilic, PPFNet,
+   2018). */
 int64_t pnet_register_inliers(int64_t count, const struct pnet_match *pairs, const float *source,
     const float *target, const double pose[16], double distance);
 
-/* The pairs that lie within `distance` after `pose`, moved to the front in their order: how many, and the root of the
-   mean of their squared distances in metres (NaN where there are none). */
+/* Moves the pairs that lie within `distance` under `pose` to the front, in their order. Returns their number, and the root
+   mean square of their distances in metres (NaN if there are none). */
 int64_t pnet_register_right(int64_t count, struct pnet_match *pairs, const float *source,
     const float *target, const double pose[16], double distance, double *rms_m);
 
-/* How well apart the source points of pairs lie for a rotation to be fitted to them: the root of the harmonic mean of
-   their mean squared distances, in metres, from the three principal axes through their middle, which it writes too.
-   0 on a line. Were the pairs' errors independent and alike in all directions, of root mean square e, the fit would
-   turn by e / (spread sqrt(count)) radians and move the middle by e / sqrt(count), root mean square: the rotation's
-   covariance is e^2 / 3 times the inverse of the points' inertia. (The middle moves so whatever the directions.) */
+/* Measures how well the source points of pairs determine a rotation: returns the root of the harmonic mean of their mean
+   squared distances, in metres, from the three principal axes through their centre; also writes the centre. 0 if they lie on
+   a line. If the errors of the pairs are independent, the same in all directions, and of root mean square e, the fitted
+   rotation is off by e / (spread sqrt(count)) radians and the centre by e / sqrt(count), root mean square: the covariance of
+   the rotation is e^2 / 3 times the inverse of the points' inertia. (The error of the centre holds for any distribution of
+   directions.) */
 double pnet_register_spread(
     int64_t count, const struct pnet_match *pairs, const float *source, double middle[3]);
 
-/* The root of the mean over ground-truth correspondences of |T p - T_true p|^2: the condition of registration recall
-   (Choi, Zhou, Koltun 2015: below 0.2 m). Correspondences are the source points with a target point within `distance`
-   after the true pose; NaN where there are none. */
+/* Returns the root mean square of |T p - T_true p|, in metres, over ground-truth correspondences: the condition of
+   registration recall (Choi, Zhou, Koltun 2015: below 0.2 m). Correspondences are the source points that have a target point
+   within `distance` under the true pose. NaN if there are none. */
 size_t pnet_register_rmse_work(int64_t source_rows, int64_t target_rows);
 double pnet_register_rmse(int64_t source_rows, const float *source, int64_t target_rows,
     const float *target, const double truth[16], const double pose[16], double distance,
     void *work);
 
-/* The share of the source points with a target point within `distance` after the pose; 0 of none. `work` as for the above. */
+/* Returns the share of the source points that have a target point within `distance` under the pose; 0 without points. `work`
+   has pnet_register_rmse_work bytes. */
 double pnet_register_overlap(int64_t source_rows, const float *source, int64_t target_rows,
     const float *target, const double pose[16], double distance, void *work);
 

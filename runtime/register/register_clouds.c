@@ -2,13 +2,13 @@
 
 #include <stdlib.h>
 
-/* Of at least one byte, so that NULL says that memory is out. */
+/* Allocates at least one byte, so that NULL always means that memory is out. */
 static void *workspace(size_t bytes)
 {
     return aligned_alloc(64, (bytes + 64) / 64 * 64);
 }
 
-/* Which rows are drawn, and how many. */
+/* The rows that are drawn, and their number. */
 struct drawn {
     int32_t *row;
     int64_t count;
@@ -39,8 +39,8 @@ static enum pnet_status match(const struct pnet_register_cloud *source,
     return PNET_OK;
 }
 
-/* What RANSAC finds among matches that mean nothing: the same rows on either side, in no relation. Deals out the
-   targets of `matches` anew. */
+/* Counts the inliers that RANSAC finds among meaningless matches: shuffles the targets of `matches`, so that the rows on
+   either side stay the same. */
 static int64_t by_chance(const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, struct pnet_ransac o, int64_t count,
     struct pnet_match *matches, void *work)

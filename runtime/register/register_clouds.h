@@ -1,4 +1,4 @@
-/* Two clouds brought together, workspaces and all. */
+/* Registration of two clouds; allocates the workspaces. */
 #ifndef PNET_RUNTIME_REGISTER_CLOUDS_H
 #define PNET_RUNTIME_REGISTER_CLOUDS_H
 
@@ -14,7 +14,7 @@ struct pnet_register_cloud {
 };
 
 struct pnet_register_options {
-    int64_t points; /* drawn a side */
+    int64_t points; /* points drawn on each side */
     bool mutual;
     struct pnet_ransac ransac; /* its rand draws the points too */
 };
@@ -23,20 +23,21 @@ struct pnet_register_found {
     struct pnet_ransac_result ransac;
     int64_t matches;
     int64_t
-        chance; /* inliers of the best of as many poses where the targets of the matches are dealt out anew */
+        chance; /* inliers of the best of as many poses after the targets of the matches were shuffled */
 };
 
-/* Matches features and estimates T_target_source as the metric `registration` does. */
+/* Matches features and estimates T_target_source, as the metric `registration` does. PNET_NO_MEMORY. */
 enum pnet_status pnet_register_features(const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, const struct pnet_register_options *o,
     struct pnet_register_found *found, struct pnet_error *e);
 
-/* ICP from `pose`; features are not read. */
+/* Runs ICP from `pose`; features are not read. PNET_NO_MEMORY. */
 enum pnet_status pnet_register_refine(const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, const double pose[16], const struct pnet_icp *o,
     struct pnet_icp_result *r, struct pnet_error *e);
 
-/* A picture of both clouds from above and from the side, before and after, as SVG: the source at p and at pose p. */
+/* Writes an SVG picture of both clouds from above and from the side, before and after: the source unmoved, and moved by
+   `pose`. */
 enum pnet_status pnet_register_picture(const char *path, const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, const double before[16], const double after[16],
     struct pnet_error *e);

@@ -1,4 +1,4 @@
-/* Iterated closest points. Every sum runs over the rows in their order. */
+/* Iterative closest point. Every sum runs over the rows in their order. */
 #include "runtime/register/register.h"
 
 #include <assert.h>
@@ -12,13 +12,13 @@ struct icp {
     int64_t source_rows, target_rows;
     const float *source, *target;
     const struct pnet_icp *o;
-    float middle[3]; /* of the source */
-    float *moved;    /* the source where the pose puts it */
+    float middle[3]; /* centre of the source */
+    float *moved;    /* source points under the pose */
     int32_t *nearest;
     float *distance2;
-    struct pnet_match *pairs; /* within the distance */
+    struct pnet_match *pairs; /* pairs within the distance */
     int64_t count;
-    float *normal;   /* [target_rows, 3], with planes */
+    float *normal;   /* [target_rows, 3]; set for distances to planes */
     int32_t *around; /* [target_rows, neighbours] */
     float *around2;
     void *search;
@@ -70,7 +70,7 @@ size_t pnet_register_icp_work(int64_t source_rows, int64_t target_rows, const st
     return icp_take(NULL, source_rows, target_rows, o).bytes;
 }
 
-/* The direction in which the points around a point spread least. */
+/* Sets the normal of a point: the direction in which the points around it spread least. */
 static void normal_of(const struct icp *c, int64_t row)
 {
     const int32_t *around = c->around + row * c->o->neighbours;
@@ -96,7 +96,7 @@ static void make_normals(struct icp *c)
     for (int64_t i = 0; i < c->target_rows; i++) normal_of(c, i);
 }
 
-/* Which points belong together under the pose. */
+/* Pairs each source point with its nearest target point under the pose. */
 static void associate(struct icp *c, struct pnet_icp_result *r)
 {
     float limit2 = (float)(c->o->distance * c->o->distance);
@@ -120,7 +120,7 @@ static void place(const double t[16], const float *p, double to[3])
         to[k] = t[4 * k] * p[0] + t[4 * k + 1] * p[1] + t[4 * k + 2] * p[2] + t[4 * k + 3];
 }
 
-/* Centre and root mean square radius of the pairs' source points where the pose puts them. */
+/* Sets the centre, and returns the root mean square radius, of the pairs' source points under the pose. */
 static double extent(const struct icp *c, const double pose[16], double centre[3])
 {
     double p[3], sum = 0;
@@ -137,7 +137,7 @@ static double extent(const struct icp *c, const double pose[16], double centre[3
     return sqrt(sum / (double)c->count);
 }
 
-/* Least squares for a x = b by the eigenvectors of a; directions that hardly matter stay 0. */
+/* Solves a x = b by least squares through the eigenvectors of a. x is 0 along eigenvectors whose eigenvalues are nearly 0. */
 static void solve(double a[36], const double b[6], double x[6])
 {
     double values[6], v[36];
@@ -150,8 +150,8 @@ static void solve(double a[36], const double b[6], double x[6])
     }
 }
 
-/* One Gauss-Newton step on the distances to planes, about the centre, lengths in radii: then turns and moves weigh
-   alike. */
+/* Makes one Gauss-Newton step on the distances to planes, about the centre, with lengths in radii, so that rotations and
+   translations have equal weight. */
 static void plane_step(const struct icp *c, const double pose[16], double step[16])
 {
     double centre[3], a[36] = {0}, b[6] = {0}, x[6], turn[16], to_centre[16];
@@ -187,8 +187,8 @@ static void plane_step(const struct icp *c, const double pose[16], double step[1
     for (int k = 0; k < 3; k++) step[4 * k + 3] += centre[k] + move[k];
 }
 
-/* Whether two poses turn alike and put the middle of the source at one place. The rotations may be off by the digits
-   of a file. */
+/* Tells whether two poses have the same rotation and move the centre of the source to the same place. The rotations may be
+   rounded, as those of a file are. */
 static bool stands_still(const struct icp *c, const double before[16], const double behind[16])
 {
     double turn[16], a[3], b[3], moved = 0;

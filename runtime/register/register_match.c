@@ -1,4 +1,4 @@
-/* Which rows are compared, and which of them belong together. */
+/* Drawing rows, and matching them. */
 #include "runtime/register/register.h"
 
 #include <assert.h>
@@ -29,8 +29,7 @@ static int compare_rows(const void *a, const void *b)
 int64_t pnet_register_draw(
     int64_t rows, int64_t count, const struct pnet_rand *rand, int32_t *row, void *work)
 {
-    uint64_t *key =
-        work; /* a random number, the row behind it: the rows with the lowest are drawn */
+    uint64_t *key = work; /* a random number above a row: the rows with the lowest are drawn */
     if (count >= rows) {
         for (int64_t i = 0; i < rows; i++) row[i] = (int32_t)i;
         return rows;
@@ -44,7 +43,7 @@ int64_t pnet_register_draw(
 }
 
 struct match_room {
-    float *source, *target; /* drawn rows, contiguous */
+    float *source, *target; /* features of the drawn rows, contiguous */
     int32_t *forward, *back;
     void *search;
     size_t bytes;
@@ -78,7 +77,7 @@ static void gather(const struct pnet_described *d, float *to)
             (size_t)d->width * sizeof *to);
 }
 
-/* How many of the rows 0 .. targets-1 are named in forward[sources]; `named` is room for as many. */
+/* Returns how many of the rows 0 .. targets-1 occur in forward[sources]. `named` has room for `targets` rows. */
 static int64_t count_distinct(
     int64_t sources, const int32_t *forward, int64_t targets, int32_t *named)
 {
@@ -102,7 +101,7 @@ static double apart(const float *xyz, int32_t a, int32_t b)
     return sum;
 }
 
-/* How many drawn rows share forward[] with the drawn row nearest to them in space. */
+/* Returns how many drawn rows have the same forward[] as the drawn row nearest to them in space. */
 static int64_t count_shared(const struct pnet_described *d, const int32_t *forward)
 {
     int64_t n = 0;

@@ -1,4 +1,4 @@
-/* What a pose and its correspondences are worth, from numbers alone. */
+/* Measures of a pose and its correspondences. */
 #include "runtime/register/register.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ void pnet_register_error(
     *rte_m = sqrt(x * x + y * y + z * z);
 }
 
-/* How far a pair lies apart after the pose, squared. */
+/* Returns the squared distance of a pair under the pose. */
 static double apart(
     const struct pnet_match *pair, const float *source, const float *target, const double pose[16])
 {
@@ -69,7 +69,7 @@ double pnet_register_spread(
                 a[3 * r + c] += (p[r] - middle[r]) * (p[c] - middle[c]) / (double)count;
     }
     pnet_symmetric_eigen(3, a, squares, axes);
-    /* what lies along the other two axes is the distance from one */
+    /* the distance from one axis comes from the extents along the other two */
     for (int k = 0; k < 3; k++)
         inverses += 1 / fmax(squares[(k + 1) % 3] + squares[(k + 2) % 3], 0);
     return sqrt(3 / inverses);

@@ -1,4 +1,4 @@
-/* Two columns, before and after, with the view from above over that from the side. */
+/* Two columns, before and after; each has the view from above over the view from the side. */
 #include "runtime/register/register_clouds.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { WIDTH = 560, MARGIN = 24, HEADER = 32, DOTS = 6000 };
 
-/* Of what is drawn in one column, metres. */
+/* The box of everything that one column shows, metres. */
 struct box {
     double low[3], high[3];
 };
@@ -31,12 +31,12 @@ static double box_edge(const struct box *b, int axis)
 
 struct column {
     const char *title;
-    const float *source; /* where it lies in this column */
+    const float *source; /* source points as this column shows them */
     struct box box;
     double scale; /* pixels a metre */
 };
 
-/* A dot is a line of no length with round ends: few bytes each. */
+/* A dot is a line of length 0 with round ends, which takes few bytes. */
 static void draw_cloud(FILE *f, const struct column *c, int64_t rows, const float *xyz, int up,
     double left, double bottom, const char *colour)
 {
@@ -51,7 +51,7 @@ static void draw_cloud(FILE *f, const struct column *c, int64_t rows, const floa
 static void draw(FILE *f, const struct column columns[2], const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target)
 {
-    double height[2] = {0}; /* of the rows: from above, from the side */
+    double height[2] = {0}; /* of the two rows: from above, from the side */
     for (int k = 0; k < 2; k++)
         for (int c = 0; c < 2; c++)
             height[k] = fmax(height[k], box_edge(&columns[c].box, 1 + k) * columns[c].scale);

@@ -1,5 +1,5 @@
-/* Hypotheses are judged in parallel, in rounds; the best of a round does not depend on who looked at which, so that
-   neither does the end. */
+/* Threads judge hypotheses in rounds. The best of a round does not depend on which thread judged which hypothesis, so
+   neither does the result. */
 #include "runtime/register/register.h"
 
 #include <assert.h>
@@ -10,8 +10,7 @@
 
 enum { ROUND = 4096, LANES = 16, BLOCK = 1024, MOST_POINTS = 4, MOST_REFITS = 30 };
 
-/* The pairs as columns, each side about its own centre, so that float32 has digits to spare; padded by pairs that are
-   far apart. */
+/* The pairs as columns, each side about its own centre, to keep float32 precise. Padding pairs are far apart. */
 struct columns {
     int64_t count, padded;
     float *p[3], *q[3];
@@ -80,7 +79,7 @@ static struct centred centre(const struct columns *c, const double pose[16])
 
 struct score {
     int64_t inliers, iteration; /* -1: no pose yet */
-    double sum;                 /* of squared distances of the inliers */
+    double sum;                 /* of the squared distances of the inliers */
 };
 
 static bool better(struct score a, struct score b)
@@ -121,7 +120,7 @@ static struct score judge(
     return s;
 }
 
-/* Different pairs for one hypothesis: the k-th number counts the pairs not yet drawn. */
+/* Draws different pairs for one hypothesis: the k-th number counts among the pairs that are not drawn yet. */
 static void draw(
     const struct pnet_ransac *o, int64_t iteration, int64_t count, int64_t drawn[MOST_POINTS])
 {
@@ -130,7 +129,7 @@ static void draw(
     for (int k = 0; k < o->points; k++) {
         int64_t at = (int64_t)((uint64_t)bits[k] * (uint64_t)(count - k) >> 32);
         int place = k;
-        for (int j = 0; j < k; j++) at += drawn[j] <= at; /* drawn[] ascends */
+        for (int j = 0; j < k; j++) at += drawn[j] <= at; /* drawn[] is in ascending order */
         for (; place > 0 && drawn[place - 1] > at; place--) drawn[place] = drawn[place - 1];
         drawn[place] = at;
     }
@@ -160,7 +159,7 @@ struct problem {
     float limit2;
 };
 
-/* The pose of one hypothesis; false where a check refuses it. */
+/* Computes the pose of one hypothesis. Returns false if a check refuses it. */
 static bool hypothesis(
     const struct columns *c, const struct problem *b, int64_t iteration, double pose[16])
 {
@@ -176,7 +175,7 @@ static bool hypothesis(
     return true;
 }
 
-/* What one thread found best. */
+/* The best result of one thread. */
 struct found {
     struct score score;
     double pose[16];
@@ -209,8 +208,8 @@ static void round_of(const struct columns *c, const struct problem *b, int64_t f
     }
 }
 
-/* Hypotheses after which all-inlier ones, as frequent as the best pose says, have been missed by chance only with
-   1 - confidence. */
+/* Returns the number of hypotheses after which, at the inlier ratio of the best pose, the chance that none was drawn from
+   inliers alone is 1 - confidence. */
 static double enough(const struct pnet_ransac *o, int64_t inliers, int64_t count)
 {
     double all_in = pow((double)inliers / (double)count, o->points);

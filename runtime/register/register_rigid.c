@@ -85,7 +85,7 @@ void pnet_rigid_make(
     for (int k = 0; k < 3; k++) t[4 * k + 3] = translation[k];
 }
 
-/* One sweep of Jacobi's rotations; the largest element beside the diagonal before it. */
+/* Makes one sweep of Jacobi's rotations. Returns the largest off-diagonal element before it. */
 static double sweep(int n, double *a, double *v)
 {
     double largest = 0;
@@ -125,7 +125,7 @@ void pnet_symmetric_eigen(int n, double *a, double *values, double *v)
     for (int i = 0; i < 40 && sweep(n, a, v) > 1e-17 * scale; i++) {
     }
     for (int i = 0; i < n; i++) values[i] = a[n * i + i];
-    for (int i = 0; i < n; i++) { /* by size */
+    for (int i = 0; i < n; i++) { /* sorts by size */
         int best = i;
         for (int k = i + 1; k < n; k++)
             if (values[k] > values[best]) best = k;
@@ -140,7 +140,7 @@ void pnet_symmetric_eigen(int n, double *a, double *values, double *v)
     }
 }
 
-/* The rotation that makes sum of p^T R^T q largest for s = sum of p q^T. */
+/* Finds the rotation that maximises the sum of p^T R^T q, given s = sum of p q^T. */
 static bool best_rotation(const double s[9], double t[16])
 {
     double n[16] = {s[0] + s[4] + s[8], s[5] - s[7], s[6] - s[2], s[1] - s[3], /**/
@@ -152,13 +152,13 @@ static bool best_rotation(const double s[9], double t[16])
         for (int c = 0; c < r; c++) n[4 * r + c] = n[4 * c + r];
     pnet_symmetric_eigen(4, n, values, v);
     for (int i = 0; i < 4; i++) scale = fmax(scale, fabs(values[i]));
-    /* Where several quaternions are as good, the part of "no turn" that lies among them. */
+    /* If several quaternions are equally good, takes the projection of the identity onto their span. */
     bool sure = values[0] - values[1] > 1e-9 * scale;
     for (int e = 0; e < 4 && values[0] - values[e] <= 1e-9 * scale; e++)
         for (int k = 0; k < 4; k++) q[k] += sure ? v[4 * k] : v[e] * v[4 * k + e];
     for (int k = 0; k < 4; k++) length += q[k] * q[k];
-    for (int k = 0; k < 4; k++)
-        q[k] = length > 1e-12 ? q[k] / sqrt(length) : v[4 * k]; /* half a turn about any axis */
+    for (int k = 0; k < 4; k++) /* the projection is 0: half a turn about any axis */
+        q[k] = length > 1e-12 ? q[k] / sqrt(length) : v[4 * k];
     from_quaternion(q, t);
     return sure;
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct room {
-    char *base; /* NULL: only adding up */
+    char *base; /* NULL: only adds up sizes */
     size_t used;
 };
 

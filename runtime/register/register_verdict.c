@@ -1,7 +1,8 @@
 #include "runtime/register/register_verdict.h"
 
-/* Times as many matches as agree by chance; and matches of which more than half agree, however many do by chance: among
-   a few matches chance has its share. */
+/* A pose is registered if SURE_TIMES times as many matches agree on it as agree by chance, or if more than half of the
+   matches agree and these are at least SURE_MATCHES: among few matches chance has a large share. It is doubtful from
+   LEAST_TIMES times on. */
 enum { SURE_TIMES = 20, LEAST_TIMES = 3, SURE_MATCHES = 12 };
 /* Percent of the source's points. */
 enum { SURE_PERCENT = 40, LEAST_PERCENT = 10 };

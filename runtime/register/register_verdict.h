@@ -1,5 +1,5 @@
-/* Whether a pose that was found is to be believed: criteria measured on pairs that fit and pairs of unrelated clouds
-   (docs/registration.md has the limits, docs/registration-results.md the pairs). */
+/* Whether to trust a pose: criteria measured on pairs that fit and on pairs of unrelated clouds (docs/registration.md has
+   the limits, docs/registration-results.md the pairs). */
 #ifndef PNET_RUNTIME_REGISTER_VERDICT_H
 #define PNET_RUNTIME_REGISTER_VERDICT_H
 
@@ -9,9 +9,9 @@ enum pnet_verdict { PNET_POSE_REGISTERED, PNET_POSE_DOUBTFUL, PNET_POSE_FAILED }
 /* "registered", "doubtful", "failed". */
 const char *pnet_verdict_name(enum pnet_verdict v);
 
-/* Of the matches that agree on a pose. `chance`: how many of them do where their targets are dealt out anew. */
+/* Judges by the matches that agree on a pose. `chance`: how many agree after their targets were shuffled. */
 enum pnet_verdict pnet_verdict_matches(int64_t matches, int64_t inliers, int64_t chance);
-/* Of the source's points that have a target point within the distance of ICP. */
+/* Judges by the source points that have a target point within the distance of ICP. */
 enum pnet_verdict pnet_verdict_points(int64_t rows, int64_t inliers);
 
 #endif
