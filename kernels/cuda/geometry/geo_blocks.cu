@@ -2,7 +2,7 @@
 #include "kernels/cuda/geometry/geo_gather.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
-enum { WARPS = 2, BLOCKS = 8 /* that a window meets */ };
+enum { WARPS = 2, BLOCKS = 8 /* blocks that a window meets */ };
 
 bool pnet_cuda_geo_blocks_serve(
     const struct pnet_level *out, const struct pnet_level *in, const struct pnet_neighbourhood *nb)
@@ -23,7 +23,7 @@ static __device__ __forceinline__ uint32_t next_slot(const struct block_table &b
     return (slot + 1) & ((1u << b.bits) - 1);
 }
 
-/* Every block has its first row in the table. */
+/* Enters the first row of every block into the table. */
 static __global__ void find_blocks(
     const struct block_table b, int64_t n, int32_t samples, const int64_t *row_splits)
 {
@@ -52,7 +52,7 @@ void pnet_cuda_geo_blocks_build(const struct block_table *b, const struct pnet_l
         blocks, level->rows, level->samples, level->row_splits);
 }
 
-/* The first row of a block among rows [first, end) of a sample; -1: it holds no point. */
+/* Returns the first row of a block among rows [first, end) of a sample; -1: the block holds no point. */
 static __device__ __forceinline__ int32_t find_block(
     const struct block_table &b, uint64_t block, int32_t sample, int64_t first, int64_t end)
 {
@@ -64,14 +64,14 @@ static __device__ __forceinline__ int32_t find_block(
     }
 }
 
-/* The blocks around a lane's window, from the lowest voxel of which it starts. */
+/* The blocks that a lane's window meets, from that of its lowest voxel on. */
 struct around {
     uint64_t mask[BLOCKS][32];
     int32_t first[BLOCKS][32];
 };
 
 struct corner {
-    uint32_t in_block[3]; /* of the lowest voxel */
+    uint32_t in_block[3]; /* position of the lowest voxel in its block */
 };
 
 static __device__ struct corner look_around(

@@ -1,13 +1,13 @@
-/* The nearest points where few are asked for: a warp takes 32 queries, or fewer where they lie apart,
-   and visits the leaves near the box around them, near ones first. Each lane keeps the nearest points
-   of its query in order, and looks at all points of a leaf that can be among those of any query. */
+/* The k nearest points for small k. A warp takes 32 queries, or fewer where the curve jumps, and visits the leaves near the
+   box around them, near leaves first. Each lane keeps the nearest points of its query in order, and tests all points of a
+   leaf that can be among those of any query. */
 #include "kernels/cuda/geometry/geo_gather.h"
 #include "kernels/cuda/geometry/geo_near.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
 enum { WARPS = 2 };
 
-/* What a warp holds; a list of `limit` candidates a lane behind it. */
+/* A warp's shared memory; a list of `limit` candidates for each lane follows it. */
 struct few_room {
     float4 point[32];
     struct geo_gaps gaps;
@@ -17,10 +17,10 @@ struct few {
     struct few_room *room;
     uint64_t *list; /* [limit][32], this lane's column */
     int limit, count;
-    uint64_t bound; /* candidates not below cannot be among the nearest */
+    uint64_t bound; /* a candidate that is not below this cannot be among the nearest */
 };
 
-/* Of a warp, and enough for sorting when the lists are done with. */
+/* Returns the bytes of a warp's lists; they suffice for the sort that follows. */
 static __host__ __device__ size_t list_bytes(int limit)
 {
     size_t lists = (size_t)limit * 32 * sizeof(uint64_t), items = sizeof(struct rank_items);
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void insert(struct few &f, uint64_t item)
     if (f.count == f.limit) f.bound = f.list[(f.limit - 1) * 32];
 }
 
-/* The points of a leaf that may be among the nearest of any query; how many. */
+/* Takes the points of a leaf that may be among the nearest of any query. Returns their number. */
 static __device__ int take_leaf(const struct geo_set &s, const struct reach &r,
     const struct geo_walk &w, int64_t leaf, uint32_t most, struct few_room &room)
 {
@@ -120,7 +120,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
-/* The nearest of a lane's query as a row of triplets. */
+/* Writes the nearest points of a lane's query as a row of triplets. */
 static __device__ void put_row(
     const struct geo_set &s, const struct query &q, const struct few &f, struct rank_rows &rows)
 {

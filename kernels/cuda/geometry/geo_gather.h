@@ -1,5 +1,4 @@
-/* The points near some centres, gathered from the tree into shared memory by a warp. For .cu files
-   alone. */
+/* A warp gathers the points near some centres from the tree into shared memory. For .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_GATHER_H
 #define PNET_KERNELS_CUDA_GEO_GATHER_H
 
@@ -7,11 +6,11 @@
 
 enum {
     GATHER = 256, /* points in shared memory */
-    LEAVES = 4,   /* that are read side by side */
-    NOBODY = -2,  /* row of an idle lane; -1: parent of an idle point */
+    LEAVES = 4,   /* leaves read at the same time */
+    NOBODY = -2,  /* NOBODY: row of an idle lane; -1: parent of an idle point */
 };
 
-/* How pairs are found: by |d|, by its largest coordinate, by voxels. */
+/* How pairs are tested: by |d|, by the largest coordinate of d, or by voxels. */
 enum { SEARCH_BALL, SEARCH_CUBE, SEARCH_WINDOW };
 
 template <int KIND, bool PARENT> struct gathered {
@@ -20,8 +19,7 @@ template <int KIND, bool PARENT> struct gathered {
     __align__(16) uint32_t packed[KIND == SEARCH_WINDOW ? GATHER : 4];
 };
 
-/* The boxes around a warp's centres, around all that makes a pair with them, and around their
-   children. */
+/* The boxes around a warp's centres, around all points that can pair with them, and around their children. */
 struct reach {
     float low[3], high[3], from[3], to[3], child_low[3], child_high[3];
     bool packs; /* voxels near the box can be packed */
@@ -34,7 +32,7 @@ struct query {
     uint32_t packed;
 };
 
-/* The lanes of a warp's centres, and the part of them that is in hand. */
+/* The lanes of a warp's centres, and those that are searched for now. */
 struct tile {
     int64_t first; /* place of lane 0 */
     int lanes;
@@ -51,7 +49,7 @@ static __device__ struct tile tile_of(const struct geo_points &p)
     return t;
 }
 
-/* Sets t.sample to the sample of lane `from`; returns the lane behind that sample's last one. */
+/* Sets t.sample to the sample of lane `from`. Returns the lane after the last one of that sample. */
 static __device__ int tile_sample_end(const struct geo_points &p, struct tile &t, int from)
 {
     while (p.row_splits[t.sample + 1] <= t.first + from) t.sample++;
@@ -59,11 +57,10 @@ static __device__ int tile_sample_end(const struct geo_points &p, struct tile &t
     return left < t.lanes ? (int)left : t.lanes;
 }
 
-/* Voxels near a box as three numbers of 10 bits: those of points from the low corner of the window
-   around the box, those of centres from the low corner of the box. Then point - centre is the
-   offset in the window, which lies in it if no number reaches the power of two above K - 1, neither as
-   it is nor with that power less K added. Where the lowest number that is outside borrows from its neighbour, it
-   does not matter what that becomes. */
+/* Packs a voxel near a box into three numbers of 10 bits: a point's from the low corner of the window around the box, a
+   centre's from the low corner of the box. Then point - centre is the offset in the window. It lies in the window if no
+   number reaches the power of two above K - 1, neither as it is nor after that power less K is added. If the lowest number
+   is outside and borrows from the next one, the next one's value does not matter. */
 enum { PACK_BITS = 10, PACK_REACH = 1 << (PACK_BITS - 1) };
 
 static __device__ __forceinline__ uint32_t pack_voxel(const float at[3], const float from[3])
@@ -102,7 +99,7 @@ static __device__ __forceinline__ struct query query_at(
     return q;
 }
 
-/* Boxes around the centres up to each lane, from below or from above. */
+/* Computes boxes around the centres of all lanes up to each lane, from either end. */
 static __device__ __forceinline__ void grow_by_lanes(float low[3], float high[3], bool upwards)
 {
     for (int step = 1; step < 32; step *= 2)
@@ -111,7 +108,8 @@ static __device__ __forceinline__ void grow_by_lanes(float low[3], float high[3]
                               : __shfl_down_sync(WARP_ALL, low[a], step);
             float h = upwards ? __shfl_up_sync(WARP_ALL, high[a], step)
                               : __shfl_down_sync(WARP_ALL, high[a], step);
-            low[a] = fminf(low[a], l); /* from nowhere comes the lane's own: no harm */
+            /* a shuffle from outside of the warp returns the lane's own value, which is harmless */
+            low[a] = fminf(low[a], l);
             high[a] = fmaxf(high[a], h);
         }
 }
@@ -124,10 +122,9 @@ static __device__ __forceinline__ float volume_near(
     return volume;
 }
 
-/* The curve jumps now and then: the box around 32 centres may be mostly empty space, though not of
-   points. Lanes [from, returned) are worth a search of their own, which two boxes together would
-   cost more than half of; their box is in `r`. The cost of a search is proportional to the volume it
-   covers, above a fixed least cost. */
+/* Where the curve jumps, the box around 32 centres is mostly empty. Finds lanes [from, returned) to search for separately,
+   if two boxes together cost less than half of one; their box is in `r`. The cost of a search is proportional to the volume
+   of its box, above a fixed minimum. */
 static __device__ int split_lanes(
     const struct geo_set &s, const struct query &q, int from, int to, struct reach &r)
 {
@@ -157,7 +154,7 @@ static __device__ int split_lanes(
     }
 }
 
-/* The box around the children of lanes' rows. */
+/* Computes the box around the children of the lanes' rows. */
 static __device__ __forceinline__ void reach_children(
     const struct geo_set &s, const struct query &q, bool active, struct reach &r)
 {
@@ -169,8 +166,8 @@ static __device__ __forceinline__ void reach_children(
     }
 }
 
-/* Selects lanes [from, returned), at most up to `to`: q gets their centres, with the other lanes idle, and r the box they
-   reach. */
+/* Selects lanes [from, returned), at most up to `to`. q gets their centres, and other lanes are idle; r gets the box that
+   they reach. */
 template <int KIND, bool PARENT>
 static __device__ int reach_part(const struct geo_set &s, const struct query &all, int from, int to,
     struct query &q, struct reach &r)
@@ -194,12 +191,13 @@ static __device__ int reach_part(const struct geo_set &s, const struct query &al
         r.packs = true;
         for (int a = 0; a < 3; a++)
             r.packs = r.packs && r.high[a] - r.low[a] + (float)s.cells.kernel < (float)PACK_REACH;
-        q.packed = active ? pack_voxel(all.at, r.low) : PACK_REACH; /* idle: outside */
+        /* idle lanes: outside of every window */
+        q.packed = active ? pack_voxel(all.at, r.low) : PACK_REACH;
     }
     return to;
 }
 
-/* Can a box (or a point) hold a point that makes a pair with any centre, or a child of one? */
+/* Tells whether a box (or a point) can hold a point that pairs with any centre, or a child of one. */
 template <bool PARENT>
 static __device__ __forceinline__ bool is_near(
     const struct reach &r, const float low[3], const float high[3])
@@ -239,8 +237,7 @@ static __device__ struct geo_walk walk_begin(
     return w;
 }
 
-/* Takes the near points of some leaves of the group in hand behind the first `count` in the room;
-   how many there are then. */
+/* Appends the near points of some leaves of the present group to the first `count` points. Returns the new number of points. */
 template <int KIND, bool PARENT>
 static __device__ int gather_leaves(const struct geo_set &s, const struct reach &r,
     struct geo_walk &w, int count, struct gathered<KIND, PARENT> &room)
@@ -276,8 +273,8 @@ static __device__ int gather_leaves(const struct geo_set &s, const struct reach 
     return count;
 }
 
-/* Gathers near points from where the walk stands on, until there is no room for another leaf; fills
-   up to a multiple of 32 with points that are near to nothing. How many there are. */
+/* Gathers near points, from the present place of the walk on, until there is no room for another leaf. Fills up to a
+   multiple of 32 with points that are near to nothing. Returns the number of points. */
 template <int KIND, bool PARENT>
 static __device__ int gather(const struct geo_set &s, const struct reach &r, struct geo_walk &w,
     struct gathered<KIND, PARENT> &room)
@@ -320,8 +317,7 @@ static __device__ __forceinline__ bool is_pair(const struct geo_set &s, const st
     return pair;
 }
 
-/* Calls take(slot) for each of the first `points` gathered that makes a pair with the lane's
-   centre. */
+/* Calls take(slot) for each of the first `points` gathered points that pairs with the lane's centre. */
 template <int KIND, bool PARENT, class Take>
 static __device__ __forceinline__ void for_pairs(const struct geo_set &s, const struct reach &r,
     const struct query &q, const struct gathered<KIND, PARENT> &room, int points, Take take)
@@ -343,7 +339,7 @@ static __device__ __forceinline__ void for_pairs(const struct geo_set &s, const 
         if (is_pair<KIND, PARENT>(s, q, room, slot)) take(slot);
 }
 
-/* The centre of another lane. */
+/* Returns the centre of another lane. */
 static __device__ __forceinline__ struct query query_of(const struct query &q, int lane)
 {
     struct query other = {};

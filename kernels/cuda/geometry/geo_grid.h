@@ -1,5 +1,5 @@
-/* Voxels and keys in device code: the arithmetic of kernels/cpu/geometry/geo_grid.h, and what several kernels
-   of the geometry stage need besides. For .cu files alone. */
+/* Voxels and keys in device code: the arithmetic of kernels/cpu/geometry/geo_grid.h, and functions that several kernels of
+   the geometry stage share. For .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_GRID_H
 #define PNET_KERNELS_CUDA_GEO_GRID_H
 
@@ -7,8 +7,8 @@
 
 #define WARP_ALL 0xffffffffu /* all lanes of a warp */
 
-/* Index of the voxel of coordinate `p` on one axis, clamped to the key range; `inside` becomes false
-   where it had to be. */
+/* Returns the index of the voxel of coordinate `p` (metres) on one axis, clamped to the key range. Sets `inside` to false if
+   it was clamped. */
 static __device__ __forceinline__ int32_t voxel_index(float p, struct pnet_grid grid, bool &inside)
 {
     const float reach = 1073741824.0f; /* 2^30 */
@@ -29,7 +29,7 @@ static __device__ __forceinline__ int32_t voxel_index(float p, struct pnet_grid 
     return index;
 }
 
-/* The same as a position in the space of voxels. */
+/* Returns the same as a position in units of voxels. */
 static __device__ __forceinline__ float voxel_place(float p, struct pnet_grid grid)
 {
     bool inside = true;
@@ -38,7 +38,7 @@ static __device__ __forceinline__ float voxel_place(float p, struct pnet_grid gr
     return fminf(fmaxf(floorf(p * grid.inverse_base), least), last);
 }
 
-/* Edge of a voxel in metres. */
+/* Returns the edge of a voxel in metres. */
 static __device__ __forceinline__ float grid_cell(struct pnet_grid grid)
 {
     return grid.base * (float)grid.factor;
@@ -69,7 +69,7 @@ static __device__ __forceinline__ uint64_t point_key(
     return key_join(v[0], v[1], v[2]);
 }
 
-/* Numbers that compare as the floats do, so that the least of several can be found by integers. */
+/* Converts a float to an integer in the same order, so that integers find the least of several floats. */
 static __device__ __forceinline__ uint32_t float_rank(float x)
 {
     uint32_t bits = __float_as_uint(x);
@@ -81,7 +81,7 @@ static __device__ __forceinline__ float rank_float(uint32_t rank)
     return __uint_as_float(rank & 0x80000000u ? rank & 0x7fffffffu : ~rank);
 }
 
-/* The sample that a place below row_splits[samples] belongs to. */
+/* Returns the sample of a place; place < row_splits[samples]. */
 static __device__ __forceinline__ int32_t sample_of(
     const int64_t *row_splits, int32_t samples, int64_t place)
 {

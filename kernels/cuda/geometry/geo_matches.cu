@@ -21,7 +21,7 @@ extern "C" void pnet_cuda_move(const struct pnet_level *a, const float *pose, fl
             a->rows, a->samples, a->row_splits, a->xyz, pose, to);
 }
 
-/* The level `a` at its new place, where its keys tell nothing. */
+/* Returns the level `a` after the move. Its keys belong to the old places and are not used. */
 static struct pnet_level moved(const struct pnet_level *a, const float *pose, float *xyz)
 {
     struct pnet_level m = *a;

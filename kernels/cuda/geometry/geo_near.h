@@ -1,6 +1,5 @@
-/* Candidates for the nearest points: one number each, (distance^2, not self, row) from the highest
-   bit down. Distances are not negative, so their bits compare like themselves, and the tie rule
-   costs nothing. For .cu files alone. */
+/* Candidates for the nearest points. Each is one number: (distance^2, not self, row) from the highest bit down. Distances
+   are not negative, so the order of their bits is their order, and the tie rule costs nothing. For .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_NEAR_H
 #define PNET_KERNELS_CUDA_GEO_NEAR_H
 
@@ -24,7 +23,7 @@ static __device__ __forceinline__ int32_t row_of(uint64_t item)
     return (int32_t)(item & 0x7fffffffu);
 }
 
-/* Squared distance between two boxes, as bits. */
+/* Returns the squared distance between two boxes, as bits. */
 static __device__ __forceinline__ uint32_t gap_bits(
     const float low[3], const float high[3], const float from[3], const float to[3])
 {
@@ -33,9 +32,9 @@ static __device__ __forceinline__ uint32_t gap_bits(
     return __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
 }
 
-/* How the members of the groups in hand lie to a box: the squared distance to it, which prunes, and
-   that between the middles, by which they are visited. A leaf where the curve jumps has a box that
-   touches many others, though its points are far from most of them. */
+/* Distances from a box to the members of the groups of a walk: the squared distance to a member, which prunes, and that
+   between the centres, which gives the order of visits. Where the curve jumps a leaf's box touches many others, although its
+   points are far from most of them. */
 struct geo_gaps {
     uint32_t gap[TREE_DEPTH][32], middle[TREE_DEPTH][32];
 };
@@ -51,7 +50,7 @@ static __device__ __forceinline__ uint32_t middle_bits(
     return __float_as_uint(sum);
 }
 
-/* Makes a group the one in hand. */
+/* Enters a group: computes the distances to its members. */
 static __device__ __forceinline__ void enter_near(const struct geo_tree &t, struct geo_walk &w,
     int level, uint32_t group, const float from[3], const float to[3], struct geo_gaps &gaps)
 {
@@ -78,7 +77,7 @@ static __device__ __forceinline__ struct geo_walk walk_near(const struct geo_tre
     return w;
 }
 
-/* The next leaf that is not beyond `most`; -1: there is none. */
+/* Returns the next leaf whose distance is not above `most`; -1: there is none. */
 static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, struct geo_walk &w,
     uint32_t most, const float from[3], const float to[3], struct geo_gaps &gaps)
 {
@@ -87,7 +86,7 @@ static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, st
         bool open = walk_left(w) >> lane & 1 && gaps.gap[w.level][lane] <= most;
         uint32_t mask = __ballot_sync(WARP_ALL, open);
         if (!mask) {
-            w.level++; /* the others are farther than wanted */
+            w.level++; /* the other members are too far */
             continue;
         }
         uint32_t own = open ? gaps.middle[w.level][lane] : UINT32_MAX;

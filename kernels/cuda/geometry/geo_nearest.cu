@@ -1,19 +1,18 @@
-/* The k nearest points of each query, a warp each: a walk through the tree that visits near boxes
-   first. */
+/* The k nearest points of each query, one warp a query: a walk through the tree that visits near boxes first. */
 #include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_near.h"
 
 enum { WARPS = 4 };
 
-/* What a warp holds: `room` candidates, the first `sorted` of them the nearest so far, ascending. */
+/* A warp's candidates: `room` of them; the first `sorted` ones are the nearest so far, ascending. */
 struct nearest {
     uint64_t *item;
     struct geo_gaps *gaps;
     int room, limit, count, sorted;
-    uint64_t bound; /* candidates not below cannot be among the nearest */
+    uint64_t bound; /* a candidate that is not below this cannot be among the nearest */
 };
 
-/* Candidates that fit beside the nearest; a power of two, for sorting. */
+/* Returns how many candidates to hold; a power of two, for sorting. */
 static int room_for(int32_t limit)
 {
     int room = 64;
@@ -88,8 +87,8 @@ static __device__ void offer(struct nearest &n, bool there, uint64_t item)
     if (first || n.count > n.room - 32 || n.count - n.sorted >= n.room / 4) keep_nearest(n);
 }
 
-/* Finds the nearest of the places [first, end), sorted in n.item; `self` comes first among equals,
-   -1: nobody. */
+/* Finds the nearest among places [first, end), sorted in n.item. `self`: the row that precedes others at the same distance;
+   -1: none. */
 static __device__ void find_nearest(const struct geo_tree &t, const struct geo_points &in,
     int64_t first, int64_t end, const float at[3], int32_t self, struct nearest &n)
 {
@@ -108,8 +107,8 @@ static __device__ void find_nearest(const struct geo_tree &t, const struct geo_p
     keep_nearest(n);
 }
 
-/* Children of a row that are not among its nearest points go behind them while there is room; the
-   number of all triplets. With fewer points than asked for all of them are among the nearest. */
+/* Appends the children of a row that are not among its nearest points, while there is room. Returns the number of all
+   triplets. If there are fewer points than asked for, all of them are among the nearest. */
 static __device__ int64_t add_children(
     const struct geo_set &s, const struct nearest &n, int64_t row, const struct geo_results *to)
 {
@@ -131,7 +130,7 @@ static __device__ int64_t add_children(
     return count;
 }
 
-/* `self` comes first among equals: on one level, for triplets. */
+/* `self` is set for triplets within one level: a point precedes others at the same distance. */
 static __device__ __forceinline__ int64_t search_row(
     const struct geo_set &s, int64_t place, bool self, struct nearest &n)
 {
@@ -168,7 +167,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     if (threadIdx.x % 32 == 0) count[row + 1] = all;
 }
 
-/* How many there are on one level is known without a search. */
+/* Within one level the number of triplets is known without a search. */
 static __global__ void count_all(const __grid_constant__ struct geo_set s, int64_t *count)
 {
     for (int64_t row = thread_index(); row < s.out.rows; row += thread_count()) {

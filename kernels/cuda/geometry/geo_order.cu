@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <cub/device/device_radix_sort.cuh>
 
-enum { LOW_BITS = 32, HIGH_BITS = 31 }; /* the words of a key */
+enum { LOW_BITS = 32, HIGH_BITS = 31 }; /* bits of the two words of a key */
 
-/* partial[block]: the sum over the block. */
+/* Sets partial[block] to the sum over the block. */
 static __device__ void tell_outside(int64_t outside, int64_t *partial)
 {
     __shared__ int64_t sum[GEO_THREADS / 32];
@@ -42,7 +42,7 @@ extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid 
     return pnet_cuda_geo_read_partials(blocks);
 }
 
-/* Two buffers of items, a second one of rows, and the memory CUB works in. */
+/* The buffers of a sort: two for items, a second one for rows, and CUB's workspace. */
 template <class T> struct sorter {
     T *item[2];
     int32_t *spare;
@@ -50,7 +50,7 @@ template <class T> struct sorter {
     size_t temporary_bytes;
 };
 
-/* In `room` for two items and a row each, and what `purse` has. */
+/* Places the buffers in `room`, which has two items and a row for each of n, and in `purse`. */
 template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &purse)
 {
     sorter<T> s;
@@ -62,7 +62,7 @@ template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &
     return s;
 }
 
-/* Sorts pairs (item, order) by the low bits of item[0], stable; the order stays where it is. */
+/* Sorts pairs (item, order) by the low bits of item[0]; the sort is stable. The result's order is in the same buffer. */
 template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bits, int32_t *order)
 {
     cub::DoubleBuffer<T> item(s->item[0], s->item[1]);
@@ -90,7 +90,7 @@ static int bits_of_samples(int32_t samples)
     return bits;
 }
 
-/* The low words of keys, rows as they are; points outside as in `keys`. */
+/* Sets the low words of keys, and the rows in their present order; counts points outside as `keys` does. */
 static __global__ void begin_order(int64_t n, const float *xyz, struct pnet_grid grid,
     uint32_t *item, int32_t *order, int64_t *partial)
 {
@@ -119,8 +119,8 @@ static __global__ void take_samples(
         item[i] = (uint32_t)sample_of(row_splits, samples, order[i]);
 }
 
-/* By the low word of the key, by the high one, by sample, each stable: half the memory of whole keys, and fewer bytes
-   to move. */
+/* Sorts by the low word of the key, then by the high word, then by sample, each time stable: this takes half the memory of
+   whole keys, and moves fewer bytes. */
 extern "C" int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int64_t *row_splits,
     const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work)
 {
@@ -143,7 +143,7 @@ extern "C" int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int6
     return pnet_cuda_geo_read_partials(blocks);
 }
 
-/* The box of all points, as ranks: low[3], high[3]. */
+/* Computes the box of all points, as ranks: low[3], high[3]. */
 static __global__ void box_of_points(int64_t n, const float *xyz, uint32_t *box)
 {
     uint32_t low[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, high[3] = {0, 0, 0};

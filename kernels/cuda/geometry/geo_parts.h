@@ -1,5 +1,4 @@
-/* Host code that the files of the geometry stage share: workspaces, scans, sorts, readback. For
-   .cu files alone. */
+/* Host code that the files of the geometry stage share: workspaces, scans, sorts, reading results back. For .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_PARTS_H
 #define PNET_KERNELS_CUDA_GEO_PARTS_H
 
@@ -9,33 +8,32 @@
 
 enum { GEO_THREADS = 256, GEO_PARTIALS = 1024 };
 
-/* Blocks of GEO_THREADS for n elements, one each or by strides. */
+/* Returns the number of blocks of GEO_THREADS for n elements; a thread has one element, or several by strides. */
 static inline unsigned geo_blocks(int64_t n)
 {
     int64_t blocks = (n + GEO_THREADS - 1) / GEO_THREADS, most = 1 << 20;
     return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
 }
 
-/* The same for numbers that go to the readback, one a block. */
+/* Returns the number of blocks for a kernel in which each block writes one number to the readback. */
 static inline int geo_few_blocks(int64_t n)
 {
     unsigned blocks = geo_blocks(n), most = GEO_PARTIALS;
     return (int)(blocks < most ? blocks : most);
 }
 
-/* Inclusive prefix sums in place. sums[pnet_cuda_geo_scan_sums(n)]; NULL where that is 0. */
+/* Computes inclusive prefix sums in place. `sums` has room for pnet_cuda_geo_scan_sums(n) numbers; NULL if that is 0. */
 void pnet_cuda_geo_scan(int64_t n, int64_t *at, int64_t *sums);
 void pnet_cuda_geo_scan(int64_t n, int32_t *at, int64_t *sums);
 
-/* Host memory of the calling thread that kernels can write to, GEO_PARTIALS numbers; NULL: there is
-   none, and the error sticks. */
+/* Returns host memory of the calling thread to which kernels can write, GEO_PARTIALS numbers. NULL: there is none, and the
+   error sticks. */
 int64_t *pnet_cuda_geo_readback(void);
-/* The number at a device address, and the sum of the first `count` partial numbers: both wait for
-   the stream. */
+/* Return the number at a device address, and the sum of the first `count` partial numbers. Both wait for the stream. */
 int64_t pnet_cuda_geo_read(const int64_t *device);
 int64_t pnet_cuda_geo_read_partials(int count);
 
-/* Order of a level's rows along a curve through the box of all its points. */
+/* Finds the order of a level's rows along a curve through the box of all its points. */
 void pnet_cuda_geo_curve(const struct pnet_level *level, int32_t *order, void *work);
 
 /* Sorts the rows with more than `limit` triplets by (cell, other), in place. */

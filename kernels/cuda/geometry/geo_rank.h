@@ -1,5 +1,4 @@
-/* Some rows of triplets in shared memory, a lane's one behind the other's, and their order by
-   (cell, other), found by a warp. For .cu files alone. */
+/* Consecutive rows of triplets in shared memory, and their order by (cell, other), found by a warp. For .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_RANK_H
 #define PNET_KERNELS_CUDA_GEO_RANK_H
 
@@ -10,17 +9,17 @@ enum { RANK_LONGEST = 255, RANK_FEW = 32, RANK_MANY = 128 /* cells that are coun
 struct rank_rows {
     int32_t other[ROW_LIMIT];
     uint16_t cell[ROW_LIMIT];
-    int32_t offset[33]; /* where each lane's row begins, and where the last one ends */
-    int64_t start[32];  /* where it begins in the set */
+    int32_t offset[33]; /* where each lane's row begins; the last one: where all rows end */
+    int64_t start[32];  /* where each lane's row begins in the set */
 };
 
-/* Memory that is needed after the search alone; four counters a word. */
+/* Memory that is needed only after the search; four counters a word. */
 template <int CELLS> struct rank_room {
-    uint16_t sorted[ROW_LIMIT]; /* which item comes at each place */
+    uint16_t sorted[ROW_LIMIT]; /* the item at each place */
     uint32_t counter[CELLS / 4][32];
 };
 
-/* The lane whose row holds item `e` of lanes [from, to). */
+/* Returns the lane whose row holds item `e` of lanes [from, to). */
 static __device__ __forceinline__ int rank_lane(
     const struct rank_rows &rows, int from, int to, int e)
 {
@@ -34,7 +33,7 @@ static __device__ __forceinline__ int rank_lane(
     return from;
 }
 
-/* Each item's place is the number of items of its row that come before it. Works for rows in any order, and any cells. */
+/* Finds each item's place: the number of items of its row that precede it. Rows may have any order and any cells. */
 static __device__ void rank_compare(
     const struct rank_rows &rows, int from, int to, uint16_t *sorted)
 {
@@ -50,7 +49,7 @@ static __device__ void rank_compare(
     }
 }
 
-/* Memory for rank_pack: items, and what ends the last row. */
+/* Memory of rank_pack: items, and what ends the last row. */
 struct __align__(16) rank_items
 {
     uint32_t item[ROW_LIMIT + 4];
@@ -61,9 +60,9 @@ static __device__ __forceinline__ int bit_length(uint32_t x)
     return 32 - __clz((int)x);
 }
 
-/* The same as rank_compare by items of 32 bits, four at a time: lane, cell and what `other` is above
-   the least of its row, from the highest bit down. Where they do not fit it is rank_compare. Items
-   of other rows that come along are lower where they stand before the row, and higher behind it. */
+/* As rank_compare, with items of 32 bits, four at a time. An item has from the highest bit down: lane, cell, and `other`
+   less the least `other` of its row. Calls rank_compare if items do not fit 32 bits. Items of other rows that are read as
+   well compare lower if they stand before the row, and higher if after it. */
 static __device__ void rank_pack(const struct rank_rows &rows, int from, int to, int cells,
     struct rank_items &packed, uint16_t *sorted)
 {
@@ -98,9 +97,8 @@ static __device__ void rank_pack(const struct rank_rows &rows, int from, int to,
     }
 }
 
-/* Each lane counts the cells of its row, which comes in the order of `other`, and deals the items
-   out: for few cells and rows of at most RANK_LONGEST items. Four counters share a word, and a
-   lane's words a bank. */
+/* Each lane counts the cells of its row, which is in the order of `other`, and assigns places to the items: for few cells,
+   and rows of at most RANK_LONGEST items. Four counters share a word; all words of a lane lie in one bank. */
 template <int CELLS>
 static __device__ void rank_count(
     const struct rank_rows &rows, int from, int to, int cells, struct rank_room<CELLS> &room)
@@ -127,7 +125,7 @@ static __device__ void rank_count(
     }
 }
 
-/* Writes lanes [from, to) as sorted[place] = item says. `together`: their rows follow each other in the set. */
+/* Writes lanes [from, to) in the order of sorted[place]. `together`: their rows are consecutive in the set. */
 static __device__ void rank_write(const struct rank_rows &rows, int from, int to, bool together,
     const uint16_t *sorted, int32_t *other, uint16_t *cell)
 {
@@ -145,7 +143,7 @@ static __device__ void rank_write(const struct rank_rows &rows, int from, int to
     }
 }
 
-/* Writes lanes [from, to) as they are, one row behind the other. */
+/* Writes lanes [from, to) in their present order, one row after the other. */
 static __device__ void rank_copy(
     const struct rank_rows &rows, int from, int to, int32_t *other, uint16_t *cell)
 {
@@ -157,8 +155,8 @@ static __device__ void rank_copy(
     }
 }
 
-/* Lanes [from, returned) have rows that fit the room together; at least one lane. `ends` are
-   inclusive sums of their lengths, `before` is the sum of the lanes before `from`. */
+/* Finds lanes [from, returned) whose rows fit the room together; at least one lane. `ends` are inclusive sums of the rows'
+   lengths, `before` is the sum over the lanes before `from`. */
 static __device__ __forceinline__ int rank_share(int from, int to, int ends, int before)
 {
     int lane = threadIdx.x % 32;
@@ -167,7 +165,7 @@ static __device__ __forceinline__ int rank_share(int from, int to, int ends, int
     return from + (many ? many : 1);
 }
 
-/* Inclusive sums over lanes. */
+/* Returns inclusive sums over the lanes of a warp. */
 static __device__ __forceinline__ int lane_sums(int x)
 {
     int lane = threadIdx.x % 32;

@@ -1,4 +1,4 @@
-/* Grid sampling: one original point a voxel, and the children of each of them. */
+/* Grid sampling: selects one original point a voxel, and finds the children of each selected point. */
 #include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
@@ -8,7 +8,7 @@ static __device__ __forceinline__ int64_t row_at(const int32_t *order, int64_t p
     return order ? order[place] : place;
 }
 
-/* head[place]: 1 where a voxel begins. */
+/* Sets head[place] to 1 where a voxel begins. */
 static __global__ void find_heads(int64_t n, const struct pnet_level fine, struct pnet_grid grid,
     const int32_t *order, int32_t *head)
 {
@@ -30,7 +30,7 @@ static __device__ uint32_t distance2_to_centre(const float *p, struct pnet_grid 
     return __float_as_uint((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
 }
 
-/* least[voxel] becomes the least `own` of its places. A warp with one voxel goes there once. */
+/* Lowers least[voxel] to the least `own` of its places. A warp whose lanes have one voxel updates it once. */
 static __device__ __forceinline__ void keep_least(uint32_t *least, int32_t voxel, uint32_t own)
 {
     if (__all_sync(WARP_ALL, voxel == __shfl_sync(WARP_ALL, voxel, 0))) {
@@ -40,8 +40,8 @@ static __device__ __forceinline__ void keep_least(uint32_t *least, int32_t voxel
     if (voxel >= 0 && own != UINT32_MAX) atomicMin(&least[voxel], own);
 }
 
-/* voxel[place]: the number of voxels that begin up to there. Distances are not negative: their bits compare as they
-   do. */
+/* voxel[place] is the number of voxels that begin up to there. Distances are not negative, so the order of their bits is
+   their order. */
 static __global__ void find_nearest(int64_t n, const float *xyz, struct pnet_grid grid,
     const int32_t *order, const int32_t *voxel, uint32_t *nearest)
 {
@@ -54,7 +54,7 @@ static __global__ void find_nearest(int64_t n, const float *xyz, struct pnet_gri
     }
 }
 
-/* Of those that are nearest the lowest row; and the parents, which may stand where `voxel` does. */
+/* Selects the lowest row among the nearest ones, and sets parents, which may overwrite `voxel`. */
 static __global__ void find_keep(int64_t n, const float *xyz, struct pnet_grid grid,
     const int32_t *order, const int32_t *voxel, const uint32_t *nearest, uint32_t *keep,
     int32_t *parent)
@@ -110,8 +110,8 @@ extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_g
     return pnet_cuda_geo_read(row_splits + samples);
 }
 
-/* Adds `sign` to the number of each parent, 32 at a time where a warp has one parent, and returns
-   what it was for this thread's turn. */
+/* Adds `sign` to the counter of each parent; a warp with one parent adds once for all lanes. Returns the counter's value
+   before this thread's turn. */
 static __device__ int64_t take_turn(int32_t parent, bool there, int64_t *number, int64_t sign)
 {
     int lane = threadIdx.x % 32;
@@ -140,7 +140,7 @@ static __global__ void count_children(int64_t n, const int32_t *parent, int64_t 
     }
 }
 
-/* start[i] is where row i ends, and moves down to where it begins. */
+/* start[i] is the end of row i, and is lowered to its begin. */
 static __global__ void place_children(
     int64_t n, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child)
 {
@@ -153,7 +153,7 @@ static __global__ void place_children(
     if (thread_index() == 0) start[coarse_rows] = n;
 }
 
-/* start[i] of parents that ascend, none of them without a child. */
+/* Sets start[i] if parents ascend and each has a child. */
 static __global__ void find_stretches(
     int64_t n, int64_t coarse_rows, const int32_t *parent, int64_t *start)
 {
@@ -163,8 +163,8 @@ static __global__ void find_stretches(
     }
 }
 
-/* A coarse row has a child: there are no more of them than fine rows, so that the children have
-   room for the sums of the scan until they come. */
+/* Each coarse row has a child, so there are no more coarse rows than fine rows: the memory of the children holds the sums of
+   the scan first. */
 extern "C" void pnet_cuda_children(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child)
 {

@@ -1,10 +1,10 @@
-/* Prefix sums, and numbers on their way back to the host. */
+/* Prefix sums, and reading numbers back on the host. */
 #include "kernels/cuda/geometry/geo_parts.h"
 #include "kernels/cuda/geometry/geo_grid.h"
 
 enum { WARPS = GEO_THREADS / 32, SUM_THREADS = 1024 };
 
-/* Inclusive sums over a block; `total` is that of the whole block. */
+/* Returns inclusive sums over a block; `total` is the sum of the whole block. */
 template <int THREADS> static __device__ int64_t block_scan(int64_t x, int64_t &total)
 {
     __shared__ int64_t warp_sum[THREADS / 32];
@@ -34,7 +34,7 @@ template <class T> static __global__ void chunk_sums(int64_t n, const T *at, int
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-/* Sums of chunks become sums of all chunks before: one block. */
+/* Replaces the sums of chunks by the sums of all chunks before each. One block. */
 static __global__ void scan_sums(int64_t chunks, int64_t *sums)
 {
     int64_t carry = 0, total;
@@ -79,7 +79,7 @@ void pnet_cuda_geo_scan(int64_t n, int32_t *at, int64_t *sums)
     scan(n, at, sums);
 }
 
-/* A few pinned numbers a thread, for as long as the thread lives. */
+/* A thread's few pinned numbers, which live as long as the thread. */
 struct readback {
     int64_t *at = nullptr;
     ~readback()

@@ -1,12 +1,12 @@
-/* Pairs within a radius or a window. A warp takes 32 places of the centres, or fewer where they lie
-   apart: the points near the box around them are gathered from the tree into shared memory, then
-   each lane tests its centre against all of them. The first kernel counts; the second does it again,
-   keeps what it finds in shared memory, as many rows at a time as fit, and writes each row sorted. */
+/* Pairs within a radius or a window. A warp takes 32 places of the centres, or fewer where the curve jumps: the points near
+   the box around them are gathered from the tree into shared memory, then each lane tests its centre against all of them.
+   The first kernel counts; the second does it again, keeps what it finds in shared memory, as many rows at a time as fit,
+   and writes each row sorted. */
 #include "kernels/cuda/geometry/geo_gather.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
 enum {
-    FEW = 3,         /* centres that are searched for one by one, points side by side */
+    FEW = 3,         /* so few centres are tested one after the other, a point a lane */
     COUNT_WARPS = 4, /* of a block */
     WRITE_WARPS = 2,
 };
@@ -54,22 +54,22 @@ static __global__ void __launch_bounds__(32 * COUNT_WARPS)
     if (lane < t.lanes) count[all.row + 1] = found;
 }
 
-/* What a writing warp holds. */
+/* The shared memory of a warp that writes. */
 template <int KIND, bool PARENT, int CELLS> struct __align__(16) write_room
 {
     union {
         struct gathered<KIND, PARENT> points;
-        struct rank_room<CELLS> ranks; /* when the search is over */
+        struct rank_room<CELLS> ranks; /* used after the search */
     };
     struct rank_rows rows;
 };
 
-/* Where a lane's row lies in the space of cells. */
+/* The position of a lane's row in the space of cells. */
 struct cell_place {
     float at[3];
 };
 
-/* Kernel cell of a pair of the lane's row and a gathered point. */
+/* Returns the kernel cell of a pair of the lane's row and a gathered point. */
 static __device__ __forceinline__ int32_t pair_cell(
     const struct geo_set &s, const struct cell_place &own, float4 p)
 {
@@ -83,7 +83,7 @@ static __device__ __forceinline__ int32_t pair_cell(
     return cell_of(s.cells, d);
 }
 
-/* Tests the gathered points, a centre a lane; `found` moves on. */
+/* Tests the gathered points, a centre a lane. Advances `found`. */
 template <int KIND, bool PARENT, int CELLS>
 static __device__ void take_by_centre(const struct geo_set &s, const struct reach &r,
     const struct query &q, const struct cell_place &own, int points,
@@ -99,8 +99,8 @@ static __device__ void take_by_centre(const struct geo_set &s, const struct reac
     }
 }
 
-/* The same a point a lane, for the centres of lanes [from, to): there are few of them. A single row
-   that is too long for the room goes where it belongs, unsorted. */
+/* The same with a point a lane, for the few centres of lanes [from, to). A single row that is too long for the room is
+   written to the set at once, unsorted. */
 template <int KIND, bool PARENT, int CELLS>
 static __device__ void take_by_point(const struct geo_set &s, const struct query &q,
     const struct cell_place &own, int from, int to, int points, bool is_long,
@@ -133,7 +133,7 @@ static __device__ void take_by_point(const struct geo_set &s, const struct query
     }
 }
 
-/* Sorts what was found for lanes [from, to) and writes it. */
+/* Sorts the triplets found for lanes [from, to) and writes them. */
 template <int KIND, bool PARENT, int CELLS>
 static __device__ void write_found(const struct geo_set &s, const struct geo_results &set, int from,
     int to, struct write_room<KIND, PARENT, CELLS> &room)

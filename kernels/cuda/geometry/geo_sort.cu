@@ -1,6 +1,5 @@
-/* Sorting rows in place where nothing better is known of them: bitonic networks whose comparisons
-   all put the lower item first, so that a row of any length behaves as if it were filled up to a
-   power of two by items that stay behind it. */
+/* Sorts rows in place, whatever their length: bitonic networks in which every comparison puts the lower item first. So a row
+   of any length behaves as if it were filled up to a power of two by items that stay at its end. */
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
@@ -41,8 +40,8 @@ struct child_row {
     }
 };
 
-/* The lower place of pair `n` when items `stride` apart are compared, and its partner: the mirror
-   image within 2 * stride in the first step of a merge. */
+/* Returns the lower place of pair `n` when items `stride` apart are compared, and sets its partner: the mirror image within
+   2 * stride in the first step of a merge. */
 static __device__ __forceinline__ int64_t low_of(int64_t n, int64_t stride)
 {
     return 2 * n - (n & (stride - 1));
@@ -52,8 +51,8 @@ static __device__ __forceinline__ int64_t high_of(int64_t low, int64_t stride, b
     return mirror ? low ^ (2 * stride - 1) : low + stride;
 }
 
-/* Merges of up to `limit` items within a chunk in shared memory: from single items, or the last
-   steps of a larger merge. */
+/* Merges runs of up to `limit` items within a chunk in shared memory: from single items on, or only the last steps of a
+   larger merge. */
 static __device__ void sort_chunk(uint64_t *item, int limit, bool last_steps)
 {
     for (int size = last_steps ? limit : 2; size <= limit; size *= 2)
@@ -85,7 +84,7 @@ static __device__ void pass_chunks(Row row, int64_t n, int limit, bool last_step
     }
 }
 
-/* One row by one block. */
+/* Sorts one row with one block. */
 template <class Row> static __device__ void sort_row(Row row, int64_t n, uint64_t *item)
 {
     int limit = 2;
@@ -108,7 +107,7 @@ template <class Row> static __device__ void sort_row(Row row, int64_t n, uint64_
     }
 }
 
-/* Blocks look for rows longer than `limit`, GEO_THREADS at a time, and sort what they find. */
+/* Each block examines GEO_THREADS rows at a time and sorts those longer than `limit`. */
 template <class Row>
 static __device__ void sort_found(
     Row all, int64_t rows, const int64_t *start, int64_t limit, uint64_t *item)

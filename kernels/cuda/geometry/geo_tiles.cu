@@ -1,7 +1,7 @@
-/* Sets as tiles (kernels/geometry.h): a block of threads makes a tile, a warp each of its slabs. Counting and writing
-   both go through the tile's triplets: distinct neighbours into a hash table, the longest run of each cell into a
-   number a slab. If a tile has more neighbours than the table holds, the block goes through it once for each range of
-   neighbours. */
+/* Lays sets out as tiles (kernels/geometry.h): a block of threads makes a tile, each warp one of its slabs. Counting and
+   writing both go through the tile's triplets: they enter distinct neighbours into a hash table, and the longest run of each
+   cell into one number a slab. If a tile has more neighbours than the table holds, the block goes through it once for each
+   range of neighbours. */
 #include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
@@ -13,22 +13,22 @@ enum {
     TABLE = 4096,
     MOST =
         3072, /* neighbours of a range; what all threads add before they see that it is too many still has room */
-    ROOM = 96 << 10, /* shared memory of a block that all GPUs have */
+    ROOM = 96 << 10, /* shared memory that a block can have on every GPU */
     CELL_WORDS = sizeof(struct pnet_tile_cell) / 4,
     ROUND_WORDS = SLAB_ROWS / 2
 };
 
-/* Blocks that a multiprocessor can hold: registers are given out for them. */
+/* Blocks that a multiprocessor can hold; the compiler assigns registers accordingly. */
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ / 100 == 9)
 enum { BLOCKS = 2048 / THREADS };
 #else
 enum { BLOCKS = 1536 / THREADS };
 #endif
 
-static const uint32_t EMPTY = ~0u; /* behind every row and every cell */
+static const uint32_t EMPTY = ~0u; /* greater than every row and every cell */
 
-/* 16 rows that follow each other, which a warp surveys: their triplets, and where the row of the lane begins; behind the last
-   row, where they end. */
+/* 16 consecutive rows, which a warp surveys: their triplets, and where the row of the lane begins; in the lane after the
+   last row, where the rows end. */
 struct stretch {
     int64_t begin, end, start;
 };
@@ -56,18 +56,18 @@ static __device__ struct stretch own_stretch(const struct pnet_triplets &set)
     return {__shfl_sync(WARP_ALL, start, 0), __shfl_sync(WARP_ALL, start, SLAB_ROWS), start};
 }
 
-/* Neighbours from `low` on, `width` of them, and how many of those the table holds. */
+/* The `width` neighbours from `low` on, and how many of them the table holds. */
 struct range {
     int64_t low, width;
 };
 
-/* Where a search for the key begins. */
+/* Returns the place where a search for the key begins. */
 static __device__ __forceinline__ uint32_t place_of(uint32_t key)
 {
     return key * 2654435769u >> 20;
 }
 
-/* The place of the key. One that is there is found without an atomic: most are. */
+/* Returns the place of the key, and enters it if it is not there. Most keys are there, and are found without an atomic. */
 static __device__ __forceinline__ uint32_t insert(uint32_t *table, int *found, uint32_t key)
 {
     uint32_t at = place_of(key);
@@ -80,7 +80,7 @@ static __device__ __forceinline__ uint32_t insert(uint32_t *table, int *found, u
     return at;
 }
 
-/* The row of a stretch that the lane's triplet belongs to. */
+/* Returns the row of a stretch that the lane's triplet belongs to. */
 static __device__ __forceinline__ int row_of(const struct stretch &s, int64_t t)
 {
     int row = 0;
@@ -90,8 +90,8 @@ static __device__ __forceinline__ int row_of(const struct stretch &s, int64_t t)
     return row;
 }
 
-/* One step of a sort of n numbers, a power of two, in which a run of `run` numbers becomes one that ascends, or descends
-   every other time. */
+/* Makes one step of a sort of n numbers, a power of two. The sort turns each run of `run` numbers into one that ascends, or
+   descends every other time. */
 static __device__ void exchange_far(uint32_t *x, int n, int run, int step)
 {
     for (int i = (int)threadIdx.x; i < n / 2; i += THREADS) {
@@ -105,7 +105,7 @@ static __device__ void exchange_far(uint32_t *x, int n, int run, int step)
     __syncthreads();
 }
 
-/* The steps from 16 on of a run, or all runs up to 32, among the lanes of a warp. */
+/* Makes the steps from 16 on of a run, or all steps of runs up to 32, among the lanes of a warp. */
 static __device__ void exchange_near(uint32_t *x, int n, int run)
 {
     for (int i = (int)threadIdx.x; i < n; i += THREADS) {
@@ -122,7 +122,7 @@ static __device__ void exchange_near(uint32_t *x, int n, int run)
     __syncthreads();
 }
 
-/* Ascending, in place; n is a power of two, at least 32. */
+/* Sorts in ascending order, in place; n is a power of two, at least 32. */
 static __device__ void sort(uint32_t *x, int n)
 {
     __syncthreads();
@@ -133,14 +133,14 @@ static __device__ void sort(uint32_t *x, int n)
     }
 }
 
-/* What is known of a tile's rows: the bits of their cells, then their places. */
+/* The keys of a tile's rows: the bits of their cells, then their places. */
 struct tile_order {
     uint32_t key[PNET_TILE_ROWS];
     uint8_t place[PNET_TILE_ROWS];
-    uint8_t bit[PNET_TILE_CELLS]; /* of each cell */
+    uint8_t bit[PNET_TILE_CELLS]; /* bit of each cell */
 };
 
-/* Finds which cells the rows have, and sorts them by that into o.key. */
+/* Finds which cells the rows have, and sorts the rows by their cells into o.key. */
 static __device__ void order_rows(
     const struct pnet_triplets &set, const struct stretch &s, int kernel, struct tile_order &o)
 {
@@ -163,14 +163,14 @@ static __device__ void order_rows(
     sort(o.key, PNET_TILE_ROWS);
 }
 
-/* Goes through the warp's stretch, 32 triplets at a time. rounds[slabs][cells]: the longest runs of the slab that
-   place[row] belongs to. entry: NULL, or for each triplet of the stretch its cell and the place of its neighbour. */
+/* Goes through the warp's stretch, 32 triplets at a time. rounds[slabs][cells]: the longest runs of the slab that place[row]
+   belongs to. entry: NULL, or gets for each triplet of the stretch its cell and the place of its neighbour. */
 static __device__ void survey(const struct pnet_triplets &set, const struct stretch &s,
     const struct range &r, uint32_t *table, int *found, const uint8_t *place, uint32_t *rounds,
     uint32_t *entry)
 {
     int lane = lane_id();
-    int64_t head = s.begin; /* of the run that the triplet before this step belongs to */
+    int64_t head = s.begin; /* where the run of the triplet before this step begins */
     uint32_t before = EMPTY, next_cell = EMPTY, next_other = EMPTY;
     if (s.begin + lane < s.end) {
         next_cell = set.cell[s.begin + lane];
@@ -203,7 +203,8 @@ static __device__ void survey(const struct pnet_triplets &set, const struct stre
     }
 }
 
-/* The number of neighbours in the range, all of them in the table, unless they are more than MOST. */
+/* Enters the neighbours of the range into the table. Returns their number; if it exceeds MOST, not all of them are in the
+   table. */
 static __device__ int collect(const struct pnet_triplets &set, const struct stretch &s,
     const struct range &r, uint32_t *table, int *found, const uint8_t *place, uint32_t *rounds,
     uint32_t *entry)
@@ -217,7 +218,7 @@ static __device__ int collect(const struct pnet_triplets &set, const struct stre
     return *found;
 }
 
-/* The range to look at after one with `found` neighbours in it. */
+/* Moves to the range after one with `found` neighbours. */
 static __device__ void move_on(struct range &r, int found)
 {
     if (found > MOST) {
@@ -233,7 +234,7 @@ static __device__ __forceinline__ void clear(uint32_t *rounds, int32_t cells)
     for (int i = (int)threadIdx.x; i < PNET_TILE_SLABS * cells; i += THREADS) rounds[i] = 0;
 }
 
-/* The blocks of 64 rows that have a cell. */
+/* Returns the blocks of 64 rows that have a cell, a bit each. */
 static __device__ uint32_t blocks_with(const uint32_t *rounds, int32_t cells, int32_t cell)
 {
     uint32_t blocks = 0;
@@ -311,7 +312,7 @@ static __global__ void place_tiles(int64_t tiles, const int64_t *words, struct p
         tile[i].at = i > 0 ? words[i - 1] : 0;
 }
 
-/* The table's `n` keys, ascending, at `to`. */
+/* Writes the table's `n` keys to `to`, ascending. */
 static __device__ void list_found(const uint32_t *table, int n, int *taken, uint32_t *to)
 {
     int rounded = 32;
@@ -329,7 +330,7 @@ static __device__ void list_found(const uint32_t *table, int n, int *taken, uint
     sort(to, rounded);
 }
 
-/* The table's keys become slots: `sorted` are its n keys, ascending. */
+/* Replaces the table's keys by slots: `sorted` are its n keys, ascending. */
 static __device__ void number(uint32_t *table, const uint32_t *sorted, int n)
 {
     uint32_t place[MOST / THREADS];
@@ -349,7 +350,7 @@ static __device__ void number(uint32_t *table, const uint32_t *sorted, int n)
     __syncthreads();
 }
 
-/* Where x stands among n ascending numbers. */
+/* Returns the place of x among n ascending numbers. */
 static __device__ __forceinline__ uint32_t find(const uint32_t *list, int n, uint32_t x)
 {
     uint32_t at = 0;
@@ -361,7 +362,7 @@ static __device__ __forceinline__ uint32_t find(const uint32_t *list, int n, uin
     return at;
 }
 
-/* The cells of the tile, ascending, at `present`; their entries at `to`. Threads of the first warp find them. */
+/* Writes the cells of the tile, ascending, to `present`, and their entries to `to`. Threads of the first warp find them. */
 static __device__ void write_cells(
     const uint32_t *rounds, int32_t cells, int32_t count, uint16_t *present, uint32_t *to)
 {
@@ -385,8 +386,8 @@ static __device__ void write_cells(
     }
 }
 
-/* The rounds of the warp's slab. A lane's row has triplets [at, end). entry(t): the cell of triplet t, and in the lower half
-   what slot() takes. */
+/* Writes the rounds of the warp's slab. A lane's row has triplets [at, end). entry(t) returns the cell of triplet t and, in
+   the lower half, the argument of slot(). */
 template <class Entry, class Slot>
 static __device__ void write_rounds(int64_t at, int64_t end, const uint16_t *present, int32_t count,
     const uint32_t *rounds, uint32_t *word, Entry entry, Slot slot)
@@ -407,7 +408,8 @@ static __device__ void write_rounds(int64_t at, int64_t end, const uint16_t *pre
     }
 }
 
-/* All neighbours of a tile to `to`, ascending. Up to MOST are in the table and in `sorted` afterwards. */
+/* Writes all neighbours of a tile to `to`, ascending. If there are at most MOST, they are in the table and in `sorted`
+   afterwards. */
 static __device__ void write_neighbours(const struct pnet_triplets &set, const struct stretch &s,
     int neighbours, uint32_t *table, uint32_t *sorted, const uint8_t *place, uint32_t *rounds,
     uint32_t *entry, uint32_t *to)
@@ -418,7 +420,7 @@ static __device__ void write_neighbours(const struct pnet_triplets &set, const s
         int n = collect(set, s, r, table, &found, place, rounds, entry);
         move_on(r, n);
         if (n > MOST) continue;
-        __syncthreads(); /* `found` has been read */
+        __syncthreads(); /* all threads have read `found` */
         list_found(table, n, &found, sorted);
         for (int i = (int)threadIdx.x; i < n; i += THREADS) to[done + i] = sorted[i];
         done += n;
@@ -426,7 +428,7 @@ static __device__ void write_neighbours(const struct pnet_triplets &set, const s
     for (int64_t i = neighbours + (int)threadIdx.x; i < padded(neighbours); i += THREADS) to[i] = 0;
 }
 
-/* `stage`: how many triplets of a tile there is room for in shared memory. */
+/* `stage`: how many triplets of a tile shared memory has room for. */
 static __global__ void __launch_bounds__(THREADS) write_tiles(
     const struct pnet_triplets set, const struct pnet_tile *tile, uint32_t *list, int stage)
 {
@@ -446,7 +448,7 @@ static __global__ void __launch_bounds__(THREADS) write_tiles(
     bool staged = t.neighbours <= MOST && end - begin <= stage;
     clear(rounds, set.cells);
     for (int i = (int)threadIdx.x; i < PNET_TILE_ROWS; i += THREADS) place[t.row[i]] = (uint8_t)i;
-    int64_t at = 0, stop = 0; /* of the lane's row */
+    int64_t at = 0, stop = 0; /* triplets of the lane's row */
     if (lane_id() < SLAB_ROWS) {
         int64_t row =
             (int64_t)blockIdx.x * PNET_TILE_ROWS + t.row[warp_id() * SLAB_ROWS + lane_id()];
@@ -463,7 +465,7 @@ static __global__ void __launch_bounds__(THREADS) write_tiles(
             [&](uint32_t place) { return table[place]; });
         return;
     }
-    /* what other threads have written stands there behind a barrier */
+    /* the barrier makes what other threads have written visible */
     const uint32_t *known = t.neighbours <= MOST ? sorted : neighbour;
     write_rounds(
         at, stop, present, t.cells, own, word,
@@ -515,7 +517,7 @@ extern "C" void pnet_cuda_tiles_write(
     int64_t tiles = pnet_cuda_geo_tiles_of(t->rows);
     int64_t rest = 2 * TABLE + PNET_TILE_SLABS * t->cells, most = ROOM / 4 - rest;
     if (tiles <= 0) return;
-    /* for most tiles, and three blocks on a multiprocessor where triplets are not many */
+    /* enough for most tiles, and for three blocks on a multiprocessor if triplets are few */
     int64_t stage = (t->count / tiles * 7 / 4 + 255) / 256 * 256;
     if (stage > most) stage = most;
     int bytes = (int)(stage + rest) * (int)sizeof(uint32_t);

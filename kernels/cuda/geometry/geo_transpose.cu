@@ -1,5 +1,5 @@
-/* The same triplets sorted by the other side: counted and dealt out by integer atomics, in no
-   particular order, then each row is sorted: rows hold no triplet twice. */
+/* Sorts the triplets by the other side: integer atomics count them and give them places in no particular order, then each
+   row is sorted. No row holds a triplet twice, so the result is determined. */
 #include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
@@ -17,7 +17,7 @@ static __global__ void count_others(int64_t count, const int32_t *other, int64_t
         atomicAdd((unsigned long long *)&start[other[t]], 1ull);
 }
 
-/* start[j] is where row j ends, and moves down to where it begins. A warp takes 32 rows of the set. */
+/* start[j] is the end of row j, and is lowered to its begin. A warp takes 32 rows of the set. */
 static __global__ void deal_out(
     const struct pnet_triplets set, int64_t *start, int32_t *other, uint16_t *cell)
 {
@@ -93,7 +93,7 @@ extern "C" void pnet_cuda_transpose(
     pnet_cuda_geo_sort_long(t->others, start, ROW_LIMIT, other, cell);
 }
 
-/* Each block's number goes to the host. */
+/* Each block writes its number to the host. */
 static __global__ void count_runs(const struct pnet_triplets set, int64_t *partial)
 {
     __shared__ int64_t sum[GEO_THREADS / 32];

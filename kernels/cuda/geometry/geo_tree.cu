@@ -2,7 +2,7 @@
 
 enum { WARPS = GEO_THREADS / 32 };
 
-/* Writes the box that lanes' intervals make together. */
+/* Writes the box around the intervals of all lanes. */
 static __device__ void write_box(const uint32_t low[3], const uint32_t high[3], struct geo_box *box)
 {
     struct geo_box all = {};

@@ -1,10 +1,9 @@
-/* A tree of boxes over the points of a level, for every search of the geometry stage; the device's
-   form of kernels/cpu/geometry/geo_tree.h. For .cu files alone.
+/* A tree of boxes over the points of a level, for every search of the geometry stage; the device's form of
+   kernels/cpu/geometry/geo_tree.h. For .cu files alone.
 
-   32 places in a row along a curve are a leaf, the boxes of 32 leaves a group, and so on: every
-   test is one step of a warp. Leaves may hold points of two samples; a walk looks at the places of
-   one. Pruning is exact: a distance to a box is computed by the same operations as the distance to
-   a point, and rounding keeps order. */
+   32 places in a row along a curve are a leaf, the boxes of 32 leaves a group, and so on: every test is one step of a warp.
+   A leaf may hold points of two samples; a walk visits the places of one sample. Pruning is exact: a distance to a box is
+   computed by the same operations as the distance to a point, and rounding keeps order. */
 #ifndef PNET_KERNELS_CUDA_GEO_TREE_H
 #define PNET_KERNELS_CUDA_GEO_TREE_H
 
@@ -17,7 +16,7 @@ struct geo_points {
     int32_t samples;
     const int64_t *row_splits;
     const float *xyz;
-    const int32_t *order; /* place to row; NULL: the same */
+    const int32_t *order; /* place to row; NULL: place = row */
     struct pnet_grid grid;
 };
 
@@ -27,11 +26,11 @@ static __device__ __forceinline__ struct geo_box box_at(const struct geo_box *fr
     return {{first.x, first.y, first.z}, {first.w, second.x, second.y}, {0, 0}};
 }
 
-/* Builds it over metres or, with `voxel`, indices of voxels. */
+/* Builds the tree over positions in metres or, with `voxel`, over indices of voxels. */
 void pnet_cuda_geo_tree_build(
     const struct geo_tree *t, const struct geo_points *points, bool voxel);
 
-/* Points of a level; `order` where they are put along a curve first, in `work`. */
+/* Returns the points of a level. With `order`, sorts them along a curve first, in `work`. */
 struct geo_points pnet_cuda_geo_points_of(
     const struct pnet_level *level, int32_t *order, void *work);
 
@@ -40,7 +39,7 @@ static __device__ __forceinline__ int32_t row_at(const struct geo_points &p, int
     return p.order ? p.order[place] : (int32_t)place;
 }
 
-/* Position of a row for searching: metres, or its voxel. */
+/* Sets the position of a row for searching: metres, or its voxel. */
 static __device__ __forceinline__ void place_of(
     const struct geo_points &p, int64_t row, bool voxel, float at[3])
 {
@@ -50,16 +49,16 @@ static __device__ __forceinline__ void place_of(
     }
 }
 
-/* A walk of a warp through the places [first, end) of a tree. Lane l holds what is left of the
-   group in hand at level l. */
+/* A walk of a warp through the places [first, end) of a tree. Lane l holds the members that are left of the present group at
+   level l. */
 struct geo_walk {
-    int level; /* of the group in hand; the tree's depth: over */
+    int level; /* level of the present group; the tree's depth: the walk is over */
     uint32_t first, end;
     uint32_t left;
     uint32_t group;
 };
 
-/* The members of a group that hold places of the walk: lane's bit. */
+/* Tells whether the lane's member of a group holds places of the walk. */
 static __device__ __forceinline__ bool walk_member(
     const struct geo_walk &w, int level, uint32_t member)
 {
@@ -82,7 +81,7 @@ static __device__ __forceinline__ uint32_t walk_left(const struct geo_walk &w)
     return __shfl_sync(WARP_ALL, w.left, w.level);
 }
 
-/* Takes member `bit` out of the group in hand; its number in the level. */
+/* Takes member `bit` out of the present group. Returns its number in the level. */
 static __device__ __forceinline__ uint32_t walk_take(struct geo_walk &w, int bit)
 {
     uint32_t member = __shfl_sync(WARP_ALL, w.group, w.level) * 32 + (uint32_t)bit;

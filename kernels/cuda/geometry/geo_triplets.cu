@@ -1,12 +1,12 @@
-/* Triplet sets: which kind of search makes them. */
+/* Triplet sets: selects the kind of search. */
 #include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_blocks.h"
 
 #include <cfloat>
 #include <cmath>
 
-/* Squares round, and small ones vanish: |d|^2 <= r^2 holds for coordinates that are a little larger
-   than r, for some up to 1e-19 however small r is, and for all where its square is infinite. */
+/* Squares are rounded, and small ones vanish: |d|^2 <= r^2 holds for coordinates slightly larger than r; for some up to
+   1e-19, however small r is; and for all if the square of r is infinite. */
 static float slack_of(float radius2, float radius)
 {
     return radius2 <= FLT_MAX ? radius * 1e-6f + 1e-18f : INFINITY;

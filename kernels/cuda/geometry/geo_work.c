@@ -68,7 +68,7 @@ size_t pnet_cuda_geo_sample_take(int64_t n, bool ordered, void *work, struct geo
         p->order = take(&purse, rows, sizeof(int32_t));
         p->room = take(&purse, ROOM_BYTES * rows, 1);
         p->sorting = take(&purse, pnet_cuda_order_points_work(n), 1);
-        p->voxel = p->room; /* which has served then */
+        p->voxel = p->room; /* the points' memory is free again then */
         p->nearest = work ? (uint32_t *)p->voxel + rows : NULL;
     } else {
         p->nearest = take(&purse, rows, sizeof(uint32_t));

@@ -1,5 +1,5 @@
-/* The memory that the geometry stage works in on a GPU: which parts a workspace has, and so how large it is. Host
-   arithmetic alone, in every build, so that plans for a GPU are the same where there is none. */
+/* The workspaces of the geometry stage on a GPU: their parts, and so their sizes. Host arithmetic alone, in every build, so
+   that plans for a GPU do not depend on whether there is one. */
 #ifndef PNET_KERNELS_CUDA_GEO_WORK_H
 #define PNET_KERNELS_CUDA_GEO_WORK_H
 
@@ -11,12 +11,12 @@
 
 enum {
     TREE_DEPTH = 6,    /* 2^31 points make 2^26 leaves: 2^21, 2^16, 2^11, 2^6, 2 groups */
-    SCAN_CHUNK = 2048, /* numbers that are summed together */
-    CURVE_BYTES = 20,  /* of a row, for sorting along a curve: two keys of 8 bytes and a row */
-    ROOM_BYTES = 12,   /* of a row, for pnet_cuda_order_points: two keys of 4 bytes and a row */
+    SCAN_CHUNK = 2048, /* numbers that one block sums */
+    CURVE_BYTES = 20,  /* bytes a row for sorting along a curve: two keys of 8 bytes and a row */
+    ROOM_BYTES = 12,   /* bytes a row for pnet_cuda_order_points: two keys of 4 bytes and a row */
 };
 
-/* Takes pieces of a workspace, aligned to 256 bytes. Opened with NULL it only adds up. */
+/* Takes pieces of a workspace, aligned to 256 bytes. With base NULL it only adds up their sizes. */
 struct geo_purse {
     char *base;
     size_t used;
@@ -49,10 +49,11 @@ struct geo_tree {
 /* kernels/cuda/geometry/geo_blocks.h */
 struct block_table {
     const uint64_t *key; /* of the level */
-    uint64_t *mask;      /* [rows] at the first row of a block: its voxels that hold a point */
-    int32_t *table;      /* [2^bits] first rows of blocks, hashed; -1: none */
+    /* [rows] at the first row of a block: which of its voxels hold a point */
+    uint64_t *mask;
+    int32_t *table; /* [2^bits] first rows of blocks, hashed; -1: none */
     int bits;
-    /* 1: the level cannot be had in blocks; NULL: this set does not ask for them */
+    /* 1: the level has no blocks; NULL: this set does not use blocks */
     int32_t *missing;
 };
 
@@ -63,9 +64,9 @@ extern "C" {
 /* Bytes of workspace of CUB's sort: a histogram for each digit and each 2^28 items, and the counts that its blocks of at least
    2048 items exchange. */
 size_t pnet_cuda_geo_sorter_bytes(int64_t n);
-/* Of pnet_cuda_order along a curve: a box, two keys and a row for each row, sorting. */
+/* Returns the workspace, in bytes, of pnet_cuda_order along a curve: a box, two keys and a row for each row, and the sort's. */
 size_t pnet_cuda_geo_curve_work(int64_t rows);
-/* Numbers, 0: none, that inclusive sums of n numbers are formed in. */
+/* Returns how many numbers of workspace inclusive sums of n numbers need; 0: none. */
 size_t pnet_cuda_geo_scan_sums(int64_t n);
 void pnet_cuda_geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse);
 void pnet_cuda_geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse);
@@ -75,8 +76,8 @@ int64_t pnet_cuda_geo_tiles_of(int64_t rows);
 struct geo_sample_work {
     int32_t *order; /* [n] place to row, by sample and key; NULL: the same */
     void *room, *sorting;
-    int32_t *voxel;    /* [n] of each place; NULL: it stands where the parents will */
-    uint32_t *nearest; /* [n] of each voxel: the least distance^2 to its centre, as bits */
+    int32_t *voxel;    /* [n] voxel of each place; NULL: stored in the memory of the parents */
+    uint32_t *nearest; /* [n] for each voxel the least distance^2 to its centre, as bits */
     int64_t *sums;
 };
 size_t pnet_cuda_geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p);
@@ -107,7 +108,8 @@ struct geo_matches_work {
     uint16_t *cell;
     char *triplets;
 };
-/* Matches are a triplet set with one cell: the moved points of `a` are centres among those of `b`. */
+/* Returns the neighbourhood of matches: a triplet set with one cell, in which the moved points of `a` are centres among the
+   points of `b`. */
 struct pnet_neighbourhood pnet_cuda_geo_matches_ball(float radius);
 size_t pnet_cuda_geo_matches_take(
     const struct pnet_level *a, int64_t number, void *work, struct geo_matches_work *p);
