@@ -8,8 +8,8 @@ struct pnet_voxel {
     int32_t at[3];
 };
 
-/* Index of the voxel of coordinate `p` on one axis, clamped to the key range. `inside` becomes
-   false where it had to be clamped, and keeps its value otherwise. */
+/* Returns the index of the voxel of coordinate `p` (metres) on one axis, clamped to the key range. Sets `inside` to false if
+   it was clamped, and leaves it unchanged otherwise. */
 static inline int32_t pnet_voxel_index(float p, struct pnet_grid grid, bool *inside)
 {
     const float reach = 0x1p30f; /* fits an int32_t; any division by a factor comes after it */
@@ -38,7 +38,7 @@ static inline struct pnet_voxel pnet_voxel_of(const float p[3], struct pnet_grid
     return v;
 }
 
-/* Edge of a voxel in metres. */
+/* Returns the edge of a voxel in metres. */
 static inline float pnet_grid_cell(struct pnet_grid grid)
 {
     return grid.base * (float)grid.factor;
@@ -56,7 +56,7 @@ static inline uint64_t pnet_key_spread(uint32_t index)
     return x;
 }
 
-/* Morton key of three numbers below PNET_KEY_LIMIT. */
+/* Returns the Morton key of three numbers below PNET_KEY_LIMIT. */
 static inline uint64_t pnet_key_join(uint32_t x, uint32_t y, uint32_t z)
 {
     return pnet_key_spread(x) << 2 | pnet_key_spread(y) << 1 | pnet_key_spread(z);

@@ -1,15 +1,15 @@
-/* The inner loops of the searches, once for each instruction set; all give the same bits. */
+/* The inner loops of the searches, compiled once for each instruction set; all give the same bits. */
 #ifndef PNET_KERNELS_CPU_GEO_ISA_H
 #define PNET_KERNELS_CPU_GEO_ISA_H
 
 #include "kernels/cpu/geometry/geo_set.h"
 
 enum {
-    GATHER = 1024,   /* points that are gathered before they are tested */
-    LONG_ROW = 4096, /* longer rows are sorted in place, by a slower way */
+    GATHER = 1024,   /* points gathered before they are tested */
+    LONG_ROW = 4096, /* longer rows are sorted in place, more slowly */
 };
 
-/* Points near a block of queries. Behind the last one there is padding that is near to nothing. */
+/* Points near a block of queries. The padding after the last one is near to nothing. */
 struct pnet_geo_gathered {
     int count;
     _Alignas(64) float pair_at[3][GATHER + WIDE];
@@ -22,9 +22,9 @@ struct pnet_geo_gathered {
 struct pnet_geo_queries {
     struct pnet_geo_block block;
     float pair_at[WIDE][3], cell_at[WIDE][3];
-    float low[3], high[3];             /* their box in the space of pairs */
-    float child_low[3], child_high[3]; /* the box of their children; empty: low > high */
-    bool whole;                        /* all points fitted into one gathering */
+    float low[3], high[3];             /* box of the queries in the space of pairs */
+    float child_low[3], child_high[3]; /* box of the queries' children; empty: low > high */
+    bool whole;                        /* the room had space for all near points */
     int64_t found[WIDE];
 };
 
@@ -41,13 +41,13 @@ struct pnet_geo_isa {
      * writes them. */
     void (*search_block)(const struct pnet_geo_set *s, struct pnet_geo_room *room,
         const struct pnet_geo_results *to);
-    /* Squared distances from a point to WIDE boxes, by the operations of the distance between
-       points. Returns one bit for each that is not above `bound`. */
+    /* Computes squared distances from a point to WIDE boxes, by the operations of the distance between points. Returns a bit
+       for each distance that is not above `bound`. */
     uint32_t (*near_point)(const float low[3][WIDE], const float high[3][WIDE], const float at[3],
         float bound, float distance2[WIDE]);
 };
 
-/* The table for this machine, by pnet_cpu_isa(). */
+/* Returns the table for this machine, which pnet_cpu_isa() selects. */
 const struct pnet_geo_isa *pnet_geo_isa(void);
 
 #endif

@@ -43,7 +43,7 @@ INLINE VF NAME(load)(const float *p)
 }
 
 #if LANES == 16
-/* One bit a lane: a <= b; false where either is not a number. */
+/* Returns one bit a lane: a <= b; false if either is NaN. */
 INLINE uint32_t NAME(not_above)(VF a, VF b)
 {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
@@ -60,7 +60,7 @@ INLINE VF NAME(smaller)(VF a, VF b)
 {
     return (VF)_mm512_min_ps((__m512)a, (__m512)b);
 }
-/* Writes the lanes of `mask` one behind the other; LANES elements of `to` may be overwritten. */
+/* Writes the lanes of `mask` without gaps; may overwrite LANES elements of `to`. */
 INLINE void NAME(pack)(void *to, VI a, uint32_t mask)
 {
     _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, (__m512i)a));

@@ -9,14 +9,15 @@ static size_t lines(size_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* A triplet set with one cell: the moved points of `a` are centres among those of `b`. */
+/* Returns the neighbourhood of matches: a triplet set with one cell, in which the moved points of `a` are centres among the
+   points of `b`. */
 static struct pnet_neighbourhood ball(float radius)
 {
     return (struct pnet_neighbourhood){.kernel = 1, .radius = radius, .shape = PNET_BALL};
 }
 
-/* The level `a` after the move. Its rows keep their order, in which neighbours are close, but their keys belong to the old
-   places. */
+/* Returns the level `a` after the move. Its rows keep their order, in which neighbours are close, but its keys belong to the
+   old places. */
 static struct pnet_level moved(const struct pnet_level *a, const float *xyz)
 {
     struct pnet_level m = *a;

@@ -1,6 +1,6 @@
-/* The k nearest points of each query, by a walk through the tree that visits near boxes first. A
-   candidate is one number, (distance^2, not self, row) from the highest bit down: distances are not
-   negative, so their bits compare like themselves, and the tie rule costs nothing. */
+/* The k nearest points of each query, by a walk through the tree that visits near boxes first. A candidate is one number,
+   (distance^2, not self, row) from the highest bit down: distances are not negative, so the order of their bits is their
+   order, and the tie rule costs nothing. */
 #include <math.h>
 #include <string.h>
 
@@ -66,13 +66,13 @@ static void sort_ascending(struct nearest *best)
     }
 }
 
-/* No point beyond this squared distance can be among the nearest. */
+/* Returns the squared distance beyond which no point can be among the nearest. */
 static float bound_of(const struct nearest *best)
 {
     return best->count < best->limit ? best->reach2 : key_distance2(best->key[0]);
 }
 
-/* Takes the nearest member of `left` out of it. */
+/* Removes the nearest member from `left` and returns it. */
 static int take_nearest(const float distance2[WIDE], uint32_t *left)
 {
     int nearest = __builtin_ctz(*left);
@@ -84,8 +84,8 @@ static int take_nearest(const float distance2[WIDE], uint32_t *left)
     return nearest;
 }
 
-/* Fills `best` (a heap) from the points of a sample within best->reach2. `self`: the row that comes
- * first among equals, or -1. */
+/* Fills `best`, a heap, from the points of a sample within best->reach2. `self`: the row that precedes others at the same
+   distance, or -1. */
 static void walk_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_tree *t,
     int32_t sample, const float at[3], int32_t self, struct nearest *best)
 {
@@ -103,7 +103,7 @@ static void walk_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_t
         }
         int m = take_nearest(distance2[w.level], &w.left[w.level]);
         if (distance2[w.level][m] > bound_of(best)) {
-            w.level++; /* the others are farther still */
+            w.level++; /* the other members are farther */
             continue;
         }
         int64_t member = w.group[w.level] * WIDE + m;
@@ -125,16 +125,15 @@ static void walk_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_t
     }
 }
 
-/* The previous query in the same sample: points near it bound the distance to search now. */
+/* The previous query of the same sample: the points near it give a bound for this query. */
 struct earlier {
     bool there;
     float at[3];
-    float farthest; /* distance of the last of its nearest points */
+    float farthest; /* distance of the farthest of its nearest points */
 };
 
-/* The nearest points of a sample. The first guess at their distance comes from the triangle
-   inequality; where it finds too few points, they are looked for without it, so that the guess need
-   not be right. */
+/* Finds the nearest points of a query. The first bound on their distance comes from the triangle inequality; if the search
+   finds too few points within it, it runs again without a bound, so the first bound need not be right. */
 static void find_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_tree *t,
     int32_t sample, const float at[3], int32_t self, struct earlier *earlier, struct nearest *best)
 {
@@ -155,7 +154,7 @@ static void find_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_t
         full, {at[0], at[1], at[2]}, full ? sqrtf(key_distance2(best->key[0])) : 0};
 }
 
-/* Cell of point j around p_i. */
+/* Returns the kernel cell of point j around p_i. */
 static uint16_t cell_of(const struct pnet_geo_set *s, const float centre[3], int32_t j)
 {
     if (s->fixed >= 0) return (uint16_t)s->fixed;
@@ -167,9 +166,9 @@ static uint16_t cell_of(const struct pnet_geo_set *s, const float centre[3], int
     return (uint16_t)cell;
 }
 
-/* Children of row i that are not among its nearest points, written if `to` is given. The farthest
-   of the nearest is the top of the heap; what is not nearer by the tie rule is not among them,
-   unless all points are. */
+/* Counts the children of row i that are not among its nearest points, and writes them if `to` is given. The top of the heap
+   is the farthest of the nearest points: a child that is not nearer than it by the tie rule is not among them, unless all
+   points are. */
 static int64_t other_children(
     const struct pnet_geo_set *s, const struct nearest *best, int64_t row, int32_t *to)
 {
@@ -215,7 +214,8 @@ void pnet_geo_nearest_search(const struct pnet_geo_set *s, const struct pnet_geo
             const int64_t *splits = s->in->row_splits + block.sample;
             for (int i = 0; i < block.count; i++) {
                 int64_t row = block.row[i], points = splits[1] - splits[0];
-                if (to->count && !s->parent) { /* how many there are is known without a search */
+                /* the number of triplets is known without a search */
+                if (to->count && !s->parent) {
                     to->count[row + 1] = points < s->knn ? points : s->knn;
                     continue;
                 }
@@ -231,7 +231,7 @@ void pnet_geo_nearest_search(const struct pnet_geo_set *s, const struct pnet_geo
     }
 }
 
-/* The parts of a workspace for searching the rows of `in` around those of `out`. */
+/* The parts of a workspace for searching rows of `in` around rows of `out`. */
 struct parts {
     int64_t *in_start, *out_start;
     int32_t *in_order, *out_order;
@@ -247,7 +247,8 @@ static size_t lay_out(
     p->out_start = pnet_geo_take(&purse, ((size_t)out->samples + 1) * sizeof *p->out_start);
     p->in_order = pnet_geo_take(&purse, (size_t)in->rows * sizeof *p->in_order);
     p->out_order = pnet_geo_take(&purse, (size_t)out->rows * sizeof *p->out_order);
-    struct pnet_geo_purse shared = purse; /* ordering is over before the tree is built */
+    /* the order's memory is free before the tree is built */
+    struct pnet_geo_purse shared = purse;
     p->scratch =
         pnet_geo_take(&shared, pnet_geo_curve_work(in->rows > out->rows ? in->rows : out->rows));
     pnet_geo_tree_take(&p->tree, in, &purse);

@@ -1,4 +1,4 @@
-/* Keys of points, and the order of rows by key: a stable radix sort, least digit first. */
+/* Keys of points, and the order of rows by key: a stable radix sort, lowest digit first. */
 #include <omp.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 enum {
     DIGIT_BITS = 11,
     DIGITS = 1 << DIGIT_BITS,
-    MAX_CHUNKS = 32,     /* parts of a sample that are sorted side by side */
-    MANY_ROWS = 1 << 15, /* samples below are sorted by one thread each */
+    MAX_CHUNKS = 32,     /* parts of a sample that are sorted at the same time */
+    MANY_ROWS = 1 << 15, /* one thread sorts each sample that has fewer rows */
 };
 
 int64_t pnet_cpu_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64_t *key)
@@ -24,10 +24,9 @@ int64_t pnet_cpu_keys(int64_t n, const float *xyz, struct pnet_grid grid, uint64
     return outside;
 }
 
-/* The bits of a key that decide its order: those that are not the same in all keys, nor given by
-   the bit of the same axis above them. The second case is the common one: indices on both sides of
-   zero differ in all upper bits, 0111.. against 1000.., though one of those bits tells everything.
- */
+/* The bits of a key that decide its order: those that differ between keys and do not follow from the bit of the same axis
+   above them. The second case is common: indices on both sides of zero differ in all upper bits, 0111.. against 1000..,
+   although one of these bits decides. */
 struct bits {
     int count;         /* runs of neighbouring bits */
     int total;         /* bits in all of them */
@@ -81,7 +80,7 @@ static inline uint64_t deciding_part(const struct bits *b, uint64_t key)
     return part;
 }
 
-/* Where chunk `c` of `chunks` begins. */
+/* Returns where chunk `c` of `chunks` begins. */
 static int64_t chunk_begin(int64_t n, int c, int chunks)
 {
     return n / chunks * c + n % chunks * c / chunks;
@@ -99,7 +98,7 @@ static void move_by_digit(
     for (int64_t i = 0; i < n; i++) to[place[item[i] >> shift & (DIGITS - 1)]++] = item[i];
 }
 
-/* Counts of every chunk become the first places of its digits. */
+/* Replaces the counts of every chunk by the first places of its digits. */
 static void counts_to_places(uint32_t (*count)[DIGITS], int chunks)
 {
     uint32_t place = 0;
@@ -127,7 +126,7 @@ static void radix_pass(
     }
 }
 
-/* Sorts items by `bits` bits from `shift` upwards; the result is in the buffer that is returned. */
+/* Sorts items by `bits` bits from `shift` upwards. Returns the buffer that holds the result. */
 static uint64_t *radix_sort(int64_t n, uint64_t *item, uint64_t *other, int shift, int bits,
     uint32_t (*count)[DIGITS], int chunks)
 {
@@ -140,9 +139,8 @@ static uint64_t *radix_sort(int64_t n, uint64_t *item, uint64_t *other, int shif
     return item;
 }
 
-/* Orders one sample whose first row is `row`. An item holds a part of the key above a row: as many
-   bits as fit, the lower part of the key first, then, in the order that this gave, the upper one.
- */
+/* Orders one sample whose first row is `row`. An item holds a part of the key above a row: as many bits as fit. The lower
+   part of the key is sorted first, then, in the resulting order, the upper part. */
 static void order_sample(int64_t n, int64_t row, const uint64_t *key, int32_t *order,
     uint64_t *item, uint64_t *other, uint32_t (*count)[DIGITS], int chunks)
 {
@@ -182,7 +180,7 @@ void pnet_cpu_order(int64_t n, int32_t samples, const int64_t *row_splits, const
     for (int32_t s = 0; s < samples; s++) {
         int64_t row = row_splits[s], rows = row_splits[s + 1] - row;
         uint32_t own[1][DIGITS];
-        if (rows && rows < MANY_ROWS) /* without points there may be no arrays to point into */
+        if (rows && rows < MANY_ROWS) /* without points the arrays may be NULL */
             order_sample(rows, row, key + row, order + row, item + row, other + row, own, 1);
     }
     for (int32_t s = 0; s < samples; s++) {
@@ -201,7 +199,7 @@ int64_t pnet_cpu_order_points(int64_t n, int32_t samples, const int64_t *row_spl
     const float *xyz, struct pnet_grid grid, int32_t *order, void *room, void *work)
 {
     uint64_t *key = work;
-    (void)room; /* whole keys are sorted here */
+    (void)room; /* here whole keys are sorted without extra room */
     int64_t outside = pnet_cpu_keys(n, xyz, grid, key);
     pnet_cpu_order(n, samples, row_splits, key, order, key + n);
     return outside;

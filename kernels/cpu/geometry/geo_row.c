@@ -1,4 +1,4 @@
-/* Sorting the triplets of one row. */
+/* Sorts the triplets of one row. */
 #include "kernels/cpu/geometry/geo_set.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static void insert_by_cell(
     }
 }
 
-/* First places of `digits` digits that occur as (cell >> shift) modulo 256. */
+/* Computes the first place of each of `digits` digits, (cell >> shift) modulo 256. */
 static inline void find_places(
     int n, const int32_t *cell, int shift, int digits, uint16_t place[DIGIT + 1])
 {
@@ -67,7 +67,7 @@ static inline void put(int32_t *other, uint16_t *cell, int64_t t, uint64_t key)
     cell[t] = (uint16_t)(key >> 32);
 }
 
-/* Lets `key` sink from `hole` in a heap of n, the largest on top. */
+/* Moves `key` down from `hole` in a heap of n items, the largest at the top. */
 static void sink(int64_t n, int32_t *other, uint16_t *cell, int64_t hole, uint64_t key)
 {
     for (;;) {

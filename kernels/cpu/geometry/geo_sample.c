@@ -1,11 +1,11 @@
-/* Grid sampling: one original point a voxel, and the children of each of them. */
+/* Grid sampling: selects one original point a voxel, and finds the children of each selected point. */
 #include <omp.h>
 #include <string.h>
 
 #include "kernels/geometry_stage.h"
 #include "kernels/cpu/geometry/geo_grid.h"
 
-enum { CHUNK = 1 << 14 }; /* sorted places that are looked through together */
+enum { CHUNK = 1 << 14 }; /* sorted places that one thread takes at a time */
 
 static int64_t chunks_of(int64_t n)
 {
@@ -40,8 +40,8 @@ static int32_t sample_of(const struct pnet_level *level, int64_t row)
     return low;
 }
 
-/* Finds where voxels begin, for places asked in ascending order: at the start of a sample (empty
-   ones are stepped over), and where the key changes. */
+/* Finds where voxels begin, for places in ascending order: at the start of a sample (empty samples are skipped), and where
+   the key changes. */
 struct heads {
     const struct sorted_rows *rows;
     int32_t sample;
@@ -73,9 +73,8 @@ static float distance2_to_centre(const struct sorted_rows *rows, int32_t row)
     return (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2];
 }
 
-/* Numbers the voxels that begin in [begin, end) from `coarse` on. A voxel belongs to the chunk it
-   begins in, to its end. Rows of a voxel come in ascending order: the first of equals is the
-   lowest. */
+/* Numbers the voxels that begin in [begin, end), from `coarse` on. A voxel belongs to the chunk in which it begins, up to
+   its end. The rows of a voxel ascend, so the first of equally near rows is the lowest. */
 static void sample_chunk(const struct sorted_rows *rows, int64_t begin, int64_t end, int64_t coarse,
     int32_t *keep, int32_t *parent)
 {
@@ -141,7 +140,7 @@ int64_t pnet_cpu_sample(const struct pnet_level *fine, struct pnet_grid grid, bo
     return first[chunks];
 }
 
-/* Parents that do not fall: children of a row are neighbours, and the lists can be read off. */
+/* Tells whether parents ascend: the children of a row are then consecutive, and no sort is needed. */
 static bool parents_ascend(int64_t n, const int32_t *parent)
 {
     int64_t falls = 0;
@@ -163,8 +162,7 @@ static void children_in_order(
     for (int64_t i = last + 1; i <= coarse_rows; i++) start[i] = fine_rows;
 }
 
-/* Counting sort with start[i + 1] as the place of the next child of row i, which ends as the start
- * of i + 1. */
+/* Counting sort: start[i + 1] is the place of the next child of row i, and ends as the start of row i + 1. */
 static void children_counted(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child)
 {

@@ -1,7 +1,7 @@
-/* The search of one block for one instruction set: included once for each, behind geo_lanes.h. */
+/* The search of one block for one instruction set: included once for each, after geo_lanes.h. */
 
-/* Which of WIDE boxes (or points: boxes without extent) can hold a point that makes a pair with any
-   query, or a child of one. */
+/* Returns which of WIDE boxes (or points, which are boxes without extent) can hold a point that pairs with any query, or a
+   child of one; a bit each. */
 INLINE uint32_t NAME(near_queries)(const struct pnet_geo_set *s, const struct pnet_geo_queries *q,
     const float low[3][WIDE], const float high[3][WIDE], bool ball)
 {
@@ -29,7 +29,7 @@ INLINE uint32_t NAME(near_queries)(const struct pnet_geo_set *s, const struct pn
     return mask;
 }
 
-/* Which of LANES gathered points make a pair with query i. */
+/* Returns which of LANES gathered points pair with query i, a bit each. */
 INLINE uint32_t NAME(pair_mask)(const struct pnet_geo_set *s, const struct pnet_geo_queries *q,
     int i, const struct pnet_geo_gathered *p, int first, bool ball)
 {
@@ -48,7 +48,7 @@ INLINE uint32_t NAME(pair_mask)(const struct pnet_geo_set *s, const struct pnet_
     return mask;
 }
 
-/* Kernel cells of LANES gathered points for query i. */
+/* Returns the kernel cells of LANES gathered points for query i. */
 INLINE VI NAME(cells_of)(const struct pnet_geo_set *s, const struct pnet_geo_queries *q, int i,
     const float (*at)[GATHER + WIDE], int first)
 {
@@ -63,7 +63,7 @@ INLINE VI NAME(cells_of)(const struct pnet_geo_set *s, const struct pnet_geo_que
     return cell;
 }
 
-/* Writes the pairs of query i among the gathered points. */
+/* Writes the pairs of query i with gathered points. */
 INLINE void NAME(write_pairs)(const struct pnet_geo_set *s, struct pnet_geo_room *room, int i,
     const struct pnet_geo_results *to, bool ball)
 {

@@ -1,4 +1,4 @@
-/* A triplet set in the making: what counting and writing share. */
+/* The parameters of a triplet set that counting and writing share. */
 #ifndef PNET_KERNELS_CPU_GEO_SET_H
 #define PNET_KERNELS_CPU_GEO_SET_H
 
@@ -6,23 +6,23 @@
 
 #include "kernels/cpu/geometry/geo_tree.h"
 
-/* A pair (i, j) is found in one space and its kernel cell in one space: metres, where i is the
-   centre and j the point, or voxels of the finer level, where i is the voxel its window hangs on
-   and j the voxel of the point. Positions in either are float32 (voxel indices stay below 2^21) and
-   d = j - i. */
+/* Pairs (i, j) are found in one space, and their kernel cells in the same or another one: metres, where i is the centre and
+   j the point; or voxels of the finer level, where i is the voxel from which its window is placed and j the voxel of the
+   point. Positions in either are float32 (voxel indices are below 2^21), and d = j - i. */
 struct pnet_geo_set {
     const struct pnet_level *out, *in;
-    const int32_t *parent; /* [in->rows]: the pair with it always belongs to the set; or NULL */
+    /* [in->rows]: the pair of a row and its parent always belongs to the set; or NULL */
+    const int32_t *parent;
     int32_t kernel, knn;
     bool pair_in_voxels, cell_in_voxels;
-    bool snap;    /* centres are those of voxels */
-    int32_t step; /* the finer voxel of a coarse one: step * index */
+    bool snap;    /* centres are the centres of voxels */
+    int32_t step; /* the finer voxel of a coarse voxel is step * index */
 
     /* the pair test: |d|^2 <= radius2, or low <= d <= high on every axis */
     bool ball;
     float radius2, low, high;
 
-    /* the cell: clamp(floor(d * scale + shift)) an axis, or fixed where that is not negative */
+    /* the kernel cell: clamp(floor(d * scale + shift)) on each axis, or `fixed` if that is not negative */
     float scale, shift;
     int32_t fixed;
 
@@ -36,8 +36,8 @@ struct pnet_geo_set {
     int32_t *child;       /* [in->rows] */
 };
 
-/* The cells of radius r with K cells an axis. A radius whose scale is not a finite number puts
-   everything into the centre cell. */
+/* Sets the cells for radius r, in metres, with K cells an axis. If the scale of the radius is not finite, every pair is in
+   the centre cell. */
 static inline void pnet_geo_set_cells(struct pnet_geo_set *s, float radius)
 {
     float scale = (float)((double)s->kernel / (2 * (double)radius));
@@ -47,14 +47,14 @@ static inline void pnet_geo_set_cells(struct pnet_geo_set *s, float radius)
     s->fixed = point ? s->kernel / 2 * (s->kernel * s->kernel + s->kernel + 1) : -1;
 }
 
-/* max(0, min(last, floor(x))): what is not a number goes to 0. */
+/* Returns max(0, min(last, floor(x))); 0 for NaN. */
 static inline int32_t pnet_geo_clamp(float x, float last)
 {
     x = x > 0 ? x : 0;
     return (int32_t)(x < last ? x : last);
 }
 
-/* Position of row i of `out` in metres or voxels. */
+/* Sets the position of row i of `out`, in metres or voxels. */
 static inline void pnet_geo_set_centre(
     const struct pnet_geo_set *s, int64_t row, bool in_voxels, float at[3])
 {
@@ -71,8 +71,8 @@ static inline void pnet_geo_set_centre(
     }
 }
 
-/* Where triplets go. With `count`, count[i + 1] becomes the number of triplets of row i and nothing
-   else is used; without, they are written from start[i] on. */
+/* Where results go. With `count`, count[i + 1] becomes the number of triplets of row i, and the other members are not used;
+   without it, the triplets of row i are written from start[i] on. */
 struct pnet_geo_results {
     int64_t *count;       /* [out->rows + 1] */
     const int64_t *start; /* [out->rows + 1] */
@@ -82,8 +82,8 @@ struct pnet_geo_results {
 void pnet_geo_window_search(const struct pnet_geo_set *s, const struct pnet_geo_results *to);
 void pnet_geo_nearest_search(const struct pnet_geo_set *s, const struct pnet_geo_results *to);
 
-/* Sorting one row of triplets. The first writes them sorted by cell, equals in their order: spare
-   buffers hold n, and n is below 2^16. The second sorts by (cell, other) in place. */
+/* Sort one row of triplets. The first function writes them sorted by cell, triplets of one cell in their present order; its
+   spare buffers hold n items, and n is below 2^16. The second function sorts by (cell, other) in place. */
 void pnet_geo_row_by_cell(int n, const int32_t *from_other, const int32_t *from_cell, int32_t cells,
     int32_t *other, uint16_t *cell, int32_t *spare_other, int32_t *spare_cell);
 void pnet_geo_row_sort(int64_t n, int32_t *other, uint16_t *cell);

@@ -7,13 +7,14 @@
 
 enum { TABLE_BITS = 16, TABLE = 1 << TABLE_BITS };
 
-/* Memory with which a thread counts a tile. */
+/* The memory with which a thread counts a tile. */
 struct counter {
-    uint64_t table[TABLE]; /* neighbours, hashed, with the tile in the upper half */
+    uint64_t table[TABLE]; /* hash table of neighbours; the upper half has the tile */
     uint32_t longest[PNET_TILE_CELLS];
     bool present[PNET_TILE_CELLS];
-    uint8_t bit[PNET_TILE_CELLS]; /* of each cell, of a row's key */
-    uint32_t key[PNET_TILE_ROWS]; /* of the tile's rows, ascending: the row is the lowest byte */
+    uint8_t bit[PNET_TILE_CELLS]; /* bit of each cell in a row's key */
+    /* keys of the tile's rows, ascending; the lowest byte is the row */
+    uint32_t key[PNET_TILE_ROWS];
 };
 
 /* Distinct neighbours of a tile; stops above PNET_TILE_SLOTS. `stamp` distinguishes this tile from earlier users of the table. */
@@ -50,7 +51,7 @@ static void order_rows(struct counter *c, const struct pnet_triplets *t, int64_t
     qsort(c->key, PNET_TILE_ROWS, sizeof *c->key, compare_keys);
 }
 
-/* Rounds of a slab of the tile that begins with row `first`; -1: a run is too long. */
+/* Returns the rounds of a slab of the tile that begins with row `first`; -1: a run is too long. */
 static int64_t count_rounds(
     struct counter *c, const struct pnet_triplets *t, int64_t first, int slab)
 {
@@ -73,7 +74,7 @@ static int64_t count_rounds(
     return rounds;
 }
 
-/* -1: nothing is listed. */
+/* Returns the words of a tile's list; -1: the tile has no list. */
 static int64_t count_tile(
     struct counter *c, const struct pnet_triplets *t, int64_t first, uint32_t stamp)
 {

@@ -1,7 +1,6 @@
-/* The same triplets sorted by the other side. Each thread owns a range of the other side's rows and
-   takes from the set what falls into it, in the order of rows, so nothing is shared and the order
-   is fixed. Along a curve neighbours are near in the list as well: most parts of the set lie
-   outside of a range and are stepped over. */
+/* Sorts the triplets by the other side. Each thread owns a range of rows of the other side and takes the triplets of these
+   rows from the set, in the order of the set's rows: threads write nothing in common, and the order is fixed. Rows follow a
+   curve, so neighbours are close in the list as well: most parts of the set lie outside of a range and are skipped. */
 #include <omp.h>
 
 #include "kernels/geometry_stage.h"
@@ -9,7 +8,7 @@
 
 enum { PART = 128 /* rows */ };
 
-/* The other rows that some rows of the set meet; none: low > high. */
+/* The range of other rows that some rows of the set have; none: low > high. */
 struct reach {
     int32_t low, high;
 };
@@ -42,7 +41,7 @@ static void find_reach(const struct pnet_triplets *t, struct reach *reach)
     }
 }
 
-/* next[j] := triplets of row j, for first <= j < end. */
+/* Sets next[j] to the number of triplets of row j, for first <= j < end. */
 static void count_range(const struct pnet_triplets *t, const struct reach *reach, int64_t first,
     int64_t end, int64_t *next)
 {
@@ -54,7 +53,7 @@ static void count_range(const struct pnet_triplets *t, const struct reach *reach
     }
 }
 
-/* Puts the triplets of rows first <= j < end where next[j] says, and moves that on. */
+/* Writes the triplets of rows first <= j < end to the place next[j], which advances. */
 static void move_range(const struct pnet_triplets *t, const struct reach *reach, int64_t first,
     int64_t end, int64_t *next, int32_t *other, uint16_t *cell)
 {
@@ -71,7 +70,7 @@ static void move_range(const struct pnet_triplets *t, const struct reach *reach,
     }
 }
 
-/* Rows are filled in the order of `other`; the cell comes first. */
+/* Rows are filled in the order of `other`; now they are sorted by cell. */
 static void sort_rows(
     int64_t rows, int32_t cells, const int64_t *start, int32_t *other, uint16_t *cell)
 {
@@ -101,7 +100,7 @@ void pnet_cpu_transpose(
 {
     struct reach *reach = work;
     int64_t *next =
-        start + 1; /* of row j: where its next triplet goes, in the end where row j + 1 starts */
+        start + 1; /* next[j]: place of row j's next triplet, in the end the start of row j + 1 */
     int64_t place = 0, ranges = omp_get_max_threads();
     find_reach(t, reach);
     start[0] = 0;

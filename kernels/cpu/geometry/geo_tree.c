@@ -13,7 +13,8 @@ struct pnet_geo_purse pnet_geo_open(void *work)
 
 void *pnet_geo_take(struct pnet_geo_purse *purse, size_t bytes)
 {
-    void *piece = purse->base ? purse->base + purse->used - LINE : NULL; /* LINE: for the skip */
+    /* `used` counts LINE bytes that align the base */
+    void *piece = purse->base ? purse->base + purse->used - LINE : NULL;
     purse->used += (bytes + LINE - 1) / LINE * LINE;
     return piece;
 }
@@ -28,8 +29,8 @@ size_t pnet_geo_curve_work(int64_t rows)
     return (size_t)rows * sizeof(uint64_t) + pnet_cpu_order_work(rows);
 }
 
-/* Do rows follow a curve already? Their keys must not fall inside a sample, and tell enough apart:
-   where many points share a voxel, their order inside it is arbitrary. */
+/* Tells whether rows already follow a curve: keys ascend within each sample and distinguish enough points. Points that share
+   a voxel are in no particular order. */
 static bool follows_curve(const struct pnet_level *level)
 {
     if (!level->key) return false;
@@ -47,7 +48,7 @@ static bool follows_curve(const struct pnet_level *level)
     return falls == 0 && changes >= level->rows / MIN_SPREAD;
 }
 
-/* Sorts rows along a curve through the box of all points, 2^21 steps to its longest edge. */
+/* Sorts rows along a curve through the box of all points, with 2^21 steps on its longest edge. */
 static void order_by_curve(const struct pnet_level *level, int32_t *order, void *scratch)
 {
     uint64_t *key = scratch;
@@ -130,8 +131,7 @@ static void fill_leaf(struct pnet_geo_leaf *leaf, const struct pnet_level *level
     }
 }
 
-/* The box of WIDE intervals an axis, those of padding apart: it is NaN in leaves, and empty above.
- */
+/* Computes the box of WIDE boxes or points, without padding, which is NaN in leaves and empty in groups. */
 static void join(
     const float low[3][WIDE], const float high[3][WIDE], struct pnet_geo_boxes *to, int member)
 {
@@ -146,7 +146,7 @@ static void join(
     }
 }
 
-/* Boxes over `count` members below, which are leaves at level 0. */
+/* Computes the boxes of groups from the `count` members below them, which are leaves at level 0. */
 static void build_groups(struct pnet_geo_tree *t, int level, int64_t count)
 {
     int64_t groups = (count + WIDE - 1) / WIDE;

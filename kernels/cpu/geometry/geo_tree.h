@@ -19,7 +19,7 @@ enum { WIDE = 16, TREE_DEPTH = 8 };
 
 struct pnet_geo_leaf {
     _Alignas(64) float at[3][WIDE];
-    int32_t row[WIDE]; /* -1 behind the last point of a sample */
+    int32_t row[WIDE]; /* -1 after the last point of a sample */
 };
 
 struct pnet_geo_boxes {
@@ -28,15 +28,15 @@ struct pnet_geo_boxes {
 
 struct pnet_geo_tree {
     const struct pnet_level *level;
-    bool ascending;      /* rows ascend with the leaves of a sample */
+    bool ascending;      /* rows ascend over the leaves of each sample */
     int64_t *leaf_start; /* [samples + 1]: a leaf holds points of one sample */
     struct pnet_geo_leaf *leaf;
     int depth;
     struct pnet_geo_boxes *group[TREE_DEPTH]; /* group[0] holds the boxes of leaves */
 };
 
-/* Takes pieces of a workspace, each on its own cache lines, wherever the workspace begins. Opened
-   with NULL it only adds up. */
+/* Takes pieces of a workspace of any alignment; each piece begins on a cache line of its own. With base NULL it only adds up
+   their sizes. */
 struct pnet_geo_purse {
     char *base;
     size_t used;
@@ -44,10 +44,10 @@ struct pnet_geo_purse {
 struct pnet_geo_purse pnet_geo_open(void *work);
 void *pnet_geo_take(struct pnet_geo_purse *purse, size_t bytes);
 
-/* The rows of a level in blocks of WIDE for queries: along a curve, one sample each. */
+/* The rows of a level in blocks of WIDE queries: along a curve, each block from one sample. */
 struct pnet_geo_blocks {
     const struct pnet_level *level;
-    const int32_t *order; /* place to row; NULL: the same */
+    const int32_t *order; /* place to row; NULL: place = row */
     int64_t *start;       /* [samples + 1] blocks */
 };
 struct pnet_geo_block {
@@ -55,23 +55,22 @@ struct pnet_geo_block {
     int count;
     int32_t row[WIDE];
 };
-/* Upper bound for start[samples]. */
+/* Returns an upper bound for start[samples]. */
 int64_t pnet_geo_blocks_bound(const struct pnet_level *level);
-/* `order` [rows] and `scratch` (pnet_geo_curve_work bytes) are for levels whose rows are not along
- * a curve yet. */
+/* Makes the blocks of a level. `order` [rows] and `scratch` (pnet_geo_curve_work bytes) are used if its rows do not follow a
+   curve. */
 void pnet_geo_blocks_make(struct pnet_geo_blocks *b, const struct pnet_level *level, int32_t *order,
     int64_t *start, void *scratch);
 void pnet_geo_block_get(const struct pnet_geo_blocks *b, int64_t block, struct pnet_geo_block *out);
 size_t pnet_geo_curve_work(int64_t rows);
 
-/* Takes the tree's memory for a level of that many rows and samples. */
+/* Takes the memory of a tree for a level with that many rows and samples. */
 void pnet_geo_tree_take(
     struct pnet_geo_tree *t, const struct pnet_level *level, struct pnet_geo_purse *purse);
-/* Builds it over the points of `blocks`: where they lie, or with `voxel` the indices of their
- * voxels. */
+/* Builds the tree over the points of `blocks`: over their positions or, with `voxel`, over the indices of their voxels. */
 void pnet_geo_tree_build(struct pnet_geo_tree *t, const struct pnet_geo_blocks *blocks, bool voxel);
 
-/* Position of a row for searching: metres, or its voxel. */
+/* Sets the position of a row for searching: metres, or its voxel. */
 static inline void pnet_geo_place(
     const struct pnet_level *level, int64_t row, bool voxel, float at[3])
 {
@@ -89,9 +88,9 @@ static inline void pnet_geo_place(
 struct pnet_geo_walk {
     int64_t first, last; /* leaves of the sample, both inclusive; none: last < first */
     int64_t points;      /* of the sample */
-    int level;           /* of the group in hand */
+    int level;           /* level of the present group */
     int64_t group[TREE_DEPTH];
-    uint32_t left[TREE_DEPTH]; /* members of each group that are still to be visited */
+    uint32_t left[TREE_DEPTH]; /* members of each group that are not visited yet */
 };
 
 static inline struct pnet_geo_walk pnet_geo_walk_begin(
@@ -104,7 +103,7 @@ static inline struct pnet_geo_walk pnet_geo_walk_begin(
         .level = t->depth - 1};
 }
 
-/* Members of a group that lead to leaves of the sample. */
+/* Returns the members of a group that lead to leaves of the sample, a bit each. */
 static inline uint32_t pnet_geo_walk_members(
     const struct pnet_geo_walk *w, int level, int64_t group)
 {
@@ -115,7 +114,7 @@ static inline uint32_t pnet_geo_walk_members(
     return from & to;
 }
 
-/* Lanes of a leaf that hold a point. */
+/* Returns the lanes of a leaf that hold a point, a bit each. */
 static inline uint32_t pnet_geo_walk_points(const struct pnet_geo_walk *w, int64_t leaf)
 {
     int64_t left = w->points - (leaf - w->first) * WIDE;

@@ -1,11 +1,10 @@
-/* Triplet sets: which kind of search makes them, and the memory it works in. */
+/* Triplet sets: selects the kind of search, and divides its workspace. */
 #include <string.h>
 
 #include "kernels/geometry_stage.h"
 #include "kernels/cpu/geometry/geo_set.h"
 
-/* Takes what the set needs from a workspace; returns its size. With a NULL base only the size
- * matters. */
+/* Takes what the set needs from a workspace and returns its size in bytes. With base NULL only the size is computed. */
 static size_t lay_out(struct pnet_geo_set *s, void *work, int64_t **in_start, int64_t **out_start,
     int32_t **in_order, int32_t **out_order, void **scratch)
 {
@@ -19,7 +18,8 @@ static size_t lay_out(struct pnet_geo_set *s, void *work, int64_t **in_start, in
     s->child_start =
         pnet_geo_take(&purse, same ? 0 : ((size_t)out->rows + 1) * sizeof *s->child_start);
     s->child = pnet_geo_take(&purse, same ? 0 : (size_t)in->rows * sizeof *s->child);
-    struct pnet_geo_purse shared = purse; /* ordering is over before the tree is built */
+    /* the order's memory is free before the tree is built */
+    struct pnet_geo_purse shared = purse;
     *scratch =
         pnet_geo_take(&shared, pnet_geo_curve_work(in->rows > out->rows ? in->rows : out->rows));
     pnet_geo_tree_take(&s->tree, in, &purse);

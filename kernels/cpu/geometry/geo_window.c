@@ -1,6 +1,5 @@
-/* Pairs within a radius or a window, WIDE queries at a time: the points near the box around the
-   queries are gathered from the tree once, in the order of rows, then every query is tested against
-   all of them. */
+/* Pairs within a radius or a window, WIDE queries at a time: the points near the box around the queries are gathered from
+   the tree once, in the order of rows; then every query is tested against all of them. */
 #include <math.h>
 
 #include "kernels/cpu/geometry/geo_isa.h"

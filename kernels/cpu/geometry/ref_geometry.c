@@ -61,7 +61,7 @@ int64_t pnet_ref_sample(const struct pnet_level *fine, struct pnet_grid grid, in
     for (int32_t s = 0; s < fine->samples; s++) {
         int64_t begin = fine->row_splits[s], end = fine->row_splits[s + 1];
         for (int64_t i = begin; i < end; i++) parent[i] = -1;
-        for (;;) { /* the lowest key that is left */
+        for (;;) { /* the lowest key that remains */
             uint64_t key = UINT64_MAX;
             for (int64_t i = begin; i < end; i++) {
                 uint64_t own = key_of(fine->xyz + 3 * i, grid);
@@ -96,7 +96,7 @@ static int compare_neighbours(const void *x, const void *y)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* All points of a sample, nearest first. */
+/* Ranks all points of a sample, nearest first. */
 static void rank_points(const struct pnet_level *in, int32_t sample, const float *centre,
     int64_t self, struct neighbour *list)
 {
@@ -107,14 +107,14 @@ static void rank_points(const struct pnet_level *in, int32_t sample, const float
     qsort(list, (size_t)(end - begin), sizeof *list, compare_neighbours);
 }
 
-/* Everything about one row of centres. */
+/* The constants of one row of centres. */
 struct view {
     const struct pnet_level *out, *in;
     const struct pnet_neighbourhood *nb;
     const int32_t *parent;
     int64_t i;
     float centre[3];   /* metres */
-    int64_t anchor[3]; /* the voxel of the finer level that the window hangs on */
+    int64_t anchor[3]; /* the voxel of the finer level from which the window is placed */
     float radius;
 };
 
@@ -137,7 +137,7 @@ static int32_t native_cell(const struct view *v, int64_t j)
     return cell;
 }
 
-/* Offset of j's voxel in the window, from 0; outside: below 0, or K and above. */
+/* Computes the offset of j's voxel in the window, from 0 to K - 1; other numbers: outside of it. */
 static void window_offset(const struct view *v, int64_t j, int64_t offset[3])
 {
     int32_t voxel[3], K = v->nb->kernel;

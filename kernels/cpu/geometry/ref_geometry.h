@@ -1,6 +1,5 @@
-/* The geometry stage once more, serial and plain: every definition is a loop over all points. For
-   tests; the same float32 arithmetic, nothing else in common with the fast functions. Callers free
-   what is returned. */
+/* The geometry stage once more, serial and plain: every definition is a loop over all points. For tests. It shares the
+   float32 arithmetic with the fast functions, and nothing else. Callers free the results. */
 #ifndef PNET_KERNELS_CPU_REF_GEOMETRY_H
 #define PNET_KERNELS_CPU_REF_GEOMETRY_H
 
@@ -10,26 +9,25 @@ struct pnet_ref_triplet {
     int32_t i, j, k; /* centre, neighbour, kernel cell */
 };
 
-/* Voxel of a point. */
+/* Sets the voxel of a point (metres). */
 void pnet_ref_voxel(const float p[3], struct pnet_grid grid, int32_t voxel[3]);
-/* Interleaves the bits of three voxel indices, x highest. */
+/* Returns the interleaved bits of three voxel indices, x highest. */
 uint64_t pnet_ref_key(const int32_t voxel[3]);
 
-/* The arguments of pnet_cpu_sample without the workspace. O(rows^2). Returns the number of coarse
- * rows. */
+/* Takes the arguments of pnet_cpu_sample without the workspace. O(rows^2). Returns the number of coarse rows. */
 int64_t pnet_ref_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep,
     int32_t *parent, int64_t *row_splits);
 
-/* All triplets of a set, sorted by (i, k, j); *count of them. The arguments of
-   pnet_cpu_triplets_count. O(out * in), with knn times the logarithm. NULL: out of memory. */
+/* Returns all triplets of a set, sorted by (i, k, j), *count of them, for the caller to free. Takes the arguments of
+   pnet_cpu_triplets_count. O(out * in), times the logarithm with knn. NULL: out of memory. */
 struct pnet_ref_triplet *pnet_ref_triplets(const struct pnet_level *out,
     const struct pnet_level *in, const struct pnet_neighbourhood *nb, const int32_t *parent,
     int64_t *count);
 
-/* The same as (j, i, k), sorted by (j, k, i): in place, i and j change their names. */
+/* Transposes triplets in place: exchanges i and j of each, then sorts by (i, k, j). */
 void pnet_ref_transpose(int64_t count, struct pnet_ref_triplet *t);
 
-/* The arguments of pnet_cpu_nearest without the workspace. False: out of memory. */
+/* Takes the arguments of pnet_cpu_nearest without the workspace. Returns false if memory is out. */
 bool pnet_ref_nearest(const struct pnet_level *out, const struct pnet_level *in, int32_t k,
     int32_t *index, float *distance2);
 
