@@ -1,9 +1,9 @@
-/* Sums over the rows of a matrix, channel by channel and segment by segment, in two stages: rows are cut into chunks
-   that are summed apart, then the chunks' sums are added in order.
+/* Sums over the rows of a matrix, channel by channel and segment by segment, in two stages: rows are cut into chunks, each
+   of which is summed alone; then the chunks' sums are added in order.
 
-   Where the chunks end depends on the true number of rows and on the width alone, so the bits do not depend on the
-   machine, nor on the capacity class that a launch was sized for; only matrices that are not aligned to 16 bytes are
-   added in another order. */
+   The ends of chunks depend only on the true number of rows and on the width. So the bits depend neither on the machine nor
+   on the capacity class that a launch was sized for. Only matrices that are not aligned to 16 bytes are added in another
+   order. */
 #ifndef PNET_KERNELS_CUDA_COLUMNS_CUH
 #define PNET_KERNELS_CUDA_COLUMNS_CUH
 
@@ -21,7 +21,7 @@ enum {
     JOIN_LANES = THREADS / JOIN_COLUMNS,
 };
 
-/* Segments of rows, as kernels see them. Without splits `rows` counts them. */
+/* Segments of rows, as kernels read them. Without splits there is one segment, of `rows` rows. */
 struct row_segments {
     pnet_segments s;
     struct pnet_count rows;
@@ -44,15 +44,15 @@ struct row_segments {
         int64_t size = (total() + most_chunks - 1) / most_chunks;
         return size > CHUNK_ROWS ? size : (int64_t)CHUNK_ROWS;
     }
-    /* The same, rounded up to a multiple of `rows`, for kernels whose result does not depend on the chunks. */
+    /* The size of a chunk rounded up to a multiple of `rows`, for kernels whose result does not depend on the chunks. */
     __device__ int64_t chunk_size(int rows) const
     {
         return (chunk_size() + rows - 1) / rows * rows;
     }
 };
 
-/* A chunk's rows, segment by segment: for (; at.begin < at.last; at.next()). Chunk and segment meet in one stretch of
-   rows; their sum numbers the stretches without clash, as either only grows along the rows. */
+/* A chunk's rows, segment by segment: for (; at.begin < at.last; at.next()). A chunk and a segment have one stretch of rows
+   in common. The sum of their numbers is the number of the stretch: it is unique, because both ascend along the rows. */
 struct chunk_rows {
     row_segments at;
     int64_t begin, end, last, total;
@@ -81,7 +81,7 @@ struct chunk_rows {
 
 /* A thread's place in a tiling. */
 struct column_place {
-    int32_t column; /* of packs */
+    int32_t column; /* of packs of channels */
     int lane;
     bool active;
     __device__ column_place(const tiling &t, int32_t packs)
@@ -104,7 +104,7 @@ struct activated_norm {
    row) of a * (b - mean) * inverse. With `norm`, whose input is b, a is the gradient after its activation, and the gradient
    before the activation is summed instead. */
 struct column_sums {
-    row_segments at; /* its storage is that of a and b */
+    row_segments at; /* the storage is that of a and b */
     int32_t c;
     const float *a, *b;
     const float2 *moments;
@@ -115,8 +115,8 @@ struct column_sums {
 
 enum summand { PLAIN, SQUARE, PRODUCT, UNIT, UNDONE };
 
-/* The gradient before the activation, rounded as act.cu stores it. The callback says whether result i of the activation is above
-   0. */
+/* Returns the gradient before the activation, rounded as act.cu stores it. The callback tells whether result i of the
+   activation is above 0. */
 template <class T, int V, class F>
 static __device__ __forceinline__ pack<V> gradient_before(
     const fetched<T, V> &gradient, float below, F above)
@@ -128,7 +128,7 @@ static __device__ __forceinline__ pack<V> gradient_before(
     return v;
 }
 
-/* y of x, before the activation: the same bits wherever it is made. */
+/* Returns y of x before the activation, with the same bits in every kernel. */
 static __device__ __forceinline__ float normal_of(float x, float mean, float k, float bias)
 {
     return fmaf(x - mean, k, bias);
@@ -139,7 +139,7 @@ static __device__ __forceinline__ float activated(float v, float below)
     return v < 0 ? (below == 0 ? 0 : below * v) : v;
 }
 
-/* A number up to this one becomes 0 when it is stored: half of the smallest number of the type. */
+/* Returns the largest number that becomes 0 when it is stored: half of the smallest number of the type. */
 template <class T>
 constexpr float LEAST = sizeof(T) == 4                   ? 0
                         : std::is_same<T, __half>::value ? 0x1p-25f
@@ -167,7 +167,7 @@ template <int V> struct norm_columns {
     {
         return activated(normal(i, x), below);
     }
-    /* The gradient before the activation, from the gradient after it and from x. */
+    /* Returns the gradient before the activation, from the gradient after it and from x. */
     template <class T>
     __device__ __forceinline__ pack<V> before(
         const fetched<T, V> &gradient, const pack<V> &x, float below) const
@@ -177,7 +177,7 @@ template <int V> struct norm_columns {
     }
 };
 
-/* Rows `first` to `end`, every `step`-th, in order. Zeros stand for those that are not there: they change no bit of a sum
+/* Sums rows `first` to `end`, every `step`-th, in order. Rows beyond the end count as zeros: they change no bit of a sum
    that begins with 0. */
 template <class T, int V, summand KIND>
 static __device__ __forceinline__ void add_rows(const column_sums &m, int64_t first, int64_t end,
@@ -215,7 +215,7 @@ static __device__ __forceinline__ void add_rows(const column_sums &m, int64_t fi
     }
 }
 
-/* Adds the V numbers of the lanes of each column, pair by pair; lane 0 has the sums. */
+/* Adds the V numbers of all lanes of each column, pair by pair; lane 0 gets the sums. */
 template <int V>
 static __device__ __forceinline__ void join_lanes(const tiling &t, int lane, double *sum)
 {
@@ -256,7 +256,7 @@ static __global__ void __launch_bounds__(THREADS, 3) chunk_kernel(column_sums m,
     }
 }
 
-/* The sums of a column's chunks within a segment; threads of lane 0 have them. */
+/* Adds the sums of a column's chunks within a segment; the threads of lane 0 get the result. */
 static __device__ __forceinline__ double2 join_chunks(
     const column_sums &m, int64_t parts, int32_t segment, int32_t column, int lane, bool active)
 {
@@ -295,8 +295,8 @@ static __device__ __forceinline__ double2 join_chunks(
     return sum;
 }
 
-/* A block joins the chunks of some columns in one segment. With `whole` these are whole groups, and each warp finishes
-   one. */
+/* Adds the chunks' sums of some columns in one segment; one block each. With `whole` the columns are whole groups, and each
+   warp finishes one group. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     join_kernel(column_sums m, int64_t parts, int32_t groups, bool whole, F finish)
@@ -316,7 +316,7 @@ static __global__ void __launch_bounds__(THREADS)
         finish(m, segment, group, groups, (int)(threadIdx.x % WARP));
 }
 
-/* A warp finishes a group whose columns several blocks have joined. */
+/* Finishes a group whose columns several blocks have summed; one warp a group. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     group_kernel(column_sums m, int32_t groups, F finish)
@@ -343,7 +343,7 @@ template <class T, int V> static void sum_chunks(const column_sums &m, dim3 grid
         chunk_kernel<T, V, PRODUCT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
 }
 
-/* Both stages, and `finish` for each segment and group of channels, called by a warp that sees the group's sums. */
+/* Runs both stages, then `finish` for each segment and group of channels, called by a warp that has the group's sums. */
 template <class F> static void sum_columns(const column_sums &m, int32_t groups, F finish)
 {
     int64_t rows = m.at.s.rows;

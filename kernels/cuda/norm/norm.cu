@@ -159,7 +159,7 @@ void pnet_cuda_norm_finish(const column_sums &m, const pnet_norm_gradient &g)
         finish_kernel<<<(unsigned)divide_up(m.c, THREADS), THREADS, 0, cudaStreamPerThread>>>(m, g);
 }
 
-/* For a single segment, whose sums are the gradients of weight and bias too. */
+/* Makes coefficients for a single segment, whose sums are also the gradients of weight and bias. */
 struct make_coefficients {
     const float *weight, *mean, *inverse;
     pnet_norm_gradient g;

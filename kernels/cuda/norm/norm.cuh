@@ -19,7 +19,7 @@ static inline __host__ __device__ int64_t norm_chunk_size(int64_t rows, int32_t 
     return rows > FEW_ROWS ? (rows + most - 1) / most : (int64_t)CHUNK_ROWS;
 }
 
-/* Two sums and two coefficients for each segment and channel, then the sums of chunks. */
+/* Workspace: two sums and two coefficients for each segment and channel, then the sums of chunks. */
 struct norm_work {
     double *sum, *sum_ab, *part;
     float *k2, *k3;
@@ -37,7 +37,7 @@ static inline norm_work norm_work_of(const pnet_norm *n, void *work)
     return w;
 }
 
-/* Below 0 an activation multiplies by this. */
+/* Returns the factor by which an activation multiplies numbers below 0. */
 static inline __host__ __device__ float norm_below(const pnet_norm &n)
 {
     return n.act == PNET_ACT_NONE ? 1 : n.act == PNET_ACT_LEAKY ? n.slope : 0;
@@ -56,7 +56,7 @@ static inline column_sums sums_of(
         {n->segments, {}, sum_chunks_of(n->c)}, n->c, a, b, nullptr, w.sum, w.sum_ab, w.part, {}};
 }
 
-/* 1 / the standard deviation. */
+/* Returns 1 / the standard deviation. */
 static __device__ __forceinline__ float inverse_of(double variance, double eps)
 {
     return (float)rsqrt(variance + eps);
@@ -67,8 +67,8 @@ struct moments {
     double variance; /* biased */
 };
 
-/* Mean and inverse from the sums of `count` numbers in `rows` rows and of their squares; for batch norm (running.mean
-   there) the rest of what its header says. `old` are the running ones. */
+/* Computes mean and inverse from the sums of `count` numbers in `rows` rows and of their squares; for batch norm
+   (running.mean is not NULL) also the other results that kernels/norm.h lists. `old` are the running statistics. */
 struct make_statistics {
     double eps;
     float *mean, *inverse;
@@ -83,10 +83,10 @@ struct make_statistics {
         if (running.mean && rows <= 1) return {old.x, inverse_of((double)old.y, eps), 0};
         double first = count > 0 ? sum / count : 0;
         double variance = count > 0 ? squares / count - first * first : 0;
-        if (variance < 0) variance = 0; /* rounding; a NaN stays one */
+        if (variance < 0) variance = 0; /* rounding can make it negative; a NaN stays */
         return {(float)first, inverse_of(variance, eps), variance};
     }
-    /* Both products rounded, as on the CPU: the compiler may fuse either one, and sums halfway between two floats are
+    /* Rounds both products, as the CPU does: the compiler could fuse either one, and sums half-way between two floats are
        not rare. */
     __device__ float moved(double old, double to) const
     {
@@ -119,7 +119,7 @@ struct make_statistics {
     }
 };
 
-/* The coefficients of kernels/cpu/norm/norm.c, of a channel; a and b are the group's sums. */
+/* The coefficients of a channel, as in kernels/cpu/norm/norm.c; a and b are the group's sums. */
 struct norm_coefficients {
     float k1, k2, k3;
     norm_coefficients() = default;
@@ -134,20 +134,20 @@ struct norm_coefficients {
     }
 };
 
-/* The sum of g x^, from the sums of g x and of g. */
+/* Returns the sum of g x^, from the sums of g x and of g. */
 static __device__ __forceinline__ double centred(
     double sum_ab, double sum, double center, double inverse)
 {
     return (sum_ab - center * sum) * inverse;
 }
 
-/* (+)= the sum over segments, in order. */
+/* Writes the sum over segments, in order, or adds it to the result. */
 static __device__ __forceinline__ void write_sum(float *result, bool add, double total)
 {
     *result = add ? *result + (float)total : (float)total;
 }
 
-/* Pair by pair, the upper half to the lower one. A template for each step: a loop over them left the numbers in memory. */
+/* Adds pair by pair, the upper half to the lower one. Each step is a template, because a loop left the numbers in memory. */
 template <int N> static __device__ __forceinline__ double add_pairs(const double (&v)[N])
 {
     if constexpr (N == 1) {
@@ -187,17 +187,17 @@ static __device__ __forceinline__ void add_lanes(const double (&v)[2 * N], int f
     }
 }
 
-/* gweight and gbias from the sums of all segments. */
+/* Computes gweight and gbias from the sums of all segments. */
 void pnet_cuda_norm_finish(const column_sums &m, const pnet_norm_gradient &g);
 
-/* One launch for few rows, channel by channel. false: not done, as the rows are too many, or the GPU is none for it. Not
-   `training`: statistics are the running ones. */
+/* Runs the norm of few rows, channel by channel, in one launch. Returns false, and does nothing, if there are too many rows
+   or the GPU has no clusters. Without `training` the statistics are the running ones. */
 bool pnet_cuda_norm_few_forward(
     const pnet_norm *n, const make_statistics &s, bool training, float *y);
 bool pnet_cuda_norm_few_backward(const pnet_norm *n, const float *mean, const float *inverse,
     const pnet_norm_gradient *g, const norm_work &w);
 
-/* One launch for any number of rows, where groups == c; statistics alone where y is NULL. */
+/* Runs the norm of any number of rows in one launch, where groups == c; computes only statistics if y is NULL. */
 void pnet_cuda_norm_many_forward(
     const pnet_norm *n, const make_statistics &s, float *y, const norm_work &w);
 void pnet_cuda_norm_many_backward(const pnet_norm *n, const float *mean, const float *inverse,

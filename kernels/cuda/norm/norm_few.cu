@@ -17,10 +17,10 @@ enum {
 
 namespace cg = cooperative_groups;
 
-/* A thread's rows: every WARP-th from `first` on, in one of the `all` chunks that a segment meets. Chunks go to a
-   cluster's blocks in turn. */
+/* A thread's rows: every WARP-th row from `first` on, in one of the `all` chunks that have rows of the segment. The blocks
+   of a cluster take chunks in turn. */
 struct few_place {
-    int begin, end, first, last; /* the segment's rows, the thread's */
+    int begin, end, first, last; /* rows of the segment; rows of the thread */
     int blocks, rank, all, chunk, column, segment;
     __device__ explicit few_place(const pnet_segments &s)
         : blocks((int)gridDim.x), rank((int)blockIdx.x), column((int)blockIdx.y),
@@ -45,14 +45,14 @@ struct few_place {
     {
         return first + r * WARP < last;
     }
-    /* In packs, `packs` a row. */
+    /* Returns a row's offset in packs; a row has `packs` packs. */
     __device__ int64_t place(int r, int packs) const
     {
         return (int64_t)(first + r * WARP) * packs + column;
     }
 };
 
-/* The thread's rows of a matrix; zeros for those that are not there. */
+/* The thread's rows of a matrix; zeros for rows beyond the end. */
 template <class T, int V>
 static __device__ __forceinline__ void ask(
     const few_place &p, const T *x, int32_t packs, fetched<T, V> *rows)
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void ask(
     for (int r = 0; r < ROWS; r++) rows[r] = fetch_if<V>(p.has(r), x, p.place(r, packs));
 }
 
-/* A lane's sums of a and of a b. */
+/* Adds a lane's sums of a and of a b. */
 template <class T, int V>
 static __device__ __forceinline__ void add_few(
     const fetched<T, V> (&a)[ROWS], const fetched<T, V> (&b)[ROWS], double (&sum)[2 * V])
@@ -77,18 +77,18 @@ static __device__ __forceinline__ void add_few(
     }
 }
 
-/* Sums of chunks, of a, then of a b. Every block of a cluster has them all. */
+/* Sums of chunks, of a, then of a b. Every block of a cluster has the sums of all chunks. */
 template <int V> struct few_parts {
     double at[FEW_CHUNKS][2 * V];
 };
 
-/* Before anything is written to another block's memory: is it there? */
+/* Waits until all blocks of the cluster run, before any of them writes to another's memory. */
 static __device__ __forceinline__ void few_begin(const few_place &p)
 {
     if (p.blocks > 1) cg::this_cluster().barrier_arrive();
 }
 
-/* Tells all blocks the sums of this warp's chunk, and waits for theirs. */
+/* Sends the sums of this warp's chunk to all blocks, and waits for theirs. */
 template <int V>
 static __device__ __forceinline__ void tell(
     const few_place &p, few_parts<V> &parts, const double (&sum)[2 * V])
@@ -114,7 +114,7 @@ static __device__ __forceinline__ void tell(
     cluster.sync();
 }
 
-/* The sums of all chunks of a column each, by as many lanes as there are chunks; f(i, sums) is called once for column i. */
+/* Adds the sums of all chunks of a column, with as many lanes as there are chunks; calls f(i, sums) once for column i. */
 template <int V, class F>
 static __device__ __forceinline__ void join_few(const few_place &p, const few_parts<V> &parts, F f)
 {
@@ -178,7 +178,7 @@ static __global__ void __launch_bounds__(MOST_THREADS)
     }
 }
 
-/* Takes the gradients u back through the activation of a residual sum, if it has one; they are then the gradient of the
+/* Takes the gradients u back through the activation of a residual sum, if it has one. They are then the gradient of the
    residual. */
 template <class T, int V>
 static __device__ __forceinline__ void end_sum(
@@ -244,7 +244,7 @@ static __global__ void __launch_bounds__(MOST_THREADS) few_backward_kernel(
         bool constant = p.rows() <= g.constant_rows;
         double inv = (double)inverse[i], w = (double)weight[i];
         double sum_ab = centred(total.y, total.x, (double)norm.mean[i], inv);
-        /* 0 + -0 is 0: where sums of groups begin */
+        /* sums of groups begin with 0, and 0 + -0 is 0 */
         coefficients[i] = norm_coefficients(inv, w, constant ? 0 : 0 + total.x * w,
             constant ? 0 : 0 + sum_ab * w, constant ? 1 : (double)p.rows());
         if (p.rank > 0) return;
@@ -295,16 +295,16 @@ static bool launch_few(const pnet_norm &n, int V, K *kernel, A... arguments)
     while (joining < chunks && joining < WARP) joining *= 2;
     int threads = (int)divide_up(chunks, blocks) * WARP;
     if (threads < V * joining) threads = V * joining;
-    if (!comes_early(kernel)) return false; /* nor has it clusters */
+    if (!comes_early(kernel)) return false; /* it has no clusters either */
     launch_early(kernel, dim3((unsigned)blocks, (unsigned)(n.c / V), (unsigned)n.segments.count),
         dim3((unsigned)(divide_up(threads, WARP) * WARP)), 0, blocks, arguments...);
     return true;
 }
 
-/* Calls f(form) where the kernels of this file can do it; is it done? */
+/* Calls f(form) if the kernels of this file can run the norm. Returns whether it did. */
 template <class F, class... P> static bool by_few(const pnet_norm &n, F f, const P *...p)
 {
-    const int32_t most = 65535; /* of a grid, along y and z */
+    const int32_t most = 65535; /* blocks of a grid along y and z */
     bool done = false;
     if (n.segments.rows <= 0 || n.segments.rows > FEW_ROWS || n.groups != n.c ||
         n.segments.count <= 0 || n.segments.count > most)

@@ -1,7 +1,7 @@
-/* Batch and instance norm of any number of rows in one launch each way. As many blocks as run at once add up chunks of
-   rows, tile by tile of their channels, and wait for each other. Then each adds up the chunks' sums that it needs, and
-   goes through its own rows again, backwards: the last ones are still in its registers, others in a nearer cache.
-   Sums follow the order of norm.cuh. */
+/* Batch and instance norm of any number of rows in one launch each way. All blocks run at the same time: they sum chunks of
+   rows, tile by tile of their channels, and wait for each other. Then each block adds the chunks' sums that it needs, and
+   goes through its own rows again, backwards: the last rows are still in registers, the others in a nearer cache. Sums
+   follow the order of norm.cuh. */
 extern "C" {
 #include "kernels/cuda/base/cuda.h"
 }
@@ -13,12 +13,12 @@ enum {
     MANY_WARPS = 16,
     MANY_THREADS = MANY_WARPS * WARP,
     JOINING = MANY_THREADS / TILE_SUMS, /* threads that join a column's sums */
-    JOIN_STEPS = FEW_CHUNKS / JOINING,  /* chunks of each */
-    LANES_EACH = JOIN_LANES / JOINING,  /* of JOIN_LANES lanes, that each stands for */
+    JOIN_STEPS = FEW_CHUNKS / JOINING,  /* chunks of each thread */
+    LANES_EACH = JOIN_LANES / JOINING,  /* how many of JOIN_LANES lanes each thread stands for */
 };
 static_assert(MANY_WARPS == 2 * JOINING && WARP % JOINING == 0, "a thread joins two warps");
 
-/* A thread's place when it adds up sums: the threads of a column are neighbours in a warp. */
+/* A thread's place when sums are added: the threads of a column are neighbours in a warp. */
 struct join_place {
     int column, lane;
     __device__ join_place()
@@ -40,23 +40,24 @@ struct row_range {
     int64_t begin, end;
 };
 
-/* Where a segment and a chunk meet: rows that int counts, as a chunk is small beside the matrix. */
+/* The rows that a segment and a chunk have in common. int counts them, because a chunk is small. */
 struct stretch {
-    int rows, mine; /* mine: 0 for a thread without a column */
-    int64_t at;     /* of the thread's column, in packs */
+    int rows, mine; /* mine: rows of the thread; 0 without a column */
+    int64_t at;     /* offset of the thread's column, in packs */
 };
 
-/* A block's work, tile after tile of chunk after chunk, and a thread's place in it: `column` of packs of V channels, and
-   every LANES-th row. A warp has neighbours of a row's packs, and rows that are MANY_WARPS apart. */
+/* A block's work, tile after tile of chunk after chunk, and a thread's place in it: a column of packs of V channels, and
+   every LANES-th row. The lanes of a warp have neighbouring packs of a row, and rows that are MANY_WARPS apart. */
 template <int V> struct many_place {
     static constexpr int COLUMNS = TILE_CHANNELS / V, LANES = MANY_THREADS / COLUMNS;
     pnet_segments s;
     int32_t packs, tiles;
     int64_t total, size;
-    int items, item, tile; /* item: the one that the rest is of; -1: none */
+    int items, item, tile; /* item: the present one; -1: there are no more */
     int chunk;
     int64_t begin, last;
-    int32_t first_segment, last_segment; /* with rows in the chunk, or empty ones of it */
+    /* segments that have rows in the chunk, or are empty within it */
+    int32_t first_segment, last_segment;
     int32_t column;
     int pack, lane;
 
@@ -100,19 +101,19 @@ template <int V> struct many_place {
     {
         return row + r * LANES + lane < of.mine;
     }
-    /* In packs. */
+    /* Returns an offset in packs. */
     __device__ int64_t place(const stretch &of, int row, int r) const
     {
         return of.at + (int64_t)(row + r * LANES + lane) * packs;
     }
-    /* Where the sums of a stretch are; their numbers are those of columns.cuh. */
+    /* Returns the place of the sums of a stretch; stretches have the numbers of columns.cuh. */
     __device__ int64_t part(int64_t chunk_at, int32_t segment) const
     {
         return ((chunk_at + segment) * tiles + tile) * TILE_SUMS;
     }
 };
 
-/* A thread's rows from `row` on of a matrix; zeros for those that are not there. */
+/* A thread's rows of a matrix, from `row` on; zeros for rows beyond the end. */
 template <class T, int V, int ROWS>
 static __device__ __forceinline__ void ask(
     const many_place<V> &p, const stretch &of, const T *x, int row, fetched<T, V> *to)
@@ -126,7 +127,8 @@ template <int V>
 static __device__ __forceinline__ void tell(
     const many_place<V> &p, const double (&sum)[2 * V], double *part)
 {
-    __shared__ double sums[MANY_WARPS][TILE_SUMS + 1]; /* so that columns lie in other banks */
+    /* so that columns lie in different banks */
+    __shared__ double sums[MANY_WARPS][TILE_SUMS + 1];
     const int COLUMNS = many_place<V>::COLUMNS, warp = (int)threadIdx.x / WARP;
     join_place j;
     add_lanes<V, WARP / COLUMNS / 2, COLUMNS>(sum, 0, [&](int i, double total) {
@@ -138,7 +140,7 @@ static __device__ __forceinline__ void tell(
     __syncthreads();
 }
 
-/* The sums of a segment's chunks, of the block's channels. */
+/* Adds the sums of a segment's chunks for the block's channels. */
 template <int V>
 static __device__ __forceinline__ void join(
     const many_place<V> &p, int32_t segment, row_range rows, const double *part, double *joined)
@@ -273,7 +275,7 @@ template <class T, int V, behind KIND> struct many_backward {
     {
         return g.gx;
     }
-    /* Does gadded hold the gradients before the activation, once they have been added? */
+    /* Tells whether gadded holds the gradients before the activation once they have been added. */
     __device__ bool has_made() const
     {
         return KIND == ADDITION && g.gadded && !g.gadded_add;
@@ -370,7 +372,7 @@ template <class T, int V, behind KIND> struct many_backward {
         double inv = (double)c.inverse, w = (double)c.weight;
         double sum_ab = centred(sum_gx, sum, (double)c.mean, inv);
         prepare(n, c, i, to);
-        /* 0 + -0 is 0: where sums of groups begin */
+        /* sums of groups begin with 0, and 0 + -0 is 0 */
         to.coefficients[i] = norm_coefficients(inv, w, constant ? 0 : 0 + sum * w,
             constant ? 0 : 0 + sum_ab * w, constant ? 1 : (double)rows);
         if (!owner) return;
@@ -409,7 +411,7 @@ template <class T, int V, behind KIND> struct many_backward {
     }
 };
 
-/* `way`: forward or backward; says which values are read, summed and written. */
+/* `way`: forward or backward; decides which values are read, summed and written. */
 template <class W>
 static __global__ void __launch_bounds__(MANY_THREADS, 1)
     many_kernel(pnet_norm n, W way, double *part)

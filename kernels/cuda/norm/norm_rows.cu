@@ -1,11 +1,11 @@
-/* Normalisations of single rows: layer norm, l2 norm, softmax. A group of lanes has a row; it reads the row again
-   rather than keep it, which the cache answers. */
+/* Norms of single rows: layer norm, l2 norm, softmax. A group of lanes has a row. It reads the row again, from the cache,
+   instead of keeping it. */
 extern "C" {
 #include "kernels/norm.h"
 }
 #include "kernels/cuda/norm/columns.cuh"
 
-/* How a kernel over rows of packs is launched. */
+/* Parameters of a launch of a kernel over rows of packs. */
 struct row_launch {
     int32_t packs;
     int width;
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Sums for weight and bias: [c] each. */
+/* Computes the gradients of weight and bias, [c] each, from sums. */
 struct finish_layernorm {
     pnet_norm_gradient g;
     __device__ void operator()(
@@ -220,7 +220,7 @@ extern "C" void pnet_cuda_l2norm(
         x, y);
 }
 
-/* gx = (g - y (y . g)) / |x|; below eps the divisor is constant: gx = g / eps. */
+/* gx = (g - y (y . g)) / |x|. Where |x| is below eps the divisor is constant: gx = g / eps. */
 template <class T, int V>
 static __global__ void __launch_bounds__(THREADS) l2norm_backward_kernel(struct pnet_count count,
     int32_t packs, int width, double eps, const T *x, const T *gout, bool add, T *gx)

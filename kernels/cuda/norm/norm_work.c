@@ -13,7 +13,7 @@ size_t pnet_cuda_segment_sums_work(struct pnet_segments s, int32_t c)
     return column_parts(s.rows, s.count, c) * sizeof(double);
 }
 
-/* The moments of each row, the two sums of each channel, the sums of chunks. */
+/* Workspace: the moments of each row, the two sums of each channel, the sums of chunks. */
 size_t pnet_cuda_layernorm_backward_work(struct pnet_count rows, int32_t c)
 {
     return (size_t)rows.most * 2 * sizeof(float) +
