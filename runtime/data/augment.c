@@ -17,7 +17,7 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A uniform index below n, from 64 bits. */
+/* Returns a uniform index below n, from 64 random bits. */
 static int64_t below(const struct pnet_rand *r, int part, uint64_t i, int64_t n)
 {
     uint64_t bits = (uint64_t)draw_bits(r, part, 2 * i) << 32 | draw_bits(r, part, 2 * i + 1);
@@ -61,7 +61,7 @@ static int by_distance(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The points around a random one: all points in the ball, then the nearest ones up to the count. */
+/* Crops to the points around a random one: first all points in the ball, then the nearest of these up to the count. */
 static enum pnet_status crop(const struct pnet_augment *a, const struct pnet_rand *r, int offset,
     struct pnet_sample *s, struct pnet_error *e)
 {
@@ -128,8 +128,7 @@ static void turn(double m[3][3], int axis, double angle)
     multiply(t, m, m);
 }
 
-/* A uniform rotation from three uniform numbers (Shoemake, "Uniform random rotations", Graphics
- * Gems III, 1992). */
+/* Sets a uniform rotation from three uniform numbers (Shoemake, "Uniform random rotations", Graphics Gems III, 1992). */
 static void turn_any(double m[3][3], const struct pnet_rand *r, int part)
 {
     double u = draw_unit(r, part, 0), s = sqrt(1 - u), t = sqrt(u);

@@ -47,7 +47,7 @@ struct pnet_elastic {
     double granularity_m, magnitude_m;
 };
 
-/* Zeroed: nothing is changed. */
+/* Zeroed: nothing changes. */
 struct pnet_augment {
     int64_t crop_points; /* 0: none */
     double crop_radius_m;
@@ -65,26 +65,24 @@ struct pnet_augment {
 /* Reads an `augment:` block into the zeroed `a`; errors stick to `y`. */
 void pnet_augment_parse(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_augment *a);
-/* Reads the value of `rotate`; angle_deg is set for PNET_ROTATE_ANGLES. */
+/* Reads the value of `rotate`. Sets angle_deg for PNET_ROTATE_ANGLES. */
 void pnet_rotate_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n,
     enum pnet_rotate *rotate, double angle_deg[3]);
-/* Whether it changes anything. */
+/* Tells whether the augmentation changes anything. */
 bool pnet_augment_any(const struct pnet_augment *a);
 
-/* Changes the sample. PNET_NO_MEMORY; PNET_USAGE where a granularity is too fine for the extent of
- * the cloud. */
+/* Changes the sample in place. PNET_NO_MEMORY; PNET_USAGE if a granularity is too fine for the extent of the cloud. */
 enum pnet_status pnet_augment_apply(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
     uint32_t sample, struct pnet_sample *s, struct pnet_error *e);
-/* The same for the clouds of a pair, without elastic distortion. *pose, from the source to the target, is updated by the
-   motions of both. PNET_NO_MEMORY. */
+/* Changes the clouds of a pair, without elastic distortion. *pose, from the source to the target, is updated by the motions
+   of both. PNET_NO_MEMORY. */
 enum pnet_status pnet_augment_pair(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
     uint32_t sample, struct pnet_sample *source, struct pnet_sample *target, struct pnet_pose *pose,
     struct pnet_error *e);
-/* Leaves a random subset of `most` points where there are more: each with the same probability,
- * order kept. */
+/* Keeps a random subset of `most` points if there are more; every point is equally likely, and order stays. PNET_NO_MEMORY. */
 enum pnet_status pnet_sample_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
     struct pnet_sample *s, struct pnet_error *e);
-/* The same for each cloud of a pair. */
+/* Does the same with each cloud of a pair. */
 enum pnet_status pnet_pair_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
     struct pnet_sample *source, struct pnet_sample *target, struct pnet_error *e);
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* Values are fixed: resumed runs depend on them. */
+/* Resumed runs depend on these values: they must not change. */
 enum draw_part {
     DRAW_LIMIT = 1,
     DRAW_CROP = 2,
@@ -18,45 +18,45 @@ enum draw_part {
     DRAW_SCALE = 6,
     DRAW_JITTER = 7,
     DRAW_COLOUR = 8,
-    DRAW_COLOUR_JITTER = 16, /* + field: several colours differ */
-    DRAW_ELASTIC = 4096,     /* + which one */
+    DRAW_COLOUR_JITTER = 16, /* + number of the field, because several fields may be colours */
+    DRAW_ELASTIC = 4096,     /* + number of the distortion */
     DRAW_TARGET = 8192,      /* + any of the above, for the second cloud of a pair */
     DRAW_VIEW_TURN = 16384,  /* + DRAW_ROTATE */
     DRAW_VIEW_CUT = 16640,
     DRAW_VIEW_DEAL,
-    DRAW_VIEW_SHARE, /* this and those below: + DRAW_TARGET */
+    DRAW_VIEW_SHARE, /* this one and those below: + DRAW_TARGET */
     DRAW_VIEW_POINTS,
     DRAW_VIEW_SHIFT,
     DRAW_VIEW_NOISE,
     DRAW_PAIR_TURN = 32768, /* + DRAW_ROTATE */
 };
 
-/* 32 bits; element < 2^44. */
+/* Returns 32 random bits; element < 2^44. */
 static inline uint32_t draw_bits(const struct pnet_rand *r, int part, uint64_t element)
 {
     return pnet_rand_bits(r, (uint64_t)part << 44 | element);
 }
 
-/* Uniform in [0, 1). */
+/* Returns a uniform number in [0, 1). */
 static inline double draw_unit(const struct pnet_rand *r, int part, uint64_t element)
 {
     return (double)draw_bits(r, part, element) * 0x1p-32;
 }
 
-/* Standard normal (Box and Muller, 1958). */
+/* Returns a standard normal number (Box and Muller, 1958). */
 static inline double normal_of(uint32_t length, uint32_t turn)
 {
     double u = ((double)length + 0.5) * 0x1p-32;
     return sqrt(-2 * log(u)) * cos(2 * M_PI * ((double)turn * 0x1p-32));
 }
 
-/* Number i of the normals of a part, from the elements 2 i and 2 i + 1. */
+/* Returns number i of the normals of a part, from the elements 2 i and 2 i + 1. */
 static inline double draw_normal(const struct pnet_rand *r, int part, uint64_t i)
 {
     return normal_of(draw_bits(r, part, 2 * i), draw_bits(r, part, 2 * i + 1));
 }
 
-/* Numbers 2 i and 2 i + 1 at once, which share a block of bits. */
+/* Sets numbers 2 i and 2 i + 1 at once, which share a block of bits. */
 static inline void draw_two_normals(const struct pnet_rand *r, int part, uint64_t i, double two[2])
 {
     uint32_t bits[4];
@@ -80,16 +80,16 @@ void pnet_motion_draw(const struct pnet_augment *a, const struct pnet_rand *r, i
 void pnet_motion_apply(const struct pnet_motion *motion, struct pnet_sample *s);
 /* Turns the normals alone. */
 void pnet_normals_turn(const double turn[3][3], struct pnet_sample *s);
-/* The motion as a matrix; no pose where it scales or mirrors, but it can be multiplied like one. */
+/* Returns the motion as a matrix. It is not a pose if it scales or mirrors, but it can be multiplied like one. */
 struct pnet_pose pnet_motion_pose(const struct pnet_motion *motion);
 
-/* Normal noise, cut at three times sigma: the noise of a point has a known bound. */
+/* Adds normal noise, cut at three times sigma, so that the noise of a point has a known bound. */
 void pnet_jitter(double sigma, const struct pnet_rand *r, int part, struct pnet_sample *s);
-/* All steps of an augmentation on one cloud, with draws numbered from their parts + `offset`. *motion gets the
-   rigid part, with scale and mirroring. */
+/* Runs all steps of an augmentation on one cloud; draws are numbered from their parts + `offset`. *motion gets the rotation
+   and translation, with scale and mirroring. */
 enum pnet_status pnet_augment_side(const struct pnet_augment *a, const struct pnet_rand *r,
     int offset, struct pnet_sample *s, struct pnet_motion *motion, struct pnet_error *e);
-/* Leaves a random subset of `most` points, draws from DRAW_LIMIT + `offset`. */
+/* Keeps a random subset of `most` points, drawn from DRAW_LIMIT + `offset`. */
 enum pnet_status pnet_limit_side(int64_t most, const struct pnet_rand *r, int offset,
     struct pnet_sample *s, struct pnet_error *e);
 static inline struct pnet_rand augment_stream(uint64_t seed, uint32_t epoch, uint32_t sample)

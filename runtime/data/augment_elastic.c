@@ -25,7 +25,7 @@ static void box(const struct pnet_sample *s, float low[3], float high[3])
     }
 }
 
-/* Mean of each node and its two neighbours along an axis; outside of the lattice the noise is 0. */
+/* Replaces each node by the mean of it and its two neighbours along an axis; outside of the lattice the noise is 0. */
 static void smooth(const struct lattice *l, int axis, const float *from, float *to)
 {
     int64_t stride[3] = {l->size[1] * l->size[2], l->size[2], 1}, at = 0;
@@ -42,7 +42,7 @@ static void smooth(const struct lattice *l, int axis, const float *from, float *
             }
 }
 
-/* Linear interpolation at a point, component c. */
+/* Returns component c at a point, interpolated linearly. */
 static double interpolate(const struct lattice *l, const float p[3], int c)
 {
     int64_t cell[3];

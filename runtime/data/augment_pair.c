@@ -28,7 +28,8 @@ enum pnet_status pnet_augment_pair(const struct pnet_augment *a, uint64_t seed, 
     enum pnet_status status = pnet_augment_side(a, &r, 0, source, &of_source, e);
     if (!status) status = pnet_augment_side(a, &r, DRAW_TARGET, target, &of_target, e);
     if (status) return status;
-    /* Back to where the source was, over, and on: the common scale and flips cancel. */
+    /* T' = T_target T T_source^-1: undoes the motion of the source, applies the pose, then the motion of the target. The
+       common scale and flips cancel. */
     struct pnet_pose s = pnet_motion_pose(&of_source), t = pnet_motion_pose(&of_target);
     struct pnet_pose back = pnet_pose_inverse(&s), over = pnet_pose_multiply(pose, &back);
     *pose = pnet_pose_multiply(&t, &over);

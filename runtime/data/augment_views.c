@@ -7,7 +7,7 @@
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-/* [from, to], or one number for both. */
+/* Reads [from, to], or one number for both. */
 static void read_range(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, double least, double range[2])
 {
@@ -45,7 +45,7 @@ void pnet_views_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n, struc
 
 struct pnet_views_draw pnet_views_fixed(const struct pnet_views *v, int split, uint32_t sample)
 {
-    /* No epoch that training comes to: one seed in both places gives other views. */
+    /* Training never reaches this epoch, so the same seed gives other views there. */
     return (struct pnet_views_draw){
         .seed = v->seed, .epoch = UINT32_MAX - (uint32_t)split, .sample = sample};
 }
@@ -56,7 +56,7 @@ static double draw_range(const struct pnet_rand *r, int part, const double range
 }
 
 struct height {
-    float along; /* the direction the cloud is cut across */
+    float along; /* position along the direction across which the cloud is cut */
     int64_t row;
 };
 
@@ -67,7 +67,7 @@ static int by_height(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* A uniform direction, or a uniform level one. */
+/* Draws a uniform direction or, with `level`, a uniform horizontal one. */
 static void draw_direction(const struct pnet_rand *r, bool level, double u[3])
 {
     double turn = 2 * M_PI * draw_unit(r, DRAW_VIEW_CUT, 1);
@@ -78,8 +78,8 @@ static void draw_direction(const struct pnet_rand *r, bool level, double u[3])
 
 enum { IN_SOURCE = 1, IN_TARGET = 2 };
 
-/* Which view sees each row: the lower and the upper rows along a direction. Of n rows each view has
-   n / (2 - overlap): what both have is `overlap` of that. */
+/* Chooses the rows that each view sees: the lower and the upper rows along a direction. Of n rows each view has n / (2 -
+   overlap); the rows that both have are `overlap` of that. */
 static enum pnet_status cut(const struct pnet_views *v, const struct pnet_rand *r,
     const struct pnet_sample *s, uint8_t *seen, struct pnet_error *e)
 {
@@ -102,7 +102,7 @@ static enum pnet_status cut(const struct pnet_views *v, const struct pnet_rand *
     return PNET_OK;
 }
 
-/* Leaves the rows of a view, thinned by its own share. */
+/* Keeps a view's rows, thinned by the view's own share. */
 static enum pnet_status thin(const struct pnet_views *v, const struct pnet_rand *r, int side,
     const uint8_t *seen, struct pnet_sample *s, struct pnet_error *e)
 {
@@ -121,7 +121,7 @@ static enum pnet_status thin(const struct pnet_views *v, const struct pnet_rand 
     return PNET_OK;
 }
 
-/* Turns and moves the source away from where it was; `pose` leads back. */
+/* Rotates and moves the source; `pose` is the inverse motion. */
 static void move_away(const struct pnet_views *v, const struct pnet_rand *r, struct pnet_sample *s,
     struct pnet_pose *pose)
 {
@@ -148,7 +148,7 @@ enum pnet_status pnet_views_apply(const struct pnet_views *v, const struct pnet_
     uint8_t *seen = malloc((size_t)n);
     if (!seen) return pnet_error_memory(e);
     enum pnet_status status = cut(v, &r, source, seen, e);
-    /* all points are dealt out, so that a view is as dense where the other one sees it as elsewhere */
+    /* all points are dealt out, so that a view has the same density inside and outside of the overlap */
     for (int64_t i = 0; v->disjoint && i < n; i++)
         seen[i] &= draw_bits(&r, DRAW_VIEW_DEAL, (uint64_t)i) >> 31 ? IN_SOURCE : IN_TARGET;
     if (!status) status = thin(v, &r, IN_SOURCE, seen, source, e);

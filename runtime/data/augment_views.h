@@ -35,16 +35,16 @@ struct pnet_views {
 /* Reads a `views:` block; errors stick to `y`. */
 void pnet_views_parse(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_views *v);
 
-/* Where the draws come from. */
+/* The stream of random numbers from which views are drawn. */
 struct pnet_views_draw {
     uint64_t seed;
     uint32_t epoch, sample;
 };
-/* Those of evaluation, for an entry of a split. */
+/* Returns the stream of evaluation for an entry of a split. */
 struct pnet_views_draw pnet_views_fixed(const struct pnet_views *v, int split, uint32_t sample);
 
-/* Makes the views: both samples hold the whole cloud, with the same rows; `pose` gets the map from
-   the source to the target. One point of each view always stays. PNET_NO_MEMORY. */
+/* Makes the views. Both samples hold the whole cloud, with the same rows; `pose` gets the map from the source to the target.
+   Each view keeps at least one point. PNET_NO_MEMORY. */
 enum pnet_status pnet_views_apply(const struct pnet_views *v, const struct pnet_views_draw *draw,
     struct pnet_sample *source, struct pnet_sample *target, struct pnet_pose *pose,
     struct pnet_error *e);

@@ -122,7 +122,7 @@ void pnet_entry_name(const struct pnet_entry *entry, char *name, int size)
         snprintf(name, (size_t)size, "%s[%" PRId64 "]", entry->cloud, entry->row);
 }
 
-/* What `c` has in place of the labels that are missing. */
+/* Makes the error for missing labels; its message lists the fields of `c`. */
 static enum pnet_status no_labels(const struct pnet_dataset *d, const struct pnet_entry *entry,
     const struct pnet_cloud *c, struct pnet_error *e)
 {
@@ -178,7 +178,7 @@ enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_spl
 
 void pnet_class_weights(const int64_t *counts, int count, double *weights)
 {
-    double total = 0, sum = 0; /* sum over labels of the unscaled weight of its class */
+    double total = 0, sum = 0; /* sum: over all labels, of the unscaled weight of the class */
     for (int i = 0; i < count; i++) total += (double)counts[i];
     for (int i = 0; i < count; i++) sum += sqrt((double)counts[i] * total);
     for (int i = 0; i < count; i++)

@@ -73,14 +73,14 @@ enum {
 
 struct pnet_views;
 
-/* The part of a registration data set's entry that is not its source cloud. */
+/* The part of an entry of a registration data set besides its source cloud. */
 struct pnet_pair {
-    char *target;          /* path, or NULL: two views are made of the one cloud */
+    char *target;          /* path; NULL: the entry is two views of one cloud */
     struct pnet_pose pose; /* source to target, in the coordinates of the files; views: none */
     int views;             /* index into the data set's views, or -1 */
     int64_t view; /* number among the views of the cloud; a cloud's entries are consecutive */
     double *information; /* [36] of gt.info, in the coordinates of the files; NULL: not given */
-    bool turned;       /* by the entry's `turn`: loading turns the source about the origin of its */
+    bool turned;       /* the entry has `turn`: loading turns the source about the origin of its */
     double turn[3][3]; /* file; the pose and the matrix above are of the turned source */
 };
 
@@ -90,14 +90,14 @@ struct pnet_entry {
     int32_t label;          /* classification: the class, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
     int array;              /* index into arrays, or -1 */
     int64_t row;            /* of the array */
-    struct pnet_pair *pair; /* registration, else NULL */
+    struct pnet_pair *pair; /* registration; else NULL */
 };
 
 struct pnet_array;
 
-/* Immutable once read: threads may load from it side by side. */
+/* Immutable once read: several threads may load from it at the same time. */
 struct pnet_dataset {
-    char *path; /* of the index, as in messages */
+    char *path; /* path of the index, as in messages */
     enum pnet_task task;
     char **classes;
     int class_count;
@@ -107,7 +107,7 @@ struct pnet_dataset {
     int64_t *raw; /* [map_count] ascending */
     int32_t *raw_class;
     int map_count;
-    bool mapped;        /* there is a `map`: raw labels are no indices */
+    bool mapped;        /* there is a `map`: raw labels are not indices */
     bool ignore_others; /* map_other: ignore */
     char **columns;
     int column_count;
@@ -117,69 +117,67 @@ struct pnet_dataset {
     int view_count;
 };
 
-/* "segmentation", "classification", "registration". */
+/* Returns "segmentation", "classification" or "registration". */
 const char *pnet_task_name(enum pnet_task t);
-/* "train", "val", "test". */
+/* Returns "train", "val" or "test". */
 const char *pnet_split_name(enum pnet_split s);
 
-/* Reads an index, or the `dataset.yaml` of a folder. Files the index names must be there. On
-   failure *d is NULL: PNET_BAD_DATA, PNET_FAILED (the index cannot be read) or PNET_NO_MEMORY. */
+/* Reads an index, or the `dataset.yaml` of a folder. Files that the index names must exist. The caller frees *d. On failure
+   *d is NULL: PNET_BAD_DATA, PNET_FAILED (the index cannot be read) or PNET_NO_MEMORY. */
 enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e);
-/* The same from memory; `path` stands in messages, and paths are relative to its folder. */
+/* As pnet_dataset_read, from memory. `path` stands in messages; paths are relative to its folder. */
 enum pnet_status pnet_dataset_parse(
     const char *path, const void *text, size_t size, struct pnet_dataset **d, struct pnet_error *e);
 void pnet_dataset_free(struct pnet_dataset *d);
 
-/* The class of a raw label, PNET_LABEL_IGNORED, or PNET_LABEL_NONE where it has none. */
+/* Returns the class of a raw label, PNET_LABEL_IGNORED, or PNET_LABEL_NONE if it has no class. */
 int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw);
 
-/* The model's class fields in use must have as many classes as the data set, per point for
-   segmentation and per cloud for classification; a model that reads poses needs registration, which
-   has no classes. PNET_USAGE. */
+/* Checks a model against the data set. Class fields in use must have as many classes as the data set, per point for
+   segmentation and per cloud for classification. A model that reads poses needs a registration data set, which has no
+   classes. PNET_USAGE. */
 enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct pnet_input *inputs,
     int input_count, struct pnet_error *e);
 
 /* A cloud with its labels, as classes. */
 struct pnet_labelled {
     struct pnet_cloud cloud;
-    int32_t *labels; /* [label_count], or NULL */
-    int64_t
-        label_count; /* the cloud's rows (segmentation), 1 (classification) or 0: there are none */
+    int32_t *labels;     /* [label_count], or NULL */
+    int64_t label_count; /* the cloud's rows (segmentation), 1 (classification) or 0 (no labels) */
 };
 
-/* Loads an entry; `warning` (or NULL) as in pnet_cloud_read. Without `with_labels` no labels are
-   looked for. On failure `l` is empty and the message names the file, and the row where there is
-   one. */
+/* Loads an entry; `warning` (or NULL) as in pnet_cloud_read. Without `with_labels` labels are not read. The caller frees the
+   content of `l`. On failure `l` is empty, and the message names the file and, if known, the row. */
 enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, bool with_labels, struct pnet_labelled *l, char warning[256],
     struct pnet_error *e);
 void pnet_labelled_free(struct pnet_labelled *l);
 
-/* The clouds of a pair and the pose between their coordinates as loaded, the offsets taken off. */
+/* The clouds of a pair, and the pose between their coordinates as loaded, that is, without the offsets. */
 struct pnet_loaded_pair {
     struct pnet_cloud source, target; /* views: one cloud, the source; the target is empty */
     struct pnet_pose pose;            /* views: identity */
 };
-/* Loads an entry of a registration data set; warnings as above, of the source and the target. On
-   failure `p` is empty. */
+/* Loads an entry of a registration data set; warnings as in pnet_cloud_read, for the source and the target. On failure `p`
+   is empty. */
 enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e);
 void pnet_loaded_pair_free(struct pnet_loaded_pair *p);
 
-/* How messages call an entry: its path, with [row] behind it for arrays, "A to B" for pairs. */
+/* Writes the name of an entry for messages: its path, followed by [row] for arrays; "A to B" for pairs. */
 void pnet_entry_name(const struct pnet_entry *entry, char *name, int size);
 
-/* Counts the labels of a split: counts[class_count], ignored ones left out. Of segmentation it reads
-   every entry; PNET_BAD_DATA where one has points without labels, with the fields it has. */
+/* Counts the labels of a split: counts[class_count], without ignored ones. For segmentation it reads every entry;
+   PNET_BAD_DATA if one has points without labels; the message lists its fields. */
 enum pnet_status pnet_dataset_count(
     const struct pnet_dataset *d, enum pnet_split split, int64_t *counts, struct pnet_error *e);
-/* The same; calls `tell` (or NULL) with the warnings of pnet_cloud_read about the clouds. */
+/* As pnet_dataset_count; calls `tell` (or NULL) with the warnings of pnet_cloud_read about the clouds. */
 enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_split split,
     int64_t *counts, void (*tell)(void *context, const char *warning), void *context,
     struct pnet_error *e);
-/* Weights against imbalance: 1 / sqrt(share of the class), scaled so that the mean weight of a
-   label is 1; classes that never occur get 1. The square root is the usual compromise: plain
-   inverse frequencies let rare classes take over. */
+/* Computes weights [count] against imbalance: 1 / sqrt(share of the class), scaled so that the mean weight of a label is 1;
+   classes that never occur get 1. The square root is the usual compromise: with plain inverse frequencies rare classes
+   dominate. */
 void pnet_class_weights(const int64_t *counts, int count, double *weights);
 
 #endif

@@ -23,7 +23,7 @@ static enum pnet_status check(const char *path, const struct pnet_array *a, stru
         return pnet_error_set(e, PNET_BAD_DATA,
             "%s: an array of voxel grids has the shape [n, x, y, z], this one has %d dimensions",
             path, p->dims);
-    /* Nothing in the file bounds how many clouds without points it may promise. */
+    /* The size of the file does not bound the number of clouds without points. */
     if (p->shape[0] && !p->count)
         return pnet_error_set(e, PNET_BAD_DATA,
             "%s: %" PRId64 " clouds without a point: an array of clouds has no length of 0 behind "
@@ -102,7 +102,7 @@ static enum pnet_status make_points(const struct pnet_array *a, int64_t row, str
     return pnet_cloud_place(c, n, xyz, e);
 }
 
-/* Writes the centres of the cells that are not 0, unless xyz is NULL; returns their number. */
+/* Writes the centres of the cells that are not 0, unless xyz is NULL. Returns their number. */
 static int64_t find_voxels(const struct pnet_array *a, int64_t row, double *xyz)
 {
     const int64_t *s = a->points.shape;

@@ -1,4 +1,4 @@
-/* Entries of a data set that are rows of one big array. */
+/* Entries of a data set that are rows of one large array. */
 #ifndef PNET_RUNTIME_DATASET_ARRAY_H
 #define PNET_RUNTIME_DATASET_ARRAY_H
 
@@ -24,11 +24,11 @@ enum pnet_status pnet_array_read(const char *path, const char *points, const cha
     enum pnet_array_kind kind, double cell_m, struct pnet_array *a, struct pnet_error *e);
 void pnet_array_free(struct pnet_array *a);
 
-/* Whether labels are one a point. */
+/* Tells whether there is one label for each point. */
 bool pnet_array_labels_points(const struct pnet_array *a);
-/* Raw label at an index of the flattened labels. */
+/* Returns the raw label at an index of the flattened labels. */
 double pnet_array_label(const struct pnet_array *a, int64_t i);
-/* Makes the cloud of row `row`; empty on failure. */
+/* Makes the cloud of row `row`, which the caller frees; empty on failure. */
 enum pnet_status pnet_array_cloud(
     const struct pnet_array *a, int64_t row, struct pnet_cloud *c, struct pnet_error *e);
 

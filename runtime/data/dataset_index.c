@@ -1,4 +1,4 @@
-/* Reading the index of a data set. */
+/* Reads the index of a data set. */
 #include "runtime/data/dataset_array.h"
 #include "runtime/data/dataset_index.h"
 #include "runtime/base/glob.h"
@@ -32,7 +32,7 @@ char *pnet_index_copy(struct pnet_index *r, const char *text)
     return c;
 }
 
-/* A list of words, each different from the others. */
+/* Reads a list of words, all different. */
 static void read_words(
     struct pnet_index *r, const struct pnet_yaml_node *n, int most, char ***words, int *count)
 {
@@ -96,7 +96,7 @@ static void refuse_class(struct pnet_index *r, const struct pnet_yaml_node *n, c
         near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
 }
 
-/* The right side of `map`: a class, its index, or `ignore`. */
+/* Reads the right side of a `map` item: a class, its index, or `ignore`. */
 static int32_t read_target(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     const char *text = pnet_yaml_string(r->y, n, "ignore");
@@ -171,7 +171,7 @@ static void read_map(struct pnet_index *r, const struct pnet_yaml_node *root)
     free(pairs);
 }
 
-/* The label of an entry: a class by its name, or a raw label. */
+/* Reads the label of an entry: the name of a class, or a raw label. */
 static int32_t read_label(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     int64_t raw;
@@ -310,8 +310,7 @@ static bool same_text(
     return strcmp(x->text, y->text) == 0;
 }
 
-/* The array an earlier entry was read from the same way, as train and val of one file are; -1:
- * none. */
+/* Returns the array that an earlier entry read in the same way, as train and val of one file do; -1: there is none. */
 static int find_array(const struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     static const char *const keys[] = {"array", "points", "labels", "kind", "cell"};
@@ -323,7 +322,7 @@ static int find_array(const struct pnet_index *r, const struct pnet_yaml_node *n
     return -1;
 }
 
-/* Room for one more array. */
+/* Makes room for one more array. */
 static bool grow_arrays(struct pnet_index *r)
 {
     size_t count = (size_t)r->d->array_count + 1;
@@ -415,7 +414,7 @@ static void read_columns(struct pnet_index *r, const struct pnet_yaml_node *colu
     }
 }
 
-/* Classes and how labels become them: a data set of pairs has none. */
+/* Reads classes, and how labels are converted to classes. A data set of pairs has neither. */
 static void read_classes(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
     static const char *const keys[] = {"classes", "label_field", "map", "map_other", "ignore"};
@@ -475,7 +474,7 @@ static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
     }
 }
 
-/* The index of a folder is its dataset.yaml. */
+/* Returns the path of an index: for a folder its dataset.yaml. */
 static char *index_path(const char *path)
 {
     struct stat info;
@@ -484,7 +483,7 @@ static char *index_path(const char *path)
     return strdup(path);
 }
 
-/* Reads the document, which it frees. */
+/* Reads the document and frees it. */
 static enum pnet_status finish(
     struct pnet_yaml *y, const char *path, struct pnet_dataset **d, struct pnet_error *e)
 {

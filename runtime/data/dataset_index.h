@@ -1,4 +1,4 @@
-/* Reading an index: code that all kinds of entries share. Private to runtime/data/dataset_*.c. */
+/* Reading an index: functions that all kinds of entries share. Private to runtime/data/dataset_*.c. */
 #ifndef PNET_RUNTIME_DATASET_INDEX_H
 #define PNET_RUNTIME_DATASET_INDEX_H
 
@@ -8,32 +8,32 @@
 struct pnet_index {
     struct pnet_dataset *d;
     struct pnet_yaml *y; /* errors stick to it */
-    char *folder;        /* of the index */
+    char *folder;        /* folder of the index */
     int64_t room[PNET_SPLITS];
     const struct pnet_yaml_node *
-        *array_nodes; /* [d->array_count] the entry each array was read for */
+        *array_nodes; /* [d->array_count] the entry that each array was read for */
 };
 
-/* Passes an error that has no line on to the document. */
+/* Passes an error without a line on to the document. */
 void pnet_index_fail(struct pnet_index *r, const struct pnet_yaml_node *at, enum pnet_status status,
     const struct pnet_error *e);
-/* NULL: out of memory, which sticks. */
+/* Returns a copy of the text; NULL: out of memory, which sticks. */
 char *pnet_index_copy(struct pnet_index *r, const char *text);
-/* Whether a file can be read; an error else. */
+/* Tells whether a file can be read; reports an error if not. */
 bool pnet_index_is_file(struct pnet_index *r, const struct pnet_yaml_node *at, const char *path);
-/* Takes over what the entry owns, also on failure. */
+/* Adds an entry and takes over what it owns, also on failure. */
 void pnet_index_add(struct pnet_index *r, enum pnet_split s, struct pnet_entry entry);
 void pnet_entry_free(struct pnet_entry *entry);
 
-/* keep_every and drop_every, which split what an entry lists. */
+/* The values of keep_every and drop_every, which split the list of an entry. */
 struct pnet_index_share {
     int64_t keep, drop;
 };
 struct pnet_index_share pnet_index_share(struct pnet_index *r, const struct pnet_yaml_node *n);
-/* Whether number i of the list is in it. */
+/* Tells whether number i of the list belongs to the split. */
 bool pnet_index_takes(const struct pnet_index_share *s, int64_t i);
 
-/* An entry of a registration data set; in dataset_pairs.c. */
+/* Reads an entry of a registration data set; in dataset_pairs.c. */
 void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s);
 
 #endif

@@ -1,4 +1,4 @@
-/* Loading an entry of a data set: the cloud, its labels, and from raw labels to classes. */
+/* Loads an entry of a data set: the cloud and its labels, converted from raw labels to classes. */
 #include "runtime/data/dataset.h"
 #include "runtime/data/dataset_array.h"
 #include "runtime/data/input_map.h"
@@ -20,13 +20,13 @@ void pnet_labelled_free(struct pnet_labelled *l)
     *l = (struct pnet_labelled){.labels = NULL};
 }
 
-/* Row of the file a row of the cloud came from. */
+/* Returns the row of the file from which a row of the cloud comes. */
 static int64_t file_row(const struct pnet_cloud *c, int64_t row)
 {
     return c->file_row ? c->file_row[row] : row;
 }
 
-/* Turns a raw label into a class. */
+/* Converts a raw label to a class. */
 static enum pnet_status convert(const struct pnet_dataset *d, double raw, const char *path,
     int64_t row, int32_t *label, struct pnet_error *e)
 {
@@ -43,7 +43,7 @@ static enum pnet_status convert(const struct pnet_dataset *d, double raw, const 
         d->mapped ? "map" : "ignore", d->path);
 }
 
-/* The labels of the rows that were kept, out of `raw`, which has one for each row of the file. */
+/* Selects the labels of the rows that were kept from `raw`, which has one for each row of the file. */
 static enum pnet_status keep(const struct pnet_dataset *d, const struct pnet_field *raw,
     const char *path, struct pnet_labelled *l, struct pnet_error *e)
 {

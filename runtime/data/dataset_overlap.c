@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A point of the target and the cell it lies in; the edge of a cell is the radius. */
+/* A point of the target and its cell; the edge of a cell is the radius. */
 struct cell_point {
     int64_t x, y, z; /* cell */
     const float *point;
@@ -25,7 +25,7 @@ static struct cell_point cell_of(double x, double y, double z, double radius_m)
         .z = (int64_t)floor(z / radius_m)};
 }
 
-/* The first of the sorted points that is not before the cell. */
+/* Returns the first of the sorted points that does not precede the cell. */
 static int64_t first_from(
     const struct cell_point *sorted, int64_t count, const struct cell_point *cell)
 {
@@ -40,7 +40,7 @@ static int64_t first_from(
     return low;
 }
 
-/* Cells of a column follow each other, so nine searches find the 27 around the point. */
+/* The cells of a column are consecutive, so nine searches find the 27 cells around the point. */
 static bool is_near(
     const struct cell_point *sorted, int64_t count, const double p[3], double radius_m)
 {

@@ -1,4 +1,4 @@
-/* The entries of a registration data set, and loading a pair. */
+/* Reads the entries of a registration data set, and loads pairs. */
 #include "runtime/data/augment_views.h"
 #include "runtime/data/dataset_index.h"
 #include "runtime/data/dataset_turn.h"
@@ -12,21 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WINDOW_FRAMES = 100 }; /* in which the pairs of FCGF lie */
+enum { WINDOW_FRAMES = 100 }; /* FCGF takes its pairs from windows of this length */
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-/* An entry in reading, and what it has listed so far. */
+/* An entry while it is read, and the pairs that it has listed so far. */
 struct listing {
     struct pnet_index *r;
     const struct pnet_yaml_node *n;
     enum pnet_split split;
     struct pnet_index_share share;
     int64_t number; /* of the next pair */
-    bool skip;      /* pairs whose files are not there */
+    bool skip;      /* leave out pairs whose files are missing */
 };
 
-/* Takes copies of the names; `target` NULL: views. */
+/* Adds a pair with copies of the names; `target` NULL: the pair is two views. */
 static void add_pair(struct listing *l, const char *source, const char *target,
     const struct pnet_pose *pose, int views, int64_t view)
 {
@@ -44,7 +44,8 @@ static void add_pair(struct listing *l, const char *source, const char *target,
     pnet_index_add(r, l->split, entry);
 }
 
-/* One pair of a list: it counts for the share, also where its files are missing and left out. Whether it was added. */
+/* Lists one pair. It counts for keep_every and drop_every even if its files are missing and it is left out. Returns whether
+   it was added. */
 static bool list_pair(
     struct listing *l, const char *source, const char *target, const struct pnet_pose *pose)
 {
@@ -73,7 +74,7 @@ static void end_listing(const struct listing *l, int64_t before)
             l->r->y, l->n, "the files of all its %" PRId64 " pairs are missing", l->number);
 }
 
-/* A path of the index's folder; NULL: it is not there, or no memory, with an error. */
+/* Returns the path of a file seen from the index's folder. NULL, with an error: the file does not exist, or memory is out. */
 static char *find_file(struct pnet_index *r, const struct pnet_yaml_node *n, const char *name)
 {
     char *path = pnet_path_join(r->folder, name);
@@ -83,7 +84,7 @@ static char *find_file(struct pnet_index *r, const struct pnet_yaml_node *n, con
     return NULL;
 }
 
-/* Numbers of a list, or of the lists in it; returns how many, at most `most` + 1. */
+/* Reads the numbers of a list, or of the lists in it. Returns their number, at most `most` + 1. */
 static int read_numbers(
     struct pnet_index *r, const struct pnet_yaml_node *n, double *numbers, int count, int most)
 {
@@ -96,7 +97,7 @@ static int read_numbers(
     return count;
 }
 
-/* Numbers, or the name of a file. */
+/* Reads a pose: numbers, or the name of a file. */
 static void read_pose(struct pnet_index *r, const struct pnet_yaml_node *n, struct pnet_pose *pose)
 {
     double numbers[16];
@@ -131,7 +132,7 @@ static void read_one_pair(struct listing *l, const char *source, const char *tar
     free(to);
 }
 
-/* Sources by a pattern, targets and poses by what its * stand for. */
+/* Lists pairs whose sources match a pattern; targets and poses have the same text in the place of *. */
 static void read_many_pairs(struct listing *l, const char *source, const char *target,
     const struct pnet_yaml_node *pose_node)
 {
@@ -155,7 +156,7 @@ static void read_many_pairs(struct listing *l, const char *source, const char *t
     pnet_paths_free(&poses);
 }
 
-/* The fragment of a number: `pattern` with its * replaced; NULL: out of memory. */
+/* Returns the path of a fragment: `pattern` with * replaced by its number; NULL: out of memory. */
 static char *fragment_path(struct pnet_index *r, const char *pattern, int64_t number)
 {
     char *name, *path;
@@ -167,7 +168,7 @@ static char *fragment_path(struct pnet_index *r, const char *pattern, int64_t nu
     return path;
 }
 
-/* Gives the pair listed last its matrix; NULL: there is none. */
+/* Gives the pair listed last its information matrix; NULL: there is none. */
 static void add_information(
     struct listing *l, const struct pnet_log_pair *at, const struct pnet_information *n)
 {
@@ -189,7 +190,7 @@ static void add_information(
         pnet_yaml_fail_memory(r->y);
 }
 
-/* The matrices of the file that `info` names. */
+/* Reads the matrices of the file that `info` names. */
 static void read_information(struct listing *l, struct pnet_information *n)
 {
     struct pnet_index *r = l->r;
@@ -250,7 +251,7 @@ static void read_log(struct listing *l, const char *name, const char *pattern)
 /* A sequence of KITTI. */
 struct sequence {
     struct listing *l;
-    const char *velodyne; /* folder, seen from the index */
+    const char *velodyne; /* folder, relative to the index */
     struct pnet_poses poses;
     struct pnet_pose tr;
 };
@@ -266,7 +267,7 @@ static void list_frames(struct sequence *q, int64_t target, int64_t source)
         if (asprintf(&path[i], "%s/%s", folder, name[i]) < 0) path[i] = NULL;
     }
     if (path[0] && path[1]) {
-        /* World from scanner is P Tr, in the frame of the camera's world: that cancels. */
+        /* The pose from scanner to world is P Tr, in the frame of the camera's world, which cancels in a relative pose. */
         struct pnet_pose s = pnet_pose_multiply(&q->poses.frames[source], &q->tr);
         struct pnet_pose t = pnet_pose_multiply(&q->poses.frames[target], &q->tr);
         struct pnet_pose back = pnet_pose_inverse(&t), pose = pnet_pose_multiply(&back, &s);
@@ -285,7 +286,7 @@ static double distance(const struct pnet_pose *a, const struct pnet_pose *b)
     return sqrt(x * x + y * y + z * z);
 }
 
-/* The pairs of FCGF's evaluation, as its authors count them: Choy, Park, Koltun, ICCV 2019. */
+/* Lists the pairs of FCGF's evaluation as its authors do: Choy, Park, Koltun, ICCV 2019. */
 static void list_by_distance(struct sequence *q, double far_m)
 {
     const struct pnet_poses *p = &q->poses;
@@ -363,7 +364,7 @@ static void read_sequence(struct listing *l, const char *velodyne)
     free(calib_path);
 }
 
-/* The views of one cloud, next to each other. */
+/* Lists the views of one cloud, one after the other. */
 static void add_views(struct listing *l, const char *cloud, int views)
 {
     struct pnet_pose none = pnet_pose_identity();
@@ -403,7 +404,7 @@ static void read_views(struct listing *l, const char *cloud, const struct pnet_y
     pnet_paths_free(&clouds);
 }
 
-/* The keys of each kind of entry; the first one says which kind it is. */
+/* The keys of each kind of entry; the first key identifies the kind. */
 enum { KINDS = 4, KIND_KEYS = 8 };
 static const char *const kind_keys[KINDS][KIND_KEYS] = {
     {"source", "target", "pose", "turn", "keep_every", "drop_every"},
@@ -412,7 +413,7 @@ static const char *const kind_keys[KINDS][KIND_KEYS] = {
     {"cloud", "views", "keep_every", "drop_every"},
 };
 
-/* The kind of an entry; -1 with an error. */
+/* Returns the kind of an entry; -1, with an error: none. */
 static int find_kind(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     static const char *const all[] = {"source", "target", "pose", "log", "clouds", "apart", "info",
@@ -440,7 +441,7 @@ static int find_kind(struct pnet_index *r, const struct pnet_yaml_node *n)
     return kind;
 }
 
-/* Text of a key that must be there. */
+/* Returns the text of a required key. */
 static const char *need(
     struct pnet_index *r, const struct pnet_yaml_node *n, const char *key, const char *with)
 {
@@ -449,7 +450,7 @@ static const char *need(
     return pnet_yaml_string(r->y, c, NULL);
 }
 
-/* Turns the pairs that the entry has listed, if it has a `turn`. */
+/* Turns the pairs that the entry has listed if it has `turn`. */
 static void turn_listed(const struct listing *l, int64_t before)
 {
     struct pnet_augment how = {.rotate = PNET_ROTATE_NONE};

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const double ROTATION_OFF = 1e-3; /* of R^T R from 1, for poses printed with few digits */
-static const double FAR_M = 1e9;         /* beyond, a millimetre is lost in a double */
+/* farther away a double no longer resolves a millimetre */
+static const double FAR_M = 1e9;
 
 struct pnet_pose pnet_pose_identity(void)
 {
@@ -92,7 +93,7 @@ const char *pnet_pose_set(struct pnet_pose *a, const double *numbers, int count)
     return NULL;
 }
 
-/* Appends the numbers of a line; false, with an error: one is none, or there are too many. */
+/* Appends the numbers of a line. Fails if a word is not a number, or there are too many. */
 static enum pnet_status take_numbers(const struct pnet_text *t, struct pnet_span line,
     double *numbers, int most, int *count, struct pnet_error *e)
 {
@@ -129,7 +130,7 @@ enum pnet_status pnet_pose_parse(
     return fault ? pnet_error_set(e, PNET_BAD_DATA, "%s: %s", path, fault) : PNET_OK;
 }
 
-/* A line "i j n" as fragments i and j. */
+/* Reads a line "i j n" with fragments i and j. */
 static enum pnet_status read_header(const struct pnet_text *t, struct pnet_span line,
     int64_t *target, int64_t *source, struct pnet_error *e)
 {
@@ -147,7 +148,7 @@ static enum pnet_status read_header(const struct pnet_text *t, struct pnet_span 
     return PNET_OK;
 }
 
-/* The rows of a square matrix, in the lines that follow. */
+/* Reads the rows of a square matrix from the lines that follow. */
 static enum pnet_status read_matrix(
     struct pnet_text *t, int rows, double *numbers, struct pnet_error *e)
 {
@@ -165,22 +166,22 @@ static enum pnet_status read_matrix(
     return PNET_OK;
 }
 
-/* Room for one more of `count`, growing by doubling. */
+/* Makes room for one more than `count` items; the memory grows by doubling. */
 static void *grow(void *items, int64_t count, size_t size)
 {
-    if (count & (count - 1)) return items; /* no power of two: there is room */
+    if (count & (count - 1)) return items; /* not a power of two: there is room */
     return realloc(items, (size_t)(count ? 2 * count : 1) * size);
 }
 
-/* What a file is a list of. `read` takes the item that begins with a line; the caller frees what it has read. */
+/* What a file is a list of. `read` reads the item that begins with a line; the caller frees its result. */
 struct item_kind {
     size_t size;
-    const char *name; /* of several */
+    const char *name; /* name of several items */
     enum pnet_status (*read)(
         struct pnet_text *t, struct pnet_span line, void *item, struct pnet_error *e);
 };
 
-/* All items of a text, at least one. *items is the caller's to free, on failure too. */
+/* Reads all items of a text, at least one. The caller frees *items, on failure too. */
 static enum pnet_status read_items(const char *path, const void *text, size_t size,
     const struct item_kind *kind, void **items, int64_t *count, struct pnet_error *e)
 {
@@ -228,7 +229,8 @@ void pnet_pose_log_free(struct pnet_pose_log *log)
     *log = (struct pnet_pose_log){.count = 0};
 }
 
-/* What makes a matrix one of information: its first entry counts points, by which errors are divided. */
+/* Returns what is wrong with an information matrix, or NULL. Its first entry counts points and divides errors, so it must be
+   positive. */
 static const char *information_fault(const double *matrix)
 {
     for (int i = 0; i < 36; i++) {
@@ -298,7 +300,7 @@ void pnet_poses_free(struct pnet_poses *p)
     *p = (struct pnet_poses){.count = 0};
 }
 
-/* As a matrix does that is alone in its file. */
+/* Tells whether a line begins with a number, as the file of a matrix alone does. */
 static bool begins_with_number(struct pnet_span line)
 {
     struct pnet_span word;

@@ -14,24 +14,24 @@ struct pnet_pose {
 };
 
 struct pnet_pose pnet_pose_identity(void);
-/* First b, then a. */
+/* Returns the pose that applies b first, then a. */
 struct pnet_pose pnet_pose_multiply(const struct pnet_pose *a, const struct pnet_pose *b);
-/* The exact inverse of what the numbers say, also where they are rounded to few digits. */
+/* Returns the exact inverse of the matrix, even if its numbers are rounded to few digits. */
 struct pnet_pose pnet_pose_inverse(const struct pnet_pose *a);
 void pnet_pose_apply(const struct pnet_pose *a, const double p[3], double q[3]);
-/* The pose between coordinates that had offsets taken off: shift(-target) a shift(source). */
+/* Converts a pose between file coordinates to one between local coordinates: shift(-target) a shift(source). */
 struct pnet_pose pnet_pose_local(
     const struct pnet_pose *a, const double source[3], const double target[3]);
 
-/* Takes 12 numbers (three rows) or 16. NULL: it is rigid; else what is wrong with it, for a
-   message. Rotations may be off by 1e-3, as files with few digits are. */
+/* Sets a pose from 12 numbers (three rows) or 16. Returns NULL if it is rigid, else what is wrong with it, for a message.
+   The rotation may be off by 1e-3, because files print few digits. */
 const char *pnet_pose_set(struct pnet_pose *a, const double *numbers, int count);
 
-/* One pose: .npy of 12 or 16 numbers, .log with one block, else text of 12 or 16 numbers, in lines
-   of any length. These and the functions below: PNET_BAD_DATA with file and line, PNET_FAILED where
-   the file cannot be read, PNET_NO_MEMORY. */
+/* Reads one pose: .npy of 12 or 16 numbers, .log with one block, else text of 12 or 16 numbers, in lines of any length. This
+   and the functions below return PNET_BAD_DATA with file and line, PNET_FAILED if the file cannot be read, or
+   PNET_NO_MEMORY. */
 enum pnet_status pnet_pose_read(const char *path, struct pnet_pose *a, struct pnet_error *e);
-/* Text from memory, here and below; `path` stands in messages. */
+/* The parse functions, here and below, read text from memory; `path` stands in messages. */
 enum pnet_status pnet_pose_parse(
     const char *path, const void *text, size_t size, struct pnet_pose *a, struct pnet_error *e);
 

@@ -23,7 +23,7 @@ static void turn_information(const double r[3][3], double m[36])
 void pnet_pair_turn(
     const struct pnet_augment *how, enum pnet_split split, uint32_t number, struct pnet_pair *pair)
 {
-    /* No epoch that training comes to, nor one of the views that evaluation sees. */
+    /* Training never reaches this epoch, and evaluation draws no views from it. */
     struct pnet_rand r = augment_stream(1, UINT32_MAX - PNET_SPLITS - (uint32_t)split, number);
     struct pnet_pose turn = pnet_pose_identity();
     pnet_turn_draw(how, &r, DRAW_PAIR_TURN, pair->turn);

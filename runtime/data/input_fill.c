@@ -1,4 +1,4 @@
-/* From the fields of a cloud to the channels of a model's input. */
+/* Fills the channels of a model's input from the fields of a cloud. */
 #include "runtime/data/input_map.h"
 
 #include <assert.h>
@@ -10,10 +10,10 @@
 
 enum { NAME_MOST = 256 };
 
-/* Where one channel comes from. */
+/* The source of one channel. */
 struct channel {
     const struct pnet_field *field;
-    int axis; /* of the coordinates, where field is NULL */
+    int axis; /* axis of the coordinates, if field is NULL */
     double scale, shift;
 };
 
@@ -78,7 +78,7 @@ bool pnet_input_is_colour(const struct pnet_input_field *f)
     return false;
 }
 
-/* The name of channel `i` by rule `rule`; false: there is no such rule for the field. */
+/* Makes the name of channel `i` by rule `rule`. Returns false if the field has no such rule. */
 static bool rule_name(
     const struct pnet_input_field *f, int rule, int i, char name[NAME_MOST], bool *colour)
 {
@@ -98,7 +98,7 @@ static bool rule_name(
     }
 }
 
-/* The divisor of a colour: 1 if its type is real, else the largest value of its type. */
+/* Returns the divisor of a colour: 1 for a real type, else the largest value of the type. */
 static double full_scale(enum pnet_scalar type)
 {
     switch (type) {
@@ -130,7 +130,7 @@ static enum pnet_status say_missing(const struct pnet_input *input,
         input->name, f->name);
 }
 
-/* Finds channel `i`; `rule` is the one the first channel was found by, or -1 to try all. */
+/* Finds the source of channel `i`. `rule` is the rule by which the first channel was found, or -1 to try all. */
 static enum pnet_status resolve(const struct pnet_input_source *s, const struct pnet_input *input,
     const struct pnet_input_field *f, const struct pnet_cloud *c, const char *path, int i,
     int *rule, struct channel *to, struct pnet_error *e)

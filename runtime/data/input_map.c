@@ -1,4 +1,4 @@
-/* The input map as text: reading, writing, checking. */
+/* Reads, writes and checks the text of an input map. */
 #include "runtime/data/input_map.h"
 #include "runtime/base/number.h"
 
@@ -52,7 +52,7 @@ static void read_words(
     }
 }
 
-/* A name, or a list of them. */
+/* Reads a name, or a list of names. */
 static void read_names(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_input_source *s)
 {
@@ -153,8 +153,8 @@ enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *col
     return PNET_OK;
 }
 
-/* A word in double quotes, which every YAML reader takes for that word alone. What is not ASCII
-   goes out as an escape: some of it ends lines, or may not stand in YAML as it is. */
+/* Prints a word in double quotes, which every YAML reader takes for that word. Characters beyond ASCII are escaped: some of
+   them end lines, or may not occur in YAML. */
 static void print_word(const char *word, FILE *out)
 {
     putc('"', out);
@@ -183,8 +183,8 @@ static void print_words(char *const *words, int count, FILE *out)
     putc(']', out);
 }
 
-/* A word as a key, with its colon. YAML wants keys of more than 1024 characters announced; a byte
-   becomes ten at most. */
+/* Prints a word as a key, with its colon. YAML requires keys of more than 1024 characters to be marked; a byte is printed as
+   ten characters at most. */
 static void print_key(const char *indent, const char *word, FILE *out)
 {
     bool announced = strlen(word) > 100;

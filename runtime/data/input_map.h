@@ -29,12 +29,12 @@
 struct pnet_input_source {
     char *input, *field; /* of the model */
     char **names;        /* [count] fields of the cloud, a channel each */
-    int count;           /* 0: the constant `shift` */
+    int count;           /* 0: the channel is the constant `shift` */
     double scale, shift;
-    bool colour; /* scaled by the type of the field, as colours that are found by their names are */
+    bool colour; /* scaled by the type of the field, as colours found by name are */
 };
 
-/* A zeroed one is empty: everything by the rules above. */
+/* Zeroed: empty, so the rules above apply to every field. */
 struct pnet_input_map {
     struct pnet_input_source *sources;
     int count;
@@ -47,47 +47,45 @@ struct pnet_input_map {
 /* Reads an `inputs:` block into the empty map; errors stick to `y`. */
 void pnet_input_map_parse(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_input_map *m);
-/* Replaces the columns and classes by copies of those given. PNET_NO_MEMORY. */
+/* Replaces the columns and classes by copies of the given ones. PNET_NO_MEMORY. */
 enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
     int column_count, char *const *classes, int class_count, struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns` and `classes`; errors of the stream are
-   left to its owner. pnet_input_map_read reads that, from memory. */
+/* Writes the map as YAML with the keys `inputs`, `columns` and `classes`, which pnet_input_map_read reads from memory. The
+   owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,
     struct pnet_input_map *m, struct pnet_error *e);
 void pnet_input_map_free(struct pnet_input_map *m);
 
-/* Every source must name an input and field of the model, with as many names as the field has
-   channels; the model must read exactly one cloud, whose index goes to *input. PNET_USAGE. */
+/* Checks that every source names an input and field of the model, with as many names as the field has channels, and that the
+   model reads exactly one cloud, whose index is written to *input. PNET_USAGE. */
 enum pnet_status pnet_input_map_check(const struct pnet_input_map *m,
     const struct pnet_input *inputs, int input_count, int *input, struct pnet_error *e);
 
-/* The inputs of a model that a data set fills: indices. */
+/* Indices of the inputs of a model that a data set fills. */
 struct pnet_input_roles {
-    int source, target; /* the clouds; single clouds: the one there is, and -1 */
-    int pose;           /* -1: there is none, or nothing reads it */
+    int source, target; /* the clouds; for single clouds the only one, and -1 */
+    int pose;           /* -1: there is no pose, or no layer reads it */
 };
-/* The same for a model of pairs, which must declare two clouds, the source and the target, and read
-   both. */
+/* As pnet_input_map_check, for a model of pairs: it must declare two clouds, the source and the target, and read both. */
 enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
     const struct pnet_input *inputs, int input_count, struct pnet_input_roles *roles,
     struct pnet_error *e);
 
-/* Is it rgb, color or colour, of three channels? */
+/* Tells whether the field is called rgb, color or colour, and has three channels. */
 bool pnet_input_is_colour(const struct pnet_input_field *f);
 
-/* Gives the map's column names to the fields c3, c4 ... of a cloud without names; one that has no fields, or names its
-   own, is left as it is. PNET_BAD_DATA where it has fewer columns than there are names. */
+/* Gives the map's column names to the fields c3, c4 ... of a cloud without names. A cloud without fields, or with names of
+   its own, is not changed. PNET_BAD_DATA if it has fewer columns than there are names. */
 enum pnet_status pnet_cloud_name_columns(char *const *columns, int column_count,
     struct pnet_cloud *c, const char *path, struct pnet_error *e);
 
-/* Fills a feature field: out[rows * width], or out[width] per cloud. PNET_BAD_DATA where the cloud
-   lacks what it needs; the message lists its fields and how to map them. */
+/* Fills a feature field: out[rows * width], or out[width] for a field of the cloud. PNET_BAD_DATA if the cloud lacks a
+   field; the message lists its fields and how to map them. */
 enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_input_field *field,
     const struct pnet_cloud *c, const char *path, float *out, struct pnet_error *e);
-/* The cloud's field that a class field is mapped to; *name is NULL where it takes the data set's
- * labels. */
+/* Finds the cloud's field to which a class field is mapped; *name is NULL if it takes the data set's labels. */
 void pnet_input_map_class(const struct pnet_input_map *m, const struct pnet_input *input,
     const struct pnet_input_field *field, const char **name);
 

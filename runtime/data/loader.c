@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch made ahead, or the error in its place. */
+/* A batch prepared ahead, or an error in its place. */
 struct slot {
     bool done;
     enum pnet_status status;
@@ -31,21 +31,22 @@ struct claim {
 struct pnet_loader {
     struct pnet_sample_source source;
     int64_t batches; /* an epoch */
-    int ahead;       /* slots */
+    int ahead;       /* number of slots */
     int threads;
     pthread_t *thread;
     struct claim *claims; /* one a thread, or one for the caller where there are no threads */
 
     pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t work;  /* there may be something to claim, or the end */
-    pthread_cond_t ready; /* a slot is done */
+    pthread_cond_t work;  /* signalled when there may be something to claim, or the loader ends */
+    pthread_cond_t ready; /* signalled when a slot is filled */
     bool stop;
-    uint64_t generation; /* of pnet_loader_start(): what an older one made is dropped */
-    uint32_t epoch;      /* of number 0 */
-    int64_t first;       /* batch of number 0 in it */
+    /* counts pnet_loader_start(); results of older generations are dropped */
+    uint64_t generation;
+    uint32_t epoch; /* of number 0 */
+    int64_t first;  /* batch of number 0 in it */
     int64_t taken, claimed;
     int64_t end; /* of the epoch `taken` lies in */
-    bool told;   /* the end of the epoch has been returned to the caller */
+    bool told;   /* the caller has been told the end of the epoch */
     uint32_t order_epoch;
     bool ordered;
     int64_t *order; /* [samples] of order_epoch */
@@ -75,8 +76,8 @@ static bool can_claim(const struct pnet_loader *l)
     return room && !l->failed && (l->source.o.training || l->claimed < l->end);
 }
 
-/* Takes the next number and the entries of its batch. Called with the lock held: numbers are
-   claimed in order, so one order of an epoch is enough. */
+/* Claims the next number and the entries of its batch. Called with the lock held: numbers are claimed in order, so one order
+   of an epoch is enough. */
 static void claim(struct pnet_loader *l, struct claim *c)
 {
     const struct pnet_loader_options *o = &l->source.o;
@@ -94,7 +95,7 @@ static void claim(struct pnet_loader *l, struct claim *c)
     memcpy(c->entries, l->order + from, (size_t)c->count * sizeof *c->entries);
 }
 
-/* Makes the claimed batch without the lock, and hands it in. */
+/* Prepares the claimed batch without the lock, and stores it in its slot. */
 static void fulfil(struct pnet_loader *l, const struct claim *c)
 {
     struct slot made = {.done = true};
@@ -245,7 +246,7 @@ void pnet_loader_position(const struct pnet_loader *l, uint32_t *epoch, int64_t 
     *batch = over ? l->batches : at % l->batches;
 }
 
-/* Takes the result of number `taken`, making it here where there are no workers. Lock held. */
+/* Returns the result of number `taken`, and prepares it if there are no workers. Called with the lock held. */
 static enum pnet_status take(struct pnet_loader *l, struct pnet_batch **b)
 {
     struct slot *slot = &l->slots[l->taken % l->ahead];

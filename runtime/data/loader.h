@@ -25,10 +25,9 @@ struct pnet_loader_options {
     bool training; /* shuffled, augmented, capped; works ahead across the end of an epoch */
     const struct pnet_augment *augment; /* or NULL */
     int64_t max_points;                 /* 0: no cap */
-    bool drop_last;  /* training: leave out the last batch where it is not full */
-    bool skip_empty; /* leave out clouds without points instead of failing */
-    uint64_t
-        cache_bytes; /* for samples as they are before augmentation: the first ones that fit stay */
+    bool drop_last;       /* training: leave out the last batch where it is not full */
+    bool skip_empty;      /* leave out clouds without points instead of failing */
+    uint64_t cache_bytes; /* for samples before augmentation; the first ones that fit are kept */
     uint64_t seed;
     /* Called by one thread at a time, once a cloud, with a warning about the points that its reader dropped. May be NULL. */
     void (*warn)(void *context, const char *text);
@@ -37,8 +36,8 @@ struct pnet_loader_options {
 
 struct pnet_loader;
 
-/* Checks the data set and the map against the model's inputs, and starts the workers at epoch 0.
-   PNET_USAGE, PNET_BAD_DATA (the split has no entries), PNET_NO_MEMORY, PNET_FAILED. */
+/* Checks the data set and the map against the model's inputs, and starts the workers at epoch 0. The caller frees the
+   loader. PNET_USAGE, PNET_BAD_DATA (the split has no entries), PNET_NO_MEMORY, PNET_FAILED. */
 enum pnet_status pnet_loader_new(
     const struct pnet_loader_options *o, struct pnet_loader **l, struct pnet_error *e);
 /* May be called at any time; waits until the workers have finished their samples. */
@@ -47,19 +46,18 @@ void pnet_loader_free(struct pnet_loader *l);
 int64_t pnet_loader_samples(const struct pnet_loader *l); /* entries of the split */
 int64_t pnet_loader_batches(const struct pnet_loader *l); /* an epoch */
 
-/* Moves to a batch of an epoch, and drops the batches made ahead. At batch pnet_loader_batches(), or
-   beyond, the epoch is over. After a failure it starts loading again. */
+/* Moves to a batch of an epoch, and drops the batches prepared ahead. From batch pnet_loader_batches() on the epoch is over.
+   After a failure, loading starts again. */
 void pnet_loader_start(struct pnet_loader *l, uint32_t epoch, int64_t batch);
-/* The next batch, which the caller frees; NULL at the end of the epoch, and the call after that
-   begins the next one. Errors come in the place of the batch they belong to, and again until
-   pnet_loader_start(). A batch whose clouds are all empty (skip_empty) is passed over. */
+/* Returns the next batch, which the caller frees; NULL at the end of the epoch, and the next call begins the next epoch. An
+   error is returned in the place of its batch, and again until pnet_loader_start(). A batch whose clouds are all empty
+   (skip_empty) is skipped. */
 enum pnet_status pnet_loader_next(
     struct pnet_loader *l, struct pnet_batch **b, struct pnet_error *e);
 /* Epoch and number of the batch that pnet_loader_next() returns next; a checkpoint keeps both. */
 void pnet_loader_position(const struct pnet_loader *l, uint32_t *epoch, int64_t *batch);
 
-/* The samples of an epoch in their order: order[samples], Fisher-Yates for training, else 0, 1, 2
- * ... */
+/* Computes the order of the samples of an epoch: order[samples], Fisher-Yates for training, else 0, 1, 2 ... */
 void pnet_loader_order(
     uint64_t seed, uint32_t epoch, bool training, int64_t samples, int64_t *order);
 

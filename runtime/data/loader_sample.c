@@ -8,7 +8,7 @@
 
 enum { NAME_MOST = 512 };
 
-/* An entry in a batch: its clouds, each the cache's or this batch's own. */
+/* An entry in a batch: each of its clouds belongs to the cache or to this batch. */
 struct item {
     const struct pnet_sample *sample[2]; /* source and target, or the one cloud */
     struct pnet_sample *own[2];          /* or NULL */
@@ -20,7 +20,7 @@ static const struct pnet_entry *entry_at(const struct pnet_sample_source *s, int
     return &s->o.data->entries[s->o.split][index];
 }
 
-/* The model's inputs must be what the entries of the data set are. */
+/* Checks that the model has the inputs that the entries of the data set fill. */
 static enum pnet_status find_roles(struct pnet_sample_source *s, struct pnet_error *e)
 {
     const struct pnet_loader_options *o = &s->o;
@@ -84,15 +84,14 @@ static void warn(struct pnet_sample_source *s, int64_t cloud, const char *text)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Where the cache keeps the clouds of an entry. */
+/* Returns the place of an entry's clouds in the cache. */
 static int64_t place_of(const struct pnet_sample_source *s, int64_t index)
 {
     const struct pnet_pair *pair = entry_at(s, index)->pair;
     return (index - (pair ? pair->view : 0)) * s->sides;
 }
 
-/* Puts the samples of an entry just made into the cache while there is room; says whether the cache
-   owns them now. */
+/* Puts the new samples of an entry into the cache if there is room. Returns whether the cache owns them now. */
 static bool keep(struct pnet_sample_source *s, int64_t place, struct pnet_sample *const made[2])
 {
     uint64_t bytes = 0;
@@ -107,7 +106,7 @@ static bool keep(struct pnet_sample_source *s, int64_t place, struct pnet_sample
     return room;
 }
 
-/* Samples of a cloud, for the input it goes to. */
+/* Makes samples of a cloud for one input. */
 static enum pnet_status make(struct pnet_sample_source *s, int input,
     const struct pnet_cloud *cloud, const int32_t *labels, int64_t label_count, const char *name,
     struct pnet_sample **sample, struct pnet_error *e)
@@ -183,7 +182,7 @@ static enum pnet_status load(
     return PNET_OK;
 }
 
-/* Makes the samples of the item the batch's own. */
+/* Copies samples of the cache, so that the batch owns those of the item. */
 static enum pnet_status own(
     const struct pnet_sample_source *s, struct item *item, struct pnet_error *e)
 {
@@ -222,7 +221,7 @@ static enum pnet_status augment(const struct pnet_sample_source *s, uint32_t epo
     return status;
 }
 
-/* Two views of the cloud that both samples hold; others each epoch in training, fixed ones else. */
+/* Cuts two views from the cloud that both samples hold: other views each epoch in training, else the same ones. */
 static enum pnet_status make_views(const struct pnet_sample_source *s, uint32_t epoch,
     uint32_t sample, struct item *item, struct pnet_error *e)
 {
@@ -237,7 +236,7 @@ static bool is_augmented(const struct pnet_sample_source *s)
     return s->o.training && s->o.augment && pnet_augment_any(s->o.augment);
 }
 
-/* Whether all clouds of the item have points. */
+/* Tells whether all clouds of the item have points. */
 static bool is_full(const struct pnet_sample_source *s, const struct item *item)
 {
     return item->sample[0]->rows && (s->sides == 1 || item->sample[1]->rows);
@@ -284,7 +283,7 @@ static enum pnet_status collect(struct pnet_sample_source *s, uint32_t epoch,
     return PNET_OK;
 }
 
-/* What goes to pnet_*_batch: sources, targets and poses, each [count]. */
+/* The arguments of pnet_*_batch: sources, targets and poses, each [count]. */
 struct lists {
     const struct pnet_sample **samples[2];
     struct pnet_pose *poses;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of one row of a field; 0: it has no data. */
+/* Returns the bytes of one row of a field; 0: the field has no data. */
 static size_t row_size(const struct pnet_input_field *f)
 {
     if (f->unused || f->kind == PNET_INPUT_POSITION) return 0;
@@ -27,7 +27,7 @@ void pnet_sample_free(struct pnet_sample *s)
     free(s);
 }
 
-/* A sample with room for its rows. */
+/* Allocates a sample with room for its rows. */
 static struct pnet_sample *new_sample(const struct pnet_input *input, int64_t rows)
 {
     struct pnet_sample *s = calloc(1, sizeof *s);
@@ -49,7 +49,7 @@ static struct pnet_sample *new_sample(const struct pnet_input *input, int64_t ro
     return NULL;
 }
 
-/* Classes straight from a field of the cloud: negative ones are ignored. */
+/* Takes classes from a field of the cloud; negative ones are ignored. */
 static enum pnet_status take_classes(const struct pnet_input_field *f, const struct pnet_cloud *c,
     const char *name, const char *path, int32_t *out, struct pnet_error *e)
 {
@@ -138,7 +138,7 @@ uint64_t pnet_sample_bytes(const struct pnet_sample *s)
     return bytes;
 }
 
-/* Rows ascend, so none is overwritten before it is moved. */
+/* Moves the rows to the front. They ascend, so none is overwritten before it is moved. */
 static void thin(void *data, size_t size, const int64_t *rows, int64_t count)
 {
     char *bytes = data;
@@ -155,7 +155,7 @@ void pnet_sample_keep(struct pnet_sample *s, const int64_t *rows, int64_t count)
     s->rows = count;
 }
 
-/* 64 bits of the coordinates and splits: multiply and fold, eight bytes a step. */
+/* Hashes coordinates and splits to 64 bits: multiply and fold, eight bytes a step. */
 static uint64_t hash(uint64_t h, const void *data, size_t size)
 {
     const char *p = data;
@@ -190,7 +190,7 @@ static void place(struct pnet_batch_input *to, const struct pnet_sample *s, int3
     }
 }
 
-/* A batch with room for the samples of one or two inputs: samples[k] are those of which[k]. */
+/* Makes a batch with room for the samples of one or two inputs; samples[k] belong to input which[k]. */
 static enum pnet_status make_batch(const struct pnet_input *inputs, int input_count,
     const int *which, int sides, const struct pnet_sample *const *const *samples, int32_t count,
     struct pnet_batch **batch, struct pnet_error *e)

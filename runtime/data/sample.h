@@ -1,4 +1,4 @@
-/* One cloud as the model reads it, and several of them as a batch. */
+/* One cloud in the form that the model reads, and several clouds as a batch. */
 #ifndef PNET_RUNTIME_SAMPLE_H
 #define PNET_RUNTIME_SAMPLE_H
 
@@ -13,7 +13,7 @@
 
 /* Owns all but `input`. */
 struct pnet_sample {
-    const struct pnet_input *input; /* of the model: what the fields are */
+    const struct pnet_input *input; /* of the model; describes the fields */
     int64_t rows;
     double offset[3]; /* metres: file coordinate = offset + xyz, before augmentation */
     float *xyz;       /* [rows, 3] metres */
@@ -21,9 +21,9 @@ struct pnet_sample {
                          fields of    the cloud; NULL for positions and fields that are not used */
 };
 
-/* Makes a sample from a cloud: features by the map, class fields from `labels`. label_count is the
-   cloud's rows (labels of points), 1 (of the cloud) or 0: then a class field in use is an error.
-   `path` stands in messages. On failure *s is NULL. */
+/* Makes a sample from a cloud: features by the map, class fields from `labels`. label_count is the cloud's rows (labels of
+   points), 1 (label of the cloud) or 0 (no labels; a class field in use is then an error). `path` stands in messages. The
+   caller frees *s. On failure *s is NULL. */
 enum pnet_status pnet_sample_make(const struct pnet_input *input, const struct pnet_input_map *map,
     const struct pnet_cloud *cloud, const int32_t *labels, int64_t label_count, const char *path,
     struct pnet_sample **s, struct pnet_error *e);
@@ -31,19 +31,19 @@ enum pnet_status pnet_sample_copy(
     const struct pnet_sample *s, struct pnet_sample **copy, struct pnet_error *e);
 void pnet_sample_free(struct pnet_sample *s);
 
-/* What it takes in memory. */
+/* Returns the bytes of memory of a sample. */
 uint64_t pnet_sample_bytes(const struct pnet_sample *s);
-/* Thins the sample to `count` of its rows, ascending. */
+/* Keeps `count` rows of the sample; row[count] ascends. */
 void pnet_sample_keep(struct pnet_sample *s, const int64_t *rows, int64_t count);
 
-/* Puts samples of the input `input` behind each other; the other inputs get no rows. The samples
-   stay the caller's. The id is a hash of the coordinates and the row splits where `repeats`, else
-   0: batches that come again have the same one. */
+/* Makes a batch of samples of the input `input`, one after the other; other inputs get no rows. The caller keeps the
+   samples. With `repeats` the id is a hash of the coordinates and row splits, so that a repeated batch has the same id; else
+   it is 0. */
 enum pnet_status pnet_samples_batch(const struct pnet_input *inputs, int input_count, int input,
     const struct pnet_sample *const *samples, int32_t count, bool repeats,
     struct pnet_batch **batch, struct pnet_error *e);
-/* The same for pairs: sources[count] of the input roles->source, targets[count] of roles->target,
-   poses[count] from the former to the latter. The id is of the coordinates of both and the poses. */
+/* As pnet_samples_batch for pairs: sources[count] of the input roles->source, targets[count] of roles->target, poses[count]
+   from source to target. The id is a hash of the coordinates of both and of the poses. */
 enum pnet_status pnet_pairs_batch(const struct pnet_input *inputs, int input_count,
     const struct pnet_input_roles *roles, const struct pnet_sample *const *sources,
     const struct pnet_sample *const *targets, const struct pnet_pose *poses, int32_t count,
