@@ -85,7 +85,7 @@ enum pnet_status pnet_cloud_place(
     return pnet_placer_end(&p, c) ? PNET_OK : pnet_error_memory(e);
 }
 
-/* The values of all rows of the file: those kept, and those dropped (0 where there are none). */
+/* Returns the values of all rows of the file: those of the rows kept and of the rows dropped (0 if these are not known). */
 static void *restore_field(const struct pnet_cloud *c, const struct pnet_field *f)
 {
     size_t size = pnet_scalar_size(f->type);

@@ -28,11 +28,11 @@ struct pnet_field {
     char *name; /* as in the file: red, intensity ...; columns without a name are c3, c4 ... */
     enum pnet_scalar type;
     void *data;    /* [rows] in native byte order */
-    void *dropped; /* [file_rows - rows] values of the rows dropped, in their order; NULL: none */
+    void *dropped; /* [file_rows - rows] values of the dropped rows, in their order; NULL: none */
 };
 
-/* Owns all it points to. A zeroed one is empty. Points with NaN or infinite coordinates are dropped:
-   rows counts what is left, file_rows what the file had. */
+/* Owns all it points to. Zeroed: empty. Points with NaN or infinite coordinates are dropped: `rows` counts the points that
+   are left, `file_rows` those of the file. */
 struct pnet_cloud {
     int64_t rows;
     int64_t file_rows;
@@ -41,9 +41,10 @@ struct pnet_cloud {
        minimum rounded down to 100 m */
     double offset[3];
     float *xyz;                /* [rows, 3], metres */
-    enum pnet_scalar xyz_type; /* what the file held, for writing it back */
-    bool degrees; /* x and y are degrees of longitude and latitude: the file says so, or looks so */
-    struct pnet_field *fields; /* [field_count], values of the dropped points dropped too */
+    enum pnet_scalar xyz_type; /* type in the file, with which it is written again */
+    /* x and y are degrees of longitude and latitude; the file says so, or their values suggest it */
+    bool degrees;
+    struct pnet_field *fields; /* [field_count], without the values of dropped points */
     int field_count;
 };
 
@@ -57,13 +58,13 @@ struct pnet_cloud {
 enum pnet_status pnet_cloud_read(
     const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e);
 
-/* The same, where columns that the file does not name have names, x, y and z first (pnet_cloud_parse_columns). They
-   fix the width of bare records (.bin): so many float32 each. Other formats are read as without them;
-   pnet_cloud_name_columns (runtime/data/input_map.h) names their columns. */
+/* As pnet_cloud_read, with names for columns that the file does not name, x, y and z first (pnet_cloud_parse_columns). Their
+   number is the width of bare records (.bin), in float32. Files of other formats are read without the names;
+   pnet_cloud_name_columns (runtime/data/input_map.h) then names their columns. */
 enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns, int column_count,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e);
-/* "x,y,z,intensity" as names; the caller frees each and the list (pnet_cloud_free_columns). PNET_USAGE where they do
-   not begin with x, y and z, or one is empty. */
+/* Splits "x,y,z,intensity" into names; the caller frees them with pnet_cloud_free_columns. PNET_USAGE if they do not begin
+   with x, y and z, or one is empty. */
 enum pnet_status pnet_cloud_parse_columns(
     const char *text, char ***columns, int *column_count, struct pnet_error *e);
 void pnet_cloud_free_columns(char **columns, int column_count);
@@ -77,19 +78,19 @@ enum pnet_status pnet_cloud_write(
 
 void pnet_cloud_free(struct pnet_cloud *c);
 
-/* The field of that name, or NULL. */
+/* Returns the field of that name, or NULL. */
 struct pnet_field *pnet_cloud_field(const struct pnet_cloud *c, const char *name);
-/* Adds a field, zeroed, [rows]; an existing one of the same name is replaced. NULL: out of memory. */
+/* Adds a zeroed field, [rows], and returns it; replaces a field of the same name. NULL: out of memory. */
 struct pnet_field *pnet_cloud_add(struct pnet_cloud *c, const char *name, enum pnet_scalar type);
-/* A value as a double (64-bit integers beyond 2^53 round). */
+/* Returns a value as a double (64-bit integers beyond 2^53 are rounded). */
 double pnet_field_get(const struct pnet_field *f, int64_t row);
 
-/* A row for each point of the file again: dropped ones have NaN coordinates, and the values that the file had. On
-   failure the cloud stays as it was. */
+/* Restores a row for each point of the file: dropped points have NaN coordinates, and the values of the file. On failure the
+   cloud stays as it was. */
 enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e);
 
-/* Fills c->xyz, offset, rows, file_row from doubles [n,3], dropping what is not finite, and thins the
-   fields (each [n]) already in `c` likewise. What every reader ends with. */
+/* Sets c->xyz, offset, rows and file_row from doubles [n,3], without rows that are not finite, and thins the fields (each
+   [n]) of `c` likewise. Every reader ends with it. */
 enum pnet_status pnet_cloud_place(
     struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
 

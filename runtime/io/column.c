@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows done together: their records stay in the first cache levels while each column passes over
- * them. */
+/* Rows done together: their records stay in the first cache levels while every column reads them. */
 enum { BLOCK = 2048 };
 
 enum pnet_status pnet_columns_add(struct pnet_columns *t, struct pnet_span name,
@@ -80,7 +79,7 @@ static const char *scalar_name(enum pnet_scalar s)
     return names[s];
 }
 
-/* Passes a list, whose length is `word`; false: the line ends before it. */
+/* Skips a list, whose length is `word`. Returns false if the line ends before it. */
 static bool pass_list(struct pnet_span *line, struct pnet_span word)
 {
     uint64_t length;
@@ -197,7 +196,7 @@ static void to_doubles(enum pnet_scalar type, const void *from, int64_t rows, do
     }
 }
 
-/* The same as doubles, `step` apart, scaled where the column is. */
+/* Gathers the values as doubles, `step` apart, scaled if the column is. */
 static void gather_doubles(
     const struct pnet_column *c, int64_t first, int64_t rows, double *to, int step)
 {
@@ -208,7 +207,7 @@ static void gather_doubles(
     for (int64_t i = 0; i < rows; i++) to[i * step] = to[i * step] * c->scale + c->shift;
 }
 
-/* The name of column i, unlike those of the fields already there. false: out of memory. */
+/* Sets the name of column i, different from those of the present fields. Returns false if memory is out. */
 static bool add_field(const struct pnet_column *c, int i, struct pnet_cloud *cloud)
 {
     size_t length = strnlen(c->name.at ? c->name.at : "", c->name.at ? pnet_span_size(c->name) : 0);
@@ -220,7 +219,7 @@ static bool add_field(const struct pnet_column *c, int i, struct pnet_cloud *clo
         length = (size_t)sprintf(name, "c%d", c->number >= 0 ? c->number : i);
     else if (c->number >= 0)
         length += (size_t)sprintf(name + length, "_%d", c->number);
-    /* After a few tries by the number of the column, which is new: thousands may share a name. */
+    /* Thousands of columns may share a name, so after a few tries the number of the column is used, which is new. */
     for (int again = 2; pnet_cloud_field(cloud, name); again = again == 9 && i > 9 ? i : again + 1)
         sprintf(name + length, "_%d", again);
     bool added = pnet_cloud_add(cloud, name, c->scaled ? PNET_F64 : c->type) != NULL;
@@ -249,7 +248,7 @@ static void gather_axes(const struct pnet_columns *t, const int axis[3], int64_t
     for (int a = 0; a < 3; a++) gather_doubles(&t->items[axis[a]], first, rows, xyz + a, 3);
 }
 
-/* The fields of the rows of a block; `c` has them in the order of their columns. */
+/* Fills the fields of the rows of a block. `c` has the fields in the order of their columns. */
 static void gather_fields(const struct pnet_columns *t, const int axis[3], int64_t first,
     int64_t rows, struct pnet_cloud *c)
 {
@@ -325,7 +324,7 @@ enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c)
         memcpy(to, &x, sizeof x);                                                                  \
     } while (0)
 
-/* `v` fits: who calls has looked. */
+/* The caller has checked that `v` fits the type. */
 static void store(double v, enum pnet_scalar type, uint8_t *to)
 {
     switch (type) {
@@ -342,7 +341,7 @@ static void store(double v, enum pnet_scalar type, uint8_t *to)
     }
 }
 
-/* One field of the rows of a block into its place in the records. */
+/* Writes one field of the rows of a block to its place in the records. */
 static void scatter(const struct pnet_field *f, enum pnet_scalar type, int64_t first, int64_t rows,
     uint8_t *to, size_t stride)
 {

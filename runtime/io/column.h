@@ -1,5 +1,5 @@
-/* Tables of fixed-size values, wherever they lie in a file: what all readers turn their data into,
-   and the way from there to a cloud and back. */
+/* Tables of fixed-size values, anywhere in a file. Every reader describes its data as such a table, which is then converted
+   to a cloud; writers convert a cloud to one. */
 #ifndef PNET_RUNTIME_IO_COLUMN_H
 #define PNET_RUNTIME_IO_COLUMN_H
 
@@ -23,12 +23,12 @@ struct pnet_column {
     int number;            /* >= 0 with a name: <name>_<number> */
     enum pnet_scalar type;
     bool swap; /* the other byte order */
-    bool skip; /* padding, lists: not wanted */
+    bool skip; /* padding and lists: not read */
     bool list; /* a count of type count_type, then as many values of `type`; takes no room in a
                   record */
     enum pnet_scalar count_type;
-    uint8_t low, bits; /* of a PNET_U8: these bits alone; bits 0: all */
-    bool scaled;       /* means scale * value + shift, a double */
+    uint8_t low, bits; /* of a PNET_U8: the bits that hold the value; bits 0: all */
+    bool scaled;       /* the value is scale * value + shift, a double */
     double scale, shift;
     const uint8_t *data;
     size_t stride;
@@ -48,34 +48,33 @@ enum pnet_status pnet_columns_add(struct pnet_columns *t, struct pnet_span name,
     enum pnet_scalar type, struct pnet_column **added, const char *place, struct pnet_error *e);
 void pnet_columns_free(struct pnet_columns *t);
 
-/* The size of a record that holds the columns behind each other. */
+/* Returns the size of a record that holds the columns one after the other. */
 size_t pnet_columns_stride(const struct pnet_columns *t);
-/* Packs the columns so into records at `data`; returns the size of one. */
+/* Places the columns in packed records at `data`. Returns the size of a record in bytes. */
 size_t pnet_columns_pack(struct pnet_columns *t, const uint8_t *data);
 /* Parses one line of text into record `row` of a packed table whose data is t->buffer; blanks, tabs
    and commas separate. */
 enum pnet_status pnet_columns_parse(struct pnet_columns *t, int64_t row,
     const struct pnet_text *text, struct pnet_span line, struct pnet_error *e);
 
-/* Sets axis[0..2] to the columns named x, y and z in either case. PNET_BAD_DATA where one is
-   missing or there twice. `place` ("path", or "path:line") begins the message. */
+/* Sets axis[0..2] to the columns named x, y and z, in upper or lower case. PNET_BAD_DATA if one is missing or occurs twice.
+   `place` ("path", or "path:line") begins the message. */
 enum pnet_status pnet_columns_axes(
     const struct pnet_columns *t, int axis[3], const char *place, struct pnet_error *e);
 
-/* Fills the empty cloud `c`: coordinates from the columns `axis`, a field from each other one.
-   Fields of the same name get _2, _3 behind it. On failure `c` is empty. */
+/* Fills the empty cloud `c`: coordinates from the columns `axis`, and a field from each other column. Fields of the same
+   name get the suffix _2, _3 ... On failure `c` is empty. */
 enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis[3], int64_t rows,
     struct pnet_cloud *c, struct pnet_error *e);
 
-/* The type to write coordinates with: what the file held, unless they no longer fit; of 64-bit
- * integers F64. */
+/* Returns the type in which coordinates are written: that of the file, unless they no longer fit; F64 for 64-bit integers. */
 enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c);
-/* Writes the rows as records: x y z as `xyz`, then the fields as `types` (NULL: as they are),
-   little endian, no padding. Errors of the stream are left to its owner; PNET_NO_MEMORY else. */
+/* Writes the rows as records: x y z as `xyz`, then the fields as `types` (NULL: their own), little endian, without padding.
+   The owner of the stream handles its errors. PNET_NO_MEMORY. */
 enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar xyz,
     const enum pnet_scalar *types, FILE *f, struct pnet_error *e);
-/* A name for a format whose words end at blanks: those and control bytes become _. What is empty,
-   or the _ that means padding in PCD, becomes "unnamed". */
+/* Converts a name for a format whose words end at blanks: blanks and control bytes become _. An empty name, or _, which
+   means padding in PCD, becomes "unnamed". */
 void pnet_name_word(const char *name, char *word, size_t size);
 
 #endif

@@ -10,18 +10,18 @@
 struct format {
     const char *name;
     const char *endings;                       /* each with its dot, a blank between two */
-    bool (*probe)(const struct pnet_bytes *b); /* NULL: known by its name alone */
+    bool (*probe)(const struct pnet_bytes *b); /* NULL: recognised only by name */
     enum pnet_status (*read)(
         const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
     enum pnet_status (*write)(const struct pnet_cloud *c, const char *path, FILE *f,
         struct pnet_error *e); /* NULL: read only */
-    /* Bare records, NULL else: */
+    /* for bare records; NULL for others: */
     enum pnet_status (*read_columns)(const struct pnet_bytes *b, const char *path,
         char *const *columns, int column_count, struct pnet_cloud *c, struct pnet_error *e);
     void (*doubt)(const struct pnet_bytes *b, const char *path, char text[120]);
 };
 
-/* Probed from the top: what says less about itself comes later. */
+/* Probed in this order: formats that say less about themselves come later. */
 static const struct format formats[] = {
     {"PLY", ".ply", pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
     {"PCD", ".pcd", pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},
@@ -67,8 +67,8 @@ enum pnet_status pnet_byte_error(
     return pnet_error_set(e, PNET_BAD_DATA, "%.400s: byte %" PRIu64 ": %s", path, offset, text);
 }
 
-/* By content, then by name: a name may lie, and standard input has none. Text comes last: its probe
-   only says that there are words and numbers, which an OBJ or a bad PLY holds too. */
+/* Recognises by content, then by name: a name may be wrong, and standard input has none. Text comes last: its probe only
+   finds words and numbers, which an OBJ or a damaged PLY has too. */
 static const struct format *recognise(const struct pnet_bytes *b, const char *path)
 {
     const struct format *text = &formats[FORMATS - 1];

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Records of `width` float32, called so. */
+/* Reads records of `width` float32 with these names. */
 static enum pnet_status read_records(const struct pnet_bytes *b, const char *path,
     const char *const *names, int width, struct pnet_cloud *c, struct pnet_error *e)
 {
@@ -52,17 +52,17 @@ enum pnet_status pnet_kitti_read_columns(const struct pnet_bytes *b, const char 
     return read_records(b, path, (const char *const *)columns, column_count, c, e);
 }
 
-/* Numbers looked at for doubts, and fewer than which say nothing. */
+/* Numbers that are examined for doubts, and the least numbers that allow a conclusion. */
 enum { LOOK_AT = 1 << 16, STEPS_LEAST = 256, LOOK_LEAST = 16, WIDEST = 8 };
 
-/* Integers, doubles and text read as float32 are mostly of sizes that no coordinate and no colour has. */
+/* Integers, doubles and text read as float32 mostly have magnitudes that no coordinate and no colour has. */
 static bool is_odd(double v)
 {
     return fabs(v) > 1e8 || (v != 0 && fabs(v) < 1e-20);
 }
 
-/* The mean step from each number to the one `lag` behind it. In records of `lag` numbers both are of one
-   column, and of points that are often neighbours; else a coordinate is compared with another. */
+/* Returns the mean step from each number to the one `lag` further. In records of `lag` numbers both belong to one column,
+   and often to neighbouring points; otherwise the step is between different columns. */
 static double mean_step(const float *v, size_t n, int lag)
 {
     double sum = 0;
@@ -86,7 +86,7 @@ void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, char text[12
     double least = mean_step(values, n, width) * 0.9;
     for (int lag = 3; lag <= WIDEST && n >= STEPS_LEAST; lag++) {
         double step = mean_step(values, n, lag);
-        /* Every second point may be nearer than the next one, if two beams take turns. */
+        /* Every second point may be nearer than the next one if two beams alternate. */
         if (lag % width == 0 ? step > least / 3 : step >= least) continue;
         /* Two records together repeat as one does. */
         if (best != width && lag % best == 0 && step > least * 0.7) continue;

@@ -7,9 +7,8 @@
 
 #include <stdint.h>
 
-/* Fills out[expected], classes and instances as they stand in the file; one label for each point
-   the scan's file had (pnet_cloud.file_rows). PNET_BAD_DATA: the file has another number of them;
-   PNET_FAILED: it cannot be read. */
+/* Fills out[expected] with classes and instances as in the file; one label for each point in the scan's file
+   (pnet_cloud.file_rows). PNET_BAD_DATA: the file has another number of labels; PNET_FAILED: it cannot be read. */
 enum pnet_status pnet_labels_read(
     const char *path, int64_t expected, uint32_t *out, struct pnet_error *e);
 

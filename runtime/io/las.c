@@ -36,7 +36,7 @@ struct las {
     size_t header_size, record;
     uint64_t points_at, rows;
     struct pnet_columns columns;
-    enum { UNKNOWN, GEOGRAPHIC, PROJECTED } coordinates; /* as the file says */
+    enum { UNKNOWN, GEOGRAPHIC, PROJECTED } coordinates; /* what the file says */
 };
 
 static uint64_t load(const struct pnet_bytes *b, uint64_t at, int bytes)
@@ -124,7 +124,7 @@ struct dimension {
     double scale; /* 0: as it is */
 };
 
-/* What formats 0 to 5 have in common, and 6 to 10. */
+/* Dimensions that formats 0 to 5 share, and those that 6 to 10 share. */
 static const struct dimension legacy[] = {{"intensity", PNET_U16, 12, 0, 0, 0},
     {"return_number", PNET_U8, 14, 0, 3, 0}, {"number_of_returns", PNET_U8, 14, 3, 3, 0},
     {"classification", PNET_U8, 15, 0, 5, 0}, {"scan_angle", PNET_I8, 16, 0, 0, 1},
@@ -134,7 +134,7 @@ static const struct dimension modern[] = {{"intensity", PNET_U16, 12, 0, 0, 0},
     {"classification", PNET_U8, 16, 0, 0, 0}, {"user_data", PNET_U8, 17, 0, 0, 0},
     {"scan_angle", PNET_I16, 18, 0, 0, 0.006}, {"point_source_id", PNET_U16, 20, 0, 0, 0}};
 
-/* Offsets of what only some formats have; 0: not there. */
+/* Offsets of dimensions that only some formats have; 0: not present. */
 static const struct {
     uint8_t gps_time, red, nir;
 } optional[] = {{0, 0, 0}, {20, 0, 0}, {0, 20, 0}, {20, 28, 0}, {20, 0, 0}, {20, 28, 0}, {22, 0, 0},
@@ -221,7 +221,7 @@ static bool contains(const struct las *l, uint64_t at, uint64_t length, const ch
     return memmem(l->b->data + at, length, word, strlen(word)) != NULL;
 }
 
-/* Well-known text: a projected system names the geographic one it is made from. */
+/* Well-known text: a projected system contains the name of its geographic system. */
 static void read_wkt(struct las *l, uint64_t at, uint64_t length)
 {
     if (contains(l, at, length, "PROJCS[") || contains(l, at, length, "PROJCRS[") ||
@@ -232,7 +232,7 @@ static void read_wkt(struct las *l, uint64_t at, uint64_t length)
         l->coordinates = GEOGRAPHIC;
 }
 
-/* What a record says about the coordinates; `head` is where it begins, its body lies in the file. */
+/* Reads what a record says about the coordinates. `head` is the offset of the record; the file holds its whole body. */
 static void read_system(struct las *l, uint64_t head, uint64_t body, uint64_t length)
 {
     enum { GEO_KEYS = 34735, WKT = 2112 };
@@ -255,8 +255,8 @@ static void read_extended_vlrs(struct las *l)
     }
 }
 
-/* A file that does not say: degrees have a step that would be a fraction of a micrometre, and stay
-   within those of the globe. */
+/* Guesses for a file that does not say: degrees have a step that would be a fraction of a micrometre, and stay within the
+   range of the globe. */
 static bool looks_like_degrees(const struct las *l, const struct pnet_cloud *c)
 {
     static const double most[2] = {180, 90};
@@ -268,7 +268,7 @@ static bool looks_like_degrees(const struct las *l, const struct pnet_cloud *c)
     return c->rows > 0;
 }
 
-/* Walks the records between header and points: those about extra bytes and about coordinates matter here. */
+/* Walks the records between header and points, and reads those about extra bytes and coordinates. */
 static enum pnet_status parse_vlrs(struct las *l, struct pnet_error *e)
 {
     uint64_t count = load(l->b, VLR_COUNT, 4), at = l->header_size;

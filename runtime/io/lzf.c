@@ -8,7 +8,7 @@ bool pnet_lzf_unpack(const uint8_t *in, size_t in_size, uint8_t *out, size_t out
     size_t done = 0;
     while (in < end) {
         unsigned control = *in++;
-        if (control < 32) { /* so many bytes, plus one, as they are */
+        if (control < 32) { /* control + 1 bytes follow as they are */
             size_t n = control + 1;
             if (n > (size_t)(end - in) || n > out_size - done) return false;
             memcpy(out + done, in, n);
@@ -25,7 +25,7 @@ bool pnet_lzf_unpack(const uint8_t *in, size_t in_size, uint8_t *out, size_t out
         if (in == end) return false;
         size_t back = ((size_t)(control & 31) << 8 | *in++) + 1;
         if (back > done || n > out_size - done) return false;
-        /* The copy may read what it has just written: runs are made that way. */
+        /* The copy may read bytes that it has just written: this repeats them. */
         for (size_t i = 0; i < n; i++) out[done + i] = out[done + i - back];
         done += n;
     }

@@ -7,11 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Three bytes stand for 264 at most. */
+/* Three bytes expand to at most 264. */
 enum { PNET_LZF_RATIO = 88 };
 
-/* Fills `out` with exactly `out_size` bytes from all of `in`; false: the data is not of that form.
- */
+/* Fills `out` with exactly `out_size` bytes from all of `in`. Returns false if the data is damaged. */
 bool pnet_lzf_unpack(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
 
 #endif

@@ -22,8 +22,7 @@ double *pnet_matrix_row(struct pnet_matrix *m, uint64_t guess)
 {
     size_t width = (size_t)m->width;
     if (m->rows == m->capacity) {
-        /* The guess is bounded by half of what is there, so that one short line cannot ask for
-         * much. */
+        /* At most half of the present rows are reserved ahead, so that one short line cannot ask for much memory. */
         uint64_t most = m->rows < 1024 ? 1024 : (uint64_t)m->rows * 2;
         uint64_t more = guess < most ? guess + 16 : most;
         uint64_t capacity = (uint64_t)m->rows + more;
@@ -70,8 +69,7 @@ static bool is_colour(const struct pnet_span *name)
     return false;
 }
 
-/* Whether the colours are bytes: all of them, since a zero among reals says nothing about its
- * scale. */
+/* Tells whether the colours are bytes; all columns decide, because a zero among reals does not show its scale. */
 static bool has_byte_colours(const struct pnet_matrix *m, const struct pnet_span *names)
 {
     double low, high;
@@ -83,7 +81,7 @@ static bool has_byte_colours(const struct pnet_matrix *m, const struct pnet_span
     return true;
 }
 
-/* The narrowest type that a column of integers is given. */
+/* Returns the narrowest type for a column of integers. */
 static enum pnet_scalar column_type(
     const struct pnet_matrix *m, int k, const struct pnet_span *names, bool byte_colours)
 {

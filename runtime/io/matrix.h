@@ -1,4 +1,4 @@
-/* Rows of numbers read from text whose length is not known beforehand. */
+/* Rows of numbers read from text whose length is not known in advance. */
 #ifndef PNET_RUNTIME_IO_MATRIX_H
 #define PNET_RUNTIME_IO_MATRIX_H
 
@@ -11,13 +11,12 @@ struct pnet_matrix {
     int64_t rows, capacity;
 };
 
-/* false: out of memory. Free in any case. */
+/* Returns false if memory is out. The caller frees `m` in any case. */
 bool pnet_matrix_begin(struct pnet_matrix *m, int width);
 void pnet_matrix_free(struct pnet_matrix *m);
-/* A new row, to be filled; `guess` is how many more may come. NULL: out of memory. */
+/* Returns a new row, to be filled; `guess`: how many more rows may come. NULL: out of memory. */
 double *pnet_matrix_row(struct pnet_matrix *m, uint64_t guess);
-/* Reads `word` as column `k` of the row; false: not a number. An empty word is a missing value,
- * NaN. */
+/* Reads `word` as column `k` of the row. Returns false if it is not a number. An empty word is a missing value, NaN. */
 bool pnet_matrix_set(struct pnet_matrix *m, double *row, int k, struct pnet_span word);
 
 /* Makes the cloud: coordinates from the columns `axis`, the others fields named by names[width] (or

@@ -14,7 +14,7 @@ struct off {
     uint64_t vertices;
 };
 
-/* [ST][C][N]OFF, and what follows it; false: another format. */
+/* Parses [ST][C][N]OFF and what follows it. Returns false for another format. */
 static bool parse_keyword(struct off *o, struct pnet_span *line)
 {
     struct pnet_span word;
@@ -26,9 +26,10 @@ static bool parse_keyword(struct off *o, struct pnet_span *line)
     if (p < word.end && *p == 'N') o->normals = true, p++;
     if (word.end - p < 3 || memcmp(p, "OFF", 3) != 0) return false;
     p += 3;
-    /* Counts may be glued to the word, but no other word may begin so. */
+    /* A count may follow the word without a blank, but no other word may begin like this. */
     if (p < word.end && (*p < '0' || *p > '9')) return false;
-    if (start[0] == 'S') o->normals = o->colours = false; /* behind texture coordinates: left out */
+    /* they follow texture coordinates and are left out */
+    if (start[0] == 'S') o->normals = o->colours = false;
     line->at = p;
     return true;
 }
@@ -48,7 +49,7 @@ static void cut_comment(struct pnet_span *line)
     if (mark) line->end = mark;
 }
 
-/* The next line with anything on it before a comment. */
+/* Finds the next line that has text before a comment. */
 static bool next_line(struct pnet_text *t, struct pnet_span *line)
 {
     while (pnet_text_line(t, line)) {
@@ -82,8 +83,7 @@ static enum pnet_status parse_off_head(struct off *o, struct pnet_error *e)
     return PNET_OK;
 }
 
-/* Reads the numbers of a line into a row, `least` of them or more; what does not fit is left alone.
- */
+/* Reads the numbers of a line into a row, at least `least` of them; numbers beyond the row are ignored. */
 static enum pnet_status parse_numbers(const struct pnet_text *t, struct pnet_matrix *m,
     struct pnet_span line, double *row, struct pnet_error *e)
 {
@@ -160,8 +160,7 @@ enum pnet_status pnet_obj_read(
     while (status == PNET_OK && next_line(&t, &line)) {
         pnet_span_word(&line, &word);
         if (!pnet_span_is(word, "v")) continue;
-        /* x y z, with a weight that is passed over, or with a colour, as the first vertex has it.
-         */
+        /* x y z, with a weight that is skipped, or with a colour; the first vertex decides. */
         if (!m.width && !pnet_matrix_begin(&m, count_words(line) >= 6 ? 6 : 3)) {
             status = pnet_error_memory(e);
             break;

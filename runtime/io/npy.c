@@ -17,7 +17,7 @@ static void swap_bytes(uint8_t *data, int64_t count, size_t size)
         }
 }
 
-/* From first index fastest to last index fastest, walking the output in order. */
+/* Converts from first index fastest to last index fastest, in the order of the output. */
 static void reorder(const struct pnet_npy_header *h, uint8_t *to)
 {
     size_t size = h->item;
@@ -74,7 +74,7 @@ enum pnet_status pnet_npy_read(const char *path, struct pnet_npy *a, struct pnet
     return status;
 }
 
-/* Stops the walk at the member: `name`, or `name`.npy. */
+/* Moves the walk to the member `name` or `name`.npy. */
 static enum pnet_status find_member(struct pnet_zip *z, const char *name, struct pnet_error *e)
 {
     bool found;
@@ -119,7 +119,7 @@ void pnet_npy_free(struct pnet_npy *a)
     *a = (struct pnet_npy){.count = 0};
 }
 
-/* The header fills up to a multiple of 64 bytes, so that the data is aligned when mapped. */
+/* The header is padded to a multiple of 64 bytes, so that mapped data is aligned. */
 static void write_header(FILE *f, enum pnet_scalar type, int dims, const int64_t *shape)
 {
     static const char *const codes[] = {

@@ -89,7 +89,7 @@ struct member {
     struct pnet_span name; /* without .npy */
     struct pnet_bytes bytes;
     struct pnet_npy_header h;
-    bool numbers; /* the header could be read: strings and the like are left alone */
+    bool numbers; /* the header could be read; arrays of strings, for example, are ignored */
 };
 
 struct archive {
@@ -126,7 +126,7 @@ static enum pnet_status read_members(
     return status;
 }
 
-/* By the usual names, else the first array that can be one. */
+/* Finds the points by the usual names, else takes the first array that can hold points. */
 static struct member *find_points(struct archive *a)
 {
     static const char *const names[] = {

@@ -5,8 +5,8 @@
 #include "runtime/io/column.h"
 #include "runtime/io/npy.h"
 
-/* One item of the array is described by `columns`, packed: one without a name for a plain type,
-   else those of the structured type (padding is skipped). */
+/* One item of the array is described by packed `columns`: one column without a name for a plain type, or those of the
+   structured type (padding is skipped). */
 struct pnet_npy_header {
     struct pnet_columns columns;
     bool structured, fortran;
@@ -14,7 +14,7 @@ struct pnet_npy_header {
     int64_t shape[PNET_NPY_DIMS];
     int64_t count;       /* items */
     size_t item;         /* bytes of one */
-    const uint8_t *data; /* count * item bytes, all there */
+    const uint8_t *data; /* count * item bytes, within the file */
 };
 
 /* Names in the columns point into `b`. Free h->columns in any case. */

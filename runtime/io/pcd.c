@@ -10,7 +10,7 @@
 
 enum data { ASCII, BINARY, COMPRESSED };
 
-/* Words of the header lines, as they stand there; sizes and types come in separate lines. */
+/* Words of the header lines as they are; sizes and types are in lines of their own. */
 struct pcd {
     struct pnet_text text; /* after the header: at the first byte of the body */
     struct pnet_span fields, sizes, types, counts;
@@ -71,7 +71,7 @@ static enum pnet_status parse_data(struct pcd *p, struct pnet_span line, struct 
         pnet_span_quote(word).text);
 }
 
-/* Up to and with the line DATA. */
+/* Parses the header, including the line DATA. */
 static enum pnet_status parse_header(struct pcd *p, struct pnet_error *e)
 {
     struct pnet_span line, key;
@@ -103,7 +103,7 @@ static enum pnet_status parse_header(struct pcd *p, struct pnet_error *e)
     return pnet_text_error(&p->text, e, "the file ends, expected the line DATA");
 }
 
-/* POINTS counts; some programs leave WIDTH and HEIGHT at 0. */
+/* POINTS is the number of points; some programs leave WIDTH and HEIGHT at 0. */
 static enum pnet_status count_rows(struct pcd *p, struct pnet_error *e)
 {
     if (!p->has_points && !(p->has_width && p->has_height))
@@ -181,7 +181,7 @@ static enum pnet_status read_ascii(struct pcd *p, struct pnet_error *e)
 {
     struct pnet_columns *t = &p->columns;
     size_t stride = pnet_columns_stride(t);
-    /* A value takes a digit and what separates it from the next. */
+    /* A value takes at least a digit and a separator. */
     uint64_t there = ((uint64_t)(p->text.end - p->text.at) + 1) / (2 * (uint64_t)t->count);
     if (p->rows > there) return cut_short(p, there, e);
     enum pnet_status status = pnet_bytes_fit(p->text.path, p->rows * stride, e);
@@ -206,7 +206,7 @@ static enum pnet_status read_binary(struct pcd *p, struct pnet_error *e)
     return p->rows > there ? cut_short(p, there, e) : PNET_OK;
 }
 
-/* Two sizes, then the fields, each with all its values together, packed by LZF. */
+/* The body has two sizes, then the fields, each with all its values together, compressed by LZF. */
 static enum pnet_status read_compressed(struct pcd *p, struct pnet_error *e)
 {
     struct pnet_columns *t = &p->columns;
@@ -309,8 +309,8 @@ enum pnet_status pnet_pcd_read(
     return status;
 }
 
-/* The reverse of split_colour in a copy of the fields: `packed` gets the values of rgb or rgba, or
-   NULL where the cloud has no colours of bytes. Nothing else is copied. */
+/* The reverse of split_colour, in a copy of the fields: `packed` gets the values of rgb or rgba, or NULL if the cloud has no
+   colours in bytes. The values of other fields are not copied. */
 static enum pnet_status pack_colour(
     const struct pnet_cloud *c, struct pnet_cloud *copy, uint32_t **packed, struct pnet_error *e)
 {

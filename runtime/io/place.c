@@ -66,8 +66,8 @@ void pnet_placer_put(struct pnet_placer *p, int64_t n, const double *xyz)
     p->read += n;
 }
 
-/* Moves the rows that stay to the front, and those dropped into a block of their own; they are
-   ascending, so none is overwritten too early. */
+/* Moves the rows that stay to the front, and the dropped rows into a block of their own. Rows ascend, so none is overwritten
+   before it is moved. */
 static bool thin(struct pnet_field *f, const int64_t *row, int64_t kept, int64_t rows)
 {
     size_t size = pnet_scalar_size(f->type);

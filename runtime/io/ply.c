@@ -164,7 +164,7 @@ static enum pnet_status parse_header(struct ply *p, struct pnet_error *e)
     return status;
 }
 
-/* An unsigned value of any integer type; negative ones come out too large for any file. */
+/* Returns the value of any integer type as an unsigned one; a negative value becomes too large for any file. */
 static uint64_t load_count(const uint8_t *at, enum pnet_scalar type, bool swap)
 {
     size_t size = pnet_scalar_size(type);
@@ -184,8 +184,8 @@ static enum pnet_status cut_short(
         pnet_span_quote(el->name).text, row, el->rows);
 }
 
-/* Walks one binary row with lists from `at`, its other values copied to `record` (or NULL). Returns
-   what follows; NULL: the file ends first. */
+/* Walks one binary row with lists from `at`, and copies its other values to `record` (or NULL). Returns the address after
+   it; NULL: the file ends first. */
 static const char *walk_row(
     const struct pnet_columns *t, const char *at, const char *end, uint8_t *record)
 {
@@ -217,7 +217,7 @@ static bool has_lists(const struct pnet_columns *t)
     return false;
 }
 
-/* Passes over an element in front of the vertices. */
+/* Skips an element before the vertices. */
 static enum pnet_status pass_element(struct ply *p, struct element *el, struct pnet_error *e)
 {
     struct pnet_columns *t = &el->columns;
@@ -247,7 +247,7 @@ static enum pnet_status gather_rows(struct ply *p, struct element *el, struct pn
 {
     struct pnet_columns *t = &el->columns;
     size_t stride = pnet_columns_stride(t), least = 0;
-    /* In text a value takes a digit and what separates it from the next, in binary its own size. */
+    /* In text a value takes at least a digit and a separator, in binary its own size. */
     for (int i = 0; i < t->count; i++)
         least += p->order == ASCII ? 2
                                    : pnet_scalar_size(t->items[i].list ? t->items[i].count_type
@@ -313,8 +313,7 @@ enum pnet_status pnet_ply_read(
     return status;
 }
 
-/* PLY has no 64-bit integers: int, uint or double where they hold every value, else the name some
-   programs use. */
+/* PLY has no 64-bit integers: int, uint or double if they hold every value, else the name that some programs use. */
 static enum pnet_scalar written_type(const struct pnet_field *f, int64_t rows)
 {
     if (f->type != PNET_I64 && f->type != PNET_U64) return f->type;

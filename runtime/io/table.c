@@ -13,7 +13,7 @@ struct table {
     struct pnet_text text;
     struct pnet_span *names; /* [name_count], or NULL */
     int name_count;
-    bool named;   /* by a line of their own, not by a comment */
+    bool named;   /* names come from a line of their own, not from a comment */
     bool counted; /* the file says how many points it holds */
     uint64_t count;
     char separator; /* of the points: , or ; or a blank */
@@ -54,8 +54,8 @@ static char find_separator(struct pnet_span line)
     return ' ';
 }
 
-/* Takes the next value, without quotes, off the front of `line`. false: there is none. A separator
-   at the very end closes the last value, it does not begin another. */
+/* Takes the next value, without quotes, from the front of `line`. Returns false if there is none. A separator at the very
+   end closes the last value and does not begin another. */
 static bool take_value(struct pnet_span *line, char separator, struct pnet_span *value)
 {
     const char *p = line->at, *end = line->end;
@@ -118,7 +118,7 @@ static bool names_axes(struct pnet_span line)
     return seen == 7;
 }
 
-/* Reads up to the first point, which is left in `line`; *found false: there is none. */
+/* Reads up to the first point, whose line is in `line`; *found false: there is none. */
 static enum pnet_status parse_head(
     struct table *t, struct pnet_span *line, bool *found, struct pnet_error *e)
 {
@@ -151,7 +151,7 @@ static enum pnet_status parse_head(
     return PNET_OK;
 }
 
-/* What Leica's PTS holds behind the coordinates. */
+/* Names of the values that follow the coordinates in Leica's PTS. */
 static const struct pnet_span *pts_names(
     const struct table *t, int width, struct pnet_span names[7])
 {
@@ -200,8 +200,7 @@ static enum pnet_status parse_row(struct table *t, struct pnet_matrix *m, struct
     return PNET_OK;
 }
 
-/* Behind the points that were counted there may be a second scan, with a count of its own. What
-   else may follow is left alone. */
+/* After the counted points there may be a second scan, with a count of its own. Other text is ignored. */
 static bool another_scan(struct table *t, struct pnet_span line)
 {
     uint64_t more;
@@ -258,10 +257,10 @@ enum pnet_status pnet_table_read(
     if (t.named) {
         width = t.name_count; /* a line may leave the last value open */
     } else if (t.names && t.name_count != width) {
-        free(t.names); /* it was a sentence */
+        free(t.names); /* the comment was a sentence */
         t.names = NULL;
     }
-    /* An empty cloud is one that says so: by its names, or by a count of 0. */
+    /* A cloud may be empty only if its file says so: by names, or by a count of 0. */
     if (!found && !t.names && !(t.counted && t.count == 0))
         status = pnet_text_error(&t.text, e, "the file ends, expected points: x y z");
     else if (width < 3 || width > PNET_COLUMNS_MOST)
@@ -282,8 +281,8 @@ out:
     return status;
 }
 
-/* What is to be written: numbers are short, and a call of the stream for each would cost more than
- * they do. */
+/* Text to be written, collected because numbers are short, and a call of the stream for each would be slower than printing
+   it. */
 struct sink {
     FILE *f;
     size_t used;
@@ -297,7 +296,7 @@ static void flush(struct sink *s)
     s->used = 0;
 }
 
-/* Room for a value, and for a character in front of it or behind. */
+/* Makes room for a value and one character before or after it. */
 static char *make_room(struct sink *s)
 {
     if (sizeof s->text - s->used < VALUE_MOST + 2) flush(s);
@@ -318,8 +317,8 @@ static void write_value(struct sink *s, char before, const struct pnet_field *f,
     s->used += (size_t)n + 1;
 }
 
-/* CSV begins with the names; the others with a comment that has them, where there are more than x y
-   z, or no points at all. PTS begins with the number of points. */
+/* Writes the head. CSV begins with the names; other files with a comment of the names, if there are more than x y z or no
+   points at all. PTS begins with the number of points. */
 static void write_head(FILE *f, const struct pnet_cloud *c, const char *path, char separator)
 {
     bool csv = pnet_path_ends(path, ".csv");

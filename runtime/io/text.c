@@ -18,7 +18,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Of ASCII alone: what a locale calls the small letter of I is no business of files. */
+/* Compares ASCII without case: a locale may have other small letters. */
 static bool same_nocase(const char *a, const char *b, size_t n)
 {
     size_t i = 0;
@@ -103,7 +103,7 @@ bool pnet_text_full_line(struct pnet_text *t, struct pnet_span *line)
     return false;
 }
 
-/* In a file without a line, the first one is where something was expected. */
+/* In a file without lines, errors are at the first line. */
 struct pnet_place pnet_text_place(const struct pnet_text *t)
 {
     struct pnet_place place;
@@ -176,7 +176,7 @@ static bool is_digit(char c)
     return (unsigned)c - '0' < 10;
 }
 
-/* Exponent digits at p; what is far out of range stays out of range. */
+/* Parses exponent digits at p; exponents far out of range stay out of range. */
 static const char *parse_exponent(const char *p, const char *end, int64_t *scale)
 {
     const char *q = p + 1;
@@ -276,8 +276,8 @@ bool pnet_value_parse(struct pnet_span word, enum pnet_scalar type, void *to)
         if (value != floor(value) || fabs(value) >= 0x1p63) return false;
         return store_integer(value < 0, (uint64_t)fabs(value), type, to);
     }
-    /* Half way between two floats the first rounding may have hidden on which side the text was;
-       below the normal floats, half way is elsewhere. */
+    /* Half-way between two floats the first rounding may have hidden on which side the text is. Below the normal floats,
+       half-way is elsewhere. */
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     bool doubtful = (bits & 0x1fffffff) == 0x10000000 || (fabs(value) < 0x1p-126 && value != 0);

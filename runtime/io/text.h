@@ -1,5 +1,5 @@
-/* Text in files: lines, words and numbers, the same in every locale. Nothing here needs a zero at
-   the end, and nothing reads beyond one. */
+/* Text in files: lines, words and numbers, the same in every locale. No function needs a zero at the end of the text, or
+   reads beyond it. */
 #ifndef PNET_RUNTIME_IO_TEXT_H
 #define PNET_RUNTIME_IO_TEXT_H
 
@@ -27,10 +27,9 @@ static inline size_t pnet_span_size(struct pnet_span s)
 
 bool pnet_span_is(struct pnet_span s, const char *text);
 bool pnet_span_is_nocase(struct pnet_span s, const char *text);
-/* Takes the next word off the front of `s`; words are separated by spaces and tabs. false: none
- * left. */
+/* Takes the next word, which spaces and tabs end, from the front of `s`. Returns false if there is none. */
 bool pnet_span_word(struct pnet_span *s, struct pnet_span *word);
-/* A number of at most `most`, all of the span; false: it is none. */
+/* Parses all of the span as a number of at most `most`. Returns false if it is not one. */
 bool pnet_span_count(struct pnet_span s, uint64_t most, uint64_t *value);
 
 /* A span for a message: control bytes replaced, cut at 40. */
@@ -48,9 +47,9 @@ struct pnet_text {
     char ending;
 };
 void pnet_text_begin(struct pnet_text *t, const struct pnet_bytes *b, const char *path);
-/* The next line, without its end; false: no more. */
+/* Takes the next line, without its end. Returns false if there is none. */
 bool pnet_text_line(struct pnet_text *t, struct pnet_span *line);
-/* The same, past lines that are empty or blank. */
+/* As pnet_text_line, but skips lines that are empty or blank. */
 bool pnet_text_full_line(struct pnet_text *t, struct pnet_span *line);
 /* "path:line", to begin a message with. */
 struct pnet_place {
@@ -61,16 +60,15 @@ struct pnet_place pnet_text_place(const struct pnet_text *t);
 enum pnet_status pnet_text_error(const struct pnet_text *t, struct pnet_error *e,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The decimal number at the front of [p, end), correctly rounded: digits, point, exponent (e or d),
-   nan, inf, and what Microsoft's C library prints for those. Returns what follows it; NULL: there
-   is none. */
+/* Parses the decimal number at the front of [p, end), correctly rounded: digits, point, exponent (e or d), nan, inf, and
+   what Microsoft's C library prints for those. Returns the address after it; NULL: there is no number. */
 const char *pnet_number_parse(const char *p, const char *end, double *value);
-/* All of the word as a value of that type, at `to` (any alignment). false: not a number, or out of
-   the type's range, or with a fraction where the type has none. */
+/* Parses all of the word as a value of that type into `to` (any alignment). Returns false if it is not a number, is out of
+   the type's range, or has a fraction that the type has not. */
 bool pnet_value_parse(struct pnet_span word, enum pnet_scalar type, void *to);
 
-/* The shortest of 15 to 17 digits (float32: 6 to 9) that reads back as the same bits; `size` >= 32.
-   Returns the length. */
+/* Prints the shortest of 15 to 17 digits (float32: 6 to 9) that reads back as the same bits; `size` >= 32. Returns the
+   length. */
 int pnet_number_print(char *text, size_t size, double value, bool single);
 
 #endif

@@ -12,7 +12,7 @@ enum {
     ENTRY_SIZE = 46,
     LOCAL_SIZE = 30,
     COMMENT_MOST = 65535,
-    DEFLATE_RATIO = 1032, /* more than that the format cannot gain */
+    DEFLATE_RATIO = 1032, /* largest factor by which the format compresses */
 };
 
 static uint64_t load(const uint8_t *p, int bytes)
@@ -22,7 +22,7 @@ static uint64_t load(const uint8_t *p, int bytes)
     return v;
 }
 
-/* Where 32 bits were not enough, a second record in front of the first one has 64. */
+/* If 32 bits are too few, a second record before the first one has 64. */
 static enum pnet_status find_directory64(
     struct pnet_zip *z, uint64_t end, uint64_t *size, uint64_t *offset, struct pnet_error *e)
 {
@@ -43,7 +43,7 @@ enum pnet_status pnet_zip_begin(
 {
     *z = (struct pnet_zip){.b = b, .path = path, .room = PNET_ZIP_LEAST};
     if (b->size > PNET_ZIP_LEAST / PNET_ZIP_RATIO) z->room = PNET_ZIP_RATIO * (uint64_t)b->size;
-    /* The record is the last one, but for a comment of any text. */
+    /* The record is the last one; only a comment of any text may follow it. */
     uint64_t from = b->size > END_SIZE + COMMENT_MOST ? b->size - END_SIZE - COMMENT_MOST : 0;
     uint64_t at = b->size >= END_SIZE ? b->size - END_SIZE + 1 : 0;
     while (at > from && memcmp(b->data + at - 1, "PK\5\6", 4) != 0) at--;
@@ -63,7 +63,7 @@ enum pnet_status pnet_zip_begin(
     return PNET_OK;
 }
 
-/* The 64-bit values of an entry: those whose 32-bit place is full of ones, in this order. */
+/* Reads the 64-bit values of an entry: those whose 32-bit values are all ones, in this order. */
 static void read_extra64(struct pnet_zip *z, const uint8_t *p, uint64_t length)
 {
     uint64_t *const values[] = {&z->size, &z->packed, &z->header};
@@ -110,7 +110,7 @@ enum pnet_status pnet_zip_next(struct pnet_zip *z, bool *found, struct pnet_erro
     return PNET_OK;
 }
 
-/* Raw deflate, in pieces zlib's 32-bit counters can take. */
+/* Unpacks raw deflate, in pieces that fit zlib's 32-bit counters. */
 static bool inflate_all(
     const uint8_t *in, uint64_t in_size, uint8_t *out, uint64_t out_size, bool *memory)
 {
@@ -134,7 +134,7 @@ static bool inflate_all(
         }
         code = inflate(&s, Z_NO_FLUSH);
     }
-    *memory = code == Z_MEM_ERROR; /* the window is only made here */
+    *memory = code == Z_MEM_ERROR; /* zlib allocates its window here */
     bool full = code == Z_STREAM_END && !s.avail_out && !out_left;
     inflateEnd(&s);
     return full;
