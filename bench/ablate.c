@@ -1,5 +1,5 @@
-/* pnet-bench ablate: one question a command, as PointCNN++ asks them: what the order of triplets, the lowering to dense
-   products, neighbours by number and the width of a layer cost. */
+/* pnet-bench ablate: measures, one question at a time as PointCNN++ asks them, what these cost: the order of triplets,
+   lowering to dense products, neighbours by number, and the width of a layer. */
 #include <errno.h>
 #include <getopt.h>
 #include "bench/algo.h"
@@ -12,7 +12,7 @@ enum { POINTS_MAX = 5, ALGOS_MAX = 4 };
 
 static const struct study {
     const char *name, *title;
-    bool widths; /* over widths, else over numbers of points */
+    bool widths; /* vary widths, else numbers of points */
     bool knn;
     int algos;
     enum pnet_conv_algo algo[ALGOS_MAX];
@@ -194,7 +194,7 @@ static struct chart chart_of(
     return c;
 }
 
-/* PREFIX + ending, opened; NULL with a message. */
+/* Opens PREFIX + ending; returns NULL after a message. */
 static FILE *open_output(const struct options *o, const char *ending)
 {
     char path[4096];
@@ -205,7 +205,7 @@ static FILE *open_output(const struct options *o, const char *ending)
     return out;
 }
 
-/* False where not all of it could be written. */
+/* Closes the output. Returns false if it could not be written in full. */
 static bool close_output(FILE *out)
 {
     bool whole = !ferror(out);

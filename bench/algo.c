@@ -17,7 +17,7 @@ struct algo_room {
     float *in, *weight, *gout, *out, *gin, *gweight;
 };
 
-/* A list of a set, where the device reads it. */
+/* A list made from a set, in memory of the device. */
 struct listed {
     struct pnet_conv_list list;
     void *memory;
@@ -49,7 +49,7 @@ static void give(struct pnet_device where, const void *p)
         pnet_device_free(where, (void *)(uintptr_t)p);
 }
 
-/* Seconds, when the device has done all it was asked for. */
+/* Returns seconds, after waiting until the device has done all its work. */
 static double now(const struct algo_room *r)
 {
     struct pnet_error e;
@@ -59,7 +59,7 @@ static double now(const struct algo_room *r)
 }
 
 #ifdef PNET_CUDA_BUILT
-/* Tiles are part of the geometry on a GPU: its usual kernels gather by them. */
+/* Lays the set out as tiles. On a GPU tiles are part of the geometry: the default kernels gather by them. */
 static void take_tiles(const struct algo_room *r, struct pnet_triplets *t)
 {
     if (r->device != PNET_CUDA || t->cells > PNET_TILE_CELLS || t->rows <= 0) return;
@@ -129,7 +129,7 @@ void pnet_bench_algo_room_free(struct algo_room *r)
     free(r);
 }
 
-/* The second of two runs is timed. */
+/* Makes a list twice and times the second run. */
 static struct listed make_list(
     const struct algo_room *r, const struct pnet_triplets *t, enum pnet_conv_algo algo)
 {
@@ -145,7 +145,7 @@ static struct listed make_list(
     return l;
 }
 
-/* One product: forward, dF or dW. */
+/* Computes one product: forward, dF or dW. */
 static void make(const struct algo_room *r, enum pnet_conv_algo algo, int product,
     const struct pnet_conv_list *list, void *work)
 {
@@ -181,7 +181,7 @@ static size_t work_bytes(const struct algo_room *r, enum pnet_conv_algo algo, in
         algo, product ? &r->backward : &r->forward, product ? l->back : l->shape, PNET_FP32);
 }
 
-/* The result, of NaN before, against double. */
+/* Fills the result with NaN, computes it, and compares it with double. */
 static double check(const struct algo_room *r, int product)
 {
     struct layer *l = r->layer;

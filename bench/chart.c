@@ -4,7 +4,7 @@
 
 enum { WIDTH = 720, HEIGHT = 400, LEFT = 64, RIGHT = 168, TOP = 44, BOTTOM = 52, LABEL_STEP = 15 };
 
-/* Colours that stay apart for most eyes, dark enough for thin lines on white. */
+/* Colours that most eyes can distinguish, dark enough for thin lines on white. */
 static const char *const colours[CHART_LINES] = {
     "#0b5fa5", "#c8500a", "#0a7f5c", "#b0407f", "#8a6d00", "#4a4a4a", "#6a51c4", "#2596a8"};
 
@@ -33,7 +33,7 @@ static void put(FILE *out, const char *text)
     }
 }
 
-/* 1200000 as 1.2M. */
+/* Writes 1200000 as 1.2M. */
 static void put_number(FILE *out, double x)
 {
     if (x >= 1e6)
@@ -44,7 +44,7 @@ static void put_number(FILE *out, double x)
         fprintf(out, "%.4g", x);
 }
 
-/* Some room around the data, at least a third of a decade in all. */
+/* Returns a frame around the data with some margin, at least a third of a decade in all. */
 static struct frame frame_of(const struct chart *c)
 {
     struct frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY};
@@ -71,7 +71,7 @@ static void write_text(FILE *out, double x, double y, const char *anchor, const 
     fputs("</text>\n", out);
 }
 
-/* 1, 2, 5, 10, ..; over many decades the powers of ten alone. */
+/* Lines at 1, 2, 5, 10, ..; over many decades at powers of ten alone. */
 static void write_y_axis(FILE *out, const struct frame *f)
 {
     static const double steps[] = {1, 2, 5};
@@ -122,7 +122,7 @@ static void write_line(FILE *out, const struct chart *c, const struct frame *f, 
                 x_of(f, c->x[p]), y_of(f, y[p]), colours[l]);
 }
 
-/* Names at the ends of the lines, moved down where they would lie on each other. */
+/* Writes names at the ends of the lines, moved down where they would overlap. */
 static void write_names(FILE *out, const struct chart *c, const struct frame *f)
 {
     double at[CHART_LINES], above = -INFINITY, low = HEIGHT - BOTTOM;

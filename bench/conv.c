@@ -1,4 +1,4 @@
-/* pnet-bench conv: times one convolution layer and says how it compares with the machine. */
+/* pnet-bench conv: times one convolution layer and compares it with the limits of the machine. */
 #include <getopt.h>
 #include <omp.h>
 #include "bench/algo.h"
@@ -143,7 +143,7 @@ static void read_options(int argc, char **argv, struct options *o)
     o->nb.radius = (float)(radius > 0 ? radius : o->nb.kernel * o->cell / 2);
 }
 
-/* The plain loop takes seconds, so it runs on a stretch in the middle and is scaled by triplets. */
+/* The plain loop takes seconds, so it runs on a stretch in the middle, and its time is scaled by the number of triplets. */
 static double time_plain(const struct layer *l)
 {
     enum { ROWS = 4096 };
@@ -243,7 +243,7 @@ static void print_json(const struct options *o, const struct result *r)
             pnet_cpu_isa(), omp_get_max_threads(), 1e3 * r->plain, 1e-9 * r->sgemm);
 }
 
-/* One algorithm after the other. */
+/* Measures one algorithm after the other. */
 static int compare(
     const struct options *o, const struct scene_set *forward, const struct scene_set *backward)
 {

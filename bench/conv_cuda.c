@@ -53,7 +53,7 @@ static void *device_copy(const void *from, size_t bytes)
     return p;
 }
 
-/* Lays the set out as tiles; the second of two runs is timed, without the allocation between its parts. */
+/* Lays the set out as tiles twice and times the second run, without the allocation between its parts. */
 static double make_tiles(struct pnet_triplets *t)
 {
     if (t->cells > PNET_TILE_CELLS || t->rows <= 0) return 0;
@@ -82,10 +82,10 @@ static struct pnet_triplets device_set(const struct pnet_triplets *t, double *ti
     return d;
 }
 
-/* Pieces of a matrix that threads convert, elements. */
+/* Elements of a matrix that a thread converts at a time. */
 enum { PIECE = 1 << 16 };
 
-/* Features as the GPU stores them, from the host's, which are rounded likewise. */
+/* Returns features in the GPU's storage; the host's copy is rounded in the same way. */
 static void *feature_copy(float *x, size_t count, enum pnet_storage storage)
 {
     size_t size = (size_t)pnet_storage_bytes(storage);
@@ -219,8 +219,8 @@ static void weight_gradient(const struct device_layer *d)
     pnet_cuda_vvor(&v, d->work);
 }
 
-/* Recorded and replayed, as a session does it; short products several at a time, behind one that is not counted, so
-   that the GPU never waits for the host. 0: it could not be recorded. */
+/* Times a recording, as a session replays it; short products several at a time, after one that is not counted, so that the
+   GPU never waits for the host. Returns 0 if it could not be recorded. */
 static double time_median(
     const struct device_layer *d, void (*product)(const struct device_layer *), int repeat)
 {
@@ -248,7 +248,7 @@ static double time_median(
     return median;
 }
 
-/* A copy of 1 GiB, and a dense product that does not fit into any cache. */
+/* Measures a copy of 1 GiB, and a dense product that does not fit any cache. */
 const char *pnet_bench_conv_cuda_ceilings(
     enum pnet_precision precision, struct cuda_ceilings *ceilings)
 {

@@ -16,7 +16,8 @@
 enum { WIDTHS = 3, ROUNDS_MAX = 101 };
 
 static const int width[WIDTHS] = {32, 64, 128};
-/* The forward product's useful work over the rate of sgemm; dF and dW over the forward; the geometry over nanoflann. */
+/* Targets: the useful work of the forward product relative to the rate of sgemm; the times of dF and dW relative to forward;
+   the time of the geometry relative to nanoflann. */
 static const double forward_target[WIDTHS] = {0.5, 1.2, 1.5}, backward_target = 1.2,
                     geometry_target = 0.6;
 
@@ -100,10 +101,10 @@ struct room {
     int32_t *order;
     float *xyz;
     void *work;
-    struct scene_set set; /* of a run before, whose arrays fit */
+    struct scene_set set; /* set of an earlier run, whose arrays have the right size */
 };
 
-/* Raw points to sorted triplets; seconds. */
+/* Runs from raw points to sorted triplets; returns seconds. */
 static double run_geometry(const struct scene *raw, const struct options *o, struct room *r)
 {
     int64_t rows = raw->splits[raw->level.samples];
@@ -120,7 +121,7 @@ static double run_geometry(const struct scene *raw, const struct options *o, str
     return bench_now() - begin;
 }
 
-/* nanoflann and our own search take turns. False: they do not agree. */
+/* Times nanoflann and our search alternately. Returns false if their results differ. */
 static bool measure_geometry(
     const struct scene *raw, const struct options *o, struct scene_set set, struct figures *f)
 {
@@ -153,11 +154,11 @@ static bool measure_geometry(
     free(r.order);
     free(r.xyz);
     free(r.work);
-    /* pairs exactly on the ball may fall either way */
+    /* pairs exactly at the radius may be inside or outside */
     return f->search <= 0 || fabs((double)f->counted / (double)f->triplets - 1) < 1e-5;
 }
 
-/* sgemm and the three products take turns, so that what else the machine does meets all of them. */
+/* Times sgemm and the three products alternately, so that other work on the machine affects all of them alike. */
 static const char *measure_width(const struct options *o, const struct scene_set *forward,
     const struct scene_set *backward, int w, struct figures *f)
 {
@@ -245,7 +246,7 @@ static void print_json(const struct figures *f)
     puts("}");
 }
 
-/* Everything on scenes that are read; returns the exit code. */
+/* Measures everything on scenes that are read; returns the exit code. */
 static int measure(const struct options *o, const struct scene *raw, struct scene *ordered)
 {
     struct figures f = {.rows = raw->splits[raw->level.samples]};

@@ -1,4 +1,4 @@
-/* pnet-bench geometry: from raw points to sorted triplets, and to the transposed set, stage by stage. */
+/* pnet-bench geometry: times, stage by stage, the way from raw points to sorted triplets and to the transposed set. */
 #include <getopt.h>
 #include <omp.h>
 #include <string.h>
@@ -34,7 +34,7 @@ struct options {
     bool json;
 };
 
-/* Everything a run writes to, on the device, allocated once: a session's arena stays too. */
+/* The device memory to which a run writes, allocated once, as a session's arena is. */
 struct room {
     float *raw_xyz;
     int64_t *splits;
@@ -114,7 +114,7 @@ static bool read_options(int argc, char **argv, struct options *o)
            nb->kernel <= 31 && (!nb->degrade || (nb->kernel % 2 && !nb->knn));
 }
 
-/* Memory of the device; ends the program where there is none. */
+/* Allocates memory of the device; ends the program if there is none. */
 static void *take(const struct options *o, size_t bytes)
 {
     if (o->device == PNET_CPU) return bench_alloc(bytes);
@@ -126,7 +126,7 @@ static void *take(const struct options *o, size_t bytes)
     return p;
 }
 
-/* Seconds, when the device has done all it was asked for. */
+/* Returns seconds, after waiting until the device has done all its work. */
 static double now(const struct options *o)
 {
     struct pnet_error e;
@@ -170,7 +170,7 @@ static void take_triplets(const struct options *o, struct room *r, int64_t count
         pnet_device_free(o->where, sets[n]->cell);
         sets[n]->other = take(o, (size_t)count * sizeof(int32_t));
         sets[n]->cell = take(o, (size_t)count * sizeof(uint16_t));
-        /* pages are there before a run is timed */
+        /* touch the pages before a run is timed */
         pnet_device_fill(o->where, sets[n]->other, 0, (size_t)count * sizeof(int32_t));
         pnet_device_fill(o->where, sets[n]->cell, 0, (size_t)count * sizeof(uint16_t));
     }
@@ -190,7 +190,7 @@ static void free_room(const struct options *o, struct room *r)
         pnet_device_free(o->where, pieces[n]);
 }
 
-/* The set as tiles, as a GPU's convolutions read it; seconds. */
+/* Lays the set out as tiles, which convolutions on a GPU read; returns seconds. */
 static double run_tiles(const struct options *o, struct room *r)
 {
     double seconds = 0;
@@ -213,7 +213,7 @@ static double run_tiles(const struct options *o, struct room *r)
     return seconds;
 }
 
-/* One run; seconds of each stage. Returns the level that it made. */
+/* Makes one run, and sets the seconds of each stage. Returns the level that it made. */
 static struct pnet_level run(
     const struct scene *s, const struct options *o, struct room *r, double seconds[STAGES])
 {
@@ -256,7 +256,7 @@ static struct pnet_level run(
     return level;
 }
 
-/* The level and the set where the host can read them. */
+/* The level and the set in memory that the host can read. */
 struct on_host {
     struct pnet_level level;
     struct pnet_triplets set;
@@ -289,7 +289,7 @@ static void free_all(struct on_host *h)
     for (size_t n = 0; n < sizeof pieces / sizeof *pieces; n++) free((void *)(uintptr_t)pieces[n]);
 }
 
-/* A few rows of the set against the plain search over all points. */
+/* Compares a few rows of the set with the plain search over all points. */
 static bool check_rows(const struct on_host *h, const struct options *o)
 {
     const struct pnet_level *level = &h->level;
@@ -315,7 +315,7 @@ static bool check_rows(const struct on_host *h, const struct options *o)
     return true;
 }
 
-/* Tiles are a GPU's alone. */
+/* Only a GPU has the stage of tiles. */
 static int stages_of(const struct options *o)
 {
     return o->device == PNET_CPU ? TILES : STAGES;

@@ -126,7 +126,7 @@ static void read_options(int argc, char **argv, struct net_options *o)
     o->model = argv[optind];
 }
 
-/* Returns the exit code; an error is said. */
+/* Returns the exit code; prints the error. */
 static int open_scene(const struct net_options *o, struct scene *s)
 {
     struct pnet_error e;
@@ -141,7 +141,7 @@ static int open_scene(const struct net_options *o, struct scene *s)
     return PNET_BAD_DATA;
 }
 
-/* A piece of the scene, in stretches that are moved apart, so that levels of large cells have several rows too. */
+/* Checks a piece of the scene in stretches that are moved apart, so that levels of large cells have several rows too. */
 static void check_piece(const struct scene *all, int64_t rows, struct scene *piece)
 {
     enum { STRETCH = 512 };

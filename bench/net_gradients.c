@@ -47,7 +47,7 @@ static struct net_sums sums_of(const float *x, const float *want, int64_t count)
     return s;
 }
 
-/* The layer that a parameter belongs to. */
+/* Returns the layer that a parameter belongs to. */
 static const struct pnet_node *layer_of(const struct pnet_plan *p, int param)
 {
     for (int n = 0; n < p->node_count; n++)
@@ -66,7 +66,7 @@ static struct net_gradient *level_of(struct net_gradients *g, const struct net_g
     return level;
 }
 
-/* qsort takes no context. */
+/* A value with its index, because qsort takes no context. */
 struct ranked {
     double share;
     struct net_gradient gradient;

@@ -5,7 +5,7 @@
 
 enum { FEW = 10 }; /* lines of parameters, unless all are asked for */
 
-/* "g[3] (40cm)" is told by the plan's own listings; here the name is enough. */
+/* Returns the name of a level: "g[3]" for "g[3] (40cm)", because the plan's own listings print the size. */
 static const char *level_name(const struct net_gradients *g, const struct net_gradient *part)
 {
     return part->level < 0 ? "" : g->plain.plan->levels[part->level].name;
@@ -78,7 +78,7 @@ void pnet_bench_net_gradients_print(
     if (lines < g->param_count) print_rest(g, lines);
 }
 
-/* An object by precision, of those that there are. */
+/* Writes an object by precision, with those that were measured. */
 static void json_precisions(struct pnet_json *j, const char *key, const struct net_gradients *g,
     const struct net_gradient *part, double (*value)(const struct net_sums *s))
 {

@@ -5,7 +5,7 @@
 
 #include "bench/bench.h"
 
-/* Of the loss in fp16: with which a training begins. A power of two, so that nothing is rounded by it. */
+/* The scale of the loss with which a training in fp16 begins. It is a power of two, so it rounds nothing. */
 static const float FIRST_SCALE = 65536;
 
 static void fill_field(
@@ -22,7 +22,7 @@ static void fill_field(
     free(random);
 }
 
-/* The scene with random features and labels; where the model reads two clouds, it is both. */
+/* Makes a batch of the scene with random features and labels; if the model reads two clouds, both are the scene. */
 static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene *s, uint64_t seed,
     struct pnet_batch **batch, struct pnet_error *e)
 {
@@ -129,7 +129,7 @@ static bool all_finite(const float *x, int64_t count)
     return true;
 }
 
-/* Both plans have the same parameters, in orders of their own. */
+/* Both plans have the same parameters, in different orders. */
 static void reorder(const struct pnet_plan *p, const float *from, float scale,
     const struct pnet_plan *as, float *to)
 {

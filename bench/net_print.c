@@ -39,8 +39,8 @@ static struct stage_sums sum_stages(const struct net_result *r)
     return s;
 }
 
-/* What is neither convolution nor, where `linear` counts too, a product with one matrix, which is a convolution of one
-   cell: of the steps of forward and backward, and the optimiser. */
+/* Returns the share of forward, backward and optimiser that is not convolution; with `linear`, also not products with one
+   matrix, which are convolutions of one cell. */
 static double other_share(const struct stage_sums *s, const struct net_result *r, bool linear)
 {
     double all = s->all_forward + s->all_backward + r->optimizer;
@@ -49,8 +49,8 @@ static double other_share(const struct stage_sums *s, const struct net_result *r
     return 1 - conv / all;
 }
 
-/* The same of a step as a GPU runs it, where layers run beside each other: what it takes beyond its convolutions alone, and
-   beyond those and linear layers. */
+/* Returns the same share for a step in which a GPU runs layers concurrently: the time beyond its convolutions alone, or
+   beyond convolutions and linear layers. */
 static double other_share_beside(const struct net_result *r, bool linear)
 {
     const double *alone = linear ? r->product : r->conv;

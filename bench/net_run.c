@@ -10,7 +10,7 @@
 #include "runtime/run/layout.h"
 
 /* By enum pnet_precision. Where a feature changes its sign under a rectifier the gradient jumps, and in 16 bits a few in a
-   thousand do (docs/performance.md): there the difference of gradients is told and not judged. */
+   thousand do (docs/performance.md): for 16 bits the difference of gradients is printed, but decides nothing. */
 static const double loss_tolerance[] = {1e-4, 1e-2, 5e-2, 2e-2};
 static const double gradient_tolerance[] = {1e-2, 0.5, INFINITY, INFINITY};
 
@@ -36,7 +36,7 @@ static double gradient_error(const float *x, const float *want, int64_t count)
     return bench_error_value(&error);
 }
 
-/* The network in one precision against the plain one's results. */
+/* Compares the network in one precision with the results of the plain network. */
 static enum pnet_status check_precision(const struct net_options *o, enum pnet_precision precision,
     const struct scene *piece, struct net_weights *w, const float *want, struct net_result *r)
 {
@@ -61,8 +61,8 @@ static enum pnet_status check_precision(const struct net_options *o, enum pnet_p
     return st;
 }
 
-/* Wall time of what `run` asks for, when the device has done it: the median of the repeats behind runs that are not
-   counted, in which a GPU's schedule is recorded. */
+/* Returns the median wall time of `run`, including the device's work, over the repeats. Runs before them are not counted: in
+   these a GPU's schedule is recorded. */
 static enum pnet_status time_of(struct network *n, int repeat,
     enum pnet_status (*run)(struct network *n, struct pnet_error *e), double *median,
     struct pnet_error *e)
@@ -113,7 +113,7 @@ static enum pnet_status whole_step(struct network *n, struct pnet_error *e)
     return st ? st : optimize(n, e);
 }
 
-/* The work of the session before the first step of a batch whose capacity class differs from the batch before. */
+/* Does the session's work before the first step of a batch whose capacity class differs from that of the batch before. */
 static enum pnet_status lay_out(struct network *n, struct pnet_error *e)
 {
     struct pnet_layout l;
@@ -123,14 +123,14 @@ static enum pnet_status lay_out(struct network *n, struct pnet_error *e)
     return st;
 }
 
-/* A backward needs its forward, which is taken off again. */
+/* Runs forward and backward: a backward needs its forward, whose time is subtracted. */
 static enum pnet_status both_ways(struct network *n, struct pnet_error *e)
 {
     enum pnet_status st = forward(n, e);
     return st ? st : backward(n, e);
 }
 
-/* The time to copy the batch's arrays to a GPU's memory, alone. */
+/* Times only the copy of the batch's arrays to a GPU's memory. */
 static enum pnet_status time_upload(
     const struct network *n, int repeat, double *median, struct pnet_error *e)
 {

@@ -11,9 +11,9 @@
 /* A step of the schedule, bound to its memory. */
 struct bound_step {
     struct pnet_exec exec;
-    pnet_kernel *kernel; /* NULL: a training leaves it out */
-    bool seed;           /* backward: the gradient of a loss comes in, which is 1 */
-    void *begin, *end;   /* GPU: its marks; `begin` is the end of the step before */
+    pnet_kernel *kernel; /* NULL: a training leaves the step out */
+    bool seed;           /* backward: the step begins with the gradient of a loss, which is 1 */
+    void *begin, *end;   /* GPU: its marks; `begin` is the `end` of the step before */
     double seconds[NET_REPEAT_MAX];
 };
 
@@ -56,7 +56,8 @@ static void time_on_cpu(
 }
 
 #ifdef PNET_CUDA_BUILT
-/* In a row, without marks and with them; as a session records it: all, convolutions, and linear layers too. */
+/* Steps in sequence, without marks and with them; and as a session records them: all, convolutions, convolutions and linear
+   layers. */
 enum { PLAIN, MARKED, BESIDE, CONVOLUTIONS, PRODUCTS, KINDS };
 
 /* Forward or backward. */
@@ -132,7 +133,7 @@ static enum pnet_status prepare_pass(struct pnet_session *s, struct pass *pass,
     return PNET_OK;
 }
 
-/* A step of training. The optimiser reuses the record of its last step, so no number comes from the host. */
+/* Launches a step of training. The optimiser reuses the record of its last step, so no number comes from the host. */
 static void ask_step(struct pnet_device d, const struct pass pass[2], int kind,
     struct pnet_updater *u, void *const at[4])
 {
@@ -152,7 +153,7 @@ static enum pnet_status between(void *first, void *second, double *seconds, stru
     return isnan(*seconds) ? pnet_error_set(e, PNET_NO_DEVICE, "a mark tells no time") : PNET_OK;
 }
 
-/* The first of two steps keeps the device busy while the host asks for the other, and leaves caches as a step does. */
+/* The first of two steps keeps the device busy while the host launches the second, and leaves the caches as a step does. */
 static enum pnet_status time_runs(struct pnet_session *s, struct pass pass[2],
     struct bound_step *bound, struct pnet_updater *u, int repeat, void *const at[4],
     struct net_result *r, struct pnet_error *e)
@@ -178,7 +179,7 @@ static enum pnet_status time_runs(struct pnet_session *s, struct pass pass[2],
     return st;
 }
 
-/* Tells the medians of a pass, and takes its marks off its steps. */
+/* Sets the medians of a pass, and takes the time of its marks off its steps. */
 static void tell_pass(
     struct pass *pass, struct bound_step *bound, int repeat, int to, struct net_result *r)
 {
@@ -230,7 +231,7 @@ static enum pnet_status time_on_gpu(struct pnet_session *s, const struct pnet_pl
 }
 #endif
 
-/* A row for each node that forward has a step of, with both its steps. */
+/* Writes a row with forward and backward for each node that has a forward step. */
 static void collect_steps(
     const struct pnet_plan *p, struct bound_step *bound, int repeat, struct net_result *r)
 {

@@ -103,7 +103,7 @@ static void put_params(struct writer *w)
     pnet_json_end(&w->json, ']');
 }
 
-/* For each triplet its row on the side that the set is sorted by, its row on the other side, and its cell. */
+/* Writes for each triplet its row on the side by which the set is sorted, its row on the other side, and its cell. */
 static void put_triplets(struct writer *w, int item, const struct pnet_geo_view *v)
 {
     bool forward = v->forward.other != NULL;
@@ -161,7 +161,7 @@ static void put_geometry(struct writer *w)
     pnet_json_end(&w->json, ']');
 }
 
-/* The word at a position of "mean|max|sum". */
+/* Writes the word at a position of "mean|max|sum". */
 static void put_choice(struct writer *w, const struct pnet_arg *arg, int64_t position)
 {
     char word[64];
@@ -186,7 +186,7 @@ static void put_argument(struct writer *w, const struct pnet_arg *arg, const str
         for (int i = 0; i < a->list.count; i++) pnet_json_double(&w->json, NULL, a->list.items[i]);
         pnet_json_end(&w->json, ']');
         break;
-    default: break; /* values: they stand among the inputs */
+    default: break; /* values are written with the inputs */
     }
 }
 

@@ -2,24 +2,27 @@
 # Native against voxel, and each degradation alone: trains FCGF once for every cell size, mode and seed with all else equal,
 # evaluates it on pairs that were not trained on, pair by pair, and writes the tables.
 #
-#   bench/registration.sh index DATA -o OUT     writes the indices of the real scans in DATA (the layout of docs/registration-results.md)
-#   bench/registration.sh run -o OUT [options]  trains and evaluates what is not there yet; may be stopped at any time
-#   bench/registration.sh table -o OUT          prints the tables of what is there; --columns "recall rre" of these values alone
+#   bench/registration.sh index DATA -o OUT     writes the indices of the real scans in DATA (which has the layout of
+#                                               docs/registration-results.md)
+#   bench/registration.sh run -o OUT [options]  trains and evaluates the runs that are missing; may be stopped at any time
+#   bench/registration.sh table -o OUT          prints tables of the finished runs; --columns "recall rre" selects values
 #   bench/registration.sh strata -o OUT         prints recall of two modes (--modes, of the first two) by the number of right
 #                                               correspondences, in groups that end at --bounds "5 10 20 40"; --by overlap or
 #                                               --by turn: by the overlap of a pair in percent, by the angle of its true pose
 #
-# --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml has
-# what is trained on (--train NAME: OUT/NAME.yaml; `index --train varied` makes one with more pairs), a NAME.yaml beside it is a test (its split `test`), NAME-250 the same test
-# with 250 points drawn a side, NAME-5cm (indoors) with inlier ratios of correspondences within 5 cm instead of 10 cm; `turned`
-# and `lowturned` are `kitchen` and `low` with their sources turned at random;
-# runs go to OUT/runs/CELL-MODE-sSEED. Their weights are removed once they have been evaluated, unless --keep. Tests that look for
-# causes and are done when --tests names them: `rough` and `thin`, views with 15 mm of noise or a third of their points,
-# `trained`, the real pairs that were trained on, and `fitted`, those of `kitchen` with poses refined by ICP within 5 cm (it has an
-# index when `index` is given such --tests).
+# --scenes indoors (the default) trains models/fcgf_3dmatch.pnet, --scenes streets models/fcgf_kitti.pnet. OUT/SCENES.yaml lists
+# the pairs to train on (--train NAME: OUT/NAME.yaml; `index --train varied` makes one with more pairs). Another OUT/NAME.yaml is
+# a test, with its split `test`; NAME-250 is the same test with 250 points drawn a side, NAME-5cm (indoors) with inlier ratios of
+# correspondences within 5 cm instead of 10 cm. `turned` and `lowturned` are `kitchen` and `low` with their sources turned at
+# random. Runs are folders OUT/runs/CELL-MODE-sSEED. Their weights are removed after they have been evaluated, unless --keep.
 #
-# The networks are FCGF's, the recipe is that of short runs (docs/registration.md): --loss circle at --lr 0.003, and matches within
-# --match 1 cells, where FCGF has 1.5. --reach 1.5 has convolutions see a cube as large as the window of voxels, 2 is the models'.
+# Tests that look for causes run only if --tests names them: `rough` and `thin`, views with 15 mm of noise or a third of their
+# points; `trained`, the real pairs of the training; `fitted`, those of `kitchen` with poses refined by ICP within 5 cm (`index`
+# makes its index if --tests names it).
+#
+# The networks are FCGF's, the recipe is that of short runs (docs/registration.md): --loss circle at --lr 0.003, and matches
+# within --match 1 cells, where FCGF has 1.5. With --reach 1.5 convolutions see a cube of the size of the window of voxels; the
+# models have 2.
 # --jitter 2cm trains with that much noise on each point instead of 5 mm (streets 1 cm).
 #
 # Indoors a GPU trains 2500 steps with any rotation of either cloud. A CPU trains 1000 steps with turns of up to 20 degrees,
@@ -87,7 +90,7 @@ index() {
 # turned TEST NAME: the entries of a test, with their sources turned at random.
 turned() { sed '1,3d; s/}$/, turn: xyz}/' "$out/$1.yaml" | index "$2" test; }
 
-# synthetic NAME COUNT ARGUMENTS: synthetic pairs, once.
+# synthetic NAME COUNT ARGUMENTS: makes synthetic pairs, unless they exist.
 synthetic() {
     local name=$1 count=$2
     shift 2
@@ -147,7 +150,7 @@ END
 # fit SOURCE TARGET POSE WITHIN: the pose in a file refined by ICP, as 16 numbers.
 fit() { "$pnetc" register "$1" "$2" --from "$3" --icp "$4" --json | sed -nE 's/.*"pose": *\[([^]]*)\].*/\1/p'; }
 
-# fitted FOLDER: the pairs of a scene of 3DMatch, but for neighbours and those whose clouds are missing, with poses refined by ICP.
+# fitted FOLDER: the pairs of a scene of 3DMatch, without neighbours and missing clouds, with poses refined by ICP.
 fitted() {
     local i j pose
     awk -v "to=$out/fitted/" 'NF == 3 { if (name) close(name); name = to $1 "-" $2 ".txt"; next } { print >name }' \

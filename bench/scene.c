@@ -6,7 +6,7 @@
 #include "bench/bench.h"
 #include "runtime/io/cloud.h"
 
-/* The shell of a ball, in units of a cell; rows in the order of x, y, z. NULL `xyz`: counts alone. */
+/* Writes the shell of a ball, in units of a cell; rows in the order of x, y, z. With `xyz` NULL it only counts. */
 static int64_t shell(int size, double cell, float *xyz)
 {
     int64_t rows = 0;

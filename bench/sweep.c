@@ -1,4 +1,4 @@
-/* pnet-bench sweep: one layer over widths, groups and sizes, each row held against its neighbours. */
+/* pnet-bench sweep: times one layer over widths, groups and sizes, and compares each row with its neighbours. */
 #include <getopt.h>
 #include <string.h>
 
@@ -146,7 +146,7 @@ static int list_groups(const struct options *o, struct sweep_case *c)
     return count;
 }
 
-/* The same neighbours, so that the triplets stay as many while the cells grow. */
+/* All kernels have the same neighbours, so that the number of triplets stays the same while the cells grow. */
 static int list_kernels(const struct options *o, struct sweep_case *c)
 {
     int count = 0, channels = o->channels ? o->channels : 32;
@@ -177,7 +177,7 @@ static int list_sizes(const struct options *o, struct sweep_case *c)
     return count;
 }
 
-/* Those with features in 16 bits come last, as their inputs are rounded for good, and the finer ones first. */
+/* Precisions with features in 16 bits come last, because they round the inputs permanently; the finer ones come first. */
 static int list_precisions(const struct options *o, struct sweep_case *c)
 {
     static const struct {
@@ -226,7 +226,7 @@ static int list_cases(const struct options *o, struct sweep_case *c)
     return 0;
 }
 
-/* The sets and the layer of the last case: the next one often has the same. */
+/* The sets and the layer of the last case: the next case often has the same. */
 struct last {
     struct scene_set forward, backward;
     int64_t rows;
@@ -274,7 +274,7 @@ static void make_layer(const struct options *o, const struct scene *scene, int64
     last->filled = true;
 }
 
-/* Returns the exit code; an error is said. */
+/* Returns the exit code; prints the error. */
 static int open_scene(
     const struct options *o, int paths, const char *const *path, int times, struct scene *s)
 {
@@ -309,7 +309,7 @@ static int measure_case(
     return PNET_FAILED;
 }
 
-/* All cases; the code of the last failure. What cannot be measured at all ends it. */
+/* Measures all cases; returns the code of the last failure. A case that cannot be measured at all ends the run. */
 static int measure_cases(
     const struct options *o, struct scene *scene, struct sweep_case *c, int count)
 {
@@ -329,7 +329,7 @@ static int measure_cases(
     return code;
 }
 
-/* How often the scenes have to be read for `most` points; `most` becomes theirs where it is not given. */
+/* Reads the scenes as often as `most` points need. Sets `most` to their number if it is 0 or larger. Returns the exit code. */
 static int fit_scene(struct options *o, struct scene *scene)
 {
     int64_t rows = scene->level.rows;
@@ -342,7 +342,8 @@ static int fit_scene(struct options *o, struct scene *scene)
     return open_scene(o, o->scenes, o->scene, times, scene);
 }
 
-/* The first case that fills a device, from which on time is to grow as the triplets do; all cases where there are too few. */
+/* Returns the first case that fills a device, from which on time should grow with triplets; if there are too few such cases,
+   the first one. */
 static int first_large(const struct sweep_case *c, int count)
 {
     const int64_t large = 100000;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Extra memory of a layer that DESIGN.md allows, bytes. */
+/* The extra memory, in bytes, that a layer may take. */
 static const size_t workspace_limit = (size_t)64 << 20;
 
 static void print_notes(const struct sweep_case *c)
@@ -18,7 +18,7 @@ static void print_notes(const struct sweep_case *c)
     puts("");
 }
 
-/* Of products, and of features where those are stored in 16 bits: "bf16/16". */
+/* Returns the precision of products, and that of features if they are stored in 16 bits: "bf16/16". */
 static const char *precision_text(const struct measure_options *how, char text[16])
 {
     snprintf(

@@ -1,8 +1,8 @@
 #!/bin/sh
-# What needs a GPU: sh tests/gpu.sh [BUILD [TOOL ...]]. Without a tool, the tests of that label. With tools of
+# Runs the tests that need a GPU: sh tests/gpu.sh [BUILD [TOOL ...]]. Without a tool, the tests of that label. With tools of
 # compute-sanitizer (memcheck, racecheck, initcheck, synccheck), the programs of these tests under each of them, in their
 # short form: memcheck over all of them and over trainings, the others over those that reach every kernel. A line a
-# program; what a tool said stands in BUILD/sanitizer. PNET_PROGRAMS names other programs ("test_cases:conv": with that
+# program; BUILD/sanitizer has the output of the tools. PNET_PROGRAMS names other programs ("test_cases:conv": with that
 # word, here the cases of one op), PNET_LIMIT the seconds that one may take (600), PNET_JOBS how many run at once (3:
 # launches are what takes time under these tools, not work).
 set -eu
@@ -20,7 +20,7 @@ if [ $# = 0 ]; then
 fi
 logs=$build/sanitizer
 
-# --one BUILD TOOL PROGRAM: runs it, and says how it ended and what the tool counted in $log and files of that beginning.
+# --one BUILD TOOL PROGRAM: runs it, and prints its end and the tool's counts in $log and in files with that prefix.
 if [ $one = yes ]; then
     tool=$1 program=${2%:*} op='' log=$logs/$1-$2.log code=0 begin=$(date +%s)
     case $2 in *:*) op=${2#*:} ;; esac

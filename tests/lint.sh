@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs clang-format and clang-tidy and checks every source with both: sh tests/lint.sh [quick] [FILE ...]. Any finding
 # fails. .clang-tidy says which checks are off, and why. `clang-format -i FILE ...` mends what is only format. `quick` keeps
-# the tests from clang-tidy, which takes a third of the time for them. What passed once is not looked at again (tests/tidy.sh).
+# the tests from clang-tidy, which takes a third of the time for them. A file that passed is not checked again (tests/tidy.sh).
 set -eu
 cd "$(dirname "$0")/.."
 sh setup.sh --packages clang-format clang-tidy clang libomp-dev

@@ -13,7 +13,7 @@ base=$(git merge-base HEAD "${1:-main}")
 changed=$({ git diff --name-only --diff-filter=d "$base"; git ls-files --others --exclude-standard; } | sort -u)
 sources=$(printf '%s\n' "$changed" | grep -E '\.(c|h|cu|cuh)$' || true)
 status=0
-# a header is looked at with the files that include it
+# a header is checked in the files that include it
 # shellcheck disable=SC2086
 [ -z "$sources" ] || sh tests/lint.sh quick $sources || status=1
 slow=

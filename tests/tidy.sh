@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs clang-tidy on one file, unless it passed with the same text, headers and checks before: sh tests/tidy.sh BUILD FILE.
-# What passed is noted in ~/.cache/pnet/tidy (XDG_CACHE_HOME), by a hash of the preprocessed text, comments included.
+# Files that passed are noted in ~/.cache/pnet/tidy (XDG_CACHE_HOME), by a hash of the preprocessed text, comments included.
 set -eu
 build=$1 file=$2
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pnet/tidy
