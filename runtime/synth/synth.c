@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Clouds larger than this are made one after another, all threads on each, to bound the memory. */
+/* Clouds larger than this are made one after another, with all threads on each, to bound the memory. */
 static const int64_t LARGE_POINTS = 4000000;
 
 enum { PATH_MOST = 4096 };
@@ -124,12 +124,12 @@ static enum split split_of(int64_t index, int64_t count)
     return place == 8 ? SPLIT_VAL : place == 9 ? SPLIT_TEST : SPLIT_TRAIN;
 }
 
-/* One data set in the making. Members from `done` on are touched in omp critical (synth) alone. */
+/* A data set that is being made. Members from `done` on are accessed only in omp critical (synth). */
 struct work {
     const struct pnet_synth *s;
     uint8_t *labels;         /* [count] classification: the class of each cloud */
     struct pnet_pose *poses; /* [count] pairs */
-    uint8_t *begun;          /* [count] its clouds may be in the folder */
+    uint8_t *begun;          /* [count] a cloud's files may exist in the folder */
     int inner;               /* threads within a cloud */
     int64_t done;
     enum pnet_status status;
@@ -149,7 +149,7 @@ static enum pnet_status path_of(
     return check_path(s, snprintf(path, PATH_MOST, "%s/%s", s->folder, name), e);
 }
 
-/* Seen from the folder; `end` tells the clouds of a pair apart. */
+/* Writes a path relative to the folder; `end` distinguishes the clouds of a pair. */
 static void name_cloud(const struct pnet_synth *s, int64_t index, const char *end, char name[64])
 {
     snprintf(
@@ -218,7 +218,7 @@ static void make_one(struct work *w, int64_t index)
     }
 }
 
-/* Calls `visit` with the path of each cloud number `index`, until it gives an error. */
+/* Calls `visit` with the path of each cloud of number `index`, until it returns an error. */
 static enum pnet_status visit_clouds(const struct pnet_synth *s, int64_t index,
     enum pnet_status (*visit)(const char *path, struct pnet_error *e), struct pnet_error *e)
 {
@@ -248,7 +248,7 @@ static enum pnet_status remove_cloud(const char *path, struct pnet_error *e)
     return PNET_OK;
 }
 
-/* Without an index nothing would name the clouds of a set that was not finished. */
+/* Removes the clouds of an unfinished set, because no index would name them. */
 static void remove_unfinished(const struct work *w)
 {
     for (int64_t i = 0; i < w->s->count; i++)
@@ -316,7 +316,7 @@ static void print_index(FILE *f, const struct work *w)
     }
 }
 
-/* The folders, no older data set, and no other clouds in the way. */
+/* Makes the folders, and checks that there is no older data set and no other cloud in the way. */
 static enum pnet_status prepare(const struct pnet_synth *s, struct pnet_error *e)
 {
     enum pnet_status status = pnet_synth_make_room(s->folder, s->replace, e);

@@ -1,5 +1,5 @@
-/* Synthetic data sets: labelled clouds of things whose geometry is known, for examples, tests and
-   first steps. Nothing is downloaded, and the same seed gives the same bits. */
+/* Synthetic data sets: labelled clouds of objects with known geometry, for examples, tests and first steps. Nothing is
+   downloaded, and the same seed gives the same bits. */
 #ifndef PNET_RUNTIME_SYNTH_H
 #define PNET_RUNTIME_SYNTH_H
 
@@ -22,7 +22,7 @@ enum pnet_synth_kind {
     PNET_SYNTH_KINDS,
 };
 
-/* Zero means the default everywhere. */
+/* Zero means the default for every member. */
 struct pnet_synth_options {
     int64_t points; /* a cloud, 64 to 4e9; shapes: drawn from 1024 .. 2048, rooms: 16384, lidar:
                        what 0.25 degrees give (about 75,000). What comes out differs by less than
@@ -42,10 +42,10 @@ struct pnet_synth_options {
 
 struct pnet_synth {
     enum pnet_synth_kind kind;
-    const char *folder; /* made where missing */
+    const char *folder; /* made if it does not exist */
     int64_t count;      /* clouds, 1 to 2^32 - 1 */
     uint64_t seed;
-    bool replace; /* a data set that is in the folder already; without, it is refused */
+    bool replace; /* replaces a data set in the folder; without it, such a folder is refused */
     struct pnet_synth_options options;
     /* Called after each cloud, never by two threads at once; false stops with PNET_INTERRUPTED. May
        be NULL. */
@@ -53,15 +53,15 @@ struct pnet_synth {
     void *context;
 };
 
-/* "shapes", "rooms", "lidar", "pairs", or NULL beyond PNET_SYNTH_KINDS. */
+/* Returns "shapes", "rooms", "lidar" or "pairs"; NULL from PNET_SYNTH_KINDS on. */
 const char *pnet_synth_kind_name(enum pnet_synth_kind kind);
-/* The names of the classes, index = label; `count` gets their number: pairs have none. */
+/* Returns the names of the classes, by label; `count` gets their number, 0 for pairs. */
 const char *const *pnet_synth_classes(enum pnet_synth_kind kind, int *count);
 
-/* Makes cloud `index` of the data set (kind, seed, options): the same bits whatever the count of
-   clouds or threads. `c` is overwritten, the caller frees it; empty on failure. `label` gets the
-   class of the cloud (shapes; in runs of as many clouds as there are classes, each comes once) or
-   -1. May be NULL. PNET_USAGE: options out of range, or pairs; PNET_NO_MEMORY. */
+/* Makes cloud `index` of the data set (kind, seed, options), with the same bits whatever the number of clouds or threads.
+   Overwrites `c`, which the caller frees; empty on failure. `label` (or NULL) gets the class of a cloud of shapes, else -1;
+   each class occurs once in every run of as many clouds as there are classes. PNET_USAGE: options out of range, or pairs;
+   PNET_NO_MEMORY. */
 enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint32_t index,
     const struct pnet_synth_options *options, struct pnet_cloud *c, int *label,
     struct pnet_error *e);

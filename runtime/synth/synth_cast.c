@@ -17,13 +17,13 @@ static float part(struct pnet_vec v, int axis)
     return axis == 0 ? v.x : axis == 1 ? v.y : v.z;
 }
 
-/* The cells that the solid's box covers, as [low, high] an axis. */
+/* Finds the cells that the solid's box covers, as [low, high] on each axis. */
 static void covered(
     const struct pnet_tracer *g, const struct pnet_solid *s, int low[3], int high[3])
 {
     struct pnet_vec reach = pnet_solid_reach(s);
     for (int k = 0; k < 3; k++) {
-        /* A hair more than the box, so that rounding in the walk cannot step around a solid. */
+        /* The box is enlarged a little, so that rounding in the walk cannot miss a solid. */
         float r = part(reach, k) + 1e-3f * g->cell_m, c = part(s->centre, k) - part(g->low, k);
         low[k] = (int)((c - r) / g->cell_m);
         high[k] = (int)((c + r) / g->cell_m);
@@ -32,7 +32,7 @@ static void covered(
     }
 }
 
-/* Visits the cells of every solid; `item` NULL counts into start[cell], else fills. */
+/* Visits the cells of every solid; with `item` NULL counts into start[cell], else fills. */
 static void scatter(struct pnet_tracer *g)
 {
     for (int i = 0; i < g->scene->count; i++) {
@@ -96,7 +96,7 @@ bool pnet_tracer_build(struct pnet_tracer *g, const struct pnet_scene *scene, fl
         return false;
     }
     scatter(g);
-    /* Filling moved every start to the next cell's. */
+    /* Filling has moved each start to the start of the next cell. */
     for (int c = cells; c > 0; c--) g->start[c] = g->start[c - 1];
     g->start[0] = 0;
     return true;
@@ -139,7 +139,7 @@ static bool walk_begin(struct walk *w, const struct pnet_tracer *g, struct pnet_
     return true;
 }
 
-/* Leaves the cell; false beyond the grid or the reach. */
+/* Moves to the next cell. Returns false beyond the grid or the reach. */
 static bool walk_on(struct walk *w, const struct pnet_tracer *g)
 {
     int k = w->next[0] < w->next[1] ? 0 : 1;
@@ -174,7 +174,7 @@ struct pnet_hit pnet_tracer_cast(const struct pnet_tracer *g, struct pnet_vec or
             float enter = 0, leave = hit.t;
             if (!pnet_solid_cut(s, origin, direction, &enter, &leave)) continue;
             if (s->brush.clear_m > 0) {
-                /* Drawn for the pair of ray and solid, as several cells may ask. */
+                /* Drawn for the pair of ray and solid, because several cells may draw it. */
                 float u = pnet_rand_unit(rand, (ray << 12) + (uint64_t)(g->item[i] & 0xfff));
                 enter -= s->brush.clear_m * scale * logf(1 - u);
                 if (enter > leave) continue;

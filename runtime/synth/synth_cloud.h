@@ -1,5 +1,4 @@
-/* From scene to cloud: code that all kinds of synthetic data share. Private to
- * runtime/synth/synth*.c. */
+/* From scene to cloud: functions that all kinds of synthetic data share. Private to runtime/synth/synth*.c. */
 #ifndef PNET_RUNTIME_SYNTH_CLOUD_H
 #define PNET_RUNTIME_SYNTH_CLOUD_H
 
@@ -29,12 +28,12 @@ struct pnet_synth_view {
     uint32_t attempt;       /* another one looks from elsewhere */
     struct pnet_pose world; /* set: from the frame of the cloud to the frame of the scene */
 };
-/* Views of the scene of a job, the same one for both. */
+/* Make views of the scene of a job; both views of a pair have the same scene. */
 enum pnet_status pnet_synth_room_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
     struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_synth_scan_view(const struct pnet_synth_job *job, struct pnet_synth_view *v,
     struct pnet_cloud *c, struct pnet_error *e);
-/* Both of them; the options are filled in and checked. In synth_pairs.c. */
+/* Makes both views; the options are filled in and checked. In synth_pairs.c. */
 enum pnet_status pnet_synth_views(
     const struct pnet_synth_job *job, struct pnet_synth_pair *p, struct pnet_error *e);
 
@@ -45,7 +44,7 @@ struct pnet_synth_field {
 };
 enum pnet_status pnet_synth_cloud(struct pnet_cloud *c, int64_t rows,
     const struct pnet_synth_field *fields, int count, struct pnet_error *e);
-/* Removes the rows whose first coordinate is NaN: slots that nothing came out of. Order stays. */
+/* Removes the rows whose first coordinate is NaN, which were not filled. Order stays. */
 void pnet_synth_pack(struct pnet_cloud *c);
 
 /* The faces of a scene, for drawing points uniformly over a surface. */
@@ -64,9 +63,9 @@ enum pnet_status pnet_faces_list(
     struct pnet_faces *f, const struct pnet_scene *s, struct pnet_error *e);
 /* Recomputes `before` and `sum` after weights changed. */
 void pnet_faces_sum(struct pnet_faces *f);
-/* The face at a share in [0, 1) of the sum. */
+/* Returns the face at a share in [0, 1) of the sum. */
 int pnet_faces_find(const struct pnet_faces *f, double share);
-/* A point drawn uniformly over the face, with its unit normal. */
+/* Draws a point uniformly over the face, with its unit normal. */
 void pnet_face_draw(const struct pnet_scene *s, const struct pnet_face *f, struct pnet_draw *d,
     struct pnet_vec *p, struct pnet_vec *normal);
 

@@ -9,7 +9,7 @@ static const float WALL_M = 0.14f;
 
 enum opening_kind { OPENING_DOOR, OPENING_WINDOW, OPENING_BOARD };
 
-/* A piece of a wall taken by something: from `low` to `high` along it, and in height. */
+/* A part of a wall that is taken: from `low` to `high` along it, and in height. */
 struct opening {
     enum opening_kind kind;
     float low, high, bottom, top;
@@ -79,7 +79,7 @@ static void take(struct layout *l, struct footprint f)
     if (l->taken_count < FOOTPRINTS_MOST) l->taken[l->taken_count++] = f;
 }
 
-/* Moves the solids from `first` on to where they stand. */
+/* Moves the solids from `first` on to their places. */
 static void settle(struct layout *l, int first, struct pnet_size size, struct pnet_vec p, float yaw)
 {
     pnet_scene_place(l->s, first, yaw, p);
@@ -95,7 +95,7 @@ static bool wall_is_free(const struct wall *w, float low, float high, float top)
     return true;
 }
 
-/* Finds room for an opening on a random wall; NULL: there is none. */
+/* Finds room for an opening on a random wall; returns NULL if there is none. */
 static struct opening *cut_wall(struct layout *l, enum opening_kind kind, float width, float bottom,
     float top, struct wall **which)
 {
@@ -174,7 +174,7 @@ static void build_board(struct layout *l, const struct opening *o)
     pnet_scene_box(s, a + edge, -0.13f, z0, b - edge, -0.005f, z0 + edge);
 }
 
-/* The wall itself: whole strips between its holes, and what is below and above each. */
+/* Builds the wall: whole strips between its openings, and the parts below and above each opening. */
 static void build_wall(struct layout *l, struct wall *w, const struct pnet_brush *paint)
 {
     struct pnet_scene *s = l->s;
@@ -273,8 +273,7 @@ static void add_lights(struct layout *l)
     }
 }
 
-/* Puts what was built since `first` with its back to a wall; false: there is no place, and it is
- * gone. */
+/* Places what was built since `first` with its back to a wall. Returns false if there is no room, and removes it. */
 static bool put_at_wall(struct layout *l, int first, struct pnet_size size, float gap)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -412,7 +411,7 @@ static void furnish(struct layout *l)
     }
 }
 
-/* The scanner stands where nothing does; before the door there is always room. */
+/* The scanner stands on free floor; before the door there is always some. */
 static void choose_scans(struct layout *l)
 {
     struct pnet_size foot = {0.2f, 0.2f, 0};

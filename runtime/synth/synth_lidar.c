@@ -25,18 +25,18 @@ static const float RADIANS = 0.0174532925f;
 
 struct scanner {
     const struct pnet_synth_job *job;
-    uint32_t view; /* of a pair, or 0: part of its draws */
+    uint32_t view; /* number of the view of a pair, or 0; selects draws */
     struct pnet_scene scene;
     struct pnet_tracer grid;
     struct pnet_vec frame[3]; /* rows: from the scanner to the street */
-    struct pnet_vec at;       /* in the middle of the turn */
+    struct pnet_vec at;       /* position in the middle of the turn */
     float travel_m;           /* within one turn, along the street */
     int beams;
     int64_t firings; /* a turn */
     float *slope;    /* [beams, 2] cosine and sine of each beam above the horizon, from the top */
 };
 
-/* What one ray gave; `t` in metres. */
+/* The return of one ray; `t` in metres. */
 struct echo {
     float t, intensity;
     int solid; /* -1: nothing came back */
@@ -109,7 +109,7 @@ static struct echo cast(
     return echo;
 }
 
-/* How many firings give the points asked for: by the share of rays of a coarse turn that return. */
+/* Returns how many firings give the wanted points, from the share of rays of a coarse turn that return. */
 static int64_t firings_for(const struct scanner *k, int64_t points)
 {
     enum { COARSE = 90 };
@@ -157,7 +157,7 @@ static void set_pose(struct scanner *k, struct pnet_draw *d)
     k->travel_m = draw_between(d, 0, 1.4f); /* up to 50 km/h at ten turns a second */
 }
 
-/* One turn of a scanner whose street and pose are set; frees the street. */
+/* Scans one turn with street and pose set; frees the street. */
 static enum pnet_status scan(struct scanner *k, struct pnet_cloud *c, struct pnet_error *e)
 {
     static const struct pnet_synth_field fields[] = {

@@ -5,8 +5,8 @@
 enum { ATTEMPTS = 8 };
 static const double LEAST_OVERLAP = 0.3;
 
-/* Within which points of two views of a room meet: some 60 square metres are seen of it, and few
-   points lie far apart. */
+/* Returns the distance within which points of two views of a room meet: a view sees some 60 square metres, and few points
+   are far from the next one. */
 static double near_m(const struct pnet_synth_job *job)
 {
     return fmax(0.1, 12 / sqrt((double)job->options.points));
@@ -19,7 +19,7 @@ void pnet_synth_pair_free(struct pnet_synth_pair *p)
     *p = (struct pnet_synth_pair){.pose = {{0}}};
 }
 
-/* Turns about unit axes, one after the other. */
+/* Returns a rotation about unit axes, one after the other. */
 static struct pnet_pose turned(const struct pnet_vec *axes, const float *angles, int count)
 {
     struct pnet_pose a = pnet_pose_identity();
@@ -70,7 +70,7 @@ static enum pnet_status take_view(const struct pnet_synth_job *job, struct pnet_
     return status;
 }
 
-/* Whether enough of the source is seen in the target; scans of a street always overlap. */
+/* Tells whether the target sees enough of the source; scans of a street always overlap. */
 static enum pnet_status overlaps(const struct pnet_synth_job *job, const struct pnet_synth_pair *p,
     bool *enough, struct pnet_error *e)
 {

@@ -10,14 +10,14 @@
 
 enum { PATH_MOST = 4096 };
 
-/* The bytes at `text` that begin with `word`: its length, or 0. */
+/* Returns the length of `word` if the bytes at `text` begin with it, else 0. */
 static size_t begins(const char *text, size_t size, const char *word)
 {
     size_t n = strlen(word);
     return size >= n && memcmp(text, word, n) == 0 ? n : 0;
 }
 
-/* The length of the name of a synthetic cloud at `text`, 0 where none begins there. */
+/* Returns the length of the name of a synthetic cloud at `text`; 0 if there is none. */
 static size_t cloud_name(const char *text, size_t size)
 {
     static const char *const splits[] = {"train/", "val/", "test/"};

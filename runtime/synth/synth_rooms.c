@@ -20,7 +20,7 @@ const char *const pnet_room_names[PNET_ROOM_CLASSES] = {
 
 enum { PROBES = 32, TRIES = 64, CHUNK = 4096 };
 
-/* From where a cloud is taken: a scanner or camera at one of these places for each point. */
+/* The places from which a cloud is taken: each point is seen from a scanner or camera at one of them. */
 struct sight {
     struct pnet_vec at[PNET_ROOM_SCANS];
     struct pnet_vec look; /* level, unit: what is more than half_angle to a side is not seen */
@@ -50,8 +50,8 @@ static uint32_t stream(const struct room_task *t, uint32_t purpose)
     return t->number << SYNTH_PURPOSE_BITS | purpose;
 }
 
-/* Draws a point of the face and a scanner; false where that scanner gets no return from there:
-   hidden, turned away, or by chance, as the beams are spread thin by distance and slant. */
+/* Draws a point of the face and a scanner. Returns false if that scanner gets no return from the point: it is hidden or
+   turned away, or missed by chance, because distance and slant spread the beams. */
 static bool draw_seen(
     const struct room_task *t, const struct pnet_face *face, struct pnet_draw *d, struct seen *seen)
 {
@@ -75,7 +75,7 @@ static bool draw_seen(
     return pnet_tracer_sees(&t->grid, from, vec_add(seen->p, vec_scale(seen->normal, 2e-3f)));
 }
 
-/* Weighs every face by the share of it that is seen. */
+/* Sets the weight of every face to the part of its area that is seen. */
 static void weigh_faces(struct room_task *t)
 {
     for (int i = 0; i < t->faces.count; i++) {
@@ -162,7 +162,7 @@ static void build_room(struct room_task *t, uint32_t number)
     pnet_room_build(&t->scene, &layout, t->job->options.room_m, &t->room);
 }
 
-/* Takes the cloud of a room that is built and looked at, and frees the room. */
+/* Makes the cloud of a room that is built, and frees the room. */
 static enum pnet_status fill_room(struct room_task *t, struct pnet_cloud *c, struct pnet_error *e)
 {
     enum pnet_status status = pnet_faces_list(&t->faces, &t->scene, e);

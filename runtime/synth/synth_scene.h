@@ -55,7 +55,7 @@ enum pnet_form {
 };
 enum { PNET_FACES_MOST = 6 };
 
-/* What is stuck to every solid added: set it, then build. */
+/* Properties of every solid that is added: set the brush, then build. */
 struct pnet_brush {
     uint8_t label;
     uint8_t colour[3];
@@ -85,25 +85,25 @@ struct pnet_scene {
 
 void pnet_scene_free(struct pnet_scene *s);
 
-/* Each adds one solid with all faces, and returns it for changes until the next one; never NULL.
-   Lengths are positive, in metres. */
+/* Each function adds one solid with all faces, and returns it for changes until the next one is added; never NULL. Lengths
+   are positive, in metres. */
 struct pnet_solid *pnet_scene_add(
     struct pnet_scene *s, enum pnet_form form, struct pnet_vec centre, struct pnet_vec half);
-/* A box from corner to corner. */
+/* Adds a box from corner to corner. */
 struct pnet_solid *pnet_scene_box(
     struct pnet_scene *s, float x0, float y0, float z0, float x1, float y1, float z1);
-/* A round rod between two points, its radius at either end (the first one > 0). */
+/* Adds a round rod between two points, with its radius at either end (the first one > 0). */
 struct pnet_solid *pnet_scene_rod(
     struct pnet_scene *s, struct pnet_vec from, struct pnet_vec to, float radius0, float radius1);
 
 /* Sets the rows of `m` from a turn about a unit axis. */
 void pnet_turn(struct pnet_vec m[3], struct pnet_vec axis, float angle);
-/* p -> m p + shift for the solids from `first` on; the rows of m keep handedness. */
+/* Applies p -> m p + shift to the solids from `first` on; m must not mirror. */
 void pnet_scene_move(
     struct pnet_scene *s, int first, const struct pnet_vec m[3], struct pnet_vec shift);
 /* The same with a turn about z. */
 void pnet_scene_place(struct pnet_scene *s, int first, float yaw, struct pnet_vec shift);
-/* Half the extent of a box around the solid, along the axes of the world. */
+/* Returns half the extent of a box around the solid, along the axes of the world. */
 struct pnet_vec pnet_solid_reach(const struct pnet_solid *s);
 
 int pnet_solid_faces(const struct pnet_solid *s);
@@ -111,15 +111,14 @@ int pnet_solid_faces(const struct pnet_solid *s);
    du dv covers: its length is what makes draws uniform. */
 void pnet_solid_point(const struct pnet_solid *s, int face, float u, float v, struct pnet_vec *p,
     struct pnet_vec *area);
-/* Surface of a face in square metres, and the largest length of `area` over it, both by a grid. */
+/* Returns the surface of a face in square metres, and the largest length of `area` over it; both are computed on a grid. */
 float pnet_solid_area(const struct pnet_solid *s, int face, float *most);
-/* Deeper than `margin` (of the unit form) inside; false for a torus, and where
-   faces are missing. */
+/* Tells whether the point is deeper than `margin` (of the unit form) inside; false for a torus, and if faces are missing. */
 bool pnet_solid_contains(const struct pnet_solid *s, struct pnet_vec p, float margin);
-/* Where the ray is inside: [*enter, *leave], clipped to what they were; false: nowhere. */
+/* Clips [*enter, *leave] to the part of the ray inside the solid. Returns false if there is none. */
 bool pnet_solid_cut(const struct pnet_solid *s, struct pnet_vec origin, struct pnet_vec direction,
     float *enter, float *leave);
-/* The outward unit normal at a point on the surface. */
+/* Returns the outward unit normal at a point on the surface. */
 struct pnet_vec pnet_solid_normal(const struct pnet_solid *s, struct pnet_vec p);
 
 /* A uniform grid over a scene, for rays; the solids must stay where they are. */
@@ -142,10 +141,10 @@ struct pnet_hit {
     int solid; /* -1: none */
     float t;   /* in lengths of the direction */
 };
-/* The first hit with t in [0, reach]. `ray` numbers the draws of `rand` for what rays may pass. */
+/* Returns the first hit with t in [0, reach]. `ray` numbers the draws of `rand` for solids that rays may pass. */
 struct pnet_hit pnet_tracer_cast(const struct pnet_tracer *g, struct pnet_vec origin,
     struct pnet_vec direction, float reach, const struct pnet_rand *rand, uint64_t ray);
-/* Whether nothing at all lies between the two points, clear_m or not. */
+/* Tells whether nothing lies between the two points, whatever its clear_m. */
 bool pnet_tracer_sees(const struct pnet_tracer *g, struct pnet_vec from, struct pnet_vec to);
 
 #endif

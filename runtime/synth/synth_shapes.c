@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* How the scan of one object is spoilt. */
+/* The flaws of the scan of one object. */
 struct shape_flaws {
     struct pnet_vec cut; /* points with cut . p < level are missing; zero: none */
     float level;
@@ -11,8 +11,8 @@ struct shape_flaws {
     float noise, clutter; /* of the extent; share of the points */
 };
 
-/* Every class once in each run of PNET_OBJECTS clouds: balanced, and yet no class keeps to one
-   place of the split by tens. */
+/* Each class occurs once in each run of PNET_OBJECTS clouds, in random order: classes are balanced, and none always falls
+   into the same split. */
 static int shape_class(const struct pnet_synth_job *job)
 {
     struct pnet_draw d = draw_begin(job->seed, job->index / PNET_OBJECTS, SYNTH_LABEL, 0);
@@ -46,7 +46,7 @@ static void pose(struct pnet_scene *s, struct pnet_draw *d, bool any_rotation)
     }
 }
 
-/* A point of the outer surface: what lies inside another solid is drawn again. */
+/* Draws a point of the outer surface; points inside another solid are drawn again. */
 static bool surface_point(const struct pnet_scene *s, const struct pnet_faces *f,
     struct pnet_draw *d, struct pnet_vec *p, struct pnet_vec *normal)
 {
@@ -85,7 +85,7 @@ static struct shape_flaws draw_flaws(
         w.level = along[draw_below(d, PROBES * 3 / 10)];
     } else if (kind == 2) {
         w.view = any_direction(d);
-        w.view.z = fabsf(w.view.z); /* seldom does anyone look from below */
+        w.view.z = fabsf(w.view.z); /* objects are seldom seen from below */
     }
     w.noise = draw_between(d, 0.002f, 0.01f);
     w.clutter = draw_between(d, 0, 0.05f);
@@ -120,7 +120,7 @@ static void sample(const struct pnet_scene *s, const struct pnet_faces *f,
     }
 }
 
-/* Brings the longest edge of the box to `extent` metres, its centre to the origin. */
+/* Scales the longest edge of the box to `extent` metres and moves its centre to the origin. */
 static void fit(struct pnet_cloud *c, float extent)
 {
     float low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY},
@@ -134,7 +134,7 @@ static void fit(struct pnet_cloud *c, float extent)
         c->xyz[i] = (c->xyz[i] - (low[i % 3] + high[i % 3]) / 2) * (extent / edge);
 }
 
-/* Noise on every point; a share of them is moved anywhere near, with any normal. */
+/* Adds noise to every point, and moves a share of the points anywhere near, with any normal. */
 static void spoil(
     struct pnet_cloud *c, const struct shape_flaws *w, float extent, struct pnet_draw *d)
 {
