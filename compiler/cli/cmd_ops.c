@@ -59,9 +59,9 @@ static void print_op(const struct pnet_op *op, bool markdown)
 static void print_reference(void)
 {
     puts("# Layers, losses and metrics\n\nGenerated from the op table by `pnetc ops --markdown`; a "
-         "test holds the two equal.\n\n"
-         "A value comes in through a pipe or as the first argument: `x -> conv(64)` is `conv(x, "
-         "64)`. Every call also takes\n"
+         "test compares the two.\n\n"
+         "A layer gets its value through a pipe or as the first argument: `x -> conv(64)` is "
+         "`conv(x, 64)`. Every call also takes\n"
          "`name=\"..\"`, which names its weights in place of their path.");
     for (int c = PNET_LAYER; c <= PNET_METRIC; c++) {
         printf("\n## %s\n\n", class_titles[c]);
@@ -73,7 +73,7 @@ static void print_reference(void)
 int pnet_command_ops(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc ops [NAME] [options]",
-        "Lists the layers, losses and metrics, or tells all about one.",
+        "Lists the layers, losses and metrics, or describes one.",
         "  pnetc ops\n  pnetc ops conv\n"};
     bool markdown = false, done;
     const char *name;

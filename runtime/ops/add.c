@@ -40,10 +40,9 @@ const struct pnet_op pnet_op_add = {
     .name = "add",
     .class_ = PNET_LAYER,
     .summary = "Sum of two values; `a + b` and `a - b`",
-    .doc = "`out = a + scale * b`. Both values have the same level and width. With a scale of 1 it "
-           "runs "
-           "as part of a norm before it, where nothing else reads the norm's result and the other "
-           "value is there by then.",
+    .doc = "`out = a + scale * b`. Both values have the same level and width. With a scale of 1 "
+           "the sum runs as part of the norm before it, if nothing else reads the result of the "
+           "norm and the other value is computed before the norm.",
     .args =
         {
             [A] = {"a", PNET_ARG_VALUE, NULL, 0, 0, NULL, "first value"},

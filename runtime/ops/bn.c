@@ -112,10 +112,10 @@ const struct pnet_op pnet_op_bn = {
     .name = "bn",
     .class_ = PNET_LAYER,
     .summary = "Batch normalisation over all points of the batch",
-    .doc = "`out = (x - mean) / sqrt(var + eps) * weight + bias`, channel by channel. While "
-           "training, mean and biased variance are those of all rows of the batch, and the running "
-           "ones move towards them: `running = (1 - momentum) * running + momentum * batch`, with "
-           "the unbiased variance. Otherwise, and for a batch of one row or none, the running "
+    .doc = "`out = (x - mean) / sqrt(var + eps) * weight + bias`, channel by channel. In training, "
+           "mean and biased variance are taken over all rows of the batch, and the running "
+           "statistics move towards them: `running = (1 - momentum) * running + momentum * batch`, "
+           "with the unbiased variance. Otherwise, and for a batch of one row or none, the running "
            "statistics are used.\n\n"
            "Ioffe, Szegedy, Batch Normalization, 2015.",
     .args =

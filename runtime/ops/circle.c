@@ -108,26 +108,26 @@ const struct pnet_op pnet_op_circle = {
     .name = "circle",
     .class_ = PNET_LOSS,
     .summary = "Circle loss of the features of two matched clouds",
-    .doc =
-        "From each sample `pairs` matches `(i_p, j_p)` are drawn, or all where there are not more. "
-        "Among them the points `i_p` and `j_q` are a positive where they match, a negative where "
-        "they lie farther apart than `safe` under the pose, else nothing. With `d` the Euclidean "
-        "distance of features, the loss of a point of the source is\n\n"
-        "`log(1 + sum over positives exp(scale [d - pos]+^2) * sum over negatives exp(scale [neg - "
-        "d]+^2)) / scale`,\n\n"
-        "that of a point of the target the same over the points of the source. Points without "
-        "positives or negatives do not count; the result is the mean of the two means over the "
-        "batch, 0 where nothing counts.\n\n"
-        "This is the circle loss (Sun et al.: *Circle Loss: A Unified Perspective of Pair "
-        "Similarity Optimization*, 2020) in the form of D3Feat (Bai et al., 2020) and Predator "
-        "(Huang et al., 2021), whose optima are its margins. There the weights `[d - pos]+` and "
-        "`[neg - d]+` count as constants in the gradient, which makes it half of this one's; and "
-        "pairs that are nothing add 1 to either sum.",
+    .doc = "From each sample the loss draws `pairs` matches `(i_p, j_p)`, or all matches if there "
+           "are fewer. Two drawn points `i_p` and `j_q` are a positive pair if they match, a "
+           "negative pair if they lie farther apart than `safe` under the pose, else neither. With "
+           "`d` the Euclidean distance of features, the loss of a point of the source is\n\n"
+           "`log(1 + sum over positives exp(scale [d - pos]+^2) * sum over negatives exp(scale "
+           "[neg - d]+^2)) / scale`,\n\n"
+           "and the loss of a point of the target is the same over the points of the source. "
+           "Points without positives or without negatives do not count. The result is the mean of "
+           "the mean over the source and the mean over the target, 0 if no point counts.\n\n"
+           "This is the circle loss (Sun et al.: *Circle Loss: A Unified Perspective of Pair "
+           "Similarity Optimization*, 2020) in the form of D3Feat (Bai et al., 2020) and Predator "
+           "(Huang et al., 2021), where the optima equal the margins. Two things differ in these "
+           "papers: the weights `[d - pos]+` and `[neg - d]+` are constants in the gradient, which "
+           "halves it; and pairs that are neither positive nor negative add 1 to both sums.",
     .args =
         {
             [SOURCE] = {"source", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the source"},
             [TARGET] = {"target", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the target"},
-            [MATCHES] = {"M", PNET_ARG_MATCHES, NULL, 0, 0, NULL, "points that belong together"},
+            [MATCHES] = {"M", PNET_ARG_MATCHES, NULL, 0, 0, NULL,
+                "matching points of the two clouds"},
             [POS] = {"pos", PNET_ARG_REAL, "0.1", 0, 1e6, NULL,
                 "distance up to which a match is near enough"},
             [NEG] = {"neg", PNET_ARG_REAL, "1.4", 0, 1e6, NULL,
@@ -135,7 +135,7 @@ const struct pnet_op pnet_op_circle = {
             [SCALE] = {"scale", PNET_ARG_REAL, "16", 1e-3, 1e4, NULL,
                 "how much the worst pairs outweigh the others"},
             [SAFE] = {"safe", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
-                "where negatives begin; the radius of `M` where left out"},
+                "distance from which points are negatives; default: the radius of `M`"},
             [PAIRS] = {"pairs", PNET_ARG_INT, "256", 1, 4096, NULL,
                 "matches drawn from a sample at most"},
         },

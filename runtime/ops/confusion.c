@@ -39,8 +39,8 @@ const struct pnet_op pnet_op_confusion = {
     .doc =
         "`pnetc eval` prints the matrix, a row for each label and a column for each prediction; "
         "with `--json` it is `NAME.matrix`, an array of rows. The headline is the share of labels "
-        "that are predicted, as in `accuracy`; beside it stands Cohen's kappa, `(a - b) / (1 - "
-        "b)` with that share a and the share b that would be right by chance, `sum over classes of "
+        "that are predicted, as in `accuracy`; a second value is Cohen's kappa, `(a - b) / (1 - "
+        "b)` with this share a and the share b that is right by chance, `sum over classes of "
         "labels * predictions / all^2` (Cohen, A Coefficient of Agreement for Nominal Scales, "
         "1960). The label -1 is ignored. Levels are treated as in `cross_entropy`.",
     .args =

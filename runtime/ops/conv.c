@@ -369,17 +369,15 @@ const struct pnet_op pnet_op_conv = {
     .name = "conv",
     .class_ = PNET_LAYER,
     .summary = "Convolution on points, or on voxels in voxel mode",
-    .doc =
-        "`out[i] = bias + sum of W[k]^T in[j]` over the triplets (i, j, k): the points `j` within "
-        "`radius` of the centre "
-        "`i`, each multiplied by the matrix of the kernel cell `k` it falls into. A grid of "
-        "`kernel` cells an axis covers "
-        "the cube of edge `2 radius` around the centre; `radius` and `kernel` are independent.\n\n"
-        "`to=` goes to a coarser or a finer level of the same cloud; going finer uses the triplets "
-        "of the coarser "
-        "direction transposed. With `kernel=1` and neither radius nor `to` the layer is one matrix "
-        "for each point by itself.\n\n"
-        "PointCNN++: Performant Convolution on Native Points, 2025.",
+    .doc = "`out[i] = bias + sum of W[k]^T in[j]` over the triplets (i, j, k): the points `j` "
+           "within `radius` of the centre `i`, each multiplied by the matrix of the kernel cell "
+           "`k` that it lies in. A grid of `kernel` cells an axis covers the cube of edge `2 "
+           "radius` around the centre; `radius` and `kernel` are independent.\n\n"
+           "`to=` is a coarser or a finer level of the same cloud; a convolution to a finer level "
+           "uses the transposed triplets of the convolution to the coarser one. With `kernel=1` "
+           "and neither `radius` nor `to`, the layer multiplies each point by one matrix, without "
+           "neighbours.\n\n"
+           "PointCNN++: Performant Convolution on Native Points, 2025.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the input points"},
@@ -387,15 +385,15 @@ const struct pnet_op pnet_op_conv = {
             [KERNEL] = {"kernel", PNET_ARG_INT, "3", 1, PNET_KERNEL_LIMIT, NULL,
                 "kernel cells an axis; even ones only between levels"},
             [TO] = {"to", PNET_ARG_LEVEL, "", 0, 0, NULL,
-                "level of the result; the input's where left out"},
+                "level of the result; default: the level of `x`"},
             [RADIUS] = {"radius", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
-                "reach of the neighbourhood; kernel/2 cells of the finer level where left out"},
+                "radius of the neighbourhood; default: kernel/2 cells of the finer level"},
             [SHAPE] = {"shape", PNET_ARG_CHOICE, "ball", 0, 0, "ball|cube",
                 "distance: Euclidean, or largest coordinate"},
             [KNN] = {"knn", PNET_ARG_INT, "", 1, 1024, NULL,
                 "take that many nearest points instead of a radius"},
             [GROUPS] = {"groups", PNET_ARG_INT, "1", 1, 65536, NULL,
-                "channel groups convolved apart"},
+                "groups of channels that are convolved separately"},
             [BIAS] = {"bias", PNET_ARG_BOOL, "no", 0, 0, NULL,
                 "add a learned constant to each channel"},
         },

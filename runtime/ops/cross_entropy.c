@@ -74,17 +74,17 @@ const struct pnet_op pnet_op_cross_entropy = {
     .class_ = PNET_LOSS,
     .summary = "Cross entropy of the softmax of scores with labels",
     .doc = "The mean of `-log softmax(x)[label]` over the labelled points, weighted by the label's "
-           "class: `sum of w[label] * nll / sum of w[label]`. With `smoothing` s each label is "
-           "`1 - s` of itself and `s / classes` of every class. The label -1 is ignored; where all "
-           "are, the loss is 0.\n\n"
-           "The loss is taken on the label's points. If `x` lies on a coarser level, each point is "
-           "judged by the one that represents its cell.",
+           "class: `sum of w[label] * nll / sum of w[label]`. With `smoothing` s the target is `1 "
+           "- s` for the label plus `s / classes` for every class. The label -1 is ignored; if all "
+           "labels are ignored, the loss is 0.\n\n"
+           "The loss is computed on the points of the labels. If `x` lies on a coarser level, each "
+           "point gets the scores of the point that represents its cell.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},
             [LABEL] = {"label", PNET_ARG_LABEL, NULL, 0, 0, NULL, "labels"},
             [WEIGHTS] = {"weights", PNET_ARG_REALS, "", 0, 0, NULL,
-                "weight of each class; all 1 where left out"},
+                "weight of each class; default: 1 for all"},
             [SMOOTHING] = {"smoothing", PNET_ARG_REAL, "0", 0, 1, NULL,
                 "share of each label spread over all classes"},
         },

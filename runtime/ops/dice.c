@@ -77,14 +77,14 @@ const struct pnet_op pnet_op_dice = {
     .doc = "For each class c, over all labelled points of the batch, with `p = softmax(x)[c]` and "
            "`g` 1 where the label is c, else 0:\n\n"
            "`1 - 2 * sum of p g / (sum of p^2 + sum of g^2)`.\n\n"
-           "The loss is the mean over the classes that occur among the labels of the batch. A "
-           "class that does not is left out, so that nothing is divided by 0 and no constant is "
-           "needed to prevent it; what is predicted of it counts as missing elsewhere. The label "
-           "-1 is ignored; where all are, the loss is 0. Takes scores, without a softmax before "
-           "it. Levels are treated as in `cross_entropy`.\n\n"
-           "The sum of squares is that of Milletari, Navab, Ahmadi, V-Net, 2016; with `square=no` "
-           "the denominator is `sum of p + sum of g`, as in Sudre et al., Generalised Dice "
-           "overlap, 2017, equation 2, class by class.",
+           "The loss is the mean over the classes that occur among the labels of the batch. "
+           "Classes without labels are left out, so no denominator is 0 and no constant is added "
+           "to it; probability given to such a class lowers the score of the labelled classes. The "
+           "label -1 is ignored; if all labels are ignored, the loss is 0. Takes scores, without a "
+           "softmax before it. Levels are treated as in `cross_entropy`.\n\n"
+           "The sum of squares follows Milletari, Navab, Ahmadi, V-Net, 2016; with `square=no` the "
+           "denominator is `sum of p + sum of g`, as in Sudre et al., Generalised Dice overlap, "
+           "2017, equation 2, class by class.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},

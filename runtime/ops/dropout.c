@@ -36,9 +36,9 @@ const struct pnet_op pnet_op_dropout = {
     .name = "dropout",
     .class_ = PNET_LAYER,
     .summary = "Sets random channels of points to 0 while training",
-    .doc = "While training each element is 0 with probability `p`, else divided by `1 - p`; "
-           "otherwise nothing happens. Draws are numbered by step, layer and element: backward "
-           "draws the same mask again, and every device draws the same one.\n\n"
+    .doc = "In training each element is set to 0 with probability `p`, else divided by `1 - p`. In "
+           "inference the layer does nothing. Draws are numbered by step, layer and element, so "
+           "forward, backward and all devices draw the same mask.\n\n"
            "Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov, Dropout, 2014.",
     .args =
         {

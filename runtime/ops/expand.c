@@ -54,7 +54,7 @@ const struct pnet_op pnet_op_expand = {
     .name = "expand",
     .class_ = PNET_LAYER,
     .summary = "Gives every point the row of its sample",
-    .doc = "`out[point] = x[sample of the point]`: brings what was pooled with `to=sample` back to "
+    .doc = "`out[point] = x[sample of the point]`: copies the result of a pool with `to=sample` to "
            "the points.",
     .args =
         {

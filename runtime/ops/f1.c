@@ -28,8 +28,8 @@ const struct pnet_op pnet_op_f1 = {
     .summary = "F1 score, the harmonic mean of precision and recall, mean over the classes",
     .doc =
         "`2 hits / (labels + predictions)` for each class, also known as the Dice coefficient. The "
-        "headline is the mean over the classes that are labelled or predicted somewhere. The label "
-        "-1 is ignored, with the prediction there. Levels are treated as in `cross_entropy`.",
+        "headline is the mean over the classes that are labelled or predicted somewhere. Points "
+        "with the label -1 are ignored. Levels are treated as in `cross_entropy`.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},

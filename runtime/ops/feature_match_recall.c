@@ -69,22 +69,22 @@ const struct pnet_op pnet_op_feature_match_recall = {
     .name = "feature_match_recall",
     .class_ = PNET_METRIC,
     .summary = "Share of pairs of clouds with more than 5 % of right correspondences",
-    .doc = "`points` rows a side are drawn and matched to the nearest of the other side in feature "
-           "space; "
-           "a correspondence is right where its points lie within `near` of each other under the "
-           "true pose. The inlier ratio of a pair is the share of right ones; the pair counts "
-           "where it is above `ratio` (Deng, Birdal, Ilic, PPFNet, CVPR 2018). Also gives the mean "
-           "inlier ratio and the mean number of correspondences. docs/registration.md names the "
-           "protocols.",
+    .doc = "`points` rows of each cloud are drawn; each is matched to the row of the other cloud "
+           "with the nearest features. A correspondence is right if its points lie within `near` "
+           "of each other under the true pose. The inlier ratio of a pair of clouds is the share "
+           "of right correspondences; the pair counts if its ratio is above `ratio` (Deng, Birdal, "
+           "Ilic, PPFNet, CVPR 2018). Also gives the mean inlier ratio and the mean number of "
+           "correspondences. docs/registration.md names the protocols.",
     .args =
         {
             PNET_PAIRS_ARGS,
             [NEAR] = {"near", PNET_ARG_LENGTH, "0.1m", 1e-6, 1e5, NULL,
                 "a correspondence is right within this distance"},
-            [RATIO] = {"ratio", PNET_ARG_REAL, "0.05", 0, 1, NULL, "of right ones that is enough"},
-            [POINTS] = {"points", PNET_ARG_INT, "5000", 1, 1e9, NULL, "drawn a side"},
+            [RATIO] = {"ratio", PNET_ARG_REAL, "0.05", 0, 1, NULL,
+                "inlier ratio above which a pair counts"},
+            [POINTS] = {"points", PNET_ARG_INT, "5000", 1, 1e9, NULL, "rows drawn from each cloud"},
             [MUTUAL] = {"mutual", PNET_ARG_BOOL, "yes", 0, 0, NULL,
-                "only rows that are the nearest of each other"},
+                "only pairs of rows that are each other's nearest"},
         },
     .flags = PNET_NO_GRAD | PNET_ON_HOST,
     .rule = rule,

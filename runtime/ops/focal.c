@@ -68,22 +68,22 @@ static void reference(const struct pnet_exec *x)
 const struct pnet_op pnet_op_focal = {
     .name = "focal",
     .class_ = PNET_LOSS,
-    .summary = "Focal loss: cross entropy that turns to what is still hard",
+    .summary = "Focal loss: cross entropy with more weight on points that are predicted badly",
     .doc = "`(1 - p)^gamma * -log p` with `p = softmax(x)[label]`, mean over the labelled points "
            "weighted by the label's class: `sum of w[label] * loss / sum of w[label]`. The larger "
-           "`gamma`, the less count points that are right already; with 0 the loss is "
-           "`cross_entropy`. The label -1 is ignored; where all are, the loss is 0. Levels are "
-           "treated as in `cross_entropy`.\n\n"
+           "`gamma`, the less weight points have whose label is already predicted well; with 0 the "
+           "loss is `cross_entropy`. The label -1 is ignored; if all labels are ignored, the loss "
+           "is 0. Levels are treated as in `cross_entropy`.\n\n"
            "Lin, Goyal, Girshick, He, Dollar, Focal Loss for Dense Object Detection, 2017, here "
-           "for one class out of many.",
+           "with softmax over all classes.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},
             [LABEL] = {"label", PNET_ARG_LABEL, NULL, 0, 0, NULL, "labels"},
             [GAMMA] = {"gamma", PNET_ARG_REAL, "2", 0, 100, NULL,
-                "how much less points count that are right already"},
+                "exponent that lowers the weight of points predicted well"},
             [WEIGHTS] = {"weights", PNET_ARG_REALS, "", 0, 0, NULL,
-                "weight of each class; all 1 where left out"},
+                "weight of each class; default: 1 for all"},
         },
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,

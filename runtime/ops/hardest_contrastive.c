@@ -103,25 +103,25 @@ const struct pnet_op pnet_op_hardest_contrastive = {
     .class_ = PNET_LOSS,
     .summary = "Hardest contrastive loss of the features of two matched clouds",
     .doc =
-        "From each sample `positives` matches `(i, j)` are drawn, or all where there are not more, "
-        "and `candidates` points of either cloud. The hardest negative of `i` is the drawn point "
-        "`k` of the target with the nearest features; of `j`, that of the source. Where that "
-        "one is itself a match of `i` (or of `j`), its term is left out: the next nearest does not "
-        "take its place. With `d` the Euclidean distance of "
-        "features, the loss is\n\n"
-        "`mean [d(i, j) - pos]+^2 + mean [neg - d(i, k)]+^2 / 2 + mean [neg - d(j, k)]+^2 / "
-        "2`,\n\n"
-        "each mean over the terms of the whole batch that are not left out, 0 where there are none "
-        "(Choy, Park, Koltun: "
-        "*Fully Convolutional Geometric Features*, 2019, equation 4). Draws take one match or "
-        "point from each of as many equal stretches of the list, anew in each step.\n\n"
-        "The features should have length 1 (`l2norm`), and `M` is what `matches` gives for their "
-        "levels.",
+        "From each sample the loss draws `positives` matches `(i, j)` (all matches if there are "
+        "fewer) and `candidates` points of each cloud. The hardest negative of `i` is the drawn "
+        "point `k` of the target with the nearest features; the hardest negative of `j` is the "
+        "drawn point `k` of the source with the nearest features. If the hardest negative matches "
+        "`i` (or `j`), its term is left out; the next nearest point does not replace it. With `d` "
+        "the Euclidean distance of features, the loss is\n\n"
+        "`mean [d(i, j) - pos]+^2 + mean [neg - d(i, k)]+^2 / 2 + mean [neg - d(j, k)]+^2 / 2`,\n\n"
+        "each mean over the terms of the batch that are not left out, 0 if there are none (Choy, "
+        "Park, Koltun: *Fully Convolutional Geometric Features*, 2019, equation 4). For n draws "
+        "the list is divided into n equal parts, and one match or point is drawn from each; every "
+        "step draws anew.\n\n"
+        "The features should have length 1 (`l2norm`), and `M` is the result of `matches` for "
+        "their levels.",
     .args =
         {
             [SOURCE] = {"source", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the source"},
             [TARGET] = {"target", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the target"},
-            [MATCHES] = {"M", PNET_ARG_MATCHES, NULL, 0, 0, NULL, "points that belong together"},
+            [MATCHES] = {"M", PNET_ARG_MATCHES, NULL, 0, 0, NULL,
+                "matching points of the two clouds"},
             [POS] = {"pos", PNET_ARG_REAL, "0.1", 0, 1e6, NULL,
                 "distance up to which a match is near enough"},
             [NEG] = {"neg", PNET_ARG_REAL, "1.4", 0, 1e6, NULL,

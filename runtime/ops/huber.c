@@ -58,7 +58,7 @@ const struct pnet_op pnet_op_huber = {
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "prediction"},
-            [TARGET] = {"target", PNET_ARG_VALUE, NULL, 0, 0, NULL, "what it should be"},
+            [TARGET] = {"target", PNET_ARG_VALUE, NULL, 0, 0, NULL, "target values"},
             [DELTA] = {"delta", PNET_ARG_REAL, "1", 1e-6, 1e6, NULL,
                 "difference from which the loss grows in proportion"},
         },

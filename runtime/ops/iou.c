@@ -14,8 +14,8 @@ const struct pnet_op pnet_op_iou = {
     .summary = "Intersection over union of each class, and their mean",
     .doc = "`hits / (labels + predictions - hits)` for each class; the headline is the mean over "
            "the classes "
-           "that are labelled or predicted somewhere. The label -1 is ignored, with the prediction "
-           "there. Levels are treated as in `cross_entropy`.",
+           "that are labelled or predicted somewhere. Points with the label -1 are ignored. Levels "
+           "are treated as in `cross_entropy`.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},

@@ -38,7 +38,8 @@ const struct pnet_op pnet_op_l2norm = {
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features"},
-            [EPS] = {"eps", PNET_ARG_REAL, "1e-12", 1e-30, 1, NULL, "shortest length divided by"},
+            [EPS] = {"eps", PNET_ARG_REAL, "1e-12", 1e-30, 1, NULL,
+                "lower bound of the length that x is divided by"},
         },
     .flags = PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
     .keep = PNET_KEEP_IN0,

@@ -31,7 +31,7 @@ const struct pnet_op pnet_op_leaky_relu = {
     .class_ = PNET_LAYER,
     .summary = "Rectifier that keeps a part of negative values",
     .doc = "`out = x` where x is positive, else `slope * x`. Runs as part of the layer before it "
-           "where that layer allows.\n\n"
+           "if that layer supports this.\n\n"
            "Maas, Hannun, Ng, Rectifier Nonlinearities Improve Neural Network Acoustic Models, "
            "2013.",
     .args =

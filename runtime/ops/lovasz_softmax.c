@@ -89,9 +89,9 @@ const struct pnet_op pnet_op_lovasz_softmax = {
     .class_ = PNET_LOSS,
     .summary = "Lovasz-softmax: a smooth stand-in for 1 - mIoU",
     .doc = "The convex extension of the Jaccard loss of each class, at the errors of `softmax(x)`, "
-           "mean over the classes that occur in the batch. The label -1 is ignored; where all are, "
-           "the loss is 0. Takes scores, without a softmax before it; commonly added to "
-           "`cross_entropy`. Levels are treated as there.\n\n"
+           "mean over the classes that occur in the batch. The label -1 is ignored; if all labels "
+           "are ignored, the loss is 0. Takes scores, without a softmax before it; commonly added "
+           "to `cross_entropy`. Levels are treated as in `cross_entropy`.\n\n"
            "Berman, Triki, Blaschko, The Lovasz-Softmax Loss, 2018.",
     .args =
         {

@@ -51,7 +51,7 @@ const struct pnet_op pnet_op_mse = {
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "prediction"},
-            [TARGET] = {"target", PNET_ARG_VALUE, NULL, 0, 0, NULL, "what it should be"},
+            [TARGET] = {"target", PNET_ARG_VALUE, NULL, 0, 0, NULL, "target values"},
         },
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,

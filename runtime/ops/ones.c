@@ -26,7 +26,7 @@ const struct pnet_op pnet_op_ones = {
     .name = "ones",
     .class_ = PNET_LAYER,
     .summary = "The number 1 on every point of a level",
-    .doc = "What a net reads that sees nothing but where the points are.",
+    .doc = "The input of a net that uses the positions of points and no features.",
     .args =
         {
             [LEVEL] = {"level", PNET_ARG_LEVEL, NULL, 0, 0, NULL, "level of the result"},

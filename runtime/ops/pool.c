@@ -178,15 +178,16 @@ const struct pnet_op pnet_op_pool = {
     .class_ = PNET_LAYER,
     .summary = "Mean, maximum or sum of the points of each coarser cell, or of each sample",
     .doc = "`to=` is a coarser level of the same cloud, or `sample` for one row a sample. A point "
-           "counts for the cell it lies in. An empty cell or sample has 0; ties of a maximum go to "
-           "the lowest row. On its own level the value stays as it is.\n\n"
-           "Labels can be pooled too: the most frequent one, ignored labels (-1) apart, the lowest "
-           "one among equals. They have no gradient.",
+           "belongs to the cell that it lies in. The result of an empty cell or sample is 0; among "
+           "equal maxima the lowest row gets the gradient. Pooling to the level of `x` changes "
+           "nothing.\n\n"
+           "Labels can be pooled too: the result is the most frequent label of the cell, the "
+           "lowest one among equals; ignored labels (-1) do not count. Labels have no gradient.",
     .args =
         {
             [IN] = {"x", PNET_ARG_ANY, NULL, 0, 0, NULL, "features, or labels"},
             [KIND] = {"kind", PNET_ARG_CHOICE, "mean", 0, 0, "mean|max|sum",
-                "what is made of a cell's features"},
+                "how the features of a cell are reduced"},
             [TO] = {"to", PNET_ARG_LEVEL, NULL, 0, 0, NULL, "coarser level, or sample"},
         },
     .rule = rule,

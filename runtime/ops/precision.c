@@ -29,8 +29,8 @@ const struct pnet_op pnet_op_precision = {
     .summary = "Share of the predictions that are right, mean over the classes",
     .doc =
         "`hits / predictions` for each class, 0 for one that is labelled but never predicted. The "
-        "headline is the mean over the classes that are labelled or predicted somewhere. The label "
-        "-1 is ignored, with the prediction there. Levels are treated as in `cross_entropy`.",
+        "headline is the mean over the classes that are labelled or predicted somewhere. Points "
+        "with the label -1 are ignored. Levels are treated as in `cross_entropy`.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},

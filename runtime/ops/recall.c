@@ -29,7 +29,7 @@ const struct pnet_op pnet_op_recall = {
     .summary = "Share of the labels that are found, mean over the classes",
     .doc = "`hits / labels` for each class, 0 for one that is predicted but never labelled, which "
            "`mean_accuracy` leaves out. The headline is the mean over the classes that are "
-           "labelled or predicted somewhere. The label -1 is ignored, with the prediction there. "
+           "labelled or predicted somewhere. Points with the label -1 are ignored. "
            "Levels are treated as in `cross_entropy`.",
     .args =
         {

@@ -53,9 +53,9 @@ static bool rule(struct pnet_rule *r)
     if (!pnet_op_pairs_rule(r, "registration")) return false;
     const struct pnet_level_info *l = &r->levels[r->in[PNET_PAIRS_SOURCE].level];
     if (!r->attr[DISTANCE].set && l->cell == 0) {
-        pnet_rule_fail(
-            r, DISTANCE, "level %s has no cell size that tells what an inlier is", l->name);
-        pnet_rule_help(r, "say it: distance=5cm");
+        pnet_rule_fail(r, DISTANCE,
+            "level %s has no cell size to derive the distance of inliers from", l->name);
+        pnet_rule_help(r, "give one: distance=5cm");
         return false;
     }
     r->out = (struct pnet_type){.type = PNET_F64, .width = SUMS, .level = r->scalar_level};
@@ -219,38 +219,39 @@ const struct pnet_op pnet_op_registration = {
     .name = "registration",
     .class_ = PNET_METRIC,
     .summary = "Share of pairs of clouds that features and RANSAC bring together",
-    .doc =
-        "`points` rows a side are drawn and matched to the nearest of the other side in feature "
-        "space; RANSAC makes `ransac` poses of `sample` correspondences each, drops those whose "
-        "edges differ by more than a tenth in length, and refits the one with the most "
-        "correspondences within `distance` on these.\n\n"
-        "The headline is the recall: the share of pairs with a relative rotation error (the angle "
-        "of `R_true^T R`) below `rre` and a relative translation error (`|t - t_true|`) below "
-        "`rte`. Beside it: the mean errors over all pairs (the identity where no pose was found) "
-        "and over the successes; recall and means under `strict_rre` and `strict_rte`; recall and "
-        "means where a success is a root mean square distance below `rmse` between the source's "
-        "points under either pose, over those with a target point within `near` under the true "
-        "one (3DMatch's registration recall); the mean inlier ratio, a correspondence being right "
-        "within `near`. And what the features are worth before RANSAC: the share of different rows "
-        "among the targets nearest to the drawn sources, and of sources that have their "
-        "neighbour's; the root mean square distance of right correspondences, how well apart these "
-        "lie, and the errors of the pose fitted to them alone. And how hard the pairs are: their "
-        "overlap and the angle of their true rotation. docs/registration.md names the "
-        "values and the protocols.",
+    .doc = "`points` rows of each cloud are drawn; each is matched to the row of the other cloud "
+           "with the nearest features. RANSAC draws `ransac` samples of `sample` correspondences "
+           "each, drops samples whose edges differ by more than a tenth in length between the "
+           "clouds, and fits a pose to each other sample. The pose with the most correspondences "
+           "within `distance` is refitted on these correspondences.\n\n"
+           "The headline is the recall: the share of pairs with a relative rotation error (the "
+           "angle of `R_true^T R`) below `rre` and a relative translation error (`|t - t_true|`) "
+           "below `rte`. Other values: the mean errors over all pairs (of the identity if no pose "
+           "is found) and over the successes; recall and means under `strict_rre` and "
+           "`strict_rte`; recall and means by 3DMatch's registration recall, where a pair succeeds "
+           "if the source's points under the two poses have a root mean square distance below "
+           "`rmse`, over the points with a target point within `near` under the true pose; the "
+           "mean inlier ratio, where a correspondence is right within `near`. Values of the "
+           "features before RANSAC: the share of different rows among the targets nearest to the "
+           "drawn sources; the share of sources with the same target as their neighbour; the root "
+           "mean square distance and the spread of right correspondences; the errors of the pose "
+           "fitted to right correspondences alone. Values of the pairs: their overlap and the "
+           "angle of their true rotation. docs/registration.md names the values and the protocols.",
     .args =
         {
             PNET_PAIRS_ARGS,
             [RRE] = {"rre", PNET_ARG_ANGLE, "5deg", 0, 0, NULL, "rotation error of a success"},
             [RTE] = {"rte", PNET_ARG_LENGTH, "2m", 0, 0, NULL, "translation error of a success"},
-            [RANSAC] = {"ransac", PNET_ARG_INT, "50000", 1, 1e9, NULL, "poses that are tried"},
-            [POINTS] = {"points", PNET_ARG_INT, "5000", 1, 1e9, NULL, "drawn a side"},
+            [RANSAC] = {"ransac", PNET_ARG_INT, "50000", 1, 1e9, NULL, "samples that RANSAC draws"},
+            [POINTS] = {"points", PNET_ARG_INT, "5000", 1, 1e9, NULL, "rows drawn from each cloud"},
             [MUTUAL] = {"mutual", PNET_ARG_BOOL, "yes", 0, 0, NULL,
-                "only rows that are the nearest of each other"},
+                "only pairs of rows that are each other's nearest"},
             [DISTANCE] = {"distance", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
-                "of RANSAC's inliers (default: one and a half cells of the source's level)"},
+                "distance up to which RANSAC counts a correspondence (default: one and a half "
+                "cells of the source's level)"},
             [SAMPLE] = {"sample", PNET_ARG_INT, "3", 3, 4, NULL, "correspondences of a pose"},
             [CONFIDENCE] = {"confidence", PNET_ARG_REAL, "0", 0, 0.999999, NULL,
-                "stop when a better pose is less likely than one minus this; 0: never"},
+                "stop when a better pose not yet drawn is less likely than 1 minus this; 0: never"},
             [NEAR] = {"near", PNET_ARG_LENGTH, "0.1m", 1e-6, 1e5, NULL,
                 "a correspondence is right within this distance"},
             [RMSE] = {"rmse", PNET_ARG_LENGTH, "0.2m", 0, 0, NULL, "root mean square of a success"},

@@ -25,8 +25,8 @@ const struct pnet_op pnet_op_relu = {
     .name = "relu",
     .class_ = PNET_LAYER,
     .summary = "Rectifier: negative values become 0",
-    .doc = "`out = max(x, 0)`; the gradient at 0 is 0. Runs as part of the layer before it where "
-           "that layer allows.",
+    .doc = "`out = max(x, 0)`; the gradient at 0 is 0. Runs as part of the layer before it if that "
+           "layer supports this.",
     .args =
         {
             {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features"},

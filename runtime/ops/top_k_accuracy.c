@@ -79,7 +79,8 @@ const struct pnet_op pnet_op_top_k_accuracy = {
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "scores, one channel a class"},
             [LABEL] = {"label", PNET_ARG_LABEL, NULL, 0, 0, NULL, "labels"},
-            [K] = {"k", PNET_ARG_INT, "5", 1, 65536, NULL, "predictions that a label may be among"},
+            [K] = {"k", PNET_ARG_INT, "5", 1, 65536, NULL,
+                "number of best predictions among which the label counts as predicted"},
         },
     .flags = PNET_NO_GRAD,
     .rule = rule,

@@ -119,12 +119,11 @@ const struct pnet_op pnet_op_upsample = {
     .name = "upsample",
     .class_ = PNET_LAYER,
     .summary = "Values of a coarser level on the points of a finer one",
-    .doc =
-        "`nearest`: each point takes the row of the coarse point that represents its cell. "
-        "`inverse_distance`: the mean of the `k` nearest coarse points of the sample, weighted by "
-        "`1 / (distance^2 + 1e-8)`, distances in metres. On its own level the value stays as it "
-        "is.\n\n"
-        "Qi, Yi, Su, Guibas, PointNet++, 2017.",
+    .doc = "`nearest`: each point takes the row of the coarse point that represents its cell. "
+           "`inverse_distance`: the mean of the `k` nearest coarse points of the sample, weighted "
+           "by `1 / (distance^2 + 1e-8)`, distances in metres. Upsampling to the level of `x` "
+           "changes nothing.\n\n"
+           "Qi, Yi, Su, Guibas, PointNet++, 2017.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features of the coarser points"},
