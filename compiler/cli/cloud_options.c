@@ -218,7 +218,9 @@ enum pnet_status pnet_cli_list_clouds(
             st = add_found(clouds, &found, folder, e);
         if (!st && clouds->count == before)
             st = pnet_error_set(e, PNET_FAILED,
-                "%s: no file in this folder is called as clouds are (.ply, .las, .bin ...)", path);
+                "%s: no file in this folder has a name that ends as clouds do (.ply, .las, .bin "
+                "...)",
+                path);
     }
     if (st) pnet_paths_free(clouds);
     return st;

@@ -96,8 +96,8 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     bool one_by_one = each || l.measured;
     if (l.measured && run->config->skip_empty)
         return pnet_error_set(e, PNET_USAGE,
-            "skip_empty: with `info` every pair must have points, or pairs and matrices get mixed "
-            "up");
+            "skip_empty: pairs with `info` cannot be left out, as each pair has its matrix in the "
+            "file");
     enum pnet_status st = open_ground(run, w, split, one_by_one, &g, e);
     if (!st)
         st = pnet_evaluate_each(
@@ -138,9 +138,8 @@ static int check_config_sets(const struct run_options *o, const struct setting *
             size_t n = strlen(keys[k]);
             const char *set = o->config_sets.items[i];
             if (strncmp(set, keys[k], n) == 0 && set[n] == '=')
-                return pnet_cli_usage_error(
-                    "--set-config %s: weights run as they were trained, --%s says "
-                    "otherwise",
+                return pnet_cli_usage_error("--set-config %s has no effect, since the weights "
+                                            "record this setting: --%s changes it",
                     set, keys[k]);
         }
     return 0;
@@ -332,7 +331,7 @@ int pnet_command_compare(int argc, char **argv)
         "prints accuracy, time and peak\n"
         "memory side by side. With --weights nothing is trained: one set of weights is evaluated "
         "in both modes. --all adds\n"
-        "the three degradations, each alone. Runs that are already in DIR are gone on with.",
+        "the three degradations, each alone. Runs that are already in DIR are resumed.",
         "  pnetc compare models/rooms.pnet --config models/rooms.yaml -o out/compare\n"
         "  pnetc compare models/rooms.pnet --config models/rooms.yaml --weights out/run --all\n"};
     struct comparison k = {

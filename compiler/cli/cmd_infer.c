@@ -271,7 +271,7 @@ static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet
             const char *x = stem(inputs->items[i], &a), *y = stem(inputs->items[k], &b);
             if (a == b && strncmp(x, y, (size_t)a) == 0)
                 return pnet_error_set(e, PNET_USAGE,
-                    "%s and %s would both be written as %.*s: give them folders of their own",
+                    "%s and %s would both be written as %.*s: give them different output folders",
                     inputs->items[k], inputs->items[i], a, x);
         }
     return PNET_OK;
@@ -297,8 +297,8 @@ static enum pnet_status infer_all(const struct inference *f, const struct pnet_p
     char path[4096];
     bool per_point = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input >= 0;
     if (!output && per_point)
-        return pnet_error_set(
-            e, PNET_USAGE, "the result has a row for each point: where to? -o OUT.ply or OUT.npy");
+        return pnet_error_set(e, PNET_USAGE,
+            "the result has a row for each point: give a file for it, -o OUT.ply or OUT.npy");
     if (!format) format = per_point ? "ply" : "npy";
     snprintf(path, sizeof path, ".%s", format);
     enum pnet_status st = output ? check_ending(many ? path : output, per_point, e) : PNET_OK;
@@ -398,7 +398,7 @@ int pnet_command_infer(int argc, char **argv)
         "matrix; a result for each cloud is printed. Where --input is a folder or a pattern, or "
         "there are several, OUT is a "
         "folder.\n"
-        "The clouds' fields feed the model as in training; --map and --config say otherwise.",
+        "The clouds' fields feed the model as in training; --map and --config change this.",
         "  pnetc infer models/rooms.pnet --weights out/demo --input room.ply -o labelled.ply "
         "--colour\n"
         "  pnetc infer models/rooms.pnet --weights out/demo --input a.ply --value "
@@ -415,7 +415,7 @@ int pnet_command_infer(int argc, char **argv)
         {"format", 0, OPT_TEXT, &r.format, "ENDING",
             "of files in a folder: ply (default), npy (default of one row a cloud), ..."},
         {"columns", 0, OPT_TEXT, &r.columns, "NAMES",
-            "of columns without names, as x,y,z,intensity; of .bin, its records"},
+            "for columns without names, such as x,y,z,intensity; for .bin, of its records"},
         {"net", 0, OPT_TEXT, &r.net, "NAME", "which net (the last one)"},
         {"value", 0, OPT_TEXT, &r.value, "PATH", "a value inside of it instead of its result"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,

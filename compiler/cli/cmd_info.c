@@ -242,7 +242,7 @@ static bool holds_weights(const char *path)
 int pnet_command_info(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc info FILE ... [options]",
-        "Tells what a cloud, a weights file, a checkpoint or a run folder holds.",
+        "Prints what a cloud, a weights file, a checkpoint or a run folder holds.",
         "  pnetc info room.ply\n  pnetc info out/demo/best --json\n  pnetc info scan.bin --columns "
         "x,y,z,red,green,blue\n"};
     const char *files[256], *columns = NULL;
@@ -252,7 +252,7 @@ int pnet_command_info(int argc, char **argv)
     struct pnet_error e = {0};
     struct option options[] = {
         {"columns", 0, OPT_TEXT, &columns, "NAMES",
-            "of columns without names, as x,y,z,intensity; of .bin, its records"},
+            "for columns without names, such as x,y,z,intensity; for .bin, of its records"},
         {"json", 0, OPT_FLAG, &n.json, NULL, "an object a line, one for each file"}};
     if ((code = pnet_cli_parse_options(
              argc, argv, options, 2, &usage, files, 256, &words, &done)) ||

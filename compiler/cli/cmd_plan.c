@@ -228,8 +228,8 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
         slot->counts.rows[p->sample_level] = slot->counts.rows[p->scalar_level] = 1;
         assume_counts(b, &slot->counts, r->points);
         if (!r->json)
-            puts("no cloud to go by: a level is assumed to hold 3 times fewer points than one of "
-                 "half its cell");
+            puts("no cloud is given: a level is assumed to hold a third of the points of a level "
+                 "with half its cell");
     }
     if (!st && r->like && measured)
         scale_counts(p, &slot->counts, (double)r->points / (double)measured);

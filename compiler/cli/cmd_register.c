@@ -151,7 +151,8 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     r->distance = q->distance_m > 0 ? q->distance_m : 1.5 * r->cell;
     if (r->distance <= 0)
         return pnet_error_set(e, PNET_USAGE,
-            "the features' level has no cell size that tells what an inlier is: --distance 5cm");
+            "the level of the features has no cell size to derive the distance of inliers from: "
+            "give one, --distance 5cm");
     struct pnet_register_options o = {.points = q->points,
         .mutual = !q->one_way,
         .ransac = {.distance = r->distance,
@@ -163,8 +164,8 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     if (st) return st;
     if (!r->found.ransac.found)
         return pnet_error_set(e, PNET_FAILED,
-            "no pose found: none of %lld times %lld of %lld correspondences keep their distances "
-            "within %g m",
+            "no pose found: none of %lld samples of %lld from %lld correspondences fits within %g "
+            "m",
             (long long)q->ransac, (long long)q->sample, (long long)r->found.matches, r->distance);
     memcpy(r->pose, r->found.ransac.pose, sizeof r->pose);
     r->estimated = true;
@@ -198,7 +199,7 @@ static enum pnet_verdict judge(const struct registration *r, char why[200])
     if (r->estimated) by_matches = pnet_verdict_matches(f->matches, f->ransac.inliers, f->chance);
     if (r->refined) by_points = pnet_verdict_points(r->rows, r->icp.inliers);
     if (r->estimated && by_matches >= by_points) {
-        snprintf(why, 200, "%lld of %lld correspondences agree, by chance %lld do",
+        snprintf(why, 200, "%lld of %lld correspondences agree with the pose, %lld would by chance",
             (long long)f->ransac.inliers, (long long)f->matches, (long long)f->chance);
         return by_matches;
     }
@@ -334,19 +335,19 @@ int pnet_command_register(int argc, char **argv)
         {"output", 'o', OPT_TEXT, &q.output, "CLOUD", "the source in the target's coordinates"},
         {"picture", 0, OPT_TEXT, &q.picture, "OUT.svg", "both clouds, before and after"},
         {"points", 0, OPT_COUNT, COUNT(&q.points, 3, INT32_MAX), "N",
-            "drawn from each cloud (5000)"},
+            "rows drawn from each cloud (5000)"},
         {"ransac", 0, OPT_COUNT, COUNT(&q.ransac, 1, 1000000000), "N",
-            "poses that are tried (50000)"},
+            "samples that RANSAC draws (50000)"},
         {"sample", 0, OPT_COUNT, COUNT(&q.sample, 3, 4), "N",
             "correspondences of a pose, 3 (default) or 4"},
         {"distance", 0, OPT_LENGTH, &q.distance_m, "LENGTH",
-            "of RANSAC's inliers (1.5 cells of the features)"},
+            "up to which RANSAC counts an inlier (1.5 cells of the features)"},
         {"one-way", 0, OPT_FLAG, &q.one_way, NULL, "matches need not be mutual"},
         {"icp", 0, OPT_LENGTH, &q.icp_m, "LENGTH", "refine by ICP within this distance"},
         {"planes", 0, OPT_FLAG, &q.planes, NULL, "ICP to the target's planes instead of points"},
         {"strict", 0, OPT_FLAG, &q.strict, NULL,
             "exit code 1 unless the pose counts as registered"},
-        {"seed", 0, OPT_COUNT, COUNT(&q.seed, 0, INT64_MAX), "N", "of what is drawn (0)"},
+        {"seed", 0, OPT_COUNT, COUNT(&q.seed, 0, INT64_MAX), "N", "seed of random draws (0)"},
         CLOUD_MAP_OPTIONS(&q.map), MODEL_OPTIONS(&q.options)};
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
              &usage, q.paths, 2, &words, &done)) ||

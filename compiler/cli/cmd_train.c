@@ -9,7 +9,8 @@ int pnet_command_train(int argc, char **argv)
         "pnetc train MODEL.pnet --config RUN.yaml -o RUNDIR [options]",
         "Trains a model. RUNDIR gets config.yaml, model.pnet, metrics.jsonl, the checkpoints last/ "
         "and best/, and report.html.\n"
-        "Ctrl-C saves and ends; --resume goes on to the same bits.",
+        "Ctrl-C saves a checkpoint and ends the run; --resume continues it, to the same bits as "
+        "without the interruption.",
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run\n"
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/voxel --mode voxel\n"
         "  pnetc train models/rooms.pnet --config models/rooms.yaml -o out/run --resume\n"
@@ -19,9 +20,9 @@ int pnet_command_train(int argc, char **argv)
     const char *model, *folder = NULL;
     bool resume = false, done;
     struct option options[] = {{"output", 'o', OPT_TEXT, &folder, "RUNDIR", "folder of the run"},
-        {"resume", 0, OPT_FLAG, &resume, NULL, "go on with the run in RUNDIR"},
+        {"resume", 0, OPT_FLAG, &resume, NULL, "resume the run in RUNDIR"},
         {"weights", 'w', OPT_TEXT, &r.weights, "W",
-            "start from the layers of these that fit: checkpoint, run folder or file"},
+            "start from those of these weights that fit: checkpoint, run folder or file"},
         TRAIN_OPTIONS(&r), RUN_OPTIONS(&r)};
     int words, code;
     struct pnet_error e = {0};

@@ -30,7 +30,7 @@ static void print_help(FILE *f)
         f);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(f, "  %-8s  %s\n", commands[i].name, commands[i].summary);
-    fputs("\npnetc COMMAND --help tells more about each.\n", f);
+    fputs("\npnetc COMMAND --help describes a command.\n", f);
 }
 
 /* Flushes standard output, because only then it is known whether all of it could be written. */

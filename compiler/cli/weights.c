@@ -84,15 +84,13 @@ static void say_geometry(const struct weights *w)
 {
     if (!w->trained.known)
         say(w,
-            "%s does not tell in which mode and under which version of the geometry's definitions "
-            "it "
-            "was trained; this program has version %d",
+            "%s does not record its mode and its version of the geometry's definitions; this "
+            "program has version %d",
             w->path, (int)PNET_GEOMETRY_VERSION);
     else if (!w->trained.geometry)
         say(w,
-            "%s does not tell under which version of the geometry's definitions it was trained; "
-            "this "
-            "program has version %d",
+            "%s does not record its version of the geometry's definitions; this program has "
+            "version %d",
             w->path, (int)PNET_GEOMETRY_VERSION);
     else if (w->trained.geometry != PNET_GEOMETRY_VERSION)
         say(w,

@@ -390,7 +390,7 @@ static void print(const struct pnet_tuning *t, FILE *f)
     int width = 0;
     pnet_number_write(f, "autotune: %d sums of %d convolutions: %d measured in %.1f s, %d known",
         t->measured + t->known + t->left, t->count, t->measured, t->seconds, t->known);
-    if (t->left) fprintf(f, ", %d left to the fixed table for want of time", t->left);
+    if (t->left) fprintf(f, ", %d left to the fixed table, as the time ran out", t->left);
     for (int i = 0; i < t->count; i++) {
         int length = (int)strlen(t->lines[i].path);
         if (count_alike(t, i) && length > width) width = length;

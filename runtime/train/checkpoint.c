@@ -294,7 +294,7 @@ static enum pnet_status check_text(
     snprintf(want, sizeof want, "%08" PRIx32, checksum(b));
     if (strcmp(json_string_value(sum), want) == 0) return PNET_OK;
     return pnet_error_set(e, PNET_BAD_DATA,
-        "%s is damaged: expected CRC-32 %.20s, as it says itself, found %s", name,
+        "%s is damaged: expected CRC-32 %.20s, as the file records, found %s", name,
         json_string_value(sum), want);
 }
 

@@ -279,12 +279,12 @@ static enum pnet_status read_last(struct trainer *t, struct pnet_error *e)
     if (st || !(last || best)) return st;
     if (!t->o->resume)
         return pnet_error_set(e, PNET_USAGE,
-            "%s holds a run already: --resume goes on with it, or choose another folder",
+            "%s holds a run already: continue it with --resume, or choose another folder",
             t->o->folder);
     if (!last)
         return pnet_error_set(e, PNET_FAILED,
-            "%s/last is missing, and %s/best is there: copy it to last to go on from it, or choose "
-            "another folder",
+            "%s/last is missing, but %s/best exists: copy best to last to resume from it, or "
+            "choose another folder",
             t->o->folder, t->o->folder);
     snprintf(path, sizeof path, "%s/last", t->folder.path);
     st = pnet_checkpoint_read(path, &t->last, e);
@@ -307,7 +307,7 @@ static enum pnet_status refuse_plan(const struct trainer *t, const char *path, s
     if (was.geometry != PNET_GEOMETRY_VERSION)
         return pnet_error_set(e, PNET_USAGE,
             "%s was trained under version %d of the geometry's definitions, this program has "
-            "version %d: the training cannot go on",
+            "version %d: the training cannot be resumed",
             path, was.geometry, (int)PNET_GEOMETRY_VERSION);
     if (was.degrade != t->plan->degrade)
         return pnet_error_set(e, PNET_USAGE, "%s was trained in mode %s, and this is mode %s", path,
@@ -336,8 +336,8 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
         st = refuse_plan(t, path, e);
     else if (!c->optimizer && c->state.step < t->steps)
         st = pnet_error_set(e, PNET_USAGE,
-            "%s was saved without the optimiser's state (--without-optimizer): no training can go "
-            "on from it",
+            "%s was saved without the optimiser's state (--without-optimizer): a training cannot "
+            "resume from it",
             path);
     else
         st = restore_tensors(t, c, e);
@@ -588,7 +588,7 @@ static enum pnet_status finish_step(struct trainer *t, bool saved, struct pnet_e
     bool over = last && !(validation && t->validated != t->step);
     if (stopped(t) && !over)
         return pnet_error_set(e, PNET_INTERRUPTED,
-            "interrupted at step %lld of %lld; --resume goes on", (long long)t->step,
+            "interrupted at step %lld of %lld; continue with --resume", (long long)t->step,
             (long long)t->steps);
     return PNET_OK;
 }

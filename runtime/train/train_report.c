@@ -75,11 +75,11 @@ static void note_change(void *context, const char *key, const char *was, const c
     now = *now ? now : none;
     if (then == PNET_RESUME_REFUSED && !c->status)
         c->status = pnet_error_set(c->error, PNET_USAGE,
-            "%s was begun with another %s, a training cannot go on with that: %.200s there, %.200s "
-            "now",
+            "%s was begun with another %s, which a resumed training cannot change: %.200s before, "
+            "%.200s now",
             c->o->folder, key, was, now);
     if (then != PNET_RESUME_TOLD || !c->o->warn) return;
-    snprintf(text, sizeof text, "%.100s goes on with another %s: %.200s before, %.200s now",
+    snprintf(text, sizeof text, "%.100s resumes with another %s: %.200s before, %.200s now",
         c->o->folder, key, was, now);
     c->o->warn(c->o->context, text);
 }

@@ -184,7 +184,7 @@ static enum pnet_status choose(const struct pnet_train_options *o, const char *s
         return st || o->target.algo == PNET_ALGO_DEFAULT ? st : keep_text(k->bound, &k->text, e);
     }
     if (saved) {
-        if (o->autotune) warn(o, "--autotune: the run goes on with the algorithms that it has");
+        if (o->autotune) warn(o, "--autotune: a resumed run keeps its algorithms");
         return take_saved(o, "the kernels of the checkpoint", saved, strlen(saved), k, e);
     }
     if (o->resume) {

@@ -105,8 +105,8 @@ static enum pnet_status load_all(struct loading *l, const struct pnet_train_opti
         if (!l->used[i]) fprintf(l->misses, "  %s: not in the model\n", l->names[i]);
     if (!st && !l->loaded)
         st = pnet_error_set(e, PNET_BAD_MODEL,
-            "%s: none of its %zu tensors has name and shape of one of the model's; weights_map may "
-            "help",
+            "%s: none of its %zu tensors has the name and shape of a weight of the model; "
+            "weights_map may help",
             file, l->file->count);
     return st ? st : pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
 }
@@ -171,7 +171,7 @@ static enum pnet_status check_rules(const char *key, const struct pnet_name_rule
             n++;
         if (n == p->param_count)
             return pnet_error_set(e, PNET_USAGE,
-                "%s: '%.200s' is the name of no weight of the model; the first one is %s", key,
+                "%s: the model has no weight named '%.200s'; its first weight is %s", key,
                 r->items[i].pattern, p->param_count ? p->params[0].name : "none");
     }
     return PNET_OK;

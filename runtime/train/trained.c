@@ -26,7 +26,7 @@ static enum pnet_status refuse(
     const char *name, const char *key, const char *value, struct pnet_error *e)
 {
     return pnet_error_set(e, PNET_BAD_DATA,
-        "%s: the metadata \"%s\" is nothing that pnet writes: '%.100s'", name, key, value);
+        "%s: the metadata \"%s\" has a value that pnet does not write: '%.100s'", name, key, value);
 }
 
 enum pnet_status pnet_trained_read(const struct pnet_safetensors *f, const char *name,

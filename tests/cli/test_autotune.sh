@@ -74,7 +74,7 @@ fastest mvmr-i
 train parts --autotune --steps 2 -q
 fastest im2col
 train parts --resume --autotune
-says "goes on with the algorithms that it has"
+says "a resumed run keeps its algorithms"
 same_weights mvmr-i parts
 rm -r "$work/parts/last" "$work/parts/best"
 train parts --resume --autotune -q

@@ -114,7 +114,7 @@ same "$work/pieces/last/weights.safetensors" "$work/frozen/last/weights.safetens
 run 2 train $model --config "$work/run.yaml" -o "$work/none" -q --set-config 'freeze=[tiny]'
 says "nothing is left to be trained"
 run 2 train $model --config "$work/run.yaml" -o "$work/none" -q --set-config 'freeze=[tinny.a]'
-says "'tinny.a' is the name of no weight"
+says "no weight named 'tinny.a'"
 run 2 train $model --config "$work/run.yaml" -o "$work/none" -q --set-config 'rates={tiny.zzz: 2}'
 run 2 train $model --config "$work/run.yaml" -o "$work/none" -q --set-config 'rates={tiny: fast}'
 check "nothing is left" test ! -e "$work/none"

@@ -101,7 +101,7 @@ for ((k = 0; k < 12; k++)); do
     interrupts=$((interrupts + 1))
 done
 # a run to the end, which writes to the same file, may follow
-says=$(grep -c -- "--resume goes on" "$err")
+says=$(grep -c -- "continue with --resume" "$err")
 [ "$code" = 130 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q -j 1 && code=0
 check "ended with $code" test "$code" = 0
 equal "$dir" "interrupted run"
@@ -149,7 +149,7 @@ broken 4 state.json truncate -s 100 last/state.json
 broken 4 weights.safetensors truncate -s -1 last/weights.safetensors
 broken 1 last in_the_way last
 broken 1 last sh -c 'rm -r last; echo >last'
-broken 1 'best is there' rm -r last
+broken 1 'best exists' rm -r last
 broken 1 metrics.jsonl in_the_way metrics.jsonl
 broken 1 last sh -c 'rm -r best last; ln -s ../no/last last'
 # as an ordinary user, who may not read it
@@ -228,7 +228,7 @@ ended() { # CODE SIGNAL...: a training that gets these ends with that code and c
     for signal in "$@"; do kill -"$signal" $pid; done
     wait $pid || code=$?
     check "exit code $code of $*" test $code = "$want"
-    says "--resume goes on"
+    says "continue with --resume"
     check "saved by $*" test -s "$work/ended/last/state.json"
 }
 ended 129 HUP

@@ -145,7 +145,7 @@ evaluate --weights "$work/plain" --set v=40cm
 check "those of the command line do" test "$(value ce)" != "$plain"
 for set in mode=voxel 'degrade=[kernel]' precision=bf16 'set={v: 40cm}'; do
     run 2 eval $model --config "$config" --data "$rooms" --weights "$work/plain" --set-config "$set"
-    says "--${set%%=*} says otherwise"
+    says "--${set%%=*} changes it"
     run 2 compare $model --config "$config" --data "$rooms" --weights "$work/plain" --set-config "$set"
 done
 run 3 eval $model --config "$config" --data "$rooms" --weights "$begun" --set c=12
@@ -182,10 +182,10 @@ says "under version 1 of the geometry's definitions"
 check "one sentence" test "$(wc -l <"$err")" = 1
 check "in its mode" test "$(value ce)" = "$voxel"
 doctored pnet.geometry pnet.geometri
-says "does not tell under which version"
+says "does not record its version"
 check "one sentence" test "$(wc -l <"$err")" = 1
 doctored pnet.mode pnet.mood
-says "does not tell in which mode"
+says "does not record its mode"
 check "one sentence" test "$(wc -l <"$err")" = 1
 check "runs natively" test "$(value ce)" != "$voxel"
 doctored '"pnet.precision":"fp32"' '"pnet.precision":"bf16"'

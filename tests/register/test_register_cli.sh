@@ -102,7 +102,7 @@ fi
     run 0 register "$work/noise.xyz" "$work/target.xyz" --model $model --weights "$work/run" --json
     valid_json "$out"
     check "verdict of unrelated clouds: $(cat "$out")" grep -qE '"verdict":"(doubtful|failed)"' "$out"
-    says 'correspondences agree, by chance'
+    says 'correspondences agree with the pose'
     run 1 register "$work/noise.xyz" "$work/target.xyz" --model $model --weights "$work/run" --strict
     printf '1 0 0 500\n0 1 0 0\n0 0 1 0\n' >"$work/off.txt"
     run 0 register $pair --from "$work/off.txt" --icp 20cm
