@@ -71,7 +71,7 @@ void pnet_session_begin_backward(const struct pnet_session *s, int slot);
 /* Returns the end of the parameter range whose gradients are final after backward step `step`, or `notified`, the end of the
    range before, if the new range is too small to notify about. */
 int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t notified);
-/* Calls the listeners, in their order; an empty range notifies nobody. */
+/* Calls the listeners, in their order; an empty range calls none. */
 void pnet_session_notify(const struct pnet_session *s, int64_t begin, int64_t end);
 
 #endif

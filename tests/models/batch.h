@@ -155,7 +155,7 @@ static inline struct pnet_bound *need_bound(
     return b;
 }
 
-/* Frees a session, and what it runs where nobody else does. */
+/* Frees a session and its bound plan. */
 static inline void session_end(struct pnet_session *s)
 {
     struct pnet_bound *b = (struct pnet_bound *)(uintptr_t)pnet_session_bound(s);

@@ -47,7 +47,7 @@ enum conv_form pnet_cuda_conv_form_of(enum pnet_precision p)
 enum conv_form pnet_cuda_conv_tile_form_of(
     enum pnet_precision p, int64_t count, const struct conv_groups *g)
 {
-    /* triplets of 64 x 64 channels: with fewer, measuring takes longer than what it saves */
+    /* triplets of 64 x 64 channels: a choice that was not measured */
     enum { ENOUGH = 1 << 18 };
     bool large = count / 64 * g->cin / 64 * g->cout * g->count >= ENOUGH;
     return p == PNET_TF32 && large ? CONV_TILE_SCALED : pnet_cuda_conv_form_of(p);

@@ -7,7 +7,7 @@
 enum {
     GATHER = 256, /* points in shared memory */
     LEAVES = 4,   /* leaves read at the same time */
-    NOBODY = -2,  /* NOBODY: row of an idle lane; -1: parent of an idle point */
+    NOBODY = -2,  /* the row of an idle lane; -1: the parent of an idle point */
 };
 
 /* How pairs are tested: by |d|, by the largest coordinate of d, or by voxels. */
