@@ -111,7 +111,7 @@ const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tens
 enum pnet_status pnet_session_copy_tensor(const struct pnet_session *s, int slot, int tensor,
     void **data, int64_t *rows, struct pnet_error *e);
 
-/* For tests: fills the arena with NaN, so that a kernel that reads memory before it is written shows it. The results of forward are
+/* For tests: fills the arena with NaN, so that reading memory before it is written shows. The results of forward are
    lost. */
 void pnet_session_poison(struct pnet_session *s);
 
