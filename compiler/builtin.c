@@ -1,4 +1,4 @@
-/* grid, level, width, matches and the arithmetic functions. */
+/* grid, points, level, width, matches and the arithmetic functions. */
 #include "compiler/call.h"
 
 #include <math.h>
@@ -12,6 +12,14 @@ static bool nests(double coarse, double fine, int32_t *factor)
 }
 
 const char pnet_unnamed_level[] = "grid";
+
+/* The level of an input's points. */
+static int input_level(const struct pnet_compilation *c, int input)
+{
+    for (int i = 0; i < c->plan.level_count; i++)
+        if (c->plan.levels[i].kind == PNET_GEO_INPUT && c->plan.levels[i].input == input) return i;
+    return -1;
+}
 
 /* The level of `input` with that grid, sampled from `finer`; made where it is missing. */
 static int grid_level(struct pnet_compilation *c, int input, int finer, double base, int32_t factor)
@@ -41,9 +49,7 @@ struct value pnet_builtin_grid(
     double base = 0;
     if (from.kind == V_CLOUD) {
         input = from.index;
-        for (int i = 0; i < c->plan.level_count; i++)
-            if (c->plan.levels[i].kind == PNET_GEO_INPUT && c->plan.levels[i].input == input)
-                finer = i;
+        finer = input_level(c, input);
     } else if (from.kind == V_LEVEL && c->plan.levels[from.index].input >= 0) {
         finer = from.index;
         input = c->plan.levels[finer].input;
@@ -90,6 +96,42 @@ struct value pnet_builtin_grid(
     }
     if (!r.items || c->arena.failed) return unknown;
     return cells.kind == V_LIST ? r : r.items[0];
+}
+
+/* points(level, count): so many generated points for each row of a level. */
+static struct value builtin_points(struct pnet_compilation *c, struct pnet_span span,
+    const struct value v[2], const struct pnet_span at[2])
+{
+    enum { MOST = 1 << 24 };
+    int from = v[0].kind == V_LEVEL   ? v[0].index
+               : v[0].kind == V_CLOUD ? input_level(c, v[0].index)
+                                      : -1;
+    if (from < 0 || from == c->plan.scalar_level) {
+        ERROR(c, at[0], "points() takes the level that the points are generated for, not %s",
+            pnet_value_text(c, v[0]));
+        return unknown;
+    }
+    double count = v[1].number;
+    if (v[1].kind != V_NUMBER || v[1].unit || count != floor(count) || count < 1 || count > MOST) {
+        ERROR(c, at[1], "points() takes a whole number of points from 1 to %d", MOST);
+        return unknown;
+    }
+    for (int i = 0; i < c->plan.level_count; i++) {
+        const struct pnet_level_info *l = &c->plan.levels[i];
+        if (l->kind == PNET_GEO_POINTS && l->from == from && l->count == (int32_t)count)
+            return (struct value){.kind = V_LEVEL, .span = span, .index = i};
+    }
+    if (c->plan.level_count >= MAX_LEVELS) {
+        ERROR(c, span, "too many levels: at most %d", MAX_LEVELS);
+        return unknown;
+    }
+    struct pnet_level_info l = {.kind = PNET_GEO_POINTS,
+        .input = -1,
+        .finer = -1,
+        .from = from,
+        .count = (int32_t)count,
+        .name = pnet_unnamed_level};
+    return (struct value){.kind = V_LEVEL, .span = span, .index = pnet_plan_add_level(c, l)};
 }
 
 static struct value call_number_function(
@@ -159,10 +201,10 @@ static const struct {
     const char *name;
     int least, most;
     const char *named; /* the last argument may be given by this name */
-} builtins[] = {{"grid", 2, 2, NULL}, {"level", 1, 1, NULL}, {"width", 1, 1, NULL},
-    {"len", 1, 1, NULL}, {"matches", 4, 4, "radius"}, {"min", 1, 16, NULL}, {"max", 1, 16, NULL},
-    {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL}, {"round", 1, 1, NULL}};
-enum { GRID, LEVEL, WIDTH, LEN, MATCHES, BUILTINS = sizeof builtins / sizeof builtins[0] };
+} builtins[] = {{"grid", 2, 2, NULL}, {"points", 2, 2, NULL}, {"level", 1, 1, NULL},
+    {"width", 1, 1, NULL}, {"len", 1, 1, NULL}, {"matches", 4, 4, "radius"}, {"min", 1, 16, NULL},
+    {"max", 1, 16, NULL}, {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL}, {"round", 1, 1, NULL}};
+enum { GRID, POINTS, LEVEL, WIDTH, LEN, MATCHES, BUILTINS = sizeof builtins / sizeof builtins[0] };
 
 struct value pnet_call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a)
@@ -193,15 +235,13 @@ struct value pnet_call_builtin(
     }
     if (!known) return unknown;
     if (which == GRID) return pnet_builtin_grid(c, e->span, v[0], v[1]);
+    if (which == POINTS) return builtin_points(c, e->span, v, at);
     if (which == MATCHES) return builtin_matches(c, e->span, v, at);
     if (which > MATCHES) return call_number_function(c, e, v, count);
     if (which == LEN ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
-        if (which == LEVEL && v[0].kind == V_CLOUD) {
-            for (int i = 0; i < c->plan.level_count; i++)
-                if (c->plan.levels[i].kind == PNET_GEO_INPUT &&
-                    c->plan.levels[i].input == v[0].index)
-                    return (struct value){.kind = V_LEVEL, .span = e->span, .index = i};
-        }
+        if (which == LEVEL && v[0].kind == V_CLOUD)
+            return (struct value){
+                .kind = V_LEVEL, .span = e->span, .index = input_level(c, v[0].index)};
         ERROR(c, e->span, "%s() asks about %s, not %s", e->call.name,
             which == LEN ? "a list" : "features", pnet_value_text(c, v[0]));
         return unknown;

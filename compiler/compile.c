@@ -119,7 +119,8 @@ static void run(struct pnet_compilation *c)
     pnet_warn_unused(c);
     for (int i = 0; i < c->plan.level_count; i++)
         if (c->plan.levels[i].name == pnet_unnamed_level)
-            c->plan.levels[i].name = pnet_arena_printf(&c->arena, "grid%d", i);
+            c->plan.levels[i].name = pnet_arena_printf(
+                &c->arena, c->plan.levels[i].kind == PNET_GEO_POINTS ? "points%d" : "grid%d", i);
     if (c->arena.failed) return;
     dump(c, "elaborate");
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {

@@ -156,6 +156,7 @@ struct pnet_compilation {
     int run_depth;
     bool stopped; /* a limit was reached, and reported */
     struct map draws;
+    struct map read_nodes; /* what rules ask for, by row and values: tensor */
 };
 
 static const struct value unknown = {.kind = V_UNKNOWN};

@@ -116,6 +116,43 @@ static void mark_scores(struct pnet_compilation *c, const struct pnet_node *n)
 /* Steps counted for making a node, in addition to those of its expression. */
 enum { APPLY_STEPS = 64 };
 
+/* The result that a rule asks for: that of an earlier node, or of a new one. Returns the tensor; -1: an error was reported. */
+static int take_read(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
+    const struct pnet_rule_read *q, const struct value *in)
+{
+    const struct value both[2] = {in[q->a], in[q->b]};
+    const char *key =
+        pnet_arena_printf(&c->arena, "%s %d %d", q->op->name, both[0].index, both[1].index);
+    int *known = key ? pnet_map_get(&c->arena, &c->read_nodes, key, -1) : NULL;
+    if (!known) return -1;
+    if (*known >= 0) return *known;
+    struct pnet_attr attr[PNET_MAX_ARGS];
+    struct pnet_span at[PNET_MAX_ARGS];
+    pnet_default_attrs(c, q->op, attr);
+    for (int i = 0; i < PNET_MAX_ARGS; i++) at[i] = span;
+    struct value v = pnet_apply_op(c, s, span, q->op, both, 2, attr, at, NULL);
+    if (v.kind != V_TENSOR) return -1;
+    known = pnet_map_find(&c->read_nodes, key); /* the call may have moved it */
+    return *known = v.index;
+}
+
+/* Have the levels of all searches points with coordinates? */
+static bool check_searches(
+    struct pnet_compilation *c, struct pnet_span span, const char *name, const struct pnet_rule *r)
+{
+    for (int i = 0; i < 2 * r->geo_count; i++) {
+        const struct pnet_geo_request *q = &r->geo[i / 2];
+        const struct pnet_level_info *l = &c->plan.levels[i % 2 ? q->b : q->a];
+        if (!(pnet_geo_kind(q->kind)->flags & PNET_GEO_SEARCHES) || l->input >= 0) continue;
+        struct pnet_diag *d =
+            ERROR(c, span, "%s() looks for neighbours, and %s has no coordinates", name, l->name);
+        if (l->kind == PNET_GEO_POINTS)
+            pnet_diag_help(d, "the points of %s are generated: their places are features", l->name);
+        return false;
+    }
+    return true;
+}
+
 /* Enters the parameters, geometry and results that the rule asks for into the plan's tables. False: an error was reported. */
 static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_rule *r, struct pnet_node *n)
@@ -171,14 +208,20 @@ struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct p
         report_rule(c, span, &r, in, in_count, in_spans, arg_spans);
         return unknown;
     }
+    if (!check_searches(c, span, op->name, &r)) return unknown;
     if (*r.warning) pnet_diag_new(c->diags, PNET_WARNING, span, "%s", r.warning);
+    int reads[PNET_MAX_READS];
+    for (int i = 0; i < r.read_count; i++) {
+        reads[i] = take_read(c, s, span, &r.reads[i], in);
+        if (reads[i] < 0) return unknown;
+    }
     if (c->plan.node_count >= MAX_NODES) {
         ERROR(c, span, "the model is too large: over %d nodes", MAX_NODES);
         c->stopped = true;
         return unknown;
     }
     struct pnet_node n = {.op = op,
-        .in_count = in_count,
+        .in_count = in_count + r.read_count,
         .param_count = r.param_count,
         .saved_count = r.saved_count,
         .geo_count = r.geo_count,
@@ -187,6 +230,7 @@ struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct p
     n.line = span.file == 0 ? pnet_source_line_at(c->sources, span.file, span.begin) : 0;
     memcpy(n.attr, attr, sizeof n.attr);
     for (int i = 0; i < in_count; i++) n.in[i] = in[i].index;
+    for (int i = 0; i < r.read_count; i++) n.in[in_count + i] = reads[i];
     if (!take_rule(c, s, span, &r, &n)) return unknown;
     pnet_plan_add_node(c, n);
     if (c->arena.failed) return unknown;

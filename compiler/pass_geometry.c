@@ -26,7 +26,11 @@ static int find_item(
 
 static void need_level(const struct pnet_plan *p, bool *needed, int level)
 {
-    for (; level >= 0 && !needed[level]; level = p->levels[level].finer) needed[level] = true;
+    while (level >= 0 && !needed[level]) {
+        const struct pnet_level_info *l = &p->levels[level];
+        needed[level] = true;
+        level = l->kind == PNET_GEO_POINTS ? l->from : l->finer;
+    }
 }
 
 static bool *needed_levels(struct pnet_compilation *c, const struct pnet_geo_item *asked)

@@ -31,10 +31,18 @@ static void touch_backward(
     touch(p, s->gout, step);
 }
 
-static bool same_size(const struct pnet_plan_tensor *a, const struct pnet_plan_tensor *b)
+/* Is `b` on points that are generated for the rows of `a`, of which it has as many elements? */
+static bool is_split(const struct pnet_plan *p, struct pnet_type a, struct pnet_type b)
 {
-    return a->type.level == b->type.level && a->type.width == b->type.width &&
-           a->type.type == b->type.type;
+    const struct pnet_level_info *l = &p->levels[b.level];
+    return l->kind == PNET_GEO_POINTS && l->from == a.level &&
+           (int64_t)b.width * l->count == a.width;
+}
+
+static bool same_size(const struct pnet_plan *p, struct pnet_type a, struct pnet_type b)
+{
+    if (a.type != b.type) return false;
+    return (a.level == b.level && a.width == b.width) || is_split(p, a, b) || is_split(p, b, a);
 }
 
 /* `guest` is first written in the step in which `host` dies: it may take over the memory. */
@@ -43,7 +51,7 @@ static void share(struct pnet_plan *p, int host, int guest, int step)
     struct pnet_plan_tensor *root = &p->tensors[p->tensors[host].shares], *g = &p->tensors[guest];
     bool owned =
         root->role != PNET_ROLE_INPUT && g->shares == guest && g->first == step && !root->kept;
-    if (!owned || root->last != step || !same_size(root, g)) return;
+    if (!owned || root->last != step || !same_size(p, root->type, g->type)) return;
     g->shares = p->tensors[host].shares;
     root->last = g->last;
     root->kept = g->kept;
@@ -121,8 +129,11 @@ void pnet_pass_hash(struct pnet_compilation *c)
         h = mix(h, n->in, (size_t)n->in_count * sizeof n->in[0]);
         h = mix(h, &n->act, sizeof n->act);
     }
-    for (int l = 0; l < p->level_count; l++)
+    for (int l = 0; l < p->level_count; l++) {
         h = mix(h, &p->levels[l].grid, sizeof p->levels[l].grid);
+        if (p->levels[l].kind == PNET_GEO_POINTS)
+            h = mix(h, &p->levels[l].count, sizeof p->levels[l].count);
+    }
     h = mix(h, &p->degrade, sizeof p->degrade);
     c->plan.hash = h;
 }

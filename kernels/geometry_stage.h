@@ -41,6 +41,11 @@ PNET_BOTH(size_t, sample_work, int64_t n, bool ordered);
 PNET_BOTH(int64_t, sample, const struct pnet_level *fine, struct pnet_grid grid, bool ordered,
     int32_t *keep, int32_t *parent, int64_t *row_splits, void *work);
 
+/* parent[i] = i / each for i < n: rows in blocks of equal length. */
+PNET_BOTH(void, block_parents, int64_t n, int64_t each, int32_t *parent);
+/* to[i] = from[i] * each for i < n: where segments begin, each row of which became `each` rows. */
+PNET_BOTH(void, scale_splits, int64_t n, int64_t each, const int64_t *from, int64_t *to);
+
 /* children of each coarse row, ascending: start[coarse_rows + 1], child[fine_rows]. A NULL child is for parents that
    ascend, and every coarse row is one: child[n] would be n. */
 PNET_BOTH(void, children, int64_t fine_rows, int64_t coarse_rows, const int32_t *parent,

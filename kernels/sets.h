@@ -28,4 +28,61 @@ struct pnet_set_pair {
     const int32_t *y_near; /* [rows of y], rows of x */
 };
 
+/* The kernels below are for the CPU alone so far.
+
+   Losses that are sums over points of a function of the distance to the nearest point of the other set, over both directions.
+   Each writes
+
+     loss[1]            the mean over samples
+     x_pull [x.rows], y_pull [y.rows], unless both are NULL: what set_pull makes gradients from: the loss's derivative by the
+                        place of a point, by this direction's term alone, is x_pull[i] (x_i - y_near(i))
+
+   With a_i the distance of x_i to its nearest y, and b_j that of y_j to its nearest x, over the n and m points of a sample: */
+
+/* (mean a + mean b) / 2 (l1; gradients divide by at least 1e-6), or mean a^2 + mean b^2 (`squares`). Fan, Su, Guibas, A Point
+   Set Generation Network, 2017. */
+size_t pnet_cpu_chamfer_work(const struct pnet_set_pair *p);
+void pnet_cpu_chamfer(const struct pnet_set_pair *p, bool squares, float *loss, float *x_pull,
+    float *y_pull, void *work);
+
+/* Half of  mean of 1 - f_x exp(-alpha a^2) / (c^lambda + 1e-6)  over x, with c the number of points of x that have the same
+   nearest point and f_x = n / m, and the same over y with f_y = m / n; `at_least_one`: f is at least 1. Numbers c are constant in
+   gradients. Wu, Pan, Zhang, Wang, Liu, Lin, Density-aware Chamfer Distance, 2021. */
+struct pnet_dcd {
+    double alpha, lambda;
+    bool at_least_one;
+};
+size_t pnet_cpu_dcd_work(const struct pnet_set_pair *p);
+void pnet_cpu_dcd(const struct pnet_set_pair *p, const struct pnet_dcd *d, float *loss,
+    float *x_pull, float *y_pull, void *work);
+
+/* mean of arcosh(1 + alpha a^2) + mean of arcosh(1 + alpha b^2); arguments are at least 1 + 1e-5, where the gradient is 0. Lin,
+   Yue, Hou, Yu, Xu, Yamada, Zhang, Hyperbolic Chamfer Distance for Point Cloud Completion, 2023. */
+size_t pnet_cpu_hypercd_work(const struct pnet_set_pair *p);
+void pnet_cpu_hypercd(const struct pnet_set_pair *p, double alpha, float *loss, float *x_pull,
+    float *y_pull, void *work);
+
+/* Half of the sum over both directions of  mean (or sum, with `sums`) over i of a_i / tau + lambda ln S,  S the sum over k of
+   exp(-a_k / tau) + 1e-7; a is at least sqrt(1e-9), where the gradient is 0. Lin, Yue, Hou, Yu, Xu, Yamada, Zhang, InfoCD: A
+   Contrastive Chamfer Distance Loss for Point Cloud Completion, 2023. */
+struct pnet_infocd {
+    double tau, lambda;
+    bool sums;
+};
+size_t pnet_cpu_infocd_work(const struct pnet_set_pair *p);
+void pnet_cpu_infocd(const struct pnet_set_pair *p, const struct pnet_infocd *d, float *loss,
+    float *x_pull, float *y_pull, void *work);
+
+/* Gradients by the points of the first set: for point i of a, and the points j of b whose nearest point it is, ascending,
+     ga[i] (+)= gloss[0] * (a_pull[i] (a_i - b_near(i)) + sum of b_pull[j] (a_i - b_j)).
+   a_near, b_near: as in struct pnet_set_pair. */
+struct pnet_set_pull {
+    struct pnet_point_set a, b;
+    const int32_t *a_near, *b_near;
+    const float *a_pull, *b_pull;
+};
+size_t pnet_cpu_set_pull_work(const struct pnet_set_pull *p);
+void pnet_cpu_set_pull(
+    const struct pnet_set_pull *p, const float *gloss, bool add, float *ga, void *work);
+
 #endif

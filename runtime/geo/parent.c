@@ -1,5 +1,5 @@
-/* The map from a level to a coarser one that was sampled from it: the sampling's own, or several of them one behind the
-   other; and the children of each coarse row. */
+/* The map from a level to a coarser one: the sampling's own, or several of them in sequence; from generated points to what they
+   were generated for, by counting; and the children of each coarse row. */
 #include "runtime/geo/levels.h"
 
 #include "kernels/rows.h"
@@ -18,6 +18,17 @@ static const int32_t *sampled(const struct pnet_geo_walk *w, int level)
     return pnet_geo_data(w, pnet_geo_level_item(w->plan, level), LEVEL_PARENT);
 }
 
+/* The number of generated points for each row of the first level on the way to `coarse` that is not generated itself, or of
+   `coarse`; that level is *from. 1: `fine` is not generated. */
+static int64_t generated(const struct pnet_plan *p, int fine, int coarse, int *from)
+{
+    int64_t each = 1;
+    for (*from = fine; *from != coarse && p->levels[*from].kind == PNET_GEO_POINTS;
+         *from = p->levels[*from].from)
+        each *= p->levels[*from].count;
+    return each;
+}
+
 /* The level behind `level` on the way from the coarse to the fine one. */
 static int next_finer(const struct pnet_plan *p, int from, int level)
 {
@@ -29,8 +40,15 @@ static int next_finer(const struct pnet_plan *p, int from, int level)
 static void follow(const struct pnet_geo_walk *w, int64_t n, int32_t *parent)
 {
     const struct pnet_plan *p = w->plan;
-    int level = next_finer(p, w->q->b, w->q->a);
-    const int32_t *row = sampled(w, level);
+    int level;
+    int64_t each = generated(p, w->q->a, w->q->b, &level);
+    const int32_t *row = parent;
+    if (each > 1) {
+        PNET_KERNEL(w, block_parents)(n, each, parent);
+    } else {
+        level = next_finer(p, w->q->b, level);
+        row = sampled(w, level);
+    }
     while (level != w->q->b) {
         level = next_finer(p, w->q->b, level);
         PNET_KERNEL(w, gather)(n, 1, sampled(w, level), row, parent);

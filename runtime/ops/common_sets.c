@@ -2,6 +2,8 @@
 
 #include "runtime/ops/common.h"
 
+#include <math.h>
+
 static bool check_set(struct pnet_rule *r, const char *name, int arg)
 {
     struct pnet_type t = r->in[arg];
@@ -24,6 +26,16 @@ bool pnet_op_sets_rule(struct pnet_rule *r, const char *name)
     return check_set(r, name, PNET_SETS_X) && check_set(r, name, PNET_SETS_Y);
 }
 
+bool pnet_op_near_rule(struct pnet_rule *r, const char *name)
+{
+    if (!pnet_op_sets_rule(r, name)) return false;
+    pnet_rule_reads(r, &pnet_op_near, PNET_SETS_X, PNET_SETS_Y);
+    pnet_rule_reads(r, &pnet_op_near, PNET_SETS_Y, PNET_SETS_X);
+    for (int i = 0; i < PNET_SETS_INPUTS; i++)
+        pnet_rule_save(r, (struct pnet_type){PNET_F32, 1, r->in[i].level, 0, false}, true);
+    return true;
+}
+
 static struct pnet_point_set set_of(const struct pnet_tensor *t)
 {
     return (struct pnet_point_set){pnet_op_rows(t), t->samples, t->row_splits, t->data};
@@ -31,6 +43,69 @@ static struct pnet_point_set set_of(const struct pnet_tensor *t)
 
 struct pnet_set_pair pnet_op_sets(const struct pnet_exec *x)
 {
-    return (struct pnet_set_pair){
-        .x = set_of(&x->in[PNET_SETS_X]), .y = set_of(&x->in[PNET_SETS_Y])};
+    struct pnet_set_pair p = {.x = set_of(&x->in[PNET_SETS_X]), .y = set_of(&x->in[PNET_SETS_Y])};
+    if (x->in_count > PNET_SETS_Y_NEAR) {
+        p.x_near = x->in[PNET_SETS_X_NEAR].data;
+        p.y_near = x->in[PNET_SETS_Y_NEAR].data;
+    }
+    return p;
+}
+
+static struct pnet_set_pull pull_of(const struct pnet_exec *x, int side)
+{
+    struct pnet_set_pair p = pnet_op_sets(x);
+    const float *x_pull = x->saved[PNET_SETS_X_PULL].data,
+                *y_pull = x->saved[PNET_SETS_Y_PULL].data;
+    if (side == PNET_SETS_X)
+        return (struct pnet_set_pull){p.x, p.y, p.x_near, p.y_near, x_pull, y_pull};
+    return (struct pnet_set_pull){p.y, p.x, p.y_near, p.x_near, y_pull, x_pull};
+}
+
+size_t pnet_op_near_backward_work(const struct pnet_exec *x)
+{
+    struct pnet_set_pull a = pull_of(x, PNET_SETS_X), b = pull_of(x, PNET_SETS_Y);
+    size_t first = pnet_cpu_set_pull_work(&a), second = pnet_cpu_set_pull_work(&b);
+    return first > second ? first : second;
+}
+
+void pnet_op_near_backward(const struct pnet_exec *x)
+{
+    for (int side = 0; side < PNET_SETS_INPUTS; side++) {
+        struct pnet_set_pull p = pull_of(x, side);
+        if (x->gin[side].data)
+            pnet_cpu_set_pull(&p, x->gout.data, x->gin_add[side], x->gin[side].data, x->work);
+    }
+}
+
+static double reference_side(const struct pnet_exec *x, int own, int32_t sample,
+    double (*term)(const struct pnet_exec *x, const struct pnet_op_near_point *p))
+{
+    const struct pnet_tensor *a = &x->in[own], *b = &x->in[1 - own];
+    const double *from = a->data, *to = b->data;
+    const int32_t *near[] = {x->in[PNET_SETS_X_NEAR].data, x->in[PNET_SETS_Y_NEAR].data};
+    struct pnet_op_near_point p = {.own = own,
+        .nearest = near[own],
+        .back = near[1 - own],
+        .begin = a->row_splits[sample],
+        .other_begin = b->row_splits[sample],
+        .rows = a->row_splits[sample + 1] - a->row_splits[sample],
+        .others = b->row_splits[sample + 1] - b->row_splits[sample]};
+    double sum = 0;
+    for (p.row = p.begin; p.row < p.begin + p.rows && p.others; p.row++) {
+        p.near = p.nearest[p.row];
+        p.square = 0;
+        for (int c = 0; c < 3; c++) p.square += pow(from[3 * p.row + c] - to[3 * p.near + c], 2);
+        sum += term(x, &p);
+    }
+    return sum;
+}
+
+double pnet_op_near_reference(const struct pnet_exec *x,
+    double (*term)(const struct pnet_exec *x, const struct pnet_op_near_point *p))
+{
+    double sum = 0;
+    int32_t samples = x->in[PNET_SETS_X].samples;
+    for (int32_t s = 0; s < samples; s++)
+        sum += reference_side(x, PNET_SETS_X, s, term) + reference_side(x, PNET_SETS_Y, s, term);
+    return samples ? sum / samples : 0;
 }

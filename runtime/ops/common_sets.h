@@ -5,16 +5,44 @@
 #include "kernels/sets.h"
 #include "runtime/plan/op.h"
 
-enum { PNET_SETS_X, PNET_SETS_Y, PNET_SETS_INPUTS };
+enum {
+    PNET_SETS_X,
+    PNET_SETS_Y,
+    PNET_SETS_INPUTS,
+    PNET_SETS_X_NEAR = PNET_SETS_INPUTS,
+    PNET_SETS_Y_NEAR
+};
+enum { PNET_SETS_X_PULL, PNET_SETS_Y_PULL }; /* saved */
 
 #define PNET_SETS_ARGS                                                                             \
     [PNET_SETS_X] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "predicted points, 3 channels"},       \
     [PNET_SETS_Y] = {"y", PNET_ARG_VALUE, NULL, 0, 0, NULL, "points to compare with, 3 channels"}
 
+/* The hidden row that gives the nearest row of another set for each row of a set; losses and metrics of the same sets share its
+   result. */
+extern const struct pnet_op pnet_op_near;
+
 /* Rules: both values have 3 channels, on levels with rows of a sample. The result is one number for the batch. */
 bool pnet_op_sets_rule(struct pnet_rule *r, const char *name);
+/* The same for losses that are functions of nearest distances (kernels/sets.h): asks for the nearest rows in either direction,
+   and keeps what set_pull makes gradients from. They have PNET_KEEP_ALL_IN, and the next two as backward. */
+bool pnet_op_near_rule(struct pnet_rule *r, const char *name);
+size_t pnet_op_near_backward_work(const struct pnet_exec *x);
+void pnet_op_near_backward(const struct pnet_exec *x);
 
-/* The two sets of a step. */
+/* The two sets of a step, with the nearest rows where the rule asked for them. */
 struct pnet_set_pair pnet_op_sets(const struct pnet_exec *x);
+
+/* For references: the sum over samples and both directions of `term`, over the number of samples. */
+struct pnet_op_near_point {
+    double square;                 /* distance to the nearest point of the other set */
+    int64_t row, near;             /* rows of the two sets */
+    int64_t rows, others;          /* of the sample, in its own set and in the other one */
+    const int32_t *nearest, *back; /* nearest rows of its own set, and of the other one */
+    int64_t begin, other_begin;    /* first rows of the sample */
+    int own;                       /* PNET_SETS_X: a point of x; PNET_SETS_Y */
+};
+double pnet_op_near_reference(const struct pnet_exec *x,
+    double (*term)(const struct pnet_exec *x, const struct pnet_op_near_point *p));
 
 #endif

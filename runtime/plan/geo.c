@@ -48,6 +48,7 @@ bool pnet_geo_searched(const struct pnet_plan *p, int level)
 
 bool pnet_geo_stretches(const struct pnet_plan *p, int fine, int coarse)
 {
+    while (p->levels[fine].kind == PNET_GEO_POINTS && fine != coarse) fine = p->levels[fine].from;
     for (int l = coarse; l != fine; l = p->levels[l].finer)
         if (!pnet_grid_follows(p->levels[p->levels[l].finer].grid, p->levels[l].grid)) return false;
     return true;

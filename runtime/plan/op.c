@@ -78,8 +78,15 @@ int pnet_rule_save(struct pnet_rule *r, struct pnet_type type, bool training_onl
     return r->saved_count++;
 }
 
+int pnet_rule_reads(struct pnet_rule *r, const struct pnet_op *op, int a, int b)
+{
+    r->reads[r->read_count] = (struct pnet_rule_read){op, a, b};
+    return r->in_count + r->read_count++;
+}
+
 bool pnet_level_reaches(const struct pnet_level_info *levels, int fine, int coarse)
 {
+    while (levels[fine].kind == PNET_GEO_POINTS && fine != coarse) fine = levels[fine].from;
     for (int l = coarse; l >= 0; l = levels[l].finer)
         if (l == fine) return true;
     return false;

@@ -25,15 +25,18 @@ enum {
     PNET_MAX_PARAMS = 4, /* weights and running statistics of an op */
     PNET_MAX_SAVED = 3,  /* tensors an op keeps for its backward */
     PNET_MAX_GEO = 3,    /* geometry items an op uses */
+    PNET_MAX_READS = 4,  /* results of hidden rows that an op reads */
     PNET_MAX_LIST = 256, /* numbers in a list argument */
     PNET_MAX_NAMED = 32, /* numbers of a metric beside its headline */
 };
 
 struct pnet_level_info {
     enum pnet_geo_id kind; /* where its rows come from */
-    int input;             /* which input cloud; -1 for SAMPLE and SCALAR */
-    int finer;             /* the level this one was sampled from; -1 for INPUT, SAMPLE, SCALAR */
-    double cell;           /* edge of its cells in metres; 0: none */
+    int input;             /* which input cloud; -1 for SAMPLE, POINTS and SCALAR */
+    int finer;             /* GRID: the level this one was sampled from; else -1 */
+    int from;      /* POINTS: the level each of whose rows has `count` of these; else unused */
+    int32_t count; /* POINTS */
+    double cell;   /* edge of its cells in metres; 0: none */
     struct pnet_grid grid; /* GRID; INPUT: the grid its rows are ordered by */
     const char *name;      /* "g[2]", "cloud", "sample" */
 };
@@ -119,6 +122,15 @@ struct pnet_saved_info {
     bool training_only;    /* not there in inference */
 };
 
+struct pnet_op;
+
+/* The result of a row without arguments other than values, of inputs `a` and `b` of the row that asks for it. Requests of the
+   same row and values share one node. The row need not be in ops.def: then models cannot name it. */
+struct pnet_rule_read {
+    const struct pnet_op *op;
+    int a, b;
+};
+
 /* What the rule of an op sees and fills. The rule runs once a use, at compile time. */
 struct pnet_rule {
     /* given */
@@ -137,6 +149,8 @@ struct pnet_rule {
     int saved_count;
     struct pnet_geo_request geo[PNET_MAX_GEO];
     int geo_count;
+    struct pnet_rule_read reads[PNET_MAX_READS]; /* they become inputs behind those given */
+    int read_count;
     char error[256], help[256]; /* set by pnet_rule_fail */
     int error_arg;              /* the argument at fault; -1: the call */
     int error_in;               /* or the input at fault, whose origin is shown too; -1: none */
@@ -157,8 +171,10 @@ int pnet_rule_geo(struct pnet_rule *r, struct pnet_geo_request q);
 /* Asks for matches of that radius: that of `m`, or another one. */
 int pnet_rule_matches(struct pnet_rule *r, const struct pnet_matches *m, float radius);
 int pnet_rule_save(struct pnet_rule *r, struct pnet_type type, bool training_only);
+/* Asks for the result of another row. Returns the index of the input that it becomes. */
+int pnet_rule_reads(struct pnet_rule *r, const struct pnet_op *op, int a, int b);
 
-/* Is `coarse` reached from `fine` by going coarser (or the same level)? */
+/* Is `coarse` reached from `fine` by going coarser (or the same level)? From POINTS the next one is `from`. */
 bool pnet_level_reaches(const struct pnet_level_info *levels, int fine, int coarse);
 /* "64@g[1] (10cm)" for messages; returns `text`. */
 const char *pnet_type_text(const struct pnet_level_info *levels, struct pnet_type t, char text[96]);
@@ -171,6 +187,8 @@ struct pnet_tensor {
     enum pnet_scalar type;
     enum pnet_storage storage; /* PNET_F32: how it lies in memory */
     int level;
+    int32_t
+        generated; /* level of POINTS: how many for each row that they are generated for; else 0 */
     int32_t samples;
     const int64_t *row_splits; /* [samples + 1]; NULL for SCALAR */
     const int64_t *live; /* GPU: where the true number of rows stands, `rows` being that of the

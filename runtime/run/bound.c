@@ -22,8 +22,12 @@ static void choose_storage(struct pnet_bound *b)
 static struct pnet_tensor tensor_of(const struct pnet_bound *b, int tensor)
 {
     const struct pnet_type *t = &b->plan->tensors[tensor].type;
-    return (struct pnet_tensor){
-        .width = t->width, .type = t->type, .storage = b->storage[tensor], .level = t->level};
+    const struct pnet_level_info *l = &b->plan->levels[t->level];
+    return (struct pnet_tensor){.width = t->width,
+        .type = t->type,
+        .storage = b->storage[tensor],
+        .level = t->level,
+        .generated = l->kind == PNET_GEO_POINTS ? l->count : 0};
 }
 
 /* Returns the constants of a step. */

@@ -96,6 +96,14 @@ static void collect_blocks(const struct pnet_bound *b, const struct pnet_counts 
         const struct pnet_plan_tensor *tensor = &p->tensors[t];
         if (tensor->first < 0 || tensor->role == PNET_ROLE_INPUT) continue;
         l->bytes[t] = tensor_bytes(b, c, t);
+    }
+    /* a row cut into rows of generated points is of another capacity class */
+    for (int t = 0; t < p->tensor_count; t++) {
+        size_t *root = &l->bytes[p->tensors[t].shares];
+        if (l->bytes[t] > *root) *root = l->bytes[t];
+    }
+    for (int t = 0; t < p->tensor_count; t++) {
+        const struct pnet_plan_tensor *tensor = &p->tensors[t];
         if (tensor->shares == t && l->bytes[t])
             all->items[all->count++] =
                 (struct block){l->bytes[t], 0, tensor->first, tensor->last, t};

@@ -53,11 +53,15 @@ static inline void world_level(struct world *w, int level, int64_t divisor)
 static inline struct world world_make(int32_t samples, const int64_t *sizes)
 {
     struct world w = {.samples = samples};
-    w.levels[POINTS] = (struct pnet_level_info){PNET_GEO_INPUT, 0, -1, 0, {0, 0, 0}, "p"};
-    w.levels[FINE] = (struct pnet_level_info){PNET_GEO_GRID, 0, 0, 0.1, {0.1f, 10, 1}, "g[0]"};
-    w.levels[COARSE] = (struct pnet_level_info){PNET_GEO_GRID, 0, 1, 0.2, {0.1f, 10, 2}, "g[1]"};
-    w.levels[SAMPLE] = (struct pnet_level_info){PNET_GEO_SAMPLE, -1, -1, 0, {0, 0, 0}, "sample"};
-    w.levels[SCALAR] = (struct pnet_level_info){PNET_GEO_SCALAR, -1, -1, 0, {0, 0, 0}, "scalar"};
+    w.levels[POINTS] = (struct pnet_level_info){.kind = PNET_GEO_INPUT, .finer = -1, .name = "p"};
+    w.levels[FINE] = (struct pnet_level_info){
+        .kind = PNET_GEO_GRID, .finer = 0, .cell = 0.1, .grid = {0.1f, 10, 1}, .name = "g[0]"};
+    w.levels[COARSE] = (struct pnet_level_info){
+        .kind = PNET_GEO_GRID, .finer = 1, .cell = 0.2, .grid = {0.1f, 10, 2}, .name = "g[1]"};
+    w.levels[SAMPLE] = (struct pnet_level_info){
+        .kind = PNET_GEO_SAMPLE, .input = -1, .finer = -1, .name = "sample"};
+    w.levels[SCALAR] = (struct pnet_level_info){
+        .kind = PNET_GEO_SCALAR, .input = -1, .finer = -1, .name = "scalar"};
     for (int32_t s = 0; s < samples; s++) {
         w.splits[POINTS][s + 1] = w.splits[POINTS][s] + sizes[s];
         w.splits[SAMPLE][s + 1] = s + 1;
