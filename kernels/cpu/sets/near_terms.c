@@ -53,11 +53,11 @@ double pnet_near_terms(const struct pnet_point_set *a, const struct pnet_point_s
             p.others = b->splits[p.sample + 1] - b->splits[p.sample];
             p.near = near[p.row];
             struct pnet_near_term t = {0, 0};
-            if (p.near >= 0) {
-                p.square = square_of(a->xyz + 3 * p.row, b->xyz + 3 * p.near);
-                t = function(args, &p);
-            } else if (p.others) {
-                t.value = t.pull = (double)NAN;
+            if (p.others) {
+                p.square =
+                    p.near < 0 ? (double)NAN : square_of(a->xyz + 3 * p.row, b->xyz + 3 * p.near);
+                t = isfinite(p.square) ? function(args, &p)
+                                       : (struct pnet_near_term){(double)NAN, (double)NAN};
             }
             sum += t.value;
             if (pull) pull[p.row] = (float)(t.pull * mean);

@@ -23,8 +23,8 @@ typedef struct pnet_near_term pnet_near_function(
 
 /* Bytes of `work` for a set of so many rows. */
 size_t pnet_near_terms_work(int64_t rows);
-/* Returns the mean over samples of the sum of the points of `a`; writes pull [a->rows] of that, unless NULL. A point without a
-   nearest one though the other set has points gives NaN: a coordinate is not finite. */
+/* Returns the mean over samples of the sum of the points of `a`; writes pull [a->rows] of that, unless NULL. A coordinate that
+   is not finite gives NaN. */
 double pnet_near_terms(const struct pnet_point_set *a, const struct pnet_point_set *b,
     const int32_t *near, pnet_near_function *function, const void *args, float *pull, void *work);
 
