@@ -173,6 +173,7 @@ static int find_arg(const struct pnet_op *op, const char *name)
 struct bound {
     struct value in[PNET_MAX_IN];
     struct pnet_span in_span[PNET_MAX_IN];
+    int in_arg[PNET_MAX_IN]; /* the argument that each value is of */
     int in_count;
     struct pnet_attr attr[PNET_MAX_ARGS];
     struct pnet_span span[PNET_MAX_ARGS];
@@ -204,8 +205,16 @@ static bool add_input(struct pnet_compilation *c, const struct pnet_op *op, int 
         ERROR(c, span, "%s() takes at most %d values", op->name, PNET_MAX_IN);
         return false;
     }
-    b->in_span[b->in_count] = span;
-    b->in[b->in_count++] = v;
+    /* in the order of the arguments, whichever was written first */
+    int at = b->in_count++;
+    for (; at > 0 && b->in_arg[at - 1] > arg; at--) {
+        b->in[at] = b->in[at - 1];
+        b->in_span[at] = b->in_span[at - 1];
+        b->in_arg[at] = b->in_arg[at - 1];
+    }
+    b->in[at] = v;
+    b->in_span[at] = span;
+    b->in_arg[at] = arg;
     return true;
 }
 

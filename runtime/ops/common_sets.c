@@ -26,11 +26,16 @@ bool pnet_op_sets_rule(struct pnet_rule *r, const char *name)
     return check_set(r, name, PNET_SETS_X) && check_set(r, name, PNET_SETS_Y);
 }
 
+void pnet_op_sets_read_near(struct pnet_rule *r)
+{
+    pnet_rule_reads(r, &pnet_op_near, PNET_SETS_X, PNET_SETS_Y);
+    pnet_rule_reads(r, &pnet_op_near, PNET_SETS_Y, PNET_SETS_X);
+}
+
 bool pnet_op_near_rule(struct pnet_rule *r, const char *name)
 {
     if (!pnet_op_sets_rule(r, name)) return false;
-    pnet_rule_reads(r, &pnet_op_near, PNET_SETS_X, PNET_SETS_Y);
-    pnet_rule_reads(r, &pnet_op_near, PNET_SETS_Y, PNET_SETS_X);
+    pnet_op_sets_read_near(r);
     for (int i = 0; i < PNET_SETS_INPUTS; i++)
         pnet_rule_save(r, (struct pnet_type){PNET_F32, 1, r->in[i].level, 0, false}, true);
     return true;
@@ -41,14 +46,19 @@ static struct pnet_point_set set_of(const struct pnet_tensor *t)
     return (struct pnet_point_set){pnet_op_rows(t), t->samples, t->row_splits, t->data};
 }
 
+/* The nearest rows for the rows of one side; NULL where the rule did not ask for them. They are the last inputs. */
+static const int32_t *near_of(const struct pnet_exec *x, int side)
+{
+    return x->in_count < 2 * PNET_SETS_INPUTS ? NULL
+                                              : x->in[x->in_count - PNET_SETS_INPUTS + side].data;
+}
+
 struct pnet_set_pair pnet_op_sets(const struct pnet_exec *x)
 {
-    struct pnet_set_pair p = {.x = set_of(&x->in[PNET_SETS_X]), .y = set_of(&x->in[PNET_SETS_Y])};
-    if (x->in_count > PNET_SETS_Y_NEAR) {
-        p.x_near = x->in[PNET_SETS_X_NEAR].data;
-        p.y_near = x->in[PNET_SETS_Y_NEAR].data;
-    }
-    return p;
+    return (struct pnet_set_pair){.x = set_of(&x->in[PNET_SETS_X]),
+        .y = set_of(&x->in[PNET_SETS_Y]),
+        .x_near = near_of(x, PNET_SETS_X),
+        .y_near = near_of(x, PNET_SETS_Y)};
 }
 
 static struct pnet_set_pull pull_of(const struct pnet_exec *x, int side)
@@ -82,10 +92,9 @@ static double reference_side(const struct pnet_exec *x, int own, int32_t sample,
 {
     const struct pnet_tensor *a = &x->in[own], *b = &x->in[1 - own];
     const double *from = a->data, *to = b->data;
-    const int32_t *near[] = {x->in[PNET_SETS_X_NEAR].data, x->in[PNET_SETS_Y_NEAR].data};
     struct pnet_op_near_point p = {.own = own,
-        .nearest = near[own],
-        .back = near[1 - own],
+        .nearest = near_of(x, own),
+        .back = near_of(x, 1 - own),
         .begin = a->row_splits[sample],
         .other_begin = b->row_splits[sample],
         .rows = a->row_splits[sample + 1] - a->row_splits[sample],

@@ -5,13 +5,7 @@
 #include "kernels/sets.h"
 #include "runtime/plan/op.h"
 
-enum {
-    PNET_SETS_X,
-    PNET_SETS_Y,
-    PNET_SETS_INPUTS,
-    PNET_SETS_X_NEAR = PNET_SETS_INPUTS,
-    PNET_SETS_Y_NEAR
-};
+enum { PNET_SETS_X, PNET_SETS_Y, PNET_SETS_INPUTS };
 enum { PNET_SETS_X_PULL, PNET_SETS_Y_PULL }; /* saved */
 
 #define PNET_SETS_ARGS                                                                             \
@@ -24,7 +18,9 @@ extern const struct pnet_op pnet_op_near;
 
 /* Rules: both values have 3 channels, on levels with rows of a sample. The result is one number for the batch. */
 bool pnet_op_sets_rule(struct pnet_rule *r, const char *name);
-/* The same for losses that are functions of nearest distances (kernels/sets.h): asks for the nearest rows in either direction,
+/* Asks for the nearest rows in either direction. */
+void pnet_op_sets_read_near(struct pnet_rule *r);
+/* Both, for losses that are functions of nearest distances (kernels/sets.h): asks for the nearest rows in either direction,
    and keeps what set_pull makes gradients from. They have PNET_KEEP_ALL_IN, and the next two as backward. */
 bool pnet_op_near_rule(struct pnet_rule *r, const char *name);
 size_t pnet_op_near_backward_work(const struct pnet_exec *x);

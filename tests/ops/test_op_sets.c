@@ -181,8 +181,20 @@ static void test_shared(void)
     pnet_compilation_free(c);
 }
 
+/* Values given by name go to their arguments, in whatever order they are written. */
+static void test_named(void)
+{
+    struct pnet_compilation *c = compile("loss l = chamfer(y=b.f, kind=l1, x=a.f)");
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    const struct pnet_node *n = &p->nodes[p->tensors[p->objectives[0].tensor].node];
+    CHECK_STR(p->tensors[n->in[0]].name, "a.f");
+    CHECK_STR(p->tensors[n->in[1]].name, "b.f");
+    pnet_compilation_free(c);
+}
+
 int main(void)
 {
+    test_named();
     test_by_hand();
     test_empty();
     test_broken();

@@ -1,0 +1,76 @@
+#include "kernels/sets.h"
+
+#include <math.h>
+#include <string.h>
+
+struct side {
+    double distance, square, near; /* means of a, of a^2, and the share of a < at */
+};
+
+static struct side judge(const struct pnet_point_set *a, const struct pnet_point_set *b,
+    const int32_t *near, int32_t sample, double at)
+{
+    struct side sum = {0, 0, 0};
+    double n = (double)(a->splits[sample + 1] - a->splits[sample]);
+    for (int64_t i = a->splits[sample]; i < a->splits[sample + 1]; i++) {
+        double square = near[i] < 0 ? (double)NAN : 0;
+        for (int c = 0; c < 3 && near[i] >= 0; c++) {
+            double d = (double)a->xyz[3 * i + c] - (double)b->xyz[3 * (int64_t)near[i] + c];
+            square += d * d;
+        }
+        sum.square += square / n;
+        sum.distance += sqrt(square) / n;
+        sum.near += (sqrt(square) < at) / n;
+    }
+    return sum;
+}
+
+static double covered(const struct pnet_set_pair *p, int32_t sample, uint8_t *hit)
+{
+    int64_t begin = p->y.splits[sample], end = p->y.splits[sample + 1], count = 0;
+    memset(hit + begin, 0, (size_t)(end - begin));
+    for (int64_t i = p->x.splits[sample]; i < p->x.splits[sample + 1]; i++)
+        if (p->x_near[i] >= 0) hit[p->x_near[i]] = 1;
+    for (int64_t j = begin; j < end; j++) count += hit[j];
+    return (double)count / (double)(end - begin);
+}
+
+static void judge_sample(
+    const struct pnet_set_pair *p, int32_t s, double at, uint8_t *hit, double *out)
+{
+    memset(out, 0, PNET_COMPLETION_SUMS * sizeof *out);
+    if (p->x.splits[s] == p->x.splits[s + 1] || p->y.splits[s] == p->y.splits[s + 1]) return;
+    struct side x = judge(&p->x, &p->y, p->x_near, s, at),
+                y = judge(&p->y, &p->x, p->y_near, s, at);
+    out[PNET_COMPLETION_CLOUDS] = 1;
+    out[PNET_COMPLETION_L1] = (x.distance + y.distance) / 2;
+    out[PNET_COMPLETION_L2] = x.square + y.square;
+    out[PNET_COMPLETION_PRECISION] = x.near;
+    out[PNET_COMPLETION_RECALL] = y.near;
+    out[PNET_COMPLETION_F] = x.near + y.near > 0 ? 2 * x.near * y.near / (x.near + y.near) : 0;
+    out[PNET_COMPLETION_COVERED] = covered(p, s, hit);
+}
+
+size_t pnet_cpu_completion_work(const struct pnet_set_pair *p)
+{
+    return (size_t)p->x.samples * PNET_COMPLETION_SUMS * sizeof(double) + (size_t)p->y.rows.most;
+}
+
+void pnet_cpu_completion(const struct pnet_set_pair *p, double at, const int32_t *label,
+    int32_t classes, double *sums, void *work)
+{
+    double *own = work;
+    int32_t samples = p->x.samples;
+    uint8_t *hit = (uint8_t *)(own + (int64_t)samples * PNET_COMPLETION_SUMS);
+#pragma omp parallel for schedule(dynamic)
+    for (int32_t s = 0; s < samples; s++)
+        judge_sample(p, s, at, hit, own + (int64_t)s * PNET_COMPLETION_SUMS);
+    memset(sums, 0, (size_t)classes * PNET_COMPLETION_SUMS * sizeof *sums);
+    for (int32_t s = 0; s < samples; s++) {
+        int32_t class = label ? label[s] : 0;
+        if (class < 0 || class >= classes) continue;
+        for (int k = 0; k < PNET_COMPLETION_SUMS; k++)
+            sums[(int64_t) class * PNET_COMPLETION_SUMS + k] +=
+                own[(int64_t)s * PNET_COMPLETION_SUMS + k];
+    }
+}

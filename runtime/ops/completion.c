@@ -1,0 +1,169 @@
+/* What completed clouds are judged by. */
+#include "runtime/ops/common_pairs.h"
+#include "runtime/ops/common_sets.h"
+
+#include <math.h>
+
+enum { LABEL = PNET_SETS_INPUTS, AT };
+
+static bool has_label(const struct pnet_exec *x)
+{
+    return x->in_count > 2 * PNET_SETS_INPUTS;
+}
+
+static bool rule(struct pnet_rule *r)
+{
+    int32_t classes = 0;
+    if (r->in_count > LABEL) {
+        classes = r->in[LABEL].classes;
+        if (r->in[LABEL].level != r->sample_level) {
+            r->error_in = LABEL;
+            return pnet_rule_fail(r, LABEL, "completion() takes one label a cloud");
+        }
+    }
+    if (!pnet_op_sets_rule(r, "completion")) return false;
+    pnet_op_sets_read_near(r);
+    r->out = (struct pnet_type){
+        PNET_F64, (classes ? classes : 1) * PNET_COMPLETION_SUMS, r->scalar_level, classes, false};
+    return true;
+}
+
+static size_t work(const struct pnet_exec *x, bool backward)
+{
+    struct pnet_set_pair p = pnet_op_sets(x);
+    return backward ? 0 : pnet_cpu_completion_work(&p);
+}
+
+static void forward(const struct pnet_exec *x)
+{
+    struct pnet_set_pair p = pnet_op_sets(x);
+    pnet_cpu_completion(&p, x->attr[AT].r, has_label(x) ? x->in[LABEL].data : NULL,
+        x->out.width / PNET_COMPLETION_SUMS, x->out.data, x->work);
+}
+
+/* The squared distance of row i of `a` to the nearest row of `b` in the sample, by comparing all. */
+static double nearest_square(
+    const struct pnet_tensor *a, const struct pnet_tensor *b, int32_t s, int64_t i)
+{
+    const double *from = a->data, *to = b->data;
+    double best = INFINITY;
+    for (int64_t j = b->row_splits[s]; j < b->row_splits[s + 1]; j++) {
+        double square = 0;
+        for (int c = 0; c < 3; c++) square += pow(from[3 * i + c] - to[3 * j + c], 2);
+        best = fmin(best, square);
+    }
+    return best;
+}
+
+static double reference_covered(const struct pnet_exec *x, int32_t s)
+{
+    const int64_t *a = x->in[PNET_SETS_X].row_splits + s, *b = x->in[PNET_SETS_Y].row_splits + s;
+    const int32_t *near = x->in[x->in_count - PNET_SETS_INPUTS].data;
+    double hits = 0;
+    for (int64_t j = b[0]; j < b[1]; j++) {
+        bool hit = false;
+        for (int64_t i = a[0]; i < a[1]; i++) hit |= near[i] == j;
+        hits += hit;
+    }
+    return hits / (double)(b[1] - b[0]);
+}
+
+static void reference_sample(const struct pnet_exec *x, int32_t s, double *sum)
+{
+    double shares[2] = {0, 0}, l1 = 0, l2 = 0;
+    for (int side = 0; side < 2; side++) {
+        const struct pnet_tensor *a = &x->in[side], *b = &x->in[1 - side];
+        double n = (double)(a->row_splits[s + 1] - a->row_splits[s]);
+        for (int64_t i = a->row_splits[s]; i < a->row_splits[s + 1]; i++) {
+            double square = nearest_square(a, b, s, i);
+            l1 += sqrt(square) / n / 2;
+            l2 += square / n;
+            shares[side] += (sqrt(square) < x->attr[AT].r) / n;
+        }
+    }
+    double both = shares[0] + shares[1];
+    const double own[PNET_COMPLETION_SUMS] = {1, l1, l2, shares[0], shares[1],
+        both > 0 ? 2 * shares[0] * shares[1] / both : 0, reference_covered(x, s)};
+    for (int k = 0; k < PNET_COMPLETION_SUMS; k++) sum[k] += own[k];
+}
+
+static void reference(const struct pnet_exec *x)
+{
+    double *out = x->out.data;
+    const int32_t *label = has_label(x) ? x->in[LABEL].data : NULL;
+    int32_t classes = x->out.width / PNET_COMPLETION_SUMS;
+    for (int32_t i = 0; i < x->out.width; i++) out[i] = 0;
+    for (int32_t s = 0; s < x->in[0].samples; s++) {
+        bool empty = false;
+        for (int side = 0; side < 2; side++)
+            empty |= x->in[side].row_splits[s] == x->in[side].row_splits[s + 1];
+        int32_t class = label ? label[s] : 0;
+        if (!empty && class >= 0 && class < classes)
+            reference_sample(x, s, out + (int64_t) class * PNET_COMPLETION_SUMS);
+    }
+}
+
+/* The mean over classes that occur of the mean over their clouds. */
+static double mean(const double *sum, int32_t classes, int which)
+{
+    double total = 0, count = 0;
+    for (int32_t c = 0; c < classes; c++, sum += PNET_COMPLETION_SUMS)
+        if (sum[PNET_COMPLETION_CLOUDS] > 0) {
+            total += sum[which] / sum[PNET_COMPLETION_CLOUDS];
+            count++;
+        }
+    return count > 0 ? total / count : (double)NAN;
+}
+
+static void finish(const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r)
+{
+    int32_t classes = r->classes ? r->classes : 1;
+    double clouds = 0;
+    (void)attr;
+    for (int32_t c = 0; c < classes; c++) {
+        const double *own = sum + (int64_t)c * PNET_COMPLETION_SUMS;
+        clouds += own[PNET_COMPLETION_CLOUDS];
+        if (r->classes && own[PNET_COMPLETION_CLOUDS] > 0 && r->per_class)
+            r->per_class[c] = 1000 * own[PNET_COMPLETION_L1] / own[PNET_COMPLETION_CLOUDS];
+    }
+    r->value = 1000 * mean(sum, classes, PNET_COMPLETION_L1);
+    pnet_metric_name(r, "cd_l2", 1000 * mean(sum, classes, PNET_COMPLETION_L2));
+    pnet_metric_name(r, "f_score", mean(sum, classes, PNET_COMPLETION_F));
+    pnet_metric_name(r, "precision", mean(sum, classes, PNET_COMPLETION_PRECISION));
+    pnet_metric_name(r, "recall", mean(sum, classes, PNET_COMPLETION_RECALL));
+    pnet_metric_name(r, "covered", mean(sum, classes, PNET_COMPLETION_COVERED));
+    pnet_metric_name(r, "clouds", clouds);
+}
+
+const struct pnet_op pnet_op_completion = {
+    .name = "completion",
+    .class_ = PNET_METRIC,
+    .summary = "Chamfer distances and F-score of completed clouds",
+    .doc =
+        "With `a` the distance of each point of `x` to its nearest point of `y` and `b` that of "
+        "each point of `y` to its nearest point of `x`, a cloud has: CD-L1 `(mean a + mean b) / "
+        "2`, "
+        "CD-L2 `mean a^2 + mean b^2`, the precision, which is the share of `a < at`, the recall, "
+        "which is the share of `b < at`, their F-score `2 p r / (p + r)`, and the share of points "
+        "of "
+        "`y` that are the nearest of some point of `x` (`covered`). The headline is CD-L1 times "
+        "1000; `cd_l2` is times 1000 as well. All are means over clouds or, with `label`, the "
+        "means "
+        "over the classes of the means over their clouds. Clouds with an empty set do not count, "
+        "nor do clouds with the label -1.\n\n"
+        "Yuan, Khot, Held, Mertz, Hebert, PCN: Point Completion Network, 2018; Tatarchenko et al., "
+        "What Do Single-view 3D Reconstruction Networks Learn?, 2019 (F-score).",
+    .args =
+        {PNET_SETS_ARGS, [LABEL] = {"label", PNET_ARG_LABEL, "", 0, 0, NULL, "class of each cloud"},
+            [AT] = {"at", PNET_ARG_REAL, "0.01", 1e-9, 1e9, NULL,
+                "distance below which a point is met"}},
+    .flags = PNET_NO_GRAD | PNET_CPU_ONLY,
+    .rule = rule,
+    .work = work,
+    .forward = forward,
+    .reference = reference,
+    .finish = finish,
+    .cases = "completion(x -> linear(3), z -> linear(3), at=0.5)\n"
+             "completion(p.f -> linear(3), q.f -> linear(3), at=1, label=p.tag)\n"
+             "completion(t -> linear(15) -> split(to=points(sample, 5)), p.xyz)\n",
+};
