@@ -198,6 +198,57 @@ static void fuse_sum(struct pnet_plan *p, struct uses *u, int sum)
     }
 }
 
+/* Removes a node that no other node reads any more, and those that only it read. */
+static void drop_unread(struct pnet_plan *p, struct uses *u, int node)
+{
+    const struct pnet_node *n = &p->nodes[node];
+    if (n->dead || p->tensors[n->out].kept || u->tensors[n->out].count) return;
+    count_node(p, u, node, -1);
+    p->nodes[node].dead = true;
+    for (int i = 0; i < n->in_count; i++)
+        if (p->tensors[n->in[i]].node >= 0) drop_unread(p, u, p->tensors[n->in[i]].node);
+}
+
+/* The value among those joined that is repeated from a coarser level; -1: there is none. */
+static int find_repeated(const struct pnet_plan *p, const struct pnet_node *join)
+{
+    for (int i = 0; i < join->in_count; i++) {
+        int by = p->tensors[join->in[i]].node;
+        if (by >= 0 && (p->nodes[by].op->flags & PNET_REPEATS)) return i;
+    }
+    return -1;
+}
+
+/* A node that reads values side by side, one of them repeated from a coarser level, reads the values themselves: what it does
+   to the repeated one, it does once for each coarse row. */
+static void take_apart(struct pnet_plan *p, struct uses *u, int node)
+{
+    struct pnet_node *n = &p->nodes[node];
+    int join = n->op->parts ? p->tensors[n->in[0]].node : -1;
+    if (join < 0 || !(p->nodes[join].op->flags & PNET_JOINS)) return;
+    const struct pnet_node *j = &p->nodes[join];
+    int repeated = find_repeated(p, j);
+    if (repeated < 0 || j->in_count < 2) return;
+    const struct pnet_node *by = &p->nodes[p->tensors[j->in[repeated]].node];
+    int64_t at = 0;
+    for (int i = 0; i < repeated; i++) at += p->tensors[j->in[i]].type.width;
+    count_node(p, u, node, -1);
+    n->op = n->op->parts;
+    n->attr[arg_index(n->op, "at")] = (struct pnet_attr){.set = true, .i = at};
+    n->in_count = 0;
+    for (int i = 0; i < j->in_count; i++)
+        if (i != repeated) n->in[n->in_count++] = j->in[i];
+    n->in[n->in_count++] = by->in[0];
+    n->geo_count = by->geo_count;
+    for (int i = 0; i < by->geo_count; i++) {
+        n->geo[i] = by->geo[i];
+        n->forward_forms[i] = by->forward_forms[i];
+        n->backward_forms[i] = by->backward_forms[i];
+    }
+    count_node(p, u, node, 1);
+    drop_unread(p, u, join);
+}
+
 static void fuse_act(struct pnet_plan *p, struct uses *u, int act)
 {
     const struct pnet_node *n = &p->nodes[act];
@@ -211,8 +262,8 @@ static void fuse_act(struct pnet_plan *p, struct uses *u, int act)
     absorb(p, u, producer, act);
 }
 
-/* Requires a pruned graph. Guarantees that a sum, and then an activation, that follow a node which can compute
- * them are part of that node. */
+/* Requires a pruned graph. Guarantees that no node multiplies a value once for each row that it is repeated to, and that a sum,
+   and then an activation, that follow a node which can compute them are part of that node. */
 void pnet_pass_fuse(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -220,6 +271,7 @@ void pnet_pass_fuse(struct pnet_compilation *c)
     if (c->options.no_fusion || !count_uses(c, &u)) return;
     for (int n = 0; n < p->node_count; n++) {
         if (p->nodes[n].dead) continue;
+        take_apart(p, &u, n);
         if (p->nodes[n].op->flags & PNET_SUMS) fuse_sum(p, &u, n);
         if (p->nodes[n].op->act) fuse_act(p, &u, n);
     }

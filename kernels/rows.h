@@ -20,6 +20,11 @@ PNET_BOTH(void, gather_features, int64_t n, int32_t width, const float *from, co
 /* CPU: memcpy by up to four threads: one alone does not reach the rate of the memory. */
 void pnet_cpu_copy(void *to, const void *from, size_t bytes);
 
+/* c columns of x [rows, x_width], from x_at on, become columns of y [rows, y_width], from y_at on:
+   y[row, y_at + i] (+)= x[row, x_at + i]. */
+PNET_BOTH(void, columns_move, struct pnet_count rows, int32_t c, const float *x, int32_t x_width,
+    int32_t x_at, bool add, float *y, int32_t y_width, int32_t y_at);
+/* The same into all of y, or of all of x. */
 /* y[row, at + c] = x[row, c]; x [rows, c], y [rows, width]. */
 PNET_BOTH(void, columns_put, struct pnet_count rows, int32_t c, const float *x, int32_t width,
     int32_t at, float *y);

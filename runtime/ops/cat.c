@@ -58,6 +58,7 @@ const struct pnet_op pnet_op_cat = {
         {
             {"values", PNET_ARG_VALUES, NULL, 0, 0, NULL, "values of one level"},
         },
+    .flags = PNET_JOINS,
     .rule = rule,
     .work = pnet_op_no_work,
     .forward = forward,

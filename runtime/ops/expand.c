@@ -91,6 +91,7 @@ const struct pnet_op pnet_op_expand = {
                 "one row a sample, or a level with generated points"},
             [TO] = {"to", PNET_ARG_LEVEL, NULL, 0, 0, NULL, "level of the result"},
         },
+    .flags = PNET_REPEATS,
     .rule = rule,
     .work = work,
     .forward = forward,

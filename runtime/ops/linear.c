@@ -3,6 +3,8 @@
 #include "kernels/conv.h"
 #include "runtime/ops/common.h"
 
+extern const struct pnet_op pnet_op_linear_parts;
+
 enum { IN, CHANNELS, BIAS };
 enum { WEIGHT, BIAS_PARAM };
 
@@ -168,7 +170,13 @@ const struct pnet_op pnet_op_linear = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .parts = &pnet_op_linear_parts,
     .cases = "x -> linear(5)\n"
+             "cat(t -> expand(to=g[0]), x, y) -> linear(5)\n"
+             "cat(x, t -> linear(9) -> expand(to=g[0])) -> linear(4, bias=no) -> relu\n"
+             "cat(x, t -> expand(to=g[0]), x, y) -> linear(3)\n"
+             "cat(x -> expand(to=points(g[0], 2)), lattice(points(g[0], 4), 1) -> "
+             "pool(mean, to=g[0]) -> expand(to=points(g[0], 2))) -> linear(3)\n"
              "x -> linear(1)\n"
              "x -> linear(37, bias=no)\n"
              "t -> linear(7)\n"

@@ -290,6 +290,8 @@ enum pnet_op_flags {
                  its result before x->act is applied, and backward makes gin[1] too */
     PNET_SUMS = 2048, /* out = in[0] + scale * in[1], by an argument: so that it can be fused */
     PNET_GRADS_APART = 4096, /* backward ends in pnet_op_backward_both */
+    PNET_JOINS = 8192,       /* out = the inputs side by side */
+    PNET_REPEATS = 16384,    /* each row of out is a row of in[0], which lies on a coarser level */
 };
 
 enum pnet_keep { /* what backward reads */
@@ -327,6 +329,10 @@ struct pnet_op {
      * one a line. */
     const char *cases;
     int act; /* enum pnet_activation this row stands for, so that it can be fused; 0: none */
+    /* The row that does the same where in[0] is joined from values of which one is repeated from a coarser level: its inputs are
+       the other values, then that one on its own level; its geometry is that of the repetition; its argument `at` is the first
+       channel of the repeated value in the join. NULL: none. */
+    const struct pnet_op *parts;
 };
 
 /* All rows, in the order of ops.def. */

@@ -39,18 +39,25 @@ static void columns(struct pnet_count rows, int32_t c, const float *from, int32_
         from, to);
 }
 
+extern "C" void pnet_cuda_columns_move(struct pnet_count rows, int32_t c, const float *x,
+    int32_t x_width, int32_t x_at, bool add, float *y, int32_t y_width, int32_t y_at)
+{
+    const float *from = skip(x, x_at, rows.storage);
+    float *to = skip(y, y_at, rows.storage);
+    if (add)
+        columns<true>(rows, c, from, x_width, to, y_width);
+    else
+        columns<false>(rows, c, from, x_width, to, y_width);
+}
+
 extern "C" void pnet_cuda_columns_put(
     struct pnet_count rows, int32_t c, const float *x, int32_t width, int32_t at, float *y)
 {
-    columns<false>(rows, c, x, c, skip(y, at, rows.storage), width);
+    pnet_cuda_columns_move(rows, c, x, c, 0, false, y, width, at);
 }
 
 extern "C" void pnet_cuda_columns_take(struct pnet_count rows, int32_t c, const float *x,
     int32_t width, int32_t at, bool add, float *y)
 {
-    const float *from = skip(x, at, rows.storage);
-    if (add)
-        columns<true>(rows, c, from, width, y, c);
-    else
-        columns<false>(rows, c, from, width, y, c);
+    pnet_cuda_columns_move(rows, c, x, width, at, add, y, c, 0);
 }
