@@ -12,6 +12,7 @@ static const struct {
     {"prune", pnet_pass_prune},
     {"fold", pnet_pass_fold},
     {"fuse", pnet_pass_fuse},
+    {"exact", pnet_pass_exact},
     {"schedule", pnet_pass_schedule},
     {"parameters", pnet_pass_parameters},
     {"geometry", pnet_pass_geometry},
@@ -19,7 +20,7 @@ static const struct {
     {"hash", pnet_pass_hash},
 };
 
-const char *const pnet_pass_names[] = {"elaborate", "prune", "fold", "fuse", "schedule",
+const char *const pnet_pass_names[] = {"elaborate", "prune", "fold", "fuse", "exact", "schedule",
     "parameters", "geometry", "lifetimes", "hash", NULL};
 const int pnet_pass_count = sizeof pnet_pass_names / sizeof pnet_pass_names[0] - 1;
 

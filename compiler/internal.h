@@ -226,6 +226,7 @@ void pnet_pass_prune(struct pnet_compilation *c);
 void pnet_pass_fold(struct pnet_compilation *c);
 void pnet_pass_fuse(struct pnet_compilation *c);
 void pnet_pass_parameters(struct pnet_compilation *c);
+void pnet_pass_exact(struct pnet_compilation *c);
 void pnet_pass_schedule(struct pnet_compilation *c);
 void pnet_pass_geometry(struct pnet_compilation *c);
 void pnet_pass_lifetimes(struct pnet_compilation *c);

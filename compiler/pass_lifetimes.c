@@ -39,9 +39,17 @@ static bool is_split(const struct pnet_plan *p, struct pnet_type a, struct pnet_
            (int64_t)b.width * l->count == a.width;
 }
 
-static bool same_size(const struct pnet_plan *p, struct pnet_type a, struct pnet_type b)
+/* Is it stored in float32 in every precision? */
+static bool is_exact(const struct pnet_plan *p, const struct pnet_plan_tensor *t)
 {
-    if (a.type != b.type) return false;
+    return t->role == PNET_ROLE_GRAD ? p->tensors[t->of].exact : t->exact;
+}
+
+static bool same_size(
+    const struct pnet_plan *p, const struct pnet_plan_tensor *x, const struct pnet_plan_tensor *y)
+{
+    struct pnet_type a = x->type, b = y->type;
+    if (a.type != b.type || is_exact(p, x) != is_exact(p, y)) return false;
     return (a.level == b.level && a.width == b.width) || is_split(p, a, b) || is_split(p, b, a);
 }
 
@@ -51,7 +59,7 @@ static void share(struct pnet_plan *p, int host, int guest, int step)
     struct pnet_plan_tensor *root = &p->tensors[p->tensors[host].shares], *g = &p->tensors[guest];
     bool owned =
         root->role != PNET_ROLE_INPUT && g->shares == guest && g->first == step && !root->kept;
-    if (!owned || root->last != step || !same_size(p, root->type, g->type)) return;
+    if (!owned || root->last != step || !same_size(p, root, g)) return;
     g->shares = p->tensors[host].shares;
     root->last = g->last;
     root->kept = g->kept;

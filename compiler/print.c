@@ -84,6 +84,7 @@ static void print_tensors(const struct pnet_plan *p, FILE *out)
         fprintf(out, "  %%%-4d %-8s %-36s ", t, roles[x->role], x->name);
         print_type(p, x->type, out);
         fprintf(out, "  [%d, %d]", x->first, x->last);
+        if (p->tensors[x->role == PNET_ROLE_GRAD ? x->of : t].exact) fputs(" float32", out);
         if (x->shares != t) fprintf(out, " in %%%d", x->shares);
         fputc('\n', out);
     }

@@ -17,6 +17,10 @@ PNET_BOTH(void, gather, int64_t n, int32_t words, const void *from, const int32_
 PNET_BOTH(void, gather_features, int64_t n, int32_t width, const float *from, const int32_t *index,
     enum pnet_storage storage, void *to);
 
+/* y (+)= x, n elements in another storage: x lies as n.storage says, y as `to`. */
+PNET_BOTH(
+    void, convert, struct pnet_count n, const float *x, enum pnet_storage to, bool add, float *y);
+
 /* CPU: memcpy by up to four threads: one alone does not reach the rate of the memory. */
 void pnet_cpu_copy(void *to, const void *from, size_t bytes);
 

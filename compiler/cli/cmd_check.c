@@ -51,7 +51,8 @@ int pnet_command_check(int argc, char **argv)
     static const struct usage usage = {"pnetc check MODEL.pnet [options]",
         "Reports errors and warnings, with the place and a caret. Exit code 3 where there are "
         "errors. With --dump the graph is\n"
-        "printed after a pass: elaborate, prune, fold, fuse, schedule, parameters, geometry, "
+        "printed after a pass: elaborate, prune, fold, fuse, exact, schedule, parameters, "
+        "geometry, "
         "lifetimes.",
         "  pnetc check models/resnet18.pnet\n  pnetc check models/resnet18.pnet --mode voxel "
         "--dump fuse\n"};

@@ -48,7 +48,7 @@ const struct pnet_op pnet_op_chamfer = {
            "Single Image, 2017.",
     .args = {PNET_SETS_ARGS, [KIND] = {"kind", PNET_ARG_CHOICE, "l2", 0, 0, "l1|l2",
                                  "distances, or their squares"}},
-    .flags = PNET_CPU_ONLY,
+    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

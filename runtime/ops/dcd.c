@@ -63,7 +63,7 @@ const struct pnet_op pnet_op_dcd = {
         [LAMBDA] = {"lambda", PNET_ARG_REAL, "1", 0, 8, NULL,
             "how much shared nearest points count less"},
         [AT_LEAST_ONE] = {"at_least_one", PNET_ARG_BOOL, "no", 0, 0, NULL, "f is 1 at least"}},
-    .flags = PNET_CPU_ONLY,
+    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

@@ -46,7 +46,7 @@ const struct pnet_op pnet_op_hypercd = {
         "Completion, 2023.",
     .args = {PNET_SETS_ARGS, [ALPHA] = {"alpha", PNET_ARG_REAL, "1", 1e-6, 1e9, NULL,
                                  "factor of squared distances"}},
-    .flags = PNET_CPU_ONLY,
+    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

@@ -70,7 +70,7 @@ const struct pnet_op pnet_op_infocd = {
         [LAMBDA] = {"lambda", PNET_ARG_REAL, "1e-7", 0, 1e6, NULL, "weight of the contrast"},
         [REDUCE] = {"reduce", PNET_ARG_CHOICE, "mean", 0, 0, "mean|sum",
             "over the points of a sample"}},
-    .flags = PNET_CPU_ONLY,
+    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

@@ -1,6 +1,8 @@
 /* One matrix for every point. */
 #include "kernels/act.h"
 #include "kernels/conv.h"
+#include "kernels/rows.h"
+#include "runtime/device/memory.h"
 #include "runtime/ops/common.h"
 
 extern const struct pnet_op pnet_op_linear_parts;
@@ -34,16 +36,39 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* Is the result stored in float32, and the input not? Then products read and write float32, and the input is widened in the
+   workspace. */
+static bool widens(const struct pnet_exec *x)
+{
+    return x->in[IN].storage != x->out.storage;
+}
+
+static size_t wide_bytes(const struct pnet_exec *x)
+{
+    return widens(x) ? pnet_round_bytes((size_t)pnet_op_count_of(&x->in[IN]) * sizeof(float)) : 0;
+}
+
+/* The input in the storage of the result; *work moves behind what it takes of it. */
+static const float *wide_input(const struct pnet_exec *x, void **work)
+{
+    if (!widens(x)) return x->in[IN].data;
+    float *wide = *work;
+    PNET_KERNEL(x, convert)
+    (pnet_op_elements(&x->in[IN]), x->in[IN].data, x->out.storage, false, wide);
+    *work = (char *)*work + wide_bytes(x);
+    return wide;
+}
+
 static size_t input_work(const struct pnet_exec *x)
 {
-    return PNET_WORK(x->device, gemm_work)(
-        pnet_op_rows(&x->out), x->out.width, x->in[0].width, x->precision);
+    return wide_bytes(x) + PNET_WORK(x->device, gemm_work)(
+                               pnet_op_rows(&x->out), x->out.width, x->in[0].width, x->precision);
 }
 
 static size_t weight_work(const struct pnet_exec *x)
 {
-    return PNET_WORK(x->device, outer_work)(
-        pnet_op_rows(&x->out), x->in[0].width, x->out.width, x->precision);
+    return wide_bytes(x) + PNET_WORK(x->device, outer_work)(
+                               pnet_op_rows(&x->out), x->in[0].width, x->out.width, x->precision);
 }
 
 static size_t params_work(const struct pnet_exec *x)
@@ -56,7 +81,8 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_count n = pnet_op_rows(&x->out);
     int32_t cin = x->in[0].width, cout = x->out.width;
-    if (!backward) return PNET_WORK(x->device, gemm_work)(n, cin, cout, x->precision);
+    if (!backward)
+        return wide_bytes(x) + PNET_WORK(x->device, gemm_work)(n, cin, cout, x->precision);
     return pnet_op_backward_work(x, input_work(x), params_work(x));
 }
 
@@ -77,10 +103,11 @@ static const char *kernel(const struct pnet_exec *x, enum pnet_direction directi
 
 static void forward(const struct pnet_exec *x)
 {
+    void *work = x->work;
     struct pnet_gemm g = {.n = pnet_op_rows(&x->out),
         .cin = x->in[0].width,
         .cout = x->out.width,
-        .x = x->in[0].data,
+        .x = wide_input(x, &work),
         .w = x->param[WEIGHT],
         .bias = x->param[BIAS_PARAM],
         .y = x->out.data,
@@ -89,7 +116,7 @@ static void forward(const struct pnet_exec *x)
         .slope = x->slope,
         .precision = x->precision,
         .storage = x->out.storage};
-    PNET_KERNEL(x, gemm)(&g, x->work);
+    PNET_KERNEL(x, gemm)(&g, work);
 }
 
 /* The weight is stored [cout, cin]: as it is for going back. */
@@ -104,7 +131,16 @@ static void to_input(const struct pnet_exec *x, void *work)
         .add = x->gin_add[0],
         .precision = x->precision,
         .storage = x->out.storage};
+    if (widens(x)) {
+        g.y = work;
+        g.add = false;
+        work = (char *)work + wide_bytes(x);
+    }
     PNET_KERNEL(x, gemm)(&g, work);
+    if (!widens(x)) return;
+    struct pnet_count n = pnet_op_elements(&x->in[IN]);
+    n.storage = x->out.storage;
+    PNET_KERNEL(x, convert)(n, g.y, x->gin[0].storage, x->gin_add[0], x->gin[0].data);
 }
 
 static void to_weight(const struct pnet_exec *x, void *work)
@@ -112,7 +148,7 @@ static void to_weight(const struct pnet_exec *x, void *work)
     struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
         .cin = x->in[0].width,
         .cout = x->gout.width,
-        .x = x->in[0].data,
+        .x = wide_input(x, &work),
         .g = x->gout.data,
         .gw = x->gparam[WEIGHT],
         .transposed = true,
@@ -162,7 +198,7 @@ const struct pnet_op pnet_op_linear = {
             [BIAS] = {"bias", PNET_ARG_BOOL, "yes", 0, 0, NULL,
                 "add a learned constant to each channel"},
         },
-    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT | PNET_GRADS_APART,
+    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT | PNET_GRADS_APART | PNET_WIDENS,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,

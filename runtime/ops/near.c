@@ -63,7 +63,7 @@ const struct pnet_op pnet_op_near = {
             [PNET_SETS_X] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "points"},
             [PNET_SETS_Y] = {"y", PNET_ARG_VALUE, NULL, 0, 0, NULL, "points to look among"},
         },
-    .flags = PNET_NO_GRAD | PNET_CPU_ONLY,
+    .flags = PNET_NO_GRAD | PNET_CPU_ONLY | PNET_READS_EXACT,
     .rule = rule,
     .work = work,
     .forward = forward,

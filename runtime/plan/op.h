@@ -289,9 +289,11 @@ enum pnet_op_flags {
         1024, /* has one input; where x->in_count is 2, forward adds in[1], of the type of out, to
                  its result before x->act is applied, and backward makes gin[1] too */
     PNET_SUMS = 2048, /* out = in[0] + scale * in[1], by an argument: so that it can be fused */
-    PNET_GRADS_APART = 4096, /* backward ends in pnet_op_backward_both */
-    PNET_JOINS = 8192,       /* out = the inputs side by side */
-    PNET_REPEATS = 16384,    /* each row of out is a row of in[0], which lies on a coarser level */
+    PNET_GRADS_APART = 4096,  /* backward ends in pnet_op_backward_both */
+    PNET_JOINS = 8192,        /* out = the inputs side by side */
+    PNET_REPEATS = 16384,     /* each row of out is a row of in[0], which lies on a coarser level */
+    PNET_READS_EXACT = 32768, /* its inputs are coordinates: float32 in every precision */
+    PNET_WIDENS = 65536,      /* out may be stored in float32 where in[0] is not */
 };
 
 enum pnet_keep { /* what backward reads */

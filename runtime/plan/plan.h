@@ -31,6 +31,7 @@ struct pnet_plan_tensor {
         last;   /* steps between which the memory is needed, inclusive; first < 0: never made */
     int shares; /* the tensor whose memory this one lives in; itself where it has its own */
     bool kept;  /* read by the caller: lives to the end of the schedule */
+    bool exact; /* features: stored in float32 in every precision */
 };
 
 struct pnet_plan_param {

@@ -14,7 +14,9 @@ static bool has_features(const struct pnet_plan *p, const struct pnet_plan_tenso
 static void choose_storage(struct pnet_bound *b)
 {
     for (int t = 0; t < b->plan->tensor_count; t++) {
-        bool narrow = b->device == PNET_CUDA && has_features(b->plan, &b->plan->tensors[t]);
+        const struct pnet_plan_tensor *own = &b->plan->tensors[t];
+        bool exact = b->plan->tensors[own->role == PNET_ROLE_GRAD ? own->of : t].exact,
+             narrow = b->device == PNET_CUDA && has_features(b->plan, own) && !exact;
         b->storage[t] = narrow ? pnet_storage_of(b->precision) : PNET_STORE_F32;
     }
 }

@@ -25,7 +25,8 @@ static void test_tensors(const char *model)
             for (int t = 0; t < p->tensor_count; t++) {
                 const struct pnet_plan_tensor *x = &p->tensors[t];
                 bool exact = x->type.type != PNET_F32 || x->type.pose ||
-                             x->role == PNET_ROLE_SAVED || x->type.level == p->scalar_level;
+                             x->role == PNET_ROLE_SAVED || x->type.level == p->scalar_level ||
+                             p->tensors[x->role == PNET_ROLE_GRAD ? x->of : t].exact;
                 features += !exact;
                 CHECKF(b->storage[t] == (exact ? PNET_STORE_F32 : half),
                     "%s, device %d, precision %d: %s", model, device, precision, x->name);
@@ -36,6 +37,37 @@ static void test_tensors(const char *model)
             CHECKF(features > 20, "%s has %d tensors of features", model, features);
             pnet_bound_free(b);
         }
+    pnet_compilation_free(c);
+}
+
+/* Coordinates that a network predicts stay in float32, from the layer that multiplies last; what layers with 16-bit features read
+   of them is narrowed, once. */
+static void test_exact(void)
+{
+    struct pnet_compilation *c = compile("models/pcn.pnet");
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_bound *b = need_bound(p, (struct pnet_device){PNET_CUDA, 0}, PNET_BF16);
+    int narrowed = 0, widened = 0;
+    for (int i = 0; i < p->node_count; i++) {
+        const struct pnet_node *n = &p->nodes[i];
+        if (n->dead) continue;
+        narrowed += strcmp(n->op->name, "narrow") == 0;
+        for (int k = 0; k < n->in_count; k++) {
+            const struct pnet_plan_tensor *in = &p->tensors[n->in[k]];
+            CHECKF(in->node < i, "%s comes too early", n->path);
+            if (in->type.type != PNET_F32) continue;
+            bool reads = n->op->flags & PNET_READS_EXACT;
+            CHECKF(!reads || b->storage[n->in[k]] == PNET_STORE_F32, "%s reads 16 bits", n->path);
+            if (reads || p->tensors[n->out].type.level == p->scalar_level) continue;
+            bool same = b->storage[n->in[k]] == b->storage[n->out];
+            widened += !same && (n->op->flags & PNET_WIDENS) != 0;
+            CHECKF(same || (n->op->flags & PNET_WIDENS) || strcmp(n->op->name, "narrow") == 0,
+                "%s reads and writes two storages", n->path);
+        }
+    }
+    /* the coarse points, which the fold reads; the last layers of either stage */
+    CHECKF(narrowed == 1 && widened == 2, "%d narrowed, %d widened", narrowed, widened);
+    pnet_bound_free(b);
     pnet_compilation_free(c);
 }
 
@@ -62,8 +94,9 @@ static struct pnet_peak plan_peak(
 int main(void)
 {
     static const char *const models[] = {
-        "models/rooms.pnet", "models/resnet18.pnet", "models/fcgf_kitti.pnet"};
+        "models/rooms.pnet", "models/resnet18.pnet", "models/fcgf_kitti.pnet", "models/pcn.pnet"};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) test_tensors(models[m]);
+    test_exact();
     /* so many that tensors take more than workspaces, which 16 bits do not halve */
     struct cloud cloud = cloud_corner(400000, 12, 4);
     struct pnet_peak wide = plan_peak("models/rooms.pnet", &cloud, PNET_FP32),

@@ -31,3 +31,10 @@ void pnet_cpu_columns_take(struct pnet_count count, int32_t c, const float *x, i
 {
     pnet_cpu_columns_move(count, c, x, width, at, add, y, c, 0);
 }
+
+void pnet_cpu_convert(struct pnet_count n, const float *x, enum pnet_storage to, bool add, float *y)
+{
+    (void)to; /* the CPU stores float32 */
+#pragma omp parallel for simd schedule(static) if (n.most > SMALL)
+    for (int64_t i = 0; i < n.most; i++) y[i] = add ? y[i] + x[i] : x[i];
+}

@@ -61,3 +61,29 @@ extern "C" void pnet_cuda_columns_take(struct pnet_count rows, int32_t c, const 
 {
     pnet_cuda_columns_move(rows, c, x, width, at, add, y, c, 0);
 }
+
+template <class T, class U>
+static __global__ void __launch_bounds__(THREADS)
+    convert_kernel(struct pnet_count n, const T *x, bool add, U *y)
+{
+    int64_t live = pnet_live(n), step = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < live; i += step) {
+        float v = widen(x[i]);
+        narrow(add ? widen(y[i]) + v : v, y + i);
+    }
+}
+
+extern "C" void pnet_cuda_convert(
+    struct pnet_count n, const float *x, enum pnet_storage to, bool add, float *y)
+{
+    if (n.most == 0) return;
+    by_storage(n.storage, [&](auto from_form) {
+        by_storage(to, [&](auto to_form) {
+            using T = typename decltype(from_form)::T;
+            using U = typename decltype(to_form)::T;
+            convert_kernel<T, U>
+                <<<blocks_for(divide_up(n.most, THREADS)), THREADS, 0, cudaStreamPerThread>>>(
+                    n, as<T>(x), add, as<U>(y));
+        });
+    });
+}
