@@ -197,14 +197,34 @@ static struct value builtin_matches(struct pnet_compilation *c, struct pnet_span
     return (struct value){.kind = V_MATCHES, .span = span, .matches = m};
 }
 
+/* error("text"): what a model says of a param that it cannot use. */
+static struct value builtin_error(struct pnet_compilation *c, struct pnet_span span, struct value v)
+{
+    if (v.kind == V_TEXT)
+        ERROR(c, span, "%s", v.text);
+    else
+        ERROR(c, span, "error() takes a text, not %s", pnet_value_text(c, v));
+    return unknown;
+}
+
 static const struct {
     const char *name;
     int least, most;
     const char *named; /* the last argument may be given by this name */
 } builtins[] = {{"grid", 2, 2, NULL}, {"points", 2, 2, NULL}, {"level", 1, 1, NULL},
     {"width", 1, 1, NULL}, {"len", 1, 1, NULL}, {"matches", 4, 4, "radius"}, {"min", 1, 16, NULL},
-    {"max", 1, 16, NULL}, {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL}, {"round", 1, 1, NULL}};
-enum { GRID, POINTS, LEVEL, WIDTH, LEN, MATCHES, BUILTINS = sizeof builtins / sizeof builtins[0] };
+    {"max", 1, 16, NULL}, {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL}, {"round", 1, 1, NULL},
+    {"error", 1, 1, NULL}};
+enum {
+    GRID,
+    POINTS,
+    LEVEL,
+    WIDTH,
+    LEN,
+    MATCHES,
+    BUILTINS = sizeof builtins / sizeof builtins[0],
+    FAIL = BUILTINS - 1
+};
 
 struct value pnet_call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a)
@@ -237,6 +257,7 @@ struct value pnet_call_builtin(
     if (which == GRID) return pnet_builtin_grid(c, e->span, v[0], v[1]);
     if (which == POINTS) return builtin_points(c, e->span, v, at);
     if (which == MATCHES) return builtin_matches(c, e->span, v, at);
+    if (which == FAIL) return builtin_error(c, e->span, v[0]);
     if (which > MATCHES) return call_number_function(c, e, v, count);
     if (which == LEN ? v[0].kind != V_LIST : v[0].kind != V_TENSOR) {
         if (which == LEVEL && v[0].kind == V_CLOUD)

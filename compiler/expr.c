@@ -183,6 +183,8 @@ struct value pnet_evaluate_operator(struct pnet_compilation *c, struct scope *s,
         return boolean((a.index == b.index) == (op == PNET_OP_EQ), e->span);
     if (equality && a.kind == b.kind && a.kind == V_BOOL)
         return boolean((a.truth == b.truth) == (op == PNET_OP_EQ), e->span);
+    if (equality && a.kind == V_TEXT && b.kind == V_TEXT)
+        return boolean((strcmp(a.text, b.text) == 0) == (op == PNET_OP_EQ), e->span);
     if (a.kind == V_TENSOR || b.kind == V_TENSOR) return tensor_arithmetic(c, s, e, op, a, b);
     bool numeric = op == PNET_OP_ADD || op == PNET_OP_SUB || op == PNET_OP_MUL || op == PNET_OP_DIV;
     if (numeric && ((a.kind == V_LIST && (b.kind == V_NUMBER || b.kind == V_LIST)) ||

@@ -192,7 +192,7 @@ int main(void)
         "v=3", "w=nothing", "first=no", "p69=2", "k=3", "vv=1", "q", "w=1 +"};
     const struct pnet_compile_options none = {.purpose = PNET_FOR_EVAL};
     struct pnet_compile_options o = none;
-    CHECK(cases("elaborate", none) == 32);
+    CHECK(cases("elaborate", none) == 33);
     CHECK(cases("limits", none) == 16);
     CHECK(cases("rules", none) == 8);
     o.purpose = PNET_FOR_TRAINING;
