@@ -11,7 +11,7 @@
 #   --ways 'chamfer l1 ..'        the losses, as the models' param `way` names them
 #   --seeds '1 2 3'               --steps 2000      --batch 32       --lr 0.001
 #   --objects 4800                shapes, of which a tenth is for the test     --points 16384    of a full shape
-#   --set 'coarse=256 fold=4'     params of the models
+#   --set 'coarse=256 count=4096'  params, of the models that have them
 #   --device cpu|cuda             --precision fp32|bf16              --threads N    --workers N
 #   --minutes N                   stops training after N minutes (exit code 1 if runs are missing)
 #   --runs 'pcn-dcd-s1 ..'        these runs alone
@@ -65,11 +65,13 @@ seconds_left() {
     awk -v "minutes=$minutes" -v "used=$SECONDS" 'BEGIN { print int(60 * minutes - used) }'
 }
 
-# set_options WAY: as pnetc takes them.
+# set_options MODEL WAY: as pnetc takes them, of the params that the model has.
 set_options() {
     local s
-    options=(--set "way=\"$1\"")
-    for s in $set; do options+=(--set "$s"); done
+    options=(--set "way=\"$2\"")
+    for s in $set; do
+        ! grep -q "^param *${s%%=*} *=" "$here/models/$1.pnet" || options+=(--set "$s")
+    done
 }
 
 # train MODEL WAY SEED FOLDER: 0 when it is finished, 1 when time is up, 2 when it failed.
@@ -78,7 +80,7 @@ train() {
     [ -s "$4/train.json" ] && return 0
     left=$(seconds_left)
     [ "$left" -gt 0 ] || return 1
-    set_options "$2"
+    set_options "$1" "$2"
     OMP_NUM_THREADS=$threads timeout --foreground -s INT "$left" "$pnetc" train "$here/models/$1.pnet" --config "$out/run.yaml" \
         -o "$4" --resume --without-optimizer "${options[@]}" --seed "$3" --device "$device" --precision "$precision" -q --json \
         >"$4/train.part" 2>"$4/train.log"
@@ -90,7 +92,7 @@ train() {
 
 evaluate() { # MODEL WAY FOLDER
     [ -s "$3/test.json" ] && return 0
-    set_options "$2"
+    set_options "$1" "$2"
     OMP_NUM_THREADS=$threads "$pnetc" eval "$here/models/$1.pnet" --weights "$3/last" --config "$out/run.yaml" --split test \
         "${options[@]}" --device "$device" --precision "$precision" --json >"$3/test.part" 2>"$3/test.log" ||
         { cat "$3/test.log" >&2 && return 2; }
