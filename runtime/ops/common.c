@@ -32,6 +32,22 @@ void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t param
     if (fork) pnet_device_join(x->device);
 }
 
+struct pnet_conv_sum pnet_op_dense_sum(const struct pnet_exec *x, enum pnet_direction direction)
+{
+    int32_t in = x->in[0].width, out = x->out.width;
+    bool back = direction == PNET_DF;
+    return (struct pnet_conv_sum){.shape = {back ? out : in, back ? in : out, 1},
+        .cells = 1,
+        .rows = x->out.rows,
+        .count = x->out.rows,
+        .form = PNET_CONV_DENSE,
+        .weights = direction == PNET_DW,
+        .precision = x->precision,
+        .storage = x->out.storage,
+        .algo = PNET_ALGO_DEFAULT,
+        .architecture = x->architecture};
+}
+
 bool pnet_op_rule_like_input(struct pnet_rule *r)
 {
     r->out = r->in[0];

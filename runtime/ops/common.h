@@ -3,6 +3,7 @@
 #define PNET_RUNTIME_OPS_COMMON_H
 
 #include "kernels/contrastive.h"
+#include "kernels/conv.h"
 #include "kernels/loss.h"
 #include "kernels/norm.h"
 #include "kernels/pool.h"
@@ -20,6 +21,10 @@ size_t pnet_op_backward_work(const struct pnet_exec *x, size_t input, size_t par
 void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t params,
     void (*to_input)(const struct pnet_exec *x, void *work),
     void (*to_params)(const struct pnet_exec *x, void *work));
+
+/* The sum of a layer that multiplies each row by one matrix, for the choice of its kernel: forward, gradient of the input or
+   gradient of the weight. */
+struct pnet_conv_sum pnet_op_dense_sum(const struct pnet_exec *x, enum pnet_direction direction);
 
 /* Elements of a tensor. */
 static inline int64_t pnet_op_count_of(const struct pnet_tensor *t)

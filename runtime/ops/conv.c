@@ -154,22 +154,11 @@ static const struct pnet_triplets *by_input(const struct pnet_exec *x)
 /* One of the layer's sums, for the choice of its kernel. */
 static struct pnet_conv_sum sum_of(const struct pnet_exec *x, enum pnet_direction direction)
 {
-    struct pnet_conv_shape s = shape_of(x);
-    struct pnet_conv_sum sum = {.shape = s,
-        .cells = 1,
-        .rows = x->out.rows,
-        .count = x->out.rows,
-        .weights = direction == PNET_DW,
-        .precision = x->precision,
-        .storage = x->out.storage,
-        .algo = x->algos.of[direction],
-        .architecture = x->architecture};
-    if (direction == PNET_DF) sum.shape = (struct pnet_conv_shape){s.cout, s.cin, s.groups};
-    if (is_dense(x)) {
-        sum.algo = PNET_ALGO_DEFAULT;
-        return sum;
-    }
+    struct pnet_conv_sum sum = pnet_op_dense_sum(x, direction);
+    if (is_dense(x)) return sum;
     const struct pnet_triplets *t = direction == PNET_DF ? by_input(x) : by_output(x);
+    sum.shape.groups = (int32_t)x->attr[GROUPS].i;
+    sum.algo = x->algos.of[direction];
     sum.cells = t->cells;
     sum.rows = t->rows;
     sum.count = t->count;

@@ -88,16 +88,7 @@ static size_t work(const struct pnet_exec *x, bool backward)
 
 static const char *kernel(const struct pnet_exec *x, enum pnet_direction direction)
 {
-    int32_t cin = x->in[0].width, cout = x->out.width;
-    bool back = direction == PNET_DF;
-    struct pnet_conv_sum sum = {.shape = {back ? cout : cin, back ? cin : cout, 1},
-        .cells = 1,
-        .rows = x->out.rows,
-        .count = x->out.rows,
-        .weights = direction == PNET_DW,
-        .precision = x->precision,
-        .storage = x->out.storage,
-        .architecture = x->architecture};
+    struct pnet_conv_sum sum = pnet_op_dense_sum(x, direction);
     return PNET_WORK(x->device, conv_kernel)(&sum);
 }
 
