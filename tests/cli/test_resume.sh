@@ -42,15 +42,34 @@ nap() {
     sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"
 }
 
-start() { # in the background, with its process in $pid
-    "$pnetc" train $model --config "$work/run.yaml" -q "$@" 2>>"$err" </dev/null &
+# cut FOLDER SIGNAL ARGUMENTS...: trains or resumes in the folder and sends the signal at a random moment, up to `reach`
+# milliseconds from the start; sets `code`. The training begins with the default action for SIGINT, as in a terminal: the shell
+# would have it ignored in a background process until the program installs its handler.
+cut() {
+    local dir=$1 signal=$2 resume=--resume
+    shift 2
+    [ -e "$dir" ] || resume=
+    (
+        trap - INT
+        exec "$pnetc" train $model --config "$work/run.yaml" -q -o "$dir" $resume "$@"
+    ) 2>"$err" </dev/null &
     pid=$!
+    nap $((RANDOM % reach))
+    kill -"$signal" $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    code=$?
 }
 
-# The run left alone, timed: kills fall anywhere in it.
+# The speed of the machine changes while the test runs, so `reach` follows it: later after a signal that came before the first
+# step, earlier after a training that ended before the signal.
+later() { reach=$((reach < 20000 ? reach * 3 / 2 : 30000)); }
+earlier() { reach=$((reach / 2 + 10)); }
+
+# The run left alone, timed: the first signals fall anywhere in its first half.
 begin=$(date +%s%N)
 run 0 train $model --config "$work/run.yaml" -o "$work/alone" -q -j 1
 span=$((($(date +%s%N) - begin) / 1000000))
+reach=$((span / 2 + 10))
 lines "$work/alone" >"$work/lines.alone"
 check "a line for each step and evaluation" test "$(wc -l <"$work/lines.alone")" = 100
 
@@ -60,55 +79,56 @@ for threads in 2 3; do
     equal "$work/threads$threads" "$threads threads"
 done
 
-# Killed at random moments until it comes through. RANDOM is seeded: what falls where still depends on
-# the clock, and the bits must not.
+# Killed at random moments until it ends by itself. RANDOM is seeded, but which step a signal interrupts depends on the clock, and
+# the bits must not. A run that ends before any signal hits one of its steps is done again.
 RANDOM=${RESUME_SEED:-1}
-killed=0
 for ((i = 0; i < kills; i++)); do
     dir=$work/killed$i
-    for ((k = 0; k < 40; k++)); do
-        resume=--resume
-        [ -e "$dir" ] || resume=
-        start -o "$dir" $resume -j $((1 + RANDOM % 2))
-        ms=$((10 + RANDOM % (span / 2 + 10)))
-        nap $ms
-        kill -KILL $pid 2>/dev/null
-        wait $pid 2>/dev/null
-        code=$?
-        [ "$code" = 137 ] || break
-        killed=$((killed + 1))
+    killed=0
+    for ((k = 0; k < 60; k++)); do
+        cut "$dir" KILL -j $((1 + RANDOM % 2))
+        if [ "$code" = 137 ] && [ -s "$dir/metrics.jsonl" ]; then
+            killed=$((killed + 1))
+        elif [ "$code" = 137 ]; then
+            later
+        elif [ "$code" = 0 ] && [ $killed = 0 ]; then
+            earlier
+            rm -rf "$dir"
+        else
+            break
+        fi
     done
     [ "$code" = 137 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q && code=0
     check "run $i ended with $code" test "$code" = 0
+    check "run $i was killed $killed times" test $killed -ge 1
     equal "$dir" "killed run $i"
     rm -rf "$dir"
 done
-check "$killed kills fell into a run" test "$killed" -ge "$kills"
 
-# Interrupted: it saves, says so, and ends with 130.
+# Interrupted: it saves, says so, and ends with 130. An interrupt before the program has its handler ends it without a word.
 dir=$work/interrupted
 interrupts=0
-for ((k = 0; k < 12; k++)); do
-    resume=--resume
-    [ -e "$dir" ] || resume=
-    start -o "$dir" $resume -j 1
-    ms=$((50 + RANDOM % (span / 2 + 10)))
-    nap $ms
-    kill -INT $pid 2>/dev/null
-    wait $pid
-    code=$?
-    [ "$code" = 130 ] || break
-    interrupts=$((interrupts + 1))
+for ((k = 0; k < 60; k++)); do
+    cut "$dir" INT -j 1
+    if [ "$code" = 130 ] && grep -q -- "continue with --resume" "$err"; then
+        interrupts=$((interrupts + 1))
+        check "a folder to resume in" test -s "$dir/config.yaml"
+    elif [ "$code" = 130 ]; then
+        check "silence before the handler is there" test ! -s "$err"
+        later
+    elif [ "$code" = 0 ] && [ $interrupts = 0 ]; then
+        earlier
+        rm -rf "$dir"
+    else
+        break
+    fi
 done
-# a run to the end, which writes to the same file, may follow
-says=$(grep -c -- "continue with --resume" "$err")
 [ "$code" = 130 ] && run 0 train $model --config "$work/run.yaml" -o "$dir" --resume -q -j 1 && code=0
 check "ended with $code" test "$code" = 0
+check "$interrupts interrupts that it answers" test $interrupts -ge 1
 equal "$dir" "interrupted run"
-check "$interrupts interrupts" test $interrupts -ge 1
-check "$says of $interrupts say how to go on" test "$says" -ge 1
 
-# A run is gone on with as it was begun.
+# A resumed run keeps the mode, seed, parameters and model text of its beginning.
 dir=$work/alone
 cp -r "$dir" "$work/kept"
 for wrong in '--mode voxel' '--seed 9' '--set c=10'; do
@@ -169,15 +189,12 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     fi
 fi
 
-# A run that is interrupted behind its first evaluation and before its first checkpoint can be gone on with: best/ never
-# stands alone. It is killed as soon as best/ is there.
+# A run that is killed after its first evaluation and before its first scheduled checkpoint can be resumed: best/ never stands
+# alone. It is killed as soon as best/ is there.
 sed 's/^save_every.*/save_every: 0/; s/^eval_every.*/eval_every: {steps: 2}/' "$work/run.yaml" >"$work/late.yaml"
 "$pnetc" train $model --config "$work/late.yaml" -o "$work/late" -q -j 1 2>>"$err" </dev/null &
 pid=$!
-for ((k = 0; k < 2000; k++)); do
-    [ -e "$work/late/best" ] && break
-    nap 5
-done
+while [ ! -e "$work/late/best" ] && kill -0 $pid 2>/dev/null; do nap 5; done
 kill -KILL $pid
 wait $pid 2>/dev/null
 check "last/ beside best/" test -s "$work/late/last/state.json"
@@ -185,13 +202,10 @@ run 0 train $model --config "$work/late.yaml" -o "$work/late" -q -j 1 --resume
 same "$work/late/last/weights.safetensors" "$work/alone/last/weights.safetensors"
 check "one line for each evaluation" test "$(grep -c '"val.loss"' "$work/late/metrics.jsonl")" = 45
 
-# One process at a time: the second one names the first, and what it would have done is not done. A dead one is no one.
+# One process at a time: the second one names the first and changes nothing. A lock file of a dead process does not lock.
 sed 's/^steps.*/steps: 5000/; s/^schedule.*//' "$work/run.yaml" >"$work/long.yaml"
-started() { # FOLDER: waits until a training has logged a step there
-    for ((k = 0; k < 2000; k++)); do
-        grep -qs gradient_norm "$1/metrics.jsonl" && return
-        nap 5
-    done
+started() { # FOLDER: waits until the training of process $pid has logged a step there, or has ended
+    while ! grep -qs gradient_norm "$1/metrics.jsonl" && kill -0 $pid 2>/dev/null; do nap 5; done
 }
 "$pnetc" train $model --config "$work/long.yaml" -o "$work/locked" -q -j 1 2>>"$err" </dev/null &
 pid=$!
@@ -218,7 +232,7 @@ kill -KILL $pid
 wait $pid 2>/dev/null
 
 # A closed terminal, a closed pipe and SIGTERM: saved, with the exit code of the signal.
-ended() { # CODE SIGNAL...: a training that gets these ends with that code and can be gone on with
+ended() { # CODE SIGNAL...: a training that gets these signals ends with that code and can be resumed
     local want=$1 code=0
     shift
     rm -rf "$work/ended"
@@ -243,7 +257,7 @@ nap 300
 check "nohup keeps a training" kill -0 $pid
 kill -INT $pid
 wait $pid
-# progress into a pipe that nobody reads: it goes on to the end
+# progress into a pipe whose reader has ended: the training continues to its end
 mkfifo "$work/fifo"
 sed 's/^eval_every.*/eval_every: {steps: 1}/; s/^steps.*/steps: 12/' "$work/run.yaml" >"$work/talk.yaml"
 code=0
@@ -267,7 +281,8 @@ voxel "$work/parts" --steps 4
 voxel "$work/parts" --steps 9 --resume
 for f in weights optimizer; do same "$work/whole/last/$f.safetensors" "$work/parts/last/$f.safetensors"; done
 
-# Without the optimiser's state: parts go on, what is finished holds the same weights and nothing goes on from there.
+# Without the state of the optimiser: an unfinished run keeps that state and can be resumed; a finished run has the same weights as
+# with it, and cannot be resumed.
 voxel "$work/bare" --steps 4
 voxel "$work/bare" --steps 9 --resume --without-optimizer
 same "$work/whole/last/weights.safetensors" "$work/bare/last/weights.safetensors"
