@@ -1,6 +1,7 @@
 #include "runtime/run/session_own.h"
 
 #include "runtime/base/clock.h"
+#include "runtime/run/peak.h"
 #include "runtime/run/session_host.h"
 
 #include <stddef.h>
@@ -144,6 +145,10 @@ const struct pnet_memory *pnet_session_memory(const struct pnet_session *s)
 {
     return &s->memory;
 }
+size_t pnet_session_planned(const struct pnet_session *s)
+{
+    return s->planned;
+}
 const double *pnet_session_times(const struct pnet_session *s)
 {
     return s->times;
@@ -190,6 +195,13 @@ static enum pnet_status lay_out(
         for (int k = 0; k < PNET_GEO_COUNTS; k++) s->class_.of[i][k] = pnet_capacity(c->of[i][k]);
     s->laid_out = true;
     return PNET_OK;
+}
+
+static void note_planned(struct pnet_session *s, const struct pnet_counts *c)
+{
+    int slots = s->slots[1] ? 2 : 1;
+    size_t planned = pnet_peak_of(s->bound, c, &s->layout, slots, s->extra.size).total;
+    if (planned > s->planned) s->planned = planned;
 }
 
 /* Returns the address of a member of pnet_session_live: in device memory, or on the CPU in the session itself. */
@@ -387,6 +399,7 @@ enum pnet_status pnet_session_forward(
     enum pnet_status st = pnet_device_enter(s->device, e);
     if (!st) st = lay_out(s, &s->slots[slot]->counts, e);
     if (st) return st;
+    note_planned(s, &s->slots[slot]->counts);
     s->step = step;
     if (s->live.data)
         pnet_device_put(

@@ -42,6 +42,7 @@ struct pnet_session {
     struct pnet_layout layout;
     struct pnet_counts class_; /* capacity classes that the layout was made for */
     bool laid_out;
+    size_t planned; /* pnet_session_planned */
     uint32_t step;
     double *times;
     struct pnet_session_listener listeners[PNET_LISTENERS]; /* in the order of notification */

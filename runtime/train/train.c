@@ -4,7 +4,6 @@
 #include "runtime/base/file.h"
 #include "runtime/base/memory_stream.h"
 #include "runtime/data/loader.h"
-#include "runtime/run/peak.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/train_log.h"
 #include "runtime/train/train_report.h"
@@ -393,20 +392,6 @@ static enum pnet_status next_batch(struct trainer *t, struct pnet_ready *r, stru
     return PNET_OK;
 }
 
-static void note_planned(struct trainer *t, int slot)
-{
-    const struct pnet_counts *c = &pnet_session_slot(t->session, slot)->counts;
-    struct pnet_layout layout;
-    struct pnet_peak peak;
-    struct pnet_error ignored;
-    if (t->result->planned_bytes) return;
-    size_t extra = pnet_updater_bytes(t->kernels.bound, &t->optim);
-    if (pnet_peak_plan(t->kernels.bound, c, 2, extra, t->o->memory_limit, &layout, &peak, &ignored))
-        return;
-    t->result->planned_bytes = peak.total;
-    pnet_layout_free(&layout);
-}
-
 /* The loss scale after a step; a step that was skipped is not an error where a smaller scale may help. */
 static enum pnet_status adapt_scale(
     struct trainer *t, const struct pnet_optim_record *r, struct pnet_error *e)
@@ -439,7 +424,6 @@ static enum pnet_status run_batch(
         (st = pnet_session_forward(
              t->session, r.slot, true, (uint32_t)(t->step * accumulate + micro), e)))
         return st;
-    note_planned(t, r.slot);
     float scale = (float)(t->loss_scale / accumulate);
     pnet_updater_watch(&t->updater, micro == accumulate - 1);
     if ((st = pnet_session_backward(t->session, r.slot, scale, micro > 0, e))) return st;
@@ -608,7 +592,10 @@ static enum pnet_status run(struct trainer *t, struct pnet_error *e)
 static void close_trainer(struct trainer *t)
 {
     stop_pipeline(t);
-    if (t->session) t->result->peak_bytes = pnet_session_memory(t->session)->peak;
+    if (t->session) {
+        t->result->peak_bytes = pnet_session_memory(t->session)->peak;
+        t->result->planned_bytes = pnet_session_planned(t->session);
+    }
     pnet_train_log_close(&t->log);
     if (t->loader) pnet_loader_free(t->loader);
     if (t->val_loader) pnet_loader_free(t->val_loader);
@@ -668,7 +655,7 @@ enum pnet_status pnet_train(
     r->seconds = pnet_seconds() - begin;
     struct pnet_error report;
     enum pnet_status reported = st == PNET_OK || st == PNET_INTERRUPTED
-                                    ? pnet_train_report(o, o->plan, t.step - r->steps, &report)
+                                    ? pnet_train_report(o, r, t.step - r->steps, &report)
                                     : PNET_OK;
     end_folder(&t, st);
     if (!st && reported) {

@@ -57,9 +57,9 @@ struct pnet_train_options {
 struct pnet_train_result {
     int64_t steps, points; /* of this process */
     double seconds;
-    size_t peak_bytes;    /* of the session */
-    size_t planned_bytes; /* pnet_peak_of for the largest batch seen, with both slots holding such a
-                             batch */
+    size_t peak_bytes; /* what the session has taken at most */
+    size_t
+        planned_bytes; /* pnet_session_planned: the peak planned for the largest batch, of training or validation */
     struct pnet_evaluation validation; /* last one; count 0 where there was none */
 };
 

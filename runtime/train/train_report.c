@@ -27,14 +27,27 @@ static const char *or_nothing(const char *text)
     return text ? text : "";
 }
 
-enum pnet_status pnet_train_report(const struct pnet_train_options *o, const struct pnet_plan *plan,
-    int64_t begun_at, struct pnet_error *e)
+/* Both peaks of memory; nothing where no batch was run. */
+static void memory_text(const struct pnet_train_result *r, char text[128])
 {
+    char taken[32], planned[32];
+    *text = '\0';
+    if (r->planned_bytes)
+        snprintf(text, 128, "%s; planned for the largest batch: %s",
+            pnet_bytes_text(r->peak_bytes, taken), pnet_bytes_text(r->planned_bytes, planned));
+}
+
+enum pnet_status pnet_train_report(const struct pnet_train_options *o,
+    const struct pnet_train_result *r, int64_t begun_at, struct pnet_error *e)
+{
+    const struct pnet_plan *plan = o->plan;
     char date[32], mode[PNET_MODE_TEXT], data[4400], parameters[32], version[64], resumed[32] = "";
+    char memory[128];
     struct pnet_device_info device;
     enum pnet_status st = pnet_device_describe(o->target.where, &device, e);
     if (st) return st;
     date_text(date);
+    memory_text(r, memory);
     pnet_mode_text(plan->degrade, mode);
     snprintf(data, sizeof data,
         "%.4000s: %s, %lld clouds to train on, %lld to validate, %d classes", o->data->path,
@@ -46,10 +59,9 @@ enum pnet_status pnet_train_report(const struct pnet_train_options *o, const str
     if (begun_at) snprintf(resumed, sizeof resumed, "step %lld", (long long)begun_at);
     const struct pnet_report_fact facts[] = {{"data set", data}, {"mode", mode},
         {"precision", pnet_precision_names[o->target.precision]}, {"parameters", parameters},
-        {"params", o->params}, {"device", device.name}, {"version", version}, {"date", date},
-        {"command", or_nothing(o->command)},
-        {"the command line over the config", or_nothing(o->overrides)},
-        {"gone on with at", resumed}};
+        {"params", o->params}, {"device", device.name}, {"peak memory", memory},
+        {"version", version}, {"date", date}, {"command", or_nothing(o->command)},
+        {"the command line over the config", or_nothing(o->overrides)}, {"resumed at", resumed}};
     struct pnet_report_info info = {.facts = facts,
         .fact_count = sizeof facts / sizeof *facts,
         .classes = o->data->classes,

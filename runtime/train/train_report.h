@@ -4,9 +4,9 @@
 
 #include "runtime/train/train.h"
 
-/* Writes report.html into the folder of the run; `begun_at`: the step at which this process began. */
-enum pnet_status pnet_train_report(const struct pnet_train_options *o, const struct pnet_plan *plan,
-    int64_t begun_at, struct pnet_error *e);
+/* Writes report.html into the folder of the run. `r`: memory of this process; `begun_at`: the step at which it began. */
+enum pnet_status pnet_train_report(const struct pnet_train_options *o,
+    const struct pnet_train_result *r, int64_t begun_at, struct pnet_error *e);
 /* Prints a notice for each key that differs from config.yaml in the folder. PNET_USAGE: a key differs that must not. */
 enum pnet_status pnet_train_compare(const struct pnet_train_options *o, struct pnet_error *e);
 

@@ -158,6 +158,28 @@ for mode in native voxel; do
     run 0 infer $model --weights "$work/run-$mode" --input "$cloud" -o "$work/out.ply" --memory "$planned" -q
     run 5 infer $model --weights "$work/run-$mode" --input "$cloud" -o "$work/out.ply" --memory $((planned - 1)) -q
 done
+# On clouds of different sizes, planned_bytes is the largest of their plans, whichever cloud comes first.
+mkdir -p "$work/sizes/clouds"
+printf 'pnet_dataset: 1\ntask: segmentation\nclasses: %s\nlabel_field: label\ntrain:\n' \
+    "$(sed -n 's/^classes: //p' "$work/rooms/dataset.yaml")" >"$work/sizes/dataset.yaml"
+most=0
+for points in 300 900 1500; do
+    run 0 data synth rooms -o "$work/sized" --count 1 --points $points --seed $points -j 1
+    mv "$work/sized/train/000000.ply" "$work/sizes/clouds/$points.ply"
+    rm -r "$work/sized"
+    echo "  - {cloud: clouds/$points.ply}" >>"$work/sizes/dataset.yaml"
+    run 0 plan $model --input "$work/sizes/clouds/$points.ply" --train --json
+    peak=$(number peak "$out")
+    check "more memory for $points points: $peak" test "$peak" -gt "$most"
+    most=$peak
+done
+for seed in 1 2 3 4; do
+    run 0 train $model --config "$work/run.yaml" --data "$work/sizes" -o "$work/sizes-$seed" --seed $seed --json
+    check "seed $seed: $(number planned_bytes "$out") planned, $most for the largest cloud" \
+        test "$(number planned_bytes "$out")" = "$most"
+    check "seed $seed: $(number peak_bytes "$out") taken" test "$(number peak_bytes "$out")" -le "$most"
+    check "seed $seed: the report has the peak" grep -q 'planned for the largest batch' "$work/sizes-$seed/report.html"
+done
 # The counts of a cloud are those of the same cloud scaled to its own number of points.
 run 0 plan $model --input "$cloud" --json
 cp "$out" "$work/own"
