@@ -17,7 +17,7 @@ static const struct command commands[] = {
     {"eval", "losses and metrics of a trained model", pnet_command_eval},
     {"compare", "train or evaluate native and voxel mode side by side", pnet_command_compare},
     {"register", "find the pose that brings one cloud to another", pnet_command_register},
-    {"data", "make data sets, look into them", pnet_command_data},
+    {"data", "make data sets, print what they hold", pnet_command_data},
     {"ops", "the layers, losses and metrics of the language", pnet_command_ops},
     {"info", "what a cloud, checkpoint or weights file holds", pnet_command_info},
 };
