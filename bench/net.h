@@ -53,12 +53,11 @@ struct net_result {
     double inference;                     /* seconds of forward in a plan for inference */
     size_t training_peak, inference_peak; /* bytes, one batch in memory */
     size_t geometry_bytes;
-    /* Seconds beside those of the steps; on a GPU of the device alone, and a pass is forward or backward. */
+    /* Seconds besides those of the steps; on a GPU of the device alone. A pass is forward or backward. */
     double optimizer;
-    double recorded[2]; /* GPU: of a pass recorded one step behind the other */
-    double mark[2];     /* GPU: by which a mark makes a pass longer; not in the steps' times */
-    double
-        beside[2]; /* GPU: forward and backward as a training records them, with concurrent steps */
+    double recorded[2];     /* GPU: of a pass recorded with steps in sequence */
+    double mark[2];         /* GPU: by which a mark makes a pass longer; not in the steps' times */
+    double concurrent[2];   /* GPU: forward and backward with concurrent steps, as in a training */
     double conv[2];         /* GPU: the same of its convolutions alone */
     double product[2];      /* GPU: and of convolutions and linear layers */
     struct net_step *steps; /* in the order of the forward schedule */

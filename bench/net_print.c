@@ -51,10 +51,10 @@ static double other_share(const struct stage_sums *s, const struct net_result *r
 
 /* Returns the same share for a step in which a GPU runs layers concurrently: the time beyond its convolutions alone, or
    beyond convolutions and linear layers. */
-static double other_share_beside(const struct net_result *r, bool linear)
+static double other_share_concurrent(const struct net_result *r, bool linear)
 {
     const double *alone = linear ? r->product : r->conv;
-    return 1 - (alone[0] + alone[1]) / (r->beside[0] + r->beside[1] + r->optimizer);
+    return 1 - (alone[0] + alone[1]) / (r->concurrent[0] + r->concurrent[1] + r->optimizer);
 }
 
 static void print_parts(const struct net_result *r)
@@ -66,7 +66,7 @@ static void print_parts(const struct net_result *r)
         (double)r->inference_peak / 1048576);
     printf("training     %9.2f ms forward, %9.2f ms backward, %9.2f ms optimiser\n",
         1e3 * t->forward, 1e3 * t->backward, 1e3 * t->optimizer);
-    printf("             %9.2f ms a step, %9.2f ms with geometry one behind the other, peak %.1f "
+    printf("             %9.2f ms a step, %9.2f ms with geometry before it, peak %.1f "
            "MiB, geometry and inputs %.1f MiB of it\n",
         1e3 * features, 1e3 * t->step, (double)r->training_peak / 1048576,
         (double)r->geometry_bytes / 1048576);
@@ -91,19 +91,19 @@ static void print_stages(const struct net_result *r)
         r->step_count, 1e3 * s.all_forward, 1e3 * s.all_backward, 100 * other_share(&s, r, false),
         100 * other_share(&s, r, true));
     if (r->recorded[0] <= 0) return;
-    printf("%-10s %6s %12.3f %12.3f   one layer behind the other; %.2f and %.2f us a layer are "
+    printf("%-10s %6s %12.3f %12.3f   layers in sequence; %.2f and %.2f us a layer are "
            "taken off for the marks between them\n",
         "recorded", "", 1e3 * r->recorded[0], 1e3 * r->recorded[1], 1e6 * r->mark[0],
         1e6 * r->mark[1]);
-    printf("%-10s %6s %12.3f %12.3f   as a training runs them, beside each other: %.3f ms with the "
+    printf("%-10s %6s %12.3f %12.3f   as a training runs them, concurrently: %.3f ms with the "
            "optimiser\n",
-        "beside", "", 1e3 * r->beside[0], 1e3 * r->beside[1],
-        1e3 * (r->beside[0] + r->beside[1] + r->optimizer));
+        "concurrent", "", 1e3 * r->concurrent[0], 1e3 * r->concurrent[1],
+        1e3 * (r->concurrent[0] + r->concurrent[1] + r->optimizer));
     printf("%-10s %6s %12.3f %12.3f   its convolutions alone: %.1f%% is not convolution\n", "conv",
-        "", 1e3 * r->conv[0], 1e3 * r->conv[1], 100 * other_share_beside(r, false));
+        "", 1e3 * r->conv[0], 1e3 * r->conv[1], 100 * other_share_concurrent(r, false));
     printf("%-10s %6s %12.3f %12.3f   convolutions and linear layers: %.1f%% is neither\n",
         "products", "", 1e3 * r->product[0], 1e3 * r->product[1],
-        100 * other_share_beside(r, true));
+        100 * other_share_concurrent(r, true));
 }
 
 static void print_layers(const struct net_result *r)
@@ -168,12 +168,12 @@ static void json_stages(struct pnet_json *j, const struct net_result *r)
         pnet_json_double(j, "recorded_backward_ms", 1e3 * r->recorded[1]);
         pnet_json_double(j, "mark_forward_ms", 1e3 * r->mark[0]);
         pnet_json_double(j, "mark_backward_ms", 1e3 * r->mark[1]);
-        pnet_json_double(j, "beside_forward_ms", 1e3 * r->beside[0]);
-        pnet_json_double(j, "beside_backward_ms", 1e3 * r->beside[1]);
+        pnet_json_double(j, "concurrent_forward_ms", 1e3 * r->concurrent[0]);
+        pnet_json_double(j, "concurrent_backward_ms", 1e3 * r->concurrent[1]);
         pnet_json_double(j, "convolutions_alone_ms", 1e3 * (r->conv[0] + r->conv[1]));
         pnet_json_double(j, "products_alone_ms", 1e3 * (r->product[0] + r->product[1]));
-        pnet_json_double(j, "step_not_convolution", other_share_beside(r, false));
-        pnet_json_double(j, "step_not_convolution_nor_linear", other_share_beside(r, true));
+        pnet_json_double(j, "step_not_convolution", other_share_concurrent(r, false));
+        pnet_json_double(j, "step_not_convolution_nor_linear", other_share_concurrent(r, true));
     }
     pnet_json_double(j, "not_convolution", other_share(&s, r, false));
     pnet_json_double(j, "not_convolution_nor_linear", other_share(&s, r, true));

@@ -58,7 +58,7 @@ static void time_on_cpu(
 #ifdef PNET_CUDA_BUILT
 /* Steps in sequence, without marks and with them; and as a session records them: all, convolutions, convolutions and linear
    layers. */
-enum { PLAIN, MARKED, BESIDE, CONVOLUTIONS, PRODUCTS, KINDS };
+enum { PLAIN, MARKED, CONCURRENT, CONVOLUTIONS, PRODUCTS, KINDS };
 
 /* Forward or backward. */
 struct pass {
@@ -114,7 +114,8 @@ static void *record_kind(struct pnet_session *s, const struct pass *pass,
     const struct bound_step *bound, const void *one, int kind)
 {
     pnet_session_wanted *wanted[KINDS] = {[CONVOLUTIONS] = convolves, [PRODUCTS] = multiplies};
-    if (kind < BESIDE) return record_pass(pnet_session_device(s), pass, bound, one, kind == MARKED);
+    if (kind < CONCURRENT)
+        return record_pass(pnet_session_device(s), pass, bound, one, kind == MARKED);
     return pnet_session_record(s, 0, pass->first > 0, wanted[kind], (void *)pnet_session_plan(s));
 }
 
@@ -143,7 +144,7 @@ static void ask_step(struct pnet_device d, const struct pass pass[2], int kind,
         pnet_cuda_mark_set(at[i + 1]);
     }
     pnet_updater_note_losses(u, 1, false);
-    pnet_updater_apply(u, kind == BESIDE);
+    pnet_updater_apply(u, kind == CONCURRENT);
     pnet_cuda_mark_set(at[3]);
 }
 
@@ -169,7 +170,7 @@ static enum pnet_status time_runs(struct pnet_session *s, struct pass pass[2],
             st = pnet_session_wait(s, e);
             for (int i = 0; i < 2 && !st; i++)
                 st = between(at[i], at[i + 1], &pass[i].seconds[kind][to], e);
-            if (!st && kind == BESIDE) st = between(at[2], at[3], &optimizer[to], e);
+            if (!st && kind == CONCURRENT) st = between(at[2], at[3], &optimizer[to], e);
         }
         for (int i = 0; i < pass[1].last && !st; i++)
             if (bound[i].kernel)
@@ -188,7 +189,7 @@ static void tell_pass(
         median[kind] = bench_median(pass->seconds[kind], repeat);
     r->recorded[to] = median[PLAIN];
     r->mark[to] = (median[MARKED] - median[PLAIN]) / pass->marks;
-    r->beside[to] = median[BESIDE];
+    r->concurrent[to] = median[CONCURRENT];
     r->conv[to] = median[CONVOLUTIONS];
     r->product[to] = median[PRODUCTS];
     for (int i = pass->first; i < pass->last; i++)

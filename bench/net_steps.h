@@ -6,8 +6,8 @@
 #include "runtime/run/session.h"
 #include "runtime/run/updater.h"
 
-/* On the CPU each kernel is timed by itself. On a GPU forward and backward are recorded one step behind the other, and once
-   more with a mark behind each step: a step finds the caches as in a training, and waits for no host. What the marks
+/* On the CPU each kernel is timed by itself. On a GPU forward and backward are recorded with steps in sequence, and once
+   more with a mark after each step: a step finds the caches as in a training, and waits for no host. What the marks
    add to a recording is taken off its steps in equal parts. Then they are recorded as a session records them, with
    concurrent steps: once all steps, once the convolutions alone. `s` has a batch in slot 0, `u` has
    made a step, `r->steps` has room for all steps of the plan. */

@@ -21,7 +21,7 @@ touches() { # pattern of changed files, slow tests
     printf '%s\n' "$changed" | grep -qE "$1" && slow="${slow:+$slow|}$2" || true
 }
 touches '^kernels/cpu/conv' 'test_conv|test_conv_algo'
-touches '^runtime/run/' 'test_beside|test_peak'
+touches '^runtime/run/' 'test_concurrent|test_peak'
 touches '^(runtime/(run|geo|plan)/|kernels/geometry|kernels/matches|kernels/cpu/geometry)' 'test_slots|test_peak'
 touches '^runtime/(train|base)/' 'test_resume'
 touches '^runtime/synth/' 'test_synth_rooms'

@@ -13,7 +13,7 @@ const struct pnet_reach pnet_reaches[PNET_REACHES] = {
 struct pnet_apart {
     uint64_t *touch; /* [blocks][words]: parts that touch it */
     /* [blocks][words]: parts that may run at the same time as one of those */
-    uint64_t *beside[PNET_REACHES];
+    uint64_t *concurrent[PNET_REACHES];
     int blocks, parts, words;
 };
 
@@ -78,7 +78,7 @@ static void note_part(
         if (block >= a->blocks) continue;
         add_part(set_of(a->touch, a, block), part);
         for (int r = 0; r < PNET_REACHES; r++)
-            add_concurrent(set_of(a->beside[r], a, block), a, w, part, pnet_reaches[r].steps);
+            add_concurrent(set_of(a->concurrent[r], a, block), a, w, part, pnet_reaches[r].steps);
     }
 }
 
@@ -93,7 +93,7 @@ struct pnet_apart *pnet_apart_new(const struct pnet_plan *p)
     size_t words = (size_t)a->blocks * (size_t)a->words + 1;
     bool ok = (a->touch = calloc(words, sizeof *a->touch)) != NULL;
     for (int r = 0; r < PNET_REACHES && ok; r++)
-        ok = (a->beside[r] = calloc(words, sizeof *a->beside[r])) != NULL;
+        ok = (a->concurrent[r] = calloc(words, sizeof *a->concurrent[r])) != NULL;
     if (ok) ok = open_schedule(p, &s);
     for (int i = 0; i < a->parts && ok; i++)
         note_part(a, s.waits, &s.touched[i / PNET_STEP_PARTS][i % PNET_STEP_PARTS], i);
@@ -108,14 +108,15 @@ void pnet_apart_free(struct pnet_apart *a)
 {
     if (!a) return;
     free(a->touch);
-    for (int r = 0; r < PNET_REACHES; r++) free(a->beside[r]);
+    for (int r = 0; r < PNET_REACHES; r++) free(a->concurrent[r]);
     free(a);
 }
 
 bool pnet_apart_concurrent(const struct pnet_apart *a, int reach, int x, int y)
 {
-    const uint64_t *touch = set_of(a->touch, a, x), *beside = set_of(a->beside[reach], a, y);
+    const uint64_t *touch = set_of(a->touch, a, x),
+                   *concurrent = set_of(a->concurrent[reach], a, y);
     uint64_t both = 0;
-    for (int i = 0; i < a->words; i++) both |= touch[i] & beside[i];
+    for (int i = 0; i < a->words; i++) both |= touch[i] & concurrent[i];
     return both;
 }

@@ -117,11 +117,11 @@ static void collect_blocks(const struct pnet_bound *b, const struct pnet_counts 
 }
 
 /* Places blocks so that steps may be concurrent, if that costs no more than allowed. Returns where the last block ends. */
-static size_t place_blocks(const struct pnet_bound *b, bool beside, struct blocks *all)
+static size_t place_blocks(const struct pnet_bound *b, bool concurrent, struct blocks *all)
 {
     qsort(all->items, (size_t)all->count, sizeof *all->items, by_size);
     size_t least = place(b, IN_SEQUENCE, all);
-    if (!b->apart || !beside) return least;
+    if (!b->apart || !concurrent) return least;
     for (int r = 0; r < PNET_REACHES; r++) {
         size_t share = least / pnet_reaches[r].share, bytes = pnet_reaches[r].bytes,
                total = place(b, r, all);
@@ -160,7 +160,7 @@ static void fill_layout(const struct pnet_bound *b, const struct blocks *all, st
 }
 
 enum pnet_status pnet_layout_make(const struct pnet_bound *b, const struct pnet_counts *counts,
-    bool beside, struct pnet_layout *l, struct pnet_error *e)
+    bool concurrent, struct pnet_layout *l, struct pnet_error *e)
 {
     const struct pnet_plan *p = b->plan;
     size_t tensors = (size_t)p->tensor_count + 1, steps = (size_t)p->step_count + 1;
@@ -177,7 +177,7 @@ enum pnet_status pnet_layout_make(const struct pnet_bound *b, const struct pnet_
     if (ok) {
         pnet_bound_views(b, counts, true, views);
         collect_blocks(b, counts, views, l, &all);
-        l->total = place_blocks(b, beside, &all);
+        l->total = place_blocks(b, concurrent, &all);
         fill_layout(b, &all, l);
         find_peak(p, &all, change, l);
     } else {

@@ -15,11 +15,11 @@ struct pnet_layout {
     int peak_step; /* the step at which most bytes are alive */
 };
 
-/* Computes a layout from the capacity classes of `counts`, so that every batch of the class fits. `beside`: on a GPU,
+/* Computes a layout from the capacity classes of `counts`, so that every batch of the class fits. `concurrent`: on a GPU,
    independent steps may be concurrent if that costs little; they then get separate memory. The caller frees the layout.
    PNET_NO_MEMORY. */
 enum pnet_status pnet_layout_make(const struct pnet_bound *b, const struct pnet_counts *counts,
-    bool beside, struct pnet_layout *l, struct pnet_error *e);
+    bool concurrent, struct pnet_layout *l, struct pnet_error *e);
 void pnet_layout_free(struct pnet_layout *l);
 /* Appends what is alive at the peak, largest first, to the message of `e`, and sets its status to PNET_NO_MEMORY. */
 void pnet_layout_name_peak(

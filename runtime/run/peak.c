@@ -21,11 +21,11 @@ struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_coun
 enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_counts *c, int slots,
     size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e)
 {
-    for (int beside = b->device != PNET_CPU; beside >= 0; beside--) {
-        enum pnet_status st = pnet_layout_make(b, c, beside, l, e);
+    for (int concurrent = b->device != PNET_CPU; concurrent >= 0; concurrent--) {
+        enum pnet_status st = pnet_layout_make(b, c, concurrent, l, e);
         if (st) return st;
         *k = pnet_peak_of(b, c, l, slots, extra);
-        if (!limit || k->total <= limit || !beside) break;
+        if (!limit || k->total <= limit || !concurrent) break;
         pnet_layout_free(l);
     }
     return PNET_OK;

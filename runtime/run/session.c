@@ -178,9 +178,9 @@ static enum pnet_status lay_out(
     s->laid_out = false;
     enum pnet_status st = PNET_OK;
     /* retry with steps in sequence if the layout for concurrent steps exceeds the budget */
-    for (int beside = 1; beside >= 0; beside--) {
+    for (int concurrent = 1; concurrent >= 0; concurrent--) {
         pnet_layout_free(&s->layout);
-        st = pnet_layout_make(s->bound, c, beside, &s->layout, e);
+        st = pnet_layout_make(s->bound, c, concurrent, &s->layout, e);
         if (st) return st;
         st = pnet_buffer_ensure(&s->memory, &s->arena, s->layout.total, "the feature stage", e);
         if (st != PNET_NO_MEMORY) break;

@@ -144,7 +144,7 @@ static int test_growing(const struct setup *u, const struct cloud *whole, int64_
     return pairs;
 }
 
-/* What a session takes where there is no room for steps beside each other. */
+/* What a session takes where there is no room for concurrent steps. */
 static size_t least_peak(const struct pnet_session *s)
 {
     struct pnet_layout l;
@@ -156,8 +156,8 @@ static size_t least_peak(const struct pnet_session *s)
     return k.total;
 }
 
-/* The peak is enough; one byte less is where steps run in a row in less memory, if they ran beside each other; one byte less
-   than that takes is refused before anything runs, and the message names tensors. */
+/* A budget of the peak suffices. With one byte less, steps that were concurrent run in sequence, in less memory. A budget of
+   one byte less than that is refused before anything runs, and the message names tensors. */
 static void test_budget(const struct cloud *c)
 {
     struct setup u = {"models/rooms.pnet", NULL, 0, true, PNET_FP32};

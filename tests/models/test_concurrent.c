@@ -456,7 +456,7 @@ enum { CHOICES = 3 };
 
 /* The first choice that is not too dear is what the layout has. Returns which. */
 static int check_choice(const struct pnet_plan *p, const struct pnet_layout *plain,
-    const struct pnet_layout *beside, struct blocks *b, const char *what)
+    const struct pnet_layout *concurrent, struct blocks *b, const char *what)
 {
     for (int i = 0; i < CHOICES; i++) {
         size_t share = choices[i].share ? plain->total / choices[i].share : 0,
@@ -464,11 +464,11 @@ static int check_choice(const struct pnet_plan *p, const struct pnet_layout *pla
         keep_apart(p, b, choices[i].reach);
         size_t end = fit(b);
         if (choices[i].share && end > plain->total + most) continue;
-        int overlaps = count_overlaps(p, beside, b);
-        CHECKF(beside->total == end, "%s, reach %d: %zu bytes instead of %zu", what,
-            choices[i].reach, beside->total, end);
+        int overlaps = count_overlaps(p, concurrent, b);
+        CHECKF(concurrent->total == end, "%s, reach %d: %zu bytes instead of %zu", what,
+            choices[i].reach, concurrent->total, end);
         CHECKF(overlaps == 0, "%s, reach %d: %d overlaps", what, choices[i].reach, overlaps);
-        CHECK(choices[i].share || same_layout(p, plain, beside));
+        CHECK(choices[i].share || same_layout(p, plain, concurrent));
         return i;
     }
     CHECKF(false, "%s", what);
@@ -476,22 +476,22 @@ static int check_choice(const struct pnet_plan *p, const struct pnet_layout *pla
 }
 
 static void check_peak(const struct pnet_bound *b, const struct pnet_counts *c,
-    const struct pnet_layout *plain, const struct pnet_layout *beside, const char *what)
+    const struct pnet_layout *plain, const struct pnet_layout *concurrent, const char *what)
 {
     enum { SLOTS = 2, EXTRA = 1000 };
     const size_t low = pnet_peak_of(b, c, plain, SLOTS, EXTRA).total,
-                 high = pnet_peak_of(b, c, beside, SLOTS, EXTRA).total;
+                 high = pnet_peak_of(b, c, concurrent, SLOTS, EXTRA).total;
     const size_t limits[] = {
         0, SIZE_MAX, high + 1, high, high - 1, low + (high - low) / 2, low, low - 1, 1};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        const struct pnet_layout *want = !limits[i] || limits[i] >= high ? beside : plain;
+        const struct pnet_layout *want = !limits[i] || limits[i] >= high ? concurrent : plain;
         struct pnet_layout l;
         struct pnet_peak k;
         struct pnet_error e;
         need(pnet_peak_plan(b, c, SLOTS, EXTRA, limits[i], &l, &k, &e), &e, "peak");
         CHECKF(same_layout(b->plan, &l, want), "%s: limit %zu, totals %zu and %zu: %zu", what,
             limits[i], low, high, k.total);
-        CHECK(k.total == (want == beside ? high : low));
+        CHECK(k.total == (want == concurrent ? high : low));
         pnet_layout_free(&l);
     }
 }
@@ -520,28 +520,29 @@ static void test_layout(const struct pnet_bound *bound, const struct pnet_counts
     const char *what, int chosen[CHOICES], int *dearer)
 {
     const struct pnet_plan *p = bound->plan;
-    struct pnet_layout plain, beside;
+    struct pnet_layout plain, concurrent;
     struct pnet_error e;
     need(pnet_layout_make(bound, c, false, &plain, &e), &e, "layout");
-    need(pnet_layout_make(bound, c, true, &beside, &e), &e, "layout");
+    need(pnet_layout_make(bound, c, true, &concurrent, &e), &e, "layout");
     struct blocks b = blocks_of(p, &plain);
-    CHECK(memcmp(plain.bytes, beside.bytes, (size_t)p->tensor_count * sizeof(size_t)) == 0);
-    CHECK(memcmp(plain.work_bytes, beside.work_bytes, (size_t)p->step_count * sizeof(size_t)) == 0);
+    CHECK(memcmp(plain.bytes, concurrent.bytes, (size_t)p->tensor_count * sizeof(size_t)) == 0);
+    CHECK(memcmp(plain.work_bytes, concurrent.work_bytes, (size_t)p->step_count * sizeof(size_t)) ==
+          0);
     check_live(p, &plain, &b);
-    check_live(p, &beside, &b);
+    check_live(p, &concurrent, &b);
     keep_apart(p, &b, -1);
     size_t end = fit(&b);
     CHECKF(plain.total == end, "%s: %zu bytes instead of %zu", what, plain.total, end);
     CHECK(count_overlaps(p, &plain, &b) == 0);
-    int choice = check_choice(p, &plain, &beside, &b, what);
+    int choice = check_choice(p, &plain, &concurrent, &b, what);
     chosen[choice]++;
-    *dearer += beside.total > plain.total;
-    printf("%s: %zu bytes, beside %zu, reach %d\n", what, plain.total, beside.total,
+    *dearer += concurrent.total > plain.total;
+    printf("%s: %zu bytes, concurrent %zu, reach %d\n", what, plain.total, concurrent.total,
         choices[choice].reach);
-    check_peak(bound, c, &plain, &beside, what);
+    check_peak(bound, c, &plain, &concurrent, what);
     blocks_free(&b);
     pnet_layout_free(&plain);
-    pnet_layout_free(&beside);
+    pnet_layout_free(&concurrent);
 }
 
 /* A plan for a GPU, sized on the host. */
