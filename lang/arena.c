@@ -23,7 +23,7 @@ static char *chunk_data(struct pnet_arena_chunk *c)
     return (char *)c + sizeof *c;
 }
 
-/* A chunk for one large block goes behind the first, which keeps the room it still has. */
+/* A chunk for one large block is inserted after the first chunk, which keeps its free room. */
 static void *alloc_alone(struct pnet_arena *a, size_t size)
 {
     struct pnet_arena_chunk *c = calloc(1, sizeof *c + size);

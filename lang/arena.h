@@ -1,4 +1,4 @@
-/* One arena per compilation: everything in it is freed at once. */
+/* An arena for each compilation: all its memory is freed at once. */
 #ifndef PNET_LANG_ARENA_H
 #define PNET_LANG_ARENA_H
 
@@ -6,21 +6,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Starts as all zeros. Out of memory is sticky: the arena then hands out NULL for ever and `failed`
-   stays set, so a pass may check once at its end, as long as it does not touch what it got before
-   it checked. */
+/* Initialise it with zeros. Running out of memory is sticky: the arena then returns NULL for ever and `failed` stays set. So a
+   pass may check once at its end, if it does not use earlier results before that check. */
 struct pnet_arena {
     struct pnet_arena_chunk *chunks;
     size_t used, size; /* of the first chunk */
     size_t total;      /* bytes handed out */
     size_t calls;      /* allocations asked for */
-    size_t fail_at;    /* for tests: this call, counted from 1, finds no memory; 0: none does */
+    size_t fail_at;    /* for tests: this call, counted from 1, fails; 0: none does */
     size_t limit;      /* of `total`; 0: none */
     bool failed;
-    bool full; /* failed because the limit was met */
+    bool full; /* it failed because the limit was reached */
 };
 
-/* Zeroed memory, aligned for any type; NULL when memory is out. */
+/* Returns zeroed memory, aligned for any type; NULL when memory is out. */
 void *pnet_arena_alloc(struct pnet_arena *a, size_t size);
 void *pnet_arena_array(struct pnet_arena *a, size_t count, size_t size); /* checks the product */
 char *pnet_arena_copy(struct pnet_arena *a, const char *text, size_t length); /* NUL-terminated */

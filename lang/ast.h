@@ -57,7 +57,7 @@ struct pnet_call_arg {
 struct pnet_expr {
     enum pnet_expr_kind kind;
     int height;            /* nodes on the longest way down, at most PNET_MAX_NESTING */
-    struct pnet_span span; /* the whole expression, with the parentheses around it */
+    struct pnet_span span; /* place of the whole expression, with the parentheses around it */
     union {
         struct {
             double value; /* in the base unit: metres, radians, fraction */
@@ -79,7 +79,7 @@ struct pnet_expr {
             struct pnet_span name_span;
         } field;
         struct {
-            struct pnet_expr *piped; /* PIPE: what comes in from the left; CALL: NULL */
+            struct pnet_expr *piped; /* PIPE: the value on the left; CALL: NULL */
             const char *name;        /* the function */
             struct pnet_span name_span;
             struct pnet_call_arg *args;
@@ -105,7 +105,7 @@ enum pnet_stmt_kind {
 
 struct pnet_stmt {
     enum pnet_stmt_kind kind;
-    int height; /* as of an expression; `next` does not count */
+    int height; /* height as of an expression; `next` does not count */
     struct pnet_span span;
     const char *doc; /* or NULL; of ASSIGN at file level, its item has it */
     struct pnet_stmt *next;
@@ -169,7 +169,7 @@ enum pnet_item_kind {
 struct pnet_item {
     enum pnet_item_kind kind;
     struct pnet_span span;
-    const char *name; /* of what is declared; the path for INCLUDE */
+    const char *name; /* name of the declaration; the path for INCLUDE */
     struct pnet_span name_span;
     const char *doc; /* or NULL */
     struct pnet_item *next;
@@ -182,7 +182,7 @@ struct pnet_item {
 };
 
 struct pnet_file {
-    int version; /* of `pnet 1` */
+    int version; /* the number in `pnet 1` */
     const char *doc;
     struct pnet_item *items; /* in source order, included files in place */
 };

@@ -20,7 +20,7 @@ static bool same_span(struct pnet_span a, struct pnet_span b)
     return a.file == b.file && a.begin == b.begin && a.end == b.end;
 }
 
-/* A body that is used several times says the same thing each time. */
+/* A body that is used several times repeats its message. */
 static bool said_before(const struct pnet_diags *d, enum pnet_severity severity,
     struct pnet_span span, const char *message)
 {
@@ -102,7 +102,7 @@ bool pnet_diags_full(const struct pnet_diags *d)
     return d->found[PNET_ERROR] >= PNET_DIAGS_KEPT;
 }
 
-/* A place as the offsets on the way to it: of the include statements, then its own. */
+/* A place as a list of offsets: those of the include statements on the way to it, then its own. */
 struct path {
     uint32_t offsets[PNET_MAX_INCLUDE_DEPTH + 2];
     int count;

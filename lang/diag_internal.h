@@ -1,4 +1,4 @@
-/* What diag.c collects and diag_print.c prints. */
+/* The diagnostics that diag.c collects and diag_print.c prints. */
 #ifndef PNET_LANG_DIAG_INTERNAL_H
 #define PNET_LANG_DIAG_INTERNAL_H
 
@@ -9,7 +9,7 @@ enum { PNET_DIAGS_KEPT = 20 }; /* of either severity */
 struct pnet_diag {
     struct pnet_arena *arena;
     enum pnet_severity severity;
-    int order; /* of arrival */
+    int order; /* order of arrival */
     struct pnet_span span;
     const char *message;
     const char *label; /* NULL: none */
@@ -27,7 +27,7 @@ struct pnet_diags {
     int found[2]; /* by severity */
 };
 
-/* The kept ones in source order. */
+/* Lists the kept ones in source order. */
 void pnet_diags_sorted(const struct pnet_diags *d, const struct pnet_diag **sorted);
 
 #endif

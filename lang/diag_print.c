@@ -31,7 +31,7 @@ static bool in_ranges(uint32_t code, const struct range *ranges, size_t count)
     return false;
 }
 
-/* Would the character move the cursor, or turn the direction of the text? */
+/* Tells whether the character would move the cursor, or change the direction of the text. */
 static bool is_control(uint32_t code)
 {
     static const struct range controls[] = {
@@ -71,7 +71,7 @@ bool pnet_is_visible(const char *text)
     return true;
 }
 
-/* Columns a character takes on a terminal (Unicode, annex 11: wide East Asian ones take two). */
+/* Returns the columns that a character takes on a terminal (Unicode, annex 11: wide East Asian ones take two). */
 static int display_width(uint32_t code)
 {
     static const struct range none[] = {
@@ -84,7 +84,7 @@ static int display_width(uint32_t code)
     return in_ranges(code, wide, sizeof wide / sizeof *wide) ? 2 : 1;
 }
 
-/* One character of a line as it is shown: its bytes and the columns it takes from `column` on. */
+/* One character of a line as it is shown: its bytes, and its columns from `column` on. */
 struct cell {
     const char *text;
     int length; /* of `text` */
@@ -105,7 +105,7 @@ static struct cell next_cell(const char *text, size_t length, int column)
 
 enum { STOP_BYTES = 4096, STOPS = PNET_MAX_SOURCE_BYTES / STOP_BYTES + 2 };
 
-/* Converts byte offsets of one line to columns. A line may be as long as a file and is asked many times, so the columns of some
+/* Converts byte offsets of one line to columns. A line may be as long as a file, and is used many times, so the columns of some
    places are kept. */
 struct ruler {
     struct pnet_span line;
@@ -129,7 +129,7 @@ static void ruler_set(struct ruler *r, const struct pnet_sources *sources, struc
     r->stops[0].column = 0;
 }
 
-/* Moves on from a place at which `column` is shown while `at` and the column lie below the ends. */
+/* Advances from a place that is shown at `column` while `at` and the column are below the ends. */
 static void ruler_walk(const struct ruler *r, size_t *at, int *column, size_t end, int end_column)
 {
     while (*at < end && *at < r->length && *column < end_column) {
@@ -162,7 +162,7 @@ static int ruler_stop(struct ruler *r, size_t offset, int wanted)
     return low;
 }
 
-/* Column (from 0) at which byte `offset` of the line is shown. */
+/* Returns the column (from 0) at which byte `offset` of the line is shown. */
 static int column_of(struct ruler *r, size_t offset)
 {
     int stop = ruler_stop(r, offset, INT_MAX), column = r->stops[stop].column;
@@ -171,7 +171,7 @@ static int column_of(struct ruler *r, size_t offset)
     return column;
 }
 
-/* The same, counted no further than `most` columns behind byte `from`. */
+/* Does the same, but counts at most `most` columns after byte `from`. */
 static int column_within(struct ruler *r, size_t from, size_t offset, int most)
 {
     int column = column_of(r, from), end = column + most;
@@ -179,7 +179,7 @@ static int column_within(struct ruler *r, size_t from, size_t offset, int most)
     return column < end ? column : end;
 }
 
-/* Something underlined on a line. */
+/* An underlined part of a line. */
 struct mark {
     int begin, end; /* columns of the whole line */
     bool second;
@@ -258,7 +258,7 @@ static void print_source(const struct snippet *s)
     fprintf(s->out, "%s\n", cut_right ? "..." : "");
 }
 
-/* The line below, with one or two marks; the label of the last stands behind it. */
+/* Prints the line below, with one or two marks, and the label of the last mark after it. */
 static void print_marks(const struct snippet *s, const struct mark *marks, int count)
 {
     const struct mark *last = &marks[0];
@@ -374,7 +374,8 @@ static void print_one(const struct printer *p, const struct pnet_diag *diag)
     print_help(diag->help, p->out);
 }
 
-/* The message for the error that ended the compilation when no memory was left for a diagnostic; NULL: there was none. */
+/* Returns the message for the error that ended the compilation when memory was out and no diagnostic could be made; NULL: there
+   was none. */
 static const char *end_of_memory(const struct pnet_diags *d, char *text, size_t size)
 {
     if (!d->arena->failed) return NULL;
@@ -406,7 +407,7 @@ void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour)
             out, "%d error%s, %d warning%s\n", errors, plural(errors), warnings, plural(warnings));
 }
 
-/* Bytes that are no UTF-8 (a file name may hold any) become U+FFFD. */
+/* Bytes that are not UTF-8, which a file name may hold, become U+FFFD. */
 static void json_string(const char *text, FILE *out)
 {
     size_t length = strlen(text);

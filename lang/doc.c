@@ -1,16 +1,16 @@
-/* `##` comments are no tokens: they are given to what they document when the tree is done. */
+/* `##` comments are not tokens. When the tree is complete, they are attached to the declarations they document. */
 #include "lang/internal.h"
 #include "parser.h"
 
 #include <string.h>
 
-/* Something that can have a doc comment. */
+/* A declaration that can have a doc comment. */
 struct place {
     uint32_t begin;
     const char **doc;
 };
 
-/* In source order; what begins at the same byte is there once, the outermost. */
+/* In source order. Of several that begin at the same byte, only the outermost is listed. */
 struct places {
     struct pnet_arena *arena;
     struct place *items;
@@ -48,7 +48,8 @@ static bool add_stmts(struct places *list, struct pnet_stmt *s)
 static bool add_items(struct places *list, struct pnet_item *item, uint32_t file)
 {
     for (; item; item = item->next) {
-        if (item->span.file != file) continue; /* of an included file: it has its own already */
+        if (item->span.file != file)
+            continue; /* of an included file, which has its comments already */
         if (!add_place(list, item->span.begin, &item->doc)) return false;
         for (struct pnet_field_decl *f = item->fields; f; f = f->next)
             if (!add_place(list, f->name_span.begin, &f->doc)) return false;
@@ -57,7 +58,7 @@ static bool add_items(struct places *list, struct pnet_item *item, uint32_t file
     return true;
 }
 
-/* The text of a comment without its `##`, one space behind that, and white space at the end. */
+/* Returns the text of a comment without its `##`, without one space after it, and without white space at the end. */
 static struct pnet_span inner(const char *text, const struct pnet_comment *c)
 {
     struct pnet_span s = {c->span.file, c->span.begin + 2, c->span.end};
@@ -66,13 +67,13 @@ static struct pnet_span inner(const char *text, const struct pnet_comment *c)
     return s;
 }
 
-/* The comments that document one place, on their way to becoming one text. */
+/* The comments that document one place, while they are joined to one text. */
 struct run {
     const char **doc; /* NULL: none yet */
     size_t first, last;
 };
 
-/* Joins the lines; comments within the run that are no docs are left out. */
+/* Joins the lines; comments between them that are no doc comments are left out. */
 static bool flush(struct pnet_parser *p, struct run *run)
 {
     if (!run->doc) return true;
@@ -100,8 +101,8 @@ static uint32_t line_of(const struct pnet_parser *p, uint32_t offset)
     return pnet_source_line_at(p->all->sources, p->file, offset);
 }
 
-/* The place a comment documents: what begins first on its line, or else at the next token. `from`
-   moves along with the comments. */
+/* Finds the place that a comment documents: the first one on its line, or else at the next token. `from` advances with the
+   comments. */
 static const char **find_place(const struct pnet_parser *p, const struct places *list, size_t *from,
     const struct pnet_comment *c)
 {
@@ -121,7 +122,7 @@ bool pnet_doc_attach(struct pnet_parser *p, struct pnet_file *file)
 {
     struct places list = {.arena = p->all->arena};
     if (!add_items(&list, file->items, p->file)) return false;
-    /* Lines that go on directly below `pnet 1` are the file's. */
+    /* Doc comments directly below `pnet 1` document the file. */
     uint32_t file_line = 0;
     const struct pnet_token *tokens = p->tokens.items;
     if (p->tokens.count > 2 && tokens[0].kind == TOKEN_PNET && tokens[1].kind == TOKEN_NUMBER)

@@ -26,7 +26,7 @@ static void dump_number(FILE *out, const struct pnet_expr *e)
 {
     char digits[40];
     locale_t before = uselocale(pnet_plain_locale());
-    int precision = 15; /* the fewest digits that give the same number back */
+    int precision = 15; /* the fewest digits that read back as the same number */
     do {
         snprintf(digits, sizeof digits, "%.*g", precision, e->number.value);
     } while (precision++ < 17 && pnet_plain_number(digits) != e->number.value);
@@ -53,7 +53,7 @@ static void dump_call(FILE *out, const struct pnet_expr *e)
     fputc(')', out);
 }
 
-/* A head and up to three parts; NULL ends them. */
+/* Writes a head and up to three parts; NULL ends them. */
 static void dump_parts(FILE *out, const char *head, const struct pnet_expr *a,
     const struct pnet_expr *b, const struct pnet_expr *c)
 {

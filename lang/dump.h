@@ -1,4 +1,4 @@
-/* The syntax tree as text, for tests and for reading. */
+/* Writes the syntax tree as text, for tests and for reading. */
 #ifndef PNET_LANG_DUMP_H
 #define PNET_LANG_DUMP_H
 
@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-/* Writes the tree as nested lists, one item or statement a line. Two files have the same tree where
-   this writes the same text. With `s`, each line begins with line:column of its place. */
+/* Writes the tree as nested lists, one item or statement a line. Two files have the same tree if the texts are the same. With
+   `s`, each line begins with line:column of its place. */
 void pnet_ast_dump(FILE *out, const struct pnet_file *file, const struct pnet_sources *s);
-/* An expression alone, without a line end. */
+/* Writes one expression, without a line end. */
 void pnet_expr_dump(FILE *out, const struct pnet_expr *e);
 
 #endif

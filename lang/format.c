@@ -1,5 +1,5 @@
-/* The canonical form of a file. Tokens are only moved, so the tree stays what it is: statements get
-   lines of their own, breaks inside of a statement stay where they are. */
+/* The canonical form of a file. Tokens are only moved, so the tree does not change: each statement gets a line of its own, and
+   line breaks inside of a statement stay. */
 #include "lang/format_internal.h"
 #include "parser.h"
 
@@ -8,14 +8,14 @@
 
 enum {
     INDENT = 2,
-    CONTINUATION = 4, /* of a line that goes on outside of brackets */
+    CONTINUATION = 4, /* indent of a line that continues outside of brackets */
     LINE_WIDTH = 100, /* of a block on one line */
     ALIGN_MAX = 12,   /* columns: names that differ by more are not aligned */
     COMMENT_GAP = 2,
     NONE = -1
 };
 
-/* Lines of one kind below each other are aligned. */
+/* Consecutive lines of one kind are aligned. */
 enum alignment {
     ALIGN_NONE,
     ALIGN_DECLARATION,
@@ -29,7 +29,7 @@ struct line {
     uint32_t begin, end; /* tokens; none: the line is a comment */
     int indent;
     bool blank;         /* an empty line stands before it */
-    bool demoted;       /* its comment is a doc that documents nothing, and may not begin to */
+    bool demoted;       /* its doc comment documents nothing, and stays so */
     uint8_t alignment;  /* of enum alignment */
     int32_t comment;    /* at its end, or NONE */
     uint32_t pads[2];   /* tokens to align, 0: none */
@@ -45,8 +45,8 @@ struct formatter {
     const struct pnet_spacing *spacing;
     struct line *lines;
     size_t count, capacity;
-    size_t comment;    /* next one to place */
-    uint32_t position; /* in the text: end of what was placed last */
+    size_t comment;    /* the next comment to place */
+    uint32_t position; /* end of the last placed code or comment in the text */
     char *out;         /* the result, of at most PNET_MAX_SOURCE_BYTES */
     size_t length, room;
     bool too_large;
@@ -69,7 +69,7 @@ static int span_width(const struct formatter *f, struct pnet_span span)
     return width;
 }
 
-/* Columns of tokens [begin, end) on one line, without padding. */
+/* Returns the columns of tokens [begin, end) on one line, without padding. */
 static int width_of(const struct formatter *f, size_t begin, size_t end)
 {
     int width = 0;
@@ -78,7 +78,7 @@ static int width_of(const struct formatter *f, size_t begin, size_t end)
     return width;
 }
 
-/* Was there an empty line in the source before `begin`? */
+/* Tells whether the source has an empty line before `begin`. */
 static bool blank_before(const struct formatter *f, uint32_t begin)
 {
     int newlines = 0;
@@ -91,8 +91,8 @@ static struct line *last_line(struct formatter *f)
     return f->count ? &f->lines[f->count - 1] : NULL;
 }
 
-/* Room for as many lines as there can be: one for each comment on a line of its own, and one for
-   each token that may begin a line. What stands behind a comment is first on its line. */
+/* Allocates as many lines as there can be: one for each comment on a line of its own, and one for each token that may begin a
+   line. A token after a comment is the first on its line. */
 static bool make_lines(struct formatter *f)
 {
     size_t count = 1;
@@ -119,8 +119,7 @@ static struct line *add_line(struct formatter *f, size_t begin, int indent, bool
     return line;
 }
 
-/* The token that a doc comment behind code, on a line with tokens [begin, end), documents; or
- * `end`. */
+/* Returns the token that a doc comment after code, on a line with tokens [begin, end), documents; or `end`. */
 static size_t documented(const struct formatter *f, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++) {
@@ -131,9 +130,8 @@ static size_t documented(const struct formatter *f, size_t begin, size_t end)
     return end;
 }
 
-/* A comment behind code goes to the end of the last line; but a doc comment goes with what it
-   documents where its line was split. True if it stands on the last line, which so is at its end.
- */
+/* Places a comment after code: at the end of the last line, but a doc comment stays with the declaration it documents if its
+   line was split. Returns true if it is on the last line, which then is complete. */
 static bool put_trailing(struct formatter *f, const struct pnet_comment *c)
 {
     size_t at = f->count - 1, begin = c->next - 1;
@@ -150,7 +148,7 @@ static bool put_trailing(struct formatter *f, const struct pnet_comment *c)
     return false;
 }
 
-/* Comments before token `i`. True if it cannot stand on the last line because of them. */
+/* Places comments before token `i`. Returns true if the token then cannot be on the last line. */
 static bool put_comments(struct formatter *f, size_t i, int indent)
 {
     bool closed = false;
@@ -169,7 +167,7 @@ static bool put_comments(struct formatter *f, size_t i, int indent)
     return closed;
 }
 
-/* One token, on a new line if it should or a comment stands before it. */
+/* Places one token, on a new line if required or if a comment precedes it. */
 static void put_token(struct formatter *f, size_t i, bool newline, int indent, int comment_indent)
 {
     struct pnet_span span = f->tokens.items[i].span;
@@ -193,7 +191,7 @@ static bool is_closing(int kind)
     return kind == TOKEN_RPAREN || kind == TOKEN_RBRACKET;
 }
 
-/* Does a break of the source before token `i`, inside of a statement, stay? */
+/* Tells whether a line break of the source before token `i`, inside of a statement, stays. */
 static bool keeps_break(const struct formatter *f, size_t i)
 {
     int kind = kind_at(f, i);
@@ -201,7 +199,7 @@ static bool keeps_break(const struct formatter *f, size_t i)
     return f->spacing[i].gap || is_opening(kind_at(f, i - 1)) || is_closing(kind);
 }
 
-/* Tokens [begin, end), of a statement or of the head of a block. */
+/* Places tokens [begin, end), of a statement or of the head of a block. */
 static void put_segment(struct formatter *f, size_t begin, size_t end, int indent, bool newline)
 {
     int openers[PNET_MAX_NESTING] = {0}; /* indent of the line that each open bracket stands on */
@@ -220,14 +218,14 @@ static void put_segment(struct formatter *f, size_t begin, size_t end, int inden
     }
 }
 
-/* The brace behind a head that begins at `i`. */
+/* Returns the brace after a head that begins at `i`. */
 static size_t find_brace(const struct formatter *f, size_t i)
 {
     while (kind_at(f, i) != TOKEN_LBRACE) i++;
     return i;
 }
 
-/* The last brace of what begins at `i`, with all that `else` adds. */
+/* Returns the last brace of the block that begins at `i`, with all its `else` parts. */
 static size_t find_end(const struct formatter *f, size_t i)
 {
     for (;;) {
@@ -252,7 +250,7 @@ static bool fits_one_line(const struct formatter *f, size_t i, int indent)
 
 static size_t put_statement(struct formatter *f, size_t i, int indent, bool newline);
 
-/* `{`, what stands inside, `}`; returns the token behind. */
+/* Places `{`, the content and `}`; returns the token after it. */
 static size_t put_block(struct formatter *f, size_t brace, int indent, bool one_line)
 {
     size_t i = brace + 1, last = f->spacing[brace].match;
@@ -276,7 +274,7 @@ static size_t put_compound(struct formatter *f, size_t i, int indent, bool newli
     return i;
 }
 
-/* How the line that begins with token `i` is aligned with its neighbours. */
+/* Sets how the line that begins with token `i` is aligned with its neighbours. */
 static void set_alignment(const struct formatter *f, struct line *line)
 {
     size_t i = line->begin;
@@ -305,7 +303,7 @@ static void set_alignment(const struct formatter *f, struct line *line)
     if (line->pads[0] >= line->end || line->pads[1] >= line->end) line->alignment = ALIGN_NONE;
 }
 
-/* A statement, field or item; returns the token behind it. */
+/* Places a statement, field or item; returns the token after it. */
 static size_t put_statement(struct formatter *f, size_t i, int indent, bool newline)
 {
     int kind = kind_at(f, i);
@@ -333,7 +331,7 @@ static void put_file(struct formatter *f)
     }
 }
 
-/* Columns of the code of a line up to token `end`. */
+/* Returns the columns of the code of a line up to token `end`. */
 static int padded_width(const struct formatter *f, const struct line *line, size_t end)
 {
     int width = width_of(f, line->begin, end);
@@ -357,7 +355,7 @@ static void align_group(struct formatter *f, struct line *lines, size_t count)
     }
 }
 
-/* Comments stand in the leftmost column any of them had, if the code leaves room for that. */
+/* Comments go to the leftmost column that any of them had, if the code leaves room for that. */
 static void align_comments(struct formatter *f, struct line *lines, size_t count)
 {
     int room = 0, column = INT32_MAX;
@@ -399,8 +397,8 @@ static void align_lines(struct formatter *f)
     }
 }
 
-/* Room for `length` bytes more. NULL, and nothing is put any more, where the result would be too
-   large or memory is out. */
+/* Makes room for `length` bytes more. Returns NULL if the result would be too large or memory is out; then nothing more is
+   written. */
 static char *make_text(struct formatter *f, size_t length)
 {
     if (length > PNET_MAX_SOURCE_BYTES - f->length) f->too_large = true;

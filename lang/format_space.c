@@ -1,13 +1,12 @@
-/* Where spaces stand: decided by the kinds of tokens and the brackets around them. */
+/* Chooses the spaces between tokens by the kinds of tokens and the brackets around them. */
 #include "lang/format_internal.h"
 #include "parser.h"
 
-/* The bracket a token stands in, or the file. */
+/* The bracket around a token, or the file. */
 struct frame {
     enum { FRAME_BRACE, FRAME_GROUP, FRAME_CALL, FRAME_PARAMS, FRAME_INDEX } kind;
-    bool tight; /* operators stand without spaces, for this bracket lies in a named argument or
-                   index */
-    bool named; /* CALL: behind `name=`; PARAMS: behind `:` */
+    bool tight; /* operators have no spaces, because this bracket is in a named argument or index */
+    bool named; /* CALL: after `name=`; PARAMS: after `:` */
     bool piped; /* the last operator was `->`: a `*` repeats the stage */
     size_t opening;
 };
@@ -19,7 +18,7 @@ struct spacer {
     int depth;   /* index of the innermost frame */
     bool params; /* the next `(` opens the parameters of a block or net */
     bool range;  /* in the head of a loop, `n-1..0` is one thing */
-    bool glued;  /* nothing stands between the last token and the next */
+    bool glued;  /* no space between the last token and the next */
 };
 
 static bool is_statement_word(int kind)
@@ -74,7 +73,7 @@ static bool assign_gap(struct frame *f)
     return f->kind != FRAME_PARAMS || f->named;
 }
 
-/* Sets the gap before token `i`, and whether one may stand behind it. */
+/* Sets the gap before token `i`, and whether a gap may follow it. */
 static void space(struct spacer *s, size_t i)
 {
     int kind = s->tokens[i].kind;

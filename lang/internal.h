@@ -1,4 +1,4 @@
-/* What the files of lang/ share: tokens, the state of the parser, the calls between its files. */
+/* Declarations that the files of lang/ share: tokens, the state of the parser, the calls between files. */
 #ifndef PNET_LANG_INTERNAL_H
 #define PNET_LANG_INTERNAL_H
 
@@ -14,7 +14,7 @@
 
 /* source.c */
 
-/* Which file on disk a source came from, so that it is included once. */
+/* The file on disk that a source came from, so that it is included once. */
 struct pnet_source_id {
     bool known;
     dev_t device;
@@ -28,21 +28,20 @@ struct pnet_source_text {
     struct pnet_source_id id;
 };
 
-/* Reads `path` ("-": standard input). False with the reason in `error`; NULL there: memory is out.
- */
+/* Reads `path` ("-": standard input). On failure returns false with the reason in `error`; NULL there: memory is out. */
 bool pnet_source_read(
     struct pnet_sources *s, const char *path, struct pnet_source_text *out, const char **error);
-/* Adds a file; false when memory is out. `included_from` is all zeros for the main file. */
+/* Adds a file; returns false if memory is out. `included_from` is all zeros for the main file. */
 bool pnet_sources_add(struct pnet_sources *s, const char *name, struct pnet_source_text text,
     struct pnet_span included_from, uint32_t *file);
 uint32_t pnet_sources_count(const struct pnet_sources *s);
-/* Which file a path leads to; not known where there is none. */
+/* Sets the file that a path leads to; not known if there is none. */
 struct pnet_source_id pnet_source_identify(const char *path);
-/* The file that was read from the same place on disk; false if there is none. */
+/* Finds the file that was read from the same place on disk; returns false if there is none. */
 bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, uint32_t *file);
-/* The bytes of a line (1-based) without its line end. */
+/* Returns the bytes of a line (1-based) without its line end. */
 struct pnet_span pnet_source_line(const struct pnet_sources *s, uint32_t file, uint32_t line);
-/* Length in bytes of the character at `text`, its number in `code`; 0 where that is not UTF-8. */
+/* Returns the length in bytes of the character at `text`; `code` gets its number. 0: the bytes are not UTF-8. */
 int pnet_utf8_decode(const char *text, size_t length, uint32_t *code);
 
 /* tokens */
@@ -126,7 +125,7 @@ struct pnet_scan {
     uint32_t file;
     uint32_t offset;  /* of the next byte to match */
     bool first;       /* no token yet on this line */
-    bool bad;         /* something was left out since the last token */
+    bool bad;         /* characters were left out since the last token */
     void *jump;       /* where the generated scanner's fatal errors go */
     const char *text; /* all of the file, `length` bytes */
     size_t length;
@@ -134,26 +133,26 @@ struct pnet_scan {
     bool no_comment_end;    /* none closes any more */
 };
 
-/* scanner.l: false when memory is out. The text must be UTF-8. */
+/* scanner.l: returns false if memory is out. The text must be UTF-8. */
 bool pnet_scan_text(struct pnet_scan *scan, const char *text, size_t length);
 
 /* token.c */
 
-/* Of a word: its keyword, or TOKEN_NAME. */
+/* Returns the keyword that a word is, or TOKEN_NAME. */
 int pnet_token_word(const char *text, size_t length);
-/* What a kind is called in messages: "'->'", "a name". */
+/* Returns the name of a kind in messages: "'->'", "a name". */
 const char *pnet_token_text(int kind);
-/* Does a word of the language (not a name) stand there? */
+/* Tells whether the token is a word of the language, not a name. */
 bool pnet_token_is_keyword(int kind);
-/* Can the kind be the last token of an expression? */
+/* Tells whether the kind can be the last token of an expression. */
 bool pnet_token_ends_operand(int kind);
-/* The word as a name; one that is too long is reported. NULL when memory is out. */
+/* Returns the word as a name; a name that is too long is reported. NULL when memory is out. */
 const char *pnet_token_name(
     struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
 /* Decodes digits and a unit; reports errors in them. */
 struct pnet_number pnet_token_number(
     struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
-/* Decodes what stands between quotes; NULL when memory is out. */
+/* Decodes the text between quotes; NULL when memory is out. */
 const char *pnet_token_string(
     struct pnet_scan *scan, const char *text, size_t length, struct pnet_span span);
 /* Reports characters that belong to no token. */
@@ -161,7 +160,7 @@ void pnet_token_bad(struct pnet_scan *scan, const char *text, size_t length, str
 
 /* the parser */
 
-/* What one call of pnet_parse_file and its includes share. */
+/* The state that one call of pnet_parse_file and its includes share. */
 struct pnet_parse {
     struct pnet_arena *arena;
     struct pnet_sources *sources;
@@ -183,7 +182,7 @@ struct pnet_parser {
     int depth, depth_before;       /* of `open`; the latter before the last token sent */
     int synthetic;                 /* TOKEN_SYNC or TOKEN_BODY to send first */
     int closers;                   /* then so many `}` that were forgotten */
-    size_t resumed;                /* where parsing last went on after an error */
+    size_t resumed;                /* token at which parsing last continued after an error */
     size_t failed;                 /* one more than the token of the last error */
     uint32_t
         *stops; /* of each token: the next of it and those behind it that is a brace, first on a
@@ -196,8 +195,8 @@ struct pnet_parser {
 
 /* The parser's source of tokens. */
 int pnet_tree_lex(union pnet_value *value, struct pnet_span *span, struct pnet_parser *p);
-/* Reports the token just sent, which fits none of `expected` (bit k: token TOKEN_END + k), and
-   finds where to go on. */
+/* Reports the token just sent, which fits none of `expected` (bit k: token TOKEN_END + k), and finds the token at which to
+   continue. */
 void pnet_recover(struct pnet_parser *p, uint64_t expected);
 /* Called by the generated parser when its stack is full. */
 void pnet_tree_error(const struct pnet_span *span, struct pnet_parser *p, const char *message);
@@ -213,7 +212,7 @@ enum pnet_level { PNET_LEVEL_FILE, PNET_LEVEL_BODY, PNET_LEVEL_FIELDS };
    up to that brace, with it; 0: no brace is. */
 enum pnet_level pnet_recover_level(const struct pnet_parser *p, int depth, int *braces);
 
-/* mistake.c: what a syntax error says */
+/* mistake.c: messages of syntax errors */
 
 struct pnet_mistake {
     const struct pnet_parser *p;
@@ -237,7 +236,7 @@ struct pnet_expr *pnet_tree_field(struct pnet_parser *p, struct pnet_span span,
     struct pnet_expr *base, const char *name, struct pnet_span name_span);
 struct pnet_expr *pnet_tree_call(struct pnet_parser *p, struct pnet_span span, const char *name,
     struct pnet_span name_span, struct pnet_args args);
-/* Makes a call, the stage, into a pipe. */
+/* Turns a call into a stage of a pipe. */
 struct pnet_expr *pnet_tree_pipe(struct pnet_parser *p, struct pnet_span span,
     struct pnet_expr *piped, struct pnet_expr *stage, struct pnet_expr *repeat);
 struct pnet_expr *pnet_tree_operation(struct pnet_parser *p, struct pnet_span span,
@@ -266,10 +265,10 @@ struct pnet_expr_cell *pnet_tree_cell(struct pnet_parser *p, struct pnet_expr *e
 
 /* parse.c */
 
-/* Appends an item, and behind an include the items of its file. False: the parse must stop. */
+/* Appends an item, and after an include the items of its file. Returns false if the parse must stop. */
 bool pnet_parse_item(struct pnet_parser *p, struct pnet_item *item);
 
-/* doc.c: gives every item, statement and field of the file the `##` comments that belong to it. */
+/* doc.c: attaches the `##` comments to the items, statements and fields of the file. */
 bool pnet_doc_attach(struct pnet_parser *p, struct pnet_file *file);
 
 #endif

@@ -1,5 +1,4 @@
-/* What a syntax error says: what was found, what was expected, and what to do about the usual
- * slips. */
+/* Messages of syntax errors: the token found, the tokens expected, and help for usual mistakes. */
 #include "lang/internal.h"
 #include "parser.h"
 
@@ -23,7 +22,7 @@ static int kind_at(const struct pnet_mistake *m, size_t i)
     return m->p->tokens.items[i].kind;
 }
 
-/* Of the token `back` before the misfit; END where there is none. */
+/* Returns the kind of the token `back` before the misfit; END if there is none. */
 static int kind_before(const struct pnet_mistake *m, size_t back)
 {
     return m->at >= back ? kind_at(m, m->at - back) : TOKEN_END;
@@ -59,7 +58,7 @@ static bool found(const struct pnet_mistake *m, uint64_t any)
     return ((uint64_t)1 << (kind_at(m, m->at) - TOKEN_END)) & any;
 }
 
-/* The misfit, as it stands in the text. */
+/* Describes the misfit as it is written in the text. */
 static void describe_found(const struct pnet_mistake *m, char *out, size_t size)
 {
     struct pnet_span span = span_at(m, m->at);
@@ -127,7 +126,7 @@ static void describe(const struct pnet_mistake *m, char *out, size_t size)
     }
 }
 
-/* `5 cm`: does token `i` stand where a unit should have been written together with its number? */
+/* Tells whether token `i` is a unit that should have been written together with its number, as in `5 cm`. */
 static bool is_stray_unit(const struct pnet_mistake *m, size_t i)
 {
     static const char *const names[] = {"mm", "cm", "m", "km", "deg", "rad"};
@@ -139,7 +138,7 @@ static bool is_stray_unit(const struct pnet_mistake *m, size_t i)
     return false;
 }
 
-/* Is the misfit, or the token before it, a word of the language in the place of a name? */
+/* Tells whether the misfit, or the token before it, is a word of the language used as a name. */
 static bool is_reserved_name(const struct pnet_mistake *m, size_t *word)
 {
     int kind = kind_at(m, m->at);
@@ -153,7 +152,7 @@ static bool is_reserved_name(const struct pnet_mistake *m, size_t *word)
     return !first_on_line(m, m->at) && !expects(m, BIT(RETURN) | BIT(PARAM));
 }
 
-/* Helps that depend on what was expected or found alone. */
+/* Returns help that depends only on the expected or the found token. */
 static const char *plain_help(const struct pnet_mistake *m)
 {
     int braces;
@@ -211,7 +210,7 @@ static void add_bracket(const struct pnet_mistake *m, struct pnet_diag *d)
     if (beyond) pnet_diag_second(d, span_at(m, open), "opened here");
 }
 
-/* Would a bracket, rather than a value, be missing behind token `i`? */
+/* Tells whether a bracket, rather than a value, is missing after token `i`. */
 static bool wants_closing(const struct pnet_mistake *m, size_t i)
 {
     int kind = kind_at(m, i);
@@ -222,7 +221,7 @@ void pnet_mistake_report(const struct pnet_mistake *m)
 {
     struct pnet_diags *diags = m->p->all->diags;
     const struct pnet_token *t = &m->p->tokens.items[m->at];
-    /* Characters that were left out just here have been reported. */
+    /* Skipped characters at this place have been reported already. */
     if (t->flags & PNET_TOKEN_AFTER_BAD) return;
     if (m->at && t[-1].flags & PNET_TOKEN_AFTER_BAD) return;
 

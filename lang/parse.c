@@ -5,13 +5,13 @@
 
 static struct pnet_file *parse_source(struct pnet_parse *all, uint32_t file);
 
-/* A note about a file as a whole. */
+/* Reports an error about a file as a whole. */
 static struct pnet_diag *file_error(struct pnet_parse *all, uint32_t file, const char *message)
 {
     return pnet_diag_new(all->diags, PNET_ERROR, (struct pnet_span){.file = file}, "%s", message);
 }
 
-/* Is everything in it text? Says where it is not. */
+/* Tells whether all of the file is text, and reports the place where it is not. */
 static bool check_text(struct pnet_parse *all, uint32_t file)
 {
     const struct pnet_source *s = pnet_sources_get(all->sources, file);
@@ -35,14 +35,14 @@ static bool check_text(struct pnet_parse *all, uint32_t file)
     return true;
 }
 
-/* Where the folder part of a path ends. */
+/* Returns the end of the folder part of a path. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Is `file` the one at `span`, or one of those that include that? */
+/* Tells whether `file` contains `span`, or includes the file that does. */
 static bool is_open(const struct pnet_parse *all, uint32_t file, struct pnet_span span)
 {
     for (;;) {
@@ -67,7 +67,7 @@ static bool include_limit(
     return false;
 }
 
-/* Opens the file of an include statement. False: there is nothing to parse. */
+/* Opens the file of an include statement. Returns false if there is nothing to parse. */
 static bool open_include(struct pnet_parser *p, const struct pnet_item *item, uint32_t *file)
 {
     struct pnet_parse *all = p->all;
@@ -115,8 +115,7 @@ bool pnet_parse_item(struct pnet_parser *p, struct pnet_item *item)
     return !p->all->stopped && !p->all->arena->failed;
 }
 
-/* `pnet 1`. False where the rest is in another version of the language; a missing line is only an
-   error. */
+/* Parses `pnet 1`. Returns false if the rest is in another version of the language; a missing line is only an error. */
 static bool check_header(struct pnet_parser *p, struct pnet_file *f)
 {
     const struct pnet_token *t = p->tokens.items;
@@ -138,7 +137,7 @@ static bool check_header(struct pnet_parser *p, struct pnet_file *f)
     return false;
 }
 
-/* Scans a source into `p`. False: it is no text, or memory is out. */
+/* Scans a source into `p`. Returns false if it is not text, or memory is out. */
 static bool scan_source(struct pnet_parse *all, uint32_t file, struct pnet_parser *p)
 {
     const struct pnet_source *source = pnet_sources_get(all->sources, file);
@@ -150,7 +149,7 @@ static bool scan_source(struct pnet_parse *all, uint32_t file, struct pnet_parse
     return pnet_scan_text(&scan, source->text, source->length);
 }
 
-/* NULL only where memory is out. */
+/* Returns NULL only if memory is out. */
 static struct pnet_file *parse_source(struct pnet_parse *all, uint32_t file)
 {
     struct pnet_file *f = pnet_arena_alloc(all->arena, sizeof *f);
@@ -189,11 +188,11 @@ struct pnet_file *pnet_parse_file(
     return NULL;
 }
 
-/* Text from memory as the sources keep it: a NUL follows. */
+/* Copies text from memory, followed by a NUL, as sources keep it. */
 static bool copy_text(
     struct pnet_arena *a, const char *text, size_t length, struct pnet_source_text *out)
 {
-    /* Of a text that is too large only so much is needed as to see that. */
+    /* Of a text that is too large, only enough is read to see that. */
     if (length > PNET_MAX_SOURCE_BYTES) length = PNET_MAX_SOURCE_BYTES + 1;
     *out = (struct pnet_source_text){.text = pnet_arena_copy(a, text, length), .length = length};
     return out->text != NULL;

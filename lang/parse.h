@@ -1,4 +1,4 @@
-/* Text to syntax tree. */
+/* Parses text to a syntax tree. */
 #ifndef PNET_LANG_PARSE_H
 #define PNET_LANG_PARSE_H
 
@@ -20,24 +20,22 @@ enum {
 
 struct pnet_sources *pnet_sources_new(struct pnet_arena *a);
 
-/* Parses the file at `path` ("-": standard input) with everything it includes (paths are relative
-   to the including file; a file is included once; a cycle is an error). Errors go to `diags`; the
-   tree is returned even then, with what could be parsed. NULL only where the file cannot be read or
-   memory is out (said in `diags`, or a->failed). */
+/* Parses the file at `path` ("-": standard input) with all its includes (paths are relative to the including file; a file is
+   included once; a cycle is an error). Errors go to `diags`; the tree of the parts that could be parsed is returned even then.
+   Returns NULL only if the file cannot be read or memory is out (reported in `diags`, or a->failed). */
 struct pnet_file *pnet_parse_file(
     struct pnet_arena *a, struct pnet_sources *s, struct pnet_diags *d, const char *path);
-/* The same from memory; `name` stands in messages. Includes resolve relative to the current folder.
- */
+/* Does the same from memory; messages name the text `name`. Includes are relative to the current folder. */
 struct pnet_file *pnet_parse_text(struct pnet_arena *a, struct pnet_sources *s,
     struct pnet_diags *d, const char *name, const char *text, size_t length);
 
-/* An expression alone, for --set name=value. NULL with a diagnostic on error. */
+/* Parses one expression, for --set name=value. Returns NULL with a diagnostic on error. */
 struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s,
     struct pnet_diags *d, const char *name, const char *text, size_t length);
 
-/* The file at index 0 of `s` (parsed without error) in canonical form: 2 spaces, one statement a
-   line, aligned fields, comments and single blank lines kept. Idempotent. The text lies in the
-   arena. NULL where memory is out (a->failed), or where that form would be a file too large. */
+/* Returns the file at index 0 of `s` (parsed without error) in canonical form: 2 spaces, one statement a line, aligned fields,
+   comments and single blank lines kept. Idempotent. The text lies in the arena. NULL: memory is out (a->failed), or the form
+   would be too large for a file. */
 const char *pnet_format(
     struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, size_t *length);
 

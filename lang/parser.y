@@ -1,4 +1,4 @@
-/* Tokens to syntax tree. Statements end where the next token cannot go on: they begin with a name or a
+/* Parses tokens to a syntax tree. Statements end where the next token cannot continue them: they begin with a name or a
    keyword, which never continues an expression. */
 %code requires {
 #include "lang/internal.h"
@@ -257,7 +257,7 @@ operand: NUMBER { MAKE($$, pnet_tree_number(p, @1, $1)); }
     | base
     ;
 
-/* What an index or a field may follow. */
+/* The expressions that an index or a field may follow. */
 base: NAME { MAKE($$, pnet_tree_name(p, @1, $1)); }
     | NAME LPAREN args RPAREN { MAKE($$, pnet_tree_call(p, @$, $1, @1, $3)); }
     | LPAREN expr RPAREN { $$ = $2; $$->span = @$; }
@@ -301,7 +301,7 @@ list_items: expr
 
 %%
 
-/* Called with a token that fits nothing; passes on what would have fitted. */
+/* Called with a token that fits nowhere; reports the tokens that would fit. */
 static int yyreport_syntax_error(const yypcontext_t *context, struct pnet_parser *p)
 {
     if (pnet_diags_full(p->all->diags)) {

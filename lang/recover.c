@@ -1,6 +1,5 @@
-/* Where to go on after a syntax error: at the next line start outside of brackets, at a keyword, or
-   at a closing brace. The grammar has `error SYNC` in every list; SYNC is sent when the skipping is
-   done. */
+/* Finds the token at which parsing continues after a syntax error: the next line start outside of brackets, a keyword, or a
+   closing brace. The grammar has `error SYNC` in every list; SYNC is sent after the skipped tokens. */
 #include "lang/internal.h"
 #include "parser.h"
 
@@ -89,7 +88,7 @@ static bool is_item_keyword(int kind)
     return kind >= TOKEN_INCLUDE && kind <= TOKEN_METRIC;
 }
 
-/* May a statement begin at `i`? Not after something that still wants an operand. */
+/* Tells whether a statement may begin at `i`: not after a token that still needs an operand. */
 static bool may_begin(const struct pnet_parser *p, size_t i)
 {
     if (i == 0) return true;
@@ -120,7 +119,7 @@ bool pnet_recover_swallowed(const struct pnet_parser *p, size_t at, int depth, s
     return true;
 }
 
-/* Bytes before the first token of the line that token `i` stands on. */
+/* Returns the bytes before the first token of the line of token `i`. */
 static uint32_t line_indent(const struct pnet_parser *p, size_t i)
 {
     while (i && !first_on_line(p, i)) i--;
@@ -138,7 +137,7 @@ bool pnet_recover_outside(const struct pnet_parser *p, size_t i, int depth)
     return first_on_line(p, i) && line_indent(p, i) <= line_indent(p, p->open[braces - 1]);
 }
 
-/* False where memory is out. Once for a file: a line with many errors is not searched for each. */
+/* Returns false if memory is out. Done once for a file, so that a line with many errors is not searched for each. */
 static bool make_stops(struct pnet_parser *p)
 {
     if (p->stops) return true;
@@ -152,8 +151,8 @@ static bool make_stops(struct pnet_parser *p)
     return p->stops != NULL;
 }
 
-/* Was the error in the head of a loop, a branch, a net or a block? Then its body is still worth
-   reading. A body must begin on the line of the error, or right on the next. */
+/* Tells whether the error was in the head of a loop, a branch, a net or a block: then its body is still parsed. A body must
+   begin on the line of the error, or on the next. */
 static bool find_body(struct pnet_parser *p, size_t at, enum pnet_level level, size_t *body)
 {
     bool head = false;
@@ -176,7 +175,7 @@ static bool find_body(struct pnet_parser *p, size_t at, enum pnet_level level, s
     return kind_at(p, *body) == TOKEN_LBRACE;
 }
 
-/* What was skipped since an error, and where it was. */
+/* The tokens skipped since an error, and the place of the error. */
 struct skip {
     const struct pnet_parser *p;
     size_t from;
@@ -186,7 +185,7 @@ struct skip {
     int braces; /* opened since `from` */
 };
 
-/* Can parsing go on at `i`, outside of braces opened since the error? */
+/* Tells whether parsing can continue at `i`, outside of braces opened since the error. */
 static bool resumes(const struct skip *s, size_t i)
 {
     const struct pnet_parser *p = s->p;
@@ -199,7 +198,7 @@ static bool resumes(const struct skip *s, size_t i)
     if (is_item_keyword(kind) && s->level == PNET_LEVEL_FILE)
         return next == TOKEN_NAME || next == TOKEN_STRING;
     if (body && (kind == TOKEN_FOR || kind == TOKEN_RETURN)) return true;
-    /* A statement inside of brackets: they were never closed. */
+    /* A statement begins inside of brackets: they were never closed. */
     if (kind == TOKEN_NAME) return line && (!s->round || next == TOKEN_ASSIGN);
     if (body && kind == TOKEN_IF) return line && !s->round;
     /* A token that does not belong here is an error of its own, except at `from`, where that error was reported. */
@@ -208,7 +207,7 @@ static bool resumes(const struct skip *s, size_t i)
     return foreign && line && !s->round && i > s->from;
 }
 
-/* The token to go on at, `from` or a later one. */
+/* Returns the token at which to continue, `from` or a later one. */
 static size_t find_resume(struct skip s)
 {
     for (size_t i = s.from;; i++) {
@@ -236,7 +235,7 @@ void pnet_recover(struct pnet_parser *p, uint64_t expected)
     pnet_mistake_report(&mistake);
 
     enum pnet_level level = pnet_recover_level(p, depth, &braces);
-    bool again = p->failed == at + 1; /* it did not fit where it should have: pass it by */
+    bool again = p->failed == at + 1; /* it did not fit where it should have: skip it */
     p->failed = at + 1;
     p->synthetic = TOKEN_SYNC;
     if (again && kind_at(p, at) == TOKEN_END) {

@@ -73,7 +73,7 @@ bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, u
     return false;
 }
 
-/* The reason in *error; out of memory stands in the arena, as it always does. */
+/* Sets the reason in *error; running out of memory is recorded in the arena, as always. */
 static bool refuse(struct pnet_sources *s, int code, const char **error)
 {
     const char *reason = strerror(code);
@@ -84,7 +84,7 @@ static bool refuse(struct pnet_sources *s, int code, const char **error)
     return false;
 }
 
-/* Reads to the end, but no further than one byte beyond the limit. */
+/* Reads to the end, but at most one byte beyond the limit. */
 static bool read_all(
     struct pnet_sources *s, FILE *f, struct pnet_source_text *out, const char **error)
 {
@@ -122,7 +122,7 @@ bool pnet_source_read(
     return ok;
 }
 
-/* Where memory is out the lines are counted anew each time: a message must still come out. */
+/* If memory is out, the lines are counted anew each time, because a message must still be printed. */
 static void build_lines(const struct pnet_sources *s, struct pnet_source *source)
 {
     if (source->line_starts) return;
@@ -137,7 +137,7 @@ static void build_lines(const struct pnet_sources *s, struct pnet_source *source
     source->line_count = count;
 }
 
-/* Line (1-based) of an offset and the offset it starts at. */
+/* Returns the line (1-based) of an offset, and the offset at which it starts. */
 static uint32_t find_line(const struct pnet_source *source, uint32_t offset, uint32_t *start)
 {
     if (!source->line_starts) {

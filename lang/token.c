@@ -10,7 +10,7 @@
 /* In the order of the tokens in parser.y. */
 static const struct {
     int kind;
-    const char *text; /* in messages */
+    const char *text; /* text in messages */
     const char *word; /* of keywords: as written */
 } kinds[] = {
     {TOKEN_END, "the end of the file", NULL},
@@ -98,7 +98,7 @@ static const struct unit {
     const char *name;
     enum pnet_unit unit;
     double scale;
-    const char *stem; /* how its full name begins */
+    const char *stem; /* first letters of its full name */
 } units[] = {
     {"m", PNET_UNIT_LENGTH, 1, "met"},
     {"cm", PNET_UNIT_LENGTH, -100, "cen"},
@@ -110,7 +110,7 @@ static const struct unit {
 };
 enum { UNIT_COUNT = sizeof units / sizeof *units };
 
-/* One letter too many, too few, or wrong; and at least one right. */
+/* Tells whether the word has one letter too many, too few, or wrong, and at least one right. */
 static bool is_near(const char *word, size_t length, const char *name)
 {
     size_t other = strlen(name);
@@ -167,7 +167,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* How many of the bytes are digits, point and exponent; the rest is the unit. */
+/* Returns the number of bytes that are digits, point and exponent; the rest is the unit. */
 static size_t numeric_length(const char *text, size_t length)
 {
     size_t at = 0;
@@ -264,7 +264,7 @@ const char *pnet_token_string(
     return out;
 }
 
-/* Characters that stand for others on a keyboard or in a word processor. */
+/* Characters that a keyboard or a word processor writes in place of others. */
 static const char *look_alike(uint32_t code)
 {
     switch (code) {

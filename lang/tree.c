@@ -10,7 +10,7 @@ static void stop(struct pnet_parser *p, struct pnet_span span, const char *messa
     p->all->stopped = true;
 }
 
-/* Room for a node; NULL when one of the limits is reached. */
+/* Allocates a node; NULL when one of the limits is reached. */
 static void *node_new(struct pnet_parser *p, struct pnet_span span, size_t size, int height)
 {
     if (height > PNET_MAX_NESTING) {
@@ -105,7 +105,7 @@ struct pnet_expr_cell *pnet_tree_cell(struct pnet_parser *p, struct pnet_expr *e
     return cell;
 }
 
-/* The expressions of a chain as an array; `count` and `height` are of them. */
+/* Returns the expressions of a chain as an array; `count` and `height` describe the chain. */
 static struct pnet_expr **flatten(
     struct pnet_parser *p, struct pnet_exprs list, int *count, int *height)
 {

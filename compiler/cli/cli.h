@@ -22,10 +22,10 @@ enum option_type {
 
 struct seconds {
     bool given;
-    double value; /* stays as it was without =N */
+    double value; /* unchanged without =N */
 };
 
-/* A whole number, and the range it is held to. COUNT makes one for an option in the same block. */
+/* A whole number with its range. COUNT makes one for an option in the same block. */
 struct count {
     int64_t *value, least, most;
 };
@@ -45,11 +45,11 @@ struct option {
     char letter;      /* short one, or 0 */
     enum option_type type;
     void *target;
-    const char *argument; /* NAME in the help; NULL for flags */
+    const char *argument; /* name of the value in the help; NULL for flags */
     const char *help;
 };
 
-/* A command of pnetc. `run` gets the words behind its name; it returns the exit code. */
+/* A command of pnetc. `run` gets the words after the name of the command and returns the exit code. */
 struct command {
     const char *name;
     const char *summary;
@@ -62,15 +62,14 @@ struct usage {
     const char *examples; /* lines */
 };
 
-/* Parses `argv` into the targets; what is no option goes to `words` (at most max_words). Handles
- *--help (prints, then done = true). Returns 0, or 2 with a message on stderr that names the nearest
- *option. */
+/* Parses `argv` into the targets; words that are no options go to `words` (at most max_words). Handles --help (prints, then
+   done = true). Returns 0, or 2 with a message on stderr that names the nearest option. */
 int pnet_cli_parse_options(int argc, char **argv, const struct option *options, int option_count,
     const struct usage *usage, const char **words, int max_words, int *word_count, bool *done);
 
-/* "pnetc: ..." on stderr; returns the status, so that a command can end with it. */
+/* Prints "pnetc: ..." on stderr and returns the status, so that a command can end with it. */
 int pnet_cli_complain(const struct pnet_error *e);
-/* The same for memory that is out. */
+/* Does the same when memory is out. */
 int pnet_cli_out_of_memory(void);
 int pnet_cli_usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -111,14 +110,13 @@ struct model_options {
         "verbose", 'v', OPT_FLAG, &(m)->verbose, NULL, "print more"                                \
     }
 
-/* Checks mode, device, precision and algorithm, sets the number of threads. 0, or the exit code with a
- * message. */
+/* Checks mode, device, precision and algorithm, and sets the number of threads. Returns 0, or the exit code with a message on
+   stderr. */
 int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade);
-/* The memory budget: --memory, or what the device has free now. */
+/* Returns the memory budget: --memory, or the memory of the device that is free now. */
 size_t pnet_cli_memory_budget(const struct model_options *m);
 
-/* Compiles and reports what there is to say on stderr. NULL with *code set where the model has
- * errors. */
+/* Compiles the model and prints its errors and warnings on stderr. Returns NULL, with *code set, if the model has errors. */
 struct pnet_compilation *pnet_cli_compile_model(const char *path,
     const struct pnet_compile_options *o, const struct model_options *m, int *code);
 
@@ -127,9 +125,9 @@ bool pnet_cli_use_colour(FILE *f);
 /* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set a flag; a second SIGINT or SIGTERM ends the process at once. */
 void pnet_cli_catch_interrupts(void);
 bool pnet_cli_interrupted(void);
-/* The exit code of a command that was interrupted: 128 + the number of the signal. */
+/* Returns the exit code of a command that was interrupted: 128 + the number of the signal. */
 int pnet_cli_interrupt_code(void);
-/* Writing to a closed pipe fails, and does not end the process (SIGPIPE). */
+/* Makes writing to a closed pipe fail instead of ending the process (SIGPIPE). */
 void pnet_cli_ignore_closed_pipes(void);
 
 int pnet_command_check(int argc, char **argv);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The sources of a run config instead of those of the weights; columns and classes stay. */
+/* Takes the sources of a run config instead of those of the weights; columns and classes stay. */
 static enum pnet_status take_config(
     struct pnet_input_map *map, const char *path, struct pnet_error *e)
 {
@@ -27,7 +27,7 @@ static enum pnet_status take_config(
     return PNET_OK;
 }
 
-/* Is `name` FIELD or INPUT.FIELD? */
+/* Tells whether `name` is FIELD or INPUT.FIELD. */
 static bool names_field(
     const char *name, size_t length, const struct pnet_input *in, const struct pnet_input_field *f)
 {
@@ -53,7 +53,7 @@ static enum pnet_status no_field(
         *list ? list : "none that a cloud feeds");
 }
 
-/* The source of a field, a new one where there is none yet; NULL: no memory. Scale and shift stay as they are. */
+/* Returns the source of a field, a new one if there is none yet; NULL: out of memory. Scale and shift stay. */
 static struct pnet_input_source *source_of(
     struct pnet_input_map *map, const struct pnet_input *in, const struct pnet_input_field *f)
 {
@@ -108,7 +108,7 @@ static enum pnet_status take_columns(const char *text, const char *columns,
     return PNET_OK;
 }
 
-/* `value`: what stands behind the =. */
+/* `value`: the text after the =. */
 static enum pnet_status take_value(struct pnet_input_map *map, const char *text, const char *value,
     const struct pnet_input *in, const struct pnet_input_field *f, struct pnet_error *e)
 {
@@ -125,7 +125,7 @@ static enum pnet_status take_value(struct pnet_input_map *map, const char *text,
     return PNET_OK;
 }
 
-/* A field that several inputs have is meant in all of them. */
+/* A field of several inputs is set in all of them. */
 static enum pnet_status take_map(struct pnet_input_map *map, const char *text,
     const struct pnet_input *inputs, int input_count, struct pnet_error *e)
 {
@@ -166,7 +166,7 @@ static bool is_cloud(const char *path)
     return false;
 }
 
-/* Takes the path over. */
+/* Takes ownership of the path. */
 static enum pnet_status add(struct pnet_paths *p, char *path, struct pnet_error *e)
 {
     char **grown = path ? realloc(p->items, ((size_t)p->count + 1) * sizeof *grown) : NULL;
@@ -179,7 +179,7 @@ static enum pnet_status add(struct pnet_paths *p, char *path, struct pnet_error 
     return PNET_OK;
 }
 
-/* What was found, in a folder the clouds among it. */
+/* Adds the entries found; of a folder, only the clouds. */
 static enum pnet_status add_found(
     struct pnet_paths *p, struct pnet_paths *found, bool folder, struct pnet_error *e)
 {

@@ -1,4 +1,4 @@
-/* Which clouds a command runs on, and which of their columns feed the model: --input, --map, --config. */
+/* Options for the clouds of a command, and for the columns that feed the model: --input, --map, --config. */
 #ifndef PNET_COMPILER_CLI_CLOUD_OPTIONS_H
 #define PNET_COMPILER_CLI_CLOUD_OPTIONS_H
 
@@ -18,12 +18,12 @@ struct map_options {
             "a run config whose `inputs` replace those of the weights"                             \
     }
 
-/* Changes `map`, the input map of the weights, as the options say. PNET_USAGE: an option does not fit; the message names it. */
+/* Changes `map`, the input map of the weights, by the options. PNET_USAGE: an option does not fit; the message names it. */
 enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct map_options *o,
     const struct pnet_input *inputs, int input_count, struct pnet_error *e);
 
-/* The files that `inputs` stand for, in their order: files, patterns, and folders, which stand for the files in them
-   whose names have a suffix of a cloud format. *many: the results need a folder. */
+/* Lists the files of `inputs` in their order: files, patterns, and folders, which stand for their files with a suffix of a
+   cloud format. *many: the results need a folder. */
 enum pnet_status pnet_cli_list_clouds(
     const struct text_list *inputs, struct pnet_paths *clouds, bool *many, struct pnet_error *e);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A file parsed alone. */
+/* A file that is parsed without compiling. */
 struct parsed {
     struct pnet_arena arena;
     struct pnet_sources *sources;
@@ -27,7 +27,7 @@ static int parse_file(const char *path, struct parsed *p)
     return p->arena.failed && !p->arena.full ? PNET_NO_MEMORY : PNET_BAD_MODEL;
 }
 
-/* The syntax tree, before any name is looked up; of a file with errors what could be read of it. */
+/* Prints the syntax tree before names are looked up; of a file with errors, the part that could be read. */
 static int dump_tree(const char *path)
 {
     struct parsed p;
@@ -38,7 +38,7 @@ static int dump_tree(const char *path)
     return code;
 }
 
-/* The name of a pass, for --dump. */
+/* Tells whether --dump names a pass. */
 static bool is_pass(const char *name)
 {
     for (int i = 0; pnet_pass_names[i]; i++)
@@ -99,7 +99,7 @@ int pnet_command_check(int argc, char **argv)
     return code;
 }
 
-/* Puts the text in the place of the file, with its permissions. */
+/* Replaces the file by the text and keeps its permissions. */
 static enum pnet_status replace_file(
     const char *path, const char *text, size_t size, struct pnet_error *e)
 {
@@ -112,7 +112,7 @@ static enum pnet_status replace_file(
     return pnet_output_commit(&out, e);
 }
 
-/* What `fmt` does with the canonical form. */
+/* What `fmt` does with the canonical form: replaces the file, checks it, or prints the form. */
 enum fmt_mode { FMT_REPLACE, FMT_CHECK, FMT_PRINT };
 
 static int deliver(const struct pnet_source *s, const char *path, const char *text, size_t size,

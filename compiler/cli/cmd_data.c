@@ -22,7 +22,7 @@ static bool show_progress(void *context, int64_t done, int64_t count)
     return !pnet_cli_interrupted();
 }
 
-/* The kind of that name; 0, or the exit code. */
+/* Finds the kind of that name. Returns 0, or the exit code. */
 static int find_kind(const char *word, enum pnet_synth_kind *kind)
 {
     const char *kinds[PNET_SYNTH_KINDS];
@@ -97,7 +97,7 @@ static int data_synth(int argc, char **argv)
     return PNET_OK;
 }
 
-/* The numbers that `data info` prints about the pairs of a split, one a pair. */
+/* The numbers that `data info` prints about the pairs of a split, one for each pair. */
 struct pair_numbers {
     double *overlap, *before, *turn_deg, *shift_m, *points;
     int64_t count;
@@ -109,7 +109,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts them. */
+/* Sorts the numbers and prints the least, the median and the largest. */
 static void print_spread(const char *name, const char *unit, double *numbers, int64_t count)
 {
     qsort(numbers, (size_t)count, sizeof *numbers, by_number);
@@ -117,7 +117,7 @@ static void print_spread(const char *name, const char *unit, double *numbers, in
         (numbers[(count - 1) / 2] + numbers[count / 2]) / 2, numbers[count - 1], unit);
 }
 
-/* Measures a pair: a batch of one. */
+/* Measures a pair, as a batch of one. */
 static enum pnet_status measure_pair(
     const struct pnet_batch *b, double radius_m, struct pair_numbers *n, struct pnet_error *e)
 {
@@ -145,7 +145,7 @@ static enum pnet_status measure_pair(
     return PNET_OK;
 }
 
-/* As evaluation sees them. */
+/* Measures the pairs of a split as evaluation sees them. */
 static enum pnet_status measure_pairs(const struct pnet_dataset *d, enum pnet_split split,
     double radius_m, struct pair_numbers *n, struct pnet_error *e)
 {
@@ -202,7 +202,7 @@ static enum pnet_status describe_pairs(
     return st;
 }
 
-/* Doubts about clouds: some of them, and how many there are. */
+/* Prints the first warnings about clouds, and counts all of them. */
 static void tell(void *context, const char *warning)
 {
     enum { SHOWN = 5 };

@@ -21,11 +21,11 @@ static int parse_split(const char *name, enum pnet_split *split)
     return pnet_cli_usage_error("--split is train, val or test, not '%s'", name);
 }
 
-/* What is done with the evaluation of each sample. */
+/* What happens to the evaluation of each sample. */
 struct listener {
     struct pnet_output *each; /* gets a line; NULL: none */
     struct information information;
-    bool measured; /* by the information of the index */
+    bool measured; /* by the matrices of the index */
     enum pnet_status status;
     struct pnet_error error;
 };
@@ -37,7 +37,7 @@ static bool go_on(void *context, int64_t batch)
     return !pnet_cli_interrupted() && !l->status;
 }
 
-/* Batches are samples, counted from 1. */
+/* A batch is one sample, counted from 1. */
 static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
 {
     struct listener *l = context;
@@ -48,7 +48,7 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
     l->status = pnet_json_print(&j, l->each->file, &l->error);
 }
 
-/* What an evaluation runs on. */
+/* The objects that an evaluation needs. */
 struct ground {
     struct pnet_loader *loader;
     struct pnet_bound *bound;
@@ -84,7 +84,7 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
     return st ? st : pnet_loader_new(&lo, &g->loader, e);
 }
 
-/* One pass over a split with the given weights; `each` (or NULL) gets a line for each sample. */
+/* Evaluates a split once with the given weights; `each` (or NULL) gets a line for each sample. */
 static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     enum pnet_split split, struct pnet_output *each, struct pnet_evaluation *v, size_t *peak,
     struct pnet_error *e)
@@ -114,7 +114,7 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     return st;
 }
 
-/* The same, with the lines in a file of that name where there is one. */
+/* Does the same, with the lines in a file of that name if it is not NULL. */
 static enum pnet_status evaluate_into(const char *path, const struct run *run,
     const struct weights *w, enum pnet_split split, struct pnet_evaluation *v, size_t *peak,
     struct pnet_error *e)
@@ -129,7 +129,7 @@ static enum pnet_status evaluate_into(const char *path, const struct run *run,
     return st;
 }
 
-/* Keys of the config that the weights decide if they record them. --set-config refuses them, as it would have no effect. */
+/* Keys of the config that have no effect if the weights record them. --set-config refuses them then. */
 static int check_config_sets(const struct run_options *o, const struct setting *s)
 {
     static const char *const keys[] = {"mode", "degrade", "precision", "set"};
@@ -210,7 +210,7 @@ int pnet_command_eval(int argc, char **argv)
 struct variant {
     const char *name;
     unsigned degrade;
-    struct run run; /* open as long as the names in v are needed */
+    struct run run; /* stays open while the names in v are needed */
     struct pnet_evaluation v;
     double train_seconds, points_per_s;
     size_t peak;
@@ -222,7 +222,7 @@ struct comparison {
     enum pnet_split split;
 };
 
-/* Trains (without weights given) and evaluates one variant. */
+/* Trains, unless weights are given, and evaluates one variant. */
 static int run_variant(const struct comparison *k, struct variant *v)
 {
     struct pnet_error e = {0};
@@ -359,7 +359,7 @@ int pnet_command_compare(int argc, char **argv)
         (code = pnet_cli_check_model_options(&k.r.model, &degrade)) ||
         (code = pnet_cli_check_autotune(&k.r)))
         return code;
-    k.r.model.mode = k.r.model.degrade = NULL; /* it takes all modes */
+    k.r.model.mode = k.r.model.degrade = NULL; /* the comparison uses all modes */
     pnet_cli_catch_interrupts();
     pnet_cli_ignore_closed_pipes();
     char *command = pnet_command_text("compare", argc, argv);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets *dot by the ending of the file's name. A name without one says nothing: so /dev/stdout can be named.
-   0, or the exit code with a message. */
+/* Sets *dot by the suffix of the file name. A name without a suffix is allowed, for /dev/stdout. Returns 0, or the exit code
+   with a message. */
 static int check_format(const char *path, bool *dot)
 {
     const char *name = strrchr(path, '/'), *ending = strrchr(name ? name + 1 : path, '.');
@@ -20,7 +20,7 @@ static int check_format(const char *path, bool *dot)
     return PNET_OK;
 }
 
-/* The folder that the file is in, where it has one. */
+/* Makes the folder of the file, if the name has one. */
 static enum pnet_status make_folder_of(const char *path, struct pnet_error *e)
 {
     const char *slash = strrchr(path, '/');

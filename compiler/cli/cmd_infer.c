@@ -21,11 +21,11 @@ struct inference {
     struct weights weights;
     int input; /* of the model */
     bool colour, json, quiet, verbose;
-    char **columns; /* --columns; else those of the weights */
+    char **columns; /* names of --columns, or of the weights */
     int column_count;
 };
 
-/* Softmax of one row; the class goes back. */
+/* Computes the softmax of one row and returns the class. */
 static int probabilities(const float *scores, int width, double *p)
 {
     int best = 0;
@@ -37,7 +37,7 @@ static int probabilities(const float *scores, int width, double *p)
     return best;
 }
 
-/* Colours far apart: steps of the golden angle around the wheel, in three strengths. */
+/* Chooses distinct colours: steps of the golden angle around the wheel, in three strengths. */
 static void class_colour(int c, uint8_t rgb[3])
 {
     double hue = fmod((double)c * 0.618033988749895, 1) * 6, value = c % 3 == 0   ? 0.95
@@ -68,7 +68,7 @@ static enum pnet_status add_classes(struct pnet_cloud *c, const float *result,
     }
     for (int64_t i = 0; ok && i < c->rows; i++) {
         int64_t row = row_of ? row_of[i] : i;
-        class_[i] = -1; /* a point dropped on loading */
+        class_[i] = -1; /* the point was dropped on loading */
         score[i] = NAN;
         if (row < 0) continue;
         class_[i] = probabilities(result + row * width, width, p);
@@ -97,7 +97,7 @@ static enum pnet_status add_features(struct pnet_cloud *c, const float *result,
     return PNET_OK;
 }
 
-/* row_of[file row]: the row of the cloud as loaded, or -1; NULL where nothing was dropped. */
+/* row_of[file row]: the row of the cloud as loaded, or -1; NULL: no point was dropped. */
 static enum pnet_status file_rows(
     const struct pnet_cloud *c, int64_t **row_of, struct pnet_error *e)
 {
@@ -196,7 +196,7 @@ static enum pnet_status write_result(const struct inference *f, const char *inpu
     return st;
 }
 
-/* Of results that are not finite, which no later step of a user's may notice. */
+/* Warns of results that are not finite, which later steps of a user may not notice. */
 static void warn_of_results(
     const struct inference *f, const char *input, const float *result, int64_t rows)
 {
@@ -232,7 +232,7 @@ static enum pnet_status infer_one(
     if (sample) pnet_sample_free(sample);
     double loaded = pnet_seconds();
     if (!st && (st = pnet_session_prepare(f->session, 0, b, e))) {
-        struct pnet_error nameless = *e; /* the geometry stage knows batches, not files */
+        struct pnet_error nameless = *e; /* the geometry stage does not know the names of files */
         pnet_error_set(e, st, "%s: %s", input, nameless.message);
     }
     pnet_batch_free(b);
@@ -252,7 +252,7 @@ static enum pnet_status infer_one(
     return st;
 }
 
-/* NAME of FOLDER/NAME.ply, without the ending; its length goes to *length. */
+/* Returns NAME of FOLDER/NAME.ply, without the suffix; *length gets its length. */
 static const char *stem(const char *path, int *length)
 {
     const char *name = strrchr(path, '/');
@@ -262,7 +262,7 @@ static const char *stem(const char *path, int *length)
     return name;
 }
 
-/* Two inputs of one name would write over each other's result. */
+/* Refuses two inputs of one name, because the second result would overwrite the first. */
 static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet_error *e)
 {
     for (int64_t i = 0; i < inputs->count; i++)
@@ -277,7 +277,7 @@ static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet
     return PNET_OK;
 }
 
-/* Is there room for the result in a file of this name? Asked before anything is computed. */
+/* Checks that a file with this suffix can hold the result, before the network runs. */
 static enum pnet_status check_ending(const char *name, bool per_point, struct pnet_error *e)
 {
     if (per_point && ends_with(name, ".bin"))
@@ -290,7 +290,8 @@ static enum pnet_status check_ending(const char *name, bool per_point, struct pn
     return PNET_OK;
 }
 
-/* With `many` inputs `output` is a folder: FOLDER/NAME.ply, NAME of the input. `format` may be NULL. */
+/* Runs the net on all inputs and writes the results. With `many` inputs `output` is a folder: FOLDER/NAME.ply, NAME of the
+   input. `format` may be NULL. */
 static enum pnet_status infer_all(const struct inference *f, const struct pnet_paths *inputs,
     bool many, const char *output, const char *format, struct pnet_error *e)
 {
@@ -328,7 +329,7 @@ static enum pnet_status open_session(struct inference *f, const struct model_opt
     return st;
 }
 
-/* What the command line asks for. */
+/* The options of `infer`. */
 struct infer_request {
     struct model_options m;
     struct map_options map;
@@ -337,7 +338,7 @@ struct infer_request {
     unsigned degrade;
 };
 
-/* Runs the net on all clouds of `clouds`; the exit code. */
+/* Runs the net on all clouds of `clouds`. Returns the exit code. */
 static int infer_clouds(const struct infer_request *r, const struct setting *setting,
     const struct pnet_paths *clouds, bool many, struct inference *f)
 {
@@ -364,7 +365,7 @@ static int infer_clouds(const struct infer_request *r, const struct setting *set
     return code;
 }
 
-/* Opens what the command line names, and runs the net; the exit code. */
+/* Opens the files of the command line and runs the net. Returns the exit code. */
 static int infer(const struct infer_request *r, struct inference *f)
 {
     struct pnet_paths clouds = {0};

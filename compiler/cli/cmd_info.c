@@ -19,7 +19,7 @@ struct inspection {
 static const char *const scalar_names[] = {
     "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"};
 
-/* The least and the most of a field, NaN left out. */
+/* The smallest and the largest value of a field, without NaN. */
 struct span {
     double least, most;
 };
@@ -180,7 +180,7 @@ static void put_checkpoint(struct pnet_json *j, const struct pnet_checkpoint_sta
     pnet_json_begin(j, "checkpoint", '{');
     pnet_json_int(j, "epoch", s->epoch);
     pnet_json_int(j, "step", s->step);
-    pnet_json_string(j, "seed", seed); /* 64 bits are more than many readers of JSON take */
+    pnet_json_string(j, "seed", seed); /* many readers of JSON cannot hold 64 bits */
     pnet_json_begin(j, "metrics", '{');
     for (size_t i = 0; i < s->metric_count; i++)
         pnet_json_double(j, s->metrics[i].name, s->metrics[i].value);

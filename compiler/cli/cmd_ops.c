@@ -9,7 +9,7 @@ static const char *const type_names[] = {"features", "labels", "values", "whole 
     "angle"};
 static const char *const class_titles[] = {"Layers", "Losses", "Metrics"};
 
-/* "; 1 to 4096", or "" where any number will do. */
+/* Returns "; 1 to 4096", or "" if the range is not limited. */
 static const char *range_of(const struct pnet_arg *a, char range[64])
 {
     bool whole = a->type == PNET_ARG_INT;

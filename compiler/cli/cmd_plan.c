@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch of one cloud: coordinates alone, fields all zero. Where the model reads two, it is both. */
+/* Makes a batch of one cloud: its coordinates, and zeros in all fields. A model with two clouds gets it twice. */
 static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struct pnet_cloud *cloud,
     struct pnet_batch **b, struct pnet_error *e)
 {
@@ -29,7 +29,7 @@ static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struc
     return st;
 }
 
-/* Counts and capacities stay far from what an int64_t holds. */
+/* Limits counts and capacities to values far below INT64_MAX. */
 static int64_t rounded_up(double x)
 {
     return (int64_t)ceil(fmin(x, 1e15));
@@ -47,7 +47,7 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
             c->of[i][k] = rounded_up((double)c->of[i][k] * ratio);
 }
 
-/* Without a cloud to go by. */
+/* Assumes ratios of counts, without a cloud. */
 static void assume_counts(const struct pnet_bound *b, struct pnet_counts *c, int64_t points)
 {
     const struct pnet_plan *p = b->plan;
@@ -66,7 +66,7 @@ static bool same_heading(const struct pnet_geo_kind *a, const struct pnet_geo_ki
     return a == b || (a->heading && b->heading && strcmp(a->heading, b->heading) == 0);
 }
 
-/* Kinds of one heading stand below it, in the order of the plan. */
+/* Prints kinds with the same heading below it, in the order of the plan. */
 static void print_counts(const struct pnet_plan *p, const struct pnet_counts *c)
 {
     for (int k = 0; k < PNET_GEO_KINDS; k++) {
@@ -194,7 +194,7 @@ struct plan_request {
     bool json, quiet;
 };
 
-/* Counts of a real cloud, through the geometry stage itself. */
+/* Counts a real cloud by building its geometry. */
 static enum pnet_status measure(const struct pnet_plan *p, const char *path, struct pnet_slot *slot,
     int64_t *points, struct pnet_error *e)
 {

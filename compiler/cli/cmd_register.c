@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the command line says. */
+/* The options of `register`. */
 struct request {
     const char *paths[2]; /* source, target */
     const char *model, *weights, *net, *from, *output, *picture;
@@ -27,7 +27,7 @@ struct request {
 struct side {
     struct pnet_cloud cloud;
     float *xyz;     /* of the rows of the net's level */
-    void *features; /* float, likewise */
+    void *features; /* float32 features of these rows */
     struct pnet_register_cloud described;
 };
 
@@ -61,7 +61,7 @@ static enum pnet_status read_clouds(struct registration *r, struct pnet_error *e
     return PNET_OK;
 }
 
-/* The net's features of one cloud, and where its points lie. */
+/* The features that the net computes for one cloud, and the points they belong to. */
 static enum pnet_status describe(struct pnet_session *session, const struct weights *w, int input,
     const char *path, struct side *s, struct pnet_error *e)
 {
@@ -191,7 +191,7 @@ static enum pnet_status refine(struct registration *r, struct pnet_error *e)
     return PNET_OK;
 }
 
-/* The worse of the verdicts by correspondences and by points; `why` gets the numbers that decide. */
+/* Returns the worse of the verdicts by correspondences and by points; `why` gets the numbers that decide. */
 static enum pnet_verdict judge(const struct registration *r, char why[200])
 {
     const struct pnet_register_found *f = &r->found;
@@ -224,7 +224,7 @@ static enum pnet_status write_files(struct registration *r, struct pnet_error *e
     return st ? st : pnet_cloud_write(q->output, c, e);
 }
 
-/* `verdict`: its name, or NULL where nothing was judged. */
+/* `verdict`: name of the verdict, or NULL if there is none. */
 static void print_text(const struct registration *r, const double file[16], const char *verdict)
 {
     for (int k = 0; k < 4; k++)

@@ -11,7 +11,7 @@ static const double success_m = 0.2; /* Choi, Zhou, Koltun 2015 */
 struct information_sums {
     bool finds_poses;
     int64_t pairs, successes;
-    double rre_deg, rte_m; /* of the successes */
+    double rre_deg, rte_m; /* over the successes */
 };
 
 bool pnet_cli_information_is_given(const struct pnet_dataset *d, enum pnet_split split)
@@ -55,7 +55,7 @@ static enum pnet_status error_in_file(const struct information *n, int64_t index
     return PNET_OK;
 }
 
-/* A metric that has no pose of this pair may have one of others. */
+/* A metric without a pose of this pair may still have a pose of another pair. */
 static bool finds_poses(const struct pnet_score_line *l)
 {
     for (int i = 0; i < l->value_count; i++)

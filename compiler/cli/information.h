@@ -16,14 +16,14 @@ struct information {
     int lines;
 };
 
-/* Whether the index gives a matrix for any pair of the split. */
+/* Tells whether the index has a matrix for any pair of the split. */
 bool pnet_cli_information_is_given(const struct pnet_dataset *d, enum pnet_split split);
 
-/* The evaluation of entry `index` alone: each line with a pose gets `info_rmse_m`. */
+/* Adds the evaluation of entry `index`: each line with a pose gets `info_rmse_m`. */
 enum pnet_status pnet_cli_information_add(
     struct information *n, int64_t index, struct pnet_evaluation *v, struct pnet_error *e);
 
-/* What came of all entries: lines of metrics that find poses get the recall and its means. Frees the sums. */
+/* Ends the evaluation of all entries: lines of metrics that find poses get the recall and its means. Frees the sums. */
 enum pnet_status pnet_cli_information_finish(
     struct information *n, struct pnet_evaluation *v, struct pnet_error *e);
 

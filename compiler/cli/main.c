@@ -33,7 +33,7 @@ static void print_help(FILE *f)
     fputs("\npnetc COMMAND --help describes a command.\n", f);
 }
 
-/* Flushes standard output, because only then it is known whether all of it could be written. */
+/* Flushes standard output, because only then all write errors are known. */
 static int finish(int code)
 {
     struct pnet_error e;

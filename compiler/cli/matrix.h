@@ -4,9 +4,9 @@
 
 #include "runtime/base/json.h"
 
-/* On standard output: a line a label, a column a prediction. */
+/* Prints a line for each label, with a column for each prediction, on standard output. */
 void pnet_cli_print_matrix(const double *matrix, int32_t n, char *const *classes, int class_count);
-/* An array of rows. */
+/* Writes an array of rows. */
 void pnet_cli_json_matrix(struct pnet_json *j, const char *key, const double *matrix, int32_t n);
 
 #endif

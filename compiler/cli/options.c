@@ -74,7 +74,7 @@ static bool parse_size(const char *text, size_t *bytes)
     return false;
 }
 
-/* 12, -3, 2M, 1.5k or 1e6; false where it is no whole number. */
+/* Reads 12, -3, 2M, 1.5k or 1e6. Returns false if it is not a whole number. */
 static bool parse_count(const char *text, int64_t *count)
 {
     static const struct {
@@ -92,7 +92,7 @@ static bool parse_count(const char *text, int64_t *count)
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].suffix) == 0) {
             double value = x * units[i].factor, whole = round(value);
-            /* fractions of decimal digits are not exact */
+            /* decimal fractions are not exact in binary */
             if (!(fabs(whole) < 9e18) || fabs(value - whole) > 1e-15 * fabs(value)) return false;
             *count = (int64_t)whole;
             return true;
@@ -100,7 +100,7 @@ static bool parse_count(const char *text, int64_t *count)
     return false;
 }
 
-/* 20cm: with a unit, as everywhere. */
+/* Reads a length with a unit, such as 20cm. */
 static bool parse_length(const char *text, double *metres)
 {
     static const struct {
@@ -201,7 +201,7 @@ static int unknown_option(const struct option *options, int count, const char *w
 int pnet_cli_parse_options(int argc, char **argv, const struct option *options, int option_count,
     const struct usage *usage, const char **words, int max_words, int *word_count, bool *done)
 {
-    bool plain = false; /* behind -- */
+    bool plain = false; /* after -- */
     *word_count = 0;
     *done = false;
     for (int i = 0; i < argc; i++) {
@@ -309,7 +309,7 @@ struct pnet_compilation *pnet_cli_compile_model(const char *path,
 
 static volatile sig_atomic_t caught;
 
-/* Where a terminal is closed both the system and the shell send SIGHUP: a second one is no haste. */
+/* When a terminal is closed, both the system and the shell send SIGHUP, so a second SIGHUP does not end the process at once. */
 static void on_signal(int number)
 {
     if (caught && number != SIGHUP) _exit(128 + number);
@@ -322,7 +322,7 @@ void pnet_cli_catch_interrupts(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* nohup ignores it already */
+    /* nohup sets SIGHUP to be ignored, and that stays */
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
 }

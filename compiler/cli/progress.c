@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define REDRAW_S 0.1
-#define MEMORY_S 30.0 /* what lies back longer hardly counts for the pace */
+#define MEMORY_S 30.0 /* older work has little weight in the pace */
 
 enum { TEXT = 512, MOST_CELLS = 30, LEAST_CELLS = 10 };
 
@@ -17,12 +17,12 @@ struct pnet_progress {
     struct pnet_progress_options o;
     bool bar, colour;
     bool begun;   /* show() was called */
-    bool pending; /* what was shown last is not drawn yet */
-    bool on_line; /* the cursor stands behind a bar */
+    bool pending; /* the last state is not drawn yet */
+    bool on_line; /* the cursor is after a bar */
     int64_t done, total;
     char text[TEXT];
-    double last_s, drawn_s; /* of the last show, of the last drawing or plain line */
-    double seconds, items;  /* of late: sums that fade */
+    double last_s, drawn_s; /* times of the last show, and of the last drawing or plain line */
+    double seconds, items;  /* recent time and work: sums with decaying weights */
 };
 
 static double monotonic_s(void)
@@ -56,7 +56,7 @@ struct pnet_progress *pnet_progress_new(FILE *out)
     return pnet_progress_open(&(struct pnet_progress_options){.out = out, .line_every_s = 30});
 }
 
-/* "3:21 left", "1:02:03 left", or "" where the pace is not known yet or the end is reached. */
+/* Writes "3:21 left" or "1:02:03 left"; "" if the pace is unknown or the work is done. */
 static void time_left(const struct pnet_progress *p, char text[32])
 {
     text[0] = '\0';
@@ -70,7 +70,7 @@ static void time_left(const struct pnet_progress *p, char text[32])
         snprintf(text, 32, "%d:%02d left", s / 60, s % 60);
 }
 
-/* Every UTF-8 sequence counts as one cell. */
+/* Counts cells; every UTF-8 sequence counts as one cell. */
 static int cells_of(const char *text, size_t size)
 {
     int cells = 0;
@@ -78,7 +78,7 @@ static int cells_of(const char *text, size_t size)
     return cells;
 }
 
-/* Bytes of the leading fields of `text` that fit `cells`. */
+/* Returns the bytes of the leading fields of `text` that fit into `cells`. */
 static size_t fields_that_fit(const char *text, int cells)
 {
     size_t fit = 0, size = strlen(text);
@@ -99,7 +99,7 @@ static int terminal_width(const struct pnet_progress *p)
     return 80;
 }
 
-/* A redraw is one write: stderr has no buffer, and half a line would flicker. */
+/* A redraw is one write, because stderr has no buffer, and half a line would flicker. */
 struct line {
     char text[2 * TEXT];
     size_t size;
@@ -128,11 +128,10 @@ static void put_bar(struct line *l, const struct pnet_progress *p, int cells)
     put(l, p->colour ? "\x1b[0m]  " : "]  ");
 }
 
-/* The line fits one row less a cell: some terminals go on to the next row when the last one is
- * written. */
+/* The line is at least one cell shorter than a row, because some terminals begin a new row after the last cell. */
 static void draw(struct pnet_progress *p)
 {
-    enum { BRACKETS = 4 }; /* and the blanks behind */
+    enum { BRACKETS = 4 }; /* the brackets and the blanks after them */
     char count[64], left[32];
     struct line l = {.size = 0};
     int room = terminal_width(p) - 1;
@@ -185,7 +184,7 @@ static void keep_pace(struct pnet_progress *p, double now, int64_t done)
     }
 }
 
-/* Anything that would move the cursor becomes a blank. */
+/* Characters that would move the cursor become blanks. */
 static void keep_text(struct pnet_progress *p, const char *text)
 {
     snprintf(p->text, sizeof p->text, "%s", text);

@@ -22,7 +22,7 @@ enum { MOST_CONFIG_SETS = 100, MOST_OVERRIDES = MOST_CONFIG_SETS + 20 };
 struct overrides {
     struct pnet_config_override items[MOST_OVERRIDES];
     int count;
-    char *texts[2 * MOST_OVERRIDES]; /* what the items point into */
+    char *texts[2 * MOST_OVERRIDES]; /* the documents that the items point into */
     int text_count;
     bool failed; /* out of memory */
 };
@@ -121,7 +121,7 @@ static enum pnet_status collect_overrides(
     return v->failed ? pnet_error_memory(e) : PNET_OK;
 }
 
-/* As lines; of several for one key the last one counts. */
+/* Returns the overrides as lines; of several for one key the last one counts. */
 static char *print_overrides(const struct overrides *v, const struct text_list *sets)
 {
     struct pnet_memory_stream t;
@@ -146,7 +146,7 @@ static int take_from_config(struct run *run, enum pnet_purpose_kind purpose)
     if (!m->device) m->device = c->device;
     if (!m->memory) m->memory = (size_t)c->memory_bytes;
     if (!m->threads) m->threads = c->threads;
-    /* weights come with the algorithms they were trained with */
+    /* weights bring the algorithms they were trained with */
     if (training && !m->algo) m->algo = c->algo;
     if (training && c->autotune > 0) run->o.autotune = (struct seconds){true, c->autotune};
     if (training) run->o.autotune_all |= c->autotune_all;
@@ -157,7 +157,7 @@ static int take_from_config(struct run *run, enum pnet_purpose_kind purpose)
 
 /* ---- params ---- */
 
-/* Of two values for one name the later one counts. */
+/* Of two values of one name the later one counts. */
 static void put_set(struct text_list *list, const char *set)
 {
     size_t length = strcspn(set, "=");
@@ -279,7 +279,7 @@ static int compile_run(
     return 0;
 }
 
-/* `degrade`: the mode in the place of the config's; NULL: that. */
+/* `degrade`: the mode that replaces that of the config; NULL: the config decides. */
 static int open_run(struct run *run, const struct run_options *o, const char *model,
     enum pnet_purpose_kind purpose, const unsigned *degrade, const struct setting *s)
 {
@@ -355,10 +355,10 @@ char *pnet_command_text(const char *name, int argc, char **argv)
 }
 
 struct display {
-    struct pnet_progress *bar; /* NULL: shows nothing */
+    struct pnet_progress *bar; /* NULL: no display */
     bool quiet;
     const struct run *run;
-    struct weights start; /* what the training starts from */
+    struct weights start; /* weights from which the training starts */
 };
 
 static void show(void *context, const struct pnet_train_progress *p)

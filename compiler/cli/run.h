@@ -1,4 +1,4 @@
-/* Model, config and data set opened together: what train, eval and compare share. */
+/* Opens model, config and data set together, for train, eval and compare. */
 #ifndef PNET_COMPILER_CLI_RUN_H
 #define PNET_COMPILER_CLI_RUN_H
 
@@ -43,7 +43,7 @@ enum { AUTOTUNE_SECONDS = 30 };
             "set a key of the config, as lr=0.01; may be repeated"},                               \
         MODEL_OPTIONS(&(r)->model)
 
-/* "pnetc NAME ARGUMENTS", as a shell takes it; to be freed; NULL: out of memory. */
+/* Returns "pnetc NAME ARGUMENTS", quoted for a shell; the caller frees it. NULL: out of memory. */
 char *pnet_command_text(const char *name, int argc, char **argv);
 
 struct run {
@@ -64,12 +64,12 @@ struct run {
    given weights are run (NULL for training); the config decides what `s` leaves unknown. */
 int pnet_cli_run_open(struct run *run, const struct run_options *o, const char *model,
     enum pnet_purpose_kind purpose, const struct setting *s);
-/* Training in that mode, whatever command line and config say. */
+/* Trains in that mode; the mode of command line and config is ignored. */
 int pnet_cli_run_open_in_mode(
     struct run *run, const struct run_options *o, const char *model, unsigned degrade);
 void pnet_cli_run_close(struct run *run);
 
-/* 0, or the exit code with a message: --autotune and --algo exclude each other. */
+/* Refuses --autotune together with --algo. Returns 0, or the exit code with a message. */
 int pnet_cli_check_autotune(const struct run_options *o);
 enum pnet_status pnet_cli_run_train(const struct run *run, const char *folder, bool resume,
     struct pnet_train_result *r, struct pnet_error *e);

@@ -21,7 +21,7 @@ static bool has_file(const char *folder, const char *name)
     return stat(path, &st) == 0;
 }
 
-/* A run folder stands for one of its checkpoints. */
+/* A run folder stands for its best checkpoint, or its last one. */
 static void checkpoint_folder(const char *path, char folder[4096])
 {
     snprintf(folder, 4096, "%s", path);
@@ -47,7 +47,7 @@ enum pnet_status pnet_cli_weights_open(const char *path, struct weights *w, stru
         return st;
     }
     st = pnet_trained_read(w->file, path, &w->trained, e);
-    /* checkpoints kept them before weights files did */
+    /* checkpoints recorded them before weights files did */
     if (w->checkpoint && !w->trained.known) w->trained.params = w->checkpoint->state.params;
     if (!st && *map)
         st = pnet_input_map_read("the input map of the checkpoint", map, strlen(map), &w->map, e);
@@ -79,7 +79,7 @@ static void say(const struct weights *w, const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* One sentence where the geometry may be another one than in training. */
+/* Prints one sentence if the geometry may differ from that of the training. */
 static void say_geometry(const struct weights *w)
 {
     if (!w->trained.known)
@@ -134,7 +134,7 @@ static void say_set(const struct weights *w, const char *set, const char *was, s
         (int)strcspn(set, "="), set, pnet_printable(value, text, sizeof text), set);
 }
 
-/* Those of the user come last, so that they count. */
+/* The params of the user come last, because the last value counts. */
 static enum pnet_status choose_sets(
     struct weights *w, const struct model_options *m, struct setting *s, struct pnet_error *e)
 {
@@ -177,7 +177,7 @@ void pnet_cli_weights_start(const struct weights *w, unsigned degrade)
             pnet_mode_text(w->trained.degrade, was), pnet_mode_text(degrade, now));
 }
 
-/* The algorithms of the checkpoint; *b is NULL where it has none that fit. */
+/* Binds the algorithms of the checkpoint; *b is NULL if it has none that fit. */
 static enum pnet_status bind_as_trained(const struct weights *w, const struct pnet_target *t,
     const struct pnet_plan *plan, struct pnet_bound **b, struct pnet_error *e)
 {
@@ -214,7 +214,7 @@ struct source {
     struct pnet_error error;
 };
 
-/* A training that went wrong leaves such weights, and every result of theirs is worth nothing. */
+/* Refuses weights that are not finite: a training that diverged leaves them, and all their results are useless. */
 static enum pnet_status check_finite(
     const char *path, const char *name, const float *x, int64_t count, struct pnet_error *e)
 {
@@ -252,7 +252,7 @@ enum pnet_status pnet_cli_weights_load(
 {
     struct source s = {.weights = w, .plan = pnet_session_plan(session)};
     enum pnet_status st = pnet_session_load_params(session, fetch, &s, e);
-    if (st && s.error.status) { /* says more than that it failed */
+    if (st && s.error.status) { /* its message says more than that loading failed */
         *e = s.error;
         st = e->status;
     }

@@ -2,7 +2,7 @@
 #ifndef PNET_RUNTIME_CLOCK_H
 #define PNET_RUNTIME_CLOCK_H
 
-/* Seconds since some fixed moment. */
+/* Returns seconds since a fixed moment. */
 double pnet_seconds(void);
 
 #endif

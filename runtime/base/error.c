@@ -12,13 +12,14 @@ enum pnet_status pnet_error_set(
     struct pnet_error *e, enum pnet_status status, const char *format, ...)
 {
     if (!e) return status;
-    char text[sizeof e->message]; /* an argument may be e->message itself */
+    char text[sizeof e->message]; /* an argument may point to e->message */
     va_list args;
     va_start(args, format);
     pnet_number_vformat(text, sizeof text, format, args);
     va_end(args);
     e->status = status;
-    pnet_printable_lines(text, e->message, sizeof e->message); /* names out of files may be in it */
+    pnet_printable_lines(
+        text, e->message, sizeof e->message); /* the arguments may contain names from files */
     return status;
 }
 
@@ -36,7 +37,7 @@ enum pnet_status pnet_error_errno(
     return pnet_error_set(e, status, "%.800s: %s", text, why);
 }
 
-/* Optimal string alignment distance, words cut at 63 bytes. */
+/* Returns the optimal string alignment distance; words are cut at 63 bytes. */
 static size_t distance(const char *a, const char *b)
 {
     enum { MAX = 63 };
@@ -62,7 +63,7 @@ static size_t distance(const char *a, const char *b)
 const char *pnet_nearest(const char *word, const char *const *candidates, int count)
 {
     const char *best = NULL;
-    size_t best_distance = (strlen(word) + 2) / 3 + 1; /* one slip in three letters */
+    size_t best_distance = (strlen(word) + 2) / 3 + 1; /* one edit for three letters */
     for (int i = 0; i < count; i++) {
         size_t d = distance(word, candidates[i]);
         if (d < best_distance && d < strlen(candidates[i])) {

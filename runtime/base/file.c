@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Most bytes read from a device; most bytes allocated without asking how much memory is free. */
+/* Most bytes read from a device; most bytes allocated without a check of the free memory. */
 enum { DEVICE_MOST = 64 << 20, UNASKED = 64 << 20 };
 
 static const uint8_t nothing[1];
@@ -34,7 +34,7 @@ enum pnet_status pnet_bytes_fit(const char *path, uint64_t bytes, struct pnet_er
     return most && bytes > most ? too_large(path, bytes, most, e) : PNET_OK;
 }
 
-/* Reads at most `size` bytes, less at the end of the file. 0 or an errno. */
+/* Reads at most `size` bytes, fewer at the end of the file. Returns 0 or an errno. */
 static int read_some(int fd, uint8_t *to, size_t size, size_t *got)
 {
     *got = 0;
@@ -48,8 +48,8 @@ static int read_some(int fd, uint8_t *to, size_t size, size_t *got)
     return 0;
 }
 
-/* A file whose size is known: exactly that, and unchanged in the meantime. Plain reading, since a
-   mapping of a file that shrinks is a bus error; it costs some 0.5 ms a megabyte more. */
+/* Reads a file of known size, exactly that many bytes; fails if the file changes meanwhile. It is not mapped, because a mapping
+   of a file that shrinks is a bus error; reading costs some 0.5 ms a megabyte more. */
 static enum pnet_status read_file(
     int fd, const char *path, const struct stat *s, struct pnet_bytes *b, struct pnet_error *e)
 {
@@ -75,8 +75,7 @@ static enum pnet_status read_file(
     return status;
 }
 
-/* A pipe, a device, a file of the system that does not know its size: up to its end, if that comes
-   within the limit. */
+/* Reads a pipe, a device or a system file of unknown size up to its end; fails if that lies beyond the limit. */
 static enum pnet_status read_stream(
     int fd, const char *path, bool device, struct pnet_bytes *b, struct pnet_error *e)
 {
@@ -149,7 +148,7 @@ int pnet_path_follow(const char *path, char target[PNET_PATH_MOST])
     for (int links = 0; links < LINKS_MOST; links++) {
         char link[PNET_PATH_MOST];
         ssize_t n = readlink(target, link, sizeof link);
-        if (n < 0) return 0; /* no link, or nothing: who opens it will see */
+        if (n < 0) return 0; /* no link, or the file does not exist: opening it reports that */
         char *slash = strrchr(target, '/');
         size_t folder = link[0] == '/' || !slash ? 0 : (size_t)(slash + 1 - target);
         if (folder + (size_t)n >= PNET_PATH_MOST) return ENAMETOOLONG;

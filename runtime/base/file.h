@@ -1,4 +1,4 @@
-/* Files: whole in, atomically out. */
+/* Reads whole files, and writes files atomically. */
 #ifndef PNET_RUNTIME_IO_FILE_H
 #define PNET_RUNTIME_IO_FILE_H
 
@@ -11,24 +11,25 @@
 
 enum { PNET_PATH_MOST = 4096 };
 
-/* A copy of a whole file in memory; "-" is standard input. The caller frees it. PNET_FAILED: the file cannot be read, or changes
-   while it is read. PNET_NO_MEMORY: memory is out, a device gives more than 64 MiB, or a pipe more than half of the free
+/* Reads a whole file into memory; "-" is standard input. The caller frees it. PNET_FAILED: the file cannot be read, or changes
+   while it is read. PNET_NO_MEMORY: memory is out, a device has more than 64 MiB, or a pipe more than half of the free
    memory. */
 struct pnet_bytes {
     const uint8_t *data;
     size_t size;
-    bool borrowed; /* a part of other bytes, not to be freed */
+    bool borrowed; /* points into other bytes, and is not freed */
 };
 enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e);
 void pnet_bytes_free(struct pnet_bytes *b);
 
-/* PNET_NO_MEMORY if fewer than `bytes` bytes of memory are free. Readers call it before they allocate a size from a file. */
+/* Returns PNET_NO_MEMORY if fewer than `bytes` bytes of memory are free. Readers call it before they allocate a size that a
+   file declares. */
 enum pnet_status pnet_bytes_fit(const char *path, uint64_t bytes, struct pnet_error *e);
 
-/* Writes to a temporary name in the same folder; commit flushes, syncs, renames and syncs the folder;
-   drop removes it. Exactly one of the two ends it. Errors of any write surface in commit, with the
-   reason of the first. A link is written through: the file that it names is replaced. "-" is standard
-   output. An open output must not be moved: its stream points to it. */
+/* An output writes to a temporary name in the same folder. Commit flushes, syncs and renames the file and syncs the folder;
+   drop removes the file. Exactly one of the two must be called. Commit reports the first error of any write, with its reason.
+   If `path` is a link, the file that it names is replaced. "-" is standard output. An open output must not be moved, because
+   its stream points to it. */
 struct pnet_output {
     FILE *file;
     int fd, code;                /* code: errno of the first write that failed, or 0 */
@@ -40,10 +41,10 @@ enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struc
 enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e);
 void pnet_output_drop(struct pnet_output *o);
 
-/* Follows the links at the end of `path`, also where the last one names nothing. 0 or an errno. */
+/* Follows the links at the end of `path`, also if the last one names a file that does not exist. Returns 0 or an errno. */
 int pnet_path_follow(const char *path, char target[PNET_PATH_MOST]);
 
-/* mkdir -p */
+/* Creates the folder and its parents, as mkdir -p does. */
 enum pnet_status pnet_make_folder(const char *path, struct pnet_error *e);
 
 #endif

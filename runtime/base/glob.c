@@ -65,9 +65,8 @@ static enum pnet_status add_path(
     return PNET_OK;
 }
 
-/* The entries of a folder that match one component of a pattern: `prefix` with the name and
-   `after`, "/" or "", behind it. A folder that is not there has none; one that cannot be read hides
-   files. */
+/* Adds the entries of a folder that match one component of a pattern: `prefix`, the name, then `after`, which is "/" or "". A
+   folder that does not exist has no entries; one that cannot be read is an error, because it hides files. */
 static enum pnet_status list(const char *prefix, const char *component, const char *after,
     struct pnet_paths *p, struct pnet_error *e)
 {
@@ -94,7 +93,8 @@ static enum pnet_status list(const char *prefix, const char *component, const ch
     return status;
 }
 
-/* One component further: what `from` has found so far, each ending in "/" or empty, is replaced. */
+/* Matches one more component: replaces the paths found so far, `from`, each ending in "/" or empty, by their matching
+   entries. */
 static enum pnet_status step(
     struct pnet_paths *from, const char *component, const char *after, struct pnet_error *e)
 {
@@ -162,8 +162,8 @@ struct star {
     size_t length;
 };
 
-/* Matches text against a pattern of *, none of which takes a /; says what each took. Tries short
-   ones first and goes back on failure; `steps` bounds the work. */
+/* Matches text against a pattern of *, none of which matches a /, and records what each * matched. Tries short matches first
+   and backtracks on failure; `steps` bounds the work. */
 static bool match(const char *pattern, const char *text, struct star *stars, int *steps)
 {
     while (*pattern && *pattern != '*') {

@@ -1,4 +1,4 @@
-/* Lists of files: patterns, and pairs of patterns. */
+/* Patterns for names of files, and pairs of patterns. */
 #ifndef PNET_RUNTIME_GLOB_H
 #define PNET_RUNTIME_GLOB_H
 
@@ -12,21 +12,19 @@ struct pnet_paths {
     int64_t count;
 };
 
-/* Whether there is any of * ? [ in it. */
+/* Tells whether the text contains *, ? or [. */
 bool pnet_is_pattern(const char *text);
-/* `path` seen from `folder`: itself where it begins with /. Allocated; NULL: out of memory. */
+/* Returns `path` relative to `folder`, or `path` itself if it begins with /. The caller frees it; NULL: out of memory. */
 char *pnet_path_join(const char *folder, const char *path);
-/* The folder of a path: "" where it has none, else with the last /. Allocated. */
+/* Returns the folder of a path, with the last /, or "" if it has none. The caller frees it. */
 char *pnet_path_folder(const char *path);
 
-/* The files a pattern stands for, seen from `folder`, in byte order whatever the locale. Wildcards
-   take no / and no leading point. None: PNET_BAD_DATA; a folder that cannot be read: PNET_FAILED.
- */
+/* Lists the files that match a pattern relative to `folder`, in byte order for any locale. Wildcards match neither / nor a
+   leading point. PNET_BAD_DATA: no file matches; PNET_FAILED: a folder cannot be read. */
 enum pnet_status pnet_glob(
     const char *folder, const char *pattern, struct pnet_paths *p, struct pnet_error *e);
-/* For each path of `from` (found by `pattern` in `folder`, which has no wildcard but *), `pair`
-   with each * replaced by what the * of the pattern at the same place stands for. The shortest
-   match counts where there are several. */
+/* For each path of `from` (found by `pattern` in `folder`, with * as the only wildcard), returns `pair` with each * replaced by
+   the text that the * at the same place of the pattern matches. If several matches are possible, the shortest counts. */
 enum pnet_status pnet_glob_pair(const char *folder, const char *pattern, const char *pair,
     const struct pnet_paths *from, struct pnet_paths *to, struct pnet_error *e);
 void pnet_paths_free(struct pnet_paths *p);

@@ -67,7 +67,7 @@ static void put_string(struct pnet_json *j, const char *text)
     pnet_json_raw(j, "\"", 1);
 }
 
-/* The comma and the key before a value. */
+/* Writes the comma and the key before a value. */
 static void place(struct pnet_json *j, const char *key)
 {
     if (j->comma) pnet_json_raw(j, ",", 1);
@@ -154,9 +154,9 @@ enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error
     return st;
 }
 
-/* jansson cannot be told that memory is out while it reads: it cuts names and numbers short, calls that a syntax error, or
-   crashes. So it never hears of it: reading is left by a jump, and the blocks that it held are freed here. They are in a
-   ring until reading is over; a block outside of any ring is a ring of its own. */
+/* jansson cannot handle an allocation that fails while it reads: it cuts names and numbers short, reports a syntax error, or
+   crashes. So no allocation fails for jansson: a jump leaves the reader, and the blocks that it held are freed here. The blocks
+   form a ring until reading is over; a block outside of any ring is a ring of its own. */
 struct link {
     struct link *next, *before;
 };
@@ -170,7 +170,7 @@ struct reading {
     struct link ring;
     jmp_buf refused;
 };
-static _Thread_local struct reading *reading; /* what this thread is at; NULL: nothing */
+static _Thread_local struct reading *reading; /* the reading of this thread; NULL: none */
 
 static void *block_new(size_t size)
 {
@@ -200,7 +200,7 @@ static void take_blocks_of_jansson(void)
     json_set_alloc_funcs(block_new, block_free);
 }
 
-/* False: out of memory, and nothing is held. */
+/* Returns false if memory is out; then nothing is held. */
 static bool load(const void *text, size_t size, json_t **root, json_error_t *error)
 {
     struct reading r;

@@ -9,35 +9,35 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A text that grows. Zero one to begin; out of memory sticks (`failed`) and is asked for once, at
-   the end. Inside of an object every value needs a key, inside of an array it is NULL. */
+/* A text that grows. Initialise it with zeros. Running out of memory sticks (`failed`), so callers check it once, at the end.
+   Inside of an object every value needs a key; inside of an array the key is NULL. */
 struct pnet_json {
     char *text; /* ends with a zero byte once something was written; NULL before */
     size_t size, capacity;
     bool failed; /* out of memory */
-    bool comma;  /* a value stands before the next one */
+    bool comma;  /* the next value follows another one */
 };
 
-/* `bracket` is '{' or '['; pnet_json_end takes the closing one. */
+/* `bracket` is '{' or '['; pnet_json_end writes the closing one. */
 void pnet_json_begin(struct pnet_json *j, const char *key, char bracket);
 void pnet_json_end(struct pnet_json *j, char bracket);
 
 /* Bytes that are not UTF-8 become U+FFFD. */
 void pnet_json_string(struct pnet_json *j, const char *key, const char *text);
 void pnet_json_int(struct pnet_json *j, const char *key, int64_t value);
-/* No more digits than it takes to read back as the same number (at most 17, or 9 for floats); NaN
-   and infinities, which JSON does not have, are null. */
+/* Writes the fewest digits that read back as the same number (at most 17, or 9 for floats). NaN and infinities, which JSON does
+   not have, become null. */
 void pnet_json_double(struct pnet_json *j, const char *key, double value);
 void pnet_json_float(struct pnet_json *j, const char *key, float value);
 void pnet_json_bool(struct pnet_json *j, const char *key, bool value);
 void pnet_json_null(struct pnet_json *j, const char *key);
 
-/* Puts bytes as they are, for line ends and padding. */
+/* Writes bytes unchanged, for line ends and padding. */
 void pnet_json_raw(struct pnet_json *j, const char *bytes, size_t size);
 void pnet_json_free(struct pnet_json *j);
 
-/* Ends a text: writes it to `f` as a line and frees it. PNET_NO_MEMORY where any of it is missing; then nothing is written.
-   What the stream itself cannot take it tells when it is closed. */
+/* Ends a text: writes it to `f` as a line and frees it. PNET_NO_MEMORY if any part of it is missing; then nothing is written.
+   The owner of the stream handles its errors. */
 enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error *e);
 
 /* Parses one document of `size` bytes; keys given twice are errors. The caller drops *root with
@@ -45,7 +45,7 @@ enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error
 enum pnet_status pnet_json_parse(
     const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e);
 
-/* A member that must be there; `name` is the file, for the message. PNET_BAD_DATA else. Strings
+/* Returns a required member; `name` is the file, for the message. PNET_BAD_DATA: it is missing or of another type. Strings
    belong to `object`. */
 enum pnet_status pnet_json_get_int(
     const char *name, json_t *object, const char *key, int64_t *value, struct pnet_error *e);

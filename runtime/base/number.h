@@ -1,6 +1,6 @@
-/* Numbers as text, the same whatever locale the program around this library has set: a decimal comma
-   would be read wrong, and written into files that nobody can read. All parsing and printing of numbers
-   with a fraction goes through here. The locale is set for the calling thread alone. */
+/* Numbers as text, the same in every locale that the program around this library may set: with a decimal comma numbers would be
+   read wrong, and files would be written that other programs cannot read. All parsing and printing of numbers with a fraction
+   uses these functions. They set the locale for the calling thread only. */
 #ifndef PNET_RUNTIME_NUMBER_H
 #define PNET_RUNTIME_NUMBER_H
 
@@ -20,7 +20,7 @@ int pnet_number_vformat(char *text, size_t size, const char *format, va_list arg
     __attribute__((format(printf, 3, 0)));
 int pnet_number_write(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* For many prints at a time: the C locale from enter to leave, which takes what enter returned. */
+/* For many prints: the C locale is set from enter to leave; leave takes the result of enter. */
 locale_t pnet_locale_enter(void);
 void pnet_locale_leave(locale_t before);
 

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The stream's way to the file. A stream remembers that a write failed, not why: the reason is kept
-   here, and what would follow is not tried. */
+/* The writer behind the stream. A stream records that a write failed, but not why; the writer keeps the reason, and does not
+   try later writes. */
 static ssize_t write_through(void *cookie, const char *text, size_t size)
 {
     struct pnet_output *o = cookie;
@@ -31,15 +31,15 @@ static int close_through(void *cookie)
     return EOF;
 }
 
-/* The folder of the target, with its slash; empty: the current one. */
+/* Returns the folder of the target, with its slash; empty: the current folder. */
 static int folder_length(const struct pnet_output *o)
 {
     const char *slash = strrchr(o->target, '/');
     return slash ? (int)(slash + 1 - o->target) : 0;
 }
 
-/* Makes the temporary file: with the permissions any new file gets, and a short name nobody uses, so
-   that every name that fits can be written. */
+/* Makes the temporary file with the permissions of any new file. Its name is unused, and short, so that every name that fits
+   can be written. */
 static int make_temporary(struct pnet_output *o)
 {
     for (int attempt = 0; attempt < 1000; attempt++) {
@@ -56,7 +56,7 @@ static int open_target(struct pnet_output *o)
 {
     struct stat s;
     if (strcmp(o->path, "-") == 0) return dup(STDOUT_FILENO);
-    /* A device or a pipe is written in place: there is nothing to rename over it. */
+    /* A device or a pipe is written directly, because it cannot be replaced by renaming. */
     if (stat(o->path, &s) == 0 && S_ISDIR(s.st_mode)) {
         errno = EISDIR;
         return -1;
@@ -65,7 +65,7 @@ static int open_target(struct pnet_output *o)
     errno = pnet_path_follow(o->path, o->target);
     if (errno) return -1;
     const char *name = o->target + folder_length(o);
-    if (strlen(name) > NAME_MAX) { /* else it would be seen on renaming alone */
+    if (strlen(name) > NAME_MAX) { /* otherwise only renaming would report it */
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -94,8 +94,8 @@ enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struc
     return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", path);
 }
 
-/* The folder's entry must reach the disk too, else the new name is gone after a power cut. Folders
-   that cannot be synced (some network file systems) are left to the system. */
+/* The entry of the folder must reach the disk too, otherwise the new name is lost in a power cut. Some network file systems
+   cannot sync folders; that is ignored. */
 static void sync_folder(const struct pnet_output *o)
 {
     char folder[sizeof o->target];

@@ -19,7 +19,7 @@ size_t pnet_utf8_length(const unsigned char *s)
     return length;
 }
 
-/* C0 and C1, and what turns the direction of text. */
+/* C0, C1, and characters that change the direction of text */
 static bool is_control(const unsigned char *s, size_t length)
 {
     if (length == 1) return s[0] < 0x20 || s[0] == 0x7f;

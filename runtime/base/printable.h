@@ -5,13 +5,13 @@
 
 #include <stddef.h>
 
-/* Copies `text` to out[size], control characters (of Unicode too) and bytes that are not UTF-8 as \xNN,
-   and cuts what does not fit. Returns `out`. */
+/* Copies `text` to out[size]. Control characters (of Unicode too) and bytes that are not UTF-8 become \xNN. Text that does not
+   fit is cut. Returns `out`. */
 const char *pnet_printable(const char *text, char *out, size_t size);
-/* The same, but line ends stay. */
+/* Does the same, but keeps line ends. */
 const char *pnet_printable_lines(const char *text, char *out, size_t size);
 
-/* Length of the UTF-8 sequence at `s` (Unicode, table 3-7), which ends with a zero byte; 0: it is none. */
+/* Returns the length of the UTF-8 sequence at `s` (Unicode, table 3-7), which ends with a zero byte; 0: it is not one. */
 size_t pnet_utf8_length(const unsigned char *s);
 
 #endif

@@ -19,7 +19,7 @@ static int sync_folder(const char *path)
     if (fd < 0) return errno;
     int code = fsync(fd) == 0 ? 0 : errno;
     close(fd);
-    return code == EINVAL ? 0 : code; /* a file system that has nothing to sync */
+    return code == EINVAL ? 0 : code; /* this file system cannot sync folders */
 }
 
 static int sync_parent(const char *path)
@@ -32,7 +32,7 @@ static int sync_parent(const char *path)
     return sync_folder(parent);
 }
 
-/* Works without opendir, which allocates: what a command leaves when memory is out is removed too. */
+/* Works without opendir, which allocates, so that files are removed also when memory is out. */
 static int remove_entries(int fd)
 {
     _Alignas(struct dirent64) char entries[4096];
@@ -60,7 +60,7 @@ static int remove_folder(const char *path)
     return code;
 }
 
-/* 0: a folder, ENOENT: nothing, ENOTDIR: something else. */
+/* Returns 0: it is a folder; ENOENT: it does not exist; ENOTDIR: it is something else. */
 static int folder_there(const char *path)
 {
     struct stat s;
@@ -68,7 +68,7 @@ static int folder_there(const char *path)
     return S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
 }
 
-/* `path` with an ending; a name too long for that is cut, and told from others by its hash. */
+/* Appends an ending to `path`. A name that would be too long is cut and made unique by its hash. */
 static void put_ending(const char *path, const char *ending, char out[PNET_SWAP_PATH])
 {
     enum { KEPT = 200 };
@@ -125,7 +125,7 @@ static int swap_in_two_steps(struct pnet_swap *s)
     if (rename(s->path, s->old) != 0) return errno;
     int code = sync_parent(s->path);
     if (!code && rename(s->temporary, s->path) != 0) code = errno;
-    /* Where this fails too, NAME.old is found all the same. */
+    /* If this fails too, NAME.old is still found. */
     if (code) (void)rename(s->old, s->path);
     return code;
 }
@@ -134,7 +134,7 @@ enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e)
 {
     const char *left_over = NULL;
     int code = sync_folder(s->temporary);
-    /* Enough where NAME is missing or empty. */
+    /* This suffices if NAME is missing or empty. */
     if (!code && rename(s->temporary, s->path) != 0) code = errno;
     if (code == ENOTEMPTY || code == EEXIST) {
         left_over = s->temporary;

@@ -34,10 +34,10 @@ enum pnet_status pnet_swap_begin(const char *path, struct pnet_swap *s, struct p
 enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e);
 void pnet_swap_drop(struct pnet_swap *s);
 
-/* Where the folder is now: NAME or NAME.old. PNET_FAILED where there is neither. */
+/* Sets the present place of the folder: NAME or NAME.old. PNET_FAILED: neither exists. */
 enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e);
-/* *there: something is called NAME or NAME.old: a folder, another kind of file, or a link that leads nowhere. PNET_FAILED: the
-   system does not say. */
+/* *there: NAME or NAME.old exists, as a folder, another kind of file, or a link to nothing. PNET_FAILED: the system cannot
+   tell. */
 enum pnet_status pnet_swap_exists(const char *path, bool *there, struct pnet_error *e);
 
 #endif

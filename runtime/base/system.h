@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Bytes of main memory that could be handed out now; 0 where the system does not tell. */
+/* Returns the bytes of main memory that are available now; 0 if the system does not report it. */
 size_t pnet_system_memory(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include <execinfo.h>
 #endif
 
-/* Asks for the caller's own frame, which is what loads libgcc_s, once a process. */
+/* Walks up one stack frame once a process, which loads libgcc_s. */
 static bool load_unwinder(void)
 {
 #ifdef __GLIBC__

@@ -6,11 +6,10 @@
 
 #include <pthread.h>
 
-/* Starts a thread; the caller joins it. PNET_NO_MEMORY where the system has no room for one more.
-
-   Its end needs no memory: where a thread ends that has run an OpenMP region, libgomp ends the threads that helped it with
-   pthread_exit, for which the C library loads libgcc_s, and ends the process where it has no memory for that. Here libgcc_s
-   is loaded before the first thread begins. */
+/* Starts a thread, which the caller joins. PNET_NO_MEMORY: the system has no room for another thread. The end of the thread
+   needs no memory: when a thread that ran an OpenMP region ends, libgomp ends its helper threads with pthread_exit; for that
+   the C library loads libgcc_s, and aborts the process if memory is out. So libgcc_s is loaded before the first thread
+   starts. */
 enum pnet_status pnet_thread_start(
     pthread_t *thread, void *(*run)(void *), void *context, struct pnet_error *e);
 

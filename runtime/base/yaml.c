@@ -28,7 +28,7 @@ struct pnet_yaml {
 struct level {
     struct pnet_yaml_node *node;
     struct pnet_yaml_node **tail;
-    const char *key; /* MAP: read, its value not yet */
+    const char *key; /* MAP: the key that was read, while its value was not */
     uint32_t key_line;
 };
 
@@ -106,7 +106,7 @@ const struct pnet_yaml_node *pnet_yaml_root(const struct pnet_yaml *y)
     return y->root;
 }
 
-/* The text of a scalar; what stands for characters in messages must hold no NUL. */
+/* Copies the text of a scalar. It must not contain NUL, because messages print it as a string. */
 static const char *copy_text(struct builder *b, const yaml_char_t *text, size_t length)
 {
     if (memchr(text, 0, length)) {
@@ -118,7 +118,7 @@ static const char *copy_text(struct builder *b, const yaml_char_t *text, size_t 
     return copy;
 }
 
-/* Hangs a new node into the open list or map, or makes it the root. */
+/* Adds a new node to the open list or map, or makes it the root. */
 static struct pnet_yaml_node *add(struct builder *b, enum pnet_yaml_kind kind)
 {
     struct pnet_yaml_node *n = take(b->y, sizeof *n);
@@ -218,7 +218,7 @@ static void on_event(struct builder *b, const yaml_event_t *event)
         break;
     case YAML_MAPPING_START_EVENT: on_open(b, PNET_YAML_MAP, event->data.mapping_start.tag); break;
     case YAML_MAPPING_END_EVENT:
-        assert(b->depth); /* the parser ends what it began */
+        assert(b->depth); /* the parser closes every list and map that it opened */
         check_duplicates(b->y, b->levels[--b->depth].node);
         break;
     case YAML_SEQUENCE_END_EVENT:

@@ -1,11 +1,7 @@
-/* A checked reader of YAML, on libyaml's parser: a tree of nodes that know their line, and typed
-   getters.
-
-   The first thing that is wrong sticks to the document: getters after it return their default, and
-   the reader of a file asks pnet_yaml_end() once. Messages begin with "file:line: ".
-
-   What is left out of YAML on purpose: anchors and aliases, tags, several documents, keys that are
-   not plain words. Duplicate keys are errors. */
+/* A checked reader of YAML, on the parser of libyaml: a tree of nodes with their line numbers, and typed getters. The first
+   error sticks to the document: later getters return their default, and the reader of a file calls pnet_yaml_end() once.
+   Messages begin with "file:line: ". Anchors and aliases, tags, several documents, and keys that are not plain words are
+   refused. Duplicate keys are errors. */
 #ifndef PNET_RUNTIME_YAML_H
 #define PNET_RUNTIME_YAML_H
 
@@ -22,7 +18,7 @@ enum {
 };
 
 enum pnet_yaml_kind {
-    PNET_YAML_NULL, /* nothing, ~ or null */
+    PNET_YAML_NULL, /* empty, ~ or null */
     PNET_YAML_SCALAR,
     PNET_YAML_LIST,
     PNET_YAML_MAP,
@@ -44,25 +40,25 @@ struct pnet_yaml;
    configs, PNET_BAD_DATA for data sets). `name` stands in messages. On failure *y is NULL. */
 enum pnet_status pnet_yaml_parse(const char *name, const void *text, size_t size,
     enum pnet_status bad, struct pnet_yaml **y, struct pnet_error *e);
-/* The same from a file; PNET_FAILED where it cannot be read. */
+/* Does the same with a file; PNET_FAILED if it cannot be read. */
 enum pnet_status pnet_yaml_read(
     const char *path, enum pnet_status bad, struct pnet_yaml **y, struct pnet_error *e);
 void pnet_yaml_free(struct pnet_yaml *y);
 
-/* Lives as long as the document; an empty document is a NULL node. */
+/* Returns the root, which lives as long as the document. An empty document is a NULL node. */
 const struct pnet_yaml_node *pnet_yaml_root(const struct pnet_yaml *y);
 
-/* What stuck to the document: PNET_OK, or the first error, copied to `e`. */
+/* Returns PNET_OK, or the status of the first error, which is copied to `e`. */
 enum pnet_status pnet_yaml_end(const struct pnet_yaml *y, struct pnet_error *e);
-/* Records an error at a node, unless there was one before. */
+/* Records an error at a node, unless there is an earlier one. */
 void pnet_yaml_fail(struct pnet_yaml *y, const struct pnet_yaml_node *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same for running out of memory. */
+/* Records that memory is out. */
 void pnet_yaml_fail_memory(struct pnet_yaml *y);
-/* Whether nothing is wrong so far. */
+/* Tells whether there is no error so far. */
 bool pnet_yaml_ok(const struct pnet_yaml *y);
 
-/* The child of that key; NULL where the map is NULL, no map, or has no such key. */
+/* Returns the child of that key; NULL if the map is NULL, is not a map, or lacks the key. */
 const struct pnet_yaml_node *pnet_yaml_get(const struct pnet_yaml_node *map, const char *key);
 /* Checks that `n` is a map and that every key is one of `known`; an error names the nearest one.
    `what` is the map in messages: "augment". */
@@ -71,8 +67,8 @@ bool pnet_yaml_map(struct pnet_yaml *y, const struct pnet_yaml_node *n, const ch
 /* Checks that `n` is a list of at least `min` and at most `max` items. */
 bool pnet_yaml_list(struct pnet_yaml *y, const struct pnet_yaml_node *n, int64_t min, int64_t max);
 
-/* Getters. `n` NULL (the key is not there): `standard`. Anything not of the type or out of [min,
-   max]: an error, and `standard`. */
+/* Getters. If `n` is NULL (the key is missing) they return `standard`. A value of another type or out of [min, max] is an
+   error; then they return `standard` too. */
 const char *pnet_yaml_string(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *standard);
 int64_t pnet_yaml_int(struct pnet_yaml *y, const struct pnet_yaml_node *n, int64_t min, int64_t max,
@@ -84,7 +80,7 @@ double pnet_yaml_real(
 /* Metres: 0.05, or with a unit, mm cm m km. */
 double pnet_yaml_length(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
-/* The same where a number without a unit, but for 0, is refused: the message says what to write. */
+/* The same, but a number without a unit, except 0, is an error whose message says what to write. */
 double pnet_yaml_unit_length(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, double min, double max, double standard);
 /* Degrees: 30, 30deg or 0.5rad. */
@@ -94,16 +90,16 @@ double pnet_yaml_degrees(
 uint64_t pnet_yaml_bytes(struct pnet_yaml *y, const struct pnet_yaml_node *n, uint64_t standard);
 /* yes, no, true or false. */
 bool pnet_yaml_bool(struct pnet_yaml *y, const struct pnet_yaml_node *n, bool standard);
-/* The position of the scalar among the words. */
+/* Returns the index of the scalar in the list of words. */
 int pnet_yaml_choice(struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *const *words,
     int word_count, int standard);
 
-/* A node as YAML on one line, which reads as the same node. Errors of the stream are left to its owner. */
+/* Writes a node as YAML on one line, which reads as the same node. The owner of the stream handles its errors. */
 void pnet_yaml_put(const struct pnet_yaml_node *n, FILE *out);
-/* The same of a word, in quotes where it needs them. */
+/* Writes a word, in quotes if it needs them. */
 void pnet_yaml_put_word(const char *text, FILE *out);
-/* The same as a key of a map in braces, with the colon behind it. YAML takes keys of up to 1024 characters without a sign in
-   front of them: long ones get it. */
+/* Writes a word as a key of a map in braces, with its colon. Keys of more than 1024 characters get the mark that YAML
+   requires. */
 void pnet_yaml_put_key(const char *text, FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* The typed getters: from words to numbers. */
+/* The typed getters, which convert words to numbers. */
 #include "runtime/base/yaml.h"
 #include "runtime/base/number.h"
 
@@ -62,7 +62,7 @@ bool pnet_yaml_list(struct pnet_yaml *y, const struct pnet_yaml_node *n, int64_t
     return false;
 }
 
-/* The word a getter is to read; NULL where the default is due. */
+/* Returns the word that a getter reads; NULL: the default applies. */
 static const char *word(struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *expected)
 {
     if (!n) return NULL;
@@ -118,7 +118,7 @@ uint64_t pnet_yaml_seed(struct pnet_yaml *y, const struct pnet_yaml_node *n, uin
     return standard;
 }
 
-/* A decimal number at the front of `t`: no blanks, no hexadecimal, no words. */
+/* Parses a decimal number at the front of `t`: no blanks, no hexadecimal, no words. */
 static bool number(const char *t, const char **end, double *value)
 {
     const char *digits = t + (*t == '-' || *t == '+');
@@ -130,7 +130,7 @@ static bool number(const char *t, const char **end, double *value)
     return stop != t && isfinite(*value);
 }
 
-/* A number with one of the units behind it, then within its range. */
+/* Parses a number, followed by one of the units, and checks its range. */
 static double quantity(struct pnet_yaml *y, const struct pnet_yaml_node *n, const char *expected,
     const struct unit *units, double min, double max, double standard)
 {

@@ -1,11 +1,11 @@
-/* Nodes as text again. */
+/* Writes nodes as text. */
 #include "runtime/base/yaml.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Letters that mean nothing in YAML, wherever in a word they stand. */
+/* Characters without a meaning in YAML, at any place in a word. */
 static bool is_plain(const char *text)
 {
     static const char any[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./";
@@ -16,7 +16,7 @@ static bool is_plain(const char *text)
     return (sign || strchr(any, text[0])) && !text[strspn(text, inside)];
 }
 
-/* The code point at `t`, which is UTF-8; its bytes go to *size. */
+/* Returns the code point at `t`, which is UTF-8; *size gets its bytes. */
 static uint32_t code_point(const unsigned char *t, int *size)
 {
     *size = t[0] < 0x80 ? 1 : t[0] < 0xE0 ? 2 : t[0] < 0xF0 ? 3 : 4;

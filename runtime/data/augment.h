@@ -23,11 +23,11 @@
    by two box filters of width 3 along each axis, interpolated linearly and multiplied by
    `magnitude` metres.
 
-   In the clouds of a pair all is drawn for each by itself, but the flips and the scale, which they
-   have in common: the pose follows, and stays rigid. Elastic distortion is not for pairs.
+   For a pair everything is drawn for each cloud, except the flips and the scale, which are
+   drawn once for both: the pose is changed accordingly and stays rigid. Pairs have no elastic distortion.
 
    All randomness is a function of (seed, epoch, sample, element): the same sample of the same epoch
-   comes out as the same bits, whoever computes it. */
+   has the same bits, on any thread. */
 #ifndef PNET_RUNTIME_AUGMENT_H
 #define PNET_RUNTIME_AUGMENT_H
 

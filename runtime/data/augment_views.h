@@ -9,8 +9,8 @@
      points: [40%, 80%]    # share of its points that each view keeps, drawn by itself (all)
      noise: 1cm            # normal noise on each coordinate of each view, cut at 3 sigma (0)
      rotate: z             # the source is turned about the centroid, as in augment.h (xyz)
-     shift: 2m             # and then moved by up to so much along each axis (0)
-     level: yes            # the plane stands upright: views of scans, whose z points up (no)
+     shift: 2m             # and then moved, by at most this along each axis (0)
+     level: yes            # the plane is vertical: views of scans, whose z points up (no)
      seed: 1               # of the views that evaluation sees (1)
 
    Training draws other views each epoch, from the seed of the run. Evaluation always sees the same

@@ -44,9 +44,9 @@
 
    A pose is p_target = T p_source in the coordinates of the files: 12 numbers (three rows [R t])
    or 16, flat or by rows, or a file. The pairs of KITTI are lists [target, source] of frames, or
-   {step: N}, each frame as the source of the one N later, or {distance: 10m}, those of FCGF: from
-   the first frame on, the last one before the distance is passed is the target, and the next
-   source is the one behind it. Of a log, `apart: 2` leaves out fragments that follow each other, as
+   {step: N}, each frame as the source of the one N later, or {distance: 10m}, the pairs of FCGF:
+   the first source is the first frame, its target is the last frame within the distance, and the next
+   source is the frame after that target. Of a log, `apart: 2` leaves out fragments that follow each other, as
    3DMatch's registration recall does; with `info: gt.info` evaluation computes that recall. With
    `turn: xyz` the source of each pair is turned at random (dataset_turn.h). Files that are not
    there are errors, but pairs of a log or of KITTI without them are left out with `missing: skip`. */

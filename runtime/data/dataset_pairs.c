@@ -168,7 +168,7 @@ static char *fragment_path(struct pnet_index *r, const char *pattern, int64_t nu
     return path;
 }
 
-/* Gives the pair listed last its information matrix; NULL: there is none. */
+/* Sets the information matrix of the pair listed last; NULL: there is none. */
 static void add_information(
     struct listing *l, const struct pnet_log_pair *at, const struct pnet_information *n)
 {

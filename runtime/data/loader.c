@@ -26,8 +26,8 @@ struct claim {
     int64_t *entries; /* [batch_size] */
 };
 
-/* Batches are numbered from the start on, across epochs: `taken` is the one the caller gets next,
-   `claimed` the one a worker makes next. Number n waits in slots[n % ahead]. */
+/* Batches are numbered from the start, across epochs: `taken` is the number that the caller gets next, `claimed` the number
+   that a worker makes next. Number n waits in slots[n % ahead]. */
 struct pnet_loader {
     struct pnet_sample_source source;
     int64_t batches; /* an epoch */

@@ -1,4 +1,4 @@
-/* The processor a session runs on: the CPU, or one GPU. Memory of a GPU is reached through these functions alone. */
+/* The processor that runs a session: the CPU, or one GPU. Memory of a GPU is accessed only through these functions. */
 #ifndef PNET_RUNTIME_DEVICE_H
 #define PNET_RUNTIME_DEVICE_H
 
@@ -16,7 +16,7 @@ struct pnet_device {
 
 /* "cpu" (also NULL), "cuda", "cuda:1". PNET_USAGE: something else. */
 enum pnet_status pnet_device_parse(const char *text, struct pnet_device *d, struct pnet_error *e);
-/* Is it there, and was this program built for it? PNET_NO_DEVICE says what is missing. */
+/* Checks that the device exists and that this program was built for it. PNET_NO_DEVICE: the message names what is missing. */
 enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e);
 /* Free memory of the device in bytes; 0 if the system does not report it. */
 size_t pnet_device_available(struct pnet_device d);

@@ -1,4 +1,4 @@
-/* How long a device takes for something, and which device that was. */
+/* Measures times on a device, and describes the device. */
 #ifndef PNET_RUNTIME_DEVICE_TIME_H
 #define PNET_RUNTIME_DEVICE_TIME_H
 

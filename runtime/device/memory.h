@@ -1,4 +1,4 @@
-/* A session's memory on its device: every byte counted, held under a budget. */
+/* The memory of a session on its device: all bytes are counted and limited by a budget. */
 #ifndef PNET_RUNTIME_MEMORY_H
 #define PNET_RUNTIME_MEMORY_H
 

@@ -21,7 +21,7 @@ struct format {
     void (*doubt)(const struct pnet_bytes *b, const char *path, char text[120]);
 };
 
-/* Probed in this order: formats that say less about themselves come later. */
+/* Probed in this order: formats with fewer marks of their own come later. */
 static const struct format formats[] = {
     {"PLY", ".ply", pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
     {"PCD", ".pcd", pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},

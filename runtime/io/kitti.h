@@ -1,5 +1,5 @@
-/* Labels beside a scan, as SemanticKITTI keeps them (Behley et al., 2019): one uint32 a point,
-   little endian, the class in the low 16 bits, the instance in the high ones. */
+/* Labels of a scan in a file of their own, as SemanticKITTI keeps them (Behley et al., 2019): one uint32 a point, little
+   endian, the class in the low 16 bits, the instance in the high ones. */
 #ifndef PNET_RUNTIME_IO_KITTI_H
 #define PNET_RUNTIME_IO_KITTI_H
 

@@ -1,5 +1,4 @@
-/* LAS (ASPRS LAS specification 1.4 - R15, and 1.0 to 1.5 as far as they agree), point formats 0
- * to 10. */
+/* LAS (ASPRS LAS specification 1.4 - R15, and 1.0 to 1.5 as far as they agree), point formats 0 to 10. */
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/text.h"
@@ -36,7 +35,7 @@ struct las {
     size_t header_size, record;
     uint64_t points_at, rows;
     struct pnet_columns columns;
-    enum { UNKNOWN, GEOGRAPHIC, PROJECTED } coordinates; /* what the file says */
+    enum { UNKNOWN, GEOGRAPHIC, PROJECTED } coordinates; /* as the file states */
 };
 
 static uint64_t load(const struct pnet_bytes *b, uint64_t at, int bytes)

@@ -1,5 +1,4 @@
-/* NPY arrays (NumPy enhancement proposal 1), versions 1 to 3, C or Fortran order, either byte
- * order. */
+/* NPY arrays (NumPy enhancement proposal 1), versions 1 to 3, C or Fortran order, either byte order. */
 #ifndef PNET_RUNTIME_IO_NPY_H
 #define PNET_RUNTIME_IO_NPY_H
 

@@ -92,7 +92,7 @@ struct pnet_counts {
     int32_t samples;
     int64_t *rows;                  /* [level_count] */
     int64_t (*of)[PNET_GEO_COUNTS]; /* [geo_count]: numbers of each item, as its kind has them */
-    unsigned *marks;                /* [geo_count]: bits of the kind beside them */
+    unsigned *marks;                /* [geo_count]: further bits of the kind */
 };
 
 /* Where the bytes of a buffer count in listings. */
@@ -132,7 +132,7 @@ struct pnet_geo_kind {
     uint32_t (*mix)(const struct pnet_geo_request *q);
     /* Fills another item that it is built from; false: there is none. NULL: never. */
     bool (*needs)(const struct pnet_geo_request *q, struct pnet_geo_request *needed);
-    /* The tensor of an input that it is built from beside coordinates. NULL: none. */
+    /* The tensor of an input that it is built from besides coordinates. NULL: none. */
     int (*reads)(const struct pnet_geo_request *q);
     /* Where a buffer of an item with these forms lies. NULL: in the slot. */
     enum pnet_geo_owner (*owner)(const struct pnet_plan *p, int item, unsigned forms, int which);

@@ -27,7 +27,7 @@ enum {
     PNET_MAX_GEO = 3,    /* geometry items an op uses */
     PNET_MAX_READS = 4,  /* results of hidden rows that an op reads */
     PNET_MAX_LIST = 256, /* numbers in a list argument */
-    PNET_MAX_NAMED = 32, /* numbers of a metric beside its headline */
+    PNET_MAX_NAMED = 32, /* numbers of a metric besides its headline */
 };
 
 struct pnet_level_info {
@@ -247,7 +247,7 @@ typedef void pnet_kernel(const struct pnet_exec *x);
    for a GPU is made where there is none. */
 #define PNET_WORK(device, name) (*((device) == PNET_CUDA ? pnet_cuda_##name : pnet_cpu_##name))
 
-/* A number of a metric beside its headline: "rre_all_deg", with the unit in the name. */
+/* A number of a metric besides its headline: "rre_all_deg", with the unit in the name. */
 struct pnet_named_value {
     const char *name; /* static */
     double value;     /* NaN where undefined */

@@ -128,8 +128,8 @@ void pnet_session_run_step(
 
 const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot);
 const struct pnet_memory *pnet_session_memory(const struct pnet_session *s);
-/* Returns the largest pnet_peak_of of the batches that forward has run, in bytes; 0 before the first one. It counts each slot as if
-   the slot held the same batch. */
+/* Returns the largest pnet_peak_of of the batches that forward has run, in bytes; 0 before the first one. It counts each slot
+   as if it held the same batch. */
 size_t pnet_session_planned(const struct pnet_session *s);
 
 /* Returns the time, in seconds, that the host has spent on each step so far, [plan->step_count]; on the CPU this is the time

@@ -25,7 +25,7 @@ enum pnet_status pnet_synth_scan(
 /* One of the two views of a pair. */
 struct pnet_synth_view {
     uint32_t number;        /* 1: the source, 2: the target */
-    uint32_t attempt;       /* another one looks from elsewhere */
+    uint32_t attempt;       /* another number gives other positions */
     struct pnet_pose world; /* set: from the frame of the cloud to the frame of the scene */
 };
 /* Make views of the scene of a job; both views of a pair have the same scene. */

@@ -206,8 +206,8 @@ enum pnet_status pnet_synth_room(
     return status;
 }
 
-/* Both views look at one place of the room, each from a stand of its own, past it by up to 25
-   degrees; the camera is moved about by hand's breadths. */
+/* Both views look at one place of the room, each from a position of its own, past the place by up to 25 degrees; the camera is
+   also moved by up to 15 cm along each axis. */
 static void aim(struct room_task *t, const struct pnet_synth_view *v)
 {
     struct pnet_draw d =

@@ -74,7 +74,7 @@ static enum pnet_status put_check(
     return PNET_OK;
 }
 
-/* JSON has no NaN and no infinities; a best value so far may well be one. */
+/* JSON has neither NaN nor infinities, which the best value so far may be. */
 static void put_score(struct pnet_json *j, const struct pnet_score *s)
 {
     if (isfinite(s->value))
@@ -96,7 +96,7 @@ static void put_state(struct pnet_json *j, const struct pnet_checkpoint_state *s
     pnet_json_int(j, "step", s->step);
     pnet_json_int(j, "loader_position", s->loader_position);
     pnet_json_double(j, "optimizer_step", s->optimizer_step);
-    /* 64 bits without a sign are more than a JSON integer holds everywhere. */
+    /* An unsigned number of 64 bits is more than every reader of JSON takes. */
     snprintf(number, sizeof number, "%016" PRIx64, s->seed);
     pnet_json_string(j, "seed", number);
     snprintf(number, sizeof number, "%016" PRIx64, pnet_checkpoint_hash(s->model ? s->model : ""));
@@ -128,7 +128,7 @@ static enum pnet_status write_state(
     for (int i = 0; i < files && status == PNET_OK; i++) status = put_check(&j, folder, i, e);
     end_state(&j);
     if (status == PNET_OK && j.failed) status = pnet_error_memory(e);
-    /* A state that cannot be read, by equal names say, must not replace one that can. */
+    /* A state that cannot be read, because of equal names for example, must not replace a readable one. */
     if (status == PNET_OK)
         status = pnet_checkpoint_parse_state(path.text, j.text, j.size, &again, e);
     if (status == PNET_OK) status = pnet_output_open(path.text, &o, e);
@@ -274,7 +274,7 @@ static enum pnet_status get_state(const char *name, struct pnet_checkpoint *c, s
     return status;
 }
 
-/* The bytes before the last member, taken from the text, because parsing does not keep them. */
+/* Returns the bytes before the last member, from the text, because parsing does not keep them. */
 static enum pnet_status check_text(
     const char *name, json_t *root, const char *text, size_t size, struct pnet_error *e)
 {
@@ -362,8 +362,7 @@ static enum pnet_status read_folder(
     return status;
 }
 
-/* Inode numbers are used again; together with the time of the last change they tell folders apart.
- */
+/* Inode numbers are reused; together with the time of the last change they identify a folder. */
 static bool same_folder(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
@@ -385,8 +384,7 @@ enum pnet_status pnet_checkpoint_read(
         if (status != PNET_OK) continue;
         status = read_folder(found, c, e);
         if (status == PNET_OK) return PNET_OK;
-        /* Else files of two checkpoints, or none, were met: a writer swapped the folder meanwhile.
-         */
+        /* If the folder changed meanwhile, a writer swapped it, and the files may be of two checkpoints or missing. */
         if (stat(found, &after) == 0 && same_folder(&before, &after)) return status;
     }
     return status;

@@ -22,7 +22,7 @@ struct pnet_counter {
 
 struct pnet_score {
     const char *name;
-    double value; /* any, NaN and infinities too */
+    double value; /* any value, also NaN and infinities */
 };
 
 struct pnet_checkpoint_state {
@@ -36,7 +36,7 @@ struct pnet_checkpoint_state {
     const struct pnet_score *metrics; /* [metric_count] so far, names differ */
     size_t metric_count;
     const char *model;     /* text of the .pnet file */
-    const char *input_map; /* how fields of the data set go to the inputs, as in the run config */
+    const char *input_map; /* how fields of the data set feed the inputs, as in the run config */
     const char *kernels;   /* kernel choices of --autotune */
     const char *params;    /* values of the model's params, "name=value" a line */
     const struct pnet_metadata
@@ -45,7 +45,7 @@ struct pnet_checkpoint_state {
     uint64_t model_hash; /* pnet_checkpoint_hash of `model`; filled in by writing */
 };
 
-/* FNV-1a, 64 bits (Fowler, Noll and Vo). */
+/* Returns the FNV-1a hash of 64 bits (Fowler, Noll and Vo). */
 uint64_t pnet_checkpoint_hash(const char *text);
 
 /* Replaces or makes `folder`. `optimizer` NULL: without its file. Texts may be NULL (empty); bytes in them that are not UTF-8 are
@@ -64,14 +64,13 @@ struct pnet_checkpoint {
     struct pnet_checkpoint_memory *memory;
 };
 
-/* Reads a checkpoint that pnet_checkpoint_write has left, also one whose writer was killed, or is
-   writing the next one now. PNET_FAILED: there is none; PNET_BAD_DATA: a file is damaged. *c is
-   NULL then. */
+/* Reads a checkpoint of pnet_checkpoint_write, also if its writer was killed or is writing the next one. PNET_FAILED: there is
+   none; PNET_BAD_DATA: a file is damaged. Then *c is NULL. */
 enum pnet_status pnet_checkpoint_read(
     const char *folder, struct pnet_checkpoint **c, struct pnet_error *e);
 void pnet_checkpoint_free(struct pnet_checkpoint *c);
 
-/* The text of a state.json alone: weights and optimizer are NULL. `name` is for messages. */
+/* Reads only the text of a state.json: weights and optimizer are NULL. `name` is for messages. */
 enum pnet_status pnet_checkpoint_parse_state(const char *name, const char *text, size_t size,
     struct pnet_checkpoint **c, struct pnet_error *e);
 

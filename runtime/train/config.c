@@ -19,7 +19,7 @@ struct key {
     void (*read)(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c);
 };
 
-/* Relative to the folder of the config. */
+/* Makes a path relative to the folder of the config. */
 static void read_path(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, const struct pnet_config *c, char **path)
 {
@@ -118,8 +118,7 @@ static void read_lr(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct 
     c->schedule = pnet_schedule_default(PNET_SCHEDULE_CONSTANT, lr);
 }
 
-/* `10%` is a share of the steps, a plain integer is steps. One cycle has no other warm-up than its
-   way up. */
+/* `10%` is a share of the steps, a plain integer a number of steps. One cycle has no warm-up besides its own rise. */
 static void read_warmup(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
 {
     if (!n) return;
@@ -236,7 +235,7 @@ static void read_precision(
     c->precision = (enum pnet_precision)pnet_yaml_choice(y, n, words, COUNT(words), PNET_FP32);
 }
 
-/* A number of epochs, {steps: 100} or {epochs: 2}; 0: never. */
+/* Reads a number of epochs, {steps: 100} or {epochs: 2}; 0: never. */
 static struct pnet_interval read_interval(struct pnet_yaml *y, const struct pnet_yaml_node *n)
 {
     static const char *const keys[] = {"epochs", "steps"};
@@ -495,11 +494,11 @@ static void read_root(struct pnet_yaml *y, const struct pnet_yaml_node *root, st
         struct pnet_yaml *from = o->overrides[i];
         o->nodes[i] = pnet_yaml_get(from ? pnet_yaml_root(from) : root, names[i]);
     }
-    /* one of the two, and the command line's before the file's */
+    /* `steps` and `epochs` replace each other, and the command line overrides the file */
     int steps = pnet_config_find("steps"), epochs = pnet_config_find("epochs");
     if (o->overrides[steps] && !o->overrides[epochs]) o->nodes[epochs] = NULL;
     if (o->overrides[epochs] && !o->overrides[steps]) o->nodes[steps] = NULL;
-    /* In the order of the table: later keys build on what earlier ones set. */
+    /* Reads keys in the order of the table, because later keys depend on earlier ones. */
     for (int i = 0; i < COUNT(keys) && pnet_yaml_ok(y); i++) {
         struct pnet_yaml *from = o->overrides[i] ? o->overrides[i] : y;
         if (o->nodes[i]) keys[i].read(from, o->nodes[i], c);
@@ -531,7 +530,7 @@ static enum pnet_status parse_override(
     return status;
 }
 
-/* Takes the document over. */
+/* Takes ownership of the document. */
 static enum pnet_status finish(struct pnet_yaml *y, const char *path,
     const struct pnet_config_override *overrides, int count, struct pnet_config **c,
     struct pnet_error *e)

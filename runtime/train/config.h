@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every so many epochs or steps, whichever is not 0; both 0: never. */
+/* An interval in epochs or in steps, whichever is not 0; both 0: never. */
 struct pnet_interval {
     int64_t epochs, steps;
 };
@@ -41,7 +41,7 @@ struct pnet_config {
     int32_t batch_size;
     struct pnet_optim optimizer;   /* with the weight decay */
     struct pnet_schedule schedule; /* with lr */
-    double warmup_share; /* of all steps, where the warm-up is given so; 0: as the schedule says */
+    double warmup_share; /* share of all steps if the warm-up is given so; 0: as in `schedule` */
     double clip_grad;    /* largest 2-norm of the gradient; 0: none */
     int32_t accumulate;  /* batches a step */
     enum pnet_weighting weighting;
@@ -68,7 +68,7 @@ struct pnet_config {
     char *
         weights; /* weights file or checkpoint to start from, seen from the current folder; NULL: none */
     struct pnet_name_rules weights_map, freeze, rates;
-    struct pnet_config_origin *origin; /* what the keys were read from, for pnet_config_print */
+    struct pnet_config_origin *origin; /* texts of the keys, for pnet_config_print */
 };
 
 /* A key of the config, for --help and the documentation. */
@@ -77,10 +77,10 @@ struct pnet_config_key {
     const char *standard; /* default as text; "": none */
     const char *help;
 };
-/* Key `i` in the order of the documentation; NULL beyond the last. */
+/* Returns key `i` in the order of the documentation; NULL beyond the last. */
 const struct pnet_config_key *pnet_config_key(int i);
 
-/* What happens when a training resumes with another value of a key. */
+/* What a resumed training does if the value of a key differs. */
 enum pnet_on_resume {
     PNET_RESUME_TOLD,    /* it resumes, and a notice names the key */
     PNET_RESUME_REFUSED, /* refused: the data position or the optimiser's state would not fit */
@@ -89,10 +89,9 @@ enum pnet_on_resume {
 
 enum pnet_on_resume pnet_config_on_resume(const char *key);
 
-/* Reads a config. On failure *c is NULL; PNET_USAGE for everything wrong in it, with file and line.
- */
+/* Reads a config. On failure *c is NULL; PNET_USAGE: anything in it is wrong; the message names file and line. */
 enum pnet_status pnet_config_read(const char *path, struct pnet_config **c, struct pnet_error *e);
-/* The same from memory; `path` stands in messages, and paths are relative to its folder. */
+/* Does the same from memory; messages name `path`, and paths are relative to its folder. */
 enum pnet_status pnet_config_parse(
     const char *path, const void *text, size_t size, struct pnet_config **c, struct pnet_error *e);
 void pnet_config_free(struct pnet_config *c);
@@ -103,15 +102,16 @@ struct pnet_config_override {
     const char *value; /* as YAML on one line */
     const char *from;  /* of messages: "--set-config" */
 };
-/* The same as pnet_config_read; of overrides for one key the last one counts, and `steps` and `epochs` replace each
-   other. */
+/* Does the same as pnet_config_read with overrides. Of several overrides of one key the last one counts; `steps` and `epochs`
+   replace each other. */
 enum pnet_status pnet_config_read_with(const char *path,
     const struct pnet_config_override *overrides, int count, struct pnet_config **c,
     struct pnet_error *e);
 
-/* The effective config as text: each key that has a value, a line each, in the order of the documentation, with defaults,
-   overrides and the version of pnet; the path of the data set is absolute. The text reads as the same config from any folder.
-   `sets` ([set_count] "name=value"; names differ) replaces the key `set`. The caller frees the result; NULL: out of memory. */
+/* Returns the effective config as text: each key that has a value on a line of its own, in the order of the documentation, with
+   defaults, overrides and the version of pnet; the path of the data set is absolute. The text reads as the same config from any
+   folder. `sets` ([set_count] "name=value" with distinct names) replaces the key `set`. The caller frees the result; NULL: out
+   of memory. */
 char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count);
 /* Compares two texts of pnet_config_print; the callback gets each key whose value differs, with both values ("": not given). If a
    text has no `version`, data sets are not compared. PNET_USAGE: `was` is no config; the message calls it `name`. */

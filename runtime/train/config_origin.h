@@ -1,4 +1,5 @@
-/* What a run config was read from: for runtime/train/config.c, and for runtime/train/config_text.c, which prints it. */
+/* The texts that a run config was read from: for runtime/train/config.c, and for runtime/train/config_text.c, which prints
+   them. */
 #ifndef PNET_RUNTIME_CONFIG_ORIGIN_H
 #define PNET_RUNTIME_CONFIG_ORIGIN_H
 
@@ -13,7 +14,7 @@ struct pnet_config_origin {
     const struct pnet_yaml_node *nodes[PNET_CONFIG_KEYS]; /* in one of these; NULL: not given */
 };
 
-/* The number of a key; -1: there is none of that name. */
+/* Returns the number of a key; -1: there is no key of that name. */
 int pnet_config_find(const char *name);
 
 #endif

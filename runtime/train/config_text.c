@@ -1,4 +1,4 @@
-/* The config in force, as text. */
+/* Prints the effective config as text. */
 #include "runtime/train/config.h"
 #include "runtime/train/config_origin.h"
 #include "runtime/base/glob.h"
@@ -45,7 +45,7 @@ static bool put_sets(const char *const *sets, int count, FILE *out)
 
 enum put { PUT_NOTHING, PUT_VALUE, PUT_NO_MEMORY };
 
-/* The value in force of a key, where it has one. */
+/* Writes the effective value of a key if it has one. */
 static enum put put_value(
     const struct pnet_config *c, int key, const char *const *sets, int set_count, FILE *out)
 {
@@ -89,7 +89,7 @@ char *pnet_config_print(const struct pnet_config *c, const char *const *sets, in
     return NULL;
 }
 
-/* The value of a key in a text that pnet_config_print wrote, up to the end of its line; NULL: it has none. */
+/* Returns the value of a key in a text of pnet_config_print, up to the end of its line; NULL: the key is missing. */
 static char *value_of(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -113,7 +113,7 @@ enum pnet_status pnet_config_compare(const char *name, const char *was, const ch
         const char *key = pnet_config_key(i)->name;
         bool version = strcmp(key, "version") == 0;
         if (!printed && (version || strcmp(key, "data") == 0)) continue;
-        /* printing puts the own version into the other text too */
+        /* because printing writes the version of this program into the other text too */
         char *a = value_of(version ? was : text, key), *b = value_of(now, key);
         if (!a || !b)
             status = pnet_error_memory(e);

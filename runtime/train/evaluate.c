@@ -123,7 +123,7 @@ void pnet_evaluation_free(struct pnet_evaluation *v)
     *v = (struct pnet_evaluation){0};
 }
 
-/* The callbacks while batches run. */
+/* The callbacks during the batches. */
 struct listener {
     bool (*go_on)(void *context, int64_t batch);
     void (*each)(void *context, int64_t batch, struct pnet_evaluation *v);

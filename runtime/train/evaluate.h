@@ -13,10 +13,10 @@ struct pnet_score_line {
     int32_t classes;
     double *matrix; /* [matrix_classes, matrix_classes] counts by label, then prediction; NULL */
     int32_t matrix_classes;
-    struct pnet_named_value *values; /* [value_count], of a metric that has more to say; NULL */
+    struct pnet_named_value *values; /* [value_count]: further values of a metric; NULL */
     int value_count;
     double
-        *error_pose; /* [16] T_true^-1 T of a metric that found the pose of one pair alone; NULL */
+        *error_pose; /* [16] T_true^-1 T, if the metric found the pose of exactly one pair; NULL */
 };
 
 /* Owns its lines. */
@@ -29,20 +29,20 @@ struct pnet_evaluation {
     double compute_seconds; /* of the forward passes */
 };
 
-/* Runs the loader through one epoch from its start. `go_on` is asked after each batch (NULL:
-   always): false ends with PNET_INTERRUPTED. */
+/* Runs the loader through one epoch from its start. `go_on` (or NULL) is called after each batch; if it returns false, the
+   evaluation ends with PNET_INTERRUPTED. */
 enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
     struct pnet_error *e);
-/* The same; calls `each` (or NULL) with the results of every batch, numbered from 1. `each` may change `v`; it gets the
-   same context as go_on. */
+/* Does the same and calls `each` (or NULL) with the results of every batch, numbered from 1. `each` may change `v`; it gets the
+   context of go_on. */
 enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch),
     void (*each)(void *context, int64_t batch, struct pnet_evaluation *v), void *context,
     struct pnet_evaluation *v, struct pnet_error *e);
 void pnet_evaluation_free(struct pnet_evaluation *v);
 
-/* Sums of statistics while batches run; what training uses for its own epochs. */
+/* Sums of statistics over batches; training uses them for its own epochs. */
 struct pnet_tally {
     const struct pnet_plan *plan;
     double **sums; /* [objective_count][width] */
@@ -51,7 +51,7 @@ struct pnet_tally {
 enum pnet_status pnet_tally_init(
     struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e);
 void pnet_tally_free(struct pnet_tally *t);
-/* Adds the statistics of the session's last forward. */
+/* Adds the statistics of the last forward of the session. */
 void pnet_tally_add(
     struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points);
 enum pnet_status pnet_tally_finish(

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for as many rules as the node has children; false: it has none, or there is no memory. */
+/* Allocates as many rules as the node has children. Returns false if it has none, or memory is out. */
 static bool make_room(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r)
 {
@@ -84,7 +84,7 @@ bool pnet_name_matches(const char *pattern, const char *name)
     return begins_with_words(name, pattern) || fnmatch(pattern, name, 0) == 0;
 }
 
-/* The part of the name that stands for the star; NULL: it does not fit. */
+/* Returns the part of the name that the star matches; NULL: the name does not match. */
 static const char *star_of(const char *pattern, const char *name, size_t *length)
 {
     size_t head = strcspn(pattern, "*"), tail = strlen(pattern) - head - 1, n = strlen(name);

@@ -5,7 +5,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/run/session.h"
 
-/* A batch that stands ready in a slot of the session. */
+/* A batch in a slot of the session, with its geometry built. */
 struct pnet_ready {
     int slot;       /* -1: the epoch is over */
     uint32_t epoch; /* of the batch */
@@ -19,12 +19,12 @@ struct pnet_pipeline;
 /* Takes over the loader and both slots of the session until it is stopped. */
 enum pnet_status pnet_pipeline_start(
     struct pnet_session *s, struct pnet_loader *l, struct pnet_pipeline **p, struct pnet_error *e);
-/* Waits for the next batch, and hands the previous slot back. An error of loading or geometry is returned instead of the batch in
- * which it occurred. */
+/* Waits for the next batch, and hands the previous slot back. An error of loading or geometry is returned in place of its
+   batch. */
 enum pnet_status pnet_pipeline_next(
     struct pnet_pipeline *p, struct pnet_ready *r, struct pnet_error *e);
-/* Ends the thread and drops the batches it has prepared. To continue, call pnet_loader_start at the position behind
- * the last batch taken. */
+/* Ends the thread and drops the batches it has prepared. To continue, call pnet_loader_start with the position after the last
+   batch taken. */
 void pnet_pipeline_stop(struct pnet_pipeline *p);
 
 #endif

@@ -22,8 +22,8 @@ struct run {
     struct classes *classes;
     size_t classes_count;
     double last_step, last_epoch;
-    double seconds; /* of the processes before the one whose lines are read */
-    double time_s;  /* of its last line */
+    double seconds; /* seconds of earlier processes */
+    double time_s;  /* seconds at the last line of the present process */
     size_t lines;
 };
 
@@ -47,7 +47,7 @@ static void free_run(struct run *r)
 
 /* ---- reading ---- */
 
-/* The series of that name, made where it is new. NULL: out of memory. */
+/* Returns the series of that name, and adds it if it is new. NULL: out of memory. */
 static struct pnet_series *series_of(struct run *r, const char *name)
 {
     for (size_t i = 0; i < r->series_count; i++)
@@ -262,7 +262,7 @@ static const struct pnet_series *find_series(const struct run *r, const char *na
     return NULL;
 }
 
-/* Losses share a plot; anything else has one of its own. `val.NAME` is a loss where there is a `loss.NAME`. */
+/* Losses share one plot; every other series has its own. `val.NAME` is a loss if there is a `loss.NAME`. */
 static bool is_loss(const struct run *r, const char *name)
 {
     char trained[300];
@@ -273,7 +273,7 @@ static bool is_loss(const struct run *r, const char *name)
     return validation && find_series(r, trained);
 }
 
-/* Is it a part of the loss, and all of it? */
+/* Tells whether the series equals the sum of the losses: it is the only loss. */
 static bool is_double(const struct run *r, const struct pnet_series *s)
 {
     bool validation = strncmp(s->name, "val.", 4) == 0;
@@ -285,7 +285,7 @@ static bool is_double(const struct run *r, const struct pnet_series *s)
     return true;
 }
 
-/* False: out of memory. */
+/* Returns false if memory is out. */
 static bool drop_doubles(struct run *r)
 {
     bool *is = calloc(r->series_count + 1, sizeof *is);
@@ -312,7 +312,7 @@ static enum pnet_status put_plots(FILE *out, const struct run *r, struct pnet_er
         if (is_loss(r, r->series[i].name)) losses[count++] = r->series[i];
     fputs("<div class=\"plots\">\n", out);
     if (count) pnet_plot_put(out, "loss", losses, count);
-    /* What was measured on the validation set comes before what describes the training. */
+    /* Series of the validation set come before series of the training. */
     for (int validation = 1; validation >= 0; validation--)
         for (size_t i = 0; i < r->series_count; i++) {
             const struct pnet_series *s = &r->series[i];
@@ -388,7 +388,7 @@ static void put_classes(FILE *out, const struct run *r, const struct pnet_report
     fputs("</table>\n", out);
 }
 
-/* A file of the run as text, where it is there. */
+/* Writes a file of the run as text, if it exists. */
 static enum pnet_status put_file(
     FILE *out, const char *folder, const char *file, struct pnet_error *e)
 {

@@ -6,7 +6,7 @@
 /* Units of the drawing; the page scales it. */
 enum { WIDTH = 640, HEIGHT = 260, LEFT = 64, RIGHT = 24, TOP = 10, BOTTOM = 30, COLUMNS = 280 };
 
-/* Where data lie in the drawing. */
+/* The area of the data in the drawing. */
 struct frame {
     double x0, x1, y0, y1; /* y in decades where `decades` */
     bool decades;
@@ -37,7 +37,7 @@ void pnet_html_number(FILE *out, double value)
         fputs("&ndash;", out);
 }
 
-/* Differences of these do not overflow. */
+/* Tells whether the value is finite and small enough that differences do not overflow. */
 static bool is_drawable(double value)
 {
     return fabs(value) <= 1e300;
@@ -54,7 +54,7 @@ static double x_of(const struct frame *f, double x)
     return LEFT + (x - f->x0) / (f->x1 - f->x0) * (WIDTH - LEFT - RIGHT);
 }
 
-/* An interval without length gets some. */
+/* Widens an interval of length 0. */
 static void widen(double *low, double *high)
 {
     if (*high > *low) return;
@@ -87,7 +87,7 @@ static bool frame_of(const struct pnet_series *series, size_t count, struct fram
     return true;
 }
 
-/* The distance of ticks: 1, 2 or 5 times a power of ten, for at most `most` of them. */
+/* Returns the distance of ticks: 1, 2 or 5 times a power of ten, for at most `most` of them. */
 static double tick_step(double low, double high, int most)
 {
     double rough = (high - low) / most, power = pow(10, floor(log10(rough)));
@@ -103,7 +103,7 @@ static void put_y_tick(FILE *out, const struct frame *f, double value)
         LEFT, y, WIDTH - RIGHT, LEFT - 8, y + 4, value);
 }
 
-/* Counted, so that it ends where the step is lost in the rounding of the values. */
+/* Ticks are counted, so the loop ends even if adding the distance does not change a value. */
 static void put_axes(FILE *out, const struct frame *f)
 {
     enum { MOST = 8 };
@@ -126,7 +126,7 @@ struct column {
     size_t points; /* finite ones */
 };
 
-/* The columns of a series: one a point where they are few. Returns how many. */
+/* Fills the columns of a series, or one for each point if there are few. Returns their number. */
 static size_t columns_of(
     const struct pnet_series *s, const struct frame *f, struct column columns[COLUMNS])
 {

@@ -11,16 +11,15 @@ struct pnet_series {
     size_t count, capacity;
 };
 
-/* Text with & < > and quotes escaped, and bytes that HTML does not allow left out. */
+/* Writes text with & < > and quotes escaped, without the bytes that HTML does not allow. */
 void pnet_html_put(FILE *out, const char *text);
 
-/* A number as people read it: four digits; an en dash where it is not finite. */
+/* Writes a number with four digits; an en dash if it is not finite. */
 void pnet_html_number(FILE *out, double value);
 
-/* A figure with a legend. Colours are the classes s0 .. s7 of the page's style; more series than
-   that use them again. Curves of many points are drawn as the mean of each column of pixels, with
-   the range as a band behind. The scale is logarithmic where all values are positive and span more
-   than two decades. */
+/* Writes a figure with a legend. Colours are the classes s0 .. s7 of the style of the page, used again for further series.
+   Curves of many points are drawn as the mean of each column of pixels, with the range as a band behind it. The scale is
+   logarithmic if all values are positive and span more than two decades. */
 void pnet_plot_put(FILE *out, const char *title, const struct pnet_series *series, size_t count);
 
 #endif

@@ -34,7 +34,7 @@ static bool missing(const char *path)
     return lstat(path, &s) != 0 && errno == ENOENT;
 }
 
-/* The topmost folder on the way that is not there. */
+/* Records the topmost folder of the path that does not exist. */
 static void note_made(struct pnet_run_folder *f)
 {
     char at[sizeof f->path];
@@ -47,7 +47,7 @@ static void note_made(struct pnet_run_folder *f)
     }
 }
 
-/* From the folder up to the topmost one that was made; those that hold anything stay. */
+/* Removes the folder and its parents up to the topmost one that was made, as far as they are empty. */
 static void remove_made(const struct pnet_run_folder *f)
 {
     char at[sizeof f->path];
@@ -60,14 +60,14 @@ static void remove_made(const struct pnet_run_folder *f)
     }
 }
 
-/* The process that holds the lock, from the lock's file; 0: not recorded. */
+/* Returns the process that holds the lock, from the file of the lock; 0: not recorded. */
 static long holder(int fd)
 {
     char text[32] = "";
     return pread(fd, text, sizeof text - 1, 0) > 0 ? strtol(text, NULL, 10) : 0;
 }
 
-/* Is the file behind `fd` still the one of that name? One that has ended its lock has removed it. */
+/* Tells whether `fd` is still the file of that name: a process that ended its lock has removed the file. */
 static bool still_named(int fd, const char *path)
 {
     struct stat a, b;

@@ -11,7 +11,7 @@
 #error "tensors are mapped as they lie in the file, little endian"
 #endif
 
-/* The format's own limit: 100 MB. */
+/* The limit of the format: 100 MB. */
 #define HEADER_LIMIT 100000000u
 
 static const struct {
@@ -53,7 +53,7 @@ int64_t pnet_safetensor_count(const struct pnet_safetensor *t)
     return count;
 }
 
-/* Bytes of a tensor, or -1. */
+/* Returns the bytes of a tensor, or -1. */
 static int64_t tensor_bytes(const struct pnet_safetensor *t)
 {
     int64_t count = pnet_safetensor_count(t), bytes;
@@ -134,7 +134,7 @@ static void put_header(struct pnet_json *j, const struct writing *w,
     while (j->size % 8 && !j->failed) pnet_json_raw(j, " ", 1);
 }
 
-/* 0 or an errno: the reason is lost by the time the stream is closed. */
+/* Returns 0 or an errno, because the reason is lost when the stream is closed. */
 static int put_bytes(const void *bytes, size_t size, FILE *file)
 {
     errno = 0;
@@ -253,7 +253,7 @@ static enum pnet_status read_shape(
     return PNET_OK;
 }
 
-/* Fills all of `t`; its data must lie within `data_size` bytes. */
+/* Fills `t`; its data must lie within `data_size` bytes. */
 static enum pnet_status read_tensor(const char *file, const char *name, json_t *entry,
     const uint8_t *data, int64_t data_size, struct pnet_safetensor *t, struct pnet_error *e)
 {
@@ -314,12 +314,14 @@ static int by_data(const void *a, const void *b)
     const struct pnet_safetensor *x = a, *y = b;
     uintptr_t p = (uintptr_t)x->data, q = (uintptr_t)y->data;
     if (p != q) return p < q ? -1 : 1;
-    int64_t n = tensor_bytes(x), m = tensor_bytes(y); /* empty ones before what begins there too */
+    int64_t n = tensor_bytes(x),
+            m = tensor_bytes(
+                y); /* tensors without data come before the one that begins at the same byte */
     if (n != m) return n < m ? -1 : 1;
     return strcmp(x->name, y->name);
 }
 
-/* In the order of their data, every tensor begins where the one before it ends. */
+/* Sorted by their data, every tensor begins at the end of the one before it. */
 static enum pnet_status check_cover(const char *file, struct pnet_safetensors *f,
     const uint8_t *data, int64_t data_size, struct pnet_error *e)
 {

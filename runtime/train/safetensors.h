@@ -46,7 +46,7 @@ struct pnet_metadata {
     const char *key, *value;
 };
 
-/* Elements; dimensions must not be negative. -1: more than fit 63 bits. */
+/* Returns the number of elements; dimensions must not be negative. -1: more than 63 bits hold. */
 int64_t pnet_safetensor_count(const struct pnet_safetensor *t);
 
 /* Writes `path` atomically (runtime/base/file.h). Wider types come first, else in the order given, so
@@ -55,7 +55,7 @@ enum pnet_status pnet_safetensors_write(const char *path, const struct pnet_safe
     size_t count, const struct pnet_metadata *metadata, size_t metadata_count,
     struct pnet_error *e);
 
-/* A file, all of it checked. Owns names, shapes and metadata. */
+/* A file that was checked completely. Owns names, shapes and metadata. */
 struct pnet_safetensors {
     struct pnet_safetensor *tensors; /* [count], in the order of their data */
     size_t count;
@@ -64,28 +64,27 @@ struct pnet_safetensors {
     struct pnet_safetensors_memory *memory;
 };
 
-/* PNET_FAILED: cannot be opened. PNET_BAD_DATA: not such a file; the message names the file, the
-   tensor and what was expected. On failure *f is NULL. */
+/* PNET_FAILED: the file cannot be opened. PNET_BAD_DATA: it is not such a file; the message names the file, the tensor and what
+   was expected. On failure *f is NULL. */
 enum pnet_status pnet_safetensors_read(
     const char *path, struct pnet_safetensors **f, struct pnet_error *e);
-/* The same from memory, which must outlive *f; `name` is for messages. */
+/* Does the same from memory, which must outlive *f; `name` is for messages. */
 enum pnet_status pnet_safetensors_parse(const char *name, const void *bytes, size_t size,
     struct pnet_safetensors **f, struct pnet_error *e);
 void pnet_safetensors_free(struct pnet_safetensors *f);
 
-/* The tensor of that name, or NULL. */
+/* Returns the tensor of that name, or NULL. */
 const struct pnet_safetensor *pnet_safetensors_find(
     const struct pnet_safetensors *f, const char *name);
-/* The value of a metadata key, or NULL. */
+/* Returns the value of a metadata key, or NULL. */
 const char *pnet_safetensors_metadata(const struct pnet_safetensors *f, const char *key);
 
-/* Copies the tensor `name` into out[product of shape], converting F16, BF16 and F64 to float32.
-   PNET_BAD_MODEL where it is missing (with the nearest name there), has another shape, or does not
-   hold reals. `file` is for the message. */
+/* Copies the tensor `name` into out[product of shape], converting F16, BF16 and F64 to float32. PNET_BAD_MODEL: it is missing
+   (the message names the nearest name of the file), has another shape, or does not hold reals. `file` is for the message. */
 enum pnet_status pnet_safetensors_load(const struct pnet_safetensors *f, const char *file,
     const char *name, int dims, const int64_t *shape, float *out, struct pnet_error *e);
 
-/* Any bits of IEEE binary16, and bfloat16 likewise, are a float. */
+/* Converts IEEE binary16, any bits, to float; the other one bfloat16. */
 float pnet_float_from_half(uint16_t h);
 float pnet_float_from_bfloat(uint16_t b);
 

@@ -21,13 +21,13 @@ extern const char *const pnet_schedule_names[PNET_SCHEDULES];
 
 struct pnet_schedule {
     enum pnet_schedule_kind kind;
-    double lr;               /* the highest one, above 0 */
-    int64_t warmup_steps;    /* the rate rises in a line before the schedule proper; 0: none */
-    int64_t every;           /* STEP: epochs */
-    double gamma;            /* STEP EXPONENTIAL: above 0, at most 1 */
-    double final_lr;         /* COSINE: 0 .. lr */
-    double warm_fraction;    /* ONE_CYCLE: share of the steps that go up, 0 .. 1 */
-    double div_factor;       /* ONE_CYCLE: 1 or more */
+    double lr;            /* the highest rate, above 0 */
+    int64_t warmup_steps; /* warm-up: the rate rises linearly before the schedule begins; 0: none */
+    int64_t every;        /* STEP: epochs */
+    double gamma;         /* STEP EXPONENTIAL: above 0, at most 1 */
+    double final_lr;      /* COSINE: 0 .. lr */
+    double warm_fraction; /* ONE_CYCLE: share of the steps that go up, 0 .. 1 */
+    double div_factor;    /* ONE_CYCLE: 1 or more */
     double final_div_factor; /* ONE_CYCLE: 1 or more */
 };
 
@@ -35,13 +35,12 @@ struct pnet_schedule {
    25, to lr / 250000; no warm-up. */
 struct pnet_schedule pnet_schedule_default(enum pnet_schedule_kind kind, double lr);
 
-/* PNET_USAGE, naming the value at fault. */
+/* Returns PNET_USAGE if a value is out of range; the message names it. */
 enum pnet_status pnet_schedule_check(const struct pnet_schedule *s, struct pnet_error *e);
 
-/* The rate of step 0 .. total_steps - 1; later steps have the rate of the last one. With a warm-up of N steps, step
-   i < N has (i + 1) / (N + 1) of the schedule's first rate, and COSINE and ONE_CYCLE run over the
-   other steps. Both end exactly in the last step. Epochs (whole, step / steps_per_epoch) count from
-   step 0. */
+/* Returns the rate of step 0 .. total_steps - 1; later steps have the rate of the last one. With N warm-up steps, step i < N
+   has the share (i + 1) / (N + 1) of the first rate of the schedule, and COSINE and ONE_CYCLE run over the other steps. Both
+   end exactly in the last step. Epochs (whole, step / steps_per_epoch) count from step 0. */
 double pnet_schedule_lr(
     const struct pnet_schedule *s, int64_t step, int64_t total_steps, int64_t steps_per_epoch);
 

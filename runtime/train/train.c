@@ -24,7 +24,7 @@ struct trainer {
     const struct pnet_train_options *o;
     const struct pnet_plan *plan;
     struct pnet_session *session;
-    struct pnet_checkpoint *last; /* the one to go on from; NULL: none */
+    struct pnet_checkpoint *last; /* the checkpoint from which to resume; NULL: none */
     struct pnet_train_kernels kernels;
     struct pnet_loader *loader, *val_loader; /* val_loader: NULL without validation */
     struct pnet_pipeline *pipeline;
@@ -41,7 +41,7 @@ struct trainer {
     double best;       /* NaN: none yet */
     int64_t validated; /* step of the last validation */
     double seconds;    /* of training before this process */
-    bool kept;         /* last/ is there */
+    bool kept;         /* last/ exists */
     struct pnet_run_folder folder;
     float *rates; /* [param_count] factors of the learning rate; NULL: all 1 */
     struct pnet_held held;
@@ -392,7 +392,7 @@ static enum pnet_status next_batch(struct trainer *t, struct pnet_ready *r, stru
     return PNET_OK;
 }
 
-/* The loss scale after a step; a step that was skipped is not an error where a smaller scale may help. */
+/* Adapts the loss scale after a step. A skipped step is not an error if a smaller scale may help. */
 static enum pnet_status adapt_scale(
     struct trainer *t, const struct pnet_optim_record *r, struct pnet_error *e)
 {
@@ -413,7 +413,7 @@ static enum pnet_status adapt_scale(
     return PNET_OK;
 }
 
-/* Forward and backward of one batch. The slot of the batch before is handed back first: it must not be in use. */
+/* Runs forward and backward of one batch. The slot of the previous batch is handed back first, so it must not be in use. */
 static enum pnet_status run_batch(
     struct trainer *t, int micro, struct pnet_step_log *log, struct pnet_error *e)
 {
@@ -432,7 +432,7 @@ static enum pnet_status run_batch(
     return PNET_OK;
 }
 
-/* One optimiser step: forward and backward of `accumulate` batches, update. */
+/* Runs one optimiser step: forward and backward of `accumulate` batches, then the update. */
 static enum pnet_status train_step(
     struct trainer *t, struct pnet_step_log *log, struct pnet_error *e)
 {
@@ -472,7 +472,7 @@ static bool go_on_evaluating(void *context, int64_t batch)
     return !(t->o->stop && t->o->stop());
 }
 
-/* The first metric, which is to be high; without one the loss, which is to be low. */
+/* Returns the first metric, which should be high; without metrics the negative loss. */
 static double headline(const struct pnet_evaluation *v)
 {
     for (int i = 0; i < v->count; i++)
@@ -480,7 +480,7 @@ static double headline(const struct pnet_evaluation *v)
     return -v->loss;
 }
 
-/* Weights whose validation is not a number are never the best, whatever their metric says. */
+/* Weights whose validation gives NaN are never the best, whatever their metric is. */
 static bool is_better(const struct trainer *t, const struct pnet_evaluation *v)
 {
     double value = headline(v);
@@ -501,7 +501,7 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
 {
     struct pnet_evaluation v;
     stop_pipeline(t);
-    /* best/ alone would be a run that nothing can go on with */
+    /* a run with only best/ could not be resumed */
     enum pnet_status st = t->kept ? PNET_OK : save(t, "last", NULL, e);
     if (!st) st = pnet_held_put(&t->held, t->session, e);
     if (st) return st;
@@ -527,7 +527,7 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     return PNET_OK;
 }
 
-/* One step of training with its line of the log. */
+/* Runs one step of training and logs it. */
 static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet_error *e)
 {
     struct pnet_step_log log;
@@ -553,8 +553,8 @@ static enum pnet_status logged_step(struct trainer *t, double begin, struct pnet
     return PNET_OK;
 }
 
-/* The work that is due after a step: validation, then the checkpoint. A run that was interrupted before its
-   validation was over has saved without it, and makes up for it when it goes on. */
+/* Does the work that is due after a step: validation, then the checkpoint. A run that was interrupted before the end of its
+   validation has saved without it, and validates when it resumes. */
 static enum pnet_status finish_step(struct trainer *t, bool saved, struct pnet_error *e)
 {
     const struct pnet_config *c = t->o->config;
@@ -585,7 +585,7 @@ static enum pnet_status run(struct trainer *t, struct pnet_error *e)
         st = logged_step(t, begin, e);
         if (!st) st = finish_step(t, false, e);
     }
-    /* without validation the last weights are the best there are */
+    /* without validation the last weights count as the best */
     return st || t->val_loader ? st : save(t, "best", NULL, e);
 }
 
@@ -607,7 +607,7 @@ static void close_trainer(struct trainer *t)
     free(t->rates);
 }
 
-/* From here on the folder is written to. What can be refused has been. */
+/* Begins to write to the folder. All reasons to refuse the training have been checked. */
 static enum pnet_status begin_folder(struct trainer *t, struct pnet_error *e)
 {
     const char *folder = t->folder.path;
@@ -618,7 +618,7 @@ static enum pnet_status begin_folder(struct trainer *t, struct pnet_error *e)
     return st ? st : pnet_train_kernels_write(&t->kernels, folder, e);
 }
 
-/* A training that could not begin leaves nothing; one that is interrupted, or fails on its way, all there is. */
+/* A training that could not begin leaves no files; one that is interrupted or fails later leaves all files. */
 static void end_folder(struct trainer *t, enum pnet_status st)
 {
     bool given = st && st != PNET_FAILED && st != PNET_INTERRUPTED;

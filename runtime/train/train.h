@@ -13,12 +13,12 @@
 
 #include <stdio.h>
 
-/* Where a training stands; for a progress line. */
+/* The position of a training, for a progress line. */
 struct pnet_train_progress {
-    int64_t step, steps; /* done, of all */
+    int64_t step, steps; /* steps done, and all steps */
     int64_t epoch;
     double loss;         /* of the last step */
-    double points_per_s; /* of the last steps, everything included */
+    double points_per_s; /* over the last steps, loading and geometry included */
     bool evaluating;
     int64_t batch, batches;                   /* while evaluating */
     const struct pnet_evaluation *evaluation; /* just finished, or NULL */
@@ -28,7 +28,7 @@ struct pnet_train_options {
     const struct pnet_plan *plan;
     const struct pnet_config *config;
     const struct pnet_dataset *data;
-    const char *folder; /* of the run; made where it is missing */
+    const char *folder; /* folder of the run; created if it is missing */
     const char *model_text;
     const char *config_text;   /* config.yaml of the run folder: pnet_config_print of the config */
     const char *command;       /* command line of the training, for the report; or NULL */
@@ -39,15 +39,15 @@ struct pnet_train_options {
     bool resume;
     bool
         without_optimizer; /* best/, and last/ once the training is over, lack the optimiser's state */
-    bool algo_given;       /* --algo: the target's algorithm stands, whatever the run had */
-    bool autotune;         /* measure which algorithms are fastest, unless the run has measured */
-    bool autotune_all;     /* measure also algorithms whose last bits vary from run to run */
-    double autotune_seconds; /* at most, for measuring */
+    bool algo_given;       /* --algo: the algorithm of the target replaces those of a resumed run */
+    bool autotune;         /* --autotune: measures algorithms, unless a resumed run has measured */
+    bool autotune_all;     /* also measures algorithms whose last bits vary from run to run */
+    double autotune_seconds; /* most time for measuring */
     /* Opens the file that config->weights names; it stays open until the training is over. Not called when a run resumes. */
     enum pnet_status (*open_weights)(
         void *context, const struct pnet_safetensors **file, struct pnet_error *e);
     bool (*stop)(
-        void); /* asked after each step; true: save and end with PNET_INTERRUPTED; or NULL */
+        void); /* called after each step; true: save and end with PNET_INTERRUPTED; or NULL */
     void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */
     void (*warn)(void *context, const char *text);                        /* or NULL */
     void (*note)(void *context, const char *text); /* notices, of several lines; or NULL */
@@ -57,9 +57,8 @@ struct pnet_train_options {
 struct pnet_train_result {
     int64_t steps, points; /* of this process */
     double seconds;
-    size_t peak_bytes; /* what the session has taken at most */
-    size_t
-        planned_bytes; /* pnet_session_planned: the peak planned for the largest batch, of training or validation */
+    size_t peak_bytes;                 /* largest memory of the session */
+    size_t planned_bytes;              /* pnet_session_planned, of training and validation */
     struct pnet_evaluation validation; /* last one; count 0 where there was none */
 };
 

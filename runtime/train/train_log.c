@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The lines of `text` up to and including those of `step`, evaluations up to `validated`; a line cut short by a kill
-   ends them. PNET_NO_MEMORY: some are missing. */
+/* Keeps the lines of `text` up to and including those of `step`, and evaluations up to `validated`; a line cut short by a kill
+   ends them. PNET_NO_MEMORY: lines are missing. */
 static enum pnet_status keep_lines(const char *text, size_t size, int64_t step, int64_t validated,
     double *seconds, FILE *out, struct pnet_error *e)
 {

@@ -11,8 +11,8 @@ struct pnet_train_log {
     char path[4096];
 };
 
-/* Opens FOLDER/metrics.jsonl; lines of steps beyond `step`, and of evaluations beyond `validated` (of a run that was
-   ended behind its last checkpoint), are dropped. `*seconds`: the `time_s` of the last one that is kept. */
+/* Opens FOLDER/metrics.jsonl and removes lines of steps beyond `step` and of evaluations beyond `validated`, which a run wrote
+   after its last checkpoint. `*seconds`: the `time_s` of the last line kept. */
 enum pnet_status pnet_train_log_open(struct pnet_train_log *l, const char *folder, int64_t step,
     int64_t validated, double *seconds, struct pnet_error *e);
 void pnet_train_log_close(struct pnet_train_log *l);

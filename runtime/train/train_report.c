@@ -27,7 +27,7 @@ static const char *or_nothing(const char *text)
     return text ? text : "";
 }
 
-/* Both peaks of memory; nothing where no batch was run. */
+/* Writes both peaks of memory; "" if no batch was run. */
 static void memory_text(const struct pnet_train_result *r, char text[128])
 {
     char taken[32], planned[32];
@@ -101,7 +101,8 @@ enum pnet_status pnet_train_compare(const struct pnet_train_options *o, struct p
     char path[4200];
     struct pnet_bytes b;
     snprintf(path, sizeof path, "%.4095s/config.yaml", o->folder);
-    if (access(path, F_OK) != 0) return PNET_OK; /* once runs of `pnetc compare` had none */
+    if (access(path, F_OK) != 0)
+        return PNET_OK; /* earlier runs of `pnetc compare` had no config.yaml */
     enum pnet_status st = pnet_bytes_read(path, &b, e);
     if (st) return st;
     char *text = strndup((const char *)b.data, b.size);

@@ -12,7 +12,7 @@
 
 static const char FILE_NAME[] = "kernels.yaml";
 
-enum { PLENTY = 1 << 30 }; /* bytes left over that no batch is likely to need beyond another */
+enum { PLENTY = 1 << 30 }; /* free bytes that suffice for any larger batch */
 
 static void warn(const struct pnet_train_options *o, const char *text)
 {
@@ -33,7 +33,7 @@ static enum pnet_status keep_text(const struct pnet_bound *b, char **text, struc
 
 /* ---- a run that resumes ---- */
 
-/* Choices that cannot be used get a notice, and the fixed table stays. */
+/* Choices that cannot be used cause a notice, and the fixed table is used. */
 static enum pnet_status take_saved(const struct pnet_train_options *o, const char *name,
     const char *text, size_t size, struct pnet_train_kernels *k, struct pnet_error *e)
 {
@@ -54,7 +54,7 @@ static enum pnet_status take_saved(const struct pnet_train_options *o, const cha
     return st == PNET_NO_MEMORY ? st : PNET_OK;
 }
 
-/* Of a run that was ended before it had a checkpoint. */
+/* Reads kernels.yaml, for a run that ended before its first checkpoint. */
 static enum pnet_status take_file(
     const struct pnet_train_options *o, struct pnet_train_kernels *k, struct pnet_error *e)
 {
@@ -71,7 +71,7 @@ static enum pnet_status take_file(
 
 /* ---- --autotune ---- */
 
-/* The memory of a training with the choices for a batch like this one. */
+/* Plans the memory of a training with the choices, for a batch with these counts. */
 static enum pnet_status peak_of(const struct pnet_train_options *o, const struct pnet_tuning *t,
     const struct pnet_counts *c, size_t *bytes, struct pnet_error *e)
 {
@@ -90,8 +90,8 @@ static enum pnet_status peak_of(const struct pnet_train_options *o, const struct
     return st;
 }
 
-/* A training that fits its budget must not leave it for the sake of time, neither with this batch nor with larger ones:
-   as much again must be left, or PLENTY. */
+/* The choices must not exceed the budget to save time, neither with this batch nor with larger ones: the training must leave as
+   many bytes free as it takes, or PLENTY. */
 static enum pnet_status keep_budget(const struct pnet_train_options *o, struct pnet_tuning *t,
     const struct pnet_session *s, struct pnet_error *e)
 {
@@ -110,7 +110,7 @@ static enum pnet_status keep_budget(const struct pnet_train_options *o, struct p
     return st;
 }
 
-/* The first batch in a session without optimiser, so that the training's own one is as it would be. */
+/* Measures on the first batch in a session without optimiser, so that the session of the training begins unchanged. */
 static enum pnet_status measure(const struct pnet_train_options *o, struct pnet_loader *l,
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e)
 {
@@ -214,7 +214,7 @@ enum pnet_status pnet_train_kernels_write(
     char path[4096];
     struct pnet_output out;
     snprintf(path, sizeof path, "%s/%s", folder, FILE_NAME);
-    if (!*k->text) { /* one that an earlier run has left would be taken for this one's */
+    if (!*k->text) { /* a file of an earlier run would be taken for that of this run */
         unlink(path);
         return PNET_OK;
     }

@@ -8,7 +8,7 @@
 
 /* ---- loading ---- */
 
-/* The names that the tensors of a file have in the model. */
+/* The names in the model of the tensors of a file. */
 static char **map_names(
     const struct pnet_safetensors *f, const struct pnet_name_rules *map, struct pnet_error *e)
 {
@@ -55,10 +55,10 @@ struct loading {
     bool *used; /* [file->count] */
     float *params;
     int wanted, loaded;
-    FILE *misses; /* lines about what does not fit */
+    FILE *misses; /* lines about tensors that do not fit */
 };
 
-/* A layer's weights, where they are there in its shape. */
+/* Loads the weights of a layer if they exist in its shape. */
 static enum pnet_status load_one(
     struct loading *l, const char *file, const struct pnet_plan_param *q, struct pnet_error *e)
 {
@@ -154,7 +154,7 @@ enum pnet_status pnet_train_load(
 
 /* ---- how fast ---- */
 
-/* The first rule that fits the name; -1: none. */
+/* Returns the first rule that matches the name; -1: none. */
 static int find_rule(const struct pnet_name_rules *r, const char *name)
 {
     for (int i = 0; i < r->count; i++)

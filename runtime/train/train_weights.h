@@ -11,12 +11,12 @@
 enum pnet_status pnet_train_load(
     const struct pnet_train_options *o, struct pnet_session *s, struct pnet_error *e);
 
-/* *rates: factors of the learning rate by `freeze` (0) and `rates` of the config, [plan->param_count], freed by the caller;
-   NULL: the config has neither. PNET_USAGE: a pattern matches no parameter. */
+/* Sets *rates: factors of the learning rate by `freeze` (0) and `rates` of the config, [plan->param_count], freed by the
+   caller; NULL: the config has neither. PNET_USAGE: a pattern matches no parameter. */
 enum pnet_status pnet_train_rates(
     const struct pnet_config *c, const struct pnet_plan *p, float **rates, struct pnet_error *e);
 
-/* A copy, on the host, of the running statistics of frozen norms, because each batch changes them. */
+/* A copy on the host of the running statistics of frozen norms, because each batch changes them on the device. */
 struct pnet_held {
     float *params; /* [plan->param_elements]; NULL: nothing is held */
     const float *rates;

@@ -69,7 +69,7 @@ const char *pnet_params_find(const char *params, const char *name, size_t length
     return found;
 }
 
-/* Has every name of `a` the same value in `b`? */
+/* Tells whether every name of `a` has the same value in `b`. */
 static bool within(const char *a, const char *b)
 {
     for (const char *line = a; *line;) {

@@ -9,7 +9,7 @@
 
 enum { PNET_TRAINED_KEYS = 5 };
 
-/* Metadata of a weights file. It points into itself, and into the plan and params it was made from. */
+/* Metadata for a weights file. It points into itself, and into the plan and params it was made from. */
 struct pnet_trained_record {
     struct pnet_metadata items[PNET_TRAINED_KEYS];
     char mode[PNET_MODE_TEXT], geometry[16];
@@ -18,7 +18,7 @@ struct pnet_trained_record {
 void pnet_trained_record(
     const struct pnet_bound *b, const char *params, struct pnet_trained_record *r);
 
-/* The same, read from a file; texts point into the file. */
+/* The same as read from a file; texts point into the file. */
 struct pnet_trained {
     bool known; /* false: the file records nothing; the rest is zero then, and params "" */
     unsigned degrade;
@@ -30,9 +30,10 @@ struct pnet_trained {
 enum pnet_status pnet_trained_read(const struct pnet_safetensors *f, const char *name,
     struct pnet_trained *t, struct pnet_error *e);
 
-/* Do two lists of "name=value" lines set the same? Their order does not matter, and of one name the last line counts. */
+/* Tells whether two lists of "name=value" lines set the same values. Their order does not matter, and of one name the last line
+   counts. */
 bool pnet_params_equal(const char *a, const char *b);
-/* The value that such a list gives a name of `length` letters, up to the end of its line; NULL: none. */
+/* Returns the value of a name of `length` letters in such a list, up to the end of its line; NULL: none. */
 const char *pnet_params_find(const char *params, const char *name, size_t length);
 
 #endif
