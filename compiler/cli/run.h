@@ -25,20 +25,20 @@ enum { AUTOTUNE_SECONDS = 30 };
 /* Options of commands that train. */
 #define TRAIN_OPTIONS(r)                                                                           \
     {"without-optimizer", 0, OPT_FLAG, &(r)->without_optimizer, NULL,                              \
-        "leave the optimiser's state out of what a finished training leaves"},                     \
+        "a finished training leaves no state of the optimiser"},                                   \
         {"autotune", 0, OPT_SECONDS, &(r)->autotune, "[=SECONDS]",                                 \
             "measure which algorithms of convolutions are fastest, for at most 30 s"},             \
     {                                                                                              \
         "autotune-all", 0, OPT_FLAG, &(r)->autotune_all, NULL,                                     \
-            "the same with those whose last bits vary from run to run"                             \
+            "measure also algorithms whose last bits vary from run to run"                         \
     }
 #define RUN_OPTIONS(r)                                                                             \
     {"config", 'c', OPT_TEXT, &(r)->config_path, "RUN.yaml", "the run config"},                    \
-        {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "another data set than the config's"},        \
+        {"data", 0, OPT_TEXT, &(r)->data, "DATASET", "data set, in place of that of the config"},  \
         {"seed", 0, OPT_COUNT, COUNT(&(r)->seed, 0, INT64_MAX), "N",                               \
-            "another seed than the config's"},                                                     \
+            "seed, in place of that of the config"},                                               \
         {"steps", 0, OPT_COUNT, COUNT(&(r)->steps, 1, UINT32_MAX), "N",                            \
-            "that many steps instead of the config's"},                                            \
+            "number of steps, in place of that of the config"},                                    \
         {"set-config", 0, OPT_LIST, &(r)->config_sets, "KEY=VALUE",                                \
             "set a key of the config, as lr=0.01; may be repeated"},                               \
         MODEL_OPTIONS(&(r)->model)

@@ -222,7 +222,7 @@ static enum pnet_status check_finite(
     for (int64_t i = 0; i < count; i++) bad += !isfinite(x[i]);
     if (!bad) return PNET_OK;
     return pnet_error_set(e, PNET_BAD_DATA,
-        "%s: %lld of the %lld numbers of `%s` are not finite: the training went wrong", path,
+        "%s: %lld of the %lld numbers of `%s` are not finite: the training diverged", path,
         (long long)bad, (long long)count, name);
 }
 

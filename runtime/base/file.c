@@ -24,7 +24,7 @@ static enum pnet_status too_large(
     const char *path, uint64_t bytes, uint64_t most, struct pnet_error *e)
 {
     char need[32], room[32];
-    return pnet_error_set(e, PNET_NO_MEMORY, "%.600s: needs %s of memory, %s can be had", path,
+    return pnet_error_set(e, PNET_NO_MEMORY, "%.600s: needs %s of memory, %s is free", path,
         pnet_bytes_text(bytes, need), pnet_bytes_text(most, room));
 }
 
@@ -95,8 +95,7 @@ static enum pnet_status read_stream(
         }
         if (device && capacity >= DEVICE_MOST) {
             free(data);
-            return pnet_error_set(
-                e, PNET_FAILED, "%s: a device that has not ended after 64 MiB", path);
+            return pnet_error_set(e, PNET_FAILED, "%s: a device with more than 64 MiB", path);
         }
         uint64_t most = capacity >= UNASKED ? free_memory() / 2 : 0;
         if (most && 2 * (uint64_t)capacity > most) {

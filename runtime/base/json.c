@@ -247,7 +247,7 @@ enum pnet_status pnet_json_get(const char *name, json_t *object, const char *key
         [JSON_INTEGER] = "an integer",
         [JSON_REAL] = "a number"};
     return pnet_error_set(e, PNET_BAD_DATA, "%s: expected %s under \"%s\"%s", name, words[type],
-        key, *value ? "" : ", which is not there");
+        key, *value ? "" : ", which is missing");
 }
 
 enum pnet_status pnet_json_get_int(

@@ -158,7 +158,7 @@ static void on_scalar(struct builder *b, const yaml_event_t *event)
     size_t length = event->data.scalar.length;
     struct level *l = b->depth ? &b->levels[b->depth - 1] : NULL;
     if (event->data.scalar.tag) {
-        fail_line(b->y, b->line, "tags (!...) mean nothing here");
+        fail_line(b->y, b->line, "tags (!...) are not supported");
     } else if (l && l->node->kind == PNET_YAML_MAP && !l->key) {
         l->key = copy_text(b, text, length);
         l->key_line = b->line;
@@ -173,7 +173,7 @@ static void on_scalar(struct builder *b, const yaml_event_t *event)
 static void on_open(struct builder *b, enum pnet_yaml_kind kind, const yaml_char_t *tag)
 {
     if (tag) {
-        fail_line(b->y, b->line, "tags (!...) mean nothing here");
+        fail_line(b->y, b->line, "tags (!...) are not supported");
     } else if (b->depth == PNET_YAML_MAX_NESTING) {
         fail_line(b->y, b->line, "nested more than %d deep", PNET_YAML_MAX_NESTING);
     } else {

@@ -26,8 +26,8 @@ static enum pnet_status check(const char *path, const struct pnet_array *a, stru
     /* The size of the file does not bound the number of clouds without points. */
     if (p->shape[0] && !p->count)
         return pnet_error_set(e, PNET_BAD_DATA,
-            "%s: %" PRId64 " clouds without a point: an array of clouds has no length of 0 behind "
-            "the first",
+            "%s: %" PRId64 " clouds without a point: an array of clouds has no dimension of 0 "
+            "after the first",
             path, p->shape[0]);
     if (!l->dims) return PNET_OK;
     bool clouds = l->count == p->shape[0];

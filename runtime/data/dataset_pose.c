@@ -74,7 +74,7 @@ struct pnet_pose pnet_pose_local(
 const char *pnet_pose_set(struct pnet_pose *a, const double *numbers, int count)
 {
     if (count != 12 && count != 16)
-        return "a pose has 12 numbers, three rows [R t], or 16, with 0 0 0 1 behind them";
+        return "a pose has 12 numbers, three rows [R t], or 16, with 0 0 0 1 as the last row";
     *a = pnet_pose_identity();
     memcpy(a->m, numbers, (size_t)count * sizeof *numbers);
     for (int i = 0; i < 16; i++)

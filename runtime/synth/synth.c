@@ -46,12 +46,11 @@ static enum pnet_status check_options(
     if ((unsigned)kind >= PNET_SYNTH_KINDS)
         return pnet_error_set(e, PNET_USAGE, "no such kind of synthetic data: %d", (int)kind);
     if (o->street && kind != PNET_SYNTH_PAIRS)
-        return pnet_error_set(e, PNET_USAGE, "the scene is chosen for pairs alone");
+        return pnet_error_set(e, PNET_USAGE, "only pairs have a scene");
     bool scans = kind == PNET_SYNTH_LIDAR || o->street;
     if (scans && o->points && o->azimuth_deg != 0)
         return pnet_error_set(e, PNET_USAGE,
-            "lidar: points and the azimuth step are two names for one "
-            "thing; give one of them");
+            "lidar: points and the azimuth step determine each other: give one of them");
     if (!o->points && (kind == PNET_SYNTH_ROOMS || (kind == PNET_SYNTH_PAIRS && !scans)))
         o->points = 16384;
     if (o->room_m == 0) o->room_m = 4.5f;
@@ -238,7 +237,7 @@ static enum pnet_status must_be_free(const char *path, struct pnet_error *e)
 {
     if (access(path, F_OK)) return PNET_OK;
     return pnet_error_set(
-        e, PNET_USAGE, "%s is there already: --force replaces it, or choose another folder", path);
+        e, PNET_USAGE, "%s exists already: --force replaces it, or choose another folder", path);
 }
 
 static enum pnet_status remove_cloud(const char *path, struct pnet_error *e)

@@ -61,7 +61,7 @@ enum pnet_status pnet_train_report(const struct pnet_train_options *o,
         {"precision", pnet_precision_names[o->target.precision]}, {"parameters", parameters},
         {"params", o->params}, {"device", device.name}, {"peak memory", memory},
         {"version", version}, {"date", date}, {"command", or_nothing(o->command)},
-        {"the command line over the config", or_nothing(o->overrides)}, {"resumed at", resumed}};
+        {"options that override the config", or_nothing(o->overrides)}, {"resumed at", resumed}};
     struct pnet_report_info info = {.facts = facts,
         .fact_count = sizeof facts / sizeof *facts,
         .classes = o->data->classes,

@@ -66,7 +66,7 @@ static enum pnet_status load_one(
     l->wanted++;
     while (i < l->file->count && strcmp(l->names[i], q->name) != 0) i++;
     if (i == l->file->count) {
-        fprintf(l->misses, "  %s: not there\n", q->name);
+        fprintf(l->misses, "  %s: missing\n", q->name);
         return PNET_OK;
     }
     const struct pnet_safetensor *t = &l->file->tensors[i];
@@ -88,7 +88,7 @@ static enum pnet_status load_one(
     for (int64_t k = 0; k < count && !st; k++) bad += !isfinite(x[k]);
     if (!bad) return st;
     return pnet_error_set(e, PNET_BAD_DATA,
-        "%s: %lld of the %lld numbers of `%s` are not finite: the training went wrong", file,
+        "%s: %lld of the %lld numbers of `%s` are not finite: the training diverged", file,
         (long long)bad, (long long)count, t->name);
 }
 

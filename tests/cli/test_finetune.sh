@@ -134,6 +134,6 @@ b = bytearray(open(sys.argv[1], "rb").read())
 b[-4:] = struct.pack("<f", float("nan"))
 open(sys.argv[2], "wb").write(b)' "$base" "$work/wrong.safetensors"
 run 4 train $model --config "$work/run.yaml" -o "$work/wrong" --weights "$work/wrong.safetensors" -q
-says 'are not finite: the training went wrong'
+says 'are not finite: the training diverged'
 check "no folder is left" test ! -e "$work/wrong"
 finish

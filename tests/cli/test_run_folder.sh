@@ -108,7 +108,7 @@ run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --s
 cp -r "$work/on" "$work/wild"
 run 1 train $model --config "$work/on/config.yaml" -o "$work/wild" -q --resume --steps 12 --set-config lr=1e6 --set-config eval_every='{steps: 1}' \
     --set-config clip_grad=0
-says 'the validation gives what is not a number; best/ stays as it was'
+says 'the validation gives NaN; best/ is not replaced'
 says 'the loss or its gradient is not finite'
 check "a validation without a loss" grep -q '"val.loss":null' "$work/wild/metrics.jsonl"
 run 0 infer $model --weights "$work/wild" --input "$rooms/test/000009.ply" -o "$work/wild.npy" -q

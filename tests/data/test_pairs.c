@@ -400,7 +400,7 @@ static void test_errors(const struct folder *f)
     expect_bad(f, "train: [{source: a.txt, target: b.txt, pose: pose.txt, views: {}}]\n",
         "3: views: not together with `source`");
     expect_bad(f, "train:\n - {source: a.txt, target: b.txt, pose: [1, 2, 3]}\n",
-        "4: pose: a pose has 12 numbers, three rows [R t], or 16, with 0 0 0 1 behind them");
+        "4: pose: a pose has 12 numbers, three rows [R t], or 16, with 0 0 0 1 as the last row");
     expect_bad(f,
         "train: [{source: a.txt, target: b.txt, pose: [2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]}]\n",
         "3: pose: the 3x3 part is no rotation: its columns are not orthonormal");

@@ -145,7 +145,7 @@ static void check_reading(void)
     CHECK_STR(e.message, "f: expected an integer under \"r\"");
     CHECK(pnet_json_get_number("f", root, "s", &r, &e) == PNET_BAD_DATA);
     CHECK(pnet_json_get_string("f", root, "t", &s, &e) == PNET_BAD_DATA);
-    CHECK_STR(e.message, "f: expected a string under \"t\", which is not there");
+    CHECK_STR(e.message, "f: expected a string under \"t\", which is missing");
     json_decref(root);
     CHECK(pnet_json_parse("f", "{\"a\":1,\n\"a\":2}", 14, &root, &e) == PNET_BAD_DATA && !root);
     CHECKF(strncmp(e.message, "f:2:", 4) == 0, "%s", e.message);

@@ -244,7 +244,7 @@ static void test_in_the_way(void)
     CHECK(!unlink(path));
     write_text(folder, "train/000000_target.ply", "mine");
     CHECK(pnet_synth_generate(&s, &e) == PNET_USAGE);
-    CHECKF(strstr(e.message, "train/000000_source.ply is there already: --force"), "%s", e.message);
+    CHECKF(strstr(e.message, "train/000000_source.ply exists already: --force"), "%s", e.message);
     char *text = text_of(folder, "train/000000_target.ply");
     CHECK(text && strcmp(text, "mine") == 0);
     s.replace = true;
