@@ -35,7 +35,7 @@ static bool collect(struct pnet_compilation *c, struct scope *s, const struct pn
         }
         if (named && !arg->name) {
             pnet_diag_label(
-                ERROR(c, arg->value->span, "a positional argument stands behind a named one"),
+                ERROR(c, arg->value->span, "a positional argument comes after a named one"),
                 "move it forward, or name it");
             return false;
         }

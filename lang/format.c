@@ -28,7 +28,7 @@ enum alignment {
 struct line {
     uint32_t begin, end; /* tokens; none: the line is a comment */
     int indent;
-    bool blank;         /* an empty line stands before it */
+    bool blank;         /* an empty line precedes it */
     bool demoted;       /* its doc comment documents nothing, and stays so */
     uint8_t alignment;  /* of enum alignment */
     int32_t comment;    /* at its end, or NONE */

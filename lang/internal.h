@@ -105,7 +105,7 @@ struct pnet_token {
 struct pnet_comment {
     struct pnet_span span; /* from `#` to the end of the line */
     bool is_doc;           /* `##`, but not `###` */
-    bool own_line;         /* no token stands before it on its line */
+    bool own_line;         /* no token precedes it on its line */
     uint32_t next;         /* index of the token that follows */
 };
 

@@ -160,10 +160,10 @@ static const char *plain_help(const struct pnet_mistake *m)
         pnet_recover_level(m->p, m->depth, &braces) == PNET_LEVEL_FIELDS && braces == m->depth;
     bool after_pipe = expects(m, BIT(ARROW)) && !expects(m, BIT(PLUS));
     if (found(m, item_words) && m->depth && !pnet_recover_outside(m->p, m->at, m->depth))
-        return "declarations stand in the file itself, outside of braces";
+        return "write declarations outside of braces";
     if (expects(m, BIT(LBRACE)) && expects(m, BIT(COLON)))
         return "write input NAME { FIELD : TYPE } for a cloud, input NAME : TYPE for anything else";
-    if (level_fields && found(m, BIT(COMMA))) return "fields stand without commas";
+    if (level_fields && found(m, BIT(COMMA))) return "write fields without commas";
     if (found(m, BIT(EQ)) && expects(m, BIT(ASSIGN)) && !expects(m, BIT(PLUS)))
         return "assign with =";
     if (found(m, BIT(ASSIGN)) && expects(m, BIT(EQ))) return "compare with ==";
@@ -172,7 +172,7 @@ static const char *plain_help(const struct pnet_mistake *m)
     if (found(m, arithmetic | comparisons | BIT(AND) | BIT(OR)) && after_pipe)
         return "put the pipe in parentheses to compute with it: (x -> f) + y";
     if (expects(m, BIT(ELSE)) && !found(m, BIT(LBRACE)) && expects(m, BIT(ARROW)))
-        return "an `if` that stands for a value needs `else`: if c then a else b";
+        return "an `if` used as a value needs `else`: if c then a else b";
     if (expects(m, BIT(THEN))) return "in an expression: if c then a else b";
     if (found(m, BIT(COLON)) && kind_before(m, 1) == TOKEN_NAME && expects(m, BIT(ASSIGN)) &&
         expects(m, BIT(RPAREN)))
@@ -183,7 +183,7 @@ static const char *plain_help(const struct pnet_mistake *m)
         return "a result needs a name: y = ..";
     if (found(m, BIT(NAME) | BIT(NUMBER) | BIT(LPAREN)) && kind_before(m, 1) == TOKEN_NUMBER &&
         m->p->tokens.items[m->at - 1].value.number.unit == PNET_UNIT_PERCENT)
-        return "a % right behind a number is percent; for the remainder, leave a space: 7 % 2";
+        return "a % directly after a number is percent; for the remainder, leave a space: 7 % 2";
     return NULL;
 }
 
@@ -228,7 +228,7 @@ void pnet_mistake_report(const struct pnet_mistake *m)
     size_t start, word;
     if (pnet_recover_swallowed(m->p, m->at, m->depth, &start) && !wants_closing(m, start - 1)) {
         struct pnet_span span = span_at(m, start - 1);
-        pnet_diag_new(diags, PNET_ERROR, span, "nothing stands behind %s, expected an expression",
+        pnet_diag_new(diags, PNET_ERROR, span, "expected an expression after %s",
             pnet_token_text(kind_at(m, start - 1)));
         return;
     }

@@ -5,7 +5,7 @@
 }
 
 %code {
-/* An empty rule stands behind what came before it. */
+/* The place of an empty rule is the end of the symbol before it. */
 #define YYLLOC_DEFAULT(current, rhs, n)                                                            \
     do {                                                                                           \
         (current).file = YYRHSLOC(rhs, n).file;                                                    \

@@ -272,7 +272,7 @@ static const char *look_alike(uint32_t code)
     case 0x201d:
     case 0x201e:
     case 0xab:
-    case 0xbb: return "text stands in straight quotes: \"..\"";
+    case 0xbb: return "write text in straight quotes: \"..\"";
     case 0x2192:
     case 0x21d2: return "a pipe is written ->";
     case 0x2010:
@@ -316,5 +316,5 @@ void pnet_token_bad(struct pnet_scan *scan, const char *text, size_t length, str
     if (help)
         pnet_diag_help(d, "%s", help);
     else if (code >= 0x80)
-        pnet_diag_help(d, "names are made of a-z, A-Z, 0-9 and _; anything may stand in comments");
+        pnet_diag_help(d, "names are made of a-z, A-Z, 0-9 and _; comments may have any character");
 }

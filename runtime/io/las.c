@@ -170,7 +170,7 @@ static enum pnet_status add_dimensions(struct las *l, struct pnet_error *e)
 }
 
 /* One description of an extra dimension: types 1 to 10 are scalars, the next tens pairs and triples
-   of them (withdrawn, still found); 0 is bytes nobody described. */
+   of them (withdrawn, still found); 0 is undocumented bytes. */
 static enum pnet_status add_extra(struct las *l, uint64_t at, size_t *byte, struct pnet_error *e)
 {
     static const enum pnet_scalar known[] = {PNET_U8, PNET_I8, PNET_U16, PNET_I16, PNET_U32,

@@ -491,8 +491,7 @@ static void warn_not_a_number(const struct trainer *t, const struct pnet_evaluat
 {
     char text[160];
     if (!t->o->warn || !(isnan(v->loss) || isnan(headline(v)))) return;
-    snprintf(text, sizeof text,
-        "step %lld: the validation gives NaN; best/ is not replaced",
+    snprintf(text, sizeof text, "step %lld: the validation gives NaN; best/ is not replaced",
         (long long)t->step);
     t->o->warn(t->o->context, text);
 }

@@ -183,8 +183,8 @@ static void test_recording(
     pnet_compilation_free(c);
 }
 
-/* Concurrent steps of a recording may overlap in another way each time. The bits
-   are still those of a session that ran step by step: of the losses, of all gradients, metrics, and running statistics that evaluation reads. */
+/* Concurrent steps of a recording may overlap in another way each time. The bits are still those of a session that ran step by
+   step: of the losses, of all gradients, metrics, and running statistics that evaluation reads. */
 static void test_replays(const char *model, int64_t points, int replays)
 {
     struct pnet_compilation *compiled = compile(model, 0, false);
