@@ -53,8 +53,7 @@ static bool finish_metric(
     struct pnet_metric_result r = {.value = NAN};
     /* the classes of a metric are the classes of the labels it compares with */
     for (int i = 0; i < n->in_count; i++)
-        if (p->tensors[n->in[i]].type.classes)
-            r.classes = p->tensors[n->in[i]].type.classes;
+        if (p->tensors[n->in[i]].type.classes) r.classes = p->tensors[n->in[i]].type.classes;
     r.per_class = calloc((size_t)r.classes + 1, sizeof *r.per_class);
     if (!r.per_class) return false;
     for (int i = 0; i < r.classes; i++) r.per_class[i] = NAN;
