@@ -2,6 +2,8 @@
 
 #include "runtime/device/memory.h"
 
+#include <stdlib.h>
+
 size_t pnet_op_no_work(const struct pnet_exec *x, bool backward)
 {
     (void)x;
@@ -46,6 +48,15 @@ struct pnet_conv_sum pnet_op_dense_sum(const struct pnet_exec *x, enum pnet_dire
         .storage = x->out.storage,
         .algo = PNET_ALGO_DEFAULT,
         .architecture = x->architecture};
+}
+
+double *pnet_op_constants(const struct pnet_exec *x, size_t count, bool *first)
+{
+    struct pnet_constants *c = x->constants;
+    *first = !c->value;
+    if (*first) *c = (struct pnet_constants){calloc(count + 1, sizeof *c->value), count};
+    if (!c->value || c->count != count) abort();
+    return c->value;
 }
 
 bool pnet_op_rule_like_input(struct pnet_rule *r)

@@ -26,6 +26,10 @@ void pnet_op_backward_both(const struct pnet_exec *x, size_t input, size_t param
    gradient of the weight. */
 struct pnet_conv_sum pnet_op_dense_sum(const struct pnet_exec *x, enum pnet_direction direction);
 
+/* References: `count` numbers that the gradient takes as constant, zero in the first run, which fills them. The runs that follow
+   get them as they were left, so central differences see the same constants as the gradient. *first tells the first run. */
+double *pnet_op_constants(const struct pnet_exec *x, size_t count, bool *first);
+
 /* Elements of a tensor. */
 static inline int64_t pnet_op_count_of(const struct pnet_tensor *t)
 {

@@ -206,6 +206,13 @@ extern const char *const pnet_direction_names[];
 /* Bytes of workspace that a step may have where it could do with less. */
 enum { PNET_WORK_MOST = 64 << 20 };
 
+/* What a reference keeps from its first run to the next ones: numbers that the row's gradient takes as constant, such as an
+   assignment of points. A test zeroes it, perturbs inputs after the first run, and frees `value`. */
+struct pnet_constants {
+    double *value; /* NULL: nothing has run */
+    size_t count;
+};
+
 /* Everything one step of the schedule gets. Kernels write all of what they are asked to write, and
  * nothing else. */
 struct pnet_exec {
@@ -230,7 +237,8 @@ struct pnet_exec {
     int act;           /* enum pnet_activation fused behind the op (rows with PNET_FUSES_ACT) */
     float slope;
     bool training;
-    struct pnet_rand rand; /* for dropout and the like: set but for the block counter */
+    struct pnet_constants *constants; /* references: of this node; else NULL */
+    struct pnet_rand rand;            /* for dropout and the like: set but for the block counter */
 };
 
 typedef void pnet_kernel(const struct pnet_exec *x);

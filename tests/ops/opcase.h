@@ -179,8 +179,9 @@ struct opcase {
     int act;
     float slope;
     bool inference;
-    const float *seeds; /* gout of backward; NULL: seed_of */
-    const char *label;  /* for messages */
+    const float *seeds;              /* gout of backward; NULL: seed_of */
+    const char *label;               /* for messages */
+    struct pnet_constants constants; /* of the reference */
 };
 
 static inline int opcase_arg(const struct opcase *c, const char *name)
@@ -366,6 +367,7 @@ static inline void opcase_free(struct opcase *c)
         free((void *)(uintptr_t)c->geo[i].distance2);
     }
     for (int i = 0; i < PNET_MAX_SAVED; i++) free(c->saved[i]);
+    free(c->constants.value);
     free(c->out);
     free(c->gout);
 }
@@ -474,11 +476,19 @@ static inline void opcase_backward(struct opcase *c, bool add, bool shared)
     opcase_step(c, c->op->backward, &x, true);
 }
 
+/* The next run of the reference is a first one. */
+static inline void opcase_let_go(struct opcase *c)
+{
+    free(c->constants.value);
+    c->constants = (struct pnet_constants){NULL, 0};
+}
+
 /* The reference's result in double: [type_count of out], to be freed. What is fused, the sum and the
    activation, is applied to it here. */
-static inline double *opcase_reference(const struct opcase *c)
+static inline double *opcase_reference(struct opcase *c)
 {
     struct pnet_exec x = opcase_exec(c);
+    x.constants = &c->constants;
     size_t n = type_count(c->world, c->rule.out);
     double *out = take(n * sizeof *out);
     for (int i = 0; i < c->in_count; i++)
@@ -495,7 +505,7 @@ static inline double *opcase_reference(const struct opcase *c)
 }
 
 /* sum over out of seed * reference: what is differentiated. */
-static inline double opcase_objective(const struct opcase *c)
+static inline double opcase_objective(struct opcase *c)
 {
     double *out = opcase_reference(c), sum = 0;
     for (size_t k = 0; k < type_count(c->world, c->rule.out); k++)
@@ -517,7 +527,7 @@ static inline double distance(size_t n, const float *got, const double *want)
 
 /* One gradient, in float, against central differences by the numbers in `at`. */
 static inline void check_gradient(
-    const struct opcase *c, const char *of, int index, size_t n, double *at, float *got, bool add)
+    struct opcase *c, const char *of, int index, size_t n, double *at, float *got, bool add)
 {
     enum { MOST = 400 };
     const double step = 1e-6;
@@ -561,6 +571,7 @@ static inline void check_gradients(struct opcase *c)
 static inline void check_forward(struct opcase *c)
 {
     opcase_forward(c);
+    opcase_let_go(c);
     size_t n = type_count(c->world, c->rule.out);
     double *want = opcase_reference(c);
     if (c->rule.out.type == PNET_F32) {

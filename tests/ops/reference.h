@@ -10,9 +10,10 @@
 
 struct reference {
     const struct pnet_plan *plan;
-    struct pnet_session *session; /* for geometry, labels and shapes; forward must have run */
-    void **values;                /* [tensor_count]: double, or int32 for labels */
-    double *params;               /* [param_elements] */
+    struct pnet_session *session;     /* for geometry, labels and shapes; forward must have run */
+    void **values;                    /* [tensor_count]: double, or int32 for labels */
+    double *params;                   /* [param_elements] */
+    struct pnet_constants *constants; /* [forward_steps] */
 };
 
 static inline size_t reference_elements(const struct reference *r, int tensor)
@@ -27,7 +28,8 @@ static inline void reference_init(struct reference *r, struct pnet_session *s)
 {
     const struct pnet_plan *p = pnet_session_plan(s);
     *r = (struct reference){p, s, calloc((size_t)p->tensor_count + 1, sizeof(void *)),
-        calloc((size_t)p->param_elements + 1, sizeof(double))};
+        calloc((size_t)p->param_elements + 1, sizeof(double)),
+        calloc((size_t)p->forward_steps + 1, sizeof(struct pnet_constants))};
     for (int64_t i = 0; i < p->param_elements; i++)
         r->params[i] = (double)pnet_session_params(s)[i];
     for (int t = 0; t < p->tensor_count; t++) {
@@ -49,7 +51,9 @@ static inline void reference_init(struct reference *r, struct pnet_session *s)
 static inline void reference_free(struct reference *r)
 {
     for (int t = 0; t < r->plan->tensor_count; t++) free(r->values[t]);
+    for (int s = 0; s < r->plan->forward_steps; s++) free(r->constants[s].value);
     free(r->values);
+    free(r->constants);
     free(r->params);
 }
 
@@ -66,6 +70,7 @@ static inline void reference_run(struct reference *r, bool training)
             x.param[i] = r->params + p->params[n->param[i]].offset;
         x.out.data = r->values[n->out];
         x.work = NULL;
+        x.constants = &r->constants[s];
         n->op->reference(&x);
     }
 }

@@ -1,4 +1,5 @@
 /* What the rows refuse, and how they say it; and what their types come to. */
+#include "runtime/ops/common.h"
 #include "tests/ops/opcase.h"
 
 static struct opcase make(const struct world *w, const char *name, int32_t width, int level)
@@ -196,6 +197,20 @@ static void test_top_k(const struct world *w)
     CHECK(opcase_rule(&c));
 }
 
+/* A reference gets zeros in its first run, and what it left there in the next one. */
+static void test_constants(void)
+{
+    struct pnet_constants constants = {NULL, 0};
+    struct pnet_exec x = {.constants = &constants};
+    bool first;
+    double *value = pnet_op_constants(&x, 3, &first);
+    CHECK(first && value[0] == 0 && value[2] == 0);
+    value[2] = 7;
+    CHECK(pnet_op_constants(&x, 3, &first)[2] == 7);
+    CHECK(!first);
+    free(constants.value);
+}
+
 /* Every row says what it is, has what a row needs, and names arguments once. */
 static void test_rows(void)
 {
@@ -229,6 +244,7 @@ int main(void)
     test_weights(&w);
     test_differences(&w);
     test_top_k(&w);
+    test_constants();
     test_rows();
     world_free(&w);
     return check_end();
