@@ -2,35 +2,13 @@
    (distance^2, not self, row) from the highest bit down: distances are not negative, so the order of their bits is their
    order, and the tie rule costs nothing. */
 #include <math.h>
-#include <string.h>
 
 #include "kernels/geometry_stage.h"
-#include "kernels/cpu/geometry/geo_isa.h"
-
-struct nearest {
-    int count, limit;
-    float reach2;                 /* points beyond this squared distance are not wanted */
-    uint64_t key[PNET_KNN_LIMIT]; /* a heap, the farthest on top */
-};
+#include "kernels/cpu/geometry/geo_nearest.h"
 
 static uint64_t candidate_key(float distance2, bool self, int32_t row)
 {
-    uint32_t bits;
-    memcpy(&bits, &distance2, sizeof bits);
-    return (uint64_t)bits << 32 | (self ? 0 : 0x80000000u) | (uint32_t)row;
-}
-
-static float key_distance2(uint64_t key)
-{
-    uint32_t bits = (uint32_t)(key >> 32);
-    float distance2;
-    memcpy(&distance2, &bits, sizeof bits);
-    return distance2;
-}
-
-static int32_t key_row(uint64_t key)
-{
-    return (int32_t)(key & 0x7fffffffu);
+    return pnet_geo_key(distance2, (self ? 0 : 0x80000000u) | (uint32_t)row);
 }
 
 static void sink(uint64_t *heap, int n, uint64_t key)
@@ -45,7 +23,7 @@ static void sink(uint64_t *heap, int n, uint64_t key)
     heap[hole] = key;
 }
 
-static void offer(struct nearest *best, uint64_t key)
+void pnet_geo_offer(struct pnet_geo_nearest *best, uint64_t key)
 {
     if (best->count < best->limit) {
         int hole = best->count++;
@@ -57,7 +35,7 @@ static void offer(struct nearest *best, uint64_t key)
     }
 }
 
-static void sort_ascending(struct nearest *best)
+void pnet_geo_sort_nearest(struct pnet_geo_nearest *best)
 {
     for (int n = best->count - 1; n > 0; n--) {
         uint64_t farthest = best->key[0];
@@ -67,9 +45,9 @@ static void sort_ascending(struct nearest *best)
 }
 
 /* Returns the squared distance beyond which no point can be among the nearest. */
-static float bound_of(const struct nearest *best)
+static float bound_of(const struct pnet_geo_nearest *best)
 {
-    return best->count < best->limit ? best->reach2 : key_distance2(best->key[0]);
+    return best->count < best->limit ? best->reach2 : pnet_geo_key_float(best->key[0]);
 }
 
 /* Removes the nearest member from `left` and returns it. */
@@ -87,7 +65,7 @@ static int take_nearest(const float distance2[WIDE], uint32_t *left)
 /* Fills `best`, a heap, from the points of a sample within best->reach2. `self`: the row that precedes others at the same
    distance, or -1. */
 static void walk_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_tree *t,
-    int32_t sample, const float at[3], int32_t self, struct nearest *best)
+    int32_t sample, const float at[3], int32_t self, struct pnet_geo_nearest *best)
 {
     _Alignas(64) float distance2[TREE_DEPTH][WIDE], in_leaf[WIDE];
     struct pnet_geo_walk w = pnet_geo_walk_begin(t, sample);
@@ -120,22 +98,16 @@ static void walk_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_t
                         pnet_geo_walk_points(&w, member);
         for (; near; near &= near - 1) {
             int l = __builtin_ctz(near);
-            offer(best, candidate_key(in_leaf[l], leaf->row[l] == self, leaf->row[l]));
+            pnet_geo_offer(best, candidate_key(in_leaf[l], leaf->row[l] == self, leaf->row[l]));
         }
     }
 }
 
-/* The previous query of the same sample: the points near it give a bound for this query. */
-struct earlier {
-    bool there;
-    float at[3];
-    float farthest; /* distance of the farthest of its nearest points */
-};
-
-/* Finds the nearest points of a query. The first bound on their distance comes from the triangle inequality; if the search
-   finds too few points within it, it runs again without a bound, so the first bound need not be right. */
-static void find_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_tree *t,
-    int32_t sample, const float at[3], int32_t self, struct earlier *earlier, struct nearest *best)
+/* The first bound on the distance comes from the triangle inequality; if the search finds too few points within it, it runs
+   again without a bound, so the first bound need not be right. */
+void pnet_geo_find_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_tree *t,
+    int32_t sample, const float at[3], int32_t self, struct pnet_geo_earlier *earlier,
+    struct pnet_geo_nearest *best)
 {
     int64_t points = t->level->row_splits[sample + 1] - t->level->row_splits[sample];
     best->reach2 = INFINITY;
@@ -150,8 +122,8 @@ static void find_nearest(const struct pnet_geo_isa *isa, const struct pnet_geo_t
         walk_nearest(isa, t, sample, at, self, best);
     }
     bool full = best->count == best->limit;
-    *earlier = (struct earlier){
-        full, {at[0], at[1], at[2]}, full ? sqrtf(key_distance2(best->key[0])) : 0};
+    *earlier = (struct pnet_geo_earlier){
+        full, {at[0], at[1], at[2]}, full ? sqrtf(pnet_geo_key_float(best->key[0])) : 0};
 }
 
 /* Returns the kernel cell of point j around p_i. */
@@ -170,7 +142,7 @@ static uint16_t cell_of(const struct pnet_geo_set *s, const float centre[3], int
    is the farthest of the nearest points: a child that is not nearer than it by the tie rule is not among them, unless all
    points are. */
 static int64_t other_children(
-    const struct pnet_geo_set *s, const struct nearest *best, int64_t row, int32_t *to)
+    const struct pnet_geo_set *s, const struct pnet_geo_nearest *best, int64_t row, int32_t *to)
 {
     int64_t count = 0;
     const float *centre = s->out->xyz + 3 * row;
@@ -186,14 +158,14 @@ static int64_t other_children(
     return count;
 }
 
-static void write_row(const struct pnet_geo_set *s, const struct nearest *best, int64_t row,
-    int32_t *other, uint16_t *cell)
+static void write_row(const struct pnet_geo_set *s, const struct pnet_geo_nearest *best,
+    int64_t row, int32_t *other, uint16_t *cell)
 {
     struct pnet_geo_set at_radius = *s;
     const float *centre = s->out->xyz + 3 * row;
-    pnet_geo_set_cells(&at_radius, best->count ? sqrtf(key_distance2(best->key[0])) : 0);
+    pnet_geo_set_cells(&at_radius, best->count ? sqrtf(pnet_geo_key_float(best->key[0])) : 0);
     int64_t n = 0;
-    for (; n < best->count; n++) other[n] = key_row(best->key[n]);
+    for (; n < best->count; n++) other[n] = pnet_geo_key_row(best->key[n]);
     if (s->parent) n += other_children(s, best, row, other + n);
     for (int64_t t = 0; t < n; t++) cell[t] = cell_of(&at_radius, centre, other[t]);
     pnet_geo_row_sort(n, other, cell);
@@ -205,11 +177,11 @@ void pnet_geo_nearest_search(const struct pnet_geo_set *s, const struct pnet_geo
     int64_t blocks = s->queries.start[s->out->samples];
 #pragma omp parallel
     {
-        struct nearest best = {.limit = s->knn};
+        struct pnet_geo_nearest best = {.limit = s->knn};
 #pragma omp for schedule(dynamic, 64)
         for (int64_t b = 0; b < blocks; b++) {
             struct pnet_geo_block block;
-            struct earlier earlier = {.there = false};
+            struct pnet_geo_earlier earlier = {.there = false};
             pnet_geo_block_get(&s->queries, b, &block);
             const int64_t *splits = s->in->row_splits + block.sample;
             for (int i = 0; i < block.count; i++) {
@@ -220,7 +192,7 @@ void pnet_geo_nearest_search(const struct pnet_geo_set *s, const struct pnet_geo
                     continue;
                 }
                 int32_t self = s->parent ? -1 : (int32_t)row;
-                find_nearest(
+                pnet_geo_find_nearest(
                     isa, &s->tree, block.sample, s->out->xyz + 3 * row, self, &earlier, &best);
                 if (to->count)
                     to->count[row + 1] = best.count + other_children(s, &best, row, NULL);
@@ -275,20 +247,21 @@ void pnet_cpu_nearest(const struct pnet_level *out, const struct pnet_level *in,
     int64_t blocks = queries.start[out->samples];
 #pragma omp parallel
     {
-        struct nearest best = {.limit = k};
+        struct pnet_geo_nearest best = {.limit = k};
 #pragma omp for schedule(dynamic, 64)
         for (int64_t b = 0; b < blocks; b++) {
             struct pnet_geo_block block;
-            struct earlier earlier = {.there = false};
+            struct pnet_geo_earlier earlier = {.there = false};
             pnet_geo_block_get(&queries, b, &block);
             for (int i = 0; i < block.count; i++) {
                 int64_t row = block.row[i];
-                find_nearest(isa, &p.tree, block.sample, out->xyz + 3 * row, -1, &earlier, &best);
-                sort_ascending(&best);
+                pnet_geo_find_nearest(
+                    isa, &p.tree, block.sample, out->xyz + 3 * row, -1, &earlier, &best);
+                pnet_geo_sort_nearest(&best);
                 for (int n = 0; n < k; n++) {
                     bool there = n < best.count;
-                    index[row * k + n] = there ? key_row(best.key[n]) : -1;
-                    distance2[row * k + n] = there ? key_distance2(best.key[n]) : INFINITY;
+                    index[row * k + n] = there ? pnet_geo_key_row(best.key[n]) : -1;
+                    distance2[row * k + n] = there ? pnet_geo_key_float(best.key[n]) : INFINITY;
                 }
             }
         }
