@@ -66,8 +66,8 @@ function(pnet_cuda_sources target)
   if(PNET_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()
-  # Triplets are the same bits everywhere: no fused multiply-add in the folder of geometry.
-  file(GLOB_RECURSE geometry CONFIGURE_DEPENDS kernels/cuda/geometry/*.cu)
+  # Triplets and supports are the same bits everywhere: no fused multiply-add in the folders of geometry and of point sets.
+  file(GLOB_RECURSE geometry CONFIGURE_DEPENDS kernels/cuda/geometry/*.cu kernels/cuda/sets/*.cu)
   set_source_files_properties(${geometry} PROPERTIES COMPILE_OPTIONS "-fmad=false")
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
   if(PNET_STATIC)
