@@ -23,14 +23,14 @@ static void sink(uint64_t *heap, int n, uint64_t key)
     heap[hole] = key;
 }
 
-void pnet_geo_offer(struct pnet_geo_nearest *best, uint64_t key)
+void pnet_geo_keep(struct pnet_geo_nearest *best, uint64_t key)
 {
     if (best->count < best->limit) {
         int hole = best->count++;
         for (; hole > 0 && best->key[(hole - 1) / 2] < key; hole = (hole - 1) / 2)
             best->key[hole] = best->key[(hole - 1) / 2];
         best->key[hole] = key;
-    } else if (key < best->key[0]) {
+    } else {
         sink(best->key, best->count, key);
     }
 }

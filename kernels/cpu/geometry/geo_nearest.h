@@ -12,7 +12,12 @@ struct pnet_geo_nearest {
     uint64_t key[PNET_KNN_LIMIT]; /* a heap, the largest on top */
 };
 
-void pnet_geo_offer(struct pnet_geo_nearest *best, uint64_t key);
+void pnet_geo_keep(struct pnet_geo_nearest *best, uint64_t key);
+static inline void pnet_geo_offer(struct pnet_geo_nearest *best, uint64_t key)
+{
+    if (best->count < best->limit || key < best->key[0]) pnet_geo_keep(best, key);
+}
+
 /* Sorts the keys; no key can be offered afterwards. */
 void pnet_geo_sort_nearest(struct pnet_geo_nearest *best);
 
