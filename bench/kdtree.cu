@@ -76,3 +76,24 @@ extern "C" int64_t kdtree_neighbours(
     *search = now() - built;
     return count;
 }
+
+extern "C" double kdtree_two_nearest(int64_t queries, const float *from, int64_t rows,
+    const float *xyz, double *build, double *search)
+{
+    cloud points = {xyz, (size_t)rows};
+    double begin = now();
+    tree t(3, points);
+    t.buildIndex();
+    double built = now();
+    double sum = 0;
+#pragma omp parallel for reduction(+ : sum) schedule(dynamic, 1024)
+    for (int64_t i = 0; i < queries; i++) {
+        uint32_t index[2];
+        float square[2] = {0, 0};
+        t.knnSearch(from + 3 * i, 2, index, square);
+        sum += (double)square[0] + (double)square[1];
+    }
+    *build = built - begin;
+    *search = now() - built;
+    return sum;
+}

@@ -1,0 +1,255 @@
+/* pnet-bench loss: a loss between two point sets, forward and backward, as a training runs it. */
+#include <getopt.h>
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/commands.h"
+#include "bench/kdtree.h"
+#include "compiler/pnet.h"
+#include "kernels/conv.h"
+#include "kernels/philox.h"
+#include "runtime/run/session.h"
+
+enum { REPEAT_MAX = 1001, SEED = 5 };
+enum set { CUBE, SPHERE, COLLAPSED };
+static const char *const set_names[] = {"cube", "sphere", "collapsed"};
+
+static const char usage[] =
+    "Usage: pnet-bench loss NAME [options]\n"
+    "The time of NAME(a, b), a loss between two point sets, forward and backward with the "
+    "gradients of both sets, on the\n"
+    "CPU: medians, and the peak of the memory that is planned. Where the program was built with "
+    "nanoflann: beside the time\n"
+    "in which nanoflann builds its trees and finds the two nearest points of the other set for "
+    "each point, in turns.\n"
+    "\n"
+    "  --points N          of each set, in each sample (2048)\n"
+    "  --batch B           samples (1)\n"
+    "  --set KIND          cube: both sets fill a cube; sphere: b lies on a sphere, a too, but for "
+    "the noise;\n"
+    "                      collapsed: a lies within the noise of the sphere's middle (sphere)\n"
+    "  --noise S           standard deviation a coordinate, the radius being 1 (0.01)\n"
+    "  --with ARGUMENTS    of the loss, such as tau=1e-10,most=32\n"
+    "  --repeat N          of which the median is taken (11)\n"
+    "  --json              one JSON object on standard output\n"
+    "  --help\n"
+    "\n"
+    "  pnet-bench loss apml --points 16384 --batch 1\n";
+
+struct options {
+    const char *name, *with;
+    int64_t points;
+    int32_t batch;
+    enum set set;
+    double noise;
+    int repeat;
+    bool json;
+};
+
+/* Medians, seconds; 0: not measured. */
+struct figures {
+    double loss, forward, backward, build, search;
+    size_t peak;
+};
+
+static void fail_usage(const char *message)
+{
+    fprintf(stderr, "pnet-bench loss: %s\nTry pnet-bench loss --help.\n", message);
+    exit(PNET_USAGE);
+}
+
+static enum set set_of(const char *name)
+{
+    for (int i = 0; i <= COLLAPSED; i++)
+        if (strcmp(name, set_names[i]) == 0) return (enum set)i;
+    fail_usage("--set is cube, sphere or collapsed");
+    return CUBE;
+}
+
+static void read_options(int argc, char **argv, struct options *o)
+{
+    static const struct option names[] = {{"points", 1, NULL, 'p'}, {"batch", 1, NULL, 'b'},
+        {"set", 1, NULL, 's'}, {"noise", 1, NULL, 'n'}, {"with", 1, NULL, 'w'},
+        {"repeat", 1, NULL, 'r'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    *o = (struct options){.points = 2048, .batch = 1, .set = SPHERE, .noise = 0.01, .repeat = 11};
+    int option;
+    while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        switch (option) {
+        case 'p': o->points = (int64_t)bench_number(optarg, 1, 1e8, fail_usage); break;
+        case 'b': o->batch = (int32_t)bench_number(optarg, 1, 4096, fail_usage); break;
+        case 's': o->set = set_of(optarg); break;
+        case 'n': o->noise = bench_number(optarg, 0, 1e3, fail_usage); break;
+        case 'w': o->with = optarg; break;
+        case 'r': o->repeat = (int)bench_number(optarg, 1, REPEAT_MAX, fail_usage); break;
+        case 'j': o->json = true; break;
+        case 'h': fputs(usage, stdout); exit(0);
+        default: fail_usage("unknown option, or one without its value");
+        }
+    }
+    if (optind + 1 != argc) fail_usage("one NAME is needed: that of a loss");
+    o->name = argv[optind];
+}
+
+/* Two numbers from the normal distribution. */
+static void normal(const struct pnet_rand *r, uint64_t draw, double to[2])
+{
+    double radius = sqrt(-2 * log(1 - (double)pnet_rand_unit(r, 2 * draw))),
+           angle = 2 * M_PI * (double)pnet_rand_unit(r, 2 * draw + 1);
+    to[0] = radius * cos(angle);
+    to[1] = radius * sin(angle);
+}
+
+/* Point i of a set: `predicted` is a. */
+static void draw_point(const struct options *o, bool predicted, int64_t i, float to[3])
+{
+    struct pnet_rand r = {.seed = SEED, .purpose = PNET_DRAW_TEST, .a = predicted};
+    double d[4], noise[4];
+    if (o->set == CUBE) {
+        for (int a = 0; a < 3; a++) to[a] = pnet_rand_unit(&r, (uint64_t)(3 * i + a));
+        return;
+    }
+    for (int k = 0; k < 2; k++) {
+        normal(&r, (uint64_t)(4 * i + k), d + 2 * k);
+        normal(&r, (uint64_t)(4 * i + 2 + k), noise + 2 * k);
+    }
+    double length = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+    for (int a = 0; a < 3; a++) {
+        double at = predicted && o->set == COLLAPSED ? 0 : d[a] / (length > 0 ? length : 1);
+        to[a] = (float)(at + (predicted ? o->noise * noise[a] : 0));
+    }
+}
+
+static enum pnet_status make_batch(const struct options *o, const struct pnet_plan *p,
+    struct pnet_batch **batch, struct pnet_error *e)
+{
+    int64_t *splits = bench_alloc(((size_t)o->batch + 1) * sizeof *splits);
+    const int64_t *both[2] = {splits, splits};
+    for (int32_t s = 0; s <= o->batch; s++) splits[s] = s * o->points;
+    enum pnet_status st = pnet_batch_new(p->inputs, p->input_count, o->batch, both, batch, e);
+    for (int k = 0; k < 2 && !st; k++)
+        for (int64_t i = 0; i < splits[o->batch]; i++)
+            draw_point(o, k == 0, i, (*batch)->inputs[k].xyz + 3 * i);
+    free(splits);
+    return st;
+}
+
+/* Times nanoflann on the points of the batch: seconds of all samples. */
+static void run_nanoflann(
+    const struct options *o, const struct pnet_batch *b, double *build, double *search)
+{
+    *build = *search = 0;
+#ifdef PNET_BENCH_KDTREE
+    for (int32_t s = 0; s < o->batch; s++)
+        for (int k = 0; k < 2; k++) {
+            const float *from = b->inputs[k].xyz + 3 * s * o->points,
+                        *in = b->inputs[1 - k].xyz + 3 * s * o->points;
+            double built, searched;
+            kdtree_two_nearest(o->points, from, o->points, in, &built, &searched);
+            *build += built;
+            *search += searched;
+        }
+#else
+    (void)o;
+    (void)b;
+#endif
+}
+
+static enum pnet_status run(const struct options *o, struct pnet_session *s,
+    const struct pnet_batch *b, struct figures *f, struct pnet_error *e)
+{
+    static double time[4][REPEAT_MAX];
+    enum pnet_status st = pnet_session_prepare(s, 0, b, e);
+    for (int n = -1; n < o->repeat && !st; n++) {
+        int at = n < 0 ? 0 : n;
+        double begin = bench_now();
+        st = pnet_session_forward(s, 0, true, 0, e);
+        time[0][at] = bench_now() - begin;
+        begin = bench_now();
+        if (!st) st = pnet_session_backward(s, 0, 1, false, e);
+        time[1][at] = bench_now() - begin;
+        if (!st) run_nanoflann(o, b, &time[2][at], &time[3][at]);
+    }
+    if (st) return st;
+    f->loss = pnet_session_objective(s, 0, NULL);
+    f->peak = pnet_session_memory(s)->peak;
+    f->forward = bench_median(time[0], o->repeat);
+    f->backward = bench_median(time[1], o->repeat);
+    f->build = bench_median(time[2], o->repeat);
+    f->search = bench_median(time[3], o->repeat);
+    return PNET_OK;
+}
+
+static enum pnet_status measure(
+    const struct options *o, const struct pnet_plan *p, struct figures *f, struct pnet_error *e)
+{
+    struct pnet_target target = {.where = {PNET_CPU, 0}};
+    struct pnet_session_options so = {.slots = 1};
+    struct pnet_bound *bound = NULL;
+    struct pnet_batch *batch = NULL;
+    struct pnet_session *session = NULL;
+    enum pnet_status st = make_batch(o, p, &batch, e);
+    if (!st) st = pnet_bound_new(p, &target, &bound, e);
+    if (!st) st = pnet_session_new(bound, &so, &session, e);
+    if (!st) st = run(o, session, batch, f, e);
+    pnet_session_free(session);
+    pnet_bound_free(bound);
+    pnet_batch_free(batch);
+    return st;
+}
+
+static void print(const struct options *o, const struct figures *f)
+{
+    double both = f->forward + f->backward, others = f->build + f->search;
+    if (o->json) {
+        printf(
+            "{\"loss\": \"%s\", \"set\": \"%s\", \"noise\": %g, \"points\": %lld, \"batch\": %d, "
+            "\"isa\": \"%s\", \"threads\": %d, \"value\": %.9g, \"forward_ms\": %.3f, "
+            "\"backward_ms\": %.3f, \"peak_bytes\": %zu",
+            o->name, set_names[o->set], o->noise, (long long)o->points, o->batch, pnet_cpu_isa(),
+            omp_get_max_threads(), f->loss, 1e3 * f->forward, 1e3 * f->backward, f->peak);
+        if (others > 0)
+            printf(", \"nanoflann_build_ms\": %.3f, \"nanoflann_search_ms\": %.3f, "
+                   "\"of_nanoflann\": %.4f",
+                1e3 * f->build, 1e3 * f->search, both / others);
+        puts("}");
+        return;
+    }
+    printf("%s of %d x %lld points, %s, noise %g; %s, %d threads\n", o->name, o->batch,
+        (long long)o->points, set_names[o->set], o->noise, pnet_cpu_isa(), omp_get_max_threads());
+    printf("loss %.6g; forward %.2f ms, backward %.2f ms, peak %.1f MiB\n", f->loss,
+        1e3 * f->forward, 1e3 * f->backward, (double)f->peak / 1048576);
+    if (others > 0)
+        printf("nanoflann %.2f ms to build, %.2f ms for two nearest points: the loss takes %.2f "
+               "times as long\n",
+            1e3 * f->build, 1e3 * f->search, both / others);
+}
+
+int pnet_bench_loss(int argc, char **argv)
+{
+    struct options o;
+    struct figures f = {.loss = 0};
+    struct pnet_error e;
+    struct pnet_compile_options c = {.purpose = PNET_FOR_TRAINING, .input_gradients = true};
+    char text[512];
+    read_options(argc, argv, &o);
+    int length = snprintf(text, sizeof text,
+        "pnet 1\ninput a { xyz : position }\ninput b { xyz : position }\nloss l = %s(a.xyz, "
+        "b.xyz%s%s)\n",
+        o.name, o.with ? ", " : "", o.with ? o.with : "");
+    if (length >= (int)sizeof text) fail_usage("NAME and ARGUMENTS are too long");
+    struct pnet_compilation *model = pnet_compile_text("pnet-bench loss", text, (size_t)length, &c);
+    const struct pnet_plan *plan = model ? pnet_compilation_plan(model) : NULL;
+    enum pnet_status st = model ? pnet_compilation_code(model) : PNET_NO_MEMORY;
+    if (!plan) {
+        if (model) pnet_compilation_report(model, stderr, false, false);
+    } else if ((st = measure(&o, plan, &f, &e))) {
+        fprintf(stderr, "pnet-bench loss: %s\n", e.message);
+    } else {
+        print(&o, &f);
+    }
+    pnet_compilation_free(model);
+    return (int)st;
+}
