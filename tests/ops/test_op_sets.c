@@ -121,7 +121,7 @@ static void test_by_hand(void)
 }
 
 static const char *const losses[] = {"chamfer(a.f, b.f, kind=l1)", "chamfer(a.f, b.f)",
-    "dcd(a.f, b.f)", "hypercd(a.f, b.f)", "infocd(a.f, b.f)"};
+    "dcd(a.f, b.f)", "hypercd(a.f, b.f)", "infocd(a.f, b.f)", "apml(a.f, b.f)"};
 
 /* The second of two samples has points in one set alone: the loss is half of that of the first. */
 static void test_empty(void)
