@@ -1,4 +1,5 @@
 /* Which pairs apml looks at: against brute force in float32, against the threshold in float64, and every limit. */
+#include "runtime/plan/op.h"
 #include "tests/sets/apml_case.h"
 
 #include <omp.h>
@@ -194,6 +195,56 @@ static void test_each_set(void)
     sets_free(&s);
 }
 
+/* A row with one point more than its set has room for. */
+static void test_room(void)
+{
+    struct sets s = sets_make(1, 5);
+    struct pnet_apml a = apml_standard();
+    const struct pnet_apml_entry *e;
+    sets_draw(&s, EQUAL);
+    for (a.entries = 4; a.entries <= 5; a.entries++) {
+        struct apml_result r = apml_run(a, &s);
+        CHECKF(apml_row(&r, 0, 0, &e) == (a.entries == 4 ? 4 : 5), "room %d", a.entries);
+        apml_free(&r);
+    }
+    sets_free(&s);
+}
+
+/* The points of a row in 0 with the points y on a line. */
+static int64_t points_of(int64_t m, const float *y)
+{
+    const float zero = 0;
+    const struct pnet_apml_entry *e;
+    struct sets s = sets_line(1, &zero, m, y);
+    struct apml_result r = apml_run(apml_uncut(), &s);
+    int64_t count = apml_row(&r, 0, 0, &e);
+    apml_free(&r);
+    sets_free(&s);
+    return count;
+}
+
+/* A point at the radius is in the support, the next float is not. Distances on a line are the coordinates themselves, and the
+   radius is kappa g + a, rounded once. The gap is at least 1e-8: of four points kappa is 7.4. */
+static void test_border(void)
+{
+    const float kappa = (float)(log(1e8) / log(8)), close[] = {1e-6f, -1e-6f, 1.07e-6f, 1.08e-6f};
+    int64_t twice = 0, wrong = 0;
+    for (uint64_t i = 0; i < 600; i++) {
+        float y[3] = {unit(300, i), unit(300, i) + 0.3f * unit(301, i), 0}, g = y[1] - y[0];
+        volatile float product = kappa * g;
+        float radius = fmaf(kappa, g, y[0]);
+        twice += product + y[0] != radius;
+        if (!(g > 1e-3f)) continue;
+        y[2] = radius;
+        wrong += points_of(3, y) != 3;
+        y[2] = nextafterf(radius, 9);
+        wrong += points_of(3, y) != 2;
+    }
+    CHECKF(wrong == 0, "%lld wrong points at the border", (long long)wrong);
+    CHECKF(twice > 50, "rounding twice differs %lld times", (long long)twice);
+    CHECK(points_of(4, close) == 3);
+}
+
 /* Bins keep small counts, and an eighth of an octave of large ones. */
 static void test_bins(void)
 {
@@ -229,6 +280,25 @@ static void test_metric(void)
     sets_free(&s);
 }
 
+/* What the sums of several batches come to. */
+static void test_finish(void)
+{
+    double sum[PNET_APML_SUMS] = {[PNET_APML_ROWS] = 4,
+        [PNET_APML_COUNT] = 1500,
+        [PNET_APML_CUT] = 1,
+        [PNET_APML_BIN + 2] = 3,
+        [PNET_APML_BIN + 1024 + 3] = 1};
+    struct pnet_metric_result r = {.value = 0};
+    pnet_op_find("apml_support")->finish(NULL, sum, &r);
+    CHECK(r.value == 375 && r.value_count == 2);
+    CHECK(strcmp(r.values[0].name, "largest") == 0 && r.values[0].value == 1024 + 3 * 128);
+    CHECK(strcmp(r.values[1].name, "cut") == 0 && r.values[1].value == 0.25);
+    memset(sum, 0, sizeof sum);
+    r = (struct pnet_metric_result){.value = 0};
+    pnet_op_find("apml_support")->finish(NULL, sum, &r);
+    CHECK(isnan(r.value) && isnan(r.values[0].value));
+}
+
 int main(void)
 {
     omp_set_num_threads(2);
@@ -236,7 +306,10 @@ int main(void)
     test_limits();
     test_most();
     test_each_set();
+    test_room();
+    test_border();
     test_bins();
     test_metric();
+    test_finish();
     return check_end();
 }
