@@ -292,25 +292,38 @@ static bool same(const struct apml_result *r, const struct apml_result *q, const
     return equal;
 }
 
-/* The same bits with 1, 2 and 3 threads, and again; with room for all supports, and where some are searched again. */
+static void check_threads(const char *what, const struct pnet_apml *a, const struct sets *s)
+{
+    struct apml_result r[4];
+    for (int t = 0; t < 4; t++) {
+        omp_set_num_threads(t < 3 ? t + 1 : 2);
+        r[t] = apml_run(*a, s);
+        CHECKF(same(&r[0], &r[t], s), "%s, run %d has other bits", what, t);
+    }
+    for (int t = 0; t < 4; t++) apml_free(&r[t]);
+    omp_set_num_threads(2);
+}
+
+/* The same bits with 1, 2 and 3 threads, and again; with room for all supports, and where some are searched again; where
+   threads share samples, and where they share the rows of one. */
 static void test_threads(void)
 {
+    static const int64_t splits[2][5] = {{0, 300, 700, 1100, 1500}, {0, 500, 600, 900, 1200}};
+    struct pnet_apml a = apml_standard();
     for (int kind = 0; kind < KINDS; kind++)
-        for (int32_t entries = 4; entries <= 64; entries *= 4) {
+        for (a.entries = 4; a.entries <= 64; a.entries *= 4) {
             struct sets s = sets_make(1500, 1200);
-            struct pnet_apml a = apml_standard();
-            struct apml_result r[4];
-            a.entries = entries;
             sets_draw(&s, (enum kind)kind);
-            for (int t = 0; t < 4; t++) {
-                omp_set_num_threads(t < 3 ? t + 1 : 2);
-                r[t] = apml_run(a, &s);
-                CHECKF(same(&r[0], &r[t], &s), "%s, run %d has other bits", kinds[kind], t);
-            }
-            for (int t = 0; t < 4; t++) apml_free(&r[t]);
+            check_threads(kinds[kind], &a, &s);
+            s.samples = 4;
+            memcpy(s.splits, splits, sizeof splits);
+            check_threads("samples", &a, &s);
             sets_free(&s);
         }
-    omp_set_num_threads(2);
+    struct sets s = sets_make(40000, 35000);
+    sets_draw(&s, RANDOM);
+    check_threads("large", &a, &s);
+    sets_free(&s);
 }
 
 /* Samples do not see each other; one with an empty side adds 0, but counts in the mean. */

@@ -118,29 +118,32 @@ static float weigh(const struct list *l, int64_t i, const float *factor)
     return sum;
 }
 
-/* Half a round: divides each row of one set by its sum. A row without entries is in a sample of which the other set is empty.
-   To be called by all threads of a team. */
-static void normalise(const struct list *a, const struct list *b, const float *factor, float *own)
+/* Below this many rows, waiting for threads at the end of half a round costs more than they gain. */
+enum { SMALL = 1 << 15 };
+
+/* Half a round: divides each row of one set in a sample by its sum. */
+static void normalise(
+    const struct list *a, const struct list *b, int32_t sample, const float *factor, float *own)
 {
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < a->of->rows.most; i++) {
-        if (a->start[i + 1] == a->start[i] && b->start[i + 1] == b->start[i]) continue;
+    int64_t first = a->of->splits[sample], end = a->of->splits[sample + 1];
+#pragma omp parallel for schedule(static) if (end - first > SMALL)
+    for (int64_t i = first; i < end; i++)
         own[i] /= own[i] * (weigh(a, i, factor) + weigh(b, i, factor)) + 1e-8f;
-    }
 }
 
+/* Threads share the samples if there are enough of them, else the rows of each. */
 static void scale(struct room *r, int32_t rounds)
 {
     const struct list *l = r->list;
-#pragma omp parallel
-    {
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < l[ROWS_BY_X].of->rows.most; i++) r->u[i] = 1;
-#pragma omp for schedule(static)
-        for (int64_t j = 0; j < l[ROWS_BY_Y].of->rows.most; j++) r->v[j] = 1;
+    const struct pnet_point_set *x = l[ROWS_BY_X].of, *y = l[ROWS_BY_Y].of;
+#pragma omp parallel for schedule(dynamic) if (x->samples >= omp_get_max_threads())
+    for (int32_t s = 0; s < x->samples; s++) {
+        for (int64_t i = x->splits[s]; i < x->splits[s + 1]; i++) r->u[i] = 1;
+        for (int64_t j = y->splits[s]; j < y->splits[s + 1]; j++) r->v[j] = 1;
+        if (x->splits[s] == x->splits[s + 1] || y->splits[s] == y->splits[s + 1]) continue;
         for (int32_t k = 0; k < rounds; k++) {
-            normalise(&l[ROWS_BY_Y], &l[COLUMNS_BY_Y], r->u, r->v);
-            normalise(&l[ROWS_BY_X], &l[COLUMNS_BY_X], r->v, r->u);
+            normalise(&l[ROWS_BY_Y], &l[COLUMNS_BY_Y], s, r->u, r->v);
+            normalise(&l[ROWS_BY_X], &l[COLUMNS_BY_X], s, r->v, r->u);
         }
     }
 }
