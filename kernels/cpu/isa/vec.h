@@ -3,6 +3,7 @@
 #ifndef PNET_KERNELS_CPU_ISA_VEC_H
 #define PNET_KERNELS_CPU_ISA_VEC_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -49,6 +50,29 @@ ALWAYS_INLINE void vec_store_part(float *p, vec v, int n)
 {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v);
 }
+ALWAYS_INLINE vec vec_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+ALWAYS_INLINE vec vec_sqrt(vec a)
+{
+    return _mm512_sqrt_ps(a);
+}
+/* Bit i is set where a[i] <= b[i]. */
+ALWAYS_INLINE unsigned vec_up_to(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
+}
+/* The nearest whole number of each float of at most 2^21, ties to even. */
+ALWAYS_INLINE vec vec_round(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+/* a 2^n for whole n; both a and the result are normal numbers. */
+ALWAYS_INLINE vec vec_scale(vec a, vec n)
+{
+    return _mm512_scalef_ps(a, n);
+}
 
 #elif defined(__AVX2__)
 #include <immintrin.h>
@@ -82,6 +106,27 @@ ALWAYS_INLINE void vec_store_part(float *p, vec v, int n)
 {
     _mm256_maskstore_ps(p, vec_mask(n), v);
 }
+ALWAYS_INLINE vec vec_max(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+ALWAYS_INLINE vec vec_sqrt(vec a)
+{
+    return _mm256_sqrt_ps(a);
+}
+ALWAYS_INLINE unsigned vec_up_to(vec a, vec b)
+{
+    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LE_OQ));
+}
+ALWAYS_INLINE vec vec_round(vec a)
+{
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+ALWAYS_INLINE vec vec_scale(vec a, vec n)
+{
+    __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), exponent));
+}
 
 #else
 /* Four floats: SSE2 or NEON, through the compiler's own vectors. */
@@ -112,6 +157,35 @@ ALWAYS_INLINE vec vec_load_part(const float *p, int n)
 ALWAYS_INLINE void vec_store_part(float *p, vec v, int n)
 {
     for (int i = 0; i < n; i++) p[i] = v[i];
+}
+ALWAYS_INLINE vec vec_max(vec a, vec b)
+{
+    return (vec){a[0] > b[0] ? a[0] : b[0], a[1] > b[1] ? a[1] : b[1], a[2] > b[2] ? a[2] : b[2],
+        a[3] > b[3] ? a[3] : b[3]};
+}
+ALWAYS_INLINE vec vec_sqrt(vec a)
+{
+    return (vec){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])};
+}
+ALWAYS_INLINE unsigned vec_up_to(vec a, vec b)
+{
+    unsigned mask = 0;
+    for (int i = 0; i < VECTOR; i++) mask |= (unsigned)(a[i] <= b[i]) << i;
+    return mask;
+}
+/* Adding 1.5 * 2^23 leaves no bits for a fraction. */
+ALWAYS_INLINE vec vec_round(vec a)
+{
+    return a + 12582912.0f - 12582912.0f;
+}
+ALWAYS_INLINE vec vec_scale(vec a, vec n)
+{
+    typedef int32_t whole __attribute__((vector_size(16)));
+    whole bits, exponent = __builtin_convertvector(n, whole);
+    memcpy(&bits, &a, sizeof bits);
+    bits += exponent << 23;
+    memcpy(&a, &bits, sizeof a);
+    return a;
 }
 #endif
 
