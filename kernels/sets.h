@@ -28,6 +28,12 @@ struct pnet_set_pair {
     const int32_t *y_near; /* [rows of y], rows of x */
 };
 
+/* Gradients [rows, 3] of both sets to write, or to add to where add_x, add_y; NULL: not wanted. */
+struct pnet_set_gradients {
+    float *x, *y;
+    bool add_x, add_y;
+};
+
 /* The kernels below are for the CPU alone so far.
 
    Losses that are sums over points of a function of the distance to the nearest point of the other set, over both directions.

@@ -118,3 +118,9 @@ double pnet_op_near_reference(const struct pnet_exec *x,
         sum += reference_side(x, PNET_SETS_X, s, term) + reference_side(x, PNET_SETS_Y, s, term);
     return samples ? sum / samples : 0;
 }
+
+struct pnet_set_gradients pnet_op_sets_gradients(const struct pnet_exec *x)
+{
+    return (struct pnet_set_gradients){x->gin[PNET_SETS_X].data, x->gin[PNET_SETS_Y].data,
+        x->gin_add[PNET_SETS_X], x->gin_add[PNET_SETS_Y]};
+}

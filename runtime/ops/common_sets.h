@@ -28,6 +28,8 @@ void pnet_op_near_backward(const struct pnet_exec *x);
 
 /* The two sets of a step, with the nearest rows where the rule asked for them. */
 struct pnet_set_pair pnet_op_sets(const struct pnet_exec *x);
+/* The gradients of a backward step. */
+struct pnet_set_gradients pnet_op_sets_gradients(const struct pnet_exec *x);
 
 /* For references: the sum over samples and both directions of `term`, over the number of samples. */
 struct pnet_op_near_point {
