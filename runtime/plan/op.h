@@ -302,6 +302,8 @@ enum pnet_op_flags {
     PNET_REPEATS = 16384,     /* each row of out is a row of in[0], which lies on a coarser level */
     PNET_READS_EXACT = 32768, /* its inputs are coordinates: float32 in every precision */
     PNET_WIDENS = 65536,      /* out may be stored in float32 where in[0] is not */
+    PNET_SAME_SIZES =
+        131072, /* in each sample in[0] and in[1] have as many rows, or one of them has none */
 };
 
 enum pnet_keep { /* what backward reads */

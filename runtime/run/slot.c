@@ -321,7 +321,7 @@ static enum pnet_status build(struct pnet_slot *s, const struct pnet_batch *b, s
     if (st || (st = make_fields(s, b, e))) return st;
     if (!b->id || b->id != s->batch) {
         s->batch = 0;
-        if ((st = build_geometry(s, b, e))) return st;
+        if ((st = build_geometry(s, b, e)) || (st = pnet_slot_check_sizes(s, e))) return st;
         s->batch = b->id;
     }
     for (int t = 0; t < s->plan->tensor_count; t++)

@@ -62,7 +62,7 @@ void pnet_slot_free(struct pnet_slot *s);
 
 /* Builds everything that the plan needs from `b`, which is not needed afterwards: on a GPU all work is done on return. Waits
    while another slot with the same `work` is built. Keeps the geometry if `b` has the same id as the last batch; fields are
-   always copied again. PNET_BAD_DATA: coordinates do not fit the grid. */
+   always copied again. PNET_BAD_DATA: coordinates do not fit the grid, or a layer needs other sizes. */
 enum pnet_status pnet_slot_build(
     struct pnet_slot *s, const struct pnet_batch *b, struct pnet_error *e);
 

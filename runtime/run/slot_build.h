@@ -15,4 +15,8 @@ struct pnet_geo_sizes {
 /* Returns scratch in the memory that slots share, outside of the fields. NULL: memory is out, or the walk only sizes. */
 void *pnet_slot_shared_scratch(struct pnet_geo_walk *w, size_t bytes);
 
+/* Once the geometry of a batch is built: checks what rows with PNET_SAME_SIZES ask for. PNET_BAD_DATA names the layer and the
+   sample. */
+enum pnet_status pnet_slot_check_sizes(const struct pnet_slot *s, struct pnet_error *e);
+
 #endif
