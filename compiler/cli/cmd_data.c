@@ -97,10 +97,14 @@ static int data_synth(int argc, char **argv)
     return PNET_OK;
 }
 
-/* The numbers that `data info` prints about the pairs of a split, one for each pair. */
+/* The numbers that `data info` prints about the pairs of a split: NUMBERS lists, one number a pair in each. */
+enum { NUMBERS = 5 };
 struct pair_numbers {
-    double *overlap, *before, *turn_deg, *shift_m, *points;
+    double *of[NUMBERS];
     int64_t count;
+};
+struct number_row {
+    const char *name, *unit;
 };
 
 static int by_number(const void *a, const void *b)
@@ -109,40 +113,70 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the numbers and prints the least, the median and the largest. */
-static void print_spread(const char *name, const char *unit, double *numbers, int64_t count)
+/* Sorts them. */
+static void print_spread(const struct number_row *row, double *numbers, int64_t count)
 {
     qsort(numbers, (size_t)count, sizeof *numbers, by_number);
-    printf("         %-28s %10.4g  %10.4g  %10.4g%s\n", name, numbers[0],
-        (numbers[(count - 1) / 2] + numbers[count / 2]) / 2, numbers[count - 1], unit);
+    printf("         %-28s %10.4g  %10.4g  %10.4g%s\n", row->name, numbers[0],
+        (numbers[(count - 1) / 2] + numbers[count / 2]) / 2, numbers[count - 1], row->unit);
 }
 
-/* Measures a pair, as a batch of one. */
-static enum pnet_status measure_pair(
-    const struct pnet_batch *b, double radius_m, struct pair_numbers *n, struct pnet_error *e)
+/* Computes how much of a cloud is near another one, in percent. */
+static enum pnet_status overlap(const struct pnet_batch_input *source,
+    const struct pnet_batch_input *target, const struct pnet_pose *pose, double radius_m,
+    double *percent, struct pnet_error *e)
+{
+    int64_t met = 0;
+    enum pnet_status st =
+        pnet_overlap(source->xyz, source->rows, target->xyz, target->rows, pose, radius_m, &met, e);
+    *percent = 100 * (double)met / (double)source->rows;
+    return st;
+}
+
+static const struct number_row registration_rows[NUMBERS] = {{"points a cloud", ""},
+    {"overlap under the pose", "  %"}, {"overlap without it", "  %"}, {"turn", "  degrees"},
+    {"shift", "  m"}};
+
+/* Measures a pair: a batch of one. */
+static enum pnet_status measure_registration(
+    const struct pnet_batch *b, double radius_m, double numbers[NUMBERS], struct pnet_error *e)
 {
     const struct pnet_batch_input *source = &b->inputs[0], *target = &b->inputs[1];
     const float *pose = b->inputs[2].fields[0];
     struct pnet_pose after, before = pnet_pose_identity();
-    int64_t met[2];
     double trace = -1, shift2 = 0;
     for (int i = 0; i < 16; i++) after.m[i] = (double)pose[i];
-    for (int k = 0; k < 2; k++) {
-        enum pnet_status st = pnet_overlap(source->xyz, source->rows, target->xyz, target->rows,
-            k ? &before : &after, radius_m, &met[k], e);
-        if (st) return st;
-    }
     for (int i = 0; i < 3; i++) {
         trace += after.m[5 * i];
         shift2 += after.m[4 * i + 3] * after.m[4 * i + 3];
     }
-    int64_t at = n->count++;
-    n->overlap[at] = 100 * (double)met[0] / (double)source->rows;
-    n->before[at] = 100 * (double)met[1] / (double)source->rows;
-    n->turn_deg[at] = acos(fmax(-1, fmin(1, trace / 2))) * 180 / M_PI;
-    n->shift_m[at] = sqrt(shift2);
-    n->points[at] = (double)(source->rows + target->rows) / 2;
-    return PNET_OK;
+    numbers[0] = (double)(source->rows + target->rows) / 2;
+    numbers[3] = acos(fmax(-1, fmin(1, trace / 2))) * 180 / M_PI;
+    numbers[4] = sqrt(shift2);
+    enum pnet_status st = overlap(source, target, &after, radius_m, &numbers[1], e);
+    return st ? st : overlap(source, target, &before, radius_m, &numbers[2], e);
+}
+
+static const struct number_row completion_rows[NUMBERS] = {{"points of the partial", ""},
+    {"points of the full", ""}, {"full near the partial", "  %"}, {"partial near the full", "  %"},
+    {"farthest of the full", "  m from the origin"}};
+
+static enum pnet_status measure_completion(
+    const struct pnet_batch *b, double radius_m, double numbers[NUMBERS], struct pnet_error *e)
+{
+    const struct pnet_batch_input *partial = &b->inputs[0], *full = &b->inputs[1];
+    struct pnet_pose still = pnet_pose_identity();
+    double far2 = 0;
+    for (int64_t i = 0; i < full->rows; i++) {
+        double sum = 0;
+        for (int c = 0; c < 3; c++) sum += pow((double)full->xyz[3 * i + c], 2);
+        far2 = fmax(far2, sum);
+    }
+    numbers[0] = (double)partial->rows;
+    numbers[1] = (double)full->rows;
+    numbers[4] = sqrt(far2);
+    enum pnet_status st = overlap(full, partial, &still, radius_m, &numbers[2], e);
+    return st ? st : overlap(partial, full, &still, radius_m, &numbers[3], e);
 }
 
 /* Measures the pairs of a split as evaluation sees them. */
@@ -152,52 +186,68 @@ static enum pnet_status measure_pairs(const struct pnet_dataset *d, enum pnet_sp
     static struct pnet_input_field xyz[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION}};
     static struct pnet_input_field pose[] = {
         {.name = "pose", .kind = PNET_INPUT_POSE, .width = 16, .per_cloud = true}};
-    static const struct pnet_input inputs[] = {{.name = "source", .fields = xyz, .field_count = 1},
-        {.name = "target", .fields = xyz, .field_count = 1},
+    static const struct pnet_input inputs[] = {{.name = "1", .fields = xyz, .field_count = 1},
+        {.name = "2", .fields = xyz, .field_count = 1},
         {.name = "pose", .fields = pose, .field_count = 1}};
     static const struct pnet_input_map map = {.count = 0};
+    bool completion = d->task == PNET_COMPLETION;
     struct pnet_loader_options o = {.data = d,
         .split = split,
         .inputs = inputs,
-        .input_count = 3,
+        .input_count = completion ? 2 : 3,
         .map = &map,
         .batch_size = 1};
     struct pnet_loader *l;
     struct pnet_batch *b;
     enum pnet_status st = pnet_loader_new(&o, &l, e);
     while (!st && !(st = pnet_loader_next(l, &b, e)) && b) {
-        st = measure_pair(b, radius_m, n, e);
+        double numbers[NUMBERS];
+        st = (completion ? measure_completion : measure_registration)(b, radius_m, numbers, e);
+        for (int i = 0; i < NUMBERS && !st; i++) n->of[i][n->count] = numbers[i];
+        n->count++;
         pnet_batch_free(b);
     }
     pnet_loader_free(l);
     return st;
 }
 
+/* Prints how often each class occurs in a split. */
+static enum pnet_status print_classes(const struct pnet_dataset *d, enum pnet_split split,
+    void (*tell)(void *context, const char *warning), void *context, struct pnet_error *e)
+{
+    char name[256];
+    int64_t *counts = calloc((size_t)d->class_count + 1, sizeof *counts), sum = 0;
+    if (!counts) return pnet_error_memory(e);
+    enum pnet_status st =
+        d->counts[split] ? pnet_dataset_survey(d, split, counts, tell, context, e) : PNET_OK;
+    for (int c = 0; !st && c < d->class_count; c++) sum += counts[c];
+    for (int c = 0; !st && c < d->class_count && sum; c++)
+        printf("         %12lld  %5.1f%%  %s\n", (long long)counts[c],
+            100 * (double)counts[c] / (double)sum,
+            pnet_printable(d->classes[c], name, sizeof name));
+    free(counts);
+    return st;
+}
+
 static enum pnet_status describe_pairs(
     const struct pnet_dataset *d, double radius_m, struct pnet_error *e)
 {
+    const struct number_row *rows =
+        d->task == PNET_COMPLETION ? completion_rows : registration_rows;
     enum pnet_status st = PNET_OK;
     for (int s = 0; s < PNET_SPLITS && !st; s++) {
         int64_t count = d->counts[s];
         printf("  %-6s %8lld pairs\n", pnet_split_name((enum pnet_split)s), (long long)count);
         if (!count) continue;
-        double *numbers = calloc(5 * (size_t)count, sizeof *numbers);
+        double *numbers = calloc(NUMBERS * (size_t)count, sizeof *numbers);
         if (!numbers) return pnet_error_memory(e);
-        struct pair_numbers n = {.overlap = numbers,
-            .before = numbers + count,
-            .turn_deg = numbers + 2 * count,
-            .shift_m = numbers + 3 * count,
-            .points = numbers + 4 * count};
+        struct pair_numbers n = {.count = 0};
+        for (int i = 0; i < NUMBERS; i++) n.of[i] = numbers + i * count;
         st = measure_pairs(d, (enum pnet_split)s, radius_m, &n, e);
-        if (!st) {
-            printf("         %-28s %10s  %10s  %10s\n", "", "least", "median", "most");
-            print_spread("points a cloud", "", n.points, count);
-            print_spread("overlap under the pose", "  %", n.overlap, count);
-            print_spread("overlap without it", "  %", n.before, count);
-            print_spread("turn", "  degrees", n.turn_deg, count);
-            print_spread("shift", "  m", n.shift_m, count);
-        }
+        if (!st) printf("         %-28s %10s  %10s  %10s\n", "", "least", "median", "most");
+        for (int i = 0; i < NUMBERS && !st; i++) print_spread(&rows[i], n.of[i], count);
         free(numbers);
+        if (!st && d->class_count) st = print_classes(d, (enum pnet_split)s, NULL, NULL, e);
     }
     return st;
 }
@@ -213,21 +263,11 @@ static void tell(void *context, const char *warning)
 static enum pnet_status describe_classes(const struct pnet_dataset *d, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;
-    char name[256];
     int64_t warnings = 0;
     for (int s = 0; s < PNET_SPLITS && !st; s++) {
         printf(
             "  %-6s %8lld clouds\n", pnet_split_name((enum pnet_split)s), (long long)d->counts[s]);
-        int64_t *counts = calloc((size_t)d->class_count + 1, sizeof *counts), sum = 0;
-        if (!counts) return pnet_error_memory(e);
-        if (d->counts[s])
-            st = pnet_dataset_survey(d, (enum pnet_split)s, counts, tell, &warnings, e);
-        for (int c = 0; !st && c < d->class_count; c++) sum += counts[c];
-        for (int c = 0; !st && c < d->class_count && sum; c++)
-            printf("         %12lld  %5.1f%%  %s\n", (long long)counts[c],
-                100 * (double)counts[c] / (double)sum,
-                pnet_printable(d->classes[c], name, sizeof name));
-        free(counts);
+        st = print_classes(d, (enum pnet_split)s, tell, &warnings, e);
     }
     if (warnings) fprintf(stderr, "pnetc: %lld warnings\n", (long long)warnings);
     return st;
@@ -238,8 +278,10 @@ static enum pnet_status describe_dataset(const char *path, double radius_m, stru
     struct pnet_dataset *d;
     enum pnet_status st = pnet_dataset_read(path, &d, e);
     if (st) return st;
-    if (d->task == PNET_REGISTRATION) {
-        printf("%s: registration, overlap within %g m\n", d->path, radius_m);
+    if (pnet_task_pairs(d->task)) {
+        printf("%s: %s, ", d->path, pnet_task_name(d->task));
+        if (d->class_count) printf("%d classes, ", d->class_count);
+        printf("%s within %g m\n", d->task == PNET_COMPLETION ? "near means" : "overlap", radius_m);
         st = describe_pairs(d, radius_m, e);
     } else {
         printf("%s: %s, %d classes\n", d->path, pnet_task_name(d->task), d->class_count);
@@ -254,7 +296,9 @@ static int data_info(int argc, char **argv)
     static const struct usage usage = {"pnetc data info DATASET [options]",
         "Reads a whole data set: its splits, and how often each class occurs; of pairs, how much "
         "of the source is seen in\n"
-        "the target under the true pose and without it, and how large the pose is.",
+        "the target under the true pose and without it, and how large the pose is; of completion, "
+        "how much of the full cloud\n"
+        "the partial one covers.",
         "  pnetc data info out/rooms\n  pnetc data info kitchen.yaml --radius 5cm\n"};
     bool done;
     const char *path;

@@ -17,22 +17,15 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns a uniform index below n, from 64 random bits. */
-static int64_t below(const struct pnet_rand *r, int part, uint64_t i, int64_t n)
-{
-    uint64_t bits = (uint64_t)draw_bits(r, part, 2 * i) << 32 | draw_bits(r, part, 2 * i + 1);
-    return (int64_t)((unsigned __int128)bits * (uint64_t)n >> 64);
-}
-
-enum pnet_status pnet_limit_side(int64_t most, const struct pnet_rand *r, int offset,
-    struct pnet_sample *s, struct pnet_error *e)
+enum pnet_status pnet_limit_side(
+    int64_t most, const struct pnet_rand *r, int part, struct pnet_sample *s, struct pnet_error *e)
 {
     if (!most || s->rows <= most) return PNET_OK;
     int64_t *rows = calloc((size_t)s->rows, sizeof *rows);
     if (!rows) return pnet_error_memory(e);
     for (int64_t i = 0; i < s->rows; i++) rows[i] = i;
     for (int64_t i = 0; i < most; i++) {
-        int64_t k = i + below(r, DRAW_LIMIT + offset, (uint64_t)i, s->rows - i), swap = rows[i];
+        int64_t k = i + draw_below(r, part, (uint64_t)i, s->rows - i), swap = rows[i];
         rows[i] = rows[k];
         rows[k] = swap;
     }
@@ -46,7 +39,7 @@ enum pnet_status pnet_sample_limit(int64_t most, uint64_t seed, uint32_t epoch, 
     struct pnet_sample *s, struct pnet_error *e)
 {
     struct pnet_rand r = augment_stream(seed, epoch, sample);
-    return pnet_limit_side(most, &r, 0, s, e);
+    return pnet_limit_side(most, &r, DRAW_LIMIT, s, e);
 }
 
 struct near {
@@ -73,7 +66,7 @@ static enum pnet_status crop(const struct pnet_augment *a, const struct pnet_ran
         free(rows);
         return pnet_error_memory(e);
     }
-    const float *centre = s->xyz + 3 * below(r, DRAW_CROP + offset, 0, s->rows);
+    const float *centre = s->xyz + 3 * draw_below(r, DRAW_CROP + offset, 0, s->rows);
     float radius = (float)a->crop_radius_m;
     for (int64_t i = 0; i < s->rows; i++) {
         float d[3] = {s->xyz[3 * i] - centre[0], s->xyz[3 * i + 1] - centre[1],

@@ -26,6 +26,10 @@
    For a pair everything is drawn for each cloud, except the flips and the scale, which are
    drawn once for both: the pose is changed accordingly and stays rigid. Pairs have no elastic distortion.
 
+   The clouds of a completion data set stay in one frame: flips, rotation and scale are the same for both, about the origin of
+   their coordinates. `flip: [x, z]` is what PCN does. drop_points, jitter and colour change the partial cloud alone; crop and
+   elastic are not for completion.
+
    All randomness is a function of (seed, epoch, sample, element): the same sample of the same epoch
    has the same bits, on any thread. */
 #ifndef PNET_RUNTIME_AUGMENT_H
@@ -79,6 +83,9 @@ enum pnet_status pnet_augment_apply(const struct pnet_augment *a, uint64_t seed,
 enum pnet_status pnet_augment_pair(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
     uint32_t sample, struct pnet_sample *source, struct pnet_sample *target, struct pnet_pose *pose,
     struct pnet_error *e);
+/* Changes the clouds of a completion entry, without crop and elastic distortion: both move alike. PNET_NO_MEMORY. */
+enum pnet_status pnet_augment_partial(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
+    uint32_t sample, struct pnet_sample *partial, struct pnet_sample *full, struct pnet_error *e);
 /* Keeps a random subset of `most` points if there are more; every point is equally likely, and order stays. PNET_NO_MEMORY. */
 enum pnet_status pnet_sample_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
     struct pnet_sample *s, struct pnet_error *e);

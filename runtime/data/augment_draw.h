@@ -29,6 +29,10 @@ enum draw_part {
     DRAW_VIEW_SHIFT,
     DRAW_VIEW_NOISE,
     DRAW_PAIR_TURN = 32768, /* + DRAW_ROTATE */
+    DRAW_COUNT = 33024,     /* + DRAW_TARGET for the full cloud */
+    DRAW_SURFACE,
+    DRAW_PARTIAL_VIEW,
+    DRAW_PARTIAL_PART,
 };
 
 /* Returns 32 random bits; element < 2^44. */
@@ -41,6 +45,13 @@ static inline uint32_t draw_bits(const struct pnet_rand *r, int part, uint64_t e
 static inline double draw_unit(const struct pnet_rand *r, int part, uint64_t element)
 {
     return (double)draw_bits(r, part, element) * 0x1p-32;
+}
+
+/* Returns a uniform index below n, from the 64 random bits of the elements 2 i and 2 i + 1. */
+static inline int64_t draw_below(const struct pnet_rand *r, int part, uint64_t i, int64_t n)
+{
+    uint64_t bits = (uint64_t)draw_bits(r, part, 2 * i) << 32 | draw_bits(r, part, 2 * i + 1);
+    return (int64_t)((unsigned __int128)bits * (uint64_t)n >> 64);
 }
 
 /* Returns a standard normal number (Box and Muller, 1958). */
@@ -89,9 +100,9 @@ void pnet_jitter(double sigma, const struct pnet_rand *r, int part, struct pnet_
    and translation, with scale and mirroring. */
 enum pnet_status pnet_augment_side(const struct pnet_augment *a, const struct pnet_rand *r,
     int offset, struct pnet_sample *s, struct pnet_motion *motion, struct pnet_error *e);
-/* Keeps a random subset of `most` points, drawn from DRAW_LIMIT + `offset`. */
-enum pnet_status pnet_limit_side(int64_t most, const struct pnet_rand *r, int offset,
-    struct pnet_sample *s, struct pnet_error *e);
+/* Keeps a random subset of `most` points if there are more, drawn from `part`; order stays. */
+enum pnet_status pnet_limit_side(
+    int64_t most, const struct pnet_rand *r, int part, struct pnet_sample *s, struct pnet_error *e);
 static inline struct pnet_rand augment_stream(uint64_t seed, uint32_t epoch, uint32_t sample)
 {
     return (struct pnet_rand){.seed = seed, .purpose = PNET_DRAW_AUGMENT, .a = epoch, .b = sample};

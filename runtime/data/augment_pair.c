@@ -36,10 +36,28 @@ enum pnet_status pnet_augment_pair(const struct pnet_augment *a, uint64_t seed, 
     return PNET_OK;
 }
 
+enum pnet_status pnet_augment_partial(const struct pnet_augment *a, uint64_t seed, uint32_t epoch,
+    uint32_t sample, struct pnet_sample *partial, struct pnet_sample *full, struct pnet_error *e)
+{
+    struct pnet_rand r = augment_stream(seed, epoch, sample);
+    struct pnet_augment own = *a;
+    struct pnet_motion motion, none;
+    assert(!a->elastic_count && !a->crop_points && !(a->crop_radius_m > 0));
+    if (!partial->rows || !full->rows) return PNET_OK;
+    pnet_motion_draw(a, &r, 0, full, &motion);
+    for (int c = 0; c < 3; c++) motion.centre[c] = 0;
+    pnet_motion_apply(&motion, partial);
+    pnet_motion_apply(&motion, full);
+    for (int c = 0; c < 3; c++) own.flip[c] = false;
+    own.rotate = PNET_ROTATE_NONE;
+    own.scale[0] = own.scale[1] = 0;
+    return pnet_augment_side(&own, &r, 0, partial, &none, e);
+}
+
 enum pnet_status pnet_pair_limit(int64_t most, uint64_t seed, uint32_t epoch, uint32_t sample,
     struct pnet_sample *source, struct pnet_sample *target, struct pnet_error *e)
 {
     struct pnet_rand r = augment_stream(seed, epoch, sample);
-    enum pnet_status status = pnet_limit_side(most, &r, 0, source, e);
-    return status ? status : pnet_limit_side(most, &r, DRAW_TARGET, target, e);
+    enum pnet_status status = pnet_limit_side(most, &r, DRAW_LIMIT, source, e);
+    return status ? status : pnet_limit_side(most, &r, DRAW_LIMIT + DRAW_TARGET, target, e);
 }

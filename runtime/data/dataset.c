@@ -11,8 +11,21 @@
 
 const char *pnet_task_name(enum pnet_task t)
 {
-    static const char *const names[] = {"segmentation", "classification", "registration"};
+    static const char *const names[] = {
+        "segmentation", "classification", "registration", "completion"};
     return names[t];
+}
+
+bool pnet_task_pairs(enum pnet_task t)
+{
+    return t == PNET_REGISTRATION || t == PNET_COMPLETION;
+}
+
+const char *const *pnet_task_sides(enum pnet_task t)
+{
+    static const char *const of_registration[] = {"source", "target"}, *const of_completion[] = {
+                                                                           "partial", "full"};
+    return t == PNET_COMPLETION ? of_completion : of_registration;
 }
 
 const char *pnet_split_name(enum pnet_split s)
@@ -48,6 +61,7 @@ void pnet_dataset_free(struct pnet_dataset *d)
     for (int i = 0; i < d->array_count; i++) pnet_array_free(&d->arrays[i]);
     free(d->arrays);
     free(d->views);
+    free(d->partials);
     free_words(d->classes, d->class_count);
     free_words(d->columns, d->column_count);
     free(d->raw);
@@ -75,16 +89,21 @@ int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw)
 static enum pnet_status check_field(const struct pnet_dataset *d, const char *input,
     const struct pnet_input_field *f, struct pnet_error *e)
 {
-    bool clouds = d->task == PNET_CLASSIFICATION;
+    bool clouds = d->task != PNET_SEGMENTATION;
     if (d->task == PNET_REGISTRATION)
         return pnet_error_set(e, PNET_USAGE,
             "%s.%s wants labels, but the task of %s is registration: its pairs have none", input,
             f->name, d->path);
+    if (!d->class_count)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s.%s wants labels, but %s lists no `classes`: list them, and give each entry a "
+            "`label`",
+            input, f->name, d->path);
     if (f->per_cloud != clouds)
         return pnet_error_set(e, PNET_USAGE,
             "%s.%s wants a label per %s, but the task of %s is %s: it has one per %s", input,
-            f->name, f->per_cloud ? "cloud" : "point", d->path,
-            clouds ? "classification" : "segmentation", clouds ? "cloud" : "point");
+            f->name, f->per_cloud ? "cloud" : "point", d->path, pnet_task_name(d->task),
+            clouds ? "cloud" : "point");
     if (f->classes != d->class_count)
         return pnet_error_set(e, PNET_USAGE,
             "%s.%s is of %d classes, but %s has %d: declare class[%d], or set the model's param",
@@ -155,7 +174,7 @@ enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_spl
     for (int64_t i = 0; i < d->counts[split]; i++) {
         struct pnet_labelled l;
         int32_t label = d->entries[split][i].label;
-        if (d->task == PNET_CLASSIFICATION) {
+        if (d->task != PNET_SEGMENTATION) {
             if (label >= 0) counts[label]++;
             continue;
         }

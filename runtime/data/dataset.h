@@ -49,7 +49,17 @@
    source is the frame after that target. Of a log, `apart: 2` leaves out fragments that follow each other, as
    3DMatch's registration recall does; with `info: gt.info` evaluation computes that recall. With
    `turn: xyz` the source of each pair is turned at random (dataset_turn.h). Files that are not
-   there are errors, but pairs of a log or of KITTI without them are left out with `missing: skip`. */
+   there are errors, but pairs of a log or of KITTI without them are left out with `missing: skip`.
+
+   Completion: entries are two clouds in one frame, a partial one and the full one. Classes are optional.
+
+     pnet_dataset: 1
+     task: completion
+     classes: [chair, table]        # optional; with map, map_other and ignore as above
+     train:
+       - {partial: a_partial.ply, full: a.ply, label: chair}
+       - {partial: p/0*.ply, full: f/0*.ply, points: 2048, full_points: 16384} # paired by what * stands for
+       - {mesh: chairs/c*.off, points: 16384, views: {count: 8, kind: depth}}  # both from a mesh; partial.h */
 #ifndef PNET_RUNTIME_DATASET_H
 #define PNET_RUNTIME_DATASET_H
 
@@ -62,7 +72,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pnet_task { PNET_SEGMENTATION, PNET_CLASSIFICATION, PNET_REGISTRATION };
+enum pnet_task { PNET_SEGMENTATION, PNET_CLASSIFICATION, PNET_REGISTRATION, PNET_COMPLETION };
 enum pnet_split { PNET_TRAIN, PNET_VAL, PNET_TEST, PNET_SPLITS };
 
 enum {
@@ -72,25 +82,31 @@ enum {
 };
 
 struct pnet_views;
+struct pnet_partial;
 
-/* The part of an entry of a registration data set besides its source cloud. */
+/* The part of an entry of a data set of pairs besides its first cloud. Registration: source and target; completion: the
+   partial and the full cloud. */
 struct pnet_pair {
-    char *target;          /* path; NULL: the entry is two views of one cloud */
-    struct pnet_pose pose; /* source to target, in the coordinates of the files; views: none */
-    int views;             /* index into the data set's views, or -1 */
-    int64_t view; /* number among the views of the cloud; a cloud's entries are consecutive */
+    char *target;          /* path; NULL: the pair is made from one cloud or mesh */
+    struct pnet_pose pose; /* source to target, in the coordinates of the files; views and
+                              completion: identity */
+    int views;             /* registration: index into the data set's views, or -1 */
+    int partial;           /* completion: index into the data set's partials; else -1 */
+    int64_t view; /* number among the views of the cloud or mesh, whose entries are consecutive */
     double *information; /* [36] of gt.info, in the coordinates of the files; NULL: not given */
     bool turned;       /* the entry has `turn`: loading turns the source about the origin of its */
     double turn[3][3]; /* file; the pose and the matrix above are of the turned source */
 };
 
 struct pnet_entry {
-    char *cloud;            /* path of the cloud or array; registration: of the source */
-    char *labels;           /* path of the labels, or NULL */
-    int32_t label;          /* classification: the class, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
-    int array;              /* index into arrays, or -1 */
-    int64_t row;            /* of the array */
-    struct pnet_pair *pair; /* registration; else NULL */
+    char *cloud;   /* path of the cloud or array; of pairs: of the source, the partial cloud
+                               or the mesh */
+    char *labels;  /* path of the labels, or NULL */
+    int32_t label; /* classification and completion: the class, PNET_LABEL_IGNORED or
+                               PNET_LABEL_NONE */
+    int array;     /* index into arrays, or -1 */
+    int64_t row;   /* of the array */
+    struct pnet_pair *pair; /* registration and completion; else NULL */
 };
 
 struct pnet_array;
@@ -115,10 +131,16 @@ struct pnet_dataset {
     int array_count;
     struct pnet_views *views;
     int view_count;
+    struct pnet_partial *partials;
+    int partial_count;
 };
 
-/* Returns "segmentation", "classification" or "registration". */
+/* Returns "segmentation", "classification", "registration" or "completion". */
 const char *pnet_task_name(enum pnet_task t);
+/* Tells whether the entries of the task are two clouds. */
+bool pnet_task_pairs(enum pnet_task t);
+/* Returns what the two clouds of an entry are called: source and target, or partial and full. */
+const char *const *pnet_task_sides(enum pnet_task t);
 /* Returns "train", "val" or "test". */
 const char *pnet_split_name(enum pnet_split s);
 
@@ -134,8 +156,8 @@ void pnet_dataset_free(struct pnet_dataset *d);
 int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw);
 
 /* Checks a model against the data set. Class fields in use must have as many classes as the data set, per point for
-   segmentation and per cloud for classification. A model that reads poses needs a registration data set, which has no
-   classes. PNET_USAGE. */
+   segmentation and per cloud for classification and completion. A model that reads poses needs a registration data set,
+   which has no classes. PNET_USAGE. */
 enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct pnet_input *inputs,
     int input_count, struct pnet_error *e);
 
@@ -153,13 +175,14 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     struct pnet_error *e);
 void pnet_labelled_free(struct pnet_labelled *l);
 
-/* The clouds of a pair, and the pose between their coordinates as loaded, that is, without the offsets. */
+/* The clouds of a pair, and the pose between their coordinates as loaded, that is, without the offsets. Completion: both
+   have the offset of the full cloud, and the pose is the identity. */
 struct pnet_loaded_pair {
     struct pnet_cloud source, target; /* views: one cloud, the source; the target is empty */
     struct pnet_pose pose;            /* views: identity */
 };
-/* Loads an entry of a registration data set; warnings as in pnet_cloud_read, for the source and the target. On failure `p`
-   is empty. */
+/* Loads an entry of a data set of pairs that is no mesh; warnings as in pnet_cloud_read, for the source and the target. On
+   failure `p` is empty. */
 enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e);
 void pnet_loaded_pair_free(struct pnet_loaded_pair *p);

@@ -171,8 +171,7 @@ static void read_map(struct pnet_index *r, const struct pnet_yaml_node *root)
     free(pairs);
 }
 
-/* Reads the label of an entry: the name of a class, or a raw label. */
-static int32_t read_label(struct pnet_index *r, const struct pnet_yaml_node *n)
+int32_t pnet_index_label(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     int64_t raw;
     const char *text = pnet_yaml_string(r->y, n, NULL);
@@ -397,7 +396,7 @@ static void read_entry(struct pnet_index *r, const struct pnet_yaml_node *n, enu
     } else if (array) {
         read_array(r, n, s, array, labels);
     } else {
-        int32_t class_of = label ? read_label(r, label) : PNET_LABEL_NONE;
+        int32_t class_of = label ? pnet_index_label(r, label) : PNET_LABEL_NONE;
         read_clouds(r, n, s, cloud, labels, class_of);
     }
 }
@@ -414,19 +413,29 @@ static void read_columns(struct pnet_index *r, const struct pnet_yaml_node *colu
     }
 }
 
-/* Reads classes, and how labels are converted to classes. A data set of pairs has neither. */
+/* Refuses keys about classes that the task has no use for. */
+static bool refuse_class_keys(struct pnet_index *r, const struct pnet_yaml_node *root)
+{
+    static const char *const keys[] = {"label_field", "classes", "map", "map_other", "ignore"};
+    bool completion = r->d->task == PNET_COMPLETION, classes = pnet_yaml_get(root, "classes");
+    int count = !pnet_task_pairs(r->d->task) ? 0 : completion && classes ? 1 : COUNT(keys);
+    for (int i = 0; i < count; i++)
+        if (pnet_yaml_get(root, keys[i]))
+            pnet_yaml_fail(r->y, pnet_yaml_get(root, keys[i]),
+                !completion ? "%s: pairs of clouds have no classes; `task: registration` goes "
+                              "without it"
+                : i         ? "%s: is about classes, and the data set has no `classes`"
+                            : "%s: points have no labels in `task: completion`; an entry has "
+                              "`label: CLASS`",
+                keys[i]);
+    return pnet_yaml_ok(r->y);
+}
+
+/* Reads classes, and how labels are converted to classes. */
 static void read_classes(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
-    static const char *const keys[] = {"classes", "label_field", "map", "map_other", "ignore"};
     const struct pnet_yaml_node *classes = pnet_yaml_get(root, "classes");
-    if (r->d->task == PNET_REGISTRATION) {
-        for (int i = 0; i < COUNT(keys); i++)
-            if (pnet_yaml_get(root, keys[i]))
-                pnet_yaml_fail(r->y, pnet_yaml_get(root, keys[i]),
-                    "%s: pairs of clouds have no classes; `task: registration` goes without it",
-                    keys[i]);
-        return;
-    }
+    if (!refuse_class_keys(r, root) || (!classes && pnet_task_pairs(r->d->task))) return;
     if (!classes) {
         pnet_yaml_fail(
             r->y, root, "a data set needs `pnet_dataset: %d`, `task` and `classes`", VERSION);
@@ -444,7 +453,8 @@ static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
     static const char *const keys[] = {"pnet_dataset", "task", "classes", "label_field", "train",
         "val", "test", "map", "map_other", "ignore", "columns"};
-    static const char *const tasks[] = {"segmentation", "classification", "registration"};
+    static const char *const tasks[] = {
+        "segmentation", "classification", "registration", "completion"};
     struct pnet_yaml *y = r->y;
     if (!pnet_yaml_map(y, root, "data set", keys, COUNT(keys))) return;
     const struct pnet_yaml_node *version = pnet_yaml_get(root, "pnet_dataset");
@@ -469,6 +479,8 @@ static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
         for (const struct pnet_yaml_node *n = list->first; n && pnet_yaml_ok(y); n = n->next)
             if (r->d->task == PNET_REGISTRATION)
                 pnet_index_pairs(r, n, (enum pnet_split)s);
+            else if (r->d->task == PNET_COMPLETION)
+                pnet_index_completion(r, n, (enum pnet_split)s);
             else
                 read_entry(r, n, (enum pnet_split)s);
     }

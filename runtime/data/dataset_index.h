@@ -33,7 +33,12 @@ struct pnet_index_share pnet_index_share(struct pnet_index *r, const struct pnet
 /* Tells whether number i of the list belongs to the split. */
 bool pnet_index_takes(const struct pnet_index_share *s, int64_t i);
 
+/* Reads the label of an entry: the name of a class, or a raw label. */
+int32_t pnet_index_label(struct pnet_index *r, const struct pnet_yaml_node *n);
+
 /* Reads an entry of a registration data set; in dataset_pairs.c. */
 void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s);
+/* Reads an entry of a completion data set; in dataset_completion.c. */
+void pnet_index_completion(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s);
 
 #endif

@@ -1,6 +1,6 @@
 /* Reads the entries of a registration data set, and loads pairs. */
 #include "runtime/data/augment_views.h"
-#include "runtime/data/dataset_index.h"
+#include "runtime/data/dataset_listing.h"
 #include "runtime/data/dataset_turn.h"
 #include "runtime/base/glob.h"
 #include "runtime/data/input_map.h"
@@ -10,78 +10,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { WINDOW_FRAMES = 100 }; /* FCGF takes its pairs from windows of this length */
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-/* An entry while it is read, and the pairs that it has listed so far. */
-struct listing {
-    struct pnet_index *r;
-    const struct pnet_yaml_node *n;
-    enum pnet_split split;
-    struct pnet_index_share share;
-    int64_t number; /* of the next pair */
-    bool skip;      /* leave out pairs whose files are missing */
-};
-
-/* Adds a pair with copies of the names; `target` NULL: the pair is two views. */
-static void add_pair(struct listing *l, const char *source, const char *target,
-    const struct pnet_pose *pose, int views, int64_t view)
-{
-    struct pnet_index *r = l->r;
-    struct pnet_entry entry = {.array = -1, .label = PNET_LABEL_NONE};
-    entry.cloud = pnet_index_copy(r, source);
-    entry.pair = calloc(1, sizeof *entry.pair);
-    if (!entry.pair) {
-        pnet_yaml_fail_memory(r->y);
-        pnet_entry_free(&entry);
-        return;
-    }
-    *entry.pair = (struct pnet_pair){.pose = *pose, .views = views, .view = view};
-    if (target) entry.pair->target = pnet_index_copy(r, target);
-    pnet_index_add(r, l->split, entry);
-}
-
-/* Lists one pair. It counts for keep_every and drop_every even if its files are missing and it is left out. Returns whether
-   it was added. */
-static bool list_pair(
-    struct listing *l, const char *source, const char *target, const struct pnet_pose *pose)
-{
-    if (!pnet_index_takes(&l->share, l->number++)) return false;
-    if (l->skip && (access(source, F_OK) != 0 || access(target, F_OK) != 0)) return false;
-    if (!pnet_index_is_file(l->r, l->n, source) || !pnet_index_is_file(l->r, l->n, target))
-        return false;
-    add_pair(l, source, target, pose, -1, 0);
-    return pnet_yaml_ok(l->r->y);
-}
-
-static struct listing begin_listing(
+static struct pnet_listing begin_listing(
     struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
 {
     static const char *const words[] = {"skip"};
     const struct pnet_yaml_node *missing = pnet_yaml_get(n, "missing");
-    struct listing l = {.r = r, .n = n, .split = s, .share = pnet_index_share(r, n)};
+    struct pnet_listing l = pnet_listing_begin(r, n, s);
     l.skip = missing && pnet_yaml_choice(r->y, missing, words, 1, 0) == 0;
     return l;
 }
 
-static void end_listing(const struct listing *l, int64_t before)
+/* Lists one pair with its pose. */
+static bool list_pair(
+    struct pnet_listing *l, const char *source, const char *target, const struct pnet_pose *pose)
+{
+    l->common.pose = *pose;
+    return pnet_listing_pair(l, source, target);
+}
+
+static void end_listing(const struct pnet_listing *l, int64_t before)
 {
     if (pnet_yaml_ok(l->r->y) && l->r->d->counts[l->split] == before && l->skip)
         pnet_yaml_fail(
             l->r->y, l->n, "the files of all its %" PRId64 " pairs are missing", l->number);
-}
-
-/* Returns the path of a file seen from the index's folder. NULL, with an error: the file does not exist, or memory is out. */
-static char *find_file(struct pnet_index *r, const struct pnet_yaml_node *n, const char *name)
-{
-    char *path = pnet_path_join(r->folder, name);
-    if (!path) pnet_yaml_fail_memory(r->y);
-    if (path && pnet_index_is_file(r, n, path)) return path;
-    free(path);
-    return NULL;
 }
 
 /* Reads the numbers of a list, or of the lists in it. Returns their number, at most `most` + 1. */
@@ -110,14 +66,14 @@ static void read_pose(struct pnet_index *r, const struct pnet_yaml_node *n, stru
         return;
     }
     const char *name = pnet_yaml_string(r->y, n, NULL);
-    char *path = name ? find_file(r, n, name) : NULL;
+    char *path = name ? pnet_index_find_file(r, n, name) : NULL;
     if (!path) return;
     enum pnet_status status = pnet_pose_read(path, pose, &e);
     if (status) pnet_index_fail(r, n, status, &e);
     free(path);
 }
 
-static void read_one_pair(struct listing *l, const char *source, const char *target,
+static void read_one_pair(struct pnet_listing *l, const char *source, const char *target,
     const struct pnet_yaml_node *pose_node)
 {
     struct pnet_pose pose;
@@ -133,7 +89,7 @@ static void read_one_pair(struct listing *l, const char *source, const char *tar
 }
 
 /* Lists pairs whose sources match a pattern; targets and poses have the same text in the place of *. */
-static void read_many_pairs(struct listing *l, const char *source, const char *target,
+static void read_many_pairs(struct pnet_listing *l, const char *source, const char *target,
     const struct pnet_yaml_node *pose_node)
 {
     struct pnet_index *r = l->r;
@@ -170,7 +126,7 @@ static char *fragment_path(struct pnet_index *r, const char *pattern, int64_t nu
 
 /* Sets the information matrix of the pair listed last; NULL: there is none. */
 static void add_information(
-    struct listing *l, const struct pnet_log_pair *at, const struct pnet_information *n)
+    struct pnet_listing *l, const struct pnet_log_pair *at, const struct pnet_information *n)
 {
     struct pnet_index *r = l->r;
     const struct pnet_log_information *found = NULL;
@@ -191,20 +147,20 @@ static void add_information(
 }
 
 /* Reads the matrices of the file that `info` names. */
-static void read_information(struct listing *l, struct pnet_information *n)
+static void read_information(struct pnet_listing *l, struct pnet_information *n)
 {
     struct pnet_index *r = l->r;
     struct pnet_error e;
     const struct pnet_yaml_node *node = pnet_yaml_get(l->n, "info");
     const char *name = pnet_yaml_string(r->y, node, NULL);
-    char *path = name ? find_file(r, node, name) : NULL;
+    char *path = name ? pnet_index_find_file(r, node, name) : NULL;
     if (!path) return;
     enum pnet_status status = pnet_information_read(path, n, &e);
     if (status) pnet_index_fail(r, node, status, &e);
     free(path);
 }
 
-static void list_log(struct listing *l, const struct pnet_pose_log *log, const char *pattern)
+static void list_log(struct pnet_listing *l, const struct pnet_pose_log *log, const char *pattern)
 {
     struct pnet_index *r = l->r;
     struct pnet_information n = {.count = 0};
@@ -225,7 +181,7 @@ static void list_log(struct listing *l, const struct pnet_pose_log *log, const c
     pnet_information_free(&n);
 }
 
-static void read_log(struct listing *l, const char *name, const char *pattern)
+static void read_log(struct pnet_listing *l, const char *name, const char *pattern)
 {
     struct pnet_index *r = l->r;
     struct pnet_pose_log log;
@@ -236,7 +192,7 @@ static void read_log(struct listing *l, const char *name, const char *pattern)
             "clouds: `%.80s` needs one *, which stands for the number of a fragment", pattern);
         return;
     }
-    char *path = find_file(r, l->n, name);
+    char *path = pnet_index_find_file(r, l->n, name);
     if (!path) return;
     enum pnet_status status = pnet_pose_log_read(path, &log, &e);
     if (status) {
@@ -250,7 +206,7 @@ static void read_log(struct listing *l, const char *name, const char *pattern)
 
 /* A sequence of KITTI. */
 struct sequence {
-    struct listing *l;
+    struct pnet_listing *l;
     const char *velodyne; /* folder, relative to the index */
     struct pnet_poses poses;
     struct pnet_pose tr;
@@ -336,7 +292,7 @@ static void read_frames(struct sequence *q, const struct pnet_yaml_node *pairs)
     if (far_m > 0) list_by_distance(q, far_m);
 }
 
-static void read_sequence(struct listing *l, const char *velodyne)
+static void read_sequence(struct pnet_listing *l, const char *velodyne)
 {
     struct pnet_index *r = l->r;
     struct sequence q = {.l = l, .velodyne = velodyne};
@@ -349,8 +305,8 @@ static void read_sequence(struct listing *l, const char *velodyne)
             r->y, l->n, "a sequence of KITTI needs `velodyne`, `poses`, `calib` and `pairs`");
         return;
     }
-    char *pose_path = find_file(r, l->n, poses);
-    char *calib_path = pose_path ? find_file(r, l->n, calib) : NULL;
+    char *pose_path = pnet_index_find_file(r, l->n, poses);
+    char *calib_path = pose_path ? pnet_index_find_file(r, l->n, calib) : NULL;
     if (calib_path) {
         enum pnet_status status = pnet_calib_read(calib_path, &q.tr, &e);
         if (!status) status = pnet_poses_read(pose_path, &q.poses, &e);
@@ -364,19 +320,9 @@ static void read_sequence(struct listing *l, const char *velodyne)
     free(calib_path);
 }
 
-/* Lists the views of one cloud, one after the other. */
-static void add_views(struct listing *l, const char *cloud, int views)
-{
-    struct pnet_pose none = pnet_pose_identity();
-    if (!pnet_index_is_file(l->r, l->n, cloud)) return;
-    for (int64_t i = 0; i < l->r->d->views[views].count && pnet_yaml_ok(l->r->y); i++)
-        add_pair(l, cloud, NULL, &none, views, i);
-}
-
-static void read_views(struct listing *l, const char *cloud, const struct pnet_yaml_node *node)
+static void read_views(struct pnet_listing *l, const char *cloud, const struct pnet_yaml_node *node)
 {
     struct pnet_index *r = l->r;
-    struct pnet_error e;
     struct pnet_dataset *d = r->d;
     struct pnet_views *grown = realloc(d->views, ((size_t)d->view_count + 1) * sizeof *grown);
     if (!grown) {
@@ -387,71 +333,20 @@ static void read_views(struct listing *l, const char *cloud, const struct pnet_y
     pnet_views_parse(r->y, node, &d->views[d->view_count]);
     int views = d->view_count++;
     if (!pnet_yaml_ok(r->y)) return;
-    if (!pnet_is_pattern(cloud)) {
-        char *path = find_file(r, l->n, cloud);
-        if (path) add_views(l, path, views);
-        free(path);
-        return;
-    }
-    struct pnet_paths clouds;
-    enum pnet_status status = pnet_glob(r->folder, cloud, &clouds, &e);
-    if (status) {
-        pnet_index_fail(r, l->n, status, &e);
-        return;
-    }
-    for (int64_t i = 0; i < clouds.count && pnet_yaml_ok(r->y); i++)
-        if (pnet_index_takes(&l->share, i)) add_views(l, clouds.items[i], views);
-    pnet_paths_free(&clouds);
+    l->common.views = views;
+    pnet_listing_views(l, cloud, d->views[views].count);
 }
 
-/* The keys of each kind of entry; the first key identifies the kind. */
-enum { KINDS = 4, KIND_KEYS = 8 };
-static const char *const kind_keys[KINDS][KIND_KEYS] = {
-    {"source", "target", "pose", "turn", "keep_every", "drop_every"},
-    {"log", "clouds", "apart", "info", "turn", "missing", "keep_every", "drop_every"},
-    {"velodyne", "poses", "calib", "pairs", "turn", "missing", "keep_every", "drop_every"},
-    {"cloud", "views", "keep_every", "drop_every"},
+/* Each kind of entry. */
+static const struct pnet_entry_kind kinds[] = {
+    {{"source", "target", "pose", "turn", "keep_every", "drop_every"}},
+    {{"log", "clouds", "apart", "info", "turn", "missing", "keep_every", "drop_every"}},
+    {{"velodyne", "poses", "calib", "pairs", "turn", "missing", "keep_every", "drop_every"}},
+    {{"cloud", "views", "keep_every", "drop_every"}},
 };
 
-/* Returns the kind of an entry; -1, with an error: none. */
-static int find_kind(struct pnet_index *r, const struct pnet_yaml_node *n)
-{
-    static const char *const all[] = {"source", "target", "pose", "log", "clouds", "apart", "info",
-        "missing", "velodyne", "poses", "calib", "pairs", "cloud", "views", "turn", "keep_every",
-        "drop_every"};
-    int kind = -1;
-    if (!pnet_yaml_map(r->y, n, "entry", all, COUNT(all))) return -1;
-    for (int i = 0; i < KINDS; i++)
-        if (kind < 0 && pnet_yaml_get(n, kind_keys[i][0])) kind = i;
-    if (kind < 0) {
-        pnet_yaml_fail(r->y, n,
-            "an entry needs `source`, `target` and `pose`, or `log` and `clouds`, or `velodyne`, "
-            "or `cloud` and `views`");
-        return -1;
-    }
-    int count = 0;
-    while (count < KIND_KEYS && kind_keys[kind][count]) count++;
-    for (const struct pnet_yaml_node *c = n->first; c; c = c->next) {
-        int i = 0;
-        while (i < count && strcmp(kind_keys[kind][i], c->key) != 0) i++;
-        if (i < count) continue;
-        pnet_yaml_fail(r->y, c, "%s: not together with `%s`", c->key, kind_keys[kind][0]);
-        return -1;
-    }
-    return kind;
-}
-
-/* Returns the text of a required key. */
-static const char *need(
-    struct pnet_index *r, const struct pnet_yaml_node *n, const char *key, const char *with)
-{
-    const struct pnet_yaml_node *c = pnet_yaml_get(n, key);
-    if (!c) pnet_yaml_fail(r->y, n, "`%s` needs `%s`", with, key);
-    return pnet_yaml_string(r->y, c, NULL);
-}
-
 /* Turns the pairs that the entry has listed if it has `turn`. */
-static void turn_listed(const struct listing *l, int64_t before)
+static void turn_listed(const struct pnet_listing *l, int64_t before)
 {
     struct pnet_augment how = {.rotate = PNET_ROTATE_NONE};
     const struct pnet_yaml_node *turn = pnet_yaml_get(l->n, "turn");
@@ -463,21 +358,23 @@ static void turn_listed(const struct listing *l, int64_t before)
 
 void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
 {
-    int kind = find_kind(r, n);
+    int kind = pnet_entry_find_kind(r, n, kinds, COUNT(kinds),
+        "an entry needs `source`, `target` and `pose`, or `log` and `clouds`, or `velodyne`, or "
+        "`cloud` and `views`");
     if (kind < 0) return;
-    const char *name = pnet_yaml_string(r->y, pnet_yaml_get(n, kind_keys[kind][0]), NULL);
-    struct listing l = begin_listing(r, n, s);
+    const char *name = pnet_yaml_string(r->y, pnet_yaml_get(n, kinds[kind].keys[0]), NULL);
+    struct pnet_listing l = begin_listing(r, n, s);
     int64_t before = r->d->counts[s];
     const struct pnet_yaml_node *pose = pnet_yaml_get(n, "pose"),
                                 *views = pnet_yaml_get(n, "views");
     if (!name || !pnet_yaml_ok(r->y)) return;
     if (kind == 0) {
-        const char *target = need(r, n, "target", "source");
+        const char *target = pnet_index_need(r, n, "target", "source");
         if (!pose) pnet_yaml_fail(r->y, n, "`source` needs `pose`");
         if (!target || !pose) return;
         (pnet_is_pattern(name) ? read_many_pairs : read_one_pair)(&l, name, target, pose);
     } else if (kind == 1) {
-        const char *clouds = need(r, n, "clouds", "log");
+        const char *clouds = pnet_index_need(r, n, "clouds", "log");
         if (clouds) read_log(&l, name, clouds);
     } else if (kind == 2) {
         read_sequence(&l, name);
@@ -505,6 +402,14 @@ static enum pnet_status load_cloud(const struct pnet_dataset *d, const char *pat
     return status ? status : pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
 }
 
+/* Gives a cloud another offset: the points stay where they are. */
+static void move_offset(struct pnet_cloud *c, const double offset[3])
+{
+    for (int64_t i = 0; i < 3 * c->rows; i++)
+        c->xyz[i] = (float)((double)c->xyz[i] + (c->offset[i % 3] - offset[i % 3]));
+    memcpy(c->offset, offset, sizeof c->offset);
+}
+
 enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e)
 {
@@ -517,6 +422,7 @@ enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_
     if (!status && pair->target)
         status = load_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
     if (!status && pair->turned) pnet_pair_turn_source(pair, &p->source);
+    if (!status && d->task == PNET_COMPLETION) move_offset(&p->source, p->target.offset);
     if (status)
         pnet_loaded_pair_free(p);
     else if (pair->target)

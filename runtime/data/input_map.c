@@ -322,8 +322,8 @@ enum pnet_status pnet_input_map_check(const struct pnet_input_map *m,
 }
 
 enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
-    const struct pnet_input *inputs, int input_count, struct pnet_input_roles *roles,
-    struct pnet_error *e)
+    const struct pnet_input *inputs, int input_count, const char *const *sides,
+    struct pnet_input_roles *roles, struct pnet_error *e)
 {
     int clouds = 0;
     *roles = (struct pnet_input_roles){-1, -1, -1};
@@ -337,14 +337,20 @@ enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
     }
     if (clouds != 2)
         return pnet_error_set(e, PNET_USAGE,
-            "the data set has pairs of clouds, a source and a target, but the model declares %d",
-            clouds);
+            "the data set has pairs of clouds, a %s and a %s, but the model declares %d", sides[0],
+            sides[1], clouds);
+    if (strcmp(inputs[roles->source].name, sides[1]) == 0 ||
+        strcmp(inputs[roles->target].name, sides[0]) == 0)
+        return pnet_error_set(e, PNET_USAGE,
+            "the first cloud that the model declares is the %s, the second the %s, but these are "
+            "called `%s` and `%s`: swap the two",
+            sides[0], sides[1], inputs[roles->source].name, inputs[roles->target].name);
     for (int i = 0; i < 2; i++) {
         const struct pnet_input *in = &inputs[i ? roles->target : roles->source];
         if (in->unused)
             return pnet_error_set(e, PNET_USAGE,
                 "the data set has pairs of clouds, but the model does not read `%s`, the %s",
-                in->name, i ? "target" : "source");
+                in->name, sides[i]);
     }
     return check_sources(m, inputs, input_count, e);
 }

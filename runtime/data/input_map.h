@@ -67,10 +67,11 @@ struct pnet_input_roles {
     int source, target; /* the clouds; for single clouds the only one, and -1 */
     int pose;           /* -1: there is no pose, or no layer reads it */
 };
-/* As pnet_input_map_check, for a model of pairs: it must declare two clouds, the source and the target, and read both. */
+/* As pnet_input_map_check, for a model of pairs: it must declare two clouds and read both. The first one declared is the
+   source. sides[2] is what the two are called (pnet_task_sides): inputs with these names in the other order are an error. */
 enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
-    const struct pnet_input *inputs, int input_count, struct pnet_input_roles *roles,
-    struct pnet_error *e);
+    const struct pnet_input *inputs, int input_count, const char *const *sides,
+    struct pnet_input_roles *roles, struct pnet_error *e);
 
 /* Tells whether the field is called rgb, color or colour, and has three channels. */
 bool pnet_input_is_colour(const struct pnet_input_field *f);

@@ -1,6 +1,7 @@
 #include "runtime/data/loader_sample.h"
 #include "runtime/data/augment_draw.h"
 #include "runtime/data/augment_views.h"
+#include "runtime/data/partial.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -24,15 +25,23 @@ static const struct pnet_entry *entry_at(const struct pnet_sample_source *s, int
 static enum pnet_status find_roles(struct pnet_sample_source *s, struct pnet_error *e)
 {
     const struct pnet_loader_options *o = &s->o;
-    s->sides = o->data->task == PNET_REGISTRATION ? 2 : 1;
+    const struct pnet_augment *a = o->training ? o->augment : NULL;
+    s->sides = pnet_task_pairs(o->data->task) ? 2 : 1;
     s->roles = (struct pnet_input_roles){-1, -1, -1};
     if (s->sides == 1)
         return pnet_input_map_check(o->map, o->inputs, o->input_count, &s->roles.source, e);
-    if (o->training && o->augment && o->augment->elastic_count)
+    if (a && a->elastic_count && o->data->task == PNET_REGISTRATION)
         return pnet_error_set(e, PNET_USAGE,
             "augment: elastic bends clouds, and no pose would map the source onto the target of a "
             "pair; leave it out");
-    return pnet_input_map_check_pair(o->map, o->inputs, o->input_count, &s->roles, e);
+    if (a && o->data->task == PNET_COMPLETION &&
+        (a->elastic_count || a->crop_points || a->crop_radius_m > 0))
+        return pnet_error_set(e, PNET_USAGE,
+            "augment: %s would change the partial and the full cloud of a completion entry in "
+            "different ways; leave it out",
+            a->elastic_count ? "elastic" : "crop");
+    return pnet_input_map_check_pair(
+        o->map, o->inputs, o->input_count, pnet_task_sides(o->data->task), &s->roles, e);
 }
 
 enum pnet_status pnet_sample_source_init(
@@ -139,15 +148,16 @@ static enum pnet_status load_pair(
 {
     const struct pnet_entry *entry = entry_at(s, index);
     const char *target = entry->pair->target;
+    int64_t labels = entry->label != PNET_LABEL_NONE;
     struct pnet_loaded_pair p;
     char warning[2][256];
     enum pnet_status status = pnet_dataset_load_pair(s->o.data, s->o.split, index, &p, warning, e);
     if (status) return status;
     for (int k = 0; k < 2; k++) warn(s, place_of(s, index) + k, warning[k]);
-    status = make(s, s->roles.source, &p.source, NULL, 0, entry->cloud, &made[0], e);
+    status = make(s, s->roles.source, &p.source, &entry->label, labels, entry->cloud, &made[0], e);
     if (!status && entry->pair->turned) pnet_normals_turn(entry->pair->turn, made[0]);
     if (!status)
-        status = make(s, s->roles.target, target ? &p.target : &p.source, NULL, 0,
+        status = make(s, s->roles.target, target ? &p.target : &p.source, &entry->label, labels,
             target ? target : entry->cloud, &made[1], e);
     if (status) {
         pnet_sample_free(made[0]);
@@ -208,6 +218,9 @@ static enum pnet_status augment(const struct pnet_sample_source *s, uint32_t epo
     struct item *item, struct pnet_error *e)
 {
     const struct pnet_loader_options *o = &s->o;
+    if (o->data->task == PNET_COMPLETION)
+        return pnet_augment_partial(
+            o->augment, o->seed, epoch, sample, item->own[0], item->own[1], e);
     if (s->sides == 2)
         return pnet_augment_pair(
             o->augment, o->seed, epoch, sample, item->own[0], item->own[1], &item->pose, e);
@@ -231,6 +244,23 @@ static enum pnet_status make_views(const struct pnet_sample_source *s, uint32_t 
     return pnet_views_apply(v, &draw, item->own[0], item->own[1], &item->pose, e);
 }
 
+/* Returns how the clouds of a completion entry are made; NULL: it is none. */
+static const struct pnet_partial *partial_at(const struct pnet_sample_source *s, int64_t index)
+{
+    const struct pnet_pair *pair = entry_at(s, index)->pair;
+    return pair && pair->partial >= 0 ? &s->o.data->partials[pair->partial] : NULL;
+}
+
+/* Draws the numbers of points that the entry asks for: other points each epoch in training, else the same ones. */
+static enum pnet_status set_counts(const struct pnet_sample_source *s, uint32_t epoch,
+    uint32_t sample, struct item *item, struct pnet_error *e)
+{
+    const struct pnet_partial *p = partial_at(s, sample);
+    struct pnet_views_draw draw = s->o.training ? (struct pnet_views_draw){s->o.seed, epoch, sample}
+                                                : pnet_partial_fixed(p, (int)s->o.split, sample);
+    return pnet_partial_count(p, &draw, item->own[0], item->own[1], e);
+}
+
 static bool is_augmented(const struct pnet_sample_source *s)
 {
     return s->o.training && s->o.augment && pnet_augment_any(s->o.augment);
@@ -246,13 +276,16 @@ static enum pnet_status change(struct pnet_sample_source *s, uint32_t epoch, int
     struct item *item, struct pnet_error *e)
 {
     const struct pnet_pair *pair = entry_at(s, index)->pair;
-    bool views = pair && pair->views >= 0, capped = false, augmented = is_augmented(s);
+    const struct pnet_partial *p = partial_at(s, index);
+    bool views = pair && pair->views >= 0, counted = p && (p->points || p->full_points);
+    bool capped = false, augmented = is_augmented(s);
     uint32_t sample = (uint32_t)index;
     for (int k = 0; k < s->sides; k++)
         capped |= s->o.training && s->o.max_points && item->sample[k]->rows > s->o.max_points;
-    if (!is_full(s, item) || (!views && !capped && !augmented)) return PNET_OK;
+    if (!is_full(s, item) || (!views && !counted && !capped && !augmented)) return PNET_OK;
     enum pnet_status status = own(s, item, e);
     if (!status && views) status = make_views(s, epoch, sample, item, e);
+    if (!status && counted) status = set_counts(s, epoch, sample, item, e);
     if (!status && capped) status = limit(s, epoch, sample, item, e);
     if (!status && augmented) status = augment(s, epoch, sample, item, e);
     return status;
@@ -293,7 +326,8 @@ static enum pnet_status put_together(const struct pnet_sample_source *s, const s
     int32_t count, const struct lists *lists, struct pnet_batch **b, struct pnet_error *e)
 {
     const struct pnet_loader_options *o = &s->o;
-    bool repeats = !o->training || (!is_augmented(s) && !o->data->view_count);
+    bool drawn = is_augmented(s) || o->data->view_count || o->data->partial_count;
+    bool repeats = !o->training || !drawn;
     for (int32_t i = 0; i < count; i++) {
         for (int k = 0; k < 2; k++) lists->samples[k][i] = items[i].sample[k];
         lists->poses[i] = items[i].pose;

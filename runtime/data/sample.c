@@ -155,6 +155,35 @@ void pnet_sample_keep(struct pnet_sample *s, const int64_t *rows, int64_t count)
     s->rows = count;
 }
 
+static void gather(void *to, const void *from, size_t size, const int64_t *rows, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)to + (size_t)i * size, (const char *)from + (size_t)rows[i] * size, size);
+}
+
+enum pnet_status pnet_sample_take(
+    struct pnet_sample *s, const int64_t *rows, int64_t count, struct pnet_error *e)
+{
+    struct pnet_sample *taken = new_sample(s->input, count), swap;
+    if (!taken) return pnet_error_memory(e);
+    memcpy(taken->offset, s->offset, sizeof s->offset);
+    gather(taken->xyz, s->xyz, 3 * sizeof *s->xyz, rows, count);
+    for (int i = 0; i < s->input->field_count; i++) {
+        const struct pnet_input_field *f = &s->input->fields[i];
+        if (!s->fields[i]) continue;
+        assert(taken->fields[i]);
+        if (f->per_cloud)
+            memcpy(taken->fields[i], s->fields[i], field_size(f, 1));
+        else
+            gather(taken->fields[i], s->fields[i], row_size(f), rows, count);
+    }
+    swap = *s;
+    *s = *taken;
+    *taken = swap;
+    pnet_sample_free(taken);
+    return PNET_OK;
+}
+
 /* Hashes coordinates and splits to 64 bits: multiply and fold, eight bytes a step. */
 static uint64_t hash(uint64_t h, const void *data, size_t size)
 {

@@ -35,6 +35,9 @@ void pnet_sample_free(struct pnet_sample *s);
 uint64_t pnet_sample_bytes(const struct pnet_sample *s);
 /* Keeps `count` rows of the sample; row[count] ascends. */
 void pnet_sample_keep(struct pnet_sample *s, const int64_t *rows, int64_t count);
+/* Takes `count` rows of the sample, in the order of rows[count], which may repeat. PNET_NO_MEMORY: it stays as it was. */
+enum pnet_status pnet_sample_take(
+    struct pnet_sample *s, const int64_t *rows, int64_t count, struct pnet_error *e);
 
 /* Makes a batch of samples of the input `input`, one after the other; other inputs get no rows. The caller keeps the
    samples. With `repeats` the id is a hash of the coordinates and row splits, so that a repeated batch has the same id; else

@@ -516,7 +516,8 @@ static void test_refused(const struct folder *f)
     struct pnet_input_roles roles;
     static const char text[] = "inputs: {T: {pose: {value: 1}}}";
     CHECK(!pnet_input_map_read("m", text, sizeof text - 1, &m, &e));
-    CHECK(pnet_input_map_check_pair(&m, inputs, 3, &roles, &e) == PNET_USAGE);
+    CHECK(pnet_input_map_check_pair(
+              &m, inputs, 3, pnet_task_sides(PNET_REGISTRATION), &roles, &e) == PNET_USAGE);
     CHECK_STR(e.message, "inputs: T is a pose, which comes with the pairs");
     CHECK(roles.source == 0 && roles.target == 1 && roles.pose == 2);
     pnet_input_map_free(&m);

@@ -194,7 +194,7 @@ int main(void)
     struct pnet_compile_options o = none;
     CHECK(cases("elaborate", none) == 33);
     CHECK(cases("limits", none) == 16);
-    CHECK(cases("rules", none) == 9);
+    CHECK(cases("rules", none) == 10);
     o.purpose = PNET_FOR_TRAINING;
     CHECK(cases("training", o) == 1);
     o = none;

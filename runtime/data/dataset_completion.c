@@ -1,0 +1,78 @@
+/* Reads the entries of a completion data set. */
+#include "runtime/data/dataset_listing.h"
+#include "runtime/data/partial.h"
+#include "runtime/base/glob.h"
+
+#include <stdlib.h>
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+/* Makes room for one more partial, which all pairs of the entry get. NULL: out of memory, which sticks. */
+static struct pnet_partial *add_partial(struct pnet_listing *l)
+{
+    struct pnet_dataset *d = l->r->d;
+    struct pnet_partial *grown =
+        realloc(d->partials, ((size_t)d->partial_count + 1) * sizeof *grown);
+    if (!grown) {
+        pnet_yaml_fail_memory(l->r->y);
+        return NULL;
+    }
+    d->partials = grown;
+    l->common.partial = d->partial_count++;
+    grown[l->common.partial] = (struct pnet_partial){.kind = PNET_PARTIAL_FILE};
+    return &grown[l->common.partial];
+}
+
+static void read_one_pair(struct pnet_listing *l, const char *partial, const char *full)
+{
+    char *from = pnet_path_join(l->r->folder, partial);
+    char *to = from ? pnet_path_join(l->r->folder, full) : NULL;
+    if (from && to)
+        pnet_listing_pair(l, from, to);
+    else
+        pnet_yaml_fail_memory(l->r->y);
+    free(from);
+    free(to);
+}
+
+/* Lists pairs whose partial clouds match a pattern; the full ones have the same text in the place of *. */
+static void read_many_pairs(struct pnet_listing *l, const char *partial, const char *full)
+{
+    struct pnet_index *r = l->r;
+    struct pnet_paths from = {.count = 0}, to = {.count = 0};
+    struct pnet_error e;
+    enum pnet_status status = pnet_glob(r->folder, partial, &from, &e);
+    if (!status) status = pnet_glob_pair(r->folder, partial, full, &from, &to, &e);
+    for (int64_t i = 0; !status && i < from.count && pnet_yaml_ok(r->y); i++)
+        pnet_listing_pair(l, from.items[i], to.items[i]);
+    if (status) pnet_index_fail(r, l->n, status, &e);
+    pnet_paths_free(&from);
+    pnet_paths_free(&to);
+}
+
+static void read_label(struct pnet_listing *l)
+{
+    const struct pnet_yaml_node *label = pnet_yaml_get(l->n, "label");
+    if (label && !l->r->d->class_count)
+        pnet_yaml_fail(l->r->y, label, "label: the data set lists no `classes`");
+    else if (label)
+        l->label = pnet_index_label(l->r, label);
+}
+
+void pnet_index_completion(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
+{
+    static const struct pnet_entry_kind kinds[] = {
+        {{"partial", "full", "label", "points", "full_points", "keep_every", "drop_every"}}};
+    int kind =
+        pnet_entry_find_kind(r, n, kinds, COUNT(kinds), "an entry needs `partial` and `full`");
+    if (kind < 0) return;
+    const char *name = pnet_yaml_string(r->y, pnet_yaml_get(n, kinds[kind].keys[0]), NULL);
+    struct pnet_listing l = pnet_listing_begin(r, n, s);
+    read_label(&l);
+    struct pnet_partial *p = pnet_yaml_ok(r->y) ? add_partial(&l) : NULL;
+    if (!name || !p) return;
+    pnet_partial_parse_files(r->y, n, p);
+    const char *full = pnet_index_need(r, n, "full", "partial");
+    if (full && pnet_yaml_ok(r->y))
+        (pnet_is_pattern(name) ? read_many_pairs : read_one_pair)(&l, name, full);
+}

@@ -1,0 +1,59 @@
+/* Completion: how many points the clouds of an entry have, and how both clouds are made from a mesh.
+
+     {partial: p/0*.ply, full: f/0*.ply, points: 2048, full_points: 16384}
+     {mesh: chairs/0*.off, points: 16384, views: {count: 8, kind: depth, points: 2048}}
+
+   A cloud of two files gets `points` (the partial one) or `full_points` (the full one) by a random draw: without repeats if it
+   has more points, else all of them and as many repeats as are missing, as the loader of PCN does (Yuan, Khot, Held, Mertz,
+   Hebert: PCN: Point Completion Network, 3DV 2018). Without the key a cloud keeps its points.
+
+   A mesh is moved and scaled so that the centroid of its surface is the origin and its farthest corner has the distance 1. The
+   full cloud is `points` points drawn uniformly from its surface, always the same ones. Keys of `views`:
+
+     count: 8          # entries of each mesh (1)
+     kind: depth       # what a depth camera of PCN sees, or `cut` (depth)
+     points: 2048      # of the partial cloud (2048)
+     part: [25%, 75%]  # cut: share of the full cloud that is cut away, or one number (25% to 75%)
+     seed: 1           # of the full clouds, and of the views that evaluation sees (1)
+
+   depth: 160 x 120 rays of a camera with a focal length of 100 pixels that looks at the origin from any direction, at the
+   distance of the diameter of the sphere around the mesh, 2: the models of PCN have the diameter 1, its camera the distance 1.
+   What the rays hit is drawn to `points` as above.
+
+   cut: the points nearest to a random place on the unit sphere are cut away; of the others farthest point sampling takes
+   `points`, as PoinTr does with ShapeNet-55 (Yu et al.: PoinTr, ICCV 2021). In evaluation the place of view k is corner k of 8 of
+   the cube (+-1, +-1, +-1); x changes first.
+
+   Training draws counts and views anew each epoch, from the seed of the run. Evaluation always sees the same ones: its draws
+   depend on the seed above, the split and the number of the entry. */
+#ifndef PNET_RUNTIME_PARTIAL_H
+#define PNET_RUNTIME_PARTIAL_H
+
+#include "runtime/data/augment_views.h"
+#include "runtime/data/sample.h"
+
+enum pnet_partial_kind { PNET_PARTIAL_FILE, PNET_PARTIAL_DEPTH, PNET_PARTIAL_CUT };
+
+struct pnet_partial {
+    enum pnet_partial_kind kind;
+    int64_t points, full_points; /* 0: as the file has them */
+    int64_t count;               /* views of a mesh */
+    double part[2];              /* from, to */
+    uint64_t seed;
+};
+
+/* Read the counts of an entry of two files, and the keys of an entry with `mesh`; errors stick to `y`. */
+void pnet_partial_parse_files(
+    struct pnet_yaml *y, const struct pnet_yaml_node *entry, struct pnet_partial *p);
+void pnet_partial_parse_mesh(
+    struct pnet_yaml *y, const struct pnet_yaml_node *entry, struct pnet_partial *p);
+
+/* Returns the stream of evaluation for an entry of a split. */
+struct pnet_views_draw pnet_partial_fixed(const struct pnet_partial *p, int split, uint32_t sample);
+
+/* Gives each cloud its number of points. Clouds without points stay as they are. PNET_NO_MEMORY. */
+enum pnet_status pnet_partial_count(const struct pnet_partial *p,
+    const struct pnet_views_draw *draw, struct pnet_sample *partial, struct pnet_sample *full,
+    struct pnet_error *e);
+
+#endif
