@@ -1,4 +1,5 @@
 /* pnetc infer */
+#include "compiler/cli/cloud_feed.h"
 #include "compiler/cli/cloud_options.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
@@ -19,7 +20,7 @@ struct inference {
     struct pnet_bound *bound;
     struct pnet_session *session;
     struct weights weights;
-    int input; /* of the model */
+    struct cloud_feed feed;
     bool colour, json, quiet, verbose;
     char **columns; /* names of --columns, or of the weights */
     int column_count;
@@ -207,29 +208,61 @@ static void warn_of_results(
             bad == count ? "all, " : "", (long long)bad, (long long)count);
 }
 
-static enum pnet_status infer_one(
-    const struct inference *f, const char *input, const char *output, struct pnet_error *e)
+/* Reads a cloud as a sample of the model's input `input`. */
+static enum pnet_status load_cloud(const struct inference *f, const char *path, int input,
+    struct pnet_cloud *c, struct pnet_sample **sample, struct pnet_error *e)
 {
-    struct pnet_cloud c = {0};
-    struct pnet_sample *sample = NULL;
+    char warning[256];
+    char *const *columns = f->columns ? f->columns : f->weights.map.columns;
+    int column_count = f->columns ? f->column_count : f->weights.map.column_count;
+    enum pnet_status st = pnet_cloud_read_columns(path, columns, column_count, c, warning, e);
+    if (st) return st;
+    if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
+    if (column_count) st = pnet_cloud_name_columns(columns, column_count, c, path, e);
+    if (st) return st;
+    return pnet_sample_make(&f->plan->inputs[input], &f->weights.map, c, NULL, 0, path, sample, e);
+}
+
+/* Reads the clouds `paths`, one for each input of the feed, as a batch of one sample. */
+static enum pnet_status load_batch(const struct inference *f, char *const *paths,
+    struct pnet_cloud *clouds, struct pnet_batch **b, struct pnet_error *e)
+{
+    const struct cloud_feed *feed = &f->feed;
+    struct pnet_sample *samples[CLOUD_FEED_MOST] = {NULL};
+    const struct pnet_sample *const *lists[CLOUD_FEED_MOST];
+    enum pnet_status st = PNET_OK;
+    for (int k = 0; k < feed->count && !st; k++) {
+        lists[k] = (const struct pnet_sample *const *)&samples[k];
+        st = load_cloud(f, paths[k], feed->input[k], &clouds[k], &samples[k], e);
+    }
+    if (!st)
+        st = pnet_inputs_batch(
+            f->plan->inputs, f->plan->input_count, feed->input, feed->count, lists, 1, b, e);
+    for (int k = 0; k < feed->count; k++) pnet_sample_free(samples[k]);
+    return st;
+}
+
+/* Returns the place in the feed of the cloud whose points the rows of the result are; 0 for other results. */
+static int place_of_result(const struct inference *f)
+{
+    int input = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input;
+    for (int k = 0; k < f->feed.count; k++)
+        if (f->feed.input[k] == input) return k;
+    return 0;
+}
+
+/* `paths`: a cloud for each input of the feed. */
+static enum pnet_status infer_one(
+    const struct inference *f, char *const *paths, const char *output, struct pnet_error *e)
+{
+    struct pnet_cloud clouds[CLOUD_FEED_MOST] = {{0}};
     struct pnet_batch *b = NULL;
     float *result = NULL;
     int64_t rows;
-    char warning[256];
+    int place = place_of_result(f);
+    const char *input = paths[place];
     double begin = pnet_seconds();
-    char *const *columns = f->columns ? f->columns : f->weights.map.columns;
-    int column_count = f->columns ? f->column_count : f->weights.map.column_count;
-    enum pnet_status st = pnet_cloud_read_columns(input, columns, column_count, &c, warning, e);
-    if (st) return st;
-    if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
-    if (column_count) st = pnet_cloud_name_columns(columns, column_count, &c, input, e);
-    if (!st)
-        st = pnet_sample_make(
-            &f->plan->inputs[f->input], &f->weights.map, &c, NULL, 0, input, &sample, e);
-    if (!st)
-        st = pnet_samples_batch(f->plan->inputs, f->plan->input_count, f->input,
-            (const struct pnet_sample *const *)&sample, 1, false, &b, e);
-    if (sample) pnet_sample_free(sample);
+    enum pnet_status st = load_batch(f, paths, clouds, &b, e);
     double loaded = pnet_seconds();
     if (!st && (st = pnet_session_prepare(f->session, 0, b, e))) {
         struct pnet_error nameless = *e; /* the geometry stage does not know the names of files */
@@ -241,14 +274,14 @@ static enum pnet_status infer_one(
     double computed = pnet_seconds();
     if (!st) st = pnet_session_result(f->session, 0, &result, &rows, e);
     if (!st) warn_of_results(f, input, result, rows);
-    if (!st) st = write_result(f, input, output, &c, result, rows, e);
+    if (!st) st = write_result(f, input, output, &clouds[place], result, rows, e);
     if (!st && f->verbose)
         fprintf(stderr,
             "%s: %lld points, load %.0f ms, geometry %.0f ms, network %.0f ms, write %.0f ms\n",
-            input, (long long)c.rows, 1e3 * (loaded - begin), 1e3 * (prepared - loaded),
+            input, (long long)clouds[place].rows, 1e3 * (loaded - begin), 1e3 * (prepared - loaded),
             1e3 * (computed - prepared), 1e3 * (pnet_seconds() - computed));
     free(result);
-    pnet_cloud_free(&c);
+    for (int k = 0; k < f->feed.count; k++) pnet_cloud_free(&clouds[k]);
     return st;
 }
 
@@ -290,11 +323,12 @@ static enum pnet_status check_ending(const char *name, bool per_point, struct pn
     return PNET_OK;
 }
 
-/* Runs the net on all inputs and writes the results. With `many` inputs `output` is a folder: FOLDER/NAME.ply, NAME of the
-   input. `format` may be NULL. */
-static enum pnet_status infer_all(const struct inference *f, const struct pnet_paths *inputs,
-    bool many, const char *output, const char *format, struct pnet_error *e)
+/* With many clouds `output` is a folder: FOLDER/NAME.ply, NAME of the input. `format` may be NULL. */
+static enum pnet_status infer_all(
+    const struct inference *f, const char *output, const char *format, struct pnet_error *e)
 {
+    const struct pnet_paths *inputs = &f->feed.clouds;
+    bool many = f->feed.many;
     char path[4096];
     bool per_point = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input >= 0;
     if (!output && per_point)
@@ -303,14 +337,14 @@ static enum pnet_status infer_all(const struct inference *f, const struct pnet_p
     if (!format) format = per_point ? "ply" : "npy";
     snprintf(path, sizeof path, ".%s", format);
     enum pnet_status st = output ? check_ending(many ? path : output, per_point, e) : PNET_OK;
-    if (st || !many) return st ? st : infer_one(f, inputs->items[0], output, e);
+    if (st || !many) return st ? st : infer_one(f, inputs->items, output, e);
     if (output) st = check_stems(inputs, e);
     if (!st && output) st = pnet_make_folder(output, e);
     for (int64_t i = 0; i < inputs->count && !st; i++) {
         int length;
         const char *name = stem(inputs->items[i], &length);
         if (output) snprintf(path, sizeof path, "%s/%.*s.%s", output, length, name, format);
-        st = infer_one(f, inputs->items[i], output ? path : NULL, e);
+        st = infer_one(f, &inputs->items[i], output ? path : NULL, e);
     }
     return st;
 }
@@ -322,8 +356,8 @@ static enum pnet_status open_session(struct inference *f, const struct model_opt
     enum pnet_status st =
         pnet_cli_map_clouds(&f->weights.map, map, f->plan->inputs, f->plan->input_count, e);
     if (!st)
-        st = pnet_input_map_check(
-            &f->weights.map, f->plan->inputs, f->plan->input_count, &f->input, e);
+        st =
+            pnet_input_map_check_sources(&f->weights.map, f->plan->inputs, f->plan->input_count, e);
     if (!st) st = pnet_session_new(f->bound, &o, &f->session, e);
     if (!st) st = pnet_cli_weights_load(&f->weights, f->session, e);
     return st;
@@ -338,9 +372,9 @@ struct infer_request {
     unsigned degrade;
 };
 
-/* Runs the net on all clouds of `clouds`. Returns the exit code. */
-static int infer_clouds(const struct infer_request *r, const struct setting *setting,
-    const struct pnet_paths *clouds, bool many, struct inference *f)
+/* Runs the net on all clouds; the exit code. */
+static int infer_clouds(
+    const struct infer_request *r, const struct setting *setting, struct inference *f)
 {
     struct pnet_error e = {0};
     int code;
@@ -355,12 +389,15 @@ static int infer_clouds(const struct infer_request *r, const struct setting *set
     if (!c) return code;
     f->plan = pnet_compilation_plan(c);
     enum pnet_status st =
-        pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
+        pnet_cli_feed_clouds(&r->inputs, f->plan->inputs, f->plan->input_count, &f->feed, &e);
+    if (!st)
+        st = pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
     if (!st) st = open_session(f, &r->m, &r->map, &e);
-    if (!st) st = infer_all(f, clouds, many, r->output, r->format, &e);
+    if (!st) st = infer_all(f, r->output, r->format, &e);
     code = st ? pnet_cli_complain(&e) : PNET_OK;
     pnet_session_free(f->session);
     pnet_bound_free(f->bound);
+    pnet_paths_free(&f->feed.clouds);
     pnet_compilation_free(c);
     return code;
 }
@@ -368,23 +405,19 @@ static int infer_clouds(const struct infer_request *r, const struct setting *set
 /* Opens the files of the command line and runs the net. Returns the exit code. */
 static int infer(const struct infer_request *r, struct inference *f)
 {
-    struct pnet_paths clouds = {0};
     struct setting setting;
     struct pnet_error e = {0};
-    bool many;
     int code;
     if (r->columns && pnet_cloud_parse_columns(r->columns, &f->columns, &f->column_count, &e))
         return pnet_cli_complain(&e);
-    if (pnet_cli_list_clouds(&r->inputs, &clouds, &many, &e) ||
-        pnet_cli_weights_open(r->weights, &f->weights, &e) ||
+    if (pnet_cli_weights_open(r->weights, &f->weights, &e) ||
         pnet_cli_weights_setting(&f->weights, &r->m, r->degrade, &setting, &e)) {
         code = pnet_cli_complain(&e);
     } else {
-        code = infer_clouds(r, &setting, &clouds, many, f);
+        code = infer_clouds(r, &setting, f);
     }
     pnet_cli_weights_close(&f->weights);
     pnet_cloud_free_columns(f->columns, f->column_count);
-    pnet_paths_free(&clouds);
     return code;
 }
 
@@ -398,7 +431,8 @@ int pnet_command_infer(int argc, char **argv)
         "feature_0 ...), .npy holds the plain\n"
         "matrix; a result for each cloud is printed. Where --input is a folder or a pattern, or "
         "there are several, OUT is a "
-        "folder.\n"
+        "folder. A net that reads several clouds takes each by the name of the model's input, "
+        "--input NAME=CLOUD.\n"
         "The clouds' fields feed the model as in training; --map and --config change this.",
         "  pnetc infer models/rooms.pnet --weights out/demo --input room.ply -o labelled.ply "
         "--colour\n"
@@ -411,7 +445,7 @@ int pnet_command_infer(int argc, char **argv)
     bool done;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &r.weights, "W", "trained weights"},
         {"input", 'i', OPT_LIST, &r.inputs, "CLOUD",
-            "a cloud, a folder or a pattern; may be repeated"},
+            "a cloud, a folder or a pattern, NAME=CLOUD for the input NAME; may be repeated"},
         {"output", 'o', OPT_TEXT, &r.output, "OUT", "file, or folder for many clouds"},
         {"format", 0, OPT_TEXT, &r.format, "ENDING",
             "of files in a folder: ply (default), npy (default of one row a cloud), ..."},

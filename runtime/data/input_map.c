@@ -286,7 +286,7 @@ static enum pnet_status check_source(
     return PNET_OK;
 }
 
-static enum pnet_status check_sources(const struct pnet_input_map *m,
+enum pnet_status pnet_input_map_check_sources(const struct pnet_input_map *m,
     const struct pnet_input *inputs, int input_count, struct pnet_error *e)
 {
     for (int i = 0; i < m->count; i++) {
@@ -318,7 +318,7 @@ enum pnet_status pnet_input_map_check(const struct pnet_input_map *m,
         *input = i;
     }
     if (*input < 0) return pnet_error_set(e, PNET_USAGE, "the model reads no cloud");
-    return check_sources(m, inputs, input_count, e);
+    return pnet_input_map_check_sources(m, inputs, input_count, e);
 }
 
 enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
@@ -352,5 +352,5 @@ enum pnet_status pnet_input_map_check_pair(const struct pnet_input_map *m,
                 "the data set has pairs of clouds, but the model does not read `%s`, the %s",
                 in->name, sides[i]);
     }
-    return check_sources(m, inputs, input_count, e);
+    return pnet_input_map_check_sources(m, inputs, input_count, e);
 }

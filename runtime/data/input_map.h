@@ -62,6 +62,10 @@ void pnet_input_map_free(struct pnet_input_map *m);
 enum pnet_status pnet_input_map_check(const struct pnet_input_map *m,
     const struct pnet_input *inputs, int input_count, int *input, struct pnet_error *e);
 
+/* The first half of pnet_input_map_check: the sources alone. */
+enum pnet_status pnet_input_map_check_sources(const struct pnet_input_map *m,
+    const struct pnet_input *inputs, int input_count, struct pnet_error *e);
+
 /* Indices of the inputs of a model that a data set fills. */
 struct pnet_input_roles {
     int source, target; /* the clouds; for single clouds the only one, and -1 */

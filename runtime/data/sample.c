@@ -219,13 +219,13 @@ static void place(struct pnet_batch_input *to, const struct pnet_sample *s, int3
     }
 }
 
-/* Makes a batch with room for the samples of one or two inputs; samples[k] belong to input which[k]. */
-static enum pnet_status make_batch(const struct pnet_input *inputs, int input_count,
+enum pnet_status pnet_inputs_batch(const struct pnet_input *inputs, int input_count,
     const int *which, int sides, const struct pnet_sample *const *const *samples, int32_t count,
     struct pnet_batch **batch, struct pnet_error *e)
 {
     size_t length = (size_t)count + 1;
-    int64_t *splits = calloc(3 * length, sizeof *splits); /* none, then a part for each side */
+    int64_t *splits =
+        calloc(((size_t)sides + 1) * length, sizeof *splits); /* none, then a part for each side */
     const int64_t **all = calloc((size_t)input_count, sizeof *all);
     enum pnet_status status = splits && all ? PNET_OK : pnet_error_memory(e);
     *batch = NULL;
@@ -247,7 +247,8 @@ enum pnet_status pnet_samples_batch(const struct pnet_input *inputs, int input_c
     const struct pnet_sample *const *samples, int32_t count, bool repeats,
     struct pnet_batch **batch, struct pnet_error *e)
 {
-    enum pnet_status status = make_batch(inputs, input_count, &input, 1, &samples, count, batch, e);
+    enum pnet_status status =
+        pnet_inputs_batch(inputs, input_count, &input, 1, &samples, count, batch, e);
     if (status || !repeats) return status;
     uint64_t id = hash_input(HASH_START, &(*batch)->inputs[input], count);
     (*batch)->id = id ? id : 1;
@@ -261,7 +262,8 @@ enum pnet_status pnet_pairs_batch(const struct pnet_input *inputs, int input_cou
 {
     const int which[2] = {roles->source, roles->target};
     const struct pnet_sample *const *const samples[2] = {sources, targets};
-    enum pnet_status status = make_batch(inputs, input_count, which, 2, samples, count, batch, e);
+    enum pnet_status status =
+        pnet_inputs_batch(inputs, input_count, which, 2, samples, count, batch, e);
     if (status) return status;
     struct pnet_batch_input *in = (*batch)->inputs;
     float *to = roles->pose >= 0 ? in[roles->pose].fields[0] : NULL;

@@ -45,6 +45,10 @@ enum pnet_status pnet_sample_take(
 enum pnet_status pnet_samples_batch(const struct pnet_input *inputs, int input_count, int input,
     const struct pnet_sample *const *samples, int32_t count, bool repeats,
     struct pnet_batch **batch, struct pnet_error *e);
+/* Makes a batch of the samples of several inputs: samples[k], [count], belong to input which[k]; the id is 0. */
+enum pnet_status pnet_inputs_batch(const struct pnet_input *inputs, int input_count,
+    const int *which, int sides, const struct pnet_sample *const *const *samples, int32_t count,
+    struct pnet_batch **batch, struct pnet_error *e);
 /* As pnet_samples_batch for pairs: sources[count] of the input roles->source, targets[count] of roles->target, poses[count]
    from source to target. The id is a hash of the coordinates of both and of the poses. */
 enum pnet_status pnet_pairs_batch(const struct pnet_input *inputs, int input_count,
