@@ -1,0 +1,96 @@
+# Completion from the command line: a data set described, trained on, resumed, evaluated; a net of one of two clouds, and of both,
+# run by the names of its inputs.
+. tests/cli/common.sh
+mkdir "$work/set"
+for i in 0 1 2 3 4 5; do
+    awk -v seed=$i 'BEGIN { srand(seed + 1); for (i = 0; i < 300; i++) print rand() - 0.5, rand() - 0.5, rand() - 0.5 }' >"$work/set/f$i.txt"
+    awk '$1 < 0' "$work/set/f$i.txt" >"$work/set/p$i.txt"
+done
+cat >"$work/set/dataset.yaml" <<END
+pnet_dataset: 1
+task: completion
+classes: [box, ball]
+train: [{partial: p*.txt, full: f*.txt, points: 128, full_points: 256, label: ball, drop_every: 3}]
+val: [{partial: p*.txt, full: f*.txt, label: box, keep_every: 3}]
+END
+run 0 data info "$work/set" --radius 1mm
+prints "completion, 2 classes, near means within 0.001 m"
+prints "train         4 pairs"
+check "points of the partial" grep -qE 'points of the partial +128 +128 +128$' "$out"
+check "points of the full" grep -qE 'points of the full +256 +256 +256$' "$out"
+check "all of the partial" grep -qE 'partial near the full +100 +100 +100  %$' "$out"
+check "classes" grep -qE '^ +4  100.0%  ball$' "$out"
+
+cat >"$work/tiny.pnet" <<END
+pnet 1
+input partial { xyz : position
+  at : feature[3] }
+input full { xyz : position
+  at : feature[3]
+  kind : class[2] per cloud }
+net small(p: cloud, q: cloud) {
+  a = p.at -> linear(8) -> bn -> relu -> pool(max, to=sample) -> linear(3)
+  b = q.at -> linear(8) -> bn -> relu -> pool(max, to=sample) -> linear(3)
+  both = a + b
+  return [a, both]
+}
+y = small(partial, full)
+loss   l = mse(y[0], full.at -> pool(mean, to=sample))
+loss   m = mse(y[1], full.at -> pool(max, to=sample))
+END
+cat >"$work/run.yaml" <<END
+data: set
+steps: 6
+batch_size: 2
+inputs: {partial: {at: [x, y, z]}, full: {at: [x, y, z]}}
+augment: {flip: [x, z], rotate: z, scale: [0.9, 1.1]}
+save_every: {steps: 3}
+eval_every: {steps: 3}
+END
+run 0 train "$work/tiny.pnet" --config "$work/run.yaml" -o "$work/whole" -q -j 1
+run 0 train "$work/tiny.pnet" --config "$work/run.yaml" -o "$work/parts" -q -j 1 --steps 3
+run 0 train "$work/tiny.pnet" --config "$work/run.yaml" -o "$work/parts" -q -j 1 --resume
+check "weights" test -s "$work/whole/last/weights.safetensors"
+same "$work/whole/last/weights.safetensors" "$work/parts/last/weights.safetensors"
+run 0 train "$work/tiny.pnet" --config "$work/run.yaml" -o "$work/more" -q -j 1 --set-config workers=3
+same "$work/whole/last/weights.safetensors" "$work/more/last/weights.safetensors"
+run 0 eval "$work/tiny.pnet" --config "$work/run.yaml" --weights "$work/whole" --json
+valid_json "$out"
+check "the loss falls" awk -v l="$(number l "$out")" 'BEGIN { exit !(l > 0 && l < 1) }'
+
+# The first result needs the partial cloud alone, the second both.
+infer() { # exit code, options
+    local want=$1
+    shift
+    run "$want" infer "$work/tiny.pnet" --weights "$work/whole" --json "$@"
+}
+first=small.a.linear_2 second=small.b.linear value=small.both
+infer 0 --value "$first" --input "$work/set/p0.txt"
+cp "$out" "$work/plain.json"
+infer 0 --value "$first" --input "partial=$work/set/p0.txt"
+same "$work/plain.json" "$out"
+infer 0 --value "$first" --input "partial=$work/set/p*.txt" -o "$work/many"
+check "a file a cloud" test -s "$work/many/p5.npy"
+infer 0 --value "$second" --input "full=$work/set/f0.txt" -o "$work/second.npy"
+check "a row a point of the full cloud" test "$(npy_shape "$work/second.npy")" = "300 8"
+infer 0 --value "$value" --input "full=$work/set/f0.txt" --input "partial=$work/set/p0.txt"
+cp "$out" "$work/both.json"
+infer 0 --value "$value" --input "partial=$work/set/p0.txt" --input "full=$work/set/f0.txt"
+differ "the sum is another value" "$work/plain.json" "$work/both.json"
+sed "s/f0.txt/p0.txt/" "$work/both.json" >"$work/renamed.json"
+check "the order of the options does not count" cmp "$work/renamed.json" "$out"
+infer 2 --value "$value" --input "$work/set/p0.txt"
+says 'the result reads the clouds `partial`, `full`: say which one it is, --input NAME=CLOUD'
+infer 2 --value "$value" --input "partial=$work/set/p0.txt"
+says 'the result reads the clouds `partial`, `full`: --input full=CLOUD is missing'
+infer 2 --value "$value" --input "partial=$work/set/p0.txt" --input "partial=$work/set/p1.txt"
+says '`partial` has a cloud already'
+infer 2 --value "$value" --input "partial=$work/set/p*.txt" --input "full=$work/set/f0.txt"
+says 'with several inputs each takes one cloud'
+infer 1 --value "$value" --input "partial=$work/set/none.txt" --input "full=$work/set/f0.txt"
+says 'none.txt'
+infer 2 --value "$first" --input "full=$work/set/f0.txt"
+says 'the result does not read `full`; leave it out'
+infer 2 --value "$first" --input "fulll=$work/set/f0.txt"
+says 'the model has no cloud `fulll`; it has `partial`, `full`'
+finish
