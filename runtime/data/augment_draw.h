@@ -30,9 +30,9 @@ enum draw_part {
     DRAW_VIEW_NOISE,
     DRAW_PAIR_TURN = 32768, /* + DRAW_ROTATE */
     DRAW_COUNT = 33024,     /* + DRAW_TARGET for the full cloud */
-    DRAW_SURFACE,
-    DRAW_PARTIAL_VIEW,
-    DRAW_PARTIAL_PART,
+    DRAW_SURFACE = 33025,
+    DRAW_CUT = 33026,
+    DRAW_CAMERA = 36864, /* + 16 for each attempt, + DRAW_ROTATE */
 };
 
 /* Returns 32 random bits; element < 2^44. */

@@ -1,7 +1,6 @@
 #include "runtime/data/loader_sample.h"
 #include "runtime/data/augment_draw.h"
 #include "runtime/data/augment_views.h"
-#include "runtime/data/partial.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,16 +8,23 @@
 
 enum { NAME_MOST = 512 };
 
-/* An entry in a batch: each of its clouds belongs to the cache or to this batch. */
-struct item {
-    const struct pnet_sample *sample[2]; /* source and target, or the one cloud */
-    struct pnet_sample *own[2];          /* or NULL */
-    struct pnet_pose pose;
-};
-
 static const struct pnet_entry *entry_at(const struct pnet_sample_source *s, int64_t index)
 {
     return &s->o.data->entries[s->o.split][index];
+}
+
+/* Returns how the clouds of a completion entry are made; NULL: it is none. */
+static const struct pnet_partial *partial_at(const struct pnet_sample_source *s, int64_t index)
+{
+    const struct pnet_pair *pair = entry_at(s, index)->pair;
+    return pair && pair->partial >= 0 ? &s->o.data->partials[pair->partial] : NULL;
+}
+
+struct pnet_views_draw pnet_sample_source_draw(
+    const struct pnet_sample_source *s, uint32_t epoch, int64_t index)
+{
+    if (s->o.training) return (struct pnet_views_draw){s->o.seed, epoch, (uint32_t)index};
+    return pnet_partial_fixed(partial_at(s, index), (int)s->o.split, (uint32_t)index);
 }
 
 /* Checks that the model has the inputs that the entries of the data set fill. */
@@ -59,7 +65,10 @@ enum pnet_status pnet_sample_source_init(
     size_t clouds = (size_t)s->samples * (size_t)s->sides;
     s->kept = calloc(clouds, sizeof(struct pnet_sample *));
     s->warned = calloc(clouds, sizeof *s->warned);
-    if (!s->kept || !s->warned || pthread_mutex_init(&s->lock, NULL) != 0) {
+    if (o->data->partial_count) s->surfaces = calloc((size_t)s->samples, sizeof *s->surfaces);
+    if (!s->kept || !s->warned || (o->data->partial_count && !s->surfaces) ||
+        pthread_mutex_init(&s->lock, NULL) != 0) {
+        free(s->surfaces);
         free(s->kept);
         free(s->warned);
         return pnet_error_memory(e);
@@ -70,6 +79,11 @@ enum pnet_status pnet_sample_source_init(
 void pnet_sample_source_free(struct pnet_sample_source *s)
 {
     for (int64_t i = 0; i < s->samples * s->sides; i++) pnet_sample_free(s->kept[i]);
+    for (int64_t i = 0; s->surfaces && i < s->samples; i++) {
+        if (s->surfaces[i]) pnet_surface_free(s->surfaces[i]);
+        free(s->surfaces[i]);
+    }
+    free(s->surfaces);
     free(s->kept);
     free(s->warned);
     pthread_mutex_destroy(&s->lock);
@@ -93,8 +107,7 @@ static void warn(struct pnet_sample_source *s, int64_t cloud, const char *text)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Returns the place of an entry's clouds in the cache. */
-static int64_t place_of(const struct pnet_sample_source *s, int64_t index)
+int64_t pnet_sample_source_place(const struct pnet_sample_source *s, int64_t index)
 {
     const struct pnet_pair *pair = entry_at(s, index)->pair;
     return (index - (pair ? pair->view : 0)) * s->sides;
@@ -115,8 +128,7 @@ static bool keep(struct pnet_sample_source *s, int64_t place, struct pnet_sample
     return room;
 }
 
-/* Makes samples of a cloud for one input. */
-static enum pnet_status make(struct pnet_sample_source *s, int input,
+enum pnet_status pnet_sample_source_make(struct pnet_sample_source *s, int input,
     const struct pnet_cloud *cloud, const int32_t *labels, int64_t label_count, const char *name,
     struct pnet_sample **sample, struct pnet_error *e)
 {
@@ -138,7 +150,8 @@ static enum pnet_status load_single(
     if (status) return status;
     warn(s, index, warning);
     pnet_entry_name(entry_at(s, index), name, NAME_MOST);
-    status = make(s, s->roles.source, &l.cloud, l.labels, l.label_count, name, made, e);
+    status = pnet_sample_source_make(
+        s, s->roles.source, &l.cloud, l.labels, l.label_count, name, made, e);
     pnet_labelled_free(&l);
     return status;
 }
@@ -153,12 +166,13 @@ static enum pnet_status load_pair(
     char warning[2][256];
     enum pnet_status status = pnet_dataset_load_pair(s->o.data, s->o.split, index, &p, warning, e);
     if (status) return status;
-    for (int k = 0; k < 2; k++) warn(s, place_of(s, index) + k, warning[k]);
-    status = make(s, s->roles.source, &p.source, &entry->label, labels, entry->cloud, &made[0], e);
+    for (int k = 0; k < 2; k++) warn(s, pnet_sample_source_place(s, index) + k, warning[k]);
+    status = pnet_sample_source_make(
+        s, s->roles.source, &p.source, &entry->label, labels, entry->cloud, &made[0], e);
     if (!status && entry->pair->turned) pnet_normals_turn(entry->pair->turn, made[0]);
     if (!status)
-        status = make(s, s->roles.target, target ? &p.target : &p.source, &entry->label, labels,
-            target ? target : entry->cloud, &made[1], e);
+        status = pnet_sample_source_make(s, s->roles.target, target ? &p.target : &p.source,
+            &entry->label, labels, target ? target : entry->cloud, &made[1], e);
     if (status) {
         pnet_sample_free(made[0]);
         made[0] = NULL;
@@ -167,10 +181,12 @@ static enum pnet_status load_pair(
     return status;
 }
 
-static enum pnet_status load(
-    struct pnet_sample_source *s, int64_t index, struct item *item, struct pnet_error *e)
+static enum pnet_status load(struct pnet_sample_source *s, uint32_t epoch, int64_t index,
+    struct pnet_sample_item *item, struct pnet_error *e)
 {
-    int64_t place = place_of(s, index);
+    const struct pnet_partial *p = partial_at(s, index);
+    if (p && p->kind != PNET_PARTIAL_FILE) return pnet_sample_source_mesh(s, epoch, index, item, e);
+    int64_t place = pnet_sample_source_place(s, index);
     struct pnet_sample *made[2] = {NULL, NULL};
     enum pnet_status status = PNET_OK;
     pthread_mutex_lock(&s->lock);
@@ -194,7 +210,7 @@ static enum pnet_status load(
 
 /* Copies samples of the cache, so that the batch owns those of the item. */
 static enum pnet_status own(
-    const struct pnet_sample_source *s, struct item *item, struct pnet_error *e)
+    const struct pnet_sample_source *s, struct pnet_sample_item *item, struct pnet_error *e)
 {
     for (int k = 0; k < s->sides; k++) {
         if (item->own[k]) continue;
@@ -206,7 +222,7 @@ static enum pnet_status own(
 }
 
 static enum pnet_status limit(const struct pnet_sample_source *s, uint32_t epoch, uint32_t sample,
-    struct item *item, struct pnet_error *e)
+    struct pnet_sample_item *item, struct pnet_error *e)
 {
     int64_t most = s->o.max_points;
     return s->sides == 2
@@ -215,7 +231,7 @@ static enum pnet_status limit(const struct pnet_sample_source *s, uint32_t epoch
 }
 
 static enum pnet_status augment(const struct pnet_sample_source *s, uint32_t epoch, uint32_t sample,
-    struct item *item, struct pnet_error *e)
+    struct pnet_sample_item *item, struct pnet_error *e)
 {
     const struct pnet_loader_options *o = &s->o;
     if (o->data->task == PNET_COMPLETION)
@@ -236,7 +252,7 @@ static enum pnet_status augment(const struct pnet_sample_source *s, uint32_t epo
 
 /* Cuts two views from the cloud that both samples hold: other views each epoch in training, else the same ones. */
 static enum pnet_status make_views(const struct pnet_sample_source *s, uint32_t epoch,
-    uint32_t sample, struct item *item, struct pnet_error *e)
+    uint32_t sample, struct pnet_sample_item *item, struct pnet_error *e)
 {
     const struct pnet_views *v = &s->o.data->views[entry_at(s, sample)->pair->views];
     struct pnet_views_draw draw = s->o.training ? (struct pnet_views_draw){s->o.seed, epoch, sample}
@@ -244,21 +260,12 @@ static enum pnet_status make_views(const struct pnet_sample_source *s, uint32_t 
     return pnet_views_apply(v, &draw, item->own[0], item->own[1], &item->pose, e);
 }
 
-/* Returns how the clouds of a completion entry are made; NULL: it is none. */
-static const struct pnet_partial *partial_at(const struct pnet_sample_source *s, int64_t index)
-{
-    const struct pnet_pair *pair = entry_at(s, index)->pair;
-    return pair && pair->partial >= 0 ? &s->o.data->partials[pair->partial] : NULL;
-}
-
-/* Draws the numbers of points that the entry asks for: other points each epoch in training, else the same ones. */
+/* Draws the numbers of points that the entry asks for. */
 static enum pnet_status set_counts(const struct pnet_sample_source *s, uint32_t epoch,
-    uint32_t sample, struct item *item, struct pnet_error *e)
+    int64_t index, struct pnet_sample_item *item, struct pnet_error *e)
 {
-    const struct pnet_partial *p = partial_at(s, sample);
-    struct pnet_views_draw draw = s->o.training ? (struct pnet_views_draw){s->o.seed, epoch, sample}
-                                                : pnet_partial_fixed(p, (int)s->o.split, sample);
-    return pnet_partial_count(p, &draw, item->own[0], item->own[1], e);
+    struct pnet_views_draw draw = pnet_sample_source_draw(s, epoch, index);
+    return pnet_partial_count(partial_at(s, index), &draw, item->own[0], item->own[1], e);
 }
 
 static bool is_augmented(const struct pnet_sample_source *s)
@@ -267,13 +274,13 @@ static bool is_augmented(const struct pnet_sample_source *s)
 }
 
 /* Tells whether all clouds of the item have points. */
-static bool is_full(const struct pnet_sample_source *s, const struct item *item)
+static bool is_full(const struct pnet_sample_source *s, const struct pnet_sample_item *item)
 {
     return item->sample[0]->rows && (s->sides == 1 || item->sample[1]->rows);
 }
 
 static enum pnet_status change(struct pnet_sample_source *s, uint32_t epoch, int64_t index,
-    struct item *item, struct pnet_error *e)
+    struct pnet_sample_item *item, struct pnet_error *e)
 {
     const struct pnet_pair *pair = entry_at(s, index)->pair;
     const struct pnet_partial *p = partial_at(s, index);
@@ -285,24 +292,25 @@ static enum pnet_status change(struct pnet_sample_source *s, uint32_t epoch, int
     if (!is_full(s, item) || (!views && !counted && !capped && !augmented)) return PNET_OK;
     enum pnet_status status = own(s, item, e);
     if (!status && views) status = make_views(s, epoch, sample, item, e);
-    if (!status && counted) status = set_counts(s, epoch, sample, item, e);
+    if (!status && counted) status = set_counts(s, epoch, index, item, e);
     if (!status && capped) status = limit(s, epoch, sample, item, e);
     if (!status && augmented) status = augment(s, epoch, sample, item, e);
     return status;
 }
 
-static void drop(struct item *item)
+static void drop(struct pnet_sample_item *item)
 {
     for (int k = 0; k < 2; k++) pnet_sample_free(item->own[k]);
-    *item = (struct item){.own = {NULL, NULL}};
+    *item = (struct pnet_sample_item){.own = {NULL, NULL}};
 }
 
 static enum pnet_status collect(struct pnet_sample_source *s, uint32_t epoch,
-    const int64_t *entries, int32_t count, struct item *items, int32_t *used, struct pnet_error *e)
+    const int64_t *entries, int32_t count, struct pnet_sample_item *items, int32_t *used,
+    struct pnet_error *e)
 {
     for (int32_t i = 0; i < count; i++) {
-        struct item *item = &items[*used];
-        enum pnet_status status = load(s, entries[i], item, e);
+        struct pnet_sample_item *item = &items[*used];
+        enum pnet_status status = load(s, epoch, entries[i], item, e);
         if (!status) status = change(s, epoch, entries[i], item, e);
         if (status) {
             drop(item);
@@ -322,8 +330,9 @@ struct lists {
     struct pnet_pose *poses;
 };
 
-static enum pnet_status put_together(const struct pnet_sample_source *s, const struct item *items,
-    int32_t count, const struct lists *lists, struct pnet_batch **b, struct pnet_error *e)
+static enum pnet_status put_together(const struct pnet_sample_source *s,
+    const struct pnet_sample_item *items, int32_t count, const struct lists *lists,
+    struct pnet_batch **b, struct pnet_error *e)
 {
     const struct pnet_loader_options *o = &s->o;
     bool drawn = is_augmented(s) || o->data->view_count || o->data->partial_count;
@@ -342,7 +351,7 @@ enum pnet_status pnet_sample_source_batch(struct pnet_sample_source *s, uint32_t
     const int64_t *entries, int32_t count, struct pnet_batch **b, struct pnet_error *e)
 {
     struct lists lists = {.poses = calloc((size_t)count, sizeof *lists.poses)};
-    struct item *items = calloc((size_t)count, sizeof *items);
+    struct pnet_sample_item *items = calloc((size_t)count, sizeof *items);
     for (int k = 0; k < 2; k++)
         lists.samples[k] = calloc((size_t)count, sizeof(struct pnet_sample *));
     int32_t used = 0;

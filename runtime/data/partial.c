@@ -1,5 +1,6 @@
 #include "runtime/data/partial.h"
 #include "runtime/data/augment_draw.h"
+#include "runtime/data/dataset.h"
 
 #include <stdlib.h>
 
@@ -26,6 +27,50 @@ struct pnet_views_draw pnet_partial_fixed(const struct pnet_partial *p, int spli
     /* Training never reaches this epoch, so the same seed gives other draws there. */
     return (struct pnet_views_draw){
         .seed = p->seed, .epoch = UINT32_MAX - (uint32_t)split, .sample = sample};
+}
+
+/* Reads [from, to], or one number for both. */
+static void read_part(struct pnet_yaml *y, const struct pnet_yaml_node *n, double part[2])
+{
+    part[0] = 0.25;
+    part[1] = 0.75;
+    if (!n) return;
+    if (n->kind == PNET_YAML_SCALAR) {
+        part[0] = part[1] = pnet_yaml_real(y, n, 0, 0.99, 0.5);
+        return;
+    }
+    if (!pnet_yaml_list(y, n, 2, 2)) return;
+    part[0] = pnet_yaml_real(y, n->first, 0, 0.99, 0.25);
+    part[1] = pnet_yaml_real(y, n->first->next, 0, 0.99, 0.75);
+    if (part[0] > part[1]) pnet_yaml_fail(y, n, "part: from %g down to %g", part[0], part[1]);
+}
+
+void pnet_partial_parse_mesh(
+    struct pnet_yaml *y, const struct pnet_yaml_node *entry, struct pnet_partial *p)
+{
+    static const char *const keys[] = {"count", "kind", "points", "part", "seed"};
+    static const char *const kinds[] = {"depth", "cut"};
+    const struct pnet_yaml_node *views = pnet_yaml_get(entry, "views");
+    *p = (struct pnet_partial){.kind = PNET_PARTIAL_DEPTH, .count = 1, .points = 2048, .seed = 1};
+    if (!pnet_yaml_get(entry, "points"))
+        pnet_yaml_fail(y, entry, "`mesh` needs `points`, the number of points of the full cloud");
+    p->full_points = read_count(y, entry, "points", 1);
+    if (!views || !pnet_yaml_map(y, views, "views", keys, COUNT(keys))) return;
+    if (pnet_yaml_choice(y, pnet_yaml_get(views, "kind"), kinds, COUNT(kinds), 0) == 1)
+        p->kind = PNET_PARTIAL_CUT;
+    if (p->kind != PNET_PARTIAL_CUT && pnet_yaml_get(views, "part"))
+        pnet_yaml_fail(y, views, "part: is for `kind: cut`");
+    p->count = pnet_yaml_int(y, pnet_yaml_get(views, "count"), 1, 1 << 20, 1);
+    p->points = read_count(y, views, "points", 2048);
+    read_part(y, pnet_yaml_get(views, "part"), p->part);
+    p->seed = pnet_yaml_seed(y, pnet_yaml_get(views, "seed"), 1);
+}
+
+struct pnet_views_draw pnet_partial_full(const struct pnet_partial *p, int split, uint32_t sample)
+{
+    /* Training, views and turned pairs use other epochs. */
+    return (struct pnet_views_draw){
+        .seed = p->seed, .epoch = UINT32_MAX - 2 * PNET_SPLITS - (uint32_t)split, .sample = sample};
 }
 
 /* Gives one cloud `count` points; 0: it keeps its own. */

@@ -31,6 +31,7 @@
 
 #include "runtime/data/augment_views.h"
 #include "runtime/data/sample.h"
+#include "runtime/data/surface.h"
 
 enum pnet_partial_kind { PNET_PARTIAL_FILE, PNET_PARTIAL_DEPTH, PNET_PARTIAL_CUT };
 
@@ -42,6 +43,11 @@ struct pnet_partial {
     uint64_t seed;
 };
 
+enum {
+    PNET_PARTIAL_CORNERS = 8,
+    PNET_PARTIAL_ATTEMPTS = 16, /* a camera that sees nothing looks again, from elsewhere */
+};
+
 /* Read the counts of an entry of two files, and the keys of an entry with `mesh`; errors stick to `y`. */
 void pnet_partial_parse_files(
     struct pnet_yaml *y, const struct pnet_yaml_node *entry, struct pnet_partial *p);
@@ -50,6 +56,28 @@ void pnet_partial_parse_mesh(
 
 /* Returns the stream of evaluation for an entry of a split. */
 struct pnet_views_draw pnet_partial_fixed(const struct pnet_partial *p, int split, uint32_t sample);
+/* Returns the stream of the full cloud of a mesh; `sample` is the entry of its first view. */
+struct pnet_views_draw pnet_partial_full(const struct pnet_partial *p, int split, uint32_t sample);
+
+/* Draws the full cloud of a mesh: xyz[3 p->full_points]. */
+void pnet_partial_draw_full(const struct pnet_partial *p, const struct pnet_views_draw *draw,
+    const struct pnet_surface *s, float *xyz);
+/* Makes a view of a mesh or of its full cloud, as p->kind says; `name` stands in messages. `view` is its number in evaluation, -1 in training. The view may
+   have more points than p->points (depth), or fewer. The caller frees *xyz, [3 *count]. PNET_BAD_DATA: the camera sees nothing;
+   PNET_NO_MEMORY. */
+enum pnet_status pnet_partial_view(const char *name, const struct pnet_partial *p,
+    const struct pnet_views_draw *draw, int64_t view, const struct pnet_surface *s,
+    const float *full, int64_t rows, float **xyz, int64_t *count, struct pnet_error *e);
+
+/* Keeps the points that a cut leaves: without the `gone` points nearest to `centre` (of points as far away, those of lower
+   row). kept[rows - gone] gets their rows, ascending. 0 <= gone <= rows. PNET_NO_MEMORY. */
+enum pnet_status pnet_cut_away(const float *xyz, int64_t rows, const double centre[3], int64_t gone,
+    int64_t *kept, struct pnet_error *e);
+/* Farthest point sampling (Eldar, Lindenbaum, Porat, Zeevi 1997) of the points with the rows from[count]: the first is from[0],
+   each further one is the farthest from those chosen (of several the first). chosen[most] gets rows; most <= count.
+   PNET_NO_MEMORY. */
+enum pnet_status pnet_farthest_points(const float *xyz, const int64_t *from, int64_t count,
+    int64_t most, int64_t *chosen, struct pnet_error *e);
 
 /* Gives each cloud its number of points. Clouds without points stay as they are. PNET_NO_MEMORY. */
 enum pnet_status pnet_partial_count(const struct pnet_partial *p,
