@@ -32,8 +32,9 @@ static int find_kind(const char *word, enum pnet_synth_kind *kind)
         if (strcmp(kinds[k], word) == 0) return PNET_OK;
     }
     const char *near = pnet_nearest(word, kinds, PNET_SYNTH_KINDS);
-    return near ? pnet_cli_usage_error("no kind '%s': did you mean %s?", word, near)
-                : pnet_cli_usage_error("no kind '%s': shapes, rooms, lidar or pairs", word);
+    return near
+               ? pnet_cli_usage_error("no kind '%s': did you mean %s?", word, near)
+               : pnet_cli_usage_error("no kind '%s': shapes, rooms, lidar, pairs or partial", word);
 }
 
 static int data_synth(int argc, char **argv)
@@ -41,14 +42,16 @@ static int data_synth(int argc, char **argv)
     static const struct usage usage = {"pnetc data synth KIND -o DIR [options]",
         "Makes a data set: shapes (classification of single objects), rooms (segmentation of "
         "furnished rooms), lidar\n"
-        "(segmentation of street scans) or pairs (registration of two views of a room, or of two "
-        "scans of a street). Eight\n"
-        "clouds or pairs of ten are for training, one each for validation and test. The same kind, "
-        "seed and options give the\n"
-        "same bits. A folder that holds a data set is refused.",
+        "(segmentation of street scans), pairs (registration of two views of a room, or of two "
+        "scans of a street) or partial\n"
+        "(completion of objects that a depth camera sees from one side). Eight clouds or pairs of "
+        "ten are for training, one each\n"
+        "for validation and test. The same kind, seed and options give the same bits. A folder "
+        "that "
+        "holds a data set is refused.",
         "  pnetc data synth rooms -o out/rooms --count 120 --seed 1\n  pnetc data synth lidar -o "
         "out/street --count 20\n  pnetc data synth pairs -o out/drives --scene street --count "
-        "40\n"};
+        "40\n  pnetc data synth partial -o out/partial --count 480\n"};
     struct pnet_synth s = {.count = 100, .seed = 1, .progress = show_progress};
     int64_t count = 100, seed = 1, points = 0, threads = 0, beams = 0;
     bool done, quiet = false, any_rotation = false, clean = false;
@@ -58,11 +61,12 @@ static int data_synth(int argc, char **argv)
         {"count", 0, OPT_COUNT, COUNT(&count, 1, UINT32_MAX), "N", "clouds or pairs (100)"},
         {"seed", 0, OPT_COUNT, COUNT(&seed, 0, INT64_MAX), "N",
             "another seed makes other clouds (1)"},
-        {"points", 0, OPT_COUNT, COUNT(&points, 64, 4000000000), "N", "points a cloud"},
+        {"points", 0, OPT_COUNT, COUNT(&points, 64, 4000000000), "N",
+            "points a cloud; of partial, of the full one"},
         {"beams", 0, OPT_COUNT, COUNT(&beams, 1, 128), "N",
             "lidar, street: beams of the scanner (64)"},
         {"any-rotation", 0, OPT_FLAG, &any_rotation, NULL,
-            "shapes, frames of pairs: turned about any axis, not z alone"},
+            "shapes, frames of pairs, partial: turned about any axis, not z alone"},
         {"scene", 0, OPT_TEXT, &scene, "SCENE", "pairs: room (default) or street"},
         {"clean", 0, OPT_FLAG, &clean, NULL, "exact surfaces, no noise"},
         {"force", 0, OPT_FLAG, &s.replace, NULL, "replace the data set in DIR, with its clouds"},
@@ -74,7 +78,7 @@ static int data_synth(int argc, char **argv)
              &usage, &kind, 1, &words, &done)) ||
         done)
         return code;
-    if (!words) return pnet_cli_usage_error("which kind? shapes, rooms, lidar or pairs");
+    if (!words) return pnet_cli_usage_error("which kind? shapes, rooms, lidar, pairs or partial");
     if (!s.folder) return pnet_cli_usage_error("where to? -o DIR");
     if ((code = find_kind(kind, &s.kind))) return code;
     if (scene && s.kind != PNET_SYNTH_PAIRS) return pnet_cli_usage_error("--scene is for pairs");
@@ -93,7 +97,10 @@ static int data_synth(int argc, char **argv)
     if (pnet_synth_generate(&s, &e)) return pnet_cli_complain(&e);
     if (!quiet)
         printf("%s/dataset.yaml: %lld %s%s\n", s.folder, (long long)count,
-            s.kind == PNET_SYNTH_PAIRS ? "" : "clouds of ", kind);
+            s.kind == PNET_SYNTH_PAIRS     ? ""
+            : s.kind == PNET_SYNTH_PARTIAL ? "pairs of "
+                                           : "clouds of ",
+            s.kind == PNET_SYNTH_PARTIAL ? "partial and full clouds" : kind);
     return PNET_OK;
 }
 
@@ -104,7 +111,7 @@ struct pair_numbers {
     int64_t count;
 };
 struct number_row {
-    const char *name, *unit;
+    const char *name, *unit; /* unit NULL: a whole number */
 };
 
 static int by_number(const void *a, const void *b)
@@ -117,8 +124,13 @@ static int by_number(const void *a, const void *b)
 static void print_spread(const struct number_row *row, double *numbers, int64_t count)
 {
     qsort(numbers, (size_t)count, sizeof *numbers, by_number);
-    printf("         %-28s %10.4g  %10.4g  %10.4g%s\n", row->name, numbers[0],
-        (numbers[(count - 1) / 2] + numbers[count / 2]) / 2, numbers[count - 1], row->unit);
+    double median = (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
+    if (row->unit)
+        printf("         %-28s %10.4g  %10.4g  %10.4g  %s\n", row->name, numbers[0], median,
+            numbers[count - 1], row->unit);
+    else
+        printf("         %-28s %10.0f  %10.0f  %10.0f\n", row->name, numbers[0], median,
+            numbers[count - 1]);
 }
 
 /* Computes how much of a cloud is near another one, in percent. */
@@ -133,9 +145,9 @@ static enum pnet_status overlap(const struct pnet_batch_input *source,
     return st;
 }
 
-static const struct number_row registration_rows[NUMBERS] = {{"points a cloud", ""},
-    {"overlap under the pose", "  %"}, {"overlap without it", "  %"}, {"turn", "  degrees"},
-    {"shift", "  m"}};
+static const struct number_row registration_rows[NUMBERS] = {{"points a cloud", NULL},
+    {"overlap under the pose", "%"}, {"overlap without it", "%"}, {"turn", "degrees"},
+    {"shift", "m"}};
 
 /* Measures a pair: a batch of one. */
 static enum pnet_status measure_registration(
@@ -157,9 +169,9 @@ static enum pnet_status measure_registration(
     return st ? st : overlap(source, target, &before, radius_m, &numbers[2], e);
 }
 
-static const struct number_row completion_rows[NUMBERS] = {{"points of the partial", ""},
-    {"points of the full", ""}, {"full near the partial", "  %"}, {"partial near the full", "  %"},
-    {"farthest of the full", "  m from the origin"}};
+static const struct number_row completion_rows[NUMBERS] = {{"points of the partial", NULL},
+    {"points of the full", NULL}, {"full near the partial", "%"}, {"partial near the full", "%"},
+    {"farthest of the full", "m from the origin"}};
 
 static enum pnet_status measure_completion(
     const struct pnet_batch *b, double radius_m, double numbers[NUMBERS], struct pnet_error *e)

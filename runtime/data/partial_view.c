@@ -134,12 +134,11 @@ static enum pnet_status cut(const struct pnet_partial *p, const struct pnet_rand
 static enum pnet_status look(const char *name, const struct pnet_rand *r, const struct pnet_mesh *m,
     float *xyz, int64_t *count, struct pnet_error *e)
 {
-    static const struct pnet_augment any = {.rotate = PNET_ROTATE_XYZ};
     enum pnet_status status = PNET_OK;
     *count = 0;
     for (int attempt = 0; attempt < PNET_PARTIAL_ATTEMPTS && !*count && !status; attempt++) {
         double turn[3][3];
-        pnet_turn_draw(&any, r, DRAW_CAMERA + 16 * attempt, turn);
+        pnet_surface_turn(r, attempt, turn);
         status = pnet_surface_view(m, turn, DISTANCE, xyz, count, e);
     }
     if (!status && !*count)

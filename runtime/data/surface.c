@@ -128,6 +128,12 @@ void pnet_surface_draw(
     }
 }
 
+void pnet_surface_turn(const struct pnet_rand *r, int attempt, double turn[3][3])
+{
+    static const struct pnet_augment any = {.rotate = PNET_ROTATE_XYZ};
+    pnet_turn_draw(&any, r, DRAW_CAMERA + 16 * attempt, turn);
+}
+
 /* An image while triangles are drawn into it. The camera is at the origin and looks along z. */
 struct image {
     double (*at)[3]; /* [corner_count] corners in the frame of the camera */

@@ -31,6 +31,9 @@ void pnet_surface_draw(
 enum { PNET_VIEW_WIDTH = 160, PNET_VIEW_HEIGHT = 120, PNET_VIEW_FOCAL = 100 };
 enum { PNET_VIEW_RAYS = PNET_VIEW_WIDTH * PNET_VIEW_HEIGHT };
 
+/* Draws a uniform rotation for the camera; another attempt looks from elsewhere. */
+void pnet_surface_turn(const struct pnet_rand *r, int attempt, double turn[3][3]);
+
 /* Casts a ray through the centre of each pixel at the mesh, turned by `turn` (a rotation) and moved `distance` away from the
    camera along its axis. xyz gets the nearest point of the mesh on each ray that meets it, in the coordinates of the mesh, row by
    row of the image: room for 3 PNET_VIEW_RAYS numbers. All corners are nearer to the origin than `distance`. PNET_NO_MEMORY. */

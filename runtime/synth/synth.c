@@ -18,15 +18,17 @@ enum { PATH_MOST = 4096 };
 
 struct kind {
     const char *name;
+    enum pnet_task task;
     const char *const *classes;
     int class_count;
 };
 
 static const struct kind kinds[PNET_SYNTH_KINDS] = {
-    [PNET_SYNTH_SHAPES] = {"shapes", pnet_object_names, PNET_OBJECTS},
-    [PNET_SYNTH_ROOMS] = {"rooms", pnet_room_names, PNET_ROOM_CLASSES},
-    [PNET_SYNTH_LIDAR] = {"lidar", pnet_street_names, PNET_STREET_CLASSES},
-    [PNET_SYNTH_PAIRS] = {"pairs", NULL, 0},
+    [PNET_SYNTH_SHAPES] = {"shapes", PNET_CLASSIFICATION, pnet_object_names, PNET_OBJECTS},
+    [PNET_SYNTH_ROOMS] = {"rooms", PNET_SEGMENTATION, pnet_room_names, PNET_ROOM_CLASSES},
+    [PNET_SYNTH_LIDAR] = {"lidar", PNET_SEGMENTATION, pnet_street_names, PNET_STREET_CLASSES},
+    [PNET_SYNTH_PAIRS] = {"pairs", PNET_REGISTRATION, NULL, 0},
+    [PNET_SYNTH_PARTIAL] = {"partial", PNET_COMPLETION, pnet_object_names, PNET_OBJECTS},
 };
 
 const char *pnet_synth_kind_name(enum pnet_synth_kind kind)
@@ -50,9 +52,10 @@ static enum pnet_status check_options(
     bool scans = kind == PNET_SYNTH_LIDAR || o->street;
     if (scans && o->points && o->azimuth_deg != 0)
         return pnet_error_set(e, PNET_USAGE,
-            "lidar: points and the azimuth step determine each other: give one of them");
-    if (!o->points && (kind == PNET_SYNTH_ROOMS || (kind == PNET_SYNTH_PAIRS && !scans)))
-        o->points = 16384;
+            "lidar: points and the azimuth step are two names for one "
+            "thing; give one of them");
+    bool rooms = kind == PNET_SYNTH_ROOMS || (kind == PNET_SYNTH_PAIRS && !scans);
+    if (!o->points && (rooms || kind == PNET_SYNTH_PARTIAL)) o->points = 16384;
     if (o->room_m == 0) o->room_m = 4.5f;
     if (!o->room_points) o->room_points = 1000000;
     if (!o->beams) o->beams = 64;
@@ -97,6 +100,7 @@ enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint3
     case PNET_SYNTH_ROOMS: return pnet_synth_room(&job, c, e);
     case PNET_SYNTH_LIDAR: return pnet_synth_scan(&job, c, e);
     case PNET_SYNTH_PAIRS:
+    case PNET_SYNTH_PARTIAL:
     case PNET_SYNTH_KINDS: break;
     }
     return pnet_error_set(e, PNET_USAGE, "pairs are not made cloud by cloud");
@@ -113,6 +117,16 @@ enum pnet_status pnet_synth_make_pair(uint64_t seed, uint32_t index,
     return pnet_synth_views(&job, p, e);
 }
 
+enum pnet_status pnet_synth_make_partial(uint64_t seed, uint32_t index,
+    const struct pnet_synth_options *options, struct pnet_synth_pair *p, int *label,
+    struct pnet_error *e)
+{
+    struct pnet_synth_job job = {.seed = seed, .index = index, .options = *options};
+    *p = (struct pnet_synth_pair){.pose = pnet_pose_identity()};
+    enum pnet_status status = check_options(PNET_SYNTH_PARTIAL, &job.options, e);
+    return status ? status : pnet_synth_partial(&job, p, label, e);
+}
+
 enum split { SPLIT_TRAIN, SPLIT_VAL, SPLIT_TEST, SPLITS };
 static const char *const split_names[SPLITS] = {"train", "val", "test"};
 
@@ -126,8 +140,9 @@ static enum split split_of(int64_t index, int64_t count)
 /* A data set that is being made. Members from `done` on are accessed only in omp critical (synth). */
 struct work {
     const struct pnet_synth *s;
-    uint8_t *labels;         /* [count] classification: the class of each cloud */
-    struct pnet_pose *poses; /* [count] pairs */
+    enum pnet_task task;
+    uint8_t *labels;         /* [count] classification, completion: the class of each cloud */
+    struct pnet_pose *poses; /* [count] registration */
     uint8_t *begun;          /* [count] a cloud's files may exist in the folder */
     int inner;               /* threads within a cloud */
     int64_t done;
@@ -148,18 +163,26 @@ static enum pnet_status path_of(
     return check_path(s, snprintf(path, PATH_MOST, "%s/%s", s->folder, name), e);
 }
 
-/* Writes a path relative to the folder; `end` distinguishes the clouds of a pair. */
-static void name_cloud(const struct pnet_synth *s, int64_t index, const char *end, char name[64])
+/* Returns the number of clouds of an entry. */
+static int clouds_of(const struct pnet_synth *s)
 {
-    snprintf(
-        name, 64, "%s/%06lld%s.ply", split_names[split_of(index, s->count)], (long long)index, end);
+    return pnet_task_pairs(kinds[s->kind].task) ? 2 : 1;
 }
 
-static enum pnet_status write_as(const struct pnet_synth *s, int64_t index, const char *end,
+/* Writes the path of cloud `side` of an entry, relative to the folder. */
+static void name_cloud(const struct pnet_synth *s, int64_t index, int side, char name[64])
+{
+    enum pnet_task task = kinds[s->kind].task;
+    bool pair = pnet_task_pairs(task);
+    snprintf(name, 64, "%s/%06lld%s%s.ply", split_names[split_of(index, s->count)],
+        (long long)index, pair ? "_" : "", pair ? pnet_task_sides(task)[side] : "");
+}
+
+static enum pnet_status write_as(const struct pnet_synth *s, int64_t index, int side,
     const struct pnet_cloud *c, struct pnet_error *e)
 {
     char name[64], path[PATH_MOST];
-    name_cloud(s, index, end, name);
+    name_cloud(s, index, side, name);
     enum pnet_status status = path_of(s, name, path, e);
     return status ? status : pnet_cloud_write(path, c, e);
 }
@@ -168,11 +191,16 @@ static enum pnet_status write_pair(
     struct work *w, int64_t index, const struct pnet_synth_options *options, struct pnet_error *e)
 {
     struct pnet_synth_pair p;
-    enum pnet_status status = pnet_synth_make_pair(w->s->seed, (uint32_t)index, options, &p, e);
+    uint64_t seed = w->s->seed;
+    int label = 0;
+    enum pnet_status status =
+        w->poses ? pnet_synth_make_pair(seed, (uint32_t)index, options, &p, e)
+                 : pnet_synth_make_partial(seed, (uint32_t)index, options, &p, &label, e);
     if (status) return status;
-    w->poses[index] = p.pose;
-    status = write_as(w->s, index, "_source", &p.source, e);
-    if (!status) status = write_as(w->s, index, "_target", &p.target, e);
+    if (w->poses) w->poses[index] = p.pose;
+    if (w->labels) w->labels[index] = (uint8_t)label;
+    status = write_as(w->s, index, 0, &p.source, e);
+    if (!status) status = write_as(w->s, index, 1, &p.target, e);
     pnet_synth_pair_free(&p);
     return status;
 }
@@ -183,12 +211,12 @@ static enum pnet_status write_cloud(struct work *w, int64_t index, struct pnet_e
     struct pnet_cloud c;
     int label;
     options.threads = w->inner;
-    if (w->poses) return write_pair(w, index, &options, e);
+    if (pnet_task_pairs(w->task)) return write_pair(w, index, &options, e);
     enum pnet_status status =
         pnet_synth_make(w->s->kind, w->s->seed, (uint32_t)index, &options, &c, &label, e);
     if (status) return status;
     if (w->labels) w->labels[index] = (uint8_t)label;
-    status = write_as(w->s, index, "", &c, e);
+    status = write_as(w->s, index, 0, &c, e);
     pnet_cloud_free(&c);
     return status;
 }
@@ -221,12 +249,10 @@ static void make_one(struct work *w, int64_t index)
 static enum pnet_status visit_clouds(const struct pnet_synth *s, int64_t index,
     enum pnet_status (*visit)(const char *path, struct pnet_error *e), struct pnet_error *e)
 {
-    static const char *const ends[] = {"", "_source", "_target"};
-    bool pairs = s->kind == PNET_SYNTH_PAIRS;
     enum pnet_status status = PNET_OK;
-    for (int i = pairs ? 1 : 0; i < (pairs ? 3 : 1) && !status; i++) {
+    for (int side = 0; side < clouds_of(s) && !status; side++) {
         char name[64], path[PATH_MOST];
-        name_cloud(s, index, ends[i], name);
+        name_cloud(s, index, side, name);
         status = path_of(s, name, path, e);
         if (!status) status = visit(path, e);
     }
@@ -280,28 +306,22 @@ static void print_classes(FILE *f, const struct kind *kind, bool labelled_clouds
 static void print_entry(FILE *f, const struct work *w, int64_t i)
 {
     char name[64];
-    if (w->poses) {
-        name_cloud(w->s, i, "_source", name);
-        fprintf(f, "  - {source: %s", name);
-        name_cloud(w->s, i, "_target", name);
-        fprintf(f, ", target: %s,\n     pose: [", name);
-        for (int k = 0; k < 12; k++)
-            pnet_number_write(f, "%s%.17g", k ? ", " : "", w->poses[i].m[k]);
-        fprintf(f, "]}\n");
-        return;
+    for (int side = 0; side < clouds_of(w->s); side++) {
+        const char *key = pnet_task_pairs(w->task) ? pnet_task_sides(w->task)[side] : "cloud";
+        name_cloud(w->s, i, side, name);
+        fprintf(f, "%s%s: %s", side ? ", " : "  - {", key, name);
     }
-    name_cloud(w->s, i, "", name);
-    fprintf(f, "  - {cloud: %s", name);
     if (w->labels) fprintf(f, ", label: %s", kinds[w->s->kind].classes[w->labels[i]]);
-    fprintf(f, "}\n");
+    if (w->task == PNET_COMPLETION) fprintf(f, ", points: 2048"); /* as PCN reads them */
+    if (w->poses) fprintf(f, ",\n     pose: [");
+    for (int k = 0; w->poses && k < 12; k++)
+        pnet_number_write(f, "%s%.17g", k ? ", " : "", w->poses[i].m[k]);
+    fprintf(f, w->poses ? "]}\n" : "}\n");
 }
 
 static void print_index(FILE *f, const struct work *w)
 {
-    enum pnet_task task = w->poses    ? PNET_REGISTRATION
-                          : w->labels ? PNET_CLASSIFICATION
-                                      : PNET_SEGMENTATION;
-    fprintf(f, "pnet_dataset: 1\ntask: %s\n", pnet_task_name(task));
+    fprintf(f, "pnet_dataset: 1\ntask: %s\n", pnet_task_name(w->task));
     if (!w->poses) print_classes(f, &kinds[w->s->kind], w->labels != NULL);
     for (int split = 0; split < SPLITS; split++) {
         bool any = false;
@@ -343,12 +363,13 @@ enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_err
     if (!status) status = path_of(s, "dataset.yaml", path, e);
     if (status) return status;
 
-    struct work w = {.s = s, .begun = calloc((size_t)s->count, 1)};
-    if (s->kind == PNET_SYNTH_SHAPES) w.labels = calloc((size_t)s->count, 1);
-    if (s->kind == PNET_SYNTH_PAIRS) w.poses = calloc((size_t)s->count, sizeof *w.poses);
-    if (!w.begun || (s->kind == PNET_SYNTH_SHAPES && !w.labels) ||
-        (s->kind == PNET_SYNTH_PAIRS && !w.poses))
-        status = pnet_error_memory(e);
+    enum pnet_task task = kinds[s->kind].task;
+    bool labels = task == PNET_CLASSIFICATION || task == PNET_COMPLETION;
+    bool poses = task == PNET_REGISTRATION;
+    struct work w = {.s = s, .task = task, .begun = calloc((size_t)s->count, 1)};
+    if (labels) w.labels = calloc((size_t)s->count, 1);
+    if (poses) w.poses = calloc((size_t)s->count, sizeof *w.poses);
+    if (!w.begun || (labels && !w.labels) || (poses && !w.poses)) status = pnet_error_memory(e);
     if (!status && !(status = prepare(s, e))) {
         status = make_clouds(&w, e);
         if (!status) status = pnet_output_open(path, &index, e);

@@ -93,3 +93,17 @@ void pnet_face_draw(const struct pnet_scene *s, const struct pnet_face *f, struc
     } while (draw_unit(d) * f->most > length);
     *normal = vec_scale(*normal, 1 / length);
 }
+
+bool pnet_faces_draw(const struct pnet_scene *s, const struct pnet_faces *f, struct pnet_draw *d,
+    struct pnet_vec *p, struct pnet_vec *normal)
+{
+    for (int tries = 0; tries < 64; tries++) {
+        int face = pnet_faces_find(f, draw_unit(d));
+        pnet_face_draw(s, &f->face[face], d, p, normal);
+        bool inside = false;
+        for (int i = 0; i < s->count && !inside; i++)
+            inside = i != f->face[face].solid && pnet_solid_contains(&s->solids[i], *p, 1e-3f);
+        if (!inside) return true;
+    }
+    return false;
+}

@@ -14,7 +14,13 @@ struct pnet_synth_job {
     int threads;
 };
 
-/* `index` picks the class, in turn within a permutation of all. */
+/* Returns the class of a shape. Each class occurs once in each run of PNET_OBJECTS clouds, in random order: classes are
+   balanced, and none always falls into the same split. */
+int pnet_synth_shape_class(const struct pnet_synth_job *job);
+/* Scales an object by a random factor along each axis. */
+void pnet_synth_stretch(struct pnet_scene *s, struct pnet_draw *d);
+/* Turns an object at random about z or, with `any_rotation`, about any axis. */
+void pnet_synth_turn(struct pnet_scene *s, struct pnet_draw *d, bool any_rotation);
 enum pnet_status pnet_synth_shape(
     const struct pnet_synth_job *job, struct pnet_cloud *c, int *label, struct pnet_error *e);
 enum pnet_status pnet_synth_room(
@@ -36,6 +42,10 @@ enum pnet_status pnet_synth_scan_view(const struct pnet_synth_job *job, struct p
 /* Makes both views; the options are filled in and checked. In synth_pairs.c. */
 enum pnet_status pnet_synth_views(
     const struct pnet_synth_job *job, struct pnet_synth_pair *p, struct pnet_error *e);
+
+/* Makes both clouds of an object; in synth_partial.c. */
+enum pnet_status pnet_synth_partial(
+    const struct pnet_synth_job *job, struct pnet_synth_pair *p, int *label, struct pnet_error *e);
 
 /* An empty cloud of `rows` points with the fields of these names and types; offset zero. */
 struct pnet_synth_field {
@@ -67,6 +77,10 @@ void pnet_faces_sum(struct pnet_faces *f);
 int pnet_faces_find(const struct pnet_faces *f, double share);
 /* Draws a point uniformly over the face, with its unit normal. */
 void pnet_face_draw(const struct pnet_scene *s, const struct pnet_face *f, struct pnet_draw *d,
+    struct pnet_vec *p, struct pnet_vec *normal);
+/* Draws a point of the outer surface, with its unit normal: points inside another solid are drawn again. Returns false if all
+   tries were inside. */
+bool pnet_faces_draw(const struct pnet_scene *s, const struct pnet_faces *f, struct pnet_draw *d,
     struct pnet_vec *p, struct pnet_vec *normal);
 
 #endif

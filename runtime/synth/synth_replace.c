@@ -21,14 +21,15 @@ static size_t begins(const char *text, size_t size, const char *word)
 static size_t cloud_name(const char *text, size_t size)
 {
     static const char *const splits[] = {"train/", "val/", "test/"};
-    static const char *const ends[] = {".ply", "_source.ply", "_target.ply"};
+    static const char *const ends[] = {
+        ".ply", "_source.ply", "_target.ply", "_partial.ply", "_full.ply"};
     size_t n = 0, digits = 0;
     for (int i = 0; i < 3 && !n; i++) n = begins(text, size, splits[i]);
     if (!n) return 0;
     while (n + digits < size && text[n + digits] >= '0' && text[n + digits] <= '9') digits++;
     if (digits < 6 || digits > 10) return 0;
     n += digits;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t end = begins(text + n, size - n, ends[i]);
         if (end) return n + end;
     }

@@ -11,9 +11,7 @@ struct shape_flaws {
     float noise, clutter; /* of the extent; share of the points */
 };
 
-/* Each class occurs once in each run of PNET_OBJECTS clouds, in random order: classes are balanced, and none always falls
-   into the same split. */
-static int shape_class(const struct pnet_synth_job *job)
+int pnet_synth_shape_class(const struct pnet_synth_job *job)
 {
     struct pnet_draw d = draw_begin(job->seed, job->index / PNET_OBJECTS, SYNTH_LABEL, 0);
     int order[PNET_OBJECTS];
@@ -32,33 +30,22 @@ static struct pnet_vec any_direction(struct pnet_draw *d)
     return vec(r * cosf(turn), r * sinf(turn), z);
 }
 
-static void pose(struct pnet_scene *s, struct pnet_draw *d, bool any_rotation)
+void pnet_synth_stretch(struct pnet_scene *s, struct pnet_draw *d)
 {
     float x = draw_between(d, 0.75f, 1.3f), y = draw_between(d, 0.75f, 1.3f),
           z = draw_between(d, 0.75f, 1.3f);
     struct pnet_vec stretch[3] = {{x, 0, 0}, {0, y, 0}, {0, 0, z}};
     pnet_scene_move(s, 0, stretch, vec(0, 0, 0));
+}
+
+void pnet_synth_turn(struct pnet_scene *s, struct pnet_draw *d, bool any_rotation)
+{
     pnet_scene_place(s, 0, draw_between(d, 0, 6.2831853f), vec(0, 0, 0));
     if (any_rotation) {
         struct pnet_vec m[3], axis = any_direction(d);
         pnet_turn(m, axis, draw_between(d, 0, 6.2831853f));
         pnet_scene_move(s, 0, m, vec(0, 0, 0));
     }
-}
-
-/* Draws a point of the outer surface; points inside another solid are drawn again. */
-static bool surface_point(const struct pnet_scene *s, const struct pnet_faces *f,
-    struct pnet_draw *d, struct pnet_vec *p, struct pnet_vec *normal)
-{
-    for (int tries = 0; tries < 64; tries++) {
-        int face = pnet_faces_find(f, draw_unit(d));
-        pnet_face_draw(s, &f->face[face], d, p, normal);
-        bool inside = false;
-        for (int i = 0; i < s->count && !inside; i++)
-            inside = i != f->face[face].solid && pnet_solid_contains(&s->solids[i], *p, 1e-3f);
-        if (!inside) return true;
-    }
-    return false;
 }
 
 static int ascending(const void *a, const void *b)
@@ -78,7 +65,7 @@ static struct shape_flaws draw_flaws(
         float along[PROBES] = {0};
         for (int i = 0; i < PROBES; i++) {
             struct pnet_vec p = {0, 0, 0}, normal;
-            surface_point(s, f, d, &p, &normal);
+            pnet_faces_draw(s, f, d, &p, &normal);
             along[i] = vec_dot(w.cut, p);
         }
         qsort(along, PROBES, sizeof *along, ascending);
@@ -108,7 +95,7 @@ static void sample(const struct pnet_scene *s, const struct pnet_faces *f,
     for (int64_t i = 0; i < c->rows; i++) {
         struct pnet_vec p = {NAN, NAN, NAN}, normal = {0, 0, 0};
         for (int tries = 0; tries < 64; tries++) {
-            if (surface_point(s, f, d, &p, &normal) && !missing(w, p, normal, d)) break;
+            if (pnet_faces_draw(s, f, d, &p, &normal) && !missing(w, p, normal, d)) break;
             p.x = NAN;
         }
         c->xyz[3 * i] = p.x;
@@ -166,9 +153,12 @@ enum pnet_status pnet_synth_shape(
     struct pnet_scene scene = {0};
     struct pnet_faces faces = {0};
     int64_t rows = job->options.points ? job->options.points : 1024 + draw_below(&number, 1025);
-    int object = shape_class(job);
+    int object = pnet_synth_shape_class(job);
     pnet_model_object(&scene, &layout, object);
-    if (!job->options.clean) pose(&scene, &layout, job->options.any_rotation);
+    if (!job->options.clean) {
+        pnet_synth_stretch(&scene, &layout);
+        pnet_synth_turn(&scene, &layout, job->options.any_rotation);
+    }
     float extent = draw_between(&layout, 1, 2);
 
     enum pnet_status status = pnet_faces_list(&faces, &scene, e);
