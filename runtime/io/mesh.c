@@ -348,7 +348,7 @@ enum pnet_status pnet_mesh_parse(
     struct pnet_matrix corners = {.width = 0};
     enum pnet_status status;
     *m = (struct pnet_mesh){.corner_count = 0};
-    if (pnet_off_probe(b))
+    if (pnet_off_probe(b) || pnet_path_ends(path, ".off"))
         status = read_off_mesh(b, path, &corners, m, e);
     else if (pnet_path_ends(path, ".obj"))
         status = read_obj_mesh(b, path, &corners, m, e);

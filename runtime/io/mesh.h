@@ -18,7 +18,7 @@ struct pnet_mesh {
    fewer than three corners are left out. On failure `m` is empty: PNET_BAD_DATA (the message names file and line), PNET_FAILED,
    PNET_NO_MEMORY. */
 enum pnet_status pnet_mesh_read(const char *path, struct pnet_mesh *m, struct pnet_error *e);
-/* The same from memory; `path` stands in messages, its ending tells OBJ. */
+/* The same from memory; `path` stands in messages, its ending tells OBJ, or an OFF that begins with a comment. */
 enum pnet_status pnet_mesh_parse(
     const struct pnet_bytes *b, const char *path, struct pnet_mesh *m, struct pnet_error *e);
 void pnet_mesh_free(struct pnet_mesh *m);
