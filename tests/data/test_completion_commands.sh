@@ -93,4 +93,55 @@ infer 2 --value "$first" --input "full=$work/set/f0.txt"
 says 'the result does not read `full`; leave it out'
 infer 2 --value "$first" --input "fulll=$work/set/f0.txt"
 says 'the model has no cloud `fulll`; it has `partial`, `full`'
+# A synthetic set: the same bytes on any number of threads, guarded as the others are.
+run 0 data synth partial -o "$work/objects" --count 12 --points 600 --seed 3 -j 1
+prints "dataset.yaml: 12 pairs of partial and full clouds"
+run 0 data synth partial -o "$work/again" --count 12 --points 600 --seed 3 -j 3 -q
+check "the same bytes" diff -r "$work/objects" "$work/again"
+run 0 data synth partial -o "$work/other" --count 12 --points 600 --seed 4 -q
+differ "another seed" "$work/objects/train/000000_partial.ply" "$work/other/train/000000_partial.ply"
+check "full clouds" test "$(ply_rows "$work/objects/test/000009_full.ply")" = 600
+check "entries" grep -qE '^  - \{partial: train/000000_partial.ply, full: train/000000_full.ply, label: [a-z]+, points: 2048\}$' "$work/objects/dataset.yaml"
+run 2 data synth partial -o "$work/again" --count 2 --points 600
+says "holds a data set already: --force replaces it"
+check "the refused set" diff -r "$work/objects" "$work/again"
+run 0 data synth partial -o "$work/again" --count 1 --points 600 --force -q
+check "only the new set" test "$(cd "$work/again" && find . -type f | sort | tr '\n' ' ')" = './dataset.yaml ./train/000000_full.ply ./train/000000_partial.ply '
+run 2 data synth partial -o "$work/none" --scene room
+says "--scene is for pairs"
+run 2 data synth partials -o "$work/none"
+says "did you mean partial?"
+run 0 data info "$work/objects" --radius 10cm
+prints "completion, 12 classes"
+check "centred and scaled" grep -qE 'farthest of the full +1 +1 +1  m from the origin$' "$out"
+sed -e "s|^data: .*|data: objects|" -e '/^augment/d' "$work/run.yaml" >"$work/objects.yaml"
+sed 's/class\[2\]/class[12]/' "$work/tiny.pnet" >"$work/twelve.pnet"
+run 0 train "$work/twelve.pnet" --config "$work/objects.yaml" -o "$work/trained" -q -j 1
+
+# Meshes: the same weights for any number of workers, and for a run that is resumed.
+mkdir "$work/meshes"
+printf 'OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n' >"$work/meshes/a.off"
+printf 'v 0 0 0\nv 3 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n' >"$work/meshes/b.obj"
+cat >"$work/meshes/dataset.yaml" <<END
+pnet_dataset: 1
+task: completion
+classes: [box, ball]
+train:
+  - {mesh: a.off, points: 500, views: {count: 2, points: 100}, label: box}
+  - {mesh: b.obj, points: 500, views: {count: 2, points: 100, kind: cut}, label: ball}
+val: [{mesh: a.off, points: 500, views: {count: 8, points: 100, kind: cut, part: 50%}, label: box}]
+END
+run 0 data info "$work/meshes"
+prints "val           8 pairs"
+check "points of the views" grep -qE 'points of the partial +100 +100 +100$' "$out"
+sed "s|^data: .*|data: meshes|" "$work/run.yaml" >"$work/meshes.yaml"
+run 0 train "$work/tiny.pnet" --config "$work/meshes.yaml" -o "$work/m1" -q -j 1
+run 0 train "$work/tiny.pnet" --config "$work/meshes.yaml" -o "$work/m2" -q -j 1 --set-config workers=3 --set-config cache=0
+same "$work/m1/last/weights.safetensors" "$work/m2/last/weights.safetensors"
+run 0 train "$work/tiny.pnet" --config "$work/meshes.yaml" -o "$work/m3" -q -j 1 --steps 3
+run 0 train "$work/tiny.pnet" --config "$work/meshes.yaml" -o "$work/m3" -q -j 1 --resume
+same "$work/m1/last/weights.safetensors" "$work/m3/last/weights.safetensors"
+sed -i 's/3 1 2 3/3 1 2 4/' "$work/meshes/a.off"
+run 4 data info "$work/meshes"
+says 'a.off:10: a face names the vertex "4", but the 4 vertices count from 0'
 finish
