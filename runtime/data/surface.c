@@ -72,27 +72,32 @@ static void fit(struct pnet_mesh *m, double whole)
         m->corners[i] = (m->corners[i] - centre[i % 3]) * scale;
 }
 
+/* Sets `until`. Returns the area of all triangles. */
+static double add_up(struct pnet_surface *s)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < s->mesh.triangle_count; i++) s->until[i] = sum += area(&s->mesh, i);
+    return sum;
+}
+
 enum pnet_status pnet_surface_make(
     const char *name, struct pnet_mesh *mesh, struct pnet_surface *s, struct pnet_error *e)
 {
-    double sum = 0;
     *s = (struct pnet_surface){.mesh = *mesh};
     *mesh = (struct pnet_mesh){.corner_count = 0};
     s->until = malloc((size_t)s->mesh.triangle_count * sizeof *s->until);
     enum pnet_status status = s->until ? PNET_OK : pnet_error_memory(e);
-    for (int64_t i = 0; i < s->mesh.triangle_count && !status; i++) sum += area(&s->mesh, i);
-    if (!status && !(sum > 0))
+    double whole = status ? 0 : add_up(s);
+    if (whole > 0) {
+        fit(&s->mesh, whole);
+        whole = add_up(s); /* 0 where it was too small for its extent */
+    }
+    if (!status && !(whole > 0))
         status = pnet_error_set(e, PNET_BAD_DATA,
             "%s: its %" PRId64 " triangles have no area: no points can be drawn from them", name,
             s->mesh.triangle_count);
-    if (status) {
-        pnet_surface_free(s);
-        return status;
-    }
-    fit(&s->mesh, sum);
-    sum = 0;
-    for (int64_t i = 0; i < s->mesh.triangle_count; i++) s->until[i] = sum += area(&s->mesh, i);
-    return PNET_OK;
+    if (status) pnet_surface_free(s);
+    return status;
 }
 
 /* Returns the first triangle whose `until` is above `at`: one with an area. */

@@ -1,6 +1,7 @@
 /* Every seed of the fuzzers, cut at each byte and with bytes changed: a cloud or an error, nothing
  * else. */
 #include "tests/fuzz/cloud.h"
+#include "tests/fuzz/mesh.h"
 #include "tests/io/files.h"
 
 #include <dirent.h>
@@ -17,6 +18,7 @@ static const struct {
         {{"f.csv", pnet_table_read}, {"f.pts", pnet_table_read}, {"f.off", pnet_off_read},
             {"f.obj", pnet_obj_read}},
         4},
+    {"mesh", {{"f.off", NULL}, {"f.obj", NULL}}, 2},
     {"las", {{"f.las", pnet_las_read}}, 1},
     {"kitti",
         {{"f.bin", pnet_kitti_read}, {"f.pcd.bin", pnet_kitti_read}, {"f.bin", pnet_sydney_read}},
@@ -36,17 +38,23 @@ static void change(uint8_t *data, size_t size, uint64_t *state)
         data[at] ^= (uint8_t)(1 << (r >> 1 & 7));
 }
 
+/* Meshes have no reader of clouds. */
+static int read_any(struct fuzz_reader r, const uint8_t *data, size_t size)
+{
+    return r.read ? fuzz_read(r, data, size) : fuzz_mesh(r.path, data, size);
+}
+
 static void damage(struct fuzz_reader r, const struct pnet_bytes *b, int *good, int *bad)
 {
     uint64_t state = b->size;
     uint8_t *copy = malloc(b->size + 1);
     CHECK(copy != NULL);
     for (size_t size = 0; copy && size <= b->size; size++)
-        ++*(fuzz_read(r, b->data, size) ? good : bad);
+        ++*(read_any(r, b->data, size) ? good : bad);
     for (int i = 0; copy && b->size && i < 2000; i++) {
         memcpy(copy, b->data, b->size);
         for (int k = 0; k <= i % 3; k++) change(copy, b->size, &state);
-        ++*(fuzz_read(r, copy, b->size) ? good : bad);
+        ++*(read_any(r, copy, b->size) ? good : bad);
     }
     free(copy);
 }
@@ -65,7 +73,7 @@ int main(void)
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
             CHECK(pnet_bytes_read(path, &b, NULL) == PNET_OK);
             for (int k = 0; k < sets[s].count; k++) {
-                whole[k] += fuzz_read(sets[s].readers[k], b.data, b.size);
+                whole[k] += read_any(sets[s].readers[k], b.data, b.size);
                 damage(sets[s].readers[k], &b, &good[k], &bad[k]);
             }
             pnet_bytes_free(&b);
