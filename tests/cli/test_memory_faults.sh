@@ -32,6 +32,36 @@ cp "$(ls "$in"/rooms/test/*.ply "$in"/rooms/*/*.ply | head -n 1)" "$in/cloud.ply
 cp "$(ls "$in"/pairs/train/*.ply | head -n 1)" "$in/source.ply"
 cp "$(ls "$in"/pairs/train/*.ply | tail -n 1)" "$in/target.ply"
 printf '1 0 0 0\n0 1 0 0\n0 0 1 0\n' >"$in/pose.txt"
+mkdir "$in/meshes"
+printf 'OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n' >"$in/meshes/a.off"
+printf 'v 0 0 0\nv 3 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n' >"$in/meshes/b.obj"
+printf '0 0 0\n1 0 0\n1 1 0\n' | tee "$in/meshes/p1.txt" "$in/meshes/f1.txt" >"$in/meshes/p2.txt"
+cp "$in/meshes/p2.txt" "$in/meshes/f2.txt"
+cat >"$in/meshes/dataset.yaml" <<END
+pnet_dataset: 1
+task: completion
+classes: [a, b]
+train:
+  - {mesh: a.off, points: 200, views: {count: 2, points: 100}, label: a}
+  - {mesh: b.obj, points: 200, views: {points: 100, kind: cut}}
+  - {partial: p*.txt, full: f*.txt, points: 8, full_points: 2, label: b}
+END
+cat >"$in/two.pnet" <<END
+pnet 1
+input partial { xyz : position
+  at : feature[3] }
+input full { xyz : position
+  at : feature[3] }
+net small(p: cloud, q: cloud) {
+  a = p.at -> linear(4) -> pool(max, to=sample) -> linear(3)
+  b = q.at -> linear(4) -> pool(max, to=sample) -> linear(3)
+  return a + b
+}
+y = small(partial, full)
+loss l = mse(y, full.at -> pool(mean, to=sample))
+END
+printf 'data: meshes\nsteps: 3\nbatch_size: 2\nworkers: 0\neval_every: 0\naugment: {flip: [x, z], jitter: 1mm}\ninputs: {partial: {at: [x, y, z]}, full: {at: [x, y, z]}}\n' >"$in/meshes.yaml"
+run 0 train "$in/two.pnet" --config "$in/meshes.yaml" -o "$in/meshes.run" -q -j 1
 
 # ---- one run ----
 
@@ -204,17 +234,21 @@ all info 0 100 info "$in/run"
 all info-json 0 1000 info "$in/cloud.ply" --json
 all data-info 0 100 data info "$in/rooms"
 all data-info-pairs 0 40 data info "$in/pairs"
+all data-info-completion 0 100 data info "$in/meshes"
+all data-synth-partial 0 40 data synth partial -o out --count 2 --points 200 -j 2 -q
 all data-synth 0 1000 data synth rooms -o out --count 2 --points 200 -j 1 -q
 all data-synth-pairs 0 40 data synth pairs -o out --count 2 --points 200 -j 2 -q
 all data-synth-lidar 0 40 data synth lidar -o out --count 2 --points 200 -j 1 -q
 all force 0 40 data synth shapes -o out --count 2 --points 200 -j 1 -q --force
 all infer 0 4000 infer "$model" --weights "$in/run" --input "$in/cloud.ply" -o b.ply -q -j 2
 all infer-json 0 40 infer "$shapes" --weights "$in/shapes.run" --input "$in"/shapes/val/*.ply --json -q -j 1
+all infer-two 0 40 infer "$in/two.pnet" --weights "$in/meshes.run" --input "partial=$in/meshes/p1.txt" --input "full=$in/meshes/f2.txt" --json -q -j 1
 all infer-many 0 40 infer "$model" --weights "$in/run/last/weights.safetensors" --input "$in/rooms/train" -o many --format npy -j 1
 all eval 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" -q -j 2
 all eval-json 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" --json --each each.json -q -j 1
 all train 0 40 train "$model" --config "$in/run.yaml" -o out -q -j 2
 all train-json 0 40 train "$model" --config "$in/run.yaml" -o out --json -q -j 1
+all train-completion 0 40 train "$in/two.pnet" --config "$in/meshes.yaml" -o out -q -j 1
 all resume 0 40 train "$model" --config "$in/run.yaml" -o out --resume -q -j 1
 all finetune 0 40 train "$model" --config "$in/run.yaml" -o out --weights "$in/run" --set c=4 --steps 1 -q -j 1
 all compare 0 40 compare "$model" --config "$in/run.yaml" -o out -q -j 1
