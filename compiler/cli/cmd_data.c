@@ -37,6 +37,15 @@ static int find_kind(const char *word, enum pnet_synth_kind *kind)
                : pnet_cli_usage_error("no kind '%s': shapes, rooms, lidar, pairs or partial", word);
 }
 
+/* Checks --scene (NULL: not given); 0, or the exit code. */
+static int check_scene(const char *scene, enum pnet_synth_kind kind)
+{
+    if (scene && kind != PNET_SYNTH_PAIRS) return pnet_cli_usage_error("--scene is for pairs");
+    if (scene && strcmp(scene, "room") != 0 && strcmp(scene, "street") != 0)
+        return pnet_cli_usage_error("no scene '%s': room or street", scene);
+    return 0;
+}
+
 static int data_synth(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc data synth KIND -o DIR [options]",
@@ -80,10 +89,7 @@ static int data_synth(int argc, char **argv)
         return code;
     if (!words) return pnet_cli_usage_error("which kind? shapes, rooms, lidar, pairs or partial");
     if (!s.folder) return pnet_cli_usage_error("where to? -o DIR");
-    if ((code = find_kind(kind, &s.kind))) return code;
-    if (scene && s.kind != PNET_SYNTH_PAIRS) return pnet_cli_usage_error("--scene is for pairs");
-    if (scene && strcmp(scene, "room") != 0 && strcmp(scene, "street") != 0)
-        return pnet_cli_usage_error("no scene '%s': room or street", scene);
+    if ((code = find_kind(kind, &s.kind)) || (code = check_scene(scene, s.kind))) return code;
     s.count = count;
     s.seed = (uint64_t)seed;
     s.context = &quiet;

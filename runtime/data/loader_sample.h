@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-/* Threads share it. Samples in `kept`, and surfaces, do not change and are not freed before the end: finding one needs the lock, using it
-   does not. */
+/* Threads share it. Samples in `kept`, and surfaces, do not change and are not freed before the end: finding one needs the
+   lock, using it does not. */
 struct pnet_sample_source {
     struct pnet_loader_options o;
     struct pnet_input_roles roles;

@@ -62,9 +62,9 @@ struct pnet_views_draw pnet_partial_full(const struct pnet_partial *p, int split
 /* Draws the full cloud of a mesh: xyz[3 p->full_points]. */
 void pnet_partial_draw_full(const struct pnet_partial *p, const struct pnet_views_draw *draw,
     const struct pnet_surface *s, float *xyz);
-/* Makes a view of a mesh or of its full cloud, as p->kind says; `name` stands in messages. `view` is its number in evaluation, -1 in training. The view may
-   have more points than p->points (depth), or fewer. The caller frees *xyz, [3 *count]. PNET_BAD_DATA: the camera sees nothing;
-   PNET_NO_MEMORY. */
+/* Makes a view of a mesh or of its full cloud, as p->kind says; `name` stands in messages. `view` is its number in
+   evaluation, -1 in training. The view may have more points than p->points (depth), or fewer. The caller frees *xyz,
+   [3 *count]. PNET_BAD_DATA: the camera sees nothing; PNET_NO_MEMORY. */
 enum pnet_status pnet_partial_view(const char *name, const struct pnet_partial *p,
     const struct pnet_views_draw *draw, int64_t view, const struct pnet_surface *s,
     const float *full, int64_t rows, float **xyz, int64_t *count, struct pnet_error *e);

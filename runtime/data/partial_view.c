@@ -53,7 +53,8 @@ enum pnet_status pnet_cut_away(const float *xyz, int64_t rows, const double cent
     return PNET_OK;
 }
 
-/* Updates the squared distances of points to the nearest chosen one by the distances to `p`. Returns the first of the farthest. */
+/* Updates the squared distances of points to the nearest chosen one by the distances to `p`. Returns the first of the
+   farthest. */
 static int64_t farthest_of(
     const float *const axis[3], const float p[3], int64_t count, float *distance2)
 {

@@ -67,7 +67,8 @@ const char *const *pnet_synth_classes(enum pnet_synth_kind kind, int *count);
 
 /* Makes cloud `index` of the data set (kind, seed, options), with the same bits whatever the number of clouds or threads.
    Overwrites `c`, which the caller frees; empty on failure. `label` (or NULL) gets the class of a cloud of shapes, else -1;
-   each class occurs once in every run of as many clouds as there are classes. PNET_USAGE: options out of range, or pairs of clouds;
+   each class occurs once in every run of as many clouds as there are classes. PNET_USAGE: options out of range, or pairs
+   of clouds;
    PNET_NO_MEMORY. */
 enum pnet_status pnet_synth_make(enum pnet_synth_kind kind, uint64_t seed, uint32_t index,
     const struct pnet_synth_options *options, struct pnet_cloud *c, int *label,

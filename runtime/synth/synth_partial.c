@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* Steps of a full turn. Flat triangles between points of a circle of radius 1 lie at most 1 - cos(pi / STEPS) = 1.4e-4 below it. */
+/* Steps of a full turn. Flat triangles between points of a circle of radius 1 lie at most 1 - cos(pi / STEPS) = 1.4e-4 below
+   it. */
 enum { STEPS = 192 };
 /* The camera's distance: the diameter of the sphere around the object, as PCN has it. */
 static const double DISTANCE = 2;

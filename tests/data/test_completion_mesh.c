@@ -1,5 +1,5 @@
-/* Completion from meshes: full clouds that stay, partial ones that are drawn anew in training alone, cuts of evaluation around the
-   corners of the cube, the same bits for any number of workers. */
+/* Completion from meshes: full clouds that stay, partial ones that are drawn anew in training alone, cuts of evaluation
+   around the corners of the cube, the same bits for any number of workers. */
 #include "runtime/data/loader.h"
 #include "runtime/data/partial.h"
 #include "tests/data/folder.h"

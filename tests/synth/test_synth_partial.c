@@ -1,5 +1,5 @@
-/* Objects for completion: the full cloud is centred and scaled, the partial one is a part of the same surface, bits depend on seed
-   and number alone. */
+/* Objects for completion: the full cloud is centred and scaled, the partial one is a part of the same surface, bits depend
+   on seed and number alone. */
 #include "runtime/synth/synth.h"
 #include "tests/check.h"
 
