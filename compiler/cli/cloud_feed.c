@@ -66,10 +66,34 @@ static enum pnet_status find_named(const char *text, const struct pnet_input *in
         text, (int)n, text, list);
 }
 
-/* Several inputs: each option names its own. */
+/* Gives the cloud without a name to the only input that has none yet. */
+static enum pnet_status take_unnamed(const char *text, const struct pnet_input *inputs,
+    int input_count, const struct cloud_feed *f, struct text_list *files, struct pnet_error *e)
+{
+    char list[400];
+    int missing = 0, last = 0;
+    for (int k = 0; k < f->count; k++)
+        if (!files->items[k]) {
+            missing++;
+            last = k;
+        }
+    if (missing == 1) {
+        files->items[last] = text;
+        return PNET_OK;
+    }
+    name_inputs(f, inputs, input_count, false, list);
+    return pnet_error_set(e, PNET_USAGE,
+        missing
+            ? "--input %s: the result reads the clouds %s: say which one it is, --input NAME=CLOUD"
+            : "--input %s: the clouds %s have names already: leave it out",
+        text, list);
+}
+
+/* Several inputs: options name theirs; one may be left that has no name. */
 static enum pnet_status take_each(const struct text_list *options, const struct pnet_input *inputs,
     int input_count, const struct cloud_feed *f, struct text_list *files, struct pnet_error *e)
 {
+    const char *unnamed = NULL;
     char list[400];
     name_inputs(f, inputs, input_count, false, list);
     for (int i = 0; i < options->count; i++) {
@@ -77,23 +101,29 @@ static enum pnet_status take_each(const struct text_list *options, const struct 
         int which;
         enum pnet_status st = find_named(text, inputs, input_count, f, &which, e);
         if (st) return st;
-        if (which < 0)
+        if (which < 0 && unnamed)
             return pnet_error_set(e, PNET_USAGE,
                 "--input %s: the result reads the clouds %s: say which one it is, --input "
                 "NAME=CLOUD",
                 text, list);
+        if (which < 0) {
+            unnamed = text;
+            continue;
+        }
         if (files->items[which])
             return pnet_error_set(e, PNET_USAGE, "--input %s: `%s` has a cloud already", text,
                 inputs[f->input[which]].name);
         files->items[which] = text + name_length(text) + 1;
     }
-    for (int k = 0; k < f->count; k++)
+    enum pnet_status st =
+        unnamed ? take_unnamed(unnamed, inputs, input_count, f, files, e) : PNET_OK;
+    for (int k = 0; k < f->count && !st; k++)
         if (!files->items[k])
-            return pnet_error_set(e, PNET_USAGE,
+            st = pnet_error_set(e, PNET_USAGE,
                 "the result reads the clouds %s: --input %s=CLOUD is missing", list,
                 inputs[f->input[k]].name);
     files->count = f->count;
-    return PNET_OK;
+    return st;
 }
 
 enum pnet_status pnet_cli_feed_clouds(const struct text_list *options,

@@ -18,8 +18,8 @@ struct cloud_feed {
 
 /* Finds the clouds of each input that the result reads. NAME= in front of a cloud says which input it feeds. One input:
    `options` are clouds, patterns and folders (pnet_cli_list_clouds), with or without its name. Several: one file for each,
-   by name. The caller frees f->clouds. PNET_USAGE: names are missing, twice or not the model's; errors of
-   pnet_cli_list_clouds. */
+   by name; one of them may go without. The caller frees f->clouds. PNET_USAGE: names are missing, twice or not the model's;
+   errors of pnet_cli_list_clouds. */
 enum pnet_status pnet_cli_feed_clouds(const struct text_list *options,
     const struct pnet_input *inputs, int input_count, struct cloud_feed *f, struct pnet_error *e);
 

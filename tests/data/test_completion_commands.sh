@@ -79,6 +79,14 @@ infer 0 --value "$value" --input "partial=$work/set/p0.txt" --input "full=$work/
 differ "the sum is another value" "$work/plain.json" "$work/both.json"
 sed "s/f0.txt/p0.txt/" "$work/both.json" >"$work/renamed.json"
 check "the order of the options does not count" cmp "$work/renamed.json" "$out"
+infer 0 --value "$value" --input "$work/set/p0.txt" --input "full=$work/set/f0.txt"
+same "$work/renamed.json" "$out"
+infer 0 --value "$value" --input "partial=$work/set/p0.txt" --input "$work/set/f0.txt"
+same "$work/renamed.json" "$out"
+infer 2 --value "$value" --input "$work/set/p0.txt" --input "$work/set/f0.txt"
+says 'say which one it is, --input NAME=CLOUD'
+infer 2 --value "$value" --input "partial=$work/set/p0.txt" --input "full=$work/set/f0.txt" --input "$work/set/p1.txt"
+says 'the clouds `partial`, `full` have names already: leave it out'
 infer 2 --value "$value" --input "$work/set/p0.txt"
 says 'the result reads the clouds `partial`, `full`: say which one it is, --input NAME=CLOUD'
 infer 2 --value "$value" --input "partial=$work/set/p0.txt"
