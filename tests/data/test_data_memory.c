@@ -119,6 +119,43 @@ static enum pnet_status run_pairs(const struct folder *f, struct pnet_error *e)
     return status;
 }
 
+/* Completion from files and meshes of both formats and kinds, twice: the second epoch finds some of them in the cache. */
+static enum pnet_status run_completion(const struct folder *f, struct pnet_error *e)
+{
+    static struct pnet_input_field cloud[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
+        {.name = "z", .kind = PNET_INPUT_FEATURE, .width = 1},
+        {.name = "label", .kind = PNET_INPUT_CLASS, .width = 1, .classes = 2, .per_cloud = true}};
+    static const struct pnet_input inputs[] = {
+        {.name = "partial", .fields = cloud, .field_count = 2},
+        {.name = "full", .fields = cloud, .field_count = 3}};
+    static const struct pnet_augment augment = {.drop_points = 0.1, .flip = {true, false, true}};
+    struct pnet_input_map map = {.count = 0};
+    struct pnet_dataset *d = NULL;
+    struct pnet_loader *l = NULL;
+    char path[600];
+    snprintf(path, sizeof path, "%s/completion.yaml", f->path);
+    enum pnet_status status = pnet_dataset_read(path, &d, e);
+    if (status) return status;
+    struct pnet_loader_options o = {.data = d,
+        .inputs = inputs,
+        .input_count = 2,
+        .map = &map,
+        .batch_size = 3,
+        .training = true,
+        .augment = &augment,
+        .cache_bytes = 1500,
+        .seed = 1};
+    status = pnet_loader_new(&o, &l, e);
+    for (int i = 0; i < 7 && !status; i++) {
+        struct pnet_batch *b;
+        status = pnet_loader_next(l, &b, e);
+        pnet_batch_free(b);
+    }
+    pnet_loader_free(l);
+    pnet_dataset_free(d);
+    return status;
+}
+
 /* Fails the n-th allocation until none is left to fail. */
 static void fail_each(const char *name,
     enum pnet_status (*body)(const struct folder *, struct pnet_error *), const struct folder *f)
@@ -177,6 +214,16 @@ int main(void)
         "  - {velodyne: k, poses: k/poses.txt, calib: k/calib.txt, pairs: {distance: 8}}\n"
         "  - {cloud: c*.txt, views: {count: 2, overlap: 50%%, points: [50%%, 90%%]}}\n");
     fail_each("pairs", run_pairs, &f);
+    folder_print(&f, "box.off",
+        "OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n");
+    folder_print(&f, "box.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3 4\nf 1 2 4\n");
+    folder_print(&f, "completion.yaml",
+        "pnet_dataset: 1\ntask: completion\nclasses: [a, b]\ncolumns: [x, y, z, heat]\n"
+        "map: {7: a}\ntrain:\n"
+        "  - {partial: c*.txt, full: c*.txt, points: 3, full_points: 9, label: a}\n"
+        "  - {mesh: box.*, points: 30, views: {count: 2, points: 10}, label: b}\n"
+        "  - {mesh: box.obj, points: 30, views: {kind: cut, points: 10}, label: 7}\n");
+    fail_each("completion", run_completion, &f);
     folder_remove(&f);
     return check_end();
 }
