@@ -17,10 +17,10 @@ static const struct pnet_entry *entry_at(const struct pnet_sample_source *s, int
 
 static void drop(struct made *m)
 {
-    if (m->kept) return;
     if (m->surface) pnet_surface_free(m->surface);
     free(m->surface);
     pnet_sample_free(m->full);
+    *m = (struct made){.surface = NULL};
 }
 
 /* Makes a sample of bare points, with the label of the entry. */
@@ -33,6 +33,7 @@ static enum pnet_status make_sample(struct pnet_sample_source *s, int64_t index,
         s, input, &cloud, &entry->label, entry->label != PNET_LABEL_NONE, entry->cloud, sample, e);
 }
 
+/* Reads the mesh and draws its full cloud. On failure `m` is empty. */
 static enum pnet_status make_full(struct pnet_sample_source *s, int64_t index,
     const struct pnet_partial *p, struct made *m, struct pnet_error *e)
 {
@@ -53,6 +54,7 @@ static enum pnet_status make_full(struct pnet_sample_source *s, int64_t index,
     if (!status) pnet_partial_draw_full(p, &draw, m->surface, xyz);
     if (!status) status = make_sample(s, index, s->roles.target, xyz, p->full_points, &m->full, e);
     free(xyz);
+    if (status) drop(m);
     return status;
 }
 
@@ -86,15 +88,15 @@ enum pnet_status pnet_sample_source_mesh(struct pnet_sample_source *s, uint32_t 
     m.kept = m.full != NULL;
     if (!m.full) {
         status = make_full(s, index, p, &m, e);
-        if (!status) keep(s, place, &m);
+        if (status) return status;
+        keep(s, place, &m);
     }
-    if (!status)
-        status = pnet_partial_view(entry->cloud, p, &draw, s->o.training ? -1 : entry->pair->view,
-            m.surface, m.full->xyz, m.full->rows, &xyz, &count, e);
+    status = pnet_partial_view(entry->cloud, p, &draw, s->o.training ? -1 : entry->pair->view,
+        m.surface, m.full->xyz, m.full->rows, &xyz, &count, e);
     if (!status) status = make_sample(s, index, s->roles.source, xyz, count, &item->own[0], e);
     free(xyz);
     if (status) {
-        drop(&m);
+        if (!m.kept) drop(&m);
         return status;
     }
     item->sample[0] = item->own[0];

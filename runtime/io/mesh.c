@@ -334,7 +334,7 @@ static enum pnet_status read_obj_mesh(const struct pnet_bytes *b, const char *pa
 static enum pnet_status take_corners(
     const struct pnet_matrix *from, struct pnet_mesh *m, struct pnet_error *e)
 {
-    m->corners = malloc((size_t)from->rows * 3 * sizeof *m->corners);
+    m->corners = malloc((size_t)(from->rows ? from->rows : 1) * 3 * sizeof *m->corners);
     if (!m->corners) return pnet_error_memory(e);
     m->corner_count = from->rows;
     for (int64_t i = 0; i < from->rows; i++)
