@@ -53,26 +53,38 @@ enum pnet_status pnet_cut_away(const float *xyz, int64_t rows, const double cent
     return PNET_OK;
 }
 
-/* Updates the squared distances of points to the nearest chosen one by the distances to `p`. Returns the first of the
-   farthest. */
+/* Points at a time: each has a maximum of its own, so that none waits for the one before. */
+enum { LANES = 64 };
+
+/* Updates the squared distances of `count` points to the nearest chosen one by the distances to `p`, and the maxima. */
+static inline void update(const float *const axis[3], const float p[3], int count,
+    float *restrict distance2, float *restrict most)
+{
+    const float *x = axis[0], *y = axis[1], *z = axis[2];
+#pragma omp simd
+    for (int i = 0; i < count; i++) {
+        float a = x[i] - p[0], b = y[i] - p[1], c = z[i] - p[2], now = (a * a + b * b) + c * c;
+        now = now < distance2[i] ? now : distance2[i];
+        distance2[i] = now;
+        most[i] = now > most[i] ? now : most[i];
+    }
+}
+
+/* Returns the first of the points that are the farthest from all chosen ones and `p`. */
 static int64_t farthest_of(
     const float *const axis[3], const float p[3], int64_t count, float *distance2)
 {
-    const float *x = axis[0], *y = axis[1], *z = axis[2];
-    int32_t most = 0, bits;
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++) {
-        float a = x[i] - p[0], b = y[i] - p[1], c = z[i] - p[2], now = (a * a + b * b) + c * c;
-        distance2[i] = now < distance2[i] ? now : distance2[i];
+    float most[LANES] = {0};
+    for (int64_t i = 0; i < count; i += LANES) {
+        const float *const part[3] = {axis[0] + i, axis[1] + i, axis[2] + i};
+        if (count - i >= LANES)
+            update(part, p, LANES, distance2 + i, most);
+        else
+            update(part, p, (int)(count - i), distance2 + i, most);
     }
-    /* The bits of floats from 0 on are ordered as the numbers are. */
-#pragma omp simd reduction(max : most) private(bits)
-    for (int64_t i = 0; i < count; i++) {
-        memcpy(&bits, &distance2[i], sizeof bits);
-        most = bits > most ? bits : most;
-    }
+    for (int k = 1; k < LANES; k++) most[0] = fmaxf(most[0], most[k]);
     for (int64_t i = 0; i < count; i++)
-        if (memcmp(&distance2[i], &most, sizeof most) == 0) return i;
+        if (distance2[i] >= most[0]) return i;
     return 0;
 }
 
