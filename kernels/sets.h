@@ -22,8 +22,7 @@ struct pnet_point_set {
    nothing to a loss, but counts in the mean over samples. */
 struct pnet_set_pair {
     struct pnet_point_set x, y;
-    /* The nearest row of the other set, in the same sample: of equally near ones the lowest. -1: the sample of the other set is
-       empty, or a coordinate is not finite. NULL where a loss does not read them. */
+    /* What set_near gives. NULL where a loss does not read them. */
     const int32_t *x_near; /* [rows of x], rows of y */
     const int32_t *y_near; /* [rows of y], rows of x */
 };
@@ -36,7 +35,14 @@ struct pnet_set_gradients {
 
 /* The kernels below are for the CPU alone so far.
 
-   Losses that are sums over points of a function of the distance to the nearest point of the other set, over both directions.
+/* near [a.rows]: the nearest row of b in the same sample, of equally near ones the lowest; -1: that sample of b is empty, or no
+   distance is finite. The squared distance is (dx*dx + dy*dy) + dz*dz in float32 without contraction. The same rows on either
+   device, whatever the coordinates. */
+PNET_BOTH(size_t, set_near_work, const struct pnet_point_set *a, const struct pnet_point_set *b);
+PNET_BOTH(void, set_near, const struct pnet_point_set *a, const struct pnet_point_set *b,
+    int32_t *near, void *work);
+
+/* Losses that are sums over points of a function of the distance to the nearest point of the other set, over both directions.
    Each writes
 
      loss[1]            the mean over samples
@@ -47,8 +53,8 @@ struct pnet_set_gradients {
 
 /* (mean a + mean b) / 2 (l1; gradients divide by at least 1e-6), or mean a^2 + mean b^2 (`squares`). Fan, Su, Guibas, A Point
    Set Generation Network, 2017. */
-size_t pnet_cpu_chamfer_work(const struct pnet_set_pair *p);
-void pnet_cpu_chamfer(const struct pnet_set_pair *p, bool squares, float *loss, float *x_pull,
+PNET_BOTH(size_t, chamfer_work, const struct pnet_set_pair *p);
+PNET_BOTH(void, chamfer, const struct pnet_set_pair *p, bool squares, float *loss, float *x_pull,
     float *y_pull, void *work);
 
 /* Half of  mean of 1 - f_x exp(-alpha a^2) / (c^lambda + 1e-6)  over x, with c the number of points of x that have the same
@@ -58,14 +64,14 @@ struct pnet_dcd {
     double alpha, lambda;
     bool at_least_one;
 };
-size_t pnet_cpu_dcd_work(const struct pnet_set_pair *p);
-void pnet_cpu_dcd(const struct pnet_set_pair *p, const struct pnet_dcd *d, float *loss,
+PNET_BOTH(size_t, dcd_work, const struct pnet_set_pair *p);
+PNET_BOTH(void, dcd, const struct pnet_set_pair *p, const struct pnet_dcd *d, float *loss,
     float *x_pull, float *y_pull, void *work);
 
 /* mean of arcosh(1 + alpha a^2) + mean of arcosh(1 + alpha b^2); arguments are at least 1 + 1e-5, where the gradient is 0. Lin,
    Yue, Hou, Yu, Xu, Yamada, Zhang, Hyperbolic Chamfer Distance for Point Cloud Completion, 2023. */
-size_t pnet_cpu_hypercd_work(const struct pnet_set_pair *p);
-void pnet_cpu_hypercd(const struct pnet_set_pair *p, double alpha, float *loss, float *x_pull,
+PNET_BOTH(size_t, hypercd_work, const struct pnet_set_pair *p);
+PNET_BOTH(void, hypercd, const struct pnet_set_pair *p, double alpha, float *loss, float *x_pull,
     float *y_pull, void *work);
 
 /* Half of the sum over both directions of  mean (or sum, with `sums`) over i of a_i / tau + lambda ln S,  S the sum over k of
@@ -75,8 +81,8 @@ struct pnet_infocd {
     double tau, lambda;
     bool sums;
 };
-size_t pnet_cpu_infocd_work(const struct pnet_set_pair *p);
-void pnet_cpu_infocd(const struct pnet_set_pair *p, const struct pnet_infocd *d, float *loss,
+PNET_BOTH(size_t, infocd_work, const struct pnet_set_pair *p);
+PNET_BOTH(void, infocd, const struct pnet_set_pair *p, const struct pnet_infocd *d, float *loss,
     float *x_pull, float *y_pull, void *work);
 
 /* What a completed cloud is judged by. Adds up, by class (label [samples], others than 0 .. classes - 1 do not count) or over
@@ -92,8 +98,8 @@ enum pnet_completion_sums {
     PNET_COMPLETION_SUMS
 };
 /* sums [classes, PNET_COMPLETION_SUMS]. */
-size_t pnet_cpu_completion_work(const struct pnet_set_pair *p);
-void pnet_cpu_completion(const struct pnet_set_pair *p, double at, const int32_t *label,
+PNET_BOTH(size_t, completion_work, const struct pnet_set_pair *p);
+PNET_BOTH(void, completion, const struct pnet_set_pair *p, double at, const int32_t *label,
     int32_t classes, double *sums, void *work);
 
 /* Gradients by the points of the first set: for point i of a, and the points j of b whose nearest point it is, ascending,
@@ -104,8 +110,8 @@ struct pnet_set_pull {
     const int32_t *a_near, *b_near;
     const float *a_pull, *b_pull;
 };
-size_t pnet_cpu_set_pull_work(const struct pnet_set_pull *p);
-void pnet_cpu_set_pull(
-    const struct pnet_set_pull *p, const float *gloss, bool add, float *ga, void *work);
+PNET_BOTH(size_t, set_pull_work, const struct pnet_set_pull *p);
+PNET_BOTH(void, set_pull, const struct pnet_set_pull *p, const float *gloss, bool add, float *ga,
+    void *work);
 
 #endif

@@ -14,13 +14,14 @@ static bool rule(struct pnet_rule *r)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    return backward ? pnet_op_near_backward_work(x) : pnet_cpu_chamfer_work(&p);
+    return backward ? pnet_op_near_backward_work(x) : PNET_WORK(x->device, chamfer_work)(&p);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    pnet_cpu_chamfer(&p, x->attr[KIND].i == L2, x->out.data, x->saved[PNET_SETS_X_PULL].data,
+    PNET_KERNEL(x, chamfer)
+    (&p, x->attr[KIND].i == L2, x->out.data, x->saved[PNET_SETS_X_PULL].data,
         x->saved[PNET_SETS_Y_PULL].data, x->work);
 }
 
@@ -48,7 +49,7 @@ const struct pnet_op pnet_op_chamfer = {
            "Single Image, 2017.",
     .args = {PNET_SETS_ARGS, [KIND] = {"kind", PNET_ARG_CHOICE, "l2", 0, 0, "l1|l2",
                                  "distances, or their squares"}},
-    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

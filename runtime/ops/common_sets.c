@@ -74,7 +74,8 @@ static struct pnet_set_pull pull_of(const struct pnet_exec *x, int side)
 size_t pnet_op_near_backward_work(const struct pnet_exec *x)
 {
     struct pnet_set_pull a = pull_of(x, PNET_SETS_X), b = pull_of(x, PNET_SETS_Y);
-    size_t first = pnet_cpu_set_pull_work(&a), second = pnet_cpu_set_pull_work(&b);
+    size_t first = PNET_WORK(x->device, set_pull_work)(&a),
+           second = PNET_WORK(x->device, set_pull_work)(&b);
     return first > second ? first : second;
 }
 
@@ -83,7 +84,8 @@ void pnet_op_near_backward(const struct pnet_exec *x)
     for (int side = 0; side < PNET_SETS_INPUTS; side++) {
         struct pnet_set_pull p = pull_of(x, side);
         if (x->gin[side].data)
-            pnet_cpu_set_pull(&p, x->gout.data, x->gin_add[side], x->gin[side].data, x->work);
+            PNET_KERNEL(x, set_pull)
+            (&p, x->gout.data, x->gin_add[side], x->gin[side].data, x->work);
     }
 }
 

@@ -31,13 +31,14 @@ static bool rule(struct pnet_rule *r)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    return backward ? 0 : pnet_cpu_completion_work(&p);
+    return backward ? 0 : PNET_WORK(x->device, completion_work)(&p);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    pnet_cpu_completion(&p, x->attr[AT].r, has_label(x) ? x->in[LABEL].data : NULL,
+    PNET_KERNEL(x, completion)
+    (&p, x->attr[AT].r, has_label(x) ? x->in[LABEL].data : NULL,
         x->out.width / PNET_COMPLETION_SUMS, x->out.data, x->work);
 }
 
@@ -157,7 +158,7 @@ const struct pnet_op pnet_op_completion = {
         {PNET_SETS_ARGS, [LABEL] = {"label", PNET_ARG_LABEL, "", 0, 0, NULL, "class of each cloud"},
             [AT] = {"at", PNET_ARG_REAL, "0.01", 1e-9, 1e9, NULL,
                 "distance below which a point is met"}},
-    .flags = PNET_NO_GRAD | PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_NO_GRAD | PNET_READS_EXACT,
     .rule = rule,
     .work = work,
     .forward = forward,

@@ -18,15 +18,16 @@ static struct pnet_dcd dcd_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    return backward ? pnet_op_near_backward_work(x) : pnet_cpu_dcd_work(&p);
+    return backward ? pnet_op_near_backward_work(x) : PNET_WORK(x->device, dcd_work)(&p);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
     struct pnet_dcd d = dcd_of(x);
-    pnet_cpu_dcd(&p, &d, x->out.data, x->saved[PNET_SETS_X_PULL].data,
-        x->saved[PNET_SETS_Y_PULL].data, x->work);
+    PNET_KERNEL(x, dcd)
+    (&p, &d, x->out.data, x->saved[PNET_SETS_X_PULL].data, x->saved[PNET_SETS_Y_PULL].data,
+        x->work);
 }
 
 static double term(const struct pnet_exec *x, const struct pnet_op_near_point *p)
@@ -63,7 +64,7 @@ const struct pnet_op pnet_op_dcd = {
         [LAMBDA] = {"lambda", PNET_ARG_REAL, "1", 0, 8, NULL,
             "how much shared nearest points count less"},
         [AT_LEAST_ONE] = {"at_least_one", PNET_ARG_BOOL, "no", 0, 0, NULL, "f is 1 at least"}},
-    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

@@ -13,13 +13,14 @@ static bool rule(struct pnet_rule *r)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    return backward ? pnet_op_near_backward_work(x) : pnet_cpu_hypercd_work(&p);
+    return backward ? pnet_op_near_backward_work(x) : PNET_WORK(x->device, hypercd_work)(&p);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    pnet_cpu_hypercd(&p, x->attr[ALPHA].r, x->out.data, x->saved[PNET_SETS_X_PULL].data,
+    PNET_KERNEL(x, hypercd)
+    (&p, x->attr[ALPHA].r, x->out.data, x->saved[PNET_SETS_X_PULL].data,
         x->saved[PNET_SETS_Y_PULL].data, x->work);
 }
 
@@ -46,7 +47,7 @@ const struct pnet_op pnet_op_hypercd = {
         "Completion, 2023.",
     .args = {PNET_SETS_ARGS, [ALPHA] = {"alpha", PNET_ARG_REAL, "1", 1e-6, 1e9, NULL,
                                  "factor of squared distances"}},
-    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

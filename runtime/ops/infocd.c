@@ -18,15 +18,16 @@ static struct pnet_infocd infocd_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    return backward ? pnet_op_near_backward_work(x) : pnet_cpu_infocd_work(&p);
+    return backward ? pnet_op_near_backward_work(x) : PNET_WORK(x->device, infocd_work)(&p);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
     struct pnet_infocd d = infocd_of(x);
-    pnet_cpu_infocd(&p, &d, x->out.data, x->saved[PNET_SETS_X_PULL].data,
-        x->saved[PNET_SETS_Y_PULL].data, x->work);
+    PNET_KERNEL(x, infocd)
+    (&p, &d, x->out.data, x->saved[PNET_SETS_X_PULL].data, x->saved[PNET_SETS_Y_PULL].data,
+        x->work);
 }
 
 static double distance(double square)
@@ -70,7 +71,7 @@ const struct pnet_op pnet_op_infocd = {
         [LAMBDA] = {"lambda", PNET_ARG_REAL, "1e-7", 0, 1e6, NULL, "weight of the contrast"},
         [REDUCE] = {"reduce", PNET_ARG_CHOICE, "mean", 0, 0, "mean|sum",
             "over the points of a sample"}},
-    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_READS_EXACT,
     .keep = PNET_KEEP_ALL_IN,
     .rule = rule,
     .work = work,

@@ -1,6 +1,4 @@
 /* The nearest row of another point set, for the rows that compare sets: models cannot name it. */
-#include "kernels/geometry_stage.h"
-#include "runtime/device/memory.h"
 #include "runtime/ops/common_sets.h"
 
 #include <math.h>
@@ -11,30 +9,16 @@ static bool rule(struct pnet_rule *r)
     return true;
 }
 
-/* A set as the geometry stage takes it: points in any order. */
-static struct pnet_level level_of(const struct pnet_point_set *s)
-{
-    return (struct pnet_level){
-        .rows = s->rows.most, .samples = s->samples, .row_splits = s->splits, .xyz = s->xyz};
-}
-
-static size_t distance_bytes(const struct pnet_exec *x)
-{
-    return pnet_round_bytes((size_t)x->out.rows * sizeof(float));
-}
-
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    struct pnet_level a = level_of(&p.x), b = level_of(&p.y);
-    return backward ? 0 : distance_bytes(x) + pnet_cpu_nearest_work(&a, &b, 1);
+    return backward ? 0 : PNET_WORK(x->device, set_near_work)(&p.x, &p.y);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_set_pair p = pnet_op_sets(x);
-    struct pnet_level a = level_of(&p.x), b = level_of(&p.y);
-    pnet_cpu_nearest(&a, &b, 1, x->out.data, x->work, (char *)x->work + distance_bytes(x));
+    PNET_KERNEL(x, set_near)(&p.x, &p.y, x->out.data, x->work);
 }
 
 static void reference(const struct pnet_exec *x)
@@ -63,7 +47,7 @@ const struct pnet_op pnet_op_near = {
             [PNET_SETS_X] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "points"},
             [PNET_SETS_Y] = {"y", PNET_ARG_VALUE, NULL, 0, 0, NULL, "points to look among"},
         },
-    .flags = PNET_NO_GRAD | PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_NO_GRAD | PNET_READS_EXACT,
     .rule = rule,
     .work = work,
     .forward = forward,
