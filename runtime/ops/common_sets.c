@@ -2,6 +2,7 @@
 
 #include "runtime/ops/common.h"
 
+#include <assert.h>
 #include <math.h>
 
 static bool check_set(struct pnet_rule *r, const char *name, int arg)
@@ -103,6 +104,7 @@ static double reference_side(const struct pnet_exec *x, int own, int32_t sample,
         .others = b->row_splits[sample + 1] - b->row_splits[sample]};
     double sum = 0;
     for (p.row = p.begin; p.row < p.begin + p.rows && p.others; p.row++) {
+        assert(p.nearest); /* the rule has asked for it */
         p.near = p.nearest[p.row];
         p.square = 0;
         for (int c = 0; c < 3; c++) p.square += pow(from[3 * p.row + c] - to[3 * p.near + c], 2);

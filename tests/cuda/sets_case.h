@@ -13,13 +13,14 @@ enum places {
     ON_A_LINE,
     FAR_APART,    /* the second set from the first one */
     AT_ONE_PLACE, /* the second set */
-    TINY,         /* squares of differences are at the end of float32's range, or below */
-    HUGE_,        /* or above */
-    BROKEN,       /* some coordinates are NaN or infinite */
+    ON_A_SPHERE, /* the second set, around the first: distances differ by roundings, and how they are rounded decides */
+    TINY,        /* squares of differences are at the end of float32's range, or below */
+    HUGE_,       /* or above */
+    BROKEN,      /* some coordinates are NaN or infinite */
     PLACES
 };
 static const char *const place_names[PLACES] = {"anywhere", "on a grid", "on a line", "far apart",
-    "at one place", "tiny", "huge", "with coordinates that are not finite"};
+    "at one place", "on a sphere", "tiny", "huge", "with coordinates that are not finite"};
 
 /* Numbers of points of samples. */
 enum sizes {
@@ -46,7 +47,7 @@ struct sets {
 static inline int64_t points_of(enum sizes sizes, int side, int32_t sample, bool small)
 {
     switch (sizes) {
-    case ONE_LARGE: return small ? 1500 + 300 * side : 20000 - 3000 * side;
+    case ONE_LARGE: return small ? 2300 + 300 * side : 20000 - 3000 * side;
     case MANY_SMALL: return sample == 299 ? 1100 + 100 * side : random_below(8);
     case EVEN: return 700 + random_below(200);
     case FIRST_EMPTY: return side == 0 ? 0 : 40;
@@ -70,17 +71,21 @@ static inline void place_points(enum places places, int side, int64_t n, float *
 {
     static const float broken[] = {NAN, INFINITY, -INFINITY};
     float *x = random_floats(3 * n, places == ON_A_GRID);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        const float *at = x + 3 * i;
+        float norm = sqrtf((at[0] * at[0] + at[1] * at[1]) + at[2] * at[2]) + 1e-9f;
         for (int c = 0; c < 3; c++) {
-            float v = x[3 * i + c];
-            if (places == ON_A_LINE) v = c == 1 ? 0.25f : x[3 * i];
+            float v = at[c];
+            if (places == ON_A_LINE) v = c == 1 ? 0.25f : at[0];
             if (places == FAR_APART && side == 1) v += 1e4f;
             if (places == AT_ONE_PLACE && side == 1) v = 0.125f;
+            if (places == ON_A_SPHERE) v = side == 1 ? v / norm : v * 1e-8f;
             if (places == TINY) v *= 3e-22f;
             if (places == HUGE_) v *= 1e19f;
             if (places == BROKEN && random_below(60) == 0) v = broken[random_below(3)];
             xyz[3 * i + c] = v;
         }
+    }
 }
 
 static inline struct sets make_sets(enum places places, enum sizes sizes, bool small)
