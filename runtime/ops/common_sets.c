@@ -84,9 +84,9 @@ void pnet_op_near_backward(const struct pnet_exec *x)
 {
     for (int side = 0; side < PNET_SETS_INPUTS; side++) {
         struct pnet_set_pull p = pull_of(x, side);
-        if (x->gin[side].data)
-            PNET_KERNEL(x, set_pull)
-            (&p, x->gout.data, x->gin_add[side], x->gin[side].data, x->work);
+        if (!x->gin[side].data) continue;
+        PNET_KERNEL(x, set_pull)
+        (&p, x->gout.data, x->gin_add[side], x->gin[side].data, x->work);
     }
 }
 
