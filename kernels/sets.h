@@ -33,8 +33,6 @@ struct pnet_set_gradients {
     bool add_x, add_y;
 };
 
-/* The kernels below are for the CPU alone so far.
-
 /* near [a.rows]: the nearest row of b in the same sample, of equally near ones the lowest; -1: that sample of b is empty, or no
    distance is finite. The squared distance is (dx*dx + dy*dy) + dz*dz in float32 without contraction. The same rows on either
    device, whatever the coordinates. */
