@@ -81,7 +81,7 @@ void pnet_pass_exact(struct pnet_compilation *c)
     int tensors = p->tensor_count;
     /* a tensor is narrowed once */
     struct pnet_node *to =
-        pnet_arena_array(&c->arena, (size_t)(p->node_count + tensors), sizeof *to);
+        pnet_arena_array(&c->arena, (size_t)p->node_count + (size_t)tensors, sizeof *to);
     int *narrowed = pnet_arena_array(&c->arena, (size_t)tensors, sizeof *narrowed);
     int *place = pnet_arena_array(&c->arena, (size_t)p->node_count, sizeof *place);
     if (!to || !narrowed || !place) return;

@@ -8,8 +8,8 @@ void pnet_cpu_lattice(struct pnet_count rows, int32_t side, float extent, float 
     int32_t places = side * side;
 #pragma omp parallel for schedule(static) if (rows.most > SMALL)
     for (int64_t row = 0; row < rows.most; row++) {
-        int32_t at = (int32_t)(row % places);
+        int32_t at = (int32_t)(row % places), line = at / side;
         y[2 * row] = -extent + step * (float)(at % side);
-        y[2 * row + 1] = -extent + step * (float)(at / side);
+        y[2 * row + 1] = -extent + step * (float)line;
     }
 }
