@@ -42,7 +42,8 @@ static void read_gradient(struct pnet_session *s, int input, float *to)
     struct pnet_error e;
     for (int t = 0; t < p->tensor_count; t++) {
         if (p->tensors[t].role != PNET_ROLE_GRAD || p->tensors[t].first < 0) continue;
-        if (p->tensors[p->tensors[t].of].input != input) continue;
+        const struct pnet_plan_tensor *of = &p->tensors[p->tensors[t].of];
+        if (of->role != PNET_ROLE_INPUT || of->input != input) continue;
         int64_t rows;
         void *g;
         must(pnet_session_copy_tensor(s, 0, t, &g, &rows, &e), &e);
