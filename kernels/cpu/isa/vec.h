@@ -66,7 +66,10 @@ ALWAYS_INLINE unsigned vec_up_to(vec a, vec b)
 /* The nearest whole number of each float of at most 2^21, ties to even. */
 ALWAYS_INLINE vec vec_round(vec a)
 {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion" /* without optimisation it is a macro with a signed mask */
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#pragma GCC diagnostic pop
 }
 /* a 2^n for whole n; both a and the result are normal numbers. */
 ALWAYS_INLINE vec vec_scale(vec a, vec n)
