@@ -67,7 +67,8 @@ ALWAYS_INLINE unsigned vec_up_to(vec a, vec b)
 ALWAYS_INLINE vec vec_round(vec a)
 {
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion" /* without optimisation it is a macro with a signed mask */
+#pragma GCC diagnostic ignored                                                                     \
+    "-Wsign-conversion" /* without optimisation it is a macro with a signed mask */
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #pragma GCC diagnostic pop
 }
