@@ -82,7 +82,7 @@ static void backward(const struct pnet_exec *x)
 struct market {
     int64_t n;
     const double *x, *y;
-    double *price, *person; /* [n]: an object's price and person, -1: nobody */
+    double *price, *person; /* [n]: an object's price and person, -1: none */
 };
 
 static double cost(const struct market *m, int64_t i, int64_t j)

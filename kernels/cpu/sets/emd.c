@@ -77,7 +77,8 @@ static void begin_sample(struct auction *a, int32_t sample, int32_t *partner)
     if (!can_assign(&a->e->sets, sample)) return;
     for (int64_t j = 0; j < padded; j++) {
         for (int k = 0; k < 3; k++) a->at[k][place + j] = j < n ? y->xyz[3 * (from + j) + k] : 0;
-        a->price[place + j] = j < n ? 0 : INFINITY; /* nobody wants what fills the last panel */
+        a->price[place + j] =
+            j < n ? 0 : INFINITY; /* padding of the last panel: no person bids for it */
         a->bid[place + j] = -1;
         a->holder[place + j] = a->bidder[place + j] = -1;
     }
@@ -257,7 +258,7 @@ static void sell(struct auction *a, int32_t *partner)
     a->count = left;
 }
 
-/* Moves the objects of a sample that nobody holds to its first places, in order. From here on a->bidder is the row of y of
+/* Moves the objects of a sample that no person holds to its first places, in order. From here on a->bidder is the row of y of
    such an object, and a->price the distance at which it is held. */
 static void gather_free(struct auction *a, int32_t sample)
 {
@@ -277,8 +278,8 @@ static void gather_free(struct auction *a, int32_t sample)
     }
 }
 
-/* Lets a person, and those who lose their object by that, take the nearest one whose holder is farther away. Returns who has
-   come to the end of what it remembers; -1: nobody. */
+/* A person takes the nearest object whose holder is farther away; a holder who loses its object does the same. Returns the person
+   whose list of remembered objects is exhausted; -1: none. */
 static int64_t propose(struct auction *a, int64_t person)
 {
     const struct pnet_set_pair *p = &a->e->sets;

@@ -27,7 +27,7 @@ struct pnet_pairs_box {
 };
 struct pnet_pairs_box pnet_pairs_box(const struct pnet_set_pair *p, int32_t sample);
 
-/* Takes pieces of a workspace, one behind the other. Where `begin` is NULL, only bytes are counted. */
+/* Takes consecutive pieces of a workspace. Where `begin` is NULL, only bytes are counted. */
 struct pnet_pairs_work {
     char *begin;
     size_t bytes;

@@ -40,7 +40,7 @@ static inline int lanes_for(int64_t n, int most)
     return lanes;
 }
 
-/* Parts of a workspace, one behind the other. */
+/* Consecutive parts of a workspace. */
 struct carver {
     char *at;
     template <class T> T *take(int64_t n)

@@ -74,7 +74,7 @@ static __device__ void find_few(const struct geo_set &s, const struct reach &r,
     const struct query &q, int32_t sample, bool self_first, struct few &f)
 {
     struct few_room &room = *f.room;
-    bool active = q.row != NOBODY;
+    bool active = q.row != NO_ROW;
     uint32_t most = UINT32_MAX;
     f.count = 0;
     f.bound = active ? UINT64_MAX : 0;
@@ -110,7 +110,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
         struct reach r;
         to = reach_part<SEARCH_BALL, false>(s, all, from, tile_sample_end(s.out, t, from), q, r);
         find_few(s, r, q, t.sample, false, f);
-        if (q.row == NOBODY) continue;
+        if (q.row == NO_ROW) continue;
         for (int i = 0; i < k; i++) {
             int64_t place = (int64_t)q.row * k + i;
             uint64_t item = i < f.count ? f.list[i * 32] : 0;
@@ -156,9 +156,9 @@ static __global__ void __launch_bounds__(32 * WARPS)
         find_few(s, r, q, t.sample, true, f);
         rows.offset[lane + 1] = lane_sums(f.count);
         if (lane == 0) rows.offset[0] = 0;
-        if (q.row != NOBODY) rows.start[lane] = set.start[q.row];
+        if (q.row != NO_ROW) rows.start[lane] = set.start[q.row];
         __syncwarp();
-        if (q.row != NOBODY) put_row(s, q, f, rows);
+        if (q.row != NO_ROW) put_row(s, q, f, rows);
         __syncwarp();
         rank_pack(rows, from, to, cells, *(struct rank_items *)(f.list - lane), sorted);
         __syncwarp();

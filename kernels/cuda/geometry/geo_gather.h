@@ -7,7 +7,7 @@
 enum {
     GATHER = 256, /* points in shared memory */
     LEAVES = 4,   /* leaves read at the same time */
-    NOBODY = -2,  /* the row of an idle lane; -1: the parent of an idle point */
+    NO_ROW = -2,  /* row of a lane without a query; -1: the parent of a point without one */
 };
 
 /* How pairs are tested: by |d|, by the largest coordinate of d, or by voxels. */
@@ -91,7 +91,7 @@ static __device__ __forceinline__ bool in_window(struct window w, uint32_t point
 static __device__ __forceinline__ struct query query_at(
     const struct geo_set &s, bool there, int64_t place)
 {
-    struct query q = {NOBODY, {NAN, NAN, NAN}, 0};
+    struct query q = {NO_ROW, {NAN, NAN, NAN}, 0};
     if (there) {
         q.row = row_at(s.out, place);
         centre_of(s, q.row, s.pair_in_voxels, q.at);
@@ -177,7 +177,7 @@ static __device__ int reach_part(const struct geo_set &s, const struct query &al
     bool active = lane >= from && lane < to;
     q = all;
     if (!active) {
-        q.row = NOBODY;
+        q.row = NO_ROW;
         q.at[0] = NAN;
     }
     for (int a = 0; a < 3; a++) {

@@ -138,7 +138,7 @@ static __device__ __forceinline__ void part_of(
     *end = min(*begin + size, last);
 }
 
-/* Row r of a thread. A warp has rows one behind the other, so that all of its rows are in few samples. */
+/* Row r of a thread. The rows of a warp are consecutive, so they belong to few samples. */
 static __device__ __forceinline__ int64_t row_of(int64_t tile, int r)
 {
     return tile + (int64_t)(threadIdx.x / WARP * EACH + r) * WARP + threadIdx.x % WARP;
