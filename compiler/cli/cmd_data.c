@@ -110,7 +110,7 @@ static int data_synth(int argc, char **argv)
     return PNET_OK;
 }
 
-/* The numbers that `data info` prints about the pairs of a split: NUMBERS lists, one number a pair in each. */
+/* The numbers that `data info` prints about the pairs of a split: NUMBERS lists, each with one number for each pair. */
 enum { NUMBERS = 5 };
 struct pair_numbers {
     double *of[NUMBERS];
@@ -126,7 +126,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts them. */
+/* Sorts the numbers and prints the least, the median and the largest. */
 static void print_spread(const struct number_row *row, double *numbers, int64_t count)
 {
     qsort(numbers, (size_t)count, sizeof *numbers, by_number);

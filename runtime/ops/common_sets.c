@@ -97,9 +97,7 @@ static double reference_side(const struct pnet_exec *x, int own, int32_t sample,
     const double *from = a->data, *to = b->data;
     struct pnet_op_near_point p = {.own = own,
         .nearest = near_of(x, own),
-        .back = near_of(x, 1 - own),
         .begin = a->row_splits[sample],
-        .other_begin = b->row_splits[sample],
         .rows = a->row_splits[sample + 1] - a->row_splits[sample],
         .others = b->row_splits[sample + 1] - b->row_splits[sample]};
     double sum = 0;

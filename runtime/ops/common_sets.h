@@ -33,12 +33,12 @@ struct pnet_set_gradients pnet_op_sets_gradients(const struct pnet_exec *x);
 
 /* For references: the sum over samples and both directions of `term`, over the number of samples. */
 struct pnet_op_near_point {
-    double square;                 /* distance to the nearest point of the other set */
-    int64_t row, near;             /* rows of the two sets */
-    int64_t rows, others;          /* of the sample, in its own set and in the other one */
-    const int32_t *nearest, *back; /* nearest rows of its own set, and of the other one */
-    int64_t begin, other_begin;    /* first rows of the sample */
-    int own;                       /* PNET_SETS_X: a point of x; PNET_SETS_Y */
+    double square;          /* of the distance to the nearest point of the other set */
+    int64_t row, near;      /* rows of the two sets */
+    int64_t rows, others;   /* of the sample, in its own set and in the other one */
+    const int32_t *nearest; /* of each row of its own set */
+    int64_t begin;          /* first row of the sample in its own set */
+    int own;                /* PNET_SETS_X: a point of x; PNET_SETS_Y */
 };
 double pnet_op_near_reference(const struct pnet_exec *x,
     double (*term)(const struct pnet_exec *x, const struct pnet_op_near_point *p));

@@ -1,4 +1,4 @@
-#include "kernels/sets.h"
+#include "kernels/cpu/sets/near_terms.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,11 +13,9 @@ static struct side judge(const struct pnet_point_set *a, const struct pnet_point
     struct side sum = {0, 0, 0};
     double n = (double)(a->splits[sample + 1] - a->splits[sample]);
     for (int64_t i = a->splits[sample]; i < a->splits[sample + 1]; i++) {
-        double square = near[i] < 0 ? (double)NAN : 0;
-        for (int c = 0; c < 3 && near[i] >= 0; c++) {
-            double d = (double)a->xyz[3 * i + c] - (double)b->xyz[3 * (int64_t)near[i] + c];
-            square += d * d;
-        }
+        double square = near[i] < 0
+                            ? (double)NAN
+                            : pnet_near_square(a->xyz + 3 * i, b->xyz + 3 * (int64_t)near[i]);
         sum.square += square / n;
         sum.distance += sqrt(square) / n;
         sum.near += (sqrt(square) < at) / n;

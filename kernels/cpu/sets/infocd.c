@@ -22,14 +22,6 @@ static struct pnet_near_term term(const void *args, const struct pnet_near_point
         p->square > least ? share * slope / a : 0};
 }
 
-static double square_of(const float *p, const float *q)
-{
-    double sum = 0;
-    for (int c = 0; c < 3; c++)
-        sum += ((double)p[c] - (double)q[c]) * ((double)p[c] - (double)q[c]);
-    return sum;
-}
-
 static const double *sum_samples(const struct pnet_point_set *a, const struct pnet_point_set *b,
     const int32_t *near, double tau, double *sum)
 {
@@ -39,9 +31,10 @@ static const double *sum_samples(const struct pnet_point_set *a, const struct pn
         for (int64_t i = a->splits[s]; i < a->splits[s + 1]; i++)
             if (near[i] >= 0)
                 sum[s] +=
-                    1e-7 + exp(-sqrt(fmax(square_of(a->xyz + 3 * i, b->xyz + 3 * (int64_t)near[i]),
-                                   least)) /
-                               tau);
+                    1e-7 +
+                    exp(-sqrt(fmax(pnet_near_square(a->xyz + 3 * i, b->xyz + 3 * (int64_t)near[i]),
+                            least)) /
+                        tau);
     }
     return sum;
 }

@@ -17,13 +17,6 @@ size_t pnet_near_terms_work(int64_t rows)
     return (size_t)chunks_of(rows) * sizeof(double);
 }
 
-static double square_of(const float *p, const float *q)
-{
-    double dx = (double)p[0] - (double)q[0], dy = (double)p[1] - (double)q[1],
-           dz = (double)p[2] - (double)q[2];
-    return dx * dx + dy * dy + dz * dz;
-}
-
 static int32_t sample_of(const struct pnet_point_set *s, int64_t row)
 {
     int32_t low = 0, high = s->samples;
@@ -54,8 +47,8 @@ double pnet_near_terms(const struct pnet_point_set *a, const struct pnet_point_s
             p.near = near[p.row];
             struct pnet_near_term t = {0, 0};
             if (p.others) {
-                p.square =
-                    p.near < 0 ? (double)NAN : square_of(a->xyz + 3 * p.row, b->xyz + 3 * p.near);
+                p.square = p.near < 0 ? (double)NAN
+                                      : pnet_near_square(a->xyz + 3 * p.row, b->xyz + 3 * p.near);
                 t = isfinite(p.square) ? function(args, &p)
                                        : (struct pnet_near_term){(double)NAN, (double)NAN};
             }

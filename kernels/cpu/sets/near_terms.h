@@ -21,6 +21,14 @@ struct pnet_near_term {
 typedef struct pnet_near_term pnet_near_function(
     const void *args, const struct pnet_near_point *point);
 
+/* The squared distance of two points. */
+static inline double pnet_near_square(const float *p, const float *q)
+{
+    double dx = (double)p[0] - (double)q[0], dy = (double)p[1] - (double)q[1],
+           dz = (double)p[2] - (double)q[2];
+    return dx * dx + dy * dy + dz * dz;
+}
+
 /* Bytes of `work` for a set of so many rows. */
 size_t pnet_near_terms_work(int64_t rows);
 /* Returns the mean over samples of the sum of the points of `a`; writes pull [a->rows] of that, unless NULL. A coordinate that
