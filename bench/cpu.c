@@ -139,7 +139,7 @@ static bool measure_geometry(
         f->counted = 0;
         for (int32_t s = 0; s < raw->level.samples; s++) {
             double built, searched;
-            f->counted += kdtree_neighbours(raw->splits[s + 1] - raw->splits[s],
+            f->counted += pnet_bench_kdtree_neighbours(raw->splits[s + 1] - raw->splits[s],
                 raw->xyz + 3 * raw->splits[s], o->nb.radius, &built, &searched);
             build[n] += built;
             search[n] += searched;

@@ -57,7 +57,7 @@ double now()
 
 } // namespace
 
-extern "C" int64_t kdtree_neighbours(
+extern "C" int64_t pnet_bench_kdtree_neighbours(
     int64_t rows, const float *xyz, float radius, double *build, double *search)
 {
     cloud points = {xyz, (size_t)rows};
@@ -77,7 +77,7 @@ extern "C" int64_t kdtree_neighbours(
     return count;
 }
 
-extern "C" double kdtree_two_nearest(int64_t queries, const float *from, int64_t rows,
+extern "C" double pnet_bench_kdtree_two_nearest(int64_t queries, const float *from, int64_t rows,
     const float *xyz, double *build, double *search)
 {
     cloud points = {xyz, (size_t)rows};

@@ -147,7 +147,7 @@ static void run_nanoflann(
             const float *from = b->inputs[k].xyz + 3 * s * o->points,
                         *in = b->inputs[1 - k].xyz + 3 * s * o->points;
             double built, searched;
-            kdtree_two_nearest(o->points, from, o->points, in, &built, &searched);
+            pnet_bench_kdtree_two_nearest(o->points, from, o->points, in, &built, &searched);
             *build += built;
             *search += searched;
         }
