@@ -3,6 +3,7 @@
 #define PNET_KERNELS_CPU_GEO_GRID_H
 
 #include "kernels/geometry.h"
+#include "kernels/morton.h"
 
 struct pnet_voxel {
     int32_t at[3];
@@ -42,24 +43,6 @@ static inline struct pnet_voxel pnet_voxel_of(const float p[3], struct pnet_grid
 static inline float pnet_grid_cell(struct pnet_grid grid)
 {
     return grid.base * (float)grid.factor;
-}
-
-/* Moves bit b of a 21-bit number to bit 3 b. */
-static inline uint64_t pnet_key_spread(uint32_t index)
-{
-    uint64_t x = index;
-    x = (x | x << 32) & UINT64_C(0x001f00000000ffff);
-    x = (x | x << 16) & UINT64_C(0x001f0000ff0000ff);
-    x = (x | x << 8) & UINT64_C(0x100f00f00f00f00f);
-    x = (x | x << 4) & UINT64_C(0x10c30c30c30c30c3);
-    x = (x | x << 2) & UINT64_C(0x1249249249249249);
-    return x;
-}
-
-/* Returns the Morton key of three numbers below PNET_KEY_LIMIT. */
-static inline uint64_t pnet_key_join(uint32_t x, uint32_t y, uint32_t z)
-{
-    return pnet_key_spread(x) << 2 | pnet_key_spread(y) << 1 | pnet_key_spread(z);
 }
 
 static inline uint64_t pnet_voxel_key(struct pnet_voxel v)

@@ -44,22 +44,6 @@ static int32_t keys_up_to(const float x[3], const struct pnet_pair_points *y, in
     return near_keys(false, x, y, first, count, limit, key);
 }
 
-/* 2^t for t <= 100, within 6e-8 of it; numbers below 2^-125 become that. A polynomial of degree 6 interpolates 2^r in the
-   Chebyshev nodes of -1/2 .. 1/2; 2^0 is exactly 1. */
-ALWAYS_INLINE vec power2(vec t)
-{
-    t = vec_max(t, vec_set(-125));
-    vec n = vec_round(t), r = t - n;
-    vec p = vec_set(1.5453162941e-4f);
-    p = vec_madd(p, r, vec_set(1.3390863364e-3f));
-    p = vec_madd(p, r, vec_set(9.6180825573e-3f));
-    p = vec_madd(p, r, vec_set(5.5503571142e-2f));
-    p = vec_madd(p, r, vec_set(2.4022650761e-1f));
-    p = vec_madd(p, r, vec_set(6.9314718803e-1f));
-    p = vec_madd(p, r, vec_set(1));
-    return vec_scale(p, n);
-}
-
 /* value_j - c |x - y_j|^2, with the differences. */
 ALWAYS_INLINE vec exponent_of(
     const vec x[3], const struct pnet_pair_points *y, int64_t j, vec minus_c, vec d[3])
@@ -106,7 +90,7 @@ static double log_sum(const float x[3], const struct pnet_pair_points *y, int64_
         if (now > top) sum = sum > 0 ? sum * exp2((double)top - (double)now) : 0;
         top = now;
         for (int64_t j = 0; j < n; j += VECTOR)
-            part += power2(vec_load(exponent + j) - vec_set(top));
+            part += vec_power2(vec_load(exponent + j) - vec_set(top));
         sum += sum_of(part);
     }
     return (double)top + log2(sum);
@@ -122,7 +106,7 @@ static void pull(const float x[3], const struct pnet_pair_points *y, int64_t cou
         vec part[4] = {vec_set(0), vec_set(0), vec_set(0), vec_set(0)};
         for (int64_t j = first; j < end; j += VECTOR) {
             vec e = exponent_of(at, y, j, minus_c, d);
-            vec w = power2(e - vec_set(top));
+            vec w = vec_power2(e - vec_set(top));
             part[3] += w;
             for (int k = 0; k < 3; k++) part[k] = vec_madd(w, d[k], part[k]);
         }

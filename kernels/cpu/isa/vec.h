@@ -50,6 +50,7 @@ ALWAYS_INLINE void vec_store_part(float *p, vec v, int n)
 {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v);
 }
+/* Where one of both is NaN: b. */
 ALWAYS_INLINE vec vec_max(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
@@ -192,5 +193,21 @@ ALWAYS_INLINE vec vec_scale(vec a, vec n)
     return a;
 }
 #endif
+
+/* 2^t for t <= 100, within 6e-8 of it; numbers below 2^-125 become that, and NaN stays. A polynomial of degree 6 interpolates 2^r
+   in the Chebyshev nodes of -1/2 .. 1/2; 2^0 is exactly 1. */
+ALWAYS_INLINE vec vec_power2(vec t)
+{
+    t = vec_max(vec_set(-125), t);
+    vec n = vec_round(t), r = t - n;
+    vec p = vec_set(1.5453162941e-4f);
+    p = vec_madd(p, r, vec_set(1.3390863364e-3f));
+    p = vec_madd(p, r, vec_set(9.6180825573e-3f));
+    p = vec_madd(p, r, vec_set(5.5503571142e-2f));
+    p = vec_madd(p, r, vec_set(2.4022650761e-1f));
+    p = vec_madd(p, r, vec_set(6.9314718803e-1f));
+    p = vec_madd(p, r, vec_set(1));
+    return vec_scale(p, n);
+}
 
 #endif

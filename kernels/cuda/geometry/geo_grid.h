@@ -4,6 +4,7 @@
 #define PNET_KERNELS_CUDA_GEO_GRID_H
 
 #include "kernels/geometry.h"
+#include "kernels/morton.h"
 
 #define WARP_ALL 0xffffffffu /* all lanes of a warp */
 
@@ -44,29 +45,12 @@ static __device__ __forceinline__ float grid_cell(struct pnet_grid grid)
     return grid.base * (float)grid.factor;
 }
 
-/* Moves bit b of a 21-bit number to bit 3 b. */
-static __device__ __forceinline__ uint64_t key_spread(uint32_t index)
-{
-    uint64_t x = index;
-    x = (x | x << 32) & 0x001f00000000ffffull;
-    x = (x | x << 16) & 0x001f0000ff0000ffull;
-    x = (x | x << 8) & 0x100f00f00f00f00full;
-    x = (x | x << 4) & 0x10c30c30c30c30c3ull;
-    x = (x | x << 2) & 0x1249249249249249ull;
-    return x;
-}
-
-static __device__ __forceinline__ uint64_t key_join(uint32_t x, uint32_t y, uint32_t z)
-{
-    return key_spread(x) << 2 | key_spread(y) << 1 | key_spread(z);
-}
-
 static __device__ __forceinline__ uint64_t point_key(
     const float *p, struct pnet_grid grid, bool &inside)
 {
     uint32_t v[3];
     for (int a = 0; a < 3; a++) v[a] = (uint32_t)(voxel_index(p[a], grid, inside) + PNET_KEY_BIAS);
-    return key_join(v[0], v[1], v[2]);
+    return pnet_key_join(v[0], v[1], v[2]);
 }
 
 /* Converts a float to an integer in the same order, so that integers find the least of several floats. */

@@ -1,11 +1,7 @@
 /* Keys of points, and the order of rows by key. */
 #include "kernels/geometry_stage.h"
 #include "kernels/cuda/geometry/geo_grid.h"
-#include "kernels/cuda/geometry/geo_parts.h"
-
-#include <cstdio>
-#include <cstdlib>
-#include <cub/device/device_radix_sort.cuh>
+#include "kernels/cuda/geometry/geo_sorter.h"
 
 enum { LOW_BITS = 32, HIGH_BITS = 31 }; /* bits of the two words of a key */
 
@@ -40,54 +36,6 @@ extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid 
     int blocks = geo_few_blocks(n);
     keys<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, xyz, grid, key, partial);
     return pnet_cuda_geo_read_partials(blocks);
-}
-
-/* The buffers of a sort: two for items, a second one for rows, and CUB's workspace. */
-template <class T> struct sorter {
-    T *item[2];
-    int32_t *spare;
-    char *temporary;
-    size_t temporary_bytes;
-};
-
-/* Places the buffers in `room`, which has two items and a row for each of n, and in `purse`. */
-template <class T> static sorter<T> sorter_of(int64_t n, void *room, geo_purse &purse)
-{
-    sorter<T> s;
-    s.item[0] = (T *)room;
-    s.item[1] = s.item[0] + n;
-    s.spare = (int32_t *)(s.item[1] + n);
-    s.temporary_bytes = pnet_cuda_geo_sorter_bytes(n);
-    s.temporary = purse.take<char>(s.temporary_bytes);
-    return s;
-}
-
-/* Sorts pairs (item, order) by the low bits of item[0]; the sort is stable. The result's order is in the same buffer. */
-template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bits, int32_t *order)
-{
-    cub::DoubleBuffer<T> item(s->item[0], s->item[1]);
-    cub::DoubleBuffer<int32_t> row(order, s->spare);
-    size_t bytes = 0;
-    cub::DeviceRadixSort::SortPairs(
-        nullptr, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
-    if (bytes > s->temporary_bytes) {
-        fprintf(stderr,
-            "pnet: sorting %lld rows takes %zu bytes beside the rows, %zu are planned\n",
-            (long long)n, bytes, s->temporary_bytes);
-        abort();
-    }
-    cub::DeviceRadixSort::SortPairs(
-        s->temporary, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
-    if (row.Current() != order)
-        cudaMemcpyAsync(order, row.Current(), (size_t)n * sizeof *order, cudaMemcpyDeviceToDevice,
-            cudaStreamPerThread);
-}
-
-static int bits_of_samples(int32_t samples)
-{
-    int bits = 0;
-    while ((int64_t)1 << bits < samples) bits++;
-    return bits;
 }
 
 /* Sets the low words of keys, and the rows in their present order; counts points outside as `keys` does. */
@@ -178,7 +126,7 @@ static __global__ void curve_items(int64_t n, const float *xyz, int32_t samples,
             index[a] = (uint32_t)fminf(x, last);
         }
         uint64_t sample = samples > 1 ? (uint64_t)sample_of(row_splits, samples, i) : 0;
-        item[i] = (sample << (3 * bits)) | key_join(index[0], index[1], index[2]);
+        item[i] = (sample << (3 * bits)) | pnet_key_join(index[0], index[1], index[2]);
         order[i] = (int32_t)i;
     }
 }

@@ -1,6 +1,7 @@
 #include "kernels/cuda/geometry/geo_work.h"
 #include "kernels/geometry_stage.h"
 #include "kernels/matches.h"
+#include "kernels/order.h"
 
 static void *take(struct geo_purse *p, size_t count, size_t size)
 {
@@ -32,6 +33,16 @@ size_t pnet_cuda_geo_curve_work(int64_t rows)
     take(&purse, 6, sizeof(uint32_t));
     take(&purse, CURVE_BYTES * (size_t)rows, 1);
     take(&purse, pnet_cuda_geo_sorter_bytes(rows), 1);
+    return purse.used;
+}
+
+/* The voxels of each sample, and what sorting takes. */
+size_t pnet_cuda_bucket_order_work(const struct pnet_level *level)
+{
+    struct geo_purse purse = {NULL, 0};
+    take(&purse, 6 * (size_t)level->samples, sizeof(uint32_t));
+    take(&purse, CURVE_BYTES * (size_t)level->rows, 1);
+    take(&purse, pnet_cuda_geo_sorter_bytes(level->rows), 1);
     return purse.used;
 }
 

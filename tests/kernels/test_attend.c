@@ -1,0 +1,285 @@
+/* Attention on the CPU against its definition in double, and properties that no tiling may break. */
+#include "kernels/attend.h"
+#include "kernels/philox.h"
+#include "tests/check.h"
+
+#include <omp.h>
+
+/* One batch, and all that comes out. */
+struct problem {
+    struct pnet_attend a;
+    int64_t splits[8];
+    int32_t *order;
+    float *qkv, *out, *log_sum, *gout, *gqkv;
+};
+
+static uint64_t drawn;
+
+static float draw(void)
+{
+    struct pnet_rand r = {.seed = 7, .purpose = PNET_DRAW_TEST};
+    return 2 * pnet_rand_unit(&r, drawn++) - 1;
+}
+
+static void *room(int64_t count, size_t size)
+{
+    void *p = calloc((size_t)count + 1, size);
+    if (!p) exit(1);
+    return p;
+}
+
+static struct problem make(const int64_t *sizes, int samples, int32_t heads, int32_t width,
+    struct pnet_scopes scopes, bool ordered)
+{
+    struct problem p = {.a = {.samples = samples,
+                            .heads = heads,
+                            .width = width,
+                            .scale = 1 / sqrtf((float)width),
+                            .scopes = scopes}};
+    for (int s = 0; s < samples; s++) p.splits[s + 1] = p.splits[s] + sizes[s];
+    int64_t n = p.splits[samples], c = (int64_t)heads * width;
+    p.a.rows = pnet_count(n);
+    p.order = room(n, sizeof *p.order);
+    p.qkv = room(3 * n * c, sizeof(float));
+    p.out = room(n * c, sizeof(float));
+    p.log_sum = room(n * heads, sizeof(float));
+    p.gout = room(n * c, sizeof(float));
+    p.gqkv = room(3 * n * c, sizeof(float));
+    for (int64_t i = 0; i < 3 * n * c; i++) p.qkv[i] = 3 * draw();
+    for (int64_t i = 0; i < n * c; i++) p.gout[i] = draw();
+    /* steps through a sample by a number that shares no divisor with its size */
+    for (int s = 0; s < samples; s++)
+        for (int64_t i = 0, at = 0, step = sizes[s] % 7 ? 7 : 11; i < sizes[s]; i++) {
+            p.order[p.splits[s] + i] = (int32_t)(p.splits[s] + at);
+            at = (at + step) % sizes[s];
+        }
+    p.a.order = ordered ? p.order : NULL;
+    return p;
+}
+
+/* The structs are copied around, so pointers into them are set here. */
+static void run(struct problem *p)
+{
+    p->a.splits = p->splits;
+    void *work = room((int64_t)pnet_cpu_attend_work(&p->a, true), 1);
+    pnet_cpu_attend(&p->a, p->qkv, p->out, p->log_sum, work);
+    pnet_cpu_attend_backward(&p->a, p->qkv, p->out, p->log_sum, p->gout, false, p->gqkv, work);
+    free(work);
+}
+
+static void drop(struct problem *p)
+{
+    free(p->order);
+    free(p->qkv);
+    free(p->out);
+    free(p->log_sum);
+    free(p->gout);
+    free(p->gqkv);
+}
+
+/* Rows of a scope. */
+static int64_t rows_of(const struct problem *p, int s, int64_t scope, int32_t *row)
+{
+    int64_t n = p->splits[s + 1] - p->splits[s], found = 0;
+    struct pnet_scope t = pnet_scope_of(&p->a.scopes, n, scope);
+    for (int64_t i = 0; i < t.count; i++) {
+        int64_t k = pnet_scope_bucket(&t, i);
+        for (int64_t j = pnet_bucket_begin(n, t.buckets, k);
+             j < pnet_bucket_begin(n, t.buckets, k + 1); j++)
+            row[found++] = p->a.order ? p->order[p->splits[s] + j] : (int32_t)(p->splits[s] + j);
+    }
+    return found;
+}
+
+/* What a row has at a third of qkv. */
+static const float *part(const struct problem *p, int32_t row, int third, int32_t head)
+{
+    int64_t c = (int64_t)p->a.heads * p->a.width;
+    return p->qkv + row * 3 * c + third * c + head * p->a.width;
+}
+
+static double dot(int32_t width, const float *a, const double *b, const float *c)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < width; i++) sum += (double)a[i] * (b ? b[i] : (double)c[i]);
+    return sum;
+}
+
+/* The definition, for one query of a scope: adds to out [C] and gradients [3 C] of all rows. */
+static void define(const struct problem *p, const int32_t *row, int64_t count, int32_t i,
+    int32_t head, double *out, double *g)
+{
+    int32_t w = p->a.width;
+    int64_t c = (int64_t)p->a.heads * w;
+    double *share = room(count, sizeof *share), top = -INFINITY, sum = 0, mean = 0,
+           sigma = (double)p->a.scale;
+    const float *q = part(p, i, 0, head), *gout = p->gout + i * c + head * w;
+    double *o = out + i * c + head * w;
+    for (int64_t j = 0; j < count; j++) {
+        share[j] = sigma * dot(w, q, NULL, part(p, row[j], 1, head));
+        top = fmax(top, share[j]);
+    }
+    for (int64_t j = 0; j < count; j++) sum += share[j] = exp(share[j] - top);
+    for (int64_t j = 0; j < count; j++)
+        for (int32_t k = 0; k < w; k++)
+            o[k] += share[j] / sum * (double)part(p, row[j], 2, head)[k];
+    mean = dot(w, gout, o, NULL);
+    for (int64_t j = 0; j < count; j++) {
+        const float *key = part(p, row[j], 1, head);
+        double d = share[j] / sum * (dot(w, gout, NULL, part(p, row[j], 2, head)) - mean) * sigma;
+        for (int32_t k = 0; k < w; k++) {
+            g[i * 3 * c + head * w + k] += d * (double)key[k];
+            g[row[j] * 3 * c + c + head * w + k] += d * (double)q[k];
+            g[row[j] * 3 * c + 2 * c + head * w + k] += share[j] / sum * (double)gout[k];
+        }
+    }
+    free(share);
+}
+
+static double difference(int64_t n, const float *got, const double *want)
+{
+    double above = 0, below = 0;
+    for (int64_t i = 0; i < n; i++) {
+        above += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
+        below += want[i] * want[i];
+    }
+    return n ? sqrt(above / (below > 0 ? below : 1)) : 0;
+}
+
+static void check_values(const char *what, const struct problem *p, double bound, double gradient)
+{
+    int64_t n = p->splits[p->a.samples], c = (int64_t)p->a.heads * p->a.width;
+    double *out = room(n * c, sizeof *out), *g = room(3 * n * c, sizeof *g);
+    int32_t *row = room(n, sizeof *row);
+    for (int s = 0; s < p->a.samples; s++)
+        for (int64_t t = 0; t < pnet_scope_count(&p->a.scopes, p->splits[s + 1] - p->splits[s]);
+             t++) {
+            int64_t count = rows_of(p, s, t, row);
+            for (int64_t i = 0; i < count; i++)
+                for (int32_t h = 0; h < p->a.heads; h++) define(p, row, count, row[i], h, out, g);
+        }
+    double forward = difference(n * c, p->out, out), backward = difference(3 * n * c, p->gqkv, g);
+    CHECKF(forward < bound && backward < gradient, "%s: %g, gradient %g", what, forward, backward);
+    free(out);
+    free(g);
+    free(row);
+}
+
+/* Sizes around those of tiles, of every width. */
+static void test_values(void)
+{
+    static const int64_t sizes[] = {1, 2, 47, 48, 49, 63, 64, 65, 127, 128, 129, 300};
+    static const int32_t widths[] = {8, 16, 32, 64, 128};
+    char what[80];
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
+            for (int form = 0; form < 3; form++) {
+                struct pnet_scopes s = {
+                    form ? 16 : 512, form ? 3 : 8, form, form ? form : 1, false};
+                struct problem p =
+                    make((int64_t[]){sizes[i], 0, 20}, 3, k < 2 ? 2 : 1, widths[k], s, form != 1);
+                snprintf(what, sizeof what, "%lld rows, width %d, form %d", (long long)sizes[i],
+                    widths[k], form);
+                run(&p);
+                check_values(what, &p, 1e-6, 2e-6);
+                drop(&p);
+            }
+}
+
+static bool same(const void *a, const void *b, int64_t count)
+{
+    return memcmp(a, b, (size_t)count * sizeof(float)) == 0;
+}
+
+/* The same bits with 1, 2 and 3 threads, and of a sample that is alone. */
+static void test_bits(void)
+{
+    struct pnet_scopes s = {32, 2, 1, 2, false};
+    struct problem p = make((int64_t[]){150, 333, 40}, 3, 2, 16, s, true), alone = p;
+    int64_t n = p.splits[3], threads = omp_get_max_threads();
+    run(&p);
+    for (int t = 1; t <= 3; t++) {
+        struct problem q = p;
+        q.out = room(n * 32, sizeof(float));
+        q.gqkv = room(n * 96, sizeof(float));
+        omp_set_num_threads(t);
+        run(&q);
+        CHECK(same(p.out, q.out, n * 32) && same(p.gqkv, q.gqkv, n * 96));
+        free(q.out);
+        free(q.gqkv);
+    }
+    omp_set_num_threads((int)threads);
+    /* the second sample */
+    alone = make((int64_t[]){333}, 1, 2, 16, s, true);
+    memcpy(alone.qkv, p.qkv + 150 * 96, 333 * 96 * sizeof(float));
+    memcpy(alone.gout, p.gout + 150 * 32, 333 * 32 * sizeof(float));
+    run(&alone);
+    CHECK(same(alone.out, p.out + 150 * 32, 333 * 32));
+    CHECK(same(alone.gqkv, p.gqkv + 150 * 96, 333 * 96));
+    drop(&p);
+    drop(&alone);
+}
+
+/* One row gets its own value; equal keys give the mean of values; what all keys have in common does not count. */
+static void test_properties(void)
+{
+    struct pnet_scopes s = {512, 8, 0, 1, false};
+    struct problem p = make((int64_t[]){1}, 1, 2, 16, s, false);
+    run(&p);
+    CHECK(same(p.out, p.qkv + 64, 32));
+    for (int i = 0; i < 64; i++) CHECK(fabsf(p.gqkv[i]) < 1e-6f);
+    drop(&p);
+    p = make((int64_t[]){200}, 1, 1, 8, s, false);
+    double mean[8] = {0}, worst = 0;
+    for (int i = 0; i < 200; i++)
+        for (int k = 0; k < 8; k++) {
+            p.qkv[24 * i + 8 + k] = (float)k;
+            mean[k] += (double)p.qkv[24 * i + 16 + k] / 200;
+        }
+    run(&p);
+    for (int i = 0; i < 8 * 200; i++) worst = fmax(worst, fabs((double)p.out[i] - mean[i % 8]));
+    CHECKF(worst < 1e-6, "equal keys: %g", worst);
+    drop(&p);
+    p = make((int64_t[]){200}, 1, 1, 8, s, false);
+    run(&p);
+    float *before = room(1600, sizeof *before);
+    memcpy(before, p.out, 1600 * sizeof *before);
+    for (int i = 0; i < 200; i++)
+        for (int k = 0; k < 8; k++) p.qkv[24 * i + 8 + k] += 0.5f;
+    run(&p);
+    worst = 0;
+    for (int i = 0; i < 1600; i++) worst = fmax(worst, fabs((double)p.out[i] - (double)before[i]));
+    CHECKF(worst < 1e-5, "moved keys: %g", worst);
+    free(before);
+    drop(&p);
+}
+
+/* Products of +-1e4 leave one key, or several equal ones; what is not finite stays visible, in its own sample alone. */
+static void test_extremes(void)
+{
+    struct pnet_scopes s = {512, 8, 0, 1, false};
+    struct problem p = make((int64_t[]){100, 70}, 2, 1, 16, s, false);
+    int64_t infinite = 0, spread = 0;
+    for (int i = 0; i < 170; i++)
+        for (int k = 0; k < 32; k++) p.qkv[48 * i + k] *= 60;
+    run(&p);
+    for (int i = 0; i < 170 * 48; i++) infinite += !isfinite(p.gqkv[i]);
+    for (int i = 0; i < 170 * 16; i++) infinite += !isfinite(p.out[i]);
+    CHECKF(!infinite, "%lld numbers are not finite", (long long)infinite);
+    check_values("large products", &p, 1e-3, 1e-2); /* float32 has steps of 1e-3 at 1e4 */
+    p.qkv[48 * 3] = NAN;
+    run(&p);
+    for (int k = 0; k < 16; k++) CHECK(isnan(p.out[16 * 3 + k]));
+    for (int i = 100 * 16; i < 170 * 16; i++) spread += !isfinite(p.out[i]);
+    CHECK(!spread);
+    drop(&p);
+}
+
+int main(void)
+{
+    test_values();
+    test_bits();
+    test_properties();
+    test_extremes();
+    return check_end();
+}
