@@ -6,6 +6,7 @@ int pnet_bench_ablate(int argc, char **argv);
 int pnet_bench_conv(int argc, char **argv);
 int pnet_bench_cpu(int argc, char **argv);
 int pnet_bench_geometry(int argc, char **argv);
+int pnet_bench_layer(int argc, char **argv);
 int pnet_bench_loss(int argc, char **argv);
 int pnet_bench_net(int argc, char **argv);
 int pnet_bench_sweep(int argc, char **argv);

@@ -14,6 +14,7 @@ static const struct {
     {"cpu", "convolution against sgemm and neighbours against nanoflann, in one run",
         pnet_bench_cpu},
     {"geometry", "the stages from raw points to sorted triplets", pnet_bench_geometry},
+    {"layer", "one expression, such as 'x -> linear(64)', layer by layer", pnet_bench_layer},
     {"loss", "a loss between two point sets, forward and backward", pnet_bench_loss},
     {"net", "a whole network: forward, backward, geometry, optimiser, memory, layers",
         pnet_bench_net},

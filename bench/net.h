@@ -11,6 +11,7 @@ enum { NET_SETS_MAX = 16, NET_REPEAT_MAX = 101 };
 
 struct net_options {
     const char *model, *scene[SCENES_MAX], *set[NET_SETS_MAX];
+    const char *text;  /* the model; NULL: it lies in the file `model` */
     const char *write; /* folder; NULL: none */
     int scenes, sets, repeat;
     uint64_t seed; /* of weights, features, labels and dropout */

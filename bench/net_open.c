@@ -79,7 +79,9 @@ enum pnet_status pnet_bench_net_open(const struct net_options *o, const struct s
         .sets = o->set,
         .set_count = o->sets,
         .no_fusion = plainly};
-    *n = (struct network){.compilation = pnet_compile_file(o->model, &c), .training = training};
+    *n = (struct network){.training = training,
+        .compilation = o->text ? pnet_compile_text(o->model, o->text, strlen(o->text), &c)
+                               : pnet_compile_file(o->model, &c)};
     if (!n->compilation) return pnet_error_memory(e);
     n->plan = pnet_compilation_plan(n->compilation);
     if (!n->plan) {
