@@ -1,10 +1,10 @@
-/* Attention among rows that lie near each other in an order (kernels/order.h), after Flash3D (Chen et al., 2024): the order is cut
-   into buckets of equal size, and a scope is a set of buckets. Every row is in one scope, and attends to all rows of it.
+/* Attention among rows that lie near each other in an order (kernels/order.h), after Flash3D (Chen et al., 2024): the order is
+   cut into buckets of equal size, and a scope is a set of buckets. Every row is in one scope, and attends to all rows of it.
 
-   Buckets of a sample are numbered k = 0 .. nb - 1. A sample with nb <= `scope` is one scope. Else the buckets are cut into chunks
-   of scope * stride; the first chunk has shift mod (scope * stride) buckets where that is not 0, the last one what is left. In a
-   chunk, scope r < stride has the buckets r, r + stride, r + 2 stride .. With `wrap` there is no short first chunk, and bucket
-   (k + shift) mod nb stands in the place of k. Scopes without a bucket have no rows. */
+   Buckets of a sample are numbered k = 0 .. nb - 1. A sample with nb <= `scope` is one scope. Else the buckets are cut into
+   chunks of scope * stride; the first chunk has shift mod (scope * stride) buckets where that is not 0, the last one what is
+   left. In a chunk, scope r < stride has the buckets r, r + stride, r + 2 stride .. With `wrap` there is no short first chunk,
+   and bucket (k + shift) mod nb stands in the place of k. Scopes without a bucket have no rows. */
 #ifndef PNET_KERNELS_ATTEND_H
 #define PNET_KERNELS_ATTEND_H
 
@@ -87,8 +87,8 @@ struct pnet_attend {
     enum pnet_precision precision;
 };
 
-/* C = heads * width. qkv [rows, 3 C] has q, then k, then v, each by heads. For row i of a scope and a head, over the rows j of the
-   scope in the order of their places:
+/* C = heads * width. qkv [rows, 3 C] has q, then k, then v, each by heads. For row i of a scope and a head, over the rows j of
+   the scope in the order of their places:
 
      s_ij = sigma q_i . k_j      p_ij = exp(s_ij) / sum_j exp(s_ij)      out_i = sum_j p_ij v_j
 

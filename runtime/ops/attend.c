@@ -57,8 +57,6 @@ static bool rule(struct pnet_rule *r)
     if (!check_width(r) || !check_level(r)) return false;
     if (r->attr[BUCKET].i % 16)
         return pnet_rule_fail(r, BUCKET, "bucket=%d is no multiple of 16", (int)r->attr[BUCKET].i);
-    if (r->attr[CELL].set && !(r->attr[CELL].r > 0))
-        return pnet_rule_fail(r, CELL, "cell= must be above 0");
     if (r->attr[ORDER].i != PNET_ORDER_Z) pnet_rule_geo(r, order_request(r));
     pnet_rule_save(
         r, (struct pnet_type){PNET_F32, (int32_t)r->attr[HEADS].i, r->in[0].level, 0, false}, true);
@@ -203,7 +201,7 @@ const struct pnet_op pnet_op_attend = {
             [WRAP] = {"wrap", PNET_ARG_BOOL, "no", 0, 0, NULL,
                 "join the ends of the order, instead of smaller scopes there"},
             [SCALE] = {"scale", PNET_ARG_REAL, "", 0, 0, NULL, "factor of the products"},
-            [CELL] = {"cell", PNET_ARG_LENGTH, "", 0, 0, NULL,
+            [CELL] = {"cell", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
                 "edge of the voxels of an order, where the level has no cells"},
         },
     .flags = PNET_CPU_ONLY,
