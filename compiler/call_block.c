@@ -191,9 +191,10 @@ struct value pnet_call_net(
     int input = find_input(&callee);
     struct value v = run_body(c, &callee, d);
     leave(c, d);
-    if (d->result < 0 && v.kind == V_TENSOR) {
-        d->result = v.index;
+    if (d->value.kind == V_NONE && (v.kind == V_TENSOR || v.kind == V_LIST)) {
+        d->value = v;
         d->input = input;
+        d->inner = s->net_use != 0;
     }
     return v;
 }

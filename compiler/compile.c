@@ -43,54 +43,6 @@ static struct pnet_compilation *new_compilation(const struct pnet_compile_option
     return NULL;
 }
 
-/* The tensor inference is asked for: a value by its path, or the result of a net. */
-static void choose_result(struct pnet_compilation *c)
-{
-    struct pnet_plan *p = &c->plan;
-    const char *names[256];
-    int n = 0;
-    if (c->options.value) {
-        /* "fcgf.s.0" is what the last layer of that statement makes, "fcgf.s.0.conv" one of its
-         * layers */
-        size_t length = strlen(c->options.value);
-        int exact = -1;
-        for (int t = 0; t < p->tensor_count; t++) {
-            if (p->tensors[t].role != PNET_ROLE_RESULT) continue;
-            if (strncmp(p->tensors[t].name, c->options.value, length) == 0) {
-                if (p->tensors[t].name[length] == '.') p->result = t;
-                if (!p->tensors[t].name[length]) exact = t;
-            }
-            if (n < 256) names[n++] = p->tensors[t].name;
-        }
-        if (exact >= 0) p->result = exact;
-    } else {
-        for (int i = 0; i < c->definition_count; i++) {
-            const struct definition *d = &c->definitions[i];
-            if (d->item->kind != PNET_ITEM_NET || d->result < 0) continue;
-            if (!c->options.net || strcmp(c->options.net, d->item->name) == 0) {
-                p->result = d->result;
-                p->result_input = d->input;
-            }
-            if (n < 256) names[n++] = d->item->name;
-        }
-    }
-    const char *wanted = c->options.value ? c->options.value : c->options.net;
-    if (p->result < 0) {
-        struct pnet_diag *d =
-            wanted ? ERROR(c, (struct pnet_span){0}, "there is no %s '%s'",
-                         c->options.value ? "value" : "net", wanted)
-                   : ERROR(c, (struct pnet_span){0}, "no net is used: nothing to infer");
-        const char *near = wanted ? pnet_nearest(wanted, names, n) : NULL;
-        if (near) pnet_diag_help(d, "did you mean %s?", near);
-        if (!wanted) pnet_diag_help(d, "add a line such as y = mynet(cloud)");
-        return;
-    }
-    const struct pnet_plan_tensor *t = &p->tensors[p->result];
-    if (p->levels[t->type.level].input >= 0) p->result_input = p->levels[t->type.level].input;
-    if (p->result_input < 0 && p->input_count) p->result_input = 0;
-    p->result_classes = t->type.classes;
-}
-
 static void check_objectives(struct pnet_compilation *c)
 {
     int losses = 0;
@@ -112,7 +64,7 @@ static void run(struct pnet_compilation *c)
     pnet_elaborate(c);
     if (pnet_compilation_ok(c)) {
         if (c->options.purpose == PNET_FOR_INFERENCE)
-            choose_result(c);
+            pnet_choose_result(c);
         else
             check_objectives(c);
     }
@@ -205,6 +157,11 @@ int pnet_compilation_errors(const struct pnet_compilation *c)
 int pnet_compilation_warnings(const struct pnet_compilation *c)
 {
     return pnet_diags_warnings(c->diags);
+}
+
+const char *pnet_compilation_result(const struct pnet_compilation *c)
+{
+    return c->result_name;
 }
 
 const char *pnet_compilation_text(const struct pnet_compilation *c)

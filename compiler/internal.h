@@ -112,10 +112,11 @@ struct use {
 
 struct definition {
     const struct pnet_item *item;
-    bool active; /* being run: recursion is an error */
-    bool broken; /* its parameters had errors, which were reported */
-    int result;  /* NET: tensor of its first use; -1 */
-    int input;   /* NET: the input of its first use; -1 */
+    bool active;        /* being run: recursion is an error */
+    bool broken;        /* its parameters had errors, which were reported */
+    struct value value; /* NET: features, or the list, that its first use gives; V_NONE */
+    int input;          /* NET: the input of its first use; -1 */
+    bool inner;         /* NET: its first use stands in another net */
 };
 
 /* Growing arrays: count and capacity beside the pointer in the plan. */
@@ -132,7 +133,9 @@ struct pnet_compilation {
     struct pnet_plan plan;
     struct capacities capacity;
     const char *text;
-    bool done; /* the plan may be used */
+    const char *
+        result_name; /* "pcn[1]": the result is one value of the list that a net gives; else NULL */
+    bool done;       /* the plan may be used */
     /* elaboration */
     struct scope *global;
     struct definition *definitions;
@@ -217,6 +220,9 @@ const char *pnet_span_text(
     struct pnet_compilation *c, struct pnet_span span); /* short, for labels */
 struct value pnet_builtin_grid(
     struct pnet_compilation *c, struct pnet_span span, struct value from, struct value cells);
+
+/* result.c: sets the result of the plan; reports an error if there is none. */
+void pnet_choose_result(struct pnet_compilation *c);
 
 #define ERROR(c, span, ...) pnet_diag_new((c)->diags, PNET_ERROR, (span), __VA_ARGS__)
 

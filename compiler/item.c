@@ -337,8 +337,7 @@ static void collect_names(struct pnet_compilation *c)
         if (i->kind != PNET_ITEM_BLOCK && i->kind != PNET_ITEM_NET) continue;
         bool good = check_definition(c, i);
         if (!pnet_map_get(&c->arena, &c->definition_names, i->name, d)) return;
-        c->definitions[d++] =
-            (struct definition){.item = i, .broken = !good, .result = -1, .input = -1};
+        c->definitions[d++] = (struct definition){.item = i, .broken = !good, .input = -1};
     }
     c->definition_count = d;
 }

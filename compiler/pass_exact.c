@@ -11,9 +11,10 @@ static bool has_features(const struct pnet_plan *p, int tensor)
     return t->type == PNET_F32 && !t->pose && t->level != p->scalar_level;
 }
 
-/* From the nodes that read coordinates back to those that may write float32 from 16 bits. */
+/* From the nodes that read coordinates, and the points that are the result, back to those that may write float32 from 16 bits. */
 static void mark(struct pnet_plan *p)
 {
+    if (p->result >= 0 && pnet_plan_is_cloud(p, p->result)) p->tensors[p->result].exact = true;
     for (int i = p->node_count - 1; i >= 0; i--) {
         const struct pnet_node *n = &p->nodes[i];
         bool passes = p->tensors[n->out].exact && !(n->op->flags & PNET_WIDENS);
@@ -69,8 +70,8 @@ static int insert(struct pnet_compilation *c, struct pnet_node *to, int *narrowe
     return count;
 }
 
-/* Requires a graph that is not fused any further. Guarantees that tensors read as coordinates are marked exact, and that the
-   features of each node, but for coordinates that it reads or widens, are all exact or none. */
+/* Requires a graph that is not fused any further. Guarantees that tensors read, or given, as coordinates are marked exact, and
+   that the features of each node, but for coordinates that it reads or widens, are all exact or none. */
 void pnet_pass_exact(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;

@@ -37,6 +37,19 @@ static void use_input(struct pnet_plan *p, int tensor)
         in->unused = false; /* a pose has no points by which to see its use */
 }
 
+/* A batch needs a cloud, also for a result that reads none. */
+static void use_some_input(struct pnet_plan *p)
+{
+    int first = -1;
+    for (int i = p->input_count - 1; i >= 0; i--) {
+        if (pnet_input_is_pose(&p->inputs[i])) continue;
+        if (!p->inputs[i].unused) return;
+        first = i;
+    }
+    if (p->result_input >= 0) first = p->result_input;
+    if (first >= 0) p->inputs[first].unused = false;
+}
+
 /* Requires objectives and result. Guarantees that every live node is needed by one of them, if there is
    any, and that inputs and fields that no node reads are marked unused. */
 void pnet_pass_prune(struct pnet_compilation *c)
@@ -61,7 +74,7 @@ void pnet_pass_prune(struct pnet_compilation *c)
             const struct pnet_geo_kind *kind = pnet_geo_kind(q->kind);
             if (kind->reads) use_input(p, kind->reads(q));
         }
-    if (p->result_input >= 0) p->inputs[p->result_input].unused = false;
+    if (p->result >= 0) use_some_input(p);
 }
 
 /* The live nodes that read a tensor or parameter: how many (a node that reads it twice counts twice), and the sum of their

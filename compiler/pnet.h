@@ -21,8 +21,10 @@ struct pnet_compile_options {
     unsigned degrade;        /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
     const char *const *sets; /* "name=value" each, for the model's params */
     int set_count;
-    const char *net;             /* INFERENCE: this net's result; NULL: the last net's */
-    const char *value;           /* INFERENCE: a value by its path (fcgf.s.0) instead */
+    const char *net;             /* INFERENCE: this net's result; NULL: the last net's. The last
+                                    value of a list */
+    const char *value;           /* INFERENCE: a value instead, by its path (fcgf.s.0), its name in
+                                    the file (y), or its place in a list (y[1], or pcn[1] of a net) */
     const double *class_weights; /* for losses whose `weights` the model leaves out:
                                     [class_weight_count], or NULL */
     int class_weight_count;
@@ -51,6 +53,9 @@ int pnet_compilation_errors(const struct pnet_compilation *c);
 /* PNET_OK, PNET_BAD_MODEL where there are errors, PNET_NO_MEMORY where memory ran out. */
 enum pnet_status pnet_compilation_code(const struct pnet_compilation *c);
 int pnet_compilation_warnings(const struct pnet_compilation *c);
+/* The name of the result, "pcn[1]", if it is the last value of a list that the net gives and `value` did not choose it; else
+   NULL. */
+const char *pnet_compilation_result(const struct pnet_compilation *c);
 /* The text of the model with its includes, for checkpoints; NUL-terminated, owned by the
  * compilation. */
 const char *pnet_compilation_text(const struct pnet_compilation *c);

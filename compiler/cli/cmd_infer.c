@@ -171,14 +171,49 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
     return st;
 }
 
+/* What the rows of a result are. */
+enum form {
+    OF_CLOUDS, /* one row a cloud, printed */
+    OF_POINTS, /* the points of the cloud that the net reads */
+    OF_OTHERS, /* generated points */
+};
+
+static enum form form_of(const struct pnet_plan *p)
+{
+    const struct pnet_level_info *l = &p->levels[p->tensors[p->result].type.level];
+    return l->input >= 0 ? OF_POINTS : l->kind == PNET_GEO_POINTS ? OF_OTHERS : OF_CLOUDS;
+}
+
+/* Writes generated points as a cloud. They lie in the coordinates of the cloud `from` as it was loaded, without its offset. */
+static enum pnet_status write_generated(const char *output, const struct pnet_cloud *from,
+    const float *xyz, int64_t rows, struct pnet_error *e)
+{
+    struct pnet_cloud c = {.rows = rows, .file_rows = rows, .xyz_type = PNET_F32};
+    enum pnet_status st = PNET_OK;
+    memcpy(c.offset, from->offset, sizeof c.offset);
+    for (int k = 0; k < 3; k++)
+        if (c.offset[k] != 0) c.xyz_type = PNET_F64;
+    c.xyz = malloc((size_t)rows * 3 * sizeof *c.xyz + 1);
+    if (!c.xyz) return pnet_error_memory(e);
+    memcpy(c.xyz, xyz, (size_t)rows * 3 * sizeof *c.xyz);
+    st = pnet_cloud_write(output, &c, e);
+    pnet_cloud_free(&c);
+    return st;
+}
+
 static enum pnet_status write_result(const struct inference *f, const char *input,
     const char *output, struct pnet_cloud *c, const float *result, int64_t rows,
     struct pnet_error *e)
 {
     const struct pnet_type *t = &f->plan->tensors[f->plan->result].type;
+    enum form form = form_of(f->plan);
     int64_t *row_of = NULL;
     enum pnet_status st;
-    if (f->plan->levels[t->level].input < 0) {
+    if (form == OF_OTHERS)
+        return pnet_plan_is_cloud(f->plan, f->plan->result)
+                   ? write_generated(output, c, result, rows, e)
+                   : write_matrix(output, result, rows, NULL, 0, t->width, e);
+    if (form == OF_CLOUDS) {
         st = f->quiet && output ? PNET_OK : print_sample(f, input, result, t->width, e);
         if (!st && output) st = write_matrix(output, result, rows, NULL, 0, t->width, e);
         return st;
@@ -242,12 +277,12 @@ static enum pnet_status load_batch(const struct inference *f, char *const *paths
     return st;
 }
 
-/* Returns the place in the feed of the cloud whose points the rows of the result are; 0 for other results. */
+/* Returns the place in the feed of the cloud whose points the rows of the result are, or that the net takes first; 0 if it is
+   not known. */
 static int place_of_result(const struct inference *f)
 {
-    int input = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input;
     for (int k = 0; k < f->feed.count; k++)
-        if (f->feed.input[k] == input) return k;
+        if (f->feed.input[k] == f->plan->result_input) return k;
     return 0;
 }
 
@@ -311,15 +346,28 @@ static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet
 }
 
 /* Checks that a file with this suffix can hold the result, before the network runs. */
-static enum pnet_status check_ending(const char *name, bool per_point, struct pnet_error *e)
+static enum pnet_status check_ending(
+    const char *name, const struct pnet_plan *p, struct pnet_error *e)
 {
-    if (per_point && ends_with(name, ".bin"))
+    enum form form = form_of(p);
+    bool matrix = ends_with(name, ".npy");
+    if (form == OF_POINTS && ends_with(name, ".bin"))
         return pnet_error_set(e, PNET_USAGE,
             "%s: the records of a .bin have no room for results: write .ply, .pcd, .npy or .csv",
             name);
-    if (!per_point && !ends_with(name, ".npy"))
+    if (form == OF_CLOUDS && !matrix)
         return pnet_error_set(
             e, PNET_USAGE, "%s: a result of one row a cloud is written as .npy", name);
+    if (form == OF_OTHERS && ends_with(name, ".bin"))
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: the records of a .bin have an intensity, which generated points lack: write .ply, "
+            ".pcd, .npy or .csv",
+            name);
+    if (form == OF_OTHERS && !matrix && !pnet_plan_is_cloud(p, p->result))
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: the result has %d channels for each generated point; 3 channels are places, and "
+            "are written as a cloud, others as .npy",
+            name, p->tensors[p->result].type.width);
     return PNET_OK;
 }
 
@@ -330,13 +378,14 @@ static enum pnet_status infer_all(
     const struct pnet_paths *inputs = &f->feed.clouds;
     bool many = f->feed.many;
     char path[4096];
-    bool per_point = f->plan->levels[f->plan->tensors[f->plan->result].type.level].input >= 0;
-    if (!output && per_point)
+    enum form form = form_of(f->plan);
+    if (!output && form != OF_CLOUDS)
         return pnet_error_set(e, PNET_USAGE,
-            "the result has a row for each point: give a file for it, -o OUT.ply or OUT.npy");
-    if (!format) format = per_point ? "ply" : "npy";
+            "the result has a row for each %s: give a file for it, -o OUT.ply or OUT.npy",
+            form == OF_POINTS ? "point" : "generated point");
+    if (!format) format = form == OF_CLOUDS ? "npy" : "ply";
     snprintf(path, sizeof path, ".%s", format);
-    enum pnet_status st = output ? check_ending(many ? path : output, per_point, e) : PNET_OK;
+    enum pnet_status st = output ? check_ending(many ? path : output, f->plan, e) : PNET_OK;
     if (st || !many) return st ? st : infer_one(f, inputs->items, output, e);
     if (output) st = check_stems(inputs, e);
     if (!st && output) st = pnet_make_folder(output, e);
@@ -387,6 +436,12 @@ static int infer_clouds(
     struct pnet_compilation *c =
         pnet_cli_compile_model(r->model, &o, &(struct model_options){.quiet = true}, &code);
     if (!c) return code;
+    const char *name = pnet_compilation_result(c);
+    if (name && !f->quiet)
+        fprintf(stderr,
+            "pnetc: the net gives a list, and %s, its last value, is the result: --value takes "
+            "another\n",
+            name);
     f->plan = pnet_compilation_plan(c);
     enum pnet_status st =
         pnet_cli_feed_clouds(&r->inputs, f->plan->inputs, f->plan->input_count, &f->feed, &e);
@@ -429,10 +484,11 @@ int pnet_command_infer(int argc, char **argv)
         "safetensors file. A result for each point\n"
         "goes to OUT: .ply keeps the properties of the cloud and adds class and score (or "
         "feature_0 ...), .npy holds the plain\n"
-        "matrix; a result for each cloud is printed. Where --input is a folder or a pattern, or "
-        "there are several, OUT is a "
-        "folder. A net that reads several clouds takes each by the name of the model's input, "
-        "--input NAME=CLOUD.\n"
+        "matrix; a result for each cloud is printed. Points that the net generates, with three "
+        "channels, are written as a cloud.\n"
+        "Where --input is a folder or a pattern, or there are several, OUT is a folder. A net that "
+        "reads several clouds takes each\n"
+        "by the name of the model's input, --input NAME=CLOUD.\n"
         "The clouds' fields feed the model as in training; --map and --config change this.",
         "  pnetc infer models/rooms.pnet --weights out/demo --input room.ply -o labelled.ply "
         "--colour\n"
@@ -452,7 +508,8 @@ int pnet_command_infer(int argc, char **argv)
         {"columns", 0, OPT_TEXT, &r.columns, "NAMES",
             "for columns without names, such as x,y,z,intensity; for .bin, of its records"},
         {"net", 0, OPT_TEXT, &r.net, "NAME", "which net (the last one)"},
-        {"value", 0, OPT_TEXT, &r.value, "PATH", "a value inside of it instead of its result"},
+        {"value", 0, OPT_TEXT, &r.value, "NAME",
+            "another value than its result: the path of a layer, or y[1] of a list y"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,
             "set red, green and blue to the colour of the class"},
         CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};

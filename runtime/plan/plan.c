@@ -14,3 +14,9 @@ bool pnet_plan_convolves(const struct pnet_plan *p, int node)
     const struct pnet_node *n = &p->nodes[node];
     return !n->dead && (n->op->flags & PNET_CONVOLVES) && n->geo_count > 0;
 }
+
+bool pnet_plan_is_cloud(const struct pnet_plan *p, int tensor)
+{
+    const struct pnet_type *t = &p->tensors[tensor].type;
+    return t->type == PNET_F32 && t->width == 3 && p->levels[t->level].kind == PNET_GEO_POINTS;
+}

@@ -123,7 +123,7 @@ struct pnet_plan {
     struct pnet_objective *objectives;
     int objective_count;
     int result;         /* inference: the tensor asked for; -1 */
-    int result_input;   /* which input's points it belongs to */
+    int result_input;   /* the input whose points it belongs to, or which its net takes first; -1 */
     int result_classes; /* it holds scores of that many classes; 0: features */
     bool training;      /* has a backward part */
     unsigned degrade;
@@ -132,6 +132,10 @@ struct pnet_plan {
 
 /* Does the node sum over triplets, so that an algorithm is chosen for it? */
 bool pnet_plan_convolves(const struct pnet_plan *p, int node);
+
+/* Is the tensor the places of generated points: a row of three channels for each? Inference stores them in float32, and writes
+   them as a cloud. */
+bool pnet_plan_is_cloud(const struct pnet_plan *p, int tensor);
 
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);

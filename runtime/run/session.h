@@ -100,7 +100,8 @@ double pnet_session_objective(const struct pnet_session *s, int objective, doubl
 /* Returns the address of an objective's value in device memory; it is valid until the next bind. */
 const void *pnet_session_objective_data(const struct pnet_session *s, int objective);
 /* After forward: the result (plan->result), [rows, width] for the points of the batch's result input in the order of the
-   batch; a result per sample has one row a sample. The caller frees it. */
+   batch; a result per sample has one row a sample, and one of generated points all of them, those of one row of the level they
+   are generated for behind each other, in the order of those rows. The caller frees it. */
 enum pnet_status pnet_session_result(
     const struct pnet_session *s, int slot, float **data, int64_t *rows, struct pnet_error *e);
 

@@ -97,6 +97,17 @@ static enum pnet_status copy_index(const struct pnet_session *s, const int32_t *
     return PNET_OK;
 }
 
+/* Generated points belong to a row of another level, in its order. Returns that level, and how many each row has (where it has
+   rows); of other levels the level itself, and 1. */
+static int root_of(const struct pnet_plan *p, int level, int64_t *each)
+{
+    *each = 1;
+    for (; p->levels[level].kind == PNET_GEO_POINTS; level = p->levels[level].from)
+        if (*each <= INT32_MAX)
+            *each *= p->levels[level].count; /* without rows it may be any number */
+    return level;
+}
+
 enum pnet_status pnet_session_result(
     const struct pnet_session *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
 {
@@ -106,7 +117,8 @@ enum pnet_status pnet_session_result(
     int level = t->level, input = level;
     while (p->levels[input].finer >= 0) input = p->levels[input].finer;
     size_t width = (size_t)t->width;
-    int64_t from_rows;
+    int64_t from_rows, each;
+    int root = root_of(p, input, &each);
     int32_t *parent = NULL, *order = NULL;
     void *from = NULL;
     *rows = level == p->scalar_level ? 1 : slot->counts.rows[input];
@@ -115,12 +127,12 @@ enum pnet_status pnet_session_result(
     if (!st) st = pnet_session_copy_tensor(s, slot_index, p->result, &from, &from_rows, e);
     if (!st && input != level)
         st = copy_index(s, result_parent(s, slot, input, level), *rows, &parent, e);
-    if (!st) st = copy_index(s, pnet_slot_order(slot, input), *rows, &order, e);
+    if (!st) st = copy_index(s, pnet_slot_order(slot, root), *rows / each, &order, e);
     if (!st) st = pnet_device_wait(s->device, e);
     const float *values = from;
 #pragma omp parallel for schedule(static) if (!st)
     for (int64_t i = 0; i < (st ? 0 : *rows); i++)
-        memcpy(*data + (size_t)(order ? order[i] : i) * width,
+        memcpy(*data + (size_t)(order ? order[i / each] * each + i % each : i) * width,
             values + (size_t)(parent ? parent[i] : i) * width, width * sizeof(float));
     free(parent);
     free(order);

@@ -40,13 +40,15 @@ static void test_tensors(const char *model)
     pnet_compilation_free(c);
 }
 
-/* Coordinates that a network predicts stay in float32, from the layer that multiplies last; what layers with 16-bit features read
-   of them is narrowed, once. */
-static void test_exact(void)
+/* Coordinates that a network predicts stay in float32, from the layer that multiplies last, in inference too; what layers with
+   16-bit features read of them is narrowed, once. Checks how often that happens, and how the result is stored. */
+static void test_exact(const struct pnet_compile_options *o, enum pnet_precision precision,
+    int want_narrowed, int want_widened, enum pnet_storage want)
 {
-    struct pnet_compilation *c = compile("models/pcn.pnet");
+    struct pnet_compilation *c =
+        need_plan(pnet_compile_file("models/pcn.pnet", o), "models/pcn.pnet");
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_bound *b = need_bound(p, (struct pnet_device){PNET_CUDA, 0}, PNET_BF16);
+    struct pnet_bound *b = need_bound(p, (struct pnet_device){PNET_CUDA, 0}, precision);
     int narrowed = 0, widened = 0;
     for (int i = 0; i < p->node_count; i++) {
         const struct pnet_node *n = &p->nodes[i];
@@ -65,10 +67,31 @@ static void test_exact(void)
                 "%s reads and writes two storages", n->path);
         }
     }
-    /* the coarse points, which the fold reads; the last layers of either stage */
-    CHECKF(narrowed == 1 && widened == 2, "%d narrowed, %d widened", narrowed, widened);
+    CHECKF(narrowed == want_narrowed && widened == want_widened, "%d narrowed, %d widened",
+        narrowed, widened);
+    if (p->result >= 0) CHECK(b->storage[p->result] == want);
     pnet_bound_free(b);
     pnet_compilation_free(c);
+}
+
+static void test_points(void)
+{
+    struct pnet_compile_options training = {.purpose = PNET_FOR_TRAINING},
+                                last = {.purpose = PNET_FOR_INFERENCE},
+                                first = {.purpose = PNET_FOR_INFERENCE, .value = "y[0]"},
+                                vector = {.purpose = PNET_FOR_INFERENCE, .net = "encode"},
+                                wide = {
+                                    .purpose = PNET_FOR_INFERENCE, .value = "pcn.out.to3.out.bn"};
+    for (int precision = PNET_BF16; precision <= PNET_FP16; precision++) {
+        enum pnet_precision q = (enum pnet_precision)precision;
+        enum pnet_storage half = q == PNET_BF16 ? PNET_STORE_BF16 : PNET_STORE_FP16;
+        /* the coarse points, which the fold reads; the last layers of either stage */
+        test_exact(&training, q, 1, 2, PNET_STORE_F32);
+        test_exact(&last, q, 1, 2, PNET_STORE_F32);
+        test_exact(&first, q, 0, 1, PNET_STORE_F32);
+        test_exact(&vector, q, 0, 0, half);
+        test_exact(&wide, q, 0, 0, half);
+    }
 }
 
 /* The geometry of a batch, fields included, built here; then the peak on the GPU. */
@@ -96,7 +119,7 @@ int main(void)
     static const char *const models[] = {
         "models/rooms.pnet", "models/resnet18.pnet", "models/fcgf_kitti.pnet", "models/pcn.pnet"};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) test_tensors(models[m]);
-    test_exact();
+    test_points();
     /* so many that tensors take more than workspaces, which 16 bits do not halve */
     struct cloud cloud = cloud_corner(400000, 12, 4);
     struct pnet_peak wide = plan_peak("models/rooms.pnet", &cloud, PNET_FP32),
