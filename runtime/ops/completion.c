@@ -158,7 +158,7 @@ const struct pnet_op pnet_op_completion = {
         {PNET_SETS_ARGS, [LABEL] = {"label", PNET_ARG_LABEL, "", 0, 0, NULL, "class of each cloud"},
             [AT] = {"at", PNET_ARG_REAL, "0.01", 1e-9, 1e9, NULL,
                 "distance below which a point is met"}},
-    .flags = PNET_NO_GRAD | PNET_READS_EXACT,
+    .flags = PNET_NO_GRAD | PNET_READS_EXACT | PNET_LESS_IS_BETTER,
     .rule = rule,
     .work = work,
     .forward = forward,

@@ -472,25 +472,28 @@ static bool go_on_evaluating(void *context, int64_t batch)
     return !(t->o->stop && t->o->stop());
 }
 
-/* Returns the first metric, which should be high; without metrics the negative loss. */
-static double headline(const struct pnet_evaluation *v)
+/* Returns what should be high: the first metric, negative if it is an error; without metrics the negative loss. */
+static double headline(const struct trainer *t, const struct pnet_evaluation *v)
 {
-    for (int i = 0; i < v->count; i++)
-        if (v->lines[i].metric) return v->lines[i].value;
+    for (int i = 0; i < v->count; i++) {
+        if (!v->lines[i].metric) continue;
+        const struct pnet_op *op = t->plan->nodes[t->plan->objectives[i].node].op;
+        return op->flags & PNET_LESS_IS_BETTER ? -v->lines[i].value : v->lines[i].value;
+    }
     return -v->loss;
 }
 
 /* Weights whose validation gives NaN are never the best, whatever their metric is. */
 static bool is_better(const struct trainer *t, const struct pnet_evaluation *v)
 {
-    double value = headline(v);
+    double value = headline(t, v);
     return !isnan(v->loss) && !isnan(value) && (isnan(t->best) || value > t->best);
 }
 
 static void warn_not_a_number(const struct trainer *t, const struct pnet_evaluation *v)
 {
     char text[160];
-    if (!t->o->warn || !(isnan(v->loss) || isnan(headline(v)))) return;
+    if (!t->o->warn || !(isnan(v->loss) || isnan(headline(t, v)))) return;
     snprintf(text, sizeof text, "step %lld: the validation gives NaN; best/ is not replaced",
         (long long)t->step);
     t->o->warn(t->o->context, text);
@@ -509,7 +512,7 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     if (!st) t->validated = t->step;
     if (!st) warn_not_a_number(t, &v);
     if (!st && is_better(t, &v)) {
-        t->best = headline(&v);
+        t->best = headline(t, &v);
         st = save(t, "best", &v, e);
     }
     if (!st && t->o->progress) {
