@@ -34,7 +34,7 @@ static struct pnet_compilation *new_compilation(const struct pnet_compile_option
     struct pnet_compilation *c = calloc(1, sizeof *c);
     if (!c) return NULL;
     c->options = *o;
-    c->plan.result = c->plan.result_input = -1;
+    c->plan.result = c->plan.result_input = c->plan.prediction = -1;
     c->plan.degrade = o->degrade;
     c->sources = pnet_sources_new(&c->arena);
     c->diags = c->sources ? pnet_diags_new(&c->arena, c->sources) : NULL;

@@ -24,6 +24,23 @@ static void mark(struct pnet_plan *p)
     }
 }
 
+/* The generated points that the first metric of point sets reads, else the last loss; -1: there are none. */
+static int find_prediction(const struct pnet_plan *p)
+{
+    int found = -1;
+    for (int i = 0; i < p->node_count; i++) {
+        const struct pnet_node *n = &p->nodes[i];
+        int points = -1;
+        if (n->dead || n->op->class_ == PNET_LAYER || !(n->op->flags & PNET_READS_EXACT)) continue;
+        for (int k = n->in_count - 1; k >= 0; k--)
+            if (pnet_plan_is_cloud(p, n->in[k])) points = n->in[k];
+        if (points < 0) continue;
+        if (n->op->class_ == PNET_METRIC) return points;
+        found = points;
+    }
+    return found;
+}
+
 /* Must a node get its coordinates as other features are stored? Kernels take features of one storage. */
 static bool needs_narrow(const struct pnet_plan *p, const struct pnet_node *n)
 {
@@ -71,12 +88,15 @@ static int insert(struct pnet_compilation *c, struct pnet_node *to, int *narrowe
 }
 
 /* Requires a graph that is not fused any further. Guarantees that tensors read, or given, as coordinates are marked exact, and
-   that the features of each node, but for coordinates that it reads or widens, are all exact or none. */
+   that the features of each node, but for coordinates that it reads or widens, are all exact or none; the predicted points of
+   training and evaluation are kept. */
 void pnet_pass_exact(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
     bool any = false;
     mark(p);
+    p->prediction = p->result < 0 ? find_prediction(p) : -1;
+    if (p->prediction >= 0) p->tensors[p->prediction].kept = true;
     for (int i = 0; i < p->node_count; i++) any |= needs_narrow(p, &p->nodes[i]);
     if (!any) return;
     int tensors = p->tensor_count;

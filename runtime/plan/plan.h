@@ -122,8 +122,10 @@ struct pnet_plan {
     int step_count, forward_steps;
     struct pnet_objective *objectives;
     int objective_count;
-    int result;         /* inference: the tensor asked for; -1 */
-    int result_input;   /* the input whose points it belongs to, or which its net takes first; -1 */
+    int result;       /* inference: the tensor asked for; -1 */
+    int result_input; /* the input whose points it belongs to, or which its net takes first; -1 */
+    int prediction;   /* training, evaluation: generated points that a metric, else a loss, compares
+                           with others: kept, for pictures; -1 */
     int result_classes; /* it holds scores of that many classes; 0: features */
     bool training;      /* has a backward part */
     unsigned degrade;

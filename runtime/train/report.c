@@ -208,6 +208,8 @@ static const char head[] =
     ".x{text-anchor:middle}.y{text-anchor:end}.grid{stroke:var(--line)}.axis{stroke:var(--soft)}\n"
     ".line{fill:none;stroke:var(--c);stroke-width:1.6;stroke-linejoin:round}\n"
     ".band{fill:var(--c);opacity:.16}.dot{fill:var(--c)}\n"
+    ".dots{fill:none;stroke:var(--c);stroke-width:1.6;stroke-linecap:round}"
+    ".frame{fill:none;stroke:var(--line)}\n"
     ".s0{--c:var(--c0)}.s1{--c:var(--c1)}.s2{--c:var(--c2)}.s3{--c:var(--c3)}.s4{--c:var(--c4)}"
     ".s5{--c:var(--c5)}.s6{--c:var(--c6)}.s7{--c:var(--c7)}\n"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
@@ -388,6 +390,17 @@ static void put_classes(FILE *out, const struct run *r, const struct pnet_report
     fputs("</table>\n", out);
 }
 
+static void put_samples(FILE *out, const struct pnet_report_info *info)
+{
+    if (!info->sample_count) return;
+    fputs("<h2>Samples</h2>\n<p>Validation samples with the last weights: what the model reads, "
+          "what it makes of that, and what is true, seen by the same camera.</p>\n"
+          "<div class=\"plots\">\n",
+        out);
+    for (size_t i = 0; i < info->sample_count; i++) pnet_report_sample_put(out, &info->samples[i]);
+    fputs("</div>\n", out);
+}
+
 /* Writes a file of the run as text, if it exists. */
 static enum pnet_status put_file(
     FILE *out, const char *folder, const char *file, struct pnet_error *e)
@@ -420,6 +433,7 @@ static enum pnet_status put_page(FILE *out, const char *folder, const struct run
     if (status != PNET_OK) return status;
     if (r->series_count) put_table(out, r);
     put_classes(out, r, info);
+    put_samples(out, info);
     status = put_file(out, folder, "config.yaml", e);
     if (status == PNET_OK) status = put_file(out, folder, "model.pnet", e);
     fputs("</body></html>\n", out);

@@ -3,6 +3,7 @@
 #define PNET_RUNTIME_REPORT_H
 
 #include "runtime/base/error.h"
+#include "runtime/train/report_clouds.h"
 
 #include <stddef.h>
 
@@ -16,6 +17,8 @@ struct pnet_report_info {
     size_t fact_count;
     char *const *classes; /* [class_count] names, for values by class of that many classes */
     int class_count;
+    const struct pnet_report_sample *samples; /* [sample_count] pictures of completion */
+    size_t sample_count;
 };
 
 /* Reads FOLDER/metrics.jsonl and, where they are, config.yaml and model.pnet, and writes

@@ -6,6 +6,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/train_log.h"
+#include "runtime/train/train_pictures.h"
 #include "runtime/train/train_report.h"
 #include "runtime/train/train_tune.h"
 #include "runtime/train/train_weights.h"
@@ -645,6 +646,16 @@ static enum pnet_status train_in_folder(struct trainer *t, struct pnet_error *e)
     return st ? st : run(t, e);
 }
 
+/* Makes the pictures of a run that validates. */
+static enum pnet_status make_pictures(
+    struct trainer *t, struct pnet_train_pictures *p, struct pnet_error *e)
+{
+    if (!t->val_loader) return PNET_OK;
+    stop_pipeline(t);
+    enum pnet_status st = pnet_held_put(&t->held, t->session, e);
+    return st ? st : pnet_train_pictures_make(t->o, t->session, p, e);
+}
+
 enum pnet_status pnet_train(
     const struct pnet_train_options *o, struct pnet_train_result *r, struct pnet_error *e)
 {
@@ -653,12 +664,15 @@ enum pnet_status pnet_train(
     double begin = pnet_seconds();
     enum pnet_status st = pnet_run_folder_open(o->folder, &t.folder, e);
     if (!st) st = train_in_folder(&t, e);
+    struct pnet_train_pictures pictures = {.count = 0};
+    struct pnet_error report;
+    bool ended = st == PNET_OK || st == PNET_INTERRUPTED;
+    enum pnet_status reported = ended ? make_pictures(&t, &pictures, &report) : PNET_OK;
     close_trainer(&t);
     r->seconds = pnet_seconds() - begin;
-    struct pnet_error report;
-    enum pnet_status reported = st == PNET_OK || st == PNET_INTERRUPTED
-                                    ? pnet_train_report(o, r, t.step - r->steps, &report)
-                                    : PNET_OK;
+    if (ended && !reported)
+        reported = pnet_train_report(o, r, &pictures, t.step - r->steps, &report);
+    pnet_train_pictures_free(&pictures);
     end_folder(&t, st);
     if (!st && reported) {
         *e = report;

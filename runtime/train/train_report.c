@@ -38,7 +38,8 @@ static void memory_text(const struct pnet_train_result *r, char text[128])
 }
 
 enum pnet_status pnet_train_report(const struct pnet_train_options *o,
-    const struct pnet_train_result *r, int64_t begun_at, struct pnet_error *e)
+    const struct pnet_train_result *r, const struct pnet_train_pictures *p, int64_t begun_at,
+    struct pnet_error *e)
 {
     const struct pnet_plan *plan = o->plan;
     char date[32], mode[PNET_MODE_TEXT], data[4400], parameters[32], version[64], resumed[32] = "";
@@ -65,7 +66,9 @@ enum pnet_status pnet_train_report(const struct pnet_train_options *o,
     struct pnet_report_info info = {.facts = facts,
         .fact_count = sizeof facts / sizeof *facts,
         .classes = o->data->classes,
-        .class_count = o->data->class_count};
+        .class_count = o->data->class_count,
+        .samples = p->samples,
+        .sample_count = p->count};
     return pnet_report_write(o->folder, &info, e);
 }
 

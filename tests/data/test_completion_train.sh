@@ -1,4 +1,4 @@
-# A training for completion: its best checkpoint is that of the least error.
+# A training for completion: its best checkpoint is that of the least error, its report shows what it makes of validation samples.
 . tests/cli/common.sh
 mkdir "$work/set"
 for i in 0 1 2 3 4 5; do
@@ -36,4 +36,39 @@ check "validations" test "$(wc -l <"$work/values")" = 12
 check "that differ" test "$(head -n 1 "$work/values")" != "$(tail -n 1 "$work/values")"
 best=$(number shape "$work/run/best/state.json")
 check "the best of $(tr '\n' ' ' <"$work/values") is $best" awk -v a="$best" -v b="$(head -n 1 "$work/values")" 'BEGIN { exit !(a - b < 1e-6 * b && b - a < 1e-6 * b) }'
+
+# The report: partial, prediction and truth of each of the three samples. The dots of a prediction are what infer writes with the
+# last weights, seen by the camera, at the scale and around the middle of the partial and the true cloud.
+report=$work/run/report.html
+check "a picture a sample" test "$(grep -c '^<svg viewBox="0 0 640 228">' "$report")" = 3
+for text in 'partial, 1[0-9][0-9] points<' 'prediction, 40 points' 'truth, 300 points<'; do
+    check "three times $text" test "$(grep -oE ">$text" "$report" | wc -l)" = 3
+done
+for i in 0 2 4; do
+    run 0 infer "$work/small.pnet" --weights "$work/run/last" --input "$work/set/p$i.txt" -o "$work/predicted$i.xyz"
+    value=$(run 0 eval "$work/small.pnet" --weights "$work/run/last" --config "$work/run.yaml" --json --each "$work/each" && sed -n "$((i / 2 + 1))p" "$work/each" | grep -o '"shape":[0-9.]*' | cut -d : -f 2)
+    check "the caption of $i" grep -qF "<figure><figcaption>p$i.txt, shape $(printf %.4g "$value")</figcaption>" "$report"
+    grep -A 2 "<figcaption>p$i.txt" "$report" | tr M '\n' | sed -n 's/^\([0-9.]*\) \([0-9.]*\)h0.*/\1 \2/p' |
+        awk '$1 >= 215 && $1 <= 425' >"$work/dots"
+    { sed 's/^/shape /' "$work/set/p$i.txt" "$work/set/f$i.txt"; sed 's/^/point /' "$work/predicted$i.xyz"; } | awk '
+        {
+            x = $2 * 0.5 - $3 * sqrt(0.75); u = $2 * sqrt(0.75) + $3 * 0.5
+            v = $4 * 0.9063077870366499 - x * 0.42261826174069944
+        }
+        $1 == "shape" {
+            if (!n++ || u < l) l = u; if (n == 1 || u > r) r = u
+            if (n == 1 || v < b) b = v; if (n == 1 || v > t) t = v
+        }
+        $1 == "point" {
+            s = 182 / (r - l > t - b ? r - l : t - b)
+            x = 320 + s * (u - (l + r) / 2); y = 123 - s * (v - (b + t) / 2)
+            if (x >= 215 && x <= 425 && y >= 18 && y <= 228) printf "%.4f %.4f\n", x, y
+        }' >"$work/wanted"
+    check "dots of $i" test "$(wc -l <"$work/dots")" = "$(wc -l <"$work/wanted")" -a "$(wc -l <"$work/dots")" -ge 20
+    check "their places" awk 'FNR == NR { x[++n] = $1; y[n] = $2; next }
+        { for (k = 1; k <= n; k++) if ((x[k] - $1) ^ 2 + (y[k] - $2) ^ 2 < 0.02) next; exit 1 }' "$work/dots" "$work/wanted"
+done
+# No validation, no pictures.
+run 0 train "$work/small.pnet" --config "$work/run.yaml" -o "$work/bare" -q -j 1 --set-config eval_every=0
+check "no picture" hides -q '>truth, ' "$work/bare/report.html"
 finish

@@ -6,6 +6,7 @@
 #include "tests/check.h"
 #include "tests/store/folder.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 static const struct pnet_report_info nothing;
@@ -180,6 +181,93 @@ static void check_info(void)
     free(text);
 }
 
+enum { TRUE_POINTS = 5000, DRAWN = 1667, MOST_DOTS = 4096 }; /* each third of 5000 */
+
+/* Where the camera sees a point: the cloud is turned by 60 degrees about z, so that the camera stands over the x axis, then
+   tilted by 25 degrees about y. */
+static void seen(const float p[3], double at[2])
+{
+    const double turn = 1.0471975511965976, tilt = 0.4363323129985824;
+    double x = (double)p[0] * cos(turn) - (double)p[1] * sin(turn);
+    at[0] = (double)p[0] * sin(turn) + (double)p[1] * cos(turn);
+    at[1] = (double)p[2] * cos(tilt) - x * sin(tilt);
+}
+
+/* The dots of the picture that begins at `svg`, by panel: xy[panel][2 * number]. */
+static void read_dots(const char *svg, int counts[3], double xy[3][2 * MOST_DOTS])
+{
+    const char *end = strstr(svg, "</svg>");
+    int panel = -1;
+    for (int k = 0; k < 3; k++) counts[k] = 0;
+    for (const char *at = svg; at < end; at++) {
+        if (strncmp(at, "<rect", 5) == 0) panel++;
+        if (*at != 'M' || panel < 0 || panel > 2 || counts[panel] == MOST_DOTS) continue;
+        double *to = &xy[panel][2 * counts[panel]];
+        if (sscanf(at, "M%lf %lfh0", &to[0], &to[1]) == 2) counts[panel]++;
+    }
+}
+
+/* Some dot of a panel lies at the place, within rounding. */
+static bool has_dot(const double *xy, int count, double x, double y)
+{
+    for (int i = 0; i < count; i++)
+        if (fabs(xy[2 * i] - x) < 0.06 && fabs(xy[2 * i + 1] - y) < 0.06) return true;
+    return false;
+}
+
+/* Three panels, one camera: of the true cloud each third point is drawn, predicted points beyond the frame and those that are
+   none are counted. */
+static void check_samples(void)
+{
+    static double xy[3][2 * MOST_DOTS];
+    static float truth[3 * TRUE_POINTS];
+    static const float prediction[] = {0.25f, -0.5f, 0.125f, 90, 0, 0, 0, NAN, 0, -1, 0.5f, 0.75f};
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY}, at[2];
+    int counts[3];
+    for (int i = 0; i < TRUE_POINTS; i++) {
+        double a = 0.37 * i, h = (double)i / TRUE_POINTS;
+        truth[3 * i] = (float)(1.5 * cos(a) * h);
+        truth[3 * i + 1] = (float)(sin(a) * h);
+        truth[3 * i + 2] = (float)(2 * h - 0.7);
+        seen(truth + 3 * i, at);
+        for (int d = 0; d < 2; d++) {
+            low[d] = fmin(low[d], at[d]);
+            high[d] = fmax(high[d], at[d]);
+        }
+    }
+    const struct pnet_report_sample sample = {
+        .name = "<a> & b", .clouds = {{truth, 600}, {prediction, 4}, {truth, TRUE_POINTS}}};
+    const struct pnet_report_info info = {.samples = &sample, .sample_count = 1};
+    struct pnet_error e;
+    put("metrics.jsonl", "{\"step\":3,\"loss\":1}\n");
+    CHECK(pnet_report_write(test_folder, &info, &e) == PNET_OK);
+    char *text = page();
+    CHECK(elements(text) > 20 && strstr(text, "<figcaption>&lt;a&gt; &amp; b</figcaption>"));
+    CHECK(strstr(text, ">partial, 600 points<") && strstr(text, ">truth, 5000 points<"));
+    CHECK(strstr(text, ">prediction, 4 points, 2 drawn ones beyond the frame<"));
+    read_dots(strstr(text, "&amp; b</figcaption>"), counts, xy);
+    CHECKF(counts[0] == 600 && counts[1] == 2 && counts[2] == DRAWN, "%d %d %d", counts[0],
+        counts[1], counts[2]);
+    double scale = 182 / fmax(high[0] - low[0], high[1] - low[1]);
+    for (int k = 0; k < 3; k++)
+        for (int64_t i = 0; i < sample.clouds[k].rows; i += k == 2 ? 3 : 1) {
+            if (k == 1 && (i == 1 || i == 2)) continue;
+            seen(sample.clouds[k].xyz + 3 * i, at);
+            CHECKF(
+                has_dot(xy[k], counts[k], 215 * k + 105 + scale * (at[0] - (low[0] + high[0]) / 2),
+                    18 + 105 - scale * (at[1] - (low[1] + high[1]) / 2)),
+                "cloud %d, point %d", k, (int)i);
+        }
+    free(text);
+    const struct pnet_report_sample empty = {.name = "", .clouds = {{NULL, 0}, {prediction, 4}}};
+    CHECK(pnet_report_write(test_folder,
+              &(struct pnet_report_info){.samples = &empty, .sample_count = 1}, &e) == PNET_OK);
+    text = page();
+    CHECK(elements(text) > 20 && strstr(text, ">truth, 0 points<") && !strstr(text, "nan") &&
+          !strstr(text, "inf"));
+    free(text);
+}
+
 /* A long training: curves are thinned, and a resumed part replaces what it repeats. */
 static void check_long_run(void)
 {
@@ -254,6 +342,7 @@ int main(void)
     check_times();
     check_losses();
     check_info();
+    check_samples();
     check_long_run();
     check_extremes();
     check_refused();
