@@ -12,6 +12,7 @@
 #   --seeds '1 2 3'               --steps 2000      --batch 32       --lr 0.001
 #   --objects 4800                shapes, of which a tenth is for the test     --points 16384    of a full shape
 #   --set 'coarse=256 count=4096'  params, of the models that have them
+#   --emd yes                     measures the earth mover's distance too: a network must write as many points as a full shape has
 #   --device cpu|cuda             --precision fp32|bf16              --threads N    --workers N
 #   --minutes N                   stops training after N minutes (exit code 1 if runs are missing)
 #   --runs 'pcn-dcd-s1 ..'        these runs alone
@@ -19,7 +20,7 @@ set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
 out='' models='pcn foldingnet' ways='chamfer l1 dcd hypercd infocd sinkhorn apml' seeds='1 2 3' steps=2000 batch=32 lr=0.001 objects=4800
-points=16384 set='' device=cpu precision=fp32 threads=2 workers=2 minutes=0 runs=''
+points=16384 set='' emd=no device=cpu precision=fp32 threads=2 workers=2 minutes=0 runs=''
 
 die() {
     echo "completion.sh: $*" >&2
@@ -31,8 +32,8 @@ command=${1:-}
 while [ $# -gt 0 ]; do
     case $1 in
     -o) [ $# -gt 1 ] || die '-o needs a folder' && out=$2 && shift ;;
-    --models | --ways | --seeds | --steps | --batch | --lr | --objects | --points | --set | --device | --precision | --threads | \
-        --workers | --minutes | --runs)
+    --models | --ways | --seeds | --steps | --batch | --lr | --objects | --points | --set | --emd | --device | --precision | \
+        --threads | --workers | --minutes | --runs)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift
@@ -42,6 +43,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$out" ] || die 'where to? -o OUT'
+case $emd in yes | no) ;; *) die '--emd is yes or no' ;; esac
 
 # Replaces the file in one step, because runs may begin at the same time.
 write_config() {
@@ -91,8 +93,9 @@ train() {
 }
 
 evaluate() { # MODEL WAY FOLDER
-    [ -s "$3/test.json" ] && return 0
+    [ -s "$3/test.json" ] && { [ "$emd" = no ] || grep -q '"emd"' "$3/test.json"; } && return 0
     set_options "$1" "$2"
+    options+=(--set "emd=$emd")
     OMP_NUM_THREADS=$threads "$pnetc" eval "$here/models/$1.pnet" --weights "$3/last" --config "$out/run.yaml" --split test \
         "${options[@]}" --device "$device" --precision "$precision" --json >"$3/test.part" 2>"$3/test.log" ||
         { cat "$3/test.log" >&2 && return 2; }
@@ -129,8 +132,8 @@ run_all() {
 
 # A row for each model and loss: means over the seeds, and the standard deviation between them.
 table() {
-    echo '| model | loss | seeds | CD-L1 x 1000 | CD-L2 x 1000 | F-score, % | covered, % | step, ms | training, MiB |'
-    echo '|---|---|---|---|---|---|---|---|---|'
+    echo '| model | loss | seeds | CD-L1 x 1000 | CD-L2 x 1000 | EMD x 1000 | F-score, % | covered, % | step, ms | training, MiB |'
+    echo '|---|---|---|---|---|---|---|---|---|---|'
     local model way files f
     for model in $models; do
         for way in $ways; do
@@ -140,6 +143,7 @@ table() {
                 [ -s "$f/test.json" ] && files+=("$f/test.json" "$f/train.json" "$f/metrics.jsonl")
             done
             [ ${#files[@]} = 0 ] || awk -v "model=$model" -v "way=$way" '
+                function has(text, key) { return index(text, "\"" key "\":") > 0 }
                 function number(text, key,    at, rest) {
                     at = index(text, "\"" key "\":")
                     if (!at) return ""
@@ -156,6 +160,7 @@ table() {
                 }
                 FILENAME ~ /test\.json$/ {
                     add("l1", number($0, "shape")); add("l2", number($0, "cd_l2"))
+                    if (has($0, "emd")) add("emd", number($0, "emd"))
                     add("f", 100 * number($0, "f_score")); add("covered", 100 * number($0, "covered"))
                     next
                 }
@@ -166,8 +171,8 @@ table() {
                 FNR > 20 { last[FILENAME] = 1000 * (number($0, "time_s") - from) / (FNR - 20) }
                 END {
                     for (f in last) add("step", last[f])
-                    printf "| %s | %s | %d | %s | %s | %s | %s | %s | %s |\n", model, way, n["l1"], mean("l1", 1), mean("l2", 2),
-                        mean("f", 1), mean("covered", 1), mean("step", 1), mean("peak", 0)
+                    printf "| %s | %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", model, way, n["l1"], mean("l1", 1),
+                        mean("l2", 2), mean("emd", 1), mean("f", 1), mean("covered", 1), mean("step", 1), mean("peak", 0)
                 }' "${files[@]}"
         done
     done

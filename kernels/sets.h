@@ -83,8 +83,8 @@ PNET_BOTH(size_t, infocd_work, const struct pnet_set_pair *p);
 PNET_BOTH(void, infocd, const struct pnet_set_pair *p, const struct pnet_infocd *d, float *loss,
     float *x_pull, float *y_pull, void *work);
 
-/* What a completed cloud is judged by. Adds up, by class (label [samples], others than 0 .. classes - 1 do not count) or over
-   all samples (label NULL, classes 1), the numbers below; samples of which either set is empty do not count. */
+/* What a completed cloud is judged by. Adds up, by class (labels other than 0 .. classes - 1 do not count) or over all samples
+   (label NULL, classes 1), the numbers below; samples of which either set is empty do not count. */
 enum pnet_completion_sums {
     PNET_COMPLETION_CLOUDS,    /* samples that count */
     PNET_COMPLETION_L1,        /* (mean a + mean b) / 2 */
@@ -93,12 +93,20 @@ enum pnet_completion_sums {
     PNET_COMPLETION_RECALL,    /* share of y with b < at */
     PNET_COMPLETION_F,         /* 2 precision recall / (precision + recall), 0 for 0 and 0 */
     PNET_COMPLETION_COVERED,   /* share of y that is the nearest point of some x */
+    PNET_COMPLETION_EMD,       /* mean distance of x to their partners; NaN where one has none */
     PNET_COMPLETION_SUMS
+};
+struct pnet_completion {
+    double at;
+    const int32_t *label; /* [samples], or NULL */
+    int32_t classes;
+    const int32_t *
+        partner; /* [rows of x] rows of y, or -1: an assignment (kernels/emd.h); NULL: its sums are 0 */
 };
 /* sums [classes, PNET_COMPLETION_SUMS]. */
 PNET_BOTH(size_t, completion_work, const struct pnet_set_pair *p);
-PNET_BOTH(void, completion, const struct pnet_set_pair *p, double at, const int32_t *label,
-    int32_t classes, double *sums, void *work);
+PNET_BOTH(void, completion, const struct pnet_set_pair *p, const struct pnet_completion *c,
+    double *sums, void *work);
 
 /* Gradients by the points of the first set: for point i of a, and the points j of b whose nearest point it is, ascending,
      ga[i] (+)= gloss[0] * (a_pull[i] (a_i - b_near(i)) + sum of b_pull[j] (a_i - b_j)).

@@ -27,6 +27,32 @@ bool pnet_op_sets_rule(struct pnet_rule *r, const char *name)
     return check_set(r, name, PNET_SETS_X) && check_set(r, name, PNET_SETS_Y);
 }
 
+/* The number of rows of a level for each row of the first level on the way that is not generated, which is returned. */
+static int rooted(const struct pnet_level_info *levels, int level, int64_t *count)
+{
+    *count = 1;
+    while (levels[level].kind == PNET_GEO_POINTS) {
+        *count *= levels[level].count;
+        level = levels[level].from;
+    }
+    return level;
+}
+
+bool pnet_op_sets_same_sizes(struct pnet_rule *r, const char *name, const char *help)
+{
+    char x[96], y[96];
+    int64_t of_x, of_y;
+    int under_x = rooted(r->levels, r->in[PNET_SETS_X].level, &of_x),
+        under_y = rooted(r->levels, r->in[PNET_SETS_Y].level, &of_y);
+    if (under_x != under_y || of_x == of_y) return true;
+    r->error_in = PNET_SETS_Y;
+    pnet_rule_help(r, "%s", help);
+    return pnet_rule_fail(r, PNET_SETS_Y,
+        "%s needs as many points in y as in x: %s has %lld and %s has %lld for each row of %s",
+        name, pnet_type_text(r->levels, r->in[PNET_SETS_Y], y), (long long)of_y,
+        pnet_type_text(r->levels, r->in[PNET_SETS_X], x), (long long)of_x, r->levels[under_x].name);
+}
+
 void pnet_op_sets_read_near(struct pnet_rule *r)
 {
     pnet_rule_reads(r, &pnet_op_near, PNET_SETS_X, PNET_SETS_Y);

@@ -16,8 +16,16 @@ enum { PNET_SETS_X_PULL, PNET_SETS_Y_PULL }; /* saved */
    result. */
 extern const struct pnet_op pnet_op_near;
 
+/* The hidden row that gives each row of x a partner in y, or -1 (kernels/emd.h, eps 0.002, at most 10,000 rounds, then
+   completed): what metrics measure the earth mover's distance by. Its sets have equal sizes, which pnet_op_sets_same_sizes
+   checks as far as a rule can. */
+extern const struct pnet_op pnet_op_emd_partners;
+
 /* Rules: both values have 3 channels, on levels with rows of a sample. The result is one number for the batch. */
 bool pnet_op_sets_rule(struct pnet_rule *r, const char *name);
+/* Rules: fails where generated points of one row are known not to be as many in y as in x. Sizes of points of files are known
+   only when they are read; then the slot checks them (PNET_SAME_SIZES). `name` is what the message calls the row. */
+bool pnet_op_sets_same_sizes(struct pnet_rule *r, const char *name, const char *help);
 /* Asks for the nearest rows in either direction. */
 void pnet_op_sets_read_near(struct pnet_rule *r);
 /* Both, for losses that are functions of nearest distances (kernels/sets.h): asks for the nearest rows in either direction,

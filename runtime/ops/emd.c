@@ -3,48 +3,26 @@
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_sets.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { EPS = PNET_SETS_INPUTS, ROUNDS };
 enum { PARTNER };
 
-/* The number of rows of a level for each row of the first level on the way that is not generated, which is returned. */
-static int rooted(const struct pnet_level_info *levels, int level, int64_t *count)
-{
-    *count = 1;
-    while (levels[level].kind == PNET_GEO_POINTS) {
-        *count *= levels[level].count;
-        level = levels[level].from;
-    }
-    return level;
-}
-
-/* Sizes of points of files are known only when they are read; then the slot checks them. */
-static bool check_sizes(struct pnet_rule *r)
-{
-    char x[96], y[96];
-    int64_t of_x, of_y;
-    int under_x = rooted(r->levels, r->in[PNET_SETS_X].level, &of_x),
-        under_y = rooted(r->levels, r->in[PNET_SETS_Y].level, &of_y);
-    if (under_x != under_y || of_x == of_y) return true;
-    r->error_in = PNET_SETS_Y;
-    pnet_rule_help(r, "sinkhorn() and chamfer() take sets of different sizes");
-    return pnet_rule_fail(r, PNET_SETS_Y,
-        "emd() needs as many points in y as in x: %s has %lld and %s has %lld for each row of %s",
-        pnet_type_text(r->levels, r->in[PNET_SETS_Y], y), (long long)of_y,
-        pnet_type_text(r->levels, r->in[PNET_SETS_X], x), (long long)of_x, r->levels[under_x].name);
-}
+/* Of both rows below: the loss, and the assignment that metrics read. */
+#define EMD_FLAGS (PNET_CPU_ONLY | PNET_SAME_SIZES | PNET_READS_EXACT)
 
 static bool rule(struct pnet_rule *r)
 {
-    if (!pnet_op_sets_rule(r, "emd") || !check_sizes(r)) return false;
+    if (!pnet_op_sets_rule(r, "emd") ||
+        !pnet_op_sets_same_sizes(
+            r, "emd()", "sinkhorn() and chamfer() take sets of different sizes"))
+        return false;
     pnet_rule_save(r, (struct pnet_type){PNET_I32, 1, r->in[PNET_SETS_X].level, 0, false}, true);
     return true;
 }
 
-static struct pnet_emd loss_of(const struct pnet_exec *x)
+static struct pnet_emd auction_of(const struct pnet_exec *x)
 {
     return (struct pnet_emd){.sets = pnet_op_sets(x),
         .eps = x->attr[EPS].r,
@@ -55,7 +33,7 @@ static struct pnet_emd loss_of(const struct pnet_exec *x)
 /* The workspace: that of the auction, then means of samples, then partners where none are saved. */
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    struct pnet_emd e = loss_of(x);
+    struct pnet_emd e = auction_of(x);
     if (backward) return 0;
     return pnet_cpu_emd_assign_work(&e) + (size_t)x->in[PNET_SETS_X].samples * sizeof(double) +
            (size_t)x->in[PNET_SETS_X].rows * sizeof(int32_t);
@@ -63,7 +41,7 @@ static size_t work(const struct pnet_exec *x, bool backward)
 
 static void forward(const struct pnet_exec *x)
 {
-    struct pnet_emd e = loss_of(x);
+    struct pnet_emd e = auction_of(x);
     double *mean = (void *)((char *)x->work + pnet_cpu_emd_assign_work(&e));
     int32_t *partner = x->saved[PARTNER].data;
     if (!partner) partner = (void *)(mean + e.sets.x.samples);
@@ -100,9 +78,10 @@ static bool has_object(const struct market *m, int64_t i)
     return false;
 }
 
-/* A round: everybody bids by the prices before it. */
-static void hold_round(struct market *m, double eps, double *bid, double *bidder)
+/* A round: everybody bids by the prices before it. False: all have an object. */
+static bool hold_round(struct market *m, double eps, double *bid, double *bidder)
 {
+    bool sold = false;
     for (int64_t j = 0; j < m->n; j++) bid[j] = bidder[j] = -1;
     for (int64_t i = 0; i < m->n; i++) {
         if (has_object(m, i)) continue;
@@ -122,7 +101,9 @@ static void hold_round(struct market *m, double eps, double *bid, double *bidder
         if (bidder[j] >= 0) {
             m->price[j] = bid[j];
             m->person[j] = bidder[j];
+            sold = true;
         }
+    return sold;
 }
 
 /* Assigns the nearest pair that is left. False: there is none. */
@@ -149,7 +130,8 @@ static void hold_auction(struct market *m, double eps, int64_t rounds)
         m->price[j] = 0;
         m->person[j] = -1;
     }
-    for (int64_t k = 0; k < rounds; k++) hold_round(m, eps, bid, bid + m->n);
+    for (int64_t k = 0; k < rounds && hold_round(m, eps, bid, bid + m->n); k++) {
+    }
     while (complete(m)) {
     }
     free(bid);
@@ -210,7 +192,7 @@ const struct pnet_op pnet_op_emd = {
             [ROUNDS] = {"rounds", PNET_ARG_INT, "50", 1, 100000, NULL,
                 "rounds of the auction at most"},
         },
-    .flags = PNET_CPU_ONLY | PNET_SAME_SIZES | PNET_READS_EXACT,
+    .flags = EMD_FLAGS,
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,
     .work = work,
@@ -223,4 +205,56 @@ const struct pnet_op pnet_op_emd = {
              "emd(z -> linear(3), z -> linear(3), eps=1)\n"
              "emd(t -> linear(15) -> split(to=points(sample, 5)),"
              " t -> linear(15) -> split(to=points(sample, 5)))\n",
+};
+
+static bool partners_rule(struct pnet_rule *r)
+{
+    r->out = (struct pnet_type){PNET_I32, 1, r->in[PNET_SETS_X].level, 0, false};
+    return true;
+}
+
+static size_t partners_work(const struct pnet_exec *x, bool backward)
+{
+    struct pnet_emd e = auction_of(x);
+    return backward ? 0 : pnet_cpu_emd_assign_work(&e);
+}
+
+static void partners_forward(const struct pnet_exec *x)
+{
+    struct pnet_emd e = auction_of(x);
+    pnet_cpu_emd_assign(&e, x->out.data, x->work);
+}
+
+static void partners_reference(const struct pnet_exec *x)
+{
+    const struct pnet_tensor *a = &x->in[PNET_SETS_X], *b = &x->in[PNET_SETS_Y];
+    int32_t *out = x->out.data;
+    for (int32_t s = 0; s < a->samples; s++) {
+        int64_t begin = a->row_splits[s], n = a->row_splits[s + 1] - begin, of_b = b->row_splits[s];
+        for (int64_t i = 0; i < n; i++) out[begin + i] = -1;
+        if (n != b->row_splits[s + 1] - of_b) continue;
+        double *kept = calloc(2 * (size_t)n + 1, sizeof *kept);
+        if (!kept) abort();
+        struct market m = {n, (const double *)a->data + 3 * begin,
+            (const double *)b->data + 3 * of_b, kept, kept + n};
+        if (n > 0) hold_auction(&m, x->attr[EPS].r, x->attr[ROUNDS].i);
+        for (int64_t j = 0; j < n; j++) out[begin + (int64_t)m.person[j]] = (int32_t)(of_b + j);
+        free(kept);
+    }
+}
+
+const struct pnet_op pnet_op_emd_partners = {
+    .name = "emd",
+    .class_ = PNET_LAYER,
+    .args =
+        {
+            PNET_SETS_ARGS,
+            [EPS] = {"eps", PNET_ARG_REAL, "0.002", 0, 0, NULL, "least raise of a price"},
+            [ROUNDS] = {"rounds", PNET_ARG_INT, "10000", 0, 0, NULL, "rounds at most"},
+        },
+    .flags = PNET_NO_GRAD | EMD_FLAGS,
+    .rule = partners_rule,
+    .work = partners_work,
+    .forward = partners_forward,
+    .reference = partners_reference,
 };

@@ -154,29 +154,46 @@ static void test_loss(enum loss loss, const struct sets *s, const struct near *n
     for (int side = 0; side < 2; side++) test_pull(s, near, side, own, loss % 2);
 }
 
-/* Sums in double, in another order; NaN where the other device has NaN. */
+/* Sums in double, in another order; NaN and infinite where those of the other device are. */
 static void check_sums(const struct result *r, const double *want, int n)
 {
     const double *got = r->first;
     for (int i = 0; i < n; i++)
-        CHECKF((isnan(got[i]) && isnan(want[i])) || fabs(got[i] - want[i]) <= 1e-11 * fabs(want[i]),
+        CHECKF((isnan(got[i]) && isnan(want[i])) || got[i] == want[i] ||
+                   fabs(got[i] - want[i]) <= 1e-11 * fabs(want[i]),
             "%s: number %d is %.17g, on the CPU %.17g", name, i, got[i], want[i]);
 }
 
-static void test_completion(const struct sets *s, const struct near *near, bool labelled)
+/* For each row of x some row of y in the same sample, or -1. */
+static int32_t *random_partners(const struct sets *s)
+{
+    int32_t *partner = host_bytes((size_t)s->rows[0] * sizeof *partner);
+    for (int32_t k = 0; k < s->samples; k++) {
+        int64_t m = s->splits[1][k + 1] - s->splits[1][k];
+        for (int64_t i = s->splits[0][k]; i < s->splits[0][k + 1]; i++)
+            partner[i] =
+                m > 0 && random_below(5000) > 0 ? (int32_t)(s->splits[1][k] + random_below(m)) : -1;
+    }
+    return partner;
+}
+
+static void test_completion(
+    const struct sets *s, const struct near *near, bool labelled, bool assigned)
 {
     enum { CLASSES = 3, NUMBERS = CLASSES * PNET_COMPLETION_SUMS };
-    int32_t *label = labelled ? random_labels(s->samples, CLASSES) : NULL;
-    const int32_t *on_device = labelled ? device_ints(label, s->samples, s->samples) : NULL;
+    struct pnet_completion c = {.at = 0.3, .classes = labelled ? CLASSES : 1}, on_device = c;
+    if (labelled) c.label = random_labels(s->samples, CLASSES);
+    if (labelled) on_device.label = device_ints(c.label, s->samples, s->samples);
+    if (assigned) c.partner = random_partners(s);
+    if (assigned) on_device.partner = device_ints(c.partner, s->rows[0], s->rows[0] + SLACK);
     struct pnet_set_pair cpu = cpu_pair(s, near), gpu = gpu_pair(s, near);
-    int32_t classes = labelled ? CLASSES : 1, numbers = classes * PNET_COMPLETION_SUMS;
+    int32_t numbers = c.classes * PNET_COMPLETION_SUMS;
     double want[NUMBERS];
     struct result r = make_result(NULL, numbers, numbers, sizeof(double));
     void *work = device_work(pnet_cuda_completion_work(&gpu));
-    pnet_cpu_completion(
-        &cpu, 0.3, label, classes, want, host_bytes(pnet_cpu_completion_work(&cpu)));
+    pnet_cpu_completion(&cpu, &c, want, host_bytes(pnet_cpu_completion_work(&cpu)));
     for (int turn = 0; turn < 2; turn++) {
-        pnet_cuda_completion(&gpu, 0.3, on_device, classes, r.device, work);
+        pnet_cuda_completion(&gpu, &on_device, r.device, work);
         collect(&r, turn, name);
     }
     check_sums(&r, want, numbers);
@@ -193,7 +210,7 @@ static void test_sets(enum places places, enum sizes sizes, bool small)
         if (loss < LOSSES)
             test_loss((enum loss)loss, &s, &near);
         else
-            for (int labelled = 0; labelled < 2; labelled++) test_completion(&s, &near, labelled);
+            for (int k = 0; k < 4; k++) test_completion(&s, &near, k % 2, k / 2);
         release(name);
     }
 }

@@ -1,6 +1,7 @@
 /* The auction against exact assignments, against the same auction without its memory of the best objects, and against the
    greedy completion by its definition. */
 #include "kernels/emd.h"
+#include "tests/sets/assign_exact.h"
 #include "tests/kernels/set_case.h"
 
 #include <float.h>
@@ -32,49 +33,6 @@ static float distance(const struct set_case *c, int64_t i, int64_t j)
     volatile float a = dx * dx, b = dy * dy, d = dz * dz; /* each rounded */
     volatile float sum = a + b;
     return sqrtf(sum + d);
-}
-
-/* The least mean distance of an assignment, by shortest augmenting paths (Kuhn, Munkres) in double; index 0 is none. */
-static double exact(const struct set_case *c, int64_t n)
-{
-    enum { MOST = 65 };
-    double u[MOST] = {0}, v[MOST] = {0}, sum = 0;
-    int64_t held[MOST] = {0}, way[MOST];
-    for (int64_t i = 1; i <= n; i++) {
-        double least[MOST];
-        bool used[MOST] = {false};
-        int64_t at = 0;
-        held[0] = i;
-        for (int64_t j = 0; j <= n; j++) least[j] = INFINITY;
-        do {
-            int64_t person = held[at], next = 0;
-            double delta = INFINITY;
-            used[at] = true;
-            for (int64_t j = 1; j <= n; j++) {
-                if (used[j]) continue;
-                double slack = (double)distance(c, person - 1, j - 1) - u[person] - v[j];
-                if (slack < least[j]) {
-                    least[j] = slack;
-                    way[j] = at;
-                }
-                if (least[j] < delta) {
-                    delta = least[j];
-                    next = j;
-                }
-            }
-            for (int64_t j = 0; j <= n; j++)
-                if (used[j]) {
-                    u[held[j]] += delta;
-                    v[j] -= delta;
-                } else {
-                    least[j] -= delta;
-                }
-            at = next;
-        } while (held[at] != 0);
-        for (; at; at = way[at]) held[at] = held[way[at]];
-    }
-    for (int64_t j = 1; j <= n; j++) sum += (double)distance(c, held[j] - 1, j - 1);
-    return sum / (double)n;
 }
 
 static void check_whole(const char *what, const int32_t *partner, int64_t n)
@@ -115,7 +73,8 @@ static void test_optimum(void)
             for (uint32_t seed = 0; seed < 4; seed++) {
                 struct set_case *c = make(shape, sizes[k], seed);
                 int32_t *partner = assign(c, eps, 100000, false);
-                double got = mean_of(c, partner), best = exact(c, sizes[k]);
+                double got = mean_of(c, partner),
+                       best = assign_exact(sizes[k], c->xyz[0], c->xyz[1]);
                 double rounding =
                     shape == FAR ? 1e-2
                                  : 1e-5; /* float32 at a distance of 10^4, added up over prices */

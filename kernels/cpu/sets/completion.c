@@ -33,13 +33,25 @@ static double covered(const struct pnet_set_pair *p, int32_t sample, uint8_t *hi
     return (double)count / (double)(end - begin);
 }
 
-static void judge_sample(
-    const struct pnet_set_pair *p, int32_t s, double at, uint8_t *hit, double *out)
+/* The mean distance of a sample's points to their partners. */
+static double moved(const struct pnet_set_pair *p, int32_t sample, const int32_t *partner)
+{
+    int64_t begin = p->x.splits[sample], end = p->x.splits[sample + 1];
+    double sum = 0;
+    for (int64_t i = begin; i < end; i++)
+        sum += partner[i] < 0
+                   ? (double)NAN
+                   : sqrt(pnet_near_square(p->x.xyz + 3 * i, p->y.xyz + 3 * (int64_t)partner[i]));
+    return sum / (double)(end - begin);
+}
+
+static void judge_sample(const struct pnet_set_pair *p, int32_t s, const struct pnet_completion *c,
+    uint8_t *hit, double *out)
 {
     memset(out, 0, PNET_COMPLETION_SUMS * sizeof *out);
     if (p->x.splits[s] == p->x.splits[s + 1] || p->y.splits[s] == p->y.splits[s + 1]) return;
-    struct side x = judge(&p->x, &p->y, p->x_near, s, at),
-                y = judge(&p->y, &p->x, p->y_near, s, at);
+    struct side x = judge(&p->x, &p->y, p->x_near, s, c->at),
+                y = judge(&p->y, &p->x, p->y_near, s, c->at);
     out[PNET_COMPLETION_CLOUDS] = 1;
     out[PNET_COMPLETION_L1] = (x.distance + y.distance) / 2;
     out[PNET_COMPLETION_L2] = x.square + y.square;
@@ -47,6 +59,7 @@ static void judge_sample(
     out[PNET_COMPLETION_RECALL] = y.near;
     out[PNET_COMPLETION_F] = x.near + y.near > 0 ? 2 * x.near * y.near / (x.near + y.near) : 0;
     out[PNET_COMPLETION_COVERED] = covered(p, s, hit);
+    if (c->partner) out[PNET_COMPLETION_EMD] = moved(p, s, c->partner);
 }
 
 size_t pnet_cpu_completion_work(const struct pnet_set_pair *p)
@@ -54,19 +67,19 @@ size_t pnet_cpu_completion_work(const struct pnet_set_pair *p)
     return (size_t)p->x.samples * PNET_COMPLETION_SUMS * sizeof(double) + (size_t)p->y.rows.most;
 }
 
-void pnet_cpu_completion(const struct pnet_set_pair *p, double at, const int32_t *label,
-    int32_t classes, double *sums, void *work)
+void pnet_cpu_completion(
+    const struct pnet_set_pair *p, const struct pnet_completion *c, double *sums, void *work)
 {
     double *own = work;
     int32_t samples = p->x.samples;
     uint8_t *hit = (uint8_t *)(own + (int64_t)samples * PNET_COMPLETION_SUMS);
 #pragma omp parallel for schedule(dynamic)
     for (int32_t s = 0; s < samples; s++)
-        judge_sample(p, s, at, hit, own + (int64_t)s * PNET_COMPLETION_SUMS);
-    memset(sums, 0, (size_t)classes * PNET_COMPLETION_SUMS * sizeof *sums);
+        judge_sample(p, s, c, hit, own + (int64_t)s * PNET_COMPLETION_SUMS);
+    memset(sums, 0, (size_t)c->classes * PNET_COMPLETION_SUMS * sizeof *sums);
     for (int32_t s = 0; s < samples; s++) {
-        int32_t class = label ? label[s] : 0;
-        if (class < 0 || class >= classes) continue;
+        int32_t class = c->label ? c->label[s] : 0;
+        if (class < 0 || class >= c->classes) continue;
         for (int k = 0; k < PNET_COMPLETION_SUMS; k++)
             sums[(int64_t) class * PNET_COMPLETION_SUMS + k] +=
                 own[(int64_t)s * PNET_COMPLETION_SUMS + k];

@@ -12,7 +12,7 @@ __global__ static void __launch_bounds__(THREADS)
 /* Sums over a stretch of a sample. Grid: stretches, SIDES. part [SIDES, samples, parts]. */
 __global__ static void __launch_bounds__(THREADS)
     judge_stretches(const __grid_constant__ struct sides sides, double at, const uint8_t *hit,
-        int32_t parts, struct judged *part)
+        const int32_t *partner, int32_t parts, struct judged *part)
 {
     const bool of_y = blockIdx.y == 1;
     const struct side &s = sides.of[blockIdx.y];
@@ -28,11 +28,13 @@ __global__ static void __launch_bounds__(THREADS)
             sum.square += square;
             sum.near += distance < at;
             if (of_y) sum.hits += hit[row];
+            if (!of_y && partner) sum.moved += sqrt(square_to(s, row, partner[row]));
         }
         sum.distance = block_sum(sum.distance);
         sum.square = block_sum(sum.square);
         sum.near = block_sum(sum.near);
         sum.hits = block_sum(sum.hits);
+        sum.moved = block_sum(sum.moved);
         if (threadIdx.x == 0) part[(int64_t)blockIdx.y * all + k] = sum;
     }
 }
@@ -46,9 +48,10 @@ static __device__ struct judged mean_of(const struct judged *part, int32_t parts
         sum.square += part[k].square;
         sum.near += part[k].near;
         sum.hits += part[k].hits;
+        sum.moved += part[k].moved;
     }
     const double n = (double)rows;
-    return {sum.distance / n, sum.square / n, sum.near / n, sum.hits / n};
+    return {sum.distance / n, sum.square / n, sum.near / n, sum.hits / n, sum.moved / n};
 }
 
 /* own [samples, PNET_COMPLETION_SUMS]. */
@@ -72,6 +75,7 @@ __global__ static void __launch_bounds__(THREADS)
         out[PNET_COMPLETION_RECALL] = y.near;
         out[PNET_COMPLETION_F] = x.near + y.near > 0 ? 2 * x.near * y.near / (x.near + y.near) : 0;
         out[PNET_COMPLETION_COVERED] = y.hits;
+        out[PNET_COMPLETION_EMD] = x.moved;
     }
 }
 
@@ -90,8 +94,8 @@ __global__ static void __launch_bounds__(THREADS) add_samples(
     }
 }
 
-void pnet_cuda_completion(const struct pnet_set_pair *p, double at, const int32_t *label,
-    int32_t classes, double *sums, void *work)
+void pnet_cuda_completion(
+    const struct pnet_set_pair *p, const struct pnet_completion *c, double *sums, void *work)
 {
     int32_t samples = p->x.samples, parts = parts_of_sample(samples);
     struct sides sides = sides_of(p);
@@ -105,11 +109,11 @@ void pnet_cuda_completion(const struct pnet_set_pair *p, double at, const int32_
     if (rows) mark_hits<<<rows, THREADS, 0, stream>>>(sides.of[0], hit);
     if (samples) {
         judge_stretches<<<dim3(stretch_blocks(samples), SIDES), THREADS, 0, stream>>>(
-            sides, at, hit, parts, part);
+            sides, c->at, hit, c->partner, parts, part);
         judge_samples<<<blocks_for(samples, THREADS), THREADS, 0, stream>>>(
             sides, parts, part, own);
     }
-    if (classes > 0)
-        add_samples<<<blocks_for((int64_t)classes * PNET_COMPLETION_SUMS, THREADS), THREADS, 0,
-            stream>>>(samples, label, classes, own, sums);
+    if (c->classes > 0)
+        add_samples<<<blocks_for((int64_t)c->classes * PNET_COMPLETION_SUMS, THREADS), THREADS, 0,
+            stream>>>(samples, c->label, c->classes, own, sums);
 }

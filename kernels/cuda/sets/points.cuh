@@ -51,17 +51,22 @@ static __device__ __forceinline__ int32_t sample_of(const struct pnet_point_set 
     return low;
 }
 
-/* The squared distance of a row to its nearest one; NaN where it has none. */
-static __device__ __forceinline__ double near_square(const struct side &s, int64_t row)
+/* The squared distance of a row to one of the other set; NaN where that is -1. */
+static __device__ __forceinline__ double square_to(const struct side &s, int64_t row, int64_t other)
 {
-    int64_t near = s.near[row];
     double sum = 0;
-    if (near < 0) return nan("");
+    if (other < 0) return nan("");
     for (int c = 0; c < 3; c++) {
-        double d = (double)s.a.xyz[3 * row + c] - (double)s.b.xyz[3 * near + c];
+        double d = (double)s.a.xyz[3 * row + c] - (double)s.b.xyz[3 * other + c];
         sum += d * d;
     }
     return sum;
+}
+
+/* The same to its nearest one. */
+static __device__ __forceinline__ double near_square(const struct side &s, int64_t row)
+{
+    return square_to(s, row, s.near[row]);
 }
 
 /* The rows of a stretch of a sample. */
