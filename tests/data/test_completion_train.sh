@@ -68,6 +68,25 @@ for i in 0 2 4; do
     check "their places" awk 'FNR == NR { x[++n] = $1; y[n] = $2; next }
         { for (k = 1; k <= n; k++) if ((x[k] - $1) ^ 2 + (y[k] - $2) ^ 2 < 0.02) next; exit 1 }' "$work/dots" "$work/wanted"
 done
+# The recipe models/partial.yaml: 150 epochs, of which each 50 have half the learning rate of those before, a validation each tenth.
+run 0 train "$work/small.pnet" --config models/partial.yaml --data "$work/set" -o "$work/recipe" -q -j 1 --set-config batch_size=3
+check "rates of the recipe" awk -F '[:,]' '
+    /"lr":/ {
+        for (i = 1; i < NF; i++) {
+            if ($i ~ /"epoch"/) epoch = $(i + 1)
+            if ($i == "\"lr\"") rate = $(i + 1)
+        }
+        want = epoch < 50 ? 1e-4 : epoch < 100 ? 5e-5 : 2.5e-5
+        if (rate < 0.99999 * want || rate > 1.00001 * want) exit 1
+        steps++
+    }
+    END { exit steps != 150 || epoch != 149 }' "$work/recipe/metrics.jsonl"
+check "validations of the recipe" test "$(grep -c '"val.shape"' "$work/recipe/metrics.jsonl")" = 15
+for line in 'batch_size: 32' 'optimizer: adam' 'clip_grad: 10' 'augment: {flip: \[x, y\]}'; do
+    check "$line" grep -qx "$line" models/partial.yaml
+done
+check "mirrored clouds" grep -q 'flip: \[x, y\]' "$work/recipe/config.yaml"
+
 # No validation, no pictures.
 run 0 train "$work/small.pnet" --config "$work/run.yaml" -o "$work/bare" -q -j 1 --set-config eval_every=0
 check "no picture" hides -q '>truth, ' "$work/bare/report.html"
