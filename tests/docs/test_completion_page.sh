@@ -7,7 +7,7 @@ trap 'rm -rf "$work"' EXIT
 awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/completion.md >"$work/commands"
 awk '/^```text/ { inside = 1; next } /^```/ { inside = 0 } inside && !/^ *\.\.\.$/' docs/completion.md >"$work/shown"
 count=$(wc -l <"$work/commands")
-[ "$count" -ge 2 ] || { echo "only $count commands found: is the extraction broken?" >&2; exit 1; }
+[ "$count" -ge 7 ] || { echo "only $count commands found: is the extraction broken?" >&2; exit 1; }
 [ -s "$work/shown" ] || { echo 'docs/completion.md shows no output' >&2; exit 1; }
 ln -s "$root/models" "$work/models"
 mkdir "$work/bin"
@@ -28,5 +28,33 @@ while IFS= read -r line; do
     sed 's/[0-9.]\+/N/g; s/  */ /g' output | grep -qxF -- "$(printf '%s\n' "$line" | sed 's/[0-9.]\+/N/g; s/  */ /g')" ||
         { printf 'docs/completion.md shows a line that is not printed: %s\n' "$line" >&2; status=1; }
 done <shown
+# What the text says is there, is there.
+says() { # message, command...
+    what=$1
+    shift
+    "$@" >/dev/null 2>&1 || { echo "docs/completion.md: $what" >&2; status=1; }
+}
+says 'the fine cloud has 256 x 4 points' grep -aqx 'element vertex 1024' out/completion/whole.ply
+says 'the rough cloud has 256 points' test "$(wc -l <out/completion/rough.xyz)" = 256
+says 'a matrix for each cloud of the pattern' test "$(echo out/completion/clouds/*)" = \
+    'out/completion/clouds/000008_partial.npy out/completion/clouds/000018_partial.npy'
+says 'the report shows the validation samples' test "$(grep -c '>truth, 4096 points<' out/completion/pcn/report.html)" = 2
+says 'FoldingNet generates a square of points' grep -q '>prediction, 1024 points' out/completion/folding/report.html
+# The recipe is that of the file, but for what the page replaces.
+for line in 'optimizer: adam' 'lr: 0.0001' 'schedule: {name: step, every: 50, gamma: 0.5}' 'clip_grad: 10' 'augment: {flip: \[x, y\]}'; do
+    says "the recipe has $line" grep -qx "$line" models/partial.yaml
+    says "the run has ${line%%:*}" grep -q "^${line%%:*}:" out/completion/pcn/config.yaml
+done
+# The params of the page are those of the models, and the losses it lists are all that a model takes.
+for way in $(sed -n 's/^| `\([a-z0-9]*\)` | .*layers.md#.*/\1/p; s/^| `\(l1\)` | .*/\1/p' "$root/docs/completion.md"); do
+    for model in pcn foldingnet; do
+        says "models/$model.pnet takes $way" pnetc check models/$model.pnet --train --set "way=\"$way\""
+    done
+    ways=${ways:-}${ways:+ }$way
+done
+says "the losses are ${ways:-none}" test "${ways:-}" = 'chamfer l1 dcd hypercd infocd sinkhorn apml'
+# The numbers of weights.
+says 'PCN has 6,864,387 weights' sh -c 'pnetc plan models/pcn.pnet --points 2048 | grep -q "6864387 numbers"'
+says 'FoldingNet has 2,407,430 weights' sh -c 'pnetc plan models/foldingnet.pnet --points 2048 | grep -q "2407430 numbers"'
 echo "$count commands"
 exit $status

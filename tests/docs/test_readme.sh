@@ -30,7 +30,7 @@ for document in README.md docs/*.md bench/notes/*.md; do
 done
 
 # The commands of a page write into a folder of the page's own, where no other page's data lies.
-for page in training registration; do
+for page in training registration completion; do
     awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/$page.md |
         grep -oE ' (-o|--each|--picture) [^ ]+' | grep -vE " out/$page/" &&
         fail "docs/$page.md writes elsewhere than to out/$page"
