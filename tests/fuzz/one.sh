@@ -8,8 +8,11 @@ corpus=build/fuzz/corpus/$name
 findings=build/fuzz/findings/$name
 log=build/fuzz/$name.log
 mkdir -p "$corpus" "$findings"
+dict=
+[ ! -e "tests/fuzz/$name.dict" ] || dict=-dict=tests/fuzz/$name.dict
 status=0
-build/fuzz/tests/fuzz/fuzz_"$name" "$corpus" "$findings" tests/fuzz/seeds/"$name" -max_total_time="$seconds" \
+# shellcheck disable=SC2086
+build/fuzz/tests/fuzz/fuzz_"$name" "$corpus" "$findings" tests/fuzz/seeds/"$name" $dict -max_total_time="$seconds" \
     -rss_limit_mb=4096 -timeout=20 -artifact_prefix="$findings/" -print_final_stats=1 >"$log" 2>&1 || status=$?
 runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 if [ "$status" != 0 ] || [ "${runs:-0}" = 0 ]; then
