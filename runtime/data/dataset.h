@@ -59,7 +59,8 @@
      train:
        - {partial: a_partial.ply, full: a.ply, label: chair}
        - {partial: p/0*.ply, full: f/0*.ply, points: 2048, full_points: 16384} # paired by what * stands for
-       - {mesh: chairs/c*.off, points: 16384, views: {count: 8, kind: depth}}  # both from a mesh; partial.h */
+       - {mesh: chairs/c*.off, points: 16384, views: {count: 8, kind: depth}}  # both from a mesh; partial.h
+       - {full: chairs/c*.npy, views: {count: 8, kind: cut}}                   # the partial one from the full one */
 #ifndef PNET_RUNTIME_DATASET_H
 #define PNET_RUNTIME_DATASET_H
 
@@ -99,8 +100,8 @@ struct pnet_pair {
 };
 
 struct pnet_entry {
-    char *cloud;   /* path of the cloud or array; of pairs: of the source, the partial cloud
-                               or the mesh */
+    char *cloud;   /* path of the cloud or array; of pairs: of the source, the partial cloud,
+                               the mesh, or the cloud from which both are made */
     char *labels;  /* path of the labels, or NULL */
     int32_t label; /* classification and completion: the class, PNET_LABEL_IGNORED or
                                PNET_LABEL_NONE */

@@ -59,21 +59,30 @@ static void read_label(struct pnet_listing *l)
         l->label = pnet_index_label(l->r, label);
 }
 
+enum { TWO_FILES, MESH, CLOUD };
+
 void pnet_index_completion(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s)
 {
     static const struct pnet_entry_kind kinds[] = {
-        {{"partial", "full", "label", "points", "full_points", "keep_every", "drop_every"}},
-        {{"mesh", "points", "views", "label", "keep_every", "drop_every"}}};
-    int kind = pnet_entry_find_kind(
-        r, n, kinds, COUNT(kinds), "an entry needs `partial` and `full`, or `mesh`");
+        [TWO_FILES] = {{"partial", "full", "label", "points", "full_points", "keep_every",
+            "drop_every"}},
+        [MESH] = {{"mesh", "points", "views", "label", "keep_every", "drop_every"}},
+        [CLOUD] = {
+            {"full", "full_points", "points", "views", "label", "keep_every", "drop_every"}}};
+    int kind = pnet_entry_find_kind(r, n, kinds, COUNT(kinds),
+        "an entry needs `partial` and `full`, `full` and `views`, or `mesh`");
     if (kind < 0) return;
     const char *name = pnet_yaml_string(r->y, pnet_yaml_get(n, kinds[kind].keys[0]), NULL);
+    if (kind == CLOUD && !pnet_yaml_get(n, "views")) {
+        pnet_yaml_fail(r->y, n, "`full` needs `partial`, or `views` that are cut from it");
+        return;
+    }
     struct pnet_listing l = pnet_listing_begin(r, n, s);
     read_label(&l);
     struct pnet_partial *p = pnet_yaml_ok(r->y) ? add_partial(&l) : NULL;
     if (!name || !p) return;
-    if (kind == 1) {
-        pnet_partial_parse_mesh(r->y, n, p);
+    if (kind != TWO_FILES) {
+        (kind == MESH ? pnet_partial_parse_mesh : pnet_partial_parse_cloud)(r->y, n, p);
         if (pnet_yaml_ok(r->y)) pnet_listing_views(&l, name, p->count);
         return;
     }

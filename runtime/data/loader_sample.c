@@ -20,6 +20,13 @@ static const struct pnet_partial *partial_at(const struct pnet_sample_source *s,
     return pair && pair->partial >= 0 ? &s->o.data->partials[pair->partial] : NULL;
 }
 
+/* The same of an entry whose partial cloud is cut from a full one that is a file; else NULL. */
+static const struct pnet_partial *cut_at(const struct pnet_sample_source *s, int64_t index)
+{
+    const struct pnet_partial *p = partial_at(s, index);
+    return p && p->cloud ? p : NULL;
+}
+
 struct pnet_views_draw pnet_sample_source_draw(
     const struct pnet_sample_source *s, uint32_t epoch, int64_t index)
 {
@@ -156,28 +163,54 @@ static enum pnet_status load_single(
     return status;
 }
 
-static enum pnet_status load_pair(
-    struct pnet_sample_source *s, int64_t index, struct pnet_sample **made, struct pnet_error *e)
+/* Makes both samples of an entry from its clouds. On failure both are NULL. */
+static enum pnet_status make_pair(struct pnet_sample_source *s, int64_t index,
+    const struct pnet_loaded_pair *p, struct pnet_sample **made, struct pnet_error *e)
 {
     const struct pnet_entry *entry = entry_at(s, index);
     const char *target = entry->pair->target;
     int64_t labels = entry->label != PNET_LABEL_NONE;
-    struct pnet_loaded_pair p;
+    enum pnet_status status = pnet_sample_source_make(
+        s, s->roles.source, &p->source, &entry->label, labels, entry->cloud, &made[0], e);
+    if (status) return status;
+    if (entry->pair->turned) pnet_normals_turn(entry->pair->turn, made[0]);
+    status = pnet_sample_source_make(s, s->roles.target, target ? &p->target : &p->source,
+        &entry->label, labels, target ? target : entry->cloud, &made[1], e);
+    if (!status) return PNET_OK;
+    pnet_sample_free(made[0]);
+    made[0] = NULL;
+    return status;
+}
+
+/* Draws the points of a full cloud from which the partial one will be cut: those of both samples. On failure both are NULL. */
+static enum pnet_status count_full(struct pnet_sample_source *s, int64_t index,
+    const struct pnet_partial *p, struct pnet_sample **made, struct pnet_error *e)
+{
+    uint32_t first = (uint32_t)(index - entry_at(s, index)->pair->view);
+    struct pnet_views_draw draw = pnet_partial_full(p, (int)s->o.split, first);
+    enum pnet_status status = pnet_partial_count_full(p, &draw, made[0], e);
+    if (!status) status = pnet_partial_count_full(p, &draw, made[1], e);
+    for (int k = 0; k < 2 && status; k++) {
+        pnet_sample_free(made[k]);
+        made[k] = NULL;
+    }
+    return status;
+}
+
+static enum pnet_status load_pair(
+    struct pnet_sample_source *s, int64_t index, struct pnet_sample **made, struct pnet_error *e)
+{
+    const struct pnet_partial *p = cut_at(s, index);
+    struct pnet_loaded_pair pair;
     char warning[2][256];
-    enum pnet_status status = pnet_dataset_load_pair(s->o.data, s->o.split, index, &p, warning, e);
+    enum pnet_status status =
+        pnet_dataset_load_pair(s->o.data, s->o.split, index, &pair, warning, e);
     if (status) return status;
     for (int k = 0; k < 2; k++) warn(s, pnet_sample_source_place(s, index) + k, warning[k]);
-    status = pnet_sample_source_make(
-        s, s->roles.source, &p.source, &entry->label, labels, entry->cloud, &made[0], e);
-    if (!status && entry->pair->turned) pnet_normals_turn(entry->pair->turn, made[0]);
-    if (!status)
-        status = pnet_sample_source_make(s, s->roles.target, target ? &p.target : &p.source,
-            &entry->label, labels, target ? target : entry->cloud, &made[1], e);
-    if (status) {
-        pnet_sample_free(made[0]);
-        made[0] = NULL;
-    }
-    pnet_loaded_pair_free(&p);
+    if (p) status = pnet_partial_normalise(entry_at(s, index)->cloud, &pair.source, e);
+    if (!status) status = make_pair(s, index, &pair, made, e);
+    if (!status && p) status = count_full(s, index, p, made, e);
+    pnet_loaded_pair_free(&pair);
     return status;
 }
 
@@ -185,7 +218,8 @@ static enum pnet_status load(struct pnet_sample_source *s, uint32_t epoch, int64
     struct pnet_sample_item *item, struct pnet_error *e)
 {
     const struct pnet_partial *p = partial_at(s, index);
-    if (p && p->kind != PNET_PARTIAL_FILE) return pnet_sample_source_mesh(s, epoch, index, item, e);
+    if (p && p->kind != PNET_PARTIAL_FILE && !p->cloud)
+        return pnet_sample_source_mesh(s, epoch, index, item, e);
     int64_t place = pnet_sample_source_place(s, index);
     struct pnet_sample *made[2] = {NULL, NULL};
     enum pnet_status status = PNET_OK;
@@ -260,6 +294,20 @@ static enum pnet_status make_views(const struct pnet_sample_source *s, uint32_t 
     return pnet_views_apply(v, &draw, item->own[0], item->own[1], &item->pose, e);
 }
 
+/* Cuts the partial cloud from the full one, which both samples hold: another part each epoch in training, else the same. */
+static enum pnet_status cut_partial(const struct pnet_sample_source *s, uint32_t epoch,
+    int64_t index, struct pnet_sample *partial, struct pnet_error *e)
+{
+    struct pnet_views_draw draw = pnet_sample_source_draw(s, epoch, index);
+    int64_t view = s->o.training ? -1 : entry_at(s, index)->pair->view, *rows, count;
+    enum pnet_status status = pnet_partial_cut(
+        partial_at(s, index), &draw, view, partial->xyz, partial->rows, &rows, &count, e);
+    if (status) return status;
+    status = pnet_sample_take(partial, rows, count, e);
+    free(rows);
+    return status;
+}
+
 /* Draws the numbers of points that the entry asks for. */
 static enum pnet_status set_counts(const struct pnet_sample_source *s, uint32_t epoch,
     int64_t index, struct pnet_sample_item *item, struct pnet_error *e)
@@ -292,6 +340,7 @@ static enum pnet_status change(struct pnet_sample_source *s, uint32_t epoch, int
     if (!is_full(s, item) || (!views && !counted && !capped && !augmented)) return PNET_OK;
     enum pnet_status status = own(s, item, e);
     if (!status && views) status = make_views(s, epoch, sample, item, e);
+    if (!status && cut_at(s, index)) status = cut_partial(s, epoch, index, item->own[0], e);
     if (!status && counted) status = set_counts(s, epoch, index, item, e);
     if (!status && capped) status = limit(s, epoch, sample, item, e);
     if (!status && augmented) status = augment(s, epoch, sample, item, e);

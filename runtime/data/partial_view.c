@@ -121,26 +121,62 @@ static void set_centre(const struct pnet_rand *r, int64_t view, double centre[3]
     centre[1] = sqrt(1 - centre[2] * centre[2]) * sin(turn);
 }
 
-/* Cuts a part of the full cloud away, and thins the rest by farthest point sampling. */
-static enum pnet_status cut(const struct pnet_partial *p, const struct pnet_rand *r, int64_t view,
-    const float *full, int64_t rows, float *xyz, int64_t *count, struct pnet_error *e)
+enum pnet_status pnet_partial_cut(const struct pnet_partial *p, const struct pnet_views_draw *draw,
+    int64_t view, const float *xyz, int64_t rows, int64_t **chosen, int64_t *count,
+    struct pnet_error *e)
 {
-    double centre[3], share = p->part[0] + (p->part[1] - p->part[0]) * draw_unit(r, DRAW_CUT, 2);
+    struct pnet_rand r = augment_stream(draw->seed, draw->epoch, draw->sample);
+    double centre[3], share = p->part[0] + (p->part[1] - p->part[0]) * draw_unit(&r, DRAW_CUT, 2);
     int64_t gone = llround(share * (double)rows);
     if (gone >= rows) gone = rows - 1;
     int64_t left = rows - gone, most = p->points && p->points < left ? p->points : left;
     int64_t *kept = malloc((size_t)left * sizeof *kept);
-    int64_t *chosen = malloc((size_t)most * sizeof *chosen);
-    enum pnet_status status = kept && chosen ? PNET_OK : pnet_error_memory(e);
-    set_centre(r, view, centre);
-    if (!status) status = pnet_cut_away(full, rows, centre, gone, kept, e);
-    if (!status) status = pnet_farthest_points(full, kept, left, most, chosen, e);
-    for (int64_t i = 0; i < most && !status; i++)
-        memcpy(xyz + 3 * i, full + 3 * chosen[i], 3 * sizeof *xyz);
+    *chosen = malloc((size_t)most * sizeof **chosen);
+    enum pnet_status status = kept && *chosen ? PNET_OK : pnet_error_memory(e);
+    set_centre(&r, view, centre);
+    if (!status) status = pnet_cut_away(xyz, rows, centre, gone, kept, e);
+    if (!status) status = pnet_farthest_points(xyz, kept, left, most, *chosen, e);
     *count = most;
     free(kept);
-    free(chosen);
+    if (!status) return PNET_OK;
+    free(*chosen);
+    *chosen = NULL;
     return status;
+}
+
+/* Copies what a cut leaves of a full cloud. */
+static enum pnet_status cut(const struct pnet_partial *p, const struct pnet_views_draw *draw,
+    int64_t view, const float *full, int64_t rows, float *xyz, int64_t *count, struct pnet_error *e)
+{
+    int64_t *chosen;
+    enum pnet_status status = pnet_partial_cut(p, draw, view, full, rows, &chosen, count, e);
+    if (status) return status;
+    for (int64_t i = 0; i < *count; i++) memcpy(xyz + 3 * i, full + 3 * chosen[i], 3 * sizeof *xyz);
+    free(chosen);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_partial_normalise(
+    const char *name, struct pnet_cloud *c, struct pnet_error *e)
+{
+    double mean[3] = {0}, farthest = 0;
+    if (!c->rows) return PNET_OK;
+    for (int64_t i = 0; i < 3 * c->rows; i++) mean[i % 3] += (double)c->xyz[i];
+    for (int k = 0; k < 3; k++) mean[k] /= (double)c->rows;
+    for (int64_t i = 0; i < c->rows; i++) {
+        double sum = 0;
+        for (int k = 0; k < 3; k++) sum += pow((double)c->xyz[3 * i + k] - mean[k], 2);
+        farthest = fmax(farthest, sqrt(sum));
+    }
+    bool flat = true;
+    for (int64_t i = 3; i < 3 * c->rows && flat; i++) flat = c->xyz[i] == c->xyz[i % 3];
+    if (flat)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: all of its points lie in one place, so there is no size to scale to 1", name);
+    for (int64_t i = 0; i < 3 * c->rows; i++)
+        c->xyz[i] = (float)(((double)c->xyz[i] - mean[i % 3]) / farthest);
+    memset(c->offset, 0, sizeof c->offset);
+    return PNET_OK;
 }
 
 /* Turns the mesh at random and takes what the camera sees; again where that is nothing, as of a plate seen from its edge. */
@@ -171,7 +207,7 @@ enum pnet_status pnet_partial_view(const char *name, const struct pnet_partial *
     *xyz = malloc((size_t)room * 3 * sizeof **xyz);
     if (!*xyz) return pnet_error_memory(e);
     enum pnet_status status = p->kind == PNET_PARTIAL_CUT
-                                  ? cut(p, &r, view, full, rows, *xyz, count, e)
+                                  ? cut(p, draw, view, full, rows, *xyz, count, e)
                                   : look(name, &r, &s->mesh, *xyz, count, e);
     if (status) {
         free(*xyz);

@@ -117,7 +117,8 @@ static void test_index_errors(const struct folder *f)
         const char *text, *message;
     } cases[] = {
         {"train: [part/o0.txt]", "expected `key: value` pairs"},
-        {"train: [{full: full/o0.txt}]", "an entry needs `partial` and `full`"},
+        {"train: [{full: full/o0.txt}]", "bad.yaml:4: `full` needs `partial`, or `views`"},
+        {"train: [{label: a}]", "an entry needs `partial` and `full`"},
         {"train: [{partial: part/o0.txt}]", "bad.yaml:4: `partial` needs `full`"},
         {"train: [{partial: part/o0.txt, full: none.txt}]", "none.txt: No such file"},
         {"train: [{partial: none.txt, full: full/o0.txt}]", "none.txt: No such file"},

@@ -149,6 +149,28 @@ same "$work/m1/last/weights.safetensors" "$work/m2/last/weights.safetensors"
 run 0 train "$work/tiny.pnet" --config "$work/meshes.yaml" -o "$work/m3" -q -j 1 --steps 3
 run 0 train "$work/tiny.pnet" --config "$work/meshes.yaml" -o "$work/m3" -q -j 1 --resume
 same "$work/m1/last/weights.safetensors" "$work/m3/last/weights.safetensors"
+# From full clouds alone, which are cut.
+cat >"$work/set/cuts.yaml" <<END
+pnet_dataset: 1
+task: completion
+classes: [box, ball]
+train: [{full: f*.txt, views: {kind: cut, count: 2, points: 60}, label: ball, drop_every: 3}]
+val: [{full: f*.txt, full_points: 200, views: {kind: cut, count: 8, part: 50%, points: 100}, label: box, keep_every: 3}]
+END
+run 0 data info "$work/set/cuts.yaml" --radius 1mm
+prints "train         8 pairs"
+prints "val          16 pairs"
+check "points of the cuts" grep -qE 'points of the partial +60 +60 +60$' "$out"
+check "points that are drawn" grep -qE 'points of the full +200 +200 +200$' "$out"
+check "half of them" grep -qE 'full near the partial +50 +50 +50  %$' "$out"
+check "a size of 1" grep -qE 'farthest of the full +1 +1 +1  m' "$out"
+for run in c1:1 c2:3; do
+    run 0 train "$work/tiny.pnet" --config "$work/run.yaml" --data "$work/set/cuts.yaml" -o "$work/${run%:*}" -q -j 1 --set-config "workers=${run#*:}"
+done
+same "$work/c1/last/weights.safetensors" "$work/c2/last/weights.safetensors"
+sed -i 's/kind: cut/kind: depth/' "$work/set/cuts.yaml"
+run 4 data info "$work/set/cuts.yaml"
+says "cuts.yaml:4: kind: depth is for \`mesh\`: a camera sees surfaces, and a cloud has none; use \`kind: cut\`"
 sed -i 's/3 1 2 3/3 1 2 4/' "$work/meshes/a.off"
 run 4 data info "$work/meshes"
 says 'a.off:10: a face names the vertex "4", but the 4 vertices count from 0'

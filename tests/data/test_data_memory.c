@@ -119,7 +119,8 @@ static enum pnet_status run_pairs(const struct folder *f, struct pnet_error *e)
     return status;
 }
 
-/* Completion from files and meshes of both formats and kinds, twice: the second epoch finds some of them in the cache. */
+/* Completion from files, meshes of both formats and kinds, and cut clouds, twice: the second epoch finds some of them in the
+   cache. */
 static enum pnet_status run_completion(const struct folder *f, struct pnet_error *e)
 {
     static struct pnet_input_field cloud[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
@@ -146,7 +147,7 @@ static enum pnet_status run_completion(const struct folder *f, struct pnet_error
         .cache_bytes = 1500,
         .seed = 1};
     status = pnet_loader_new(&o, &l, e);
-    for (int i = 0; i < 7 && !status; i++) {
+    for (int i = 0; i < 11 && !status; i++) {
         struct pnet_batch *b;
         status = pnet_loader_next(l, &b, e);
         pnet_batch_free(b);
@@ -222,7 +223,8 @@ int main(void)
         "map: {7: a}\ntrain:\n"
         "  - {partial: c*.txt, full: c*.txt, points: 3, full_points: 9, label: a}\n"
         "  - {mesh: box.*, points: 30, views: {count: 2, points: 10}, label: b}\n"
-        "  - {mesh: box.obj, points: 30, views: {kind: cut, points: 10}, label: 7}\n");
+        "  - {mesh: box.obj, points: 30, views: {kind: cut, points: 10}, label: 7}\n"
+        "  - {full: c*.txt, full_points: 9, views: {count: 2, kind: cut, points: 5}, label: b}\n");
     fail_each("completion", run_completion, &f);
     folder_remove(&f);
     return check_end();
