@@ -1,4 +1,4 @@
-/* grid, points, level, width, matches and the arithmetic functions. */
+/* grid, points, chunks, level, width, matches and the arithmetic functions. */
 #include "compiler/call.h"
 
 #include <math.h>
@@ -11,7 +11,13 @@ static bool nests(double coarse, double fine, int32_t *factor)
     return whole >= 1 && whole <= 1 << 20 && fabs(ratio - whole) <= 1e-6 * whole;
 }
 
-const char pnet_unnamed_level[] = "grid";
+/* Names of levels that no statement has named, told by their addresses. */
+static const char unnamed_grid[] = "grid", unnamed_points[] = "points", unnamed_chunks[] = "chunks";
+
+bool pnet_level_unnamed(const struct pnet_level_info *l)
+{
+    return l->name == unnamed_grid || l->name == unnamed_points || l->name == unnamed_chunks;
+}
 
 /* The level of an input's points. */
 static int input_level(const struct pnet_compilation *c, int input)
@@ -34,7 +40,7 @@ static int grid_level(struct pnet_compilation *c, int input, int finer, double b
         .input = input,
         .finer = finer,
         .cell = base * factor,
-        .name = pnet_unnamed_level,
+        .name = unnamed_grid,
         .grid = {(float)base, (float)(1 / base), factor}};
     return pnet_plan_add_level(c, l);
 }
@@ -130,8 +136,79 @@ static struct value builtin_points(struct pnet_compilation *c, struct pnet_span 
         .finer = -1,
         .from = from,
         .count = (int32_t)count,
-        .name = pnet_unnamed_level};
+        .name = unnamed_points};
     return (struct value){.kind = V_LEVEL, .span = span, .index = pnet_plan_add_level(c, l)};
+}
+
+/* The level of chunks of `count` rows of `finer`; made where it is missing. */
+static int chunk_level(struct pnet_compilation *c, int finer, int32_t count)
+{
+    for (int i = 0; i < c->plan.level_count; i++) {
+        const struct pnet_level_info *l = &c->plan.levels[i];
+        if (l->kind == PNET_GEO_CHUNKS && l->finer == finer && l->count == count) return i;
+    }
+    struct pnet_level_info l = {.kind = PNET_GEO_CHUNKS,
+        .input = c->plan.levels[finer].input,
+        .finer = finer,
+        .count = count,
+        .name = unnamed_chunks};
+    return pnet_plan_add_level(c, l);
+}
+
+/* The level that chunks(..) cuts; -1: an error was reported. */
+static int chunked_level(struct pnet_compilation *c, struct value from, struct pnet_span at)
+{
+    int level = from.kind == V_LEVEL   ? from.index
+                : from.kind == V_CLOUD ? input_level(c, from.index)
+                                       : -1;
+    if (level >= 0 && c->plan.levels[level].input >= 0) return level;
+    struct pnet_diag *d = ERROR(c, at, "chunks() cuts the rows of a level with coordinates, not %s",
+        pnet_value_text(c, from));
+    if (from.kind == V_TENSOR)
+        pnet_diag_help(d, "write level(..) around it");
+    else if (level >= 0 && c->plan.levels[level].kind == PNET_GEO_POINTS)
+        pnet_diag_help(d, "the points of %s are generated: their places are features",
+            c->plan.levels[level].name);
+    return -1;
+}
+
+/* chunks(level, sizes): stretches of a level's rows; of several sizes, each cut from the one before. */
+static struct value builtin_chunks(struct pnet_compilation *c, struct pnet_span span,
+    const struct value v[2], const struct pnet_span at[2])
+{
+    const struct value *items = v[1].kind == V_LIST ? v[1].items : &v[1];
+    int count = v[1].kind == V_LIST ? v[1].count : 1, finer = chunked_level(c, v[0], at[0]);
+    if (finer < 0) return unknown;
+    struct value r = {.kind = V_LIST, .span = span, .count = count, .capacity = count};
+    r.items = pnet_arena_array(&c->arena, (size_t)count + 1, sizeof *r.items);
+    int32_t last = 1;
+    for (int i = 0; r.items && i < count; i++) {
+        bool written = items[i].span.file == at[1].file && items[i].span.begin >= at[1].begin &&
+                       items[i].span.end <= at[1].end;
+        struct pnet_span here = written ? items[i].span : at[1];
+        double size = items[i].number;
+        if (items[i].kind == V_UNKNOWN) return unknown;
+        if (items[i].kind != V_NUMBER || items[i].unit || size != floor(size) || size < 2 ||
+            size > PNET_MAX_CHUNK) {
+            ERROR(c, here, "chunks() takes whole numbers of rows from 2 to %d", PNET_MAX_CHUNK);
+            return unknown;
+        }
+        if ((int32_t)size % last) {
+            struct pnet_diag *d =
+                ERROR(c, here, "chunks do not nest: %d is no multiple of %d", (int)size, (int)last);
+            pnet_diag_help(d, "write the smaller numbers first, each a multiple of the one before");
+            return unknown;
+        }
+        if (c->plan.level_count >= MAX_LEVELS) {
+            ERROR(c, here, "too many levels: at most %d", MAX_LEVELS);
+            return unknown;
+        }
+        if ((int32_t)size != last) finer = chunk_level(c, finer, (int32_t)size / last);
+        last = (int32_t)size;
+        r.items[i] = (struct value){.kind = V_LEVEL, .span = here, .index = finer};
+    }
+    if (!r.items || c->arena.failed) return unknown;
+    return v[1].kind == V_LIST ? r : r.items[0];
 }
 
 static struct value call_number_function(
@@ -211,13 +288,14 @@ static const struct {
     const char *name;
     int least, most;
     const char *named; /* the last argument may be given by this name */
-} builtins[] = {{"grid", 2, 2, NULL}, {"points", 2, 2, NULL}, {"level", 1, 1, NULL},
-    {"width", 1, 1, NULL}, {"len", 1, 1, NULL}, {"matches", 4, 4, "radius"}, {"min", 1, 16, NULL},
-    {"max", 1, 16, NULL}, {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL}, {"round", 1, 1, NULL},
-    {"error", 1, 1, NULL}};
+} builtins[] = {{"grid", 2, 2, NULL}, {"points", 2, 2, NULL}, {"chunks", 2, 2, NULL},
+    {"level", 1, 1, NULL}, {"width", 1, 1, NULL}, {"len", 1, 1, NULL}, {"matches", 4, 4, "radius"},
+    {"min", 1, 16, NULL}, {"max", 1, 16, NULL}, {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL},
+    {"round", 1, 1, NULL}, {"error", 1, 1, NULL}};
 enum {
     GRID,
     POINTS,
+    CHUNKS,
     LEVEL,
     WIDTH,
     LEN,
@@ -256,6 +334,7 @@ struct value pnet_call_builtin(
     if (!known) return unknown;
     if (which == GRID) return pnet_builtin_grid(c, e->span, v[0], v[1]);
     if (which == POINTS) return builtin_points(c, e->span, v, at);
+    if (which == CHUNKS) return builtin_chunks(c, e->span, v, at);
     if (which == MATCHES) return builtin_matches(c, e->span, v, at);
     if (which == FAIL) return builtin_error(c, e->span, v[0]);
     if (which > MATCHES) return call_number_function(c, e, v, count);

@@ -71,9 +71,9 @@ static void run(struct pnet_compilation *c)
     if (!pnet_compilation_ok(c)) return;
     pnet_warn_unused(c);
     for (int i = 0; i < c->plan.level_count; i++)
-        if (c->plan.levels[i].name == pnet_unnamed_level)
-            c->plan.levels[i].name = pnet_arena_printf(
-                &c->arena, c->plan.levels[i].kind == PNET_GEO_POINTS ? "points%d" : "grid%d", i);
+        if (pnet_level_unnamed(&c->plan.levels[i]))
+            c->plan.levels[i].name =
+                pnet_arena_printf(&c->arena, "%s%d", c->plan.levels[i].name, i);
     if (c->arena.failed) return;
     dump(c, "elaborate");
     for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {

@@ -142,7 +142,7 @@ static void name_levels(
     if (v->kind != V_LEVEL) return;
     struct pnet_level_info *l = &c->plan.levels[v->index];
     int clouds = 0;
-    if (l->name != pnet_unnamed_level) return;
+    if (!pnet_level_unnamed(l)) return;
     for (int i = 0; i < c->plan.input_count; i++) clouds += !pnet_input_is_pose(&c->plan.inputs[i]);
     l->name = path_text(c, path);
     if (clouds > 1 && l->input >= 0)

@@ -38,9 +38,9 @@ const char *pnet_value_text(struct pnet_compilation *c, struct value v)
     case V_TEXT: return "a text";
     case V_LIST: return pnet_arena_printf(&c->arena, "a list of %d", v.count);
     case V_LEVEL:
-        return c->plan.levels[v.index].name == pnet_unnamed_level
-                   ? "the level of a grid"
-                   : pnet_arena_printf(&c->arena, "the level %s", c->plan.levels[v.index].name);
+        return pnet_arena_printf(&c->arena,
+            pnet_level_unnamed(&c->plan.levels[v.index]) ? "a level of %s(..)" : "the level %s",
+            c->plan.levels[v.index].name);
     case V_CLOUD: return pnet_arena_printf(&c->arena, "the cloud %s", c->plan.inputs[v.index].name);
     case V_POSE: return "a pose";
     case V_MATCHES: return "matches of points";

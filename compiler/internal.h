@@ -164,9 +164,9 @@ struct pnet_compilation {
 
 static const struct value unknown = {.kind = V_UNKNOWN};
 
-/* The name of a level that no statement has named yet, for messages: this very pointer. After elaboration it is called
+/* Has no statement named the level yet? Messages then call it by the function that made it; after elaboration it is called
    "grid3", by its number. */
-extern const char pnet_unnamed_level[];
+bool pnet_level_unnamed(const struct pnet_level_info *l);
 
 /* All errors are collected; true when there are none and memory is not out. */
 bool pnet_compilation_ok(const struct pnet_compilation *c);

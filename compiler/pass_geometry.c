@@ -102,7 +102,7 @@ void pnet_pass_geometry(struct pnet_compilation *c)
     }
     if (p->result >= 0) { /* from the result's level back to the points of the file */
         int level = p->tensors[p->result].type.level;
-        if (p->levels[level].kind == PNET_GEO_GRID) {
+        if (p->levels[level].finer >= 0) {
             int input = level;
             while (p->levels[input].finer >= 0) input = p->levels[input].finer;
             find_item(c, &known,

@@ -139,7 +139,7 @@ void pnet_pass_hash(struct pnet_compilation *c)
     }
     for (int l = 0; l < p->level_count; l++) {
         h = mix(h, &p->levels[l].grid, sizeof p->levels[l].grid);
-        if (p->levels[l].kind == PNET_GEO_POINTS)
+        if (p->levels[l].kind == PNET_GEO_POINTS || p->levels[l].kind == PNET_GEO_CHUNKS)
             h = mix(h, &p->levels[l].count, sizeof p->levels[l].count);
     }
     h = mix(h, &p->degrade, sizeof p->degrade);

@@ -38,7 +38,10 @@ static int64_t rounded_up(double x)
 static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, double ratio)
 {
     for (int l = 0; l < p->level_count; l++)
-        if (p->levels[l].input >= 0)
+        if (p->levels[l].kind == PNET_GEO_CHUNKS)
+            c->rows[l] =
+                (c->rows[p->levels[l].finer] + p->levels[l].count - 1) / p->levels[l].count;
+        else if (p->levels[l].input >= 0)
             c->rows[l] = rounded_up((double)c->rows[l] * ratio);
         else if (p->levels[l].kind == PNET_GEO_POINTS)
             c->rows[l] = c->rows[p->levels[l].from] * p->levels[l].count;

@@ -5,6 +5,7 @@
 #include "kernels/conv_compare.h"
 #include "runtime/ops/common.h"
 
+#include <math.h>
 #include <stddef.h>
 
 enum { IN, CHANNELS, KERNEL, TO, RADIUS, SHAPE, KNN, GROUPS, BIAS };
@@ -40,6 +41,39 @@ static void warn_short_window(struct pnet_rule *r, int fine, int coarse, int64_t
             (int)s, c->name);
 }
 
+/* Says which radius to give on a level of chunks: kernel/2 times the distance of its points where they lie on a surface. */
+static void help_with_radius(struct pnet_rule *r, int level, int64_t k)
+{
+    const struct pnet_level_info *l = &r->levels[level];
+    double rows = 1;
+    for (; l->kind == PNET_GEO_CHUNKS; l = &r->levels[l->finer]) rows *= l->count;
+    if (l->cell > 0)
+        pnet_rule_help(r, "give one: radius=%.2gm fits surfaces, %g points of %s for each of %s",
+            (double)k / 2 * l->cell * sqrt(rows), rows, l->name, r->levels[level].name);
+    else
+        pnet_rule_help(r, "give radius=..: chunks have points, and no cells");
+}
+
+/* The voxel mode of a neighbourhood needs cells of one chain of grids. */
+static bool check_voxels(struct pnet_rule *r, int fine, int coarse)
+{
+    const struct pnet_level_info *f = &r->levels[fine], *c = &r->levels[coarse];
+    bool cells = f->grid.base > 0 && f->cell > 0;
+    if (!cells || c->grid.base <= 0) {
+        const struct pnet_level_info *without = cells ? c : f;
+        pnet_rule_help(r, without->kind == PNET_GEO_CHUNKS
+                              ? "chunks have no cells: convolve on levels of grid(..)"
+                              : "sample it with grid(..) first");
+        return pnet_rule_fail(
+            r, -1, "conv() has no voxel mode on %s: the level has no cell size", without->name);
+    }
+    if (f->grid.base != c->grid.base)
+        return pnet_rule_fail(r, TO,
+            "conv() has no voxel mode between %s and %s: their grids are not of one chain", f->name,
+            c->name);
+    return true;
+}
+
 static bool choose_neighbourhood(
     struct pnet_rule *r, enum direction d, int fine, int coarse, struct pnet_neighbourhood *nb)
 {
@@ -60,23 +94,17 @@ static bool choose_neighbourhood(
         return pnet_rule_fail(r, KERNEL,
             "an even kernel is for going between levels only, kernel=%d stays on %s", (int)k,
             r->levels[fine].name);
-    if (r->degrade &&
-        (r->levels[fine].grid.base <= 0 || r->levels[coarse].grid.base <= 0 || cell <= 0)) {
-        pnet_rule_help(r, "sample it with grid(..) first");
-        return pnet_rule_fail(r, -1, "conv() has no voxel mode on %s: the level has no cell size",
-            r->levels[fine].name);
-    }
-    if (r->degrade && r->levels[fine].grid.base != r->levels[coarse].grid.base)
-        return pnet_rule_fail(r, TO,
-            "conv() has no voxel mode between %s and %s: their grids are not of one chain",
-            r->levels[fine].name, r->levels[coarse].name);
+    if (r->degrade && !check_voxels(r, fine, coarse)) return false;
     if (a[KNN].set) {
         if (r->degrade) return pnet_rule_fail(r, KNN, "knn has no voxel mode");
         nb->knn = (int32_t)a[KNN].i;
         return true;
     }
     if (!a[RADIUS].set && cell <= 0) {
-        pnet_rule_help(r, "give radius=.., or sample the points with grid(..) first");
+        if (r->levels[fine].kind == PNET_GEO_CHUNKS)
+            help_with_radius(r, fine, k);
+        else
+            pnet_rule_help(r, "give radius=.., or sample the points with grid(..) first");
         return pnet_rule_fail(
             r, -1, "conv() needs a radius here: %s has no cell size", r->levels[fine].name);
     }
@@ -409,5 +437,8 @@ const struct pnet_op pnet_op_conv = {
              "x -> conv(4, kernel=2, to=g[1])\n"
              "x -> conv(4, kernel=5, to=g[2])\n"
              "z -> conv(4, to=g[0])\n"
-             "z -> conv(4, kernel=2, to=g[0], groups=2, bias=yes)\n",
+             "z -> conv(4, kernel=2, to=g[0], groups=2, bias=yes)\n"
+             "x -> pool(mean, to=chunks(g[0], 2)) -> conv(4, radius=25cm)\n"
+             "x -> conv(4, kernel=2, to=chunks(g[0], [2, 4])[1])\n"
+             "z -> pool(sum, to=chunks(g[1], 3)) -> conv(3, kernel=2, to=g[0])\n",
 };

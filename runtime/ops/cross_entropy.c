@@ -98,5 +98,6 @@ const struct pnet_op pnet_op_cross_entropy = {
              "cross_entropy(x -> linear(5), p.label)\n"
              "cross_entropy(z -> linear(5), p.label, weights=[1, 2, 0.5, 0, 3])\n"
              "cross_entropy(x -> linear(5), p.label, smoothing=10%)\n"
+             "cross_entropy(p.f -> pool(mean, to=chunks(p, 4)) -> linear(5), p.label)\n"
              "cross_entropy(t -> linear(5), p.tag, weights=[1, 2, 1, 2, 1], smoothing=0.2)\n",
 };

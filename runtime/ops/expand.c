@@ -15,7 +15,7 @@ static bool rule(struct pnet_rule *r)
         return pnet_rule_fail(
             r, IN, "expand() takes one row a sample, not the points of %s", a->name);
     }
-    if (b->kind != PNET_GEO_INPUT && b->kind != PNET_GEO_GRID && !generated)
+    if (b->input < 0 && !generated)
         return pnet_rule_fail(r, TO, "expand() goes to the points of a level, not to %s", b->name);
     if (from == to || (a->kind != PNET_GEO_SAMPLE && !pnet_level_reaches(r->levels, to, from)))
         return pnet_rule_fail(r, TO,
@@ -99,6 +99,7 @@ const struct pnet_op pnet_op_expand = {
     .reference = reference,
     .cases = "t -> expand(to=g[1])\n"
              "t -> expand(to=level(p.f))\n"
+             "t -> expand(to=chunks(g[1], 2))\n"
              "cat(x, x -> pool(max, to=sample) -> expand(to=g[0]))\n"
              "t -> expand(to=points(points(sample, 2), 3))\n"
              "x -> expand(to=points(g[0], 3)) -> linear(2)\n"

@@ -142,5 +142,7 @@ const struct pnet_op pnet_op_upsample = {
              "z -> upsample(to=level(p.f))\n"
              "z -> upsample(to=g[0], kind=inverse_distance)\n"
              "z -> upsample(to=g[0], kind=inverse_distance, k=1)\n"
-             "z -> upsample(to=level(p.f), kind=inverse_distance, k=5)\n",
+             "z -> upsample(to=level(p.f), kind=inverse_distance, k=5)\n"
+             "z -> pool(mean, to=chunks(g[1], [2, 4])[1]) -> upsample(to=g[0])\n"
+             "x -> pool(max, to=chunks(g[0], 3)) -> upsample(to=g[0], kind=inverse_distance)\n",
 };

@@ -50,7 +50,9 @@ bool pnet_geo_stretches(const struct pnet_plan *p, int fine, int coarse)
 {
     while (p->levels[fine].kind == PNET_GEO_POINTS && fine != coarse) fine = p->levels[fine].from;
     for (int l = coarse; l != fine; l = p->levels[l].finer)
-        if (!pnet_grid_follows(p->levels[p->levels[l].finer].grid, p->levels[l].grid)) return false;
+        if (p->levels[l].kind != PNET_GEO_CHUNKS &&
+            !pnet_grid_follows(p->levels[p->levels[l].finer].grid, p->levels[l].grid))
+            return false;
     return true;
 }
 

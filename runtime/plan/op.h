@@ -30,12 +30,14 @@ enum {
     PNET_MAX_NAMED = 32, /* numbers of a metric besides its headline */
 };
 
+enum { PNET_MAX_CHUNK = 1 << 16 };
+
 struct pnet_level_info {
     enum pnet_geo_id kind; /* where its rows come from */
     int input;             /* which input cloud; -1 for SAMPLE, POINTS and SCALAR */
-    int finer;             /* GRID: the level this one was sampled from; else -1 */
+    int finer;             /* GRID, CHUNKS: the level this one was sampled from; else -1 */
     int from;      /* POINTS: the level each of whose rows has `count` of these; else unused */
-    int32_t count; /* POINTS */
+    int32_t count; /* POINTS; CHUNKS: how many rows of `finer` a row has, 2 to PNET_MAX_CHUNK */
     double cell;   /* edge of its cells in metres; 0: none */
     struct pnet_grid grid; /* GRID; INPUT: the grid its rows are ordered by */
     const char *name;      /* "g[2]", "cloud", "sample" */

@@ -116,10 +116,12 @@ $(value bytes.counts) counts that kernels read
 END
     # levels, sets and matches in their order
     paste -d ' ' <(value 'levels\[\].name') <(value 'levels\[\].points') <(value 'levels\[\].cell_m') >"$work/a"
-    sed -n '/^levels:/,/^[^ ]/s/^  \([^ ]*\) *\([0-9]*\) points\( *cell \([0-9.e-]*\) m\)*$/\1 \2 \4/p' "$work/text" |
+    sed -n '/^levels:/,/^[^ ]/s/^  \([^ ]*\) *\([0-9]*\) points\( *cell \([0-9.e-]*\) m\)*\( *chunks of .*\)*$/\1 \2 \4/p' \
+        "$work/text" |
         awk '{ print $1, $2, $3 + 0 }' >"$work/b"
     check "$1: levels $(diff "$work/a" "$work/b")" cmp "$work/a" "$work/b"
     check "$1: there are levels" test -s "$work/a"
+    cp "$work/a" "$work/levels"
     paste -d ' ' <(value 'triplet_sets\[\].centres') <(value 'triplet_sets\[\].neighbours') \
         <(value 'triplet_sets\[\].kernel') <(value 'triplet_sets\[\].radius_m') <(value 'triplet_sets\[\].knn') \
         <(value 'triplet_sets\[\].triplets') <(value 'triplet_sets\[\].layers') |
@@ -142,6 +144,15 @@ agree "models/fcgf_3dmatch.pnet --input $cloud --train"
 check "there are matches" test "$(value 'matches\[\].matches')" -gt 0
 agree "models/rooms.pnet --points 20000 --train --device cuda --precision bf16"
 agree "models/minkunet18a.pnet --points 20000 --mode voxel"
+# Chunks follow from the rows of their finer level, however these are counted.
+for counted in "--points 20001" "--input $cloud" "--points 9001 --like $cloud"; do
+    agree "tests/models/chunks.pnet $counted --train"
+    check "chunks, $counted" grep -q '^  c\[1\] .* points   chunks of 4 rows of c\[0\]$' "$work/text"
+    check "chunks, $counted: sizes" awk '{ n[$1] = $2 }
+        function chunks(rows, size) { return int((rows + size - 1) / size) }
+        END { exit !(n["c[1]"] > 9 && n["c[0]"] == chunks(n["g"], 2) && n["c[1]"] == chunks(n["c[0]"], 4) &&
+            n["f"] == chunks(n["cloud"], 4)) }' "$work/levels"
+done
 
 # What a run takes is what was planned: a training on two clouds that are the same, and an inference that has this much memory,
 # which cannot do with a byte less.

@@ -12,6 +12,7 @@ int main(void)
 }
 #else
 
+#include "kernels/chunks.h"
 #include "tests/geometry/neighbourhoods.h"
 #include "tests/cuda/geometry.h"
 #include "tests/cuda/geometry_times.h"
@@ -95,6 +96,32 @@ static void check_sample(
     free(want_keep);
 }
 
+static void check_chunks(struct arena *a, const struct pnet_level *l, int32_t size)
+{
+    size_t n = (size_t)l->rows, splits_bytes = ((size_t)l->samples + 1) * sizeof(int64_t);
+    int32_t *want_parent = memory(n * sizeof *want_parent);
+    int64_t *want_splits = memory(splits_bytes);
+    int64_t want = pnet_cpu_chunk_splits(l->samples, l->row_splits, size, want_splits);
+    size_t points = (size_t)want * 3 * sizeof(float);
+    float *want_xyz = memory(points);
+    pnet_cpu_chunk_points(l, size, want, want_splits, want_xyz, want_parent);
+
+    struct pnet_level d = level_on_device(a, l);
+    int64_t *splits = arena_take(a, splits_bytes);
+    float *xyz = arena_take(a, points);
+    int32_t *parent = arena_take(a, n * sizeof *parent);
+    int64_t rows = pnet_cuda_chunk_splits(l->samples, d.row_splits, size, splits);
+    CHECKF(rows == want, "%lld chunks for %lld", (long long)rows, (long long)want);
+    if (rows == want) pnet_cuda_chunk_points(&d, size, rows, splits, xyz, parent);
+    CHECK(device_holds(splits, want_splits, splits_bytes));
+    CHECKF(device_holds(xyz, want_xyz, points), "points of chunks of %d", (int)size);
+    CHECK(device_holds(parent, want_parent, n * sizeof *parent));
+    CHECK(arena_close(a));
+    free(want_xyz);
+    free(want_splits);
+    free(want_parent);
+}
+
 /* One set, its transposed form and that transposed again. */
 static void check_set(struct arena *a, const char *what, const struct pnet_level *out,
     const struct pnet_level *in, const struct pnet_neighbourhood *nb, const int32_t *parent)
@@ -159,6 +186,8 @@ static void check_level(
     struct cloud *coarse = cloud_coarser(fine, grid_of(cell, factor), &parent);
     check_order(a, &fine->level, fine->level.grid);
     check_sample(a, &fine->level, grid_of(cell, factor), false);
+    check_chunks(a, &fine->level, factor);
+    check_chunks(a, &fine->level, 16);
     if (sorted && pnet_grid_follows(fine->level.grid, grid_of(cell, factor)))
         check_sample(a, &fine->level, grid_of(cell, factor), true);
     for (int n = 0; n < NEIGHBOURHOODS; n++) {
@@ -250,6 +279,7 @@ static void check_many_samples(struct arena *a)
         l.key = keyed ? c->key : NULL;
         check_order(a, &l, l.grid);
         check_sample(a, &l, grid_of(cell, 4), false);
+        check_chunks(a, &l, 2);
         check_set(a, "many samples", &l, &l, &wide, NULL);
         check_set(a, "many samples", &l, &l, &knn, NULL);
         check_nearest(a, &l, &l, 4);
@@ -309,6 +339,7 @@ static void check_large(struct arena *a)
     check_sample(a, &raw->level, grid_of(fine_cell, 1), false);
     check_sample(a, l, grid_of(fine_cell, 2), false);
     check_sample(a, l, grid_of(fine_cell, 2), true);
+    for (int32_t size = 2; size <= 1024; size *= 8) check_chunks(a, l, size);
     for (int n = 0; n < 5; n++) {
         check_set(a, "large", l, l, &nb[n], NULL);
         check_set(a, "large, coarser", &coarse->level, l, &nb[n], up);

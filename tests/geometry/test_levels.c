@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "tests/check.h"
+#include "kernels/chunks.h"
 #include "kernels/cpu/geometry/ref_geometry.h"
 #include "tests/geometry/cloud.h"
 
@@ -221,6 +222,72 @@ static void check_large_sample(void)
     cloud_free(raw);
 }
 
+/* Does a level of chunks hold what the reference says? */
+static void check_chunks_of(const struct cloud *c, int32_t size)
+{
+    int64_t rows = c->level.rows, splits[MAX_SAMPLES + 1], want_splits[MAX_SAMPLES + 1], wrong = 0;
+    size_t bytes = (size_t)rows * sizeof(int32_t);
+    int32_t *parent = memory(bytes), *keep = memory(bytes), *want = memory(bytes);
+    int64_t count = pnet_cpu_chunk_splits(c->level.samples, c->splits, size, splits);
+    float *xyz = memory((size_t)count * 3 * sizeof *xyz);
+    pnet_cpu_chunk_points(&c->level, size, count, splits, xyz, parent);
+    CHECK(pnet_ref_chunks(&c->level, size, keep, want, want_splits) == count);
+    CHECK(memcmp(splits, want_splits, ((size_t)c->level.samples + 1) * sizeof *splits) == 0);
+    CHECK(memcmp(parent, want, bytes) == 0);
+    for (int64_t i = 0; i < count; i++)
+        wrong += memcmp(xyz + 3 * i, c->xyz + 3 * (int64_t)keep[i], 3 * sizeof *xyz) != 0;
+    CHECKF(wrong == 0, "%d of %d points, chunks of %d", (int)wrong, (int)count, (int)size);
+    check_children(rows, count, parent, true);
+    free(xyz);
+    free(parent);
+    free(keep);
+    free(want);
+}
+
+/* Rows of chunks and their points, by hand: the nearest to the mean, among equals and of two the first. */
+static void check_chunks_by_hand(void)
+{
+    const float xyz[] = {0, 0, 0, 9, 0, 0, 4, 0, 0, /* mean 13/3 */
+        1, 0, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0,         /* a square */
+        200, 0, 0, 0x1p60f, 0, 0 /* whose mean is rounded towards the second */};
+    const int64_t splits[] = {0, 3, 3, 7, 9};
+    const int64_t want_splits[] = {0, 1, 1, 2, 3};
+    const int32_t kept[] = {2, 3, 7}, want_parent[] = {0, 0, 0, 1, 1, 1, 1, 2, 2};
+    struct cloud *c = cloud_of(4, splits, xyz, grid_of(0.05f, 1));
+    int64_t found[5];
+    int32_t parent[9];
+    float points[9];
+    CHECK(pnet_cpu_chunk_splits(4, splits, 4, found) == 3);
+    CHECK(memcmp(found, want_splits, sizeof found) == 0);
+    pnet_cpu_chunk_points(&c->level, 4, 3, found, points, parent);
+    CHECK(memcmp(parent, want_parent, sizeof parent) == 0);
+    for (int i = 0; i < 3; i++)
+        CHECKF(memcmp(points + 3 * i, xyz + 3 * kept[i], 12) == 0, "chunk %d", i);
+    CHECK(pnet_cpu_chunk_splits(4, splits, 2, found) == 5 && found[1] == 2 && found[3] == 4);
+    cloud_free(c);
+}
+
+static void check_chunks(void)
+{
+    static const int32_t sizes[] = {2, 3, 4, 16, 65536};
+    check_chunks_by_hand();
+    for (int kind = 0; kind < CLOUD_KINDS; kind++)
+        for (int n = 0; n < 5; n++) {
+            omp_set_num_threads(1 + (kind + n) % 3);
+            struct cloud *c = cloud_random(
+                (enum cloud_kind)kind, 1 + (kind + n) % 6, 250, grid_of(0.05f, 1), (uint32_t)n);
+            check_chunks_of(c, sizes[n]);
+            cloud_free(c);
+        }
+    struct cloud *none = cloud_random(UNIFORM, 3, 0, grid_of(0.05f, 1), 0),
+                 *many = cloud_random(SURFACE, 5, 40000, grid_of(0.05f, 1), 3);
+    omp_set_num_threads(3);
+    check_chunks_of(none, 2);
+    for (int n = 0; n < 4; n++) check_chunks_of(many, sizes[n]);
+    cloud_free(many);
+    cloud_free(none);
+}
+
 static void check_nearest_of(const struct cloud *out, const struct cloud *in, int32_t k)
 {
     size_t count = (size_t)(out->level.rows * k);
@@ -265,6 +332,7 @@ int main(void)
     check_order_around_zero();
     check_sample();
     check_large_sample();
+    check_chunks();
     check_nearest();
     return check_end();
 }

@@ -1,5 +1,6 @@
 /* Clouds without points go through all of the geometry stage. There may be no arrays for them at all: under the undefined
    behaviour sanitizer nothing may point into what is not there. */
+#include "kernels/chunks.h"
 #include "kernels/geometry_stage.h"
 #include "tests/check.h"
 
@@ -46,6 +47,10 @@ int main(void)
         CHECK(pnet_cpu_sample(&fine, coarse_grid, ordered, NULL, NULL, coarse_splits,
                   room(pnet_cpu_sample_work(0, ordered))) == 0);
     for (int s = 0; s <= SAMPLES; s++) CHECK(coarse_splits[s] == 0);
+    int64_t chunk_splits[SAMPLES + 1] = {7, 7, 7};
+    CHECK(pnet_cpu_chunk_splits(SAMPLES, splits, 4, chunk_splits) == 0);
+    pnet_cpu_chunk_points(&fine, 4, 0, chunk_splits, NULL, NULL);
+    for (int s = 0; s <= SAMPLES; s++) CHECK(chunk_splits[s] == 0);
     pnet_cpu_children(0, 0, NULL, start, NULL);
     CHECK(start[0] == 0);
     for (unsigned degrade = 0; degrade < 8; degrade++) {

@@ -194,7 +194,7 @@ int main(void)
     struct pnet_compile_options o = none;
     CHECK(cases("elaborate", none) == 33);
     CHECK(cases("limits", none) == 16);
-    CHECK(cases("rules", none) == 10);
+    CHECK(cases("rules", none) == 11);
     CHECK(cases("attention", none) == 1);
     o.purpose = PNET_FOR_TRAINING;
     CHECK(cases("training", o) == 1);
@@ -210,7 +210,7 @@ int main(void)
     CHECK(cases("no_net", o) == 1);
     o = none;
     o.degrade = PNET_VOXEL;
-    CHECK(cases("rules_voxel", o) == 1);
+    CHECK(cases("rules_voxel", o) == 2);
     test_coverage();
     return check_end();
 }

@@ -203,9 +203,9 @@ int main(int argc, char **argv)
         const char *model, *set;
         int sizes; /* of those below */
     } models[] = {{"models/rooms.pnet", NULL, 4}, {"models/shapes.pnet", NULL, 4},
-        {"models/fcgf.pnet", NULL, 2}, {"models/minkunet18a.pnet", NULL, 2},
-        {"models/resnet18.pnet", NULL, 2}, {"models/fcgf_kitti.pnet", "v=5cm", 2},
-        {"models/fcgf_kitti.pnet", "hardest=no", 2}};
+        {"tests/models/chunks.pnet", NULL, 4}, {"models/fcgf.pnet", NULL, 2},
+        {"models/minkunet18a.pnet", NULL, 2}, {"models/resnet18.pnet", NULL, 2},
+        {"models/fcgf_kitti.pnet", "v=5cm", 2}, {"models/fcgf_kitti.pnet", "hardest=no", 2}};
     static const int64_t sizes[] = {1, 70, 700, 5000};
     /* PNET_SHORT: one size and training alone, for tools under which every launch takes long */
     const bool brief = getenv("PNET_SHORT") != NULL;

@@ -139,6 +139,7 @@ int main(int argc, char **argv)
     for (unsigned degrade = 0; degrade <= PNET_VOXEL; degrade += PNET_VOXEL) {
         test_model("models/rooms.pnet", NULL, degrade);
         test_model("models/shapes.pnet", NULL, degrade);
+        test_model("tests/models/chunks.pnet", NULL, degrade);
         test_model("models/fcgf.pnet", "v=10cm", degrade);
         test_model("models/minkunet18a.pnet", NULL, degrade);
         test_model("models/resnet18.pnet", NULL, degrade);

@@ -83,6 +83,41 @@ int64_t pnet_ref_sample(const struct pnet_level *fine, struct pnet_grid grid, in
     return coarse;
 }
 
+/* The squared distance of one of `count` points to their mean. Two points are equally near to it, however it is rounded: 0. */
+static double distance2_to_mean(const float *p, const float *points, int64_t count)
+{
+    double d[3];
+    for (int a = 0; a < 3; a++) {
+        double sum = 0;
+        for (int64_t i = 0; i < count; i++) sum += (double)points[3 * i + a];
+        d[a] = (double)p[a] - sum / (double)count;
+    }
+    return count == 2 ? 0 : (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2];
+}
+
+int64_t pnet_ref_chunks(const struct pnet_level *fine, int64_t size, int32_t *keep, int32_t *parent,
+    int64_t *row_splits)
+{
+    int64_t coarse = 0;
+    row_splits[0] = 0;
+    for (int32_t s = 0; s < fine->samples; s++) {
+        int64_t last = fine->row_splits[s + 1];
+        for (int64_t begin = fine->row_splits[s]; begin < last; begin += size) {
+            int64_t count = last - begin < size ? last - begin : size, best = begin;
+            const float *points = fine->xyz + 3 * begin;
+            for (int64_t i = begin; i < begin + count; i++) {
+                parent[i] = (int32_t)coarse;
+                if (distance2_to_mean(fine->xyz + 3 * i, points, count) <
+                    distance2_to_mean(fine->xyz + 3 * best, points, count))
+                    best = i;
+            }
+            keep[coarse++] = (int32_t)best;
+        }
+        row_splits[s + 1] = coarse;
+    }
+    return coarse;
+}
+
 struct neighbour {
     float distance2;
     int32_t not_self, row;

@@ -18,6 +18,11 @@ uint64_t pnet_ref_key(const int32_t voxel[3]);
 int64_t pnet_ref_sample(const struct pnet_level *fine, struct pnet_grid grid, int32_t *keep,
     int32_t *parent, int64_t *row_splits);
 
+/* Cuts chunks of `size` rows: keep[coarse rows] is the row of `fine` that each has its point from; parent and row_splits are as
+   for pnet_ref_sample. Returns the number of coarse rows. */
+int64_t pnet_ref_chunks(const struct pnet_level *fine, int64_t size, int32_t *keep, int32_t *parent,
+    int64_t *row_splits);
+
 /* Returns all triplets of a set, sorted by (i, k, j), *count of them, for the caller to free. Takes the arguments of
    pnet_cpu_triplets_count. O(out * in), times the logarithm with knn. NULL: out of memory. */
 struct pnet_ref_triplet *pnet_ref_triplets(const struct pnet_level *out,
