@@ -5,9 +5,11 @@
 #ifdef PNET_CUDA_BUILT
 
 #include "kernels/act.h"
+#include "kernels/drop_path.h"
 #include "kernels/norm.h"
 #include "kernels/optim.h"
 #include "kernels/rows.h"
+#include "kernels/swiglu.h"
 #include "runtime/run/optim.h"
 
 #define BOTH(d, name) (*((d)->gpu ? pnet_cuda_##name : pnet_cpu_##name))
@@ -57,6 +59,17 @@ static void do_sigmoid(const struct side *d)
 static void do_sigmoid_backward(const struct side *d)
 {
     BOTH(d, sigmoid_backward)(d->elements, d->a, d->b, d->add, d->y);
+}
+
+/* a and y as matrices of two halves; the last channel of an odd width is left over behind them. */
+static void do_swiglu(const struct side *d)
+{
+    BOTH(d, swiglu)(d->rows, d->c / 2, d->a, d->y);
+}
+
+static void do_swiglu_backward(const struct side *d)
+{
+    BOTH(d, swiglu_backward)(d->rows, d->c / 2, d->a, d->b, d->add, d->y);
 }
 
 static void do_fill(const struct side *d)
@@ -117,6 +130,27 @@ static void do_dropout_all(const struct side *d)
 {
     struct pnet_rand rand = {.seed = 1, .purpose = PNET_DRAW_DROPOUT, .a = 3, .b = 6};
     BOTH(d, dropout)(d->elements, 1, &rand, d->a, d->add, d->y);
+}
+
+static void drop_path(const struct side *d, enum pnet_drop_each each)
+{
+    struct pnet_rand rand = {.seed = 78, .purpose = PNET_DRAW_DROPOUT, .a = 41, .b = 6};
+    if (d->gpu) {
+        rand.a = 0;
+        rand.live = d->step;
+    }
+    struct pnet_segments samples = {d->rows.most, SEGMENTS, d->splits, 0, d->rows.storage};
+    BOTH(d, drop_path)(samples, d->c, each, 0.6f, &rand, d->a, d->add, d->y);
+}
+
+static void do_drop_points(const struct side *d)
+{
+    drop_path(d, PNET_DROP_POINT);
+}
+
+static void do_drop_samples(const struct side *d)
+{
+    drop_path(d, PNET_DROP_SAMPLE);
 }
 
 /* A third of the columns; y is the wide matrix, then the narrow one. */
@@ -509,15 +543,16 @@ static void do_batchnorm_constant(const struct side *d)
     } /* eps of 1e-3: inverse is 32 at most */
 static const struct dense_case cases[] = {CASE(relu), CASE(leaky), CASE(act_none),
     CASE(act_gradient), CASE(act_backward), CASE(gelu), CASE(gelu_backward), CASE(sigmoid),
-    CASE(sigmoid_backward), CASE(fill), CASE(scale), CASE(double), CASE(add), CASE(add_leaky),
-    CASE(mul), CASE(gate), CASE(row_dot), CASE(dropout), CASE(dropout_all), CASE(columns_put),
-    CASE(columns_take), CASE(columns_half), CASE(columns_eighth), CASE(layernorm),
-    NEAR(layernorm_backward, 32), CASE(l2norm), NEAR(l2norm_backward, 2), CASE(softmax),
-    CASE(softmax_backward), CASE(sums), CASE(instancenorm), CASE(groupnorm), CASE(one_group),
-    CASE(batchnorm), NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32),
-    NEAR(one_group_backward, 32), NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32),
-    CASE(instancenorm_at_once), CASE(groupnorm_at_once), CASE(batchnorm_at_once),
-    CASE(batchnorm_in_place), NEAR(batchnorm_act_backward, 32), NEAR(instancenorm_act_backward, 32),
+    CASE(sigmoid_backward), CASE(swiglu), CASE(swiglu_backward), CASE(fill), CASE(scale),
+    CASE(double), CASE(add), CASE(add_leaky), CASE(mul), CASE(gate), CASE(row_dot), CASE(dropout),
+    CASE(dropout_all), CASE(drop_points), CASE(drop_samples), CASE(columns_put), CASE(columns_take),
+    CASE(columns_half), CASE(columns_eighth), CASE(layernorm), NEAR(layernorm_backward, 32),
+    CASE(l2norm), NEAR(l2norm_backward, 2), CASE(softmax), CASE(softmax_backward), CASE(sums),
+    CASE(instancenorm), CASE(groupnorm), CASE(one_group), CASE(batchnorm),
+    NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32), NEAR(one_group_backward, 32),
+    NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32), CASE(instancenorm_at_once),
+    CASE(groupnorm_at_once), CASE(batchnorm_at_once), CASE(batchnorm_in_place),
+    NEAR(batchnorm_act_backward, 32), NEAR(instancenorm_act_backward, 32),
     NEAR(batchnorm_weights, 32), CASE(batchnorm_sum), CASE(instancenorm_sum), CASE(groupnorm_sum),
     NEAR(batchnorm_sum_backward, 32), CASE(batchnorm_sum_added),
     NEAR(instancenorm_sum_backward, 32), CASE(groupnorm_sum_added)};

@@ -1,4 +1,5 @@
 /* Layers that stay on their level, on worlds of odd shapes. */
+#include "kernels/drop_path.h"
 #include "tests/ops/opcase.h"
 
 static void one_input(const struct world *w, const char *name, int32_t width, int level,
@@ -26,6 +27,7 @@ static void elementwise(const struct world *w, int32_t width, void (*check)(stru
         /* of one channel the result is constant: its gradient is rounding around 0 */
         if (width > 1 || strcmp(plain[i], "layernorm") != 0)
             one_input(w, plain[i], width, FINE, check);
+    one_input(w, "swiglu", 2 * width, FINE, check);
     one_input(w, "cat", width, FINE, check);
     two_inputs(w, "add", width, width, check);
     two_inputs(w, "mul", width, width, check);
@@ -44,6 +46,13 @@ static void elementwise(const struct world *w, int32_t width, void (*check)(stru
     opcase_in(&c, width, FINE);
     opcase_real(&c, "eps", 1);
     check(&c);
+    for (int each = 0; each < 2; each++) {
+        c = opcase_of(w, "drop_path");
+        opcase_in(&c, width, each ? SAMPLE : FINE);
+        opcase_real(&c, "p", 0.4);
+        opcase_int(&c, "each", each);
+        check(&c);
+    }
     for (int bias = 0; bias < 2; bias++) {
         c = opcase_of(w, "linear");
         opcase_in(&c, width, FINE);
@@ -164,6 +173,61 @@ static void test_dropout(void)
     world_free(&w);
 }
 
+enum { DROP_SAMPLES = 6000, DROP_WIDTH = 3 };
+
+/* Drops rows of ones, and adds what is left to 2; counts rows that are not kept or dropped as a whole. Returns the rows. */
+static float *drop(const int64_t *splits, int32_t samples, enum pnet_drop_each each, float p,
+    uint32_t step, int64_t *broken)
+{
+    const struct pnet_rand rand = {.seed = 9, .purpose = PNET_DRAW_DROPOUT, .a = step, .b = 77};
+    const struct pnet_segments s = {.rows = splits[samples], .count = samples, .splits = splits};
+    size_t n = (size_t)s.rows * DROP_WIDTH;
+    float *x = take(n * sizeof *x), *y = take(n * sizeof *y);
+    for (size_t i = 0; i < n; i++) x[i] = 1, y[i] = 2;
+    pnet_cpu_drop_path(s, DROP_WIDTH, each, p, &rand, x, true, y);
+    for (size_t i = 0; i < n; i++) {
+        bool kept = y[i] > 2;
+        *broken += fabsf(y[i] - (kept ? 2 + 1 / (1 - p) : 2)) > 1e-6f ||
+                   (i % DROP_WIDTH && y[i] != y[i - 1]);
+    }
+    free(x);
+    return y;
+}
+
+static double share_dropped(const float *y, int64_t rows)
+{
+    double dropped = 0;
+    for (int64_t row = 0; row < rows; row++) dropped += y[row * DROP_WIDTH] == 2;
+    return dropped / (double)rows;
+}
+
+/* About p of the rows, or of the samples, are dropped, others in every step, and the same ones whatever other samples hold. */
+static void test_drop_path(void)
+{
+    int64_t many[DROP_SAMPLES + 1], few[] = {0, 5000, 5000, 25000}, other[] = {0, 7, 9000, 29000};
+    int64_t broken = 0, torn = 0, both = 0;
+    for (int64_t s = 0; s <= DROP_SAMPLES; s++) many[s] = 2 * s;
+    float *a = drop(few, 3, PNET_DROP_POINT, 0.25f, 1, &broken),
+          *b = drop(other, 3, PNET_DROP_POINT, 0.25f, 1, &broken),
+          *c = drop(few, 3, PNET_DROP_POINT, 0.25f, 2, &broken),
+          *d = drop(many, DROP_SAMPLES, PNET_DROP_SAMPLE, 0.25f, 1, &broken);
+    CHECK(broken == 0);
+    CHECKF(fabs(share_dropped(a, few[3]) - 0.25) < 0.01, "%g", share_dropped(a, few[3]));
+    CHECKF(fabs(share_dropped(d, 2 * DROP_SAMPLES) - 0.25) < 0.02, "%g",
+        share_dropped(d, 2 * DROP_SAMPLES));
+    CHECK(memcmp(a + 5000 * DROP_WIDTH, b + 9000 * DROP_WIDTH, 20000 * DROP_WIDTH * 4) == 0);
+    for (int64_t row = 0; row < few[3]; row++)
+        both += a[row * DROP_WIDTH] == 2 && c[row * DROP_WIDTH] == 2;
+    CHECKF(fabs((double)both / (double)few[3] - 0.0625) < 0.01, "%d in both steps", (int)both);
+    for (int64_t s = 0; s < DROP_SAMPLES; s++)
+        torn += d[2 * s * DROP_WIDTH] != d[(2 * s + 1) * DROP_WIDTH];
+    CHECK(torn == 0);
+    free(a);
+    free(b);
+    free(c);
+    free(d);
+}
+
 int main(void)
 {
     const int64_t some[] = {37, 0, 1, 24}, one[] = {1}, none[] = {0, 0}, many[] = {9000, 0, 30001};
@@ -189,5 +253,6 @@ int main(void)
     test_one_row();
     test_large_mean();
     test_dropout();
+    test_drop_path();
     return check_end();
 }
