@@ -76,6 +76,10 @@ PNET_BOTH(size_t, vvor_work, const struct pnet_triplets *t, struct pnet_conv_sha
     enum pnet_precision precision);
 PNET_BOTH(void, vvor, const struct pnet_vvor *v, void *work);
 
+/* Channels, at most, of a matrix of coordinates that is float32 beside one stored in 16 bits: what exact_x, exact_y and exact_g
+   of dense products are for. Such products are formed in float32, from 16 bits as they lie in memory. */
+enum { PNET_EXACT_CHANNELS = 8 };
+
 /* y[n, cout] (+)= act(x[n, cin] W + bias), W [cin, cout]; with `transposed` W is stored [cout, cin] (a linear layer's). */
 struct pnet_gemm {
     struct pnet_count n;
@@ -88,6 +92,8 @@ struct pnet_gemm {
     float slope;
     enum pnet_precision precision;
     enum pnet_storage storage; /* of the matrices that are not weights */
+    /* One of them is float32 instead, which has at most PNET_EXACT_CHANNELS; then there is no workspace. */
+    bool exact_x, exact_y;
 };
 PNET_BOTH(size_t, gemm_work, struct pnet_count n, int32_t cin, int32_t cout,
     enum pnet_precision precision);
@@ -102,6 +108,7 @@ struct pnet_outer {
     bool transposed, add;
     enum pnet_precision precision;
     enum pnet_storage storage; /* of the matrices that are not weights */
+    bool exact_g;              /* g is float32 instead, with at most PNET_EXACT_CHANNELS */
 };
 PNET_BOTH(size_t, outer_work, struct pnet_count n, int32_t cin, int32_t cout,
     enum pnet_precision precision);
@@ -125,6 +132,7 @@ struct pnet_conv_sum {
     bool weights; /* VVOR or the outer product, else MVMR or the dense product */
     enum pnet_precision precision;
     enum pnet_storage storage;
+    bool exact; /* a dense product of which one side is float32 (exact_x, exact_y, exact_g) */
     enum pnet_conv_algo algo;
     int architecture; /* of the GPU: 80, 86, 89, 90; 0: the one at hand, or 90 where there is none */
 };

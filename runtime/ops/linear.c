@@ -36,11 +36,27 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Is the result stored in float32, and the input not? Then products read and write float32, and the input is widened in the
-   workspace. */
-static bool widens(const struct pnet_exec *x)
+/* Is the result stored in float32, and the input not? */
+static bool mixes(const struct pnet_exec *x)
 {
     return x->in[IN].storage != x->out.storage;
+}
+
+/* Products of few channels take both as they are. */
+static bool is_exact(const struct pnet_exec *x)
+{
+    return mixes(x) && x->out.width <= PNET_EXACT_CHANNELS;
+}
+
+/* Other products read and write float32: the input is widened in the workspace. */
+static bool widens(const struct pnet_exec *x)
+{
+    return mixes(x) && !is_exact(x);
+}
+
+static enum pnet_storage storage_of(const struct pnet_exec *x)
+{
+    return is_exact(x) ? x->in[IN].storage : x->out.storage;
 }
 
 static size_t wide_bytes(const struct pnet_exec *x)
@@ -59,10 +75,16 @@ static const float *wide_input(const struct pnet_exec *x, void **work)
     return wide;
 }
 
+static size_t product_work(const struct pnet_exec *x, int32_t cin, int32_t cout)
+{
+    if (is_exact(x)) return 0;
+    return wide_bytes(x) +
+           PNET_WORK(x->device, gemm_work)(pnet_op_rows(&x->out), cin, cout, x->precision);
+}
+
 static size_t input_work(const struct pnet_exec *x)
 {
-    return wide_bytes(x) + PNET_WORK(x->device, gemm_work)(
-                               pnet_op_rows(&x->out), x->out.width, x->in[0].width, x->precision);
+    return product_work(x, x->out.width, x->in[0].width);
 }
 
 static size_t weight_work(const struct pnet_exec *x)
@@ -79,16 +101,15 @@ static size_t params_work(const struct pnet_exec *x)
 
 static size_t work(const struct pnet_exec *x, bool backward)
 {
-    struct pnet_count n = pnet_op_rows(&x->out);
-    int32_t cin = x->in[0].width, cout = x->out.width;
-    if (!backward)
-        return wide_bytes(x) + PNET_WORK(x->device, gemm_work)(n, cin, cout, x->precision);
+    if (!backward) return product_work(x, x->in[0].width, x->out.width);
     return pnet_op_backward_work(x, input_work(x), params_work(x));
 }
 
 static const char *kernel(const struct pnet_exec *x, enum pnet_direction direction)
 {
     struct pnet_conv_sum sum = pnet_op_dense_sum(x, direction);
+    sum.storage = storage_of(x);
+    sum.exact = is_exact(x);
     return PNET_WORK(x->device, conv_kernel)(&sum);
 }
 
@@ -106,7 +127,8 @@ static void forward(const struct pnet_exec *x)
         .act = (enum pnet_activation)x->act,
         .slope = x->slope,
         .precision = x->precision,
-        .storage = x->out.storage};
+        .storage = storage_of(x),
+        .exact_y = is_exact(x)};
     PNET_KERNEL(x, gemm)(&g, work);
 }
 
@@ -121,7 +143,8 @@ static void to_input(const struct pnet_exec *x, void *work)
         .y = x->gin[0].data,
         .add = x->gin_add[0],
         .precision = x->precision,
-        .storage = x->out.storage};
+        .storage = storage_of(x),
+        .exact_x = is_exact(x)};
     if (widens(x)) {
         g.y = work;
         g.add = false;
@@ -145,7 +168,8 @@ static void to_weight(const struct pnet_exec *x, void *work)
         .transposed = true,
         .add = x->gparam_add[WEIGHT],
         .precision = x->precision,
-        .storage = x->out.storage};
+        .storage = storage_of(x),
+        .exact_g = is_exact(x)};
     PNET_KERNEL(x, outer)(&o, work);
 }
 

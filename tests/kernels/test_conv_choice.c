@@ -143,7 +143,10 @@ static void check_choice(const struct pnet_conv_sum *s, const struct conv_choice
     snprintf(text, sizeof text, "%s for %d -> %d, %d groups, %d cells, form %d, precision %d, %d",
         c->name, s->shape.cin, s->shape.cout, s->shape.groups, s->cells, (int)s->form,
         (int)s->precision, s->architecture);
-    bool plain = c->kernel == CONV_PLAIN || c->kernel == CONV_DEPTHWISE;
+    bool slim = s->exact && is_half(s),
+         plain = c->kernel == CONV_PLAIN || c->kernel == CONV_DEPTHWISE;
+    CHECKF((c->kernel == CONV_SLIM) == slim, "%s", text);
+    if (slim) return; /* of any GPU */
     bool apart =
         s->shape.groups > 1 && s->shape.groups == s->shape.cin && s->shape.groups == s->shape.cout;
     if (!pnet_conv_algo_is_usual(s->algo)) return;
@@ -195,6 +198,40 @@ static void check_sum(const struct pnet_conv_sum *s)
     CHECK(!strcmp(pnet_cuda_conv_kernel(s), c->name));
     check_choice(s, c);
     check_work(s, c);
+}
+
+/* Coordinates of a layer, whose features are stored as the precision says. */
+static void walk_exact(void)
+{
+    static const int32_t widths[] = {1, 3, 8};
+    for (int i = 0; i < 3; i++)
+        for (int p = 0; p < PRECISIONS; p++)
+            for (int a = 0; a < ARCHITECTURES; a++)
+                for (int weights = 0; weights < 2; weights++) {
+                    struct pnet_conv_shape shape = {512, widths[i], 1};
+                    struct pnet_conv_sum s =
+                        sum_of(5000, 1, shape, (enum pnet_precision)p, architectures[a]);
+                    s.exact = true;
+                    choose_form(&s, true, weights);
+                    check_sum(&s);
+                }
+}
+
+/* The outer product of coordinates has room for all that is chosen for it, whatever the number of rows, and never less for more
+   of them. */
+static void check_slim_work(void)
+{
+    static const int32_t widths[] = {1, 8, 33, 512, 1030, 65536};
+    for (int i = 0; i < 6; i++) {
+        size_t before = 0;
+        for (int64_t n = 0; n < 200000; n += n / 50 + 1) {
+            struct slim_plan p = pnet_cuda_conv_slim_plan(pnet_count(n), widths[i], 3);
+            size_t have = pnet_cuda_outer_work(pnet_count(n), widths[i], 3, PNET_BF16);
+            CHECK(p.shares <= p.most && p.bytes >= before && have >= p.bytes);
+            CHECK(p.bytes <= (size_t)16 << 20 && (n > 0) == (p.shares > 0));
+            before = p.bytes;
+        }
+    }
 }
 
 /* All that a model can ask for: forms as the runtime has them, features stored as the precision says. */
@@ -277,6 +314,8 @@ int main(int argc, char **argv)
     check_readme(print_examples, "layers");
     walk_shapes();
     walk_algorithms();
+    walk_exact();
+    check_slim_work();
     check_many_cells();
     for (int i = 0; i < pnet_cuda_conv_choice_count; i++)
         CHECKF(reached[i], "nothing reaches %s of %s", pnet_cuda_conv_choices[i].name,

@@ -1,4 +1,5 @@
 /* Which tensors of a plan lie in 16 bits, what memory that saves, and that the host can plan for such a GPU. */
+#include "kernels/conv.h"
 #include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
@@ -94,6 +95,29 @@ static void test_points(void)
     }
 }
 
+/* A layer from features in 16 bits to a few channels of coordinates takes both as they lie: no step has room for its input in
+   float32. One of more channels has. */
+static void test_few_channels(void)
+{
+    const struct pnet_op *op = pnet_op_find("linear");
+    const int64_t rows = 32 * 16384;
+    const size_t widened = (size_t)rows * 512 * sizeof(float);
+    for (int half = PNET_STORE_BF16; half <= PNET_STORE_FP16; half++)
+        for (int32_t channels = 1; channels <= PNET_EXACT_CHANNELS + 1; channels++) {
+            struct pnet_exec x = {.device = PNET_CUDA,
+                .precision = half == PNET_STORE_BF16 ? PNET_BF16 : PNET_FP16,
+                .in_count = 1,
+                .in = {{.rows = rows, .width = 512, .storage = (enum pnet_storage)half}},
+                .out = {.rows = rows, .width = channels, .storage = PNET_STORE_F32}};
+            size_t forward = op->work(&x, false), backward = op->work(&x, true);
+            bool few = channels <= PNET_EXACT_CHANNELS;
+            CHECKF(few ? forward == 0 : forward >= widened, "%d channels: forward takes %zu bytes",
+                channels, forward);
+            CHECKF(few ? backward < (size_t)16 << 20 : backward >= widened,
+                "%d channels: backward takes %zu bytes", channels, backward);
+        }
+}
+
 /* The geometry of a batch, fields included, built here; then the peak on the GPU. */
 static struct pnet_peak plan_peak(
     const char *model, const struct cloud *cloud, enum pnet_precision precision)
@@ -120,6 +144,7 @@ int main(void)
         "models/rooms.pnet", "models/resnet18.pnet", "models/fcgf_kitti.pnet", "models/pcn.pnet"};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) test_tensors(models[m]);
     test_points();
+    test_few_channels();
     /* so many that tensors take more than workspaces, which 16 bits do not halve */
     struct cloud cloud = cloud_corner(400000, 12, 4);
     struct pnet_peak wide = plan_peak("models/rooms.pnet", &cloud, PNET_FP32),

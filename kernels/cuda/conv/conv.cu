@@ -116,6 +116,7 @@ static void sum_outer(
 {
     switch (pnet_cuda_conv_choose(&c)->kernel) {
     case CONV_DEPTHWISE: pnet_cuda_conv_depthwise_vvor(o, work); break;
+    case CONV_SLIM: pnet_cuda_conv_slim_vvor(o, work); break;
     case VVOR_BY_DENSE: pnet_cuda_dense_vvor(o, c.precision, work); break;
     case VVOR_BY_NARROW: pnet_cuda_narrow_vvor(o, c.precision, work); break;
     case VVOR_BY_SORTED: pnet_cuda_sorted_vvor(o, c.precision, work); break;
@@ -149,7 +150,12 @@ static conv_product dense_product(const struct pnet_gemm *g)
 static void multiply_dense(const struct pnet_gemm *g, bool few, void *work)
 {
     conv_product p = dense_product(g);
-    multiply(p, case_of(p, {g->cin, g->cout, 1}, g->precision, PNET_ALGO_DEFAULT, few), work);
+    conv_case c = case_of(p, {g->cin, g->cout, 1}, g->precision, PNET_ALGO_DEFAULT, few);
+    c.exact = (g->exact_x || g->exact_y) && g->storage != PNET_STORE_F32;
+    if (pnet_cuda_conv_choose(&c)->kernel == CONV_SLIM)
+        pnet_cuda_conv_slim_mvmr(p, g->exact_x);
+    else
+        multiply(p, c, work);
 }
 
 void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
@@ -169,5 +175,7 @@ void pnet_cuda_outer(const struct pnet_outer *o, void *work)
     n.storage = o->storage;
     conv_outer outer = {pnet_cuda_conv_dense_set(n), pnet_cuda_conv_merge(shape, CONV_MERGED_WIDTH),
         o->cin, o->cout, o->x, o->g, o->g, o->gw, false, o->transposed, o->add};
-    sum_outer(outer, shape, case_of(outer, shape, o->precision, PNET_ALGO_DEFAULT), work);
+    conv_case c = case_of(outer, shape, o->precision, PNET_ALGO_DEFAULT);
+    c.exact = o->exact_g && o->storage != PNET_STORE_F32;
+    sum_outer(outer, shape, c, work);
 }

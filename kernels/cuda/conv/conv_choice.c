@@ -39,6 +39,11 @@ static bool depthwise(const struct conv_case *c)
     return pnet_conv_is_depthwise(c->shape);
 }
 
+static bool slim(const struct conv_case *c)
+{
+    return c->exact;
+}
+
 static bool few(const struct conv_case *c)
 {
     struct few_plan f = pnet_cuda_conv_few_plan(&c->set, &c->groups);
@@ -149,6 +154,9 @@ const struct conv_choice pnet_cuda_conv_choices[] = {
         "triplets", false, false, gather},
     {CONV_DEPTHWISE, "both", "depthwise", "conv_depthwise.cu", "as many groups as channels",
         ANY_STORAGE, "triplets", false, false, depthwise},
+    {CONV_SLIM, "both", "slim", "conv_slim.cu",
+        "up to 8 channels on one side, which are float32 because they are coordinates",
+        HALF ", features stored so, computed in fp32", "dense", false, false, slim},
     {MVMR_BY_FEW, "MVMR", "few", "conv_few.cu",
         "so few rows that tiles would leave most of the GPU idle; up to 343 cells", HALF,
         "tiles, dense", true, true, few},
@@ -218,6 +226,7 @@ struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s)
         .shape = s->shape,
         .groups = pnet_cuda_conv_merge(s->shape, CONV_MERGED_WIDTH),
         .weights = s->weights,
+        .exact = s->exact && s->storage != PNET_STORE_F32,
         .few = true,
         .precision = s->precision,
         .algo = s->algo,

@@ -15,6 +15,7 @@ enum conv_kernel {
     CONV_IM2COL,
     CONV_GATHER,
     CONV_DEPTHWISE,
+    CONV_SLIM,
     CONV_PLAIN,
     /* MVMR and dense products */
     MVMR_BY_FEW,
@@ -39,8 +40,9 @@ struct conv_case {
     struct pnet_conv_shape shape;
     struct conv_groups groups; /* the merged ones; of a part: fewer output channels */
     bool weights, swapped;
-    bool part; /* VVOR: some of the output channels (pnet_cuda_conv_columns_at_once) */
-    bool few;  /* MVMR: the kernel for few rows may be chosen */
+    bool exact; /* a dense product between few channels in float32 and features in 16 bits */
+    bool part;  /* VVOR: some of the output channels (pnet_cuda_conv_columns_at_once) */
+    bool few;   /* MVMR: the kernel for few rows may be chosen */
     enum pnet_precision precision;
     enum pnet_conv_algo algo;
     bool matrix_unit; /* the GPU has the one that this program's fast kernels are for */

@@ -87,6 +87,10 @@ struct conv_outer {
 /* Plain float32 kernels: the ones that others are checked against. */
 void pnet_cuda_conv_plain_mvmr(const conv_product &p);
 void pnet_cuda_conv_plain_vvor(const conv_outer &o, struct pnet_conv_shape shape, void *work);
+/* Dense products between few channels in float32 and features in 16 bits: the features are `in`, unless `exact_in`, and then the
+   output. */
+void pnet_cuda_conv_slim_mvmr(const conv_product &p, bool exact_in);
+void pnet_cuda_conv_slim_vvor(const conv_outer &o, void *work);
 /* One matrix of channels a kernel cell. */
 void pnet_cuda_conv_depthwise_mvmr(const conv_product &p);
 void pnet_cuda_conv_depthwise_vvor(const conv_outer &o, void *work);

@@ -204,6 +204,15 @@ struct dense_plan pnet_cuda_conv_dense_plan(struct pnet_count rows, int cin, int
     return p;
 }
 
+struct slim_plan pnet_cuda_conv_slim_plan(struct pnet_count rows, int cin, int cout)
+{
+    struct slim_plan p = {.most = (int)least(SLIM_SUMS / cin, SLIM_SHARES)};
+    if (p.most < SLIM_SHARES_LEAST) p.most = SLIM_SHARES_LEAST;
+    p.shares = (int)least(over(rows.most, SLIM_SHARE_ROWS), p.most);
+    p.bytes = (size_t)p.shares * (size_t)cin * (size_t)cout * sizeof(float);
+    return p;
+}
+
 struct vvor_plan pnet_cuda_vvor_make_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, int columns)
 {

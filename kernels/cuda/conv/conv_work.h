@@ -45,6 +45,10 @@ enum {
     NARROW_COLUMNS = 512,   /* of a block of threads */
     NARROW_OUT = 32,        /* output channels of a block of threads */
     NARROW_PARTIAL_BYTES = 16 << 20,
+    SLIM_SUMS = 1 << 18,   /* of one channel of coordinates, over all shares of the rows, at most */
+    SLIM_SHARES = 512,     /* of the rows, at most */
+    SLIM_SHARES_LEAST = 4, /* at most, however wide rows are */
+    SLIM_SHARE_ROWS = 64,  /* of a share, at least */
     COLUMN_SUM_CHUNKS = 512, /* at most */
     COLUMN_SUM_ROWS = 256,   /* of a chunk, at least */
 };
@@ -161,6 +165,13 @@ struct dense_plan {
     size_t bytes;
 };
 struct dense_plan pnet_cuda_conv_dense_plan(struct pnet_count rows, int cin, int cout);
+
+/* The outer product of rows in 16 bits and few channels in float32. */
+struct slim_plan {
+    int most, shares; /* of the rows, at most: of any rows, of as many as there is room for */
+    size_t bytes;
+};
+struct slim_plan pnet_cuda_conv_slim_plan(struct pnet_count rows, int cin, int cout);
 
 /* VVOR from triplets, on the matrix unit. `columns`: gathered channels of a block of threads, at most. */
 struct vvor_plan {

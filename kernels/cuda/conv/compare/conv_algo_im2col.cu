@@ -80,7 +80,7 @@ void pnet_cuda_conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
         lay_out_rows(t, first, step, s.cin, m->in, live, x);
         struct pnet_gemm g = {{step, live, 1, PNET_STORE_F32}, t->cells * s.cin, s.cout, x, dense,
             m->bias, m->out + first * s.cout, false, m->add, m->act, m->slope, PNET_FP32,
-            PNET_STORE_F32};
+            PNET_STORE_F32, false, false};
         pnet_cuda_gemm(&g, pieces.at);
     }
 }
@@ -99,7 +99,7 @@ void pnet_cuda_conv_im2col_vvor(const struct pnet_vvor *v, void *work)
     for (int64_t first = 0; first < t->rows; first += step) {
         lay_out_rows(t, first, step, width, v->swapped ? v->gout : v->in, live, x);
         struct pnet_outer o = {{step, live, 1, PNET_STORE_F32}, t->cells * s.cin, s.cout, x,
-            v->gout + first * s.cout, dense, false, first > 0, PNET_FP32, PNET_STORE_F32};
+            v->gout + first * s.cout, dense, false, first > 0, PNET_FP32, PNET_STORE_F32, false};
         if (v->swapped) {
             o.cin = s.cin;
             o.cout = t->cells * s.cout;
