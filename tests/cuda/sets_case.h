@@ -88,31 +88,61 @@ static inline void place_points(enum places places, int side, int64_t n, float *
     }
 }
 
+/* The sets of samples with the splits of `s`, on the host at `xyz`. Copies them to the device. */
+static inline void put_sets(struct sets *s, float *const xyz[2])
+{
+    int64_t splits_count = s->samples + 1;
+    for (int side = 0; side < 2; side++) {
+        int64_t *splits = s->splits[side], n = s->rows[side] = splits[s->samples];
+        s->cpu[side] = (struct pnet_point_set){pnet_count(n), s->samples, splits, xyz[side]};
+        s->gpu[side] = (struct pnet_point_set){device_count(n, 1), s->samples,
+            device_offsets(splits, splits_count, splits_count),
+            device_floats(xyz[side], 3 * n, 3 * (n + SLACK))};
+    }
+}
+
 static inline struct sets make_sets(enum places places, enum sizes sizes, bool small)
 {
     struct sets s = {.samples = samples_of(sizes)};
-    int64_t splits_count = s.samples + 1;
+    float *xyz[2];
     for (int side = 0; side < 2; side++) {
-        int64_t *splits = host_bytes((size_t)splits_count * sizeof *splits);
+        int64_t *splits = host_bytes((size_t)(s.samples + 1) * sizeof *splits);
         splits[0] = 0;
         for (int32_t k = 0; k < s.samples; k++)
             splits[k + 1] = splits[k] + points_of(sizes, side, k, small);
-        int64_t n = s.rows[side] = splits[s.samples];
-        float *xyz = host_bytes((size_t)(3 * n) * sizeof *xyz);
-        place_points(places, side, n, xyz);
+        int64_t n = splits[s.samples];
+        xyz[side] = host_bytes((size_t)(3 * n) * sizeof(float));
+        place_points(places, side, n, xyz[side]);
         s.splits[side] = splits;
-        s.cpu[side] = (struct pnet_point_set){pnet_count(n), s.samples, splits, xyz};
-        s.gpu[side] = (struct pnet_point_set){device_count(n, 1), s.samples,
-            device_offsets(splits, splits_count, splits_count),
-            device_floats(xyz, 3 * n, 3 * (n + SLACK))};
     }
+    put_sets(&s, xyz);
     return s;
+}
+
+/* Both sets lose the last points of each sample, on either device. */
+static inline void shrink(struct sets *s, int64_t by)
+{
+    for (int side = 0; side < 2; side++) {
+        int64_t at = 0, begin = 0, *splits = s->splits[side];
+        for (int32_t k = 0; k < s->samples; k++) {
+            int64_t n = splits[k + 1] - begin;
+            begin = splits[k + 1];
+            at += n > by ? n - by : 0;
+            splits[k + 1] = at;
+        }
+        s->rows[side] = at;
+        s->cpu[side].rows = pnet_count(at);
+        pnet_cuda_copy_in((int64_t *)(uintptr_t)s->gpu[side].splits, splits,
+            (size_t)(s->samples + 1) * sizeof *splits);
+        pnet_cuda_copy_in((int64_t *)(uintptr_t)s->gpu[side].rows.live, &at, sizeof at);
+        pnet_cuda_sync(); /* release() tells of errors */
+    }
 }
 
 /* Rows behind the live ones are as they were. */
 static inline void check_untouched(const char *what, const struct result *r, size_t most)
 {
-    unsigned char behind[SLACK * 3 * sizeof(float)];
+    unsigned char behind[SLACK * 4 * sizeof(float)]; /* of up to 4 numbers a row */
     bool whole = true;
     pnet_cuda_copy_out(behind, (char *)r->device + r->live, most - r->live);
     pnet_cuda_sync(); /* release() tells of errors */
