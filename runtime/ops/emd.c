@@ -10,7 +10,7 @@ enum { EPS = PNET_SETS_INPUTS, ROUNDS };
 enum { PARTNER };
 
 /* Of both rows below: the loss, and the assignment that metrics read. */
-#define EMD_FLAGS (PNET_CPU_ONLY | PNET_SAME_SIZES | PNET_READS_EXACT)
+#define EMD_FLAGS (PNET_SAME_SIZES | PNET_READS_EXACT)
 
 static bool rule(struct pnet_rule *r)
 {
@@ -35,25 +35,26 @@ static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_emd e = auction_of(x);
     if (backward) return 0;
-    return pnet_cpu_emd_assign_work(&e) + (size_t)x->in[PNET_SETS_X].samples * sizeof(double) +
+    return PNET_WORK(x->device, emd_assign_work)(&e) +
+           (size_t)x->in[PNET_SETS_X].samples * sizeof(double) +
            (size_t)x->in[PNET_SETS_X].rows * sizeof(int32_t);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_emd e = auction_of(x);
-    double *mean = (void *)((char *)x->work + pnet_cpu_emd_assign_work(&e));
+    double *mean = (void *)((char *)x->work + PNET_WORK(x->device, emd_assign_work)(&e));
     int32_t *partner = x->saved[PARTNER].data;
     if (!partner) partner = (void *)(mean + e.sets.x.samples);
-    pnet_cpu_emd_assign(&e, partner, x->work);
-    pnet_cpu_emd(&e.sets, partner, mean, x->out.data);
+    PNET_KERNEL(x, emd_assign)(&e, partner, x->work);
+    PNET_KERNEL(x, emd)(&e.sets, partner, mean, x->out.data);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_set_pair sets = pnet_op_sets(x);
     struct pnet_set_gradients g = pnet_op_sets_gradients(x);
-    pnet_cpu_emd_backward(&sets, x->saved[PARTNER].data, x->gout.data, &g);
+    PNET_KERNEL(x, emd_backward)(&sets, x->saved[PARTNER].data, x->gout.data, &g);
 }
 
 /* One sample of the reference: n persons and objects. */
@@ -216,13 +217,13 @@ static bool partners_rule(struct pnet_rule *r)
 static size_t partners_work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_emd e = auction_of(x);
-    return backward ? 0 : pnet_cpu_emd_assign_work(&e);
+    return backward ? 0 : PNET_WORK(x->device, emd_assign_work)(&e);
 }
 
 static void partners_forward(const struct pnet_exec *x)
 {
     struct pnet_emd e = auction_of(x);
-    pnet_cpu_emd_assign(&e, x->out.data, x->work);
+    PNET_KERNEL(x, emd_assign)(&e, x->out.data, x->work);
 }
 
 static void partners_reference(const struct pnet_exec *x)

@@ -25,22 +25,22 @@ static struct pnet_sinkhorn loss_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_sinkhorn s = loss_of(x);
-    return pnet_cpu_sinkhorn_work(&s, backward);
+    return PNET_WORK(x->device, sinkhorn_work)(&s, backward);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_sinkhorn s = loss_of(x);
-    pnet_cpu_sinkhorn(
-        &s, x->saved[X_POTENTIAL].data, x->saved[Y_POTENTIAL].data, x->out.data, x->work);
+    PNET_KERNEL(x, sinkhorn)
+    (&s, x->saved[X_POTENTIAL].data, x->saved[Y_POTENTIAL].data, x->out.data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_sinkhorn s = loss_of(x);
     struct pnet_set_gradients g = pnet_op_sets_gradients(x);
-    pnet_cpu_sinkhorn_backward(
-        &s, x->saved[X_POTENTIAL].data, x->saved[Y_POTENTIAL].data, x->gout.data, &g, x->work);
+    PNET_KERNEL(x, sinkhorn_backward)
+    (&s, x->saved[X_POTENTIAL].data, x->saved[Y_POTENTIAL].data, x->gout.data, &g, x->work);
 }
 
 /* -eps ln of the mean over n points y of exp((g - |x - y|^2 / 2) / eps). */
@@ -176,7 +176,7 @@ const struct pnet_op pnet_op_sinkhorn = {
             [SCALING] = {"scaling", PNET_ARG_REAL, "0.5", 0.01, 0.99, NULL,
                 "factor from one length of the schedule to the next"},
         },
-    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_READS_EXACT,
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,
     .work = work,
