@@ -2,7 +2,7 @@
    box around them, near leaves first. Each lane keeps the nearest points of its query in order, and tests all points of a
    leaf that can be among those of any query. */
 #include "kernels/cuda/geometry/geo_gather.h"
-#include "kernels/cuda/geometry/geo_near.h"
+#include "kernels/cuda/geometry/geo_lists.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
 enum { WARPS = 2 };
@@ -13,13 +13,6 @@ struct few_room {
     struct geo_gaps gaps;
 };
 
-struct few {
-    struct few_room *room;
-    uint64_t *list; /* [limit][32], this lane's column */
-    int limit, count;
-    uint64_t bound; /* a candidate that is not below this cannot be among the nearest */
-};
-
 /* Returns the bytes of a warp's lists; they suffice for the sort that follows. */
 static __host__ __device__ size_t list_bytes(int limit)
 {
@@ -27,24 +20,19 @@ static __host__ __device__ size_t list_bytes(int limit)
     return lists > items ? lists : items;
 }
 
+static __device__ __forceinline__ struct few_room &room_in(char *shared)
+{
+    return ((struct few_room *)shared)[threadIdx.x / 32];
+}
+
 static __device__ struct few few_in(char *shared, int limit)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     struct few f = {};
-    f.room = (struct few_room *)shared + warp;
     char *lists = (char *)((struct few_room *)shared + WARPS) + warp * list_bytes(limit);
     f.list = (uint64_t *)lists + lane;
     f.limit = limit;
     return f;
-}
-
-static __device__ __forceinline__ void insert(struct few &f, uint64_t item)
-{
-    int place = f.count < f.limit ? f.count++ : f.limit - 1;
-    for (; place > 0 && f.list[(place - 1) * 32] > item; place--)
-        f.list[place * 32] = f.list[(place - 1) * 32];
-    f.list[place * 32] = item;
-    if (f.count == f.limit) f.bound = f.list[(f.limit - 1) * 32];
 }
 
 /* Takes the points of a leaf that may be among the nearest of any query. Returns their number. */
@@ -71,9 +59,8 @@ static __device__ int take_leaf(const struct geo_set &s, const struct reach &r,
 
 /* Fills the lists of active lanes, whose centres lie in the box of `r`. */
 static __device__ void find_few(const struct geo_set &s, const struct reach &r,
-    const struct query &q, int32_t sample, bool self_first, struct few &f)
+    const struct query &q, int32_t sample, bool self_first, struct few_room &room, struct few &f)
 {
-    struct few_room &room = *f.room;
     bool active = q.row != NO_ROW;
     uint32_t most = UINT32_MAX;
     f.count = 0;
@@ -109,7 +96,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
         struct query q;
         struct reach r;
         to = reach_part<SEARCH_BALL, false>(s, all, from, tile_sample_end(s.out, t, from), q, r);
-        find_few(s, r, q, t.sample, false, f);
+        find_few(s, r, q, t.sample, false, room_in(shared), f);
         if (q.row == NO_ROW) continue;
         for (int i = 0; i < k; i++) {
             int64_t place = (int64_t)q.row * k + i;
@@ -153,7 +140,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
         struct query q;
         struct reach r;
         to = reach_part<SEARCH_BALL, false>(s, all, from, tile_sample_end(s.out, t, from), q, r);
-        find_few(s, r, q, t.sample, true, f);
+        find_few(s, r, q, t.sample, true, room_in(shared), f);
         rows.offset[lane + 1] = lane_sums(f.count);
         if (lane == 0) rows.offset[0] = 0;
         if (q.row != NO_ROW) rows.start[lane] = set.start[q.row];

@@ -45,6 +45,19 @@ static __device__ __forceinline__ float grid_cell(struct pnet_grid grid)
     return grid.base * (float)grid.factor;
 }
 
+/* Returns the place of a point along a curve through a cube, in steps of 2^-bits of its edge. Points outside go to its border. */
+static __device__ __forceinline__ uint64_t curve_place(
+    const float *p, const float low[3], float edge, int bits)
+{
+    float last = (float)((1u << bits) - 1);
+    uint32_t index[3];
+    for (int a = 0; a < 3; a++) {
+        float x = edge > 0 ? (p[a] - low[a]) / edge * last : 0;
+        index[a] = (uint32_t)fminf(fmaxf(x, 0.0f), last);
+    }
+    return pnet_key_join(index[0], index[1], index[2]);
+}
+
 static __device__ __forceinline__ uint64_t point_key(
     const float *p, struct pnet_grid grid, bool &inside)
 {

@@ -77,9 +77,12 @@ static __device__ __forceinline__ struct geo_walk walk_near(const struct geo_tre
     return w;
 }
 
-/* Returns the next leaf whose distance is not above `most`; -1: there is none. */
-static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, struct geo_walk &w,
-    uint32_t most, const float from[3], const float to[3], struct geo_gaps &gaps)
+/* Returns the next leaf whose distance is not above `most`; -1: there is none. Leaves out members for which wants(level, member),
+   which all lanes call, is false. */
+template <class Wants>
+static __device__ __forceinline__ int64_t next_wanted_leaf(const struct geo_tree &t,
+    struct geo_walk &w, uint32_t most, const float from[3], const float to[3],
+    struct geo_gaps &gaps, Wants wants)
 {
     int lane = threadIdx.x % 32;
     while (w.level < t.depth) {
@@ -93,10 +96,17 @@ static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, st
         uint32_t least = __reduce_min_sync(WARP_ALL, own);
         int bit = __ffs((int)(__ballot_sync(WARP_ALL, own == least) & mask)) - 1;
         uint32_t member = walk_take(w, bit);
+        if (!wants(w.level, member)) continue;
         if (w.level == 0) return member;
         enter_near(t, w, w.level - 1, member, from, to, gaps);
     }
     return -1;
+}
+
+static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, struct geo_walk &w,
+    uint32_t most, const float from[3], const float to[3], struct geo_gaps &gaps)
+{
+    return next_wanted_leaf(t, w, most, from, to, gaps, [](int, uint32_t) { return true; });
 }
 
 #endif

@@ -1,91 +1,8 @@
 /* The k nearest points of each query, one warp a query: a walk through the tree that visits near boxes first. */
 #include "kernels/geometry_stage.h"
-#include "kernels/cuda/geometry/geo_near.h"
+#include "kernels/cuda/geometry/geo_lists.h"
 
 enum { WARPS = 4 };
-
-/* A warp's candidates: `room` of them; the first `sorted` ones are the nearest so far, ascending. */
-struct nearest {
-    uint64_t *item;
-    struct geo_gaps *gaps;
-    int room, limit, count, sorted;
-    uint64_t bound; /* a candidate that is not below this cannot be among the nearest */
-};
-
-/* Returns how many candidates to hold; a power of two, for sorting. */
-static int room_for(int32_t limit)
-{
-    int room = 64;
-    while (room < limit + 32) room *= 2;
-    return room;
-}
-
-static size_t bytes_for(int room)
-{
-    return WARPS * ((size_t)room * sizeof(uint64_t) + sizeof(struct geo_gaps));
-}
-
-static __device__ struct nearest nearest_in(char *shared, int room, int limit)
-{
-    int warp = threadIdx.x / 32;
-    struct nearest n = {};
-    n.item = (uint64_t *)shared + (size_t)warp * room;
-    n.gaps = (struct geo_gaps *)((uint64_t *)shared + (size_t)WARPS * room) + warp;
-    n.room = room;
-    n.limit = limit;
-    n.bound = UINT64_MAX;
-    return n;
-}
-
-/* Sorts the first `size` items, a power of two, by a bitonic network. */
-static __device__ void sort_items(uint64_t *item, int size)
-{
-    int lane = threadIdx.x % 32;
-    for (int merged = 2; merged <= size; merged *= 2)
-        for (int stride = merged / 2; stride > 0; stride /= 2) {
-            for (int n = lane; n < size / 2; n += 32) {
-                int low = 2 * n - (n & (stride - 1));
-                int high = stride == merged / 2 ? low ^ (merged - 1) : low + stride;
-                uint64_t a = item[low], b = item[high];
-                if (a > b) {
-                    item[low] = b;
-                    item[high] = a;
-                }
-            }
-            __syncwarp();
-        }
-}
-
-static __device__ void sort_all(uint64_t *item, int count, int room)
-{
-    int size = 2;
-    while (size < count) size *= 2;
-    for (int i = count + (int)(threadIdx.x % 32); i < size && i < room; i += 32)
-        item[i] = UINT64_MAX;
-    __syncwarp();
-    sort_items(item, size);
-}
-
-static __device__ void keep_nearest(struct nearest &n)
-{
-    sort_all(n.item, n.count, n.room);
-    n.count = n.sorted = n.count < n.limit ? n.count : n.limit;
-    n.bound = n.count == n.limit ? n.item[n.limit - 1] : UINT64_MAX;
-    __syncwarp();
-}
-
-static __device__ void offer(struct nearest &n, bool there, uint64_t item)
-{
-    int lane = threadIdx.x % 32;
-    bool take = there && item < n.bound;
-    uint32_t mask = __ballot_sync(WARP_ALL, take);
-    if (!mask) return;
-    if (take) n.item[n.count + __popc(mask & ((1u << lane) - 1))] = item;
-    n.count += __popc(mask);
-    __syncwarp();
-    bool first = n.bound == UINT64_MAX && n.count >= n.limit;
-    if (first || n.count > n.room - 32 || n.count - n.sorted >= n.room / 4) keep_nearest(n);
-}
 
 /* Finds the nearest among places [first, end), sorted in n.item. `self`: the row that precedes others at the same distance;
    -1: none. */
@@ -145,7 +62,7 @@ static __global__ void __launch_bounds__(32 * WARPS) list_nearest(
     const __grid_constant__ struct geo_set s, int room, int32_t k, int32_t *index, float *distance2)
 {
     extern __shared__ char shared[];
-    struct nearest n = nearest_in(shared, room, k);
+    struct nearest n = nearest_in(shared, WARPS, room, k);
     int64_t place = thread_index() / 32;
     if (place >= s.out.rows) return;
     int64_t row = search_row(s, place, false, n);
@@ -160,7 +77,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     count_nearest(const __grid_constant__ struct geo_set s, int room, int64_t *count)
 {
     extern __shared__ char shared[];
-    struct nearest n = nearest_in(shared, room, s.knn);
+    struct nearest n = nearest_in(shared, WARPS, room, s.knn);
     int64_t place = thread_index() / 32;
     if (place >= s.out.rows) return;
     int64_t row = search_row(s, place, !s.parent, n), all = add_children(s, n, row, nullptr);
@@ -196,7 +113,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
     write_nearest(const __grid_constant__ struct geo_set s, int room, const struct geo_results to)
 {
     extern __shared__ char shared[];
-    struct nearest n = nearest_in(shared, room, s.knn);
+    struct nearest n = nearest_in(shared, WARPS, room, s.knn);
     int lane = threadIdx.x % 32;
     int64_t place = thread_index() / 32;
     if (place >= s.out.rows) return;
@@ -227,7 +144,7 @@ static unsigned blocks_of(int64_t rows)
 
 static size_t shared_for(const void *kernel, int room)
 {
-    size_t bytes = bytes_for(room);
+    size_t bytes = nearest_bytes(WARPS, room);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     return bytes;
 }

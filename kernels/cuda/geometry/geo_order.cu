@@ -38,6 +38,12 @@ extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid 
     return pnet_cuda_geo_read_partials(blocks);
 }
 
+void pnet_cuda_geo_sort_items(int64_t n, int bits, int32_t *order, void *room, geo_purse *purse)
+{
+    sorter<uint64_t> s = sorter_of<uint64_t>(n, room, *purse);
+    sort_pairs(n, &s, bits, order);
+}
+
 /* Sets the low words of keys, and the rows in their present order; counts points outside as `keys` does. */
 static __global__ void begin_order(int64_t n, const float *xyz, struct pnet_grid grid,
     uint32_t *item, int32_t *order, int64_t *partial)
@@ -114,19 +120,14 @@ static __global__ void box_of_points(int64_t n, const float *xyz, uint32_t *box)
 static __global__ void curve_items(int64_t n, const float *xyz, int32_t samples,
     const int64_t *row_splits, const uint32_t *box, int bits, uint64_t *item, int32_t *order)
 {
-    float low[3], edge = 0, last = (float)((1u << bits) - 1);
+    float low[3], edge = 0;
     for (int a = 0; a < 3; a++) {
         low[a] = rank_float(box[a]);
         edge = fmaxf(edge, rank_float(box[3 + a]) - low[a]);
     }
     for (int64_t i = thread_index(); i < n; i += thread_count()) {
-        uint32_t index[3];
-        for (int a = 0; a < 3; a++) {
-            float x = edge > 0 ? (xyz[3 * i + a] - low[a]) / edge * last : 0;
-            index[a] = (uint32_t)fminf(x, last);
-        }
         uint64_t sample = samples > 1 ? (uint64_t)sample_of(row_splits, samples, i) : 0;
-        item[i] = (sample << (3 * bits)) | pnet_key_join(index[0], index[1], index[2]);
+        item[i] = (sample << (3 * bits)) | curve_place(xyz + 3 * i, low, edge, bits);
         order[i] = (int32_t)i;
     }
 }
@@ -140,12 +141,11 @@ void pnet_cuda_geo_curve(const struct pnet_level *level, int32_t *order, void *w
     int sample_bits = bits_of_samples(level->samples), bits = (63 - sample_bits) / 3;
     if (n <= 0) return;
     if (bits > 16) bits = 16; /* finer steps would cost more than they help */
-    sorter<uint64_t> s = sorter_of<uint64_t>(n, room, purse);
     cudaMemsetAsync(box, 0xff, 3 * sizeof *box, cudaStreamPerThread);
     cudaMemsetAsync(box + 3, 0, 3 * sizeof *box, cudaStreamPerThread);
     box_of_points<<<(unsigned)geo_few_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
         n, level->xyz, box);
     curve_items<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
-        n, level->xyz, level->samples, level->row_splits, box, bits, s.item[0], order);
-    sort_pairs(n, &s, 3 * bits + sample_bits, order);
+        n, level->xyz, level->samples, level->row_splits, box, bits, (uint64_t *)room, order);
+    pnet_cuda_geo_sort_items(n, 3 * bits + sample_bits, order, room, &purse);
 }

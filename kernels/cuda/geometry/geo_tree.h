@@ -18,12 +18,16 @@ struct geo_points {
     const float *xyz;
     const int32_t *order; /* place to row; NULL: place = row */
     struct pnet_grid grid;
+    const float *placed; /* positions by place; NULL: they are those of the rows, in xyz */
+    const int64_t
+        *live; /* device memory: how many points there are, at most `rows`; NULL: `rows` */
 };
 
 static __device__ __forceinline__ struct geo_box box_at(const struct geo_box *from)
 {
     float4 first = *(const float4 *)from, second = *((const float4 *)from + 1);
-    return {{first.x, first.y, first.z}, {first.w, second.x, second.y}, {0, 0}};
+    return {
+        {first.x, first.y, first.z}, {first.w, second.x, second.y}, __float_as_int(second.z), 0};
 }
 
 /* Builds the tree over positions in metres or, with `voxel`, over indices of voxels. */
@@ -47,6 +51,14 @@ static __device__ __forceinline__ void place_of(
         float x = p.xyz[3 * row + a];
         at[a] = voxel ? voxel_place(x, p.grid) : x;
     }
+}
+
+/* The same of the point at a place. */
+static __device__ __forceinline__ void point_at(
+    const struct geo_points &p, int64_t place, bool voxel, float at[3])
+{
+    if (!p.placed) return place_of(p, row_at(p, place), voxel, at);
+    for (int a = 0; a < 3; a++) at[a] = p.placed[3 * place + a];
 }
 
 /* A walk of a warp through the places [first, end) of a tree. Lane l holds the members that are left of the present group at

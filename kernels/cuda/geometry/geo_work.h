@@ -37,7 +37,9 @@ struct __align__(16) geo_box
 struct geo_box
 #endif
 {
-    float low[3], high[3], unused[2];
+    float low[3], high[3];
+    int32_t least; /* of the rows of its points */
+    int32_t unused;
 };
 
 struct geo_tree {
