@@ -22,6 +22,7 @@
 #ifndef PNET_KERNELS_APML_H
 #define PNET_KERNELS_APML_H
 
+#include "kernels/philox.h"
 #include "kernels/sets.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ PNET_BOTH(size_t, apml_support_work, const struct pnet_apml *a);
 PNET_BOTH(void, apml_support, const struct pnet_apml *a, double *sum, void *work);
 
 /* L of a set with K >= 2 points, and kappa. */
-static inline double pnet_apml_slope(int64_t k, double p)
+PNET_HD double pnet_apml_slope(int64_t k, double p)
 {
     return log((double)(k - 1) * p / (1 - p));
 }
@@ -98,7 +99,7 @@ static inline int32_t pnet_apml_limit(int32_t most, int i)
 }
 
 /* The bin of a count: up to 1023 each count has one of its own, above there are 8 between powers of two. */
-static inline int pnet_apml_bin(int64_t count)
+PNET_HD int pnet_apml_bin(int64_t count)
 {
     int64_t octave = 0;
     if (count < 1024) return (int)count;

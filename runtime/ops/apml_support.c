@@ -17,13 +17,13 @@ static bool rule(struct pnet_rule *r)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_apml a = pnet_op_apml_search(x, MOST);
-    return backward ? 0 : pnet_cpu_apml_support_work(&a);
+    return backward ? 0 : PNET_WORK(x->device, apml_support_work)(&a);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_apml a = pnet_op_apml_search(x, MOST);
-    pnet_cpu_apml_support(&a, x->out.data, x->work);
+    PNET_KERNEL(x, apml_support)(&a, x->out.data, x->work);
 }
 
 static void reference(const struct pnet_exec *x)
@@ -56,7 +56,7 @@ const struct pnet_op pnet_op_apml_support = {
         "rounded down to an eighth of a power of two, and `cut`, the share of points that do "
         "not keep all of theirs, because of `most` or `entries`. Take the arguments of the loss.",
     .args = {PNET_APML_FIRST_ARGS, PNET_APML_LIMIT_ARGS(MOST)},
-    .flags = PNET_NO_GRAD | PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_NO_GRAD | PNET_READS_EXACT,
     .rule = rule,
     .work = work,
     .forward = forward,

@@ -13,6 +13,8 @@ enum places {
     ON_A_LINE,
     FAR_APART,    /* the second set from the first one */
     AT_ONE_PLACE, /* the second set */
+    ALL_AT_ONE_PLACE,
+    COLLAPSED,   /* the first set, into the middle of a sphere that has the second one */
     ON_A_SPHERE, /* the second set, around the first: distances differ by roundings, and how they are rounded decides */
     TINY,        /* squares of differences are at the end of float32's range, or below */
     HUGE_,       /* or above */
@@ -20,7 +22,8 @@ enum places {
     PLACES
 };
 static const char *const place_names[PLACES] = {"anywhere", "on a grid", "on a line", "far apart",
-    "at one place", "on a sphere", "tiny", "huge", "with coordinates that are not finite"};
+    "at one place", "all at one place", "collapsed", "on a sphere", "tiny", "huge",
+    "with coordinates that are not finite"};
 
 /* Numbers of points of samples. */
 enum sizes {
@@ -79,6 +82,8 @@ static inline void place_points(enum places places, int side, int64_t n, float *
             if (places == ON_A_LINE) v = c == 1 ? 0.25f : at[0];
             if (places == FAR_APART && side == 1) v += 1e4f;
             if (places == AT_ONE_PLACE && side == 1) v = 0.125f;
+            if (places == ALL_AT_ONE_PLACE) v = 0.3f;
+            if (places == COLLAPSED) v = side == 1 ? v / norm : v * 0.01f;
             if (places == ON_A_SPHERE) v = side == 1 ? v / norm : v * 1e-8f;
             if (places == TINY) v *= 3e-22f;
             if (places == HUGE_) v *= 1e19f;

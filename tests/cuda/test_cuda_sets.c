@@ -1,5 +1,5 @@
 /* Losses and metrics of nearest distances on a GPU against their CPU twins. Nearest rows are the same on both, bit for bit. */
-#include "kernels/sets.h"
+#include "kernels/cuda/sets/set_tree.h"
 #include "tests/check.h"
 
 #ifndef PNET_CUDA_BUILT
@@ -18,6 +18,30 @@ struct near {
     int32_t *cpu[2];
     struct result gpu[2];
 };
+
+/* Both ways to search, whichever set_near takes. */
+static void test_ways(const struct sets *s, int side, const int32_t *want)
+{
+    static size_t (*const works[])(const struct pnet_point_set *, const struct pnet_point_set *) = {
+        pnet_cuda_near_pairs_work, pnet_cuda_near_tree_work};
+    static void (*const ways[])(const struct pnet_point_set *, const struct pnet_point_set *,
+        int32_t *, void *) = {pnet_cuda_near_pairs, pnet_cuda_near_tree};
+    const struct pnet_point_set *a = &s->gpu[side], *b = &s->gpu[1 - side];
+    int64_t n = s->rows[side];
+    for (int way = 0; way < 2; way++) {
+        struct result r = make_result(NULL, n, n + SLACK, sizeof *want);
+        void *work = device_work(works[way](a, b));
+        for (int turn = 0; turn < 2; turn++) {
+            ways[way](a, b, r.device, work);
+            collect(&r, turn, name);
+        }
+        int64_t differ = 0;
+        for (int64_t i = 0; i < n; i++) differ += ((const int32_t *)r.first)[i] != want[i];
+        CHECKF(!differ, "%s, by %s: %lld of %lld rows have another nearest row", name,
+            way ? "a tree" : "pairs", (long long)differ, (long long)n);
+        check_untouched(name, &r, (size_t)(n + SLACK) * sizeof *want);
+    }
+}
 
 static void test_near(const struct sets *s, struct near *near)
 {
@@ -39,6 +63,7 @@ static void test_near(const struct sets *s, struct near *near)
         CHECKF(!differ, "%s: %lld of %lld rows have another nearest row", name, (long long)differ,
             (long long)n);
         check_untouched(name, r, (size_t)(n + SLACK) * sizeof *want);
+        test_ways(s, side, want);
         pnet_cuda_copy_in(r->device, want, r->live); /* losses are compared on the same rows */
     }
 }

@@ -8,7 +8,7 @@
    distances are computed as the contract says. If not, as where points coincide, a warp computes all of them. */
 #include "kernels/cuda/base/early.cuh"
 #include "kernels/cuda/base/levels.cuh"
-#include "kernels/sets.h"
+#include "kernels/cuda/sets/set_tree.h"
 
 enum {
     NEAR_THREADS = 128,
@@ -212,7 +212,7 @@ static unsigned parts_for(int64_t tiles, int64_t rows_of_b)
     return parts > 1 ? (unsigned)parts : 1;
 }
 
-void pnet_cuda_set_near(
+void pnet_cuda_near_pairs(
     const struct pnet_point_set *a, const struct pnet_point_set *b, int32_t *near, void *work)
 {
     const int64_t n = a->rows.most, tiles = (n + TILE - 1) / TILE;
@@ -223,4 +223,13 @@ void pnet_cuda_set_near(
         cudaStreamPerThread>>>(*a, *b, key);
     launch_early(write_near, dim3(element_blocks(n)), dim3(THREADS), 0, 1, a->rows,
         (const unsigned long long *)key, near);
+}
+
+void pnet_cuda_set_near(
+    const struct pnet_point_set *a, const struct pnet_point_set *b, int32_t *near, void *work)
+{
+    if (pnet_cuda_near_by_tree(a, b))
+        pnet_cuda_near_tree(a, b, near, work);
+    else
+        pnet_cuda_near_pairs(a, b, near, work);
 }

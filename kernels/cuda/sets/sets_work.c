@@ -2,11 +2,18 @@
 #include "kernels/cuda/sets/sets_work.h"
 
 #include "kernels/cuda/base/sort.h"
+#include "kernels/cuda/sets/set_tree.h"
 
-size_t pnet_cuda_set_near_work(const struct pnet_point_set *a, const struct pnet_point_set *b)
+size_t pnet_cuda_near_pairs_work(const struct pnet_point_set *a, const struct pnet_point_set *b)
 {
     (void)b;
     return (size_t)a->rows.most * sizeof(uint64_t);
+}
+
+size_t pnet_cuda_set_near_work(const struct pnet_point_set *a, const struct pnet_point_set *b)
+{
+    return pnet_cuda_near_by_tree(a, b) ? pnet_cuda_near_tree_work(a, b)
+                                        : pnet_cuda_near_pairs_work(a, b);
 }
 
 /* The sums of each slice of either side. */
