@@ -52,7 +52,7 @@ static inline int64_t points_of(enum sizes sizes, int side, int32_t sample, bool
     switch (sizes) {
     case ONE_LARGE: return small ? 2300 + 300 * side : 20000 - 3000 * side;
     case MANY_SMALL: return sample == 299 ? 1100 + 100 * side : random_below(8);
-    case EVEN: return 700 + random_below(200);
+    case EVEN: return small ? 100 + random_below(30) : 700 + random_below(200);
     case FIRST_EMPTY: return side == 0 ? 0 : 40;
     case SECOND_EMPTY: return side == 1 ? 0 : 40;
     default: return 1;

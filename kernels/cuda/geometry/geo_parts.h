@@ -33,7 +33,7 @@ int64_t *pnet_cuda_geo_readback(void);
 int64_t pnet_cuda_geo_read(const int64_t *device);
 int64_t pnet_cuda_geo_read_partials(int count);
 
-/* Sorts rows by the lowest `bits` of their items; the sort is stable. `room` [CURVE_BYTES * n] holds the items, of 64 bits, first,
+/* Sorts rows by the lowest `bits` of their items; the sort is stable. `room` [CURVE_BYTES * n] begins with the items, of 64 bits,
    and is scratch. Takes pnet_cuda_geo_sorter_bytes(n) of the purse. */
 void pnet_cuda_geo_sort_items(int64_t n, int bits, int32_t *order, void *room, geo_purse *purse);
 /* Finds the order of a level's rows along a curve through the box of all its points. */

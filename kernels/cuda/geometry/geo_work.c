@@ -3,13 +3,6 @@
 #include "kernels/matches.h"
 #include "kernels/order.h"
 
-static void *take(struct geo_purse *p, size_t count, size_t size)
-{
-    void *piece = p->base ? p->base + p->used : NULL;
-    p->used += (count * size + 255) / 256 * 256;
-    return piece;
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -23,16 +16,16 @@ size_t pnet_cuda_geo_sorter_bytes(int64_t n)
 size_t pnet_cuda_order_points_work(int64_t n)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, pnet_cuda_geo_sorter_bytes(n), 1);
+    geo_take(&purse, pnet_cuda_geo_sorter_bytes(n), 1);
     return purse.used;
 }
 
 size_t pnet_cuda_geo_curve_work(int64_t rows)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, 6, sizeof(uint32_t));
-    take(&purse, CURVE_BYTES * (size_t)rows, 1);
-    take(&purse, pnet_cuda_geo_sorter_bytes(rows), 1);
+    geo_take(&purse, 6, sizeof(uint32_t));
+    geo_take(&purse, CURVE_BYTES * (size_t)rows, 1);
+    geo_take(&purse, pnet_cuda_geo_sorter_bytes(rows), 1);
     return purse.used;
 }
 
@@ -57,7 +50,7 @@ void pnet_cuda_geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse 
     for (int64_t below = rows; t->depth == 0 || below > 32; t->depth++) {
         below = (below + 31) / 32;
         t->nodes[t->depth] = below;
-        t->box[t->depth] = take(purse, (size_t)below, sizeof(struct geo_box));
+        t->box[t->depth] = geo_take(purse, (size_t)below, sizeof(struct geo_box));
     }
 }
 
@@ -65,9 +58,9 @@ void pnet_cuda_geo_blocks_take(struct block_table *b, int64_t rows, struct geo_p
 {
     b->bits = 1;
     while ((int64_t)1 << b->bits < rows + rows / 4 + 1) b->bits++;
-    b->missing = take(purse, 1, sizeof(int32_t));
-    b->mask = take(purse, (size_t)rows, sizeof(uint64_t));
-    b->table = take(purse, (size_t)1 << b->bits, sizeof(int32_t));
+    b->missing = geo_take(purse, 1, sizeof(int32_t));
+    b->mask = geo_take(purse, (size_t)rows, sizeof(uint64_t));
+    b->table = geo_take(purse, (size_t)1 << b->bits, sizeof(int32_t));
 }
 
 size_t pnet_cuda_geo_sample_take(int64_t n, bool ordered, void *work, struct geo_sample_work *p)
@@ -76,15 +69,15 @@ size_t pnet_cuda_geo_sample_take(int64_t n, bool ordered, void *work, struct geo
     size_t rows = (size_t)n;
     *p = (struct geo_sample_work){0};
     if (!ordered) {
-        p->order = take(&purse, rows, sizeof(int32_t));
-        p->room = take(&purse, ROOM_BYTES * rows, 1);
-        p->sorting = take(&purse, pnet_cuda_order_points_work(n), 1);
+        p->order = geo_take(&purse, rows, sizeof(int32_t));
+        p->room = geo_take(&purse, ROOM_BYTES * rows, 1);
+        p->sorting = geo_take(&purse, pnet_cuda_order_points_work(n), 1);
         p->voxel = p->room; /* the points' memory is free again then */
         p->nearest = work ? (uint32_t *)p->voxel + rows : NULL;
     } else {
-        p->nearest = take(&purse, rows, sizeof(uint32_t));
+        p->nearest = geo_take(&purse, rows, sizeof(uint32_t));
     }
-    p->sums = take(&purse, pnet_cuda_geo_scan_sums(n), sizeof(int64_t));
+    p->sums = geo_take(&purse, pnet_cuda_geo_scan_sums(n), sizeof(int64_t));
     return purse.used;
 }
 
@@ -100,15 +93,15 @@ size_t pnet_cuda_geo_triplets_take(const struct pnet_level *out, const struct pn
 {
     struct geo_purse purse = {work, 0};
     size_t others = out == in ? 0 : (size_t)out->rows;
-    p->in_order = take(&purse, (size_t)in->rows, sizeof(int32_t));
-    p->out_order = take(&purse, others, sizeof(int32_t));
+    p->in_order = geo_take(&purse, (size_t)in->rows, sizeof(int32_t));
+    p->out_order = geo_take(&purse, others, sizeof(int32_t));
     struct geo_purse shared = purse; /* ordering is over before the rest is begun */
-    p->sorting = take(&shared, pnet_cuda_geo_curve_work(larger(in->rows, out->rows)), 1);
+    p->sorting = geo_take(&shared, pnet_cuda_geo_curve_work(larger(in->rows, out->rows)), 1);
     pnet_cuda_geo_tree_take(tree, in->rows, &purse);
-    p->sums = take(&purse, pnet_cuda_geo_scan_sums(out->rows), sizeof(int64_t));
-    p->child_box = take(&purse, nb->knn ? 0 : 6 * others, sizeof(uint32_t));
-    p->child_start = take(&purse, nb->knn && others ? others + 1 : 0, sizeof(int64_t));
-    p->child = take(&purse, nb->knn && others ? (size_t)in->rows : 0, sizeof(int32_t));
+    p->sums = geo_take(&purse, pnet_cuda_geo_scan_sums(out->rows), sizeof(int64_t));
+    p->child_box = geo_take(&purse, nb->knn ? 0 : 6 * others, sizeof(uint32_t));
+    p->child_start = geo_take(&purse, nb->knn && others ? others + 1 : 0, sizeof(int64_t));
+    p->child = geo_take(&purse, nb->knn && others ? (size_t)in->rows : 0, sizeof(int32_t));
     if (nb->degrade & PNET_NEIGHBOUR) pnet_cuda_geo_blocks_take(&p->blocks, in->rows, &purse);
     return shared.used > purse.used ? shared.used : purse.used;
 }
@@ -131,7 +124,7 @@ bool pnet_cuda_triplets_mutual(const struct pnet_neighbourhood *nb)
 size_t pnet_cuda_transpose_work(const struct pnet_triplets *t)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, pnet_cuda_geo_scan_sums(t->others), sizeof(int64_t));
+    geo_take(&purse, pnet_cuda_geo_scan_sums(t->others), sizeof(int64_t));
     return purse.used;
 }
 
@@ -139,10 +132,10 @@ size_t pnet_cuda_geo_nearest_take(const struct pnet_level *out, const struct pne
     void *work, struct geo_nearest_work *p)
 {
     struct geo_purse purse = {work, 0};
-    p->in_order = take(&purse, (size_t)in->rows, sizeof(int32_t));
-    p->out_order = take(&purse, (size_t)out->rows, sizeof(int32_t));
+    p->in_order = geo_take(&purse, (size_t)in->rows, sizeof(int32_t));
+    p->out_order = geo_take(&purse, (size_t)out->rows, sizeof(int32_t));
     struct geo_purse shared = purse; /* ordering is over before the tree is built */
-    p->sorting = take(&shared, pnet_cuda_geo_curve_work(larger(in->rows, out->rows)), 1);
+    p->sorting = geo_take(&shared, pnet_cuda_geo_curve_work(larger(in->rows, out->rows)), 1);
     pnet_cuda_geo_tree_take(&p->tree, in->rows, &purse);
     return shared.used > purse.used ? shared.used : purse.used;
 }
@@ -163,9 +156,9 @@ size_t pnet_cuda_geo_matches_take(
     const struct pnet_level *a, int64_t number, void *work, struct geo_matches_work *p)
 {
     struct geo_purse purse = {work, 0};
-    p->xyz = take(&purse, 3 * (size_t)a->rows, sizeof(float));
-    p->cell = take(&purse, (size_t)number, sizeof(uint16_t));
-    p->triplets = take(&purse, 0, 1);
+    p->xyz = geo_take(&purse, 3 * (size_t)a->rows, sizeof(float));
+    p->cell = geo_take(&purse, (size_t)number, sizeof(uint16_t));
+    p->triplets = geo_take(&purse, 0, 1);
     return purse.used;
 }
 
@@ -185,7 +178,7 @@ int64_t pnet_cuda_geo_tiles_of(int64_t rows)
 size_t pnet_cuda_tiles_work(int64_t rows)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, (size_t)pnet_cuda_geo_tiles_of(rows), sizeof(int64_t));
-    take(&purse, pnet_cuda_geo_scan_sums(pnet_cuda_geo_tiles_of(rows)), sizeof(int64_t));
+    geo_take(&purse, (size_t)pnet_cuda_geo_tiles_of(rows), sizeof(int64_t));
+    geo_take(&purse, pnet_cuda_geo_scan_sums(pnet_cuda_geo_tiles_of(rows)), sizeof(int64_t));
     return purse.used;
 }

@@ -31,6 +31,15 @@ struct geo_purse {
 #endif
 };
 
+#ifndef __cplusplus
+static inline void *geo_take(struct geo_purse *p, size_t count, size_t size)
+{
+    void *piece = p->base ? p->base + p->used : NULL;
+    p->used += (count * size + 255) / 256 * 256;
+    return piece;
+}
+#endif
+
 #ifdef __cplusplus
 struct __align__(16) geo_box
 #else

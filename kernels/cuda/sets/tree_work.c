@@ -7,13 +7,6 @@ enum { ITEM_BITS = 40 /* five passes of a radix sort */, MOST_CURVE_BITS = 16 };
    a row that walks through the tree. Counted, not measured. */
 static const double TREE_PAIRS = 2e8, ROW_PAIRS = 3500;
 
-static void *take(struct geo_purse *p, size_t count, size_t size)
-{
-    void *piece = p->base ? p->base + p->used : NULL;
-    p->used += (count * size + 255) / 256 * 256;
-    return piece;
-}
-
 int pnet_cuda_set_sample_bits(int32_t samples)
 {
     int bits = 0;
@@ -34,15 +27,15 @@ size_t pnet_cuda_set_tree_take(const struct pnet_point_set *a, const struct pnet
     t->samples = a->samples;
     t->places = a->rows.most + b->rows.most;
     places = (size_t)t->places;
-    t->splits = take(purse, samples + 1, sizeof *t->splits);
-    t->low = take(purse, 3 * samples, sizeof *t->low);
-    t->high = take(purse, 3 * samples + 1, sizeof *t->high);
+    t->splits = geo_take(purse, samples + 1, sizeof *t->splits);
+    t->low = geo_take(purse, 3 * samples, sizeof *t->low);
+    t->high = geo_take(purse, 3 * samples + 1, sizeof *t->high);
     t->broken = t->high ? t->high + 3 * samples : NULL;
-    t->row = take(purse, places, sizeof *t->row);
+    t->row = geo_take(purse, places, sizeof *t->row);
     struct geo_purse sorting = *purse;
-    t->items = take(&sorting, CURVE_BYTES * places, 1);
-    t->sorter = take(&sorting, pnet_cuda_geo_sorter_bytes(t->places), 1);
-    t->placed = take(purse, 3 * places, sizeof *t->placed);
+    t->items = geo_take(&sorting, CURVE_BYTES * places, 1);
+    t->sorter = geo_take(&sorting, pnet_cuda_geo_sorter_bytes(t->places), 1);
+    t->placed = geo_take(purse, 3 * places, sizeof *t->placed);
     pnet_cuda_geo_tree_take(&t->tree, t->places, purse);
     return sorting.used;
 }
