@@ -37,14 +37,14 @@ static struct pnet_apml_plan plan_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_apml a = apml_of(x);
-    return pnet_cpu_apml_work(&a, backward);
+    return PNET_WORK(x->device, apml_work)(&a, backward);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_apml a = apml_of(x);
     struct pnet_apml_plan plan = plan_of(x);
-    pnet_cpu_apml(&a, &plan, x->out.data, x->work);
+    PNET_KERNEL(x, apml)(&a, &plan, x->out.data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
@@ -55,7 +55,7 @@ static void backward(const struct pnet_exec *x)
         .y = x->gin[PNET_SETS_Y].data,
         .x_add = x->gin_add[PNET_SETS_X],
         .y_add = x->gin_add[PNET_SETS_Y]};
-    pnet_cpu_apml_backward(&a, &plan, x->gout.data, &g, x->work);
+    PNET_KERNEL(x, apml_backward)(&a, &plan, x->gout.data, &g, x->work);
 }
 
 /* Adds half of the weights of one side's rows to the plan of a sample, [rows of x, rows of y]. */
@@ -175,7 +175,7 @@ const struct pnet_op pnet_op_apml = {
     .args = {PNET_APML_FIRST_ARGS, PNET_APML_LIMIT_ARGS(MOST),
         [ROUNDS] = {"rounds", PNET_ARG_INT, "10", 0, 1000, NULL,
             "how often columns and rows of the plan are normalised"}},
-    .flags = PNET_CPU_ONLY | PNET_READS_EXACT,
+    .flags = PNET_READS_EXACT,
     .keep = PNET_KEEP_IN0 | PNET_KEEP_IN1,
     .rule = rule,
     .work = work,

@@ -106,26 +106,48 @@ static inline void put_sets(struct sets *s, float *const xyz[2])
     }
 }
 
-static inline struct sets make_sets(enum places places, enum sizes sizes, bool small)
+/* The sets of splits[side], which both devices get. */
+static inline struct sets sets_of_splits(
+    enum places places, int32_t samples, int64_t *const splits[2])
 {
-    struct sets s = {.samples = samples_of(sizes)};
+    struct sets s = {.samples = samples};
     float *xyz[2];
     for (int side = 0; side < 2; side++) {
-        int64_t *splits = host_bytes((size_t)(s.samples + 1) * sizeof *splits);
-        splits[0] = 0;
-        for (int32_t k = 0; k < s.samples; k++)
-            splits[k + 1] = splits[k] + points_of(sizes, side, k, small);
-        int64_t n = splits[s.samples];
+        int64_t n = splits[side][samples];
         xyz[side] = host_bytes((size_t)(3 * n) * sizeof(float));
         place_points(places, side, n, xyz[side]);
-        s.splits[side] = splits;
+        s.splits[side] = splits[side];
     }
     put_sets(&s, xyz);
     return s;
 }
 
+static inline struct sets make_sets(enum places places, enum sizes sizes, bool small)
+{
+    int32_t samples = samples_of(sizes);
+    int64_t *splits[2];
+    for (int side = 0; side < 2; side++) {
+        splits[side] = host_bytes((size_t)(samples + 1) * sizeof *splits[side]);
+        splits[side][0] = 0;
+        for (int32_t k = 0; k < samples; k++)
+            splits[side][k + 1] = splits[side][k] + points_of(sizes, side, k, small);
+    }
+    return sets_of_splits(places, samples, splits);
+}
+
+/* Samples of as many points each. */
+static inline struct sets even_sets(enum places places, int32_t samples, int64_t points)
+{
+    int64_t *splits[2];
+    for (int side = 0; side < 2; side++) {
+        splits[side] = host_bytes((size_t)(samples + 1) * sizeof *splits[side]);
+        for (int32_t k = 0; k <= samples; k++) splits[side][k] = k * points;
+    }
+    return sets_of_splits(places, samples, splits);
+}
+
 /* Both sets lose the last points of each sample, on either device. */
-static inline void shrink(struct sets *s, int64_t by)
+static inline void shrink_sets(struct sets *s, int64_t by)
 {
     for (int side = 0; side < 2; side++) {
         int64_t at = 0, begin = 0, *splits = s->splits[side];
@@ -147,7 +169,7 @@ static inline void shrink(struct sets *s, int64_t by)
 /* Rows behind the live ones are as they were. */
 static inline void check_untouched(const char *what, const struct result *r, size_t most)
 {
-    unsigned char behind[SLACK * 4 * sizeof(float)]; /* of up to 4 numbers a row */
+    unsigned char *behind = host_bytes(most - r->live);
     bool whole = true;
     pnet_cuda_copy_out(behind, (char *)r->device + r->live, most - r->live);
     pnet_cuda_sync(); /* release() tells of errors */

@@ -299,7 +299,7 @@ static void test_replay(enum loss loss)
     snprintf(name, sizeof name, "replay, %s", loss_names[loss]);
     void *recording = record(&d, loss);
     for (int64_t by = 0; recording && by < 2000; by = 3 * by + 100) {
-        if (by) shrink(&s, by);
+        if (by) shrink_sets(&s, by);
         struct pnet_set_pair p = {s.cpu[0], s.cpu[1], NULL, NULL};
         float want, gloss = 2, *pull[2], *back = host_bytes((size_t)(3 * s.rows[1]) * sizeof *back);
         for (int side = 0; side < 2; side++) {
@@ -330,20 +330,6 @@ static double seconds(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static struct sets uniform_sets(int32_t samples, int64_t points)
-{
-    struct sets s = {.samples = samples, .rows = {samples * points, samples * points}};
-    for (int side = 0; side < 2; side++) {
-        int64_t *splits = s.splits[side] = host_bytes((size_t)(samples + 1) * sizeof *splits);
-        for (int32_t k = 0; k <= samples; k++) splits[k] = k * points;
-        s.gpu[side] = (struct pnet_point_set){device_count(s.rows[side], 1), samples,
-            device_offsets(splits, samples + 1, samples + 1),
-            device_floats(random_floats(3 * s.rows[side], false), 3 * s.rows[side],
-                3 * (s.rows[side] + SLACK))};
-    }
-    return s;
 }
 
 /* The mean time of replays of a recording of `launches` launches each. */
@@ -384,7 +370,7 @@ static void print_times(void)
         int64_t points;
     } of[] = {{32, 2048}, {1, 2048}, {1, 16384}, {1, 65536}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        struct sets s = uniform_sets(of[i].samples, of[i].points);
+        struct sets s = even_sets(ANYWHERE, of[i].samples, of[i].points);
         struct recorded d = make_recorded(&s, L2);
         double near = time_ms(&d, false), all = time_ms(&d, true);
         printf("%d x %lld: nearest rows in both directions %.4f ms; with the loss chamfer and the "

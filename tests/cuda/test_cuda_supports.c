@@ -183,7 +183,7 @@ static void test_sizes(enum places places, enum sizes sizes, bool small)
 }
 
 /* Both sets lose the last points of each sample, on either device. */
-static void shrink(struct sets *s, int64_t by)
+static void shrink_sets(struct sets *s, int64_t by)
 {
     for (int side = 0; side < 2; side++) {
         int64_t at = 0, begin = 0, *splits = s->splits[side];
@@ -218,7 +218,7 @@ static void test_replay(bool small)
     void *recording = pnet_cuda_record_end();
     CHECKF(recording, "%s", pnet_cuda_error());
     for (int64_t by = 0; recording && by < 2000; by = 4 * by + 100) {
-        if (by) shrink(&s, by);
+        if (by) shrink_sets(&s, by);
         snprintf(name, sizeof name, "replay, %lld points less", (long long)by);
         for (int k = 0; k < 2; k++) {
             f.room[k] = s.rows[k] * gpu.entries;

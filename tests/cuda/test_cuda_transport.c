@@ -377,7 +377,7 @@ static void test_replay(bool small)
     struct recorded d = make_recorded(&s, 20);
     void *recording = record(&d, true, true, true, 1);
     for (int64_t by = 0; recording && by < 2000; by = 3 * by + 100) {
-        if (by) shrink(&s, by);
+        if (by) shrink_sets(&s, by);
         snprintf(name, sizeof name, "replay, %lld points", (long long)s.rows[0]);
         d.partner.live = (size_t)s.rows[0] * sizeof(int32_t);
         for (int k = 0; k < 2; k++)

@@ -42,6 +42,9 @@ void pnet_cuda_geo_curve(const struct pnet_level *level, int32_t *order, void *w
 /* Sorts the rows with more than `limit` triplets by (cell, other), in place. */
 void pnet_cuda_geo_sort_long(
     int64_t rows, const int64_t *start, int64_t limit, int32_t *other, uint16_t *cell);
+/* Sorts the rows list[0 .. count[0] - 1], at most `most`, of pairs of words by the lower word, in place. */
+void pnet_cuda_geo_sort_pairs(
+    int64_t most, const int64_t *start, uint64_t *pair, const int32_t *count, const int32_t *list);
 /* Sorts all rows ascending, in place. */
 void pnet_cuda_geo_sort_children(int64_t rows, const int64_t *start, int32_t *child);
 

@@ -3,7 +3,11 @@
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
-enum { CHUNK = 4096, SHORT = 24 /* children that one thread sorts */ };
+enum {
+    CHUNK = 4096,
+    SHORT = 24,          /* children that one thread sorts */
+    LISTED_BLOCKS = 1024 /* that share the rows of a list, whose number the host does not know */
+};
 
 struct triplet_row {
     int32_t *other;
@@ -37,6 +41,23 @@ struct child_row {
     __device__ void skip(int64_t n)
     {
         child += n;
+    }
+};
+
+/* Pairs of words, by the lower one: no two of a row are equal there. */
+struct pair_row {
+    uint64_t *pair;
+    static __device__ uint64_t swap(uint64_t pair)
+    {
+        return pair << 32 | pair >> 32;
+    }
+    __device__ uint64_t get(int64_t i) const
+    {
+        return swap(pair[i]);
+    }
+    __device__ void put(int64_t i, uint64_t item) const
+    {
+        pair[i] = swap(item);
     }
 };
 
@@ -144,6 +165,18 @@ static __global__ void __launch_bounds__(GEO_THREADS)
     sort_found(all, rows, start, limit, item);
 }
 
+/* Each block sorts some of the rows that are listed. */
+static __global__ void __launch_bounds__(GEO_THREADS) sort_listed_pairs(
+    uint64_t *pair, const int64_t *start, const int32_t *count, const int32_t *list)
+{
+    __shared__ uint64_t item[CHUNK];
+    for (int32_t n = (int32_t)blockIdx.x; n < *count; n += (int32_t)gridDim.x) {
+        int64_t begin = start[list[n]], end = start[list[n] + 1];
+        struct pair_row row = {pair + begin};
+        sort_row(row, end - begin, item);
+    }
+}
+
 static __global__ void sort_short_children(int64_t rows, const int64_t *start, int32_t *child)
 {
     for (int64_t row = thread_index(); row < rows; row += thread_count()) {
@@ -179,4 +212,13 @@ void pnet_cuda_geo_sort_children(int64_t rows, const int64_t *start, int32_t *ch
         rows, start, child);
     sort_long_children<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         all, rows, start, SHORT);
+}
+
+void pnet_cuda_geo_sort_pairs(
+    int64_t most, const int64_t *start, uint64_t *pair, const int32_t *count, const int32_t *list)
+{
+    unsigned blocks = LISTED_BLOCKS;
+    if (most < LISTED_BLOCKS) blocks = (unsigned)most;
+    if (most <= 0) return;
+    sort_listed_pairs<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(pair, start, count, list);
 }

@@ -1,0 +1,119 @@
+/* Lists of the entries of APML by the rows of a set, and ways through them that do not depend on how long rows are. */
+#ifndef PNET_KERNELS_CUDA_APML_LISTS_CUH
+#define PNET_KERNELS_CUDA_APML_LISTS_CUH
+
+#include "kernels/cuda/base/levels.cuh"
+#include "kernels/cuda/sets/apml_plan.h"
+
+/* Row 0 begins at entry 0, each other row where the one before it ends. */
+struct apml_list {
+    struct pnet_count rows;
+    const int64_t *end; /* of row i: end[i * stride] */
+    int32_t stride;
+    struct pnet_apml_entry *entry;
+};
+
+/* A list whose row i begins at start[i]. */
+static inline struct apml_list list_from(
+    struct pnet_count rows, const int64_t *start, struct pnet_apml_entry *entry)
+{
+    return {rows, start + 1, 1, entry};
+}
+
+static __device__ __forceinline__ int64_t list_begin(const struct apml_list &l, int64_t row)
+{
+    return row > 0 ? l.end[(row - 1) * l.stride] : 0;
+}
+
+static __device__ __forceinline__ int64_t list_length(const struct apml_list &l, int64_t row)
+{
+    return l.end[row * l.stride] - list_begin(l, row);
+}
+
+/* The number of entries of all rows. */
+static __device__ __forceinline__ int64_t list_entries(const struct apml_list &l)
+{
+    return list_begin(l, pnet_live(l.rows));
+}
+
+/* An entry in one access. */
+static __device__ __forceinline__ struct pnet_apml_entry entry_at(const struct pnet_apml_entry *at)
+{
+    int2 words = *reinterpret_cast<const int2 *>(at);
+    return {words.x, __int_as_float(words.y)};
+}
+
+static __device__ __forceinline__ void put_entry(
+    struct pnet_apml_entry *at, struct pnet_apml_entry entry)
+{
+    *reinterpret_cast<int2 *>(at) = make_int2(entry.other, __float_as_int(entry.p));
+}
+
+/* The row of entry `at`, which is one of rows first .. end - 1. */
+static __device__ __forceinline__ int64_t row_of_entry(
+    const struct apml_list &l, int64_t first, int64_t end, int64_t at)
+{
+    while (end - first > 1) {
+        int64_t middle = first + (end - first) / 2;
+        if (list_begin(l, middle) <= at)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* The same among rows 0 .. rows - 1, found by a whole warp. */
+static __device__ __forceinline__ int64_t warp_row_of_entry(
+    const struct apml_list &l, int64_t rows, int64_t at)
+{
+    int64_t first = 0, end = rows;
+    while (end - first > 1) {
+        int64_t step = (end - first + WARP - 1) / WARP,
+                probe = first + (int64_t)(threadIdx.x % WARP + 1) * step;
+        bool reached = probe < end && list_begin(l, probe) <= at;
+        first += __popc(__ballot_sync(~0u, reached)) * step;
+        end = min(end, first + step);
+    }
+    return first;
+}
+
+enum { RUN = 128 /* entries that a warp takes at a time */ };
+
+/* Calls f(row, entry) for entries begin .. end - 1. All `warps` warps that share them call this, each with its number. */
+template <class F>
+static __device__ __forceinline__ void for_entries(
+    const struct apml_list &l, int64_t begin, int64_t end, int64_t warp, int64_t warps, const F &f)
+{
+    const int64_t rows = pnet_live(l.rows);
+    for (int64_t from = begin + warp * RUN; from < end; from += warps * RUN) {
+        int64_t to = min(from + RUN, end), first = warp_row_of_entry(l, rows, from),
+                last = warp_row_of_entry(l, rows, to - 1);
+        for (int64_t at = from + threadIdx.x % WARP; at < to; at += WARP)
+            f(row_of_entry(l, first, last + 1, at), at);
+    }
+}
+
+/* Rows with more than PNET_APML_LONG entries in a list, in no particular order: a block works on each. */
+struct long_rows {
+    int32_t *count, *row;
+};
+
+/* Writes the entries of a list by rows of the other set, each row by rows of `from`: row j of the other set from to[start[j]] to
+   to[start[j + 1] - 1]. Workspace: start[others.most + 1], longer [others.most], and sums, which a scan of others.most + 1
+   numbers needs. */
+void pnet_cuda_apml_transpose(const struct apml_list *from, struct pnet_count others,
+    int64_t *start, struct pnet_apml_entry *to, int32_t *longer, int64_t *sums);
+
+/* One set in the scaling: what its rows are summed over, and their factors. */
+struct apml_side {
+    struct pnet_point_set set;
+    struct apml_list list[2];
+    float *factor;
+    struct long_rows longest;
+};
+
+/* Sets the factors of both sets so that P_ij = u_i P0_ij v_j after `rounds` rounds. */
+void pnet_cuda_apml_scale(const struct apml_side *x, const struct apml_side *y, int32_t rounds);
+
+#endif
