@@ -21,9 +21,8 @@ static uint32_t mix(const struct pnet_geo_request *q)
 static struct pnet_grid grid_of(struct pnet_geo_walk *w, const struct pnet_level *level, void *work)
 {
     double cell = w->q->order.cell;
-    struct pnet_grid grid = w->plan->levels[w->q->a].grid;
-    if (!(cell > 0)) return grid;
-    grid = (struct pnet_grid){(float)cell, (float)(1 / cell), 1};
+    if (!(cell > 0)) return level->grid;
+    struct pnet_grid grid = (struct pnet_grid){(float)cell, (float)(1 / cell), 1};
     int64_t outside = PNET_KERNEL(w, keys)(level->rows, level->xyz, grid, work);
     if (outside)
         pnet_geo_fail(w, PNET_BAD_DATA,

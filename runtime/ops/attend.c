@@ -35,7 +35,9 @@ static bool check_level(struct pnet_rule *r)
     if (l->input < 0)
         return pnet_rule_fail(
             r, IN, "%s lies on generated points: their places are features", l->name);
-    if (r->attr[ORDER].i == PNET_ORDER_Z || l->cell > 0 || r->attr[CELL].set) return true;
+    const struct pnet_level_info *with_cells = l;
+    while (with_cells->kind == PNET_GEO_CHUNKS) with_cells = &r->levels[with_cells->finer];
+    if (r->attr[ORDER].i == PNET_ORDER_Z || with_cells->cell > 0 || r->attr[CELL].set) return true;
     pnet_rule_help(r, "cell=5cm, say, makes voxels for the order");
     return pnet_rule_fail(r, ORDER, "%s has no cells, which this order is made of", l->name);
 }

@@ -334,7 +334,7 @@ static void shrink_column(
         y[i * c] *= (float)(((double)a[i * c] - mean) * scale + (double)bias);
 }
 
-static void shrink_sets(const struct side *d, bool all)
+static void shrink(const struct side *d, bool all)
 {
     int64_t splits[SEGMENTS + 1];
     get(d, splits, d->splits, sizeof splits);
@@ -376,7 +376,7 @@ static void do_act_norm_backward(const struct side *d, bool all, int64_t constan
     g.out = out;
     n.act = d->add ? PNET_ACT_LEAKY : PNET_ACT_RELU;
     n.slope = 0.25f;
-    shrink_sets(d, all);
+    shrink(d, all);
     BOTH(d, norm)(&n, 1e-3, d->mean, d->inverse, out, work);
     run_norm_backward(d, &n, &g);
     give_work(d, out);

@@ -182,26 +182,6 @@ static void test_sizes(enum places places, enum sizes sizes, bool small)
         test_search(places, sizes, few, limit, limit % 2 ? 1e-8 : 1e-20);
 }
 
-/* Both sets lose the last points of each sample, on either device. */
-static void shrink_sets(struct sets *s, int64_t by)
-{
-    for (int side = 0; side < 2; side++) {
-        int64_t at = 0, begin = 0, *splits = s->splits[side];
-        for (int32_t k = 0; k < s->samples; k++) {
-            int64_t n = splits[k + 1] - begin;
-            begin = splits[k + 1];
-            at += n > by ? n - by : 0;
-            splits[k + 1] = at;
-        }
-        s->rows[side] = at;
-        s->cpu[side].rows = pnet_count(at);
-        pnet_cuda_copy_in((int64_t *)(uintptr_t)s->gpu[side].splits, splits,
-            (size_t)(s->samples + 1) * sizeof *splits);
-        pnet_cuda_copy_in((int64_t *)(uintptr_t)s->gpu[side].rows.live, &at, sizeof at);
-        pnet_cuda_sync(); /* release() tells of errors */
-    }
-}
-
 /* A recorded search goes on with the numbers and points that stand in device memory when it is replayed. */
 static void test_replay(bool small)
 {

@@ -33,9 +33,9 @@ size_t pnet_cuda_geo_curve_work(int64_t rows)
 size_t pnet_cuda_bucket_order_work(const struct pnet_level *level)
 {
     struct geo_purse purse = {NULL, 0};
-    take(&purse, 6 * (size_t)level->samples, sizeof(uint32_t));
-    take(&purse, CURVE_BYTES * (size_t)level->rows, 1);
-    take(&purse, pnet_cuda_geo_sorter_bytes(level->rows), 1);
+    geo_take(&purse, 6 * (size_t)level->samples, sizeof(uint32_t));
+    geo_take(&purse, CURVE_BYTES * (size_t)level->rows, 1);
+    geo_take(&purse, pnet_cuda_geo_sorter_bytes(level->rows), 1);
     return purse.used;
 }
 
