@@ -156,15 +156,33 @@ static void test_registration(void)
     }
 }
 
+/* Attention networks as their authors' code has them, and a head of 16 classes behind 64 channels. */
+static void test_attention(void)
+{
+    static const struct {
+        const char *path;
+        int64_t weights;
+    } models[] = {{"models/flash3d.pnet", 19331712}, {"models/ptv3.pnet", 46166272},
+        {"models/flash3d_wide.pnet", 46166272}};
+    for (int i = 0; i < 3; i++) {
+        struct pnet_compilation *c = compile(models[i].path, NULL, 0);
+        int64_t got = pnet_compilation_plan(c)->parameter_count - linear(64, 16, true);
+        CHECKF(got == models[i].weights, "%s: %lld", models[i].path, (long long)got);
+        CHECKF(pnet_compilation_warnings(c) == 0, "%s", models[i].path);
+        pnet_compilation_free(c);
+    }
+}
+
 int main(void)
 {
     static const char *const models[] = {"models/fcgf.pnet", "models/minkunet18a.pnet",
         "models/resnet18.pnet", "models/rooms.pnet", "models/shapes.pnet", "models/fcgf_kitti.pnet",
-        "models/fcgf_3dmatch.pnet"};
+        "models/fcgf_3dmatch.pnet", "models/flash3d.pnet", "models/ptv3.pnet"};
     test_fcgf();
     test_minkunet();
     test_resnet();
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) test_blocks(models[i]);
     test_registration();
+    test_attention();
     return check_end();
 }
