@@ -72,7 +72,7 @@ static void place(enum shapes shape, int side, int64_t row, float *at)
     float norm = sqrtf((at[0] * at[0] + at[1] * at[1]) + at[2] * at[2]) + 1e-9f;
     for (int c = 0; c < 3; c++) {
         if (shape == SURFACES) at[c] /= norm;
-        if (shape == DUPLICATES) at[c] = floorf(2 * at[c]);
+        if (shape == DUPLICATES) at[c] = floorf(at[c]);
         if ((shape == COLLAPSED && side == 0) || shape == ALL_EQUAL) at[c] = 0.25f * (float)c;
         if (shape == CLOSE && side == 0) at[c] *= 0.001f;
         if (shape == DISTANT && side == 1) at[c] += 1e4f;
