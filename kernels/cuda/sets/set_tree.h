@@ -1,5 +1,5 @@
-/* Two sets of a batch in one tree of boxes (kernels/cuda/geometry/geo_tree.h): the points of each sample of the first set, along a
-   curve, then those of the second set. Workspaces are host arithmetic, in every build. */
+/* Two sets of a batch in one tree of boxes (kernels/cuda/geometry/geo_tree.h): the points of each sample of the first set, in the
+   order of a curve, then those of the second set. Workspaces are host arithmetic, in every build. */
 #ifndef PNET_KERNELS_CUDA_SET_TREE_H
 #define PNET_KERNELS_CUDA_SET_TREE_H
 
