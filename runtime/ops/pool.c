@@ -195,20 +195,19 @@ const struct pnet_op pnet_op_pool = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
-    .cases =
-        "x -> pool(mean, to=g[1])\n"
-        "x -> pool(max, to=g[1])\n"
-        "x -> pool(sum, to=g[2])\n"
-        "x -> pool(max, to=g[0])\n"
-        "p.f -> pool(mean, to=g[0])\n"
-        "p.f -> pool(max, to=g[1])\n"
-        "x -> pool(mean, to=sample)\n"
-        "x -> pool(max, to=sample)\n"
-        "p.f -> pool(sum, to=sample)\n"
-        "p.f -> pool(max, to=chunks(p, 3))\n"
-        "x -> pool(mean, to=chunks(g[0], 4)) -> pool(max, to=grid(chunks(g[0], 4), 40cm))\n"
-        "cross_entropy(x -> linear(5), p.label -> pool(to=g[0]))\n"
-        "cross_entropy(x -> pool(mean, to=chunks(g[0], 2)) -> linear(5), p.label -> "
-        "pool(to=chunks(g[0], 2)))\n"
-        "cross_entropy(t -> linear(5), p.label -> pool(to=sample))\n",
+    .cases = "x -> pool(mean, to=g[1])\n"
+             "x -> pool(max, to=g[1])\n"
+             "x -> pool(sum, to=g[2])\n"
+             "x -> pool(max, to=g[0])\n"
+             "p.f -> pool(mean, to=g[0])\n"
+             "p.f -> pool(max, to=g[1])\n"
+             "x -> pool(mean, to=sample)\n"
+             "x -> pool(max, to=sample)\n"
+             "p.f -> pool(sum, to=sample)\n"
+             "p.f -> pool(max, to=chunks(p, 3))\n"
+             "x -> pool(mean, to=chunks(g[0], 4)) -> pool(max, to=grid(chunks(g[0], 4), 40cm))\n"
+             "cross_entropy(x -> linear(5), p.label -> pool(to=g[0]))\n"
+             "cross_entropy(x -> pool(mean, to=chunks(g[0], 2)) -> linear(5), p.label -> "
+             "pool(to=chunks(g[0], 2)))\n"
+             "cross_entropy(t -> linear(5), p.label -> pool(to=sample))\n",
 };
