@@ -22,12 +22,10 @@ static const struct pnet_apml standard = {
 enum shapes {
     AS_MADE,
     ON_A_SURFACE, /* both sets on a sphere, the first with noise */
-    SAME_PLACE,   /* all points of both sets */
     TWINS,        /* rows of both sets at the same places, as far as both have them */
     SHAPES
 };
-static const char *const shape_names[SHAPES] = {
-    "", "on a surface, ", "all at the same place, ", "equal sets, "};
+static const char *const shape_names[SHAPES] = {"", "on a surface, ", "equal sets, "};
 
 /* Moves the points of both sets, on either device. */
 static void reshape(struct sets *s, enum shapes shape)
@@ -41,7 +39,6 @@ static void reshape(struct sets *s, enum shapes shape)
             for (int c = 0; c < 3; c++) {
                 if (shape == ON_A_SURFACE)
                     at[c] = at[c] / norm + (side ? 0 : 1e-4f * (float)random_below(100));
-                if (shape == SAME_PLACE) at[c] = 0.375f;
                 if (shape == TWINS && side == 1 && i < s->rows[0]) at[c] = first[3 * i + c];
             }
         }
@@ -358,7 +355,7 @@ static void print_times(void)
         enum shapes shape;
         const char *name;
     } at[] = {{ANYWHERE, AS_MADE, "anywhere"}, {ANYWHERE, ON_A_SURFACE, "on a surface"},
-        {ON_A_SPHERE, AS_MADE, "collapsed"}, {ANYWHERE, SAME_PLACE, "at one place"}};
+        {COLLAPSED, AS_MADE, "collapsed"}, {ALL_AT_ONE_PLACE, AS_MADE, "at one place"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
             struct pnet_apml a = standard;

@@ -63,19 +63,25 @@ static __device__ __forceinline__ int64_t row_of_entry(
     return first;
 }
 
-/* The same among rows 0 .. rows - 1, found by a whole warp. */
-static __device__ __forceinline__ int64_t warp_row_of_entry(
-    const struct apml_list &l, int64_t rows, int64_t at)
+/* The rows of the first and the last of some entries, found among all rows by a whole warp. */
+struct entry_rows {
+    int64_t first, last;
+};
+
+static __device__ __forceinline__ struct entry_rows rows_of_entries(
+    const struct apml_list &l, int64_t rows, int64_t first_entry, int64_t last_entry)
 {
-    int64_t first = 0, end = rows;
-    while (end - first > 1) {
-        int64_t step = (end - first + WARP - 1) / WARP,
-                probe = first + (int64_t)(threadIdx.x % WARP + 1) * step;
-        bool reached = probe < end && list_begin(l, probe) <= at;
-        first += __popc(__ballot_sync(~0u, reached)) * step;
-        end = min(end, first + step);
+    struct entry_rows found = {0, 0};
+    for (int64_t step, left = rows; left > 1; left = step) {
+        step = (left + WARP - 1) / WARP;
+        int64_t next = (int64_t)(threadIdx.x % WARP + 1) * step, a = found.first + next,
+                b = found.last + next;
+        bool past_a = next < left && a < rows && list_begin(l, a) <= first_entry,
+             past_b = next < left && b < rows && list_begin(l, b) <= last_entry;
+        found.first += __popc(__ballot_sync(~0u, past_a)) * step;
+        found.last += __popc(__ballot_sync(~0u, past_b)) * step;
     }
-    return first;
+    return found;
 }
 
 enum { RUN = 128 /* entries that a warp takes at a time */ };
@@ -87,10 +93,10 @@ static __device__ __forceinline__ void for_entries(
 {
     const int64_t rows = pnet_live(l.rows);
     for (int64_t from = begin + warp * RUN; from < end; from += warps * RUN) {
-        int64_t to = min(from + RUN, end), first = warp_row_of_entry(l, rows, from),
-                last = warp_row_of_entry(l, rows, to - 1);
-        for (int64_t at = from + threadIdx.x % WARP; at < to; at += WARP)
-            f(row_of_entry(l, first, last + 1, at), at);
+        const int64_t to = min(from + RUN, end);
+        const struct entry_rows at = rows_of_entries(l, rows, from, to - 1);
+        for (int64_t k = from + threadIdx.x % WARP; k < to; k += WARP)
+            f(row_of_entry(l, at.first, at.last + 1, k), k);
     }
 }
 
