@@ -13,6 +13,7 @@ int main(void)
 #else
 
 #include "kernels/chunks.h"
+#include "kernels/order.h"
 #include "tests/geometry/neighbourhoods.h"
 #include "tests/cuda/geometry.h"
 #include "tests/cuda/geometry_times.h"
@@ -44,6 +45,28 @@ static void check_order(struct arena *a, const struct pnet_level *l, struct pnet
     free(work);
     free(want);
     free(want_key);
+}
+
+/* Orders that attention takes buckets from. */
+static void check_buckets(struct arena *a, const struct pnet_level *l, struct pnet_grid grid)
+{
+    size_t n = (size_t)l->rows;
+    int32_t *want = memory(n * sizeof *want);
+    void *work = memory(pnet_cpu_bucket_order_work(l));
+    for (int kind = PNET_ORDER_Z_TRANS; kind < PNET_ORDERS; kind++)
+        for (int32_t bucket = 16; bucket <= 512; bucket *= 32) {
+            enum pnet_order order = (enum pnet_order)kind;
+            pnet_cpu_bucket_order(l, grid, order, bucket, want, work);
+            struct pnet_level d = level_on_device(a, l);
+            int32_t *row = arena_take(a, n * sizeof *row);
+            pnet_cuda_bucket_order(&d, grid, order, bucket, row,
+                arena_take(a, pnet_cuda_bucket_order_work(l)));
+            CHECKF(device_holds(row, want, n * sizeof *row), "order %d of %lld rows, bucket %d",
+                kind, (long long)l->rows, bucket);
+            CHECK(arena_close(a));
+        }
+    free(work);
+    free(want);
 }
 
 static void check_children(
@@ -185,6 +208,7 @@ static void check_level(
     int32_t *parent;
     struct cloud *coarse = cloud_coarser(fine, grid_of(cell, factor), &parent);
     check_order(a, &fine->level, fine->level.grid);
+    check_buckets(a, &fine->level, fine->level.grid);
     check_sample(a, &fine->level, grid_of(cell, factor), false);
     check_chunks(a, &fine->level, factor);
     check_chunks(a, &fine->level, 16);
@@ -254,6 +278,7 @@ static void check_key_range(struct arena *a)
         xyz[30] = -0.0f;
         struct cloud *c = cloud_of(3, splits, xyz, grid_of(cell, 1));
         check_order(a, &c->level, grid_of(cell, factors[t % 4]));
+        check_buckets(a, &c->level, grid_of(cell, factors[t % 4]));
         check_sample(a, &c->level, grid_of(cell, factors[t % 4]), false);
         cloud_free(c);
     }
@@ -278,6 +303,7 @@ static void check_many_samples(struct arena *a)
     for (int keyed = 0; keyed < 2; keyed++) {
         l.key = keyed ? c->key : NULL;
         check_order(a, &l, l.grid);
+        check_buckets(a, &l, l.grid);
         check_sample(a, &l, grid_of(cell, 4), false);
         check_chunks(a, &l, 2);
         check_set(a, "many samples", &l, &l, &wide, NULL);
@@ -336,6 +362,7 @@ static void check_large(struct arena *a)
         {.kernel = 5, .radius = 0.006f}, {.kernel = 3, .radius = 0.003f, .degrade = PNET_VOXEL},
         {.kernel = 3, .radius = 0.004f, .shape = PNET_CUBE}, {.kernel = 3, .knn = 16}};
     check_order(a, &raw->level, raw->level.grid);
+    check_buckets(a, &raw->level, raw->level.grid);
     check_sample(a, &raw->level, grid_of(fine_cell, 1), false);
     check_sample(a, l, grid_of(fine_cell, 2), false);
     check_sample(a, l, grid_of(fine_cell, 2), true);

@@ -147,7 +147,7 @@ static bool near(double got, double want, double bound)
     return (isnan(got) && isnan(want)) || fabs(got - want) <= bound;
 }
 
-/* What the assignments of both devices amount to, from the CPU's. */
+/* Loss and gradients of the CPU's assignment, on both devices. */
 static void test_value(const struct sets *s, const int32_t *partner)
 {
     struct pnet_set_pair cpu = pair_of(s->cpu), gpu = pair_of(s->gpu);

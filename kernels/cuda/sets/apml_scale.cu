@@ -146,7 +146,7 @@ __global__ static void __launch_bounds__(SAMPLE_THREADS, 1)
     const struct apml_rows x = rows_of_sample(sides.of[0], (int32_t)blockIdx.x),
                            y = rows_of_sample(sides.of[1], (int32_t)blockIdx.x);
     const int64_t n = x.end - x.begin, m = y.end - y.begin;
-    if (n == 0 || m == 0) return; /* nobody reads their factors */
+    if (n == 0 || m == 0) return; /* their factors are not read */
     if (n + m > SHARED_FACTORS) {
         scale_sample(sides, x, y, rounds);
         return;

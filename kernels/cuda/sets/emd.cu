@@ -53,7 +53,7 @@ struct auction {
     key_type
         *bid; /* an object's largest bid, and ~ the lowest person who makes it; 0: none so far */
     int32_t *holder; /* of an object; -1 */
-    /* Once the rounds are over: the objects of a sample that nobody holds, in order, from the sample's first row on. */
+    /* Once the rounds are over: the objects of a sample without a holder, in order, from the sample's first row on. */
     int32_t *free_count; /* [samples] */
     float4 *free;        /* place, and the bits of the row */
     key_type *held;      /* distance and person; NO_KEY. The bids are not needed any more. */
@@ -320,7 +320,7 @@ static __device__ void remember(const struct auction &a, const int32_t *list, in
 }
 
 /* A person proposes to what it remembers; who loses an object to it goes on with what it remembers behind that one. Returns who
-   has nothing left to propose to; -1: nobody. */
+   has nothing left to propose to; -1: there is none. */
 static __device__ int32_t propose(const struct auction &a, int32_t person)
 {
     const int64_t begin = a.sets.y.splits[sample_of(a.sets.x, person)];
