@@ -1,12 +1,10 @@
-/* The auction. All blocks run at the same time and wait for each other twice in a round: behind the bids, and behind the sale. The
-   best and the second best object of a person do not depend on who looks at which objects, the largest bid is an integer maximum,
-   and the order of lists decides nothing: the assignment is that of kernels/cpu/sets/emd.c.
-
-   The rest is completed by proposals, as there: a person remembers the nearest objects whose holder would lose them, and proposes
-   to one after the other; who has none left looks again. The result does not depend on the order of proposals, so persons do not
-   wait for each other until all remembered objects are tried.
-
-   Where a round has fewer persons than there are warps, a block looks at the objects of one person, else a warp. */
+/* The auction. All blocks run at the same time and wait for each other twice in a round: behind the bids, and behind the sale.
+   The best and the second best object of a person do not depend on who looks at which objects, the largest bid is an integer
+   maximum, and the order of lists decides nothing: the assignment is that of kernels/cpu/sets/emd.c. The rest is completed by
+   proposals, as there: a person remembers the nearest objects whose holder would lose them, and proposes to one after the
+   other; who has none left looks again. The result does not depend on the order of proposals, so persons do not wait for each
+   other until all remembered objects are tried. Where a round has fewer persons than there are warps, a block looks at the
+   objects of one person, else a warp. */
 #include "kernels/cuda/sets/boxes.cuh"
 #include "kernels/emd.h"
 

@@ -206,7 +206,8 @@ struct log_sums {
     }
 };
 
-/* What one step needs: `from` before it, `to` after it, both [rows, POTENTIAL_FLOATS]. `kept` [rows, PARTS], or NULL, gets both. */
+/* What one step needs: `from` before it, `to` after it, both [rows, POTENTIAL_FLOATS]. `kept` [rows, PARTS] gets both; it may be
+   NULL. */
 struct step {
     const float *from[SIDES];
     float *to[SIDES], *kept[SIDES];
