@@ -4,18 +4,6 @@
 #include "kernels/cuda/sets/apml_search.h"
 #include "kernels/cuda/sets/sets_work.h"
 
-struct purse {
-    char *base; /* or NULL */
-    size_t used;
-};
-
-static void *take(struct purse *p, int64_t count, size_t size)
-{
-    void *piece = p->base ? p->base + p->used : NULL;
-    p->used += round_up((size_t)count * size);
-    return piece;
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -31,40 +19,42 @@ static int64_t long_rows(const struct pnet_apml *a, int64_t rows)
 
 size_t pnet_cuda_apml_room(const struct pnet_apml *a, void *work, struct pnet_cuda_apml_room *p)
 {
-    struct purse purse = {work, 0};
+    struct geo_purse purse = {work, 0};
     const int64_t rows[2] = {a->sets.x.rows.most, a->sets.y.rows.most},
                   starts = larger(rows[0], rows[1]) + 2;
-    p->finite = take(&purse, 1, sizeof *p->finite);
+    p->finite = geo_take(&purse, 1, sizeof *p->finite);
     for (int k = 0; k < 2; k++) {
-        p->long_count[k] = take(&purse, 1, sizeof *p->long_count[k]);
-        p->long_row[k] = take(&purse, long_rows(a, rows[k]), sizeof *p->long_row[k]);
+        p->long_count[k] = geo_take(&purse, 1, sizeof *p->long_count[k]);
+        p->long_row[k] = geo_take(&purse, (size_t)long_rows(a, rows[k]), sizeof *p->long_row[k]);
     }
-    p->slice = take(&purse, 2 * SLICES, sizeof *p->slice);
-    p->sums = take(&purse, (int64_t)pnet_cuda_geo_scan_sums(starts), sizeof *p->sums);
-    p->start = take(&purse, starts, sizeof *p->start);
-    p->start_y = take(&purse, rows[1] + 1, sizeof *p->start_y);
-    p->search = take(&purse, 0, 1);
+    p->slice = geo_take(&purse, 2 * SLICES, sizeof *p->slice);
+    p->sums = geo_take(&purse, pnet_cuda_geo_scan_sums(starts), sizeof *p->sums);
+    p->start = geo_take(&purse, (size_t)starts, sizeof *p->start);
+    p->start_y = geo_take(&purse, (size_t)(rows[1] + 1), sizeof *p->start_y);
+    p->search = geo_take(&purse, 0, 1);
     size_t searched = purse.used + pnet_cuda_apml_search_work(a);
-    for (int k = 0; k < 2; k++) p->by_y[k] = take(&purse, a->entries * rows[k], sizeof *p->by_y[k]);
-    p->u = take(&purse, rows[0], sizeof *p->u);
-    p->v = take(&purse, rows[1], sizeof *p->v);
+    for (int k = 0; k < 2; k++)
+        p->by_y[k] = geo_take(&purse, (size_t)(a->entries * rows[k]), sizeof *p->by_y[k]);
+    p->u = geo_take(&purse, (size_t)rows[0], sizeof *p->u);
+    p->v = geo_take(&purse, (size_t)rows[1], sizeof *p->v);
     return purse.used > searched ? purse.used : searched;
 }
 
 size_t pnet_cuda_apml_backward_room(
     const struct pnet_apml *a, void *work, struct pnet_cuda_apml_backward_room *p)
 {
-    struct purse purse = {work, 0};
+    struct geo_purse purse = {work, 0};
     const int64_t x = a->sets.x.rows.most, y = a->sets.y.rows.most;
     const int32_t samples = a->sets.x.samples;
-    p->finite = take(&purse, 1, sizeof *p->finite);
-    p->long_count = take(&purse, 1, sizeof *p->long_count);
-    p->long_row = take(&purse, long_rows(a, larger(x, y)), sizeof *p->long_row);
-    p->box = take(&purse, (int64_t)samples * parts_of_sample(samples), sizeof *p->box);
-    p->sums = take(&purse, (int64_t)pnet_cuda_geo_scan_sums(y + 2), sizeof *p->sums);
-    p->start = take(&purse, y + 2, sizeof *p->start);
-    p->longer = take(&purse, y, sizeof *p->longer);
-    p->by_y = take(&purse, a->entries * larger(x, y), sizeof *p->by_y);
+    p->finite = geo_take(&purse, 1, sizeof *p->finite);
+    p->long_count = geo_take(&purse, 1, sizeof *p->long_count);
+    p->long_row = geo_take(&purse, (size_t)long_rows(a, larger(x, y)), sizeof *p->long_row);
+    p->box =
+        geo_take(&purse, (size_t)((int64_t)samples * parts_of_sample(samples)), sizeof *p->box);
+    p->sums = geo_take(&purse, pnet_cuda_geo_scan_sums(y + 2), sizeof *p->sums);
+    p->start = geo_take(&purse, (size_t)(y + 2), sizeof *p->start);
+    p->longer = geo_take(&purse, (size_t)y, sizeof *p->longer);
+    p->by_y = geo_take(&purse, (size_t)(a->entries * larger(x, y)), sizeof *p->by_y);
     return purse.used;
 }
 
