@@ -241,7 +241,7 @@ static void test_potentials(
         pnet_cuda_copy_in(potential[side].device, want[side], potential[side].live);
     }
     double got = (double)*(const float *)loss.first, square = 12 * (double)box * (double)box;
-    CHECKF(near(got, (double)value, 1e-5 * fabs((double)value) + 1e-7 * square),
+    CHECKF(near(got, (double)value, 1e-5 * fabs((double)value) + 3e-7 * square),
         "%s: %.9g, on the CPU %.9g", name, got, (double)value);
     pnet_cuda_sinkhorn(gpu, NULL, NULL, loss.device, work);
     collect(&loss, 1, name);
@@ -274,7 +274,8 @@ static void test_sinkhorn(
             &gpu, potential[0].device, potential[1].device, g.on_device, &g.gpu, work);
         collect_gradients(&g, turn);
     }
-    check_gradients(&s, &g, 2e-5);
+    check_gradients(
+        &s, &g, blur < 0.05 ? 4e-4 : 4e-5); /* exponents are of the size of 1 / blur^2 */
     struct result loss = make_result(NULL, 1, 1, sizeof(float));
     work = device_work(pnet_cuda_sinkhorn_work(&gpu, false));
     pnet_cuda_sinkhorn(&gpu, potential[0].device, potential[1].device, loss.device, work);
