@@ -10,7 +10,11 @@
 #include "compiler/pnet.h"
 #include "kernels/conv.h"
 #include "kernels/philox.h"
+#include "runtime/device/device_time.h"
 #include "runtime/run/session.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/conv/conv_clock.h"
+#endif
 
 enum { REPEAT_MAX = 1001, SEED = 5 };
 enum set { CUBE, SPHERE, COLLAPSED };
@@ -19,11 +23,12 @@ static const char *const set_names[] = {"cube", "sphere", "collapsed"};
 static const char usage[] =
     "Usage: pnet-bench loss NAME [options]\n"
     "The time of NAME(a, b), a loss between two point sets, forward and backward with the "
-    "gradients of both sets, on the\n"
-    "CPU: medians, and the peak of the memory that is planned. Where the program was built with "
-    "nanoflann: beside the time\n"
-    "in which nanoflann builds its trees and finds the two nearest points of the other set for "
-    "each point, in turns.\n"
+    "gradients of both sets: medians,\n"
+    "and the peak of the memory that is planned. On the CPU, where the program was built with "
+    "nanoflann: beside the time in\n"
+    "which nanoflann builds its trees and finds the two nearest points of the other set for each "
+    "point, in turns. On a GPU:\n"
+    "of replays, by events. bench/losses.sh makes a table.\n"
     "\n"
     "  --points N          of each set, in each sample (2048)\n"
     "  --batch B           samples (1)\n"
@@ -32,25 +37,32 @@ static const char usage[] =
     "                      collapsed: a lies within the noise of the sphere's middle (sphere)\n"
     "  --noise S           standard deviation a coordinate, the radius being 1 (0.01)\n"
     "  --with ARGUMENTS    of the loss, such as tau=1e-10,most=32\n"
+    "  --device DEVICE     cpu, cuda or cuda:N (cpu)\n"
     "  --repeat N          of which the median is taken (11)\n"
+    "  --seconds S         no round begins later than that after the first one began (1000)\n"
     "  --json              one JSON object on standard output\n"
     "  --help\n"
     "\n"
-    "  pnet-bench loss apml --points 16384 --batch 1\n";
+    "  pnet-bench loss apml --points 16384 --batch 1\n"
+    "  pnet-bench loss chamfer --points 2048 --batch 32 --device cuda\n";
 
 struct options {
     const char *name, *with;
     int64_t points;
     int32_t batch;
     enum set set;
-    double noise;
+    double noise, seconds;
     int repeat;
+    struct pnet_device device;
     bool json;
 };
 
-/* Medians, seconds; 0: not measured. */
+enum { FORWARD, BACKWARD, BUILD, SEARCH, TIMES };
+
+/* Medians of so many rounds, in seconds; 0: not measured. */
 struct figures {
-    double loss, forward, backward, build, search;
+    double loss, median[TIMES];
+    int rounds;
     size_t peak;
 };
 
@@ -72,9 +84,11 @@ static void read_options(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {{"points", 1, NULL, 'p'}, {"batch", 1, NULL, 'b'},
         {"set", 1, NULL, 's'}, {"noise", 1, NULL, 'n'}, {"with", 1, NULL, 'w'},
-        {"repeat", 1, NULL, 'r'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
-    *o = (struct options){.points = 2048, .batch = 1, .set = SPHERE, .noise = 0.01, .repeat = 11};
+        {"device", 1, NULL, 'd'}, {"repeat", 1, NULL, 'r'}, {"seconds", 1, NULL, 't'},
+        {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    *o = (struct options){
+        .points = 2048, .batch = 1, .set = SPHERE, .noise = 0.01, .repeat = 11, .seconds = 1000};
+    struct pnet_error e;
     int option;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
         switch (option) {
@@ -83,6 +97,10 @@ static void read_options(int argc, char **argv, struct options *o)
         case 's': o->set = set_of(optarg); break;
         case 'n': o->noise = bench_number(optarg, 0, 1e3, fail_usage); break;
         case 'w': o->with = optarg; break;
+        case 'd':
+            if (pnet_device_parse(optarg, &o->device, &e)) fail_usage(e.message);
+            break;
+        case 't': o->seconds = bench_number(optarg, 0, 1e9, fail_usage); break;
         case 'r': o->repeat = (int)bench_number(optarg, 1, REPEAT_MAX, fail_usage); break;
         case 'j': o->json = true; break;
         case 'h': fputs(usage, stdout); exit(0);
@@ -157,35 +175,118 @@ static void run_nanoflann(
 #endif
 }
 
+/* A round on the CPU: what each part takes. */
+static enum pnet_status time_on_cpu(const struct options *o, struct pnet_session *s,
+    const struct pnet_batch *b, double to[TIMES], struct pnet_error *e)
+{
+    double begin = bench_now();
+    enum pnet_status st = pnet_session_forward(s, 0, true, 0, e);
+    to[FORWARD] = bench_now() - begin;
+    begin = bench_now();
+    if (!st) st = pnet_session_backward(s, 0, 1, false, e);
+    to[BACKWARD] = bench_now() - begin;
+    if (!st) run_nanoflann(o, b, &to[BUILD], &to[SEARCH]);
+    return st;
+}
+
+/* Forward and backward recorded as a training records them, and the marks around them; NULL on the CPU. */
+struct replays {
+    void *record[2], *mark[3];
+};
+
+#ifdef PNET_CUDA_BUILT
+static enum pnet_status record(struct pnet_session *s, struct replays *r, struct pnet_error *e)
+{
+    bool there = true;
+    enum pnet_status st = pnet_session_forward(s, 0, true, 0, e);
+    if (!st) st = pnet_session_backward(s, 0, 1, false, e);
+    if (!st) st = pnet_session_wait(s, e); /* the kernels are loaded */
+    for (int i = 0; i < 2 && !st; i++)
+        there &= (r->record[i] = pnet_session_record(s, 0, i == 1, NULL, NULL)) != NULL;
+    for (int i = 0; i < 3 && !st; i++) there &= (r->mark[i] = pnet_cuda_mark_new()) != NULL;
+    return st || there ? st
+                       : pnet_error_set(e, PNET_NO_DEVICE,
+                             "the loss could not be recorded, or marks not made");
+}
+
+/* A round on a GPU: the replays before those that are timed keep it busy while the host launches them. */
+static enum pnet_status time_on_gpu(
+    struct pnet_session *s, const struct replays *r, double to[TIMES], struct pnet_error *e)
+{
+    struct pnet_device d = pnet_session_device(s);
+    for (int timed = 0; timed < 2; timed++)
+        for (int i = 0; i < 2; i++) {
+            if (i == 0) pnet_cuda_mark_set(r->mark[0]);
+            pnet_device_replay(d, r->record[i]);
+            pnet_cuda_mark_set(r->mark[i + 1]);
+        }
+    enum pnet_status st = pnet_session_wait(s, e);
+    for (int i = 0; i < 2 && !st; i++) {
+        to[i] = 1e-3 * pnet_cuda_mark_ms(r->mark[i], r->mark[i + 1]);
+        if (isnan(to[i])) st = pnet_error_set(e, PNET_NO_DEVICE, "a mark tells no time");
+    }
+    return st;
+}
+
+static void free_replays(struct pnet_session *s, const struct replays *r)
+{
+    for (int i = 0; i < 2; i++)
+        if (r->record[i]) pnet_device_record_free(pnet_session_device(s), r->record[i]);
+    for (int i = 0; i < 3; i++)
+        if (r->mark[i]) pnet_cuda_mark_free(r->mark[i]);
+}
+#endif
+
+static enum pnet_status time_round(const struct options *o, struct pnet_session *s,
+    const struct pnet_batch *b, const struct replays *r, double to[TIMES], struct pnet_error *e)
+{
+#ifdef PNET_CUDA_BUILT
+    if (o->device.kind == PNET_CUDA) return time_on_gpu(s, r, to, e);
+#endif
+    (void)r;
+    return time_on_cpu(o, s, b, to, e);
+}
+
+/* The first round warms up, and counts where no other begins in time. */
+static enum pnet_status run_rounds(const struct options *o, struct pnet_session *s,
+    const struct pnet_batch *b, const struct replays *r, struct figures *f, struct pnet_error *e)
+{
+    static double time[TIMES][REPEAT_MAX];
+    double begin = bench_now();
+    enum pnet_status st = PNET_OK;
+    for (int n = -1; n < o->repeat && !st; n++) {
+        double now[TIMES] = {0};
+        if (n >= 0 && bench_now() - begin > o->seconds) break;
+        st = time_round(o, s, b, r, now, e);
+        int at = n < 0 ? 0 : n;
+        for (int k = 0; k < TIMES; k++) time[k][at] = now[k];
+        f->rounds = at + 1;
+    }
+    for (int k = 0; k < TIMES && !st; k++) f->median[k] = bench_median(time[k], f->rounds);
+    return st;
+}
+
 static enum pnet_status run(const struct options *o, struct pnet_session *s,
     const struct pnet_batch *b, struct figures *f, struct pnet_error *e)
 {
-    static double time[4][REPEAT_MAX];
+    struct replays r = {{NULL}, {NULL}};
     enum pnet_status st = pnet_session_prepare(s, 0, b, e);
-    for (int n = -1; n < o->repeat && !st; n++) {
-        int at = n < 0 ? 0 : n;
-        double begin = bench_now();
-        st = pnet_session_forward(s, 0, true, 0, e);
-        time[0][at] = bench_now() - begin;
-        begin = bench_now();
-        if (!st) st = pnet_session_backward(s, 0, 1, false, e);
-        time[1][at] = bench_now() - begin;
-        if (!st) run_nanoflann(o, b, &time[2][at], &time[3][at]);
-    }
-    if (st) return st;
-    f->loss = pnet_session_objective(s, 0, NULL);
-    f->peak = pnet_session_memory(s)->peak;
-    f->forward = bench_median(time[0], o->repeat);
-    f->backward = bench_median(time[1], o->repeat);
-    f->build = bench_median(time[2], o->repeat);
-    f->search = bench_median(time[3], o->repeat);
-    return PNET_OK;
+#ifdef PNET_CUDA_BUILT
+    if (!st && o->device.kind == PNET_CUDA) st = record(s, &r, e);
+#endif
+    if (!st) st = run_rounds(o, s, b, &r, f, e);
+    if (!st) f->loss = pnet_session_objective(s, 0, NULL);
+    if (!st) f->peak = pnet_session_memory(s)->peak;
+#ifdef PNET_CUDA_BUILT
+    free_replays(s, &r);
+#endif
+    return st;
 }
 
 static enum pnet_status measure(
     const struct options *o, const struct pnet_plan *p, struct figures *f, struct pnet_error *e)
 {
-    struct pnet_target target = {.where = {PNET_CPU, 0}};
+    struct pnet_target target = {.where = o->device};
     struct pnet_session_options so = {.slots = 1};
     struct pnet_bound *bound = NULL;
     struct pnet_batch *batch = NULL;
@@ -200,37 +301,40 @@ static enum pnet_status measure(
     return st;
 }
 
-static void print(const struct options *o, const struct figures *f)
+static void print_json(const struct options *o, const struct figures *f, const char *device)
 {
-    double both = f->forward + f->backward, others = f->build + f->search;
-    if (o->json) {
-        printf(
-            "{\"loss\": \"%s\", \"set\": \"%s\", \"noise\": %g, \"points\": %lld, \"batch\": %d, "
-            "\"isa\": \"%s\", \"threads\": %d, \"value\": %.9g, \"forward_ms\": %.3f, "
-            "\"backward_ms\": %.3f, \"peak_bytes\": %zu",
-            o->name, set_names[o->set], o->noise, (long long)o->points, o->batch, pnet_cpu_isa(),
-            omp_get_max_threads(), f->loss, 1e3 * f->forward, 1e3 * f->backward, f->peak);
-        if (others > 0)
-            printf(", \"nanoflann_build_ms\": %.3f, \"nanoflann_search_ms\": %.3f, "
-                   "\"of_nanoflann\": %.4f",
-                1e3 * f->build, 1e3 * f->search, both / others);
-        puts("}");
-        return;
-    }
-    printf("%s of %d x %lld points, %s, noise %g; %s, %d threads\n", o->name, o->batch,
-        (long long)o->points, set_names[o->set], o->noise, pnet_cpu_isa(), omp_get_max_threads());
-    printf("loss %.6g; forward %.2f ms, backward %.2f ms, peak %.1f MiB\n", f->loss,
-        1e3 * f->forward, 1e3 * f->backward, (double)f->peak / 1048576);
+    const double *t = f->median, others = t[BUILD] + t[SEARCH];
+    printf("{\"loss\": \"%s\", \"set\": \"%s\", \"noise\": %g, \"points\": %lld, \"batch\": %d, "
+           "\"device\": \"%s\", \"isa\": \"%s\", \"threads\": %d, \"rounds\": %d, "
+           "\"value\": %.9g, \"forward_ms\": %.4f, \"backward_ms\": %.4f, \"peak_bytes\": %zu",
+        o->name, set_names[o->set], o->noise, (long long)o->points, o->batch, device,
+        pnet_cpu_isa(), omp_get_max_threads(), f->rounds, f->loss, 1e3 * t[FORWARD],
+        1e3 * t[BACKWARD], f->peak);
+    if (others > 0)
+        printf(", \"nanoflann_build_ms\": %.3f, \"nanoflann_search_ms\": %.3f, "
+               "\"of_nanoflann\": %.4f",
+            1e3 * t[BUILD], 1e3 * t[SEARCH], (t[FORWARD] + t[BACKWARD]) / others);
+    puts("}");
+}
+
+static void print(const struct options *o, const struct figures *f, const char *device)
+{
+    const double *t = f->median, others = t[BUILD] + t[SEARCH];
+    printf("%s of %d x %lld points, %s, noise %g; %s\n", o->name, o->batch, (long long)o->points,
+        set_names[o->set], o->noise, device);
+    printf("loss %.6g; forward %.3g ms, backward %.3g ms, peak %.1f MiB; medians of %d rounds\n",
+        f->loss, 1e3 * t[FORWARD], 1e3 * t[BACKWARD], (double)f->peak / 1048576, f->rounds);
     if (others > 0)
         printf("nanoflann %.2f ms to build, %.2f ms for two nearest points: the loss takes %.2f "
                "times as long\n",
-            1e3 * f->build, 1e3 * f->search, both / others);
+            1e3 * t[BUILD], 1e3 * t[SEARCH], (t[FORWARD] + t[BACKWARD]) / others);
 }
 
 int pnet_bench_loss(int argc, char **argv)
 {
     struct options o;
     struct figures f = {.loss = 0};
+    struct pnet_device_info device;
     struct pnet_error e;
     struct pnet_compile_options c = {.purpose = PNET_FOR_TRAINING, .input_gradients = true};
     char text[512];
@@ -245,10 +349,13 @@ int pnet_bench_loss(int argc, char **argv)
     enum pnet_status st = model ? pnet_compilation_code(model) : PNET_NO_MEMORY;
     if (!plan) {
         if (model) pnet_compilation_report(model, stderr, false, false);
-    } else if ((st = measure(&o, plan, &f, &e))) {
+    } else if ((st = measure(&o, plan, &f, &e)) ||
+               (st = pnet_device_describe(o.device, &device, &e))) {
         fprintf(stderr, "pnet-bench loss: %s\n", e.message);
+    } else if (o.json) {
+        print_json(&o, &f, device.name);
     } else {
-        print(&o, &f);
+        print(&o, &f, device.name);
     }
     pnet_compilation_free(model);
     return (int)st;

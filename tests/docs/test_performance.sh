@@ -6,6 +6,7 @@ pnetc=$(realpath "${PNETC:-build/release/pnetc}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ln -s "$root/models" "$work/models"
+ln -s "$root/bench" "$work/bench"
 mkdir "$work/build"
 ln -s "$(dirname "$pnetc")" "$work/build/release"
 export OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
@@ -15,10 +16,11 @@ for page in performance gpu; do
         inside && sub(/\\$/, "") { line = line $0; next }
         inside { print line $0; line = "" }' "$root/docs/$page.md" >commands
     # On a GPU: what computes there, and tests that are for one. Planning is not. With PyTorch: tests/cli/test_autocast.sh.
-    grep -vE 'pnet-bench .*--device cuda|^ncu |test_cuda|^python3 bench/autocast' commands >here
+    grep -vE '(pnet-bench|losses.sh) .*--device cuda|^ncu |test_cuda|^python3 bench/autocast' commands >here
     [ "$(wc -l <here)" -ge 2 ] || { echo "docs/$page.md: hardly any commands found: is the extraction broken?" >&2; exit 1; }
     while read -r line; do
-        small=$(printf '%s\n' "$line" | sed 's/--points 700000/--points 3000/; s/--points 100000/--points 2000/')
+        small=$(printf '%s\n' "$line" | sed 's/--points 700000/--points 3000/; s/--points 100000/--points 2000/
+            s/--most [0-9]*/--most 2048/')
         if ! sh -c "$small" >output 2>&1 </dev/null; then
             printf 'docs/%s.md: %s\n' "$page" "$line" >&2
             tail -n 20 output >&2
