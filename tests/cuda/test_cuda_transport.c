@@ -19,7 +19,7 @@ enum shapes {
     RANDOM,
     SURFACES,   /* both on a sphere */
     DUPLICATES, /* many coincide, and many distances are equal */
-    COLLAPSED,  /* x in one place */
+    ONE_PLACE,  /* x */
     CLOSE,      /* x within a thousandth */
     DISTANT,    /* y is 10^4 away */
     ALL_EQUAL,  /* both in one place */
@@ -73,7 +73,7 @@ static void place(enum shapes shape, int side, int64_t row, float *at)
     for (int c = 0; c < 3; c++) {
         if (shape == SURFACES) at[c] /= norm;
         if (shape == DUPLICATES) at[c] = floorf(at[c]);
-        if ((shape == COLLAPSED && side == 0) || shape == ALL_EQUAL) at[c] = 0.25f * (float)c;
+        if ((shape == ONE_PLACE && side == 0) || shape == ALL_EQUAL) at[c] = 0.25f * (float)c;
         if (shape == CLOSE && side == 0) at[c] *= 0.001f;
         if (shape == DISTANT && side == 1) at[c] += 1e4f;
         if (shape == SMALL) at[c] *= 3e-22f;
