@@ -59,8 +59,8 @@ static void check_buckets(struct arena *a, const struct pnet_level *l, struct pn
             pnet_cpu_bucket_order(l, grid, order, bucket, want, work);
             struct pnet_level d = level_on_device(a, l);
             int32_t *row = arena_take(a, n * sizeof *row);
-            pnet_cuda_bucket_order(&d, grid, order, bucket, row,
-                arena_take(a, pnet_cuda_bucket_order_work(l)));
+            pnet_cuda_bucket_order(
+                &d, grid, order, bucket, row, arena_take(a, pnet_cuda_bucket_order_work(l)));
             CHECKF(device_holds(row, want, n * sizeof *row), "order %d of %lld rows, bucket %d",
                 kind, (long long)l->rows, bucket);
             CHECK(arena_close(a));

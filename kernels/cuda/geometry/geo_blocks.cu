@@ -98,7 +98,8 @@ static __device__ struct corner look_around(
             at[a] = (uint32_t)block;
         }
         int32_t head = -1;
-        if (meets) head = find_block(s.blocks, pnet_key_join(at[0], at[1], at[2]), sample, first, end);
+        if (meets)
+            head = find_block(s.blocks, pnet_key_join(at[0], at[1], at[2]), sample, first, end);
         around.first[n][lane] = head;
         around.mask[n][lane] = head >= 0 ? s.blocks.mask[head] : 0;
     }
