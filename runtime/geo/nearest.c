@@ -10,6 +10,14 @@ static bool same(const struct pnet_geo_request *q, const struct pnet_geo_request
     return q->nearest.k == r->nearest.k;
 }
 
+/* A map that no layer reads is needed while other items are built. */
+static enum pnet_geo_owner owner(const struct pnet_plan *p, int item, unsigned forms, int which)
+{
+    (void)forms;
+    (void)which;
+    return p->geo[item].users ? PNET_OWNER_SLOT : PNET_OWNER_SHARED;
+}
+
 static void walk(struct pnet_geo_walk *w)
 {
     int32_t k = w->q->nearest.k;
@@ -35,6 +43,7 @@ const struct pnet_geo_kind pnet_geo_nearest = {
     .flags = PNET_GEO_SEARCHES,
     .part = {PNET_PART_MAPS, PNET_PART_MAPS},
     .same = same,
+    .owner = owner,
     .walk = walk,
     .view = view,
 };

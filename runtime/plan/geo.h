@@ -36,7 +36,7 @@ enum {
    may use them as it likes. */
 enum pnet_geo_forms {
     PNET_FORM_FORWARD = 1,    /* TRIPLETS: one by one, sorted by the row of level `a` */
-    PNET_FORM_TRANSPOSED = 2, /* TRIPLETS: sorted by the row of level `b` */
+    PNET_FORM_TRANSPOSED = 2, /* TRIPLETS, CORNERS: sorted by the row of level `b` */
     PNET_FORM_CHILDREN = 4,   /* PARENT: the children of each coarse row */
     /* TRIPLETS on a GPU: the same laid out as tiles; one by one only where a tile lists nothing */
     PNET_FORM_FORWARD_TILES = 8,
@@ -49,7 +49,7 @@ struct pnet_geo_request {
     enum pnet_geo_id kind;
     int a, b; /* levels. TRIPLETS: a holds the centres, b the neighbours, a == b or a the coarser
                  one; PARENT, NEAREST: a the finer, b the coarser; MATCHES: a the source, b the
-                 target; kinds of levels: the level, twice */
+                 target; CORNERS: a the queries, b the source; kinds of levels: the level, twice */
     union {   /* the arguments, by kind: q.triplets.nb, q.nearest.k, q.matches.pose .. */
 #define PNET_GEO(ID, row, arguments)                                                               \
     struct {                                                                                       \
@@ -74,10 +74,11 @@ struct pnet_geo_view {
     const void *array[PNET_GEO_BUFFERS]; /* the buffers of the kind, by its own numbers */
     struct pnet_level level;             /* kinds of levels */
     /* TRIPLETS, PNET_FORM_FORWARD. MATCHES: start and other alone, each row of a with those of b
-       at |T p - q| <= radius, ascending */
+       at |T p - q| <= radius, ascending. CORNERS: start and other alone, each query with the source rows around it */
     struct pnet_triplets forward;
     /* TRIPLETS, PNET_FORM_TRANSPOSED. Of a form that is read as tiles alone the row starts are there, and the tiles */
     struct pnet_triplets transposed;
+    const float *weight, *transposed_weight; /* CORNERS: of the entries; NULL: all are 1 */
     const int32_t *parent;      /* PARENT [a_rows] */
     const int64_t *child_start; /* PARENT [b_rows + 1], PNET_FORM_CHILDREN */
     const int32_t

@@ -1,4 +1,5 @@
 #include "kernels/cuda/geometry/geo_work.h"
+#include "kernels/corners.h"
 #include "kernels/geometry_stage.h"
 #include "kernels/matches.h"
 #include "kernels/order.h"
@@ -168,6 +169,24 @@ size_t pnet_cuda_matches_work(
     struct pnet_neighbourhood nb = pnet_cuda_geo_matches_ball(radius);
     struct geo_matches_work p;
     return pnet_cuda_geo_matches_take(a, number, NULL, &p) + pnet_cuda_triplets_work(a, b, &nb);
+}
+
+size_t pnet_cuda_geo_corners_take(const struct pnet_level *queries, const struct pnet_level *source,
+    int corners, void *work, struct geo_corners_work *p)
+{
+    struct geo_purse purse = {work, 0};
+    p->key = take(&purse, (size_t)source->rows, sizeof(uint64_t));
+    p->found = take(&purse, (size_t)queries->rows * (size_t)corners, sizeof(int32_t));
+    p->sums = take(&purse, pnet_cuda_geo_scan_sums(queries->rows), sizeof(int64_t));
+    return purse.used;
+}
+
+size_t pnet_cuda_corners_work(
+    const struct pnet_level *queries, const struct pnet_level *source, enum pnet_corner_kind kind)
+{
+    struct geo_corners_work p;
+    int corners = kind == PNET_CORNERS_TRILINEAR ? PNET_CORNERS : 1;
+    return pnet_cuda_geo_corners_take(queries, source, corners, NULL, &p);
 }
 
 int64_t pnet_cuda_geo_tiles_of(int64_t rows)

@@ -119,6 +119,14 @@ struct geo_matches_work {
     uint16_t *cell;
     char *triplets;
 };
+struct geo_corners_work {
+    uint64_t *key;  /* [source rows] */
+    int32_t *found; /* [queries, corners]: source row of each corner; -1: none */
+    int64_t *sums;
+};
+size_t pnet_cuda_geo_corners_take(const struct pnet_level *queries, const struct pnet_level *source,
+    int corners, void *work, struct geo_corners_work *p);
+
 /* Returns the neighbourhood of matches: a triplet set with one cell, in which the moved points of `a` are centres among the
    points of `b`. */
 struct pnet_neighbourhood pnet_cuda_geo_matches_ball(float radius);
