@@ -12,7 +12,7 @@ static bool rule(struct pnet_rule *r)
     bool labels = in.type == PNET_I32;
     if (from->kind != PNET_GEO_GRID) {
         if (from->input >= 0)
-            pnet_rule_help(r, "-> pool(mean, to=grid(%s, 10cm)) brings them there", from->name);
+            pnet_rule_help(r, "-> pool(to=grid(.., 10cm)) brings them to one");
         r->error_in = 0;
         return pnet_rule_fail(
             r, IN, "interpolate() takes values on the cells of a grid, not on %s", from->name);

@@ -194,7 +194,7 @@ int main(void)
     struct pnet_compile_options o = none;
     CHECK(cases("elaborate", none) == 33);
     CHECK(cases("limits", none) == 16);
-    CHECK(cases("rules", none) == 12);
+    CHECK(cases("rules", none) == 13);
     CHECK(cases("attention", none) == 1);
     o.purpose = PNET_FOR_TRAINING;
     CHECK(cases("training", o) == 1);

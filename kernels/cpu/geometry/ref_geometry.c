@@ -326,3 +326,61 @@ bool pnet_ref_nearest(
     free(ranked);
     return true;
 }
+
+/* Returns the row of a sample's voxel; -1: none. */
+static int32_t row_in_voxel(const struct pnet_level *l, int32_t sample, const int32_t voxel[3])
+{
+    for (int64_t i = l->row_splits[sample]; i < l->row_splits[sample + 1]; i++) {
+        int32_t v[3];
+        pnet_ref_voxel(l->xyz + 3 * i, l->grid, v);
+        if (v[0] == voxel[0] && v[1] == voxel[1] && v[2] == voxel[2]) return (int32_t)i;
+    }
+    return -1;
+}
+
+/* Sets the rows of the eight corners of a query and their weights. */
+static void trilinear(const struct pnet_level *source, int32_t sample, const float p[3],
+    int32_t row[PNET_CORNERS], float weight[PNET_CORNERS])
+{
+    float sum = 0;
+    for (int e = 0; e < PNET_CORNERS; e++) {
+        int32_t voxel[3];
+        weight[e] = 1;
+        for (int a = 0; a < 3; a++) {
+            float t = p[a] * source->grid.inverse_base, q = t / (float)source->grid.factor;
+            float corner = floorf(q - 0.5f) + (float)(e >> (2 - a) & 1);
+            voxel[a] = (int32_t)fminf(fmaxf(corner, -0x1p30f), 0x1p30f);
+            weight[e] *= fmaxf(1 - fabsf(q - corner - 0.5f), 0);
+        }
+        row[e] = weight[e] > 0 ? row_in_voxel(source, sample, voxel) : -1;
+        sum += row[e] < 0 ? 0 : weight[e];
+    }
+    for (int e = 0; e < PNET_CORNERS; e++) weight[e] /= fmaxf(sum, 1e-12f);
+}
+
+bool pnet_ref_corners(const struct pnet_level *queries, const struct pnet_level *source,
+    enum pnet_corner_kind kind, bool outside, int32_t *row, float *weight)
+{
+    int32_t *nearest = malloc((size_t)queries->rows * sizeof *nearest + 1);
+    float *d2 = malloc((size_t)queries->rows * sizeof *d2 + 1);
+    bool there = nearest && d2 && pnet_ref_nearest(queries, source, 1, nearest, d2);
+    for (int32_t s = 0; s < queries->samples && there; s++)
+        for (int64_t i = queries->row_splits[s]; i < queries->row_splits[s + 1]; i++) {
+            int32_t *of = row + i * PNET_CORNERS, count = 0, voxel[3];
+            for (int e = 0; e < PNET_CORNERS; e++) of[e] = -1;
+            if (kind == PNET_CORNERS_TRILINEAR) {
+                trilinear(source, s, queries->xyz + 3 * i, of, weight + i * PNET_CORNERS);
+            } else {
+                pnet_ref_voxel(queries->xyz + 3 * i, source->grid, voxel);
+                of[0] = row_in_voxel(source, s, voxel);
+                weight[i * PNET_CORNERS] = 1;
+            }
+            for (int e = 0; e < PNET_CORNERS; e++) count += of[e] >= 0;
+            if (count || !outside) continue;
+            of[0] = nearest[i];
+            weight[i * PNET_CORNERS] = 1;
+        }
+    free(nearest);
+    free(d2);
+    return there;
+}

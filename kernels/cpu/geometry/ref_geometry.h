@@ -3,6 +3,7 @@
 #ifndef PNET_KERNELS_CPU_REF_GEOMETRY_H
 #define PNET_KERNELS_CPU_REF_GEOMETRY_H
 
+#include "kernels/corners.h"
 #include "kernels/geometry.h"
 
 struct pnet_ref_triplet {
@@ -35,5 +36,11 @@ void pnet_ref_transpose(int64_t count, struct pnet_ref_triplet *t);
 /* Takes the arguments of pnet_cpu_nearest without the workspace. Returns false if memory is out. */
 bool pnet_ref_nearest(const struct pnet_level *out, const struct pnet_level *in, int32_t k,
     int32_t *index, float *distance2);
+
+/* Sets the source row of each corner of each query, row[queries * 8], -1: absent, and the weights of the present ones. Of kind
+   nearest, the corners 1 .. 7 are absent. `outside`: where all are absent, corner 0 is the nearest source row. Returns false if
+   memory is out. O(queries * source). */
+bool pnet_ref_corners(const struct pnet_level *queries, const struct pnet_level *source,
+    enum pnet_corner_kind kind, bool outside, int32_t *row, float *weight);
 
 #endif
