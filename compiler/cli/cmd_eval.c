@@ -71,6 +71,7 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
         .inputs = run->plan->inputs,
         .input_count = run->plan->input_count,
         .map = &c->inputs,
+        .one_frame = pnet_plan_one_frame(run->plan),
         .batch_size = one_by_one ? 1 : c->batch_size,
         .workers = c->workers,
         .skip_empty = c->skip_empty,

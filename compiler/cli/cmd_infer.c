@@ -243,9 +243,8 @@ static void warn_of_results(
             bad == count ? "all, " : "", (long long)bad, (long long)count);
 }
 
-/* Reads a cloud as a sample of the model's input `input`. */
-static enum pnet_status load_cloud(const struct inference *f, const char *path, int input,
-    struct pnet_cloud *c, struct pnet_sample **sample, struct pnet_error *e)
+static enum pnet_status read_cloud(
+    const struct inference *f, const char *path, struct pnet_cloud *c, struct pnet_error *e)
 {
     char warning[256];
     char *const *columns = f->columns ? f->columns : f->weights.map.columns;
@@ -253,28 +252,7 @@ static enum pnet_status load_cloud(const struct inference *f, const char *path, 
     enum pnet_status st = pnet_cloud_read_columns(path, columns, column_count, c, warning, e);
     if (st) return st;
     if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
-    if (column_count) st = pnet_cloud_name_columns(columns, column_count, c, path, e);
-    if (st) return st;
-    return pnet_sample_make(&f->plan->inputs[input], &f->weights.map, c, NULL, 0, path, sample, e);
-}
-
-/* Reads the clouds `paths`, one for each input of the feed, as a batch of one sample. */
-static enum pnet_status load_batch(const struct inference *f, char *const *paths,
-    struct pnet_cloud *clouds, struct pnet_batch **b, struct pnet_error *e)
-{
-    const struct cloud_feed *feed = &f->feed;
-    struct pnet_sample *samples[CLOUD_FEED_MOST] = {NULL};
-    const struct pnet_sample *const *lists[CLOUD_FEED_MOST];
-    enum pnet_status st = PNET_OK;
-    for (int k = 0; k < feed->count && !st; k++) {
-        lists[k] = (const struct pnet_sample *const *)&samples[k];
-        st = load_cloud(f, paths[k], feed->input[k], &clouds[k], &samples[k], e);
-    }
-    if (!st)
-        st = pnet_inputs_batch(
-            f->plan->inputs, f->plan->input_count, feed->input, feed->count, lists, 1, b, e);
-    for (int k = 0; k < feed->count; k++) pnet_sample_free(samples[k]);
-    return st;
+    return column_count ? pnet_cloud_name_columns(columns, column_count, c, path, e) : PNET_OK;
 }
 
 /* Returns the place in the feed of the cloud whose points the rows of the result are, or that the net takes first; 0 if it is
@@ -284,6 +262,30 @@ static int place_of_result(const struct inference *f)
     for (int k = 0; k < f->feed.count; k++)
         if (f->feed.input[k] == f->plan->result_input) return k;
     return 0;
+}
+
+/* Reads the clouds `paths`, one for each input of the feed, as a batch of one sample. Where features of one cloud are taken to
+   the points of another one, all are brought into the frame of the result's points. */
+static enum pnet_status load_batch(const struct inference *f, char *const *paths,
+    struct pnet_cloud *clouds, struct pnet_batch **b, struct pnet_error *e)
+{
+    const struct cloud_feed *feed = &f->feed;
+    struct pnet_sample *samples[CLOUD_FEED_MOST] = {NULL};
+    const struct pnet_sample *const *lists[CLOUD_FEED_MOST];
+    enum pnet_status st = PNET_OK;
+    for (int k = 0; k < feed->count && !st; k++) st = read_cloud(f, paths[k], &clouds[k], e);
+    for (int k = 0; k < feed->count && !st && pnet_plan_one_frame(f->plan); k++)
+        pnet_cloud_move_offset(&clouds[k], clouds[place_of_result(f)].offset);
+    for (int k = 0; k < feed->count && !st; k++) {
+        lists[k] = (const struct pnet_sample *const *)&samples[k];
+        st = pnet_sample_make(&f->plan->inputs[feed->input[k]], &f->weights.map, &clouds[k], NULL,
+            0, paths[k], &samples[k], e);
+    }
+    if (!st)
+        st = pnet_inputs_batch(
+            f->plan->inputs, f->plan->input_count, feed->input, feed->count, lists, 1, b, e);
+    for (int k = 0; k < feed->count; k++) pnet_sample_free(samples[k]);
+    return st;
 }
 
 /* `paths`: a cloud for each input of the feed. */

@@ -402,14 +402,6 @@ static enum pnet_status load_cloud(const struct pnet_dataset *d, const char *pat
     return status ? status : pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
 }
 
-/* Gives a cloud another offset: the points stay where they are. */
-static void move_offset(struct pnet_cloud *c, const double offset[3])
-{
-    for (int64_t i = 0; i < 3 * c->rows; i++)
-        c->xyz[i] = (float)((double)c->xyz[i] + (c->offset[i % 3] - offset[i % 3]));
-    memcpy(c->offset, offset, sizeof c->offset);
-}
-
 enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e)
 {
@@ -423,7 +415,7 @@ enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_
         status = load_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
     if (!status && pair->turned) pnet_pair_turn_source(pair, &p->source);
     if (!status && d->task == PNET_COMPLETION && pair->target)
-        move_offset(&p->source, p->target.offset);
+        pnet_cloud_move_offset(&p->source, p->target.offset);
     if (status)
         pnet_loaded_pair_free(p);
     else if (pair->target)

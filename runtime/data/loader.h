@@ -25,6 +25,8 @@ struct pnet_loader_options {
     bool training; /* shuffled, augmented, capped; works ahead across the end of an epoch */
     const struct pnet_augment *augment; /* or NULL */
     int64_t max_points;                 /* 0: no cap */
+    bool
+        one_frame; /* the model takes features of one cloud to the points of the other (pnet_plan_one_frame) */
     bool drop_last;       /* training: leave out the last batch where it is not full */
     bool skip_empty;      /* leave out clouds without points instead of failing */
     uint64_t cache_bytes; /* for samples before augmentation; the first ones that fit are kept */

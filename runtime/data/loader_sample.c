@@ -43,6 +43,10 @@ static enum pnet_status find_roles(struct pnet_sample_source *s, struct pnet_err
     s->roles = (struct pnet_input_roles){-1, -1, -1};
     if (s->sides == 1)
         return pnet_input_map_check(o->map, o->inputs, o->input_count, &s->roles.source, e);
+    if (o->one_frame && o->data->task == PNET_REGISTRATION)
+        return pnet_error_set(e, PNET_USAGE,
+            "the model takes features of one cloud to the points of the other, and the clouds of a "
+            "data set for registration have frames of their own: it needs one for completion");
     if (a && a->elastic_count && o->data->task == PNET_REGISTRATION)
         return pnet_error_set(e, PNET_USAGE,
             "augment: elastic bends clouds, and no pose would map the source onto the target of a "

@@ -89,6 +89,9 @@ double pnet_field_get(const struct pnet_field *f, int64_t row);
    cloud stays as it was. */
 enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e);
 
+/* Gives the cloud another offset: the points stay where they are, but for the rounding of c->xyz. */
+void pnet_cloud_move_offset(struct pnet_cloud *c, const double offset[3]);
+
 /* Sets c->xyz, offset, rows and file_row from doubles [n,3], without rows that are not finite, and thins the fields (each
    [n]) of `c` likewise. Every reader ends with it. */
 enum pnet_status pnet_cloud_place(

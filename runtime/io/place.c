@@ -104,3 +104,11 @@ bool pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c)
     memcpy(c->offset, p->offset, sizeof c->offset);
     return true;
 }
+
+void pnet_cloud_move_offset(struct pnet_cloud *c, const double offset[3])
+{
+    if (memcmp(c->offset, offset, sizeof c->offset) == 0) return;
+    for (int64_t i = 0; i < 3 * c->rows; i++)
+        c->xyz[i] = (float)((double)c->xyz[i] + (c->offset[i % 3] - offset[i % 3]));
+    memcpy(c->offset, offset, sizeof c->offset);
+}

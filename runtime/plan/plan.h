@@ -139,6 +139,9 @@ bool pnet_plan_convolves(const struct pnet_plan *p, int node);
    them as a cloud. */
 bool pnet_plan_is_cloud(const struct pnet_plan *p, int tensor);
 
+/* Does an item join the points of two inputs as they lie, without a pose? Then the clouds must be of one frame. */
+bool pnet_plan_one_frame(const struct pnet_plan *p);
+
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);
 

@@ -59,6 +59,7 @@ static enum pnet_status open_loader(
         .inputs = t->plan->inputs,
         .input_count = t->plan->input_count,
         .map = &c->inputs,
+        .one_frame = pnet_plan_one_frame(t->plan),
         .batch_size = c->batch_size,
         .workers = c->workers,
         .training = training,

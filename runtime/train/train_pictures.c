@@ -14,6 +14,7 @@ static enum pnet_status open_loader(
         .inputs = o->plan->inputs,
         .input_count = o->plan->input_count,
         .map = &o->config->inputs,
+        .one_frame = pnet_plan_one_frame(o->plan),
         .batch_size = 1,
         .skip_empty = o->config->skip_empty,
         .seed = o->config->seed};
