@@ -50,7 +50,9 @@ PNET_HD bool pnet_corners_of(
 /* The weight of corner e. */
 PNET_HD float pnet_corner_weight(float weight[3][2], int e)
 {
-    return weight[0][e >> 2] * weight[1][e >> 1 & 1] * weight[2][e & 1];
+    float x = e & 4 ? weight[0][1] : weight[0][0], y = e & 2 ? weight[1][1] : weight[1][0],
+          z = e & 1 ? weight[2][1] : weight[2][0];
+    return x * y * z;
 }
 
 /* Lists of present corners, sorted by query, are made in two calls, like triplets. `source` is a grid level: at most one row a

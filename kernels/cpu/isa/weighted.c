@@ -3,7 +3,11 @@
 #include "kernels/cpu/isa/weighted.h"
 #include "kernels/cpu/isa/vec.h"
 
-enum { REGISTERS = 4 };
+enum {
+    REGISTERS = 4,
+    STRETCH =
+        256, /* entries that are summed before they are added to the sum: long lists lose fewer bits */
+};
 
 pnet_weighted_rows ISA_NAME(pnet_weighted_rows);
 
@@ -14,15 +18,24 @@ ALWAYS_INLINE void sum_channels(const struct pnet_weighted *w, int64_t row, int6
     vec sum[REGISTERS];
     UNROLL
     for (int r = 0; r < count; r++) sum[r] = vec_set(0);
-    for (int64_t at = w->start[row]; at < w->start[row + 1]; at++) {
-        const float *from = x + w->other[at] * c;
-        vec weight = vec_set(w->weight ? w->weight[at] : 1);
+    int64_t end = w->start[row + 1];
+    for (int64_t first = w->start[row]; first < end; first += STRETCH) {
+        int64_t last = end - first < STRETCH ? end : first + STRETCH;
+        vec of[REGISTERS];
         UNROLL
-        for (int r = 0; r < count; r++) {
-            vec v = part && r == count - 1 ? vec_load_part(from + r * VECTOR, part)
-                                           : vec_load(from + r * VECTOR);
-            sum[r] = vec_madd(weight, v, sum[r]);
+        for (int r = 0; r < count; r++) of[r] = vec_set(0);
+        for (int64_t at = first; at < last; at++) {
+            const float *from = x + w->other[at] * c;
+            vec weight = vec_set(w->weight ? w->weight[at] : 1);
+            UNROLL
+            for (int r = 0; r < count; r++) {
+                vec v = part && r == count - 1 ? vec_load_part(from + r * VECTOR, part)
+                                               : vec_load(from + r * VECTOR);
+                of[r] = vec_madd(weight, v, of[r]);
+            }
         }
+        UNROLL
+        for (int r = 0; r < count; r++) sum[r] += of[r];
     }
     UNROLL
     for (int r = 0; r < count; r++) {
