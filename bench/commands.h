@@ -3,6 +3,7 @@
 #define PNET_BENCH_COMMANDS_H
 
 int pnet_bench_ablate(int argc, char **argv);
+int pnet_bench_ablate_map(int argc, char **argv);
 int pnet_bench_conv(int argc, char **argv);
 int pnet_bench_cpu(int argc, char **argv);
 int pnet_bench_geometry(int argc, char **argv);

@@ -62,7 +62,8 @@ PNET_HD float pnet_corner_weight(float weight[3][2], int e)
      count: start[queries->rows + 1] gets the prefix sums; returns their number
      write: other[number] gets source rows, cell[number] their corners e, weight[number] their weights; weight may be NULL
 
-   `write` reads the workspace as `count` left it. Work on the CPU: 8 bytes a source row, and 32 bytes a query, of kind nearest 4. */
+   `write` reads the workspace as `count` left it. Work on the CPU: 8 bytes a source row, and 32 bytes a query, 4 of kind
+   nearest. */
 PNET_BOTH(size_t, corners_work, const struct pnet_level *queries, const struct pnet_level *source,
     enum pnet_corner_kind kind);
 PNET_BOTH(int64_t, corners_count, const struct pnet_level *queries, const struct pnet_level *source,

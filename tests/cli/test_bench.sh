@@ -43,6 +43,19 @@ says "nowhere/x.json"
 run 1 ablate sort --scene "$work/none.ply"
 says "none.ply: cannot open"
 
+run 0 ablate map --scene "$scene" --scene sphere:9 --cell 0.1 --repeat 2 --output "$work/map"
+valid_json "$work/map.json"
+for algo in search binary binary-half hash hash-half; do
+    check "$algo is equal" grep -q "\"algo\": \"$algo\"[^}]*\"equal\": true" "$work/map.json"
+done
+check "triplets" grep -qE '"triplets": [1-9]' "$work/map.json"
+run 0 ablate map --scene "$scene" --cell 0.1 --kernel 2 --factor 2 --repeat 1 --output "$work/map"
+check "search and hash alone, and equal" test "$(grep -o '"equal": true' "$work/map.json" | wc -l)" = 2
+run 2 ablate map --scene "$scene" --kernel 4
+says "odd"
+run 1 ablate map --scene sphere:9 --cell 1 --repeat 1 --output "$work/nowhere/x"
+says "nowhere/x.json"
+
 # shellcheck disable=SC2086
 run 0 geometry $layer --runs 2 --json
 valid_json "$out"
