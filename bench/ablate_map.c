@@ -130,7 +130,7 @@ static const struct map_device *device_of(const struct options *o)
 
 static void *take(const struct options *o, size_t bytes)
 {
-    void *p = pnet_device_alloc(o->where, bytes + 64);
+    void *p = pnet_device_alloc(o->where, (bytes + 64) / 64 * 64);
     if (!p) {
         fprintf(stderr, "pnet-bench ablate map: out of memory on the device\n");
         exit(PNET_NO_MEMORY);

@@ -1,6 +1,8 @@
 /* The source rows around each query, with weights, by query and by source row (kernels/corners.h). */
 #include "kernels/corners.h"
 #include "kernels/geometry_stage.h"
+#include "runtime/base/json.h"
+#include "runtime/base/number.h"
 #include "runtime/geo/walk.h"
 
 enum {
@@ -145,10 +147,26 @@ static void print(const struct pnet_plan *p, const struct pnet_geo_request *q, F
     if (q->corners.outside) fputs(" outside=nearest", out);
 }
 
+static void describe(const struct pnet_plan *p, int item, const struct pnet_counts *c, FILE *out)
+{
+    const struct pnet_geo_request *q = &p->geo[item].request;
+    int64_t number = c->of[item][0], rows = c->rows[q->a];
+    pnet_number_write(out, "corners: %s among %s: %lld, %.1f a point\n", p->levels[q->a].name,
+        p->levels[q->b].name, (long long)number, rows ? (double)number / (double)rows : 0);
+}
+
+static void json(
+    const struct pnet_plan *p, int item, const struct pnet_counts *c, struct pnet_json *j)
+{
+    const struct pnet_geo_request *q = &p->geo[item].request;
+    pnet_json_string(j, "queries", p->levels[q->a].name);
+    pnet_json_string(j, "source", p->levels[q->b].name);
+    pnet_json_int(j, "corners", c->of[item][0]);
+}
+
 const struct pnet_geo_kind pnet_geo_corners = {
     .name = "corners",
     .counts = 1,
-    .class_counts = 1,
     .part = {PNET_PART_MAPS, PNET_PART_MAPS, PNET_PART_MAPS, PNET_PART_MAPS, PNET_PART_MAPS,
         PNET_PART_MAPS, PNET_PART_MAPS, PNET_PART_MAPS},
     .same = same,
@@ -159,4 +177,7 @@ const struct pnet_geo_kind pnet_geo_corners = {
     .view = view,
     .assume = assume,
     .print = print,
+    .describe = describe,
+    .list = "corners",
+    .json = json,
 };

@@ -1,6 +1,7 @@
 /* Clouds without points go through all of the geometry stage. There may be no arrays for them at all: under the undefined
    behaviour sanitizer nothing may point into what is not there. */
 #include "kernels/chunks.h"
+#include "kernels/corners.h"
 #include "kernels/geometry_stage.h"
 #include "tests/check.h"
 
@@ -62,5 +63,16 @@ int main(void)
     check_triplets(&fine, &fine, &knn, NULL);
     check_triplets(&coarse, &fine, &knn, NULL);
     pnet_cpu_nearest(&coarse, &fine, 3, NULL, NULL, room(pnet_cpu_nearest_work(&coarse, &fine, 3)));
+    for (int kind = PNET_CORNERS_TRILINEAR; kind <= PNET_CORNERS_NEAREST; kind++) {
+        enum pnet_corner_kind k = (enum pnet_corner_kind)kind;
+        void *corners_work = room(pnet_cpu_corners_work(&fine, &coarse, k));
+        start[0] = 7;
+        CHECK(pnet_cpu_corners_count(&fine, &coarse, k, NULL, start, corners_work) == 0);
+        CHECK(start[0] == 0);
+        pnet_cpu_corners_write(&fine, &coarse, k, NULL, start, NULL, NULL, NULL, corners_work);
+    }
+    struct pnet_weighted nothing = {pnet_count(0), start, NULL, NULL};
+    pnet_cpu_weighted_rows(&nothing, 4, NULL, false, NULL);
+    pnet_cpu_weighted_labels(&nothing, NULL, NULL);
     return check_end();
 }
