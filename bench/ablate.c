@@ -95,7 +95,8 @@ static void read_study(int argc, char **argv, struct options *o)
     if (optind + 1 != argc) fail_usage("which study? sort, gemm, knn, width or map");
     for (int i = 0; i < STUDIES; i++)
         if (strcmp(argv[optind], studies[i].name) == 0) o->study = &studies[i];
-    if (!o->study) fail_usage("the studies are sort, gemm, knn and width, and map, which comes first");
+    if (!o->study)
+        fail_usage("the studies are sort, gemm, knn and width, and map, which comes first");
     if (o->scenes == 0) fail_usage("--scene is needed");
     if (o->study->knn) o->nb.knn = o->knn;
 }

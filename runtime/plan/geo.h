@@ -79,8 +79,8 @@ struct pnet_geo_view {
     /* TRIPLETS, PNET_FORM_TRANSPOSED. Of a form that is read as tiles alone the row starts are there, and the tiles */
     struct pnet_triplets transposed;
     const float *weight, *transposed_weight; /* CORNERS: of the entries; NULL: all are 1 */
-    const int32_t *parent;      /* PARENT [a_rows] */
-    const int64_t *child_start; /* PARENT [b_rows + 1], PNET_FORM_CHILDREN */
+    const int32_t *parent;                   /* PARENT [a_rows] */
+    const int64_t *child_start;              /* PARENT [b_rows + 1], PNET_FORM_CHILDREN */
     const int32_t
         *child; /* PARENT [a_rows]; NULL: the rows themselves, cells are stretches of them */
     int32_t k;  /* NEAREST */
