@@ -178,6 +178,9 @@ static void test_sizes(enum places places, enum sizes sizes, bool small)
     bool few = small || places == AT_ONE_PLACE || places == ALL_AT_ONE_PLACE;
     test_search(places, sizes, few, 0, 1e-8);
     test_search(places, sizes, true, 3, 1e-20);
+    /* rows that keep 1024 of more points, and a limit below */
+    for (int limit = 1; limit < 3 && sizes == ONE_LARGE && few; limit++)
+        test_search(places, sizes, true, limit, 1e-8);
     for (int limit = 1; limit < LIMITS && sizes == EVEN; limit++)
         test_search(places, sizes, few, limit, limit % 2 ? 1e-8 : 1e-20);
 }
