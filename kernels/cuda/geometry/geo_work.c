@@ -175,9 +175,9 @@ size_t pnet_cuda_geo_corners_take(const struct pnet_level *queries, const struct
     int corners, void *work, struct geo_corners_work *p)
 {
     struct geo_purse purse = {work, 0};
-    p->key = take(&purse, (size_t)source->rows, sizeof(uint64_t));
-    p->found = take(&purse, (size_t)queries->rows * (size_t)corners, sizeof(int32_t));
-    p->sums = take(&purse, pnet_cuda_geo_scan_sums(queries->rows), sizeof(int64_t));
+    p->key = geo_take(&purse, (size_t)source->rows, sizeof(uint64_t));
+    p->found = geo_take(&purse, (size_t)queries->rows * (size_t)corners, sizeof(int32_t));
+    p->sums = geo_take(&purse, pnet_cuda_geo_scan_sums(queries->rows), sizeof(int64_t));
     return purse.used;
 }
 
