@@ -11,7 +11,7 @@ input cloud { xyz : position  f : feature[3] }
 net n(p: cloud) {
   g = grid(p, 20cm * [1, 2, 4])
   x = p.f -> pool(mean, to=g[0]) -> conv(8, knn=6) -> conv(8, shape=cube, radius=50cm)
-  return x -> conv(4, kernel=2, to=g[1]) -> conv(4)
+  return x -> conv(4, kernel=2, to=g[1]) -> conv(4) -> interpolate(to=g[0])
 }
 y = n(cloud)
 END
