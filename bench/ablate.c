@@ -40,6 +40,7 @@ static const char usage[] =
     "  knn     the same with nearest neighbours\n"
     "  width   the same over 16 to 256 channels\n"
     "  map     ways to find the neighbours of voxels: pnet-bench ablate map --help\n"
+    "  orders  how near points lie that attend to each other: pnet-bench ablate orders --help\n"
     "\n"
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
     "  --channels C        width of input and output (64)\n"
@@ -92,11 +93,12 @@ static int read_product(const char *text)
 
 static void read_study(int argc, char **argv, struct options *o)
 {
-    if (optind + 1 != argc) fail_usage("which study? sort, gemm, knn, width or map");
+    if (optind + 1 != argc) fail_usage("which study? sort, gemm, knn, width, map or orders");
     for (int i = 0; i < STUDIES; i++)
         if (strcmp(argv[optind], studies[i].name) == 0) o->study = &studies[i];
     if (!o->study)
-        fail_usage("the studies are sort, gemm, knn and width, and map, which comes first");
+        fail_usage(
+            "the studies are sort, gemm, knn and width, and map and orders, which come first");
     if (o->scenes == 0) fail_usage("--scene is needed");
     if (o->study->knn) o->nb.knn = o->knn;
 }
@@ -262,6 +264,8 @@ int pnet_bench_ablate(int argc, char **argv)
     struct point p[POINTS_MAX];
     int count = 0, code = 0;
     if (argc > 1 && strcmp(argv[1], "map") == 0) return pnet_bench_ablate_map(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "orders") == 0)
+        return pnet_bench_ablate_orders(argc - 1, argv + 1);
     read_options(argc, argv, &o);
     if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
         pnet_bench_scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {

@@ -57,13 +57,9 @@ PNET_HD uint64_t pnet_hilbert_key(uint32_t x, uint32_t y, uint32_t z, int bits)
     for (int b = bits - 1; b > 0; b--) {
         uint32_t below = (1u << b) - 1;
         for (int a = 0; a < 3; a++) {
-            uint32_t swap = (at[0] ^ at[a]) & below;
-            if (at[a] >> b & 1) {
-                at[0] ^= below;
-            } else {
-                at[0] ^= swap;
-                at[a] ^= swap;
-            }
+            uint32_t set = 0u - (at[a] >> b & 1), swap = (at[0] ^ at[a]) & below & ~set;
+            at[0] ^= (below & set) | swap;
+            at[a] ^= swap;
         }
     }
     at[1] ^= at[0];

@@ -1,0 +1,31 @@
+# pnet-bench ablate orders and pnet-bench layer: what they print, and what they refuse.
+. tests/cli/common.sh
+run 0 data synth rooms -o "$work/rooms" --count 1 --points 20000 --seed 3 -j 1
+scene=$work/rooms/train/000000.ply
+pnetc=$(dirname "$pnetc")/bench/pnet-bench
+
+run 0 ablate orders --scene "$scene" --points 9000 --bucket 64 --repeat 1 --json
+valid_json "$out"
+prints '"points":9000'
+# A curve brings points nearer than a hash of all voxels does, for buckets and for scopes.
+near() { tr '{' '\n' <"$out" | sed -n "s/.*\"order\":\"$1\",\"raced\":false,\"bucket_m\":\([0-9.]*\),\"scope_m\":\([0-9.]*\).*/\1 \2/p"; }
+check "hilbert is near" awk -v a="$(near hilbert)" -v b="$(near xor_mod)" \
+    'BEGIN { split(a, h, " "); split(b, x, " "); exit !(h[1] > 0 && h[1] < x[1] / 2 && h[2] < x[2] / 2) }'
+run 0 ablate orders --scene "$scene" --points 900 --repeat 1
+prints "raced zorder-div"
+run 2 ablate orders
+says "--scene is needed"
+run 1 ablate orders --scene "$work/none.ply"
+says "none.ply"
+
+run 0 layer 'x -> linear(48) -> attend(2, order="hilbert", bucket=64, scope=2)' --points 700 --batch 2 --repeat 1 --json
+valid_json "$out"
+prints '"layer":"attend"'
+prints '"rows":1400'
+run 0 layer 'x -> linear(8)' --points 300 --repeat 1 --flop linear=1e6
+prints "GFLOP/s forward"
+run 3 layer 'x -> attend(3)' --points 300
+says "attend"
+run 2 layer
+says "one EXPRESSION"
+finish
