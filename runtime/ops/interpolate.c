@@ -11,7 +11,8 @@ static bool rule(struct pnet_rule *r)
     const struct pnet_level_info *from = &r->levels[in.level], *to = &r->levels[r->attr[TO].i];
     bool labels = in.type == PNET_I32;
     if (from->kind != PNET_GEO_GRID) {
-        if (from->input >= 0) pnet_rule_help(r, "-> pool(to=grid(.., 10cm)) brings them to one");
+        if (from->kind == PNET_GEO_INPUT)
+            pnet_rule_help(r, "-> pool(to=grid(.., 10cm)) brings them to one");
         r->error_in = 0;
         return pnet_rule_fail(
             r, IN, "interpolate() takes values on the cells of a grid, not on %s", from->name);
