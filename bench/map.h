@@ -60,19 +60,34 @@ PNET_HD uint32_t map_gather(uint64_t x)
     return (uint32_t)((x | x >> 32) & 0x1fffff);
 }
 
-/* Sets the key of the neighbour in cell v of a centre of key `key`. Returns false where that is beyond the range of voxels. */
-PNET_HD bool map_neighbour(const struct map_task *t, uint64_t key, int32_t v, uint64_t *neighbour)
+/* A centre: its sample and row, the sample's rows of `in`, and the voxel of `in` at which its cell (0, 0, 0) lies, plus the
+   bias. */
+struct map_centre {
+    int32_t sample;
+    int64_t row, begin, end;
+    int64_t first[3];
+};
+
+PNET_HD struct map_centre map_centre(const struct map_task *t, int32_t sample, int64_t row)
 {
-    int32_t K = t->kernel, shift = K % 2 ? (K - 1) / 2 : 0,
-            cell[3] = {v / (K * K), v / K % K, v % K};
-    uint32_t at[3];
+    struct map_centre c = {
+        sample, row, t->in.row_splits[sample], t->in.row_splits[sample + 1], {0, 0, 0}};
+    int32_t shift = t->kernel % 2 ? (t->kernel - 1) / 2 : 0;
     for (int a = 0; a < 3; a++) {
-        int64_t u = (int64_t)map_gather(key >> (2 - a)) - PNET_KEY_BIAS;
-        u = u * t->step + cell[a] - shift + PNET_KEY_BIAS;
-        if (u < 0 || u >= PNET_KEY_LIMIT) return false;
-        at[a] = (uint32_t)u;
+        int64_t u = (int64_t)map_gather(t->out.key[row] >> (2 - a)) - PNET_KEY_BIAS;
+        c.first[a] = u * t->step - shift + PNET_KEY_BIAS;
     }
-    *neighbour = pnet_key_join(at[0], at[1], at[2]);
+    return c;
+}
+
+/* Sets the key of the neighbour in a cell. Returns false where that is beyond the range of voxels. */
+PNET_HD bool map_neighbour(
+    const struct map_centre *c, int32_t x, int32_t y, int32_t z, uint64_t *neighbour)
+{
+    int64_t at[3] = {c->first[0] + x, c->first[1] + y, c->first[2] + z};
+    for (int a = 0; a < 3; a++)
+        if (at[a] < 0 || at[a] >= PNET_KEY_LIMIT) return false;
+    *neighbour = pnet_key_join((uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2]);
     return true;
 }
 
@@ -90,30 +105,27 @@ PNET_HD int32_t map_search(const uint64_t *key, int64_t begin, int64_t end, uint
     return low < end && key[low] == wanted ? (int32_t)low : -1;
 }
 
-PNET_HD int32_t map_look_up(
-    const struct map_task *t, int32_t sample, int64_t begin, int64_t end, uint64_t wanted)
+PNET_HD int32_t map_look_up(const struct map_task *t, const struct map_centre *c, uint64_t wanted)
 {
-    uint32_t at = map_home(wanted, sample, t->bits), last = (1u << t->bits) - 1;
+    uint32_t at = map_home(wanted, c->sample, t->bits), last = (1u << t->bits) - 1;
     for (;; at = (at + 1) & last) {
         int32_t row = t->table[at];
-        if (row < 0 || (t->in.key[row] == wanted && row >= begin && row < end)) return row;
+        if (row < 0 || (t->in.key[row] == wanted && row >= c->begin && row < c->end)) return row;
     }
 }
 
-/* Finds the neighbour in cell v of row i of a sample, and writes it to its slot; with `half` also to that of the other row. */
-PNET_HD void map_find(const struct map_task *t, int32_t sample, int64_t i, int32_t v)
+/* Finds the neighbour in cell (x, y, z) of a centre, and writes it to its slot; with `half` also to that of the other row. */
+PNET_HD void map_find(
+    const struct map_task *t, const struct map_centre *c, int32_t x, int32_t y, int32_t z)
 {
-    int32_t last = map_cells(t) - 1, row = -1;
+    int32_t K = t->kernel, last = K * K * K - 1, v = (x * K + y) * K + z, row = -1;
     uint64_t wanted;
-    if (t->step == 1 && 2 * v == last) {
-        row = (int32_t)i;
-    } else if (map_neighbour(t, t->out.key[i], v, &wanted)) {
-        int64_t begin = t->in.row_splits[sample], end = t->in.row_splits[sample + 1];
-        row = t->hash ? map_look_up(t, sample, begin, end, wanted)
-                      : map_search(t->in.key, begin, end, wanted);
-    }
-    if (!t->half || row >= 0) t->slot[v * t->out.rows + i] = row;
-    if (t->half && row >= 0) t->slot[(last - v) * t->out.rows + row] = (int32_t)i;
+    if (t->step == 1 && 2 * v == last)
+        row = (int32_t)c->row;
+    else if (map_neighbour(c, x, y, z, &wanted))
+        row = t->hash ? map_look_up(t, c, wanted) : map_search(t->in.key, c->begin, c->end, wanted);
+    if (!t->half || row >= 0) t->slot[v * t->out.rows + c->row] = row;
+    if (t->half && row >= 0) t->slot[(last - v) * t->out.rows + row] = (int32_t)c->row;
 }
 
 #endif

@@ -85,16 +85,24 @@ static void build(const struct map_task *t, void *work)
     }
 }
 
+/* All cells of a row, or the first half and the middle one. */
+static void find_row(const struct map_task *t, int32_t sample, int64_t row)
+{
+    struct map_centre c = map_centre(t, sample, row);
+    int32_t K = t->kernel, left = t->half ? map_cells(t) / 2 + 1 : map_cells(t);
+    for (int32_t x = 0; x < K; x++)
+        for (int32_t y = 0; y < K; y++)
+            for (int32_t z = 0; z < K && left > 0; z++, left--) map_find(t, &c, x, y, z);
+}
+
 static void find(const struct map_task *t)
 {
-    int32_t cells = map_cells(t);
-    int64_t n = (int64_t)cells * t->out.rows;
+    int64_t n = (int64_t)map_cells(t) * t->out.rows;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < (t->half ? n : 0); i++) t->slot[i] = -1;
     for (int32_t s = 0; s < t->out.samples; s++)
 #pragma omp parallel for schedule(dynamic, 256)
-        for (int64_t i = t->out.row_splits[s]; i < t->out.row_splits[s + 1]; i++)
-            for (int32_t v = 0; v < (t->half ? cells / 2 + 1 : cells); v++) map_find(t, s, i, v);
+        for (int64_t i = t->out.row_splits[s]; i < t->out.row_splits[s + 1]; i++) find_row(t, s, i);
 }
 
 static int64_t count(const struct map_task *t, int64_t *start, void *work)

@@ -32,8 +32,10 @@ static __global__ void __launch_bounds__(GEO_THREADS)
     find_cells(const __grid_constant__ struct map_task t)
 {
     int64_t i = thread_index();
-    if (i < t.out.rows)
-        map_find(&t, sample_of(t.out.row_splits, t.out.samples, i), i, (int32_t)blockIdx.y);
+    int32_t v = (int32_t)blockIdx.y, K = t.kernel;
+    if (i >= t.out.rows) return;
+    struct map_centre c = map_centre(&t, sample_of(t.out.row_splits, t.out.samples, i), i);
+    map_find(&t, &c, v / (K * K), v / K % K, v % K);
 }
 
 static void find(const struct map_task *t)
