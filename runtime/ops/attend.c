@@ -91,21 +91,22 @@ static struct pnet_attend attend_of(const struct pnet_exec *x)
 static size_t work(const struct pnet_exec *x, bool backward)
 {
     struct pnet_attend a = attend_of(x);
-    return pnet_cpu_attend_work(&a, backward);
+    return PNET_WORK(x->device, attend_work)(&a, backward);
 }
 
 static void forward(const struct pnet_exec *x)
 {
     struct pnet_attend a = attend_of(x);
-    pnet_cpu_attend(&a, x->in[IN].data, x->out.data, x->saved[LOG_SUM].data, x->work);
+    PNET_KERNEL(x, attend)
+    (&a, x->in[IN].data, x->out.data, x->saved[LOG_SUM].data, x->work);
 }
 
 static void backward(const struct pnet_exec *x)
 {
     struct pnet_attend a = attend_of(x);
-    if (x->gin[IN].data)
-        pnet_cpu_attend_backward(&a, x->in[IN].data, x->out.data, x->saved[LOG_SUM].data,
-            x->gout.data, x->gin_add[IN], x->gin[IN].data, x->work);
+    if (x->gin[IN].data) PNET_KERNEL(x, attend_backward)
+    (&a, x->in[IN].data, x->out.data, x->saved[LOG_SUM].data, x->gout.data, x->gin_add[IN],
+        x->gin[IN].data, x->work);
 }
 
 /* The number of the scope of a place, by the words of kernels/attend.h. */
@@ -206,7 +207,6 @@ const struct pnet_op pnet_op_attend = {
             [CELL] = {"cell", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
                 "edge of the voxels of an order, where the level has no cells"},
         },
-    .flags = PNET_CPU_ONLY,
     .keep = PNET_KEEP_IN0 | PNET_KEEP_OUT,
     .rule = rule,
     .work = work,

@@ -55,6 +55,20 @@ static void *fail_in_a_step(void *context)
     return NULL;
 }
 
+/* A pass may have no steps. */
+static void *record_nothing(void *context)
+{
+    (void)context;
+    pnet_cuda_record_begin();
+    void *record = pnet_cuda_record_end();
+    CHECKF(record, "%s", pnet_cuda_error());
+    pnet_cuda_replay(record);
+    const char *error = pnet_cuda_sync();
+    CHECKF(!error, "%s", error);
+    pnet_cuda_record_free(record);
+    return NULL;
+}
+
 static void *fail_in_a_recording(void *context)
 {
     pnet_cuda_record_begin();
@@ -87,6 +101,7 @@ int main(void)
     pnet_cuda_fill_bytes(m.x, 0, bytes);
     const char *error = pnet_cuda_sync();
     CHECKF(!error, "%s", error);
+    in_a_thread(record_nothing, &m);
     in_a_thread(fail_at_once, &m);
     in_a_thread(fail_in_a_step, &m);
     in_a_thread(fail_in_a_recording, &m);

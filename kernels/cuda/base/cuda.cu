@@ -292,6 +292,7 @@ static void set_priorities(cudaGraph_t graph)
     size_t nodes = 0;
     cudaDeviceGetStreamPriorityRange(&lowest, &highest);
     cudaGraphGetNodes(graph, nullptr, &nodes);
+    if (nodes == 0) return; /* the next call takes room for none as an error */
     cudaGraphNode_t *node = (cudaGraphNode_t *)malloc(nodes * sizeof *node + 1);
     if (!node || lowest == highest || cudaGraphGetNodes(graph, node, &nodes) != cudaSuccess)
         nodes = 0;
