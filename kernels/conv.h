@@ -76,10 +76,6 @@ PNET_BOTH(size_t, vvor_work, const struct pnet_triplets *t, struct pnet_conv_sha
     enum pnet_precision precision);
 PNET_BOTH(void, vvor, const struct pnet_vvor *v, void *work);
 
-/* Channels, at most, of a matrix of coordinates that is float32 beside one stored in 16 bits: what exact_x, exact_y and exact_g
-   of dense products are for. Such products are formed in float32, from 16 bits as they lie in memory. */
-enum { PNET_EXACT_CHANNELS = 8 };
-
 /* y[n, cout] (+)= act(x[n, cin] W + bias), W [cin, cout]; with `transposed` W is stored [cout, cin] (a linear layer's). */
 struct pnet_gemm {
     struct pnet_count n;

@@ -25,4 +25,8 @@ static inline int pnet_storage_bytes(enum pnet_storage s)
     return s == PNET_STORE_F32 ? 4 : 2;
 }
 
+/* Channels, at most, of a matrix of coordinates that is float32 beside one stored in 16 bits: what exact_x, exact_y and exact_g
+   of dense products (kernels/conv.h) are for. Such products are formed in float32, from 16 bits as they lie in memory. */
+enum { PNET_EXACT_CHANNELS = 8 };
+
 #endif

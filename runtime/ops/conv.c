@@ -440,5 +440,6 @@ const struct pnet_op pnet_op_conv = {
              "z -> conv(4, kernel=2, to=g[0], groups=2, bias=yes)\n"
              "x -> pool(mean, to=chunks(g[0], 2)) -> conv(4, radius=25cm)\n"
              "x -> conv(4, kernel=2, to=chunks(g[0], [2, 4])[1])\n"
-             "z -> pool(sum, to=chunks(g[1], 3)) -> conv(3, kernel=2, to=g[0])\n",
+             "z -> pool(sum, to=chunks(g[1], 3)) -> conv(3, kernel=2, to=g[0])\n"
+             "cat(p.xyz, p.f) -> pool(mean, to=g[0]) -> conv(8, bias=yes) -> relu\n",
 };

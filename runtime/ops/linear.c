@@ -36,16 +36,28 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Is the result stored in float32, and the input not? */
+/* Is one of input and result stored in float32, and the other one in 16 bits? */
 static bool mixes(const struct pnet_exec *x)
 {
     return x->in[IN].storage != x->out.storage;
 }
 
-/* Products of few channels take both as they are. */
+/* Products of few channels take both as they are: those of an input in float32, */
+static bool reads_exact(const struct pnet_exec *x)
+{
+    return mixes(x) && x->in[IN].storage == PNET_STORE_F32;
+}
+
+/* of a result, */
+static bool writes_exact(const struct pnet_exec *x)
+{
+    return mixes(x) && !reads_exact(x) && x->out.width <= PNET_EXACT_CHANNELS;
+}
+
+/* of either. */
 static bool is_exact(const struct pnet_exec *x)
 {
-    return mixes(x) && x->out.width <= PNET_EXACT_CHANNELS;
+    return reads_exact(x) || writes_exact(x);
 }
 
 /* Other products read and write float32: the input is widened in the workspace. */
@@ -56,7 +68,7 @@ static bool widens(const struct pnet_exec *x)
 
 static enum pnet_storage storage_of(const struct pnet_exec *x)
 {
-    return is_exact(x) ? x->in[IN].storage : x->out.storage;
+    return writes_exact(x) ? x->in[IN].storage : x->out.storage;
 }
 
 static size_t wide_bytes(const struct pnet_exec *x)
@@ -89,6 +101,9 @@ static size_t input_work(const struct pnet_exec *x)
 
 static size_t weight_work(const struct pnet_exec *x)
 {
+    if (reads_exact(x))
+        return PNET_WORK(x->device, outer_work)(
+            pnet_op_rows(&x->out), x->out.width, x->in[0].width, x->precision);
     return wide_bytes(x) + PNET_WORK(x->device, outer_work)(
                                pnet_op_rows(&x->out), x->in[0].width, x->out.width, x->precision);
 }
@@ -128,7 +143,8 @@ static void forward(const struct pnet_exec *x)
         .slope = x->slope,
         .precision = x->precision,
         .storage = storage_of(x),
-        .exact_y = is_exact(x)};
+        .exact_x = reads_exact(x),
+        .exact_y = writes_exact(x)};
     PNET_KERNEL(x, gemm)(&g, work);
 }
 
@@ -144,7 +160,8 @@ static void to_input(const struct pnet_exec *x, void *work)
         .add = x->gin_add[0],
         .precision = x->precision,
         .storage = storage_of(x),
-        .exact_x = is_exact(x)};
+        .exact_x = writes_exact(x),
+        .exact_y = reads_exact(x)};
     if (widens(x)) {
         g.y = work;
         g.add = false;
@@ -157,8 +174,28 @@ static void to_input(const struct pnet_exec *x, void *work)
     PNET_KERNEL(x, convert)(n, g.y, x->gin[0].storage, x->gin_add[0], x->gin[0].data);
 }
 
+/* The product of the transposed gradient and the input, which has the form [cout, cin] as it is. */
+static void to_weight_from_exact(const struct pnet_exec *x, void *work)
+{
+    struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
+        .cin = x->gout.width,
+        .cout = x->in[0].width,
+        .x = x->gout.data,
+        .g = x->in[IN].data,
+        .gw = x->gparam[WEIGHT],
+        .add = x->gparam_add[WEIGHT],
+        .precision = x->precision,
+        .storage = storage_of(x),
+        .exact_g = true};
+    PNET_KERNEL(x, outer)(&o, work);
+}
+
 static void to_weight(const struct pnet_exec *x, void *work)
 {
+    if (reads_exact(x)) {
+        to_weight_from_exact(x, work);
+        return;
+    }
     struct pnet_outer o = {.n = pnet_op_rows(&x->gout),
         .cin = x->in[0].width,
         .cout = x->gout.width,
@@ -169,7 +206,7 @@ static void to_weight(const struct pnet_exec *x, void *work)
         .add = x->gparam_add[WEIGHT],
         .precision = x->precision,
         .storage = storage_of(x),
-        .exact_g = is_exact(x)};
+        .exact_g = writes_exact(x)};
     PNET_KERNEL(x, outer)(&o, work);
 }
 
@@ -213,7 +250,7 @@ const struct pnet_op pnet_op_linear = {
             [BIAS] = {"bias", PNET_ARG_BOOL, "yes", 0, 0, NULL,
                 "add a learned constant to each channel"},
         },
-    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT | PNET_GRADS_APART | PNET_WIDENS,
+    .flags = PNET_FUSES_ACT | PNET_LINEAR_OUT | PNET_GRADS_APART | PNET_WIDENS | PNET_NARROWS,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,
@@ -231,5 +268,9 @@ const struct pnet_op pnet_op_linear = {
              "x -> linear(1)\n"
              "x -> linear(37, bias=no)\n"
              "t -> linear(7)\n"
-             "x -> linear(1) -> linear(3)\n",
+             "x -> linear(1) -> linear(3)\n"
+             "p.xyz -> pool(mean, to=g[0]) -> linear(5) -> relu\n"
+             "cat(p.xyz, p.f) -> pool(mean, to=g[0]) -> linear(7)\n"
+             "cat(p.xyz -> pool(mean, to=g[0]), x -> linear(8)) -> linear(4)\n"
+             "cat(p.xyz -> pool(mean, to=g[0]), t -> linear(4) -> expand(to=g[0])) -> linear(3)\n",
 };

@@ -1,4 +1,5 @@
-/* Coordinates as other features are stored: the compiler puts it before layers that read both. Models cannot name it. */
+/* Coordinates as other features are stored, and other features as coordinates are: the compiler puts these rows before layers
+   that read both. Models cannot name them. */
 #include "kernels/rows.h"
 #include "runtime/ops/common.h"
 
@@ -25,6 +26,16 @@ const struct pnet_op pnet_op_narrow = {
     .name = "narrow",
     .class_ = PNET_LAYER,
     .args = {{"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "coordinates"}},
+    .work = pnet_op_no_work,
+    .forward = forward,
+    .backward = backward,
+    .reference = reference,
+};
+
+const struct pnet_op pnet_op_widen = {
+    .name = "widen",
+    .class_ = PNET_LAYER,
+    .args = {{"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features"}},
     .work = pnet_op_no_work,
     .forward = forward,
     .backward = backward,

@@ -306,6 +306,8 @@ enum pnet_op_flags {
     PNET_WIDENS = 65536,      /* out may be stored in float32 where in[0] is not */
     PNET_SAME_SIZES =
         131072, /* in each sample in[0] and in[1] have as many rows, or one of them has none */
+    PNET_NARROWS =
+        524288, /* in[0] of at most PNET_EXACT_CHANNELS may be float32 where out is not */
     PNET_LESS_IS_BETTER = 262144, /* metrics: the headline is an error */
 };
 

@@ -68,8 +68,9 @@ struct pnet_node {
     int geo[PNET_MAX_GEO];
     unsigned forward_forms[PNET_MAX_GEO], backward_forms[PNET_MAX_GEO];
     int geo_count;
-    bool sums; /* in[1] was fused behind it, before `act` */
-    int act;   /* fused behind it */
+    bool exact; /* reads positions: multiplies them in fp32 in every precision */
+    bool sums;  /* in[1] was fused behind it, before `act` */
+    int act;    /* fused behind it */
     float slope;
     const char *path; /* "fcgf.s.0.conv" */
     uint32_t draw;    /* its stream of random numbers: a hash of the path and the use */

@@ -32,13 +32,20 @@ static struct pnet_tensor tensor_of(const struct pnet_bound *b, int tensor)
         .generated = l->kind == PNET_GEO_POINTS ? l->count : 0};
 }
 
+/* Products of positions are formed in fp32: 8 bits of positions at 50 m are steps of 25 cm. A kernel that reads few channels
+   of them and writes 16 bits does so in any precision. */
+static enum pnet_precision precision_of(const struct pnet_bound *b, const struct pnet_node *n)
+{
+    return n->exact && b->storage[n->out] == PNET_STORE_F32 ? PNET_FP32 : b->precision;
+}
+
 /* Returns the constants of a step. */
 static struct pnet_exec exec_of(const struct pnet_bound *b, const struct pnet_step *s)
 {
     const struct pnet_node *n = &b->plan->nodes[s->node];
     struct pnet_exec x = {.device = b->device,
         .architecture = b->architecture,
-        .precision = b->precision,
+        .precision = precision_of(b, n),
         .algos = b->algos[s->node],
         .attr = n->attr,
         .in_count = n->in_count,

@@ -117,7 +117,7 @@ static bool takes_part(const struct tuner *t, const struct pnet_exec *x, enum pn
     if (algo == PNET_ALGO_DEFAULT) return true;
     if (algo == PNET_ALGO_IMPLICIT) /* without tiles it is another name for the default */
         return x->geo[0]->forward.tiles.tile || x->geo[0]->transposed.tiles.tile;
-    if (x->precision != PNET_FP32 || x->out.storage != PNET_STORE_F32) return false;
+    if (t->bound->precision != PNET_FP32 || x->out.storage != PNET_STORE_F32) return false;
     return t->o->all || x->device == PNET_CPU || !pnet_conv_algo_lists(algo);
 }
 

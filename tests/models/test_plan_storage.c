@@ -41,6 +41,22 @@ static void test_tensors(const char *model)
     pnet_compilation_free(c);
 }
 
+/* A node that reads another storage than it writes is one that can. */
+static void check_mixed(
+    const struct pnet_plan *p, const struct pnet_bound *b, const struct pnet_node *n)
+{
+    const struct pnet_plan_tensor *in = &p->tensors[n->in[0]];
+    enum pnet_storage from = b->storage[n->in[0]], to = b->storage[n->out];
+    bool converts = strcmp(n->op->name, "narrow") == 0 || strcmp(n->op->name, "widen") == 0,
+         few = in->type.width <= PNET_EXACT_CHANNELS,
+         can = to == PNET_STORE_F32 ? n->op->flags & PNET_WIDENS
+                                    : (n->op->flags & PNET_NARROWS) && few;
+    for (int k = 0; k < n->in_count; k++)
+        CHECKF(p->tensors[n->in[k]].type.type != PNET_F32 || b->storage[n->in[k]] == from,
+            "%s reads two storages", n->path);
+    CHECKF(from == to || converts || can, "%s reads and writes two storages", n->path);
+}
+
 /* Coordinates that a network predicts stay in float32, from the layer that multiplies last, in inference too; what layers with
    16-bit features read of them is narrowed, once. Checks how often that happens, and how the result is stored. */
 static void test_exact(const struct pnet_compile_options *o, enum pnet_precision precision,
@@ -62,10 +78,10 @@ static void test_exact(const struct pnet_compile_options *o, enum pnet_precision
             bool reads = n->op->flags & PNET_READS_EXACT;
             CHECKF(!reads || b->storage[n->in[k]] == PNET_STORE_F32, "%s reads 16 bits", n->path);
             if (reads || p->tensors[n->out].type.level == p->scalar_level) continue;
-            bool same = b->storage[n->in[k]] == b->storage[n->out];
-            widened += !same && (n->op->flags & PNET_WIDENS) != 0;
-            CHECKF(same || (n->op->flags & PNET_WIDENS) || strcmp(n->op->name, "narrow") == 0,
-                "%s reads and writes two storages", n->path);
+            bool same = b->storage[n->in[k]] == b->storage[n->out],
+                 widens = !same && b->storage[n->out] == PNET_STORE_F32;
+            widened += widens && (n->op->flags & PNET_WIDENS);
+            check_mixed(p, b, n);
         }
     }
     CHECKF(narrowed == want_narrowed && widened == want_widened, "%d narrowed, %d widened",
@@ -93,6 +109,96 @@ static void test_points(void)
         test_exact(&vector, q, 0, 0, half);
         test_exact(&wide, q, 0, 0, half);
     }
+}
+
+struct stored {
+    const char *name;
+    bool wide; /* float32 */
+};
+
+/* `tensors` ends with a NULL name. Nodes that read what is named `wide` multiply in fp32, unless they store 16 bits. */
+static void check_positions(const char *name, struct pnet_compilation *c, enum pnet_precision q,
+    const struct stored *tensors)
+{
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_bound *b = need_bound(p, (struct pnet_device){PNET_CUDA, 0}, q);
+    enum pnet_storage half = pnet_storage_of(q);
+    for (; tensors->name; tensors++) {
+        int found = 0;
+        for (int t = 0; t < p->tensor_count; t++) {
+            const struct pnet_plan_tensor *x = &p->tensors[t];
+            if (x->role == PNET_ROLE_SAVED || strcmp(x->name, tensors->name) != 0) continue;
+            found++;
+            CHECKF(
+                b->storage[t] == (tensors->wide ? PNET_STORE_F32 : half), "%s: %s", name, x->name);
+        }
+        CHECKF(found > 0, "%s: there is no %s", name, tensors->name);
+    }
+    for (int s = 0; s < p->step_count; s++) {
+        const struct pnet_node *n = &p->nodes[p->steps[s].node];
+        bool fp32 = n->exact && b->storage[n->out] == PNET_STORE_F32;
+        CHECKF(b->exec[s].precision == (fp32 ? PNET_FP32 : q), "%s: %s", name, n->path);
+        if (!(n->op->flags & PNET_READS_EXACT) && p->tensors[n->out].type.level != p->scalar_level)
+            check_mixed(p, b, n);
+    }
+    pnet_bound_free(b);
+    pnet_compilation_free(c);
+}
+
+static void test_positions(void)
+{
+    static const char head[] =
+        "pnet 1\ninput cloud { xyz : position  rgb : feature[3]  label : class[12] per point }\n"
+        "net n(p: cloud) {\n"
+        "  g = grid(p, [5cm, 10cm])\n"
+        "  f = p.rgb -> pool(mean, to=g[0]) -> linear(8)\n"
+        "  a = cat(p.xyz, p.rgb) -> pool(mean, to=g[0]) -> bn\n"
+        "  b = (a * 0.5) -> pool(max, to=g[1]) -> upsample(to=g[0])\n"
+        "  c = b -> linear(16)\n"
+        "  d = cat(b, f) -> linear(16)\n"
+        "  e = (c + d) -> conv(8)\n"
+        "  h = a -> conv(8, to=g[1]) -> relu\n"
+        "  return cat(e, h -> upsample(to=g[0])) -> linear(12)\n"
+        "}\ny = n(cloud)\nloss ce = cross_entropy(y, cloud.label)\n";
+    /* what is learned beside positions is widened for the layer that reads both; a layer of more channels, or neighbours, writes
+       float32, which is narrowed */
+    static const struct stored all[] = {{"cloud.xyz", true}, {"cloud.rgb", true},
+        {"cloud.rgb.narrow", false}, {"n.f.linear", false}, {"n.f.linear.widen", true},
+        {"n.a.bn", true}, {"n.b.pool", true}, {"n.b.upsample", true}, {"n.c.linear", false},
+        {"n.d.cat", true}, {"n.d.linear", true}, {"n.d.linear.narrow", false}, {"n.e.conv", false},
+        {"n.h.relu", true}, {"n.h.relu.narrow", false}, {NULL, false}},
+                               flash3d[] = {{"cloud.xyz", true}, {"flash3d.x.pool", true},
+                                   {"flash3d.x.linear", false}, {NULL, false}},
+                               ptv3[] = {{"cloud.xyz", true}, {"cloud.rgb", true},
+                                   {"ptv3.x.cat", true}, {"ptv3.x.pool", true},
+                                   {"ptv3.x.conv", true}, {"ptv3.x.conv.narrow", false},
+                                   {"ptv3.x.gelu", false}, {NULL, false}};
+    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING};
+    for (int q = PNET_FP32; q <= PNET_FP16; q++) {
+        enum pnet_precision precision = (enum pnet_precision)q;
+        check_positions("all", need_plan(pnet_compile_text("all", head, strlen(head), &o), "all"),
+            precision, all);
+        check_positions("flash3d", compile("models/flash3d.pnet"), precision, flash3d);
+        check_positions("ptv3", compile("models/ptv3.pnet"), precision, ptv3);
+    }
+}
+
+/* A layer from few channels of positions reads them as they lie, and writes 16 bits: no step has room for another form. */
+static void test_few_positions(void)
+{
+    const struct pnet_op *op = pnet_op_find("linear");
+    for (int half = PNET_STORE_BF16; half <= PNET_STORE_FP16; half++)
+        for (int32_t channels = 1; channels <= PNET_EXACT_CHANNELS; channels++) {
+            struct pnet_exec x = {.device = PNET_CUDA,
+                .precision = half == PNET_STORE_BF16 ? PNET_BF16 : PNET_FP16,
+                .in_count = 1,
+                .in = {{.rows = 600000, .width = channels, .storage = PNET_STORE_F32}},
+                .out = {.rows = 600000, .width = 64, .storage = (enum pnet_storage)half}};
+            CHECK(op->work(&x, false) == 0);
+            CHECK(op->work(&x, true) < (size_t)16 << 20);
+            for (int d = PNET_FORWARD; d < PNET_DIRECTIONS; d++)
+                CHECK(strcmp(op->kernel(&x, (enum pnet_direction)d), "slim") == 0);
+        }
 }
 
 /* A layer from features in 16 bits to a few channels of coordinates takes both as they lie: no step has room for its input in
@@ -140,10 +246,12 @@ static struct pnet_peak plan_peak(
 
 int main(void)
 {
-    static const char *const models[] = {
-        "models/rooms.pnet", "models/resnet18.pnet", "models/fcgf_kitti.pnet", "models/pcn.pnet"};
+    static const char *const models[] = {"models/rooms.pnet", "models/resnet18.pnet",
+        "models/fcgf_kitti.pnet", "models/pcn.pnet", "models/flash3d.pnet", "models/ptv3.pnet"};
     for (size_t m = 0; m < sizeof models / sizeof models[0]; m++) test_tensors(models[m]);
     test_points();
+    test_positions();
+    test_few_positions();
     test_few_channels();
     /* so many that tensors take more than workspaces, which 16 bits do not halve */
     struct cloud cloud = cloud_corner(400000, 12, 4);
