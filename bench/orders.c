@@ -7,7 +7,7 @@
 #include "bench/orders.h"
 #include "runtime/base/json.h"
 
-enum { REPEAT_MAX = 101, ROWS_MAX = 32, SEED = 5 };
+enum { ROWS_MAX = 32, SEED = 5 };
 
 static const char usage[] =
     "Usage: pnet-bench ablate orders --scene CLOUD [--scene CLOUD ...] [options]\n"
@@ -20,13 +20,15 @@ static const char usage[] =
     "after the other, in a\n"
     "random order. Of these also the share of points beyond the room of their bucket, of points "
     "without a place, and the\n"
-    "buckets that a point tries.\n"
+    "buckets that a point tries. On a GPU the time of the race is that of threads that race there, "
+    "by atomics.\n"
     "\n"
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
     "  --cell V            metres: the grid of the voxels, on which points are ordered (0.025)\n"
     "  --points N          of each cloud, drawn at random (all)\n"
     "  --bucket N          points of a bucket (512)\n"
     "  --scope N           buckets of a scope (8)\n"
+    "  --device DEVICE     on which times are measured: cpu, cuda or cuda:N (cpu)\n"
     "  --repeat N          timed runs, of which the median is taken (5)\n"
     "  --json              one JSON object on standard output\n"
     "  --help\n"
@@ -39,6 +41,7 @@ struct options {
     double cell;
     int64_t points;
     int32_t bucket, scope;
+    struct pnet_device where;
     bool json;
 };
 
@@ -61,8 +64,9 @@ static void read_options(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {{"scene", 1, NULL, 's'}, {"cell", 1, NULL, 'c'},
         {"points", 1, NULL, 'p'}, {"bucket", 1, NULL, 'b'}, {"scope", 1, NULL, 'g'},
-        {"repeat", 1, NULL, 'r'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+        {"repeat", 1, NULL, 'r'}, {"device", 1, NULL, 'd'}, {"json", 0, NULL, 'j'},
+        {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    struct pnet_error e;
     *o = (struct options){.repeat = 5, .cell = 0.025, .bucket = 512, .scope = 8};
     int option;
     while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -74,7 +78,10 @@ static void read_options(int argc, char **argv, struct options *o)
         case 'p': o->points = (int64_t)bench_number(optarg, 1, 1e9, fail_usage); break;
         case 'b': o->bucket = (int32_t)bench_number(optarg, 1, 1e6, fail_usage); break;
         case 'g': o->scope = (int32_t)bench_number(optarg, 1, 1e4, fail_usage); break;
-        case 'r': o->repeat = (int)bench_number(optarg, 1, REPEAT_MAX, fail_usage); break;
+        case 'r': o->repeat = (int)bench_number(optarg, 1, ORDERS_REPEAT_MAX, fail_usage); break;
+        case 'd':
+            if (pnet_device_parse(optarg, &o->where, &e)) fail_usage(e.message);
+            break;
         case 'j': o->json = true; break;
         case 'h': fputs(usage, stdout); exit(0);
         default: fail_usage("unknown option, or one without its value");
@@ -125,77 +132,93 @@ static void measure_spread(
     free(own);
 }
 
-static struct row measure_order(
-    const struct options *o, const struct scene *s, enum pnet_order kind, const char *name)
+/* The host has the order first: every device makes the same one. */
+static enum pnet_status measure_order(const struct options *o, const struct scene *s,
+    struct orders_there *there, enum pnet_order kind, struct row *row, struct pnet_error *e)
 {
-    struct row row = {.name = name};
-    if (kind == PNET_ORDER_Z) {
-        measure_spread(o, s, NULL, &row);
-        return row;
+    if (kind == PNET_ORDER_Z) { /* nothing is made */
+        measure_spread(o, s, NULL, row);
+        return PNET_OK;
     }
     int32_t *order = bench_alloc((size_t)s->level.rows * sizeof *order);
     void *work = bench_alloc(pnet_cpu_bucket_order_work(&s->level));
-    double seconds[REPEAT_MAX];
-    for (int run = -1; run < o->repeat; run++) {
-        double begin = bench_now();
-        pnet_cpu_bucket_order(&s->level, s->level.grid, kind, o->bucket, order, work);
-        if (run >= 0) seconds[run] = bench_now() - begin;
-    }
-    row.seconds = bench_median(seconds, o->repeat);
-    measure_spread(o, s, order, &row);
+    pnet_cpu_bucket_order(&s->level, s->level.grid, kind, o->bucket, order, work);
+    enum pnet_status st =
+        pnet_bench_orders_time(there, kind, o->bucket, o->repeat, order, &row->seconds, e);
+    measure_spread(o, s, order, row);
     free(work);
     free(order);
-    return row;
+    return st;
 }
 
-static struct row measure_race(
-    const struct options *o, const struct scene *s, enum race_hash hash, const char *name)
+static enum pnet_status measure_race(const struct options *o, const struct scene *s,
+    struct orders_there *there, enum race_hash hash, struct row *row, struct pnet_error *e)
 {
-    struct row row = {.name = name, .raced = true};
     int32_t *order = bench_alloc((size_t)s->level.rows * sizeof *order);
     for (int32_t n = 0; n < s->level.samples; n++) {
         int64_t begin = s->splits[n], count = s->splits[n + 1] - begin;
         struct race r = pnet_bench_race(
             hash, count, s->xyz + 3 * begin, o->bucket, SEED + (uint64_t)n, order + begin);
         for (int64_t i = begin; i < begin + count; i++) order[i] += (int32_t)begin;
-        row.race.crowded += r.crowded;
-        row.race.recycled += r.recycled;
-        row.race.probes += r.probes;
-        row.race.empty += r.empty;
-        row.race.buckets += r.buckets;
+        row->race.crowded += r.crowded;
+        row->race.recycled += r.recycled;
+        row->race.probes += r.probes;
+        row->race.empty += r.empty;
+        row->race.buckets += r.buckets;
     }
-    measure_spread(o, s, order, &row);
+    measure_spread(o, s, order, row);
     free(order);
-    return row;
+    if (o->where.kind == PNET_CPU) return PNET_OK; /* nothing races there */
+    return pnet_bench_race_time(there, hash, o->bucket, SEED, o->repeat, &row->seconds, e);
 }
 
-static int measure(const struct options *o, const struct scene *s, struct row rows[ROWS_MAX])
+static enum pnet_status measure(const struct options *o, const struct scene *s,
+    struct row rows[ROWS_MAX], int *count, struct pnet_error *e)
 {
     static const char *const orders[PNET_ORDERS] = {
         "z", "z_trans", "hilbert", "hilbert_trans", "xor_div", "xor_mod", "z_mod"};
     static const char *const races[RACE_HASHES] = {
         "xor-div", "xor-mod", "zorder-div", "zorder-mod"};
-    int count = 0;
-    for (int k = 0; k < PNET_ORDERS; k++)
-        rows[count++] = measure_order(o, s, (enum pnet_order)k, orders[k]);
-    for (int k = 0; k < RACE_HASHES; k++)
-        rows[count++] = measure_race(o, s, (enum race_hash)k, races[k]);
-    return count;
+    struct orders_there there;
+    enum pnet_status st = pnet_bench_orders_open(&there, o->where, s, o->bucket, e);
+    if (st) return st;
+    *count = 0;
+    for (int k = 0; k < PNET_ORDERS && !st; k++) {
+        rows[*count] = (struct row){.name = orders[k]};
+        st = measure_order(o, s, &there, (enum pnet_order)k, &rows[(*count)++], e);
+    }
+    for (int k = 0; k < RACE_HASHES && !st; k++) {
+        rows[*count] = (struct row){.name = races[k], .raced = true};
+        st = measure_race(o, s, &there, (enum race_hash)k, &rows[(*count)++], e);
+    }
+    pnet_bench_orders_close(&there);
+    return st;
+}
+
+static const char *device_name(const struct options *o)
+{
+    return o->where.kind == PNET_CPU ? "the CPU" : "the GPU";
 }
 
 static void print(const struct options *o, const struct scene *s, const struct row *rows, int count)
 {
     double n = (double)s->level.rows;
-    printf("%lld points in %d samples, voxels of %g m, buckets of %d, scopes of %d buckets\n",
-        (long long)s->level.rows, s->level.samples, o->cell, o->bucket, o->scope);
+    printf("%lld points in %d samples, voxels of %g m, buckets of %d, scopes of %d buckets, times "
+           "on %s\n",
+        (long long)s->level.rows, s->level.samples, o->cell, o->bucket, o->scope, device_name(o));
     printf("%-22s %10s %10s %10s %10s %10s %8s\n", "order", "bucket m", "scope m", "made in ms",
         "crowded %", "placeless %", "tries");
     for (int k = 0; k < count; k++) {
         const struct row *r = &rows[k];
         printf("%-6s%-16s %10.3f %10.3f", r->raced ? "raced " : "", r->name, r->bucket, r->scope);
-        if (r->seconds > 0) printf(" %10.2f", 1e3 * r->seconds);
-        if (r->raced)
-            printf(" %10s %10.1f %10.1f %8.2f", "", 100 * (double)r->race.crowded / n,
+        if (r->seconds > 0)
+            printf(" %10.3f", 1e3 * r->seconds);
+        else
+            printf(" %10s", "-");
+        if (!r->raced)
+            printf(" %10s %10s %8s", "-", "-", "-");
+        else
+            printf(" %10.1f %10.1f %8.2f", 100 * (double)r->race.crowded / n,
                 100 * (double)r->race.recycled / n, (double)r->race.probes / n);
         putchar('\n');
     }
@@ -210,6 +233,7 @@ static enum pnet_status print_json(const struct options *o, const struct scene *
     pnet_json_int(&j, "bucket", o->bucket);
     pnet_json_int(&j, "scope", o->scope);
     pnet_json_double(&j, "cell_m", o->cell);
+    pnet_json_string(&j, "device", o->where.kind == PNET_CPU ? "cpu" : "cuda");
     pnet_json_begin(&j, "orders", '[');
     for (int k = 0; k < count; k++) {
         const struct row *r = &rows[k];
@@ -232,28 +256,33 @@ static enum pnet_status print_json(const struct options *o, const struct scene *
     return pnet_json_print(&j, stdout, e);
 }
 
+static enum pnet_status open_scene(const struct options *o, struct scene *s, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_device_check(o->where, e);
+    if (!st) st = pnet_device_enter(o->where, e);
+    if (!st) st = pnet_bench_scene_read(s, o->scenes, o->scene, 1, o->cell, e);
+    if (st) return st;
+    if (o->points) draw_points(s, o->points);
+    if (pnet_bench_scene_order(s, o->cell)) return PNET_OK;
+    pnet_bench_scene_free(s);
+    return pnet_error_set(e, PNET_BAD_DATA, "the cloud reaches too far");
+}
+
 int pnet_bench_ablate_orders(int argc, char **argv)
 {
     struct options o;
     struct scene s = {.xyz = NULL};
     struct row rows[ROWS_MAX];
     struct pnet_error e;
+    int count = 0;
     read_options(argc, argv, &o);
-    enum pnet_status st = pnet_bench_scene_read(&s, o.scenes, o.scene, 1, o.cell, &e);
-    if (st) {
-        fprintf(stderr, "pnet-bench ablate orders: %s\n", e.message);
-        return (int)st;
-    }
-    if (o.points) draw_points(&s, o.points);
-    if (!pnet_bench_scene_order(&s, o.cell)) {
-        fprintf(stderr, "pnet-bench ablate orders: the cloud reaches too far\n");
+    enum pnet_status st = open_scene(&o, &s, &e);
+    if (!st) {
+        st = measure(&o, &s, rows, &count, &e);
+        if (!st && !o.json) print(&o, &s, rows, count);
+        if (!st && o.json) st = print_json(&o, &s, rows, count, &e);
         pnet_bench_scene_free(&s);
-        return PNET_BAD_DATA;
     }
-    int count = measure(&o, &s, rows);
-    if (!o.json) print(&o, &s, rows, count);
-    if (o.json && (st = print_json(&o, &s, rows, count, &e)))
-        fprintf(stderr, "pnet-bench ablate orders: %s\n", e.message);
-    pnet_bench_scene_free(&s);
+    if (st) fprintf(stderr, "pnet-bench ablate orders: %s\n", e.message);
     return (int)st;
 }

@@ -13,6 +13,10 @@ check "hilbert is near" awk -v a="$(near hilbert)" -v b="$(near xor_mod)" \
     'BEGIN { split(a, h, " "); split(b, x, " "); exit !(h[1] > 0 && h[1] < x[1] / 2 && h[2] < x[2] / 2) }'
 run 0 ablate orders --scene "$scene" --points 900 --repeat 1
 prints "raced zorder-div"
+prints "times on the CPU"
+# nothing races on the CPU, and z is made by nothing
+check "no time of a race" awk '$1 == "raced" && $5 != "-" { exit 1 }' "$out"
+check "no time of z" awk '$1 == "z" && $4 != "-" || $1 == "z_mod" && $4 <= 0 { exit 1 }' "$out"
 run 2 ablate orders
 says "--scene is needed"
 run 1 ablate orders --scene "$work/none.ply"
