@@ -5,6 +5,7 @@
 int pnet_bench_ablate(int argc, char **argv);
 int pnet_bench_ablate_map(int argc, char **argv);
 int pnet_bench_ablate_orders(int argc, char **argv);
+int pnet_bench_chart(int argc, char **argv);
 int pnet_bench_conv(int argc, char **argv);
 int pnet_bench_cpu(int argc, char **argv);
 int pnet_bench_geometry(int argc, char **argv);

@@ -10,6 +10,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"ablate", "algorithms and layers over a range of sizes, with a chart", pnet_bench_ablate},
+    {"chart", "lines of numbers as a chart in SVG", pnet_bench_chart},
     {"conv", "one convolution layer and its gradients against the machine", pnet_bench_conv},
     {"cpu", "convolution against sgemm and neighbours against nanoflann, in one run",
         pnet_bench_cpu},

@@ -23,6 +23,7 @@ static const char usage[] =
     "\n"
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
     "  --most N            points, the first along the curve (all)\n"
+    "  --thin V            metres: keeps one point in each cell of a grid first (all are kept)\n"
     "  --set NAME=VALUE    a param of the model\n"
     "  --mode MODE         native or voxel (native)\n"
     "  --device DEVICE     cpu, cuda or cuda:N (cpu)\n"
@@ -47,7 +48,7 @@ static const char usage[] =
     "  pnet-bench net models/fcgf.pnet --scene room.npy --device cuda --precision bf16 "
     "--gradients\n";
 
-/* Edge of the cells that the points are ordered by before a piece is cut out, metres. */
+/* Edge of the cells that the points are ordered by before a piece is cut out, metres, if they are not thinned. */
 static const double order_cell = 0.025;
 
 static void fail_usage(const char *message)
@@ -82,6 +83,7 @@ static void read_option(int option, struct net_options *o)
         if (o->sets == NET_SETS_MAX) fail_usage("too many --set");
         o->set[o->sets++] = optarg;
         break;
+    case 't': o->thin = number(optarg, 1e-6, 1e3); break;
     case 'x': o->most = (int64_t)number(optarg, 1, 1e9); break;
     case 'c': o->check_points = (int64_t)number(optarg, 1, 1e9); break;
     case 'm':
@@ -110,11 +112,11 @@ static void read_option(int option, struct net_options *o)
 static void read_options(int argc, char **argv, struct net_options *o)
 {
     static const struct option names[] = {{"scene", 1, NULL, 's'}, {"set", 1, NULL, 'e'},
-        {"most", 1, NULL, 'x'}, {"check-points", 1, NULL, 'c'}, {"mode", 1, NULL, 'm'},
-        {"device", 1, NULL, 'd'}, {"precision", 1, NULL, 'p'}, {"optimizer", 1, NULL, 'o'},
-        {"repeat", 1, NULL, 'n'}, {"seed", 1, NULL, 'r'}, {"layers", 0, NULL, 'l'},
-        {"json", 0, NULL, 'j'}, {"gradients", 0, NULL, 'g'}, {"all", 0, NULL, 'a'},
-        {"write", 1, NULL, 'w'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"most", 1, NULL, 'x'}, {"thin", 1, NULL, 't'}, {"check-points", 1, NULL, 'c'},
+        {"mode", 1, NULL, 'm'}, {"device", 1, NULL, 'd'}, {"precision", 1, NULL, 'p'},
+        {"optimizer", 1, NULL, 'o'}, {"repeat", 1, NULL, 'n'}, {"seed", 1, NULL, 'r'},
+        {"layers", 0, NULL, 'l'}, {"json", 0, NULL, 'j'}, {"gradients", 0, NULL, 'g'},
+        {"all", 0, NULL, 'a'}, {"write", 1, NULL, 'w'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     *o =
         (struct net_options){.repeat = 5, .seed = 1, .check_points = 8000, .optimizer = PNET_ADAMW};
     int option;
@@ -129,16 +131,20 @@ static void read_options(int argc, char **argv, struct net_options *o)
 /* Returns the exit code; prints the error. */
 static int open_scene(const struct net_options *o, struct scene *s)
 {
+    double cell = o->thin > 0 ? o->thin : order_cell;
     struct pnet_error e;
     if (pnet_device_check(o->where, &e) || pnet_device_enter(o->where, &e) ||
-        pnet_bench_scene_read(s, o->scenes, o->scene, 1, order_cell, &e)) {
+        pnet_bench_scene_read(s, o->scenes, o->scene, 1, cell, &e)) {
         fprintf(stderr, "pnet-bench net: %s\n", e.message);
         return (int)e.status;
     }
-    if (pnet_bench_scene_order(s, order_cell)) return 0;
-    fprintf(stderr, "pnet-bench net: the cloud reaches too far\n");
-    pnet_bench_scene_free(s);
-    return PNET_BAD_DATA;
+    if (!pnet_bench_scene_order(s, cell)) {
+        fprintf(stderr, "pnet-bench net: the cloud reaches too far\n");
+        pnet_bench_scene_free(s);
+        return PNET_BAD_DATA;
+    }
+    if (o->thin > 0) pnet_bench_scene_thin(s);
+    return 0;
 }
 
 /* Checks a piece of the scene in stretches that are moved apart, so that levels of large cells have several rows too. */

@@ -16,6 +16,7 @@ struct net_options {
     int scenes, sets, repeat;
     uint64_t seed; /* of weights, features, labels and dropout */
     int64_t most, check_points;
+    double thin; /* metres: one point in each cell of a grid is kept; 0: all are */
     unsigned degrade;
     struct pnet_device where;
     enum pnet_precision precision;
@@ -37,6 +38,7 @@ struct net_step {
 struct net_parts {
     double upload;   /* GPU: points and fields from pageable memory, by themselves */
     double geometry; /* with the upload */
+    double orders;   /* of the geometry, by themselves */
     double layout;   /* behind a batch of another capacity class; not in `step` */
     double forward, backward, optimizer;
     double step; /* all of them in a row, the geometry of the batch among them */

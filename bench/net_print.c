@@ -7,14 +7,16 @@
 #include "bench/measure.h"
 #include "runtime/base/json.h"
 
-enum stage { CONV, LINEAR, NORM, OTHER, LOSS, STAGES };
-static const char *const stage_names[STAGES] = {"conv", "linear", "norm", "other", "loss"};
+enum stage { CONV, LINEAR, ATTEND, NORM, OTHER, LOSS, STAGES };
+static const char *const stage_names[STAGES] = {
+    "conv", "linear", "attend", "norm", "other", "loss"};
 
 static enum stage stage_of(const struct net_step *s)
 {
     const struct pnet_op *op = pnet_op_find(s->op);
     if (strcmp(s->op, "conv") == 0) return CONV;
     if (strcmp(s->op, "linear") == 0) return LINEAR;
+    if (strcmp(s->op, "attend") == 0) return ATTEND;
     if (strlen(s->op) >= 4 && strcmp(s->op + strlen(s->op) - 4, "norm") == 0) return NORM;
     if (strcmp(s->op, "bn") == 0) return NORM;
     return op && op->class_ == PNET_LOSS ? LOSS : OTHER;
@@ -72,6 +74,7 @@ static void print_parts(const struct net_result *r)
         (double)r->geometry_bytes / 1048576);
     printf("geometry     %9.2f ms", 1e3 * t->geometry);
     if (t->upload > 0) printf(", with %.2f ms of upload", 1e3 * t->upload);
+    if (t->orders > 0) printf(", %.3f ms of orders", 1e3 * t->orders);
     printf("\nlayout       %9.3f ms where a batch has another capacity class\n", 1e3 * t->layout);
 }
 
@@ -140,6 +143,7 @@ static void json_parts(struct pnet_json *j, const struct net_result *r)
     pnet_json_double(j, "inference_ms", 1e3 * r->inference);
     pnet_json_double(j, "geometry_ms", 1e3 * t->geometry);
     pnet_json_double(j, "upload_ms", 1e3 * t->upload);
+    pnet_json_double(j, "orders_ms", 1e3 * t->orders);
     pnet_json_double(j, "layout_ms", 1e3 * t->layout);
     pnet_json_double(j, "forward_ms", 1e3 * t->forward);
     pnet_json_double(j, "backward_ms", 1e3 * t->backward);

@@ -174,6 +174,31 @@ static enum pnet_status time_upload(
     return st;
 }
 
+/* The orders of all levels, of a batch that a slot of its own builds. */
+static enum pnet_status time_orders(
+    const struct network *n, int repeat, double *median, struct pnet_error *e)
+{
+    struct pnet_device d = pnet_session_device(n->session);
+    struct pnet_slot_clock clock = {.kind = PNET_GEO_ORDER, .times = d.kind == PNET_CPU ? 1 : 10};
+    struct pnet_memory memory;
+    struct pnet_geo_work *work = NULL;
+    struct pnet_slot *slot = NULL;
+    double seconds[NET_REPEAT_MAX];
+    pnet_memory_init(&memory, d, 0);
+    enum pnet_status st = pnet_geo_work_new(n->bound, &memory, &work, e);
+    if (!st) st = pnet_slot_new(work, &slot, e);
+    if (!st) slot->clock = &clock;
+    for (int i = -1; i < repeat && !st; i++) {
+        st = pnet_slot_build(slot, n->batch, e);
+        if (i >= 0) seconds[i] = clock.seconds;
+    }
+    if (!st) *median = bench_median(seconds, repeat);
+    pnet_slot_free(slot);
+    if (work) pnet_geo_work_free(work);
+    pnet_memory_end(&memory);
+    return st;
+}
+
 static enum pnet_status measure_training(
     struct network *n, int repeat, struct net_result *r, struct pnet_error *e)
 {
@@ -190,6 +215,8 @@ static enum pnet_status measure_training(
     if (!st) st = pnet_bench_net_time_steps(n->session, &n->updater, repeat, r, e);
     r->training_peak = pnet_session_memory(n->session)->peak;
     r->geometry_bytes = pnet_slot_bytes(pnet_session_slot(n->session, 0));
+    if (!st)
+        st = time_orders(n, repeat, &t->orders, e); /* after the peak: it takes memory of its own */
     r->parameters = n->plan->parameter_count;
     return st;
 }

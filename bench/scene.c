@@ -104,6 +104,23 @@ bool pnet_bench_scene_order(struct scene *s, double cell)
     return inside;
 }
 
+void pnet_bench_scene_thin(struct scene *s)
+{
+    size_t rows = (size_t)s->level.rows;
+    int32_t *keep = bench_alloc(rows * sizeof *keep), *parent = bench_alloc(rows * sizeof *parent);
+    void *work = bench_alloc(pnet_cpu_sample_work(s->level.rows, true));
+    int64_t splits[SCENES_MAX + 1];
+    s->level.rows = pnet_cpu_sample(&s->level, s->level.grid, true, keep, parent, splits, work);
+    for (int64_t i = 0; i < s->level.rows; i++) { /* rows ascend: keep[i] >= i */
+        memmove(s->xyz + 3 * i, s->xyz + 3 * (int64_t)keep[i], 3 * sizeof *s->xyz);
+        s->key[i] = s->key[keep[i]];
+    }
+    memcpy(s->splits, splits, ((size_t)s->level.samples + 1) * sizeof *splits);
+    free(keep);
+    free(parent);
+    free(work);
+}
+
 void pnet_bench_scene_piece(const struct scene *s, int64_t rows, struct scene *piece)
 {
     *piece = *s;

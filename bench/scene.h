@@ -31,6 +31,8 @@ enum pnet_status pnet_bench_scene_read(struct scene *s, int paths, const char *c
 /* Sorts the points by their key on a grid of `cell` metres. False: the grid does not reach them
  * all. */
 bool pnet_bench_scene_order(struct scene *s, double cell);
+/* Keeps one point in each cell of the grid that an ordered scene is ordered by: the one nearest to the middle of its cell. */
+void pnet_bench_scene_thin(struct scene *s);
 /* The first rows of an ordered scene: they follow a curve, so they are a piece of it. It lives in the scene's memory, and
    its level in `piece`. */
 void pnet_bench_scene_piece(const struct scene *s, int64_t rows, struct scene *piece);

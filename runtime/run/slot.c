@@ -1,6 +1,7 @@
 #include "runtime/run/slot_build.h"
 
 #include "kernels/rows.h"
+#include "runtime/base/clock.h"
 #include "runtime/geo/levels.h"
 #ifdef PNET_CUDA_BUILT
 #endif
@@ -191,7 +192,7 @@ struct pnet_geo_view pnet_slot_view(
     return view_of(s, item, false, places);
 }
 
-static enum pnet_status build_item(
+static enum pnet_status walk_item(
     struct pnet_slot *s, int i, const struct pnet_batch *b, struct pnet_error *e)
 {
     struct pnet_geo_walk w = {.plan = s->plan,
@@ -204,10 +205,29 @@ static enum pnet_status build_item(
         .batch = b,
         .slot = s,
         .error = e};
-    const struct pnet_geo_places now = {place_at, splits_at, live_at, grid_at, s};
     pnet_geo_kind(w.q->kind)->walk(&w);
-    if (!w.status) s->views[i] = view_of(s, i, false, &now);
     return w.status;
+}
+
+static enum pnet_status time_item(
+    struct pnet_slot *s, int i, const struct pnet_batch *b, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_device_wait(s->memory->device, e);
+    double begin = pnet_seconds();
+    for (int n = 0; n < s->clock->times && !st; n++) st = walk_item(s, i, b, e);
+    if (!st) st = pnet_device_wait(s->memory->device, e);
+    s->clock->seconds += (pnet_seconds() - begin) / s->clock->times;
+    return st;
+}
+
+static enum pnet_status build_item(
+    struct pnet_slot *s, int i, const struct pnet_batch *b, struct pnet_error *e)
+{
+    const struct pnet_geo_places now = {place_at, splits_at, live_at, grid_at, s};
+    bool timed = s->clock && s->clock->kind == s->plan->geo[i].request.kind;
+    enum pnet_status st = timed ? time_item(s, i, b, e) : walk_item(s, i, b, e);
+    if (!st) s->views[i] = view_of(s, i, false, &now);
+    return st;
 }
 
 static bool is_field(const struct pnet_plan *p, int tensor)
@@ -290,6 +310,7 @@ static enum pnet_status build_geometry(
 {
     const struct pnet_plan *p = s->plan;
     enum pnet_status st;
+    if (s->clock) s->clock->seconds = 0;
     s->counts.samples = b->samples;
     if ((st = pnet_buffer_ensure(s->memory, &s->splits,
              (size_t)p->level_count * (size_t)(b->samples + 1) * sizeof(int64_t),

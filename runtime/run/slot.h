@@ -31,6 +31,13 @@ enum pnet_status pnet_geo_work_new(const struct pnet_bound *b, struct pnet_memor
 /* Frees it, after its slots. */
 void pnet_geo_work_free(struct pnet_geo_work *w);
 
+/* For measurements: how long items of one kind take. They are built `times` times behind each other, on the device. */
+struct pnet_slot_clock {
+    enum pnet_geo_id kind;
+    int times;
+    double seconds; /* the mean of one building of all of them, of the last batch */
+};
+
 /* One batch, in the memory of a device. A session has two slots if the next batch is prepared while this one runs. */
 struct pnet_slot {
     const struct pnet_bound *bound;
@@ -52,6 +59,7 @@ struct pnet_slot {
     /* [level_count]: the grid that orders the rows of a level */
     struct pnet_grid *grids;
     size_t (*used)[PNET_GEO_BUFFERS]; /* [geo_count]: bytes of each buffer that this batch uses */
+    struct pnet_slot_clock *clock;    /* NULL: nothing is measured */
     /* id of the batch in the slot; 0: none, or not to be reused */
     uint64_t batch;
 };
