@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Ends the program where there is no memory. Large blocks ask for huge pages, as a session's arena
+/* Ends the program where there is no memory. Large blocks ask for huge pages, as a runner's arena
  * does. */
 static inline void *bench_alloc(size_t bytes)
 {

@@ -219,7 +219,7 @@ static void weight_gradient(const struct device_layer *d)
     pnet_cuda_vvor(&v, d->work);
 }
 
-/* Times a recording, as a session replays it; short products several at a time, after one that is not counted, so that the
+/* Times a recording, as a runner replays it; short products several at a time, after one that is not counted, so that the
    GPU never waits for the host. Returns 0 if it could not be recorded. */
 static double time_median(
     const struct device_layer *d, void (*product)(const struct device_layer *), int repeat)

@@ -95,7 +95,7 @@ static void read_options(int argc, char **argv, struct options *o)
     if (optind < argc || o->scenes == 0) fail_usage("--scene is needed");
 }
 
-/* The memory that the geometry writes to, allocated once, as a session's arena is. */
+/* The memory that the geometry writes to, allocated once, as a runner's arena is. */
 struct room {
     uint64_t *raw_key, *key;
     int32_t *order;

@@ -34,7 +34,7 @@ struct options {
     bool json;
 };
 
-/* The device memory to which a run writes, allocated once, as a session's arena is. */
+/* The device memory to which a run writes, allocated once, as a runner's arena is. */
 struct room {
     float *raw_xyz;
     int64_t *splits;

@@ -7,11 +7,11 @@
 #include "bench/bench.h"
 #include "bench/commands.h"
 #include "bench/kdtree.h"
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "kernels/conv.h"
 #include "kernels/philox.h"
 #include "runtime/device/device_time.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv/conv_clock.h"
 #endif
@@ -176,14 +176,14 @@ static void run_nanoflann(
 }
 
 /* A round on the CPU: what each part takes. */
-static enum pnet_status time_on_cpu(const struct options *o, struct pnet_session *s,
+static enum pnet_status time_on_cpu(const struct options *o, struct pnet_runner *s,
     const struct pnet_batch *b, double to[TIMES], struct pnet_error *e)
 {
     double begin = bench_now();
-    enum pnet_status st = pnet_session_forward(s, 0, true, 0, e);
+    enum pnet_status st = pnet_runner_forward(s, 0, true, 0, e);
     to[FORWARD] = bench_now() - begin;
     begin = bench_now();
-    if (!st) st = pnet_session_backward(s, 0, 1, false, e);
+    if (!st) st = pnet_runner_backward(s, 0, 1, false, e);
     to[BACKWARD] = bench_now() - begin;
     if (!st) run_nanoflann(o, b, &to[BUILD], &to[SEARCH]);
     return st;
@@ -195,14 +195,14 @@ struct replays {
 };
 
 #ifdef PNET_CUDA_BUILT
-static enum pnet_status record(struct pnet_session *s, struct replays *r, struct pnet_error *e)
+static enum pnet_status record(struct pnet_runner *s, struct replays *r, struct pnet_error *e)
 {
     bool there = true;
-    enum pnet_status st = pnet_session_forward(s, 0, true, 0, e);
-    if (!st) st = pnet_session_backward(s, 0, 1, false, e);
-    if (!st) st = pnet_session_wait(s, e); /* the kernels are loaded */
+    enum pnet_status st = pnet_runner_forward(s, 0, true, 0, e);
+    if (!st) st = pnet_runner_backward(s, 0, 1, false, e);
+    if (!st) st = pnet_runner_wait(s, e); /* the kernels are loaded */
     for (int i = 0; i < 2 && !st; i++)
-        there &= (r->record[i] = pnet_session_record(s, 0, i == 1, NULL, NULL)) != NULL;
+        there &= (r->record[i] = pnet_runner_record(s, 0, i == 1, NULL, NULL)) != NULL;
     for (int i = 0; i < 3 && !st; i++) there &= (r->mark[i] = pnet_cuda_mark_new()) != NULL;
     return st || there ? st
                        : pnet_error_set(e, PNET_NO_DEVICE,
@@ -211,16 +211,16 @@ static enum pnet_status record(struct pnet_session *s, struct replays *r, struct
 
 /* A round on a GPU: the replays before those that are timed keep it busy while the host launches them. */
 static enum pnet_status time_on_gpu(
-    struct pnet_session *s, const struct replays *r, double to[TIMES], struct pnet_error *e)
+    struct pnet_runner *s, const struct replays *r, double to[TIMES], struct pnet_error *e)
 {
-    struct pnet_device d = pnet_session_device(s);
+    struct pnet_device d = pnet_runner_device(s);
     for (int timed = 0; timed < 2; timed++)
         for (int i = 0; i < 2; i++) {
             if (i == 0) pnet_cuda_mark_set(r->mark[0]);
             pnet_device_replay(d, r->record[i]);
             pnet_cuda_mark_set(r->mark[i + 1]);
         }
-    enum pnet_status st = pnet_session_wait(s, e);
+    enum pnet_status st = pnet_runner_wait(s, e);
     for (int i = 0; i < 2 && !st; i++) {
         to[i] = 1e-3 * pnet_cuda_mark_ms(r->mark[i], r->mark[i + 1]);
         if (isnan(to[i])) st = pnet_error_set(e, PNET_NO_DEVICE, "a mark tells no time");
@@ -228,16 +228,16 @@ static enum pnet_status time_on_gpu(
     return st;
 }
 
-static void free_replays(struct pnet_session *s, const struct replays *r)
+static void free_replays(struct pnet_runner *s, const struct replays *r)
 {
     for (int i = 0; i < 2; i++)
-        if (r->record[i]) pnet_device_record_free(pnet_session_device(s), r->record[i]);
+        if (r->record[i]) pnet_device_record_free(pnet_runner_device(s), r->record[i]);
     for (int i = 0; i < 3; i++)
         if (r->mark[i]) pnet_cuda_mark_free(r->mark[i]);
 }
 #endif
 
-static enum pnet_status time_round(const struct options *o, struct pnet_session *s,
+static enum pnet_status time_round(const struct options *o, struct pnet_runner *s,
     const struct pnet_batch *b, const struct replays *r, double to[TIMES], struct pnet_error *e)
 {
 #ifdef PNET_CUDA_BUILT
@@ -248,7 +248,7 @@ static enum pnet_status time_round(const struct options *o, struct pnet_session 
 }
 
 /* The first round warms up, and counts where no other begins in time. */
-static enum pnet_status run_rounds(const struct options *o, struct pnet_session *s,
+static enum pnet_status run_rounds(const struct options *o, struct pnet_runner *s,
     const struct pnet_batch *b, const struct replays *r, struct figures *f, struct pnet_error *e)
 {
     static double time[TIMES][REPEAT_MAX];
@@ -266,17 +266,17 @@ static enum pnet_status run_rounds(const struct options *o, struct pnet_session 
     return st;
 }
 
-static enum pnet_status run(const struct options *o, struct pnet_session *s,
+static enum pnet_status run(const struct options *o, struct pnet_runner *s,
     const struct pnet_batch *b, struct figures *f, struct pnet_error *e)
 {
     struct replays r = {{NULL}, {NULL}};
-    enum pnet_status st = pnet_session_prepare(s, 0, b, e);
+    enum pnet_status st = pnet_runner_prepare(s, 0, b, e);
 #ifdef PNET_CUDA_BUILT
     if (!st && o->device.kind == PNET_CUDA) st = record(s, &r, e);
 #endif
     if (!st) st = run_rounds(o, s, b, &r, f, e);
-    if (!st) f->loss = pnet_session_objective(s, 0, NULL);
-    if (!st) f->peak = pnet_session_memory(s)->peak;
+    if (!st) f->loss = pnet_runner_objective(s, 0, NULL);
+    if (!st) f->peak = pnet_runner_memory(s)->peak;
 #ifdef PNET_CUDA_BUILT
     free_replays(s, &r);
 #endif
@@ -287,15 +287,15 @@ static enum pnet_status measure(
     const struct options *o, const struct pnet_plan *p, struct figures *f, struct pnet_error *e)
 {
     struct pnet_target target = {.where = o->device};
-    struct pnet_session_options so = {.slots = 1};
+    struct pnet_runner_options so = {.slots = 1};
     struct pnet_bound *bound = NULL;
     struct pnet_batch *batch = NULL;
-    struct pnet_session *session = NULL;
+    struct pnet_runner *runner = NULL;
     enum pnet_status st = make_batch(o, p, &batch, e);
     if (!st) st = pnet_bound_new(p, &target, &bound, e);
-    if (!st) st = pnet_session_new(bound, &so, &session, e);
-    if (!st) st = run(o, session, batch, f, e);
-    pnet_session_free(session);
+    if (!st) st = pnet_runner_new(bound, &so, &runner, e);
+    if (!st) st = run(o, runner, batch, f, e);
+    pnet_runner_free(runner);
     pnet_bound_free(bound);
     pnet_batch_free(batch);
     return st;

@@ -3,7 +3,7 @@
 #define PNET_BENCH_NET_H
 
 #include "bench/scene.h"
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "runtime/device/device.h"
 #include "runtime/run/optim.h"
 
@@ -34,7 +34,7 @@ struct net_step {
     double forward, backward;
 };
 
-/* Whole calls of a session: wall time in seconds, medians. */
+/* Whole calls of a runner: wall time in seconds, medians. */
 struct net_parts {
     double upload;   /* GPU: points and fields from pageable memory, by themselves */
     double geometry; /* with the upload */

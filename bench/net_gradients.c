@@ -93,7 +93,7 @@ static void sort_by_share(const struct net_gradients *g, struct net_gradient *pa
 void pnet_bench_net_gradients_add_up(struct net_gradients *g)
 {
     const struct pnet_plan *p = g->plain.plan;
-    const struct pnet_slot *slot = pnet_session_slot(g->plain.session, 0);
+    const struct pnet_slot *slot = pnet_runner_slot(g->plain.runner, 0);
     g->params = bench_alloc((size_t)p->param_count * sizeof *g->params);
     g->levels = bench_alloc((size_t)p->level_count * sizeof *g->levels);
     g->all = (struct net_gradient){.name = "all", .level = -1};

@@ -49,7 +49,7 @@ static enum pnet_status make_batch(const struct pnet_plan *p, const struct scene
 void pnet_bench_net_close(struct network *n)
 {
     pnet_updater_close(&n->updater);
-    pnet_session_free(n->session);
+    pnet_runner_free(n->runner);
     pnet_bound_free(n->bound);
     pnet_batch_free(n->batch);
     pnet_compilation_free(n->compilation);
@@ -67,7 +67,7 @@ enum pnet_status pnet_bench_net_weights_take(
 {
     *w = (struct net_weights){
         n->plan, bench_alloc((size_t)n->plan->param_elements * sizeof *w->data)};
-    return pnet_session_read(n->session, PNET_BLOCK_PARAMS, 0, n->plan->param_elements, w->data, e);
+    return pnet_runner_read(n->runner, PNET_BLOCK_PARAMS, 0, n->plan->param_elements, w->data, e);
 }
 
 enum pnet_status pnet_bench_net_open(const struct net_options *o, const struct scene *s,
@@ -94,17 +94,17 @@ enum pnet_status pnet_bench_net_open(const struct net_options *o, const struct s
     enum pnet_status st = pnet_bound_new(n->plan, &target, &n->bound, e);
     if (st) return st;
     struct pnet_optim optim = pnet_optim_default(o->optimizer);
-    struct pnet_session_options so = {.slots = 1,
+    struct pnet_runner_options so = {.slots = 1,
         .seed = o->seed,
         .extra_bytes = training ? (int64_t)pnet_updater_bytes(n->bound, &optim) : 0};
     st = make_batch(n->plan, s, o->seed, &n->batch, e);
-    if (!st) st = pnet_session_new(n->bound, &so, &n->session, e);
+    if (!st) st = pnet_runner_new(n->bound, &so, &n->runner, e);
     if (!st)
-        st = w ? pnet_session_load_params(n->session, weights_find, w, e)
-               : pnet_session_init_params(n->session, e);
-    if (!st && training) st = pnet_updater_open(&n->updater, n->session, &optim, 0, e);
+        st = w ? pnet_runner_load_params(n->runner, weights_find, w, e)
+               : pnet_runner_init_params(n->runner, e);
+    if (!st && training) st = pnet_updater_open(&n->updater, n->runner, &optim, 0, e);
     if (!st && training) pnet_updater_watch(&n->updater, true);
-    if (!st) st = pnet_session_prepare(n->session, 0, n->batch, e);
+    if (!st) st = pnet_runner_prepare(n->runner, 0, n->batch, e);
     return st;
 }
 
@@ -112,15 +112,15 @@ static enum pnet_status run_once(
     struct network *n, float scale, double *loss, float *gradients, struct pnet_error *e)
 {
     const struct pnet_plan *p = n->plan;
-    enum pnet_status st = pnet_session_forward(n->session, 0, true, 0, e);
-    if (!st) st = pnet_session_wait(n->session, e);
+    enum pnet_status st = pnet_runner_forward(n->runner, 0, true, 0, e);
+    if (!st) st = pnet_runner_wait(n->runner, e);
     *loss = 0;
     for (int i = 0; i < p->objective_count && !st; i++)
-        if (!p->objectives[i].metric) *loss += pnet_session_objective(n->session, i, NULL);
-    if (!st) st = pnet_session_backward(n->session, 0, scale, false, e);
-    if (!st) st = pnet_session_wait(n->session, e);
+        if (!p->objectives[i].metric) *loss += pnet_runner_objective(n->runner, i, NULL);
+    if (!st) st = pnet_runner_backward(n->runner, 0, scale, false, e);
+    if (!st) st = pnet_runner_wait(n->runner, e);
     if (!st)
-        st = pnet_session_read(n->session, PNET_BLOCK_GRADS, 0, p->trained_elements, gradients, e);
+        st = pnet_runner_read(n->runner, PNET_BLOCK_GRADS, 0, p->trained_elements, gradients, e);
     return st;
 }
 

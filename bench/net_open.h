@@ -1,12 +1,12 @@
-/* A network with its batch in a session, and its gradients. */
+/* A network with its batch in a runner, and its gradients. */
 #ifndef PNET_BENCH_NET_OPEN_H
 #define PNET_BENCH_NET_OPEN_H
 
 #include "bench/net.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 #include "runtime/run/updater.h"
 
-/* All parameters of a plan, on the host: drawing them takes longer than copying them to the other sessions. */
+/* All parameters of a plan, on the host: drawing them takes longer than copying them to the other runners. */
 struct net_weights {
     const struct pnet_plan *plan;
     float *data; /* [plan->param_elements] */
@@ -18,7 +18,7 @@ struct network {
     const struct pnet_plan *plan;
     struct pnet_bound *bound;
     struct pnet_batch *batch;
-    struct pnet_session *session;
+    struct pnet_runner *runner;
     struct pnet_updater updater;
     bool training;
 };

@@ -68,12 +68,12 @@ static enum pnet_status time_of(struct network *n, int repeat,
     struct pnet_error *e)
 {
     double seconds[NET_REPEAT_MAX];
-    enum pnet_status st = pnet_session_wait(n->session, e);
-    int before = pnet_session_device(n->session).kind == PNET_CPU ? 1 : 3;
+    enum pnet_status st = pnet_runner_wait(n->runner, e);
+    int before = pnet_runner_device(n->runner).kind == PNET_CPU ? 1 : 3;
     for (int i = -before; i < repeat && !st; i++) {
         double begin = bench_now();
         st = run(n, e);
-        if (!st) st = pnet_session_wait(n->session, e);
+        if (!st) st = pnet_runner_wait(n->runner, e);
         if (i >= 0) seconds[i] = bench_now() - begin;
     }
     if (!st) *median = bench_median(seconds, repeat);
@@ -82,17 +82,17 @@ static enum pnet_status time_of(struct network *n, int repeat,
 
 static enum pnet_status geometry(struct network *n, struct pnet_error *e)
 {
-    return pnet_session_prepare(n->session, 0, n->batch, e);
+    return pnet_runner_prepare(n->runner, 0, n->batch, e);
 }
 
 static enum pnet_status forward(struct network *n, struct pnet_error *e)
 {
-    return pnet_session_forward(n->session, 0, n->training, 0, e);
+    return pnet_runner_forward(n->runner, 0, n->training, 0, e);
 }
 
 static enum pnet_status backward(struct network *n, struct pnet_error *e)
 {
-    return pnet_session_backward(n->session, 0, 1, false, e);
+    return pnet_runner_backward(n->runner, 0, 1, false, e);
 }
 
 static enum pnet_status optimize(struct network *n, struct pnet_error *e)
@@ -113,11 +113,11 @@ static enum pnet_status whole_step(struct network *n, struct pnet_error *e)
     return st ? st : optimize(n, e);
 }
 
-/* Does the session's work before the first step of a batch whose capacity class differs from that of the batch before. */
+/* Does the runner's work before the first step of a batch whose capacity class differs from that of the batch before. */
 static enum pnet_status lay_out(struct network *n, struct pnet_error *e)
 {
     struct pnet_layout l;
-    const struct pnet_counts *c = &pnet_session_slot(n->session, 0)->counts;
+    const struct pnet_counts *c = &pnet_runner_slot(n->runner, 0)->counts;
     enum pnet_status st = pnet_layout_make(n->bound, c, true, &l, e);
     if (!st) pnet_layout_free(&l);
     return st;
@@ -134,7 +134,7 @@ static enum pnet_status both_ways(struct network *n, struct pnet_error *e)
 static enum pnet_status time_upload(
     const struct network *n, int repeat, double *median, struct pnet_error *e)
 {
-    struct pnet_device d = pnet_session_device(n->session);
+    struct pnet_device d = pnet_runner_device(n->runner);
     double seconds[NET_REPEAT_MAX];
     void *stage = NULL;
     *median = 0;
@@ -178,7 +178,7 @@ static enum pnet_status time_upload(
 static enum pnet_status time_orders(
     const struct network *n, int repeat, double *median, struct pnet_error *e)
 {
-    struct pnet_device d = pnet_session_device(n->session);
+    struct pnet_device d = pnet_runner_device(n->runner);
     struct pnet_slot_clock clock = {.kind = PNET_GEO_ORDER, .times = d.kind == PNET_CPU ? 1 : 10};
     struct pnet_memory memory;
     struct pnet_geo_work *work = NULL;
@@ -212,9 +212,9 @@ static enum pnet_status measure_training(
     t->backward = both - t->forward;
     if (!st) st = time_of(n, repeat, optimize, &t->optimizer, e);
     if (!st) st = time_of(n, repeat, whole_step, &t->step, e);
-    if (!st) st = pnet_bench_net_time_steps(n->session, &n->updater, repeat, r, e);
-    r->training_peak = pnet_session_memory(n->session)->peak;
-    r->geometry_bytes = pnet_slot_bytes(pnet_session_slot(n->session, 0));
+    if (!st) st = pnet_bench_net_time_steps(n->runner, &n->updater, repeat, r, e);
+    r->training_peak = pnet_runner_memory(n->runner)->peak;
+    r->geometry_bytes = pnet_slot_bytes(pnet_runner_slot(n->runner, 0));
     if (!st)
         st = time_orders(n, repeat, &t->orders, e); /* after the peak: it takes memory of its own */
     r->parameters = n->plan->parameter_count;
@@ -235,7 +235,7 @@ static enum pnet_status measure(
     if (st) return fail(&e);
     st = pnet_bench_net_open(o, s, false, w, &n, &e);
     if (!st) st = time_of(&n, o->repeat, forward, &r->inference, &e);
-    if (!st) r->inference_peak = pnet_session_memory(n.session)->peak;
+    if (!st) r->inference_peak = pnet_runner_memory(n.runner)->peak;
     pnet_bench_net_close(&n);
     return st ? fail(&e) : PNET_OK;
 }

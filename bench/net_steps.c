@@ -24,14 +24,14 @@ static bool seeded(const struct pnet_plan *p, const struct pnet_step *s)
            p->tensors[g->of].type.level == p->scalar_level;
 }
 
-static struct bound_step *bind_steps(const struct pnet_session *s, const struct pnet_plan *p)
+static struct bound_step *bind_steps(const struct pnet_runner *s, const struct pnet_plan *p)
 {
     struct bound_step *bound = bench_alloc((size_t)p->step_count * sizeof *bound);
     memset(bound, 0, (size_t)p->step_count * sizeof *bound);
     for (int i = 0; i < p->step_count; i++) {
         const struct pnet_op *op = p->nodes[p->steps[i].node].op;
         if (op->class_ == PNET_METRIC) continue;
-        pnet_session_exec(s, 0, i, true, &bound[i].exec);
+        pnet_runner_exec(s, 0, i, true, &bound[i].exec);
         bound[i].kernel = p->steps[i].backward ? op->backward : op->forward;
         bound[i].seed = seeded(p, &p->steps[i]);
     }
@@ -56,7 +56,7 @@ static void time_on_cpu(
 }
 
 #ifdef PNET_CUDA_BUILT
-/* Steps in sequence, without marks and with them; and as a session records them: all, convolutions, convolutions and linear
+/* Steps in sequence, without marks and with them; and as a runner records them: all, convolutions, convolutions and linear
    layers. */
 enum { PLAIN, MARKED, CONCURRENT, CONVOLUTIONS, PRODUCTS, KINDS };
 
@@ -110,19 +110,19 @@ static bool multiplies(void *plan, int step)
     return convolves(plan, step) || strcmp(p->nodes[p->steps[step].node].op->name, "linear") == 0;
 }
 
-static void *record_kind(struct pnet_session *s, const struct pass *pass,
+static void *record_kind(struct pnet_runner *s, const struct pass *pass,
     const struct bound_step *bound, const void *one, int kind)
 {
-    pnet_session_wanted *wanted[KINDS] = {[CONVOLUTIONS] = convolves, [PRODUCTS] = multiplies};
+    pnet_runner_wanted *wanted[KINDS] = {[CONVOLUTIONS] = convolves, [PRODUCTS] = multiplies};
     if (kind < CONCURRENT)
-        return record_pass(pnet_session_device(s), pass, bound, one, kind == MARKED);
-    return pnet_session_record(s, 0, pass->first > 0, wanted[kind], (void *)pnet_session_plan(s));
+        return record_pass(pnet_runner_device(s), pass, bound, one, kind == MARKED);
+    return pnet_runner_record(s, 0, pass->first > 0, wanted[kind], (void *)pnet_runner_plan(s));
 }
 
-static enum pnet_status prepare_pass(struct pnet_session *s, struct pass *pass,
+static enum pnet_status prepare_pass(struct pnet_runner *s, struct pass *pass,
     struct bound_step *bound, const void *one, struct pnet_error *e)
 {
-    struct pnet_device d = pnet_session_device(s);
+    struct pnet_device d = pnet_runner_device(s);
     if (!make_marks(pass, bound))
         return pnet_error_set(e, PNET_NO_DEVICE, "the device has no marks left");
     for (int kind = 0; kind < KINDS; kind++) {
@@ -155,11 +155,11 @@ static enum pnet_status between(void *first, void *second, double *seconds, stru
 }
 
 /* The first of two steps keeps the device busy while the host launches the second, and leaves the caches as a step does. */
-static enum pnet_status time_runs(struct pnet_session *s, struct pass pass[2],
+static enum pnet_status time_runs(struct pnet_runner *s, struct pass pass[2],
     struct bound_step *bound, struct pnet_updater *u, int repeat, void *const at[4],
     struct net_result *r, struct pnet_error *e)
 {
-    struct pnet_device d = pnet_session_device(s);
+    struct pnet_device d = pnet_runner_device(s);
     double optimizer[NET_REPEAT_MAX];
     enum pnet_status st = PNET_OK;
     for (int run = -1; run < repeat && !st; run++) {
@@ -167,7 +167,7 @@ static enum pnet_status time_runs(struct pnet_session *s, struct pass pass[2],
         for (int kind = 0; kind < KINDS && !st; kind++) {
             ask_step(d, pass, PLAIN, u, at);
             ask_step(d, pass, kind, u, at);
-            st = pnet_session_wait(s, e);
+            st = pnet_runner_wait(s, e);
             for (int i = 0; i < 2 && !st; i++)
                 st = between(at[i], at[i + 1], &pass[i].seconds[kind][to], e);
             if (!st && kind == CONCURRENT) st = between(at[2], at[3], &optimizer[to], e);
@@ -205,12 +205,12 @@ static void free_pass(struct pnet_device d, struct pass *pass, struct bound_step
     for (int i = pass->first; i < pass->last; i++) pnet_cuda_mark_free(bound[i].end);
 }
 
-static enum pnet_status time_on_gpu(struct pnet_session *s, const struct pnet_plan *p,
+static enum pnet_status time_on_gpu(struct pnet_runner *s, const struct pnet_plan *p,
     struct bound_step *bound, struct pnet_updater *u, int repeat, struct net_result *r,
     struct pnet_error *e)
 {
     static const float one = 1;
-    struct pnet_device d = pnet_session_device(s);
+    struct pnet_device d = pnet_runner_device(s);
     struct pass pass[2] = {
         {.first = 0, .last = p->forward_steps}, {.first = p->forward_steps, .last = p->step_count}};
     void *at[4], *seed = pnet_device_alloc(d, sizeof one);
@@ -256,16 +256,16 @@ static void collect_steps(
     free(row_of);
 }
 
-enum pnet_status pnet_bench_net_time_steps(struct pnet_session *s, struct pnet_updater *u,
+enum pnet_status pnet_bench_net_time_steps(struct pnet_runner *s, struct pnet_updater *u,
     int repeat, struct net_result *r, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
-    enum pnet_status st = pnet_session_forward(s, 0, true, 0, e);
-    if (!st) st = pnet_session_wait(s, e);
+    const struct pnet_plan *p = pnet_runner_plan(s);
+    enum pnet_status st = pnet_runner_forward(s, 0, true, 0, e);
+    if (!st) st = pnet_runner_wait(s, e);
     if (st) return st;
     struct bound_step *bound = bind_steps(s, p);
 #ifdef PNET_CUDA_BUILT
-    if (pnet_session_bound(s)->device == PNET_CUDA)
+    if (pnet_runner_bound(s)->device == PNET_CUDA)
         st = time_on_gpu(s, p, bound, u, repeat, r, e);
     else
 #endif

@@ -13,7 +13,7 @@
 struct writer {
     const char *folder;
     const struct pnet_plan *plan;
-    const struct pnet_session *session;
+    const struct pnet_runner *runner;
     const struct pnet_slot *slot;
     struct pnet_json json;
     enum pnet_status status; /* the first error stays */
@@ -63,8 +63,8 @@ static void put_input(struct writer *w, int tensor)
     char name[32];
     void *data = NULL;
     int64_t rows = 0;
-    if (w->status || !pnet_session_tensor(w->session, 0, tensor, &rows)) return;
-    w->status = pnet_session_copy_tensor(w->session, 0, tensor, &data, &rows, w->error);
+    if (w->status || !pnet_runner_tensor(w->runner, 0, tensor, &rows)) return;
+    w->status = pnet_runner_copy_tensor(w->runner, 0, tensor, &data, &rows, w->error);
     snprintf(name, sizeof name, "input%d", tensor);
     put_array(w, name, t->type, 2, (int64_t[]){rows, t->width}, data);
     free(data);
@@ -262,15 +262,15 @@ enum pnet_status pnet_bench_net_write(const char *folder, const struct net_optio
 {
     struct writer w = {.folder = folder,
         .plan = g->plain.plan,
-        .session = g->plain.session,
-        .slot = pnet_session_slot(g->plain.session, 0),
+        .runner = g->plain.runner,
+        .slot = pnet_runner_slot(g->plain.runner, 0),
         .error = e};
     w.status = pnet_make_folder(folder, e);
     pnet_json_begin(&w.json, NULL, '{');
     pnet_json_string(&w.json, "model", o->model);
     pnet_json_string(&w.json, "device", o->where.kind == PNET_CPU ? "cpu" : "cuda");
     pnet_json_string(&w.json, "mode", o->degrade ? "voxel" : "native");
-    pnet_json_int(&w.json, "seed", (int64_t)pnet_session_seed(w.session));
+    pnet_json_int(&w.json, "seed", (int64_t)pnet_runner_seed(w.runner));
     put_levels(&w);
     put_tensors(&w);
     put_params(&w);

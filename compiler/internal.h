@@ -2,7 +2,7 @@
 #ifndef PNET_COMPILER_INTERNAL_H
 #define PNET_COMPILER_INTERNAL_H
 
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "lang/arena.h"
 #include "lang/ast.h"
 #include "lang/diag.h"

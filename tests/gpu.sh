@@ -55,7 +55,7 @@ for tool in "$@"; do
     rm -f "$logs/$tool"-*
     case $tool in
     memcheck) others=none ;;
-    racecheck) others='[^ ]*_huge\|[^ ]*_session' ;;
+    racecheck) others='[^ ]*_huge\|[^ ]*_runner' ;;
     *) others='[^ ]*_huge' ;;
     esac
     programs=$(cd "$build/tests" && echo test_cases test_cuda_* | sed "s/$others//g; s/test_cuda_conv/&:narrow &:wide/")

@@ -2,7 +2,7 @@
 #ifndef PNET_COMPILER_CLI_CLI_H
 #define PNET_COMPILER_CLI_CLI_H
 
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "runtime/base/error.h"
 
 #include <stdbool.h>

@@ -52,13 +52,13 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
 struct ground {
     struct pnet_loader *loader;
     struct pnet_bound *bound;
-    struct pnet_session *session;
+    struct pnet_runner *runner;
 };
 
 static void close_ground(struct ground *g)
 {
     if (g->loader) pnet_loader_free(g->loader);
-    pnet_session_free(g->session);
+    pnet_runner_free(g->runner);
     pnet_bound_free(g->bound);
 }
 
@@ -76,12 +76,12 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
         .workers = c->workers,
         .skip_empty = c->skip_empty,
         .seed = c->seed};
-    struct pnet_session_options so = {
+    struct pnet_runner_options so = {
         .memory_limit = pnet_cli_memory_budget(&run->o.model), .slots = 2, .seed = c->seed};
     enum pnet_status st =
         pnet_cli_weights_bind(w, &run->o.model, run->precision, run->plan, &g->bound, e);
-    if (!st) st = pnet_session_new(g->bound, &so, &g->session, e);
-    if (!st) st = pnet_cli_weights_load(w, g->session, e);
+    if (!st) st = pnet_runner_new(g->bound, &so, &g->runner, e);
+    if (!st) st = pnet_cli_weights_load(w, g->runner, e);
     return st ? st : pnet_loader_new(&lo, &g->loader, e);
 }
 
@@ -102,7 +102,7 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     enum pnet_status st = open_ground(run, w, split, one_by_one, &g, e);
     if (!st)
         st = pnet_evaluate_each(
-            g.session, g.loader, go_on, one_by_one ? take_sample : NULL, &l, v, e);
+            g.runner, g.loader, go_on, one_by_one ? take_sample : NULL, &l, v, e);
     if (l.status) {
         *e = l.error;
         st = l.status;
@@ -110,7 +110,7 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     struct pnet_error ignored;
     enum pnet_status finished = pnet_cli_information_finish(&l.information, v, st ? &ignored : e);
     if (!st) st = finished;
-    if (g.session) *peak = pnet_session_memory(g.session)->peak;
+    if (g.runner) *peak = pnet_runner_memory(g.runner)->peak;
     close_ground(&g);
     return st;
 }

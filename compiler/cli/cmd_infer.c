@@ -18,7 +18,7 @@
 struct inference {
     const struct pnet_plan *plan;
     struct pnet_bound *bound;
-    struct pnet_session *session;
+    struct pnet_runner *runner;
     struct weights weights;
     struct cloud_feed feed;
     bool colour, json, quiet, verbose;
@@ -301,15 +301,15 @@ static enum pnet_status infer_one(
     double begin = pnet_seconds();
     enum pnet_status st = load_batch(f, paths, clouds, &b, e);
     double loaded = pnet_seconds();
-    if (!st && (st = pnet_session_prepare(f->session, 0, b, e))) {
+    if (!st && (st = pnet_runner_prepare(f->runner, 0, b, e))) {
         struct pnet_error nameless = *e; /* the geometry stage does not know the names of files */
         pnet_error_set(e, st, "%s: %s", input, nameless.message);
     }
     pnet_batch_free(b);
     double prepared = pnet_seconds();
-    if (!st) st = pnet_session_forward(f->session, 0, false, 0, e);
+    if (!st) st = pnet_runner_forward(f->runner, 0, false, 0, e);
     double computed = pnet_seconds();
-    if (!st) st = pnet_session_result(f->session, 0, &result, &rows, e);
+    if (!st) st = pnet_runner_result(f->runner, 0, &result, &rows, e);
     if (!st) warn_of_results(f, input, result, rows);
     if (!st) st = write_result(f, input, output, &clouds[place], result, rows, e);
     if (!st && f->verbose)
@@ -400,17 +400,17 @@ static enum pnet_status infer_all(
     return st;
 }
 
-static enum pnet_status open_session(struct inference *f, const struct model_options *m,
+static enum pnet_status open_runner(struct inference *f, const struct model_options *m,
     const struct map_options *map, struct pnet_error *e)
 {
-    struct pnet_session_options o = {.memory_limit = pnet_cli_memory_budget(m), .slots = 1};
+    struct pnet_runner_options o = {.memory_limit = pnet_cli_memory_budget(m), .slots = 1};
     enum pnet_status st =
         pnet_cli_map_clouds(&f->weights.map, map, f->plan->inputs, f->plan->input_count, e);
     if (!st)
         st =
             pnet_input_map_check_sources(&f->weights.map, f->plan->inputs, f->plan->input_count, e);
-    if (!st) st = pnet_session_new(f->bound, &o, &f->session, e);
-    if (!st) st = pnet_cli_weights_load(&f->weights, f->session, e);
+    if (!st) st = pnet_runner_new(f->bound, &o, &f->runner, e);
+    if (!st) st = pnet_cli_weights_load(&f->weights, f->runner, e);
     return st;
 }
 
@@ -449,10 +449,10 @@ static int infer_clouds(
         pnet_cli_feed_clouds(&r->inputs, f->plan->inputs, f->plan->input_count, &f->feed, &e);
     if (!st)
         st = pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
-    if (!st) st = open_session(f, &r->m, &r->map, &e);
+    if (!st) st = open_runner(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, r->output, r->format, &e);
     code = st ? pnet_cli_complain(&e) : PNET_OK;
-    pnet_session_free(f->session);
+    pnet_runner_free(f->runner);
     pnet_bound_free(f->bound);
     pnet_paths_free(&f->feed.clouds);
     pnet_compilation_free(c);

@@ -141,8 +141,8 @@ static void print_weights(const struct weights *w)
     char text[1024];
     for (size_t i = 0; i < w->file->count; i++) {
         const struct pnet_safetensor *t = &w->file->tensors[i];
-        printf(
-            "  %-48s %s [", pnet_printable(t->name, text, sizeof text), pnet_dtype_name(t->dtype));
+        printf("  %-48s %s [", pnet_printable(t->name, text, sizeof text),
+            pnet_tensor_type_name(t->dtype));
         for (int k = 0; k < t->dims; k++) printf("%s%lld", k ? ", " : "", (long long)t->shape[k]);
         puts("]");
         sum += pnet_safetensor_count(t);
@@ -200,7 +200,7 @@ static void put_weights(struct pnet_json *j, const char *path, const struct weig
         const struct pnet_safetensor *t = &w->file->tensors[i];
         pnet_json_begin(j, NULL, '{');
         pnet_json_string(j, "name", t->name);
-        pnet_json_string(j, "type", pnet_dtype_name(t->dtype));
+        pnet_json_string(j, "type", pnet_tensor_type_name(t->dtype));
         pnet_json_begin(j, "shape", '[');
         for (int k = 0; k < t->dims; k++) pnet_json_int(j, NULL, t->shape[k]);
         pnet_json_end(j, ']');

@@ -6,7 +6,7 @@
 #include "runtime/run/peak.h"
 #include "runtime/run/updater.h"
 #include "runtime/data/sample.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,8 +124,8 @@ static void print_peak(const struct pnet_plan *p, const struct pnet_peak *k)
                 k->slots > 1 ? " of two batches" : "");
     printf("             %11s to build the geometry\n", pnet_bytes_text(g->shared, a));
     printf("             %11s feature stage\n", pnet_bytes_text(k->features, a));
-    if (k->session)
-        printf("             %11s counts that kernels read\n", pnet_bytes_text(k->session, a));
+    if (k->runner)
+        printf("             %11s counts that kernels read\n", pnet_bytes_text(k->runner, a));
     printf("peak:        %11s, %zu bytes, for %s\n", pnet_bytes_text(k->total, a), k->total,
         p->training ? "training" : "inference");
 }
@@ -182,7 +182,7 @@ static enum pnet_status print_json(const struct pnet_bound *b, const struct pnet
     pnet_json_int(&j, "tiles_of_a_batch", (int64_t)k->geometry.tiles);
     pnet_json_int(&j, "building", (int64_t)k->geometry.shared);
     pnet_json_int(&j, "features", (int64_t)k->features);
-    pnet_json_int(&j, "counts", (int64_t)k->session);
+    pnet_json_int(&j, "counts", (int64_t)k->runner);
     pnet_json_int(&j, "peak", (int64_t)k->total);
     pnet_json_end(&j, '}');
     pnet_json_end(&j, '}');

@@ -62,10 +62,10 @@ static enum pnet_status read_clouds(struct registration *r, struct pnet_error *e
 }
 
 /* The features that the net computes for one cloud, and the points they belong to. */
-static enum pnet_status describe(struct pnet_session *session, const struct weights *w, int input,
+static enum pnet_status describe(struct pnet_runner *runner, const struct weights *w, int input,
     const char *path, struct side *s, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(session);
+    const struct pnet_plan *p = pnet_runner_plan(runner);
     const struct pnet_type *t = &p->tensors[p->result].type;
     struct pnet_sample *sample = NULL;
     struct pnet_batch *b = NULL;
@@ -79,20 +79,20 @@ static enum pnet_status describe(struct pnet_session *session, const struct weig
         st = pnet_samples_batch(p->inputs, p->input_count, input,
             (const struct pnet_sample *const *)&sample, 1, false, &b, e);
     if (sample) pnet_sample_free(sample);
-    if (!st) st = pnet_session_prepare(session, 0, b, e);
+    if (!st) st = pnet_runner_prepare(runner, 0, b, e);
     pnet_batch_free(b);
-    if (!st) st = pnet_session_forward(session, 0, false, 0, e);
-    if (!st) st = pnet_session_copy_tensor(session, 0, p->result, &s->features, &rows, e);
+    if (!st) st = pnet_runner_forward(runner, 0, false, 0, e);
+    if (!st) st = pnet_runner_copy_tensor(runner, 0, p->result, &s->features, &rows, e);
     if (!st) {
         s->xyz = malloc((size_t)rows * 3 * sizeof *s->xyz + 1);
         if (!s->xyz) st = pnet_error_memory(e);
     }
     if (!st) {
-        const struct pnet_slot *slot = pnet_session_slot(session, 0);
-        pnet_device_get(pnet_session_device(session), s->xyz,
+        const struct pnet_slot *slot = pnet_runner_slot(runner, 0);
+        pnet_device_get(pnet_runner_device(runner), s->xyz,
             slot->views[slot->bound->level_item[t->level]].level.xyz,
             (size_t)rows * 3 * sizeof *s->xyz);
-        st = pnet_session_wait(session, e);
+        st = pnet_runner_wait(runner, e);
     }
     s->described = (struct pnet_register_cloud){rows, s->xyz, s->features, t->width};
     return st;
@@ -104,8 +104,8 @@ static enum pnet_status run_net(
     const struct pnet_plan *p = b->plan;
     const struct model_options *m = &r->request->options;
     const struct pnet_level_info *level = &p->levels[p->tensors[p->result].type.level];
-    struct pnet_session_options o = {.memory_limit = pnet_cli_memory_budget(m), .slots = 1};
-    struct pnet_session *session = NULL;
+    struct pnet_runner_options o = {.memory_limit = pnet_cli_memory_budget(m), .slots = 1};
+    struct pnet_runner *runner = NULL;
     int input;
     if (level->input < 0)
         return pnet_error_set(e, PNET_BAD_MODEL,
@@ -114,11 +114,11 @@ static enum pnet_status run_net(
     enum pnet_status st =
         pnet_cli_map_clouds(&w->map, &r->request->map, p->inputs, p->input_count, e);
     if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
-    if (!st) st = pnet_session_new(b, &o, &session, e);
-    if (!st) st = pnet_cli_weights_load(w, session, e);
+    if (!st) st = pnet_runner_new(b, &o, &runner, e);
+    if (!st) st = pnet_cli_weights_load(w, runner, e);
     for (int i = 0; i < 2 && !st; i++)
-        st = describe(session, w, input, r->request->paths[i], &r->side[i], e);
-    pnet_session_free(session);
+        st = describe(runner, w, input, r->request->paths[i], &r->side[i], e);
+    pnet_runner_free(runner);
     return st;
 }
 

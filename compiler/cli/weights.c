@@ -248,10 +248,10 @@ static const float *fetch(void *context, const char *name, int64_t count)
 }
 
 enum pnet_status pnet_cli_weights_load(
-    const struct weights *w, struct pnet_session *session, struct pnet_error *e)
+    const struct weights *w, struct pnet_runner *runner, struct pnet_error *e)
 {
-    struct source s = {.weights = w, .plan = pnet_session_plan(session)};
-    enum pnet_status st = pnet_session_load_params(session, fetch, &s, e);
+    struct source s = {.weights = w, .plan = pnet_runner_plan(runner)};
+    enum pnet_status st = pnet_runner_load_params(runner, fetch, &s, e);
     if (st && s.error.status) { /* its message says more than that loading failed */
         *e = s.error;
         st = e->status;

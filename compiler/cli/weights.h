@@ -6,7 +6,7 @@
 #include "runtime/train/checkpoint.h"
 #include "runtime/run/choices.h"
 #include "runtime/data/input_map.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 #include "runtime/train/trained.h"
 
 /* A safetensors file, a checkpoint folder, or a run folder (its best checkpoint, else its last). */
@@ -43,8 +43,8 @@ void pnet_cli_weights_start(const struct weights *w, unsigned degrade);
 enum pnet_status pnet_cli_weights_bind(const struct weights *w, const struct model_options *m,
     enum pnet_precision precision, const struct pnet_plan *plan, struct pnet_bound **b,
     struct pnet_error *e);
-/* Copies the weights into the session. PNET_BAD_MODEL: the message names the first tensor that does not fit. */
+/* Copies the weights into the runner. PNET_BAD_MODEL: the message names the first tensor that does not fit. */
 enum pnet_status pnet_cli_weights_load(
-    const struct weights *w, struct pnet_session *s, struct pnet_error *e);
+    const struct weights *w, struct pnet_runner *s, struct pnet_error *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* The processor that runs a session: the CPU, or one GPU. Memory of a GPU is accessed only through these functions. */
+/* The processor that runs a runner: the CPU, or one GPU. Memory of a GPU is accessed only through these functions. */
 #ifndef PNET_RUNTIME_DEVICE_H
 #define PNET_RUNTIME_DEVICE_H
 

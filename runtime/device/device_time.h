@@ -15,7 +15,7 @@ enum pnet_status pnet_device_describe(
 
 /* *seconds: the shortest of `runs` times of the work that `work(context)` puts on the thread's queue, after one run to warm up.
    A run longer than `enough` seconds ends the measurement, and its time is the result. On a GPU all runs after the first are
-   replays of a recording, as in a session. Waits for the device. PNET_NO_DEVICE: the device failed. */
+   replays of a recording, as in a runner. Waits for the device. PNET_NO_DEVICE: the device failed. */
 enum pnet_status pnet_device_time(struct pnet_device d, void (*work)(void *context), void *context,
     int runs, double enough, double *seconds, struct pnet_error *e);
 

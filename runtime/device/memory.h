@@ -1,4 +1,4 @@
-/* The memory of a session on its device: all bytes are counted and limited by a budget. */
+/* The memory of a runner on its device: all bytes are counted and limited by a budget. */
 #ifndef PNET_RUNTIME_MEMORY_H
 #define PNET_RUNTIME_MEMORY_H
 

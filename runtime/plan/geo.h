@@ -108,7 +108,7 @@ enum pnet_geo_part {
 /* Where a buffer lies. */
 enum pnet_geo_owner {
     PNET_OWNER_SLOT, /* in the slot: it is read once the batch is built */
-    PNET_OWNER_SHARED, /* in what the slots of a session share, taking turns: it is read while a batch is built */
+    PNET_OWNER_SHARED, /* in what the slots of a runner share, taking turns: it is read while a batch is built */
     PNET_OWNER_PASSING, /* likewise, and each item of the kind writes it anew */
 };
 

@@ -47,7 +47,7 @@ struct pnet_batch_input {
     void **fields;       /* [field_count], as the field's kind says; position: NULL */
 };
 
-/* Owns everything below; made by the loader, consumed by a session. */
+/* Owns everything below; made by the loader, consumed by a runner. */
 struct pnet_batch {
     int32_t samples;
     int input_count;

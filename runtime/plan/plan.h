@@ -1,11 +1,11 @@
-/* The plan: what the compiler makes of a model and a session runs. Static in everything but point
+/* The plan: what the compiler makes of a model and a runner runs. Static in everything but point
    counts. The same for every device and precision: what is chosen for those stands beside it (runtime/run/bound.h).
 
    nodes      the forward graph, in source order: every node comes behind what it reads
    tensors    every value, saved tensor and gradient, with the steps between which it lives
    steps      the schedule: forward, then backward; `forward_steps` of them run in inference
    geo        the geometry recipe: levels first, finer before coarser, then triplet sets and maps
-   A plan is immutable and owned by its compilation (compiler/pnet.h). */
+   A plan is immutable and owned by its compilation (compiler/compile.h). */
 #ifndef PNET_RUNTIME_PLAN_H
 #define PNET_RUNTIME_PLAN_H
 
@@ -50,8 +50,7 @@ struct pnet_plan_fold {
                          need be */
     bool bias_was_there; /* false: starts from zero */
     bool out_first;      /* weight is [Cout, Cin] (linear); else Cout is the last dimension */
-    int scale, shift, mean,
-        var; /* parameters of the norm: read at load, no memory in the session */
+    int scale, shift, mean, var; /* parameters of the norm: read at load, no memory in the runner */
     double eps;
 };
 

@@ -41,7 +41,7 @@ struct pnet_bound {
 };
 
 /* Binds `p`, which must outlive the result; the caller frees it. PNET_USAGE: an algorithm does not compute in that
-   precision. PNET_NO_MEMORY. The device need not be present: pnet_session_new checks it. */
+   precision. PNET_NO_MEMORY. The device need not be present: pnet_runner_new checks it. */
 enum pnet_status pnet_bound_new(const struct pnet_plan *p, const struct pnet_target *t,
     struct pnet_bound **b, struct pnet_error *e);
 void pnet_bound_free(struct pnet_bound *b);

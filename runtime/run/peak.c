@@ -1,6 +1,6 @@
 #include "runtime/run/peak.h"
 
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 
 struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_counts *c,
     const struct pnet_layout *l, int slots, size_t extra)
@@ -11,10 +11,10 @@ struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_coun
         .geometry = pnet_slot_estimate(b, c),
         .slots = slots,
         .features = pnet_round_bytes(l->total),
-        .session = b->device == PNET_CPU ? 0 : PNET_LIVE_BYTES};
+        .runner = b->device == PNET_CPU ? 0 : PNET_LIVE_BYTES};
     if (p->training) k.gradients = pnet_round_bytes((size_t)p->trained_elements * sizeof(float));
     k.total = k.parameters + k.gradients + k.optimizer + (size_t)slots * k.geometry.kept +
-              k.geometry.shared + k.features + k.session;
+              k.geometry.shared + k.features + k.runner;
     return k;
 }
 

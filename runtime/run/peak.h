@@ -11,15 +11,15 @@ struct pnet_peak {
     /* batches in memory: the present one, and the next one if it is prepared ahead */
     int slots;
     size_t features; /* the arena: values, gradients and workspace of the feature stage */
-    size_t session;  /* GPU: values that change from batch to batch, a few bytes */
-    size_t total;    /* equal to the peak of the session's memory */
+    size_t runner;   /* GPU: values that change from batch to batch, a few bytes */
+    size_t total;    /* equal to the peak of the runner's memory */
 };
 
 /* `extra`: bytes of optimiser state. */
 struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_counts *c,
     const struct pnet_layout *l, int slots, size_t extra);
 
-/* Computes the layout that a session with `limit` bytes of memory uses, and its peak. Steps are concurrent, or in sequence
+/* Computes the layout that a runner with `limit` bytes of memory uses, and its peak. Steps are concurrent, or in sequence
    if memory does not suffice for that. limit 0: no limit. The caller frees the layout. */
 enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_counts *c, int slots,
     size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e);

@@ -12,7 +12,7 @@ enum pnet_status pnet_counts_new(
     const struct pnet_plan *p, struct pnet_counts *c, struct pnet_error *e);
 void pnet_counts_free(struct pnet_counts *c);
 
-/* Memory with which batches are built: scratch, and items that no layer reads. The slots of a session share it and take
+/* Memory with which batches are built: scratch, and items that no layer reads. The slots of a runner share it and take
    turns, so that it counts once. */
 struct pnet_geo_work {
     const struct pnet_bound *bound;
@@ -38,7 +38,7 @@ struct pnet_slot_clock {
     double seconds; /* the mean of one building of all of them, of the last batch */
 };
 
-/* One batch, in the memory of a device. A session has two slots if the next batch is prepared while this one runs. */
+/* One batch, in the memory of a device. A runner has two slots if the next batch is prepared while this one runs. */
 struct pnet_slot {
     const struct pnet_bound *bound;
     const struct pnet_plan *plan; /* the bound plan */

@@ -14,7 +14,7 @@ enum { RUNS = 5 };
 static const double GAIN = 0.95; /* an algorithm must win by more than the noise of clocks */
 
 struct tuner {
-    struct pnet_session *session;
+    struct pnet_runner *runner;
     const struct pnet_bound *bound;
     const struct pnet_plan *plan; /* the bound plan */
     const struct pnet_tune_options *o;
@@ -156,7 +156,7 @@ static enum pnet_status time_sum(struct tuner *t, struct run *r, enum pnet_direc
     double enough, double *seconds, struct pnet_error *e)
 {
     if (!t->o->measure)
-        return pnet_device_time(pnet_session_device(t->session), run, r, RUNS, enough, seconds, e);
+        return pnet_device_time(pnet_runner_device(t->runner), run, r, RUNS, enough, seconds, e);
     *seconds = t->o->measure(t->o->context, &r->x, d, r->x.algos.of[d]);
     return PNET_OK;
 }
@@ -252,14 +252,14 @@ static int count_open(struct tuner *t)
 
 static enum pnet_status tune(struct tuner *t, int slot, struct pnet_error *e)
 {
-    const struct pnet_memory *m = pnet_session_memory(t->session);
+    const struct pnet_memory *m = pnet_runner_memory(t->runner);
     enum pnet_status st = list_layers(t, e);
     if (st) return st;
     t->begin = now(t);
     if (count_open(t)) {
         size_t left = m->limit > m->used ? m->limit - m->used : 1;
         pnet_memory_init(&t->memory, m->device, m->limit ? left : 0);
-        st = pnet_session_walk(t->session, slot, visit, t, e);
+        st = pnet_runner_walk(t->runner, slot, visit, t, e);
         pnet_buffer_free(&t->memory, &t->work);
         pnet_memory_end(&t->memory);
         t->result->left = count_open(t);
@@ -276,12 +276,12 @@ static struct pnet_geo_view *views_of(const struct pnet_bound *b, const struct p
     return views;
 }
 
-enum pnet_status pnet_tune(struct pnet_session *s, int slot, const struct pnet_tune_options *o,
+enum pnet_status pnet_tune(struct pnet_runner *s, int slot, const struct pnet_tune_options *o,
     struct pnet_tune_cache *cache, struct pnet_tuning *tuning, struct pnet_error *e)
 {
-    const struct pnet_bound *b = pnet_session_bound(s);
-    const struct pnet_counts *c = &pnet_session_slot(s, slot)->counts;
-    struct tuner t = {.session = s,
+    const struct pnet_bound *b = pnet_runner_bound(s);
+    const struct pnet_counts *c = &pnet_runner_slot(s, slot)->counts;
+    struct tuner t = {.runner = s,
         .bound = b,
         .plan = b->plan,
         .counts = c,

@@ -2,7 +2,7 @@
 #ifndef PNET_RUNTIME_TUNE_H
 #define PNET_RUNTIME_TUNE_H
 
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 #include "runtime/run/tune_cache.h"
 
 struct pnet_tune_options {
@@ -39,11 +39,11 @@ struct pnet_tuning {
     double seconds;
 };
 
-/* Measures on a prepared slot of a session that is used for nothing else: it loses running statistics, gradients and the
-   contents of the arena. The session is bound to the fixed table, with `choosing`. Algorithms take part if they give the
+/* Measures on a prepared slot of a runner that is used for nothing else: it loses running statistics, gradients and the
+   contents of the arena. The runner is bound to the fixed table, with `choosing`. Algorithms take part if they give the
    same bits every time (or any, with `all`), in the precision of the bound plan, with a workspace of at most 64 MiB or that
    of the fixed table's. An algorithm is chosen if it is at least 5% faster. Results are added to `cache`. */
-enum pnet_status pnet_tune(struct pnet_session *s, int slot, const struct pnet_tune_options *o,
+enum pnet_status pnet_tune(struct pnet_runner *s, int slot, const struct pnet_tune_options *o,
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e);
 void pnet_tuning_free(struct pnet_tuning *t);
 

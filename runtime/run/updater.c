@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Offsets in the session's extra memory. */
+/* Offsets in the runner's extra memory. */
 struct places {
     size_t chunks, record, losses, work, total;
 };
@@ -57,19 +57,19 @@ size_t pnet_updater_bytes(const struct pnet_bound *b, const struct pnet_optim *o
     return place(b, o).total;
 }
 
-enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_session *s,
+enum pnet_status pnet_updater_open(struct pnet_updater *u, struct pnet_runner *s,
     const struct pnet_optim *o, double steps, struct pnet_error *e)
 {
     return pnet_updater_open_with(u, s, o, NULL, steps, e);
 }
 
-enum pnet_status pnet_updater_open_with(struct pnet_updater *u, struct pnet_session *s,
+enum pnet_status pnet_updater_open_with(struct pnet_updater *u, struct pnet_runner *s,
     const struct pnet_optim *o, const float *rates, double steps, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
-    struct pnet_device device = pnet_session_device(s);
-    struct places at = place(pnet_session_bound(s), o);
-    char *memory = pnet_session_extra(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
+    struct pnet_device device = pnet_runner_device(s);
+    struct places at = place(pnet_runner_bound(s), o);
+    char *memory = pnet_runner_extra(s);
     int64_t most = most_chunks(p), count = 0;
     struct pnet_optim_part *parts = calloc((size_t)p->param_count + 1, sizeof *parts);
     struct pnet_optim_chunk *chunks = calloc((size_t)most + 1, sizeof *chunks);
@@ -89,7 +89,7 @@ enum pnet_status pnet_updater_open_with(struct pnet_updater *u, struct pnet_sess
         free(chunks);
         return st;
     }
-    *u = (struct pnet_updater){.session = s,
+    *u = (struct pnet_updater){.runner = s,
         .states = pnet_optim_state_count(o),
         .losses = (double *)(memory + at.losses),
         .work = memory + at.work,
@@ -97,8 +97,8 @@ enum pnet_status pnet_updater_open_with(struct pnet_updater *u, struct pnet_sess
         .update = {.rule = pnet_optim_rule(o),
             .chunks = (const struct pnet_optim_chunk *)(memory + at.chunks),
             .chunk_count = count,
-            .g = pnet_session_grads(s),
-            .w = pnet_session_params(s),
+            .g = pnet_runner_grads(s),
+            .w = pnet_runner_params(s),
             .loss_count = p->objective_count,
             .record = (struct pnet_optim_record *)(memory + at.record)}};
     u->update.losses = u->losses;
@@ -126,7 +126,7 @@ static void square_ready(void *updater, int64_t begin, int64_t end)
 {
     struct pnet_updater *u = updater;
     int64_t first = chunks_before(u, begin), last = chunks_before(u, end);
-    enum pnet_device_kind device = pnet_session_bound(u->session)->device;
+    enum pnet_device_kind device = pnet_runner_bound(u->runner)->device;
     pnet_optim_squares(device, &u->update, first, last - first, u->work);
     if (last > u->squared) u->squared = last;
 }
@@ -135,17 +135,17 @@ void pnet_updater_watch(struct pnet_updater *u, bool last)
 {
     u->watches = last;
     if (last) /* it is the only listener, so there is room */
-        (void)pnet_session_listen(u->session, square_ready, u);
+        (void)pnet_runner_listen(u->runner, square_ready, u);
     else
-        pnet_session_unlisten(u->session, square_ready, u);
+        pnet_runner_unlisten(u->runner, square_ready, u);
 }
 
 void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
 {
-    const struct pnet_bound *b = pnet_session_bound(u->session);
+    const struct pnet_bound *b = pnet_runner_bound(u->runner);
     const struct pnet_plan *p = b->plan;
     for (int i = 0; i < p->objective_count; i++) {
-        const float *loss = pnet_session_objective_data(u->session, i);
+        const float *loss = pnet_runner_objective_data(u->runner, i);
         if (p->objectives[i].metric) continue;
         PNET_KERNEL(b, loss_add)(loss, weight, add, &u->losses[i]);
     }
@@ -154,14 +154,14 @@ void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
 void pnet_updater_apply(struct pnet_updater *u, bool squared)
 {
     u->update.squared = squared ? u->squared : 0;
-    pnet_optim_step(pnet_session_bound(u->session)->device, &u->update, u->work);
+    pnet_optim_step(pnet_runner_bound(u->runner)->device, &u->update, u->work);
 }
 
 enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double clip,
     double loss_scale, struct pnet_optim_record *record, double *losses, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(u->session);
-    struct pnet_device device = pnet_session_device(u->session);
+    const struct pnet_plan *p = pnet_runner_plan(u->runner);
+    struct pnet_device device = pnet_runner_device(u->runner);
     const double set[3] = {lr, clip, loss_scale};
     _Static_assert(offsetof(struct pnet_optim_record, loss_scale) == 2 * sizeof(double),
         "what the host sets stands first");

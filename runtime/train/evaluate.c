@@ -34,13 +34,13 @@ void pnet_tally_free(struct pnet_tally *t)
 }
 
 void pnet_tally_add(
-    struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points)
+    struct pnet_tally *t, const struct pnet_runner *s, int32_t samples, int64_t points)
 {
     for (int i = 0; i < t->plan->objective_count; i++) {
         if (t->plan->objectives[i].metric)
-            pnet_session_objective(s, i, t->sums[i]);
+            pnet_runner_objective(s, i, t->sums[i]);
         else
-            t->sums[i][0] += pnet_session_objective(s, i, NULL) * samples;
+            t->sums[i][0] += pnet_runner_objective(s, i, NULL) * samples;
     }
     t->samples += samples;
     t->points += points;
@@ -130,11 +130,11 @@ struct listener {
 };
 
 static enum pnet_status tell_of_batch(const struct listener *l, int64_t batch,
-    const struct pnet_session *s, const struct pnet_ready *r, struct pnet_error *e)
+    const struct pnet_runner *s, const struct pnet_ready *r, struct pnet_error *e)
 {
     struct pnet_tally t;
     struct pnet_evaluation v = {0};
-    enum pnet_status st = pnet_tally_init(&t, pnet_session_plan(s), e);
+    enum pnet_status st = pnet_tally_init(&t, pnet_runner_plan(s), e);
     if (st) return st;
     pnet_tally_add(&t, s, r->samples, r->points);
     st = pnet_tally_finish(&t, &v, e);
@@ -144,7 +144,7 @@ static enum pnet_status tell_of_batch(const struct listener *l, int64_t batch,
     return st;
 }
 
-static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *p,
+static enum pnet_status run_epoch(struct pnet_runner *s, struct pnet_pipeline *p,
     struct pnet_tally *t, double *compute, const struct listener *l, struct pnet_error *e)
 {
     for (int64_t batch = 1;; batch++) {
@@ -153,8 +153,8 @@ static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *
         if (st) return st;
         if (r.slot < 0) return PNET_OK;
         double begin = pnet_seconds();
-        if ((st = pnet_session_forward(s, r.slot, false, 0, e))) return st;
-        if ((st = pnet_session_wait(s, e))) return st;
+        if ((st = pnet_runner_forward(s, r.slot, false, 0, e))) return st;
+        if ((st = pnet_runner_wait(s, e))) return st;
         *compute += pnet_seconds() - begin;
         pnet_tally_add(t, s, r.samples, r.points);
         if (l->each && (st = tell_of_batch(l, batch, s, &r, e))) return st;
@@ -163,7 +163,7 @@ static enum pnet_status run_epoch(struct pnet_session *s, struct pnet_pipeline *
     }
 }
 
-enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
+enum pnet_status pnet_evaluate_each(struct pnet_runner *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch),
     void (*each)(void *context, int64_t batch, struct pnet_evaluation *v), void *context,
     struct pnet_evaluation *v, struct pnet_error *e)
@@ -173,7 +173,7 @@ enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *
     struct pnet_pipeline *p = NULL;
     double begin = pnet_seconds(), compute = 0;
     *v = (struct pnet_evaluation){0};
-    enum pnet_status st = pnet_tally_init(&t, pnet_session_plan(s), e);
+    enum pnet_status st = pnet_tally_init(&t, pnet_runner_plan(s), e);
     if (st) return st;
     pnet_loader_start(l, 0, 0);
     st = pnet_pipeline_start(s, l, &p, e);
@@ -186,7 +186,7 @@ enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *
     return st;
 }
 
-enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
+enum pnet_status pnet_evaluate(struct pnet_runner *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
     struct pnet_error *e)
 {

@@ -31,12 +31,12 @@ struct pnet_evaluation {
 
 /* Runs the loader through one epoch from its start. `go_on` (or NULL) is called after each batch; if it returns false, the
    evaluation ends with PNET_INTERRUPTED. */
-enum pnet_status pnet_evaluate(struct pnet_session *s, struct pnet_loader *l,
+enum pnet_status pnet_evaluate(struct pnet_runner *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch), void *context, struct pnet_evaluation *v,
     struct pnet_error *e);
 /* Does the same and calls `each` (or NULL) with the results of every batch, numbered from 1. `each` may change `v`; it gets the
    context of go_on. */
-enum pnet_status pnet_evaluate_each(struct pnet_session *s, struct pnet_loader *l,
+enum pnet_status pnet_evaluate_each(struct pnet_runner *s, struct pnet_loader *l,
     bool (*go_on)(void *context, int64_t batch),
     void (*each)(void *context, int64_t batch, struct pnet_evaluation *v), void *context,
     struct pnet_evaluation *v, struct pnet_error *e);
@@ -51,9 +51,9 @@ struct pnet_tally {
 enum pnet_status pnet_tally_init(
     struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e);
 void pnet_tally_free(struct pnet_tally *t);
-/* Adds the statistics of the last forward of the session. */
+/* Adds the statistics of the last forward of the runner. */
 void pnet_tally_add(
-    struct pnet_tally *t, const struct pnet_session *s, int32_t samples, int64_t points);
+    struct pnet_tally *t, const struct pnet_runner *s, int32_t samples, int64_t points);
 enum pnet_status pnet_tally_finish(
     const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e);
 

@@ -9,7 +9,7 @@ enum { SLOTS = 2 };
 /* Slot k is filled by the thread while full[k] is false, and used by the consumer while it is true.
  */
 struct pnet_pipeline {
-    struct pnet_session *session;
+    struct pnet_runner *runner;
     struct pnet_loader *loader;
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
@@ -38,7 +38,7 @@ static void fill(struct pnet_pipeline *p, int slot)
     }
     r->samples = b->samples;
     for (int i = 0; i < b->input_count; i++) r->points += b->inputs[i].rows;
-    p->status[slot] = pnet_session_prepare(p->session, slot, b, e);
+    p->status[slot] = pnet_runner_prepare(p->runner, slot, b, e);
     pnet_batch_free(b);
 }
 
@@ -61,12 +61,12 @@ static void *work(void *context)
     }
 }
 
-enum pnet_status pnet_pipeline_start(struct pnet_session *s, struct pnet_loader *l,
+enum pnet_status pnet_pipeline_start(struct pnet_runner *s, struct pnet_loader *l,
     struct pnet_pipeline **pipeline, struct pnet_error *e)
 {
     struct pnet_pipeline *p = calloc(1, sizeof *p);
     if (!p) return pnet_error_memory(e);
-    p->session = s;
+    p->runner = s;
     p->loader = l;
     p->taken = -1;
     pthread_mutex_init(&p->lock, NULL);

@@ -3,9 +3,9 @@
 #define PNET_RUNTIME_PIPELINE_H
 
 #include "runtime/data/loader.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 
-/* A batch in a slot of the session, with its geometry built. */
+/* A batch in a slot of the runner, with its geometry built. */
 struct pnet_ready {
     int slot;       /* -1: the epoch is over */
     uint32_t epoch; /* of the batch */
@@ -16,9 +16,9 @@ struct pnet_ready {
 
 struct pnet_pipeline;
 
-/* Takes over the loader and both slots of the session until it is stopped. */
+/* Takes over the loader and both slots of the runner until it is stopped. */
 enum pnet_status pnet_pipeline_start(
-    struct pnet_session *s, struct pnet_loader *l, struct pnet_pipeline **p, struct pnet_error *e);
+    struct pnet_runner *s, struct pnet_loader *l, struct pnet_pipeline **p, struct pnet_error *e);
 /* Waits for the next batch, and hands the previous slot back. An error of loading or geometry is returned in place of its
    batch. */
 enum pnet_status pnet_pipeline_next(

@@ -17,28 +17,28 @@
 static const struct {
     const char *name;
     size_t size;
-} dtypes[PNET_DTYPES] = {
-    [PNET_DTYPE_F32] = {"F32", 4},
-    [PNET_DTYPE_F16] = {"F16", 2},
-    [PNET_DTYPE_BF16] = {"BF16", 2},
-    [PNET_DTYPE_F64] = {"F64", 8},
-    [PNET_DTYPE_I8] = {"I8", 1},
-    [PNET_DTYPE_I16] = {"I16", 2},
-    [PNET_DTYPE_I32] = {"I32", 4},
-    [PNET_DTYPE_I64] = {"I64", 8},
-    [PNET_DTYPE_U8] = {"U8", 1},
-    [PNET_DTYPE_U16] = {"U16", 2},
-    [PNET_DTYPE_U32] = {"U32", 4},
-    [PNET_DTYPE_U64] = {"U64", 8},
-    [PNET_DTYPE_BOOL] = {"BOOL", 1},
+} dtypes[PNET_TENSOR_TYPES] = {
+    [PNET_TENSOR_F32] = {"F32", 4},
+    [PNET_TENSOR_F16] = {"F16", 2},
+    [PNET_TENSOR_BF16] = {"BF16", 2},
+    [PNET_TENSOR_F64] = {"F64", 8},
+    [PNET_TENSOR_I8] = {"I8", 1},
+    [PNET_TENSOR_I16] = {"I16", 2},
+    [PNET_TENSOR_I32] = {"I32", 4},
+    [PNET_TENSOR_I64] = {"I64", 8},
+    [PNET_TENSOR_U8] = {"U8", 1},
+    [PNET_TENSOR_U16] = {"U16", 2},
+    [PNET_TENSOR_U32] = {"U32", 4},
+    [PNET_TENSOR_U64] = {"U64", 8},
+    [PNET_TENSOR_BOOL] = {"BOOL", 1},
 };
 
-size_t pnet_dtype_size(enum pnet_dtype t)
+size_t pnet_tensor_type_size(enum pnet_tensor_type t)
 {
     return dtypes[t].size;
 }
 
-const char *pnet_dtype_name(enum pnet_dtype t)
+const char *pnet_tensor_type_name(enum pnet_tensor_type t)
 {
     return dtypes[t].name;
 }
@@ -262,10 +262,10 @@ static enum pnet_status read_tensor(const char *file, const char *name, json_t *
         return bad_tensor(file, name, "dtype, shape and data_offsets", e);
     const char *type = json_string_value(json_object_get(entry, "dtype"));
     int dtype = 0;
-    while (dtype < PNET_DTYPES && !(type && strcmp(dtypes[dtype].name, type) == 0)) dtype++;
-    if (dtype == PNET_DTYPES)
+    while (dtype < PNET_TENSOR_TYPES && !(type && strcmp(dtypes[dtype].name, type) == 0)) dtype++;
+    if (dtype == PNET_TENSOR_TYPES)
         return bad_tensor(file, name, "a dtype such as F32, F16, BF16, I64 or U8", e);
-    t->dtype = (enum pnet_dtype)dtype;
+    t->dtype = (enum pnet_tensor_type)dtype;
 
     enum pnet_status status = read_shape(file, entry, t, e);
     if (status != PNET_OK) return status;

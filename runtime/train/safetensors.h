@@ -13,30 +13,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pnet_dtype {
-    PNET_DTYPE_F32,
-    PNET_DTYPE_F16,
-    PNET_DTYPE_BF16,
-    PNET_DTYPE_F64,
-    PNET_DTYPE_I8,
-    PNET_DTYPE_I16,
-    PNET_DTYPE_I32,
-    PNET_DTYPE_I64,
-    PNET_DTYPE_U8,
-    PNET_DTYPE_U16,
-    PNET_DTYPE_U32,
-    PNET_DTYPE_U64,
-    PNET_DTYPE_BOOL,
-    PNET_DTYPES,
+enum pnet_tensor_type {
+    PNET_TENSOR_F32,
+    PNET_TENSOR_F16,
+    PNET_TENSOR_BF16,
+    PNET_TENSOR_F64,
+    PNET_TENSOR_I8,
+    PNET_TENSOR_I16,
+    PNET_TENSOR_I32,
+    PNET_TENSOR_I64,
+    PNET_TENSOR_U8,
+    PNET_TENSOR_U16,
+    PNET_TENSOR_U32,
+    PNET_TENSOR_U64,
+    PNET_TENSOR_BOOL,
+    PNET_TENSOR_TYPES,
 };
-size_t pnet_dtype_size(enum pnet_dtype t);
-const char *pnet_dtype_name(enum pnet_dtype t); /* "F32" */
+size_t pnet_tensor_type_size(enum pnet_tensor_type t);
+const char *pnet_tensor_type_name(enum pnet_tensor_type t); /* "F32" */
 
 enum { PNET_TENSOR_DIMS = 8 };
 
 struct pnet_safetensor {
     const char *name;
-    enum pnet_dtype dtype;
+    enum pnet_tensor_type dtype;
     int dims; /* 0: one number */
     int64_t shape[PNET_TENSOR_DIMS];
     const void *data; /* row-major; of a file read: only as aligned as its writer made it */

@@ -31,9 +31,9 @@ float pnet_float_from_half(uint16_t h)
 static void to_floats(const struct pnet_safetensor *t, int64_t count, float *out)
 {
     const uint8_t *data = t->data;
-    if (t->dtype == PNET_DTYPE_F32) {
+    if (t->dtype == PNET_TENSOR_F32) {
         if (count) memcpy(out, data, (size_t)count * sizeof *out);
-    } else if (t->dtype == PNET_DTYPE_F64) {
+    } else if (t->dtype == PNET_TENSOR_F64) {
         for (int64_t i = 0; i < count; i++) {
             double d;
             memcpy(&d, data + i * 8, sizeof d);
@@ -44,7 +44,7 @@ static void to_floats(const struct pnet_safetensor *t, int64_t count, float *out
             uint16_t h;
             memcpy(&h, data + i * 2, sizeof h);
             out[i] =
-                t->dtype == PNET_DTYPE_F16 ? pnet_float_from_half(h) : pnet_float_from_bfloat(h);
+                t->dtype == PNET_TENSOR_F16 ? pnet_float_from_half(h) : pnet_float_from_bfloat(h);
         }
     }
 }
@@ -89,10 +89,10 @@ enum pnet_status pnet_safetensors_load(const struct pnet_safetensors *f, const c
         return pnet_error_set(e, PNET_BAD_MODEL,
             "%s: does not fit the model: \"%.200s\" is %s, expected %s", file, name,
             shape_text(t->dims, t->shape, have), shape_text(dims, shape, want));
-    if (t->dtype > PNET_DTYPE_F64)
+    if (t->dtype > PNET_TENSOR_F64)
         return pnet_error_set(e, PNET_BAD_MODEL,
             "%s: does not fit the model: \"%.200s\" is of type %s, expected F32, F16, BF16 or F64",
-            file, name, pnet_dtype_name(t->dtype));
+            file, name, pnet_tensor_type_name(t->dtype));
     to_floats(t, pnet_safetensor_count(t), out);
     return PNET_OK;
 }

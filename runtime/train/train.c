@@ -24,7 +24,7 @@ static const double FIRST_SCALE = 65536, LARGEST_SCALE = 16777216;
 struct trainer {
     const struct pnet_train_options *o;
     const struct pnet_plan *plan;
-    struct pnet_session *session;
+    struct pnet_runner *runner;
     struct pnet_checkpoint *last; /* the checkpoint from which to resume; NULL: none */
     struct pnet_train_kernels kernels;
     struct pnet_loader *loader, *val_loader; /* val_loader: NULL without validation */
@@ -86,16 +86,16 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     if ((st = open_loader(t, PNET_TRAIN, &t->loader, e))) return st;
     const char *saved = t->last ? t->last->state.kernels : NULL;
     if ((st = pnet_train_kernels_choose(t->o, saved, t->loader, &t->kernels, e))) return st;
-    struct pnet_session_options so = {.memory_limit = t->o->memory_limit,
+    struct pnet_runner_options so = {.memory_limit = t->o->memory_limit,
         .slots = 2,
         .seed = c->seed,
         .extra_bytes = (int64_t)pnet_updater_bytes(t->kernels.bound, &t->optim)};
     bool validated = t->o->data->counts[PNET_VAL] && (c->eval_every.epochs || c->eval_every.steps);
     if (validated && (st = open_loader(t, PNET_VAL, &t->val_loader, e))) return st;
-    if ((st = pnet_session_new(t->kernels.bound, &so, &t->session, e)) ||
-        (st = pnet_session_init_params(t->session, e)))
+    if ((st = pnet_runner_new(t->kernels.bound, &so, &t->runner, e)) ||
+        (st = pnet_runner_init_params(t->runner, e)))
         return st;
-    if (c->weights && !t->last && (st = pnet_train_load(t->o, t->session, e))) return st;
+    if (c->weights && !t->last && (st = pnet_train_load(t->o, t->runner, e))) return st;
     int64_t batches = pnet_loader_batches(t->loader);
     if (batches < 1)
         return pnet_error_set(e, PNET_USAGE,
@@ -123,8 +123,8 @@ static enum pnet_status take_snapshot(
     shot->state = malloc((size_t)state * sizeof(float) + 1);
     if (!shot->params || !shot->state) return pnet_error_memory(e);
     enum pnet_status st =
-        pnet_session_read(t->session, PNET_BLOCK_PARAMS, 0, params, shot->params, e);
-    return st ? st : pnet_session_read(t->session, PNET_BLOCK_EXTRA, 0, state, shot->state, e);
+        pnet_runner_read(t->runner, PNET_BLOCK_PARAMS, 0, params, shot->params, e);
+    return st ? st : pnet_runner_read(t->runner, PNET_BLOCK_EXTRA, 0, state, shot->state, e);
 }
 
 static void free_snapshot(struct snapshot *shot)
@@ -155,8 +155,8 @@ static struct pnet_safetensor *list_tensors(const struct trainer *t, const struc
         if (q->offset < 0 || (optimizer && !q->info.trained)) continue;
         for (int s = 0; s < states; s++) {
             struct pnet_safetensor *x = &list[(*count)++];
-            *x =
-                (struct pnet_safetensor){.name = at, .dtype = PNET_DTYPE_F32, .dims = q->info.dims};
+            *x = (struct pnet_safetensor){
+                .name = at, .dtype = PNET_TENSOR_F32, .dims = q->info.dims};
             at += sprintf(at, optimizer ? "%s.%s" : "%s", q->name,
                       optimizer ? pnet_optim_state_name(&t->optim, s) : "") +
                   1;
@@ -185,7 +185,7 @@ static enum pnet_status save(
     struct pnet_score scores[MAX_SCORES];
     size_t weight_count = 0, state_count = 0, score_count = 0;
     struct snapshot shot = {0};
-    enum pnet_status st = pnet_held_put(&t->held, t->session, e);
+    enum pnet_status st = pnet_held_put(&t->held, t->runner, e);
     if (!st) st = take_snapshot(t, &shot, e);
     if (st) {
         free_snapshot(&shot);
@@ -253,11 +253,10 @@ static enum pnet_status restore_tensors(
         }
     }
     if (!st)
-        st =
-            pnet_session_write(t->session, PNET_BLOCK_PARAMS, 0, p->param_elements, shot.params, e);
+        st = pnet_runner_write(t->runner, PNET_BLOCK_PARAMS, 0, p->param_elements, shot.params, e);
     if (!st)
-        st = pnet_session_write(
-            t->session, PNET_BLOCK_EXTRA, 0, states * p->trained_elements, shot.state, e);
+        st = pnet_runner_write(
+            t->runner, PNET_BLOCK_EXTRA, 0, states * p->trained_elements, shot.state, e);
     free_snapshot(&shot);
     return st;
 }
@@ -370,7 +369,7 @@ static enum pnet_status start_pipeline(struct trainer *t, struct pnet_error *e)
 {
     if (t->pipeline) return PNET_OK;
     pnet_loader_start(t->loader, t->epoch, t->batch);
-    return pnet_pipeline_start(t->session, t->loader, &t->pipeline, e);
+    return pnet_pipeline_start(t->runner, t->loader, &t->pipeline, e);
 }
 
 static void stop_pipeline(struct trainer *t)
@@ -422,13 +421,13 @@ static enum pnet_status run_batch(
     int accumulate = t->o->config->accumulate;
     struct pnet_ready r;
     enum pnet_status st;
-    if ((st = pnet_session_wait(t->session, e)) || (st = next_batch(t, &r, e)) ||
-        (st = pnet_session_forward(
-             t->session, r.slot, true, (uint32_t)(t->step * accumulate + micro), e)))
+    if ((st = pnet_runner_wait(t->runner, e)) || (st = next_batch(t, &r, e)) ||
+        (st = pnet_runner_forward(
+             t->runner, r.slot, true, (uint32_t)(t->step * accumulate + micro), e)))
         return st;
     float scale = (float)(t->loss_scale / accumulate);
     pnet_updater_watch(&t->updater, micro == accumulate - 1);
-    if ((st = pnet_session_backward(t->session, r.slot, scale, micro > 0, e))) return st;
+    if ((st = pnet_runner_backward(t->runner, r.slot, scale, micro > 0, e))) return st;
     pnet_updater_note_losses(&t->updater, 1.0 / accumulate, micro > 0);
     log->points += r.points;
     return PNET_OK;
@@ -507,9 +506,9 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     stop_pipeline(t);
     /* a run with only best/ could not be resumed */
     enum pnet_status st = t->kept ? PNET_OK : save(t, "last", NULL, e);
-    if (!st) st = pnet_held_put(&t->held, t->session, e);
+    if (!st) st = pnet_held_put(&t->held, t->runner, e);
     if (st) return st;
-    st = pnet_evaluate(t->session, t->val_loader, go_on_evaluating, t, &v, e);
+    st = pnet_evaluate(t->runner, t->val_loader, go_on_evaluating, t, &v, e);
     if (!st) st = pnet_train_log_evaluation(&t->log, t->step, t->epoch, &v, e);
     if (!st) t->validated = t->step;
     if (!st) warn_not_a_number(t, &v);
@@ -596,15 +595,15 @@ static enum pnet_status run(struct trainer *t, struct pnet_error *e)
 static void close_trainer(struct trainer *t)
 {
     stop_pipeline(t);
-    if (t->session) {
-        t->result->peak_bytes = pnet_session_memory(t->session)->peak;
-        t->result->planned_bytes = pnet_session_planned(t->session);
+    if (t->runner) {
+        t->result->peak_bytes = pnet_runner_memory(t->runner)->peak;
+        t->result->planned_bytes = pnet_runner_planned(t->runner);
     }
     pnet_train_log_close(&t->log);
     if (t->loader) pnet_loader_free(t->loader);
     if (t->val_loader) pnet_loader_free(t->val_loader);
     pnet_updater_close(&t->updater);
-    pnet_session_free(t->session);
+    pnet_runner_free(t->runner);
     pnet_train_kernels_free(&t->kernels);
     pnet_checkpoint_free(t->last);
     pnet_held_free(&t->held);
@@ -639,10 +638,10 @@ static enum pnet_status train_in_folder(struct trainer *t, struct pnet_error *e)
     if (!st) st = open_trainer(t, e);
     if (!st && t->last) st = resume(t, e);
     if (!st) st = pnet_train_rates(t->o->config, t->plan, &t->rates, e);
-    if (!st) st = pnet_held_take(&t->held, t->session, t->rates, e);
+    if (!st) st = pnet_held_take(&t->held, t->runner, t->rates, e);
     if (!st)
         st = pnet_updater_open_with(
-            &t->updater, t->session, &t->optim, t->rates, t->optimizer_step, e);
+            &t->updater, t->runner, &t->optim, t->rates, t->optimizer_step, e);
     if (!st) st = begin_folder(t, e);
     return st ? st : run(t, e);
 }
@@ -653,8 +652,8 @@ static enum pnet_status make_pictures(
 {
     if (!t->val_loader) return PNET_OK;
     stop_pipeline(t);
-    enum pnet_status st = pnet_held_put(&t->held, t->session, e);
-    return st ? st : pnet_train_pictures_make(t->o, t->session, p, e);
+    enum pnet_status st = pnet_held_put(&t->held, t->runner, e);
+    return st ? st : pnet_train_pictures_make(t->o, t->runner, p, e);
 }
 
 enum pnet_status pnet_train(

@@ -57,8 +57,8 @@ struct pnet_train_options {
 struct pnet_train_result {
     int64_t steps, points; /* of this process */
     double seconds;
-    size_t peak_bytes;                 /* largest memory of the session */
-    size_t planned_bytes;              /* pnet_session_planned, of training and validation */
+    size_t peak_bytes;                 /* largest memory of the runner */
+    size_t planned_bytes;              /* pnet_runner_planned, of training and validation */
     struct pnet_evaluation validation; /* last one; count 0 where there was none */
 };
 

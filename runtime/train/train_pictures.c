@@ -54,7 +54,7 @@ static enum pnet_status copy_input(const struct pnet_plan *p, const struct pnet_
     return PNET_OK;
 }
 
-static enum pnet_status describe(const struct pnet_train_options *o, struct pnet_session *s,
+static enum pnet_status describe(const struct pnet_train_options *o, struct pnet_runner *s,
     int64_t index, int64_t points, struct pnet_report_sample *to, struct pnet_error *e)
 {
     struct pnet_tally t;
@@ -71,7 +71,7 @@ static enum pnet_status describe(const struct pnet_train_options *o, struct pnet
 }
 
 /* Adds the next sample of the loader, if the epoch has one. */
-static enum pnet_status add_sample(const struct pnet_train_options *o, struct pnet_session *s,
+static enum pnet_status add_sample(const struct pnet_train_options *o, struct pnet_runner *s,
     struct pnet_loader *l, struct pnet_train_pictures *p, struct pnet_error *e)
 {
     struct pnet_report_sample *to = &p->samples[p->count];
@@ -86,20 +86,20 @@ static enum pnet_status add_sample(const struct pnet_train_options *o, struct pn
     *to = (struct pnet_report_sample){.name = NULL};
     st = copy_input(o->plan, b, 0, &to->clouds[PNET_REPORT_PARTIAL], e);
     if (!st) st = copy_input(o->plan, b, 1, &to->clouds[PNET_REPORT_TRUTH], e);
-    if (!st) st = pnet_session_prepare(s, 0, b, e);
+    if (!st) st = pnet_runner_prepare(s, 0, b, e);
     pnet_batch_free(b);
-    if (!st) st = pnet_session_forward(s, 0, false, 0, e);
-    if (!st) st = pnet_session_wait(s, e);
+    if (!st) st = pnet_runner_forward(s, 0, false, 0, e);
+    if (!st) st = pnet_runner_wait(s, e);
     struct pnet_report_cloud *prediction = &to->clouds[PNET_REPORT_PREDICTION];
     if (!st)
-        st = pnet_session_copy_tensor(s, 0, o->plan->prediction, &predicted, &prediction->rows, e);
+        st = pnet_runner_copy_tensor(s, 0, o->plan->prediction, &predicted, &prediction->rows, e);
     prediction->xyz = predicted;
     if (!st) st = describe(o, s, next - 1, to->clouds[PNET_REPORT_PARTIAL].rows, to, e);
     return st;
 }
 
-enum pnet_status pnet_train_pictures_make(const struct pnet_train_options *o,
-    struct pnet_session *s, struct pnet_train_pictures *p, struct pnet_error *e)
+enum pnet_status pnet_train_pictures_make(const struct pnet_train_options *o, struct pnet_runner *s,
+    struct pnet_train_pictures *p, struct pnet_error *e)
 {
     int64_t samples = o->data->counts[PNET_VAL];
     struct pnet_loader *l;

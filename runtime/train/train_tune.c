@@ -93,9 +93,9 @@ static enum pnet_status peak_of(const struct pnet_train_options *o, const struct
 /* The choices must not exceed the budget to save time, neither with this batch nor with larger ones: the training must leave as
    many bytes free as it takes, or PLENTY. */
 static enum pnet_status keep_budget(const struct pnet_train_options *o, struct pnet_tuning *t,
-    const struct pnet_session *s, struct pnet_error *e)
+    const struct pnet_runner *s, struct pnet_error *e)
 {
-    const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
+    const struct pnet_counts *c = &pnet_runner_slot(s, 0)->counts;
     size_t bytes = 0;
     int changed = 0;
     if (!o->memory_limit) return PNET_OK;
@@ -103,21 +103,21 @@ static enum pnet_status keep_budget(const struct pnet_train_options *o, struct p
     if (st) return st;
     size_t room = bytes < PLENTY ? bytes : PLENTY;
     if (bytes <= o->memory_limit && o->memory_limit - bytes >= room) return PNET_OK;
-    st = pnet_tuning_save_memory(t, pnet_session_bound(s), c, &changed, e);
+    st = pnet_tuning_save_memory(t, pnet_runner_bound(s), c, &changed, e);
     if (!st && changed)
         warn(o, "autotune: algorithms with a larger workspace than the fixed table's are left out: "
                 "a larger batch might have no memory for them");
     return st;
 }
 
-/* Measures on the first batch in a session without optimiser, so that the session of the training begins unchanged. */
+/* Measures on the first batch in a runner without optimiser, so that the runner of the training begins unchanged. */
 static enum pnet_status measure(const struct pnet_train_options *o, struct pnet_loader *l,
     struct pnet_tune_cache *cache, struct pnet_tuning *t, struct pnet_error *e)
 {
-    struct pnet_session_options so = {
+    struct pnet_runner_options so = {
         .memory_limit = o->memory_limit, .slots = 1, .seed = o->config->seed};
     struct pnet_tune_options to = {.seconds = o->autotune_seconds, .all = o->autotune_all};
-    struct pnet_session *s = NULL;
+    struct pnet_runner *s = NULL;
     struct pnet_batch *b = NULL;
     struct pnet_bound *trial = NULL;
     struct pnet_target target = o->target;
@@ -127,13 +127,13 @@ static enum pnet_status measure(const struct pnet_train_options *o, struct pnet_
     if (!st && !b)
         st = pnet_error_set(e, PNET_BAD_DATA, "an epoch holds no batch: all clouds are empty");
     if (!st) st = pnet_bound_new(o->plan, &target, &trial, e);
-    if (!st) st = pnet_session_new(trial, &so, &s, e);
-    if (!st) st = pnet_session_init_params(s, e);
-    if (!st) st = pnet_session_prepare(s, 0, b, e);
+    if (!st) st = pnet_runner_new(trial, &so, &s, e);
+    if (!st) st = pnet_runner_init_params(s, e);
+    if (!st) st = pnet_runner_prepare(s, 0, b, e);
     pnet_batch_free(b);
     if (!st) st = pnet_tune(s, 0, &to, cache, t, e);
     if (!st) st = keep_budget(o, t, s, e);
-    pnet_session_free(s);
+    pnet_runner_free(s);
     pnet_bound_free(trial);
     return st;
 }

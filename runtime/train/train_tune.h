@@ -12,7 +12,7 @@ struct pnet_train_kernels {
 };
 
 /* Chooses by the first of these that applies: --algo; the choices of a run that resumes (`saved`, from the checkpoint; if it
-   is NULL, kernels.yaml of the folder); --autotune, measured on the first batch of `l` in a session that is freed
+   is NULL, kernels.yaml of the folder); --autotune, measured on the first batch of `l` in a runner that is freed
    afterwards; the fixed table. The caller must start the loader again, and frees *k by pnet_train_kernels_free. */
 enum pnet_status pnet_train_kernels_choose(const struct pnet_train_options *o, const char *saved,
     struct pnet_loader *l, struct pnet_train_kernels *k, struct pnet_error *e);

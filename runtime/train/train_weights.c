@@ -93,12 +93,12 @@ static enum pnet_status load_one(
 }
 
 static enum pnet_status load_all(struct loading *l, const struct pnet_train_options *o,
-    struct pnet_session *s, struct pnet_error *e)
+    struct pnet_runner *s, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     const char *file = o->config->weights;
     enum pnet_status st =
-        pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
+        pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
     for (int i = 0; i < p->param_count && !st; i++)
         if (p->params[i].offset >= 0) st = load_one(l, file, &p->params[i], e);
     for (size_t i = 0; i < l->file->count; i++)
@@ -108,7 +108,7 @@ static enum pnet_status load_all(struct loading *l, const struct pnet_train_opti
             "%s: none of its %zu tensors has the name and shape of a weight of the model; "
             "weights_map may help",
             file, l->file->count);
-    return st ? st : pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
+    return st ? st : pnet_runner_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
 }
 
 static enum pnet_status note_loaded(const struct pnet_train_options *o, const struct loading *l,
@@ -127,7 +127,7 @@ static enum pnet_status note_loaded(const struct pnet_train_options *o, const st
 }
 
 enum pnet_status pnet_train_load(
-    const struct pnet_train_options *o, struct pnet_session *s, struct pnet_error *e)
+    const struct pnet_train_options *o, struct pnet_runner *s, struct pnet_error *e)
 {
     struct loading l = {.wanted = 0};
     struct pnet_memory_stream said;
@@ -137,7 +137,7 @@ enum pnet_status pnet_train_load(
     l.names = map_names(l.file, &o->config->weights_map, e);
     if (!l.names) return PNET_NO_MEMORY;
     l.used = calloc(l.file->count + 1, sizeof *l.used);
-    l.params = malloc((size_t)pnet_session_plan(s)->param_elements * sizeof(float) + 1);
+    l.params = malloc((size_t)pnet_runner_plan(s)->param_elements * sizeof(float) + 1);
     l.misses = pnet_memory_stream_open(&said) ? said.file : NULL;
     st = l.used && l.params && l.misses ? check_names(l.file, l.names, e) : pnet_error_memory(e);
     if (!st) st = load_all(&l, o, s, e);
@@ -204,26 +204,26 @@ static bool is_held(const struct pnet_plan *p, const float *rates, int i)
 }
 
 enum pnet_status pnet_held_take(
-    struct pnet_held *h, struct pnet_session *s, const float *rates, struct pnet_error *e)
+    struct pnet_held *h, struct pnet_runner *s, const float *rates, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     bool any = false;
     *h = (struct pnet_held){.rates = rates};
     for (int i = 0; rates && i < p->param_count; i++) any |= is_held(p, rates, i);
     if (!any) return PNET_OK;
     h->params = malloc((size_t)p->param_elements * sizeof *h->params + 1);
     if (!h->params) return pnet_error_memory(e);
-    return pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, h->params, e);
+    return pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, h->params, e);
 }
 
 enum pnet_status pnet_held_put(
-    const struct pnet_held *h, struct pnet_session *s, struct pnet_error *e)
+    const struct pnet_held *h, struct pnet_runner *s, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     enum pnet_status st = PNET_OK;
     for (int i = 0; h->params && i < p->param_count && !st; i++)
         if (is_held(p, h->rates, i))
-            st = pnet_session_write(s, PNET_BLOCK_PARAMS, p->params[i].offset, p->params[i].count,
+            st = pnet_runner_write(s, PNET_BLOCK_PARAMS, p->params[i].offset, p->params[i].count,
                 h->params + p->params[i].offset, e);
     return st;
 }

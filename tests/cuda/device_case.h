@@ -96,7 +96,7 @@ static inline struct pnet_triplets device_set(
     return d;
 }
 
-/* The set as a session hands it to kernels that read its tiles, all of which list what they have: triplets are not kept. */
+/* The set as a runner hands it to kernels that read its tiles, all of which list what they have: triplets are not kept. */
 static inline struct pnet_triplets device_set_tiles(const struct pnet_triplets *d)
 {
     struct pnet_triplets t = *d;

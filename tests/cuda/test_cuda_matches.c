@@ -27,7 +27,7 @@ static void *host(size_t bytes)
     return p;
 }
 
-/* As a session has it: counted, then room, then written. Returns the number. */
+/* As a runner has it: counted, then room, then written. Returns the number. */
 static int64_t on_cpu(const struct side *a, const struct side *b, const float *pose, float radius,
     int64_t *start, int32_t **other)
 {

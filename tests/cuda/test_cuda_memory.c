@@ -59,36 +59,36 @@ static struct pnet_batch *rooms(const struct pnet_plan *p, int64_t points, uint6
     return b;
 }
 
-/* To be freed with session_end. */
-static struct pnet_session *open_session(
+/* To be freed with runner_end. */
+static struct pnet_runner *open_runner(
     const struct pnet_plan *p, enum pnet_precision precision, int slots, int64_t extra)
 {
-    struct pnet_session_options o = {
+    struct pnet_runner_options o = {
         .slots = slots, .seed = 3, .extra_bytes = extra, .no_recording = true};
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_error e;
-    need(pnet_session_new(need_bound(p, gpu, precision), &o, &s, &e), &e, "session");
-    need(pnet_session_init_params(s, &e), &e, "parameters");
+    need(pnet_runner_new(need_bound(p, gpu, precision), &o, &s, &e), &e, "runner");
+    need(pnet_runner_init_params(s, &e), &e, "parameters");
     return s;
 }
 
 /* Gradients of a step on slot 0, to be freed. */
-static float *step(struct pnet_session *s)
+static float *step(struct pnet_runner *s)
 {
-    int64_t n = pnet_session_plan(s)->trained_elements;
+    int64_t n = pnet_runner_plan(s)->trained_elements;
     float *grads = must(malloc((size_t)n * sizeof *grads));
     struct pnet_error e;
-    need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
-    need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
-    need(pnet_session_wait(s, &e), &e, "waiting");
-    need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, grads, &e), &e, "gradients");
+    need(pnet_runner_forward(s, 0, true, 1, &e), &e, "forward");
+    need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
+    need(pnet_runner_wait(s, &e), &e, "waiting");
+    need(pnet_runner_read(s, PNET_BLOCK_GRADS, 0, n, grads, &e), &e, "gradients");
     return grads;
 }
 
-static size_t planned(const struct pnet_session *s, int64_t points, size_t extra)
+static size_t planned(const struct pnet_runner *s, int64_t points, size_t extra)
 {
-    const struct pnet_bound *b = pnet_session_bound(s);
-    const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
+    const struct pnet_bound *b = pnet_runner_bound(s);
+    const struct pnet_counts *c = &pnet_runner_slot(s, 0)->counts;
     struct pnet_layout l;
     struct pnet_error e;
     need(pnet_layout_make(b, c, true, &l, &e), &e, "layout");
@@ -109,21 +109,21 @@ static void test_step(const char *model, enum pnet_precision precision, int64_t 
     struct pnet_compilation *c = need_plan(pnet_compile_file(model, &o), model);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     int64_t extra = 2 * p->trained_elements * (int64_t)sizeof(float);
-    struct pnet_session *s = open_session(p, precision, 2, extra);
+    struct pnet_runner *s = open_runner(p, precision, 2, extra);
     struct pnet_batch *b = rooms(p, points, 0);
     struct pnet_error e;
     double begin = pnet_seconds();
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
     double prepared = pnet_seconds();
     float *want = step(s);
     double stepped = pnet_seconds();
-    need(pnet_session_prepare(s, 1, b, &e), &e, "geometry");
+    need(pnet_runner_prepare(s, 1, b, &e), &e, "geometry");
     double again = pnet_seconds();
-    size_t peak = pnet_session_memory(s)->peak, plan = planned(s, points, (size_t)extra);
+    size_t peak = pnet_runner_memory(s)->peak, plan = planned(s, points, (size_t)extra);
     CHECKF(peak == plan, "%s: planned %zu, taken %zu", model, plan, peak);
     pnet_batch_free(b);
     b = rooms(p, points * 7 / 8, 12345);
-    need(pnet_session_prepare(s, 1, b, &e), &e, "geometry");
+    need(pnet_runner_prepare(s, 1, b, &e), &e, "geometry");
     pnet_batch_free(b);
     float *grads = step(s);
     int64_t differ = 0;
@@ -135,7 +135,7 @@ static void test_step(const char *model, enum pnet_precision precision, int64_t 
         model, 1e-9 * (double)peak, prepared - begin, again - stepped, stepped - prepared);
     free(want);
     free(grads);
-    session_end(s);
+    runner_end(s);
     pnet_compilation_free(c);
 }
 

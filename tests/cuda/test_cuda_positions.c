@@ -54,16 +54,16 @@ static int find_param(const struct pnet_plan *p, const struct layer *l, const ch
 }
 
 /* Makes the bias of a linear layer what takes the distance of all points from the origin away. */
-static void centre(struct pnet_session *s, const struct layer *l)
+static void centre(struct pnet_runner *s, const struct layer *l)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     int w = find_param(p, l, "weight"), b = find_param(p, l, "bias");
     struct pnet_error e;
     if (w < 0 || b < 0) return;
     int64_t count = p->params[w].count, rows = p->params[b].count, width = count / rows;
     float *weight = must(malloc((size_t)count * sizeof *weight)),
           *bias = must(malloc((size_t)rows * sizeof *bias));
-    need(pnet_session_read(s, PNET_BLOCK_PARAMS, p->params[w].offset, count, weight, &e), &e,
+    need(pnet_runner_read(s, PNET_BLOCK_PARAMS, p->params[w].offset, count, weight, &e), &e,
         l->name);
     for (int64_t o = 0; o < rows; o++) {
         bool again = width == 9; /* positions twice */
@@ -71,41 +71,40 @@ static void centre(struct pnet_session *s, const struct layer *l)
         for (int64_t k = 0; k < width; k++)
             if (k < 3 || (again && k >= 6)) bias[o] -= weight[o * width + k] * far_m;
     }
-    need(
-        pnet_session_write(s, PNET_BLOCK_PARAMS, p->params[b].offset, rows, bias, &e), &e, l->name);
+    need(pnet_runner_write(s, PNET_BLOCK_PARAMS, p->params[b].offset, rows, bias, &e), &e, l->name);
     free(weight);
     free(bias);
 }
 
-/* A session that has run forward, and in training backward. To be freed with session_end. */
-static struct pnet_session *run(const struct layer *l, const struct pnet_plan *p,
+/* A runner that has run forward, and in training backward. To be freed with runner_end. */
+static struct pnet_runner *run(const struct layer *l, const struct pnet_plan *p,
     struct pnet_device where, enum pnet_precision precision)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 3};
-    struct pnet_session *s;
+    struct pnet_runner_options o = {.slots = 1, .seed = 3};
+    struct pnet_runner *s;
     struct pnet_error e;
     struct cloud cloud = cloud_corner(5000, 2, 4);
     for (int64_t i = 0; i < 3 * cloud.n; i++) cloud.xyz[i] += far_m - 1;
     struct pnet_batch *b = batch_of(p, &cloud, 1);
-    need(pnet_session_new(need_bound(p, where, precision), &o, &s, &e), &e, l->name);
-    need(pnet_session_init_params(s, &e), &e, l->name);
+    need(pnet_runner_new(need_bound(p, where, precision), &o, &s, &e), &e, l->name);
+    need(pnet_runner_init_params(s, &e), &e, l->name);
     centre(s, l);
-    need(pnet_session_prepare(s, 0, b, &e), &e, l->name);
-    need(pnet_session_forward(s, 0, p->training, 0, &e), &e, l->name);
-    if (p->training) need(pnet_session_backward(s, 0, 1, false, &e), &e, l->name);
-    need(pnet_session_wait(s, &e), &e, l->name);
+    need(pnet_runner_prepare(s, 0, b, &e), &e, l->name);
+    need(pnet_runner_forward(s, 0, p->training, 0, &e), &e, l->name);
+    if (p->training) need(pnet_runner_backward(s, 0, 1, false, &e), &e, l->name);
+    need(pnet_runner_wait(s, &e), &e, l->name);
     pnet_batch_free(b);
     cloud_free(&cloud);
     return s;
 }
 
-static float *result_of(const struct pnet_session *s, int64_t *count)
+static float *result_of(const struct pnet_runner *s, int64_t *count)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     void *data;
     int64_t rows;
     struct pnet_error e;
-    need(pnet_session_copy_tensor(s, 0, p->result, &data, &rows, &e), &e, "result");
+    need(pnet_runner_copy_tensor(s, 0, p->result, &data, &rows, &e), &e, "result");
     *count = rows * p->tensors[p->result].type.width;
     return data;
 }
@@ -125,8 +124,8 @@ static void test_result(const struct layer *l, enum pnet_precision precision, do
 {
     struct pnet_compilation *c = compile(l, false);
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_session *host = run(l, p, cpu, PNET_FP32), *wide_one = run(l, p, gpu, PNET_FP32),
-                        *one = run(l, p, gpu, precision);
+    struct pnet_runner *host = run(l, p, cpu, PNET_FP32), *wide_one = run(l, p, gpu, PNET_FP32),
+                       *one = run(l, p, gpu, precision);
     int64_t n;
     float *h = result_of(host, &n), *w = result_of(wide_one, &n), *r = result_of(one, &n);
     CHECKF(
@@ -140,9 +139,9 @@ static void test_result(const struct layer *l, enum pnet_precision precision, do
     free(h);
     free(w);
     free(r);
-    session_end(host);
-    session_end(wide_one);
-    session_end(one);
+    runner_end(host);
+    runner_end(wide_one);
+    runner_end(one);
     pnet_compilation_free(c);
 }
 
@@ -151,13 +150,13 @@ static void test_gradients(const struct layer *l, enum pnet_precision precision,
 {
     struct pnet_compilation *c = compile(l, true);
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_session *host = run(l, p, cpu, PNET_FP32), *one = run(l, p, gpu, precision);
+    struct pnet_runner *host = run(l, p, cpu, PNET_FP32), *one = run(l, p, gpu, precision);
     const struct pnet_plan_param *w = &p->params[find_param(p, l, "weight")];
     int64_t n = p->trained_elements;
     float *h = must(malloc((size_t)n * sizeof *h)), *r = must(malloc((size_t)n * sizeof *r));
     struct pnet_error e;
-    need(pnet_session_read(host, PNET_BLOCK_GRADS, 0, n, h, &e), &e, "gradients");
-    need(pnet_session_read(one, PNET_BLOCK_GRADS, 0, n, r, &e), &e, "gradients");
+    need(pnet_runner_read(host, PNET_BLOCK_GRADS, 0, n, h, &e), &e, "gradients");
+    need(pnet_runner_read(one, PNET_BLOCK_GRADS, 0, n, r, &e), &e, "gradients");
     CHECKF(distance(n, r, h) < bound, "%s, precision %d: gradients are off by %g", l->name,
         (int)precision, distance(n, r, h));
     CHECKF(distance(w->count, r + w->offset, h + w->offset) < bound,
@@ -165,8 +164,8 @@ static void test_gradients(const struct layer *l, enum pnet_precision precision,
         distance(w->count, r + w->offset, h + w->offset));
     free(h);
     free(r);
-    session_end(host);
-    session_end(one);
+    runner_end(host);
+    runner_end(one);
     pnet_compilation_free(c);
 }
 

@@ -4,16 +4,16 @@
 
 /* On a CPU in float32, and on a GPU. */
 struct pair {
-    struct pnet_session *cpu, *gpu;
+    struct pnet_runner *cpu, *gpu;
     char what[700];
     double bound; /* relative, of a tensor's 2-norm: some roundings */
     double worst; /* of all that was compared: its share of the bound */
 };
 
 /* A tensor's numbers as doubles, to be freed. */
-static double *numbers(struct pnet_session *s, int tensor, size_t n)
+static double *numbers(struct pnet_runner *s, int tensor, size_t n)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     void *from = fetch(s, tensor);
     double *to = malloc(n * sizeof *to + 1);
     for (size_t i = 0; i < n; i++)
@@ -41,9 +41,9 @@ static void check_near(struct pair *k, const char *kind, const char *name, const
 
 static void check_tensor(struct pair *k, const char *kind, int tensor, double bound)
 {
-    const struct pnet_plan_tensor *t = &pnet_session_plan(k->cpu)->tensors[tensor];
+    const struct pnet_plan_tensor *t = &pnet_runner_plan(k->cpu)->tensors[tensor];
     int64_t rows;
-    pnet_session_tensor(k->cpu, 0, tensor, &rows);
+    pnet_runner_tensor(k->cpu, 0, tensor, &rows);
     size_t n = (size_t)rows * (size_t)t->type.width;
     double *got = numbers(k->gpu, tensor, n), *want = numbers(k->cpu, tensor, n);
     /* scores that become equal by rounding change what a metric counts */
@@ -55,7 +55,7 @@ static void check_tensor(struct pair *k, const char *kind, int tensor, double bo
 
 static void check_gradients(struct pair *k)
 {
-    const struct pnet_plan *p = pnet_session_plan(k->cpu);
+    const struct pnet_plan *p = pnet_runner_plan(k->cpu);
     float *got = fetch_grads(k->gpu), *want = fetch_grads(k->cpu);
     for (int i = 0; i < p->param_count; i++) {
         if (p->params[i].offset < 0 || !p->params[i].info.trained) continue;
@@ -77,14 +77,14 @@ static void check_gradients(struct pair *k)
 }
 
 /* Forward, and backward of a loss that is scaled. */
-static void check_sessions(struct pair *k, bool training)
+static void check_runners(struct pair *k, bool training)
 {
-    const struct pnet_plan *p = pnet_session_plan(k->cpu);
+    const struct pnet_plan *p = pnet_runner_plan(k->cpu);
     struct pnet_error e;
-    struct pnet_session *both[] = {k->cpu, k->gpu};
+    struct pnet_runner *both[] = {k->cpu, k->gpu};
     for (int i = 0; i < 2; i++) {
-        must(pnet_session_forward(both[i], 0, training, 5, &e), &e);
-        must(pnet_session_wait(both[i], &e), &e);
+        must(pnet_runner_forward(both[i], 0, training, 5, &e), &e);
+        must(pnet_runner_wait(both[i], &e), &e);
     }
     /* losses square what is off */
     for (int i = 0; i < p->objective_count; i++)
@@ -112,11 +112,11 @@ static double check_case(const struct pnet_op *op, const char *expression,
     struct pnet_compilation *c = compile(expression, tail, o);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct pnet_batch *b = make_batch(p, sizes, 42);
-    k.cpu = open_session(p, &on_cpu, b);
-    k.gpu = open_session(p, &on_gpu, b);
-    check_sessions(&k, op->class_ != PNET_METRIC);
-    close_session(k.cpu);
-    close_session(k.gpu);
+    k.cpu = open_runner(p, &on_cpu, b);
+    k.gpu = open_runner(p, &on_gpu, b);
+    check_runners(&k, op->class_ != PNET_METRIC);
+    close_runner(k.cpu);
+    close_runner(k.gpu);
     pnet_batch_free(b);
     pnet_compilation_free(c);
     return k.worst;

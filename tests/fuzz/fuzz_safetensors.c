@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     size_t total = 0;
     for (size_t i = 0; i < f->count; i++) {
         const struct pnet_safetensor *t = &f->tensors[i];
-        size_t length = (size_t)pnet_safetensor_count(t) * pnet_dtype_size(t->dtype);
+        size_t length = (size_t)pnet_safetensor_count(t) * pnet_tensor_type_size(t->dtype);
         for (size_t b = 0; b < length; b++) sum += ((const uint8_t *)t->data)[b];
         total += length;
         float *out = length ? malloc(length * 4) : NULL;

@@ -1,4 +1,4 @@
-/* Lists of corners as a session makes them, for the tests of both devices. */
+/* Lists of corners as a runner makes them, for the tests of both devices. */
 #ifndef PNET_TESTS_GEOMETRY_CORNERS_H
 #define PNET_TESTS_GEOMETRY_CORNERS_H
 

@@ -1,6 +1,6 @@
 /* Messages about models that can be read, but not made into a graph: text and caret. And for every message that
    the sources hold there is a case. */
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "tests/lang/golden.h"
 
 #include <ctype.h>

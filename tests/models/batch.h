@@ -2,9 +2,9 @@
 #ifndef PNET_TESTS_MODELS_BATCH_H
 #define PNET_TESTS_MODELS_BATCH_H
 
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "kernels/philox.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 #include "tests/check.h"
 
 enum { CLOUD_FEATURES = 4, CLOUD_CLASSES = 12 };
@@ -155,11 +155,11 @@ static inline struct pnet_bound *need_bound(
     return b;
 }
 
-/* Frees a session and its bound plan. */
-static inline void session_end(struct pnet_session *s)
+/* Frees a runner and its bound plan. */
+static inline void runner_end(struct pnet_runner *s)
 {
-    struct pnet_bound *b = (struct pnet_bound *)(uintptr_t)pnet_session_bound(s);
-    pnet_session_free(s);
+    struct pnet_bound *b = (struct pnet_bound *)(uintptr_t)pnet_runner_bound(s);
+    pnet_runner_free(s);
     pnet_bound_free(b);
 }
 

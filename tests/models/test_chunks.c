@@ -200,20 +200,20 @@ static const float *give(void *context, const char *name, int64_t count)
 /* The result in the order of the file, [points, 12], to be freed. */
 static float *infer(const struct pnet_plan *p, const struct cloud *clouds, int32_t count)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 1};
-    struct pnet_session *s;
+    struct pnet_runner_options o = {.slots = 1, .seed = 1};
+    struct pnet_runner *s;
     struct pnet_error e;
     float *weights = must(malloc(sizeof(float) * 100000)), *rows;
     struct pnet_batch *b = batch_of(p, clouds, count);
     int64_t points = b->inputs[0].rows, found;
-    need(pnet_session_new(need_bound(p, (struct pnet_device){0}, PNET_FP32), &o, &s, &e), &e,
-        "session");
-    need(pnet_session_load_params(s, give, weights, &e), &e, "weights");
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
-    need(pnet_session_forward(s, 0, false, 0, &e), &e, "forward");
-    need(pnet_session_result(s, 0, &rows, &found, &e), &e, "result");
+    need(pnet_runner_new(need_bound(p, (struct pnet_device){0}, PNET_FP32), &o, &s, &e), &e,
+        "runner");
+    need(pnet_runner_load_params(s, give, weights, &e), &e, "weights");
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_runner_forward(s, 0, false, 0, &e), &e, "forward");
+    need(pnet_runner_result(s, 0, &rows, &found, &e), &e, "result");
     CHECK(found == points);
-    session_end(s);
+    runner_end(s);
     pnet_batch_free(b);
     free(weights);
     return rows;

@@ -32,7 +32,7 @@ static struct pnet_plan roomy_plan(const struct pnet_plan *p)
     for (int t = 0; t < p->tensor_count; t++) {
         struct pnet_plan_tensor *x = &roomy.tensors[t];
         if (x->first < 0 || x->role == PNET_ROLE_INPUT) continue;
-        /* a session knows the gradients of losses by where they begin */
+        /* a runner knows the gradients of losses by where they begin */
         if (x->first != p->forward_steps) x->first = 0;
         x->last = p->step_count - 1;
         x->shares = t;
@@ -46,18 +46,18 @@ struct outcome {
     int64_t losses, count;
 };
 
-static struct outcome outcome_of(struct pnet_session *s)
+static struct outcome outcome_of(struct pnet_runner *s)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     struct outcome o = {.count = p->objective_count + p->trained_elements + p->param_elements};
     struct pnet_error e;
     o.numbers = must(calloc((size_t)o.count + 1, sizeof *o.numbers));
     for (int i = 0; i < p->objective_count; i++)
         if (!p->objectives[i].metric)
-            o.numbers[o.losses++] = (float)pnet_session_objective(s, i, NULL);
+            o.numbers[o.losses++] = (float)pnet_runner_objective(s, i, NULL);
     float *grads = o.numbers + p->objective_count, *params = grads + p->trained_elements;
-    need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, p->trained_elements, grads, &e), &e, "reading");
-    need(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
+    need(pnet_runner_read(s, PNET_BLOCK_GRADS, 0, p->trained_elements, grads, &e), &e, "reading");
+    need(pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
     return o;
 }
 
@@ -80,25 +80,25 @@ static int64_t count_usable(const struct pnet_plan *p, const struct outcome *o)
 }
 
 /* Nothing is left of the run before. `params` [param_elements] */
-static void reset(struct pnet_session *s, const float *params)
+static void reset(struct pnet_runner *s, const float *params)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     float *none = must(malloc((size_t)p->trained_elements * sizeof *none + 1));
     struct pnet_error e;
     for (int64_t i = 0; i < p->trained_elements; i++) none[i] = NAN;
-    need(pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "writing");
-    need(pnet_session_write(s, PNET_BLOCK_GRADS, 0, p->trained_elements, none, &e), &e, "writing");
-    pnet_session_poison(s);
+    need(pnet_runner_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "writing");
+    need(pnet_runner_write(s, PNET_BLOCK_GRADS, 0, p->trained_elements, none, &e), &e, "writing");
+    pnet_runner_poison(s);
     free(none);
 }
 
 /* What the parts of a step touch but the workspace: here each step has one to itself. */
 static void touched_by(
-    const struct pnet_session *s, int step, struct pnet_touched parts[PNET_STEP_PARTS])
+    const struct pnet_runner *s, int step, struct pnet_touched parts[PNET_STEP_PARTS])
 {
     struct pnet_exec x;
-    pnet_session_exec(s, 0, step, true, &x);
-    pnet_session_touches(s, step, parts);
+    pnet_runner_exec(s, 0, step, true, &x);
+    pnet_runner_touches(s, step, parts);
     for (int k = 0; k < PNET_STEP_PARTS; k++) {
         int kept = 0;
         for (int i = 0; i < parts[k].count; i++)
@@ -111,7 +111,7 @@ static void touched_by(
 /* Puts the steps first .. last - 1 in an order in which each comes behind those it waits for: drawn by the seed, or, with
    0, the last ones as early as can be. Returns how many pairs are turned around. */
 static int64_t order_steps(
-    const struct pnet_session *s, int first, int last, uint64_t seed, int *order)
+    const struct pnet_runner *s, int first, int last, uint64_t seed, int *order)
 {
     const struct pnet_rand draws = {.seed = seed, .purpose = PNET_DRAW_TEST};
     const int count = last - first;
@@ -147,29 +147,29 @@ static int64_t order_steps(
 }
 
 /* The gradient of each loss with respect to itself. */
-static void seed_gradients(const struct pnet_session *s)
+static void seed_gradients(const struct pnet_runner *s)
 {
     static const float one = 1;
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     for (int i = p->forward_steps; i < p->step_count; i++)
         for (int k = 0; k < p->objective_count; k++) {
             struct pnet_exec x;
             if (p->objectives[k].metric ||
                 p->tensors[p->steps[i].gout].of != p->objectives[k].tensor)
                 continue;
-            pnet_session_exec(s, 0, i, true, &x);
+            pnet_runner_exec(s, 0, i, true, &x);
             memcpy(x.gout.data, &one, sizeof one);
         }
 }
 
 /* One step, with a workspace of its own: what another step left in there, or leaves, is nothing to it. */
-static void run_apart(const struct pnet_session *s, int step)
+static void run_apart(const struct pnet_runner *s, int step)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     const struct pnet_op *op = p->nodes[p->steps[step].node].op;
     struct pnet_exec x;
     if (op->class_ == PNET_METRIC) return;
-    pnet_session_exec(s, 0, step, true, &x);
+    pnet_runner_exec(s, 0, step, true, &x);
     void *work = must(aligned_alloc(64, x.work_bytes + 64));
     memset(work, 0xff, x.work_bytes);
     if (x.work) x.work = work;
@@ -178,25 +178,25 @@ static void run_apart(const struct pnet_session *s, int step)
 }
 
 /* `apart`: tensors and workspaces may lie on each other. */
-static void run(const struct pnet_session *s, const int *order, bool apart)
+static void run(const struct pnet_runner *s, const int *order, bool apart)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     for (int i = 0; i < p->step_count; i++) {
         if (i == p->forward_steps) seed_gradients(s);
         if (apart)
             run_apart(s, order[i]);
         else
-            pnet_session_run_step(s, 0, order[i], true, false);
+            pnet_runner_run_step(s, 0, order[i], true, false);
     }
 }
 
-static struct outcome run_in_order(struct pnet_session *s, const float *params)
+static struct outcome run_in_order(struct pnet_runner *s, const float *params)
 {
     struct pnet_error e;
     reset(s, params);
-    need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
-    need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
-    need(pnet_session_wait(s, &e), &e, "waiting");
+    need(pnet_runner_forward(s, 0, true, 1, &e), &e, "forward");
+    need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
+    need(pnet_runner_wait(s, &e), &e, "waiting");
     return outcome_of(s);
 }
 
@@ -206,17 +206,17 @@ static int64_t test_orders(
     const struct pnet_plan *p, const struct setup *u, bool roomy, const struct cloud clouds[2])
 {
     enum { ORDERS = 2 };
-    struct pnet_session_options o = {.slots = 1, .seed = 5};
-    struct pnet_session *s;
+    struct pnet_runner_options o = {.slots = 1, .seed = 5};
+    struct pnet_runner *s;
     struct pnet_error e;
     float *params = must(malloc((size_t)p->param_elements * sizeof *params + 1));
     struct pnet_bound *bound = need_bound(p, (struct pnet_device){0}, PNET_FP32);
-    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
-    need(pnet_session_init_params(s, &e), &e, "parameters");
-    need(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
+    need(pnet_runner_new(bound, &o, &s, &e), &e, "runner");
+    need(pnet_runner_init_params(s, &e), &e, "parameters");
+    need(pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
     struct pnet_batch *b = batch_of(p, clouds, 2);
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
-    need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward"); /* makes the layout */
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_runner_forward(s, 0, true, 1, &e), &e, "forward"); /* makes the layout */
     struct outcome want = run_in_order(s, params);
     int *order = must(calloc((size_t)p->step_count + 1, sizeof *order));
     int64_t turned = 0;
@@ -237,7 +237,7 @@ static int64_t test_orders(
     free(params);
     free(want.numbers);
     pnet_batch_free(b);
-    session_end(s);
+    runner_end(s);
     return turned;
 }
 

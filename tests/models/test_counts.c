@@ -1,5 +1,5 @@
 /* Numbers of trained weights, against layer tables of the published architectures. */
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "tests/check.h"
 
 static struct pnet_compilation *compile(const char *path, const char *const *sets, int set_count)

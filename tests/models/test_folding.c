@@ -51,13 +51,13 @@ static const struct {
 };
 
 /* Weights as training leaves them: norms are not at their symmetric start. */
-static void draw_weights(struct pnet_session *s)
+static void draw_weights(struct pnet_runner *s)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     struct pnet_error e;
-    need(pnet_session_init_params(s, &e), &e, "weights");
+    need(pnet_runner_init_params(s, &e), &e, "weights");
     float *block = must(calloc((size_t)p->param_elements + 1, sizeof *block));
-    need(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e, "weights");
+    need(pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e, "weights");
     for (int i = 0; i < p->param_count; i++) {
         const struct pnet_plan_param *q = &p->params[i];
         if (q->offset < 0 || q->info.init == PNET_INIT_KAIMING) continue;
@@ -66,43 +66,43 @@ static void draw_weights(struct pnet_session *s)
             block[q->offset + k] += q->info.init == PNET_INIT_ONE ? u : 0.4f * u;
         }
     }
-    need(pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e, "weights");
+    need(pnet_runner_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e, "weights");
     free(block);
 }
 
-static struct pnet_session *open_session(
+static struct pnet_runner *open_runner(
     const struct pnet_plan *p, const struct pnet_batch *b, struct pnet_device where)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 3};
+    struct pnet_runner_options o = {.slots = 1, .seed = 3};
     struct pnet_target target = {.where = where};
     struct pnet_bound *bound;
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_error e;
     need(pnet_bound_new(p, &target, &bound, &e), &e, "binding");
-    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_runner_new(bound, &o, &s, &e), &e, "runner");
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
     return s;
 }
 
-static void forward(struct pnet_session *s)
+static void forward(struct pnet_runner *s)
 {
     struct pnet_error e;
-    need(pnet_session_forward(s, 0, false, 0, &e), &e, "forward");
-    need(pnet_session_wait(s, &e), &e, "waiting");
+    need(pnet_runner_forward(s, 0, false, 0, &e), &e, "forward");
+    need(pnet_runner_wait(s, &e), &e, "waiting");
 }
 
-/* For pnet_session_load_params: out of a session on the CPU. */
+/* For pnet_runner_load_params: out of a runner on the CPU. */
 static const float *weights_of(void *context, const char *name, int64_t count)
 {
-    struct pnet_session *s = context;
-    const struct pnet_plan *p = pnet_session_plan(s);
+    struct pnet_runner *s = context;
+    const struct pnet_plan *p = pnet_runner_plan(s);
     int i = pnet_plan_param_find(p, name);
-    return i >= 0 && p->params[i].count == count ? pnet_session_params(s) + p->params[i].offset
+    return i >= 0 && p->params[i].count == count ? pnet_runner_params(s) + p->params[i].offset
                                                  : NULL;
 }
 
-/* How far the session's result is from that of the reference, relative to it. */
-static double distance_of(struct pnet_session *s, const struct reference *r)
+/* How far the runner's result is from that of the reference, relative to it. */
+static double distance_of(struct pnet_runner *s, const struct reference *r)
 {
     const double *want = r->values[r->plan->result];
     size_t n = reference_elements(r, r->plan->result);
@@ -110,8 +110,7 @@ static double distance_of(struct pnet_session *s, const struct reference *r)
     double error = 0, scale = 0;
     int64_t rows;
     void *to;
-    need(
-        pnet_session_copy_tensor(s, 0, pnet_session_plan(s)->result, &to, &rows, &e), &e, "result");
+    need(pnet_runner_copy_tensor(s, 0, pnet_runner_plan(s)->result, &to, &rows, &e), &e, "result");
     const float *got = to;
     for (size_t i = 0; i < n; i++) {
         error += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
@@ -135,12 +134,12 @@ static void compare(const char *what, const struct pnet_plan *apart, const struc
     const struct cloud *clouds, int32_t count, double most)
 {
     struct pnet_batch *b = batch_of(apart, clouds, count), *same = batch_of(folded, clouds, count);
-    struct pnet_session *plain = open_session(apart, b, (struct pnet_device){0});
-    struct pnet_session *s = open_session(folded, same, device);
+    struct pnet_runner *plain = open_runner(apart, b, (struct pnet_device){0});
+    struct pnet_runner *s = open_runner(folded, same, device);
     struct pnet_error e;
     struct reference r;
     draw_weights(plain);
-    need(pnet_session_load_params(s, weights_of, plain, &e), &e, "loading");
+    need(pnet_runner_load_params(s, weights_of, plain, &e), &e, "loading");
     forward(plain);
     forward(s);
     reference_init(&r, plain);
@@ -152,8 +151,8 @@ static void compare(const char *what, const struct pnet_plan *apart, const struc
         "%s: to the bit the same, as if no folded layer reached the result", what);
     CHECK(live_norms(apart) - live_norms(folded) == folded->fold_count && apart->fold_count == 0);
     reference_free(&r);
-    session_end(plain);
-    session_end(s);
+    runner_end(plain);
+    runner_end(s);
     pnet_batch_free(b);
     pnet_batch_free(same);
 }

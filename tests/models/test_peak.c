@@ -1,4 +1,4 @@
-/* The memory a plan announces is the memory a session takes, to the byte; and a step that fits what
+/* The memory a plan announces is the memory a runner takes, to the byte; and a step that fits what
    is there takes none. */
 #include "runtime/run/peak.h"
 #include "tests/models/batch.h"
@@ -24,27 +24,27 @@ static struct pnet_compilation *compile(const struct setup *u)
     return need_plan(pnet_compile_file(u->model, &o), u->model);
 }
 
-static struct pnet_session *open_session(const struct pnet_bound *b, int64_t extra)
+static struct pnet_runner *open_runner(const struct pnet_bound *b, int64_t extra)
 {
-    struct pnet_session_options o = {
+    struct pnet_runner_options o = {
         .slots = b->plan->training ? 2 : 1, .seed = 1, .extra_bytes = extra};
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_error e;
-    need(pnet_session_new(b, &o, &s, &e), &e, "session");
+    need(pnet_runner_new(b, &o, &s, &e), &e, "runner");
     return s;
 }
 
 /* One step as training or inference has it. The other slot gets the same batch. */
-static void step(struct pnet_session *s, const struct cloud *c)
+static void step(struct pnet_runner *s, const struct cloud *c)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     struct pnet_batch *b = batch_of(p, c, 1);
     struct pnet_error e;
     for (int slot = 0; slot < (p->training ? 2 : 1); slot++)
-        need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
-    need(pnet_session_forward(s, 0, p->training, 1, &e), &e, "forward");
-    if (p->training) need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
-    need(pnet_session_wait(s, &e), &e, "waiting");
+        need(pnet_runner_prepare(s, slot, b, &e), &e, "geometry");
+    need(pnet_runner_forward(s, 0, p->training, 1, &e), &e, "forward");
+    if (p->training) need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
+    need(pnet_runner_wait(s, &e), &e, "waiting");
     pnet_batch_free(b);
 }
 
@@ -53,18 +53,18 @@ static int64_t extra_of(const struct pnet_plan *p)
     return p->training ? 2 * p->trained_elements * (int64_t)sizeof(float) : 0;
 }
 
-static size_t planned(const struct pnet_session *s)
+static size_t planned(const struct pnet_runner *s)
 {
-    const struct pnet_bound *b = pnet_session_bound(s);
+    const struct pnet_bound *b = pnet_runner_bound(s);
     const struct pnet_plan *p = b->plan;
-    const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
+    const struct pnet_counts *counts = &pnet_runner_slot(s, 0)->counts;
     struct pnet_layout l;
     struct pnet_error e;
     need(pnet_layout_make(b, counts, true, &l, &e), &e, "layout");
     struct pnet_peak k = pnet_peak_of(b, counts, &l, p->training ? 2 : 1, (size_t)extra_of(p));
     CHECK(l.live <= l.total);
     CHECK(k.total == k.parameters + k.gradients + k.optimizer + (size_t)k.slots * k.geometry.kept +
-                         k.geometry.shared + k.features + k.session);
+                         k.geometry.shared + k.features + k.runner);
     pnet_layout_free(&l);
     return k.total;
 }
@@ -84,19 +84,19 @@ static void test_equal(const struct setup *u, const struct cloud *c)
     struct pnet_compilation *compiled = compile(u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct pnet_bound *b = need_bound(p, device, u->precision);
-    struct pnet_session *s = open_session(b, extra_of(p));
+    struct pnet_runner *s = open_runner(b, extra_of(p));
     step(s, c);
-    size_t peak = pnet_session_memory(s)->peak, plan = planned(s);
+    size_t peak = pnet_runner_memory(s)->peak, plan = planned(s);
     CHECKF(peak == plan, "%s, degraded %u, %s, precision %d, %lld points: planned %zu, taken %zu",
         u->model, u->degrade, u->training ? "training" : "inference", (int)u->precision,
         (long long)c->n, plan, peak);
-    CHECK(pnet_session_memory(s)->used == peak);
+    CHECK(pnet_runner_memory(s)->used == peak);
     struct pnet_slot_sizes host = geometry_on_host(b, c),
-                           own = pnet_slot_estimate(b, &pnet_session_slot(s, 0)->counts);
+                           own = pnet_slot_estimate(b, &pnet_runner_slot(s, 0)->counts);
     CHECK(memcmp(&host, &own, sizeof own) == 0);
     step(s, c);
-    CHECK(pnet_session_memory(s)->peak == peak);
-    pnet_session_free(s);
+    CHECK(pnet_runner_memory(s)->peak == peak);
+    pnet_runner_free(s);
     pnet_bound_free(b);
     pnet_compilation_free(compiled);
 }
@@ -119,7 +119,7 @@ static int test_growing(const struct setup *u, const struct cloud *whole, int64_
     struct pnet_compilation *compiled = compile(u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct pnet_bound *bound = need_bound(p, device, u->precision);
-    struct pnet_session *small = open_session(bound, 0), *large = open_session(bound, 0);
+    struct pnet_runner *small = open_runner(bound, 0), *large = open_runner(bound, 0);
     int pairs = 0;
     for (int64_t n = from; n + 9 <= whole->n; n += 9) {
         struct cloud a = *whole, b = *whole;
@@ -127,31 +127,31 @@ static int test_growing(const struct setup *u, const struct cloud *whole, int64_
         b.n = n + 9;
         step(small, &a);
         step(large, &b);
-        const struct pnet_counts *ca = &pnet_session_slot(small, 0)->counts;
-        if (!same_class(p, ca, &pnet_session_slot(large, 0)->counts)) continue;
-        size_t used = pnet_session_memory(small)->used;
+        const struct pnet_counts *ca = &pnet_runner_slot(small, 0)->counts;
+        if (!same_class(p, ca, &pnet_runner_slot(large, 0)->counts)) continue;
+        size_t used = pnet_runner_memory(small)->used;
         step(small, &b);
         pairs++;
-        CHECKF(pnet_session_memory(small)->used == used,
+        CHECKF(pnet_runner_memory(small)->used == used,
             "%s, degraded %u: %lld bytes more for the points %lld to %lld of one class", u->model,
-            u->degrade, (long long)(pnet_session_memory(small)->used - used), (long long)n,
+            u->degrade, (long long)(pnet_runner_memory(small)->used - used), (long long)n,
             (long long)n + 9);
     }
-    pnet_session_free(small);
-    pnet_session_free(large);
+    pnet_runner_free(small);
+    pnet_runner_free(large);
     pnet_bound_free(bound);
     pnet_compilation_free(compiled);
     return pairs;
 }
 
-/* What a session takes where there is no room for concurrent steps. */
-static size_t least_peak(const struct pnet_session *s)
+/* What a runner takes where there is no room for concurrent steps. */
+static size_t least_peak(const struct pnet_runner *s)
 {
     struct pnet_layout l;
     struct pnet_peak k;
     struct pnet_error e;
-    const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
-    need(pnet_peak_plan(pnet_session_bound(s), counts, 2, 0, 1, &l, &k, &e), &e, "layout");
+    const struct pnet_counts *counts = &pnet_runner_slot(s, 0)->counts;
+    need(pnet_peak_plan(pnet_runner_bound(s), counts, 2, 0, 1, &l, &k, &e), &e, "layout");
     pnet_layout_free(&l);
     return k.total;
 }
@@ -164,27 +164,27 @@ static void test_budget(const struct cloud *c)
     struct pnet_compilation *compiled = compile(&u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct pnet_bound *bound = need_bound(p, device, u.precision);
-    struct pnet_session *s = open_session(bound, 0);
+    struct pnet_runner *s = open_runner(bound, 0);
     struct pnet_batch *b = batch_of(p, c, 1);
     struct pnet_error e;
     step(s, c);
-    size_t peak = pnet_session_memory(s)->peak, least = least_peak(s);
-    pnet_session_free(s);
+    size_t peak = pnet_runner_memory(s)->peak, least = least_peak(s);
+    pnet_runner_free(s);
     CHECK(device.kind == PNET_CPU ? least == peak : least < peak);
     const size_t limits[] = {peak, peak - 1, least, least - 1};
     for (int i = 0; i < 4; i++) {
-        struct pnet_session_options o = {.slots = 2, .seed = 1, .memory_limit = limits[i]};
+        struct pnet_runner_options o = {.slots = 2, .seed = 1, .memory_limit = limits[i]};
         bool enough = limits[i] >= least;
-        need(pnet_session_new(bound, &o, &s, &e), &e, "session");
+        need(pnet_runner_new(bound, &o, &s, &e), &e, "runner");
         for (int slot = 0; slot < 2; slot++)
-            need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
-        enum pnet_status status = pnet_session_forward(s, 0, true, 0, &e);
+            need(pnet_runner_prepare(s, slot, b, &e), &e, "geometry");
+        enum pnet_status status = pnet_runner_forward(s, 0, true, 0, &e);
         CHECK(status == (enough ? PNET_OK : PNET_NO_MEMORY));
         if (!enough) CHECKF(strstr(e.message, "rooms."), "%s", e.message);
-        CHECK(pnet_session_memory(s)->peak <= limits[i]);
-        if (enough) CHECK(pnet_session_memory(s)->peak == (limits[i] < peak ? least : peak));
-        need(pnet_session_wait(s, &e), &e, "waiting");
-        pnet_session_free(s);
+        CHECK(pnet_runner_memory(s)->peak <= limits[i]);
+        if (enough) CHECK(pnet_runner_memory(s)->peak == (limits[i] < peak ? least : peak));
+        need(pnet_runner_wait(s, &e), &e, "waiting");
+        pnet_runner_free(s);
     }
     pnet_batch_free(b);
     pnet_bound_free(bound);

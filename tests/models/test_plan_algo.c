@@ -59,18 +59,18 @@ static uint64_t print_of(const struct pnet_plan *p)
 /* A step of training on the CPU, with steps for metrics behind it. */
 static void run_step(const struct pnet_bound *b)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 1};
+    struct pnet_runner_options o = {.slots = 1, .seed = 1};
     struct cloud cloud = cloud_corner(300, 2, 1);
     struct pnet_batch *batch = batch_of(b->plan, &cloud, 1);
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_error e;
-    need(pnet_session_new(b, &o, &s, &e), &e, "session");
-    need(pnet_session_init_params(s, &e), &e, "parameters");
-    need(pnet_session_prepare(s, 0, batch, &e), &e, "geometry");
-    need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
-    need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
-    need(pnet_session_forward(s, 0, false, 1, &e), &e, "evaluation");
-    pnet_session_free(s);
+    need(pnet_runner_new(b, &o, &s, &e), &e, "runner");
+    need(pnet_runner_init_params(s, &e), &e, "parameters");
+    need(pnet_runner_prepare(s, 0, batch, &e), &e, "geometry");
+    need(pnet_runner_forward(s, 0, true, 1, &e), &e, "forward");
+    need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
+    need(pnet_runner_forward(s, 0, false, 1, &e), &e, "evaluation");
+    pnet_runner_free(s);
     pnet_batch_free(batch);
     cloud_free(&cloud);
 }

@@ -1,43 +1,43 @@
-/* What the slots of a session share is not read once a batch is built: another batch that is built behind it changes no
+/* What the slots of a runner share is not read once a batch is built: another batch that is built behind it changes no
    bit of a step. argv[1]: "cpu" (default) or "cuda". */
 #include "runtime/run/peak.h"
 #include "tests/models/batch.h"
 
 static struct pnet_device device;
 
-static struct pnet_session *open_session(const struct pnet_bound *b, int slots)
+static struct pnet_runner *open_runner(const struct pnet_bound *b, int slots)
 {
-    struct pnet_session_options o = {.slots = slots, .seed = 5};
-    struct pnet_session *s;
+    struct pnet_runner_options o = {.slots = slots, .seed = 5};
+    struct pnet_runner *s;
     struct pnet_error e;
-    need(pnet_session_new(b, &o, &s, &e), &e, "session");
-    need(pnet_session_init_params(s, &e), &e, "parameters");
+    need(pnet_runner_new(b, &o, &s, &e), &e, "runner");
+    need(pnet_runner_init_params(s, &e), &e, "parameters");
     return s;
 }
 
-static void prepare(struct pnet_session *s, int slot, const struct cloud *clouds, int32_t count)
+static void prepare(struct pnet_runner *s, int slot, const struct cloud *clouds, int32_t count)
 {
-    struct pnet_batch *b = batch_of(pnet_session_plan(s), clouds, count);
+    struct pnet_batch *b = batch_of(pnet_runner_plan(s), clouds, count);
     struct pnet_error e;
-    need(pnet_session_prepare(s, slot, b, &e), &e, "geometry");
+    need(pnet_runner_prepare(s, slot, b, &e), &e, "geometry");
     pnet_batch_free(b);
 }
 
 /* Gradients, then losses and metrics, of slot 0; to be freed. */
-static float *step(struct pnet_session *s)
+static float *step(struct pnet_runner *s)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     int64_t n = p->trained_elements;
     float *result = must(malloc((size_t)(n + p->objective_count) * sizeof *result));
     struct pnet_error e;
-    need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
-    need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
-    need(pnet_session_wait(s, &e), &e, "waiting");
-    need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, result, &e), &e, "gradients");
-    need(pnet_session_forward(s, 0, false, 1, &e), &e, "evaluation");
-    need(pnet_session_wait(s, &e), &e, "waiting");
+    need(pnet_runner_forward(s, 0, true, 1, &e), &e, "forward");
+    need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
+    need(pnet_runner_wait(s, &e), &e, "waiting");
+    need(pnet_runner_read(s, PNET_BLOCK_GRADS, 0, n, result, &e), &e, "gradients");
+    need(pnet_runner_forward(s, 0, false, 1, &e), &e, "evaluation");
+    need(pnet_runner_wait(s, &e), &e, "waiting");
     for (int i = 0; i < p->objective_count; i++)
-        result[n + i] = (float)pnet_session_objective(s, i, NULL);
+        result[n + i] = (float)pnet_runner_objective(s, i, NULL);
     return result;
 }
 
@@ -59,7 +59,7 @@ static void test_model(const char *model, const char *set, unsigned degrade)
                  others[2] = {cloud_corner(900, 1.5f, 3), cloud_corner(1400, 2, 4)};
     struct pnet_bound *b =
         need_bound(p, device, device.kind == PNET_CPU || degrade ? PNET_FP32 : PNET_BF16);
-    struct pnet_session *alone = open_session(b, 1), *two = open_session(b, 2);
+    struct pnet_runner *alone = open_runner(b, 1), *two = open_runner(b, 2);
     prepare(alone, 0, clouds, 2);
     prepare(two, 1, clouds, 2);
     prepare(two, 0, clouds, 2);
@@ -69,8 +69,8 @@ static void test_model(const char *model, const char *set, unsigned degrade)
     CHECKF(differ == 0, "%s, degraded %u: %lld numbers differ", model, degrade, (long long)differ);
     free(want);
     free(got);
-    pnet_session_free(alone);
-    pnet_session_free(two);
+    pnet_runner_free(alone);
+    pnet_runner_free(two);
     pnet_bound_free(b);
     for (int i = 0; i < 2; i++) {
         cloud_free(&clouds[i]);
@@ -104,19 +104,19 @@ static void test_unlisted(void)
     struct pnet_error e;
     need(pnet_bound_new(p, &choosing, &both, &e), &e, "binding");
     for (int k = 0; k < 2; k++) {
-        struct pnet_session *s = open_session(k ? both : tiles, 1);
+        struct pnet_runner *s = open_runner(k ? both : tiles, 1);
         prepare(s, 0, &few, 1);
         free(step(s));
         prepare(s, 0, &many, 1);
         results[k] = step(s);
-        const struct pnet_counts *c = &pnet_session_slot(s, 0)->counts;
+        const struct pnet_counts *c = &pnet_runner_slot(s, 0)->counts;
         bool unlisted = false;
         for (int i = 0; i < p->geo_count; i++) unlisted |= c->marks[i] & 1;
         CHECK(unlisted);
         need(pnet_layout_make(tiles, c, true, &l, &e), &e, "layout");
-        if (!k) CHECK(pnet_peak_of(tiles, c, &l, 1, 0).total == pnet_session_memory(s)->used);
+        if (!k) CHECK(pnet_peak_of(tiles, c, &l, 1, 0).total == pnet_runner_memory(s)->used);
         pnet_layout_free(&l);
-        pnet_session_free(s);
+        pnet_runner_free(s);
     }
     CHECK(count_differing(p, results[0], results[1]) == 0);
     free(results[0]);

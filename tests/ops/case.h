@@ -1,10 +1,10 @@
-/* A case of a row as a user would write it: the model around the expression, its batch, a session, what comes out. */
+/* A case of a row as a user would write it: the model around the expression, its batch, a runner, what comes out. */
 #ifndef PNET_TESTS_OPS_CASE_H
 #define PNET_TESTS_OPS_CASE_H
 
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "kernels/philox.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 #include "tests/check.h"
 
 static const char harness[] = "pnet 1\n"
@@ -130,56 +130,56 @@ static inline struct pnet_compilation *compile(
     return c;
 }
 
-/* To be freed with close_session. */
-static inline struct pnet_session *open_session(
+/* To be freed with close_runner. */
+static inline struct pnet_runner *open_runner(
     const struct pnet_plan *p, const struct pnet_target *t, const struct pnet_batch *b)
 {
     struct pnet_bound *bound = NULL;
-    struct pnet_session *s = NULL;
+    struct pnet_runner *s = NULL;
     struct pnet_error e;
-    struct pnet_session_options o = {.slots = 1, .seed = 7};
+    struct pnet_runner_options o = {.slots = 1, .seed = 7};
     must(pnet_bound_new(p, t, &bound, &e), &e);
-    must(pnet_session_new(bound, &o, &s, &e), &e);
-    must(pnet_session_prepare(s, 0, b, &e), &e);
-    must(pnet_session_init_params(s, &e), &e);
+    must(pnet_runner_new(bound, &o, &s, &e), &e);
+    must(pnet_runner_prepare(s, 0, b, &e), &e);
+    must(pnet_runner_init_params(s, &e), &e);
     /* norms start at one and zero: move everything off its symmetric start */
     struct pnet_rand r = {.seed = 11, .purpose = PNET_DRAW_TEST};
     float *block = malloc((size_t)p->param_elements * sizeof *block + 1);
-    must(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
+    must(pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
     for (int i = 0; i < p->param_count; i++) {
         float *w = block + p->params[i].offset;
         bool variance = strcmp(p->params[i].info.suffix, "running_var") == 0;
         for (int64_t k = 0; p->params[i].offset >= 0 && k < p->params[i].count; k++)
             w[k] = draw_weight(&r, (uint64_t)(1000 * i + k), w[k], variance);
     }
-    must(pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
+    must(pnet_runner_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, &e), &e);
     free(block);
     return s;
 }
 
-static inline void close_session(struct pnet_session *s)
+static inline void close_runner(struct pnet_runner *s)
 {
-    struct pnet_bound *b = (struct pnet_bound *)(uintptr_t)pnet_session_bound(s);
-    pnet_session_free(s);
+    struct pnet_bound *b = (struct pnet_bound *)(uintptr_t)pnet_runner_bound(s);
+    pnet_runner_free(s);
     pnet_bound_free(b);
 }
 
 /* A copy of a tensor, to be freed. */
-static inline void *fetch(struct pnet_session *s, int tensor)
+static inline void *fetch(struct pnet_runner *s, int tensor)
 {
     struct pnet_error e;
     int64_t rows;
     void *to;
-    must(pnet_session_copy_tensor(s, 0, tensor, &to, &rows, &e), &e);
+    must(pnet_runner_copy_tensor(s, 0, tensor, &to, &rows, &e), &e);
     return to;
 }
 
-static inline float *fetch_grads(struct pnet_session *s)
+static inline float *fetch_grads(struct pnet_runner *s)
 {
-    int64_t n = pnet_session_plan(s)->trained_elements;
+    int64_t n = pnet_runner_plan(s)->trained_elements;
     float *g = malloc((size_t)n * sizeof(float) + 1);
     struct pnet_error e;
-    must(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, g, &e), &e);
+    must(pnet_runner_read(s, PNET_BLOCK_GRADS, 0, n, g, &e), &e);
     return g;
 }
 
@@ -206,16 +206,16 @@ static inline bool make_tail(const struct pnet_op *op, const char *expression, c
 /* PNET_SHORT: one batch a case and nothing twice, for tools under which every launch takes long. */
 static bool brief;
 
-static inline void run(struct pnet_session *s, float scale)
+static inline void run(struct pnet_runner *s, float scale)
 {
     struct pnet_error e;
-    must(pnet_session_forward(s, 0, true, 5, &e), &e);
+    must(pnet_runner_forward(s, 0, true, 5, &e), &e);
     if (!brief) {
-        pnet_session_poison(s);
-        must(pnet_session_forward(s, 0, true, 5, &e), &e);
+        pnet_runner_poison(s);
+        must(pnet_runner_forward(s, 0, true, 5, &e), &e);
     }
-    must(pnet_session_backward(s, 0, scale, false, &e), &e);
-    must(pnet_session_wait(s, &e), &e);
+    must(pnet_runner_backward(s, 0, scale, false, &e), &e);
+    must(pnet_runner_wait(s, &e), &e);
 }
 
 #endif

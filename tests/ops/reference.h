@@ -3,14 +3,14 @@
 #define PNET_TESTS_OPS_REFERENCE_H
 
 #include "runtime/run/layout.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct reference {
     const struct pnet_plan *plan;
-    struct pnet_session *session;     /* for geometry, labels and shapes; forward must have run */
+    struct pnet_runner *runner;       /* for geometry, labels and shapes; forward must have run */
     void **values;                    /* [tensor_count]: double, or int32 for labels */
     double *params;                   /* [param_elements] */
     struct pnet_constants *constants; /* [forward_steps] */
@@ -19,23 +19,22 @@ struct reference {
 static inline size_t reference_elements(const struct reference *r, int tensor)
 {
     int64_t rows;
-    pnet_session_tensor(r->session, 0, tensor, &rows);
+    pnet_runner_tensor(r->runner, 0, tensor, &rows);
     return (size_t)rows * (size_t)r->plan->tensors[tensor].type.width;
 }
 
-/* Copies inputs and parameters out of the session. */
-static inline void reference_init(struct reference *r, struct pnet_session *s)
+/* Copies inputs and parameters out of the runner. */
+static inline void reference_init(struct reference *r, struct pnet_runner *s)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     *r = (struct reference){p, s, calloc((size_t)p->tensor_count + 1, sizeof(void *)),
         calloc((size_t)p->param_elements + 1, sizeof(double)),
         calloc((size_t)p->forward_steps + 1, sizeof(struct pnet_constants))};
-    for (int64_t i = 0; i < p->param_elements; i++)
-        r->params[i] = (double)pnet_session_params(s)[i];
+    for (int64_t i = 0; i < p->param_elements; i++) r->params[i] = (double)pnet_runner_params(s)[i];
     for (int t = 0; t < p->tensor_count; t++) {
         if (p->tensors[t].first < 0 || p->tensors[t].role == PNET_ROLE_GRAD) continue;
         int64_t rows;
-        const void *from = pnet_session_tensor(s, 0, t, &rows);
+        const void *from = pnet_runner_tensor(s, 0, t, &rows);
         size_t n = reference_elements(r, t);
         r->values[t] = calloc(n + 1, sizeof(double));
         if (p->tensors[t].role != PNET_ROLE_INPUT) continue;
@@ -63,7 +62,7 @@ static inline void reference_run(struct reference *r, bool training)
     for (int s = 0; s < p->forward_steps; s++) {
         const struct pnet_node *n = &p->nodes[p->steps[s].node];
         struct pnet_exec x;
-        pnet_session_exec(r->session, 0, s, training, &x);
+        pnet_runner_exec(r->runner, 0, s, training, &x);
         for (int i = 0; i < n->in_count; i++) x.in[i].data = r->values[n->in[i]];
         for (int i = 0; i < n->saved_count; i++) x.saved[i].data = NULL;
         for (int i = 0; i < n->param_count; i++)

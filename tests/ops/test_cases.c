@@ -15,7 +15,7 @@ static double norm(const double *v, size_t n)
 }
 
 /* The result of every node of the forward pass agrees with its reference. */
-static void check_forward(const char *what, const struct pnet_plan *p, struct pnet_session *s,
+static void check_forward(const char *what, const struct pnet_plan *p, struct pnet_runner *s,
     struct reference *r, int tensor)
 {
     void *got = fetch(s, tensor);
@@ -72,7 +72,7 @@ static void check_gradient(
 }
 
 static void check_gradients(
-    const char *what, const struct pnet_plan *p, struct pnet_session *s, struct reference *r)
+    const char *what, const struct pnet_plan *p, struct pnet_runner *s, struct reference *r)
 {
     float *grads = fetch_grads(s);
     for (int i = 0; i < p->param_count; i++)
@@ -104,12 +104,12 @@ static void check_variants(const char *what, const char *expression, const char 
     const struct pnet_plan *fused = pnet_compilation_plan(c);
     CHECK(fused != NULL);
     if (!fused) return;
-    struct pnet_session *s = open_session(fused, &target, b);
+    struct pnet_runner *s = open_runner(fused, &target, b);
     float *first = NULL;
     int most = brief ? 1 : target.where.kind == PNET_CPU ? 3 : 2; /* on a GPU: twice the same */
     for (int threads = 1; threads <= most; threads++) {
         omp_set_num_threads(threads);
-        struct pnet_session *again = open_session(fused, &target, b);
+        struct pnet_runner *again = open_runner(fused, &target, b);
         run(again, 1);
         float *g = fetch_grads(again);
         if (!first)
@@ -119,15 +119,15 @@ static void check_variants(const char *what, const char *expression, const char 
                 "%s: other bits with %d threads", what, threads);
             free(g);
         }
-        close_session(again);
+        close_runner(again);
     }
     omp_set_num_threads(2);
     float *twice = NULL;
     if (!brief) {
         struct pnet_error e;
         run(s, 1);
-        must(pnet_session_forward(s, 0, true, 5, &e), &e);
-        must(pnet_session_backward(s, 0, 1, true, &e), &e);
+        must(pnet_runner_forward(s, 0, true, 5, &e), &e);
+        must(pnet_runner_backward(s, 0, 1, true, &e), &e);
         twice = fetch_grads(s);
     }
     double error = 0, scale = 0, doubled = 0;
@@ -150,7 +150,7 @@ static void check_variants(const char *what, const char *expression, const char 
         "%s: accumulated gradients are off by %g of %g", what, sqrt(doubled), sqrt(scale));
     free(first);
     free(twice);
-    close_session(s);
+    close_runner(s);
     pnet_compilation_free(c);
 }
 
@@ -170,19 +170,19 @@ static void check_case(
     CHECKF(p != NULL, "%s does not compile", expression);
     if (!p) return;
     struct pnet_batch *b = make_batch(p, sizes, 42);
-    struct pnet_session *s = open_session(p, &target, b);
-    struct pnet_session *host = open_session(p, &on_cpu, b);
+    struct pnet_runner *s = open_runner(p, &target, b);
+    struct pnet_runner *host = open_runner(p, &on_cpu, b);
     struct pnet_error e;
     struct reference r;
     bool training = op->class_ != PNET_METRIC; /* which training leaves out */
-    must(pnet_session_forward(s, 0, training, 5, &e), &e);
-    must(pnet_session_forward(host, 0, training, 5, &e), &e);
+    must(pnet_runner_forward(s, 0, training, 5, &e), &e);
+    must(pnet_runner_forward(host, 0, training, 5, &e), &e);
     reference_init(&r, host);
     /* a forward in training moves the running statistics: the reference starts from those before */
-    struct pnet_session *fresh = open_session(p, &on_cpu, b);
+    struct pnet_runner *fresh = open_runner(p, &on_cpu, b);
     for (int64_t i = 0; i < p->param_elements; i++)
-        r.params[i] = (double)pnet_session_params(fresh)[i];
-    close_session(fresh);
+        r.params[i] = (double)pnet_runner_params(fresh)[i];
+    close_runner(fresh);
     reference_run(&r, training);
     for (int i = 0; i < p->objective_count; i++)
         check_forward(what, p, s, &r, p->objectives[i].tensor);
@@ -197,8 +197,8 @@ static void check_case(
         }
     }
     reference_free(&r);
-    close_session(s);
-    close_session(host);
+    close_runner(s);
+    close_runner(host);
     pnet_batch_free(b);
     pnet_compilation_free(c);
 }

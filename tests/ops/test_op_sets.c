@@ -1,7 +1,7 @@
 /* Losses between two point sets: values by hand, empty and broken samples, searches shared. Derivatives and references are
    checked by test_cases. */
-#include "compiler/pnet.h"
-#include "runtime/run/session.h"
+#include "compiler/compile.h"
+#include "runtime/run/runner.h"
 #include "tests/check.h"
 
 #include <math.h>
@@ -36,9 +36,9 @@ static void must(enum pnet_status st, const struct pnet_error *e)
     exit(1);
 }
 
-static void read_gradient(struct pnet_session *s, int input, float *to)
+static void read_gradient(struct pnet_runner *s, int input, float *to)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     struct pnet_error e;
     for (int t = 0; t < p->tensor_count; t++) {
         if (p->tensors[t].role != PNET_ROLE_GRAD || p->tensors[t].first < 0) continue;
@@ -46,7 +46,7 @@ static void read_gradient(struct pnet_session *s, int input, float *to)
         if (of->role != PNET_ROLE_INPUT || of->input != input) continue;
         int64_t rows;
         void *g;
-        must(pnet_session_copy_tensor(s, 0, t, &g, &rows, &e), &e);
+        must(pnet_runner_copy_tensor(s, 0, t, &g, &rows, &e), &e);
         memcpy(to, g, (size_t)rows * 3 * sizeof(float));
         free(g);
     }
@@ -57,7 +57,7 @@ static void run(const char *tail, struct pair *q)
     struct pnet_compilation *c = compile(tail);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct pnet_bound *bound;
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_batch *b;
     struct pnet_error e;
     const int64_t *splits[] = {q->a_splits, q->b_splits};
@@ -69,22 +69,22 @@ static void run(const char *tail, struct pair *q)
         memcpy(b->inputs[i].fields[1], from[i], bytes);
     }
     must(pnet_bound_new(p, &(struct pnet_target){0}, &bound, &e), &e);
-    must(pnet_session_new(bound, &(struct pnet_session_options){.slots = 1}, &s, &e), &e);
-    must(pnet_session_prepare(s, 0, b, &e), &e);
-    pnet_session_poison(s);
-    must(pnet_session_forward(s, 0, true, 0, &e), &e);
-    must(pnet_session_backward(s, 0, 1, false, &e), &e);
-    must(pnet_session_wait(s, &e), &e);
+    must(pnet_runner_new(bound, &(struct pnet_runner_options){.slots = 1}, &s, &e), &e);
+    must(pnet_runner_prepare(s, 0, b, &e), &e);
+    pnet_runner_poison(s);
+    must(pnet_runner_forward(s, 0, true, 0, &e), &e);
+    must(pnet_runner_backward(s, 0, 1, false, &e), &e);
+    must(pnet_runner_wait(s, &e), &e);
     int64_t rows;
     void *loss;
-    must(pnet_session_copy_tensor(s, 0, p->objectives[0].tensor, &loss, &rows, &e), &e);
+    must(pnet_runner_copy_tensor(s, 0, p->objectives[0].tensor, &loss, &rows, &e), &e);
     q->loss = *(float *)loss;
     free(loss);
     memset(q->ga, 0, sizeof q->ga);
     memset(q->gb, 0, sizeof q->gb);
     read_gradient(s, 0, q->ga);
     read_gradient(s, 1, q->gb);
-    pnet_session_free(s);
+    pnet_runner_free(s);
     pnet_bound_free(bound);
     pnet_batch_free(b);
     pnet_compilation_free(c);

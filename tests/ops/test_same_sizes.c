@@ -1,7 +1,7 @@
 /* Losses and metrics that need as many points in one set as in the other refuse a batch in which a sample has not, before
    anything runs. */
-#include "runtime/run/session.h"
-#include "compiler/pnet.h"
+#include "runtime/run/runner.h"
+#include "compiler/compile.h"
 #include "tests/check.h"
 
 enum { SAMPLES = 3, SETS = 2 };
@@ -54,32 +54,32 @@ static void test(const char *tail, enum pnet_purpose_kind purpose, const char *p
         return;
     }
     struct pnet_target target = {.where = {PNET_CPU, 0}};
-    struct pnet_session_options so = {.slots = 1, .seed = 7};
+    struct pnet_runner_options so = {.slots = 1, .seed = 7};
     struct pnet_bound *bound = NULL;
-    struct pnet_session *s = NULL;
+    struct pnet_runner *s = NULL;
     struct pnet_error e;
     must(pnet_bound_new(p, &target, &bound, &e), &e);
-    must(pnet_session_new(bound, &so, &s, &e), &e);
-    must(pnet_session_init_params(s, &e), &e);
+    must(pnet_runner_new(bound, &so, &s, &e), &e);
+    must(pnet_runner_init_params(s, &e), &e);
 
     /* an empty set is none of unlike size */
     struct pnet_batch *fits = batch_of(p, (const int64_t[SETS][SAMPLES]){{4, 0, 6}, {4, 5, 6}}, 1);
     struct pnet_batch *unlike =
         batch_of(p, (const int64_t[SETS][SAMPLES]){{4, 5, 6}, {4, 5, 7}}, 2);
     for (int again = 0; again < 2; again++) {
-        must(pnet_session_prepare(s, 0, fits, &e), &e);
-        must(pnet_session_forward(s, 0, true, 0, &e), &e);
-        CHECK(!p->training || pnet_session_objective(s, 0, NULL) > 0);
+        must(pnet_runner_prepare(s, 0, fits, &e), &e);
+        must(pnet_runner_forward(s, 0, true, 0, &e), &e);
+        CHECK(!p->training || pnet_runner_objective(s, 0, NULL) > 0);
         /* the second time the geometry of the batch must not count as built */
         for (int k = 0; k < 2; k++) {
             memset(&e, 0, sizeof e);
-            CHECK(pnet_session_prepare(s, 0, unlike, &e) == PNET_BAD_DATA);
+            CHECK(pnet_runner_prepare(s, 0, unlike, &e) == PNET_BAD_DATA);
             CHECK_STR(e.message, message);
         }
     }
     pnet_batch_free(fits);
     pnet_batch_free(unlike);
-    pnet_session_free(s);
+    pnet_runner_free(s);
     pnet_bound_free(bound);
     pnet_compilation_free(c);
 }

@@ -1,6 +1,6 @@
 /* The rows `registration` and `feature_match_recall` on batches whose answers are known: features are the places the
    points have in the target, so that every correspondence is right where the features are left alone. */
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "runtime/train/evaluate.h"
 #include "tests/check.h"
 #include "tests/register/clouds.h"
@@ -68,7 +68,7 @@ static struct pnet_evaluation evaluate_with(
     snprintf(text, sizeof text, model, points, arguments, points);
     struct pnet_compile_options o = {.purpose = PNET_FOR_EVAL};
     struct pnet_compilation *c = pnet_compile_text("rows.pnet", text, strlen(text), &o);
-    struct pnet_session *s = NULL;
+    struct pnet_runner *s = NULL;
     struct pnet_error e;
     struct pnet_tally t;
     struct pnet_evaluation v;
@@ -77,23 +77,23 @@ static struct pnet_evaluation evaluate_with(
         exit(1);
     }
     struct pnet_batch *b = make(pnet_compilation_plan(c));
-    struct pnet_session_options so = {.slots = 1, .seed = 3};
+    struct pnet_runner_options so = {.slots = 1, .seed = 3};
     struct pnet_bound *bound = NULL;
     if (pnet_bound_new(pnet_compilation_plan(c), &(struct pnet_target){0}, &bound, &e) ||
-        pnet_session_new(bound, &so, &s, &e) || pnet_session_prepare(s, 0, b, &e) ||
-        pnet_session_init_params(s, &e) || pnet_tally_init(&t, pnet_compilation_plan(c), &e)) {
+        pnet_runner_new(bound, &so, &s, &e) || pnet_runner_prepare(s, 0, b, &e) ||
+        pnet_runner_init_params(s, &e) || pnet_tally_init(&t, pnet_compilation_plan(c), &e)) {
         fprintf(stderr, "%s\n", e.message);
         exit(1);
     }
-    pnet_session_poison(s);
-    if (pnet_session_forward(s, 0, false, 0, &e)) exit(1);
+    pnet_runner_poison(s);
+    if (pnet_runner_forward(s, 0, false, 0, &e)) exit(1);
     pnet_tally_add(&t, s, samples, 1);
     if (pnet_tally_finish(&t, &v, &e)) exit(1);
     for (int i = 0; i < v.count; i++)
         v.lines[i].name = i ? "fmr" : "reg"; /* the plan's are freed */
     pnet_tally_free(&t);
     pnet_batch_free(b);
-    pnet_session_free(s);
+    pnet_runner_free(s);
     pnet_bound_free(bound);
     pnet_compilation_free(c);
     return v;

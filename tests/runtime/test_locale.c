@@ -1,6 +1,6 @@
 /* A program around this library may have set a locale with a decimal comma: what is read and what is
    written is the same as without it. */
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/json.h"
 #include "runtime/train/report.h"

@@ -13,11 +13,11 @@ static struct pnet_tuning tune(
 {
     struct pnet_target trial = target;
     trial.choosing = true;
-    struct pnet_session *s = tuned_open(p, &trial, &cloud);
+    struct pnet_runner *s = tuned_open(p, &trial, &cloud);
     struct pnet_tuning t;
     struct pnet_error e;
     need(pnet_tune(s, 0, o, cache, &t, &e), &e, "tuning");
-    session_end(s);
+    runner_end(s);
     return t;
 }
 
@@ -233,26 +233,26 @@ static void test_choices(const struct pnet_plan *p)
 /* Forward, backward, as often as it takes for a recording to be replayed: the loss, and all gradients, to be freed. */
 static float *run(const struct pnet_plan *p, const struct pnet_target *t, double *loss)
 {
-    struct pnet_session *s = tuned_open(p, t, &cloud);
-    const struct pnet_bound *b = pnet_session_bound(s);
+    struct pnet_runner *s = tuned_open(p, t, &cloud);
+    const struct pnet_bound *b = pnet_runner_bound(s);
     struct pnet_error e;
     float *grads = must(calloc((size_t)p->trained_elements + 1, sizeof *grads));
     struct pnet_layout l;
     for (int i = 0; i < 3; i++) {
-        size_t used = pnet_session_memory(s)->used;
-        need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
-        need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
-        need(pnet_session_wait(s, &e), &e, "waiting");
-        CHECK(!i || pnet_session_memory(s)->used == used);
+        size_t used = pnet_runner_memory(s)->used;
+        need(pnet_runner_forward(s, 0, true, 1, &e), &e, "forward");
+        need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
+        need(pnet_runner_wait(s, &e), &e, "waiting");
+        CHECK(!i || pnet_runner_memory(s)->used == used);
     }
-    *loss = pnet_session_objective(s, 0, NULL);
-    need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, p->trained_elements, grads, &e), &e, "reading");
-    const struct pnet_counts *counts = &pnet_session_slot(s, 0)->counts;
+    *loss = pnet_runner_objective(s, 0, NULL);
+    need(pnet_runner_read(s, PNET_BLOCK_GRADS, 0, p->trained_elements, grads, &e), &e, "reading");
+    const struct pnet_counts *counts = &pnet_runner_slot(s, 0)->counts;
     need(pnet_layout_make(b, counts, true, &l, &e), &e, "layout");
-    size_t planned = pnet_peak_of(b, counts, &l, 1, 0).total, taken = pnet_session_memory(s)->peak;
+    size_t planned = pnet_peak_of(b, counts, &l, 1, 0).total, taken = pnet_runner_memory(s)->peak;
     CHECKF(planned == taken, "planned %zu, taken %zu", planned, taken);
     pnet_layout_free(&l);
-    session_end(s);
+    runner_end(s);
     return grads;
 }
 

@@ -7,7 +7,7 @@
 
 static const struct pnet_device_info here = {"device", "1.0"};
 static const struct pnet_plan *plan;
-static struct pnet_session *session;
+static struct pnet_runner *runner;
 
 /* All of it that works in memory; the text is what a checkpoint would keep. */
 static enum pnet_status tune(struct pnet_error *e)
@@ -22,7 +22,7 @@ static enum pnet_status tune(struct pnet_error *e)
     char warning[1024], *table = NULL, *text = NULL;
     k.seconds[PNET_FORWARD][PNET_ALGO_IM2COL] = 0.5;
     pnet_tune_cache_open(&cache, NULL, PNET_CPU, &here, warning);
-    enum pnet_status st = pnet_tune(session, 0, &o, &cache, &t, e);
+    enum pnet_status st = pnet_tune(runner, 0, &o, &cache, &t, e);
     if (!st && !(table = pnet_tuning_print(&t))) st = pnet_error_memory(e);
     if (!st) st = pnet_tuning_bind(&t, plan, &target, &chosen, e);
     if (!st) st = pnet_choices_of(chosen, &here, &c, e);
@@ -87,15 +87,15 @@ static void test_step(const struct cloud *cloud)
     for (int n = 0; n < plan->node_count; n++)
         table[n] = (struct pnet_algos){
             {(enum pnet_conv_algo)(n % PNET_ALGO_COUNT), PNET_ALGO_GATHER, PNET_ALGO_MVMR_K}};
-    struct pnet_session *s = tuned_open(plan, &tuned, cloud);
+    struct pnet_runner *s = tuned_open(plan, &tuned, cloud);
     for (int i = 0; i < 3; i++) {
         if (i) heap_begin(0, false);
-        need(pnet_session_forward(s, 0, true, 1, &e), &e, "forward");
-        need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
+        need(pnet_runner_forward(s, 0, true, 1, &e), &e, "forward");
+        need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
         heap.counting = false;
         CHECKF(!i || !heap.calls, "%ld allocations in a step", heap.calls);
     }
-    session_end(s);
+    runner_end(s);
 }
 
 int main(void)
@@ -103,11 +103,11 @@ int main(void)
     struct pnet_compilation *c = tuned_compile();
     struct cloud cloud = cloud_corner(600, 2, 1);
     plan = pnet_compilation_plan(c);
-    session = tuned_open(plan, &(struct pnet_target){0}, &cloud);
+    runner = tuned_open(plan, &(struct pnet_target){0}, &cloud);
     test_failing();
     test_binding();
     test_step(&cloud);
-    session_end(session);
+    runner_end(runner);
     cloud_free(&cloud);
     pnet_compilation_free(c);
     return check_end();

@@ -27,19 +27,19 @@ static inline struct pnet_compilation *tuned_compile(void)
         pnet_compile_text("tuned.pnet", tuned_model, sizeof tuned_model - 1, &o), "tuned.pnet");
 }
 
-/* A session with the batch in its slot; session_end frees it. */
-static inline struct pnet_session *tuned_open(
+/* A runner with the batch in its slot; runner_end frees it. */
+static inline struct pnet_runner *tuned_open(
     const struct pnet_plan *p, const struct pnet_target *t, const struct cloud *c)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 1};
+    struct pnet_runner_options o = {.slots = 1, .seed = 1};
     struct pnet_bound *bound;
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_error e;
     need(pnet_bound_new(p, t, &bound, &e), &e, "binding");
     struct pnet_batch *b = batch_of(p, c, 1);
-    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
-    need(pnet_session_init_params(s, &e), &e, "weights");
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_runner_new(bound, &o, &s, &e), &e, "runner");
+    need(pnet_runner_init_params(s, &e), &e, "weights");
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
     pnet_batch_free(b);
     return s;
 }

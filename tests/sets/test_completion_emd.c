@@ -1,9 +1,9 @@
 /* The earth mover's distance that the metric `completion` gives: against exact assignments, by class, of samples that do not
    count, and where it is asked for. */
-#include "compiler/pnet.h"
+#include "compiler/compile.h"
 #include "kernels/philox.h"
 #include "kernels/sets.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 #include "tests/check.h"
 #include "tests/sets/assign_exact.h"
 
@@ -74,23 +74,23 @@ static struct pnet_metric_result run(const char *tail, const struct pair *q)
     struct pnet_compilation *c = compile(tail);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct pnet_bound *bound;
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_error e;
     struct pnet_batch *b = batch_of(p, q);
     must(pnet_bound_new(p, &(struct pnet_target){0}, &bound, &e), &e);
-    must(pnet_session_new(bound, &(struct pnet_session_options){.slots = 1}, &s, &e), &e);
-    must(pnet_session_prepare(s, 0, b, &e), &e);
-    pnet_session_poison(s);
-    must(pnet_session_forward(s, 0, false, 0, &e), &e);
+    must(pnet_runner_new(bound, &(struct pnet_runner_options){.slots = 1}, &s, &e), &e);
+    must(pnet_runner_prepare(s, 0, b, &e), &e);
+    pnet_runner_poison(s);
+    must(pnet_runner_forward(s, 0, false, 0, &e), &e);
     int tensor = p->objectives[0].tensor;
     const struct pnet_node *n = &p->nodes[p->tensors[tensor].node];
     struct pnet_metric_result r = {.classes = p->tensors[tensor].type.classes};
     int64_t rows;
     void *sums;
-    must(pnet_session_copy_tensor(s, 0, tensor, &sums, &rows, &e), &e);
+    must(pnet_runner_copy_tensor(s, 0, tensor, &sums, &rows, &e), &e);
     n->op->finish(n->attr, sums, &r);
     free(sums);
-    pnet_session_free(s);
+    pnet_runner_free(s);
     pnet_bound_free(bound);
     pnet_batch_free(b);
     pnet_compilation_free(c);

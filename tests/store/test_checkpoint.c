@@ -456,7 +456,7 @@ static void check_without_optimizer(void)
     snprintf(folder, sizeof folder, "%s/bare", test_folder);
     float numbers[2] = {3, 4};
     struct pnet_safetensor weights[] = {
-        {.name = "w", .dtype = PNET_DTYPE_F32, .dims = 1, .shape = {2}, .data = numbers}};
+        {.name = "w", .dtype = PNET_TENSOR_F32, .dims = 1, .shape = {2}, .data = numbers}};
     struct pnet_checkpoint_state state = {.step = 7};
     struct pnet_checkpoint *c;
     struct pnet_error e;

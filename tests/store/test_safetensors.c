@@ -43,7 +43,7 @@ static void check_reference(void)
     CHECK(!pnet_safetensors_metadata(f, "other"));
     CHECK(!pnet_safetensors_find(f, "z"));
     const struct pnet_safetensor *u = pnet_safetensors_find(f, "u");
-    CHECK(u && u->dtype == PNET_DTYPE_U8 && memcmp(u->data, "\1\2\3", 3) == 0);
+    CHECK(u && u->dtype == PNET_TENSOR_U8 && memcmp(u->data, "\1\2\3", 3) == 0);
 
     float x[6];
     CHECK(pnet_safetensors_load(f, "x", "a", 1, (int64_t[]){2}, x, &e) == PNET_OK);
@@ -73,13 +73,13 @@ static void check_round_trip(void)
     static const float single[4] = {0.1f, 2, 3, 4};
     struct pnet_safetensor in[] = {
         {.name = "odd bytes \"\\\n\xC3\xA9",
-            .dtype = PNET_DTYPE_I8,
+            .dtype = PNET_TENSOR_I8,
             .dims = 1,
             .shape = {5},
             .data = bytes},
         {.name = "net.conv.weight", .dims = 3, .shape = {2, 1, 2}, .data = single},
-        {.name = "", .dtype = PNET_DTYPE_F64, .dims = 1, .shape = {3}, .data = wide},
-        {.name = "none", .dtype = PNET_DTYPE_I32, .dims = 2, .shape = {0, 1 << 30}},
+        {.name = "", .dtype = PNET_TENSOR_F64, .dims = 1, .shape = {3}, .data = wide},
+        {.name = "none", .dtype = PNET_TENSOR_I32, .dims = 2, .shape = {0, 1 << 30}},
         {.name = "scalar", .dims = 0, .data = single},
     };
     struct pnet_metadata meta[] = {{"a", "1"}, {"text", "line\nline\t\"q\" \x01"}};
@@ -98,7 +98,7 @@ static void check_round_trip(void)
         CHECK(t && t->dtype == in[i].dtype && t->dims == in[i].dims);
         if (!t) continue;
         CHECK(memcmp(t->shape, in[i].shape, (size_t)in[i].dims * 8) == 0);
-        size_t size = pnet_dtype_size(t->dtype);
+        size_t size = pnet_tensor_type_size(t->dtype);
         if (in[i].data)
             CHECK(memcmp(t->data, in[i].data, (size_t)pnet_safetensor_count(t) * size) == 0);
         CHECK((size_t)((const uint8_t *)t->data - start) % size == 0);

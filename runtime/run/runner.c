@@ -1,8 +1,8 @@
-#include "runtime/run/session_own.h"
+#include "runtime/run/runner_own.h"
 
 #include "runtime/base/clock.h"
 #include "runtime/run/peak.h"
-#include "runtime/run/session_host.h"
+#include "runtime/run/runner_host.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static enum pnet_status check_device(const struct pnet_bound *b, struct pnet_err
 }
 
 /* Allocates the memory that does not depend on batches. */
-static enum pnet_status make_memory(struct pnet_session *s, int64_t extra, struct pnet_error *e)
+static enum pnet_status make_memory(struct pnet_runner *s, int64_t extra, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
     size_t params = (size_t)p->param_elements * sizeof(float),
@@ -40,10 +40,10 @@ static enum pnet_status make_memory(struct pnet_session *s, int64_t extra, struc
     return PNET_OK;
 }
 
-enum pnet_status pnet_session_new(const struct pnet_bound *b, const struct pnet_session_options *o,
-    struct pnet_session **session, struct pnet_error *e)
+enum pnet_status pnet_runner_new(const struct pnet_bound *b, const struct pnet_runner_options *o,
+    struct pnet_runner **runner, struct pnet_error *e)
 {
-    struct pnet_session *s = calloc(1, sizeof *s);
+    struct pnet_runner *s = calloc(1, sizeof *s);
     if (!s) return pnet_error_memory(e);
     s->bound = b;
     s->plan = b->plan;
@@ -59,13 +59,13 @@ enum pnet_status pnet_session_new(const struct pnet_bound *b, const struct pnet_
     if (!st) st = pnet_geo_work_new(b, &s->memory, &s->work, e);
     for (int i = 0; i < o->slots && !st; i++) st = pnet_slot_new(s->work, &s->slots[i], e);
     if (!st)
-        *session = s;
+        *runner = s;
     else
-        pnet_session_free(s);
+        pnet_runner_free(s);
     return st;
 }
 
-void pnet_session_free(struct pnet_session *s)
+void pnet_runner_free(struct pnet_runner *s)
 {
     if (!s) return;
     for (int i = 0; i < 2; i++) pnet_slot_free(s->slots[i]);
@@ -75,7 +75,7 @@ void pnet_session_free(struct pnet_session *s)
     pnet_buffer_free(&s->memory, &s->extra);
     pnet_buffer_free(&s->memory, &s->arena);
     pnet_buffer_free(&s->memory, &s->live);
-    pnet_session_free_recordings(s);
+    pnet_runner_free_recordings(s);
     pnet_layout_free(&s->layout);
     pnet_counts_free(&s->class_);
     free(s->times);
@@ -83,42 +83,42 @@ void pnet_session_free(struct pnet_session *s)
     free(s);
 }
 
-const struct pnet_bound *pnet_session_bound(const struct pnet_session *s)
+const struct pnet_bound *pnet_runner_bound(const struct pnet_runner *s)
 {
     return s->bound;
 }
-const struct pnet_plan *pnet_session_plan(const struct pnet_session *s)
+const struct pnet_plan *pnet_runner_plan(const struct pnet_runner *s)
 {
     return s->plan;
 }
-struct pnet_device pnet_session_device(const struct pnet_session *s)
+struct pnet_device pnet_runner_device(const struct pnet_runner *s)
 {
     return s->device;
 }
-uint64_t pnet_session_seed(const struct pnet_session *s)
+uint64_t pnet_runner_seed(const struct pnet_runner *s)
 {
     return s->seed;
 }
-float *pnet_session_params(struct pnet_session *s)
+float *pnet_runner_params(struct pnet_runner *s)
 {
     return s->params.data;
 }
-float *pnet_session_grads(struct pnet_session *s)
+float *pnet_runner_grads(struct pnet_runner *s)
 {
     return s->grads.data;
 }
-void *pnet_session_extra(struct pnet_session *s)
+void *pnet_runner_extra(struct pnet_runner *s)
 {
     return s->extra.data;
 }
 
-static float *block_of(const struct pnet_session *s, enum pnet_session_block block)
+static float *block_of(const struct pnet_runner *s, enum pnet_runner_block block)
 {
     const struct pnet_buffer *blocks[] = {&s->params, &s->grads, &s->extra};
     return blocks[block]->data;
 }
 
-enum pnet_status pnet_session_read(const struct pnet_session *s, enum pnet_session_block block,
+enum pnet_status pnet_runner_read(const struct pnet_runner *s, enum pnet_runner_block block,
     int64_t offset, int64_t count, float *to, struct pnet_error *e)
 {
     enum pnet_status st = pnet_device_enter(s->device, e);
@@ -128,7 +128,7 @@ enum pnet_status pnet_session_read(const struct pnet_session *s, enum pnet_sessi
     return pnet_device_wait(s->device, e);
 }
 
-enum pnet_status pnet_session_write(struct pnet_session *s, enum pnet_session_block block,
+enum pnet_status pnet_runner_write(struct pnet_runner *s, enum pnet_runner_block block,
     int64_t offset, int64_t count, const float *from, struct pnet_error *e)
 {
     enum pnet_status st = pnet_device_enter(s->device, e);
@@ -137,30 +137,30 @@ enum pnet_status pnet_session_write(struct pnet_session *s, enum pnet_session_bl
         pnet_device_put(s->device, block_of(s, block) + offset, from, (size_t)count * sizeof *from);
     return pnet_device_wait(s->device, e);
 }
-const struct pnet_slot *pnet_session_slot(const struct pnet_session *s, int slot)
+const struct pnet_slot *pnet_runner_slot(const struct pnet_runner *s, int slot)
 {
     return s->slots[slot];
 }
-const struct pnet_memory *pnet_session_memory(const struct pnet_session *s)
+const struct pnet_memory *pnet_runner_memory(const struct pnet_runner *s)
 {
     return &s->memory;
 }
-size_t pnet_session_planned(const struct pnet_session *s)
+size_t pnet_runner_planned(const struct pnet_runner *s)
 {
     return s->planned;
 }
-const double *pnet_session_times(const struct pnet_session *s)
+const double *pnet_runner_times(const struct pnet_runner *s)
 {
     return s->times;
 }
 
-enum pnet_status pnet_session_prepare(
-    struct pnet_session *s, int slot, const struct pnet_batch *b, struct pnet_error *e)
+enum pnet_status pnet_runner_prepare(
+    struct pnet_runner *s, int slot, const struct pnet_batch *b, struct pnet_error *e)
 {
     return pnet_slot_build(s->slots[slot], b, e);
 }
 
-static bool same_class(const struct pnet_session *s, const struct pnet_counts *c)
+static bool same_class(const struct pnet_runner *s, const struct pnet_counts *c)
 {
     if (!s->laid_out || s->class_.samples != c->samples) return false;
     for (int l = 0; l < s->plan->level_count; l++)
@@ -172,7 +172,7 @@ static bool same_class(const struct pnet_session *s, const struct pnet_counts *c
 }
 
 static enum pnet_status lay_out(
-    struct pnet_session *s, const struct pnet_counts *c, struct pnet_error *e)
+    struct pnet_runner *s, const struct pnet_counts *c, struct pnet_error *e)
 {
     if (same_class(s, c)) return PNET_OK;
     s->laid_out = false;
@@ -197,21 +197,21 @@ static enum pnet_status lay_out(
     return PNET_OK;
 }
 
-static void note_planned(struct pnet_session *s, const struct pnet_counts *c)
+static void note_planned(struct pnet_runner *s, const struct pnet_counts *c)
 {
     int slots = s->slots[1] ? 2 : 1;
     size_t planned = pnet_peak_of(s->bound, c, &s->layout, slots, s->extra.size).total;
     if (planned > s->planned) s->planned = planned;
 }
 
-/* Returns the address of a member of pnet_session_live: in device memory, or on the CPU in the session itself. */
-static void *live_of(const struct pnet_session *s, size_t member)
+/* Returns the address of a member of pnet_runner_live: in device memory, or on the CPU in the runner itself. */
+static void *live_of(const struct pnet_runner *s, size_t member)
 {
     char *live = s->live.data ? s->live.data : (char *)(uintptr_t)&s->host_live;
     return live + member;
 }
 
-void *pnet_session_data(const struct pnet_session *s, const struct pnet_slot *slot, int tensor)
+void *pnet_runner_data(const struct pnet_runner *s, const struct pnet_slot *slot, int tensor)
 {
     const struct pnet_plan_tensor *t = &s->plan->tensors[tensor];
     if (t->first < 0) return NULL;
@@ -220,23 +220,23 @@ void *pnet_session_data(const struct pnet_session *s, const struct pnet_slot *sl
 }
 
 static void point(
-    const struct pnet_session *s, const struct pnet_slot *slot, int tensor, struct pnet_tensor *t)
+    const struct pnet_runner *s, const struct pnet_slot *slot, int tensor, struct pnet_tensor *t)
 {
-    t->data = pnet_session_data(s, slot, tensor);
+    t->data = pnet_runner_data(s, slot, tensor);
     t->row_splits = pnet_slot_splits(slot, t->level);
     t->live = pnet_slot_live(slot, t->level);
 }
 
 /* Points a gradient at its memory; it has the rows of its tensor. -1: the gradient is not wanted. */
-static void point_gradient(const struct pnet_session *s, const struct pnet_slot *slot, int gradient,
+static void point_gradient(const struct pnet_runner *s, const struct pnet_slot *slot, int gradient,
     const struct pnet_tensor *of, struct pnet_tensor *t)
 {
-    t->data = gradient >= 0 ? pnet_session_data(s, slot, gradient) : NULL;
+    t->data = gradient >= 0 ? pnet_runner_data(s, slot, gradient) : NULL;
     t->row_splits = of->row_splits;
     t->live = of->live;
 }
 
-static void point_params(const struct pnet_session *s, int step, struct pnet_exec *x)
+static void point_params(const struct pnet_runner *s, int step, struct pnet_exec *x)
 {
     const struct pnet_step *st = &s->plan->steps[step];
     const struct pnet_node *n = &s->plan->nodes[st->node];
@@ -247,8 +247,8 @@ static void point_params(const struct pnet_session *s, int step, struct pnet_exe
     }
 }
 
-void pnet_session_exec(
-    const struct pnet_session *s, int slot_index, int step, bool training, struct pnet_exec *x)
+void pnet_runner_exec(
+    const struct pnet_runner *s, int slot_index, int step, bool training, struct pnet_exec *x)
 {
     const struct pnet_slot *slot = s->slots[slot_index];
     const struct pnet_step *st = &s->plan->steps[step];
@@ -258,7 +258,7 @@ void pnet_session_exec(
     x->training = training;
     x->rand.seed = s->seed;
     x->rand.a = s->step;
-    if (gpu) x->rand.live = live_of(s, offsetof(struct pnet_session_live, step));
+    if (gpu) x->rand.live = live_of(s, offsetof(struct pnet_runner_live, step));
     for (int i = 0; i < n->in_count; i++) {
         point(s, slot, n->in[i], &x->in[i]);
         point_gradient(s, slot, st->backward ? st->gin[i] : -1, &x->in[i], &x->gin[i]);
@@ -273,52 +273,52 @@ void pnet_session_exec(
     x->work = x->work_bytes ? (char *)s->arena.data + s->layout.work[step] : NULL;
 }
 
-void pnet_session_poison(struct pnet_session *s)
+void pnet_runner_poison(struct pnet_runner *s)
 {
     pnet_device_fill(s->device, s->arena.data, 0xff, s->arena.size);
 }
 
-void pnet_session_begin_backward(const struct pnet_session *s, int slot)
+void pnet_runner_begin_backward(const struct pnet_runner *s, int slot)
 {
-    const void *scale = live_of(s, offsetof(struct pnet_session_live, scale));
+    const void *scale = live_of(s, offsetof(struct pnet_runner_live, scale));
     for (int i = 0; i < s->bound->seed_count; i++)
-        pnet_device_copy(s->device, pnet_session_data(s, s->slots[slot], s->bound->seeds[i]), scale,
+        pnet_device_copy(s->device, pnet_runner_data(s, s->slots[slot], s->bound->seeds[i]), scale,
             sizeof(float));
 }
 
-void pnet_session_run_step(
-    const struct pnet_session *s, int slot, int step, bool training, bool accumulate)
+void pnet_runner_run_step(
+    const struct pnet_runner *s, int slot, int step, bool training, bool accumulate)
 {
     const struct pnet_node *node = &s->plan->nodes[s->plan->steps[step].node];
     const struct pnet_op *op = node->op;
     struct pnet_exec x;
     if (training && op->class_ == PNET_METRIC) return; /* metrics run in evaluation */
-    pnet_session_exec(s, slot, step, training, &x);
+    pnet_runner_exec(s, slot, step, training, &x);
     for (int k = 0; k < PNET_MAX_PARAMS; k++) x.gparam_add[k] |= accumulate;
     (s->plan->steps[step].backward ? op->backward : op->forward)(&x);
     pnet_device_note(s->device, node->path);
 }
 
-bool pnet_session_listen(struct pnet_session *s, pnet_gradients_ready *ready, void *context)
+bool pnet_runner_listen(struct pnet_runner *s, pnet_gradients_ready *ready, void *context)
 {
-    pnet_session_unlisten(s, ready, context);
+    pnet_runner_unlisten(s, ready, context);
     if (s->listener_count == PNET_LISTENERS) return false;
-    s->listeners[s->listener_count++] = (struct pnet_session_listener){ready, context};
+    s->listeners[s->listener_count++] = (struct pnet_runner_listener){ready, context};
     return true;
 }
 
-void pnet_session_unlisten(struct pnet_session *s, pnet_gradients_ready *ready, void *context)
+void pnet_runner_unlisten(struct pnet_runner *s, pnet_gradients_ready *ready, void *context)
 {
     int kept = 0;
     for (int i = 0; i < s->listener_count; i++) {
-        struct pnet_session_listener l = s->listeners[i];
+        struct pnet_runner_listener l = s->listeners[i];
         if (l.ready != ready || l.context != context) s->listeners[kept++] = l;
     }
     s->listener_count = kept;
 }
 
 /* Parameters lie in the order in which backward finishes their gradients. */
-int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t notified)
+int64_t pnet_runner_ready_end(const struct pnet_runner *s, int step, int64_t notified)
 {
     enum { ENOUGH = 1 << 20 };
     const struct pnet_plan *p = s->plan;
@@ -331,29 +331,29 @@ int64_t pnet_session_ready_end(const struct pnet_session *s, int step, int64_t n
     return end - notified < ENOUGH ? notified : end;
 }
 
-void pnet_session_notify(const struct pnet_session *s, int64_t begin, int64_t end)
+void pnet_runner_notify(const struct pnet_runner *s, int64_t begin, int64_t end)
 {
     for (int i = 0; i < s->listener_count && begin < end; i++)
         s->listeners[i].ready(s->listeners[i].context, begin, end);
 }
 
-void pnet_session_run_pass(struct pnet_session *s, const struct pnet_session_pass *pass)
+void pnet_runner_run_pass(struct pnet_runner *s, const struct pnet_runner_pass *pass)
 {
     int64_t notified = 0;
-    if (pass->first == s->plan->forward_steps) pnet_session_begin_backward(s, pass->slot);
+    if (pass->first == s->plan->forward_steps) pnet_runner_begin_backward(s, pass->slot);
     for (int i = pass->first; i < pass->last; i++) {
         double begin = pnet_seconds();
-        pnet_session_run_step(s, pass->slot, i, pass->training, pass->accumulate);
-        int64_t end = pass->notifies ? pnet_session_ready_end(s, i, notified) : notified;
-        pnet_session_notify(s, notified, end);
+        pnet_runner_run_step(s, pass->slot, i, pass->training, pass->accumulate);
+        int64_t end = pass->notifies ? pnet_runner_ready_end(s, i, notified) : notified;
+        pnet_runner_notify(s, notified, end);
         notified = end;
         s->times[i] += pnet_seconds() - begin;
     }
 }
 
-static struct pnet_stretch locate(void *session, enum pnet_object object, int index)
+static struct pnet_stretch locate(void *runner, enum pnet_object object, int index)
 {
-    const struct pnet_session *s = session;
+    const struct pnet_runner *s = runner;
     const struct pnet_plan_param *q = &s->plan->params[index]; /* if it is one */
     const char *at = NULL;
     size_t bytes = 0;
@@ -378,23 +378,23 @@ static struct pnet_stretch locate(void *session, enum pnet_object object, int in
     return (struct pnet_stretch){(uintptr_t)at, (uintptr_t)at + bytes, false};
 }
 
-void pnet_session_touches(
-    const struct pnet_session *s, int step, struct pnet_touched parts[PNET_STEP_PARTS])
+void pnet_runner_touches(
+    const struct pnet_runner *s, int step, struct pnet_touched parts[PNET_STEP_PARTS])
 {
     for (int i = 0; i < PNET_STEP_PARTS; i++)
         pnet_step_touches(s->plan, step, i, locate, (void *)s, &parts[i]);
 }
 
 static enum pnet_status run_pass(
-    struct pnet_session *s, const struct pnet_session_pass *pass, struct pnet_error *e)
+    struct pnet_runner *s, const struct pnet_runner_pass *pass, struct pnet_error *e)
 {
-    if (s->device.kind != PNET_CPU && !s->no_recording) return pnet_session_replay_pass(s, pass, e);
-    pnet_session_run_pass(s, pass);
+    if (s->device.kind != PNET_CPU && !s->no_recording) return pnet_runner_replay_pass(s, pass, e);
+    pnet_runner_run_pass(s, pass);
     return PNET_OK;
 }
 
-enum pnet_status pnet_session_forward(
-    struct pnet_session *s, int slot, bool training, uint32_t step, struct pnet_error *e)
+enum pnet_status pnet_runner_forward(
+    struct pnet_runner *s, int slot, bool training, uint32_t step, struct pnet_error *e)
 {
     enum pnet_status st = pnet_device_enter(s->device, e);
     if (!st) st = lay_out(s, &s->slots[slot]->counts, e);
@@ -403,20 +403,20 @@ enum pnet_status pnet_session_forward(
     s->step = step;
     if (s->live.data)
         pnet_device_put(
-            s->device, live_of(s, offsetof(struct pnet_session_live, step)), &step, sizeof step);
+            s->device, live_of(s, offsetof(struct pnet_runner_live, step)), &step, sizeof step);
     int last = s->bound->device_steps;
-    st = run_pass(s, &(struct pnet_session_pass){slot, 0, last, .training = training}, e);
+    st = run_pass(s, &(struct pnet_runner_pass){slot, 0, last, .training = training}, e);
     for (int i = last; i < s->plan->forward_steps && !training && !st; i++)
-        st = pnet_session_run_on_host(s, slot, i, e);
+        st = pnet_runner_run_on_host(s, slot, i, e);
     return st;
 }
 
-enum pnet_status pnet_session_backward(
-    struct pnet_session *s, int slot, float scale, bool accumulate, struct pnet_error *e)
+enum pnet_status pnet_runner_backward(
+    struct pnet_runner *s, int slot, float scale, bool accumulate, struct pnet_error *e)
 {
     pnet_device_put(
-        s->device, live_of(s, offsetof(struct pnet_session_live, scale)), &scale, sizeof scale);
-    struct pnet_session_pass pass = {.slot = slot,
+        s->device, live_of(s, offsetof(struct pnet_runner_live, scale)), &scale, sizeof scale);
+    struct pnet_runner_pass pass = {.slot = slot,
         .first = s->plan->forward_steps,
         .last = s->plan->step_count,
         .training = true,
@@ -425,10 +425,10 @@ enum pnet_status pnet_session_backward(
     return run_pass(s, &pass, e);
 }
 
-enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_session_visit *visit,
-    void *context, struct pnet_error *e)
+enum pnet_status pnet_runner_walk(
+    struct pnet_runner *s, int slot, pnet_runner_visit *visit, void *context, struct pnet_error *e)
 {
-    static const struct pnet_session_live live = {.scale = 1};
+    static const struct pnet_runner_live live = {.scale = 1};
     const struct pnet_plan *p = s->plan;
     enum pnet_status st = pnet_device_enter(s->device, e);
     if (!st) st = lay_out(s, &s->slots[slot]->counts, e);
@@ -438,16 +438,16 @@ enum pnet_status pnet_session_walk(struct pnet_session *s, int slot, pnet_sessio
     for (int i = 0; i < p->step_count && !st; i++) {
         struct pnet_exec x;
         if (p->nodes[p->steps[i].node].op->class_ == PNET_METRIC) continue;
-        pnet_session_exec(s, slot, i, p->training, &x);
+        pnet_runner_exec(s, slot, i, p->training, &x);
         st = visit(context, i, &x, e);
         if (!st)
-            pnet_session_run_pass(
-                s, &(struct pnet_session_pass){slot, i, i + 1, .training = p->training});
+            pnet_runner_run_pass(
+                s, &(struct pnet_runner_pass){slot, i, i + 1, .training = p->training});
     }
     return st ? st : pnet_device_wait(s->device, e);
 }
 
-enum pnet_status pnet_session_wait(struct pnet_session *s, struct pnet_error *e)
+enum pnet_status pnet_runner_wait(struct pnet_runner *s, struct pnet_error *e)
 {
     return pnet_device_wait(s->device, e);
 }

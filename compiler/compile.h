@@ -1,7 +1,7 @@
-/* The C interface of the compiler: from text to a plan, which runtime/run/bound.h binds to a device and
-   runtime/run/session.h runs. */
-#ifndef PNET_COMPILER_PNET_H
-#define PNET_COMPILER_PNET_H
+/* The interface of the compiler: from text to a plan, which runtime/run/bound.h binds to a device and
+   runtime/run/runner.h runs. */
+#ifndef PNET_COMPILER_COMPILE_H
+#define PNET_COMPILER_COMPILE_H
 
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"

@@ -1,5 +1,5 @@
 /* Recorded schedules on a GPU. */
-#include "runtime/run/session_own.h"
+#include "runtime/run/runner_own.h"
 
 #include <stdlib.h>
 
@@ -58,30 +58,30 @@ static bool note_ends(struct recorded *r, struct pnet_device d)
     return point[0] >= 0 && point[1] >= 0;
 }
 
-static bool record_step(const struct pnet_session *s, const struct pnet_session_pass *pass,
-    int step, struct recorded *r)
+static bool record_step(
+    const struct pnet_runner *s, const struct pnet_runner_pass *pass, int step, struct recorded *r)
 {
-    struct pnet_device d = pnet_session_device(s);
+    struct pnet_device d = pnet_runner_device(s);
     struct pnet_touched touched[PNET_STEP_PARTS];
-    pnet_session_touches(s, step, touched);
+    pnet_runner_touches(s, step, touched);
     wait_for_others(r, d, touched);
     if (!pass->wanted || pass->wanted(pass->context, step))
-        pnet_session_run_step(s, pass->slot, step, pass->training, pass->accumulate);
+        pnet_runner_run_step(s, pass->slot, step, pass->training, pass->accumulate);
     return note_ends(r, d);
 }
 
 /* The work of listeners waits for the gradients of its range, and is concurrent with later steps. */
-static bool record_ready(const struct pnet_session *s, int step, struct recorded *r)
+static bool record_ready(const struct pnet_runner *s, int step, struct recorded *r)
 {
-    struct pnet_device d = pnet_session_device(s);
-    int64_t end = pnet_session_ready_end(s, step, r->notified);
-    const float *grads = pnet_session_grads((struct pnet_session *)s);
+    struct pnet_device d = pnet_runner_device(s);
+    int64_t end = pnet_runner_ready_end(s, step, r->notified);
+    const float *grads = pnet_runner_grads((struct pnet_runner *)s);
     if (end == r->notified) return true;
     struct pnet_touched touched[PNET_STEP_PARTS] = {
         {.at = {{(uintptr_t)(grads + r->notified), (uintptr_t)(grads + end), false}}, .count = 1}};
     wait_for_others(r, d, touched);
     pnet_device_yield_begin(d);
-    pnet_session_notify(s, r->notified, end);
+    pnet_runner_notify(s, r->notified, end);
     pnet_device_yield_end(d);
     r->notified = end;
     return note_ends(r, d);
@@ -89,26 +89,26 @@ static bool record_ready(const struct pnet_session *s, int step, struct recorded
 
 /* Records steps. Each step waits only for the steps that its memory requires, so that independent steps may be concurrent.
    What is recorded after these steps waits for all of them. Returns false if memory is out. */
-static bool record_steps(const struct pnet_session *s, const struct pnet_session_pass *pass)
+static bool record_steps(const struct pnet_runner *s, const struct pnet_runner_pass *pass)
 {
     struct recorded r;
-    bool ok = open_recorded(&r, pnet_session_device(s), pass->last - pass->first);
+    bool ok = open_recorded(&r, pnet_runner_device(s), pass->last - pass->first);
     for (int i = pass->first; i < pass->last && ok; i++)
         ok = record_step(s, pass, i, &r) && (!pass->notifies || record_ready(s, i, &r));
     int ends = 0;
     for (int i = 0; i < r.count && ok; i++)
         if (!r.waited[i]) r.others[ends++] = r.point[i];
-    if (ends) pnet_device_wait_for(pnet_session_device(s), r.others, ends);
+    if (ends) pnet_device_wait_for(pnet_runner_device(s), r.others, ends);
     free_recorded(&r);
     return ok;
 }
 
 /* NULL: it could not be recorded. */
-static void *record_pass(struct pnet_session *s, const struct pnet_session_pass *pass)
+static void *record_pass(struct pnet_runner *s, const struct pnet_runner_pass *pass)
 {
     struct pnet_device d = s->device;
     pnet_device_record_begin(d);
-    if (pass->first == s->plan->forward_steps) pnet_session_begin_backward(s, pass->slot);
+    if (pass->first == s->plan->forward_steps) pnet_runner_begin_backward(s, pass->slot);
     bool whole = record_steps(s, pass);
     void *record = pnet_device_record_end(d);
     if (whole || !record) return record;
@@ -123,7 +123,7 @@ static uint64_t mix(uint64_t hash, uint64_t x)
 }
 
 /* A hash of everything that a recorded pass depends on: the class, the addresses, and the pass. */
-static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session_pass *pass)
+static uint64_t pass_key(const struct pnet_runner *s, const struct pnet_runner_pass *pass)
 {
     uint64_t key = pnet_slot_addresses(s->slots[pass->slot]);
     key = mix(key, (uint64_t)(uintptr_t)s->arena.data);
@@ -143,34 +143,34 @@ static uint64_t pass_key(const struct pnet_session *s, const struct pnet_session
 }
 
 /* Returns the recording with that key, or the least recently used place for it. */
-static struct pnet_session_recording *find_recording(struct pnet_session *s, uint64_t key)
+static struct pnet_runner_recording *find_recording(struct pnet_runner *s, uint64_t key)
 {
-    struct pnet_session_recording *oldest = &s->recordings[0];
-    for (int i = 0; i < PNET_SESSION_RECORDINGS; i++) {
-        struct pnet_session_recording *r = &s->recordings[i];
+    struct pnet_runner_recording *oldest = &s->recordings[0];
+    for (int i = 0; i < PNET_RUNNER_RECORDINGS; i++) {
+        struct pnet_runner_recording *r = &s->recordings[i];
         if (r->key == key) return r;
         if (r->used < oldest->used) oldest = r;
     }
     if (oldest->record) pnet_device_record_free(s->device, oldest->record);
-    *oldest = (struct pnet_session_recording){.key = 0};
+    *oldest = (struct pnet_runner_recording){.key = 0};
     return oldest;
 }
 
-void pnet_session_free_recordings(struct pnet_session *s)
+void pnet_runner_free_recordings(struct pnet_runner *s)
 {
-    for (int i = 0; i < PNET_SESSION_RECORDINGS; i++)
+    for (int i = 0; i < PNET_RUNNER_RECORDINGS; i++)
         if (s->recordings[i].record) pnet_device_record_free(s->device, s->recordings[i].record);
 }
 
-enum pnet_status pnet_session_replay_pass(
-    struct pnet_session *s, const struct pnet_session_pass *pass, struct pnet_error *e)
+enum pnet_status pnet_runner_replay_pass(
+    struct pnet_runner *s, const struct pnet_runner_pass *pass, struct pnet_error *e)
 {
     uint64_t key = pass_key(s, pass);
-    struct pnet_session_recording *r = find_recording(s, key);
+    struct pnet_runner_recording *r = find_recording(s, key);
     r->used = ++s->replays;
     if (r->key != key) {
         r->key = key;
-        pnet_session_run_pass(s, pass);
+        pnet_runner_run_pass(s, pass);
         return PNET_OK;
     }
     if (!r->record) {
@@ -186,11 +186,11 @@ enum pnet_status pnet_session_replay_pass(
     return PNET_OK;
 }
 
-void *pnet_session_record(
-    struct pnet_session *s, int slot, bool backward, pnet_session_wanted *wanted, void *context)
+void *pnet_runner_record(
+    struct pnet_runner *s, int slot, bool backward, pnet_runner_wanted *wanted, void *context)
 {
     int forward = s->plan->forward_steps;
-    struct pnet_session_pass pass = {.slot = slot,
+    struct pnet_runner_pass pass = {.slot = slot,
         .first = backward ? forward : 0,
         .last = backward ? s->plan->step_count : forward,
         .training = true,

@@ -1,4 +1,4 @@
-#include "runtime/run/session_host.h"
+#include "runtime/run/runner_host.h"
 
 #include <stdlib.h>
 
@@ -66,14 +66,14 @@ static size_t element_bytes(const struct pnet_tensor *t)
 }
 
 /* Copies inputs to the host in the form that the CPU takes: features in float32, whatever their storage. */
-static enum pnet_status bring_inputs(struct copies *c, const struct pnet_session *s, int slot_index,
+static enum pnet_status bring_inputs(struct copies *c, const struct pnet_runner *s, int slot_index,
     const struct pnet_node *n, struct pnet_exec *x, struct pnet_error *e)
 {
-    const struct pnet_slot *slot = pnet_session_slot(s, slot_index);
+    const struct pnet_slot *slot = pnet_runner_slot(s, slot_index);
     for (int i = 0; i < n->in_count; i++) {
         struct pnet_tensor *t = &x->in[i];
         enum pnet_status st =
-            pnet_session_copy_tensor(s, slot_index, n->in[i], &t->data, &t->rows, e);
+            pnet_runner_copy_tensor(s, slot_index, n->in[i], &t->data, &t->rows, e);
         if (st) return st;
         c->items[c->count++] = t->data;
         t->storage = PNET_STORE_F32;
@@ -82,17 +82,17 @@ static enum pnet_status bring_inputs(struct copies *c, const struct pnet_session
     return PNET_OK;
 }
 
-enum pnet_status pnet_session_run_on_host(
-    const struct pnet_session *s, int slot_index, int step, struct pnet_error *e)
+enum pnet_status pnet_runner_run_on_host(
+    const struct pnet_runner *s, int slot_index, int step, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
-    const struct pnet_slot *slot = pnet_session_slot(s, slot_index);
+    const struct pnet_plan *p = pnet_runner_plan(s);
+    const struct pnet_slot *slot = pnet_runner_slot(s, slot_index);
     const struct pnet_node *n = &p->nodes[p->steps[step].node];
-    struct copies c = {.device = pnet_session_device(s)};
+    struct copies c = {.device = pnet_runner_device(s)};
     struct pnet_exec there, x;
     struct pnet_geo_view views[PNET_MAX_GEO];
-    pnet_session_exec(s, slot_index, step, false, &there);
-    pnet_bound_exec(pnet_session_bound(s), step, &slot->counts, false, slot->views, &x);
+    pnet_runner_exec(s, slot_index, step, false, &there);
+    pnet_bound_exec(pnet_runner_bound(s), step, &slot->counts, false, slot->views, &x);
     x.device = PNET_CPU;
     x.rand = there.rand;
     x.rand.live = NULL;

@@ -1,6 +1,6 @@
-/* Weights of a session: fresh ones, and those of a checkpoint. They are computed on the host and copied to the device. */
+/* Weights of a runner: fresh ones, and those of a checkpoint. They are computed on the host and copied to the device. */
 #include "kernels/philox.h"
-#include "runtime/run/session.h"
+#include "runtime/run/runner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@ static float normal(const struct pnet_rand *r, uint64_t i)
     return (float)(radius * (i & 1 ? sin(angle) : cos(angle)));
 }
 
-enum pnet_status pnet_session_init_params(struct pnet_session *s, struct pnet_error *e)
+enum pnet_status pnet_runner_init_params(struct pnet_runner *s, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     float *block = calloc((size_t)p->param_elements + 1, sizeof *block);
     if (!block) return pnet_error_memory(e);
     for (int i = 0; i < p->param_count; i++) {
@@ -27,7 +27,7 @@ enum pnet_status pnet_session_init_params(struct pnet_session *s, struct pnet_er
         float *w = block + q->offset;
         uint32_t hash = 2166136261u;
         for (const char *c = q->name; *c; c++) hash = (hash ^ (uint8_t)*c) * 16777619u;
-        struct pnet_rand r = {.seed = pnet_session_seed(s), .purpose = PNET_DRAW_INIT, .b = hash};
+        struct pnet_rand r = {.seed = pnet_runner_seed(s), .purpose = PNET_DRAW_INIT, .b = hash};
         float deviation = (float)sqrt(2.0 / (double)(q->info.fan > 0 ? q->info.fan : 1));
         float bound = (float)(1 / sqrt((double)(q->info.fan > 0 ? q->info.fan : 1)));
         for (int64_t k = 0; k < q->count; k++) switch (q->info.init) {
@@ -37,7 +37,7 @@ enum pnet_status pnet_session_init_params(struct pnet_session *s, struct pnet_er
             case PNET_INIT_UNIFORM: w[k] = bound * (2 * pnet_rand_unit(&r, (uint64_t)k) - 1); break;
             }
     }
-    enum pnet_status st = pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, e);
+    enum pnet_status st = pnet_runner_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, e);
     free(block);
     return st;
 }
@@ -105,14 +105,14 @@ static enum pnet_status fill(const struct pnet_plan *p, float *block, pnet_param
     return PNET_OK;
 }
 
-enum pnet_status pnet_session_load_params(
-    struct pnet_session *s, pnet_param_source *source, void *context, struct pnet_error *e)
+enum pnet_status pnet_runner_load_params(
+    struct pnet_runner *s, pnet_param_source *source, void *context, struct pnet_error *e)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     float *block = calloc((size_t)p->param_elements + 1, sizeof *block);
     if (!block) return pnet_error_memory(e);
     enum pnet_status st = fill(p, block, source, context, e);
-    if (!st) st = pnet_session_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, e);
+    if (!st) st = pnet_runner_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, block, e);
     free(block);
     return st;
 }

@@ -1,4 +1,4 @@
-/* Sessions on a GPU: a recorded schedule gives the bits of one that is run step by step, for other batches of its class
+/* Runners on a GPU: a recorded schedule gives the bits of one that is run step by step, for other batches of its class
    too, and whenever it is replayed, with what a training adds up within it; the CPU's losses and gradients within
    rounding, in precisions that store features in 16 bits too; what does not fit is refused before anything ran.
    PNET_SHORT: two small networks, native, for tools under which every launch takes long. */
@@ -10,39 +10,38 @@
 
 static const struct pnet_device cpu = {PNET_CPU, 0}, gpu = {PNET_CUDA, 0};
 
-/* To be freed with session_end. */
-static struct pnet_session *open_session(const struct pnet_plan *p, struct pnet_device where,
+/* To be freed with runner_end. */
+static struct pnet_runner *open_runner(const struct pnet_plan *p, struct pnet_device where,
     enum pnet_precision precision, bool no_recording)
 {
-    struct pnet_session_options o = {.slots = 1, .seed = 3, .no_recording = no_recording};
+    struct pnet_runner_options o = {.slots = 1, .seed = 3, .no_recording = no_recording};
     struct pnet_bound *b = need_bound(p, where, precision);
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_error e;
-    need(pnet_session_new(b, &o, &s, &e), &e, "session");
-    need(pnet_session_init_params(s, &e), &e, "parameters");
+    need(pnet_runner_new(b, &o, &s, &e), &e, "runner");
+    need(pnet_runner_init_params(s, &e), &e, "parameters");
     return s;
 }
 
 /* Gradients, then the losses of one step and the metrics' first numbers behind it; to be freed. */
-static float *run(
-    struct pnet_session *s, const struct pnet_batch *b, uint32_t step, bool accumulate)
+static float *run(struct pnet_runner *s, const struct pnet_batch *b, uint32_t step, bool accumulate)
 {
-    const struct pnet_plan *p = pnet_session_plan(s);
+    const struct pnet_plan *p = pnet_runner_plan(s);
     struct pnet_error e;
     int64_t n = p->trained_elements;
     float *result = must(malloc((size_t)(n + p->objective_count) * sizeof *result));
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
-    need(pnet_session_forward(s, 0, true, step, &e), &e, "forward");
-    need(pnet_session_backward(s, 0, 0.5f, accumulate, &e), &e, "backward");
-    need(pnet_session_wait(s, &e), &e, "waiting");
-    need(pnet_session_read(s, PNET_BLOCK_GRADS, 0, n, result, &e), &e, "gradients");
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_runner_forward(s, 0, true, step, &e), &e, "forward");
+    need(pnet_runner_backward(s, 0, 0.5f, accumulate, &e), &e, "backward");
+    need(pnet_runner_wait(s, &e), &e, "waiting");
+    need(pnet_runner_read(s, PNET_BLOCK_GRADS, 0, n, result, &e), &e, "gradients");
     for (int metrics = 0; metrics < 2; metrics++) {
         for (int i = 0; i < p->objective_count; i++)
             if (p->objectives[i].metric == metrics)
-                result[n + i] = (float)pnet_session_objective(s, i, NULL);
+                result[n + i] = (float)pnet_runner_objective(s, i, NULL);
         if (metrics) break;
-        need(pnet_session_forward(s, 0, false, step, &e), &e, "evaluation");
-        need(pnet_session_wait(s, &e), &e, "waiting");
+        need(pnet_runner_forward(s, 0, false, step, &e), &e, "evaluation");
+        need(pnet_runner_wait(s, &e), &e, "waiting");
     }
     return result;
 }
@@ -113,8 +112,8 @@ static void test_gradients(
 {
     struct pnet_compilation *c = compile(model, degrade, true);
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_session *gpus = open_session(p, gpu, precision, false),
-                        *host = open_session(p, cpu, PNET_FP32, false);
+    struct pnet_runner *gpus = open_runner(p, gpu, precision, false),
+                       *host = open_runner(p, cpu, PNET_FP32, false);
     struct cloud cloud = cloud_corner(points, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     int64_t n = p->trained_elements, zeros = 0;
@@ -129,8 +128,8 @@ static void test_gradients(
     free(h);
     pnet_batch_free(b);
     cloud_free(&cloud);
-    session_end(gpus);
-    session_end(host);
+    runner_end(gpus);
+    runner_end(host);
     pnet_compilation_free(c);
 }
 
@@ -142,9 +141,9 @@ static void test_recording(
     const struct bounds *bound = &bounds[precision];
     struct pnet_compilation *c = compile(model, degrade, false);
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_session *recorded = open_session(p, gpu, precision, false),
-                        *plain = open_session(p, gpu, precision, true),
-                        *host = open_session(p, cpu, PNET_FP32, false);
+    struct pnet_runner *recorded = open_runner(p, gpu, precision, false),
+                       *plain = open_runner(p, gpu, precision, true),
+                       *host = open_runner(p, cpu, PNET_FP32, false);
     struct cloud whole = cloud_corner(points + 5, 2, 4), less = whole;
     less.n = points;
     const struct cloud *clouds[2] = {&whole, &less};
@@ -169,28 +168,28 @@ static void test_recording(
                 "%s: objective %d is %g, the CPU's %g", what, (int)(i - n), (double)r[i],
                 (double)h[i]);
         }
-        if (step == 1) used = pnet_session_memory(recorded)->used;
-        if (step > 1) CHECK(pnet_session_memory(recorded)->used == used);
+        if (step == 1) used = pnet_runner_memory(recorded)->used;
+        if (step > 1) CHECK(pnet_runner_memory(recorded)->used == used);
         free(r);
         free(q);
         free(h);
         pnet_batch_free(b);
     }
     cloud_free(&whole);
-    session_end(recorded);
-    session_end(plain);
-    session_end(host);
+    runner_end(recorded);
+    runner_end(plain);
+    runner_end(host);
     pnet_compilation_free(c);
 }
 
-/* Concurrent steps of a recording may overlap in another way each time. The bits are still those of a session that ran step by
+/* Concurrent steps of a recording may overlap in another way each time. The bits are still those of a runner that ran step by
    step: of the losses, of all gradients, metrics, and running statistics that evaluation reads. */
 static void test_replays(const char *model, int64_t points, int replays)
 {
     struct pnet_compilation *compiled = compile(model, 0, false);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
-    struct pnet_session *plain = open_session(p, gpu, PNET_BF16, true),
-                        *recorded = open_session(p, gpu, PNET_BF16, false);
+    struct pnet_runner *plain = open_runner(p, gpu, PNET_BF16, true),
+                       *recorded = open_runner(p, gpu, PNET_BF16, false);
     struct cloud cloud = cloud_corner(points, 12, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     int64_t all = p->trained_elements + p->objective_count;
@@ -203,8 +202,8 @@ static void test_replays(const char *model, int64_t points, int replays)
     }
     cloud_free(&cloud);
     pnet_batch_free(b);
-    session_end(plain);
-    session_end(recorded);
+    runner_end(plain);
+    runner_end(recorded);
     pnet_compilation_free(compiled);
 }
 
@@ -213,33 +212,33 @@ static double *train(const struct pnet_plan *p, const struct pnet_batch *b, int 
 {
     struct pnet_optim optim = pnet_optim_default(PNET_ADAMW);
     struct pnet_bound *bound = need_bound(p, gpu, PNET_BF16);
-    struct pnet_session_options o = {
+    struct pnet_runner_options o = {
         .slots = 1, .seed = 3, .extra_bytes = (int64_t)pnet_updater_bytes(bound, &optim)};
-    struct pnet_session *s;
+    struct pnet_runner *s;
     struct pnet_updater u;
     struct pnet_error e;
     double *result = must(calloc((size_t)(steps + p->param_elements), sizeof *result)), losses[64];
     float *params = must(malloc((size_t)p->param_elements * sizeof *params));
-    need(pnet_session_new(bound, &o, &s, &e), &e, "session");
-    need(pnet_session_init_params(s, &e), &e, "parameters");
+    need(pnet_runner_new(bound, &o, &s, &e), &e, "runner");
+    need(pnet_runner_init_params(s, &e), &e, "parameters");
     need(pnet_updater_open(&u, s, &optim, 0, &e), &e, "updater");
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
     for (int i = 0; i < steps; i++) {
         struct pnet_optim_record record;
-        need(pnet_session_forward(s, 0, true, (uint32_t)i, &e), &e, "forward");
+        need(pnet_runner_forward(s, 0, true, (uint32_t)i, &e), &e, "forward");
         pnet_updater_watch(&u, watched);
-        need(pnet_session_backward(s, 0, 1, false, &e), &e, "backward");
+        need(pnet_runner_backward(s, 0, 1, false, &e), &e, "backward");
         pnet_updater_note_losses(&u, 1, false);
         need(pnet_updater_step(&u, 1e-3, 1, 1, &record, losses, &e), &e, "update");
         CHECK(!record.skipped && record.norm > 0);
         result[i] = record.norm;
     }
     CHECKF(!watched || u.squared > 0, "no gradient was told to be ready");
-    need(pnet_session_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
+    need(pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, params, &e), &e, "reading");
     for (int64_t i = 0; i < p->param_elements; i++) result[steps + i] = (double)params[i];
     free(params);
     pnet_updater_close(&u);
-    session_end(s);
+    runner_end(s);
     return result;
 }
 
@@ -270,18 +269,18 @@ static void test_too_much(void)
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct cloud cloud = cloud_corner(4000, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
-    struct pnet_session *s = open_session(p, gpu, PNET_FP32, false);
+    struct pnet_runner *s = open_runner(p, gpu, PNET_FP32, false);
     struct pnet_error e;
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
-    size_t held = pnet_session_memory(s)->used;
-    session_end(s);
-    struct pnet_session_options o = {.slots = 1, .memory_limit = held + 4096};
-    need(pnet_session_new(need_bound(p, gpu, PNET_FP32), &o, &s, &e), &e, "session");
-    need(pnet_session_prepare(s, 0, b, &e), &e, "geometry");
-    CHECK(pnet_session_forward(s, 0, true, 0, &e) == PNET_NO_MEMORY);
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
+    size_t held = pnet_runner_memory(s)->used;
+    runner_end(s);
+    struct pnet_runner_options o = {.slots = 1, .memory_limit = held + 4096};
+    need(pnet_runner_new(need_bound(p, gpu, PNET_FP32), &o, &s, &e), &e, "runner");
+    need(pnet_runner_prepare(s, 0, b, &e), &e, "geometry");
+    CHECK(pnet_runner_forward(s, 0, true, 0, &e) == PNET_NO_MEMORY);
     CHECKF(strstr(e.message, "alive at the peak") && strstr(e.message, "rooms."), "%s", e.message);
-    need(pnet_session_wait(s, &e), &e, "waiting");
-    session_end(s);
+    need(pnet_runner_wait(s, &e), &e, "waiting");
+    runner_end(s);
     pnet_batch_free(b);
     cloud_free(&cloud);
     pnet_compilation_free(c);

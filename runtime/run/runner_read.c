@@ -1,20 +1,20 @@
-/* Reading a session's results on the host. */
-#include "runtime/run/session_own.h"
+/* Reading a runner's results on the host. */
+#include "runtime/run/runner_own.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-const void *pnet_session_objective_data(const struct pnet_session *s, int objective)
+const void *pnet_runner_objective_data(const struct pnet_runner *s, int objective)
 {
-    return pnet_session_data(s, s->slots[0], s->plan->objectives[objective].tensor);
+    return pnet_runner_data(s, s->slots[0], s->plan->objectives[objective].tensor);
 }
 
-double pnet_session_objective(const struct pnet_session *s, int objective, double *sum)
+double pnet_runner_objective(const struct pnet_runner *s, int objective, double *sum)
 {
     const struct pnet_objective *o = &s->plan->objectives[objective];
     const struct pnet_type *t = &s->plan->tensors[o->tensor].type;
-    const char *data = pnet_session_objective_data(s, objective);
+    const char *data = pnet_runner_objective_data(s, objective);
     size_t size = t->type == PNET_F64 ? sizeof(double) : sizeof(float);
     double chunk[256], first = 0;
     int per = (int)(sizeof chunk / size), count = sum ? t->width : 1;
@@ -30,16 +30,16 @@ double pnet_session_objective(const struct pnet_session *s, int objective, doubl
     return first;
 }
 
-const void *pnet_session_tensor(const struct pnet_session *s, int slot, int tensor, int64_t *rows)
+const void *pnet_runner_tensor(const struct pnet_runner *s, int slot, int tensor, int64_t *rows)
 {
     const struct pnet_type *t = &s->plan->tensors[tensor].type;
     *rows = t->level == s->plan->scalar_level ? 1 : s->slots[slot]->counts.rows[t->level];
-    return pnet_session_data(s, s->slots[slot], tensor);
+    return pnet_runner_data(s, s->slots[slot], tensor);
 }
 
 /* Returns parent[row of the input level], the row at the result's level; NULL if both levels are the same. */
 static const int32_t *result_parent(
-    const struct pnet_session *s, const struct pnet_slot *slot, int input, int level)
+    const struct pnet_runner *s, const struct pnet_slot *slot, int input, int level)
 {
     int item = pnet_geo_find(
         s->plan, &(struct pnet_geo_request){.kind = PNET_GEO_PARENT, .a = input, .b = level});
@@ -64,12 +64,12 @@ static float from_fp16(uint16_t bits)
     return bits >> 15 ? -x : x;
 }
 
-enum pnet_status pnet_session_copy_tensor(const struct pnet_session *s, int slot, int tensor,
+enum pnet_status pnet_runner_copy_tensor(const struct pnet_runner *s, int slot, int tensor,
     void **data, int64_t *rows, struct pnet_error *e)
 {
     const struct pnet_type *t = &s->plan->tensors[tensor].type;
     enum pnet_storage storage = s->bound->storage[tensor];
-    const void *from = pnet_session_tensor(s, slot, tensor, rows);
+    const void *from = pnet_runner_tensor(s, slot, tensor, rows);
     size_t n = (size_t)*rows * (size_t)t->width;
     size_t bytes = n * pnet_bound_element_bytes(s->bound, tensor);
     *data = malloc(n * 8 + 1);
@@ -86,7 +86,7 @@ enum pnet_status pnet_session_copy_tensor(const struct pnet_session *s, int slot
     return pnet_device_wait(s->device, e);
 }
 
-static enum pnet_status copy_index(const struct pnet_session *s, const int32_t *from, int64_t rows,
+static enum pnet_status copy_index(const struct pnet_runner *s, const int32_t *from, int64_t rows,
     int32_t **to, struct pnet_error *e)
 {
     *to = NULL;
@@ -108,8 +108,8 @@ static int root_of(const struct pnet_plan *p, int level, int64_t *each)
     return level;
 }
 
-enum pnet_status pnet_session_result(
-    const struct pnet_session *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
+enum pnet_status pnet_runner_result(
+    const struct pnet_runner *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
     const struct pnet_slot *slot = s->slots[slot_index];
@@ -124,7 +124,7 @@ enum pnet_status pnet_session_result(
     *rows = level == p->scalar_level ? 1 : slot->counts.rows[input];
     *data = malloc((size_t)*rows * width * sizeof(float) + 1);
     enum pnet_status st = *data ? PNET_OK : pnet_error_memory(e);
-    if (!st) st = pnet_session_copy_tensor(s, slot_index, p->result, &from, &from_rows, e);
+    if (!st) st = pnet_runner_copy_tensor(s, slot_index, p->result, &from, &from_rows, e);
     if (!st && input != level)
         st = copy_index(s, result_parent(s, slot, input, level), *rows, &parent, e);
     if (!st) st = copy_index(s, pnet_slot_order(slot, root), *rows / each, &order, e);
