@@ -135,6 +135,11 @@ const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c)
     return c->done && pnet_compilation_ok(c) ? &c->plan : NULL;
 }
 
+const struct pnet_diags *pnet_compilation_diags(const struct pnet_compilation *c)
+{
+    return c->diags;
+}
+
 void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json)
 {
     if (json)

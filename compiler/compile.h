@@ -3,6 +3,7 @@
 #ifndef PNET_COMPILER_COMPILE_H
 #define PNET_COMPILER_COMPILE_H
 
+#include "lang/diag.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
 
@@ -47,6 +48,8 @@ void pnet_compilation_free(struct pnet_compilation *c);
 
 /* The plan, or NULL where there were errors. It is the same for every device, and nothing changes it. */
 const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c);
+/* Errors and warnings, for pnet_diags_record. */
+const struct pnet_diags *pnet_compilation_diags(const struct pnet_compilation *c);
 /* Errors and warnings, with carets. */
 void pnet_compilation_report(const struct pnet_compilation *c, FILE *out, bool colour, bool json);
 int pnet_compilation_errors(const struct pnet_compilation *c);

@@ -139,9 +139,11 @@ PNET_BOTH(const char *, conv_kernel, const struct pnet_conv_sum *s);
 extern "C" {
 #endif
 
-/* Which instruction set runs on the CPU: "avx512", "avx2" or "base"; PNET_ISA in the environment chooses a lower one (a
-   name that is not among them, or that the processor does not have, changes nothing). */
+/* Which instruction set runs on the CPU: "avx512", "avx2" or "base". */
 const char *pnet_cpu_isa(void);
+/* Limits the process to a lower instruction set, "base" or "avx2"; anything else, or NULL: the best one. Programs take the name
+   from PNET_ISA when they start; a library does not read the environment. */
+void pnet_cpu_isa_limit(const char *name);
 
 /* Plain references in double, serial: for tests and benchmarks. Same meaning as above. */
 void pnet_ref_mvmr(const struct pnet_triplets *t, struct pnet_conv_shape s, const double *in,

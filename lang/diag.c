@@ -137,6 +137,32 @@ static int compare_paths(const void *left, const void *right)
     return a->diag->order - b->diag->order;
 }
 
+int pnet_diags_count(const struct pnet_diags *d)
+{
+    return d->kept_count;
+}
+
+void pnet_diags_record(const struct pnet_diags *d, int index, struct pnet_diag_record *r)
+{
+    const struct pnet_diag *sorted[2 * PNET_DIAGS_KEPT];
+    pnet_diags_sorted(d, sorted);
+    const struct pnet_diag *diag = sorted[index];
+    struct pnet_span span = diag->span;
+    const struct pnet_source *source = pnet_sources_get(d->sources, span.file);
+    *r = (struct pnet_diag_record){.severity = diag->severity,
+        .file = source ? source->name : "pnet",
+        .message = diag->message,
+        .label = diag->label,
+        .help = diag->help};
+    if (!source || span.end == 0) return;
+    struct pnet_place begin = pnet_source_place(d->sources, span.file, span.begin);
+    struct pnet_place end = pnet_source_place(d->sources, span.file, span.end);
+    r->line = begin.line;
+    r->column = begin.column;
+    r->end_line = end.line;
+    r->end_column = end.column;
+}
+
 void pnet_diags_sorted(const struct pnet_diags *d, const struct pnet_diag **sorted)
 {
     struct path paths[2 * PNET_DIAGS_KEPT];

@@ -55,4 +55,16 @@ void pnet_diags_print(const struct pnet_diags *d, FILE *out, bool colour);
    character after the last. */
 void pnet_diags_json(const struct pnet_diags *d, FILE *out);
 
+/* One of the kept ones, as a record; the texts belong to the arena. Not for several threads at once. */
+struct pnet_diag_record {
+    enum pnet_severity severity;
+    const char *file; /* as the user wrote it; "pnet": none */
+    /* of the first character, and of the one after the last, from 1; all 0: the file as a whole */
+    uint32_t line, column, end_line, end_column;
+    const char *message, *label, *help; /* label, help: NULL where there is none */
+};
+int pnet_diags_count(const struct pnet_diags *d);
+/* The one at `index`, in source order. */
+void pnet_diags_record(const struct pnet_diags *d, int index, struct pnet_diag_record *r);
+
 #endif

@@ -81,7 +81,7 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
     enum pnet_status st =
         pnet_cli_weights_bind(w, &run->o.model, run->precision, run->plan, &g->bound, e);
     if (!st) st = pnet_runner_new(g->bound, &so, &g->runner, e);
-    if (!st) st = pnet_cli_weights_load(w, g->runner, e);
+    if (!st) st = pnet_weights_load(&w->from, g->runner, e);
     return st ? st : pnet_loader_new(&lo, &g->loader, e);
 }
 

@@ -410,7 +410,7 @@ static enum pnet_status open_runner(struct inference *f, const struct model_opti
         st =
             pnet_input_map_check_sources(&f->weights.map, f->plan->inputs, f->plan->input_count, e);
     if (!st) st = pnet_runner_new(f->bound, &o, &f->runner, e);
-    if (!st) st = pnet_cli_weights_load(&f->weights, f->runner, e);
+    if (!st) st = pnet_weights_load(&f->weights.from, f->runner, e);
     return st;
 }
 

@@ -139,18 +139,18 @@ static void print_weights(const struct weights *w)
 {
     int64_t sum = 0;
     char text[1024];
-    for (size_t i = 0; i < w->file->count; i++) {
-        const struct pnet_safetensor *t = &w->file->tensors[i];
+    for (size_t i = 0; i < w->from.file->count; i++) {
+        const struct pnet_safetensor *t = &w->from.file->tensors[i];
         printf("  %-48s %s [", pnet_printable(t->name, text, sizeof text),
             pnet_tensor_type_name(t->dtype));
         for (int k = 0; k < t->dims; k++) printf("%s%lld", k ? ", " : "", (long long)t->shape[k]);
         puts("]");
         sum += pnet_safetensor_count(t);
     }
-    printf("%zu tensors, %lld numbers\n", w->file->count, (long long)sum);
-    print_trained(&w->trained);
-    if (!w->checkpoint) return;
-    const struct pnet_checkpoint_state *s = &w->checkpoint->state;
+    printf("%zu tensors, %lld numbers\n", w->from.file->count, (long long)sum);
+    print_trained(&w->from.trained);
+    if (!w->from.checkpoint) return;
+    const struct pnet_checkpoint_state *s = &w->from.checkpoint->state;
     printf("checkpoint of epoch %lld, step %lld, seed %llu\n", (long long)s->epoch,
         (long long)s->step, (unsigned long long)s->seed);
     for (size_t i = 0; i < s->metric_count; i++)
@@ -194,10 +194,10 @@ static void put_weights(struct pnet_json *j, const char *path, const struct weig
 {
     int64_t sum = 0;
     pnet_json_string(j, "file", path);
-    pnet_json_string(j, "kind", w->checkpoint ? "checkpoint" : "weights");
+    pnet_json_string(j, "kind", w->from.checkpoint ? "checkpoint" : "weights");
     pnet_json_begin(j, "tensors", '[');
-    for (size_t i = 0; i < w->file->count; i++) {
-        const struct pnet_safetensor *t = &w->file->tensors[i];
+    for (size_t i = 0; i < w->from.file->count; i++) {
+        const struct pnet_safetensor *t = &w->from.file->tensors[i];
         pnet_json_begin(j, NULL, '{');
         pnet_json_string(j, "name", t->name);
         pnet_json_string(j, "type", pnet_tensor_type_name(t->dtype));
@@ -209,8 +209,8 @@ static void put_weights(struct pnet_json *j, const char *path, const struct weig
     }
     pnet_json_end(j, ']');
     pnet_json_int(j, "numbers", sum);
-    if (w->checkpoint) put_checkpoint(j, &w->checkpoint->state);
-    if (w->trained.known) put_trained(j, &w->trained);
+    if (w->from.checkpoint) put_checkpoint(j, &w->from.checkpoint->state);
+    if (w->from.trained.known) put_trained(j, &w->from.trained);
 }
 
 static enum pnet_status describe_weights(

@@ -50,20 +50,6 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
             c->of[i][k] = rounded_up((double)c->of[i][k] * ratio);
 }
 
-/* Assumes ratios of counts, without a cloud. */
-static void assume_counts(const struct pnet_bound *b, struct pnet_counts *c, int64_t points)
-{
-    const struct pnet_plan *p = b->plan;
-    for (int l = 0; l < p->level_count; l++) {
-        const struct pnet_level_info *info = &p->levels[l];
-        if (info->kind == PNET_GEO_INPUT) c->rows[l] = p->inputs[info->input].unused ? 0 : points;
-    }
-    for (int i = 0; i < p->geo_count; i++) {
-        const struct pnet_geo_kind *kind = pnet_geo_kind(p->geo[i].request.kind);
-        if (kind->assume) kind->assume(p, i, b->forms[i], c);
-    }
-}
-
 static bool same_heading(const struct pnet_geo_kind *a, const struct pnet_geo_kind *b)
 {
     return a == b || (a->heading && b->heading && strcmp(a->heading, b->heading) == 0);
@@ -230,9 +216,7 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
     if (!st) st = pnet_slot_new(work, &slot, &e);
     if (!st && cloud) st = measure(p, cloud, slot, &measured, &e);
     if (!st && !cloud) {
-        slot->counts.samples = 1;
-        slot->counts.rows[p->sample_level] = slot->counts.rows[p->scalar_level] = 1;
-        assume_counts(b, &slot->counts, r->points);
+        pnet_counts_assume(b, &slot->counts, r->points);
         if (!r->json)
             puts("no cloud is given: a level is assumed to hold a third of the points of a level "
                  "with half its cell");

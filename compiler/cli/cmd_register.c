@@ -115,7 +115,7 @@ static enum pnet_status run_net(
         pnet_cli_map_clouds(&w->map, &r->request->map, p->inputs, p->input_count, e);
     if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
     if (!st) st = pnet_runner_new(b, &o, &runner, e);
-    if (!st) st = pnet_cli_weights_load(w, runner, e);
+    if (!st) st = pnet_weights_load(&w->from, runner, e);
     for (int i = 0; i < 2 && !st; i++)
         st = describe(runner, w, input, r->request->paths[i], &r->side[i], e);
     pnet_runner_free(runner);

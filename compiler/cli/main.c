@@ -1,9 +1,11 @@
 /* pnetc: one command a file. */
 #include "compiler/cli/cli.h"
+#include "runtime/device/device.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,6 +82,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    pnet_device_limit_isa(getenv("PNET_ISA"));
     signal(SIGXFSZ,
         SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */
     return finish(run(argc, argv));

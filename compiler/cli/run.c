@@ -408,7 +408,7 @@ static enum pnet_status open_start(
     enum pnet_status st = pnet_cli_weights_open(d->run->config->weights, &d->start, e);
     if (st) return st;
     pnet_cli_weights_start(&d->start, d->run->plan->degrade);
-    *file = d->start.file;
+    *file = d->start.from.file;
     return PNET_OK;
 }
 

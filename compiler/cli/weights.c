@@ -1,55 +1,17 @@
 #include "compiler/cli/weights.h"
 #include "runtime/base/printable.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static bool has_file(const char *folder, const char *name)
-{
-    char path[4096];
-    struct stat st;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return stat(path, &st) == 0;
-}
-
-/* A run folder stands for its best checkpoint, or its last one. */
-static void checkpoint_folder(const char *path, char folder[4096])
-{
-    snprintf(folder, 4096, "%s", path);
-    if (has_file(path, "state.json")) return;
-    if (has_file(path, "best"))
-        snprintf(folder, 4096, "%s/best", path);
-    else if (has_file(path, "last"))
-        snprintf(folder, 4096, "%s/last", path);
-}
 
 enum pnet_status pnet_cli_weights_open(const char *path, struct weights *w, struct pnet_error *e)
 {
-    char folder[4096];
-    *w = (struct weights){.path = path};
-    enum pnet_status st;
-    const char *map = "";
-    if (is_folder(path)) {
-        checkpoint_folder(path, folder);
-        if ((st = pnet_checkpoint_read(folder, &w->checkpoint, e))) return st;
-        w->file = w->checkpoint->weights;
-        map = w->checkpoint->state.input_map;
-    } else if ((st = pnet_safetensors_read(path, &w->file, e))) {
-        return st;
-    }
-    st = pnet_trained_read(w->file, path, &w->trained, e);
-    /* checkpoints recorded them before weights files did */
-    if (w->checkpoint && !w->trained.known) w->trained.params = w->checkpoint->state.params;
-    if (!st && *map)
+    *w = (struct weights){0};
+    enum pnet_status st = pnet_weights_open(path, &w->from, e);
+    if (st) return st;
+    const char *map = w->from.checkpoint ? w->from.checkpoint->state.input_map : "";
+    if (*map)
         st = pnet_input_map_read("the input map of the checkpoint", map, strlen(map), &w->map, e);
     if (st) pnet_cli_weights_close(w);
     return st;
@@ -57,10 +19,7 @@ enum pnet_status pnet_cli_weights_open(const char *path, struct weights *w, stru
 
 void pnet_cli_weights_close(struct weights *w)
 {
-    if (w->checkpoint)
-        pnet_checkpoint_free(w->checkpoint);
-    else if (w->file)
-        pnet_safetensors_free(w->file);
+    pnet_weights_close(&w->from);
     pnet_input_map_free(&w->map);
     free(w->params);
     *w = (struct weights){0};
@@ -82,22 +41,22 @@ static void say(const struct weights *w, const char *format, ...)
 /* Prints one sentence if the geometry may differ from that of the training. */
 static void say_geometry(const struct weights *w)
 {
-    if (!w->trained.known)
+    if (!w->from.trained.known)
         say(w,
             "%s does not record its mode and its version of the geometry's definitions; this "
             "program has version %d",
-            w->path, (int)PNET_GEOMETRY_VERSION);
-    else if (!w->trained.geometry)
+            w->from.path, (int)PNET_GEOMETRY_VERSION);
+    else if (!w->from.trained.geometry)
         say(w,
             "%s does not record its version of the geometry's definitions; this program has "
             "version %d",
-            w->path, (int)PNET_GEOMETRY_VERSION);
-    else if (w->trained.geometry != PNET_GEOMETRY_VERSION)
+            w->from.path, (int)PNET_GEOMETRY_VERSION);
+    else if (w->from.trained.geometry != PNET_GEOMETRY_VERSION)
         say(w,
             "%s was trained under version %d of the geometry's definitions, this program has "
             "version "
             "%d: results may differ from those of the training",
-            w->path, w->trained.geometry, (int)PNET_GEOMETRY_VERSION);
+            w->from.path, w->from.trained.geometry, (int)PNET_GEOMETRY_VERSION);
 }
 
 static void choose_mode(
@@ -105,24 +64,26 @@ static void choose_mode(
 {
     char was[PNET_MODE_TEXT], now[PNET_MODE_TEXT];
     bool given = m->mode || m->degrade;
-    s->mode_known = given || w->trained.known;
-    s->degrade = given ? degrade : w->trained.degrade;
-    if (w->trained.known && s->degrade != w->trained.degrade)
-        say(w, "%s was trained in mode %s; it runs in mode %s, as the command line says", w->path,
-            pnet_mode_text(w->trained.degrade, was), pnet_mode_text(s->degrade, now));
+    s->mode_known = given || w->from.trained.known;
+    s->degrade = given ? degrade : w->from.trained.degrade;
+    if (w->from.trained.known && s->degrade != w->from.trained.degrade)
+        say(w, "%s was trained in mode %s; it runs in mode %s, as the command line says",
+            w->from.path, pnet_mode_text(w->from.trained.degrade, was),
+            pnet_mode_text(s->degrade, now));
 }
 
 static void choose_precision(
     const struct weights *w, const struct model_options *m, struct setting *s)
 {
-    enum pnet_precision was = w->trained.precision;
-    s->precision_known = m->precision || w->trained.known;
+    enum pnet_precision was = w->from.trained.precision;
+    s->precision_known = m->precision || w->from.trained.known;
     s->precision = m->precision ? m->products : was;
-    if (m->precision && w->trained.known && s->precision != was)
-        say(w, "%s was trained in %s; it runs in %s, as the command line says", w->path,
+    if (m->precision && w->from.trained.known && s->precision != was)
+        say(w, "%s was trained in %s; it runs in %s, as the command line says", w->from.path,
             pnet_precision_names[was], m->precision);
     if (s->precision == PNET_FP32 || m->where.kind != PNET_CPU) return;
-    say(w, "%s was trained in %s; the CPU computes in fp32", w->path, pnet_precision_names[was]);
+    say(w, "%s was trained in %s; the CPU computes in fp32", w->from.path,
+        pnet_precision_names[was]);
     s->precision = PNET_FP32;
 }
 
@@ -130,7 +91,7 @@ static void say_set(const struct weights *w, const char *set, const char *was, s
 {
     char value[256], text[256];
     snprintf(value, sizeof value, "%.*s", (int)length, was);
-    say(w, "%s was trained with %.*s=%s; it runs with %s, as the command line says", w->path,
+    say(w, "%s was trained with %.*s=%s; it runs with %s, as the command line says", w->from.path,
         (int)strcspn(set, "="), set, pnet_printable(value, text, sizeof text), set);
 }
 
@@ -139,7 +100,7 @@ static enum pnet_status choose_sets(
     struct weights *w, const struct model_options *m, struct setting *s, struct pnet_error *e)
 {
     char *rest;
-    w->params = strdup(w->trained.params);
+    w->params = strdup(w->from.trained.params);
     if (!w->params) return pnet_error_memory(e);
     for (char *line = strtok_r(w->params, "\n", &rest); line && s->sets.count < 256;
          line = strtok_r(NULL, "\n", &rest))
@@ -147,7 +108,7 @@ static enum pnet_status choose_sets(
     for (int i = 0; i < m->sets.count && s->sets.count < 256; i++) {
         const char *set = m->sets.items[i];
         size_t length = strcspn(set, "=");
-        const char *was = pnet_params_find(w->trained.params, set, length);
+        const char *was = pnet_params_find(w->from.trained.params, set, length);
         size_t n = was ? strcspn(was, "\n") : 0;
         if (was && set[length] &&
             (strlen(set + length + 1) != n || memcmp(set + length + 1, was, n) != 0))
@@ -161,7 +122,7 @@ enum pnet_status pnet_cli_weights_setting(struct weights *w, const struct model_
     unsigned degrade, struct setting *s, struct pnet_error *e)
 {
     *s = (struct setting){0};
-    s->sets_known = w->trained.known || w->checkpoint;
+    s->sets_known = w->from.trained.known || w->from.checkpoint;
     say_geometry(w);
     choose_mode(w, m, degrade, s);
     choose_precision(w, m, s);
@@ -172,9 +133,9 @@ void pnet_cli_weights_start(const struct weights *w, unsigned degrade)
 {
     char was[PNET_MODE_TEXT], now[PNET_MODE_TEXT];
     say_geometry(w);
-    if (w->trained.known && w->trained.degrade != degrade)
-        say(w, "%s was trained in mode %s; this training is in mode %s", w->path,
-            pnet_mode_text(w->trained.degrade, was), pnet_mode_text(degrade, now));
+    if (w->from.trained.known && w->from.trained.degrade != degrade)
+        say(w, "%s was trained in mode %s; this training is in mode %s", w->from.path,
+            pnet_mode_text(w->from.trained.degrade, was), pnet_mode_text(degrade, now));
 }
 
 /* Binds the algorithms of the checkpoint; *b is NULL if it has none that fit. */
@@ -182,7 +143,7 @@ static enum pnet_status bind_as_trained(const struct weights *w, const struct pn
     const struct pnet_plan *plan, struct pnet_bound **b, struct pnet_error *e)
 {
     struct pnet_choices c;
-    const char *text = w->checkpoint->state.kernels;
+    const char *text = w->from.checkpoint->state.kernels;
     enum pnet_status st =
         pnet_choices_parse("the kernels of the checkpoint", text, strlen(text), &c, e);
     if (st == PNET_BAD_DATA) {
@@ -202,60 +163,6 @@ enum pnet_status pnet_cli_weights_bind(const struct weights *w, const struct mod
     struct pnet_target t = {.where = m->where, .precision = precision, .algo = m->sums};
     enum pnet_status st = PNET_OK;
     *b = NULL;
-    if (w->checkpoint && !m->algo) st = bind_as_trained(w, &t, plan, b, e);
+    if (w->from.checkpoint && !m->algo) st = bind_as_trained(w, &t, plan, b, e);
     return st || *b ? st : pnet_bound_new(plan, &t, b, e);
-}
-
-struct source {
-    const struct weights *weights;
-    const struct pnet_plan *plan;
-    float *buffer;
-    int64_t size;
-    struct pnet_error error;
-};
-
-/* Refuses weights that are not finite: a training that diverged leaves them, and all their results are useless. */
-static enum pnet_status check_finite(
-    const char *path, const char *name, const float *x, int64_t count, struct pnet_error *e)
-{
-    int64_t bad = 0;
-    for (int64_t i = 0; i < count; i++) bad += !isfinite(x[i]);
-    if (!bad) return PNET_OK;
-    return pnet_error_set(e, PNET_BAD_DATA,
-        "%s: %lld of the %lld numbers of `%s` are not finite: the training diverged", path,
-        (long long)bad, (long long)count, name);
-}
-
-/* Tensors are found by name, must have the parameter's shape, and hold finite numbers. */
-static const float *fetch(void *context, const char *name, int64_t count)
-{
-    struct source *s = context;
-    const struct pnet_param_info *info = &s->plan->params[pnet_plan_param_find(s->plan, name)].info;
-    if (count > s->size) {
-        float *bigger = realloc(s->buffer, (size_t)count * sizeof *bigger);
-        if (!bigger) {
-            pnet_error_memory(&s->error);
-            return NULL;
-        }
-        s->buffer = bigger;
-        s->size = count;
-    }
-    if (pnet_safetensors_load(s->weights->file, s->weights->path, name, info->dims, info->shape,
-            s->buffer, &s->error) ||
-        check_finite(s->weights->path, name, s->buffer, count, &s->error))
-        return NULL;
-    return s->buffer;
-}
-
-enum pnet_status pnet_cli_weights_load(
-    const struct weights *w, struct pnet_runner *runner, struct pnet_error *e)
-{
-    struct source s = {.weights = w, .plan = pnet_runner_plan(runner)};
-    enum pnet_status st = pnet_runner_load_params(runner, fetch, &s, e);
-    if (st && s.error.status) { /* its message says more than that loading failed */
-        *e = s.error;
-        st = e->status;
-    }
-    free(s.buffer);
-    return st;
 }

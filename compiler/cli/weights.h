@@ -3,21 +3,15 @@
 #define PNET_COMPILER_CLI_WEIGHTS_H
 
 #include "compiler/cli/cli.h"
-#include "runtime/train/checkpoint.h"
 #include "runtime/run/choices.h"
 #include "runtime/data/input_map.h"
-#include "runtime/run/runner.h"
-#include "runtime/train/trained.h"
+#include "runtime/train/weights.h"
 
-/* A safetensors file, a checkpoint folder, or a run folder (its best checkpoint, else its last). */
 struct weights {
-    const char *path;
-    struct pnet_checkpoint *checkpoint; /* NULL for a plain file */
-    struct pnet_safetensors *file;      /* the weights of a checkpoint or of a plain file */
-    struct pnet_input_map map;          /* of the checkpoint; empty else */
-    struct pnet_trained trained;        /* what the file records about its training */
-    bool told;                          /* pnet_cli_weights_setting has printed its notices */
-    char *params;                       /* copy that the sets point into */
+    struct pnet_weights from;
+    struct pnet_input_map map; /* of the checkpoint; empty else */
+    bool told;                 /* pnet_cli_weights_setting has printed its notices */
+    char *params;              /* copy that the sets point into */
 };
 
 enum pnet_status pnet_cli_weights_open(const char *path, struct weights *w, struct pnet_error *e);
@@ -43,8 +37,4 @@ void pnet_cli_weights_start(const struct weights *w, unsigned degrade);
 enum pnet_status pnet_cli_weights_bind(const struct weights *w, const struct model_options *m,
     enum pnet_precision precision, const struct pnet_plan *plan, struct pnet_bound **b,
     struct pnet_error *e);
-/* Copies the weights into the runner. PNET_BAD_MODEL: the message names the first tensor that does not fit. */
-enum pnet_status pnet_cli_weights_load(
-    const struct weights *w, struct pnet_runner *s, struct pnet_error *e);
-
 #endif

@@ -155,48 +155,51 @@ enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error
 }
 
 /* jansson cannot handle an allocation that fails while it reads: it cuts names and numbers short, reports a syntax error, or
-   crashes. So no allocation fails for jansson: a jump leaves the reader, and the blocks that it held are freed here. The blocks
-   form a ring until reading is over; a block outside of any ring is a ring of its own. */
-struct link {
-    struct link *next, *before;
-};
-
-struct block {
-    struct link link;
-    max_align_t data[];
-};
-
+   crashes. So no allocation fails for jansson: a jump leaves the reader, and the blocks that it held are freed here. The
+   functions hold for the whole process, and the program around this library may use jansson too. So blocks come from the
+   functions that were set before, malloc and free by default, and a list beside them says which ones a reading holds. */
 struct reading {
-    struct link ring;
+    void **held; /* [count] */
+    size_t count, capacity;
     jmp_buf refused;
 };
 static _Thread_local struct reading *reading; /* the reading of this thread; NULL: none */
 
+/* The functions that were set before; written once. */
+static json_malloc_t take;
+static json_free_t give;
+
 static void *block_new(size_t size)
 {
-    struct block *b = size < SIZE_MAX / 2 ? malloc(sizeof *b + size) : NULL;
-    if (!b && reading) longjmp(reading->refused, 1);
-    if (!b) return NULL;
-    struct link *new = &b->link;
-    new->next = new->before = new;
-    if (!reading) return b->data;
-    new->next = &reading->ring;
-    new->before = reading->ring.before;
-    new->before->next = reading->ring.before = new;
-    return b->data;
+    struct reading *r = reading;
+    if (!r) return take(size);
+    if (r->count == r->capacity) {
+        size_t more = r->capacity ? 2 * r->capacity : 64;
+        void **held = realloc(r->held, more * sizeof *held);
+        if (!held) longjmp(r->refused, 1);
+        r->held = held;
+        r->capacity = more;
+    }
+    void *block = take(size);
+    if (!block) longjmp(r->refused, 1);
+    return r->held[r->count++] = block;
 }
 
-static void block_free(void *data)
+static void block_free(void *block)
 {
-    if (!data) return;
-    struct block *b = (struct block *)((char *)data - offsetof(struct block, data));
-    b->link.before->next = b->link.next;
-    b->link.next->before = b->link.before;
-    free(b);
+    struct reading *r = reading;
+    /* what is freed was mostly taken last */
+    for (size_t i = r && block ? r->count : 0; i-- > 0;)
+        if (r->held[i] == block) {
+            r->held[i] = r->held[--r->count];
+            break;
+        }
+    give(block);
 }
 
 static void take_blocks_of_jansson(void)
 {
+    json_get_alloc_funcs(&take, &give);
     json_set_alloc_funcs(block_new, block_free);
 }
 
@@ -205,18 +208,16 @@ static bool load(const void *text, size_t size, json_t **root, json_error_t *err
 {
     struct reading r;
     volatile bool whole = false;
-    r.ring.next = r.ring.before = &r.ring;
+    r.held = NULL;
+    r.count = r.capacity = 0;
     reading = &r;
     if (setjmp(r.refused) == 0) {
         *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, error);
         whole = true;
     }
     reading = NULL;
-    for (struct link *at = r.ring.next, *next; at != &r.ring; at = next) {
-        next = at->next;
-        at->next = at->before = at;
-        if (!whole) free((char *)at - offsetof(struct block, link));
-    }
+    for (size_t i = 0; i < r.count && !whole; i++) give(r.held[i]);
+    free(r.held);
     return whole;
 }
 

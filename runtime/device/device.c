@@ -1,5 +1,6 @@
 #include "runtime/device/device.h"
 
+#include "kernels/conv.h"
 #include "runtime/base/system.h"
 
 #include <errno.h>
@@ -18,6 +19,11 @@
 #define CUDA(call) NULL
 #define CUDA_DO(call) (void)0
 #endif
+
+void pnet_device_limit_isa(const char *name)
+{
+    pnet_cpu_isa_limit(name);
+}
 
 enum pnet_status pnet_device_parse(const char *text, struct pnet_device *d, struct pnet_error *e)
 {

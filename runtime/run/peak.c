@@ -30,3 +30,18 @@ enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_co
     }
     return PNET_OK;
 }
+
+void pnet_counts_assume(const struct pnet_bound *b, struct pnet_counts *c, int64_t points)
+{
+    const struct pnet_plan *p = b->plan;
+    c->samples = 1;
+    c->rows[p->sample_level] = c->rows[p->scalar_level] = 1;
+    for (int l = 0; l < p->level_count; l++) {
+        const struct pnet_level_info *info = &p->levels[l];
+        if (info->kind == PNET_GEO_INPUT) c->rows[l] = p->inputs[info->input].unused ? 0 : points;
+    }
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_kind *kind = pnet_geo_kind(p->geo[i].request.kind);
+        if (kind->assume) kind->assume(p, i, b->forms[i], c);
+    }
+}

@@ -24,4 +24,8 @@ struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_coun
 enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_counts *c, int slots,
     size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e);
 
+/* Sets the counts of a batch of one sample with `points` points in each cloud that the plan reads, without a cloud: a level is
+   assumed to hold a third of the points of a level with half its cell, and sets the triplets of such levels. */
+void pnet_counts_assume(const struct pnet_bound *b, struct pnet_counts *c, int64_t points);
+
 #endif

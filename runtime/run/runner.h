@@ -105,6 +105,9 @@ const void *pnet_runner_objective_data(const struct pnet_runner *s, int objectiv
 enum pnet_status pnet_runner_result(
     const struct pnet_runner *s, int slot, float **data, int64_t *rows, struct pnet_error *e);
 
+/* After prepare: the rows that pnet_runner_result gives. */
+int64_t pnet_runner_result_rows(const struct pnet_runner *s, int slot);
+
 /* Returns the memory of a tensor after forward or backward, for tests and dumps; NULL if it has no memory then. */
 const void *pnet_runner_tensor(const struct pnet_runner *s, int slot, int tensor, int64_t *rows);
 

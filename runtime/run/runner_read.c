@@ -108,20 +108,34 @@ static int root_of(const struct pnet_plan *p, int level, int64_t *each)
     return level;
 }
 
+/* Returns the level whose order the rows of the result have. */
+static int result_input(const struct pnet_plan *p)
+{
+    int level = p->tensors[p->result].type.level;
+    while (p->levels[level].finer >= 0) level = p->levels[level].finer;
+    return level;
+}
+
+int64_t pnet_runner_result_rows(const struct pnet_runner *s, int slot)
+{
+    const struct pnet_plan *p = s->plan;
+    bool scalar = p->tensors[p->result].type.level == p->scalar_level;
+    return scalar ? 1 : s->slots[slot]->counts.rows[result_input(p)];
+}
+
 enum pnet_status pnet_runner_result(
     const struct pnet_runner *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
     const struct pnet_slot *slot = s->slots[slot_index];
     const struct pnet_type *t = &p->tensors[p->result].type;
-    int level = t->level, input = level;
-    while (p->levels[input].finer >= 0) input = p->levels[input].finer;
+    int level = t->level, input = result_input(p);
     size_t width = (size_t)t->width;
     int64_t from_rows, each;
     int root = root_of(p, input, &each);
     int32_t *parent = NULL, *order = NULL;
     void *from = NULL;
-    *rows = level == p->scalar_level ? 1 : slot->counts.rows[input];
+    *rows = pnet_runner_result_rows(s, slot_index);
     *data = malloc((size_t)*rows * width * sizeof(float) + 1);
     enum pnet_status st = *data ? PNET_OK : pnet_error_memory(e);
     if (!st) st = pnet_runner_copy_tensor(s, slot_index, p->result, &from, &from_rows, e);

@@ -2,6 +2,7 @@
    of cell, even kernels between levels, and radii that leave no finite scale. */
 #include <omp.h>
 
+#include "kernels/conv.h"
 #include "tests/check.h"
 #include "tests/geometry/cloud.h"
 
@@ -121,7 +122,7 @@ int main(void)
 {
     omp_set_num_threads(1);
     for (int i = 0; i < 3; i++) {
-        setenv("PNET_ISA", isa[i], 1);
+        pnet_cpu_isa_limit(isa[i]);
         check_own_point();
         check_no_scale();
         for (int32_t kernel = 2; kernel <= 8; kernel += 2) {

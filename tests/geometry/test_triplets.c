@@ -3,6 +3,7 @@
  */
 #include <omp.h>
 
+#include "kernels/conv.h"
 #include "tests/geometry/neighbourhoods.h"
 #include "tests/check.h"
 #include "tests/geometry/cloud.h"
@@ -90,7 +91,7 @@ static void check_everywhere(void)
 {
     static const char *const isa[] = {"base", "avx2", "avx512"};
     for (int i = 0; i < 3; i++) {
-        setenv("PNET_ISA", isa[i], 1);
+        pnet_cpu_isa_limit(isa[i]);
         omp_set_num_threads(i == 1 ? 2 : 1);
         for (int kind = 0; kind < CLOUD_KINDS; kind++) {
             check_cloud(
@@ -99,7 +100,7 @@ static void check_everywhere(void)
         }
         check_cloud(UNIFORM, 4, 0, 2);
     }
-    unsetenv("PNET_ISA");
+    pnet_cpu_isa_limit(NULL);
 }
 
 /* Rows longer than any buffer: a thousand and more points in reach of each centre. */

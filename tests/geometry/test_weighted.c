@@ -2,6 +2,7 @@
    once more on a dense grid. */
 #include <omp.h>
 
+#include "kernels/conv.h"
 #include "tests/check.h"
 #include "tests/geometry/corners.h"
 #include "tests/kernels/conv_case.h"
@@ -63,7 +64,7 @@ static void test_sums(void)
     CHECK(entries < ROWS * 40);
     for (int i = 0; i < OTHERS * MOST_C; i++) x[i] = pnet_rand_unit(&numbers, (uint64_t)i) - 0.5f;
     for (int n = 0; n < count; n++) {
-        setenv("PNET_ISA", names[n], 1);
+        pnet_cpu_isa_limit(names[n]);
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
             for (int variant = 0; variant < 4; variant++) {
                 struct pnet_weighted w = {
@@ -71,7 +72,7 @@ static void test_sums(void)
                 check_sums(&w, widths[k], x, variant & 1, names[n]);
             }
     }
-    unsetenv("PNET_ISA");
+    pnet_cpu_isa_limit(NULL);
     int32_t label[OTHERS], got[ROWS];
     struct pnet_weighted w = {pnet_count(ROWS), start, other, NULL};
     for (int i = 0; i < OTHERS; i++) label[i] = i * 3;

@@ -183,10 +183,10 @@ static inline int conv_isa_list(const char *names[3])
     static const char *const all[] = {"base", "avx2", "avx512"};
     int n = 0;
     for (int i = 0; i < 3; i++) {
-        setenv("PNET_ISA", all[i], 1);
+        pnet_cpu_isa_limit(all[i]);
         if (strcmp(pnet_cpu_isa(), all[i]) == 0) names[n++] = all[i];
     }
-    unsetenv("PNET_ISA");
+    pnet_cpu_isa_limit(NULL);
     return n;
 }
 

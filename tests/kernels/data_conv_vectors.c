@@ -227,7 +227,7 @@ static void check_case_on(const struct golden *g, struct pnet_device device)
     const char *isas[3];
     int isa_count = conv_isa_list(isas);
     for (int s = 0; s < isa_count; s++) {
-        setenv("PNET_ISA", isas[s], 1);
+        pnet_cpu_isa_limit(isas[s]);
         check_case(g, &cpu);
     }
 }

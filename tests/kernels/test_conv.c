@@ -1,5 +1,6 @@
 /* MVMR and VVOR against their definitions in double, on random triplet sets. */
 #include <omp.h>
+#include "kernels/conv.h"
 #include "tests/kernels/layer_case.h"
 
 static const double TOLERANCE = 1e-6;
@@ -160,7 +161,7 @@ int main(void)
     int n = conv_isa_list(names);
     CHECK(n >= 1 && strcmp(names[0], "base") == 0);
     for (int i = 0; i < n; i++) {
-        setenv("PNET_ISA", names[i], 1);
+        pnet_cpu_isa_limit(names[i]);
         layer_check_shapes(
             &checks, (struct layer){41, 37, 8, 4, {0}}, (struct layer){53, 61, 27, 6, {0}});
         check_sizes();

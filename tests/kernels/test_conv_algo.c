@@ -1,4 +1,5 @@
 /* Every algorithm of MVMR and VVOR on the CPU against their definitions in double; PNET_SHORT: a few sizes. */
+#include "kernels/conv.h"
 #include "kernels/conv_compare.h"
 
 #include <omp.h>
@@ -112,7 +113,7 @@ int main(void)
     check_lists();
     algo_check_work(pnet_cpu_mvmr_algo_work, pnet_cpu_vvor_algo_work);
     for (int i = brief ? n - 1 : 0; i < n; i++) {
-        setenv("PNET_ISA", names[i], 1);
+        pnet_cpu_isa_limit(names[i]);
         struct algo_device cpu = {names[i], run_mvmr, run_vvor};
         algo_check_shapes(&cpu, brief || i + 1 < n);
         if (!brief && i + 1 == n) algo_check_sizes(&cpu);

@@ -1,5 +1,6 @@
 /* Dense products and column sums against plain loops in double. */
 #include <omp.h>
+#include "kernels/conv.h"
 #include "tests/kernels/product_case.h"
 
 static const double TOLERANCE = 1e-6;
@@ -114,7 +115,7 @@ int main(void)
     const char *names[3];
     int isas = conv_isa_list(names);
     for (int i = 0; i < isas; i++) {
-        setenv("PNET_ISA", names[i], 1);
+        pnet_cpu_isa_limit(names[i]);
         for (size_t p = 0; p < sizeof products / sizeof *products; p++) {
             check_gemm(products[p], false, false, true, PNET_ACT_NONE);
             check_gemm(products[p], true, false, true, PNET_ACT_RELU);

@@ -1,5 +1,6 @@
 /* The auction against exact assignments, against the same auction without its memory of the best objects, and against the
    greedy completion by its definition. */
+#include "kernels/conv.h"
 #include "kernels/emd.h"
 #include "tests/sets/assign_exact.h"
 #include "tests/kernels/set_case.h"
@@ -166,7 +167,7 @@ static void test_definition(void)
                 for (int complete = 0; complete < 2; complete++) {
                     if (complete) plain_complete(c, n, want);
                     for (int variant = 0; variant < 3; variant++) {
-                        setenv("PNET_ISA", sets[variant], 1);
+                        pnet_cpu_isa_limit(sets[variant]);
                         omp_set_num_threads(variant + 1);
                         int32_t *got = assign(c, 0.005, rounds[r], complete);
                         CHECKF(memcmp(got, want, (size_t)n * sizeof *want) == 0,
@@ -178,7 +179,7 @@ static void test_definition(void)
                 free(want);
                 set_case_free(c);
             }
-    unsetenv("PNET_ISA");
+    pnet_cpu_isa_limit(NULL);
     omp_set_num_threads(2);
 }
 

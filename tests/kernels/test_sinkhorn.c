@@ -1,4 +1,5 @@
 /* The Sinkhorn divergence against a plain computation in double, and against what holds for divergences. */
+#include "kernels/conv.h"
 #include "kernels/sinkhorn.h"
 #include "tests/kernels/set_case.h"
 
@@ -350,12 +351,12 @@ int main(void)
     omp_set_num_threads(2);
     const char *const sets[] = {"base", "avx2", "avx512"};
     for (int k = 0; k < 3; k++) {
-        setenv("PNET_ISA", sets[k], 1);
+        pnet_cpu_isa_limit(sets[k]);
         test_plain();
         test_equal();
         test_points();
     }
-    unsetenv("PNET_ISA");
+    pnet_cpu_isa_limit(NULL);
     test_signs();
     test_translation();
     test_gradient();

@@ -73,7 +73,7 @@ struct pnet_conv_isa {
     void (*listing_vvor)(const struct pnet_listing *l);
 };
 
-/* The table for this machine: the best one its processor has, or a lower one named by PNET_ISA. */
+/* The table for this machine: the best one its processor has, or a lower one (pnet_cpu_isa_limit). */
 const struct pnet_conv_isa *pnet_conv_isa(void);
 
 #endif
