@@ -48,5 +48,7 @@ function(pnet_isa_objects target)
     target_include_directories(${target}_${isa} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(${target}_${isa} PRIVATE pnet_flags)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
+    list(APPEND isa_targets ${target}_${isa})
   endforeach()
+  set(pnet_isa_targets ${isa_targets} PARENT_SCOPE) # libraries without sources of their own
 endfunction()

@@ -13,7 +13,7 @@
 
 /* What a draw is for; part of the key, so that no two purposes share a stream. Values are fixed:
    checkpoints depend on them. */
-enum pnet_purpose {
+enum pnet_rand_purpose {
     PNET_DRAW_INIT = 1,
     PNET_DRAW_SHUFFLE = 2,
     PNET_DRAW_AUGMENT = 3,

@@ -10,7 +10,7 @@ if [ "${1:-}" = quick ]; then
     shift
     without='^tests/'
 fi
-files=${*:-$(find bench compiler kernels lang runtime tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')}
+files=${*:-$(find bench compiler examples include kernels lang library runtime tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')}
 status=0
 # shellcheck disable=SC2086
 clang-format --dry-run -Werror $files || status=1

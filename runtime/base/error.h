@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+/* include/pnet.h defines these two as well, for programs around the library; tests/library/test_header.sh holds them equal. */
+#ifndef PNET_H
 /* The values are also exit codes of pnetc. */
 enum pnet_status {
     PNET_OK = 0,
@@ -13,15 +15,15 @@ enum pnet_status {
     PNET_BAD_DATA = 4,  /* an input file is malformed */
     PNET_NO_MEMORY = 5, /* memory budget or allocation */
     PNET_NO_DEVICE = 6,
-    PNET_INTERRUPTED = 130,
+    PNET_INTERRUPTED = 130
 };
 
 /* The function that fails fills it and overwrites what it held. The caller owns it, on the stack. */
 struct pnet_error {
     enum pnet_status status;
-    char message
-        [1024]; /* one line or several, no newline at the end; printable (runtime/base/printable.h) */
+    char message[1024]; /* one line or several, no newline at the end; printable (printable.h) */
 };
+#endif
 
 /* Sets `e` (which may be NULL) and returns `status`. Messages too long are cut, never overrun. */
 enum pnet_status pnet_error_set(struct pnet_error *e, enum pnet_status status, const char *format,

@@ -105,7 +105,9 @@ const void *pnet_runner_objective_data(const struct pnet_runner *s, int objectiv
 enum pnet_status pnet_runner_result(
     const struct pnet_runner *s, int slot, float **data, int64_t *rows, struct pnet_error *e);
 
-/* After prepare: the rows that pnet_runner_result gives. */
+/* The same into memory of the caller, of pnet_runner_result_rows rows, which are known after prepare. */
+enum pnet_status pnet_runner_result_to(
+    const struct pnet_runner *s, int slot, float *to, struct pnet_error *e);
 int64_t pnet_runner_result_rows(const struct pnet_runner *s, int slot);
 
 /* Returns the memory of a tensor after forward or backward, for tests and dumps; NULL if it has no memory then. */

@@ -123,34 +123,42 @@ int64_t pnet_runner_result_rows(const struct pnet_runner *s, int slot)
     return scalar ? 1 : s->slots[slot]->counts.rows[result_input(p)];
 }
 
-enum pnet_status pnet_runner_result(
-    const struct pnet_runner *s, int slot_index, float **data, int64_t *rows, struct pnet_error *e)
+enum pnet_status pnet_runner_result_to(
+    const struct pnet_runner *s, int slot_index, float *to, struct pnet_error *e)
 {
     const struct pnet_plan *p = s->plan;
     const struct pnet_slot *slot = s->slots[slot_index];
     const struct pnet_type *t = &p->tensors[p->result].type;
     int level = t->level, input = result_input(p);
     size_t width = (size_t)t->width;
-    int64_t from_rows, each;
+    int64_t from_rows, each, rows = pnet_runner_result_rows(s, slot_index);
     int root = root_of(p, input, &each);
     int32_t *parent = NULL, *order = NULL;
     void *from = NULL;
-    *rows = pnet_runner_result_rows(s, slot_index);
-    *data = malloc((size_t)*rows * width * sizeof(float) + 1);
-    enum pnet_status st = *data ? PNET_OK : pnet_error_memory(e);
-    if (!st) st = pnet_runner_copy_tensor(s, slot_index, p->result, &from, &from_rows, e);
+    enum pnet_status st = pnet_runner_copy_tensor(s, slot_index, p->result, &from, &from_rows, e);
     if (!st && input != level)
-        st = copy_index(s, result_parent(s, slot, input, level), *rows, &parent, e);
-    if (!st) st = copy_index(s, pnet_slot_order(slot, root), *rows / each, &order, e);
+        st = copy_index(s, result_parent(s, slot, input, level), rows, &parent, e);
+    if (!st) st = copy_index(s, pnet_slot_order(slot, root), rows / each, &order, e);
     if (!st) st = pnet_device_wait(s->device, e);
     const float *values = from;
 #pragma omp parallel for schedule(static) if (!st)
-    for (int64_t i = 0; i < (st ? 0 : *rows); i++)
-        memcpy(*data + (size_t)(order ? order[i / each] * each + i % each : i) * width,
+    for (int64_t i = 0; i < (st ? 0 : rows); i++)
+        memcpy(to + (size_t)(order ? order[i / each] * each + i % each : i) * width,
             values + (size_t)(parent ? parent[i] : i) * width, width * sizeof(float));
     free(parent);
     free(order);
     free(from);
+    return st;
+}
+
+enum pnet_status pnet_runner_result(
+    const struct pnet_runner *s, int slot, float **data, int64_t *rows, struct pnet_error *e)
+{
+    size_t width = (size_t)s->plan->tensors[s->plan->result].type.width;
+    *rows = pnet_runner_result_rows(s, slot);
+    *data = malloc((size_t)*rows * width * sizeof **data + 1);
+    enum pnet_status st = *data ? PNET_OK : pnet_error_memory(e);
+    if (!st) st = pnet_runner_result_to(s, slot, *data, e);
     if (!st) return PNET_OK;
     free(*data);
     *data = NULL;

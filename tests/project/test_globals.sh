@@ -11,7 +11,7 @@ unread=$(printf '%s\n' "$all" | grep -E '^cannot read')
 # Weak symbols are templates and inline functions. What begins with _ or . is the compiler's.
 names=$(printf '%s\n' "$all" | awk '$2 ~ /^[TDBRCS]$/ { print $3 }' | sort -u)
 # One global of each library and of each program: a library or program that is not asked fails the test.
-for name in pnet_parse_text pnet_compile_text pnet_train pnet_cpu_mvmr pnet_command_plan pnet_bench_sweep; do
+for name in pnet_parse_text pnet_compile_text pnet_session_bind pnet_train pnet_cpu_mvmr pnet_command_plan pnet_bench_sweep; do
     printf '%s\n' "$names" | grep -qx "$name" || { echo "$name is not found: is the search broken?"; exit 1; }
 done
 ours=$(printf '%s\n' "$names" | grep -cE '^(pnet_|_Z[0-9]+pnet_)')

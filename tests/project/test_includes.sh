@@ -1,5 +1,6 @@
-# Which folder may include which: lang and kernels themselves alone, runtime also kernels, compiler also lang and runtime; within
-# runtime and kernels what the README of each room names. No two rooms include each other, directly or not.
+# Which folder may include which: lang and kernels themselves alone, runtime also kernels, compiler also lang and runtime, library
+# also include, compiler and runtime; include and examples, which users see, no header of ours in quotes. Within runtime and kernels
+# what the README of each room names. No two rooms include each other, directly or not.
 set -u
 status=0
 allow() { # folder, folders it may include as an alternation
@@ -14,6 +15,9 @@ allow lang lang
 allow kernels kernels
 allow runtime 'runtime|kernels'
 allow compiler 'compiler|lang|runtime'
+allow library 'library|include|compiler|runtime'
+allow include none
+allow examples none
 
 # Inner walls: a room is a folder of runtime or kernels with sources.
 edges=$(mktemp)
@@ -58,7 +62,7 @@ if [ -n "$twins" ]; then
 fi
 
 # A folder of many files has sub-folders, or says why not.
-for folder in $(find lang compiler runtime kernels tests bench docs -type d); do
+for folder in $(find lang compiler runtime kernels library include examples tests bench docs -type d); do
     files=$(find "$folder" -maxdepth 1 -type f | wc -l)
     [ "$files" -le 16 ] || grep -qi 'sub-folders' "$folder/README.md" 2>/dev/null ||
         { case $folder in tests/fuzz/seeds/*) continue ;; esac
@@ -66,7 +70,7 @@ for folder in $(find lang compiler runtime kernels tests bench docs -type d); do
           status=1; }
 done
 # Numbers are read the same in every locale: runtime/base/number.h and lang/number.h alone know how.
-bare=$(grep -rnwE 'strtod|strtof|strtold|atof|v?snprintf_l' lang compiler runtime --include='*.[chly]' |
+bare=$(grep -rnwE 'strtod|strtof|strtold|atof|v?snprintf_l' lang compiler runtime library --include='*.[chly]' |
     grep -vE '^(runtime/base/number|lang/number|compiler/cli/)|^[^:]*:[0-9]*: *(/\*|\*)')
 if [ -n "$bare" ]; then
     printf 'numbers that a locale may change:\n%s\n' "$bare"

@@ -1,0 +1,346 @@
+/* pnet: networks on point clouds. A .pnet text is compiled to a model; a session runs a model on one device.
+
+   What holds for all functions
+     Errors      Functions that can fail return enum pnet_status; PNET_OK is 0. `e` gets the status and a sentence, and may be
+                 NULL; it is undefined after success. After a failure every handle can still be used, and freed.
+     Quiet       Nothing prints, exits, reads the environment, or sets a locale or a signal. (The OpenMP runtime, which runs the
+                 threads of the CPU, reads its own variables, such as OMP_NUM_THREADS, and ends the process where there is no
+                 memory for its threads.)
+     Threads     A model never changes once it is made: any number of threads may use it at once. A session belongs to one
+                 thread at a time; different threads may use different sessions at the same time.
+     Ownership   The caller frees what functions called _compile, _open and _new give. Texts that functions return belong to
+                 the model they came from and live as long as it does. Texts and arrays given to a function are read, or
+                 filled, before it returns; nothing keeps a pointer to them.
+     Structs     A struct that begins with `size` may grow in later versions. The caller sets `size` to its sizeof; all other
+                 members may be zero, which chooses the default. The other structs stay as they are.
+     Pointers    are not NULL unless that is said. Indices count from 0, and one too large is PNET_USAGE. Yes is 1, no 0.
+     Arrays      are in host memory, on every device. */
+#ifndef PNET_H
+#define PNET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define PNET_API __attribute__((visibility("default")))
+#else
+#define PNET_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- versions and errors ---- */
+
+/* Grows whenever a program must be compiled anew. 0: it may change with every version. */
+#define PNET_ABI 0
+
+/* The PNET_ABI and the version, "0.1.0", of the library that is loaded. */
+PNET_API int pnet_abi(void);
+PNET_API const char *pnet_version(void);
+
+enum pnet_status {
+    PNET_OK = 0,
+    PNET_FAILED = 1,    /* the operating system refused something */
+    PNET_USAGE = 2,     /* an argument or option is wrong, or a call comes too early */
+    PNET_BAD_MODEL = 3, /* .pnet text, or weights that do not fit it */
+    PNET_BAD_DATA = 4,  /* values in an array or a file are wrong */
+    PNET_NO_MEMORY = 5, /* memory budget or allocation */
+    PNET_NO_DEVICE = 6,
+    PNET_INTERRUPTED = 130
+};
+
+/* The function that fails fills it and overwrites what it held. The caller owns it. */
+struct pnet_error {
+    enum pnet_status status;
+    char message[1024]; /* one line or several, printable UTF-8, no newline at the end */
+};
+
+/* ---- models ---- */
+
+/* What a program wants of a model; sessions do what the model was compiled for. */
+enum pnet_purpose {
+    PNET_PURPOSE_INFER = 0, /* the result of a net, or of one layer */
+    PNET_PURPOSE_EVAL = 1,  /* losses and metrics */
+    PNET_PURPOSE_TRAIN = 2  /* losses, metrics, gradients, steps of an optimiser */
+};
+
+struct pnet_model_options {
+    size_t size;
+    enum pnet_purpose purpose;
+    const char *mode; /* "native" (NULL), "voxel", or degradations: "centre,kernel" */
+    /* [param_count] "name=value": params of the model, as pnetc takes them with --set */
+    const char *const *params;
+    size_t param_count;
+    const char *net; /* INFER: the result of this net; NULL: of the last one */
+    /* INFER: instead of the net's result, the value of a layer by its path, "rooms.s.0.unit_2.out.relu", or "y[1]" of a list */
+    const char *value;
+    /* Path of weights (a safetensors file, a checkpoint or a run folder): the model is compiled in the mode and with the
+       params that they were trained in, where `mode` and `params` do not say otherwise. Its sessions take the algorithms,
+       and on a GPU the precision, of the training. NULL: none. The weights themselves are for pnet_session_load. */
+    const char *trained;
+    /* [class_weight_count]: for losses whose `weights` the model leaves out; NULL: all 1 */
+    const double *class_weights;
+    size_t class_weight_count;
+};
+
+struct pnet_model;
+
+/* Compiles `length` bytes of `text`; `name` stands for the file in messages, and `include` statements are relative to it. `o`
+   may be NULL. With PNET_BAD_MODEL *model is made all the same, so that its diagnostics can be read; with another failure it is
+   NULL. `e` then holds the first error as FILE:LINE:COLUMN: TEXT. */
+PNET_API enum pnet_status pnet_model_compile(const char *name, const char *text, size_t length,
+    const struct pnet_model_options *o, struct pnet_model **model, struct pnet_error *e);
+/* The same with the text of a file. A file that cannot be read is an error of the model. */
+PNET_API enum pnet_status pnet_model_open(const char *path, const struct pnet_model_options *o,
+    struct pnet_model **model, struct pnet_error *e);
+/* NULL is allowed. Sessions keep their model, so it may be freed before they are. */
+PNET_API void pnet_model_free(struct pnet_model *m);
+
+/* Of every model: errors and warnings, in the order of the text. At most 20 of either. */
+enum pnet_diagnostic_kind { PNET_DIAGNOSTIC_ERROR = 0, PNET_DIAGNOSTIC_WARNING = 1 };
+struct pnet_diagnostic {
+    size_t size;
+    enum pnet_diagnostic_kind kind;
+    const char *file;
+    int32_t line, column;         /* of the first character, from 1; 0: the file as a whole */
+    int32_t end_line, end_column; /* of the character after the last */
+    const char *message;
+    const char *label; /* a remark on the place; NULL: none */
+    const char *help;  /* what to write instead, in lines; NULL: none */
+};
+PNET_API size_t pnet_model_diagnostics(const struct pnet_model *m);
+PNET_API enum pnet_status pnet_model_diagnostic(
+    const struct pnet_model *m, size_t index, struct pnet_diagnostic *d, struct pnet_error *e);
+
+/* Of a model without errors (else there are none of these): the inputs. */
+struct pnet_input_info {
+    size_t size;
+    const char *name;
+    size_t fields; /* 0: a pose, [samples, 16] float32, row-major 4x4: p_target = T p_source */
+    int read;      /* the model reads it; else it need not be given */
+};
+enum pnet_field_kind {
+    PNET_FIELD_POSITION = 0, /* float32 [rows, 3], metres */
+    PNET_FIELD_FEATURE = 1,  /* float32 [rows, width] */
+    PNET_FIELD_CLASS = 2     /* int32 or int64 [rows, 1]: 0 .. classes - 1, or -1: ignored */
+};
+struct pnet_field_info {
+    size_t size;
+    const char *name;
+    enum pnet_field_kind kind;
+    int32_t width;   /* of a row */
+    int32_t classes; /* CLASS */
+    int per_cloud;   /* one row a sample instead of one a point */
+    int read;        /* the model reads it; else it need not be given */
+};
+PNET_API size_t pnet_model_inputs(const struct pnet_model *m);
+PNET_API enum pnet_status pnet_model_input(
+    const struct pnet_model *m, size_t index, struct pnet_input_info *i, struct pnet_error *e);
+PNET_API enum pnet_status pnet_model_field(const struct pnet_model *m, size_t input, size_t index,
+    struct pnet_field_info *f, struct pnet_error *e);
+
+/* The tensors of a weights file for this model: trained weights, and running statistics of norms. */
+struct pnet_weight_info {
+    size_t size;
+    const char *name; /* "rooms.s.0.unit.conv.weight" */
+    int32_t dims;
+    int64_t shape[4]; /* row-major float32; numbers behind `dims` are 1 */
+    int64_t count;    /* product of the shape */
+    int trained;      /* 0: a running statistic */
+    int folded; /* INFER: joined with others into one: a session cannot give or take it alone */
+};
+PNET_API size_t pnet_model_weights(const struct pnet_model *m);
+PNET_API enum pnet_status pnet_model_weight(
+    const struct pnet_model *m, size_t index, struct pnet_weight_info *w, struct pnet_error *e);
+
+/* EVAL, TRAIN: losses and metrics. */
+struct pnet_objective_info {
+    size_t size;
+    const char *name;
+    int metric; /* 0: a loss */
+};
+PNET_API size_t pnet_model_objectives(const struct pnet_model *m);
+PNET_API enum pnet_status pnet_model_objective(
+    const struct pnet_model *m, size_t index, struct pnet_objective_info *o, struct pnet_error *e);
+
+/* INFER: what a session computes. PNET_USAGE: the model was compiled for another purpose. */
+enum pnet_rows {
+    PNET_ROWS_POINTS = 0,   /* a row for each point of the input `input`, in the caller's order */
+    PNET_ROWS_SAMPLES = 1,  /* a row for each sample */
+    PNET_ROWS_GENERATED = 2 /* a row for each point that the net generates */
+};
+struct pnet_result_info {
+    size_t size;
+    const char *name; /* path of the value */
+    int32_t width;    /* channels of a row */
+    int32_t classes;  /* they are scores of so many classes; 0: other features */
+    enum pnet_rows rows;
+    const char *input; /* POINTS; else NULL */
+};
+PNET_API enum pnet_status pnet_model_result(
+    const struct pnet_model *m, struct pnet_result_info *r, struct pnet_error *e);
+
+/* ---- sessions ---- */
+
+enum pnet_optimizer_kind {
+    PNET_OPTIMIZER_SGD = 0,
+    PNET_OPTIMIZER_ADAM = 1,
+    PNET_OPTIMIZER_ADAMW = 2
+};
+/* In PyTorch's definitions of torch.optim.SGD (without dampening), Adam and AdamW. */
+struct pnet_optimizer {
+    size_t size;
+    enum pnet_optimizer_kind kind;
+    double momentum; /* SGD: 0 up to, but not including, 1 */
+    int nesterov;    /* SGD */
+    double beta1, beta2, eps;
+    double weight_decay;
+    int decay_all; /* weight decay also for biases and norms */
+};
+/* Fills all but `size`: momentum 0.9; betas 0.9 and 0.999, eps 1e-8; weight decay 0, of ADAMW 0.01. */
+PNET_API enum pnet_status pnet_optimizer_default(
+    enum pnet_optimizer_kind kind, struct pnet_optimizer *o, struct pnet_error *e);
+
+struct pnet_session_options {
+    size_t size;
+    const char *device; /* "cpu" (NULL), "cuda", "cuda:1" */
+    /* "fp32", on a GPU also "tf32", "bf16", "fp16"; NULL: "fp32", or what `trained` of the model gives */
+    const char *precision;
+    size_t memory_limit; /* bytes on the device; 0: none */
+    uint64_t seed;       /* of fresh weights, dropout, and losses that draw */
+    /* TRAIN; NULL: the caller makes the steps itself */
+    const struct pnet_optimizer *optimizer;
+};
+
+struct pnet_session;
+
+/* Makes a session; it has no weights yet, and no batch. `o` may be NULL. PNET_BAD_MODEL: the model has errors.
+   PNET_NO_DEVICE: the device is not there, or this library was built without it. */
+PNET_API enum pnet_status pnet_session_new(const struct pnet_model *m,
+    const struct pnet_session_options *o, struct pnet_session **session, struct pnet_error *e);
+/* NULL is allowed. */
+PNET_API void pnet_session_free(struct pnet_session *s);
+
+/* Weights come from one of these three, before anything is computed. After a failure the weights are as before. */
+
+/* Fresh ones, which depend on the seed and their names alone. */
+PNET_API enum pnet_status pnet_session_init(struct pnet_session *s, struct pnet_error *e);
+/* Those of a safetensors file, a checkpoint or a run folder (its best checkpoint, else its last). PNET_BAD_MODEL names the first
+   tensor that is missing or has another shape, PNET_BAD_DATA one with numbers that are not finite. */
+PNET_API enum pnet_status pnet_session_load(
+    struct pnet_session *s, const char *path, struct pnet_error *e);
+/* Those of another session, `from`, found by name: of a TRAIN or EVAL session, because an INFER session has folded some. */
+PNET_API enum pnet_status pnet_session_copy_weights(
+    struct pnet_session *s, struct pnet_session *from, struct pnet_error *e);
+
+/* TRAIN, EVAL: writes the weights to a safetensors file, which pnetc and pnet_session_load read. An existing file is replaced
+   as a whole, or stays as it is. */
+PNET_API enum pnet_status pnet_session_save(
+    struct pnet_session *s, const char *path, struct pnet_error *e);
+/* One weight by its name, row-major; `count` is its number of elements. PNET_USAGE: there is none of that name, it has
+   another count, or it is folded. */
+PNET_API enum pnet_status pnet_session_get_weight(
+    struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);
+PNET_API enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *name,
+    const float *from, int64_t count, struct pnet_error *e);
+
+enum pnet_dtype { PNET_DTYPE_F32 = 0, PNET_DTYPE_I32 = 1, PNET_DTYPE_I64 = 2 };
+
+/* A matrix in the caller's memory: element k of row i lies at data[i * stride + k]. */
+struct pnet_array {
+    const void *data; /* aligned to an element; may be NULL where there are no rows */
+    enum pnet_dtype dtype;
+    int64_t rows, width;
+    int64_t stride; /* elements from one row to the next, at least `width`; 0: `width` */
+};
+struct pnet_value {
+    const char *name;
+    struct pnet_array array;
+};
+
+/* Takes a batch of point clouds, and builds the geometry that the model needs from it. `values` are, by name and in no
+   particular order:
+     "INPUT.FIELD"  a field of an input, as struct pnet_field_info says. Every field that the model reads must be there,
+                    others may
+     "INPUT"        of a cloud: int64 or int32 [samples + 1, 1], the rows at which its samples begin, and last the number of
+                    rows: 0, 1000, 2500 are two samples of 1000 and 1500 points. Without it the cloud is one sample. All
+                    clouds have equally many samples. Of a pose: its matrices
+   Rows of one sample are contiguous; their order is free, and results have the same. Fields that are contiguous float32 or
+   int32 are not copied on the host.
+   PNET_USAGE: a value is missing, unknown or twice there, or has the wrong type or shape. PNET_BAD_DATA: its numbers are
+   wrong, and the message names the row; or points lie too far from the origin for the model's cells. PNET_NO_MEMORY. After a
+   failure the session has no batch. */
+PNET_API enum pnet_status pnet_session_bind(
+    struct pnet_session *s, const struct pnet_value *values, size_t count, struct pnet_error *e);
+
+/* Computes what the model was compiled for, on the batch: the result, or losses and metrics. Norms use their running statistics,
+   and nothing is dropped out, in a TRAIN session too. PNET_USAGE: there are no weights or no batch. PNET_NO_MEMORY comes before
+   anything is computed; the message says what takes the memory. */
+PNET_API enum pnet_status pnet_session_forward(struct pnet_session *s, struct pnet_error *e);
+
+/* INFER, after bind: rows and channels of the result of this batch. */
+PNET_API enum pnet_status pnet_session_result_shape(
+    struct pnet_session *s, int64_t *rows, int64_t *width, struct pnet_error *e);
+/* INFER, after forward: copies the result, row-major; `count` is rows * width. Points have the order of the batch; generated
+   points lie behind each other, those of one row together, in the order of those rows. */
+PNET_API enum pnet_status pnet_session_result(
+    struct pnet_session *s, float *to, int64_t count, struct pnet_error *e);
+/* EVAL, TRAIN: a loss or metric of this batch by its name. A loss after forward or gradients, a metric after forward. A metric
+   that is not defined for the batch is NaN. */
+PNET_API enum pnet_status pnet_session_objective(
+    struct pnet_session *s, const char *name, double *value, struct pnet_error *e);
+
+/* ---- training: sessions of models compiled for PNET_PURPOSE_TRAIN ---- */
+
+/* Runs forward and backward on the batch, as training does it: norms use the statistics of the batch and update the running
+   ones, dropout drops. Computes the gradients of `scale` times the sum of the losses; with `accumulate` they are added to the
+   gradients that are there. Each call draws other random numbers. */
+PNET_API enum pnet_status pnet_session_gradients(
+    struct pnet_session *s, float scale, int accumulate, struct pnet_error *e);
+/* The gradient of one trained weight, as pnet_session_get_weight. */
+PNET_API enum pnet_status pnet_session_get_gradient(
+    struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);
+PNET_API enum pnet_status pnet_session_set_gradient(struct pnet_session *s, const char *name,
+    const float *from, int64_t count, struct pnet_error *e);
+
+struct pnet_step_options {
+    size_t size;
+    double learning_rate;
+    double clip;       /* largest 2-norm of all gradients, to which they are scaled down; 0: none */
+    double loss_scale; /* the gradients are divided by it first; 0: 1 */
+};
+struct pnet_step_info {
+    size_t size;
+    double gradient_norm; /* 2-norm of the gradients, divided by the loss scale, before clipping */
+    int skipped;          /* the norm or a loss is not finite: nothing was changed */
+    int64_t steps;        /* that changed the weights so far */
+};
+/* One step of the session's optimiser with the gradients that are there. `info` may be NULL. PNET_USAGE: there is no
+   optimiser, or there are no gradients. */
+PNET_API enum pnet_status pnet_session_step(struct pnet_session *s,
+    const struct pnet_step_options *o, struct pnet_step_info *info, struct pnet_error *e);
+
+/* ---- memory ---- */
+
+struct pnet_memory_info {
+    size_t size;
+    size_t planned; /* peak of a session that runs this batch alone, before it runs; 0: no batch */
+    size_t used;    /* what the session has now */
+    size_t peak;    /* and at most so far */
+};
+/* Bytes on the session's device, to the byte; what the compiler and the handles take on the host is not in it. */
+PNET_API enum pnet_status pnet_session_memory(
+    struct pnet_session *s, struct pnet_memory_info *m, struct pnet_error *e);
+
+/* The peak in bytes of a session with these options (NULL: defaults), for a batch of one sample with `points` points in each
+   cloud, assuming usual ratios between levels, as `pnetc plan --points` does. The device need not be present. */
+PNET_API enum pnet_status pnet_model_peak(const struct pnet_model *m,
+    const struct pnet_session_options *o, int64_t points, size_t *bytes, struct pnet_error *e);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,81 @@
+/* What the handles of include/pnet.h hold, and what its functions share. */
+#ifndef PNET_LIBRARY_LIBRARY_H
+#define PNET_LIBRARY_LIBRARY_H
+
+#include "include/pnet.h"
+
+#include "compiler/compile.h"
+#include "runtime/run/runner.h"
+#include "runtime/run/updater.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Nothing changes a model but the count of its owners: the caller, and each session. */
+struct pnet_model {
+    _Atomic int owners;
+    enum pnet_purpose purpose;
+    struct pnet_compilation *compilation;
+    const struct pnet_plan *plan; /* NULL: the model has errors */
+    struct pnet_diagnostic *diagnostics;
+    size_t diagnostic_count;
+    int *weights; /* [weight_count]: parameters of the plan that a weights file holds */
+    size_t weight_count;
+    char *params; /* "name=value" lines with which it was compiled */
+    /* of the weights that `trained` names */
+    char *kernels; /* their choices of algorithms; "": none */
+    bool precision_known;
+    enum pnet_precision precision;
+};
+
+/* What the memory of a session holds. */
+enum pnet_session_state {
+    PNET_SESSION_EMPTY,    /* no batch */
+    PNET_SESSION_BATCH,    /* a batch and its geometry */
+    PNET_SESSION_FORWARD,  /* results, or losses and metrics */
+    PNET_SESSION_GRADIENTS /* losses and gradients */
+};
+
+struct pnet_session {
+    struct pnet_model *model; /* it is one of its owners */
+    const struct pnet_plan *plan;
+    struct pnet_bound *bound;
+    struct pnet_runner *runner;
+    struct pnet_updater updater;
+    size_t memory_limit, updater_bytes;
+    bool has_optimizer, has_weights, has_gradients;
+    enum pnet_session_state state;
+    uint32_t draws; /* calls of pnet_session_gradients: the step of random numbers */
+};
+
+/* The error of the caller, or one to throw away: functions of the runtime want one. */
+#define PNET_OWN_ERROR(e)                                                                          \
+    struct pnet_error own_error;                                                                   \
+    if (!(e)) (e) = &own_error
+
+/* Copies a struct of a caller that begins with its size; NULL: zeros. A struct of a later version may be longer if what this
+   version does not know is zero. PNET_USAGE, with `name` for the struct. */
+enum pnet_status pnet_library_take(
+    const char *name, const void *from, void *to, size_t size, struct pnet_error *e);
+/* The opposite: fills the struct of the caller, of whose size it keeps to. */
+enum pnet_status pnet_library_give(
+    const char *name, const void *from, void *to, size_t size, struct pnet_error *e);
+
+/* Checks an index, for what there are `count` of. */
+enum pnet_status pnet_library_index(
+    const char *what, size_t index, size_t count, struct pnet_error *e);
+
+void pnet_library_keep_model(struct pnet_model *m);
+
+/* Makes what a session runs, of the options: device, precision and algorithms. */
+enum pnet_status pnet_library_bind(const struct pnet_model *m, const struct pnet_session_options *o,
+    struct pnet_bound **b, struct pnet_error *e);
+/* Sets *optim to the optimiser of the options; *there: there is one. */
+enum pnet_status pnet_library_optimizer(const struct pnet_session_options *o,
+    struct pnet_optim *optim, bool *there, struct pnet_error *e);
+
+/* Begins a call: the session must have weights, or must have what `state` says at least. */
+enum pnet_status pnet_library_enter(
+    const struct pnet_session *s, enum pnet_session_state state, struct pnet_error *e);
+
+#endif

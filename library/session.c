@@ -1,0 +1,247 @@
+/* Sessions: made, run, read. */
+#include "library/library.h"
+#include "runtime/run/choices.h"
+#include "runtime/run/peak.h"
+#include "runtime/train/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum pnet_status read_precision(const struct pnet_model *m, const char *text,
+    struct pnet_device where, enum pnet_precision *precision, struct pnet_error *e)
+{
+    bool cpu = where.kind == PNET_CPU;
+    *precision = m->precision_known && !cpu ? m->precision : PNET_FP32;
+    if (!text) return PNET_OK;
+    int i = 0;
+    while (pnet_precision_names[i] && strcmp(pnet_precision_names[i], text) != 0) i++;
+    if (!pnet_precision_names[i])
+        return pnet_error_set(
+            e, PNET_USAGE, "precision: expected fp32, tf32, bf16 or fp16, not '%s'", text);
+    *precision = (enum pnet_precision)i;
+    if (cpu && *precision != PNET_FP32)
+        return pnet_error_set(
+            e, PNET_USAGE, "precision: the CPU computes in fp32; %s is for a GPU", text);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_library_bind(const struct pnet_model *m, const struct pnet_session_options *o,
+    struct pnet_bound **b, struct pnet_error *e)
+{
+    struct pnet_target t = {0};
+    struct pnet_choices c = {0};
+    *b = NULL;
+    if (!m->plan) return pnet_error_set(e, PNET_BAD_MODEL, "the model has errors");
+    if (pnet_device_parse(o->device, &t.where, e))
+        return pnet_error_set(
+            e, PNET_USAGE, "device: expected cpu, cuda or cuda:N, not '%s'", o->device);
+    enum pnet_status st = read_precision(m, o->precision, t.where, &t.precision, e);
+    if (!st)
+        st = pnet_choices_parse(
+            "the kernels of the checkpoint", m->kernels, strlen(m->kernels), &c, e);
+    if (st) return st;
+    if (c.count) st = pnet_choices_bind(&c, m->plan, &t, b, e);
+    pnet_choices_free(&c);
+    return st || *b ? st : pnet_bound_new(m->plan, &t, b, e);
+}
+
+enum pnet_status pnet_session_new(const struct pnet_model *m,
+    const struct pnet_session_options *options, struct pnet_session **session, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    struct pnet_session_options o;
+    struct pnet_optim optim;
+    *session = NULL;
+    struct pnet_session *s = calloc(1, sizeof *s);
+    if (!s) return pnet_error_memory(e);
+    enum pnet_status st = pnet_library_take("pnet_session_options", options, &o, sizeof o, e);
+    if (!st) st = pnet_library_bind(m, &o, &s->bound, e);
+    if (!st) st = pnet_library_optimizer(&o, &optim, &s->has_optimizer, e);
+    if (!st && s->has_optimizer && !m->plan->training)
+        st = pnet_error_set(
+            e, PNET_USAGE, "optimizer: the model was not compiled for PNET_PURPOSE_TRAIN");
+    if (!st) {
+        s->plan = m->plan;
+        s->memory_limit = o.memory_limit;
+        s->updater_bytes = s->has_optimizer ? pnet_updater_bytes(s->bound, &optim) : 0;
+        const struct pnet_runner_options ro = {.memory_limit = o.memory_limit,
+            .slots = 1,
+            .seed = o.seed,
+            .extra_bytes = (int64_t)s->updater_bytes};
+        st = pnet_runner_new(s->bound, &ro, &s->runner, e);
+    }
+    if (!st && s->has_optimizer) st = pnet_updater_open(&s->updater, s->runner, &optim, 0, e);
+    if (st) {
+        pnet_session_free(s);
+        return st;
+    }
+    s->model = (struct pnet_model *)m; /* of which the session counts itself as an owner */
+    pnet_library_keep_model(s->model);
+    *session = s;
+    return PNET_OK;
+}
+
+void pnet_session_free(struct pnet_session *s)
+{
+    if (!s) return;
+    pnet_updater_close(&s->updater);
+    pnet_runner_free(s->runner);
+    pnet_bound_free(s->bound);
+    pnet_model_free(s->model);
+    free(s);
+}
+
+enum pnet_status pnet_library_enter(
+    const struct pnet_session *s, enum pnet_session_state state, struct pnet_error *e)
+{
+    static const char *const missing[] = {
+        [PNET_SESSION_BATCH] = "the session has no batch: pnet_session_bind is first",
+        [PNET_SESSION_FORWARD] =
+            "nothing is computed for this batch: pnet_session_forward is first",
+        [PNET_SESSION_GRADIENTS] = "there are no gradients: pnet_session_gradients is first"};
+    if (!s->has_weights)
+        return pnet_error_set(e, PNET_USAGE,
+            "the session has no weights: pnet_session_load, _init or _copy_weights is first");
+    if (s->state < state) return pnet_error_set(e, PNET_USAGE, "%s", missing[state]);
+    return pnet_device_enter(pnet_runner_device(s->runner), e);
+}
+
+enum pnet_status pnet_session_forward(struct pnet_session *s, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    enum pnet_status st = pnet_library_enter(s, PNET_SESSION_BATCH, e);
+    if (st) return st;
+    s->state = PNET_SESSION_BATCH;
+    st = pnet_runner_forward(s->runner, 0, false, 0, e);
+    if (!st) st = pnet_runner_wait(s->runner, e);
+    if (!st) s->state = PNET_SESSION_FORWARD;
+    return st;
+}
+
+static enum pnet_status check_result(const struct pnet_session *s, struct pnet_error *e)
+{
+    if (s->plan->result >= 0) return PNET_OK;
+    return pnet_error_set(
+        e, PNET_USAGE, "the model gives no result: it was not compiled for PNET_PURPOSE_INFER");
+}
+
+enum pnet_status pnet_session_result_shape(
+    struct pnet_session *s, int64_t *rows, int64_t *width, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    enum pnet_status st = check_result(s, e);
+    if (!st && s->state < PNET_SESSION_BATCH)
+        st = pnet_error_set(e, PNET_USAGE, "the session has no batch: pnet_session_bind is first");
+    if (st) return st;
+    *rows = pnet_runner_result_rows(s->runner, 0);
+    *width = s->plan->tensors[s->plan->result].type.width;
+    return PNET_OK;
+}
+
+enum pnet_status pnet_session_result(
+    struct pnet_session *s, float *to, int64_t count, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    int64_t rows, width;
+    enum pnet_status st = check_result(s, e);
+    if (!st) st = pnet_library_enter(s, PNET_SESSION_FORWARD, e);
+    if (!st) st = pnet_session_result_shape(s, &rows, &width, e);
+    if (st) return st;
+    if (count != rows * width)
+        return pnet_error_set(e, PNET_USAGE,
+            "the result has %lld rows of %lld numbers, and the caller has room for %lld numbers",
+            (long long)rows, (long long)width, (long long)count);
+    return pnet_runner_result_to(s->runner, 0, to, e);
+}
+
+/* The headline of a metric on this batch. */
+static enum pnet_status finish_metric(
+    const struct pnet_session *s, int objective, double *value, struct pnet_error *e)
+{
+    struct pnet_tally t;
+    struct pnet_evaluation v = {0};
+    enum pnet_status st = pnet_tally_init(&t, s->plan, e);
+    if (st) return st;
+    pnet_tally_add(&t, s->runner, 1, 0);
+    st = pnet_tally_finish(&t, &v, e);
+    if (!st) *value = v.lines[objective].value;
+    pnet_evaluation_free(&v);
+    pnet_tally_free(&t);
+    return st;
+}
+
+static int find_objective(const struct pnet_plan *p, const char *name, struct pnet_error *e)
+{
+    for (int i = 0; i < p->objective_count; i++)
+        if (strcmp(p->objectives[i].name, name) == 0) return i;
+    pnet_error_set(e, PNET_USAGE, "the model has no loss or metric `%s`", name);
+    return -1;
+}
+
+enum pnet_status pnet_session_objective(
+    struct pnet_session *s, const char *name, double *value, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    enum pnet_status st = pnet_library_enter(s, PNET_SESSION_FORWARD, e);
+    if (st) return st;
+    int i = find_objective(s->plan, name, e);
+    if (i < 0) return PNET_USAGE;
+    if (!s->plan->objectives[i].metric) {
+        *value = pnet_runner_objective(s->runner, i, NULL);
+        return pnet_runner_wait(s->runner, e);
+    }
+    if (s->state != PNET_SESSION_FORWARD)
+        return pnet_error_set(e, PNET_USAGE,
+            "`%s` is a metric, which pnet_session_gradients does not compute: "
+            "pnet_session_forward does",
+            name);
+    return finish_metric(s, i, value, e);
+}
+
+enum pnet_status pnet_session_memory(
+    struct pnet_session *s, struct pnet_memory_info *info, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    const struct pnet_memory *m = pnet_runner_memory(s->runner);
+    struct pnet_memory_info i = {.used = m->used, .peak = m->peak};
+    if (s->state >= PNET_SESSION_BATCH) {
+        struct pnet_layout layout = {0};
+        struct pnet_peak k;
+        enum pnet_status st = pnet_peak_plan(s->bound, &pnet_runner_slot(s->runner, 0)->counts, 1,
+            s->updater_bytes, s->memory_limit, &layout, &k, e);
+        pnet_layout_free(&layout);
+        if (st) return st;
+        i.planned = k.total;
+    }
+    return pnet_library_give("pnet_memory_info", &i, info, sizeof i, e);
+}
+
+enum pnet_status pnet_model_peak(const struct pnet_model *m,
+    const struct pnet_session_options *options, int64_t points, size_t *bytes, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    struct pnet_session_options o;
+    struct pnet_bound *b = NULL;
+    struct pnet_counts c = {0};
+    struct pnet_layout layout = {0};
+    struct pnet_peak k;
+    struct pnet_optim optim;
+    bool optimizes = false;
+    enum pnet_status st = pnet_library_take("pnet_session_options", options, &o, sizeof o, e);
+    if (!st && (points < 0 || points > INT32_MAX))
+        st = pnet_error_set(e, PNET_USAGE, "points: a cloud has 0 to 2147483647 points");
+    if (!st) st = pnet_library_optimizer(&o, &optim, &optimizes, e);
+    if (!st) st = pnet_library_bind(m, &o, &b, e);
+    if (!st) st = pnet_counts_new(m->plan, &c, e);
+    if (!st) {
+        pnet_counts_assume(b, &c, points);
+        st = pnet_peak_plan(b, &c, 1, optimizes ? pnet_updater_bytes(b, &optim) : 0, o.memory_limit,
+            &layout, &k, e);
+    }
+    if (!st) *bytes = k.total;
+    pnet_layout_free(&layout);
+    pnet_counts_free(&c);
+    pnet_bound_free(b);
+    return st;
+}

@@ -1,0 +1,306 @@
+/* The caller's arrays as a batch. */
+#include "library/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A batch whose arrays are the caller's, or copies where they must be contiguous or of another type. */
+struct binding {
+    const struct pnet_plan *plan;
+    const struct pnet_value *values;
+    size_t count;
+    struct pnet_batch batch;
+    void **fields;   /* of all inputs */
+    int64_t *splits; /* [input_count][samples + 1] */
+    void **copies;   /* [count] */
+    size_t copy_count;
+};
+
+/* Finds the value "INPUT.FIELD", or "INPUT" if `field` is NULL; NULL: it is not there. */
+static const struct pnet_value *find(const struct binding *b, const char *input, const char *field)
+{
+    size_t length = strlen(input);
+    for (size_t i = 0; i < b->count; i++) {
+        const char *name = b->values[i].name;
+        if (strncmp(name, input, length) != 0) continue;
+        bool is_it = field ? name[length] == '.' && strcmp(name + length + 1, field) == 0
+                           : name[length] == '\0';
+        if (is_it) return &b->values[i];
+    }
+    return NULL;
+}
+
+static enum pnet_status check_shape(
+    const struct pnet_value *v, int64_t rows, int64_t width, const char *why, struct pnet_error *e)
+{
+    const struct pnet_array *a = &v->array;
+    if (a->width != width || (rows >= 0 && a->rows != rows))
+        return pnet_error_set(e, PNET_USAGE, "%s: [%lld, %lld], expected [%lld, %lld]%s", v->name,
+            (long long)a->rows, (long long)a->width, (long long)(rows >= 0 ? rows : a->rows),
+            (long long)width, why);
+    if (a->rows < 0 || a->rows > INT32_MAX)
+        return pnet_error_set(e, PNET_USAGE, "%s: %lld rows: a batch has at most 2147483647",
+            v->name, (long long)a->rows);
+    if (a->stride && a->stride < a->width)
+        return pnet_error_set(e, PNET_USAGE, "%s: the stride %lld is below the width %lld", v->name,
+            (long long)a->stride, (long long)a->width);
+    if (!a->data && a->rows) return pnet_error_set(e, PNET_USAGE, "%s: `data` is NULL", v->name);
+    return PNET_OK;
+}
+
+static enum pnet_status wrong_type(
+    const struct pnet_value *v, const char *expected, struct pnet_error *e)
+{
+    return pnet_error_set(
+        e, PNET_USAGE, "%s: dtype %d, expected %s", v->name, (int)v->array.dtype, expected);
+}
+
+/* Memory that the binding owns: [rows, width] of 4 bytes. */
+static void *copy_room(struct binding *b, const struct pnet_array *a, struct pnet_error *e)
+{
+    void *room = malloc((size_t)a->rows * (size_t)a->width * 4 + 1);
+    if (!room)
+        pnet_error_memory(e);
+    else
+        b->copies[b->copy_count++] = room;
+    return room;
+}
+
+static int64_t stride_of(const struct pnet_array *a)
+{
+    return a->stride ? a->stride : a->width;
+}
+
+/* Gives float32 [rows, width], contiguous. */
+static enum pnet_status take_floats(
+    struct binding *b, const struct pnet_value *v, void **to, struct pnet_error *e)
+{
+    static const float none[1];
+    const struct pnet_array *a = &v->array;
+    if (a->dtype != PNET_DTYPE_F32) return wrong_type(v, "PNET_DTYPE_F32", e);
+    int64_t stride = stride_of(a);
+    *to = (void *)(a->data ? a->data : none); /* only read */
+    if (stride == a->width || a->rows < 2) return PNET_OK;
+    float *copy = *to = copy_room(b, a, e);
+    if (!copy) return PNET_NO_MEMORY;
+    for (int64_t i = 0; i < a->rows; i++)
+        memcpy(copy + i * a->width, (const float *)a->data + i * stride,
+            (size_t)a->width * sizeof *copy);
+    return PNET_OK;
+}
+
+static int64_t integer(const struct pnet_array *a, int64_t row)
+{
+    int64_t at = row * stride_of(a);
+    return a->dtype == PNET_DTYPE_I64 ? ((const int64_t *)a->data)[at]
+                                      : ((const int32_t *)a->data)[at];
+}
+
+static bool is_integer(const struct pnet_array *a)
+{
+    return a->dtype == PNET_DTYPE_I32 || a->dtype == PNET_DTYPE_I64;
+}
+
+/* Gives int32 [rows]: classes, or -1. */
+static enum pnet_status take_labels(
+    struct binding *b, const struct pnet_value *v, int32_t classes, void **to, struct pnet_error *e)
+{
+    static const int32_t none[1];
+    const struct pnet_array *a = &v->array;
+    if (!is_integer(a)) return wrong_type(v, "PNET_DTYPE_I32 or PNET_DTYPE_I64", e);
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t label = integer(a, i);
+        if (label < -1 || label >= classes)
+            return pnet_error_set(e, PNET_BAD_DATA,
+                "%s: row %lld: the label %lld is none of 0 .. %d, or -1", v->name, (long long)i,
+                (long long)label, (int)classes - 1);
+    }
+    *to = (void *)(a->data ? a->data : none); /* only read */
+    if (a->dtype == PNET_DTYPE_I32 && (stride_of(a) == 1 || a->rows < 2)) return PNET_OK;
+    int32_t *copy = *to = copy_room(b, a, e);
+    if (!copy) return PNET_NO_MEMORY;
+    for (int64_t i = 0; i < a->rows; i++) copy[i] = (int32_t)integer(a, i);
+    return PNET_OK;
+}
+
+static const char *position_of(const struct pnet_input *in)
+{
+    for (int k = 0; k < in->field_count; k++)
+        if (in->fields[k].kind == PNET_INPUT_POSITION) return in->fields[k].name;
+    return "";
+}
+
+static enum pnet_status missing(
+    const struct pnet_input *in, const char *field, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_USAGE, "%s%s%s is missing: the model reads it", in->name,
+        field ? "." : "", field ? field : "");
+}
+
+/* Checks the row splits of a cloud with so many rows. */
+static enum pnet_status check_splits(const struct pnet_value *v, int64_t rows, struct pnet_error *e)
+{
+    const struct pnet_array *a = &v->array;
+    if (!is_integer(a)) return wrong_type(v, "PNET_DTYPE_I64 or PNET_DTYPE_I32", e);
+    enum pnet_status st = check_shape(v, -1, 1, ": samples + 1 rows", e);
+    if (st) return st;
+    if (a->rows < 2)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: the row splits of one sample have two rows, not %lld", v->name,
+            (long long)a->rows);
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t before = i ? integer(a, i - 1) : 0, split = integer(a, i);
+        if (split < before || (i == 0 && split != 0))
+            return pnet_error_set(e, PNET_BAD_DATA,
+                "%s: row %lld: row splits begin with 0 and do not descend", v->name, (long long)i);
+    }
+    if (integer(a, a->rows - 1) != rows)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: the last of the row splits is %lld, expected %lld, the rows of the cloud", v->name,
+            (long long)integer(a, a->rows - 1), (long long)rows);
+    return PNET_OK;
+}
+
+/* How many samples a cloud has; *rows: its points. */
+static enum pnet_status count_samples(const struct binding *b, const struct pnet_input *in,
+    int64_t *rows, int64_t *samples, struct pnet_error *e)
+{
+    const char *position = position_of(in);
+    const struct pnet_value *xyz = find(b, in->name, position), *splits = find(b, in->name, NULL);
+    if (!xyz) return missing(in, position, e);
+    enum pnet_status st = check_shape(xyz, -1, 3, "", e);
+    if (st) return st;
+    *rows = xyz->array.rows;
+    *samples = splits ? splits->array.rows - 1 : 1;
+    return splits ? check_splits(splits, *rows, e) : PNET_OK;
+}
+
+static enum pnet_status find_samples(struct binding *b, struct pnet_error *e)
+{
+    const char *first = NULL;
+    for (int i = 0; i < b->plan->input_count; i++) {
+        const struct pnet_input *in = &b->plan->inputs[i];
+        int64_t rows, samples;
+        if (in->unused || pnet_input_is_pose(in)) continue;
+        enum pnet_status st = count_samples(b, in, &rows, &samples, e);
+        if (st) return st;
+        if (first && samples != b->batch.samples)
+            return pnet_error_set(e, PNET_USAGE, "%s has %lld samples, and %s has %d", in->name,
+                (long long)samples, first, (int)b->batch.samples);
+        if (!first) first = in->name;
+        b->batch.samples = (int32_t)samples;
+    }
+    return PNET_OK;
+}
+
+static enum pnet_status take_field(struct binding *b, const struct pnet_input *in, int field,
+    struct pnet_batch_input *to, struct pnet_error *e)
+{
+    const struct pnet_input_field *f = &in->fields[field];
+    bool pose = f->kind == PNET_INPUT_POSE;
+    const struct pnet_value *v = find(b, in->name, pose ? NULL : f->name);
+    if (f->kind == PNET_INPUT_POSITION) return take_floats(b, v, (void **)&to->xyz, e);
+    if (f->unused) return PNET_OK;
+    if (!v) return missing(in, pose ? NULL : f->name, e);
+    int64_t rows = f->per_cloud ? b->batch.samples : to->rows;
+    int64_t width = f->kind == PNET_INPUT_CLASS ? 1 : f->width;
+    enum pnet_status st =
+        check_shape(v, rows, width, f->per_cloud ? ": a row for each sample" : "", e);
+    if (st) return st;
+    if (f->kind == PNET_INPUT_CLASS) return take_labels(b, v, f->classes, &to->fields[field], e);
+    return take_floats(b, v, &to->fields[field], e);
+}
+
+static enum pnet_status take_input(
+    struct binding *b, int input, int64_t *splits, struct pnet_error *e)
+{
+    const struct pnet_input *in = &b->plan->inputs[input];
+    struct pnet_batch_input *to = &b->batch.inputs[input];
+    int64_t rows, samples;
+    enum pnet_status st = PNET_OK;
+    static float none[1];
+    to->row_splits = splits;
+    to->xyz = none; /* of a cloud without points */
+    if (!in->unused && !pnet_input_is_pose(in)) {
+        st = count_samples(b, in, &rows, &samples, e);
+        if (st) return st;
+        const struct pnet_value *given = find(b, in->name, NULL);
+        to->rows = rows;
+        splits[1] = rows; /* of one sample */
+        for (int64_t i = 0; given && i <= samples; i++) splits[i] = integer(&given->array, i);
+    }
+    for (int k = 0; k < in->field_count && !st && !in->unused; k++)
+        st = take_field(b, in, k, to, e);
+    return st;
+}
+
+/* Is it a value of the model, whether the plan reads it or not? */
+static bool is_known(const struct pnet_plan *p, const char *name)
+{
+    size_t length = strcspn(name, ".");
+    for (int i = 0; i < p->input_count; i++) {
+        const struct pnet_input *in = &p->inputs[i];
+        if (strncmp(in->name, name, length) != 0 || in->name[length]) continue;
+        if (!name[length]) return true;
+        for (int k = 0; k < in->field_count && !pnet_input_is_pose(in); k++)
+            if (strcmp(in->fields[k].name, name + length + 1) == 0) return true;
+    }
+    return false;
+}
+
+static enum pnet_status check_names(const struct binding *b, struct pnet_error *e)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        const char *name = b->values[i].name;
+        if (!name || !is_known(b->plan, name))
+            return pnet_error_set(
+                e, PNET_USAGE, "the model has no input `%s`", name ? name : "NULL");
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(b->values[k].name, name) == 0)
+                return pnet_error_set(e, PNET_USAGE, "%s is there twice", name);
+    }
+    return PNET_OK;
+}
+
+static enum pnet_status fill(struct binding *b, struct pnet_error *e)
+{
+    const struct pnet_plan *p = b->plan;
+    size_t fields = 0, inputs = (size_t)p->input_count;
+    for (size_t i = 0; i < inputs; i++) fields += (size_t)p->inputs[i].field_count;
+    b->copies = calloc(b->count + 1, sizeof *b->copies);
+    b->fields = calloc(fields + 1, sizeof *b->fields);
+    b->batch.inputs = calloc(inputs + 1, sizeof *b->batch.inputs);
+    b->batch.input_count = p->input_count;
+    b->batch.samples = 1;
+    if (!b->copies || !b->fields || !b->batch.inputs) return pnet_error_memory(e);
+    enum pnet_status st = check_names(b, e);
+    if (!st) st = find_samples(b, e);
+    if (st) return st;
+    size_t each = (size_t)b->batch.samples + 1;
+    b->splits = calloc(inputs * each + 1, sizeof *b->splits);
+    if (!b->splits) return pnet_error_memory(e);
+    void **next = b->fields;
+    for (size_t i = 0; i < inputs && !st; i++) {
+        b->batch.inputs[i].fields = next;
+        next += p->inputs[i].field_count;
+        st = take_input(b, (int)i, b->splits + i * each, e);
+    }
+    return st;
+}
+
+enum pnet_status pnet_session_bind(
+    struct pnet_session *s, const struct pnet_value *values, size_t count, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    struct binding b = {.plan = s->plan, .values = values, .count = count};
+    s->state = PNET_SESSION_EMPTY;
+    enum pnet_status st = fill(&b, e);
+    if (!st) st = pnet_runner_prepare(s->runner, 0, &b.batch, e);
+    if (!st) s->state = PNET_SESSION_BATCH;
+    for (size_t i = 0; i < b.copy_count; i++) free(b.copies[i]);
+    free(b.copies);
+    free(b.fields);
+    free(b.splits);
+    free(b.batch.inputs);
+    return st;
+}
