@@ -1,6 +1,6 @@
 # For tests of the pages that show commands: runs the commands of $page, at least $least of them, in the order in which they stand
 # there, in a folder of their own, and checks that the page shows what they print. Then the test runs in that folder; it ends with
-# `finish`.
+# `finish`. A function `prepare` of the test, if there is one, adds to the folder $work before the commands run.
 set -u
 pnetc=$(realpath "${PNETC:-build/release/pnetc}")
 bench=$(dirname "$pnetc")/bench/pnet-bench
@@ -18,6 +18,7 @@ ln -s "$pnetc" "$work/bin/pnetc"
 ln -s "$bench" "$work/bin/pnet-bench"
 PATH=$work/bin:$PATH
 export OMP_NUM_THREADS=2
+! command -v prepare >/dev/null || prepare
 cd "$work" || exit 1
 while read -r line; do
     if ! sh -c "$line" >>output 2>&1 </dev/null; then

@@ -1,0 +1,41 @@
+# The commands of docs/library.md work, in the order in which they stand there, and its C, as one program; they print what the page
+# shows.
+page=docs/library.md
+least=6
+build=$(dirname "$(realpath "${PNETC:?names the program}")")
+[ -e "$build/libpnet.so" ] || { echo 'a static build has no shared library'; exit 77; }
+if nm -D "$build/libpnet.so" | grep -q '__asan_\|__tsan_'; then
+    echo 'under a sanitizer programs around the library need its flags'
+    exit 77
+fi
+prepare() {
+    ln -s "$root/examples" "$work/examples"
+    mkdir "$work/build" && ln -s "$build" "$work/build/release"
+    cat >"$work/page.c" <<'END'
+#include <pnet.h>
+#include <stdio.h>
+#include <stdlib.h>
+static struct pnet_error error;
+static void check(enum pnet_status status)
+{
+    if (!status) return;
+    fprintf(stderr, "%s\n", error.message);
+    exit((int)status);
+}
+int main(void)
+{
+END
+    awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/$page" >>"$work/page.c"
+    printf '(void)accuracy;\n}\n' >>"$work/page.c"
+    # the last command, whose output the page shows too
+    echo 'cc -std=c11 -Wall -Wextra -Werror page.c -o page $(PKG_CONFIG_PATH=out/library/tree/lib/pkgconfig pkg-config --cflags --libs pnet) -Wl,-rpath,$PWD/out/library/tree/lib && ./page' >>"$work/commands"
+}
+. tests/docs/page.sh
+[ "$(grep -c 'check(' page.c)" -gt 20 ] || { echo 'little C found: is the extraction broken?' >&2; status=1; }
+tail -c $((1500 * 3 * 4)) out/library/scores.npy >scores
+says 'pnetc infer gives the same bits' cmp scores out/library/scores.f32
+for name in $(grep -oE '\bpnet_[a-z]+_[a-z_]+\b' "$root/$page" | sort -u); do
+    case $name in pnet_static) continue ;; esac
+    says "$name is in the header" grep -qw "$name" "$root/include/pnet.h"
+done
+finish
