@@ -40,6 +40,13 @@ endforeach()
 install(FILES include/pnet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS ${pnet_libraries} EXPORT pnet)
 
+# The examples, as a program in this tree has them; tests/library/test_install.sh builds them as others do.
+foreach(example segment train)
+  add_executable(example_${example} examples/${example}.c)
+  target_include_directories(example_${example} PRIVATE include)
+  target_link_libraries(example_${example} PRIVATE pnet_api)
+endforeach()
+
 # pkg-config and CMake find the installed tree wherever it is moved to.
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/pnet)
 file(RELATIVE_PATH pnet_up /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)

@@ -3,6 +3,7 @@
 #include "runtime/plan/mode.h"
 #include "runtime/train/weights.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +25,12 @@ static void free_recipe(struct recipe *r)
 static void put_set(struct recipe *r, const char *set)
 {
     size_t length = strcspn(set, "=");
-    for (int i = 0; i < r->set_count; i++)
-        if (strncmp(r->sets[i], set, length) == 0 && r->sets[i][length] == set[length]) {
-            r->sets[i] = set;
-            return;
-        }
+    for (int i = 0; i < r->set_count; i++) {
+        assert(r->sets[i]);
+        if (strncmp(r->sets[i], set, length) != 0 || r->sets[i][length] != set[length]) continue;
+        r->sets[i] = set;
+        return;
+    }
     r->sets[r->set_count++] = set;
 }
 
@@ -44,8 +46,15 @@ static enum pnet_status list_sets(const char *lines, const struct pnet_model_opt
     char *rest;
     for (char *line = strtok_r(r->lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         put_set(r, line);
-    for (size_t i = 0; i < o->param_count; i++) put_set(r, o->params[i]);
-    for (int i = 0; i < r->set_count; i++) size += strlen(r->sets[i]) + 1;
+    for (size_t i = 0; i < o->param_count; i++) {
+        if (!o->params || !o->params[i])
+            return pnet_error_set(e, PNET_USAGE, "params: number %zu is NULL", i);
+        put_set(r, o->params[i]);
+    }
+    for (int i = 0; i < r->set_count; i++) {
+        assert(r->sets[i]);
+        size += strlen(r->sets[i]) + 1;
+    }
     char *at = m->params = calloc(size, 1);
     if (!at) return pnet_error_memory(e);
     for (int i = 0; i < r->set_count; i++) {

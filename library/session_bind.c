@@ -80,7 +80,7 @@ static enum pnet_status take_floats(
     if (a->dtype != PNET_DTYPE_F32) return wrong_type(v, "PNET_DTYPE_F32", e);
     int64_t stride = stride_of(a);
     *to = (void *)(a->data ? a->data : none); /* only read */
-    if (stride == a->width || a->rows < 2) return PNET_OK;
+    if (!a->data || stride == a->width || a->rows < 2) return PNET_OK;
     float *copy = *to = copy_room(b, a, e);
     if (!copy) return PNET_NO_MEMORY;
     for (int64_t i = 0; i < a->rows; i++)
@@ -180,7 +180,7 @@ static enum pnet_status find_samples(struct binding *b, struct pnet_error *e)
     const char *first = NULL;
     for (int i = 0; i < b->plan->input_count; i++) {
         const struct pnet_input *in = &b->plan->inputs[i];
-        int64_t rows, samples;
+        int64_t rows = 0, samples = 1;
         if (in->unused || pnet_input_is_pose(in)) continue;
         enum pnet_status st = count_samples(b, in, &rows, &samples, e);
         if (st) return st;
@@ -216,7 +216,7 @@ static enum pnet_status take_input(
 {
     const struct pnet_input *in = &b->plan->inputs[input];
     struct pnet_batch_input *to = &b->batch.inputs[input];
-    int64_t rows, samples;
+    int64_t rows = 0, samples = 1;
     enum pnet_status st = PNET_OK;
     static float none[1];
     to->row_splits = splits;
