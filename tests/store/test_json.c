@@ -152,8 +152,44 @@ static void check_reading(void)
     CHECK(pnet_json_parse("f", "", 0, &root, &e) == PNET_BAD_DATA);
 }
 
+/* A program around the library may use jansson too: what it took before the first reading, it frees after, and the reverse; and
+   functions of its own keep getting their blocks. */
+static int blocks;
+
+static void *own_take(size_t size)
+{
+    char *block = malloc(size + 16);
+    if (!block) return NULL;
+    blocks++;
+    memcpy(block, "a block of ours", 16);
+    return block + 16;
+}
+
+static void own_give(void *data)
+{
+    if (!data) return;
+    CHECK(memcmp((char *)data - 16, "a block of ours", 16) == 0);
+    blocks--;
+    free((char *)data - 16);
+}
+
+static void check_neighbours(void)
+{
+    struct pnet_error e;
+    json_t *read = NULL;
+    json_set_alloc_funcs(own_take, own_give);
+    json_t *before = json_pack("{s:[i,i]}", "before", 1, 2);
+    CHECK(pnet_json_parse("text", "[1, {\"a\": \"b\"}]", 15, &read, &e) == PNET_OK);
+    CHECK(pnet_json_parse("text", "[1, {\"a\": \"b\"", 13, &(json_t *){NULL}, &e) == PNET_BAD_DATA);
+    json_t *after = json_pack("[s, o]", "after", before);
+    json_decref(read);
+    json_decref(after);
+    CHECKF(blocks == 0, "%d blocks are left", blocks);
+}
+
 int main(void)
 {
+    check_neighbours(); /* first: the first reading sets the functions */
     check_numbers();
     check_text();
     check_strings();
