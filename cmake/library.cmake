@@ -30,7 +30,7 @@ add_library(pnet_static STATIC ${objects})
 set_target_properties(pnet_static PROPERTIES OUTPUT_NAME pnet LINKER_LANGUAGE C)
 set(pnet_needs -lyaml -ljansson -lz -lgomp -lpthread -lm)
 if(PNET_CUDA_BUILT)
-  list(APPEND pnet_needs -lcudart_static -lstdc++ -lrt -ldl)
+  list(APPEND pnet_needs -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lstdc++ -lrt -ldl)
 endif()
 target_link_libraries(pnet_static INTERFACE $<INSTALL_INTERFACE:${pnet_needs}>)
 
