@@ -110,8 +110,11 @@ all_runs() {
 run_all() {
     local name model way seed folder claim code
     mkdir -p "$out/runs"
+    exec {claim}>"$out/claim" # of those that begin at once, one makes the shapes
+    flock "$claim"
     [ -s "$out/shapes/dataset.yaml" ] ||
         "$pnetc" data synth partial -o "$out/shapes" --count "$objects" --points "$points" --seed 7 -q || exit 1
+    exec {claim}>&-
     write_config
     for name in ${runs:-$(all_runs)}; do
         IFS=- read -r model way seed <<<"$name"

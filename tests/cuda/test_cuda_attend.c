@@ -107,7 +107,8 @@ static void check_log_sums(const struct problem *p, const struct result *got)
                 off = fmax(off, fabs(have - want) / fmax(1, fabs(want)));
             }
         }
-    CHECKF(off < 1e-5, "%s: log_sum is off by %g", name, off);
+    /* in 16 bits some powers are made by a polynomial */
+    CHECKF(off < (storage == PNET_STORE_F32 ? 1e-5 : 5e-5), "%s: log_sum is off by %g", name, off);
     free(row);
 }
 

@@ -166,9 +166,11 @@ static void check_dense(enum pnet_storage storage)
         check_outer(products[p], storage, false, false);
         check_outer(products[p], storage, true, true);
     }
-    /* several batches a block of threads, more than are on their way at once, of every depth; several tiles */
+    /* several batches a block of threads, more than are on their way at once, of every depth; several tiles;
+       more input channels than a block of threads keeps weights of */
     static const struct product many[] = {{140003, 32, 8}, {80001, 72, 5}, {60011, 136, 8},
-        {40000, 200, 8}, {17003, 96, 13}, {17003, 13, 96}, {129, 127, 99}, {1001, 256, 200}};
+        {40000, 200, 8}, {17003, 96, 13}, {17003, 13, 96}, {129, 127, 99}, {1001, 256, 200},
+        {1, 264, 8}, {257, 264, 72}, {128, 512, 64}, {1000, 1000, 136}, {300, 2048, 256}};
     for (size_t p = 0; p < sizeof many / sizeof *many; p++) {
         check_gemm(many[p], storage, true, false, true, PNET_ACT_LEAKY);
         check_gemm(many[p], storage, false, true, false, PNET_ACT_NONE);
@@ -201,6 +203,8 @@ static void check_some(enum pnet_storage storage)
     check_gemm((struct product){1003, 13, 96}, storage, false, true, false, PNET_ACT_NONE);
     check_gemm((struct product){300, 127, 20}, storage, false, true, true, PNET_ACT_NONE);
     check_gemm((struct product){301, 200, 136}, storage, true, false, true, PNET_ACT_RELU);
+    check_gemm((struct product){301, 328, 72}, storage, true, false, true, PNET_ACT_RELU);
+    check_gemm((struct product){130, 512, 136}, storage, false, true, false, PNET_ACT_NONE);
     check_outer((struct product){257, 33, 129}, storage, true, true);
     check_outer((struct product){257, 64, 96}, storage, false, false);
     check_outer((struct product){18001, 96, 13}, storage, true, false);

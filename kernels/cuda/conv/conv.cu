@@ -42,7 +42,7 @@ static conv_case case_of(const conv_product &p, struct pnet_conv_shape shape,
     c.precision = precision;
     c.algo = algo;
     c.matrix_unit = pnet_cuda_conv_matrix_unit();
-    c.aligned = is_aligned(p.in) && is_aligned(p.end.out);
+    c.aligned = is_aligned(p.in) && is_aligned(p.weight) && is_aligned(p.end.out);
     return c;
 }
 
@@ -52,6 +52,7 @@ static void multiply(const conv_product &p, const conv_case &c, void *work)
     case CONV_DEPTHWISE: pnet_cuda_conv_depthwise_mvmr(p); break;
     case MVMR_BY_FEW: pnet_cuda_conv_few_mvmr(p, c.precision, work); break;
     case MVMR_BY_DENSE: pnet_cuda_conv_dense_mvmr(p, c.precision); break;
+    case MVMR_BY_DEEP: pnet_cuda_conv_deep_mvmr(p, c.precision); break;
     case MVMR_BY_WIDE: pnet_cuda_conv_tiles_wide(p, c.precision, work); break;
     case MVMR_BY_TILE: pnet_cuda_conv_tiles_by_tile(p, work); break;
     case MVMR_BY_TILES: pnet_cuda_conv_tiles_mvmr(p, c.precision, work); break;

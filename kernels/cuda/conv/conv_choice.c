@@ -63,6 +63,14 @@ static bool dense(const struct conv_case *c)
            c->shape.cin <= CONV_DENSE_DEEP && fits_dense(c->shape.cin) && fits_dense(c->shape.cout);
 }
 
+/* Blocks of threads: of more of them, tiles make better use of the matrix unit. */
+static bool deep(const struct conv_case *c)
+{
+    int64_t blocks = (c->set.rows.most + 127) / 128 * ((c->shape.cout + 63) / 64);
+    return c->form == PNET_CONV_DENSE && is_half(c) && is_stored_as_multiplied(c) && c->aligned &&
+           is_even(c, 8) && c->groups.count == 1 && blocks <= CONV_DEEP_BLOCKS;
+}
+
 /* Rows are read and written in units of 16 bytes, and leave in units of 8 channels. */
 static bool wide(const struct conv_case *c)
 {
@@ -163,6 +171,9 @@ const struct conv_choice pnet_cuda_conv_choices[] = {
     {MVMR_BY_DENSE, "MVMR", "dense", "conv_dense.cu",
         "up to 256 input channels; widths are multiples of 8, or at most 128",
         HALF ", features stored so", "dense", true, false, dense},
+    {MVMR_BY_DEEP, "MVMR", "deep", "conv_deep.cu",
+        "more than 256 input channels, few rows; widths are multiples of 8",
+        HALF ", features stored so", "dense", true, false, deep},
     {MVMR_BY_WIDE, "MVMR", "wide", "conv_tiles_wide.cu",
         "more than 64 input channels; an even number of blocks of 128 output channels; packed "
         "weights of at most 56 MiB",

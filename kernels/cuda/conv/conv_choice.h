@@ -20,6 +20,7 @@ enum conv_kernel {
     /* MVMR and dense products */
     MVMR_BY_FEW,
     MVMR_BY_DENSE,
+    MVMR_BY_DEEP,
     MVMR_BY_WIDE,
     MVMR_BY_TILE,
     MVMR_BY_TILES,
@@ -46,7 +47,7 @@ struct conv_case {
     enum pnet_precision precision;
     enum pnet_conv_algo algo;
     bool matrix_unit; /* the GPU has the one that this program's fast kernels are for */
-    bool aligned;     /* features begin at multiples of 16 bytes; the runtime's do */
+    bool aligned;     /* features and weights begin at multiples of 16 bytes; those of the runtime do */
 };
 struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s);
 

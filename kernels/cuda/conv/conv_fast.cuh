@@ -43,6 +43,7 @@ void pnet_cuda_conv_tiles_mvmr(const conv_product &p, enum pnet_precision precis
 void pnet_cuda_conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
 void pnet_cuda_conv_tiles_by_tile(const conv_product &p, void *work);
 void pnet_cuda_conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
+void pnet_cuda_conv_deep_mvmr(const conv_product &p, enum pnet_precision precision);
 void pnet_cuda_conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
 
 #endif

@@ -22,6 +22,7 @@ enum {
     CONV_PAIR_ROWS = 256,    /* rows that a block of threads looks through at once: one a thread */
     CONV_PLAIN_SIDE = 64,    /* channels of a tile of the plain VVOR */
     CONV_DENSE_DEEP = 256,   /* input channels of the dense kernel, at most */
+    CONV_DEEP_BLOCKS = 1024, /* of 128 rows and 64 output channels: such a product has few rows */
     CONV_DENSE_UNEVEN = 128, /* its channels, at most, where rows are no whole units of 16 bytes */
     CONV_WIDE_DEPTH = 64,    /* input channels that the wide kernel stages at a time */
     CONV_VVOR_TILES_CELLS = 512, /* beyond, VVOR from triplets is faster */
