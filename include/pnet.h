@@ -6,10 +6,10 @@
      Quiet       Nothing prints, exits, reads the environment, or sets a locale or a signal. (The OpenMP runtime, which runs the
                  threads of the CPU, reads its own variables, such as OMP_NUM_THREADS, and ends the process where there is no
                  memory for its threads.)
-     Threads     A model never changes once it is made: any number of threads may use it at once. A session belongs to one
-                 thread at a time; different threads may use different sessions at the same time.
-     Ownership   The caller frees what functions called _compile, _open and _new give. Texts that functions return belong to
-                 the model they came from and live as long as it does. Texts and arrays given to a function are read, or
+     Threads     Models and sets never change once they are made: any number of threads may use them at once. A session belongs
+                 to one thread at a time; different threads may use different sessions at the same time.
+     Ownership   The caller frees what functions called _compile, _open and _new give, and sets. Texts that functions return
+                 belong to the model they came from and live as long as it does. Texts and arrays given to a function are read, or
                  filled, before it returns; nothing keeps a pointer to them.
      Structs     A struct that begins with `size` may grow in later versions. The caller sets `size` to its sizeof; all other
                  members may be zero, which chooses the default. The other structs stay as they are.
@@ -338,6 +338,121 @@ PNET_API enum pnet_status pnet_session_memory(
    cloud, assuming usual ratios between levels, as `pnetc plan --points` does. The device need not be present. */
 PNET_API enum pnet_status pnet_model_peak(const struct pnet_model *m,
     const struct pnet_session_options *o, int64_t points, size_t *bytes, struct pnet_error *e);
+
+/* ---- geometry and kernels: sets of triplets, and convolution on the caller's arrays, without a model ---- */
+
+/* A set of triplets (i, j, k): row i of the output reads row j of the input with the weights of tap k. Its triplets are stored
+   in both orders, by output and by input, so that nothing is added to it later: 12 bytes a triplet, 8 a row of either side, and
+   4 for each number of a voxel. An inverse set takes none of these. */
+struct pnet_set;
+
+/* Which voxels are joined. On each axis, with the kernel's size K, stride s, padding p and dilation d, the voxel x of one side
+   and y of the other meet in tap t, 0 <= t < K, where  y s + t d - p = x:  a cross-correlation, as in PyTorch. The number of a
+   tap is  k = (t0 K1 + t1) K2 + t2,  of the axes in the order of the indices. D: the extent of the input. */
+enum pnet_set_kind {
+    /* Outputs are the inputs, in their order. K is odd, s = 1, and p = (K - 1) / 2 d: other values of these two are ignored */
+    PNET_SET_SUBMANIFOLD = 0,
+    /* x is the input. Outputs: every y that meets an input, inside of the extent floor((D + 2 p - d (K - 1) - 1) / s) + 1 */
+    PNET_SET_STRIDED = 1,
+    /* y is the input. Outputs: every x that meets one, inside of the extent (D - 1) s - 2 p + d (K - 1) + output padding + 1 */
+    PNET_SET_TRANSPOSED = 2
+};
+
+struct pnet_voxel_options {
+    size_t size;
+    enum pnet_set_kind kind;
+    /* Axis by axis in the order of the indices; those of axes that are not there are not read. */
+    int32_t extent[3];         /* of the input: 0 <= index < extent; 1 to 1048576 */
+    int32_t kernel[3];         /* 1 to 31 */
+    int32_t stride[3];         /* 0: 1 */
+    int32_t padding[3];        /* 0 or more */
+    int32_t dilation[3];       /* 0: 1 */
+    int32_t output_padding[3]; /* TRANSPOSED: 0 or more */
+    int32_t batches;           /* samples; they may be empty. 0: 1 */
+};
+
+/* Makes the set of voxels `indices`, int32 [n, 1 + axes]: the sample, then one to three indices, for example (batch, z, y, x),
+   rows in any order. Input row r is row r of `indices`. The outputs of STRIDED and TRANSPOSED are ordered by sample, then by
+   index, the first axis slowest. The same arguments give the same set, for any number of threads.
+   PNET_USAGE: the options are wrong, or an output extent is below 1 or above 1048576. PNET_BAD_DATA: a voxel lies outside of the
+   extent or the samples, or two rows have the same one; the message names the rows. */
+PNET_API enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
+    const struct pnet_voxel_options *o, struct pnet_set **set, struct pnet_error *e);
+/* The same triplets with i and j exchanged: from the outputs of `of` back to its inputs, in their order. It keeps `of`, which may
+   be freed before it. */
+PNET_API enum pnet_status pnet_set_inverse(
+    const struct pnet_set *of, struct pnet_set **set, struct pnet_error *e);
+/* A set from the caller's own triplets: i, j, k int32 [n, 1], in any order; 0 <= i < rows_out, 0 <= j < rows_in,
+   0 <= k < taps, 1 to 65536 taps. A triplet that is there twice counts twice, and several j may share i and k. PNET_BAD_DATA
+   names the first triplet that is outside. */
+PNET_API enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet_array *j,
+    const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
+    struct pnet_set **set, struct pnet_error *e);
+/* NULL is allowed. */
+PNET_API void pnet_set_free(struct pnet_set *set);
+
+struct pnet_set_info {
+    size_t size;
+    int64_t rows_in, rows_out, triplets;
+    int32_t taps;
+    int32_t axes;                        /* of its voxels; 0: it was made from triplets */
+    int32_t batches;                     /* samples */
+    int32_t extent_in[3], extent_out[3]; /* of axes that are not there, 1 */
+};
+PNET_API enum pnet_status pnet_set_counts(
+    const struct pnet_set *set, struct pnet_set_info *info, struct pnet_error *e);
+/* Copies the voxels of the outputs, [rows_out, 1 + axes] as `indices` above; `count` is the number of elements. PNET_USAGE: the
+   set was made from triplets. */
+PNET_API enum pnet_status pnet_set_indices(
+    const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e);
+/* Copies the triplets, sorted by (i, k, j); `count` is their number. An array may be NULL. */
+PNET_API enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, int32_t *j,
+    int32_t *k, int64_t count, struct pnet_error *e);
+
+/* A matrix that a function fills, as struct pnet_array. */
+struct pnet_array_out {
+    void *data;
+    enum pnet_dtype dtype;
+    int64_t rows, width;
+    int64_t stride;
+};
+
+/* The three sums of a convolution from `in` to `out` channels in groups. W [taps, in / groups, out] is row-major; as an array it
+   has taps * in / groups rows. Input channels of group g are g in / groups and on, output channels likewise. */
+enum pnet_conv_sum_kind {
+    PNET_CONV_FORWARD = 0,    /* result[i] = bias + sum over (i, j, k) of W[k]^T features[j] */
+    PNET_CONV_GRAD_INPUT = 1, /* result[j] = sum over (i, j, k) of W[k] gradient[i] */
+    PNET_CONV_GRAD_WEIGHT = 2 /* result[k] = sum over (i, j, k) of features[j] gradient[i]^T */
+};
+
+struct pnet_conv_options {
+    size_t size;
+    int32_t groups;    /* 0: 1; it divides both numbers of channels */
+    const float *bias; /* FORWARD: [out]; NULL: none */
+    int accumulate;    /* add to what the result holds */
+    void *workspace;   /* NULL: the call takes memory and gives it back */
+    size_t workspace_bytes;
+};
+
+/* The bytes of workspace that a sum needs, for the number of threads that OpenMP gives the calling thread. */
+PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
+    enum pnet_conv_sum_kind sum, int32_t in, int32_t out, int32_t groups, size_t *bytes,
+    struct pnet_error *e);
+
+/* In float32, on the CPU, from the caller's arrays as they are: all are PNET_DTYPE_F32 and contiguous (stride 0 or their width).
+   Arrays and workspace must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`,
+   and so have the results. `o` may be NULL. The same arguments give the same bits for any number of threads; results of rows do
+   not depend on the order of the rows of a set of voxels, gradients of weights do in their last bits.
+   PNET_USAGE: an array has another type or shape, or the workspace is too small. PNET_NO_MEMORY: there was no workspace. */
+PNET_API enum pnet_status pnet_conv_forward(const struct pnet_set *set,
+    const struct pnet_array *features, const struct pnet_array *weights,
+    const struct pnet_conv_options *o, const struct pnet_array_out *result, struct pnet_error *e);
+PNET_API enum pnet_status pnet_conv_grad_input(const struct pnet_set *set,
+    const struct pnet_array *gradient, const struct pnet_array *weights,
+    const struct pnet_conv_options *o, const struct pnet_array_out *result, struct pnet_error *e);
+PNET_API enum pnet_status pnet_conv_grad_weight(const struct pnet_set *set,
+    const struct pnet_array *features, const struct pnet_array *gradient,
+    const struct pnet_conv_options *o, const struct pnet_array_out *result, struct pnet_error *e);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 # Which folder may include which: lang and kernels themselves alone, runtime also kernels, compiler also lang and runtime, library
-# also include, compiler and runtime; include and examples, which users see, no header of ours in quotes. Within runtime and kernels
-# what the README of each room names. No two rooms include each other, directly or not.
+# also include, compiler, runtime and kernels; include and examples, which users see, no header of ours in quotes. Within runtime
+# and kernels what the README of each room names. No two rooms include each other, directly or not.
 set -u
 status=0
 allow() { # folder, folders it may include as an alternation
@@ -15,7 +15,7 @@ allow lang lang
 allow kernels kernels
 allow runtime 'runtime|kernels'
 allow compiler 'compiler|lang|runtime'
-allow library 'library|include|compiler|runtime'
+allow library 'library|include|compiler|runtime|kernels'
 allow include none
 allow examples none
 

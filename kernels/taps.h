@@ -1,0 +1,74 @@
+/* Triplet sets of sparse convolution libraries: voxels that hold something, joined by the taps of a kernel; and sets from lists.
+   On the CPU so far. Integers alone: the same bits for any number of threads. Nothing is allocated. */
+#ifndef PNET_KERNELS_TAPS_H
+#define PNET_KERNELS_TAPS_H
+
+#include "kernels/geometry.h"
+
+enum { PNET_SITE_BITS = 20, PNET_SITE_LIMIT = 1 << PNET_SITE_BITS };
+
+/* Voxels of a batch, at most one row each. Axis 0 is the slowest; axes that are not there have the extent 1. */
+struct pnet_sites {
+    int64_t rows; /* below 2^31 */
+    int32_t samples;
+    int32_t extent[3]; /* 1 .. PNET_SITE_LIMIT; 0 <= index < extent */
+    const int64_t
+        *splits;         /* [samples + 1]: sample s has the places splits[s] .. splits[s + 1] - 1 */
+    const uint64_t *key; /* [rows] by place, ascending in each sample (pnet_site_key) */
+    const int32_t *row;  /* [rows]: the row at each place; NULL: rows are places */
+};
+
+static inline uint64_t pnet_site_key(int64_t a, int64_t b, int64_t c)
+{
+    return (uint64_t)a << 2 * PNET_SITE_BITS | (uint64_t)b << PNET_SITE_BITS | (uint64_t)c;
+}
+
+static inline int32_t pnet_site_index(uint64_t key, int axis)
+{
+    return (int32_t)(key >> (2 - axis) * PNET_SITE_BITS & (PNET_SITE_LIMIT - 1));
+}
+
+/* A coarse voxel y and a fine voxel x meet in tap t, 0 <= t < kernel, where on every axis
+     y stride + t dilation - padding = x.
+   The tap's number is (t0 K1 + t1) K2 + t2. kernel <= PNET_KERNEL_LIMIT, the others <= PNET_SITE_LIMIT. */
+struct pnet_taps {
+    int32_t kernel[3], stride[3], padding[3], dilation[3];
+};
+static inline int32_t pnet_taps_count(const struct pnet_taps *t)
+{
+    return t->kernel[0] * t->kernel[1] * t->kernel[2];
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Sorts voxels: index[rows, stride] has the sample, then `axes` indices, all inside. Writes the arrays of struct pnet_sites.
+   Equal voxels stay in the order of rows. */
+size_t pnet_cpu_sites_sort_work(int64_t rows);
+void pnet_cpu_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t *index,
+    int64_t stride, int64_t *splits, uint64_t *key, int32_t *row, void *work);
+
+/* The voxels that meet one of `from` in some tap on one axis, the other axes as they are; inside of `extent` on that axis.
+   `up`: `from` is fine and the result coarse, else the opposite. All three axes after each other give the voxels that meet one
+   of `from` in some tap. Writes splits[samples + 1], and key[splits[samples]] unless it is NULL: first count, then write. */
+void pnet_cpu_sites_reach(const struct pnet_sites *from, const struct pnet_taps *t, int axis,
+    bool up, int32_t extent, int64_t *splits, uint64_t *key);
+
+/* The triplets (row of `coarse`, row of `fine`, tap) of two sides with the same samples, sorted by the coarse row, in two steps:
+     count: start[coarse->rows + 1] gets the prefix sums; returns their number
+     write: other, cell [that number], each row sorted by its tap: a tap of a row has one other at most */
+int64_t pnet_cpu_taps_count(const struct pnet_sites *coarse, const struct pnet_sites *fine,
+    const struct pnet_taps *t, int64_t *start);
+void pnet_cpu_taps_write(const struct pnet_sites *coarse, const struct pnet_sites *fine,
+    const struct pnet_taps *t, const int64_t *start, int32_t *other, uint16_t *cell);
+
+/* Triplets (i, j, k) in any order as a set sorted by (i, k, j): start[rows + 1], other and cell [count]. i is below `rows`. */
+void pnet_cpu_listed(int64_t count, const int32_t *i, const int32_t *j, const int32_t *k,
+    int64_t rows, int64_t *start, int32_t *other, uint16_t *cell);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,219 @@
+/* Sets of triplets: from lists, turned around, read. */
+#include "library/set.h"
+
+#include "kernels/geometry_stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *pnet_library_room(int64_t count, size_t each, struct pnet_error *e)
+{
+    void *room = malloc((size_t)(count > 0 ? count : 1) * each);
+    if (!room) pnet_error_memory(e);
+    return room;
+}
+
+enum pnet_status pnet_library_check_integers(
+    const char *name, const struct pnet_array *a, int64_t width, struct pnet_error *e)
+{
+    if (a->dtype != PNET_DTYPE_I32)
+        return pnet_error_set(
+            e, PNET_USAGE, "%s: dtype %d, expected PNET_DTYPE_I32", name, (int)a->dtype);
+    if (a->rows < 0 || a->rows > INT32_MAX)
+        return pnet_error_set(
+            e, PNET_USAGE, "%s: %lld rows: a set has at most 2147483647", name, (long long)a->rows);
+    if (width >= 0 && a->width != width)
+        return pnet_error_set(e, PNET_USAGE, "%s: width %lld, expected %lld", name,
+            (long long)a->width, (long long)width);
+    if (a->stride && a->stride < a->width)
+        return pnet_error_set(e, PNET_USAGE, "%s: the stride %lld is below the width %lld", name,
+            (long long)a->stride, (long long)a->width);
+    if (!a->data && a->rows) return pnet_error_set(e, PNET_USAGE, "%s: `data` is NULL", name);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_set_form_take(struct pnet_set_form *f, int64_t rows, int64_t others,
+    int64_t count, int32_t cells, struct pnet_error *e)
+{
+    if (!f->start) f->start = pnet_library_room(rows + 1, sizeof *f->start, e);
+    if (!f->start) return PNET_NO_MEMORY;
+    f->other = pnet_library_room(count, sizeof *f->other, e);
+    if (!f->other) return PNET_NO_MEMORY;
+    f->cell = pnet_library_room(count, sizeof *f->cell, e);
+    if (!f->cell) return PNET_NO_MEMORY;
+    f->triplets = (struct pnet_triplets){.rows = rows,
+        .others = others,
+        .count = count,
+        .cells = cells,
+        .start = f->start,
+        .other = f->other,
+        .cell = f->cell};
+    return PNET_OK;
+}
+
+enum pnet_status pnet_set_form_turn(
+    const struct pnet_set_form *from, struct pnet_set_form *to, struct pnet_error *e)
+{
+    const struct pnet_triplets *t = &from->triplets;
+    enum pnet_status st = pnet_set_form_take(to, t->others, t->rows, t->count, t->cells, e);
+    if (st) return st;
+    void *work = pnet_library_room((int64_t)pnet_cpu_transpose_work(t), 1, e);
+    if (!work) return PNET_NO_MEMORY;
+    pnet_cpu_transpose(t, to->start, to->other, to->cell, work);
+    free(work);
+    return PNET_OK;
+}
+
+static void free_form(struct pnet_set_form *f)
+{
+    free(f->start);
+    free(f->other);
+    free(f->cell);
+}
+
+void pnet_set_free(struct pnet_set *set)
+{
+    if (!set || atomic_fetch_sub(&set->owners, 1) > 1) return;
+    if (set->of) {
+        pnet_set_free(set->of);
+    } else {
+        free_form(&set->by_out);
+        free_form(&set->by_in);
+        if (set->out.index != set->in.index) free(set->out.index);
+        free(set->in.index);
+    }
+    free(set);
+}
+
+enum pnet_status pnet_set_inverse(
+    const struct pnet_set *of, struct pnet_set **set, struct pnet_error *e)
+{
+    struct pnet_set *s = *set = pnet_library_room(1, sizeof *s, e);
+    if (!s) return PNET_NO_MEMORY;
+    /* the owner of the memory, which counts this set as an owner */
+    struct pnet_set *owner = of->of ? of->of : (struct pnet_set *)of;
+    *s = (struct pnet_set){.of = owner,
+        .axes = of->axes,
+        .samples = of->samples,
+        .in = of->out,
+        .out = of->in,
+        .by_out = of->by_in,
+        .by_in = of->by_out};
+    atomic_init(&s->owners, 1);
+    atomic_fetch_add(&owner->owners, 1);
+    return PNET_OK;
+}
+
+/* A list of the caller's, contiguous. */
+struct list {
+    const char *name;
+    const struct pnet_array *array;
+    int64_t end;         /* numbers are below */
+    const int32_t *data; /* the caller's, or `copy` */
+    int32_t *copy;
+};
+
+static enum pnet_status check_list(struct list *l, int64_t count, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_library_check_integers(l->name, l->array, 1, e);
+    if (st) return st;
+    if (l->array->rows != count)
+        return pnet_error_set(e, PNET_USAGE, "%s has %lld rows, and i has %lld", l->name,
+            (long long)l->array->rows, (long long)count);
+    const int32_t *from = l->data = l->array->data;
+    int64_t stride = l->array->stride ? l->array->stride : 1;
+    for (int64_t n = 0; n < count; n++)
+        if (from[n * stride] < 0 || from[n * stride] >= l->end)
+            return pnet_error_set(e, PNET_BAD_DATA, "%s: row %lld: %d is none of 0 .. %lld",
+                l->name, (long long)n, (int)from[n * stride], (long long)l->end - 1);
+    if (stride == 1) return PNET_OK;
+    l->data = l->copy = pnet_library_room(count, sizeof *l->copy, e);
+    if (!l->copy) return PNET_NO_MEMORY;
+    for (int64_t n = 0; n < count; n++) l->copy[n] = from[n * stride];
+    return PNET_OK;
+}
+
+static enum pnet_status check_sizes(
+    int64_t rows_out, int64_t rows_in, int32_t taps, struct pnet_error *e)
+{
+    if (rows_out < 0 || rows_out > INT32_MAX || rows_in < 0 || rows_in > INT32_MAX)
+        return pnet_error_set(e, PNET_USAGE, "%lld rows out and %lld in: expected 0 to 2147483647",
+            (long long)rows_out, (long long)rows_in);
+    if (taps < 1 || taps > UINT16_MAX + 1)
+        return pnet_error_set(e, PNET_USAGE, "%d taps: expected 1 to 65536", (int)taps);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet_array *j,
+    const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
+    struct pnet_set **set, struct pnet_error *e)
+{
+    struct list list[] = {{.name = "i", .array = i, .end = rows_out},
+        {.name = "j", .array = j, .end = rows_in}, {.name = "k", .array = k, .end = taps}};
+    *set = NULL;
+    enum pnet_status st = check_sizes(rows_out, rows_in, taps, e);
+    struct pnet_set *s = st ? NULL : calloc(1, sizeof *s);
+    if (!st && !s) st = pnet_error_memory(e);
+    for (int n = 0; n < 3 && !st; n++) st = check_list(&list[n], i->rows, e);
+    if (!st) st = pnet_set_form_take(&s->by_out, rows_out, rows_in, i->rows, taps, e);
+    if (!st) {
+        pnet_cpu_listed(i->rows, list[0].data, list[1].data, list[2].data, rows_out,
+            s->by_out.start, s->by_out.other, s->by_out.cell);
+        st = pnet_set_form_turn(&s->by_out, &s->by_in, e);
+    }
+    for (int n = 0; n < 3; n++) free(list[n].copy);
+    if (st) {
+        pnet_set_free(s);
+        return st;
+    }
+    s->out = (struct pnet_set_side){.rows = rows_out, .extent = {1, 1, 1}};
+    s->in = (struct pnet_set_side){.rows = rows_in, .extent = {1, 1, 1}};
+    s->samples = 1;
+    atomic_init(&s->owners, 1);
+    *set = s;
+    return PNET_OK;
+}
+
+enum pnet_status pnet_set_counts(
+    const struct pnet_set *set, struct pnet_set_info *info, struct pnet_error *e)
+{
+    struct pnet_set_info i = {.rows_in = set->in.rows,
+        .rows_out = set->out.rows,
+        .triplets = set->by_out.triplets.count,
+        .taps = set->by_out.triplets.cells,
+        .axes = set->axes,
+        .batches = set->samples};
+    memcpy(i.extent_in, set->in.extent, sizeof i.extent_in);
+    memcpy(i.extent_out, set->out.extent, sizeof i.extent_out);
+    return pnet_library_give("pnet_set_info", &i, info, sizeof i, e);
+}
+
+enum pnet_status pnet_set_indices(
+    const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e)
+{
+    if (!set->axes)
+        return pnet_error_set(e, PNET_USAGE, "the set was made from triplets: it has no voxels");
+    int64_t there = set->out.rows * (1 + set->axes);
+    if (count != there)
+        return pnet_error_set(e, PNET_USAGE,
+            "the indices of the outputs are %lld numbers, not %lld", (long long)there,
+            (long long)count);
+    if (count) memcpy(to, set->out.index, (size_t)count * sizeof *to);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, int32_t *j,
+    int32_t *k, int64_t count, struct pnet_error *e)
+{
+    const struct pnet_triplets *t = &set->by_out.triplets;
+    if (count != t->count)
+        return pnet_error_set(e, PNET_USAGE, "the set has %lld triplets, not %lld",
+            (long long)t->count, (long long)count);
+    for (int64_t row = 0; row < t->rows; row++)
+        for (int64_t n = t->start[row]; n < t->start[row + 1]; n++) {
+            if (i) i[n] = (int32_t)row;
+            if (j) j[n] = t->other[n];
+            if (k) k[n] = t->cell[n];
+        }
+    return PNET_OK;
+}
