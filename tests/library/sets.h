@@ -158,7 +158,7 @@ static inline void sets_run(
     NEED(sets_try(c, set, &o, s, &e));
 }
 
-/* The 2-norm of the difference of two tensors over that of the second one, whose elements count as 1 at least: they may cancel. */
+/* The 2-norm of the difference of two tensors over that of the second one, of elements of at least 1: they may cancel. */
 static inline double sets_error(const float *got, const double *want, int64_t count)
 {
     double difference = 0, norm = (double)count;
