@@ -5,22 +5,23 @@
 enum { EDGE = 12, FEATURES = 5, SAME = 7, COARSE = 9, FINE = 4 };
 
 /* One level; then to a coarser level, and back to the finer one. */
-static const char text[] = "pnet 1\n"
-                           "input cloud {\n"
-                           "  xyz : position\n"
-                           "  f   : feature[5]\n"
-                           "}\n"
-                           "net same(p: cloud) {\n"
-                           "  g = grid(p, 10cm * [1, 2])\n"
-                           "  return p.f -> pool(mean, to=g[0]) -> conv(7, kernel=3)\n"
-                           "}\n"
-                           "net back(p: cloud) {\n"
-                           "  g = grid(p, 10cm * [1, 2])\n"
-                           "  return p.f -> pool(mean, to=g[0]) -> conv(9, kernel=2, to=g[1]) -> "
-                           "conv(4, kernel=2, to=g[0])\n"
-                           "}\n"
-                           "a = same(cloud)\n"
-                           "b = back(cloud)\n";
+static const char text[] =
+    "pnet 1\n"
+    "input cloud {\n"
+    "  xyz : position\n"
+    "  f   : feature[5]\n"
+    "}\n"
+    "net same(p: cloud) {\n"
+    "  g = grid(p, 10cm * [1, 2])\n"
+    "  return p.f -> pool(mean, to=g[0]) -> conv(7, kernel=3, bias=yes)\n"
+    "}\n"
+    "net back(p: cloud) {\n"
+    "  g = grid(p, 10cm * [1, 2])\n"
+    "  return p.f -> pool(mean, to=g[0]) -> conv(9, kernel=2, to=g[1], bias=yes) -> "
+    "conv(4, kernel=2, to=g[0], bias=yes)\n"
+    "}\n"
+    "a = same(cloud)\n"
+    "b = back(cloud)\n";
 
 /* A case whose indices are (sample, x, y, z), sorted by sample, and the centres of its voxels. */
 struct both {
