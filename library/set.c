@@ -122,6 +122,7 @@ static enum pnet_status check_list(struct list *l, int64_t count, struct pnet_er
             (long long)l->array->rows, (long long)count);
     const int32_t *from = l->data = l->array->data;
     int64_t stride = l->array->stride ? l->array->stride : 1;
+    if (!from) return PNET_OK; /* there are no rows */
     for (int64_t n = 0; n < count; n++)
         if (from[n * stride] < 0 || from[n * stride] >= l->end)
             return pnet_error_set(e, PNET_BAD_DATA, "%s: row %lld: %d is none of 0 .. %lld",

@@ -139,11 +139,11 @@ static enum pnet_status sort_inputs(struct making *m, struct pnet_error *e)
 {
     struct pnet_set *s = m->set;
     int64_t n = s->in.rows;
-    void *work = NULL;
     m->in_splits = pnet_library_room((int64_t)s->samples + 1, sizeof *m->in_splits, e);
-    if (m->in_splits) m->in_key = pnet_library_room(n, sizeof *m->in_key, e);
-    if (m->in_key) m->in_row = pnet_library_room(n, sizeof *m->in_row, e);
-    if (m->in_row) work = pnet_library_room((int64_t)pnet_cpu_sites_sort_work(n), 1, e);
+    m->in_key = pnet_library_room(n, sizeof *m->in_key, e);
+    m->in_row = pnet_library_room(n, sizeof *m->in_row, e);
+    if (!m->in_splits || !m->in_key || !m->in_row) return PNET_NO_MEMORY;
+    void *work = pnet_library_room((int64_t)pnet_cpu_sites_sort_work(n), 1, e);
     if (!work) return PNET_NO_MEMORY;
     pnet_cpu_sites_sort(
         n, s->samples, s->axes, s->in.index, 1 + s->axes, m->in_splits, m->in_key, m->in_row, work);
