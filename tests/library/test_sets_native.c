@@ -1,4 +1,4 @@
-/* Sets of voxels and networks in voxel mode: the kernel cells of a .pnet layer are the taps of a set, so that a layer on a grid and
+/* Sets of voxels and networks in voxel mode: kernel cells of a layer are taps of a set, so that a layer on a grid and
    a convolution on its voxels give the same numbers with the same weights. */
 #include "tests/library/sets.h"
 

@@ -1,4 +1,4 @@
-/* Sets of voxels: what dense grids do not show. Far voxels, inverse sets, triplets of the caller, options of a sum, and errors. */
+/* Sets of voxels: what dense grids do not show. Far voxels, inverse sets, the caller's triplets, options, errors. */
 #include "tests/library/sets.h"
 
 struct triplets {
