@@ -57,3 +57,7 @@ write_basic_package_version_file(pnetConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${CMAKE_BINARY_DIR}/pnet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${CMAKE_BINARY_DIR}/pnetConfig.cmake ${CMAKE_BINARY_DIR}/pnetConfigVersion.cmake DESTINATION ${package})
 install(EXPORT pnet NAMESPACE pnet:: FILE pnetTargets.cmake DESTINATION ${package})
+# The shared library alone, for the Python package (python/pyproject.toml).
+if(NOT PNET_STATIC)
+  install(FILES $<TARGET_FILE:pnet> DESTINATION pnet RENAME libpnet.so COMPONENT python EXCLUDE_FROM_ALL)
+endif()

@@ -1,0 +1,314 @@
+"""What include/pnet.h declares, by ctypes, under the same names. tests/test_header.py compares all of it with the header."""
+
+from __future__ import annotations
+
+import enum
+import operator
+import os
+from ctypes import (
+    CDLL, POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64,
+    c_void_p, sizeof,
+)
+
+ABI = 0
+VERSION = "0.1.0"
+
+
+class Status(enum.IntEnum):
+    """Why a call failed, as enum pnet_status."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    BAD_MODEL = 3
+    BAD_DATA = 4
+    NO_MEMORY = 5
+    NO_DEVICE = 6
+    INTERRUPTED = 130
+
+
+# The other enums: their prefix in the header, and what follows it, in lower case.
+PURPOSES = {"infer": 0, "eval": 1, "train": 2}
+DIAGNOSTICS = {"error": 0, "warning": 1}
+FIELDS = {"position": 0, "feature": 1, "class": 2}
+ROWS = {"points": 0, "samples": 1, "generated": 2}
+OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
+DTYPES = {"f32": 0, "i32": 1, "i64": 2}
+ENUMS = {
+    "PNET_PURPOSE_": PURPOSES,
+    "PNET_DIAGNOSTIC_": DIAGNOSTICS,
+    "PNET_FIELD_": FIELDS,
+    "PNET_ROWS_": ROWS,
+    "PNET_OPTIMIZER_": OPTIMIZERS,
+    "PNET_DTYPE_": DTYPES,
+}
+
+
+class Sized(Structure):
+    """A struct that begins with its size."""
+
+    def __init__(self, **members):
+        super().__init__(size=sizeof(self), **members)
+
+
+class pnet_error(Structure):
+    _fields_ = [("status", c_int), ("message", c_char * 1024)]
+
+
+class pnet_model_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("purpose", c_int),
+        ("mode", c_char_p),
+        ("params", POINTER(c_char_p)),
+        ("param_count", c_size_t),
+        ("net", c_char_p),
+        ("value", c_char_p),
+        ("trained", c_char_p),
+        ("class_weights", POINTER(c_double)),
+        ("class_weight_count", c_size_t),
+    ]
+
+
+class pnet_diagnostic(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("file", c_char_p),
+        ("line", c_int32),
+        ("column", c_int32),
+        ("end_line", c_int32),
+        ("end_column", c_int32),
+        ("message", c_char_p),
+        ("label", c_char_p),
+        ("help", c_char_p),
+    ]
+
+
+class pnet_input_info(Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("fields", c_size_t), ("read", c_int)]
+
+
+class pnet_field_info(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("name", c_char_p),
+        ("kind", c_int),
+        ("width", c_int32),
+        ("classes", c_int32),
+        ("per_cloud", c_int),
+        ("read", c_int),
+    ]
+
+
+class pnet_weight_info(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("name", c_char_p),
+        ("dims", c_int32),
+        ("shape", c_int64 * 4),
+        ("count", c_int64),
+        ("trained", c_int),
+        ("folded", c_int),
+    ]
+
+
+class pnet_objective_info(Sized):
+    _fields_ = [("size", c_size_t), ("name", c_char_p), ("metric", c_int)]
+
+
+class pnet_result_info(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("name", c_char_p),
+        ("width", c_int32),
+        ("classes", c_int32),
+        ("rows", c_int),
+        ("input", c_char_p),
+    ]
+
+
+class pnet_optimizer(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("momentum", c_double),
+        ("nesterov", c_int),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("eps", c_double),
+        ("weight_decay", c_double),
+        ("decay_all", c_int),
+    ]
+
+
+class pnet_session_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("device", c_char_p),
+        ("precision", c_char_p),
+        ("memory_limit", c_size_t),
+        ("seed", c_uint64),
+        ("optimizer", POINTER(pnet_optimizer)),
+    ]
+
+
+class pnet_array(Structure):
+    _fields_ = [("data", c_void_p), ("dtype", c_int), ("rows", c_int64), ("width", c_int64), ("stride", c_int64)]
+
+
+class pnet_value(Structure):
+    _fields_ = [("name", c_char_p), ("array", pnet_array)]
+
+
+class pnet_step_options(Sized):
+    _fields_ = [("size", c_size_t), ("learning_rate", c_double), ("clip", c_double), ("loss_scale", c_double)]
+
+
+class pnet_step_info(Sized):
+    _fields_ = [("size", c_size_t), ("gradient_norm", c_double), ("skipped", c_int), ("steps", c_int64)]
+
+
+class pnet_memory_info(Sized):
+    _fields_ = [("size", c_size_t), ("planned", c_size_t), ("used", c_size_t), ("peak", c_size_t)]
+
+
+MODEL = SESSION = c_void_p  # opaque handles
+
+# Functions that can fail: the arguments before the last one, struct pnet_error *. They return enum pnet_status.
+FALLIBLE = {
+    "pnet_model_compile": [c_char_p, c_char_p, c_size_t, POINTER(pnet_model_options), POINTER(MODEL)],
+    "pnet_model_open": [c_char_p, POINTER(pnet_model_options), POINTER(MODEL)],
+    "pnet_model_diagnostic": [MODEL, c_size_t, POINTER(pnet_diagnostic)],
+    "pnet_model_input": [MODEL, c_size_t, POINTER(pnet_input_info)],
+    "pnet_model_field": [MODEL, c_size_t, c_size_t, POINTER(pnet_field_info)],
+    "pnet_model_weight": [MODEL, c_size_t, POINTER(pnet_weight_info)],
+    "pnet_model_objective": [MODEL, c_size_t, POINTER(pnet_objective_info)],
+    "pnet_model_result": [MODEL, POINTER(pnet_result_info)],
+    "pnet_model_peak": [MODEL, POINTER(pnet_session_options), c_int64, POINTER(c_size_t)],
+    "pnet_optimizer_default": [c_int, POINTER(pnet_optimizer)],
+    "pnet_session_new": [MODEL, POINTER(pnet_session_options), POINTER(SESSION)],
+    "pnet_session_init": [SESSION],
+    "pnet_session_load": [SESSION, c_char_p],
+    "pnet_session_copy_weights": [SESSION, SESSION],
+    "pnet_session_save": [SESSION, c_char_p],
+    "pnet_session_get_weight": [SESSION, c_char_p, POINTER(c_float), c_int64],
+    "pnet_session_set_weight": [SESSION, c_char_p, POINTER(c_float), c_int64],
+    "pnet_session_bind": [SESSION, POINTER(pnet_value), c_size_t],
+    "pnet_session_forward": [SESSION],
+    "pnet_session_result_shape": [SESSION, POINTER(c_int64), POINTER(c_int64)],
+    "pnet_session_result": [SESSION, POINTER(c_float), c_int64],
+    "pnet_session_objective": [SESSION, c_char_p, POINTER(c_double)],
+    "pnet_session_gradients": [SESSION, c_float, c_int],
+    "pnet_session_get_gradient": [SESSION, c_char_p, POINTER(c_float), c_int64],
+    "pnet_session_set_gradient": [SESSION, c_char_p, POINTER(c_float), c_int64],
+    "pnet_session_step": [SESSION, POINTER(pnet_step_options), POINTER(pnet_step_info)],
+    "pnet_session_memory": [SESSION, POINTER(pnet_memory_info)],
+}
+# The others: what they return, and their arguments.
+PLAIN = {
+    "pnet_abi": (c_int, []),
+    "pnet_version": (c_char_p, []),
+    "pnet_model_free": (None, [MODEL]),
+    "pnet_model_diagnostics": (c_size_t, [MODEL]),
+    "pnet_model_inputs": (c_size_t, [MODEL]),
+    "pnet_model_weights": (c_size_t, [MODEL]),
+    "pnet_model_objectives": (c_size_t, [MODEL]),
+    "pnet_session_free": (None, [SESSION]),
+}
+
+
+class Error(Exception):
+    """Something failed. Every object can still be used.
+
+    status       a Status
+    message      a sentence, the same that pnetc prints
+    diagnostics  where a model is wrong: its errors and warnings, a list of Diagnostic; else an empty list
+    """
+
+    def __init__(self, status: Status, message: str, diagnostics=()):
+        super().__init__(message)
+        self.status = Status(status)
+        self.message = message
+        self.diagnostics = list(diagnostics)
+
+    def __reduce__(self):
+        return type(self), (self.status, self.message, self.diagnostics)
+
+
+def _open() -> CDLL:
+    """Loads the library that lies in the package, or else that of the system, and declares its functions."""
+    path = os.path.join(os.path.dirname(__file__), "libpnet.so")
+    found = CDLL(path if os.path.exists(path) else f"libpnet.so.{ABI}")
+    for name, (result, arguments) in PLAIN.items():
+        function = getattr(found, name)
+        function.restype, function.argtypes = result, arguments
+    for name, arguments in FALLIBLE.items():
+        function = getattr(found, name)
+        function.restype, function.argtypes = c_int, [*arguments, POINTER(pnet_error)]
+    is_version = found.pnet_version().decode()
+    # ABI 0 promises nothing from one version to the next
+    if found.pnet_abi() != ABI or (ABI == 0 and is_version != VERSION):
+        raise ImportError(f"the library is pnet {is_version}, and this package is for pnet {VERSION}")
+    return found
+
+
+_functions = _open()
+
+
+def version() -> str:
+    """The version of the library that is loaded."""
+    return _functions.pnet_version().decode()
+
+
+def plain(name: str, *arguments):
+    """Calls a function that cannot fail."""
+    return getattr(_functions, name)(*arguments)
+
+
+def call(name: str, *arguments) -> None:
+    """Calls a function that can fail. Other threads run meanwhile: ctypes releases the GIL."""
+    error = pnet_error()
+    status = getattr(_functions, name)(*arguments, byref(error))
+    if status:
+        raise Error(Status(status), decode(error.message))
+
+
+def refuse(message: str) -> Error:
+    """The error of a wrong argument."""
+    return Error(Status.USAGE, message)
+
+
+def decode(text: bytes | None) -> str | None:
+    """A text of the library; bytes of a file's name may be no UTF-8."""
+    return None if text is None else text.decode("utf-8", "replace")
+
+
+def encode(what: str, text) -> bytes | None:
+    """A text or path for the library. None stays None."""
+    if text is None:
+        return None
+    given = os.fsencode(text)
+    if b"\0" in given:
+        raise refuse(f"{what} has a zero byte: {text!r}")
+    return given
+
+
+def choice(what: str, values: dict, name: str) -> int:
+    """The number of a name."""
+    if name not in values:
+        raise refuse(f"{what} is {name!r}, expected one of {', '.join(values)}")
+    return values[name]
+
+
+def name_of(values: dict, number: int) -> str:
+    """The name of a number."""
+    return next(name for name, value in values.items() if value == number)
+
+
+def count(what: str, value, bits: int) -> int:
+    """An integer from 0 on, of so many bits, which ctypes would cut off in silence."""
+    number = operator.index(value)
+    if not 0 <= number < 1 << bits:
+        raise refuse(f"{what} is {number}, expected 0 .. {(1 << bits) - 1}")
+    return number

@@ -1,0 +1,201 @@
+"""Models: a .pnet text, compiled; what it reads, what weights it has, what it computes."""
+
+from __future__ import annotations
+
+import functools
+import numbers
+import os
+from ctypes import byref, c_char_p, c_double, c_size_t
+from typing import Mapping, NamedTuple, Sequence
+
+import numpy
+
+from pnet import _library as library
+from pnet._handle import Handle
+from pnet.session import Session, session_options
+
+
+class Diagnostic(NamedTuple):
+    """An error or a warning of a model, at a place in its text."""
+
+    kind: str  # "error", "warning"
+    file: str
+    line: int  # of the first character, from 1; 0: the file as a whole
+    column: int
+    end_line: int  # of the character after the last
+    end_column: int
+    message: str
+    label: str | None  # a remark on the place
+    help: str | None  # what to write instead, in lines
+
+
+class Field(NamedTuple):
+    """One array of a cloud."""
+
+    name: str
+    kind: str  # "position", "feature": float32; "class": int32 or int64, 0 .. classes - 1, or -1: ignored
+    width: int  # of a row
+    classes: int  # of a class, else 0
+    per_cloud: bool  # one row a sample instead of one a point
+    read: bool  # the model reads it; else it need not be given
+
+
+class Input(NamedTuple):
+    """An input of a model: a cloud of some fields, or a pose, which has none: [samples, 4, 4] float32."""
+
+    name: str
+    fields: tuple[Field, ...]
+    read: bool
+
+
+class Weight(NamedTuple):
+    """A tensor of a weights file for this model, float32."""
+
+    name: str
+    shape: tuple[int, ...]
+    trained: bool  # False: a running statistic of a norm
+    folded: bool  # "infer": joined with others into one; a session cannot give or take it alone
+
+
+class Objective(NamedTuple):
+    """A loss or metric."""
+
+    name: str
+    metric: bool  # False: a loss
+
+
+class Result(NamedTuple):
+    """What a session of an "infer" model computes."""
+
+    name: str  # path of the value
+    width: int  # channels of a row
+    classes: int  # they are scores of so many classes; 0: other features
+    rows: str  # "points": a row for each point of `input`, in its order; "samples"; "generated": for each generated point
+    input: str | None
+
+
+def _written(value) -> str:
+    """A value of a param as --set takes it."""
+    if isinstance(value, (bool, numpy.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    if isinstance(value, str):
+        return value
+    return "[" + ", ".join(_written(element) for element in value) + "]"
+
+
+def _diagnostics(handle) -> list[Diagnostic]:
+    found = []
+    for index in range(library.plain("pnet_model_diagnostics", handle)):
+        d = library.pnet_diagnostic()
+        library.call("pnet_model_diagnostic", handle, index, byref(d))
+        found.append(Diagnostic(
+            library.name_of(library.DIAGNOSTICS, d.kind), library.decode(d.file), d.line, d.column, d.end_line, d.end_column,
+            library.decode(d.message), library.decode(d.label), library.decode(d.help)))
+    return found
+
+
+class Model(Handle):
+    """A compiled model. It never changes: any number of threads may use it at once.
+
+    text_or_path   the text of a model, if it is a str of several lines; else the path of a .pnet file
+    params         params of the model by name: numbers, bools, lists, or a str as pnetc takes them with --set: "20cm"
+    mode           "native", "voxel", or degradations: "centre,kernel"
+    purpose        what sessions do: "infer" the result of a net, "eval" losses and metrics, "train" gradients and steps too
+    trained        path of weights: the model is compiled in the mode and with the params that they were trained in, where
+                   `mode` and `params` do not say otherwise. The weights themselves are for Session.load
+    net, value     "infer": the result of this net, of the last one if None; or the value of a layer by its path
+    class_weights  for losses whose `weights` the model leaves out; None: all 1
+    name           stands for the file in messages about a text; `include` statements are relative to it
+
+    A model with errors raises Error, whose `diagnostics` lists them.
+    """
+
+    def __init__(self, text_or_path: str | os.PathLike, params: Mapping[str, object] = {}, mode: str | None = None,
+                 purpose: str = "infer", trained: str | os.PathLike | None = None, net: str | None = None,
+                 value: str | None = None, class_weights: Sequence[float] | None = None, name: str = "model.pnet"):
+        options = library.pnet_model_options(
+            purpose=library.choice("purpose", library.PURPOSES, purpose), mode=library.encode("mode", mode),
+            net=library.encode("net", net), value=library.encode("value", value),
+            trained=library.encode("trained", trained))
+        sets = [library.encode("params", f"{key}={_written(given)}") for key, given in params.items()]
+        options.params, options.param_count = (c_char_p * len(sets))(*sets), len(sets)
+        if class_weights is not None:
+            options.class_weights = (c_double * len(class_weights))(*class_weights)
+            options.class_weight_count = len(class_weights)
+        handle = library.MODEL()
+        try:
+            if isinstance(text_or_path, str) and "\n" in text_or_path:
+                text = text_or_path.encode()
+                library.call("pnet_model_compile", library.encode("name", name), text, len(text), byref(options), byref(handle))
+            else:
+                library.call("pnet_model_open", library.encode("path", text_or_path), byref(options), byref(handle))
+        except library.Error as error:
+            if handle:
+                error.diagnostics = _diagnostics(handle)
+                library.plain("pnet_model_free", handle)
+            raise
+        super().__init__("model", handle.value, "pnet_model_free")
+        self.purpose = purpose
+
+    @functools.cached_property
+    def diagnostics(self) -> list[Diagnostic]:
+        """The warnings."""
+        with self._hold():
+            return _diagnostics(self._use())
+
+    @functools.cached_property
+    def inputs(self) -> list[Input]:
+        """What sessions bind."""
+        return [self._input(index, info) for index, info in self._list("pnet_model_input", library.pnet_input_info)]
+
+    def _input(self, index: int, i: library.pnet_input_info) -> Input:
+        fields = []
+        for number in range(i.fields):
+            f = library.pnet_field_info()
+            self._call("pnet_model_field", index, number, byref(f))
+            fields.append(Field(library.decode(f.name), library.name_of(library.FIELDS, f.kind), f.width, f.classes,
+                                bool(f.per_cloud), bool(f.read)))
+        return Input(library.decode(i.name), tuple(fields), bool(i.read))
+
+    @functools.cached_property
+    def weights(self) -> list[Weight]:
+        """The tensors of a weights file."""
+        return [Weight(library.decode(w.name), tuple(w.shape[:w.dims]), bool(w.trained), bool(w.folded))
+                for _, w in self._list("pnet_model_weight", library.pnet_weight_info)]
+
+    @functools.cached_property
+    def objectives(self) -> list[Objective]:
+        """Losses and metrics of an "eval" or "train" model."""
+        return [Objective(library.decode(o.name), bool(o.metric))
+                for _, o in self._list("pnet_model_objective", library.pnet_objective_info)]
+
+    @functools.cached_property
+    def result(self) -> Result:
+        """What a session of an "infer" model computes. Error: the model has another purpose."""
+        r = library.pnet_result_info()
+        self._call("pnet_model_result", byref(r))
+        return Result(library.decode(r.name), r.width, r.classes, library.name_of(library.ROWS, r.rows), library.decode(r.input))
+
+    def _list(self, name: str, struct: type) -> list:
+        """The records of one kind, with their indices. Their texts live as long as the model."""
+        with self._hold():
+            found = [(index, struct()) for index in range(library.plain(name + "s", self._use()))]
+            for index, record in found:
+                self._call(name, index, byref(record))
+            return found
+
+    def peak(self, points: int, device: str = "cpu", precision: str | None = None) -> int:
+        """The most bytes on the device that a session takes for one sample of `points` points in each cloud, assuming usual
+        ratios between levels. The device need not be present."""
+        peak = c_size_t()
+        self._call("pnet_model_peak", byref(session_options(device, precision)), library.count("points", points, 63), byref(peak))
+        return peak.value
+
+    def session(self, device: str = "cpu", precision: str | None = None, seed: int = 0,
+                optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0) -> Session:
+        """A session of this model, as Session describes it."""
+        return Session(self, device, precision, seed, optimizer, memory_limit)

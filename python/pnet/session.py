@@ -1,0 +1,203 @@
+"""Sessions: a model on one device, with weights, a batch and memory."""
+
+from __future__ import annotations
+
+import os
+from ctypes import POINTER, byref, c_double, c_int64, pointer
+from typing import TYPE_CHECKING, Mapping, NamedTuple
+
+import numpy
+
+from pnet import _arrays, _library as library
+from pnet._handle import Handle
+
+if TYPE_CHECKING:
+    from pnet.model import Model
+
+
+class Step(NamedTuple):
+    """What Session.step did."""
+
+    gradient_norm: float  # 2-norm of the gradients, divided by the loss scale, before clipping
+    skipped: bool  # the norm or a loss is not finite: nothing was changed
+    steps: int  # that changed the weights so far
+
+
+class Memory(NamedTuple):
+    """Bytes on the session's device."""
+
+    planned: int  # peak of a session that runs this batch alone, before it runs; 0: no batch
+    used: int  # what the session has now
+    peak: int  # and at most so far
+
+
+def _optimizer(given: str | Mapping[str, object]) -> library.pnet_optimizer:
+    settings = {"name": given} if isinstance(given, str) else dict(given)
+    if "name" not in settings:
+        raise library.refuse("optimizer has no name")
+    o = library.pnet_optimizer()
+    library.call("pnet_optimizer_default", library.choice("optimizer", library.OPTIMIZERS, settings.pop("name")), byref(o))
+    known = [name for name, _ in o._fields_ if name not in ("size", "kind")]
+    for name, value in settings.items():
+        if name not in known:
+            raise library.refuse(f"optimizer has no {name!r}, expected one of {', '.join(known)}")
+        setattr(o, name, value)
+    return o
+
+
+def session_options(device: str | None, precision: str | None, seed: int = 0, optimizer=None,
+                    memory_limit: int = 0) -> library.pnet_session_options:
+    """The options of the library; Session says what they are."""
+    options = library.pnet_session_options(
+        device=library.encode("device", device), precision=library.encode("precision", precision),
+        memory_limit=library.count("memory_limit", memory_limit, 64), seed=library.count("seed", seed, 64))
+    if optimizer is not None:
+        options.optimizer = pointer(_optimizer(optimizer))
+    return options
+
+
+class Session(Handle):
+    """A model on one device. Calls of several threads on one session run one after another; sessions apart run at once, because
+    the library runs without the GIL. A session belongs to the process that made it.
+
+    device        "cpu", "cuda", "cuda:1"
+    precision     "fp32", on a GPU also "tf32", "bf16", "fp16"; None: "fp32", or what `trained` of the model gives
+    seed          0 .. 2^64 - 1, of fresh weights, dropout, and losses that draw
+    optimizer     of a "train" model: "sgd", "adam", "adamw", or a dict with such a name and settings as in PyTorch:
+                  {"name": "sgd", "momentum": 0.9, "nesterov": True, "weight_decay": 1e-4}, {"name": "adam", "beta1": 0.9,
+                  "beta2": 0.999, "eps": 1e-8}; "decay_all": weight decay also for biases and norms. None: no steps
+    memory_limit  bytes on the device; 0: none
+
+    Weights come from init, load or copy_weights, before anything is computed; after a failure they are as before.
+    """
+
+    _process: int | None = None  # the process with the first session
+
+    def __init__(self, model: Model, device: str = "cpu", precision: str | None = None, seed: int = 0,
+                 optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0):
+        options = session_options(device, precision, seed, optimizer, memory_limit)
+        Session._process = Session._process or os.getpid()
+        self._own_process()
+        handle = library.SESSION()
+        model._call("pnet_session_new", byref(options), byref(handle))
+        super().__init__("session", handle.value, "pnet_session_free")
+        self.model = model
+        self._shapes = {w.name: w.shape for w in model.weights}
+
+    @staticmethod
+    def _own_process() -> None:
+        # OpenMP waits for ever for threads that a fork did not copy
+        if Session._process != os.getpid():
+            raise library.refuse("this process was forked from one with sessions, whose threads it does not have: "
+                                 "start it by multiprocessing's \"spawn\" or \"forkserver\"")
+
+    def _hold(self):
+        self._own_process()  # first: a thread that was not forked may hold the lock for ever
+        return self._lock
+
+    def init(self) -> None:
+        """Gives fresh weights, which depend on the seed and their names alone."""
+        self._call("pnet_session_init")
+
+    def load(self, path: str | os.PathLike) -> None:
+        """Reads the weights of a safetensors file, a checkpoint or a run folder (its best checkpoint, else its last)."""
+        self._call("pnet_session_load", library.encode("path", path))
+
+    def copy_weights(self, source: Session) -> None:
+        """Takes the weights of a "train" or "eval" session, by name."""
+        # locks in one order, whichever session a thread begins with
+        first, second = sorted((self, source), key=id)
+        with first._hold(), second._hold():
+            self._call("pnet_session_copy_weights", source._use())
+
+    def save(self, path: str | os.PathLike) -> None:
+        """"train", "eval": writes the weights to a safetensors file, which pnetc and load read. An existing file is replaced as
+        a whole, or stays as it is."""
+        self._call("pnet_session_save", library.encode("path", path))
+
+    def weight(self, name: str) -> numpy.ndarray:
+        """One weight by its name: a new float32 array of the shape that Model.weights says."""
+        return self._get("pnet_session_get_weight", name)
+
+    def set_weight(self, name: str, value) -> None:
+        """Replaces one weight: float32, of the shape that Model.weights says."""
+        self._set("pnet_session_set_weight", name, value)
+
+    def gradient(self, name: str) -> numpy.ndarray:
+        """The gradient of one trained weight, after gradients(), as weight()."""
+        return self._get("pnet_session_get_gradient", name)
+
+    def set_gradient(self, name: str, value) -> None:
+        """Replaces the gradient of one trained weight, for example by the mean over several processes."""
+        self._set("pnet_session_set_gradient", name, value)
+
+    def _get(self, function: str, name: str) -> numpy.ndarray:
+        # a name that is not there is for the library to refuse
+        to = numpy.empty(self._shapes.get(name, ()), numpy.float32)
+        self._call(function, library.encode("name", name), _arrays.pointer(to), to.size)
+        return to
+
+    def _set(self, function: str, name: str, value) -> None:
+        given = _arrays.floats(name, value, self._shapes[name]) if name in self._shapes else numpy.empty((), numpy.float32)
+        self._call(function, library.encode("name", name), _arrays.pointer(given), given.size)
+
+    def bind(self, values: Mapping[str, object]) -> None:
+        """Takes a batch of clouds and builds the geometry that the model needs from it.
+
+        "INPUT.FIELD"  a field of an input, [rows, width] or, of one column, [rows]; types as in Field. Every field that the
+                       model reads must be there, others may
+        "INPUT"        of a cloud: int64 or int32 [samples + 1], the rows at which its samples begin, and last the number of
+                       rows: [0, 1000, 2500] are two samples of 1000 and 1500 points. Without it the cloud is one sample.
+                       Of a pose: float32 [samples, 4, 4], p_target = T p_source
+
+        Arrays are NumPy's, or anything with __array__ or DLPack in host memory; they are read before bind returns. Rows that
+        are contiguous each, as columns of a larger array, are not copied. Positions are in metres.
+        Status.USAGE: a value is missing or unknown, or has the wrong type or shape. BAD_DATA: its numbers are wrong, and the
+        message names the row. After a failure the session has no batch.
+        """
+        matrices = {name: _arrays.rows(name, value) for name, value in values.items()}
+        given = (library.pnet_value * len(matrices))(
+            *[library.pnet_value(library.encode("name", name), _arrays.describe(m)) for name, m in matrices.items()])
+        self._call("pnet_session_bind", given, len(matrices))
+
+    def forward(self) -> None:
+        """Computes the result, or losses and metrics, on the batch. Norms use their running statistics, and nothing is dropped
+        out. NO_MEMORY comes before anything is computed."""
+        self._call("pnet_session_forward")
+
+    def result(self) -> numpy.ndarray:
+        """"infer", after forward: a new float32 array [rows, width]. Points have the order of the batch; generated points lie
+        behind each other, those of one row together, in the order of those rows."""
+        rows, width = c_int64(), c_int64()
+        with self._hold():
+            self._call("pnet_session_result_shape", byref(rows), byref(width))
+            to = numpy.empty((rows.value, width.value), numpy.float32)
+            self._call("pnet_session_result", _arrays.pointer(to), to.size)
+        return to
+
+    def objective(self, name: str) -> float:
+        """"eval", "train": a loss of this batch after forward or gradients, a metric after forward. A metric that is not defined
+        for the batch is NaN."""
+        value = c_double()
+        self._call("pnet_session_objective", library.encode("name", name), byref(value))
+        return value.value
+
+    def gradients(self, scale: float = 1.0, accumulate: bool = False) -> None:
+        """"train": forward and backward on the batch, as training does it: norms use the statistics of the batch and update the
+        running ones, dropout drops. Gradients are those of `scale` times the sum of the losses; with `accumulate` they are
+        added to those that are there."""
+        self._call("pnet_session_gradients", scale, bool(accumulate))
+
+    def step(self, learning_rate: float, clip: float = 0.0, loss_scale: float = 1.0) -> Step:
+        """One step of the session's optimizer. clip: the largest 2-norm of all gradients, to which they are scaled down, 0: none.
+        loss_scale: the gradients are divided by it first."""
+        info = library.pnet_step_info()
+        options = library.pnet_step_options(learning_rate=learning_rate, clip=clip, loss_scale=loss_scale)
+        self._call("pnet_session_step", byref(options), byref(info))
+        return Step(info.gradient_norm, bool(info.skipped), info.steps)
+
+    def memory(self) -> Memory:
+        """What the session takes, to the byte; what handles take on the host is not in it."""
+        info = library.pnet_memory_info()
+        self._call("pnet_session_memory", byref(info))
+        return Memory(info.planned, info.used, info.peak)
