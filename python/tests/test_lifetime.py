@@ -1,0 +1,216 @@
+"""Handles are freed once, memory stays constant, threads and forked processes do no harm, the import is quick."""
+
+import gc
+import os
+import re
+import subprocess
+import sys
+import threading
+import unittest
+import unittest.mock
+import warnings
+
+import pnet
+import support
+from pnet import _library as library
+
+
+def resident():
+    """Bytes of this process in memory."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Lifetime(support.Case):
+    def counted(self, work):
+        """The calls of functions that free, while work() runs."""
+        with unittest.mock.patch.object(library, "plain", wraps=library.plain) as plain:
+            work()
+            gc.collect()
+        return sorted(call.args[0] for call in plain.call_args_list if call.args[0].endswith("_free"))
+
+    def test_freed_once(self):
+        def closed():
+            with pnet.Model(support.SCENE) as model, model.session() as session:
+                session.init()
+                session.close()
+            model.close()
+
+        def dropped():
+            session = support.session()
+            self.assertIsInstance(session.model, pnet.Model)
+
+        def in_a_circle():
+            session = support.session()
+            session.me = session
+
+        for work in closed, dropped, in_a_circle:
+            self.assertEqual(self.counted(work), ["pnet_model_free", "pnet_session_free"], work.__name__)
+
+    def test_failures_free_too(self):
+        def wrong():
+            self.refused(pnet.Status.BAD_MODEL, "", pnet.Model, "pnet 1\n\n?\n")
+
+        self.assertEqual(self.counted(wrong), ["pnet_model_free"])
+
+    def test_closed(self):
+        model = pnet.Model(support.SCENE, purpose="train")
+        session = model.session()
+        model.close()
+        self.refused(pnet.Status.USAGE, "the model is closed", model.peak, 10)
+        self.refused(pnet.Status.USAGE, "the model is closed", model.session)
+        session.init()  # a session keeps what it needs of its model
+        session.bind(support.cloud())
+        session.gradients()
+        self.assertEqual(session.weight("scene.a.unit.out.bn.weight").shape, (16,))
+        session.close()
+        session.close()
+        self.refused(pnet.Status.USAGE, "the session is closed", session.forward)
+        self.refused(pnet.Status.USAGE, "the session is closed", support.session("eval").copy_weights, session)
+
+    def test_a_thousand_sessions(self):
+        model, batch = pnet.Model(support.SCENE), support.cloud(300)
+
+        def once():
+            with model.session() as session:
+                session.init()
+                support.result(session, batch)
+                self.refused(pnet.Status.USAGE, "missing", session.bind, {})
+
+        for _ in range(100):
+            once()
+        gc.collect()
+        before = resident()
+        for _ in range(1000):
+            once()
+        gc.collect()
+        self.assertLess(resident() - before, 2 ** 20)  # a session takes 100 KiB and more
+
+
+class Threads(support.Case):
+    def together(self, *work):
+        """Runs functions in threads of their own; an exception of one is one of the test."""
+        failures = []
+
+        def guarded(function):
+            try:
+                function()
+            except BaseException as failure:
+                failures.append(failure)
+
+        threads = [threading.Thread(target=guarded, args=(function,)) for function in work]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+    def test_sessions_of_one_model(self):
+        model, batches = pnet.Model(support.SCENE), [support.cloud(1000, seed) for seed in range(4)]
+
+        def compute(batch):
+            with model.session() as session:
+                session.init()
+                return support.result(session, batch)
+
+        wanted = [compute(batch) for batch in batches]
+
+        def check(index):
+            for _ in range(10):
+                self.same(compute(batches[index]), wanted[index])
+
+        self.together(*[lambda index=index: check(index) for index in range(4)])
+
+    def test_one_session(self):
+        session = support.session()
+        wanted = support.result(session, support.cloud())
+
+        def check():
+            for _ in range(50):
+                session.forward()
+                self.same(session.result(), wanted)
+
+        self.together(check, check, check, lambda: [session.memory() for _ in range(1000)])
+
+    def test_copies_in_both_directions(self):
+        a, b = support.session("eval"), support.session("eval")
+        self.together(lambda: [a.copy_weights(b) for _ in range(200)], lambda: [b.copy_weights(a) for _ in range(200)])
+
+    def test_other_threads_run_during_a_call(self):
+        session = support.session("train")
+        session.bind(support.cloud(100_000))
+        count, over = 0, threading.Event()
+
+        def counting():
+            nonlocal count
+            while not over.is_set():
+                count += 1
+
+        thread = threading.Thread(target=counting)
+        thread.start()
+        before = count
+        try:
+            session.gradients()
+        finally:
+            during = count - before
+            over.set()
+            thread.join()
+        self.assertGreater(during, 1000)
+
+
+def status_of(work):
+    """Runs work() in a forked process; 0: it raised nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads here
+        child = os.fork()
+    if not child:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+class Processes(support.Case):
+    def test_fork_after_work(self):
+        session = support.session()
+        wanted = support.result(session, support.cloud())
+
+        def child():
+            self.refused(pnet.Status.USAGE, "was forked", session.forward)
+            self.refused(pnet.Status.USAGE, "was forked", session.result)
+            self.refused(pnet.Status.USAGE, "was forked", session.model.session)
+            self.assertGreater(len(pnet.Model(support.SCENE).weights), 10)
+            session.close()
+
+        session._lock.acquire()  # as by a thread that is in the library
+        try:
+            self.assertEqual(status_of(child), 0)
+        finally:
+            session._lock.release()
+        session.forward()
+        self.same(session.result(), wanted)
+
+    def test_fork_before_work(self):
+        code = ("import support, test_lifetime\n"
+                "print(test_lifetime.status_of(lambda: support.result(support.session(), support.cloud())))\n"
+                "support.result(support.session(), support.cloud())\n")
+        path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "0\n"), done.stderr)
+
+    def test_import_time(self):
+        path = os.pathsep.join(sys.path)
+        times = []
+        for _ in range(5):
+            done = subprocess.run([sys.executable, "-X", "importtime", "-c", "import pnet"], env={**os.environ, "PYTHONPATH": path},
+                                  capture_output=True, text=True, check=True)
+            times.append(int(re.search(r"\| +(\d+) \| pnet$", done.stderr, flags=re.M)[1]) / 1e6)
+        self.assertLess(min(times), 0.2, "seconds")
+
+
+if __name__ == "__main__":
+    unittest.main()
