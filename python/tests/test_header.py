@@ -82,7 +82,8 @@ class Header(support.Case):
             for member, kind in struct._fields_:
                 field = getattr(struct, member)
                 at = f"((struct {name} *)0)->{member}"
-                lines.append(f'printf("{name}.{member} %zu %zu %d\\n", offsetof(struct {name}, {member}), sizeof {at}, KIND({at}));')
+                place = f"offsetof(struct {name}, {member}), sizeof {at}, KIND({at})"
+                lines.append(f'printf("{name}.{member} %zu %zu %d\\n", {place});')
                 what = 0 if kind in WHOLE else 1 if kind in (ctypes.c_float, ctypes.c_double) else 2
                 expected.append(f"{name}.{member} {field.offset} {field.size} {what}")
         with tempfile.TemporaryDirectory() as folder:

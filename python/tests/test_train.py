@@ -98,7 +98,8 @@ class Steps(support.Case):
         scores = support.result(support.session(), self.batch)
         self.assertEqual(session.objective("oa"), (scores.argmax(1) == self.batch["cloud.label"]).mean())
         largest = scores.max(1, keepdims=True)
-        lost = numpy.log(numpy.exp(scores - largest).sum(1)) + largest[:, 0] - scores[range(len(scores)), self.batch["cloud.label"]]
+        right = scores[range(len(scores)), self.batch["cloud.label"]]
+        lost = numpy.log(numpy.exp(scores - largest).sum(1)) + largest[:, 0] - right
         self.assertAlmostEqual(session.objective("ce"), lost.mean(), places=5)
 
     def test_class_weights(self):

@@ -1,14 +1,14 @@
-# Lengths of sources, C and CUDA alike: files up to 800 lines, lines up to 130 characters (clang-format holds code to 100; the rest
-# is comments and tables), functions up to 65 lines, a screen, from their first line to their last; 75 in tests, where cases follow
-# each other. tests/project/lengths.txt has the functions that may be longer, and why.
+# Lengths of sources. C, CUDA and Python: files up to 800 lines, lines up to 130 characters (clang-format holds C to 100; the rest is
+# comments and tables). C and CUDA: functions up to 65 lines, a screen, from their first line to their last; 75 in tests, where cases
+# follow each other. tests/project/lengths.txt has the functions that may be longer, and why.
 set -u
 status=0
 files=$(find lang compiler runtime kernels library include examples bench tests -name '*.[chly]' -o -name '*.cu' -o -name '*.cuh')
 # shellcheck disable=SC2086
-bad=$(wc -l $files | awk '$1 > 800 && $2 != "total"')
+bad=$(wc -l $files python/*/*.py | awk '$1 > 800 && $2 != "total"')
 [ -z "$bad" ] || { printf 'files beyond 800 lines:\n%s\n' "$bad"; status=1; }
 # shellcheck disable=SC2086
-bad=$(LC_ALL=C.UTF-8 awk 'length($0) > 130 { print FILENAME ":" FNR ": " length($0) }' $files)
+bad=$(LC_ALL=C.UTF-8 awk 'length($0) > 130 { print FILENAME ":" FNR ": " length($0) }' $files python/*/*.py)
 [ -z "$bad" ] || { printf 'lines beyond 130 characters:\n%s\n' "$bad"; status=1; }
 
 functions=$(mktemp)

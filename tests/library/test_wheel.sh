@@ -1,0 +1,24 @@
+# `pip wheel ./python` makes one wheel for all versions of Python, of the project's version, that carries the library; installed, it
+# compiles a model. The build is one of its own.
+set -u
+. tests/library/python.sh
+work=$(mktemp -d "${TMPDIR:-/tmp}/pnet-wheel-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$*" >&2; exit 1; }
+python_package
+"$python" -c 'import pip, scikit_build_core' 2>/dev/null ||
+    { echo "$python has no pip with scikit-build-core"; exit 77; }
+unset PYTHONPATH
+CMAKE_BUILD_PARALLEL_LEVEL=2 "$python" -m pip wheel -q --no-deps --no-build-isolation -C cmake.define.PNET_CUDA=OFF \
+    -w "$work/wheels" ./python >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail 'pip wheel'; }
+version=$("$PNETC" --version | cut -d' ' -f2)
+case $(ls "$work/wheels") in
+pnet-"$version"-py3-none-linux_*.whl) ;;
+*) fail "the wheel is called $(ls "$work/wheels")" ;;
+esac
+"$python" -m pip install -q --no-deps --no-index --target "$work/installed" "$work/wheels"/*.whl || fail 'pip install'
+[ "$(cd "$work/installed/pnet" && echo ./*.py ./*.so ./py.typed)" = "$(cd python/pnet && echo ./*.py ./libpnet.so ./py.typed)" ] ||
+    fail "the wheel has $(ls "$work/installed/pnet")"
+PYTHONPATH=$work/installed "$python" -c 'import pnet; print(len(pnet.Model("examples/scene.pnet").weights), pnet.__file__)' |
+    grep -q "^[1-9][0-9]* $work/installed/pnet" || fail 'the installed package does not work'
+echo "pnet $version"
