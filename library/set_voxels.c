@@ -33,7 +33,7 @@ static enum pnet_status take_axis(struct making *m, int a, struct pnet_error *e)
     t->kernel[a] = there ? o->kernel[a] : 1;
     t->stride[a] = there && !same && o->stride[a] ? o->stride[a] : 1;
     t->dilation[a] = there && o->dilation[a] ? o->dilation[a] : 1;
-    t->padding[a] = there ? o->padding[a] : 0;
+    t->padding[a] = there && !same ? o->padding[a] : 0;
     m->set->in.extent[a] = there ? o->extent[a] : 1;
     if (!there) return PNET_OK;
     enum pnet_status st = check_axis("extent", a, o->extent[a], 1, PNET_SITE_LIMIT, e);
@@ -41,7 +41,8 @@ static enum pnet_status take_axis(struct making *m, int a, struct pnet_error *e)
     if (!st) st = check_axis("stride", a, t->stride[a], 1, PNET_SITE_LIMIT, e);
     if (!st) st = check_axis("dilation", a, t->dilation[a], 1, PNET_SITE_LIMIT, e);
     if (!st) st = check_axis("padding", a, t->padding[a], 0, PNET_SITE_LIMIT, e);
-    if (!st) st = check_axis("output_padding", a, o->output_padding[a], 0, PNET_SITE_LIMIT, e);
+    if (!st && o->kind == PNET_SET_TRANSPOSED)
+        st = check_axis("output_padding", a, o->output_padding[a], 0, PNET_SITE_LIMIT, e);
     if (st || !same) return st;
     if (t->kernel[a] % 2 == 0)
         return pnet_error_set(e, PNET_USAGE,

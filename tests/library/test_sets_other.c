@@ -1,6 +1,9 @@
 /* Sets of voxels: what dense grids do not show. Far voxels, inverse sets, the caller's triplets, options, errors. */
 #include "tests/library/sets.h"
 
+#include <omp.h>
+#include <pthread.h>
+
 struct triplets {
     int64_t count;
     int32_t *i, *j, *k;
@@ -240,6 +243,57 @@ static void test_options(void)
     pnet_set_free(set);
 }
 
+/* What one of several threads does with a set that all of them use. */
+struct user {
+    const struct pnet_set *set;
+    const struct sets_case *c;
+    struct sets_sums own;
+    bool failed;
+};
+
+static void *use(void *of)
+{
+    struct user *u = of;
+    struct pnet_conv_options o = {.size = sizeof o, .groups = u->c->groups};
+    omp_set_num_threads(1);
+    for (int n = 0; n < 20 && !u->failed; n++) {
+        struct pnet_set *back = NULL;
+        u->failed = sets_try(u->c, u->set, &o, &u->own, NULL) != PNET_OK ||
+                    pnet_set_inverse(u->set, &back, NULL) != PNET_OK;
+        pnet_set_free(back);
+    }
+    return NULL;
+}
+
+/* Threads use one set at the same time. */
+static void test_shared(void)
+{
+    enum { THREADS = 4 };
+    struct sets_case c = layer(PNET_SET_STRIDED, 12);
+    struct pnet_set *set = sets_make(&c);
+    struct user user[THREADS];
+    pthread_t thread[THREADS];
+    for (int n = 0; n < THREADS; n++) {
+        sets_state = 9; /* the same numbers */
+        user[n] = (struct user){.set = set, .c = &c, .own = sets_take(&c, set)};
+    }
+    for (int n = 0; n < THREADS; n++)
+        if (pthread_create(&thread[n], NULL, use, &user[n])) exit(1);
+    for (int n = 0; n < THREADS; n++) {
+        const struct sets_sums *a = &user[n].own, *b = &user[0].own;
+        pthread_join(thread[n], NULL);
+        CHECK(!user[n].failed && memcmp(a->result, b->result, (size_t)a->result_count * 4) == 0);
+        CHECK(memcmp(a->to_features, b->to_features, (size_t)a->feature_count * 4) == 0);
+        CHECK(memcmp(a->to_weights, b->to_weights, (size_t)a->weight_count * 4) == 0);
+    }
+    struct sets_sums once = user[0].own;
+    sets_run(&c, set, &user[1].own);
+    CHECK(memcmp(once.result, user[1].own.result, (size_t)once.result_count * 4) == 0);
+    for (int n = 0; n < THREADS; n++) sets_drop(&user[n].own);
+    free(c.index);
+    pnet_set_free(set);
+}
+
 static enum pnet_status try_set(
     const struct sets_case *c, enum pnet_dtype dtype, struct pnet_set **set, struct pnet_error *e)
 {
@@ -279,6 +333,10 @@ static void test_wrong_options(void)
     NO_SET(o.stride[0], 1 << 19, PNET_USAGE, "axis 0: the extent of the output would be 3670");
     NO_SET(o.output_padding[1], -1, PNET_USAGE, "axis 1: output_padding -1");
     good.o.kind = PNET_SET_SUBMANIFOLD;
+    good.o.padding[0] = good.o.stride[1] = good.o.output_padding[2] = -1; /* are not read */
+    CHECK(try_set(&good, PNET_DTYPE_I32, &set, NULL) == PNET_OK);
+    pnet_set_free(set);
+    set = NULL;
     NO_SET(o.kernel[0], 2, PNET_USAGE, "axis 0: kernel 2: a submanifold kernel is odd");
     free(good.index);
 }
@@ -354,6 +412,7 @@ int main(void)
     test_inverse();
     test_triplets();
     test_options();
+    test_shared();
     test_wrong_options();
     test_wrong_voxels();
     test_wrong_arrays();
