@@ -34,6 +34,8 @@ FIELDS = {"position": 0, "feature": 1, "class": 2}
 ROWS = {"points": 0, "samples": 1, "generated": 2}
 OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
 DTYPES = {"f32": 0, "i32": 1, "i64": 2}
+SETS = {"submanifold": 0, "strided": 1, "transposed": 2}
+CONVS = {"forward": 0, "grad_input": 1, "grad_weight": 2}
 ENUMS = {
     "PNET_PURPOSE_": PURPOSES,
     "PNET_DIAGNOSTIC_": DIAGNOSTICS,
@@ -41,6 +43,8 @@ ENUMS = {
     "PNET_ROWS_": ROWS,
     "PNET_OPTIMIZER_": OPTIMIZERS,
     "PNET_DTYPE_": DTYPES,
+    "PNET_SET_": SETS,
+    "PNET_CONV_": CONVS,
 }
 
 
@@ -173,7 +177,51 @@ class pnet_memory_info(Sized):
     _fields_ = [("size", c_size_t), ("planned", c_size_t), ("used", c_size_t), ("peak", c_size_t)]
 
 
-MODEL = SESSION = c_void_p  # opaque handles
+class pnet_voxel_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("extent", c_int32 * 3),
+        ("kernel", c_int32 * 3),
+        ("stride", c_int32 * 3),
+        ("padding", c_int32 * 3),
+        ("dilation", c_int32 * 3),
+        ("output_padding", c_int32 * 3),
+        ("batches", c_int32),
+    ]
+
+
+class pnet_set_info(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("rows_in", c_int64),
+        ("rows_out", c_int64),
+        ("triplets", c_int64),
+        ("taps", c_int32),
+        ("axes", c_int32),
+        ("batches", c_int32),
+        ("extent_in", c_int32 * 3),
+        ("extent_out", c_int32 * 3),
+    ]
+
+
+class pnet_array_out(Structure):
+    _fields_ = [("data", c_void_p), ("dtype", c_int), ("rows", c_int64), ("width", c_int64), ("stride", c_int64)]
+
+
+class pnet_conv_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("groups", c_int32),
+        ("bias", POINTER(c_float)),
+        ("accumulate", c_int),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+MODEL = SESSION = SET = c_void_p  # opaque handles
+_ARRAY, _OUT, _CONV = POINTER(pnet_array), POINTER(pnet_array_out), POINTER(pnet_conv_options)
 
 # Functions that can fail: the arguments before the last one, struct pnet_error *. They return enum pnet_status.
 FALLIBLE = {
@@ -204,6 +252,16 @@ FALLIBLE = {
     "pnet_session_set_gradient": [SESSION, c_char_p, POINTER(c_float), c_int64],
     "pnet_session_step": [SESSION, POINTER(pnet_step_options), POINTER(pnet_step_info)],
     "pnet_session_memory": [SESSION, POINTER(pnet_memory_info)],
+    "pnet_set_voxels": [_ARRAY, POINTER(pnet_voxel_options), POINTER(SET)],
+    "pnet_set_inverse": [SET, POINTER(SET)],
+    "pnet_set_triplets": [_ARRAY, _ARRAY, _ARRAY, c_int64, c_int64, c_int32, POINTER(SET)],
+    "pnet_set_counts": [SET, POINTER(pnet_set_info)],
+    "pnet_set_indices": [SET, POINTER(c_int32), c_int64],
+    "pnet_set_get_triplets": [SET, POINTER(c_int32), POINTER(c_int32), POINTER(c_int32), c_int64],
+    "pnet_conv_workspace": [SET, c_int, c_int32, c_int32, c_int32, POINTER(c_size_t)],
+    "pnet_conv_forward": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
+    "pnet_conv_grad_input": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
+    "pnet_conv_grad_weight": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
 }
 # The others: what they return, and their arguments.
 PLAIN = {
@@ -215,6 +273,7 @@ PLAIN = {
     "pnet_model_weights": (c_size_t, [MODEL]),
     "pnet_model_objectives": (c_size_t, [MODEL]),
     "pnet_session_free": (None, [SESSION]),
+    "pnet_set_free": (None, [SET]),
 }
 
 

@@ -16,10 +16,12 @@ TYPES = {
     "int": ctypes.c_int,
     "float": ctypes.c_float,
     "size_t": ctypes.c_size_t,
+    "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
     "char *": ctypes.c_char_p,
     "struct pnet_model *": ctypes.c_void_p,
     "struct pnet_session *": ctypes.c_void_p,
+    "struct pnet_set *": ctypes.c_void_p,
 }
 
 

@@ -1,5 +1,5 @@
-/* Sets of voxels and their sums against dense convolutions in double, by the definition: each voxel, each tap. Nothing is searched
-   for here: where a voxel's row is stands in an array over the whole grid. */
+/* Sets of voxels and their sums against dense convolutions in double, by the definition: each voxel, each tap. Nothing is
+   searched for here: where a voxel's row is stands in an array over the whole grid. */
 #include "tests/library/sets.h"
 
 #include <omp.h>
