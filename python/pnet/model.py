@@ -103,7 +103,7 @@ class Model(Handle):
 
     text_or_path   the text of a model, if it is a str of several lines; else the path of a .pnet file
     params         params of the model by name: numbers, bools, lists, or a str as pnetc takes them with --set: "20cm"
-    mode           "native", "voxel", or degradations: "centre,kernel"
+    mode           "native", "voxel", or degradations: "centre,kernel"; None: that of `trained`, or native
     purpose        what sessions do: "infer" the result of a net, "eval" losses and metrics, "train" gradients and steps too
     trained        path of weights: the model is compiled in the mode and with the params that they were trained in, where
                    `mode` and `params` do not say otherwise. The weights themselves are for Session.load

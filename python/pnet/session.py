@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from ctypes import POINTER, byref, c_double, c_int64, pointer
+from ctypes import byref, c_double, c_int64, pointer
 from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 import numpy
@@ -76,10 +76,10 @@ class Session(Handle):
     def __init__(self, model: Model, device: str = "cpu", precision: str | None = None, seed: int = 0,
                  optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0):
         options = session_options(device, precision, seed, optimizer, memory_limit)
-        Session._process = Session._process or os.getpid()
         self._own_process()
         handle = library.SESSION()
         model._call("pnet_session_new", byref(options), byref(handle))
+        Session._process = os.getpid()
         super().__init__("session", handle.value, "pnet_session_free")
         self.model = model
         self._shapes = {w.name: w.shape for w in model.weights}
@@ -87,7 +87,7 @@ class Session(Handle):
     @staticmethod
     def _own_process() -> None:
         # OpenMP waits for ever for threads that a fork did not copy
-        if Session._process != os.getpid():
+        if Session._process not in (None, os.getpid()):
             raise library.refuse("this process was forked from one with sessions, whose threads it does not have: "
                                  "start it by multiprocessing's \"spawn\" or \"forkserver\"")
 

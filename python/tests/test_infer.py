@@ -94,7 +94,8 @@ class Arrays(support.Case):
             taken = _arrays.rows("x", part)
             self.assertTrue(numpy.shares_memory(part, taken))
             self.assertEqual(_arrays.describe(taken).stride, stride)
-        for part in both.T, both[:, ::2], both[::-1], numpy.broadcast_to(both[0], (3, 7)):
+        odd = numpy.zeros(10, {"names": ["xyz"], "formats": [("f4", 3)], "offsets": [1], "itemsize": 16})
+        for part in odd["xyz"], both.T, both[:, ::2], both[::-1], numpy.broadcast_to(both[0], (3, 7)):
             taken = _arrays.rows("x", part)
             self.assertFalse(numpy.shares_memory(part, taken))
             self.assertTrue((taken == part).all())

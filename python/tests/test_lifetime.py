@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -98,11 +99,12 @@ class Threads(support.Case):
             except BaseException as failure:
                 failures.append(failure)
 
-        threads = [threading.Thread(target=guarded, args=(function,)) for function in work]
+        threads = [threading.Thread(target=guarded, args=(function,), daemon=True) for function in work]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(60)
+            self.assertFalse(thread.is_alive(), "a thread waits for ever")
         if failures:
             raise failures[0]
 
@@ -166,6 +168,7 @@ def status_of(work):
         child = os.fork()
     if not child:
         status = 1
+        signal.alarm(30)  # a child that waits for ever ends, too
         try:
             work()
             status = 0

@@ -47,7 +47,7 @@ struct conv_case {
     enum pnet_precision precision;
     enum pnet_conv_algo algo;
     bool matrix_unit; /* the GPU has the one that this program's fast kernels are for */
-    bool aligned;     /* features and weights begin at multiples of 16 bytes; those of the runtime do */
+    bool aligned; /* features and weights begin at multiples of 16 bytes; those of the runtime do */
 };
 struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s);
 
