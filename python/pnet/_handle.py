@@ -56,3 +56,24 @@ class Handle:
     def _call(self, name: str, *arguments) -> None:
         with self._hold():
             library.call(name, self._use(), *arguments)
+
+
+class Computing(Handle):
+    """A handle whose calls run OpenMP's threads. A fork does not copy these, so a forked process would wait for them for ever."""
+
+    _first: int | None = None  # the process that computed first
+
+    def __init__(self, what: str, handle: int, free: str):
+        Computing._first = os.getpid()
+        super().__init__(what, handle, free)
+
+    @staticmethod
+    def own_process() -> None:
+        """Raises Error in a process that was forked from one that computed."""
+        if Computing._first not in (None, os.getpid()):
+            raise library.refuse("this process was forked from one with sessions or sets, whose threads it does not have: "
+                                 "start it by multiprocessing's \"spawn\" or \"forkserver\"")
+
+    def _hold(self) -> threading.RLock:
+        self.own_process()  # first: a thread that was not forked may hold the lock for ever
+        return self._lock

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple
 import numpy
 
 from pnet import _arrays, _library as library
-from pnet._handle import Handle
+from pnet._handle import Computing
 
 if TYPE_CHECKING:
     from pnet.model import Model
@@ -56,7 +56,7 @@ def session_options(device: str | None, precision: str | None, seed: int = 0, op
     return options
 
 
-class Session(Handle):
+class Session(Computing):
     """A model on one device. Calls of several threads on one session run one after another; sessions apart run at once, because
     the library runs without the GIL. A session belongs to the process that made it.
 
@@ -71,29 +71,15 @@ class Session(Handle):
     Weights come from init, load or copy_weights, before anything is computed; after a failure they are as before.
     """
 
-    _process: int | None = None  # the process with the first session
-
     def __init__(self, model: Model, device: str = "cpu", precision: str | None = None, seed: int = 0,
                  optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0):
         options = session_options(device, precision, seed, optimizer, memory_limit)
-        self._own_process()
+        self.own_process()
         handle = library.SESSION()
         model._call("pnet_session_new", byref(options), byref(handle))
-        Session._process = os.getpid()
         super().__init__("session", handle.value, "pnet_session_free")
         self.model = model
         self._shapes = {w.name: w.shape for w in model.weights}
-
-    @staticmethod
-    def _own_process() -> None:
-        # OpenMP waits for ever for threads that a fork did not copy
-        if Session._process not in (None, os.getpid()):
-            raise library.refuse("this process was forked from one with sessions, whose threads it does not have: "
-                                 "start it by multiprocessing's \"spawn\" or \"forkserver\"")
-
-    def _hold(self):
-        self._own_process()  # first: a thread that was not forked may hold the lock for ever
-        return self._lock
 
     def init(self) -> None:
         """Gives fresh weights, which depend on the seed and their names alone."""

@@ -33,7 +33,7 @@ def _filled(array: numpy.ndarray) -> library.pnet_array_out:
         data=array.__array_interface__["data"][0], dtype=library.DTYPES["f32"], rows=rows, width=width, stride=0)
 
 
-class VoxelSet(_handle.Handle):
+class VoxelSet(_handle.Computing):
     """Which rows of voxels a convolution joins, by which tap. It never changes, so threads may share it.
 
     On each axis, with the kernel's size K, stride s, padding p and dilation d, the voxels x and y meet in tap t where
@@ -61,6 +61,7 @@ class VoxelSet(_handle.Handle):
         for name, value in numbers.items():
             getattr(options, name)[:axes] = _axes(name, value, axes)
         made = c_void_p()
+        self.own_process()
         library.call("pnet_set_voxels", byref(_arrays.describe(given)), byref(options), byref(made))
         self._begin(made)
 
@@ -74,6 +75,7 @@ class VoxelSet(_handle.Handle):
         """The set of these triplets, int32 [n] each: row i of the output reads row j of the input by tap k."""
         columns = [_ints(name, value) for name, value in (("i", i), ("j", j), ("k", k))]
         made, found = c_void_p(), cls.__new__(cls)
+        cls.own_process()
         library.call("pnet_set_triplets", *(byref(_arrays.describe(c)) for c in columns), library.count("rows_out", rows_out, 63),
                      library.count("rows_in", rows_in, 63), library.count("taps", taps, 31), byref(made))
         found._begin(made)

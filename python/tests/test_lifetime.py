@@ -203,6 +203,21 @@ class Processes(support.Case):
         session.forward()
         self.same(session.result(), wanted)
 
+    def test_fork_after_a_set(self):
+        code = ("import numpy, pnet, support, test_lifetime\n"
+                "at = numpy.zeros((1, 4), numpy.int32)\n"
+                "x, w = numpy.ones((1, 4), numpy.float32), numpy.ones((27, 4, 4), numpy.float32)\n"
+                "made = pnet.VoxelSet(at, (4, 4, 4))\n"
+                "made.conv(x, w)\n"
+                "refused = support.Case().refused\n"
+                "def child():\n"
+                "    refused(pnet.Status.USAGE, 'was forked', made.conv, x, w)\n"
+                "    refused(pnet.Status.USAGE, 'was forked', pnet.VoxelSet, at, (4, 4, 4))\n"
+                "    made.close()\n"
+                "print(test_lifetime.status_of(child), float(made.conv(x, w)[0, 0]))\n")
+        done = python(os.path.dirname(__file__), "-c", code)
+        self.assertEqual((done.returncode, done.stdout), (0, "0 4.0\n"), done.stderr)
+
     def test_fork_before_work(self):
         code = ("import support, test_lifetime\n"
                 "print(test_lifetime.status_of(lambda: support.result(support.session(), support.cloud())))\n"
