@@ -99,7 +99,9 @@ enum pnet_status pnet_device_wait(struct pnet_device d, struct pnet_error *e)
 
 void *pnet_device_alloc(struct pnet_device d, size_t bytes)
 {
-    return GPU(d) ? CUDA(pnet_cuda_alloc(bytes)) : aligned_alloc(64, bytes);
+    if (GPU(d)) return CUDA(pnet_cuda_alloc(bytes));
+    /* C asks for whole multiples of the alignment */
+    return bytes > SIZE_MAX - 63 ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
 void pnet_device_free(struct pnet_device d, void *p)
