@@ -74,14 +74,6 @@ static __device__ __forceinline__ void put_weights(const float4 (&w)[PARTS], uns
     }
 }
 
-static __device__ __forceinline__ void load_matrices_turned(uint32_t (&a)[4], uint32_t from)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(from)
-                 : "memory");
-}
-
 /* A warp has 32 rows and 32 columns. */
 template <bool BFLOAT, bool TRANSPOSED>
 static __device__ __forceinline__ void multiply(

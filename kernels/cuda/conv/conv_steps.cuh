@@ -42,6 +42,15 @@ static __device__ __forceinline__ void load_matrices(uint32_t (&a)[4], uint32_t 
                  : "memory");
 }
 
+/* Loads four matrices of 8 rows of 16 bytes, transposed; addresses as above. */
+static __device__ __forceinline__ void load_matrices_turned(uint32_t (&a)[4], uint32_t from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+                 : "r"(from)
+                 : "memory");
+}
+
 /* d += a b: 16 rows, 8 columns, 16 channels. */
 template <bool BFLOAT>
 static __device__ __forceinline__ void step_short(

@@ -186,15 +186,6 @@ static __device__ __noinline__ void sum_triplets(const narrow_job &j, const narr
     }
 }
 
-/* Loads four matrices of 8 rows of 16 bytes, transposed; lane l passes the address of row l % 8 of matrix l / 8. */
-static __device__ __forceinline__ void load_turned(uint32_t (&a)[4], uint32_t from)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(from)
-                 : "memory");
-}
-
 using narrow_sums = float[2][4][4]; /* of 16 columns, of 8 output channels, of a lane */
 
 /* Adds the product of the warp's columns, transposed, and the other side. */
@@ -209,8 +200,8 @@ static __device__ __forceinline__ void multiply(narrow_sums &sum, uint32_t x, ui
         uint32_t a[2][4], b[2][4];
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            load_turned(a[i], x + r * X_ROW + i * 32);
-            load_turned(b[i], g + r * G_ROW + i * 32);
+            load_matrices_turned(a[i], x + r * X_ROW + i * 32);
+            load_matrices_turned(b[i], g + r * G_ROW + i * 32);
         }
 #pragma unroll
         for (int m = 0; m < 2; m++)
