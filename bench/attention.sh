@@ -18,6 +18,7 @@
 # folder OUT/runs/DATA-ORDERS-SHIFTS-sSEED, DATA being rooms or data. Options:
 #   --data DATASET                 in place of synthetic rooms: a data set with positions, colours and labels
 #   --classes N                    that it has (12)             --split test    that is evaluated
+#   --colours 1/255                scale of its colours red, green and blue, where they do not reach from 0 to 1
 #   --orders 'z curves hashes'     z; z, hilbert and both transposed; xor_div, z, xor_mod, z_mod
 #   --shifts 'yes no'              --seeds '1 2 3'              --steps 2000    --batch 4    --lr 0.002
 #   --clouds 240                   rooms, of which a tenth is for the test      --cloud-points 20000    of a room
@@ -31,7 +32,7 @@ bench=${PNET_BENCH:-$(dirname "$pnetc")/bench/pnet-bench}
 out='' device=cpu precision='' set='' threads=2
 points='100000 200000 300000 400000 500000 600000' runs=20 scenes='rooms streets' cell=0.01 check=2000
 nets='flash3d flash3d_wide ptv3 flash3d_z'
-data='' classes=12 split=test orders='z curves hashes' shifts='yes no' seeds='1 2 3' steps=2000 batch=4 lr=0.002 clouds=240
+data='' colours='' classes=12 split=test orders='z curves hashes' shifts='yes no' seeds='1 2 3' steps=2000 batch=4 lr=0.002 clouds=240
 cloud_points=20000 minutes=0
 
 die() {
@@ -44,7 +45,7 @@ command=${1:-}
 while [ $# -gt 0 ]; do
     case $1 in
     -o) [ $# -gt 1 ] || die '-o needs a folder' && out=$2 && shift ;;
-    --points | --runs | --scenes | --cell | --nets | --check | --data | --classes | --split | --orders | --shifts | --seeds | \
+    --points | --runs | --scenes | --cell | --nets | --check | --data | --colours | --classes | --split | --orders | --shifts | --seeds | \
         --steps | --batch | --lr | --clouds | --cloud-points | --minutes | --device | --precision | --set | --threads)
         [ $# -gt 1 ] || die "$1 needs a value"
         name=$(echo "${1#--}" | tr - _)
@@ -228,7 +229,7 @@ evaluate() { # ORDERS SHIFTS FOLDER
     mv "$3/test.part" "$3/test.json"
 }
 
-# Makes what all runs share; in one step, because runs may begin at the same time.
+# Makes what all runs share. Runs may begin at the same time, so the config is replaced in one step.
 prepare() {
     mkdir -p "$out/runs" || exit 1
     place=rooms config=$out/rooms.yaml
@@ -238,8 +239,11 @@ prepare() {
         data=$(realpath "$data")
     else
         data=$(realpath "$out")/rooms
+        exec 9>"$out/claim" # of those that begin at once, one makes the rooms
+        flock 9
         [ -s "$data/dataset.yaml" ] ||
             "$pnetc" data synth rooms -o "$data" --count "$clouds" --points "$cloud_points" --seed 7 -q || exit 1
+        exec 9>&-
     fi
     cat >"$config.$$" <<END
 data: $data
@@ -254,6 +258,8 @@ workers: 1
 save_every: {steps: 200}
 eval_every: 0
 END
+    [ -z "$colours" ] ||
+        echo "inputs: {cloud: {rgb: {field: [red, green, blue], scale: $colours}}}" >>"$config.$$"
     mv "$config.$$" "$config"
 }
 

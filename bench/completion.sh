@@ -19,7 +19,7 @@
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
-out='' models='pcn foldingnet' ways='chamfer l1 dcd hypercd infocd sinkhorn apml' seeds='1 2 3' steps=2000 batch=32 lr=0.001 objects=4800
+out='' models='pcn foldingnet' ways='chamfer l1 dcd dcd_5 hypercd infocd sinkhorn apml' seeds='1 2 3' steps=2000 batch=32 lr=0.001 objects=4800
 points=16384 set='' emd=no device=cpu precision=fp32 threads=2 workers=2 minutes=0 runs=''
 
 die() {
