@@ -200,18 +200,23 @@ file == test ".jsonl" {
 file == "train.json" && number($0, "steps") > 0 {
     value[run, "train_ms"] = 1000 * number($0, "seconds") / number($0, "steps")
     value[run, "train_bytes"] = number($0, "peak_bytes")
-    steps[run] = number($0, "steps")
 }
 
-# The last tenth of the steps.
-file == "metrics.jsonl" && number($0, "step") > 0.9 * steps[run] {
-    late[run]++
-    sum[run, "train_loss"] += number($0, "loss")
+# train.json counts the steps since the last time the training was resumed; these are all.
+file == "metrics.jsonl" && number($0, "step") > 0 {
+    steps[run] = number($0, "step")
+    loss_of[run, steps[run]] = number($0, "loss")
 }
 
 file == test ".json" {
     value[run, "eval_bytes"] = number($0, "peak_bytes")
     value[run, "test_loss"] = number($0, "loss")
+}
+
+# The mean loss of the last tenth of the steps.
+function late_loss(r,    i, n, total) {
+    for (i = steps[r]; i > 0.9 * steps[r]; i--) if ((r, i) in loss_of) { n++; total += loss_of[r, i] }
+    return total / n
 }
 
 function finish_runs(    r, n) {
@@ -224,7 +229,7 @@ function finish_runs(    r, n) {
         value[r, "ratio"] = sum[r, "ratio"] / n
         value[r, "rre_all"] = sum[r, "rre_all"] / n
         value[r, "rte_all"] = sum[r, "rte_all"] / n
-        if (late[r]) value[r, "train_loss"] = sum[r, "train_loss"] / late[r]
+        if (steps[r]) value[r, "train_loss"] = late_loss(r)
         if (any_matches) { value[r, "matches"] = sum[r, "matches"] / n; value[r, "right"] = sum[r, "right"] / n }
         if (any_info) value[r, "info"] = sum[r, "info"] / n
         if (sum[r, "good"]) {
