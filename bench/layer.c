@@ -1,5 +1,6 @@
 /* pnet-bench layer: the layers of one expression, forward and backward, as a training runs them. */
 #include <getopt.h>
+#include <math.h>
 #include <string.h>
 
 #include "bench/bench.h"
@@ -23,6 +24,8 @@ static const char usage[] =
     "the cloud. Values and gradients are checked first, as by pnet-bench net.\n"
     "\n"
     "  --points N          rows of x in each sample (20000)\n"
+    "  --queries R         instead: the cloud has R x R points on a ball R cells of 5 cm across, "
+    "each sample alike\n"
     "  --batch B           samples (1)\n"
     "  --channels C        of x (64)\n"
     "  --device DEVICE     cpu, cuda or cuda:N (cpu)\n"
@@ -40,7 +43,7 @@ static const char usage[] =
 struct options {
     struct net_options net;
     int64_t points;
-    int32_t batch, channels;
+    int32_t batch, channels, queries; /* queries: 0: none */
     char flop_layer[64];
     double flop;
 };
@@ -66,6 +69,7 @@ static void read_option(int option, struct options *o)
     switch (option) {
     case 'p': o->points = (int64_t)bench_number(optarg, 1, 1e7, fail_usage); break;
     case 'b': o->batch = (int32_t)bench_number(optarg, 1, SCENES_MAX, fail_usage); break;
+    case 'q': o->queries = (int32_t)bench_number(optarg, 3, 2048, fail_usage); break;
     case 'c': o->channels = (int32_t)bench_number(optarg, 1, 4096, fail_usage); break;
     case 'd':
         if (pnet_device_parse(optarg, &o->net.where, &e)) fail_usage(e.message);
@@ -86,9 +90,10 @@ static void read_option(int option, struct options *o)
 static const char *read_options(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {{"points", 1, NULL, 'p'}, {"batch", 1, NULL, 'b'},
-        {"channels", 1, NULL, 'c'}, {"device", 1, NULL, 'd'}, {"precision", 1, NULL, 'P'},
-        {"flop", 1, NULL, 'f'}, {"check-points", 1, NULL, 'k'}, {"repeat", 1, NULL, 'r'},
-        {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"queries", 1, NULL, 'q'}, {"channels", 1, NULL, 'c'}, {"device", 1, NULL, 'd'},
+        {"precision", 1, NULL, 'P'}, {"flop", 1, NULL, 'f'}, {"check-points", 1, NULL, 'k'},
+        {"repeat", 1, NULL, 'r'}, {"json", 0, NULL, 'j'}, {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
     *o = (struct options){.net = {.model = "pnet-bench layer",
                               .repeat = 11,
                               .seed = 1,
@@ -105,30 +110,57 @@ static const char *read_options(int argc, char **argv, struct options *o)
     return argv[optind];
 }
 
-/* The first points along the curve of a surface that is large enough, once a sample. */
-static enum pnet_status make_scene(
-    int64_t points, int32_t batch, struct scene *s, struct pnet_error *e)
+/* The first points along the curve of a surface that is large enough. */
+static enum pnet_status make_surface(int64_t points, struct scene *s, struct pnet_error *e)
 {
-    struct scene one = {.xyz = NULL};
     char sphere[32];
     int size = 3;
     while (size < 1024 && 2.5 * size * size < (double)points + 100) size++;
     snprintf(sphere, sizeof sphere, "sphere:%d", size);
-    enum pnet_status st = pnet_bench_scene_read(&one, 1, (const char *const[]){sphere}, 1, cell, e);
+    enum pnet_status st = pnet_bench_scene_read(s, 1, (const char *const[]){sphere}, 1, cell, e);
     if (st) return st;
-    if (!pnet_bench_scene_order(&one, cell) || one.level.rows < points) {
-        pnet_bench_scene_free(&one);
+    if (!pnet_bench_scene_order(s, cell) || s->level.rows < points)
         return pnet_error_set(e, PNET_USAGE, "no surface of %lld points", (long long)points);
+    return PNET_OK;
+}
+
+/* size x size points on a ball, as many of latitude as of longitude, half a cell within its shell of `size` cells. */
+static void make_queries(int32_t size, struct scene *s)
+{
+    const double pi = 3.14159265358979323846, half = size / 2.0;
+    *s = (struct scene){.xyz = bench_alloc((size_t)size * (size_t)size * 3 * sizeof *s->xyz)};
+    float *to = s->xyz;
+    for (int32_t i = 0; i < size; i++) {
+        for (int32_t j = 0; j < size; j++) {
+            double up = pi * (i + 0.5) / size, around = 2 * pi * j / size, r = half - 0.5;
+            *to++ = (float)(cell * (half + r * sin(up) * cos(around)));
+            *to++ = (float)(cell * (half + r * sin(up) * sin(around)));
+            *to++ = (float)(cell * (half + r * cos(up)));
+        }
     }
-    *s = (struct scene){.xyz = bench_alloc((size_t)(points * batch) * 3 * sizeof *s->xyz)};
-    for (int32_t n = 0; n < batch; n++) {
-        memcpy(s->xyz + 3 * points * n, one.xyz, (size_t)points * 3 * sizeof *s->xyz);
-        s->splits[n + 1] = points * (n + 1);
+    s->splits[1] = (int64_t)size * size;
+    s->level.samples = 1;
+    pnet_bench_scene_order(s, cell);
+}
+
+/* The cloud of a sample, once a sample. */
+static enum pnet_status make_scene(const struct options *o, struct scene *s, struct pnet_error *e)
+{
+    struct scene one = {.xyz = NULL};
+    int64_t points = o->queries ? (int64_t)o->queries * o->queries : o->points;
+    if (o->queries) make_queries(o->queries, &one);
+    enum pnet_status st = o->queries ? PNET_OK : make_surface(points, &one, e);
+    if (!st) {
+        *s = (struct scene){.xyz = bench_alloc((size_t)(points * o->batch) * 3 * sizeof *s->xyz)};
+        for (int32_t n = 0; n < o->batch; n++) {
+            memcpy(s->xyz + 3 * points * n, one.xyz, (size_t)points * 3 * sizeof *s->xyz);
+            s->splits[n + 1] = points * (n + 1);
+        }
+        s->level = (struct pnet_level){
+            .rows = points * o->batch, .samples = o->batch, .row_splits = s->splits, .xyz = s->xyz};
     }
     pnet_bench_scene_free(&one);
-    s->level = (struct pnet_level){
-        .rows = points * batch, .samples = batch, .row_splits = s->splits, .xyz = s->xyz};
-    return PNET_OK;
+    return st;
 }
 
 /* Is the step a layer of the expression? Pooling to `x`, and the loss, are not. */
@@ -204,11 +236,11 @@ int pnet_bench_layer(int argc, char **argv)
     if (length >= TEXT) fail_usage("EXPRESSION is too long");
     o.net.text = text;
     if (pnet_device_check(o.net.where, &e) || pnet_device_enter(o.net.where, &e) ||
-        make_scene(o.points, o.batch, &all, &e)) {
+        make_scene(&o, &all, &e)) {
         fprintf(stderr, "pnet-bench layer: %s\n", e.message);
         return (int)e.status;
     }
-    int64_t checked = o.net.check_points < o.points ? o.net.check_points : o.points;
+    int64_t rows = all.splits[1], checked = o.net.check_points < rows ? o.net.check_points : rows;
     pnet_bench_scene_piece(&all, checked, &piece);
     int code = pnet_bench_net_run(&o.net, &piece, &all, &r);
     if (!code && !o.net.json) print(&o, expression, &r);

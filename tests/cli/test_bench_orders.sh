@@ -28,6 +28,9 @@ prints '"layer":"attend"'
 prints '"rows":1400'
 run 0 layer 'x -> linear(8)' --points 300 --repeat 1 --flop linear=1e6
 prints "GFLOP/s forward"
+run 0 layer 'x -> linear(8) -> interpolate(to=level(p))' --queries 12 --batch 2 --repeat 1 --json
+valid_json "$out"
+prints '"layer":"interpolate","rows":288,"width":8'
 run 3 layer 'x -> attend(3)' --points 300
 says "attend"
 run 2 layer
