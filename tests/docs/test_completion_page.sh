@@ -14,13 +14,13 @@ for line in 'optimizer: adam' 'lr: 0.0001' 'schedule: {name: step, every: 50, ga
     says "the run has ${line%%:*}" grep -q "^${line%%:*}:" out/completion/pcn/config.yaml
 done
 # The params of the page are those of the models, and the losses it lists are all that a model takes.
-for way in $(sed -n 's/^| `\([a-z0-9]*\)` | .*layers.md#.*/\1/p; s/^| `\(l1\)` | .*/\1/p' "$root/docs/completion.md"); do
+for way in $(sed -n 's/^| `\([a-z0-9]*\)` | .*layers.md#.*/\1/p; s/^| `\(l1\|dcd_5\)` | .*/\1/p' "$root/docs/completion.md"); do
     for model in pcn foldingnet; do
         says "models/$model.pnet takes $way" pnetc check models/$model.pnet --train --set "way=\"$way\""
     done
     ways=${ways:-}${ways:+ }$way
 done
-says "the losses are ${ways:-none}" test "${ways:-}" = 'chamfer l1 dcd hypercd infocd sinkhorn apml'
+says "the losses are ${ways:-none}" test "${ways:-}" = 'chamfer l1 dcd dcd_5 hypercd infocd sinkhorn apml'
 # The numbers of weights.
 says 'PCN has 6,864,387 weights' sh -c 'pnetc plan models/pcn.pnet --points 2048 | grep -q "6864387 numbers"'
 says 'FoldingNet has 2,407,430 weights' sh -c 'pnetc plan models/foldingnet.pnet --points 2048 | grep -q "2407430 numbers"'
