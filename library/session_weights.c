@@ -179,7 +179,7 @@ enum pnet_status pnet_session_save(struct pnet_session *s, const char *path, str
         memcpy(list[i].shape, q->info.shape, sizeof q->info.shape);
     }
     if (!st) {
-        pnet_trained_record(s->bound, m->params, &record);
+        pnet_trained_record(s->plan->degrade, s->bound->precision, m->params, &record);
         st =
             pnet_safetensors_write(path, list, m->weight_count, record.items, PNET_TRAINED_KEYS, e);
     }

@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -83,6 +84,19 @@ const char *pnet_safetensors_metadata(const struct pnet_safetensors *f, const ch
    (the message names the nearest name of the file), has another shape, or does not hold reals. `file` is for the message. */
 enum pnet_status pnet_safetensors_load(const struct pnet_safetensors *f, const char *file,
     const char *name, int dims, const int64_t *shape, float *out, struct pnet_error *e);
+
+/* Does the type hold reals: F32, F16, BF16 or F64? */
+bool pnet_tensor_type_is_real(enum pnet_tensor_type t);
+/* Copies a tensor of reals, whatever its shape, into out[pnet_safetensor_count(t)] as float32. */
+void pnet_safetensor_floats(const struct pnet_safetensor *t, float *out);
+/* PNET_BAD_DATA: some of the numbers are NaN or infinite. A training that diverged leaves them, and all their results are useless.
+   `file` and `name`, of the tensor, are for the message. */
+enum pnet_status pnet_floats_check_finite(
+    const char *file, const char *name, const float *x, int64_t count, struct pnet_error *e);
+
+/* Writes a shape of at most PNET_TENSOR_DIMS lengths, "[27, 3, 64]", and returns `text`. */
+enum { PNET_SHAPE_TEXT = 192 };
+const char *pnet_shape_text(int dims, const int64_t *shape, char text[PNET_SHAPE_TEXT]);
 
 /* Converts IEEE binary16, any bits, to float; the other one bfloat16. */
 float pnet_float_from_half(uint16_t h);

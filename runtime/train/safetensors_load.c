@@ -27,10 +27,15 @@ float pnet_float_from_half(uint16_t h)
     return h & 0x8000 ? -f : f;
 }
 
-/* `data` may have any alignment. */
-static void to_floats(const struct pnet_safetensor *t, int64_t count, float *out)
+bool pnet_tensor_type_is_real(enum pnet_tensor_type t)
 {
-    const uint8_t *data = t->data;
+    return t <= PNET_TENSOR_F64;
+}
+
+void pnet_safetensor_floats(const struct pnet_safetensor *t, float *out)
+{
+    const uint8_t *data = t->data; /* of any alignment */
+    int64_t count = pnet_safetensor_count(t);
     if (t->dtype == PNET_TENSOR_F32) {
         if (count) memcpy(out, data, (size_t)count * sizeof *out);
     } else if (t->dtype == PNET_TENSOR_F64) {
@@ -49,13 +54,24 @@ static void to_floats(const struct pnet_safetensor *t, int64_t count, float *out
     }
 }
 
-/* "[27, 3, 64]" */
-static const char *shape_text(int dims, const int64_t *shape, char text[192])
+enum pnet_status pnet_floats_check_finite(
+    const char *file, const char *name, const float *x, int64_t count, struct pnet_error *e)
 {
-    int at = snprintf(text, 192, "[");
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) bad += !isfinite(x[i]);
+    if (!bad) return PNET_OK;
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: %" PRId64 " of the %" PRId64 " numbers of `%s` are not finite: the training diverged",
+        file, bad, count, name);
+}
+
+const char *pnet_shape_text(int dims, const int64_t *shape, char text[PNET_SHAPE_TEXT])
+{
+    int at = snprintf(text, PNET_SHAPE_TEXT, "[");
     for (int d = 0; d < dims; d++)
-        at += snprintf(text + at, 192 - (size_t)at, "%s%" PRId64, d ? ", " : "", shape[d]);
-    snprintf(text + at, 192 - (size_t)at, "]");
+        at += snprintf(
+            text + at, PNET_SHAPE_TEXT - (size_t)at, "%s%" PRId64, d ? ", " : "", shape[d]);
+    snprintf(text + at, PNET_SHAPE_TEXT - (size_t)at, "]");
     return text;
 }
 
@@ -82,17 +98,17 @@ enum pnet_status pnet_safetensors_load(const struct pnet_safetensors *f, const c
 {
     const struct pnet_safetensor *t = pnet_safetensors_find(f, name);
     if (!t) return missing(f, file, name, e);
-    char have[192], want[192];
+    char have[PNET_SHAPE_TEXT], want[PNET_SHAPE_TEXT];
     bool same = t->dims == dims;
     for (int d = 0; d < dims && same; d++) same = t->shape[d] == shape[d];
     if (!same)
         return pnet_error_set(e, PNET_BAD_MODEL,
             "%s: does not fit the model: \"%.200s\" is %s, expected %s", file, name,
-            shape_text(t->dims, t->shape, have), shape_text(dims, shape, want));
-    if (t->dtype > PNET_TENSOR_F64)
+            pnet_shape_text(t->dims, t->shape, have), pnet_shape_text(dims, shape, want));
+    if (!pnet_tensor_type_is_real(t->dtype))
         return pnet_error_set(e, PNET_BAD_MODEL,
             "%s: does not fit the model: \"%.200s\" is of type %s, expected F32, F16, BF16 or F64",
             file, name, pnet_tensor_type_name(t->dtype));
-    to_floats(t, pnet_safetensor_count(t), out);
+    pnet_safetensor_floats(t, out);
     return PNET_OK;
 }

@@ -201,7 +201,8 @@ static enum pnet_status save(
     struct pnet_counter counters[] = {{"validated", t->validated}, {"plan", (int64_t)t->plan->hash},
         {"loss_scale", (int64_t)t->loss_scale}, {"unskipped", t->unskipped}};
     struct pnet_trained_record trained;
-    pnet_trained_record(t->kernels.bound, t->o->params, &trained);
+    const struct pnet_bound *bound = t->kernels.bound;
+    pnet_trained_record(bound->plan->degrade, bound->precision, t->o->params, &trained);
     struct pnet_checkpoint_state s = {.counters = counters,
         .counter_count = sizeof counters / sizeof counters[0],
         .epoch = t->epoch,

@@ -1,47 +1,12 @@
 #include "runtime/train/train_weights.h"
 #include "runtime/base/memory_stream.h"
+#include "runtime/train/renamed.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- loading ---- */
-
-/* The names in the model of the tensors of a file. */
-static char **map_names(
-    const struct pnet_safetensors *f, const struct pnet_name_rules *map, struct pnet_error *e)
-{
-    char **names = calloc(f->count + 1, sizeof *names);
-    bool failed = !names;
-    for (size_t i = 0; i < f->count && !failed; i++) {
-        names[i] = pnet_name_map(map, f->tensors[i].name);
-        failed = !names[i];
-    }
-    if (!failed) return names;
-    for (size_t i = 0; names && i < f->count; i++) free(names[i]);
-    free(names);
-    pnet_error_memory(e);
-    return NULL;
-}
-
-static enum pnet_status check_names(
-    const struct pnet_safetensors *f, char *const *names, struct pnet_error *e)
-{
-    for (size_t i = 0; i < f->count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(names[i], names[k]) == 0)
-                return pnet_error_set(e, PNET_USAGE, "weights_map: %s and %s would both be %s",
-                    f->tensors[k].name, f->tensors[i].name, names[i]);
-    return PNET_OK;
-}
-
-static void put_shape(FILE *out, int dims, const int64_t *shape)
-{
-    fputc('[', out);
-    for (int d = 0; d < dims; d++) fprintf(out, "%s%lld", d ? ", " : "", (long long)shape[d]);
-    fputc(']', out);
-}
 
 static bool same_shape(const struct pnet_safetensor *t, const struct pnet_param_info *info)
 {
@@ -50,9 +15,8 @@ static bool same_shape(const struct pnet_safetensor *t, const struct pnet_param_
 }
 
 struct loading {
-    const struct pnet_safetensors *file;
-    char **names;
-    bool *used; /* [file->count] */
+    struct pnet_renamed tensors;
+    bool *used; /* [tensors.file->count] */
     float *params;
     int wanted, loaded;
     FILE *misses; /* lines about tensors that do not fit */
@@ -62,34 +26,27 @@ struct loading {
 static enum pnet_status load_one(
     struct loading *l, const char *file, const struct pnet_plan_param *q, struct pnet_error *e)
 {
-    size_t i = 0;
+    int64_t i = pnet_renamed_find(&l->tensors, q->name);
     l->wanted++;
-    while (i < l->file->count && strcmp(l->names[i], q->name) != 0) i++;
-    if (i == l->file->count) {
+    if (i < 0) {
         fprintf(l->misses, "  %s: missing\n", q->name);
         return PNET_OK;
     }
-    const struct pnet_safetensor *t = &l->file->tensors[i];
+    const struct pnet_safetensors *f = l->tensors.file;
+    const struct pnet_safetensor *t = &f->tensors[i];
     l->used[i] = true;
     if (!same_shape(t, &q->info)) {
-        fprintf(l->misses, "  %s: ", q->name);
-        put_shape(l->misses, t->dims, t->shape);
-        fputs(" there, ", l->misses);
-        put_shape(l->misses, q->info.dims, q->info.shape);
-        fputs(" in the model\n", l->misses);
+        char there[PNET_SHAPE_TEXT], here[PNET_SHAPE_TEXT];
+        fprintf(l->misses, "  %s: %s there, %s in the model\n", q->name,
+            pnet_shape_text(t->dims, t->shape, there),
+            pnet_shape_text(q->info.dims, q->info.shape, here));
         return PNET_OK;
     }
     l->loaded++;
     float *x = l->params + q->offset;
     enum pnet_status st =
-        pnet_safetensors_load(l->file, file, t->name, q->info.dims, q->info.shape, x, e);
-    int64_t count = 1, bad = 0;
-    for (int d = 0; d < t->dims; d++) count *= t->shape[d];
-    for (int64_t k = 0; k < count && !st; k++) bad += !isfinite(x[k]);
-    if (!bad) return st;
-    return pnet_error_set(e, PNET_BAD_DATA,
-        "%s: %lld of the %lld numbers of `%s` are not finite: the training diverged", file,
-        (long long)bad, (long long)count, t->name);
+        pnet_safetensors_load(f, file, t->name, q->info.dims, q->info.shape, x, e);
+    return st ? st : pnet_floats_check_finite(file, t->name, x, pnet_safetensor_count(t), e);
 }
 
 static enum pnet_status load_all(struct loading *l, const struct pnet_train_options *o,
@@ -101,13 +58,13 @@ static enum pnet_status load_all(struct loading *l, const struct pnet_train_opti
         pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
     for (int i = 0; i < p->param_count && !st; i++)
         if (p->params[i].offset >= 0) st = load_one(l, file, &p->params[i], e);
-    for (size_t i = 0; i < l->file->count; i++)
-        if (!l->used[i]) fprintf(l->misses, "  %s: not in the model\n", l->names[i]);
+    for (size_t i = 0; i < l->tensors.file->count; i++)
+        if (!l->used[i]) fprintf(l->misses, "  %s: not in the model\n", l->tensors.names[i]);
     if (!st && !l->loaded)
         st = pnet_error_set(e, PNET_BAD_MODEL,
             "%s: none of its %zu tensors has the name and shape of a weight of the model; "
             "weights_map may help",
-            file, l->file->count);
+            file, l->tensors.file->count);
     return st ? st : pnet_runner_write(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
 }
 
@@ -131,21 +88,21 @@ enum pnet_status pnet_train_load(
 {
     struct loading l = {.wanted = 0};
     struct pnet_memory_stream said;
+    const struct pnet_safetensors *file;
     char *misses = NULL;
-    enum pnet_status st = o->open_weights(o->context, &l.file, e);
+    enum pnet_status st = o->open_weights(o->context, &file, e);
+    if (!st) st = pnet_renamed_new(file, &o->config->weights_map, &l.tensors, e);
     if (st) return st;
-    l.names = map_names(l.file, &o->config->weights_map, e);
-    if (!l.names) return PNET_NO_MEMORY;
-    l.used = calloc(l.file->count + 1, sizeof *l.used);
+    l.used = calloc(file->count + 1, sizeof *l.used);
     l.params = malloc((size_t)pnet_runner_plan(s)->param_elements * sizeof(float) + 1);
     l.misses = pnet_memory_stream_open(&said) ? said.file : NULL;
-    st = l.used && l.params && l.misses ? check_names(l.file, l.names, e) : pnet_error_memory(e);
+    st = l.used && l.params && l.misses ? pnet_renamed_index(&l.tensors, "weights_map", e)
+                                        : pnet_error_memory(e);
     if (!st) st = load_all(&l, o, s, e);
     if (l.misses) misses = pnet_memory_stream_close(&said, NULL);
     if (!st && !misses) st = pnet_error_memory(e);
     if (!st) st = note_loaded(o, &l, misses, e);
-    for (size_t i = 0; i < l.file->count; i++) free(l.names[i]);
-    free(l.names);
+    pnet_renamed_free(&l.tensors);
     free(l.used);
     free(l.params);
     free(misses);

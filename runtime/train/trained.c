@@ -11,13 +11,13 @@ static const char mode_key[] = "pnet.mode", precision_key[] = "pnet.precision",
                   geometry_key[] = "pnet.geometry", params_key[] = "pnet.params",
                   version_key[] = "pnet.version";
 
-void pnet_trained_record(
-    const struct pnet_bound *b, const char *params, struct pnet_trained_record *r)
+void pnet_trained_record(unsigned degrade, enum pnet_precision precision, const char *params,
+    struct pnet_trained_record *r)
 {
-    pnet_mode_text(b->plan->degrade, r->mode);
+    pnet_mode_text(degrade, r->mode);
     snprintf(r->geometry, sizeof r->geometry, "%d", (int)PNET_GEOMETRY_VERSION);
     const struct pnet_metadata items[PNET_TRAINED_KEYS] = {{version_key, PNET_VERSION},
-        {mode_key, r->mode}, {precision_key, pnet_precision_names[b->precision]},
+        {mode_key, r->mode}, {precision_key, pnet_precision_names[precision]},
         {geometry_key, r->geometry}, {params_key, params}};
     memcpy(r->items, items, sizeof items);
 }

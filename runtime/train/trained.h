@@ -9,14 +9,14 @@
 
 enum { PNET_TRAINED_KEYS = 5 };
 
-/* Metadata for a weights file. It points into itself, and into the plan and params it was made from. */
+/* Metadata for a weights file. It points into itself, and into the params it was made from. */
 struct pnet_trained_record {
     struct pnet_metadata items[PNET_TRAINED_KEYS];
     char mode[PNET_MODE_TEXT], geometry[16];
 };
-/* `params`: "name=value" lines. */
-void pnet_trained_record(
-    const struct pnet_bound *b, const char *params, struct pnet_trained_record *r);
+/* `degrade`: the mode, of enum pnet_degrade; `params`: "name=value" lines. */
+void pnet_trained_record(unsigned degrade, enum pnet_precision precision, const char *params,
+    struct pnet_trained_record *r);
 
 /* The same as read from a file; texts point into the file. */
 struct pnet_trained {

@@ -1,6 +1,5 @@
 #include "runtime/train/weights.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,18 +66,6 @@ struct source {
     struct pnet_error error;
 };
 
-/* Refuses weights that are not finite: a training that diverged leaves them, and all their results are useless. */
-static enum pnet_status check_finite(
-    const char *path, const char *name, const float *x, int64_t count, struct pnet_error *e)
-{
-    int64_t bad = 0;
-    for (int64_t i = 0; i < count; i++) bad += !isfinite(x[i]);
-    if (!bad) return PNET_OK;
-    return pnet_error_set(e, PNET_BAD_DATA,
-        "%s: %lld of the %lld numbers of `%s` are not finite: the training diverged", path,
-        (long long)bad, (long long)count, name);
-}
-
 /* Tensors are found by name, must have the parameter's shape, and hold finite numbers. */
 static const float *fetch(void *context, const char *name, int64_t count)
 {
@@ -95,7 +82,7 @@ static const float *fetch(void *context, const char *name, int64_t count)
     }
     if (pnet_safetensors_load(s->weights->file, s->weights->path, name, info->dims, info->shape,
             s->buffer, &s->error) ||
-        check_finite(s->weights->path, name, s->buffer, count, &s->error))
+        pnet_floats_check_finite(s->weights->path, name, s->buffer, count, &s->error))
         return NULL;
     return s->buffer;
 }
