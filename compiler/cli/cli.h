@@ -113,6 +113,10 @@ struct model_options {
 /* Checks mode, device, precision and algorithm, and sets the number of threads. Returns 0, or the exit code with a message on
    stderr. */
 int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade);
+/* Adds a param, "name=value": of two values of one name the later one counts. */
+void pnet_cli_put_set(struct text_list *list, const char *set);
+/* Returns the params as lines, which the caller frees; NULL: out of memory. */
+char *pnet_cli_join_sets(const struct text_list *list);
 /* Returns the memory budget: --memory, or the memory of the device that is free now. */
 size_t pnet_cli_memory_budget(const struct model_options *m);
 
@@ -141,6 +145,8 @@ int pnet_command_compare(int argc, char **argv);
 int pnet_command_register(int argc, char **argv);
 int pnet_command_data(int argc, char **argv);
 int pnet_command_ops(int argc, char **argv);
+int pnet_command_import(int argc, char **argv);
+int pnet_command_export(int argc, char **argv);
 int pnet_command_info(int argc, char **argv);
 
 #endif

@@ -2,7 +2,6 @@
 #include "compiler/cli/cli.h"
 #include "runtime/base/file.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Sets *dot by the suffix of the file name. A name without a suffix is allowed, for /dev/stdout. Returns 0, or the exit code
@@ -18,18 +17,6 @@ static int check_format(const char *path, bool *dot)
     if (svg && *dot) return pnet_cli_usage_error("%s: --dot writes .dot (or .gv)", path);
     *dot = !svg;
     return PNET_OK;
-}
-
-/* Makes the folder of the file, if the name has one. */
-static enum pnet_status make_folder_of(const char *path, struct pnet_error *e)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path) return PNET_OK;
-    char *folder = strndup(path, (size_t)(slash - path));
-    if (!folder) return pnet_error_memory(e);
-    enum pnet_status st = pnet_make_folder(folder, e);
-    free(folder);
-    return st;
 }
 
 int pnet_command_graph(int argc, char **argv)
@@ -63,7 +50,7 @@ int pnet_command_graph(int argc, char **argv)
     struct pnet_output out;
     struct pnet_error e = {0};
     if (!c) return code;
-    if (!make_folder_of(path, &e) && !pnet_output_open(path, &out, &e)) {
+    if (!pnet_make_folder_of(path, &e) && !pnet_output_open(path, &out, &e)) {
         if (dot)
             pnet_plan_dot(pnet_compilation_plan(c), out.file);
         else

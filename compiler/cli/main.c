@@ -21,6 +21,8 @@ static const struct command commands[] = {
     {"register", "find the pose that brings one cloud to another", pnet_command_register},
     {"data", "make data sets, print what they hold", pnet_command_data},
     {"ops", "the layers, losses and metrics of the language", pnet_command_ops},
+    {"import", "make weights of a model from those of another library", pnet_command_import},
+    {"export", "write weights as another library has them", pnet_command_export},
     {"info", "what a cloud, checkpoint or weights file holds", pnet_command_info},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

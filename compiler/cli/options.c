@@ -281,6 +281,29 @@ int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade)
     return 0;
 }
 
+void pnet_cli_put_set(struct text_list *list, const char *set)
+{
+    size_t length = strcspn(set, "=");
+    for (int i = 0; i < list->count; i++)
+        if (strncmp(list->items[i], set, length) == 0 && list->items[i][length] == set[length]) {
+            list->items[i] = set;
+            return;
+        }
+    if (list->count < 256) list->items[list->count++] = set;
+}
+
+char *pnet_cli_join_sets(const struct text_list *list)
+{
+    size_t size = 1;
+    for (int i = 0; i < list->count; i++) size += strlen(list->items[i]) + 1;
+    char *text = calloc(size, 1), *at = text;
+    for (int i = 0; i < list->count && text; i++) {
+        if (i) *at++ = '\n';
+        at = stpcpy(at, list->items[i]);
+    }
+    return text;
+}
+
 size_t pnet_cli_memory_budget(const struct model_options *m)
 {
     return m->memory ? m->memory : pnet_device_available(m->where);

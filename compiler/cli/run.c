@@ -157,34 +157,15 @@ static int take_from_config(struct run *run, enum pnet_purpose_kind purpose)
 
 /* ---- params ---- */
 
-/* Of two values of one name the later one counts. */
-static void put_set(struct text_list *list, const char *set)
-{
-    size_t length = strcspn(set, "=");
-    for (int i = 0; i < list->count; i++)
-        if (strncmp(list->items[i], set, length) == 0 && list->items[i][length] == set[length]) {
-            list->items[i] = set;
-            return;
-        }
-    if (list->count < 256) list->items[list->count++] = set;
-}
-
 /* Collects the params: the config's, unless the weights record theirs, then the weights' and the user's. */
 static enum pnet_status collect_sets(struct run *run, const struct setting *s, struct pnet_error *e)
 {
     const struct text_list *sets = s ? &s->sets : &run->o.model.sets;
     int of_config = s && s->sets_known ? 0 : run->config->set_count;
-    size_t size = 1;
-    for (int i = 0; i < of_config; i++) put_set(&run->sets, run->config->sets[i]);
-    for (int i = 0; i < sets->count; i++) put_set(&run->sets, sets->items[i]);
-    for (int i = 0; i < run->sets.count; i++) size += strlen(run->sets.items[i]) + 1;
-    run->params = calloc(size, 1);
-    if (!run->params) return pnet_error_memory(e);
-    for (int i = 0; i < run->sets.count; i++) {
-        if (i) strcat(run->params, "\n");
-        strcat(run->params, run->sets.items[i]);
-    }
-    return PNET_OK;
+    for (int i = 0; i < of_config; i++) pnet_cli_put_set(&run->sets, run->config->sets[i]);
+    for (int i = 0; i < sets->count; i++) pnet_cli_put_set(&run->sets, sets->items[i]);
+    run->params = pnet_cli_join_sets(&run->sets);
+    return run->params ? PNET_OK : pnet_error_memory(e);
 }
 
 static enum pnet_status weigh_classes(struct run *run, struct pnet_error *e)

@@ -178,3 +178,14 @@ enum pnet_status pnet_make_folder(const char *path, struct pnet_error *e)
     if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot make the folder", path);
     return PNET_OK;
 }
+
+enum pnet_status pnet_make_folder_of(const char *path, struct pnet_error *e)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return PNET_OK;
+    char *folder = strndup(path, (size_t)(slash - path));
+    if (!folder) return pnet_error_memory(e);
+    enum pnet_status st = pnet_make_folder(folder, e);
+    free(folder);
+    return st;
+}

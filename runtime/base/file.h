@@ -46,5 +46,7 @@ int pnet_path_follow(const char *path, char target[PNET_PATH_MOST]);
 
 /* Creates the folder and its parents, as mkdir -p does. */
 enum pnet_status pnet_make_folder(const char *path, struct pnet_error *e);
+/* Creates the folder of the file `path`, if the name has one. */
+enum pnet_status pnet_make_folder_of(const char *path, struct pnet_error *e);
 
 #endif

@@ -133,6 +133,7 @@ static bool rule(struct pnet_rule *r)
     if (!q.triplets.nb.pointwise || groups > 1) pnet_rule_geo(r, q);
     int64_t fan = k * k * k * cin / groups;
     pnet_rule_param(r, (struct pnet_param_info){.suffix = "weight",
+                           .kind = PNET_PARAM_CELLS,
                            .dims = 3,
                            .shape = {k * k * k, cin / groups, cout},
                            .init = PNET_INIT_KAIMING,

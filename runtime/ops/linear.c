@@ -14,6 +14,7 @@ static bool rule(struct pnet_rule *r)
 {
     int64_t cin = r->in[0].width, cout = r->attr[CHANNELS].i;
     pnet_rule_param(r, (struct pnet_param_info){.suffix = "weight",
+                           .kind = PNET_PARAM_MATRIX,
                            .dims = 2,
                            .shape = {cout, cin},
                            .init = PNET_INIT_UNIFORM,

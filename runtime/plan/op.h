@@ -109,8 +109,16 @@ enum pnet_init {
     PNET_INIT_UNIFORM, /* uniform in +-1/sqrt(fan) */
 };
 
+/* What the dimensions of a weight are, which other programs order otherwise (runtime/exchange). */
+enum pnet_param_kind {
+    PNET_PARAM_PLAIN,  /* the same in every program */
+    PNET_PARAM_CELLS,  /* kernel cells, x slowest; channels in / groups; channels out */
+    PNET_PARAM_MATRIX, /* channels out, channels in */
+};
+
 struct pnet_param_info {
     const char *suffix; /* "weight": behind the op's path */
+    enum pnet_param_kind kind;
     int dims;
     int64_t shape[4];
     enum pnet_init init;

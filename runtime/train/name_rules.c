@@ -94,21 +94,34 @@ static const char *star_of(const char *pattern, const char *name, size_t *length
     return name + head;
 }
 
+/* Sets *text to the name with `to` in place of what `from` matches. Returns 1, 0 if it does not match, or -1 if memory is out. */
+static int replace(const char *from, const char *to, const char *name, char **text)
+{
+    size_t length = 0, head = strcspn(to, "*");
+    bool has_star = strchr(from, '*') != NULL;
+    const char *star = has_star ? star_of(from, name, &length) : NULL;
+    int size = -2;
+    if (star)
+        size = asprintf(text, "%.*s%.*s%s", (int)head, to, (int)length, star, to + head + 1);
+    else if (!has_star && begins_with_words(name, from))
+        size = asprintf(text, "%s%s", to, name + strlen(from));
+    return size >= 0 ? 1 : size == -2 ? 0 : -1;
+}
+
 char *pnet_name_map(const struct pnet_name_rules *map, const char *name)
 {
-    char *text = NULL;
+    char *text;
     for (int i = 0; i < map->count; i++) {
-        const struct pnet_name_rule *r = &map->items[i];
-        size_t length = 0, head = strcspn(r->to, "*"), from = strlen(r->pattern);
-        const char *star = strchr(r->pattern, '*') ? star_of(r->pattern, name, &length) : NULL;
-        int size = -2;
-        if (star)
-            size = asprintf(
-                &text, "%.*s%.*s%s", (int)head, r->to, (int)length, star, r->to + head + 1);
-        else if (!strchr(r->pattern, '*') && begins_with_words(name, r->pattern))
-            size = asprintf(&text, "%s%s", r->to, name + from);
-        if (size == -1) return NULL;
-        if (size >= 0) return text;
+        int done = replace(map->items[i].pattern, map->items[i].to, name, &text);
+        if (done) return done > 0 ? text : NULL;
     }
     return strdup(name);
+}
+
+char *pnet_name_unmap(const struct pnet_name_rules *map, int rule, const char *name, bool *failed)
+{
+    char *text;
+    int done = replace(map->items[rule].to, map->items[rule].pattern, name, &text);
+    *failed |= done < 0;
+    return done > 0 ? text : NULL;
 }

@@ -31,5 +31,9 @@ bool pnet_name_matches(const char *pattern, const char *name);
    *, the text that the * of the pattern matches replaces the other *. Without a matching rule the name is unchanged. The caller
    frees the result; NULL: out of memory. */
 char *pnet_name_map(const struct pnet_name_rules *map, const char *name);
+/* Applies rule number `rule` of the map backwards. Returns NULL if its replacement does not match the name, and if memory is out;
+   then *failed is set. The caller frees the result. */
+char *pnet_name_unmap(
+    const struct pnet_name_rules *map, int rule, const char *name, bool *failed);
 
 #endif
