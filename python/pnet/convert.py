@@ -1,0 +1,165 @@
+"""python -m pnet.convert FILE.pth -o FILE.safetensors: the tensors of a PyTorch checkpoint in a file that pnetc import reads.
+
+Needs PyTorch, which reads the checkpoint. docs/weights.md shows it at work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import struct
+import sys
+import tempfile
+
+# The keys under which checkpoints keep their tensors, the first one that is there counts.
+WRAPPERS = ("state_dict", "model_state_dict", "model")
+
+
+class Refused(Exception):
+    """A checkpoint that cannot be converted; the text says why."""
+
+
+def _dtypes(torch):
+    names = {
+        "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32", "int16": "I16",
+        "int8": "I8", "uint8": "U8", "bool": "BOOL", "uint16": "U16", "uint32": "U32", "uint64": "U64",
+    }
+    return {getattr(torch, name): text for name, text in names.items() if hasattr(torch, name)}
+
+
+def unwrap(checkpoint):
+    """The dictionary with the tensors of a checkpoint, and the keys that lead to it."""
+    path = []
+    while isinstance(checkpoint, dict):
+        key = next((k for k in WRAPPERS if isinstance(checkpoint.get(k), dict)), None)
+        if key is None:
+            return checkpoint, path
+        path.append(key)
+        checkpoint = checkpoint[key]
+    raise Refused(f"holds a {type(checkpoint).__name__}, not a dictionary of tensors")
+
+
+def without_prefix(names, prefix="module."):
+    """The names without the prefix of torch.nn.DataParallel, if all of them have it."""
+    return [name[len(prefix):] for name in names] if names and all(name.startswith(prefix) for name in names) else names
+
+
+def collect(checkpoint, torch):
+    """{name: tensor} in the order of the checkpoint, and the keys of what is no tensor."""
+    found, path = unwrap(checkpoint)
+    tensors = {k: v for k, v in found.items() if isinstance(v, torch.Tensor)}
+    others = [k for k in found if k not in tensors]
+    where = "".join(f"[{key!r}]" for key in path)
+    if not tensors:
+        keys = ", ".join(repr(k) for k in list(found)[:8]) or "none"
+        raise Refused(f"no tensors in the checkpoint{where}; its keys: {keys}")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str):
+            raise Refused(f"the tensor of key {name!r} has no name")
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            raise Refused(f"{name} is sparse or quantised")
+        if tensor.dtype not in _dtypes(torch):
+            raise Refused(f"{name} is of type {tensor.dtype}, which safetensors files do not have")
+    return dict(zip(without_prefix(list(tensors)), tensors.values())), others
+
+
+def encode(tensors, torch):
+    """The parts of a safetensors file: its header, then the bytes of each tensor. Wider types come first, as the alignment of the
+    format wants; within a type the order stays, from which `pnetc import --propose` concludes."""
+    names = _dtypes(torch)
+    order = sorted(tensors, key=lambda name: -tensors[name].element_size())
+    header, end = {"__metadata__": {"format": "pt"}}, 0
+    for name in order:
+        begin, end = end, end + tensors[name].numel() * tensors[name].element_size()
+        header[name] = {"dtype": names[tensors[name].dtype], "shape": list(tensors[name].shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    yield struct.pack("<Q", len(text)) + text
+    for name in order:
+        flat = tensors[name].detach().cpu().contiguous().reshape(-1)
+        yield flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+def write(path, parts):
+    """Replaces the file as a whole."""
+    folder = os.path.dirname(os.path.abspath(path))
+    os.makedirs(folder, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=os.path.basename(path), dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            for part in parts:
+                out.write(part)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read(path, torch, allow=()):
+    """The checkpoint, of which nothing but tensors and plain values is loaded, and the classes that the caller names."""
+    classes = []
+    for name in allow:
+        module, _, attribute = name.rpartition(".")
+        try:
+            classes.append(getattr(importlib.import_module(module), attribute))
+        except (ImportError, AttributeError, ValueError) as e:
+            raise Refused(f"--allow {name}: {e}") from None
+    if classes and not hasattr(torch.serialization, "add_safe_globals"):
+        raise Refused("--allow needs PyTorch 2.4 or later")
+    if classes:
+        torch.serialization.add_safe_globals(classes)
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise
+    except Exception as e:  # torch raises what its unpickler meets
+        reason = str(e).strip().split("\n")[0] or type(e).__name__
+        raise Refused(f"not a checkpoint of tensors and plain values alone: {reason} (--allow MODULE.CLASS admits a class that "
+                      "you trust, such as argparse.Namespace)") from None
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m pnet.convert",
+        description="Writes the tensors of a PyTorch checkpoint as a safetensors file, for pnetc import. Of wrappers (state_dict, "
+        "model_state_dict, model) it takes what is inside; a prefix module. of all names is left out.")
+    parser.add_argument("checkpoint", metavar="FILE.pth")
+    parser.add_argument("-o", "--output", metavar="FILE.safetensors", required=True)
+    parser.add_argument("--allow", metavar="MODULE.CLASS", action="append", default=[],
+                        help="load objects of this class, too; may be repeated")
+    parser.add_argument("-q", "--quiet", action="store_true")
+    o = parser.parse_args(arguments)
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError:
+        print("pnet.convert: needs PyTorch to read checkpoints, and this Python has none: pip install torch", file=sys.stderr)
+        return 1
+    try:
+        tensors, others = collect(read(o.checkpoint, torch, o.allow), torch)
+        write(o.output, encode(tensors, torch))
+    except Refused as e:
+        print(f"pnet.convert: {o.checkpoint}: {e}", file=sys.stderr)
+        return 4
+    except MemoryError:
+        print("pnet.convert: out of memory", file=sys.stderr)
+        return 5
+    except OSError as e:
+        print(f"pnet.convert: {e.filename or o.output}: {e.strerror}", file=sys.stderr)
+        return 1
+    if not o.quiet:
+        left = f"; left out, no tensors: {', '.join(map(repr, others))}" if others else ""
+        print(f"{o.output}: {len(tensors)} tensors{left}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
