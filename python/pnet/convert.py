@@ -141,7 +141,7 @@ def main(arguments=None):
     try:
         torch = importlib.import_module("torch")
     except ImportError:
-        print("pnet.convert: needs PyTorch to read checkpoints, and this Python has none: pip install torch", file=sys.stderr)
+        print("pnet.convert: needs PyTorch, and this Python has none: pip install torch", file=sys.stderr)
         return 1
     try:
         tensors, others = collect(read(o.checkpoint, torch, o.allow), torch)

@@ -32,6 +32,8 @@ cp "$(ls "$in"/rooms/test/*.ply "$in"/rooms/*/*.ply | head -n 1)" "$in/cloud.ply
 cp "$(ls "$in"/pairs/train/*.ply | head -n 1)" "$in/source.ply"
 cp "$(ls "$in"/pairs/train/*.ply | tail -n 1)" "$in/target.ply"
 printf '1 0 0 0\n0 1 0 0\n0 0 1 0\n' >"$in/pose.txt"
+printf 'net.*: tiny.*\n' >"$in/map.yaml"
+run 0 export "$model" --weights "$in/run" --to minkowski --map "$in/map.yaml" -o "$in/theirs.safetensors" -q
 mkdir "$in/meshes"
 printf 'OFF\n4 4 0\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n' >"$in/meshes/a.off"
 printf 'v 0 0 0\nv 3 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n' >"$in/meshes/b.obj"
@@ -253,6 +255,11 @@ all resume 0 40 train "$model" --config "$in/run.yaml" -o out --resume -q -j 1
 all finetune 0 40 train "$model" --config "$in/run.yaml" -o out --weights "$in/run" --set c=4 --steps 1 -q -j 1
 all compare 0 40 compare "$model" --config "$in/run.yaml" -o out -q -j 1
 all compare-weights 0 40 compare "$model" --config "$in/run.yaml" --weights "$in/run" --json -q -j 1
+all export 0 100 export "$model" --weights "$in/run" --to spconv -o a.safetensors
+all export-json 0 100 export "$model" --weights "$in/run" --to torch --map "$in/map.yaml" -o a.safetensors --json
+all import 0 100 import "$model" --weights "$in/theirs.safetensors" --from minkowski --map "$in/map.yaml" -o b.safetensors
+all import-wrong 3 100 import "$model" --weights "$in/theirs.safetensors" --from minkowski --json -o b.safetensors
+all import-propose 0 100 import "$model" --weights "$in/theirs.safetensors" --from minkowski --propose c.yaml
 all register 0 40 register "$in/source.ply" "$in/target.ply" --model "$pair" --weights "$in/pairs.run" -o b.ply \
     --picture a.svg --ransac 500 -q -j 2
 all register-pose 0 40 register "$in/source.ply" "$in/target.ply" --from "$in/pose.txt" --icp 20cm --planes --json -q -j 1
