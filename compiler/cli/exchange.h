@@ -31,12 +31,12 @@ struct exchange {
     struct pnet_exchange x; /* points to both */
 };
 
-/* Checks the options that both commands need. `from` names the option of the library. Returns 0, or the exit code with a message on
-   stderr. */
+/* Checks the options that both commands need. `from` names the option of the library. Returns 0, or the exit code with a
+   message on stderr. */
 int pnet_cli_exchange_check(
     const struct exchange_options *o, const char *from, const struct usage *usage);
-/* Reads the map and compiles the model for that mode and those params. Returns 0, or the exit code with a message; then nothing is
-   left open. */
+/* Reads the map and compiles the model for that mode and those params. Returns 0, or the exit code with a message; then
+   nothing is left open. */
 int pnet_cli_exchange_open(const struct exchange_options *o, unsigned degrade,
     const struct text_list *sets, struct exchange *x);
 void pnet_cli_exchange_close(struct exchange *x);

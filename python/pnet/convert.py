@@ -130,8 +130,8 @@ def read(path, torch, allow=()):
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m pnet.convert",
-        description="Writes the tensors of a PyTorch checkpoint as a safetensors file, for pnetc import. Of wrappers (state_dict, "
-        "model_state_dict, model) it takes what is inside; a prefix module. of all names is left out.")
+        description="Writes the tensors of a PyTorch checkpoint as a safetensors file, for pnetc import. Of wrappers "
+        "(state_dict, model_state_dict, model) it takes what is inside; a prefix module. of all names is left out.")
     parser.add_argument("checkpoint", metavar="FILE.pth")
     parser.add_argument("-o", "--output", metavar="FILE.safetensors", required=True)
     parser.add_argument("--allow", metavar="MODULE.CLASS", action="append", default=[],

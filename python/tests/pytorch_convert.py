@@ -1,5 +1,5 @@
 """python -m pnet.convert, with PyTorch: what it takes out of checkpoints, and a network of PyTorch that gives the same results
-after pnetc import. tests/library/test_convert.sh runs this with a Python that has PyTorch."""
+after pnetc import. tests/exchange/test_convert.sh runs this with a Python that has PyTorch."""
 
 import argparse
 import contextlib

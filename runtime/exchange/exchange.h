@@ -49,14 +49,14 @@ struct pnet_exchanged {
     size_t name_count;
 };
 
-/* Finds the model's weights among the tensors of the library's file, and reorders them. `name` is the file, for messages. What does
-   not fit is in the result, not an error. PNET_BAD_DATA: a weight has numbers that are not finite. PNET_USAGE: the map gives two
-   tensors one name. *r refers to the file and the plan; on failure there is nothing to free. */
+/* Finds the model's weights among the tensors of the library's file, and reorders them. `name` is the file, for messages. What
+   does not fit is in the result, not an error. PNET_BAD_DATA: a weight has numbers that are not finite. PNET_USAGE: the map
+   gives two tensors one name. *r refers to the file and the plan; on failure there is nothing to free. */
 enum pnet_status pnet_import_weights(const struct pnet_exchange *x, const char *name,
     const struct pnet_safetensors *file, struct pnet_exchanged *r, struct pnet_error *e);
 
-/* The inverse: reorders the weights of a file of pnet for the library. PNET_BAD_MODEL: one is missing or has another shape, or the
-   library has no such layer. PNET_BAD_DATA and PNET_USAGE as above. */
+/* The inverse: reorders the weights of a file of pnet for the library. PNET_BAD_MODEL: one is missing or has another shape, or
+   the library has no such layer. PNET_BAD_DATA as above. PNET_USAGE: the map leads to no name for a weight. */
 enum pnet_status pnet_export_weights(const struct pnet_exchange *x, const char *name,
     const struct pnet_safetensors *file, struct pnet_exchanged *r, struct pnet_error *e);
 

@@ -1,7 +1,7 @@
 /* How sparse convolution libraries and PyTorch order the numbers of a layer's weight.
 
-   A kernel has K cells an axis. pnet has [K^3, in / groups, out], the cell's x slowest. Coordinates of a library are three columns
-   c0 c1 c2, whatever they hold: `pnet_axes` says which of x, y and z each one is.
+   A kernel has K cells an axis. pnet has [K^3, in / groups, out], the cell's x slowest. Coordinates of a library are three
+   columns c0 c1 c2, whatever they hold: `pnet_axes` says which of x, y and z each one is.
 
      MinkowskiEngine  kernel [K^3, in, out], c0 fastest; [in, out] for K = 1; depthwise [K^3, channels]; bias [1, out]
      TorchSparse      kernel [K^3, in, out], c0 fastest for odd K, slowest for even K; [in, out] for K = 1
@@ -58,8 +58,9 @@ struct pnet_form {
     int64_t cell[3], in, out, block, group;
 };
 enum { PNET_MOST_FORMS = 6 };
-/* Lists the forms of a parameter, the usual one first. `kernel_word`: the library calls the layer's weight "kernel", not "weight",
-   which MinkowskiEngine and TorchSparse do for all but linear layers. Returns their number, 0 where the library has no such layer. */
+/* Lists the forms of a parameter, the usual one first. `kernel_word`: the library calls the layer's weight "kernel", not
+   "weight", which MinkowskiEngine and TorchSparse do for all but linear layers. Returns their number, 0 where the library
+   has no such layer. */
 int pnet_forms(enum pnet_library l, const struct pnet_axes *a, const struct pnet_weight_role *p,
     bool kernel_word, struct pnet_form forms[PNET_MOST_FORMS]);
 /* Returns the first form of that shape, or NULL. */

@@ -34,7 +34,7 @@ static bool is_counter(const char *name)
 {
     const char *word = pnet_last_word(name);
     return strcmp(word, "num_batches_tracked") == 0 ||
-           strcmp(word, "_max_num_voxels_during_training") == 0;
+           strcmp(word, "max_num_voxels_during_training") == 0;
 }
 
 enum pnet_status pnet_names_theirs(enum pnet_library l, const struct pnet_safetensors *file,

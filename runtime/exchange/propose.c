@@ -228,8 +228,8 @@ static size_t match_names(struct proposing *p)
     return named;
 }
 
-/* Matches the open layers of the model that the same layers of the file fit as layer `first`, if they are as many as these. Returns
-   how many they are, 0 if they stay open. `group` has room for all layers of the model. */
+/* Matches the open layers of the model that the same layers of the file fit as layer `first`, if they are as many as these.
+   Returns how many they are, 0 if they stay open. `group` has room for all layers of the model. */
 static size_t match_alike(struct proposing *p, size_t first, size_t *group)
 {
     size_t theirs = p->theirs.count, fitting = 0, alike = 0;
@@ -281,8 +281,8 @@ static void put_rule(const char *from, const char *to, const char *why, FILE *ou
     fprintf(out, "  # %s\n", why);
 }
 
-/* Writes the rules of one match; false: memory is out. A rule for the words of the layer, unless the library calls a linear layer's
-   weight "kernel": going back, the name alone says so. */
+/* Writes the rules of one match; false: memory is out. There is one rule for the words of the layer, unless the library calls a
+   linear layer's weight "kernel": going back, only a rule for the whole name says so. */
 static bool put_match(
     const struct proposing *p, const struct layer *ours, const char *why, FILE *out)
 {
@@ -349,6 +349,7 @@ static enum pnet_status put_map(
             done = put_match(
                 p, &p->ours.at[m], sizes[m] > 1 ? why : "the only layer of these shapes", out);
     }
+    if (done && !r->alone && !r->ordered) fputs("{}\n", out); /* a map without rules */
     if (done) put_open(p, out);
     free(group);
     free(sizes);

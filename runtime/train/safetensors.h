@@ -89,8 +89,8 @@ enum pnet_status pnet_safetensors_load(const struct pnet_safetensors *f, const c
 bool pnet_tensor_type_is_real(enum pnet_tensor_type t);
 /* Copies a tensor of reals, whatever its shape, into out[pnet_safetensor_count(t)] as float32. */
 void pnet_safetensor_floats(const struct pnet_safetensor *t, float *out);
-/* PNET_BAD_DATA: some of the numbers are NaN or infinite. A training that diverged leaves them, and all their results are useless.
-   `file` and `name`, of the tensor, are for the message. */
+/* PNET_BAD_DATA: some of the numbers are NaN or infinite. A training that diverged leaves them, and all their results are
+   useless. `file` and `name`, of the tensor, are for the message. */
 enum pnet_status pnet_floats_check_finite(
     const char *file, const char *name, const float *x, int64_t count, struct pnet_error *e);
 

@@ -181,9 +181,9 @@ static inline void conv_pair(
             to[o] += (double)w[weight_at(c, tap, i, o)] * from[o / block * in + i];
 }
 
-/* A convolution: tap t of site y reads the site y + (t - K/2) steps for odd K, y + t steps for even K, a step being the stride of the
-   finer sites. (spconv and PyTorch: the padding K/2 for odd K, 0 for even K.) A transposed one has the same pairs, and gives what
-   the other one reads. */
+/* A convolution: tap t of site y reads the site y + (t - K/2) steps for odd K, y + t steps for even K, a step being the
+   stride of the finer sites. (spconv and PyTorch: the padding K/2 for odd K, 0 for even K.) A transposed one has the same
+   pairs, and gives what the other one reads. */
 static inline struct values convolve(
     const struct store *s, const struct conv *c, const struct values *x, const struct sites *to)
 {
@@ -282,8 +282,8 @@ static inline struct values concatenate(const struct values *a, const struct val
 
 /* ---- clouds ---- */
 
-/* One point in each of some voxels of `cell` metres along three walls and in the space between them, around the origin, anywhere in
-   its voxel but at its faces; features and all. voxels[i] is that of point i. */
+/* One point in each of some voxels of `cell` metres along three walls and in the space between them, around the origin, anywhere
+   in its voxel but at its faces; features and all. voxels[i] is that of point i. */
 static inline struct cloud cloud_voxels(int edge, float cell, uint64_t seed, int (**voxels)[3])
 {
     int n = 0, all = edge * edge * edge;
