@@ -3,6 +3,7 @@
 #include "compiler/cli/weights.h"
 #include "runtime/base/file.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Tells that the library computes on voxels, if the weights were trained otherwise and some layer has kernels. */
@@ -38,13 +39,14 @@ static int run(const struct exchange_options *o)
 {
     struct weights w;
     struct setting setting;
-    struct exchange x;
+    struct exchange x = {.compilation = NULL};
     struct pnet_error e = {0};
     if (pnet_cli_weights_open(o->weights, &w, &e)) return pnet_cli_complain(&e);
     enum pnet_status st = pnet_cli_weights_setting(&w, &o->m, 0, &setting, &e);
     int code =
         st ? pnet_cli_complain(&e) : pnet_cli_exchange_open(o, setting.degrade, &setting.sets, &x);
     if (!code) {
+        assert(x.x.plan);
         say_mode(o, setting.degrade, x.x.plan);
         st = export(o, &x, w.from.file, &e);
         if (st) code = pnet_cli_complain(&e);

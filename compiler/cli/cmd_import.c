@@ -117,7 +117,7 @@ static int run(const struct import_request *r)
 {
     struct pnet_safetensors *file;
     struct pnet_error e = {0};
-    struct exchange x;
+    struct exchange x = {.compilation = NULL};
     int code = pnet_cli_exchange_open(&r->o, r->degrade, &r->o.m.sets, &x);
     if (code) return code;
     enum pnet_status st = pnet_safetensors_read(r->o.weights, &file, &e);

@@ -6,7 +6,7 @@
 
 void pnet_exchanged_free(struct pnet_exchanged *r)
 {
-    for (size_t i = 0; i < r->name_count; i++) free(r->names[i]);
+    for (size_t i = 0; r->names && i < r->name_count; i++) free(r->names[i]);
     free(r->names);
     free(r->lines);
     free(r->tensors);
@@ -14,18 +14,18 @@ void pnet_exchanged_free(struct pnet_exchanged *r)
     *r = (struct pnet_exchanged){0};
 }
 
-/* Makes room for all weights of the plan and `more` lines. */
+/* Makes room for all weights of the plan and `more` lines. The caller frees *r on failure too. */
 static enum pnet_status make_room(
     const struct pnet_plan *p, size_t more, struct pnet_exchanged *r, struct pnet_error *e)
 {
     size_t params = (size_t)p->param_count;
-    *r = (struct pnet_exchanged){.lines = calloc(params + more + 1, sizeof *r->lines),
-        .tensors = calloc(params + 1, sizeof *r->tensors),
-        .names = calloc(params + more + 1, sizeof *r->names),
-        .numbers = malloc((size_t)p->param_elements * sizeof *r->numbers + 1)};
-    if (r->lines && r->tensors && r->names && r->numbers) return PNET_OK;
-    pnet_exchanged_free(r);
-    return pnet_error_memory(e);
+    *r = (struct pnet_exchanged){0};
+    r->lines = calloc(params + more + 1, sizeof *r->lines);
+    r->tensors = calloc(params + 1, sizeof *r->tensors);
+    r->names = calloc(params + more + 1, sizeof *r->names);
+    r->numbers = malloc((size_t)p->param_elements * sizeof *r->numbers + 1);
+    bool made = r->lines && r->tensors && r->names && r->numbers;
+    return made ? PNET_OK : pnet_error_memory(e);
 }
 
 static struct pnet_exchange_line *add_line(struct pnet_exchanged *r, enum pnet_exchange_kind kind)

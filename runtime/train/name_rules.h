@@ -33,7 +33,6 @@ bool pnet_name_matches(const char *pattern, const char *name);
 char *pnet_name_map(const struct pnet_name_rules *map, const char *name);
 /* Applies rule number `rule` of the map backwards. Returns NULL if its replacement does not match the name, and if memory is out;
    then *failed is set. The caller frees the result. */
-char *pnet_name_unmap(
-    const struct pnet_name_rules *map, int rule, const char *name, bool *failed);
+char *pnet_name_unmap(const struct pnet_name_rules *map, int rule, const char *name, bool *failed);
 
 #endif

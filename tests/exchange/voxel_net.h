@@ -95,7 +95,7 @@ static inline struct sites sites_unique(int (*at)[3], int count, int stride)
 /* The sites of twice the stride: each coordinate is rounded down. */
 static inline struct sites sites_coarser(const struct sites *fine)
 {
-    int(*at)[3] = must(malloc((size_t)fine->count * sizeof *at)), step = 2 * fine->stride;
+    int(*at)[3] = must(malloc((size_t)fine->count * sizeof *at + 1)), step = 2 * fine->stride;
     for (int i = 0; i < fine->count; i++)
         for (int k = 0; k < 3; k++) {
             int rest = fine->at[i][k] % step;
@@ -295,8 +295,9 @@ static inline struct cloud cloud_voxels(int edge, float cell, uint64_t seed, int
         if (cloud_unit(seed, (uint64_t)v) > (walls ? 0.5f : 0.04f)) continue;
         for (int k = 0; k < 3; k++) {
             (*voxels)[n][k] = at[k] - edge / 2 + 1;
-            c.xyz[3 * n + k] = cell * ((float)(*voxels)[n][k] + 0.1f +
-                                          0.8f * cloud_unit(seed + 1, (uint64_t)(3 * v + k)));
+            c.xyz[3 * n + k] =
+                cell * ((float)(*voxels)[n][k] + 0.1f +
+                           0.8f * cloud_unit(seed + 1, (uint64_t)v * 3 + (uint64_t)k));
         }
         n++;
     }
