@@ -35,8 +35,8 @@ static enum pnet_status check_complete(
             r->o.weights);
     if (r->partial || !(misfits || missing || left)) return PNET_OK;
     return pnet_error_set(e, PNET_BAD_MODEL,
-        "%s: does not fit the model: %zu tensors of other shapes, %zu weights missing, %zu tensors "
-        "left; --partial writes what fits",
+        "%s: does not fit the model (of another shape: %zu, missing: %zu, not in the model: %zu); "
+        "--partial writes what fits",
         r->o.weights, misfits, missing, left);
 }
 

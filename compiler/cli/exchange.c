@@ -18,6 +18,8 @@ int pnet_cli_exchange_check(
     if (!pnet_library_parse(o->library, &l))
         return pnet_cli_usage_error(
             "--%s is minkowski, spconv, torchsparse or torch, not '%s'", from, o->library);
+    if (o->m.json && o->output && strcmp(o->output, "-") == 0)
+        return pnet_cli_usage_error("--json and -o - both write to standard output");
     if (o->axes && !pnet_axes_parse(o->axes, &a))
         return pnet_cli_usage_error(
             "--axes is an order of the letters x, y and z, such as zyx, not '%s'", o->axes);

@@ -211,25 +211,31 @@ static void channels(const struct pnet_weight_role *p, int64_t *in, int64_t *out
     }
 }
 
-/* Copies each number; one of the two is not changed. */
-static void move(const struct pnet_form *f, const struct pnet_weight_role *p, float *theirs,
+/* Copies the numbers of one cell and channel in; one of the two is not changed. `step`: from one channel out to the next in pnet. */
+static void move_row(
+    const struct pnet_form *f, int64_t out, float *theirs, float *ours, int64_t step, bool take)
+{
+    for (int64_t begin = 0; begin < out; begin += f->block, theirs += f->group)
+        for (int64_t b = 0; b < f->block; b++, ours += step) {
+            if (take)
+                *ours = theirs[b * f->out];
+            else
+                theirs[b * f->out] = *ours;
+        }
+}
+
+static void move(const struct pnet_form *f, const struct pnet_weight_role *role, float *theirs,
     float *ours, bool take)
 {
-    int64_t in, out, k = p->kernel;
-    bool matrix = p->kind == PNET_PARAM_MATRIX;
-    channels(p, &in, &out);
+    int64_t in, out, k = role->kernel;
+    bool matrix = role->kind == PNET_PARAM_MATRIX;
+    channels(role, &in, &out);
     for (int64_t cell = 0; cell < k * k * k; cell++) {
         int64_t at =
             cell / (k * k) * f->cell[0] + cell / k % k * f->cell[1] + cell % k * f->cell[2];
         for (int64_t i = 0; i < in; i++)
-            for (int64_t o = 0; o < out; o++) {
-                int64_t t = at + i * f->in + o % f->block * f->out + o / f->block * f->group;
-                int64_t u = matrix ? o * in + i : (cell * in + i) * out + o;
-                if (take)
-                    memcpy(&ours[u], &theirs[t], sizeof *ours);
-                else
-                    memcpy(&theirs[t], &ours[u], sizeof *ours);
-            }
+            move_row(f, out, theirs + at + i * f->in, ours + (matrix ? i : (cell * in + i) * out),
+                matrix ? in : 1, take);
     }
 }
 

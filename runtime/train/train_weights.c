@@ -1,5 +1,6 @@
 #include "runtime/train/train_weights.h"
 #include "runtime/base/memory_stream.h"
+#include "runtime/base/printable.h"
 #include "runtime/train/renamed.h"
 
 #include <stdio.h>
@@ -58,8 +59,11 @@ static enum pnet_status load_all(struct loading *l, const struct pnet_train_opti
         pnet_runner_read(s, PNET_BLOCK_PARAMS, 0, p->param_elements, l->params, e);
     for (int i = 0; i < p->param_count && !st; i++)
         if (p->params[i].offset >= 0) st = load_one(l, file, &p->params[i], e);
+    char text[512];
     for (size_t i = 0; i < l->tensors.file->count; i++)
-        if (!l->used[i]) fprintf(l->misses, "  %s: not in the model\n", l->tensors.names[i]);
+        if (!l->used[i])
+            fprintf(l->misses, "  %s: not in the model\n",
+                pnet_printable(l->tensors.names[i], text, sizeof text));
     if (!st && !l->loaded)
         st = pnet_error_set(e, PNET_BAD_MODEL,
             "%s: none of its %zu tensors has the name and shape of a weight of the model; "

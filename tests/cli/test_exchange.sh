@@ -112,7 +112,7 @@ says "  $layer.conv.kernel [8, 2, 2] F32: $layer.conv.weight takes [8, 8, 4]"
 says "  $layer.bn.weight [4] I8: $layer.bn.weight takes F32, F16, BF16 or F64"
 says "  $layer.bn.bias [4]: missing"
 says "  extra.w [3]: not in the model"
-says "short: does not fit the model: 2 tensors of other shapes, 1 weights missing, 1 tensors left; --partial writes what fits"
+says "short: does not fit the model (of another shape: 2, missing: 1, not in the model: 1); --partial writes what fits"
 check "nothing was written" test ! -e "$work/none"
 run 3 import $model --weights "$work/short" --from minkowski --set c=4 -o "$work/none" --json
 valid_json "$out"
@@ -172,6 +172,10 @@ says 'a\x1b[31m\x0ab'
 check "no escape" hides -q "$esc" "$err"
 run 0 import $model --weights "$work/esc" --from minkowski --set c=4 --propose "$work/esc.yaml" -q
 check "no escape in the map" hides -q "$esc" "$work/esc.yaml"
+run 0 train $model --config "$work/run.yaml" --weights "$work/esc" --set-config 'weights_map={"tiny.*.kernel": "tiny.*.weight"}' \
+    -o "$work/esc.run" --set c=4 --steps 1
+says 'a\x1b[31m\x0ab'
+check "no escape in the notice of a training" hides -q "$esc" "$err"
 head -c 300 "$me" >"$work/torn"
 run 4 import $model --weights "$work/torn" --from minkowski --set c=4 -o "$work/none"
 run 4 import $model --weights $model --from torch --set c=4 -o "$work/none"
@@ -193,6 +197,7 @@ run 2 import $model --weights "$me" --from minkowski
 says 'where to?'
 run 2 import $model --weights "$me" --from minkowski --propose "$work/none" -o "$work/none"
 run 2 export $model --weights "$me" --to spconv
+run 2 export $model --weights "$own" --to spconv -o - --json
 for axes in xy xyy xyzz XYZ ''; do
     run 2 import $model --weights "$me" --from minkowski -o "$work/none" --axes "$axes"
     says 'an order of the letters x, y and z'
