@@ -211,16 +211,18 @@ static void channels(const struct pnet_weight_role *p, int64_t *in, int64_t *out
     }
 }
 
-/* Copies the numbers of one cell and channel in; one of the two is not changed. `step`: from one channel out to the next in pnet. */
+/* Copies the numbers of one cell and channel in; one of the two is not changed. `step`: from one channel out to the next in
+   pnet. */
 static void move_row(
     const struct pnet_form *f, int64_t out, float *theirs, float *ours, int64_t step, bool take)
 {
-    for (int64_t begin = 0; begin < out; begin += f->block, theirs += f->group)
-        for (int64_t b = 0; b < f->block; b++, ours += step) {
+    for (int64_t begin = 0, group = 0; begin < out; begin += f->block, group += f->group)
+        for (int64_t b = 0; b < f->block; b++) {
+            float *t = &theirs[group + b * f->out], *u = &ours[(begin + b) * step];
             if (take)
-                *ours = theirs[b * f->out];
+                *u = *t;
             else
-                theirs[b * f->out] = *ours;
+                *t = *u;
         }
 }
 

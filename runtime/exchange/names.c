@@ -74,7 +74,9 @@ static bool leads_back(const struct search *s, const char *theirs, bool *failed)
     return same;
 }
 
-/* Tries the name `word`-ed before and after rule number `rule` is undone; -1: no rule. Returns the library's name, or NULL. */
+/* Undoes rule number `rule` (-1: none) on the name, as it is and then with "kernel" in place of its last word "weight".
+   `as_kernel`: the last word "weight" of what results becomes "kernel". Returns the result if the map leads back from it, else
+   NULL; *failed: out of memory. */
 static char *try_rule(const struct search *s, int rule, bool as_kernel, bool *failed)
 {
     for (int before = 0; before < 2; before++) {

@@ -179,6 +179,8 @@ static const struct pnet_safetensor *tensor_for(
 static bool fits(const struct proposing *p, const struct layer *ours, const struct layer *theirs)
 {
     if (ours->count != theirs->count) return false;
+    if (memchr(theirs->name, '*', theirs->length))
+        return false; /* a map would take it for a pattern */
     for (size_t i = 0; i < ours->count; i++) {
         int param = (int)ours->items[i];
         struct pnet_form forms[PNET_MOST_FORMS];

@@ -149,6 +149,11 @@ run 0 import $model --weights "$work/short" --from minkowski --set c=4 --propose
 prints "# open, in the model: $layer.conv.weight [8, 8, 4]"
 prints '# open, in the file: extra.w [3]'
 
+edit "$me" "$work/star" 't = {k.replace("tiny.d", "tiny.*"): v for k, v in t.items()}'
+run 0 import $model --weights "$work/star" --from minkowski --set c=4 --propose "$work/star.yaml" -q
+check "no rule for a star" grep -q '^# open, in the file: "tiny.\*.conv.kernel" \[8, 8, 4\]$' "$work/star.yaml"
+run 3 import $model --weights "$work/star" --from minkowski --set c=4 --map "$work/star.yaml" -o "$work/none"
+
 # Groups that a library has not.
 sed 's/conv(w, kernel=3)/conv(w, kernel=3, groups=if w > 4 then 2 else 1)/' $model >"$work/grouped.pnet"
 run 0 train "$work/grouped.pnet" --config "$work/run.yaml" -o "$work/grouped" -q --mode voxel --set c=4
