@@ -65,7 +65,10 @@ struct pnet_expr {
             bool is_integer; /* written without a point or exponent, and without a unit */
         } number;
         const char *string;
-        const char *name;
+        struct {
+            const char *name;           /* NAME */
+            struct pnet_span name_span; /* without the parentheses around it */
+        };
         struct {
             struct pnet_expr **items;
             int count;
@@ -181,10 +184,18 @@ struct pnet_item {
     struct pnet_span input_type_span;
 };
 
+/* A name that tokens declare which a syntax error left out of the tree. */
+struct pnet_lost_name {
+    const char *name;
+    struct pnet_lost_name *next;
+};
+
 struct pnet_file {
     int version; /* the number in `pnet 1` */
     const char *doc;
-    struct pnet_item *items; /* in source order, included files in place */
+    struct pnet_item *items;     /* in source order, included files in place */
+    struct pnet_lost_name *lost; /* of all files; a name may stand there for each mistake */
+    bool cut;                    /* the rest of a file, or an included one, is missing */
 };
 
 #endif

@@ -14,9 +14,10 @@
 
 /* source.c */
 
-/* The file on disk that a source came from, so that it is included once. */
+/* The file on disk, or the held text, that a source came from, so that it is included once. */
 struct pnet_source_id {
     bool known;
+    const struct pnet_held_text *held; /* NULL: the file below */
     dev_t device;
     ino_t inode;
 };
@@ -35,8 +36,8 @@ bool pnet_source_read(
 bool pnet_sources_add(struct pnet_sources *s, const char *name, struct pnet_source_text text,
     struct pnet_span included_from, uint32_t *file);
 uint32_t pnet_sources_count(const struct pnet_sources *s);
-/* Sets the file that a path leads to; not known if there is none. */
-struct pnet_source_id pnet_source_identify(const char *path);
+/* Finds what a path leads to; not known if there is nothing. */
+struct pnet_source_id pnet_source_identify(const struct pnet_sources *s, const char *path);
 /* Finds the file that was read from the same place on disk; returns false if there is none. */
 bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, uint32_t *file);
 /* Returns the bytes of a line (1-based) without its line end. */
@@ -142,6 +143,8 @@ bool pnet_scan_text(struct pnet_scan *scan, const char *text, size_t length);
 int pnet_token_word(const char *text, size_t length);
 /* Returns the name of a kind in messages: "'->'", "a name". */
 const char *pnet_token_text(int kind);
+/* Returns the keyword of a kind, NULL: it is none. */
+const char *pnet_token_word_of(int kind);
 /* Tells whether the token is a word of the language, not a name. */
 bool pnet_token_is_keyword(int kind);
 /* Tells whether the kind can be the last token of an expression. */
@@ -168,6 +171,8 @@ struct pnet_parse {
     int nodes;
     int depth;    /* of includes */
     bool stopped; /* a limit was reached and reported, or memory is out */
+    struct pnet_lost_name *lost;
+    bool cut; /* as in pnet_file */
 };
 
 /* The state of one file's parse. */

@@ -80,8 +80,11 @@ static bool open_include(struct pnet_parser *p, const struct pnet_item *item, ui
         return false;
     }
     /* A path without its closing quote has been reported. */
-    if (pnet_sources_get(all->sources, p->file)->text[item->span.end - 1] != '"') return false;
-    if (pnet_sources_find(all->sources, pnet_source_identify(path), file)) {
+    if (pnet_sources_get(all->sources, p->file)->text[item->span.end - 1] != '"') {
+        all->cut = true;
+        return false;
+    }
+    if (pnet_sources_find(all->sources, pnet_source_identify(all->sources, path), file)) {
         if (is_open(all, *file, item->span))
             include_error(all, item, "the file includes itself", NULL);
         return false;
@@ -105,12 +108,15 @@ bool pnet_parse_item(struct pnet_parser *p, struct pnet_item *item)
     p->last = &item->next;
     if (item->kind != PNET_ITEM_INCLUDE) return true;
     uint32_t file;
+    int errors = pnet_diags_errors(p->all->diags);
     if (open_include(p, item, &file)) {
         p->all->depth++;
         struct pnet_file *included = parse_source(p->all, file);
         p->all->depth--;
         if (included) *p->last = included->items;
         while (*p->last) p->last = &(*p->last)->next;
+    } else {
+        p->all->cut |= pnet_diags_errors(p->all->diags) > errors;
     }
     return !p->all->stopped && !p->all->arena->failed;
 }
@@ -161,6 +167,8 @@ static struct pnet_file *parse_source(struct pnet_parse *all, uint32_t file)
         pnet_tree_parse(p);
         f->items = p->items;
         if (!all->arena->failed) pnet_doc_attach(p, f);
+    } else {
+        all->cut = true;
     }
     return all->arena->failed ? NULL : f;
 }
@@ -171,7 +179,11 @@ static struct pnet_file *parse_main(struct pnet_arena *a, struct pnet_sources *s
     struct pnet_parse all = {.arena = a, .sources = s, .diags = d};
     uint32_t file;
     if (!pnet_sources_add(s, name, text, (struct pnet_span){0}, &file)) return NULL;
-    return parse_source(&all, file);
+    struct pnet_file *f = parse_source(&all, file);
+    if (!f) return NULL;
+    f->lost = all.lost;
+    f->cut = all.cut || all.stopped;
+    return f;
 }
 
 struct pnet_file *pnet_parse_file(

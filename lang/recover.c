@@ -224,6 +224,37 @@ static size_t find_resume(struct skip s)
     }
 }
 
+/* Returns the token with which the statement that fails at `at` begins, or an earlier one. */
+static size_t find_begin(const struct pnet_parser *p, size_t at, int depth, int braces)
+{
+    size_t i = depth > braces ? p->open[braces] : at;
+    while (i > p->resumed) {
+        i--;
+        int kind = kind_at(p, i);
+        if (kind == TOKEN_LBRACE || kind == TOKEN_RBRACE) return i;
+        if (is_item_keyword(kind) || kind == TOKEN_FOR || (first_on_line(p, i) && may_begin(p, i)))
+            return i;
+    }
+    return i;
+}
+
+/* Keeps the names that the tokens [begin, end) may declare or assign: the tree lacks them. */
+static void keep_lost(struct pnet_parser *p, size_t begin, size_t end)
+{
+    struct pnet_parse *all = p->all;
+    for (size_t i = begin; i < end; i++) {
+        if (kind_at(p, i) != TOKEN_NAME) continue;
+        int before = i ? kind_at(p, i - 1) : TOKEN_END, next = kind_at(p, i + 1);
+        bool declares = first_on_line(p, i) || pnet_token_is_keyword(before) ||
+                        before == TOKEN_LBRACE || before == TOKEN_RBRACE || next == TOKEN_ASSIGN ||
+                        next == TOKEN_COLON || next == TOKEN_LBRACKET;
+        struct pnet_lost_name *lost = declares ? pnet_arena_alloc(all->arena, sizeof *lost) : NULL;
+        if (!lost) continue;
+        *lost = (struct pnet_lost_name){p->tokens.items[i].value.text, all->lost};
+        all->lost = lost;
+    }
+}
+
 void pnet_recover(struct pnet_parser *p, uint64_t expected)
 {
     if (p->all->stopped) return;
@@ -257,6 +288,7 @@ void pnet_recover(struct pnet_parser *p, uint64_t expected)
         int kind = kind_at(p, target);
         if (target == at && (kind == TOKEN_END || is_item_keyword(kind))) p->closers = braces;
     }
+    keep_lost(p, find_begin(p, at, depth, braces), target);
     p->depth = braces;
     p->resumed = target;
 }

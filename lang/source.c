@@ -12,6 +12,7 @@ struct pnet_sources {
         struct pnet_source_id id;
     } * *entries;
     uint32_t count, capacity;
+    struct pnet_overlay overlay; /* find: NULL where there is none */
 };
 
 struct pnet_sources *pnet_sources_new(struct pnet_arena *a)
@@ -54,9 +55,21 @@ uint32_t pnet_sources_count(const struct pnet_sources *s)
     return s->count;
 }
 
-struct pnet_source_id pnet_source_identify(const char *path)
+void pnet_sources_use(struct pnet_sources *s, const struct pnet_overlay *overlay)
+{
+    s->overlay = *overlay;
+}
+
+static const struct pnet_held_text *find_held(const struct pnet_sources *s, const char *path)
+{
+    return s->overlay.find ? s->overlay.find(s->overlay.context, path) : NULL;
+}
+
+struct pnet_source_id pnet_source_identify(const struct pnet_sources *s, const char *path)
 {
     struct stat st;
+    const struct pnet_held_text *held = find_held(s, path);
+    if (held) return (struct pnet_source_id){.known = true, .held = held};
     if (stat(path, &st) != 0) return (struct pnet_source_id){0};
     return (struct pnet_source_id){.known = true, .device = st.st_dev, .inode = st.st_ino};
 }
@@ -65,7 +78,8 @@ bool pnet_sources_find(const struct pnet_sources *s, struct pnet_source_id id, u
 {
     for (uint32_t i = 0; id.known && i < s->count; i++) {
         const struct pnet_source_id *other = &s->entries[i]->id;
-        if (other->known && other->device == id.device && other->inode == id.inode) {
+        if (other->known && other->held == id.held && other->device == id.device &&
+            other->inode == id.inode) {
             *file = i;
             return true;
         }
@@ -106,11 +120,34 @@ static bool read_all(
     return true;
 }
 
+static bool copy_held(
+    struct pnet_sources *s, const struct pnet_held_text *held, struct pnet_source_text *out)
+{
+    /* Of a text that is too large, only enough is read to see that. */
+    size_t length = held->length > PNET_MAX_SOURCE_BYTES ? PNET_MAX_SOURCE_BYTES + 1 : held->length;
+    out->text = pnet_arena_copy(s->arena, held->text, length);
+    out->length = length;
+    out->id = (struct pnet_source_id){.known = true, .held = held};
+    return out->text != NULL;
+}
+
+/* Tells whether the path leads to a regular file, or to nothing: opening it says why. */
+static bool is_regular(const char *path, const char **error)
+{
+    struct stat st;
+    if (strcmp(path, "-") != 0 && (stat(path, &st) != 0 || S_ISREG(st.st_mode))) return true;
+    *error = "not a regular file";
+    return false;
+}
+
 bool pnet_source_read(
     struct pnet_sources *s, const char *path, struct pnet_source_text *out, const char **error)
 {
     *out = (struct pnet_source_text){0};
     *error = NULL;
+    const struct pnet_held_text *held = find_held(s, path);
+    if (held) return copy_held(s, held, out);
+    if (s->overlay.find && !is_regular(path, error)) return false;
     if (strcmp(path, "-") == 0) return read_all(s, stdin, out, error);
     FILE *f = fopen(path, "rb");
     if (!f) return refuse(s, errno, error);

@@ -27,6 +27,21 @@ struct pnet_source {
 /* All files that one compilation read. The arena owns names and texts. */
 struct pnet_sources;
 
+/* A text that stands in for the file at its path: what an editor holds and has not saved. It need not be the same bytes as the
+   file, and there need not be a file. */
+struct pnet_held_text {
+    const char *text;
+    size_t length;
+};
+struct pnet_overlay {
+    /* Returns the text held for `path`, the same one for each path that leads to its file; NULL: none is. */
+    const struct pnet_held_text *(*find)(void *context, const char *path);
+    void *context;
+};
+/* From here on `s` asks the overlay before it reads from disk, and reads regular files alone: the others may be the stream that
+   the editor speaks through. Texts are copied when they are read. */
+void pnet_sources_use(struct pnet_sources *s, const struct pnet_overlay *overlay);
+
 /* Returns NULL if there is no such file; file 0 is the main file. */
 const struct pnet_source *pnet_sources_get(const struct pnet_sources *s, uint32_t file);
 

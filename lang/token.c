@@ -82,6 +82,11 @@ const char *pnet_token_text(int kind)
     return kinds[kind - TOKEN_END].text;
 }
 
+const char *pnet_token_word_of(int kind)
+{
+    return kinds[kind - TOKEN_END].word;
+}
+
 bool pnet_token_is_keyword(int kind)
 {
     return kinds[kind - TOKEN_END].word != NULL;

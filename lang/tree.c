@@ -91,7 +91,9 @@ struct pnet_expr *pnet_tree_name(struct pnet_parser *p, struct pnet_span span, c
         pnet_diag_help(pnet_diag_new(p->all->diags, PNET_ERROR, span, "unexpected '%s'", name),
             "write %s", truth ? "yes" : "no");
     struct pnet_expr *e = expr_new(p, PNET_EXPR_NAME, span, 0);
-    if (e) e->name = name;
+    if (!e) return NULL;
+    e->name = name;
+    e->name_span = span;
     return e;
 }
 
