@@ -1,5 +1,6 @@
 /* grid, points, chunks, level, width, matches and the arithmetic functions. */
 #include "compiler/call.h"
+#include "compiler/inspect.h"
 
 #include <math.h>
 #include <string.h>
@@ -285,13 +286,31 @@ static struct value builtin_error(struct pnet_compilation *c, struct pnet_span s
 }
 
 static const struct {
-    const char *name;
+    struct pnet_builtin_info info;
     int least, most;
     const char *named; /* the last argument may be given by this name */
-} builtins[] = {{"grid", 2, 2, NULL}, {"points", 2, 2, NULL}, {"chunks", 2, 2, NULL},
-    {"level", 1, 1, NULL}, {"width", 1, 1, NULL}, {"len", 1, 1, NULL}, {"matches", 4, 4, "radius"},
-    {"min", 1, 16, NULL}, {"max", 1, 16, NULL}, {"floor", 1, 1, NULL}, {"ceil", 1, 1, NULL},
-    {"round", 1, 1, NULL}, {"error", 1, 1, NULL}};
+} builtins[] = {
+    {{"grid", "grid(p, cells)", "a level for a cell size, a list of levels for a list"}, 2, 2,
+        NULL},
+    {{"points", "points(level, n)",
+         "a level of `n` generated points for each row of another level"},
+        2, 2, NULL},
+    {{"chunks", "chunks(level, n)",
+         "a level with a row for every `n` rows of another level, a list of levels for a list"},
+        2, 2, NULL},
+    {{"level", "level(x)", "the level of features, or of a cloud"}, 1, 1, NULL},
+    {{"width", "width(x)", "the channels of features"}, 1, 1, NULL},
+    {{"len", "len(list)", "its number of items"}, 1, 1, NULL},
+    {{"matches", "matches(a, b, T, radius)",
+         "which points of two levels lie near each other under a pose"},
+        4, 4, "radius"},
+    {{"min", "min(a, ..)", "the smallest of numbers of one unit"}, 1, 16, NULL},
+    {{"max", "max(a, ..)", "the largest of numbers of one unit"}, 1, 16, NULL},
+    {{"floor", "floor(x)", "the whole number below"}, 1, 1, NULL},
+    {{"ceil", "ceil(x)", "the whole number above"}, 1, 1, NULL},
+    {{"round", "round(x)", "the nearest whole number"}, 1, 1, NULL},
+    {{"error", "error(\"text\")", "an error with that text where it is reached"}, 1, 1, NULL},
+};
 enum {
     GRID,
     POINTS,
@@ -356,12 +375,17 @@ struct value pnet_call_builtin(
 int pnet_find_builtin(const char *name)
 {
     for (int i = 0; i < BUILTINS; i++)
-        if (strcmp(builtins[i].name, name) == 0) return i;
+        if (strcmp(builtins[i].info.name, name) == 0) return i;
     return -1;
 }
 
 int pnet_builtin_names(const char **names)
 {
-    for (int i = 0; i < BUILTINS; i++) names[i] = builtins[i].name;
+    for (int i = 0; i < BUILTINS; i++) names[i] = builtins[i].info.name;
     return BUILTINS;
+}
+
+const struct pnet_builtin_info *pnet_builtin_info(int index)
+{
+    return index >= 0 && index < BUILTINS ? &builtins[index].info : NULL;
 }

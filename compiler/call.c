@@ -79,6 +79,7 @@ bool pnet_unknown_argument(struct pnet_compilation *c, struct pnet_span span, co
 
 static struct value unknown_function(struct pnet_compilation *c, const struct pnet_expr *e)
 {
+    if (pnet_may_be_lost(c, e->call.name)) return unknown;
     struct pnet_diag *d =
         ERROR(c, e->call.name_span, "there is no layer, block or net '%s'", e->call.name);
     if (!d) return unknown;
@@ -101,6 +102,7 @@ static struct value dispatch(struct pnet_compilation *c, struct scope *s, const 
 {
     struct arguments a;
     if (!pnet_spend_steps(c, e->span, 1) || !collect(c, s, e, piped, &a)) return unknown;
+    if (pnet_is_lost(c, e->call.name)) return unknown;
     int *definition = pnet_map_find(&c->definition_names, e->call.name);
     if (definition) {
         struct definition *d = &c->definitions[*definition];

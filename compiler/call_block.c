@@ -118,6 +118,7 @@ static struct value run_body(struct pnet_compilation *c, struct scope *callee, s
     pnet_run_statements(c, callee, d->item->stmt);
     if (callee->unsure || c->stopped || c->arena.failed) return unknown;
     if (callee->returned) return callee->result;
+    if (pnet_is_torn(c, d->item->span)) return unknown;
     struct binding *out = pnet_find_own_binding(callee, "out");
     if (out) return out->value;
     struct pnet_diag *e = ERROR(

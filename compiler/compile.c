@@ -38,6 +38,7 @@ static struct pnet_compilation *new_compilation(const struct pnet_compile_option
     c->plan.degrade = o->degrade;
     c->sources = pnet_sources_new(&c->arena);
     c->diags = c->sources ? pnet_diags_new(&c->arena, c->sources) : NULL;
+    if (c->sources && o->overlay) pnet_sources_use(c->sources, o->overlay);
     if (c->diags) return c;
     pnet_compilation_free(c);
     return NULL;
@@ -60,8 +61,12 @@ static void dump(struct pnet_compilation *c, const char *pass)
 
 static void run(struct pnet_compilation *c)
 {
-    if (!c->file || !pnet_compilation_ok(c)) return;
+    if (!c->file || c->arena.failed) return;
+    pnet_seen_begin(c);
+    pnet_torn_begin(c);
+    if (!c->torn && !pnet_compilation_ok(c)) return;
     pnet_elaborate(c);
+    pnet_seen_end(c);
     if (pnet_compilation_ok(c)) {
         if (c->options.purpose == PNET_FOR_INFERENCE)
             pnet_choose_result(c);

@@ -33,6 +33,9 @@ struct pnet_compile_options {
     bool input_gradients; /* TRAINING: also with respect to input features, for tests */
     const char *dump;     /* name of a pass: the graph after it goes to dump_to */
     FILE *dump_to;
+    const struct pnet_overlay *overlay; /* texts in place of files; NULL: none */
+    bool
+        inspect; /* for editors: keep what compiler/inspect.h tells, and go on behind syntax errors */
 };
 
 /* Source, tree, diagnostics and plan of one model; frees at once. */

@@ -112,6 +112,7 @@ void pnet_bind_value(struct pnet_compilation *c, struct scope *s, const char *na
     if (!b) b = add_binding(c, s, name);
     if (!b) return;
     b->value = v.kind == V_LIST ? copy_list(c, span, v, 1) : v;
+    pnet_seen_add(c, span, b->value);
     b->use = track ? track_use(c, name, span) : -1;
     if (b->use < 0 || s != c->global || v.kind != V_TENSOR) return;
     c->uses[b->use].result = c->plan.tensors[v.index].role == PNET_ROLE_RESULT;
@@ -246,6 +247,7 @@ static void run_assign(struct pnet_compilation *c, struct scope *s, const struct
     }
     if (st->assign.index_count) {
         assign_indexed(c, s, st, indices, v);
+        pnet_seen_add(c, st->assign.name_span, v);
         return;
     }
     name_levels(c, &(struct level_path){.name = st->assign.name}, &v);

@@ -230,6 +230,7 @@ static struct value unknown_name(
     enum { MAX = 256 };
     const char *names[MAX];
     int n = 0;
+    if (pnet_may_be_lost(c, e->name)) return unknown;
     struct pnet_diag *d = ERROR(c, e->span, "unknown name '%s'", e->name);
     if (!d) return unknown;
     for (struct scope *at = s; at; at = at->outer)
@@ -247,6 +248,7 @@ static struct value evaluate_name(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct binding *b = pnet_find_binding(s, e->name);
+    if (pnet_is_lost(c, e->name)) return unknown;
     if (b) {
         if (b->use >= 0) c->uses[b->use].used = true;
         return b->value;
@@ -305,7 +307,8 @@ static struct value evaluate_field(
                 .kind = V_TENSOR, .span = e->span, .index = c->first_tensor[base.index] + i};
     char key[2 * PNET_MAX_NAME + 2];
     snprintf(key, sizeof key, "%s.%s", in->name, e->field.name);
-    if (pnet_map_find(&c->unknown_fields, key)) return unknown;
+    if (pnet_map_find(&c->unknown_fields, key) || pnet_may_be_lost(c, e->field.name))
+        return unknown;
     struct pnet_diag *d =
         ERROR(c, e->field.name_span, "input '%s' has no field '%s'", in->name, e->field.name);
     if (!d) return unknown;
@@ -372,12 +375,21 @@ static struct value evaluate_kind(
     return unknown;
 }
 
+static void see(struct pnet_compilation *c, const struct pnet_expr *e, struct value v)
+{
+    if (e->kind == PNET_EXPR_NAME) pnet_seen_add(c, e->name_span, v);
+    if (e->kind == PNET_EXPR_FIELD) pnet_seen_add(c, e->field.name_span, v);
+    if (e->kind == PNET_EXPR_CALL || e->kind == PNET_EXPR_PIPE)
+        pnet_seen_add(c, e->call.name_span, v);
+}
+
 struct value pnet_evaluate_expr(
     struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e)
 {
     struct value v = unknown;
-    if (pnet_descend(c, e->span)) v = evaluate_kind(c, s, e);
+    if (pnet_descend(c, e->span) && !pnet_is_torn(c, e->span)) v = evaluate_kind(c, s, e);
     pnet_ascend(c);
+    if (c->seen) see(c, e, v);
     if (e->kind != PNET_EXPR_NAME) v.span = e->span; /* a name keeps where it was given its value */
     return v;
 }

@@ -3,6 +3,7 @@
 #define PNET_COMPILER_INTERNAL_H
 
 #include "compiler/compile.h"
+#include "compiler/map.h"
 #include "lang/arena.h"
 #include "lang/ast.h"
 #include "lang/diag.h"
@@ -24,17 +25,6 @@ enum {
     MAX_FIELDS = 256,   /* of an input */
     MAX_OBJECTIVES = 60,
 };
-
-/* map.c: strings to numbers */
-
-struct map {
-    struct map_entry *entries;
-    int capacity, count;
-};
-/* The number of `key`, or NULL. Stays valid until the next insertion. */
-int *pnet_map_find(const struct map *m, const char *key);
-/* Same, made with `value` where missing; NULL when memory is out. `key` must live as long as the map. */
-int *pnet_map_get(struct pnet_arena *a, struct map *m, const char *key, int value);
 
 /* values of the language */
 
@@ -157,7 +147,9 @@ struct pnet_compilation {
     int statements, depth, net_uses;
     int64_t steps;
     int run_depth;
-    bool stopped; /* a limit was reached, and reported */
+    bool stopped;      /* a limit was reached, and reported */
+    struct seen *seen; /* with options.inspect */
+    struct torn *torn; /* with options.inspect, where there are syntax errors */
     struct map draws;
     struct map read_nodes; /* what rules ask for, by row and values: tensor */
 };
@@ -220,6 +212,23 @@ const char *pnet_span_text(
     struct pnet_compilation *c, struct pnet_span span); /* short, for labels */
 struct value pnet_builtin_grid(
     struct pnet_compilation *c, struct pnet_span span, struct value from, struct value cells);
+
+/* seen.c: what names and calls were, for editors. All do nothing without options.inspect. */
+
+void pnet_seen_begin(struct pnet_compilation *c);
+void pnet_seen_add(struct pnet_compilation *c, struct pnet_span place, struct value v);
+/* Called when elaboration ends: levels have their names. */
+void pnet_seen_end(struct pnet_compilation *c);
+
+/* torn.c: what syntax errors left out of the tree, so that no errors follow from it. Without syntax errors nothing is. */
+
+void pnet_torn_begin(struct pnet_compilation *c);
+/* May a name be declared, or assigned, where the tree lacks it? */
+bool pnet_is_lost(const struct pnet_compilation *c, const char *name);
+/* The same of a name that nothing else declares. */
+bool pnet_may_be_lost(const struct pnet_compilation *c, const char *name);
+/* Is a syntax error in it? */
+bool pnet_is_torn(const struct pnet_compilation *c, struct pnet_span span);
 
 /* result.c: sets the result of the plan; reports an error if there is none. */
 void pnet_choose_result(struct pnet_compilation *c);

@@ -1,4 +1,4 @@
-#include "compiler/internal.h"
+#include "compiler/map.h"
 
 #include <stdint.h>
 #include <string.h>

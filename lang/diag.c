@@ -153,7 +153,10 @@ void pnet_diags_record(const struct pnet_diags *d, int index, struct pnet_diag_r
         .file = source ? source->name : "pnet",
         .message = diag->message,
         .label = diag->label,
-        .help = diag->help};
+        .help = diag->help,
+        .span = span,
+        .second = diag->second,
+        .second_label = diag->has_second ? diag->second_label : NULL};
     if (!source || span.end == 0) return;
     struct pnet_place begin = pnet_source_place(d->sources, span.file, span.begin);
     struct pnet_place end = pnet_source_place(d->sources, span.file, span.end);

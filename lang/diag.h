@@ -62,6 +62,8 @@ struct pnet_diag_record {
     /* of the first character, and of the one after the last, from 1; all 0: the file as a whole */
     uint32_t line, column, end_line, end_column;
     const char *message, *label, *help; /* label, help: NULL where there is none */
+    struct pnet_span span, second;
+    const char *second_label; /* NULL: there is no second place */
 };
 int pnet_diags_count(const struct pnet_diags *d);
 /* The one at `index`, in source order. */

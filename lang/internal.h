@@ -189,6 +189,7 @@ struct pnet_parser {
     int closers;                   /* then so many `}` that were forgotten */
     size_t resumed;                /* token at which parsing last continued after an error */
     size_t failed;                 /* one more than the token of the last error */
+    size_t lost;                   /* names before this token, where they are lost, are kept */
     uint32_t
         *stops; /* of each token: the next of it and those behind it that is a brace, first on a
                         line or the end; made at the first error */

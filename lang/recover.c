@@ -242,7 +242,7 @@ static size_t find_begin(const struct pnet_parser *p, size_t at, int depth, int 
 static void keep_lost(struct pnet_parser *p, size_t begin, size_t end)
 {
     struct pnet_parse *all = p->all;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = begin > p->lost ? begin : p->lost; i < end; i++) {
         if (kind_at(p, i) != TOKEN_NAME) continue;
         int before = i ? kind_at(p, i - 1) : TOKEN_END, next = kind_at(p, i + 1);
         bool declares = first_on_line(p, i) || pnet_token_is_keyword(before) ||
@@ -253,6 +253,17 @@ static void keep_lost(struct pnet_parser *p, size_t begin, size_t end)
         *lost = (struct pnet_lost_name){p->tokens.items[i].value.text, all->lost};
         all->lost = lost;
     }
+    if (end > p->lost) p->lost = end;
+}
+
+/* Returns the token behind the body that begins with the brace at `i`. */
+static size_t body_end(const struct pnet_parser *p, size_t i)
+{
+    for (int open = 0; kind_at(p, i) != TOKEN_END; i++) {
+        if (kind_at(p, i) == TOKEN_LBRACE) open++;
+        if (kind_at(p, i) == TOKEN_RBRACE && --open == 0) return i + 1;
+    }
+    return i;
 }
 
 void pnet_recover(struct pnet_parser *p, uint64_t expected)
@@ -288,7 +299,8 @@ void pnet_recover(struct pnet_parser *p, uint64_t expected)
         int kind = kind_at(p, target);
         if (target == at && (kind == TOKEN_END || is_item_keyword(kind))) p->closers = braces;
     }
-    keep_lost(p, find_begin(p, at, depth, braces), target);
+    size_t behind = p->synthetic == TOKEN_BODY ? body_end(p, target) : target;
+    keep_lost(p, find_begin(p, at, depth, braces), behind);
     p->depth = braces;
     p->resumed = target;
 }
