@@ -148,5 +148,6 @@ int pnet_command_ops(int argc, char **argv);
 int pnet_command_import(int argc, char **argv);
 int pnet_command_export(int argc, char **argv);
 int pnet_command_info(int argc, char **argv);
+int pnet_command_lsp(int argc, char **argv);
 
 #endif

@@ -24,6 +24,7 @@ static const struct command commands[] = {
     {"import", "make weights of a model from those of another library", pnet_command_import},
     {"export", "write weights as another library has them", pnet_command_export},
     {"info", "what a cloud, checkpoint or weights file holds", pnet_command_info},
+    {"lsp", "serve an editor: the language server", pnet_command_lsp},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
