@@ -76,7 +76,7 @@ static void bind_parameters(struct pnet_compilation *c, struct scope *callee,
             v = unknown;
         else if (!given[index].set)
             v = p->value ? pnet_evaluate_expr(c, callee, p->value) : unknown;
-        if (!given[index].set && !p->value && good && !d->broken)
+        if (!given[index].set && !p->value && good && !d->broken && !c->torn)
             pnet_diag_second(
                 ERROR(c, a->expr->call.name_span, "%s() needs %s", item->name, p->name),
                 p->name_span, "declared here");
@@ -118,9 +118,9 @@ static struct value run_body(struct pnet_compilation *c, struct scope *callee, s
     pnet_run_statements(c, callee, d->item->stmt);
     if (callee->unsure || c->stopped || c->arena.failed) return unknown;
     if (callee->returned) return callee->result;
-    if (pnet_is_torn(c, d->item->span)) return unknown;
     struct binding *out = pnet_find_own_binding(callee, "out");
     if (out) return out->value;
+    if (c->torn) return unknown; /* it may stand in what the tree lacks */
     struct pnet_diag *e = ERROR(
         c, d->item->name_span, "%s '%s' has no result", block ? "block" : "net", d->item->name);
     pnet_diag_help(e, "%s", block ? "give `out` a value" : "end it with return");

@@ -102,6 +102,7 @@ static bool choice_attr(struct pnet_compilation *c, struct scope *s, const struc
     const struct pnet_op *op, const struct pnet_arg *arg, struct pnet_attr *attr)
 {
     struct value v = {.kind = V_WORD};
+    if (e->kind == PNET_EXPR_NAME && pnet_is_lost(c, e->name)) return false;
     if (e->kind == PNET_EXPR_NAME && !pnet_find_binding(s, e->name))
         v.text = e->name;
     else

@@ -276,7 +276,9 @@ static struct value evaluate_index_expr(
         ERROR(c, e->index.index->span, "an index is a whole number, not %s", pnet_value_text(c, i));
         return unknown;
     }
-    if (i.number < 0 || i.number >= base.count) {
+    bool there = i.number >= 0 && i.number < base.count;
+    if (c->torn && (!there || base.items[(int)i.number].kind == V_NONE)) return unknown;
+    if (!there) {
         struct pnet_diag *d =
             ERROR(c, e->index.index->span, "index %.0f is out of range", i.number);
         pnet_diag_label(

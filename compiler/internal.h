@@ -225,7 +225,7 @@ void pnet_seen_end(struct pnet_compilation *c);
 void pnet_torn_begin(struct pnet_compilation *c);
 /* May a name be declared, or assigned, where the tree lacks it? */
 bool pnet_is_lost(const struct pnet_compilation *c, const char *name);
-/* The same of a name that nothing else declares. */
+/* The same of a name that has no value, and a layer that is not called. */
 bool pnet_may_be_lost(const struct pnet_compilation *c, const char *name);
 /* Is a syntax error in it? */
 bool pnet_is_torn(const struct pnet_compilation *c, struct pnet_span span);

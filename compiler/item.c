@@ -205,7 +205,7 @@ static void declare_input(struct pnet_compilation *c, const struct pnet_item *it
         pnet_plan_add_tensor(c, t, f->name_span);
         n++;
     }
-    if (positions > 1 || (!positions && n == count && !pnet_is_torn(c, item->span))) {
+    if (positions > 1 || (!positions && n == count && !c->torn)) {
         struct pnet_diag *d = ERROR(c, item->name_span, "input '%s' has %s position", item->name,
             positions ? "more than one" : "no");
         if (!positions) pnet_diag_help(d, "add xyz : position");

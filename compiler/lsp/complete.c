@@ -129,7 +129,6 @@ static void put_written(struct completion *m)
 
 static void put_values(struct completion *m)
 {
-    static const char *const words[] = {"yes", "no", "sample", NULL};
     for (int i = 0; i < m->x->symbol_count; i++)
         if (is_local(m, &m->x->symbols[i])) put_name(m, &m->x->symbols[i]);
     if (m->definition) put_written(m);
@@ -141,13 +140,14 @@ static void put_values(struct completion *m)
                       s->kind == SYMBOL_INPUT || (s->kind == SYMBOL_VALUE && !s->item);
         if (global) put_name(m, s);
     }
-    put_words(m, words, ITEM_CONSTANT);
 }
 
 static void put_expression(struct completion *m)
 {
-    static const char *const words[] = {"if", "not", NULL};
+    static const char *const words[] = {"if", "not", NULL}, *const values[] = {
+                                                                "yes", "no", "sample", NULL};
     put_values(m);
+    put_words(m, values, ITEM_CONSTANT);
     put_calls(m, false);
     put_words(m, words, ITEM_KEYWORD);
 }

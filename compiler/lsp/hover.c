@@ -45,8 +45,28 @@ static const char *word_meaning(const char *word)
     return "a word that the argument takes";
 }
 
-static void put_symbol(const struct pnet_index *x, const struct symbol *s, bool markdown, FILE *out)
+/* What a name of the model is: the statement that gave it its value, or its declaration. */
+static void put_named(
+    const struct pnet_index *x, const struct occurrence *o, bool markdown, FILE *out)
 {
+    struct symbol s = x->symbols[o->symbol];
+    const struct occurrence *b = pnet_index_binding(x, o);
+    if (b && b->stmt) {
+        s.declaration = b->stmt->span;
+        if (b->stmt->doc) s.doc = b->stmt->doc;
+        if (b->stmt->kind == PNET_STMT_FOR) s.declaration.end = b->stmt->loop.to->span.end;
+    }
+    put_declaration(x, &s, markdown, out);
+    if (s.kind == SYMBOL_FIELD || s.kind == SYMBOL_PARAMETER)
+        fprintf(
+            out, "\n%s of %s\n", s.kind == SYMBOL_FIELD ? "a field" : "a parameter", s.item->name);
+    if (s.doc && *s.doc) fprintf(out, "\n%s\n", s.doc);
+}
+
+static void put_symbol(
+    const struct pnet_index *x, const struct occurrence *o, bool markdown, FILE *out)
+{
+    const struct symbol *s = &x->symbols[o->symbol];
     switch (s->kind) {
     case SYMBOL_OP: pnet_op_page(s->op, markdown, out); break;
     case SYMBOL_ARGUMENT: put_argument(s, markdown, out); break;
@@ -62,15 +82,8 @@ static void put_symbol(const struct pnet_index *x, const struct symbol *s, bool 
             source ? source->name : "this file could not be read, or is included before");
         break;
     }
-    case SYMBOL_FIELD:
-    case SYMBOL_PARAMETER:
-        put_declaration(x, s, markdown, out);
-        fprintf(out, "\n%s of %s\n", s->kind == SYMBOL_FIELD ? "a field" : "a parameter",
-            s->item->name);
-        break;
-    default: put_declaration(x, s, markdown, out); break;
+    default: put_named(x, o, markdown, out); break;
     }
-    if (s->doc && *s->doc) fprintf(out, "\n%s\n", s->doc);
 }
 
 /* Levels and widths of what the name was; of a call, of its result. */
@@ -80,7 +93,7 @@ static void put_value(const struct pnet_index *x, const struct occurrence *o,
     const char *value = pnet_compilation_value(x->compilation, o->span);
     bool call = s->kind == SYMBOL_OP || s->kind == SYMBOL_BLOCK || s->kind == SYMBOL_NET ||
                 s->kind == SYMBOL_BUILTIN;
-    if (!value) return;
+    if (!value || (s->op && s->op->class_ != PNET_LAYER)) return; /* of a metric: its sums */
     if (call)
         fprintf(out, markdown ? "gives `%s`\n\n" : "gives %s\n\n", value);
     else
@@ -100,7 +113,7 @@ static void put_hover(
     bool first = symbol->kind == SYMBOL_OP || symbol->kind == SYMBOL_BLOCK ||
                  symbol->kind == SYMBOL_NET || symbol->kind == SYMBOL_BUILTIN;
     if (first) put_value(x, o, symbol, s->markdown_hover, text.file);
-    put_symbol(x, symbol, s->markdown_hover, text.file);
+    put_symbol(x, o, s->markdown_hover, text.file);
     if (!first) put_value(x, o, symbol, s->markdown_hover, text.file);
     size_t length;
     char *whole = pnet_memory_stream_close(&text, &length);

@@ -33,14 +33,16 @@ static int add_symbol(struct pnet_index *x, struct symbol s)
     return x->symbol_count++;
 }
 
-static void occur(struct pnet_index *x, struct pnet_span span, int symbol, bool binds)
+static struct occurrence *occur(struct pnet_index *x, struct pnet_span span, int symbol, bool binds)
 {
-    if (symbol < 0 || span.end <= span.begin) return;
+    if (symbol < 0 || span.end <= span.begin) return NULL;
     struct occurrence *grown = grow(
         &x->arena, x->occurrences, x->occurrence_count, &x->occurrence_capacity, sizeof *grown);
-    if (!grown) return;
+    if (!grown) return NULL;
     x->occurrences = grown;
-    x->occurrences[x->occurrence_count++] = (struct occurrence){span, symbol, binds};
+    struct occurrence *o = &x->occurrences[x->occurrence_count++];
+    *o = (struct occurrence){.span = span, .symbol = symbol, .binds = binds};
+    return o;
 }
 
 /* The symbol under `key`; `s` becomes it where there is none. */
@@ -180,7 +182,8 @@ static void declare_item(struct pnet_index *x, const struct pnet_item *item)
     case PNET_ITEM_NET: index = get(x, &x->definitions, item->name, s); break;
     default: index = get(x, &x->globals, item->name, s); break;
     }
-    occur(x, item->name_span, index, true);
+    struct occurrence *o = occur(x, item->name_span, index, true);
+    if (o) o->stmt = item->kind == PNET_ITEM_ASSIGN ? item->stmt : NULL;
     if (item->kind == PNET_ITEM_INPUT) declare_fields(x, item);
     if (defines) declare_parameters(x, item);
 }
@@ -366,12 +369,14 @@ static void declare_locals(struct walk *w, const struct pnet_stmt *st)
 }
 
 /* A statement gives the name a value. */
-static void bind(struct walk *w, const char *name, struct pnet_span span)
+static void bind(
+    struct walk *w, const char *name, struct pnet_span span, const struct pnet_stmt *st)
 {
     int symbol = find(w->within ? &w->locals : &w->x->globals, name);
     if (symbol < 0) return;
     w->x->symbols[symbol].bound = true;
-    occur(w->x, span, symbol, true);
+    struct occurrence *o = occur(w->x, span, symbol, true);
+    if (o) o->stmt = st;
 }
 
 static void walk_stmts(struct walk *w, const struct pnet_stmt *st)
@@ -381,12 +386,12 @@ static void walk_stmts(struct walk *w, const struct pnet_stmt *st)
         case PNET_STMT_ASSIGN:
             for (int i = 0; i < st->assign.index_count; i++) walk_expr(w, st->assign.indices[i]);
             walk_expr(w, st->assign.value);
-            bind(w, st->assign.name, st->assign.name_span);
+            bind(w, st->assign.name, st->assign.name_span, st);
             break;
         case PNET_STMT_FOR:
             walk_expr(w, st->loop.from);
             walk_expr(w, st->loop.to);
-            bind(w, st->loop.name, st->loop.name_span);
+            bind(w, st->loop.name, st->loop.name_span, st);
             walk_stmts(w, st->loop.body);
             break;
         case PNET_STMT_IF:
@@ -468,6 +473,18 @@ const struct occurrence *pnet_index_at(const struct pnet_index *x, uint32_t file
     if (!low) return NULL;
     const struct occurrence *o = &x->occurrences[low - 1];
     return o->span.file == file && offset <= o->span.end ? o : NULL;
+}
+
+const struct occurrence *pnet_index_binding(const struct pnet_index *x, const struct occurrence *o)
+{
+    const struct occurrence *best = NULL;
+    if (o->binds) return o;
+    for (int i = 0; i < x->occurrence_count; i++) {
+        const struct occurrence *b = &x->occurrences[i];
+        if (b->symbol != o->symbol || !b->binds) continue;
+        if (!best || (b < o && b->span.file == o->span.file)) best = b;
+    }
+    return best;
 }
 
 static const struct pnet_item *item_of(

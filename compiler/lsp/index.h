@@ -47,7 +47,8 @@ struct symbol {
 struct occurrence {
     struct pnet_span span;
     int symbol;
-    bool binds; /* declares it, or gives it a value */
+    bool binds;                   /* declares it, or gives it a value: */
+    const struct pnet_stmt *stmt; /* by this; NULL: by another declaration */
 };
 
 struct pnet_index {
@@ -69,6 +70,8 @@ struct pnet_index *pnet_index_new(const struct pnet_compilation *c);
 void pnet_index_free(struct pnet_index *x);
 /* The occurrence at a byte, or that ends there; NULL. */
 const struct occurrence *pnet_index_at(const struct pnet_index *x, uint32_t file, uint32_t offset);
+/* The place that gave a name its value: the last one before `o` in the text of its file, else any. NULL: none does. */
+const struct occurrence *pnet_index_binding(const struct pnet_index *x, const struct occurrence *o);
 /* The item of an input, block or net of that name, or NULL. */
 const struct pnet_item *pnet_index_input(const struct pnet_index *x, const char *name);
 const struct pnet_item *pnet_index_definition(const struct pnet_index *x, const char *name);

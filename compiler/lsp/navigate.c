@@ -18,18 +18,6 @@ static void put_location(struct server *s, struct ruler *r, const struct pnet_so
     free(uri);
 }
 
-/* The place that gave the name its value: the last one before, in this file; else the first. */
-static struct pnet_span find_binding(const struct pnet_index *x, const struct occurrence *o)
-{
-    struct pnet_span best = x->symbols[o->symbol].declared;
-    if (o->binds) return o->span;
-    for (int i = 0; i < x->occurrence_count && &x->occurrences[i] < o; i++) {
-        const struct occurrence *b = &x->occurrences[i];
-        if (b->symbol == o->symbol && b->binds && b->span.file == o->span.file) best = b->span;
-    }
-    return best;
-}
-
 void pnet_lsp_definition(struct server *s, json_t *params, struct reply *r)
 {
     struct spot spot;
@@ -37,12 +25,14 @@ void pnet_lsp_definition(struct server *s, json_t *params, struct reply *r)
     const struct pnet_index *x = spot.index;
     const struct occurrence *o = pnet_index_at(x, spot.file, spot.offset);
     const struct symbol *symbol = o ? &x->symbols[o->symbol] : NULL;
+    const struct occurrence *binding =
+        symbol && pnet_symbol_is_named(symbol) ? pnet_index_binding(x, o) : NULL;
     struct ruler ruler = {.utf8 = s->utf8};
     if (symbol && symbol->kind == SYMBOL_INCLUDE && symbol->file >= 0)
         put_location(
             s, &ruler, x->sources, (struct pnet_span){.file = (uint32_t)symbol->file}, &r->result);
-    else if (symbol && pnet_symbol_is_named(symbol))
-        put_location(s, &ruler, x->sources, find_binding(x, o), &r->result);
+    else if (binding)
+        put_location(s, &ruler, x->sources, binding->span, &r->result);
     else
         pnet_json_null(&r->result, NULL);
     s->no_memory |= ruler.failed;

@@ -57,12 +57,17 @@ static bool clashes(const struct pnet_index *x, int s, int other)
     return own ? occurs_in(x, other, own) : occurs_in(x, s, its);
 }
 
-static bool is_language_word(const char *name)
+static bool is_word(const char *name)
 {
     static const char *const words[] = {
         "in", "out", "yes", "no", "sample", "true", "false", "True", "False"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i]) == 0) return true;
+    return false;
+}
+
+static bool is_function(const char *name)
+{
     for (int i = 0; pnet_builtin_info(i); i++)
         if (strcmp(name, pnet_builtin_info(i)->name) == 0) return true;
     return false;
@@ -75,7 +80,7 @@ static bool check_name(const char *name, size_t length, struct reply *r)
         pnet_lsp_fail(r, PNET_LSP_INVALID_PARAMS,
             "'%.128s' is no name: a letter or _, then letters, digits and _, and no reserved word",
             name);
-    else if (is_language_word(name))
+    else if (is_word(name) || is_function(name))
         pnet_lsp_fail(r, PNET_LSP_INVALID_PARAMS, "'%s' is a word of the language", name);
     else if (pnet_op_find(name))
         pnet_lsp_fail(r, PNET_LSP_INVALID_PARAMS, "'%s' is a layer, loss or metric", name);
@@ -89,7 +94,7 @@ static bool check_symbol(const struct pnet_index *x, int index, struct reply *r)
     const int *first = s->kind == SYMBOL_FIELD ? pnet_map_find(&x->fields, s->name) : NULL;
     if (!pnet_symbol_is_named(s))
         pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED, "'%.128s' is no name of the model", s->name);
-    else if (is_language_word(s->name))
+    else if (s->item && is_word(s->name))
         pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED, "'%s' is a word of the language", s->name);
     else if (pnet_compilation_torn(x->compilation))
         pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED,
