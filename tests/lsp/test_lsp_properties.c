@@ -331,6 +331,46 @@ static void edits_in_pieces_equal_the_whole(unsigned seed)
     client_end(&c);
 }
 
+/* How many errors the parser alone finds. */
+static int syntax_errors_of(const char *text)
+{
+    struct pnet_arena a = {0};
+    struct pnet_sources *s = pnet_sources_new(&a);
+    struct pnet_diags *d = pnet_diags_new(&a, s);
+    pnet_parse_text(&a, s, d, "main.pnet", text, strlen(text));
+    int errors = pnet_diags_errors(d);
+    pnet_arena_free(&a);
+    return errors;
+}
+
+/* A statement that loses its value, and the rest of its line, is a syntax error; nothing else is wrong with the model then. */
+static void nothing_follows_from_a_syntax_error(void)
+{
+    int broken = 0;
+    for (size_t m = 0; m < model_count; m++) {
+        const char *text = models[m].text;
+        for (const char *at = text; (at = strstr(at, " = ")); at += 3) {
+            const char *end = strchr(at, '\n');
+            char *torn = malloc(strlen(text) + 1);
+            if (!torn || !end) exit(1);
+            sprintf(torn, "%.*s%s", (int)(at + 3 - text), text, end);
+            struct client c;
+            client_start(&c, "{}");
+            client_open(&c, uri, torn);
+            client_finish(&c);
+            int errors = syntax_errors_of(torn),
+                got = (int)json_array_size(client_diagnostics(&c, uri));
+            char *said = json_dumps(client_diagnostics(&c, uri), JSON_COMPACT);
+            CHECKF(got == errors || !errors, "%s: %.*s: %s", models[m].path, 40, at - 10, said);
+            broken += errors > 0;
+            free(said);
+            free(torn);
+            client_end(&c);
+        }
+    }
+    CHECKF(broken > 200, "%d broken", broken);
+}
+
 /* The text of `fmt`. */
 static char *formatted(const char *text)
 {
@@ -380,6 +420,7 @@ int main(void)
     renamed_models_are_models();
     definitions_are_references();
     for (unsigned seed = 1; seed <= 20; seed++) edits_in_pieces_equal_the_whole(seed);
+    nothing_follows_from_a_syntax_error();
     formatting_is_that_of_fmt();
     for (size_t m = 0; m < model_count; m++) free(models[m].text);
     free(models);
