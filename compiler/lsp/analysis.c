@@ -158,7 +158,7 @@ static void put_diagnostic(struct server *s, struct ruler *r, const struct pnet_
 void pnet_lsp_add_once(struct server *s, struct bucket *b, struct pnet_json *one)
 {
     s->no_memory |= one->failed;
-    if (!one->failed && !(b->list.text && strstr(b->list.text, one->text))) {
+    if (!one->failed && one->text && !(b->list.text && strstr(b->list.text, one->text))) {
         if (b->list.comma) pnet_json_raw(&b->list, ",", 1);
         pnet_json_raw(&b->list, one->text, one->size);
         b->list.comma = true;

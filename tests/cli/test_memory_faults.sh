@@ -10,6 +10,7 @@ if [ ! -f "$library" ]; then
 fi
 . tests/cli/common.sh
 in=$work/in model=$PWD/tests/cli/tiny.pnet pair=$PWD/tests/register/pair.pnet shapes=$PWD/models/shapes.pnet
+input=/dev/null # of a command
 jobs=2 # at once, each in a folder of its own
 shopt -s globstar nullglob dotglob
 
@@ -65,6 +66,25 @@ END
 printf 'data: meshes\nsteps: 3\nbatch_size: 2\nworkers: 0\neval_every: 0\naugment: {flip: [x, z], jitter: 1mm}\ninputs: {partial: {at: [x, y, z]}, full: {at: [x, y, z]}}\n' >"$in/meshes.yaml"
 run 0 train "$in/two.pnet" --config "$in/meshes.yaml" -o "$in/meshes.run" -q -j 1
 
+# A session with the language server: each request, an include, an edit and a syntax error.
+say() { printf 'Content-Length: %d\r\n\r\n%s' ${#1} "$1"; }
+note() { say "{\"jsonrpc\":\"2.0\",\"method\":\"$1\",\"params\":{\"textDocument\":{\"uri\":\"$uri\"$2}}"; }
+request() { say "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"textDocument/$1\",\"params\":{\"textDocument\":{\"uri\":\"$uri\"}$2}}"; }
+printf 'pnet 1\nparam width = 3\n' >"$in/part.pnet"
+uri=file://$in/unsaved.pnet
+{
+    say '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{}}}'
+    note textDocument/didOpen ',"version":1,"text":"pnet 1\ninclude \"part.pnet\"\ninput c { xyz : position }\nnet n(p: cloud) { return ones(grid(p, 5cm)) -> linear(width) }\ny = n(c)\n"}'
+    for ask in hover completion definition references prepareRename; do request $ask ',"position":{"line":3,"character":55}'; done
+    request rename ',"position":{"line":3,"character":55},"newName":"wide"'
+    request formatting ''
+    request documentSymbol ''
+    note textDocument/didChange ',"version":2},"contentChanges":[{"range":{"start":{"line":4,"character":4},"end":{"line":4,"character":5}},"text":")"}]'
+    note textDocument/didClose '}'
+    say '{"jsonrpc":"2.0","id":2,"method":"shutdown"}'
+    say '{"jsonrpc":"2.0","method":"exit"}'
+} >"$in/session"
+
 # ---- one run ----
 
 # Times are different every day, and so is the peak, where two threads share memory; the plan of it is the first batch's for
@@ -112,7 +132,7 @@ attempt() {
     local at=$1 all=$2
     shift 2
     timeout 60 env LD_PRELOAD="$library" PNET_FAIL_AT="$at" ${all:+PNET_FAIL_ALL=1} PNET_FAIL_COUNT="$PWD.count" \
-        "$pnetc" "$@" >"$PWD.out" 2>"$PWD.err" </dev/null
+        "$pnetc" "$@" >"$PWD.out" 2>"$PWD.err" <"$input"
 }
 
 # sentence REFERENCE: standard error is one line that tells of memory, beside what is said on any other day. With --json,
@@ -232,6 +252,9 @@ all plan-points 0 1000 plan "$model" --points 2k --like "$in/cloud.ply" --mode v
 all plan-json 0 1000 plan "$model" --input "$in/cloud.ply" --json --train
 all ops 0 1000 ops
 all ops-markdown 0 1000 ops --markdown
+input=$in/session
+all lsp 0 1000 lsp
+input=/dev/null
 all info 0 100 info "$in/run"
 all info-json 0 1000 info "$in/cloud.ply" --json
 all data-info 0 100 data info "$in/rooms"
