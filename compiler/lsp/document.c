@@ -224,8 +224,8 @@ static void close_document(struct server *s, struct document *d)
 {
     make_stale(s, d);
     struct document **at = &s->documents;
-    while (*at != d) at = &(*at)->next;
-    *at = d->next;
+    while (*at && *at != d) at = &(*at)->next;
+    if (*at) *at = d->next;
     document_free(d);
     find_files(s);
     pnet_lsp_refresh(s, NULL);

@@ -1,5 +1,5 @@
-/* Walks a tree once and notes what each name in it stands for. The rules are those of elaboration: a block or net has names of its
-   own, then those of the file; calls look for blocks and nets, then functions of the language, then layers. */
+/* Walks a tree once and notes what each name in it stands for. The rules are those of elaboration: a block or net has names of
+   its own, then those of the file; calls look for blocks and nets, then functions of the language, then layers. */
 #include "compiler/lsp/index.h"
 
 #include <stdlib.h>

@@ -12,7 +12,7 @@ refuse() {
 
 # Every option of every command by its help.
 numbers=0
-for command in check fmt plan graph train infer eval compare register ops info 'data synth' 'data info'; do
+for command in check fmt plan graph train infer eval compare register ops info lsp 'data synth' 'data info'; do
     # shellcheck disable=SC2086
     run 0 $command --help
     cp "$out" "$work/help"

@@ -46,4 +46,18 @@ any_of 3 | equal 'layers of tree-sitter behind a pipe' ops
 while read -r name; do
     check "$name( in docs/language.md" grep -q "^| .*\`$name(" docs/language.md
 done <"$work/functions"
+
+# What writes the words leaves files that have them as they are, and gives them to files that lack some.
+mkdir -p "$work/tree/compiler"
+cp -r editors "$work/tree"
+cp compiler/builtin.c "$work/tree/compiler"
+program=$(realpath "$pnetc")
+check 'editors/write.sh' sh "$work/tree/editors/write.sh" "$program"
+check 'no change' diff -r editors "$work/tree/editors"
+sed -i 's/ leaky_relu / /' "$work/tree/$vim"
+sed -i 's/|leaky_relu|/|/' "$work/tree/editors/vscode/syntaxes/pnet.tmLanguage.json"
+sed -i 's/ "leaky_relu" / /' "$work/tree/$queries"
+for file in $vim editors/vscode/syntaxes/pnet.tmLanguage.json $queries; do differ "$file still has it" "$file" "$work/tree/$file"; done
+check 'editors/write.sh' sh "$work/tree/editors/write.sh" "$program"
+check 'the same again' diff -r editors "$work/tree/editors"
 finish

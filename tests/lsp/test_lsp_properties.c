@@ -34,7 +34,7 @@ static const json_t *diagnostics_of(const struct client *c, const char *file)
     return client_diagnostics(c, of);
 }
 
-/* Prints what the golden file has: of its cases, the messages of the parser, or of the compiler. Returns the syntax errors, behind
+/* Prints what the golden file has: the messages of the parser, or of the compiler. Returns the number of syntax errors, behind
    which the server may say more than `check`. */
 static int print_expected(bool parser_alone, const struct pnet_compilation *c, FILE *out)
 {

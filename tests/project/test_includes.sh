@@ -19,6 +19,15 @@ allow library 'library|include|compiler|runtime|kernels'
 allow include none
 allow examples none
 
+# The language server looks at compilations through headers made for that; the compiler knows neither it nor the command line.
+bad=$(grep -rnE '#[[:space:]]*include "compiler/(cli|lsp)/' compiler library --include='*.[ch]' | grep -vE '^compiler/(cli|lsp)/'
+    grep -rn '#include "compiler/' compiler/lsp --include='*.[ch]' | grep -vE '"compiler/(lsp/[a-z_]+|inspect|compile|map|op_page)\.h"'
+    grep -rnE '#include "compiler/lsp/' compiler/cli --include='*.[ch]' | grep -v '"compiler/lsp/lsp.h"')
+if [ -n "$bad" ]; then
+    printf 'beyond the walls of compiler/:\n%s\n' "$bad"
+    status=1
+fi
+
 # Inner walls: a room is a folder of runtime or kernels with sources.
 edges=$(mktemp)
 trap 'rm -f "$edges" "$edges.loop" "$edges.cuda"' EXIT

@@ -26,25 +26,22 @@
 (stage function: (name) @function.call)
 ((call function: (name) @function.builtin)
   (#any-of? @function.builtin
-    "grid" "points" "chunks" "level" "width" "len" "matches" "min" "max" "floor" "ceil" "round"
-    "error"))
+    "grid" "points" "chunks" "level" "width" "len" "matches" "min" "max" "floor" "ceil" "round" "error"))
 ((call function: (name) @function.builtin)
   (#any-of? @function.builtin
-    "conv" "linear" "bn" "instancenorm" "groupnorm" "layernorm" "l2norm" "relu" "leaky_relu" "gelu"
-    "sigmoid" "swiglu" "softmax" "attend" "dropout" "drop_path" "add" "mul" "scale" "cat" "ones"
-    "split" "lattice" "pool" "upsample" "interpolate" "expand" "cross_entropy" "focal"
-    "lovasz_softmax" "dice" "mse" "huber" "l1" "chamfer" "dcd" "hypercd" "infocd" "apml" "emd"
-    "sinkhorn" "hardest_contrastive" "circle" "accuracy" "top_k_accuracy" "mean_accuracy"
-    "precision" "recall" "f1" "iou" "miou" "confusion" "feature_match_recall" "registration"
+    "conv" "linear" "bn" "instancenorm" "groupnorm" "layernorm" "l2norm" "relu" "leaky_relu" "gelu" "sigmoid" "swiglu"
+    "softmax" "attend" "dropout" "drop_path" "add" "mul" "scale" "cat" "ones" "split" "lattice" "pool" "upsample"
+    "interpolate" "expand" "cross_entropy" "focal" "lovasz_softmax" "dice" "mse" "huber" "l1" "chamfer" "dcd"
+    "hypercd" "infocd" "apml" "emd" "sinkhorn" "hardest_contrastive" "circle" "accuracy" "top_k_accuracy"
+    "mean_accuracy" "precision" "recall" "f1" "iou" "miou" "confusion" "feature_match_recall" "registration"
     "completion" "apml_support"))
 ((stage function: (name) @function.builtin)
   (#any-of? @function.builtin
-    "conv" "linear" "bn" "instancenorm" "groupnorm" "layernorm" "l2norm" "relu" "leaky_relu" "gelu"
-    "sigmoid" "swiglu" "softmax" "attend" "dropout" "drop_path" "add" "mul" "scale" "cat" "ones"
-    "split" "lattice" "pool" "upsample" "interpolate" "expand" "cross_entropy" "focal"
-    "lovasz_softmax" "dice" "mse" "huber" "l1" "chamfer" "dcd" "hypercd" "infocd" "apml" "emd"
-    "sinkhorn" "hardest_contrastive" "circle" "accuracy" "top_k_accuracy" "mean_accuracy"
-    "precision" "recall" "f1" "iou" "miou" "confusion" "feature_match_recall" "registration"
+    "conv" "linear" "bn" "instancenorm" "groupnorm" "layernorm" "l2norm" "relu" "leaky_relu" "gelu" "sigmoid" "swiglu"
+    "softmax" "attend" "dropout" "drop_path" "add" "mul" "scale" "cat" "ones" "split" "lattice" "pool" "upsample"
+    "interpolate" "expand" "cross_entropy" "focal" "lovasz_softmax" "dice" "mse" "huber" "l1" "chamfer" "dcd"
+    "hypercd" "infocd" "apml" "emd" "sinkhorn" "hardest_contrastive" "circle" "accuracy" "top_k_accuracy"
+    "mean_accuracy" "precision" "recall" "f1" "iou" "miou" "confusion" "feature_match_recall" "registration"
     "completion" "apml_support"))
 
 [
