@@ -1,6 +1,5 @@
 /* grid, points, chunks, level, width, matches and the arithmetic functions. */
 #include "compiler/call.h"
-#include "compiler/inspect.h"
 
 #include <math.h>
 #include <string.h>
@@ -285,44 +284,6 @@ static struct value builtin_error(struct pnet_compilation *c, struct pnet_span s
     return unknown;
 }
 
-static const struct {
-    struct pnet_builtin_info info;
-    int least, most;
-    const char *named; /* the last argument may be given by this name */
-} builtins[] = {
-    {{"grid", "grid(p, cells)", "a level for a cell size, a list of levels for a list"}, 2, 2,
-        NULL},
-    {{"points", "points(level, n)",
-         "a level of `n` generated points for each row of another level"},
-        2, 2, NULL},
-    {{"chunks", "chunks(level, n)",
-         "a level with a row for every `n` rows of another level, a list of levels for a list"},
-        2, 2, NULL},
-    {{"level", "level(x)", "the level of features, or of a cloud"}, 1, 1, NULL},
-    {{"width", "width(x)", "the channels of features"}, 1, 1, NULL},
-    {{"len", "len(list)", "its number of items"}, 1, 1, NULL},
-    {{"matches", "matches(a, b, T, radius)",
-         "which points of two levels lie near each other under a pose"},
-        4, 4, "radius"},
-    {{"min", "min(a, ..)", "the smallest of numbers of one unit"}, 1, 16, NULL},
-    {{"max", "max(a, ..)", "the largest of numbers of one unit"}, 1, 16, NULL},
-    {{"floor", "floor(x)", "the whole number below"}, 1, 1, NULL},
-    {{"ceil", "ceil(x)", "the whole number above"}, 1, 1, NULL},
-    {{"round", "round(x)", "the nearest whole number"}, 1, 1, NULL},
-    {{"error", "error(\"text\")", "an error with that text where it is reached"}, 1, 1, NULL},
-};
-enum {
-    GRID,
-    POINTS,
-    CHUNKS,
-    LEVEL,
-    WIDTH,
-    LEN,
-    MATCHES,
-    BUILTINS = sizeof builtins / sizeof builtins[0],
-    FAIL = BUILTINS - 1
-};
-
 struct value pnet_call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a)
 {
@@ -334,8 +295,9 @@ struct value pnet_call_builtin(
     if (a->is_piped) v[count++] = a->piped;
     bool known = !a->is_piped || a->piped.kind != V_UNKNOWN;
     for (int i = 0; i < a->count && count < 17; i++) {
-        const char *name = a->items[i].name, *named = builtins[which].named;
-        if (name && (!named || strcmp(name, named) != 0 || count != builtins[which].most - 1)) {
+        const char *name = a->items[i].name, *named = pnet_builtins[which].named;
+        if (name &&
+            (!named || strcmp(name, named) != 0 || count != pnet_builtins[which].most - 1)) {
             pnet_unknown_argument(
                 c, a->items[i].name_span, e->call.name, name, &named, named ? 1 : 0);
             return unknown;
@@ -344,10 +306,10 @@ struct value pnet_call_builtin(
         v[count] = pnet_evaluate_expr(c, s, a->items[i].expr);
         if (v[count++].kind == V_UNKNOWN) known = false;
     }
-    if (count < builtins[which].least || count > builtins[which].most) {
+    if (count < pnet_builtins[which].least || count > pnet_builtins[which].most) {
         ERROR(c, e->call.name_span, "%s() takes %s%d argument%s, not %d", e->call.name,
-            builtins[which].least < builtins[which].most ? "at least " : "", builtins[which].least,
-            builtins[which].least == 1 ? "" : "s", count);
+            pnet_builtins[which].least < pnet_builtins[which].most ? "at least " : "",
+            pnet_builtins[which].least, pnet_builtins[which].least == 1 ? "" : "s", count);
         return unknown;
     }
     if (!known) return unknown;
@@ -370,22 +332,4 @@ struct value pnet_call_builtin(
     if (which == LEVEL) return (struct value){.kind = V_LEVEL, .span = e->span, .index = t.level};
     return (struct value){
         .kind = V_NUMBER, .span = e->span, .number = which == WIDTH ? t.width : v[0].count};
-}
-
-int pnet_find_builtin(const char *name)
-{
-    for (int i = 0; i < BUILTINS; i++)
-        if (strcmp(builtins[i].info.name, name) == 0) return i;
-    return -1;
-}
-
-int pnet_builtin_names(const char **names)
-{
-    for (int i = 0; i < BUILTINS; i++) names[i] = builtins[i].info.name;
-    return BUILTINS;
-}
-
-const struct pnet_builtin_info *pnet_builtin_info(int index)
-{
-    return index >= 0 && index < BUILTINS ? &builtins[index].info : NULL;
 }

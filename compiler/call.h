@@ -2,6 +2,7 @@
 #ifndef PNET_COMPILER_CALL_H
 #define PNET_COMPILER_CALL_H
 
+#include "compiler/inspect.h"
 #include "compiler/internal.h"
 
 /* The call as written, sorted into places. */
@@ -36,9 +37,35 @@ struct value pnet_call_block(
 struct value pnet_call_net(
     struct pnet_compilation *c, struct scope *s, struct definition *d, const struct arguments *a);
 
-/* builtin.c: the function called `name`, or -1; `names` of all for suggestions */
+/* The functions of the language. */
+enum builtin_id {
+    GRID,
+    POINTS,
+    CHUNKS,
+    LEVEL,
+    WIDTH,
+    LEN,
+    MATCHES,
+    SMALLEST, /* of numbers, from here on */
+    LARGEST,
+    FLOOR,
+    CEIL,
+    ROUND,
+    FAIL,
+    BUILTINS
+};
+
+struct builtin {
+    struct pnet_builtin_info info;
+    int least, most;   /* arguments */
+    const char *named; /* the last argument may be given by this name */
+};
+extern const struct builtin pnet_builtins[BUILTINS];
+
+/* function.c: the function called `name`, or -1; `names` of all for suggestions */
 int pnet_find_builtin(const char *name);
 int pnet_builtin_names(const char **names);
+/* builtin.c */
 struct value pnet_call_builtin(
     struct pnet_compilation *c, struct scope *s, int which, const struct arguments *a);
 

@@ -131,6 +131,7 @@ struct pnet_compilation *pnet_compile_text(
 void pnet_compilation_free(struct pnet_compilation *c)
 {
     if (!c) return;
+    pnet_seen_free(c);
     pnet_arena_free(&c->arena);
     free(c);
 }

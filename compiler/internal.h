@@ -216,6 +216,7 @@ struct value pnet_builtin_grid(
 /* seen.c: what names and calls were, for editors. All do nothing without options.inspect. */
 
 void pnet_seen_begin(struct pnet_compilation *c);
+void pnet_seen_free(struct pnet_compilation *c);
 void pnet_seen_add(struct pnet_compilation *c, struct pnet_span place, struct value v);
 /* Called when elaboration ends: levels have their names. */
 void pnet_seen_end(struct pnet_compilation *c);

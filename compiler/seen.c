@@ -23,7 +23,8 @@ struct place {
 };
 
 struct seen {
-    struct place *places; /* by hash */
+    struct pnet_arena arena; /* apart from the compilation's, whose size limits the model */
+    struct place *places;    /* by hash */
     uint32_t capacity, count;
 };
 
@@ -43,8 +44,13 @@ static struct place *find(const struct seen *s, uint64_t key)
 static bool grow(struct pnet_compilation *c, struct seen *s)
 {
     struct seen bigger = {.capacity = s->capacity ? 2 * s->capacity : 256, .count = s->count};
-    bigger.places = pnet_arena_array(&c->arena, bigger.capacity, sizeof *bigger.places);
-    if (!bigger.places) return false;
+    bigger.arena = s->arena;
+    bigger.places = pnet_arena_array(&bigger.arena, bigger.capacity, sizeof *bigger.places);
+    s->arena = bigger.arena;
+    if (!bigger.places) {
+        c->arena.failed = true;
+        return false;
+    }
     for (uint32_t i = 0; i < s->capacity; i++)
         if (s->places[i].key) *find(&bigger, s->places[i].key) = s->places[i];
     *s = bigger;
@@ -72,6 +78,11 @@ static bool same(const struct value *a, const struct value *b)
 void pnet_seen_begin(struct pnet_compilation *c)
 {
     if (c->options.inspect) c->seen = pnet_arena_alloc(&c->arena, sizeof *c->seen);
+}
+
+void pnet_seen_free(struct pnet_compilation *c)
+{
+    if (c->seen) pnet_arena_free(&c->seen->arena);
 }
 
 void pnet_seen_add(struct pnet_compilation *c, struct pnet_span place, struct value v)

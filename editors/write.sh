@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 pnetc=$1
 ops=$("$pnetc" ops | awk '{ print $1 }')
-functions=$(sed -n 's/^ *{{"\([a-z]*\)",.*/\1/p' compiler/builtin.c)
+functions=$(sed -n 's/^.*{{"\([a-z]*\)",.*/\1/p' compiler/function.c)
 [ "$ops" ] && [ "$functions" ] || { echo 'editors/write.sh: no words found' >&2; exit 1; }
 
 # lines PREFIX QUOTE WORDS: at most 118 columns, each beginning with PREFIX.

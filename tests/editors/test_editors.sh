@@ -6,7 +6,7 @@
 sed -n 's/^ *{TOKEN_[A-Z]*, "[^"]*", "\([a-z]*\)"},/\1/p' lang/token.c | sort >"$work/keywords"
 run 0 ops
 awk '{ print $1 }' "$out" | sort >"$work/ops"
-sed -n 's/^ *{{"\([a-z]*\)",.*/\1/p' compiler/builtin.c | sort >"$work/functions"
+sed -n 's/^.*{{"\([a-z]*\)",.*/\1/p' compiler/function.c | sort >"$work/functions"
 check 'keywords' test "$(wc -l <"$work/keywords")" -ge 18
 check 'layers' test "$(wc -l <"$work/ops")" -ge 50
 check 'functions' test "$(wc -l <"$work/functions")" -ge 13
@@ -50,7 +50,7 @@ done <"$work/functions"
 # What writes the words leaves files that have them as they are, and gives them to files that lack some.
 mkdir -p "$work/tree/compiler"
 cp -r editors "$work/tree"
-cp compiler/builtin.c "$work/tree/compiler"
+cp compiler/function.c "$work/tree/compiler"
 program=$(realpath "$pnetc")
 check 'editors/write.sh' sh "$work/tree/editors/write.sh" "$program"
 check 'no change' diff -r editors "$work/tree/editors"
