@@ -26,6 +26,7 @@ touches '^(runtime/(run|geo|plan)/|kernels/geometry|kernels/matches|kernels/cpu/
 touches '^runtime/(train|base)/' 'test_resume'
 touches '^runtime/synth/' 'test_synth_rooms'
 touches '^docs/training|^models/' 'test_commands'
+touches '^(lang|compiler)/|^tests/lang/' 'test_lsp_properties'
 touches '^docs/registration|^runtime/register' 'test_registration|test_table'
 touches '^docs/completion|^models/' 'test_completion_page'
 touches '^docs/adding|^runtime/plan/' 'test_add_'

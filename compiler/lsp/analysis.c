@@ -155,10 +155,10 @@ static void put_diagnostic(struct server *s, struct ruler *r, const struct pnet_
     pnet_json_end(j, '}');
 }
 
-void pnet_lsp_add_once(struct server *s, struct bucket *b, struct pnet_json *one)
+void pnet_lsp_add(struct server *s, struct bucket *b, struct pnet_json *one, bool once)
 {
     s->no_memory |= one->failed;
-    if (!one->failed && one->text && !(b->list.text && strstr(b->list.text, one->text))) {
+    if (!one->failed && one->text && !(once && b->list.text && strstr(b->list.text, one->text))) {
         if (b->list.comma) pnet_json_raw(&b->list, ",", 1);
         pnet_json_raw(&b->list, one->text, one->size);
         b->list.comma = true;
@@ -178,7 +178,7 @@ static void add_note(
     pnet_json_string(&one, "source", "pnet");
     pnet_json_string(&one, "message", message);
     pnet_json_end(&one, '}');
-    pnet_lsp_add_once(s, b, &one);
+    pnet_lsp_add(s, b, &one, true);
 }
 
 static void collect(struct server *s, const struct document *root, struct bucket **all)
@@ -199,7 +199,7 @@ static void collect(struct server *s, const struct document *root, struct bucket
         struct pnet_json one = {0};
         put_diagnostic(s, &r, sources, &d, &one);
         if (b)
-            pnet_lsp_add_once(s, b, &one);
+            pnet_lsp_add(s, b, &one, true);
         else
             pnet_json_free(&one);
     }

@@ -154,8 +154,9 @@ struct bucket {
 };
 /* The bucket of `uri`, which it takes, made at the end where there is none. NULL: memory is out (s->no_memory). */
 struct bucket *pnet_lsp_bucket(struct server *s, struct bucket **all, char *uri);
-/* Adds and frees a value, unless the list has the same: two documents may include a file, and say the same of it. */
-void pnet_lsp_add_once(struct server *s, struct bucket *b, struct pnet_json *one);
+/* Adds and frees a value; `once`: unless the list has the same, because two documents may include a file, and say the same of
+   it. */
+void pnet_lsp_add(struct server *s, struct bucket *b, struct pnet_json *one, bool once);
 void pnet_lsp_free_buckets(struct bucket *all);
 
 /* A place in a document, from the params of a request. */

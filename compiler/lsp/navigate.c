@@ -52,7 +52,7 @@ static void collect(struct server *s, struct document *root, const struct spot *
         if (p->symbol != o->symbol || (p->binds && !binding)) continue;
         struct pnet_json one = {0};
         put_location(s, &ruler, x->sources, p->span, &one);
-        pnet_lsp_add_once(s, list, &one);
+        pnet_lsp_add(s, list, &one, root != spot->root);
     }
     s->no_memory |= ruler.failed;
     pnet_ruler_free(&ruler);

@@ -145,7 +145,7 @@ static void collect(struct server *s, struct document *root, const struct spot *
         pnet_ruler_range(&ruler, "range", p->span.begin, p->span.end, &one);
         pnet_json_string(&one, "newText", name);
         pnet_json_end(&one, '}');
-        pnet_lsp_add_once(s, b, &one);
+        pnet_lsp_add(s, b, &one, root != spot->root);
     }
     s->no_memory |= ruler.failed;
     pnet_ruler_free(&ruler);

@@ -15,7 +15,8 @@ struct client {
     char *sent; /* by the client */
     size_t sent_length;
     int id, version;
-    json_t *answers; /* all messages of the server, in order */
+    json_t *answers;      /* all messages of the server, in order */
+    const json_t **by_id; /* [id + 1] answers to requests */
     enum pnet_status status;
     struct pnet_error error;
 };
@@ -141,6 +142,14 @@ static inline void client_run(struct client *c)
     fclose(to);
     c->answers = client_take_apart(out, length);
     free(out);
+    c->by_id = calloc((size_t)c->id + 1, sizeof *c->by_id);
+    if (!c->by_id) exit(1);
+    for (size_t i = 0; i < json_array_size(c->answers); i++) {
+        const json_t *m = json_array_get(c->answers, i), *id = json_object_get(m, "id");
+        if (!json_is_integer(id) || json_integer_value(id) > c->id) continue;
+        CHECK(!c->by_id[json_integer_value(id)]); /* one answer each */
+        c->by_id[json_integer_value(id)] = m;
+    }
 }
 
 /* The same, and ends the session as it should end. */
@@ -155,18 +164,14 @@ static inline void client_finish(struct client *c)
 static inline void client_end(struct client *c)
 {
     json_decref(c->answers);
+    free(c->by_id);
     free(c->sent);
 }
 
 static inline const json_t *client_answer(const struct client *c, int id)
 {
-    for (size_t i = 0; i < json_array_size(c->answers); i++) {
-        const json_t *m = json_array_get(c->answers, i);
-        const json_t *of = json_object_get(m, "id");
-        if (json_is_integer(of) && json_integer_value(of) == id) return m;
-    }
-    CHECKF(false, "no answer to %d", id);
-    return NULL;
+    CHECKF(c->by_id[id], "no answer to %d", id);
+    return c->by_id[id];
 }
 
 static inline const json_t *client_result(const struct client *c, int id)
