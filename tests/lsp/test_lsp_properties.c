@@ -1,6 +1,7 @@
 /* What holds for every text: the server's diagnostics are those of `check`; edits in pieces leave the text that they should; a
    renamed model is a model; definitions and references belong together; formatting is that of `fmt`. */
 #include "compiler/compile.h"
+#include "compiler/op_page.h"
 #include "lang/parse.h"
 #include "tests/lang/golden.h"
 #include "tests/lsp/client.h"
@@ -413,8 +414,52 @@ static void formatting_is_that_of_fmt(void)
     }
 }
 
+static char *page_of(const struct pnet_op *op, bool markdown)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    pnet_op_page(op, markdown, out);
+    fclose(out);
+    while (length && text[length - 1] == '\n') text[--length] = 0;
+    return text;
+}
+
+/* Of every layer, loss and metric the hover is its page, and completion names its arguments. */
+static void hovers_are_pages(void)
+{
+    static const char *const capabilities[] = {
+        "{}", "{\"textDocument\": {\"hover\": {\"contentFormat\": [\"markdown\"]}}}"};
+    for (int i = 0; i < 2 * pnet_op_count; i++) {
+        const struct pnet_op *op = pnet_ops[i / 2];
+        char text[256], *page = page_of(op, i % 2);
+        struct client c;
+        snprintf(text, sizeof text, "pnet 1\nx = %s()\n", op->name);
+        client_start(&c, capabilities[i % 2]);
+        client_open(&c, uri, text);
+        int hover = client_ask(&c, "hover", uri, 1, 5, NULL);
+        int complete = client_ask(&c, "completion", uri, 1, 5 + (int)strlen(op->name), NULL);
+        client_finish(&c);
+        const json_t *contents = json_object_get(client_result(&c, hover), "contents");
+        CHECK_STR(json_string_value(json_object_get(contents, "value")), page);
+        for (int a = 0; a < PNET_MAX_ARGS && op->args[a].name; a++) {
+            char label[64];
+            bool listed = false;
+            snprintf(label, sizeof label, "%s=", op->args[a].name);
+            for (size_t k = 0; k < json_array_size(client_result(&c, complete)); k++) {
+                const json_t *item = json_array_get(client_result(&c, complete), k);
+                listed |= strcmp(json_string_value(json_object_get(item, "label")), label) == 0;
+            }
+            CHECKF(listed, "%s of %s", label, op->name);
+        }
+        free(page);
+        client_end(&c);
+    }
+}
+
 int main(void)
 {
+    hovers_are_pages();
     read_models();
     diagnostics_are_those_of_check();
     renamed_models_are_models();
