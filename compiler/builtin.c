@@ -1,15 +1,10 @@
 /* grid, points, chunks, level, width, matches and the arithmetic functions. */
 #include "compiler/call.h"
 
+#include "runtime/geo/grids.h"
+
 #include <math.h>
 #include <string.h>
-
-static bool nests(double coarse, double fine, int32_t *factor)
-{
-    double ratio = coarse / fine, whole = round(ratio);
-    *factor = (int32_t)whole;
-    return whole >= 1 && whole <= 1 << 20 && fabs(ratio - whole) <= 1e-6 * whole;
-}
 
 /* Names of levels that no statement has named, told by their addresses. */
 static const char unnamed_grid[] = "grid", unnamed_points[] = "points", unnamed_chunks[] = "chunks";
@@ -81,7 +76,7 @@ struct value pnet_builtin_grid(
             return unknown;
         }
         if (base == 0) base = items[i].number;
-        if (!nests(items[i].number, base, &factor) || factor % last) {
+        if (!pnet_grid_nests(items[i].number, base, &factor) || factor % last) {
             struct pnet_diag *d =
                 ERROR(c, at, "cell sizes do not nest: %gm is no whole multiple of %gm",
                     items[i].number, base * last);

@@ -1,5 +1,5 @@
 /* The caller's arrays as a batch. */
-#include "library/library.h"
+#include "library/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +38,7 @@ static enum pnet_status check_shape(
         return pnet_error_set(e, PNET_USAGE, "%s: [%lld, %lld], expected [%lld, %lld]%s", v->name,
             (long long)a->rows, (long long)a->width, (long long)(rows >= 0 ? rows : a->rows),
             (long long)width, why);
-    if (a->rows < 0 || a->rows > INT32_MAX)
-        return pnet_error_set(e, PNET_USAGE, "%s: %lld rows: a batch has at most 2147483647",
-            v->name, (long long)a->rows);
-    if (a->stride && a->stride < a->width)
-        return pnet_error_set(e, PNET_USAGE, "%s: the stride %lld is below the width %lld", v->name,
-            (long long)a->stride, (long long)a->width);
-    if (!a->data && a->rows) return pnet_error_set(e, PNET_USAGE, "%s: `data` is NULL", v->name);
-    return PNET_OK;
+    return pnet_library_check_rows(v->name, a, "a batch has", e);
 }
 
 static enum pnet_status wrong_type(
@@ -66,11 +59,6 @@ static void *copy_room(struct binding *b, const struct pnet_array *a, struct pne
     return room;
 }
 
-static int64_t stride_of(const struct pnet_array *a)
-{
-    return a->stride ? a->stride : a->width;
-}
-
 /* Gives float32 [rows, width], contiguous. */
 static enum pnet_status take_floats(
     struct binding *b, const struct pnet_value *v, void **to, struct pnet_error *e)
@@ -78,7 +66,7 @@ static enum pnet_status take_floats(
     static const float none[1];
     const struct pnet_array *a = &v->array;
     if (a->dtype != PNET_DTYPE_F32) return wrong_type(v, "PNET_DTYPE_F32", e);
-    int64_t stride = stride_of(a);
+    int64_t stride = pnet_library_stride(a);
     *to = (void *)(a->data ? a->data : none); /* only read */
     if (!a->data || stride == a->width || a->rows < 2) return PNET_OK;
     float *copy = *to = copy_room(b, a, e);
@@ -89,37 +77,25 @@ static enum pnet_status take_floats(
     return PNET_OK;
 }
 
-static int64_t integer(const struct pnet_array *a, int64_t row)
-{
-    int64_t at = row * stride_of(a);
-    return a->dtype == PNET_DTYPE_I64 ? ((const int64_t *)a->data)[at]
-                                      : ((const int32_t *)a->data)[at];
-}
-
-static bool is_integer(const struct pnet_array *a)
-{
-    return a->dtype == PNET_DTYPE_I32 || a->dtype == PNET_DTYPE_I64;
-}
-
 /* Gives int32 [rows]: classes, or -1. */
 static enum pnet_status take_labels(
     struct binding *b, const struct pnet_value *v, int32_t classes, void **to, struct pnet_error *e)
 {
     static const int32_t none[1];
     const struct pnet_array *a = &v->array;
-    if (!is_integer(a)) return wrong_type(v, "PNET_DTYPE_I32 or PNET_DTYPE_I64", e);
+    if (!pnet_library_is_integer(a)) return wrong_type(v, "PNET_DTYPE_I32 or PNET_DTYPE_I64", e);
     for (int64_t i = 0; i < a->rows; i++) {
-        int64_t label = integer(a, i);
+        int64_t label = pnet_library_integer(a, i);
         if (label < -1 || label >= classes)
             return pnet_error_set(e, PNET_BAD_DATA,
                 "%s: row %lld: the label %lld is none of 0 .. %d, or -1", v->name, (long long)i,
                 (long long)label, (int)classes - 1);
     }
     *to = (void *)(a->data ? a->data : none); /* only read */
-    if (a->dtype == PNET_DTYPE_I32 && (stride_of(a) == 1 || a->rows < 2)) return PNET_OK;
+    if (a->dtype == PNET_DTYPE_I32 && (pnet_library_stride(a) == 1 || a->rows < 2)) return PNET_OK;
     int32_t *copy = *to = copy_room(b, a, e);
     if (!copy) return PNET_NO_MEMORY;
-    for (int64_t i = 0; i < a->rows; i++) copy[i] = (int32_t)integer(a, i);
+    for (int64_t i = 0; i < a->rows; i++) copy[i] = (int32_t)pnet_library_integer(a, i);
     return PNET_OK;
 }
 
@@ -137,30 +113,6 @@ static enum pnet_status missing(
         field ? "." : "", field ? field : "");
 }
 
-/* Checks the row splits of a cloud with so many rows. */
-static enum pnet_status check_splits(const struct pnet_value *v, int64_t rows, struct pnet_error *e)
-{
-    const struct pnet_array *a = &v->array;
-    if (!is_integer(a)) return wrong_type(v, "PNET_DTYPE_I64 or PNET_DTYPE_I32", e);
-    enum pnet_status st = check_shape(v, -1, 1, ": samples + 1 rows", e);
-    if (st) return st;
-    if (a->rows < 2)
-        return pnet_error_set(e, PNET_USAGE,
-            "%s: the row splits of one sample have two rows, not %lld", v->name,
-            (long long)a->rows);
-    for (int64_t i = 0; i < a->rows; i++) {
-        int64_t before = i ? integer(a, i - 1) : 0, split = integer(a, i);
-        if (split < before || (i == 0 && split != 0))
-            return pnet_error_set(e, PNET_BAD_DATA,
-                "%s: row %lld: row splits begin with 0 and do not descend", v->name, (long long)i);
-    }
-    if (integer(a, a->rows - 1) != rows)
-        return pnet_error_set(e, PNET_BAD_DATA,
-            "%s: the last of the row splits is %lld, expected %lld, the rows of the cloud", v->name,
-            (long long)integer(a, a->rows - 1), (long long)rows);
-    return PNET_OK;
-}
-
 /* How many samples a cloud has; *rows: its points. */
 static enum pnet_status count_samples(const struct binding *b, const struct pnet_input *in,
     int64_t *rows, int64_t *samples, struct pnet_error *e)
@@ -172,7 +124,8 @@ static enum pnet_status count_samples(const struct binding *b, const struct pnet
     if (st) return st;
     *rows = xyz->array.rows;
     *samples = splits ? splits->array.rows - 1 : 1;
-    return splits ? check_splits(splits, *rows, e) : PNET_OK;
+    if (!splits) return PNET_OK;
+    return pnet_library_check_splits(splits->name, &splits->array, *rows, "the cloud", e);
 }
 
 static enum pnet_status find_samples(struct binding *b, struct pnet_error *e)
@@ -227,7 +180,8 @@ static enum pnet_status take_input(
         const struct pnet_value *given = find(b, in->name, NULL);
         to->rows = rows;
         splits[1] = rows; /* of one sample */
-        for (int64_t i = 0; given && i <= samples; i++) splits[i] = integer(&given->array, i);
+        for (int64_t i = 0; given && i <= samples; i++)
+            splits[i] = pnet_library_integer(&given->array, i);
     }
     for (int k = 0; k < in->field_count && !st && !in->unused; k++)
         st = take_field(b, in, k, to, e);

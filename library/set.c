@@ -6,30 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *pnet_library_room(int64_t count, size_t each, struct pnet_error *e)
-{
-    void *room = malloc((size_t)(count > 0 ? count : 1) * each);
-    if (!room) pnet_error_memory(e);
-    return room;
-}
-
 enum pnet_status pnet_library_check_integers(
     const char *name, const struct pnet_array *a, int64_t width, struct pnet_error *e)
 {
     if (a->dtype != PNET_DTYPE_I32)
         return pnet_error_set(
             e, PNET_USAGE, "%s: dtype %d, expected PNET_DTYPE_I32", name, (int)a->dtype);
-    if (a->rows < 0 || a->rows > INT32_MAX)
-        return pnet_error_set(
-            e, PNET_USAGE, "%s: %lld rows: a set has at most 2147483647", name, (long long)a->rows);
     if (width >= 0 && a->width != width)
         return pnet_error_set(e, PNET_USAGE, "%s: width %lld, expected %lld", name,
             (long long)a->width, (long long)width);
-    if (a->stride && a->stride < a->width)
-        return pnet_error_set(e, PNET_USAGE, "%s: the stride %lld is below the width %lld", name,
-            (long long)a->stride, (long long)a->width);
-    if (!a->data && a->rows) return pnet_error_set(e, PNET_USAGE, "%s: `data` is NULL", name);
-    return PNET_OK;
+    return pnet_library_check_rows(name, a, "a set has", e);
 }
 
 enum pnet_status pnet_set_form_take(struct pnet_set_form *f, int64_t rows, int64_t others,
@@ -64,7 +50,7 @@ enum pnet_status pnet_set_form_turn(
     return PNET_OK;
 }
 
-static void free_form(struct pnet_set_form *f)
+void pnet_set_form_free(struct pnet_set_form *f)
 {
     free(f->start);
     free(f->other);
@@ -77,8 +63,8 @@ void pnet_set_free(struct pnet_set *set)
     if (set->of) {
         pnet_set_free(set->of);
     } else {
-        free_form(&set->by_out);
-        free_form(&set->by_in);
+        pnet_set_form_free(&set->by_out);
+        pnet_set_form_free(&set->by_in);
         if (set->out.index != set->in.index) free(set->out.index);
         free(set->in.index);
     }
@@ -192,8 +178,7 @@ enum pnet_status pnet_set_counts(
 enum pnet_status pnet_set_indices(
     const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e)
 {
-    if (!set->axes)
-        return pnet_error_set(e, PNET_USAGE, "the set was made from triplets: it has no voxels");
+    if (!set->axes) return pnet_error_set(e, PNET_USAGE, "the set was not made from voxels");
     int64_t there = set->out.rows * (1 + set->axes);
     if (count != there)
         return pnet_error_set(e, PNET_USAGE,
@@ -201,6 +186,31 @@ enum pnet_status pnet_set_indices(
             (long long)count);
     if (count) memcpy(to, set->out.index, (size_t)count * sizeof *to);
     return PNET_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the triplets of one row and tap: those of a set of points lie in the order in which they are summed. */
+static void sort_run(int32_t *j, int64_t count)
+{
+    for (int64_t n = 1; n < count; n++)
+        if (j[n] < j[n - 1]) {
+            qsort(j, (size_t)count, sizeof *j, compare);
+            return;
+        }
+}
+
+static void sort_row(const struct pnet_triplets *t, int64_t row, int32_t *j)
+{
+    for (int64_t n = t->start[row], end; n < t->start[row + 1]; n = end) {
+        end = n + 1;
+        while (end < t->start[row + 1] && t->cell[end] == t->cell[n]) end++;
+        sort_run(j + n, end - n);
+    }
 }
 
 enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, int32_t *j,
@@ -216,5 +226,6 @@ enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, i
             if (j) j[n] = t->other[n];
             if (k) k[n] = t->cell[n];
         }
+    for (int64_t row = 0; row < t->rows && j; row++) sort_row(t, row, j);
     return PNET_OK;
 }

@@ -2,14 +2,14 @@
 #ifndef PNET_LIBRARY_SET_H
 #define PNET_LIBRARY_SET_H
 
-#include "library/library.h"
+#include "library/array.h"
 
 #include "kernels/taps.h"
 
 /* Rows of one side of a set. */
 struct pnet_set_side {
     int64_t rows;
-    int32_t *index; /* [rows, 1 + axes]: sample, indices; NULL: the set was made from triplets */
+    int32_t *index; /* [rows, 1 + axes]: sample, indices; NULL: the set was not made from voxels */
     int32_t extent[3];
 };
 
@@ -30,12 +30,10 @@ struct pnet_set {
     struct pnet_set_form by_out, by_in;
 };
 
-/* Memory for `count` elements, at least one; NULL with an error. */
-void *pnet_library_room(int64_t count, size_t each, struct pnet_error *e);
-
 /* Takes the memory of a form with so many triplets; `start` may be there already. */
 enum pnet_status pnet_set_form_take(struct pnet_set_form *f, int64_t rows, int64_t others,
     int64_t count, int32_t cells, struct pnet_error *e);
+void pnet_set_form_free(struct pnet_set_form *f);
 /* Makes the form `to` from the other one. */
 enum pnet_status pnet_set_form_turn(
     const struct pnet_set_form *from, struct pnet_set_form *to, struct pnet_error *e);

@@ -58,23 +58,6 @@ enum pnet_status pnet_conv_workspace(const struct pnet_set *set, enum pnet_conv_
     return st;
 }
 
-static enum pnet_status check_matrix(
-    const char *name, const struct pnet_array *a, int64_t rows, int64_t width, struct pnet_error *e)
-{
-    if (a->dtype != PNET_DTYPE_F32)
-        return pnet_error_set(e, PNET_USAGE, "%s: dtype %d: only PNET_DTYPE_F32 is there so far",
-            name, (int)a->dtype);
-    if (a->rows != rows || a->width != width)
-        return pnet_error_set(e, PNET_USAGE, "%s: [%lld, %lld], expected [%lld, %lld]", name,
-            (long long)a->rows, (long long)a->width, (long long)rows, (long long)width);
-    if (a->stride && a->stride != a->width)
-        return pnet_error_set(e, PNET_USAGE,
-            "%s: the stride %lld is not the width %lld: only contiguous rows are there so far",
-            name, (long long)a->stride, (long long)a->width);
-    if (!a->data && a->rows) return pnet_error_set(e, PNET_USAGE, "%s: `data` is NULL", name);
-    return PNET_OK;
-}
-
 /* The three matrices of a sum; one of them is the result. */
 struct matrices {
     const struct pnet_array *features; /* of the input, or their gradient */
@@ -103,9 +86,12 @@ static enum pnet_status begin(struct sum *s, const struct pnet_conv_options *o,
     if (st) return st;
     const char *const *name = names[s->kind];
     int64_t weights = (int64_t)s->set->by_out.triplets.cells * (s->in / s->o.groups);
-    st = check_matrix(name[0], m->features, s->set->in.rows, s->in, e);
-    if (!st) st = check_matrix(name[1], m->weights, weights, s->out, e);
-    if (!st) st = check_matrix(name[2], m->outputs, s->set->out.rows, s->out, e);
+    st = pnet_library_check_matrix(name[0], m->features, PNET_DTYPE_F32, s->set->in.rows, s->in, e);
+    if (!st)
+        st = pnet_library_check_matrix(name[1], m->weights, PNET_DTYPE_F32, weights, s->out, e);
+    if (!st)
+        st = pnet_library_check_matrix(
+            name[2], m->outputs, PNET_DTYPE_F32, s->set->out.rows, s->out, e);
     if (!st && s->o.bias && s->kind != PNET_CONV_FORWARD)
         st = pnet_error_set(e, PNET_USAGE, "bias: the forward sum alone has one");
     return st;
@@ -114,16 +100,8 @@ static enum pnet_status begin(struct sum *s, const struct pnet_conv_options *o,
 /* The caller's workspace, or *own to free. */
 static void *workspace(const struct sum *s, void **own, struct pnet_error *e)
 {
-    size_t bytes = work_of(s);
-    *own = NULL;
-    if (!s->o.workspace) {
-        *own = pnet_library_room((int64_t)bytes, 1, e);
-        return *own;
-    }
-    if (s->o.workspace_bytes >= bytes) return s->o.workspace;
-    pnet_error_set(e, PNET_USAGE, "workspace_bytes: %zu, expected %zu: pnet_conv_workspace says so",
-        s->o.workspace_bytes, bytes);
-    return NULL;
+    return pnet_library_workspace(
+        s->o.workspace, s->o.workspace_bytes, work_of(s), "pnet_conv_workspace", own, e);
 }
 
 static struct pnet_array as_array(const struct pnet_array_out *a)

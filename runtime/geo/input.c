@@ -1,20 +1,9 @@
 /* A level of the points of an input cloud, put along a curve. */
+#include "runtime/geo/grids.h"
 #include "runtime/geo/levels.h"
 
 #include "kernels/rows.h"
 #include "kernels/geometry_stage.h"
-
-#include <math.h>
-
-/* A level no grid is sampled from is still ordered along a curve: its cells are 2^-19 of the
- * largest coordinate. */
-static struct pnet_grid ordering_grid(const struct pnet_batch_input *in)
-{
-    float extent = 1e-6f;
-    for (int64_t i = 0; i < 3 * in->rows; i++) extent = fmaxf(extent, fabsf(in->xyz[i]));
-    float base = extent / (1 << 19);
-    return (struct pnet_grid){base, (float)(1 / (double)base), 1};
-}
 
 static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, const void *arrived,
     struct pnet_level_points to, int32_t *order, void *work)
@@ -22,7 +11,7 @@ static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, co
     int level = w->q->a;
     int64_t n = in->rows, *splits = pnet_geo_splits(w, level);
     struct pnet_grid grid = w->plan->levels[level].grid;
-    if (!(grid.base > 0)) grid = ordering_grid(in);
+    if (!(grid.base > 0)) grid = pnet_grid_of_extent(n, in->xyz);
     int64_t outside = PNET_KERNEL(w, order_points)(
         n, w->batch->samples, splits, arrived, grid, order, to.xyz, work);
     if (outside) {

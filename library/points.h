@@ -1,0 +1,45 @@
+/* What points and levels hold. */
+#ifndef PNET_LIBRARY_POINTS_H
+#define PNET_LIBRARY_POINTS_H
+
+#include "library/array.h"
+
+#include "kernels/geometry.h"
+
+/* Rows inside are those of `level`: by sample, then along a curve. The caller sees rows of a level as they are, and rows of
+   points in the order of the caller's arrays. Nothing changes points but the count of their owners: the caller, and each level
+   that was sampled from them. */
+struct pnet_points {
+    _Atomic int owners;
+    struct pnet_points *finer; /* it is one of its owners; NULL: these are a caller's points */
+    double cell;               /* 0: these are a caller's points */
+    struct pnet_level level;   /* with the memory of these: */
+    int64_t *splits;
+    float *xyz;
+    uint64_t *key;
+    int32_t *source; /* [rows]: rows of the caller's positions */
+    int32_t *parent; /* [rows of finer]: rows of this level; NULL: there is no finer one */
+};
+
+/* The caller's row of each row inside, [rows]; NULL: they are the same. */
+static inline const int32_t *pnet_points_order(const struct pnet_points *p)
+{
+    return p->finer ? NULL : p->source;
+}
+
+static inline int32_t pnet_points_row(const int32_t *order, int64_t row)
+{
+    return order ? order[row] : (int32_t)row;
+}
+
+/* Is `coarse` a level that was sampled from `fine`, directly or through others? */
+bool pnet_points_reach(const struct pnet_points *fine, const struct pnet_points *coarse);
+/* parent [rows of fine] := the row of `coarse` of each row, both as they are inside. `coarse` is reached from `fine`. */
+void pnet_points_lead(
+    const struct pnet_points *fine, const struct pnet_points *coarse, int32_t *parent);
+
+/* PNET_USAGE unless both have the same number of samples. */
+enum pnet_status pnet_points_same_samples(const char *a_name, const struct pnet_points *a,
+    const char *b_name, const struct pnet_points *b, struct pnet_error *e);
+
+#endif

@@ -1,0 +1,178 @@
+/* Sets between points and levels: the options, and the triplets in the caller's rows. */
+#include "library/points.h"
+#include "library/set.h"
+
+#include "kernels/geometry_stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What a set is made of. `coarse` has the centres, `fine` the neighbours; they may be the same. */
+struct making {
+    struct pnet_near_options o;
+    struct pnet_neighbourhood nb;
+    const struct pnet_points *coarse, *fine;
+    int32_t *parent; /* [rows of fine] */
+};
+
+static enum pnet_status check_options(const struct pnet_near_options *o, struct pnet_error *e)
+{
+    if (o->kernel < 1 || o->kernel > PNET_KERNEL_LIMIT)
+        return pnet_error_set(
+            e, PNET_USAGE, "kernel %d: expected 1 to %d", (int)o->kernel, PNET_KERNEL_LIMIT);
+    if (o->radius != 0 && !(o->radius >= 1e-6 && o->radius <= 1e5))
+        return pnet_error_set(e, PNET_USAGE, "radius %g: expected 1e-6 to 1e5 m", o->radius);
+    if (o->knn < 0 || o->knn > PNET_KNN_LIMIT)
+        return pnet_error_set(
+            e, PNET_USAGE, "knn %d: expected 1 to %d", (int)o->knn, PNET_KNN_LIMIT);
+    if (o->shape != PNET_NEAR_BALL && o->shape != PNET_NEAR_CUBE)
+        return pnet_error_set(
+            e, PNET_USAGE, "shape %d: expected a value of enum pnet_near_shape", (int)o->shape);
+    if (o->degrade & ~PNET_DEGRADE_VOXEL)
+        return pnet_error_set(
+            e, PNET_USAGE, "degrade %d: expected a sum of enum pnet_degradation", (int)o->degrade);
+    if (o->knn && o->radius != 0)
+        return pnet_error_set(e, PNET_USAGE, "radius and knn: knn chooses the radius");
+    if (o->knn && o->degrade)
+        return pnet_error_set(e, PNET_USAGE, "degrade: knn has no voxel mode");
+    return PNET_OK;
+}
+
+/* The neighbourhood of a model's layer (runtime/ops/conv.c). */
+static enum pnet_status find_neighbourhood(struct making *m, struct pnet_error *e)
+{
+    const struct pnet_near_options *o = &m->o;
+    bool same = m->coarse == m->fine;
+    m->nb = (struct pnet_neighbourhood){.kernel = o->kernel,
+        .radius = (float)(o->radius != 0 ? o->radius : (double)o->kernel / 2 * m->fine->cell),
+        .knn = o->knn,
+        .shape = o->shape == PNET_NEAR_CUBE ? PNET_CUBE : PNET_BALL,
+        .degrade = (unsigned)o->degrade};
+    if (o->kernel == 1 && same && o->radius == 0 && !o->knn) {
+        m->nb.pointwise = true;
+        m->nb.degrade = 0; /* a point is its own neighbour in any mode */
+        return PNET_OK;
+    }
+    if (same && o->kernel % 2 == 0)
+        return pnet_error_set(e, PNET_USAGE,
+            "kernel %d: an even kernel is for going between levels only", (int)o->kernel);
+    if (o->degrade && (!m->fine->finer || !m->coarse->finer))
+        return pnet_error_set(e, PNET_USAGE, "degrade: points without cells have no voxel mode");
+    if (!o->knn && o->radius == 0 && !m->fine->finer)
+        return pnet_error_set(
+            e, PNET_USAGE, "radius: it is needed, as the finer points have no cell size");
+    if (o->knn) m->nb.radius = 0;
+    return PNET_OK;
+}
+
+/* The set inside: rows as they lie along the curve. */
+static enum pnet_status find_triplets(
+    struct making *m, struct pnet_set_form *form, struct pnet_error *e)
+{
+    const struct pnet_level *out = &m->coarse->level,
+                            *in = m->fine == m->coarse ? out : &m->fine->level;
+    form->start = pnet_library_room(out->rows + 1, sizeof *form->start, e);
+    if (!form->start) return PNET_NO_MEMORY;
+    if (in != out) {
+        m->parent = pnet_library_room(in->rows, sizeof *m->parent, e);
+        if (!m->parent) return PNET_NO_MEMORY;
+        pnet_points_lead(m->fine, m->coarse, m->parent);
+    }
+    void *work = pnet_library_room((int64_t)pnet_cpu_triplets_work(out, in, &m->nb), 1, e);
+    if (!work) return PNET_NO_MEMORY;
+    int64_t count = pnet_cpu_triplets_count(out, in, &m->nb, m->parent, form->start, work);
+    int32_t k = m->nb.kernel;
+    enum pnet_status st = pnet_set_form_take(form, out->rows, in->rows, count, k * k * k, e);
+    if (!st)
+        pnet_cpu_triplets_write(
+            out, in, &m->nb, m->parent, form->start, form->other, form->cell, work);
+    free(work);
+    return st;
+}
+
+/* Gives the rows of the other side their numbers in the caller's order. */
+static void name_others(struct pnet_set_form *f, const int32_t *order)
+{
+    if (!order) return;
+#pragma omp parallel for schedule(static)
+    for (int64_t n = 0; n < f->triplets.count; n++) f->other[n] = order[f->other[n]];
+}
+
+/* Puts the rows that a form is sorted by in the caller's order. The triplets of a row stay in theirs, which is the same for
+   any order of the caller's rows. */
+static enum pnet_status place_rows(
+    struct pnet_set_form *f, const int32_t *order, struct pnet_error *e)
+{
+    struct pnet_triplets t = f->triplets;
+    struct pnet_set_form to = {0};
+    if (!order) return PNET_OK;
+    enum pnet_status st = pnet_set_form_take(&to, t.rows, t.others, t.count, t.cells, e);
+    if (!st) {
+        to.start[0] = 0;
+        for (int64_t row = 0; row < t.rows; row++)
+            to.start[order[row] + 1] = t.start[row + 1] - t.start[row];
+        for (int64_t row = 0; row < t.rows; row++) to.start[row + 1] += to.start[row];
+#pragma omp parallel for schedule(static)
+        for (int64_t row = 0; row < t.rows; row++) {
+            int64_t from = t.start[row], at = to.start[order[row]];
+            size_t count = (size_t)(t.start[row + 1] - from);
+            memcpy(to.other + at, t.other + from, count * sizeof *to.other);
+            memcpy(to.cell + at, t.cell + from, count * sizeof *to.cell);
+        }
+        struct pnet_set_form old = *f;
+        *f = to;
+        to = old;
+    }
+    pnet_set_form_free(&to);
+    return st;
+}
+
+static enum pnet_status make(struct making *m, struct pnet_set *s, bool up, struct pnet_error *e)
+{
+    struct pnet_set_form *by_coarse = up ? &s->by_in : &s->by_out,
+                         *by_fine = up ? &s->by_out : &s->by_in;
+    const int32_t *coarse = pnet_points_order(m->coarse), *fine = pnet_points_order(m->fine);
+    enum pnet_status st = find_triplets(m, by_coarse, e);
+    if (!st) st = pnet_set_form_turn(by_coarse, by_fine, e);
+    if (st) return st;
+    name_others(by_coarse, fine);
+    name_others(by_fine, coarse);
+    st = place_rows(by_coarse, coarse, e);
+    if (!st) st = place_rows(by_fine, fine, e);
+    return st;
+}
+
+enum pnet_status pnet_set_points(const struct pnet_points *out, const struct pnet_points *in,
+    const struct pnet_near_options *o, struct pnet_set **set, struct pnet_error *e)
+{
+    struct making m = {.coarse = out, .fine = in};
+    bool up = pnet_points_reach(out, in); /* to the finer ones: the set of the way back, turned */
+    *set = NULL;
+    if (out != in && !up && !pnet_points_reach(in, out))
+        return pnet_error_set(
+            e, PNET_USAGE, "neither of `out` and `in` was sampled from the other");
+    if (up) {
+        m.coarse = in;
+        m.fine = out;
+    }
+    enum pnet_status st = pnet_library_take("pnet_near_options", o, &m.o, sizeof m.o, e);
+    if (!m.o.kernel) m.o.kernel = 3;
+    if (!st) st = check_options(&m.o, e);
+    if (!st) st = find_neighbourhood(&m, e);
+    struct pnet_set *s = st ? NULL : calloc(1, sizeof *s);
+    if (!st && !s) st = pnet_error_memory(e);
+    if (!st) {
+        atomic_init(&s->owners, 1);
+        s->out = (struct pnet_set_side){.rows = out->level.rows, .extent = {1, 1, 1}};
+        s->in = (struct pnet_set_side){.rows = in->level.rows, .extent = {1, 1, 1}};
+        s->samples = out->level.samples;
+        st = make(&m, s, up, e);
+    }
+    free(m.parent);
+    if (st) {
+        pnet_set_free(s);
+        return st;
+    }
+    *set = s;
+    return PNET_OK;
+}

@@ -1,0 +1,14 @@
+/* Grids of levels, for all that make levels: of a plan, or of a program's points. */
+#ifndef PNET_RUNTIME_GEO_GRIDS_H
+#define PNET_RUNTIME_GEO_GRIDS_H
+
+#include "kernels/geometry.h"
+
+/* Are cells of the edge `coarse` a whole multiple of those of the edge `fine`? *factor: which one. */
+bool pnet_grid_nests(double coarse, double fine, int32_t *factor);
+
+/* The grid along which points are ordered from which no grid is sampled: its cells are 2^-19 of the largest coordinate of
+   xyz [rows, 3]. */
+struct pnet_grid pnet_grid_of_extent(int64_t rows, const float *xyz);
+
+#endif
