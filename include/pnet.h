@@ -6,11 +6,11 @@
      Quiet       Nothing prints, exits, reads the environment, or sets a locale or a signal. (The OpenMP runtime, which runs the
                  threads of the CPU, reads its own variables, such as OMP_NUM_THREADS, and ends the process where there is no
                  memory for its threads.)
-     Threads     Models, sets and points never change once they are made: any number of threads may use them at once. A session belongs
-                 to one thread at a time; different threads may use different sessions at the same time.
-     Ownership   The caller frees what functions called _compile, _open and _new give, sets and points. Texts that functions return
-                 belong to the model they came from and live as long as it does. Texts and arrays given to a function are read, or
-                 filled, before it returns; nothing keeps a pointer to them.
+     Threads     A session belongs to one thread at a time; different threads may use different sessions at the same time. All
+                 other objects never change once they are made: any number of threads may use them at once.
+     Ownership   The caller frees every object that a function gives, by the _free of its kind. Texts that functions return belong
+                 to the model they came from and live as long as it does. Texts and arrays given to a function are read, or filled,
+                 before it returns; nothing keeps a pointer to them.
      Structs     A struct that begins with `size` may grow in later versions. The caller sets `size` to its sizeof; all other
                  members may be zero, which chooses the default. The other structs stay as they are.
      Pointers    are not NULL unless that is said. Indices count from 0, and one too large is PNET_USAGE. Yes is 1, no 0.

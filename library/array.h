@@ -7,8 +7,8 @@
 /* Memory for `count` elements, at least one; NULL with an error. */
 void *pnet_library_room(int64_t count, size_t each, struct pnet_error *e);
 
-/* The caller's workspace, if it has the bytes, or memory that *own gets, for the caller of this to free. NULL with an error. `says`:
-   the function that tells how many bytes. */
+/* The caller's workspace, if it has the bytes, or memory that *own gets, to be freed. NULL with an error. `says`: the function
+   that tells how many bytes. */
 void *pnet_library_workspace(void *given, size_t given_bytes, size_t bytes, const char *says,
     void **own, struct pnet_error *e);
 

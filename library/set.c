@@ -178,7 +178,9 @@ enum pnet_status pnet_set_counts(
 enum pnet_status pnet_set_indices(
     const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e)
 {
-    if (!set->axes) return pnet_error_set(e, PNET_USAGE, "the set was not made from voxels");
+    if (!set->axes)
+        return pnet_error_set(
+            e, PNET_USAGE, "the set was made from triplets or points: it has no voxels");
     int64_t there = set->out.rows * (1 + set->axes);
     if (count != there)
         return pnet_error_set(e, PNET_USAGE,

@@ -1,0 +1,362 @@
+/* Points, levels and sets by their definitions, plainly: each voxel and each pair is looked at. And what does not change them:
+   the order of rows, threads, the way samples are told. */
+#include "tests/library/points.h"
+
+#include <omp.h>
+
+enum { ROWS = 700 };
+
+/* The voxel of a point by docs/geometry.md. */
+static void voxel_of(const float *p, double base, int factor, int voxel[3])
+{
+    for (int a = 0; a < 3; a++) {
+        volatile float quotient = p[a] * (float)(1 / base);
+        voxel[a] = (int)floor(floor((double)quotient) / factor);
+    }
+}
+
+static float square(const float *p, const float *q)
+{
+    volatile float d[3];
+    for (int a = 0; a < 3; a++) {
+        d[a] = p[a] - q[a];
+        d[a] = d[a] * d[a];
+    }
+    d[0] = d[0] + d[1];
+    d[0] = d[0] + d[2];
+    return d[0];
+}
+
+static bool same_voxel(const int a[3], const int b[3])
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+/* A level against what it was sampled from, whose rows decide between equals by `rank`. */
+static void check_level(const struct pnet_points *fine, const struct pnet_points *level,
+    double base, int factor, const int32_t *rank)
+{
+    int64_t n = points_info(fine).rows, rows = points_info(level).rows, wrong = 0, kept = 0;
+    float *at = points_positions(fine), *to = points_positions(level);
+    int32_t *sample = points_samples(fine), *of = points_samples(level),
+            *parent = points_parents(fine, level);
+    float cell = (float)factor * (float)base;
+    for (int64_t i = 0; i < n; i++) {
+        int own[3], other[3];
+        voxel_of(at + 3 * i, base, factor, own);
+        float centre[3];
+        for (int a = 0; a < 3; a++) centre[a] = ((float)own[a] + 0.5F) * cell;
+        int64_t best = i;
+        for (int64_t k = 0; k < n; k++) {
+            voxel_of(at + 3 * k, base, factor, other);
+            bool same = sample[k] == sample[i] && same_voxel(own, other);
+            wrong += same != (parent[k] == parent[i]);
+            if (!same) continue;
+            float d = square(at + 3 * k, centre), least = square(at + 3 * best, centre);
+            if (d < least || (d == least && rank[k] < rank[best])) best = k;
+        }
+        wrong += parent[i] < 0 || parent[i] >= rows || of[parent[i]] != sample[i] ||
+                 memcmp(to + 3 * parent[i], at + 3 * best, 12) != 0;
+        kept += best == i;
+    }
+    CHECKF(wrong == 0 && kept == rows && rows < n, "%d wrong, %d of %d rows", (int)wrong, (int)kept,
+        (int)rows);
+    for (int64_t i = 1; i < rows; i++) wrong += of[i] < of[i - 1];
+    CHECK(wrong == 0 && fabs(points_info(level).cell - base * factor) < 1e-12);
+    free(at);
+    free(to);
+    free(sample);
+    free(of);
+    free(parent);
+}
+
+/* Levels do not depend on the order inside of the points: `cell` 0 and that of the level give the same. */
+static void test_levels(void)
+{
+    struct points_cloud c = points_fill(ROWS);
+    int32_t *rank = sets_room(ROWS, sizeof *rank);
+    for (int i = 0; i < ROWS; i++) rank[i] = i;
+    for (int turn = 0; turn < 3; turn++) {
+        struct pnet_points *p = points_make(&c, turn == 0   ? 0
+                                                : turn == 1 ? 0.125
+                                                            : 0.03),
+                           *g0 = points_grid(p, 0.125), *g1 = points_grid(g0, 0.25),
+                           *g2 = points_grid(g1, 0.75), *again = points_grid(g1, 0.25);
+        check_level(p, g0, 0.125, 1, rank);
+        check_level(g0, g1, 0.125, 2, rank);
+        check_level(g1, g2, 0.125, 6, rank);
+        CHECK(again == g1);
+        int32_t *one = points_parents(p, g0), *two = points_parents(g0, g1),
+                *three = points_parents(g1, g2), *all = points_parents(p, g2),
+                *none = points_parents(g1, g1), *source = points_sources(g2);
+        float *at = points_positions(g2);
+        int wrong = 0;
+        for (int i = 0; i < ROWS; i++) wrong += all[i] != three[two[one[i]]];
+        for (int64_t i = 0; i < points_info(g1).rows; i++) wrong += none[i] != i;
+        for (int64_t i = 0; i < points_info(g2).rows; i++)
+            wrong += memcmp(at + 3 * i, c.xyz + 3 * source[i], 12) != 0;
+        CHECK(wrong == 0);
+        free(one);
+        free(two);
+        free(three);
+        free(all);
+        free(none);
+        free(source);
+        free(at);
+        pnet_points_free(p); /* levels keep what they were sampled from */
+        pnet_points_free(g0);
+        pnet_points_free(g1);
+        CHECK(points_info(g2).batches == POINTS_SAMPLES);
+        pnet_points_free(again);
+        pnet_points_free(g2);
+    }
+    free(rank);
+    points_drop(&c);
+}
+
+/* Is (i, j) a pair by radius, and in which cell? */
+static int cell_of(const float *p, const float *q, int kernel, float radius, bool cube, bool child)
+{
+    float d[3];
+    int k = 0;
+    for (int a = 0; a < 3; a++) d[a] = q[a] - p[a];
+    bool near = cube ? fabsf(d[0]) <= radius && fabsf(d[1]) <= radius && fabsf(d[2]) <= radius
+                     : square(q, p) <= radius * radius;
+    if (!near && !child) return -1;
+    for (int a = 0; a < 3; a++) {
+        volatile float scaled = d[a] * (float)((double)kernel / (2 * (double)radius));
+        volatile float moved = scaled + (float)kernel / 2;
+        float cell = floorf(moved);
+        k = k * kernel + (int)fmaxf(0, fminf(cell, (float)kernel - 1));
+    }
+    return k;
+}
+
+static void check_set(const struct pnet_points *out, const struct pnet_points *in,
+    const struct pnet_near_options *o, float radius)
+{
+    struct pnet_set *set = NULL;
+    NEED(pnet_set_points(out, in, o, &set, &e));
+    struct pnet_set_info info = sets_info(set);
+    size_t n = (size_t)info.triplets;
+    int32_t *i = sets_room(n, 4), *j = sets_room(n, 4), *k = sets_room(n, 4);
+    NEED(pnet_set_get_triplets(set, i, j, k, info.triplets, &e));
+    float *p = points_positions(out), *q = points_positions(in);
+    int32_t *of_p = points_samples(out), *of_q = points_samples(in), *parent = NULL;
+    if (out != in) parent = points_parents(in, out);
+    int64_t at = 0, wrong = 0;
+    int kernel = o->kernel ? o->kernel : 3;
+    for (int64_t a = 0; a < info.rows_out; a++)
+        for (int c = 0; c < kernel * kernel * kernel; c++)
+            for (int64_t b = 0; b < info.rows_in; b++) {
+                bool child = parent && parent[b] == a;
+                if (of_p[a] != of_q[b] || cell_of(p + 3 * a, q + 3 * b, kernel, radius,
+                                              o->shape == PNET_NEAR_CUBE, child) != c)
+                    continue;
+                wrong += at >= info.triplets || i[at] != a || j[at] != b || k[at] != c;
+                at++;
+            }
+    CHECKF(!wrong && at == info.triplets && at > info.rows_out, "%d wrong, %d of %d",
+        (int)wrong, (int)at, (int)info.triplets);
+    free(i);
+    free(j);
+    free(k);
+    free(p);
+    free(q);
+    free(of_p);
+    free(of_q);
+    free(parent);
+    pnet_set_free(set);
+}
+
+static void test_sets(void)
+{
+    struct points_cloud c = points_fill(ROWS);
+    struct pnet_points *p = points_make(&c, 0), *g0 = points_grid(p, 0.125),
+                       *g1 = points_grid(g0, 0.25);
+    struct pnet_near_options ball = {.size = sizeof ball, .radius = 0.2},
+                             cube = {.size = sizeof cube,
+                                 .kernel = 5,
+                                 .radius = 0.15,
+                                 .shape = PNET_NEAR_CUBE},
+                             even = {.size = sizeof even, .kernel = 2, .radius = 0.1},
+                             usual = {.size = sizeof usual};
+    check_set(p, p, &ball, 0.2F);
+    check_set(p, p, &cube, 0.15F);
+    check_set(g0, g0, &usual, (float)(1.5 * 0.125));
+    check_set(g0, p, &even, 0.1F);
+    check_set(g1, g0, &usual, (float)(1.5 * 0.125));
+    check_set(g1, p, &cube, 0.15F);
+    pnet_points_free(g1);
+    pnet_points_free(g0);
+    pnet_points_free(p);
+    points_drop(&c);
+}
+
+/* Levels, and sums over sets from and to the points, of a cloud in two orders: rows r of the second are rows moved[r]. */
+static void test_orders(void)
+{
+    struct points_cloud c = points_fill(ROWS), mixed = points_fill(ROWS);
+    int64_t moved[ROWS];
+    memcpy(mixed.xyz, c.xyz, ROWS * 12);
+    memcpy(mixed.f, c.f, ROWS * POINTS_FEATURES * 4);
+    points_shuffle(&mixed, moved);
+    omp_set_num_threads(1);
+    struct pnet_points *a = points_make(&c, 0), *a1 = points_grid(a, 0.1);
+    omp_set_num_threads(3);
+    struct pnet_points *b = points_make_mixed(&mixed, 0), *b1 = points_grid(b, 0.1);
+    float *of_a = points_positions(a1), *of_b = points_positions(b1);
+    CHECK(points_info(a1).rows == points_info(b1).rows &&
+          !memcmp(of_a, of_b, (size_t)points_info(a1).rows * 12));
+    free(of_a);
+    free(of_b);
+    struct pnet_near_options o = {.size = sizeof o, .radius = 0.17};
+    for (int kind = 0; kind < 3; kind++) { /* on the points, to the level, back */
+        struct pnet_points *pairs[][4] = {{a, a, b, b}, {a1, a, b1, b}, {a, a1, b, b1}};
+        struct pnet_set *one = NULL, *two = NULL;
+        NEED(pnet_set_points(pairs[kind][0], pairs[kind][1], &o, &one, &e));
+        NEED(pnet_set_points(pairs[kind][2], pairs[kind][3], &o, &two, &e));
+        struct sets_case layer = {.in = POINTS_FEATURES, .out = 6, .groups = 1};
+        struct sets_sums s = sets_take(&layer, one), t = sets_take(&layer, two);
+        bool out_moves = kind != 1, in_moves = kind != 2;
+        memcpy(t.weights, s.weights, (size_t)s.weight_count * 4);
+        int64_t ins = s.feature_count / 5, outs = s.result_count / 6, wrong = 0;
+        for (int64_t r = 0; r < ins; r++)
+            memcpy(t.features + 5 * r, s.features + 5 * (in_moves ? moved[r] : r), 20);
+        for (int64_t r = 0; r < outs; r++)
+            memcpy(t.gradient + 6 * r, s.gradient + 6 * (out_moves ? moved[r] : r), 24);
+        sets_run(&layer, one, &s);
+        sets_run(&layer, two, &t);
+        for (int64_t r = 0; r < outs; r++)
+            wrong += memcmp(t.result + 6 * r, s.result + 6 * (out_moves ? moved[r] : r), 24) != 0;
+        for (int64_t r = 0; r < ins; r++)
+            wrong += memcmp(t.to_features + 5 * r, s.to_features + 5 * (in_moves ? moved[r] : r),
+                         20) != 0;
+        double most = 0, size = 0;
+        for (int64_t n = 0; n < s.weight_count; n++) {
+            most = fmax(most, fabs((double)(t.to_weights[n] - s.to_weights[n])));
+            size = fmax(size, fabs((double)s.to_weights[n]));
+        }
+        CHECKF(wrong == 0 && most < 1e-4 * size, "kind %d: %d rows differ, weights %g of %g", kind,
+            (int)wrong, most, size);
+        sets_drop(&s);
+        sets_drop(&t);
+        pnet_set_free(one);
+        pnet_set_free(two);
+    }
+    pnet_points_free(a);
+    pnet_points_free(a1);
+    pnet_points_free(b);
+    pnet_points_free(b1);
+    points_drop(&c);
+    points_drop(&mixed);
+}
+
+static void test_nothing(void)
+{
+    struct pnet_array none = {NULL, PNET_DTYPE_F32, 0, 3, 0};
+    struct pnet_points *p = NULL;
+    struct pnet_set *set = NULL;
+    struct pnet_near_options o = {.size = sizeof o, .radius = 1};
+    NEED(pnet_points_new(&none, NULL, &p, &e));
+    struct pnet_points *g = points_grid(p, 1);
+    NEED(pnet_set_points(g, p, &o, &set, &e));
+    CHECK(points_info(g).rows == 0 && points_info(p).batches == 1 && sets_info(set).triplets == 0);
+    pnet_set_free(set);
+    pnet_points_free(g);
+    pnet_points_free(p);
+    pnet_points_free(NULL);
+}
+
+static void test_errors_of_points(void)
+{
+    float xyz[] = {0, 0, 0, 1, 2, 3, 4, 5, 6};
+    int32_t sample[] = {0, 2, 1};
+    int64_t splits[] = {0, 2, 3};
+    struct pnet_array at = {xyz, PNET_DTYPE_F32, 3, 3, 0}, wrong = at,
+                      of = {sample, PNET_DTYPE_I32, 3, 1, 0},
+                      by = {splits, PNET_DTYPE_I64, 3, 1, 0};
+    struct pnet_points *p = (struct pnet_points *)&at;
+    struct pnet_points_options o = {.size = sizeof o, .sample = &of, .batches = 2};
+    REFUSED(pnet_points_new(&at, &o, &p, &e), PNET_BAD_DATA, "sample: row 1: 2 is none of 0 .. 1");
+    CHECK(!p);
+    o.row_splits = &by;
+    REFUSED(pnet_points_new(&at, &o, &p, &e), PNET_USAGE, "both there");
+    o.sample = NULL;
+    o.batches = 3;
+    REFUSED(pnet_points_new(&at, &o, &p, &e), PNET_USAGE, "batches 3, but there are 2 samples");
+    splits[2] = 4;
+    REFUSED(pnet_points_new(&at, &o, &p, &e), PNET_BAD_DATA, "expected 3, the rows of positions");
+    o = (struct pnet_points_options){.size = sizeof o, .cell = -1};
+    REFUSED(pnet_points_new(&at, &o, &p, &e), PNET_USAGE, "cell -1");
+    wrong.width = 4;
+    REFUSED(pnet_points_new(&wrong, NULL, &p, &e), PNET_USAGE, "expected [3, 3]");
+    wrong = at;
+    wrong.dtype = PNET_DTYPE_I32;
+    REFUSED(pnet_points_new(&wrong, NULL, &p, &e), PNET_USAGE, "expected PNET_DTYPE_F32");
+    wrong = at;
+    wrong.data = NULL;
+    REFUSED(pnet_points_new(&wrong, NULL, &p, &e), PNET_USAGE, "`data` is NULL");
+    o = (struct pnet_points_options){.size = 3};
+    REFUSED(pnet_points_new(&at, &o, &p, &e), PNET_USAGE, "struct pnet_points_options");
+    o = (struct pnet_points_options){.size = sizeof o, .cell = 1e-6};
+    REFUSED(pnet_points_new(&at, &o, &p, &e), PNET_BAD_DATA, "2 points lie beyond");
+    NEED(pnet_points_new(&at, NULL, &p, &e));
+    struct pnet_points *g = p;
+    REFUSED(pnet_points_grid(p, 1e-6, &g, &e), PNET_BAD_DATA, "2 points lie beyond");
+    CHECK(!g);
+    pnet_points_free(p);
+    xyz[4] = NAN;
+    REFUSED(pnet_points_new(&at, NULL, &p, &e), PNET_BAD_DATA, "row 1: 1 nan 3 is not finite");
+    xyz[4] = 2e37F;
+    REFUSED(pnet_points_new(&at, NULL, &p, &e), PNET_BAD_DATA, "beyond 1e37");
+}
+
+static void test_errors_of_sets(void)
+{
+    struct points_cloud c = points_fill(30);
+    struct pnet_points *p = points_make(&c, 0), *g = points_grid(p, 0.2), *h = points_grid(p, 0.3),
+                       *none = p;
+    struct pnet_set *set = NULL;
+    int32_t rows[30];
+    struct pnet_array_out few = points_ints_out(rows, 29), all = points_ints_out(rows, 30);
+    REFUSED(pnet_points_grid(g, 0.3, &none, &e), PNET_USAGE, "do not nest");
+    REFUSED(pnet_points_grid(g, 0.1, &none, &e), PNET_USAGE, "do not nest");
+    REFUSED(pnet_points_grid(g, NAN, &none, &e), PNET_USAGE, "expected 1e-6");
+    REFUSED(pnet_points_samples(p, &few, &e), PNET_USAGE, "expected [30, 1]");
+    REFUSED(pnet_points_positions(p, &all, &e), PNET_USAGE, "PNET_DTYPE_F32");
+    all.rows = points_info(g).rows;
+    REFUSED(pnet_points_parents(g, h, &all, &e), PNET_USAGE, "was not sampled");
+#define TRY(out, in, status, part, ...)                                                            \
+    do {                                                                                           \
+        struct pnet_near_options o = {.size = sizeof o, __VA_ARGS__};                              \
+        REFUSED(pnet_set_points(out, in, &o, &set, &e), status, part);                             \
+    } while (0)
+    TRY(g, h, PNET_USAGE, "neither of", .kernel = 3);
+    TRY(p, p, PNET_USAGE, "radius: it is needed", .kernel = 3);
+    TRY(p, p, PNET_USAGE, "an even kernel", .kernel = 2, .radius = 1);
+    TRY(p, p, PNET_USAGE, "kernel 32", .kernel = 32, .radius = 1);
+    TRY(p, p, PNET_USAGE, "knn chooses", .knn = 3, .radius = 1);
+    TRY(p, p, PNET_USAGE, "knn 1025", .knn = 1025);
+    TRY(g, g, PNET_USAGE, "knn has no voxel mode", .knn = 3, .degrade = PNET_DEGRADE_VOXEL);
+    TRY(g, p, PNET_USAGE, "have no voxel mode", .radius = 1, .degrade = PNET_DEGRADE_KERNEL);
+    TRY(g, g, PNET_USAGE, "degrade 8", .degrade = 8);
+    TRY(g, g, PNET_USAGE, "shape 2", .shape = (enum pnet_near_shape)2);
+    TRY(g, g, PNET_USAGE, "radius -1", .radius = -1);
+    CHECK(!set);
+    pnet_points_free(p);
+    pnet_points_free(g);
+    pnet_points_free(h);
+    points_drop(&c);
+}
+
+int main(void)
+{
+    test_levels();
+    test_sets();
+    test_orders();
+    test_nothing();
+    test_errors_of_points();
+    test_errors_of_sets();
+    return check_end();
+}
