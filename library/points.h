@@ -38,6 +38,14 @@ bool pnet_points_reach(const struct pnet_points *fine, const struct pnet_points 
 void pnet_points_lead(
     const struct pnet_points *fine, const struct pnet_points *coarse, int32_t *parent);
 
+/* Lists of rows, begun by start [rows + 1], in the caller's order: to_start [rows + 1], and their elements of `size` bytes. */
+void pnet_points_place_starts(
+    int64_t rows, const int32_t *order, const int64_t *start, int64_t *to_start);
+void pnet_points_place_lists(int64_t rows, const int32_t *order, const int64_t *start,
+    const int64_t *to_start, size_t size, const void *from, void *to);
+/* other[n] := order[other[n]]; nothing where there is no order. */
+void pnet_points_name(int64_t count, const int32_t *order, int32_t *other);
+
 /* PNET_USAGE unless both have the same number of samples. */
 enum pnet_status pnet_points_same_samples(const char *a_name, const struct pnet_points *a,
     const char *b_name, const struct pnet_points *b, struct pnet_error *e);

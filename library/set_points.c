@@ -5,7 +5,6 @@
 #include "kernels/geometry_stage.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What a set is made of. `coarse` has the centres, `fine` the neighbours; they may be the same. */
 struct making {
@@ -90,14 +89,6 @@ static enum pnet_status find_triplets(
     return st;
 }
 
-/* Gives the rows of the other side their numbers in the caller's order. */
-static void name_others(struct pnet_set_form *f, const int32_t *order)
-{
-    if (!order) return;
-#pragma omp parallel for schedule(static)
-    for (int64_t n = 0; n < f->triplets.count; n++) f->other[n] = order[f->other[n]];
-}
-
 /* Puts the rows that a form is sorted by in the caller's order. The triplets of a row stay in theirs, which is the same for
    any order of the caller's rows. */
 static enum pnet_status place_rows(
@@ -108,17 +99,10 @@ static enum pnet_status place_rows(
     if (!order) return PNET_OK;
     enum pnet_status st = pnet_set_form_take(&to, t.rows, t.others, t.count, t.cells, e);
     if (!st) {
-        to.start[0] = 0;
-        for (int64_t row = 0; row < t.rows; row++)
-            to.start[order[row] + 1] = t.start[row + 1] - t.start[row];
-        for (int64_t row = 0; row < t.rows; row++) to.start[row + 1] += to.start[row];
-#pragma omp parallel for schedule(static)
-        for (int64_t row = 0; row < t.rows; row++) {
-            int64_t from = t.start[row], at = to.start[order[row]];
-            size_t count = (size_t)(t.start[row + 1] - from);
-            memcpy(to.other + at, t.other + from, count * sizeof *to.other);
-            memcpy(to.cell + at, t.cell + from, count * sizeof *to.cell);
-        }
+        pnet_points_place_starts(t.rows, order, t.start, to.start);
+        pnet_points_place_lists(
+            t.rows, order, t.start, to.start, sizeof *to.other, t.other, to.other);
+        pnet_points_place_lists(t.rows, order, t.start, to.start, sizeof *to.cell, t.cell, to.cell);
         struct pnet_set_form old = *f;
         *f = to;
         to = old;
@@ -135,8 +119,8 @@ static enum pnet_status make(struct making *m, struct pnet_set *s, bool up, stru
     enum pnet_status st = find_triplets(m, by_coarse, e);
     if (!st) st = pnet_set_form_turn(by_coarse, by_fine, e);
     if (st) return st;
-    name_others(by_coarse, fine);
-    name_others(by_fine, coarse);
+    pnet_points_name(by_coarse->triplets.count, fine, by_coarse->other);
+    pnet_points_name(by_fine->triplets.count, coarse, by_fine->other);
     st = place_rows(by_coarse, coarse, e);
     if (!st) st = place_rows(by_fine, fine, e);
     return st;

@@ -1,0 +1,261 @@
+/* Maps between points: which rows of the one make a row of the other. */
+#include "library/map.h"
+
+#include "kernels/geometry_stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct making {
+    struct pnet_map_options o;
+    const struct pnet_points *out, *in;
+    struct pnet_map *map;
+};
+
+static void free_lists(struct pnet_map_lists *l)
+{
+    free(l->start);
+    free(l->other);
+    free(l->weight);
+}
+
+void pnet_map_free(struct pnet_map *map)
+{
+    if (!map) return;
+    free(map->start);
+    free(map->child);
+    free(map->parent);
+    free(map->index);
+    free(map->distance2);
+    free_lists(&map->by_out);
+    free_lists(&map->by_in);
+    free(map);
+}
+
+/* Which points of `fine` lie in which cell of `coarse`. */
+static enum pnet_status find_cells(struct pnet_map *map, const struct pnet_points *fine,
+    const struct pnet_points *coarse, struct pnet_error *e)
+{
+    int64_t n = fine->level.rows, cells = coarse->level.rows;
+    const int32_t *order = pnet_points_order(fine);
+    map->start = pnet_library_room(cells + 1, sizeof *map->start, e);
+    map->child = map->start ? pnet_library_room(n, sizeof *map->child, e) : NULL;
+    map->parent = map->child ? pnet_library_room(n, sizeof *map->parent, e) : NULL;
+    int32_t *inside = map->parent && order ? pnet_library_room(n, sizeof *inside, e) : map->parent;
+    if (!inside) return PNET_NO_MEMORY;
+    pnet_points_lead(fine, coarse, inside);
+    pnet_cpu_children(n, cells, inside, map->start, map->child);
+    pnet_points_name(n, order, map->child);
+    for (int64_t i = 0; order && i < n; i++) map->parent[order[i]] = inside[i];
+    if (order) free(inside);
+    map->cells =
+        (struct pnet_cells){pnet_count(n), pnet_count(cells), map->parent, map->start, map->child};
+    return PNET_OK;
+}
+
+/* The k nearest rows of `in` for the rows of `out`, both as they are inside. */
+static enum pnet_status search(
+    const struct making *m, int32_t k, int32_t *index, float *distance2, struct pnet_error *e)
+{
+    const struct pnet_level *out = &m->out->level, *in = &m->in->level;
+    void *work = pnet_library_room((int64_t)pnet_cpu_nearest_work(out, in, k), 1, e);
+    if (!work) return PNET_NO_MEMORY;
+    pnet_cpu_nearest(out, in, k, index, distance2, work);
+    free(work);
+    return PNET_OK;
+}
+
+/* Puts rows of k elements of 4 bytes in the caller's order, in place; `room` has as many. */
+static void place_blocks(int64_t rows, int32_t k, const int32_t *order, void *x, void *room)
+{
+    size_t block = (size_t)k * 4;
+    if (!order || !rows) return;
+    memcpy(room, x, (size_t)rows * block);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)x + (size_t)order[i] * block, (char *)room + (size_t)i * block, block);
+}
+
+static enum pnet_status find_nearest(struct making *m, struct pnet_error *e)
+{
+    struct pnet_map *map = m->map;
+    int64_t n = m->out->level.rows;
+    int32_t k = map->k = m->o.k ? m->o.k : 3;
+    const int32_t *out = pnet_points_order(m->out), *in = pnet_points_order(m->in);
+    if (k < 1 || k > 64) return pnet_error_set(e, PNET_USAGE, "k %d: expected 1 to 64", (int)k);
+    map->index = pnet_library_room(n * k, sizeof *map->index, e);
+    map->distance2 = map->index ? pnet_library_room(n * k, sizeof *map->distance2, e) : NULL;
+    void *room = map->distance2 && out ? pnet_library_room(n * k, 4, e) : map->distance2;
+    if (!room) return PNET_NO_MEMORY;
+    enum pnet_status st = search(m, k, map->index, map->distance2, e);
+    for (int64_t i = 0; in && i < n * k && !st; i++)
+        if (map->index[i] >= 0) map->index[i] = in[map->index[i]];
+    if (!st && out) {
+        place_blocks(n, k, out, map->index, room);
+        place_blocks(n, k, out, map->distance2, room);
+    }
+    if (out) free(room);
+    return st;
+}
+
+/* Lists of corners inside, sorted by query, with the corner of each entry. */
+struct corners {
+    int64_t count;
+    struct pnet_map_lists lists;
+    uint16_t *cell;
+    int32_t *nearest; /* [queries]; NULL: outside there is nothing */
+    float *distance2;
+    void *work;
+};
+
+static void free_corners(struct corners *c)
+{
+    free_lists(&c->lists);
+    free(c->cell);
+    free(c->nearest);
+    free(c->distance2);
+    free(c->work);
+}
+
+static enum pnet_status take_lists(
+    struct pnet_map_lists *l, int64_t rows, int64_t count, bool weighted, struct pnet_error *e)
+{
+    if (!l->start) l->start = pnet_library_room(rows + 1, sizeof *l->start, e);
+    if (!l->start) return PNET_NO_MEMORY;
+    l->other = pnet_library_room(count, sizeof *l->other, e);
+    if (!l->other) return PNET_NO_MEMORY;
+    if (weighted) l->weight = pnet_library_room(count, sizeof *l->weight, e);
+    return weighted && !l->weight ? PNET_NO_MEMORY : PNET_OK;
+}
+
+static enum pnet_status find_corners(struct making *m, struct corners *c, struct pnet_error *e)
+{
+    bool weighted = m->o.kind == PNET_MAP_TRILINEAR;
+    enum pnet_corner_kind kind = weighted ? PNET_CORNERS_TRILINEAR : PNET_CORNERS_NEAREST;
+    const struct pnet_level *queries = &m->out->level, *source = &m->in->level;
+    int64_t n = queries->rows;
+    if (m->o.outside_nearest) {
+        c->nearest = pnet_library_room(n, sizeof *c->nearest, e);
+        c->distance2 = c->nearest ? pnet_library_room(n, sizeof *c->distance2, e) : NULL;
+        enum pnet_status st =
+            c->distance2 ? search(m, 1, c->nearest, c->distance2, e) : PNET_NO_MEMORY;
+        if (st) return st;
+    }
+    c->lists.start = pnet_library_room(n + 1, sizeof *c->lists.start, e);
+    if (!c->lists.start) return PNET_NO_MEMORY;
+    c->work = pnet_library_room((int64_t)pnet_cpu_corners_work(queries, source, kind), 1, e);
+    if (!c->work) return PNET_NO_MEMORY;
+    c->count = pnet_cpu_corners_count(queries, source, kind, c->nearest, c->lists.start, c->work);
+    enum pnet_status st = take_lists(&c->lists, n, c->count, weighted, e);
+    if (st) return st;
+    c->cell = pnet_library_room(c->count, sizeof *c->cell, e);
+    if (!c->cell) return PNET_NO_MEMORY;
+    pnet_cpu_corners_write(queries, source, kind, c->nearest, c->lists.start, c->lists.other,
+        c->cell, c->lists.weight, c->work);
+    return PNET_OK;
+}
+
+/* The lists of the rows of `in`. */
+static enum pnet_status turn_corners(
+    struct making *m, const struct corners *c, struct pnet_error *e)
+{
+    struct pnet_map_lists *to = &m->map->by_in;
+    struct pnet_triplets from = {.rows = m->out->level.rows,
+        .others = m->in->level.rows,
+        .count = c->count,
+        .cells = PNET_CORNERS,
+        .start = c->lists.start,
+        .other = c->lists.other,
+        .cell = c->cell};
+    enum pnet_status st = take_lists(to, from.others, c->count, c->lists.weight != NULL, e);
+    uint16_t *cell = st ? NULL : pnet_library_room(c->count, sizeof *cell, e);
+    void *work = cell ? pnet_library_room((int64_t)pnet_cpu_transpose_work(&from), 1, e) : NULL;
+    if (work) {
+        pnet_cpu_transpose(&from, to->start, to->other, cell, work);
+        struct pnet_triplets back = {.rows = from.others,
+            .others = from.rows,
+            .count = c->count,
+            .cells = PNET_CORNERS,
+            .start = to->start,
+            .other = to->other,
+            .cell = cell};
+        if (to->weight) pnet_cpu_corners_transpose(&from, c->lists.weight, &back, to->weight);
+    }
+    free(cell);
+    free(work);
+    return work ? PNET_OK : PNET_NO_MEMORY;
+}
+
+static enum pnet_status name_corners(struct making *m, struct corners *c, struct pnet_error *e)
+{
+    const int32_t *order =
+        pnet_points_order(m->out); /* `in` is a level, whose rows are the caller's */
+    struct pnet_map_lists *to = &m->map->by_out, *from = &c->lists;
+    int64_t n = m->out->level.rows;
+    pnet_points_name(c->count, order, m->map->by_in.other);
+    if (!order) {
+        *to = *from;
+        *from = (struct pnet_map_lists){0};
+        return PNET_OK;
+    }
+    enum pnet_status st = take_lists(to, n, c->count, from->weight != NULL, e);
+    if (st) return st;
+    pnet_points_place_starts(n, order, from->start, to->start);
+    pnet_points_place_lists(n, order, from->start, to->start, 4, from->other, to->other);
+    if (to->weight)
+        pnet_points_place_lists(n, order, from->start, to->start, 4, from->weight, to->weight);
+    return PNET_OK;
+}
+
+static enum pnet_status make_corners(struct making *m, struct pnet_error *e)
+{
+    struct corners c = {0};
+    if (!m->in->finer)
+        return pnet_error_set(e, PNET_USAGE, "`in` is no level: its points have no cells");
+    enum pnet_status st = find_corners(m, &c, e);
+    if (!st) st = turn_corners(m, &c, e);
+    if (!st) st = name_corners(m, &c, e);
+    free_corners(&c);
+    return st;
+}
+
+static enum pnet_status make(struct making *m, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_points_same_samples("out", m->out, "in", m->in, e);
+    if (st) return st;
+    m->map->kind = m->o.kind;
+    m->map->rows_in = m->in->level.rows;
+    m->map->rows_out = m->out->level.rows;
+    switch (m->o.kind) {
+    case PNET_MAP_MEAN:
+    case PNET_MAP_MAX:
+    case PNET_MAP_SUM:
+        if (pnet_points_reach(m->in, m->out)) return find_cells(m->map, m->in, m->out, e);
+        return pnet_error_set(e, PNET_USAGE, "`out` was not sampled from `in`");
+    case PNET_MAP_PARENT:
+        if (pnet_points_reach(m->out, m->in)) return find_cells(m->map, m->out, m->in, e);
+        return pnet_error_set(e, PNET_USAGE, "`in` was not sampled from `out`");
+    case PNET_MAP_INVERSE_DISTANCE: return find_nearest(m, e);
+    case PNET_MAP_TRILINEAR:
+    case PNET_MAP_NEAREST: return make_corners(m, e);
+    }
+    return pnet_error_set(
+        e, PNET_USAGE, "kind %d: expected a value of enum pnet_map_kind", (int)m->o.kind);
+}
+
+enum pnet_status pnet_map_new(const struct pnet_points *out, const struct pnet_points *in,
+    const struct pnet_map_options *o, struct pnet_map **map, struct pnet_error *e)
+{
+    struct making m = {.out = out, .in = in};
+    *map = NULL;
+    enum pnet_status st = pnet_library_take("pnet_map_options", o, &m.o, sizeof m.o, e);
+    if (st) return st;
+    m.map = calloc(1, sizeof *m.map);
+    if (!m.map) return pnet_error_memory(e);
+    st = make(&m, e);
+    if (st)
+        pnet_map_free(m.map);
+    else
+        *map = m.map;
+    return st;
+}
