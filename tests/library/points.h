@@ -191,4 +191,30 @@ static inline void points_same(const struct pnet_points *points, const struct pn
     free(parent);
 }
 
+/* The voxel of a point by docs/geometry.md. */
+static inline void points_voxel_of(const float *p, double base, int factor, int voxel[3])
+{
+    for (int a = 0; a < 3; a++) {
+        volatile float quotient = p[a] * (float)(1 / base);
+        voxel[a] = (int)floor(floor((double)quotient) / factor);
+    }
+}
+
+static inline float points_square(const float *p, const float *q)
+{
+    volatile float d[3];
+    for (int a = 0; a < 3; a++) {
+        d[a] = p[a] - q[a];
+        d[a] = d[a] * d[a];
+    }
+    d[0] = d[0] + d[1];
+    d[0] = d[0] + d[2];
+    return d[0];
+}
+
+static inline bool points_same_voxel(const int a[3], const int b[3])
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 #endif

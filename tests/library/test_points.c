@@ -6,32 +6,6 @@
 
 enum { ROWS = 700 };
 
-/* The voxel of a point by docs/geometry.md. */
-static void voxel_of(const float *p, double base, int factor, int voxel[3])
-{
-    for (int a = 0; a < 3; a++) {
-        volatile float quotient = p[a] * (float)(1 / base);
-        voxel[a] = (int)floor(floor((double)quotient) / factor);
-    }
-}
-
-static float square(const float *p, const float *q)
-{
-    volatile float d[3];
-    for (int a = 0; a < 3; a++) {
-        d[a] = p[a] - q[a];
-        d[a] = d[a] * d[a];
-    }
-    d[0] = d[0] + d[1];
-    d[0] = d[0] + d[2];
-    return d[0];
-}
-
-static bool same_voxel(const int a[3], const int b[3])
-{
-    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
-}
-
 /* A level against what it was sampled from, whose rows decide between equals by `rank`. */
 static void check_level(const struct pnet_points *fine, const struct pnet_points *level,
     double base, int factor, const int32_t *rank)
@@ -43,16 +17,17 @@ static void check_level(const struct pnet_points *fine, const struct pnet_points
     float cell = (float)factor * (float)base;
     for (int64_t i = 0; i < n; i++) {
         int own[3], other[3];
-        voxel_of(at + 3 * i, base, factor, own);
+        points_voxel_of(at + 3 * i, base, factor, own);
         float centre[3];
         for (int a = 0; a < 3; a++) centre[a] = ((float)own[a] + 0.5F) * cell;
         int64_t best = i;
         for (int64_t k = 0; k < n; k++) {
-            voxel_of(at + 3 * k, base, factor, other);
-            bool same = sample[k] == sample[i] && same_voxel(own, other);
+            points_voxel_of(at + 3 * k, base, factor, other);
+            bool same = sample[k] == sample[i] && points_same_voxel(own, other);
             wrong += same != (parent[k] == parent[i]);
             if (!same) continue;
-            float d = square(at + 3 * k, centre), least = square(at + 3 * best, centre);
+            float d = points_square(at + 3 * k, centre),
+                  least = points_square(at + 3 * best, centre);
             if (d < least || (d == least && rank[k] < rank[best])) best = k;
         }
         wrong += parent[i] < 0 || parent[i] >= rows || of[parent[i]] != sample[i] ||
@@ -121,7 +96,7 @@ static int cell_of(const float *p, const float *q, int kernel, float radius, boo
     int k = 0;
     for (int a = 0; a < 3; a++) d[a] = q[a] - p[a];
     bool near = cube ? fabsf(d[0]) <= radius && fabsf(d[1]) <= radius && fabsf(d[2]) <= radius
-                     : square(q, p) <= radius * radius;
+                     : points_square(q, p) <= radius * radius;
     if (!near && !child) return -1;
     for (int a = 0; a < 3; a++) {
         volatile float scaled = d[a] * (float)((double)kernel / (2 * (double)radius));
@@ -156,8 +131,8 @@ static void check_set(const struct pnet_points *out, const struct pnet_points *i
                 wrong += at >= info.triplets || i[at] != a || j[at] != b || k[at] != c;
                 at++;
             }
-    CHECKF(!wrong && at == info.triplets && at > info.rows_out, "%d wrong, %d of %d",
-        (int)wrong, (int)at, (int)info.triplets);
+    CHECKF(!wrong && at == info.triplets && at > info.rows_out, "%d wrong, %d of %d", (int)wrong,
+        (int)at, (int)info.triplets);
     free(i);
     free(j);
     free(k);
