@@ -9,18 +9,20 @@ enum { POINTS_FEATURES = 5, POINTS_SAMPLES = 3 };
 /* A batch whose rows are in no order; its middle sample is empty. */
 struct points_cloud {
     int64_t rows;
-    float *xyz, *f;                     /* [rows, 3], [rows, POINTS_FEATURES] */
+    int32_t width;                      /* channels */
+    float *xyz, *f;                     /* [rows, 3], [rows, width] */
     int64_t splits[POINTS_SAMPLES + 1]; /* rows of a sample are together */
     int32_t *sample;                    /* [rows] */
 };
 
 /* Points of a box of a metre around the origin; one in four lies on a lattice, so that many are equally near to a centre, and
    some are there twice. */
-static inline struct points_cloud points_fill(int64_t rows)
+static inline struct points_cloud points_fill_wide(int64_t rows, int32_t width)
 {
     struct points_cloud c = {.rows = rows,
+        .width = width,
         .xyz = sets_floats(3 * rows),
-        .f = sets_floats(rows * POINTS_FEATURES),
+        .f = sets_floats(rows * width),
         .splits = {0, rows / 3, rows / 3, rows},
         .sample = sets_room((size_t)rows, sizeof *c.sample)};
     for (int64_t i = 0; i < rows; i++) {
@@ -32,6 +34,11 @@ static inline struct points_cloud points_fill(int64_t rows)
         }
     }
     return c;
+}
+
+static inline struct points_cloud points_fill(int64_t rows)
+{
+    return points_fill_wide(rows, POINTS_FEATURES);
 }
 
 static inline void points_drop(struct points_cloud *c)
@@ -118,7 +125,7 @@ static inline int32_t *points_parents(
 static inline void points_shuffle(struct points_cloud *c, int64_t *moved)
 {
     float *xyz = sets_room((size_t)c->rows, 3 * sizeof *xyz),
-          *f = sets_room((size_t)c->rows, POINTS_FEATURES * sizeof *f);
+          *f = sets_room((size_t)c->rows, (size_t)c->width * sizeof *f);
     int32_t *sample = sets_room((size_t)c->rows, sizeof *sample);
     for (int64_t i = 0; i < c->rows; i++) moved[i] = i;
     for (int64_t i = c->rows - 1; i > 0; i--) {
@@ -128,8 +135,7 @@ static inline void points_shuffle(struct points_cloud *c, int64_t *moved)
     }
     for (int64_t i = 0; i < c->rows; i++) {
         memcpy(xyz + 3 * i, c->xyz + 3 * moved[i], 3 * sizeof *xyz);
-        memcpy(f + POINTS_FEATURES * i, c->f + POINTS_FEATURES * moved[i],
-            POINTS_FEATURES * sizeof *f);
+        memcpy(f + c->width * i, c->f + c->width * moved[i], (size_t)c->width * sizeof *f);
         sample[i] = c->sample[moved[i]];
     }
     points_drop(c);
@@ -162,7 +168,7 @@ static inline float *points_run_net(const struct points_cloud *c, const char *te
     struct pnet_model *m = NULL;
     struct pnet_value v[] = {{"cloud", {c->splits, PNET_DTYPE_I64, POINTS_SAMPLES + 1, 1, 0}},
         {"cloud.xyz", {c->xyz, PNET_DTYPE_F32, c->rows, 3, 0}},
-        {"cloud.f", {c->f, PNET_DTYPE_F32, c->rows, POINTS_FEATURES, 0}}};
+        {"cloud.f", {c->f, PNET_DTYPE_F32, c->rows, c->width, 0}}};
     NEED(pnet_model_compile("points.pnet", text, strlen(text), &o, &m, &e));
     struct pnet_session *s = api_session(m, NULL);
     NEED(pnet_session_init(s, &e));

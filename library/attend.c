@@ -1,0 +1,226 @@
+/* Points in buckets along an order, and attention among them. */
+#include "library/points.h"
+
+#include "kernels/attend.h"
+#include "kernels/geometry_stage.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nothing changes it. */
+struct pnet_buckets {
+    int64_t rows;
+    int32_t samples;
+    int64_t *splits; /* [samples + 1] */
+    int32_t *order;  /* [rows]: the caller's row at each place; NULL: places are rows */
+    struct pnet_scopes scopes;
+};
+
+void pnet_buckets_free(struct pnet_buckets *b)
+{
+    if (!b) return;
+    free(b->splits);
+    free(b->order);
+    free(b);
+}
+
+static enum pnet_status check_number(
+    const char *name, int32_t value, int32_t low, int32_t high, struct pnet_error *e)
+{
+    if (value >= low && value <= high) return PNET_OK;
+    return pnet_error_set(
+        e, PNET_USAGE, "%s %d: expected %d to %d", name, (int)value, (int)low, (int)high);
+}
+
+static enum pnet_status take_options(const struct pnet_points *p, struct pnet_buckets_options *o,
+    struct pnet_scopes *s, struct pnet_error *e)
+{
+    *s = (struct pnet_scopes){.bucket = o->bucket ? o->bucket : 512,
+        .scope = o->scope ? o->scope : 8,
+        .shift = o->shift,
+        .stride = o->stride ? o->stride : 1,
+        .wrap = o->wrap != 0};
+    enum pnet_status st = check_number("bucket", s->bucket, 16, 4096, e);
+    if (!st && s->bucket % 16)
+        st = pnet_error_set(e, PNET_USAGE, "bucket %d: expected a multiple of 16", (int)s->bucket);
+    if (!st) st = check_number("scope", s->scope, 1, 64, e);
+    if (!st) st = check_number("shift", s->shift, 0, 1000000, e);
+    if (!st) st = check_number("stride", s->stride, 1, 8, e);
+    if (st) return st;
+    if ((int)o->order < PNET_BUCKETS_Z || o->order > PNET_BUCKETS_Z_MOD)
+        return pnet_error_set(
+            e, PNET_USAGE, "order %d: expected a value of enum pnet_buckets_order", (int)o->order);
+    if (o->cell != 0 && !(o->cell >= 1e-6 && o->cell <= 1e5))
+        return pnet_error_set(e, PNET_USAGE, "cell %g: expected 1e-6 to 1e5 m", o->cell);
+    if (o->order != PNET_BUCKETS_Z && o->cell == 0 && !p->finer)
+        return pnet_error_set(e, PNET_USAGE,
+            "cell: it is needed, as these points have no cells to make the order of");
+    return PNET_OK;
+}
+
+/* Sets the order inside. `o->order` has the numbers of enum pnet_order. */
+static enum pnet_status find_order(const struct pnet_points *p,
+    const struct pnet_buckets_options *o, struct pnet_buckets *b, struct pnet_error *e)
+{
+    struct pnet_grid grid = p->level.grid;
+    size_t bytes = pnet_cpu_bucket_order_work(&p->level), keys = (size_t)b->rows * sizeof(uint64_t);
+    int64_t outside = 0;
+    if (o->order == PNET_BUCKETS_Z) {
+        for (int64_t i = 0; i < b->rows; i++) b->order[i] = (int32_t)i;
+        return PNET_OK;
+    }
+    void *work = pnet_library_room((int64_t)(bytes > keys ? bytes : keys), 1, e);
+    if (!work) return PNET_NO_MEMORY;
+    if (o->cell > 0) {
+        grid = (struct pnet_grid){(float)o->cell, (float)(1 / o->cell), 1};
+        outside = pnet_cpu_keys(b->rows, p->xyz, grid, work);
+    }
+    if (!outside)
+        pnet_cpu_bucket_order(
+            &p->level, grid, (enum pnet_order)o->order, b->scopes.bucket, b->order, work);
+    free(work);
+    if (!outside) return PNET_OK;
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%lld points lie beyond the %d voxels of %g m that an order reaches from the origin",
+        (long long)outside, PNET_KEY_BIAS, o->cell);
+}
+
+static enum pnet_status make(const struct pnet_points *p, const struct pnet_buckets_options *o,
+    struct pnet_buckets *b, struct pnet_error *e)
+{
+    const int32_t *rows = pnet_points_order(p);
+    b->rows = p->level.rows;
+    b->samples = p->level.samples;
+    b->splits = pnet_library_room((int64_t)b->samples + 1, sizeof *b->splits, e);
+    if (!b->splits) return PNET_NO_MEMORY;
+    memcpy(b->splits, p->splits, ((size_t)b->samples + 1) * sizeof *b->splits);
+    if (o->order == PNET_BUCKETS_Z && !rows) return PNET_OK;
+    b->order = pnet_library_room(b->rows, sizeof *b->order, e);
+    if (!b->order) return PNET_NO_MEMORY;
+    enum pnet_status st = find_order(p, o, b, e);
+    if (!st) pnet_points_name(b->rows, rows, b->order);
+    return st;
+}
+
+enum pnet_status pnet_buckets_new(const struct pnet_points *points,
+    const struct pnet_buckets_options *options, struct pnet_buckets **buckets, struct pnet_error *e)
+{
+    struct pnet_buckets_options o;
+    struct pnet_scopes scopes;
+    *buckets = NULL;
+    enum pnet_status st = pnet_library_take("pnet_buckets_options", options, &o, sizeof o, e);
+    if (!st) st = take_options(points, &o, &scopes, e);
+    if (st) return st;
+    struct pnet_buckets *b = calloc(1, sizeof *b);
+    if (!b) return pnet_error_memory(e);
+    b->scopes = scopes;
+    st = make(points, &o, b, e);
+    if (st)
+        pnet_buckets_free(b);
+    else
+        *buckets = b;
+    return st;
+}
+
+static struct pnet_attend plain(const struct pnet_buckets *b)
+{
+    return (struct pnet_attend){.rows = pnet_count(b->rows),
+        .samples = b->samples,
+        .splits = b->splits,
+        .order = b->order,
+        .scopes = b->scopes,
+        .precision = PNET_FP32};
+}
+
+enum pnet_status pnet_attend_workspace(
+    const struct pnet_buckets *buckets, int backward, size_t *bytes, struct pnet_error *e)
+{
+    struct pnet_attend a = plain(buckets);
+    (void)e;
+    *bytes = pnet_cpu_attend_work(&a, backward != 0);
+    return PNET_OK;
+}
+
+/* Sets what a call has of its options, and of the width of qkv. */
+static enum pnet_status take_heads(
+    struct pnet_attend *a, const struct pnet_attend_options *o, int64_t width, struct pnet_error *e)
+{
+    int32_t heads = o->heads ? o->heads : 1;
+    int64_t channels = width / 3, each = heads > 0 ? channels / heads : 0;
+    if (heads < 1 || heads > 4096)
+        return pnet_error_set(e, PNET_USAGE, "%d heads: expected 1 to 4096", (int)heads);
+    if (width % 3 || channels % heads)
+        return pnet_error_set(e, PNET_USAGE,
+            "qkv: width %lld, expected queries, keys and values for %d heads", (long long)width,
+            (int)heads);
+    if (each != 8 && each != 16 && each != 32 && each != 64 && each != 128)
+        return pnet_error_set(e, PNET_USAGE,
+            "a head has %lld channels: 8, 16, 32, 64 or 128 are possible", (long long)each);
+    a->heads = heads;
+    a->width = (int32_t)each;
+    a->scale = (float)(o->scale != 0 ? o->scale : 1 / sqrt((double)channels / heads));
+    return PNET_OK;
+}
+
+/* Checks what both directions have. */
+static enum pnet_status begin(struct pnet_attend *a, const struct pnet_array *qkv,
+    const struct pnet_attend_options *given, struct pnet_attend_options *o, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_library_take("pnet_attend_options", given, o, sizeof *o, e);
+    if (!st) st = take_heads(a, o, qkv->width, e);
+    if (st) return st;
+    return pnet_library_check_matrix("qkv", qkv, PNET_DTYPE_F32, a->rows.most, qkv->width, e);
+}
+
+static void *workspace(const struct pnet_attend *a, const struct pnet_attend_options *o,
+    bool backward, void **own, struct pnet_error *e)
+{
+    return pnet_library_workspace(o->workspace, o->workspace_bytes,
+        pnet_cpu_attend_work(a, backward), "pnet_attend_workspace", own, e);
+}
+
+enum pnet_status pnet_attend_forward(const struct pnet_buckets *buckets,
+    const struct pnet_array *qkv, const struct pnet_attend_options *options,
+    const struct pnet_array_out *result, struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    struct pnet_attend a = plain(buckets);
+    struct pnet_attend_options o;
+    enum pnet_status st = begin(&a, qkv, options, &o, e);
+    if (!st)
+        st = pnet_library_check_filled(
+            "result", result, PNET_DTYPE_F32, buckets->rows, qkv->width / 3, e);
+    if (!st && o.accumulate)
+        st = pnet_error_set(e, PNET_USAGE, "accumulate: the backward alone has it");
+    if (st) return st;
+    void *own, *work = workspace(&a, &o, false, &own, e);
+    if (!work) return e->status;
+    pnet_cpu_attend(&a, qkv->data, result->data, o.log_sum, work);
+    free(own);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_attend_backward(const struct pnet_buckets *buckets,
+    const struct pnet_array *qkv, const struct pnet_array *out, const struct pnet_array *gradient,
+    const struct pnet_attend_options *options, const struct pnet_array_out *result,
+    struct pnet_error *e)
+{
+    PNET_OWN_ERROR(e);
+    struct pnet_attend a = plain(buckets);
+    struct pnet_attend_options o;
+    int64_t rows = buckets->rows, width = qkv->width / 3;
+    enum pnet_status st = begin(&a, qkv, options, &o, e);
+    if (!st) st = pnet_library_check_matrix("out", out, PNET_DTYPE_F32, rows, width, e);
+    if (!st) st = pnet_library_check_matrix("gradient", gradient, PNET_DTYPE_F32, rows, width, e);
+    if (!st) st = pnet_library_check_filled("result", result, PNET_DTYPE_F32, rows, qkv->width, e);
+    if (!st && !o.log_sum && rows)
+        st = pnet_error_set(e, PNET_USAGE, "log_sum: the gradient needs that of the forward");
+    if (st) return st;
+    void *own, *work = workspace(&a, &o, true, &own, e);
+    if (!work) return e->status;
+    pnet_cpu_attend_backward(
+        &a, qkv->data, out->data, o.log_sum, gradient->data, o.accumulate != 0, result->data, work);
+    free(own);
+    return PNET_OK;
+}
