@@ -395,14 +395,14 @@ struct pnet_set_info {
     size_t size;
     int64_t rows_in, rows_out, triplets;
     int32_t taps;
-    int32_t axes;                        /* of its voxels; 0: it was made from triplets */
+    int32_t axes;                        /* of its voxels; 0: it has none */
     int32_t batches;                     /* samples */
     int32_t extent_in[3], extent_out[3]; /* of axes that are not there, 1 */
 };
 PNET_API enum pnet_status pnet_set_counts(
     const struct pnet_set *set, struct pnet_set_info *info, struct pnet_error *e);
 /* Copies the voxels of the outputs, [rows_out, 1 + axes] as `indices` above; `count` is the number of elements. PNET_USAGE: the
-   set was made from triplets. */
+   set has no voxels. */
 PNET_API enum pnet_status pnet_set_indices(
     const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e);
 /* Copies the triplets, sorted by (i, k, j); `count` is their number. An array may be NULL. */
@@ -442,7 +442,7 @@ PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
 /* In float32, on the CPU, from the caller's arrays as they are: all are PNET_DTYPE_F32 and contiguous (stride 0 or their width).
    Arrays and workspace must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`,
    and so have the results. `o` may be NULL. The same arguments give the same bits for any number of threads; results of rows do
-   not depend on the order of the rows of a set of voxels, gradients of weights do in their last bits. Infinities and NaN spread
+   not depend on the order of the rows of voxels or points, gradients of weights do in their last bits. Infinities and NaN spread
    to the rows that read them; where groups are narrower than 16 channels, also to their neighbour groups.
    PNET_USAGE: an array has another type or shape, or the workspace is too small. PNET_NO_MEMORY: there was no workspace. */
 PNET_API enum pnet_status pnet_conv_forward(const struct pnet_set *set,
@@ -467,11 +467,10 @@ struct pnet_points;
 
 struct pnet_points_options {
     size_t size;
-    /* The samples of the points: one of these two; without either there is one sample. */
-    const struct pnet_array *
-        row_splits; /* int32 or int64 [samples + 1, 1]: the row at which each begins, and the end */
-    const struct pnet_array *sample; /* int32 or int64 [rows, 1]: of each row, below `batches` */
-    int32_t batches; /* with `sample`: how many there are; they may be empty. 0: 1 */
+    /* The samples: row splits, int32 or int64 [samples + 1, 1], where each begins, and the end; or the sample of each row, int32 or
+       int64 [rows, 1], of `batches`, which may be empty (0: 1). NULL, both: there is one. */
+    const struct pnet_array *row_splits, *sample;
+    int32_t batches;
     /* Inside, points lie along a curve, which decides between equals (nearest points), and the order in which sums are formed.
        Metres: along the grid with these cells, as in a model whose finest grid they are; points of one cell are in the order of
        the caller's rows. 0: as in a model without grids, along cells of 2^-19 of the largest coordinate. */
@@ -519,11 +518,10 @@ enum pnet_near_shape {
 };
 /* What a model's voxel mode changes, to be added up. Each needs levels of one chain of grids. */
 enum pnet_degradation {
-    PNET_DEGRADE_CENTRE = 1, /* a centre is that of its voxel, instead of its point */
-    PNET_DEGRADE_NEIGHBOUR =
-        2,                   /* neighbours are those in a window of voxels, instead of a radius */
-    PNET_DEGRADE_KERNEL = 4, /* kernel cells are voxels of that window */
-    PNET_DEGRADE_VOXEL = 7   /* all three: voxel mode */
+    PNET_DEGRADE_CENTRE = 1,    /* a centre is that of its voxel, instead of its point */
+    PNET_DEGRADE_NEIGHBOUR = 2, /* neighbours are those in a window of voxels */
+    PNET_DEGRADE_KERNEL = 4,    /* kernel cells are voxels of that window */
+    PNET_DEGRADE_VOXEL = 7      /* all three: voxel mode */
 };
 struct pnet_near_options {
     size_t size;
@@ -555,8 +553,8 @@ enum pnet_map_kind {
     PNET_MAP_MEAN = 0,
     PNET_MAP_MAX = 1,
     PNET_MAP_SUM = 2,
-    PNET_MAP_PARENT =
-        3, /* `in` was sampled from `out`: the row of the cell that a point belongs to */
+    /* `in` was sampled from `out`: the row of the cell that a point belongs to */
+    PNET_MAP_PARENT = 3,
     /* Any points: the mean of the k nearest rows in the sample, weighted by 1 / (distance^2 + 1e-8); 0 where there are none */
     PNET_MAP_INVERSE_DISTANCE = 4,
     /* `in` is a level, `out` any points, and features of `in` lie on the centres of its cells: of the eight cells around a

@@ -36,6 +36,11 @@ OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
 DTYPES = {"f32": 0, "i32": 1, "i64": 2}
 SETS = {"submanifold": 0, "strided": 1, "transposed": 2}
 CONVS = {"forward": 0, "grad_input": 1, "grad_weight": 2}
+SHAPES = {"ball": 0, "cube": 1}
+DEGRADATIONS = {"centre": 1, "neighbour": 2, "kernel": 4, "voxel": 7}
+MAPS = {"mean": 0, "max": 1, "sum": 2, "parent": 3, "inverse_distance": 4, "trilinear": 5, "nearest": 6}
+ORDERS = {"z": 0, "z_trans": 1, "hilbert": 2, "hilbert_trans": 3, "xor_div": 4, "xor_mod": 5, "z_mod": 6}
+LOSSES = {"chamfer": 0, "dcd": 1, "hypercd": 2, "infocd": 3, "emd": 4, "sinkhorn": 5, "apml": 6}
 ENUMS = {
     "PNET_PURPOSE_": PURPOSES,
     "PNET_DIAGNOSTIC_": DIAGNOSTICS,
@@ -45,6 +50,11 @@ ENUMS = {
     "PNET_DTYPE_": DTYPES,
     "PNET_SET_": SETS,
     "PNET_CONV_": CONVS,
+    "PNET_NEAR_": SHAPES,
+    "PNET_DEGRADE_": DEGRADATIONS,
+    "PNET_MAP_": MAPS,
+    "PNET_BUCKETS_": ORDERS,
+    "PNET_LOSS_": LOSSES,
 }
 
 
@@ -220,8 +230,109 @@ class pnet_conv_options(Sized):
     ]
 
 
-MODEL = SESSION = SET = c_void_p  # opaque handles
+class pnet_points_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("row_splits", POINTER(pnet_array)),
+        ("sample", POINTER(pnet_array)),
+        ("batches", c_int32),
+        ("cell", c_double),
+    ]
+
+
+class pnet_points_info(Sized):
+    _fields_ = [("size", c_size_t), ("rows", c_int64), ("batches", c_int32), ("cell", c_double)]
+
+
+class pnet_near_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kernel", c_int32),
+        ("radius", c_double),
+        ("knn", c_int32),
+        ("shape", c_int),
+        ("degrade", c_int32),
+    ]
+
+
+class pnet_map_options(Sized):
+    _fields_ = [("size", c_size_t), ("kind", c_int), ("k", c_int32), ("outside_nearest", c_int)]
+
+
+class pnet_map_run(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("argmax", POINTER(c_int32)),
+        ("accumulate", c_int),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+class pnet_buckets_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("order", c_int),
+        ("bucket", c_int32),
+        ("scope", c_int32),
+        ("shift", c_int32),
+        ("stride", c_int32),
+        ("wrap", c_int),
+        ("cell", c_double),
+    ]
+
+
+class pnet_attend_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("heads", c_int32),
+        ("scale", c_double),
+        ("log_sum", POINTER(c_float)),
+        ("accumulate", c_int),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+class pnet_loss_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kind", c_int),
+        ("squares", c_int),
+        ("at_least_one", c_int),
+        ("sums", c_int),
+        ("rounds", c_int32),
+        ("alpha", c_double),
+        ("lambda", c_double),
+        ("tau", c_double),
+        ("eps", c_double),
+        ("blur", c_double),
+        ("scaling", c_double),
+        ("p", c_double),
+        ("most", c_int32),
+        ("entries", c_int32),
+    ]
+
+
+class pnet_loss_bytes(Sized):
+    _fields_ = [("size", c_size_t), ("kept", c_size_t), ("forward", c_size_t), ("backward", c_size_t)]
+
+
+class pnet_loss_run(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("kept", c_void_p),
+        ("kept_bytes", c_size_t),
+        ("accumulate", c_int),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+MODEL = SESSION = SET = POINTS = MAP = BUCKETS = c_void_p  # opaque handles
 _ARRAY, _OUT, _CONV = POINTER(pnet_array), POINTER(pnet_array_out), POINTER(pnet_conv_options)
+_RUN, _ATTEND = POINTER(pnet_map_run), POINTER(pnet_attend_options)
+_LOSS, _LOSS_RUN = POINTER(pnet_loss_options), POINTER(pnet_loss_run)
 
 # Functions that can fail: the arguments before the last one, struct pnet_error *. They return enum pnet_status.
 FALLIBLE = {
@@ -262,6 +373,26 @@ FALLIBLE = {
     "pnet_conv_forward": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
     "pnet_conv_grad_input": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
     "pnet_conv_grad_weight": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
+    "pnet_points_new": [_ARRAY, POINTER(pnet_points_options), POINTER(POINTS)],
+    "pnet_points_grid": [POINTS, c_double, POINTER(POINTS)],
+    "pnet_points_counts": [POINTS, POINTER(pnet_points_info)],
+    "pnet_points_positions": [POINTS, _OUT],
+    "pnet_points_samples": [POINTS, _OUT],
+    "pnet_points_sources": [POINTS, _OUT],
+    "pnet_points_parents": [POINTS, POINTS, _OUT],
+    "pnet_set_points": [POINTS, POINTS, POINTER(pnet_near_options), POINTER(SET)],
+    "pnet_map_new": [POINTS, POINTS, POINTER(pnet_map_options), POINTER(MAP)],
+    "pnet_map_workspace": [MAP, c_int, c_int32, POINTER(c_size_t)],
+    "pnet_map_forward": [MAP, _ARRAY, _RUN, _OUT],
+    "pnet_map_backward": [MAP, _ARRAY, _RUN, _OUT],
+    "pnet_buckets_new": [POINTS, POINTER(pnet_buckets_options), POINTER(BUCKETS)],
+    "pnet_attend_workspace": [BUCKETS, c_int, POINTER(c_size_t)],
+    "pnet_attend_forward": [BUCKETS, _ARRAY, _ATTEND, _OUT],
+    "pnet_attend_backward": [BUCKETS, _ARRAY, _ARRAY, _ARRAY, _ATTEND, _OUT],
+    "pnet_loss_default": [c_int, _LOSS],
+    "pnet_loss_workspace": [POINTS, POINTS, _LOSS, POINTER(pnet_loss_bytes)],
+    "pnet_loss_forward": [POINTS, POINTS, _LOSS, _LOSS_RUN, POINTER(c_float)],
+    "pnet_loss_backward": [POINTS, POINTS, _LOSS, _LOSS_RUN, c_float, _OUT, _OUT],
 }
 # The others: what they return, and their arguments.
 PLAIN = {
@@ -274,6 +405,9 @@ PLAIN = {
     "pnet_model_objectives": (c_size_t, [MODEL]),
     "pnet_session_free": (None, [SESSION]),
     "pnet_set_free": (None, [SET]),
+    "pnet_points_free": (None, [POINTS]),
+    "pnet_map_free": (None, [MAP]),
+    "pnet_buckets_free": (None, [BUCKETS]),
 }
 
 

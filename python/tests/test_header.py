@@ -15,6 +15,7 @@ TYPES = {
     "void": None,
     "int": ctypes.c_int,
     "float": ctypes.c_float,
+    "double": ctypes.c_double,
     "size_t": ctypes.c_size_t,
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
@@ -22,6 +23,9 @@ TYPES = {
     "struct pnet_model *": ctypes.c_void_p,
     "struct pnet_session *": ctypes.c_void_p,
     "struct pnet_set *": ctypes.c_void_p,
+    "struct pnet_points *": ctypes.c_void_p,
+    "struct pnet_map *": ctypes.c_void_p,
+    "struct pnet_buckets *": ctypes.c_void_p,
 }
 
 
@@ -41,7 +45,7 @@ def to_ctypes(text):
         return ctypes.c_int
     while depth and base + " *" * min(depth, 1) not in TYPES:
         pointed = base.replace("struct ", "")
-        inner = structs()[pointed] if pointed in structs() else {"double": ctypes.c_double, **TYPES}[base]
+        inner = structs()[pointed] if pointed in structs() else TYPES[base]
         return ctypes.POINTER(inner)
     found = TYPES[base + (" *" if depth else "")]
     return ctypes.POINTER(found) if depth == 2 else found
