@@ -467,8 +467,8 @@ struct pnet_points;
 
 struct pnet_points_options {
     size_t size;
-    /* The samples: row splits, int32 or int64 [samples + 1, 1], where each begins, and the end; or the sample of each row, int32 or
-       int64 [rows, 1], of `batches`, which may be empty (0: 1). NULL, both: there is one. */
+    /* The samples: row splits, int32 or int64 [samples + 1, 1], where each begins, and the end; or the sample of each row, int32
+       or int64 [rows, 1], of `batches`, which may be empty (0: 1). NULL, both: there is one. */
     const struct pnet_array *row_splits, *sample;
     int32_t batches;
     /* Inside, points lie along a curve, which decides between equals (nearest points), and the order in which sums are formed.

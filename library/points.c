@@ -147,7 +147,7 @@ static enum pnet_status join_rows(struct making *m, struct pnet_error *e)
     if (!m->group && (stride == 3 || a->rows < 2) && a->data) return PNET_OK;
     m->copy = pnet_library_room(a->rows, POINT_BYTES, e);
     if (!m->copy) return PNET_NO_MEMORY;
-    for (int64_t i = 0; i < a->rows; i++)
+    for (int64_t i = 0; i < a->rows && m->given; i++)
         memcpy(m->copy + 3 * i, m->given + pnet_points_row(m->group, i) * stride, POINT_BYTES);
     m->given = m->copy;
     return PNET_OK;

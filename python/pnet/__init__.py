@@ -11,7 +11,7 @@ from pnet.session import Memory, Session, Step
 from pnet.voxels import VoxelSet
 
 __all__ = [
-    "Buckets", "Diagnostic", "Error", "Field", "Input", "Memory", "Model", "Objective", "PointMap", "PointSet", "Points", "Result",
-    "Session", "Status", "Step", "VoxelSet", "Weight", "point_loss",
+    "Buckets", "Diagnostic", "Error", "Field", "Input", "Memory", "Model", "Objective", "PointMap", "PointSet", "Points",
+    "Result", "Session", "Status", "Step", "VoxelSet", "Weight", "point_loss",
 ]
 __version__ = version()

@@ -64,8 +64,8 @@ class Points(_handle.Computing):
         self._call("pnet_points_counts", byref(self._info))
 
     def grid(self, cell: float) -> Points:
-        """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of a
-        level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
+        """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of
+        a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
         made, level = c_void_p(), Points.__new__(Points)
         self._call("pnet_points_grid", cell, byref(made))
         level._begin(made)
@@ -110,7 +110,8 @@ class Points(_handle.Computing):
 
 
 class PointSet(VoxelSet):
-    """Which rows of points a convolution of a model joins, by which kernel cell: it convolves as a VoxelSet does, and has no voxels.
+    """Which rows of points a convolution of a model joins, by which kernel cell. It convolves as a VoxelSet does, and has no
+    voxels.
 
     out, source  the same points, or a level and what it was sampled from, in either direction
     kernel       kernel cells an axis
@@ -190,7 +191,8 @@ def _heads(value) -> int:
 
 
 class Buckets(_handle.Computing):
-    """Points of each sample in an order, cut into buckets and scopes, for attention. They never change, so threads may share them.
+    """Points of each sample in an order, cut into buckets and scopes, for attention. They never change, so threads may share
+    them.
 
     order   "z", "z_trans", "hilbert", "hilbert_trans", "xor_div", "xor_mod", "z_mod"
     cell    edge of the voxels of an order that is not "z", metres; None: the cells of the level
@@ -209,11 +211,13 @@ class Buckets(_handle.Computing):
         self._rows = points.rows
 
     def attend(self, qkv, heads: int = 1, scale: float | None = None) -> tuple[numpy.ndarray, numpy.ndarray]:
-        """qkv float32 [rows, 3 C]: queries, keys, values; returns the result [rows, C], and log_sum [rows, heads] for backward."""
+        """qkv float32 [rows, 3 C]: queries, keys, values; returns the result [rows, C], and log_sum [rows, heads] for the
+        backward."""
         x, heads = _features("qkv", qkv, self._rows), _heads(heads)
         result = numpy.empty((self._rows, x.shape[1] // 3), numpy.float32)
         log_sum = numpy.empty((self._rows, heads), numpy.float32)
-        options = library.pnet_attend_options(heads=heads, scale=0 if scale is None else scale, log_sum=_arrays.pointer(log_sum))
+        options = library.pnet_attend_options(heads=heads, scale=0 if scale is None else scale,
+                                              log_sum=_arrays.pointer(log_sum))
         self._call("pnet_attend_forward", byref(_arrays.describe(x)), byref(options), byref(_out(result)))
         return result, log_sum
 
@@ -225,7 +229,8 @@ class Buckets(_handle.Computing):
         found = numpy.empty(x.shape, numpy.float32)
         options = library.pnet_attend_options(heads=_heads(sums.shape[1]), scale=0 if scale is None else scale,
                                               log_sum=_arrays.pointer(sums))
-        self._call("pnet_attend_backward", *(byref(_arrays.describe(a)) for a in (x, out, g)), byref(options), byref(_out(found)))
+        given = (byref(_arrays.describe(a)) for a in (x, out, g))
+        self._call("pnet_attend_backward", *given, byref(options), byref(_out(found)))
         return found
 
 

@@ -119,7 +119,7 @@ y = n(cloud)
         qkv, gradient = self.floats(400, 96), self.floats(400, 32)
         buckets = pnet.Buckets(self.points, "hilbert", bucket=4096, cell=0.1)  # a scope a sample
         result, log_sum = buckets.attend(qkv, heads=2)
-        q, k, v = (part.reshape(400, 2, 16).transpose(1, 0, 2) for part in qkv.astype(float).reshape(400, 3, 32).transpose(1, 0, 2))
+        q, k, v = qkv.astype(float).reshape(400, 3, 2, 16).transpose(1, 2, 0, 3)
         weights = numpy.exp(q @ k.transpose(0, 2, 1) / 4) * (self.sample[:, None] == self.sample)
         sums = weights.sum(2, keepdims=True)
         self.near(result, (weights / sums @ v).transpose(1, 0, 2).reshape(400, 32))

@@ -3,8 +3,9 @@
 #include "tests/library/points.h"
 
 #include <omp.h>
+#include <pthread.h>
 
-enum { ROWS = 700 };
+enum { ROWS = 700, THREADS = 4 };
 
 /* A level against what it was sampled from, whose rows decide between equals by `rank`. */
 static void check_level(const struct pnet_points *fine, const struct pnet_points *level,
@@ -325,11 +326,67 @@ static void test_errors_of_sets(void)
     points_drop(&c);
 }
 
+/* What threads make of the same points: the numbers of each. */
+struct turn {
+    const struct pnet_points *points;
+    int64_t rows, triplets;
+    float loss, top[ROWS];
+};
+
+static void *take_turn(void *given)
+{
+    struct turn *t = given;
+    struct pnet_points *g = points_grid(t->points, 0.125), *again = points_grid(g, 0.125);
+    struct pnet_near_options ball = {.size = sizeof ball, .radius = 0.1};
+    struct pnet_map_options max = {.size = sizeof max, .kind = PNET_MAP_MAX};
+    struct pnet_loss_options how = {.size = sizeof how};
+    struct pnet_set *set = NULL;
+    struct pnet_map *map = NULL;
+    float *at = points_positions(t->points);
+    t->rows = points_info(g).rows;
+    struct pnet_array x = sets_array(at, ROWS, 3);
+    struct pnet_array_out y = sets_out(sets_room((size_t)t->rows, 12), t->rows, 3);
+    NEED(pnet_set_points(again, t->points, &ball, &set, &e));
+    NEED(pnet_map_new(again, t->points, &max, &map, &e));
+    NEED(pnet_map_forward(map, &x, NULL, &y, &e));
+    NEED(pnet_loss_default(PNET_LOSS_CHAMFER, &how, &e));
+    NEED(pnet_loss_forward(g, t->points, &how, NULL, &t->loss, &e));
+    t->triplets = sets_info(set).triplets;
+    memcpy(t->top, y.data, (size_t)t->rows * sizeof *t->top);
+    free(y.data);
+    free(at);
+    pnet_points_free(g);
+    pnet_points_free(again);
+    pnet_set_free(set);
+    pnet_map_free(map);
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    struct points_cloud c = points_fill(ROWS);
+    struct pnet_points *p = points_make(&c, 0);
+    static struct turn turns[THREADS];
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        turns[i].points = p;
+        if (pthread_create(&threads[i], NULL, take_turn, &turns[i])) exit(1);
+    }
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 1; i < THREADS; i++)
+        CHECK(turns[i].rows == turns[0].rows && turns[i].triplets == turns[0].triplets &&
+              turns[i].triplets > 0 && turns[i].loss == turns[0].loss &&
+              !memcmp(turns[i].top, turns[0].top, sizeof turns[0].top));
+    pnet_points_free(p);
+    points_drop(&c);
+}
+
 int main(void)
 {
     test_levels();
     test_sets();
     test_orders();
+    test_threads();
     test_nothing();
     test_errors_of_points();
     test_errors_of_sets();
