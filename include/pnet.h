@@ -442,8 +442,8 @@ PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
 /* In float32, on the CPU, from the caller's arrays as they are: all are PNET_DTYPE_F32 and contiguous (stride 0 or their width).
    Arrays and workspace must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`,
    and so have the results. `o` may be NULL. The same arguments give the same bits for any number of threads; results of rows do
-   not depend on the order of the rows of voxels or points, gradients of weights do in their last bits. Infinities and NaN spread
-   to the rows that read them; where groups are narrower than 16 channels, also to their neighbour groups.
+   not depend on the order of the rows of voxels or points; gradients of weights do for voxels, in their last bits. Infinities and
+   NaN spread to the rows that read them; where groups are narrower than 16 channels, also to their neighbour groups.
    PNET_USAGE: an array has another type or shape, or the workspace is too small. PNET_NO_MEMORY: there was no workspace. */
 PNET_API enum pnet_status pnet_conv_forward(const struct pnet_set *set,
     const struct pnet_array *features, const struct pnet_array *weights,

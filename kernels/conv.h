@@ -36,6 +36,9 @@ static inline bool pnet_conv_is_depthwise(struct pnet_conv_shape s)
      bias    [cout] or NULL;  add: add to `out` (then no activation) */
 struct pnet_mvmr {
     const struct pnet_triplets *triplets;
+    /* CPU: [t->rows], the order in which rows are worked on, so that rows near each other in space come after each other; NULL: as
+       they are. Results do not depend on it. For sets of fewer than 2^31 triplets, and the usual algorithm */
+    const int32_t *sequence;
     struct pnet_conv_shape shape;
     const float *in; /* [t->others, cin] */
     const float *weight;
@@ -61,6 +64,7 @@ PNET_BOTH(void, mvmr, const struct pnet_mvmr *m, void *work);
    in [t->rows, cin], gout [t->others, cout]. */
 struct pnet_vvor {
     const struct pnet_triplets *triplets;
+    const int32_t *sequence; /* as above; here it is also the order in which rows are summed */
     struct pnet_conv_shape shape;
     const float *in, *gout;
     float *gweight;

@@ -19,6 +19,7 @@ struct pnet_set_form {
     int64_t *start;
     int32_t *other;
     uint16_t *cell;
+    int32_t *sequence; /* the order in which rows are worked on; NULL: as they are */
 };
 
 /* Nothing changes a set but the count of its owners: the caller, and each inverse set, which points to the memory of `of`. */

@@ -33,9 +33,14 @@ static struct pnet_conv_shape shape_of(const struct sum *s)
     return (struct pnet_conv_shape){back ? s->out : s->in, back ? s->in : s->out, s->o.groups};
 }
 
+static const struct pnet_set_form *form_of(const struct sum *s)
+{
+    return s->kind == PNET_CONV_GRAD_INPUT ? &s->set->by_in : &s->set->by_out;
+}
+
 static const struct pnet_triplets *triplets_of(const struct sum *s)
 {
-    return s->kind == PNET_CONV_GRAD_INPUT ? &s->set->by_in.triplets : &s->set->by_out.triplets;
+    return &form_of(s)->triplets;
 }
 
 static size_t work_of(const struct sum *s)
@@ -116,6 +121,7 @@ static enum pnet_status run_rows(const struct sum *s, const struct pnet_array *f
     void *own, *work = workspace(s, &own, e);
     if (!work) return e->status;
     struct pnet_mvmr m = {.triplets = triplets_of(s),
+        .sequence = form_of(s)->sequence,
         .shape = shape_of(s),
         .in = from->data,
         .weight = weights->data,
@@ -162,6 +168,7 @@ enum pnet_status pnet_conv_grad_weight(const struct pnet_set *set,
     void *own, *work = workspace(&s, &own, e);
     if (!work) return e->status;
     struct pnet_vvor v = {.triplets = triplets_of(&s),
+        .sequence = form_of(&s)->sequence,
         .shape = shape_of(&s),
         .in = features->data,
         .gout = gradient->data,

@@ -5,6 +5,7 @@
 #include "kernels/geometry_stage.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What a set is made of. `coarse` has the centres, `fine` the neighbours; they may be the same. */
 struct making {
@@ -89,8 +90,8 @@ static enum pnet_status find_triplets(
     return st;
 }
 
-/* Puts the rows that a form is sorted by in the caller's order. The triplets of a row stay in theirs, which is the same for
-   any order of the caller's rows. */
+/* Puts the rows that a form is sorted by in the caller's order. The triplets of a row stay in theirs, and rows are worked on in
+   that along the curve: both are the same for any order of the caller's rows. */
 static enum pnet_status place_rows(
     struct pnet_set_form *f, const int32_t *order, struct pnet_error *e)
 {
@@ -98,7 +99,12 @@ static enum pnet_status place_rows(
     struct pnet_set_form to = {0};
     if (!order) return PNET_OK;
     enum pnet_status st = pnet_set_form_take(&to, t.rows, t.others, t.count, t.cells, e);
+    if (!st && t.count < INT32_MAX) {
+        to.sequence = pnet_library_room(t.rows, sizeof *to.sequence, e);
+        st = to.sequence ? PNET_OK : PNET_NO_MEMORY;
+    }
     if (!st) {
+        if (to.sequence) memcpy(to.sequence, order, (size_t)t.rows * sizeof *order);
         pnet_points_place_starts(t.rows, order, t.start, to.start);
         pnet_points_place_lists(
             t.rows, order, t.start, to.start, sizeof *to.other, t.other, to.other);

@@ -108,6 +108,28 @@ static int cell_of(const float *p, const float *q, int kernel, float radius, boo
     return k;
 }
 
+/* The sums over a set, from its triplets in double. */
+static void check_sums(
+    const struct pnet_set *set, const int32_t *i, const int32_t *j, const int32_t *k)
+{
+    struct sets_case layer = {.in = 4, .out = 6, .groups = 2};
+    struct sets_sums s = sets_take(&layer, set);
+    double *y = sets_room((size_t)s.result_count, sizeof *y),
+           *x = sets_room((size_t)s.feature_count, sizeof *x),
+           *w = sets_room((size_t)s.weight_count, sizeof *w);
+    for (int64_t n = 0; n < sets_info(set).triplets; n++)
+        sets_add(&layer, &s, i[n], j[n], k[n], y, x, w);
+    sets_run(&layer, set, &s);
+    double of_y = sets_error(s.result, y, s.result_count),
+           of_x = sets_error(s.to_features, x, s.feature_count),
+           of_w = sets_error(s.to_weights, w, s.weight_count);
+    CHECKF(of_y < 1e-6 && of_x < 1e-6 && of_w < 1e-6, "%g, %g, %g", of_y, of_x, of_w);
+    free(y);
+    free(x);
+    free(w);
+    sets_drop(&s);
+}
+
 static void check_set(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_near_options *o, float radius)
 {
@@ -134,6 +156,7 @@ static void check_set(const struct pnet_points *out, const struct pnet_points *i
             }
     CHECKF(!wrong && at == info.triplets && at > info.rows_out, "%d wrong, %d of %d", (int)wrong,
         (int)at, (int)info.triplets);
+    check_sums(set, i, j, k);
     free(i);
     free(j);
     free(k);
@@ -169,13 +192,63 @@ static void test_sets(void)
     points_drop(&c);
 }
 
-/* Levels, and sums over sets from and to the points, of a cloud in two orders: rows r of the second are rows moved[r]. */
+/* Which rows of a second set are which of a first one: NULL: the same. */
+struct shuffled {
+    const struct pnet_set *one, *two;
+    const int64_t *in, *out;
+};
+
+static int64_t old_row(const int64_t *moved, int64_t row)
+{
+    return moved ? moved[row] : row;
+}
+
+static void move_rows(
+    float *to, const float *from, const int64_t *moved, int64_t count, int32_t width)
+{
+    for (int64_t r = 0; r < count / width; r++)
+        memcpy(to + r * width, from + old_row(moved, r) * width, (size_t)width * sizeof *to);
+}
+
+static int64_t count_others(
+    const float *got, const float *of, const int64_t *moved, int64_t count, int32_t width)
+{
+    int64_t wrong = 0;
+    for (int64_t r = 0; r < count / width; r++)
+        wrong += memcmp(got + r * width, of + old_row(moved, r) * width,
+                     (size_t)width * sizeof *got) != 0;
+    return wrong;
+}
+
+/* The three sums have the same bits, for channels that different kernels work on. */
+static void check_shuffled(const struct shuffled *p)
+{
+    static const int32_t channels[][3] = {{5, 6, 1}, {8, 8, 2}, {8, 8, 8}, {160, 40, 1}};
+    for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
+        struct sets_case layer = {
+            .in = channels[k][0], .out = channels[k][1], .groups = channels[k][2]};
+        struct sets_sums s = sets_take(&layer, p->one), t = sets_take(&layer, p->two);
+        memcpy(t.weights, s.weights, (size_t)s.weight_count * 4);
+        move_rows(t.features, s.features, p->in, s.feature_count, layer.in);
+        move_rows(t.gradient, s.gradient, p->out, s.result_count, layer.out);
+        sets_run(&layer, p->one, &s);
+        sets_run(&layer, p->two, &t);
+        int64_t rows = count_others(t.result, s.result, p->out, s.result_count, layer.out),
+                back = count_others(t.to_features, s.to_features, p->in, s.feature_count, layer.in);
+        CHECKF(!rows && !back && !memcmp(t.to_weights, s.to_weights, (size_t)s.weight_count * 4),
+            "%d to %d channels: %d, %d rows differ", (int)layer.in, (int)layer.out, (int)rows,
+            (int)back);
+        sets_drop(&s);
+        sets_drop(&t);
+    }
+}
+
+/* Levels, and sums over sets from and to the points, of a cloud in two orders. */
 static void test_orders(void)
 {
     struct points_cloud c = points_fill(ROWS), mixed = points_fill(ROWS);
     int64_t moved[ROWS];
     memcpy(mixed.xyz, c.xyz, ROWS * 12);
-    memcpy(mixed.f, c.f, ROWS * POINTS_FEATURES * 4);
     points_shuffle(&mixed, moved);
     omp_set_num_threads(1);
     struct pnet_points *a = points_make(&c, 0), *a1 = points_grid(a, 0.1);
@@ -192,31 +265,8 @@ static void test_orders(void)
         struct pnet_set *one = NULL, *two = NULL;
         NEED(pnet_set_points(pairs[kind][0], pairs[kind][1], &o, &one, &e));
         NEED(pnet_set_points(pairs[kind][2], pairs[kind][3], &o, &two, &e));
-        struct sets_case layer = {.in = POINTS_FEATURES, .out = 6, .groups = 1};
-        struct sets_sums s = sets_take(&layer, one), t = sets_take(&layer, two);
-        bool out_moves = kind != 1, in_moves = kind != 2;
-        memcpy(t.weights, s.weights, (size_t)s.weight_count * 4);
-        int64_t ins = s.feature_count / 5, outs = s.result_count / 6, wrong = 0;
-        for (int64_t r = 0; r < ins; r++)
-            memcpy(t.features + 5 * r, s.features + 5 * (in_moves ? moved[r] : r), 20);
-        for (int64_t r = 0; r < outs; r++)
-            memcpy(t.gradient + 6 * r, s.gradient + 6 * (out_moves ? moved[r] : r), 24);
-        sets_run(&layer, one, &s);
-        sets_run(&layer, two, &t);
-        for (int64_t r = 0; r < outs; r++)
-            wrong += memcmp(t.result + 6 * r, s.result + 6 * (out_moves ? moved[r] : r), 24) != 0;
-        for (int64_t r = 0; r < ins; r++)
-            wrong += memcmp(t.to_features + 5 * r, s.to_features + 5 * (in_moves ? moved[r] : r),
-                         20) != 0;
-        double most = 0, size = 0;
-        for (int64_t n = 0; n < s.weight_count; n++) {
-            most = fmax(most, fabs((double)(t.to_weights[n] - s.to_weights[n])));
-            size = fmax(size, fabs((double)s.to_weights[n]));
-        }
-        CHECKF(wrong == 0 && most < 1e-4 * size, "kind %d: %d rows differ, weights %g of %g", kind,
-            (int)wrong, most, size);
-        sets_drop(&s);
-        sets_drop(&t);
+        check_shuffled(
+            &(struct shuffled){one, two, kind != 2 ? moved : NULL, kind != 1 ? moved : NULL});
         pnet_set_free(one);
         pnet_set_free(two);
     }

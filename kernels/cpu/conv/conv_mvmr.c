@@ -33,6 +33,7 @@ struct plan {
 struct job {
     struct plan plan;
     const struct pnet_triplets *triplets; /* NULL: a dense product */
+    const int32_t *sequence;
     const float *in, *weight, *bias;
     float *out, *packed;
     bool transposed, add;
@@ -191,7 +192,8 @@ static void write_rows(const struct job *j, const struct pnet_row_block *tile, i
         if (j->bias) {
             for (int c = 0; c < n; c++) sums[c] += j->bias[first + c];
         }
-        finish(j->out + (tile->row + r) * p->cout + first, sums, n, j->add, j->act, j->slope);
+        finish(j->out + pnet_row_block_row(tile, r) * p->cout + first, sums, n, j->add, j->act,
+            j->slope);
     }
 }
 
@@ -206,7 +208,7 @@ static void run_task(const struct job *j, int64_t number, int first, int end, ch
     int rows = smaller(p->tile, p->rows - row);
     size_t block_floats = (size_t)p->tile * (size_t)p->block;
     if (j->triplets)
-        pnet_row_block_load(&tile, j->triplets, row, rows);
+        pnet_row_block_load(&tile, j->triplets, j->sequence, row, rows);
     else
         pnet_row_block_identity(&tile, row, rows);
     memset(sums, 0, (size_t)(end - first) * block_floats * sizeof *sums);
@@ -254,7 +256,8 @@ static void depthwise(const struct pnet_mvmr *m, void *work)
     int channels = m->shape.cout;
     char *memory = pnet_align64_pointer(work);
 #pragma omp parallel for schedule(dynamic, 256)
-    for (int64_t i = 0; i < t->rows; i++) {
+    for (int64_t place = 0; place < t->rows; place++) {
+        int64_t i = m->sequence ? m->sequence[place] : place;
         float *sums = (float *)(void *)(memory + (size_t)omp_get_thread_num() *
                                                      depthwise_thread_bytes(channels));
         float *out = m->out + i * channels;
@@ -291,6 +294,7 @@ void pnet_cpu_mvmr(const struct pnet_mvmr *m, void *work)
     }
     struct job j = {.plan = make_plan(t->rows, t->cells, t->count, m->shape),
         .triplets = t,
+        .sequence = m->sequence,
         .in = m->in,
         .weight = m->weight,
         .bias = m->bias,

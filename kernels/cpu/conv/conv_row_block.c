@@ -41,9 +41,46 @@ struct pnet_row_block pnet_row_block_place(int64_t cells, int64_t count, void *m
     return tile;
 }
 
-void pnet_row_block_load(
-    struct pnet_row_block *tile, const struct pnet_triplets *t, int64_t row, int rows)
+/* Each entry of `first` has moved to the beginning of the next cell: moves them back. */
+static void move_back(int32_t *first, int32_t cells)
 {
+    memmove(first + 1, first, (size_t)cells * sizeof *first);
+    first[0] = 0;
+}
+
+/* Rows of a sequence, whose triplets do not follow each other: runs count from the first triplet of the set. */
+static void load_places(struct pnet_row_block *tile, const struct pnet_triplets *t)
+{
+    int32_t *first = tile->first;
+    struct pnet_run *list = tile->unordered;
+    size_t runs = 0;
+    memset(first, 0, (size_t)(t->cells + 1) * sizeof *first);
+    for (int r = 0; r < tile->rows; r++) {
+        int64_t row = pnet_row_block_row(tile, r);
+        int32_t end = (int32_t)t->start[row + 1];
+        for (int32_t begin = (int32_t)t->start[row], i = begin; i < end; i++) {
+            if (i + 1 < end && t->cell[i + 1] == t->cell[i]) continue;
+            first[t->cell[i] + 1]++;
+            list[runs++] = (struct pnet_run){r, begin, i + 1};
+            begin = i + 1;
+        }
+    }
+    for (int32_t k = 0; k < t->cells; k++) first[k + 1] += first[k];
+    for (size_t i = 0; i < runs; i++) tile->run[first[t->cell[list[i].begin]]++] = list[i];
+    move_back(first, t->cells);
+    tile->other = t->other;
+}
+
+void pnet_row_block_load(struct pnet_row_block *tile, const struct pnet_triplets *t,
+    const int32_t *sequence, int64_t row, int rows)
+{
+    tile->row = row;
+    tile->rows = rows;
+    tile->sequence = sequence;
+    if (sequence) {
+        load_places(tile, t);
+        return;
+    }
     int64_t base = t->start[row];
     const uint16_t *cell = t->cell + base;
     int32_t *first = tile->first;
@@ -67,11 +104,7 @@ void pnet_row_block_load(
         tile->run[first[list[i].begin]++] = (struct pnet_run){list[i].row, begin, list[i].end};
         begin = list[i].end;
     }
-    /* Each entry has moved to the beginning of the next cell. */
-    memmove(first + 1, first, (size_t)t->cells * sizeof *first);
-    first[0] = 0;
-    tile->row = row;
-    tile->rows = rows;
+    move_back(first, t->cells);
     tile->other = t->other + base;
 }
 
@@ -82,5 +115,6 @@ void pnet_row_block_identity(struct pnet_row_block *tile, int64_t row, int rows)
     tile->first[1] = rows;
     tile->row = row;
     tile->rows = rows;
+    tile->sequence = NULL;
     tile->other = NULL;
 }

@@ -36,6 +36,7 @@ struct plan {
 struct job {
     struct plan plan;
     const struct pnet_triplets *triplets; /* NULL: a dense product */
+    const int32_t *sequence;
     const float *in, *gout;
     float *gweight, *partial;
     bool swapped, transposed, add;
@@ -104,6 +105,16 @@ static size_t plan_bytes(const struct plan *p)
     return 64 + pnet_align64(p->partial_bytes) + (size_t)omp_get_max_threads() * p->thread_bytes;
 }
 
+/* Rows of a sequence. */
+static void copy_places(const struct job *j, const struct pnet_row_block *tile, const float *from,
+    int32_t stride, int width, const struct pnet_run *runs, int count, float *panel)
+{
+    static const struct pnet_run one = {0, 0, 1};
+    for (int i = 0; i < count; i++)
+        j->plan.isa->copy_rows(panel + (size_t)i * PNET_PANEL_STRIDE,
+            from + pnet_row_block_row(tile, runs[i].row) * stride, (size_t)stride, width, &one, 1);
+}
+
 /* Rows of the side that the set is sorted by, or sums of runs of the other side: columns [first,
  * first + width). */
 static void fill_panel(const struct job *j, const struct pnet_row_block *tile, bool rows_side,
@@ -111,7 +122,9 @@ static void fill_panel(const struct job *j, const struct pnet_row_block *tile, b
     float *panel)
 {
     const struct pnet_conv_isa *isa = j->plan.isa;
-    if (rows_side || !tile->other)
+    if (rows_side && tile->sequence)
+        copy_places(j, tile, from + first, stride, width, runs, count, panel);
+    else if (rows_side || !tile->other)
         isa->copy_rows(
             panel, from + tile->row * stride + first, (size_t)stride, width, runs, count);
     else
@@ -174,7 +187,7 @@ static void run_task(const struct job *j, int chunk, int first, int end, char *m
     for (; row < last; row += p->tile) {
         int rows = (int)smaller(p->tile, last - row);
         if (j->triplets)
-            pnet_row_block_load(&tile, j->triplets, row, rows);
+            pnet_row_block_load(&tile, j->triplets, j->sequence, row, rows);
         else
             pnet_row_block_identity(&tile, row, rows);
         run_tile(j, &tile, first, end, sum, x, y);
@@ -243,7 +256,8 @@ static void depthwise(const struct pnet_vvor *v, void *work)
         float *sum = partial + i * floats;
         memset(sum, 0, (size_t)floats * sizeof *sum);
         int64_t end = smaller(p.rows, (i + 1) * p.chunk_rows);
-        for (int64_t row = i * p.chunk_rows; row < end; row++) {
+        for (int64_t place = i * p.chunk_rows; place < end; place++) {
+            int64_t row = v->sequence ? v->sequence[place] : place;
             int64_t begin = t->start[row];
             p.isa->depthwise_outer(channels, t->start[row + 1] - begin, t->cell + begin,
                 t->other + begin, others, rows + row * channels, sum);
@@ -277,6 +291,7 @@ void pnet_cpu_vvor(const struct pnet_vvor *v, void *work)
     }
     struct job j = {.plan = make_plan(t->rows, t->cells, t->count, v->shape),
         .triplets = t,
+        .sequence = v->sequence,
         .in = v->in,
         .gout = v->gout,
         .gweight = v->gweight,
