@@ -36,9 +36,6 @@ static inline bool pnet_conv_is_depthwise(struct pnet_conv_shape s)
      bias    [cout] or NULL;  add: add to `out` (then no activation) */
 struct pnet_mvmr {
     const struct pnet_triplets *triplets;
-    /* CPU: [t->rows], the order in which rows are worked on, so that rows near each other in space come after each other; NULL: as
-       they are. Results do not depend on it. For sets of fewer than 2^31 triplets, and the usual algorithm */
-    const int32_t *sequence;
     struct pnet_conv_shape shape;
     const float *in; /* [t->others, cin] */
     const float *weight;
@@ -53,6 +50,9 @@ struct pnet_mvmr {
     enum pnet_conv_algo algo;
     /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, chunk by chunk. */
     const struct pnet_conv_list *list;
+    /* CPU: [t->rows], the order in which rows are worked on: rows near each other in space come after each other. NULL: as they
+       are. The result does not depend on it. For sets of fewer than 2^31 triplets, and the usual algorithm. */
+    const int32_t *sequence;
 };
 PNET_BOTH(size_t, mvmr_work, const struct pnet_triplets *t, struct pnet_conv_shape s,
     enum pnet_precision precision);
@@ -64,7 +64,6 @@ PNET_BOTH(void, mvmr, const struct pnet_mvmr *m, void *work);
    in [t->rows, cin], gout [t->others, cout]. */
 struct pnet_vvor {
     const struct pnet_triplets *triplets;
-    const int32_t *sequence; /* as above; here it is also the order in which rows are summed */
     struct pnet_conv_shape shape;
     const float *in, *gout;
     float *gweight;
@@ -75,6 +74,7 @@ struct pnet_vvor {
     enum pnet_conv_algo algo;
     /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, chunk by chunk. */
     const struct pnet_conv_list *list;
+    const int32_t *sequence; /* the same; rows are summed in it */
 };
 PNET_BOTH(size_t, vvor_work, const struct pnet_triplets *t, struct pnet_conv_shape s,
     enum pnet_precision precision);

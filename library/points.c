@@ -171,6 +171,9 @@ static enum pnet_status put_in_order(struct making *m, struct pnet_error *e)
     pnet_cpu_gather(n, 3, m->given, p->source, p->xyz);
     pnet_cpu_keys(n, p->xyz, grid, p->key);
     if (m->group) pnet_cpu_gather(n, 1, m->group, p->source, p->source);
+    int64_t moved = 0;
+    for (int64_t i = 0; i < n; i++) moved += p->source[i] != i;
+    p->as_given = moved == 0;
     p->level = (struct pnet_level){.rows = n,
         .samples = m->samples,
         .row_splits = p->splits,

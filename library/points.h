@@ -18,13 +18,15 @@ struct pnet_points {
     float *xyz;
     uint64_t *key;
     int32_t *source; /* [rows]: rows of the caller's positions */
+    bool
+        as_given; /* rows inside are the caller's: of levels, and of points that lay along the curve */
     int32_t *parent; /* [rows of finer]: rows of this level; NULL: there is no finer one */
 };
 
 /* The caller's row of each row inside, [rows]; NULL: they are the same. */
 static inline const int32_t *pnet_points_order(const struct pnet_points *p)
 {
-    return p->finer ? NULL : p->source;
+    return p->as_given ? NULL : p->source;
 }
 
 static inline int32_t pnet_points_row(const int32_t *order, int64_t row)

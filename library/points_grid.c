@@ -147,6 +147,7 @@ enum pnet_status pnet_points_grid(
     if (!l) return pnet_error_memory(e);
     atomic_init(&l->owners, 1);
     l->cell = edge;
+    l->as_given = true;
     l->level.grid = grid;
     st = make(of, l, e);
     if (st) {

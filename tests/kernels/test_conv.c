@@ -5,6 +5,19 @@
 
 static const double TOLERANCE = 1e-6;
 
+/* All rows in an order of their own. */
+static int32_t *mixed_rows(int64_t rows)
+{
+    int32_t *sequence = conv_alloc((size_t)rows * sizeof *sequence);
+    for (int64_t i = 0; i < rows; i++) sequence[i] = (int32_t)(rows - 1 - i);
+    for (int64_t i = 0; i + 5 < rows; i += 3) {
+        int32_t row = sequence[i];
+        sequence[i] = sequence[i + 5];
+        sequence[i + 5] = row;
+    }
+    return sequence;
+}
+
 static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, bool transposed,
     bool add, bool with_bias, enum pnet_activation act)
 {
@@ -17,15 +30,17 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
     pnet_ref_mvmr(t, s, in64, weight64, with_bias ? bias64 : NULL, transposed, want);
     layer_activate(want, out_size, act, 0.125);
     float *first = NULL;
+    int32_t *sequence = mixed_rows(t->rows);
     char text[160];
     layer_describe(l, pnet_cpu_isa(), text);
-    for (int threads = 1; threads <= 3; threads++) {
+    for (int threads = 1; threads <= 4; threads++) { /* the last ones take rows in another order */
         omp_set_num_threads(threads);
         float *out = conv_poison(out_size);
         if (add) memcpy(out, old, out_size * sizeof *out);
         struct conv_work work = conv_work(pnet_cpu_mvmr_work(t, s, PNET_FP32));
         struct pnet_mvmr m = {t, s, in, weight, with_bias ? bias : NULL, out, transposed, add, act,
-            0.125f, PNET_FP32, PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL};
+            0.125f, PNET_FP32, PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL,
+            threads == 4 ? sequence : NULL};
         pnet_cpu_mvmr(&m, conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {
@@ -43,6 +58,7 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
             text, error, transposed, add, with_bias, (int)act);
     }
     free(first);
+    free(sequence);
     free(in), free(weight), free(bias), free(old), free(in64), free(weight64), free(bias64),
         free(want);
 }
@@ -61,29 +77,31 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
         for (size_t i = 0; i < layer_weights(l); i++) want[i] += (double)old[i];
     }
     float *first = NULL;
+    int32_t *sequence = mixed_rows(t->rows);
     char text[160];
     layer_describe(l, pnet_cpu_isa(), text);
-    for (int threads = 1; threads <= 3; threads++) {
+    for (int threads = 1; threads <= 4; threads++) { /* the last ones take rows in another order */
+        bool mixed = threads == 4;
         omp_set_num_threads(threads);
         float *gweight = conv_poison(layer_weights(l));
         if (add) memcpy(gweight, old, layer_weights(l) * sizeof *gweight);
         struct conv_work work = conv_work(pnet_cpu_vvor_work(t, s, PNET_FP32));
         pnet_cpu_vvor(&(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32,
-                          PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL},
+                          PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL, mixed ? sequence : NULL},
             conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
-        if (first) {
-            CHECKF(memcmp(gweight, first, layer_weights(l) * sizeof *gweight) == 0,
-                "%s: %d threads differ from one", text, threads);
-            free(gweight);
-            continue;
-        }
-        first = gweight;
         double error = conv_error(gweight, want, layer_weights(l));
-        CHECKF(error <= TOLERANCE, "%s: vvor error %g (swapped %d, add %d)", text, error, swapped,
-            add);
+        CHECKF(error <= TOLERANCE, "%s: vvor error %g (swapped %d, add %d, mixed %d)", text, error,
+            swapped, add, mixed);
+        CHECKF(!first || mixed || memcmp(gweight, first, layer_weights(l) * sizeof *gweight) == 0,
+            "%s: %d threads differ from one", text, threads);
+        if (first)
+            free(gweight);
+        else
+            first = gweight;
     }
     free(first);
+    free(sequence);
     free(in), free(gout), free(old), free(in64), free(gout64), free(want);
 }
 

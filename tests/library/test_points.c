@@ -278,6 +278,34 @@ static void test_orders(void)
     points_drop(&mixed);
 }
 
+/* Points that lie along the curve already: those of a level, whose set is the level's. */
+static void test_as_given(void)
+{
+    struct points_cloud c = points_fill(ROWS);
+    struct pnet_points *p = points_make(&c, 0), *g = points_grid(p, 0.125), *q = NULL;
+    int64_t rows = points_info(g).rows;
+    float *at = points_positions(g);
+    int32_t *sample = points_samples(g);
+    struct pnet_array xyz = sets_array(at, rows, 3), of = points_ints(sample, rows);
+    struct pnet_points_options o = {
+        .size = sizeof o, .sample = &of, .batches = POINTS_SAMPLES, .cell = 0.125};
+    struct pnet_near_options near = {.size = sizeof near, .radius = 0.2};
+    NEED(pnet_points_new(&xyz, &o, &q, &e));
+    struct pnet_set *one = NULL, *two = NULL;
+    NEED(pnet_set_points(g, g, &near, &one, &e));
+    NEED(pnet_set_points(q, q, &near, &two, &e));
+    check_shuffled(&(struct shuffled){one, two, NULL, NULL});
+    check_set(q, q, &near, 0.2F);
+    pnet_set_free(one);
+    pnet_set_free(two);
+    pnet_points_free(p);
+    pnet_points_free(g);
+    pnet_points_free(q);
+    points_drop(&c);
+    free(at);
+    free(sample);
+}
+
 static void test_nothing(void)
 {
     struct pnet_array none = {NULL, PNET_DTYPE_F32, 0, 3, 0};
@@ -437,6 +465,7 @@ int main(void)
     test_sets();
     test_orders();
     test_threads();
+    test_as_given();
     test_nothing();
     test_errors_of_points();
     test_errors_of_sets();
