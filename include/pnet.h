@@ -343,7 +343,7 @@ PNET_API enum pnet_status pnet_model_peak(const struct pnet_model *m,
 
 /* A set of triplets (i, j, k): row i of the output reads row j of the input with the weights of tap k. Its triplets are stored
    in both orders, by output and by input, so that nothing is added to it later: 12 bytes a triplet, 8 a row of either side, and
-   4 for each number of a voxel. An inverse set takes none of these. */
+   4 for each number of a voxel, or each row of points. An inverse set takes none of these. */
 struct pnet_set;
 
 /* Which voxels are joined. On each axis, with the kernel's size K, stride s, padding p and dilation d, the voxel x of one side

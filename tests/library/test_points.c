@@ -306,6 +306,44 @@ static void test_as_given(void)
     free(sample);
 }
 
+/* Maps, attention and losses of a batch without points: there is nothing to compute, and that is no error. */
+static void check_nothing(const struct pnet_points *p, const struct pnet_points *g)
+{
+    struct pnet_array none = {NULL, PNET_DTYPE_F32, 0, 24, 0},
+                      eight = {NULL, PNET_DTYPE_F32, 0, 8, 0};
+    struct pnet_array_out to = {NULL, PNET_DTYPE_F32, 0, 24, 0},
+                          to_eight = {NULL, PNET_DTYPE_F32, 0, 8, 0},
+                          three = {NULL, PNET_DTYPE_F32, 0, 3, 0};
+    int32_t row = 0;
+    float number = 1;
+    for (int kind = PNET_MAP_MEAN; kind <= PNET_MAP_NEAREST; kind++) {
+        struct pnet_map_options o = {
+            .size = sizeof o, .kind = (enum pnet_map_kind)kind, .outside_nearest = 1};
+        struct pnet_map_run r = {.size = sizeof r, .argmax = &row};
+        struct pnet_map *map = NULL;
+        bool up = kind >= PNET_MAP_PARENT;
+        NEED(pnet_map_new(up ? p : g, up ? g : p, &o, &map, &e));
+        NEED(pnet_map_forward(map, &none, &r, &to, &e));
+        NEED(pnet_map_backward(map, &none, &r, &to, &e));
+        pnet_map_free(map);
+    }
+    struct pnet_buckets_options hilbert = {.size = sizeof hilbert, .order = PNET_BUCKETS_HILBERT};
+    struct pnet_buckets *b = NULL;
+    NEED(pnet_buckets_new(g, &hilbert, &b, &e));
+    NEED(pnet_attend_forward(b, &none, NULL, &to_eight, &e));
+    NEED(pnet_attend_backward(b, &none, &eight, &eight, NULL, &to, &e));
+    pnet_buckets_free(b);
+    for (int kind = PNET_LOSS_CHAMFER; kind <= PNET_LOSS_APML; kind++) {
+        struct pnet_loss_options o = {.size = sizeof o};
+        struct pnet_loss_run r = {.size = sizeof r, .kept = &number};
+        NEED(pnet_loss_default((enum pnet_loss_kind)kind, &o, &e));
+        number = 1;
+        NEED(pnet_loss_forward(p, g, &o, NULL, &number, &e));
+        CHECKF(number == 0, "kind %d: %g", kind, (double)number);
+        NEED(pnet_loss_backward(p, g, &o, &r, 1, &three, &three, &e));
+    }
+}
+
 static void test_nothing(void)
 {
     struct pnet_array none = {NULL, PNET_DTYPE_F32, 0, 3, 0};
@@ -316,6 +354,7 @@ static void test_nothing(void)
     struct pnet_points *g = points_grid(p, 1);
     NEED(pnet_set_points(g, p, &o, &set, &e));
     CHECK(points_info(g).rows == 0 && points_info(p).batches == 1 && sets_info(set).triplets == 0);
+    check_nothing(p, g);
     pnet_set_free(set);
     pnet_points_free(g);
     pnet_points_free(p);
