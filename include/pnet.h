@@ -455,6 +455,42 @@ PNET_API enum pnet_status pnet_conv_grad_weight(const struct pnet_set *set,
     const struct pnet_array *features, const struct pnet_array *gradient,
     const struct pnet_conv_options *o, const struct pnet_array_out *result, struct pnet_error *e);
 
+/* ---- pools over a set, and sets in the caller's memory ---- */
+
+/* Over all (i, j, k), channel by channel; 0 where a row i has no triplet. */
+enum pnet_pooling {
+    PNET_POOLING_MAX = 0,  /* the largest features[j]; of equal ones the first by (k, j) */
+    PNET_POOLING_MEAN = 1, /* their sum, divided by the number of triplets of row i */
+    PNET_POOLING_SUM = 2
+};
+
+/* In float32, on the CPU, from contiguous arrays as those of convolutions. Features have rows_in rows, the result rows_out, with
+   as many channels. `argmax`, of MAX alone, is filled with the row j that each number came from, int32 [rows_out, channels], -1:
+   from none; NULL: it is not wanted. A NaN is the largest number only where it comes first. The same arguments give the same
+   bits for any number of threads, and results of rows do not depend on the order of the rows of a set of voxels.
+   PNET_USAGE: an array has another type or shape. PNET_NO_MEMORY. */
+PNET_API enum pnet_status pnet_pool_forward(const struct pnet_set *set, enum pnet_pooling kind,
+    const struct pnet_array *features, const struct pnet_array_out *result,
+    const struct pnet_array_out *argmax, struct pnet_error *e);
+/* The gradient of the features, from that of the results and, for MAX, from `argmax`; of other kinds it is NULL. PNET_BAD_DATA:
+   a row of `argmax` is not there. */
+PNET_API enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pnet_pooling kind,
+    const struct pnet_array *gradient, const struct pnet_array *argmax,
+    const struct pnet_array_out *result, struct pnet_error *e);
+
+/* The triplets of a set as one block of bytes in the caller's memory, which a framework's allocator may own, which may be copied,
+   and which another process may use that runs on a machine with the same byte order. Voxels are not in it. */
+PNET_API enum pnet_status pnet_set_packed_bytes(
+    const struct pnet_set *set, size_t *bytes, struct pnet_error *e);
+/* Writes the block; `to` is aligned to 8 bytes, `bytes` are those of pnet_set_packed_bytes. */
+PNET_API enum pnet_status pnet_set_pack(
+    const struct pnet_set *set, void *to, size_t bytes, struct pnet_error *e);
+/* The set of a block, which is read where it lies: it must stay as it is until the set and its inverse sets are freed. Takes no
+   memory for the triplets, and the time of reading them once: all numbers are checked, so that no block makes a sum read or
+   write outside of its arrays. PNET_BAD_DATA: the bytes are no block, or have other numbers than pnet_set_pack writes. */
+PNET_API enum pnet_status pnet_set_unpack(
+    const void *from, size_t bytes, struct pnet_set **set, struct pnet_error *e);
+
 /* ---- geometry and kernels: points and levels, without a model ---- */
 
 /* The points of a batch, as the caller has them, or a level that was sampled from them. docs/geometry.md of the sources defines

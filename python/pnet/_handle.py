@@ -64,8 +64,13 @@ class Computing(Handle):
     _first: int | None = None  # the process that computed first
 
     def __init__(self, what: str, handle: int, free: str):
-        Computing._first = os.getpid()
+        Computing.begun()
         super().__init__(what, handle, free)
+
+    @staticmethod
+    def begun() -> None:
+        """This process computes."""
+        Computing._first = os.getpid()
 
     @staticmethod
     def own_process() -> None:

@@ -36,6 +36,7 @@ OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
 DTYPES = {"f32": 0, "i32": 1, "i64": 2}
 SETS = {"submanifold": 0, "strided": 1, "transposed": 2}
 CONVS = {"forward": 0, "grad_input": 1, "grad_weight": 2}
+POOLINGS = {"max": 0, "mean": 1, "sum": 2}
 SHAPES = {"ball": 0, "cube": 1}
 DEGRADATIONS = {"centre": 1, "neighbour": 2, "kernel": 4, "voxel": 7}
 MAPS = {"mean": 0, "max": 1, "sum": 2, "parent": 3, "inverse_distance": 4, "trilinear": 5, "nearest": 6}
@@ -50,6 +51,7 @@ ENUMS = {
     "PNET_DTYPE_": DTYPES,
     "PNET_SET_": SETS,
     "PNET_CONV_": CONVS,
+    "PNET_POOLING_": POOLINGS,
     "PNET_NEAR_": SHAPES,
     "PNET_DEGRADE_": DEGRADATIONS,
     "PNET_MAP_": MAPS,
@@ -373,6 +375,11 @@ FALLIBLE = {
     "pnet_conv_forward": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
     "pnet_conv_grad_input": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
     "pnet_conv_grad_weight": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
+    "pnet_pool_forward": [SET, c_int, _ARRAY, _OUT, _OUT],
+    "pnet_pool_backward": [SET, c_int, _ARRAY, _ARRAY, _OUT],
+    "pnet_set_packed_bytes": [SET, POINTER(c_size_t)],
+    "pnet_set_pack": [SET, c_void_p, c_size_t],
+    "pnet_set_unpack": [c_void_p, c_size_t, POINTER(SET)],
     "pnet_points_new": [_ARRAY, POINTER(pnet_points_options), POINTER(POINTS)],
     "pnet_points_grid": [POINTS, c_double, POINTER(POINTS)],
     "pnet_points_counts": [POINTS, POINTER(pnet_points_info)],

@@ -9,8 +9,31 @@
 
 static struct sets_case layer;
 static struct sets_sums sums;
+static float *pooled; /* results of a pool, and its gradient */
 
-/* Everything once: a set, its inverse, one of triplets, all sums. */
+/* A pool there and back, through a set in a block of bytes. */
+static enum pnet_status run_pool(const struct pnet_set *set, struct pnet_error *e)
+{
+    static int64_t block[1 << 14];
+    struct pnet_set_info i = {.size = sizeof i};
+    struct pnet_set *unpacked = NULL;
+    size_t bytes = 0;
+    enum pnet_status st = pnet_set_counts(set, &i, e);
+    if (!st) st = pnet_set_packed_bytes(set, &bytes, e);
+    if (!st && bytes > sizeof block) exit(1);
+    if (!st) st = pnet_set_pack(set, block, bytes, e);
+    if (!st) st = pnet_set_unpack(block, bytes, &unpacked, e);
+    struct pnet_array f = sets_array(sums.features, i.rows_in, layer.in),
+                      g = sets_array(pooled, i.rows_out, layer.in);
+    struct pnet_array_out y = sets_out(pooled, i.rows_out, layer.in),
+                          x = sets_out(sums.to_features, i.rows_in, layer.in);
+    if (!st) st = pnet_pool_forward(unpacked, PNET_POOLING_MEAN, &f, &y, NULL, e);
+    if (!st) st = pnet_pool_backward(unpacked, PNET_POOLING_MEAN, &g, NULL, &x, e);
+    pnet_set_free(unpacked);
+    return st;
+}
+
+/* Everything once: a set, its inverse, one of triplets, all sums, a pool. */
 static enum pnet_status run_all(struct pnet_error *e)
 {
     static const int32_t list[] = {0, 1, 1, 0};
@@ -22,6 +45,7 @@ static enum pnet_status run_all(struct pnet_error *e)
     if (!st) st = pnet_set_inverse(set, &back, e);
     if (!st) st = pnet_set_triplets(&column, &column, &column, 2, 2, 2, &listed, e);
     if (!st) st = sets_try(&layer, set, &o, &sums, e);
+    if (!st) st = run_pool(set, e);
     pnet_set_free(set);
     pnet_set_free(back);
     pnet_set_free(listed);
@@ -79,11 +103,13 @@ int main(void)
         sets_fill(&layer, 4, -1);
         struct pnet_set *set = sets_make(&layer);
         sums = sets_take(&layer, set);
+        pooled = sets_floats(sets_info(set).rows_out * layer.in);
         pnet_set_free(set);
         test_failing(false);
         test_failing(true);
         test_constant();
         sets_drop(&sums);
+        free(pooled);
         free(layer.index);
     }
     return check_end();
