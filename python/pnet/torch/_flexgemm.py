@@ -1,0 +1,55 @@
+"""The call of FlexGEMM."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from pnet import _library as library
+from pnet.torch import _sets
+
+
+class NeighborCache:
+    """A set that sparse_submanifold_conv3d gives and takes, for the same coordinates, shape, kernel and dilation."""
+
+    def __init__(self, coords: Tensor, made: _sets.VoxelSet, rule: tuple):
+        self._coords, self._version = coords, _sets.version_of(coords)
+        self._set, self._rule = made, rule
+
+    def __getstate__(self) -> dict:
+        _sets.same_rows(self._coords, self._version, self._coords)
+        return {**self.__dict__, "_version": None}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._version = _sets.version_of(self._coords)
+
+    def of(self, coords: Tensor, rule: tuple) -> _sets.VoxelSet:
+        """The set, if it is that of these coordinates and this rule."""
+        if rule != self._rule:
+            raise ValueError(f"the neighbor_cache was made for shape, kernel and dilation {self._rule}, not {rule}")
+        if not _sets.same_rows(self._coords, self._version, coords):
+            raise ValueError("the neighbor_cache was made for other coordinates")
+        return self._set
+
+
+def sparse_submanifold_conv3d(feats: Tensor, coords: Tensor, shape, weight: Tensor, bias: Tensor | None = None,
+                              neighbor_cache: NeighborCache | None = None, dilation=(1, 1, 1)) -> tuple[Tensor, NeighborCache]:
+    """A submanifold convolution as FlexGEMM calls it.
+
+    feats [N, in], coords int32 [N, 4]: the sample, x, y, z; shape [samples, channels, extent of x, y, z]; weight
+    [out, Kx, Ky, Kz, in], each K odd; bias [out]. Returns [N, out] and a cache for other layers with the same coordinates, shape,
+    kernel and dilation; given for others it is a ValueError.
+    """
+    if weight.dim() != 5:
+        raise library.refuse(f"weight is {list(weight.shape)}, expected [out, Kx, Ky, Kz, in]")
+    if len(shape) != 5:
+        raise library.refuse(f"shape is {list(shape)}, expected [samples, channels, extent of x, y, z]")
+    kernel, extent = tuple(weight.shape[1:4]), tuple(int(number) for number in shape[2:])
+    rule = (extent, kernel, tuple(_sets.axes("dilation", dilation, 3)))
+    if neighbor_cache is None:
+        made = _sets.voxel_set(coords, extent, kernel, dilation=rule[2], batches=int(shape[0]))
+        neighbor_cache = NeighborCache(coords, made, rule)
+    else:
+        made = neighbor_cache.of(coords, rule)
+    by_tap = weight.reshape(weight.shape[0], -1, weight.shape[4]).permute(1, 2, 0)
+    return made.conv(feats, by_tap, bias), neighbor_cache

@@ -1,0 +1,196 @@
+"""The sparse tensor, and the sets that layers leave in it."""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import torch
+from torch import Tensor
+
+from pnet import _library as library
+from pnet.torch import _sets
+
+
+def absent(module: str, reasons: dict[str, str]):
+    """The __getattr__ of a module: says of names of spconv that they are not there, and why."""
+    def lookup(name: str):
+        if name in reasons:
+            raise AttributeError(f"{module}.{name}: pnet has no such part of spconv: {reasons[name]}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return lookup
+
+
+class ConvAlgo(enum.Enum):
+    """The algorithms of spconv. Layers take them and ignore them."""
+
+    Native = 0
+    MaskImplicitGemm = 1
+    MaskSplitImplicitGemm = 2
+
+
+def expand_nd(ndim: int, value) -> list[int]:
+    """One number an axis."""
+    return _sets.axes("value", value, ndim)
+
+
+class IndiceData:
+    """What a layer with an indice_key leaves for others: a set, and the voxels, shapes and rule that it was made of."""
+
+    def __init__(self, made: _sets.VoxelSet, indices: Tensor, spatial_shape: list[int], rule: tuple):
+        self.made, self.rule = made, rule
+        self.indices, self.spatial_shape = indices, spatial_shape
+        self.out_indices, self.out_spatial_shape = made.indices, made.extent
+        self._versions = self._present()
+
+    def _present(self) -> tuple:
+        return _sets.version_of(self.indices), _sets.version_of(self.out_indices)
+
+    @property
+    def is_subm(self) -> bool:
+        return self.rule[0] == "submanifold"
+
+    @property
+    def ksize(self) -> list[int]:
+        return list(self.rule[1])
+
+    def check_inputs(self, key: str, x: SparseConvTensor) -> None:
+        """Raises ValueError unless x has the voxels that the set has as inputs."""
+        self._check(key, x, self.indices, self.spatial_shape, self._versions[0])
+
+    def check_outputs(self, key: str, x: SparseConvTensor) -> None:
+        """The same for outputs."""
+        self._check(key, x, self.out_indices, self.out_spatial_shape, self._versions[1])
+
+    @staticmethod
+    def _check(key: str, x: SparseConvTensor, indices: Tensor, shape: list[int], version) -> None:
+        if shape != x.spatial_shape:
+            raise ValueError(f"indice_key {key!r} belongs to the spatial shape {shape}, and the input has {x.spatial_shape}")
+        if not _sets.same_rows(indices, version, x.indices):
+            raise ValueError(f"indice_key {key!r} belongs to other voxels, or another order of them, than those of the input: "
+                             "layers that share a key must get the same indices")
+
+    def __getstate__(self) -> dict:
+        for tensor, version in zip((self.indices, self.out_indices), self._versions):
+            _sets.same_rows(tensor, version, tensor)
+        return {**self.__dict__, "_versions": None}  # those of a copy are its own
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._versions = self._present()
+
+
+class SparseConvTensor:
+    """Features of voxels.
+
+    features       [N, C]
+    indices        int32 [N, 1 + ndim]: the sample, then the indices, such as z, y, x
+    spatial_shape  a number an axis: 0 <= index < spatial_shape
+    batch_size     samples; some may have no voxels
+    grid, voxel_num, benchmark and what follows are kept and ignored
+    """
+
+    def __init__(self, features: Tensor, indices: Tensor, spatial_shape, batch_size: int, grid=None, voxel_num=None,
+                 indice_dict: dict | None = None, benchmark: bool = False, permanent_thrust_allocator: bool = False,
+                 enable_timer: bool = False, force_algo=None):
+        if features.dim() != 2 or indices.dim() != 2:
+            raise library.refuse(f"features is {list(features.shape)} and indices {list(indices.shape)}, expected [N, C] and "
+                                 "[N, 1 + ndim]")
+        if indices.dtype != torch.int32:
+            raise library.refuse(f"indices is {indices.dtype}, expected torch.int32")
+        if len(spatial_shape) != indices.shape[1] - 1:
+            raise library.refuse(f"spatial_shape has {len(spatial_shape)} numbers, and indices {indices.shape[1] - 1} axes")
+        if batch_size < 1:
+            raise library.refuse(f"batch_size is {batch_size}, expected 1 or more")
+        self._features = features
+        self.indices = indices
+        self.spatial_shape = [int(number) for number in spatial_shape]
+        self.batch_size = batch_size
+        self.indice_dict = {} if indice_dict is None else indice_dict
+        self.grid, self.voxel_num, self.benchmark, self.force_algo = grid, voxel_num, benchmark, force_algo
+        self.benchmark_record = {}
+
+    def __repr__(self) -> str:
+        return f"SparseConvTensor[shape={list(self._features.shape)}, spatial_shape={self.spatial_shape}]"
+
+    @property
+    def features(self) -> Tensor:
+        return self._features
+
+    @features.setter
+    def features(self, _) -> None:
+        raise ValueError("features cannot be assigned: x = x.replace_feature(features) makes another tensor")
+
+    def _with(self, features: Tensor, indices: Tensor, spatial_shape, indice_dict: dict) -> SparseConvTensor:
+        made = SparseConvTensor(features, indices, spatial_shape, self.batch_size, self.grid, self.voxel_num, indice_dict,
+                                self.benchmark, force_algo=self.force_algo)
+        made.benchmark_record = self.benchmark_record
+        return made
+
+    def replace_feature(self, feature: Tensor) -> SparseConvTensor:
+        """The same voxels with other features."""
+        return self._with(feature, self.indices, self.spatial_shape, self.indice_dict)
+
+    def shadow_copy(self) -> SparseConvTensor:
+        """Another tensor with the same members."""
+        return self.replace_feature(self.features)
+
+    def select_by_index(self, valid_indices: Tensor) -> SparseConvTensor:
+        """Some of the voxels: a mask or numbers of rows."""
+        return self._with(self.features[valid_indices], self.indices[valid_indices], self.spatial_shape, {})
+
+    def minus(self) -> SparseConvTensor:
+        return self.replace_feature(-self.features)
+
+    @classmethod
+    def from_dense(cls, x: Tensor) -> SparseConvTensor:
+        """The voxels of a dense tensor [batch, .., C] that have a channel that is not 0."""
+        sparse = x.to_sparse(x.dim() - 1)
+        return cls(sparse.values(), sparse.indices().T.contiguous().int(), list(x.shape[1:-1]), x.shape[0])
+
+    @property
+    def is_quantized(self) -> bool:
+        return False
+
+    @property
+    def spatial_size(self) -> int:
+        return math.prod(self.spatial_shape)
+
+    @property
+    def sparity(self) -> float:
+        """The share of voxels that are there."""
+        return self.indices.shape[0] / self.spatial_size / self.batch_size
+
+    def find_indice_pair(self, key: str | None) -> IndiceData | None:
+        """What the layers with this indice_key left."""
+        return None if key is None else self.indice_dict.get(key)
+
+    def dense(self, channels_first: bool = True) -> Tensor:
+        """[batch, C, ..], or [batch, .., C]: 0 where no voxel is."""
+        at = self.indices.to(self.features.device).long()
+        row = at[:, 0]
+        for axis, extent in enumerate(self.spatial_shape):
+            row = row * extent + at[:, axis + 1]
+        channels = self.features.shape[1]
+        whole = self.features.new_zeros((self.batch_size * self.spatial_size, channels)).index_copy(0, row, self.features)
+        found = whole.reshape(self.batch_size, *self.spatial_shape, channels)
+        return found.movedim(-1, 1).contiguous() if channels_first else found
+
+    def _other(self, other) -> Tensor:
+        if isinstance(other, Tensor):
+            return other
+        if not isinstance(other, SparseConvTensor):
+            raise TypeError(f"a SparseConvTensor cannot be added to {type(other).__name__}")
+        check_same(self, other)
+        return other.features
+
+    def __add__(self, other) -> SparseConvTensor:
+        return self.replace_feature(self.features + self._other(other))
+
+    __radd__ = __add__
+
+
+def check_same(x: SparseConvTensor, other: SparseConvTensor) -> None:
+    """Raises ValueError unless both have the same voxels in the same order."""
+    if x.spatial_shape != other.spatial_shape or not _sets.same_rows(x.indices, None, other.indices):
+        raise ValueError("the tensors have other voxels, or another order of them: functional.sparse_add adds such tensors")
