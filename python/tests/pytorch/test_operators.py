@@ -1,0 +1,408 @@
+"""The operators pnet:: in PyTorch: what torch.library checks of them, gradients, types, compilation, checkpoints, copies, processes."""
+
+import copy
+import gc
+import io
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import unittest
+import warnings
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+import pnet
+import pnet.torch
+import pnet.torch.spconv as spconv
+import support
+from pnet.torch import _ops
+
+SHAPE = [6, 5, 7]
+
+
+def network(sp, key="s"):
+    torch.manual_seed(7)
+    return sp.SparseSequential(
+        sp.SubMConv3d(4, 8, 3, indice_key=key, bias=False), torch.nn.BatchNorm1d(8), torch.nn.ReLU(),
+        sp.SparseConv3d(8, 16, 3, 2, 1, indice_key="down"), torch.nn.ReLU(), sp.SubMConv3d(16, 16, 3),
+        sp.SparseInverseConv3d(16, 8, 3, indice_key="down"), sp.SubMConv3d(8, 8, 3, indice_key=key), sp.SparseMaxPool3d(2))
+
+
+class Operators(support.Case):
+    def setUp(self):
+        self.x = support.tensor(SHAPE, 2, 0.4, 4)
+        self.set = pnet.torch.voxel_set(self.x.indices, SHAPE, batches=2)
+        random = support.draw(3)
+        self.weight = torch.randn(27, 4, 6, generator=random)
+        self.bias = torch.randn(6, generator=random)
+
+    def test_opcheck(self):
+        rows, packed = len(self.x.indices), self.set._packed
+        features, gradient = self.x.features, torch.randn(rows, 6, generator=support.draw(1))
+        learned = [t.clone().requires_grad_() for t in (features, self.weight, self.bias)]
+        argmax = _ops.pool(features, packed, rows, "max", False)[1]
+        column = torch.zeros(5, dtype=torch.int32)
+        rule = [SHAPE, [3] * 3, [2] * 3, [1] * 3, [1] * 3, [0] * 3, 2]
+        for name, arguments in (
+            ("conv", (*learned, packed, rows, False, 1)),
+            ("conv", (*learned[:2], None, packed, rows, True, 1)),
+            ("conv", (learned[0], torch.randn(27, 2, 6), None, packed, rows, False, 2)),
+            ("conv_grad_input", (gradient, self.weight, packed, rows, False, 1)),
+            ("conv_grad_weight", (features, gradient, packed, 27, False, 1)),
+            ("pool", (learned[0], packed, rows, "max", False)),
+            ("pool", (learned[0], packed, rows, "mean", True)),
+            ("pool_grad", (features, argmax, packed, rows, "max", False)),
+            ("pool_grad", (features, argmax[:0], packed, rows, "sum", False)),
+            ("voxel_set", (self.x.indices, "submanifold", *rule)),
+            ("voxel_set", (self.x.indices, "strided", *rule)),
+            ("voxel_set", (self.x.indices, "transposed", *rule)),
+            ("triplet_set", (column, column, column, 3, 4, 1)),
+        ):
+            with self.subTest(name=name), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch.library.opcheck(getattr(torch.ops.pnet, name).default, arguments)
+
+    def test_gradients_by_differences(self):
+        """Convolution is linear in each argument, so that wide differences are exact but for rounding."""
+        leaves = [t.requires_grad_() for t in (self.x.features, self.weight, self.bias)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of float32
+            for made in (self.set, self.set.inverse()):
+                self.assertTrue(torch.autograd.gradcheck(made.conv, leaves, eps=1, atol=1e-4, rtol=1e-4, nondet_tol=0))
+            for kind in "mean", "sum":
+                self.assertTrue(torch.autograd.gradcheck(lambda f: self.set.pool(f, kind), leaves[:1], eps=1, atol=1e-4, rtol=1e-4))
+
+    def test_no_second_derivative(self):
+        features = self.x.features.requires_grad_()
+        for call in (lambda: self.set.conv(features, self.weight), lambda: self.set.pool(features)):
+            with torch.enable_grad():
+                first = torch.autograd.grad(call().pow(2).sum(), features, create_graph=True)[0]
+            self.refused("no second derivative", first.sum().backward, error=RuntimeError)
+
+    def test_only_what_is_wanted(self):
+        y = self.set.conv(self.x.features, self.weight.requires_grad_(), self.bias)
+        y.sum().backward()
+        self.assertIsNone(self.x.features.grad)
+        self.assertFalse(self.set.conv(self.x.features, self.weight.detach()).requires_grad)
+
+    def test_narrow_types(self):
+        """bfloat16 and float16: products and sums are float32, what goes in and out is rounded."""
+        for kind in torch.bfloat16, torch.float16:
+            leaves = [t.to(kind).requires_grad_() for t in (self.x.features, self.weight, self.bias)]
+            wide = [t.detach().float().requires_grad_() for t in leaves]
+            y, z = self.set.conv(*leaves), self.set.conv(*wide)
+            self.same(y.detach(), z.detach().to(kind))
+            g = torch.randn(y.shape, generator=support.draw(2)).to(kind)
+            for one, two in zip(torch.autograd.grad(y, leaves, g), torch.autograd.grad(z, wide, g.float())):
+                self.same(one, two.to(kind))
+            self.same(self.set.pool(leaves[0]).detach(), self.set.pool(wide[0]).detach().to(kind))
+        self.usage("float64", self.set.conv, self.x.features.double(), self.weight.double())
+        self.usage("float64", self.set.pool, self.x.features.double())
+        self.usage("one type", self.set.conv, self.x.features, self.weight.bfloat16())
+
+    def test_autocast(self):
+        leaves = [t.requires_grad_() for t in (self.x.features, self.weight, self.bias)]
+        with torch.autocast("cpu", torch.bfloat16):
+            y = self.set.conv(*leaves)
+            narrow = torch.nn.functional.linear(y, torch.randn(3, 6))
+        self.assertEqual(narrow.dtype, torch.bfloat16)
+        self.same(y, self.set.conv(*leaves).bfloat16())
+        y.float().pow(2).sum().backward()
+        self.assertEqual({t.grad.dtype for t in leaves}, {torch.float32})
+        net = network(spconv)
+        with torch.autocast("cpu", torch.bfloat16):
+            z = net(self.x).features
+        z.float().sum().backward()
+        self.assertEqual({p.grad.dtype for p in net.parameters()}, {torch.float32})
+        self.near(z.float(), net(self.x).features.detach().double(), 0.02)
+
+    def test_set_calls(self):
+        fine = self.set
+        coarse = pnet.torch.voxel_set(self.x.indices, SHAPE, 2, kind="strided", stride=2, batches=2)
+        self.assertEqual((fine.rows_in, fine.taps, fine.extent), (len(self.x.indices), 27, SHAPE))
+        self.assertEqual((coarse.rows_in, coarse.rows_out), (len(self.x.indices), len(coarse.indices)))
+        self.assertEqual(coarse.extent, [3, 2, 3])
+        back = coarse.inverse()
+        self.assertEqual((back.rows_in, back.rows_out, back.extent), (coarse.rows_out, coarse.rows_in, SHAPE))
+        self.assertIs(back.indices, self.x.indices)
+        self.same(back.inverse().conv(self.x.features, torch.ones(8, 4, 2)), coarse.conv(self.x.features, torch.ones(8, 4, 2)))
+        ours = pnet.VoxelSet(self.x.indices.numpy(), SHAPE, 2, kind="strided", stride=2, batches=2)
+        weight = torch.randn(8, 4, 5)
+        self.same(coarse.conv(self.x.features, weight), torch.from_numpy(ours.conv(self.x.features, weight)))
+        self.near(coarse.pool(self.x.features, "sum"), coarse.conv(self.x.features, torch.eye(4).expand(8, 4, 4)).double())
+
+    def test_made_once(self):
+        again = pnet.torch.voxel_set(self.x.indices, SHAPE, batches=2)
+        self.assertIs(again._packed, self.set._packed)
+        other = pnet.torch.voxel_set(self.x.indices, SHAPE, 5, batches=2)
+        self.assertIsNot(other._packed, self.set._packed)
+        x = self.x.indices
+        x[:] = x.flip(0)  # written to: the tensor is another one
+        changed = pnet.torch.voxel_set(x, SHAPE, batches=2)
+        self.assertIsNot(changed._packed, self.set._packed)
+        self.same(changed.conv(self.x.features.flip(0), self.weight), self.set.conv(self.x.features, self.weight).flip(0))
+
+    def test_forgotten(self):
+        """A set is kept as long as its indices, and no longer."""
+        from pnet.torch import _sets
+        gc.collect()
+        before = len(_sets._cache._known)
+        for _ in range(20):
+            pnet.torch.voxel_set(self.x.indices.clone(), SHAPE, batches=2)
+            pnet.torch.voxel_set(self.x.indices.clone(), SHAPE, 2, kind="strided", batches=2)
+        self.assertEqual(len(_sets._cache._known), before)
+
+    def test_wrong(self):
+        twice = torch.cat([self.x.indices, self.x.indices[:1]])
+        self.usage("same voxel", pnet.torch.voxel_set, twice, SHAPE, batches=2)
+        self.usage("sample 1 is none", pnet.torch.voxel_set, self.x.indices, SHAPE)
+        self.usage("index", pnet.torch.voxel_set, self.x.indices, [6, 5, 3], batches=2)
+        self.usage("torch.int64", pnet.torch.voxel_set, self.x.indices.long(), SHAPE, batches=2)
+        self.usage("expected [rows, 2 to 4]", pnet.torch.voxel_set, self.x.indices[:, :1], [])
+        self.usage("2 numbers for 3 axes", pnet.torch.voxel_set, self.x.indices, [6, 5], batches=2)
+        self.usage("a submanifold kernel is odd", pnet.torch.voxel_set, self.x.indices, SHAPE, 2, batches=2)
+        self.usage("expected one of", pnet.torch.voxel_set, self.x.indices, SHAPE, kind="dense", batches=2)
+        self.usage("features: [", self.set.conv, self.x.features[1:], self.weight)
+        self.usage("weights: [", self.set.conv, self.x.features, self.weight[1:])
+        self.usage("bias is [5]", self.set.conv, self.x.features, self.weight, torch.zeros(5))
+        self.usage("groups", self.set.conv, self.x.features, self.weight, None, 3)
+        self.usage("expected one of", self.set.pool, self.x.features, "median")
+        damaged = self.set._packed.clone()
+        damaged[-1] = -1
+        self.usage("no packed set", _ops.conv, self.x.features, self.weight, None, damaged, len(self.x.indices), False, 1)
+        # fake tensors of a device that is not there
+        with torch._subclasses.FakeTensorMode():
+            self.assertEqual(_ops.conv(torch.empty(9, 4), torch.empty(27, 4, 6), None, torch.empty(8, dtype=torch.int64), 9, False,
+                                       1).shape, (9, 6))
+
+
+class Frameworks(support.Case):
+    """What PyTorch does with modules: compiles, copies, saves, recomputes them."""
+
+    def setUp(self):
+        self.x, self.net = support.tensor(SHAPE, 2, 0.4, 4), network(spconv)
+
+    def results(self, net, x=None):
+        """Features and gradients."""
+        x = x or self.x
+        features = x.features.detach().clone().requires_grad_()
+        y = net(x.replace_feature(features)).features
+        return [y.detach(), *torch.autograd.grad(y.pow(2).sum(), [features, *net.parameters()])]
+
+    def alike(self, one, two, limit=1e-6):
+        for a, b in zip(one, two):
+            self.near(a, b.double(), limit)
+
+    def test_compile(self):
+        """Of a whole graph, sets inside: results are those without it, for other voxels as well."""
+        torch._dynamo.reset()
+        wanted = self.results(self.net)
+        compiled = torch.compile(self.net, fullgraph=True)
+
+        def run(x):
+            features = x.features.clone().requires_grad_()
+            y = compiled(spconv.SparseConvTensor(features, x.indices, SHAPE, 2)).features
+            return [y.detach(), *torch.autograd.grad(y.pow(2).sum(), [features, *self.net.parameters()])]
+
+        self.alike(run(self.x), wanted, 1e-5)
+        for seed in (11, 12):
+            other = support.tensor(SHAPE, 2, 0.3, 4, seed=seed)
+            self.alike(run(other), self.results(self.net, other), 1e-5)
+
+    def test_compile_with_autocast(self):
+        torch._dynamo.reset()
+
+        def run(net):
+            with torch.autocast("cpu", torch.bfloat16):
+                return net(self.x).features
+
+        wanted = run(self.net)
+        got = torch.compile(run, fullgraph=True)(self.net)
+        self.assertEqual(got.dtype, wanted.dtype)
+        self.near(got.detach().float(), wanted.detach().double(), 0.02)
+
+    def test_copies(self):
+        wanted = self.results(self.net)
+        for net in (copy.deepcopy(self.net), pickle.loads(pickle.dumps(self.net))):
+            self.alike(self.results(net), wanted, 0)
+        kept = spconv.SubMConv3d(4, 4, 3, indice_key="k").requires_grad_(False)  # PyTorch copies no results with gradients
+        y = kept(self.x)
+        for x in (copy.deepcopy(y), pickle.loads(pickle.dumps(y)), y.shadow_copy()):
+            self.same(kept(x).features, kept(y).features)
+            self.assertIs(x.find_indice_pair("k").indices, x.indices)
+        file = io.BytesIO()
+        torch.save(y, file)
+        file.seek(0)
+        x = torch.load(file, weights_only=False)
+        self.same(kept(x).features, kept(y).features)
+
+    def test_state_dict(self):
+        """The names and shapes of spconv; back from a file to the bit."""
+        state = self.net.state_dict()
+        self.assertEqual({name: list(value.shape) for name, value in state.items() if "weight" in name or "bias" in name}, {
+            "0.weight": [8, 3, 3, 3, 4], "1.weight": [8], "1.bias": [8], "3.weight": [16, 3, 3, 3, 8], "3.bias": [16],
+            "5.weight": [16, 3, 3, 3, 16], "5.bias": [16], "6.weight": [8, 3, 3, 3, 16], "6.bias": [8],
+            "7.weight": [8, 3, 3, 3, 8], "7.bias": [8]})
+        file = io.BytesIO()
+        torch.save(state, file)
+        file.seek(0)
+        other = network(spconv)
+        for parameter in other.parameters():
+            torch.nn.init.zeros_(parameter)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        self.net.load_state_dict(state)
+        self.alike(self.results(other), self.results(self.net), 0)
+
+    def test_checkpoint(self):
+        wanted = self.results(self.net)
+        net = network(spconv)
+
+        def stored(x):
+            first = net[0](x)
+            middle = torch.nn.Sequential(net[1], net[2])
+
+            def rest(features):
+                y = first.replace_feature(features)
+                for module in list(net)[3:]:
+                    y = y.replace_feature(module(y.features)) if isinstance(module, torch.nn.ReLU) else module(y)
+                return y.features
+            return first.replace_feature(checkpoint(rest, middle(first.features), use_reentrant=reentrant))
+
+        for reentrant in (False, True):
+            features = self.x.features.detach().clone().requires_grad_()
+            net.load_state_dict(network(spconv).state_dict())
+            y = stored(self.x.replace_feature(features)).features
+            y.pow(2).sum().backward()
+            self.alike([y.detach(), features.grad, *(p.grad for p in net.parameters())], wanted)
+            net.zero_grad()
+
+    def test_deterministic(self):
+        wanted = self.results(self.net)
+        torch.use_deterministic_algorithms(True)
+        try:
+            self.net.load_state_dict(network(spconv).state_dict())
+            self.alike(self.results(self.net), wanted, 0)
+        finally:
+            torch.use_deterministic_algorithms(False)
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            self.net.load_state_dict(network(spconv).state_dict())
+            self.alike(self.results(self.net), wanted, 1e-6)
+
+    def test_inference_mode(self):
+        with torch.inference_mode():
+            x = support.tensor(SHAPE, 2, 0.4, 4)
+            self.net.eval()
+            got = self.net(x).features.clone()
+        self.net.load_state_dict(network(spconv).state_dict())
+        self.same(got, network(spconv).eval()(self.x).features.detach())
+
+    def test_threads(self):
+        nets = [network(spconv).eval() for _ in range(3)]
+        wanted, failures = self.results(nets[0]), []
+
+        def work(net):
+            try:
+                for _ in range(20):
+                    self.alike(self.results(net, copy.deepcopy(self.x)), wanted, 0)
+            except BaseException as failure:
+                failures.append(failure)
+
+        threads = [threading.Thread(target=work, args=(net,)) for net in nets]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+            self.assertFalse(thread.is_alive())
+        if failures:
+            raise failures[0]
+
+    def test_a_thousand_steps(self):
+        def resident():
+            with open("/proc/self/statm") as statm:
+                return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        def step():
+            x = spconv.SparseConvTensor(self.x.features, self.x.indices.clone(), SHAPE, 2)
+            self.net(x).features.sum().backward()
+
+        for _ in range(100):
+            step()
+        gc.collect()
+        before = resident()
+        for _ in range(1000):
+            step()
+        gc.collect()
+        self.assertLess(resident() - before, 2 ** 21)  # the sets of a step take 100 KiB
+
+
+class Processes(support.Case):
+    def run_python(self, code):
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])})
+
+    def test_pnet_alone_takes_no_torch(self):
+        done = self.run_python("import sys, pnet; print('torch' in sys.modules)")
+        self.assertEqual((done.returncode, done.stdout), (0, "False\n"), done.stderr)
+
+    def test_fork(self):
+        """A forked process is told so instead of waiting for ever; one that was forked before works."""
+        code = ("import os, sys, signal, torch, support, pnet, pnet.torch.spconv as spconv\n"
+                "x, layer = support.tensor([4, 4, 4], 1, 0.5, 4), spconv.SubMConv3d(4, 4, 3)\n"
+                "def child():\n"
+                "    signal.alarm(60)\n"
+                "    try:\n"
+                "        layer(x)\n"
+                "        os._exit(0)\n"
+                "    except pnet.Error as why:\n"
+                "        os._exit(3 if 'was forked' in str(why) else 4)\n"
+                "for before in (True, False):\n"
+                "    number = os.fork()\n"
+                "    if not number: child()\n"
+                "    print(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]))\n"
+                "    layer(x)\n")
+        done = self.run_python(code)
+        self.assertEqual((done.returncode, done.stdout), (0, "0\n3\n"), done.stderr)
+
+    def test_ddp(self):
+        """Two processes with half of the samples each have the gradients of one with all of them."""
+        code = ("import sys, torch, support, pnet.torch.spconv as spconv\n"
+                "import torch.distributed as dist\n"
+                "def net():\n"
+                "    torch.manual_seed(1)\n"
+                "    return spconv.SparseSequential(spconv.SubMConv3d(4, 8, 3), torch.nn.ReLU(), spconv.SparseConv3d(8, 6, 2, 2))\n"
+                "def loss(made, x, sample):\n"
+                "    keep = x.indices[:, 0] == sample\n"
+                "    at = x.indices[keep].clone(); at[:, 0] = 0\n"
+                "    y = made(spconv.SparseConvTensor(x.features[keep], at, x.spatial_shape, 1))\n"
+                "    return y.features.pow(2).mean()\n"
+                "def work(rank, file):\n"
+                "    dist.init_process_group('gloo', init_method=file, rank=rank, world_size=2)\n"
+                "    x, made = support.tensor([6, 5, 7], 2, 0.4, 4), torch.nn.parallel.DistributedDataParallel(net())\n"
+                "    loss(made, x, rank).backward()\n"
+                "    whole = net()\n"
+                "    ((loss(whole, x, 0) + loss(whole, x, 1)) / 2).backward()\n"
+                "    for one, two in zip(made.parameters(), whole.parameters()):\n"
+                "        assert (one.grad - two.grad).norm() <= 1e-6 * two.grad.norm(), (one.grad, two.grad)\n"
+                "        assert two.grad.norm() > 0\n"
+                "    dist.destroy_process_group()\n"
+                "if __name__ == '__main__':\n"
+                "    work(int(sys.argv[1]), sys.argv[2])\n")
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "ddp.py")
+            with open(program, "w") as file:
+                file.write(code)
+            path = os.pathsep.join([os.path.dirname(os.path.abspath(__file__)), *sys.path])
+            both = [subprocess.Popen([sys.executable, program, str(rank), f"file://{folder}/meet"], stderr=subprocess.PIPE,
+                                     text=True, env={**os.environ, "PYTHONPATH": path}) for rank in range(2)]
+            for one in both:
+                _, said = one.communicate(timeout=300)
+                self.assertEqual(one.returncode, 0, said)
+
+
+if __name__ == "__main__":
+    unittest.main()
