@@ -17,8 +17,9 @@ pnet-"$version"-py3-none-linux_*.whl) ;;
 *) fail "the wheel is called $(ls "$work/wheels")" ;;
 esac
 "$python" -m pip install -q --no-deps --no-index --target "$work/installed" "$work/wheels"/*.whl || fail 'pip install'
-[ "$(cd "$work/installed/pnet" && echo ./*.py ./*.so ./py.typed)" = "$(cd python/pnet && echo ./*.py ./libpnet.so ./py.typed)" ] ||
-    fail "the wheel has $(ls "$work/installed/pnet")"
+files() { (cd "$1" && find . -name '*.py' -o -name py.typed -o -name '*.so' | sort); }
+[ "$(files "$work/installed/pnet")" = "$( (files python/pnet; echo ./libpnet.so) | sort)" ] ||
+    fail "the wheel has $(files "$work/installed/pnet")"
 PYTHONPATH=$work/installed "$python" -c 'import pnet; print(len(pnet.Model("examples/scene.pnet").weights), pnet.__file__)' |
     grep -q "^[1-9][0-9]* $work/installed/pnet" || fail 'the installed package does not work'
 echo "pnet $version"

@@ -99,8 +99,8 @@ def voxel_set(indices: Tensor, kind: str, extent: List[int], kernel: List[int], 
                "output_padding": output_padding}
     for name, value in numbers.items():
         if len(value) != given.shape[1] - 1 or len(value) > 3:
-            raise library.refuse(f"{name} has {len(value)} numbers for indices with {given.shape[1]} columns: expected the sample "
-                                 "and one to three axes")
+            raise library.refuse(f"{name} has {len(value)} numbers for indices with {given.shape[1]} columns: expected the "
+                                 "sample and one to three axes")
         getattr(options, name)[:len(value)] = [library.count(name, number, 31) for number in value]
     _compute()
     made = c_void_p()

@@ -173,6 +173,8 @@ def voxel_set(indices: Tensor, extent, kernel=3, *, kind: str = "submanifold", s
     sets = _cache.of(indices)
     if rule not in sets:
         outputs, packed = _ops.voxel_set(indices, kind, inside, *numbers, batches)
+        if torch.compiler.is_compiling() and kind != "submanifold":
+            torch._check(outputs.shape[0] > 1)  # or else a batch norm behind it could not be compiled, which asks for that
         sets[rule] = packed, None if kind == "submanifold" else outputs
     packed, outputs = sets[rule]
     taps = 1

@@ -1,7 +1,7 @@
 """What the layers of spconv mean, on dense grids by PyTorch's own convolutions: the reference of the tests.
 
-The same names and state_dicts as pnet.torch.spconv, so that a network is written once and made of either. Rows of features are put
-into a grid, convolved as a whole, and taken out at the output sites; nothing here knows sets. For float64.
+The same names and state_dicts as pnet.torch.spconv, so that a network is written once and made of either. Rows of features are
+put into a grid, convolved as a whole, and taken out at the output sites; nothing here knows sets. For float64.
 """
 
 import math

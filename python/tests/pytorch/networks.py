@@ -77,8 +77,8 @@ def sp_unet(sp, cin, classes, narrow=1, layers=(2, 3, 4, 6, 2, 2, 2, 2)):
 
 
 def xcpe(sp, channels, blocks):
-    """The conditional position encoding of PTv3: convolution, linear layer and norm around which the features are added. The sparse
-    tensor of a level is kept, and gets new features at each block."""
+    """The conditional position encoding of PTv3: convolution, linear layer and norm around which the features are added. The
+    sparse tensor of a level is kept, and gets new features at each block."""
     class Net(nn.Module):
         def __init__(self):
             super().__init__()

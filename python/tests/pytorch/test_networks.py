@@ -1,5 +1,5 @@
-"""The module lists of SpUNet, of PTv3's xCPE, of VoxelBackBone8x and VoxelResBackBone8x through pnet.torch.spconv agree with the same
-lists of dense convolutions in float64: results and all gradients, in training and in evaluation."""
+"""The module lists of SpUNet, of PTv3's xCPE, of VoxelBackBone8x and VoxelResBackBone8x through pnet.torch.spconv agree with the
+same lists of dense convolutions in float64: results and all gradients, in training and in evaluation."""
 
 import unittest
 

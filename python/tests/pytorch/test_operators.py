@@ -1,4 +1,5 @@
-"""The operators pnet:: in PyTorch: what torch.library checks of them, gradients, types, compilation, checkpoints, copies, processes."""
+"""The operators pnet:: in PyTorch: what torch.library checks of them, gradients, types, compilation, checkpoints, copies,
+processes."""
 
 import copy
 import gc
@@ -12,6 +13,7 @@ import unittest
 import warnings
 
 import torch
+import torch._dynamo
 from torch.utils.checkpoint import checkpoint
 
 import pnet
@@ -27,7 +29,7 @@ def network(sp, key="s"):
     torch.manual_seed(7)
     return sp.SparseSequential(
         sp.SubMConv3d(4, 8, 3, indice_key=key, bias=False), torch.nn.BatchNorm1d(8), torch.nn.ReLU(),
-        sp.SparseConv3d(8, 16, 3, 2, 1, indice_key="down"), torch.nn.ReLU(), sp.SubMConv3d(16, 16, 3),
+        sp.SparseConv3d(8, 16, 3, 2, 1, indice_key="down"), torch.nn.BatchNorm1d(16), torch.nn.ReLU(), sp.SubMConv3d(16, 16, 3),
         sp.SparseInverseConv3d(16, 8, 3, indice_key="down"), sp.SubMConv3d(8, 8, 3, indice_key=key), sp.SparseMaxPool3d(2))
 
 
@@ -73,7 +75,8 @@ class Operators(support.Case):
             for made in (self.set, self.set.inverse()):
                 self.assertTrue(torch.autograd.gradcheck(made.conv, leaves, eps=1, atol=1e-4, rtol=1e-4, nondet_tol=0))
             for kind in "mean", "sum":
-                self.assertTrue(torch.autograd.gradcheck(lambda f: self.set.pool(f, kind), leaves[:1], eps=1, atol=1e-4, rtol=1e-4))
+                self.assertTrue(torch.autograd.gradcheck(
+                    lambda f: self.set.pool(f, kind), leaves[:1], eps=1, atol=1e-4, rtol=1e-4))
 
     def test_no_second_derivative(self):
         features = self.x.features.requires_grad_()
@@ -173,10 +176,9 @@ class Operators(support.Case):
         damaged = self.set._packed.clone()
         damaged[-1] = -1
         self.usage("no packed set", _ops.conv, self.x.features, self.weight, None, damaged, len(self.x.indices), False, 1)
-        # fake tensors of a device that is not there
         with torch._subclasses.FakeTensorMode():
-            self.assertEqual(_ops.conv(torch.empty(9, 4), torch.empty(27, 4, 6), None, torch.empty(8, dtype=torch.int64), 9, False,
-                                       1).shape, (9, 6))
+            fake = torch.empty(9, 4), torch.empty(27, 4, 6), None, torch.empty(8, dtype=torch.int64)
+            self.assertEqual(_ops.conv(*fake, 9, False, 1).shape, (9, 6))
 
 
 class Frameworks(support.Case):
@@ -193,9 +195,12 @@ class Frameworks(support.Case):
         return [y.detach(), *torch.autograd.grad(y.pow(2).sum(), [features, *net.parameters()])]
 
     def alike(self, one, two, limit=1e-6):
+        least = 0.01 * max(b.norm().item() for b in two)  # the gradient of a bias before a norm cancels
         for a, b in zip(one, two):
-            self.near(a, b.double(), limit)
+            self.near(a, b.double(), limit, least=least)
 
+    # PyTorch 2.4 leaves sets, whose number of triplets it cannot know, out of graphs without this
+    @torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
     def test_compile(self):
         """Of a whole graph, sets inside: results are those without it, for other voxels as well."""
         torch._dynamo.reset()
@@ -211,7 +216,10 @@ class Frameworks(support.Case):
         for seed in (11, 12):
             other = support.tensor(SHAPE, 2, 0.3, 4, seed=seed)
             self.alike(run(other), self.results(self.net, other), 1e-5)
+        one = support.tensor(SHAPE, 1, 0, 4, indices=torch.tensor([[0, 1, 1, 1]], dtype=torch.int32))
+        self.refused("", compiled, one, error=RuntimeError)  # a level with one voxel alone
 
+    @torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
     def test_compile_with_autocast(self):
         torch._dynamo.reset()
 
@@ -244,8 +252,8 @@ class Frameworks(support.Case):
         state = self.net.state_dict()
         self.assertEqual({name: list(value.shape) for name, value in state.items() if "weight" in name or "bias" in name}, {
             "0.weight": [8, 3, 3, 3, 4], "1.weight": [8], "1.bias": [8], "3.weight": [16, 3, 3, 3, 8], "3.bias": [16],
-            "5.weight": [16, 3, 3, 3, 16], "5.bias": [16], "6.weight": [8, 3, 3, 3, 16], "6.bias": [8],
-            "7.weight": [8, 3, 3, 3, 8], "7.bias": [8]})
+            "4.weight": [16], "4.bias": [16], "6.weight": [16, 3, 3, 3, 16], "6.bias": [16], "7.weight": [8, 3, 3, 3, 16],
+            "7.bias": [8], "8.weight": [8, 3, 3, 3, 8], "8.bias": [8]})
         file = io.BytesIO()
         torch.save(state, file)
         file.seek(0)
@@ -267,7 +275,7 @@ class Frameworks(support.Case):
             def rest(features):
                 y = first.replace_feature(features)
                 for module in list(net)[3:]:
-                    y = y.replace_feature(module(y.features)) if isinstance(module, torch.nn.ReLU) else module(y)
+                    y = module(y) if isinstance(module, spconv.SparseModule) else y.replace_feature(module(y.features))
                 return y.features
             return first.replace_feature(checkpoint(rest, middle(first.features), use_reentrant=reentrant))
 
@@ -373,7 +381,8 @@ class Processes(support.Case):
                 "import torch.distributed as dist\n"
                 "def net():\n"
                 "    torch.manual_seed(1)\n"
-                "    return spconv.SparseSequential(spconv.SubMConv3d(4, 8, 3), torch.nn.ReLU(), spconv.SparseConv3d(8, 6, 2, 2))\n"
+                "    layers = spconv.SubMConv3d(4, 8, 3), torch.nn.ReLU(), spconv.SparseConv3d(8, 6, 2, 2)\n"
+                "    return spconv.SparseSequential(*layers)\n"
                 "def loss(made, x, sample):\n"
                 "    keep = x.indices[:, 0] == sample\n"
                 "    at = x.indices[keep].clone(); at[:, 0] = 0\n"

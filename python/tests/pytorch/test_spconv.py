@@ -109,7 +109,8 @@ class Keys(support.Case):
         self.refused("'d' belongs to other voxels", up, wrong)
         self.refused("there is no 'd'", up, self.x)
         self.refused("[2, 2, 2]", spconv.SparseInverseConv3d(4, 4, 3, indice_key="d"), y)
-        self.refused("no inverse", spconv.SparseInverseConv3d(4, 4, 3, indice_key="s"), spconv.SubMConv3d(4, 4, 3, indice_key="s")(y))
+        same = spconv.SubMConv3d(4, 4, 3, indice_key="s")(y)
+        self.refused("no inverse", spconv.SparseInverseConv3d(4, 4, 3, indice_key="s"), same)
         self.refused("spatial shape", up, self.x.replace_feature(self.x.features)._with(
             self.x.features, self.x.indices, SHAPE, y.indice_dict))
 
@@ -255,7 +256,7 @@ class FlexGemm(support.Case):
         feats = torch.randn(len(coords), 4, requires_grad=True)
         weight = torch.randn(6, 3, 5, 1, 4, requires_grad=True)
         bias = torch.randn(6, requires_grad=True)
-        y, cache = pnet.torch.sparse_submanifold_conv3d(feats, coords, torch.Size([2, 4, *SHAPE]), weight, bias, dilation=(1, 1, 1))
+        y, cache = pnet.torch.sparse_submanifold_conv3d(feats, coords, torch.Size([2, 4, *SHAPE]), weight, bias)
         at = coords.long().unbind(1)
         leaves = [t.detach().double().requires_grad_() for t in (feats, weight, bias)]
         grid = torch.zeros(2, *SHAPE, 4, dtype=torch.float64).index_put(at, leaves[0]).movedim(-1, 1)

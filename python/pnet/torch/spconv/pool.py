@@ -39,7 +39,7 @@ class _Pool(SetModule):
 
 
 class SparseMaxPool(_Pool):
-    """The largest feature of the voxels that are there, by channel; among equal ones the gradient goes to that of the first tap."""
+    """The largest feature of the voxels that are there, by channel. Of equal ones that of the first tap gets the gradient."""
 
 
 class SparseAvgPool(_Pool):
