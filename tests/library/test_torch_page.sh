@@ -4,6 +4,7 @@ least=0
 . tests/library/python.sh
 prepare() {
     python_package torch
+    ln -s "$root/examples" "$work/examples"
     export TORCHINDUCTOR_CACHE_DIR="$work/inductor"
     awk '/^```python$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/$page" >"$work/page.py"
     case $("$python" -c 'import torch; print(torch.__version__)') in

@@ -1,9 +1,10 @@
-"""Convolution and pools over sets of voxels in PyTorch, on the CPU.
+"""Convolution and pools over sets of voxels, and .pnet models as modules, in PyTorch, on the CPU.
 
 pnet.torch.spconv has the interface of spconv, sparse_submanifold_conv3d that of FlexGEMM. docs/pytorch.md shows them at work.
 """
 
 from pnet.torch._flexgemm import NeighborCache, sparse_submanifold_conv3d
+from pnet.torch._network import Network
 from pnet.torch._sets import VoxelSet, voxel_set
 
-__all__ = ["NeighborCache", "VoxelSet", "sparse_submanifold_conv3d", "voxel_set"]
+__all__ = ["NeighborCache", "Network", "VoxelSet", "sparse_submanifold_conv3d", "voxel_set"]

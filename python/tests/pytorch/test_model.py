@@ -1,0 +1,144 @@
+"""pnet.torch.Network: training in PyTorch has the losses of pnetc train; parameters, copies, results."""
+
+import copy
+import importlib.util
+import io
+import json
+import pathlib
+import pickle
+import unittest
+
+import numpy
+import torch
+
+import pnet
+import pnet.torch
+import support
+
+# the support module of the package's own tests, which has the same name
+_path = pathlib.Path(__file__).resolve().parents[1] / "support.py"
+_spec = importlib.util.spec_from_file_location("package_support", _path)
+package = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(package)
+
+DATA = """\
+pnet_dataset: 1
+task: segmentation
+classes: [ceiling, floor, wall, door, window, board, table, chair, sofa, shelf, lamp, clutter]
+label_field: label
+train: [{cloud: train/000000.ply}]
+val: [{cloud: val/000008.ply}]
+"""
+RUN = "data: rooms/one.yaml\nsteps: 8\noptimizer: {name: adamw, beta2: 0.99}\nweight_decay: 0.05\nclip_grad: 0.5\nlr: 0.01\n"
+
+
+def tensors(batch):
+    return {name: torch.from_numpy(numpy.ascontiguousarray(value)) for name, value in batch.items()}
+
+
+class Rooms(package.RoomCase):
+    def test_losses_of_pnetc(self):
+        (self.rooms / "one.yaml").write_text(DATA)
+        (self.folder / "run.yaml").write_text(RUN)
+        package.run(package.PNETC, "train", self.model, "--config", self.folder / "run.yaml", "-o", self.folder / "run",
+                    "--seed", 5, "-q")
+        lines = [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+        wanted = [(line["loss.ce"], line["gradient_norm"]) for line in lines if "gradient_norm" in line]
+        self.assertEqual(len(wanted), 8)
+        net = pnet.torch.Network(package.SCENE, seed=5)
+        groups = [{"params": [p for p in net.parameters() if p.dim() > 1], "weight_decay": 0.05},
+                  {"params": [p for p in net.parameters() if p.dim() == 1], "weight_decay": 0}]
+        optimizer = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.99))
+        batch = tensors(package.read_room(self.rooms / "train" / "000000.ply"))
+        given = []
+        for _ in range(8):
+            loss = net(batch)
+            optimizer.zero_grad()
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+            optimizer.step()
+            given.append((loss.item(), norm.item()))
+            self.assertEqual(list(net.losses), ["ce"])
+        numpy.testing.assert_allclose(given, wanted, rtol=2e-5)
+        self.assertLess(given[-1][0], 0.8 * given[0][0])
+
+
+class Modules(support.Case):
+    def setUp(self):
+        self.batch, self.net = tensors(package.cloud()), pnet.torch.Network(package.SCENE, seed=7)
+        self.inputs = {name: value for name, value in self.batch.items() if name != "cloud.label"}
+
+    def test_parameters(self):
+        model = pnet.Model(package.SCENE, purpose="train")
+        self.assertEqual({name: tuple(value.shape) for name, value in self.net.state_dict().items()},
+                         {w.name: w.shape for w in model.weights})
+        self.assertEqual({name for name, _ in self.net.named_parameters()}, {w.name for w in model.weights if w.trained})
+        session = package.session("train")
+        for name, value in self.net.state_dict().items():
+            self.same(value, torch.from_numpy(session.weight(name)))
+
+    def test_gradients(self):
+        """Those of a session; scaled as the loss is, added up, none for parameters that are frozen."""
+        session = package.session("train")
+        session.bind(package.cloud())
+        session.gradients()
+        frozen, *others = self.net.named_parameters()
+        frozen[1].requires_grad_(False)
+        (3 * self.net(self.batch)).backward()
+        self.net(self.batch).backward()
+        self.assertIsNone(frozen[1].grad)
+        whole = max(torch.from_numpy(session.gradient(name)).norm().item() for name, _ in others)
+        for name, parameter in others:
+            self.near(parameter.grad, 4 * torch.from_numpy(session.gradient(name)).double(), 1e-5, name, 0.01 * whole)
+        running = [name for name, _ in self.net.named_buffers()]
+        self.assertTrue(running)
+        for name in running:  # two batches have updated them
+            self.assertFalse(torch.equal(self.net.state_dict()[name], torch.from_numpy(package.session("train").weight(name))))
+        with torch.no_grad():
+            self.assertFalse(self.net(self.batch).requires_grad)
+        first = torch.autograd.grad(self.net(self.batch).pow(2), others[0][1], create_graph=True)[0]
+        self.refused("once_differentiable", first.sum().backward, error=RuntimeError)
+
+    def test_result(self):
+        session = package.session()
+        session.copy_weights(package.session("train"))
+        self.net.eval()
+        self.same(self.net(self.inputs), torch.from_numpy(package.result(session, package.cloud())))
+        scores = self.net(self.batch)
+        losses = self.net.objectives(self.batch)
+        self.assertAlmostEqual(losses["ce"], torch.nn.functional.cross_entropy(scores, self.batch["cloud.label"].long()).item(), 5)
+        self.assertAlmostEqual(losses["oa"], (scores.argmax(1) == self.batch["cloud.label"]).float().mean().item(), 6)
+        with torch.no_grad():
+            for parameter in self.net.parameters():
+                parameter.mul_(1.1)
+        self.assertFalse(torch.equal(self.net(self.inputs), scores))
+
+    def test_copies(self):
+        self.net(self.batch)
+        file = io.BytesIO()
+        torch.save(self.net.state_dict(), file)
+        file.seek(0)
+        other = pnet.torch.Network(package.SCENE, seed=8)
+        self.assertNotEqual(other(self.batch).item(), self.net(self.batch).item())
+        other = pnet.torch.Network(package.SCENE, seed=8)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        self.net.load_state_dict(other.state_dict())
+        wanted = self.net(self.batch)
+        for copied in (other, copy.deepcopy(self.net), pickle.loads(pickle.dumps(self.net))):
+            self.same(copied(self.batch).detach(), wanted.detach())
+
+    def test_in_voxel_mode(self):
+        voxel = pnet.torch.Network(package.SCENE, mode="voxel", seed=7)
+        self.assertEqual(voxel.state_dict().keys(), self.net.state_dict().keys())
+        self.assertNotEqual(voxel(self.batch).item(), self.net(self.batch).item())
+
+    def test_wrong(self):
+        self.usage("no losses before", lambda: self.net.losses)
+        self.usage("requires a gradient", self.net, {**self.batch, "cloud.rgb": self.batch["cloud.rgb"].clone().requires_grad_()})
+        self.usage("missing", self.net, self.inputs)
+        self.usage("torch.float64", copy.deepcopy(self.net).double(), self.batch)
+        self.refused("no field", pnet.torch.Network, package.SCENE.replace("p.rgb", "p.red"), error=pnet.Error)
+
+
+if __name__ == "__main__":
+    unittest.main()
