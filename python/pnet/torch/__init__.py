@@ -3,6 +3,11 @@
 pnet.torch.spconv has the interface of spconv, sparse_submanifold_conv3d that of FlexGEMM. docs/pytorch.md shows them at work.
 """
 
+import torch as _torch
+
+if tuple(int(number) for number in _torch.__version__.split(".")[:2]) < (2, 4):
+    raise ImportError(f"pnet.torch needs PyTorch 2.4 or later, and this is {_torch.__version__}")
+
 from pnet.torch._flexgemm import NeighborCache, sparse_submanifold_conv3d
 from pnet.torch._network import Network
 from pnet.torch._sets import VoxelSet, voxel_set

@@ -356,6 +356,10 @@ class Processes(support.Case):
         done = self.run_python("import sys, pnet; print('torch' in sys.modules)")
         self.assertEqual((done.returncode, done.stdout), (0, "False\n"), done.stderr)
 
+    def test_older_torch(self):
+        done = self.run_python("import torch; torch.__version__ = '2.3.1+cpu'; import pnet.torch")
+        self.assertIn("ImportError: pnet.torch needs PyTorch 2.4 or later, and this is 2.3.1+cpu", done.stderr)
+
     def test_fork(self):
         """A forked process is told so instead of waiting for ever; one that was forked before works."""
         code = ("import os, sys, signal, torch, support, pnet, pnet.torch.spconv as spconv\n"
