@@ -106,7 +106,8 @@ class Modules(support.Case):
         self.same(self.net(self.inputs), torch.from_numpy(package.result(session, package.cloud())))
         scores = self.net(self.batch)
         losses = self.net.objectives(self.batch)
-        self.assertAlmostEqual(losses["ce"], torch.nn.functional.cross_entropy(scores, self.batch["cloud.label"].long()).item(), 5)
+        wanted = torch.nn.functional.cross_entropy(scores, self.batch["cloud.label"].long()).item()
+        self.assertAlmostEqual(losses["ce"], wanted, 5)
         self.assertAlmostEqual(losses["oa"], (scores.argmax(1) == self.batch["cloud.label"]).float().mean().item(), 6)
         with torch.no_grad():
             for parameter in self.net.parameters():
