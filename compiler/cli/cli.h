@@ -4,6 +4,7 @@
 
 #include "compiler/compile.h"
 #include "runtime/base/error.h"
+#include "runtime/run/choices.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,9 @@ enum option_type {
     OPT_LENGTH,  /* double, metres, more than 0: 5cm, 50mm, 0.05 */
     OPT_BYTES,   /* size_t: 8GiB, 512MiB, 1000000 */
     OPT_SECONDS, /* struct seconds: --name, or --name=N */
+    OPT_CHOICE,  /* struct choice: one of its names */
+    OPT_CHOICES, /* struct choice: some of its names, with commas between */
+    OPT_WORD,    /* struct choice: any text; its names are the usual ones */
 };
 
 struct seconds {
@@ -33,6 +37,18 @@ struct count {
     &(struct count)                                                                                \
     {                                                                                              \
         value, least, most                                                                         \
+    }
+
+/* A text and the names that it may be, or that completion offers. CHOICE makes one for an option in the same block. */
+struct choice {
+    const char **value;
+    const char *const *names; /* then NULL */
+};
+#define CHOICE(value, ...) CHOICE_OF(value, ((const char *const[]){__VA_ARGS__, NULL}))
+#define CHOICE_OF(value, names)                                                                    \
+    &(struct choice)                                                                               \
+    {                                                                                              \
+        value, names                                                                               \
     }
 
 struct text_list {
@@ -63,9 +79,15 @@ struct usage {
 };
 
 /* Parses `argv` into the targets; words that are no options go to `words` (at most max_words). Handles --help (prints, then
-   done = true). Returns 0, or 2 with a message on stderr that names the nearest option. */
+   done = true) and --help=table (prints the same for programs, pnet_cli_print_table). Returns 0, or 2 with a message on stderr
+   that names the nearest option. */
 int pnet_cli_parse_options(int argc, char **argv, const struct option *options, int option_count,
     const struct usage *usage, const char **words, int max_words, int *word_count, bool *done);
+
+/* Prints what a command takes for programs that make pages and completions of it; listing.c describes the lines. */
+void pnet_cli_print_table(const struct usage *usage, const struct option *options, int count);
+/* Prints a line for each command, with the table of what it takes. `group`: what stands before their names, such as "data ". */
+int pnet_cli_print_commands(const char *group, const struct command *commands, int count);
 
 /* Prints "pnetc: ..." on stderr and returns the status, so that a command can end with it. */
 int pnet_cli_complain(const struct pnet_error *e);
@@ -89,16 +111,17 @@ struct model_options {
     int64_t threads;
 };
 #define MODEL_OPTIONS(m)                                                                           \
-    {"mode", 0, OPT_TEXT, &(m)->mode, "MODE",                                                      \
+    {"mode", 0, OPT_CHOICE, CHOICE(&(m)->mode, "native", "voxel"), "MODE",                         \
         "native (default), or voxel: all three degradations"},                                     \
-        {"degrade", 0, OPT_TEXT, &(m)->degrade, "LIST",                                            \
-            "single degradations: centre,neighbour,kernel"},                                       \
+        {"degrade", 0, OPT_CHOICES, CHOICE(&(m)->degrade, "centre", "neighbour", "kernel"),        \
+            "LIST", "single degradations: centre,neighbour,kernel"},                               \
         {"set", 0, OPT_LIST, &(m)->sets, "NAME=VALUE",                                             \
             "set a param of the model; may be repeated"},                                          \
-        {"device", 0, OPT_TEXT, &(m)->device, "DEVICE", "cpu (default), cuda or cuda:N"},          \
-        {"precision", 0, OPT_TEXT, &(m)->precision, "NAME",                                        \
+        {"device", 0, OPT_WORD, CHOICE(&(m)->device, "cpu", "cuda"), "DEVICE",                     \
+            "cpu (default), cuda or cuda:N"},                                                      \
+        {"precision", 0, OPT_CHOICE, CHOICE_OF(&(m)->precision, pnet_precision_names), "NAME",     \
             "fp32 (default), tf32, bf16 or fp16: how products are formed on a GPU"},               \
-        {"algo", 0, OPT_TEXT, &(m)->algo, "NAME",                                                  \
+        {"algo", 0, OPT_CHOICE, CHOICE_OF(&(m)->algo, pnet_conv_algo_names), "NAME",               \
             "of convolutions, to compare: mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter, "   \
             "implicit-gemm"},                                                                      \
         {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                         \

@@ -156,12 +156,10 @@ enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct ma
 
 static bool is_cloud(const char *path)
 {
-    static const char *const endings[] = {
-        "ply", "pcd", "las", "npy", "npz", "off", "obj", "bin", "xyz", "txt", "csv", "pts"};
     const char *dot = strrchr(path, '.');
     struct stat st;
-    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
-        if (strcasecmp(dot + 1, endings[i]) == 0)
+    for (int i = 0; dot && pnet_cli_cloud_endings[i]; i++)
+        if (strcasecmp(dot + 1, pnet_cli_cloud_endings[i]) == 0)
             return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
     return false;
 }

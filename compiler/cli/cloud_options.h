@@ -22,6 +22,9 @@ struct map_options {
 enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct map_options *o,
     const struct pnet_input *inputs, int input_count, struct pnet_error *e);
 
+extern const char *const
+    *const pnet_cli_cloud_endings; /* "ply" ..: how names of clouds end; then NULL */
+
 /* Lists the files of `inputs` in their order: files, patterns, and folders, which stand for their files with a suffix of a
    cloud format. *many: the results need a folder. */
 enum pnet_status pnet_cli_list_clouds(

@@ -59,8 +59,8 @@ int pnet_command_check(int argc, char **argv)
     struct model_options m = {0};
     const char *dump = NULL, *model;
     bool infer = false, train = false;
-    struct option options[] = {
-        {"dump", 0, OPT_TEXT, &dump, "PASS", "print the graph after that pass"},
+    struct option options[] = {{"dump", 0, OPT_WORD, CHOICE_OF(&dump, pnet_pass_names), "PASS",
+                                   "print the graph after that pass"},
         {"infer", 0, OPT_FLAG, &infer, NULL, "compile for inference: the result of the net"},
         {"train", 0, OPT_FLAG, &train, NULL, "compile for training: a loss, and its backward"},
         MODEL_OPTIONS(&m)};

@@ -37,15 +37,6 @@ static int find_kind(const char *word, enum pnet_synth_kind *kind)
                : pnet_cli_usage_error("no kind '%s': shapes, rooms, lidar, pairs or partial", word);
 }
 
-/* Checks --scene (NULL: not given); 0, or the exit code. */
-static int check_scene(const char *scene, enum pnet_synth_kind kind)
-{
-    if (scene && kind != PNET_SYNTH_PAIRS) return pnet_cli_usage_error("--scene is for pairs");
-    if (scene && strcmp(scene, "room") != 0 && strcmp(scene, "street") != 0)
-        return pnet_cli_usage_error("no scene '%s': room or street", scene);
-    return 0;
-}
-
 static int data_synth(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc data synth KIND -o DIR [options]",
@@ -76,7 +67,8 @@ static int data_synth(int argc, char **argv)
             "lidar, street: beams of the scanner (64)"},
         {"any-rotation", 0, OPT_FLAG, &any_rotation, NULL,
             "shapes, frames of pairs, partial: turned about any axis, not z alone"},
-        {"scene", 0, OPT_TEXT, &scene, "SCENE", "pairs: room (default) or street"},
+        {"scene", 0, OPT_CHOICE, CHOICE(&scene, "room", "street"), "SCENE",
+            "pairs: room (default) or street"},
         {"clean", 0, OPT_FLAG, &clean, NULL, "exact surfaces, no noise"},
         {"force", 0, OPT_FLAG, &s.replace, NULL, "replace the data set in DIR, with its clouds"},
         {"threads", 'j', OPT_COUNT, COUNT(&threads, 1, 4096), "N", "threads (all cores)"},
@@ -89,7 +81,8 @@ static int data_synth(int argc, char **argv)
         return code;
     if (!words) return pnet_cli_usage_error("which kind? shapes, rooms, lidar, pairs or partial");
     if (!s.folder) return pnet_cli_usage_error("where to? -o DIR");
-    if ((code = find_kind(kind, &s.kind)) || (code = check_scene(scene, s.kind))) return code;
+    if ((code = find_kind(kind, &s.kind))) return code;
+    if (scene && s.kind != PNET_SYNTH_PAIRS) return pnet_cli_usage_error("--scene is for pairs");
     s.count = count;
     s.seed = (uint64_t)seed;
     s.context = &quiet;
@@ -334,11 +327,20 @@ static int data_info(int argc, char **argv)
 
 int pnet_command_data(int argc, char **argv)
 {
-    if (argc && strcmp(argv[0], "synth") == 0) return data_synth(argc - 1, argv + 1);
-    if (argc && strcmp(argv[0], "info") == 0) return data_info(argc - 1, argv + 1);
+    static const struct command commands[] = {
+        {"synth", "make a data set of synthetic clouds", data_synth},
+        {"info", "read a whole data set and print what it holds", data_info},
+    };
+    enum { COMMANDS = sizeof commands / sizeof commands[0] };
+    for (int i = 0; argc && i < COMMANDS; i++)
+        if (strcmp(argv[0], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+    if (argc && strcmp(argv[0], "--help=table") == 0)
+        return pnet_cli_print_commands("data ", commands, COMMANDS);
     bool help = argc && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
-    fputs(
-        "usage: pnetc data synth KIND -o DIR [options]\n       pnetc data info DATASET [options]\n",
-        help ? stdout : stderr);
+    FILE *f = help ? stdout : stderr;
+    fputs("usage: pnetc data COMMAND [ARGUMENTS]\n\n", f);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(f, "  %-8s  %s\n", commands[i].name, commands[i].summary);
+    fputs("\npnetc data COMMAND --help describes a command.\n", f);
     return help ? PNET_OK : PNET_USAGE;
 }

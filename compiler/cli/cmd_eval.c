@@ -11,14 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int parse_split(const char *name, enum pnet_split *split)
+#define SPLIT_OPTION(s)                                                                            \
+    {                                                                                              \
+        "split", 0, OPT_CHOICE, CHOICE(s, "train", "val", "test"), "SPLIT",                        \
+            "train, val (default) or test"                                                         \
+    }
+
+static enum pnet_split split_of(const char *name)
 {
-    for (int s = 0; s < PNET_SPLITS; s++)
-        if (strcmp(name, pnet_split_name((enum pnet_split)s)) == 0) {
-            *split = (enum pnet_split)s;
-            return 0;
-        }
-    return pnet_cli_usage_error("--split is train, val or test, not '%s'", name);
+    int s = 0;
+    while (s < PNET_SPLITS - 1 && strcmp(name, pnet_split_name((enum pnet_split)s)) != 0) s++;
+    return (enum pnet_split)s;
 }
 
 /* What happens to the evaluation of each sample. */
@@ -158,12 +161,11 @@ int pnet_command_eval(int argc, char **argv)
     bool done;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W",
                                    "trained weights: checkpoint, run folder or file"},
-        {"split", 0, OPT_TEXT, &split_name, "SPLIT", "train, val (default) or test"},
+        SPLIT_OPTION(&split_name),
         {"each", 0, OPT_TEXT, &each, "FILE", "write a line of JSON for each sample, in order"},
         RUN_OPTIONS(&r)};
     int words, code;
     unsigned degrade;
-    enum pnet_split split = PNET_VAL;
     struct pnet_error e = {0};
     struct weights w;
     struct setting setting;
@@ -174,9 +176,8 @@ int pnet_command_eval(int argc, char **argv)
         return code;
     if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
     if (!weights) return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
-    if ((code = parse_split(split_name, &split)) ||
-        (code = pnet_cli_check_model_options(&r.model, &degrade)))
-        return code;
+    enum pnet_split split = split_of(split_name);
+    if ((code = pnet_cli_check_model_options(&r.model, &degrade))) return code;
     if (pnet_cli_weights_open(weights, &w, &e) ||
         pnet_cli_weights_setting(&w, &r.model, degrade, &setting, &e))
         return pnet_cli_complain(&e);
@@ -342,9 +343,8 @@ int pnet_command_compare(int argc, char **argv)
     struct option options[] = {
         {"output", 'o', OPT_TEXT, &k.folder, "DIR", "folder of the runs (out/compare)"},
         {"weights", 'w', OPT_TEXT, &k.weights, "W", "evaluate these instead of training"},
-        {"split", 0, OPT_TEXT, &split, "SPLIT", "train, val (default) or test"},
-        {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"}, TRAIN_OPTIONS(&k.r),
-        RUN_OPTIONS(&k.r)};
+        SPLIT_OPTION(&split), {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"},
+        TRAIN_OPTIONS(&k.r), RUN_OPTIONS(&k.r)};
     struct variant variants[5] = {{.name = "native"}, {.name = "voxel", .degrade = PNET_VOXEL},
         {.name = "centre", .degrade = PNET_CENTRE},
         {.name = "neighbour", .degrade = PNET_NEIGHBOUR},
@@ -356,8 +356,8 @@ int pnet_command_compare(int argc, char **argv)
         done)
         return code;
     if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
-    if ((code = parse_split(split, &k.split)) ||
-        (code = pnet_cli_check_model_options(&k.r.model, &degrade)) ||
+    k.split = split_of(split);
+    if ((code = pnet_cli_check_model_options(&k.r.model, &degrade)) ||
         (code = pnet_cli_check_autotune(&k.r)))
         return code;
     k.r.model.mode = k.r.model.degrade = NULL; /* the comparison uses all modes */

@@ -22,7 +22,7 @@ static void print_reference(void)
 
 int pnet_command_ops(int argc, char **argv)
 {
-    static const struct usage usage = {"pnetc ops [NAME] [options]",
+    static const struct usage usage = {"pnetc ops [OP] [options]",
         "Lists the layers, losses and metrics, or describes one.",
         "  pnetc ops\n  pnetc ops conv\n"};
     bool markdown = false, done;

@@ -251,11 +251,6 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
     return st ? pnet_cli_complain(&e) : PNET_OK;
 }
 
-static bool is_architecture(int64_t n)
-{
-    return n == 80 || n == 86 || n == 89 || n == 90;
-}
-
 int pnet_command_plan(int argc, char **argv)
 {
     static const struct usage usage = {
@@ -269,14 +264,15 @@ int pnet_command_plan(int argc, char **argv)
     struct model_options m = {0};
     struct plan_request r = {.optimizer = "adamw"};
     bool train = false, done;
-    const char *model;
+    const char *model, *architecture = NULL;
     struct option options[] = {{"input", 0, OPT_TEXT, &r.cloud, "CLOUD", "the cloud to plan for"},
         {"points", 0, OPT_COUNT, COUNT(&r.points, 1, INT32_MAX), "N",
             "or a number of points, such as 2M"},
         {"like", 0, OPT_TEXT, &r.like, "CLOUD", "with the ratios of this cloud"},
         {"train", 0, OPT_FLAG, &train, NULL, "for training"},
-        {"optimizer", 0, OPT_TEXT, &r.optimizer, "NAME", "sgd, adam or adamw (default)"},
-        {"architecture", 0, OPT_COUNT, COUNT(&r.architecture, 1, 999), "N",
+        {"optimizer", 0, OPT_CHOICE, CHOICE_OF(&r.optimizer, pnet_optim_names), "NAME",
+            "sgd, adam or adamw (default)"},
+        {"architecture", 0, OPT_CHOICE, CHOICE(&architecture, "80", "86", "89", "90"), "GPU",
             "with --device cuda: for such GPUs: 80, 86, 89 or 90 (default: the GPU at hand, else "
             "90)"},
         MODEL_OPTIONS(&m)};
@@ -290,12 +286,8 @@ int pnet_command_plan(int argc, char **argv)
     if (!r.cloud && !r.points)
         return pnet_cli_usage_error("for which cloud? --input CLOUD or --points N");
     if ((code = pnet_cli_check_model_options(&m, &degrade))) return code;
-    while (r.optim < PNET_OPTIMS && strcmp(r.optimizer, pnet_optim_names[r.optim]) != 0) r.optim++;
-    if (r.optim == PNET_OPTIMS)
-        return pnet_cli_usage_error("--optimizer is sgd, adam or adamw, not '%s'", r.optimizer);
-    if (r.architecture && !is_architecture(r.architecture))
-        return pnet_cli_usage_error(
-            "--architecture is 80, 86, 89 or 90, not %d", (int)r.architecture);
+    while (strcmp(r.optimizer, pnet_optim_names[r.optim]) != 0) r.optim++;
+    if (architecture) r.architecture = strtol(architecture, NULL, 10);
     if (r.architecture && m.where.kind != PNET_CUDA)
         return pnet_cli_usage_error("--architecture is for --device cuda");
     struct pnet_compile_options o = {.purpose = train ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,

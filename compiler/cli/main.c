@@ -28,6 +28,18 @@ static const struct command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
+static const char *const exit_codes[][2] = {
+    {"0", "done"},
+    {"1", "failed"},
+    {"2", "the command line is wrong"},
+    {"3", "the model has errors"},
+    {"4", "data that cannot be read, or do not fit the model"},
+    {"5", "over the memory budget, or out of memory"},
+    {"6", "the device is not there, or failed"},
+    {"128+N", "ended by signal N: 130 for Ctrl-C, 129 for a closed terminal, 143 for kill"},
+};
+enum { EXIT_CODES = sizeof exit_codes / sizeof exit_codes[0] };
+
 static void print_help(FILE *f)
 {
     fputs("pnetc compiles and runs networks for point clouds.\n\nusage: pnetc COMMAND "
@@ -35,7 +47,18 @@ static void print_help(FILE *f)
         f);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(f, "  %-8s  %s\n", commands[i].name, commands[i].summary);
-    fputs("\npnetc COMMAND --help describes a command.\n", f);
+    fputs("\npnetc COMMAND --help describes a command.\n\nexit codes:\n", f);
+    for (int i = 0; i < EXIT_CODES; i++)
+        fprintf(f, "  %-8s  %s\n", exit_codes[i][0], exit_codes[i][1]);
+}
+
+/* The lines of listing.c, and what belongs to all commands. */
+static int print_table(void)
+{
+    puts("version\t" PNET_VERSION);
+    for (int i = 0; i < EXIT_CODES; i++)
+        printf("exit\t%s\t%s\n", exit_codes[i][0], exit_codes[i][1]);
+    return pnet_cli_print_commands("", commands, COMMANDS);
 }
 
 /* Flushes standard output, because only then all write errors are known. */
@@ -67,6 +90,7 @@ static int run(int argc, char **argv)
         print_help(stdout);
         return PNET_OK;
     }
+    if (strcmp(argv[1], "--help=table") == 0) return print_table();
     if (strcmp(argv[1], "--version") == 0) {
         puts("pnetc " PNET_VERSION);
         return PNET_OK;

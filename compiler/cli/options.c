@@ -136,6 +136,49 @@ static int store_count(const struct option *o, const char *value)
         "--%s takes a whole number from %lld to %lld, not '%s'", o->name, least, most, value);
 }
 
+/* Tells whether the first n bytes of the text are one of the names. */
+static bool is_name(const char *text, size_t n, const char *const *names)
+{
+    for (; *names; names++)
+        if (strlen(*names) == n && memcmp(*names, text, n) == 0) return true;
+    return false;
+}
+
+/* Writes "a, b or c", or with another word for "or". */
+static const char *list_names(const char *const *names, const char *last, char text[512])
+{
+    size_t n = 0;
+    for (int i = 0; names[i] && n < 512; i++)
+        n += (size_t)snprintf(text + n, 512 - n, "%s%s",
+            !i             ? ""
+            : names[i + 1] ? ", "
+                           : last,
+            names[i]);
+    return text;
+}
+
+static int store_choice(const struct option *o, const char *value)
+{
+    const struct choice *c = o->target;
+    char names[512];
+    const char *p = value;
+    *c->value = value;
+    if (o->type == OPT_WORD) return 0;
+    if (o->type == OPT_CHOICE)
+        return is_name(value, strlen(value), c->names)
+                   ? 0
+                   : pnet_cli_usage_error("--%s is %s, not '%s'", o->name,
+                         list_names(c->names, " or ", names), value);
+    while (*p) {
+        size_t n = strcspn(p, ",");
+        if (!is_name(p, n, c->names))
+            return pnet_cli_usage_error("--%s takes %s, with commas between, not '%s'", o->name,
+                list_names(c->names, " and ", names), value);
+        p += n + (p[n] == ',');
+    }
+    return 0;
+}
+
 static int store(const struct option *o, const char *value)
 {
     char *end;
@@ -172,6 +215,9 @@ static int store(const struct option *o, const char *value)
                 o->name, value);
         return 0;
     }
+    case OPT_CHOICE:
+    case OPT_CHOICES:
+    case OPT_WORD: return store_choice(o, value);
     }
     return 0;
 }
@@ -222,6 +268,11 @@ int pnet_cli_parse_options(int argc, char **argv, const struct option *options, 
             *done = true;
             return 0;
         }
+        if (strcmp(w, "--help=table") == 0) {
+            pnet_cli_print_table(usage, options, option_count);
+            *done = true;
+            return 0;
+        }
         const char *equals = w[1] == '-' ? strchr(w, '=') : NULL;
         const struct option *o =
             find_option(options, option_count, w, equals ? (size_t)(equals - w) : strlen(w));
@@ -240,40 +291,27 @@ int pnet_cli_parse_options(int argc, char **argv, const struct option *options, 
     return 0;
 }
 
-static bool parse_precision(const char *text, enum pnet_precision *p)
+/* Returns the place of one of the names. */
+static int place_of(const char *name, const char *const *names)
 {
-    static const char *const names[] = {"fp32", "tf32", "bf16", "fp16"};
-    for (int i = 0; i < 4; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *p = (enum pnet_precision)i;
-            return true;
-        }
-    return false;
+    int i = 0;
+    while (names[i] && strcmp(names[i], name) != 0) i++;
+    return i;
 }
 
 int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade)
 {
     *degrade = 0;
-    if (m->mode && strcmp(m->mode, "voxel") == 0)
-        *degrade = PNET_VOXEL;
-    else if (m->mode && strcmp(m->mode, "native") != 0)
-        return pnet_cli_usage_error("--mode is native or voxel, not '%s'", m->mode);
-    if (m->degrade && !pnet_degrade_parse(m->degrade, degrade))
-        return pnet_cli_usage_error(
-            "--degrade takes centre, neighbour and kernel, with commas between, not '%s'",
-            m->degrade);
+    if (m->mode) pnet_mode_parse(m->mode, degrade);
+    if (m->degrade) pnet_degrade_parse(m->degrade, degrade);
     struct pnet_error e;
     if (pnet_device_parse(m->device, &m->where, &e)) return pnet_cli_complain(&e);
-    if (m->precision && !parse_precision(m->precision, &m->products))
-        return pnet_cli_usage_error(
-            "--precision is fp32, tf32, bf16 or fp16, not '%s'", m->precision);
+    if (m->precision)
+        m->products = (enum pnet_precision)place_of(m->precision, pnet_precision_names);
     if (m->products != PNET_FP32 && m->where.kind == PNET_CPU)
         return pnet_cli_usage_error(
             "the CPU computes in fp32: --precision %s is for --device cuda", m->precision);
-    if (m->algo && !pnet_conv_algo_parse(m->algo, &m->sums))
-        return pnet_cli_usage_error("--algo is default, mvmr-k, mvmr-i, mvmr-j, im2col, "
-                                    "gather-gemm-scatter or implicit-gemm, not '%s'",
-            m->algo);
+    if (m->algo) pnet_conv_algo_parse(m->algo, &m->sums);
     if (m->products != PNET_FP32 && !pnet_conv_algo_is_usual(m->sums))
         return pnet_cli_usage_error(
             "--algo %s computes in fp32, not with --precision %s", m->algo, m->precision);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-const char *const pnet_optim_names[PNET_OPTIMS] = {"sgd", "adam", "adamw"};
+const char *const pnet_optim_names[] = {"sgd", "adam", "adamw", NULL};
 
 struct pnet_optim pnet_optim_default(enum pnet_optim_kind kind)
 {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum pnet_optim_kind { PNET_SGD, PNET_ADAM, PNET_ADAMW, PNET_OPTIMS };
-extern const char *const pnet_optim_names[PNET_OPTIMS]; /* "sgd", "adam", "adamw" */
+extern const char *const pnet_optim_names[]; /* by kind: "sgd", "adam", "adamw"; then NULL */
 
 /* Formulas: kernels/optim.h. */
 struct pnet_optim {

@@ -57,7 +57,7 @@ check "tiles for no kernel" test "$(number tiles_of_a_batch "$out")" = 0
 prints '"architecture":86'
 prints '{"layer":"n.x.conv","forward":"plain","dW":"plain"}'
 run 2 plan "$model" --points 30000 --device cuda --architecture 70
-says '--architecture is 80, 86, 89 or 90, not 70'
+says '--architecture is 80, 86, 89 or 90, not '"'70'"
 run 2 plan "$model" --points 30000 --architecture 80
 says '--architecture is for --device cuda'
 finish

@@ -67,7 +67,7 @@ same "$work/whole/last/weights.safetensors" "$work/parts/last/weights.safetensor
 
 # What does not fit together.
 run 2 data synth pairs -o "$work/none" --scene city
-says "no scene 'city': room or street"
+says "--scene is room or street, not 'city'"
 run 2 data synth rooms -o "$work/none" --scene room
 says "--scene is for pairs"
 run 2 data info "$pairs" --radius 5parsec
