@@ -37,8 +37,9 @@ target_link_libraries(pnet_static INTERFACE $<INSTALL_INTERFACE:${pnet_needs}>)
 foreach(target ${pnet_libraries})
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
-install(FILES include/pnet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS ${pnet_libraries} EXPORT pnet)
+install(FILES include/pnet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(TARGETS ${pnet_libraries} EXPORT pnet
+        LIBRARY COMPONENT library NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 
 # The examples, as a program in this tree has them; tests/library/test_install.sh builds them as others do.
 foreach(example segment train)
@@ -54,9 +55,10 @@ string(JOIN " " pnet_private ${pnet_needs})
 configure_file(cmake/pnet.pc.in pnet.pc @ONLY)
 configure_package_config_file(cmake/pnetConfig.cmake.in pnetConfig.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(pnetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/pnet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${CMAKE_BINARY_DIR}/pnetConfig.cmake ${CMAKE_BINARY_DIR}/pnetConfigVersion.cmake DESTINATION ${package})
-install(EXPORT pnet NAMESPACE pnet:: FILE pnetTargets.cmake DESTINATION ${package})
+install(FILES ${CMAKE_BINARY_DIR}/pnet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+install(FILES ${CMAKE_BINARY_DIR}/pnetConfig.cmake ${CMAKE_BINARY_DIR}/pnetConfigVersion.cmake DESTINATION ${package}
+        COMPONENT development)
+install(EXPORT pnet NAMESPACE pnet:: FILE pnetTargets.cmake DESTINATION ${package} COMPONENT development)
 # The shared library alone, for the Python package (python/pyproject.toml).
 if(NOT PNET_STATIC)
   install(FILES $<TARGET_FILE:pnet> DESTINATION pnet RENAME libpnet.so COMPONENT python EXCLUDE_FROM_ALL)

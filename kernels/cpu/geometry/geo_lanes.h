@@ -9,6 +9,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #undef NAME
@@ -91,6 +93,22 @@ INLINE VF NAME(larger)(VF a, VF b)
 INLINE VF NAME(smaller)(VF a, VF b)
 {
     return (VF)_mm_min_ps((__m128)a, (__m128)b);
+}
+#elif defined(__aarch64__)
+INLINE uint32_t NAME(sign_bits)(VI a)
+{
+    uint32x4_t negative = vcltzq_s32((int32x4_t)a);
+    return vaddvq_u32(vandq_u32(negative, (uint32x4_t){1, 2, 4, 8}));
+}
+INLINE VF NAME(larger)(VF a, VF b)
+{
+    float32x4_t x = (float32x4_t)a, y = (float32x4_t)b;
+    return (VF)vbslq_f32(vcgtq_f32(x, y), x, y);
+}
+INLINE VF NAME(smaller)(VF a, VF b)
+{
+    float32x4_t x = (float32x4_t)a, y = (float32x4_t)b;
+    return (VF)vbslq_f32(vcltq_f32(x, y), x, y);
 }
 #else
 INLINE uint32_t NAME(sign_bits)(VI a)

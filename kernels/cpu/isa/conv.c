@@ -151,9 +151,12 @@ ALWAYS_INLINE void outer_block(const int rows, const int vectors, const float *x
 }
 
 #define CASES_TO_6(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
-#define CASES_TO_12(CASE) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#define CASES_TO_8(CASE) CASE(7) CASE(8)
+#define CASES_TO_12(CASE) CASE(9) CASE(10) CASE(11) CASE(12)
 #if defined(__AVX512F__)
-#define ROW_CASES(CASE) CASES_TO_6(CASE) CASES_TO_12(CASE)
+#define ROW_CASES(CASE) CASES_TO_6(CASE) CASES_TO_8(CASE) CASES_TO_12(CASE)
+#elif defined(__aarch64__)
+#define ROW_CASES(CASE) CASES_TO_6(CASE) CASES_TO_8(CASE)
 #else
 #define ROW_CASES(CASE) CASES_TO_6(CASE)
 #endif

@@ -133,8 +133,59 @@ ALWAYS_INLINE vec vec_scale(vec a, vec n)
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), exponent));
 }
 
+#elif defined(__aarch64__)
+/* NEON, which every such processor has: its sums are in the set `base`. */
+#include <arm_neon.h>
+enum { VECTOR = 4, BLOCK_ROWS = 8 }; /* with more rows, sums leave the 32 registers */
+typedef float32x4_t vec;
+ALWAYS_INLINE vec vec_load(const float *p)
+{
+    return vld1q_f32(p);
+}
+ALWAYS_INLINE void vec_store(float *p, vec v)
+{
+    vst1q_f32(p, v);
+}
+ALWAYS_INLINE vec vec_set(float x)
+{
+    return vdupq_n_f32(x);
+}
+ALWAYS_INLINE vec vec_madd(vec a, vec b, vec c)
+{
+    return vfmaq_f32(c, a, b);
+}
+ALWAYS_INLINE vec vec_load_part(const float *p, int n)
+{
+    return (vec){n > 0 ? p[0] : 0, n > 1 ? p[1] : 0, n > 2 ? p[2] : 0, 0};
+}
+ALWAYS_INLINE void vec_store_part(float *p, vec v, int n)
+{
+    for (int i = 0; i < n; i++) p[i] = v[i];
+}
+ALWAYS_INLINE vec vec_max(vec a, vec b)
+{
+    return vbslq_f32(vcgtq_f32(a, b), a, b);
+}
+ALWAYS_INLINE vec vec_sqrt(vec a)
+{
+    return vsqrtq_f32(a);
+}
+ALWAYS_INLINE unsigned vec_up_to(vec a, vec b)
+{
+    return vaddvq_u32(vandq_u32(vcleq_f32(a, b), (uint32x4_t){1, 2, 4, 8}));
+}
+ALWAYS_INLINE vec vec_round(vec a)
+{
+    return vrndnq_f32(a);
+}
+ALWAYS_INLINE vec vec_scale(vec a, vec n)
+{
+    int32x4_t exponent = vshlq_n_s32(vcvtq_s32_f32(n), 23);
+    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(a), exponent));
+}
+
 #else
-/* Four floats: SSE2 or NEON, through the compiler's own vectors. */
+/* Four floats: SSE2, through the compiler's own vectors. */
 enum { VECTOR = 4, BLOCK_ROWS = 6 };
 typedef float vec __attribute__((vector_size(16)));
 ALWAYS_INLINE vec vec_load(const float *p)
