@@ -117,5 +117,5 @@ configure_file(cmake/debian/METADATA.in ${debian}/METADATA @ONLY)
 install(DIRECTORY python/pnet DESTINATION ${python_folder} COMPONENT python3 EXCLUDE_FROM_ALL
         FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 install(FILES ${debian}/METADATA DESTINATION ${python_folder}/pnet-${PROJECT_VERSION}.dist-info COMPONENT python3 EXCLUDE_FROM_ALL)
-set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package_times.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package_same.cmake)
 include(CPack)

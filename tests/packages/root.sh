@@ -1,0 +1,47 @@
+#!/bin/sh
+# Installs the packages in a system of its own, uses and removes them: sh root.sh FOLDER PACKAGES. FOLDER becomes the system, of this
+# system's release and from its mirror; PACKAGES is the folder of the packages.
+set -eu
+root=$1
+packages=$2
+here=$(dirname "$0")
+fail() { echo "root.sh: $*" >&2; exit 1; }
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+mirror=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
+    awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1; exit }')
+[ "$mirror" ] || fail "apt has no mirror of $suite"
+debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail debootstrap; }
+# how apt reaches its mirrors here, where that is told
+apt-config dump | grep -E '^Acquire::(http|https|ftp)' >"$root/etc/apt/apt.conf.d/99host" || true
+inside() {
+    chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
+}
+# dpkg of minbase has no documentation switched off; what the test itself needs, and what the packages depend on, comes first
+mkdir "$root/packages"
+cp "$packages"/*.deb "$root/packages"
+cp "$here/use.sh" "$root/packages"
+inside apt-get update -q >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail 'apt-get update'; }
+inside apt-get install -q -y --no-install-recommends gcc cmake make pkgconf man-db bash-completion zsh fish \
+    $(for deb in "$packages"/*.deb; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' | sed 's/(.*//' | grep -v libpnet | sort -u) \
+    >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail 'apt-get install of what the test needs'; }
+# Files, without what dpkg, apt and man keep for themselves.
+files() {
+    (cd "$root" && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/apt -o -path ./tmp \
+        -o -path ./packages \) -prune -o -print | sort)
+}
+files >"$root.before"
+# installed in one go; apt fetches nothing more, because everything is there
+inside apt-get install -q -y --no-install-recommends --no-download $(cd "$packages" && for deb in *.deb; do echo "/packages/$deb"; done) \
+    >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail 'apt-get install of the packages'; }
+inside dpkg --verify | grep . && fail 'dpkg --verify'
+files >"$root.with"
+[ "$(comm -13 "$root.before" "$root.with" | wc -l)" -gt 50 ] || fail 'few files were installed'
+inside bash /packages/use.sh
+inside sh -c 'python3 -c "import pnet; print(pnet.__version__)"'
+# libpnet-dev and python3-pnet go with the library that they belong to
+inside dpkg --remove "$(dpkg-deb -f "$packages"/libpnet[0-9]*.deb Package)" 2>/dev/null && fail 'the library can be removed alone'
+inside apt-get purge -q -y $(for deb in "$packages"/*.deb; do dpkg-deb -f "$deb" Package; done) >"$root.log" 2>&1 ||
+    { tail -n 20 "$root.log"; fail 'apt-get purge'; }
+files | diff "$root.before" - || fail 'these differ after the packages were removed'
+inside ldconfig -p | grep libpnet && fail 'the cache of the linker still names the library'
+echo 'installed, used, removed: nothing is left'
