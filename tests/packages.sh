@@ -11,7 +11,8 @@ work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 umask 022
 fail() { echo "packages.sh: $*" >&2; exit 1; }
-export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 SOURCE_DATE_EPOCH=1700000000 DEBFULLNAME='the pnet authors' DEBEMAIL=pnet@example.org
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
+export SOURCE_DATE_EPOCH=1700000000 DEBFULLNAME='the pnet authors' DEBEMAIL=pnet@example.org
 
 # build FOLDER: the packages of the sources in it.
 build() (
@@ -88,7 +89,8 @@ mkdir -p "$work/another/folder"
     export CCACHE_DISABLE=1 TZ=Asia/Tokyo
     unset CCACHE_BASEDIR CCACHE_NOHASHDIR
     cd "$work/another/folder"
-    faketime '+400 days' sh -c 'cmake --preset package -G Ninja && cmake --build --preset package && cd build/package && cpack' >"$work/log" 2>&1 ||
+    faketime '+400 days' sh -c 'cmake --preset package -G Ninja && cmake --build --preset package && cd build/package && cpack' \
+        >"$work/log" 2>&1 ||
         { tail -n 20 "$work/log"; exit 1; }
 ) || fail 'the packages cannot be built elsewhere'
 for file in pnetc libpnet.so libpnet.a "$library" "$program" "$development" "$python"; do

@@ -89,7 +89,8 @@ END {
     finish_page()
     open_page("pnetc", "compile and run networks on point clouds")
     synopsis = "pnetc COMMAND [ARGUMENTS]"
-    words = ".B pnetc\nchecks, plans, trains and runs networks on point clouds. A\n.I .pnet\nfile describes the network, a YAML file the training.\n"
+    words = ".B pnetc\n" \
+        "checks, plans, trains and runs networks on point clouds. A\n.I .pnet\nfile describes the network, a YAML file the training.\n"
     group = list_commands("")
     options = ".TP\n\\fB\\-\\-version\\fR\nprint the version\n"
     see = ""

@@ -13,14 +13,16 @@ mirror=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Creat
 debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail debootstrap; }
 # how apt reaches its mirrors here, where that is told
 apt-config dump | grep -E '^Acquire::(http|https|ftp)' >"$root/etc/apt/apt.conf.d/99host" || true
+# with a /proc of its own, which ends with the command
 inside() {
-    chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
+    unshare --mount --pid --fork --mount-proc="$root/proc" chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
 }
-# dpkg of minbase has no documentation switched off; what the test itself needs, and what the packages depend on, comes first
+# what the test itself needs, and what the packages depend on, comes first
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages"
 cp "$here/use.sh" "$root/packages"
 inside apt-get update -q >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail 'apt-get update'; }
+# shellcheck disable=SC2046
 inside apt-get install -q -y --no-install-recommends gcc cmake make pkgconf man-db bash-completion zsh fish \
     $(for deb in "$packages"/*.deb; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' | sed 's/(.*//' | grep -v libpnet | sort -u) \
     >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail 'apt-get install of what the test needs'; }
@@ -30,9 +32,11 @@ files() {
         -o -path ./packages \) -prune -o -print | sort)
 }
 files >"$root.before"
-# installed in one go; apt fetches nothing more, because everything is there
-inside apt-get install -q -y --no-install-recommends --no-download $(cd "$packages" && for deb in *.deb; do echo "/packages/$deb"; done) \
+# installed in one go
+# shellcheck disable=SC2046
+inside apt-get install -q -y --no-install-recommends $(cd "$packages" && for deb in *.deb; do echo "/packages/$deb"; done) \
     >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail 'apt-get install of the packages'; }
+grep -q "$(set -- "$packages"/*.deb && echo " $# newly installed")" "$root.log" || fail "something else was installed: $(grep newly "$root.log")"
 inside dpkg --verify | grep . && fail 'dpkg --verify'
 files >"$root.with"
 [ "$(comm -13 "$root.before" "$root.with" | wc -l)" -gt 50 ] || fail 'few files were installed'
@@ -40,6 +44,7 @@ inside bash /packages/use.sh
 inside sh -c 'python3 -c "import pnet; print(pnet.__version__)"'
 # libpnet-dev and python3-pnet go with the library that they belong to
 inside dpkg --remove "$(dpkg-deb -f "$packages"/libpnet[0-9]*.deb Package)" 2>/dev/null && fail 'the library can be removed alone'
+# shellcheck disable=SC2046
 inside apt-get purge -q -y $(for deb in "$packages"/*.deb; do dpkg-deb -f "$deb" Package; done) >"$root.log" 2>&1 ||
     { tail -n 20 "$root.log"; fail 'apt-get purge'; }
 files | diff "$root.before" - || fail 'these differ after the packages were removed'

@@ -34,7 +34,8 @@ gcc "$examples/segment.c" -o segment $flags
 # shellcheck disable=SC2046
 gcc "$examples/segment.c" -o segment-static $(pkg-config --cflags pnet) "$libraries/libpnet.a" $(pkg-config --static --libs pnet |
     sed 's/-lpnet//')
-ldd segment | grep -q "libpnet.so.[0-9]* => $libraries/" || fail "segment is linked so: $(ldd segment)"
+linked=$(ldd segment | sed -n 's/.*libpnet\.so\.[0-9]* => \([^ ]*\) .*/\1/p')
+[ "$linked" ] && [ "$(realpath "$linked")" = "$(realpath "$libraries/libpnet.so")" ] || fail "segment is linked so: $(ldd segment)"
 ./train "$examples/scene.pnet" weights.safetensors cloud.bin
 pnetc infer "$examples/scene.pnet" --weights weights.safetensors --input cloud.bin --columns x,y,z,r,g,b -o scores.npy -q
 for program in ./segment ./segment-static; do
@@ -42,8 +43,8 @@ for program in ./segment ./segment-static; do
     tail -c $((1500 * 3 * 4)) scores.npy | cmp - scores.f32 || fail "$program gives other scores than pnetc"
 done
 if command -v cmake >/dev/null; then
-    printf 'cmake_minimum_required(VERSION 3.20)\nproject(user C)\nfind_package(pnet 0.1 REQUIRED)\nadd_executable(user %s)\ntarget_link_libraries(user pnet::pnet)\n' \
-        "$examples/segment.c" >CMakeLists.txt
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(user C)' 'find_package(pnet 0.1 REQUIRED)' \
+        "add_executable(user $examples/segment.c)" 'target_link_libraries(user pnet::pnet)' >CMakeLists.txt
     { cmake -S . -B build && cmake --build build; } >log 2>&1 || { cat log; fail 'a CMake project does not build'; }
     ./build/user "$examples/scene.pnet" weights.safetensors cloud.bin scores.f32 >/dev/null
 fi
