@@ -64,7 +64,12 @@ for deb in "$packages"/*.deb; do
 done
 sort "$work/files" | uniq -d | grep . && fail 'these are in two packages'
 grep -rlF -- "$PWD" "$work/unpacked" && fail 'these name the folder of the build'
-grep -q 'License: Expat' "$work/unpacked/usr/share/doc/pnet/copyright" || fail 'no licence'
+# the licences in full: every line of the project's own, and what the parser's skeleton asks for
+licence() { tr -s ' \n.' ' ' <"$1"; }
+case $(licence "$work/unpacked/usr/share/doc/pnet/copyright") in
+*"$(sed 1,4d LICENSE >"$work/own" && licence "$work/own" | sed 's/^ *//; s/ *$//')"*'As a special exception, you may create a larger work'*) ;;
+*) fail 'the licences are not whole' ;;
+esac
 # every command has a page, and the completions know it
 for command in $(build/package/pnetc --help | sed -nE '/^exit codes/q; s/^  ([a-z]+)  +.*/\1/p'); do
     [ -e "$work/unpacked/usr/share/man/man1/pnetc-$command.1.gz" ] || fail "no page of pnetc $command"

@@ -2,7 +2,7 @@
 # packages' files; without it they are installed in this system.
 set -eu
 at=${1:-}
-export LC_ALL=C.UTF-8 OMP_NUM_THREADS=2
+export LC_ALL=C.UTF-8 OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
 fail() { echo "use.sh: $*" >&2; exit 1; }
 libraries=$at/usr/lib/$(dpkg-architecture -q DEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
 models=$at/usr/share/pnet/models
