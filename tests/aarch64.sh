@@ -56,9 +56,10 @@ for file in pnetc libpnet.so; do
     readelf -h "$build/$file" | grep -q 'Machine: *AArch64' || { echo "$file is for another processor" >&2; exit 1; }
 done
 [ -z "$quick" ] || exit 0
-# Left out: what compiles, looks into objects, or is no matter of the processor; real clouds, a GPU; and what takes long under an
+# Left out: what compiles, looks into objects, or is no matter of the processor; real clouds, a GPU; and what takes minutes under an
 # emulator.
 host='bench.*|autocast|attention_py|man|shells|memory_faults|add_.*|examples|exports|header|install|globals|includes|lengths|symbols'
 pages='.*_page|commands|demo|performance|readme|registration|table|where|python|wheel'
+long='emd|sinkhorn'
 cd "$build"
-ctest --output-on-failure --no-tests=error -j2 --label-exclude 'gpu|data|slow' -E "^test_($host|$pages)$" "$@"
+ctest --output-on-failure --no-tests=error -j2 --label-exclude 'gpu|data|slow' -E "^test_($host|$pages|$long)$" "$@"
