@@ -58,7 +58,7 @@ done
 [ -z "$quick" ] || exit 0
 # Left out: what compiles, looks into objects, or is no matter of the processor; real clouds, a GPU; and what takes minutes under an
 # emulator.
-host='bench.*|autocast|attention_py|man|shells|memory_faults|add_.*|examples|exports|header|install|globals|includes|lengths|symbols'
+host='bench.*|autocast|attention_py|man|shell_completion|memory_faults|add_.*|examples|exports|header|install|globals|includes|lengths|symbols'
 pages='.*_page|commands|demo|performance|readme|registration|table|where|python|wheel'
 long='emd|sinkhorn'
 cd "$build"
