@@ -60,6 +60,6 @@ done
 # emulator.
 host='bench.*|autocast|attention_py|man|shell_completion|memory_faults|add_.*|examples|exports|header|install|globals|includes|lengths|symbols'
 pages='.*_page|commands|demo|performance|readme|registration|table|where|python|wheel'
-long='emd|sinkhorn'
+long='emd|sinkhorn|folding'
 cd "$build"
 ctest --output-on-failure --no-tests=error -j2 --label-exclude 'gpu|data|slow' -E "^test_($host|$pages|$long)$" "$@"
