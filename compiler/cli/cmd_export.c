@@ -69,7 +69,8 @@ int pnet_command_export(int argc, char **argv)
     bool done;
     struct option options[] = {
         {"weights", 'w', OPT_TEXT, &o.weights, "W", "checkpoint, run folder or weights file"},
-        {"to", 0, OPT_TEXT, &o.library, "LIBRARY", "minkowski, spconv, torchsparse or torch"},
+        {"to", 0, OPT_CHOICE, CHOICE_OF(&o.library, pnet_library_names), "LIBRARY",
+            "minkowski, spconv, torchsparse or torch"},
         {"output", 'o', OPT_TEXT, &o.output, "OUT", "file to write"}, EXCHANGE_OPTIONS(&o)};
     int words, code;
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],

@@ -147,12 +147,13 @@ int pnet_command_import(int argc, char **argv)
     bool done;
     struct option options[] = {
         {"weights", 'w', OPT_TEXT, &r.o.weights, "FILE", "safetensors file of the library"},
-        {"from", 0, OPT_TEXT, &r.o.library, "LIBRARY", "minkowski, spconv, torchsparse or torch"},
+        {"from", 0, OPT_CHOICE, CHOICE_OF(&r.o.library, pnet_library_names), "LIBRARY",
+            "minkowski, spconv, torchsparse or torch"},
         {"output", 'o', OPT_TEXT, &r.o.output, "OUT", "weights file to write"},
         {"propose", 0, OPT_TEXT, &r.proposal, "MAP.yaml",
             "write a map by the shapes and the order of layers, and import nothing"},
         {"partial", 0, OPT_FLAG, &r.partial, NULL, "write the weights that fit"},
-        {"mode", 0, OPT_TEXT, &r.o.m.mode, "MODE",
+        {"mode", 0, OPT_CHOICE, CHOICE(&r.o.m.mode, "native", "voxel"), "MODE",
             "that the file records: voxel (default), as the libraries compute, or native"},
         EXCHANGE_OPTIONS(&r.o)};
     int words, code;

@@ -8,16 +8,12 @@
 int pnet_cli_exchange_check(
     const struct exchange_options *o, const char *from, const struct usage *usage)
 {
-    enum pnet_library l;
     struct pnet_axes a;
     if (!o->model) return pnet_cli_usage_error("which model? usage: %s", usage->synopsis);
     if (!o->weights) return pnet_cli_usage_error("which weights? --weights FILE");
     if (!o->library)
         return pnet_cli_usage_error(
             "which library? --%s minkowski, spconv, torchsparse or torch", from);
-    if (!pnet_library_parse(o->library, &l))
-        return pnet_cli_usage_error(
-            "--%s is minkowski, spconv, torchsparse or torch, not '%s'", from, o->library);
     if (o->m.json && o->output && strcmp(o->output, "-") == 0)
         return pnet_cli_usage_error("--json and -o - both write to standard output");
     if (o->axes && !pnet_axes_parse(o->axes, &a))

@@ -12,7 +12,7 @@ struct exchange_options {
 #define EXCHANGE_OPTIONS(o)                                                                        \
     {"map", 0, OPT_TEXT, &(o)->map, "MAP.yaml",                                                    \
         "names there and names here, as weights_map of a run config"},                             \
-        {"axes", 0, OPT_TEXT, &(o)->axes, "ORDER",                                                 \
+        {"axes", 0, OPT_WORD, CHOICE(&(o)->axes, "xyz", "zyx"), "ORDER",                           \
             "of the columns of coordinates there: xyz (minkowski, torchsparse), zyx (spconv, "     \
             "torch)"},                                                                             \
         {"net", 0, OPT_TEXT, &(o)->net, "NAME", "only the weights of this net"},                   \

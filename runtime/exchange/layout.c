@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-const char *const pnet_library_names[PNET_LIBRARIES] = {
+const char *const pnet_library_names[PNET_LIBRARIES + 1] = {
     [PNET_LIBRARY_MINKOWSKI] = "minkowski",
     [PNET_LIBRARY_SPCONV] = "spconv",
     [PNET_LIBRARY_TORCHSPARSE] = "torchsparse",

@@ -22,7 +22,7 @@ enum pnet_library {
     PNET_LIBRARY_TORCH,
     PNET_LIBRARIES
 };
-extern const char *const pnet_library_names[PNET_LIBRARIES]; /* "minkowski" */
+extern const char *const pnet_library_names[]; /* by enum pnet_library: "minkowski" ..; then NULL */
 /* Returns whether `text` is a name of the list. */
 bool pnet_library_parse(const char *text, enum pnet_library *l);
 

@@ -52,6 +52,7 @@ expect 'pnetc eval --split ' 'train val test'
 expect 'pnetc eval net.pnet --split t' 'train test'
 expect 'pnetc infer --device ' 'cpu cuda'
 expect 'pnetc data synth --scene ' 'room street'
+expect 'pnetc import --from ' 'minkowski spconv torchsparse torch'
 expect 'pnetc data synth ' 'shapes rooms lidar pairs partial'
 expect 'pnetc ops ' "$("$pnetc" ops | sed -nE 's/^  ([a-z0-9_]+) .*/\1/p')"
 expect 'pnetc train --seed ' ''
