@@ -479,7 +479,8 @@ PNET_API enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pn
     const struct pnet_array_out *result, struct pnet_error *e);
 
 /* The triplets of a set as one block of bytes in the caller's memory, which a framework's allocator may own, which may be copied,
-   and which another process may use that runs on a machine with the same byte order. Voxels are not in it. */
+   and which another process may use that runs on a machine with the same byte order. Voxels are not in it, nor the order in which
+   a set of points works on its rows, which decides the last bits of gradients of weights. */
 PNET_API enum pnet_status pnet_set_packed_bytes(
     const struct pnet_set *set, size_t *bytes, struct pnet_error *e);
 /* Writes the block; `to` is aligned to 8 bytes, `bytes` are those of pnet_set_packed_bytes. */

@@ -39,8 +39,6 @@ void pnet_set_form_free(struct pnet_set_form *f);
 enum pnet_status pnet_set_form_turn(
     const struct pnet_set_form *from, struct pnet_set_form *to, struct pnet_error *e);
 
-struct pnet_array pnet_library_as_array(const struct pnet_array_out *a);
-
 /* PNET_USAGE unless `a` is an int32 matrix that can be read; `width` < 0: of any width. */
 enum pnet_status pnet_library_check_integers(
     const char *name, const struct pnet_array *a, int64_t width, struct pnet_error *e);

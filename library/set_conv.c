@@ -109,7 +109,7 @@ static void *workspace(const struct sum *s, void **own, struct pnet_error *e)
         s->o.workspace, s->o.workspace_bytes, work_of(s), "pnet_conv_workspace", own, e);
 }
 
-struct pnet_array pnet_library_as_array(const struct pnet_array_out *a)
+static struct pnet_array as_array(const struct pnet_array_out *a)
 {
     return (struct pnet_array){a->data, a->dtype, a->rows, a->width, a->stride};
 }
@@ -140,7 +140,7 @@ enum pnet_status pnet_conv_forward(const struct pnet_set *set, const struct pnet
 {
     PNET_OWN_ERROR(e);
     struct sum s = {.set = set, .kind = PNET_CONV_FORWARD};
-    struct pnet_array out = pnet_library_as_array(result);
+    struct pnet_array out = as_array(result);
     enum pnet_status st = begin(&s, o, &(struct matrices){features, weights, &out}, e);
     return st ? st : run_rows(&s, features, weights, result, e);
 }
@@ -151,7 +151,7 @@ enum pnet_status pnet_conv_grad_input(const struct pnet_set *set, const struct p
 {
     PNET_OWN_ERROR(e);
     struct sum s = {.set = set, .kind = PNET_CONV_GRAD_INPUT};
-    struct pnet_array out = pnet_library_as_array(result);
+    struct pnet_array out = as_array(result);
     enum pnet_status st = begin(&s, o, &(struct matrices){&out, weights, gradient}, e);
     return st ? st : run_rows(&s, gradient, weights, result, e);
 }
@@ -162,7 +162,7 @@ enum pnet_status pnet_conv_grad_weight(const struct pnet_set *set,
 {
     PNET_OWN_ERROR(e);
     struct sum s = {.set = set, .kind = PNET_CONV_GRAD_WEIGHT};
-    struct pnet_array out = pnet_library_as_array(result);
+    struct pnet_array out = as_array(result);
     enum pnet_status st = begin(&s, o, &(struct matrices){features, &out, gradient}, e);
     if (st) return st;
     void *own, *work = workspace(&s, &own, e);

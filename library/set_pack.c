@@ -1,4 +1,5 @@
 /* Sets in the caller's memory. */
+#include "library/array.h"
 #include "library/set.h"
 
 #include <stdlib.h>

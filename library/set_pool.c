@@ -1,5 +1,6 @@
 /* Pools over a set on the caller's arrays. Rows of a set with their triplets are what kernels/pool.h calls cells and their rows,
    but for a fine row that may lie in several cells. */
+#include "library/array.h"
 #include "library/set.h"
 
 #include "kernels/pool.h"
@@ -48,19 +49,18 @@ enum pnet_status pnet_pool_forward(const struct pnet_set *set, enum pnet_pooling
     PNET_OWN_ERROR(e);
     const struct pnet_triplets *t = &set->by_out.triplets;
     int64_t channels = features->width;
-    struct pnet_array to = pnet_library_as_array(result);
     enum pnet_status st = check_pool(kind, channels, e);
     if (!st)
         st = pnet_library_check_matrix(
             "features", features, PNET_DTYPE_F32, set->in.rows, channels, e);
     if (!st)
-        st = pnet_library_check_matrix("result", &to, PNET_DTYPE_F32, set->out.rows, channels, e);
+        st =
+            pnet_library_check_filled("result", result, PNET_DTYPE_F32, set->out.rows, channels, e);
     if (!st && argmax && kind != PNET_POOLING_MAX)
         st = pnet_error_set(e, PNET_USAGE, "argmax: the maximum alone has one");
-    if (!st && argmax) {
-        struct pnet_array from = pnet_library_as_array(argmax);
-        st = pnet_library_check_matrix("argmax", &from, PNET_DTYPE_I32, set->out.rows, channels, e);
-    }
+    if (!st && argmax)
+        st =
+            pnet_library_check_filled("argmax", argmax, PNET_DTYPE_I32, set->out.rows, channels, e);
     if (st) return st;
     if (kind != PNET_POOLING_MAX)
         return add_up(
@@ -120,13 +120,12 @@ enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pnet_poolin
 {
     PNET_OWN_ERROR(e);
     int64_t channels = gradient->width;
-    struct pnet_array to = pnet_library_as_array(result);
     enum pnet_status st = check_pool(kind, channels, e);
     if (!st)
         st = pnet_library_check_matrix(
             "gradient", gradient, PNET_DTYPE_F32, set->out.rows, channels, e);
     if (!st)
-        st = pnet_library_check_matrix("result", &to, PNET_DTYPE_F32, set->in.rows, channels, e);
+        st = pnet_library_check_filled("result", result, PNET_DTYPE_F32, set->in.rows, channels, e);
     if (!st && !argmax != (kind != PNET_POOLING_MAX))
         st = pnet_error_set(e, PNET_USAGE, "argmax: the maximum has one, and no other kind");
     if (!st && argmax)
