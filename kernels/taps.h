@@ -1,9 +1,12 @@
 /* Triplet sets of sparse convolution libraries: voxels that hold something, joined by the taps of a kernel; and sets from lists.
-   On the CPU so far. Integers alone: the same bits for any number of threads. Nothing is allocated. */
+   Integers alone: the same bits on either device, for any number of threads. Nothing is allocated.
+
+   GPU: as kernels/both.h has it. The work functions give bytes, and are in every build. Counts are below 2^31. */
 #ifndef PNET_KERNELS_TAPS_H
 #define PNET_KERNELS_TAPS_H
 
 #include "kernels/geometry.h"
+#include "kernels/philox.h" /* PNET_HD */
 
 enum { PNET_SITE_BITS = 20, PNET_SITE_LIMIT = 1 << PNET_SITE_BITS };
 
@@ -18,12 +21,12 @@ struct pnet_sites {
     const int32_t *row;  /* [rows]: the row at each place; NULL: rows are places */
 };
 
-static inline uint64_t pnet_site_key(int64_t a, int64_t b, int64_t c)
+PNET_HD uint64_t pnet_site_key(int64_t a, int64_t b, int64_t c)
 {
     return (uint64_t)a << 2 * PNET_SITE_BITS | (uint64_t)b << PNET_SITE_BITS | (uint64_t)c;
 }
 
-static inline int32_t pnet_site_index(uint64_t key, int axis)
+PNET_HD int32_t pnet_site_index(uint64_t key, int axis)
 {
     return (int32_t)(key >> (2 - axis) * PNET_SITE_BITS & (PNET_SITE_LIMIT - 1));
 }
@@ -66,6 +69,65 @@ void pnet_cpu_taps_write(const struct pnet_sites *coarse, const struct pnet_site
 /* Triplets (i, j, k) in any order as a set sorted by (i, k, j): start[rows + 1], other and cell [count]. i is below `rows`. */
 void pnet_cpu_listed(int64_t count, const int32_t *i, const int32_t *j, const int32_t *k,
     int64_t rows, int64_t *start, int32_t *other, uint16_t *cell);
+
+/* GPU. Voxels from the caller: index[rows, stride] as above.
+
+   The first row that is not inside of the samples and the extent; -1: all are. work: 8 bytes */
+int64_t pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
+    const int32_t *index, int64_t stride, void *work);
+/* Sorts them, as pnet_cpu_sites_sort does; `extent` bounds the indices. */
+size_t pnet_cuda_sites_sort_work(int64_t rows);
+void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
+    const int32_t *index, int64_t stride, int64_t *splits, uint64_t *key, int32_t *row, void *work);
+/* Of the rows whose voxel an earlier row has, the first one, in the upper 32 bits, and the row before it with that voxel; -1:
+   there is none. work: 8 bytes */
+int64_t pnet_cuda_sites_twice(const struct pnet_sites *s, void *work);
+/* Writes the sample and indices of each place, index[rows, 1 + axes]. */
+void pnet_cuda_sites_list(const struct pnet_sites *s, int axes, int32_t *index);
+
+/* GPU. What pnet_cpu_sites_reach finds, in four steps:
+     reach: start[from->rows + 1] gets the prefix sums of what each voxel is led to; returns their number, `led`
+     lead: those voxels, key and sample [led], in any order and several times
+     merge: sorts them; order [led] and mark [led] say which are different; returns their number
+     merged: splits[samples + 1], to[that number] */
+size_t pnet_cuda_sites_reach_work(int64_t rows);
+int64_t pnet_cuda_sites_reach(const struct pnet_sites *from, const struct pnet_taps *t, int axis,
+    bool up, int32_t extent, int64_t *start, void *work);
+void pnet_cuda_sites_lead(const struct pnet_sites *from, const struct pnet_taps *t, int axis,
+    bool up, int32_t extent, const int64_t *start, uint64_t *key, int32_t *sample);
+struct pnet_led {
+    int64_t count;
+    int32_t samples;
+    const uint64_t *key;
+    const int32_t *sample;
+    int32_t *order;
+    int64_t *mark;
+};
+size_t pnet_cuda_sites_merge_work(int64_t led);
+int64_t pnet_cuda_sites_merge(const struct pnet_led *l, const int32_t extent[3], void *work);
+void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t *to);
+
+/* GPU. As on the CPU; the count waits. */
+size_t pnet_cuda_taps_work(int64_t rows);
+int64_t pnet_cuda_taps_count(const struct pnet_sites *coarse, const struct pnet_sites *fine,
+    const struct pnet_taps *t, int64_t *start, void *work);
+void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sites *fine,
+    const struct pnet_taps *t, const int64_t *start, int32_t *other, uint16_t *cell);
+
+/* GPU. Lists from the caller: the first of count numbers that is none of 0 .. end - 1; -1: all are. work: 8 bytes */
+int64_t pnet_cuda_list_outside(
+    int64_t count, const int32_t *list, int64_t stride, int64_t end, void *work);
+/* As pnet_cpu_listed, of lists with strides. A triplet may be there several times. */
+struct pnet_listed {
+    int64_t count;
+    const int32_t *i, *j, *k;
+    int64_t i_stride, j_stride, k_stride;
+};
+size_t pnet_cuda_listed_work(int64_t count, int64_t rows);
+void pnet_cuda_listed(const struct pnet_listed *l, int64_t rows, int64_t *start, int32_t *other,
+    uint16_t *cell, void *work);
+/* The opposite: writes the row, other and cell of each triplet; an array may be NULL. */
+void pnet_cuda_triplets_list(const struct pnet_triplets *t, int32_t *i, int32_t *j, int32_t *k);
 
 #ifdef __cplusplus
 }

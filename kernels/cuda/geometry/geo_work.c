@@ -3,6 +3,7 @@
 #include "kernels/geometry_stage.h"
 #include "kernels/matches.h"
 #include "kernels/order.h"
+#include "kernels/taps.h"
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -199,5 +200,44 @@ size_t pnet_cuda_tiles_work(int64_t rows)
     struct geo_purse purse = {NULL, 0};
     geo_take(&purse, (size_t)pnet_cuda_geo_tiles_of(rows), sizeof(int64_t));
     geo_take(&purse, pnet_cuda_geo_scan_sums(pnet_cuda_geo_tiles_of(rows)), sizeof(int64_t));
+    return purse.used;
+}
+
+size_t pnet_cuda_sites_sort_work(int64_t rows)
+{
+    struct geo_purse purse = {NULL, 0};
+    geo_take(&purse, CURVE_BYTES * (size_t)rows, 1);
+    geo_take(&purse, pnet_cuda_geo_sorter_bytes(rows), 1);
+    return purse.used;
+}
+
+size_t pnet_cuda_sites_reach_work(int64_t rows)
+{
+    struct geo_purse purse = {NULL, 0};
+    geo_take(&purse, pnet_cuda_geo_scan_sums(rows), sizeof(int64_t));
+    return purse.used;
+}
+
+size_t pnet_cuda_sites_merge_work(int64_t led)
+{
+    struct geo_purse purse = {NULL, 0};
+    geo_take(&purse, CURVE_BYTES * (size_t)led, 1);
+    geo_take(&purse, pnet_cuda_geo_scan_sums(led), sizeof(int64_t));
+    geo_take(&purse, pnet_cuda_geo_sorter_bytes(led), 1);
+    return purse.used;
+}
+
+size_t pnet_cuda_taps_work(int64_t rows)
+{
+    return pnet_cuda_sites_reach_work(rows);
+}
+
+size_t pnet_cuda_listed_work(int64_t count, int64_t rows)
+{
+    struct geo_purse purse = {NULL, 0};
+    geo_take(&purse, pnet_cuda_geo_scan_sums(rows), sizeof(int64_t));
+    geo_take(&purse, (size_t)count, sizeof(int32_t));
+    geo_take(&purse, CURVE_BYTES * (size_t)count, 1);
+    geo_take(&purse, pnet_cuda_geo_sorter_bytes(count), 1);
     return purse.used;
 }

@@ -1,0 +1,66 @@
+#include "kernels/cuda/base/stream.h"
+
+#include <cuda_runtime.h>
+
+/* Makes what `then` gets wait for what `first` has. An event that is destroyed lives on until it is reached. */
+static cudaError_t order(cudaStream_t first, cudaStream_t then)
+{
+    cudaEvent_t event;
+    cudaError_t code = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (code != cudaSuccess) return code;
+    code = cudaEventRecord(event, first);
+    if (code == cudaSuccess) code = cudaStreamWaitEvent(then, event, 0);
+    cudaError_t end = cudaEventDestroy(event);
+    return code == cudaSuccess ? end : code;
+}
+
+static const char *text_of(cudaError_t code)
+{
+    return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
+}
+
+const char *pnet_cuda_stream_begin(int device, void *stream, int *before)
+{
+    cudaError_t code = cudaPeekAtLastError();
+    if (code != cudaSuccess) return text_of(code);
+    code = cudaGetDevice(before);
+    if (code == cudaSuccess) code = cudaSetDevice(device);
+    if (code == cudaSuccess) {
+        code = order((cudaStream_t)stream, cudaStreamPerThread);
+        if (code != cudaSuccess) cudaSetDevice(*before);
+    }
+    if (code != cudaSuccess) cudaGetLastError(); /* told by the result */
+    return text_of(code);
+}
+
+const char *pnet_cuda_stream_end(void *stream, int before)
+{
+    cudaError_t launches = cudaGetLastError(),
+                code = order(cudaStreamPerThread, (cudaStream_t)stream);
+    cudaError_t back = cudaSetDevice(before);
+    cudaGetLastError(); /* told by the result */
+    return text_of(launches != cudaSuccess ? launches : code != cudaSuccess ? code : back);
+}
+
+const char *pnet_cuda_stream_error(void)
+{
+    return text_of(cudaPeekAtLastError());
+}
+
+bool pnet_cuda_stream_records(void *stream)
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    return cudaStreamIsCapturing((cudaStream_t)stream, &status) == cudaSuccess &&
+           status != cudaStreamCaptureStatusNone;
+}
+
+bool pnet_cuda_reaches(const void *p, int device)
+{
+    cudaPointerAttributes a;
+    if (cudaPointerGetAttributes(&a, p) != cudaSuccess) {
+        cudaGetLastError(); /* told by the result */
+        return false;
+    }
+    return (a.type == cudaMemoryTypeDevice && a.device == device) ||
+           a.type == cudaMemoryTypeManaged || a.type == cudaMemoryTypeHost;
+}

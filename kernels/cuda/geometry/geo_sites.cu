@@ -1,0 +1,292 @@
+/* Voxels of sparse convolutions: sorted, and those that taps lead to (kernels/taps.h). */
+#include "kernels/cuda/geometry/geo_grid.h"
+#include "kernels/cuda/geometry/geo_parts.h"
+#include "kernels/cuda/geometry/geo_sites.h"
+#include "kernels/taps.h"
+
+/* The bits of an index on each axis: keys of so many bits in all, without gaps, are sorted in fewer passes. */
+struct site_bits {
+    int of[3];
+};
+
+static struct site_bits bits_of(const int32_t extent[3])
+{
+    struct site_bits b = {};
+    for (int a = 0; a < 3; a++) b.of[a] = bits_below(extent[a]);
+    return b;
+}
+
+static __device__ __forceinline__ uint64_t packed(uint64_t key, struct site_bits b)
+{
+    uint64_t item = 0;
+    for (int a = 0; a < 3; a++) item = item << b.of[a] | (uint64_t)pnet_site_index(key, a);
+    return item;
+}
+
+/* Voxels as the caller lists them. */
+struct listed_sites {
+    const int32_t *index;
+    int64_t stride;
+    int axes;
+};
+
+static __device__ __forceinline__ uint64_t key_of(const struct listed_sites &l, int64_t row)
+{
+    const int32_t *at = l.index + row * l.stride;
+    return pnet_site_key(at[1], l.axes > 1 ? at[2] : 0, l.axes > 2 ? at[3] : 0);
+}
+
+static __global__ void find_outside(int64_t rows, int32_t samples, const struct listed_sites l,
+    int32_t e0, int32_t e1, int32_t e2, unsigned long long *first)
+{
+    const int32_t extent[] = {e0, e1, e2};
+    for (int64_t i = thread_index(); i < rows; i += thread_count()) {
+        const int32_t *at = l.index + i * l.stride;
+        bool inside = at[0] >= 0 && at[0] < samples;
+        for (int a = 0; a < l.axes; a++) inside = inside && at[a + 1] >= 0 && at[a + 1] < extent[a];
+        if (!inside) atomicMin(first, (unsigned long long)i);
+    }
+}
+
+void pnet_cuda_geo_least_begin(void *work)
+{
+    cudaMemsetAsync(work, 0xff, sizeof(int64_t), cudaStreamPerThread);
+}
+
+int64_t pnet_cuda_geo_least(const void *work)
+{
+    return pnet_cuda_geo_read((const int64_t *)work);
+}
+
+int64_t pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
+    const int32_t *index, int64_t stride, void *work)
+{
+    if (rows <= 0) return -1;
+    pnet_cuda_geo_least_begin(work);
+    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(rows, samples,
+        {index, stride, axes}, extent[0], extent[1], extent[2], (unsigned long long *)work);
+    return pnet_cuda_geo_least(work);
+}
+
+static __global__ void site_items(
+    int64_t rows, const struct listed_sites l, struct site_bits b, uint64_t *item, int32_t *row)
+{
+    for (int64_t i = thread_index(); i < rows; i += thread_count()) {
+        item[i] = packed(key_of(l, i), b);
+        row[i] = (int32_t)i;
+    }
+}
+
+static __global__ void sample_items(
+    int64_t rows, const struct listed_sites l, const int32_t *row, uint64_t *item)
+{
+    for (int64_t i = thread_index(); i < rows; i += thread_count())
+        item[i] = (uint64_t)l.index[row[i] * l.stride];
+}
+
+/* Splits between two places: samples that begin at the second one, which is `place`. */
+static __device__ void split(int64_t *splits, int32_t before, int32_t here, int64_t place)
+{
+    for (int32_t s = before + 1; s <= here; s++) splits[s] = place;
+}
+
+static __global__ void place_sites(int64_t rows, int32_t samples, const struct listed_sites l,
+    const int32_t *row, int64_t *splits, uint64_t *key)
+{
+    for (int64_t i = thread_index(); i < rows + 1; i += thread_count()) {
+        int32_t before = i > 0 ? l.index[row[i - 1] * l.stride] : -1;
+        split(splits, before, i < rows ? l.index[row[i] * l.stride] : samples, i);
+        if (i < rows) key[i] = key_of(l, row[i]);
+    }
+}
+
+void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
+    const int32_t *index, int64_t stride, int64_t *splits, uint64_t *key, int32_t *row, void *work)
+{
+    const struct listed_sites l = {index, stride, axes};
+    struct site_bits b = bits_of(extent);
+    geo_purse purse(work);
+    uint64_t *item = (uint64_t *)purse.take<char>(CURVE_BYTES * (size_t)rows);
+    unsigned blocks = geo_blocks(rows);
+    int bits = b.of[0] + b.of[1] + b.of[2];
+    if (rows > 0) {
+        geo_purse once = purse;
+        site_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(rows, l, b, item, row);
+        if (bits > 0) pnet_cuda_geo_sort_items(rows, bits, row, item, &once);
+    }
+    if (rows > 0 && samples > 1) {
+        sample_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(rows, l, row, item);
+        pnet_cuda_geo_sort_items(rows, bits_below(samples), row, item, &purse);
+    }
+    place_sites<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        rows, samples, l, row, splits, key);
+}
+
+static __global__ void find_twice(const struct pnet_sites s, unsigned long long *first)
+{
+    for (int64_t i = thread_index() + 1; i < s.rows; i += thread_count()) {
+        if (s.key[i] != s.key[i - 1]) continue;
+        int32_t sample = sample_of(s.splits, s.samples, i);
+        if (s.splits[sample] == i) continue; /* the place before is in another sample */
+        atomicMin(first, (unsigned long long)s.row[i] << 32 | (unsigned long long)s.row[i - 1]);
+    }
+}
+
+int64_t pnet_cuda_sites_twice(const struct pnet_sites *s, void *work)
+{
+    if (s->rows <= 0) return -1;
+    pnet_cuda_geo_least_begin(work);
+    find_twice<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        *s, (unsigned long long *)work);
+    return pnet_cuda_geo_least(work);
+}
+
+static __global__ void list_sites(const struct pnet_sites s, int axes, int32_t *index)
+{
+    for (int64_t i = thread_index(); i < s.rows; i += thread_count()) {
+        int32_t *at = index + i * (1 + axes);
+        at[0] = sample_of(s.splits, s.samples, i);
+        for (int a = 0; a < axes; a++) at[a + 1] = pnet_site_index(s.key[i], a);
+    }
+}
+
+void pnet_cuda_sites_list(const struct pnet_sites *s, int axes, int32_t *index)
+{
+    if (s->rows > 0)
+        list_sites<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*s, axes, index);
+}
+
+/* The taps of one axis. */
+struct site_axis {
+    int bit, kernel;
+    bool up;
+    int64_t stride, padding, dilation, extent;
+};
+
+static struct site_axis axis_of(const struct pnet_taps *t, int axis, bool up, int32_t extent)
+{
+    return {(2 - axis) * PNET_SITE_BITS, t->kernel[axis], up, t->stride[axis], t->padding[axis],
+        t->dilation[axis], extent};
+}
+
+/* Is a voxel led to the inside by a tap? Then *to is where. */
+static __device__ bool led(const struct site_axis &a, int tap, uint64_t key, uint64_t *to)
+{
+    int64_t old = (int64_t)(key >> a.bit & (PNET_SITE_LIMIT - 1)), index;
+    int64_t shift = tap * a.dilation - a.padding;
+    index = a.up ? old - shift : old * a.stride + shift;
+    if (index < 0 || (a.up && index % a.stride)) return false;
+    if (a.up) index /= a.stride;
+    if (index >= a.extent) return false;
+    *to = key - ((uint64_t)old << a.bit) + ((uint64_t)index << a.bit);
+    return true;
+}
+
+static __global__ void count_led(
+    int64_t rows, const uint64_t *key, const struct site_axis a, int64_t *start)
+{
+    for (int64_t i = thread_index(); i < rows; i += thread_count()) {
+        int64_t count = 0;
+        uint64_t to;
+        for (int t = 0; t < a.kernel; t++) count += led(a, t, key[i], &to);
+        start[i + 1] = count;
+    }
+}
+
+int64_t pnet_cuda_sites_reach(const struct pnet_sites *from, const struct pnet_taps *t, int axis,
+    bool up, int32_t extent, int64_t *start, void *work)
+{
+    cudaMemsetAsync(start, 0, sizeof *start, cudaStreamPerThread);
+    if (from->rows <= 0) return 0;
+    count_led<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        from->rows, from->key, axis_of(t, axis, up, extent), start);
+    pnet_cuda_geo_scan(from->rows, start + 1, (int64_t *)work);
+    return pnet_cuda_geo_read(start + from->rows);
+}
+
+static __global__ void write_led(const struct pnet_sites from, const struct site_axis a,
+    const int64_t *start, uint64_t *key, int32_t *sample)
+{
+    for (int64_t i = thread_index(); i < from.rows; i += thread_count()) {
+        int32_t own = sample_of(from.splits, from.samples, i);
+        int64_t at = start[i];
+        uint64_t to;
+        for (int t = 0; t < a.kernel; t++) {
+            if (!led(a, t, from.key[i], &to)) continue;
+            key[at] = to;
+            sample[at++] = own;
+        }
+    }
+}
+
+void pnet_cuda_sites_lead(const struct pnet_sites *from, const struct pnet_taps *t, int axis,
+    bool up, int32_t extent, const int64_t *start, uint64_t *key, int32_t *sample)
+{
+    if (from->rows > 0)
+        write_led<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+            *from, axis_of(t, axis, up, extent), start, key, sample);
+}
+
+static __global__ void led_items(
+    const struct pnet_led l, struct site_bits b, uint64_t *item, int32_t *order)
+{
+    for (int64_t i = thread_index(); i < l.count; i += thread_count()) {
+        item[i] = packed(l.key[i], b);
+        order[i] = (int32_t)i;
+    }
+}
+
+static __global__ void led_samples(const struct pnet_led l, uint64_t *item)
+{
+    for (int64_t i = thread_index(); i < l.count; i += thread_count())
+        item[i] = (uint64_t)l.sample[l.order[i]];
+}
+
+static __device__ bool differs(const struct pnet_led &l, int64_t place)
+{
+    int32_t here = l.order[place], before = l.order[place - 1];
+    return l.key[here] != l.key[before] || l.sample[here] != l.sample[before];
+}
+
+static __global__ void mark_first(const struct pnet_led l)
+{
+    for (int64_t i = thread_index(); i < l.count; i += thread_count())
+        l.mark[i] = i == 0 || differs(l, i);
+}
+
+int64_t pnet_cuda_sites_merge(const struct pnet_led *l, const int32_t extent[3], void *work)
+{
+    if (l->count <= 0) return 0;
+    struct site_bits b = bits_of(extent);
+    geo_purse purse(work);
+    uint64_t *item = (uint64_t *)purse.take<char>(CURVE_BYTES * (size_t)l->count);
+    int64_t *sums = purse.take<int64_t>(pnet_cuda_geo_scan_sums(l->count));
+    unsigned blocks = geo_blocks(l->count);
+    int bits = b.of[0] + b.of[1] + b.of[2];
+    geo_purse once = purse;
+    led_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, b, item, l->order);
+    if (bits > 0) pnet_cuda_geo_sort_items(l->count, bits, l->order, item, &once);
+    if (l->samples > 1) {
+        led_samples<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, item);
+        pnet_cuda_geo_sort_items(l->count, bits_below(l->samples), l->order, item, &purse);
+    }
+    mark_first<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l);
+    pnet_cuda_geo_scan(l->count, l->mark, sums);
+    return pnet_cuda_geo_read(l->mark + l->count - 1);
+}
+
+/* The sums of marks say at which place each different voxel stands: from 1 on. */
+static __global__ void write_merged(const struct pnet_led l, int64_t *splits, uint64_t *to)
+{
+    for (int64_t i = thread_index(); i < l.count + 1; i += thread_count()) {
+        int32_t before = i > 0 ? l.sample[l.order[i - 1]] : -1;
+        int64_t place = i > 0 ? l.mark[i - 1] : 0; /* different voxels before */
+        split(splits, before, i < l.count ? l.sample[l.order[i]] : l.samples, place);
+        if (i < l.count && l.mark[i] > place) to[place] = l.key[l.order[i]];
+    }
+}
+
+void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t *to)
+{
+    write_merged<<<geo_blocks(l->count + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(*l, splits, to);
+}
