@@ -14,7 +14,7 @@
      Structs     A struct that begins with `size` may grow in later versions. The caller sets `size` to its sizeof; all other
                  members may be zero, which chooses the default. The other structs stay as they are.
      Pointers    are not NULL unless that is said. Indices count from 0, and one too large is PNET_USAGE. Yes is 1, no 0.
-     Arrays      are in host memory, on every device. */
+     Arrays      are in host memory, but for those of calls on a set that lies on a GPU (struct pnet_voxel_options). */
 #ifndef PNET_H
 #define PNET_H
 
@@ -246,7 +246,13 @@ PNET_API enum pnet_status pnet_session_get_weight(
 PNET_API enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *name,
     const float *from, int64_t count, struct pnet_error *e);
 
-enum pnet_dtype { PNET_DTYPE_F32 = 0, PNET_DTYPE_I32 = 1, PNET_DTYPE_I64 = 2 };
+enum pnet_dtype {
+    PNET_DTYPE_F32 = 0,
+    PNET_DTYPE_I32 = 1,
+    PNET_DTYPE_I64 = 2,
+    PNET_DTYPE_BF16 = 3, /* on a GPU: features, results and gradients of a convolution */
+    PNET_DTYPE_F16 = 4
+};
 
 /* A matrix in the caller's memory: element k of row i lies at data[i * stride + k]. */
 struct pnet_array {
@@ -341,9 +347,27 @@ PNET_API enum pnet_status pnet_model_peak(const struct pnet_model *m,
 
 /* ---- geometry and kernels: sets of triplets, and convolution on the caller's arrays, without a model ---- */
 
+/* Where memory on a GPU comes from: that of a framework, for example. Both functions are called by the thread that calls, and `take`
+   while that GPU is the thread's current one. */
+struct pnet_allocator {
+    size_t size;
+    void *context;
+    /* Memory for work on `stream`, aligned to 256 bytes; NULL: there is none */
+    void *(*take)(void *context, size_t bytes, void *stream);
+    /* Gives it back: work that is on `stream` may still use it. `stream` is the one that it was taken for */
+    void (*give)(void *context, void *memory, size_t bytes, void *stream);
+};
+
 /* A set of triplets (i, j, k): row i of the output reads row j of the input with the weights of tap k. Its triplets are stored
    in both orders, by output and by input, so that nothing is added to it later: 12 bytes a triplet, 8 a row of either side, and
-   4 for each number of a voxel, or each row of points. An inverse set takes none of these. */
+   4 for each number of a voxel, or each row of points. An inverse set takes none of these.
+
+   A set lies on the device that its options name. On a GPU it also holds both orders as tiles of 256 rows where the kernels of
+   that GPU read those, which takes some 10 bytes a triplet more. All arrays of calls on it are then memory of that GPU: voxels,
+   triplets, features, weights, bias, results, workspaces; structs stay on the host. Work is put on the call's stream, in order
+   with what is there, and other streams must wait for it as for any work; a set is complete when the call that makes it returns,
+   and any stream may use it. Errors of launches are reported by the call that
+   launches, as PNET_NO_DEVICE; so is an error of the program's own that it has not cleared. The thread's current GPU stays. */
 struct pnet_set;
 
 /* Which voxels are joined. On each axis, with the kernel's size K, stride s, padding p and dilation d, the voxel x of one side
@@ -369,13 +393,21 @@ struct pnet_voxel_options {
     int32_t dilation[3];       /* 0: 1 */
     int32_t output_padding[3]; /* TRANSPOSED: 0 or more */
     int32_t batches;           /* samples; they may be empty. 0: 1 */
+    const char *device;        /* where the set and `indices` lie: "cpu" (NULL), "cuda", "cuda:1" */
+    void *stream;              /* GPU: a cudaStream_t; NULL: the default stream */
+    /* GPU: for the memory of the set, and of calls that get no workspace; copied. NULL: cudaMalloc and cudaFree, which wait for the
+       GPU */
+    const struct pnet_allocator *allocator;
 };
 
 /* Makes the set of voxels `indices`, int32 [n, 1 + axes]: the sample, then one to three indices, for example (batch, z, y, x),
    rows in any order. Input row r is row r of `indices`. The outputs of STRIDED and TRANSPOSED are ordered by sample, then by
    index, the first axis slowest. The same arguments give the same set, for any number of threads.
    PNET_USAGE: the options are wrong, or an output extent is below 1 or above 1048576. PNET_BAD_DATA: a voxel lies outside of the
-   extent or the samples, or two rows have the same one; the message names the rows. */
+   extent or the samples, or two rows have the same one; the message names the rows. On a GPU the set has the same bits. The call
+   waits for the stream, because counts must come to the host, and cannot be recorded in a CUDA graph: PNET_USAGE. The stream must
+   live as long as the set if there is an allocator. PNET_NO_DEVICE: the device is not there, or this library was built without
+   it. */
 PNET_API enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
     const struct pnet_voxel_options *o, struct pnet_set **set, struct pnet_error *e);
 /* The same triplets with i and j exchanged: from the outputs of `of` back to its inputs, in their order. It keeps `of`, which may
@@ -383,12 +415,19 @@ PNET_API enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
 PNET_API enum pnet_status pnet_set_inverse(
     const struct pnet_set *of, struct pnet_set **set, struct pnet_error *e);
 /* A set from the caller's own triplets: i, j, k int32 [n, 1], in any order; 0 <= i < rows_out, 0 <= j < rows_in,
-   0 <= k < taps, 1 to 65536 taps. A triplet that is there twice counts twice, and several j may share i and k. PNET_BAD_DATA
-   names the first triplet that is outside. */
+   0 <= k < taps, 1 to 65536 taps. A triplet that is there twice counts twice, and several j may share i and k. `o` may be NULL.
+   PNET_BAD_DATA names the first triplet that is outside. On a GPU as pnet_set_voxels. */
+struct pnet_triplet_options {
+    size_t size;
+    const char *device; /* as struct pnet_voxel_options */
+    void *stream;
+    const struct pnet_allocator *allocator;
+};
 PNET_API enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet_array *j,
     const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
-    struct pnet_set **set, struct pnet_error *e);
-/* NULL is allowed. */
+    const struct pnet_triplet_options *o, struct pnet_set **set, struct pnet_error *e);
+/* NULL is allowed. Memory of a GPU goes back on the stream that the set was made on: work on other streams that reads the set must
+   be over, or that stream must wait for it. */
 PNET_API void pnet_set_free(struct pnet_set *set);
 
 struct pnet_set_info {
@@ -402,7 +441,8 @@ struct pnet_set_info {
 PNET_API enum pnet_status pnet_set_counts(
     const struct pnet_set *set, struct pnet_set_info *info, struct pnet_error *e);
 /* Copies the voxels of the outputs, [rows_out, 1 + axes] as `indices` above; `count` is the number of elements. PNET_USAGE: the
-   set has no voxels. */
+   set has no voxels. Of a set on a GPU, this and the next one copy to memory of that GPU, on the stream that the set was made
+   on. */
 PNET_API enum pnet_status pnet_set_indices(
     const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e);
 /* Copies the triplets, sorted by (i, k, j); `count` is their number. An array may be NULL. */
@@ -425,6 +465,16 @@ enum pnet_conv_sum_kind {
     PNET_CONV_GRAD_WEIGHT = 2 /* result[k] = sum over (i, j, k) of features[j] gradient[i]^T */
 };
 
+/* The precision to which operands are rounded before they are multiplied; sums are float32. docs/gpu.md of the sources has the
+   bits. */
+enum pnet_products {
+    PNET_PRODUCTS_AS_STORED = 0, /* as features are stored: FP32, BF16 or FP16 */
+    PNET_PRODUCTS_FP32 = 1,
+    PNET_PRODUCTS_TF32 = 2,
+    PNET_PRODUCTS_BF16 = 3,
+    PNET_PRODUCTS_FP16 = 4
+};
+
 struct pnet_conv_options {
     size_t size;
     int32_t groups;    /* 0: 1; it divides both numbers of channels */
@@ -432,14 +482,21 @@ struct pnet_conv_options {
     int accumulate;    /* add to what the result holds */
     void *workspace;   /* NULL: the call takes memory and gives it back */
     size_t workspace_bytes;
+    void *stream; /* GPU: a cudaStream_t; NULL: the default stream */
+    /* GPU. Features in 16 bits are multiplied as they are stored */
+    enum pnet_products precision;
 };
 
-/* The bytes of workspace that a sum needs, for the number of threads that OpenMP gives the calling thread. */
+/* The bytes of workspace that a sum needs: on the CPU for the number of threads that OpenMP gives the calling thread, on a GPU for
+   every precision. */
 PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
     enum pnet_conv_sum_kind sum, int32_t in, int32_t out, int32_t groups, size_t *bytes,
     struct pnet_error *e);
 
-/* In float32, on the CPU, from the caller's arrays as they are: all are PNET_DTYPE_F32 and contiguous (stride 0 or their width).
+/* From the caller's arrays as they are: all are contiguous (stride 0 or their width), and PNET_DTYPE_F32. On a GPU features, results
+   and gradients of rows may all be PNET_DTYPE_BF16, or all PNET_DTYPE_F16; weights, their gradients and the bias are float32, and
+   all arrays and the workspace are aligned to 16 bytes. A call on a GPU waits for nothing and takes no memory where it gets a
+   workspace, so that it can be recorded in a CUDA graph; with its own memory it cannot, unless the allocator can.
    Arrays and workspace must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`,
    and so have the results. `o` may be NULL. The same arguments give the same bits for any number of threads; results of rows do
    not depend on the order of the rows of voxels or points; gradients of weights do for voxels, in their last bits. Infinities and

@@ -70,15 +70,15 @@ void pnet_cpu_taps_write(const struct pnet_sites *coarse, const struct pnet_site
 void pnet_cpu_listed(int64_t count, const int32_t *i, const int32_t *j, const int32_t *k,
     int64_t rows, int64_t *start, int32_t *other, uint16_t *cell);
 
-/* GPU. Voxels from the caller: index[rows, stride] as above.
+/* GPU. Voxels from the caller: index[rows, 1 + axes] as above.
 
    The first row that is not inside of the samples and the extent; -1: all are. work: 8 bytes */
 int64_t pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
-    const int32_t *index, int64_t stride, void *work);
+    const int32_t *index, void *work);
 /* Sorts them, as pnet_cpu_sites_sort does; `extent` bounds the indices. */
 size_t pnet_cuda_sites_sort_work(int64_t rows);
 void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
-    const int32_t *index, int64_t stride, int64_t *splits, uint64_t *key, int32_t *row, void *work);
+    const int32_t *index, int64_t *splits, uint64_t *key, int32_t *row, void *work);
 /* Of the rows whose voxel an earlier row has, the first one, in the upper 32 bits, and the row before it with that voxel; -1:
    there is none. work: 8 bytes */
 int64_t pnet_cuda_sites_twice(const struct pnet_sites *s, void *work);
@@ -115,13 +115,11 @@ void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sit
     const struct pnet_taps *t, const int64_t *start, int32_t *other, uint16_t *cell);
 
 /* GPU. Lists from the caller: the first of count numbers that is none of 0 .. end - 1; -1: all are. work: 8 bytes */
-int64_t pnet_cuda_list_outside(
-    int64_t count, const int32_t *list, int64_t stride, int64_t end, void *work);
-/* As pnet_cpu_listed, of lists with strides. A triplet may be there several times. */
+int64_t pnet_cuda_list_outside(int64_t count, const int32_t *list, int64_t end, void *work);
+/* As pnet_cpu_listed. A triplet may be there several times. */
 struct pnet_listed {
     int64_t count;
     const int32_t *i, *j, *k;
-    int64_t i_stride, j_stride, k_stride;
 };
 size_t pnet_cuda_listed_work(int64_t count, int64_t rows);
 void pnet_cuda_listed(const struct pnet_listed *l, int64_t rows, int64_t *start, int32_t *other,

@@ -25,9 +25,9 @@ void *pnet_library_workspace(void *given, size_t given_bytes, size_t bytes, cons
 
 static const char *name_of(enum pnet_dtype dtype)
 {
-    return dtype == PNET_DTYPE_F32   ? "PNET_DTYPE_F32"
-           : dtype == PNET_DTYPE_I32 ? "PNET_DTYPE_I32"
-                                     : "PNET_DTYPE_I64";
+    static const char *const names[] = {
+        "PNET_DTYPE_F32", "PNET_DTYPE_I32", "PNET_DTYPE_I64", "PNET_DTYPE_BF16", "PNET_DTYPE_F16"};
+    return names[dtype];
 }
 
 enum pnet_status pnet_library_check_matrix(const char *name, const struct pnet_array *a,

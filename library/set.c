@@ -63,6 +63,8 @@ void pnet_set_free(struct pnet_set *set)
     if (!set || atomic_fetch_sub(&set->owners, 1) > 1) return;
     if (set->of) {
         pnet_set_free(set->of);
+    } else if (pnet_set_on_gpu(set)) {
+        pnet_home_give(&set->home, set->home.stream, &set->rooms);
     } else {
         pnet_set_form_free(&set->by_out);
         pnet_set_form_free(&set->by_in);
@@ -85,7 +87,8 @@ enum pnet_status pnet_set_inverse(
         .in = of->out,
         .out = of->in,
         .by_out = of->by_in,
-        .by_in = of->by_out};
+        .by_in = of->by_out,
+        .home = of->home};
     atomic_init(&s->owners, 1);
     atomic_fetch_add(&owner->owners, 1);
     return PNET_OK;
@@ -100,20 +103,29 @@ struct list {
     int32_t *copy;
 };
 
-static enum pnet_status check_list(struct list *l, int64_t count, struct pnet_error *e)
+enum pnet_status pnet_set_outside(
+    const char *name, int64_t row, int32_t number, int64_t end, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA, "%s: row %lld: %d is none of 0 .. %lld", name,
+        (long long)row, (int)number, (long long)end - 1);
+}
+
+static enum pnet_status check_length(const struct list *l, int64_t count, struct pnet_error *e)
 {
     enum pnet_status st = pnet_library_check_integers(l->name, l->array, 1, e);
-    if (st) return st;
-    if (l->array->rows != count)
-        return pnet_error_set(e, PNET_USAGE, "%s has %lld rows, and i has %lld", l->name,
-            (long long)l->array->rows, (long long)count);
+    if (st || l->array->rows == count) return st;
+    return pnet_error_set(e, PNET_USAGE, "%s has %lld rows, and i has %lld", l->name,
+        (long long)l->array->rows, (long long)count);
+}
+
+static enum pnet_status check_numbers(struct list *l, int64_t count, struct pnet_error *e)
+{
     const int32_t *from = l->data = l->array->data;
     int64_t stride = l->array->stride ? l->array->stride : 1;
     if (!from) return PNET_OK; /* there are no rows */
     for (int64_t n = 0; n < count; n++)
         if (from[n * stride] < 0 || from[n * stride] >= l->end)
-            return pnet_error_set(e, PNET_BAD_DATA, "%s: row %lld: %d is none of 0 .. %lld",
-                l->name, (long long)n, (int)from[n * stride], (long long)l->end - 1);
+            return pnet_set_outside(l->name, n, from[n * stride], l->end, e);
     if (stride == 1) return PNET_OK;
     l->data = l->copy = pnet_library_room(count, sizeof *l->copy, e);
     if (!l->copy) return PNET_NO_MEMORY;
@@ -132,32 +144,49 @@ static enum pnet_status check_sizes(
     return PNET_OK;
 }
 
-enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet_array *j,
-    const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
-    struct pnet_set **set, struct pnet_error *e)
+static enum pnet_status make_forms(struct pnet_set *s, struct list list[3], struct pnet_error *e)
 {
-    struct list list[] = {{.name = "i", .array = i, .end = rows_out},
-        {.name = "j", .array = j, .end = rows_in}, {.name = "k", .array = k, .end = taps}};
-    *set = NULL;
-    enum pnet_status st = check_sizes(rows_out, rows_in, taps, e);
-    struct pnet_set *s = st ? NULL : calloc(1, sizeof *s);
-    if (!st && !s) st = pnet_error_memory(e);
-    for (int n = 0; n < 3 && !st; n++) st = check_list(&list[n], i->rows, e);
-    if (!st) st = pnet_set_form_take(&s->by_out, rows_out, rows_in, i->rows, taps, e);
+    int64_t count = list[0].array->rows, rows_out = s->out.rows;
+    enum pnet_status st = PNET_OK;
+    for (int n = 0; n < 3 && !st; n++) st = check_numbers(&list[n], count, e);
+    if (!st)
+        st = pnet_set_form_take(&s->by_out, rows_out, s->in.rows, count, (int32_t)list[2].end, e);
     if (!st) {
-        pnet_cpu_listed(i->rows, list[0].data, list[1].data, list[2].data, rows_out,
-            s->by_out.start, s->by_out.other, s->by_out.cell);
+        pnet_cpu_listed(count, list[0].data, list[1].data, list[2].data, rows_out, s->by_out.start,
+            s->by_out.other, s->by_out.cell);
         st = pnet_set_form_turn(&s->by_out, &s->by_in, e);
     }
     for (int n = 0; n < 3; n++) free(list[n].copy);
+    return st;
+}
+
+enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet_array *j,
+    const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
+    const struct pnet_triplet_options *options, struct pnet_set **set, struct pnet_error *e)
+{
+    struct list list[] = {{.name = "i", .array = i, .end = rows_out},
+        {.name = "j", .array = j, .end = rows_in}, {.name = "k", .array = k, .end = taps}};
+    struct pnet_triplet_options o;
+    *set = NULL;
+    enum pnet_status st = check_sizes(rows_out, rows_in, taps, e);
+    if (!st) st = pnet_library_take("pnet_triplet_options", options, &o, sizeof o, e);
+    for (int n = 0; n < 3 && !st; n++) st = check_length(&list[n], i->rows, e);
+    struct pnet_set *s = st ? NULL : calloc(1, sizeof *s);
+    if (!st && !s) st = pnet_error_memory(e);
+    if (!st) st = pnet_home_read(o.device, o.stream, o.allocator, &s->home, e);
+    if (!st) {
+        atomic_init(&s->owners, 1);
+        s->out = (struct pnet_set_side){.rows = rows_out, .extent = {1, 1, 1}};
+        s->in = (struct pnet_set_side){.rows = rows_in, .extent = {1, 1, 1}};
+        s->samples = 1;
+        const struct pnet_array *const lists[] = {i, j, k};
+        st = pnet_set_on_gpu(s) ? pnet_set_lists_on_gpu(s, lists, rows_out, rows_in, taps, e)
+                                : make_forms(s, list, e);
+    }
     if (st) {
         pnet_set_free(s);
         return st;
     }
-    s->out = (struct pnet_set_side){.rows = rows_out, .extent = {1, 1, 1}};
-    s->in = (struct pnet_set_side){.rows = rows_in, .extent = {1, 1, 1}};
-    s->samples = 1;
-    atomic_init(&s->owners, 1);
     *set = s;
     return PNET_OK;
 }
@@ -187,6 +216,7 @@ enum pnet_status pnet_set_indices(
         return pnet_error_set(e, PNET_USAGE,
             "the indices of the outputs are %lld numbers, not %lld", (long long)there,
             (long long)count);
+    if (pnet_set_on_gpu(set)) return pnet_set_indices_on_gpu(set, to, count, e);
     if (count) memcpy(to, set->out.index, (size_t)count * sizeof *to);
     return PNET_OK;
 }
@@ -223,6 +253,7 @@ enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, i
     if (count != t->count)
         return pnet_error_set(e, PNET_USAGE, "the set has %lld triplets, not %lld",
             (long long)t->count, (long long)count);
+    if (pnet_set_on_gpu(set)) return pnet_set_get_triplets_on_gpu(set, i, j, k, e);
     for (int64_t row = 0; row < t->rows; row++)
         for (int64_t n = t->start[row]; n < t->start[row + 1]; n++) {
             if (i) i[n] = (int32_t)row;

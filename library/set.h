@@ -3,6 +3,7 @@
 #define PNET_LIBRARY_SET_H
 
 #include "library/array.h"
+#include "library/home.h"
 
 #include "kernels/taps.h"
 
@@ -13,7 +14,7 @@ struct pnet_set_side {
     int32_t extent[3];
 };
 
-/* One order of the triplets, and the memory that it points to. */
+/* One order of the triplets, and on the CPU the memory that it points to. */
 struct pnet_set_form {
     struct pnet_triplets triplets;
     int64_t *start;
@@ -29,7 +30,14 @@ struct pnet_set {
     int32_t axes, samples;
     struct pnet_set_side in, out; /* `index` may be the same memory */
     struct pnet_set_form by_out, by_in;
+    struct pnet_home home;
+    struct pnet_rooms rooms; /* GPU: all memory of the set, if it is its own */
 };
+
+static inline bool pnet_set_on_gpu(const struct pnet_set *s)
+{
+    return s->home.device.kind == PNET_CUDA;
+}
 
 /* Takes the memory of a form with so many triplets; `start` may be there already. */
 enum pnet_status pnet_set_form_take(struct pnet_set_form *f, int64_t rows, int64_t others,
@@ -38,6 +46,27 @@ void pnet_set_form_free(struct pnet_set_form *f);
 /* Makes the form `to` from the other one. */
 enum pnet_status pnet_set_form_turn(
     const struct pnet_set_form *from, struct pnet_set_form *to, struct pnet_error *e);
+
+/* PNET_BAD_DATA if the voxel of a row, its sample and indices, is outside of the set's samples and extent. */
+enum pnet_status pnet_set_check_voxel(
+    const struct pnet_set *s, int64_t row, const int32_t *at, struct pnet_error *e);
+/* The error of two rows that are the same voxel. */
+enum pnet_status pnet_set_same_voxel(int64_t first, int64_t second, struct pnet_error *e);
+/* The error of a number in a list of triplets. */
+enum pnet_status pnet_set_outside(
+    const char *name, int64_t row, int32_t number, int64_t end, struct pnet_error *e);
+
+/* GPU. Makes the sides and forms of a set whose home is known: of voxels, whose axes, samples and extents are known, or of
+   lists i, j, k that are contiguous. What it takes belongs to the set, also after a failure. */
+enum pnet_status pnet_set_voxels_on_gpu(struct pnet_set *s, const struct pnet_array *indices,
+    const struct pnet_taps *t, enum pnet_set_kind kind, struct pnet_error *e);
+enum pnet_status pnet_set_lists_on_gpu(struct pnet_set *s, const struct pnet_array *const list[3],
+    int64_t rows_out, int64_t rows_in, int32_t taps, struct pnet_error *e);
+/* GPU. What the functions of the header do with a set that lies there. */
+enum pnet_status pnet_set_indices_on_gpu(
+    const struct pnet_set *s, int32_t *to, int64_t count, struct pnet_error *e);
+enum pnet_status pnet_set_get_triplets_on_gpu(
+    const struct pnet_set *s, int32_t *i, int32_t *j, int32_t *k, struct pnet_error *e);
 
 /* PNET_USAGE unless `a` is an int32 matrix that can be read; `width` < 0: of any width. */
 enum pnet_status pnet_library_check_integers(

@@ -99,6 +99,26 @@ static enum pnet_status take_options(
     return st;
 }
 
+enum pnet_status pnet_set_check_voxel(
+    const struct pnet_set *s, int64_t row, const int32_t *at, struct pnet_error *e)
+{
+    if (at[0] < 0 || at[0] >= s->samples)
+        return pnet_error_set(e, PNET_BAD_DATA, "indices: row %lld: sample %d is none of 0 .. %d",
+            (long long)row, (int)at[0], (int)s->samples - 1);
+    for (int a = 0; a < s->axes; a++)
+        if (at[a + 1] < 0 || at[a + 1] >= s->in.extent[a])
+            return pnet_error_set(e, PNET_BAD_DATA,
+                "indices: row %lld: index %d of axis %d is none of 0 .. %d", (long long)row,
+                (int)at[a + 1], a, (int)s->in.extent[a] - 1);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_set_same_voxel(int64_t first, int64_t second, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA, "indices: rows %lld and %lld are the same voxel",
+        (long long)first, (long long)second);
+}
+
 /* Copies the indices, all of which must be inside. */
 static enum pnet_status take_indices(
     struct making *m, const struct pnet_array *indices, struct pnet_error *e)
@@ -110,15 +130,8 @@ static enum pnet_status take_indices(
     if (!s->in.index) return PNET_NO_MEMORY;
     for (int64_t i = 0; i < indices->rows; i++) {
         const int32_t *at = (const int32_t *)indices->data + i * stride;
-        if (at[0] < 0 || at[0] >= s->samples)
-            return pnet_error_set(e, PNET_BAD_DATA,
-                "indices: row %lld: sample %d is none of 0 .. %d", (long long)i, (int)at[0],
-                (int)s->samples - 1);
-        for (int a = 0; a < s->axes; a++)
-            if (at[a + 1] < 0 || at[a + 1] >= s->in.extent[a])
-                return pnet_error_set(e, PNET_BAD_DATA,
-                    "indices: row %lld: index %d of axis %d is none of 0 .. %d", (long long)i,
-                    (int)at[a + 1], a, (int)s->in.extent[a] - 1);
+        enum pnet_status st = pnet_set_check_voxel(s, i, at, e);
+        if (st) return st;
         memcpy(s->in.index + i * width, at, (size_t)width * sizeof *at);
     }
     return PNET_OK;
@@ -132,8 +145,7 @@ static enum pnet_status check_twice(const struct pnet_sites *s, struct pnet_erro
         for (int64_t i = s->splits[b] + 1; i < s->splits[b + 1]; i++)
             if (s->key[i] == s->key[i - 1] && (place < 0 || s->row[i] < s->row[place])) place = i;
     if (place < 0) return PNET_OK;
-    return pnet_error_set(e, PNET_BAD_DATA, "indices: rows %d and %d are the same voxel",
-        (int)s->row[place - 1], (int)s->row[place]);
+    return pnet_set_same_voxel(s->row[place - 1], s->row[place], e);
 }
 
 static enum pnet_status sort_inputs(struct making *m, struct pnet_error *e)
@@ -233,6 +245,15 @@ static enum pnet_status find_triplets(struct making *m, struct pnet_error *e)
     return pnet_set_form_turn(form, down ? &s->by_out : &s->by_in, e);
 }
 
+static enum pnet_status make(
+    struct making *m, const struct pnet_array *indices, struct pnet_error *e)
+{
+    enum pnet_status st = take_indices(m, indices, e);
+    if (!st) st = sort_inputs(m, e);
+    if (!st) st = find_outputs(m, e);
+    return st ? st : find_triplets(m, e);
+}
+
 enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
     const struct pnet_voxel_options *options, struct pnet_set **set, struct pnet_error *e)
 {
@@ -241,10 +262,11 @@ enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
     if (!m.set) return pnet_error_memory(e);
     enum pnet_status st = pnet_library_take("pnet_voxel_options", options, &m.o, sizeof m.o, e);
     if (!st) st = take_options(&m, indices, e);
-    if (!st) st = take_indices(&m, indices, e);
-    if (!st) st = sort_inputs(&m, e);
-    if (!st) st = find_outputs(&m, e);
-    if (!st) st = find_triplets(&m, e);
+    if (!st) st = pnet_home_read(m.o.device, m.o.stream, m.o.allocator, &m.set->home, e);
+    if (!st && pnet_set_on_gpu(m.set))
+        st = pnet_set_voxels_on_gpu(m.set, indices, &m.taps, m.o.kind, e);
+    else if (!st)
+        st = make(&m, indices, e);
     free(m.in_splits);
     free(m.in_key);
     free(m.in_row);

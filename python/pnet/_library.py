@@ -6,7 +6,7 @@ import enum
 import operator
 import os
 from ctypes import (
-    CDLL, POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64,
+    CDLL, CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64,
     c_void_p, sizeof,
 )
 
@@ -33,8 +33,9 @@ DIAGNOSTICS = {"error": 0, "warning": 1}
 FIELDS = {"position": 0, "feature": 1, "class": 2}
 ROWS = {"points": 0, "samples": 1, "generated": 2}
 OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
-DTYPES = {"f32": 0, "i32": 1, "i64": 2}
+DTYPES = {"f32": 0, "i32": 1, "i64": 2, "bf16": 3, "f16": 4}
 SETS = {"submanifold": 0, "strided": 1, "transposed": 2}
+PRODUCTS = {"as_stored": 0, "fp32": 1, "tf32": 2, "bf16": 3, "fp16": 4}
 CONVS = {"forward": 0, "grad_input": 1, "grad_weight": 2}
 POOLINGS = {"max": 0, "mean": 1, "sum": 2}
 SHAPES = {"ball": 0, "cube": 1}
@@ -51,6 +52,7 @@ ENUMS = {
     "PNET_DTYPE_": DTYPES,
     "PNET_SET_": SETS,
     "PNET_CONV_": CONVS,
+    "PNET_PRODUCTS_": PRODUCTS,
     "PNET_POOLING_": POOLINGS,
     "PNET_NEAR_": SHAPES,
     "PNET_DEGRADE_": DEGRADATIONS,
@@ -58,6 +60,11 @@ ENUMS = {
     "PNET_BUCKETS_": ORDERS,
     "PNET_LOSS_": LOSSES,
 }
+
+
+# Members of pnet_allocator.
+TAKE = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_void_p)
+GIVE = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p)
 
 
 class Sized(Structure):
@@ -189,6 +196,10 @@ class pnet_memory_info(Sized):
     _fields_ = [("size", c_size_t), ("planned", c_size_t), ("used", c_size_t), ("peak", c_size_t)]
 
 
+class pnet_allocator(Sized):
+    _fields_ = [("size", c_size_t), ("context", c_void_p), ("take", TAKE), ("give", GIVE)]
+
+
 class pnet_voxel_options(Sized):
     _fields_ = [
         ("size", c_size_t),
@@ -200,6 +211,18 @@ class pnet_voxel_options(Sized):
         ("dilation", c_int32 * 3),
         ("output_padding", c_int32 * 3),
         ("batches", c_int32),
+        ("device", c_char_p),
+        ("stream", c_void_p),
+        ("allocator", POINTER(pnet_allocator)),
+    ]
+
+
+class pnet_triplet_options(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("device", c_char_p),
+        ("stream", c_void_p),
+        ("allocator", POINTER(pnet_allocator)),
     ]
 
 
@@ -229,6 +252,8 @@ class pnet_conv_options(Sized):
         ("accumulate", c_int),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("stream", c_void_p),
+        ("precision", c_int),
     ]
 
 
@@ -367,7 +392,9 @@ FALLIBLE = {
     "pnet_session_memory": [SESSION, POINTER(pnet_memory_info)],
     "pnet_set_voxels": [_ARRAY, POINTER(pnet_voxel_options), POINTER(SET)],
     "pnet_set_inverse": [SET, POINTER(SET)],
-    "pnet_set_triplets": [_ARRAY, _ARRAY, _ARRAY, c_int64, c_int64, c_int32, POINTER(SET)],
+    "pnet_set_triplets": [
+        _ARRAY, _ARRAY, _ARRAY, c_int64, c_int64, c_int32, POINTER(pnet_triplet_options), POINTER(SET)
+    ],
     "pnet_set_counts": [SET, POINTER(pnet_set_info)],
     "pnet_set_indices": [SET, POINTER(c_int32), c_int64],
     "pnet_set_get_triplets": [SET, POINTER(c_int32), POINTER(c_int32), POINTER(c_int32), c_int64],

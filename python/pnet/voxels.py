@@ -77,7 +77,7 @@ class VoxelSet(_handle.Computing):
         made, found = c_void_p(), cls.__new__(cls)
         cls.own_process()
         library.call("pnet_set_triplets", *(byref(_arrays.describe(c)) for c in columns), library.count("rows_out", rows_out, 63),
-                     library.count("rows_in", rows_in, 63), library.count("taps", taps, 31), byref(made))
+                     library.count("rows_in", rows_in, 63), library.count("taps", taps, 31), None, byref(made))
         found._begin(made)
         return found
 

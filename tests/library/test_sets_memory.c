@@ -43,7 +43,7 @@ static enum pnet_status run_all(struct pnet_error *e)
     struct pnet_set *set = NULL, *back = NULL, *listed = NULL;
     enum pnet_status st = pnet_set_voxels(&indices, &layer.o, &set, e);
     if (!st) st = pnet_set_inverse(set, &back, e);
-    if (!st) st = pnet_set_triplets(&column, &column, &column, 2, 2, 2, &listed, e);
+    if (!st) st = pnet_set_triplets(&column, &column, &column, 2, 2, 2, NULL, &listed, e);
     if (!st) st = sets_try(&layer, set, &o, &sums, e);
     if (!st) st = run_pool(set, e);
     pnet_set_free(set);

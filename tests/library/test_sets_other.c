@@ -175,7 +175,7 @@ static void test_triplets(void)
     struct pnet_array i = column(list[0], COUNT, 3), j = column(list[0] + 1, COUNT, 3),
                       k = column(list[0] + 2, COUNT, 3);
     struct pnet_set *set = NULL;
-    NEED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, &set, &e));
+    NEED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, NULL, &set, &e));
     struct triplets t = read_triplets(set);
     CHECK(
         t.count == COUNT && ascend(&t) && sets_info(set).axes == 0 && sets_info(set).taps == TAPS);
@@ -196,16 +196,19 @@ static void test_triplets(void)
     drop_triplets(&t);
     pnet_set_free(set);
     list[17][1] = IN;
-    REFUSED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, &set, &e), PNET_BAD_DATA,
+    REFUSED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, NULL, &set, &e), PNET_BAD_DATA,
         "j: row 17: 300 is none of 0 .. 299");
     list[9][0] = -1;
-    REFUSED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, &set, &e), PNET_BAD_DATA, "i: row 9: -1");
+    REFUSED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, NULL, &set, &e), PNET_BAD_DATA,
+        "i: row 9: -1");
     CHECK(!set);
     k.rows--;
     list[9][0] = list[17][1] = 0;
-    REFUSED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, &set, &e), PNET_USAGE, "k has 4999 rows");
-    REFUSED(pnet_set_triplets(&i, &j, &k, OUT, IN, 65537, &set, &e), PNET_USAGE, "1 to 65536");
-    REFUSED(pnet_set_triplets(&i, &j, &k, -1, IN, TAPS, &set, &e), PNET_USAGE, "-1 rows out");
+    REFUSED(pnet_set_triplets(&i, &j, &k, OUT, IN, TAPS, NULL, &set, &e), PNET_USAGE,
+        "k has 4999 rows");
+    REFUSED(
+        pnet_set_triplets(&i, &j, &k, OUT, IN, 65537, NULL, &set, &e), PNET_USAGE, "1 to 65536");
+    REFUSED(pnet_set_triplets(&i, &j, &k, -1, IN, TAPS, NULL, &set, &e), PNET_USAGE, "-1 rows out");
 }
 
 /* Bias, accumulation, the caller's workspace. */

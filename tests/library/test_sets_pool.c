@@ -155,10 +155,10 @@ static void test_listed(void)
     struct pnet_array of[] = {
         {i, PNET_DTYPE_I32, 6, 1, 0}, {j, PNET_DTYPE_I32, 6, 1, 0}, {k, PNET_DTYPE_I32, 6, 1, 0}};
     struct pnet_set *set = NULL;
-    NEED(pnet_set_triplets(&of[0], &of[1], &of[2], 5, 6, 2, &set, &e));
+    NEED(pnet_set_triplets(&of[0], &of[1], &of[2], 5, 6, 2, NULL, &set, &e));
     test_pools(set);
     struct pnet_array none = {NULL, PNET_DTYPE_I32, 0, 1, 0};
-    NEED(pnet_set_triplets(&none, &none, &none, 0, 0, 1, &set, &e));
+    NEED(pnet_set_triplets(&none, &none, &none, 0, 0, 1, NULL, &set, &e));
     test_pools(set);
 }
 

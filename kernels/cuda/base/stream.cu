@@ -47,6 +47,11 @@ const char *pnet_cuda_stream_error(void)
     return text_of(cudaPeekAtLastError());
 }
 
+void pnet_cuda_stream_wait(void)
+{
+    cudaStreamSynchronize(cudaStreamPerThread);
+}
+
 bool pnet_cuda_stream_records(void *stream)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;

@@ -25,14 +25,17 @@ static __device__ __forceinline__ uint64_t packed(uint64_t key, struct site_bits
 
 /* Voxels as the caller lists them. */
 struct listed_sites {
-    const int32_t *index;
-    int64_t stride;
+    const int32_t *index; /* [rows, 1 + axes] */
     int axes;
+    __device__ const int32_t *at(int64_t row) const
+    {
+        return index + row * (1 + axes);
+    }
 };
 
 static __device__ __forceinline__ uint64_t key_of(const struct listed_sites &l, int64_t row)
 {
-    const int32_t *at = l.index + row * l.stride;
+    const int32_t *at = l.at(row);
     return pnet_site_key(at[1], l.axes > 1 ? at[2] : 0, l.axes > 2 ? at[3] : 0);
 }
 
@@ -41,7 +44,7 @@ static __global__ void find_outside(int64_t rows, int32_t samples, const struct 
 {
     const int32_t extent[] = {e0, e1, e2};
     for (int64_t i = thread_index(); i < rows; i += thread_count()) {
-        const int32_t *at = l.index + i * l.stride;
+        const int32_t *at = l.at(i);
         bool inside = at[0] >= 0 && at[0] < samples;
         for (int a = 0; a < l.axes; a++) inside = inside && at[a + 1] >= 0 && at[a + 1] < extent[a];
         if (!inside) atomicMin(first, (unsigned long long)i);
@@ -59,12 +62,12 @@ int64_t pnet_cuda_geo_least(const void *work)
 }
 
 int64_t pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
-    const int32_t *index, int64_t stride, void *work)
+    const int32_t *index, void *work)
 {
     if (rows <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
-    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(rows, samples,
-        {index, stride, axes}, extent[0], extent[1], extent[2], (unsigned long long *)work);
+    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        rows, samples, {index, axes}, extent[0], extent[1], extent[2], (unsigned long long *)work);
     return pnet_cuda_geo_least(work);
 }
 
@@ -81,7 +84,7 @@ static __global__ void sample_items(
     int64_t rows, const struct listed_sites l, const int32_t *row, uint64_t *item)
 {
     for (int64_t i = thread_index(); i < rows; i += thread_count())
-        item[i] = (uint64_t)l.index[row[i] * l.stride];
+        item[i] = (uint64_t)*l.at(row[i]);
 }
 
 /* Splits between two places: samples that begin at the second one, which is `place`. */
@@ -94,16 +97,16 @@ static __global__ void place_sites(int64_t rows, int32_t samples, const struct l
     const int32_t *row, int64_t *splits, uint64_t *key)
 {
     for (int64_t i = thread_index(); i < rows + 1; i += thread_count()) {
-        int32_t before = i > 0 ? l.index[row[i - 1] * l.stride] : -1;
-        split(splits, before, i < rows ? l.index[row[i] * l.stride] : samples, i);
+        int32_t before = i > 0 ? *l.at(row[i - 1]) : -1;
+        split(splits, before, i < rows ? *l.at(row[i]) : samples, i);
         if (i < rows) key[i] = key_of(l, row[i]);
     }
 }
 
 void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
-    const int32_t *index, int64_t stride, int64_t *splits, uint64_t *key, int32_t *row, void *work)
+    const int32_t *index, int64_t *splits, uint64_t *key, int32_t *row, void *work)
 {
-    const struct listed_sites l = {index, stride, axes};
+    const struct listed_sites l = {index, axes};
     struct site_bits b = bits_of(extent);
     geo_purse purse(work);
     uint64_t *item = (uint64_t *)purse.take<char>(CURVE_BYTES * (size_t)rows);

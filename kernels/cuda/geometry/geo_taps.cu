@@ -113,20 +113,18 @@ void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sit
 }
 
 static __global__ void find_outside(
-    int64_t count, const int32_t *list, int64_t stride, int64_t end, unsigned long long *first)
+    int64_t count, const int32_t *list, int64_t end, unsigned long long *first)
 {
     for (int64_t n = thread_index(); n < count; n += thread_count())
-        if (list[n * stride] < 0 || list[n * stride] >= end)
-            atomicMin(first, (unsigned long long)n);
+        if (list[n] < 0 || list[n] >= end) atomicMin(first, (unsigned long long)n);
 }
 
-int64_t pnet_cuda_list_outside(
-    int64_t count, const int32_t *list, int64_t stride, int64_t end, void *work)
+int64_t pnet_cuda_list_outside(int64_t count, const int32_t *list, int64_t end, void *work)
 {
     if (count <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
     find_outside<<<geo_blocks(count), GEO_THREADS, 0, cudaStreamPerThread>>>(
-        count, list, stride, end, (unsigned long long *)work);
+        count, list, end, (unsigned long long *)work);
     return pnet_cuda_geo_least(work);
 }
 
@@ -135,7 +133,7 @@ enum { CELL_SHIFT = 31 };
 static __global__ void list_items(const struct pnet_listed l, uint64_t *item, int32_t *order)
 {
     for (int64_t n = thread_index(); n < l.count; n += thread_count()) {
-        item[n] = (uint64_t)l.k[n * l.k_stride] << CELL_SHIFT | (uint64_t)l.j[n * l.j_stride];
+        item[n] = (uint64_t)l.k[n] << CELL_SHIFT | (uint64_t)l.j[n];
         order[n] = (int32_t)n;
     }
 }
@@ -143,21 +141,21 @@ static __global__ void list_items(const struct pnet_listed l, uint64_t *item, in
 static __global__ void list_rows(const struct pnet_listed l, const int32_t *order, uint64_t *item)
 {
     for (int64_t n = thread_index(); n < l.count; n += thread_count())
-        item[n] = (uint64_t)l.i[order[n] * l.i_stride];
+        item[n] = (uint64_t)l.i[order[n]];
 }
 
 static __global__ void count_rows(const struct pnet_listed l, int64_t *start)
 {
     for (int64_t n = thread_index(); n < l.count; n += thread_count())
-        atomicAdd((unsigned long long *)&start[l.i[n * l.i_stride] + 1], 1ull);
+        atomicAdd((unsigned long long *)&start[l.i[n] + 1], 1ull);
 }
 
 static __global__ void place_list(
     const struct pnet_listed l, const int32_t *order, int32_t *other, uint16_t *cell)
 {
     for (int64_t n = thread_index(); n < l.count; n += thread_count()) {
-        other[n] = l.j[order[n] * l.j_stride];
-        cell[n] = (uint16_t)l.k[order[n] * l.k_stride];
+        other[n] = l.j[order[n]];
+        cell[n] = (uint16_t)l.k[order[n]];
     }
 }
 

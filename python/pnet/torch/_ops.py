@@ -129,7 +129,7 @@ def triplet_set(i: Tensor, j: Tensor, k: Tensor, rows_out: int, rows_in: int, ta
     _compute()
     made = c_void_p()
     library.call("pnet_set_triplets", *(byref(_in(c)) for c in columns), library.count("rows_out", rows_out, 63),
-                 library.count("rows_in", rows_in, 63), library.count("taps", taps, 31), byref(made))
+                 library.count("rows_in", rows_in, 63), library.count("taps", taps, 31), None, byref(made))
     with _Handle(made) as of:
         return _pack(of)
 

@@ -1,0 +1,51 @@
+/* The device that a set lies on, the caller's stream, and where memory comes from. */
+#ifndef PNET_LIBRARY_HOME_H
+#define PNET_LIBRARY_HOME_H
+
+#include "include/pnet.h"
+
+#include "runtime/device/device.h"
+
+/* Zeroed: the CPU. */
+struct pnet_home {
+    struct pnet_device device;
+    void *stream; /* the one that memory is taken for */
+    /* as the caller gave it; `take` is NULL: there is none */
+    struct pnet_allocator allocator;
+};
+
+/* Memory on a GPU, to be given back together. */
+enum { PNET_ROOMS = 16 };
+struct pnet_rooms {
+    struct {
+        void *memory;
+        size_t bytes;
+    } room[PNET_ROOMS];
+    int count;
+};
+
+/* Reads and checks what options say. PNET_NO_DEVICE: the device is not there. */
+enum pnet_status pnet_home_read(const char *device, void *stream,
+    const struct pnet_allocator *allocator, struct pnet_home *p, struct pnet_error *e);
+
+/* GPU. Between enter and leave the thread's launches are part of the caller's stream. `st`: how the call went so far, which is
+   returned unless a launch failed. A failed enter has no leave. *before: the GPU to go back to. */
+enum pnet_status pnet_home_enter(
+    const struct pnet_home *p, void *stream, int *before, struct pnet_error *e);
+enum pnet_status pnet_home_leave(
+    const struct pnet_home *p, void *stream, int before, enum pnet_status st, struct pnet_error *e);
+/* The error of the launches since the enter. After a count, which is 0 where the GPU failed. */
+enum pnet_status pnet_home_error(const struct pnet_home *p, struct pnet_error *e);
+/* PNET_USAGE if the stream records a CUDA graph. */
+enum pnet_status pnet_home_waits(void *stream, struct pnet_error *e);
+
+/* GPU. Memory for work on `stream`, at least one byte; NULL with an error. */
+void *pnet_home_take(const struct pnet_home *p, void *stream, size_t bytes, struct pnet_rooms *r,
+    struct pnet_error *e);
+void pnet_home_give(const struct pnet_home *p, void *stream, struct pnet_rooms *r);
+
+/* PNET_USAGE unless the pointer leads to memory of the GPU, aligned to so many bytes. NULL passes. */
+enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, const void *data,
+    size_t alignment, struct pnet_error *e);
+
+#endif
