@@ -108,7 +108,16 @@ enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, co
     return PNET_OK;
 }
 #else
-/* pnet_home_read refuses a GPU, so that none of the others is reached but for these: no set holds memory of a GPU. */
+/* pnet_home_read refuses a GPU: nothing lies on one. */
+enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, const void *data,
+    size_t alignment, struct pnet_error *e)
+{
+    (void)name;
+    (void)data;
+    (void)alignment;
+    return pnet_device_check(p->device, e);
+}
+
 void pnet_home_give(const struct pnet_home *p, void *stream, struct pnet_rooms *r)
 {
     (void)p;

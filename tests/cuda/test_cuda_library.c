@@ -77,9 +77,10 @@ static void test_far(void)
         for (int64_t i = 0; i < c.rows; i++) {
             int32_t *at = c.index + 4 * i, corner = (int32_t)sets_random(8);
             at[0] = (int32_t)(i * 7919 % 3000);
-            for (int a = 0; a < 3; a++)
-                at[a + 1] = corner >> a & 1 ? (1 << 20) - 1 - (int32_t)sets_random(2 + 4 * a)
-                                            : (int32_t)sets_random(2 + 4 * a);
+            for (int a = 0; a < 3; a++) {
+                int32_t near = (int32_t)sets_random(2 + 4 * (uint32_t)a);
+                at[a + 1] = corner >> a & 1 ? (1 << 20) - 1 - near : near;
+            }
             at[3] = (int32_t)(i / 3000 + (at[3] > 100 ? (1 << 20) - 40 : 0)); /* once */
         }
         compare(&c, "far");
