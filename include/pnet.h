@@ -250,7 +250,7 @@ enum pnet_dtype {
     PNET_DTYPE_F32 = 0,
     PNET_DTYPE_I32 = 1,
     PNET_DTYPE_I64 = 2,
-    PNET_DTYPE_BF16 = 3, /* on a GPU: features, results and gradients of a convolution */
+    PNET_DTYPE_BF16 = 3, /* this and the next one: rows of a convolution on a GPU */
     PNET_DTYPE_F16 = 4
 };
 
@@ -347,27 +347,21 @@ PNET_API enum pnet_status pnet_model_peak(const struct pnet_model *m,
 
 /* ---- geometry and kernels: sets of triplets, and convolution on the caller's arrays, without a model ---- */
 
-/* Where memory on a GPU comes from: that of a framework, for example. Both functions are called by the thread that calls, and `take`
-   while that GPU is the thread's current one. */
+/* Memory of a GPU for work on `stream`, for example a framework's; work that is there may still use what is given back. Called by
+   the thread that calls, `take` while that GPU is its current one. `take` gives multiples of 256; NULL: there is none. */
 struct pnet_allocator {
     size_t size;
     void *context;
-    /* Memory for work on `stream`, aligned to 256 bytes; NULL: there is none */
     void *(*take)(void *context, size_t bytes, void *stream);
-    /* Gives it back: work that is on `stream` may still use it. `stream` is the one that it was taken for */
     void (*give)(void *context, void *memory, size_t bytes, void *stream);
 };
 
 /* A set of triplets (i, j, k): row i of the output reads row j of the input with the weights of tap k. Its triplets are stored
    in both orders, by output and by input, so that nothing is added to it later: 12 bytes a triplet, 8 a row of either side, and
-   4 for each number of a voxel, or each row of points. An inverse set takes none of these.
-
-   A set lies on the device that its options name. On a GPU it also holds both orders as tiles of 256 rows where the kernels of
-   that GPU read those, which takes some 10 bytes a triplet more. All arrays of calls on it are then memory of that GPU: voxels,
-   triplets, features, weights, bias, results, workspaces; structs stay on the host. Work is put on the call's stream, in order
-   with what is there, and other streams must wait for it as for any work; a set is complete when the call that makes it returns,
-   and any stream may use it. Errors of launches are reported by the call that
-   launches, as PNET_NO_DEVICE; so is an error of the program's own that it has not cleared. The thread's current GPU stays. */
+   4 for each number of a voxel, or each row of points. An inverse set takes none of these. On a GPU some 10 bytes a triplet more,
+   for tiles of 256 rows, where its kernels read those; all arrays and workspaces of calls are memory of that GPU. Work is put on
+   the call's stream, and other streams must wait for it; a new set is complete. Errors of launches are reported by the call that
+   launches, as PNET_NO_DEVICE; so is one of the program's own that it has not cleared. The thread's current GPU stays. */
 struct pnet_set;
 
 /* Which voxels are joined. On each axis, with the kernel's size K, stride s, padding p and dilation d, the voxel x of one side
@@ -395,8 +389,7 @@ struct pnet_voxel_options {
     int32_t batches;           /* samples; they may be empty. 0: 1 */
     const char *device;        /* where the set and `indices` lie: "cpu" (NULL), "cuda", "cuda:1" */
     void *stream;              /* GPU: a cudaStream_t; NULL: the default stream */
-    /* GPU: for the memory of the set, and of calls that get no workspace; copied. NULL: cudaMalloc and cudaFree, which wait for the
-       GPU */
+    /* GPU: for the set, and calls without a workspace. NULL: cudaMalloc, cudaFree, which wait for the GPU */
     const struct pnet_allocator *allocator;
 };
 
@@ -404,10 +397,9 @@ struct pnet_voxel_options {
    rows in any order. Input row r is row r of `indices`. The outputs of STRIDED and TRANSPOSED are ordered by sample, then by
    index, the first axis slowest. The same arguments give the same set, for any number of threads.
    PNET_USAGE: the options are wrong, or an output extent is below 1 or above 1048576. PNET_BAD_DATA: a voxel lies outside of the
-   extent or the samples, or two rows have the same one; the message names the rows. On a GPU the set has the same bits. The call
-   waits for the stream, because counts must come to the host, and cannot be recorded in a CUDA graph: PNET_USAGE. The stream must
-   live as long as the set if there is an allocator. PNET_NO_DEVICE: the device is not there, or this library was built without
-   it. */
+   extent or the samples, or two rows have the same one; the message names the rows. PNET_NO_DEVICE: the device is not there, or
+   this library was built without it. On a GPU the call waits for the stream, because counts must come to the host, and no CUDA
+   graph can record it; with an allocator the stream must live as long as the set. */
 PNET_API enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
     const struct pnet_voxel_options *o, struct pnet_set **set, struct pnet_error *e);
 /* The same triplets with i and j exchanged: from the outputs of `of` back to its inputs, in their order. It keeps `of`, which may
@@ -426,8 +418,7 @@ struct pnet_triplet_options {
 PNET_API enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet_array *j,
     const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
     const struct pnet_triplet_options *o, struct pnet_set **set, struct pnet_error *e);
-/* NULL is allowed. Memory of a GPU goes back on the stream that the set was made on: work on other streams that reads the set must
-   be over, or that stream must wait for it. */
+/* NULL is allowed. On a GPU, work that reads the set is over, or the stream that it was made on waits for it. */
 PNET_API void pnet_set_free(struct pnet_set *set);
 
 struct pnet_set_info {
@@ -441,8 +432,7 @@ struct pnet_set_info {
 PNET_API enum pnet_status pnet_set_counts(
     const struct pnet_set *set, struct pnet_set_info *info, struct pnet_error *e);
 /* Copies the voxels of the outputs, [rows_out, 1 + axes] as `indices` above; `count` is the number of elements. PNET_USAGE: the
-   set has no voxels. Of a set on a GPU, this and the next one copy to memory of that GPU, on the stream that the set was made
-   on. */
+   set has no voxels. On a GPU this and the next one use the stream that the set was made on. */
 PNET_API enum pnet_status pnet_set_indices(
     const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e);
 /* Copies the triplets, sorted by (i, k, j); `count` is their number. An array may be NULL. */
@@ -464,17 +454,13 @@ enum pnet_conv_sum_kind {
     PNET_CONV_GRAD_INPUT = 1, /* result[j] = sum over (i, j, k) of W[k] gradient[i] */
     PNET_CONV_GRAD_WEIGHT = 2 /* result[k] = sum over (i, j, k) of features[j] gradient[i]^T */
 };
-
-/* The precision to which operands are rounded before they are multiplied; sums are float32. docs/gpu.md of the sources has the
-   bits. */
-enum pnet_products {
+enum pnet_products { /* the precision to which operands are rounded (docs/gpu.md of the sources) */
     PNET_PRODUCTS_AS_STORED = 0, /* as features are stored: FP32, BF16 or FP16 */
     PNET_PRODUCTS_FP32 = 1,
     PNET_PRODUCTS_TF32 = 2,
     PNET_PRODUCTS_BF16 = 3,
     PNET_PRODUCTS_FP16 = 4
 };
-
 struct pnet_conv_options {
     size_t size;
     int32_t groups;    /* 0: 1; it divides both numbers of channels */
@@ -482,26 +468,25 @@ struct pnet_conv_options {
     int accumulate;    /* add to what the result holds */
     void *workspace;   /* NULL: the call takes memory and gives it back */
     size_t workspace_bytes;
-    void *stream; /* GPU: a cudaStream_t; NULL: the default stream */
-    /* GPU. Features in 16 bits are multiplied as they are stored */
-    enum pnet_products precision;
+    void *stream;                 /* GPU: as in pnet_voxel_options */
+    enum pnet_products precision; /* GPU. Features in 16 bits are multiplied as they are stored */
 };
 
-/* The bytes of workspace that a sum needs: on the CPU for the number of threads that OpenMP gives the calling thread, on a GPU for
-   every precision. */
+/* The bytes of workspace that a sum needs, on the CPU for the number of threads that OpenMP gives the calling thread. */
 PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
     enum pnet_conv_sum_kind sum, int32_t in, int32_t out, int32_t groups, size_t *bytes,
     struct pnet_error *e);
 
-/* From the caller's arrays as they are: all are contiguous (stride 0 or their width), and PNET_DTYPE_F32. On a GPU features, results
-   and gradients of rows may all be PNET_DTYPE_BF16, or all PNET_DTYPE_F16; weights, their gradients and the bias are float32, and
-   all arrays and the workspace are aligned to 16 bytes. A call on a GPU waits for nothing and takes no memory where it gets a
-   workspace, so that it can be recorded in a CUDA graph; with its own memory it cannot, unless the allocator can.
-   Arrays and workspace must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`,
-   and so have the results. `o` may be NULL. The same arguments give the same bits for any number of threads; results of rows do
-   not depend on the order of the rows of voxels or points; gradients of weights do for voxels, in their last bits. Infinities and
-   NaN spread to the rows that read them; where groups are narrower than 16 channels, also to their neighbour groups.
-   PNET_USAGE: an array has another type or shape, or the workspace is too small. PNET_NO_MEMORY: there was no workspace. */
+/* From the caller's arrays as they are, which are contiguous (stride 0 or their width) and PNET_DTYPE_F32. Arrays and workspace
+   must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`, and so have the
+   results. `o` may be NULL. The same arguments give the same bits for any number of threads. On the CPU results of rows do not
+   depend on the order of the rows of voxels or points; gradients of weights do for voxels, in their last bits. Infinities and NaN
+   spread to the rows that read them; where groups are narrower than 16 channels (on a GPU 64), also to their neighbour groups.
+   On a GPU features, results and gradients of rows may all be PNET_DTYPE_BF16, or all PNET_DTYPE_F16; arrays and workspace are
+   aligned to 16 bytes. For speed, rows near each other in space should lie near each other. A call that gets a workspace takes no
+   memory and waits for nothing: a CUDA graph can record it, after a first call, in which the driver loads kernels. Until the
+   recording ends, the thread makes no other calls, and no thread uses the default stream of that GPU.
+   PNET_USAGE: an array has another type or shape, or lies elsewhere, or the workspace is too small. PNET_NO_MEMORY. */
 PNET_API enum pnet_status pnet_conv_forward(const struct pnet_set *set,
     const struct pnet_array *features, const struct pnet_array *weights,
     const struct pnet_conv_options *o, const struct pnet_array_out *result, struct pnet_error *e);

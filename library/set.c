@@ -50,6 +50,14 @@ enum pnet_status pnet_set_form_turn(
     return PNET_OK;
 }
 
+enum pnet_status pnet_set_check_cpu(
+    const struct pnet_set *s, const char *what, struct pnet_error *e)
+{
+    if (!pnet_set_on_gpu(s)) return PNET_OK;
+    return pnet_error_set(e, PNET_USAGE, "the set lies on GPU %d: %s are there on the CPU so far",
+        s->home.device.index, what);
+}
+
 void pnet_set_form_free(struct pnet_set_form *f)
 {
     free(f->start);

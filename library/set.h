@@ -47,6 +47,9 @@ void pnet_set_form_free(struct pnet_set_form *f);
 enum pnet_status pnet_set_form_turn(
     const struct pnet_set_form *from, struct pnet_set_form *to, struct pnet_error *e);
 
+/* PNET_USAGE if the set lies on a GPU. `what`: what is there on the CPU alone. */
+enum pnet_status pnet_set_check_cpu(
+    const struct pnet_set *s, const char *what, struct pnet_error *e);
 /* PNET_BAD_DATA if the voxel of a row, its sample and indices, is outside of the set's samples and extent. */
 enum pnet_status pnet_set_check_voxel(
     const struct pnet_set *s, int64_t row, const int32_t *at, struct pnet_error *e);

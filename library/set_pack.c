@@ -56,10 +56,10 @@ static struct head head_of(const struct pnet_set *set)
 enum pnet_status pnet_set_packed_bytes(
     const struct pnet_set *set, size_t *bytes, struct pnet_error *e)
 {
-    (void)e;
+    enum pnet_status st = pnet_set_check_cpu(set, "packed sets", e);
     struct head h = head_of(set);
-    *bytes = places_of(&h).end;
-    return PNET_OK;
+    if (!st) *bytes = places_of(&h).end;
+    return st;
 }
 
 static enum pnet_status check_place(const char *name, const void *at, struct pnet_error *e)
@@ -75,7 +75,8 @@ enum pnet_status pnet_set_pack(
 {
     struct head h = head_of(set);
     struct places p = places_of(&h);
-    enum pnet_status st = check_place("to", to, e);
+    enum pnet_status st = pnet_set_check_cpu(set, "packed sets", e);
+    if (!st) st = check_place("to", to, e);
     if (!st && bytes != p.end)
         st = pnet_error_set(e, PNET_USAGE, "bytes %zu: the packed set has %zu", bytes, p.end);
     if (st) return st;

@@ -50,6 +50,7 @@ enum pnet_status pnet_pool_forward(const struct pnet_set *set, enum pnet_pooling
     const struct pnet_triplets *t = &set->by_out.triplets;
     int64_t channels = features->width;
     enum pnet_status st = check_pool(kind, channels, e);
+    if (!st) st = pnet_set_check_cpu(set, "pools", e);
     if (!st)
         st = pnet_library_check_matrix(
             "features", features, PNET_DTYPE_F32, set->in.rows, channels, e);
@@ -121,6 +122,7 @@ enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pnet_poolin
     PNET_OWN_ERROR(e);
     int64_t channels = gradient->width;
     enum pnet_status st = check_pool(kind, channels, e);
+    if (!st) st = pnet_set_check_cpu(set, "pools", e);
     if (!st)
         st = pnet_library_check_matrix(
             "gradient", gradient, PNET_DTYPE_F32, set->out.rows, channels, e);

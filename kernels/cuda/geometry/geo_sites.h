@@ -1,4 +1,5 @@
-/* Shared by sets of voxels and of lists: the least of numbers that threads find, in a word of a workspace. For .cu files alone. */
+/* What sets of voxels and of lists share: the least of numbers that threads find, in a word of a workspace. For .cu files
+   alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_SITES_H
 #define PNET_KERNELS_CUDA_GEO_SITES_H
 
