@@ -88,6 +88,28 @@ static void test_far(void)
     }
 }
 
+/* The same voxel in every sample: the last of one is the first of the next. */
+static void test_same(void)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        struct sets_case c = {.o = {.size = sizeof c.o,
+                                  .kind = (enum pnet_set_kind)kind,
+                                  .kernel = {1, 3, 1},
+                                  .stride = {1, 3, 2},
+                                  .extent = {8, 9, 8},
+                                  .batches = 600},
+            .axes = 3,
+            .rows = 600};
+        c.index = sets_room((size_t)c.rows * 4, sizeof *c.index);
+        for (int32_t i = 0; i < 600; i++) {
+            const int32_t at[] = {599 - i, 5, 4, 6};
+            memcpy(c.index + 4 * i, at, sizeof at);
+        }
+        compare(&c, "same");
+        free(c.index);
+    }
+}
+
 /* None, one, all of a grid. */
 static void test_few(void)
 {
@@ -308,6 +330,7 @@ int main(void)
     if (!gpu_there()) return 77;
     test_random();
     test_far();
+    test_same();
     test_few();
     test_lists();
     test_bad_voxels();

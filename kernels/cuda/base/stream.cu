@@ -55,8 +55,11 @@ void pnet_cuda_stream_wait(void)
 bool pnet_cuda_stream_records(void *stream)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    return cudaStreamIsCapturing((cudaStream_t)stream, &status) == cudaSuccess &&
-           status != cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing((cudaStream_t)stream, &status) != cudaSuccess) {
+        cudaGetLastError(); /* of the default stream while another one records: using it tells that */
+        return false;
+    }
+    return status != cudaStreamCaptureStatusNone;
 }
 
 bool pnet_cuda_reaches(const void *p, int device)
