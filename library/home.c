@@ -38,6 +38,10 @@ static enum pnet_status told(const struct pnet_home *p, const char *what, struct
 enum pnet_status pnet_home_enter(
     const struct pnet_home *p, void *stream, int *before, struct pnet_error *e)
 {
+    const char *earlier = pnet_cuda_stream_error();
+    if (earlier)
+        return pnet_error_set(e, PNET_NO_DEVICE,
+            "GPU %d: an earlier call of the program failed: %s", p->device.index, earlier);
     return told(p, pnet_cuda_stream_begin(p->device.index, stream, before), e);
 }
 
