@@ -31,6 +31,29 @@ PNET_HD int32_t pnet_site_index(uint64_t key, int axis)
     return (int32_t)(key >> (2 - axis) * PNET_SITE_BITS & (PNET_SITE_LIMIT - 1));
 }
 
+/* The first place of [from, end) whose key is at least `key`, by growing steps. */
+PNET_HD int64_t pnet_site_find(const uint64_t *keys, int64_t from, int64_t end, uint64_t key)
+{
+    int64_t step = 1;
+    while (from < end && keys[from] < key) {
+        int64_t next = from + step;
+        if (next >= end || keys[next] >= key) {
+            int64_t high = next < end ? next : end;
+            for (from++; from < high;) {
+                int64_t middle = from + (high - from) / 2;
+                if (keys[middle] < key)
+                    from = middle + 1;
+                else
+                    high = middle;
+            }
+            return from;
+        }
+        from = next;
+        step *= 2;
+    }
+    return from;
+}
+
 /* A coarse voxel y and a fine voxel x meet in tap t, 0 <= t < kernel, where on every axis
      y stride + t dilation - padding = x.
    The tap's number is (t0 K1 + t1) K2 + t2. kernel <= PNET_KERNEL_LIMIT, the others <= PNET_SITE_LIMIT. */

@@ -138,7 +138,7 @@ static enum pnet_status find_samples(struct making *m, struct pnet_error *e)
     return PNET_OK;
 }
 
-/* Puts the positions of a sample together, and rows beside each other. */
+/* Copies the positions, unless they are contiguous and ordered by sample already. */
 static enum pnet_status join_rows(struct making *m, struct pnet_error *e)
 {
     const struct pnet_array *a = m->positions;

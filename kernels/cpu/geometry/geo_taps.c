@@ -41,29 +41,6 @@ static int32_t sample_of(const struct pnet_sites *s, int64_t place)
     return low;
 }
 
-/* The first place of [from, end) whose key is at least `key`, by growing steps. */
-static int64_t find(const uint64_t *keys, int64_t from, int64_t end, uint64_t key)
-{
-    int64_t step = 1;
-    while (from < end && keys[from] < key) {
-        int64_t next = from + step;
-        if (next >= end || keys[next] >= key) {
-            int64_t high = next < end ? next : end;
-            for (from++; from < high;) {
-                int64_t middle = from + (high - from) / 2;
-                if (keys[middle] < key)
-                    from = middle + 1;
-                else
-                    high = middle;
-            }
-            return from;
-        }
-        from = next;
-        step *= 2;
-    }
-    return from;
-}
-
 /* Adds the triplets of one tap, of the places [from, end) of the block, all of one sample whose fine voxels have the places
    [begin, last). */
 static void walk_tap(const struct walk *w, const int64_t shift[3], uint16_t tap, const int range[2],
@@ -77,7 +54,7 @@ static void walk_tap(const struct walk *w, const int64_t shift[3], uint16_t tap,
                  c = (uint64_t)(w->at[r][2] + shift[2]);
         if (a >= e0 || b >= e1 || c >= e2) continue; /* below 0, too */
         uint64_t key = pnet_site_key((int64_t)a, (int64_t)b, (int64_t)c);
-        begin = find(fine->key, begin, last, key);
+        begin = pnet_site_find(fine->key, begin, last, key);
         if (begin == last || fine->key[begin] != key) continue;
         int64_t n = to->next[r]++;
         if (!to->other) continue;

@@ -14,29 +14,6 @@ struct tap_search {
     uint16_t *cell;
 };
 
-/* The first place of [from, end) whose key is at least `key`, by growing steps. */
-static __device__ int64_t find(const uint64_t *keys, int64_t from, int64_t end, uint64_t key)
-{
-    int64_t step = 1;
-    while (from < end && keys[from] < key) {
-        int64_t next = from + step;
-        if (next >= end || keys[next] >= key) {
-            int64_t high = next < end ? next : end;
-            for (from++; from < high;) {
-                int64_t middle = from + (high - from) / 2;
-                if (keys[middle] < key)
-                    from = middle + 1;
-                else
-                    high = middle;
-            }
-            return from;
-        }
-        from = next;
-        step *= 2;
-    }
-    return from;
-}
-
 /* The indices of tap 0 on each axis, and the fine voxels of the sample. */
 struct tap_place {
     int64_t at[3], begin, end;
@@ -68,7 +45,7 @@ static __device__ int64_t walk(const struct tap_search &s, struct tap_place p, i
                          c = (uint64_t)(p.at[2] + (int64_t)k * s.taps.dilation[2]);
                 if (a >= e0 || b >= e1 || c >= e2) continue; /* below 0, too */
                 uint64_t key = pnet_site_key((int64_t)a, (int64_t)b, (int64_t)c);
-                p.begin = find(s.fine.key, p.begin, p.end, key);
+                p.begin = pnet_site_find(s.fine.key, p.begin, p.end, key);
                 if (p.begin == p.end) return next;
                 if (s.fine.key[p.begin] != key) continue;
                 if (s.other) {
