@@ -1,8 +1,9 @@
 # Usage: sh tests/torch.sh [VERSION]
-# Runs the tests of pnet.torch, and the page docs/pytorch.md, with a PyTorch from PyPI: of this VERSION, such as 2.4.1, or the newest.
+# Runs the tests of pnet.torch and of pnet.convert, and the page docs/pytorch.md, with a PyTorch from PyPI: of this VERSION, such as
+# 2.4.1, or the newest.
 # Makes a virtual environment with it once, in the folder pnet/torch-VERSION of the user's cache; PNET_TORCH_INDEX is another index of
-# packages, such as https://download.pytorch.org/whl/cpu, whose builds are smaller. Takes the library of build/quick, or of the
-# folder that PNET_BUILD names.
+# packages, for example one of builds for the CPU alone, which are smaller. Takes the library of build/quick, or of the folder that
+# PNET_BUILD names.
 set -eu
 cd "$(dirname "$0")/.."
 version=${1:-newest}
@@ -22,7 +23,7 @@ fi
 PNET_TORCH_PYTHON=$venv/bin/python
 PNETC=$build/pnetc
 export PNET_TORCH_PYTHON PNETC
-for test in tests/library/test_torch.sh tests/library/test_torch_page.sh; do
+for test in tests/library/test_torch.sh tests/library/test_torch_page.sh tests/exchange/test_convert.sh; do
     status=0
     bash "$test" || status=$?
     [ "$status" = 0 ] || { echo "$test: exit code $status" >&2; exit "$status"; }
