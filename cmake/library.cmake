@@ -1,4 +1,4 @@
-# libpnet: the functions of include/pnet.h, shared and static, from the objects that pnetc has too; and its installation.
+# libpnet: the functions of include/pnet.h and its parts, shared and static, from the objects that pnetc has too; and its installation.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -37,13 +37,15 @@ target_link_libraries(pnet_static INTERFACE $<INSTALL_INTERFACE:${pnet_needs}>)
 foreach(target ${pnet_libraries})
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
-install(FILES include/pnet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN *.h)
 install(TARGETS ${pnet_libraries} EXPORT pnet
         LIBRARY COMPONENT library NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 
 # The examples, as a program in this tree has them; tests/library/test_install.sh builds them as others do.
-foreach(example segment train)
-  add_executable(example_${example} examples/${example}.c)
+file(GLOB examples CONFIGURE_DEPENDS examples/*.c)
+foreach(source ${examples})
+  get_filename_component(example ${source} NAME_WE)
+  add_executable(example_${example} ${source})
   target_include_directories(example_${example} PRIVATE include)
   target_link_libraries(example_${example} PRIVATE pnet_api)
 endforeach()

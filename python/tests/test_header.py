@@ -1,4 +1,4 @@
-"""The declarations are those of include/pnet.h: enums, members of structs, arguments of functions."""
+"""The declarations are those of include/pnet.h and its parts: enums, members of structs, arguments of functions."""
 
 import ctypes
 import pathlib
@@ -9,7 +9,8 @@ import unittest
 import support
 from pnet import _library as library
 
-HEADER = re.sub(r"/\*.*?\*/", "", (support.ROOT / "include" / "pnet.h").read_text(), flags=re.S)
+PARTS = sorted((support.ROOT / "include" / "pnet").glob("*.h"))
+HEADER = re.sub(r"/\*.*?\*/", "", "".join(part.read_text() for part in PARTS), flags=re.S)
 WHOLE = (ctypes.c_int, ctypes.c_int32, ctypes.c_int64, ctypes.c_size_t, ctypes.c_uint64)
 TYPES = {
     "void": None,

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* include/pnet.h defines these two as well, for programs around the library; tests/library/test_header.sh holds them equal. */
-#ifndef PNET_H
+/* include/pnet/base.h defines these two, too, for programs around the library; tests/library/test_header.sh compares them. */
+#ifndef PNET_API_BASE_H
 /* The values are also exit codes of pnetc. */
 enum pnet_status {
     PNET_OK = 0,

@@ -36,6 +36,6 @@ tail -c $((1500 * 3 * 4)) out/library/scores.npy >scores
 says 'pnetc infer gives the same bits' cmp scores out/library/scores.f32
 for name in $(grep -oE '\bpnet_[a-z]+_[a-z_]+\b' "$root/$page" | sort -u); do
     case $name in pnet_static) continue ;; esac
-    says "$name is in the header" grep -qw "$name" "$root/include/pnet.h"
+    says "$name is in the header" grep -rqw "$name" "$root/include"
 done
 finish

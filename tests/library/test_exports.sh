@@ -1,6 +1,6 @@
-# The shared library exports the functions of include/pnet.h, as library/pnet.map lists them, and nothing else; and takes nothing
-# from the C library that prints, exits, reads the environment, or sets a locale or a signal (a build without CUDA: the runtime of
-# CUDA, which is linked in, takes some of these for itself).
+# The shared library exports the functions of include/pnet.h and its parts, as library/pnet.map lists them, sorted, and nothing
+# else; and takes nothing from the C library that prints, exits, reads the environment, or sets a locale or a signal (a build
+# without CUDA: the runtime of CUDA, which is linked in, takes some of these for itself).
 set -u
 folder=$(dirname "${PNETC:?names the program}")
 library=$folder/libpnet.so
@@ -9,12 +9,13 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/pnet-exports-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C
 status=0
-grep -oE '^PNET_API .*' include/pnet.h | grep -oE '\bpnet_[a-z_]+\(' | tr -d '(' | sort -u >"$work/header"
-grep -oE '\bpnet_[a-z_]+;' library/pnet.map | tr -d ';' | sort -u >"$work/map"
+cat include/pnet.h include/pnet/*.h | grep -oE '^PNET_API .*' | grep -oE '\bpnet_[a-z_]+\(' | tr -d '(' | sort -u >"$work/header"
+grep -oE '\bpnet_[a-z_]+;' library/pnet.map | tr -d ';' >"$work/map"
+sort -cu "$work/map" || { echo 'library/pnet.map is not sorted'; status=1; }
 nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort -u >"$work/versioned"
 sed 's/@@*.*//' "$work/versioned" | sort -u >"$work/exported"
 [ "$(wc -l <"$work/header")" -gt 30 ] || { echo 'few functions found: is the extraction broken?'; status=1; }
-diff "$work/header" "$work/map" || { echo 'include/pnet.h (<) and library/pnet.map (>) differ'; status=1; }
+diff "$work/header" "$work/map" || { echo 'the headers (<) and library/pnet.map (>) differ'; status=1; }
 # a sanitizer adds symbols of its own
 grep -E '^pnet_' "$work/exported" | diff "$work/map" - || { echo 'library/pnet.map (<) and the library (>) differ'; status=1; }
 if ! nm -D "$library" | grep -q '__asan_\|__tsan_'; then

@@ -1,6 +1,6 @@
 # Which folder may include which: lang and kernels themselves alone, runtime also kernels, compiler also lang and runtime, library
-# also include, compiler, runtime and kernels; include and examples, which users see, no header of ours in quotes. Within runtime
-# and kernels what the README of each room names. No two rooms include each other, directly or not.
+# also include, compiler, runtime and kernels; examples no header of ours in quotes; pnet.h its parts, and they each other. Within
+# runtime and kernels what the README of each room names. No two rooms include each other, directly or not.
 set -u
 status=0
 allow() { # folder, folders it may include as an alternation
@@ -16,8 +16,13 @@ allow kernels kernels
 allow runtime 'runtime|kernels'
 allow compiler 'compiler|lang|runtime'
 allow library 'library|include|compiler|runtime|kernels'
-allow include none
 allow examples none
+bad=$(grep -rnE '^[[:space:]]*#[[:space:]]*include "' include |
+    grep -vE '^include/pnet\.h:[0-9]+:#include "pnet/[a-z]+\.h"$|^include/pnet/[a-z]+\.h:[0-9]+:#include "[a-z]+\.h"$')
+if [ -n "$bad" ]; then
+    printf 'headers for users may include each other alone:\n%s\n' "$bad"
+    status=1
+fi
 
 # The language server looks at compilations through headers made for that; the compiler knows neither it nor the command line.
 bad=$(grep -rnE '#[[:space:]]*include "compiler/(cli|lsp)/' compiler library --include='*.[ch]' | grep -vE '^compiler/(cli|lsp)/'

@@ -1,0 +1,161 @@
+/* Sessions: a model on one device, its weights, batches, results and training. A part of pnet.h, which programs include. */
+#ifndef PNET_API_SESSION_H
+#define PNET_API_SESSION_H
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum pnet_optimizer_kind {
+    PNET_OPTIMIZER_SGD = 0,
+    PNET_OPTIMIZER_ADAM = 1,
+    PNET_OPTIMIZER_ADAMW = 2
+};
+/* In PyTorch's definitions of torch.optim.SGD (without dampening), Adam and AdamW. */
+struct pnet_optimizer {
+    size_t size;
+    enum pnet_optimizer_kind kind;
+    double momentum; /* SGD: 0 up to, but not including, 1 */
+    int nesterov;    /* SGD */
+    double beta1, beta2, eps;
+    double weight_decay;
+    int decay_all; /* weight decay also for biases and norms */
+};
+/* Fills all but `size`: momentum 0.9; betas 0.9 and 0.999, eps 1e-8; weight decay 0, of ADAMW 0.01. */
+PNET_API enum pnet_status pnet_optimizer_default(
+    enum pnet_optimizer_kind kind, struct pnet_optimizer *o, struct pnet_error *e);
+
+struct pnet_session_options {
+    size_t size;
+    const char *device; /* "cpu" (NULL), "cuda", "cuda:1" */
+    /* "fp32", on a GPU also "tf32", "bf16", "fp16"; NULL: "fp32", or what `trained` of the model gives */
+    const char *precision;
+    size_t memory_limit; /* bytes on the device; 0: none */
+    uint64_t seed;       /* of fresh weights, dropout, and losses that draw */
+    /* TRAIN; NULL: the caller makes the steps itself */
+    const struct pnet_optimizer *optimizer;
+};
+
+struct pnet_session;
+
+/* Makes a session; it has no weights yet, and no batch. `o` may be NULL. PNET_BAD_MODEL: the model has errors.
+   PNET_NO_DEVICE: the device is not there, or this library was built without it. */
+PNET_API enum pnet_status pnet_session_new(const struct pnet_model *m,
+    const struct pnet_session_options *o, struct pnet_session **session, struct pnet_error *e);
+/* NULL is allowed. */
+PNET_API void pnet_session_free(struct pnet_session *s);
+
+/* Weights come from one of these three, before anything is computed. After a failure the weights are as before. */
+
+/* Fresh ones, which depend on the seed and their names alone. */
+PNET_API enum pnet_status pnet_session_init(struct pnet_session *s, struct pnet_error *e);
+/* Those of a safetensors file, a checkpoint or a run folder (its best checkpoint, else its last). PNET_BAD_MODEL names the first
+   tensor that is missing or has another shape, PNET_BAD_DATA one with numbers that are not finite. */
+PNET_API enum pnet_status pnet_session_load(
+    struct pnet_session *s, const char *path, struct pnet_error *e);
+/* Those of another session, `from`, found by name: of a TRAIN or EVAL session, because an INFER session has folded some. */
+PNET_API enum pnet_status pnet_session_copy_weights(
+    struct pnet_session *s, struct pnet_session *from, struct pnet_error *e);
+
+/* TRAIN, EVAL: writes the weights to a safetensors file, which pnetc and pnet_session_load read. An existing file is replaced
+   as a whole, or stays as it is. */
+PNET_API enum pnet_status pnet_session_save(
+    struct pnet_session *s, const char *path, struct pnet_error *e);
+/* One weight by its name, row-major; `count` is its number of elements. PNET_USAGE: there is none of that name, it has
+   another count, or it is folded. */
+PNET_API enum pnet_status pnet_session_get_weight(
+    struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);
+PNET_API enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *name,
+    const float *from, int64_t count, struct pnet_error *e);
+
+struct pnet_value {
+    const char *name;
+    struct pnet_array array;
+};
+
+/* Takes a batch of point clouds, and builds the geometry that the model needs from it. `values` are, by name and in no
+   particular order:
+     "INPUT.FIELD"  a field of an input, as struct pnet_field_info says. Every field that the model reads must be there,
+                    others may
+     "INPUT"        of a cloud: int64 or int32 [samples + 1, 1], the rows at which its samples begin, and last the number of
+                    rows: 0, 1000, 2500 are two samples of 1000 and 1500 points. Without it the cloud is one sample. All
+                    clouds have equally many samples. Of a pose: its matrices
+   Rows of one sample are contiguous; their order is free, and results have the same. Fields that are contiguous float32 or
+   int32 are not copied on the host.
+   PNET_USAGE: a value is missing, unknown or twice there, or has the wrong type or shape. PNET_BAD_DATA: its numbers are
+   wrong, and the message names the row; or points lie too far from the origin for the model's cells. PNET_NO_MEMORY. After a
+   failure the session has no batch. */
+PNET_API enum pnet_status pnet_session_bind(
+    struct pnet_session *s, const struct pnet_value *values, size_t count, struct pnet_error *e);
+
+/* Computes what the model was compiled for, on the batch: the result, or losses and metrics. Norms use their running statistics,
+   and nothing is dropped out, in a TRAIN session too. PNET_USAGE: there are no weights or no batch. PNET_NO_MEMORY comes before
+   anything is computed; the message says what takes the memory. */
+PNET_API enum pnet_status pnet_session_forward(struct pnet_session *s, struct pnet_error *e);
+
+/* INFER, after bind: rows and channels of the result of this batch. */
+PNET_API enum pnet_status pnet_session_result_shape(
+    struct pnet_session *s, int64_t *rows, int64_t *width, struct pnet_error *e);
+/* INFER, after forward: copies the result, row-major; `count` is rows * width. Points have the order of the batch; generated
+   points lie behind each other, those of one row together, in the order of those rows. */
+PNET_API enum pnet_status pnet_session_result(
+    struct pnet_session *s, float *to, int64_t count, struct pnet_error *e);
+/* EVAL, TRAIN: a loss or metric of this batch by its name. A loss after forward or gradients, a metric after forward. A metric
+   that is not defined for the batch is NaN. */
+PNET_API enum pnet_status pnet_session_objective(
+    struct pnet_session *s, const char *name, double *value, struct pnet_error *e);
+
+/* ---- training: sessions of models compiled for PNET_PURPOSE_TRAIN ---- */
+
+/* Runs forward and backward on the batch, as training does it: norms use the statistics of the batch and update the running
+   ones, dropout drops. Computes the gradients of `scale` times the sum of the losses; with `accumulate` they are added to the
+   gradients that are there. Each call draws other random numbers. */
+PNET_API enum pnet_status pnet_session_gradients(
+    struct pnet_session *s, float scale, int accumulate, struct pnet_error *e);
+/* The gradient of one trained weight, as pnet_session_get_weight. */
+PNET_API enum pnet_status pnet_session_get_gradient(
+    struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);
+PNET_API enum pnet_status pnet_session_set_gradient(struct pnet_session *s, const char *name,
+    const float *from, int64_t count, struct pnet_error *e);
+
+struct pnet_step_options {
+    size_t size;
+    double learning_rate;
+    double clip;       /* largest 2-norm of all gradients, to which they are scaled down; 0: none */
+    double loss_scale; /* the gradients are divided by it first; 0: 1 */
+};
+struct pnet_step_info {
+    size_t size;
+    double gradient_norm; /* 2-norm of the gradients, divided by the loss scale, before clipping */
+    int skipped;          /* the norm or a loss is not finite: nothing was changed */
+    int64_t steps;        /* that changed the weights so far */
+};
+/* One step of the session's optimiser with the gradients that are there. `info` may be NULL. PNET_USAGE: there is no
+   optimiser, or there are no gradients. */
+PNET_API enum pnet_status pnet_session_step(struct pnet_session *s,
+    const struct pnet_step_options *o, struct pnet_step_info *info, struct pnet_error *e);
+
+/* ---- memory ---- */
+
+struct pnet_memory_info {
+    size_t size;
+    size_t planned; /* peak of a session that runs this batch alone, before it runs; 0: no batch */
+    size_t used;    /* what the session has now */
+    size_t peak;    /* and at most so far */
+};
+/* Bytes on the session's device, to the byte; what the compiler and the handles take on the host is not in it. */
+PNET_API enum pnet_status pnet_session_memory(
+    struct pnet_session *s, struct pnet_memory_info *m, struct pnet_error *e);
+
+/* The peak in bytes of a session with these options (NULL: defaults), for a batch of one sample with `points` points in each
+   cloud, assuming usual ratios between levels, as `pnetc plan --points` does. The device need not be present. */
+PNET_API enum pnet_status pnet_model_peak(const struct pnet_model *m,
+    const struct pnet_session_options *o, int64_t points, size_t *bytes, struct pnet_error *e);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
