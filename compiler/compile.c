@@ -48,7 +48,7 @@ static void check_objectives(struct pnet_compilation *c)
 {
     int losses = 0;
     for (int i = 0; i < c->plan.objective_count; i++) losses += !c->plan.objectives[i].metric;
-    if (c->options.purpose == PNET_FOR_TRAINING && !losses)
+    if (c->options.purpose == PNET_FOR_TRAINING && !losses && !c->options.output_count)
         pnet_diag_help(ERROR(c, (struct pnet_span){0}, "the model has no loss to train on"),
             "add a line such as loss ce = cross_entropy(y, cloud.label)");
 }
@@ -72,6 +72,7 @@ static void run(struct pnet_compilation *c)
             pnet_choose_result(c);
         else
             check_objectives(c);
+        pnet_choose_outputs(c);
     }
     if (!pnet_compilation_ok(c)) return;
     pnet_warn_unused(c);

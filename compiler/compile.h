@@ -22,15 +22,19 @@ struct pnet_compile_options {
     unsigned degrade;        /* of enum pnet_degrade: 0 native, PNET_VOXEL voxel mode */
     const char *const *sets; /* "name=value" each, for the model's params */
     int set_count;
-    const char *net;             /* INFERENCE: this net's result; NULL: the last net's. The last
+    const char *net;   /* INFERENCE: this net's result; NULL: the last net's. The last
                                     value of a list */
-    const char *value;           /* INFERENCE: a value instead, by its path (fcgf.s.0), its name in
+    const char *value; /* INFERENCE: a value instead, by its path (fcgf.s.0), its name in
                                     the file (y), or its place in a list (y[1], or pcn[1] of a net) */
+    /* values that the caller reads besides, and from which backward begins in training, as `value` names them:
+       [output_count] */
+    const char *const *outputs;
+    int output_count;
     const double *class_weights; /* for losses whose `weights` the model leaves out:
                                     [class_weight_count], or NULL */
     int class_weight_count;
     bool no_fusion;       /* keep every node apart, for tests and dumps */
-    bool input_gradients; /* TRAINING: also with respect to input features, for tests */
+    bool input_gradients; /* TRAINING: also with respect to input features */
     const char *dump;     /* name of a pass: the graph after it goes to dump_to */
     FILE *dump_to;
     const struct pnet_overlay *overlay; /* texts in place of files; NULL: none */

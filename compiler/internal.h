@@ -233,6 +233,8 @@ bool pnet_is_torn(const struct pnet_compilation *c, struct pnet_span span);
 
 /* result.c: sets the result of the plan; reports an error if there is none. */
 void pnet_choose_result(struct pnet_compilation *c);
+/* The values that the options name, for every purpose. */
+void pnet_choose_outputs(struct pnet_compilation *c);
 
 #define ERROR(c, span, ...) pnet_diag_new((c)->diags, PNET_ERROR, (span), __VA_ARGS__)
 

@@ -12,10 +12,14 @@ static bool has_features(const struct pnet_plan *p, int tensor)
     return t->type == PNET_F32 && !t->pose && t->level != p->scalar_level;
 }
 
-/* From the nodes that read coordinates, and the points that are the result, back to those that may write float32 from 16 bits. */
+/* From the nodes that read coordinates, and the points that the caller reads, back to those that may write float32 from 16
+   bits. */
 static void mark(struct pnet_plan *p)
 {
     if (p->result >= 0 && pnet_plan_is_cloud(p, p->result)) p->tensors[p->result].exact = true;
+    for (int i = 0; i < p->output_count; i++)
+        if (pnet_plan_is_cloud(p, p->outputs[i].tensor))
+            p->tensors[p->outputs[i].tensor].exact = true;
     for (int i = p->node_count - 1; i >= 0; i--) {
         const struct pnet_node *n = &p->nodes[i];
         bool passes = p->tensors[n->out].exact && !(n->op->flags & PNET_WIDENS);

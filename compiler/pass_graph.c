@@ -50,7 +50,7 @@ static void use_some_input(struct pnet_plan *p)
     if (first >= 0) p->inputs[first].unused = false;
 }
 
-/* Requires objectives and result. Guarantees that every live node is needed by one of them, if there is
+/* Requires objectives, outputs and result. Guarantees that every live node is needed by one of them, if there is
    any, and that inputs and fields that no node reads are marked unused. */
 void pnet_pass_prune(struct pnet_compilation *c)
 {
@@ -59,7 +59,8 @@ void pnet_pass_prune(struct pnet_compilation *c)
     if (!needed) return;
     for (int i = 0; i < p->objective_count; i++) keep(p, needed, p->objectives[i].tensor);
     if (p->result >= 0) keep(p, needed, p->result);
-    if (!p->objective_count && p->result < 0) keep_ends(p, needed);
+    for (int i = 0; i < p->output_count; i++) keep(p, needed, p->outputs[i].tensor);
+    if (!p->objective_count && !p->output_count && p->result < 0) keep_ends(p, needed);
     mark_needed(p, needed);
     for (int n = 0; n < p->node_count; n++) p->nodes[n].dead = !needed[p->nodes[n].out];
     for (int t = 0; t < p->tensor_count; t++) {
@@ -74,7 +75,7 @@ void pnet_pass_prune(struct pnet_compilation *c)
             const struct pnet_geo_kind *kind = pnet_geo_kind(q->kind);
             if (kind->reads) use_input(p, kind->reads(q));
         }
-    if (p->result >= 0) use_some_input(p);
+    if (p->result >= 0 || p->output_count) use_some_input(p);
 }
 
 /* The live nodes that read a tensor or parameter: how many (a node that reads it twice counts twice), and the sum of their

@@ -97,6 +97,10 @@ void pnet_pass_lifetimes(struct pnet_compilation *c)
             tensor->last = p->step_count - 1;
         }
     }
+    /* likewise those that the caller gives */
+    for (int i = 0; i < p->output_count; i++)
+        if (p->outputs[i].gradient >= 0)
+            p->tensors[p->outputs[i].gradient].first = p->forward_steps;
     for (int s = 0; s < p->step_count; s++) {
         const struct pnet_step *step = &p->steps[s];
         const struct pnet_node *n = &p->nodes[step->node];

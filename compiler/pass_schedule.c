@@ -88,6 +88,11 @@ void pnet_pass_schedule(struct pnet_compilation *c)
         if (!p->objectives[i].metric && wants[p->objectives[i].tensor])
             gradient_of(c, gradient, p->objectives[i].tensor, &fresh);
     }
+    for (int i = 0; i < p->output_count; i++) {
+        bool fresh;
+        if (wants[p->outputs[i].tensor])
+            p->outputs[i].gradient = gradient_of(c, gradient, p->outputs[i].tensor, &fresh);
+    }
     for (int n = p->node_count - 1; n >= 0 && !c->arena.failed; n--)
         if (!p->nodes[n].dead && gradient[p->nodes[n].out] >= 0)
             backward_step(c, n, wants, gradient);

@@ -1,4 +1,4 @@
-/* What inference is asked for: a value by its path or its name in the file, or the result of a net. */
+/* What the caller asks for: values by their path or their name in the file, or for inference the result of a net. */
 #include "compiler/internal.h"
 
 #include <ctype.h>
@@ -132,6 +132,64 @@ static void find_net(struct pnet_compilation *c, struct search *s)
     }
 }
 
+/* Says that nothing has the name, unless an error was reported since there were `errors`. */
+static void report_missing(struct pnet_compilation *c, const char *what, const char *wanted,
+    const struct search *s, int errors)
+{
+    if (pnet_diags_errors(c->diags) != errors) return;
+    struct pnet_diag *d = wanted
+                              ? ERROR(c, (struct pnet_span){0}, "there is no %s '%s'", what, wanted)
+                              : ERROR(c, (struct pnet_span){0}, "no net is used: nothing to infer");
+    const char *near = wanted ? pnet_nearest(wanted, s->names, s->count) : NULL;
+    if (near) pnet_diag_help(d, "did you mean %s?", near);
+    if (!wanted) pnet_diag_help(d, "add a line such as y = mynet(cloud)");
+}
+
+static void choose_output(struct pnet_compilation *c, const char *name)
+{
+    struct pnet_plan *p = &c->plan;
+    const struct pnet_span nowhere = {0};
+    struct search s = {.count = 0};
+    int errors = pnet_diags_errors(c->diags), tensor = find_path(p, name, &s);
+    if (tensor < 0) tensor = find_named(c, name);
+    if (tensor < 0) {
+        report_missing(c, "value", name, &s, errors);
+        return;
+    }
+    int node = p->tensors[tensor].node;
+    if (node < 0) {
+        ERROR(c, nowhere, "'%s' is what the caller gives: no layer makes it", name);
+        return;
+    }
+    if (p->nodes[node].op->class_ != PNET_LAYER) {
+        ERROR(c, nowhere, "'%s' is a loss or metric, not a value", name);
+        return;
+    }
+    if (p->tensors[tensor].type.type != PNET_F32) {
+        ERROR(c, nowhere, "'%s' is no features", name);
+        return;
+    }
+    for (int i = 0; i < p->output_count; i++)
+        if (p->outputs[i].tensor == tensor) {
+            ERROR(c, nowhere, "'%s' and '%s' are one value", p->outputs[i].name, name);
+            return;
+        }
+    p->outputs[p->output_count++] = (struct pnet_plan_output){
+        .name = pnet_arena_copy(&c->arena, name, strlen(name)), .tensor = tensor, .gradient = -1};
+    const char *own = pnet_arena_copy(&c->arena, name, strcspn(name, "["));
+    struct binding *b = own ? pnet_find_own_binding(c->global, own) : NULL;
+    if (b && b->use >= 0) c->uses[b->use].used = true;
+}
+
+void pnet_choose_outputs(struct pnet_compilation *c)
+{
+    size_t count = (size_t)c->options.output_count;
+    if (!count) return;
+    c->plan.outputs = pnet_arena_array(&c->arena, count, sizeof *c->plan.outputs);
+    if (!c->plan.outputs) return;
+    for (size_t i = 0; i < count; i++) choose_output(c, c->options.outputs[i]);
+}
+
 void pnet_choose_result(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -144,16 +202,10 @@ void pnet_choose_result(struct pnet_compilation *c)
     } else {
         find_net(c, &s);
     }
-    if (p->result < 0 && pnet_diags_errors(c->diags) == errors) {
-        struct pnet_diag *d =
-            wanted ? ERROR(c, (struct pnet_span){0}, "there is no %s '%s'",
-                         c->options.value ? "value" : "net", wanted)
-                   : ERROR(c, (struct pnet_span){0}, "no net is used: nothing to infer");
-        const char *near = wanted ? pnet_nearest(wanted, s.names, s.count) : NULL;
-        if (near) pnet_diag_help(d, "did you mean %s?", near);
-        if (!wanted) pnet_diag_help(d, "add a line such as y = mynet(cloud)");
+    if (p->result < 0) {
+        report_missing(c, c->options.value ? "value" : "net", wanted, &s, errors);
+        return;
     }
-    if (p->result < 0) return;
     const struct pnet_plan_tensor *t = &p->tensors[p->result];
     if (p->levels[t->type.level].input >= 0) p->result_input = p->levels[t->type.level].input;
     p->result_classes = t->type.classes;

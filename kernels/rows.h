@@ -17,6 +17,20 @@ PNET_BOTH(void, gather, int64_t n, int32_t words, const void *from, const int32_
 PNET_BOTH(void, gather_features, int64_t n, int32_t width, const float *from, const int32_t *index,
     enum pnet_storage storage, void *to);
 
+/* Where the rows of a tensor lie in another order: row i is there index[i / each] * each + i % each; index NULL: i. */
+struct pnet_placing {
+    int64_t rows;
+    int32_t width;
+    const int32_t *index; /* [rows / each] */
+    int64_t each;
+};
+/* to[place of i] = x[from[i]], from a tensor to float32 in the other order; from NULL: x[i]. */
+PNET_BOTH(void, rows_out, struct pnet_placing p, const void *x, enum pnet_storage storage,
+    const int32_t *from, float *to);
+/* y[i] = x[place of i], from float32 in the other order to a tensor. */
+PNET_BOTH(void, rows_in, struct pnet_placing p, const float *x, enum pnet_storage storage, void *y);
+/* Both also on the CPU in any storage: it exchanges rows for a GPU. */
+
 /* y (+)= x, n elements in another storage: x lies as n.storage says, y as `to`. */
 PNET_BOTH(
     void, convert, struct pnet_count n, const float *x, enum pnet_storage to, bool add, float *y);

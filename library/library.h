@@ -17,6 +17,7 @@ struct pnet_model {
     enum pnet_purpose purpose;
     struct pnet_compilation *compilation;
     const struct pnet_plan *plan; /* NULL: the model has errors */
+    bool input_gradients;
     struct pnet_diagnostic *diagnostics;
     size_t diagnostic_count;
     int *weights; /* [weight_count]: parameters of the plan that a weights file holds */
@@ -33,6 +34,7 @@ enum pnet_session_state {
     PNET_SESSION_EMPTY,    /* no batch */
     PNET_SESSION_BATCH,    /* a batch and its geometry */
     PNET_SESSION_FORWARD,  /* results, or losses and metrics */
+    PNET_SESSION_TRAINING, /* losses, and what backward reads */
     PNET_SESSION_GRADIENTS /* losses and gradients */
 };
 
@@ -77,5 +79,13 @@ enum pnet_status pnet_library_optimizer(const struct pnet_session_options *o,
 /* Begins a call: the session must have weights, or must have what `state` says at least. */
 enum pnet_status pnet_library_enter(
     const struct pnet_session *s, enum pnet_session_state state, struct pnet_error *e);
+
+/* PNET_USAGE unless the session trains; or if there are no gradients to which others could be added. */
+enum pnet_status pnet_library_check_training(const struct pnet_session *s, struct pnet_error *e);
+enum pnet_status pnet_library_check_accumulate(
+    const struct pnet_session *s, int accumulate, struct pnet_error *e);
+/* Behind a forward in training. */
+enum pnet_status pnet_library_backward(
+    struct pnet_session *s, float scale, bool accumulate, struct pnet_error *e);
 
 #endif

@@ -82,6 +82,13 @@ static enum pnet_status make_recipe(const struct pnet_model_options *o, struct r
     if (o->purpose > PNET_PURPOSE_TRAIN)
         return pnet_error_set(e, PNET_USAGE, "purpose: no purpose has the number %d", o->purpose);
     if (o->param_count > 256) return pnet_error_set(e, PNET_USAGE, "params: at most 256");
+    if (o->output_count > 256) return pnet_error_set(e, PNET_USAGE, "outputs: at most 256");
+    for (size_t i = 0; i < o->output_count; i++)
+        if (!o->outputs || !o->outputs[i])
+            return pnet_error_set(e, PNET_USAGE, "outputs: number %zu is NULL", i);
+    if (o->input_gradients && o->purpose != PNET_PURPOSE_TRAIN)
+        return pnet_error_set(
+            e, PNET_USAGE, "input_gradients: the purpose is not PNET_PURPOSE_TRAIN");
     if (o->trained && (st = pnet_weights_open(o->trained, &w, e))) return st;
     if (o->trained) {
         r->degrade = w.trained.degrade;
@@ -187,9 +194,13 @@ static enum pnet_status make(const char *path, const char *name, const char *tex
             .net = o.net,
             .value = o.value,
             .class_weights = o.class_weights,
-            .class_weight_count = (int)o.class_weight_count};
+            .class_weight_count = (int)o.class_weight_count,
+            .outputs = o.outputs,
+            .output_count = (int)o.output_count,
+            .input_gradients = o.input_gradients != 0};
         atomic_init(&m->owners, 1);
         m->purpose = o.purpose;
+        m->input_gradients = o.input_gradients != 0;
         st = finish(
             m, path ? pnet_compile_file(path, &co) : pnet_compile_text(name, text, length, &co), e);
     }

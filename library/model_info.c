@@ -102,6 +102,14 @@ enum pnet_status pnet_model_objective(
     return pnet_library_give("pnet_objective_info", &info, o, sizeof info, e);
 }
 
+/* The rows of a level. Generated points come before the input that they belong to. */
+static enum pnet_rows rows_of(const struct pnet_level_info *l)
+{
+    if (l->kind == PNET_GEO_POINTS) return PNET_ROWS_GENERATED;
+    if (l->input < 0) return PNET_ROWS_SAMPLES;
+    return l->finer >= 0 ? PNET_ROWS_CELLS : PNET_ROWS_POINTS;
+}
+
 enum pnet_status pnet_model_result(
     const struct pnet_model *m, struct pnet_result_info *r, struct pnet_error *e)
 {
@@ -116,9 +124,31 @@ enum pnet_status pnet_model_result(
     struct pnet_result_info info = {.name = name ? name : t->name,
         .width = t->type.width,
         .classes = p->result_classes,
-        .rows = l->input >= 0                ? PNET_ROWS_POINTS
-                : l->kind == PNET_GEO_POINTS ? PNET_ROWS_GENERATED
-                                             : PNET_ROWS_SAMPLES};
+        .rows = rows_of(l) == PNET_ROWS_CELLS ? PNET_ROWS_POINTS : rows_of(l)};
     if (info.rows == PNET_ROWS_POINTS) info.input = p->inputs[p->result_input].name;
     return pnet_library_give("pnet_result_info", &info, r, sizeof info, e);
+}
+
+size_t pnet_model_outputs(const struct pnet_model *m)
+{
+    return m->plan ? (size_t)m->plan->output_count : 0;
+}
+
+enum pnet_status pnet_model_output(
+    const struct pnet_model *m, size_t index, struct pnet_output_info *o, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_library_index("output", index, pnet_model_outputs(m), e);
+    if (st) return st;
+    const struct pnet_plan *p = m->plan;
+    const struct pnet_plan_output *output = &p->outputs[index];
+    const struct pnet_plan_tensor *t = &p->tensors[output->tensor];
+    const struct pnet_level_info *l = &p->levels[t->type.level];
+    struct pnet_output_info info = {.name = output->name,
+        .path = t->name,
+        .width = t->type.width,
+        .rows = rows_of(l),
+        .gradient = output->gradient >= 0};
+    if (l->input >= 0) info.input = p->inputs[l->input].name;
+    if (info.rows == PNET_ROWS_CELLS) info.cell = l->cell;
+    return pnet_library_give("pnet_output_info", &info, o, sizeof info, e);
 }

@@ -99,7 +99,8 @@ enum pnet_status pnet_library_enter(
         [PNET_SESSION_BATCH] = "the session has no batch: pnet_session_bind is first",
         [PNET_SESSION_FORWARD] =
             "nothing is computed for this batch: pnet_session_forward is first",
-        [PNET_SESSION_GRADIENTS] = "there are no gradients: pnet_session_gradients is first"};
+        [PNET_SESSION_GRADIENTS] =
+            "there are no gradients: pnet_session_gradients, or _backward, is first"};
     if (!s->has_weights)
         return pnet_error_set(e, PNET_USAGE,
             "the session has no weights: pnet_session_load, _init or _copy_weights is first");
@@ -152,7 +153,7 @@ enum pnet_status pnet_session_result(
         return pnet_error_set(e, PNET_USAGE,
             "the result has %lld rows of %lld numbers, and the caller has room for %lld numbers",
             (long long)rows, (long long)width, (long long)count);
-    return pnet_runner_result_to(s->runner, 0, to, e);
+    return pnet_runner_give_result(s->runner, 0, false, to, e);
 }
 
 /* The headline of a metric on this batch. */
@@ -193,9 +194,7 @@ enum pnet_status pnet_session_objective(
     }
     if (s->state != PNET_SESSION_FORWARD)
         return pnet_error_set(e, PNET_USAGE,
-            "`%s` is a metric, which pnet_session_gradients does not compute: "
-            "pnet_session_forward does",
-            name);
+            "`%s` is a metric, which training does not compute: pnet_session_forward does", name);
     return finish_metric(s, i, value, e);
 }
 

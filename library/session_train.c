@@ -57,33 +57,50 @@ enum pnet_status pnet_library_optimizer(const struct pnet_session_options *o,
     return pnet_optim_check(optim, e);
 }
 
-static enum pnet_status check_training(const struct pnet_session *s, struct pnet_error *e)
+enum pnet_status pnet_library_check_training(const struct pnet_session *s, struct pnet_error *e)
 {
     if (s->plan->training) return PNET_OK;
     return pnet_error_set(e, PNET_USAGE, "the model was not compiled for PNET_PURPOSE_TRAIN");
+}
+
+enum pnet_status pnet_library_check_accumulate(
+    const struct pnet_session *s, int accumulate, struct pnet_error *e)
+{
+    if (!accumulate || s->has_gradients) return PNET_OK;
+    return pnet_error_set(
+        e, PNET_USAGE, "accumulate: there are no gradients yet to which these could be added");
+}
+
+enum pnet_status pnet_library_backward(
+    struct pnet_session *s, float scale, bool accumulate, struct pnet_error *e)
+{
+    s->has_gradients = false;
+    enum pnet_status st = pnet_runner_backward(s->runner, 0, scale, accumulate, e);
+    /* a loss that does not count may be infinite */
+    if (!st && s->has_optimizer && scale != 0)
+        pnet_updater_note_losses(&s->updater, 1, accumulate);
+    else if (!st && s->has_optimizer && !accumulate)
+        pnet_updater_forget_losses(&s->updater);
+    if (!st) st = pnet_runner_wait(s->runner, e);
+    if (st) return st;
+    s->has_gradients = true;
+    s->state = PNET_SESSION_GRADIENTS;
+    return PNET_OK;
 }
 
 enum pnet_status pnet_session_gradients(
     struct pnet_session *s, float scale, int accumulate, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    enum pnet_status st = check_training(s, e);
+    enum pnet_status st = pnet_library_check_training(s, e);
     if (!st) st = pnet_library_enter(s, PNET_SESSION_BATCH, e);
-    if (!st && accumulate && !s->has_gradients)
-        st = pnet_error_set(
-            e, PNET_USAGE, "accumulate: there are no gradients yet to which these could be added");
+    if (!st) st = pnet_library_check_accumulate(s, accumulate, e);
     if (st) return st;
     s->state = PNET_SESSION_BATCH;
     st = pnet_runner_forward(s->runner, 0, true, s->draws, e);
-    if (!st) s->has_gradients = false;
-    if (!st) st = pnet_runner_backward(s->runner, 0, scale, accumulate != 0, e);
-    if (!st && s->has_optimizer) pnet_updater_note_losses(&s->updater, 1, accumulate != 0);
-    if (!st) st = pnet_runner_wait(s->runner, e);
-    if (st) return st;
-    s->draws++;
-    s->has_gradients = true;
-    s->state = PNET_SESSION_GRADIENTS;
-    return PNET_OK;
+    if (!st) st = pnet_library_backward(s, scale, accumulate != 0, e);
+    if (!st) s->draws++;
+    return st;
 }
 
 enum pnet_status pnet_session_step(struct pnet_session *s, const struct pnet_step_options *options,

@@ -32,6 +32,11 @@ struct pnet_model_options {
     /* [class_weight_count]: for losses whose `weights` the model leaves out; NULL: all 1 */
     const double *class_weights;
     size_t class_weight_count;
+    /* [output_count] values that sessions give besides results and losses, by the path of a layer, or by name: "y", "y[1]". In
+       TRAIN backward begins with the caller's gradients of them; such a model needs no loss. NULL: none */
+    const char *const *outputs;
+    size_t output_count;
+    int input_gradients; /* TRAIN: also the gradients of features of inputs */
 };
 
 struct pnet_model;
@@ -114,12 +119,16 @@ PNET_API size_t pnet_model_objectives(const struct pnet_model *m);
 PNET_API enum pnet_status pnet_model_objective(
     const struct pnet_model *m, size_t index, struct pnet_objective_info *o, struct pnet_error *e);
 
-/* INFER: what a session computes. PNET_USAGE: the model was compiled for another purpose. */
+/* What the rows of a value are. CELLS, of outputs alone: the rows of a level that was sampled from points, by sample, then along
+   its curve, as pnet_points_grid gives the level of a grid. */
 enum pnet_rows {
-    PNET_ROWS_POINTS = 0,   /* a row for each point of the input `input`, in the caller's order */
-    PNET_ROWS_SAMPLES = 1,  /* a row for each sample */
-    PNET_ROWS_GENERATED = 2 /* a row for each point that the net generates */
+    PNET_ROWS_POINTS = 0,    /* a row for each point of the input `input`, in the caller's order */
+    PNET_ROWS_SAMPLES = 1,   /* a row for each sample */
+    PNET_ROWS_GENERATED = 2, /* a row for each point that the net generates */
+    PNET_ROWS_CELLS = 3
 };
+
+/* INFER: what a session computes. PNET_USAGE: the model was compiled for another purpose. */
 struct pnet_result_info {
     size_t size;
     const char *name; /* path of the value */
@@ -130,6 +139,21 @@ struct pnet_result_info {
 };
 PNET_API enum pnet_status pnet_model_result(
     const struct pnet_model *m, struct pnet_result_info *r, struct pnet_error *e);
+
+/* The outputs that the options named, in their order. */
+struct pnet_output_info {
+    size_t size;
+    const char *name; /* as the options have it */
+    const char *path; /* of the value */
+    int32_t width;    /* channels of a row */
+    enum pnet_rows rows;
+    const char *input; /* POINTS; CELLS: whose points the level was sampled from; else NULL */
+    double cell;       /* CELLS: edge of a cell, metres; 0: none */
+    int gradient;      /* TRAIN: something that learns leads to it, so that it has a gradient */
+};
+PNET_API size_t pnet_model_outputs(const struct pnet_model *m);
+PNET_API enum pnet_status pnet_model_output(
+    const struct pnet_model *m, size_t index, struct pnet_output_info *o, struct pnet_error *e);
 
 #ifdef __cplusplus
 }

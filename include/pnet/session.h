@@ -102,8 +102,19 @@ PNET_API enum pnet_status pnet_session_result_shape(
    points lie behind each other, those of one row together, in the order of those rows. */
 PNET_API enum pnet_status pnet_session_result(
     struct pnet_session *s, float *to, int64_t count, struct pnet_error *e);
-/* EVAL, TRAIN: a loss or metric of this batch by its name. A loss after forward or gradients, a metric after forward. A metric
-   that is not defined for the batch is NaN. */
+/* After bind: rows and channels of an output of the model in this batch, by the name that the options gave it. */
+PNET_API enum pnet_status pnet_session_output_shape(
+    struct pnet_session *s, const char *name, int64_t *rows, int64_t *width, struct pnet_error *e);
+/* After bind: the rows at which samples begin in it, and last the number of rows; `count` is samples + 1. PNET_USAGE: another
+   count. */
+PNET_API enum pnet_status pnet_session_output_splits(
+    struct pnet_session *s, const char *name, int64_t *to, int64_t count, struct pnet_error *e);
+/* After forward, forward_training, gradients or backward: copies the output, row-major; `count` is rows * width. Rows are as
+   struct pnet_output_info says; generated points as in a result. */
+PNET_API enum pnet_status pnet_session_output(
+    struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);
+/* EVAL, TRAIN: a loss or metric of this batch by its name. A loss after forward, forward_training, gradients or backward, a
+   metric after forward. A metric that is not defined for the batch is NaN. */
 PNET_API enum pnet_status pnet_session_objective(
     struct pnet_session *s, const char *name, double *value, struct pnet_error *e);
 
@@ -114,6 +125,24 @@ PNET_API enum pnet_status pnet_session_objective(
    gradients that are there. Each call draws other random numbers. */
 PNET_API enum pnet_status pnet_session_gradients(
     struct pnet_session *s, float scale, int accumulate, struct pnet_error *e);
+/* The two halves of it, for losses of the caller's own. The first one runs forward as training does, so that outputs and the
+   model's losses can be read. Each call draws other random numbers. */
+PNET_API enum pnet_status pnet_session_forward_training(
+    struct pnet_session *s, struct pnet_error *e);
+/* The second one runs backward, once behind each of the first: computes the gradients of
+       sum over outputs of sum over their numbers of  gradient * output,  plus `scale` times the sum of the model's losses.
+   `gradients` are those of the caller's loss by outputs, by name, float32 [rows, width] as pnet_session_output gives them,
+   contiguous; outputs that are not there have none. `scale` 0: the model's losses do not count. With `accumulate` the gradients
+   of weights are added to those that are there; those of inputs are of this batch alone. PNET_USAGE: an array is unknown, twice
+   there, or has another type or shape; nothing that learns leads to the output; or forward_training is not the last that ran. */
+PNET_API enum pnet_status pnet_session_backward(struct pnet_session *s,
+    const struct pnet_value *gradients, size_t count, float scale, int accumulate,
+    struct pnet_error *e);
+/* After gradients or backward, in a model with `input_gradients`: the gradient by the numbers of a float32 field of an input,
+   "cloud.rgb", in the rows and the width of the field; `count` is their product. Positions have the gradient of layers that read
+   them as features: where points lie is taken as constant. 0 where the field has no effect. */
+PNET_API enum pnet_status pnet_session_input_gradient(
+    struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);
 /* The gradient of one trained weight, as pnet_session_get_weight. */
 PNET_API enum pnet_status pnet_session_get_gradient(
     struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);

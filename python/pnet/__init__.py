@@ -5,13 +5,13 @@ docs/python.md shows them at work. Everything that fails raises Error.
 """
 
 from pnet._library import Error, Status, version
-from pnet.model import Diagnostic, Field, Input, Model, Objective, Result, Weight
+from pnet.model import Diagnostic, Field, Input, Model, Objective, Output, Result, Weight
 from pnet.points import Buckets, PointMap, Points, PointSet, point_loss
 from pnet.session import Memory, Session, Step
 from pnet.voxels import VoxelSet
 
 __all__ = [
-    "Buckets", "Diagnostic", "Error", "Field", "Input", "Memory", "Model", "Objective", "PointMap", "PointSet", "Points",
-    "Result", "Session", "Status", "Step", "VoxelSet", "Weight", "point_loss",
+    "Buckets", "Diagnostic", "Error", "Field", "Input", "Memory", "Model", "Objective", "Output", "PointMap", "PointSet",
+    "Points", "Result", "Session", "Status", "Step", "VoxelSet", "Weight", "point_loss",
 ]
 __version__ = version()

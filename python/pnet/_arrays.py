@@ -67,6 +67,12 @@ def floats(name: str, value, shape: tuple[int, ...]) -> numpy.ndarray:
     return numpy.ascontiguousarray(given)
 
 
-def pointer(array: numpy.ndarray):
-    """The first element of a contiguous float32 array, which must live as long as this is used."""
-    return array.ctypes.data_as(POINTER(c_float))
+def values(matrices: dict[str, numpy.ndarray]):
+    """Matrices by name, as the library takes them; they must live as long as this is used."""
+    return (library.pnet_value * len(matrices))(
+        *[library.pnet_value(library.encode("name", name), describe(m)) for name, m in matrices.items()])
+
+
+def pointer(array: numpy.ndarray, kind=c_float):
+    """The first element of a contiguous float32 array, or one of `kind`, which must live as long as this is used."""
+    return array.ctypes.data_as(POINTER(kind))

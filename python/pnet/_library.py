@@ -31,7 +31,7 @@ class Status(enum.IntEnum):
 PURPOSES = {"infer": 0, "eval": 1, "train": 2}
 DIAGNOSTICS = {"error": 0, "warning": 1}
 FIELDS = {"position": 0, "feature": 1, "class": 2}
-ROWS = {"points": 0, "samples": 1, "generated": 2}
+ROWS = {"points": 0, "samples": 1, "generated": 2, "cells": 3}
 OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
 DTYPES = {"f32": 0, "i32": 1, "i64": 2, "bf16": 3, "f16": 4}
 SETS = {"submanifold": 0, "strided": 1, "transposed": 2}
@@ -90,6 +90,9 @@ class pnet_model_options(Sized):
         ("trained", c_char_p),
         ("class_weights", POINTER(c_double)),
         ("class_weight_count", c_size_t),
+        ("outputs", POINTER(c_char_p)),
+        ("output_count", c_size_t),
+        ("input_gradients", c_int),
     ]
 
 
@@ -148,6 +151,19 @@ class pnet_result_info(Sized):
         ("classes", c_int32),
         ("rows", c_int),
         ("input", c_char_p),
+    ]
+
+
+class pnet_output_info(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("name", c_char_p),
+        ("path", c_char_p),
+        ("width", c_int32),
+        ("rows", c_int),
+        ("input", c_char_p),
+        ("cell", c_double),
+        ("gradient", c_int),
     ]
 
 
@@ -371,6 +387,7 @@ FALLIBLE = {
     "pnet_model_weight": [MODEL, c_size_t, POINTER(pnet_weight_info)],
     "pnet_model_objective": [MODEL, c_size_t, POINTER(pnet_objective_info)],
     "pnet_model_result": [MODEL, POINTER(pnet_result_info)],
+    "pnet_model_output": [MODEL, c_size_t, POINTER(pnet_output_info)],
     "pnet_model_peak": [MODEL, POINTER(pnet_session_options), c_int64, POINTER(c_size_t)],
     "pnet_optimizer_default": [c_int, POINTER(pnet_optimizer)],
     "pnet_session_new": [MODEL, POINTER(pnet_session_options), POINTER(SESSION)],
@@ -384,8 +401,14 @@ FALLIBLE = {
     "pnet_session_forward": [SESSION],
     "pnet_session_result_shape": [SESSION, POINTER(c_int64), POINTER(c_int64)],
     "pnet_session_result": [SESSION, POINTER(c_float), c_int64],
+    "pnet_session_output_shape": [SESSION, c_char_p, POINTER(c_int64), POINTER(c_int64)],
+    "pnet_session_output_splits": [SESSION, c_char_p, POINTER(c_int64), c_int64],
+    "pnet_session_output": [SESSION, c_char_p, POINTER(c_float), c_int64],
     "pnet_session_objective": [SESSION, c_char_p, POINTER(c_double)],
     "pnet_session_gradients": [SESSION, c_float, c_int],
+    "pnet_session_forward_training": [SESSION],
+    "pnet_session_backward": [SESSION, POINTER(pnet_value), c_size_t, c_float, c_int],
+    "pnet_session_input_gradient": [SESSION, c_char_p, POINTER(c_float), c_int64],
     "pnet_session_get_gradient": [SESSION, c_char_p, POINTER(c_float), c_int64],
     "pnet_session_set_gradient": [SESSION, c_char_p, POINTER(c_float), c_int64],
     "pnet_session_step": [SESSION, POINTER(pnet_step_options), POINTER(pnet_step_info)],
@@ -437,6 +460,7 @@ PLAIN = {
     "pnet_model_inputs": (c_size_t, [MODEL]),
     "pnet_model_weights": (c_size_t, [MODEL]),
     "pnet_model_objectives": (c_size_t, [MODEL]),
+    "pnet_model_outputs": (c_size_t, [MODEL]),
     "pnet_session_free": (None, [SESSION]),
     "pnet_set_free": (None, [SET]),
     "pnet_points_free": (None, [POINTS]),

@@ -74,6 +74,18 @@ class Result(NamedTuple):
     input: str | None
 
 
+class Output(NamedTuple):
+    """A value that sessions give besides results and losses."""
+
+    name: str  # as Model was given it
+    path: str  # of the value
+    width: int  # channels of a row
+    rows: str  # as Result.rows; "cells": of each row of a level, by sample, then along its curve, as Points.grid has them
+    input: str | None  # "points", "cells": whose points these are, or were sampled
+    cell: float  # "cells": edge of a cell, metres; 0: none
+    gradient: bool  # "train": something that learns leads to it
+
+
 def _written(value) -> str:
     """A value of a param as --set takes it."""
     if isinstance(value, (bool, numpy.bool_)):
@@ -109,6 +121,9 @@ class Model(Handle):
                    `mode` and `params` do not say otherwise. The weights themselves are for Session.load
     net, value     "infer": the result of this net, of the last one if None; or the value of a layer by its path
     class_weights  for losses whose `weights` the model leaves out; None: all 1
+    outputs        values that sessions give besides results and losses, by the path of a layer, or by name: "y", "y[1]". A
+                   "train" model with outputs needs no loss: Session.backward takes the gradients of one's own
+    input_gradients  "train": also the gradients of features of inputs
     name           stands for the file in messages about a text; `include` statements are relative to it
 
     A model with errors raises Error, whose `diagnostics` lists them.
@@ -116,11 +131,14 @@ class Model(Handle):
 
     def __init__(self, text_or_path: str | os.PathLike, params: Mapping[str, object] = {}, mode: str | None = None,
                  purpose: str = "infer", trained: str | os.PathLike | None = None, net: str | None = None,
-                 value: str | None = None, class_weights: Sequence[float] | None = None, name: str = "model.pnet"):
+                 value: str | None = None, class_weights: Sequence[float] | None = None, name: str = "model.pnet",
+                 outputs: Sequence[str] = (), input_gradients: bool = False):
         options = library.pnet_model_options(
             purpose=library.choice("purpose", library.PURPOSES, purpose), mode=library.encode("mode", mode),
             net=library.encode("net", net), value=library.encode("value", value),
-            trained=library.encode("trained", trained))
+            trained=library.encode("trained", trained), input_gradients=bool(input_gradients))
+        named = [library.encode("outputs", output) for output in outputs]
+        options.outputs, options.output_count = (c_char_p * len(named))(*named), len(named)
         sets = [library.encode("params", f"{key}={_written(given)}") for key, given in params.items()]
         options.params, options.param_count = (c_char_p * len(sets))(*sets), len(sets)
         if class_weights is not None:
@@ -179,6 +197,13 @@ class Model(Handle):
         r = library.pnet_result_info()
         self._call("pnet_model_result", byref(r))
         return Result(library.decode(r.name), r.width, r.classes, library.name_of(library.ROWS, r.rows), library.decode(r.input))
+
+    @functools.cached_property
+    def outputs(self) -> list[Output]:
+        """The values that `outputs` named, in their order."""
+        return [Output(library.decode(o.name), library.decode(o.path), o.width, library.name_of(library.ROWS, o.rows),
+                       library.decode(o.input), o.cell, bool(o.gradient))
+                for _, o in self._list("pnet_model_output", library.pnet_output_info)]
 
     def _list(self, name: str, struct: type) -> list:
         """The records of one kind, with their indices. Their texts live as long as the model."""

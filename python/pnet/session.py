@@ -80,6 +80,7 @@ class Session(Computing):
         super().__init__("session", handle.value, "pnet_session_free")
         self.model = model
         self._shapes = {w.name: w.shape for w in model.weights}
+        self._bound = {}  # shapes of the batch's arrays
 
     def init(self) -> None:
         """Gives fresh weights, which depend on the seed and their names alone."""
@@ -142,9 +143,9 @@ class Session(Computing):
         message names the row. After a failure the session has no batch.
         """
         matrices = {name: _arrays.rows(name, value) for name, value in values.items()}
-        given = (library.pnet_value * len(matrices))(
-            *[library.pnet_value(library.encode("name", name), _arrays.describe(m)) for name, m in matrices.items()])
-        self._call("pnet_session_bind", given, len(matrices))
+        with self._hold():
+            self._call("pnet_session_bind", _arrays.values(matrices), len(matrices))
+            self._bound = {name: m.shape for name, m in matrices.items()}
 
     def forward(self) -> None:
         """Computes the result, or losses and metrics, on the batch. Norms use their running statistics, and nothing is dropped
@@ -161,9 +162,30 @@ class Session(Computing):
             self._call("pnet_session_result", _arrays.pointer(to), to.size)
         return to
 
+    def output_shape(self, name: str) -> tuple[int, int]:
+        """After bind: rows and channels of one of Model.outputs in this batch, by its name."""
+        rows, width = c_int64(), c_int64()
+        self._call("pnet_session_output_shape", library.encode("name", name), byref(rows), byref(width))
+        return rows.value, width.value
+
+    def output_splits(self, name: str, samples: int) -> numpy.ndarray:
+        """After bind: the rows at which the samples of the batch begin in an output, and last the number of rows: int64
+        [samples + 1]. Error: the batch has another number of samples."""
+        to = numpy.empty(library.count("samples", samples, 31) + 1, numpy.int64)
+        self._call("pnet_session_output_splits", library.encode("name", name), _arrays.pointer(to, c_int64), to.size)
+        return to
+
+    def output(self, name: str) -> numpy.ndarray:
+        """After forward, forward_training, gradients or backward: an output, as a new float32 array [rows, width]. Model.outputs
+        says what its rows are."""
+        with self._hold():
+            to = numpy.empty(self.output_shape(name), numpy.float32)
+            self._call("pnet_session_output", library.encode("name", name), _arrays.pointer(to), to.size)
+        return to
+
     def objective(self, name: str) -> float:
-        """"eval", "train": a loss of this batch after forward or gradients, a metric after forward. A metric that is not defined
-        for the batch is NaN."""
+        """"eval", "train": a loss of this batch after forward, forward_training, gradients or backward, a metric after forward. A
+        metric that is not defined for the batch is NaN."""
         value = c_double()
         self._call("pnet_session_objective", library.encode("name", name), byref(value))
         return value.value
@@ -173,6 +195,30 @@ class Session(Computing):
         running ones, dropout drops. Gradients are those of `scale` times the sum of the losses; with `accumulate` they are
         added to those that are there."""
         self._call("pnet_session_gradients", scale, bool(accumulate))
+
+    def forward_training(self) -> None:
+        """"train": the first half of gradients(), for losses of one's own: forward as training does it. Outputs and the model's
+        losses can then be read."""
+        self._call("pnet_session_forward_training")
+
+    def backward(self, gradients: Mapping[str, object], scale: float = 0.0, accumulate: bool = False) -> None:
+        """"train": the second half, once behind each forward_training: the gradients of the sum over outputs of
+        (gradient * output).sum(), plus `scale` times the sum of the model's losses.
+
+        gradients   of one's own loss by outputs, by name: float32 arrays as output() gives them; outputs that are not there have
+                    none
+        accumulate  gradients of weights are added to those that are there; those of inputs are of this batch alone
+        """
+        matrices = {name: numpy.ascontiguousarray(_arrays.rows(name, value)) for name, value in gradients.items()}
+        self._call("pnet_session_backward", _arrays.values(matrices), len(matrices), scale, bool(accumulate))
+
+    def input_gradient(self, name: str) -> numpy.ndarray:
+        """After gradients or backward, of a model with `input_gradients`: the gradient by a float32 field of an input,
+        "cloud.rgb", as a new array of the rows and the width that were bound. Where points lie is taken as constant."""
+        with self._hold():
+            to = numpy.empty(self._bound.get(name, (0, 0)), numpy.float32)
+            self._call("pnet_session_input_gradient", library.encode("name", name), _arrays.pointer(to), to.size)
+        return to
 
     def step(self, learning_rate: float, clip: float = 0.0, loss_scale: float = 1.0) -> Step:
         """One step of the session's optimizer. clip: the largest 2-norm of all gradients, to which they are scaled down, 0: none.

@@ -100,6 +100,13 @@ struct pnet_objective {
     int node;   /* METRIC: whose `finish` it is; -1 for a loss */
 };
 
+/* A value that the caller reads. */
+struct pnet_plan_output {
+    const char *name; /* as the caller named it */
+    int tensor;
+    int gradient; /* with which backward begins, set by the caller; -1: nothing that learns leads to the value */
+};
+
 struct pnet_plan {
     struct pnet_input *inputs;
     int input_count;
@@ -122,6 +129,8 @@ struct pnet_plan {
     int step_count, forward_steps;
     struct pnet_objective *objectives;
     int objective_count;
+    struct pnet_plan_output *outputs; /* kept, apart from each other */
+    int output_count;
     int result;       /* inference: the tensor asked for; -1 */
     int result_input; /* the input whose points it belongs to, or which its net takes first; -1 */
     int prediction;   /* training, evaluation: generated points that a metric, else a loss, compares

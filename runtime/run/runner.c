@@ -52,8 +52,9 @@ enum pnet_status pnet_runner_new(const struct pnet_bound *b, const struct pnet_r
     s->no_recording = o->no_recording;
     pnet_memory_init(&s->memory, s->device, o->memory_limit);
     s->times = calloc((size_t)s->plan->step_count + 1, sizeof *s->times);
+    s->seeded = calloc((size_t)s->plan->output_count + 1, sizeof *s->seeded);
     enum pnet_status st = pnet_counts_new(s->plan, &s->class_, e);
-    if (!st && !s->times) st = pnet_error_memory(e);
+    if (!st && (!s->times || !s->seeded)) st = pnet_error_memory(e);
     if (!st) st = check_device(b, e);
     if (!st) st = make_memory(s, o->extra_bytes, e);
     if (!st) st = pnet_geo_work_new(b, &s->memory, &s->work, e);
@@ -79,6 +80,7 @@ void pnet_runner_free(struct pnet_runner *s)
     pnet_layout_free(&s->layout);
     pnet_counts_free(&s->class_);
     free(s->times);
+    free(s->seeded);
     pnet_memory_end(&s->memory);
     free(s);
 }
@@ -401,6 +403,7 @@ enum pnet_status pnet_runner_forward(
     if (st) return st;
     note_planned(s, &s->slots[slot]->counts);
     s->step = step;
+    for (int i = 0; i < s->plan->output_count; i++) s->seeded[i] = false;
     if (s->live.data)
         pnet_device_put(
             s->device, live_of(s, offsetof(struct pnet_runner_live, step)), &step, sizeof step);
@@ -422,6 +425,7 @@ enum pnet_status pnet_runner_backward(
         .training = true,
         .accumulate = accumulate,
         .notifies = s->listener_count > 0};
+    pnet_runner_seed_rest(s, slot);
     return run_pass(s, &pass, e);
 }
 
@@ -438,6 +442,7 @@ enum pnet_status pnet_runner_walk(
     for (int i = 0; i < p->step_count && !st; i++) {
         struct pnet_exec x;
         if (p->nodes[p->steps[i].node].op->class_ == PNET_METRIC) continue;
+        if (i == p->forward_steps) pnet_runner_seed_rest(s, slot);
         pnet_runner_exec(s, slot, i, p->training, &x);
         st = visit(context, i, &x, e);
         if (!st)

@@ -64,8 +64,8 @@ enum pnet_status pnet_runner_prepare(
    PNET_NO_MEMORY before anything ran: names what is alive at the peak. */
 enum pnet_status pnet_runner_forward(
     struct pnet_runner *s, int slot, bool training, uint32_t step, struct pnet_error *e);
-/* Runs the backward part after a forward of the same slot: computes the gradients of `scale` times the sum of losses. With
-   `accumulate` they are added to the present gradients. */
+/* Runs the backward part after a forward of the same slot: computes the gradients of `scale` times the sum of losses, and of
+   the outputs times their gradients. With `accumulate` they are added to the present gradients. */
 enum pnet_status pnet_runner_backward(
     struct pnet_runner *s, int slot, float scale, bool accumulate, struct pnet_error *e);
 /* Runs the whole schedule once on a prepared slot, without metrics, and calls `visit` before each step with the step's
@@ -105,10 +105,21 @@ const void *pnet_runner_objective_data(const struct pnet_runner *s, int objectiv
 enum pnet_status pnet_runner_result(
     const struct pnet_runner *s, int slot, float **data, int64_t *rows, struct pnet_error *e);
 
-/* The same into memory of the caller, of pnet_runner_result_rows rows, which are known after prepare. */
-enum pnet_status pnet_runner_result_to(
-    const struct pnet_runner *s, int slot, float *to, struct pnet_error *e);
+/* The same into memory of the caller, of pnet_runner_result_rows rows, which are known after prepare. `there`: it is memory of
+   the device, and the call does not wait. */
+enum pnet_status pnet_runner_give_result(
+    const struct pnet_runner *s, int slot, bool there, float *to, struct pnet_error *e);
 int64_t pnet_runner_result_rows(const struct pnet_runner *s, int slot);
+
+/* After forward, of a value that is kept, or the gradient of an input after backward: float32 [rows, width]. Rows of points, and
+   of points generated for them, have the order of the batch, all others that of their level. */
+enum pnet_status pnet_runner_give(
+    const struct pnet_runner *s, int slot, int tensor, bool there, float *to, struct pnet_error *e);
+int64_t pnet_runner_tensor_rows(const struct pnet_runner *s, int slot, int tensor);
+/* After forward in training, before backward: the gradient of an output of the plan, which has one, in the same rows. Without it
+   the gradient is zero. */
+enum pnet_status pnet_runner_take_gradient(struct pnet_runner *s, int slot, int output, bool there,
+    const float *from, struct pnet_error *e);
 
 /* Returns the memory of a tensor after forward or backward, for tests and dumps; NULL if it has no memory then. */
 const void *pnet_runner_tensor(const struct pnet_runner *s, int slot, int tensor, int64_t *rows);

@@ -44,6 +44,7 @@ struct pnet_runner {
     bool laid_out;
     size_t planned; /* pnet_runner_planned */
     uint32_t step;
+    bool *seeded; /* [plan->output_count]: the gradient of the output is set */
     double *times;
     struct pnet_runner_listener listeners[PNET_LISTENERS]; /* in the order of notification */
     int listener_count;
@@ -67,6 +68,8 @@ enum pnet_status pnet_runner_replay_pass(
     struct pnet_runner *s, const struct pnet_runner_pass *pass, struct pnet_error *e);
 void pnet_runner_free_recordings(struct pnet_runner *s);
 
+/* Before a backward part: sets the gradients of outputs that are not set to zero, and all to be set anew. */
+void pnet_runner_seed_rest(struct pnet_runner *s, int slot);
 /* Copies the scale of the losses' gradients to the memory from which backward begins. */
 void pnet_runner_begin_backward(const struct pnet_runner *s, int slot);
 /* Returns the end of the parameter range whose gradients are final after backward step `step`, or `notified`, the end of the

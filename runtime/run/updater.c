@@ -151,6 +151,12 @@ void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add)
     }
 }
 
+void pnet_updater_forget_losses(struct pnet_updater *u)
+{
+    pnet_device_fill(pnet_runner_device(u->runner), u->losses, 0,
+        (size_t)pnet_runner_plan(u->runner)->objective_count * sizeof *u->losses);
+}
+
 void pnet_updater_apply(struct pnet_updater *u, bool squared)
 {
     u->update.squared = squared ? u->squared : 0;

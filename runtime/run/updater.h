@@ -36,6 +36,8 @@ void pnet_updater_watch(struct pnet_updater *u, bool last);
 
 /* After backward: adds `weight` times the losses to the losses of the step; the first micro-batch overwrites them. */
 void pnet_updater_note_losses(struct pnet_updater *u, double weight, bool add);
+/* Instead, where the losses have no part in the gradients: the step begins without losses. */
+void pnet_updater_forget_losses(struct pnet_updater *u);
 
 /* Makes one step with the gradients of the runner, waits, and returns its result: `losses` [objective_count] as noted. If
    record->skipped is set, the parameters have not changed. */

@@ -14,7 +14,13 @@ static char path[] = "/tmp/pnet-memory-XXXXXX";
 /* Everything once: compile, train a step, save, load, infer. */
 static enum pnet_status run_all(float *result, struct pnet_error *e)
 {
-    struct pnet_model_options train = {.size = sizeof train, .purpose = PNET_PURPOSE_TRAIN},
+    static const char *const outputs[] = {"y", "small.a"};
+    static float y[API_ROWS * API_CLASSES], rgb[API_ROWS * 3];
+    struct pnet_model_options train = {.size = sizeof train,
+                                  .purpose = PNET_PURPOSE_TRAIN,
+                                  .outputs = outputs,
+                                  .output_count = 2,
+                                  .input_gradients = 1},
                               infer = {.size = sizeof infer, .trained = path};
     struct pnet_optimizer adam = {.size = sizeof adam};
     struct pnet_session_options with = {.size = sizeof with, .optimizer = &adam};
@@ -22,7 +28,7 @@ static enum pnet_status run_all(float *result, struct pnet_error *e)
     struct pnet_memory_info info = {.size = sizeof info};
     struct pnet_model *m = NULL, *n = NULL;
     struct pnet_session *s = NULL, *t = NULL;
-    struct pnet_value v[API_VALUES];
+    struct pnet_value v[API_VALUES], of_y = {"y", {y, PNET_DTYPE_F32, API_ROWS, API_CLASSES, 0}};
     double value;
     size_t bytes;
     api_values(&cloud, v);
@@ -33,6 +39,11 @@ static enum pnet_status run_all(float *result, struct pnet_error *e)
     if (!st) st = pnet_session_bind(s, v, API_VALUES, e);
     if (!st) st = pnet_session_gradients(s, 1, 0, e);
     if (!st) st = pnet_session_step(s, &o, NULL, e);
+    if (!st) st = pnet_session_forward_training(s, e);
+    if (!st) st = pnet_session_output_shape(s, "y", &of_y.array.rows, &of_y.array.width, e);
+    if (!st) st = pnet_session_output(s, "y", y, of_y.array.rows * API_CLASSES, e);
+    if (!st) st = pnet_session_backward(s, &of_y, 1, 1, 1, e);
+    if (!st) st = pnet_session_input_gradient(s, "cloud.rgb", rgb, API_ROWS * 3, e);
     if (!st) st = pnet_session_forward(s, e);
     if (!st) st = pnet_session_objective(s, "oa", &value, e);
     if (!st) st = pnet_session_save(s, path, e);

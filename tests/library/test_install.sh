@@ -20,7 +20,7 @@ libraries=$(pkg-config --variable=libdir pnet)
 [ "$(readlink "$libraries/libpnet.so")" = libpnet.so.0 ] || fail 'libpnet.so does not lead to libpnet.so.0'
 cd "$work" || exit 1
 strict='-std=c11 -O2 -Wall -Wextra -Wconversion -Werror -pedantic'
-for example in train segment; do
+for example in train segment own_loss; do
     # shellcheck disable=SC2046,SC2086
     cc $strict "$root/examples/$example.c" -o $example $(pkg-config --cflags --libs pnet) -lm -Wl,-rpath,"$libraries" ||
         fail "examples/$example.c does not build"
@@ -46,6 +46,10 @@ model=$root/examples/scene.pnet
 ./train "$model" weights.safetensors cloud.bin >trained || fail 'train'
 cat trained
 awk '/^accuracy/ { exit !($2 > 0.9) }' trained || fail 'the training learns little'
+./own_loss >quantile || fail 'own_loss'
+cat quantile
+awk '/^step 0:/ { first = $4 } /lie below$/ { exit !($2 + 0 < first / 10 && $3 > 0.85 && $3 < 0.95) }' quantile ||
+    fail 'the loss of the caller trains little'
 "$work/tree/bin/pnetc" infer "$model" --weights weights.safetensors --input cloud.bin --columns x,y,z,r,g,b -o scores.npy ||
     fail 'pnetc infer'
 for program in ./segment ./segment-static project/build/segment-cmake project/build/segment-cmake-static; do

@@ -1,5 +1,7 @@
 #include "kernels/rows.h"
 
+#include "kernels/halves.h"
+
 #include <omp.h>
 #include <string.h>
 
@@ -17,6 +19,45 @@ void pnet_cpu_gather_features(int64_t n, int32_t width, const float *from, const
 {
     (void)storage;
     pnet_cpu_gather(n, width, from, index, to);
+}
+
+static int64_t place(const struct pnet_placing *p, int64_t i)
+{
+    return p->index ? p->index[i / p->each] * p->each + i % p->each : i;
+}
+
+void pnet_cpu_rows_out(
+    struct pnet_placing p, const void *x, enum pnet_storage storage, const int32_t *from, float *to)
+{
+    const uint16_t *half = x;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < p.rows; i++) {
+        int64_t at = (from ? from[i] : i) * p.width;
+        float *row = to + place(&p, i) * p.width;
+        if (storage == PNET_STORE_F32) {
+            memcpy(row, (const float *)x + at, (size_t)p.width * sizeof *row);
+            continue;
+        }
+        for (int32_t k = 0; k < p.width; k++)
+            row[k] = storage == PNET_STORE_BF16 ? pnet_from_bf16(half[at + k])
+                                                : pnet_from_fp16(half[at + k]);
+    }
+}
+
+void pnet_cpu_rows_in(struct pnet_placing p, const float *x, enum pnet_storage storage, void *y)
+{
+    uint16_t *half = y;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < p.rows; i++) {
+        const float *row = x + place(&p, i) * p.width;
+        int64_t at = i * p.width;
+        if (storage == PNET_STORE_F32) {
+            memcpy((float *)y + at, row, (size_t)p.width * sizeof *row);
+            continue;
+        }
+        for (int32_t k = 0; k < p.width; k++)
+            half[at + k] = storage == PNET_STORE_BF16 ? pnet_to_bf16(row[k]) : pnet_to_fp16(row[k]);
+    }
 }
 
 static int few_threads(void)
