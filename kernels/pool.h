@@ -5,6 +5,7 @@
 
 #include "kernels/both.h"
 #include "kernels/count.h"
+#include "kernels/geometry.h"
 #include "kernels/segments.h"
 
 #include <stdbool.h>
@@ -41,6 +42,28 @@ PNET_BOTH(void, cells_max, const struct pnet_cells *cells, int32_t c, const floa
 /* gx[fine] (+)= g[coarse] where argmax names the fine row, else 0. */
 PNET_BOTH(void, cells_max_backward, const struct pnet_cells *cells, int32_t c,
     const int32_t *argmax, const float *g, bool add, float *gx);
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* GPU. Pools over triplets: rows are cells, and a row of the other side may lie in several. Features are stored as `storage`.
+
+   y[row] = the largest x[other] by channel, argmax (unless NULL) that other, of the first triplet among equals; a row without
+   triplets has 0 and -1. */
+void pnet_cuda_triplets_max(const struct pnet_triplets *t, int32_t c, enum pnet_storage storage,
+    const float *x, float *y, int32_t *argmax);
+/* The gradients, by the transposed form: gx[row] = the sum of g[other] where argmax names the row; `several`: a row may meet
+   another one several times, which counts once. And of means, gx[row] = the sum of g[other] / the triplets of `other`, which the
+   other form's `start` counts. */
+void pnet_cuda_triplets_max_back(const struct pnet_triplets *back, bool several, int32_t c,
+    enum pnet_storage storage, const int32_t *argmax, const float *g, float *gx);
+void pnet_cuda_triplets_mean_back(const struct pnet_triplets *back, const int64_t *start, int32_t c,
+    enum pnet_storage storage, const float *g, float *gx);
+
+#ifdef __cplusplus
+}
+#endif
 
 /* y[coarse] = the label most frequent in the cell, the lowest one among equals; negative labels do
    not count; -1 where none does. */

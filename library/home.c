@@ -28,6 +28,18 @@ enum pnet_status pnet_home_read(const char *device, void *stream,
     return pnet_device_check(p->device, e);
 }
 
+enum pnet_status pnet_home_storage(
+    const char *name, enum pnet_dtype dtype, enum pnet_storage *storage, struct pnet_error *e)
+{
+    *storage = dtype == PNET_DTYPE_BF16  ? PNET_STORE_BF16
+               : dtype == PNET_DTYPE_F16 ? PNET_STORE_FP16
+                                         : PNET_STORE_F32;
+    if (*storage != PNET_STORE_F32 || dtype == PNET_DTYPE_F32) return PNET_OK;
+    return pnet_error_set(e, PNET_USAGE,
+        "%s: dtype %d, expected PNET_DTYPE_F32, PNET_DTYPE_BF16 or PNET_DTYPE_F16", name,
+        (int)dtype);
+}
+
 #ifdef PNET_CUDA_BUILT
 static enum pnet_status told(const struct pnet_home *p, const char *what, struct pnet_error *e)
 {
@@ -107,8 +119,8 @@ enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, co
         return pnet_error_set(
             e, PNET_USAGE, "%s: `data` is not aligned to %zu bytes", name, alignment);
     if (!pnet_cuda_reaches(data, p->device.index))
-        return pnet_error_set(e, PNET_USAGE,
-            "%s: `data` is no memory of GPU %d, on which the set lies", name, p->device.index);
+        return pnet_error_set(
+            e, PNET_USAGE, "%s: `data` is no memory of GPU %d", name, p->device.index);
     return PNET_OK;
 }
 #else

@@ -4,6 +4,7 @@
 
 #include "include/pnet.h"
 
+#include "kernels/precision.h"
 #include "runtime/device/device.h"
 
 /* Zeroed: the CPU. */
@@ -43,6 +44,20 @@ enum pnet_status pnet_home_waits(void *stream, struct pnet_error *e);
 void *pnet_home_take(const struct pnet_home *p, void *stream, size_t bytes, struct pnet_rooms *r,
     struct pnet_error *e);
 void pnet_home_give(const struct pnet_home *p, void *stream, struct pnet_rooms *r);
+
+/* A call of a function that builds with CUDA alone have. Others refuse a GPU in pnet_home_read, and say the same here. */
+#ifdef PNET_CUDA_BUILT
+#define PNET_ON_GPU(home, call, e) (call)
+#else
+#define PNET_ON_GPU(home, call, e) pnet_device_check((home)->device, (e))
+#endif
+
+/* What arrays that kernels read are aligned to, in bytes. */
+enum { PNET_HOME_ALIGNMENT = 16 };
+
+/* How features on a GPU are stored: PNET_USAGE unless in float32 or 16 bits. */
+enum pnet_status pnet_home_storage(
+    const char *name, enum pnet_dtype dtype, enum pnet_storage *storage, struct pnet_error *e);
 
 /* PNET_USAGE unless the pointer leads to memory of the GPU, aligned to so many bytes. NULL passes. */
 enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, const void *data,

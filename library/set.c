@@ -96,6 +96,7 @@ enum pnet_status pnet_set_inverse(
         .out = of->in,
         .by_out = of->by_in,
         .by_in = of->by_out,
+        .several = of->several,
         .home = of->home};
     atomic_init(&s->owners, 1);
     atomic_fetch_add(&owner->owners, 1);
@@ -187,6 +188,7 @@ enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet
         s->out = (struct pnet_set_side){.rows = rows_out, .extent = {1, 1, 1}};
         s->in = (struct pnet_set_side){.rows = rows_in, .extent = {1, 1, 1}};
         s->samples = 1;
+        s->several = true;
         const struct pnet_array *const lists[] = {i, j, k};
         st = pnet_set_on_gpu(s) ? pnet_set_lists_on_gpu(s, lists, rows_out, rows_in, taps, e)
                                 : make_forms(s, list, e);

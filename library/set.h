@@ -30,6 +30,7 @@ struct pnet_set {
     int32_t axes, samples;
     struct pnet_set_side in, out; /* `index` may be the same memory */
     struct pnet_set_form by_out, by_in;
+    bool several; /* a pair (i, j) may be joined by several triplets */
     struct pnet_home home;
     struct pnet_rooms rooms; /* GPU: all memory of the set, if it is its own */
 };
@@ -70,6 +71,20 @@ enum pnet_status pnet_set_indices_on_gpu(
     const struct pnet_set *s, int32_t *to, int64_t count, struct pnet_error *e);
 enum pnet_status pnet_set_get_triplets_on_gpu(
     const struct pnet_set *s, int32_t *i, int32_t *j, int32_t *k, struct pnet_error *e);
+
+/* GPU. Pools on arrays that were checked; `argmax` may be NULL. */
+struct pnet_pool_arrays {
+    enum pnet_pooling kind;
+    void *stream;
+    enum pnet_storage storage;
+    int32_t channels;
+};
+enum pnet_status pnet_pool_forward_on_gpu(const struct pnet_set *set,
+    const struct pnet_pool_arrays *p, const void *features, void *result, int32_t *argmax,
+    struct pnet_error *e);
+enum pnet_status pnet_pool_backward_on_gpu(const struct pnet_set *set,
+    const struct pnet_pool_arrays *p, const void *gradient, const int32_t *argmax, void *result,
+    struct pnet_error *e);
 
 /* PNET_USAGE unless `a` is an int32 matrix that can be read; `width` < 0: of any width. */
 enum pnet_status pnet_library_check_integers(

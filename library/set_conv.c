@@ -109,15 +109,11 @@ static enum pnet_status take_types(
     if (!gpu && products > PNET_PRODUCTS_FP32)
         return pnet_error_set(
             e, PNET_USAGE, "precision: the CPU computes in fp32; the others are for a GPU");
-    if (gpu && of != PNET_DTYPE_F32 && of != PNET_DTYPE_BF16 && of != PNET_DTYPE_F16)
-        return pnet_error_set(e, PNET_USAGE,
-            "%s: dtype %d, expected PNET_DTYPE_F32, PNET_DTYPE_BF16 or PNET_DTYPE_F16", names[0],
-            (int)of);
+    enum pnet_status st = gpu ? pnet_home_storage(names[0], of, &s->storage, e) : PNET_OK;
+    if (st) return st;
     if (gpu && to != of)
         return pnet_error_set(e, PNET_USAGE, "%s: dtype %d, but %s has %d: both are stored alike",
             names[2], (int)to, names[0], (int)of);
-    if (gpu && of != PNET_DTYPE_F32)
-        s->storage = of == PNET_DTYPE_BF16 ? PNET_STORE_BF16 : PNET_STORE_FP16;
     enum pnet_precision stored = s->storage == PNET_STORE_F32    ? PNET_FP32
                                  : s->storage == PNET_STORE_BF16 ? PNET_BF16
                                                                  : PNET_FP16;
@@ -131,14 +127,14 @@ static enum pnet_status take_types(
 static enum pnet_status check_places(
     const struct sum *s, const char *const names[3], const struct matrices *m, struct pnet_error *e)
 {
-    enum { ALIGNMENT = 16 };
     const struct pnet_home *p = &s->set->home;
     const struct pnet_array *const a[] = {m->features, m->weights, m->outputs};
     enum pnet_status st = PNET_OK;
     if (!pnet_set_on_gpu(s->set)) return PNET_OK;
-    for (int i = 0; i < 3 && !st; i++) st = pnet_home_check(p, names[i], a[i]->data, ALIGNMENT, e);
-    if (!st) st = pnet_home_check(p, "bias", s->o.bias, ALIGNMENT, e);
-    return st ? st : pnet_home_check(p, "workspace", s->o.workspace, ALIGNMENT, e);
+    for (int i = 0; i < 3 && !st; i++)
+        st = pnet_home_check(p, names[i], a[i]->data, PNET_HOME_ALIGNMENT, e);
+    if (!st) st = pnet_home_check(p, "bias", s->o.bias, PNET_HOME_ALIGNMENT, e);
+    return st ? st : pnet_home_check(p, "workspace", s->o.workspace, PNET_HOME_ALIGNMENT, e);
 }
 
 /* Sets *s of a call; the caller checks arrays by their names. */

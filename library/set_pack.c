@@ -185,6 +185,7 @@ enum pnet_status pnet_set_unpack(
     s->out = (struct pnet_set_side){.rows = h.rows_out, .extent = {1, 1, 1}};
     s->in = (struct pnet_set_side){.rows = h.rows_in, .extent = {1, 1, 1}};
     s->samples = 1;
+    s->several = true;
     atomic_init(&s->owners, 1);
     if (st) {
         pnet_set_free(s);

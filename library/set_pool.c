@@ -42,33 +42,70 @@ static enum pnet_status add_up(const struct pnet_triplets *t, int32_t channels, 
     return PNET_OK;
 }
 
+/* A call. On a GPU features may be stored in 16 bits. */
+struct pool {
+    const struct pnet_set *set;
+    struct pnet_pool_arrays a;
+    enum pnet_dtype dtype; /* of features */
+};
+
+/* Checks what both directions have: `from`, by its name, becomes `to`. */
+static enum pnet_status begin(struct pool *p, const struct pnet_pool_options *options,
+    const char *name, const struct pnet_array *from, int64_t from_rows,
+    const struct pnet_array_out *to, int64_t to_rows, struct pnet_error *e)
+{
+    struct pnet_pool_options o;
+    int64_t channels = from->width;
+    enum pnet_status st = pnet_library_take("pnet_pool_options", options, &o, sizeof o, e);
+    if (!st) st = check_pool(p->a.kind, channels, e);
+    if (!st && pnet_set_on_gpu(p->set)) {
+        p->dtype = from->dtype;
+        st = pnet_home_storage(name, p->dtype, &p->a.storage, e);
+    }
+    if (!st) st = pnet_library_check_matrix(name, from, p->dtype, from_rows, channels, e);
+    if (!st) st = pnet_library_check_filled("result", to, p->dtype, to_rows, channels, e);
+    p->a.stream = st ? NULL : o.stream;
+    p->a.channels = (int32_t)channels;
+    return st;
+}
+
+/* Arrays of a set on a GPU lie there; the last one may be NULL. */
+static enum pnet_status check_places(const struct pool *p, const char *name, const void *from,
+    const void *to, const void *argmax, struct pnet_error *e)
+{
+    const struct pnet_home *home = &p->set->home;
+    if (!pnet_set_on_gpu(p->set)) return PNET_OK;
+    enum pnet_status st = pnet_home_check(home, name, from, PNET_HOME_ALIGNMENT, e);
+    if (!st) st = pnet_home_check(home, "result", to, PNET_HOME_ALIGNMENT, e);
+    return st ? st : pnet_home_check(home, "argmax", argmax, PNET_HOME_ALIGNMENT, e);
+}
+
 enum pnet_status pnet_pool_forward(const struct pnet_set *set, enum pnet_pooling kind,
-    const struct pnet_array *features, const struct pnet_array_out *result,
-    const struct pnet_array_out *argmax, struct pnet_error *e)
+    const struct pnet_array *features, const struct pnet_pool_options *o,
+    const struct pnet_array_out *result, const struct pnet_array_out *argmax, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
     const struct pnet_triplets *t = &set->by_out.triplets;
-    int64_t channels = features->width;
-    enum pnet_status st = check_pool(kind, channels, e);
-    if (!st) st = pnet_set_check_cpu(set, "pools", e);
-    if (!st)
-        st = pnet_library_check_matrix(
-            "features", features, PNET_DTYPE_F32, set->in.rows, channels, e);
-    if (!st)
-        st =
-            pnet_library_check_filled("result", result, PNET_DTYPE_F32, set->out.rows, channels, e);
+    struct pool p = {.set = set, .a = {.kind = kind}};
+    int32_t channels;
+    int32_t *from = argmax ? argmax->data : NULL;
+    enum pnet_status st =
+        begin(&p, o, "features", features, set->in.rows, result, set->out.rows, e);
     if (!st && argmax && kind != PNET_POOLING_MAX)
         st = pnet_error_set(e, PNET_USAGE, "argmax: the maximum alone has one");
+    channels = p.a.channels;
     if (!st && argmax)
         st =
             pnet_library_check_filled("argmax", argmax, PNET_DTYPE_I32, set->out.rows, channels, e);
+    if (!st) st = check_places(&p, "features", features->data, result->data, from, e);
     if (st) return st;
+    if (pnet_set_on_gpu(set))
+        return PNET_ON_GPU(&set->home,
+            pnet_pool_forward_on_gpu(set, &p.a, features->data, result->data, from, e), e);
     if (kind != PNET_POOLING_MAX)
-        return add_up(
-            t, (int32_t)channels, features->data, kind == PNET_POOLING_MEAN, result->data, e);
+        return add_up(t, channels, features->data, kind == PNET_POOLING_MEAN, result->data, e);
     struct pnet_cells cells = cells_of(t);
-    pnet_cpu_cells_max(
-        &cells, (int32_t)channels, features->data, result->data, argmax ? argmax->data : NULL);
+    pnet_cpu_cells_max(&cells, channels, features->data, result->data, from);
     return PNET_OK;
 }
 
@@ -115,37 +152,43 @@ static void divide(const struct pnet_set *set, const struct pnet_array *gradient
         }
 }
 
+/* The gradient of means. */
+static enum pnet_status share_out(const struct pnet_set *set, const struct pnet_array *gradient,
+    float *result, struct pnet_error *e)
+{
+    float *each = pnet_library_room(set->out.rows * gradient->width, sizeof *each, e);
+    if (!each) return PNET_NO_MEMORY;
+    divide(set, gradient, each);
+    enum pnet_status st =
+        add_up(&set->by_in.triplets, (int32_t)gradient->width, each, false, result, e);
+    free(each);
+    return st;
+}
+
 enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pnet_pooling kind,
     const struct pnet_array *gradient, const struct pnet_array *argmax,
-    const struct pnet_array_out *result, struct pnet_error *e)
+    const struct pnet_pool_options *o, const struct pnet_array_out *result, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    int64_t channels = gradient->width;
-    enum pnet_status st = check_pool(kind, channels, e);
-    if (!st) st = pnet_set_check_cpu(set, "pools", e);
-    if (!st)
-        st = pnet_library_check_matrix(
-            "gradient", gradient, PNET_DTYPE_F32, set->out.rows, channels, e);
-    if (!st)
-        st = pnet_library_check_filled("result", result, PNET_DTYPE_F32, set->in.rows, channels, e);
+    struct pool p = {.set = set, .a = {.kind = kind}};
+    const int32_t *from = argmax ? argmax->data : NULL;
+    bool gpu = pnet_set_on_gpu(set);
+    enum pnet_status st =
+        begin(&p, o, "gradient", gradient, set->out.rows, result, set->in.rows, e);
     if (!st && !argmax != (kind != PNET_POOLING_MAX))
         st = pnet_error_set(e, PNET_USAGE, "argmax: the maximum has one, and no other kind");
     if (!st && argmax)
-        st =
-            pnet_library_check_matrix("argmax", argmax, PNET_DTYPE_I32, set->out.rows, channels, e);
-    if (!st && argmax) st = check_argmax(set, argmax, e);
+        st = pnet_library_check_matrix(
+            "argmax", argmax, PNET_DTYPE_I32, set->out.rows, gradient->width, e);
+    if (!st && argmax && !gpu) st = check_argmax(set, argmax, e);
+    if (!st) st = check_places(&p, "gradient", gradient->data, result->data, from, e);
     if (st) return st;
-    if (argmax) {
-        give_back(gradient, argmax->data, result);
-        return PNET_OK;
-    }
-    const struct pnet_triplets *back = &set->by_in.triplets;
+    if (gpu)
+        return PNET_ON_GPU(&set->home,
+            pnet_pool_backward_on_gpu(set, &p.a, gradient->data, from, result->data, e), e);
     if (kind == PNET_POOLING_SUM)
-        return add_up(back, (int32_t)channels, gradient->data, false, result->data, e);
-    float *each = pnet_library_room(set->out.rows * channels, sizeof *each, e);
-    if (!each) return PNET_NO_MEMORY;
-    divide(set, gradient, each);
-    st = add_up(back, (int32_t)channels, each, false, result->data, e);
-    free(each);
-    return st;
+        return add_up(&set->by_in.triplets, p.a.channels, gradient->data, false, result->data, e);
+    if (kind == PNET_POOLING_MEAN) return share_out(set, gradient, result->data, e);
+    if (argmax) give_back(gradient, argmax->data, result);
+    return PNET_OK;
 }

@@ -43,7 +43,7 @@ enum pnet_dtype {
     PNET_DTYPE_F32 = 0,
     PNET_DTYPE_I32 = 1,
     PNET_DTYPE_I64 = 2,
-    PNET_DTYPE_BF16 = 3, /* this and the next one: rows of a convolution on a GPU */
+    PNET_DTYPE_BF16 = 3, /* this and the next one: features on a GPU */
     PNET_DTYPE_F16 = 4
 };
 

@@ -150,19 +150,27 @@ enum pnet_pooling {
     PNET_POOLING_SUM = 2
 };
 
-/* In float32, on the CPU, from contiguous arrays as those of convolutions. Features have rows_in rows, the result rows_out, with
-   as many channels. `argmax`, of MAX alone, is filled with the row j that each number came from, int32 [rows_out, channels], -1:
-   from none; NULL: it is not wanted. A NaN is the largest number only where it comes first. The same arguments give the same
-   bits for any number of threads, and results of rows do not depend on the order of the rows of a set of voxels.
-   PNET_USAGE: an array has another type or shape. PNET_NO_MEMORY. */
+struct pnet_pool_options {
+    size_t size;
+    void *stream; /* GPU: as in pnet_voxel_options */
+};
+
+/* From contiguous arrays as those of convolutions, in PNET_DTYPE_F32. Features have rows_in rows, the result rows_out, with as
+   many channels. `argmax`, of MAX alone, is filled with the row j that each number came from, int32 [rows_out, channels], -1:
+   from none; NULL: it is not wanted. A NaN is the largest number only where it comes first. `o` may be NULL. The same arguments
+   give the same bits for any number of threads, and results of rows do not depend on the order of the rows of a set of voxels.
+   On a GPU features and results may both be PNET_DTYPE_BF16, or PNET_DTYPE_F16; arrays are aligned to 16 bytes. A call takes no
+   memory and waits for nothing: a CUDA graph can record it as it records a convolution. Maxima and their rows are the bits of the
+   CPU, sums are formed in double precision.
+   PNET_USAGE: an array has another type or shape, or lies elsewhere. PNET_NO_MEMORY. */
 PNET_API enum pnet_status pnet_pool_forward(const struct pnet_set *set, enum pnet_pooling kind,
-    const struct pnet_array *features, const struct pnet_array_out *result,
-    const struct pnet_array_out *argmax, struct pnet_error *e);
+    const struct pnet_array *features, const struct pnet_pool_options *o,
+    const struct pnet_array_out *result, const struct pnet_array_out *argmax, struct pnet_error *e);
 /* The gradient of the features, from that of the results and, for MAX, from `argmax`; of other kinds it is NULL. PNET_BAD_DATA:
-   a row of `argmax` is not there. */
+   a row of `argmax` is not there; on a GPU nothing is added then. */
 PNET_API enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pnet_pooling kind,
     const struct pnet_array *gradient, const struct pnet_array *argmax,
-    const struct pnet_array_out *result, struct pnet_error *e);
+    const struct pnet_pool_options *o, const struct pnet_array_out *result, struct pnet_error *e);
 
 /* The triplets of a set as one block of bytes in the caller's memory, which a framework's allocator may own, which may be copied,
    and which another process may use that runs on a machine with the same byte order. Voxels are not in it, nor the order in which

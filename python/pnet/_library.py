@@ -273,6 +273,10 @@ class pnet_conv_options(Sized):
     ]
 
 
+class pnet_pool_options(Sized):
+    _fields_ = [("size", c_size_t), ("stream", c_void_p)]
+
+
 class pnet_points_options(Sized):
     _fields_ = [
         ("size", c_size_t),
@@ -425,8 +429,8 @@ FALLIBLE = {
     "pnet_conv_forward": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
     "pnet_conv_grad_input": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
     "pnet_conv_grad_weight": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
-    "pnet_pool_forward": [SET, c_int, _ARRAY, _OUT, _OUT],
-    "pnet_pool_backward": [SET, c_int, _ARRAY, _ARRAY, _OUT],
+    "pnet_pool_forward": [SET, c_int, _ARRAY, POINTER(pnet_pool_options), _OUT, _OUT],
+    "pnet_pool_backward": [SET, c_int, _ARRAY, _ARRAY, POINTER(pnet_pool_options), _OUT],
     "pnet_set_packed_bytes": [SET, POINTER(c_size_t)],
     "pnet_set_pack": [SET, c_void_p, c_size_t],
     "pnet_set_unpack": [c_void_p, c_size_t, POINTER(SET)],

@@ -50,6 +50,62 @@ static inline void gpu_free(const void *p)
     GPU_NEED(cudaFree((void *)(uintptr_t)p));
 }
 
+/* To 16 bits, to the nearest value. Numbers of these tests are neither tiny nor large. */
+static inline uint16_t gpu_to_short(float x, enum pnet_dtype dtype)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (dtype == PNET_DTYPE_BF16) return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+    uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7FFFFFFF;
+    if (rest < 0x38800000) return (uint16_t)(sign | (uint32_t)lrintf(fabsf(x) * 0x1p24F));
+    rest += 0xFFF + (rest >> 13 & 1);
+    return (uint16_t)(sign | (rest - 0x38000000) >> 13);
+}
+
+static inline float gpu_from_short(uint16_t x, enum pnet_dtype dtype)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float value;
+    if (dtype == PNET_DTYPE_BF16) {
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    int exponent = x >> 10 & 31, rest = x & 0x3FF;
+    value = exponent ? ldexpf((float)(rest | 0x400), exponent - 25) : ldexpf((float)rest, -24);
+    return x & 0x8000 ? -value : value;
+}
+
+static inline size_t gpu_element(enum pnet_dtype dtype)
+{
+    return dtype == PNET_DTYPE_F32 ? 4 : 2;
+}
+
+/* Rounds x[count] to what is stored, and gives it to the GPU so. */
+static inline void *gpu_put_floats(float *x, int64_t count, enum pnet_dtype dtype)
+{
+    if (dtype == PNET_DTYPE_F32) return gpu_copy(x, (size_t)count * sizeof *x);
+    uint16_t *s = sets_room((size_t)count, sizeof *s);
+    for (int64_t i = 0; i < count; i++) {
+        s[i] = gpu_to_short(x[i], dtype);
+        x[i] = gpu_from_short(s[i], dtype);
+    }
+    void *d = gpu_copy(s, (size_t)count * sizeof *s);
+    free(s);
+    return d;
+}
+
+static inline void gpu_get_floats(float *x, const void *d, int64_t count, enum pnet_dtype dtype)
+{
+    if (dtype == PNET_DTYPE_F32) {
+        gpu_get(x, d, (size_t)count * sizeof *x);
+        return;
+    }
+    uint16_t *s = sets_room((size_t)count, sizeof *s);
+    gpu_get(s, d, (size_t)count * sizeof *s);
+    for (int64_t i = 0; i < count; i++) x[i] = gpu_from_short(s[i], dtype);
+    free(s);
+}
+
 /* An allocator that counts. */
 struct gpu_counts {
     long taken, given, wrong;

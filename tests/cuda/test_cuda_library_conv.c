@@ -27,62 +27,6 @@ static const struct way ways[] = {{"fp32", PNET_PRODUCTS_AS_STORED, PNET_DTYPE_F
     {"fp16", PNET_PRODUCTS_FP16, PNET_DTYPE_F16, 2e-3}};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
-/* To 16 bits, to the nearest value. Numbers of these tests are neither tiny nor large. */
-static uint16_t to_short(float x, enum pnet_dtype dtype)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if (dtype == PNET_DTYPE_BF16) return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-    uint32_t sign = bits >> 16 & 0x8000, rest = bits & 0x7FFFFFFF;
-    if (rest < 0x38800000) return (uint16_t)(sign | (uint32_t)lrintf(fabsf(x) * 0x1p24F));
-    rest += 0xFFF + (rest >> 13 & 1);
-    return (uint16_t)(sign | (rest - 0x38000000) >> 13);
-}
-
-static float from_short(uint16_t x, enum pnet_dtype dtype)
-{
-    uint32_t bits = (uint32_t)x << 16;
-    float value;
-    if (dtype == PNET_DTYPE_BF16) {
-        memcpy(&value, &bits, sizeof value);
-        return value;
-    }
-    int exponent = x >> 10 & 31, rest = x & 0x3FF;
-    value = exponent ? ldexpf((float)(rest | 0x400), exponent - 25) : ldexpf((float)rest, -24);
-    return x & 0x8000 ? -value : value;
-}
-
-static size_t element(enum pnet_dtype dtype)
-{
-    return dtype == PNET_DTYPE_F32 ? 4 : 2;
-}
-
-/* Rounds x[count] to what is stored, and gives it to the GPU so. */
-static void *put(float *x, int64_t count, enum pnet_dtype dtype)
-{
-    if (dtype == PNET_DTYPE_F32) return gpu_copy(x, (size_t)count * sizeof *x);
-    uint16_t *s = sets_room((size_t)count, sizeof *s);
-    for (int64_t i = 0; i < count; i++) {
-        s[i] = to_short(x[i], dtype);
-        x[i] = from_short(s[i], dtype);
-    }
-    void *d = gpu_copy(s, (size_t)count * sizeof *s);
-    free(s);
-    return d;
-}
-
-static void get(float *x, const void *d, int64_t count, enum pnet_dtype dtype)
-{
-    if (dtype == PNET_DTYPE_F32) {
-        gpu_get(x, d, (size_t)count * sizeof *x);
-        return;
-    }
-    uint16_t *s = sets_room((size_t)count, sizeof *s);
-    gpu_get(s, d, (size_t)count * sizeof *s);
-    for (int64_t i = 0; i < count; i++) x[i] = from_short(s[i], dtype);
-    free(s);
-}
-
 /* A case on both devices. */
 struct both {
     struct sets_case c;
@@ -102,10 +46,10 @@ static void begin(struct both *b, const struct way *w, void *stream)
     b->s = sets_take(&b->c, b->cpu);
     b->bias = sets_floats(b->c.out);
     b->stored = w->stored;
-    b->features = put(b->s.features, b->s.feature_count, w->stored);
-    b->gradient = put(b->s.gradient, b->s.result_count, w->stored);
-    b->result = put(b->s.result, b->s.result_count, w->stored);
-    b->to_features = put(b->s.to_features, b->s.feature_count, w->stored);
+    b->features = gpu_put_floats(b->s.features, b->s.feature_count, w->stored);
+    b->gradient = gpu_put_floats(b->s.gradient, b->s.result_count, w->stored);
+    b->result = gpu_put_floats(b->s.result, b->s.result_count, w->stored);
+    b->to_features = gpu_put_floats(b->s.to_features, b->s.feature_count, w->stored);
     b->weights = gpu_copy(b->s.weights, (size_t)b->s.weight_count * sizeof(float));
     b->to_weights = gpu_copy(b->s.to_weights, (size_t)b->s.weight_count * sizeof(float));
     b->d_bias = gpu_copy(b->bias, (size_t)b->c.out * sizeof(float));
@@ -166,7 +110,7 @@ static double difference(const void *d, const float *want, int64_t count, enum p
 {
     float *got = sets_room((size_t)count, sizeof *got);
     double sum = 0, norm = 1e-30;
-    get(got, d, count, dtype);
+    gpu_get_floats(got, d, count, dtype);
     for (int64_t i = 0; i < count; i++) {
         double a = (double)got[i] - (double)want[i];
         sum += a * a;
@@ -275,7 +219,7 @@ static void test_recorded(const struct way *w)
     begin(&b, w, stream);
     struct pnet_conv_options o = {
         .size = sizeof o, .groups = 1, .precision = w->products, .stream = stream};
-    size_t bytes = (size_t)b.s.feature_count * element(w->stored);
+    size_t bytes = (size_t)b.s.feature_count * gpu_element(w->stored);
     struct pnet_error why;
     GPU_NEED(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK(run(&b, &o, true, &why) == PNET_USAGE && strstr(why.message, "workspace"));
@@ -288,7 +232,7 @@ static void test_recorded(const struct way *w)
     GPU_NEED(cudaGraphInstantiate(&exec, graph, 0));
     for (int replay = 0; replay < 3; replay++) {
         for (int64_t i = 0; i < b.s.feature_count; i++) b.s.features[i] = sets_float();
-        void *other = put(b.s.features, b.s.feature_count, w->stored);
+        void *other = gpu_put_floats(b.s.features, b.s.feature_count, w->stored);
         GPU_NEED(cudaDeviceSynchronize());
         GPU_NEED(cudaMemcpyAsync(b.features, other, bytes, cudaMemcpyDeviceToDevice, stream));
         GPU_NEED(cudaGraphLaunch(exec, stream));

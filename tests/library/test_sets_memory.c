@@ -27,8 +27,8 @@ static enum pnet_status run_pool(const struct pnet_set *set, struct pnet_error *
                       g = sets_array(pooled, i.rows_out, layer.in);
     struct pnet_array_out y = sets_out(pooled, i.rows_out, layer.in),
                           x = sets_out(sums.to_features, i.rows_in, layer.in);
-    if (!st) st = pnet_pool_forward(unpacked, PNET_POOLING_MEAN, &f, &y, NULL, e);
-    if (!st) st = pnet_pool_backward(unpacked, PNET_POOLING_MEAN, &g, NULL, &x, e);
+    if (!st) st = pnet_pool_forward(unpacked, PNET_POOLING_MEAN, &f, NULL, &y, NULL, e);
+    if (!st) st = pnet_pool_backward(unpacked, PNET_POOLING_MEAN, &g, NULL, NULL, &x, e);
     pnet_set_free(unpacked);
     return st;
 }

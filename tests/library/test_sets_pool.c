@@ -54,8 +54,8 @@ static enum pnet_status run(struct pooled *p, enum pnet_pooling kind, struct pne
     struct pnet_array_out y = sets_out(p->result, p->info.rows_out, CHANNELS),
                           x = sets_out(p->to_features, p->info.rows_in, CHANNELS),
                           to = {p->argmax, PNET_DTYPE_I32, p->info.rows_out, CHANNELS, 0};
-    enum pnet_status st = pnet_pool_forward(p->set, kind, &f, &y, top ? &to : NULL, why);
-    if (!st) st = pnet_pool_backward(p->set, kind, &g, top ? &from : NULL, &x, why);
+    enum pnet_status st = pnet_pool_forward(p->set, kind, &f, NULL, &y, top ? &to : NULL, why);
+    if (!st) st = pnet_pool_backward(p->set, kind, &g, top ? &from : NULL, NULL, &x, why);
     return st;
 }
 
@@ -175,20 +175,25 @@ static void test_wrong(void)
     narrow.rows--;
     other.dtype = PNET_DTYPE_I64;
     enum pnet_pooling none = (enum pnet_pooling)3, top = PNET_POOLING_MAX, sum = PNET_POOLING_SUM;
-    REFUSED(pnet_pool_forward(p.set, none, &f, &y, NULL, &e), PNET_USAGE, "kind 3");
-    REFUSED(pnet_pool_forward(p.set, top, &narrow, &y, NULL, &e), PNET_USAGE, "features: [");
-    REFUSED(pnet_pool_forward(p.set, top, &other, &y, NULL, &e), PNET_USAGE, "features: dtype 2");
-    REFUSED(pnet_pool_forward(p.set, top, &f, &x, NULL, &e), PNET_USAGE, "result: [");
-    REFUSED(pnet_pool_forward(p.set, sum, &f, &y, &to, &e), PNET_USAGE, "argmax: the maximum");
-    REFUSED(pnet_pool_forward(p.set, top, &f, &y, &y, &e), PNET_USAGE, "argmax: dtype 0");
-    REFUSED(pnet_pool_backward(p.set, top, &g, NULL, &x, &e), PNET_USAGE, "argmax: the maximum");
-    REFUSED(pnet_pool_backward(p.set, sum, &g, &from, &x, &e), PNET_USAGE, "argmax: the maximum");
+    REFUSED(pnet_pool_forward(p.set, none, &f, NULL, &y, NULL, &e), PNET_USAGE, "kind 3");
+    REFUSED(pnet_pool_forward(p.set, top, &narrow, NULL, &y, NULL, &e), PNET_USAGE, "features: [");
+    REFUSED(
+        pnet_pool_forward(p.set, top, &other, NULL, &y, NULL, &e), PNET_USAGE, "features: dtype 2");
+    REFUSED(pnet_pool_forward(p.set, top, &f, NULL, &x, NULL, &e), PNET_USAGE, "result: [");
+    REFUSED(
+        pnet_pool_forward(p.set, sum, &f, NULL, &y, &to, &e), PNET_USAGE, "argmax: the maximum");
+    REFUSED(pnet_pool_forward(p.set, top, &f, NULL, &y, &y, &e), PNET_USAGE, "argmax: dtype 0");
+    REFUSED(
+        pnet_pool_backward(p.set, top, &g, NULL, NULL, &x, &e), PNET_USAGE, "argmax: the maximum");
+    REFUSED(
+        pnet_pool_backward(p.set, sum, &g, &from, NULL, &x, &e), PNET_USAGE, "argmax: the maximum");
     NEED(run(&p, top, &e));
     p.argmax[CHANNELS + 3] = (int32_t)p.info.rows_in;
-    REFUSED(pnet_pool_backward(p.set, top, &g, &from, &x, &e), PNET_BAD_DATA, "argmax: row 1: ");
+    REFUSED(
+        pnet_pool_backward(p.set, top, &g, &from, NULL, &x, &e), PNET_BAD_DATA, "argmax: row 1: ");
     p.argmax[CHANNELS + 3] = -2;
-    REFUSED(pnet_pool_backward(p.set, top, &g, &from, &x, &e), PNET_BAD_DATA, "-2 is none");
-    CHECK(pnet_pool_forward(p.set, top, &narrow, &y, NULL, NULL) == PNET_USAGE);
+    REFUSED(pnet_pool_backward(p.set, top, &g, &from, NULL, &x, &e), PNET_BAD_DATA, "-2 is none");
+    CHECK(pnet_pool_forward(p.set, top, &narrow, NULL, &y, NULL, NULL) == PNET_USAGE);
     drop(&p);
     free(c.index);
 }

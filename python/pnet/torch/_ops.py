@@ -225,7 +225,7 @@ def pool(features: Tensor, packed: Tensor, rows: int, kind: str, inverse: bool) 
     result = x.new_empty((rows, x.shape[1]))
     argmax = x.new_empty((rows if kind == "max" else 0, x.shape[1]), dtype=torch.int32)
     with _unpack(packed, inverse) as of:
-        library.call("pnet_pool_forward", of, number, byref(_in(x)), byref(_out(result)),
+        library.call("pnet_pool_forward", of, number, byref(_in(x)), None, byref(_out(result)),
                      byref(_out(argmax)) if kind == "max" else None)
     return result, argmax
 
@@ -243,7 +243,7 @@ def pool_grad(gradient: Tensor, argmax: Tensor, packed: Tensor, rows: int, kind:
     came_from, result = _matrix("argmax", argmax, torch.int32), g.new_empty((rows, g.shape[1]))
     with _unpack(packed, inverse) as of:
         library.call("pnet_pool_backward", of, number, byref(_in(g)), byref(_in(came_from)) if kind == "max" else None,
-                     byref(_out(result)))
+                     None, byref(_out(result)))
     return result
 
 
