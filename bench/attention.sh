@@ -83,16 +83,21 @@ make_scene() {
     count=$((most * 2 > 20000 ? most * 2 : 20000))
     folder=$out/scenes/$1-$count
     scene=$folder/train/000000.ply
-    [ -s "$folder/dataset.yaml" ] && return 0
     mkdir -p "$out/scenes"
+    exec 9>"$out/scenes/claim" # of those that begin at once, one makes the scene
+    flock 9
     # shellcheck disable=SC2086
-    "$pnetc" data synth "$kind" -o "$folder" --count 1 --points "$count" $beams --seed 1 -q
+    [ -s "$folder/dataset.yaml" ] ||
+        "$pnetc" data synth "$kind" -o "$folder" --count 1 --points "$count" $beams --seed 1 -q || return 1
+    exec 9>&-
 }
 
 # time_case SCENE NET POINTS
 time_case() {
     file=$out/scaling/$1-$2-$3.json
     model=${2%_z}
+    exec 9>"$file.claim"
+    flock -n 9 || return 0 # another `scaling` is at it
     [ -s "$file" ] && return 0
     wanted=$3
     if [ "$model" = "$2" ]; then set -- --set "v=${cell}m"; else set -- --set "v=${cell}m" --set 'order="z"'; fi

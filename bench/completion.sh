@@ -12,6 +12,7 @@
 #   --seeds '1 2 3'               --steps 2000      --batch 32       --lr 0.001
 #   --objects 4800                shapes, of which a tenth is for the test     --points 16384    of a full shape
 #   --set 'coarse=256 count=4096'  params, of the models that have them
+#   --clip 10                     limit of the gradient's norm (none)
 #   --emd yes                     measures the earth mover's distance too: a network must write as many points as a full shape has
 #   --device cpu|cuda             --precision fp32|bf16              --threads N    --workers N
 #   --minutes N                   stops training after N minutes (exit code 1 if runs are missing)
@@ -20,7 +21,7 @@ set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 pnetc=${PNETC:-$here/build/release/pnetc}
 out='' models='pcn foldingnet' ways='chamfer l1 dcd dcd_5 hypercd infocd sinkhorn apml' seeds='1 2 3' steps=2000 batch=32 lr=0.001 objects=4800
-points=16384 set='' emd=no device=cpu precision=fp32 threads=2 workers=2 minutes=0 runs=''
+points=16384 set='' clip='' emd=no device=cpu precision=fp32 threads=2 workers=2 minutes=0 runs=''
 
 die() {
     echo "completion.sh: $*" >&2
@@ -32,7 +33,7 @@ command=${1:-}
 while [ $# -gt 0 ]; do
     case $1 in
     -o) [ $# -gt 1 ] || die '-o needs a folder' && out=$2 && shift ;;
-    --models | --ways | --seeds | --steps | --batch | --lr | --objects | --points | --set | --emd | --device | --precision | \
+    --models | --ways | --seeds | --steps | --batch | --lr | --objects | --points | --set | --clip | --emd | --device | --precision | \
         --threads | --workers | --minutes | --runs)
         [ $# -gt 1 ] || die "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
@@ -54,11 +55,11 @@ batch_size: $batch
 optimizer: {name: adamw}
 lr: $lr
 schedule: {name: cosine}
-clip_grad: 10
 eval_every: 0
 save_every: {steps: 250}
 workers: $workers
 END
+    [ -z "$clip" ] || echo "clip_grad: $clip" >>"$out/run.yaml.$$"
     mv "$out/run.yaml.$$" "$out/run.yaml"
 }
 

@@ -432,12 +432,11 @@ enum pnet_status pnet_runner_backward(
 enum pnet_status pnet_runner_walk(
     struct pnet_runner *s, int slot, pnet_runner_visit *visit, void *context, struct pnet_error *e)
 {
-    static const struct pnet_runner_live live = {.scale = 1};
+    const struct pnet_runner_live live = {.step = s->step, .scale = 1};
     const struct pnet_plan *p = s->plan;
     enum pnet_status st = pnet_device_enter(s->device, e);
     if (!st) st = lay_out(s, &s->slots[slot]->counts, e);
     if (st) return st;
-    s->step = 0;
     pnet_device_put(s->device, live_of(s, 0), &live, sizeof live);
     for (int i = 0; i < p->step_count && !st; i++) {
         struct pnet_exec x;

@@ -11,6 +11,7 @@
 #include "runtime/train/train_tune.h"
 #include "runtime/train/train_weights.h"
 #include "runtime/train/trained.h"
+#include "runtime/run/not_finite.h"
 #include "runtime/run/updater.h"
 
 #include <math.h>
@@ -29,6 +30,7 @@ struct trainer {
     struct pnet_train_kernels kernels;
     struct pnet_loader *loader, *val_loader; /* val_loader: NULL without validation */
     struct pnet_pipeline *pipeline;
+    int slot; /* of the last batch that has run */
     struct pnet_optim optim;
     struct pnet_schedule schedule;
     struct pnet_updater updater;
@@ -394,6 +396,18 @@ static enum pnet_status next_batch(struct trainer *t, struct pnet_ready *r, stru
     return PNET_OK;
 }
 
+/* Sets the error of a step whose loss or gradient is not finite: what is not, and what may help. */
+static enum pnet_status refuse_step(struct trainer *t, struct pnet_error *e)
+{
+    char where[PNET_NOT_FINITE_TEXT];
+    enum pnet_status st = pnet_not_finite(t->runner, t->slot, where, e);
+    if (st) return st;
+    return pnet_error_set(e, PNET_FAILED,
+        "the loss or its gradient is not finite at step %lld: %s. A lower learning rate, or "
+        "clip_grad, may help",
+        (long long)t->step, where);
+}
+
 /* Adapts the loss scale after a step. A skipped step is not an error if a smaller scale may help. */
 static enum pnet_status adapt_scale(
     struct trainer *t, const struct pnet_optim_record *r, struct pnet_error *e)
@@ -401,10 +415,7 @@ static enum pnet_status adapt_scale(
     bool scaled = t->o->target.precision == PNET_FP16;
     t->skips = r->skipped ? t->skips + 1 : 0;
     if (r->skipped && (!scaled || t->loss_scale <= 1 || t->skips > MAX_SKIPS))
-        return pnet_error_set(e, PNET_FAILED,
-            "the loss or its gradient is not finite at step %lld: a lower learning rate, or "
-            "clip_grad, may help",
-            (long long)t->step);
+        return refuse_step(t, e);
     if (!scaled) return PNET_OK;
     t->unskipped = r->skipped ? 0 : t->unskipped + 1;
     if (r->skipped) t->loss_scale /= 2;
@@ -422,10 +433,10 @@ static enum pnet_status run_batch(
     int accumulate = t->o->config->accumulate;
     struct pnet_ready r;
     enum pnet_status st;
-    if ((st = pnet_runner_wait(t->runner, e)) || (st = next_batch(t, &r, e)) ||
-        (st = pnet_runner_forward(
-             t->runner, r.slot, true, (uint32_t)(t->step * accumulate + micro), e)))
-        return st;
+    if ((st = pnet_runner_wait(t->runner, e)) || (st = next_batch(t, &r, e))) return st;
+    t->slot = r.slot;
+    st = pnet_runner_forward(t->runner, r.slot, true, (uint32_t)(t->step * accumulate + micro), e);
+    if (st) return st;
     float scale = (float)(t->loss_scale / accumulate);
     pnet_updater_watch(&t->updater, micro == accumulate - 1);
     if ((st = pnet_runner_backward(t->runner, r.slot, scale, micro > 0, e))) return st;

@@ -201,6 +201,25 @@ static void test_extremes(int32_t width)
     drop(&p);
 }
 
+/* A key whose products are far above those of all keys before it takes all of each row: its power is beyond float32 when it comes
+   by. Wherever it stands in a stage. */
+static void test_late(int32_t width)
+{
+    struct pnet_scopes s = {512, 8, 0, 1, false};
+    int64_t c = width, rows = 130;
+    for (int64_t late = 64; late < 96; late++) {
+        struct problem p = make((int64_t[]){rows}, 1, 1, width, s, false);
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < 2 * c; k++)
+                p.qkv[3 * c * i + k] = k == 0 ? 16 : k == c && i == late ? 64 : 0;
+        p.a.scale = 0.125F; /* products of 128, with log2(e) 185 */
+        snprintf(name, sizeof name, "late key %lld, width %d", (long long)late, width);
+        /* gradients of products are differences of equal numbers, which float32 leaves some of, times 64 */
+        check_case(&p, storage == PNET_STORE_F32 ? 10 : 1, false);
+        drop(&p);
+    }
+}
+
 /* So many tiles that the gradient takes one head at a time, and not all of its tiles. The kernels for the CPU, which
    test_attend holds to the definition, give what is wanted. */
 static void test_windows(int64_t rows)
@@ -315,6 +334,7 @@ int main(int argc, char **argv)
         for (int32_t width = 8; width <= 128; width *= 2) {
             test_alone(width);
             test_extremes(width);
+            test_late(width);
         }
         if (!small) test_windows(s ? 1300000 : 700000);
     }

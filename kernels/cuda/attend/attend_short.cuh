@@ -79,11 +79,12 @@ static __device__ __forceinline__ float power2(float x)
 }
 
 /* The same on the units for products, which have time where that for powers is what holds a kernel up (after FlashAttention-4):
-   2^x = 2^r 2^y with r whole and |y| <= 1/2. The polynomial is off by 7.5e-5 of the power at most. For x <= 127. */
+   2^x = 2^r 2^y with r whole and |y| <= 1/2. The polynomial is off by 7.5e-5 of the power at most. From 128 on it is 2^128 less
+   7.5e-5 of it, a finite number. */
 static __device__ __forceinline__ float power2_by_products(float x)
 {
     const float TO_WHOLE = 12582912.0f; /* 1.5 * 2^23: sums with it are whole */
-    x = fmaxf(x, -126.0f);
+    x = fminf(fmaxf(x, -126.0f), 128.0f);
     float r = x + TO_WHOLE, y = x - (r - TO_WHOLE);
     float p = fmaf(fmaf(fmaf(0.055171434f, y, 0.24261081f), y, 0.69326097f), y, 0.99992812f);
     return __uint_as_float(__float_as_uint(p) + (__float_as_uint(r) << 23));
