@@ -2,95 +2,198 @@
 #include "library/array.h"
 #include "library/set.h"
 
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/base/cuda.h"
+#endif
+
 #include <stdlib.h>
 #include <string.h>
 
-/* Begins a block. Behind it lie, one behind another: the first triplets of rows, outputs and inputs [rows + 1] each; then for
-   triplets by output and by input the other rows; then their taps. */
+/* Begins the block of one order of the triplets. Behind it lie, each at a multiple of 64 bytes: the first triplets of the rows
+   [rows + 1], the other rows, the taps; and of a set that has tiles, the tiles and their list. */
 struct head {
     uint64_t mark;
-    int64_t rows_out, rows_in, count;
+    int64_t rows, others, count;
+    int64_t bytes; /* of the block */
     int32_t taps;
-    int32_t spare[7];
+    int32_t spare[5];
 };
 
 static const uint64_t mark =
-    UINT64_C(0x3074657374656e70); /* "pnetset0" where bytes are little-endian */
+    UINT64_C(0x3174657374656e70); /* "pnetset1" where bytes are little-endian */
 
-/* Bytes from the head on. */
+/* Bytes from the head on. Without tiles the block ends at `tile`. */
 struct places {
-    size_t start[2], other[2], cell[2], end;
+    size_t start, other, cell, tile, list;
 };
 
-/* `h` has numbers of which the sum of all bytes is within an int64_t. */
-static struct places places_of(const struct head *h)
+static size_t next(size_t at, int64_t count, size_t each)
 {
-    struct places p;
-    size_t at = sizeof *h;
-    for (int side = 0; side < 2; side++) {
-        p.start[side] = at;
-        at += (size_t)((side ? h->rows_in : h->rows_out) + 1) * sizeof(int64_t);
-    }
-    for (int side = 0; side < 2; side++) {
-        p.other[side] = at;
-        at += (size_t)h->count * sizeof(int32_t);
-    }
-    for (int side = 0; side < 2; side++) {
-        p.cell[side] = at;
-        at += (size_t)h->count * sizeof(uint16_t);
-    }
-    p.end = (at + 7) / 8 * 8;
+    return (at + (size_t)count * each + 63) / 64 * 64;
+}
+
+static int64_t tiles_of(int64_t rows)
+{
+    return (rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
+}
+
+/* Of numbers that a set can have. */
+static struct places places_of(int64_t rows, int64_t count)
+{
+    struct places p = {.start = sizeof(struct head)};
+    p.other = next(p.start, rows + 1, sizeof(int64_t));
+    p.cell = next(p.other, count, sizeof(int32_t));
+    p.tile = next(p.cell, count, sizeof(uint16_t));
+    p.list = next(p.tile, tiles_of(rows), sizeof(struct pnet_tile));
     return p;
 }
 
-static struct head head_of(const struct pnet_set *set)
+static size_t bytes_of(const struct pnet_triplets *t)
+{
+    struct places p = places_of(t->rows, t->count);
+    return t->tiles.tile ? next(p.list, t->tiles.words, sizeof *t->tiles.list) : p.tile;
+}
+
+enum pnet_status pnet_set_packed_sizes(
+    const struct pnet_set *set, struct pnet_packed *packed, struct pnet_error *e)
 {
     const struct pnet_triplets *t = &set->by_out.triplets;
-    return (struct head){.mark = mark,
+    struct pnet_packed p = {.rows_in = set->in.rows,
         .rows_out = set->out.rows,
-        .rows_in = set->in.rows,
+        .triplets = t->count,
+        .taps = t->cells,
+        .by_out_bytes = bytes_of(t),
+        .by_in_bytes = bytes_of(&set->by_in.triplets)};
+    return pnet_library_give("pnet_packed", &p, packed, sizeof p, e);
+}
+
+/* One block of a struct pnet_packed. */
+struct block {
+    const char *name;
+    char *at;
+    size_t bytes;
+    int64_t rows, others;
+};
+
+static void blocks_of(const struct pnet_packed *p, struct block b[2])
+{
+    b[0] = (struct block){"by_out", p->by_out, p->by_out_bytes, p->rows_out, p->rows_in};
+    b[1] = (struct block){"by_in", p->by_in, p->by_in_bytes, p->rows_in, p->rows_out};
+}
+
+static enum pnet_status check_block(
+    const struct block *b, const struct pnet_home *home, struct pnet_error *e)
+{
+    if (!b->at) return pnet_error_set(e, PNET_USAGE, "%s: it is NULL", b->name);
+    if ((uintptr_t)b->at % PNET_HOME_ALIGNMENT)
+        return pnet_error_set(e, PNET_USAGE, "%s: it is not aligned to 16 bytes", b->name);
+    return home->device.kind == PNET_CPU
+               ? PNET_OK
+               : pnet_home_check(home, b->name, b->at, PNET_HOME_ALIGNMENT, e);
+}
+
+/* A piece of a block and where it comes from. */
+struct piece {
+    size_t at, bytes;
+    const void *from;
+};
+
+static int pieces_of(const struct pnet_triplets *t, struct piece piece[5])
+{
+    struct places p = places_of(t->rows, t->count);
+    size_t rows = (size_t)t->rows, count = (size_t)t->count;
+    piece[0] = (struct piece){p.start, (rows + 1) * sizeof *t->start, t->start};
+    piece[1] = (struct piece){p.other, count * sizeof *t->other, t->other};
+    piece[2] = (struct piece){p.cell, count * sizeof *t->cell, t->cell};
+    if (!t->tiles.tile) return 3;
+    piece[3] =
+        (struct piece){p.tile, (size_t)tiles_of(t->rows) * sizeof *t->tiles.tile, t->tiles.tile};
+    piece[4] =
+        (struct piece){p.list, (size_t)t->tiles.words * sizeof *t->tiles.list, t->tiles.list};
+    return 5;
+}
+
+static struct head head_of(const struct pnet_triplets *t)
+{
+    return (struct head){.mark = mark,
+        .rows = t->rows,
+        .others = t->others,
         .count = t->count,
+        .bytes = (int64_t)bytes_of(t),
         .taps = t->cells};
 }
 
-enum pnet_status pnet_set_packed_bytes(
-    const struct pnet_set *set, size_t *bytes, struct pnet_error *e)
+static void pack_on_cpu(const struct pnet_triplets *t, char *to)
 {
-    enum pnet_status st = pnet_set_check_cpu(set, "packed sets", e);
-    struct head h = head_of(set);
-    if (!st) *bytes = places_of(&h).end;
-    return st;
+    struct head h = head_of(t);
+    struct piece piece[5];
+    int count = pieces_of(t, piece);
+    size_t end = sizeof h;
+    memcpy(to, &h, sizeof h);
+    for (int i = 0; i < count; i++) {
+        memset(to + end, 0, piece[i].at - end);
+        if (piece[i].bytes) memcpy(to + piece[i].at, piece[i].from, piece[i].bytes);
+        end = piece[i].at + piece[i].bytes;
+    }
+    memset(to + end, 0, (size_t)h.bytes - end);
 }
 
-static enum pnet_status check_place(const char *name, const void *at, struct pnet_error *e)
+#ifdef PNET_CUDA_BUILT
+static void pack_on_gpu(const struct pnet_triplets *t, char *to)
 {
-    if (at && (uintptr_t)at % 8 == 0) return PNET_OK;
-    const char *why = at ? "it is not aligned to 8 bytes" : "it is NULL";
-    pnet_error_set(e, PNET_USAGE, "%s: %s", name, why);
-    return PNET_USAGE;
+    struct head h = head_of(t);
+    struct piece piece[5];
+    int count = pieces_of(t, piece);
+    pnet_cuda_fill_bytes(to, 0, (size_t)h.bytes);
+    pnet_cuda_copy_in(to, &h, sizeof h);
+    for (int i = 0; i < count; i++)
+        if (piece[i].bytes) pnet_cuda_copy(to + piece[i].at, piece[i].from, piece[i].bytes);
 }
+
+static enum pnet_status pack_both(
+    const struct pnet_set *s, const struct block b[2], struct pnet_error *e)
+{
+    const struct pnet_home *p = &s->home;
+    int before;
+    enum pnet_status st = pnet_home_waits(p->stream, e);
+    if (!st) st = pnet_home_enter(p, p->stream, &before, e);
+    if (st) return st;
+    pack_on_gpu(&s->by_out.triplets, b[0].at);
+    pack_on_gpu(&s->by_in.triplets, b[1].at);
+    return pnet_home_leave(p, p->stream, before, PNET_OK, e);
+}
+#else
+/* No set lies on a GPU. */
+static enum pnet_status pack_both(
+    const struct pnet_set *s, const struct block b[2], struct pnet_error *e)
+{
+    (void)b;
+    return pnet_device_check(s->home.device, e);
+}
+#endif
 
 enum pnet_status pnet_set_pack(
-    const struct pnet_set *set, void *to, size_t bytes, struct pnet_error *e)
+    const struct pnet_set *set, const struct pnet_packed *packed, struct pnet_error *e)
 {
-    struct head h = head_of(set);
-    struct places p = places_of(&h);
-    enum pnet_status st = pnet_set_check_cpu(set, "packed sets", e);
-    if (!st) st = check_place("to", to, e);
-    if (!st && bytes != p.end)
-        st = pnet_error_set(e, PNET_USAGE, "bytes %zu: the packed set has %zu", bytes, p.end);
+    struct pnet_packed given, needs = {.size = sizeof needs};
+    struct block b[2];
+    enum pnet_status st = pnet_library_take("pnet_packed", packed, &given, sizeof given, e);
+    if (!st) st = pnet_set_packed_sizes(set, &needs, e);
     if (st) return st;
-    char *at = to;
-    memcpy(at, &h, sizeof h);
-    for (int side = 0; side < 2; side++) {
-        const struct pnet_triplets *t = side ? &set->by_in.triplets : &set->by_out.triplets;
-        memcpy(at + p.start[side], t->start, (size_t)(t->rows + 1) * sizeof *t->start);
-        if (!t->count) continue;
-        memcpy(at + p.other[side], t->other, (size_t)t->count * sizeof *t->other);
-        memcpy(at + p.cell[side], t->cell, (size_t)t->count * sizeof *t->cell);
+    needs.by_out = given.by_out;
+    needs.by_in = given.by_in;
+    blocks_of(&needs, b);
+    const size_t bytes[] = {given.by_out_bytes, given.by_in_bytes};
+    for (int n = 0; n < 2 && !st; n++) {
+        if (bytes[n] != b[n].bytes)
+            return pnet_error_set(
+                e, PNET_USAGE, "%s: %zu bytes, expected %zu", b[n].name, bytes[n], b[n].bytes);
+        st = check_block(&b[n], &set->home, e);
     }
-    size_t last = p.cell[1] + (size_t)h.count * sizeof(uint16_t);
-    memset(at + last, 0, p.end - last);
+    if (st) return st;
+    if (pnet_set_on_gpu(set)) return pack_both(set, b, e);
+    pack_on_cpu(&set->by_out.triplets, b[0].at);
+    pack_on_cpu(&set->by_in.triplets, b[1].at);
     return PNET_OK;
 }
 
@@ -143,47 +246,74 @@ static enum pnet_status check_form(const struct pnet_triplets *t, struct pnet_er
     return falls == between ? PNET_OK : broken("taps of a row do not ascend", e);
 }
 
-static enum pnet_status read_head(
-    const void *from, size_t bytes, struct head *h, struct pnet_error *e)
+/* Checks the head of a block in host memory. */
+static enum pnet_status check_head(
+    const struct block *b, const struct pnet_packed *p, struct pnet_error *e)
 {
-    enum pnet_status st = check_place("from", from, e);
+    struct head h;
+    memcpy(&h, b->at, sizeof h);
+    if (h.mark != mark) return broken("they begin with something else", e);
+    if (h.rows != b->rows || h.others != b->others || h.count != p->triplets || h.taps != p->taps)
+        return broken("they are of a set with other numbers of rows, triplets or taps", e);
+    return h.bytes == (int64_t)b->bytes ? PNET_OK
+                                        : broken("they are more or fewer than their head says", e);
+}
+
+static enum pnet_status check_numbers(const struct pnet_packed *p, struct pnet_error *e)
+{
+    if (p->rows_out >= 0 && p->rows_out <= INT32_MAX && p->rows_in >= 0 &&
+        p->rows_in <= INT32_MAX && p->triplets >= 0 &&
+        (uint64_t)p->triplets <= p->by_out_bytes / 6 && p->taps >= 1 && p->taps <= UINT16_MAX + 1)
+        return PNET_OK;
+    return broken("a number of rows, triplets or taps is outside", e);
+}
+
+/* Makes a form that lies in a block. */
+static enum pnet_status unpack(const struct block *b, const struct pnet_packed *p,
+    const struct pnet_home *home, struct pnet_set_form *form, struct pnet_error *e)
+{
+    struct places at = places_of(b->rows, p->triplets);
+    enum pnet_status st = check_block(b, home, e);
     if (st) return st;
-    if (bytes < sizeof *h) return broken("they are too few", e);
-    memcpy(h, from, sizeof *h);
-    if (h->mark != mark) return broken("they begin with something else", e);
-    if (h->rows_out < 0 || h->rows_out > INT32_MAX || h->rows_in < 0 || h->rows_in > INT32_MAX ||
-        h->count < 0 || (uint64_t)h->count > bytes / 12 || h->taps < 1 || h->taps > UINT16_MAX + 1)
-        return broken("a number of rows, triplets or taps is outside", e);
-    if (places_of(h).end != bytes) return broken("they are more or fewer than their head says", e);
+    if (b->bytes < at.tile) return broken("they are too few", e);
+    struct pnet_triplets *t = &form->triplets;
+    *t = (struct pnet_triplets){.rows = b->rows,
+        .others = b->others,
+        .count = p->triplets,
+        .cells = p->taps,
+        .start = (const int64_t *)(const void *)(b->at + at.start),
+        .other = (const int32_t *)(const void *)(b->at + at.other),
+        .cell = (const uint16_t *)(const void *)(b->at + at.cell)};
+    if (home->device.kind == PNET_CPU) {
+        st = check_head(b, p, e);
+        return st ? st : check_form(t, e);
+    }
+    if (b->bytes == at.tile) return PNET_OK;
+    if (b->bytes < at.list) return broken("they are too few for tiles", e);
+    t->tiles = (struct pnet_tiles){.words = (int64_t)((b->bytes - at.list) / sizeof(uint32_t)),
+        .tile = (const struct pnet_tile *)(const void *)(b->at + at.tile),
+        .list = (const uint32_t *)(const void *)(b->at + at.list)};
     return PNET_OK;
 }
 
 enum pnet_status pnet_set_unpack(
-    const void *from, size_t bytes, struct pnet_set **set, struct pnet_error *e)
+    const struct pnet_packed *packed, struct pnet_set **set, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    struct head h = {.mark = 0};
+    struct pnet_packed p;
+    struct block b[2];
     *set = NULL;
-    enum pnet_status st = read_head(from, bytes, &h, e);
+    enum pnet_status st = pnet_library_take("pnet_packed", packed, &p, sizeof p, e);
+    if (!st) st = check_numbers(&p, e);
     if (st) return st;
     struct pnet_set *s = calloc(1, sizeof *s);
     if (!s) return pnet_error_memory(e);
-    struct places p = places_of(&h);
-    const char *at = from;
-    for (int side = 0; side < 2 && !st; side++) {
-        struct pnet_set_form *form =
-            side ? &s->by_in : &s->by_out; /* whose memory is the caller's */
-        form->triplets = (struct pnet_triplets){.rows = side ? h.rows_in : h.rows_out,
-            .others = side ? h.rows_out : h.rows_in,
-            .count = h.count,
-            .cells = h.taps,
-            .start = (const int64_t *)(const void *)(at + p.start[side]),
-            .other = (const int32_t *)(const void *)(at + p.other[side]),
-            .cell = (const uint16_t *)(const void *)(at + p.cell[side])};
-        st = check_form(&form->triplets, e);
-    }
-    s->out = (struct pnet_set_side){.rows = h.rows_out, .extent = {1, 1, 1}};
-    s->in = (struct pnet_set_side){.rows = h.rows_in, .extent = {1, 1, 1}};
+    blocks_of(&p, b);
+    st = pnet_home_read(p.device, p.stream, p.allocator, &s->home, e);
+    if (!st) st = unpack(&b[0], &p, &s->home, &s->by_out, e); /* whose memory is the caller's */
+    if (!st) st = unpack(&b[1], &p, &s->home, &s->by_in, e);
+    s->out = (struct pnet_set_side){.rows = p.rows_out, .extent = {1, 1, 1}};
+    s->in = (struct pnet_set_side){.rows = p.rows_in, .extent = {1, 1, 1}};
     s->samples = 1;
     s->several = true;
     atomic_init(&s->owners, 1);

@@ -172,19 +172,35 @@ PNET_API enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pn
     const struct pnet_array *gradient, const struct pnet_array *argmax,
     const struct pnet_pool_options *o, const struct pnet_array_out *result, struct pnet_error *e);
 
-/* The triplets of a set as one block of bytes in the caller's memory, which a framework's allocator may own, which may be copied,
-   and which another process may use that runs on a machine with the same byte order. Voxels are not in it, nor the order in which
-   a set of points works on its rows, which decides the last bits of gradients of weights. */
-PNET_API enum pnet_status pnet_set_packed_bytes(
-    const struct pnet_set *set, size_t *bytes, struct pnet_error *e);
-/* Writes the block; `to` is aligned to 8 bytes, `bytes` are those of pnet_set_packed_bytes. */
+/* The triplets of a set in the caller's memory, which a framework's allocator may own: a block of bytes for either order in which
+   the set has them. Blocks may be copied, between devices too, and another process may use them that runs on a machine with the
+   same byte order. Voxels are not in them, nor the order in which a set of points works on its rows, which decides the last bits of
+   gradients of weights. */
+struct pnet_packed {
+    size_t size;
+    int64_t rows_in, rows_out, triplets;
+    int32_t taps;
+    size_t by_out_bytes, by_in_bytes;
+    void *by_out,
+        *by_in; /* aligned to 16 bytes; of a set on a GPU its memory. Exchanged, with the numbers: the inverse set */
+    const char *
+        device; /* unpack: where the blocks and the set lie, as struct pnet_voxel_options; pack reads none of these */
+    void *stream;
+    const struct pnet_allocator *allocator; /* for calls without a workspace */
+};
+/* Sets all members but `size` to those of the set: numbers, and the bytes that its blocks need; NULL the others. */
+PNET_API enum pnet_status pnet_set_packed_sizes(
+    const struct pnet_set *set, struct pnet_packed *packed, struct pnet_error *e);
+/* Writes the blocks to `by_out` and `by_in`. On a GPU the stream that the set was made on does it, and nothing waits. */
 PNET_API enum pnet_status pnet_set_pack(
-    const struct pnet_set *set, void *to, size_t bytes, struct pnet_error *e);
-/* The set of a block, which is read where it lies: it must stay as it is until the set and its inverse sets are freed. Takes no
-   memory for the triplets, and the time of reading them once: all numbers are checked, so that no block makes a sum read or
-   write outside of its arrays. PNET_BAD_DATA: the bytes are no block, or have other numbers than pnet_set_pack writes. */
+    const struct pnet_set *set, const struct pnet_packed *packed, struct pnet_error *e);
+/* The set of two blocks, which are read where they lie: they must stay as they are until the set and its inverse sets are freed.
+   Takes no memory for the triplets. On the CPU the time of reading them once: all numbers are checked, so that no block makes a sum
+   read or write outside of its arrays; PNET_BAD_DATA: the bytes are no blocks, or have other numbers than pnet_set_pack writes. On a
+   GPU nothing is read, hence nothing waits, and nothing but the numbers of bytes is checked: blocks must be those of a set with
+   these numbers. Blocks of the CPU work there, more slowly, because they have no tiles. */
 PNET_API enum pnet_status pnet_set_unpack(
-    const void *from, size_t bytes, struct pnet_set **set, struct pnet_error *e);
+    const struct pnet_packed *packed, struct pnet_set **set, struct pnet_error *e);
 
 #ifdef __cplusplus
 }

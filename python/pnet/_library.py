@@ -256,6 +256,23 @@ class pnet_set_info(Sized):
     ]
 
 
+class pnet_packed(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("rows_in", c_int64),
+        ("rows_out", c_int64),
+        ("triplets", c_int64),
+        ("taps", c_int32),
+        ("by_out_bytes", c_size_t),
+        ("by_in_bytes", c_size_t),
+        ("by_out", c_void_p),
+        ("by_in", c_void_p),
+        ("device", c_char_p),
+        ("stream", c_void_p),
+        ("allocator", POINTER(pnet_allocator)),
+    ]
+
+
 class pnet_array_out(Structure):
     _fields_ = [("data", c_void_p), ("dtype", c_int), ("rows", c_int64), ("width", c_int64), ("stride", c_int64)]
 
@@ -431,9 +448,9 @@ FALLIBLE = {
     "pnet_conv_grad_weight": [SET, _ARRAY, _ARRAY, _CONV, _OUT],
     "pnet_pool_forward": [SET, c_int, _ARRAY, POINTER(pnet_pool_options), _OUT, _OUT],
     "pnet_pool_backward": [SET, c_int, _ARRAY, _ARRAY, POINTER(pnet_pool_options), _OUT],
-    "pnet_set_packed_bytes": [SET, POINTER(c_size_t)],
-    "pnet_set_pack": [SET, c_void_p, c_size_t],
-    "pnet_set_unpack": [c_void_p, c_size_t, POINTER(SET)],
+    "pnet_set_packed_sizes": [SET, POINTER(pnet_packed)],
+    "pnet_set_pack": [SET, POINTER(pnet_packed)],
+    "pnet_set_unpack": [POINTER(pnet_packed), POINTER(SET)],
     "pnet_points_new": [_ARRAY, POINTER(pnet_points_options), POINTER(POINTS)],
     "pnet_points_grid": [POINTS, c_double, POINTER(POINTS)],
     "pnet_points_counts": [POINTS, POINTER(pnet_points_info)],
@@ -514,6 +531,13 @@ _functions = _open()
 def version() -> str:
     """The version of the library that is loaded."""
     return _functions.pnet_version().decode()
+
+
+def untyped(name: str, count: int):
+    """A function that can fail and takes so many pointers, the error among them, for callers that have addresses as integers."""
+    found = _functions[name]  # another object than call() uses
+    found.restype, found.argtypes = c_int, [c_void_p] * count
+    return found
 
 
 def plain(name: str, *arguments):

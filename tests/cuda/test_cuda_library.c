@@ -226,22 +226,6 @@ static void test_bad_arguments(void)
     gpu_free(d);
 }
 
-/* What is there on the CPU alone says so. */
-static void test_cpu_alone(void)
-{
-    struct sets_case c = {
-        .o = {.size = sizeof c.o, .kernel = {3, 3, 3}, .extent = {9, 9, 9}}, .axes = 3};
-    sets_fill(&c, 4, -1);
-    struct pnet_set *gpu = gpu_make(&c, NULL, NULL);
-    void *x = gpu_room(64);
-    size_t bytes;
-    REFUSED(pnet_set_packed_bytes(gpu, &bytes, &e), PNET_USAGE, "packed sets");
-    REFUSED(pnet_set_pack(gpu, x, 8, &e), PNET_USAGE, "packed sets");
-    pnet_set_free(gpu);
-    gpu_free(x);
-    free(c.index);
-}
-
 /* Voxels that the stream still has to copy; memory of an allocator, all of which comes back. */
 static void test_stream(void)
 {
@@ -351,7 +335,6 @@ int main(void)
     test_lists();
     test_bad_voxels();
     test_bad_arguments();
-    test_cpu_alone();
     test_stream();
     test_no_memory();
     int device = -1;

@@ -14,15 +14,17 @@ static float *pooled; /* results of a pool, and its gradient */
 /* A pool there and back, through a set in a block of bytes. */
 static enum pnet_status run_pool(const struct pnet_set *set, struct pnet_error *e)
 {
-    static int64_t block[1 << 14];
+    _Alignas(64) static char block[2][1 << 17];
+    struct pnet_packed p = {.size = sizeof p};
     struct pnet_set_info i = {.size = sizeof i};
     struct pnet_set *unpacked = NULL;
-    size_t bytes = 0;
     enum pnet_status st = pnet_set_counts(set, &i, e);
-    if (!st) st = pnet_set_packed_bytes(set, &bytes, e);
-    if (!st && bytes > sizeof block) exit(1);
-    if (!st) st = pnet_set_pack(set, block, bytes, e);
-    if (!st) st = pnet_set_unpack(block, bytes, &unpacked, e);
+    if (!st) st = pnet_set_packed_sizes(set, &p, e);
+    if (!st && (p.by_out_bytes > sizeof block[0] || p.by_in_bytes > sizeof block[1])) exit(1);
+    p.by_out = block[0];
+    p.by_in = block[1];
+    if (!st) st = pnet_set_pack(set, &p, e);
+    if (!st) st = pnet_set_unpack(&p, &unpacked, e);
     struct pnet_array f = sets_array(sums.features, i.rows_in, layer.in),
                       g = sets_array(pooled, i.rows_out, layer.in);
     struct pnet_array_out y = sets_out(pooled, i.rows_out, layer.in),

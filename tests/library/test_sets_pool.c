@@ -198,68 +198,97 @@ static void test_wrong(void)
     free(c.index);
 }
 
-/* The set of a block gives the bits of the set that it was made of, and so do their inverse sets. */
+/* The blocks of a set, in one piece of memory. */
+struct blocks {
+    struct pnet_packed p;
+    char *memory;
+    size_t bytes;
+};
+
+static struct blocks pack(const struct pnet_set *set)
+{
+    struct blocks b = {.p = {.size = sizeof b.p}};
+    NEED(pnet_set_packed_sizes(set, &b.p, &e));
+    CHECK(!b.p.by_out && !b.p.by_in && b.p.by_out_bytes % 64 == 0);
+    b.bytes = b.p.by_out_bytes + b.p.by_in_bytes;
+    b.memory = sets_room(b.bytes, 1);
+    memset(b.memory, 0x55, b.bytes);
+    b.p.by_out = b.memory;
+    b.p.by_in = b.memory + b.p.by_out_bytes;
+    NEED(pnet_set_pack(set, &b.p, &e));
+    return b;
+}
+
+/* Two sets of the same triplets: the same bits of all sums. */
+static void check_same(const struct sets_case *c, struct pnet_set *one, struct pnet_set *two)
+{
+    struct sets_sums s = sets_take(c, one);
+    struct sets_sums same = s; /* the same arrays, with results of its own */
+    sets_run(c, one, &s);
+    same.result = sets_floats(s.result_count);
+    same.to_features = sets_floats(s.feature_count);
+    same.to_weights = sets_floats(s.weight_count);
+    sets_run(c, two, &same);
+    CHECK(!memcmp(s.result, same.result, (size_t)s.result_count * sizeof(float)));
+    CHECK(!memcmp(s.to_features, same.to_features, (size_t)s.feature_count * sizeof(float)));
+    CHECK(!memcmp(s.to_weights, same.to_weights, (size_t)s.weight_count * sizeof(float)));
+    free(same.result);
+    free(same.to_features);
+    free(same.to_weights);
+    sets_drop(&s);
+}
+
+/* The set of blocks gives the bits of the set that they were made of; so do their inverse sets, and blocks exchanged. */
 static void test_packed(enum pnet_set_kind kind)
 {
     struct sets_case c = layer_of(kind, 3);
-    struct pnet_set *first = sets_make(&c), *second = NULL, *back[2] = {NULL, NULL};
-    size_t bytes = 0;
-    NEED(pnet_set_packed_bytes(first, &bytes, &e));
-    char *block = sets_room(bytes, 1), *again = sets_room(bytes, 1);
-    NEED(pnet_set_pack(first, block, bytes, &e));
-    NEED(pnet_set_unpack(block, bytes, &second, &e));
-    NEED(pnet_set_pack(second, again, bytes, &e));
-    CHECK(!memcmp(block, again, bytes));
+    struct pnet_set *first = sets_make(&c), *second = NULL, *back[3] = {NULL, NULL, NULL};
+    struct blocks b = pack(first);
+    NEED(pnet_set_unpack(&b.p, &second, &e));
+    struct blocks again = pack(second);
+    CHECK(b.bytes == again.bytes && !memcmp(b.memory, again.memory, b.bytes));
     NEED(pnet_set_inverse(first, &back[0], &e));
     NEED(pnet_set_inverse(second, &back[1], &e));
-    for (int turned = 0; turned < 2; turned++) {
-        struct sets_sums s = sets_take(&c, turned ? back[0] : first);
-        struct sets_sums same = s; /* the same arrays, with results of its own */
-        sets_run(&c, turned ? back[0] : first, &s);
-        same.result = sets_floats(s.result_count);
-        same.to_features = sets_floats(s.feature_count);
-        same.to_weights = sets_floats(s.weight_count);
-        sets_run(&c, turned ? back[1] : second, &same);
-        CHECK(!memcmp(s.result, same.result, (size_t)s.result_count * sizeof(float)));
-        CHECK(!memcmp(s.to_features, same.to_features, (size_t)s.feature_count * sizeof(float)));
-        CHECK(!memcmp(s.to_weights, same.to_weights, (size_t)s.weight_count * sizeof(float)));
-        free(same.result);
-        free(same.to_features);
-        free(same.to_weights);
-        sets_drop(&s);
-    }
+    struct pnet_packed turned = {.size = sizeof turned,
+        .rows_in = b.p.rows_out,
+        .rows_out = b.p.rows_in,
+        .triplets = b.p.triplets,
+        .taps = b.p.taps,
+        .by_out = b.p.by_in,
+        .by_out_bytes = b.p.by_in_bytes,
+        .by_in = b.p.by_out,
+        .by_in_bytes = b.p.by_out_bytes};
+    NEED(pnet_set_unpack(&turned, &back[2], &e));
+    check_same(&c, first, second);
+    check_same(&c, back[0], back[1]);
+    check_same(&c, back[0], back[2]);
     struct pnet_error why;
     CHECK(pnet_set_indices(second, c.index, c.rows * 4, &why) == PNET_USAGE);
     pnet_set_free(second); /* the inverse set keeps it */
-    pnet_set_free(back[1]);
-    pnet_set_free(back[0]);
+    for (int i = 0; i < 3; i++) pnet_set_free(back[i]);
     pnet_set_free(first);
-    free(block);
-    free(again);
+    free(b.memory);
+    free(again.memory);
     free(c.index);
 }
 
-/* Whatever the bytes are, the block is refused or its sums stay inside of their arrays. */
+/* Whatever the bytes are, the blocks are refused or their sums stay inside of their arrays. */
 static void test_damaged(void)
 {
     struct sets_case c = layer_of(PNET_SET_STRIDED, 40);
     struct pnet_set *set = sets_make(&c);
     struct pooled p = take(set);
-    size_t bytes = 0;
     struct pnet_error why;
-    NEED(pnet_set_packed_bytes(set, &bytes, &e));
-    char *block = sets_room(bytes, 1);
-    NEED(pnet_set_pack(set, block, bytes, &e));
+    struct blocks b = pack(set);
     long taken = 0, refusals = 0;
-    for (size_t at = 0; at < bytes; at++)
+    for (size_t at = 0; at < b.bytes; at++)
         for (int bit = 0; bit < 8; bit += 7) {
             struct pnet_set *other = NULL;
-            block[at] = (char)(block[at] ^ (1 << bit));
-            enum pnet_status st = pnet_set_unpack(block, bytes, &other, &why);
+            b.memory[at] = (char)(b.memory[at] ^ (1 << bit));
+            enum pnet_status st = pnet_set_unpack(&b.p, &other, &why);
             CHECK(st == PNET_BAD_DATA || (st == PNET_OK && other));
             if (st) refusals++;
-            if (!st && sets_info(other).rows_in == p.info.rows_in &&
-                sets_info(other).rows_out == p.info.rows_out) {
+            if (!st) {
                 struct sets_sums s = sets_take(&c, other);
                 sets_run(&c, other, &s);
                 sets_drop(&s);
@@ -268,20 +297,52 @@ static void test_damaged(void)
                 taken++;
             }
             pnet_set_free(other);
-            block[at] = (char)(block[at] ^ (1 << bit));
+            b.memory[at] = (char)(b.memory[at] ^ (1 << bit));
         }
     CHECKF(refusals > 100 && taken > 10, "%ld refused, %ld taken", refusals, taken);
-    struct pnet_set *other = NULL;
-    REFUSED(pnet_set_unpack(block, 63, &other, &e), PNET_BAD_DATA, "too few");
-    REFUSED(pnet_set_unpack(block, bytes - 8, &other, &e), PNET_BAD_DATA, "more or fewer");
-    REFUSED(pnet_set_unpack(block + 4, bytes - 4, &other, &e), PNET_USAGE, "aligned");
-    REFUSED(pnet_set_unpack(NULL, bytes, &other, &e), PNET_USAGE, "NULL");
-    REFUSED(pnet_set_pack(set, block, bytes - 8, &e), PNET_USAGE, "bytes");
-    REFUSED(pnet_set_pack(set, block + 4, bytes, &e), PNET_USAGE, "aligned");
-    CHECK(!other && pnet_set_unpack(block, 8, &other, NULL) == PNET_BAD_DATA);
     p.set = set;
     drop(&p);
-    free(block);
+    free(b.memory);
+    free(c.index);
+}
+
+/* Wrong numbers and places. */
+static void test_wrong_blocks(void)
+{
+    struct sets_case c = layer_of(PNET_SET_STRIDED, 40);
+    struct pnet_set *set = sets_make(&c), *other = NULL;
+    struct blocks b = pack(set);
+    struct pnet_packed w;
+#define WRONG(change, status, part)                                                                \
+    do {                                                                                           \
+        w = b.p;                                                                                   \
+        change;                                                                                    \
+        REFUSED(pnet_set_unpack(&w, &other, &e), status, part);                                    \
+    } while (0)
+    w = b.p;
+    w.triplets = 0;
+    w.by_out_bytes = 0;
+    REFUSED(pnet_set_unpack(&w, &other, &e), PNET_BAD_DATA, "too few");
+    WRONG(w.by_out_bytes -= 64, PNET_BAD_DATA, "too few");
+    WRONG(w.by_in_bytes += 64, PNET_BAD_DATA, "more or fewer");
+    WRONG(w.triplets -= 1, PNET_BAD_DATA, "other numbers");
+    WRONG(w.triplets = INT64_MAX, PNET_BAD_DATA, "outside");
+    WRONG(w.rows_in = -1, PNET_BAD_DATA, "outside");
+    WRONG(w.taps = 0, PNET_BAD_DATA, "outside");
+    WRONG(w.by_in = w.by_out, PNET_BAD_DATA, "other numbers");
+    WRONG(w.by_out = b.memory + 4, PNET_USAGE, "by_out: it is not aligned");
+    WRONG(w.by_in = NULL, PNET_USAGE, "by_in: it is NULL");
+    WRONG(w.device = "gpu", PNET_USAGE, "device");
+#undef WRONG
+    w = b.p;
+    w.by_in_bytes -= 64;
+    REFUSED(pnet_set_pack(set, &w, &e), PNET_USAGE, "by_in: ");
+    w = b.p;
+    w.by_out = b.memory + 4;
+    REFUSED(pnet_set_pack(set, &w, &e), PNET_USAGE, "aligned");
+    CHECK(!other && pnet_set_pack(set, &w, NULL) == PNET_USAGE);
+    pnet_set_free(set);
+    free(b.memory);
     free(c.index);
 }
 
@@ -300,5 +361,6 @@ int main(void)
     test_listed();
     test_wrong();
     test_damaged();
+    test_wrong_blocks();
     return check_end();
 }
