@@ -172,10 +172,10 @@ PNET_API enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pn
     const struct pnet_array *gradient, const struct pnet_array *argmax,
     const struct pnet_pool_options *o, const struct pnet_array_out *result, struct pnet_error *e);
 
-/* The triplets of a set in the caller's memory, which a framework's allocator may own: a block of bytes for either order in which
-   the set has them. Blocks may be copied, between devices too, and another process may use them that runs on a machine with the
-   same byte order. Voxels are not in them, nor the order in which a set of points works on its rows, which decides the last bits of
-   gradients of weights. */
+/* The triplets of a set in the caller's memory, which a framework's allocator may own: a block of bytes for either order in
+   which the set has them. Blocks may be copied, between devices too, and another process may use them that runs on a machine
+   with the same byte order. Voxels are not in them, nor the order in which a set of points works on its rows, which decides the
+   last bits of gradients of weights. */
 struct pnet_packed {
     size_t size;
     int64_t rows_in, rows_out, triplets;
@@ -195,10 +195,10 @@ PNET_API enum pnet_status pnet_set_packed_sizes(
 PNET_API enum pnet_status pnet_set_pack(
     const struct pnet_set *set, const struct pnet_packed *packed, struct pnet_error *e);
 /* The set of two blocks, which are read where they lie: they must stay as they are until the set and its inverse sets are freed.
-   Takes no memory for the triplets. On the CPU the time of reading them once: all numbers are checked, so that no block makes a sum
-   read or write outside of its arrays; PNET_BAD_DATA: the bytes are no blocks, or have other numbers than pnet_set_pack writes. On a
-   GPU nothing is read, hence nothing waits, and nothing but the numbers of bytes is checked: blocks must be those of a set with
-   these numbers. Blocks of the CPU work there, more slowly, because they have no tiles. */
+   Takes no memory for the triplets. On the CPU the time of reading them once: all numbers are checked, so that no block makes a
+   sum read or write outside of its arrays; PNET_BAD_DATA: the bytes are no blocks, or have other numbers than pnet_set_pack
+   writes. On a GPU nothing is read, hence nothing waits, and nothing but the numbers of bytes is checked: blocks must be those of
+   a set with these numbers. Blocks of the CPU work there, more slowly, because they have no tiles. */
 PNET_API enum pnet_status pnet_set_unpack(
     const struct pnet_packed *packed, struct pnet_set **set, struct pnet_error *e);
 

@@ -1,5 +1,5 @@
-/* Sets in the caller's memory on a GPU: their sums are the bits of the sets that they were made of; blocks go from one device to the
-   other; an unpacked set works in a recording that makes nothing else. */
+/* Sets in the caller's memory on a GPU: their sums are the bits of the sets that they were made of; blocks go from one device to
+   the other; an unpacked set works in a recording. */
 #include "tests/check.h"
 
 #ifndef PNET_CUDA_BUILT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from pnet import _library as library
-from pnet.torch import _sets
+from pnet.torch import _sets, _sums
 
 
 class NeighborCache:
@@ -51,5 +51,4 @@ def sparse_submanifold_conv3d(feats: Tensor, coords: Tensor, shape, weight: Tens
         neighbor_cache = NeighborCache(coords, made, rule)
     else:
         made = neighbor_cache.of(coords, rule)
-    by_tap = weight.reshape(weight.shape[0], -1, weight.shape[4]).permute(1, 2, 0)
-    return made.conv(feats, by_tap, bias), neighbor_cache
+    return _sums.conv(made._triplets, feats, weight, bias, 1, outer=True), neighbor_cache

@@ -1,49 +1,30 @@
-"""The operators of libpnet in PyTorch: pnet::voxel_set and pnet::triplet_set make sets, pnet::conv and pnet::pool use them.
+"""The operators pnet:: of PyTorch, for torch.compile, torch.export and whatever else looks into a program; programs that run as
+they are written take the shorter way of _sums.py.
 
-A set travels as one int64 tensor, which holds all of its triplets (pnet_set_pack in pnet.h). So it is an input like any other to
-autograd, torch.compile, copies and pickles; nothing else remembers it, hence nothing can be stale.
+A set travels as tensors: its two blocks (pnet_set_pack in pnet.h), int64, and a tensor without elements whose second size is the
+number of triplets. So it is an input like any other to autograd, torch.compile, copies and pickles; nothing else remembers it,
+hence nothing can be stale.
 
-All operators compute float32 on the CPU. What calls them converts other types (pnet.torch.conv).
+On the CPU operators compute float32, on a GPU also types with 16 bits. What calls them converts others (_sums.py).
 """
 
-from ctypes import POINTER, byref, c_float, c_int32, c_size_t, c_void_p
+from ctypes import POINTER, c_int32, c_void_p
 from typing import List, Optional, Tuple
 
 import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from pnet import _handle
 from pnet import _library as library
-
-_DTYPES = {torch.float32: library.DTYPES["f32"], torch.int32: library.DTYPES["i32"]}
-
-
-def _matrix(name: str, given: Tensor, dtype: torch.dtype) -> Tensor:
-    """A contiguous matrix in host memory; of weights [taps, in, out] the rows of all taps lie behind one another."""
-    if given.device.type != "cpu":
-        raise library.refuse(f"{name} is on {given.device}: pnet.torch computes on the CPU only")
-    if given.dtype != dtype:
-        raise library.refuse(f"{name} is {given.dtype}, expected {dtype}")
-    return given.detach().contiguous()
+from pnet.torch import _calls, _device
 
 
-def _in(matrix: Tensor) -> library.pnet_array:
-    """A matrix of _matrix(), which must live as long as this is used."""
-    width = matrix.shape[-1]
-    rows = matrix.shape[0] if matrix.dim() == 2 else matrix.shape[0] * matrix.shape[1]
-    return library.pnet_array(data=matrix.data_ptr(), dtype=_DTYPES[matrix.dtype], rows=rows, width=width, stride=0)
-
-
-def _out(matrix: Tensor) -> library.pnet_array_out:
-    """The same to be filled."""
-    given = _in(matrix)
-    return library.pnet_array_out(data=given.data, dtype=given.dtype, rows=given.rows, width=given.width, stride=0)
-
-
-def _pointer(tensor: Tensor, kind):
-    """Its first element, for functions that take no void *."""
-    return POINTER(kind).from_buffer(c_void_p(tensor.data_ptr()))
+def _in(name: str, given: Tensor, dtype: torch.dtype) -> tuple[Tensor, library.pnet_array]:
+    """A matrix, or a column, and what says so to the library; the tensor must live as long as that is used."""
+    _device.check(given.device)
+    found = _calls.matrix(name, given.detach(), dtype, given.device)
+    rows, width = found.shape if found.dim() == 2 else (found.shape[0], 1)
+    return found, library.pnet_array(data=found.data_ptr(), dtype=_calls._DTYPES[dtype], rows=rows, width=width, stride=0)
 
 
 class _Handle:
@@ -58,41 +39,17 @@ class _Handle:
     def __exit__(self, *_) -> None:
         library.plain("pnet_set_free", self.value)
 
-    def inverse(self) -> "_Handle":
-        made = c_void_p()
-        with self as of:
-            library.call("pnet_set_inverse", of, byref(made))
-        return _Handle(made)
 
-
-def _compute() -> None:
-    """Before each call that runs threads."""
-    _handle.Computing.own_process()
-    _handle.Computing.begun()
-
-
-def _unpack(packed: Tensor, inverse: bool) -> "_Handle":
-    """The set of a tensor of _pack(), which must live as long as this is used."""
-    _compute()
-    made = c_void_p()
-    library.call("pnet_set_unpack", packed.data_ptr(), packed.numel() * 8, byref(made))
-    return _Handle(made).inverse() if inverse else _Handle(made)
-
-
-def _pack(of: c_void_p) -> Tensor:
-    size = c_size_t()
-    library.call("pnet_set_packed_bytes", of, byref(size))
-    packed = torch.empty(size.value // 8, dtype=torch.int64)
-    library.call("pnet_set_pack", of, packed.data_ptr(), size.value)
-    return packed
+def _sizes(like: Tensor, count: int) -> Tensor:
+    return like.new_empty((0, count))
 
 
 @custom_op("pnet::voxel_set", mutates_args=())
 def voxel_set(indices: Tensor, kind: str, extent: List[int], kernel: List[int], stride: List[int], padding: List[int],
-              dilation: List[int], output_padding: List[int], batches: int) -> Tuple[Tensor, Tensor]:
-    """pnet_set_voxels: the voxels of the outputs, int32 [rows, 1 + axes], and the set. A submanifold set has the voxels of its
-    inputs, and gives none here."""
-    given = _matrix("indices", indices, torch.int32)
+              dilation: List[int], output_padding: List[int], batches: int) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    """pnet_set_voxels: the voxels of the outputs, int32 [rows, 1 + axes], and the set: blocks by output and by input, and [0,
+    triplets]. A submanifold set has the voxels of its inputs, and gives none here. On a GPU it waits for the current stream."""
+    given, array = _in("indices", indices, torch.int32)
     options = library.pnet_voxel_options(
         kind=library.choice("kind", library.SETS, kind), batches=library.count("batches", batches, 31))
     numbers = {"extent": extent, "kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation,
@@ -102,166 +59,150 @@ def voxel_set(indices: Tensor, kind: str, extent: List[int], kernel: List[int], 
             raise library.refuse(f"{name} has {len(value)} numbers for indices with {given.shape[1]} columns: expected the "
                                  "sample and one to three axes")
         getattr(options, name)[:len(value)] = [library.count(name, number, 31) for number in value]
-    _compute()
-    made = c_void_p()
-    library.call("pnet_set_voxels", byref(_in(given)), byref(options), byref(made))
-    with _Handle(made) as of:
+    _device.place(given.device, options)
+    _calls.computing()
+    with _Handle(_device.make("pnet_set_voxels", array, options)) as of:
         info = library.pnet_set_info()
-        library.call("pnet_set_counts", of, byref(info))
-        if kind == "submanifold":
-            return given.new_empty((0, given.shape[1])), _pack(of)
-        voxels = given.new_empty((info.rows_out, given.shape[1]))
-        library.call("pnet_set_indices", of, _pointer(voxels, c_int32), voxels.numel())
-        return voxels, _pack(of)
+        library.call("pnet_set_counts", of, info)
+        voxels = given.new_empty((0 if kind == "submanifold" else info.rows_out, given.shape[1]))
+        if kind != "submanifold":
+            library.call("pnet_set_indices", of, POINTER(c_int32).from_buffer(c_void_p(voxels.data_ptr())), voxels.numel())
+        by_out, by_in, count = _calls.pack(of, given.device)
+        return voxels, by_out, by_in, _sizes(by_out, count)
+
+
+def _fake_set(like: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    size = torch.library.get_ctx().new_dynamic_size
+    blocks = [like.new_empty((size(min=8),), dtype=torch.int64) for _ in range(2)]
+    return *blocks, _sizes(blocks[0], size())
 
 
 @voxel_set.register_fake
 def _(indices, kind, extent, kernel, stride, padding, dilation, output_padding, batches):
     rows = 0 if kind == "submanifold" else torch.library.get_ctx().new_dynamic_size()
-    words = torch.library.get_ctx().new_dynamic_size(min=8)
-    return indices.new_empty((rows, indices.shape[1])), indices.new_empty((words,), dtype=torch.int64)
+    return indices.new_empty((rows, indices.shape[1])), *_fake_set(indices)
 
 
 @custom_op("pnet::triplet_set", mutates_args=())
-def triplet_set(i: Tensor, j: Tensor, k: Tensor, rows_out: int, rows_in: int, taps: int) -> Tensor:
-    """pnet_set_triplets, of int32 [n] each."""
-    columns = [_matrix(name, one, torch.int32).reshape(-1, 1) for name, one in (("i", i), ("j", j), ("k", k))]
-    _compute()
-    made = c_void_p()
-    library.call("pnet_set_triplets", *(byref(_in(c)) for c in columns), library.count("rows_out", rows_out, 63),
-                 library.count("rows_in", rows_in, 63), library.count("taps", taps, 31), None, byref(made))
+def triplet_set(i: Tensor, j: Tensor, k: Tensor, rows_out: int, rows_in: int, taps: int) -> Tuple[Tensor, Tensor, Tensor]:
+    """pnet_set_triplets, of int32 [n] each: the set, as voxel_set gives it. On a GPU it waits for the current stream."""
+    columns = [_in(name, one, torch.int32) for name, one in (("i", i), ("j", j), ("k", k))]
+    options = library.pnet_triplet_options()
+    _device.place(i.device, options)
+    _calls.computing()
+    made = _device.make("pnet_set_triplets", *(array for _, array in columns), library.count("rows_out", rows_out, 63),
+                        library.count("rows_in", rows_in, 63), library.count("taps", taps, 31), options)
     with _Handle(made) as of:
-        return _pack(of)
+        by_out, by_in, count = _calls.pack(of, i.device)
+        return by_out, by_in, _sizes(by_out, count)
 
 
 @triplet_set.register_fake
 def _(i, j, k, rows_out, rows_in, taps):
-    return i.new_empty((torch.library.get_ctx().new_dynamic_size(min=8),), dtype=torch.int64)
-
-
-def _options(groups: int) -> library.pnet_conv_options:
-    return library.pnet_conv_options(groups=library.count("groups", groups, 31))
+    return _fake_set(i)
 
 
 @custom_op("pnet::conv", mutates_args=())
-def conv(features: Tensor, weight: Tensor, bias: Optional[Tensor], packed: Tensor, rows: int, inverse: bool,
+def conv(features: Tensor, weight: Tensor, bias: Optional[Tensor], by_out: Tensor, by_in: Tensor, triplets: int, rows: int,
          groups: int) -> Tensor:
-    """pnet_conv_forward: features [rows_in, in], weight [taps, in / groups, out], bias [out], float32; returns [rows, out].
-    `inverse` exchanges inputs and outputs of the set."""
-    x, w = _matrix("features", features, torch.float32), _matrix("weight", weight, torch.float32)
-    options, result = _options(groups), x.new_empty((rows, w.shape[2]))
-    if bias is not None:
-        added = _matrix("bias", bias, torch.float32)
-        if added.shape != (w.shape[2],):
-            raise library.refuse(f"bias is {list(added.shape)}, expected [{w.shape[2]}]")
-        options.bias = _pointer(added, c_float)
-    with _unpack(packed, inverse) as of:
-        library.call("pnet_conv_forward", of, byref(_in(x)), byref(_in(w)), byref(options), byref(_out(result)))
-    return result
+    """pnet_conv_forward: features [rows_in, in], weight float32 [taps, in / groups, out], bias [out]; returns [rows, out] in the
+    type of the features. The blocks exchanged exchange inputs and outputs of the set."""
+    of = _calls.Triplets(by_out, by_in, triplets, rows, features.shape[0], weight.shape[0])
+    return _calls.forward(of, features, weight, bias, groups)
 
 
 @conv.register_fake
-def _(features, weight, bias, packed, rows, inverse, groups):
+def _(features, weight, bias, by_out, by_in, triplets, rows, groups):
     return features.new_empty((rows, weight.shape[2]))
 
 
 @custom_op("pnet::conv_grad_input", mutates_args=())
-def conv_grad_input(gradient: Tensor, weight: Tensor, packed: Tensor, rows: int, inverse: bool, groups: int) -> Tensor:
+def conv_grad_input(gradient: Tensor, weight: Tensor, by_out: Tensor, by_in: Tensor, triplets: int, rows: int,
+                    groups: int) -> Tensor:
     """pnet_conv_grad_input: [rows, in] of gradient [rows_out, out]."""
-    g, w = _matrix("gradient", gradient, torch.float32), _matrix("weight", weight, torch.float32)
-    options, result = _options(groups), g.new_empty((rows, w.shape[1] * groups))
-    with _unpack(packed, inverse) as of:
-        library.call("pnet_conv_grad_input", of, byref(_in(g)), byref(_in(w)), byref(options), byref(_out(result)))
-    return result
+    of = _calls.Triplets(by_out, by_in, triplets, gradient.shape[0], rows, weight.shape[0])
+    return _calls.grad_input(of, gradient, weight, groups)
 
 
 @conv_grad_input.register_fake
-def _(gradient, weight, packed, rows, inverse, groups):
+def _(gradient, weight, by_out, by_in, triplets, rows, groups):
     return gradient.new_empty((rows, weight.shape[1] * groups))
 
 
 @custom_op("pnet::conv_grad_weight", mutates_args=())
-def conv_grad_weight(features: Tensor, gradient: Tensor, packed: Tensor, taps: int, inverse: bool, groups: int) -> Tensor:
-    """pnet_conv_grad_weight: [taps, in / groups, out]."""
-    x, g = _matrix("features", features, torch.float32), _matrix("gradient", gradient, torch.float32)
-    options, result = _options(groups), x.new_empty((taps, x.shape[1] // groups, g.shape[1]))
-    with _unpack(packed, inverse) as of:
-        library.call("pnet_conv_grad_weight", of, byref(_in(x)), byref(_in(g)), byref(options), byref(_out(result)))
-    return result
+def conv_grad_weight(features: Tensor, gradient: Tensor, by_out: Tensor, by_in: Tensor, triplets: int, taps: int,
+                     groups: int) -> Tensor:
+    """pnet_conv_grad_weight: float32 [taps, in / groups, out]."""
+    of = _calls.Triplets(by_out, by_in, triplets, gradient.shape[0], features.shape[0], taps)
+    return _calls.grad_weight(of, features, gradient, groups)
 
 
 @conv_grad_weight.register_fake
-def _(features, gradient, packed, taps, inverse, groups):
-    return features.new_empty((taps, features.shape[1] // groups, gradient.shape[1]))
+def _(features, gradient, by_out, by_in, triplets, taps, groups):
+    return features.new_empty((taps, features.shape[1] // groups, gradient.shape[1]), dtype=torch.float32)
 
 
 def _conv_saves(ctx, inputs, output):
-    features, weight, bias, packed, rows, inverse, groups = inputs
-    ctx.save_for_backward(features, weight, packed)
-    ctx.rows_in, ctx.taps, ctx.inverse, ctx.groups = features.shape[0], weight.shape[0], inverse, groups
+    features, weight, bias, by_out, by_in, triplets, rows, groups = inputs
+    ctx.save_for_backward(features, weight, by_out, by_in)
+    ctx.triplets, ctx.rows_in, ctx.taps, ctx.groups = triplets, features.shape[0], weight.shape[0], groups
 
 
 def _conv_backward(ctx, gradient):
-    features, weight, packed = ctx.saved_tensors
+    features, weight, *blocks = ctx.saved_tensors
     wanted = ctx.needs_input_grad
     to_features = to_weight = to_bias = None
     if wanted[0]:
-        to_features = conv_grad_input(gradient, weight, packed, ctx.rows_in, ctx.inverse, ctx.groups)
+        to_features = conv_grad_input(gradient, weight, *blocks, ctx.triplets, ctx.rows_in, ctx.groups)
     if wanted[1]:
-        to_weight = conv_grad_weight(features, gradient, packed, ctx.taps, ctx.inverse, ctx.groups)
+        to_weight = conv_grad_weight(features, gradient, *blocks, ctx.triplets, ctx.taps, ctx.groups)
     if wanted[2]:
-        to_bias = gradient.sum(0)
-    return to_features, to_weight, to_bias, None, None, None, None
+        to_bias = gradient.sum(0, dtype=torch.float32)
+    return to_features, to_weight, to_bias, None, None, None, None, None
 
 
 conv.register_autograd(_conv_backward, setup_context=_conv_saves)
 
 
 @custom_op("pnet::pool", mutates_args=())
-def pool(features: Tensor, packed: Tensor, rows: int, kind: str, inverse: bool) -> Tuple[Tensor, Tensor]:
+def pool(features: Tensor, by_out: Tensor, by_in: Tensor, triplets: int, taps: int, rows: int,
+         kind: str) -> Tuple[Tensor, Tensor]:
     """pnet_pool_forward: [rows, channels] of features [rows_in, channels], and int32 of the same shape for "max", the rows that
     its numbers came from; [0, channels] for "mean" and "sum"."""
-    x, number = _matrix("features", features, torch.float32), library.choice("kind", library.POOLINGS, kind)
-    result = x.new_empty((rows, x.shape[1]))
-    argmax = x.new_empty((rows if kind == "max" else 0, x.shape[1]), dtype=torch.int32)
-    with _unpack(packed, inverse) as of:
-        library.call("pnet_pool_forward", of, number, byref(_in(x)), None, byref(_out(result)),
-                     byref(_out(argmax)) if kind == "max" else None)
-    return result, argmax
+    of = _calls.Triplets(by_out, by_in, triplets, rows, features.shape[0], taps)
+    return _calls.pool(of, features, kind)
 
 
 @pool.register_fake
-def _(features, packed, rows, kind, inverse):
+def _(features, by_out, by_in, triplets, taps, rows, kind):
     shape = (rows if kind == "max" else 0, features.shape[1])
     return features.new_empty((rows, features.shape[1])), features.new_empty(shape, dtype=torch.int32)
 
 
 @custom_op("pnet::pool_grad", mutates_args=())
-def pool_grad(gradient: Tensor, argmax: Tensor, packed: Tensor, rows: int, kind: str, inverse: bool) -> Tensor:
+def pool_grad(gradient: Tensor, argmax: Tensor, by_out: Tensor, by_in: Tensor, triplets: int, taps: int, rows: int,
+              kind: str) -> Tensor:
     """pnet_pool_backward: [rows, channels] of gradient [rows_out, channels]."""
-    g, number = _matrix("gradient", gradient, torch.float32), library.choice("kind", library.POOLINGS, kind)
-    came_from, result = _matrix("argmax", argmax, torch.int32), g.new_empty((rows, g.shape[1]))
-    with _unpack(packed, inverse) as of:
-        library.call("pnet_pool_backward", of, number, byref(_in(g)), byref(_in(came_from)) if kind == "max" else None,
-                     None, byref(_out(result)))
-    return result
+    of = _calls.Triplets(by_out, by_in, triplets, gradient.shape[0], rows, taps)
+    return _calls.pool_grad(of, gradient, argmax, kind)
 
 
 @pool_grad.register_fake
-def _(gradient, argmax, packed, rows, kind, inverse):
+def _(gradient, argmax, by_out, by_in, triplets, taps, rows, kind):
     return gradient.new_empty((rows, gradient.shape[1]))
 
 
 def _pool_saves(ctx, inputs, output):
-    features, packed, rows, kind, inverse = inputs
-    ctx.save_for_backward(output[1], packed)
+    features, by_out, by_in, triplets, taps, rows, kind = inputs
+    ctx.save_for_backward(output[1], by_out, by_in)
     ctx.mark_non_differentiable(output[1])
-    ctx.rows_in, ctx.kind, ctx.inverse = features.shape[0], kind, inverse
+    ctx.triplets, ctx.taps, ctx.rows_in, ctx.kind = triplets, taps, features.shape[0], kind
 
 
 def _pool_backward(ctx, gradient, _):
-    argmax, packed = ctx.saved_tensors
-    return pool_grad(gradient, argmax, packed, ctx.rows_in, ctx.kind, ctx.inverse), None, None, None, None
+    argmax, *blocks = ctx.saved_tensors
+    to_features = pool_grad(gradient, argmax, *blocks, ctx.triplets, ctx.taps, ctx.rows_in, ctx.kind)
+    return to_features, None, None, None, None, None, None
 
 
 pool.register_autograd(_pool_backward, setup_context=_pool_saves)

@@ -1,4 +1,4 @@
-"""Sets of voxels as tensors, and the sums over them for all types that PyTorch's autocast uses."""
+"""Sets of voxels, made once for each tensor of indices."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from pnet import _library as library
-from pnet.torch import _ops
-
-_NARROW = (torch.bfloat16, torch.float16)
+from pnet.torch import _ops, _sums
+from pnet.torch._calls import Triplets
 
 
 def axes(what: str, value, count: int) -> list[int]:
@@ -41,19 +40,6 @@ def same_rows(known: Tensor, version: int | None, given: Tensor) -> bool:
     return known is given or torch.equal(known, given)
 
 
-def _result_type(features: Tensor, *others: Tensor | None) -> torch.dtype:
-    """What a sum returns: the type of autocast, or else that of the features, which the others must have too."""
-    for given in (features, *others):
-        if given is not None and given.dtype not in (torch.float32, *_NARROW):
-            raise library.refuse(f"{given.dtype}: expected float32, bfloat16 or float16")
-    if torch.is_autocast_enabled(features.device.type):
-        return torch.get_autocast_dtype(features.device.type)
-    for given in others:
-        if given is not None and given.dtype != features.dtype:
-            raise library.refuse(f"features are {features.dtype}, and weights {given.dtype}: without autocast both have one type")
-    return features.dtype
-
-
 class VoxelSet:
     """Which rows of voxels a convolution or a pool joins, by which tap: made by voxel_set().
 
@@ -62,12 +48,9 @@ class VoxelSet:
     rows_in, rows_out, taps
     """
 
-    def __init__(self, packed: Tensor, indices: tuple[Tensor, Tensor], extents: tuple[list[int], list[int]], taps: int,
-                 inverted: bool = False):
-        self._packed = packed
+    def __init__(self, triplets: Triplets, indices: tuple[Tensor, Tensor], extents: tuple[list[int], list[int]]):
+        self._triplets = triplets
         self._indices, self._extents = indices, extents  # of inputs and outputs
-        self._inverted = inverted
-        self.taps = taps
 
     @property
     def indices(self) -> Tensor:
@@ -85,25 +68,27 @@ class VoxelSet:
     def rows_out(self) -> int:
         return self._indices[1].shape[0]
 
+    @property
+    def taps(self) -> int:
+        return self._triplets.taps
+
     def inverse(self) -> VoxelSet:
         """The same triplets from the outputs back to the inputs, in their order."""
-        return VoxelSet(self._packed, self._indices[::-1], self._extents[::-1], self.taps, not self._inverted)
+        return VoxelSet(self._triplets.inverse(), self._indices[::-1], self._extents[::-1])
 
     def conv(self, features: Tensor, weight: Tensor, bias: Tensor | None = None, groups: int = 1) -> Tensor:
         """result[i] = bias + sum over (i, j, k) of features[j] weight[k].
 
-        features [rows_in, in], weight [taps, in / groups, out], bias [out]; returns [rows_out, out]. Products and sums are
-        float32 whatever the types; the result has the type of autocast, or else that of the features.
+        features [rows_in, in], weight [taps, in / groups, out], bias [out]; returns [rows_out, out]. The result has the type of
+        autocast, or else that of the features. Products and sums are float32 on the CPU whatever the types; on a GPU features in
+        16 bits are multiplied as they are, and those in float32 as torch.set_float32_matmul_precision says. Gradients of float32
+        weights are float32.
         """
-        kind = _result_type(features, weight, bias)
-        given = None if bias is None else bias.float()
-        return _ops.conv(features.float(), weight.float(), given, self._packed, self.rows_out, self._inverted, groups).to(kind)
+        return _sums.conv(self._triplets, features, weight, bias, groups)
 
     def pool(self, features: Tensor, kind: str = "max") -> Tensor:
         """result[i] = "max", "mean" or "sum" over (i, j, k) of features[j], 0 where there is none: [rows_out, channels]."""
-        if features.dtype not in (torch.float32, *_NARROW):
-            raise library.refuse(f"features are {features.dtype}: expected float32, bfloat16 or float16")
-        return _ops.pool(features.float(), self._packed, self.rows_out, kind, self._inverted)[0].to(features.dtype)
+        return _sums.pool(self._triplets, features, kind)
 
 
 class _Cache:
@@ -172,22 +157,34 @@ def voxel_set(indices: Tensor, extent, kernel=3, *, kind: str = "submanifold", s
     rule = (kind, batches, *map(tuple, (inside, *numbers)))
     sets = _cache.of(indices)
     if rule not in sets:
-        outputs, packed = _ops.voxel_set(indices, kind, inside, *numbers, batches)
-        if torch.compiler.is_compiling() and kind != "submanifold":
+        outputs, by_out, by_in, sizes = _ops.voxel_set(indices, kind, inside, *numbers, batches)
+        if kind == "submanifold":
+            outputs = None
+        rows = indices.shape[0]
+        taps = 1
+        for number in numbers[0]:
+            taps *= number
+        triplets = Triplets(by_out, by_in, sizes.shape[1], rows if outputs is None else outputs.shape[0], rows, taps)
+        if not torch.compiler.is_compiling():
+            triplets.made()
+        elif outputs is not None:
             torch._check(outputs.shape[0] > 1)  # or else a batch norm behind it could not be compiled, which asks for that
-        sets[rule] = packed, None if kind == "submanifold" else outputs
-    packed, outputs = sets[rule]
-    taps = 1
-    for number in numbers[0]:
-        taps *= number
-    return VoxelSet(packed, (indices, indices if outputs is None else outputs),
-                    (inside, extent_after(kind, inside, *numbers)), taps)
+        sets[rule] = triplets, outputs
+    triplets, outputs = sets[rule]
+    return VoxelSet(triplets, (indices, indices if outputs is None else outputs),
+                    (inside, extent_after(kind, inside, *numbers)))
 
 
 def sample_set(indices: Tensor, batches: int) -> VoxelSet:
-    """One output for each sample, which joins all rows of it."""
-    i = indices[:, 0].contiguous()
-    j = torch.arange(indices.shape[0], dtype=torch.int32, device=indices.device)
-    packed = _ops.triplet_set(i, j, torch.zeros_like(j), batches, indices.shape[0], 1)
-    samples = torch.arange(batches, dtype=torch.int32, device=indices.device).reshape(-1, 1)
-    return VoxelSet(packed, (indices, samples), ([], []), 1)
+    """One output for each sample, which joins all rows of it; made once, as those of voxel_set()."""
+    sets, rule = _cache.of(indices), ("samples", batches)
+    if rule not in sets:
+        rows = indices.shape[0]
+        i = indices[:, 0].contiguous()
+        j = torch.arange(rows, dtype=torch.int32, device=indices.device)
+        by_out, by_in, sizes = _ops.triplet_set(i, j, torch.zeros_like(j), batches, rows, 1)
+        triplets = Triplets(by_out, by_in, sizes.shape[1], batches, rows, 1)
+        samples = torch.arange(batches, dtype=torch.int32, device=indices.device).reshape(-1, 1)
+        sets[rule] = triplets if torch.compiler.is_compiling() else triplets.made(), samples
+    triplets, samples = sets[rule]
+    return VoxelSet(triplets, (indices, samples), ([], []))

@@ -2,6 +2,7 @@
 processes."""
 
 import copy
+import ctypes
 import gc
 import io
 import os
@@ -44,23 +45,71 @@ class Operators(support.Case):
         self.weight = torch.randn(27, 4, 6, generator=random)
         self.bias = torch.randn(6, generator=random)
 
+    def blocks(self, of=None):
+        """A set as operators take it."""
+        triplets = (of or self.set)._triplets
+        return triplets.by_out, triplets.by_in, triplets.count
+
+    def test_ways_agree(self):
+        """Functions of autograd, and operators under a mode: the same bits."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        class Counts(TorchDispatchMode):
+            seen = set()
+
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                self.seen.add(str(func))
+                return func(*args, **(kwargs or {}))
+
+        def run():
+            found = []
+            for kind in torch.float32, torch.bfloat16:
+                leaves = [t.to(kind).requires_grad_() for t in (self.x.features, self.weight, self.bias)]
+                y = self.set.conv(*leaves)
+                z = self.set.inverse().pool(y, "max")
+                found += [y, z, *torch.autograd.grad(z.float().pow(2).sum(), leaves)]
+            return found
+
+        wanted = run()
+        with Counts() as counts:
+            got = run()
+        for name in "conv", "conv_grad_input", "conv_grad_weight", "pool", "pool_grad":
+            self.assertIn(f"pnet.{name}.default", counts.seen)
+        for one, two in zip(got, wanted):
+            self.same(one, two)
+
+    def test_arguments(self):
+        """The numbers that a call writes lie where the structs of the library have them."""
+        from pnet import _library as library
+        from pnet.torch import _calls
+        frame = _calls.Frame()
+        self.assertEqual(_calls.NUMBERS.size, _calls.Frame.error.offset)
+        _calls.NUMBERS.pack_into((ctypes.c_char * ctypes.sizeof(frame)).from_buffer(frame), 0, *range(1, 24))
+        found = []
+        for part in frame.left, frame.right, frame.result, frame.options:
+            for name, kind in part._fields_:
+                value = getattr(part, name)
+                found.append(ctypes.cast(value, ctypes.c_void_p).value if name == "bias" else value)
+        self.assertEqual(found, list(range(1, 24)))
+        self.assertEqual(len(found), 15 + len(library.pnet_conv_options._fields_))
+
     def test_opcheck(self):
-        rows, packed = len(self.x.indices), self.set._packed
+        rows, blocks = len(self.x.indices), self.blocks()
         features, gradient = self.x.features, torch.randn(rows, 6, generator=support.draw(1))
         learned = [t.clone().requires_grad_() for t in (features, self.weight, self.bias)]
-        argmax = _ops.pool(features, packed, rows, "max", False)[1]
+        argmax = _ops.pool(features, *blocks, 27, rows, "max")[1]
         column = torch.zeros(5, dtype=torch.int32)
         rule = [SHAPE, [3] * 3, [2] * 3, [1] * 3, [1] * 3, [0] * 3, 2]
         for name, arguments in (
-            ("conv", (*learned, packed, rows, False, 1)),
-            ("conv", (*learned[:2], None, packed, rows, True, 1)),
-            ("conv", (learned[0], torch.randn(27, 2, 6), None, packed, rows, False, 2)),
-            ("conv_grad_input", (gradient, self.weight, packed, rows, False, 1)),
-            ("conv_grad_weight", (features, gradient, packed, 27, False, 1)),
-            ("pool", (learned[0], packed, rows, "max", False)),
-            ("pool", (learned[0], packed, rows, "mean", True)),
-            ("pool_grad", (features, argmax, packed, rows, "max", False)),
-            ("pool_grad", (features, argmax[:0], packed, rows, "sum", False)),
+            ("conv", (*learned, *blocks, rows, 1)),
+            ("conv", (*learned[:2], None, *blocks, rows, 1)),
+            ("conv", (learned[0], torch.randn(27, 2, 6), None, *blocks, rows, 2)),
+            ("conv_grad_input", (gradient, self.weight, *blocks, rows, 1)),
+            ("conv_grad_weight", (features, gradient, *blocks, 27, 1)),
+            ("pool", (learned[0], *blocks, 27, rows, "max")),
+            ("pool", (learned[0], *blocks, 27, rows, "mean")),
+            ("pool_grad", (features, argmax, *blocks, 27, rows, "max")),
+            ("pool_grad", (features, argmax[:0], *blocks, 27, rows, "sum")),
             ("voxel_set", (self.x.indices, "submanifold", *rule)),
             ("voxel_set", (self.x.indices, "strided", *rule)),
             ("voxel_set", (self.x.indices, "transposed", *rule)),
@@ -142,13 +191,13 @@ class Operators(support.Case):
 
     def test_made_once(self):
         again = pnet.torch.voxel_set(self.x.indices, SHAPE, batches=2)
-        self.assertIs(again._packed, self.set._packed)
+        self.assertIs(again._triplets, self.set._triplets)
         other = pnet.torch.voxel_set(self.x.indices, SHAPE, 5, batches=2)
-        self.assertIsNot(other._packed, self.set._packed)
+        self.assertIsNot(other._triplets, self.set._triplets)
         x = self.x.indices
         x[:] = x.flip(0)  # written to: the tensor is another one
         changed = pnet.torch.voxel_set(x, SHAPE, batches=2)
-        self.assertIsNot(changed._packed, self.set._packed)
+        self.assertIsNot(changed._triplets, self.set._triplets)
         self.same(changed.conv(self.x.features.flip(0), self.weight), self.set.conv(self.x.features, self.weight).flip(0))
 
     def test_forgotten(self):
@@ -176,12 +225,15 @@ class Operators(support.Case):
         self.usage("bias is [5]", self.set.conv, self.x.features, self.weight, torch.zeros(5))
         self.usage("groups", self.set.conv, self.x.features, self.weight, None, 3)
         self.usage("expected one of", self.set.pool, self.x.features, "median")
-        damaged = self.set._packed.clone()
-        damaged[-1] = -1
-        self.usage("no packed set", _ops.conv, self.x.features, self.weight, None, damaged, len(self.x.indices), False, 1)
+        by_out, by_in, count = self.blocks()
+        damaged = by_in.clone()
+        damaged[-8] = -1
+        rows = len(self.x.indices)
+        self.usage("no packed set", _ops.conv, self.x.features, self.weight, None, by_out, damaged, count, rows, 1)
+        self.usage("other numbers", _ops.conv, self.x.features, self.weight, None, by_out, by_in, count, rows + 1, 1)
         with torch._subclasses.FakeTensorMode():
-            fake = torch.empty(9, 4), torch.empty(27, 4, 6), None, torch.empty(8, dtype=torch.int64)
-            self.assertEqual(_ops.conv(*fake, 9, False, 1).shape, (9, 6))
+            block = torch.empty(8, dtype=torch.int64)
+            self.assertEqual(_ops.conv(torch.empty(9, 4), torch.empty(27, 4, 6), None, block, block, 20, 9, 1).shape, (9, 6))
 
 
 class Frameworks(support.Case):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pnet import _library as library
-from pnet.torch import _sets
+from pnet.torch import _sets, _sums
 from pnet.torch.spconv.core import IndiceData, SparseConvTensor, expand_nd
 from pnet.torch.spconv.modules import SparseModule
 
@@ -113,10 +113,6 @@ class SparseConvolution(SetModule):
         words += [f"groups={self.groups}"] * (self.groups != 1) + ["bias=False"] * (self.bias is None)
         return ", ".join(words)
 
-    def _by_tap(self) -> Tensor:
-        """The weights as sets take them: [taps, in_channels / groups, out_channels]."""
-        return self.weight.reshape(self.out_channels, -1, self.in_channels // self.groups).permute(1, 2, 0)
-
     def _product(self, features: Tensor) -> Tensor:
         """A kernel of 1."""
         if self.groups == 1:
@@ -157,7 +153,7 @@ class SparseConvolution(SetModule):
             found, indice_dict = self._find(input)
             made, indices, shape = found.made, found.out_indices, found.out_spatial_shape
             self._count_voxels(indices.shape[0])
-        features = made.conv(input.features, self._by_tap(), self.bias, self.groups)
+        features = _sums.conv(made._triplets, input.features, self.weight, self.bias, self.groups, outer=True)
         return input._with(features, indices, shape, indice_dict)
 
 

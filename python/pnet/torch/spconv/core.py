@@ -46,6 +46,11 @@ class IndiceData:
     def _present(self) -> tuple:
         return _sets.version_of(self.indices), _sets.version_of(self.out_indices)
 
+    def _same_version(self, side: int) -> bool:
+        """Whether indices are known to be as they were."""
+        version = self._versions[side]
+        return version is not None and version == _sets.version_of(self.out_indices if side else self.indices)
+
     @property
     def is_subm(self) -> bool:
         return self.rule[0] == "submanifold"
@@ -56,10 +61,14 @@ class IndiceData:
 
     def check_inputs(self, key: str, x: SparseConvTensor) -> None:
         """Raises ValueError unless x has the voxels that the set has as inputs."""
+        if x.indices is self.indices and x.spatial_shape is self.spatial_shape and self._same_version(0):
+            return
         self._check(key, x, self.indices, self.spatial_shape, self._versions[0])
 
     def check_outputs(self, key: str, x: SparseConvTensor) -> None:
         """The same for outputs."""
+        if x.indices is self.out_indices and x.spatial_shape is self.out_spatial_shape and self._same_version(1):
+            return
         self._check(key, x, self.out_indices, self.out_spatial_shape, self._versions[1])
 
     @staticmethod
@@ -122,9 +131,10 @@ class SparseConvTensor:
         raise ValueError("features cannot be assigned: x = x.replace_feature(features) makes another tensor")
 
     def _with(self, features: Tensor, indices: Tensor, spatial_shape, indice_dict: dict) -> SparseConvTensor:
-        made = SparseConvTensor(features, indices, spatial_shape, self.batch_size, self.grid, self.voxel_num, indice_dict,
-                                self.benchmark, force_algo=self.force_algo)
-        made.benchmark_record = self.benchmark_record
+        made = SparseConvTensor.__new__(SparseConvTensor)
+        made._features, made.indices, made.spatial_shape, made.indice_dict = features, indices, spatial_shape, indice_dict
+        made.batch_size, made.grid, made.voxel_num, made.benchmark = self.batch_size, self.grid, self.voxel_num, self.benchmark
+        made.force_algo, made.benchmark_record = self.force_algo, self.benchmark_record
         return made
 
     def replace_feature(self, feature: Tensor) -> SparseConvTensor:

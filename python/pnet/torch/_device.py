@@ -1,0 +1,61 @@
+"""The device that tensors lie on, as the library takes it: its name, the current stream, memory of PyTorch's allocator."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import POINTER, c_void_p, pointer
+
+import torch
+
+from pnet import _library as library
+
+_kept = threading.local()  # why there was no memory, until the call returns
+
+
+def _take(_, size: int, stream: int | None) -> int | None:
+    try:
+        return torch.cuda.caching_allocator_alloc(size, stream=stream or 0)
+    except BaseException as why:  # nothing may leave a callback
+        _kept.why = why
+        return None
+
+
+def _give(_, memory: int, size: int, stream: int | None) -> None:
+    torch.cuda.caching_allocator_delete(memory)
+
+
+# PyTorch's caching allocator, for the GPU that is the current one.
+_memory = library.pnet_allocator(take=library.TAKE(_take), give=library.GIVE(_give))
+_memory_pointer = pointer(_memory)
+
+raw_stream = torch._C._cuda_getCurrentRawStream if hasattr(torch._C, "_cuda_getCurrentRawStream") else (
+    lambda index: torch.cuda.current_stream(index).cuda_stream)
+
+
+def check(device: torch.device) -> None:
+    """Raises Error unless sets can lie there."""
+    if device.type not in ("cpu", "cuda"):
+        raise library.refuse(f"tensors are on {device}: pnet.torch computes on the CPU and on NVIDIA GPUs")
+
+
+def place(device: torch.device, options) -> None:
+    """Fills in the members device, stream and allocator of a struct of options."""
+    check(device)
+    if device.type == "cuda":
+        options.device = b"cuda:%d" % device.index
+        options.stream = raw_stream(device.index) or None
+        options.allocator = _memory_pointer
+
+
+def make(name: str, *arguments) -> c_void_p:
+    """Calls a function that makes an object; where PyTorch had no memory for it, its exception is raised."""
+    made = c_void_p()
+    _kept.why = None
+    try:
+        library.call(name, *arguments, made)
+    except library.Error:
+        why, _kept.why = _kept.why, None
+        if why is not None:
+            raise why
+        raise
+    return made
