@@ -335,10 +335,12 @@ static void test_refused(void)
     NEED(pnet_conv_workspace(b.gpu, PNET_CONV_FORWARD, 8, 8, 1, &need, &e));
     if (need > 16) /* else 16 bytes are enough */
         REFUSED(pnet_conv_forward(b.gpu, &f, &w, &o, &y, &e), PNET_USAGE, "workspace_bytes: 16");
-    CHECK(cudaSetDevice(1000) != cudaSuccess); /* an error that the program leaves behind */
-    REFUSED(pnet_conv_forward(b.gpu, &f, &w, NULL, &y, &e), PNET_NO_DEVICE,
-        "GPU 0: an earlier call of the program failed");
-    CHECK(cudaGetLastError() != cudaSuccess);
+    if (!getenv("PNET_SHORT")) { /* tools that watch each call would report this one */
+        CHECK(cudaSetDevice(1000) != cudaSuccess); /* an error that the program leaves behind */
+        REFUSED(pnet_conv_forward(b.gpu, &f, &w, NULL, &y, &e), PNET_NO_DEVICE,
+            "GPU 0: an earlier call of the program failed");
+        CHECK(cudaGetLastError() != cudaSuccess);
+    }
     NEED(pnet_conv_forward(b.gpu, &f, &w, NULL, &y, &e));
     end(&b);
     free(b.c.index);

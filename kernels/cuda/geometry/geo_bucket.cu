@@ -81,7 +81,7 @@ static __global__ void sample_items(
 /* So few that joining them costs little. */
 static unsigned extent_blocks(int64_t n)
 {
-    enum { MOST = 256, ROWS_EACH = 4 * GEO_THREADS };
+    const int64_t MOST = 256, ROWS_EACH = 4 * GEO_THREADS;
     int64_t blocks = (n + ROWS_EACH - 1) / ROWS_EACH;
     return (unsigned)(blocks < MOST ? blocks : MOST);
 }
