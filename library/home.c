@@ -9,7 +9,7 @@
 #include "kernels/cuda/base/stream.h"
 #endif
 
-enum pnet_status pnet_home_read(const char *device, void *stream,
+enum pnet_status pnet_home_read(const char *what, const char *device, void *stream,
     const struct pnet_allocator *allocator, struct pnet_home *p, struct pnet_error *e)
 {
     *p = (struct pnet_home){.stream = stream};
@@ -20,8 +20,8 @@ enum pnet_status pnet_home_read(const char *device, void *stream,
         pnet_library_take("pnet_allocator", allocator, &p->allocator, sizeof p->allocator, e);
     if (st) return st;
     if (p->device.kind == PNET_CPU && (stream || allocator))
-        return pnet_error_set(e, PNET_USAGE, "%s: the set lies on the CPU, and %s are for a GPU",
-            stream ? "stream" : "allocator", stream ? "streams" : "allocators");
+        return pnet_error_set(e, PNET_USAGE, "%s: %s on the CPU, and %s are for a GPU",
+            stream ? "stream" : "allocator", what, stream ? "streams" : "allocators");
     if (allocator && (!p->allocator.take || !p->allocator.give))
         return pnet_error_set(
             e, PNET_USAGE, "allocator: `%s` is NULL", p->allocator.take ? "give" : "take");
@@ -111,6 +111,89 @@ void pnet_home_give(const struct pnet_home *p, void *stream, struct pnet_rooms *
     }
 }
 
+enum pnet_status pnet_making_begin(struct pnet_making *m)
+{
+    const struct pnet_home *p = m->home;
+    enum pnet_status st = pnet_home_waits(p->stream, m->e);
+    return st ? st : pnet_home_enter(p, p->stream, &m->before, m->e);
+}
+
+/* Gives memory back after waiting: the caller's stream does not know yet of the work that used it. */
+static void give_back(struct pnet_making *m, struct pnet_rooms *r)
+{
+    pnet_cuda_stream_wait();
+    pnet_home_give(m->home, m->home->stream, r);
+}
+
+enum pnet_status pnet_making_end(struct pnet_making *m, enum pnet_status st)
+{
+    give_back(m, &m->step);
+    give_back(m, &m->call);
+    return pnet_home_leave(m->home, m->home->stream, m->before, st, m->e);
+}
+
+static void *room_of(struct pnet_making *m, struct pnet_rooms *r, int64_t count, size_t each)
+{
+    return pnet_home_take(m->home, m->home->stream, (size_t)count * each, r, m->e);
+}
+
+void *pnet_making_keep(struct pnet_making *m, int64_t count, size_t each)
+{
+    return room_of(m, m->kept, count, each);
+}
+
+void *pnet_making_take(struct pnet_making *m, int64_t count, size_t each)
+{
+    return room_of(m, &m->call, count, each);
+}
+
+void *pnet_making_once(struct pnet_making *m, int64_t count, size_t each)
+{
+    return room_of(m, &m->step, count, each);
+}
+
+enum pnet_status pnet_making_error(const struct pnet_making *m)
+{
+    return pnet_home_error(m->home, m->e);
+}
+
+enum pnet_status pnet_making_step(struct pnet_making *m)
+{
+    give_back(m, &m->step);
+    return pnet_making_error(m);
+}
+
+enum pnet_status pnet_making_get(
+    struct pnet_making *m, void *to, const void *from, int64_t count, size_t each)
+{
+    if (count > 0) pnet_cuda_copy_out(to, from, (size_t)count * each);
+    return pnet_making_error(m);
+}
+
+enum pnet_status pnet_running_begin(
+    struct pnet_running *r, void *given, size_t given_bytes, size_t bytes, const char *says)
+{
+    const struct pnet_home *p = r->home;
+    r->work = given;
+    if (given && given_bytes < bytes)
+        return pnet_error_set(r->e, PNET_USAGE, "workspace_bytes: %zu, expected %zu: %s says so",
+            given_bytes, bytes, says);
+    if (!given && bytes && !p->allocator.take && pnet_cuda_stream_records(r->stream))
+        return pnet_error_set(r->e, PNET_USAGE,
+            "workspace: the stream records a CUDA graph, so that there must be one");
+    enum pnet_status st = pnet_home_enter(p, r->stream, &r->before, r->e);
+    if (st || given || !bytes) return st;
+    r->work = pnet_home_take(p, r->stream, bytes, &r->own, r->e);
+    return r->work ? PNET_OK : pnet_running_end(r, r->e->status);
+}
+
+enum pnet_status pnet_running_end(struct pnet_running *r, enum pnet_status st)
+{
+    st = pnet_home_leave(r->home, r->stream, r->before, st, r->e);
+    pnet_home_give(r->home, r->stream, &r->own);
+    return st;
+}
+
 enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, const void *data,
     size_t alignment, struct pnet_error *e)
 {
@@ -122,6 +205,18 @@ enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, co
         return pnet_error_set(
             e, PNET_USAGE, "%s: `data` is no memory of GPU %d", name, p->device.index);
     return PNET_OK;
+}
+
+enum pnet_status pnet_home_check_rows(
+    const struct pnet_home *p, const char *name, const struct pnet_array *a, struct pnet_error *e)
+{
+    size_t alignment = a->dtype == PNET_DTYPE_I64 ? sizeof(int64_t) : sizeof(int32_t);
+    if (a->stride && a->stride != a->width)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: the stride %lld is not the width %lld: on a GPU only contiguous rows are there so "
+            "far",
+            name, (long long)a->stride, (long long)a->width);
+    return pnet_home_check(p, name, a->data, alignment, e);
 }
 #else
 /* pnet_home_read refuses a GPU: nothing lies on one. */

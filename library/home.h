@@ -16,7 +16,7 @@ struct pnet_home {
 };
 
 /* Memory on a GPU, to be given back together. */
-enum { PNET_ROOMS = 16 };
+enum { PNET_ROOMS = 24 };
 struct pnet_rooms {
     struct {
         void *memory;
@@ -25,8 +25,8 @@ struct pnet_rooms {
     int count;
 };
 
-/* Reads and checks what options say. PNET_NO_DEVICE: the device is not there. */
-enum pnet_status pnet_home_read(const char *device, void *stream,
+/* Reads and checks what options say of `what`, for example "the set lies". PNET_NO_DEVICE: the device is not there. */
+enum pnet_status pnet_home_read(const char *what, const char *device, void *stream,
     const struct pnet_allocator *allocator, struct pnet_home *p, struct pnet_error *e);
 
 /* GPU. Between enter and leave the thread's launches are part of the caller's stream. `st`: how the call went so far, which is
@@ -45,6 +45,51 @@ void *pnet_home_take(const struct pnet_home *p, void *stream, size_t bytes, stru
     struct pnet_error *e);
 void pnet_home_give(const struct pnet_home *p, void *stream, struct pnet_rooms *r);
 
+static inline bool pnet_home_on_gpu(const struct pnet_home *p)
+{
+    return p->device.kind == PNET_CUDA;
+}
+
+/* GPU. A call that makes something in steps, on the home's stream, and waits for counts: memory of what is made, for the call,
+   and for a step. */
+struct pnet_making {
+    const struct pnet_home *home;
+    struct pnet_rooms *kept; /* belongs to what is made, also after a failure */
+    struct pnet_error *e;
+    struct pnet_rooms call, step;
+    int before;
+};
+
+/* As enter and leave; begin refuses a stream that records, end waits and gives memory of the call back. */
+enum pnet_status pnet_making_begin(struct pnet_making *m);
+enum pnet_status pnet_making_end(struct pnet_making *m, enum pnet_status st);
+/* Memory for `count` elements: NULL with an error. To keep, for the call, for a step. */
+void *pnet_making_keep(struct pnet_making *m, int64_t count, size_t each);
+void *pnet_making_take(struct pnet_making *m, int64_t count, size_t each);
+void *pnet_making_once(struct pnet_making *m, int64_t count, size_t each);
+/* Ends a step: waits, and gives its memory back. */
+enum pnet_status pnet_making_step(struct pnet_making *m);
+/* The error of the launches so far. */
+enum pnet_status pnet_making_error(const struct pnet_making *m);
+/* Numbers at a device address. Waits. */
+enum pnet_status pnet_making_get(
+    struct pnet_making *m, void *to, const void *from, int64_t count, size_t each);
+
+/* GPU. A call that runs on a stream with so many bytes of workspace: the caller's, or taken. Nothing waits. */
+struct pnet_running {
+    const struct pnet_home *home;
+    void *stream;
+    struct pnet_error *e;
+    struct pnet_rooms own;
+    void *work; /* NULL where no bytes are needed */
+    int before;
+};
+
+/* As enter and leave. `says`: the function that tells how many bytes. */
+enum pnet_status pnet_running_begin(
+    struct pnet_running *r, void *given, size_t given_bytes, size_t bytes, const char *says);
+enum pnet_status pnet_running_end(struct pnet_running *r, enum pnet_status st);
+
 /* A call of a function that builds with CUDA alone have. Others refuse a GPU in pnet_home_read, and say the same here. */
 #ifdef PNET_CUDA_BUILT
 #define PNET_ON_GPU(home, call, e) (call)
@@ -62,5 +107,8 @@ enum pnet_status pnet_home_storage(
 /* PNET_USAGE unless the pointer leads to memory of the GPU, aligned to so many bytes. NULL passes. */
 enum pnet_status pnet_home_check(const struct pnet_home *p, const char *name, const void *data,
     size_t alignment, struct pnet_error *e);
+/* The same of an array, which must be contiguous, and is aligned to its elements. */
+enum pnet_status pnet_home_check_rows(
+    const struct pnet_home *p, const char *name, const struct pnet_array *a, struct pnet_error *e);
 
 #endif

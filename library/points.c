@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Coordinates beyond count as infinite: differences of two must stay within float32. */
-#define FARTHEST 1e37F
-
 enum { POINT_BYTES = 3 * sizeof(float) };
 
 /* What points are made of. */
@@ -31,16 +28,41 @@ void pnet_points_free(struct pnet_points *p)
     while (p && atomic_fetch_sub(&p->owners, 1) == 1) {
         struct pnet_points *finer = p->finer;
         free(p->splits);
-        free(p->xyz);
-        free(p->key);
-        free(p->source);
-        free(p->parent);
+        if (pnet_points_on_gpu(p)) {
+            pnet_home_give(&p->home, p->home.stream, &p->rooms);
+        } else {
+            free(p->xyz);
+            free(p->key);
+            free(p->source);
+            free(p->parent);
+        }
         free(p);
         p = finer;
     }
 }
 
-static enum pnet_status check_positions(const struct pnet_array *a, struct pnet_error *e)
+enum pnet_status pnet_points_bad_position(int64_t row, const float p[3], struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "positions: row %lld: %g %g %g is not finite, or beyond 1e37", (long long)row, (double)p[0],
+        (double)p[1], (double)p[2]);
+}
+
+enum pnet_status pnet_points_bad_sample(
+    int64_t row, int64_t sample, int32_t samples, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA, "sample: row %lld: %lld is none of 0 .. %d",
+        (long long)row, (long long)sample, (int)samples - 1);
+}
+
+enum pnet_status pnet_points_beyond(int64_t count, struct pnet_grid grid, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%lld points lie beyond the %d cells of %g m that a grid reaches from the origin",
+        (long long)count, PNET_KEY_BIAS, (double)grid.base);
+}
+
+static enum pnet_status check_shape(const struct pnet_array *a, struct pnet_error *e)
 {
     if (a->dtype != PNET_DTYPE_F32)
         return pnet_error_set(
@@ -48,15 +70,18 @@ static enum pnet_status check_positions(const struct pnet_array *a, struct pnet_
     if (a->width != 3)
         return pnet_error_set(e, PNET_USAGE, "positions: [%lld, %lld], expected [%lld, 3]",
             (long long)a->rows, (long long)a->width, (long long)a->rows);
-    enum pnet_status st = pnet_library_check_rows("positions", a, "points have", e);
-    if (st) return st;
+    return pnet_library_check_rows("positions", a, "points have", e);
+}
+
+static enum pnet_status check_positions(const struct pnet_array *a, struct pnet_error *e)
+{
     int64_t stride = pnet_library_stride(a);
     for (int64_t i = 0; i < a->rows; i++) {
         const float *p = (const float *)a->data + i * stride;
-        if (fabsf(p[0]) <= FARTHEST && fabsf(p[1]) <= FARTHEST && fabsf(p[2]) <= FARTHEST) continue;
-        return pnet_error_set(e, PNET_BAD_DATA,
-            "positions: row %lld: %g %g %g is not finite, or beyond 1e37", (long long)i,
-            (double)p[0], (double)p[1], (double)p[2]);
+        if (fabsf(p[0]) <= PNET_FARTHEST && fabsf(p[1]) <= PNET_FARTHEST &&
+            fabsf(p[2]) <= PNET_FARTHEST)
+            continue;
+        return pnet_points_bad_position(i, p, e);
     }
     return PNET_OK;
 }
@@ -83,9 +108,7 @@ static enum pnet_status group_rows(struct making *m, struct pnet_error *e)
     int64_t *splits = m->points->splits, n = a->rows;
     for (int64_t i = 0; i < n; i++) {
         int64_t s = pnet_library_integer(a, i);
-        if (s < 0 || s >= m->samples)
-            return pnet_error_set(e, PNET_BAD_DATA, "sample: row %lld: %lld is none of 0 .. %d",
-                (long long)i, (long long)s, (int)m->samples - 1);
+        if (s < 0 || s >= m->samples) return pnet_points_bad_sample(i, s, m->samples, e);
         splits[s + 1]++;
     }
     m->group = pnet_library_room(n, sizeof *m->group, e);
@@ -98,25 +121,23 @@ static enum pnet_status group_rows(struct making *m, struct pnet_error *e)
     return PNET_OK;
 }
 
-static enum pnet_status check_samples(struct making *m, struct pnet_error *e)
+enum pnet_status pnet_points_check_samples(
+    const struct pnet_points_options *o, int64_t n, int32_t *samples, struct pnet_error *e)
 {
-    const struct pnet_points_options *o = &m->o;
-    int64_t n = m->positions->rows;
     if (o->row_splits && o->sample)
         return pnet_error_set(e, PNET_USAGE, "row_splits and sample are both there");
     if (o->batches < 0)
         return pnet_error_set(e, PNET_USAGE, "batches %d: expected 0 or more", (int)o->batches);
-    m->samples = o->sample && o->batches ? o->batches : 1;
+    *samples = o->sample && o->batches ? o->batches : 1;
     if (o->row_splits) {
         enum pnet_status st =
             pnet_library_check_splits("row_splits", o->row_splits, n, "positions", e);
         if (st) return st;
-        m->samples = (int32_t)(o->row_splits->rows - 1);
+        *samples = (int32_t)(o->row_splits->rows - 1);
     }
-    if (!o->sample && o->batches && o->batches != m->samples)
+    if (!o->sample && o->batches && o->batches != *samples)
         return pnet_error_set(e, PNET_USAGE, "batches %d, but there %s %d sample%s",
-            (int)o->batches, m->samples > 1 ? "are" : "is", (int)m->samples,
-            m->samples > 1 ? "s" : "");
+            (int)o->batches, *samples > 1 ? "are" : "is", (int)*samples, *samples > 1 ? "s" : "");
     if (!o->sample) return PNET_OK;
     if (!pnet_library_is_integer(o->sample))
         return pnet_error_set(e, PNET_USAGE,
@@ -164,10 +185,7 @@ static enum pnet_status put_in_order(struct making *m, struct pnet_error *e)
     int64_t outside =
         pnet_cpu_order_points(n, m->samples, p->splits, m->given, grid, p->source, p->xyz, work);
     free(work);
-    if (outside)
-        return pnet_error_set(e, PNET_BAD_DATA,
-            "%lld points lie beyond the %d cells of %g m that a grid reaches from the origin",
-            (long long)outside, PNET_KEY_BIAS, (double)grid.base);
+    if (outside) return pnet_points_beyond(outside, grid, e);
     pnet_cpu_gather(n, 3, m->given, p->source, p->xyz);
     pnet_cpu_keys(n, p->xyz, grid, p->key);
     if (m->group) pnet_cpu_gather(n, 1, m->group, p->source, p->source);
@@ -185,10 +203,17 @@ static enum pnet_status put_in_order(struct making *m, struct pnet_error *e)
 
 static enum pnet_status make(struct making *m, struct pnet_error *e)
 {
-    enum pnet_status st = check_positions(m->positions, e);
+    struct pnet_points *p = m->points;
+    enum pnet_status st = check_shape(m->positions, e);
     if (!st && m->o.cell != 0 && !(m->o.cell >= 1e-6 && m->o.cell <= 1e5))
         st = pnet_error_set(e, PNET_USAGE, "cell %g: expected 0, or 1e-6 to 1e5 m", m->o.cell);
-    if (!st) st = check_samples(m, e);
+    if (!st)
+        st =
+            pnet_home_read("the points lie", m->o.device, m->o.stream, m->o.allocator, &p->home, e);
+    if (!st && pnet_points_on_gpu(p))
+        return PNET_ON_GPU(&p->home, pnet_points_new_on_gpu(p, m->positions, &m->o, e), e);
+    if (!st) st = check_positions(m->positions, e);
+    if (!st) st = pnet_points_check_samples(&m->o, m->positions->rows, &m->samples, e);
     if (!st) st = take_room(m, e);
     if (!st) st = find_samples(m, e);
     if (!st) st = join_rows(m, e);
@@ -199,6 +224,7 @@ static enum pnet_status make(struct making *m, struct pnet_error *e)
 enum pnet_status pnet_points_new(const struct pnet_array *positions,
     const struct pnet_points_options *o, struct pnet_points **points, struct pnet_error *e)
 {
+    PNET_OWN_ERROR(e);
     struct making m = {.positions = positions};
     *points = NULL;
     enum pnet_status st = pnet_library_take("pnet_points_options", o, &m.o, sizeof m.o, e);
@@ -230,6 +256,8 @@ enum pnet_status pnet_points_positions(
     const int32_t *order = pnet_points_order(p);
     int64_t n = p->level.rows;
     enum pnet_status st = pnet_library_check_filled("to", to, PNET_DTYPE_F32, n, 3, e);
+    if (!st && pnet_points_on_gpu(p))
+        return PNET_ON_GPU(&p->home, pnet_points_positions_on_gpu(p, to->data, e), e);
     for (int64_t i = 0; i < n && !st; i++)
         memcpy((float *)to->data + 3 * (int64_t)pnet_points_row(order, i), p->xyz + 3 * i,
             POINT_BYTES);
@@ -241,6 +269,8 @@ enum pnet_status pnet_points_samples(
 {
     const int32_t *order = pnet_points_order(p);
     enum pnet_status st = pnet_library_check_filled("to", to, PNET_DTYPE_I32, p->level.rows, 1, e);
+    if (!st && pnet_points_on_gpu(p))
+        return PNET_ON_GPU(&p->home, pnet_points_samples_on_gpu(p, to->data, e), e);
     for (int32_t s = 0; s < p->level.samples && !st; s++)
         for (int64_t i = p->splits[s]; i < p->splits[s + 1]; i++)
             ((int32_t *)to->data)[pnet_points_row(order, i)] = s;
@@ -252,6 +282,8 @@ enum pnet_status pnet_points_sources(
 {
     const int32_t *order = pnet_points_order(p);
     enum pnet_status st = pnet_library_check_filled("to", to, PNET_DTYPE_I32, p->level.rows, 1, e);
+    if (!st && pnet_points_on_gpu(p))
+        return PNET_ON_GPU(&p->home, pnet_points_sources_on_gpu(p, to->data, e), e);
     for (int64_t i = 0; i < p->level.rows && !st; i++)
         ((int32_t *)to->data)[pnet_points_row(order, i)] = p->source[i];
     return st;
@@ -263,4 +295,12 @@ enum pnet_status pnet_points_same_samples(const char *a_name, const struct pnet_
     if (a->level.samples == b->level.samples) return PNET_OK;
     return pnet_error_set(e, PNET_USAGE, "%s has %d samples, and %s has %d", a_name,
         (int)a->level.samples, b_name, (int)b->level.samples);
+}
+
+enum pnet_status pnet_points_same_home(const char *a_name, const struct pnet_points *a,
+    const char *b_name, const struct pnet_points *b, struct pnet_error *e)
+{
+    const struct pnet_device x = a->home.device, y = b->home.device;
+    if (x.kind == y.kind && x.index == y.index) return PNET_OK;
+    return pnet_error_set(e, PNET_USAGE, "%s and %s lie on different devices", a_name, b_name);
 }

@@ -67,10 +67,7 @@ static enum pnet_status check_reach(
     if (!key) return PNET_NO_MEMORY;
     int64_t outside = pnet_cpu_keys(s->fine.rows, s->fine.xyz, grid, key);
     free(key);
-    if (!outside) return PNET_OK;
-    return pnet_error_set(e, PNET_BAD_DATA,
-        "%lld points lie beyond the %d cells of %g m that a grid reaches from the origin",
-        (long long)outside, PNET_KEY_BIAS, (double)grid.base);
+    return outside ? pnet_points_beyond(outside, grid, e) : PNET_OK;
 }
 
 /* Rows of `fine` become rows inside the points. */
@@ -132,6 +129,7 @@ static enum pnet_status make(
 enum pnet_status pnet_points_grid(
     const struct pnet_points *of, double cell, struct pnet_points **level, struct pnet_error *e)
 {
+    PNET_OWN_ERROR(e);
     struct pnet_points *owner = (struct pnet_points *)of; /* to count one owner more */
     struct pnet_grid grid = {0};
     double edge = 0;
@@ -147,9 +145,11 @@ enum pnet_status pnet_points_grid(
     if (!l) return pnet_error_memory(e);
     atomic_init(&l->owners, 1);
     l->cell = edge;
+    l->home = of->home;
     l->as_given = true;
     l->level.grid = grid;
-    st = make(of, l, e);
+    st = pnet_points_on_gpu(of) ? PNET_ON_GPU(&of->home, pnet_points_grid_on_gpu(of, l, e), e)
+                                : make(of, l, e);
     if (st) {
         pnet_points_free(l);
         return st;
@@ -181,12 +181,15 @@ void pnet_points_lead(
 enum pnet_status pnet_points_parents(const struct pnet_points *fine,
     const struct pnet_points *coarse, const struct pnet_array_out *to, struct pnet_error *e)
 {
+    PNET_OWN_ERROR(e);
     int64_t n = fine->level.rows;
     const int32_t *order = pnet_points_order(fine);
     enum pnet_status st = pnet_library_check_filled("to", to, PNET_DTYPE_I32, n, 1, e);
     if (!st && fine != coarse && !pnet_points_reach(fine, coarse))
         st = pnet_error_set(e, PNET_USAGE, "`coarse` was not sampled from `fine`");
     if (st) return st;
+    if (pnet_points_on_gpu(fine))
+        return PNET_ON_GPU(&fine->home, pnet_points_parents_on_gpu(fine, coarse, to->data, e), e);
     int32_t *out = to->data;
     if (fine == coarse) {
         for (int64_t i = 0; i < n; i++) out[i] = (int32_t)i;

@@ -97,6 +97,7 @@ enum pnet_status pnet_set_inverse(
         .by_out = of->by_in,
         .by_in = of->by_out,
         .several = of->several,
+        .inside = of->inside,
         .home = of->home};
     atomic_init(&s->owners, 1);
     atomic_fetch_add(&owner->owners, 1);
@@ -182,7 +183,7 @@ enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet
     for (int n = 0; n < 3 && !st; n++) st = check_length(&list[n], i->rows, e);
     struct pnet_set *s = st ? NULL : calloc(1, sizeof *s);
     if (!st && !s) st = pnet_error_memory(e);
-    if (!st) st = pnet_home_read(o.device, o.stream, o.allocator, &s->home, e);
+    if (!st) st = pnet_home_read("the set lies", o.device, o.stream, o.allocator, &s->home, e);
     if (!st) {
         atomic_init(&s->owners, 1);
         s->out = (struct pnet_set_side){.rows = rows_out, .extent = {1, 1, 1}};

@@ -4,7 +4,6 @@
 #include "kernels/conv.h"
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/base/cuda.h"
-#include "kernels/cuda/base/stream.h"
 #endif
 
 #include <stdlib.h>
@@ -182,32 +181,17 @@ static struct pnet_array as_array(const struct pnet_array_out *a)
 static enum pnet_status run_on_gpu(const struct sum *s, const struct pnet_mvmr *rows,
     const struct pnet_vvor *weights, size_t weight_bytes, struct pnet_error *e)
 {
-    const struct pnet_home *p = &s->set->home;
-    struct pnet_rooms own = {.count = 0};
-    size_t bytes = work_on_gpu(s, s->precision);
-    void *work = s->o.workspace;
-    int before;
-    if (work && s->o.workspace_bytes < bytes) /* says so */
-        work = pnet_library_workspace(
-            work, s->o.workspace_bytes, bytes, "pnet_conv_workspace", &(void *){NULL}, e);
-    if (s->o.workspace && !work) return PNET_USAGE;
-    if (!work && !p->allocator.take && pnet_cuda_stream_records(s->o.stream))
-        return pnet_error_set(
-            e, PNET_USAGE, "workspace: the stream records a CUDA graph, so that there must be one");
-    enum pnet_status st = pnet_home_enter(p, s->o.stream, &before, e);
+    struct pnet_running r = {.home = &s->set->home, .stream = s->o.stream, .e = e};
+    enum pnet_status st = pnet_running_begin(&r, s->o.workspace, s->o.workspace_bytes,
+        work_on_gpu(s, s->precision), "pnet_conv_workspace");
     if (st) return st;
-    if (!work) work = pnet_home_take(p, s->o.stream, bytes, &own, e);
-    if (!work)
-        st = e->status;
-    else if (rows && rows->triplets->rows)
-        pnet_cuda_mvmr(rows, work);
+    if (rows && rows->triplets->rows)
+        pnet_cuda_mvmr(rows, r.work);
     else if (weights && weights->triplets->count)
-        pnet_cuda_vvor(weights, work);
+        pnet_cuda_vvor(weights, r.work);
     else if (weights && !weights->add)
         pnet_cuda_fill_bytes(weights->gweight, 0, weight_bytes);
-    st = pnet_home_leave(p, s->o.stream, before, st, e);
-    pnet_home_give(p, s->o.stream, &own);
-    return st;
+    return pnet_running_end(&r, st);
 }
 #else
 /* No set lies on a GPU. */

@@ -7,68 +7,36 @@
 #include "kernels/cuda/base/cuda.h"
 #include "kernels/cuda/base/stream.h"
 #include "kernels/geometry_stage.h"
+#include "kernels/given.h"
 
-/* What a set is made with. `rooms`: memory until the set is made; `once`: for one step. */
+/* What a set is made with. */
 struct making {
+    struct pnet_making w;
     struct pnet_set *set;
     const struct pnet_taps *taps;
     bool up; /* outputs are the coarse side */
     struct pnet_sites in, out;
-    struct pnet_rooms rooms, once;
-    struct pnet_error *e;
 };
-
-static void *take(struct making *m, struct pnet_rooms *r, int64_t count, size_t each)
-{
-    const struct pnet_home *p = &m->set->home;
-    return pnet_home_take(p, p->stream, (size_t)count * each, r, m->e);
-}
-
-static enum pnet_status error_of(struct making *m)
-{
-    return pnet_home_error(&m->set->home, m->e);
-}
-
-/* Gives memory back after waiting: the caller's stream does not know yet of the work that used it. */
-static void give(struct making *m, struct pnet_rooms *r)
-{
-    const struct pnet_home *p = &m->set->home;
-    pnet_cuda_stream_wait();
-    pnet_home_give(p, p->stream, r);
-}
-
-/* Ends a step, which waits. */
-static enum pnet_status drop(struct making *m)
-{
-    give(m, &m->once);
-    return error_of(m);
-}
-
-/* Numbers at a device address. */
-static enum pnet_status get(struct making *m, const int32_t *from, int32_t *to, size_t count)
-{
-    pnet_cuda_copy_out(to, from, count * sizeof *to);
-    return error_of(m);
-}
 
 /* Copies the indices, all of which must be inside. */
 static enum pnet_status take_indices(struct making *m, const struct pnet_array *indices)
 {
     struct pnet_set *s = m->set;
     int64_t rows = indices->rows, width = indices->width;
-    void *word = take(m, &m->once, 1, sizeof(int64_t));
+    void *word = pnet_making_once(&m->w, 1, sizeof(int64_t));
     if (!word) return PNET_NO_MEMORY;
     int64_t bad =
         pnet_cuda_sites_outside(rows, s->samples, s->axes, s->in.extent, indices->data, word);
-    enum pnet_status st = error_of(m);
+    enum pnet_status st = pnet_making_error(&m->w);
     if (st) return st;
     if (bad >= 0) {
         int32_t at[4] = {0};
-        st = get(m, (const int32_t *)indices->data + bad * width, at, (size_t)width);
-        return st ? st : pnet_set_check_voxel(s, bad, at, m->e);
+        st = pnet_making_get(
+            &m->w, at, (const int32_t *)indices->data + bad * width, width, sizeof *at);
+        return st ? st : pnet_set_check_voxel(s, bad, at, m->w.e);
     }
     s->in.rows = rows;
-    s->in.index = take(m, &s->rooms, rows * width, sizeof *s->in.index);
+    s->in.index = pnet_making_keep(&m->w, rows * width, sizeof *s->in.index);
     if (!s->in.index) return PNET_NO_MEMORY;
     if (rows)
         pnet_cuda_copy(s->in.index, indices->data, (size_t)(rows * width) * sizeof *s->in.index);
@@ -79,19 +47,19 @@ static enum pnet_status sort_inputs(struct making *m)
 {
     struct pnet_set *s = m->set;
     int64_t n = s->in.rows;
-    int64_t *splits = take(m, &m->rooms, (int64_t)s->samples + 1, sizeof *splits);
-    uint64_t *key = take(m, &m->rooms, n, sizeof *key);
-    int32_t *row = take(m, &m->rooms, n, sizeof *row);
-    void *work = take(m, &m->once, (int64_t)pnet_cuda_sites_sort_work(n), 1);
-    void *word = take(m, &m->once, 1, sizeof(int64_t));
+    int64_t *splits = pnet_making_take(&m->w, (int64_t)s->samples + 1, sizeof *splits);
+    uint64_t *key = pnet_making_take(&m->w, n, sizeof *key);
+    int32_t *row = pnet_making_take(&m->w, n, sizeof *row);
+    void *work = pnet_making_once(&m->w, (int64_t)pnet_cuda_sites_sort_work(n), 1);
+    void *word = pnet_making_once(&m->w, 1, sizeof(int64_t));
     if (!splits || !key || !row || !work || !word) return PNET_NO_MEMORY;
     pnet_cuda_sites_sort(n, s->samples, s->axes, s->in.extent, s->in.index, splits, key, row, work);
     m->in = (struct pnet_sites){
         .rows = n, .samples = s->samples, .splits = splits, .key = key, .row = row};
     for (int a = 0; a < 3; a++) m->in.extent[a] = s->in.extent[a];
     int64_t twice = pnet_cuda_sites_twice(&m->in, word);
-    enum pnet_status st = drop(m);
-    if (!st && twice >= 0) st = pnet_set_same_voxel(twice & UINT32_MAX, twice >> 32, m->e);
+    enum pnet_status st = pnet_making_step(&m->w);
+    if (!st && twice >= 0) st = pnet_set_same_voxel(twice & UINT32_MAX, twice >> 32, m->w.e);
     return st;
 }
 
@@ -100,41 +68,41 @@ static enum pnet_status reach_axis(struct making *m, int axis)
 {
     const struct pnet_sites *from = &m->out;
     int32_t extent = m->set->out.extent[axis];
-    int64_t *start = take(m, &m->once, from->rows + 1, sizeof *start);
-    void *work = take(m, &m->once, (int64_t)pnet_cuda_sites_reach_work(from->rows), 1);
+    int64_t *start = pnet_making_once(&m->w, from->rows + 1, sizeof *start);
+    void *work = pnet_making_once(&m->w, (int64_t)pnet_cuda_sites_reach_work(from->rows), 1);
     if (!start || !work) return PNET_NO_MEMORY;
     int64_t n = pnet_cuda_sites_reach(from, m->taps, axis, m->up, extent, start, work);
-    enum pnet_status st = error_of(m);
+    enum pnet_status st = pnet_making_error(&m->w);
     if (st) return st;
     if (n > INT32_MAX)
-        return pnet_error_set(m->e, PNET_NO_MEMORY,
+        return pnet_error_set(m->w.e, PNET_NO_MEMORY,
             "the taps of axis %d lead to more than 2147483647 output voxels, counted for each tap",
             axis);
-    uint64_t *key = take(m, &m->once, n, sizeof *key);
-    int32_t *sample = take(m, &m->once, n, sizeof *sample);
+    uint64_t *key = pnet_making_once(&m->w, n, sizeof *key);
+    int32_t *sample = pnet_making_once(&m->w, n, sizeof *sample);
     struct pnet_led led = {.count = n,
         .samples = from->samples,
         .key = key,
         .sample = sample,
-        .order = take(m, &m->once, n, sizeof *led.order),
-        .mark = take(m, &m->once, n, sizeof *led.mark)};
-    void *merge = take(m, &m->once, (int64_t)pnet_cuda_sites_merge_work(n), 1);
+        .order = pnet_making_once(&m->w, n, sizeof *led.order),
+        .mark = pnet_making_once(&m->w, n, sizeof *led.mark)};
+    void *merge = pnet_making_once(&m->w, (int64_t)pnet_cuda_sites_merge_work(n), 1);
     if (!key || !sample || !led.order || !led.mark || !merge) return PNET_NO_MEMORY;
     pnet_cuda_sites_lead(from, m->taps, axis, m->up, extent, start, key, sample);
     struct pnet_sites to = *from;
     to.extent[axis] = extent;
     to.rows = pnet_cuda_sites_merge(&led, to.extent, merge);
-    st = error_of(m);
+    st = pnet_making_error(&m->w);
     if (st) return st;
-    int64_t *splits = take(m, &m->rooms, (int64_t)to.samples + 1, sizeof *splits);
-    uint64_t *keys = take(m, &m->rooms, to.rows, sizeof *keys);
+    int64_t *splits = pnet_making_take(&m->w, (int64_t)to.samples + 1, sizeof *splits);
+    uint64_t *keys = pnet_making_take(&m->w, to.rows, sizeof *keys);
     if (!splits || !keys) return PNET_NO_MEMORY;
     pnet_cuda_sites_merged(&led, splits, keys);
     to.splits = splits;
     to.key = keys;
     to.row = NULL;
     m->out = to;
-    return drop(m);
+    return pnet_making_step(&m->w);
 }
 
 static enum pnet_status find_outputs(struct making *m, enum pnet_set_kind kind)
@@ -150,7 +118,7 @@ static enum pnet_status find_outputs(struct making *m, enum pnet_set_kind kind)
         if (axis < s->axes) st = reach_axis(m, axis);
     if (st) return st;
     s->out.rows = m->out.rows;
-    s->out.index = take(m, &s->rooms, s->out.rows * (1 + s->axes), sizeof *s->out.index);
+    s->out.index = pnet_making_keep(&m->w, s->out.rows * (1 + s->axes), sizeof *s->out.index);
     if (!s->out.index) return PNET_NO_MEMORY;
     pnet_cuda_sites_list(&m->out, s->axes, s->out.index);
     return PNET_OK;
@@ -167,8 +135,8 @@ struct form {
 static enum pnet_status take_form(
     struct making *m, struct form *f, const struct pnet_triplets *shape, struct pnet_set_form *to)
 {
-    f->other = take(m, &m->set->rooms, shape->count, sizeof *f->other);
-    f->cell = take(m, &m->set->rooms, shape->count, sizeof *f->cell);
+    f->other = pnet_making_keep(&m->w, shape->count, sizeof *f->other);
+    f->cell = pnet_making_keep(&m->w, shape->count, sizeof *f->cell);
     if (!f->other || !f->cell) return PNET_NO_MEMORY;
     to->triplets = *shape;
     to->triplets.start = f->start;
@@ -177,8 +145,7 @@ static enum pnet_status take_form(
     return PNET_OK;
 }
 
-/* Lays a form out as tiles, if the kernels of this GPU read tiles. */
-static enum pnet_status lay_tiles(struct making *m, struct pnet_set_form *f)
+enum pnet_status pnet_set_lay_tiles(struct pnet_making *m, struct pnet_set_form *f)
 {
     struct pnet_triplets *t = &f->triplets;
     const struct pnet_conv_sum sum = {.shape = {64, 64, 1},
@@ -188,16 +155,16 @@ static enum pnet_status lay_tiles(struct making *m, struct pnet_set_form *f)
         .precision = PNET_BF16};
     if (!t->rows || !pnet_cuda_conv_reads_tiles(&sum)) return PNET_OK;
     int64_t tiles = (t->rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
-    struct pnet_tile *tile = take(m, &m->set->rooms, tiles, sizeof *tile);
-    void *work = take(m, &m->once, (int64_t)pnet_cuda_tiles_work(t->rows), 1);
+    struct pnet_tile *tile = pnet_making_keep(m, tiles, sizeof *tile);
+    void *work = pnet_making_once(m, (int64_t)pnet_cuda_tiles_work(t->rows), 1);
     if (!tile || !work) return PNET_NO_MEMORY;
     int64_t words = pnet_cuda_tiles_count(t, tile, work);
-    enum pnet_status st = error_of(m);
-    uint32_t *list = st ? NULL : take(m, &m->set->rooms, words, sizeof *list);
+    enum pnet_status st = pnet_making_error(m);
+    uint32_t *list = st ? NULL : pnet_making_keep(m, words, sizeof *list);
     if (!list) return st ? st : PNET_NO_MEMORY;
     pnet_cuda_tiles_write(t, tile, list);
     t->tiles = (struct pnet_tiles){words, tile, list};
-    return drop(m);
+    return pnet_making_step(m);
 }
 
 static enum pnet_status turn(
@@ -206,12 +173,12 @@ static enum pnet_status turn(
     const struct pnet_triplets *t = &from->triplets;
     const struct pnet_triplets shape = {
         .rows = t->others, .others = t->rows, .count = t->count, .cells = t->cells};
-    struct form f = {.start = take(m, &m->set->rooms, t->others + 1, sizeof *f.start)};
+    struct form f = {.start = pnet_making_keep(&m->w, t->others + 1, sizeof *f.start)};
     enum pnet_status st = f.start ? take_form(m, &f, &shape, to) : PNET_NO_MEMORY;
-    void *work = st ? NULL : take(m, &m->once, (int64_t)pnet_cuda_transpose_work(t), 1);
+    void *work = st ? NULL : pnet_making_once(&m->w, (int64_t)pnet_cuda_transpose_work(t), 1);
     if (!work) return st ? st : PNET_NO_MEMORY;
     pnet_cuda_transpose(t, f.start, f.other, f.cell, work);
-    return drop(m);
+    return pnet_making_step(&m->w);
 }
 
 static enum pnet_status find_triplets(struct making *m)
@@ -221,86 +188,67 @@ static enum pnet_status find_triplets(struct making *m)
     struct pnet_set_form *to = m->up ? &s->by_out : &s->by_in;
     struct pnet_triplets shape = {
         .rows = coarse->rows, .others = fine->rows, .cells = pnet_taps_count(m->taps)};
-    struct form f = {.start = take(m, &s->rooms, coarse->rows + 1, sizeof *f.start)};
-    void *work = take(m, &m->once, (int64_t)pnet_cuda_taps_work(coarse->rows), 1);
+    struct form f = {.start = pnet_making_keep(&m->w, coarse->rows + 1, sizeof *f.start)};
+    void *work = pnet_making_once(&m->w, (int64_t)pnet_cuda_taps_work(coarse->rows), 1);
     if (!f.start || !work) return PNET_NO_MEMORY;
     shape.count = pnet_cuda_taps_count(coarse, fine, m->taps, f.start, work);
-    enum pnet_status st = error_of(m);
+    enum pnet_status st = pnet_making_error(&m->w);
     if (!st) st = take_form(m, &f, &shape, to);
     if (st) return st;
     pnet_cuda_taps_write(coarse, fine, m->taps, f.start, f.other, f.cell);
     return turn(m, to, m->up ? &s->by_in : &s->by_out);
 }
 
-/* Begins a call that makes a set, which waits for its stream. */
-static enum pnet_status begin(struct making *m, int *before)
+static enum pnet_status end(struct making *m, enum pnet_status st)
 {
-    const struct pnet_home *p = &m->set->home;
-    enum pnet_status st = pnet_home_waits(p->stream, m->e);
-    return st ? st : pnet_home_enter(p, p->stream, before, m->e);
-}
-
-static enum pnet_status end(struct making *m, int before, enum pnet_status st)
-{
-    const struct pnet_home *p = &m->set->home;
-    if (!st) st = lay_tiles(m, &m->set->by_out);
-    if (!st) st = lay_tiles(m, &m->set->by_in);
-    give(m, &m->once);
-    give(m, &m->rooms);
-    return pnet_home_leave(p, p->stream, before, st, m->e);
-}
-
-/* An array of int32 that the kernels can read. */
-static enum pnet_status check_array(struct making *m, const char *name, const struct pnet_array *a)
-{
-    if (a->stride && a->stride != a->width)
-        return pnet_error_set(m->e, PNET_USAGE,
-            "%s: the stride %lld is not the width %lld: on a GPU only contiguous rows are there so "
-            "far",
-            name, (long long)a->stride, (long long)a->width);
-    return pnet_home_check(&m->set->home, name, a->data, sizeof(int32_t), m->e);
+    if (!st) st = pnet_set_lay_tiles(&m->w, &m->set->by_out);
+    if (!st) st = pnet_set_lay_tiles(&m->w, &m->set->by_in);
+    return pnet_making_end(&m->w, st);
 }
 
 enum pnet_status pnet_set_voxels_on_gpu(struct pnet_set *s, const struct pnet_array *indices,
     const struct pnet_taps *t, enum pnet_set_kind kind, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    struct making m = {.set = s, .taps = t, .up = kind != PNET_SET_TRANSPOSED, .e = e};
-    int before;
-    enum pnet_status st = check_array(&m, "indices", indices);
-    if (!st) st = begin(&m, &before);
+    struct making m = {.w = {.home = &s->home, .kept = &s->rooms, .e = e},
+        .set = s,
+        .taps = t,
+        .up = kind != PNET_SET_TRANSPOSED};
+    enum pnet_status st = pnet_home_check_rows(&s->home, "indices", indices, e);
+    if (!st) st = pnet_making_begin(&m.w);
     if (st) return st;
     st = take_indices(&m, indices);
     if (!st) st = sort_inputs(&m);
     if (!st) st = find_outputs(&m, kind);
     if (!st) st = find_triplets(&m);
-    return end(&m, before, st);
+    return end(&m, st);
 }
 
 static enum pnet_status check_list(
     struct making *m, const char *name, const struct pnet_array *list, int64_t limit)
 {
-    void *word = take(m, &m->once, 1, sizeof(int64_t));
+    void *word = pnet_making_once(&m->w, 1, sizeof(int64_t));
     if (!word) return PNET_NO_MEMORY;
     int64_t bad = pnet_cuda_list_outside(list->rows, list->data, limit, word);
-    enum pnet_status st = error_of(m);
+    enum pnet_status st = pnet_making_error(&m->w);
     int32_t number = 0;
     if (st || bad < 0) return st;
-    st = get(m, (const int32_t *)list->data + bad, &number, 1);
-    return st ? st : pnet_set_outside(name, bad, number, limit, m->e);
+    st = pnet_making_get(&m->w, &number, (const int32_t *)list->data + bad, 1, sizeof number);
+    return st ? st : pnet_set_outside(name, bad, number, limit, m->w.e);
 }
 
 /* One form from the lists. Not by transposing the other: a triplet may be there twice. */
 static enum pnet_status list_form(struct making *m, const struct pnet_listed *l,
     const struct pnet_triplets *shape, struct pnet_set_form *to)
 {
-    struct form f = {.start = take(m, &m->set->rooms, shape->rows + 1, sizeof *f.start)};
+    struct form f = {.start = pnet_making_keep(&m->w, shape->rows + 1, sizeof *f.start)};
     enum pnet_status st = f.start ? take_form(m, &f, shape, to) : PNET_NO_MEMORY;
     void *work =
-        st ? NULL : take(m, &m->once, (int64_t)pnet_cuda_listed_work(l->count, shape->rows), 1);
+        st ? NULL
+           : pnet_making_once(&m->w, (int64_t)pnet_cuda_listed_work(l->count, shape->rows), 1);
     if (!work) return st ? st : PNET_NO_MEMORY;
     pnet_cuda_listed(l, shape->rows, f.start, f.other, f.cell, work);
-    return drop(m);
+    return pnet_making_step(&m->w);
 }
 
 enum pnet_status pnet_set_lists_on_gpu(struct pnet_set *s, const struct pnet_array *const list[3],
@@ -316,16 +264,15 @@ enum pnet_status pnet_set_lists_on_gpu(struct pnet_set *s, const struct pnet_arr
         .rows = rows_out, .others = rows_in, .count = count, .cells = taps};
     const struct pnet_triplets by_in = {
         .rows = rows_in, .others = rows_out, .count = count, .cells = taps};
-    struct making m = {.set = s, .e = e};
-    int before;
+    struct making m = {.w = {.home = &s->home, .kept = &s->rooms, .e = e}, .set = s};
     enum pnet_status st = PNET_OK;
-    for (int n = 0; n < 3 && !st; n++) st = check_array(&m, names[n], list[n]);
-    if (!st) st = begin(&m, &before);
+    for (int n = 0; n < 3 && !st; n++) st = pnet_home_check_rows(&s->home, names[n], list[n], e);
+    if (!st) st = pnet_making_begin(&m.w);
     if (st) return st;
     for (int n = 0; n < 3 && !st; n++) st = check_list(&m, names[n], list[n], limits[n]);
     if (!st) st = list_form(&m, &l, &by_out, &s->by_out);
     if (!st) st = list_form(&m, &back, &by_in, &s->by_in);
-    return end(&m, before, st);
+    return end(&m, st);
 }
 
 enum pnet_status pnet_set_indices_on_gpu(
@@ -341,18 +288,39 @@ enum pnet_status pnet_set_indices_on_gpu(
     return pnet_home_leave(p, p->stream, before, PNET_OK, e);
 }
 
+/* Leads triplets to a copy in which they are sorted. */
+static enum pnet_status sort_copy(const struct pnet_home *p, struct pnet_triplets *t,
+    struct pnet_rooms *own, struct pnet_error *e)
+{
+    size_t n = (size_t)t->count;
+    int32_t *other = pnet_home_take(p, p->stream, n * sizeof *other, own, e);
+    uint16_t *cell = other ? pnet_home_take(p, p->stream, n * sizeof *cell, own, e) : NULL;
+    if (!cell) return PNET_NO_MEMORY;
+    pnet_cuda_copy(other, t->other, n * sizeof *other);
+    pnet_cuda_copy(cell, t->cell, n * sizeof *cell);
+    pnet_cuda_sort_rows(t->rows, t->start, other, cell);
+    t->other = other;
+    t->cell = cell;
+    return PNET_OK;
+}
+
 enum pnet_status pnet_set_get_triplets_on_gpu(
     const struct pnet_set *s, int32_t *i, int32_t *j, int32_t *k, struct pnet_error *e)
 {
     const struct pnet_home *p = &s->home;
+    struct pnet_rooms own = {.count = 0};
+    struct pnet_triplets t = s->by_out.triplets;
     int before;
     enum pnet_status st = pnet_home_check(p, "i", i, sizeof *i, e);
     if (!st) st = pnet_home_check(p, "j", j, sizeof *j, e);
     if (!st) st = pnet_home_check(p, "k", k, sizeof *k, e);
     if (!st) st = pnet_home_enter(p, p->stream, &before, e);
     if (st) return st;
-    pnet_cuda_triplets_list(&s->by_out.triplets, i, j, k);
-    return pnet_home_leave(p, p->stream, before, PNET_OK, e);
+    if (s->inside && j) st = sort_copy(p, &t, &own, e);
+    if (!st) pnet_cuda_triplets_list(&t, i, j, k);
+    st = pnet_home_leave(p, p->stream, before, st, e);
+    pnet_home_give(p, p->stream, &own);
+    return st;
 }
 #else
 /* pnet_home_read refuses a GPU, so that none of these is reached; they say the same. */

@@ -309,13 +309,14 @@ enum pnet_status pnet_set_unpack(
     struct pnet_set *s = calloc(1, sizeof *s);
     if (!s) return pnet_error_memory(e);
     blocks_of(&p, b);
-    st = pnet_home_read(p.device, p.stream, p.allocator, &s->home, e);
+    st = pnet_home_read("the set lies", p.device, p.stream, p.allocator, &s->home, e);
     if (!st) st = unpack(&b[0], &p, &s->home, &s->by_out, e); /* whose memory is the caller's */
     if (!st) st = unpack(&b[1], &p, &s->home, &s->by_in, e);
     s->out = (struct pnet_set_side){.rows = p.rows_out, .extent = {1, 1, 1}};
     s->in = (struct pnet_set_side){.rows = p.rows_in, .extent = {1, 1, 1}};
     s->samples = 1;
     s->several = true;
+    s->inside = true; /* as far as the blocks tell */
     atomic_init(&s->owners, 1);
     if (st) {
         pnet_set_free(s);

@@ -1,17 +1,15 @@
 /* Sets between points and levels: the options, and the triplets in the caller's rows. */
-#include "library/points.h"
-#include "library/set.h"
+#include "library/set_points.h"
 
 #include "kernels/geometry_stage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a set is made of. `coarse` has the centres, `fine` the neighbours; they may be the same. */
+/* What a set is made of. */
 struct making {
     struct pnet_near_options o;
-    struct pnet_neighbourhood nb;
-    const struct pnet_points *coarse, *fine;
+    struct pnet_between b;
     int32_t *parent; /* [rows of fine] */
 };
 
@@ -42,26 +40,26 @@ static enum pnet_status check_options(const struct pnet_near_options *o, struct 
 static enum pnet_status find_neighbourhood(struct making *m, struct pnet_error *e)
 {
     const struct pnet_near_options *o = &m->o;
-    bool same = m->coarse == m->fine;
-    m->nb = (struct pnet_neighbourhood){.kernel = o->kernel,
-        .radius = (float)(o->radius != 0 ? o->radius : (double)o->kernel / 2 * m->fine->cell),
+    bool same = m->b.coarse == m->b.fine;
+    m->b.nb = (struct pnet_neighbourhood){.kernel = o->kernel,
+        .radius = (float)(o->radius != 0 ? o->radius : (double)o->kernel / 2 * m->b.fine->cell),
         .knn = o->knn,
         .shape = o->shape == PNET_NEAR_CUBE ? PNET_CUBE : PNET_BALL,
         .degrade = (unsigned)o->degrade};
     if (o->kernel == 1 && same && o->radius == 0 && !o->knn) {
-        m->nb.pointwise = true;
-        m->nb.degrade = 0; /* a point is its own neighbour in any mode */
+        m->b.nb.pointwise = true;
+        m->b.nb.degrade = 0; /* a point is its own neighbour in any mode */
         return PNET_OK;
     }
     if (same && o->kernel % 2 == 0)
         return pnet_error_set(e, PNET_USAGE,
             "kernel %d: an even kernel is for going between levels only", (int)o->kernel);
-    if (o->degrade && (!m->fine->finer || !m->coarse->finer))
+    if (o->degrade && (!m->b.fine->finer || !m->b.coarse->finer))
         return pnet_error_set(e, PNET_USAGE, "degrade: points without cells have no voxel mode");
-    if (!o->knn && o->radius == 0 && !m->fine->finer)
+    if (!o->knn && o->radius == 0 && !m->b.fine->finer)
         return pnet_error_set(
             e, PNET_USAGE, "radius: it is needed, as the finer points have no cell size");
-    if (o->knn) m->nb.radius = 0;
+    if (o->knn) m->b.nb.radius = 0;
     return PNET_OK;
 }
 
@@ -69,23 +67,23 @@ static enum pnet_status find_neighbourhood(struct making *m, struct pnet_error *
 static enum pnet_status find_triplets(
     struct making *m, struct pnet_set_form *form, struct pnet_error *e)
 {
-    const struct pnet_level *out = &m->coarse->level,
-                            *in = m->fine == m->coarse ? out : &m->fine->level;
+    const struct pnet_level *out = &m->b.coarse->level,
+                            *in = m->b.fine == m->b.coarse ? out : &m->b.fine->level;
     form->start = pnet_library_room(out->rows + 1, sizeof *form->start, e);
     if (!form->start) return PNET_NO_MEMORY;
     if (in != out) {
         m->parent = pnet_library_room(in->rows, sizeof *m->parent, e);
         if (!m->parent) return PNET_NO_MEMORY;
-        pnet_points_lead(m->fine, m->coarse, m->parent);
+        pnet_points_lead(m->b.fine, m->b.coarse, m->parent);
     }
-    void *work = pnet_library_room((int64_t)pnet_cpu_triplets_work(out, in, &m->nb), 1, e);
+    void *work = pnet_library_room((int64_t)pnet_cpu_triplets_work(out, in, &m->b.nb), 1, e);
     if (!work) return PNET_NO_MEMORY;
-    int64_t count = pnet_cpu_triplets_count(out, in, &m->nb, m->parent, form->start, work);
-    int32_t k = m->nb.kernel;
+    int64_t count = pnet_cpu_triplets_count(out, in, &m->b.nb, m->parent, form->start, work);
+    int32_t k = m->b.nb.kernel;
     enum pnet_status st = pnet_set_form_take(form, out->rows, in->rows, count, k * k * k, e);
     if (!st)
         pnet_cpu_triplets_write(
-            out, in, &m->nb, m->parent, form->start, form->other, form->cell, work);
+            out, in, &m->b.nb, m->parent, form->start, form->other, form->cell, work);
     free(work);
     return st;
 }
@@ -117,11 +115,11 @@ static enum pnet_status place_rows(
     return st;
 }
 
-static enum pnet_status make(struct making *m, struct pnet_set *s, bool up, struct pnet_error *e)
+static enum pnet_status make(struct making *m, struct pnet_set *s, struct pnet_error *e)
 {
-    struct pnet_set_form *by_coarse = up ? &s->by_in : &s->by_out,
-                         *by_fine = up ? &s->by_out : &s->by_in;
-    const int32_t *coarse = pnet_points_order(m->coarse), *fine = pnet_points_order(m->fine);
+    struct pnet_set_form *by_coarse = m->b.up ? &s->by_in : &s->by_out,
+                         *by_fine = m->b.up ? &s->by_out : &s->by_in;
+    const int32_t *coarse = pnet_points_order(m->b.coarse), *fine = pnet_points_order(m->b.fine);
     enum pnet_status st = find_triplets(m, by_coarse, e);
     if (!st) st = pnet_set_form_turn(by_coarse, by_fine, e);
     if (st) return st;
@@ -135,15 +133,15 @@ static enum pnet_status make(struct making *m, struct pnet_set *s, bool up, stru
 enum pnet_status pnet_set_points(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_near_options *o, struct pnet_set **set, struct pnet_error *e)
 {
-    struct making m = {.coarse = out, .fine = in};
+    PNET_OWN_ERROR(e);
+    struct making m = {.b = {.coarse = out, .fine = in}};
     bool up = pnet_points_reach(out, in); /* to the finer ones: the set of the way back, turned */
     *set = NULL;
     if (out != in && !up && !pnet_points_reach(in, out))
         return pnet_error_set(
             e, PNET_USAGE, "neither of `out` and `in` was sampled from the other");
     if (up) {
-        m.coarse = in;
-        m.fine = out;
+        m.b = (struct pnet_between){.coarse = in, .fine = out, .up = true};
     }
     enum pnet_status st = pnet_library_take("pnet_near_options", o, &m.o, sizeof m.o, e);
     if (!m.o.kernel) m.o.kernel = 3;
@@ -156,7 +154,9 @@ enum pnet_status pnet_set_points(const struct pnet_points *out, const struct pne
         s->out = (struct pnet_set_side){.rows = out->level.rows, .extent = {1, 1, 1}};
         s->in = (struct pnet_set_side){.rows = in->level.rows, .extent = {1, 1, 1}};
         s->samples = out->level.samples;
-        st = make(&m, s, up, e);
+        s->home = out->home;
+        st = pnet_set_on_gpu(s) ? PNET_ON_GPU(&s->home, pnet_set_points_on_gpu(s, &m.b, e), e)
+                                : make(&m, s, e);
     }
     free(m.parent);
     if (st) {

@@ -262,7 +262,8 @@ enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
     if (!m.set) return pnet_error_memory(e);
     enum pnet_status st = pnet_library_take("pnet_voxel_options", options, &m.o, sizeof m.o, e);
     if (!st) st = take_options(&m, indices, e);
-    if (!st) st = pnet_home_read(m.o.device, m.o.stream, m.o.allocator, &m.set->home, e);
+    if (!st)
+        st = pnet_home_read("the set lies", m.o.device, m.o.stream, m.o.allocator, &m.set->home, e);
     if (!st && pnet_set_on_gpu(m.set))
         st = pnet_set_voxels_on_gpu(m.set, indices, &m.taps, m.o.kind, e);
     else if (!st)

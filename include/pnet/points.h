@@ -13,7 +13,12 @@ extern "C" {
    a level are ordered by sample, then along a Morton curve.
 
    Points never change once they are made. A level keeps what it was sampled from, which may be freed before it. Points take 24
-   bytes a row and 8 a sample; a level likewise, and 4 bytes for each row that it was sampled from. */
+   bytes a row and 8 a sample; a level likewise, and 4 bytes for each row that it was sampled from.
+
+   With device = "cuda" all arrays are memory of that GPU, contiguous; levels, sets, maps and buckets of points have their stream
+   and allocator. Calls that make one of them wait for the stream, because counts must come to the host, and no CUDA graph can
+   record them; the new object is complete. Calls that fill an array put that on the stream and do not wait. All rows, triplets,
+   orders and messages are those of the CPU. */
 struct pnet_points;
 
 struct pnet_points_options {
@@ -26,6 +31,9 @@ struct pnet_points_options {
        Metres: along the grid with these cells, as in a model whose finest grid they are; points of one cell are in the order of
        the caller's rows. 0: as in a model without grids, along cells of 2^-19 of the largest coordinate. */
     double cell;
+    const char *device; /* where points and their arrays lie: "cpu" (NULL), "cuda", "cuda:1" */
+    void *stream;       /* GPU: a cudaStream_t; NULL: the default stream */
+    const struct pnet_allocator *allocator; /* GPU: as in pnet_voxel_options */
 };
 
 /* Copies positions, float32 [rows, 3] in metres. `o` may be NULL. PNET_BAD_DATA: a coordinate is not finite or beyond 1e37, a
@@ -87,7 +95,8 @@ struct pnet_near_options {
    direction. Its K^3 taps are kernel cells, x slowest. Several j may share i and k: points of one kernel cell are summed in the
    order in which they lie inside, so that results of rows are the bits of the model's layer, whatever the order of the caller's
    rows. With kernel 1 on one level, and neither radius nor knn, a point joins itself alone. The set has no voxels. It keeps
-   nothing of the points. PNET_USAGE: the options are wrong, or do not fit the levels. */
+   nothing of the points. Of points on a GPU it lies there, with their stream and allocator. PNET_USAGE: the options are wrong, or
+   do not fit the levels. */
 PNET_API enum pnet_status pnet_set_points(const struct pnet_points *out,
     const struct pnet_points *in, const struct pnet_near_options *o, struct pnet_set **set,
     struct pnet_error *e);

@@ -301,6 +301,9 @@ class pnet_points_options(Sized):
         ("sample", POINTER(pnet_array)),
         ("batches", c_int32),
         ("cell", c_double),
+        ("device", c_char_p),
+        ("stream", c_void_p),
+        ("allocator", POINTER(pnet_allocator)),
     ]
 
 

@@ -1,6 +1,7 @@
 #include "kernels/cuda/geometry/geo_work.h"
 #include "kernels/corners.h"
 #include "kernels/geometry_stage.h"
+#include "kernels/given.h"
 #include "kernels/matches.h"
 #include "kernels/order.h"
 #include "kernels/taps.h"
@@ -240,4 +241,9 @@ size_t pnet_cuda_listed_work(int64_t count, int64_t rows)
     geo_take(&purse, CURVE_BYTES * (size_t)count, 1);
     geo_take(&purse, pnet_cuda_geo_sorter_bytes(count), 1);
     return purse.used;
+}
+
+size_t pnet_cuda_place_starts_work(int64_t rows)
+{
+    return pnet_cuda_geo_scan_sums(rows) * sizeof(int64_t);
 }
