@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct making {
-    struct pnet_map_options o;
-    const struct pnet_points *out, *in;
-    struct pnet_map *map;
-};
-
 static void free_lists(struct pnet_map_lists *l)
 {
     free(l->start);
@@ -22,13 +16,17 @@ static void free_lists(struct pnet_map_lists *l)
 void pnet_map_free(struct pnet_map *map)
 {
     if (!map) return;
-    free(map->start);
-    free(map->child);
-    free(map->parent);
-    free(map->index);
-    free(map->distance2);
-    free_lists(&map->by_out);
-    free_lists(&map->by_in);
+    if (pnet_map_on_gpu(map)) {
+        pnet_home_give(&map->home, map->home.stream, &map->rooms);
+    } else {
+        free(map->start);
+        free(map->child);
+        free(map->parent);
+        free(map->index);
+        free(map->distance2);
+        free_lists(&map->by_out);
+        free_lists(&map->by_in);
+    }
     free(map);
 }
 
@@ -55,7 +53,7 @@ static enum pnet_status find_cells(struct pnet_map *map, const struct pnet_point
 
 /* The k nearest rows of `in` for the rows of `out`, both as they are inside. */
 static enum pnet_status search(
-    const struct making *m, int32_t k, int32_t *index, float *distance2, struct pnet_error *e)
+    const struct pnet_mapping *m, int32_t k, int32_t *index, float *distance2, struct pnet_error *e)
 {
     const struct pnet_level *out = &m->out->level, *in = &m->in->level;
     void *work = pnet_library_room((int64_t)pnet_cpu_nearest_work(out, in, k), 1, e);
@@ -76,13 +74,12 @@ static void place_blocks(int64_t rows, int32_t k, const int32_t *order, void *x,
         memcpy((char *)x + (size_t)order[i] * block, (char *)room + (size_t)i * block, block);
 }
 
-static enum pnet_status find_nearest(struct making *m, struct pnet_error *e)
+static enum pnet_status find_nearest(struct pnet_mapping *m, struct pnet_error *e)
 {
     struct pnet_map *map = m->map;
     int64_t n = m->out->level.rows;
-    int32_t k = map->k = m->o.k ? m->o.k : 3;
+    int32_t k = map->k;
     const int32_t *out = pnet_points_order(m->out), *in = pnet_points_order(m->in);
-    if (k < 1 || k > 64) return pnet_error_set(e, PNET_USAGE, "k %d: expected 1 to 64", (int)k);
     map->index = pnet_library_room(n * k, sizeof *map->index, e);
     map->distance2 = map->index ? pnet_library_room(n * k, sizeof *map->distance2, e) : NULL;
     void *room = map->distance2 && out ? pnet_library_room(n * k, 4, e) : map->distance2;
@@ -128,7 +125,8 @@ static enum pnet_status take_lists(
     return weighted && !l->weight ? PNET_NO_MEMORY : PNET_OK;
 }
 
-static enum pnet_status find_corners(struct making *m, struct corners *c, struct pnet_error *e)
+static enum pnet_status find_corners(
+    struct pnet_mapping *m, struct corners *c, struct pnet_error *e)
 {
     bool weighted = m->o.kind == PNET_MAP_TRILINEAR;
     enum pnet_corner_kind kind = weighted ? PNET_CORNERS_TRILINEAR : PNET_CORNERS_NEAREST;
@@ -157,7 +155,7 @@ static enum pnet_status find_corners(struct making *m, struct corners *c, struct
 
 /* The lists of the rows of `in`. */
 static enum pnet_status turn_corners(
-    struct making *m, const struct corners *c, struct pnet_error *e)
+    struct pnet_mapping *m, const struct corners *c, struct pnet_error *e)
 {
     struct pnet_map_lists *to = &m->map->by_in;
     struct pnet_triplets from = {.rows = m->out->level.rows,
@@ -186,7 +184,8 @@ static enum pnet_status turn_corners(
     return work ? PNET_OK : PNET_NO_MEMORY;
 }
 
-static enum pnet_status name_corners(struct making *m, struct corners *c, struct pnet_error *e)
+static enum pnet_status name_corners(
+    struct pnet_mapping *m, struct corners *c, struct pnet_error *e)
 {
     const int32_t *order =
         pnet_points_order(m->out); /* `in` is a level, whose rows are the caller's */
@@ -207,11 +206,9 @@ static enum pnet_status name_corners(struct making *m, struct corners *c, struct
     return PNET_OK;
 }
 
-static enum pnet_status make_corners(struct making *m, struct pnet_error *e)
+static enum pnet_status make_corners(struct pnet_mapping *m, struct pnet_error *e)
 {
     struct corners c = {0};
-    if (!m->in->finer)
-        return pnet_error_set(e, PNET_USAGE, "`in` is no level: its points have no cells");
     enum pnet_status st = find_corners(m, &c, e);
     if (!st) st = turn_corners(m, &c, e);
     if (!st) st = name_corners(m, &c, e);
@@ -219,34 +216,53 @@ static enum pnet_status make_corners(struct making *m, struct pnet_error *e)
     return st;
 }
 
-static enum pnet_status make(struct making *m, struct pnet_error *e)
+/* Do the points lie to each other as the kind says? */
+static enum pnet_status check(const struct pnet_mapping *m, struct pnet_error *e)
 {
-    enum pnet_status st = pnet_points_same_samples("out", m->out, "in", m->in, e);
-    if (st) return st;
-    m->map->kind = m->o.kind;
-    m->map->rows_in = m->in->level.rows;
-    m->map->rows_out = m->out->level.rows;
     switch (m->o.kind) {
     case PNET_MAP_MEAN:
     case PNET_MAP_MAX:
     case PNET_MAP_SUM:
-        if (pnet_points_reach(m->in, m->out)) return find_cells(m->map, m->in, m->out, e);
+        if (pnet_points_reach(m->in, m->out)) return PNET_OK;
         return pnet_error_set(e, PNET_USAGE, "`out` was not sampled from `in`");
     case PNET_MAP_PARENT:
-        if (pnet_points_reach(m->out, m->in)) return find_cells(m->map, m->out, m->in, e);
+        if (pnet_points_reach(m->out, m->in)) return PNET_OK;
         return pnet_error_set(e, PNET_USAGE, "`in` was not sampled from `out`");
-    case PNET_MAP_INVERSE_DISTANCE: return find_nearest(m, e);
+    case PNET_MAP_INVERSE_DISTANCE:
+        if (m->o.k >= 0 && m->o.k <= 64) return PNET_OK;
+        return pnet_error_set(e, PNET_USAGE, "k %d: expected 1 to 64", (int)m->o.k);
     case PNET_MAP_TRILINEAR:
-    case PNET_MAP_NEAREST: return make_corners(m, e);
+    case PNET_MAP_NEAREST:
+        if (m->in->finer) return PNET_OK;
+        return pnet_error_set(e, PNET_USAGE, "`in` is no level: its points have no cells");
     }
     return pnet_error_set(
         e, PNET_USAGE, "kind %d: expected a value of enum pnet_map_kind", (int)m->o.kind);
 }
 
+static enum pnet_status make(struct pnet_mapping *m, struct pnet_error *e)
+{
+    struct pnet_map *map = m->map;
+    enum pnet_status st = pnet_points_same_samples("out", m->out, "in", m->in, e);
+    if (!st) st = pnet_points_same_home("out", m->out, "in", m->in, e);
+    if (!st) st = check(m, e);
+    if (st) return st;
+    map->kind = m->o.kind;
+    map->k = m->o.k ? m->o.k : 3;
+    map->rows_in = m->in->level.rows;
+    map->rows_out = m->out->level.rows;
+    map->home = m->out->home;
+    if (pnet_map_on_gpu(map)) return PNET_ON_GPU(&map->home, pnet_map_find_on_gpu(m, e), e);
+    if (map->kind <= PNET_MAP_SUM) return find_cells(map, m->in, m->out, e);
+    if (map->kind == PNET_MAP_PARENT) return find_cells(map, m->out, m->in, e);
+    return map->kind == PNET_MAP_INVERSE_DISTANCE ? find_nearest(m, e) : make_corners(m, e);
+}
+
 enum pnet_status pnet_map_new(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_map_options *o, struct pnet_map **map, struct pnet_error *e)
 {
-    struct making m = {.out = out, .in = in};
+    PNET_OWN_ERROR(e);
+    struct pnet_mapping m = {.out = out, .in = in};
     *map = NULL;
     enum pnet_status st = pnet_library_take("pnet_map_options", o, &m.o, sizeof m.o, e);
     if (st) return st;

@@ -27,6 +27,41 @@ struct pnet_map {
     float *distance2;
     /* TRILINEAR, NEAREST */
     struct pnet_map_lists by_out, by_in;
+    struct pnet_home home;
+    struct pnet_rooms rooms; /* GPU: all memory of the map */
 };
+
+/* What a map is made of; the points fit its kind. */
+struct pnet_mapping {
+    struct pnet_map_options o;
+    const struct pnet_points *out, *in;
+    struct pnet_map *map;
+};
+
+/* A call. */
+struct pnet_map_call {
+    const struct pnet_map *map;
+    bool backward;
+    int32_t width;
+    enum pnet_storage storage; /* of features */
+    struct pnet_map_run o;
+    size_t bytes; /* of workspace */
+};
+
+static inline bool pnet_map_on_gpu(const struct pnet_map *map)
+{
+    return pnet_home_on_gpu(&map->home);
+}
+static inline struct pnet_nearest pnet_map_nearest(const struct pnet_map *map)
+{
+    return (struct pnet_nearest){
+        pnet_count(map->rows_out), pnet_count(map->rows_in), map->k, map->index, map->distance2};
+}
+
+/* GPU. Finds a map whose home, kind and rows are known. What it takes belongs to the map, also after a failure. */
+enum pnet_status pnet_map_find_on_gpu(const struct pnet_mapping *m, struct pnet_error *e);
+/* GPU. A call with arrays that were checked. */
+enum pnet_status pnet_map_run_on_gpu(
+    const struct pnet_map_call *r, const void *from, void *to, struct pnet_error *e);
 
 #endif

@@ -5,23 +5,13 @@
 
 enum { CHANNEL_LIMIT = 1 << 16 };
 
-/* One call. */
-struct run {
-    const struct pnet_map *map;
-    bool backward;
-    int32_t width;
-    struct pnet_map_run o;
-};
-
-static struct pnet_nearest nearest_of(const struct pnet_map *map)
+static size_t work_of(const struct pnet_map_call *r)
 {
-    return (struct pnet_nearest){
-        pnet_count(map->rows_out), pnet_count(map->rows_in), map->k, map->index, map->distance2};
-}
-
-static size_t work_of(const struct run *r)
-{
-    struct pnet_nearest n = nearest_of(r->map);
+    struct pnet_nearest n = pnet_map_nearest(r->map);
+    if (pnet_map_on_gpu(r->map))
+        return r->backward && r->map->kind == PNET_MAP_INVERSE_DISTANCE
+                   ? pnet_cuda_interpolate_backward_work(&n, r->width)
+                   : 0;
     switch (r->map->kind) {
     case PNET_MAP_MEAN:
     case PNET_MAP_SUM: return r->backward ? 0 : pnet_cpu_cells_sum_work(r->width);
@@ -45,7 +35,7 @@ static enum pnet_status check_width(int64_t width, struct pnet_error *e)
 enum pnet_status pnet_map_workspace(
     const struct pnet_map *map, int backward, int32_t channels, size_t *bytes, struct pnet_error *e)
 {
-    struct run r = {.map = map, .backward = backward != 0, .width = channels};
+    struct pnet_map_call r = {.map = map, .backward = backward != 0, .width = channels};
     enum pnet_status st = check_width(channels, e);
     if (!st) *bytes = work_of(&r);
     return st;
@@ -58,10 +48,10 @@ static void weigh(
     pnet_cpu_weighted_rows(&w, width, x, add, y);
 }
 
-static void forward(const struct run *r, const float *x, float *y, void *work)
+static void forward(const struct pnet_map_call *r, const float *x, float *y, void *work)
 {
     const struct pnet_map *map = r->map;
-    struct pnet_nearest n = nearest_of(map);
+    struct pnet_nearest n = pnet_map_nearest(map);
     switch (map->kind) {
     case PNET_MAP_MEAN:
     case PNET_MAP_SUM:
@@ -75,10 +65,10 @@ static void forward(const struct run *r, const float *x, float *y, void *work)
     }
 }
 
-static void backward(const struct run *r, const float *g, float *gx, void *work)
+static void backward(const struct pnet_map_call *r, const float *g, float *gx, void *work)
 {
     const struct pnet_map *map = r->map;
-    struct pnet_nearest n = nearest_of(map);
+    struct pnet_nearest n = pnet_map_nearest(map);
     bool add = r->o.accumulate != 0;
     switch (map->kind) {
     case PNET_MAP_MEAN:
@@ -97,8 +87,19 @@ static void backward(const struct run *r, const float *g, float *gx, void *work)
     }
 }
 
-static enum pnet_status run(struct run *r, const char *name, const struct pnet_array *from,
-    const struct pnet_map_run *o, const struct pnet_array_out *to, struct pnet_error *e)
+static enum pnet_status check_places(const struct pnet_map_call *r, const char *name,
+    const void *from, const void *to, struct pnet_error *e)
+{
+    const struct pnet_home *home = &r->map->home;
+    enum pnet_status st = pnet_home_check(home, name, from, PNET_HOME_ALIGNMENT, e);
+    if (!st) st = pnet_home_check(home, "result", to, PNET_HOME_ALIGNMENT, e);
+    if (!st) st = pnet_home_check(home, "argmax", r->o.argmax, sizeof *r->o.argmax, e);
+    return st ? st : pnet_home_check(home, "workspace", r->o.workspace, PNET_HOME_ALIGNMENT, e);
+}
+
+static enum pnet_status run(struct pnet_map_call *r, const char *name,
+    const struct pnet_array *from, const struct pnet_map_run *o, const struct pnet_array_out *to,
+    struct pnet_error *e)
 {
     const struct pnet_map *map = r->map;
     enum pnet_status st = pnet_library_take("pnet_map_run", o, &r->o, sizeof r->o, e);
@@ -107,15 +108,21 @@ static enum pnet_status run(struct run *r, const char *name, const struct pnet_a
     r->width = (int32_t)from->width;
     int64_t rows = r->backward ? map->rows_out : map->rows_in,
             to_rows = r->backward ? map->rows_in : map->rows_out;
-    st = pnet_library_check_matrix(name, from, PNET_DTYPE_F32, rows, r->width, e);
-    if (!st) st = pnet_library_check_filled("result", to, PNET_DTYPE_F32, to_rows, r->width, e);
+    enum pnet_dtype dtype = pnet_map_on_gpu(map) ? from->dtype : PNET_DTYPE_F32;
+    st = pnet_home_storage(name, dtype, &r->storage, e);
+    if (!st) st = pnet_library_check_matrix(name, from, dtype, rows, r->width, e);
+    if (!st) st = pnet_library_check_filled("result", to, dtype, to_rows, r->width, e);
     if (!st && r->backward && map->kind == PNET_MAP_MAX && !r->o.argmax)
         st = pnet_error_set(e, PNET_USAGE, "argmax: the gradient of a maximum needs it");
     if (!st && !r->backward && r->o.accumulate)
         st = pnet_error_set(e, PNET_USAGE, "accumulate: the backward alone has it");
+    if (!st && pnet_map_on_gpu(map)) st = check_places(r, name, from->data, to->data, e);
     if (st) return st;
+    r->bytes = work_of(r);
+    if (pnet_map_on_gpu(map))
+        return PNET_ON_GPU(&map->home, pnet_map_run_on_gpu(r, from->data, to->data, e), e);
     void *own, *work = pnet_library_workspace(
-                   r->o.workspace, r->o.workspace_bytes, work_of(r), "pnet_map_workspace", &own, e);
+                   r->o.workspace, r->o.workspace_bytes, r->bytes, "pnet_map_workspace", &own, e);
     if (!work) return e->status;
     (r->backward ? backward : forward)(r, from->data, to->data, work);
     free(own);
@@ -126,7 +133,7 @@ enum pnet_status pnet_map_forward(const struct pnet_map *map, const struct pnet_
     const struct pnet_map_run *o, const struct pnet_array_out *result, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    struct run r = {.map = map};
+    struct pnet_map_call r = {.map = map};
     return run(&r, "features", features, o, result, e);
 }
 
@@ -134,6 +141,6 @@ enum pnet_status pnet_map_backward(const struct pnet_map *map, const struct pnet
     const struct pnet_map_run *o, const struct pnet_array_out *result, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    struct run r = {.map = map, .backward = true};
+    struct pnet_map_call r = {.map = map, .backward = true};
     return run(&r, "gradient", gradient, o, result, e);
 }

@@ -33,7 +33,8 @@ struct pnet_map_options {
     int32_t k; /* INVERSE_DISTANCE: 1 to 64; 0: 3 */
     int outside_nearest; /* TRILINEAR, NEAREST: where there is no such cell, the nearest row of the sample; no: 0 */
 };
-/* PNET_USAGE: the points do not lie to each other as the kind says, or have different numbers of samples. */
+/* PNET_USAGE: the points do not lie to each other as the kind says, have different numbers of samples, or lie on different
+   devices. On a GPU the map lies there, in memory of `out`'s allocator, and the call waits for the stream of `out`. */
 PNET_API enum pnet_status pnet_map_new(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_map_options *o, struct pnet_map **map, struct pnet_error *e);
 /* NULL is allowed. */
@@ -47,13 +48,16 @@ struct pnet_map_run {
     int accumulate;  /* backward: add to what the result holds */
     void *workspace; /* NULL: the call takes memory and gives it back. Aligned to 16 bytes */
     size_t workspace_bytes;
+    void *stream; /* GPU: as in pnet_voxel_options */
 };
 /* The bytes of workspace of a call, forward or backward, for so many channels, 1 to 65536. */
 PNET_API enum pnet_status pnet_map_workspace(const struct pnet_map *map, int backward,
     int32_t channels, size_t *bytes, struct pnet_error *e);
 /* From features of the input [rows in, channels] to those of the output, and from gradients of the output to those of the input:
-   PNET_DTYPE_F32, contiguous, not overlapping, on the CPU. `o` may be NULL, but for MAX backward. The same bits for any number of
-   threads; forward the bits of a model, for rows in any order. PNET_USAGE: a type, a shape, or too small a workspace. */
+   PNET_DTYPE_F32, contiguous, not overlapping. `o` may be NULL, but for MAX backward. The same bits for any number of threads;
+   forward the bits of a model, for rows in any order. On a GPU both may also be PNET_DTYPE_BF16, or PNET_DTYPE_F16; they are
+   aligned to 16 bytes, and a call that gets a workspace, or needs none, takes no memory and waits for nothing.
+   PNET_USAGE: a type, a shape, or too small a workspace. */
 PNET_API enum pnet_status pnet_map_forward(const struct pnet_map *map,
     const struct pnet_array *features, const struct pnet_map_run *o,
     const struct pnet_array_out *result, struct pnet_error *e);

@@ -333,6 +333,7 @@ class pnet_map_run(Sized):
         ("accumulate", c_int),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("stream", c_void_p),
     ]
 
 
