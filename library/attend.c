@@ -1,27 +1,21 @@
 /* Points in buckets along an order, and attention among them. */
-#include "library/points.h"
+#include "library/attend.h"
 
-#include "kernels/attend.h"
 #include "kernels/geometry_stage.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing changes it. */
-struct pnet_buckets {
-    int64_t rows;
-    int32_t samples;
-    int64_t *splits; /* [samples + 1] */
-    int32_t *order;  /* [rows]: the caller's row at each place; NULL: places are rows */
-    struct pnet_scopes scopes;
-};
-
 void pnet_buckets_free(struct pnet_buckets *b)
 {
     if (!b) return;
-    free(b->splits);
-    free(b->order);
+    if (pnet_buckets_on_gpu(b)) {
+        pnet_home_give(&b->home, b->home.stream, &b->rooms);
+    } else {
+        free(b->splits);
+        free(b->order);
+    }
     free(b);
 }
 
@@ -59,6 +53,13 @@ static enum pnet_status take_options(const struct pnet_points *p, struct pnet_bu
     return PNET_OK;
 }
 
+enum pnet_status pnet_buckets_beyond(int64_t count, double cell, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%lld points lie beyond the %d voxels of %g m that an order reaches from the origin",
+        (long long)count, PNET_KEY_BIAS, cell);
+}
+
 /* Sets the order inside. `o->order` has the numbers of enum pnet_order. */
 static enum pnet_status find_order(const struct pnet_points *p,
     const struct pnet_buckets_options *o, struct pnet_buckets *b, struct pnet_error *e)
@@ -80,10 +81,7 @@ static enum pnet_status find_order(const struct pnet_points *p,
         pnet_cpu_bucket_order(
             &p->level, grid, (enum pnet_order)o->order, b->scopes.bucket, b->order, work);
     free(work);
-    if (!outside) return PNET_OK;
-    return pnet_error_set(e, PNET_BAD_DATA,
-        "%lld points lie beyond the %d voxels of %g m that an order reaches from the origin",
-        (long long)outside, PNET_KEY_BIAS, o->cell);
+    return outside ? pnet_buckets_beyond(outside, o->cell, e) : PNET_OK;
 }
 
 static enum pnet_status make(const struct pnet_points *p, const struct pnet_buckets_options *o,
@@ -92,6 +90,9 @@ static enum pnet_status make(const struct pnet_points *p, const struct pnet_buck
     const int32_t *rows = pnet_points_order(p);
     b->rows = p->level.rows;
     b->samples = p->level.samples;
+    b->home = p->home;
+    if (pnet_buckets_on_gpu(b))
+        return PNET_ON_GPU(&b->home, pnet_buckets_find_on_gpu(b, p, o, e), e);
     b->splits = pnet_library_room((int64_t)b->samples + 1, sizeof *b->splits, e);
     if (!b->splits) return PNET_NO_MEMORY;
     memcpy(b->splits, p->splits, ((size_t)b->samples + 1) * sizeof *b->splits);
@@ -106,6 +107,7 @@ static enum pnet_status make(const struct pnet_points *p, const struct pnet_buck
 enum pnet_status pnet_buckets_new(const struct pnet_points *points,
     const struct pnet_buckets_options *options, struct pnet_buckets **buckets, struct pnet_error *e)
 {
+    PNET_OWN_ERROR(e);
     struct pnet_buckets_options o;
     struct pnet_scopes scopes;
     *buckets = NULL;
@@ -133,15 +135,6 @@ static struct pnet_attend plain(const struct pnet_buckets *b)
         .precision = PNET_FP32};
 }
 
-enum pnet_status pnet_attend_workspace(
-    const struct pnet_buckets *buckets, int backward, size_t *bytes, struct pnet_error *e)
-{
-    struct pnet_attend a = plain(buckets);
-    (void)e;
-    *bytes = pnet_cpu_attend_work(&a, backward != 0);
-    return PNET_OK;
-}
-
 /* Sets what a call has of its options, and of the width of qkv. */
 static enum pnet_status take_heads(
     struct pnet_attend *a, const struct pnet_attend_options *o, int64_t width, struct pnet_error *e)
@@ -163,21 +156,73 @@ static enum pnet_status take_heads(
     return PNET_OK;
 }
 
-/* Checks what both directions have. */
-static enum pnet_status begin(struct pnet_attend *a, const struct pnet_array *qkv,
-    const struct pnet_attend_options *given, struct pnet_attend_options *o, struct pnet_error *e)
+/* On a GPU for features stored in either size, so that a program asks once. */
+enum pnet_status pnet_attend_workspace(const struct pnet_buckets *buckets, int backward,
+    int32_t heads, int32_t channels, size_t *bytes, struct pnet_error *e)
 {
-    enum pnet_status st = pnet_library_take("pnet_attend_options", given, o, sizeof *o, e);
-    if (!st) st = take_heads(a, o, qkv->width, e);
+    struct pnet_attend a = plain(buckets);
+    const struct pnet_attend_options o = {.heads = heads};
+    enum pnet_status st = take_heads(&a, &o, 3 * (int64_t)channels, e);
     if (st) return st;
-    return pnet_library_check_matrix("qkv", qkv, PNET_DTYPE_F32, a->rows.most, qkv->width, e);
+    if (!pnet_buckets_on_gpu(buckets)) {
+        *bytes = pnet_cpu_attend_work(&a, backward != 0);
+        return PNET_OK;
+    }
+    *bytes = pnet_cuda_attend_work(&a, backward != 0);
+    a.rows.storage = PNET_STORE_BF16;
+    size_t of_short = pnet_cuda_attend_work(&a, backward != 0);
+    if (of_short > *bytes) *bytes = of_short;
+    return PNET_OK;
 }
 
-static void *workspace(const struct pnet_attend *a, const struct pnet_attend_options *o,
-    bool backward, void **own, struct pnet_error *e)
+/* Checks what both directions have. Sets *dtype to that of features. */
+static enum pnet_status begin(struct pnet_attend_call *c, const struct pnet_buckets *b,
+    const struct pnet_array *qkv, const struct pnet_attend_options *given, enum pnet_dtype *dtype,
+    struct pnet_error *e)
 {
-    return pnet_library_workspace(o->workspace, o->workspace_bytes,
-        pnet_cpu_attend_work(a, backward), "pnet_attend_workspace", own, e);
+    bool gpu = pnet_buckets_on_gpu(b);
+    *dtype = gpu ? qkv->dtype : PNET_DTYPE_F32;
+    c->a = plain(b);
+    c->qkv = qkv->data;
+    enum pnet_status st = pnet_library_take("pnet_attend_options", given, &c->o, sizeof c->o, e);
+    if (!st) st = take_heads(&c->a, &c->o, qkv->width, e);
+    if (!st) st = pnet_home_storage("qkv", *dtype, &c->a.rows.storage, e);
+    if (!st) st = pnet_library_check_matrix("qkv", qkv, *dtype, b->rows, qkv->width, e);
+    if (st) return st;
+    c->bytes =
+        gpu ? pnet_cuda_attend_work(&c->a, c->backward) : pnet_cpu_attend_work(&c->a, c->backward);
+    return PNET_OK;
+}
+
+/* Arrays of buckets on a GPU lie there. */
+static enum pnet_status check_places(
+    const struct pnet_attend_call *c, const struct pnet_buckets *b, struct pnet_error *e)
+{
+    const char *const names[] = {"qkv", "out", "gradient", "result", "log_sum", "workspace"};
+    const void *const places[] = {
+        c->qkv, c->out, c->gradient, c->result, c->o.log_sum, c->o.workspace};
+    enum pnet_status st = PNET_OK;
+    if (!pnet_buckets_on_gpu(b)) return PNET_OK;
+    for (int i = 0; i < 6 && !st; i++)
+        st = pnet_home_check(&b->home, names[i], places[i], PNET_HOME_ALIGNMENT, e);
+    return st;
+}
+
+static enum pnet_status run(
+    const struct pnet_attend_call *c, const struct pnet_buckets *b, struct pnet_error *e)
+{
+    const struct pnet_attend_options *o = &c->o;
+    if (pnet_buckets_on_gpu(b)) return PNET_ON_GPU(&b->home, pnet_attend_on_gpu(b, c, e), e);
+    void *own, *work = pnet_library_workspace(
+                   o->workspace, o->workspace_bytes, c->bytes, "pnet_attend_workspace", &own, e);
+    if (!work) return e->status;
+    if (c->backward)
+        pnet_cpu_attend_backward(
+            &c->a, c->qkv, c->out, o->log_sum, c->gradient, o->accumulate != 0, c->result, work);
+    else
+        pnet_cpu_attend(&c->a, c->qkv, c->result, o->log_sum, work);
+    free(own);
+    return PNET_OK;
 }
 
 enum pnet_status pnet_attend_forward(const struct pnet_buckets *buckets,
@@ -185,20 +230,15 @@ enum pnet_status pnet_attend_forward(const struct pnet_buckets *buckets,
     const struct pnet_array_out *result, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    struct pnet_attend a = plain(buckets);
-    struct pnet_attend_options o;
-    enum pnet_status st = begin(&a, qkv, options, &o, e);
+    struct pnet_attend_call c = {.result = result->data};
+    enum pnet_dtype dtype;
+    enum pnet_status st = begin(&c, buckets, qkv, options, &dtype, e);
     if (!st)
-        st = pnet_library_check_filled(
-            "result", result, PNET_DTYPE_F32, buckets->rows, qkv->width / 3, e);
-    if (!st && o.accumulate)
+        st = pnet_library_check_filled("result", result, dtype, buckets->rows, qkv->width / 3, e);
+    if (!st && c.o.accumulate)
         st = pnet_error_set(e, PNET_USAGE, "accumulate: the backward alone has it");
-    if (st) return st;
-    void *own, *work = workspace(&a, &o, false, &own, e);
-    if (!work) return e->status;
-    pnet_cpu_attend(&a, qkv->data, result->data, o.log_sum, work);
-    free(own);
-    return PNET_OK;
+    if (!st) st = check_places(&c, buckets, e);
+    return st ? st : run(&c, buckets, e);
 }
 
 enum pnet_status pnet_attend_backward(const struct pnet_buckets *buckets,
@@ -207,20 +247,16 @@ enum pnet_status pnet_attend_backward(const struct pnet_buckets *buckets,
     struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    struct pnet_attend a = plain(buckets);
-    struct pnet_attend_options o;
+    struct pnet_attend_call c = {
+        .backward = true, .out = out->data, .gradient = gradient->data, .result = result->data};
+    enum pnet_dtype dtype;
     int64_t rows = buckets->rows, width = qkv->width / 3;
-    enum pnet_status st = begin(&a, qkv, options, &o, e);
-    if (!st) st = pnet_library_check_matrix("out", out, PNET_DTYPE_F32, rows, width, e);
-    if (!st) st = pnet_library_check_matrix("gradient", gradient, PNET_DTYPE_F32, rows, width, e);
-    if (!st) st = pnet_library_check_filled("result", result, PNET_DTYPE_F32, rows, qkv->width, e);
-    if (!st && !o.log_sum && rows)
+    enum pnet_status st = begin(&c, buckets, qkv, options, &dtype, e);
+    if (!st) st = pnet_library_check_matrix("out", out, dtype, rows, width, e);
+    if (!st) st = pnet_library_check_matrix("gradient", gradient, dtype, rows, width, e);
+    if (!st) st = pnet_library_check_filled("result", result, dtype, rows, qkv->width, e);
+    if (!st && !c.o.log_sum && rows)
         st = pnet_error_set(e, PNET_USAGE, "log_sum: the gradient needs that of the forward");
-    if (st) return st;
-    void *own, *work = workspace(&a, &o, true, &own, e);
-    if (!work) return e->status;
-    pnet_cpu_attend_backward(
-        &a, qkv->data, out->data, o.log_sum, gradient->data, o.accumulate != 0, result->data, work);
-    free(own);
-    return PNET_OK;
+    if (!st) st = check_places(&c, buckets, e);
+    return st ? st : run(&c, buckets, e);
 }

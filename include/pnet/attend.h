@@ -32,7 +32,8 @@ struct pnet_buckets_options {
     double
         cell; /* edge of the voxels of an order, 1e-6 to 1e5 m; 0: the cells of the level. Not for Z */
 };
-/* `o` may be NULL. PNET_BAD_DATA: points lie more than 2^20 voxels from the origin. */
+/* `o` may be NULL. PNET_BAD_DATA: points lie more than 2^20 voxels from the origin. On a GPU the buckets lie there, in memory of
+   the points' allocator, and the call waits for the points' stream. */
 PNET_API enum pnet_status pnet_buckets_new(const struct pnet_points *points,
     const struct pnet_buckets_options *o, struct pnet_buckets **buckets, struct pnet_error *e);
 /* NULL is allowed. */
@@ -47,13 +48,14 @@ struct pnet_attend_options {
     int accumulate;  /* backward: add to what the result holds */
     void *workspace; /* NULL: the call takes memory and gives it back. Aligned to 16 bytes */
     size_t workspace_bytes;
+    void *stream; /* GPU: as in pnet_voxel_options */
 };
-/* The bytes of workspace of a call, forward or backward. */
-PNET_API enum pnet_status pnet_attend_workspace(
-    const struct pnet_buckets *buckets, int backward, size_t *bytes, struct pnet_error *e);
+/* The bytes of workspace of a call, forward or backward, for so many heads and C channels of either type. */
+PNET_API enum pnet_status pnet_attend_workspace(const struct pnet_buckets *buckets, int backward,
+    int32_t heads, int32_t channels, size_t *bytes, struct pnet_error *e);
 /* qkv [rows, 3 C] has queries, keys, values side by side, each by heads; result [rows, C]: each point's mean of the values of its
    scope, weighted by the softmax of scale q.k. Backward: `out` is the forward's result, `gradient` is [rows, C], and the result
-   [rows, 3 C]. Arrays as for maps. The same bits for any number of threads, and for rows in any order. */
+   [rows, 3 C]. Arrays as for maps; log_sum is float32. The same bits for any number of threads, and for rows in any order. */
 PNET_API enum pnet_status pnet_attend_forward(const struct pnet_buckets *buckets,
     const struct pnet_array *qkv, const struct pnet_attend_options *o,
     const struct pnet_array_out *result, struct pnet_error *e);

@@ -359,6 +359,7 @@ class pnet_attend_options(Sized):
         ("accumulate", c_int),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("stream", c_void_p),
     ]
 
 
@@ -468,7 +469,7 @@ FALLIBLE = {
     "pnet_map_forward": [MAP, _ARRAY, _RUN, _OUT],
     "pnet_map_backward": [MAP, _ARRAY, _RUN, _OUT],
     "pnet_buckets_new": [POINTS, POINTER(pnet_buckets_options), POINTER(BUCKETS)],
-    "pnet_attend_workspace": [BUCKETS, c_int, POINTER(c_size_t)],
+    "pnet_attend_workspace": [BUCKETS, c_int, c_int32, c_int32, POINTER(c_size_t)],
     "pnet_attend_forward": [BUCKETS, _ARRAY, _ATTEND, _OUT],
     "pnet_attend_backward": [BUCKETS, _ARRAY, _ARRAY, _ARRAY, _ATTEND, _OUT],
     "pnet_loss_default": [c_int, _LOSS],

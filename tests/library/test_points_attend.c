@@ -61,7 +61,7 @@ static struct attention attend(
                       out = sets_array(a.out, rows, CHANNELS);
     struct pnet_array_out to = sets_out(a.out, rows, CHANNELS),
                           into = sets_out(a.back, rows, WIDTH);
-    NEED(pnet_attend_workspace(b, 0, &o.workspace_bytes, &e));
+    NEED(pnet_attend_workspace(b, 0, heads, CHANNELS, &o.workspace_bytes, &e));
     o.workspace = sets_room(o.workspace_bytes, 1);
     NEED(pnet_attend_forward(b, &from, &o, &to, &e));
     free(o.workspace);
