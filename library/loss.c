@@ -104,17 +104,20 @@ static enum pnet_status check_sizes(const struct pnet_loss_call *c, struct pnet_
 
 static struct pnet_point_set set_of(const struct pnet_points *p)
 {
-    return (struct pnet_point_set){pnet_count(p->level.rows), p->level.samples, p->splits, p->xyz};
+    return (struct pnet_point_set){
+        pnet_count(p->level.rows), p->level.samples, p->level.row_splits, p->xyz};
 }
 
 enum pnet_status pnet_loss_begin(struct pnet_loss_call *c, const struct pnet_points *x,
     const struct pnet_points *y, const struct pnet_loss_options *o, struct pnet_error *e)
 {
-    *c = (struct pnet_loss_call){.x = x, .y = y, .sets = {.x = set_of(x), .y = set_of(y)}};
+    *c = (struct pnet_loss_call){
+        .device = x->home.device.kind, .x = x, .y = y, .sets = {.x = set_of(x), .y = set_of(y)}};
     enum pnet_status st = pnet_library_take("pnet_loss_options", o, &c->o, sizeof c->o, e);
     if (!st) st = check_kind((int)c->o.kind, e);
     if (!st) st = check_numbers(&c->o, e);
     if (!st) st = pnet_points_same_samples("x", x, "y", y, e);
+    if (!st) st = pnet_points_same_home("x", x, "y", y, e);
     if (!st && c->o.kind == PNET_LOSS_EMD) st = check_sizes(c, e);
     return st;
 }

@@ -16,8 +16,9 @@ struct pnet_loss_kept {
     struct pnet_apml_plan plan;
 };
 
-/* Checked options of a call, and both sets. */
+/* Checked options of a call, and both sets, which lie on `device`. */
 struct pnet_loss_call {
+    enum pnet_device_kind device;
     struct pnet_loss_options o;
     const struct pnet_points *x, *y;
     struct pnet_set_pair sets;

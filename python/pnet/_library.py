@@ -395,6 +395,8 @@ class pnet_loss_run(Sized):
         ("accumulate", c_int),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("factor", POINTER(c_float)),
+        ("stream", c_void_p),
     ]
 
 
