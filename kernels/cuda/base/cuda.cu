@@ -202,6 +202,7 @@ struct recording {
     int forked, branch[2], alone;
     node_range *yields;
     int yield_count, yield_room;
+    bool made; /* by pnet_cuda_record_begin: else it is the caller's, or there is none */
 };
 
 static thread_local recording now;
@@ -211,7 +212,7 @@ static void forget_points()
     for (int i = 0; i < now.count; i++) free(now.point[i].node);
     free(now.point);
     free(now.yields);
-    now = {nullptr, 0, 0, -1, {-1, -1}, -1, nullptr, 0, 0};
+    now = {nullptr, 0, 0, -1, {-1, -1}, -1, nullptr, 0, 0, false};
 }
 
 /* Returns false where nothing is being recorded. */
@@ -312,6 +313,7 @@ static void set_priorities(cudaGraph_t graph)
 extern "C" void pnet_cuda_record_begin(void)
 {
     forget_points();
+    now.made = true;
     cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal);
 }
 
@@ -338,7 +340,7 @@ extern "C" int pnet_cuda_point(void)
 {
     const cudaGraphNode_t *node = nullptr;
     size_t count = 0;
-    if (!ends_now(&node, &count)) return -1;
+    if (!now.made || !ends_now(&node, &count)) return -1;
     if (now.count == now.room) {
         int room = 2 * now.room + 64;
         stream_ends *point = (stream_ends *)realloc(now.point, (size_t)room * sizeof *point);
@@ -405,7 +407,7 @@ extern "C" void pnet_cuda_alone_begin(void)
 {
     const cudaGraphNode_t *node = nullptr;
     size_t count = 0;
-    if (now.alone >= 0 && ends_now(&node, &count))
+    if (now.made && now.alone >= 0 && ends_now(&node, &count))
         wait_for(now.alone, cudaStreamAddCaptureDependencies);
 }
 

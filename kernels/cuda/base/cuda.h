@@ -69,7 +69,8 @@ void pnet_cuda_replay(void *record);
 void pnet_cuda_record_free(void *record);
 
 /* Within a recording a launch waits for all launches before it, unless pnet_cuda_wait_for says otherwise. A point is the set of
-   launches that the next launch would wait for; it is valid until the recording ends. -1: no recording, or out of memory.
+   launches that the next launch would wait for; it is valid until the recording ends. -1: out of memory, or no recording that
+   pnet_cuda_record_begin began: in one of the caller's, launches stay in the order of his stream.
    pnet_cuda_wait_for makes the next launch wait for these `count` points (at least one) and nothing else. */
 int pnet_cuda_point(void);
 void pnet_cuda_wait_for(const int *points, int count);
