@@ -16,7 +16,7 @@ static const struct stored {
     const char *name;
     enum pnet_dtype dtype;
     double limit;
-} types[] = {{"float32", PNET_DTYPE_F32, 2e-6}, {"bf16", PNET_DTYPE_BF16, 8e-3},
+} types[] = {{"float32", PNET_DTYPE_F32, 4e-6}, {"bf16", PNET_DTYPE_BF16, 8e-3},
     {"fp16", PNET_DTYPE_F16, 1e-3}};
 
 /* A map on both devices, and arrays of a call; those that begin with d_ lie on the GPU. */

@@ -332,14 +332,14 @@ static void test_stream(void)
 
 int main(void)
 {
-    static const int64_t sizes[] = {1, 60, 6000};
+    static const int64_t sizes[] = {0, 1, 60, 6000};
     static const double along[] = {0, 0.06, 0.05};
     if (!gpu_there()) return 77;
     test_points();
     for (int given = 0; given < GPU_GIVEN; given++)
-        for (int n = 0; n < 3; n++)
+        for (int n = 0; n < 4; n++)
             for (int k = 0; k < 3; k++) test_levels((enum gpu_given)given, sizes[n], along[k]);
-    for (int n = 0; n < 3; n++) test_sets(n == 1 ? GPU_SPLITS : GPU_COLUMN, sizes[n]);
+    for (int n = 0; n < 4; n++) test_sets(n == 2 ? GPU_SPLITS : GPU_COLUMN, sizes[n]);
     test_bad_points();
     test_bad_arguments();
     test_memory();
