@@ -86,6 +86,11 @@ void *pnet_home_take(const struct pnet_home *p, void *stream, size_t bytes, stru
     struct pnet_error *e)
 {
     if (!bytes) bytes = 1;
+    if (!p->allocator.take && pnet_cuda_stream_records(stream)) {
+        pnet_error_set(e, PNET_USAGE,
+            "stream: it records a CUDA graph, in which memory comes from an allocator alone");
+        return NULL;
+    }
     void *memory = r->count < PNET_ROOMS ? take(p, stream, bytes) : NULL;
     if (!memory) {
         pnet_error_set(e, PNET_NO_MEMORY, "out of memory on GPU %d: no room for %zu bytes",

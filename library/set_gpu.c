@@ -295,7 +295,7 @@ static enum pnet_status sort_copy(const struct pnet_home *p, struct pnet_triplet
     size_t n = (size_t)t->count;
     int32_t *other = pnet_home_take(p, p->stream, n * sizeof *other, own, e);
     uint16_t *cell = other ? pnet_home_take(p, p->stream, n * sizeof *cell, own, e) : NULL;
-    if (!cell) return PNET_NO_MEMORY;
+    if (!cell) return e->status;
     pnet_cuda_copy(other, t->other, n * sizeof *other);
     pnet_cuda_copy(cell, t->cell, n * sizeof *cell);
     pnet_cuda_sort_rows(t->rows, t->start, other, cell);
@@ -308,6 +308,7 @@ enum pnet_status pnet_set_get_triplets_on_gpu(
     const struct pnet_set *s, int32_t *i, int32_t *j, int32_t *k, struct pnet_error *e)
 {
     const struct pnet_home *p = &s->home;
+    PNET_OWN_ERROR(e);
     struct pnet_rooms own = {.count = 0};
     struct pnet_triplets t = s->by_out.triplets;
     int before;

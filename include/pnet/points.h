@@ -17,7 +17,8 @@ extern "C" {
 
    With device = "cuda" all arrays are memory of that GPU, contiguous; levels, sets, maps and buckets of points have their stream
    and allocator. Calls that make one of them wait for the stream, because counts must come to the host, and no CUDA graph can
-   record them; the new object is complete. Calls that fill an array put that on the stream and do not wait. All rows, triplets,
+   record them; the new object is complete. Calls that fill an array put that on the stream and do not wait; pnet_points_parents
+   takes 4 bytes a row and gives them back. With an allocator the stream must live as long as these objects. All rows, triplets,
    orders and messages are those of the CPU. */
 struct pnet_points;
 
@@ -46,7 +47,7 @@ PNET_API enum pnet_status pnet_points_new(const struct pnet_array *positions,
    it gives `of` once more, to be freed once more. PNET_BAD_DATA: points lie more than 2^20 cells from the origin. */
 PNET_API enum pnet_status pnet_points_grid(
     const struct pnet_points *of, double cell, struct pnet_points **level, struct pnet_error *e);
-/* NULL is allowed. */
+/* NULL is allowed. On a GPU, work that reads the points is over, or their stream waits for it; so for what is made of them. */
 PNET_API void pnet_points_free(struct pnet_points *points);
 
 struct pnet_points_info {

@@ -298,6 +298,35 @@ static void test_memory(void)
     GPU_NEED(cudaStreamDestroy(stream));
 }
 
+/* Triplets and parents need memory to be put in order: in a recording of an allocator alone. */
+static void test_recorded(void)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    GPU_NEED(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    struct points_cloud c = points_fill(300);
+    struct gpu_points p = gpu_make_points(&c, GPU_SPLITS, 0.1, stream, NULL),
+                      g = gpu_grid_points(&p, 0.1);
+    struct pnet_set *set = NULL;
+    struct pnet_near_options near = {.size = sizeof near, .radius = 0.1};
+    NEED(pnet_set_points(p.gpu, p.gpu, &near, &set, &e));
+    int64_t n = sets_info(set).triplets;
+    int32_t *d = gpu_room((size_t)(n > 300 ? n : 300) * sizeof *d);
+    struct pnet_array_out to = points_ints_out(d, 300);
+    GPU_NEED(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    REFUSED(pnet_set_get_triplets(set, NULL, d, NULL, n, &e), PNET_USAGE, "an allocator alone");
+    REFUSED(pnet_points_parents(p.gpu, g.gpu, &to, &e), PNET_USAGE, "an allocator alone");
+    NEED(pnet_points_sources(p.gpu, &to, &e));
+    GPU_NEED(cudaStreamEndCapture(stream, &graph));
+    GPU_NEED(cudaGraphDestroy(graph));
+    pnet_set_free(set);
+    gpu_free(d);
+    gpu_free_points(&p);
+    gpu_free_points(&g);
+    points_drop(&c);
+    GPU_NEED(cudaStreamDestroy(stream));
+}
+
 /* Positions that the stream still has to copy. */
 static void test_stream(void)
 {
@@ -343,6 +372,7 @@ int main(void)
     test_bad_points();
     test_bad_arguments();
     test_memory();
+    test_recorded();
     test_stream();
     CHECK(cudaPeekAtLastError() == cudaSuccess);
     return check_end();
