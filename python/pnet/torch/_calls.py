@@ -101,6 +101,11 @@ class Triplets:
         self.__dict__.update(state)
         self._begin()  # a copy makes its own handle, and a file may be loaded on another device
 
+    def adopt(self, owner: _handle.Handle) -> Triplets:
+        """Takes the set that the blocks were made of for the library's calls, and keeps it."""
+        self._owner, self._handle = owner, owner._use()
+        return self
+
     def made(self) -> Triplets:
         """Behind the call that made the blocks: other streams wait for it."""
         if self.cuda:

@@ -1,0 +1,273 @@
+"""Points and their levels as tensors: sets between them, maps, attention, losses. Geometry is made by the library, on the CPU."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import weakref
+
+import torch
+from torch import Tensor
+
+from pnet import _library as library
+from pnet import points as arrays
+from pnet.torch import _calls, _sums
+from pnet.torch._calls import Triplets
+
+_held: dict[int, object] = {}  # what tokens stand for
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+
+
+def hold(what: object) -> Tensor:
+    """A token for an object of the library: a tensor with a number, by which operators find the object as long as the token's
+    memory is used, by autograd or whoever. It means nothing in another process."""
+    number = next(_numbers)
+    token = torch.tensor([number])
+    _held[number] = what
+    weakref.finalize(token.untyped_storage(), _held.pop, number, None).atexit = False
+    return token
+
+
+def held(token: Tensor):
+    """The object of a token."""
+    found = _held.get(int(token))
+    if found is None:
+        raise library.refuse("the geometry of this token is not there: it was made in another process, or is a copy of one that "
+                             "was forgotten")
+    return found
+
+
+def _array(name: str, given: Tensor):
+    if given.device.type != "cpu":
+        raise library.refuse(f"{name} is on {given.device}: points are there on the CPU so far")
+    return given.detach().numpy()
+
+
+class PointSet:
+    """Which rows of points a convolution joins, by which kernel cell: made by Points.set()."""
+
+    def __init__(self, triplets: Triplets):
+        self._triplets = triplets
+
+    @property
+    def rows_in(self) -> int:
+        return self._triplets.rows_in
+
+    @property
+    def rows_out(self) -> int:
+        return self._triplets.rows_out
+
+    @property
+    def taps(self) -> int:
+        return self._triplets.taps
+
+    def conv(self, features: Tensor, weight: Tensor, bias: Tensor | None = None, groups: int = 1) -> Tensor:
+        """As VoxelSet.conv. Points of one kernel cell are summed."""
+        return _sums.conv(self._triplets, features, weight, bias, groups)
+
+    def pool(self, features: Tensor, kind: str = "max") -> Tensor:
+        """As VoxelSet.pool: over the neighbours."""
+        return _sums.pool(self._triplets, features, kind)
+
+
+class PointMap:
+    """How rows of some points are made of rows of others, without learned weights: made by Points.map()."""
+
+    def __init__(self, made: arrays.PointMap, kind: str):
+        self._token, self.kind = hold(made), kind
+        self.rows_out, self.rows_in = made._rows_out, made._rows_in
+
+    def __call__(self, features: Tensor) -> Tensor:
+        """[rows_in, channels] to [rows_out, channels]."""
+        wide = _float("features", features)
+        return torch.ops.pnet.map(wide, self._token, self.rows_out, self.kind)[0].to(features.dtype)
+
+
+class Buckets:
+    """Points of each sample in an order, cut into buckets and scopes: made by Points.buckets()."""
+
+    def __init__(self, made: arrays.Buckets):
+        self._token, self.rows = hold(made), made._rows
+
+    def attend(self, qkv: Tensor, heads: int = 1, scale: float | None = None) -> Tensor:
+        """pnet.torch.attend()."""
+        kind = _sums.result_type(qkv)
+        return torch.ops.pnet.attend(_float("qkv", qkv), self._token, heads, scale or 0.0)[0].to(kind)
+
+
+def _float(name: str, given: Tensor) -> Tensor:
+    if given.dtype is not torch.float32 and given.dtype not in _calls.NARROW:
+        raise library.refuse(f"{name} is {given.dtype}: expected float32, bfloat16 or float16")
+    return given.float()
+
+
+def _once(make):
+    """Of a method of Points: what it makes of itself, other points and numbers is made once, as long as all of them are there.
+    torch.compile does not look into it."""
+    @torch.compiler.disable
+    @functools.wraps(make)
+    def made(self, *given, **named):
+        other = given[0] if given and isinstance(given[0], Points) else self
+        rule = (make.__name__, bool(given) and other is given[0], tuple(g for g in given if g is not other),
+                tuple(sorted((name, tuple(value) if isinstance(value, list) else value) for name, value in named.items())))
+        with self._making:
+            known = self._made.setdefault(other, {})
+            if rule not in known:
+                known[rule] = make(self, *given, **named)
+            return known[rule]
+    return made
+
+
+class Points:
+    """Points of a batch, or a level that was sampled from them. Rows of features belong to its rows.
+
+    positions   float32 [rows, 3], metres, rows in any order; of a level those of the points that it kept, with their gradients
+    row_splits  int32 or int64 [samples + 1]: where samples begin, and the end; or
+    sample      int32 or int64 [rows]: the sample of each row, of `batches`
+    cell        metres: the finest cells that will be sampled, along which points lie inside; 0: along cells of their own
+
+    Levels, sets, maps and buckets are made once and kept with the points. Raises pnet.Error, which names the row of a coordinate
+    that is not finite, or of a wrong sample.
+    """
+
+    def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int = 0,
+                 cell: float = 0):
+        splits, samples = (None if given is None else _array(name, given) for name, given in (
+            ("row_splits", row_splits), ("sample", sample)))
+        self._begin(positions, arrays.Points(_array("positions", positions), row_splits=splits, sample=samples, batches=batches,
+                                             cell=cell))
+
+    def _begin(self, positions: Tensor, points: arrays.Points) -> None:
+        self.positions, self._points = positions, points
+        self._levels: dict[float, Points] = {}
+        self._made: weakref.WeakKeyDictionary[Points, dict] = weakref.WeakKeyDictionary()
+        self._making = threading.RLock()
+
+    def __reduce__(self):
+        raise TypeError("points are not copied or pickled: make them again of their positions")
+
+    @property
+    def rows(self) -> int:
+        return self._points.rows
+
+    @property
+    def batches(self) -> int:
+        """Samples."""
+        return self._points.batches
+
+    @property
+    def cell(self) -> float:
+        """The edge of a level's cells, metres; 0: these are no level."""
+        return self._points.cell
+
+    def samples(self) -> Tensor:
+        """The sample of each row, int32 [rows]."""
+        return torch.from_numpy(self._points.samples())
+
+    def sources(self) -> Tensor:
+        """The row of the positions given first that each row was, int32 [rows]."""
+        return torch.from_numpy(self._points.sources())
+
+    def parents(self, coarse: Points) -> Tensor:
+        """The row of a level, sampled from these points, that each row belongs to, int32 [rows]."""
+        return torch.from_numpy(self._points.parents(coarse._points))
+
+    @torch.compiler.disable
+    def grid(self, cell: float) -> Points:
+        """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of
+        a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
+        with self._making:
+            if cell not in self._levels:
+                made = self._points.grid(cell)
+                if made.rows == self.rows and made.cell == self.cell:
+                    return self  # its own cells
+                level = Points.__new__(Points)
+                positions = torch.from_numpy(made.positions())
+                if self.positions.requires_grad:
+                    place = torch.empty(int(self._points.sources().max(initial=0)) + 1, dtype=torch.long)
+                    place[self.sources().long()] = torch.arange(self.rows)
+                    positions = self.positions[place[torch.from_numpy(made.sources()).long()]]
+                level._begin(positions, made)
+                self._levels[cell] = level
+            return self._levels[cell]
+
+    @_once
+    def set(self, source: Points | None = None, kernel: int = 3, *, radius: float | None = None, knn: int | None = None,
+            shape: str = "ball", degrade: str | tuple[str, ...] = ()) -> PointSet:
+        """The set of a convolution to these points from `source`: the same points (None), or a level and what it was sampled
+        from, in either direction.
+
+        kernel       kernel cells an axis
+        radius       metres; None: kernel / 2 cells of the finer level
+        knn          so many nearest points instead of a radius
+        shape        "ball" or "cube"
+        degrade      "voxel", or some of "centre", "neighbour", "kernel"
+        """
+        given = self if source is None else source
+        made = arrays.PointSet(self._points, given._points, kernel, radius=radius, knn=knn, shape=shape, degrade=degrade)
+        blocks = _calls.pack(made._use(), torch.device("cpu"))
+        return PointSet(Triplets(*blocks, made.rows_out, made.rows_in, made.taps).adopt(made))
+
+    @_once
+    def map(self, source: Points, kind: str, *, k: int = 3, outside: str = "zero") -> PointMap:
+        """How rows of these points are made of rows of `source`: the functions pool, upsample and interpolate."""
+        return PointMap(arrays.PointMap(self._points, source._points, kind, k=k, outside=outside), kind)
+
+    @_once
+    def buckets(self, order: str = "z", *, bucket: int = 512, scope: int = 8, shift: int = 0, stride: int = 1, wrap: bool = False,
+                cell: float | None = None) -> Buckets:
+        """Buckets of each sample's points along an order, for attend(): the options of the layer attend of a model."""
+        return Buckets(arrays.Buckets(self._points, order, bucket=bucket, scope=scope, shift=shift, stride=stride, wrap=wrap,
+                                      cell=cell))
+
+
+def pool(features: Tensor, points: Points, level: Points, kind: str = "mean") -> Tensor:
+    """Over the points of each cell of a level that was sampled from `points`: "mean", "max" or "sum"."""
+    return level.map(points, _one_of(kind, ("mean", "max", "sum")))(features)
+
+
+def upsample(features: Tensor, level: Points, points: Points) -> Tensor:
+    """The row of the cell of `level` that each of `points` belongs to, from which it was sampled."""
+    return points.map(level, "parent")(features)
+
+
+def interpolate(features: Tensor, source: Points, points: Points, kind: str = "inverse_distance", *, k: int = 3,
+                outside: str = "zero") -> Tensor:
+    """Features of `source` at any points: "inverse_distance" of the k nearest rows in the sample, or, of a level whose features
+    lie on the centres of its cells, "trilinear" or "nearest"; there `outside` says what is where no cell is, "zero" or
+    "nearest"."""
+    kind = _one_of(kind, ("inverse_distance", "trilinear", "nearest"))
+    more = {"k": k} if kind == "inverse_distance" else {"outside": outside}
+    return points.map(source, kind, **more)(features)
+
+
+def attend(qkv: Tensor, points: Points, heads: int = 1, scale: float | None = None, *, order: str = "z", bucket: int = 512,
+           scope: int = 8, shift: int = 0, stride: int = 1, wrap: bool = False, cell: float | None = None) -> Tensor:
+    """Attention of points in scopes of buckets along an order. qkv [rows, 3 C]: queries, keys, values side by side, each by heads
+    of 8, 16, 32, 64 or 128 channels; returns [rows, C]. scale: factor of the products, None: 1 / sqrt(C / heads)."""
+    made = points.buckets(order, bucket=bucket, scope=scope, shift=shift, stride=stride, wrap=wrap, cell=cell)
+    return made.attend(qkv, heads, scale)
+
+
+def _one_of(kind: str, known: tuple[str, ...]) -> str:
+    if kind not in known:
+        raise library.refuse(f"kind is {kind!r}, expected one of {', '.join(known)}")
+    return kind
+
+
+def point_loss(kind: str, x: Tensor, y: Tensor, *, x_splits: Tensor | None = None, y_splits: Tensor | None = None,
+               **options) -> Tensor:
+    """A loss between two sets of points, x being predicted, float32 [rows, 3] each: "chamfer", "dcd", "hypercd", "infocd", "emd",
+    "sinkhorn", "apml", as the losses of a model; the mean over the samples. It has gradients of x and of y.
+
+    x_splits, y_splits   where samples begin, and the end; None: there is one
+    options              members of struct pnet_loss_options, such as squares=False, tau=0.5 or lambda_=0.1
+    """
+    library.choice("kind", library.LOSSES, kind)
+    names = sorted(options)
+    wanted = torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)
+    given = [_float(name, t) for name, t in (("x", x), ("y", y))]
+    return torch.ops.pnet.point_loss(*given, x_splits, y_splits, kind, " ".join(names), [float(options[name]) for name in names],
+                                     wanted)[0]
