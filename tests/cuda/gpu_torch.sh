@@ -9,6 +9,9 @@ python_package torch
 "$python" -c 'import sys, torch; sys.exit(0 if torch.cuda.is_available() else 77)' || { echo 'skipped: PyTorch finds no GPU'; exit 77; }
 export TORCHINDUCTOR_CACHE_DIR="$work/inductor"
 "$python" bench/torch_calls.py --device cuda --layers 4 --repeat 5 || exit 1
+for net in minkunet18a spunet; do
+    "$python" bench/spconv.py --device cuda --net $net --voxels 20000 --narrow 2 --repeat 3 || exit 1
+done
 cd python/tests/pytorch/gpu || exit 1
 "$python" -m unittest >"$work/log" 2>&1
 status=$?
