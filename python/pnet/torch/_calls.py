@@ -111,7 +111,7 @@ class Triplets:
         if self.cuda:
             self._stream = _device.raw_stream(self.device.index)
             self._ready = torch.cuda.Event()
-            self._ready.record()
+            self._ready.record(torch.cuda.current_stream(self.device))
         return self
 
     def inverse(self) -> Triplets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from ctypes import POINTER, c_void_p, pointer
+from ctypes import c_void_p, pointer
 
 import torch
 
@@ -12,9 +12,9 @@ from pnet import _library as library
 _kept = threading.local()  # why there was no memory, until the call returns
 
 
-def _take(_, size: int, stream: int | None) -> int | None:
+def _take(gpu: int, size: int, stream: int | None) -> int | None:
     try:
-        return torch.cuda.caching_allocator_alloc(size, stream=stream or 0)
+        return torch.cuda.caching_allocator_alloc(size, gpu - 1, stream or 0)
     except BaseException as why:  # nothing may leave a callback
         _kept.why = why
         return None
@@ -24,9 +24,16 @@ def _give(_, memory: int, size: int, stream: int | None) -> None:
     torch.cuda.caching_allocator_delete(memory)
 
 
-# PyTorch's caching allocator, for the GPU that is the current one.
-_memory = library.pnet_allocator(take=library.TAKE(_take), give=library.GIVE(_give))
-_memory_pointer = pointer(_memory)
+_callbacks = {"take": library.TAKE(_take), "give": library.GIVE(_give)}
+_allocators: dict[int, object] = {}
+
+
+def _allocator(index: int):
+    """PyTorch's caching allocator of a GPU, whose callbacks get its number, from 1."""
+    if index not in _allocators:
+        _allocators[index] = pointer(library.pnet_allocator(context=index + 1, **_callbacks))
+    return _allocators[index]
+
 
 raw_stream = torch._C._cuda_getCurrentRawStream if hasattr(torch._C, "_cuda_getCurrentRawStream") else (
     lambda index: torch.cuda.current_stream(index).cuda_stream)
@@ -44,7 +51,7 @@ def place(device: torch.device, options) -> None:
     if device.type == "cuda":
         options.device = b"cuda:%d" % device.index
         options.stream = raw_stream(device.index) or None
-        options.allocator = _memory_pointer
+        options.allocator = _allocator(device.index)
 
 
 def make(name: str, *arguments) -> c_void_p:

@@ -34,8 +34,8 @@ class Bench(unittest.TestCase):
         """Both networks; gradients agree with those of plain PyTorch."""
         short = "--device", "cpu", "--voxels", "3000", "--narrow", "16", "--repeat", "1"
         for net, samples in (("minkunet18a", 1), ("spunet", 3)):
-            found = json.loads(self.run_script("spconv.py", *short, "--net", net, "--precision", "fp32", "--backends", "plain,pnet",
-                                               "--json"))
+            found = json.loads(self.run_script("spconv.py", *short, "--net", net, "--precision", "fp32", "--backends",
+                                               "plain,pnet", "--json"))
             self.assertEqual((found["net"], found["samples"], found["voxels"]), (net, samples, 3000 * samples))
             plain, pnet = found["rows"]
             self.assertEqual((plain["backend"], pnet["backend"]), ("plain", "pnet"))
