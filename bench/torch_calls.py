@@ -118,7 +118,7 @@ def library_alone(made, x, weight, layers):
             for function, f in calls:
                 if function(handle, f.left, f.right, f.options, f.result, f.error):
                     raise f.failed(1)
-    run.kept = kept, gradient
+    run.kept = kept, gradient, x, weight
     return run
 
 

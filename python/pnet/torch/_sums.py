@@ -1,8 +1,8 @@
 """Convolution and pools over sets of triplets, for all types that PyTorch's autocast uses.
 
-There are two ways to the library. Tensors as they are go through functions of autograd, which take less than half of an
-operator's time. Everything else (torch.compile, torch.export, fake tensors, transforms of functions, subclasses of tensors) goes through
-the operators of _ops.py, which compute the same.
+There are two ways to the library. Tensors as they are go through functions of autograd, which take less than half of the time of
+operators. Everything else (torch.compile, torch.export, fake tensors, transforms of functions, subclasses of tensors) goes
+through the operators of _ops.py, which compute the same.
 """
 
 from __future__ import annotations
