@@ -14,7 +14,8 @@
      Structs     A struct that begins with `size` may grow in later versions. The caller sets `size` to its sizeof; all other
                  members may be zero, which chooses the default. The other structs stay as they are.
      Pointers    are not NULL unless that is said. Indices count from 0, and one too large is PNET_USAGE. Yes is 1, no 0.
-     Arrays      are in host memory, but for those of calls on a set that lies on a GPU (struct pnet_voxel_options). */
+     Arrays      are in host memory, but for those of calls on a set that lies on a GPU (struct pnet_voxel_options), and of
+                 sessions with arrays on a GPU (struct pnet_session_options). */
 #ifndef PNET_H
 #define PNET_H
 

@@ -16,15 +16,11 @@ enum pnet_status pnet_home_read(const char *what, const char *device, void *stre
     if (pnet_device_parse(device, &p->device, e))
         return pnet_error_set(
             e, PNET_USAGE, "device: expected cpu, cuda or cuda:N, not '%s'", device);
-    enum pnet_status st =
-        pnet_library_take("pnet_allocator", allocator, &p->allocator, sizeof p->allocator, e);
+    enum pnet_status st = pnet_home_allocator(allocator, p, e);
     if (st) return st;
     if (p->device.kind == PNET_CPU && (stream || allocator))
         return pnet_error_set(e, PNET_USAGE, "%s: %s on the CPU, and %s are for a GPU",
             stream ? "stream" : "allocator", what, stream ? "streams" : "allocators");
-    if (allocator && (!p->allocator.take || !p->allocator.give))
-        return pnet_error_set(
-            e, PNET_USAGE, "allocator: `%s` is NULL", p->allocator.take ? "give" : "take");
     return pnet_device_check(p->device, e);
 }
 
@@ -38,6 +34,16 @@ enum pnet_status pnet_home_storage(
     return pnet_error_set(e, PNET_USAGE,
         "%s: dtype %d, expected PNET_DTYPE_F32, PNET_DTYPE_BF16 or PNET_DTYPE_F16", name,
         (int)dtype);
+}
+
+enum pnet_status pnet_home_allocator(
+    const struct pnet_allocator *allocator, struct pnet_home *p, struct pnet_error *e)
+{
+    enum pnet_status st =
+        pnet_library_take("pnet_allocator", allocator, &p->allocator, sizeof p->allocator, e);
+    if (st || !allocator || (p->allocator.take && p->allocator.give)) return st;
+    return pnet_error_set(
+        e, PNET_USAGE, "allocator: `%s` is NULL", p->allocator.take ? "give" : "take");
 }
 
 #ifdef PNET_CUDA_BUILT

@@ -1,4 +1,4 @@
-/* The device that a set lies on, the caller's stream, and where memory comes from. */
+/* The device that a set lies on or a session works on, the caller's stream, and where memory comes from. */
 #ifndef PNET_LIBRARY_HOME_H
 #define PNET_LIBRARY_HOME_H
 
@@ -27,6 +27,10 @@ struct pnet_rooms {
 
 /* Reads and checks what options say of `what`, for example "the set lies". PNET_NO_DEVICE: the device is not there. */
 enum pnet_status pnet_home_read(const char *what, const char *device, void *stream,
+    const struct pnet_allocator *allocator, struct pnet_home *p, struct pnet_error *e);
+
+/* Reads and checks an allocator; NULL: there is none. */
+enum pnet_status pnet_home_allocator(
     const struct pnet_allocator *allocator, struct pnet_home *p, struct pnet_error *e);
 
 /* GPU. Between enter and leave the thread's launches are part of the caller's stream. `st`: how the call went so far, which is

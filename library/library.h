@@ -5,6 +5,7 @@
 #include "include/pnet.h"
 
 #include "compiler/compile.h"
+#include "library/home.h"
 #include "runtime/run/runner.h"
 #include "runtime/run/updater.h"
 
@@ -47,7 +48,13 @@ struct pnet_session {
     size_t memory_limit, updater_bytes;
     bool has_optimizer, has_weights, has_gradients;
     enum pnet_session_state state;
-    uint32_t draws; /* calls of pnet_session_gradients: the step of random numbers */
+    uint32_t draws; /* forward passes in training: the step of random numbers */
+    struct pnet_home home;
+    struct pnet_supply supply; /* `take` is NULL: there is no allocator */
+    bool there;                /* the caller's arrays lie on the GPU: calls do not wait for it */
+    bool ordered;              /* GPU: calls are part of the caller's stream */
+    bool misaligned;           /* memory of the allocator was, in this call */
+    int before;                /* `ordered`, in a call: the GPU to go back to */
 };
 
 /* The error of the caller, or one to throw away: functions of the runtime want one. */
@@ -76,9 +83,23 @@ enum pnet_status pnet_library_bind(const struct pnet_model *m, const struct pnet
 enum pnet_status pnet_library_optimizer(const struct pnet_session_options *o,
     struct pnet_optim *optim, bool *there, struct pnet_error *e);
 
-/* Begins a call: the session must have weights, or must have what `state` says at least. */
-enum pnet_status pnet_library_enter(
+/* Reads `arrays`, `stream` and `allocator` of the options, once `bound` is set. */
+enum pnet_status pnet_library_home(
+    const struct pnet_session_options *o, struct pnet_session *s, struct pnet_error *e);
+
+/* What a call does with the device stands between begin and end. `st`: how the call went so far, which is returned unless a
+   launch failed. A failed begin has no end. */
+enum pnet_status pnet_library_begin(struct pnet_session *s, struct pnet_error *e);
+enum pnet_status pnet_library_end(
+    struct pnet_session *s, enum pnet_status st, struct pnet_error *e);
+/* The session must have weights, and what `state` says at least. */
+enum pnet_status pnet_library_ready(
     const struct pnet_session *s, enum pnet_session_state state, struct pnet_error *e);
+/* Waits for the device, unless the caller's arrays lie there. */
+enum pnet_status pnet_library_wait(struct pnet_session *s, struct pnet_error *e);
+/* PNET_USAGE unless an array of the caller lies where it must. */
+enum pnet_status pnet_library_check_array(
+    const struct pnet_session *s, const char *name, const void *data, struct pnet_error *e);
 
 /* PNET_USAGE unless the session trains; or if there are no gradients to which others could be added. */
 enum pnet_status pnet_library_check_training(const struct pnet_session *s, struct pnet_error *e);

@@ -46,6 +46,21 @@ enum pnet_status pnet_library_bind(const struct pnet_model *m, const struct pnet
     return st || *b ? st : pnet_bound_new(m->plan, &t, b, e);
 }
 
+/* Makes what a session holds on its device. */
+static enum pnet_status make(struct pnet_session *s, const struct pnet_session_options *o,
+    const struct pnet_optim *optim, struct pnet_error *e)
+{
+    s->updater_bytes = s->has_optimizer ? pnet_updater_bytes(s->bound, optim) : 0;
+    const struct pnet_runner_options ro = {.memory_limit = o->memory_limit,
+        .slots = 1,
+        .seed = o->seed,
+        .extra_bytes = (int64_t)s->updater_bytes,
+        .supply = &s->supply};
+    enum pnet_status st = pnet_runner_new(s->bound, &ro, &s->runner, e);
+    if (!st && s->has_optimizer) st = pnet_updater_open(&s->updater, s->runner, optim, 0, e);
+    return st;
+}
+
 enum pnet_status pnet_session_new(const struct pnet_model *m,
     const struct pnet_session_options *options, struct pnet_session **session, struct pnet_error *e)
 {
@@ -61,17 +76,14 @@ enum pnet_status pnet_session_new(const struct pnet_model *m,
     if (!st && s->has_optimizer && !m->plan->training)
         st = pnet_error_set(
             e, PNET_USAGE, "optimizer: the model was not compiled for PNET_PURPOSE_TRAIN");
+    if (!st) st = pnet_library_home(&o, s, e);
+    if (!st) st = pnet_device_check(s->home.device, e);
     if (!st) {
         s->plan = m->plan;
         s->memory_limit = o.memory_limit;
-        s->updater_bytes = s->has_optimizer ? pnet_updater_bytes(s->bound, &optim) : 0;
-        const struct pnet_runner_options ro = {.memory_limit = o.memory_limit,
-            .slots = 1,
-            .seed = o.seed,
-            .extra_bytes = (int64_t)s->updater_bytes};
-        st = pnet_runner_new(s->bound, &ro, &s->runner, e);
+        st = pnet_library_begin(s, e);
+        if (!st) st = pnet_library_end(s, make(s, &o, &optim, e), e);
     }
-    if (!st && s->has_optimizer) st = pnet_updater_open(&s->updater, s->runner, &optim, 0, e);
     if (st) {
         pnet_session_free(s);
         return st;
@@ -84,40 +96,32 @@ enum pnet_status pnet_session_new(const struct pnet_model *m,
 
 void pnet_session_free(struct pnet_session *s)
 {
+    struct pnet_error e;
     if (!s) return;
+    bool begun = s->runner && !pnet_library_begin(s, &e); /* what there is goes back in any case */
     pnet_updater_close(&s->updater);
     pnet_runner_free(s->runner);
+    if (begun) (void)pnet_library_end(s, PNET_OK, &e);
     pnet_bound_free(s->bound);
     pnet_model_free(s->model);
     free(s);
 }
 
-enum pnet_status pnet_library_enter(
-    const struct pnet_session *s, enum pnet_session_state state, struct pnet_error *e)
+static enum pnet_status forward(struct pnet_session *s, struct pnet_error *e)
 {
-    static const char *const missing[] = {
-        [PNET_SESSION_BATCH] = "the session has no batch: pnet_session_bind is first",
-        [PNET_SESSION_FORWARD] =
-            "nothing is computed for this batch: pnet_session_forward is first",
-        [PNET_SESSION_GRADIENTS] =
-            "there are no gradients: pnet_session_gradients, or _backward, is first"};
-    if (!s->has_weights)
-        return pnet_error_set(e, PNET_USAGE,
-            "the session has no weights: pnet_session_load, _init or _copy_weights is first");
-    if (s->state < state) return pnet_error_set(e, PNET_USAGE, "%s", missing[state]);
-    return pnet_device_enter(pnet_runner_device(s->runner), e);
+    s->state = PNET_SESSION_BATCH;
+    enum pnet_status st = pnet_runner_forward(s->runner, 0, false, 0, e);
+    if (!st) st = pnet_library_wait(s, e);
+    if (!st) s->state = PNET_SESSION_FORWARD;
+    return st;
 }
 
 enum pnet_status pnet_session_forward(struct pnet_session *s, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    enum pnet_status st = pnet_library_enter(s, PNET_SESSION_BATCH, e);
-    if (st) return st;
-    s->state = PNET_SESSION_BATCH;
-    st = pnet_runner_forward(s->runner, 0, false, 0, e);
-    if (!st) st = pnet_runner_wait(s->runner, e);
-    if (!st) s->state = PNET_SESSION_FORWARD;
-    return st;
+    enum pnet_status st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
+    if (!st) st = pnet_library_begin(s, e);
+    return st ? st : pnet_library_end(s, forward(s, e), e);
 }
 
 static enum pnet_status check_result(const struct pnet_session *s, struct pnet_error *e)
@@ -146,14 +150,16 @@ enum pnet_status pnet_session_result(
     PNET_OWN_ERROR(e);
     int64_t rows, width;
     enum pnet_status st = check_result(s, e);
-    if (!st) st = pnet_library_enter(s, PNET_SESSION_FORWARD, e);
+    if (!st) st = pnet_library_ready(s, PNET_SESSION_FORWARD, e);
     if (!st) st = pnet_session_result_shape(s, &rows, &width, e);
+    if (!st) st = pnet_library_check_array(s, "to", to, e);
     if (st) return st;
     if (count != rows * width)
         return pnet_error_set(e, PNET_USAGE,
             "the result has %lld rows of %lld numbers, and the caller has room for %lld numbers",
             (long long)rows, (long long)width, (long long)count);
-    return pnet_runner_give_result(s->runner, 0, false, to, e);
+    st = pnet_library_begin(s, e);
+    return st ? st : pnet_library_end(s, pnet_runner_give_result(s->runner, 0, s->there, to, e), e);
 }
 
 /* The headline of a metric on this batch. */
@@ -180,22 +186,27 @@ static int find_objective(const struct pnet_plan *p, const char *name, struct pn
     return -1;
 }
 
+static enum pnet_status read_objective(
+    struct pnet_session *s, int objective, double *value, struct pnet_error *e)
+{
+    if (s->plan->objectives[objective].metric) return finish_metric(s, objective, value, e);
+    *value = pnet_runner_objective(s->runner, objective, NULL);
+    return pnet_runner_wait(s->runner, e);
+}
+
 enum pnet_status pnet_session_objective(
     struct pnet_session *s, const char *name, double *value, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    enum pnet_status st = pnet_library_enter(s, PNET_SESSION_FORWARD, e);
+    enum pnet_status st = pnet_library_ready(s, PNET_SESSION_FORWARD, e);
     if (st) return st;
     int i = find_objective(s->plan, name, e);
     if (i < 0) return PNET_USAGE;
-    if (!s->plan->objectives[i].metric) {
-        *value = pnet_runner_objective(s->runner, i, NULL);
-        return pnet_runner_wait(s->runner, e);
-    }
-    if (s->state != PNET_SESSION_FORWARD)
+    if (s->plan->objectives[i].metric && s->state != PNET_SESSION_FORWARD)
         return pnet_error_set(e, PNET_USAGE,
             "`%s` is a metric, which training does not compute: pnet_session_forward does", name);
-    return finish_metric(s, i, value, e);
+    st = pnet_library_begin(s, e);
+    return st ? st : pnet_library_end(s, read_objective(s, i, value, e), e);
 }
 
 enum pnet_status pnet_session_memory(

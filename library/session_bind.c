@@ -1,23 +1,22 @@
 /* The caller's arrays as a batch. */
-#include "library/array.h"
+#include "library/session_bind.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A batch whose arrays are the caller's, or copies where they must be contiguous or of another type. */
-struct binding {
-    const struct pnet_plan *plan;
-    const struct pnet_value *values;
-    size_t count;
-    struct pnet_batch batch;
-    void **fields;   /* of all inputs */
-    int64_t *splits; /* [input_count][samples + 1] */
-    void **copies;   /* [count] */
-    size_t copy_count;
-};
+void *pnet_binding_room(struct pnet_binding *b, size_t bytes, struct pnet_error *e)
+{
+    void *room = malloc(bytes + 1);
+    if (!room)
+        pnet_error_memory(e);
+    else
+        b->copies[b->copy_count++] = room;
+    return room;
+}
 
 /* Finds the value "INPUT.FIELD", or "INPUT" if `field` is NULL; NULL: it is not there. */
-static const struct pnet_value *find(const struct binding *b, const char *input, const char *field)
+static const struct pnet_value *find(
+    const struct pnet_binding *b, const char *input, const char *field)
 {
     size_t length = strlen(input);
     for (size_t i = 0; i < b->count; i++) {
@@ -48,26 +47,22 @@ static enum pnet_status wrong_type(
         e, PNET_USAGE, "%s: dtype %d, expected %s", v->name, (int)v->array.dtype, expected);
 }
 
-/* Memory that the binding owns: [rows, width] of 4 bytes. */
-static void *copy_room(struct binding *b, const struct pnet_array *a, struct pnet_error *e)
+/* The same for [rows, width] of 4 bytes. */
+static void *copy_room(struct pnet_binding *b, const struct pnet_array *a, struct pnet_error *e)
 {
-    void *room = malloc((size_t)a->rows * (size_t)a->width * 4 + 1);
-    if (!room)
-        pnet_error_memory(e);
-    else
-        b->copies[b->copy_count++] = room;
-    return room;
+    return pnet_binding_room(b, (size_t)a->rows * (size_t)a->width * 4, e);
 }
 
 /* Gives float32 [rows, width], contiguous. */
 static enum pnet_status take_floats(
-    struct binding *b, const struct pnet_value *v, void **to, struct pnet_error *e)
+    struct pnet_binding *b, const struct pnet_value *v, void **to, struct pnet_error *e)
 {
     static const float none[1];
     const struct pnet_array *a = &v->array;
     if (a->dtype != PNET_DTYPE_F32) return wrong_type(v, "PNET_DTYPE_F32", e);
     int64_t stride = pnet_library_stride(a);
     *to = (void *)(a->data ? a->data : none); /* only read */
+    if (b->session->there) return pnet_binding_check(b, v, e);
     if (!a->data || stride == a->width || a->rows < 2) return PNET_OK;
     float *copy = *to = copy_room(b, a, e);
     if (!copy) return PNET_NO_MEMORY;
@@ -77,19 +72,25 @@ static enum pnet_status take_floats(
     return PNET_OK;
 }
 
+enum pnet_status pnet_binding_bad_class(
+    const struct pnet_value *v, int64_t row, int64_t label, int32_t classes, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: row %lld: the label %lld is none of 0 .. %d, or -1", v->name, (long long)row,
+        (long long)label, (int)classes - 1);
+}
+
 /* Gives int32 [rows]: classes, or -1. */
-static enum pnet_status take_labels(
-    struct binding *b, const struct pnet_value *v, int32_t classes, void **to, struct pnet_error *e)
+static enum pnet_status take_labels(struct pnet_binding *b, const struct pnet_value *v,
+    int32_t classes, void **to, struct pnet_error *e)
 {
     static const int32_t none[1];
     const struct pnet_array *a = &v->array;
     if (!pnet_library_is_integer(a)) return wrong_type(v, "PNET_DTYPE_I32 or PNET_DTYPE_I64", e);
+    if (b->session->there) return pnet_binding_take_classes(b, v, classes, to, e);
     for (int64_t i = 0; i < a->rows; i++) {
         int64_t label = pnet_library_integer(a, i);
-        if (label < -1 || label >= classes)
-            return pnet_error_set(e, PNET_BAD_DATA,
-                "%s: row %lld: the label %lld is none of 0 .. %d, or -1", v->name, (long long)i,
-                (long long)label, (int)classes - 1);
+        if (label < -1 || label >= classes) return pnet_binding_bad_class(v, i, label, classes, e);
     }
     *to = (void *)(a->data ? a->data : none); /* only read */
     if (a->dtype == PNET_DTYPE_I32 && (pnet_library_stride(a) == 1 || a->rows < 2)) return PNET_OK;
@@ -114,7 +115,7 @@ static enum pnet_status missing(
 }
 
 /* How many samples a cloud has; *rows: its points. */
-static enum pnet_status count_samples(const struct binding *b, const struct pnet_input *in,
+static enum pnet_status count_samples(const struct pnet_binding *b, const struct pnet_input *in,
     int64_t *rows, int64_t *samples, struct pnet_error *e)
 {
     const char *position = position_of(in);
@@ -128,7 +129,7 @@ static enum pnet_status count_samples(const struct binding *b, const struct pnet
     return pnet_library_check_splits(splits->name, &splits->array, *rows, "the cloud", e);
 }
 
-static enum pnet_status find_samples(struct binding *b, struct pnet_error *e)
+static enum pnet_status find_samples(struct pnet_binding *b, struct pnet_error *e)
 {
     const char *first = NULL;
     for (int i = 0; i < b->plan->input_count; i++) {
@@ -146,7 +147,7 @@ static enum pnet_status find_samples(struct binding *b, struct pnet_error *e)
     return PNET_OK;
 }
 
-static enum pnet_status take_field(struct binding *b, const struct pnet_input *in, int field,
+static enum pnet_status take_field(struct pnet_binding *b, const struct pnet_input *in, int field,
     struct pnet_batch_input *to, struct pnet_error *e)
 {
     const struct pnet_input_field *f = &in->fields[field];
@@ -165,7 +166,7 @@ static enum pnet_status take_field(struct binding *b, const struct pnet_input *i
 }
 
 static enum pnet_status take_input(
-    struct binding *b, int input, int64_t *splits, struct pnet_error *e)
+    struct pnet_binding *b, int input, int64_t *splits, struct pnet_error *e)
 {
     const struct pnet_input *in = &b->plan->inputs[input];
     struct pnet_batch_input *to = &b->batch.inputs[input];
@@ -202,7 +203,7 @@ static bool is_known(const struct pnet_plan *p, const char *name)
     return false;
 }
 
-static enum pnet_status check_names(const struct binding *b, struct pnet_error *e)
+static enum pnet_status check_names(const struct pnet_binding *b, struct pnet_error *e)
 {
     for (size_t i = 0; i < b->count; i++) {
         const char *name = b->values[i].name;
@@ -216,18 +217,20 @@ static enum pnet_status check_names(const struct binding *b, struct pnet_error *
     return PNET_OK;
 }
 
-static enum pnet_status fill(struct binding *b, struct pnet_error *e)
+static enum pnet_status fill(struct pnet_binding *b, struct pnet_error *e)
 {
     const struct pnet_plan *p = b->plan;
     size_t fields = 0, inputs = (size_t)p->input_count;
     for (size_t i = 0; i < inputs; i++) fields += (size_t)p->inputs[i].field_count;
-    b->copies = calloc(b->count + 1, sizeof *b->copies);
+    b->copies = calloc(b->count + 2, sizeof *b->copies); /* one of each, and the list of values */
     b->fields = calloc(fields + 1, sizeof *b->fields);
     b->batch.inputs = calloc(inputs + 1, sizeof *b->batch.inputs);
     b->batch.input_count = p->input_count;
+    b->batch.there = b->session->there;
     b->batch.samples = 1;
     if (!b->copies || !b->fields || !b->batch.inputs) return pnet_error_memory(e);
     enum pnet_status st = check_names(b, e);
+    if (!st && b->session->there) st = pnet_binding_bring_splits(b, e);
     if (!st) st = find_samples(b, e);
     if (st) return st;
     size_t each = (size_t)b->batch.samples + 1;
@@ -242,19 +245,27 @@ static enum pnet_status fill(struct binding *b, struct pnet_error *e)
     return st;
 }
 
+static enum pnet_status bind(struct pnet_binding *b, struct pnet_error *e)
+{
+    struct pnet_session *s = b->session;
+    enum pnet_status st = fill(b, e);
+    if (!st) st = pnet_runner_prepare(s->runner, 0, &b->batch, e); /* and waits */
+    if (!st) s->state = PNET_SESSION_BATCH;
+    for (size_t i = 0; i < b->copy_count; i++) free(b->copies[i]);
+    free(b->copies);
+    free(b->fields);
+    free(b->splits);
+    free(b->batch.inputs);
+    pnet_home_give(&s->home, s->home.stream, &b->rooms);
+    return st;
+}
+
 enum pnet_status pnet_session_bind(
     struct pnet_session *s, const struct pnet_value *values, size_t count, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    struct binding b = {.plan = s->plan, .values = values, .count = count};
+    struct pnet_binding b = {.session = s, .plan = s->plan, .values = values, .count = count};
     s->state = PNET_SESSION_EMPTY;
-    enum pnet_status st = fill(&b, e);
-    if (!st) st = pnet_runner_prepare(s->runner, 0, &b.batch, e);
-    if (!st) s->state = PNET_SESSION_BATCH;
-    for (size_t i = 0; i < b.copy_count; i++) free(b.copies[i]);
-    free(b.copies);
-    free(b.fields);
-    free(b.splits);
-    free(b.batch.inputs);
-    return st;
+    enum pnet_status st = pnet_library_begin(s, e);
+    return st ? st : pnet_library_end(s, bind(&b, e), e);
 }

@@ -47,10 +47,11 @@ enum pnet_status pnet_session_output_splits(
         return pnet_error_set(e, PNET_USAGE,
             "the batch has %d samples, so %d row splits, and the caller has room for %lld",
             (int)slot->counts.samples, (int)slot->counts.samples + 1, (long long)count);
-    enum pnet_status st = pnet_device_enter(device, e);
+    const int64_t *splits = pnet_slot_splits(slot, level);
+    enum pnet_status st = pnet_library_begin(s, e);
     if (st) return st;
-    pnet_device_get(device, to, pnet_slot_splits(slot, level), (size_t)count * sizeof *to);
-    return pnet_device_wait(device, e);
+    pnet_device_get(device, to, splits, (size_t)count * sizeof *to);
+    return pnet_library_end(s, pnet_device_wait(device, e), e);
 }
 
 static enum pnet_status check_count(
@@ -68,26 +69,33 @@ enum pnet_status pnet_session_output(
     PNET_OWN_ERROR(e);
     int64_t rows, width;
     enum pnet_status st = pnet_session_output_shape(s, name, &rows, &width, e);
-    if (!st) st = pnet_library_enter(s, PNET_SESSION_FORWARD, e);
+    if (!st) st = pnet_library_ready(s, PNET_SESSION_FORWARD, e);
     if (!st) st = check_count(name, rows, width, count, e);
+    if (!st) st = pnet_library_check_array(s, name, to, e);
+    if (!st) st = pnet_library_begin(s, e);
     if (st) return st;
     int tensor = s->plan->outputs[find_output(s, name, e)].tensor;
-    return pnet_runner_give(s->runner, 0, tensor, false, to, e);
+    return pnet_library_end(s, pnet_runner_give(s->runner, 0, tensor, s->there, to, e), e);
+}
+
+static enum pnet_status forward_training(struct pnet_session *s, struct pnet_error *e)
+{
+    s->state = PNET_SESSION_BATCH;
+    enum pnet_status st = pnet_runner_forward(s->runner, 0, true, s->draws, e);
+    if (!st) st = pnet_library_wait(s, e);
+    if (st) return st;
+    s->draws++;
+    s->state = PNET_SESSION_TRAINING;
+    return PNET_OK;
 }
 
 enum pnet_status pnet_session_forward_training(struct pnet_session *s, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_check_training(s, e);
-    if (!st) st = pnet_library_enter(s, PNET_SESSION_BATCH, e);
-    if (st) return st;
-    s->state = PNET_SESSION_BATCH;
-    st = pnet_runner_forward(s->runner, 0, true, s->draws, e);
-    if (!st) st = pnet_runner_wait(s->runner, e);
-    if (st) return st;
-    s->draws++;
-    s->state = PNET_SESSION_TRAINING;
-    return PNET_OK;
+    if (!st) st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
+    if (!st) st = pnet_library_begin(s, e);
+    return st ? st : pnet_library_end(s, forward_training(s, e), e);
 }
 
 /* Checks one gradient of the caller. */
@@ -105,7 +113,19 @@ static enum pnet_status check_gradient(
         return pnet_error_set(
             e, PNET_USAGE, "%s has no gradient: nothing that learns leads to it", v->name);
     enum pnet_status st = pnet_session_output_shape(s, v->name, &rows, &width, e);
-    return st ? st : pnet_library_check_matrix(v->name, &v->array, PNET_DTYPE_F32, rows, width, e);
+    if (!st) st = pnet_library_check_matrix(v->name, &v->array, PNET_DTYPE_F32, rows, width, e);
+    return st ? st : pnet_library_check_array(s, v->name, v->array.data, e);
+}
+
+static enum pnet_status backward(struct pnet_session *s, const struct pnet_value *gradients,
+    size_t count, float scale, bool accumulate, struct pnet_error *e)
+{
+    enum pnet_status st = PNET_OK;
+    s->state = PNET_SESSION_BATCH;
+    for (size_t i = 0; i < count && !st; i++)
+        st = pnet_runner_take_gradient(s->runner, 0, find_output(s, gradients[i].name, e), s->there,
+            gradients[i].array.data, e);
+    return st ? st : pnet_library_backward(s, scale, accumulate, e);
 }
 
 enum pnet_status pnet_session_backward(struct pnet_session *s, const struct pnet_value *gradients,
@@ -113,19 +133,16 @@ enum pnet_status pnet_session_backward(struct pnet_session *s, const struct pnet
 {
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_check_training(s, e);
-    if (!st) st = pnet_library_enter(s, PNET_SESSION_BATCH, e);
+    if (!st) st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
     if (!st && s->state != PNET_SESSION_TRAINING)
         st = pnet_error_set(e, PNET_USAGE,
             "there is nothing to go back through: pnet_session_forward_training is first, and each "
             "backward needs its own");
     if (!st) st = pnet_library_check_accumulate(s, accumulate, e);
     for (size_t i = 0; i < count && !st; i++) st = check_gradient(s, gradients, i, e);
+    if (!st) st = pnet_library_begin(s, e);
     if (st) return st;
-    s->state = PNET_SESSION_BATCH;
-    for (size_t i = 0; i < count && !st; i++)
-        st = pnet_runner_take_gradient(
-            s->runner, 0, find_output(s, gradients[i].name, e), false, gradients[i].array.data, e);
-    return st ? st : pnet_library_backward(s, scale, accumulate != 0, e);
+    return pnet_library_end(s, backward(s, gradients, count, scale, accumulate != 0, e), e);
 }
 
 /* The tensor of a float32 field of an input, "cloud.rgb"; -1 with an error. */
@@ -165,15 +182,21 @@ enum pnet_status pnet_session_input_gradient(
         return pnet_error_set(e, PNET_USAGE,
             "the model was compiled without gradients of inputs: `input_gradients` of struct "
             "pnet_model_options");
-    enum pnet_status st = pnet_library_enter(s, PNET_SESSION_GRADIENTS, e);
+    enum pnet_status st = pnet_library_ready(s, PNET_SESSION_GRADIENTS, e);
     if (st) return st;
     int tensor = find_field(s->plan, name, e);
     if (tensor < 0) return PNET_USAGE;
     int64_t rows = pnet_runner_tensor_rows(s->runner, 0, tensor);
     st = check_count(name, rows, s->plan->tensors[tensor].type.width, count, e);
+    if (!st) st = pnet_library_check_array(s, name, to, e);
+    if (!st) st = pnet_library_begin(s, e);
     if (st) return st;
     int gradient = gradient_of(s->plan, tensor);
-    if (gradient >= 0) return pnet_runner_give(s->runner, 0, gradient, false, to, e);
-    memset(to, 0, (size_t)count * sizeof *to);
-    return PNET_OK;
+    if (gradient >= 0)
+        st = pnet_runner_give(s->runner, 0, gradient, s->there, to, e);
+    else if (s->there)
+        pnet_device_fill(s->home.device, to, 0, (size_t)count * sizeof *to);
+    else
+        memset(to, 0, (size_t)count * sizeof *to);
+    return pnet_library_end(s, st, e);
 }

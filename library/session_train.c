@@ -81,11 +81,21 @@ enum pnet_status pnet_library_backward(
         pnet_updater_note_losses(&s->updater, 1, accumulate);
     else if (!st && s->has_optimizer && !accumulate)
         pnet_updater_forget_losses(&s->updater);
-    if (!st) st = pnet_runner_wait(s->runner, e);
+    if (!st) st = pnet_library_wait(s, e);
     if (st) return st;
     s->has_gradients = true;
     s->state = PNET_SESSION_GRADIENTS;
     return PNET_OK;
+}
+
+static enum pnet_status gradients(
+    struct pnet_session *s, float scale, bool accumulate, struct pnet_error *e)
+{
+    s->state = PNET_SESSION_BATCH;
+    enum pnet_status st = pnet_runner_forward(s->runner, 0, true, s->draws, e);
+    if (!st) st = pnet_library_backward(s, scale, accumulate, e);
+    if (!st) s->draws++;
+    return st;
 }
 
 enum pnet_status pnet_session_gradients(
@@ -93,13 +103,20 @@ enum pnet_status pnet_session_gradients(
 {
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_check_training(s, e);
-    if (!st) st = pnet_library_enter(s, PNET_SESSION_BATCH, e);
+    if (!st) st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
     if (!st) st = pnet_library_check_accumulate(s, accumulate, e);
-    if (st) return st;
-    s->state = PNET_SESSION_BATCH;
-    st = pnet_runner_forward(s->runner, 0, true, s->draws, e);
-    if (!st) st = pnet_library_backward(s, scale, accumulate != 0, e);
-    if (!st) s->draws++;
+    if (!st) st = pnet_library_begin(s, e);
+    return st ? st : pnet_library_end(s, gradients(s, scale, accumulate != 0, e), e);
+}
+
+static enum pnet_status step(struct pnet_session *s, const struct pnet_step_options *o,
+    struct pnet_optim_record *record, struct pnet_error *e)
+{
+    double *losses = calloc((size_t)s->plan->objective_count + 1, sizeof *losses);
+    if (!losses) return pnet_error_memory(e);
+    enum pnet_status st = pnet_updater_step(&s->updater, o->learning_rate, o->clip,
+        o->loss_scale > 0 ? o->loss_scale : 1, record, losses, e);
+    free(losses);
     return st;
 }
 
@@ -116,14 +133,11 @@ enum pnet_status pnet_session_step(struct pnet_session *s, const struct pnet_ste
     if (!st && !s->has_optimizer)
         st = pnet_error_set(
             e, PNET_USAGE, "the session has no optimiser: struct pnet_session_options names it");
-    if (!st) st = pnet_library_enter(s, PNET_SESSION_EMPTY, e);
-    if (!st && !s->has_gradients) st = pnet_library_enter(s, PNET_SESSION_GRADIENTS, e);
+    if (!st) st = pnet_library_ready(s, PNET_SESSION_EMPTY, e);
+    if (!st && !s->has_gradients) st = pnet_library_ready(s, PNET_SESSION_GRADIENTS, e);
+    if (!st) st = pnet_library_begin(s, e);
     if (st) return st;
-    double *losses = calloc((size_t)s->plan->objective_count + 1, sizeof *losses);
-    if (!losses) return pnet_error_memory(e);
-    st = pnet_updater_step(&s->updater, o.learning_rate, o.clip,
-        o.loss_scale > 0 ? o.loss_scale : 1, &record, losses, e);
-    free(losses);
+    st = pnet_library_end(s, step(s, &o, &record, e), e);
     if (st || !info) return st;
     i = (struct pnet_step_info){.gradient_norm = record.norm,
         .skipped = record.skipped != 0,

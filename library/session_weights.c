@@ -8,7 +8,8 @@
 enum pnet_status pnet_session_init(struct pnet_session *s, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
-    enum pnet_status st = pnet_runner_init_params(s->runner, e);
+    enum pnet_status st = pnet_library_begin(s, e);
+    if (!st) st = pnet_library_end(s, pnet_runner_init_params(s->runner, e), e);
     if (!st) s->has_weights = true;
     return st;
 }
@@ -19,7 +20,8 @@ enum pnet_status pnet_session_load(struct pnet_session *s, const char *path, str
     struct pnet_weights w;
     enum pnet_status st = pnet_weights_open(path, &w, e);
     if (st) return st;
-    st = pnet_weights_load(&w, s->runner, e);
+    st = pnet_library_begin(s, e);
+    if (!st) st = pnet_library_end(s, pnet_weights_load(&w, s->runner, e), e);
     pnet_weights_close(&w);
     if (!st) s->has_weights = true;
     return st;
@@ -47,7 +49,7 @@ static int find_alone(const struct pnet_model *m, const char *name, struct pnet_
 static int locate(const struct pnet_session *s, const char *name, int64_t count, bool gradient,
     struct pnet_error *e)
 {
-    if (pnet_library_enter(s, PNET_SESSION_EMPTY, e)) return -1;
+    if (pnet_library_ready(s, PNET_SESSION_EMPTY, e)) return -1;
     int i = find_alone(s->model, name, e);
     if (i < 0) return -1;
     const struct pnet_plan_param *q = &s->plan->params[i];
@@ -69,13 +71,43 @@ static enum pnet_status status_of(const struct pnet_error *e)
     return e->status;
 }
 
+/* Copies a weight or gradient to the caller. */
+static enum pnet_status get(struct pnet_session *s, enum pnet_runner_block block, int param,
+    float *to, struct pnet_error *e)
+{
+    const struct pnet_plan_param *q = &s->plan->params[param];
+    enum pnet_status st = pnet_library_check_array(s, q->name, to, e);
+    if (!st) st = pnet_library_begin(s, e);
+    if (st) return st;
+    if (s->there)
+        pnet_device_copy(s->home.device, to, pnet_runner_block_data(s->runner, block) + q->offset,
+            (size_t)q->count * sizeof *to);
+    else
+        st = pnet_runner_read(s->runner, block, q->offset, q->count, to, e);
+    return pnet_library_end(s, st, e);
+}
+
+static enum pnet_status set(struct pnet_session *s, enum pnet_runner_block block, int param,
+    const float *from, struct pnet_error *e)
+{
+    const struct pnet_plan_param *q = &s->plan->params[param];
+    enum pnet_status st = pnet_library_check_array(s, q->name, from, e);
+    if (!st) st = pnet_library_begin(s, e);
+    if (st) return st;
+    if (s->there)
+        pnet_device_copy(s->home.device, pnet_runner_block_data(s->runner, block) + q->offset, from,
+            (size_t)q->count * sizeof *from);
+    else
+        st = pnet_runner_write(s->runner, block, q->offset, q->count, from, e);
+    return pnet_library_end(s, st, e);
+}
+
 enum pnet_status pnet_session_get_weight(
     struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e)
 {
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, false, e);
-    if (i < 0) return status_of(e);
-    return pnet_runner_read(s->runner, PNET_BLOCK_PARAMS, s->plan->params[i].offset, count, to, e);
+    return i < 0 ? status_of(e) : get(s, PNET_BLOCK_PARAMS, i, to, e);
 }
 
 enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *name,
@@ -83,9 +115,7 @@ enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *nam
 {
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, false, e);
-    if (i < 0) return status_of(e);
-    return pnet_runner_write(
-        s->runner, PNET_BLOCK_PARAMS, s->plan->params[i].offset, count, from, e);
+    return i < 0 ? status_of(e) : set(s, PNET_BLOCK_PARAMS, i, from, e);
 }
 
 enum pnet_status pnet_session_get_gradient(
@@ -94,8 +124,8 @@ enum pnet_status pnet_session_get_gradient(
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, true, e);
     if (i < 0) return status_of(e);
-    if (!s->has_gradients) return pnet_library_enter(s, PNET_SESSION_GRADIENTS, e);
-    return pnet_runner_read(s->runner, PNET_BLOCK_GRADS, s->plan->params[i].offset, count, to, e);
+    if (!s->has_gradients) return pnet_library_ready(s, PNET_SESSION_GRADIENTS, e);
+    return get(s, PNET_BLOCK_GRADS, i, to, e);
 }
 
 enum pnet_status pnet_session_set_gradient(struct pnet_session *s, const char *name,
@@ -104,8 +134,7 @@ enum pnet_status pnet_session_set_gradient(struct pnet_session *s, const char *n
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, true, e);
     if (i < 0) return status_of(e);
-    enum pnet_status st =
-        pnet_runner_write(s->runner, PNET_BLOCK_GRADS, s->plan->params[i].offset, count, from, e);
+    enum pnet_status st = set(s, PNET_BLOCK_GRADS, i, from, e);
     if (!st) s->has_gradients = true;
     return st;
 }
@@ -117,15 +146,16 @@ struct block {
     struct pnet_error error;
 };
 
-static enum pnet_status read_block(
-    const struct pnet_session *s, float **params, struct pnet_error *e)
+static enum pnet_status read_block(struct pnet_session *s, float **params, struct pnet_error *e)
 {
-    enum pnet_status st = pnet_library_enter(s, PNET_SESSION_EMPTY, e);
+    enum pnet_status st = pnet_library_ready(s, PNET_SESSION_EMPTY, e);
     *params = NULL;
     if (st) return st;
     *params = malloc((size_t)s->plan->param_elements * sizeof **params + 1);
-    if (!*params) return pnet_error_memory(e);
-    return pnet_runner_read(s->runner, PNET_BLOCK_PARAMS, 0, s->plan->param_elements, *params, e);
+    st = *params ? pnet_library_begin(s, e) : pnet_error_memory(e);
+    if (st) return st;
+    st = pnet_runner_read(s->runner, PNET_BLOCK_PARAMS, 0, s->plan->param_elements, *params, e);
+    return pnet_library_end(s, st, e);
 }
 
 static const float *fetch(void *context, const char *name, int64_t count)
@@ -146,8 +176,9 @@ enum pnet_status pnet_session_copy_weights(
     PNET_OWN_ERROR(e);
     struct block b = {.from = from};
     enum pnet_status st = read_block(from, &b.params, e);
+    if (!st) st = pnet_library_begin(s, e);
     if (!st) {
-        st = pnet_runner_load_params(s->runner, fetch, &b, e);
+        st = pnet_library_end(s, pnet_runner_load_params(s->runner, fetch, &b, e), e);
         if (st && b.error.status) { /* its message says more than that loading failed */
             *e = b.error;
             st = e->status;

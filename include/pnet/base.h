@@ -64,7 +64,8 @@ struct pnet_array_out {
 };
 
 /* Memory of a GPU for work on `stream`, for example a framework's; work that is there may still use what is given back. Called by
-   the thread that calls, `take` while that GPU is its current one. `take` gives multiples of 256; NULL: there is none. */
+   the thread that calls, `take` while that GPU is its current one. `take` gives addresses that are multiples of 256; NULL: there
+   is none. */
 struct pnet_allocator {
     size_t size;
     void *context;

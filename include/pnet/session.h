@@ -27,6 +27,13 @@ struct pnet_optimizer {
 PNET_API enum pnet_status pnet_optimizer_default(
     enum pnet_optimizer_kind kind, struct pnet_optimizer *o, struct pnet_error *e);
 
+/* Where the arrays of numbers lie that calls of a session get: those of bind, results, outputs, gradients of outputs and inputs,
+   weights and their gradients. */
+enum pnet_arrays {
+    PNET_ARRAYS_HOST = 0,
+    PNET_ARRAYS_DEVICE = 1 /* on the session's GPU; on the CPU this is the same */
+};
+
 struct pnet_session_options {
     size_t size;
     const char *device; /* "cpu" (NULL), "cuda", "cuda:1" */
@@ -36,8 +43,20 @@ struct pnet_session_options {
     uint64_t seed;       /* of fresh weights, dropout, and losses that draw */
     /* TRAIN; NULL: the caller makes the steps itself */
     const struct pnet_optimizer *optimizer;
+    enum pnet_arrays arrays;
+    /* GPU: a cudaStream_t, which lives as long as the session. All its work comes behind what is there, and before what is put
+       there afterwards. NULL: with arrays on the GPU the default stream, else none */
+    void *stream;
+    /* For all memory of the session on its device. On the CPU it is host memory, in multiples of 64 bytes, and `stream` is NULL.
+       NULL: the device's own */
+    const struct pnet_allocator *allocator;
 };
 
+/* With arrays on a GPU these calls return before their work is done: forward, forward_training, gradients, backward, result,
+   output, input_gradient, and those that get or set one weight or gradient. They wait for the GPU only where a batch needs more
+   memory than those before it, and where metrics are computed on the host. Failures of kernels are told by a later call; arrays
+   must stay until the stream has passed. All other calls that use the GPU wait for it, bind too: counts of levels and triplets
+   come to the host, and so do row splits. No CUDA graph can record a session, which makes graphs of its own. */
 struct pnet_session;
 
 /* Makes a session; it has no weights yet, and no batch. `o` may be NULL. PNET_BAD_MODEL: the model has errors.

@@ -33,6 +33,7 @@ DIAGNOSTICS = {"error": 0, "warning": 1}
 FIELDS = {"position": 0, "feature": 1, "class": 2}
 ROWS = {"points": 0, "samples": 1, "generated": 2, "cells": 3}
 OPTIMIZERS = {"sgd": 0, "adam": 1, "adamw": 2}
+ARRAYS = {"host": 0, "device": 1}
 DTYPES = {"f32": 0, "i32": 1, "i64": 2, "bf16": 3, "f16": 4}
 SETS = {"submanifold": 0, "strided": 1, "transposed": 2}
 PRODUCTS = {"as_stored": 0, "fp32": 1, "tf32": 2, "bf16": 3, "fp16": 4}
@@ -49,6 +50,7 @@ ENUMS = {
     "PNET_FIELD_": FIELDS,
     "PNET_ROWS_": ROWS,
     "PNET_OPTIMIZER_": OPTIMIZERS,
+    "PNET_ARRAYS_": ARRAYS,
     "PNET_DTYPE_": DTYPES,
     "PNET_SET_": SETS,
     "PNET_CONV_": CONVS,
@@ -181,6 +183,10 @@ class pnet_optimizer(Sized):
     ]
 
 
+class pnet_allocator(Sized):
+    _fields_ = [("size", c_size_t), ("context", c_void_p), ("take", TAKE), ("give", GIVE)]
+
+
 class pnet_session_options(Sized):
     _fields_ = [
         ("size", c_size_t),
@@ -189,6 +195,9 @@ class pnet_session_options(Sized):
         ("memory_limit", c_size_t),
         ("seed", c_uint64),
         ("optimizer", POINTER(pnet_optimizer)),
+        ("arrays", c_int),
+        ("stream", c_void_p),
+        ("allocator", POINTER(pnet_allocator)),
     ]
 
 
@@ -210,10 +219,6 @@ class pnet_step_info(Sized):
 
 class pnet_memory_info(Sized):
     _fields_ = [("size", c_size_t), ("planned", c_size_t), ("used", c_size_t), ("peak", c_size_t)]
-
-
-class pnet_allocator(Sized):
-    _fields_ = [("size", c_size_t), ("context", c_void_p), ("take", TAKE), ("give", GIVE)]
 
 
 class pnet_voxel_options(Sized):

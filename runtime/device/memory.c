@@ -44,7 +44,8 @@ enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b
         return pnet_error_set(e, PNET_NO_MEMORY,
             "no room for %s: %s more, over the memory budget of %s", what,
             pnet_bytes_text(bytes, need), pnet_bytes_text(m->limit, limit));
-    b->data = pnet_device_alloc(m->device, bytes);
+    b->data = m->supply.take ? m->supply.take(m->supply.context, bytes)
+                             : pnet_device_alloc(m->device, bytes);
     if (!b->data) {
         release(m, bytes);
         return pnet_error_set(e, PNET_NO_MEMORY, "out of memory: no room for %s, %s", what,
@@ -57,7 +58,10 @@ enum pnet_status pnet_buffer_ensure(struct pnet_memory *m, struct pnet_buffer *b
 void pnet_buffer_free(struct pnet_memory *m, struct pnet_buffer *b)
 {
     if (!b->data) return;
-    pnet_device_free(m->device, b->data);
+    if (m->supply.give)
+        m->supply.give(m->supply.context, b->data, b->size);
+    else
+        pnet_device_free(m->device, b->data);
     release(m, b->size);
     *b = (struct pnet_buffer){0};
 }

@@ -10,12 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where memory comes from instead of the device itself: from the caller. `take` gives memory that is aligned as the device's is,
+   or NULL; `give` gets it back, with its size. Zeroed: none. */
+struct pnet_supply {
+    void *context;
+    void *(*take)(void *context, size_t bytes);
+    void (*give)(void *context, void *memory, size_t bytes);
+};
+
 struct pnet_memory {
     pthread_mutex_t
         lock;     /* used, peak: the geometry of the next batch is built on another thread */
     size_t limit; /* bytes; 0: none */
     size_t used, peak;
     struct pnet_device device;
+    struct pnet_supply supply; /* set, if at all, before the first buffer */
 };
 
 /* A block that only grows. Zeroed: empty. */

@@ -12,8 +12,13 @@ bool pnet_grid_nests(double coarse, double fine, int32_t *factor)
 
 struct pnet_grid pnet_grid_of_extent(int64_t rows, const float *xyz)
 {
-    float extent = 1e-6f;
-    for (int64_t i = 0; i < 3 * rows; i++) extent = fmaxf(extent, fabsf(xyz[i]));
-    float base = extent / (1 << 19);
+    float largest = 0;
+    for (int64_t i = 0; i < 3 * rows; i++) largest = fmaxf(largest, fabsf(xyz[i]));
+    return pnet_grid_of_largest(largest);
+}
+
+struct pnet_grid pnet_grid_of_largest(float coordinate)
+{
+    float base = fmaxf(coordinate, 1e-6f) / (1 << 19);
     return (struct pnet_grid){base, (float)(1 / (double)base), 1};
 }

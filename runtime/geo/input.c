@@ -4,6 +4,21 @@
 
 #include "kernels/rows.h"
 #include "kernels/geometry_stage.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/arrays.h"
+#endif
+
+/* The grid of a level from which no grid is sampled. */
+static struct pnet_grid grid_of(
+    const struct pnet_geo_walk *w, const float *xyz, int64_t n, void *work)
+{
+#ifdef PNET_CUDA_BUILT
+    if (w->batch->there) return pnet_grid_of_largest(pnet_cuda_largest(3 * n, xyz, work));
+#endif
+    (void)w;
+    (void)work;
+    return pnet_grid_of_extent(n, xyz);
+}
 
 static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, const void *arrived,
     struct pnet_level_points to, int32_t *order, void *work)
@@ -11,7 +26,7 @@ static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, co
     int level = w->q->a;
     int64_t n = in->rows, *splits = pnet_geo_splits(w, level);
     struct pnet_grid grid = w->plan->levels[level].grid;
-    if (!(grid.base > 0)) grid = pnet_grid_of_extent(n, in->xyz);
+    if (!(grid.base > 0)) grid = grid_of(w, in->xyz, n, work);
     int64_t outside = PNET_KERNEL(w, order_points)(
         n, w->batch->samples, splits, arrived, grid, order, to.xyz, work);
     if (outside) {

@@ -55,6 +55,8 @@ struct pnet_batch {
     int field_counts_sum; /* for freeing */
     /* the same number only for the same coordinates and poses: geometry is cached by it; 0: never */
     uint64_t id;
+    /* xyz and fields lie on the GPU of the runner, for which they are read there; row splits are on the host in any case */
+    bool there;
 };
 
 /* Everything zero but poses, which leave points where they are. */

@@ -51,6 +51,7 @@ enum pnet_status pnet_runner_new(const struct pnet_bound *b, const struct pnet_r
     s->seed = o->seed;
     s->no_recording = o->no_recording;
     pnet_memory_init(&s->memory, s->device, o->memory_limit);
+    if (o->supply) s->memory.supply = *o->supply;
     s->times = calloc((size_t)s->plan->step_count + 1, sizeof *s->times);
     s->seeded = calloc((size_t)s->plan->output_count + 1, sizeof *s->seeded);
     enum pnet_status st = pnet_counts_new(s->plan, &s->class_, e);
@@ -114,7 +115,7 @@ void *pnet_runner_extra(struct pnet_runner *s)
     return s->extra.data;
 }
 
-static float *block_of(const struct pnet_runner *s, enum pnet_runner_block block)
+float *pnet_runner_block_data(const struct pnet_runner *s, enum pnet_runner_block block)
 {
     const struct pnet_buffer *blocks[] = {&s->params, &s->grads, &s->extra};
     return blocks[block]->data;
@@ -126,7 +127,8 @@ enum pnet_status pnet_runner_read(const struct pnet_runner *s, enum pnet_runner_
     enum pnet_status st = pnet_device_enter(s->device, e);
     if (st) return st;
     if (count)
-        pnet_device_get(s->device, to, block_of(s, block) + offset, (size_t)count * sizeof *to);
+        pnet_device_get(
+            s->device, to, pnet_runner_block_data(s, block) + offset, (size_t)count * sizeof *to);
     return pnet_device_wait(s->device, e);
 }
 
@@ -136,7 +138,8 @@ enum pnet_status pnet_runner_write(struct pnet_runner *s, enum pnet_runner_block
     enum pnet_status st = pnet_device_enter(s->device, e);
     if (st) return st;
     if (count)
-        pnet_device_put(s->device, block_of(s, block) + offset, from, (size_t)count * sizeof *from);
+        pnet_device_put(s->device, pnet_runner_block_data(s, block) + offset, from,
+            (size_t)count * sizeof *from);
     return pnet_device_wait(s->device, e);
 }
 const struct pnet_slot *pnet_runner_slot(const struct pnet_runner *s, int slot)

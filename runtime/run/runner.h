@@ -9,11 +9,12 @@
 #include "runtime/run/waits.h"
 
 struct pnet_runner_options {
-    size_t memory_limit; /* bytes; 0: none */
-    int slots;           /* 1, or 2 to prepare the next batch while one runs */
-    uint64_t seed;       /* of weights and dropout */
-    int64_t extra_bytes; /* optimiser state, counted from the start */
-    bool no_recording;   /* GPU: runs steps one by one, for tests and timings */
+    size_t memory_limit;              /* bytes; 0: none */
+    int slots;                        /* 1, or 2 to prepare the next batch while one runs */
+    uint64_t seed;                    /* of weights and dropout */
+    int64_t extra_bytes;              /* optimiser state, counted from the start */
+    bool no_recording;                /* GPU: runs steps one by one, for tests and timings */
+    const struct pnet_supply *supply; /* of all memory; copied. NULL: the device's own */
 };
 
 /* Bytes that a runner on a GPU needs for values that change from batch to batch. */
@@ -39,6 +40,8 @@ void *pnet_runner_extra(struct pnet_runner *s);
 
 /* Copies [count] float32, from element `offset` of a block on, between the host and the device. */
 enum pnet_runner_block { PNET_BLOCK_PARAMS, PNET_BLOCK_GRADS, PNET_BLOCK_EXTRA };
+/* Returns the block in device memory. */
+float *pnet_runner_block_data(const struct pnet_runner *s, enum pnet_runner_block block);
 enum pnet_status pnet_runner_read(const struct pnet_runner *s, enum pnet_runner_block block,
     int64_t offset, int64_t count, float *to, struct pnet_error *e);
 enum pnet_status pnet_runner_write(struct pnet_runner *s, enum pnet_runner_block block,

@@ -289,7 +289,7 @@ static enum pnet_status take_field(
     int32_t width = t->type.width;
     enum pnet_storage storage = storage_of(s, tensor);
     const int32_t *order = pnet_slot_order(s, t->type.level);
-    if (s->device != PNET_CPU) {
+    if (s->device != PNET_CPU && !b->there) {
         size_t row = (size_t)width * 4;
         void *to;
         enum pnet_status st = field_room(s, t->type.level, (size_t)pnet_capacity(n) * row, &to, e);

@@ -96,7 +96,7 @@ const void *pnet_geo_arrive(
     struct pnet_geo_walk *w, size_t bytes, void **work, const void *rows, int64_t n, size_t row)
 {
     size_t room = (size_t)pnet_capacity(n) * row, offset = pnet_round_bytes(bytes);
-    if (w->device == PNET_CPU) {
+    if (w->device == PNET_CPU || (w->batch && w->batch->there)) {
         *work = pnet_geo_scratch(w, bytes);
         return rows;
     }
