@@ -256,6 +256,8 @@ static enum pnet_status bind(struct pnet_binding *b, struct pnet_error *e)
     free(b->fields);
     free(b->splits);
     free(b->batch.inputs);
+    struct pnet_error failed; /* what failed before tells more */
+    if (s->there && st) (void)pnet_device_wait(s->home.device, &failed);
     pnet_home_give(&s->home, s->home.stream, &b->rooms);
     return st;
 }

@@ -15,7 +15,8 @@ struct pnet_binding {
     int64_t *splits; /* [input_count][samples + 1] */
     void **copies;   /* [count + 1] on the host */
     size_t copy_count;
-    struct pnet_rooms rooms; /* copies on the GPU */
+    struct pnet_rooms rooms; /* on the GPU: one, for copies of all classes */
+    char *next;              /* in it */
 };
 
 /* Memory on the host that the binding owns; NULL with an error. */

@@ -55,20 +55,42 @@ enum pnet_status pnet_binding_bring_splits(struct pnet_binding *b, struct pnet_e
 #ifdef PNET_CUDA_BUILT
 #include "kernels/arrays.h"
 
+static size_t bytes_of(const struct pnet_array *a)
+{
+    return pnet_round_bytes((size_t)a->rows * sizeof(int32_t));
+}
+
+/* Takes memory for all classes of the batch, and a word in front of it. */
+static enum pnet_status take_room(struct pnet_binding *b, struct pnet_error *e)
+{
+    const struct pnet_home *home = &b->session->home;
+    size_t bytes = pnet_round_bytes(sizeof(int64_t));
+    if (b->next) return PNET_OK;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct pnet_value *v = &b->values[i];
+        enum pnet_status st = pnet_library_check_rows(v->name, &v->array, "a batch has", e);
+        if (st) return st;
+        if (pnet_library_is_integer(&v->array)) bytes += bytes_of(&v->array);
+    }
+    char *room = pnet_home_take(home, home->stream, bytes, &b->rooms, e);
+    if (!room) return e->status;
+    b->next = room + pnet_round_bytes(sizeof(int64_t));
+    return PNET_OK;
+}
+
 enum pnet_status pnet_binding_take_classes(struct pnet_binding *b, const struct pnet_value *v,
     int32_t classes, void **to, struct pnet_error *e)
 {
-    struct pnet_home *home = &b->session->home;
+    const struct pnet_home *home = &b->session->home;
     const struct pnet_array *a = &v->array;
     bool wide = a->dtype == PNET_DTYPE_I64;
     enum pnet_status st = pnet_binding_check(b, v, e);
     if (st) return st;
-    /* one field, and the place of its first wrong row, behind the other */
-    size_t rows = pnet_round_bytes((size_t)a->rows * sizeof(int32_t));
-    char *room = pnet_home_take(home, home->stream, rows + sizeof(int64_t), &b->rooms, e);
-    if (!room) return PNET_NO_MEMORY;
-    *to = room;
-    int64_t bad = pnet_cuda_classes_take(a->rows, a->data, wide, classes, *to, room + rows);
+    if ((st = take_room(b, e))) return st;
+    *to = b->next;
+    b->next += bytes_of(a);
+    int64_t bad =
+        pnet_cuda_classes_take(a->rows, a->data, wide, classes, *to, b->rooms.room[0].memory);
     if ((st = pnet_device_wait(home->device, e)) || bad < 0) return st;
     union {
         int64_t wide;
