@@ -125,7 +125,7 @@ enum pnet_status pnet_session_step(struct pnet_session *s, const struct pnet_ste
 {
     PNET_OWN_ERROR(e);
     struct pnet_step_options o;
-    struct pnet_optim_record record;
+    struct pnet_optim_record record = {.step = 0};
     struct pnet_step_info i = {.steps = 0};
     enum pnet_status st = pnet_library_take("pnet_step_options", options, &o, sizeof o, e);
     /* before the step is made */
