@@ -72,8 +72,8 @@ enum pnet_status pnet_runner_forward(
 enum pnet_status pnet_runner_backward(
     struct pnet_runner *s, int slot, float scale, bool accumulate, struct pnet_error *e);
 /* Runs the whole schedule once on a prepared slot, without metrics, with the random numbers of the last forward pass, and calls
-   `visit` before each step with the step's record. A visit may run the step itself any number of times. For measurements: the contents of arena, gradients and
-   running statistics are lost. The first status of a visit that is not PNET_OK ends the run. */
+   `visit` before each step with the step's record. A visit may run the step itself any number of times. For measurements: the
+   contents of arena, gradients and running statistics are lost. The first status of a visit that is not PNET_OK ends the run. */
 typedef enum pnet_status pnet_runner_visit(
     void *context, int step, const struct pnet_exec *x, struct pnet_error *e);
 enum pnet_status pnet_runner_walk(
