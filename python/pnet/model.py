@@ -221,6 +221,7 @@ class Model(Handle):
         return peak.value
 
     def session(self, device: str = "cpu", precision: str | None = None, seed: int = 0,
-                optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0) -> Session:
+                optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0, arrays: str = "host",
+                stream: int = 0, allocator=None) -> Session:
         """A session of this model, as Session describes it."""
-        return Session(self, device, precision, seed, optimizer, memory_limit)
+        return Session(self, device, precision, seed, optimizer, memory_limit, arrays, stream, allocator)

@@ -45,12 +45,15 @@ def _optimizer(given: str | Mapping[str, object]) -> library.pnet_optimizer:
     return o
 
 
-def session_options(device: str | None, precision: str | None, seed: int = 0, optimizer=None,
-                    memory_limit: int = 0) -> library.pnet_session_options:
+def session_options(device: str | None, precision: str | None, seed: int = 0, optimizer=None, memory_limit: int = 0,
+                    arrays: str = "host", stream: int = 0, allocator=None) -> library.pnet_session_options:
     """The options of the library; Session says what they are."""
     options = library.pnet_session_options(
         device=library.encode("device", device), precision=library.encode("precision", precision),
-        memory_limit=library.count("memory_limit", memory_limit, 64), seed=library.count("seed", seed, 64))
+        memory_limit=library.count("memory_limit", memory_limit, 64), seed=library.count("seed", seed, 64),
+        arrays=library.choice("arrays", library.ARRAYS, arrays), stream=stream or None)
+    if allocator is not None:
+        options.allocator = pointer(allocator)
     if optimizer is not None:
         options.optimizer = pointer(_optimizer(optimizer))
     return options
@@ -67,18 +70,27 @@ class Session(Computing):
                   {"name": "sgd", "momentum": 0.9, "nesterov": True, "weight_decay": 1e-4}, {"name": "adam", "beta1": 0.9,
                   "beta2": 0.999, "eps": 1e-8}; "decay_all": weight decay also for biases and norms. None: no steps
     memory_limit  bytes on the device; 0: none
+    arrays        "host"; or "device": arrays that calls get lie on the session's GPU, with __cuda_array_interface__, as PyTorch's
+                  and CuPy's do. They are contiguous; what calls return is filled into an array `out`. Calls do not wait for the
+                  GPU, but for bind, objective, step, and those that move all weights: pnet.h says which do
+    stream        the address of the cudaStream_t that the session's work is part of, which lives as long as the session: of
+                  PyTorch torch.cuda.Stream().cuda_stream. 0: the default stream
+    allocator     a struct pnet_allocator (pnet._library) for the memory on the device, which lives as long as the session
 
     Weights come from init, load or copy_weights, before anything is computed; after a failure they are as before.
     """
 
     def __init__(self, model: Model, device: str = "cpu", precision: str | None = None, seed: int = 0,
-                 optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0):
-        options = session_options(device, precision, seed, optimizer, memory_limit)
+                 optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0, arrays: str = "host",
+                 stream: int = 0, allocator: library.pnet_allocator | None = None):
+        options = session_options(device, precision, seed, optimizer, memory_limit, arrays, stream, allocator)
         self.own_process()
         handle = library.SESSION()
         model._call("pnet_session_new", byref(options), byref(handle))
         super().__init__("session", handle.value, "pnet_session_free")
         self.model = model
+        self._there = arrays == "device"
+        self._allocator = allocator  # the library calls it until the session is freed
         self._shapes = {w.name: w.shape for w in model.weights}
         self._bound = {}  # shapes of the batch's arrays
 
@@ -102,31 +114,42 @@ class Session(Computing):
         a whole, or stays as it is."""
         self._call("pnet_session_save", library.encode("path", path))
 
-    def weight(self, name: str) -> numpy.ndarray:
-        """One weight by its name: a new float32 array of the shape that Model.weights says."""
-        return self._get("pnet_session_get_weight", name)
+    def weight(self, name: str, out=None):
+        """One weight by its name: a new float32 array of the shape that Model.weights says, or `out`, filled."""
+        return self._get("pnet_session_get_weight", name, out)
 
     def set_weight(self, name: str, value) -> None:
         """Replaces one weight: float32, of the shape that Model.weights says."""
         self._set("pnet_session_set_weight", name, value)
 
-    def gradient(self, name: str) -> numpy.ndarray:
-        """The gradient of one trained weight, after gradients(), as weight()."""
-        return self._get("pnet_session_get_gradient", name)
+    def gradient(self, name: str, out=None):
+        """The gradient of one trained weight, after gradients() or backward(), as weight()."""
+        return self._get("pnet_session_get_gradient", name, out)
 
     def set_gradient(self, name: str, value) -> None:
         """Replaces the gradient of one trained weight, for example by the mean over several processes."""
         self._set("pnet_session_set_gradient", name, value)
 
-    def _get(self, function: str, name: str) -> numpy.ndarray:
+    def _get(self, function: str, name: str, out):
         # a name that is not there is for the library to refuse
-        to = numpy.empty(self._shapes.get(name, ()), numpy.float32)
-        self._call(function, library.encode("name", name), _arrays.pointer(to), to.size)
-        return to
+        known = name in self._shapes
+        to = _arrays.to_fill(name, out, self._shapes[name], self._there) if known else numpy.empty((), numpy.float32)
+        return self._fill(function, name, to, out)
+
+    def _fill(self, function: str, name: str | None, to, out):
+        """Calls a function that fills an array; returns what the caller gave to be filled, or the new one."""
+        named = () if name is None else (library.encode("name", name),)
+        self._call(function, *named, _arrays.pointer(to), _arrays.count(to))
+        return to if out is None else out
 
     def _set(self, function: str, name: str, value) -> None:
-        given = _arrays.floats(name, value, self._shapes[name]) if name in self._shapes else numpy.empty((), numpy.float32)
-        self._call(function, library.encode("name", name), _arrays.pointer(given), given.size)
+        known = name in self._shapes
+        given = _arrays.floats(name, value, self._shapes[name], self._there) if known else numpy.empty((), numpy.float32)
+        self._call(function, library.encode("name", name), _arrays.pointer(given), _arrays.count(given))
+
+    def _matrix(self, name: str, value):
+        on_gpu = self._there and _arrays.lies_on_gpu(value)
+        return _arrays.rows_on_gpu(name, value) if on_gpu else _arrays.rows(name, value)
 
     def bind(self, values: Mapping[str, object]) -> None:
         """Takes a batch of clouds and builds the geometry that the model needs from it.
@@ -142,7 +165,7 @@ class Session(Computing):
         Status.USAGE: a value is missing or unknown, or has the wrong type or shape. BAD_DATA: its numbers are wrong, and the
         message names the row. After a failure the session has no batch.
         """
-        matrices = {name: _arrays.rows(name, value) for name, value in values.items()}
+        matrices = {name: self._matrix(name, value) for name, value in values.items()}
         with self._hold():
             self._call("pnet_session_bind", _arrays.values(matrices), len(matrices))
             self._bound = {name: m.shape for name, m in matrices.items()}
@@ -152,15 +175,18 @@ class Session(Computing):
         out. NO_MEMORY comes before anything is computed."""
         self._call("pnet_session_forward")
 
-    def result(self) -> numpy.ndarray:
-        """"infer", after forward: a new float32 array [rows, width]. Points have the order of the batch; generated points lie
-        behind each other, those of one row together, in the order of those rows."""
-        rows, width = c_int64(), c_int64()
+    def result(self, out=None):
+        """"infer", after forward: a new float32 array [rows, width], or `out`, filled. Points have the order of the batch;
+        generated points lie behind each other, those of one row together, in the order of those rows."""
         with self._hold():
-            self._call("pnet_session_result_shape", byref(rows), byref(width))
-            to = numpy.empty((rows.value, width.value), numpy.float32)
-            self._call("pnet_session_result", _arrays.pointer(to), to.size)
-        return to
+            to = _arrays.to_fill("result", out, self.result_shape(), self._there)
+            return self._fill("pnet_session_result", None, to, out)
+
+    def result_shape(self) -> tuple[int, int]:
+        """"infer", after bind: rows and width of the result of this batch."""
+        rows, width = c_int64(), c_int64()
+        self._call("pnet_session_result_shape", byref(rows), byref(width))
+        return rows.value, width.value
 
     def output_shape(self, name: str) -> tuple[int, int]:
         """After bind: rows and channels of one of Model.outputs in this batch, by its name."""
@@ -175,13 +201,12 @@ class Session(Computing):
         self._call("pnet_session_output_splits", library.encode("name", name), _arrays.pointer(to, c_int64), to.size)
         return to
 
-    def output(self, name: str) -> numpy.ndarray:
-        """After forward, forward_training, gradients or backward: an output, as a new float32 array [rows, width]. Model.outputs
-        says what its rows are."""
+    def output(self, name: str, out=None):
+        """After forward, forward_training, gradients or backward: an output, as a new float32 array [rows, width], or `out`,
+        filled. Model.outputs says what its rows are."""
         with self._hold():
-            to = numpy.empty(self.output_shape(name), numpy.float32)
-            self._call("pnet_session_output", library.encode("name", name), _arrays.pointer(to), to.size)
-        return to
+            to = _arrays.to_fill(name, out, self.output_shape(name), self._there)
+            return self._fill("pnet_session_output", name, to, out)
 
     def objective(self, name: str) -> float:
         """"eval", "train": a loss of this batch after forward, forward_training, gradients or backward, a metric after forward. A
@@ -209,16 +234,18 @@ class Session(Computing):
                     none
         accumulate  gradients of weights are added to those that are there; those of inputs are of this batch alone
         """
-        matrices = {name: numpy.ascontiguousarray(_arrays.rows(name, value)) for name, value in gradients.items()}
+        matrices = {name: self._matrix(name, value) for name, value in gradients.items()}
+        matrices = {name: m if isinstance(m, _arrays.OnGPU) else numpy.ascontiguousarray(m) for name, m in matrices.items()}
         self._call("pnet_session_backward", _arrays.values(matrices), len(matrices), scale, bool(accumulate))
 
-    def input_gradient(self, name: str) -> numpy.ndarray:
+    def input_gradient(self, name: str, out=None):
         """After gradients or backward, of a model with `input_gradients`: the gradient by a float32 field of an input,
-        "cloud.rgb", as a new array of the rows and the width that were bound. Where points lie is taken as constant."""
+        "cloud.rgb", as a new array [rows, width] of those that were bound, or `out`, filled. Where points lie is taken as
+        constant."""
         with self._hold():
-            to = numpy.empty(self._bound.get(name, (0, 0)), numpy.float32)
-            self._call("pnet_session_input_gradient", library.encode("name", name), _arrays.pointer(to), to.size)
-        return to
+            known = name in self._bound
+            to = _arrays.to_fill(name, out, self._bound[name], self._there) if known else numpy.empty((0, 0), numpy.float32)
+            return self._fill("pnet_session_input_gradient", name, to, out)
 
     def step(self, learning_rate: float, clip: float = 0.0, loss_scale: float = 1.0) -> Step:
         """One step of the session's optimizer. clip: the largest 2-norm of all gradients, to which they are scaled down, 0: none.
