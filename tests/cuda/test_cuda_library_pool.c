@@ -11,12 +11,12 @@ int main(void)
 #else
 #include "tests/cuda/library_case.h"
 
-/* Sums are formed in double and rounded once to what is stored. */
+/* A GPU forms sums in double and rounds them once to what is stored; the CPU adds up hundreds of gradients in float32. */
 static const struct stored {
     const char *name;
     enum pnet_dtype dtype;
     double limit;
-} types[] = {{"float32", PNET_DTYPE_F32, 1e-6}, {"bf16", PNET_DTYPE_BF16, 4e-3},
+} types[] = {{"float32", PNET_DTYPE_F32, 5e-6}, {"bf16", PNET_DTYPE_BF16, 4e-3},
     {"fp16", PNET_DTYPE_F16, 5e-4}};
 
 /* A set on both devices, and arrays of its pools; those that begin with d_ lie on the GPU. */

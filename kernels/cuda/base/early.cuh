@@ -6,6 +6,7 @@
 extern "C" {
 #include "kernels/cuda/base/cuda.h"
 }
+#include "kernels/cuda/base/launch.cuh"
 
 #include <cuda_runtime.h>
 
@@ -46,7 +47,7 @@ static void launch_waiting(
     launch.gridDim = grid;
     launch.blockDim = block;
     launch.dynamicSmemBytes = shared;
-    launch.stream = cudaStreamPerThread;
+    launch.stream = pnet_cuda_stream();
     launch.attrs = attribute;
     if (cluster > 1) {
         attribute[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;

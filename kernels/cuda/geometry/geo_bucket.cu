@@ -1,4 +1,5 @@
 /* Orders by hashes and curves. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_sorter.h"
 #include "kernels/order.h"
@@ -101,7 +102,7 @@ extern "C" void pnet_cuda_bucket_order(const struct pnet_level *level, struct pn
     geo_purse purse(work);
     struct extent *extent = purse.take<struct extent>((size_t)samples);
     void *room = purse.take<char>(CURVE_BYTES * (size_t)n);
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (n <= 0) return;
     cudaMemsetAsync(extent, 0xff, (size_t)samples * sizeof *extent, stream);
     find_extents<<<extent_blocks(n), GEO_THREADS, 0, stream>>>(

@@ -3,6 +3,7 @@ extern "C" {
 }
 #include "kernels/cuda/base/cuda.h"
 #include "kernels/cuda/base/dense.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
@@ -23,12 +24,12 @@ extern "C" int64_t pnet_cuda_classes_take(
     unsigned blocks = blocks_for(divide_up(n, THREADS));
     int64_t row = -1;
     if (n <= 0) return row;
-    cudaMemsetAsync(first, 0xff, sizeof *first, cudaStreamPerThread);
+    cudaMemsetAsync(first, 0xff, sizeof *first, pnet_cuda_stream());
     if (wide)
-        take_classes<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+        take_classes<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
             n, (const int64_t *)from, classes, to, first);
     else
-        take_classes<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+        take_classes<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
             n, (const int32_t *)from, classes, to, first);
     pnet_cuda_copy_out(&row, first, sizeof row);
     return row;
@@ -49,8 +50,8 @@ extern "C" float pnet_cuda_largest(int64_t n, const float *x, void *work)
 {
     float largest = 0;
     if (n <= 0) return largest;
-    cudaMemsetAsync(work, 0, sizeof largest, cudaStreamPerThread);
-    find_largest<<<blocks_for(divide_up(n, THREADS)), THREADS, 0, cudaStreamPerThread>>>(
+    cudaMemsetAsync(work, 0, sizeof largest, pnet_cuda_stream());
+    find_largest<<<blocks_for(divide_up(n, THREADS)), THREADS, 0, pnet_cuda_stream()>>>(
         n, x, (int *)work);
     pnet_cuda_copy_out(&largest, work, sizeof largest);
     return largest;
