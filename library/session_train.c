@@ -109,13 +109,19 @@ enum pnet_status pnet_session_gradients(
     return st ? st : pnet_library_end(s, gradients(s, scale, accumulate != 0, e), e);
 }
 
+/* `record` NULL: it is not wanted. */
 static enum pnet_status step(struct pnet_session *s, const struct pnet_step_options *o,
     struct pnet_optim_record *record, struct pnet_error *e)
 {
+    double loss_scale = o->loss_scale > 0 ? o->loss_scale : 1;
+    if (!record) {
+        pnet_updater_launch(&s->updater, o->learning_rate, o->clip, loss_scale);
+        return pnet_library_wait(s, e);
+    }
     double *losses = calloc((size_t)s->plan->objective_count + 1, sizeof *losses);
     if (!losses) return pnet_error_memory(e);
-    enum pnet_status st = pnet_updater_step(&s->updater, o->learning_rate, o->clip,
-        o->loss_scale > 0 ? o->loss_scale : 1, record, losses, e);
+    enum pnet_status st =
+        pnet_updater_step(&s->updater, o->learning_rate, o->clip, loss_scale, record, losses, e);
     free(losses);
     return st;
 }
@@ -137,7 +143,7 @@ enum pnet_status pnet_session_step(struct pnet_session *s, const struct pnet_ste
     if (!st && !s->has_gradients) st = pnet_library_ready(s, PNET_SESSION_GRADIENTS, e);
     if (!st) st = pnet_library_begin(s, e);
     if (st) return st;
-    st = pnet_library_end(s, step(s, &o, &record, e), e);
+    st = pnet_library_end(s, step(s, &o, info ? &record : NULL, e), e);
     if (st || !info) return st;
     i = (struct pnet_step_info){.gradient_norm = record.norm,
         .skipped = record.skipped != 0,

@@ -53,10 +53,10 @@ struct pnet_session_options {
 };
 
 /* With arrays on a GPU these calls return before their work is done: forward, forward_training, gradients, backward, result,
-   output, input_gradient, and those that get or set one weight or gradient. They wait for the GPU only where a batch needs more
-   memory than those before it, and where metrics are computed on the host. Failures of kernels are told by a later call; arrays
-   must stay until the stream has passed. All other calls that use the GPU wait for it, bind too: counts of levels and triplets
-   come to the host, and so do row splits. No CUDA graph can record a session, which makes graphs of its own. */
+   output, input_gradient, step without `info`, and those that get or set one weight or gradient. They wait for the GPU only where
+   a batch needs more memory than those before it, and where metrics are computed on the host. Failures of kernels are told by a
+   later call; arrays must stay until the stream has passed. All other calls that use the GPU wait for it, bind too: counts of
+   levels and triplets come to the host, and so do row splits. No CUDA graph can record a session, which makes its own. */
 struct pnet_session;
 
 /* Makes a session; it has no weights yet, and no batch. `o` may be NULL. PNET_BAD_MODEL: the model has errors.
@@ -180,8 +180,8 @@ struct pnet_step_info {
     int skipped;          /* the norm or a loss is not finite: nothing was changed */
     int64_t steps;        /* that changed the weights so far */
 };
-/* One step of the session's optimiser with the gradients that are there. `info` may be NULL. PNET_USAGE: there is no
-   optimiser, or there are no gradients. */
+/* One step of the session's optimiser with the gradients that are there. `info` may be NULL: with arrays on a GPU the call then
+   does not wait. PNET_USAGE: there is no optimiser, or there are no gradients. */
 PNET_API enum pnet_status pnet_session_step(struct pnet_session *s,
     const struct pnet_step_options *o, struct pnet_step_info *info, struct pnet_error *e);
 

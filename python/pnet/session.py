@@ -247,11 +247,15 @@ class Session(Computing):
             to = _arrays.to_fill(name, out, self._bound[name], self._there) if known else numpy.empty((0, 0), numpy.float32)
             return self._fill("pnet_session_input_gradient", name, to, out)
 
-    def step(self, learning_rate: float, clip: float = 0.0, loss_scale: float = 1.0) -> Step:
+    def step(self, learning_rate: float, clip: float = 0.0, loss_scale: float = 1.0, wait: bool = True) -> Step | None:
         """One step of the session's optimizer. clip: the largest 2-norm of all gradients, to which they are scaled down, 0: none.
-        loss_scale: the gradients are divided by it first."""
-        info = library.pnet_step_info()
+        loss_scale: the gradients are divided by it first. wait: False: the call tells nothing, and does not wait for the GPU
+        where the session's arrays lie there."""
         options = library.pnet_step_options(learning_rate=learning_rate, clip=clip, loss_scale=loss_scale)
+        if not wait:
+            self._call("pnet_session_step", byref(options), None)
+            return None
+        info = library.pnet_step_info()
         self._call("pnet_session_step", byref(options), byref(info))
         return Step(info.gradient_norm, bool(info.skipped), info.steps)
 

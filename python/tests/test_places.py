@@ -1,5 +1,5 @@
-"""Arrays with __cuda_array_interface__, streams and allocators. On the CPU a session takes such arrays where they lie, so that all of
-it runs without a GPU but the driver."""
+"""Arrays with __cuda_array_interface__, streams and allocators. A session on the CPU takes such arrays where they lie, so that
+this runs without a GPU."""
 
 import ctypes
 import gc
@@ -24,7 +24,7 @@ class Lent:
     def __cuda_array_interface__(self):
         own = self.array.__array_interface__
         steps = self.array.strides if self.steps else None
-        return {"shape": own["shape"], "typestr": own["typestr"], "data": own["data"], "strides": steps, "version": 3, **self.more}
+        return {name: own[name] for name in ("shape", "typestr", "data")} | {"strides": steps, "version": 3} | self.more
 
 
 class Heap:
@@ -75,7 +75,7 @@ class Places(support.Case):
         made.backward(gradients, scale=1)
         by_colour = numpy.zeros((700, 3), numpy.float32)
         made.input_gradient("cloud.rgb", out=lend(by_colour))
-        made.step(0.01)
+        made.step(0.01, wait=not lent)
         weights = [numpy.zeros(w.shape, numpy.float32) for w in made.model.weights]
         for weight, to in zip(made.model.weights, weights):
             made.weight(weight.name, out=lend(to))

@@ -163,16 +163,21 @@ void pnet_updater_apply(struct pnet_updater *u, bool squared)
     pnet_optim_step(pnet_runner_bound(u->runner)->device, &u->update, u->work);
 }
 
+void pnet_updater_launch(struct pnet_updater *u, double lr, double clip, double loss_scale)
+{
+    const double set[3] = {lr, clip, loss_scale};
+    _Static_assert(offsetof(struct pnet_optim_record, loss_scale) == 2 * sizeof(double),
+        "what the host sets stands first");
+    pnet_device_put(pnet_runner_device(u->runner), u->update.record, set, sizeof set);
+    pnet_updater_apply(u, u->watches);
+}
+
 enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double clip,
     double loss_scale, struct pnet_optim_record *record, double *losses, struct pnet_error *e)
 {
     const struct pnet_plan *p = pnet_runner_plan(u->runner);
     struct pnet_device device = pnet_runner_device(u->runner);
-    const double set[3] = {lr, clip, loss_scale};
-    _Static_assert(offsetof(struct pnet_optim_record, loss_scale) == 2 * sizeof(double),
-        "what the host sets stands first");
-    pnet_device_put(device, u->update.record, set, sizeof set);
-    pnet_updater_apply(u, u->watches);
+    pnet_updater_launch(u, lr, clip, loss_scale);
     pnet_device_get(device, record, u->update.record, sizeof *record);
     pnet_device_get(device, losses, u->losses, (size_t)p->objective_count * sizeof *losses);
     return pnet_device_wait(device, e);

@@ -44,6 +44,9 @@ void pnet_updater_forget_losses(struct pnet_updater *u);
 enum pnet_status pnet_updater_step(struct pnet_updater *u, double lr, double clip,
     double loss_scale, struct pnet_optim_record *record, double *losses, struct pnet_error *e);
 
+/* The same without a result: on a GPU it does not wait. */
+void pnet_updater_launch(struct pnet_updater *u, double lr, double clip, double loss_scale);
+
 /* Launches the update alone, with the present record. `squared`: after a watched backward. */
 void pnet_updater_apply(struct pnet_updater *u, bool squared);
 

@@ -193,6 +193,13 @@ static void test_refused(void)
     refuse(m, &o, "allocator: `take` is NULL");
     a.size = 8;
     refuse(m, &o, "struct pnet_allocator: `size` is 8");
+    /* without a GPU it is missing; with one, all of this is there */
+    struct pnet_session_options gpu = {
+        .size = sizeof gpu, .device = "cuda", .arrays = PNET_ARRAYS_DEVICE};
+    struct pnet_session *s = NULL;
+    enum pnet_status st = pnet_session_new(m, &gpu, &s, NULL);
+    CHECKF(s ? st == PNET_OK : st == PNET_NO_DEVICE, "%d", (int)st);
+    pnet_session_free(s);
     heap = (struct heap){.off = 16};
     a = allocator;
     refuse(m, &o, "allocator: its memory is not aligned to 64 bytes");
