@@ -163,8 +163,8 @@ static void read_weights(const struct side *d, const struct pnet_model *m, struc
     }
 }
 
-/* Gradients of the outputs that no loss has: numbers of their places. */
-static void go_back(struct side *d, int64_t rows, int round)
+/* Backward from gradients of the outputs that no loss has: numbers of their places. */
+static void go_back(struct side *d, int64_t rows, int round, struct given *to)
 {
     struct pnet_value g[OUTPUTS];
     for (int i = 0; i < OUTPUTS; i++) {
@@ -179,14 +179,12 @@ static void go_back(struct side *d, int64_t rows, int round)
             free(x);
         }
     }
-    NEED(pnet_session_backward(d->s, g, OUTPUTS, round % 2 ? 0.5F : 0, round == 3, &e));
+    NEED(pnet_session_backward(d->s, g, OUTPUTS, round % 4 ? 0.5F : 0, round == 4, &e));
     for (int i = 0; i < OUTPUTS && !d->there; i++) free((void *)(uintptr_t)g[i].array.data);
     drop(d);
     float *x = room(d, (size_t)rows * 3);
-    struct given none = {0};
     NEED(pnet_session_input_gradient(d->s, "cloud.rgb", x, rows * 3, &e));
-    take(d, x, (size_t)rows * 3, &none);
-    free(none.numbers);
+    take(d, x, (size_t)rows * 3, to);
 }
 
 static struct pnet_model *compile(const char *text, enum pnet_purpose purpose)
@@ -228,7 +226,7 @@ static void train(const struct pnet_model *m, const char *precision, bool there,
             NEED(pnet_session_gradients(d.s, 1, 0, &e));
         } else {
             NEED(pnet_session_forward_training(d.s, &e));
-            go_back(&d, rows, round);
+            go_back(&d, rows, round, to);
         }
         read_outputs(&d, to);
         NEED(pnet_session_objective(d.s, "ce", &loss, &e));

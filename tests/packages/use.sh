@@ -30,12 +30,15 @@ flags=$(pkg-config --cflags --libs pnet)
 # shellcheck disable=SC2086
 gcc "$examples/train.c" -o train $flags -lm
 # shellcheck disable=SC2086
+gcc "$examples/own_loss.c" -o own_loss $flags -lm
+# shellcheck disable=SC2086
 gcc "$examples/segment.c" -o segment $flags
 # shellcheck disable=SC2046
 gcc "$examples/segment.c" -o segment-static $(pkg-config --cflags pnet) "$libraries/libpnet.a" $(pkg-config --static --libs pnet |
     sed 's/-lpnet//')
 linked=$(ldd segment | sed -n 's/.*libpnet\.so\.[0-9]* => \([^ ]*\) .*/\1/p')
 [ "$linked" ] && [ "$(realpath "$linked")" = "$(realpath "$libraries/libpnet.so")" ] || fail "segment is linked so: $(ldd segment)"
+./own_loss | tail -1 | grep "of the values lie below" || fail "own_loss"
 ./train "$examples/scene.pnet" weights.safetensors cloud.bin
 pnetc infer "$examples/scene.pnet" --weights weights.safetensors --input cloud.bin --columns x,y,z,r,g,b -o scores.npy -q
 for program in ./segment ./segment-static; do
