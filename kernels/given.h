@@ -16,10 +16,10 @@ extern "C" {
    *largest is the size of the largest coordinate. Waits. work: 16 bytes */
 int64_t pnet_cuda_positions_beyond(
     int64_t rows, const float *xyz, float farthest, float *largest, void *work);
-/* The first of `count` integers, of 64 bits if `wide`, else of 32, that is none of 0 .. end - 1; -1: all are. Waits. work: 8
+/* The first of `count` integers, of 64 bits if `wide`, else of 32, that is none of begin .. end - 1; -1: all are. Waits. work: 8
    bytes */
 int64_t pnet_cuda_integers_outside(
-    int64_t count, const void *list, bool wide, int64_t end, void *work);
+    int64_t count, const void *list, bool wide, int64_t begin, int64_t end, void *work);
 /* to[i] = list[i], which 32 bits hold. */
 void pnet_cuda_integers_narrow(int64_t count, const int64_t *list, int32_t *to);
 /* The first i with order[i] != i; -1: there is none. Waits. work: 8 bytes */

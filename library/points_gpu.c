@@ -67,7 +67,7 @@ static enum pnet_status check_column(struct making *m)
     int64_t one[1] = {0};
     void *work = pnet_making_once(&m->w, 1, sizeof(int64_t));
     if (!work) return PNET_NO_MEMORY;
-    int64_t bad = pnet_cuda_integers_outside(a->rows, a->data, wide, m->samples, work);
+    int64_t bad = pnet_cuda_integers_outside(a->rows, a->data, wide, 0, m->samples, work);
     enum pnet_status st = pnet_making_step(&m->w);
     if (st || bad < 0) return st;
     size_t each = wide ? sizeof(int64_t) : sizeof(int32_t);

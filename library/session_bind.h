@@ -15,7 +15,7 @@ struct pnet_binding {
     int64_t *splits; /* [input_count][samples + 1] */
     void **copies;   /* [count + 1] on the host */
     size_t copy_count;
-    struct pnet_rooms rooms; /* on the GPU: one, for copies of all classes */
+    struct pnet_rooms rooms; /* on the GPU: one, for copies of classes */
     char *next;              /* in it */
 };
 
@@ -31,7 +31,7 @@ enum pnet_status pnet_binding_bring_splits(struct pnet_binding *b, struct pnet_e
 /* PNET_USAGE unless an array is contiguous, and on the GPU. */
 enum pnet_status pnet_binding_check(
     const struct pnet_binding *b, const struct pnet_value *v, struct pnet_error *e);
-/* Gives int32 [rows] on the GPU, a copy. */
+/* Gives int32 [rows] on the GPU, a copy of 64 bits. */
 enum pnet_status pnet_binding_take_classes(struct pnet_binding *b, const struct pnet_value *v,
     int32_t classes, void **to, struct pnet_error *e);
 

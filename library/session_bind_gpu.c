@@ -53,14 +53,14 @@ enum pnet_status pnet_binding_bring_splits(struct pnet_binding *b, struct pnet_e
 }
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/arrays.h"
+#include "kernels/given.h"
 
 static size_t bytes_of(const struct pnet_array *a)
 {
     return pnet_round_bytes((size_t)a->rows * sizeof(int32_t));
 }
 
-/* Takes memory for all classes of the batch, and a word in front of it. */
+/* Takes memory for all classes of 64 bits, and a word in front of it. */
 static enum pnet_status take_room(struct pnet_binding *b, struct pnet_error *e)
 {
     const struct pnet_home *home = &b->session->home;
@@ -70,7 +70,7 @@ static enum pnet_status take_room(struct pnet_binding *b, struct pnet_error *e)
         const struct pnet_value *v = &b->values[i];
         enum pnet_status st = pnet_library_check_rows(v->name, &v->array, "a batch has", e);
         if (st) return st;
-        if (pnet_library_is_integer(&v->array)) bytes += bytes_of(&v->array);
+        if (v->array.dtype == PNET_DTYPE_I64) bytes += bytes_of(&v->array);
     }
     char *room = pnet_home_take(home, home->stream, bytes, &b->rooms, e);
     if (!room) return e->status;
@@ -81,24 +81,30 @@ static enum pnet_status take_room(struct pnet_binding *b, struct pnet_error *e)
 enum pnet_status pnet_binding_take_classes(struct pnet_binding *b, const struct pnet_value *v,
     int32_t classes, void **to, struct pnet_error *e)
 {
-    const struct pnet_home *home = &b->session->home;
+    struct pnet_device device = b->session->home.device;
     const struct pnet_array *a = &v->array;
     bool wide = a->dtype == PNET_DTYPE_I64;
     enum pnet_status st = pnet_binding_check(b, v, e);
+    if (!st) st = take_room(b, e);
     if (st) return st;
-    if ((st = take_room(b, e))) return st;
+    int64_t bad =
+        pnet_cuda_integers_outside(a->rows, a->data, wide, -1, classes, b->rooms.room[0].memory);
+    if ((st = pnet_device_wait(device, e))) return st;
+    if (bad >= 0) {
+        int64_t label = 0;
+        int32_t narrow = 0;
+        const char *at =
+            (const char *)a->data + (size_t)bad * (wide ? sizeof label : sizeof narrow);
+        pnet_device_get(
+            device, wide ? (void *)&label : &narrow, at, wide ? sizeof label : sizeof narrow);
+        return pnet_binding_bad_class(v, bad, wide ? label : narrow, classes, e);
+    }
+    *to = (void *)a->data; /* only read */
+    if (!wide) return PNET_OK;
     *to = b->next;
     b->next += bytes_of(a);
-    int64_t bad =
-        pnet_cuda_classes_take(a->rows, a->data, wide, classes, *to, b->rooms.room[0].memory);
-    if ((st = pnet_device_wait(home->device, e)) || bad < 0) return st;
-    union {
-        int64_t wide;
-        int32_t narrow;
-    } label;
-    size_t each = wide ? sizeof label.wide : sizeof label.narrow;
-    pnet_device_get(home->device, &label, (const char *)a->data + (size_t)bad * each, each);
-    return pnet_binding_bad_class(v, bad, wide ? label.wide : label.narrow, classes, e);
+    pnet_cuda_integers_narrow(a->rows, a->data, *to);
+    return PNET_OK;
 }
 #else
 /* No session has arrays on a GPU. */

@@ -5,7 +5,9 @@
 #include "kernels/rows.h"
 #include "kernels/geometry_stage.h"
 #ifdef PNET_CUDA_BUILT
-#include "kernels/arrays.h"
+#include "kernels/given.h"
+
+#include <math.h>
 #endif
 
 /* The grid of a level from which no grid is sampled. */
@@ -13,7 +15,11 @@ static struct pnet_grid grid_of(
     const struct pnet_geo_walk *w, const float *xyz, int64_t n, void *work)
 {
 #ifdef PNET_CUDA_BUILT
-    if (w->batch->there) return pnet_grid_of_largest(pnet_cuda_largest(3 * n, xyz, work));
+    float largest;
+    if (w->batch->there) {
+        pnet_cuda_positions_beyond(n, xyz, INFINITY, &largest, work);
+        return pnet_grid_of_largest(largest);
+    }
 #endif
     (void)w;
     (void)work;

@@ -41,24 +41,24 @@ int64_t pnet_cuda_positions_beyond(
 
 template <class T>
 static __global__ void find_outside(
-    int64_t count, const T *list, int64_t end, unsigned long long *first)
+    int64_t count, const T *list, int64_t begin, int64_t end, unsigned long long *first)
 {
     for (int64_t n = thread_index(); n < count; n += thread_count())
-        if (list[n] < 0 || list[n] >= end) atomicMin(first, (unsigned long long)n);
+        if (list[n] < begin || list[n] >= end) atomicMin(first, (unsigned long long)n);
 }
 
 int64_t pnet_cuda_integers_outside(
-    int64_t count, const void *list, bool wide, int64_t end, void *work)
+    int64_t count, const void *list, bool wide, int64_t begin, int64_t end, void *work)
 {
     unsigned long long *first = (unsigned long long *)work;
     if (count <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
     if (wide)
         find_outside<<<geo_blocks(count), GEO_THREADS, 0, pnet_cuda_stream()>>>(
-            count, (const int64_t *)list, end, first);
+            count, (const int64_t *)list, begin, end, first);
     else
         find_outside<<<geo_blocks(count), GEO_THREADS, 0, pnet_cuda_stream()>>>(
-            count, (const int32_t *)list, end, first);
+            count, (const int32_t *)list, begin, end, first);
     return pnet_cuda_geo_least(work);
 }
 
