@@ -11,10 +11,10 @@
 extern "C" {
 #endif
 
-/* `stream` is a cudaStream_t of GPU `device`, NULL: the default stream; the end takes the same ones. The thread uses that GPU until
-   the end. A lent stream costs less time than one that is continued, and knows nothing of what the thread has put on its own
-   stream. Both return NULL, or the error: begin also one that the thread has not cleared, and then there is no end to call; end
-   one of the launches in between, which it clears. `before`: the GPU that the thread used. */
+/* `stream` is a cudaStream_t of GPU `device`, NULL: the default stream; the end takes the same ones. The thread uses that GPU
+   until the end. A lent stream costs less time than one that is continued, and knows nothing of what the thread has put on its
+   own stream. Both return NULL, or the error: begin also one that the thread has not cleared, and then there is no end to call;
+   end one of the launches in between, which it clears. `before`: the GPU that the thread used. */
 const char *pnet_cuda_stream_begin(int device, void *stream, bool lent, int *before);
 const char *pnet_cuda_stream_end(int device, void *stream, int before);
 /* NULL, or the error of the launches since the begin, which stays for the end. */

@@ -33,8 +33,7 @@ static __global__ void __launch_bounds__(GEO_THREADS)
 extern "C" int64_t pnet_cuda_chunk_splits(
     int32_t samples, const int64_t *fine_splits, int32_t size, int64_t *row_splits)
 {
-    chunk_splits<<<1, GEO_THREADS, 0, pnet_cuda_stream()>>>(
-        samples, fine_splits, size, row_splits);
+    chunk_splits<<<1, GEO_THREADS, 0, pnet_cuda_stream()>>>(samples, fine_splits, size, row_splits);
     return pnet_cuda_geo_read(row_splits + samples);
 }
 

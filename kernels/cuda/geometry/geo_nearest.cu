@@ -166,8 +166,7 @@ int64_t pnet_cuda_geo_nearest_write(const struct geo_set *s, const struct geo_re
 {
     int room = room_for(s->knn);
     size_t bytes = shared_for((const void *)write_nearest, room);
-    write_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, pnet_cuda_stream()>>>(
-        *s, room, *to);
+    write_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, pnet_cuda_stream()>>>(*s, room, *to);
     return room;
 }
 

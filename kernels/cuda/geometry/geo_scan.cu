@@ -44,8 +44,7 @@ template <class T> static void scan(int64_t n, T *at, int64_t *sums)
         chunk_sums<<<chunks, GEO_THREADS, 0, pnet_cuda_stream()>>>(n, at, sums);
         scan_sums<<<1, SUM_THREADS, 0, pnet_cuda_stream()>>>(chunks, sums);
     }
-    scan_chunks<<<chunks, GEO_THREADS, 0, pnet_cuda_stream()>>>(
-        n, at, chunks > 1 ? sums : nullptr);
+    scan_chunks<<<chunks, GEO_THREADS, 0, pnet_cuda_stream()>>>(n, at, chunks > 1 ? sums : nullptr);
 }
 
 void pnet_cuda_geo_scan(int64_t n, int64_t *at, int64_t *sums)

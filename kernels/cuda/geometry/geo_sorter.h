@@ -35,8 +35,7 @@ template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bit
     cub::DoubleBuffer<T> item(s->item[0], s->item[1]);
     cub::DoubleBuffer<int32_t> row(order, s->spare);
     size_t bytes = 0;
-    cub::DeviceRadixSort::SortPairs(
-        nullptr, bytes, item, row, (int)n, 0, bits, pnet_cuda_stream());
+    cub::DeviceRadixSort::SortPairs(nullptr, bytes, item, row, (int)n, 0, bits, pnet_cuda_stream());
     if (bytes > s->temporary_bytes) {
         fprintf(stderr,
             "pnet: sorting %lld rows takes %zu bytes beside the rows, %zu are planned\n",

@@ -95,8 +95,7 @@ extern "C" void pnet_cuda_rows_out(
     unsigned blocks = blocks_of(p);
     if (!blocks) return;
     if (storage == PNET_STORE_BF16)
-        rows_out<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
-            p, (const __nv_bfloat16 *)x, from, to);
+        rows_out<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, (const __nv_bfloat16 *)x, from, to);
     else if (storage == PNET_STORE_FP16)
         rows_out<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, (const __half *)x, from, to);
     else
