@@ -60,13 +60,13 @@ enum pnet_status pnet_home_enter(
     if (earlier)
         return pnet_error_set(e, PNET_NO_DEVICE,
             "GPU %d: an earlier call of the program failed: %s", p->device.index, earlier);
-    return told(p, pnet_cuda_stream_begin(p->device.index, stream, !p->continues, before), e);
+    return told(p, pnet_cuda_stream_begin(p->device.index, stream, before), e);
 }
 
 enum pnet_status pnet_home_leave(
     const struct pnet_home *p, void *stream, int before, enum pnet_status st, struct pnet_error *e)
 {
-    const char *what = pnet_cuda_stream_end(p->device.index, stream, before);
+    const char *what = pnet_cuda_stream_end(stream, before);
     return st ? st : told(p, what, e);
 }
 

@@ -6,7 +6,6 @@
 extern "C" {
 #include "kernels/cuda/base/cuda.h"
 }
-#include "kernels/cuda/base/launch.cuh"
 
 #include <cuda_runtime.h>
 
@@ -47,7 +46,7 @@ static void launch_waiting(
     launch.gridDim = grid;
     launch.blockDim = block;
     launch.dynamicSmemBytes = shared;
-    launch.stream = pnet_cuda_stream();
+    launch.stream = cudaStreamPerThread;
     launch.attrs = attribute;
     if (cluster > 1) {
         attribute[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;

@@ -1,10 +1,6 @@
 #include "kernels/cuda/base/stream.h"
 
-#include "kernels/cuda/base/launch.cuh"
-
 #include <cuda_runtime.h>
-
-__thread struct pnet_cuda_lent pnet_cuda_lent;
 
 /* Makes what `then` gets wait for what `first` has. An event that is destroyed lives on until it is reached. */
 static cudaError_t order(cudaStream_t first, cudaStream_t then)
@@ -23,32 +19,27 @@ static const char *text_of(cudaError_t code)
     return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
 }
 
-const char *pnet_cuda_stream_begin(int device, void *stream, bool lent, int *before)
+const char *pnet_cuda_stream_begin(int device, void *stream, int *before)
 {
     cudaError_t code = cudaPeekAtLastError();
     if (code != cudaSuccess) return text_of(code);
     code = cudaGetDevice(before);
-    bool other = code == cudaSuccess && *before != device;
-    if (other) code = cudaSetDevice(device);
-    if (code == cudaSuccess && !lent) {
+    if (code == cudaSuccess) code = cudaSetDevice(device);
+    if (code == cudaSuccess) {
         code = order((cudaStream_t)stream, cudaStreamPerThread);
-        if (code != cudaSuccess && other) cudaSetDevice(*before);
+        if (code != cudaSuccess) cudaSetDevice(*before);
     }
-    if (code == cudaSuccess && lent) pnet_cuda_lent = {(cudaStream_t)stream, true};
     if (code != cudaSuccess) cudaGetLastError(); /* told by the result */
     return text_of(code);
 }
 
-const char *pnet_cuda_stream_end(int device, void *stream, int before)
+const char *pnet_cuda_stream_end(void *stream, int before)
 {
-    cudaError_t code = cudaGetLastError(), next = cudaSuccess;
-    if (!pnet_cuda_lent.there) next = order(cudaStreamPerThread, (cudaStream_t)stream);
-    pnet_cuda_lent = {nullptr, false};
-    if (code == cudaSuccess) code = next;
-    if (before != device) next = cudaSetDevice(before);
-    if (code == cudaSuccess) code = next;
+    cudaError_t launches = cudaGetLastError(),
+                code = order(cudaStreamPerThread, (cudaStream_t)stream);
+    cudaError_t back = cudaSetDevice(before);
     cudaGetLastError(); /* told by the result */
-    return text_of(code);
+    return text_of(launches != cudaSuccess ? launches : code != cudaSuccess ? code : back);
 }
 
 const char *pnet_cuda_stream_error(void)
@@ -58,7 +49,7 @@ const char *pnet_cuda_stream_error(void)
 
 void pnet_cuda_stream_wait(void)
 {
-    cudaStreamSynchronize(pnet_cuda_stream());
+    cudaStreamSynchronize(cudaStreamPerThread);
 }
 
 bool pnet_cuda_stream_records(void *stream)

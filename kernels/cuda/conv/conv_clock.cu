@@ -1,4 +1,3 @@
-#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_clock.h"
 
 #include <cmath>
@@ -14,9 +13,9 @@ extern "C" void *pnet_cuda_mark_new(void)
 extern "C" void pnet_cuda_mark_set(void *mark)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    cudaStreamIsCapturing(pnet_cuda_stream(), &status);
+    cudaStreamIsCapturing(cudaStreamPerThread, &status);
     bool recorded = status == cudaStreamCaptureStatusActive;
-    cudaEventRecordWithFlags((cudaEvent_t)mark, pnet_cuda_stream(),
+    cudaEventRecordWithFlags((cudaEvent_t)mark, cudaStreamPerThread,
         recorded ? cudaEventRecordExternal : cudaEventRecordDefault);
 }
 

@@ -5,7 +5,6 @@
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 
-#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_tiles_runs.cuh"
 #include "kernels/cuda/conv/conv_tiles_write.cuh"
 
@@ -295,10 +294,10 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
         int64_t items = (p.set.rows.most + ROWS - 1) / ROWS * p.groups.count * l.b.wide,
                 most = processors / C::CLUSTER;
         pnet_cuda_conv_pack_weights(l.b, p, work, scales.weight_size);
-        cudaMemsetAsync(taken, 0, sizeof *taken, pnet_cuda_stream());
+        cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
         if constexpr (C::CLUSTER == 1) {
             mvmr_tiles<C><<<(unsigned)(items < most ? items : most), C::THREADS, bytes,
-                pnet_cuda_stream()>>>(l);
+                cudaStreamPerThread>>>(l);
         } else {
             cudaLaunchAttribute cluster = {};
             cluster.id = cudaLaunchAttributeClusterDimension;
@@ -307,7 +306,7 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
             how.gridDim = (unsigned)(items < most ? items : most) * C::CLUSTER;
             how.blockDim = C::THREADS;
             how.dynamicSmemBytes = bytes;
-            how.stream = pnet_cuda_stream();
+            how.stream = cudaStreamPerThread;
             how.attrs = &cluster;
             how.numAttrs = 1;
             cudaLaunchKernelEx(&how, mvmr_tiles<C>, l);

@@ -1,14 +1,11 @@
 /* Orders by hashes and curves. */
-#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_sorter.h"
 #include "kernels/order.h"
 
-/* Voxels of a sample, with the bias of keys: the least on each axis, then the complement of the largest, which is the least
-   complement. */
-enum { BOUNDS = 6 };
+/* Voxels of a sample, with the bias of keys. */
 struct extent {
-    uint32_t least[BOUNDS];
+    uint32_t low[3], high[3];
 };
 
 static __device__ __forceinline__ uint32_t biased(float p, struct pnet_grid grid)
@@ -17,34 +14,28 @@ static __device__ __forceinline__ uint32_t biased(float p, struct pnet_grid grid
     return (uint32_t)(voxel_index(p, grid, inside) + PNET_KEY_BIAS);
 }
 
-/* A block has consecutive rows, mostly of one sample, and joins its least numbers with those of other blocks once. */
+/* A warp has consecutive rows: mostly of one sample, whose least and largest voxels it finds before it joins them. */
 static __global__ void find_extents(int64_t n, const float *xyz, struct pnet_grid grid,
     int32_t samples, const int64_t *row_splits, struct extent *extent)
 {
-    __shared__ uint32_t part[BOUNDS][GEO_THREADS / 32];
-    const int64_t each = (n + gridDim.x - 1) / gridDim.x, last = min(n, (blockIdx.x + 1) * each);
-    for (int64_t first = blockIdx.x * each, end; first < last; first = end) {
-        const int32_t sample = sample_of(row_splits, samples, first);
-        uint32_t least[BOUNDS];
-        end = min(last, row_splits[sample + 1]);
-        for (int k = 0; k < BOUNDS; k++) least[k] = UINT32_MAX;
-        for (int64_t i = first + threadIdx.x; i < end; i += GEO_THREADS)
-            for (int a = 0; a < 3; a++) {
-                uint32_t v = biased(xyz[3 * i + a], grid);
-                least[a] = min(least[a], v);
-                least[3 + a] = min(least[3 + a], ~v);
+    for (int64_t first = thread_index() / 32 * 32; first < n; first += thread_count()) {
+        int64_t i = first + threadIdx.x % 32;
+        bool there = i < n;
+        int32_t sample = there ? sample_of(row_splits, samples, i) : -1;
+        int32_t shared = __shfl_sync(WARP_ALL, sample, 0);
+        bool one = __all_sync(WARP_ALL, sample == shared || !there);
+        for (int a = 0; a < 3; a++) {
+            uint32_t v = there ? biased(xyz[3 * i + a], grid) : 0;
+            uint32_t low = __reduce_min_sync(WARP_ALL, there ? v : UINT32_MAX),
+                     high = __reduce_max_sync(WARP_ALL, v);
+            if (one && threadIdx.x % 32 == 0) {
+                atomicMin(&extent[shared].low[a], low);
+                atomicMax(&extent[shared].high[a], high);
+            } else if (!one && there) {
+                atomicMin(&extent[sample].low[a], v);
+                atomicMax(&extent[sample].high[a], v);
             }
-        for (int k = 0; k < BOUNDS; k++) {
-            least[k] = __reduce_min_sync(WARP_ALL, least[k]);
-            if (threadIdx.x % 32 == 0) part[k][threadIdx.x / 32] = least[k];
         }
-        __syncthreads();
-        if (threadIdx.x < BOUNDS) {
-            uint32_t all = UINT32_MAX;
-            for (int w = 0; w < GEO_THREADS / 32; w++) all = min(all, part[threadIdx.x][w]);
-            atomicMin(&extent[sample].least[threadIdx.x], all);
-        }
-        __syncthreads();
     }
 }
 
@@ -60,8 +51,8 @@ static __global__ void bucket_keys(int64_t n, const float *xyz, struct pnet_grid
         struct extent e = extent[sample];
         uint32_t u[3], largest = 0;
         for (int a = 0; a < 3; a++) {
-            u[a] = biased(xyz[3 * i + a], grid) - e.least[a];
-            largest |= ~e.least[3 + a] - e.least[a];
+            u[a] = biased(xyz[3 * i + a], grid) - e.low[a];
+            largest |= e.high[a] - e.low[a];
         }
         int64_t begin = row_splits[sample], rows = row_splits[sample + 1] - begin;
         uint64_t key =
@@ -79,14 +70,6 @@ static __global__ void sample_items(
         item[i] = (uint64_t)sample_of(row_splits, samples, row[i]);
 }
 
-/* So few that joining them costs little. */
-static unsigned extent_blocks(int64_t n)
-{
-    const int64_t MOST = 256, ROWS_EACH = 4 * GEO_THREADS;
-    int64_t blocks = (n + ROWS_EACH - 1) / ROWS_EACH;
-    return (unsigned)(blocks < MOST ? blocks : MOST);
-}
-
 static int bits_up_to(int64_t most)
 {
     int bits = 0;
@@ -102,10 +85,12 @@ extern "C" void pnet_cuda_bucket_order(const struct pnet_level *level, struct pn
     geo_purse purse(work);
     struct extent *extent = purse.take<struct extent>((size_t)samples);
     void *room = purse.take<char>(CURVE_BYTES * (size_t)n);
-    cudaStream_t stream = pnet_cuda_stream();
+    cudaStream_t stream = cudaStreamPerThread;
     if (n <= 0) return;
-    cudaMemsetAsync(extent, 0xff, (size_t)samples * sizeof *extent, stream);
-    find_extents<<<extent_blocks(n), GEO_THREADS, 0, stream>>>(
+    cudaMemset2DAsync(extent, sizeof *extent, 0xff, sizeof extent->low, (size_t)samples, stream);
+    cudaMemset2DAsync(
+        extent->high, sizeof *extent, 0, sizeof extent->high, (size_t)samples, stream);
+    find_extents<<<geo_blocks(n), GEO_THREADS, 0, stream>>>(
         n, level->xyz, grid, samples, level->row_splits, extent);
     if (pnet_order_hashes(order)) {
         sorter<uint32_t> s = sorter_of<uint32_t>(n, room, purse);

@@ -1,5 +1,4 @@
 /* Voxels of sparse convolutions: sorted, and those that taps lead to (kernels/taps.h). */
-#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 #include "kernels/cuda/geometry/geo_sites.h"
@@ -54,7 +53,7 @@ static __global__ void find_outside(int64_t rows, int32_t samples, const struct 
 
 void pnet_cuda_geo_least_begin(void *work)
 {
-    cudaMemsetAsync(work, 0xff, sizeof(int64_t), pnet_cuda_stream());
+    cudaMemsetAsync(work, 0xff, sizeof(int64_t), cudaStreamPerThread);
 }
 
 int64_t pnet_cuda_geo_least(const void *work)
@@ -67,7 +66,7 @@ int64_t pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const i
 {
     if (rows <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
-    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
+    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         rows, samples, {index, axes}, extent[0], extent[1], extent[2], (unsigned long long *)work);
     return pnet_cuda_geo_least(work);
 }
@@ -115,14 +114,14 @@ void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t
     int bits = b.of[0] + b.of[1] + b.of[2];
     if (rows > 0) {
         geo_purse once = purse;
-        site_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(rows, l, b, item, row);
+        site_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(rows, l, b, item, row);
         if (bits > 0) pnet_cuda_geo_sort_items(rows, bits, row, item, &once);
     }
     if (rows > 0 && samples > 1) {
-        sample_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(rows, l, row, item);
+        sample_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(rows, l, row, item);
         pnet_cuda_geo_sort_items(rows, bits_below(samples), row, item, &purse);
     }
-    place_sites<<<geo_blocks(rows + 1), GEO_THREADS, 0, pnet_cuda_stream()>>>(
+    place_sites<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
         rows, samples, l, row, splits, key);
 }
 
@@ -140,7 +139,7 @@ int64_t pnet_cuda_sites_twice(const struct pnet_sites *s, void *work)
 {
     if (s->rows <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
-    find_twice<<<geo_blocks(s->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
+    find_twice<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         *s, (unsigned long long *)work);
     return pnet_cuda_geo_least(work);
 }
@@ -157,7 +156,7 @@ static __global__ void list_sites(const struct pnet_sites s, int axes, int32_t *
 void pnet_cuda_sites_list(const struct pnet_sites *s, int axes, int32_t *index)
 {
     if (s->rows > 0)
-        list_sites<<<geo_blocks(s->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(*s, axes, index);
+        list_sites<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*s, axes, index);
 }
 
 /* The taps of one axis. */
@@ -200,9 +199,9 @@ static __global__ void count_led(
 int64_t pnet_cuda_sites_reach(const struct pnet_sites *from, const struct pnet_taps *t, int axis,
     bool up, int32_t extent, int64_t *start, void *work)
 {
-    cudaMemsetAsync(start, 0, sizeof *start, pnet_cuda_stream());
+    cudaMemsetAsync(start, 0, sizeof *start, cudaStreamPerThread);
     if (from->rows <= 0) return 0;
-    count_led<<<geo_blocks(from->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
+    count_led<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
         from->rows, from->key, axis_of(t, axis, up, extent), start);
     pnet_cuda_geo_scan(from->rows, start + 1, (int64_t *)work);
     return pnet_cuda_geo_read(start + from->rows);
@@ -227,7 +226,7 @@ void pnet_cuda_sites_lead(const struct pnet_sites *from, const struct pnet_taps 
     bool up, int32_t extent, const int64_t *start, uint64_t *key, int32_t *sample)
 {
     if (from->rows > 0)
-        write_led<<<geo_blocks(from->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
+        write_led<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
             *from, axis_of(t, axis, up, extent), start, key, sample);
 }
 
@@ -268,13 +267,13 @@ int64_t pnet_cuda_sites_merge(const struct pnet_led *l, const int32_t extent[3],
     unsigned blocks = geo_blocks(l->count);
     int bits = b.of[0] + b.of[1] + b.of[2];
     geo_purse once = purse;
-    led_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, b, item, l->order);
+    led_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, b, item, l->order);
     if (bits > 0) pnet_cuda_geo_sort_items(l->count, bits, l->order, item, &once);
     if (l->samples > 1) {
-        led_samples<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, item);
+        led_samples<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, item);
         pnet_cuda_geo_sort_items(l->count, bits_below(l->samples), l->order, item, &purse);
     }
-    mark_first<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l);
+    mark_first<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l);
     pnet_cuda_geo_scan(l->count, l->mark, sums);
     return pnet_cuda_geo_read(l->mark + l->count - 1);
 }
@@ -292,5 +291,5 @@ static __global__ void write_merged(const struct pnet_led l, int64_t *splits, ui
 
 void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t *to)
 {
-    write_merged<<<geo_blocks(l->count + 1), GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, splits, to);
+    write_merged<<<geo_blocks(l->count + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(*l, splits, to);
 }

@@ -2,7 +2,6 @@
 #ifndef PNET_KERNELS_CUDA_GEO_SORTER_H
 #define PNET_KERNELS_CUDA_GEO_SORTER_H
 
-#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_parts.h"
 
 #include <cstdio>
@@ -35,7 +34,8 @@ template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bit
     cub::DoubleBuffer<T> item(s->item[0], s->item[1]);
     cub::DoubleBuffer<int32_t> row(order, s->spare);
     size_t bytes = 0;
-    cub::DeviceRadixSort::SortPairs(nullptr, bytes, item, row, (int)n, 0, bits, pnet_cuda_stream());
+    cub::DeviceRadixSort::SortPairs(
+        nullptr, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
     if (bytes > s->temporary_bytes) {
         fprintf(stderr,
             "pnet: sorting %lld rows takes %zu bytes beside the rows, %zu are planned\n",
@@ -43,10 +43,10 @@ template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bit
         abort();
     }
     cub::DeviceRadixSort::SortPairs(
-        s->temporary, bytes, item, row, (int)n, 0, bits, pnet_cuda_stream());
+        s->temporary, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
     if (row.Current() != order)
         cudaMemcpyAsync(order, row.Current(), (size_t)n * sizeof *order, cudaMemcpyDeviceToDevice,
-            pnet_cuda_stream());
+            cudaStreamPerThread);
 }
 
 static inline int bits_of_samples(int32_t samples)

@@ -1,6 +1,5 @@
 /* Cross entropy. */
 #include "kernels/cuda/base/early.cuh"
-#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/slices.cuh"
 #include "kernels/cuda/loss/targets.cuh"
 #include "kernels/cuda/loss/weights.cuh"
@@ -151,7 +150,7 @@ void pnet_cuda_cross_entropy_backward(const struct pnet_cross_entropy *e, const 
     if (!grid) return;
     by_storage(e->targets.rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        cross_entropy_backward<<<grid, THREADS, counts, pnet_cuda_stream()>>>(
+        cross_entropy_backward<<<grid, THREADS, counts, cudaStreamPerThread>>>(
             a, lanes, divisor, gloss, add, as<T>(gx));
     });
 }

@@ -1,4 +1,3 @@
-#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/near_terms.cuh"
 
 static __device__ __forceinline__ double least()
@@ -58,9 +57,9 @@ void pnet_cuda_infocd(const struct pnet_set_pair *p, const struct pnet_infocd *d
            *part = room.take<double>(sums * parts);
     struct contrast_term f = {*d, {sum, sum + samples}};
     if (samples) {
-        sum_stretches<<<dim3(stretch_blocks(samples), SIDES), THREADS, 0, pnet_cuda_stream()>>>(
+        sum_stretches<<<dim3(stretch_blocks(samples), SIDES), THREADS, 0, cudaStreamPerThread>>>(
             sides_of(p), d->tau, parts, part);
-        join_stretches<<<blocks_for(sums, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
+        join_stretches<<<blocks_for(sums, THREADS), THREADS, 0, cudaStreamPerThread>>>(
             sums, parts, part, sum);
     }
     near_terms(p, f, loss, x_pull, y_pull, slice);
