@@ -10,6 +10,7 @@ microseconds a layer, medians of --repeat runs of the whole chain:
     library    the three calls of the library (forward, both gradients) alone, with arguments that are there already
     raw        pnet.torch.VoxelSet.conv with weights [taps, in, out], forward and backward
     spconv     pnet.torch.spconv.SubMConv3d, forward and backward
+    by_tap     the same behind weights_by_tap(): no weights and no gradients of weights are copied
     over       what a call of the library costs more: (the row - library) / 3, without what PyTorch takes for layers that do nothing
 
 and in milliseconds the whole chain, forward and backward, eager; on a GPU also the time until it has finished, and replayed as a CUDA
@@ -18,6 +19,7 @@ graph. On a GPU times of the host are those until calls return, while the GPU wo
 PYTHONPATH is the folder with the package pnet; LD_LIBRARY_PATH the one with libpnet.so.0, unless it lies in the package.
 """
 import argparse
+import copy
 import json
 import statistics
 import sys
@@ -148,14 +150,17 @@ def measure(o):
     net = spconv.SparseSequential(*(spconv.SubMConv3d(o.channels, o.channels, 3, bias=False, indice_key="k")
                                     for _ in range(layers))).to(o.device)
     sparse = spconv.SparseConvTensor(x, indices, extent, 1)
-    parameters = list(net.parameters())
 
-    def whole():
-        for parameter in parameters:
-            parameter.grad = None
-        with torch.autocast(o.device, kind, enabled=kind != torch.float32):
-            y = net(sparse).features
-        y.backward(torch.ones_like(y))
+    def steps(net):
+        parameters = list(net.parameters())
+
+        def run():
+            for parameter in parameters:
+                parameter.grad = None
+            with torch.autocast(o.device, kind, enabled=kind != torch.float32):
+                y = net(sparse).features
+            y.backward(torch.ones_like(y))
+        return run
 
     def conv(y, weight):
         with torch.autocast(o.device, kind, enabled=kind != torch.float32):
@@ -166,12 +171,14 @@ def measure(o):
     rows["library"] = host(library_alone(made._triplets, x.to(stored), weights[0], layers), o.device, o.repeat)
     rows["nothing"] = host(chain(Nothing.apply, x, weights), o.device, o.repeat)
     rows["raw"] = host(chain(conv, x.to(kind), weights), o.device, o.repeat)
+    whole = steps(net)
     rows["spconv"] = host(whole, o.device, o.repeat)
+    rows["by_tap"] = host(steps(spconv.weights_by_tap(copy.deepcopy(net))), o.device, o.repeat)
     result = {"device": torch.cuda.get_device_name() if o.device == "cuda" else "cpu", "precision": o.precision, "layers": layers,
               "rows": len(indices), "channels": o.channels, "torch": torch.__version__, "eager_ms": rows["spconv"][0] * 1e3}
     for name, (returned, _) in rows.items():
         result[f"{name}_us"] = returned / layers * 1e6
-    for name in "raw", "spconv":
+    for name in "raw", "spconv", "by_tap":
         result[f"{name}_over_us"] = (rows[name][0] - rows["library"][0] - rows["nothing"][0]) / layers / 3 * 1e6
     if o.device == "cuda":
         result["eager_finished_ms"] = rows["spconv"][1] * 1e3
@@ -200,7 +207,7 @@ def main():
     print(f"{found['device']}, {found['precision']}, {found['layers']} layers of {found['channels']} channels on {found['rows']} "
           f"voxels, PyTorch {found['torch']}")
     print("us a layer, forward and backward:")
-    for name in "library", "nothing", "raw", "spconv":
+    for name in "library", "nothing", "raw", "spconv", "by_tap":
         over = f", {found[f'{name}_over_us']:6.1f} over a call" if f"{name}_over_us" in found else ""
         print(f"  {name:8} {found[f'{name}_us']:8.1f}{over}")
     print(f"ms of the host, {found['layers']} layers of spconv: eager {found['eager_ms']:.2f}" + (

@@ -25,7 +25,8 @@ _DTYPES = {torch.float32: library.DTYPES["f32"], torch.int32: library.DTYPES["i3
 NARROW = (torch.bfloat16, torch.float16)
 FORWARD, GRAD_INPUT, GRAD_WEIGHT = (library.CONVS[name] for name in ("forward", "grad_input", "grad_weight"))
 _PRODUCTS = {torch.bfloat16: library.PRODUCTS["as_stored"], torch.float16: library.PRODUCTS["as_stored"]}
-_ALIGNMENT = 16
+_FP32, _TF32 = library.PRODUCTS["fp32"], library.PRODUCTS["tf32"]
+ALIGNMENT = 16
 
 
 class Frame(Structure):
@@ -38,6 +39,11 @@ class Frame(Structure):
 # Frame without `error`: left, right, result (data, dtype, rows, width, stride), then the options.
 NUMBERS = struct.Struct("@" + "Pi4xqqq" * 3 + "Ni4xPi4xPNPi4x")
 _OPTIONS = sizeof(library.pnet_conv_options)
+
+
+_LEFT, _RIGHT, _RESULT = (getattr(Frame, name).offset // 8 for name in ("left", "right", "result"))
+_BIAS, _WORKSPACE, _STREAM, _PRECISION = ((Frame.options.offset + getattr(library.pnet_conv_options, name).offset) // 8
+                                          for name in ("bias", "workspace", "stream", "precision"))
 
 
 class _Frames(threading.local):
@@ -66,12 +72,12 @@ def computing() -> None:
 
 def matrix(name: str, given: Tensor, dtype: torch.dtype, device: torch.device) -> Tensor:
     """A contiguous tensor of this type on this device, aligned as kernels read it."""
-    if given.dtype != dtype:
+    if given.dtype is not dtype:
         raise library.refuse(f"{name} is {given.dtype}, expected {dtype}")
     if given.device != device:
         raise library.refuse(f"{name} is on {given.device}, expected {device}: the set, features and weights lie together")
     found = given if given.is_contiguous() else given.contiguous()
-    return found.clone() if found.data_ptr() % _ALIGNMENT else found
+    return found.clone() if found.data_ptr() % ALIGNMENT else found
 
 
 def _free(handle: int) -> None:
@@ -88,9 +94,11 @@ class Triplets:
 
     def _begin(self) -> None:
         self.device = self.by_out.device
-        self.cuda = self.device.type == "cuda"
+        self.type, self.index = self.device.type, self.device.index
+        self.cuda = self.type == "cuda"
         self._handle = self._turned = None
         self._bytes: dict[tuple, int] = {}  # of workspaces
+        self.plans: dict[tuple, object] = {}  # of convolutions (_plans.py)
         self._stream = self._ready = None  # where it was made
         self._known: set[int] = set()  # streams that have waited for that
 
@@ -175,17 +183,17 @@ def pack(of: c_void_p, device: torch.device) -> tuple[Tensor, Tensor, int]:
     return *blocks, packed.triplets
 
 
-def _products(dtype: torch.dtype) -> int:
+def products_of(dtype: torch.dtype) -> int:
     """Of float32 on a GPU: as PyTorch multiplies matrices."""
     found = _PRODUCTS.get(dtype)
     if found is not None:
         return found
-    return library.PRODUCTS["fp32" if torch.get_float32_matmul_precision() == "highest" else "tf32"]
+    return _FP32 if torch.get_float32_matmul_precision() == "highest" else _TF32
 
 
 def _run(kind: int, of: Triplets, left: Tensor, right: Tensor, result: Tensor, channels: tuple[int, int], bias: Tensor | None,
-         groups: int) -> Tensor:
-    """One of the sums, of contiguous tensors, for a layer with these channels in and out."""
+         groups: int, known: list[Sum | None] | None) -> Tensor:
+    """One of the sums, of contiguous tensors, for a layer with these channels in and out; `known` gets it to be called again."""
     computing()
     frames = _frames
     stream = products = workspace = size = 0
@@ -195,7 +203,7 @@ def _run(kind: int, of: Triplets, left: Tensor, right: Tensor, result: Tensor, c
             of.used(stream)
         size = of._bytes.get((kind, *channels, groups)) or of.workspace(kind, *channels, groups)
         room = left.new_empty(size, dtype=torch.uint8)
-        workspace, products = room.data_ptr(), _products(left.dtype)
+        workspace, products = room.data_ptr(), products_of(left.dtype)
     wide, width = right.shape[-1], result.shape[-1]
     NUMBERS.pack_into(
         frames.room, 0,
@@ -206,7 +214,45 @@ def _run(kind: int, of: Triplets, left: Tensor, right: Tensor, result: Tensor, c
     status = _sums[kind](of._handle or of.handle(), frames.left, frames.right, frames.options, frames.result, frames.error)
     if status:
         raise frames.failed(status)
+    if known is not None:
+        known[kind] = Sum(kind, frames.room.raw, size)
     return result
+
+
+class _Arguments:
+    """A frame for calls of one Sum, and its numbers as words of 64 bits."""
+
+    def __init__(self, numbers: bytes):
+        room = bytearray(numbers)
+        self.frame, self.words = Frame.from_buffer(room), memoryview(room).cast("N")
+        at = addressof(self.frame)
+        self.places = [at + getattr(Frame, name).offset for name in ("left", "right", "options", "result", "error")]
+
+
+class Sum:
+    """A sum that went well, to be called again with tensors of the same types and shapes, which are contiguous, aligned and on the
+    device of the set. Then only the places of tensors, the stream and the precision are new.
+
+    bytes   of workspace, 0 on the CPU
+    """
+
+    __slots__ = "bytes", "_function", "_numbers", "_free"
+
+    def __init__(self, kind: int, numbers: bytes, size: int):
+        self.bytes, self._function, self._numbers = size, _sums[kind], numbers
+        self._free: list[_Arguments] = []  # each thread that is in a call has one of its own
+
+    def __call__(self, handle: int, left: int, right: int, result: int, bias: int, workspace: int, stream: int,
+                 products: int) -> None:
+        free = self._free
+        arguments = free.pop() if free else _Arguments(self._numbers)
+        words = arguments.words
+        words[_LEFT], words[_RIGHT], words[_RESULT], words[_BIAS] = left, right, result, bias
+        words[_WORKSPACE], words[_STREAM], words[_PRECISION] = workspace, stream, products
+        status = self._function(handle, *arguments.places)
+        if status:
+            raise library.Error(library.Status(status), library.decode(arguments.frame.error.message))
+        free.append(arguments)
 
 
 def _rows(name: str, given: Tensor, of: Triplets) -> Tensor:
@@ -228,7 +274,8 @@ def _weights(given: Tensor, of: Triplets) -> tuple[Tensor, int]:
     return found, given.shape[0] // of.taps
 
 
-def forward(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> Tensor:
+def forward(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None, groups: int,
+            known: list[Sum | None] | None = None) -> Tensor:
     """pnet_conv_forward: features [rows_in, in], weight [taps, in / groups, out], bias [out]; returns [rows_out, out]. Weights
     and bias are float32; features too, or on a GPU of a type with 16 bits, which the result has then."""
     x, (w, _) = _rows("features", features, of), _weights(weight, of)
@@ -237,22 +284,24 @@ def forward(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None,
         if bias.shape != (out,):
             raise library.refuse(f"bias is {list(bias.shape)}, expected [{out}]")
         bias = matrix("bias", bias, torch.float32, of.device)
-    return _run(FORWARD, of, x, w, x.new_empty((of.rows_out, out)), (x.shape[1], out), bias, groups)
+    return _run(FORWARD, of, x, w, x.new_empty((of.rows_out, out)), (x.shape[1], out), bias, groups, known)
 
 
-def grad_input(of: Triplets, gradient: Tensor, weight: Tensor, groups: int) -> Tensor:
+def grad_input(of: Triplets, gradient: Tensor, weight: Tensor, groups: int,
+               known: list[Sum | None] | None = None) -> Tensor:
     """pnet_conv_grad_input: [rows_in, in] of gradient [rows_out, out]."""
     g, (w, deep) = _rows("gradient", gradient, of), _weights(weight, of)
     width = deep * groups
-    return _run(GRAD_INPUT, of, g, w, g.new_empty((of.rows_in, width)), (width, g.shape[1]), None, groups)
+    return _run(GRAD_INPUT, of, g, w, g.new_empty((of.rows_in, width)), (width, g.shape[1]), None, groups, known)
 
 
-def grad_weight(of: Triplets, features: Tensor, gradient: Tensor, groups: int) -> Tensor:
+def grad_weight(of: Triplets, features: Tensor, gradient: Tensor, groups: int,
+                known: list[Sum | None] | None = None) -> Tensor:
     """pnet_conv_grad_weight: float32 [taps, in / groups, out]."""
     x, g = _rows("features", features, of), _rows("gradient", gradient, of)
     width, out = x.shape[1], g.shape[1]
     result = x.new_empty((of.taps, width // groups, out), dtype=torch.float32)
-    return _run(GRAD_WEIGHT, of, x, g, result, (width, out), None, groups)
+    return _run(GRAD_WEIGHT, of, x, g, result, (width, out), None, groups, known)
 
 
 def _described(given: Tensor, kind=library.pnet_array):

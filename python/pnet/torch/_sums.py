@@ -14,21 +14,19 @@ from torch._C import _functorch
 from pnet import _library as library
 from pnet.torch import _calls, _ops
 from pnet.torch._calls import NARROW, Triplets
+from pnet.torch._plans import Plan, by_tap
 
 _PLAIN = {Tensor, torch.nn.Parameter, type(None)}
 _modes = torch._C._len_torch_dispatch_stack
 _transforms = _functorch.peek_interpreter_stack
 _compiling = torch.compiler.is_compiling
+_alive = _functorch.unwrap_if_dead  # a tensor that outlived a transform of functions, without what is left of that
 
 
-def _direct(*given: Tensor | None) -> bool:
+def _direct(one: Tensor, other: Tensor | None = None, third: Tensor | None = None) -> bool:
     """Whether nothing but autograd looks into a call with these tensors."""
-    if _compiling() or _modes() or _transforms() is not None:
-        return False
-    for tensor in given:
-        if type(tensor) not in _PLAIN:
-            return False
-    return True
+    return (not _compiling() and not _modes() and _transforms() is None  # in this order: a compiler sees the first alone
+            and type(one) in _PLAIN and type(other) in _PLAIN and type(third) in _PLAIN)
 
 
 def result_type(features: Tensor, *others: Tensor | None) -> torch.dtype:
@@ -46,45 +44,33 @@ def result_type(features: Tensor, *others: Tensor | None) -> torch.dtype:
     return kind
 
 
-def _by_tap(weight: Tensor) -> Tensor:
-    """[taps in / groups, out] of weights [out, .., in / groups], as spconv has them."""
-    return weight.reshape(weight.shape[0], -1).t()
-
-
 class _Conv(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, features, weight, bias, of, groups, kind, stored, outer):
-        x = features if features.dtype is stored else features.to(stored)
-        w = _by_tap(weight).contiguous() if outer else weight
-        w = w if w.dtype is torch.float32 else w.float()
+    def forward(ctx, features, weight, bias, of, plan):
+        x = features if features.dtype is plan.stored else features.to(plan.stored)
+        w = plan.weights(weight)
         ctx.save_for_backward(x, w)
-        ctx.rest = (of, groups, weight.shape if outer else None, features.dtype, weight.dtype,
-                    None if bias is None else bias.dtype)
-        added = bias if bias is None or bias.dtype is torch.float32 else bias.float()
-        result = _calls.forward(of, x, w, added, groups)
-        return result if kind is stored else result.to(kind)
+        ctx.of, ctx.plan, ctx.by_tap = of, plan, w is weight
+        result = plan.forward(of, x, w, bias if bias is None or bias.dtype is torch.float32 else bias.float())
+        return result if plan.kind is plan.stored else result.to(plan.kind)
 
     @staticmethod
     def backward(ctx, gradient):
         x, w = ctx.saved_tensors
-        of, groups, shape, features_type, weight_type, bias_type = ctx.rest
-        wanted = ctx.needs_input_grad
-        to_features = to_weight = to_bias = None
+        of, plan, wanted = ctx.of, ctx.plan, ctx.needs_input_grad
         g = gradient if gradient.dtype is x.dtype else gradient.to(x.dtype)
         direct = not torch.is_grad_enabled() and _direct(gradient, x, w)  # operators refuse second derivatives
-        blocks = () if direct else (of.by_out, of.by_in, of.count)
-        if wanted[0]:
-            found = _calls.grad_input(of, g, w, groups) if direct else _ops.conv_grad_input(
-                g, w if w.dim() == 3 else w.reshape(of.taps, -1, w.shape[1]), *blocks, of.rows_in, groups)
-            to_features = found if found.dtype is features_type else found.to(features_type)
-        if wanted[1]:
-            found = _calls.grad_weight(of, x, g, groups) if direct else _ops.conv_grad_weight(x, g, *blocks, of.taps, groups)
-            if shape is not None:
-                found = found.view(-1, found.shape[2]).t().reshape(shape)
-            to_weight = found if found.dtype is weight_type else found.to(weight_type)
-        if wanted[2]:
-            to_bias = g.sum(0, dtype=torch.float32).to(bias_type)
-        return to_features, to_weight, to_bias, None, None, None, None, None
+        to_features, to_weight = (plan.gradients if direct else plan.by_operators)(of, x, w, g, wanted)
+        if to_features is not None and plan.features_type is not plan.stored:
+            to_features = to_features.to(plan.features_type)
+        if to_weight is not None:
+            to_weight = plan.as_given(to_weight, ctx.by_tap)
+        to_bias = g.sum(0, dtype=torch.float32).to(plan.bias_type) if wanted[2] else None
+        return to_features, to_weight, to_bias, None, None
+
+
+# Function.apply looks for transforms of functions, and for tensors that outlived one; conv() has done so
+_apply = super(torch.autograd.Function, _Conv).apply
 
 
 class _Pool(torch.autograd.Function):
@@ -110,13 +96,23 @@ class _Pool(torch.autograd.Function):
 
 def conv(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None, groups: int, outer: bool = False) -> Tensor:
     """result[i] = bias + sum over (i, j, k) of features[j] weight[k]. `outer`: weights are [out, .., in / groups]."""
-    kind = result_type(features, weight, bias)
-    stored = kind if of.cuda else torch.float32
     if _direct(features, weight, bias):
-        return _Conv.apply(features, weight, bias, of, groups, kind, stored, outer)
-    by_tap = _by_tap(weight).reshape(of.taps, -1, weight.shape[0]) if outer else weight
+        features, weight, bias = _alive(features), _alive(weight), None if bias is None else _alive(bias)
+        autocast = torch.get_autocast_dtype(of.type) if torch.is_autocast_enabled(of.type) else None
+        rule = (autocast, features.dtype, features.shape, weight.dtype, weight.shape,
+                None if bias is None else (bias.dtype, bias.shape), groups, outer)
+        plan = of.plans.get(rule)
+        if plan is not None:
+            return _apply(features, weight, bias, of, plan)
+        plan = Plan(of, features, weight, bias, groups, result_type(features, weight, bias), outer)
+        result = _apply(features, weight, bias, of, plan)
+        of.plans[rule] = plan
+        return result
+    kind = result_type(features, weight, bias)
     given = None if bias is None else bias.float()
-    return _ops.conv(features.to(stored), by_tap.float(), given, of.by_out, of.by_in, of.count, of.rows_out, groups).to(kind)
+    w = by_tap(weight).reshape(of.taps, -1, weight.shape[0]) if outer else weight
+    stored = kind if of.cuda else torch.float32
+    return _ops.conv(features.to(stored), w.float(), given, of.by_out, of.by_in, of.count, of.rows_out, groups).to(kind)
 
 
 def pool(of: Triplets, features: Tensor, kind: str) -> Tensor:

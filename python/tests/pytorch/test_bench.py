@@ -25,7 +25,7 @@ class Bench(unittest.TestCase):
     def test_torch_calls(self):
         found = json.loads(self.run_script("torch_calls.py", "--device", "cpu", "--layers", "3", "--repeat", "5", "--json"))
         self.assertEqual((found["device"], found["layers"], found["rows"]), ("cpu", 3, 200))
-        self.assertGreater(min(found[f"{name}_us"] for name in ("library", "nothing", "raw", "spconv")), 0)
+        self.assertGreater(min(found[f"{name}_us"] for name in ("library", "nothing", "raw", "spconv", "by_tap")), 0)
         self.assertGreater(found["eager_ms"], 0)
         said = self.run_script("torch_calls.py", "--device", "cpu", "--layers", "2", "--repeat", "2", "--precision", "bf16")
         self.assertIn("over a call", said)

@@ -93,6 +93,18 @@ class Operators(support.Case):
         self.assertEqual(found, list(range(1, 24)))
         self.assertEqual(len(found), 15 + len(library.pnet_conv_options._fields_))
 
+    def test_arguments_again(self):
+        """Calls behind the first one write places into words of the same struct."""
+        from pnet.torch import _calls
+        numbers = _calls._Arguments(bytes(ctypes.sizeof(_calls.Frame)))
+        names = "LEFT", "RIGHT", "RESULT", "BIAS", "WORKSPACE", "STREAM", "PRECISION"
+        for value, name in enumerate(names, 1):
+            numbers.words[getattr(_calls, f"_{name}")] = value
+        frame = numbers.frame
+        bias = ctypes.cast(frame.options.bias, ctypes.c_void_p).value
+        self.assertEqual([frame.left.data, frame.right.data, frame.result.data, bias, frame.options.workspace,
+                          frame.options.stream, frame.options.precision], list(range(1, 8)))
+
     def test_opcheck(self):
         rows, blocks = len(self.x.indices), self.blocks()
         features, gradient = self.x.features, torch.randn(rows, 6, generator=support.draw(1))

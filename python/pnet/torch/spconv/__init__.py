@@ -8,6 +8,7 @@ from pnet.torch.spconv.conv import (
     SparseConv1d, SparseConv2d, SparseConv3d, SparseConv4d, SparseConvolution, SparseConvTranspose1d, SparseConvTranspose2d,
     SparseConvTranspose3d, SparseConvTranspose4d, SparseInverseConv1d, SparseInverseConv2d, SparseInverseConv3d,
     SparseInverseConv4d, SubMConv1d, SubMConv2d, SubMConv3d, SubMConv4d,
+    weights_by_tap,
 )
 from pnet.torch.spconv.core import ConvAlgo, SparseConvTensor
 from pnet.torch.spconv.modules import (
@@ -28,7 +29,7 @@ __all__ = [
     "SparseInverseConv2d", "SparseInverseConv3d", "SparseInverseConv4d", "SparseMaxPool1d", "SparseMaxPool2d",
     "SparseMaxPool3d", "SparseMaxPool4d", "SparseModule", "SparseReLU", "SparseSequential", "SparseSyncBatchNorm", "SubMConv1d",
     "SubMConv2d", "SubMConv3d", "SubMConv4d", "ToDense", "assign_name_for_sparse_modules", "conv", "core", "functional",
-    "modules", "ops", "pool", "tables",
+    "modules", "ops", "pool", "tables", "weights_by_tap",
 ]
 
 _ABSENT = {

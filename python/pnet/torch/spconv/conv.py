@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from pnet import _library as library
-from pnet.torch import _sets, _sums
+from pnet.torch import _plans, _sets, _sums
 from pnet.torch.spconv.core import IndiceData, SparseConvTensor, expand_nd
 from pnet.torch.spconv.modules import SparseModule
 
@@ -31,17 +31,22 @@ class SetModule(SparseModule):
     def subm(self) -> bool:
         return self.kind == "submanifold"
 
+    def _numbers(self) -> list[list[int]]:
+        """What sets of the same key must have in common."""
+        if self.kind == "submanifold":
+            return [self.kernel_size, self.dilation]
+        return [self.kernel_size, self.dilation, self.stride, self.padding, self.output_padding]
+
     def _rule(self) -> tuple:
-        numbers = [self.kernel_size, self.dilation]
-        if not self.subm:
-            numbers += [self.stride, self.padding, self.output_padding]
-        return (self.kind, *map(tuple, numbers))
+        return (self.kind, *map(tuple, self._numbers()))
 
     def _find(self, x: SparseConvTensor) -> tuple[IndiceData, dict]:
         """The set for an input, and the indice_dict of the result, with it."""
+        found = None if self.indice_key is None else x.indice_dict.get(self.indice_key)
+        if found is not None and found.is_of(self.kind, self._numbers(), x):
+            return found, x.indice_dict
         if x.indices.shape[1] != 1 + self.ndim:
             raise library.refuse(f"the layer has {self.ndim} axes, and indices is {list(x.indices.shape)}")
-        found = x.find_indice_pair(self.indice_key)
         if found is not None:
             if found.rule != self._rule():
                 raise ValueError(f"indice_key {self.indice_key!r} belongs to another kind of set, kernel, dilation, stride or "
@@ -56,8 +61,8 @@ class SetModule(SparseModule):
 
     def _count_voxels(self, rows: int) -> None:
         """For record_voxel_count: the buffer that checkpoints of spconv have."""
-        if self.training and hasattr(self, VOXEL_COUNT):
-            count = getattr(self, VOXEL_COUNT)
+        if self.training and VOXEL_COUNT in self._buffers:
+            count = self._buffers[VOXEL_COUNT]
             count.copy_(torch.clamp(count, min=rows))
 
 
@@ -141,8 +146,9 @@ class SparseConvolution(SetModule):
             raise TypeError(f"expected a SparseConvTensor, not {type(input).__name__}")
         if add_input is not None:
             raise NotImplementedError("add_input: pnet has no fused sums: add the tensors behind the convolution")
-        if input.features.shape[1] != self.in_channels:
-            raise library.refuse(f"features have {input.features.shape[1]} channels, and the layer takes {self.in_channels}")
+        given = input._features
+        if given.shape[1] != self.in_channels:
+            raise library.refuse(f"features have {given.shape[1]} channels, and the layer takes {self.in_channels}")
         if self.conv1x1 and not (self.inverse and self.indice_key in input.indice_dict):
             return input.replace_feature(self._product(input.features))
         if self.inverse:
@@ -152,9 +158,27 @@ class SparseConvolution(SetModule):
         else:
             found, indice_dict = self._find(input)
             made, indices, shape = found.made, found.out_indices, found.out_spatial_shape
-            self._count_voxels(indices.shape[0])
-        features = _sums.conv(made._triplets, input.features, self.weight, self.bias, self.groups, outer=True)
+            if self.training and VOXEL_COUNT in self._buffers:
+                self._count_voxels(indices.shape[0])
+        learned = self._parameters  # nn.Module looks there last
+        weight = learned["weight"] if "weight" in learned else self.weight
+        bias = learned["bias"] if "bias" in learned else self.bias
+        features = _sums.conv(made._triplets, given, weight, bias, self.groups, True)
         return input._with(features, indices, shape, indice_dict)
+
+
+def weights_by_tap(module: nn.Module) -> nn.Module:
+    """Lays the weights of all convolutions in a module out in memory as the library reads them, [*kernel, in / groups, out], and
+    returns the module. Names, shapes and values stay, and checkpoints load and save as before; calls then copy neither weights
+    nor their gradients. Made before the optimizer takes a step. The weights are no longer contiguous: weight.view(-1) and
+    safetensors refuse such tensors, and weight.contiguous() makes one of the usual order.
+    """
+    for one in module.modules():
+        if isinstance(one, SparseConvolution) and not one.conv1x1:
+            weight = one.weight
+            strides = _plans.strides_by_tap(weight.shape)
+            weight.data = torch.empty_strided(weight.shape, strides, dtype=weight.dtype, device=weight.device).copy_(weight.data)
+    return module
 
 
 def _plain(ndim: int, kind: str, more: dict) -> type:

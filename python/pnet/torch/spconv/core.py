@@ -39,6 +39,7 @@ class IndiceData:
 
     def __init__(self, made: _sets.VoxelSet, indices: Tensor, spatial_shape: list[int], rule: tuple):
         self.made, self.rule = made, rule
+        self._numbers = [list(numbers) for numbers in rule[1:]]
         self.indices, self.spatial_shape = indices, spatial_shape
         self.out_indices, self.out_spatial_shape = made.indices, made.extent
         self._versions = self._present()
@@ -59,10 +60,13 @@ class IndiceData:
     def ksize(self) -> list[int]:
         return list(self.rule[1])
 
+    def is_of(self, kind: str, numbers: list[list[int]], x: SparseConvTensor) -> bool:
+        """Whether this is at once seen to be the set of this kind and these numbers for x; where not, check_inputs() says."""
+        return (self.rule[0] == kind and self._numbers == numbers and x.indices is self.indices
+                and x.spatial_shape is self.spatial_shape and self._same_version(0))
+
     def check_inputs(self, key: str, x: SparseConvTensor) -> None:
         """Raises ValueError unless x has the voxels that the set has as inputs."""
-        if x.indices is self.indices and x.spatial_shape is self.spatial_shape and self._same_version(0):
-            return
         self._check(key, x, self.indices, self.spatial_shape, self._versions[0])
 
     def check_outputs(self, key: str, x: SparseConvTensor) -> None:
