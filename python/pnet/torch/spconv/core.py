@@ -63,7 +63,7 @@ class IndiceData:
     def is_of(self, kind: str, numbers: list[list[int]], x: SparseConvTensor) -> bool:
         """Whether this is at once seen to be the set of this kind and these numbers for x; where not, check_inputs() says."""
         return (self.rule[0] == kind and self._numbers == numbers and x.indices is self.indices
-                and x.spatial_shape is self.spatial_shape and self._same_version(0))
+                and x.spatial_shape == self.spatial_shape and self._same_version(0))
 
     def check_inputs(self, key: str, x: SparseConvTensor) -> None:
         """Raises ValueError unless x has the voxels that the set has as inputs."""

@@ -387,6 +387,56 @@ class Running(Case):
         self.assertLess(abs(torch.cuda.memory_allocated() - before - 8 * blocks), 4096)
         self.assertGreater(torch.cuda.memory_stats()["allocation.all.allocated"] - taken, 20)
 
+    def test_calls_again(self):
+        """What a set remembers of calls: not the precision, the stream or the place of tensors; and workspaces are given back."""
+        made, random = sets(support.tensor(SHAPE, 2, 0.3, 4), "cuda")["submanifold"], support.draw(1)
+
+        def run(of, kind):
+            x, w, b, g = (t.cuda().to(kind) for t in draws)
+            leaves = [t.requires_grad_() for t in (x, w, b)]
+            y = of.conv(*leaves)
+            return [y.detach(), *torch.autograd.grad(y, leaves, g)]
+
+        for turn in range(3):
+            draws = [torch.randn(shape, generator=random) for shape in ((made.rows_in, 64), (27, 64, 64), (64,), (made.rows_out, 64))]
+            for kind, precision in ((torch.float32, "highest"), (torch.float32, "high"), (torch.bfloat16, "high")):
+                torch.set_float32_matmul_precision(precision)
+                wanted = run(copy.deepcopy(made), kind)  # which remembers nothing
+                side = torch.cuda.Stream()
+                side.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(side):
+                    elsewhere = run(made, kind)
+                torch.cuda.synchronize()
+                for one, two, three in zip(run(made, kind), elsewhere, wanted):
+                    self.same(one, three)
+                    self.same(two, three)
+                if kind is torch.float32 and precision == "highest":
+                    exact = wanted[0]
+                elif kind is torch.float32:
+                    self.assertFalse(torch.equal(wanted[0], exact))
+        for kind in torch.float32, torch.bfloat16:
+            torch.cuda.synchronize()
+            before = torch.cuda.memory_allocated()
+            for _ in range(20):
+                run(made, kind)
+            torch.cuda.synchronize()
+            self.assertEqual(torch.cuda.memory_allocated(), before)
+
+    def test_weights_by_tap(self):
+        """The bits of weights in the usual order, with autocast and without."""
+        usual = self.net
+        by_tap = spconv.weights_by_tap(copy.deepcopy(usual))
+        for kind in (None, torch.bfloat16):
+            found = []
+            for self.net in (usual, by_tap):
+                for _ in range(3):
+                    y = self.step(kind)
+                found.append([y, *(p.grad for p in self.net.parameters())])
+            for one, two in zip(*found):
+                self.same(one, two)
+        for p in by_tap.parameters():
+            self.assertEqual(p.grad.stride(), p.stride())
+
     def test_out_of_memory(self):
         """PyTorch's own exception, and all works on."""
         limit = torch.cuda.memory_reserved() / torch.cuda.get_device_properties(0).total_memory
