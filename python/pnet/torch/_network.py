@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -28,23 +28,45 @@ class _Losses(torch.autograd.Function):
         return None, None, *(gradient * known for known in ctx.saved_tensors)
 
 
-class Network(nn.Module):
-    """A model with losses, whose weights are parameters by the names that pnetc gives them, and running statistics of norms
-    buffers: a state_dict has the names and shapes of a weights file.
+class _Outputs(torch.autograd.Function):
+    """Outputs of a model, for losses of one's own. A session keeps what backward needs of its last pass alone."""
 
-    text_or_path, params, mode, class_weights, name   as in pnet.Model
+    @staticmethod
+    def forward(ctx, network: Network, batch, fields: list[str], *differentiated: Tensor) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        ctx.network, ctx.fields, ctx.turn = network, fields, network._pass(batch)
+        return network._read()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *gradients: Tensor | None):
+        return None, None, None, *ctx.network._back(ctx.turn, gradients, ctx.fields)
+
+
+class Network(nn.Module):
+    """A model whose weights are parameters by the names that pnetc gives them, and running statistics of norms buffers: a
+    state_dict has the names and shapes of a weights file.
+
+    text_or_path, params, mode, class_weights, name, outputs, input_gradients   as in pnet.Model
     seed      of fresh weights, dropout, and losses that draw
 
-    In training, network(batch) is the sum of the losses, which backward() differentiates by the parameters; norms use the
-    statistics of the batch. In evaluation (eval()), it is the result of the last net, without gradients. A batch is a dict of
-    tensors, as Session.bind takes it; rows of results have its order.
+    Without outputs: in training, network(batch) is the sum of the model's losses, which backward() differentiates by the
+    parameters; norms use the statistics of the batch. In evaluation (eval()), it is the result of the last net, without
+    gradients.
+    With outputs: network(batch) is a dict of them by name, and a model needs no loss. In training they are differentiable, by the
+    parameters and, with input_gradients, by the fields of the batch that require a gradient; backward() comes before the
+    network's next batch, and once. In evaluation they have no gradients.
+    A batch is a dict of tensors, as Session.bind takes it; rows of points have its order, those of a level the order of
+    Model.outputs.
     """
 
     def __init__(self, text_or_path, params: Mapping[str, object] = {}, mode: str | None = None, class_weights=None,
-                 name: str = "model.pnet", seed: int = 0):
+                 name: str = "model.pnet", seed: int = 0, outputs: Sequence[str] = (), input_gradients: bool = False):
         super().__init__()
         self._made_of = {"text_or_path": text_or_path, "params": dict(params), "mode": mode, "name": name}
         self._class_weights, self._seed = class_weights, seed
+        self._outputs, self._by_inputs = tuple(outputs), bool(input_gradients)
+        self._turn = 0  # how many batches have passed forward
         self._losses = None
         self._forget()
         session = self._trains()
@@ -81,8 +103,9 @@ class Network(nn.Module):
 
     def _session(self, purpose: str) -> Session:
         if purpose not in self._sessions:
-            weights = {} if purpose == "infer" else {"class_weights": self._class_weights}
-            model = Model(purpose=purpose, **self._made_of, **weights)
+            more = {} if purpose == "infer" else {
+                "class_weights": self._class_weights, "outputs": self._outputs, "input_gradients": self._by_inputs}
+            model = Model(purpose=purpose, **self._made_of, **more)
             self._sessions[purpose] = model.session(seed=self._seed)
             if purpose == "train":
                 self._sessions[purpose].init()  # all of them are replaced before anything is computed
@@ -102,19 +125,48 @@ class Network(nn.Module):
         return session
 
     @staticmethod
-    def _arrays(batch: Mapping[str, Tensor]) -> dict:
-        for name, value in batch.items():
-            if isinstance(value, Tensor) and value.requires_grad:
-                raise library.refuse(f"{name} requires a gradient: a Network has gradients of its parameters alone")
-        return {name: value.numpy() if isinstance(value, Tensor) else value for name, value in batch.items()}
+    def _wanted(batch: Mapping[str, Tensor]) -> list[str]:
+        """The fields that require a gradient."""
+        return [name for name, value in batch.items() if isinstance(value, Tensor) and value.requires_grad]
+
+    def _arrays(self, batch: Mapping[str, Tensor]) -> dict:
+        for name in self._wanted(batch):
+            if not self._by_inputs:
+                raise library.refuse(f"{name} requires a gradient: that takes a Network with outputs and input_gradients")
+        return {name: value.detach().numpy() if isinstance(value, Tensor) else value for name, value in batch.items()}
+
+    def _pass(self, batch: Mapping[str, Tensor]) -> int:
+        """Runs forward as training does it; returns the number of the pass."""
+        session = self._filled()
+        session.bind(self._arrays(batch))
+        session.forward_training()
+        self._keep_statistics(session)
+        self._turn += 1
+        return self._turn
+
+    def _read(self) -> tuple[Tensor, ...]:
+        return tuple(torch.from_numpy(self._trains().output(name)) for name in self._outputs)
+
+    def _back(self, turn: int, gradients: Sequence[Tensor | None], fields: Sequence[str]) -> list[Tensor]:
+        """The gradients of all parameters that are trained, then of fields."""
+        if turn != self._turn:
+            raise library.refuse("the network has computed another batch since: backward comes before the next one")
+        session = self._trains()
+        session.backward({name: g.numpy() for name, g in zip(self._outputs, gradients) if g is not None})
+        return [torch.from_numpy(session.gradient(name)) for name in self._trained] + [
+            torch.from_numpy(session.input_gradient(name)) for name in fields]
+
+    def _keep_statistics(self, session: Session) -> None:
+        for name in self._names:
+            if name not in self._trained:  # training has updated running statistics
+                self._tensor(name).copy_(torch.from_numpy(session.weight(name)))
 
     def _gradients(self, batch) -> tuple[float, list[Tensor]]:
         session = self._filled()
         session.bind(self._arrays(batch))
         session.gradients()
-        for name in self._names:
-            if name not in self._trained:  # training has updated running statistics
-                self._tensor(name).copy_(torch.from_numpy(session.weight(name)))
+        self._turn += 1
+        self._keep_statistics(session)
         self._losses = {o.name: session.objective(o.name) for o in session.model.objectives if not o.metric}
         return sum(self._losses.values()), [torch.from_numpy(session.gradient(name)) for name in self._trained]
 
@@ -128,13 +180,27 @@ class Network(nn.Module):
     @torch.compiler.disable
     def objectives(self, batch: Mapping[str, Tensor]) -> dict[str, float]:
         """Losses and metrics of a batch, as in evaluation."""
+        session = self._evaluated(batch)
+        return {o.name: session.objective(o.name) for o in session.model.objectives}
+
+    def _evaluated(self, batch: Mapping[str, Tensor]) -> Session:
         session = self._filled()
         session.bind(self._arrays(batch))
         session.forward()
-        return {o.name: session.objective(o.name) for o in session.model.objectives}
+        self._turn += 1
+        return session
 
     @torch.compiler.disable
-    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+    def forward(self, batch: Mapping[str, Tensor]) -> Tensor | dict[str, Tensor]:
+        if self._outputs:
+            if self.training:
+                fields = self._wanted(batch)
+                found = _Outputs.apply(self, batch, fields, *(self._tensor(name) for name in self._trained),
+                                       *(batch[name] for name in fields))
+            else:
+                self._evaluated(batch)
+                found = self._read()
+            return dict(zip(self._outputs, found))
         if self.training:
             return _Losses.apply(self, batch, *(self._tensor(name) for name in self._trained))
         session = self._session("infer")

@@ -141,5 +141,85 @@ class Modules(support.Case):
         self.refused("no field", pnet.torch.Network, package.SCENE.replace("p.rgb", "p.red"), error=pnet.Error)
 
 
+PLAIN = """\
+pnet 1
+input cloud {
+  xyz : position
+  f   : feature[4]
+}
+net n(p: cloud) {
+  h = p.f -> linear(5) -> sigmoid
+  return h -> linear(3)
+}
+y = n(cloud)
+"""
+
+
+class Outputs(support.Case):
+    """Losses of one's own."""
+
+    def setUp(self):
+        self.net = pnet.torch.Network(PLAIN, seed=3, outputs=["y", "n.h"], input_gradients=True)
+        draw = torch.Generator().manual_seed(4)
+        self.batch = {"cloud.xyz": torch.rand(40, 3, generator=draw), "cloud.f": torch.rand(40, 4, generator=draw)}
+
+    def test_gradients(self):
+        """Of a loss of both outputs, against the same network in PyTorch."""
+        given = {**self.batch, "cloud.f": self.batch["cloud.f"].clone().requires_grad_()}
+        found = self.net(given)
+        loss = found["y"].cos().sum() + found["n.h"].pow(3).sum()
+        loss.backward()
+        w = {name: value.detach().double().requires_grad_() for name, value in self.net.named_parameters()}
+        f = self.batch["cloud.f"].double().requires_grad_()
+        h = torch.sigmoid(torch.nn.functional.linear(f, w["n.h.linear.weight"], w["n.h.linear.bias"]))
+        y = torch.nn.functional.linear(h, w["n.out.linear.weight"], w["n.out.linear.bias"])
+        (y.cos().sum() + h.pow(3).sum()).backward()
+        self.near(found["y"].detach(), y.detach(), 1e-6, "y")
+        self.near(found["n.h"].detach(), h.detach(), 1e-6, "h")
+        for name, parameter in self.net.named_parameters():
+            self.near(parameter.grad, w[name].grad, 1e-5, name)
+        self.near(given["cloud.f"].grad, f.grad, 1e-5, "cloud.f")
+
+    def test_one_output(self):
+        """Outputs that a loss does not read have no part in its gradients."""
+        self.net(self.batch)["n.h"].sum().backward()
+        grads = {name: parameter.grad for name, parameter in self.net.named_parameters()}
+        self.assertEqual(grads["n.out.linear.weight"].abs().sum().item(), 0)
+        self.assertGreater(grads["n.h.linear.weight"].abs().sum().item(), 0)
+
+    def test_own_loss(self):
+        """The model's own loss, computed in PyTorch, trains it as the model does; evaluation gives the same outputs."""
+        batch = tensors(package.cloud())
+        own, net = pnet.torch.Network(package.SCENE, seed=7), pnet.torch.Network(package.SCENE, seed=7, outputs=["y"])
+        own(batch).backward()
+        points = pnet.torch.Points(batch["cloud.xyz"])
+        cells = points.grid(net._trains().model.outputs[0].cell)
+        scores = pnet.torch.upsample(net(batch)["y"], cells, points)
+        torch.nn.functional.cross_entropy(scores, batch["cloud.label"].long()).backward()
+        whole = max(parameter.grad.norm().item() for parameter in own.parameters())
+        wanted = dict(own.named_parameters())
+        for name, parameter in net.named_parameters():
+            self.near(parameter.grad, wanted[name].grad.double(), 1e-4, name, 0.01 * whole)
+        self.same(net.state_dict()["scene.a.unit.out.bn.running_mean"], own.state_dict()["scene.a.unit.out.bn.running_mean"])
+        found = net.eval()(batch)["y"]
+        self.assertFalse(found.requires_grad)
+        self.near(pnet.torch.upsample(found, cells, points), own.eval()(batch).double(), 1e-5, "evaluation")
+
+    def test_order(self):
+        first = self.net(self.batch)["y"]
+        self.net(self.batch)
+        self.usage("another batch", first.sum().backward)
+        again = self.net(self.batch)["y"].sum()
+        again.backward(retain_graph=True)
+        self.refused("forward_training", again.backward, error=pnet.Error)
+
+    def test_wrong(self):
+        net = pnet.torch.Network(PLAIN, outputs=["y"])
+        self.usage("requires a gradient", net, {**self.batch, "cloud.f": self.batch["cloud.f"].clone().requires_grad_()})
+        self.refused("z", pnet.torch.Network, PLAIN, outputs=["z"], error=pnet.Error)
+        copied = copy.deepcopy(self.net)
+        self.same(copied(self.batch)["y"].detach(), self.net(self.batch)["y"].detach())
+
+
 if __name__ == "__main__":
     unittest.main()
