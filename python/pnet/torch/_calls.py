@@ -230,8 +230,8 @@ class _Arguments:
 
 
 class Sum:
-    """A sum that went well, to be called again with tensors of the same types and shapes, which are contiguous, aligned and on the
-    device of the set. Then only the places of tensors, the stream and the precision are new.
+    """A sum that went well, to be called again with tensors of the same types and shapes, which are contiguous, aligned and on
+    the device of the set. Then only the places of tensors, the stream and the precision are new.
 
     bytes   of workspace, 0 on the CPU
     """

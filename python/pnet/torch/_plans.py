@@ -1,4 +1,4 @@
-"""What a convolution over a set has found out about tensors of the same types and shapes, so that the next call need not ask again.
+"""What a convolution over a set has found out about tensors of the same types and shapes, so that the next call need not ask.
 
 A set keeps its plans (Triplets.plans). They hold numbers and types, no tensors and not the set: so nothing lives longer by them,
 and what they do not know of (the device, where tensors lie, the stream, the precision) each call looks up.

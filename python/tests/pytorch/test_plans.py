@@ -1,5 +1,5 @@
-"""What a set remembers of calls changes no result: tensors of the same types and shapes that lie elsewhere, are written to, or are
-not as kernels read them; and weights of spconv in memory by tap."""
+"""What a set remembers of calls changes no result: tensors of the same types and shapes that lie elsewhere, are written to, or
+are not as kernels read them; and weights of spconv in memory by tap."""
 
 import copy
 import gc
@@ -212,7 +212,8 @@ class ByTap(support.Case):
         torch.manual_seed(2)
         self.x = support.tensor(SHAPE, 2, 0.3, 4)
         self.net = spconv.SparseSequential(
-            spconv.SubMConv3d(4, 6, 3, indice_key="a"), torch.nn.ReLU(), spconv.SparseConv3d(6, 8, 2, 2, groups=2, indice_key="d"),
+            spconv.SubMConv3d(4, 6, 3, indice_key="a"), torch.nn.ReLU(),
+            spconv.SparseConv3d(6, 8, 2, 2, groups=2, indice_key="d"),
             spconv.SubMConv3d(8, 8, 1), spconv.SparseInverseConv3d(8, 4, 2, indice_key="d", bias=False))
         self.by_tap = spconv.weights_by_tap(copy.deepcopy(self.net))
 

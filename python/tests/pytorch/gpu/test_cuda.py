@@ -398,7 +398,8 @@ class Running(Case):
             return [y.detach(), *torch.autograd.grad(y, leaves, g)]
 
         for turn in range(3):
-            draws = [torch.randn(shape, generator=random) for shape in ((made.rows_in, 64), (27, 64, 64), (64,), (made.rows_out, 64))]
+            shapes = (made.rows_in, 64), (27, 64, 64), (64,), (made.rows_out, 64)
+            draws = [torch.randn(shape, generator=random) for shape in shapes]
             for kind, precision in ((torch.float32, "highest"), (torch.float32, "high"), (torch.bfloat16, "high")):
                 torch.set_float32_matmul_precision(precision)
                 wanted = run(copy.deepcopy(made), kind)  # which remembers nothing
