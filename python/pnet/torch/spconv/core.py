@@ -135,6 +135,11 @@ class SparseConvTensor:
         raise ValueError("features cannot be assigned: x = x.replace_feature(features) makes another tensor")
 
     def _with(self, features: Tensor, indices: Tensor, spatial_shape, indice_dict: dict) -> SparseConvTensor:
+        if torch.compiler.is_compiling():  # PyTorch 2.4 does not look into __new__
+            made = SparseConvTensor(features, indices, spatial_shape, self.batch_size, self.grid, self.voxel_num, indice_dict,
+                                    self.benchmark, force_algo=self.force_algo)
+            made.benchmark_record = self.benchmark_record
+            return made
         made = SparseConvTensor.__new__(SparseConvTensor)
         made._features, made.indices, made.spatial_shape, made.indice_dict = features, indices, spatial_shape, indice_dict
         made.batch_size, made.grid, made.voxel_num, made.benchmark = self.batch_size, self.grid, self.voxel_num, self.benchmark
