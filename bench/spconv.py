@@ -107,10 +107,12 @@ class PlainConv(nn.Module):
             pairs, result = [(j, i) for i, j in pairs], PlainTensor(None, source.indices, source.spatial_shape, x.batch_size, x.maps)
         else:
             if self.key not in x.maps:
+                # without its features, or the maps would keep the step alive that made them
+                source = PlainTensor(None, x.indices, x.spatial_shape, x.batch_size)
                 if self.how == "submanifold":
-                    x.maps[self.key] = x, x.indices, submanifold_pairs(x, self.kernel)
+                    x.maps[self.key] = source, x.indices, submanifold_pairs(x, self.kernel)
                 else:
-                    x.maps[self.key] = x, *strided_pairs(x, self.kernel)
+                    x.maps[self.key] = source, *strided_pairs(x, self.kernel)
             _, indices, pairs = x.maps[self.key]
             shape = x.spatial_shape if self.how == "submanifold" else [n // self.kernel for n in x.spatial_shape]
             result = PlainTensor(None, indices, shape, x.batch_size, x.maps)
