@@ -107,6 +107,9 @@ extern "C" {
    in the set, rows behind the true number have nothing in their tiles. Neighbours ascend. */
 size_t pnet_cuda_tiles_work(int64_t rows);
 int64_t pnet_cuda_tiles_count(const struct pnet_triplets *t, struct pnet_tile *tile, void *work);
+/* `count` that does not wait: returns the place of the number in `work`, NULL for a set without rows. */
+const int64_t *pnet_cuda_tiles_measure(
+    const struct pnet_triplets *t, struct pnet_tile *tile, void *work);
 /* Of tiles that were counted: those that list nothing. */
 int64_t pnet_cuda_tiles_unlisted(int64_t rows, const struct pnet_tile *tile);
 void pnet_cuda_tiles_write(

@@ -65,6 +65,23 @@ static inline int32_t pnet_taps_count(const struct pnet_taps *t)
     return t->kernel[0] * t->kernel[1] * t->kernel[2];
 }
 
+/* How many voxels one is led to at most: a coarse one by a fine one (`up`), or the opposite. */
+static inline int64_t pnet_taps_leads(const struct pnet_taps *t, bool up)
+{
+    int64_t leads = 1;
+    for (int a = 0; a < 3; a++) {
+        int32_t common = t->stride[a], rest = t->dilation[a];
+        while (rest) {
+            int32_t next = common % rest;
+            common = rest;
+            rest = next;
+        }
+        int32_t step = up ? t->stride[a] / common : 1; /* between taps that lead to a voxel */
+        leads *= (t->kernel[a] + step - 1) / step;
+    }
+    return leads;
+}
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -93,18 +110,21 @@ void pnet_cpu_taps_write(const struct pnet_sites *coarse, const struct pnet_site
 void pnet_cpu_listed(int64_t count, const int32_t *i, const int32_t *j, const int32_t *k,
     int64_t rows, int64_t *start, int32_t *other, uint16_t *cell);
 
-/* GPU. Voxels from the caller: index[rows, 1 + axes] as above.
+/* GPU. Brings numbers at device addresses to the host, at most 16, and waits. 0 each where the GPU failed. */
+void pnet_cuda_numbers(int count, const int64_t *const *device, int64_t *to);
 
-   The first row that is not inside of the samples and the extent; -1: all are. work: 8 bytes */
-int64_t pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
-    const int32_t *index, void *work);
-/* Sorts them, as pnet_cpu_sites_sort does; `extent` bounds the indices. */
+/* GPU. Voxels from the caller: index[rows, 1 + axes] as above. Nothing waits.
+
+   found[0] gets the first row that is not inside of the samples and the extent; -1: all are. */
+void pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
+    const int32_t *index, int64_t *found);
+/* Sorts them, as pnet_cpu_sites_sort does. Indices outside of the extent and the samples count as the nearest one inside. */
 size_t pnet_cuda_sites_sort_work(int64_t rows);
 void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
     const int32_t *index, int64_t *splits, uint64_t *key, int32_t *row, void *work);
-/* Of the rows whose voxel an earlier row has, the first one, in the upper 32 bits, and the row before it with that voxel; -1:
-   there is none. work: 8 bytes */
-int64_t pnet_cuda_sites_twice(const struct pnet_sites *s, void *work);
+/* found[0] gets, of the rows whose voxel an earlier row has, the first one, in the upper 32 bits, and the row before it with that
+   voxel; -1: there is none. */
+void pnet_cuda_sites_twice(const struct pnet_sites *s, int64_t *found);
 /* Writes the sample and indices of each place, index[rows, 1 + axes]. */
 void pnet_cuda_sites_list(const struct pnet_sites *s, int axes, int32_t *index);
 
@@ -130,12 +150,23 @@ size_t pnet_cuda_sites_merge_work(int64_t led);
 int64_t pnet_cuda_sites_merge(const struct pnet_led *l, const int32_t extent[3], void *work);
 void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t *to);
 
-/* GPU. As on the CPU; the count waits. */
+/* GPU. The same on all axes at once, where `spreads` says so: a voxel is led to few. Writes splits[samples + 1] and key, with room for from->rows * pnet_taps_leads(). Returns the place of their number in
+   `work`. Nothing waits. */
+bool pnet_cuda_sites_spreads(
+    const struct pnet_taps *t, bool up, int64_t rows, int32_t samples, const int32_t extent[3]);
+size_t pnet_cuda_sites_spread_work(int64_t rows, const struct pnet_taps *t, bool up);
+const int64_t *pnet_cuda_sites_spread(const struct pnet_sites *from, const struct pnet_taps *t,
+    bool up, const int32_t extent[3], int64_t *splits, uint64_t *key, void *work);
+
+/* GPU. As on the CPU; nothing waits: the number is start[coarse->rows]. */
 size_t pnet_cuda_taps_work(int64_t rows);
-int64_t pnet_cuda_taps_count(const struct pnet_sites *coarse, const struct pnet_sites *fine,
+void pnet_cuda_taps_count(const struct pnet_sites *coarse, const struct pnet_sites *fine,
     const struct pnet_taps *t, int64_t *start, void *work);
 void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sites *fine,
     const struct pnet_taps *t, const int64_t *start, int32_t *other, uint16_t *cell);
+/* GPU. The transposed form of a submanifold set, which begins each row where the set does: with (i, j, k) in it (j, i, taps - 1 - k)
+   is in it too. */
+void pnet_cuda_taps_turn(const struct pnet_triplets *t, int32_t *other, uint16_t *cell);
 
 /* GPU. Lists from the caller: the first of count numbers that is none of 0 .. end - 1; -1: all are. work: 8 bytes */
 int64_t pnet_cuda_list_outside(int64_t count, const int32_t *list, int64_t end, void *work);

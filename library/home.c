@@ -129,38 +129,53 @@ enum pnet_status pnet_making_begin(struct pnet_making *m)
     return st ? st : pnet_home_enter(p, p->stream, &m->before, m->e);
 }
 
-/* Gives memory back after waiting: the caller's stream does not know yet of the work that used it. */
-static void give_back(struct pnet_making *m, struct pnet_rooms *r)
-{
-    pnet_cuda_stream_wait();
-    pnet_home_give(m->home, m->home->stream, r);
-}
-
+/* Waits before memory is given back: the caller's stream does not know yet of the work that used it. */
 enum pnet_status pnet_making_end(struct pnet_making *m, enum pnet_status st)
 {
-    give_back(m, &m->step);
-    give_back(m, &m->call);
+    pnet_cuda_stream_wait();
+    pnet_home_give(m->home, m->home->stream, &m->step.rooms);
+    pnet_home_give(m->home, m->home->stream, &m->call.rooms);
     return pnet_home_leave(m->home, m->home->stream, m->before, st, m->e);
-}
-
-static void *room_of(struct pnet_making *m, struct pnet_rooms *r, int64_t count, size_t each)
-{
-    return pnet_home_take(m->home, m->home->stream, (size_t)count * each, r, m->e);
 }
 
 void *pnet_making_keep(struct pnet_making *m, int64_t count, size_t each)
 {
-    return room_of(m, m->kept, count, each);
+    return pnet_home_take(m->home, m->home->stream, (size_t)count * each, m->kept, m->e);
+}
+
+enum { LEAST_ROOM = 1 << 20, MOST_ROOM = 64 << 20 /* unless a piece needs more */ };
+
+/* Bytes of a new room, for a piece: as many as all rooms before, so that there are few. */
+static size_t room_for(const struct pnet_heap *h, size_t piece)
+{
+    size_t all = 0;
+    for (int i = 0; i < h->rooms.count; i++) all += h->rooms.room[i].bytes;
+    if (all < LEAST_ROOM) all = LEAST_ROOM;
+    if (all > MOST_ROOM) all = MOST_ROOM;
+    return piece > all ? piece : all;
+}
+
+static void *piece_of(struct pnet_making *m, struct pnet_heap *h, int64_t count, size_t each)
+{
+    size_t bytes = ((size_t)count * each + 255) / 256 * 256;
+    for (; h->at < h->rooms.count; h->at++, h->used = 0)
+        if (h->rooms.room[h->at].bytes - h->used >= bytes) break;
+    if (h->at == h->rooms.count &&
+        !pnet_home_take(m->home, m->home->stream, room_for(h, bytes), &h->rooms, m->e))
+        return NULL;
+    char *piece = (char *)h->rooms.room[h->at].memory + h->used;
+    h->used += bytes;
+    return piece;
 }
 
 void *pnet_making_take(struct pnet_making *m, int64_t count, size_t each)
 {
-    return room_of(m, &m->call, count, each);
+    return piece_of(m, &m->call, count, each);
 }
 
 void *pnet_making_once(struct pnet_making *m, int64_t count, size_t each)
 {
-    return room_of(m, &m->step, count, each);
+    return piece_of(m, &m->step, count, each);
 }
 
 enum pnet_status pnet_making_error(const struct pnet_making *m)
@@ -170,7 +185,8 @@ enum pnet_status pnet_making_error(const struct pnet_making *m)
 
 enum pnet_status pnet_making_step(struct pnet_making *m)
 {
-    give_back(m, &m->step);
+    m->step.at = 0;
+    m->step.used = 0;
     return pnet_making_error(m);
 }
 

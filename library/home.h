@@ -54,13 +54,20 @@ static inline bool pnet_home_on_gpu(const struct pnet_home *p)
     return p->device.kind == PNET_CUDA;
 }
 
+/* Memory in pieces of few large rooms, because a call of an allocator takes longer than most kernels of such calls. */
+struct pnet_heap {
+    struct pnet_rooms rooms;
+    int at;      /* the room of the next piece */
+    size_t used; /* of that room */
+};
+
 /* GPU. A call that makes something in steps, on the home's stream, and waits for counts: memory of what is made, for the call,
    and for a step. */
 struct pnet_making {
     const struct pnet_home *home;
     struct pnet_rooms *kept; /* belongs to what is made, also after a failure */
     struct pnet_error *e;
-    struct pnet_rooms call, step;
+    struct pnet_heap call, step;
     int before;
 };
 
@@ -71,7 +78,7 @@ enum pnet_status pnet_making_end(struct pnet_making *m, enum pnet_status st);
 void *pnet_making_keep(struct pnet_making *m, int64_t count, size_t each);
 void *pnet_making_take(struct pnet_making *m, int64_t count, size_t each);
 void *pnet_making_once(struct pnet_making *m, int64_t count, size_t each);
-/* Ends a step: waits, and gives its memory back. */
+/* Ends a step, whose memory serves the next one. Nothing waits: what the next one launches comes later. */
 enum pnet_status pnet_making_step(struct pnet_making *m);
 /* The error of the launches so far. */
 enum pnet_status pnet_making_error(const struct pnet_making *m);

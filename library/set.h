@@ -67,8 +67,8 @@ enum pnet_status pnet_set_voxels_on_gpu(struct pnet_set *s, const struct pnet_ar
     const struct pnet_taps *t, enum pnet_set_kind kind, struct pnet_error *e);
 enum pnet_status pnet_set_lists_on_gpu(struct pnet_set *s, const struct pnet_array *const list[3],
     int64_t rows_out, int64_t rows_in, int32_t taps, struct pnet_error *e);
-/* GPU. Lays a form out as tiles, if the kernels of this GPU read tiles. */
-enum pnet_status pnet_set_lay_tiles(struct pnet_making *m, struct pnet_set_form *f);
+/* GPU. Lays both forms out as tiles, if the kernels of this GPU read tiles. */
+enum pnet_status pnet_set_lay_tiles(struct pnet_making *m, struct pnet_set_form *const form[2]);
 /* GPU. What the functions of the header do with a set that lies there. */
 enum pnet_status pnet_set_indices_on_gpu(
     const struct pnet_set *s, int32_t *to, int64_t count, struct pnet_error *e);

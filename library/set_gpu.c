@@ -16,31 +16,43 @@ struct making {
     const struct pnet_taps *taps;
     bool up; /* outputs are the coarse side */
     struct pnet_sites in, out;
+    int64_t *found; /* what is wrong with the indices: the first row outside, and the first that is there twice; NULL: it was told */
 };
 
-/* Copies the indices, all of which must be inside. */
+/* Copies the indices. Kernels go on with those that are outside as if they were not: a number that is waited for anyway brings the
+   error to the host. */
 static enum pnet_status take_indices(struct making *m, const struct pnet_array *indices)
 {
     struct pnet_set *s = m->set;
     int64_t rows = indices->rows, width = indices->width;
-    void *word = pnet_making_once(&m->w, 1, sizeof(int64_t));
-    if (!word) return PNET_NO_MEMORY;
-    int64_t bad =
-        pnet_cuda_sites_outside(rows, s->samples, s->axes, s->in.extent, indices->data, word);
-    enum pnet_status st = pnet_making_error(&m->w);
-    if (st) return st;
-    if (bad >= 0) {
-        int32_t at[4] = {0};
-        st = pnet_making_get(
-            &m->w, at, (const int32_t *)indices->data + bad * width, width, sizeof *at);
-        return st ? st : pnet_set_check_voxel(s, bad, at, m->w.e);
-    }
+    m->found = pnet_making_take(&m->w, 2, sizeof *m->found);
+    if (!m->found) return PNET_NO_MEMORY;
+    pnet_cuda_sites_outside(rows, s->samples, s->axes, s->in.extent, indices->data, m->found);
     s->in.rows = rows;
     s->in.index = pnet_making_keep(&m->w, rows * width, sizeof *s->in.index);
     if (!s->in.index) return PNET_NO_MEMORY;
     if (rows)
         pnet_cuda_copy(s->in.index, indices->data, (size_t)(rows * width) * sizeof *s->in.index);
     return PNET_OK;
+}
+
+/* Brings a number to the host, and what is wrong with the indices. */
+static enum pnet_status get_number(struct making *m, const int64_t *at, int64_t *number)
+{
+    struct pnet_set *s = m->set;
+    const int64_t *const from[] = {at, m->found, m->found ? m->found + 1 : NULL};
+    int64_t got[3];
+    pnet_cuda_numbers(m->found ? 3 : 1, from, got);
+    enum pnet_status st = pnet_making_error(&m->w);
+    *number = got[0];
+    if (st || !m->found) return st;
+    m->found = NULL;
+    if (got[1] >= 0) {
+        int32_t voxel[4] = {0}, width = 1 + s->axes;
+        st = pnet_making_get(&m->w, voxel, s->in.index + got[1] * width, width, sizeof *voxel);
+        return st ? st : pnet_set_check_voxel(s, got[1], voxel, m->w.e);
+    }
+    return got[2] < 0 ? PNET_OK : pnet_set_same_voxel(got[2] & UINT32_MAX, got[2] >> 32, m->w.e);
 }
 
 static enum pnet_status sort_inputs(struct making *m)
@@ -51,16 +63,13 @@ static enum pnet_status sort_inputs(struct making *m)
     uint64_t *key = pnet_making_take(&m->w, n, sizeof *key);
     int32_t *row = pnet_making_take(&m->w, n, sizeof *row);
     void *work = pnet_making_once(&m->w, (int64_t)pnet_cuda_sites_sort_work(n), 1);
-    void *word = pnet_making_once(&m->w, 1, sizeof(int64_t));
-    if (!splits || !key || !row || !work || !word) return PNET_NO_MEMORY;
+    if (!splits || !key || !row || !work) return PNET_NO_MEMORY;
     pnet_cuda_sites_sort(n, s->samples, s->axes, s->in.extent, s->in.index, splits, key, row, work);
     m->in = (struct pnet_sites){
         .rows = n, .samples = s->samples, .splits = splits, .key = key, .row = row};
     for (int a = 0; a < 3; a++) m->in.extent[a] = s->in.extent[a];
-    int64_t twice = pnet_cuda_sites_twice(&m->in, word);
-    enum pnet_status st = pnet_making_step(&m->w);
-    if (!st && twice >= 0) st = pnet_set_same_voxel(twice & UINT32_MAX, twice >> 32, m->w.e);
-    return st;
+    pnet_cuda_sites_twice(&m->in, m->found + 1);
+    return pnet_making_step(&m->w);
 }
 
 /* Goes from `m->out` to the voxels that meet one of them on one axis. */
@@ -105,17 +114,49 @@ static enum pnet_status reach_axis(struct making *m, int axis)
     return pnet_making_step(&m->w);
 }
 
+/* Goes from `m->in` to the voxels that meet one of them, on all axes at once. */
+static enum pnet_status reach_all(struct making *m)
+{
+    const struct pnet_sites *from = &m->in;
+    struct pnet_sites to = {.samples = from->samples};
+    int64_t most = from->rows * pnet_taps_leads(m->taps, m->up);
+    int64_t *splits = pnet_making_take(&m->w, (int64_t)to.samples + 1, sizeof *splits);
+    uint64_t *key = pnet_making_take(&m->w, most, sizeof *key);
+    void *work = pnet_making_once(
+        &m->w, (int64_t)pnet_cuda_sites_spread_work(from->rows, m->taps, m->up), 1);
+    if (!splits || !key || !work) return PNET_NO_MEMORY;
+    for (int a = 0; a < 3; a++) to.extent[a] = m->set->out.extent[a];
+    const int64_t *count =
+        pnet_cuda_sites_spread(from, m->taps, m->up, to.extent, splits, key, work);
+    enum pnet_status st = get_number(m, count, &to.rows);
+    to.splits = splits;
+    to.key = key;
+    m->out = to;
+    return st ? st : pnet_making_step(&m->w);
+}
+
+/* The same on one axis after the other, where a voxel may be led to many. */
+static enum pnet_status reach_by_axis(struct making *m)
+{
+    int64_t none;
+    enum pnet_status st = get_number(m, m->in.splits, &none); /* or errors would come late */
+    m->out = m->in;
+    for (int axis = 2; axis >= 0 && !st; axis--)
+        if (axis < m->set->axes) st = reach_axis(m, axis);
+    return st;
+}
+
 static enum pnet_status find_outputs(struct making *m, enum pnet_set_kind kind)
 {
     struct pnet_set *s = m->set;
-    m->out = m->in;
     if (kind == PNET_SET_SUBMANIFOLD) {
+        m->out = m->in;
         s->out = s->in;
         return PNET_OK;
     }
-    enum pnet_status st = PNET_OK;
-    for (int axis = 2; axis >= 0 && !st; axis--)
-        if (axis < s->axes) st = reach_axis(m, axis);
+    bool at_once =
+        pnet_cuda_sites_spreads(m->taps, m->up, m->in.rows, m->in.samples, s->out.extent);
+    enum pnet_status st = at_once ? reach_all(m) : reach_by_axis(m);
     if (st) return st;
     s->out.rows = m->out.rows;
     s->out.index = pnet_making_keep(&m->w, s->out.rows * (1 + s->axes), sizeof *s->out.index);
@@ -145,26 +186,44 @@ static enum pnet_status take_form(
     return PNET_OK;
 }
 
-enum pnet_status pnet_set_lay_tiles(struct pnet_making *m, struct pnet_set_form *f)
+/* Whether kernels read tiles of a form. */
+static bool has_tiles(const struct pnet_triplets *t)
 {
-    struct pnet_triplets *t = &f->triplets;
     const struct pnet_conv_sum sum = {.shape = {64, 64, 1},
         .cells = t->cells,
         .rows = t->rows,
         .count = t->count,
         .precision = PNET_BF16};
-    if (!t->rows || !pnet_cuda_conv_reads_tiles(&sum)) return PNET_OK;
-    int64_t tiles = (t->rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
-    struct pnet_tile *tile = pnet_making_keep(m, tiles, sizeof *tile);
-    void *work = pnet_making_once(m, (int64_t)pnet_cuda_tiles_work(t->rows), 1);
-    if (!tile || !work) return PNET_NO_MEMORY;
-    int64_t words = pnet_cuda_tiles_count(t, tile, work);
+    return t->rows > 0 && pnet_cuda_conv_reads_tiles(&sum);
+}
+
+enum pnet_status pnet_set_lay_tiles(struct pnet_making *m, struct pnet_set_form *const form[2])
+{
+    struct pnet_tile *tile[2];
+    const int64_t *from[2];
+    int64_t words[2];
+    struct pnet_set_form *laid[2];
+    int count = 0;
+    for (int n = 0; n < 2; n++) {
+        const struct pnet_triplets *t = &form[n]->triplets;
+        if (!has_tiles(t)) continue;
+        int64_t tiles = (t->rows + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
+        tile[count] = pnet_making_keep(m, tiles, sizeof **tile);
+        void *work = pnet_making_once(m, (int64_t)pnet_cuda_tiles_work(t->rows), 1);
+        if (!tile[count] || !work) return PNET_NO_MEMORY;
+        from[count] = pnet_cuda_tiles_measure(t, tile[count], work);
+        laid[count++] = form[n];
+    }
+    if (count) pnet_cuda_numbers(count, from, words);
     enum pnet_status st = pnet_making_error(m);
-    uint32_t *list = st ? NULL : pnet_making_keep(m, words, sizeof *list);
-    if (!list) return st ? st : PNET_NO_MEMORY;
-    pnet_cuda_tiles_write(t, tile, list);
-    t->tiles = (struct pnet_tiles){words, tile, list};
-    return pnet_making_step(m);
+    for (int n = 0; n < count && !st; n++) {
+        struct pnet_triplets *t = &laid[n]->triplets;
+        uint32_t *list = pnet_making_keep(m, words[n], sizeof *list);
+        if (!list) return PNET_NO_MEMORY;
+        pnet_cuda_tiles_write(t, tile[n], list);
+        t->tiles = (struct pnet_tiles){words[n], tile[n], list};
+    }
+    return st ? st : pnet_making_step(m);
 }
 
 static enum pnet_status turn(
@@ -181,7 +240,18 @@ static enum pnet_status turn(
     return pnet_making_step(&m->w);
 }
 
-static enum pnet_status find_triplets(struct making *m)
+/* The same of a submanifold set: its rows begin where those of the other form begin. */
+static enum pnet_status turn_same(
+    struct making *m, const struct pnet_set_form *from, struct pnet_set_form *to)
+{
+    const struct pnet_triplets *t = &from->triplets;
+    struct form f = {.start = (int64_t *)t->start};
+    enum pnet_status st = take_form(m, &f, t, to);
+    if (!st) pnet_cuda_taps_turn(t, f.other, f.cell);
+    return st ? st : pnet_making_error(&m->w);
+}
+
+static enum pnet_status find_triplets(struct making *m, enum pnet_set_kind kind)
 {
     struct pnet_set *s = m->set;
     const struct pnet_sites *coarse = m->up ? &m->out : &m->in, *fine = m->up ? &m->in : &m->out;
@@ -191,18 +261,19 @@ static enum pnet_status find_triplets(struct making *m)
     struct form f = {.start = pnet_making_keep(&m->w, coarse->rows + 1, sizeof *f.start)};
     void *work = pnet_making_once(&m->w, (int64_t)pnet_cuda_taps_work(coarse->rows), 1);
     if (!f.start || !work) return PNET_NO_MEMORY;
-    shape.count = pnet_cuda_taps_count(coarse, fine, m->taps, f.start, work);
-    enum pnet_status st = pnet_making_error(&m->w);
+    pnet_cuda_taps_count(coarse, fine, m->taps, f.start, work);
+    enum pnet_status st = get_number(m, f.start + coarse->rows, &shape.count);
     if (!st) st = take_form(m, &f, &shape, to);
     if (st) return st;
     pnet_cuda_taps_write(coarse, fine, m->taps, f.start, f.other, f.cell);
+    if (kind == PNET_SET_SUBMANIFOLD) return turn_same(m, to, &s->by_in);
     return turn(m, to, m->up ? &s->by_in : &s->by_out);
 }
 
 static enum pnet_status end(struct making *m, enum pnet_status st)
 {
-    if (!st) st = pnet_set_lay_tiles(&m->w, &m->set->by_out);
-    if (!st) st = pnet_set_lay_tiles(&m->w, &m->set->by_in);
+    struct pnet_set_form *const both[] = {&m->set->by_out, &m->set->by_in};
+    if (!st) st = pnet_set_lay_tiles(&m->w, both);
     return pnet_making_end(&m->w, st);
 }
 
@@ -220,7 +291,7 @@ enum pnet_status pnet_set_voxels_on_gpu(struct pnet_set *s, const struct pnet_ar
     st = take_indices(&m, indices);
     if (!st) st = sort_inputs(&m);
     if (!st) st = find_outputs(&m, kind);
-    if (!st) st = find_triplets(&m);
+    if (!st) st = find_triplets(&m, kind);
     return end(&m, st);
 }
 

@@ -113,8 +113,8 @@ static enum pnet_status make(struct making *m, struct pnet_set *s)
     s->inside = coarse || fine;
     st = place_rows(m, &m->by_coarse, coarse, by_coarse);
     if (!st) st = place_rows(m, &m->by_fine, fine, by_fine);
-    if (!st) st = pnet_set_lay_tiles(&m->w, &s->by_out);
-    if (!st) st = pnet_set_lay_tiles(&m->w, &s->by_in);
+    struct pnet_set_form *const both[] = {&s->by_out, &s->by_in};
+    if (!st) st = pnet_set_lay_tiles(&m->w, both);
     return st;
 }
 

@@ -1,5 +1,6 @@
 /* Prefix sums, and reading numbers back on the host. */
 #include "kernels/cuda/geometry/geo_scan.h"
+#include "kernels/taps.h"
 
 enum { SUM_THREADS = 1024 };
 
@@ -83,6 +84,18 @@ int64_t pnet_cuda_geo_read(const int64_t *device)
     cudaMemcpyAsync(at, device, sizeof *at, cudaMemcpyDeviceToHost, cudaStreamPerThread);
     cudaStreamSynchronize(cudaStreamPerThread);
     return at[0];
+}
+
+void pnet_cuda_numbers(int count, const int64_t *const *device, int64_t *to)
+{
+    int64_t *at = pnet_cuda_geo_readback();
+    for (int i = 0; i < count; i++) to[i] = 0;
+    if (!at) return;
+    for (int i = 0; i < count; i++)
+        cudaMemcpyAsync(
+            at + i, device[i], sizeof *at, cudaMemcpyDeviceToHost, cudaStreamPerThread);
+    if (cudaStreamSynchronize(cudaStreamPerThread) != cudaSuccess) return;
+    for (int i = 0; i < count; i++) to[i] = at[i];
 }
 
 int64_t pnet_cuda_geo_read_partials(int count)

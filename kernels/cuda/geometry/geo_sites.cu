@@ -1,6 +1,7 @@
 /* Voxels of sparse convolutions: sorted, and those that taps lead to (kernels/taps.h). */
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
+#include "kernels/cuda/base/sort.h"
 #include "kernels/cuda/geometry/geo_sites.h"
 #include "kernels/taps.h"
 
@@ -16,6 +17,13 @@ static struct site_bits bits_of(const int32_t extent[3])
     return b;
 }
 
+static __host__ __device__ int sum_of(const struct site_bits &b)
+{
+    return b.of[0] + b.of[1] + b.of[2];
+}
+
+enum { ITEM_BITS = 64 };
+
 static __device__ __forceinline__ uint64_t packed(uint64_t key, struct site_bits b)
 {
     uint64_t item = 0;
@@ -23,32 +31,56 @@ static __device__ __forceinline__ uint64_t packed(uint64_t key, struct site_bits
     return item;
 }
 
-/* Voxels as the caller lists them. */
+/* The key that was packed, from the lowest bits of an item. */
+static __device__ __forceinline__ uint64_t unpacked(uint64_t item, struct site_bits b)
+{
+    int64_t index[3];
+    for (int a = 2; a >= 0; a--) {
+        index[a] = (int64_t)(item & ((1ull << b.of[a]) - 1));
+        item >>= b.of[a];
+    }
+    return pnet_site_key(index[0], index[1], index[2]);
+}
+
+/* Voxels as the caller lists them. Those that lie outside are moved inside: they are an error that is told later. */
 struct listed_sites {
     const int32_t *index; /* [rows, 1 + axes] */
     int axes;
-    __device__ const int32_t *at(int64_t row) const
+    int32_t samples, extent[3];
+
+    __device__ int32_t given(int64_t row, int column) const
     {
-        return index + row * (1 + axes);
+        return index[row * (1 + axes) + column];
+    }
+
+    __device__ int32_t end(int column) const
+    {
+        return column > 0 ? extent[column - 1] : samples;
+    }
+
+    __device__ bool inside(int64_t row) const
+    {
+        for (int c = 0; c <= axes; c++)
+            if (given(row, c) < 0 || given(row, c) >= end(c)) return false;
+        return true;
+    }
+
+    __device__ int32_t at(int64_t row, int column) const
+    {
+        return column > axes ? 0 : max(0, min(given(row, column), end(column) - 1));
+    }
+
+    __device__ uint64_t key(int64_t row) const
+    {
+        return pnet_site_key(at(row, 1), at(row, 2), at(row, 3));
     }
 };
 
-static __device__ __forceinline__ uint64_t key_of(const struct listed_sites &l, int64_t row)
+static __global__ void find_outside(
+    int64_t rows, const struct listed_sites l, unsigned long long *first)
 {
-    const int32_t *at = l.at(row);
-    return pnet_site_key(at[1], l.axes > 1 ? at[2] : 0, l.axes > 2 ? at[3] : 0);
-}
-
-static __global__ void find_outside(int64_t rows, int32_t samples, const struct listed_sites l,
-    int32_t e0, int32_t e1, int32_t e2, unsigned long long *first)
-{
-    const int32_t extent[] = {e0, e1, e2};
-    for (int64_t i = thread_index(); i < rows; i += thread_count()) {
-        const int32_t *at = l.at(i);
-        bool inside = at[0] >= 0 && at[0] < samples;
-        for (int a = 0; a < l.axes; a++) inside = inside && at[a + 1] >= 0 && at[a + 1] < extent[a];
-        if (!inside) atomicMin(first, (unsigned long long)i);
-    }
+    for (int64_t i = thread_index(); i < rows; i += thread_count())
+        if (!l.inside(i)) atomicMin(first, (unsigned long long)i);
 }
 
 void pnet_cuda_geo_least_begin(void *work)
@@ -61,21 +93,28 @@ int64_t pnet_cuda_geo_least(const void *work)
     return pnet_cuda_geo_read((const int64_t *)work);
 }
 
-int64_t pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
-    const int32_t *index, void *work)
+static struct listed_sites listed(
+    int32_t samples, int axes, const int32_t extent[3], const int32_t *index)
 {
-    if (rows <= 0) return -1;
-    pnet_cuda_geo_least_begin(work);
-    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
-        rows, samples, {index, axes}, extent[0], extent[1], extent[2], (unsigned long long *)work);
-    return pnet_cuda_geo_least(work);
+    return {index, axes, samples, {extent[0], extent[1], extent[2]}};
 }
 
-static __global__ void site_items(
-    int64_t rows, const struct listed_sites l, struct site_bits b, uint64_t *item, int32_t *row)
+void pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
+    const int32_t *index, int64_t *found)
+{
+    pnet_cuda_geo_least_begin(found);
+    if (rows <= 0) return;
+    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        rows, listed(samples, axes, extent, index), (unsigned long long *)found);
+}
+
+/* With `bits` the sample stands above so many bits of the key, with 0 only the key does. */
+static __global__ void site_items(int64_t rows, const struct listed_sites l, struct site_bits b,
+    int bits, uint64_t *item, int32_t *row)
 {
     for (int64_t i = thread_index(); i < rows; i += thread_count()) {
-        item[i] = packed(key_of(l, i), b);
+        uint64_t sample = bits ? (uint64_t)l.at(i, 0) << bits : 0;
+        item[i] = sample | packed(l.key(i), b);
         row[i] = (int32_t)i;
     }
 }
@@ -84,7 +123,7 @@ static __global__ void sample_items(
     int64_t rows, const struct listed_sites l, const int32_t *row, uint64_t *item)
 {
     for (int64_t i = thread_index(); i < rows; i += thread_count())
-        item[i] = (uint64_t)*l.at(row[i]);
+        item[i] = (uint64_t)l.at(row[i], 0);
 }
 
 /* Splits between two places: samples that begin at the second one, which is `place`. */
@@ -97,27 +136,30 @@ static __global__ void place_sites(int64_t rows, int32_t samples, const struct l
     const int32_t *row, int64_t *splits, uint64_t *key)
 {
     for (int64_t i = thread_index(); i < rows + 1; i += thread_count()) {
-        int32_t before = i > 0 ? *l.at(row[i - 1]) : -1;
-        split(splits, before, i < rows ? *l.at(row[i]) : samples, i);
-        if (i < rows) key[i] = key_of(l, row[i]);
+        int32_t before = i > 0 ? l.at(row[i - 1], 0) : -1;
+        split(splits, before, i < rows ? l.at(row[i], 0) : samples, i);
+        if (i < rows) key[i] = l.key(row[i]);
     }
 }
 
 void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t extent[3],
     const int32_t *index, int64_t *splits, uint64_t *key, int32_t *row, void *work)
 {
-    const struct listed_sites l = {index, axes};
+    const struct listed_sites l = listed(samples, axes, extent, index);
     struct site_bits b = bits_of(extent);
     geo_purse purse(work);
     uint64_t *item = (uint64_t *)purse.take<char>(CURVE_BYTES * (size_t)rows);
     unsigned blocks = geo_blocks(rows);
-    int bits = b.of[0] + b.of[1] + b.of[2];
+    int bits = sum_of(b), all = bits + bits_below(samples);
+    bool both = all <= ITEM_BITS;
+    if (both) bits = all;
     if (rows > 0) {
         geo_purse once = purse;
-        site_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(rows, l, b, item, row);
+        site_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+            rows, l, b, both ? sum_of(b) : 0, item, row);
         if (bits > 0) pnet_cuda_geo_sort_items(rows, bits, row, item, &once);
     }
-    if (rows > 0 && samples > 1) {
+    if (rows > 0 && !both) {
         sample_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(rows, l, row, item);
         pnet_cuda_geo_sort_items(rows, bits_below(samples), row, item, &purse);
     }
@@ -135,13 +177,12 @@ static __global__ void find_twice(const struct pnet_sites s, unsigned long long 
     }
 }
 
-int64_t pnet_cuda_sites_twice(const struct pnet_sites *s, void *work)
+void pnet_cuda_sites_twice(const struct pnet_sites *s, int64_t *found)
 {
-    if (s->rows <= 0) return -1;
-    pnet_cuda_geo_least_begin(work);
-    find_twice<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
-        *s, (unsigned long long *)work);
-    return pnet_cuda_geo_least(work);
+    pnet_cuda_geo_least_begin(found);
+    if (s->rows > 0)
+        find_twice<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+            *s, (unsigned long long *)found);
 }
 
 static __global__ void list_sites(const struct pnet_sites s, int axes, int32_t *index)
@@ -292,4 +333,97 @@ static __global__ void write_merged(const struct pnet_led l, int64_t *splits, ui
 void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t *to)
 {
     write_merged<<<geo_blocks(l->count + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(*l, splits, to);
+}
+
+/* What a voxel of the other side is led to on all axes: items of a sample and a key; one that sorts last where there is no more. */
+struct site_spread {
+    struct site_axis axis[3];
+    struct site_bits bits;
+    int leads, bit; /* of an item: bits of the key */
+    uint64_t none;
+
+    __device__ int32_t sample(uint64_t item, int32_t samples) const
+    {
+        return item == none ? samples : (int32_t)(item >> bit);
+    }
+};
+
+static struct site_spread spread_of(
+    const struct pnet_taps *t, bool up, const int32_t extent[3], int32_t samples)
+{
+    struct site_spread s = {};
+    s.bits = bits_of(extent);
+    s.bit = sum_of(s.bits);
+    s.leads = (int)pnet_taps_leads(t, up);
+    s.none = 1ull << (s.bit + bits_below(samples));
+    for (int a = 0; a < 3; a++) s.axis[a] = axis_of(t, a, up, extent[a]);
+    return s;
+}
+
+bool pnet_cuda_sites_spreads(
+    const struct pnet_taps *t, bool up, int64_t rows, int32_t samples, const int32_t extent[3])
+{
+    const int most = 8; /* where neighbours share what they are led to, axis after axis has less to sort */
+    int64_t leads = pnet_taps_leads(t, up);
+    return leads <= most && rows * leads <= INT32_MAX &&
+           sum_of(bits_of(extent)) + bits_below(samples) < ITEM_BITS;
+}
+
+static __global__ void write_spread(
+    const struct pnet_sites from, const struct site_spread s, uint64_t *item)
+{
+    for (int64_t i = thread_index(); i < from.rows; i += thread_count()) {
+        uint64_t sample = (uint64_t)sample_of(from.splits, from.samples, i) << s.bit;
+        uint64_t *at = item + i * s.leads, *end = at + s.leads, one, two, three;
+        for (int a = 0; a < s.axis[0].kernel; a++) {
+            if (!led(s.axis[0], a, from.key[i], &one)) continue;
+            for (int b = 0; b < s.axis[1].kernel; b++) {
+                if (!led(s.axis[1], b, one, &two)) continue;
+                for (int c = 0; c < s.axis[2].kernel; c++)
+                    if (led(s.axis[2], c, two, &three)) *at++ = sample | packed(three, s.bits);
+            }
+        }
+        while (at < end) *at++ = s.none;
+    }
+}
+
+static __global__ void mark_spread(int64_t n, uint64_t none, const uint64_t *item, int64_t *mark)
+{
+    for (int64_t i = thread_index(); i < n; i += thread_count())
+        mark[i] = item[i] != none && (i == 0 || item[i] != item[i - 1]);
+}
+
+static __global__ void write_spread_sites(int64_t n, const struct site_spread s, int32_t samples,
+    const uint64_t *item, const int64_t *mark, int64_t *splits, uint64_t *to)
+{
+    for (int64_t i = thread_index(); i < n + 1; i += thread_count()) {
+        int32_t before = i > 0 ? s.sample(item[i - 1], samples) : -1;
+        int64_t place = i > 0 ? mark[i - 1] : 0; /* different voxels before */
+        split(splits, before, i < n ? s.sample(item[i], samples) : samples, place);
+        if (i < n && mark[i] > place) to[place] = unpacked(item[i], s.bits);
+    }
+}
+
+const int64_t *pnet_cuda_sites_spread(const struct pnet_sites *from, const struct pnet_taps *t,
+    bool up, const int32_t extent[3], int64_t *splits, uint64_t *key, void *work)
+{
+    struct site_spread s = spread_of(t, up, extent, from->samples);
+    int64_t n = from->rows * s.leads;
+    geo_purse purse(work);
+    uint64_t *item = purse.take<uint64_t>((size_t)n), *spare = purse.take<uint64_t>((size_t)n);
+    int64_t *mark = purse.take<int64_t>((size_t)n + 1) + 1;
+    int64_t *sums = purse.take<int64_t>(pnet_cuda_geo_scan_sums(n));
+    char *sort = purse.take<char>(pnet_cuda_sort_work(n));
+    unsigned blocks = geo_blocks(n);
+    cudaMemsetAsync(mark - 1, 0, sizeof *mark, cudaStreamPerThread); /* the count of none */
+    if (n > 0) {
+        write_spread<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+            *from, s, item);
+        item = pnet_cuda_sort_keys(n, item, spare, 0, s.bit + bits_below(from->samples) + 1, sort);
+        mark_spread<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, s.none, item, mark);
+        pnet_cuda_geo_scan(n, mark, sums);
+    }
+    write_spread_sites<<<geo_blocks(n + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        n, s, from->samples, item, mark, splits, key);
+    return mark + n - 1;
 }

@@ -70,15 +70,14 @@ static __global__ void __launch_bounds__(GEO_THREADS)
     }
 }
 
-int64_t pnet_cuda_taps_count(const struct pnet_sites *coarse, const struct pnet_sites *fine,
+void pnet_cuda_taps_count(const struct pnet_sites *coarse, const struct pnet_sites *fine,
     const struct pnet_taps *t, int64_t *start, void *work)
 {
     cudaMemsetAsync(start, 0, sizeof *start, cudaStreamPerThread);
-    if (coarse->rows <= 0) return 0;
+    if (coarse->rows <= 0) return;
     struct tap_search s = {*coarse, *fine, *t, start, nullptr, nullptr};
     walk_taps<<<geo_blocks(coarse->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(s);
     pnet_cuda_geo_scan(coarse->rows, start + 1, (int64_t *)work);
-    return pnet_cuda_geo_read(start + coarse->rows);
 }
 
 void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sites *fine,
@@ -87,6 +86,24 @@ void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sit
     struct tap_search s = {*coarse, *fine, *t, (int64_t *)start, other, cell};
     if (coarse->rows > 0)
         walk_taps<<<geo_blocks(coarse->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(s);
+}
+
+static __global__ void turn_taps(
+    const struct pnet_triplets t, int32_t *other, uint16_t *cell)
+{
+    for (int64_t row = thread_index(); row < t.rows; row += thread_count()) {
+        int64_t begin = t.start[row], last = t.start[row + 1] - 1;
+        for (int64_t n = begin; n <= last; n++) {
+            other[begin + last - n] = t.other[n];
+            cell[begin + last - n] = (uint16_t)(t.cells - 1 - t.cell[n]);
+        }
+    }
+}
+
+void pnet_cuda_taps_turn(const struct pnet_triplets *t, int32_t *other, uint16_t *cell)
+{
+    if (t->rows > 0)
+        turn_taps<<<geo_blocks(t->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*t, other, cell);
 }
 
 static __global__ void find_outside(

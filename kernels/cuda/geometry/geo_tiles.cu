@@ -476,12 +476,12 @@ static __global__ void __launch_bounds__(THREADS) write_tiles(
         [](uint32_t slot) { return slot; });
 }
 
-extern "C" int64_t pnet_cuda_tiles_count(
+extern "C" const int64_t *pnet_cuda_tiles_measure(
     const struct pnet_triplets *t, struct pnet_tile *tile, void *work)
 {
     int64_t tiles = pnet_cuda_geo_tiles_of(t->rows);
     int bytes = (TABLE + PNET_TILE_SLABS * t->cells) * (int)sizeof(uint32_t);
-    if (tiles <= 0) return 0;
+    if (tiles <= 0) return NULL;
     geo_purse purse(work);
     int64_t *words = purse.take<int64_t>((size_t)tiles);
     cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -489,7 +489,14 @@ extern "C" int64_t pnet_cuda_tiles_count(
         *t, pnet_tile_kernel(t->cells), tile, words);
     pnet_cuda_geo_scan(tiles, words, purse.take<int64_t>(pnet_cuda_geo_scan_sums(tiles)));
     place_tiles<<<geo_blocks(tiles), GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, words, tile);
-    return pnet_cuda_geo_read(words + tiles - 1);
+    return words + tiles - 1;
+}
+
+extern "C" int64_t pnet_cuda_tiles_count(
+    const struct pnet_triplets *t, struct pnet_tile *tile, void *work)
+{
+    const int64_t *words = pnet_cuda_tiles_measure(t, tile, work);
+    return words ? pnet_cuda_geo_read(words) : 0;
 }
 
 static __global__ void count_unlisted(int64_t tiles, const struct pnet_tile *tile, int64_t *partial)

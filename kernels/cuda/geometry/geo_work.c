@@ -1,5 +1,6 @@
 #include "kernels/cuda/geometry/geo_work.h"
 #include "kernels/corners.h"
+#include "kernels/cuda/base/sort.h"
 #include "kernels/geometry_stage.h"
 #include "kernels/given.h"
 #include "kernels/matches.h"
@@ -225,6 +226,18 @@ size_t pnet_cuda_sites_merge_work(int64_t led)
     geo_take(&purse, CURVE_BYTES * (size_t)led, 1);
     geo_take(&purse, pnet_cuda_geo_scan_sums(led), sizeof(int64_t));
     geo_take(&purse, pnet_cuda_geo_sorter_bytes(led), 1);
+    return purse.used;
+}
+
+size_t pnet_cuda_sites_spread_work(int64_t rows, const struct pnet_taps *t, bool up)
+{
+    int64_t led = rows * pnet_taps_leads(t, up);
+    struct geo_purse purse = {NULL, 0};
+    geo_take(&purse, (size_t)led, sizeof(uint64_t));
+    geo_take(&purse, (size_t)led, sizeof(uint64_t));
+    geo_take(&purse, (size_t)led + 1, sizeof(int64_t));
+    geo_take(&purse, pnet_cuda_geo_scan_sums(led), sizeof(int64_t));
+    geo_take(&purse, pnet_cuda_sort_work(led), 1);
     return purse.used;
 }
 

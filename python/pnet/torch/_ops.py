@@ -44,9 +44,8 @@ def _sizes(like: Tensor, count: int) -> Tensor:
     return like.new_empty((0, count))
 
 
-@custom_op("pnet::voxel_set", mutates_args=())
-def voxel_set(indices: Tensor, kind: str, extent: List[int], kernel: List[int], stride: List[int], padding: List[int],
-              dilation: List[int], output_padding: List[int], batches: int) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+def make_voxel_set(indices: Tensor, kind: str, extent: List[int], kernel: List[int], stride: List[int], padding: List[int],
+                   dilation: List[int], output_padding: List[int], batches: int) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     """pnet_set_voxels: the voxels of the outputs, int32 [rows, 1 + axes], and the set: blocks by output and by input, and [0,
     triplets]. A submanifold set has the voxels of its inputs, and gives none here. On a GPU it waits for the current stream."""
     given, array = _in("indices", indices, torch.int32)
@@ -69,6 +68,9 @@ def voxel_set(indices: Tensor, kind: str, extent: List[int], kernel: List[int], 
             library.call("pnet_set_indices", of, POINTER(c_int32).from_buffer(c_void_p(voxels.data_ptr())), voxels.numel())
         by_out, by_in, count = _calls.pack(of, given.device)
         return voxels, by_out, by_in, _sizes(by_out, count)
+
+
+voxel_set = custom_op("pnet::voxel_set", mutates_args=())(make_voxel_set)
 
 
 def _fake_set(like: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
