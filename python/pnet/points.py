@@ -63,13 +63,19 @@ class Points(_handle.Computing):
         self._info = library.pnet_points_info()
         self._call("pnet_points_counts", byref(self._info))
 
+    @classmethod
+    def _of(cls, made: c_void_p) -> Points:
+        """Points that the library has made."""
+        found = cls.__new__(cls)
+        found._begin(made)
+        return found
+
     def grid(self, cell: float) -> Points:
         """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of
         a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
-        made, level = c_void_p(), Points.__new__(Points)
+        made = c_void_p()
         self._call("pnet_points_grid", cell, byref(made))
-        level._begin(made)
-        return level
+        return self._of(made)
 
     @property
     def rows(self) -> int:
@@ -234,12 +240,8 @@ class Buckets(_handle.Computing):
         return found
 
 
-def point_loss(kind: str, x: Points, y: Points, gradients: bool = False, **options):
-    """A loss between two sets of points, x being predicted: "chamfer", "dcd", "hypercd", "infocd", "emd", "sinkhorn", "apml".
-
-    options    members of struct pnet_loss_options, such as squares=False, tau=0.5 or lambda_=0.1; others are those of a model
-    gradients  returns (loss, gradient by the positions of x, gradient by those of y), else the loss alone
-    """
+def _loss_options(kind: str, options: dict) -> library.pnet_loss_options:
+    """The options of the library: those of a model, but for what `options` says."""
     chosen = library.pnet_loss_options()
     library.call("pnet_loss_default", library.choice("kind", library.LOSSES, kind), byref(chosen))
     known = {name for name, _ in chosen._fields_} - {"size", "kind"}
@@ -248,6 +250,16 @@ def point_loss(kind: str, x: Points, y: Points, gradients: bool = False, **optio
         if member not in known:
             raise library.refuse(f"a loss has no option {name!r}, expected one of {', '.join(sorted(known))}")
         setattr(chosen, member, value)
+    return chosen
+
+
+def point_loss(kind: str, x: Points, y: Points, gradients: bool = False, **options):
+    """A loss between two sets of points, x being predicted: "chamfer", "dcd", "hypercd", "infocd", "emd", "sinkhorn", "apml".
+
+    options    members of struct pnet_loss_options, such as squares=False, tau=0.5 or lambda_=0.1; others are those of a model
+    gradients  returns (loss, gradient by the positions of x, gradient by those of y), else the loss alone
+    """
+    chosen = _loss_options(kind, options)
     loss, need = c_float(), library.pnet_loss_bytes()
     _call("pnet_loss_workspace", [x, y], byref(chosen), byref(need))
     kept = numpy.empty(need.kept // 16 + 1, numpy.complex128)  # 16 bytes an element, as it must be aligned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from ctypes import c_void_p, pointer
 
@@ -61,15 +62,54 @@ def place(device: torch.device, options) -> None:
         options.allocator = _allocator(device.index)
 
 
-def make(name: str, *arguments) -> c_void_p:
-    """Calls a function that makes an object; where PyTorch had no memory for it, its exception is raised."""
-    made = c_void_p()
+@contextlib.contextmanager
+def own_errors():
+    """Where PyTorch had no memory for a call of the library, its own exception is raised."""
     _kept.why = None
     try:
-        library.call(name, *arguments, made)
+        yield
     except library.Error:
         why, _kept.why = _kept.why, None
         if why is not None:
             raise why
         raise
+
+
+def make(name: str, *arguments) -> c_void_p:
+    """Calls a function that makes an object."""
+    made = c_void_p()
+    with own_errors():
+        library.call(name, *arguments, made)
     return made
+
+
+def home(device: torch.device) -> torch.cuda.Stream | None:
+    """The stream of what is made now: the current one of a GPU."""
+    check(device)
+    return torch.cuda.current_stream(device) if device.type == "cuda" else None
+
+
+@contextlib.contextmanager
+def on_home(stream: torch.cuda.Stream | None):
+    """Calls inside put their work on this stream: it comes behind what the current stream has, and before what that gets then."""
+    current = None if stream is None else torch.cuda.current_stream(stream.device)
+    away = current is not None and current.cuda_stream != stream.cuda_stream
+    if away:
+        stream.wait_stream(current)
+    yield
+    if away:
+        current.wait_stream(stream)
+
+
+@contextlib.contextmanager
+def reading(stream: torch.cuda.Stream | None):
+    """Gives the number of the current stream, for calls that read there what was made on `stream`: whose memory goes back to that
+    stream, so that it must know of them."""
+    if stream is None:
+        yield 0
+        return
+    current = raw_stream(stream.device_index)
+    yield current
+    # a graph that is recorded keeps its work to itself; what it reads lives as long as the graph
+    if current != stream.cuda_stream and not torch.cuda.is_current_stream_capturing():
+        stream.wait_stream(torch.cuda.current_stream(stream.device))

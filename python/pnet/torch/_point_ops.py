@@ -6,25 +6,17 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
-from pnet import _library as library
-from pnet import points as arrays
+from pnet.torch import _geometry
 from pnet.torch._ops import _no_second
-from pnet.torch._points import _array, held
-
-
-def _tensor(given) -> Tensor:
-    return torch.from_numpy(given)
+from pnet.torch._points import held
 
 
 @custom_op("pnet::map", mutates_args=())
 def point_map(features: Tensor, token: Tensor, rows: int, kind: str) -> Tuple[Tensor, Tensor]:
-    """pnet_map_forward: [rows, channels] of features float32, and the rows that maxima came from, int32; [0, channels] of other
-    kinds."""
-    made, x = held(token), _array("features", features)
-    if kind == "max":
-        result, argmax = made.forward(x, argmax=True)
-        return _tensor(result), _tensor(argmax)
-    return _tensor(made.forward(x)), features.new_empty((0, features.shape[1]), dtype=torch.int32)
+    """pnet_map_forward: [rows, channels] of features, float32 or on a GPU also of 16 bits, and the rows that maxima came from,
+    int32; [0, channels] of other kinds."""
+    result, argmax = held(token).forward(features)
+    return result, features.new_empty((0, features.shape[1]), dtype=torch.int32) if argmax is None else argmax
 
 
 @point_map.register_fake
@@ -36,7 +28,7 @@ def _(features, token, rows, kind):
 @custom_op("pnet::map_grad", mutates_args=())
 def map_grad(gradient: Tensor, argmax: Tensor, token: Tensor, rows: int, kind: str) -> Tensor:
     """pnet_map_backward: [rows, channels] of gradient [rows of the output, channels]."""
-    return _tensor(held(token).backward(_array("gradient", gradient), argmax.numpy() if kind == "max" else None))
+    return held(token).backward(gradient, argmax if kind == "max" else None)
 
 
 @map_grad.register_fake
@@ -62,21 +54,20 @@ map_grad.register_autograd(_no_second("pnet::map"))
 
 @custom_op("pnet::attend", mutates_args=())
 def attend(qkv: Tensor, token: Tensor, heads: int, scale: float) -> Tuple[Tensor, Tensor]:
-    """pnet_attend_forward: [rows, C] of qkv float32 [rows, 3 C], and log_sum [rows, heads] for the backward. scale 0: usual."""
-    result, log_sum = held(token).attend(_array("qkv", qkv), heads, scale or None)
-    return _tensor(result), _tensor(log_sum)
+    """pnet_attend_forward: [rows, C] of qkv [rows, 3 C], float32 or on a GPU also of 16 bits, and log_sum float32 [rows, heads]
+    for the backward. scale 0: the usual one."""
+    return held(token).forward(qkv, heads, scale)
 
 
 @attend.register_fake
 def _(qkv, token, heads, scale):
-    return qkv.new_empty((qkv.shape[0], qkv.shape[1] // 3)), qkv.new_empty((qkv.shape[0], heads))
+    return qkv.new_empty((qkv.shape[0], qkv.shape[1] // 3)), qkv.new_empty((qkv.shape[0], heads), dtype=torch.float32)
 
 
 @custom_op("pnet::attend_grad", mutates_args=())
 def attend_grad(gradient: Tensor, qkv: Tensor, result: Tensor, log_sum: Tensor, token: Tensor, scale: float) -> Tensor:
     """pnet_attend_backward: [rows, 3 C]."""
-    given = (_array(name, t) for name, t in (("qkv", qkv), ("result", result), ("log_sum", log_sum), ("gradient", gradient)))
-    return _tensor(held(token).attend_backward(*given, scale or None))
+    return held(token).backward(qkv, result, log_sum, gradient, scale)
 
 
 @attend_grad.register_fake
@@ -103,16 +94,9 @@ attend_grad.register_autograd(_no_second("pnet::attend"))
 def point_loss(x: Tensor, y: Tensor, x_splits: Optional[Tensor], y_splits: Optional[Tensor], kind: str, names: str,
                values: List[float], gradients: bool) -> Tuple[Tensor, Tensor, Tensor]:
     """pnet_loss_forward with options of these names, between spaces, and with `gradients` those by x and y, else [0, 3]."""
-    points = []
-    for name, positions, splits in (("x", x, x_splits), ("y", y, y_splits)):
-        begins = None if splits is None else _array(f"{name}_splits", splits)
-        points.append(arrays.Points(_array(name, positions), row_splits=begins))
     whole = ("rounds", "most", "entries", "squares", "at_least_one", "sums")
     options = {name: int(value) if name in whole else value for name, value in zip(names.split(), values)}
-    found = arrays.point_loss(kind, *points, gradients=gradients, **options)
-    if gradients:
-        return torch.tensor(found[0]), _tensor(found[1]), _tensor(found[2])
-    return torch.tensor(found), x.new_empty((0, 3)), y.new_empty((0, 3))
+    return _geometry.loss(kind, x, y, x_splits, y_splits, options, gradients)
 
 
 @point_loss.register_fake

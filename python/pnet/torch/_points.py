@@ -1,4 +1,5 @@
-"""Points and their levels as tensors: sets between them, maps, attention, losses. Geometry is made by the library, on the CPU."""
+"""Points and their levels as tensors: sets between them, maps, attention, losses. The library makes the geometry, where the
+positions lie."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import functools
 import itertools
 import threading
 import weakref
+from ctypes import byref
 
 import torch
 from torch import Tensor
 
 from pnet import _library as library
 from pnet import points as arrays
-from pnet.torch import _calls, _sums
+from pnet.torch import _calls, _device, _geometry, _sums
 from pnet.torch._calls import Triplets
 
 _held: dict[int, object] = {}  # what tokens stand for
@@ -37,12 +39,6 @@ def held(token: Tensor):
         raise library.refuse("the geometry of this token is not there: it was made in another process, or is a copy of one that "
                              "was forgotten")
     return found
-
-
-def _array(name: str, given: Tensor):
-    if given.device.type != "cpu":
-        raise library.refuse(f"{name} is on {given.device}: points are there on the CPU so far")
-    return given.detach().numpy()
 
 
 class PointSet:
@@ -75,32 +71,34 @@ class PointSet:
 class PointMap:
     """How rows of some points are made of rows of others, without learned weights: made by Points.map()."""
 
-    def __init__(self, made: arrays.PointMap, kind: str):
-        self._token, self.kind = hold(made), kind
-        self.rows_out, self.rows_in = made._rows_out, made._rows_in
+    def __init__(self, made: _geometry.Map, kind: str):
+        self._token, self.kind, self._there = hold(made), kind, made.device.type == "cuda"
+        self.rows_out, self.rows_in = made.made._rows_out, made.made._rows_in
 
     def __call__(self, features: Tensor) -> Tensor:
         """[rows_in, channels] to [rows_out, channels]."""
-        wide = _float("features", features)
-        return torch.ops.pnet.map(wide, self._token, self.rows_out, self.kind)[0].to(features.dtype)
+        given = _kind_of("features", features, features.dtype, self._there)
+        return torch.ops.pnet.map(given, self._token, self.rows_out, self.kind)[0].to(features.dtype)
 
 
 class Buckets:
     """Points of each sample in an order, cut into buckets and scopes: made by Points.buckets()."""
 
-    def __init__(self, made: arrays.Buckets):
-        self._token, self.rows = hold(made), made._rows
+    def __init__(self, made: _geometry.Scopes):
+        self._token, self.rows, self._there = hold(made), made.made._rows, made.device.type == "cuda"
 
     def attend(self, qkv: Tensor, heads: int = 1, scale: float | None = None) -> Tensor:
         """pnet.torch.attend()."""
         kind = _sums.result_type(qkv)
-        return torch.ops.pnet.attend(_float("qkv", qkv), self._token, heads, scale or 0.0)[0].to(kind)
+        given = _kind_of("qkv", qkv, kind, self._there)
+        return torch.ops.pnet.attend(given, self._token, heads, scale or 0.0)[0].to(kind)
 
 
-def _float(name: str, given: Tensor) -> Tensor:
+def _kind_of(name: str, given: Tensor, kind: torch.dtype, there: bool) -> Tensor:
+    """Features as the library computes with them: on a GPU in the type of the result, on the CPU in float32."""
     if given.dtype is not torch.float32 and given.dtype not in _calls.NARROW:
         raise library.refuse(f"{name} is {given.dtype}: expected float32, bfloat16 or float16")
-    return given.float()
+    return given.to(kind if there else torch.float32)
 
 
 def _once(make):
@@ -128,19 +126,20 @@ class Points:
     sample      int32 or int64 [rows]: the sample of each row, of `batches`
     cell        metres: the finest cells that will be sampled, along which points lie inside; 0: along cells of their own
 
-    Levels, sets, maps and buckets are made once and kept with the points. Raises pnet.Error, which names the row of a coordinate
-    that is not finite, or of a wrong sample.
+    All of these, and all features, lie on one device. Levels, sets, maps and buckets are made once and kept with the points; on a
+    GPU making one waits for the stream that was the current one when the points were made. Raises pnet.Error, which names the row
+    of a coordinate that is not finite, or of a wrong sample.
     """
 
     def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int = 0,
                  cell: float = 0):
-        splits, samples = (None if given is None else _array(name, given) for name, given in (
-            ("row_splits", row_splits), ("sample", sample)))
-        self._begin(positions, arrays.Points(_array("positions", positions), row_splits=splits, sample=samples, batches=batches,
-                                             cell=cell))
+        home = _device.home(positions.device)
+        made = _geometry.points(positions, row_splits, sample, batches, cell)
+        self._begin(positions, made, home, made.rows)
 
-    def _begin(self, positions: Tensor, points: arrays.Points) -> None:
+    def _begin(self, positions: Tensor, points: arrays.Points, home: torch.cuda.Stream | None, given: int) -> None:
         self.positions, self._points = positions, points
+        self._home, self._given = home, given  # the stream of all that is made of them, and the rows of the positions given first
         self._levels: dict[float, Points] = {}
         self._made: weakref.WeakKeyDictionary[Points, dict] = weakref.WeakKeyDictionary()
         self._making = threading.RLock()
@@ -162,17 +161,29 @@ class Points:
         """The edge of a level's cells, metres; 0: these are no level."""
         return self._points.cell
 
+    @property
+    def device(self) -> torch.device:
+        return self.positions.device
+
+    def _get(self, name: str, of: arrays.Points, *others: arrays.Points, width: int = 0) -> Tensor:
+        """What a function fills: float32 [rows, width], or int32 [rows]."""
+        shape, dtype = ((of.rows, width), torch.float32) if width else (of.rows, torch.int32)
+        found = torch.empty(shape, dtype=dtype, device=self.device)
+        with _device.on_home(self._home), _device.own_errors():
+            arrays._call(name, [of, *others], byref(_geometry.filled(found)))
+        return found
+
     def samples(self) -> Tensor:
         """The sample of each row, int32 [rows]."""
-        return torch.from_numpy(self._points.samples())
+        return self._get("pnet_points_samples", self._points)
 
     def sources(self) -> Tensor:
         """The row of the positions given first that each row was, int32 [rows]."""
-        return torch.from_numpy(self._points.sources())
+        return self._get("pnet_points_sources", self._points)
 
     def parents(self, coarse: Points) -> Tensor:
         """The row of a level, sampled from these points, that each row belongs to, int32 [rows]."""
-        return torch.from_numpy(self._points.parents(coarse._points))
+        return self._get("pnet_points_parents", self._points, coarse._points)
 
     @torch.compiler.disable
     def grid(self, cell: float) -> Points:
@@ -180,16 +191,18 @@ class Points:
         a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
         with self._making:
             if cell not in self._levels:
-                made = self._points.grid(cell)
+                with _device.own_errors():
+                    made = self._points.grid(cell)
                 if made.rows == self.rows and made.cell == self.cell:
                     return self  # its own cells
                 level = Points.__new__(Points)
-                positions = torch.from_numpy(made.positions())
                 if self.positions.requires_grad:
-                    place = torch.empty(int(self._points.sources().max(initial=0)) + 1, dtype=torch.long)
-                    place[self.sources().long()] = torch.arange(self.rows)
-                    positions = self.positions[place[torch.from_numpy(made.sources()).long()]]
-                level._begin(positions, made)
+                    place = torch.empty(self._given, dtype=torch.long, device=self.device)
+                    place[self.sources().long()] = torch.arange(self.rows, device=self.device)
+                    positions = self.positions[place[self._get("pnet_points_sources", made).long()]]
+                else:
+                    positions = self._get("pnet_points_positions", made, width=3)
+                level._begin(positions, made, self._home, self._given)
                 self._levels[cell] = level
             return self._levels[cell]
 
@@ -206,21 +219,30 @@ class Points:
         degrade      "voxel", or some of "centre", "neighbour", "kernel"
         """
         given = self if source is None else source
-        made = arrays.PointSet(self._points, given._points, kernel, radius=radius, knn=knn, shape=shape, degrade=degrade)
-        blocks = _calls.pack(made._use(), torch.device("cpu"))
-        return PointSet(Triplets(*blocks, made.rows_out, made.rows_in, made.taps).adopt(made))
+        with _device.own_errors():
+            made = arrays.PointSet(self._points, given._points, kernel, radius=radius, knn=knn, shape=shape, degrade=degrade)
+        with _device.on_home(self._home):
+            blocks = _calls.pack(made._use(), self.device)
+        found = Triplets(*blocks, made.rows_out, made.rows_in, made.taps)
+        if self._home is None:
+            return PointSet(found.adopt(made))
+        return PointSet(found.made())  # the blocks have all that its sums read there
 
     @_once
     def map(self, source: Points, kind: str, *, k: int = 3, outside: str = "zero") -> PointMap:
         """How rows of these points are made of rows of `source`: the functions pool, upsample and interpolate."""
-        return PointMap(arrays.PointMap(self._points, source._points, kind, k=k, outside=outside), kind)
+        with _device.own_errors():
+            made = arrays.PointMap(self._points, source._points, kind, k=k, outside=outside)
+        return PointMap(_geometry.Map(made, self.device, self._home), kind)
 
     @_once
     def buckets(self, order: str = "z", *, bucket: int = 512, scope: int = 8, shift: int = 0, stride: int = 1, wrap: bool = False,
                 cell: float | None = None) -> Buckets:
         """Buckets of each sample's points along an order, for attend(): the options of the layer attend of a model."""
-        return Buckets(arrays.Buckets(self._points, order, bucket=bucket, scope=scope, shift=shift, stride=stride, wrap=wrap,
-                                      cell=cell))
+        with _device.own_errors():
+            made = arrays.Buckets(self._points, order, bucket=bucket, scope=scope, shift=shift, stride=stride, wrap=wrap,
+                                  cell=cell)
+        return Buckets(_geometry.Scopes(made, self.device, self._home))
 
 
 def pool(features: Tensor, points: Points, level: Points, kind: str = "mean") -> Tensor:
@@ -268,6 +290,6 @@ def point_loss(kind: str, x: Tensor, y: Tensor, *, x_splits: Tensor | None = Non
     library.choice("kind", library.LOSSES, kind)
     names = sorted(options)
     wanted = torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)
-    given = [_float(name, t) for name, t in (("x", x), ("y", y))]
+    given = [_kind_of(name, t, torch.float32, True) for name, t in (("x", x), ("y", y))]
     return torch.ops.pnet.point_loss(*given, x_splits, y_splits, kind, " ".join(names), [float(options[name]) for name in names],
                                      wanted)[0]
