@@ -33,13 +33,13 @@ def _give(_, memory: int, size: int, stream: int | None) -> None:
 
 
 _callbacks = {"take": library.TAKE(_take), "give": library.GIVE(_give)}
-_allocators: dict[int, object] = {}
+_allocators: dict[int, library.pnet_allocator] = {}
 
 
-def _allocator(index: int):
+def allocator(index: int) -> library.pnet_allocator:
     """PyTorch's caching allocator of a GPU, whose callbacks get its number, from 1."""
     if index not in _allocators:
-        _allocators[index] = pointer(library.pnet_allocator(context=index + 1, **_callbacks))
+        _allocators[index] = library.pnet_allocator(context=index + 1, **_callbacks)
     return _allocators[index]
 
 
@@ -59,7 +59,7 @@ def place(device: torch.device, options) -> None:
     if device.type == "cuda":
         options.device = b"cuda:%d" % device.index
         options.stream = raw_stream(device.index) or None
-        options.allocator = _allocator(device.index)
+        options.allocator = pointer(allocator(device.index))
 
 
 @contextlib.contextmanager
@@ -108,7 +108,7 @@ def reading(stream: torch.cuda.Stream | None):
     if stream is None:
         yield 0
         return
-    current = raw_stream(stream.device_index)
+    current = raw_stream(stream.device.index)
     yield current
     # a graph that is recorded keeps its work to itself; what it reads lives as long as the graph
     if current != stream.cuda_stream and not torch.cuda.is_current_stream_capturing():

@@ -147,8 +147,8 @@ class Scopes(_Through):
 
 def loss(kind: str, x: Tensor, y: Tensor, x_splits: Tensor | None, y_splits: Tensor | None, options: dict,
          gradients: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """A loss, a tensor with one number where x and y lie, and its gradients by x and y, or [0, 3]. On a GPU making points of x and
-    y waits for the current stream; the loss does not."""
+    """A loss, a tensor with one number where x and y lie, and its gradients by x and y, or [0, 3]. On a GPU making points of x
+    and y waits for the current stream; the loss does not."""
     if y.device != x.device:
         raise library.refuse(f"y is on {y.device}, expected {x.device}: both sets of points lie together")
     home, chosen = _device.home(x.device), arrays._loss_options(kind, options)

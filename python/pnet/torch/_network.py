@@ -11,6 +11,55 @@ from torch.autograd.function import once_differentiable
 from pnet import _library as library
 from pnet.model import Model
 from pnet.session import Session
+from pnet.torch import _device
+
+
+class _Running:
+    """A session where the parameters lie, for tensors there. On a GPU its work is that of the current stream."""
+
+    def __init__(self, model: Model, device: torch.device, precision: str, seed: int):
+        self.device, self.model, self._home = device, model, _device.home(device)
+        if self._home is None:
+            self._session = model.session(seed=seed)
+            return
+        with _device.own_errors():
+            self._session = model.session(f"cuda:{device.index}", precision, seed=seed, arrays="device",
+                                          stream=self._home.cuda_stream, allocator=_device.allocator(device.index))
+
+    def call(self, name: str, *arguments, **named):
+        """A method of the session, with arrays that _lent made."""
+        with _device.on_home(self._home), _device.own_errors():
+            return getattr(self._session, name)(*arguments, **named)
+
+    @staticmethod
+    def _lent(given):
+        """A tensor as a session takes it: on the CPU as an array of NumPy, which has its memory."""
+        if not isinstance(given, Tensor):
+            return given
+        return given.detach().contiguous() if given.is_cuda else given.detach().numpy()
+
+    def bind(self, batch: Mapping[str, Tensor]) -> None:
+        for name, value in batch.items():
+            if isinstance(value, Tensor) and value.device != self.device:
+                raise library.refuse(f"{name} is on {value.device}, expected {self.device}, where the network is")
+        kept = {name: self._lent(value) for name, value in batch.items()}
+        self.call("bind", kept)
+
+    def set_weight(self, name: str, value: Tensor) -> None:
+        self.call("set_weight", name, self._lent(value))
+
+    def backward(self, gradients: Mapping[str, Tensor]) -> None:
+        kept = {name: self._lent(value.contiguous()) for name, value in gradients.items()}
+        self.call("backward", kept)
+
+    def copy_weights(self, source: _Running) -> None:
+        self.call("copy_weights", source._session)
+
+    def read(self, method: str, *name: str, like: Sequence[int]) -> Tensor:
+        """What a method of the session fills, of this shape."""
+        found = torch.empty(like, device=self.device)
+        self.call(method, *name, out=self._lent(found))
+        return found
 
 
 class _Losses(torch.autograd.Function):
@@ -18,9 +67,9 @@ class _Losses(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, network: Network, batch, *parameters: Tensor) -> Tensor:
-        losses, gradients = network._gradients(batch)
+        loss, gradients = network._gradients(batch)
         ctx.save_for_backward(*gradients)
-        return torch.tensor(losses, dtype=torch.float32)
+        return loss
 
     @staticmethod
     @once_differentiable
@@ -34,7 +83,8 @@ class _Outputs(torch.autograd.Function):
     @staticmethod
     def forward(ctx, network: Network, batch, fields: list[str], *differentiated: Tensor) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
-        ctx.network, ctx.fields, ctx.turn = network, fields, network._pass(batch)
+        ctx.network, ctx.turn = network, network._pass(batch)
+        ctx.fields = {name: batch[name].shape for name in fields}
         return network._read()
 
     @staticmethod
@@ -58,6 +108,11 @@ class Network(nn.Module):
     network's next batch, and once. In evaluation they have no gradients.
     A batch is a dict of tensors, as Session.bind takes it; rows of points have its order, those of a level the order of
     Model.outputs.
+
+    On a GPU (network.cuda()) parameters and the tensors of a batch lie there, and results too. Products are those of autocast, or
+    else as torch.set_float32_matmul_precision says; parameters, results and gradients are float32. A batch waits for the GPU,
+    because counts of its geometry come to the host, and so do the model's own losses; outputs and backward do not wait. No CUDA
+    graph can record a network, which records its own.
     """
 
     def __init__(self, text_or_path, params: Mapping[str, object] = {}, mode: str | None = None, class_weights=None,
@@ -69,12 +124,12 @@ class Network(nn.Module):
         self._turn = 0  # how many batches have passed forward
         self._losses = None
         self._forget()
-        session = self._trains()
-        session.init()
-        self._names = [w.name for w in session.model.weights]
+        session = self._session("train", torch.device("cpu"), "fp32")
+        self._shapes = {w.name: w.shape for w in session.model.weights}
+        self._names = list(self._shapes)
         self._trained = [w.name for w in session.model.weights if w.trained]
         for weight in session.model.weights:
-            value = torch.from_numpy(session.weight(weight.name))
+            value = session.read("weight", weight.name, like=weight.shape)
             owner, last = self._place(weight.name)
             if weight.trained:
                 owner.register_parameter(last, nn.Parameter(value))
@@ -96,32 +151,51 @@ class Network(nn.Module):
         return getattr(owner, last)
 
     def _forget(self) -> None:
-        self._sessions: dict[str, Session] = {}
+        self._models: dict[str, Model] = {}
+        self._sessions: dict[tuple, _Running] = {}
+        self._passed = None  # the session of the last pass
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_sessions": {}}  # a copy makes its own when it runs
+        return {**self.__dict__, "_models": {}, "_sessions": {}, "_passed": None}  # a copy makes its own when it runs
 
-    def _session(self, purpose: str) -> Session:
-        if purpose not in self._sessions:
+    def _model(self, purpose: str) -> Model:
+        if purpose not in self._models:
             more = {} if purpose == "infer" else {
                 "class_weights": self._class_weights, "outputs": self._outputs, "input_gradients": self._by_inputs}
-            model = Model(purpose=purpose, **self._made_of, **more)
-            self._sessions[purpose] = model.session(seed=self._seed)
+            self._models[purpose] = Model(purpose=purpose, **self._made_of, **more)
+        return self._models[purpose]
+
+    def _session(self, purpose: str, device: torch.device, precision: str) -> _Running:
+        rule = purpose, device, precision
+        if rule not in self._sessions:
+            self._sessions = {known: made for known, made in self._sessions.items() if known[1] == device}  # it has moved
+            made = _Running(self._model(purpose), device, precision, self._seed)
             if purpose == "train":
-                self._sessions[purpose].init()  # all of them are replaced before anything is computed
-        return self._sessions[purpose]
+                made.call("init")  # all of them are replaced before anything is computed
+            self._sessions[rule] = made
+        return self._sessions[rule]
 
-    def _trains(self) -> Session:
-        return self._session("train")
-
-    def _filled(self) -> Session:
-        """The session of training with the weights that the parameters have now."""
-        session = self._trains()
+    def _where(self) -> tuple[torch.device, str]:
+        """The device of the parameters, and the precision of products there."""
+        device = self._tensor(self._names[0]).device
         for name in self._names:
             given = self._tensor(name)
-            if given.device.type != "cpu" or given.dtype != torch.float32:
-                raise library.refuse(f"{name} is {given.dtype} on {given.device}: a Network is float32 on the CPU")
-            session.set_weight(name, given.detach().numpy())
+            if given.device != device or given.dtype != torch.float32:
+                raise library.refuse(f"{name} is {given.dtype} on {given.device}: a Network is float32, and on one device")
+        _device.check(device)
+        if device.type == "cpu":
+            return device, "fp32"
+        if torch.cuda.is_current_stream_capturing():
+            raise library.refuse("a CUDA graph cannot record a Network, which records its own")
+        if torch.is_autocast_enabled("cuda"):
+            return device, {torch.bfloat16: "bf16", torch.float16: "fp16"}[torch.get_autocast_dtype("cuda")]
+        return device, "fp32" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+
+    def _filled(self) -> _Running:
+        """The session of training with the weights that the parameters have now."""
+        session = self._session("train", *self._where())
+        for name in self._names:
+            session.set_weight(name, self._tensor(name).contiguous())
         return session
 
     @staticmethod
@@ -129,46 +203,53 @@ class Network(nn.Module):
         """The fields that require a gradient."""
         return [name for name, value in batch.items() if isinstance(value, Tensor) and value.requires_grad]
 
-    def _arrays(self, batch: Mapping[str, Tensor]) -> dict:
+    def _bind(self, session: _Running, batch: Mapping[str, Tensor]) -> None:
         for name in self._wanted(batch):
             if not self._by_inputs:
                 raise library.refuse(f"{name} requires a gradient: that takes a Network with outputs and input_gradients")
-        return {name: value.detach().numpy() if isinstance(value, Tensor) else value for name, value in batch.items()}
+        session.bind(batch)
 
     def _pass(self, batch: Mapping[str, Tensor]) -> int:
         """Runs forward as training does it; returns the number of the pass."""
         session = self._filled()
-        session.bind(self._arrays(batch))
-        session.forward_training()
+        self._bind(session, batch)
+        session.call("forward_training")
         self._keep_statistics(session)
+        self._passed = session
         self._turn += 1
         return self._turn
 
     def _read(self) -> tuple[Tensor, ...]:
-        return tuple(torch.from_numpy(self._trains().output(name)) for name in self._outputs)
+        session = self._passed
+        return tuple(session.read("output", name, like=session.call("output_shape", name)) for name in self._outputs)
 
-    def _back(self, turn: int, gradients: Sequence[Tensor | None], fields: Sequence[str]) -> list[Tensor]:
+    def _back(self, turn: int, gradients: Sequence[Tensor | None], fields: Mapping[str, torch.Size]) -> list[Tensor]:
         """The gradients of all parameters that are trained, then of fields."""
         if turn != self._turn:
             raise library.refuse("the network has computed another batch since: backward comes before the next one")
-        session = self._trains()
-        session.backward({name: g.numpy() for name, g in zip(self._outputs, gradients) if g is not None})
-        return [torch.from_numpy(session.gradient(name)) for name in self._trained] + [
-            torch.from_numpy(session.input_gradient(name)) for name in fields]
+        session = self._passed
+        session.backward({name: g for name, g in zip(self._outputs, gradients) if g is not None})
+        of_fields = [session.read("input_gradient", name, like=(shape[0], shape[1:].numel())).reshape(shape)
+                     for name, shape in fields.items()]
+        return self._of_parameters(session) + of_fields
 
-    def _keep_statistics(self, session: Session) -> None:
+    def _of_parameters(self, session: _Running) -> list[Tensor]:
+        return [session.read("gradient", name, like=self._shapes[name]) for name in self._trained]
+
+    def _keep_statistics(self, session: _Running) -> None:
         for name in self._names:
             if name not in self._trained:  # training has updated running statistics
-                self._tensor(name).copy_(torch.from_numpy(session.weight(name)))
+                self._tensor(name).copy_(session.read("weight", name, like=self._shapes[name]))
 
-    def _gradients(self, batch) -> tuple[float, list[Tensor]]:
+    def _gradients(self, batch) -> tuple[Tensor, list[Tensor]]:
+        """The sum of the losses, and its gradients by the parameters that are trained."""
         session = self._filled()
-        session.bind(self._arrays(batch))
-        session.gradients()
+        self._bind(session, batch)
+        session.call("gradients")
         self._turn += 1
         self._keep_statistics(session)
-        self._losses = {o.name: session.objective(o.name) for o in session.model.objectives if not o.metric}
-        return sum(self._losses.values()), [torch.from_numpy(session.gradient(name)) for name in self._trained]
+        self._losses = {o.name: session.call("objective", o.name) for o in session.model.objectives if not o.metric}
+        return torch.tensor(sum(self._losses.values()), device=session.device), self._of_parameters(session)
 
     @property
     def losses(self) -> dict[str, float]:
@@ -181,12 +262,13 @@ class Network(nn.Module):
     def objectives(self, batch: Mapping[str, Tensor]) -> dict[str, float]:
         """Losses and metrics of a batch, as in evaluation."""
         session = self._evaluated(batch)
-        return {o.name: session.objective(o.name) for o in session.model.objectives}
+        return {o.name: session.call("objective", o.name) for o in session.model.objectives}
 
-    def _evaluated(self, batch: Mapping[str, Tensor]) -> Session:
+    def _evaluated(self, batch: Mapping[str, Tensor]) -> _Running:
         session = self._filled()
-        session.bind(self._arrays(batch))
-        session.forward()
+        self._bind(session, batch)
+        session.call("forward")
+        self._passed = session
         self._turn += 1
         return session
 
@@ -203,8 +285,9 @@ class Network(nn.Module):
             return dict(zip(self._outputs, found))
         if self.training:
             return _Losses.apply(self, batch, *(self._tensor(name) for name in self._trained))
-        session = self._session("infer")
-        session.copy_weights(self._filled())
-        session.bind(self._arrays(batch))
-        session.forward()
-        return torch.from_numpy(session.result())
+        filled = self._filled()
+        session = self._session("infer", *self._where())
+        session.copy_weights(filled)
+        self._bind(session, batch)
+        session.call("forward")
+        return session.read("result", like=session.call("result_shape"))

@@ -193,7 +193,7 @@ class Outputs(support.Case):
         own, net = pnet.torch.Network(package.SCENE, seed=7), pnet.torch.Network(package.SCENE, seed=7, outputs=["y"])
         own(batch).backward()
         points = pnet.torch.Points(batch["cloud.xyz"])
-        cells = points.grid(net._trains().model.outputs[0].cell)
+        cells = points.grid(net._model("train").outputs[0].cell)
         scores = pnet.torch.upsample(net(batch)["y"], cells, points)
         torch.nn.functional.cross_entropy(scores, batch["cloud.label"].long()).backward()
         whole = max(parameter.grad.norm().item() for parameter in own.parameters())
