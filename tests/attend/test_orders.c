@@ -103,8 +103,21 @@ static void test_golden_keys(void)
 static void test_hilbert(void)
 {
     static const uint32_t first[8] = {0, 1, 3, 2, 6, 7, 5, 4}; /* x y z as bits, along the curve */
+    /* The same for two bits, x y z as digits: by the inverse, which goes from a place through its Gray code to the voxel
+       (Skilling 2004; decode() of Point Transformer V3 gives these). */
+    static const uint16_t second[64] = {0x000, 0x010, 0x110, 0x100, 0x101, 0x111, 0x011, 0x001,
+        0x002, 0x003, 0x103, 0x102, 0x112, 0x113, 0x013, 0x012, 0x022, 0x023, 0x033, 0x032, 0x132,
+        0x133, 0x123, 0x122, 0x121, 0x021, 0x031, 0x131, 0x130, 0x030, 0x020, 0x120, 0x220, 0x320,
+        0x330, 0x230, 0x231, 0x331, 0x321, 0x221, 0x222, 0x223, 0x233, 0x232, 0x332, 0x333, 0x323,
+        0x322, 0x312, 0x313, 0x213, 0x212, 0x202, 0x203, 0x303, 0x302, 0x301, 0x311, 0x211, 0x201,
+        0x200, 0x210, 0x310, 0x300};
     for (uint32_t n = 0; n < 8; n++)
         CHECK(pnet_hilbert_key(first[n] >> 2, first[n] >> 1 & 1, first[n] & 1, 1) == n);
+    for (int n = 0; n < 64; n++) {
+        uint32_t v = second[n];
+        CHECKF(pnet_hilbert_key(v >> 8, v >> 4 & 15, v & 15, 2) == (uint64_t)n,
+            "voxel %03x is not at place %d", v, n);
+    }
     for (int bits = 1; bits <= 5; bits++) {
         uint32_t edge = 1u << bits, all = edge * edge * edge, wrong = 0;
         uint32_t *voxel = malloc(all * sizeof *voxel);
