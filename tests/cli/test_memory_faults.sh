@@ -65,6 +65,34 @@ loss l = mse(y, full.at -> pool(mean, to=sample))
 END
 printf 'data: meshes\nsteps: 3\nbatch_size: 2\nworkers: 0\neval_every: 0\naugment: {flip: [x, z], jitter: 1mm}\ninputs: {partial: {at: [x, y, z]}, full: {at: [x, y, z]}}\n' >"$in/meshes.yaml"
 run 0 train "$in/two.pnet" --config "$in/meshes.yaml" -o "$in/meshes.run" -q -j 1
+# Points that a network generates, compared with others; attention.
+cat >"$in/generate.pnet" <<END
+pnet 1
+input partial { xyz : position }
+input full { xyz : position }
+net few(p: cloud) {
+  return p.xyz -> linear(8) -> relu -> pool(max, to=sample) -> linear(48) -> split(to=points(sample, 16))
+}
+y = few(partial)
+loss near = chamfer(y, full.xyz)
+loss all  = apml(y, full.xyz)
+END
+cat >"$in/attend.pnet" <<END
+pnet 1
+input cloud { xyz : position
+  rgb : feature[3]
+  label : class[12] per point }
+net near(p: cloud) {
+  x = p.rgb -> pool(mean, to=grid(p, 20cm)) -> linear(24)
+  return x -> attend(1, order="hilbert", bucket=16, scope=2, shift=1) -> upsample(to=level(p)) -> linear(12)
+}
+y = near(cloud)
+loss l = cross_entropy(y, cloud.label)
+END
+printf 'data: meshes\nsteps: 2\nbatch_size: 2\nworkers: 0\neval_every: 0\n' >"$in/generate.yaml"
+printf 'data: rooms\nsteps: 2\nbatch_size: 1\nworkers: 0\neval_every: 0\n' >"$in/attend.yaml"
+run 0 train "$in/generate.pnet" --config "$in/generate.yaml" -o "$in/generate.run" -q -j 1
+run 0 train "$in/attend.pnet" --config "$in/attend.yaml" -o "$in/attend.run" -q -j 1
 
 # A session with the language server: each request, an include, an edit and a syntax error.
 say() { printf 'Content-Length: %d\r\n\r\n%s' ${#1} "$1"; }
@@ -268,12 +296,16 @@ all force 0 40 data synth shapes -o out --count 2 --points 200 -j 1 -q --force
 all infer 0 4000 infer "$model" --weights "$in/run" --input "$in/cloud.ply" -o b.ply -q -j 2
 all infer-json 0 40 infer "$shapes" --weights "$in/shapes.run" --input "$in"/shapes/val/*.ply --json -q -j 1
 all infer-two 0 40 infer "$in/two.pnet" --weights "$in/meshes.run" --input "partial=$in/meshes/p1.txt" --input "full=$in/meshes/f2.txt" --json -q -j 1
+all infer-generated 0 40 infer "$in/generate.pnet" --weights "$in/generate.run" --input "$in/meshes/p1.txt" -o b.ply -q -j 2
+all infer-attend 0 40 infer "$in/attend.pnet" --weights "$in/attend.run" --input "$in/cloud.ply" -o b.ply -q -j 2
 all infer-many 0 40 infer "$model" --weights "$in/run/last/weights.safetensors" --input "$in/rooms/train" -o many --format npy -j 1
 all eval 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" -q -j 2
 all eval-json 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" --json --each each.json -q -j 1
 all train 0 40 train "$model" --config "$in/run.yaml" -o out -q -j 2
 all train-json 0 40 train "$model" --config "$in/run.yaml" -o out --json -q -j 1
 all train-completion 0 40 train "$in/two.pnet" --config "$in/meshes.yaml" -o out -q -j 1
+all train-generated 0 40 train "$in/generate.pnet" --config "$in/generate.yaml" -o out -q -j 2
+all train-attend 0 40 train "$in/attend.pnet" --config "$in/attend.yaml" -o out -q -j 2
 all resume 0 40 train "$model" --config "$in/run.yaml" -o out --resume -q -j 1
 all finetune 0 40 train "$model" --config "$in/run.yaml" -o out --weights "$in/run" --set c=4 --steps 1 -q -j 1
 all compare 0 40 compare "$model" --config "$in/run.yaml" -o out -q -j 1
