@@ -116,6 +116,14 @@ for mode in native voxel; do
     segment scannet tests/cli/tiny.pnet $mode "$scannet/scene0006_01_vert.npy" 50000 20
     segment kitti models/minkunet18a.pnet $mode "$kitti/10/velodyne/000009.bin" 122492 19
 done
+# The recipe for attention on real scans, in two steps.
+run 0 train models/ptv3.pnet --config models/ptv3_scans.yaml --data "$work/scannet.yaml" -o "$work/scans" --device "$device" \
+    -q --steps 2 --set c=16 --set v=20cm --set-config max_points=8000
+check "scans: two steps" test "$(losses "$work/scans" | grep -cE '^[0-9.]+$')" = 2
+run 0 eval models/ptv3.pnet --weights "$work/scans" --config models/ptv3_scans.yaml --data "$work/scannet.yaml" \
+    --device "$device" --json
+check "scans: accuracy" awk -v x="$(number oa "$out")" 'BEGIN { exit !(x > 0 && x <= 1) }'
+check "scans: classes" test "$(sed 's/.*"iou.per_class":\[\([^]]*\)\].*/\1/' "$out" | tr ',' '\n' | grep -c .)" = 20
 if [ "$device" != cpu ]; then
     sed -e 's/v: 15cm, classes: 20/v: 5cm, classes: 20/; s/max_points: 12000/max_points: 50000/; s/steps: 24/steps: 40/' \
         -e 's/lr: 0.02/lr: 0.003/' "$work/scannet.run" | grep -v '^inputs' >"$work/fcgf.run"
