@@ -1,4 +1,4 @@
-"""Convolution and pools over sets of voxels, in PyTorch, on the CPU and on NVIDIA GPUs, and .pnet models as modules.
+"""Convolution and pools over sets of voxels and points, in PyTorch, on the CPU and on NVIDIA GPUs, and .pnet models as modules.
 
 pnet.torch.spconv has the interface of spconv, sparse_submanifold_conv3d that of FlexGEMM. docs/pytorch.md shows them at work.
 """
