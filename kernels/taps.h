@@ -150,8 +150,8 @@ size_t pnet_cuda_sites_merge_work(int64_t led);
 int64_t pnet_cuda_sites_merge(const struct pnet_led *l, const int32_t extent[3], void *work);
 void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t *to);
 
-/* GPU. The same on all axes at once, where `spreads` says so: a voxel is led to few. Writes splits[samples + 1] and key, with room for from->rows * pnet_taps_leads(). Returns the place of their number in
-   `work`. Nothing waits. */
+/* GPU. The same on all axes at once, where `spreads` says that a voxel is led to few. Writes splits[samples + 1], and key, which
+   has room for from->rows * pnet_taps_leads() of them. Returns the place of their number in `work`. Nothing waits. */
 bool pnet_cuda_sites_spreads(
     const struct pnet_taps *t, bool up, int64_t rows, int32_t samples, const int32_t extent[3]);
 size_t pnet_cuda_sites_spread_work(int64_t rows, const struct pnet_taps *t, bool up);
@@ -164,8 +164,8 @@ void pnet_cuda_taps_count(const struct pnet_sites *coarse, const struct pnet_sit
     const struct pnet_taps *t, int64_t *start, void *work);
 void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sites *fine,
     const struct pnet_taps *t, const int64_t *start, int32_t *other, uint16_t *cell);
-/* GPU. The transposed form of a submanifold set, which begins each row where the set does: with (i, j, k) in it (j, i, taps - 1 - k)
-   is in it too. */
+/* GPU. The transposed form of a submanifold set, which begins each row where the set does: with (i, j, k) the set has
+   (j, i, taps - 1 - k), too. */
 void pnet_cuda_taps_turn(const struct pnet_triplets *t, int32_t *other, uint16_t *cell);
 
 /* GPU. Lists from the caller: the first of count numbers that is none of 0 .. end - 1; -1: all are. work: 8 bytes */

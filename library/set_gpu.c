@@ -16,11 +16,11 @@ struct making {
     const struct pnet_taps *taps;
     bool up; /* outputs are the coarse side */
     struct pnet_sites in, out;
-    int64_t *found; /* what is wrong with the indices: the first row outside, and the first that is there twice; NULL: it was told */
+    int64_t *found; /* the first row of the indices that is outside, and the first that is there twice; NULL: they were told */
 };
 
-/* Copies the indices. Kernels go on with those that are outside as if they were not: a number that is waited for anyway brings the
-   error to the host. */
+/* Copies the indices. Kernels go on with those that are outside as if they were not: the error comes to the host with a number
+   that is waited for anyway. */
 static enum pnet_status take_indices(struct making *m, const struct pnet_array *indices)
 {
     struct pnet_set *s = m->set;

@@ -320,7 +320,7 @@ static void test_no_memory(void)
         CHECKF(counts.taken == counts.given, "%ld pieces: %ld are left", n,
             counts.taken - counts.given);
     }
-    CHECKF(n > 25, "a set takes %ld pieces", n - 1);
+    CHECKF(n > 10, "a set takes %ld pieces", n - 1);
     gpu_free(index);
     free(c.index);
 }

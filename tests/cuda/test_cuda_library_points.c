@@ -284,7 +284,7 @@ static void test_memory(void)
         CHECKF(counts.taken == counts.given && !counts.bytes && !counts.wrong,
             "%ld pieces: %ld are left", n, counts.taken - counts.given);
     }
-    CHECKF(n > 40, "all of it takes %ld pieces", n - 1);
+    CHECKF(n > 20, "all of it takes %ld pieces", n - 1);
     left = 1000;
     struct pnet_points *p = NULL, *g = NULL;
     NEED(gpu_try_points(&c, GPU_COLUMN, &o, &p, &e));

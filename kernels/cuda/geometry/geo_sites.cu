@@ -335,7 +335,7 @@ void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t 
     write_merged<<<geo_blocks(l->count + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(*l, splits, to);
 }
 
-/* What a voxel of the other side is led to on all axes: items of a sample and a key; one that sorts last where there is no more. */
+/* What a voxel is led to on all axes: items of a sample and a key, and ones that sort last where there are no more. */
 struct site_spread {
     struct site_axis axis[3];
     struct site_bits bits;

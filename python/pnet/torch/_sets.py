@@ -158,7 +158,7 @@ def voxel_set(indices: Tensor, extent, kernel=3, *, kind: str = "submanifold", s
     sets = _cache.of(indices)
     if rule not in sets:
         # as _sums.conv(): an operator takes as long as the set of some thousand voxels
-        make = _ops.make_voxel_set if _sums.direct(indices) else _ops.voxel_set
+        make = _ops.make_voxel_set if _sums.is_direct(indices) else _ops.voxel_set
         outputs, by_out, by_in, sizes = make(indices, kind, inside, *numbers, batches)
         if kind == "submanifold":
             outputs = None

@@ -23,7 +23,7 @@ _compiling = torch.compiler.is_compiling
 _alive = _functorch.unwrap_if_dead  # a tensor that outlived a transform of functions, without what is left of that
 
 
-def direct(one: Tensor, other: Tensor | None = None, third: Tensor | None = None) -> bool:
+def is_direct(one: Tensor, other: Tensor | None = None, third: Tensor | None = None) -> bool:
     """Whether nothing but autograd looks into a call with these tensors."""
     return (not _compiling() and not _modes() and _transforms() is None  # in this order: a compiler sees the first alone
             and type(one) in _PLAIN and type(other) in _PLAIN and type(third) in _PLAIN)
@@ -59,7 +59,7 @@ class _Conv(torch.autograd.Function):
         x, w = ctx.saved_tensors
         of, plan, wanted = ctx.of, ctx.plan, ctx.needs_input_grad
         g = gradient if gradient.dtype is x.dtype else gradient.to(x.dtype)
-        direct = not torch.is_grad_enabled() and direct(gradient, x, w)  # operators refuse second derivatives
+        direct = not torch.is_grad_enabled() and is_direct(gradient, x, w)  # operators refuse second derivatives
         to_features, to_weight = (plan.gradients if direct else plan.by_operators)(of, x, w, g, wanted)
         if to_features is not None and plan.features_type is not plan.stored:
             to_features = to_features.to(plan.features_type)
@@ -87,7 +87,7 @@ class _Pool(torch.autograd.Function):
         argmax, = ctx.saved_tensors
         of = ctx.of
         g = gradient.to(ctx.narrow if of.cuda else torch.float32)
-        if torch.is_grad_enabled() or not direct(gradient, argmax):
+        if torch.is_grad_enabled() or not is_direct(gradient, argmax):
             found = _ops.pool_grad(g, argmax, of.by_out, of.by_in, of.count, of.taps, of.rows_in, ctx.kind)
         else:
             found = _calls.pool_grad(of, g, argmax, ctx.kind)
@@ -96,7 +96,7 @@ class _Pool(torch.autograd.Function):
 
 def conv(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None, groups: int, outer: bool = False) -> Tensor:
     """result[i] = bias + sum over (i, j, k) of features[j] weight[k]. `outer`: weights are [out, .., in / groups]."""
-    if direct(features, weight, bias):
+    if is_direct(features, weight, bias):
         features, weight, bias = _alive(features), _alive(weight), None if bias is None else _alive(bias)
         autocast = torch.get_autocast_dtype(of.type) if torch.is_autocast_enabled(of.type) else None
         rule = (autocast, features.dtype, features.shape, weight.dtype, weight.shape,
@@ -119,7 +119,7 @@ def pool(of: Triplets, features: Tensor, kind: str) -> Tensor:
     """result[i] = "max", "mean" or "sum" over (i, j, k) of features[j], 0 where there is none."""
     if features.dtype is not torch.float32 and features.dtype not in NARROW:
         raise library.refuse(f"features are {features.dtype}: expected float32, bfloat16 or float16")
-    if direct(features):
+    if is_direct(features):
         return _Pool.apply(features, of, kind)
     given = features if of.cuda else features.float()
     return _ops.pool(given, of.by_out, of.by_in, of.count, of.taps, of.rows_out, kind)[0].to(features.dtype)

@@ -386,7 +386,7 @@ class Running(Case):
         made = pnet.torch.voxel_set(at, self.x.spatial_shape, batches=2)
         blocks = made._triplets.by_out.numel() + made._triplets.by_in.numel()
         self.assertLess(abs(torch.cuda.memory_allocated() - before - 8 * blocks), 4096)
-        self.assertGreater(torch.cuda.memory_stats()["allocation.all.allocated"] - taken, 20)
+        self.assertGreater(torch.cuda.memory_stats()["allocation.all.allocated"] - taken, 10)
 
     def test_calls_again(self):
         """What a set remembers of calls: not the precision, the stream or the place of tensors; and workspaces are given back."""
