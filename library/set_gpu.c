@@ -16,7 +16,8 @@ struct making {
     const struct pnet_taps *taps;
     bool up; /* outputs are the coarse side */
     struct pnet_sites in, out;
-    int64_t *found; /* the first row of the indices that is outside, and the first that is there twice; NULL: they were told */
+    int64_t *
+        found; /* the first row of the indices that is outside, and the first that is there twice; NULL: they were told */
 };
 
 /* Copies the indices. Kernels go on with those that are outside as if they were not: the error comes to the host with a number

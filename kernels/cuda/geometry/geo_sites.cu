@@ -363,7 +363,8 @@ static struct site_spread spread_of(
 bool pnet_cuda_sites_spreads(
     const struct pnet_taps *t, bool up, int64_t rows, int32_t samples, const int32_t extent[3])
 {
-    const int most = 8; /* where neighbours share what they are led to, axis after axis has less to sort */
+    const int most =
+        8; /* where neighbours share what they are led to, axis after axis has less to sort */
     int64_t leads = pnet_taps_leads(t, up);
     return leads <= most && rows * leads <= INT32_MAX &&
            sum_of(bits_of(extent)) + bits_below(samples) < ITEM_BITS;
