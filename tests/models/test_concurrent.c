@@ -583,13 +583,15 @@ static const char small[] =
 int main(void)
 {
     /* Models whose orders are drawn, and those of them that in voxel mode too: what waits for what differs little there, and
-       in the last one from the one before it. */
-    enum { DRAWN = 7, BOTH_WAYS = 3 };
+       in the last two from flash3d_wide and fcgf_kitti. */
+    enum { DRAWN = 11, BOTH_WAYS = 3 };
     static const struct setup models[] = {{"models/rooms.pnet", NULL, 0, NULL},
         {"tests/models/chunks.pnet", NULL, 0, NULL}, {"models/shapes.pnet", NULL, 0, NULL},
         {"models/fcgf.pnet", "v=10cm", 0, NULL}, {"models/minkunet18a.pnet", NULL, 0, NULL},
         {"models/resnet18.pnet", "v=5mm", 0, NULL},
-        {"models/fcgf_kitti.pnet", "hardest=no", 0, NULL},
+        {"models/fcgf_kitti.pnet", "hardest=no", 0, NULL}, {"models/flash3d.pnet", "c=16", 0, NULL},
+        {"models/flash3d_wide.pnet", "c=16", 0, NULL}, {"models/pcn.pnet", "coarse=64", 0, NULL},
+        {"models/foldingnet.pnet", "count=1024", 0, NULL}, {"models/ptv3.pnet", "c=16", 0, NULL},
         {"models/fcgf_3dmatch.pnet", NULL, 0, NULL}};
     struct cloud clouds[2] = {cloud_corner(300, 2, 1), cloud_corner(200, 2, 2)};
     int chosen[CHOICES] = {0}, dearer = 0;

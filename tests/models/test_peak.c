@@ -6,9 +6,11 @@
 /* argv[1]: "cpu" (default) or "cuda". */
 static struct pnet_device device;
 
+enum { SETS = 2 };
+
 struct setup {
     const char *model;
-    const char *set; /* or NULL */
+    const char *sets[SETS]; /* NULL: no more */
     unsigned degrade;
     bool training;
     enum pnet_precision precision;
@@ -19,8 +21,8 @@ static struct pnet_compilation *compile(const struct setup *u)
     struct pnet_compile_options o = {
         .purpose = u->training ? PNET_FOR_TRAINING : PNET_FOR_INFERENCE,
         .degrade = u->degrade,
-        .sets = &u->set,
-        .set_count = u->set ? 1 : 0};
+        .sets = u->sets};
+    while (o.set_count < SETS && u->sets[o.set_count]) o.set_count++;
     return need_plan(pnet_compile_file(u->model, &o), u->model);
 }
 
@@ -160,7 +162,7 @@ static size_t least_peak(const struct pnet_runner *s)
    one byte less than that is refused before anything runs, and the message names tensors. */
 static void test_budget(const struct cloud *c)
 {
-    struct setup u = {"models/rooms.pnet", NULL, 0, true, PNET_FP32};
+    struct setup u = {.model = "models/rooms.pnet", .training = true};
     struct pnet_compilation *compiled = compile(&u);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct pnet_bound *bound = need_bound(p, device, u.precision);
@@ -200,12 +202,17 @@ int main(int argc, char **argv)
         return 77;
     }
     static const struct {
-        const char *model, *set;
+        const char *model, *sets[SETS];
         int sizes; /* of those below */
-    } models[] = {{"models/rooms.pnet", NULL, 4}, {"models/shapes.pnet", NULL, 4},
-        {"tests/models/chunks.pnet", NULL, 4}, {"models/fcgf.pnet", NULL, 2},
-        {"models/minkunet18a.pnet", NULL, 2}, {"models/resnet18.pnet", NULL, 2},
-        {"models/fcgf_kitti.pnet", "v=5cm", 2}, {"models/fcgf_kitti.pnet", "hardest=no", 2}};
+    } models[] = {{"models/rooms.pnet", {NULL}, 4}, {"models/shapes.pnet", {NULL}, 4},
+        {"tests/models/chunks.pnet", {NULL}, 4}, {"models/fcgf.pnet", {NULL}, 2},
+        {"models/minkunet18a.pnet", {NULL}, 2}, {"models/resnet18.pnet", {NULL}, 2},
+        {"models/fcgf_kitti.pnet", {"v=5cm"}, 2}, {"models/fcgf_kitti.pnet", {"hardest=no"}, 2},
+        {"models/flash3d.pnet", {"c=16"}, 3},
+        {"models/flash3d_wide.pnet", {"c=16", "bucket=64"}, 3},
+        {"models/ptv3.pnet", {"c=16", "patch=64"}, 3}, {"models/pcn.pnet", {"coarse=64"}, 3},
+        {"models/pcn.pnet", {"coarse=64", "way=\"apml\""}, 3},
+        {"models/foldingnet.pnet", {"count=1024"}, 3}};
     static const int64_t sizes[] = {1, 70, 700, 5000};
     /* PNET_SHORT: one size and training alone, for tools under which every launch takes long */
     const bool brief = getenv("PNET_SHORT") != NULL;
@@ -213,11 +220,12 @@ int main(int argc, char **argv)
         for (int i = brief ? 1 : 0; i < (brief ? 2 : models[m].sizes); i++) {
             struct cloud c = cloud_corner(sizes[i], 2, (uint64_t)i + 1);
             for (int way = brief ? 2 : 0; way < 4; way++)
-                test_equal(&(struct setup){models[m].model, models[m].set, way & 1 ? PNET_VOXEL : 0,
-                               way & 2, PNET_FP32},
+                test_equal(&(struct setup){models[m].model, {models[m].sets[0], models[m].sets[1]},
+                               way & 1 ? PNET_VOXEL : 0, way & 2, PNET_FP32},
                     &c);
             for (int way = brief ? 1 : 0; way < 2 && device.kind != PNET_CPU; way++) {
-                struct setup u = {models[m].model, models[m].set, 0, way, PNET_BF16};
+                struct setup u = {
+                    models[m].model, {models[m].sets[0], models[m].sets[1]}, 0, way, PNET_BF16};
                 test_equal(&u, &c);
             }
             cloud_free(&c);
@@ -225,10 +233,16 @@ int main(int argc, char **argv)
     struct cloud c = cloud_corner(1000, 2, 9);
     int pairs = 0;
     for (int way = brief ? 2 : 0; way < 4; way++)
-        pairs += test_growing(&(struct setup){"models/rooms.pnet", "c=8", way & 1 ? PNET_VOXEL : 0,
-                                  way & 2, PNET_FP32},
+        pairs += test_growing(&(struct setup){"models/rooms.pnet", {"c=8"},
+                                  way & 1 ? PNET_VOXEL : 0, way & 2, PNET_FP32},
             &c, 800);
     CHECKF(pairs >= (brief ? 4 : 8), "only %d pairs of one class", pairs);
+    static const struct setup others[] = {{"models/flash3d.pnet", {"c=16"}, 0, true, PNET_FP32},
+        {"models/pcn.pnet", {"coarse=16", "way=\"apml\""}, 0, true, PNET_FP32}};
+    for (size_t m = 0; m < (brief ? 0 : sizeof others / sizeof others[0]); m++) {
+        pairs = test_growing(&others[m], &c, 900);
+        CHECKF(pairs >= 2, "%s: only %d pairs of one class", others[m].model, pairs);
+    }
     test_budget(&c);
     cloud_free(&c);
     return check_end();

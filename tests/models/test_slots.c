@@ -144,6 +144,11 @@ int main(int argc, char **argv)
         test_model("models/minkunet18a.pnet", NULL, degrade);
         test_model("models/resnet18.pnet", NULL, degrade);
         test_model("models/fcgf_kitti.pnet", "v=5cm", degrade);
+        test_model("models/flash3d.pnet", "c=16", degrade);
+        test_model("models/flash3d_wide.pnet", "c=16", degrade);
+        test_model("models/ptv3.pnet", "c=16", degrade);
+        test_model("models/pcn.pnet", "coarse=64", degrade);
+        test_model("models/foldingnet.pnet", "count=1024", degrade);
     }
     if (device.kind != PNET_CPU) test_unlisted();
     return check_end();
