@@ -18,10 +18,13 @@ END
 
 "$pnetc" data synth rooms -o "$work/rooms" --count 10 --points 3000 --seed 5 >/dev/null 2>&1
 "$pnetc" data synth shapes -o "$work/shapes" --count 24 --points 600 --seed 6 >/dev/null 2>&1
+"$pnetc" data synth partial -o "$work/partial" --count 24 --points 1024 --seed 7 >/dev/null 2>&1
 run_config rooms "$work/tiny.yaml"
 run_config rooms "$work/rooms.yaml"
 echo 'inputs: {cloud: {height: z}}' >>"$work/rooms.yaml"
 run_config shapes "$work/shapes.yaml"
+run_config partial "$work/partial.yaml" 10 2e-4
+run_config partial "$work/apml.yaml" 10 1e-5 # a sum over points
 
 got=0
 "$pnetc" train tests/cli/tiny.pnet --config "$work/tiny.yaml" -o "$work/probe" --device cuda -q 2>"$err" || got=$?
@@ -69,6 +72,12 @@ both tests/cli/tiny.pnet "$work/tiny.yaml" tiny_voxel --mode voxel
 both models/rooms.pnet "$work/rooms.yaml" rooms
 both models/shapes.pnet "$work/shapes.yaml" shapes
 
+# Attention, and points that a network generates, with a loss by nearest points and one by sparse transport.
+both models/flash3d.pnet "$work/tiny.yaml" flash3d --set classes=12 --set c=16 --set v=10cm
+both models/ptv3.pnet "$work/tiny.yaml" ptv3 --set classes=12 --set c=16 --set v=10cm --set patch=64
+both models/pcn.pnet "$work/partial.yaml" pcn --set coarse=64
+both models/pcn.pnet "$work/apml.yaml" pcn_apml --set coarse=16 --set 'way="apml"'
+
 # The same bits from run to run, and with the schedule recorded or not recorded alike.
 run 0 train models/rooms.pnet --config "$work/rooms.yaml" -o "$work/again" -q --device cuda
 same "$work/gpu_rooms/last/weights.safetensors" "$work/again/last/weights.safetensors"
@@ -78,6 +87,11 @@ for precision in tf32 bf16 fp16; do
     run 0 train models/rooms.pnet --config "$work/rooms.yaml" -o "$work/$precision" -q --device cuda --precision $precision
     agree "$work/cpu_rooms" "$work/$precision" 5e-2 "$precision" 10
 done
+
+# Generated points are float32 in bf16 too. The layers before them round each number to 8 bits, by 2^-9 at most, here a dozen
+# times in a row: that moves points by 1 or 2 parts of 100 and the squares of distances by twice as much.
+run 0 train models/pcn.pnet --config "$work/partial.yaml" -o "$work/pcn_bf16" -q --device cuda --precision bf16 --set coarse=64
+agree "$work/gpu_pcn" "$work/pcn_bf16" 5e-2 "pcn in bf16" 10
 
 # A loss whose gradients fp16 does not hold: its scale falls until they fit, and the steps that follow count.
 sed 's/^loss .*/& * 1000000/' tests/cli/tiny.pnet >"$work/steep.pnet"

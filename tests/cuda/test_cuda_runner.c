@@ -7,6 +7,7 @@
 #include "tests/models/batch.h"
 
 #include <math.h>
+#include <time.h>
 
 static const struct pnet_device cpu = {PNET_CPU, 0}, gpu = {PNET_CUDA, 0};
 
@@ -67,19 +68,46 @@ static void replace(char *text, size_t size, const char *from, const char *to)
     }
 }
 
-/* The model as it is, or with a smooth function in place of every relu and every maximum. */
-static struct pnet_compilation *compile(const char *model, unsigned degrade, bool smooth)
+/* The CPU's float32 is what all of them are compared with: it runs once for them. */
+enum { PRECISIONS = 3 };
+static const enum pnet_precision tested[PRECISIONS] = {PNET_FP32, PNET_BF16, PNET_FP16};
+
+/* A model small enough that the CPU computes it in a moment. */
+enum { SETS = 2 };
+struct model {
+    const char *file, *sets[SETS]; /* NULL: no more */
+    int64_t points;
+    int precisions; /* the first ones of `tested` */
+};
+
+/* Of kitti a cell that has neighbours in a small cloud, of resnet18 one that leaves several rows at the end, of attention
+   several buckets. Without a loss scale the gradients of pcn, means over a thousand points, are too small for fp16. */
+static const struct model models[] = {{"models/rooms.pnet", {NULL}, 3000, PRECISIONS},
+    {"models/shapes.pnet", {NULL}, 1500, PRECISIONS}, {"models/fcgf.pnet", {NULL}, 2000, 1},
+    {"models/minkunet18a.pnet", {NULL}, 2000, 1},
+    {"models/resnet18.pnet", {"v=5mm"}, 2000, PRECISIONS},
+    {"models/fcgf_kitti.pnet", {"v=10cm", "ransac=500"}, 1500, 1},
+    {"models/flash3d.pnet", {"c=16"}, 1000, PRECISIONS},
+    {"models/flash3d_wide.pnet", {"c=16", "bucket=64"}, 700, 1},
+    {"models/ptv3.pnet", {"c=16", "patch=64"}, 700, PRECISIONS},
+    {"models/pcn.pnet", {"coarse=64"}, 500, 2},
+    {"models/pcn.pnet", {"coarse=16", "way=\"apml\""}, 500, 1},
+    {"models/foldingnet.pnet", {"count=1024"}, 500, 1}};
+
+static const struct model *find(const char *name)
 {
-    /* of kitti a cell that has neighbours in a small cloud, of resnet18 one that leaves several rows at the end */
-    static const char *const sets[] = {"v=10cm", "ransac=500"}, *const fine[] = {"v=5mm"};
-    struct pnet_compile_options o = {.purpose = PNET_FOR_TRAINING, .degrade = degrade};
-    if (strstr(model, "kitti")) {
-        o.sets = sets;
-        o.set_count = 2;
-    } else if (strstr(model, "resnet18")) {
-        o.sets = fine;
-        o.set_count = 1;
-    }
+    size_t i = 0;
+    while (!strstr(models[i].file, name)) i++;
+    return &models[i];
+}
+
+/* The model as it is, or with a smooth function in place of every relu and every maximum. */
+static struct pnet_compilation *compile(const struct model *m, unsigned degrade, bool smooth)
+{
+    const char *model = m->file;
+    struct pnet_compile_options o = {
+        .purpose = PNET_FOR_TRAINING, .degrade = degrade, .sets = m->sets};
+    while (o.set_count < SETS && m->sets[o.set_count]) o.set_count++;
     if (!smooth) return need_plan(pnet_compile_file(model, &o), model);
     char text[16384];
     FILE *f = fopen(model, "r");
@@ -102,91 +130,105 @@ static const struct bounds bounds[] = {[PNET_FP32] = {"fp32", 1e-4, 2e-2, 5e-5},
     [PNET_BF16] = {"bf16", 5e-2, 0.5, 0.5},
     [PNET_FP16] = {"fp16", 1e-2, 0.2, 0.02}};
 
-/* Gradients and losses of a GPU and of the CPU. A relu's derivative jumps at zero: where one of a network's values lies
-   there within rounding, the gradients of two right computations differ by up to a hundredth, in deep levels of few rows
-   most of all (so do those of two algorithms on the CPU). A maximum decides too: on the CPU, weights that are off by half a
-   unit of fp16 leave gradients of resnet18 off by 0.004 or, where they turn such a decision, by 0.05 to 0.12. With smooth
-   functions they differ by 5e-6 at most. */
-static void test_gradients(
-    const char *model, unsigned degrade, int64_t points, enum pnet_precision precision)
+/* Gradients and losses of a GPU and of the CPU, in the first `precisions` of `tested`. A relu's derivative jumps at zero:
+   where one of a network's values lies there within rounding, the gradients of two right computations differ by up to a
+   hundredth, in deep levels of few rows most of all (so do those of two algorithms on the CPU). A maximum decides too: on the
+   CPU, weights that are off by half a unit of fp16 leave gradients of resnet18 off by 0.004 or, where they turn such a
+   decision, by 0.05 to 0.12. With smooth functions they differ by 5e-6 at most. */
+static void test_gradients(const struct model *m, unsigned degrade, int precisions)
 {
-    struct pnet_compilation *c = compile(model, degrade, true);
+    struct pnet_compilation *c = compile(m, degrade, true);
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_runner *gpus = open_runner(p, gpu, precision, false),
-                       *host = open_runner(p, cpu, PNET_FP32, false);
-    struct cloud cloud = cloud_corner(points, 2, 4);
+    struct pnet_runner *host = open_runner(p, cpu, PNET_FP32, false);
+    struct cloud cloud = cloud_corner(m->points, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     int64_t n = p->trained_elements, zeros = 0;
-    float *r = run(gpus, b, 0, false), *h = run(host, b, 0, false);
-    CHECKF(distance(n, r, h) < bounds[precision].smooth,
-        "%s, degraded %u, %s: gradients are off by %g", model, degrade, bounds[precision].name,
-        distance(n, r, h));
+    float *h = run(host, b, 0, false);
     for (int64_t i = 0; i < n; i++) zeros += h[i] == 0;
-    CHECKF(zeros < n / 2, "%s: %lld of %lld gradients are zero", model, (long long)zeros,
+    CHECKF(zeros < n / 2, "%s: %lld of %lld gradients are zero", m->file, (long long)zeros,
         (long long)n);
-    free(r);
+    for (int k = 0; k < precisions; k++) {
+        const struct bounds *bound = &bounds[tested[k]];
+        struct pnet_runner *gpus = open_runner(p, gpu, tested[k], false);
+        float *r = run(gpus, b, 0, false);
+        CHECKF(distance(n, r, h) < bound->smooth, "%s, degraded %u, %s: gradients are off by %g",
+            m->file, degrade, bound->name, distance(n, r, h));
+        free(r);
+        runner_end(gpus);
+    }
     free(h);
     pnet_batch_free(b);
     cloud_free(&cloud);
-    runner_end(gpus);
     runner_end(host);
     pnet_compilation_free(c);
 }
 
-/* Two clouds by turns, a few points apart, so that they are of one class as a rule: the second run of a class is the
-   recorded one, the later ones replay it. */
-static void test_recording(
-    const char *model, unsigned degrade, int64_t points, enum pnet_precision precision)
+/* What a recorded schedule gave, one that ran step by step, and the CPU. */
+static void compare(const struct pnet_plan *p, const float *recorded, const float *plain,
+    const float *host, enum pnet_precision precision, const char *what)
 {
     const struct bounds *bound = &bounds[precision];
-    struct pnet_compilation *c = compile(model, degrade, false);
+    const int64_t n = p->trained_elements, all = n + p->objective_count;
+    CHECKF(memcmp(recorded, plain, (size_t)all * sizeof *plain) == 0,
+        "%s: a recorded schedule gives other bits", what);
+    CHECKF(distance(n, recorded, host) < bound->gradients, "%s: gradients are off by %g", what,
+        distance(n, recorded, host));
+    for (int64_t i = n; i < all; i++) {
+        /* metrics take decisions, which rounding to 16 bits changes */
+        if (precision != PNET_FP32 && p->objectives[i - n].metric) continue;
+        CHECKF(fabs((double)recorded[i] - (double)host[i]) <= bound->loss * fabs((double)host[i]),
+            "%s: objective %d is %g, the CPU's %g", what, (int)(i - n), (double)recorded[i],
+            (double)host[i]);
+    }
+}
+
+/* Two clouds by turns, a few points apart, so that they are of one class as a rule: the second run of a class is the
+   recorded one, the later ones replay it. */
+static void test_recording(const struct model *m, unsigned degrade, int precisions)
+{
+    struct pnet_compilation *c = compile(m, degrade, false);
     const struct pnet_plan *p = pnet_compilation_plan(c);
-    struct pnet_runner *recorded = open_runner(p, gpu, precision, false),
-                       *plain = open_runner(p, gpu, precision, true),
-                       *host = open_runner(p, cpu, PNET_FP32, false);
-    struct cloud whole = cloud_corner(points + 5, 2, 4), less = whole;
-    less.n = points;
+    struct pnet_runner *host = open_runner(p, cpu, PNET_FP32, false), *recorded[PRECISIONS],
+                       *plain[PRECISIONS];
+    struct cloud whole = cloud_corner(m->points + 5, 2, 4), less = whole;
+    less.n = m->points;
     const struct cloud *clouds[2] = {&whole, &less};
-    char what[160];
-    size_t used = 0;
+    size_t used[PRECISIONS] = {0};
+    for (int k = 0; k < precisions; k++) {
+        recorded[k] = open_runner(p, gpu, tested[k], false);
+        plain[k] = open_runner(p, gpu, tested[k], true);
+    }
     for (uint32_t step = 0; step < 6; step++) {
         struct pnet_batch *b = batch_of(p, clouds[step & 1], 1);
-        int64_t n = p->trained_elements, all = n + p->objective_count;
-        bool accumulate = step == 5;
-        snprintf(
-            what, sizeof what, "%s, degraded %u, %s, step %u", model, degrade, bound->name, step);
-        float *r = run(recorded, b, step, accumulate), *q = run(plain, b, step, accumulate),
-              *h = run(host, b, step, accumulate);
-        CHECKF(memcmp(r, q, (size_t)all * sizeof *r) == 0,
-            "%s: a recorded schedule gives other bits", what);
-        CHECKF(distance(n, r, h) < bound->gradients, "%s: gradients are off by %g", what,
-            distance(n, r, h));
-        for (int64_t i = n; i < all; i++) {
-            /* metrics take decisions, which rounding to 16 bits changes */
-            if (precision != PNET_FP32 && p->objectives[i - n].metric) continue;
-            CHECKF(fabs((double)r[i] - (double)h[i]) <= bound->loss * fabs((double)h[i]),
-                "%s: objective %d is %g, the CPU's %g", what, (int)(i - n), (double)r[i],
-                (double)h[i]);
+        float *h = run(host, b, step, step == 5);
+        for (int k = 0; k < precisions; k++) {
+            float *r = run(recorded[k], b, step, step == 5), *q = run(plain[k], b, step, step == 5);
+            char what[160];
+            snprintf(what, sizeof what, "%s, degraded %u, %s, step %u", m->file, degrade,
+                bounds[tested[k]].name, step);
+            compare(p, r, q, h, tested[k], what);
+            if (step == 1) used[k] = pnet_runner_memory(recorded[k])->used;
+            if (step > 1) CHECK(pnet_runner_memory(recorded[k])->used == used[k]);
+            free(r);
+            free(q);
         }
-        if (step == 1) used = pnet_runner_memory(recorded)->used;
-        if (step > 1) CHECK(pnet_runner_memory(recorded)->used == used);
-        free(r);
-        free(q);
         free(h);
         pnet_batch_free(b);
     }
+    for (int k = 0; k < precisions; k++) {
+        runner_end(recorded[k]);
+        runner_end(plain[k]);
+    }
     cloud_free(&whole);
-    runner_end(recorded);
-    runner_end(plain);
     runner_end(host);
     pnet_compilation_free(c);
 }
 
 /* Concurrent steps of a recording may overlap in another way each time. The bits are still those of a runner that ran step by
    step: of the losses, of all gradients, metrics, and running statistics that evaluation reads. */
-static void test_replays(const char *model, int64_t points, int replays)
+static void test_replays(const struct model *m, int64_t points, int replays)
 {
-    struct pnet_compilation *compiled = compile(model, 0, false);
+    struct pnet_compilation *compiled = compile(m, 0, false);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct pnet_runner *plain = open_runner(p, gpu, PNET_BF16, true),
                        *recorded = open_runner(p, gpu, PNET_BF16, false);
@@ -196,7 +238,7 @@ static void test_replays(const char *model, int64_t points, int replays)
     for (int i = 0; i < replays; i++) {
         float *q = run(plain, b, (uint32_t)i, false), *r = run(recorded, b, (uint32_t)i, false);
         CHECKF(memcmp(r, q, (size_t)all * sizeof *r) == 0, "%s, %lld points: run %d has other bits",
-            model, (long long)points, i);
+            m->file, (long long)points, i);
         free(r);
         free(q);
     }
@@ -243,16 +285,16 @@ static double *train(const struct pnet_plan *p, const struct pnet_batch *b, int 
 }
 
 /* Squares of gradients that are added up within backward are those of the gradients as they are in the end. */
-static void test_watched(const char *model, int64_t points)
+static void test_watched(const struct model *m, int64_t points)
 {
     enum { STEPS = 6 };
-    struct pnet_compilation *compiled = compile(model, 0, false);
+    struct pnet_compilation *compiled = compile(m, 0, false);
     const struct pnet_plan *p = pnet_compilation_plan(compiled);
     struct cloud cloud = cloud_corner(points, 12, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     double *watched = train(p, b, STEPS, true), *plain = train(p, b, STEPS, false);
     for (int i = 0; i < STEPS; i++)
-        CHECKF(watched[i] == plain[i], "%s, step %d: norm %.17g instead of %.17g", model, i,
+        CHECKF(watched[i] == plain[i], "%s, step %d: norm %.17g instead of %.17g", m->file, i,
             watched[i], plain[i]);
     CHECK(memcmp(watched, plain, (size_t)(STEPS + p->param_elements) * sizeof *plain) == 0);
     free(watched);
@@ -262,10 +304,55 @@ static void test_watched(const char *model, int64_t points)
     pnet_compilation_free(compiled);
 }
 
+/* Points that a network predicts far from the origin, and losses between them and others that are there, in an edge of 20 cm:
+   stored in bf16 a point would move by up to 25 cm along each axis, and the first loss, 0.018, grow to some ten times that.
+   What bf16 rounds in the layers before is a share of where points are apart from the bias: a few thousandths of a loss. */
+static void test_predicted(void)
+{
+    enum { COARSE = 64 };
+    const float far = 100.3f;
+    struct pnet_compilation *c = compile(find("pcn"), 0, false);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_runner *s[2] = {
+        open_runner(p, gpu, PNET_BF16, false), open_runner(p, cpu, PNET_FP32, false)};
+    struct cloud cloud = cloud_corner(500, 0.2f, 4);
+    struct pnet_batch *b = batch_of(p, &cloud, 1);
+    float bias[3 * COARSE], *results[2];
+    int found = -1;
+    struct pnet_error e;
+    for (int i = 0; i < 3 * COARSE; i++) bias[i] = far;
+    for (int i = 0; i < p->param_count; i++) {
+        if (p->params[i].count != 3 * COARSE) continue;
+        CHECKF(found < 0, "two parameters have the size of the points' bias");
+        found = i;
+    }
+    CHECK(found >= 0);
+    for (int64_t i = 0; i < 3 * cloud.n; i++) b->inputs[1].xyz[i] += far;
+    for (int k = 0; k < 2 && found >= 0; k++) {
+        int64_t at = p->params[found].offset;
+        need(pnet_runner_write(s[k], PNET_BLOCK_PARAMS, at, 3 * COARSE, bias, &e), &e, "bias");
+        results[k] = run(s[k], b, 0, false);
+    }
+    for (int64_t i = p->trained_elements; i < p->trained_elements + p->objective_count; i++) {
+        double got = (double)results[0][i], want = (double)results[1][i];
+        if (p->objectives[i - p->trained_elements].metric) continue;
+        printf("points at %g m: a loss of %g, in bf16 %g\n", (double)far, want, got);
+        CHECKF(fabs(got - want) <= 0.1 * want, "points at %g m: a loss of %g, in bf16 %g",
+            (double)far, want, got);
+    }
+    for (int k = 0; k < 2; k++) {
+        free(results[k]);
+        runner_end(s[k]);
+    }
+    pnet_batch_free(b);
+    cloud_free(&cloud);
+    pnet_compilation_free(c);
+}
+
 /* More than the GPU has, found before the first kernel. */
 static void test_too_much(void)
 {
-    struct pnet_compilation *c = compile("models/rooms.pnet", 0, false);
+    struct pnet_compilation *c = compile(find("rooms"), 0, false);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     struct cloud cloud = cloud_corner(4000, 2, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
@@ -293,30 +380,22 @@ int main(void)
         fprintf(stderr, "skipped: %s\n", e.message);
         return 77;
     }
-    static const struct {
-        const char *model;
-        int64_t points;
-        bool stored; /* in 16 bits too */
-    } models[] = {{"models/rooms.pnet", 3000, true}, {"models/shapes.pnet", 1500, true},
-        {"models/fcgf.pnet", 2000, false}, {"models/minkunet18a.pnet", 2000, false},
-        {"models/resnet18.pnet", 2000, true}, {"models/fcgf_kitti.pnet", 1500, false}};
     bool brief = getenv("PNET_SHORT") != NULL;
     size_t count = brief ? 2 : sizeof models / sizeof models[0];
     for (size_t m = 0; m < count; m++)
         for (int way = 0; way < (brief ? 1 : 2); way++) {
-            unsigned degrade = way ? PNET_VOXEL : 0;
-            test_gradients(models[m].model, degrade, models[m].points, PNET_FP32);
-            test_recording(models[m].model, degrade, models[m].points, PNET_FP32);
+            int precisions = way ? 1 : models[m].precisions;
+            time_t begin = time(NULL);
+            test_gradients(&models[m], way ? PNET_VOXEL : 0, precisions);
+            test_recording(&models[m], way ? PNET_VOXEL : 0, precisions);
+            printf("%s, degraded %d: %d s\n", models[m].file, way ? PNET_VOXEL : 0,
+                (int)(time(NULL) - begin));
         }
-    for (size_t m = 0; m < count; m++)
-        for (int precision = PNET_BF16; models[m].stored && precision <= PNET_FP16; precision++) {
-            test_gradients(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
-            test_recording(models[m].model, 0, models[m].points, (enum pnet_precision)precision);
-        }
-    test_replays("models/resnet18.pnet", brief ? 2000 : 200000, brief ? 4 : 16);
-    if (!brief) test_replays("models/minkunet18a.pnet", 200000, 16);
-    if (!brief) test_replays("models/fcgf.pnet", 200000, 16);
-    if (!brief) test_watched("models/resnet18.pnet", 100000);
+    test_replays(find("resnet18"), brief ? 2000 : 200000, brief ? 4 : 16);
+    if (!brief) test_replays(find("minkunet18a"), 200000, 16);
+    if (!brief) test_replays(find("/fcgf.pnet"), 200000, 16);
+    if (!brief) test_watched(find("resnet18"), 100000);
+    test_predicted();
     test_too_much();
     return check_end();
 }
