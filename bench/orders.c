@@ -30,6 +30,8 @@ static const char usage[] =
     "  --scope N           buckets of a scope (8)\n"
     "  --device DEVICE     on which times are measured: cpu, cuda or cuda:N (cpu)\n"
     "  --repeat N          timed runs, of which the median is taken (5)\n"
+    "  --steps             what orders take on a GPU step by step instead, in each way to make "
+    "them\n"
     "  --json              one JSON object on standard output\n"
     "  --help\n"
     "\n"
@@ -42,7 +44,7 @@ struct options {
     int64_t points;
     int32_t bucket, scope;
     struct pnet_device where;
-    bool json;
+    bool json, steps;
 };
 
 struct row {
@@ -65,7 +67,7 @@ static void read_options(int argc, char **argv, struct options *o)
     static const struct option names[] = {{"scene", 1, NULL, 's'}, {"cell", 1, NULL, 'c'},
         {"points", 1, NULL, 'p'}, {"bucket", 1, NULL, 'b'}, {"scope", 1, NULL, 'g'},
         {"repeat", 1, NULL, 'r'}, {"device", 1, NULL, 'd'}, {"json", 0, NULL, 'j'},
-        {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"steps", 0, NULL, 't'}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
     struct pnet_error e;
     *o = (struct options){.repeat = 5, .cell = 0.025, .bucket = 512, .scope = 8};
     int option;
@@ -83,11 +85,13 @@ static void read_options(int argc, char **argv, struct options *o)
             if (pnet_device_parse(optarg, &o->where, &e)) fail_usage(e.message);
             break;
         case 'j': o->json = true; break;
+        case 't': o->steps = true; break;
         case 'h': fputs(usage, stdout); exit(0);
         default: fail_usage("unknown option, or one without its value");
         }
     }
     if (o->scenes == 0) fail_usage("--scene is needed");
+    if (o->steps && o->json) fail_usage("--steps prints a table");
     if (optind != argc) fail_usage("there is nothing behind the options");
 }
 
@@ -172,11 +176,48 @@ static enum pnet_status measure_race(const struct options *o, const struct scene
     return pnet_bench_race_time(there, hash, o->bucket, SEED, o->repeat, &row->seconds, e);
 }
 
+static const char *const orders[PNET_ORDERS] = {
+    "z", "z_trans", "hilbert", "hilbert_trans", "xor_div", "xor_mod", "z_mod"};
+
+static void print_steps(const char *order, const struct orders_steps *w)
+{
+    double all = 0;
+    printf("%-14s %-7s", order, w->way);
+    for (int k = 0; k < w->count; k++) all += w->seconds[k];
+    printf(" %8.1f  ", 1e6 * all);
+    for (int k = 0; k < w->count; k++) printf(" %6.1f", 1e6 * w->seconds[k]);
+    putchar('\n');
+}
+
+/* Prints what each order takes, in each way. */
+static enum pnet_status measure_steps(
+    const struct options *o, const struct scene *s, struct pnet_error *e)
+{
+    struct orders_there there;
+    struct orders_steps ways[ORDERS_WAYS];
+    enum pnet_status st = pnet_bench_orders_open(&there, o->where, s, o->bucket, e);
+    if (st) return st;
+    int32_t *order = bench_alloc((size_t)s->level.rows * sizeof *order);
+    void *work = bench_alloc(pnet_cpu_bucket_order_work(&s->level));
+    printf("%lld points in %d samples, voxels of %g m, buckets of %d\n", (long long)s->level.rows,
+        s->level.samples, o->cell, o->bucket);
+    printf("%-14s %-7s %8s   microseconds of: extents, keys, launches of the sort\n", "order",
+        "way", "all us");
+    for (int k = PNET_ORDER_Z + 1; k < PNET_ORDERS && !st; k++) {
+        pnet_cpu_bucket_order(&s->level, s->level.grid, (enum pnet_order)k, o->bucket, order, work);
+        st = pnet_bench_orders_steps(
+            &there, (enum pnet_order)k, o->bucket, o->repeat, order, ways, e);
+        for (int w = 0; w < ORDERS_WAYS && !st; w++) print_steps(orders[k], &ways[w]);
+    }
+    free(work);
+    free(order);
+    pnet_bench_orders_close(&there);
+    return st;
+}
+
 static enum pnet_status measure(const struct options *o, const struct scene *s,
     struct row rows[ROWS_MAX], int *count, struct pnet_error *e)
 {
-    static const char *const orders[PNET_ORDERS] = {
-        "z", "z_trans", "hilbert", "hilbert_trans", "xor_div", "xor_mod", "z_mod"};
     static const char *const races[RACE_HASHES] = {
         "xor-div", "xor-mod", "zorder-div", "zorder-mod"};
     struct orders_there there;
@@ -278,9 +319,9 @@ int pnet_bench_ablate_orders(int argc, char **argv)
     read_options(argc, argv, &o);
     enum pnet_status st = open_scene(&o, &s, &e);
     if (!st) {
-        st = measure(&o, &s, rows, &count, &e);
-        if (!st && !o.json) print(&o, &s, rows, count);
-        if (!st && o.json) st = print_json(&o, &s, rows, count, &e);
+        st = o.steps ? measure_steps(&o, &s, &e) : measure(&o, &s, rows, &count, &e);
+        if (!st && !o.steps && !o.json) print(&o, &s, rows, count);
+        if (!st && !o.steps && o.json) st = print_json(&o, &s, rows, count, &e);
         pnet_bench_scene_free(&s);
     }
     if (st) fprintf(stderr, "pnet-bench ablate orders: %s\n", e.message);

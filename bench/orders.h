@@ -47,6 +47,17 @@ void pnet_bench_orders_close(struct orders_there *t);
 /* *seconds: the median time of making an order. PNET_FAILED: it is not `want` [rows], the same order made on the host. */
 enum pnet_status pnet_bench_orders_time(struct orders_there *t, enum pnet_order kind,
     int32_t bucket, int repeat, const int32_t *want, double *seconds, struct pnet_error *e);
+/* What an order on a GPU takes step by step: extents, keys, then launches of the sort, in each way that there is. */
+enum { ORDERS_WAYS = 3, ORDERS_STEPS_MAX = 16 };
+struct orders_steps {
+    const char *way;
+    int count;
+    double seconds
+        [ORDERS_STEPS_MAX]; /* of each step: what the order takes up to there, less what it takes before */
+};
+enum pnet_status pnet_bench_orders_steps(struct orders_there *t, enum pnet_order kind,
+    int32_t bucket, int repeat, const int32_t *want, struct orders_steps ways[ORDERS_WAYS],
+    struct pnet_error *e);
 /* The same of threads that race for places, on a GPU. PNET_FAILED: the order is no permutation, or a bucket has more points than
    room. */
 enum pnet_status pnet_bench_race_time(struct orders_there *t, enum race_hash hash, int32_t room,

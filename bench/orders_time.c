@@ -3,6 +3,9 @@
 
 #include "bench/bench.h"
 #include "bench/orders.h"
+#ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/geometry/geo_bucket.h"
+#endif
 #include "runtime/plan/op.h"
 
 /* Runs behind each other in a measurement: on a GPU a single one is about as long as waiting for it. */
@@ -97,13 +100,11 @@ static void make_order(void *context)
     (&t->level, t->level.grid, o->kind, o->bucket, t->order, t->work);
 }
 
-enum pnet_status pnet_bench_orders_time(struct orders_there *t, enum pnet_order kind,
-    int32_t bucket, int repeat, const int32_t *want, double *seconds, struct pnet_error *e)
+static enum pnet_status check_order(
+    const struct orders_there *t, const int32_t *want, struct pnet_error *e)
 {
-    struct ordering o = {t, kind, bucket};
     size_t bytes = (size_t)t->level.rows * sizeof *t->order;
-    enum pnet_status st = measure(t, make_order, &o, repeat, seconds, e);
-    if (st) return st;
+    enum pnet_status st = PNET_OK;
     int32_t *got = bench_alloc(bytes);
     if (bytes) pnet_device_get(t->where, got, t->order, bytes);
     if (memcmp(got, want, bytes) != 0)
@@ -112,7 +113,51 @@ enum pnet_status pnet_bench_orders_time(struct orders_there *t, enum pnet_order 
     return st;
 }
 
+enum pnet_status pnet_bench_orders_time(struct orders_there *t, enum pnet_order kind,
+    int32_t bucket, int repeat, const int32_t *want, double *seconds, struct pnet_error *e)
+{
+    struct ordering o = {t, kind, bucket};
+    enum pnet_status st = measure(t, make_order, &o, repeat, seconds, e);
+    return st ? st : check_order(t, want, e);
+}
+
 #ifdef PNET_CUDA_BUILT
+struct stepping {
+    struct ordering o;
+    enum pnet_bucket_way way;
+    int steps, all;
+};
+
+static void make_steps(void *context)
+{
+    struct stepping *p = context;
+    struct orders_there *t = p->o.there;
+    p->all = pnet_cuda_bucket_order_steps(
+        &t->level, t->level.grid, p->o.kind, p->o.bucket, t->order, t->work, p->way, p->steps);
+}
+
+enum pnet_status pnet_bench_orders_steps(struct orders_there *t, enum pnet_order kind,
+    int32_t bucket, int repeat, const int32_t *want, struct orders_steps ways[ORDERS_WAYS],
+    struct pnet_error *e)
+{
+    static const char *const names[ORDERS_WAYS] = {"apart", "joined", "cub"};
+    enum pnet_status st = PNET_OK;
+    for (int way = 0; way < ORDERS_WAYS && !st; way++) {
+        struct stepping p = {{t, kind, bucket}, (enum pnet_bucket_way)way, 0, 1};
+        double before = 0, upto = 0;
+        ways[way] = (struct orders_steps){.way = names[way]};
+        do {
+            p.steps++;
+            st = measure(t, make_steps, &p, repeat, &upto, e);
+            if (p.steps <= ORDERS_STEPS_MAX) ways[way].seconds[p.steps - 1] = upto - before;
+            before = upto;
+        } while (p.steps < p.all && !st);
+        ways[way].count = p.steps < ORDERS_STEPS_MAX ? p.steps : ORDERS_STEPS_MAX;
+        if (!st) st = check_order(t, want, e);
+    }
+    return st;
+}
+
 struct racing {
     struct orders_there *there;
     const int64_t *splits;          /* on the host */
@@ -185,6 +230,14 @@ enum pnet_status pnet_bench_race_time(struct orders_there *t, enum race_hash has
     return st;
 }
 #else
+enum pnet_status pnet_bench_orders_steps(struct orders_there *t, enum pnet_order kind,
+    int32_t bucket, int repeat, const int32_t *want, struct orders_steps ways[ORDERS_WAYS],
+    struct pnet_error *e)
+{
+    (void)t, (void)kind, (void)bucket, (void)repeat, (void)want, (void)ways;
+    return pnet_error_set(e, PNET_NO_DEVICE, "steps are those of a GPU");
+}
+
 enum pnet_status pnet_bench_race_time(struct orders_there *t, enum race_hash hash, int32_t room,
     uint64_t seed, int repeat, double *seconds, struct pnet_error *e)
 {

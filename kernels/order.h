@@ -35,7 +35,7 @@ enum pnet_order {
 };
 
 /* Keys below the number of buckets of a sample. */
-static inline bool pnet_order_hashes(enum pnet_order order)
+PNET_HD bool pnet_order_hashes(enum pnet_order order)
 {
     return order >= PNET_ORDER_XOR_DIV;
 }
@@ -69,7 +69,7 @@ PNET_HD uint64_t pnet_hilbert_key(uint32_t x, uint32_t y, uint32_t z, int bits)
     return pnet_key_join(at[0] ^ flips, at[1] ^ flips, at[2] ^ flips);
 }
 
-/* The key of a row in a sample of `buckets` buckets. */
+/* The key of a row in a sample of `buckets` buckets, fewer than 2^31. */
 PNET_HD uint64_t pnet_order_key(
     enum pnet_order order, const uint32_t u[3], int bits, int64_t buckets)
 {
@@ -79,10 +79,10 @@ PNET_HD uint64_t pnet_order_key(
     case PNET_ORDER_HILBERT: return pnet_hilbert_key(u[0], u[1], u[2], bits);
     case PNET_ORDER_HILBERT_TRANS: return pnet_hilbert_key(u[1], u[0], u[2], bits);
     case PNET_ORDER_XOR_DIV: return mixed * (uint64_t)buckets >> bits;
-    case PNET_ORDER_XOR_MOD: return mixed % (uint64_t)buckets;
+    case PNET_ORDER_XOR_MOD: return (uint32_t)mixed % (uint32_t)buckets;
     case PNET_ORDER_Z_MOD:
         code = pnet_key_join(u[0], u[1], u[2]);
-        return (3 * bits > 16 ? code >> (3 * bits - 16) : code) % (uint64_t)buckets;
+        return (uint32_t)(3 * bits > 16 ? code >> (3 * bits - 16) : code) % (uint32_t)buckets;
     case PNET_ORDER_Z:
     case PNET_ORDERS: break;
     }

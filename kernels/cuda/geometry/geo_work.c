@@ -33,11 +33,20 @@ size_t pnet_cuda_geo_curve_work(int64_t rows)
     return purse.used;
 }
 
+int64_t pnet_cuda_geo_radix_tiles(int64_t rows)
+{
+    return (rows + RADIX_TILE - 1) / RADIX_TILE;
+}
+
 /* The voxels of each sample, and what sorting takes. */
 size_t pnet_cuda_bucket_order_work(const struct pnet_level *level)
 {
     struct geo_purse purse = {NULL, 0};
+    geo_take(&purse, 2, sizeof(uint32_t));
     geo_take(&purse, 6 * (size_t)level->samples, sizeof(uint32_t));
+    geo_take(&purse, 1, RADIX_HEAD_BYTES);
+    geo_take(
+        &purse, (size_t)pnet_cuda_geo_radix_tiles(level->rows) * RADIX_DIGITS, sizeof(uint64_t));
     geo_take(&purse, CURVE_BYTES * (size_t)level->rows, 1);
     geo_take(&purse, pnet_cuda_geo_sorter_bytes(level->rows), 1);
     return purse.used;

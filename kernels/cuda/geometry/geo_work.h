@@ -10,10 +10,14 @@
 #include <stdint.h>
 
 enum {
-    TREE_DEPTH = 6,    /* 2^31 points make 2^26 leaves: 2^21, 2^16, 2^11, 2^6, 2 groups */
-    SCAN_CHUNK = 2048, /* numbers that one block sums */
-    CURVE_BYTES = 20,  /* bytes a row for sorting along a curve: two keys of 8 bytes and a row */
-    ROOM_BYTES = 12,   /* bytes a row for pnet_cuda_order_points: two keys of 4 bytes and a row */
+    TREE_DEPTH = 6,     /* 2^31 points make 2^26 leaves: 2^21, 2^16, 2^11, 2^6, 2 groups */
+    SCAN_CHUNK = 2048,  /* numbers that one block sums */
+    CURVE_BYTES = 20,   /* bytes a row for sorting along a curve: two keys of 8 bytes and a row */
+    ROOM_BYTES = 12,    /* bytes a row for pnet_cuda_order_points: two keys of 4 bytes and a row */
+    RADIX_TILE = 4096,  /* kernels/cuda/geometry/geo_radix.h: rows of a tile */
+    RADIX_DIGITS = 256, /* values of a digit */
+    RADIX_PASSES = 12,  /* digits of a key of 64 bits, and of a sample */
+    RADIX_HEAD_BYTES = 4 * RADIX_PASSES * (RADIX_DIGITS + 2), /* counts of a sort */
 };
 
 /* Takes pieces of a workspace, aligned to 256 bytes. With base NULL it only adds up their sizes. */
@@ -82,6 +86,7 @@ size_t pnet_cuda_geo_scan_sums(int64_t n);
 void pnet_cuda_geo_tree_take(struct geo_tree *t, int64_t rows, struct geo_purse *purse);
 void pnet_cuda_geo_blocks_take(struct block_table *b, int64_t rows, struct geo_purse *purse);
 int64_t pnet_cuda_geo_tiles_of(int64_t rows);
+int64_t pnet_cuda_geo_radix_tiles(int64_t rows);
 
 /* The parts of workspaces; each function returns the bytes, and with `work` NULL does nothing else. */
 struct geo_sample_work {
