@@ -138,11 +138,11 @@ static __device__ __forceinline__ uint64_t key_of(
 static __global__ void __launch_bounds__(RADIX_THREADS)
     order_keys(const __grid_constant__ order_batch b)
 {
-    __shared__ uint32_t count[RADIX_PASSES][RADIX_DIGITS];
+    __shared__ uint32_t count[RADIX_PASSES * RADIX_DIGITS];
     const radix_sort &s = b.radix.sort[blockIdx.y];
     const radix_plan p = radix_plan_of(b.radix, s);
     const int lane = threadIdx.x % 32;
-    for (int i = threadIdx.x; i < p.passes * RADIX_DIGITS; i += RADIX_THREADS) count[0][i] = 0;
+    for (int i = threadIdx.x; i < p.passes * RADIX_DIGITS; i += RADIX_THREADS) count[i] = 0;
     __syncthreads();
     for (int64_t first = thread_index() - lane; first < b.radix.n; first += thread_count()) {
         const int64_t i = first + lane;
@@ -158,13 +158,13 @@ static __global__ void __launch_bounds__(RADIX_THREADS)
         }
         for (int pass = 0; pass < p.passes; pass++) {
             if (p.far && pass == RADIX_WORD / RADIX_DIGIT) key = sample;
-            radix_count(count[pass], (uint32_t)key & ((1u << p.width) - 1), lanes);
+            radix_count(count + pass * RADIX_DIGITS, (uint32_t)key & ((1u << p.width) - 1), lanes);
             key >>= p.width;
         }
     }
     __syncthreads();
     for (int i = threadIdx.x; i < p.passes * RADIX_DIGITS; i += RADIX_THREADS)
-        if (count[0][i]) atomicAdd(&s.head->count[0][i], count[0][i]);
+        if (count[i]) atomicAdd(&s.head->count[i], count[i]);
 }
 
 static int bits_up_to(int64_t most)

@@ -20,7 +20,7 @@ enum {
 
 /* What a sort counts, all 0 before it. */
 struct radix_head {
-    uint32_t count[RADIX_PASSES][RADIX_DIGITS]; /* rows with each digit */
+    uint32_t count[RADIX_PASSES * RADIX_DIGITS]; /* rows with each digit of each pass */
     uint32_t ticket[RADIX_PASSES]; /* tiles begun by the launch that begins with this pass */
     uint32_t done[RADIX_PASSES];   /* tiles finished */
 };
@@ -228,7 +228,7 @@ static __device__ __forceinline__ uint32_t radix_places(const radix_sort &s, con
         }
         *(volatile uint64_t *)&s.state[t.index * RADIX_DIGITS + digit] =
             radix_word(t.pass, t.index == 0, sum);
-        total = __ldcg(&s.head->count[t.pass][digit]);
+        total = __ldcg(&s.head->count[t.pass * RADIX_DIGITS + digit]);
     }
     starts = radix_scan((uint64_t)total << 32 | sum, room.warp_sum);
     if (digit < RADIX_DIGITS) room.place[digit] = (uint32_t)starts;
