@@ -19,4 +19,10 @@ for bucket in 512 64 4; do
     valid_json "$out"
     check "every order but z has a time" test "$(grep -o '"ms":' "$out" | wc -l)" = 10
 done
+# every way to make an order, of which one is in use: equal to the order of the host after its last step
+for bucket in 512 4; do
+    run 0 ablate orders "$@" --steps --bucket "$bucket"
+    run 0 ablate orders "$@" --steps --scene "$work/rooms/val/000001.ply" --bucket "$bucket"
+    check "six orders in three ways" test "$(grep -cE ' (apart|joined|cub) ' "$out")" = 18
+done
 finish
