@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Training steps of sparse convolution networks in PyTorch: pnet.torch.spconv, plain PyTorch, and spconv where it is installed.
+"""Training steps of sparse convolution networks in PyTorch: pnet.torch.spconv, plain PyTorch, spconv where it is installed.
 
     python3 bench/spconv.py [--net minkunet18a|spunet] [--device cpu|cuda] [--precision bf16|fp16|fp32] [--voxels 100000]
-                            [--samples 1] [--points FILE ..] [--cell 0.05] [--narrow 1] [--backends pnet,plain,spconv]
-                            [--repeat 20] [--json]
+                            [--samples 1] [--points FILE ..] [--cell 0.05] [--narrow 1]
+                            [--backends pnet,plain,empty,spconv] [--repeat 20] [--json]
 
 minkunet18a has the layers of models/minkunet18a.pnet, spunet those of Pointcept's SpUNet; --samples is 3 there unless it is given.
 A step is forward, cross entropy, backward, and a step of SGD, with autocast in --precision. Samples are rooms that the script makes
@@ -11,6 +11,7 @@ A step is forward, cross entropy, backward, and a step of SGD, with autocast in 
 in cells of --cell, or .npy with whole numbers.
 
     plain     each kernel cell by gather, matmul and index_add, from pairs that sorted keys of voxels give
+    empty     convolutions give zeros: what the rest of the network takes
     step      with the maps of all levels, sets or pairs, made inside
     known     with maps that are there
     graph     the same, replayed as a CUDA graph
@@ -116,14 +117,35 @@ class PlainConv(nn.Module):
             _, indices, pairs = x.maps[self.key]
             shape = x.spatial_shape if self.how == "submanifold" else [n // self.kernel for n in x.spatial_shape]
             result = PlainTensor(None, indices, shape, x.batch_size, x.maps)
+        device = x.features.device.type
+        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
+        result.features = self.sums(x.features, pairs, len(result.indices), kind)
+        return result
+
+    def sums(self, features, pairs, rows, kind):
         weight = self.weight.reshape(self.weight.shape[0], -1, self.weight.shape[-1]).permute(1, 2, 0)
-        total = torch.zeros(len(result.indices), weight.shape[2], device=x.features.device)
+        total = torch.zeros(rows, weight.shape[2], device=features.device)
         for matrix, (i, j) in zip(weight, pairs):
             if len(i):
-                total = total.index_add(0, i, (x.features[j] @ matrix).float())
-        kind = torch.get_autocast_dtype(total.device.type) if torch.is_autocast_enabled(total.device.type) else torch.float32
-        result.features = total.to(kind)
-        return result
+                total = total.index_add(0, i, (features[j] @ matrix).float())
+        return total.to(kind)
+
+
+class Zeros(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, features, weight, rows, kind):
+        ctx.like = features.new_empty(()), features.shape, weight
+        return features.new_zeros((rows, weight.shape[0]), dtype=kind)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        like, shape, weight = ctx.like
+        return like.new_zeros(shape), torch.zeros_like(weight), None, None
+
+
+class EmptyConv(PlainConv):
+    def sums(self, features, pairs, rows, kind):
+        return Zeros.apply(features, self.weight, rows, kind)
 
 
 class Plain:
@@ -131,17 +153,20 @@ class Plain:
 
     SparseConvTensor, SparseModule = PlainTensor, nn.Module
 
-    @staticmethod
-    def SubMConv3d(cin, cout, kernel_size, bias, indice_key):
-        return PlainConv(cin, cout, kernel_size, "submanifold", indice_key)
+    def __init__(self, conv):
+        self.conv = conv
 
-    @staticmethod
-    def SparseConv3d(cin, cout, kernel_size, stride, bias, indice_key):
-        return PlainConv(cin, cout, kernel_size, "strided", indice_key)
+    def SubMConv3d(self, cin, cout, kernel_size, bias, indice_key):
+        return self.conv(cin, cout, kernel_size, "submanifold", indice_key)
 
-    @staticmethod
-    def SparseInverseConv3d(cin, cout, kernel_size, bias, indice_key):
-        return PlainConv(cin, cout, kernel_size, "inverse", indice_key)
+    def SparseConv3d(self, cin, cout, kernel_size, stride, bias, indice_key):
+        return self.conv(cin, cout, kernel_size, "strided", indice_key)
+
+    def SparseInverseConv3d(self, cin, cout, kernel_size, bias, indice_key):
+        return self.conv(cin, cout, kernel_size, "inverse", indice_key)
+
+
+PLAIN, EMPTY = Plain(PlainConv), Plain(EmptyConv)
 
 
 # ---- networks
@@ -352,7 +377,7 @@ class Case:
 
     def remember(self):
         """Runs once and keeps the maps."""
-        name, whole, hooks = "maps" if self.sp is Plain else "indice_dict", {}, []
+        name, whole, hooks = "maps" if isinstance(self.sp, Plain) else "indice_dict", {}, []
         for module in self.net.modules():
             if hasattr(module, "kernel") or hasattr(module, "kernel_size"):
                 hooks.append(module.register_forward_hook(lambda _, given, result: whole.update(getattr(result, name))))
@@ -408,8 +433,8 @@ def recorded(case):
 
 def backend(name):
     """The module, or None where it is not there."""
-    if name == "plain":
-        return Plain
+    if name in ("plain", "empty"):
+        return PLAIN if name == "plain" else EMPTY
     if name == "pnet":
         import pnet.torch.spconv
         return pnet.torch.spconv
@@ -431,7 +456,9 @@ def run_backend(name, o, given, state):
     weights = {key: value.clone() for key, value in case.net.state_dict().items()}
     case.gradients(case.tensor(True), torch.float32)
     gradients = torch.cat([p.grad.reshape(-1).double().cpu() for p in case.net.parameters()])
-    if "weights" in state:
+    if name == "empty":
+        pass
+    elif "weights" in state:
         found["off"] = ((gradients - state["gradients"]).norm() / state["gradients"].norm()).item()
     else:
         state.update(weights=weights, gradients=gradients)
@@ -460,7 +487,7 @@ def main():
     parser.add_argument("--points", nargs="*", default=[])
     parser.add_argument("--cell", type=float, default=0.05)
     parser.add_argument("--narrow", type=int, default=1)
-    parser.add_argument("--backends", default="plain,pnet,spconv")
+    parser.add_argument("--backends", default="plain,pnet,empty,spconv")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     o = parser.parse_args()
@@ -472,7 +499,7 @@ def main():
     given, state, rows = batch(o), {}, []
     names = sorted(o.backends.split(","), key=lambda name: name != "plain")  # the others are compared with it
     for name in names:
-        if name not in ("plain", "pnet", "spconv"):
+        if name not in ("plain", "pnet", "empty", "spconv"):
             sys.exit(f"spconv.py: there is no backend {name!r}")
         rows.append(run_backend(name, o, given, state))
     result = {"net": o.net, "device": torch.cuda.get_device_name() if o.device == "cuda" else "cpu", "precision": o.precision,
