@@ -60,13 +60,13 @@ enum pnet_status pnet_home_enter(
     if (earlier)
         return pnet_error_set(e, PNET_NO_DEVICE,
             "GPU %d: an earlier call of the program failed: %s", p->device.index, earlier);
-    return told(p, pnet_cuda_stream_begin(p->device.index, stream, before), e);
+    return told(p, pnet_cuda_stream_begin(p->device.index, stream, !p->continues, before), e);
 }
 
 enum pnet_status pnet_home_leave(
     const struct pnet_home *p, void *stream, int before, enum pnet_status st, struct pnet_error *e)
 {
-    const char *what = pnet_cuda_stream_end(stream, before);
+    const char *what = pnet_cuda_stream_end(p->device.index, stream, before);
     return st ? st : told(p, what, e);
 }
 
@@ -129,13 +129,13 @@ enum pnet_status pnet_making_begin(struct pnet_making *m)
     return st ? st : pnet_home_enter(p, p->stream, &m->before, m->e);
 }
 
-/* Waits before memory is given back: the caller's stream does not know yet of the work that used it. */
+/* What the caller's stream gets next comes behind the work that used the memory: nothing waits for that to give it back. */
 enum pnet_status pnet_making_end(struct pnet_making *m, enum pnet_status st)
 {
-    pnet_cuda_stream_wait();
+    st = pnet_home_leave(m->home, m->home->stream, m->before, st, m->e);
     pnet_home_give(m->home, m->home->stream, &m->step.rooms);
     pnet_home_give(m->home, m->home->stream, &m->call.rooms);
-    return pnet_home_leave(m->home, m->home->stream, m->before, st, m->e);
+    return st;
 }
 
 void *pnet_making_keep(struct pnet_making *m, int64_t count, size_t each)

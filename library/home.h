@@ -13,6 +13,9 @@ struct pnet_home {
     void *stream; /* the one that memory is taken for */
     /* as the caller gave it; `take` is NULL: there is none */
     struct pnet_allocator allocator;
+    /* Calls run on the thread's own stream, which continues the caller's, instead of on that one itself: a session has work there
+       between its calls. */
+    bool continues;
 };
 
 /* Memory on a GPU, to be given back together. */

@@ -31,7 +31,7 @@ enum pnet_status pnet_library_home(
     const struct pnet_session_options *o, struct pnet_session *s, struct pnet_error *e)
 {
     bool cpu = s->bound->where.kind == PNET_CPU;
-    s->home = (struct pnet_home){.device = s->bound->where, .stream = o->stream};
+    s->home = (struct pnet_home){.device = s->bound->where, .stream = o->stream, .continues = true};
     if (o->arrays > PNET_ARRAYS_DEVICE)
         return pnet_error_set(e, PNET_USAGE, "arrays: no place has the number %d", (int)o->arrays);
     if (cpu && o->stream)

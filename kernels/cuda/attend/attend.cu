@@ -5,6 +5,7 @@ extern "C" {
 #include "kernels/cuda/attend/attend_kernels.h"
 #include "kernels/cuda/attend/attend_scope.cuh"
 #include "kernels/cuda/attend/attend_work.h"
+#include "kernels/cuda/base/launch.cuh"
 
 #include <cuda_runtime.h>
 
@@ -42,7 +43,7 @@ static __global__ void __launch_bounds__(SAMPLE_THREADS)
 static struct attend_launch begin_launch(const struct pnet_attend *a, void *work)
 {
     int64_t *start = (int64_t *)work;
-    count_tiles<<<1, SAMPLE_THREADS, 0, cudaStreamPerThread>>>(*a, pnet_cuda_attend_tile(a), start);
+    count_tiles<<<1, SAMPLE_THREADS, 0, pnet_cuda_stream()>>>(*a, pnet_cuda_attend_tile(a), start);
     return {*a, start, 0, pnet_cuda_attend_tiles(a), 0};
 }
 

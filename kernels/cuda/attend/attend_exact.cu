@@ -6,6 +6,7 @@ extern "C" {
 #include "kernels/cuda/attend/attend_kernels.h"
 #include "kernels/cuda/attend/attend_scope.cuh"
 #include "kernels/cuda/base/dense.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 enum { SIDE = 16 };
 
@@ -335,7 +336,7 @@ template <class M, class K, class... A>
 static void launch(K *kernel, dim3 grid, const A &...arguments)
 {
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(M));
-    kernel<<<grid, THREADS, sizeof(M), cudaStreamPerThread>>>(arguments...);
+    kernel<<<grid, THREADS, sizeof(M), pnet_cuda_stream()>>>(arguments...);
 }
 
 template <int D> static constexpr int width_of(struct exact<D>)

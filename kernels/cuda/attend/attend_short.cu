@@ -4,6 +4,7 @@ extern "C" {
 }
 #include "kernels/cuda/attend/attend_kernels.h"
 #include "kernels/cuda/attend/attend_short.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 /* A row's powers are relative to the largest product at an earlier time, and are made anew where a lane's sum of them reaches
    this: 16 bits hold what is below, and most steps need not look for the largest. */
@@ -178,7 +179,7 @@ static void launch(
     const int bytes = STAGES * 2 * F::STAGE;
     auto *kernel = forward<F, BLOCKS>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<grid, F::THREADS, bytes, cudaStreamPerThread>>>(
+    kernel<<<grid, F::THREADS, bytes, pnet_cuda_stream()>>>(
         *l, as<typename F::T>(qkv), as<typename F::T>(out), log_sum);
 }
 

@@ -4,6 +4,7 @@ extern "C" {
 }
 #include "kernels/cuda/attend/attend_kernels.h"
 #include "kernels/cuda/attend/attend_short.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 enum { PAIR_BYTES = 2 * PASSING * (int)sizeof(float), PAIR_COPIES = PAIR_BYTES / 16 };
 
@@ -108,7 +109,7 @@ static void launch(const struct attend_launch *l, dim3 grid, const struct attend
     const int bytes = STAGES * key_stage<F>::BYTES;
     auto *kernel = keys<F, BLOCKS>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<grid, F::THREADS, bytes, cudaStreamPerThread>>>(*l, *g);
+    kernel<<<grid, F::THREADS, bytes, pnet_cuda_stream()>>>(*l, *g);
 }
 
 template <class T>

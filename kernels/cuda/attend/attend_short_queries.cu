@@ -4,6 +4,7 @@ extern "C" {
 }
 #include "kernels/cuda/attend/attend_kernels.h"
 #include "kernels/cuda/attend/attend_short.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 /* log_sum and -D of own rows. */
 template <class F> struct own_pairs {
@@ -131,7 +132,7 @@ static void launch(const struct attend_launch *l, dim3 grid, const struct attend
     const int bytes = STAGES * 2 * F::STAGE;
     auto *kernel = queries<F, BLOCKS>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<grid, F::THREADS, bytes, cudaStreamPerThread>>>(*l, *g);
+    kernel<<<grid, F::THREADS, bytes, pnet_cuda_stream()>>>(*l, *g);
 }
 
 template <class T>

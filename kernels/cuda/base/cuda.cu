@@ -1,4 +1,5 @@
 #include "kernels/cuda/base/cuda.h"
+#include "kernels/cuda/base/launch.cuh"
 extern "C" {
 #include "kernels/rows.h"
 }
@@ -50,7 +51,7 @@ extern "C" const char *pnet_cuda_error(void)
 extern "C" const char *pnet_cuda_sync(void)
 {
     keep_earlier();
-    keep(cudaStreamSynchronize(cudaStreamPerThread), nullptr);
+    keep(cudaStreamSynchronize(pnet_cuda_stream()), nullptr);
     return pnet_cuda_error();
 }
 
@@ -119,23 +120,23 @@ extern "C" void pnet_cuda_free_host(void *p)
 
 extern "C" void pnet_cuda_copy_in(void *to, const void *from, size_t bytes)
 {
-    cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cudaStreamPerThread);
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, pnet_cuda_stream());
 }
 
 extern "C" void pnet_cuda_copy(void *to, const void *from, size_t bytes)
 {
-    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cudaStreamPerThread);
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, pnet_cuda_stream());
 }
 
 extern "C" void pnet_cuda_copy_out(void *to, const void *from, size_t bytes)
 {
-    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread);
-    cudaStreamSynchronize(cudaStreamPerThread);
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, pnet_cuda_stream());
+    cudaStreamSynchronize(pnet_cuda_stream());
 }
 
 extern "C" void pnet_cuda_fill_bytes(void *to, int byte, size_t bytes)
 {
-    cudaMemsetAsync(to, byte, bytes, cudaStreamPerThread);
+    cudaMemsetAsync(to, byte, bytes, pnet_cuda_stream());
 }
 
 static const size_t STAGE_BYTES = 8 << 20;
@@ -178,8 +179,8 @@ extern "C" void pnet_cuda_stage_in(
         cudaEventSynchronize(s->sent[which]);
         pnet_cpu_copy(s->pinned[which], (const char *)from + at, n);
         cudaMemcpyAsync(
-            (char *)to + at, s->pinned[which], n, cudaMemcpyHostToDevice, cudaStreamPerThread);
-        cudaEventRecord(s->sent[which], cudaStreamPerThread);
+            (char *)to + at, s->pinned[which], n, cudaMemcpyHostToDevice, pnet_cuda_stream());
+        cudaEventRecord(s->sent[which], pnet_cuda_stream());
     }
 }
 
@@ -220,9 +221,9 @@ static bool recorded_now(cudaGraph_t *graph, const cudaGraphNode_t **node, size_
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
 #if CUDART_VERSION >= 13000
-    cudaStreamGetCaptureInfo(cudaStreamPerThread, &status, nullptr, graph, node, nullptr, count);
+    cudaStreamGetCaptureInfo(pnet_cuda_stream(), &status, nullptr, graph, node, nullptr, count);
 #else
-    cudaStreamGetCaptureInfo_v2(cudaStreamPerThread, &status, nullptr, graph, node, count);
+    cudaStreamGetCaptureInfo_v2(pnet_cuda_stream(), &status, nullptr, graph, node, count);
 #endif
     return status == cudaStreamCaptureStatusActive;
 }
@@ -310,18 +311,24 @@ static void set_priorities(cudaGraph_t graph)
     free(node);
 }
 
+/* The default stream cannot be recorded, and a caller may lend it: recordings are made on the thread's own stream. */
+static __thread struct pnet_cuda_lent lent_before;
+
 extern "C" void pnet_cuda_record_begin(void)
 {
     forget_points();
     now.made = true;
-    cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal);
+    lent_before = pnet_cuda_lent;
+    pnet_cuda_lent.there = false;
+    cudaStreamBeginCapture(pnet_cuda_stream(), cudaStreamCaptureModeThreadLocal);
 }
 
 extern "C" void *pnet_cuda_record_end(void)
 {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t record = nullptr;
-    bool ended = cudaStreamEndCapture(cudaStreamPerThread, &graph) == cudaSuccess;
+    bool ended = cudaStreamEndCapture(pnet_cuda_stream(), &graph) == cudaSuccess;
+    pnet_cuda_lent = lent_before;
     if (ended) set_priorities(graph);
     forget_points();
     if (!ended) return nullptr;
@@ -359,9 +366,9 @@ static void wait_for(int point, unsigned how)
 {
     const stream_ends &e = now.point[point];
 #if CUDART_VERSION >= 13000
-    cudaStreamUpdateCaptureDependencies(cudaStreamPerThread, e.node, nullptr, e.count, how);
+    cudaStreamUpdateCaptureDependencies(pnet_cuda_stream(), e.node, nullptr, e.count, how);
 #else
-    cudaStreamUpdateCaptureDependencies(cudaStreamPerThread, e.node, e.count, how);
+    cudaStreamUpdateCaptureDependencies(pnet_cuda_stream(), e.node, e.count, how);
 #endif
 }
 
@@ -418,7 +425,7 @@ extern "C" void pnet_cuda_alone_end(void)
 
 extern "C" void pnet_cuda_replay(void *record)
 {
-    cudaGraphLaunch((cudaGraphExec_t)record, cudaStreamPerThread);
+    cudaGraphLaunch((cudaGraphExec_t)record, pnet_cuda_stream());
 }
 
 extern "C" void pnet_cuda_record_free(void *record)

@@ -1,5 +1,5 @@
 /* The GPU behind the kernels of this folder: memory, copies, errors. Everything runs on the stream of the calling
-   thread (cudaStreamPerThread), in order; two threads have two streams.
+   thread, in order: cudaStreamPerThread, so that two threads have two streams, or one that a caller lends (stream.h).
 
    Errors. Kernels return at once and report nothing. The runtime keeps the first error of a launch of a thread, recorded or
    not. pnet_cuda_note saves this error, with the step's name, at the end of each step of a schedule; functions that clear the

@@ -6,6 +6,7 @@
 extern "C" {
 #include "kernels/cuda/base/cuda.h"
 }
+#include "kernels/cuda/base/launch.cuh"
 
 #include <cuda_runtime.h>
 
@@ -27,12 +28,25 @@ static __device__ __forceinline__ void let_next_come()
 #endif
 }
 
+/* What a thread knows of a kernel on a GPU: the question costs as much as a launch. */
+struct early_answer {
+    const void *kernel;
+    int device;
+    bool yes;
+};
+
 /* Has the kernel been compiled for such a GPU, and is this one? Clusters come with the same ones. */
 template <class K> static bool comes_early(K *kernel)
 {
+    static thread_local struct early_answer known[256];
+    struct early_answer &k = known[((uintptr_t)kernel >> 4) % 256];
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) return false;
+    if (k.kernel == (const void *)kernel && k.device == device) return k.yes;
     cudaFuncAttributes a;
-    return cudaFuncGetAttributes(&a, kernel) == cudaSuccess && a.ptxVersion >= 90 &&
-           a.binaryVersion >= 90;
+    if (cudaFuncGetAttributes(&a, kernel) != cudaSuccess) return false;
+    k = {(const void *)kernel, device, a.ptxVersion >= 90 && a.binaryVersion >= 90};
+    return k.yes;
 }
 
 /* Launches a kernel that calls wait_for_earlier; `cluster` blocks along x stand in one. `early`: there is nothing but
@@ -46,7 +60,7 @@ static void launch_waiting(
     launch.gridDim = grid;
     launch.blockDim = block;
     launch.dynamicSmemBytes = shared;
-    launch.stream = cudaStreamPerThread;
+    launch.stream = pnet_cuda_stream();
     launch.attrs = attribute;
     if (cluster > 1) {
         attribute[launch.numAttrs].id = cudaLaunchAttributeClusterDimension;

@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/base/sort.h"
 
 #include <cstdio>
@@ -18,10 +19,10 @@ uint64_t *pnet_cuda_sort_keys(
     if (n <= 0 || begin >= end) return keys;
     cub::DoubleBuffer<uint64_t> buffer(keys, spare);
     size_t need = 0, have = pnet_cuda_sort_work(n);
-    if (cub::DeviceRadixSort::SortKeys(nullptr, need, buffer, n, begin, end, cudaStreamPerThread))
+    if (cub::DeviceRadixSort::SortKeys(nullptr, need, buffer, n, begin, end, pnet_cuda_stream()))
         return keys; /* no device: its error sticks */
     require(need <= have, "a radix sort needs more workspace than its formula grants");
-    cub::DeviceRadixSort::SortKeys(work, need, buffer, n, begin, end, cudaStreamPerThread);
+    cub::DeviceRadixSort::SortKeys(work, need, buffer, n, begin, end, pnet_cuda_stream());
     return buffer.Current();
 }
 

@@ -1,6 +1,10 @@
 #include "kernels/cuda/base/stream.h"
 
+#include "kernels/cuda/base/launch.cuh"
+
 #include <cuda_runtime.h>
+
+__thread struct pnet_cuda_lent pnet_cuda_lent;
 
 /* Makes what `then` gets wait for what `first` has. An event that is destroyed lives on until it is reached. */
 static cudaError_t order(cudaStream_t first, cudaStream_t then)
@@ -19,27 +23,32 @@ static const char *text_of(cudaError_t code)
     return code == cudaSuccess ? nullptr : cudaGetErrorString(code);
 }
 
-const char *pnet_cuda_stream_begin(int device, void *stream, int *before)
+const char *pnet_cuda_stream_begin(int device, void *stream, bool lent, int *before)
 {
     cudaError_t code = cudaPeekAtLastError();
     if (code != cudaSuccess) return text_of(code);
     code = cudaGetDevice(before);
-    if (code == cudaSuccess) code = cudaSetDevice(device);
-    if (code == cudaSuccess) {
+    bool other = code == cudaSuccess && *before != device;
+    if (other) code = cudaSetDevice(device);
+    if (code == cudaSuccess && !lent) {
         code = order((cudaStream_t)stream, cudaStreamPerThread);
-        if (code != cudaSuccess) cudaSetDevice(*before);
+        if (code != cudaSuccess && other) cudaSetDevice(*before);
     }
+    if (code == cudaSuccess && lent) pnet_cuda_lent = {(cudaStream_t)stream, true};
     if (code != cudaSuccess) cudaGetLastError(); /* told by the result */
     return text_of(code);
 }
 
-const char *pnet_cuda_stream_end(void *stream, int before)
+const char *pnet_cuda_stream_end(int device, void *stream, int before)
 {
-    cudaError_t launches = cudaGetLastError(),
-                code = order(cudaStreamPerThread, (cudaStream_t)stream);
-    cudaError_t back = cudaSetDevice(before);
+    cudaError_t code = cudaGetLastError(), next = cudaSuccess;
+    if (!pnet_cuda_lent.there) next = order(cudaStreamPerThread, (cudaStream_t)stream);
+    pnet_cuda_lent = {nullptr, false};
+    if (code == cudaSuccess) code = next;
+    if (before != device) next = cudaSetDevice(before);
+    if (code == cudaSuccess) code = next;
     cudaGetLastError(); /* told by the result */
-    return text_of(launches != cudaSuccess ? launches : code != cudaSuccess ? code : back);
+    return text_of(code);
 }
 
 const char *pnet_cuda_stream_error(void)
@@ -49,7 +58,7 @@ const char *pnet_cuda_stream_error(void)
 
 void pnet_cuda_stream_wait(void)
 {
-    cudaStreamSynchronize(cudaStreamPerThread);
+    cudaStreamSynchronize(pnet_cuda_stream());
 }
 
 bool pnet_cuda_stream_records(void *stream)

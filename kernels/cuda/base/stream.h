@@ -1,6 +1,6 @@
-/* The caller's stream. Kernels run on the calling thread's stream (kernels/cuda/base/cuda.h); between begin and end that stream
-   continues the caller's: what the thread launches comes after all that is in the caller's stream, and before all that is put
-   there afterwards. Nothing waits on the host. Where the caller's stream is being recorded in a CUDA graph, so is all of this. */
+/* The caller's stream. Between begin and end the calling thread's kernels (kernels/cuda/base/cuda.h) run on it, where it is lent,
+   or on the thread's own stream, which continues it: after all that is in the caller's stream, and before all that is put there
+   afterwards. Nothing waits on the host. Where the caller's stream is being recorded in a CUDA graph, so is all of this. */
 #ifndef PNET_KERNELS_CUDA_STREAM_H
 #define PNET_KERNELS_CUDA_STREAM_H
 
@@ -11,11 +11,12 @@
 extern "C" {
 #endif
 
-/* `stream` is a cudaStream_t of GPU `device`, NULL: the default stream. The thread uses that GPU until the end. Both return NULL,
-   or the error: begin also one that the thread has not cleared, and then there is no end to call; end one of the launches in
-   between, which it clears. `before`: the GPU that the thread used. */
-const char *pnet_cuda_stream_begin(int device, void *stream, int *before);
-const char *pnet_cuda_stream_end(void *stream, int before);
+/* `stream` is a cudaStream_t of GPU `device`, NULL: the default stream; the end takes the same ones. The thread uses that GPU
+   until the end. A lent stream costs less time than one that is continued, and knows nothing of what the thread has put on its
+   own stream. Both return NULL, or the error: begin also one that the thread has not cleared, and then there is no end to call;
+   end one of the launches in between, which it clears. `before`: the GPU that the thread used. */
+const char *pnet_cuda_stream_begin(int device, void *stream, bool lent, int *before);
+const char *pnet_cuda_stream_end(int device, void *stream, int before);
 /* NULL, or the error of the launches since the begin, which stays for the end. */
 const char *pnet_cuda_stream_error(void);
 /* Waits for what the thread has launched. */

@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_clock.h"
 
 #include <cmath>
@@ -13,9 +14,9 @@ extern "C" void *pnet_cuda_mark_new(void)
 extern "C" void pnet_cuda_mark_set(void *mark)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    cudaStreamIsCapturing(cudaStreamPerThread, &status);
+    cudaStreamIsCapturing(pnet_cuda_stream(), &status);
     bool recorded = status == cudaStreamCaptureStatusActive;
-    cudaEventRecordWithFlags((cudaEvent_t)mark, cudaStreamPerThread,
+    cudaEventRecordWithFlags((cudaEvent_t)mark, pnet_cuda_stream(),
         recorded ? cudaEventRecordExternal : cudaEventRecordDefault);
 }
 

@@ -1,6 +1,7 @@
 /* Dense products of few rows in 16 bits with a matrix of many input channels, which does not fit in shared memory. A block of
    threads has 128 rows and 64 output channels; input channels come by 64 at a time, rows in stages of shared memory, weights
    through registers, where they are narrowed. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 
@@ -183,7 +184,7 @@ template <bool BFLOAT, bool TRANSPOSED, typename T> static void launch(const con
         (unsigned)((p.cout + COLUMNS - 1) / COLUMNS));
     auto *kernel = deep_rows<BFLOAT, TRANSPOSED, T>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
-    kernel<<<grid, THREADS, BYTES, cudaStreamPerThread>>>(d);
+    kernel<<<grid, THREADS, BYTES, pnet_cuda_stream()>>>(d);
 }
 
 template <bool BFLOAT, typename T> static void launch_either(const conv_product &p)

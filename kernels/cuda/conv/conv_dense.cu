@@ -1,6 +1,7 @@
 /* Dense products of rows in 16 bits with one matrix. A block of threads keeps the weights of up to 128 output channels in
    shared memory. It copies batches of 128 rows there while two warpgroups multiply and write earlier ones. Rows whose
    width is no multiple of 16 bytes are read and written as contiguous memory (conv_flat.cuh). */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
@@ -281,7 +282,7 @@ template <class C, typename T> static void launch(const conv_product &p)
     dense<T> d = {p.set.rows, as<T>(p.in), p.cin, p.cout, p.weight, p.transposed, tiles, p.end};
     cudaFuncSetAttribute(dense_rows<C, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
     dense_rows<C, T><<<(unsigned)(tiles * (batches < most ? batches : most)), THREADS, C::BYTES,
-        cudaStreamPerThread>>>(d);
+        pnet_cuda_stream()>>>(d);
 }
 
 template <bool BFLOAT, int COLUMNS, typename T> static void launch_deep(const conv_product &p)

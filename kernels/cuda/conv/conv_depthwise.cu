@@ -1,5 +1,6 @@
 /* Depthwise layers: each channel by itself, bound by memory. A thread has as many neighbouring channels of a row as can
    be read at once. It requests several neighbours before it uses the first, to hide the latency of memory. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_pairs.cuh"
 
 enum { THREADS = 256, AT_ONCE = 4 };
@@ -105,7 +106,7 @@ void pnet_cuda_conv_depthwise_mvmr(const conv_product &p)
             constexpr int V = decltype(form)::V;
             int64_t rows = rows_of_block(p.cout / V);
             mvmr<T, V><<<(unsigned)((p.set.rows.most + rows - 1) / rows), THREADS, 0,
-                cudaStreamPerThread>>>(p, as<T>(p.in), (int)rows);
+                pnet_cuda_stream()>>>(p, as<T>(p.in), (int)rows);
         },
         p.in, p.end.out);
 }
@@ -218,7 +219,7 @@ void pnet_cuda_conv_depthwise_vvor(const conv_outer &o, void *work)
             cudaFuncSetAttribute(
                 vvor<T, V>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
             vvor<T, V><<<dim3((unsigned)s.count, (unsigned)team.slices, (unsigned)parts), THREADS,
-                bytes, cudaStreamPerThread>>>(
+                bytes, pnet_cuda_stream()>>>(
                 o, as<T>(o.in), as<T>(o.gout), team, cells, s.rows, (float *)work);
         },
         o.in, o.gout);

@@ -2,6 +2,7 @@
    rows in shared memory, some channels at a time. A warpgroup gathers the runs of its 64 rows from there, cell by cell,
    into the registers that the matrix unit reads, while the product of the cell before is under way. All warpgroups share
    the packed weights, which the copy engine brings. Sums stay in registers until rows are written. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
 #include "kernels/cuda/conv/conv_row_block.cuh"
@@ -482,7 +483,7 @@ template <class C> static void launch(const conv_product &p, void *work)
         dim3 grid((unsigned)((p.set.rows.most + C::ROWS - 1) / C::ROWS),
             (unsigned)(p.groups.count * b.wide));
         pnet_cuda_conv_pack_weights(b, p, work);
-        mvmr<C><<<grid, C::THREADS, (size_t)bytes, cudaStreamPerThread>>>(p, b, work, l);
+        mvmr<C><<<grid, C::THREADS, (size_t)bytes, pnet_cuda_stream()>>>(p, b, work, l);
     }
 }
 

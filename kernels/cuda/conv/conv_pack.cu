@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 
 #include <cuda_bf16.h>
@@ -133,10 +134,10 @@ void pnet_cuda_conv_pack_weights(
     bool plain = b.form != CONV_SPLIT && b.form != CONV_SCALED;
     if (plain && b.unit == 8 && b.depth % 32 == 0 && b.bytes <= PACKED_BYTES) {
         auto kernel = b.form == CONV_BFLOAT ? pack_units<true> : pack_units<false>;
-        kernel<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(
+        kernel<<<(unsigned)b.count, THREADS, 0, pnet_cuda_stream()>>>(
             b, p, (unsigned char *)blocks, of_all);
         return;
     }
-    pack<<<(unsigned)b.count, THREADS, 0, cudaStreamPerThread>>>(b, p, (unsigned char *)blocks,
+    pack<<<(unsigned)b.count, THREADS, 0, pnet_cuda_stream()>>>(b, p, (unsigned char *)blocks,
         (float *)((char *)blocks + (size_t)b.count * b.bytes), of_all);
 }

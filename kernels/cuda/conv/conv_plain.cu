@@ -1,5 +1,6 @@
 /* MVMR in float32, on any GPU. A block of threads has 64 output rows and goes through the cells that they have. It sums
    the runs of a cell while it gathers them to shared memory, and multiplies the sums by the cell's matrix. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_common.cuh"
 
 #include <climits>
@@ -104,6 +105,6 @@ void pnet_cuda_conv_plain_mvmr(const conv_product &p)
         (unsigned)(p.groups.count * ((p.groups.cout + COLUMNS - 1) / COLUMNS)));
     by_storage(p.set.rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        mvmr<<<grid, THREADS, 0, cudaStreamPerThread>>>(p, as<T>(p.in));
+        mvmr<<<grid, THREADS, 0, pnet_cuda_stream()>>>(p, as<T>(p.in));
     });
 }

@@ -2,6 +2,7 @@
    coordinates, and its gradients. Each kernel reads or writes the features once, as they lie in memory, and multiplies in
    float32; so it takes as long as memory takes to move them. Sums depend on the widths and on the true number of rows alone. */
 #include "kernels/cuda/base/dense.cuh"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_common.cuh"
 
 enum {
@@ -301,7 +302,7 @@ static void gather(const conv_product &p)
             int lanes = group_width(p.cin / V);
             unsigned blocks = blocks_for(divide_up(p.set.rows.most, THREADS / lanes * ROWS));
             gather_rows<T, V, C>
-                <<<blocks, THREADS, 0, cudaStreamPerThread>>>(s, as<T>(p.in), p.end, lanes);
+                <<<blocks, THREADS, 0, pnet_cuda_stream()>>>(s, as<T>(p.in), p.end, lanes);
         },
         p.in);
 }
@@ -318,7 +319,7 @@ static void spread(const conv_product &p)
             tiling t = tile(p.cout / V);
             unsigned blocks = blocks_for(divide_up(p.set.rows.most, t.lanes * (AT_ONCE / C)));
             spread_rows<T, V, C>
-                <<<dim3(blocks, (unsigned)t.tiles), THREADS, 0, cudaStreamPerThread>>>(
+                <<<dim3(blocks, (unsigned)t.tiles), THREADS, 0, pnet_cuda_stream()>>>(
                     s, p.in, p.end, t);
         },
         p.end.out);
@@ -347,10 +348,10 @@ void pnet_cuda_conv_slim_vvor(const conv_outer &o, void *work)
             float *partial = (float *)work;
             if (plan.shares > 0)
                 sum_share<T, V, C><<<dim3((unsigned)plan.shares, (unsigned)t.tiles), THREADS, 0,
-                    cudaStreamPerThread>>>(s, as<T>(o.in), o.gout, t, plan.most, partial);
+                    pnet_cuda_stream()>>>(s, as<T>(o.in), o.gout, t, plan.most, partial);
             int64_t elements = (int64_t)o.cin * o.cout;
             add_shares<T><<<(unsigned)divide_up(elements, THREADS / LANES), THREADS, 0,
-                cudaStreamPerThread>>>(s, plan.most, partial, o.add, o.gweight);
+                pnet_cuda_stream()>>>(s, plan.most, partial, o.add, o.gweight);
         },
         o.in);
 }

@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_sort.cuh"
 
 #include <algorithm>
@@ -297,9 +298,9 @@ void pnet_cuda_sort_count(const conv_set &s, const sort_plan &p, void *work)
     char *w = (char *)work;
     uint32_t *within = (uint32_t *)(w + p.within), *before = (uint32_t *)(w + p.before);
     int blocks = (int)std::min(std::max(p.tiles, (int64_t)1), (int64_t)BLOCKS);
-    count_kernel<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(s, within);
-    scan_kernel<<<(unsigned)s.cells + 1, SCAN_THREADS, 0, cudaStreamPerThread>>>(s, within, before);
-    share_kernel<<<(unsigned)p.chunks, SORT_CELLS, 0, cudaStreamPerThread>>>(
+    count_kernel<<<(unsigned)blocks, THREADS, 0, pnet_cuda_stream()>>>(s, within);
+    scan_kernel<<<(unsigned)s.cells + 1, SCAN_THREADS, 0, pnet_cuda_stream()>>>(s, within, before);
+    share_kernel<<<(unsigned)p.chunks, SORT_CELLS, 0, pnet_cuda_stream()>>>(
         s, p, within, before, (sort_chunk *)(w + p.share));
 }
 
@@ -310,7 +311,7 @@ sorted_triplets pnet_cuda_sort_one_chunk(
     const sort_chunk *share = (const sort_chunk *)(w + p.share) + chunk;
     int2 *pair = (int2 *)(w + p.pair);
     int blocks = (int)std::min(std::max(p.tiles, (int64_t)s.cells), (int64_t)BLOCKS);
-    write_kernel<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(
+    write_kernel<<<(unsigned)blocks, THREADS, 0, pnet_cuda_stream()>>>(
         s, (const uint32_t *)(w + p.before), share, pair);
     return {share, pair};
 }

@@ -1,5 +1,6 @@
 /* Column sums in two stages: chunks of rows, then the chunks, both in fixed order and in doubles. */
 #include "kernels/conv.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_work.h"
 #include "kernels/cuda/base/storage.cuh"
 
@@ -45,9 +46,9 @@ void pnet_cuda_column_sum(
         int64_t step = (n.most + chunks - 1) / chunks;
         by_storage(n.storage, [&](auto form) {
             using T = typename decltype(form)::T;
-            sum_chunks<<<grid, THREADS, 0, cudaStreamPerThread>>>(n, c, as<T>(x), step, partial);
+            sum_chunks<<<grid, THREADS, 0, pnet_cuda_stream()>>>(n, c, as<T>(x), step, partial);
         });
     }
-    sum_partial<<<(unsigned)((c + THREADS - 1) / THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    sum_partial<<<(unsigned)((c + THREADS - 1) / THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         chunks, c, partial, add, sum);
 }

@@ -5,6 +5,7 @@
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_MVMR_CUH
 
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_tiles_runs.cuh"
 #include "kernels/cuda/conv/conv_tiles_write.cuh"
 
@@ -294,10 +295,10 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
         int64_t items = (p.set.rows.most + ROWS - 1) / ROWS * p.groups.count * l.b.wide,
                 most = processors / C::CLUSTER;
         pnet_cuda_conv_pack_weights(l.b, p, work, scales.weight_size);
-        cudaMemsetAsync(taken, 0, sizeof *taken, cudaStreamPerThread);
+        cudaMemsetAsync(taken, 0, sizeof *taken, pnet_cuda_stream());
         if constexpr (C::CLUSTER == 1) {
             mvmr_tiles<C><<<(unsigned)(items < most ? items : most), C::THREADS, bytes,
-                cudaStreamPerThread>>>(l);
+                pnet_cuda_stream()>>>(l);
         } else {
             cudaLaunchAttribute cluster = {};
             cluster.id = cudaLaunchAttributeClusterDimension;
@@ -306,7 +307,7 @@ template <class C> static void launch_tiles(const conv_product &p, void *work)
             how.gridDim = (unsigned)(items < most ? items : most) * C::CLUSTER;
             how.blockDim = C::THREADS;
             how.dynamicSmemBytes = bytes;
-            how.stream = cudaStreamPerThread;
+            how.stream = pnet_cuda_stream();
             how.attrs = &cluster;
             how.numAttrs = 1;
             cudaLaunchKernelEx(&how, mvmr_tiles<C>, l);

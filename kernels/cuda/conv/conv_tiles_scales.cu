@@ -1,5 +1,6 @@
 /* Features are scaled to the range of half tile by tile: a tile's scale follows from the largest exponent of the rows that
    it gathers. The exponent of each row is found once a product, because a row is a neighbour of several tiles. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_tiles_scales.cuh"
 #include "kernels/cuda/conv/conv_vvor_fast.cuh"
 
@@ -67,13 +68,13 @@ tile_scales pnet_cuda_conv_tile_scales(const conv_product &p, const conv_blocks 
     uint8_t *exponent = (uint8_t *)work + plan.exponent;
     int64_t weights = (int64_t)p.set.cells * (p.groups.cin1) * p.cout,
             tiles = (p.set.rows.most + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS;
-    cudaMemsetAsync(weight, 0, sizeof *weight, cudaStreamPerThread);
-    measure_weights<<<WEIGHT_BLOCKS, SCALE_THREADS, 0, cudaStreamPerThread>>>(
+    cudaMemsetAsync(weight, 0, sizeof *weight, pnet_cuda_stream());
+    measure_weights<<<WEIGHT_BLOCKS, SCALE_THREADS, 0, pnet_cuda_stream()>>>(
         p.weight, weights, weight);
     pnet_cuda_vvor_measure_set(p.set, measures);
-    row_exponents<<<SCALE_BLOCKS, SCALE_THREADS, 0, cudaStreamPerThread>>>(
+    row_exponents<<<SCALE_BLOCKS, SCALE_THREADS, 0, pnet_cuda_stream()>>>(
         p.in, p.cin, measures, exponent);
     scale_tiles<<<(unsigned)((tiles * 32 + SCALE_THREADS - 1) / SCALE_THREADS), SCALE_THREADS, 0,
-        cudaStreamPerThread>>>(p.set, exponent, tile);
+        pnet_cuda_stream()>>>(p.set, exponent, tile);
     return {tile, weight};
 }

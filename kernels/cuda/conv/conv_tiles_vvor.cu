@@ -4,6 +4,7 @@
    into panels, one a cell, and copies the rows of the other side. Consumers multiply the rows by the panels of the cells
    that the slab has. Blocks for different channels or cells go through the tiles at the same time, so that they share reads
    through the cache. The sums of blocks are added in order. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_tiles_vvor_gather.cuh"
 #include "kernels/cuda/conv/conv_vvor_product.cuh"
 
@@ -436,16 +437,16 @@ template <class C> static void launch(const conv_outer &o, const tiles_plan &p, 
         pnet_cuda_vvor_measure(o, measures);
     else if constexpr (!C::ALIGNED)
         pnet_cuda_vvor_measure_set(o.set, measures);
-    cudaMemsetAsync(weight, 0, (size_t)p.parts * 8, cudaStreamPerThread);
-    weigh<<<BLOCKS_AT_ONCE, WEIGH_THREADS, 0, cudaStreamPerThread>>>(o.set, p.parts, weight);
-    deal<<<1, 32, 0, cudaStreamPerThread>>>(p.parts, p.blocks, o.set.rows.most / 16, weight, first);
+    cudaMemsetAsync(weight, 0, (size_t)p.parts * 8, pnet_cuda_stream());
+    weigh<<<BLOCKS_AT_ONCE, WEIGH_THREADS, 0, pnet_cuda_stream()>>>(o.set, p.parts, weight);
+    deal<<<1, 32, 0, pnet_cuda_stream()>>>(p.parts, p.blocks, o.set.rows.most / 16, weight, first);
     tiles_job<T> j = {o.set, (const T *)(o.swapped ? o.gout : o.in),
         (const T *)(o.swapped ? o.in : o.gout), o.swapped ? o.cout : o.cin,
         o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin, o.swapped ? g.cin : g.cout, p.parts,
         p.columns, p.tiles_n, p.tiles_m, p.blocks, measures, first, (float *)work};
     cudaFuncSetAttribute(vvor<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
-    vvor<C><<<(unsigned)(p.kinds * p.blocks), THREADS, C::BYTES, cudaStreamPerThread>>>(j);
-    reduce<C::SCALED><<<1024, WEIGH_THREADS, 0, cudaStreamPerThread>>>(
+    vvor<C><<<(unsigned)(p.kinds * p.blocks), THREADS, C::BYTES, pnet_cuda_stream()>>>(j);
+    reduce<C::SCALED><<<1024, WEIGH_THREADS, 0, pnet_cuda_stream()>>>(
         o, p, (const float *)work, first, measures);
 }
 

@@ -3,6 +3,7 @@
    pieces of up to 8 triplets, 32 pieces a step. Gatherers sum the triplets of a piece into one panel and copy the rows of
    the other side to another; multipliers multiply the two. Blocks go through the tiles at the same time, so that one finds
    in the cache what another has read. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_tiles_vvor_cells.cuh"
 #include "kernels/cuda/conv/conv_vvor_gather.cuh"
 
@@ -346,13 +347,13 @@ void pnet_cuda_cells_vvor(const conv_outer &o, void *work)
         o.swapped ? g.cin : g.cout, p.tiles_n, p.tiles_m, p.blocks, measures, weight,
         (float *)work};
     pnet_cuda_vvor_measure(o, measures);
-    cudaMemsetAsync(weight, 0, ((size_t)o.set.cells + 1) * 8, cudaStreamPerThread);
-    weigh_cells<<<4 * BLOCKS_AT_ONCE, CELL_THREADS, 0, cudaStreamPerThread>>>(o.set, weight);
-    add_weights<<<1, 32, 0, cudaStreamPerThread>>>(o.set.cells, weight);
+    cudaMemsetAsync(weight, 0, ((size_t)o.set.cells + 1) * 8, pnet_cuda_stream());
+    weigh_cells<<<4 * BLOCKS_AT_ONCE, CELL_THREADS, 0, pnet_cuda_stream()>>>(o.set, weight);
+    add_weights<<<1, 32, 0, pnet_cuda_stream()>>>(o.set.cells, weight);
     cudaFuncSetAttribute(
         cells_vvor_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
     cells_vvor_kernel<C>
-        <<<(unsigned)(p.kinds * p.blocks), C::THREADS_ALL, C::BYTES, cudaStreamPerThread>>>(j);
+        <<<(unsigned)(p.kinds * p.blocks), C::THREADS_ALL, C::BYTES, pnet_cuda_stream()>>>(j);
     reduce_cells<<<(unsigned)(p.kinds * o.set.cells * (SIDE * SIDE / CELL_THREADS)), CELL_THREADS,
-        0, cudaStreamPerThread>>>(o, p, (const float *)work, weight, measures);
+        0, pnet_cuda_stream()>>>(o, p, (const float *)work, weight, measures);
 }

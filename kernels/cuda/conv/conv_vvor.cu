@@ -1,5 +1,6 @@
 /* VVOR in float32, on any GPU. A block of threads sums the outer products of one kernel cell, 64 by 64 channels of its
    matrix, over a chunk of rows; the partial sums of chunks are added in order. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_pairs.cuh"
 
 enum { SIDE = CONV_PLAIN_SIDE, STEP = 32, THREADS = CONV_PAIR_ROWS };
@@ -96,7 +97,7 @@ static void reduce_cells(const conv_outer &o, const float *partial, int splits, 
     enum { BLOCK = 256, MOST = 4096 };
     int64_t matrix = (int64_t)o.groups.cin1 * o.cout, elements = cells.count * matrix,
             blocks = (elements + BLOCK - 1) / BLOCK;
-    reduce<<<(unsigned)(blocks < MOST ? blocks : (int64_t)MOST), BLOCK, 0, cudaStreamPerThread>>>(
+    reduce<<<(unsigned)(blocks < MOST ? blocks : (int64_t)MOST), BLOCK, 0, pnet_cuda_stream()>>>(
         o, partial, splits, cells.first * matrix, elements);
 }
 
@@ -116,7 +117,7 @@ void pnet_cuda_conv_plain_vvor(const conv_outer &outer, struct pnet_conv_shape s
         dim3 grid((unsigned)blocks, (unsigned)p.splits.count);
         by_storage(o.set.rows.storage, [&](auto form) {
             using T = typename decltype(form)::T;
-            vvor<<<grid, THREADS, 0, cudaStreamPerThread>>>(o, as<T>(o.in), as<T>(o.gout),
+            vvor<<<grid, THREADS, 0, pnet_cuda_stream()>>>(o, as<T>(o.in), as<T>(o.gout),
                 p.splits.rows, p.tiles_a, p.tiles_b, c, (float *)work);
         });
         reduce_cells(o, (const float *)work, p.splits.count, c);

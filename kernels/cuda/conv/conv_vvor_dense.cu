@@ -2,6 +2,7 @@
    one tile of the sums. It copies 64 rows at a time to shared memory as two panels, and multiplies one panel by the other
    while it copies the next. The sums of shares are added in order. The number of shares depends on the true number of
    rows and on the widths alone, and so do the bits. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
 #include "kernels/cuda/conv/conv_mma.cuh"
@@ -337,7 +338,7 @@ static void launch(const conv_outer &o, const dense_plan &p, void *work)
     const T *in = as<T>(o.in), *gout = as<T>(o.gout);
     side<T> x = {in, o.cin, fits<T, 4>(o.cin, in), !fits<T, 8>(o.cin, in), 0},
             y = {gout, o.cout, fits<T, 4>(o.cout, gout), !fits<T, 8>(o.cout, gout), 0};
-    outer_products<C, T><<<grid, THREADS, C::BYTES, cudaStreamPerThread>>>(
+    outer_products<C, T><<<grid, THREADS, C::BYTES, pnet_cuda_stream()>>>(
         o.set.rows, x, y, p.most, p.tiles_b, (float *)work);
 }
 
@@ -390,6 +391,6 @@ void pnet_cuda_dense_vvor(const conv_outer &o, enum pnet_precision precision, vo
     dense_plan p = pnet_cuda_conv_dense_plan(o.set.rows, o.cin, o.cout);
     int64_t blocks = ((int64_t)o.cin * o.cout + ELEMENTS - 1) / ELEMENTS;
     if (p.shares > 0) launch_precision(o, p, precision, work);
-    add_shares<<<(unsigned)blocks, THREADS, 0, cudaStreamPerThread>>>(
+    add_shares<<<(unsigned)blocks, THREADS, 0, pnet_cuda_stream()>>>(
         o, p.most, (const float *)work);
 }

@@ -3,6 +3,7 @@
    channels. It goes through blocks of 64 rows: it sums their runs into a matrix of 64 x 512, zero where a row has no run,
    copies the other side's 64 x 32, and multiplies the two. Sums stay in registers until the end. The partial sums of
    blocks are added in order. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 #include "kernels/cuda/conv/conv_vvor.cuh"
@@ -282,7 +283,7 @@ template <class C> static void launch(const conv_outer &o, void *work)
     narrow_job j = {o, p.cells, (float *)work};
     dim3 grid((unsigned)p.splits, (unsigned)p.windows, (unsigned)p.wide);
     cudaFuncSetAttribute(vvor<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, X_BYTES + G_BYTES);
-    vvor<C><<<grid, THREADS, X_BYTES + G_BYTES, cudaStreamPerThread>>>(j);
+    vvor<C><<<grid, THREADS, X_BYTES + G_BYTES, pnet_cuda_stream()>>>(j);
     pnet_cuda_conv_reduce(o, j.partial, p.splits);
 }
 

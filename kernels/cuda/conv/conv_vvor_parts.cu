@@ -1,4 +1,5 @@
 /* VVOR of sets, besides the products: bounds of the parts of a row, sizes of values, the sum of all shares. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_vvor_fast.cuh"
 
 enum { BLOCK = 256, MOST_BLOCKS = 4096 };
@@ -36,7 +37,7 @@ void pnet_cuda_vvor_find_bounds(
     const conv_set &s, int parts, int64_t first, int64_t window, uint32_t *bound)
 {
     if (parts > 1)
-        find_bounds<<<blocks_for(window), BLOCK, 0, cudaStreamPerThread>>>(
+        find_bounds<<<blocks_for(window), BLOCK, 0, pnet_cuda_stream()>>>(
             s, parts, first, window, bound);
 }
 
@@ -114,8 +115,8 @@ void pnet_cuda_vvor_measure_set(const conv_set &s, vvor_measures *measures)
     vvor_job<float> j = {};
     j.set = s;
     j.measures = measures;
-    cudaMemsetAsync(j.measures, 0, sizeof *j.measures, cudaStreamPerThread);
-    measure_set<<<blocks_for(j.set.rows.most), BLOCK, 0, cudaStreamPerThread>>>(j);
+    cudaMemsetAsync(j.measures, 0, sizeof *j.measures, pnet_cuda_stream());
+    measure_set<<<blocks_for(j.set.rows.most), BLOCK, 0, pnet_cuda_stream()>>>(j);
 }
 
 void pnet_cuda_vvor_measure(const conv_outer &o, vvor_measures *measures)
@@ -129,7 +130,7 @@ void pnet_cuda_vvor_measure(const conv_outer &o, vvor_measures *measures)
     j.measures = measures;
     pnet_cuda_vvor_measure_set(o.set, measures);
     measure_values<<<blocks_for(j.set.rows.most * j.rows_stride / 16), BLOCK, 0,
-        cudaStreamPerThread>>>(j);
+        pnet_cuda_stream()>>>(j);
 }
 
 /* Adds element `i` of the sums of a type of block, in the order in which `flush` stores them, over all streams. */
@@ -165,6 +166,6 @@ static __global__ void reduce(
 void pnet_cuda_vvor_reduce(const conv_outer &o, const vvor_plan &p, bool scaled, void *work)
 {
     unsigned blocks = blocks_for((int64_t)p.types * p.slot);
-    (scaled ? reduce<true> : reduce<false>)<<<blocks, BLOCK, 0, cudaStreamPerThread>>>(
+    (scaled ? reduce<true> : reduce<false>)<<<blocks, BLOCK, 0, pnet_cuda_stream()>>>(
         o, p, (const float *)work, (const vvor_measures *)((const char *)work + p.measures));
 }

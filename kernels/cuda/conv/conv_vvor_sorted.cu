@@ -3,6 +3,7 @@
    gathered side. Producers copy the two rows of each of 64 triplets to shared memory, several steps ahead, as the matrix
    unit reads them; multipliers multiply. Runs are not summed first. Of the steps of a cell a block has every m-th, so
    that all blocks go through the rows together and find in the cache what another has read. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_sort.cuh"
 #include "kernels/cuda/conv/conv_vvor_fast.cuh"
 
@@ -447,10 +448,10 @@ static void multiply_sorted(const conv_outer &o, const sorted_plan &p, sorted_jo
         j.sorted = pnet_cuda_sort_one_chunk(o.set, p.sort, chunk, memory);
         j.first = chunk == 0;
         sorted_vvor_kernel<C>
-            <<<(unsigned)(p.kinds * p.blocks), SORTED_ALL, C::BYTES, cudaStreamPerThread>>>(j);
+            <<<(unsigned)(p.kinds * p.blocks), SORTED_ALL, C::BYTES, pnet_cuda_stream()>>>(j);
         reduce_sorted<C::SUMS, C::FLOATS>
             <<<(unsigned)(p.kinds * j.cells * (C::SUMS / REDUCE_THREADS)), REDUCE_THREADS, 0,
-                cudaStreamPerThread>>>(j);
+                pnet_cuda_stream()>>>(j);
     }
 }
 

@@ -3,6 +3,7 @@
    these cells into panels in shared memory, one a cell, zero where a row has no run. Consumers multiply the rows by the
    panels, 16 rows at a time, and skip cells that none of the 16 rows has. All blocks go through the rows together, so
    that they share what they read in the cache. Shares are added in order. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_vvor_gather.cuh"
 #include "kernels/cuda/conv/conv_vvor_product.cuh"
 
@@ -171,7 +172,7 @@ static void launch(const conv_outer &o, const vvor_plan &p, void *work)
     for (j.first = 0; j.first == 0 || j.first < o.set.rows.most; j.first += p.window) {
         j.fresh = j.first == 0;
         pnet_cuda_vvor_find_bounds(j.set, j.parts, j.first, j.window, j.bound);
-        vvor<C, T><<<(unsigned)(p.types * p.streams), THREADS, BYTES, cudaStreamPerThread>>>(j);
+        vvor<C, T><<<(unsigned)(p.types * p.streams), THREADS, BYTES, pnet_cuda_stream()>>>(j);
     }
     pnet_cuda_vvor_reduce(o, p, C::SCALED, work);
 }

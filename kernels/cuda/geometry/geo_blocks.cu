@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_blocks.h"
 #include "kernels/cuda/geometry/geo_gather.h"
 #include "kernels/cuda/geometry/geo_rank.h"
@@ -44,7 +45,7 @@ static __global__ void find_blocks(
 void pnet_cuda_geo_blocks_build(const struct block_table *b, const struct pnet_level *level)
 {
     struct block_table blocks = *b;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     cudaMemsetAsync(b->missing, 0, sizeof *b->missing, stream);
     cudaMemsetAsync(b->table, 0xff, sizeof *b->table << b->bits, stream);
     if (level->rows <= 0) return;
@@ -184,10 +185,10 @@ static unsigned blocks_of(int64_t rows)
 
 void pnet_cuda_geo_blocks_count(const struct geo_set *s, int64_t *count)
 {
-    count_windows<<<blocks_of(s->out.rows), 32 * WARPS, 0, cudaStreamPerThread>>>(*s, count);
+    count_windows<<<blocks_of(s->out.rows), 32 * WARPS, 0, pnet_cuda_stream()>>>(*s, count);
 }
 
 void pnet_cuda_geo_blocks_write(const struct geo_set *s, const struct geo_results *to)
 {
-    write_windows<<<blocks_of(s->out.rows), 32 * WARPS, 0, cudaStreamPerThread>>>(*s, *to);
+    write_windows<<<blocks_of(s->out.rows), 32 * WARPS, 0, pnet_cuda_stream()>>>(*s, *to);
 }

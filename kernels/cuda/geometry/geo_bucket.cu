@@ -243,7 +243,7 @@ static void sort_by_cub(const struct pnet_level *level, struct pnet_grid grid,
     geo_purse purse(work);
     struct old_extent *extent = purse.take<struct old_extent>((size_t)samples);
     void *room = purse.take<char>(CURVE_BYTES * (size_t)n);
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (n <= 0 || steps < 1) return;
     cudaMemset2DAsync(extent, sizeof *extent, 0xff, sizeof extent->low, (size_t)samples, stream);
     cudaMemset2DAsync(
@@ -283,7 +283,7 @@ extern "C" int pnet_cuda_bucket_order_steps(const struct pnet_level *level, stru
               most_bits = hash_bits ? hash_bits : 63 + sample_bits,
               passes = (most_bits + RADIX_DIGIT - 1) / RADIX_DIGIT;
     const int launches = launches_of(way, passes);
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     geo_purse purse(work);
     order_batch b;
     struct order_head *head = purse.take<struct order_head>(1);

@@ -1,5 +1,6 @@
 /* Levels of chunks: stretches of a finer level's rows. */
 #include "kernels/chunks.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
@@ -32,8 +33,7 @@ static __global__ void __launch_bounds__(GEO_THREADS)
 extern "C" int64_t pnet_cuda_chunk_splits(
     int32_t samples, const int64_t *fine_splits, int32_t size, int64_t *row_splits)
 {
-    chunk_splits<<<1, GEO_THREADS, 0, cudaStreamPerThread>>>(
-        samples, fine_splits, size, row_splits);
+    chunk_splits<<<1, GEO_THREADS, 0, pnet_cuda_stream()>>>(samples, fine_splits, size, row_splits);
     return pnet_cuda_geo_read(row_splits + samples);
 }
 
@@ -62,8 +62,8 @@ extern "C" void pnet_cuda_chunk_points(const struct pnet_level *fine, int32_t si
     const int64_t *row_splits, float *xyz, int32_t *parent)
 {
     if (fine->rows <= 0) return;
-    chunk_points<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    chunk_points<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         *fine, size, rows, row_splits, xyz);
-    chunk_parents<<<geo_blocks(fine->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    chunk_parents<<<geo_blocks(fine->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         *fine, size, row_splits, parent);
 }

@@ -1,5 +1,6 @@
 /* The source rows around queries (kernels/corners.h). Eight threads take a query, one a corner. */
 #include "kernels/corners.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
@@ -106,7 +107,7 @@ extern "C" int64_t pnet_cuda_corners_count(const struct pnet_level *queries,
     int64_t *start, void *work)
 {
     struct corner_search s = search_of(queries, source, kind, nearest, work);
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     cudaMemsetAsync(start, 0, sizeof *start, stream);
     if (queries->rows <= 0) return 0;
     if (source->rows > 0)
@@ -175,7 +176,7 @@ extern "C" void pnet_cuda_corners_write(const struct pnet_level *queries,
 {
     struct corner_search s = search_of(queries, source, kind, nearest, work);
     struct corner_lists to = {start, other, cell, weight};
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (queries->rows <= 0) return;
     if (kind == PNET_CORNERS_TRILINEAR)
         write_corners<<<geo_blocks(queries->rows * PNET_CORNERS), GEO_THREADS, 0, stream>>>(s, to);
@@ -198,6 +199,6 @@ extern "C" void pnet_cuda_corners_transpose(const struct pnet_triplets *of, cons
     const struct pnet_triplets *back_of, float *back)
 {
     if (back_of->count > 0)
-        transpose_weights<<<geo_blocks(back_of->count), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        transpose_weights<<<geo_blocks(back_of->count), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             *of, weight, *back_of, back);
 }

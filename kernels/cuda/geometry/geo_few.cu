@@ -1,6 +1,7 @@
 /* The k nearest points for small k. A warp takes 32 queries, or fewer where the curve jumps, and visits the leaves near the
    box around them, near leaves first. Each lane keeps the nearest points of its query in order, and tests all points of a
    leaf that can be among those of any query. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_gather.h"
 #include "kernels/cuda/geometry/geo_lists.h"
 #include "kernels/cuda/geometry/geo_rank.h"
@@ -172,12 +173,12 @@ static unsigned blocks_of(int64_t rows)
 void pnet_cuda_geo_few_list(const struct geo_set *s, int32_t k, int32_t *index, float *distance2)
 {
     size_t bytes = shared_for((const void *)list_few, k);
-    list_few<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
+    list_few<<<blocks_of(s->out.rows), 32 * WARPS, bytes, pnet_cuda_stream()>>>(
         *s, k, index, distance2);
 }
 
 void pnet_cuda_geo_few_write(const struct geo_set *s, const struct geo_results *to)
 {
     size_t bytes = shared_for((const void *)write_few, s->knn);
-    write_few<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(*s, *to);
+    write_few<<<blocks_of(s->out.rows), 32 * WARPS, bytes, pnet_cuda_stream()>>>(*s, *to);
 }

@@ -1,4 +1,5 @@
 /* Arrays as a program gives them (kernels/given.h). */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 #include "kernels/cuda/geometry/geo_sites.h"
@@ -29,8 +30,8 @@ int64_t pnet_cuda_positions_beyond(
     if (rows <= 0) return -1;
     int64_t *found = (int64_t *)work;
     pnet_cuda_geo_least_begin(found);
-    cudaMemsetAsync(found + 1, 0, sizeof *found, cudaStreamPerThread);
-    find_beyond<<<(unsigned)geo_few_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    cudaMemsetAsync(found + 1, 0, sizeof *found, pnet_cuda_stream());
+    find_beyond<<<(unsigned)geo_few_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         rows, xyz, farthest, (unsigned long long *)found);
     uint32_t bits = (uint32_t)pnet_cuda_geo_read(found + 1);
     static_assert(sizeof bits == sizeof *largest, "the bits of a float");
@@ -53,10 +54,10 @@ int64_t pnet_cuda_integers_outside(
     if (count <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
     if (wide)
-        find_outside<<<geo_blocks(count), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        find_outside<<<geo_blocks(count), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             count, (const int64_t *)list, begin, end, first);
     else
-        find_outside<<<geo_blocks(count), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        find_outside<<<geo_blocks(count), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             count, (const int32_t *)list, begin, end, first);
     return pnet_cuda_geo_least(work);
 }
@@ -69,7 +70,7 @@ static __global__ void narrow(int64_t count, const int64_t *list, int32_t *to)
 void pnet_cuda_integers_narrow(int64_t count, const int64_t *list, int32_t *to)
 {
     if (count > 0)
-        narrow<<<geo_blocks(count), GEO_THREADS, 0, cudaStreamPerThread>>>(count, list, to);
+        narrow<<<geo_blocks(count), GEO_THREADS, 0, pnet_cuda_stream()>>>(count, list, to);
 }
 
 static __global__ void find_moved(int64_t n, const int32_t *order, unsigned long long *first)
@@ -82,7 +83,7 @@ int64_t pnet_cuda_first_moved(int64_t n, const int32_t *order, void *work)
 {
     if (n <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
-    find_moved<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    find_moved<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         n, order, (unsigned long long *)work);
     return pnet_cuda_geo_least(work);
 }
@@ -94,7 +95,7 @@ static __global__ void count_up(int64_t n, int32_t *to)
 
 void pnet_cuda_count_up(int64_t n, int32_t *to)
 {
-    if (n > 0) count_up<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(n, to);
+    if (n > 0) count_up<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(n, to);
 }
 
 static __global__ void list_samples(
@@ -108,7 +109,7 @@ void pnet_cuda_list_samples(
     int64_t rows, int32_t samples, const int64_t *splits, const int32_t *order, int32_t *to)
 {
     if (rows > 0)
-        list_samples<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        list_samples<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             rows, samples, splits, order, to);
 }
 
@@ -120,7 +121,7 @@ static __global__ void rename(int64_t n, const int32_t *order, int32_t *other)
 
 void pnet_cuda_rename(int64_t n, const int32_t *order, int32_t *other)
 {
-    if (n > 0) rename<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(n, order, other);
+    if (n > 0) rename<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(n, order, other);
 }
 
 static __global__ void scatter(
@@ -135,7 +136,7 @@ static __global__ void scatter(
 void pnet_cuda_scatter(int64_t n, int32_t words, const void *from, const int32_t *order, void *to)
 {
     if (n > 0 && words > 0)
-        scatter<<<geo_blocks(n * words), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        scatter<<<geo_blocks(n * words), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             n, words, (const uint32_t *)from, order, (uint32_t *)to);
 }
 
@@ -152,7 +153,7 @@ void pnet_cuda_scatter_add(
     int64_t n, int32_t width, const float *from, const int32_t *order, float *to)
 {
     if (n > 0 && width > 0)
-        scatter_add<<<geo_blocks(n * width), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        scatter_add<<<geo_blocks(n * width), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             n, width, from, order, to);
 }
 
@@ -163,7 +164,7 @@ static __global__ void scale_number(float number, const float *by, float *to)
 
 void pnet_cuda_scale_number(float number, const float *by, float *to)
 {
-    scale_number<<<1, 1, 0, cudaStreamPerThread>>>(number, by, to);
+    scale_number<<<1, 1, 0, pnet_cuda_stream()>>>(number, by, to);
 }
 
 static __global__ void place_counts(
@@ -176,9 +177,9 @@ static __global__ void place_counts(
 void pnet_cuda_place_starts(
     int64_t rows, const int32_t *order, const int64_t *start, int64_t *to_start, void *work)
 {
-    cudaMemsetAsync(to_start, 0, sizeof *to_start, cudaStreamPerThread);
+    cudaMemsetAsync(to_start, 0, sizeof *to_start, pnet_cuda_stream());
     if (rows <= 0) return;
-    place_counts<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    place_counts<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         rows, order, start, to_start);
     pnet_cuda_geo_scan(rows, to_start + 1, (int64_t *)work);
 }
@@ -203,10 +204,10 @@ void pnet_cuda_place_lists(int64_t rows, const int32_t *order, const int64_t *st
     unsigned blocks = geo_blocks(8 * rows);
     if (rows <= 0) return;
     if (bytes == 2)
-        place_lists<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+        place_lists<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(
             rows, order, start, to_start, (const uint16_t *)from, (uint16_t *)to);
     else
-        place_lists<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+        place_lists<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(
             rows, order, start, to_start, (const uint32_t *)from, (uint32_t *)to);
 }
 

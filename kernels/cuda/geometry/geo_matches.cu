@@ -1,5 +1,6 @@
 #include "kernels/matches.h"
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
@@ -17,7 +18,7 @@ static __global__ void move_points(int64_t rows, int32_t samples, const int64_t 
 extern "C" void pnet_cuda_move(const struct pnet_level *a, const float *pose, float *to)
 {
     if (a->rows > 0)
-        move_points<<<geo_blocks(a->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        move_points<<<geo_blocks(a->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             a->rows, a->samples, a->row_splits, a->xyz, pose, to);
 }
 

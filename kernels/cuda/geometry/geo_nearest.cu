@@ -1,5 +1,6 @@
 /* The k nearest points of each query, one warp a query: a walk through the tree that visits near boxes first. */
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_lists.h"
 
 enum { WARPS = 4 };
@@ -154,10 +155,10 @@ void pnet_cuda_geo_nearest_count(const struct geo_set *s, int64_t *count)
     int room = room_for(s->knn);
     if (s->parent) {
         size_t bytes = shared_for((const void *)count_nearest, room);
-        count_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
+        count_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, pnet_cuda_stream()>>>(
             *s, room, count);
     } else {
-        count_all<<<geo_blocks(s->out.rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*s, count);
+        count_all<<<geo_blocks(s->out.rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(*s, count);
     }
 }
 
@@ -165,8 +166,7 @@ int64_t pnet_cuda_geo_nearest_write(const struct geo_set *s, const struct geo_re
 {
     int room = room_for(s->knn);
     size_t bytes = shared_for((const void *)write_nearest, room);
-    write_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
-        *s, room, *to);
+    write_nearest<<<blocks_of(s->out.rows), 32 * WARPS, bytes, pnet_cuda_stream()>>>(*s, room, *to);
     return room;
 }
 
@@ -187,6 +187,6 @@ extern "C" void pnet_cuda_nearest(const struct pnet_level *out, const struct pne
     }
     int room = room_for(k);
     size_t bytes = shared_for((const void *)list_nearest, room);
-    list_nearest<<<blocks_of(out->rows), 32 * WARPS, bytes, cudaStreamPerThread>>>(
+    list_nearest<<<blocks_of(out->rows), 32 * WARPS, bytes, pnet_cuda_stream()>>>(
         s, room, k, index, distance2);
 }

@@ -1,5 +1,6 @@
 /* Keys of points, and the order of rows by key. */
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_sorter.h"
 
@@ -34,7 +35,7 @@ extern "C" int64_t pnet_cuda_keys(int64_t n, const float *xyz, struct pnet_grid 
     int64_t *partial = pnet_cuda_geo_readback();
     if (n <= 0 || !partial) return 0;
     int blocks = geo_few_blocks(n);
-    keys<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, xyz, grid, key, partial);
+    keys<<<(unsigned)blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(n, xyz, grid, key, partial);
     return pnet_cuda_geo_read_partials(blocks);
 }
 
@@ -83,14 +84,14 @@ extern "C" int64_t pnet_cuda_order_points(int64_t n, int32_t samples, const int6
     geo_purse purse(work);
     sorter<uint32_t> s = sorter_of<uint32_t>(n, room, purse);
     int blocks = geo_few_blocks(n);
-    begin_order<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+    begin_order<<<(unsigned)blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(
         n, xyz, grid, s.item[0], order, partial);
     sort_pairs(n, &s, LOW_BITS, order);
-    take_high<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    take_high<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         n, xyz, grid, order, s.item[0]);
     sort_pairs(n, &s, HIGH_BITS, order);
     if (samples > 1) {
-        take_samples<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        take_samples<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             n, samples, row_splits, order, s.item[0]);
         sort_pairs(n, &s, bits_of_samples(samples), order);
     }
@@ -141,11 +142,11 @@ void pnet_cuda_geo_curve(const struct pnet_level *level, int32_t *order, void *w
     int sample_bits = bits_of_samples(level->samples), bits = (63 - sample_bits) / 3;
     if (n <= 0) return;
     if (bits > 16) bits = 16; /* finer steps would cost more than they help */
-    cudaMemsetAsync(box, 0xff, 3 * sizeof *box, cudaStreamPerThread);
-    cudaMemsetAsync(box + 3, 0, 3 * sizeof *box, cudaStreamPerThread);
-    box_of_points<<<(unsigned)geo_few_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    cudaMemsetAsync(box, 0xff, 3 * sizeof *box, pnet_cuda_stream());
+    cudaMemsetAsync(box + 3, 0, 3 * sizeof *box, pnet_cuda_stream());
+    box_of_points<<<(unsigned)geo_few_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         n, level->xyz, box);
-    curve_items<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    curve_items<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         n, level->xyz, level->samples, level->row_splits, box, bits, (uint64_t *)room, order);
     pnet_cuda_geo_sort_items(n, 3 * bits + sample_bits, order, room, &purse);
 }

@@ -1,5 +1,6 @@
 /* Rows that a network generates: so many for each row of another level. */
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
@@ -11,7 +12,7 @@ static __global__ void block_parents(int64_t n, int64_t each, int32_t *parent)
 extern "C" void pnet_cuda_block_parents(int64_t n, int64_t each, int32_t *parent)
 {
     if (n > 0)
-        block_parents<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(n, each, parent);
+        block_parents<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(n, each, parent);
 }
 
 static __global__ void scale_splits(int64_t n, int64_t each, const int64_t *from, int64_t *to)
@@ -22,5 +23,5 @@ static __global__ void scale_splits(int64_t n, int64_t each, const int64_t *from
 extern "C" void pnet_cuda_scale_splits(int64_t n, int64_t each, const int64_t *from, int64_t *to)
 {
     if (n > 0)
-        scale_splits<<<geo_blocks(n), GEO_THREADS, 0, cudaStreamPerThread>>>(n, each, from, to);
+        scale_splits<<<geo_blocks(n), GEO_THREADS, 0, pnet_cuda_stream()>>>(n, each, from, to);
 }

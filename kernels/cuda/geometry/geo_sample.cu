@@ -1,5 +1,6 @@
 /* Grid sampling: selects one original point a voxel, and finds the children of each selected point. */
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
@@ -88,7 +89,7 @@ extern "C" int64_t pnet_cuda_sample(const struct pnet_level *fine, struct pnet_g
     struct geo_sample_work p;
     int64_t n = fine->rows;
     int32_t samples = fine->samples;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (n <= 0) {
         cudaMemsetAsync(row_splits, 0, ((size_t)samples + 1) * sizeof *row_splits, stream);
         return 0;
@@ -168,7 +169,7 @@ static __global__ void find_stretches(
 extern "C" void pnet_cuda_children(
     int64_t fine_rows, int64_t coarse_rows, const int32_t *parent, int64_t *start, int32_t *child)
 {
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     cudaMemsetAsync(start, 0, ((size_t)coarse_rows + 1) * sizeof *start, stream);
     if (fine_rows <= 0) return;
     unsigned blocks = geo_blocks(fine_rows);

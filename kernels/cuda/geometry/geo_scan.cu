@@ -1,4 +1,5 @@
 /* Prefix sums, and reading numbers back on the host. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_scan.h"
 #include "kernels/taps.h"
 
@@ -41,11 +42,10 @@ template <class T> static void scan(int64_t n, T *at, int64_t *sums)
     if (n <= 0) return;
     unsigned chunks = (unsigned)((n + SCAN_CHUNK - 1) / SCAN_CHUNK);
     if (chunks > 1) {
-        chunk_sums<<<chunks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, at, sums);
-        scan_sums<<<1, SUM_THREADS, 0, cudaStreamPerThread>>>(chunks, sums);
+        chunk_sums<<<chunks, GEO_THREADS, 0, pnet_cuda_stream()>>>(n, at, sums);
+        scan_sums<<<1, SUM_THREADS, 0, pnet_cuda_stream()>>>(chunks, sums);
     }
-    scan_chunks<<<chunks, GEO_THREADS, 0, cudaStreamPerThread>>>(
-        n, at, chunks > 1 ? sums : nullptr);
+    scan_chunks<<<chunks, GEO_THREADS, 0, pnet_cuda_stream()>>>(n, at, chunks > 1 ? sums : nullptr);
 }
 
 void pnet_cuda_geo_scan(int64_t n, int64_t *at, int64_t *sums)
@@ -81,8 +81,8 @@ int64_t pnet_cuda_geo_read(const int64_t *device)
     int64_t *at = pnet_cuda_geo_readback();
     if (!at) return 0;
     at[0] = 0;
-    cudaMemcpyAsync(at, device, sizeof *at, cudaMemcpyDeviceToHost, cudaStreamPerThread);
-    cudaStreamSynchronize(cudaStreamPerThread);
+    cudaMemcpyAsync(at, device, sizeof *at, cudaMemcpyDeviceToHost, pnet_cuda_stream());
+    cudaStreamSynchronize(pnet_cuda_stream());
     return at[0];
 }
 
@@ -93,8 +93,8 @@ void pnet_cuda_numbers(int count, const int64_t *const *device, int64_t *to)
     if (!at) return;
     for (int i = 0; i < count; i++)
         cudaMemcpyAsync(
-            at + i, device[i], sizeof *at, cudaMemcpyDeviceToHost, cudaStreamPerThread);
-    if (cudaStreamSynchronize(cudaStreamPerThread) != cudaSuccess) return;
+            at + i, device[i], sizeof *at, cudaMemcpyDeviceToHost, pnet_cuda_stream());
+    if (cudaStreamSynchronize(pnet_cuda_stream()) != cudaSuccess) return;
     for (int i = 0; i < count; i++) to[i] = at[i];
 }
 
@@ -102,7 +102,7 @@ int64_t pnet_cuda_geo_read_partials(int count)
 {
     const int64_t *at = pnet_cuda_geo_readback();
     int64_t sum = 0;
-    if (!at || cudaStreamSynchronize(cudaStreamPerThread)) return 0;
+    if (!at || cudaStreamSynchronize(pnet_cuda_stream())) return 0;
     for (int i = 0; i < count; i++) sum += at[i];
     return sum;
 }

@@ -2,6 +2,7 @@
    the box around them are gathered from the tree into shared memory, then each lane tests its centre against all of them.
    The first kernel counts; the second does it again, keeps what it finds in shared memory, as many rows at a time as fit,
    and writes each row sorted. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_gather.h"
 #include "kernels/cuda/geometry/geo_rank.h"
 
@@ -204,7 +205,7 @@ static unsigned blocks_of(int64_t rows, int warps)
 void pnet_cuda_geo_window_count(const struct geo_set *s, int64_t *count)
 {
     unsigned blocks = blocks_of(s->out.rows, COUNT_WARPS), threads = 32 * COUNT_WARPS;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (s->pair_in_voxels)
         count_pairs<SEARCH_WINDOW, false><<<blocks, threads, 0, stream>>>(*s, count);
     else if (s->ball && s->parent)
@@ -220,7 +221,7 @@ void pnet_cuda_geo_window_count(const struct geo_set *s, int64_t *count)
 template <int CELLS> static void write_cells(const struct geo_set *s, const struct geo_results *to)
 {
     unsigned blocks = blocks_of(s->out.rows, WRITE_WARPS), threads = 32 * WRITE_WARPS;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (s->pair_in_voxels)
         write_pairs<SEARCH_WINDOW, false, CELLS><<<blocks, threads, 0, stream>>>(*s, *to);
     else if (s->ball && s->parent)

@@ -1,4 +1,5 @@
 /* Voxels of sparse convolutions: sorted, and those that taps lead to (kernels/taps.h). */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 #include "kernels/cuda/base/sort.h"
@@ -85,7 +86,7 @@ static __global__ void find_outside(
 
 void pnet_cuda_geo_least_begin(void *work)
 {
-    cudaMemsetAsync(work, 0xff, sizeof(int64_t), cudaStreamPerThread);
+    cudaMemsetAsync(work, 0xff, sizeof(int64_t), pnet_cuda_stream());
 }
 
 int64_t pnet_cuda_geo_least(const void *work)
@@ -104,7 +105,7 @@ void pnet_cuda_sites_outside(int64_t rows, int32_t samples, int axes, const int3
 {
     pnet_cuda_geo_least_begin(found);
     if (rows <= 0) return;
-    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    find_outside<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         rows, listed(samples, axes, extent, index), (unsigned long long *)found);
 }
 
@@ -155,15 +156,15 @@ void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t
     if (both) bits = all;
     if (rows > 0) {
         geo_purse once = purse;
-        site_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(
+        site_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(
             rows, l, b, both ? sum_of(b) : 0, item, row);
         if (bits > 0) pnet_cuda_geo_sort_items(rows, bits, row, item, &once);
     }
     if (rows > 0 && !both) {
-        sample_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(rows, l, row, item);
+        sample_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(rows, l, row, item);
         pnet_cuda_geo_sort_items(rows, bits_below(samples), row, item, &purse);
     }
-    place_sites<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    place_sites<<<geo_blocks(rows + 1), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         rows, samples, l, row, splits, key);
 }
 
@@ -181,7 +182,7 @@ void pnet_cuda_sites_twice(const struct pnet_sites *s, int64_t *found)
 {
     pnet_cuda_geo_least_begin(found);
     if (s->rows > 0)
-        find_twice<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        find_twice<<<geo_blocks(s->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             *s, (unsigned long long *)found);
 }
 
@@ -197,7 +198,7 @@ static __global__ void list_sites(const struct pnet_sites s, int axes, int32_t *
 void pnet_cuda_sites_list(const struct pnet_sites *s, int axes, int32_t *index)
 {
     if (s->rows > 0)
-        list_sites<<<geo_blocks(s->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*s, axes, index);
+        list_sites<<<geo_blocks(s->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(*s, axes, index);
 }
 
 /* The taps of one axis. */
@@ -240,9 +241,9 @@ static __global__ void count_led(
 int64_t pnet_cuda_sites_reach(const struct pnet_sites *from, const struct pnet_taps *t, int axis,
     bool up, int32_t extent, int64_t *start, void *work)
 {
-    cudaMemsetAsync(start, 0, sizeof *start, cudaStreamPerThread);
+    cudaMemsetAsync(start, 0, sizeof *start, pnet_cuda_stream());
     if (from->rows <= 0) return 0;
-    count_led<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    count_led<<<geo_blocks(from->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         from->rows, from->key, axis_of(t, axis, up, extent), start);
     pnet_cuda_geo_scan(from->rows, start + 1, (int64_t *)work);
     return pnet_cuda_geo_read(start + from->rows);
@@ -267,7 +268,7 @@ void pnet_cuda_sites_lead(const struct pnet_sites *from, const struct pnet_taps 
     bool up, int32_t extent, const int64_t *start, uint64_t *key, int32_t *sample)
 {
     if (from->rows > 0)
-        write_led<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        write_led<<<geo_blocks(from->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             *from, axis_of(t, axis, up, extent), start, key, sample);
 }
 
@@ -308,13 +309,13 @@ int64_t pnet_cuda_sites_merge(const struct pnet_led *l, const int32_t extent[3],
     unsigned blocks = geo_blocks(l->count);
     int bits = b.of[0] + b.of[1] + b.of[2];
     geo_purse once = purse;
-    led_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, b, item, l->order);
+    led_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, b, item, l->order);
     if (bits > 0) pnet_cuda_geo_sort_items(l->count, bits, l->order, item, &once);
     if (l->samples > 1) {
-        led_samples<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, item);
+        led_samples<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, item);
         pnet_cuda_geo_sort_items(l->count, bits_below(l->samples), l->order, item, &purse);
     }
-    mark_first<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l);
+    mark_first<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l);
     pnet_cuda_geo_scan(l->count, l->mark, sums);
     return pnet_cuda_geo_read(l->mark + l->count - 1);
 }
@@ -332,7 +333,7 @@ static __global__ void write_merged(const struct pnet_led l, int64_t *splits, ui
 
 void pnet_cuda_sites_merged(const struct pnet_led *l, int64_t *splits, uint64_t *to)
 {
-    write_merged<<<geo_blocks(l->count + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(*l, splits, to);
+    write_merged<<<geo_blocks(l->count + 1), GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, splits, to);
 }
 
 /* What a voxel is led to on all axes: items of a sample and a key, and ones that sort last where there are no more. */
@@ -416,15 +417,15 @@ const int64_t *pnet_cuda_sites_spread(const struct pnet_sites *from, const struc
     int64_t *sums = purse.take<int64_t>(pnet_cuda_geo_scan_sums(n));
     char *sort = purse.take<char>(pnet_cuda_sort_work(n));
     unsigned blocks = geo_blocks(n);
-    cudaMemsetAsync(mark - 1, 0, sizeof *mark, cudaStreamPerThread); /* the count of none */
+    cudaMemsetAsync(mark - 1, 0, sizeof *mark, pnet_cuda_stream()); /* the count of none */
     if (n > 0) {
-        write_spread<<<geo_blocks(from->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        write_spread<<<geo_blocks(from->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             *from, s, item);
         item = pnet_cuda_sort_keys(n, item, spare, 0, s.bit + bits_below(from->samples) + 1, sort);
-        mark_spread<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(n, s.none, item, mark);
+        mark_spread<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(n, s.none, item, mark);
         pnet_cuda_geo_scan(n, mark, sums);
     }
-    write_spread_sites<<<geo_blocks(n + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    write_spread_sites<<<geo_blocks(n + 1), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         n, s, from->samples, item, mark, splits, key);
     return mark + n - 1;
 }

@@ -1,5 +1,6 @@
 /* Sorts rows in place, whatever their length: bitonic networks in which every comparison puts the lower item first. So a row
    of any length behaves as if it were filled up to a power of two by items that stay at its end. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 
@@ -199,7 +200,7 @@ void pnet_cuda_geo_sort_long(
     all.other = other;
     all.cell = cell;
     if (rows <= 0) return;
-    sort_long_triplets<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    sort_long_triplets<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         all, rows, start, limit);
 }
 
@@ -208,9 +209,9 @@ void pnet_cuda_geo_sort_children(int64_t rows, const int64_t *start, int32_t *ch
     struct child_row all;
     all.child = child;
     if (rows <= 0) return;
-    sort_short_children<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    sort_short_children<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         rows, start, child);
-    sort_long_children<<<geo_blocks(rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    sort_long_children<<<geo_blocks(rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         all, rows, start, SHORT);
 }
 
@@ -220,5 +221,5 @@ void pnet_cuda_geo_sort_pairs(
     unsigned blocks = LISTED_BLOCKS;
     if (most < LISTED_BLOCKS) blocks = (unsigned)most;
     if (most <= 0) return;
-    sort_listed_pairs<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(pair, start, count, list);
+    sort_listed_pairs<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(pair, start, count, list);
 }

@@ -2,6 +2,7 @@
 #ifndef PNET_KERNELS_CUDA_GEO_SORTER_H
 #define PNET_KERNELS_CUDA_GEO_SORTER_H
 
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_parts.h"
 
 #include <cstdio>
@@ -34,8 +35,7 @@ template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bit
     cub::DoubleBuffer<T> item(s->item[0], s->item[1]);
     cub::DoubleBuffer<int32_t> row(order, s->spare);
     size_t bytes = 0;
-    cub::DeviceRadixSort::SortPairs(
-        nullptr, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
+    cub::DeviceRadixSort::SortPairs(nullptr, bytes, item, row, (int)n, 0, bits, pnet_cuda_stream());
     if (bytes > s->temporary_bytes) {
         fprintf(stderr,
             "pnet: sorting %lld rows takes %zu bytes beside the rows, %zu are planned\n",
@@ -43,10 +43,10 @@ template <class T> static void sort_pairs(int64_t n, const sorter<T> *s, int bit
         abort();
     }
     cub::DeviceRadixSort::SortPairs(
-        s->temporary, bytes, item, row, (int)n, 0, bits, cudaStreamPerThread);
+        s->temporary, bytes, item, row, (int)n, 0, bits, pnet_cuda_stream());
     if (row.Current() != order)
         cudaMemcpyAsync(order, row.Current(), (size_t)n * sizeof *order, cudaMemcpyDeviceToDevice,
-            cudaStreamPerThread);
+            pnet_cuda_stream());
 }
 
 static inline int bits_of_samples(int32_t samples)

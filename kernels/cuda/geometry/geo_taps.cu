@@ -1,5 +1,6 @@
 /* Triplets of voxels and taps, and of lists (kernels/taps.h). A thread takes a coarse voxel; what its taps lead it to has
    ascending keys, so that each search begins where the one before ended. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 #include "kernels/cuda/geometry/geo_sites.h"
@@ -73,10 +74,10 @@ static __global__ void __launch_bounds__(GEO_THREADS)
 void pnet_cuda_taps_count(const struct pnet_sites *coarse, const struct pnet_sites *fine,
     const struct pnet_taps *t, int64_t *start, void *work)
 {
-    cudaMemsetAsync(start, 0, sizeof *start, cudaStreamPerThread);
+    cudaMemsetAsync(start, 0, sizeof *start, pnet_cuda_stream());
     if (coarse->rows <= 0) return;
     struct tap_search s = {*coarse, *fine, *t, start, nullptr, nullptr};
-    walk_taps<<<geo_blocks(coarse->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(s);
+    walk_taps<<<geo_blocks(coarse->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(s);
     pnet_cuda_geo_scan(coarse->rows, start + 1, (int64_t *)work);
 }
 
@@ -85,25 +86,33 @@ void pnet_cuda_taps_write(const struct pnet_sites *coarse, const struct pnet_sit
 {
     struct tap_search s = {*coarse, *fine, *t, (int64_t *)start, other, cell};
     if (coarse->rows > 0)
-        walk_taps<<<geo_blocks(coarse->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(s);
+        walk_taps<<<geo_blocks(coarse->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(s);
 }
 
-static __global__ void turn_taps(
-    const struct pnet_triplets t, int32_t *other, uint16_t *cell)
+/* A block takes so many rows, and its threads their triplets side by side. */
+static __global__ void __launch_bounds__(GEO_THREADS)
+    turn_taps(const struct pnet_triplets t, int32_t *other, uint16_t *cell)
 {
-    for (int64_t row = thread_index(); row < t.rows; row += thread_count()) {
-        int64_t begin = t.start[row], last = t.start[row + 1] - 1;
-        for (int64_t n = begin; n <= last; n++) {
-            other[begin + last - n] = t.other[n];
-            cell[begin + last - n] = (uint16_t)(t.cells - 1 - t.cell[n]);
-        }
+    __shared__ int64_t start[GEO_THREADS + 1];
+    int64_t first = (int64_t)blockIdx.x * GEO_THREADS;
+    for (int i = (int)threadIdx.x; i <= GEO_THREADS; i += GEO_THREADS)
+        start[i] = t.start[first + i < t.rows ? first + i : t.rows];
+    __syncthreads();
+    for (int64_t n = start[0] + threadIdx.x; n < start[GEO_THREADS]; n += GEO_THREADS) {
+        int row = 0;
+        for (int step = GEO_THREADS / 2; step > 0; step /= 2)
+            if (start[row + step] <= n) row += step;
+        int64_t to = start[row] + start[row + 1] - 1 - n;
+        other[to] = t.other[n];
+        cell[to] = (uint16_t)(t.cells - 1 - t.cell[n]);
     }
 }
 
 void pnet_cuda_taps_turn(const struct pnet_triplets *t, int32_t *other, uint16_t *cell)
 {
     if (t->rows > 0)
-        turn_taps<<<geo_blocks(t->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*t, other, cell);
+        turn_taps<<<(unsigned)((t->rows + GEO_THREADS - 1) / GEO_THREADS), GEO_THREADS, 0,
+            pnet_cuda_stream()>>>(*t, other, cell);
 }
 
 static __global__ void find_outside(
@@ -117,7 +126,7 @@ int64_t pnet_cuda_list_outside(int64_t count, const int32_t *list, int64_t end, 
 {
     if (count <= 0) return -1;
     pnet_cuda_geo_least_begin(work);
-    find_outside<<<geo_blocks(count), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    find_outside<<<geo_blocks(count), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         count, list, end, (unsigned long long *)work);
     return pnet_cuda_geo_least(work);
 }
@@ -162,16 +171,16 @@ void pnet_cuda_listed(const struct pnet_listed *l, int64_t rows, int64_t *start,
     int32_t *order = purse.take<int32_t>((size_t)l->count);
     uint64_t *item = (uint64_t *)purse.take<char>(CURVE_BYTES * (size_t)l->count);
     unsigned blocks = geo_blocks(l->count);
-    cudaMemsetAsync(start, 0, ((size_t)rows + 1) * sizeof *start, cudaStreamPerThread);
+    cudaMemsetAsync(start, 0, ((size_t)rows + 1) * sizeof *start, pnet_cuda_stream());
     if (l->count <= 0) return;
     geo_purse once = purse;
-    list_items<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, item, order);
+    list_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, item, order);
     pnet_cuda_geo_sort_items(l->count, CELL_SHIFT + 16, order, item, &once);
-    list_rows<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, order, item);
+    list_rows<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, order, item);
     if (rows > 1) pnet_cuda_geo_sort_items(l->count, bits_below(rows), order, item, &purse);
-    count_rows<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, start);
+    count_rows<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, start);
     pnet_cuda_geo_scan(rows, start + 1, sums);
-    place_list<<<blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*l, order, other, cell);
+    place_list<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*l, order, other, cell);
 }
 
 static __global__ void list_triplets(
@@ -188,5 +197,5 @@ static __global__ void list_triplets(
 void pnet_cuda_triplets_list(const struct pnet_triplets *t, int32_t *i, int32_t *j, int32_t *k)
 {
     if (t->rows > 0)
-        list_triplets<<<geo_blocks(t->rows), GEO_THREADS, 0, cudaStreamPerThread>>>(*t, i, j, k);
+        list_triplets<<<geo_blocks(t->rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(*t, i, j, k);
 }

@@ -3,6 +3,7 @@
    cell into one number a slab. If a tile has more neighbours than the table holds, the block goes through it once for each
    range of neighbours. */
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_grid.h"
 #include "kernels/cuda/geometry/geo_parts.h"
 #include "kernels/tile_order.h"
@@ -485,10 +486,10 @@ extern "C" const int64_t *pnet_cuda_tiles_measure(
     geo_purse purse(work);
     int64_t *words = purse.take<int64_t>((size_t)tiles);
     cudaFuncSetAttribute(count_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    count_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(
+    count_tiles<<<(unsigned)tiles, THREADS, bytes, pnet_cuda_stream()>>>(
         *t, pnet_tile_kernel(t->cells), tile, words);
     pnet_cuda_geo_scan(tiles, words, purse.take<int64_t>(pnet_cuda_geo_scan_sums(tiles)));
-    place_tiles<<<geo_blocks(tiles), GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, words, tile);
+    place_tiles<<<geo_blocks(tiles), GEO_THREADS, 0, pnet_cuda_stream()>>>(tiles, words, tile);
     return words + tiles - 1;
 }
 
@@ -514,7 +515,7 @@ extern "C" int64_t pnet_cuda_tiles_unlisted(int64_t rows, const struct pnet_tile
     int64_t tiles = pnet_cuda_geo_tiles_of(rows), *partial = pnet_cuda_geo_readback();
     if (tiles <= 0 || !partial) return 0;
     int blocks = geo_few_blocks(tiles);
-    count_unlisted<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(tiles, tile, partial);
+    count_unlisted<<<(unsigned)blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(tiles, tile, partial);
     return pnet_cuda_geo_read_partials(blocks);
 }
 
@@ -529,6 +530,6 @@ extern "C" void pnet_cuda_tiles_write(
     if (stage > most) stage = most;
     int bytes = (int)(stage + rest) * (int)sizeof(uint32_t);
     cudaFuncSetAttribute(write_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    write_tiles<<<(unsigned)tiles, THREADS, bytes, cudaStreamPerThread>>>(
+    write_tiles<<<(unsigned)tiles, THREADS, bytes, pnet_cuda_stream()>>>(
         *t, tile, list, (int)stage);
 }

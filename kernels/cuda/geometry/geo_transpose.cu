@@ -1,6 +1,7 @@
 /* Sorts the triplets by the other side: integer atomics count them and give them places in no particular order, then each
    row is sorted. No row holds a triplet twice, so the result is determined. */
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_rank.h"
 
 enum { WARPS = 2 };
@@ -81,7 +82,7 @@ static __global__ void __launch_bounds__(32 * WARPS)
 extern "C" void pnet_cuda_transpose(
     const struct pnet_triplets *t, int64_t *start, int32_t *other, uint16_t *cell, void *work)
 {
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     cudaMemsetAsync(start, 0, ((size_t)t->others + 1) * sizeof *start, stream);
     if (t->others <= 0 || t->rows <= 0) return;
     count_others<<<geo_blocks(t->count), GEO_THREADS, 0, stream>>>(t->count, t->other, start);
@@ -114,6 +115,6 @@ extern "C" int64_t pnet_cuda_cell_runs(const struct pnet_triplets *t)
     int64_t *partial = pnet_cuda_geo_readback();
     if (!partial || t->rows <= 0) return 0;
     int blocks = geo_few_blocks(t->rows);
-    count_runs<<<(unsigned)blocks, GEO_THREADS, 0, cudaStreamPerThread>>>(*t, partial);
+    count_runs<<<(unsigned)blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*t, partial);
     return pnet_cuda_geo_read_partials(blocks);
 }

@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_tree.h"
 
 enum { WARPS = GEO_THREADS / 32 };
@@ -54,10 +55,10 @@ static unsigned warp_blocks(int64_t warps)
 void pnet_cuda_geo_tree_build(const struct geo_tree *t, const struct geo_points *points, bool voxel)
 {
     if (points->rows <= 0) return;
-    box_leaves<<<warp_blocks(t->nodes[0]), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    box_leaves<<<warp_blocks(t->nodes[0]), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         *points, voxel, t->box[0], t->nodes[0]);
     for (int l = 1; l < t->depth; l++)
-        box_groups<<<warp_blocks(t->nodes[l]), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        box_groups<<<warp_blocks(t->nodes[l]), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             t->box[l - 1], t->nodes[l - 1], t->box[l], t->nodes[l]);
 }
 

@@ -1,5 +1,6 @@
 /* Triplet sets: selects the kind of search. */
 #include "kernels/geometry_stage.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_blocks.h"
 
 #include <cfloat>
@@ -64,10 +65,10 @@ static __global__ void empty_boxes(int64_t n, uint32_t *box)
 void pnet_cuda_geo_child_boxes(
     int64_t fine_rows, const float *xyz, const int32_t *parent, int64_t coarse_rows, uint32_t *box)
 {
-    empty_boxes<<<geo_blocks(6 * coarse_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+    empty_boxes<<<geo_blocks(6 * coarse_rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
         coarse_rows, box);
     if (fine_rows > 0)
-        grow_boxes<<<geo_blocks(fine_rows), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        grow_boxes<<<geo_blocks(fine_rows), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             fine_rows, xyz, parent, box);
 }
 
@@ -112,11 +113,11 @@ extern "C" int64_t pnet_cuda_triplets_count(const struct pnet_level *out,
     int64_t rows = out->rows;
     struct geo_triplets_work p;
     if (nb->pointwise) {
-        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             rows, start, nullptr, nullptr);
         return rows;
     }
-    cudaMemsetAsync(start, 0, sizeof *start, cudaStreamPerThread);
+    cudaMemsetAsync(start, 0, sizeof *start, pnet_cuda_stream());
     if (rows <= 0) return 0;
     struct geo_set s = prepare(out, in, nb, parent, work, &p);
     if (s.knn)
@@ -136,7 +137,7 @@ extern "C" void pnet_cuda_triplets_write(const struct pnet_level *out, const str
     struct geo_triplets_work p;
     if (rows <= 0) return;
     if (nb->pointwise) {
-        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, cudaStreamPerThread>>>(
+        point_to_itself<<<geo_blocks(rows + 1), GEO_THREADS, 0, pnet_cuda_stream()>>>(
             rows, nullptr, other, cell);
         return;
     }

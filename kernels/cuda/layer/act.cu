@@ -3,6 +3,7 @@ extern "C" {
 }
 #include "kernels/cuda/base/dense.cuh"
 #include "kernels/cuda/base/early.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 /* y[i] = f(a[i], b[i]), or y[i] += that. The memory may be the same: everything is read before it is written. */
 template <class T, int V, bool TWO, bool ADD, class F>
@@ -223,7 +224,7 @@ extern "C" void pnet_cuda_fill(struct pnet_count n, float value, float *y)
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             unsigned blocks = blocks_for(divide_up(n.most, V * THREADS));
-            fill_kernel<T, V><<<blocks, THREADS, 0, cudaStreamPerThread>>>(n, value, as<T>(y));
+            fill_kernel<T, V><<<blocks, THREADS, 0, pnet_cuda_stream()>>>(n, value, as<T>(y));
         },
         y);
 }
@@ -259,7 +260,7 @@ static void gate(struct pnet_count rows, int32_t width, const float *a, const fl
             int32_t packs = width / V;
             int lanes = group_width(packs);
             unsigned blocks = group_blocks(rows.most, lanes);
-            gate_kernel<T, V, ADD><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            gate_kernel<T, V, ADD><<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
                 rows, packs, lanes, as<T>(a), as<T>(b), as<T>(y));
         },
         a, y);
@@ -308,7 +309,7 @@ extern "C" void pnet_cuda_row_dot(
             int32_t packs = width / V;
             int lanes = group_width(packs);
             unsigned blocks = group_blocks(rows.most, lanes);
-            row_dot_kernel<T, V><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            row_dot_kernel<T, V><<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
                 rows, packs, lanes, as<T>(a), as<T>(b), add, as<T>(y));
         },
         a, b);

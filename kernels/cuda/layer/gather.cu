@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/rows.h"
 
 #include <cuda_bf16.h>
@@ -24,7 +25,7 @@ extern "C" void pnet_cuda_gather(
     const int64_t MOST = 1 << 16;
     int64_t blocks = (n * words + THREADS - 1) / THREADS;
     if (blocks <= 0) return;
-    gather<<<(unsigned)(blocks < MOST ? blocks : MOST), THREADS, 0, cudaStreamPerThread>>>(
+    gather<<<(unsigned)(blocks < MOST ? blocks : MOST), THREADS, 0, pnet_cuda_stream()>>>(
         n, words, (const uint32_t *)from, index, (uint32_t *)to);
 }
 
@@ -47,13 +48,13 @@ extern "C" void pnet_cuda_gather_features(int64_t n, int32_t width, const float 
     unsigned grid = (unsigned)(blocks < MOST ? blocks : MOST);
     if (blocks <= 0) return;
     if (storage == PNET_STORE_BF16)
-        gather_features<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        gather_features<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             n, width, from, index, (__nv_bfloat16 *)to);
     else if (storage == PNET_STORE_FP16)
-        gather_features<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        gather_features<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             n, width, from, index, (__half *)to);
     else
-        gather_features<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        gather_features<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             n, width, from, index, (float *)to);
 }
 
@@ -94,12 +95,11 @@ extern "C" void pnet_cuda_rows_out(
     unsigned blocks = blocks_of(p);
     if (!blocks) return;
     if (storage == PNET_STORE_BF16)
-        rows_out<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
-            p, (const __nv_bfloat16 *)x, from, to);
+        rows_out<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, (const __nv_bfloat16 *)x, from, to);
     else if (storage == PNET_STORE_FP16)
-        rows_out<<<blocks, THREADS, 0, cudaStreamPerThread>>>(p, (const __half *)x, from, to);
+        rows_out<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, (const __half *)x, from, to);
     else
-        rows_out<<<blocks, THREADS, 0, cudaStreamPerThread>>>(p, (const float *)x, from, to);
+        rows_out<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, (const float *)x, from, to);
 }
 
 extern "C" void pnet_cuda_rows_in(
@@ -108,9 +108,9 @@ extern "C" void pnet_cuda_rows_in(
     unsigned blocks = blocks_of(p);
     if (!blocks) return;
     if (storage == PNET_STORE_BF16)
-        rows_in<<<blocks, THREADS, 0, cudaStreamPerThread>>>(p, x, (__nv_bfloat16 *)y);
+        rows_in<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, x, (__nv_bfloat16 *)y);
     else if (storage == PNET_STORE_FP16)
-        rows_in<<<blocks, THREADS, 0, cudaStreamPerThread>>>(p, x, (__half *)y);
+        rows_in<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, x, (__half *)y);
     else
-        rows_in<<<blocks, THREADS, 0, cudaStreamPerThread>>>(p, x, (float *)y);
+        rows_in<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(p, x, (float *)y);
 }

@@ -1,5 +1,6 @@
 /* Interpolation between nearest points, and its gradient without atomics: the pairs are sorted by
    coarse row first, which keeps the fine rows of each in order. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/layer/lists.cuh"
 #include "kernels/pool.h"
 #include "kernels/cuda/base/sort.h"
@@ -47,7 +48,7 @@ void pnet_cuda_interpolate(const struct pnet_nearest *n, int32_t c, const float 
             const int V = decltype(form)::V;
             struct layout l = layout_for(n->fine_rows.most, c / V);
             interpolate<T, V>
-                <<<l.grid, l.block, 0, cudaStreamPerThread>>>(*n, c, as<T>(x), as<T>(y));
+                <<<l.grid, l.block, 0, pnet_cuda_stream()>>>(*n, c, as<T>(x), as<T>(y));
         },
         x, y);
 }
@@ -173,12 +174,12 @@ void pnet_cuda_interpolate_backward(
     int64_t pairs = n->fine_rows.most * n->k, coarse = n->coarse_rows.most;
     if (coarse <= 0) return;
     unsigned grid = blocks_for(pairs, THREADS);
-    if (grid) make_keys<<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, t.key[0]);
+    if (grid) make_keys<<<grid, THREADS, 0, pnet_cuda_stream()>>>(*n, t.key[0]);
     uint64_t *key = pnet_cuda_sort_keys(
         pairs, t.key[0], t.key[1], 32, 32 + pnet_cuda_sort_bits(coarse), t.sort);
     float *weight = (float *)(key == t.key[0] ? t.key[1] : t.key[0]);
-    if (grid) make_weights<<<grid, THREADS, 0, cudaStreamPerThread>>>(*n, key, weight);
-    find_starts<<<blocks_for(coarse + 1, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    if (grid) make_weights<<<grid, THREADS, 0, pnet_cuda_stream()>>>(*n, key, weight);
+    find_starts<<<blocks_for(coarse + 1, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         n->coarse_rows, pairs, key, t.start);
     by_form(
         n->fine_rows.storage, c,

@@ -1,5 +1,6 @@
 #include "kernels/lattice.h"
 #include "kernels/cuda/base/dense.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
@@ -19,7 +20,7 @@ template <class T> static void lattice(struct pnet_count rows, int32_t side, flo
     float step = side > 1 ? 2 * extent / (float)(side - 1) : 0;
     unsigned blocks = blocks_for(divide_up(rows.most, THREADS));
     lattice_kernel<T>
-        <<<blocks, THREADS, 0, cudaStreamPerThread>>>(rows, side, extent, step, as<T>(y));
+        <<<blocks, THREADS, 0, pnet_cuda_stream()>>>(rows, side, extent, step, as<T>(y));
 }
 
 extern "C" void pnet_cuda_lattice(struct pnet_count rows, int32_t side, float extent, float *y)

@@ -1,5 +1,6 @@
 /* The most frequent label of each cell: labels are sorted by cell, then by value, and the runs of
    equal ones compete. Cells may be of any size, and nothing is known about the number of classes. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/base/levels.cuh"
 #include "kernels/pool.h"
 #include "kernels/cuda/base/sort.h"
@@ -84,15 +85,15 @@ void pnet_cuda_cells_majority(
     struct majority m = majority_of(cells, work);
     int64_t fine = cells->fine_rows.most, coarse = cells->coarse_rows.most;
     if (coarse <= 0) return;
-    cudaMemsetAsync(m.best, 0, (size_t)coarse * sizeof *m.best, cudaStreamPerThread);
+    cudaMemsetAsync(m.best, 0, (size_t)coarse * sizeof *m.best, pnet_cuda_stream());
     if (fine > 0) {
         unsigned grid = blocks_for(fine, THREADS);
-        make_keys<<<grid, THREADS, 0, cudaStreamPerThread>>>(*cells, label, m.key[0]);
+        make_keys<<<grid, THREADS, 0, pnet_cuda_stream()>>>(*cells, label, m.key[0]);
         const uint64_t *sorted = pnet_cuda_sort_keys(
             fine, m.key[0], m.key[1], 0, 32 + pnet_cuda_sort_bits(coarse), m.sort);
-        rate_runs<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        rate_runs<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             fine, coarse, sorted, (unsigned long long *)m.best);
     }
-    write_labels<<<blocks_for(coarse, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    write_labels<<<blocks_for(coarse, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         cells->coarse_rows, m.best, y);
 }

@@ -3,6 +3,7 @@ extern "C" {
 }
 #include "kernels/cuda/base/dense.cuh"
 #include "kernels/cuda/base/early.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 enum { WARPS = THREADS / WARP, JOINERS = 1024 };
 
@@ -200,7 +201,7 @@ extern "C" void pnet_cuda_optim_squares(
     const struct pnet_optim_update *u, int64_t first, int64_t count, void *work)
 {
     if (count > 0)
-        square_kernel<<<blocks_of_chunks(count), THREADS, 0, cudaStreamPerThread>>>(
+        square_kernel<<<blocks_of_chunks(count), THREADS, 0, pnet_cuda_stream()>>>(
             u->chunks + first, count, is_aligned(u->g), u->g, (double *)work + first);
 }
 
@@ -225,5 +226,5 @@ static __global__ void loss_kernel(const float *loss, double weight, bool add, d
 
 extern "C" void pnet_cuda_loss_add(const float *loss, double weight, bool add, double *sum)
 {
-    loss_kernel<<<1, 1, 0, cudaStreamPerThread>>>(loss, weight, add, sum);
+    loss_kernel<<<1, 1, 0, pnet_cuda_stream()>>>(loss, weight, add, sum);
 }

@@ -1,5 +1,6 @@
 /* Pooling of the cells of a grid. */
 #include "kernels/pool.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/layer/lists.cuh"
 
 /* Bits, of features or labels. */
@@ -17,10 +18,10 @@ void pnet_cuda_copy_elements(struct pnet_count n, const void *x, void *y)
     unsigned grid = element_blocks(n.most);
     if (n.most <= 0) return;
     if (pnet_storage_bytes(n.storage) == 2)
-        copy_elements<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        copy_elements<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             n, (const uint16_t *)x, (uint16_t *)y);
     else
-        copy_elements<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        copy_elements<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             n, (const uint32_t *)x, (uint32_t *)y);
 }
 
@@ -214,7 +215,7 @@ template <class T, int C, bool PAIRED>
 static void launch_few(const sum_cells<T, 1> &op, struct pnet_count lists)
 {
     few_sums<T, C, PAIRED>
-        <<<blocks_for(lists.most, THREADS), THREADS, 0, cudaStreamPerThread>>>(op, lists);
+        <<<blocks_for(lists.most, THREADS), THREADS, 0, pnet_cuda_stream()>>>(op, lists);
 }
 
 /* Lists of few channels, many enough to keep the machine busy with 32 a warp? */

@@ -1,4 +1,5 @@
 /* Pools over triplets: a row of the other side may meet several rows. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/layer/lists.cuh"
 #include "kernels/pool.h"
 
@@ -136,7 +137,7 @@ void pnet_cuda_triplets_max_back(const struct pnet_triplets *back, bool several,
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             struct layout l = layout_for(back->rows, c / V);
-            max_back<T, V><<<l.grid, l.block, 0, cudaStreamPerThread>>>(
+            max_back<T, V><<<l.grid, l.block, 0, pnet_cuda_stream()>>>(
                 *back, several, c, argmax, as<T>(g), as<T>(gx));
         },
         g, gx);
@@ -172,7 +173,7 @@ void pnet_cuda_triplets_mean_back(const struct pnet_triplets *back, const int64_
             const int V = decltype(form)::V;
             struct layout l = layout_for(back->rows, c / V);
             mean_back<T, V>
-                <<<l.grid, l.block, 0, cudaStreamPerThread>>>(*back, start, c, as<T>(g), as<T>(gx));
+                <<<l.grid, l.block, 0, pnet_cuda_stream()>>>(*back, start, c, as<T>(g), as<T>(gx));
         },
         g, gx);
 }

@@ -2,6 +2,7 @@ extern "C" {
 #include "kernels/rows.h"
 }
 #include "kernels/cuda/base/dense.cuh"
+#include "kernels/cuda/base/launch.cuh"
 
 /* `packs` packs of each row, from a matrix of from_width packs a row, to another. */
 template <class T, int V, bool ADD>
@@ -33,7 +34,7 @@ static void columns(struct pnet_count rows, int32_t c, const float *from, int32_
             const int V = decltype(form)::V;
             int lanes = group_width(c / V);
             unsigned blocks = group_blocks(rows.most, lanes);
-            columns_kernel<T, V, ADD><<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+            columns_kernel<T, V, ADD><<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
                 rows, c / V, lanes, as<T>(from), from_width / V, as<T>(to), to_width / V);
         },
         from, to);
@@ -82,7 +83,7 @@ extern "C" void pnet_cuda_convert(
             using T = typename decltype(from_form)::T;
             using U = typename decltype(to_form)::T;
             convert_kernel<T, U>
-                <<<blocks_for(divide_up(n.most, THREADS)), THREADS, 0, cudaStreamPerThread>>>(
+                <<<blocks_for(divide_up(n.most, THREADS)), THREADS, 0, pnet_cuda_stream()>>>(
                     n, as<T>(x), add, as<U>(y));
         });
     });

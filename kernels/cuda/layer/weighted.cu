@@ -1,5 +1,6 @@
 /* Weighted sums of rows, each by the threads that lists.cuh gives its list. */
 #include "kernels/corners.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/layer/lists.cuh"
 
 template <class T, int V_> struct weigh_rows {
@@ -77,6 +78,6 @@ __global__ static void __launch_bounds__(THREADS)
 void pnet_cuda_weighted_labels(const struct pnet_weighted *w, const int32_t *label, int32_t *y)
 {
     if (w->rows.most > 0)
-        weighted_labels<<<blocks_for(w->rows.most, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+        weighted_labels<<<blocks_for(w->rows.most, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
             *w, label, y);
 }

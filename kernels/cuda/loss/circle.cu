@@ -1,4 +1,5 @@
 /* Circle loss. The drawn rows of a sample are [i][j]. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/matched.cuh"
 
 /* A pair of drawn rows. */
@@ -95,7 +96,7 @@ __global__ static void __launch_bounds__(THREADS)
 static void gather_rows(const struct pnet_circle *c, const struct parts *p, const int32_t *drawn)
 {
     int64_t n = (int64_t)c->pair.samples * 2 * c->pairs;
-    spread_rows<<<element_blocks(n), THREADS, 0, cudaStreamPerThread>>>(
+    spread_rows<<<element_blocks(n), THREADS, 0, pnet_cuda_stream()>>>(
         n, c->pairs, drawn, p->rows.row);
     pnet_cuda_matched_gather(&c->pair, &p->rows);
 }
@@ -153,7 +154,7 @@ void pnet_cuda_circle(const struct pnet_circle *c, int32_t *drawn, double *sums,
     struct carver room = {(char *)work};
     struct parts p = lay_out(c, &room);
     int64_t pairs = (int64_t)c->pair.samples * c->pairs;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (pairs) {
         draw_pairs<<<element_blocks(pairs), THREADS, 0, stream>>>(*c, drawn);
         gather_rows(c, &p, drawn);
@@ -229,7 +230,7 @@ void pnet_cuda_circle_backward(const struct pnet_circle *c, const int32_t *drawn
     int64_t anchors = (int64_t)c->pair.samples * 2 * c->pairs;
     if (anchors) {
         gather_rows(c, &p, drawn);
-        make_entries<<<blocks_for(anchors, WARPS), THREADS, 0, cudaStreamPerThread>>>(
+        make_entries<<<blocks_for(anchors, WARPS), THREADS, 0, pnet_cuda_stream()>>>(
             *c, e, p.rows.feature, drawn, sums, sizes, gloss);
     }
     pnet_cuda_matched_add_entries(&c->pair, &e, g);

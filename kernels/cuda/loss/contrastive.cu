@@ -1,5 +1,6 @@
 /* The hardest contrastive loss. The drawn rows of a sample are [i of positives][candidates of a][j of positives]
    [candidates of b]. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/matched.cuh"
 
 struct parts {
@@ -170,7 +171,7 @@ void pnet_cuda_hardest(
     struct parts p = lay_out(h, &room);
     int64_t positives = (int64_t)h->pair.samples * h->positives;
     int32_t blocks = (h->positives + WARPS - 1) / WARPS;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (positives) {
         draw_rows<<<element_blocks((int64_t)h->pair.samples * p.rows.of_a), THREADS, 0, stream>>>(
             *h, p.rows.row, mined);
@@ -252,7 +253,7 @@ void pnet_cuda_hardest_backward(const struct pnet_hardest *h, const int32_t *min
     if (all)
         by_storage(h->pair.a_rows.storage, [&](auto f) {
             using T = typename decltype(f)::T;
-            make_entries<T><<<blocks_for(all, WARPS), THREADS, 0, cudaStreamPerThread>>>(
+            make_entries<T><<<blocks_for(all, WARPS), THREADS, 0, pnet_cuda_stream()>>>(
                 *h, e, mined, sizes, gloss);
         });
     pnet_cuda_matched_add_entries(&h->pair, &e, g);

@@ -1,5 +1,6 @@
 /* Soft Dice loss: kernels/cpu/loss/dice.c on a GPU. A block sums over a slice of rows, for as many classes
    at a time as its threads hold; one block a class joins the slices, one block in all the classes. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/targets.cuh"
 
 struct dice {
@@ -134,10 +135,10 @@ void pnet_cuda_dice(const struct pnet_dice *d, float *loss, double *slope, void 
     int lanes = row_lanes(classes);
     by_storage(d->targets.rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        sum_dice<T><<<SLICES, THREADS, 0, cudaStreamPerThread>>>(a, lanes, p.slice);
+        sum_dice<T><<<SLICES, THREADS, 0, pnet_cuda_stream()>>>(a, lanes, p.slice);
     });
-    join_slices<<<(unsigned)classes, SLICES, 0, cudaStreamPerThread>>>(p.slice, p.all);
-    join_classes<<<1, THREADS, 0, cudaStreamPerThread>>>(classes, p.all, loss, slope);
+    join_slices<<<(unsigned)classes, SLICES, 0, pnet_cuda_stream()>>>(p.slice, p.all);
+    join_classes<<<1, THREADS, 0, pnet_cuda_stream()>>>(classes, p.all, loss, slope);
 }
 
 /* Classes of a row whose labels are counted at a time. */
@@ -205,7 +206,7 @@ void pnet_cuda_dice_backward(const struct pnet_dice *d, const double *slope, con
     if (!grid) return;
     by_storage(d->targets.rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        dice_backward<<<grid, THREADS, counts, cudaStreamPerThread>>>(
+        dice_backward<<<grid, THREADS, counts, pnet_cuda_stream()>>>(
             a, lanes, slope, gloss, add, as<T>(gx));
     });
 }

@@ -1,5 +1,6 @@
 /* Losses of the differences of two values: kernels/cpu/loss/differences.c on a GPU. */
 #include "kernels/loss.h"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/slices.cuh"
 
 /* What is summed, and its slope: of a difference that is not a number it is not a number. */
@@ -64,9 +65,9 @@ static void mean_loss(
     struct two *part = (struct two *)work;
     by_storage(n.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        sum_losses<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(n, of, as<T>(x), as<T>(y), part);
+        sum_losses<<<SLICES, THREADS, 0, pnet_cuda_stream()>>>(n, of, as<T>(x), as<T>(y), part);
     });
-    join_losses<<<1, SLICES, 0, cudaStreamPerThread>>>(n, part, loss);
+    join_losses<<<1, SLICES, 0, pnet_cuda_stream()>>>(n, part, loss);
 }
 
 template <class L, class T>
@@ -90,7 +91,7 @@ static void mean_loss_backward(struct pnet_count n, L of, const float *x, const 
     if (!grid) return;
     by_storage(n.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        mean_loss_slopes<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        mean_loss_slopes<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             n, of, as<T>(x), as<T>(y), gloss, add, as<T>(gx));
     });
 }

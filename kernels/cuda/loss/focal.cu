@@ -1,4 +1,5 @@
 /* Focal loss: kernels/cpu/loss/focal.c on a GPU. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/slices.cuh"
 #include "kernels/cuda/loss/targets.cuh"
 #include "kernels/cuda/loss/weights.cuh"
@@ -69,9 +70,9 @@ void pnet_cuda_focal(const struct pnet_focal *f, float *loss, float *divisor, vo
     int lanes = row_lanes(f->targets.classes);
     by_storage(f->targets.rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        sum_focal<T><<<SLICES, THREADS, 0, cudaStreamPerThread>>>(a, lanes, part);
+        sum_focal<T><<<SLICES, THREADS, 0, pnet_cuda_stream()>>>(a, lanes, part);
     });
-    join_focal<<<1, SLICES, 0, cudaStreamPerThread>>>(part, loss, divisor);
+    join_focal<<<1, SLICES, 0, pnet_cuda_stream()>>>(part, loss, divisor);
 }
 
 /* The derivative of -w (1 - p)^gamma log p by the score of the label is slope times 1 - p, that by
@@ -146,7 +147,7 @@ void pnet_cuda_focal_backward(const struct pnet_focal *f, const float *divisor, 
     if (!grid) return;
     by_storage(f->targets.rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        focal_backward<<<grid, THREADS, counts, cudaStreamPerThread>>>(
+        focal_backward<<<grid, THREADS, counts, pnet_cuda_stream()>>>(
             a, lanes, divisor, gloss, add, as<T>(gx));
     });
 }

@@ -1,5 +1,6 @@
 /* Cross entropy. */
 #include "kernels/cuda/base/early.cuh"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/slices.cuh"
 #include "kernels/cuda/loss/targets.cuh"
 #include "kernels/cuda/loss/weights.cuh"
@@ -150,7 +151,7 @@ void pnet_cuda_cross_entropy_backward(const struct pnet_cross_entropy *e, const 
     if (!grid) return;
     by_storage(e->targets.rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        cross_entropy_backward<<<grid, THREADS, counts, cudaStreamPerThread>>>(
+        cross_entropy_backward<<<grid, THREADS, counts, pnet_cuda_stream()>>>(
             a, lanes, divisor, gloss, add, as<T>(gx));
     });
 }

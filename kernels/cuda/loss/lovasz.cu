@@ -2,6 +2,7 @@
    for its labels of the class and one for its others, each with a count; entries are sorted by
    error, and a scan over their counts gives the growth of the Jaccard loss at each. Which classes
    occur is known on the device alone: an absent one makes no entries. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/base/sort.h"
 #include "kernels/cuda/loss/targets.cuh"
 
@@ -276,15 +277,15 @@ __global__ static void __launch_bounds__(THREADS) join_classes(struct lovasz v, 
 template <class T> static void one_class(const struct lovasz *v, int32_t c, float *gprob)
 {
     unsigned grid = blocks_for(v->t.rows.most, THREADS);
-    if (grid) make_entries<T><<<grid, THREADS, 0, cudaStreamPerThread>>>(*v, c);
+    if (grid) make_entries<T><<<grid, THREADS, 0, pnet_cuda_stream()>>>(*v, c);
     const uint64_t *sorted =
         pnet_cuda_sort_keys(v->most, v->entry[0], v->entry[1], FIRST_BIT, LAST_BIT, v->sort);
     float *growth = (float *)(sorted == v->entry[0] ? v->entry[1] : v->entry[0]);
-    count_slices<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(*v, c, sorted);
-    scan_slices<<<1, SLICES, 0, cudaStreamPerThread>>>(*v, c);
-    sum_slices<<<SLICES, THREADS, 0, cudaStreamPerThread>>>(*v, c, sorted, growth);
+    count_slices<<<SLICES, THREADS, 0, pnet_cuda_stream()>>>(*v, c, sorted);
+    scan_slices<<<1, SLICES, 0, pnet_cuda_stream()>>>(*v, c);
+    sum_slices<<<SLICES, THREADS, 0, pnet_cuda_stream()>>>(*v, c, sorted, growth);
     if (gprob && grid)
-        write_gradient<<<grid, THREADS, 0, cudaStreamPerThread>>>(*v, c, growth, gprob);
+        write_gradient<<<grid, THREADS, 0, pnet_cuda_stream()>>>(*v, c, growth, gprob);
 }
 
 void pnet_cuda_lovasz(
@@ -294,17 +295,17 @@ void pnet_cuda_lovasz(
     int lanes = row_lanes(t->classes);
     unsigned rows = blocks_for(t->rows.most, THREADS / lanes);
     unsigned labels = blocks_for(t->label_rows.most, THREADS);
-    cudaMemsetAsync(v.totals, 0, (size_t)t->classes * sizeof *v.totals, cudaStreamPerThread);
+    cudaMemsetAsync(v.totals, 0, (size_t)t->classes * sizeof *v.totals, pnet_cuda_stream());
     if (labels > (unsigned)SLICES) labels = SLICES;
-    if (labels) count_totals<<<labels, THREADS, 0, cudaStreamPerThread>>>(v);
-    count_present<<<1, THREADS, 0, cudaStreamPerThread>>>(v);
+    if (labels) count_totals<<<labels, THREADS, 0, pnet_cuda_stream()>>>(v);
+    count_present<<<1, THREADS, 0, pnet_cuda_stream()>>>(v);
     by_storage(t->rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        if (rows) prepare_rows<T><<<rows, THREADS, 0, cudaStreamPerThread>>>(v, lanes);
+        if (rows) prepare_rows<T><<<rows, THREADS, 0, pnet_cuda_stream()>>>(v, lanes);
         for (int32_t c = 0; c < t->classes; c++) one_class<T>(&v, c, gprob);
     });
-    join_slices<<<(unsigned)t->classes, SLICES, 0, cudaStreamPerThread>>>(v);
-    join_classes<<<1, THREADS, 0, cudaStreamPerThread>>>(v, loss);
+    join_slices<<<(unsigned)t->classes, SLICES, 0, pnet_cuda_stream()>>>(v);
+    join_classes<<<1, THREADS, 0, pnet_cuda_stream()>>>(v, loss);
 }
 
 /* gx = p (gprob - sum of p gprob), p = softmax(x). */
@@ -344,7 +345,7 @@ void pnet_cuda_lovasz_backward(struct pnet_count rows, int32_t classes, const fl
     if (!grid) return;
     by_storage(rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        lovasz_backward<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+        lovasz_backward<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
             rows, classes, lanes, as<T>(x), gprob, gloss, add, as<T>(gx));
     });
 }

@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/matched.cuh"
 
 template <class T>
@@ -18,7 +19,7 @@ void pnet_cuda_matched_gather(const struct pnet_matched *p, const struct matched
     if (!n) return;
     by_storage(p->a_rows.storage, [&](auto f) {
         using T = typename decltype(f)::T;
-        gather<T><<<element_blocks(n), THREADS, 0, cudaStreamPerThread>>>(
+        gather<T><<<element_blocks(n), THREADS, 0, pnet_cuda_stream()>>>(
             n, p->width, *r, as<T>(p->a), as<T>(p->b));
     });
 }
@@ -85,13 +86,13 @@ void pnet_cuda_matched_add_entries(const struct pnet_matched *p, const struct ma
     int64_t entries = (int64_t)p->samples * 2 * e->each;
     size_t row = (size_t)p->width * (size_t)pnet_storage_bytes(p->a_rows.storage);
     if (g->a && !g->add_a)
-        cudaMemsetAsync(g->a, 0, (size_t)p->a_rows.most * row, cudaStreamPerThread);
+        cudaMemsetAsync(g->a, 0, (size_t)p->a_rows.most * row, pnet_cuda_stream());
     if (g->b && !g->add_b)
-        cudaMemsetAsync(g->b, 0, (size_t)p->b_rows.most * row, cudaStreamPerThread);
+        cudaMemsetAsync(g->b, 0, (size_t)p->b_rows.most * row, pnet_cuda_stream());
     if (!entries) return;
     by_storage(p->a_rows.storage, [&](auto f) {
         using T = typename decltype(f)::T;
-        add_entries<T><<<blocks_for(entries, WARPS), THREADS, 0, cudaStreamPerThread>>>(
+        add_entries<T><<<blocks_for(entries, WARPS), THREADS, 0, pnet_cuda_stream()>>>(
             entries, p->width, *e, as<T>(g->a), as<T>(g->b));
     });
 }

@@ -1,5 +1,6 @@
 /* Predicted classes, and counts of how they agree with labels. Counts are integers: their order
    does not matter, so they are made by atomics. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/loss/targets.cuh"
 
 typedef unsigned long long count_type; /* what atomicAdd takes */
@@ -25,7 +26,7 @@ void pnet_cuda_best_class(struct pnet_count rows, int32_t classes, const float *
     if (!grid) return;
     by_storage(rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        best_class<<<grid, THREADS, 0, cudaStreamPerThread>>>(rows, classes, lanes, as<T>(x), best);
+        best_class<<<grid, THREADS, 0, pnet_cuda_stream()>>>(rows, classes, lanes, as<T>(x), best);
     });
 }
 
@@ -64,9 +65,9 @@ void pnet_cuda_correct(
 {
     count_type *sum = (count_type *)work;
     unsigned grid = counting_blocks(t->rows.most);
-    cudaMemsetAsync(sum, 0, pnet_cuda_correct_work(), cudaStreamPerThread);
-    if (grid) correct<<<grid, THREADS, 0, cudaStreamPerThread>>>(*t, best, sum);
-    write_counts<<<1, 2, 0, cudaStreamPerThread>>>(2, sum, correct_);
+    cudaMemsetAsync(sum, 0, pnet_cuda_correct_work(), pnet_cuda_stream());
+    if (grid) correct<<<grid, THREADS, 0, pnet_cuda_stream()>>>(*t, best, sum);
+    write_counts<<<1, 2, 0, pnet_cuda_stream()>>>(2, sum, correct_);
 }
 
 /* Is class c before `other` among scores from the largest on? */
@@ -115,13 +116,13 @@ void pnet_cuda_top_k(
     count_type *sum = (count_type *)work;
     int lanes = row_lanes(t->classes);
     unsigned grid = blocks_for(t->rows.most, THREADS / lanes), most = 8 * SLICES;
-    cudaMemsetAsync(sum, 0, pnet_cuda_correct_work(), cudaStreamPerThread);
+    cudaMemsetAsync(sum, 0, pnet_cuda_correct_work(), pnet_cuda_stream());
     if (grid > most) grid = most;
     by_storage(t->rows.storage, [&](auto form) {
         using T = typename decltype(form)::T;
-        if (grid) top_k<<<grid, THREADS, 0, cudaStreamPerThread>>>(*t, lanes, k, as<T>(x), sum);
+        if (grid) top_k<<<grid, THREADS, 0, pnet_cuda_stream()>>>(*t, lanes, k, as<T>(x), sum);
     });
-    write_counts<<<1, 2, 0, cudaStreamPerThread>>>(2, sum, correct);
+    write_counts<<<1, 2, 0, pnet_cuda_stream()>>>(2, sum, correct);
 }
 
 /* Pairs are counted in shared memory where `own` has room for them all. */
@@ -157,9 +158,9 @@ void pnet_cuda_confusion(
     unsigned grid = counting_blocks(t->rows.most);
     size_t shared = (size_t)cells * sizeof(uint32_t);
     bool fits = shared <= MOST_SHARED;
-    cudaMemsetAsync(sum, 0, pnet_cuda_confusion_work(t->classes), cudaStreamPerThread);
+    cudaMemsetAsync(sum, 0, pnet_cuda_confusion_work(t->classes), pnet_cuda_stream());
     if (grid)
-        confusion<<<grid, THREADS, fits ? shared : 0, cudaStreamPerThread>>>(*t, best, fits, sum);
-    write_counts<<<blocks_for(cells, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+        confusion<<<grid, THREADS, fits ? shared : 0, pnet_cuda_stream()>>>(*t, best, fits, sum);
+    write_counts<<<blocks_for(cells, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         cells, sum, matrix);
 }

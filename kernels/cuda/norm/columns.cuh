@@ -11,6 +11,7 @@
 #include "kernels/segments.h"
 #include "kernels/cuda/base/dense.cuh"
 #include "kernels/cuda/base/feature_work.h"
+#include "kernels/cuda/base/launch.cuh"
 
 #include <type_traits>
 
@@ -332,15 +333,15 @@ struct leave_sums {
 template <class T, int V> static void sum_chunks(const column_sums &m, dim3 grid, const tiling &t)
 {
     if (!m.sum_ab)
-        chunk_kernel<T, V, PLAIN><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, PLAIN><<<grid, THREADS, 0, pnet_cuda_stream()>>>(m, t);
     else if (m.moments)
-        chunk_kernel<T, V, UNIT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, UNIT><<<grid, THREADS, 0, pnet_cuda_stream()>>>(m, t);
     else if (m.norm.weight)
-        chunk_kernel<T, V, UNDONE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, UNDONE><<<grid, THREADS, 0, pnet_cuda_stream()>>>(m, t);
     else if (m.a == m.b)
-        chunk_kernel<T, V, SQUARE><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, SQUARE><<<grid, THREADS, 0, pnet_cuda_stream()>>>(m, t);
     else
-        chunk_kernel<T, V, PRODUCT><<<grid, THREADS, 0, cudaStreamPerThread>>>(m, t);
+        chunk_kernel<T, V, PRODUCT><<<grid, THREADS, 0, pnet_cuda_stream()>>>(m, t);
 }
 
 /* Runs both stages, then `finish` for each segment and group of channels, called by a warp that has the group's sums. */
@@ -363,9 +364,9 @@ template <class F> static void sum_columns(const column_sums &m, int32_t groups,
     int64_t parts = chunks + segments;
     bool whole = JOIN_COLUMNS % (m.c / groups) == 0;
     dim3 join(segments, (unsigned)divide_up(m.c, JOIN_COLUMNS));
-    join_kernel<<<join, THREADS, 0, cudaStreamPerThread>>>(m, parts, groups, whole, finish);
+    join_kernel<<<join, THREADS, 0, pnet_cuda_stream()>>>(m, parts, groups, whole, finish);
     dim3 finishing(segments, (unsigned)divide_up(groups, THREADS / WARP));
-    if (!whole) group_kernel<<<finishing, THREADS, 0, cudaStreamPerThread>>>(m, groups, finish);
+    if (!whole) group_kernel<<<finishing, THREADS, 0, pnet_cuda_stream()>>>(m, groups, finish);
 }
 
 #endif

@@ -1,6 +1,7 @@
 extern "C" {
 #include "kernels/act.h"
 }
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/norm/norm.cuh"
 
 extern "C" void pnet_cuda_segment_sums(struct pnet_segments s, int32_t c, const float *a,
@@ -39,7 +40,7 @@ extern "C" void pnet_cuda_batchnorm_statistics(const struct pnet_norm *n, double
         pnet_cuda_norm_many_forward(
             n, {eps, mean, inverse, running}, nullptr, norm_work_of(n, work));
     else
-        running_kernel<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+        running_kernel<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
             n->c, eps, running, mean, inverse);
 }
 
@@ -99,7 +100,7 @@ extern "C" void pnet_cuda_norm_forward(
             tiling t = tile(n->c / V);
             dim3 grid(chunks, (unsigned)t.tiles);
             auto kernel = n->sum ? forward_kernel<T, V, true> : forward_kernel<T, V, false>;
-            kernel<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            kernel<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
                 *n, t, activated_norm_of(n, mean, inverse), as<T>(y));
         },
         n->x, y, n->sum ? n->added : y);
@@ -156,7 +157,7 @@ static __global__ void __launch_bounds__(THREADS) finish_kernel(column_sums m, p
 void pnet_cuda_norm_finish(const column_sums &m, const pnet_norm_gradient &g)
 {
     if (g.gweight || g.gbias)
-        finish_kernel<<<(unsigned)divide_up(m.c, THREADS), THREADS, 0, cudaStreamPerThread>>>(m, g);
+        finish_kernel<<<(unsigned)divide_up(m.c, THREADS), THREADS, 0, pnet_cuda_stream()>>>(m, g);
 }
 
 /* Makes coefficients for a single segment, whose sums are also the gradients of weight and bias. */
@@ -282,7 +283,7 @@ extern "C" void pnet_cuda_norm_backward(const struct pnet_norm *n, const float *
             tiling t = tile(n->c / V);
             dim3 grid(chunks, (unsigned)t.tiles);
             auto kernel = undo ? backward_kernel<T, V, true> : backward_kernel<T, V, false>;
-            kernel<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+            kernel<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
                 *n, t, w, made, as<T>(g->gout), g->gx_add, as<T>(g->gx));
         },
         n->x, g->gout, g->gx);

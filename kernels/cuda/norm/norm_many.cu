@@ -5,6 +5,7 @@
 extern "C" {
 #include "kernels/cuda/base/cuda.h"
 }
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/norm/norm.cuh"
 
 #include <cooperative_groups.h>
@@ -503,7 +504,7 @@ template <class W> static void launch_many(const pnet_norm &n, const W &way, dou
     cudaLaunchConfig_t launch = {};
     launch.gridDim = dim3((unsigned)(items < most ? items : most));
     launch.blockDim = dim3(MANY_THREADS);
-    launch.stream = cudaStreamPerThread;
+    launch.stream = pnet_cuda_stream();
     launch.attrs = &cooperative;
     launch.numAttrs = 1;
     pnet_cuda_alone_begin();

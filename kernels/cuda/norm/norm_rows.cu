@@ -3,6 +3,7 @@
 extern "C" {
 #include "kernels/norm.h"
 }
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/norm/columns.cuh"
 
 /* Parameters of a launch of a kernel over rows of packs. */
@@ -92,7 +93,7 @@ extern "C" void pnet_cuda_layernorm(struct pnet_count rows, int32_t c, double ep
         rows, c,
         [&](auto form, const row_launch &l) {
             using T = typename decltype(form)::T;
-            layernorm_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+            layernorm_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, pnet_cuda_stream()>>>(
                 rows, l.packs, l.width, eps, as<T>(x), weight, bias, below, as<T>(y));
         },
         x, y);
@@ -164,7 +165,7 @@ extern "C" void pnet_cuda_layernorm_backward(struct pnet_count rows, int32_t c, 
         rows, c,
         [&](auto form, const row_launch &l) {
             using T = typename decltype(form)::T;
-            moments_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+            moments_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, pnet_cuda_stream()>>>(
                 rows, l.packs, l.width, eps, as<T>(x), moments);
         },
         x);
@@ -180,7 +181,7 @@ extern "C" void pnet_cuda_layernorm_backward(struct pnet_count rows, int32_t c, 
         [&](auto form, const row_launch &l) {
             using T = typename decltype(form)::T;
             layernorm_backward_kernel<T, decltype(form)::V>
-                <<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(rows, l.packs, l.width, as<T>(x),
+                <<<l.blocks, THREADS, 0, pnet_cuda_stream()>>>(rows, l.packs, l.width, as<T>(x),
                     weight, moments, as<T>(g->gout), g->gx_add, as<T>(g->gx));
         },
         x, g->gout, g->gx);
@@ -214,7 +215,7 @@ extern "C" void pnet_cuda_l2norm(
         rows, c,
         [&](auto form, const row_launch &l) {
             using T = typename decltype(form)::T;
-            l2norm_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+            l2norm_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, pnet_cuda_stream()>>>(
                 rows, l.packs, l.width, eps, as<T>(x), as<T>(y));
         },
         x, y);
@@ -260,7 +261,7 @@ extern "C" void pnet_cuda_l2norm_backward(struct pnet_count rows, int32_t c, dou
         [&](auto form, const row_launch &l) {
             using T = typename decltype(form)::T;
             l2norm_backward_kernel<T, decltype(form)::V>
-                <<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                <<<l.blocks, THREADS, 0, pnet_cuda_stream()>>>(
                     rows, l.packs, l.width, eps, as<T>(x), as<T>(g), add, as<T>(gx));
         },
         x, g, gx);
@@ -299,7 +300,7 @@ extern "C" void pnet_cuda_softmax(struct pnet_count rows, int32_t c, const float
         rows, c,
         [&](auto form, const row_launch &l) {
             using T = typename decltype(form)::T;
-            softmax_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+            softmax_kernel<T, decltype(form)::V><<<l.blocks, THREADS, 0, pnet_cuda_stream()>>>(
                 rows, l.packs, l.width, as<T>(x), as<T>(y));
         },
         x, y);
@@ -336,7 +337,7 @@ extern "C" void pnet_cuda_softmax_backward(
         [&](auto form, const row_launch &l) {
             using T = typename decltype(form)::T;
             softmax_backward_kernel<T, decltype(form)::V>
-                <<<l.blocks, THREADS, 0, cudaStreamPerThread>>>(
+                <<<l.blocks, THREADS, 0, pnet_cuda_stream()>>>(
                     rows, l.packs, l.width, as<T>(y), as<T>(g), add, as<T>(gx));
         },
         y, g, gx);

@@ -1,4 +1,5 @@
 /* The loss APML and its gradients. What depends on two sets' places alone, their supports, comes from apml_search.h. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/apml_lists.cuh"
 #include "kernels/cuda/sets/apml_search.h"
 #include "kernels/cuda/sets/points.cuh"
@@ -79,7 +80,7 @@ static void make_lists(const struct pnet_apml *a, const struct pnet_apml_plan *p
         {p->start, plan->by_row}, {p->start_y, plan->by_column}};
     struct apml_list rows = plan_list(a, plan, 0),
                      columns = list_from(y, p->start_y, plan->by_column);
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     pnet_cuda_apml_search(a, supports, p->finite, p->search);
     if (x.most > 0)
         write_ends<<<element_blocks(x.most), THREADS, 0, stream>>>(x, p->start, plan->end);

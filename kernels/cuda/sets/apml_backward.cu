@@ -1,5 +1,6 @@
 /* The gradients of APML: forces along the pairs of the plan, added up by rows of x from the plan, and by rows of y from its lists
    transposed. One list is added to the other's sums, so that one transposed list is there at a time. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/apml_lists.cuh"
 #include "kernels/cuda/sets/points.cuh"
 
@@ -169,7 +170,7 @@ __global__ static void __launch_bounds__(THREADS)
 static void pull(const struct apml_pull &p)
 {
     const int64_t rows = p.list.rows.most;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (rows <= 0) return;
     cudaMemsetAsync(p.longest.count, 0, sizeof *p.longest.count, stream);
     list_long_rows<<<element_blocks(rows), THREADS, 0, stream>>>(p.list, p.longest);
@@ -180,9 +181,9 @@ static void find_finite(const struct pnet_apml *a, const struct pnet_cuda_apml_b
 {
     const int32_t samples = a->sets.x.samples, parts = parts_of_sample(samples);
     if (samples > 0)
-        find_boxes<<<stretch_blocks(samples), THREADS, 0, cudaStreamPerThread>>>(
+        find_boxes<<<stretch_blocks(samples), THREADS, 0, pnet_cuda_stream()>>>(
             sides_of(&a->sets), parts, p->box);
-    judge_boxes<<<1, 1024, 0, cudaStreamPerThread>>>(samples, parts, p->box, p->finite);
+    judge_boxes<<<1, 1024, 0, pnet_cuda_stream()>>>(samples, parts, p->box, p->finite);
 }
 
 void pnet_cuda_apml_backward(const struct pnet_apml *a, const struct pnet_apml_plan *plan,

@@ -1,4 +1,5 @@
 /* The two nearest distances of each row, and how many points its support has. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_scan.h"
 #include "kernels/cuda/sets/apml_ball.cuh"
 
@@ -189,7 +190,7 @@ void pnet_cuda_apml_count(const struct pnet_apml *a, const struct apml_parts *p,
     const struct counts counts = {{count[0], count[1]}};
     struct kept_sides sides;
     unsigned chunks = 1;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     for (int side = 0; side < SIDES; side++) {
         int64_t own = pnet_cuda_apml_chunks(set[side]->rows.most);
         sides.of[side] = {set[side]->rows, own, count[side], p->sums[side]};

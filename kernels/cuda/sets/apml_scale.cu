@@ -1,6 +1,7 @@
 /* The rounds of APML, P_ij = u_i P0_ij v_j: entries are read and not written. Half a round sets the factors of one set from those
    of the other. Where samples are small, a block has one of them in all rounds, and their factors in shared memory; else half a
    round is a launch. Who adds up a row depends on the length of its lists, so the bits do not depend on the number of threads. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/apml_lists.cuh"
 #include "kernels/cuda/sets/points.cuh"
 
@@ -163,12 +164,12 @@ void pnet_cuda_apml_scale(const struct apml_side *x, const struct apml_side *y, 
     const struct apml_sides sides = {{*x, *y}};
     if (n <= 0 || m <= 0 || samples <= 0) return;
     if ((n + m) / samples <= SAMPLE_ROWS) {
-        scale_samples<<<(unsigned)samples, SAMPLE_THREADS, 0, cudaStreamPerThread>>>(sides, rounds);
+        scale_samples<<<(unsigned)samples, SAMPLE_THREADS, 0, pnet_cuda_stream()>>>(sides, rounds);
         return;
     }
-    cudaMemsetAsync(x->longest.count, 0, sizeof(int32_t), cudaStreamPerThread);
-    cudaMemsetAsync(y->longest.count, 0, sizeof(int32_t), cudaStreamPerThread);
-    begin_rounds<<<dim3(element_blocks(n > m ? n : m), SIDES), THREADS, 0, cudaStreamPerThread>>>(
+    cudaMemsetAsync(x->longest.count, 0, sizeof(int32_t), pnet_cuda_stream());
+    cudaMemsetAsync(y->longest.count, 0, sizeof(int32_t), pnet_cuda_stream());
+    begin_rounds<<<dim3(element_blocks(n > m ? n : m), SIDES), THREADS, 0, pnet_cuda_stream()>>>(
         sides);
     for (int32_t k = 0; k < rounds; k++)
         for (int side = SIDES - 1; side >= 0; side--) {

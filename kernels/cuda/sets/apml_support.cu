@@ -1,4 +1,5 @@
 /* Sums of the sizes of supports. They are integers until the end, so their order is free. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/apml_parts.h"
 #include "kernels/cuda/sets/points.cuh"
 
@@ -59,7 +60,7 @@ static __global__ void __launch_bounds__(THREADS)
 void pnet_cuda_apml_support(const struct pnet_apml *a, double *sum, void *work)
 {
     struct apml_parts p;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     pnet_cuda_apml_take(a, true, work, &p);
     const struct tally_sides sides = {{{a->sets.x.rows, p.count[0]}, {a->sets.y.rows, p.count[1]}}};
     cudaMemsetAsync(p.tally, 0, PNET_APML_SUMS * sizeof *p.tally, stream);

@@ -1,5 +1,6 @@
 /* Transposes a list of entries. Integer atomics count the entries of each row and give them places in no particular order; then
    each row is sorted, so that the result does not depend on that order. No row has two entries with the same other row. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_parts.h"
 #include "kernels/cuda/sets/apml_lists.cuh"
 
@@ -56,7 +57,7 @@ __global__ static void __launch_bounds__(THREADS) sort_short(struct pnet_count r
 void pnet_cuda_apml_transpose(const struct apml_list *from, struct pnet_count others,
     int64_t *start, struct pnet_apml_entry *to, int32_t *longer, int64_t *sums)
 {
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     int32_t *count = (int32_t *)(start + others.most + 1);
     cudaMemsetAsync(start, 0, ((size_t)others.most + 2) * sizeof *start, stream);
     if (from->rows.most <= 0 || others.most <= 0) return;

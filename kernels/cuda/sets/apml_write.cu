@@ -1,4 +1,5 @@
 /* Writes the supports of rows, cut at their limits, with half of the weights. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_lists.h"
 #include "kernels/cuda/geometry/geo_scan.h"
 #include "kernels/cuda/sets/apml_ball.cuh"
@@ -221,7 +222,7 @@ void pnet_cuda_apml_search(const struct pnet_apml *a, const struct pnet_cuda_apm
     struct apml_parts p;
     struct lists lists;
     int64_t chunks = 1;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     pnet_cuda_apml_take(a, false, work, &p);
     for (int side = 0; side < SIDES; side++) {
         count[side] = list[side].start + 1;

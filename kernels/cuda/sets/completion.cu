@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/points.cuh"
 
 /* hit[j]: is row j of y the nearest one of some x? All that write a byte write the same. */
@@ -103,7 +104,7 @@ void pnet_cuda_completion(
     uint8_t *hit = room.take<uint8_t>(p->y.rows.most);
     struct judged *part = room.take<struct judged>(SIDES * (int64_t)samples * parts);
     double *own = room.take<double>((int64_t)samples * PNET_COMPLETION_SUMS);
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     unsigned rows = element_blocks(p->x.rows.most);
     if (p->y.rows.most) cudaMemsetAsync(hit, 0, (size_t)p->y.rows.most, stream);
     if (rows) mark_hits<<<rows, THREADS, 0, stream>>>(sides.of[0], hit);

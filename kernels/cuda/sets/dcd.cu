@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/near_terms.cuh"
 
 struct density_term {
@@ -34,8 +35,8 @@ void pnet_cuda_dcd(const struct pnet_set_pair *p, const struct pnet_dcd *d, floa
     int64_t n = p->x.rows.most, m = p->y.rows.most;
     struct density_term f = {*d, {room.take<int32_t>(m), room.take<int32_t>(n)}};
     size_t bytes = (size_t)(room.at - (char *)f.count[0]);
-    if (bytes) cudaMemsetAsync(f.count[0], 0, bytes, cudaStreamPerThread);
+    if (bytes) cudaMemsetAsync(f.count[0], 0, bytes, pnet_cuda_stream());
     unsigned grid = element_blocks(most_rows(p));
-    if (grid) count_near<<<dim3(grid, SIDES), THREADS, 0, cudaStreamPerThread>>>(sides_of(p), f);
+    if (grid) count_near<<<dim3(grid, SIDES), THREADS, 0, pnet_cuda_stream()>>>(sides_of(p), f);
     near_terms(p, f, loss, x_pull, y_pull, part);
 }

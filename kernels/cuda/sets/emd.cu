@@ -5,6 +5,7 @@
    other; who has none left looks again. The result does not depend on the order of proposals, so persons do not wait for each
    other until all remembered objects are tried. Where a round has fewer persons than there are warps, a block looks at the
    objects of one person, else a warp. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/boxes.cuh"
 #include "kernels/emd.h"
 
@@ -417,7 +418,7 @@ void pnet_cuda_emd_assign(const struct pnet_emd *e, int32_t *partner, void *work
     const int64_t rows = most_rows(&e->sets);
     int device = 0, processors = 1, each = 1;
     if (e->sets.x.rows.most <= 0 || e->sets.x.samples <= 0) return;
-    cudaMemsetAsync(a.count, 0, COUNTS * sizeof *a.count, cudaStreamPerThread);
+    cudaMemsetAsync(a.count, 0, COUNTS * sizeof *a.count, pnet_cuda_stream());
     launch_boxes(&e->sets, (struct set_box *)a.box);
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -430,7 +431,7 @@ void pnet_cuda_emd_assign(const struct pnet_emd *e, int32_t *partner, void *work
     cudaLaunchConfig_t launch = {};
     launch.gridDim = dim3((unsigned)(wanted < most ? wanted : most));
     launch.blockDim = dim3(AUCTION_THREADS);
-    launch.stream = cudaStreamPerThread;
+    launch.stream = pnet_cuda_stream();
     launch.attrs = &cooperative;
     launch.numAttrs = 1;
     pnet_cuda_alone_begin();

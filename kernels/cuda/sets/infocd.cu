@@ -1,3 +1,4 @@
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/near_terms.cuh"
 
 static __device__ __forceinline__ double least()
@@ -57,9 +58,9 @@ void pnet_cuda_infocd(const struct pnet_set_pair *p, const struct pnet_infocd *d
            *part = room.take<double>(sums * parts);
     struct contrast_term f = {*d, {sum, sum + samples}};
     if (samples) {
-        sum_stretches<<<dim3(stretch_blocks(samples), SIDES), THREADS, 0, cudaStreamPerThread>>>(
+        sum_stretches<<<dim3(stretch_blocks(samples), SIDES), THREADS, 0, pnet_cuda_stream()>>>(
             sides_of(p), d->tau, parts, part);
-        join_stretches<<<blocks_for(sums, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+        join_stretches<<<blocks_for(sums, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
             sums, parts, part, sum);
     }
     near_terms(p, f, loss, x_pull, y_pull, slice);

@@ -7,6 +7,7 @@
    groups is below that of every other group by more than these roundings, then the nearest row is in that group, and the group's
    distances are computed as the contract says. If not, as where points coincide, a warp computes all of them. */
 #include "kernels/cuda/base/early.cuh"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/base/levels.cuh"
 #include "kernels/cuda/sets/set_tree.h"
 
@@ -218,9 +219,9 @@ void pnet_cuda_near_pairs(
     const int64_t n = a->rows.most, tiles = (n + TILE - 1) / TILE;
     unsigned long long *key = (unsigned long long *)work;
     if (n <= 0) return;
-    cudaMemsetAsync(key, 0xff, (size_t)n * sizeof *key, cudaStreamPerThread);
+    cudaMemsetAsync(key, 0xff, (size_t)n * sizeof *key, pnet_cuda_stream());
     near_parts<<<dim3((unsigned)tiles, parts_for(tiles, b->rows.most)), NEAR_THREADS, 0,
-        cudaStreamPerThread>>>(*a, *b, key);
+        pnet_cuda_stream()>>>(*a, *b, key);
     launch_early(write_near, dim3(element_blocks(n)), dim3(THREADS), 0, 1, a->rows,
         (const unsigned long long *)key, near);
 }

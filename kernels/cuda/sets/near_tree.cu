@@ -1,4 +1,5 @@
 /* The nearest row of another set, by a tree. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/points.cuh"
 #include "kernels/cuda/sets/tree_walk.cuh"
 
@@ -38,6 +39,6 @@ void pnet_cuda_near_tree(
     pnet_cuda_set_tree_take(a, b, &purse, &t);
     pnet_cuda_set_tree_build(&t, a, b);
     const int64_t tiles = (a->rows.most + NEAR_WARPS * WARP - 1) / (NEAR_WARPS * WARP);
-    walk_to_near<<<(unsigned)tiles, NEAR_WARPS * WARP, 0, cudaStreamPerThread>>>(
+    walk_to_near<<<(unsigned)tiles, NEAR_WARPS * WARP, 0, pnet_cuda_stream()>>>(
         search_of(&t), near);
 }

@@ -1,5 +1,6 @@
 /* Gradients of functions of nearest distances, without atomics: the rows of b are sorted by their nearest row of a first, which
    keeps those of each in order. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/base/sort.h"
 #include "kernels/cuda/base/levels.cuh"
 #include "kernels/sets.h"
@@ -119,7 +120,7 @@ void pnet_cuda_set_pull(
     const int64_t n = p->a.rows.most, m = p->b.rows.most;
     uint64_t *key = room.take<uint64_t>(m), *spare = room.take<uint64_t>(m);
     int64_t *start = room.take<int64_t>(n + 1);
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     if (n <= 0) return;
     if (m > 0) make_keys<<<element_blocks(m), THREADS, 0, stream>>>(p->b.rows, p->b_near, n, key);
     const uint64_t *sorted =

@@ -1,5 +1,6 @@
 /* Builds the tree over two sets. A point is sorted by its sample, then along a curve through the box of its sample in its own
    set, so that sets that lie far apart are sorted as finely as others. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/geometry/geo_tree.h"
 #include "kernels/cuda/sets/points.cuh"
 #include "kernels/cuda/sets/tree_walk.cuh"
@@ -91,7 +92,7 @@ void pnet_cuda_set_tree_build(
     const size_t box = 6 * (size_t)t->samples * sizeof *t->low;
     const int bits = pnet_cuda_set_curve_bits(t->samples);
     const unsigned stretches = t->samples > 0 ? stretch_blocks(t->samples) : 1;
-    cudaStream_t stream = cudaStreamPerThread;
+    cudaStream_t stream = pnet_cuda_stream();
     geo_purse sorting(t->sorter);
     struct geo_points points = places_of(t);
     cudaMemsetAsync(t->low, 0xff, box, stream);

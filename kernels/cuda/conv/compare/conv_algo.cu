@@ -1,4 +1,5 @@
 /* Calls the algorithm chunk by chunk; begins and ends the sums. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 
 enum { THREADS = 256 };
@@ -29,7 +30,7 @@ static __global__ void set_live(struct pnet_count n, int64_t first, int64_t most
 
 void pnet_cuda_conv_algo_live(struct pnet_count n, int64_t first, int64_t most, int64_t *live)
 {
-    set_live<<<1, 1, 0, cudaStreamPerThread>>>(n, first, most, live);
+    set_live<<<1, 1, 0, pnet_cuda_stream()>>>(n, first, most, live);
 }
 
 void pnet_cuda_conv_algo_begin(const struct pnet_mvmr *m)
@@ -37,7 +38,7 @@ void pnet_cuda_conv_algo_begin(const struct pnet_mvmr *m)
     struct pnet_count rows = pnet_cuda_conv_set_of(m->triplets, PNET_STORE_F32).rows;
     unsigned blocks = conv_algo_blocks(rows.most * m->shape.cout, THREADS);
     if (rows.most > 0 && !(m->add && !m->bias))
-        begin_rows<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+        begin_rows<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
             rows, m->shape.cout, m->bias, m->add, m->out);
 }
 
@@ -46,7 +47,7 @@ void pnet_cuda_conv_algo_end(const struct pnet_mvmr *m)
     struct pnet_count rows = pnet_cuda_conv_set_of(m->triplets, PNET_STORE_F32).rows;
     unsigned blocks = conv_algo_blocks(rows.most * m->shape.cout, THREADS);
     if (rows.most > 0 && !m->add && m->act != PNET_ACT_NONE)
-        end_rows<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+        end_rows<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
             rows, m->shape.cout, m->act, m->slope, m->out);
 }
 
@@ -58,7 +59,7 @@ static int64_t weights(const struct pnet_triplets *t, struct pnet_conv_shape s)
 void pnet_cuda_conv_algo_begin(const struct pnet_vvor *v)
 {
     size_t bytes = (size_t)weights(v->triplets, v->shape) * sizeof(float);
-    if (!v->add) cudaMemsetAsync(v->gweight, 0, bytes, cudaStreamPerThread);
+    if (!v->add) cudaMemsetAsync(v->gweight, 0, bytes, pnet_cuda_stream());
 }
 
 static __global__ void turn(
@@ -77,7 +78,7 @@ static const float *turned(const struct pnet_mvmr *m, float *to)
     struct pnet_conv_shape s = m->shape;
     int64_t elements = weights(m->triplets, s);
     if (!m->transposed) return m->weight;
-    turn<<<conv_algo_blocks(elements, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    turn<<<conv_algo_blocks(elements, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         elements, s.cin, s.cout, s.cin / s.groups, s.cout / s.groups, m->weight, to);
     return to;
 }

@@ -1,5 +1,6 @@
 /* Gather, product, scatter: the rows of a list laid one after the other, multiplied by the matrices of their cells, and
    added to where they belong by float atomics, so that the last bits vary from run to run. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 
 enum { THREADS = 256 };
@@ -36,7 +37,7 @@ static float *gather_rows(conv_pieces &pieces, const pnet_conv_list &list, const
     int width, const float *from)
 {
     float *to = pieces.take<float>(list.most * width);
-    gather<<<conv_algo_blocks(list.most * width, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    gather<<<conv_algo_blocks(list.most * width, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         list, index, width, from, to);
     return to;
 }
@@ -51,7 +52,7 @@ void pnet_cuda_conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list 
     pnet_cuda_conv_plain_mvmr(
         {set_of(list, m->triplets->cells), pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH), s.cin,
             s.cout, x, m->weight, m->transposed, {nullptr, y, false, PNET_ACT_NONE, 0}});
-    scatter<<<conv_algo_blocks(list.most * s.cout, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    scatter<<<conv_algo_blocks(list.most * s.cout, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         list, s.cout, y, m->out);
 }
 
@@ -124,6 +125,6 @@ void pnet_cuda_conv_gather_vvor(const struct pnet_vvor *v, const pnet_conv_list 
     const float *y = gather_rows(pieces, list, v->swapped ? list.other : list.row, s.cout, v->gout);
     int tiles = g.count * tiles_a * tiles_b, most = 65535;
     dim3 grid((unsigned)((list.most + PIECE - 1) / PIECE), (unsigned)min(tiles, most));
-    outer<<<grid, THREADS, 0, cudaStreamPerThread>>>(
+    outer<<<grid, THREADS, 0, pnet_cuda_stream()>>>(
         list, g, s.cin, s.cout, tiles_a, tiles_b, x, y, v->gweight);
 }

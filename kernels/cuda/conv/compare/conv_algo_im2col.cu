@@ -1,5 +1,6 @@
 /* im2col: lays the summed inputs of all cells of each output row side by side, for a chunk of rows, zeros where a row has
    none of a cell, and multiplies that by the weight as one matrix. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 #include "kernels/cuda/conv/conv_pairs.cuh"
 
@@ -60,7 +61,7 @@ static void lay_out_rows(const struct pnet_triplets *t, int64_t first, int64_t r
 {
     conv_set s = pnet_cuda_conv_set_of(t, PNET_STORE_F32);
     pnet_cuda_conv_algo_live(s.rows, first, rows, live);
-    lay_out<<<conv_algo_blocks(rows * t->cells * 32, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    lay_out<<<conv_algo_blocks(rows * t->cells * 32, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         s, first, live, width, in, x);
 }
 
@@ -74,7 +75,7 @@ void pnet_cuda_conv_im2col_mvmr(const struct pnet_mvmr *m, void *work)
     int64_t *live = pieces.take<int64_t>(1);
     float *x = pieces.take<float>(step * t->cells * s.cin);
     float *dense = pieces.take<float>(elements);
-    widen<<<conv_algo_blocks(elements, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+    widen<<<conv_algo_blocks(elements, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         one_group(s), t->cells, s.cin, s.cout, m->transposed, m->weight, dense);
     for (int64_t first = 0; first < t->rows; first += step) {
         lay_out_rows(t, first, step, s.cin, m->in, live, x);
@@ -110,6 +111,6 @@ void pnet_cuda_conv_im2col_vvor(const struct pnet_vvor *v, void *work)
     }
     if (t->rows == 0) pnet_cuda_conv_algo_begin(v);
     if (t->rows > 0)
-        narrow<<<conv_algo_blocks(elements, THREADS), THREADS, 0, cudaStreamPerThread>>>(
+        narrow<<<conv_algo_blocks(elements, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
             one_group(s), t->cells, s.cin, s.cout, v->swapped, v->add, dense, v->gweight);
 }

@@ -1,4 +1,5 @@
 /* Triplets one by one, sorted for an algorithm. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 #include "kernels/cuda/base/sort.h"
 
@@ -59,7 +60,7 @@ struct pnet_conv_list pnet_cuda_conv_list(const struct pnet_triplets *t, enum pn
     int32_t *row = list.take<int32_t>(most), *other = list.take<int32_t>(most);
     uint16_t *cell = list.take<uint16_t>(most);
     uint64_t *key = nullptr;
-    count_live<<<1, 1, 0, cudaStreamPerThread>>>(s, first, most, live);
+    count_live<<<1, 1, 0, pnet_cuda_stream()>>>(s, first, most, live);
     if (most == 0) return {most, live, row, other, cell};
     unsigned blocks = conv_algo_blocks(most, THREADS);
     if (algo != PNET_ALGO_MVMR_I) {
@@ -67,11 +68,11 @@ struct pnet_conv_list pnet_cuda_conv_list(const struct pnet_triplets *t, enum pn
         int64_t beyond = by_other ? t->others : (int64_t)t->cells;
         key = scratch.take<uint64_t>(most);
         uint64_t *spare = scratch.take<uint64_t>(most);
-        make_keys<<<blocks, THREADS, 0, cudaStreamPerThread>>>(
+        make_keys<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(
             s, by_other, (uint64_t)beyond, first, most, live, key);
         key = pnet_cuda_sort_keys(most, key, spare, POSITION_BITS,
             POSITION_BITS + pnet_cuda_sort_bits(beyond), scratch.at);
     }
-    write_list<<<blocks, THREADS, 0, cudaStreamPerThread>>>(s, first, live, key, row, other, cell);
+    write_list<<<blocks, THREADS, 0, pnet_cuda_stream()>>>(s, first, live, key, row, other, cell);
     return {most, live, row, other, cell};
 }

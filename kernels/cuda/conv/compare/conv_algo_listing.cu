@@ -3,6 +3,7 @@
    atomics, since other warps add to the same rows: the last bits vary from run to run.
 
    PointCNN++: Performant Convolution on Native Points, 2025, listings 1 and 2. */
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
 
 enum { LENGTH = 128, SIDE = 32, WARPS = 4, THREADS = 32 * WARPS };
@@ -179,7 +180,7 @@ void pnet_cuda_conv_listing_mvmr(
     p.in = m->in;
     p.weight = weight;
     p.out = m->out;
-    if (p.warps > 0) mvmr<<<blocks_of(p), THREADS, 0, cudaStreamPerThread>>>(p);
+    if (p.warps > 0) mvmr<<<blocks_of(p), THREADS, 0, pnet_cuda_stream()>>>(p);
 }
 
 void pnet_cuda_conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list &list)
@@ -189,5 +190,5 @@ void pnet_cuda_conv_listing_vvor(const struct pnet_vvor *v, const pnet_conv_list
     p.gout = v->gout;
     p.out = v->gweight;
     p.swapped = v->swapped;
-    if (p.warps > 0) vvor<<<blocks_of(p), THREADS, 0, cudaStreamPerThread>>>(p);
+    if (p.warps > 0) vvor<<<blocks_of(p), THREADS, 0, pnet_cuda_stream()>>>(p);
 }
