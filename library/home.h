@@ -74,7 +74,7 @@ struct pnet_making {
     int before;
 };
 
-/* As enter and leave; begin refuses a stream that records, end waits and gives memory of the call back. */
+/* As enter and leave; begin refuses a stream that records, end gives memory of the call back. */
 enum pnet_status pnet_making_begin(struct pnet_making *m);
 enum pnet_status pnet_making_end(struct pnet_making *m, enum pnet_status st);
 /* Memory for `count` elements: NULL with an error. To keep, for the call, for a step. */

@@ -17,9 +17,9 @@ extern "C" {
 
    With device = "cuda" all arrays are memory of that GPU, contiguous; levels, sets, maps and buckets of points have their stream
    and allocator. Calls that make one of them wait for the stream, because counts must come to the host, and no CUDA graph can
-   record them; the new object is complete. Calls that fill an array put that on the stream and do not wait; pnet_points_parents
-   takes 4 bytes a row and gives them back. With an allocator the stream must live as long as these objects. All rows, triplets,
-   orders and messages are those of the CPU. */
+   record them. What comes behind the last count, and calls that fill an array, are put on the stream: other streams must wait for
+   them. pnet_points_parents takes 4 bytes a row and gives them back. With an allocator the stream must live as long as these
+   objects. All rows, triplets, orders and messages are those of the CPU. */
 struct pnet_points;
 
 struct pnet_points_options {

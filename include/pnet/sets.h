@@ -12,7 +12,7 @@ extern "C" {
    in both orders, by output and by input, so that nothing is added to it later: 12 bytes a triplet, 8 a row of either side, and
    4 for each number of a voxel, or each row of points. An inverse set takes none of these. On a GPU some 10 bytes a triplet more,
    for tiles of 256 rows, where its kernels read those; all arrays and workspaces of calls are memory of that GPU. Work is put on
-   the call's stream, and other streams must wait for it; a new set is complete. Errors of launches are reported by the call that
+   the call's stream, that of a new set too, and other streams must wait for it. Errors of launches are reported by the call that
    launches, as PNET_NO_DEVICE; so is one of the program's own that it has not cleared. The thread's current GPU stays. */
 struct pnet_set;
 
