@@ -81,7 +81,7 @@ struct model {
 };
 
 /* Of kitti a cell that has neighbours in a small cloud, of resnet18 one that leaves several rows at the end, of attention
-   several buckets. Without a loss scale the gradients of pcn, means over a thousand points, are too small for fp16. */
+   several buckets. pcn in 16 bits: test_predicted. */
 static const struct model models[] = {{"models/rooms.pnet", {NULL}, 3000, PRECISIONS},
     {"models/shapes.pnet", {NULL}, 1500, PRECISIONS}, {"models/fcgf.pnet", {NULL}, 2000, 1},
     {"models/minkunet18a.pnet", {NULL}, 2000, 1},
@@ -90,7 +90,7 @@ static const struct model models[] = {{"models/rooms.pnet", {NULL}, 3000, PRECIS
     {"models/flash3d.pnet", {"c=16"}, 1000, PRECISIONS},
     {"models/flash3d_wide.pnet", {"c=16", "bucket=64"}, 700, 1},
     {"models/ptv3.pnet", {"c=16", "patch=64"}, 700, PRECISIONS},
-    {"models/pcn.pnet", {"coarse=64"}, 500, 2},
+    {"models/pcn.pnet", {"coarse=64"}, 500, 1},
     {"models/pcn.pnet", {"coarse=16", "way=\"apml\""}, 500, 1},
     {"models/foldingnet.pnet", {"count=1024"}, 500, 1}};
 
@@ -306,7 +306,9 @@ static void test_watched(const struct model *m, int64_t points)
 
 /* Points that a network predicts far from the origin, and losses between them and others that are there, in an edge of 20 cm:
    stored in bf16 a point would move by up to 25 cm along each axis, and the first loss, 0.018, grow to some ten times that.
-   What bf16 rounds in the layers before is a share of where points are apart from the bias: a few thousandths of a loss. */
+   What bf16 rounds in the layers before is a share of where points are apart from the bias: a few thousandths of a loss. Only the
+   first stage is compared: the norms of the second one take the mean over rows away, which is nearly all that one sample has there, so
+   that what bf16 rounds of it is as large as the rest. */
 static void test_predicted(void)
 {
     enum { COARSE = 64 };
@@ -318,7 +320,7 @@ static void test_predicted(void)
     struct cloud cloud = cloud_corner(500, 0.2f, 4);
     struct pnet_batch *b = batch_of(p, &cloud, 1);
     float bias[3 * COARSE], *results[2];
-    int found = -1;
+    int found = -1, compared = 0;
     struct pnet_error e;
     for (int i = 0; i < 3 * COARSE; i++) bias[i] = far;
     for (int i = 0; i < p->param_count; i++) {
@@ -335,11 +337,13 @@ static void test_predicted(void)
     }
     for (int64_t i = p->trained_elements; i < p->trained_elements + p->objective_count; i++) {
         double got = (double)results[0][i], want = (double)results[1][i];
-        if (p->objectives[i - p->trained_elements].metric) continue;
+        if (strcmp(p->objectives[i - p->trained_elements].name, "rough") != 0) continue;
+        compared++;
         printf("points at %g m: a loss of %g, in bf16 %g\n", (double)far, want, got);
         CHECKF(fabs(got - want) <= 0.1 * want, "points at %g m: a loss of %g, in bf16 %g",
             (double)far, want, got);
     }
+    CHECK(compared == 1);
     for (int k = 0; k < 2; k++) {
         free(results[k]);
         runner_end(s[k]);

@@ -332,5 +332,5 @@ extern "C" void pnet_cuda_bucket_order(const struct pnet_level *level, struct pn
     enum pnet_order order, int32_t bucket, int32_t *row, void *work)
 {
     pnet_cuda_bucket_order_steps(
-        level, grid, order, bucket, row, work, PNET_BUCKET_APART, INT32_MAX);
+        level, grid, order, bucket, row, work, PNET_BUCKET_JOINED, INT32_MAX);
 }

@@ -373,7 +373,7 @@ class Running(Case):
         gc.collect()
         torch.cuda.synchronize()
         self.assertEqual(torch.cuda.memory_allocated(), before)
-        self.assertLess(free - torch.cuda.mem_get_info()[0], 64 << 20)  # of the whole GPU
+        self.assertLess(free - torch.cuda.mem_get_info()[0], 64 << 20)  # of the whole GPU: no other program may use it
 
     def test_all_memory_is_pytorchs(self):
         """A set and its sums come out of the caching allocator."""

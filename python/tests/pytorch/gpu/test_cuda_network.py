@@ -278,7 +278,7 @@ class Outputs(Case):
             step()
         torch.cuda.synchronize()
         self.assertEqual(torch.cuda.memory_allocated(), before)
-        self.assertLess(free - torch.cuda.mem_get_info()[0], 64 << 20)  # of the whole GPU
+        self.assertLess(free - torch.cuda.mem_get_info()[0], 64 << 20)  # of the whole GPU: no other program may use it
         del net, batch, step
         gc.collect()
         torch.cuda.synchronize()
