@@ -300,10 +300,12 @@ static void test_refused(void)
         "argmax: `data` is no memory of GPU 0");
     REFUSED(pnet_pool_backward(b.gpu, top, &g, NULL, NULL, &x, &e), PNET_USAGE,
         "argmax: the maximum has one");
-    CHECK(cudaSetDevice(1000) != cudaSuccess); /* an error that the program leaves behind */
-    REFUSED(pnet_pool_forward(b.gpu, top, &f, NULL, &y, NULL, &e), PNET_NO_DEVICE,
-        "GPU 0: an earlier call of the program failed");
-    CHECK(cudaGetLastError() != cudaSuccess);
+    if (!getenv("PNET_SHORT")) { /* tools that watch each call would report this one */
+        CHECK(cudaSetDevice(1000) != cudaSuccess); /* an error that the program leaves behind */
+        REFUSED(pnet_pool_forward(b.gpu, top, &f, NULL, &y, NULL, &e), PNET_NO_DEVICE,
+            "GPU 0: an earlier call of the program failed");
+        CHECK(cudaGetLastError() != cudaSuccess);
+    }
     /* rows that are not there: nothing is added */
     int32_t *rows = sets_room((size_t)b.out, sizeof *rows);
     for (int64_t i = 0; i < b.out; i++) rows[i] = i % 2 ? INT32_MAX : -5;

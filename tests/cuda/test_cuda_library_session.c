@@ -427,10 +427,13 @@ static void test_refused(void)
     GPU_NEED(cudaStreamEndCapture(d.stream, &graph));
     GPU_NEED(cudaGraphDestroy(graph));
     NEED(pnet_session_init(d.s, &e));
-    CHECK(cudaSetDevice(1000) != cudaSuccess); /* an error that the program leaves behind */
-    REFUSED(pnet_session_forward(d.s, &e), PNET_USAGE, "no batch");
-    REFUSED(pnet_session_init(d.s, &e), PNET_NO_DEVICE, "an earlier call of the program failed");
-    CHECK(cudaGetLastError() != cudaSuccess);
+    if (!getenv("PNET_SHORT")) { /* tools that watch each call would report this one */
+        CHECK(cudaSetDevice(1000) != cudaSuccess); /* an error that the program leaves behind */
+        REFUSED(pnet_session_forward(d.s, &e), PNET_USAGE, "no batch");
+        REFUSED(
+            pnet_session_init(d.s, &e), PNET_NO_DEVICE, "an earlier call of the program failed");
+        CHECK(cudaGetLastError() != cudaSuccess);
+    }
     pnet_session_free(d.s);
     GPU_NEED(cudaStreamDestroy(d.stream));
     pnet_model_free(m);
