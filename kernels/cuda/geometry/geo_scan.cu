@@ -92,8 +92,7 @@ void pnet_cuda_numbers(int count, const int64_t *const *device, int64_t *to)
     for (int i = 0; i < count; i++) to[i] = 0;
     if (!at) return;
     for (int i = 0; i < count; i++)
-        cudaMemcpyAsync(
-            at + i, device[i], sizeof *at, cudaMemcpyDeviceToHost, pnet_cuda_stream());
+        cudaMemcpyAsync(at + i, device[i], sizeof *at, cudaMemcpyDeviceToHost, pnet_cuda_stream());
     if (cudaStreamSynchronize(pnet_cuda_stream()) != cudaSuccess) return;
     for (int i = 0; i < count; i++) to[i] = at[i];
 }
