@@ -307,8 +307,8 @@ static void test_watched(const struct model *m, int64_t points)
 /* Points that a network predicts far from the origin, and losses between them and others that are there, in an edge of 20 cm:
    stored in bf16 a point would move by up to 25 cm along each axis, and the first loss, 0.018, grow to some ten times that.
    What bf16 rounds in the layers before is a share of where points are apart from the bias: a few thousandths of a loss. Only the
-   first stage is compared: the norms of the second one take the mean over rows away, which is nearly all that one sample has there, so
-   that what bf16 rounds of it is as large as the rest. */
+   first stage is compared: the norms of the second one take away the mean over rows, which is nearly all that one sample has
+   there, so that what bf16 rounds of it is as large as the rest. */
 static void test_predicted(void)
 {
     enum { COARSE = 64 };
