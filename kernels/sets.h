@@ -94,6 +94,7 @@ enum pnet_completion_sums {
     PNET_COMPLETION_F,         /* 2 precision recall / (precision + recall), 0 for 0 and 0 */
     PNET_COMPLETION_COVERED,   /* share of y that is the nearest point of some x */
     PNET_COMPLETION_EMD,       /* mean distance of x to their partners; NaN where one has none */
+    PNET_COMPLETION_LEFT,      /* 1 where the rounds of the auction left a point of x */
     PNET_COMPLETION_SUMS
 };
 struct pnet_completion {
@@ -101,7 +102,7 @@ struct pnet_completion {
     const int32_t *label; /* [samples], or NULL */
     int32_t classes;
     const int32_t *
-        partner; /* [rows of x] rows of y, or -1: an assignment (kernels/emd.h); NULL: its sums are 0 */
+        partner; /* [rows of x] an assignment that tells who was left (kernels/emd.h); NULL: its sums are 0 */
 };
 /* sums [classes, PNET_COMPLETION_SUMS]. */
 PNET_BOTH(size_t, completion_work, const struct pnet_set_pair *p);

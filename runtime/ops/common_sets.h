@@ -16,9 +16,9 @@ enum { PNET_SETS_X_PULL, PNET_SETS_Y_PULL }; /* saved */
    result. */
 extern const struct pnet_op pnet_op_near;
 
-/* The hidden row that gives each row of x a partner in y, or -1 (kernels/emd.h, eps 0.002, at most 10,000 rounds, then
-   completed): what metrics measure the earth mover's distance by. Its sets have equal sizes, which pnet_op_sets_same_sizes
-   checks as far as a rule can. */
+/* The hidden row that gives each row of x a partner in y, or -1 (kernels/emd.h: scaled, eps 0.002, at most 100,000 rounds, then
+   completed, which it tells): what metrics measure the earth mover's distance by. Its sets have equal sizes, which
+   pnet_op_sets_same_sizes checks as far as a rule can. */
 extern const struct pnet_op pnet_op_emd_partners;
 
 /* Rules: both values have 3 channels, on levels with rows of a sample. The result is one number for the batch. */

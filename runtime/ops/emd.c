@@ -79,32 +79,61 @@ static bool has_object(const struct market *m, int64_t i)
     return false;
 }
 
-/* A round: everybody bids by the prices before it. False: all have an object. */
-static bool hold_round(struct market *m, double eps, double *bid, double *bidder)
+/* What an object costs a person at its price. */
+static double value(const struct market *m, int64_t i, int64_t j)
 {
-    bool sold = false;
+    return cost(m, i, j) + m->price[j];
+}
+
+/* Of the objects that serve person i of a scaled auction as well as the best one, the one it bids for in a round. */
+static int64_t choose(const struct market *m, double eps, int64_t round, int64_t i, double least)
+{
+    int64_t chosen = -1;
+    uint32_t lowest = 0, shift = pnet_emd_hash((uint32_t)i, (uint32_t)round);
+    for (int64_t j = 0; j < m->n; j++) {
+        uint32_t at = (uint32_t)j * PNET_EMD_STRIDE + shift;
+        if (trunc(value(m, i, j) * (2 / eps)) > trunc(least * (2 / eps))) continue;
+        if (chosen >= 0 && at > lowest) continue;
+        chosen = j;
+        lowest = at;
+    }
+    return chosen;
+}
+
+static int64_t count_free(const struct market *m)
+{
+    int64_t count = 0;
+    for (int64_t j = 0; j < m->n; j++) count += m->person[j] < 0;
+    return count;
+}
+
+/* A round: everybody bids by the prices before it. Returns how many persons were without an object. */
+static int64_t hold_round(
+    struct market *m, double eps, int64_t round, bool scaled, double *bid, double *bidder)
+{
+    const int64_t without = count_free(m);
+    const bool crowded = scaled && without > m->n / PNET_EMD_PART;
     for (int64_t j = 0; j < m->n; j++) bid[j] = bidder[j] = -1;
     for (int64_t i = 0; i < m->n; i++) {
         if (has_object(m, i)) continue;
         int64_t best = 0;
         double second = INFINITY;
         for (int64_t j = 1; j < m->n; j++)
-            if (cost(m, i, j) + m->price[j] < cost(m, i, best) + m->price[best]) best = j;
-        double least = cost(m, i, best) + m->price[best];
+            if (value(m, i, j) < value(m, i, best)) best = j;
+        int64_t to = crowded ? choose(m, eps, round, i, value(m, i, best)) : best;
         for (int64_t j = 0; j < m->n; j++)
-            if (j != best) second = fmin(second, cost(m, i, j) + m->price[j]);
-        double offer = m->price[best] + (m->n > 1 ? second - least : 0) + eps;
-        if (offer <= bid[best]) continue;
-        bid[best] = offer;
-        bidder[best] = (double)i;
+            if (j != to) second = fmin(second, value(m, i, j));
+        double offer = m->price[to] + (m->n > 1 ? second - value(m, i, to) : 0) + eps;
+        if (offer <= bid[to]) continue;
+        bid[to] = offer;
+        bidder[to] = (double)i;
     }
     for (int64_t j = 0; j < m->n; j++)
         if (bidder[j] >= 0) {
             m->price[j] = bid[j];
             m->person[j] = bidder[j];
-            sold = true;
         }
-    return sold;
+    return without;
 }
 
 /* Assigns the nearest pair that is left. False: there is none. */
@@ -123,17 +152,35 @@ static bool complete(struct market *m)
     return person >= 0;
 }
 
-static void hold_auction(struct market *m, double eps, int64_t rounds)
+/* The diagonal of the box around all points. */
+static double diagonal(const struct market *m)
 {
-    double *bid = calloc(2 * (size_t)m->n + 1, sizeof *bid);
+    double sum = 0;
+    for (int k = 0; k < 3; k++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t i = 0; i < m->n; i++) {
+            low = fmin(low, fmin(m->x[3 * i + k], m->y[3 * i + k]));
+            high = fmax(high, fmax(m->x[3 * i + k], m->y[3 * i + k]));
+        }
+        sum += (high - low) * (high - low);
+    }
+    return sqrt(sum);
+}
+
+/* Persons may be left without an object. */
+static void hold_auction(struct market *m, double eps, int64_t rounds, bool scaled)
+{
+    double *bid = calloc(2 * (size_t)m->n + 1, sizeof *bid), now = eps;
     if (!bid) abort();
     for (int64_t j = 0; j < m->n; j++) {
         m->price[j] = 0;
         m->person[j] = -1;
     }
-    for (int64_t k = 0; k < rounds && hold_round(m, eps, bid, bid + m->n); k++) {
-    }
-    while (complete(m)) {
+    while (scaled && now * PNET_EMD_TIMES <= diagonal(m) / 8) now *= PNET_EMD_TIMES;
+    for (int64_t k = 0; k < rounds && hold_round(m, now, k, scaled, bid, bid + m->n) > 0; k++) {
+        if (now <= eps || count_free(m) > m->n / PNET_EMD_PART) continue;
+        for (int64_t j = 0; j < m->n; j++) m->person[j] = -1;
+        now /= PNET_EMD_TIMES;
     }
     free(bid);
 }
@@ -153,7 +200,9 @@ static void reference(const struct pnet_exec *x)
             total = NAN;
             continue;
         }
-        if (first) hold_auction(&m, x->attr[EPS].r, x->attr[ROUNDS].i);
+        if (first) hold_auction(&m, x->attr[EPS].r, x->attr[ROUNDS].i, false);
+        while (first && complete(&m)) {
+        }
         double sum = 0;
         for (int64_t j = 0; j < n; j++) sum += cost(&m, (int64_t)m.person[j], j);
         total += sum / (double)n;
@@ -214,15 +263,23 @@ static bool partners_rule(struct pnet_rule *r)
     return true;
 }
 
-static size_t partners_work(const struct pnet_exec *x, bool backward)
+/* That of metrics. */
+static struct pnet_emd scaled_auction_of(const struct pnet_exec *x)
 {
     struct pnet_emd e = auction_of(x);
+    e.scaled = e.tell = true;
+    return e;
+}
+
+static size_t partners_work(const struct pnet_exec *x, bool backward)
+{
+    struct pnet_emd e = scaled_auction_of(x);
     return backward ? 0 : PNET_WORK(x->device, emd_assign_work)(&e);
 }
 
 static void partners_forward(const struct pnet_exec *x)
 {
-    struct pnet_emd e = auction_of(x);
+    struct pnet_emd e = scaled_auction_of(x);
     PNET_KERNEL(x, emd_assign)(&e, x->out.data, x->work);
 }
 
@@ -238,8 +295,15 @@ static void partners_reference(const struct pnet_exec *x)
         if (!kept) abort();
         struct market m = {n, (const double *)a->data + 3 * begin,
             (const double *)b->data + 3 * of_b, kept, kept + n};
-        if (n > 0) hold_auction(&m, x->attr[EPS].r, x->attr[ROUNDS].i);
-        for (int64_t j = 0; j < n; j++) out[begin + (int64_t)m.person[j]] = (int32_t)(of_b + j);
+        if (n > 0) hold_auction(&m, x->attr[EPS].r, x->attr[ROUNDS].i, true);
+        for (int64_t j = 0; j < n; j++)
+            if (m.person[j] >= 0) out[begin + (int64_t)m.person[j]] = (int32_t)(of_b + j);
+        while (complete(&m)) {
+        }
+        for (int64_t j = 0; j < n; j++) {
+            int32_t *to = out + begin + (int64_t)m.person[j];
+            if (*to < 0) *to = (int32_t)(PNET_EMD_LEFT - of_b - j);
+        }
         free(kept);
     }
 }
@@ -251,7 +315,7 @@ const struct pnet_op pnet_op_emd_partners = {
         {
             PNET_SETS_ARGS,
             [EPS] = {"eps", PNET_ARG_REAL, "0.002", 0, 0, NULL, "least raise of a price"},
-            [ROUNDS] = {"rounds", PNET_ARG_INT, "10000", 0, 0, NULL, "rounds at most"},
+            [ROUNDS] = {"rounds", PNET_ARG_INT, "100000", 0, 0, NULL, "rounds at most"},
         },
     .flags = PNET_NO_GRAD | EMD_FLAGS,
     .rule = partners_rule,

@@ -1,5 +1,6 @@
 /* Losses and metrics of nearest distances on a GPU against their CPU twins. Nearest rows are the same on both, bit for bit. */
 #include "kernels/cuda/sets/set_tree.h"
+#include "kernels/emd.h"
 #include "tests/check.h"
 
 #ifndef PNET_CUDA_BUILT
@@ -189,15 +190,17 @@ static void check_sums(const struct result *r, const double *want, int n)
             "%s: number %d is %.17g, on the CPU %.17g", name, i, got[i], want[i]);
 }
 
-/* For each row of x some row of y in the same sample, or -1. */
+/* For each row of x some row of y in the same sample, of some told that the rounds left it, or -1. */
 static int32_t *random_partners(const struct sets *s)
 {
     int32_t *partner = host_bytes((size_t)s->rows[0] * sizeof *partner);
     for (int32_t k = 0; k < s->samples; k++) {
         int64_t m = s->splits[1][k + 1] - s->splits[1][k];
-        for (int64_t i = s->splits[0][k]; i < s->splits[0][k + 1]; i++)
-            partner[i] =
-                m > 0 && random_below(5000) > 0 ? (int32_t)(s->splits[1][k] + random_below(m)) : -1;
+        for (int64_t i = s->splits[0][k]; i < s->splits[0][k + 1]; i++) {
+            int32_t row = m > 0 ? (int32_t)(s->splits[1][k] + random_below(m)) : -1;
+            if (random_below(5000) == 0) row = -1;
+            partner[i] = row >= 0 && random_below(2000) == 0 ? PNET_EMD_LEFT - row : row;
+        }
     }
     return partner;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ASSIGN_EXACT_MOST = 64 };
+enum { ASSIGN_EXACT_MOST = 600 };
 
 static inline double assign_exact_distance(const float *x, const float *y)
 {

@@ -1,13 +1,14 @@
 /* The earth mover's distance that the metric `completion` gives: against exact assignments, by class, of samples that do not
    count, and where it is asked for. */
 #include "compiler/compile.h"
+#include "kernels/emd.h"
 #include "kernels/philox.h"
 #include "kernels/sets.h"
 #include "runtime/run/runner.h"
 #include "tests/check.h"
 #include "tests/sets/assign_exact.h"
 
-enum { SAMPLES_MOST = 8, MOST = SAMPLES_MOST * ASSIGN_EXACT_MOST };
+enum { SAMPLES_MOST = 8, POINTS_MOST = 64, MOST = SAMPLES_MOST * POINTS_MOST };
 
 static const double eps = 0.002;
 
@@ -134,6 +135,7 @@ static void test_exact(void)
             double got = named(&r, "emd") / 1000, best = assign_exact(sizes[k], q.xyz[0], q.xyz[1]);
             CHECKF(got >= best - 1e-6 && got <= best + eps + 1e-6,
                 "shape %d, %lld points: %g, best %g", shape, (long long)sizes[k], got, best);
+            CHECK(named(&r, "emd_incomplete") == 0);
         }
 }
 
@@ -210,7 +212,7 @@ static void test_asked_for(void)
     }
     struct pair q = labelled_pair();
     struct pnet_metric_result r = run("metric m = completion(a.f, b.f)", &q);
-    CHECK(named(&r, "emd") == -1 && named(&r, "cd_l2") > 0);
+    CHECK(named(&r, "emd") == -1 && named(&r, "emd_incomplete") == -1 && named(&r, "cd_l2") > 0);
 }
 
 /* Without clouds that count there is no mean; a point without a place makes it NaN, and ends. */
@@ -235,8 +237,47 @@ static void test_none(void)
     CHECK(named(&r, "emd") > 0);
 }
 
+/* Of the first of two clouds the only round leaves points: it is told, and the mean is that of the completed assignment. */
+static void test_left(void)
+{
+    static struct pair q;
+    int32_t partner[2 * 40], near[2][2 * 40], left = 0;
+    add_sample(&q, 40, 40, 0);
+    add_sample(&q, 40, 40, 0);
+    draw(&q, COLLAPSED, 3);
+    memcpy(q.xyz[0] + 120, q.xyz[1] + 120, 120 * sizeof(float)); /* each has its own at once */
+    struct pnet_point_set of[2];
+    for (int k = 0; k < 2; k++)
+        of[k] = (struct pnet_point_set){pnet_count(80), 2, q.splits[k], q.xyz[k]};
+    for (int k = 0; k < 2; k++) {
+        void *work = malloc(pnet_cpu_set_near_work(&of[k], &of[1 - k]) + 1);
+        pnet_cpu_set_near(&of[k], &of[1 - k], near[k], work);
+        free(work);
+    }
+    struct pnet_set_pair sets = {of[0], of[1], near[0], near[1]};
+    struct pnet_emd e = {sets, .eps = 10, .rounds = 1, .complete = true, .tell = true};
+    void *work = malloc(pnet_cpu_emd_assign_work(&e) + 1);
+    pnet_cpu_emd_assign(&e, partner, work);
+    free(work);
+    double sums[PNET_COMPLETION_SUMS], want = 0;
+    for (int i = 0; i < 80; i++) {
+        int32_t j = partner[i] <= PNET_EMD_LEFT ? PNET_EMD_LEFT - partner[i] : partner[i];
+        left += partner[i] <= PNET_EMD_LEFT;
+        CHECK(j / 40 == i / 40 && (i < 40 || partner[i] == i));
+        want += assign_exact_distance(q.xyz[0] + 3 * i, q.xyz[1] + 3 * (int64_t)j) / 40;
+    }
+    CHECKF(left == 39, "%d points are left", left);
+    struct pnet_completion c = {.at = 0.1, .classes = 1, .partner = partner};
+    work = malloc(pnet_cpu_completion_work(&sets) + 1);
+    pnet_cpu_completion(&sets, &c, sums, work);
+    free(work);
+    CHECK(sums[PNET_COMPLETION_CLOUDS] == 2 && sums[PNET_COMPLETION_LEFT] == 1);
+    CHECK(fabs(sums[PNET_COMPLETION_EMD] - want) < 1e-6);
+}
+
 int main(void)
 {
+    test_left();
     test_exact();
     test_classes();
     test_asked_for();

@@ -1,4 +1,5 @@
 #include "kernels/cpu/sets/near_terms.h"
+#include "kernels/emd.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,16 +34,19 @@ static double covered(const struct pnet_set_pair *p, int32_t sample, uint8_t *hi
     return (double)count / (double)(end - begin);
 }
 
-/* The mean distance of a sample's points to their partners. */
-static double moved(const struct pnet_set_pair *p, int32_t sample, const int32_t *partner)
+/* The mean distance of a sample's points to their partners, and whether the rounds left one. */
+static void judge_partners(
+    const struct pnet_set_pair *p, int32_t sample, const int32_t *partner, double *out)
 {
     int64_t begin = p->x.splits[sample], end = p->x.splits[sample + 1];
     double sum = 0;
-    for (int64_t i = begin; i < end; i++)
-        sum += partner[i] < 0
-                   ? (double)NAN
-                   : sqrt(pnet_near_square(p->x.xyz + 3 * i, p->y.xyz + 3 * (int64_t)partner[i]));
-    return sum / (double)(end - begin);
+    for (int64_t i = begin; i < end; i++) {
+        bool left = partner[i] <= PNET_EMD_LEFT;
+        int64_t j = left ? PNET_EMD_LEFT - partner[i] : partner[i];
+        sum += j < 0 ? (double)NAN : sqrt(pnet_near_square(p->x.xyz + 3 * i, p->y.xyz + 3 * j));
+        if (left) out[PNET_COMPLETION_LEFT] = 1;
+    }
+    out[PNET_COMPLETION_EMD] = sum / (double)(end - begin);
 }
 
 static void judge_sample(const struct pnet_set_pair *p, int32_t s, const struct pnet_completion *c,
@@ -59,7 +63,7 @@ static void judge_sample(const struct pnet_set_pair *p, int32_t s, const struct 
     out[PNET_COMPLETION_RECALL] = y.near;
     out[PNET_COMPLETION_F] = x.near + y.near > 0 ? 2 * x.near * y.near / (x.near + y.near) : 0;
     out[PNET_COMPLETION_COVERED] = covered(p, s, hit);
-    if (c->partner) out[PNET_COMPLETION_EMD] = moved(p, s, c->partner);
+    if (c->partner) judge_partners(p, s, c->partner, out);
 }
 
 size_t pnet_cpu_completion_work(const struct pnet_set_pair *p)

@@ -9,6 +9,8 @@
    bid differs from that of a look at all objects. Memory of 32 MiB is shared by all persons, within these bounds. */
 enum { LEAST_KEYS = 32, MOST_KEYS = 256, ALL_KEYS = 1 << 22, CHUNK = 256 };
 
+enum { SCANS = 16, SERVED = 8 };
+
 enum { SERIAL = 32 /* persons up to whom threads cost more than they save */ };
 
 /* Persons by their row of x, objects by their place in arrays of whole panels. Indices in keys count from the first place of
@@ -25,8 +27,12 @@ struct auction {
         *cutoff; /* [rows][keep] of (distance, object), ascending; the key of the last: of (distance + price) */
     int32_t *keys, *wants; /* how many keys; the object bid for */
     float *offer;
-    int32_t *list, count; /* persons without an object */
-    int32_t *free;        /* [samples]: objects without a holder, once the rounds are over */
+    int32_t *scans,
+        *served; /* of a scaled auction: bids to come that remember nothing, and bids that the last look served */
+    int32_t *list, count;   /* persons without an object */
+    int32_t *free;          /* [samples]: objects without a holder, once the rounds are over */
+    int32_t *phases, *left; /* [samples]: phases behind this one; persons without an object */
+    int32_t round;
     size_t bytes;
 };
 
@@ -48,8 +54,12 @@ static struct auction lay_out(const struct pnet_emd *e, void *work)
     a.keys = pnet_pairs_take(&w, persons, sizeof *a.keys);
     a.wants = pnet_pairs_take(&w, persons, sizeof *a.wants);
     a.offer = pnet_pairs_take(&w, persons, sizeof *a.offer);
+    a.scans = pnet_pairs_take(&w, e->scaled ? persons : 0, sizeof *a.scans);
+    a.served = pnet_pairs_take(&w, e->scaled ? persons : 0, sizeof *a.served);
     a.list = pnet_pairs_take(&w, persons, sizeof *a.list);
     a.free = pnet_pairs_take(&w, e->sets.x.samples, sizeof *a.free);
+    a.phases = pnet_pairs_take(&w, e->sets.x.samples, sizeof *a.phases);
+    a.left = pnet_pairs_take(&w, e->sets.x.samples, sizeof *a.left);
     a.bytes = w.bytes;
     return a;
 }
@@ -60,12 +70,28 @@ size_t pnet_cpu_emd_assign_work(const struct pnet_emd *e)
 }
 
 /* Is there an assignment? */
-static bool can_assign(const struct pnet_set_pair *p, int32_t sample)
+static bool can_assign(const struct pnet_set_pair *p, int32_t sample, double diagonal)
 {
     int64_t n = pnet_pairs_points(&p->x, sample);
     if (n == 0 || n != pnet_pairs_points(&p->y, sample)) return false;
-    struct pnet_pairs_box box = pnet_pairs_box(p, sample);
-    return box.diagonal * box.diagonal < (double)FLT_MAX / 2;
+    return diagonal * diagonal < (double)FLT_MAX / 2;
+}
+
+/* How many phases come before the last one. */
+static int32_t phases_before(const struct pnet_emd *e, double diagonal)
+{
+    int32_t k = 0;
+    if (!e->scaled) return 0;
+    for (double eps = (double)(float)e->eps; eps * PNET_EMD_TIMES <= diagonal / 8; k++)
+        eps *= PNET_EMD_TIMES;
+    return k;
+}
+
+static float eps_of(const struct auction *a, int32_t sample)
+{
+    float eps = (float)a->e->eps;
+    for (int32_t k = 0; k < a->phases[sample]; k++) eps *= PNET_EMD_TIMES;
+    return eps;
 }
 
 static void begin_sample(struct auction *a, int32_t sample, int32_t *partner)
@@ -73,8 +99,14 @@ static void begin_sample(struct auction *a, int32_t sample, int32_t *partner)
     const struct pnet_point_set *x = &a->e->sets.x, *y = &a->e->sets.y;
     int64_t place = pnet_pairs_begin(y, sample), from = y->splits[sample],
             n = pnet_pairs_points(y, sample), padded = pnet_pairs_padded(y, sample);
+    double diagonal = pnet_pairs_points(x, sample) > 0 && n > 0
+                          ? pnet_pairs_box(&a->e->sets, sample).diagonal
+                          : 0;
+    a->phases[sample] = 0;
     for (int64_t i = x->splits[sample]; i < x->splits[sample + 1]; i++) partner[i] = -1;
-    if (!can_assign(&a->e->sets, sample)) return;
+    if (!can_assign(&a->e->sets, sample, diagonal)) return;
+    a->phases[sample] = phases_before(a->e, diagonal);
+    a->left[sample] = (int32_t)n;
     for (int64_t j = 0; j < padded; j++) {
         for (int k = 0; k < 3; k++) a->at[k][place + j] = j < n ? y->xyz[3 * (from + j) + k] : 0;
         a->price[place + j] =
@@ -85,6 +117,7 @@ static void begin_sample(struct auction *a, int32_t sample, int32_t *partner)
     for (int64_t i = x->splits[sample]; i < x->splits[sample + 1]; i++) {
         a->keys[i] = 0;
         a->cutoff[i] = 0;
+        if (a->e->scaled) a->scans[i] = a->served[i] = 0;
         a->list[a->count++] = (int32_t)i;
     }
 }
@@ -190,42 +223,152 @@ static void look(struct auction *a, int64_t person, int64_t place, int32_t padde
     a->keys[person] = count;
 }
 
+/* What a person has seen: the object of the least distance + price, and the next larger one. */
+struct view {
+    uint64_t best;
+    float second;
+};
+
+static void see(struct view *v, uint64_t key)
+{
+    if (key < v->best) {
+        v->second = v->best == UINT64_MAX ? v->second : pnet_pair_number(v->best);
+        v->best = key;
+    } else if (pnet_pair_number(key) < v->second) {
+        v->second = pnet_pair_number(key);
+    }
+}
+
+/* Of the objects that serve a person of a scaled auction as well as the best one, the one it takes. */
+struct choice {
+    float inverse, group; /* trunc((distance + price) * inverse) */
+    uint32_t shift, least;
+    uint64_t key; /* (distance + price, object) */
+    int32_t count;
+};
+
+/* Is a person of a scaled auction to choose? */
+static bool crowded(const struct auction *a, int32_t sample)
+{
+    return a->e->scaled &&
+           a->left[sample] > pnet_pairs_points(&a->e->sets.x, sample) / PNET_EMD_PART;
+}
+
+static struct choice choice_of(
+    const struct auction *a, int64_t person, int32_t sample, const struct view *v)
+{
+    struct choice c = {.inverse = 2 / eps_of(a, sample), .least = UINT32_MAX, .key = v->best};
+    c.group = truncf(pnet_pair_number(v->best) * c.inverse);
+    c.shift = pnet_emd_hash((uint32_t)(person - a->e->sets.x.splits[sample]), (uint32_t)a->round);
+    return c;
+}
+
+static void choose(struct choice *c, uint64_t key)
+{
+    if (truncf(pnet_pair_number(key) * c->inverse) > c->group) return;
+    uint32_t at = (uint32_t)pnet_pair_index(key) * PNET_EMD_STRIDE + c->shift;
+    if (at <= c->least) {
+        c->least = at;
+        c->key = key;
+    }
+    c->count++;
+}
+
+static void offer_for(
+    struct auction *a, int64_t person, int64_t place, const struct view *v, uint64_t chosen)
+{
+    int32_t sample = pnet_pairs_sample(&a->e->sets.x, person);
+    float own = pnet_pair_number(chosen), price = a->price[place + pnet_pair_index(chosen)],
+          other = chosen == v->best ? v->second : pnet_pair_number(v->best);
+    if (other == INFINITY) other = own; /* the only object */
+    float offer = (price + (other - own)) + eps_of(a, sample);
+    a->wants[person] = pnet_pair_index(chosen);
+    a->offer[person] = offer > price ? offer : nextafterf(price, INFINITY);
+}
+
 /* Bids by what the person remembers. Returns whether that is known to be what a look at all objects gives. */
-static bool bid_remembered(struct auction *a, int64_t person, int64_t place)
+static bool bid_remembered(struct auction *a, int64_t person, int32_t sample, int64_t place)
 {
     const uint64_t *key = a->key + person * a->keep, none = UINT64_MAX;
-    uint64_t best = none, cutoff = a->cutoff[person];
-    float second = INFINITY;
+    uint64_t cutoff = a->cutoff[person];
+    struct view v = {none, INFINITY};
+    int32_t keys = a->keys[person];
     /* a price is 0 or more: nothing behind a distance above `second` is better than it */
-    for (int32_t k = 0; k < a->keys[person] && pnet_pair_number(key[k]) <= second; k++) {
+    for (int32_t k = 0; k < keys && pnet_pair_number(key[k]) <= v.second; k++) {
         int32_t j = pnet_pair_index(key[k]);
-        float v = pnet_pair_number(key[k]) + a->price[place + j];
-        uint64_t now = pnet_pair_key(v, j);
-        if (now < best) {
-            second = best == none ? second : pnet_pair_number(best);
-            best = now;
-        } else if (v < second) {
-            second = v;
-        }
+        see(&v, pnet_pair_key(pnet_pair_number(key[k]) + a->price[place + j], j));
     }
-    if (best == none) return false;
-    if (cutoff != none && (best > cutoff || second > pnet_pair_number(cutoff))) return false;
-    float least = pnet_pair_number(best), price = a->price[place + pnet_pair_index(best)];
-    if (second == INFINITY) second = least; /* the only object */
-    float offer = (price + (second - least)) + (float)a->e->eps;
-    a->wants[person] = pnet_pair_index(best);
-    a->offer[person] = offer > price ? offer : nextafterf(price, INFINITY);
+    if (v.best == none) return false;
+    if (cutoff != none && (v.best > cutoff || v.second > pnet_pair_number(cutoff))) return false;
+    uint64_t chosen = v.best;
+    if (crowded(a, sample)) {
+        struct choice c = choice_of(a, person, sample, &v);
+        if (cutoff != none && truncf(pnet_pair_number(cutoff) * c.inverse) <= c.group) return false;
+        for (int32_t k = 0; k < keys && truncf(pnet_pair_number(key[k]) * c.inverse) <= c.group;
+             k++) {
+            int32_t j = pnet_pair_index(key[k]);
+            choose(&c, pnet_pair_key(pnet_pair_number(key[k]) + a->price[place + j], j));
+        }
+        chosen = c.key;
+    }
+    offer_for(a, person, place, &v, chosen);
     return true;
 }
 
+/* Bids by looks at all objects, and remembers none: more may serve as well as the best one than a person remembers. */
+static void bid_scanning(struct auction *a, int64_t person, int32_t sample, int64_t place)
+{
+    const float *x = a->e->sets.x.xyz + 3 * person;
+    struct pnet_pair_points y = points_of(a, place);
+    int32_t padded = (int32_t)pnet_pairs_padded(&a->e->sets.y, sample);
+    struct view v = {UINT64_MAX, INFINITY};
+    uint64_t key[CHUNK];
+    for (int32_t first = 0; first < padded; first += CHUNK) {
+        int32_t n = padded - first < CHUNK ? padded - first : CHUNK;
+        int32_t found =
+            a->isa->keys_of_sums(x, &y, first, n, v.second < FLT_MAX ? v.second : FLT_MAX, key);
+        for (int32_t k = 0; k < found; k++) see(&v, key[k]);
+    }
+    struct choice c = choice_of(a, person, sample, &v);
+    if (!crowded(a, sample) || truncf(v.second * c.inverse) > c.group) {
+        offer_for(a, person, place, &v, v.best);
+        return;
+    }
+    float limit = (c.group + 1) / c.inverse * (1 + 0x1p-20f); /* not below those of the class */
+    for (int32_t first = 0; first < padded; first += CHUNK) {
+        int32_t n = padded - first < CHUNK ? padded - first : CHUNK;
+        int32_t found =
+            a->isa->keys_of_sums(x, &y, first, n, limit < FLT_MAX ? limit : FLT_MAX, key);
+        for (int32_t k = 0; k < found; k++) choose(&c, key[k]);
+    }
+    if (c.count > a->keep / 2) a->scans[person] = SCANS;
+    offer_for(a, person, place, &v, c.key);
+}
+
+/* Where prices change much, a look serves few bids, and its keys cost more than they save. Either way gives the same bid. */
 static void bid(struct auction *a, int64_t person)
 {
     const struct pnet_point_set *y = &a->e->sets.y;
     int32_t sample = pnet_pairs_sample(&a->e->sets.x, person);
     int64_t place = pnet_pairs_begin(y, sample);
-    if (bid_remembered(a, person, place)) return;
+    if (a->e->scaled && a->scans[person] > 0) {
+        a->scans[person]--;
+        bid_scanning(a, person, sample, place);
+        return;
+    }
+    if (bid_remembered(a, person, sample, place)) {
+        if (a->e->scaled) a->served[person]++;
+        return;
+    }
+    if (a->e->scaled && a->served[person] < SERVED) {
+        a->scans[person] = SCANS;
+        a->served[person] = SERVED; /* the next bid but SCANS looks */
+        bid_scanning(a, person, sample, place);
+        return;
+    }
     look(a, person, place, (int32_t)pnet_pairs_padded(y, sample), false);
-    bid_remembered(a, person, place);
+    if (a->e->scaled) a->served[person] = 0;
+    if (!bid_remembered(a, person, sample, place)) bid_scanning(a, person, sample, place);
 }
 
 /* Gives each object to its largest bid. The persons who then have none are the list of the next round. */
@@ -247,7 +390,10 @@ static void sell(struct auction *a, int32_t *partner)
         if (a->bidder[at] == i) {
             int32_t sample = pnet_pairs_sample(&p->x, i);
             loser = a->holder[at];
-            if (loser >= 0) partner[loser] = -1;
+            if (loser >= 0)
+                partner[loser] = -1;
+            else
+                a->left[sample]--;
             a->holder[at] = i;
             a->price[at] = a->bid[at];
             a->bid[at] = -1;
@@ -256,6 +402,24 @@ static void sell(struct auction *a, int32_t *partner)
         if (loser >= 0) a->list[left++] = loser;
     }
     a->count = left;
+}
+
+/* Begins the next phase of samples where one is over. */
+static void end_phases(struct auction *a, int32_t *partner)
+{
+    const struct pnet_point_set *y = &a->e->sets.y;
+    for (int32_t s = 0; s < y->samples; s++) {
+        int64_t place = pnet_pairs_begin(y, s), n = pnet_pairs_points(y, s);
+        if (a->phases[s] == 0 || a->left[s] > n / PNET_EMD_PART) continue;
+        for (int64_t at = place; at < place + n; at++) {
+            if (a->holder[at] < 0) continue;
+            partner[a->holder[at]] = -1;
+            a->list[a->count++] = a->holder[at];
+            a->holder[at] = -1;
+        }
+        a->left[s] = (int32_t)n;
+        a->phases[s]--;
+    }
 }
 
 /* Moves the objects of a sample that no person holds to its first places, in order. From here on a->bidder is the row of y of
@@ -327,7 +491,8 @@ static void complete(struct auction *a, int32_t *partner)
     for (int32_t s = 0; s < p->x.samples; s++)
         for (int32_t j = 0; j < a->free[s]; j++) {
             int64_t at = pnet_pairs_begin(&p->y, s) + j;
-            if (a->holder[at] >= 0) partner[a->holder[at]] = a->bidder[at];
+            if (a->holder[at] < 0) continue;
+            partner[a->holder[at]] = a->e->tell ? PNET_EMD_LEFT - a->bidder[at] : a->bidder[at];
         }
 }
 
@@ -336,10 +501,11 @@ void pnet_cpu_emd_assign(const struct pnet_emd *e, int32_t *partner, void *work)
     struct auction a = lay_out(e, work);
     a.isa = pnet_pairs_isa();
     for (int32_t s = 0; s < e->sets.x.samples; s++) begin_sample(&a, s, partner);
-    for (int32_t round = 0; round < e->rounds && a.count > 0; round++) {
+    for (; a.round < e->rounds && a.count > 0; a.round++) {
 #pragma omp parallel for schedule(dynamic, 4) if (a.count > SERIAL)
         for (int32_t k = 0; k < a.count; k++) bid(&a, a.list[k]);
         sell(&a, partner);
+        end_phases(&a, partner);
     }
     if (e->complete) complete(&a, partner);
 }

@@ -1,5 +1,6 @@
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/points.cuh"
+#include "kernels/emd.h"
 
 /* hit[j]: is row j of y the nearest one of some x? All that write a byte write the same. */
 __global__ static void __launch_bounds__(THREADS)
@@ -29,13 +30,18 @@ __global__ static void __launch_bounds__(THREADS)
             sum.square += square;
             sum.near += distance < at;
             if (of_y) sum.hits += hit[row];
-            if (!of_y && partner) sum.moved += sqrt(square_to(s, row, partner[row]));
+            if (of_y || !partner) continue;
+            const bool left = partner[row] <= PNET_EMD_LEFT;
+            sum.moved +=
+                sqrt(square_to(s, row, left ? PNET_EMD_LEFT - partner[row] : partner[row]));
+            sum.left += left;
         }
         sum.distance = block_sum(sum.distance);
         sum.square = block_sum(sum.square);
         sum.near = block_sum(sum.near);
         sum.hits = block_sum(sum.hits);
         sum.moved = block_sum(sum.moved);
+        sum.left = block_sum(sum.left);
         if (threadIdx.x == 0) part[(int64_t)blockIdx.y * all + k] = sum;
     }
 }
@@ -50,9 +56,11 @@ static __device__ struct judged mean_of(const struct judged *part, int32_t parts
         sum.near += part[k].near;
         sum.hits += part[k].hits;
         sum.moved += part[k].moved;
+        sum.left += part[k].left;
     }
     const double n = (double)rows;
-    return {sum.distance / n, sum.square / n, sum.near / n, sum.hits / n, sum.moved / n};
+    return {
+        sum.distance / n, sum.square / n, sum.near / n, sum.hits / n, sum.moved / n, sum.left / n};
 }
 
 /* own [samples, PNET_COMPLETION_SUMS]. */
@@ -77,6 +85,7 @@ __global__ static void __launch_bounds__(THREADS)
         out[PNET_COMPLETION_F] = x.near + y.near > 0 ? 2 * x.near * y.near / (x.near + y.near) : 0;
         out[PNET_COMPLETION_COVERED] = y.hits;
         out[PNET_COMPLETION_EMD] = x.moved;
+        out[PNET_COMPLETION_LEFT] = x.left > 0 ? 1 : 0;
     }
 }
 

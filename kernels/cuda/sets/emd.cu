@@ -4,7 +4,8 @@
    proposals, as there: a person remembers the nearest objects whose holder would lose them, and proposes to one after the
    other; who has none left looks again. The result does not depend on the order of proposals, so persons do not wait for each
    other until all remembered objects are tried. Where a round has fewer persons than there are warps, a block looks at the
-   objects of one person, else a warp. */
+   objects of one person, else a warp. A phase of a scaled auction ends where the sale leaves few persons of a
+   sample: all blocks meet twice more before the next round. */
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/boxes.cuh"
 #include "kernels/emd.h"
@@ -42,10 +43,13 @@ struct auction {
     struct pnet_set_pair sets;
     float eps;
     int32_t rounds;
-    bool complete;
+    bool complete, scaled, tell;
     int32_t *partner; /* [rows of x] */
     const struct set_box *box;
     int32_t *count;       /* [COUNTS]: of the list of round r, at r % COUNTS */
+    int32_t *ended;       /* [COUNTS]: of round r, how many samples' phases it ends */
+    int32_t *phases;      /* [samples]: behind this one */
+    int32_t *left;        /* [samples]: persons without an object */
     int32_t *list[LISTS]; /* persons without an object, in round r: list[r % LISTS], in any order */
     int32_t *want;        /* what each of the list bids for */
     float4 *object;       /* place and price */
@@ -97,9 +101,36 @@ static __device__ bool can_assign(const struct auction &a, int32_t sample)
     return n > 0 && n == rows_in(a.sets.y, sample) && d * d < (double)FLT_MAX / 2;
 }
 
+/* How many persons of a sample are few: a phase may leave them. */
+static __device__ __forceinline__ int32_t may_leave(const struct auction &a, int32_t sample)
+{
+    return (int32_t)(rows_in(a.sets.x, sample) / PNET_EMD_PART);
+}
+
+/* How many phases come before the last one. */
+static __device__ int32_t phases_before(const struct auction &a, int32_t sample)
+{
+    int32_t k = 0;
+    if (!a.scaled || !can_assign(a, sample)) return 0;
+    for (double eps = a.eps; eps * PNET_EMD_TIMES <= a.box[sample].diagonal / 8; k++)
+        eps *= PNET_EMD_TIMES;
+    return k;
+}
+
+static __device__ float eps_of(const struct auction &a, int32_t sample)
+{
+    float eps = a.eps;
+    for (int32_t k = 0; k < a.phases[sample]; k++) eps *= PNET_EMD_TIMES;
+    return eps;
+}
+
 /* All persons of samples that have an assignment are without an object. */
 static __device__ void begin(const struct auction &a)
 {
+    for (int64_t s = FLAT_BEGIN; s < a.sets.x.samples; s += FLAT_STEP) {
+        a.phases[s] = phases_before(a, (int32_t)s);
+        a.left[s] = (int32_t)rows_in(a.sets.x, (int32_t)s);
+    }
     const int64_t persons = pnet_live(a.sets.x.rows), objects = pnet_live(a.sets.y.rows);
     const float *y = a.sets.y.xyz;
     for (int64_t base = FLAT_BEGIN - threadIdx.x; base < persons; base += FLAT_STEP) {
@@ -116,22 +147,43 @@ static __device__ void begin(const struct auction &a)
     }
 }
 
-/* What a person has seen: the object of the least distance + price, the lowest one among equals, and the next larger number. */
+/* What a person has seen: the object of the least distance + price, the lowest one among equals, and the next larger number; in a
+   scaled auction the least (trunc((distance + price) * inverse), place), a place being PNET_EMD_STRIDE * object + shift. */
 struct view {
     key_type best;
     float second;
+    key_type chosen;
 };
+
+/* What chooses among objects that serve a person of a scaled auction as well as the best one. Objects count from 0 in the batch:
+   what they count more than in the sample is part of the shift. */
+struct taste {
+    float inverse;
+    uint32_t shift;
+    bool crowded; /* else the best one is taken */
+};
+
+static __device__ struct taste taste_of(
+    const struct auction &a, int32_t person, int32_t sample, int32_t round)
+{
+    const uint32_t own = (uint32_t)(person - a.sets.x.splits[sample]),
+                   first = (uint32_t)a.sets.y.splits[sample];
+    return {__fdiv_rn(2, eps_of(a, sample)),
+        pnet_emd_hash(own, (uint32_t)round) - first * PNET_EMD_STRIDE,
+        a.left[sample] > may_leave(a, sample)};
+}
 
 static __device__ __forceinline__ struct view join(const struct view &a, const struct view &b)
 {
     const float worse = fmaxf(number_of(a.best), number_of(b.best));
-    return {min(a.best, b.best), fminf(worse, fminf(a.second, b.second))};
+    return {min(a.best, b.best), fminf(worse, fminf(a.second, b.second)), min(a.chosen, b.chosen)};
 }
 
-static __device__ __forceinline__ struct view join_lanes(struct view v)
+template <bool SCALED> static __device__ __forceinline__ struct view join_lanes(struct view v)
 {
     for (int d = WARP / 2; d; d /= 2) {
-        struct view other = {__shfl_xor_sync(~0u, v.best, d), __shfl_xor_sync(~0u, v.second, d)};
+        struct view other = {__shfl_xor_sync(~0u, v.best, d), __shfl_xor_sync(~0u, v.second, d),
+            SCALED ? __shfl_xor_sync(~0u, v.chosen, d) : NO_KEY};
         v = join(v, other);
     }
     return v;
@@ -153,11 +205,15 @@ static __device__ __forceinline__ void roots(const float v[AT_ONCE], float root[
 }
 
 /* What a thread has seen. Objects come in ascending order. */
-struct sight {
+template <bool SCALED> struct sight {
     float least = INFINITY, second = INFINITY;
     int32_t best = -1;
-    __device__ __forceinline__ void see(float v, int64_t object)
+    key_type chosen = NO_KEY;
+    __device__ __forceinline__ void see(float v, int64_t object, const struct taste &t)
     {
+        if (SCALED)
+            chosen = min(chosen, (key_type)__float_as_uint(truncf(__fmul_rn(v, t.inverse))) << 32 |
+                                     ((uint32_t)object * PNET_EMD_STRIDE + t.shift));
         second = fminf(second, fmaxf(least, v));
         best = v < least ? (int32_t)object : best;
         least = fminf(least, v);
@@ -165,11 +221,12 @@ struct sight {
 };
 
 /* Looks at each `step`th object in [begin, end). */
-static __device__ __forceinline__ struct view look(
-    const struct auction &a, int32_t person, int64_t begin, int64_t end, int step)
+template <bool SCALED>
+static __device__ __forceinline__ struct view look(const struct auction &a, int32_t person,
+    const struct taste &t, int64_t begin, int64_t end, int step)
 {
     const float *x = a.sets.x.xyz + 3 * (int64_t)person, at[3] = {x[0], x[1], x[2]};
-    struct sight s;
+    struct sight<SCALED> s;
     int64_t j = begin;
     for (; j + (AT_ONCE - 1) * step < end; j += AT_ONCE * step) {
         float square[AT_ONCE], distance[AT_ONCE], price[AT_ONCE];
@@ -181,26 +238,37 @@ static __device__ __forceinline__ struct view look(
         }
         roots(square, distance);
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; k++) s.see(__fadd_rn(distance[k], price[k]), j + k * step);
+        for (int k = 0; k < AT_ONCE; k++) s.see(__fadd_rn(distance[k], price[k]), j + k * step, t);
     }
-    for (; j < end; j += step) s.see(__fadd_rn(distance_to(at, a.object[j]), a.object[j].w), j);
-    return {s.best < 0 ? INFINITE_KEY : key_of(s.least, s.best), s.second};
+    for (; j < end; j += step) s.see(__fadd_rn(distance_to(at, a.object[j]), a.object[j].w), j, t);
+    return {s.best < 0 ? INFINITE_KEY : key_of(s.least, s.best), s.second, s.chosen};
 }
 
-static __device__ void bid_for(const struct auction &a, int32_t at, int32_t person, struct view v)
+template <bool SCALED>
+static __device__ void bid_for(const struct auction &a, int32_t at, int32_t person,
+    const struct taste &t, float eps, struct view v)
 {
-    const int32_t object = index_of(v.best);
-    const float least = number_of(v.best), price = a.object[object].w,
-                second = v.second < INFINITY ? v.second : least; /* the only object */
-    float offer = __fadd_rn(__fadd_rn(price, __fsub_rn(second, least)), a.eps);
+    const int32_t best = index_of(v.best),
+                  object = SCALED && t.crowded
+                               ? (int32_t)(((uint32_t)v.chosen - t.shift) * PNET_EMD_BACK)
+                               : best;
+    const float least = number_of(v.best), price = a.object[object].w;
+    float own = least, other = v.second < INFINITY ? v.second : least; /* the only object */
+    if (SCALED && object != best) {
+        own = __fadd_rn(distance_to(a.sets.x.xyz + 3 * (int64_t)person, a.object[object]), price);
+        other = least;
+    }
+    float offer = __fadd_rn(__fadd_rn(price, __fsub_rn(other, own)), eps);
     if (!(offer > price)) offer = __uint_as_float(__float_as_uint(price) + 1);
     a.want[at] = object;
     atomicMax(a.bid + object, key_of(offer, ~person));
 }
 
 /* A price is the largest bid so far, and a bid is above the price: bids of earlier rounds may stay. */
-static __device__ void hold_round(const struct auction &a, const int32_t *list, int32_t count)
+template <bool SCALED>
+static __device__ void hold_round(const struct auction &a, int32_t round, int32_t count)
 {
+    const int32_t *list = a.list[round % LISTS];
     __shared__ struct view part[AUCTION_WARPS];
     const bool together = count < (int64_t)gridDim.x * AUCTION_WARPS;
     const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
@@ -210,21 +278,33 @@ static __device__ void hold_round(const struct auction &a, const int32_t *list, 
     for (int64_t k = begin; k < count; k += next) {
         const int32_t person = list[k], sample = sample_of(a.sets.x, person);
         const int64_t *objects = a.sets.y.splits + sample;
-        struct view v = join_lanes(look(a, person, objects[0] + first, objects[1], step));
+        const struct taste t = SCALED ? taste_of(a, person, sample, round) : (struct taste){};
+        struct view v =
+            join_lanes<SCALED>(look<SCALED>(a, person, t, objects[0] + first, objects[1], step));
         if (together) {
             __syncthreads(); /* the last parts have been read */
             if (lane == 0) part[warp] = v;
             __syncthreads();
             if (warp > 0) continue;
-            v = {INFINITE_KEY, INFINITY};
+            v = {INFINITE_KEY, INFINITY, NO_KEY};
             if (lane < AUCTION_WARPS) v = part[lane];
-            v = join_lanes(v);
+            v = join_lanes<SCALED>(v);
         }
-        if (lane == 0) bid_for(a, (int32_t)k, person, v);
+        if (lane == 0)
+            bid_for<SCALED>(a, (int32_t)k, person, t, SCALED ? eps_of(a, sample) : a.eps, v);
     }
 }
 
+/* An object that nobody held is sold to a person. */
+static __device__ void count_sale(const struct auction &a, int32_t round, int32_t person)
+{
+    const int32_t sample = sample_of(a.sets.x, person), left = atomicSub(a.left + sample, 1) - 1;
+    if (a.phases[sample] > 0 && left == may_leave(a, sample))
+        atomicAdd(a.ended + round % COUNTS, 1);
+}
+
 /* Gives objects to their largest bids. Who loses one, or does not get it, is in the next round's list. */
+template <bool SCALED>
 static __device__ void sell(const struct auction &a, int32_t round, int32_t count)
 {
     const int32_t *list = a.list[round % LISTS];
@@ -239,6 +319,7 @@ static __device__ void sell(const struct auction &a, int32_t round, int32_t coun
                 loser = a.holder[object];
                 a.holder[object] = person;
                 a.object[object].w = number_of(bid);
+                if (SCALED && loser < 0) count_sale(a, round, person);
             }
         }
         append(a.list[(round + 1) % LISTS], a.count + (round + 1) % COUNTS, loser);
@@ -252,7 +333,37 @@ static __device__ __forceinline__ int32_t count_of(const struct auction &a, int3
 }
 static __device__ __forceinline__ void clear_later(const struct auction &a, int32_t round)
 {
-    if (blockIdx.x == 0 && threadIdx.x == 0) a.count[(round + 2) % COUNTS] = 0;
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        a.count[(round + 2) % COUNTS] = a.ended[(round + 2) % COUNTS] = 0;
+}
+
+static __device__ __forceinline__ bool phase_ends(const struct auction &a, int32_t sample)
+{
+    return a.phases[sample] > 0 && a.left[sample] <= may_leave(a, sample);
+}
+
+/* Takes the objects back where a phase is over. Who had one is in the next round's list, as those already are who had none. */
+static __device__ void take_back(const struct auction &a, int32_t round)
+{
+    const int64_t objects = pnet_live(a.sets.y.rows);
+    for (int64_t base = FLAT_BEGIN - threadIdx.x; base < objects; base += FLAT_STEP) {
+        const int64_t row = base + threadIdx.x;
+        int32_t person = -1;
+        if (row < objects && phase_ends(a, sample_of(a.sets.y, row))) {
+            person = a.holder[row];
+            a.holder[row] = -1;
+        }
+        append(a.list[(round + 1) % LISTS], a.count + (round + 1) % COUNTS, person);
+    }
+}
+
+static __device__ void begin_phases(const struct auction &a)
+{
+    for (int64_t s = FLAT_BEGIN; s < a.sets.x.samples; s += FLAT_STEP) {
+        if (!phase_ends(a, (int32_t)s)) continue;
+        a.phases[s]--;
+        a.left[s] = (int32_t)rows_in(a.sets.x, (int32_t)s);
+    }
 }
 
 /* A block lists the free objects of a sample. */
@@ -349,12 +460,14 @@ static __device__ void write_partners(const struct auction &a, bool completed)
         if (!completed) continue;
         const int32_t sample = sample_of(a.sets.y, row);
         const bool listed = row - a.sets.y.splits[sample] < a.free_count[sample];
-        if (listed && a.held[row] != NO_KEY)
-            a.partner[index_of(a.held[row])] = __float_as_int(a.free[row].w);
+        if (!listed || a.held[row] == NO_KEY) continue;
+        const int32_t object = __float_as_int(a.free[row].w);
+        a.partner[index_of(a.held[row])] = a.tell ? PNET_EMD_LEFT - object : object;
     }
 }
 
-/* count [COUNTS] holds 0 before. */
+/* count and ended hold 0 before. */
+template <bool SCALED>
 __global__ static void __launch_bounds__(AUCTION_THREADS, BLOCKS_EACH)
     assign(const __grid_constant__ struct auction a)
 {
@@ -363,10 +476,15 @@ __global__ static void __launch_bounds__(AUCTION_THREADS, BLOCKS_EACH)
     begin(a);
     all.sync();
     for (; (count = count_of(a, round)) > 0 && round < a.rounds; round++) {
-        hold_round(a, a.list[round % LISTS], count);
+        hold_round<SCALED>(a, round, count);
         all.sync();
         clear_later(a, round);
-        sell(a, round, count);
+        sell<SCALED>(a, round, count);
+        all.sync();
+        if (!SCALED || !*(volatile int32_t *)(a.ended + round % COUNTS)) continue;
+        take_back(a, round);
+        all.sync();
+        begin_phases(a);
         all.sync();
     }
     const bool completes = a.complete && count > 0;
@@ -398,9 +516,14 @@ static struct auction lay_out(const struct pnet_emd *e, int32_t *partner, void *
     a.eps = (float)e->eps;
     a.rounds = e->rounds;
     a.complete = e->complete;
+    a.scaled = e->scaled;
+    a.tell = e->tell;
     a.partner = partner;
     a.box = room.take<struct set_box>(e->sets.x.samples);
-    a.count = room.take<int32_t>(COUNTS);
+    a.count = room.take<int32_t>(2 * COUNTS);
+    a.ended = a.count + COUNTS;
+    a.phases = room.take<int32_t>(e->sets.x.samples);
+    a.left = room.take<int32_t>(e->sets.x.samples);
     for (int k = 0; k < LISTS; k++) a.list[k] = room.take<int32_t>(persons);
     a.want = room.take<int32_t>(persons);
     a.object = room.take<float4>(objects);
@@ -417,12 +540,13 @@ void pnet_cuda_emd_assign(const struct pnet_emd *e, int32_t *partner, void *work
     const struct auction a = lay_out(e, partner, work);
     const int64_t rows = most_rows(&e->sets);
     int device = 0, processors = 1, each = 1;
+    void (*const kernel)(struct auction) = e->scaled ? assign<true> : assign<false>;
     if (e->sets.x.rows.most <= 0 || e->sets.x.samples <= 0) return;
-    cudaMemsetAsync(a.count, 0, COUNTS * sizeof *a.count, pnet_cuda_stream());
+    cudaMemsetAsync(a.count, 0, 2 * COUNTS * sizeof *a.count, pnet_cuda_stream());
     launch_boxes(&e->sets, (struct set_box *)a.box);
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, assign, AUCTION_THREADS, 0);
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, AUCTION_THREADS, 0);
     const int64_t most = (int64_t)processors * (each < BLOCKS_EACH ? each : BLOCKS_EACH),
                   wanted = (rows + AUCTION_WARPS - 1) / AUCTION_WARPS;
     cudaLaunchAttribute cooperative = {};
@@ -435,6 +559,6 @@ void pnet_cuda_emd_assign(const struct pnet_emd *e, int32_t *partner, void *work
     launch.attrs = &cooperative;
     launch.numAttrs = 1;
     pnet_cuda_alone_begin();
-    cudaLaunchKernelEx(&launch, assign, a);
+    cudaLaunchKernelEx(&launch, kernel, a);
     pnet_cuda_alone_end();
 }

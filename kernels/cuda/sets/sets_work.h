@@ -19,7 +19,7 @@ static inline int32_t parts_of_sample(int32_t samples)
 
 /* Sums over a stretch of rows of a sample, of one side. */
 struct judged {
-    double distance, square, near, hits, moved;
+    double distance, square, near, hits, moved, left;
 };
 
 #endif

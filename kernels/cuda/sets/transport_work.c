@@ -24,14 +24,14 @@ size_t pnet_cuda_sinkhorn_work(const struct pnet_sinkhorn *s, bool backward)
                    of_rows(y, POTENTIAL_FLOATS, sizeof(float)));
 }
 
-/* Boxes and counts; of objects the place, the largest bid, the holder, and the place of those that are free; of persons the
-   lists, what they want and what they remember. */
+/* Boxes and counts; of samples phases, how many are left, and free objects; of objects the place, the largest bid, the holder,
+   and the place of those that are free; of persons the lists, what they want and what they remember. */
 size_t pnet_cuda_emd_assign_work(const struct pnet_emd *e)
 {
     const struct pnet_point_set *x = &e->sets.x, *y = &e->sets.y;
     size_t samples = (size_t)x->samples;
-    return round_up(samples * sizeof(struct set_box)) + round_up(COUNTS * sizeof(int32_t)) +
-           round_up(samples * sizeof(int32_t)) + 2 * of_rows(y, PLACE_FLOATS, sizeof(float)) +
+    return round_up(samples * sizeof(struct set_box)) + round_up(2 * COUNTS * sizeof(int32_t)) +
+           3 * round_up(samples * sizeof(int32_t)) + 2 * of_rows(y, PLACE_FLOATS, sizeof(float)) +
            of_rows(y, 1, sizeof(uint64_t)) + of_rows(y, 1, sizeof(int32_t)) +
            LISTS * of_rows(x, 1, sizeof(int32_t)) + of_rows(x, 1, sizeof(int32_t)) +
            of_rows(x, OBJECTS_KEPT, sizeof(int32_t));
