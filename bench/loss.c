@@ -12,6 +12,7 @@
 #include "kernels/philox.h"
 #include "runtime/device/device_time.h"
 #include "runtime/run/runner.h"
+#include "runtime/train/evaluate.h"
 #ifdef PNET_CUDA_BUILT
 #include "kernels/cuda/conv/conv_clock.h"
 #endif
@@ -28,7 +29,11 @@ static const char usage[] =
     "nanoflann: beside the time in\n"
     "which nanoflann builds its trees and finds the two nearest points of the other set for each "
     "point, in turns. On a GPU:\n"
-    "of replays, by events. bench/losses.sh makes a table.\n"
+    "of replays, by events. bench/losses.sh makes a table. Of apml also the metric apml_support, "
+    "which is neither in the time\n"
+    "nor in the peak: how many points of the other set a point has, and the share of points that "
+    "lose some of them to `most`\n"
+    "or `entries`.\n"
     "\n"
     "  --points N          of each set, in each sample (2048)\n"
     "  --batch B           samples (1)\n"
@@ -64,6 +69,9 @@ struct figures {
     double loss, median[TIMES];
     int rounds;
     size_t peak;
+    bool
+        support_there; /* of apml: points in a support, in the mean and at most, and the share of supports that are cut */
+    double support, largest, cut;
 };
 
 static void fail_usage(const char *message)
@@ -283,8 +291,38 @@ static enum pnet_status run(const struct options *o, struct pnet_runner *s,
     return st;
 }
 
-static enum pnet_status measure(
-    const struct options *o, const struct pnet_plan *p, struct figures *f, struct pnet_error *e)
+/* Sets what the metric apml_support says of the batch. */
+static enum pnet_status run_support(const struct options *o, struct pnet_runner *s,
+    const struct pnet_batch *b, struct figures *f, struct pnet_error *e)
+{
+    (void)o;
+    struct pnet_tally tally;
+    struct pnet_evaluation v = {.lines = NULL};
+    enum pnet_status st = pnet_runner_prepare(s, 0, b, e);
+    if (!st) st = pnet_runner_forward(s, 0, false, 0, e);
+    if (!st) st = pnet_runner_wait(s, e);
+    if (st || (st = pnet_tally_init(&tally, pnet_runner_plan(s), e))) return st;
+    pnet_tally_add(&tally, s, b->samples, 0);
+    st = pnet_tally_finish(&tally, &v, e);
+    pnet_tally_free(&tally);
+    if (st) return st;
+    const struct pnet_score_line *line = &v.lines[0];
+    f->support_there = true;
+    f->support = line->value;
+    for (int k = 0; k < line->value_count; k++) {
+        if (strcmp(line->values[k].name, "largest") == 0) f->largest = line->values[k].value;
+        if (strcmp(line->values[k].name, "cut") == 0) f->cut = line->values[k].value;
+    }
+    pnet_evaluation_free(&v);
+    return PNET_OK;
+}
+
+typedef enum pnet_status measurement(const struct options *o, struct pnet_runner *s,
+    const struct pnet_batch *b, struct figures *f, struct pnet_error *e);
+
+/* Runs the loss, or the metric on the same points, in a runner of its own. */
+static enum pnet_status measure(const struct options *o, const struct pnet_plan *p,
+    measurement *run_on, struct figures *f, struct pnet_error *e)
 {
     struct pnet_target target = {.where = o->device};
     struct pnet_runner_options so = {.slots = 1};
@@ -294,11 +332,40 @@ static enum pnet_status measure(
     enum pnet_status st = make_batch(o, p, &batch, e);
     if (!st) st = pnet_bound_new(p, &target, &bound, e);
     if (!st) st = pnet_runner_new(bound, &so, &runner, e);
-    if (!st) st = run(o, runner, batch, f, e);
+    if (!st) st = run_on(o, runner, batch, f, e);
     pnet_runner_free(runner);
     pnet_bound_free(bound);
     pnet_batch_free(batch);
     return st;
+}
+
+/* Copies arguments, each behind a comma, without that named `left_out`; NULL: all of them. */
+static void write_arguments(const char *with, const char *left_out, char *to, size_t size)
+{
+    size_t used = 0;
+    *to = 0;
+    while (with && *with) {
+        const char *own = with + strspn(with, " ");
+        size_t length = strcspn(own, ","), name = strcspn(own, " =,");
+        bool left = left_out && strlen(left_out) == name && strncmp(own, left_out, name) == 0;
+        if (!left) used += (size_t)snprintf(to + used, size - used, ", %.*s", (int)length, own);
+        if (used >= size) fail_usage("ARGUMENTS are too long");
+        with = own + length + (own[length] == ',');
+    }
+}
+
+static struct pnet_compilation *compile(
+    const char *objective, const char *name, const char *arguments, enum pnet_purpose_kind purpose)
+{
+    char text[1024];
+    struct pnet_compile_options c = {
+        .purpose = purpose, .input_gradients = purpose == PNET_FOR_TRAINING};
+    int length = snprintf(text, sizeof text,
+        "pnet 1\ninput a { xyz : position }\ninput b { xyz : position }\n%s l = %s(a.xyz, "
+        "b.xyz%s)\n",
+        objective, name, arguments);
+    if (length >= (int)sizeof text) fail_usage("NAME and ARGUMENTS are too long");
+    return pnet_compile_text("pnet-bench loss", text, (size_t)length, &c);
 }
 
 static void print_json(const struct options *o, const struct figures *f, const char *device)
@@ -314,6 +381,9 @@ static void print_json(const struct options *o, const struct figures *f, const c
         printf(", \"nanoflann_build_ms\": %.3f, \"nanoflann_search_ms\": %.3f, "
                "\"of_nanoflann\": %.4f",
             1e3 * t[BUILD], 1e3 * t[SEARCH], (t[FORWARD] + t[BACKWARD]) / others);
+    if (f->support_there)
+        printf(", \"support\": %.6g, \"largest_support\": %.6g, \"cut\": %.6g", f->support,
+            f->largest, f->cut);
     puts("}");
 }
 
@@ -328,6 +398,20 @@ static void print(const struct options *o, const struct figures *f, const char *
         printf("nanoflann %.2f ms to build, %.2f ms for two nearest points: the loss takes %.2f "
                "times as long\n",
             1e3 * t[BUILD], 1e3 * t[SEARCH], (t[FORWARD] + t[BACKWARD]) / others);
+    if (f->support_there)
+        printf("supports: %.4g points in the mean, %.6g at most; cut: %.4g of the points\n",
+            f->support, f->largest, f->cut);
+}
+
+static enum pnet_status run_compiled(const struct options *o, const struct pnet_compilation *model,
+    measurement *run_on, struct figures *f, struct pnet_error *e)
+{
+    const struct pnet_plan *plan = model ? pnet_compilation_plan(model) : NULL;
+    enum pnet_status st = model ? pnet_compilation_code(model) : PNET_NO_MEMORY;
+    *e->message = 0;
+    if (plan) st = measure(o, plan, run_on, f, e);
+    if (!plan && model) pnet_compilation_report(model, stderr, false, false);
+    return st;
 }
 
 int pnet_bench_loss(int argc, char **argv)
@@ -336,27 +420,24 @@ int pnet_bench_loss(int argc, char **argv)
     struct figures f = {.loss = 0};
     struct pnet_device_info device;
     struct pnet_error e;
-    struct pnet_compile_options c = {.purpose = PNET_FOR_TRAINING, .input_gradients = true};
-    char text[512];
+    char arguments[512];
     read_options(argc, argv, &o);
-    int length = snprintf(text, sizeof text,
-        "pnet 1\ninput a { xyz : position }\ninput b { xyz : position }\nloss l = %s(a.xyz, "
-        "b.xyz%s%s)\n",
-        o.name, o.with ? ", " : "", o.with ? o.with : "");
-    if (length >= (int)sizeof text) fail_usage("NAME and ARGUMENTS are too long");
-    struct pnet_compilation *model = pnet_compile_text("pnet-bench loss", text, (size_t)length, &c);
-    const struct pnet_plan *plan = model ? pnet_compilation_plan(model) : NULL;
-    enum pnet_status st = model ? pnet_compilation_code(model) : PNET_NO_MEMORY;
-    if (!plan) {
-        if (model) pnet_compilation_report(model, stderr, false, false);
-    } else if ((st = measure(&o, plan, &f, &e)) ||
-               (st = pnet_device_describe(o.device, &device, &e))) {
-        fprintf(stderr, "pnet-bench loss: %s\n", e.message);
-    } else if (o.json) {
-        print_json(&o, &f, device.name);
-    } else {
-        print(&o, &f, device.name);
-    }
+    write_arguments(o.with, NULL, arguments, sizeof arguments);
+    struct pnet_compilation *model = compile("loss", o.name, arguments, PNET_FOR_TRAINING);
+    enum pnet_status st = run_compiled(&o, model, run, &f, &e);
     pnet_compilation_free(model);
-    return (int)st;
+    if (!st && strcmp(o.name, "apml") == 0) {
+        write_arguments(o.with, "rounds", arguments, sizeof arguments);
+        model = compile("metric", "apml_support", arguments, PNET_FOR_EVAL);
+        st = run_compiled(&o, model, run_support, &f, &e);
+        pnet_compilation_free(model);
+    }
+    if (!st) st = pnet_device_describe(o.device, &device, &e);
+    if (st && *e.message) fprintf(stderr, "pnet-bench loss: %s\n", e.message);
+    if (st) return (int)st;
+    if (o.json)
+        print_json(&o, &f, device.name);
+    else
+        print(&o, &f, device.name);
+    return 0;
 }

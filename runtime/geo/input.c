@@ -43,7 +43,7 @@ static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, co
             (double)grid.base);
         return;
     }
-    PNET_KERNEL(w, gather)(n, 3, arrived, order, to.xyz);
+    if (!pnet_level_unread(w->plan, level)) PNET_KERNEL(w, gather)(n, 3, arrived, order, to.xyz);
     if (to.key) PNET_KERNEL(w, keys)(n, to.xyz, grid, to.key);
     pnet_geo_set_grid(w, grid);
 }
@@ -60,12 +60,16 @@ static void walk(struct pnet_geo_walk *w)
             w, PNET_BAD_DATA, "a batch holds at most 2147483647 points, not %lld", (long long)n);
         return;
     }
-    struct pnet_level_points to = pnet_level_buffers(w, level, n);
+    bool unread = pnet_level_unread(w->plan, level);
+    struct pnet_level_points to = {NULL, NULL};
+    if (!unread) to = pnet_level_buffers(w, level, n);
     int32_t *rows = pnet_geo_buffer(w, LEVEL_ORDER, n, 1, 0, sizeof *rows);
+    size_t ordering = pnet_round_bytes(PNET_WORK(w->device, order_points_work)(pnet_capacity(n))),
+           points = unread ? (size_t)pnet_capacity(n) * 3 * sizeof(float) : 0;
     const void *arrived =
-        pnet_geo_arrive(w, PNET_WORK(w->device, order_points_work)(pnet_capacity(n)), &work,
-            in ? in->xyz : NULL, n, 3 * sizeof(float));
+        pnet_geo_arrive(w, ordering + points, &work, in ? in->xyz : NULL, n, 3 * sizeof(float));
     if (!in || !pnet_geo_builds(w)) return;
+    if (unread) to.xyz = (float *)(void *)((char *)work + ordering);
     pnet_geo_put_splits(w, level, in->row_splits);
     w->counts->rows[level] = n;
     order(w, in, arrived, to, rows, work);

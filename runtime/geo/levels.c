@@ -9,6 +9,19 @@ struct pnet_level_points pnet_level_buffers(struct pnet_geo_walk *w, int level, 
     return p;
 }
 
+bool pnet_level_unread(const struct pnet_plan *p, int level)
+{
+    if (p->levels[level].kind != PNET_GEO_INPUT || !p->training) return false;
+    for (int l = 0; l < p->level_count; l++)
+        if (p->levels[l].finer == level) return false;
+    for (int i = 0; i < p->geo_count; i++) {
+        const struct pnet_geo_request *q = &p->geo[i].request;
+        bool own = q->kind == PNET_GEO_INPUT && q->a == level;
+        if (own ? p->geo[i].users > 0 : q->a == level || q->b == level) return false;
+    }
+    return true;
+}
+
 /* Does a layer read the map from a level to the one that was sampled from it? */
 static bool parent_read(const struct pnet_plan *p, int level)
 {

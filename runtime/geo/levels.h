@@ -18,6 +18,9 @@ struct pnet_level_points {
 };
 struct pnet_level_points pnet_level_buffers(struct pnet_geo_walk *w, int level, int64_t n);
 
+/* Is it a level of an input whose points are read by nothing but their own ordering? They have no buffer then. */
+bool pnet_level_unread(const struct pnet_plan *p, int level);
+
 /* The rows of geo.def for levels. */
 enum pnet_geo_owner pnet_level_owner(
     const struct pnet_plan *p, int item, unsigned forms, int which);

@@ -12,6 +12,10 @@ struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_coun
         .slots = slots,
         .features = pnet_round_bytes(l->total),
         .runner = b->device == PNET_CPU ? 0 : PNET_LIVE_BYTES};
+    if (slots == 1) { /* the arena is the scratch of the geometry */
+        k.geometry.shared = k.geometry.passing;
+        if (k.geometry.scratch > k.features) k.features = k.geometry.scratch;
+    }
     if (p->training) k.gradients = pnet_round_bytes((size_t)p->trained_elements * sizeof(float));
     k.total = k.parameters + k.gradients + k.optimizer + (size_t)slots * k.geometry.kept +
               k.geometry.shared + k.features + k.runner;

@@ -7,7 +7,8 @@
 
 struct pnet_peak {
     size_t parameters, gradients, optimizer;
-    struct pnet_slot_sizes geometry; /* one batch: `kept` for each slot, `shared` once */
+    /* one batch: `kept` for each slot, `shared` once; with one slot without the scratch, which lies in the arena */
+    struct pnet_slot_sizes geometry;
     /* batches in memory: the present one, and the next one if it is prepared ahead */
     int slots;
     size_t features; /* the arena: values, gradients and workspace of the feature stage */

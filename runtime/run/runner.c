@@ -59,6 +59,7 @@ enum pnet_status pnet_runner_new(const struct pnet_bound *b, const struct pnet_r
     if (!st) st = check_device(b, e);
     if (!st) st = make_memory(s, o->extra_bytes, e);
     if (!st) st = pnet_geo_work_new(b, &s->memory, &s->work, e);
+    if (!st && o->slots == 1) s->work->idle = &s->arena; /* no batch runs while one is built */
     for (int i = 0; i < o->slots && !st; i++) st = pnet_slot_new(s->work, &s->slots[i], e);
     if (!st)
         *runner = s;

@@ -24,6 +24,8 @@ struct pnet_geo_work {
     struct pnet_buffer
         set[PNET_GEO_BUFFERS]; /* what a set no longer needs once it is laid out as tiles */
     struct pnet_buffer scratch;
+    struct pnet_buffer *
+        idle; /* memory that holds nothing while a slot is built: scratch instead of `scratch`. NULL: none */
 };
 
 enum pnet_status pnet_geo_work_new(const struct pnet_bound *b, struct pnet_memory *m,

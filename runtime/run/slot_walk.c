@@ -72,7 +72,8 @@ void *pnet_slot_shared_scratch(struct pnet_geo_walk *w, size_t bytes)
         if (bytes > w->sizes->scratch) w->sizes->scratch = bytes;
     }
     if (!pnet_geo_builds(w)) return NULL;
-    struct pnet_buffer *scratch = &w->slot->work->scratch;
+    struct pnet_geo_work *work = w->slot->work;
+    struct pnet_buffer *scratch = work->idle ? work->idle : &work->scratch;
     w->status = pnet_buffer_ensure(
         w->slot->memory, scratch, bytes, "the workspace of the geometry", w->error);
     return w->status ? NULL : scratch->data;
@@ -172,11 +173,13 @@ static size_t size_fields(
     return sum;
 }
 
-/* Returns the bytes of a level's points that arriving fields may overwrite; 0 if the points are kept. */
+/* Returns the bytes of a level's points that arriving fields may overwrite; 0 if the points are kept, or never had a buffer. */
 static size_t points_room(const struct pnet_bound *b, int level, size_t rows)
 {
     int item = b->level_item[level];
-    if (item < 0 || b->owner[item][LEVEL_XYZ] == PNET_OWNER_SLOT) return 0;
+    if (item < 0 || b->owner[item][LEVEL_XYZ] == PNET_OWNER_SLOT ||
+        pnet_level_unread(b->plan, level))
+        return 0;
     return pnet_round_bytes(rows * 3 * sizeof(float));
 }
 

@@ -20,6 +20,15 @@ run 0 loss apml --points 200 --json --repeat 1 --with rounds=1,most=3
 check "arguments count" test "$first" != "$(value)"
 run 0 loss apml --points 100
 prints "backward"
+run 0 loss apml --points 200 --json --repeat 1 --with rounds=1
+check "the defaults cut nothing" grep -q '"cut": 0}' "$out"
+run 0 loss apml --points 200 --json --repeat 1 --with 'rounds=1, most=3, tau=1e-8'
+check "some have more than three" grep -qE '"cut": 0\.[0-9]*[1-9]' "$out"
+check "as many points as before they are cut" grep -qE '"support": [3-9]\.' "$out"
+run 0 loss apml --points 200 --repeat 1 --with entries=2,rounds=1
+check "the room cuts too" grep -qE 'cut: 0\.[0-9]*[1-9]' "$out"
+run 0 loss chamfer --points 200 --json --repeat 1
+check "other losses have no supports" test "$(grep -c cut "$out")" = 0
 run 3 loss apml --with most=1
 says "most"
 run 3 loss nothing
