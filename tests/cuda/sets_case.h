@@ -14,7 +14,9 @@ enum places {
     FAR_APART,    /* the second set from the first one */
     AT_ONE_PLACE, /* the second set */
     ALL_AT_ONE_PLACE,
-    COLLAPSED,   /* the first set, into the middle of a sphere that has the second one */
+    COLLAPSED,      /* the first set, into the middle of a sphere that has the second one */
+    COLLAPSED_FAR,  /* the same, far from the origin: differences are few steps of float32 */
+    COLLAPSED_TINY, /* the same, squares of differences being below float32's normal numbers */
     ON_A_SPHERE, /* the second set, around the first: distances differ by roundings, and how they are rounded decides */
     TINY,        /* squares of differences are at the end of float32's range, or below */
     HUGE_,       /* or above */
@@ -22,8 +24,8 @@ enum places {
     PLACES
 };
 static const char *const place_names[PLACES] = {"anywhere", "on a grid", "on a line", "far apart",
-    "at one place", "all at one place", "collapsed", "on a sphere", "tiny", "huge",
-    "with coordinates that are not finite"};
+    "at one place", "all at one place", "collapsed", "collapsed, far from the origin",
+    "collapsed, tiny", "on a sphere", "tiny", "huge", "with coordinates that are not finite"};
 
 /* Numbers of points of samples. */
 enum sizes {
@@ -83,7 +85,10 @@ static inline void place_points(enum places places, int side, int64_t n, float *
             if (places == FAR_APART && side == 1) v += 1e4f;
             if (places == AT_ONE_PLACE && side == 1) v = 0.125f;
             if (places == ALL_AT_ONE_PLACE) v = 0.3f;
-            if (places == COLLAPSED) v = side == 1 ? v / norm : v * 0.01f;
+            if (places >= COLLAPSED && places <= COLLAPSED_TINY)
+                v = side == 1 ? v / norm : v * 0.01f;
+            if (places == COLLAPSED_FAR) v += 3e3f;
+            if (places == COLLAPSED_TINY) v *= 3e-21f;
             if (places == ON_A_SPHERE) v = side == 1 ? v / norm : v * 1e-8f;
             if (places == TINY) v *= 3e-22f;
             if (places == HUGE_) v *= 1e19f;

@@ -123,10 +123,10 @@ static __device__ __forceinline__ float volume_near(
 }
 
 /* Where the curve jumps, the box around 32 centres is mostly empty. Finds lanes [from, returned) to search for separately,
-   if two boxes together cost less than half of one; their box is in `r`. The cost of a search is proportional to the volume
-   of its box, above a fixed minimum. */
+   if two boxes together cost less than one by the factor `gain`; their box is in `r`. The cost of a search is proportional to
+   the volume of its box, above a fixed minimum. */
 static __device__ int split_lanes(
-    const struct geo_set &s, const struct query &q, int from, int to, struct reach &r)
+    const struct geo_set &s, const struct query &q, int from, int to, float gain, struct reach &r)
 {
     int lane = threadIdx.x % 32;
     for (;;) {
@@ -149,7 +149,7 @@ static __device__ int split_lanes(
         float parts = volume_near(low, high, margin) + rest;
         uint32_t bits = lane >= from && lane < to - 1 ? __float_as_uint(parts) : UINT32_MAX;
         uint32_t least = __reduce_min_sync(WARP_ALL, bits);
-        if (!(volume_near(r.low, r.high, margin) > 2 * __uint_as_float(least))) return to;
+        if (!(volume_near(r.low, r.high, margin) > gain * __uint_as_float(least))) return to;
         to = __ffs((int)__ballot_sync(WARP_ALL, bits == least));
     }
 }
@@ -170,10 +170,10 @@ static __device__ __forceinline__ void reach_children(
    they reach. */
 template <int KIND, bool PARENT>
 static __device__ int reach_part(const struct geo_set &s, const struct query &all, int from, int to,
-    struct query &q, struct reach &r)
+    struct query &q, struct reach &r, float gain = 2)
 {
     int lane = threadIdx.x % 32;
-    to = split_lanes(s, all, from, to, r);
+    to = split_lanes(s, all, from, to, gain, r);
     bool active = lane >= from && lane < to;
     q = all;
     if (!active) {

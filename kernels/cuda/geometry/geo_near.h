@@ -50,39 +50,55 @@ static __device__ __forceinline__ uint32_t middle_bits(
     return __float_as_uint(sum);
 }
 
-/* Enters a group: computes the distances to its members. */
+/* How a walk sees a box: its gap and its middle, from the box [from, to]. */
+struct box_measure {
+    const float *from, *to;
+    __device__ __forceinline__ uint2 operator()(const struct geo_box &box) const
+    {
+        return {gap_bits(box.low, box.high, from, to), middle_bits(box.low, box.high, from, to)};
+    }
+};
+
+/* Enters a group: measures its members. */
+template <class Measure>
 static __device__ __forceinline__ void enter_near(const struct geo_tree &t, struct geo_walk &w,
-    int level, uint32_t group, const float from[3], const float to[3], struct geo_gaps &gaps)
+    int level, uint32_t group, const Measure &measure, struct geo_gaps &gaps)
 {
     int lane = threadIdx.x % 32;
     uint32_t member = group * 32 + (uint32_t)lane;
     bool there = walk_member(w, level, member);
     if (there) {
-        struct geo_box box = box_at(&t.box[level][member]);
-        gaps.gap[level][lane] = gap_bits(box.low, box.high, from, to);
-        gaps.middle[level][lane] = middle_bits(box.low, box.high, from, to);
+        uint2 seen = measure(box_at(&t.box[level][member]));
+        gaps.gap[level][lane] = seen.x;
+        gaps.middle[level][lane] = seen.y;
     }
     walk_enter(w, level, group, __ballot_sync(WARP_ALL, there));
 }
 
 /* Begins a walk through places [first, end) that visits near members first. */
-static __device__ __forceinline__ struct geo_walk walk_near(const struct geo_tree &t, int64_t first,
-    int64_t end, const float from[3], const float to[3], struct geo_gaps &gaps)
+template <class Measure>
+static __device__ __forceinline__ struct geo_walk walk_measured(const struct geo_tree &t,
+    int64_t first, int64_t end, const Measure &measure, struct geo_gaps &gaps)
 {
     struct geo_walk w = {};
     w.first = (uint32_t)first;
     w.end = (uint32_t)end;
     w.level = t.depth;
-    if (end > first) enter_near(t, w, t.depth - 1, 0, from, to, gaps);
+    if (end > first) enter_near(t, w, t.depth - 1, 0, measure, gaps);
     return w;
+}
+
+static __device__ __forceinline__ struct geo_walk walk_near(const struct geo_tree &t, int64_t first,
+    int64_t end, const float from[3], const float to[3], struct geo_gaps &gaps)
+{
+    return walk_measured(t, first, end, box_measure{from, to}, gaps);
 }
 
 /* Returns the next leaf whose distance is not above `most`; -1: there is none. Leaves out members for which wants(level, member),
    which all lanes call, is false. */
-template <class Wants>
+template <class Measure, class Wants>
 static __device__ __forceinline__ int64_t next_wanted_leaf(const struct geo_tree &t,
-    struct geo_walk &w, uint32_t most, const float from[3], const float to[3],
-    struct geo_gaps &gaps, Wants wants)
+    struct geo_walk &w, uint32_t most, const Measure &measure, struct geo_gaps &gaps, Wants wants)
 {
     int lane = threadIdx.x % 32;
     while (w.level < t.depth) {
@@ -98,7 +114,7 @@ static __device__ __forceinline__ int64_t next_wanted_leaf(const struct geo_tree
         uint32_t member = walk_take(w, bit);
         if (!wants(w.level, member)) continue;
         if (w.level == 0) return member;
-        enter_near(t, w, w.level - 1, member, from, to, gaps);
+        enter_near(t, w, w.level - 1, member, measure, gaps);
     }
     return -1;
 }
@@ -106,7 +122,8 @@ static __device__ __forceinline__ int64_t next_wanted_leaf(const struct geo_tree
 static __device__ __forceinline__ int64_t next_leaf(const struct geo_tree &t, struct geo_walk &w,
     uint32_t most, const float from[3], const float to[3], struct geo_gaps &gaps)
 {
-    return next_wanted_leaf(t, w, most, from, to, gaps, [](int, uint32_t) { return true; });
+    return next_wanted_leaf(
+        t, w, most, box_measure{from, to}, gaps, [](int, uint32_t) { return true; });
 }
 
 #endif

@@ -13,6 +13,7 @@ static __device__ void write_box(
         all.high[a] = rank_float(__reduce_max_sync(WARP_ALL, high[a]));
     }
     all.least = __reduce_min_sync(WARP_ALL, least);
+    all.centre2 = INFINITY;
     if (threadIdx.x % 32 == 0) *box = all;
 }
 

@@ -26,8 +26,8 @@ struct geo_points {
 static __device__ __forceinline__ struct geo_box box_at(const struct geo_box *from)
 {
     float4 first = *(const float4 *)from, second = *((const float4 *)from + 1);
-    return {
-        {first.x, first.y, first.z}, {first.w, second.x, second.y}, __float_as_int(second.z), 0};
+    return {{first.x, first.y, first.z}, {first.w, second.x, second.y}, __float_as_int(second.z),
+        second.w};
 }
 
 /* Builds the tree over positions in metres or, with `voxel`, over indices of voxels. */

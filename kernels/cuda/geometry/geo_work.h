@@ -52,7 +52,8 @@ struct geo_box
 {
     float low[3], high[3];
     int32_t least; /* of the rows of its points */
-    int32_t unused;
+    float
+        centre2; /* the least squared distance of its points to a centre, where the tree's owner sets it; else INFINITY */
 };
 
 struct geo_tree {

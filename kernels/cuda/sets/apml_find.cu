@@ -3,7 +3,10 @@
 #include "kernels/cuda/geometry/geo_scan.h"
 #include "kernels/cuda/sets/apml_ball.cuh"
 
-enum { FIND_WARPS = 4 };
+enum {
+    FIND_WARPS = 4,
+    FIND_BLOCKS = 8 /* of a multiprocessor: walks wait for memory most of the time */
+};
 
 /* One block: what rows of a sample have in common, and whether all squared distances within samples are finite. */
 static __global__ void __launch_bounds__(THREADS)
@@ -33,7 +36,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* The two least squared distances of each lane's point; INFINITY: there is none. */
 static __device__ __forceinline__ float2 two_nearest(
-    const struct geo_set &s, const struct part &p, struct walk_room &room)
+    const struct set_search &s, const struct part &p, struct walk_room &room)
 {
     float a = INFINITY, b = INFINITY;
     walk_part(
@@ -60,7 +63,7 @@ static __device__ __forceinline__ uint32_t far_bits(const struct geo_box &box, c
 /* How many points lie in each lane's ball. The points of a box in the ball are not looked at, so that many points in one place
    take no longer than others. */
 static __device__ __forceinline__ int64_t count_within(
-    const struct geo_set &s, const struct part &p, uint32_t square, struct walk_room &room)
+    const struct set_search &s, const struct part &p, uint32_t square, struct walk_room &room)
 {
     int64_t count = 0, in_first = 0, in_end = 0; /* places of the last box in the ball */
     bool inside = false;                         /* are the leaf's points counted? */
@@ -87,8 +90,9 @@ struct counts {
     int64_t *of[SIDES];
 };
 
-static __global__ void __launch_bounds__(FIND_WARPS *WARP) find_supports(
-    const __grid_constant__ struct geo_set s, const struct apml_view v, const struct counts count)
+static __global__ void __launch_bounds__(FIND_WARPS *WARP, FIND_BLOCKS)
+    find_supports(const __grid_constant__ struct set_search s, const struct apml_view v,
+        const struct counts count)
 {
     __shared__ __align__(16) struct walk_room rooms[FIND_WARPS];
     struct walk_room &room = rooms[threadIdx.x / WARP];

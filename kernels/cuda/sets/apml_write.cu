@@ -92,7 +92,7 @@ struct write_lane_room {
 
 /* Rows that keep at most APML_SHORT points, one a lane. */
 static __global__ void __launch_bounds__(WRITE_WARPS *WARP)
-    write_short(const __grid_constant__ struct geo_set s, const struct apml_view v,
+    write_short(const __grid_constant__ struct set_search s, const struct apml_view v,
         const __grid_constant__ struct lists lists)
 {
     __shared__ __align__(16) struct write_lane_room rooms[WRITE_WARPS];
@@ -128,29 +128,27 @@ static __global__ void __launch_bounds__(WRITE_WARPS *WARP)
 }
 
 /* The part of one point. */
-static __device__ __forceinline__ struct part part_of(const struct geo_set &s, int64_t place)
+static __device__ __forceinline__ struct part part_of(const struct set_search &s, int64_t place)
 {
-    const int32_t samples = s.in.samples / 2;
     struct part p = {};
     p.place = place;
     p.own.row = row_at(s.in, place);
     point_at(s.in, place, false, p.own.at);
     p.sample = sample_of(s.in.row_splits, s.in.samples, place);
-    p.other = p.sample < samples ? p.sample + samples : p.sample - samples;
-    p.first = s.in.row_splits[p.other];
-    p.end = s.in.row_splits[p.other + 1];
+    look_from(s, p);
     return p;
 }
 
 /* The nearest n.limit points of the support, sorted by (distance, row). */
-static __device__ void find_support(
-    const struct geo_set &s, const struct part &p, uint32_t square, struct nearest &n)
+static __device__ void find_support(const struct set_search &s, const struct part &p,
+    uint32_t square, struct nearest &n, struct centre &centre)
 {
     const float *at = p.own.at;
-    struct geo_walk w = walk_near(s.tree, p.first, p.end, at, at, *n.gaps);
+    const struct part_measure measure = {at, at, take_centre(s, p, centre), &centre};
+    struct geo_walk w = walk_measured(s.tree, p.first, p.end, measure, *n.gaps);
     for (;;) {
         int64_t leaf =
-            next_wanted_leaf(s.tree, w, square, at, at, *n.gaps, [&](int level, uint32_t member) {
+            next_wanted_leaf(s.tree, w, square, measure, *n.gaps, [&](int level, uint32_t member) {
                 struct geo_box box = box_at(&s.tree.box[level][member]);
                 uint32_t gap = gap_bits(box.low, box.high, at, at);
                 return gap <= square && support_key(gap, box.least) < n.bound;
@@ -188,10 +186,11 @@ static __device__ void write_warp(
 
 /* The other rows, of 32 places a block, one a warp. */
 static __global__ void __launch_bounds__(WRITE_WARPS *WARP)
-    write_long(const __grid_constant__ struct geo_set s, const struct apml_view v,
+    write_long(const __grid_constant__ struct set_search s, const struct apml_view v,
         const __grid_constant__ struct lists lists, int room)
 {
     extern __shared__ __align__(16) char shared[];
+    __shared__ struct centre centres[WRITE_WARPS];
     const int64_t live = *s.in.live, base = blockIdx.x * (int64_t)32,
                   own = base + threadIdx.x % WARP;
     const int warp = (int)threadIdx.x / WARP;
@@ -208,7 +207,8 @@ static __global__ void __launch_bounds__(WRITE_WARPS *WARP)
         const struct part p = part_of(s, base + from);
         const float2 near = v.near[p.place];
         struct nearest n = nearest_in(shared, WRITE_WARPS, room, (int)count);
-        find_support(s, p, square_bits(radius_of(near, v.kappa[p.sample], p.end - p.first)), n);
+        find_support(s, p, square_bits(radius_of(near, v.kappa[p.sample], p.end - p.first)), n,
+            centres[warp]);
         write_warp(n, near, steepness(v, p, near),
             list_of(lists, p.sample >= s.in.samples / 2, p.own.row).to);
     }
@@ -233,7 +233,7 @@ void pnet_cuda_apml_search(const struct pnet_apml *a, const struct pnet_cuda_apm
     pnet_cuda_apml_count(a, &p, count, finite);
     make_starts<<<dim3((unsigned)chunks, SIDES), THREADS, 0, stream>>>(lists, p.limit, finite);
     if (p.tree.places <= 0) return;
-    const struct geo_set s = search_of(&p.tree);
+    const struct set_search s = search_of(&p.tree);
     const struct apml_view view = view_of(&p, finite);
     write_short<<<place_blocks(&p.tree, WRITE_WARPS * WARP), WRITE_WARPS * WARP, 0, stream>>>(
         s, view, lists);

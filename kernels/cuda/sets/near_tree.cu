@@ -10,7 +10,7 @@ enum { NEAR_WARPS = 4 };
 static const uint64_t NONE = (uint64_t)0x7f800000u << 32;
 
 static __global__ void __launch_bounds__(NEAR_WARPS *WARP)
-    walk_to_near(const __grid_constant__ struct geo_set s, int32_t *near)
+    walk_to_near(const __grid_constant__ struct set_search s, int32_t *near)
 {
     __shared__ __align__(16) struct walk_room rooms[NEAR_WARPS];
     struct walk_room &room = rooms[threadIdx.x / WARP];

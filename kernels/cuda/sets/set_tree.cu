@@ -85,6 +85,33 @@ static __global__ void __launch_bounds__(THREADS) place_points(
     }
 }
 
+/* Sets centre2 of all nodes with points of a sample that is searched from a small one. A warp has the places of a leaf. */
+static __global__ void __launch_bounds__(THREADS)
+    measure_from_centres(const __grid_constant__ struct set_tree t)
+{
+    const int64_t places = t.splits[2 * (int64_t)t.samples],
+                  end = (places + WARP - 1) / WARP * WARP;
+    for (int64_t place = FLAT_BEGIN; place < end; place += FLAT_STEP) {
+        float square = INFINITY;
+        if (place < places) {
+            const int32_t own = sample_of(t.splits, 2 * t.samples, place);
+            const struct centre c = centre_of_sample(t.low, t.high, t.broken, t.samples,
+                own < t.samples ? own + t.samples : own - t.samples);
+            if (c.there) {
+                float d[3];
+                for (int a = 0; a < 3; a++) d[a] = t.placed[3 * place + a] - c.at[a];
+                square = (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2];
+            }
+        }
+        const uint32_t least = __reduce_min_sync(WARP_ALL, __float_as_uint(square));
+        if (threadIdx.x % WARP != 0 || !(__uint_as_float(least) < INFINITY)) continue;
+        for (int l = 0; l < t.tree.depth; l++) {
+            unsigned *node = (unsigned *)&t.tree.box[l][place >> 5 * (l + 1)].centre2;
+            if (least < *(volatile unsigned *)node) atomicMin(node, least);
+        }
+    }
+}
+
 void pnet_cuda_set_tree_build(
     const struct set_tree *t, const struct pnet_point_set *a, const struct pnet_point_set *b)
 {
@@ -106,4 +133,5 @@ void pnet_cuda_set_tree_build(
         t->places, 3 * bits + pnet_cuda_set_sample_bits(t->samples), t->row, t->items, &sorting);
     place_points<<<element_blocks(t->places), THREADS, 0, stream>>>(sets, *t);
     pnet_cuda_geo_tree_build(&t->tree, &points, false);
+    measure_from_centres<<<element_blocks(t->places), THREADS, 0, stream>>>(*t);
 }
