@@ -10,7 +10,7 @@ while read -r peak options; do
     run 0 plan $options --device cuda --json
     check "peak of $options: $(number peak "$out") instead of $peak" test "$(number peak "$out")" = "$peak"
 done <<END
-19407296 models/rooms.pnet --points 50000
+18670784 models/rooms.pnet --points 50000
 102952896 models/rooms.pnet --points 50000 --train
 2204505408 models/rooms.pnet --points 3000000 --train --precision bf16
 3382445568 models/rooms.pnet --points 3000000 --train --precision tf32 --mode voxel
@@ -20,12 +20,12 @@ done <<END
 268021504 models/rooms.pnet --points 200000 --train --algo implicit-gemm
 78901824 models/shapes.pnet --points 2048 --train --precision fp16
 4687632320 models/resnet18.pnet --points 20000000 --train --precision bf16
-2600437056 models/resnet18.pnet --points 20000000 --degrade centre
+2348778816 models/resnet18.pnet --points 20000000 --degrade centre
 4372169216 models/minkunet18a.pnet --points 1000000 --train
 2492558848 models/minkunet18a.pnet --points 1000000 --train --precision bf16
 2492558848 models/minkunet18a.pnet --points 1000000 --train --precision bf16 --degrade neighbour
 548490560 models/fcgf_3dmatch.pnet --points 100000 --train --precision bf16
 744448256 models/fcgf_kitti.pnet --points 100000 --train
-482060800 models/fcgf.pnet --points 1000000 --precision fp16
+468691456 models/fcgf.pnet --points 1000000 --precision fp16
 END
 finish
