@@ -29,6 +29,7 @@ static inline void *gpu_room(size_t bytes)
     void *p = NULL;
     GPU_NEED(cudaMalloc(&p, bytes ? bytes : 1));
     GPU_NEED(cudaMemset(p, 0xFF, bytes)); /* NaN, and indices that lead nowhere */
+    GPU_NEED(cudaDeviceSynchronize());    /* streams that do not block would not wait for that */
     return p;
 }
 
