@@ -15,8 +15,8 @@ int main(void)
 
 #include <time.h>
 
-/* Relative errors of a weight: two exponentials, of up to 3 roundings each, and sums of up to 1024 of them, whose roundings add up
-   where distances are equal. */
+/* Relative errors of a weight: two exponentials, of up to 3 roundings each, and sums of up to 1024 of them, whose roundings add
+   up where distances are equal. */
 static const float WEIGHT_BOUND = 2e-5f;
 
 /* The lists of a side, by the CPU. */
