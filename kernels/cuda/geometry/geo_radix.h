@@ -1,7 +1,7 @@
 /* Sorting rows by keys whose number of bits is known on the GPU alone: a stable radix sort by the lowest digit first, as Onesweep
    (Adinets and Merrill, 2022) has it. A pass cuts rows into tiles; a tile counts its digits, publishes the counts, and adds those
-   of the tiles before it up until it meets one that has done so itself. Several sorts of the same number of rows run beside each
-   other. For .cu files alone. */
+   of the tiles before it up until it meets one that has done so itself. One launch can run several sorts of the same number of
+   rows. For .cu files alone. */
 #ifndef PNET_KERNELS_CUDA_GEO_RADIX_H
 #define PNET_KERNELS_CUDA_GEO_RADIX_H
 
@@ -15,7 +15,7 @@ enum {
     RADIX_DIGIT = 8,                         /* bits of a digit, at most */
     RADIX_WORD = 64,                         /* bits of a key, without those of the sample */
     RADIX_AHEAD = 16,                        /* tiles before it that a thread reads at once */
-    RADIX_MOST = 8                           /* sorts beside each other */
+    RADIX_MOST = 8                           /* sorts of one launch */
 };
 
 /* What a sort counts, all 0 before it. */
@@ -151,7 +151,7 @@ struct radix_tile {
     int64_t index;
 };
 
-/* What a thread has of it: each RADIX_EACH of a warp's rows, one behind the other over the lanes. */
+/* A thread's rows of a tile: lane l of a warp has the rows l, l + 32, .. of those of its warp. */
 template <class T> struct radix_own {
     T key[RADIX_EACH];
     int32_t row[RADIX_EACH];
