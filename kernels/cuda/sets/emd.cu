@@ -295,7 +295,7 @@ static __device__ void hold_round(const struct auction &a, int32_t round, int32_
     }
 }
 
-/* Sells an object that has no person to one. */
+/* Counts the sale of an object that no person had. */
 static __device__ void count_sale(const struct auction &a, int32_t round, int32_t person)
 {
     const int32_t sample = sample_of(a.sets.x, person), left = atomicSub(a.left + sample, 1) - 1;
