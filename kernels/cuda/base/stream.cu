@@ -56,11 +56,6 @@ const char *pnet_cuda_stream_error(void)
     return text_of(cudaPeekAtLastError());
 }
 
-void pnet_cuda_stream_wait(void)
-{
-    cudaStreamSynchronize(pnet_cuda_stream());
-}
-
 bool pnet_cuda_stream_records(void *stream)
 {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;

@@ -19,8 +19,6 @@ const char *pnet_cuda_stream_begin(int device, void *stream, bool lent, int *bef
 const char *pnet_cuda_stream_end(int device, void *stream, int before);
 /* NULL, or the error of the launches since the begin, which stays for the end. */
 const char *pnet_cuda_stream_error(void);
-/* Waits for what the thread has launched. */
-void pnet_cuda_stream_wait(void);
 /* Does the stream record a CUDA graph? */
 bool pnet_cuda_stream_records(void *stream);
 
