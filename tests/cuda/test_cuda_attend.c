@@ -1,5 +1,6 @@
 /* Attention on a GPU against its definition in double: errors by precision, the same bits each time, in any batch and any
-   capacity, nothing written behind the rows that are there. With the argument `time` times alone. */
+   capacity, nothing written behind the rows that are there. With the number of a head's channels, the cases of that width alone;
+   with the argument `time` times alone (of a precision, of a width: `time bf16 64`). */
 #include "tests/attend/attend_exact.h"
 
 #ifndef PNET_CUDA_BUILT
@@ -133,12 +134,13 @@ static void check_case(struct problem *p, double times, bool add)
 }
 
 /* Sizes around those of tiles, of every width; a negative scale, as none is refused. */
-static void test_values(bool small)
+static void test_values(bool small, int32_t width)
 {
     static const int64_t sizes[] = {1, 15, 17, 31, 33, 63, 64, 65, 127, 128, 129, 257, 700};
     static const int32_t widths[] = {8, 16, 32, 64, 128};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i += 1 + 3 * (size_t)small)
-        for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
+        for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
+            if (width && widths[k] != width) continue;
             for (int form = 0; form < 5; form++) {
                 struct pnet_scopes s = {
                     form ? 16 : 512, form ? 3 : 8, form, form ? 1 + form % 3 : 1, form == 4};
@@ -150,6 +152,7 @@ static void test_values(bool small)
                 check_case(&p, 1, form == 3);
                 drop(&p);
             }
+        }
 }
 
 /* Of the cases whose results are known: what the device makes of what it stores of them. */
@@ -302,10 +305,11 @@ static double time_ms(struct on_device *d, bool backward)
     return ms[RUNS / 2];
 }
 
-static void print_times(int64_t rows)
+static void print_times(int64_t rows, int32_t width)
 {
     static const int32_t widths[] = {8, 16, 32, 64, 128};
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < 5; k++) {
+        if (width && widths[k] != width) continue;
         for (int form = 0; form < 3; form++) {
             struct pnet_scopes s = {512, 8, form ? 3 : 0, form == 2 ? 2 : 1, false};
             int32_t heads = widths[k] < 64 ? 64 / widths[k] : 1;
@@ -325,6 +329,7 @@ static void print_times(int64_t rows)
             release(name);
             drop(&p);
         }
+    }
 }
 
 /* PNET_SHORT: a few sizes, for tools that watch each access. */
@@ -338,20 +343,23 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && !strcmp(argv[1], "time")) {
         storage = argc > 2 && !strcmp(argv[2], "fp32") ? PNET_STORE_F32 : PNET_STORE_BF16;
-        print_times(storage == PNET_STORE_F32 ? 61440 : 614400);
+        print_times(storage == PNET_STORE_F32 ? 61440 : 614400, argc > 3 ? atoi(argv[3]) : 0);
         return 0;
     }
+    int32_t only = argc > 1 ? atoi(argv[1]) : 0;
     for (int s = PNET_STORE_FP16; s >= PNET_STORE_F32; s--) {
         storage = (enum pnet_storage)s;
         test_nothing();
-        test_values(small);
-        exact_all(&(struct exact){run_exact, tolerance[s], 2 * tolerance[s]});
+        test_values(small, only);
+        if (!only || only == 8)
+            exact_all(&(struct exact){run_exact, tolerance[s], 2 * tolerance[s]});
         for (int32_t width = 8; width <= 128; width *= 2) {
+            if (only && only != width) continue;
             test_alone(width);
             test_extremes(width);
             test_late(width, small);
         }
-        if (!small) test_windows(s ? 1300000 : 700000);
+        if (!small && !only) test_windows(s ? 1300000 : 700000);
     }
     for (int s = 0; s < 3; s++)
         printf("%s: results at most %.2g off, gradients %.2g\n", storage_names[s], worst[0][s],

@@ -3,7 +3,7 @@ extern "C" {
 #include "kernels/attend.h"
 }
 #include "kernels/cuda/attend/attend_kernels.h"
-#include "kernels/cuda/attend/attend_short.cuh"
+#include "kernels/cuda/attend/attend_group.cuh"
 #include "kernels/cuda/base/launch.cuh"
 
 /* A row's powers are relative to the largest product at an earlier time, and are made anew where a lane's sum of them reaches
@@ -16,11 +16,11 @@ template <class F> struct softened {
     typename F::sums total;
 };
 
-/* Turns products into powers of 2 of factor * product, relative to the row's top; the sums of this lane. Returns whether all of
-   them are below the limit. */
+/* Powers of 2 of factor * product, relative to the row's top, and the sums of this lane. `power` may be p. Returns whether all sums
+   are below the limit. */
 template <class F>
-static __device__ __forceinline__ bool raise(
-    float factor, const struct softened<F> &run, typename F::products &p, float (&sum)[F::M][2])
+static __device__ __forceinline__ bool raise(float factor, const struct softened<F> &run,
+    const typename F::products &p, typename F::products &power, float (&sum)[F::M][2])
 {
     bool below = true;
 #pragma unroll
@@ -30,9 +30,9 @@ static __device__ __forceinline__ bool raise(
         for (int n = 0; n < F::PARTS; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                p[m][n][i] =
+                power[m][n][i] =
                     power2_of<F::EVERY>(4 * n + i, fmaf(p[m][n][i], factor, -run.top[m][i / 2]));
-                sum[m][i / 2] += p[m][n][i];
+                sum[m][i / 2] += power[m][n][i];
             }
         below = below && sum[m][0] < LIMIT<typename F::T> && sum[m][1] < LIMIT<typename F::T>;
     }
@@ -48,11 +48,11 @@ static __device__ __forceinline__ void bring_up(float factor, const typename F::
     for (int m = 0; m < F::M; m++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            float top = p[m][0][2 * h];
+            float top = p[m][0][2 * h] * factor;
 #pragma unroll
             for (int n = 0; n < F::PARTS; n++)
-                top = fmaxf(top, fmaxf(p[m][n][2 * h], p[m][n][2 * h + 1]));
-            top = quad_max(top) * factor;
+                top = fmaxf(top, fmaxf(p[m][n][2 * h] * factor, p[m][n][2 * h + 1] * factor));
+            top = quad_max(top);
             if (quad_max(sum[m][h] < LIMIT<typename F::T> ? 0 : 1) == 0) continue;
             float scale = power2(run.top[m][h] - top);
             run.top[m][h] = top;
@@ -65,18 +65,19 @@ static __device__ __forceinline__ void bring_up(float factor, const typename F::
         }
 }
 
-/* Products with rows that are not there become the least. */
+/* Products with rows that are not there become those whose power is 0. */
 template <class F>
-static __device__ __forceinline__ void leave_out(int left, typename F::products &p)
+static __device__ __forceinline__ void leave_out(int left, float factor, typename F::products &p)
 {
     int t = (int)threadIdx.x % 4;
+    float least = factor < 0 ? INFINITY : -INFINITY;
 #pragma unroll
     for (int m = 0; m < F::M; m++)
 #pragma unroll
         for (int n = 0; n < F::PARTS; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                if (8 * n + 2 * t + i % 2 >= left) p[m][n][i] = -INFINITY;
+                if (8 * n + 2 * t + i % 2 >= left) p[m][n][i] = least;
 }
 
 /* Takes COLUMNS passing rows, of which `left` are there. */
@@ -87,18 +88,51 @@ static __device__ __forceinline__ void attend_to(const typename F::own &query, u
     typename F::products p;
     float sum[F::M][2];
     multiply_rows<F>(query, stage, first, from_zero, p);
-    if (left < F::COLUMNS) leave_out<F>(left, p);
-    if (!__all_sync(~0u, raise<F>(factor, run, p, sum))) {
+    if (left < F::COLUMNS) leave_out<F>(left, factor, p);
+    if (!__all_sync(~0u, raise<F>(factor, run, p, p, sum))) {
         multiply_rows<F>(query, stage, first, from_zero, p);
-        if (left < F::COLUMNS) leave_out<F>(left, p);
+        if (left < F::COLUMNS) leave_out<F>(left, factor, p);
         bring_up<F>(factor, p, sum, run);
-        raise<F>(factor, run, p, sum);
+        raise<F>(factor, run, p, p, sum);
     }
 #pragma unroll
     for (int m = 0; m < F::M; m++)
 #pragma unroll
         for (int h = 0; h < 2; h++) run.sum[m][h] += sum[m][h];
     add_rows<F>(p, stage + F::STAGE, first, run.total);
+}
+
+/* The same for all passing rows, by a group of warps. */
+template <class F, class S>
+static __device__ __forceinline__ void attend_by_group(
+    const typename F::own &query, S &turn, int rows, float factor, struct softened<F> &run)
+{
+    typename F::products p, power;
+    typename F::shares share = {};
+    float sum[F::M][2];
+    bool below = true;
+    step_through<F>(
+        turn, rows, [&](uint32_t stage, int first) { begin_rows<F>(query, stage, first, p); },
+        [&](int left) {
+            products_done(p);
+            if (left < F::COLUMNS) leave_out<F>(left, factor, p);
+            below = __all_sync(~0u, raise<F>(factor, run, p, power, sum));
+        },
+        [&]() {
+            products_done(run.total);
+            products_done(share);
+            if (!below) {
+                bring_up<F>(factor, p, sum, run);
+                raise<F>(factor, run, p, power, sum);
+            }
+#pragma unroll
+            for (int h = 0; h < 2; h++) run.sum[0][h] += sum[0][h];
+            narrow_shares<F>(power, share);
+        },
+        [&](uint32_t stage, int first) {
+            begin_sums<F>(share, stage + F::STAGE, first, run.total);
+        });
+    products_done(run.total);
 }
 
 template <class F>
@@ -121,13 +155,12 @@ static __device__ void finish(const struct attend_launch &l, int head,
     own.write(run.total, 1, false, (int64_t)l.a.heads * F::D, out + (int64_t)head * F::D);
 }
 
-template <class F, int BLOCKS>
-static __global__ void __launch_bounds__(F::THREADS, BLOCKS)
-    forward(const __grid_constant__ struct attend_launch l, const typename F::T *qkv,
-        typename F::T *out, float *log_sum)
+template <class F>
+static __device__ __forceinline__ void attend_tile(
+    const struct attend_launch &l, const typename F::T *qkv, typename F::T *out, float *log_sum)
 {
     using T = typename F::T;
-    extern __shared__ __align__(128) char stages[]; /* [STAGES][keys, values] */
+    extern __shared__ __align__(1024) char stages[]; /* [STAGES][keys, values] */
     __shared__ struct scope_rows scope;
     if (!find_scope(l, SHORT_TILE, &scope)) return;
     int head = l.head + (int)blockIdx.y;
@@ -135,52 +168,56 @@ static __global__ void __launch_bounds__(F::THREADS, BLOCKS)
     float factor = (float)((double)l.a.scale * LOG2_E);
     uint32_t base = shared_at(stages);
     struct own_rows<F> own(scope, l.a.order);
-    struct row_copies<F> copies(scope, l.a.order);
     typename F::own query;
     struct softened<F> run = {
     };
     for (int m = 0; m < F::M; m++) run.top[m][0] = run.top[m][1] = -INFINITY;
-    fill_up<F>(stages, 2 * STAGES);
-    uint32_t fill = base, end = base + STAGES * 2 * F::STAGE;
-    const T *keys = qkv + o.k + copies.channel(), *values = qkv + o.v + copies.channel();
-    auto begin_copies = [&]() {
-        copies.copy(fill, keys, (int32_t)o.in);
-        copies.copy(fill + F::STAGE, values, (int32_t)o.in);
-        copies.next_stage();
-        fill = fill + 2 * F::STAGE == end ? base : fill + 2 * F::STAGE;
-    };
-    for (int s = 0; s < STAGES - 1; s++) begin_copies();
-    own.fetch(qkv + o.q, o.in, query);
-    if (factor < 0) /* then the largest product is that of the other sign */
-        for (int m = 0; m < F::M; m++)
-            for (int k = 0; k < F::STEPS; k++)
-                for (int i = 0; i < 4; i++) query[m][k][i] ^= 0x80008000u;
-    factor = fabsf(factor);
-    uint32_t stage = base;
-    for (int left = scope.rows; left > 0; left -= PASSING) {
-        copies_wait<STAGES - 2>();
-        __syncthreads();
-        begin_copies();
-#pragma unroll
-        for (int first = 0; first < PASSING; first += F::COLUMNS) {
-            if (left <= first) break;
-            attend_to<F>(query, stage, first, left - first, factor, run);
-        }
-        stage = stage + 2 * F::STAGE == end ? base : stage + 2 * F::STAGE;
+    fill_up<F>(stages, 2 * F::STAGES);
+    auto turn = stages_of<F, 2 * F::STAGE>(base, scope, l.a.order,
+        passing_rows<T>{qkv + o.k, qkv + o.v, (int32_t)o.in, (int32_t)o.in, NULL});
+    if (turn.copies_only()) {
+        turn.copy_all();
+        return;
     }
-    copies_wait<0>();
+    turn.begin();
+    own.fetch(qkv + o.q, o.in, query);
+    if constexpr (F::GROUP) {
+        attend_by_group<F>(query, turn, scope.rows, factor, run);
+    } else {
+        for (int left = scope.rows; left > 0; left -= PASSING) {
+            turn.wait();
+#pragma unroll
+            for (int first = 0; first < PASSING; first += F::COLUMNS) {
+                if (left <= first) break;
+                attend_to<F>(query, turn.now, first, left - first, factor, run);
+            }
+            turn.next();
+        }
+        turn.end_all();
+    }
     finish<F>(l, head, own, run, out, log_sum);
 }
 
 template <class F, int BLOCKS>
-static void launch(
+static __global__ void __launch_bounds__(F::BLOCK, BLOCKS)
+    forward(const __grid_constant__ struct attend_launch l, const typename F::T *qkv,
+        typename F::T *out, float *log_sum)
+{
+    if constexpr (F::HERE) attend_tile<F>(l, qkv, out, log_sum);
+}
+
+/* False: this GPU has no such kernel. */
+template <class F, int BLOCKS>
+static bool launch(
     const struct attend_launch *l, dim3 grid, const float *qkv, float *out, float *log_sum)
 {
-    const int bytes = STAGES * 2 * F::STAGE;
+    const int bytes = F::STAGES * 2 * F::STAGE;
     auto *kernel = forward<F, BLOCKS>;
+    if (!runs_here<F>(kernel)) return false;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<grid, F::THREADS, bytes, pnet_cuda_stream()>>>(
+    kernel<<<grid, F::BLOCK, bytes, pnet_cuda_stream()>>>(
         *l, as<typename F::T>(qkv), as<typename F::T>(out), log_sum);
+    return true;
 }
 
 template <class T>
@@ -191,8 +228,14 @@ static void by_width(
     case 8: launch<short_form<T, 8, 2, 32, 8>, 4>(l, grid, qkv, out, log_sum); break;
     case 16: launch<short_form<T, 16, 2, 32, 8>, 4>(l, grid, qkv, out, log_sum); break;
     case 32: launch<short_form<T, 32, 2, 32>, 3>(l, grid, qkv, out, log_sum); break;
-    case 64: launch<short_form<T, 64, 1, 32>, 2>(l, grid, qkv, out, log_sum); break;
-    default: launch<short_form<T, 128, 1, 32>, 1>(l, grid, qkv, out, log_sum); break;
+    case 64:
+        if (!launch<group_form<T, 64, 32, 2>, 2>(l, grid, qkv, out, log_sum))
+            launch<short_form<T, 64, 1, 32>, 2>(l, grid, qkv, out, log_sum);
+        break;
+    default:
+        if (!launch<group_form<T, 128, 32, 1>, 1>(l, grid, qkv, out, log_sum))
+            launch<short_form<T, 128, 1, 32>, 1>(l, grid, qkv, out, log_sum);
+        break;
     }
 }
 

@@ -12,7 +12,7 @@
 enum {
     SHORT_TILE = 128, /* own rows of a block */
     PASSING = 64,     /* rows of a stage */
-    STAGES = 3,
+    AHEAD = 2,        /* stages that are being copied */
 };
 
 static __device__ __forceinline__ uint32_t shared_at(const void *p)
@@ -23,7 +23,7 @@ static __device__ __forceinline__ uint32_t shared_at(const void *p)
 }
 
 /* Starts to copy 16 bytes. */
-static __device__ __forceinline__ void copy16(uint32_t to, const void *from)
+static __device__ __forceinline__ void copy_chunk(uint32_t to, const void *from)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -112,24 +112,29 @@ template <class T> static __device__ __forceinline__ T *stored_at(float *p)
    filled up with zeros. */
 template <class T_, int D_, int M_, int COLUMNS_, int EVERY_ = 0> struct short_form {
     using T = T_;
-    static const int D = D_, M = M_, COLUMNS = COLUMNS_, EVERY = EVERY_;
+    static const bool GROUP = false, KEPT = false,
+                      HERE = true; /* the GPU that code is compiled for has it */
+    static const int STAGES = AHEAD + 1, D = D_, M = M_, COLUMNS = COLUMNS_, EVERY = EVERY_;
     static const int FULL = D < 16 ? 16 : D,
                      STEPS = FULL / 16, /* of channels, in products over them */
         TILES = D / 8,                  /* of channels, in sums over rows */
         PARTS = COLUMNS / 8;            /* of passing rows */
-    static const int WARPS = SHORT_TILE / (16 * M), THREADS = 32 * WARPS;
+    static const int WARPS = SHORT_TILE / (16 * M), THREADS = 32 * WARPS, BLOCK = THREADS;
     static const int LINE = FULL * 2, CHUNKS = LINE / 16,
                      STAGE = PASSING * LINE; /* bytes of one matrix */
 
-    using own = uint32_t[M][STEPS][4];   /* left operand */
-    using products = float[M][PARTS][4]; /* of own and passing rows */
-    using sums = float[M][TILES][4];     /* of channels */
+    using own = uint32_t[M][STEPS][4];           /* left operand */
+    using products = float[M][PARTS][4];         /* of own and passing rows */
+    using sums = float[M][TILES][4];             /* of channels */
+    using shares = uint32_t[M][COLUMNS / 16][4]; /* of passing rows, as a left operand */
 };
 
 /* A chunk of 16 bytes of a row in a stage; rows that are read at once lie in different banks. */
 template <class F> static __device__ __forceinline__ uint32_t chunk_at(int row, int chunk)
 {
     const int CYCLE = F::CHUNKS < 8 ? F::CHUNKS : 8, ROWS = F::LINE < 128 ? 128 / F::LINE : 1;
+    if constexpr (F::GROUP)
+        return (uint32_t)(chunk / 8 * F::PLANE + row * 128 + ((chunk ^ row) & 7) * 16);
     return (uint32_t)(row * F::LINE + ((chunk ^ (row / ROWS & (CYCLE - 1))) * 16));
 }
 
@@ -162,15 +167,83 @@ template <class F> struct row_copies {
 #pragma unroll
         for (int i = 0; i < EACH; i++)
             if (CHUNKS >= SHARE || channel() < 8 * CHUNKS)
-                copy16(to + chunk_at<F>(
-                                (int)threadIdx.x / SHARE, (int)threadIdx.x % SHARE + SHARE * i),
+                copy_chunk(to + chunk_at<F>(
+                                    (int)threadIdx.x / SHARE, (int)threadIdx.x % SHARE + SHARE * i),
                     at + 8 * SHARE * i);
     }
     __device__ __forceinline__ void next_stage()
     {
         place += PASSING;
         row = walk.row(scope, order, min(place, last));
+    }
+};
+
+/* What comes by in stages: channels of a head of two matrices, and in the half for keys the pairs of queries. */
+template <class T> struct passing_rows {
+    const T *one, *two;             /* row 0 */
+    int32_t one_stride, two_stride; /* numbers from row to row */
+    const float *pair;              /* of the scope's first tile; or NULL */
+};
+
+/* The 16 bytes of pairs that thread `n` of 32 copies, in numbers from the stage's: log_sum, then -D. */
+static __device__ __forceinline__ int pair_at(int n, int row_bytes)
+{
+    return n / (PASSING / 4) * row_bytes + n % (PASSING / 4) * 4;
+}
+
+/* Stages of BYTES: two matrices, then pairs. One is worked on, the next AHEAD ones are being copied, by all threads. group_stages
+   has the same calls. */
+template <class F, uint32_t BYTES> struct block_stages {
+    const struct passing_rows<typename F::T> from;
+    struct row_copies<F> copies;
+    uint32_t base, end, now, fill;
+    int at; /* of the scope: the next stage's first row */
+
+    __device__ block_stages(uint32_t to, const struct scope_rows &s, const int32_t *order,
+        const struct passing_rows<typename F::T> &p)
+        : from{p.one + copies.channel(), p.two + copies.channel(), p.one_stride, p.two_stride,
+              p.pair},
+          copies(s, order), base(to), end(to + F::STAGES * BYTES), now(to), fill(to), at(0)
+    {
+    }
+    /* Whether this thread does nothing but copy; then copy_all does that. */
+    static __device__ __forceinline__ bool copies_only()
+    {
+        return false;
+    }
+    __device__ __forceinline__ void copy_all() {}
+    __device__ __forceinline__ void copy_next()
+    {
+        copies.copy(fill, from.one, from.one_stride);
+        copies.copy(fill + F::STAGE, from.two, from.two_stride);
+        if (from.pair && threadIdx.x < 32 &&
+            at < copies.scope.rows) /* a tile has pairs behind the scope's end too */
+            copy_chunk(fill + 2 * F::STAGE + pair_at((int)threadIdx.x, PASSING) * 4,
+                from.pair + at / SHORT_TILE * 2 * SHORT_TILE + at % SHORT_TILE +
+                    pair_at((int)threadIdx.x, SHORT_TILE));
+        at += PASSING;
         copies_end_group();
+        copies.next_stage();
+        fill = fill + BYTES == end ? base : fill + BYTES;
+    }
+    __device__ __forceinline__ void begin()
+    {
+        for (int s = 0; s < AHEAD; s++) copy_next();
+    }
+    /* Waits until the stage `now` is there. */
+    __device__ __forceinline__ void wait()
+    {
+        copies_wait<AHEAD - 1>();
+        __syncthreads();
+        copy_next();
+    }
+    __device__ __forceinline__ void next()
+    {
+        now = now + BYTES == end ? base : now + BYTES;
+    }
+    __device__ __forceinline__ void end_all() const
+    {
+        copies_wait<0>();
     }
 };
 

@@ -3,14 +3,14 @@ extern "C" {
 #include "kernels/attend.h"
 }
 #include "kernels/cuda/attend/attend_kernels.h"
-#include "kernels/cuda/attend/attend_short.cuh"
+#include "kernels/cuda/attend/attend_group.cuh"
 #include "kernels/cuda/base/launch.cuh"
 
-enum { PAIR_BYTES = 2 * PASSING * (int)sizeof(float), PAIR_COPIES = PAIR_BYTES / 16 };
+enum { PAIR_BYTES = 2 * PASSING * (int)sizeof(float) };
 
 /* A stage has queries, gradients, and their pairs: log_sum, then -D; infinity and 0 of queries that are not there. */
 template <class F> struct key_stage {
-    static const int BYTES = 2 * F::STAGE + PAIR_BYTES;
+    static const int BYTES = 2 * F::STAGE + (F::GROUP ? 1024 : PAIR_BYTES);
 };
 
 /* Adds what COLUMNS passing queries give. `pair` has their pairs. */
@@ -43,13 +43,60 @@ static __device__ __forceinline__ void add_part(const typename F::own &key,
     add_rows<F>(d, stage, first, of_keys);
 }
 
-template <class F, int BLOCKS>
-static __global__ void __launch_bounds__(F::THREADS, BLOCKS)
-    keys(const __grid_constant__ struct attend_launch l,
-        const __grid_constant__ struct attend_gradient g)
+/* The same for all passing queries, by a group of warps. */
+template <class F, class S, class O>
+static __device__ __forceinline__ void add_by_group(const O &key, const O &value, S &turn, int rows,
+    float factor, const char *stages, typename F::sums &of_keys, typename F::sums &of_values)
+{
+    typename F::products p, d;
+    typename F::shares share[2] = {};
+    const float *pair = NULL; /* of the lane's columns */
+    step_through<F>(
+        turn, rows,
+        [&](uint32_t stage, int first) {
+            begin_rows<F>(key, stage, first, p);
+            begin_rows<F>(value, stage + F::STAGE, first, d);
+            pair = reinterpret_cast<const float *>(stages + (stage - turn.base) + 2 * F::STAGE) +
+                   first + (int)threadIdx.x % 4 * 2;
+        },
+        [&](int) {
+            products_done(p);
+            products_done(d);
+#pragma unroll
+            for (int n = 0; n < F::PARTS; n++) {
+                float2 a = *reinterpret_cast<const float2 *>(pair + 8 * n);
+                float2 b = *reinterpret_cast<const float2 *>(pair + PASSING + 8 * n);
+                float less[2] = {a.x, a.y}, mean[2] = {b.x, b.y};
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    p[0][n][i] =
+                        power2_of<F::EVERY>(4 * n + i, fmaf(p[0][n][i], factor, -less[i % 2]));
+                    d[0][n][i] = (d[0][n][i] + mean[i % 2]) * p[0][n][i];
+                }
+            }
+        },
+        [&]() {
+            products_done(of_keys);
+            products_done(of_values);
+            products_done(share[0]);
+            products_done(share[1]);
+            narrow_shares<F>(p, share[0]);
+            narrow_shares<F>(d, share[1]);
+        },
+        [&](uint32_t stage, int first) {
+            begin_sums<F>(share[0], stage + F::STAGE, first, of_values);
+            begin_sums<F>(share[1], stage, first, of_keys);
+        });
+    products_done(of_keys);
+    products_done(of_values);
+}
+
+template <class F>
+static __device__ __forceinline__ void keys_tile(
+    const struct attend_launch &l, const struct attend_gradient &g)
 {
     using T = typename F::T;
-    extern __shared__ __align__(128) char stages[];
+    extern __shared__ __align__(1024) char stages[]; /* [STAGES], own keys, values */
     __shared__ struct scope_rows scope;
     if (!find_scope(l, SHORT_TILE, &scope)) return;
     struct head_channels o = channels_of(l, l.head + (int)blockIdx.y);
@@ -59,57 +106,69 @@ static __global__ void __launch_bounds__(F::THREADS, BLOCKS)
     const float *pair =
         g.pair + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x - scope.tile) * 2 * SHORT_TILE;
     struct own_rows<F> own(scope, l.a.order);
-    struct row_copies<F> copies(scope, l.a.order);
     typename F::own key, value;
     typename F::sums of_keys = {}, of_values = {};
-    for (int s = 0; s < STAGES; s++) fill_up<F>(stages + s * key_stage<F>::BYTES, 2);
-    uint32_t fill = base, end = base + STAGES * key_stage<F>::BYTES;
-    const T *queries = qkv + o.q + copies.channel(),
-            *grads = stored_at<T>(g.gout) + o.q + copies.channel();
-    /* the first threads copy pairs, four numbers each: of log_sum, then of -D */
-    int part = (int)threadIdx.x % (PAIR_COPIES / 2) * 4,
-        half = (int)threadIdx.x / (PAIR_COPIES / 2), at = 0;
-    auto begin_copies = [&]() {
-        copies.copy(fill, queries, (int32_t)o.in);
-        copies.copy(fill + F::STAGE, grads, (int32_t)o.out);
-        if (half < 2 && at < scope.rows) /* a tile has pairs behind the scope's end too */
-            copy16(fill + 2 * F::STAGE + (half * PASSING + part) * 4,
-                pair + at / SHORT_TILE * 2 * SHORT_TILE + half * SHORT_TILE + at % SHORT_TILE +
-                    part);
-        at += PASSING;
-        copies.next_stage();
-        fill = fill + key_stage<F>::BYTES == end ? base : fill + key_stage<F>::BYTES;
-    };
-    for (int s = 0; s < STAGES - 1; s++) begin_copies();
-    own.fetch(qkv + o.k, o.in, key);
-    own.fetch(qkv + o.v, o.in, value);
-    int stage = 0;
-    for (int left = scope.rows; left > 0; left -= PASSING) {
-        copies_wait<STAGES - 2>();
-        __syncthreads();
-        begin_copies();
-        const float *passing = reinterpret_cast<const float *>(stages + stage + 2 * F::STAGE);
-#pragma unroll
-        for (int first = 0; first < PASSING; first += F::COLUMNS) {
-            if (left <= first) break;
-            add_part<F>(key, value, base + stage, first, factor, passing, of_keys, of_values);
-        }
-        stage = stage + key_stage<F>::BYTES == STAGES * key_stage<F>::BYTES
-                    ? 0
-                    : stage + key_stage<F>::BYTES;
+    for (int s = 0; s < F::STAGES; s++) fill_up<F>(stages + s * key_stage<F>::BYTES, 2);
+    auto turn = stages_of<F, key_stage<F>::BYTES>(base, scope, l.a.order,
+        passing_rows<T>{
+            qkv + o.q, stored_at<T>(g.gout) + o.q, (int32_t)o.in, (int32_t)o.out, pair});
+    if (turn.copies_only()) {
+        turn.copy_all();
+        return;
     }
-    copies_wait<0>();
+    turn.begin();
+    uint32_t kept_key = base + F::STAGES * key_stage<F>::BYTES,
+             kept_value = kept_key + 2 * F::STAGE;
+    if constexpr (F::KEPT) {
+        copy_own<F>(kept_key, scope, l.a.order, qkv + o.k, o.in);
+        copy_own<F>(kept_value, scope, l.a.order, qkv + o.v, o.in);
+        kept_key += threadIdx.x / 128 * F::STAGE;
+        kept_value += threadIdx.x / 128 * F::STAGE;
+        own_wait<F>();
+    } else {
+        own.fetch(qkv + o.k, o.in, key);
+        own.fetch(qkv + o.v, o.in, value);
+    }
+    if constexpr (F::KEPT) {
+        add_by_group<F>(kept_key, kept_value, turn, scope.rows, factor, stages, of_keys, of_values);
+    } else if constexpr (F::GROUP) {
+        add_by_group<F>(key, value, turn, scope.rows, factor, stages, of_keys, of_values);
+    } else {
+        for (int left = scope.rows; left > 0; left -= PASSING) {
+            turn.wait();
+            const float *passing =
+                reinterpret_cast<const float *>(stages + (turn.now - base) + 2 * F::STAGE);
+#pragma unroll
+            for (int first = 0; first < PASSING; first += F::COLUMNS) {
+                if (left <= first) break;
+                add_part<F>(key, value, turn.now, first, factor, passing, of_keys, of_values);
+            }
+            turn.next();
+        }
+        turn.end_all();
+    }
     own.write(of_keys, l.a.scale, g.add, o.in, stored_at<T>(g.gqkv) + o.k);
     own.write(of_values, 1, g.add, o.in, stored_at<T>(g.gqkv) + o.v);
 }
 
 template <class F, int BLOCKS>
-static void launch(const struct attend_launch *l, dim3 grid, const struct attend_gradient *g)
+static __global__ void __launch_bounds__(F::BLOCK, BLOCKS)
+    keys(const __grid_constant__ struct attend_launch l,
+        const __grid_constant__ struct attend_gradient g)
 {
-    const int bytes = STAGES * key_stage<F>::BYTES;
+    if constexpr (F::HERE) keys_tile<F>(l, g);
+}
+
+/* False: this GPU has no such kernel. */
+template <class F, int BLOCKS>
+static bool launch(const struct attend_launch *l, dim3 grid, const struct attend_gradient *g)
+{
+    const int bytes = F::STAGES * key_stage<F>::BYTES + (F::KEPT ? 4 * F::STAGE : 0);
     auto *kernel = keys<F, BLOCKS>;
+    if (!runs_here<F>(kernel)) return false;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<grid, F::THREADS, bytes, pnet_cuda_stream()>>>(*l, *g);
+    kernel<<<grid, F::BLOCK, bytes, pnet_cuda_stream()>>>(*l, *g);
+    return true;
 }
 
 template <class T>
@@ -119,8 +178,14 @@ static void by_width(const struct attend_launch *l, dim3 grid, const struct atte
     case 8: launch<short_form<T, 8, 2, 16>, 4>(l, grid, g); break;
     case 16: launch<short_form<T, 16, 2, 16>, 4>(l, grid, g); break;
     case 32: launch<short_form<T, 32, 2, 16>, 2>(l, grid, g); break;
-    case 64: launch<short_form<T, 64, 2, 16>, 1>(l, grid, g); break;
-    default: launch<short_form<T, 128, 1, 16>, 1>(l, grid, g); break;
+    case 64:
+        if (!launch<group_form<T, 64, 64, 1>, 1>(l, grid, g))
+            launch<short_form<T, 64, 2, 16>, 1>(l, grid, g);
+        break;
+    default:
+        if (!launch<group_form<T, 128, 32, 1, true>, 1>(l, grid, g))
+            launch<short_form<T, 128, 1, 16>, 1>(l, grid, g);
+        break;
     }
 }
 

@@ -3,7 +3,7 @@ extern "C" {
 #include "kernels/attend.h"
 }
 #include "kernels/cuda/attend/attend_kernels.h"
-#include "kernels/cuda/attend/attend_short.cuh"
+#include "kernels/cuda/attend/attend_group.cuh"
 #include "kernels/cuda/base/launch.cuh"
 
 /* log_sum and -D of own rows. */
@@ -78,13 +78,53 @@ static __device__ __forceinline__ void add_part(const typename F::own &query,
     add_rows<F>(p, stage, first, total);
 }
 
-template <class F, int BLOCKS>
-static __global__ void __launch_bounds__(F::THREADS, BLOCKS)
-    queries(const __grid_constant__ struct attend_launch l,
-        const __grid_constant__ struct attend_gradient g)
+/* The same for all passing rows, by a group of warps. */
+template <class F, class S>
+static __device__ __forceinline__ void add_by_group(const typename F::own &query,
+    const typename F::own &grad, S &turn, int rows, float factor, const struct own_pairs<F> &pairs,
+    typename F::sums &total)
+{
+    typename F::products p, d;
+    typename F::shares share = {};
+    int t = (int)threadIdx.x % 4;
+    step_through<F>(
+        turn, rows,
+        [&](uint32_t stage, int first) {
+            begin_rows<F>(query, stage, first, p);
+            begin_rows<F>(grad, stage + F::STAGE, first, d);
+        },
+        [&](int left) {
+            products_done(p);
+            products_done(d);
+#pragma unroll
+            for (int n = 0; n < F::PARTS; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    p[0][n][i] = power2_of<F::EVERY>(
+                                     4 * n + i, fmaf(p[0][n][i], factor, -pairs.less[0][i / 2])) *
+                                 (d[0][n][i] + pairs.mean[0][i / 2]);
+            if (left < F::COLUMNS) /* rows that are not there */
+#pragma unroll
+                for (int n = 0; n < F::PARTS; n++)
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        if (8 * n + 2 * t + i % 2 >= left) p[0][n][i] = 0;
+        },
+        [&]() {
+            products_done(total);
+            products_done(share);
+            narrow_shares<F>(p, share);
+        },
+        [&](uint32_t stage, int first) { begin_sums<F>(share, stage, first, total); });
+    products_done(total);
+}
+
+template <class F>
+static __device__ __forceinline__ void queries_tile(
+    const struct attend_launch &l, const struct attend_gradient &g)
 {
     using T = typename F::T;
-    extern __shared__ __align__(128) char stages[]; /* [STAGES][keys, values] */
+    extern __shared__ __align__(1024) char stages[]; /* [STAGES][keys, values] */
     __shared__ struct scope_rows scope;
     if (!find_scope(l, SHORT_TILE, &scope)) return;
     int head = l.head + (int)blockIdx.y;
@@ -93,46 +133,55 @@ static __global__ void __launch_bounds__(F::THREADS, BLOCKS)
     uint32_t base = shared_at(stages);
     const T *qkv = stored_at<T>(g.qkv);
     struct own_rows<F> own(scope, l.a.order);
-    struct row_copies<F> copies(scope, l.a.order);
     struct own_pairs<F> pairs;
     typename F::own query, grad;
     typename F::sums total = {};
-    fill_up<F>(stages, 2 * STAGES);
-    uint32_t fill = base, end = base + STAGES * 2 * F::STAGE;
-    const T *keys = qkv + o.k + copies.channel(), *values = qkv + o.v + copies.channel();
-    auto begin_copies = [&]() {
-        copies.copy(fill, keys, (int32_t)o.in);
-        copies.copy(fill + F::STAGE, values, (int32_t)o.in);
-        copies.next_stage();
-        fill = fill + 2 * F::STAGE == end ? base : fill + 2 * F::STAGE;
-    };
-    for (int s = 0; s < STAGES - 1; s++) begin_copies();
+    fill_up<F>(stages, 2 * F::STAGES);
+    auto turn = stages_of<F, 2 * F::STAGE>(base, scope, l.a.order,
+        passing_rows<T>{qkv + o.k, qkv + o.v, (int32_t)o.in, (int32_t)o.in, NULL});
+    if (turn.copies_only()) {
+        turn.copy_all();
+        return;
+    }
+    turn.begin();
     own.fetch(qkv + o.q, o.in, query);
     own.fetch(stored_at<T>(g.gout) + o.q, o.out, grad);
     find_pairs<F>(l, g, head, own, grad, pairs);
-    uint32_t stage = base;
-    for (int left = scope.rows; left > 0; left -= PASSING) {
-        copies_wait<STAGES - 2>();
-        __syncthreads();
-        begin_copies();
+    if constexpr (F::GROUP) {
+        add_by_group<F>(query, grad, turn, scope.rows, factor, pairs, total);
+    } else {
+        for (int left = scope.rows; left > 0; left -= PASSING) {
+            turn.wait();
 #pragma unroll
-        for (int first = 0; first < PASSING; first += F::COLUMNS) {
-            if (left <= first) break;
-            add_part<F>(query, grad, stage, first, left - first, factor, pairs, total);
+            for (int first = 0; first < PASSING; first += F::COLUMNS) {
+                if (left <= first) break;
+                add_part<F>(query, grad, turn.now, first, left - first, factor, pairs, total);
+            }
+            turn.next();
         }
-        stage = stage + 2 * F::STAGE == end ? base : stage + 2 * F::STAGE;
+        turn.end_all();
     }
-    copies_wait<0>();
     own.write(total, l.a.scale, g.add, o.in, stored_at<T>(g.gqkv) + o.q);
 }
 
 template <class F, int BLOCKS>
-static void launch(const struct attend_launch *l, dim3 grid, const struct attend_gradient *g)
+static __global__ void __launch_bounds__(F::BLOCK, BLOCKS)
+    queries(const __grid_constant__ struct attend_launch l,
+        const __grid_constant__ struct attend_gradient g)
 {
-    const int bytes = STAGES * 2 * F::STAGE;
+    if constexpr (F::HERE) queries_tile<F>(l, g);
+}
+
+/* False: this GPU has no such kernel. */
+template <class F, int BLOCKS>
+static bool launch(const struct attend_launch *l, dim3 grid, const struct attend_gradient *g)
+{
+    const int bytes = F::STAGES * 2 * F::STAGE;
     auto *kernel = queries<F, BLOCKS>;
+    if (!runs_here<F>(kernel)) return false;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<grid, F::THREADS, bytes, pnet_cuda_stream()>>>(*l, *g);
+    kernel<<<grid, F::BLOCK, bytes, pnet_cuda_stream()>>>(*l, *g);
+    return true;
 }
 
 template <class T>
@@ -142,8 +191,14 @@ static void by_width(const struct attend_launch *l, dim3 grid, const struct atte
     case 8: launch<short_form<T, 8, 2, 32>, 4>(l, grid, g); break;
     case 16: launch<short_form<T, 16, 2, 32>, 4>(l, grid, g); break;
     case 32: launch<short_form<T, 32, 2, 16>, 3>(l, grid, g); break;
-    case 64: launch<short_form<T, 64, 1, 16>, 2>(l, grid, g); break;
-    default: launch<short_form<T, 128, 1, 16>, 1>(l, grid, g); break;
+    case 64:
+        if (!launch<group_form<T, 64, 64, 1>, 1>(l, grid, g))
+            launch<short_form<T, 64, 1, 16>, 2>(l, grid, g);
+        break;
+    default:
+        if (!launch<group_form<T, 128, 32, 1>, 1>(l, grid, g))
+            launch<short_form<T, 128, 1, 16>, 1>(l, grid, g);
+        break;
     }
 }
 

@@ -4,7 +4,7 @@
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 
 enum {

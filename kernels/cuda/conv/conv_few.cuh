@@ -6,7 +6,7 @@
 #define PNET_KERNELS_CUDA_CONV_FEW_CUH
 
 #include "kernels/cuda/conv/conv_fast.cuh"
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 #include "kernels/cuda/base/early.cuh"
 

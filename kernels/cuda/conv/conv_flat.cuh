@@ -3,7 +3,7 @@
 #ifndef PNET_KERNELS_CUDA_CONV_FLAT_CUH
 #define PNET_KERNELS_CUDA_CONV_FLAT_CUH
 
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 
 enum { FLAT_ROWS = 64 };
 

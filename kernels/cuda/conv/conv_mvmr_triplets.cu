@@ -4,7 +4,7 @@
    the packed weights, which the copy engine brings. Sums stay in registers until rows are written. */
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/conv/conv_row_block.cuh"
 #include "kernels/cuda/base/cuda.h"
 

@@ -2,7 +2,7 @@
 #ifndef PNET_KERNELS_CUDA_CONV_STEPS_CUH
 #define PNET_KERNELS_CUDA_CONV_STEPS_CUH
 
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 

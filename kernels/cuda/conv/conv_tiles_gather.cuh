@@ -4,7 +4,7 @@
 #define PNET_KERNELS_CUDA_CONV_TILES_GATHER_CUH
 
 #include "kernels/cuda/conv/conv_fast.cuh"
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/base/storage.cuh"
 
 /* Warps of a block of threads that do not multiply: one copies weights, three stage neighbours. */

@@ -4,7 +4,7 @@
 #ifndef PNET_KERNELS_CUDA_CONV_TILES_VVOR_UNEVEN_CUH
 #define PNET_KERNELS_CUDA_CONV_TILES_VVOR_UNEVEN_CUH
 
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 
 #include <cstring>
 

@@ -3,7 +3,7 @@
 #define PNET_KERNELS_CUDA_CONV_VVOR_FAST_CUH
 
 #include "kernels/cuda/conv/conv_fast.cuh"
-#include "kernels/cuda/conv/conv_mma.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/conv/conv_vvor.cuh"
 
 enum {

@@ -1,7 +1,7 @@
 /* Hopper's matrix unit and copy engine as functions: barriers in shared memory, bulk copies, products of a warpgroup
    (PTX ISA, sections on mbarrier, cp.async.bulk and wgmma). */
-#ifndef PNET_KERNELS_CUDA_CONV_MMA_CUH
-#define PNET_KERNELS_CUDA_CONV_MMA_CUH
+#ifndef PNET_KERNELS_CUDA_BASE_HOPPER_CUH
+#define PNET_KERNELS_CUDA_BASE_HOPPER_CUH
 
 #include <cstdint>
 #include <cuda_bf16.h>
@@ -325,18 +325,18 @@ template <int ROW_BYTES> static __device__ __forceinline__ uint64_t product_matr
                  : OPERANDS                                                                        \
                  : __VA_ARGS__, "l"(b), "r"(fresh))
 #define COMMA ,
-#define PRODUCTS(TYPE)                                                                             \
+#define PRODUCTS(TYPE, LAYOUT)                                                                     \
     if constexpr (N == 256)                                                                        \
         PRODUCT(256, TYPE, S128, D64(0) COMMA D64(64), "{%128, %129, %130, %131}", "%132", "%133", \
-            ", 0", "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));                                    \
+            LAYOUT, "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));                                   \
     else if constexpr (N == 128)                                                                   \
-        PRODUCT(128, TYPE, S64, D64(0), "{%64, %65, %66, %67}", "%68", "%69", ", 0", "r"(a[0]),    \
+        PRODUCT(128, TYPE, S64, D64(0), "{%64, %65, %66, %67}", "%68", "%69", LAYOUT, "r"(a[0]),   \
             "r"(a[1]), "r"(a[2]), "r"(a[3]));                                                      \
     else if constexpr (N == 64)                                                                    \
-        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "{%32, %33, %34, %35}", "%36", "%37", ", 0",  \
+        PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "{%32, %33, %34, %35}", "%36", "%37", LAYOUT, \
             "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));                                           \
     else                                                                                           \
-        PRODUCT(32, TYPE, S16, D16(0), "{%16, %17, %18, %19}", "%20", "%21", ", 0", "r"(a[0]),     \
+        PRODUCT(32, TYPE, S16, D16(0), "{%16, %17, %18, %19}", "%20", "%21", LAYOUT, "r"(a[0]),    \
             "r"(a[1]), "r"(a[2]), "r"(a[3]))
 
 /* d (+)= a b for 64 rows, depth 16 and N columns; `fresh` (a constant) overwrites d. a: rows lane / 4 and lane / 4 + 8,
@@ -346,9 +346,34 @@ static __device__ __forceinline__ void product(
     float (&d)[N / 2], const uint32_t (&a)[4], uint64_t b, int fresh)
 {
     if constexpr (BFLOAT) {
-        PRODUCTS("bf16");
+        PRODUCTS("bf16", ", 0");
     } else {
-        PRODUCTS("f16");
+        PRODUCTS("f16", ", 0");
+    }
+}
+
+/* Depths of 64 columns, 128 bytes each, one behind the other in shared memory; the next 64 columns `block` bytes
+   further. */
+static __device__ __forceinline__ uint64_t product_panel(uint32_t p, int block)
+{
+    return (uint64_t)(p >> 4) | (uint64_t)(block >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |
+           (uint64_t)1 << 62;
+}
+
+static __device__ __forceinline__ uint64_t product_panel(const void *p, int block)
+{
+    return product_panel(shared_address(p), block);
+}
+
+/* d (+)= a b for depth 16: a in registers as for `product`, b a panel of N columns. */
+template <int N, bool BFLOAT>
+static __device__ __forceinline__ void product_turned(
+    float (&d)[N / 2], const uint32_t (&a)[4], uint64_t b, int fresh)
+{
+    if constexpr (BFLOAT) {
+        PRODUCTS("bf16", ", 1");
+    } else {
+        PRODUCTS("f16", ", 1");
     }
 }
 
@@ -360,14 +385,6 @@ static __device__ __forceinline__ void product(
         PRODUCT(64, TYPE, S32, D16(0) COMMA D16(16), "%32", "%33", "%34", LAYOUT, "l"(a));         \
     else                                                                                           \
         PRODUCT(32, TYPE, S16, D16(0), "%16", "%17", "%18", LAYOUT, "l"(a))
-
-/* Depths of 64 columns, 128 bytes each, one behind the other in shared memory; the next 64 columns `block` bytes
-   further. */
-static __device__ __forceinline__ uint64_t product_panel(const void *p, int block)
-{
-    return (uint64_t)(shared_address(p) >> 4) | (uint64_t)(block >> 4) << 16 |
-           (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
-}
 
 /* d (+)= a^T b for depth 16: a and b panels, a of 64 columns, b of N. */
 template <int N, bool BFLOAT>
