@@ -1,7 +1,8 @@
-# For tests of the Python package: sets $python, a Python with NumPy; for `python_package torch` one that has PyTorch too, and if
-# PNET_TORCH_PYTHON is set the one that it names. Lays the package into the folder $work as a wheel has it, with the library of this build.
-# Ends the test where one of them is not there.
-python_package() { # [torch]
+# For tests of the Python package: sets $python, a Python with NumPy; for `python_package torch` one that has PyTorch too, for
+# `python_package wheel` one that has pip and scikit-build-core too. Lays the package into the folder $work as a wheel has it,
+# with the library of this build. Skips the test if one of them is not there. If PNET_TORCH_PYTHON or PNET_WHEEL_PYTHON is set,
+# the Python that it names is taken, and the test fails if that one lacks something.
+python_package() { # [torch | wheel]
     build=$(dirname "$(realpath "${PNETC:?names the program}")")
     [ -e "$build/libpnet.so" ] || { echo 'a static build has no shared library'; exit 77; }
     if nm -D "$build/libpnet.so" | grep -q '__asan_\|__tsan_'; then
@@ -11,15 +12,25 @@ python_package() { # [torch]
     needs='sys.version_info >= (3, 9)'
     what='Python 3.9 or later with NumPy'
     where='python3 /usr/bin/python3'
-    if [ "${1-}" = torch ]; then
+    named=
+    case ${1-} in
+    torch)
+        named=${PNET_TORCH_PYTHON-}
         needs="$needs and tuple(map(int, __import__('torch').__version__.split('.')[:2])) >= (2, 4)"
-        what='Python 3.9 or later with NumPy and PyTorch 2.4 or later: sh tests/torch.sh gets one'
-        where=${PNET_TORCH_PYTHON:-$where}
-    fi
+        what='Python 3.9 or later with NumPy and PyTorch 2.4 or later: sh tests/venv.sh torch makes one'
+        ;;
+    wheel)
+        named=${PNET_WHEEL_PYTHON-}
+        needs="$needs and tuple(map(int, __import__('pip').__version__.split('.')[:2])) >= (22, 1)"
+        needs="$needs and tuple(map(int, __import__('scikit_build_core').__version__.split('.')[:2])) >= (0, 10)"
+        what='Python 3.9 or later with NumPy, pip 22.1 and scikit-build-core 0.10 or later: sh tests/venv.sh wheel makes one'
+        ;;
+    esac
     python=
-    for one in $where; do
+    for one in ${named:-$where}; do
         "$one" -c "import sys, numpy; sys.exit(not ($needs))" 2>/dev/null && { python=$one; break; }
     done
+    [ "$python" ] || [ -z "$named" ] || { echo "$named is no $what"; exit 1; }
     [ "$python" ] || { echo "there is no $what"; exit 77; }
     cmake --install "$build" --component python --prefix "$work" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     (cd "${root:-.}/python" && find pnet -name '*.py' | tar cf - -T -) | tar xf - -C "$work" || exit 1

@@ -1,16 +1,16 @@
-# `pip wheel ./python` makes one wheel for all versions of Python, of the project's version, that carries the library; installed, it
-# compiles a model. The build is one of its own.
+# `pip wheel ./python` makes one wheel for all versions of Python, of the project's version, that carries the library; installed,
+# it compiles a model. The build is one of its own, in TMPDIR: if that is inside the clone, as in ctest, ccache finds the objects
+# of earlier runs. Takes the Python that PNET_WHEEL_PYTHON names, or another one that has pip and scikit-build-core.
 set -u
 . tests/library/python.sh
 work=$(mktemp -d "${TMPDIR:-/tmp}/pnet-wheel-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$*" >&2; exit 1; }
-python_package
-"$python" -c 'import pip, scikit_build_core' 2>/dev/null ||
-    { echo "$python has no pip with scikit-build-core"; exit 77; }
+python_package wheel
 unset PYTHONPATH
-CMAKE_BUILD_PARALLEL_LEVEL=2 "$python" -m pip wheel -q --no-deps --no-build-isolation -C cmake.define.PNET_CUDA=OFF \
-    -w "$work/wheels" ./python >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail 'pip wheel'; }
+CMAKE_BUILD_PARALLEL_LEVEL=2 "$python" -m pip wheel -q --no-deps --no-build-isolation \
+    --config-settings cmake.define.PNET_CUDA=OFF -w "$work/wheels" ./python >"$work/log" 2>&1 ||
+    { tail -n 30 "$work/log"; fail 'pip wheel'; }
 version=$("$PNETC" --version | cut -d' ' -f2)
 case $(ls "$work/wheels") in
 pnet-"$version"-py3-none-linux_*.whl) ;;
