@@ -1,5 +1,5 @@
 # The commands of docs/library.md work, in the order in which they stand there, and its C, as one program; they print what the page
-# shows.
+# shows. tests/cuda/test_cuda_library_page.c has the blocks for a GPU in that program, too.
 page=docs/library.md
 least=6
 build=$(dirname "$(realpath "${PNETC:?names the program}")")
@@ -25,13 +25,19 @@ static void check(enum pnet_status status)
 int main(void)
 {
 END
-    awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/$page" >>"$work/page.c"
+    awk -v kinds=c -f "$root/tests/library/blocks.awk" "$root/$page" >>"$work/page.c" || exit 1
     printf '(void)accuracy;\n}\n' >>"$work/page.c"
     # the last command, whose output the page shows too
     echo 'cc -std=c11 -Wall -Wextra -Werror page.c -o page $(PKG_CONFIG_PATH=out/library/tree/lib/pkgconfig pkg-config --cflags --libs pnet) -Wl,-rpath,$PWD/out/library/tree/lib && ./page' >>"$work/commands"
 }
 . tests/docs/page.sh
 [ "$(grep -c 'check(' page.c)" -gt 20 ] || { echo 'little C found: is the extraction broken?' >&2; status=1; }
+# No code of the page is forgotten.
+for code in '```c CUDA\nf();\n```' '```\nf();\n```' 'Text:\n\n    f();' '```c\nf();'; do
+    printf "$code\n" >code.md
+    awk -v kinds=c -f "$root/tests/library/blocks.awk" code.md >/dev/null 2>message && { echo "blocks.awk takes $code" >&2; status=1; }
+    grep -q '^code.md:[13]: ' message || { echo "blocks.awk says of $code: $(cat message)" >&2; status=1; }
+done
 tail -c $((1500 * 3 * 4)) out/library/scores.npy >scores
 says 'pnetc infer gives the same bits' cmp scores out/library/scores.f32
 for name in $(grep -oE '\bpnet_[a-z]+_[a-z_]+\b' "$root/$page" | sort -u); do

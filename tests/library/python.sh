@@ -1,11 +1,20 @@
 # For tests of the Python package: sets $python, a Python with NumPy; for `python_package torch` one that has PyTorch too, for
-# `python_package wheel` one that has pip and scikit-build-core too. Lays the package into the folder $work as a wheel has it,
-# with the library of this build. Skips the test if one of them is not there. If PNET_TORCH_PYTHON or PNET_WHEEL_PYTHON is set,
-# the Python that it names is taken, and the test fails if that one lacks something.
+# `python_package wheel` one that has pip and scikit-build-core too. Skips the test if one of them is not there. If PNET_TORCH_PYTHON
+# or PNET_WHEEL_PYTHON is set, the Python that it names is taken, and the test fails if that one lacks something.
+# Lays the package into the folder $work as a wheel has it: the Python of the working tree, with the library of this build; or, if
+# PNET_PYTHON_PACKAGE names a folder, with the one that is there because `cmake --install BUILD --component python --prefix FOLDER`
+# filled it, on another machine perhaps.
 python_package() { # [torch | wheel]
-    build=$(dirname "$(realpath "${PNETC:?names the program}")")
-    [ -e "$build/libpnet.so" ] || { echo 'a static build has no shared library'; exit 77; }
-    if nm -D "$build/libpnet.so" | grep -q '__asan_\|__tsan_'; then
+    if [ "${PNET_PYTHON_PACKAGE-}" ]; then
+        library=$(realpath "$PNET_PYTHON_PACKAGE/pnet/libpnet.so") && [ -e "$library" ] ||
+            { echo "there is no $PNET_PYTHON_PACKAGE/pnet/libpnet.so"; exit 1; }
+    else
+        : "${PNETC:?names the program}"
+        build=$(dirname "$(realpath "$PNETC")")
+        library=$build/libpnet.so
+        [ -e "$library" ] || { echo 'a static build has no shared library'; exit 77; }
+    fi
+    if grep -q '__asan_\|__tsan_' "$library"; then
         echo 'under a sanitizer programs around the library need its flags'
         exit 77
     fi
@@ -32,7 +41,11 @@ python_package() { # [torch | wheel]
     done
     [ "$python" ] || [ -z "$named" ] || { echo "$named is no $what"; exit 1; }
     [ "$python" ] || { echo "there is no $what"; exit 77; }
-    cmake --install "$build" --component python --prefix "$work" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    if [ "${PNET_PYTHON_PACKAGE-}" ]; then
+        mkdir "$work/pnet" && ln -s "$library" "$work/pnet/libpnet.so" || exit 1
+    else
+        cmake --install "$build" --component python --prefix "$work" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    fi
     (cd "${root:-.}/python" && find pnet -name '*.py' | tar cf - -T -) | tar xf - -C "$work" || exit 1
     export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=2
 }
