@@ -8,8 +8,8 @@
 #include "kernels/cuda/attend/attend_short.cuh"
 #include "kernels/cuda/base/hopper.cuh"
 
-/* How such a kernel works: COLUMNS passing rows at a time, BLOCKS blocks at once on a processor. KEPT: own rows stay in shared memory,
-   not in registers. */
+/* How such a kernel works: COLUMNS passing rows at a time, BLOCKS blocks at once on a processor. KEPT: own rows stay in shared
+   memory, not in registers. */
 template <class T_, int D_, int COLUMNS_, int BLOCKS, bool KEPT_ = false>
 struct group_form : short_form<T_, D_, 1, COLUMNS_> {
     static const bool GROUP = true, KEPT = KEPT_, BFLOAT = std::is_same<T_, __nv_bfloat16>::value;
@@ -39,8 +39,8 @@ template <class A> static __device__ __forceinline__ auto &numbers_of(A &a)
 }
 #endif
 
-/* As block_stages, but four warps of their own copy, and each group waits for the stage that it needs alone, so that one multiplies
-   while another one raises powers. */
+/* As block_stages, but four warps of their own copy, and each group waits for the stage that it needs alone, so that one
+   multiplies while another one raises powers. */
 template <class F, uint32_t BYTES> struct group_stages {
     const struct passing_rows<typename F::T> from;
     const struct scope_rows &scope;
@@ -275,9 +275,9 @@ static __device__ __forceinline__ void narrow_shares(
                 p[0][2 * k + i / 2][i % 2 * 2], p[0][2 * k + i / 2][i % 2 * 2 + 1]);
 }
 
-/* Goes through the rows of a scope, COLUMNS a step. begin(stage, first) begins the products with the rows of a stage from `first` on;
-   work(left) raises them, of which `left` rows are there, while the sums of the step before are still being made; shares() then
-   makes the left operand of this step's sums, and sums(stage, first) begins them. */
+/* Goes through the rows of a scope, COLUMNS a step. begin(stage, first) begins the products with the rows of a stage from `first`
+   on; work(left) raises them, of which `left` rows are there, while the sums of the step before are still being made; shares()
+   then makes the left operand of this step's sums, and sums(stage, first) begins them. */
 template <class F, class S, class B, class W, class H, class U>
 static __device__ __forceinline__ void step_through(
     S &turn, int rows, const B &begin, const W &work, const H &shares, const U &sums)
