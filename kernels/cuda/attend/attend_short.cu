@@ -16,8 +16,8 @@ template <class F> struct softened {
     typename F::sums total;
 };
 
-/* Powers of 2 of factor * product, relative to the row's top, and the sums of this lane. `power` may be p. Returns whether all sums
-   are below the limit. */
+/* Powers of 2 of factor * product, relative to the row's top, and the sums of this lane. `power` may be p. Returns whether all
+   sums are below the limit. */
 template <class F>
 static __device__ __forceinline__ bool raise(float factor, const struct softened<F> &run,
     const typename F::products &p, typename F::products &power, float (&sum)[F::M][2])
