@@ -1,7 +1,7 @@
 /* Attention on features in 16 bits by Hopper's matrix unit, for heads of 64 and 128 channels. A group of four warps has 64 own
    rows as the left operand of its products, in registers; the right one is a stage, whose rows lie as the unit reads them: 64
-   channels in 128 bytes, swizzled, and the next 64 channels in a plane behind all rows. A lane has the rows and columns of a
-   product that it has of one of its warp alone (attend_short.cuh). */
+   channels in 128 bytes, swizzled, and the next 64 channels in a plane behind all rows. A lane holds the same rows and columns of
+   a product as where its warp multiplies alone (attend_short.cuh). */
 #ifndef PNET_KERNELS_CUDA_ATTEND_GROUP_CUH
 #define PNET_KERNELS_CUDA_ATTEND_GROUP_CUH
 
@@ -40,7 +40,7 @@ template <class A> static __device__ __forceinline__ auto &numbers_of(A &a)
 #endif
 
 /* As block_stages, but four warps of their own copy, and each group waits for the stage that it needs alone, so that one
-   multiplies while another one raises powers. */
+   multiplies while the other one makes powers. */
 template <class F, uint32_t BYTES> struct group_stages {
     const struct passing_rows<typename F::T> from;
     const struct scope_rows &scope;
@@ -276,8 +276,8 @@ static __device__ __forceinline__ void narrow_shares(
 }
 
 /* Goes through the rows of a scope, COLUMNS a step. begin(stage, first) begins the products with the rows of a stage from `first`
-   on; work(left) raises them, of which `left` rows are there, while the sums of the step before are still being made; shares()
-   then makes the left operand of this step's sums, and sums(stage, first) begins them. */
+   on. work(left) turns them into powers, where `left` of the rows are there, while the sums of the step before are still being
+   made. shares() then makes the left operand of this step's sums, and sums(stage, first) begins them. */
 template <class F, class S, class B, class W, class H, class U>
 static __device__ __forceinline__ void step_through(
     S &turn, int rows, const B &begin, const W &work, const H &shares, const U &sums)
