@@ -135,7 +135,6 @@ template <class F, uint32_t BYTES> struct group_stages {
         }
         now = base + slot * BYTES;
     }
-    __device__ __forceinline__ void end_all() const {}
     /* Call it when the warp's products with the stage before `now` have ended. */
     __device__ __forceinline__ void release_before() const
     {
@@ -221,7 +220,7 @@ static __device__ __forceinline__ void begin_rows(
 #endif
 }
 
-/* Begins to copy the own rows of the block, those of each group one behind the other; `from` has channel 0 of row 0. */
+/* Begins to copy the own rows of the block: those of a group lie as a stage does. `from` has channel 0 of row 0. */
 template <class F>
 static __device__ void copy_own(uint32_t to, const struct scope_rows &s, const int32_t *order,
     const typename F::T *from, int64_t stride)

@@ -352,8 +352,8 @@ static __device__ __forceinline__ void product(
     }
 }
 
-/* Depths of 64 columns, 128 bytes each, one behind the other in shared memory; the next 64 columns `block` bytes
-   further. */
+/* A matrix in shared memory whose depths are 64 columns of 128 bytes, one after the other. The next 64 columns lie `block`
+   bytes further. */
 static __device__ __forceinline__ uint64_t product_panel(uint32_t p, int block)
 {
     return (uint64_t)(p >> 4) | (uint64_t)(block >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |
