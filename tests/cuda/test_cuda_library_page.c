@@ -25,7 +25,7 @@ static void check(enum pnet_status status)
 
 #include "library_page_functions.inc"
 
-/* Differ two arrays by at most this share of the second one's norm, which is not 0? */
+/* Whether two arrays differ by at most `limit` of the second one's norm, which must not be 0. */
 static bool near_to(const float *got, const float *want, int64_t count, double limit)
 {
     double far = 0, whole = 0;
