@@ -14,7 +14,7 @@
 enum {
     SLACK = 37,     /* rows of a buffer beyond the live ones */
     CANARY = 4096,  /* bytes behind each buffer that nobody may write */
-    MOST_HELD = 96, /* buffers of one case */
+    MOST_HELD = 512, /* buffers of one case */
 };
 
 static const double BOUND = 1e-6; /* of relative errors, unless said */

@@ -140,6 +140,7 @@ template <class F, uint32_t BYTES> struct group_stages {
     {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
         uint32_t before = slot == 0 ? F::STAGES - 1 : slot - 1;
+        __syncwarp(); /* lane 0 tells for all lanes, which have read pairs */
         if (threadIdx.x % 32 == 0) barrier_arrive(there + 8 * (F::STAGES + before));
 #endif
     }
@@ -223,16 +224,12 @@ static __device__ __forceinline__ void begin_rows(
 /* Begins to copy the own rows of the block: those of a group lie as a stage does. `from` has channel 0 of row 0. */
 template <class F>
 static __device__ void copy_own(uint32_t to, const struct scope_rows &s, const int32_t *order,
-    const typename F::T *from, int64_t stride)
+    const typename F::T *from, int32_t stride)
 {
-    const int SHARE = F::THREADS / PASSING;
-    struct row_walk walk = {0};
-    int part = (int)threadIdx.x % SHARE, row = (int)threadIdx.x / SHARE;
+    struct row_copies<F> copies(s, order, s.tile * SHORT_TILE);
     for (int g = 0; g < SHORT_TILE / PASSING; g++) {
-        int place = s.tile * SHORT_TILE + g * PASSING + row;
-        const typename F::T *at = from + walk.row(s, order, min(place, s.rows - 1)) * stride;
-        for (int chunk = part; chunk < F::CHUNKS; chunk += SHARE)
-            copy_chunk(to + (uint32_t)(g * F::STAGE) + chunk_at<F>(row, chunk), at + 8 * chunk);
+        copies.copy(to + (uint32_t)(g * F::STAGE), from + copies.channel(), stride);
+        copies.next_stage();
     }
 }
 

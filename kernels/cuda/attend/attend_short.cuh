@@ -138,8 +138,8 @@ template <class F> static __device__ __forceinline__ uint32_t chunk_at(int row, 
     return (uint32_t)(row * F::LINE + ((chunk ^ (row / ROWS & (CYCLE - 1))) * 16));
 }
 
-/* Copies rows of a scope into stages. SHARE threads have a row, each of them EACH chunks of a matrix. Behind the scope its last
-   row is copied again. */
+/* Copies rows of a scope into stages, from `first` on. SHARE threads have a row, each of them EACH chunks of a matrix. Behind the
+   scope its last row is copied again. */
 template <class F> struct row_copies {
     static const int SHARE = F::THREADS / PASSING, CHUNKS = F::D / 8,
                      EACH = (CHUNKS + SHARE - 1) / SHARE;
@@ -149,8 +149,8 @@ template <class F> struct row_copies {
     int last, place; /* of the scope */
     int32_t row;     /* of the next stage */
 
-    __device__ row_copies(const struct scope_rows &s, const int32_t *o)
-        : scope(s), order(o), walk{0}, last(s.rows - 1), place((int)threadIdx.x / SHARE)
+    __device__ row_copies(const struct scope_rows &s, const int32_t *o, int first = 0)
+        : scope(s), order(o), walk{0}, last(s.rows - 1), place(first + (int)threadIdx.x / SHARE)
     {
         row = walk.row(scope, order, min(place, last));
     }

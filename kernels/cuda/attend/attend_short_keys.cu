@@ -120,8 +120,8 @@ static __device__ __forceinline__ void keys_tile(
     uint32_t kept_key = base + F::STAGES * key_stage<F>::BYTES,
              kept_value = kept_key + 2 * F::STAGE;
     if constexpr (F::KEPT) {
-        copy_own<F>(kept_key, scope, l.a.order, qkv + o.k, o.in);
-        copy_own<F>(kept_value, scope, l.a.order, qkv + o.v, o.in);
+        copy_own<F>(kept_key, scope, l.a.order, qkv + o.k, (int32_t)o.in);
+        copy_own<F>(kept_value, scope, l.a.order, qkv + o.v, (int32_t)o.in);
         kept_key += threadIdx.x / 128 * F::STAGE;
         kept_value += threadIdx.x / 128 * F::STAGE;
         own_wait<F>();
