@@ -46,19 +46,20 @@ if [ $one = yes ]; then
     exit "$code"
 fi
 
-export PNET_SHORT=1 OMP_WAIT_POLICY=passive OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
+export OMP_WAIT_POLICY=passive OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
 : "${PNET_TEST_DATA:=$(sed -n 's/^PNET_TEST_DATA:PATH=//p' "$build/CMakeCache.txt")}"
 export PNET_TEST_DATA
 mkdir -p "$logs"
 bad=0
 for tool in "$@"; do
     rm -f "$logs/$tool"-*
+    export PNET_SHORT=1
     case $tool in
     memcheck) others=none ;;
-    racecheck) others='[^ ]*_huge\|[^ ]*_runner' ;;
+    racecheck) PNET_SHORT=races others='[^ ]*_huge\|[^ ]*_runner' ;;
     *) others='[^ ]*_huge' ;;
     esac
-    programs=$(cd "$build/tests" && echo test_cases test_cuda_* | sed "s/$others//g; s/test_cuda_conv/&:narrow &:wide/; s/test_cuda_attend/&:8 &:16 &:32 &:64 &:128/")
+    programs=$(cd "$build/tests" && echo test_cases test_cuda_* | sed "s/$others//g; s/test_cuda_conv/&:narrow &:wide/; s/test_cuda_attend/&:8 &:16 &:32 &:64 &:128/; s/test_cuda_apml/&:places &:arguments &:replays/")
     [ "$tool" != memcheck ] || programs="$programs test_peak test_tune test_slots data_vectors data_conv_vectors
 data_train.sh $(cd tests/cuda && echo gpu_*.sh)"
     # shellcheck disable=SC2086

@@ -198,9 +198,9 @@ static void test_both(enum places places, enum shapes shape, enum sizes sizes, b
 static void test_places(bool small)
 {
     for (int sizes = 0; sizes < SIZES_; sizes++) {
-        for (int places = 0; places < PLACES; places++)
+        for (int places = 0; places < PLACES; places += every(6))
             test_both((enum places)places, AS_MADE, (enum sizes)sizes, small, &standard, "");
-        for (int shape = AS_MADE + 1; shape < SHAPES; shape++)
+        for (int shape = AS_MADE + 1; shape < SHAPES; shape += every(2))
             test_both(ANYWHERE, (enum shapes)shape, (enum sizes)sizes, small, &standard, "");
     }
 }
@@ -219,13 +219,13 @@ static void test_arguments(bool small)
     static const int16_t room[] = {2, 3, 4, 6, 8, 12, 16, 32};
     static const enum sizes of[] = {ONE_LARGE, EVEN, MANY_SMALL};
     for (size_t k = 0; k < 3; k++) {
-        for (size_t i = 0; i < sizeof args / sizeof *args; i++) {
+        for (size_t i = 0; i < sizeof args / sizeof *args; i += (size_t)every(3)) {
             char what[64];
             snprintf(what, sizeof what, "arguments %zu", i);
             test_both(ANYWHERE, AS_MADE, of[k], small, &args[i], what);
             test_both(ON_A_GRID, AS_MADE, of[k], small, &args[i], what);
         }
-        for (size_t i = 0; i < sizeof room / sizeof *room; i += small ? 3 : 1) {
+        for (size_t i = 0; i < sizeof room / sizeof *room; i += small ? 3 * (size_t)every(2) : 1) {
             struct pnet_apml a = standard;
             char what[64];
             a.tau = 1e-30;
@@ -376,22 +376,24 @@ static void print_times(void)
         }
 }
 
-/* With the argument `small` only what a sanitizer gets through in seconds; with `time` times alone. */
+/* With the argument `places`, `arguments` or `replays` that part alone; with `time` times alone. PNET_SHORT: what a sanitizer gets
+   through. */
 int main(int argc, char **argv)
 {
     const char *why;
-    const bool small = getenv("PNET_SHORT") || (argc > 1 && !strcmp(argv[1], "small"));
+    const bool small = getenv("PNET_SHORT");
+    const char *part = argc > 1 ? argv[1] : "";
     if (!pnet_cuda_devices(&why)) {
         printf("skipped: %s\n", why);
         return 77;
     }
-    if (argc > 1 && !strcmp(argv[1], "time")) {
+    if (!strcmp(part, "time")) {
         print_times();
         return check_failed ? 1 : 0;
     }
-    test_places(small);
-    test_arguments(small);
-    for (int sizes = 0; sizes <= EVEN; sizes++) {
+    if (!*part || !strcmp(part, "places")) test_places(small);
+    if (!*part || !strcmp(part, "arguments")) test_arguments(small);
+    for (int sizes = 0; (!*part || !strcmp(part, "replays")) && sizes <= EVEN; sizes++) {
         test_replay(ANYWHERE, (enum sizes)sizes);
         test_replay(ON_A_GRID, (enum sizes)sizes);
     }

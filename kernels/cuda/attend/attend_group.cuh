@@ -58,7 +58,7 @@ template <class F, uint32_t BYTES> struct group_stages {
         if (threadIdx.x == 0)
             for (int i = 0; i < F::STAGES; i++) {
                 barrier_init(barriers + i, 128);
-                barrier_init(barriers + F::STAGES + i, F::WARPS);
+                barrier_init(barriers + F::STAGES + i, F::THREADS);
             }
         __syncthreads();
 #endif
@@ -140,8 +140,7 @@ template <class F, uint32_t BYTES> struct group_stages {
     {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
         uint32_t before = slot == 0 ? F::STAGES - 1 : slot - 1;
-        __syncwarp(); /* lane 0 tells for all lanes, which have read pairs */
-        if (threadIdx.x % 32 == 0) barrier_arrive(there + 8 * (F::STAGES + before));
+        barrier_arrive(there + 8 * (F::STAGES + before));
 #endif
     }
 };
