@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 enum {
-    SLACK = 37,     /* rows of a buffer beyond the live ones */
-    CANARY = 4096,  /* bytes behind each buffer that nobody may write */
+    SLACK = 37,      /* rows of a buffer beyond the live ones */
+    CANARY = 4096,   /* bytes behind each buffer that nobody may write */
     MOST_HELD = 512, /* buffers of one case */
 };
 
@@ -78,8 +78,8 @@ static inline void release(const char *what)
     held.devices = held.hosts = 0;
 }
 
-/* Of the kinds of cases in a loop every one is tested, but under racecheck (PNET_SHORT=races), which takes ten times as long as the
-   other tools, only every n-th. */
+/* Of the kinds of cases in a loop every one is tested, but under racecheck (PNET_SHORT=races), which takes ten times as long as
+   the other tools, only every n-th. */
 static inline int every(int n)
 {
     const char *form = getenv("PNET_SHORT");
