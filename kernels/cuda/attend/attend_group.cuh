@@ -135,7 +135,7 @@ template <class F, uint32_t BYTES> struct group_stages {
         }
         now = base + slot * BYTES;
     }
-    /* Call it when the warp's products with the stage before `now` have ended. */
+    /* All threads call it, as each reads pairs: when products with the stage before `now` have ended. */
     __device__ __forceinline__ void release_before() const
     {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
