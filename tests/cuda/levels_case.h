@@ -13,7 +13,7 @@
 
 enum {
     SLACK = 37,      /* rows of a buffer beyond the live ones */
-    CANARY = 4096,   /* bytes behind each buffer that nobody may write */
+    CANARY = 4096,   /* bytes behind each buffer; a kernel must not write them */
     MOST_HELD = 512, /* buffers of one case */
 };
 
