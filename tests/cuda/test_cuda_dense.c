@@ -197,12 +197,33 @@ static struct pnet_norm_gradient gradient_of(const struct side *d)
         .gbias_add = !d->add};
 }
 
+static void run_layernorm_backward(const struct side *d, const struct pnet_norm_gradient *g)
+{
+    void *work = take_work(d, BOTH(d, layernorm_backward_work)(d->rows, d->c));
+    BOTH(d, layernorm_backward)(d->rows, d->c, 1e-3, d->a, d->weight, g, work);
+    give_work(d, work);
+}
+
 static void do_layernorm_backward(const struct side *d)
 {
     struct pnet_norm_gradient g = gradient_of(d);
-    void *work = take_work(d, BOTH(d, layernorm_backward_work)(d->rows, d->c));
-    BOTH(d, layernorm_backward)(d->rows, d->c, 1e-3, d->a, d->weight, &g, work);
-    give_work(d, work);
+    run_layernorm_backward(d, &g);
+}
+
+/* Only gradients of weight and bias, or of one of them. */
+static void do_layernorm_weights(const struct side *d)
+{
+    struct pnet_norm_gradient g = gradient_of(d);
+    g.gx = NULL;
+    if (d->add) g.gbias = NULL;
+    run_layernorm_backward(d, &g);
+}
+
+/* Only the gradient of the input, in place of that of the result. */
+static void do_layernorm_input(const struct side *d)
+{
+    struct pnet_norm_gradient g = {.gout = d->y, .gx = d->y};
+    run_layernorm_backward(d, &g);
 }
 
 static void do_l2norm(const struct side *d)
@@ -547,12 +568,12 @@ static const struct dense_case cases[] = {CASE(relu), CASE(leaky), CASE(act_none
     CASE(double), CASE(add), CASE(add_leaky), CASE(mul), CASE(gate), CASE(row_dot), CASE(dropout),
     CASE(dropout_all), CASE(drop_points), CASE(drop_samples), CASE(columns_put), CASE(columns_take),
     CASE(columns_half), CASE(columns_eighth), CASE(layernorm), NEAR(layernorm_backward, 32),
-    CASE(l2norm), NEAR(l2norm_backward, 2), CASE(softmax), CASE(softmax_backward), CASE(sums),
-    CASE(instancenorm), CASE(groupnorm), CASE(one_group), CASE(batchnorm),
-    NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32), NEAR(one_group_backward, 32),
-    NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32), CASE(instancenorm_at_once),
-    CASE(groupnorm_at_once), CASE(batchnorm_at_once), CASE(batchnorm_in_place),
-    NEAR(batchnorm_act_backward, 32), NEAR(instancenorm_act_backward, 32),
+    NEAR(layernorm_weights, 32), NEAR(layernorm_input, 32), CASE(l2norm), NEAR(l2norm_backward, 2),
+    CASE(softmax), CASE(softmax_backward), CASE(sums), CASE(instancenorm), CASE(groupnorm),
+    CASE(one_group), CASE(batchnorm), NEAR(instancenorm_backward, 32), NEAR(groupnorm_backward, 32),
+    NEAR(one_group_backward, 32), NEAR(batchnorm_backward, 32), NEAR(batchnorm_constant, 32),
+    CASE(instancenorm_at_once), CASE(groupnorm_at_once), CASE(batchnorm_at_once),
+    CASE(batchnorm_in_place), NEAR(batchnorm_act_backward, 32), NEAR(instancenorm_act_backward, 32),
     NEAR(batchnorm_weights, 32), CASE(batchnorm_sum), CASE(instancenorm_sum), CASE(groupnorm_sum),
     NEAR(batchnorm_sum_backward, 32), CASE(batchnorm_sum_added),
     NEAR(instancenorm_sum_backward, 32), CASE(groupnorm_sum_added)};
@@ -564,7 +585,7 @@ static void check_kernels(enum pnet_storage storage, int64_t most)
         int32_t c;
     } shapes[] = {{0, 4}, {1, 1}, {1, 64}, {2, 33}, {7, 1}, {63, 3}, {65, 20}, {1000, 33},
         {1000, 64}, {517, 44}, {997, 512}, {4099, 20}, {100000, 1}, {100000, 3}, {100003, 33},
-        {140000, 64}, {300, 1030}, {130, 64}, {640, 8}, {1200, 8},
+        {140000, 64}, {300, 1030}, {300, 768}, {333, 101}, {130, 64}, {640, 8}, {1200, 8},
         /* nearly as many rows as norms of few have, and wide ones */
         {7300, 64}, {7301, 72}, {8192, 32}, {1001, 256}, {1001, 264},
         /* 16 bits, of more rows than those: a tile of few channels, several, more rows than registers keep */

@@ -15,6 +15,8 @@ enum {
     CHUNK_ROWS = 64,     /* least rows of a chunk of a sum over columns */
     SUM_CHUNKS = 1024,   /* most chunks of a sum of rows of at most WIDE_CHANNELS channels */
     WIDE_CHANNELS = 128, /* wider rows are cut into tiles of so many channels */
+    LAYER_ROWS = 16,     /* least rows of a chunk of the gradient of layer norm */
+    LAYER_CHUNKS = 512,  /* most of them */
     FEW_ROWS = 8192,
     FEW_CHUNKS = FEW_ROWS / CHUNK_ROWS,
     TILE_CHANNELS = 32,
@@ -59,6 +61,14 @@ static inline int64_t sum_chunks_of(int32_t c)
 static inline size_t column_parts(int64_t rows, int32_t segments, int32_t c)
 {
     return (size_t)(chunks_of(rows, sum_chunks_of(c)) + segments) * (size_t)c * 2;
+}
+
+/* How many chunks the gradient of layer norm has at most. Blocks of wide rows have fewer of them at once, and more sums. */
+static inline int64_t layer_chunks(int64_t rows, int32_t c)
+{
+    int64_t chunks = (rows + LAYER_ROWS - 1) / LAYER_ROWS,
+            most = c > WIDE_CHANNELS ? LAYER_CHUNKS / 2 : LAYER_CHUNKS;
+    return chunks < most ? chunks : most;
 }
 
 PNET_HD int32_t norm_tiles(int32_t c)

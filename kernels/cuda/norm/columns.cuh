@@ -257,31 +257,26 @@ static __global__ void __launch_bounds__(THREADS, 3) chunk_kernel(column_sums m,
     }
 }
 
-/* Adds the sums of a column's chunks within a segment; the threads of lane 0 get the result. */
-static __device__ __forceinline__ double2 join_chunks(
-    const column_sums &m, int64_t parts, int32_t segment, int32_t column, int lane, bool active)
+/* Adds two columns of the sums of chunks `first` to `end`, rows of c numbers, by JOIN_LANES lanes. All threads of a block take part;
+   those of lane 0 get the result. */
+static __device__ __forceinline__ double2 join_parts(
+    const double *a, const double *b, int64_t first, int64_t end, int32_t c, int lane)
 {
     __shared__ double2 shared[JOIN_LANES][JOIN_COLUMNS];
-    int64_t begin = m.at.split(segment), end = m.at.split(segment + 1);
     double2 sum = {0, 0};
-    if (active && begin < end) {
-        int64_t size = m.at.chunk_size(), last = (end - 1) / size;
-        const double *part = m.part + (int64_t)segment * m.c + column;
-        int64_t ab = m.sum_ab ? parts * m.c : 0;
-        for (int64_t chunk = begin / size + lane; chunk <= last; chunk += JOINED * JOIN_LANES) {
-            double a[JOINED], b[JOINED];
+    for (int64_t chunk = first + lane; chunk < end; chunk += JOINED * JOIN_LANES) {
+        double as[JOINED], bs[JOINED];
 #pragma unroll
-            for (int i = 0; i < JOINED; i++) {
-                int64_t at = (chunk + i * JOIN_LANES) * m.c;
-                bool there = chunk + i * JOIN_LANES <= last;
-                a[i] = there ? part[at] : 0;
-                b[i] = there ? part[ab + at] : 0;
-            }
+        for (int i = 0; i < JOINED; i++) {
+            int64_t at = (chunk + i * JOIN_LANES) * c;
+            bool there = chunk + i * JOIN_LANES < end;
+            as[i] = there ? a[at] : 0;
+            bs[i] = there ? b[at] : 0;
+        }
 #pragma unroll
-            for (int i = 0; i < JOINED; i++) {
-                sum.x += a[i];
-                sum.y += b[i];
-            }
+        for (int i = 0; i < JOINED; i++) {
+            sum.x += as[i];
+            sum.y += bs[i];
         }
     }
     shared[lane][threadIdx.x % JOIN_COLUMNS] = sum;
@@ -294,6 +289,17 @@ static __device__ __forceinline__ double2 join_chunks(
         shared[lane][threadIdx.x % JOIN_COLUMNS] = sum;
     }
     return sum;
+}
+
+/* Adds the sums of a column's chunks within a segment; the threads of lane 0 get the result. */
+static __device__ __forceinline__ double2 join_chunks(
+    const column_sums &m, int64_t parts, int32_t segment, int32_t column, int lane, bool active)
+{
+    int64_t begin = m.at.split(segment), end = m.at.split(segment + 1), size = m.at.chunk_size();
+    const double *part = m.part + (int64_t)segment * m.c + column;
+    active = active && begin < end;
+    return join_parts(part, part + (m.sum_ab ? parts * m.c : 0), active ? begin / size : 0,
+        active ? (end - 1) / size + 1 : 0, m.c, lane);
 }
 
 /* Adds the chunks' sums of some columns in one segment; one block each. With `whole` the columns are whole groups, and each
