@@ -1,5 +1,5 @@
-/* Layer norm. Its gradient takes one pass over the rows where a lane can keep its part of a row: a block has a chunk of rows, writes
-   their gradients, and leaves the sums of the chunk, which a second launch adds in order. Wider rows are read three times. */
+/* Layer norm. Where lanes can keep their parts of a row, it is read once: for the gradient a block has a chunk of rows, writes their
+   gradients, and leaves the sums of the chunk, which a second launch adds in order. Wider rows are read several times. */
 extern "C" {
 #include "kernels/norm.h"
 }
@@ -8,9 +8,80 @@ extern "C" {
 #include "kernels/cuda/norm/norm_rows.cuh"
 
 enum {
-    KEPT = 16,          /* most numbers of a row that a lane keeps */
-    LAYER_RESIDENT = 2, /* blocks of a processor: what a lane keeps fits in half of the registers */
+    LAYER_RESIDENT =
+        2, /* blocks of a processor: what a lane keeps of the gradient fits in half of the registers */
 };
+
+/* What numbers of a row are added in. Features in 16 bits are rounded much more than sums in float are; conversions to double would
+   take longer than all else. */
+template <class T> using row_sum = typename std::conditional<sizeof(T) == 4, double, float>::type;
+
+/* Returns the sum over groups of `width` lanes. */
+template <class S> static __device__ __forceinline__ S lane_sum(S v, int width)
+{
+    for (int o = width >> 1; o > 0; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+    return v;
+}
+
+/* Subtracts the mean of a row from a lane's part of it, and returns 1 / its standard deviation. All lanes of a warp take part. */
+template <class T, int V, int PACKS>
+static __device__ __forceinline__ float centred_row(const fetched<T, V> (&from)[PACKS], int lane,
+    int width, int packs, double eps, pack<V> (&x)[PACKS])
+{
+    using S = row_sum<T>;
+    S share = (S)1 / (S)(packs * V), total = 0, squares = 0;
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        x[p] = opened(from[p]);
+#pragma unroll
+        for (int k = 0; k < V; k++) total += (S)x[p].at[k];
+    }
+    S mean = lane_sum(total, width) * share;
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        bool there = lane + p * width < packs;
+#pragma unroll
+        for (int k = 0; k < V; k++) {
+            S off = there ? (S)x[p].at[k] - mean : 0;
+            x[p].at[k] = (float)off;
+            squares += off * off;
+        }
+    }
+    return (float)((S)1 / sqrt(lane_sum(squares, width) * share + (S)eps));
+}
+
+/* Lanes of a row of so many packs: each has as few as possible. */
+static int layer_width(int32_t packs)
+{
+    int width = 1;
+    while (width < packs && width < WARP) width *= 2;
+    return width;
+}
+
+/* Calls f(form, packs of a lane) for rows of c numbers at these places. Returns false, and does nothing, if a lane cannot keep its
+   part of a row. */
+template <class F, class... P>
+static bool by_kept(struct pnet_count rows, int32_t c, F f, const P *...p)
+{
+    bool kept = true;
+    by_form(
+        rows.storage, c,
+        [&](auto form) {
+            const int V = decltype(form)::V, MOST = V < 8 ? 4 : 2;
+            int32_t packs = c / V;
+            int each = (int)divide_up(packs, layer_width(packs));
+            if (each == 1)
+                f(form, std::integral_constant<int, 1>());
+            else if (each == 2)
+                f(form, std::integral_constant<int, 2>());
+            else if (each <= MOST)
+                f(form, std::integral_constant<int, MOST>());
+            else
+                kept = false;
+        },
+        p...);
+    return kept;
+}
 
 template <int V, class T>
 static __device__ __forceinline__ float2 moments_of(
@@ -50,10 +121,77 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Parameters of the result where lanes keep their parts of rows. */
+struct layer_result {
+    struct pnet_count rows;
+    int32_t c;
+    int width; /* lanes of a row */
+    double eps;
+    const float *x, *weight, *bias;
+    float below; /* by which the activation multiplies numbers below 0 */
+    float *y;
+};
+
+template <class T, int V, int PACKS>
+static __global__ void __launch_bounds__(THREADS)
+    layer_result_kernel(const __grid_constant__ layer_result d)
+{
+    wait_for_earlier();
+    let_next_come();
+    int64_t rows = pnet_live(d.rows);
+    int packs = d.c / V;
+    group g(d.width);
+    if (g.base >= rows) return;
+    fetched<T, V> part[PACKS], next[PACKS];
+    float weight[PACKS][V], bias[PACKS][V];
+    auto fetch_row = [&](fetched<T, V>(&to)[PACKS], int64_t row) {
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            int i = g.lane + p * d.width;
+            to[p] = fetch_if<V>(row < rows && i < packs, (const T *)d.x, row * packs + i);
+        }
+    };
+    fetch_row(part, g.row());
+#pragma unroll
+    for (int p = 0; p < PACKS; p++)
+#pragma unroll
+        for (int k = 0; k < V; k++) {
+            int i = g.lane + p * d.width;
+            weight[p][k] = i < packs ? __ldg(d.weight + i * V + k) : 0;
+            bias[p][k] = i < packs ? __ldg(d.bias + i * V + k) : 0;
+        }
+    for (; g.base < rows; g.next()) {
+        pack<V> x[PACKS];
+        fetch_row(next, g.row() + g.step);
+        float inverse = centred_row<T>(part, g.lane, d.width, packs, d.eps, x);
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            int i = g.lane + p * d.width;
+#pragma unroll
+            for (int k = 0; k < V; k++)
+                x[p].at[k] = activated(x[p].at[k] * inverse * weight[p][k] + bias[p][k], d.below);
+            if (g.row() < rows && i < packs) store<V>((T *)d.y, g.row() * packs + i, x[p]);
+            part[p] = next[p];
+        }
+    }
+}
+
 extern "C" void pnet_cuda_layernorm(struct pnet_count rows, int32_t c, double eps, const float *x,
     const float *weight, const float *bias, enum pnet_activation act, float slope, float *y)
 {
     float below = act == PNET_ACT_NONE ? 1 : act == PNET_ACT_LEAKY ? slope : 0;
+    if (rows.most == 0) return;
+    layer_result d = {rows, c, 0, eps, x, weight, bias, below, y};
+    bool kept = by_kept(
+        rows, c,
+        [&](auto form, auto packs) {
+            using F = decltype(form);
+            d.width = layer_width(c / F::V);
+            launch_early(layer_result_kernel<typename F::T, F::V, decltype(packs)::value>,
+                dim3(group_blocks(rows.most, d.width)), dim3(THREADS), 0, 1, d);
+        },
+        x, y);
+    if (kept) return;
     by_rows(
         rows, c,
         [&](auto form, const row_launch &l) {
@@ -100,40 +238,30 @@ template <class T, int V, int PACKS> struct row_part {
 
 /* Writes the gradient of a row, gx = inverse (g weight - A - x^ B), A and B the means of g weight and g weight x^ over the row, and adds
    g and g x^ to the sums. All lanes of a warp take part. */
-template <class T, int V, int PACKS>
+template <class T, int V, int PACKS, class S>
 static __device__ __forceinline__ void layer_row(const layer_gradient &d,
     const row_part<T, V, PACKS> &part, const float (&weight)[PACKS][V], int lane, int64_t row,
-    bool there, double (&sum)[PACKS][2 * V])
+    bool there, S (&sum)[PACKS][2 * V])
 {
     int packs = d.c / V;
-    double count = (double)d.c, total = 0, squares = 0, a = 0, b = 0;
+    S share = (S)1 / (S)d.c, a = 0, b = 0;
     pack<V> x[PACKS], g[PACKS];
+    float inverse = centred_row<T>(part.x, lane, d.width, packs, d.eps, x);
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
-        x[p] = opened(part.x[p]), g[p] = opened(part.g[p]);
-#pragma unroll
-        for (int k = 0; k < V; k++) {
-            total += (double)x[p].at[k];
-            squares += (double)x[p].at[k] * (double)x[p].at[k];
-        }
-    }
-    double mean = group_sum(total, d.width) / count;
-    double variance = group_sum(squares, d.width) / count - mean * mean;
-    if (variance < 0) variance = 0;
-    float center = (float)mean, inverse = (float)(1 / sqrt(variance + d.eps));
+    for (int p = 0; p < PACKS; p++) g[p] = opened(part.g[p]);
 #pragma unroll
     for (int p = 0; p < PACKS; p++)
 #pragma unroll
         for (int k = 0; k < V; k++) {
-            x[p].at[k] = (x[p].at[k] - center) * inverse;
-            double v = (double)g[p].at[k] * (double)weight[p][k], unit = (double)x[p].at[k];
+            x[p].at[k] *= inverse;
+            S v = (S)g[p].at[k] * (S)weight[p][k], unit = (S)x[p].at[k];
             a += v;
             b += v * unit;
-            sum[p][k] += (double)g[p].at[k];
-            sum[p][V + k] += (double)g[p].at[k] * unit;
+            sum[p][k] += (S)g[p].at[k];
+            sum[p][V + k] += (S)g[p].at[k] * unit;
         }
-    float mean_a = (float)(group_sum(a, d.width) / count),
-          mean_b = (float)(group_sum(b, d.width) / count);
+    float mean_a = (float)(lane_sum(a, d.width) * share),
+          mean_b = (float)(lane_sum(b, d.width) * share);
     if (!d.gx || !there) return;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
@@ -147,11 +275,11 @@ static __device__ __forceinline__ void layer_row(const layer_gradient &d,
 }
 
 /* Adds the sums of all threads of a block that have the same columns, and writes them. A warp has one sum of each column. */
-template <int V, int PACKS>
+template <int V, int PACKS, class S>
 static __device__ __forceinline__ void leave_chunk(
-    const layer_gradient &d, const double (&sum)[PACKS][2 * V])
+    const layer_gradient &d, const S (&sum)[PACKS][2 * V])
 {
-    __shared__ double shared[2 * V][THREADS];
+    __shared__ S shared[2 * V][THREADS];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, packs = d.c / V;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
@@ -162,7 +290,7 @@ static __device__ __forceinline__ void leave_chunk(
         for (int k = warp; k < 2 * V; k += THREADS / WARP) {
             double v = 0;
 #pragma unroll
-            for (int i = 0; i < THREADS; i += WARP) v += shared[k][i + lane];
+            for (int i = 0; i < THREADS; i += WARP) v += (double)shared[k][i + lane];
             for (int o = d.width; o < WARP; o *= 2) v += __shfl_xor_sync(~0u, v, o);
             int column = (lane + p * d.width) * V + k % V;
             if (lane >= d.width || lane + p * d.width >= packs) continue;
@@ -183,7 +311,7 @@ static __global__ void __launch_bounds__(THREADS, LAYER_RESIDENT)
     int lane = threadIdx.x % d.width, slots = THREADS / d.width, packs = d.c / V;
     row_part<T, V, PACKS> part, next;
     float weight[PACKS][V];
-    double sum[PACKS][2 * V] = {};
+    row_sum<T> sum[PACKS][2 * V] = {};
     int64_t row = begin + threadIdx.x / d.width;
     part.fetch(d, lane, row, row < end);
 #pragma unroll
@@ -216,16 +344,9 @@ static __global__ void __launch_bounds__(THREADS)
     if (g.gweight) write_sum(g.gweight + column, g.gweight_add, sum.y);
 }
 
-/* Lanes of a row of so many packs: each has as few as possible. */
-static int layer_width(int32_t packs)
-{
-    int width = 1;
-    while (width < packs && width < WARP) width *= 2;
-    return width;
-}
-
 template <class T, int V, int PACKS> static void run_layer_gradient(layer_gradient &d)
 {
+    d.width = layer_width(d.c / V);
     int64_t rows = 2 * THREADS / d.width;
     d.least = rows < LAYER_ROWS   ? (int64_t)LAYER_ROWS
               : rows < CHUNK_ROWS ? rows
@@ -234,30 +355,6 @@ template <class T, int V, int PACKS> static void run_layer_gradient(layer_gradie
     if (chunks == 0) return;
     launch_early(layer_gradient_kernel<T, V, PACKS>,
         dim3((unsigned)(chunks < d.most ? chunks : d.most)), dim3(THREADS), 0, 1, d);
-}
-
-/* Returns false, and does nothing, if a lane cannot keep its part of a row. */
-static bool run_one_pass(layer_gradient &d)
-{
-    bool runs = true;
-    by_form(
-        d.rows.storage, d.c,
-        [&](auto form) {
-            using T = typename decltype(form)::T;
-            const int V = decltype(form)::V;
-            int32_t packs = d.c / V;
-            d.width = layer_width(packs);
-            if (packs <= d.width)
-                run_layer_gradient<T, V, 1>(d);
-            else if (packs <= 2 * d.width)
-                run_layer_gradient<T, V, 2>(d);
-            else if (packs <= KEPT / V * d.width)
-                run_layer_gradient < T, V, V<8 ? 4 : 2>(d);
-            else
-                runs = false;
-        },
-        d.x, d.gout, d.gx);
-    return runs;
 }
 
 template <class T, int V>
@@ -354,7 +451,14 @@ extern "C" void pnet_cuda_layernorm_backward(struct pnet_count rows, int32_t c, 
     bool sums = g->gweight || g->gbias;
     layer_gradient d = {rows, c, 0, layer_chunks(rows.most, c), 0, eps, x, weight, g->gout,
         g->gx_add, g->gx, sums ? (double *)work : NULL};
-    if (!run_one_pass(d))
+    bool kept = by_kept(
+        rows, c,
+        [&](auto form, auto packs) {
+            using F = decltype(form);
+            run_layer_gradient<typename F::T, F::V, decltype(packs)::value>(d);
+        },
+        x, g->gout, g->gx);
+    if (!kept)
         three_passes(d, *g, work);
     else if (sums)
         launch_early(layer_weights_kernel, dim3((unsigned)divide_up(c, JOIN_COLUMNS)),
