@@ -88,4 +88,10 @@ static inline double bench_error_value(const struct bench_error *e)
     return e->norm > 0 ? sqrt(e->difference / e->norm) : sqrt(e->difference);
 }
 
+/* How far a number is off, relative to `want` where that is not 0. */
+static inline double bench_off(double x, double want)
+{
+    return fabs(x - want) / (want != 0 ? fabs(want) : 1);
+}
+
 #endif

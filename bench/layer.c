@@ -191,7 +191,16 @@ static void print(const struct options *o, const char *expression, const struct 
     printf("geometry %.3f ms, peak %.1f MiB\n", 1e3 * r->training.geometry,
         (double)r->training_peak / 1048576);
     for (int i = 0; i < r->step_count && o->flop > 0; i++)
-        if (strcmp(r->steps[i].op, o->flop_layer) == 0) print_rate(o, &r->steps[i]);
+        if (of_expression(r, i) && strcmp(r->steps[i].op, o->flop_layer) == 0)
+            print_rate(o, &r->steps[i]);
+}
+
+/* Has the expression the layer whose operations are given? */
+static bool has_flop_layer(const struct options *o, const struct net_result *r)
+{
+    for (int i = 0; i < r->step_count; i++)
+        if (of_expression(r, i) && strcmp(r->steps[i].op, o->flop_layer) == 0) return true;
+    return false;
 }
 
 static enum pnet_status print_json(
@@ -243,6 +252,10 @@ int pnet_bench_layer(int argc, char **argv)
     int64_t rows = all.splits[1], checked = o.net.check_points < rows ? o.net.check_points : rows;
     pnet_bench_scene_piece(&all, checked, &piece);
     int code = pnet_bench_net_run(&o.net, &piece, &all, &r);
+    if (!code && o.flop > 0 && !has_flop_layer(&o, &r)) {
+        fprintf(stderr, "pnet-bench layer: --flop: the expression has no layer %s\n", o.flop_layer);
+        code = PNET_USAGE;
+    }
     if (!code && !o.net.json) print(&o, expression, &r);
     if (!code && o.net.json && print_json(expression, &r, &e)) {
         fprintf(stderr, "pnet-bench layer: %s\n", e.message);

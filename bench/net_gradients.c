@@ -8,7 +8,7 @@
 
 double pnet_bench_net_sums_error(const struct net_sums *s)
 {
-    return sqrt(s->difference / s->want);
+    return sqrt(s->want > 0 ? s->difference / s->want : s->difference);
 }
 
 double pnet_bench_net_sums_cosine(const struct net_sums *s)
@@ -160,7 +160,7 @@ int pnet_bench_net_gradients_run(const struct net_options *o, const struct scene
     if (st) fprintf(stderr, "pnet-bench net: %s\n", e.message);
     for (int k = 0; k < NET_PRECISIONS && !st; k++)
         if (g.has[k] &&
-            !pnet_bench_net_near((enum pnet_precision)k, fabs(g.losses[k] - g.loss) / fabs(g.loss),
+            !pnet_bench_net_near((enum pnet_precision)k, bench_off(g.losses[k], g.loss),
                 pnet_bench_net_sums_error(&g.all.sums[k])))
             st = PNET_FAILED;
     pnet_bench_net_gradients_free(&g);

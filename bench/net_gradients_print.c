@@ -1,5 +1,6 @@
 #include "bench/net_gradients.h"
 
+#include "bench/bench.h"
 #include "bench/measure.h"
 #include "runtime/base/json.h"
 
@@ -64,7 +65,7 @@ void pnet_bench_net_gradients_print(
     for (int k = 0; k < NET_PRECISIONS; k++)
         if (g->has[k])
             printf("%-6s loss off by %.1e, gradients by %.1e, cosine %.6f\n",
-                pnet_bench_precision_names[k], fabs(g->losses[k] - g->loss) / fabs(g->loss),
+                pnet_bench_precision_names[k], bench_off(g->losses[k], g->loss),
                 pnet_bench_net_sums_error(&g->all.sums[k]),
                 pnet_bench_net_sums_cosine(&g->all.sums[k]));
     print_heading(g, "level", "parameters");

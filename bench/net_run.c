@@ -51,7 +51,7 @@ static enum pnet_status check_precision(const struct net_options *o, enum pnet_p
     if (st) {
         fail(&e);
     } else {
-        r->loss_error[precision] = fabs(loss - r->loss) / fabs(r->loss);
+        r->loss_error[precision] = bench_off(loss, r->loss);
         r->gradient_error[precision] = gradient_error(x, want, w->plan->trained_elements);
         if (!pnet_bench_net_near(precision, r->loss_error[precision], r->gradient_error[precision]))
             st = PNET_FAILED;

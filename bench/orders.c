@@ -92,6 +92,7 @@ static void read_options(int argc, char **argv, struct options *o)
     }
     if (o->scenes == 0) fail_usage("--scene is needed");
     if (o->steps && o->json) fail_usage("--steps prints a table");
+    if (o->steps && o->where.kind == PNET_CPU) fail_usage("--steps are those of a GPU");
     if (optind != argc) fail_usage("there is nothing behind the options");
 }
 
@@ -199,8 +200,8 @@ static enum pnet_status measure_steps(
     if (st) return st;
     int32_t *order = bench_alloc((size_t)s->level.rows * sizeof *order);
     void *work = bench_alloc(pnet_cpu_bucket_order_work(&s->level));
-    printf("%lld points in %d samples, voxels of %g m, buckets of %d\n", (long long)s->level.rows,
-        s->level.samples, o->cell, o->bucket);
+    printf("%lld points in %d sample%s, voxels of %g m, buckets of %d\n", (long long)s->level.rows,
+        s->level.samples, s->level.samples == 1 ? "" : "s", o->cell, o->bucket);
     printf("%-14s %-7s %8s   microseconds of: extents, keys, launches of the sort\n", "order",
         "way", "all us");
     for (int k = PNET_ORDER_Z + 1; k < PNET_ORDERS && !st; k++) {
@@ -244,9 +245,9 @@ static const char *device_name(const struct options *o)
 static void print(const struct options *o, const struct scene *s, const struct row *rows, int count)
 {
     double n = (double)s->level.rows;
-    printf("%lld points in %d samples, voxels of %g m, buckets of %d, scopes of %d buckets, times "
+    printf("%lld points in %d sample%s, voxels of %g m, buckets of %d, scopes of %d buckets, times "
            "on %s\n",
-        (long long)s->level.rows, s->level.samples, o->cell, o->bucket, o->scope, device_name(o));
+        (long long)s->level.rows, s->level.samples, s->level.samples == 1 ? "" : "s", o->cell, o->bucket, o->scope, device_name(o));
     printf("%-22s %10s %10s %10s %10s %10s %8s\n", "order", "bucket m", "scope m", "made in ms",
         "crowded %", "placeless %", "tries");
     for (int k = 0; k < count; k++) {

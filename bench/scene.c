@@ -79,6 +79,7 @@ enum pnet_status pnet_bench_scene_read(struct scene *s, int paths, const char *c
         s->splits[n + 1] = s->splits[n] + rows[i];
     }
     for (int i = 0; i < paths; i++) free(piece[i]);
+    if (!status && all == 0) status = pnet_error_set(e, PNET_BAD_DATA, "%s has no points", path[0]);
     return status;
 }
 

@@ -64,8 +64,9 @@ static bool check_range(struct pnet_compilation *c, struct pnet_span span, const
     const char *unit = arg->type == PNET_ARG_LENGTH  ? "m"
                        : arg->type == PNET_ARG_ANGLE ? "rad"
                                                      : "";
-    struct pnet_diag *d = ERROR(c, span, "%s of %s() is out of range", arg->name, op->name);
-    pnet_diag_label(d, "from %g%s to %g%s", arg->min, unit, arg->max, unit);
+    struct pnet_diag *d =
+        ERROR(c, span, "%s of %s() is out of range: %.10g%s", arg->name, op->name, x, unit);
+    pnet_diag_label(d, "from %.10g%s to %.10g%s", arg->min, unit, arg->max, unit);
     return false;
 }
 
@@ -89,8 +90,11 @@ static bool number_attr(struct pnet_compilation *c, struct pnet_span span, const
         return wrong_type(c, span, op, arg, "a plain number", v);
     if (!check_range(c, span, op, arg, v.number)) return false;
     if (arg->type == PNET_ARG_INT) {
-        if (v.number != floor(v.number) || fabs(v.number) > 1e15)
-            return wrong_type(c, span, op, arg, "a whole number", v);
+        if (v.number != floor(v.number) || fabs(v.number) > 1e15) {
+            pnet_diag_label(ERROR(c, span, "%s() takes a whole number for %s", op->name, arg->name),
+                "this is %.10g", v.number);
+            return false;
+        }
         attr->i = (int64_t)v.number;
     } else {
         attr->r = v.number;
@@ -137,6 +141,17 @@ static bool list_attr(struct pnet_compilation *c, const struct pnet_expr *e,
     return true;
 }
 
+static bool level_attr(struct pnet_compilation *c, struct pnet_span span, const struct pnet_op *op,
+    const struct pnet_arg *arg, struct value v, struct pnet_attr *attr)
+{
+    attr->i = v.index;
+    if (v.kind == V_LEVEL) return true;
+    struct pnet_diag *d = ERROR(c, span, "%s() takes a level for %s", op->name, arg->name);
+    pnet_diag_label(d, "this is %s", pnet_value_text(c, v));
+    if (v.kind == V_CLOUD || v.kind == V_TENSOR) pnet_diag_help(d, "write level(..) around it");
+    return false;
+}
+
 static bool set_attr(struct pnet_compilation *c, struct scope *s, const struct pnet_expr *e,
     const struct pnet_op *op, const struct pnet_arg *arg, struct pnet_attr *attr)
 {
@@ -149,10 +164,7 @@ static bool set_attr(struct pnet_compilation *c, struct scope *s, const struct p
         if (v.kind != V_BOOL) return wrong_type(c, e->span, op, arg, "yes or no", v);
         attr->i = v.truth;
         return true;
-    case PNET_ARG_LEVEL:
-        if (v.kind != V_LEVEL) return wrong_type(c, e->span, op, arg, "a level", v);
-        attr->i = v.index;
-        return true;
+    case PNET_ARG_LEVEL: return level_attr(c, e->span, op, arg, v, attr);
     case PNET_ARG_MATCHES:
         if (v.kind != V_MATCHES)
             return wrong_type(c, e->span, op, arg, "what matches(..) gives", v);

@@ -84,7 +84,7 @@ static enum pnet_status take_unnamed(const char *text, const struct pnet_input *
     name_inputs(f, inputs, input_count, false, list);
     return pnet_error_set(e, PNET_USAGE,
         missing
-            ? "--input %s: the result reads the clouds %s: say which one it is, --input NAME=CLOUD"
+            ? "--input %s: the result reads the clouds %s: give the others too, --input NAME=CLOUD"
             : "--input %s: the clouds %s have names already: leave it out",
         text, list);
 }

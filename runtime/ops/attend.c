@@ -179,8 +179,8 @@ const struct pnet_op pnet_op_attend = {
         "heads)`). Every point is in one scope of its sample.\n\n"
         "Orders: `z`, the order of the rows, which is a Morton curve; `hilbert`; both with x and y "
         "swapped (`z_trans`, `hilbert_trans`); and three hashes of the point's voxel, by which "
-        "points are sorted: `xor_div`, `xor_mod`, `z_mod`. Voxels are the cells of the level; on a "
-        "level without cells `cell=` gives their edge.\n\n"
+        "points are sorted: `xor_div`, `xor_mod`, `z_mod`. Voxels are the cells of the level, or "
+        "those of the edge `cell=`, which a level without cells needs.\n\n"
         "`shift` moves the borders between scopes by so many buckets; with `stride` a scope takes "
         "every second, third .. bucket. At the ends of a sample scopes are smaller, unless `wrap` "
         "joins both ends of the order.\n\n"
@@ -205,7 +205,7 @@ const struct pnet_op pnet_op_attend = {
                 "join the ends of the order, instead of smaller scopes there"},
             [SCALE] = {"scale", PNET_ARG_REAL, "", 0, 0, NULL, "factor of the products"},
             [CELL] = {"cell", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
-                "edge of the voxels of an order, where the level has no cells"},
+                "edge of the voxels of an order, instead of the cells of the level"},
         },
     .keep = PNET_KEEP_IN0 | PNET_KEEP_OUT,
     .rule = rule,

@@ -233,4 +233,16 @@ printf 'pnet_dataset: 1\ntask: segmentation\nclasses: [a]\ntrian: [x.ply]\n' >"$
 train 4 train
 printf 'pnet_dataset: 1\ntask: segmentation\nclasses: [a]\ntrain: [x.ply]\n' >"$work/index.yaml"
 train 4 x.ply
+# Voxels of an order so small that points lie beyond their range.
+cat >"$work/order.pnet" <<END
+pnet 1
+input cloud { xyz : position  rgb : feature[3]  label : class[12] per point }
+net n(p: cloud) { return p.rgb -> linear(24) -> attend(1, order=hilbert, cell=0.001mm) -> linear(12) }
+y = n(cloud)
+loss ce = cross_entropy(y, cloud.label)
+END
+run 4 train "$work/order.pnet" --config "$work/run.yaml" -o "$work/order" -q -j 1
+one_line
+says "points of level 'cloud' are more than 2^20 cells of 1e-06 m from the origin"
+nothing_left "$work/order"
 finish

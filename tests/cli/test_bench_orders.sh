@@ -35,4 +35,21 @@ run 3 layer 'x -> attend(3)' --points 300
 says "attend"
 run 2 layer
 says "one EXPRESSION"
+run 2 layer 'x -> linear(8)' --points 300 --repeat 1 --flop attend=1e6
+says "the expression has no layer attend"
+# a sample that is dropped as a whole leaves a loss of 0
+run 0 layer 'x -> linear(8) -> drop_path(1, each=sample)' --points 300 --repeat 1 --json
+valid_json "$out"
+prints '"layer":"drop_path"'
+
+# A cloud without points has no distances.
+echo 'x y z' >"$work/none.csv"
+for study in orders map; do
+    run 4 ablate $study --scene "$work/none.csv" --repeat 1
+    says "none.csv has no points"
+done
+run 0 ablate orders --scene "$work/none.csv" --scene "$scene" --points 900 --repeat 1
+check "distances of numbers" awk '/nan/ { exit 1 }' "$out"
+run 2 ablate orders --scene "$scene" --steps
+says "--steps are those of a GPU"
 finish

@@ -88,7 +88,7 @@ says 'say which one it is, --input NAME=CLOUD'
 infer 2 --value "$value" --input "partial=$work/set/p0.txt" --input "full=$work/set/f0.txt" --input "$work/set/p1.txt"
 says 'the clouds `partial`, `full` have names already: leave it out'
 infer 2 --value "$value" --input "$work/set/p0.txt"
-says 'the result reads the clouds `partial`, `full`: say which one it is, --input NAME=CLOUD'
+says 'the result reads the clouds `partial`, `full`: give the others too, --input NAME=CLOUD'
 infer 2 --value "$value" --input "partial=$work/set/p0.txt"
 says 'the result reads the clouds `partial`, `full`: --input full=CLOUD is missing'
 infer 2 --value "$value" --input "partial=$work/set/p0.txt" --input "partial=$work/set/p1.txt"

@@ -197,7 +197,7 @@ int main(void)
     CHECK(cases("elaborate", none) == 33);
     CHECK(cases("limits", none) == 16);
     CHECK(cases("rules", none) == 13);
-    CHECK(cases("attention", none) == 1);
+    CHECK(cases("attention", none) == 2);
     o.purpose = PNET_FOR_TRAINING;
     CHECK(cases("training", o) == 1);
     o = none;

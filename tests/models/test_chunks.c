@@ -1,5 +1,6 @@
-/* Levels of chunks in a plan: their rows and points, maps to them, triplet sets on them, and what must not change them: the
-   company of a batch, the number of threads, the order of the points in the file, the mode. */
+/* Levels of chunks in a plan: their rows and points, maps to them, triplet sets on them, and what must not change them, nor
+   attention on them and on other levels: the company of a batch, the number of threads, the order of the points in the file, the
+   mode. */
 #include "kernels/cpu/geometry/ref_geometry.h"
 #include "runtime/run/slot.h"
 #include "tests/models/batch.h"
@@ -20,6 +21,25 @@ static const char model[] =
     "  e = d -> upsample(to=level(p), kind=inverse_distance) -> pool(mean, to=g)\n"
     "  h = b -> conv(4, radius=60cm, to=c[0]) -> upsample(to=g)\n"
     "  return cat(b, e, h) -> linear(12) -> pool(max, to=c[1])\n"
+    "}\n"
+    "y = n(cloud)\n";
+
+/* Attention along every order, on a cloud, a grid and chunks; several scopes a sample. */
+static const char attention[] =
+    "pnet 1\n"
+    "input cloud { xyz : position  rgb : feature[3]  label : class[12] per point }\n"
+    "net n(p: cloud) {\n"
+    "  g = grid(p, 10cm)\n"
+    "  c = chunks(g, [2, 4])\n"
+    "  a = p.rgb -> pool(mean, to=g) -> linear(48)\n"
+    "    -> attend(2, order=xor_div, bucket=16, scope=2, shift=1, stride=2)\n"
+    "  a = a -> linear(48) -> attend(1, order=hilbert, bucket=32, scope=2, shift=3, wrap=yes)\n"
+    "  a = a -> linear(24) -> attend(1, order=z_trans, bucket=16, scope=3)\n"
+    "  b = a -> pool(mean, to=c[0]) -> linear(24) -> attend(1, order=xor_mod, bucket=16, scope=2)\n"
+    "  b = b -> linear(48) -> attend(1, order=z_mod, bucket=16, scope=1, stride=3)\n"
+    "  d = b -> pool(max, to=c[1]) -> linear(24) -> attend(1, bucket=16, scope=2, shift=1)\n"
+    "  e = p.rgb -> linear(24) -> attend(1, order=hilbert_trans, bucket=16, scope=4, cell=3cm)\n"
+    "  return cat(a, b -> upsample(to=g), d -> upsample(to=g), e -> pool(mean, to=g)) -> linear(12)\n"
     "}\n"
     "y = n(cloud)\n";
 
@@ -220,9 +240,9 @@ static float *infer(const struct pnet_plan *p, const struct cloud *clouds, int32
 }
 
 /* A sample has the same bits alone and in a batch, on any number of threads. */
-static void test_splitting(const struct cloud *clouds, int32_t count)
+static void test_splitting(const char *text, const struct cloud *clouds, int32_t count)
 {
-    struct pnet_compilation *c = compile(model, 0);
+    struct pnet_compilation *c = compile(text, 0);
     const struct pnet_plan *p = pnet_compilation_plan(c);
     omp_set_num_threads(1);
     float *all = infer(p, clouds, count);
@@ -242,6 +262,32 @@ static void test_splitting(const struct cloud *clouds, int32_t count)
     pnet_compilation_free(c);
 }
 
+/* Points in another order in the file, each in a cell of its own, have the same bits; so has every mode. */
+static void test_mixed_attention(void)
+{
+    enum { POINTS = 500 };
+    struct pnet_compilation *native = compile(attention, 0),
+                            *voxel = compile(attention, PNET_VOXEL);
+    struct cloud cells = one_a_cell(POINTS);
+    int64_t order[POINTS], wrong = 0;
+    for (int64_t i = 0; i < POINTS; i++) order[i] = (i * 77 + 5) % POINTS;
+    struct cloud mixed = cloud_pick(&cells, order, POINTS);
+    float *want = infer(pnet_compilation_plan(native), &cells, 1),
+          *got = infer(pnet_compilation_plan(native), &mixed, 1),
+          *other = infer(pnet_compilation_plan(voxel), &cells, 1);
+    for (int64_t i = 0; i < POINTS; i++)
+        wrong += memcmp(got + 12 * i, want + 12 * order[i], 12 * sizeof *got) != 0;
+    CHECKF(wrong == 0, "%d of %d points differ", (int)wrong, (int)POINTS);
+    CHECK(memcmp(want, other, sizeof(float) * 12 * POINTS) == 0);
+    free(want);
+    free(got);
+    free(other);
+    cloud_free(&cells);
+    cloud_free(&mixed);
+    pnet_compilation_free(native);
+    pnet_compilation_free(voxel);
+}
+
 int main(void)
 {
     enum { CLOUDS = 5 };
@@ -252,7 +298,9 @@ int main(void)
         test_geometry(clouds, CLOUDS);
     }
     test_invariance(clouds, CLOUDS);
-    test_splitting(clouds, CLOUDS);
+    test_splitting(model, clouds, CLOUDS);
+    test_splitting(attention, clouds, CLOUDS);
+    test_mixed_attention();
     for (int i = 0; i < CLOUDS; i++) cloud_free(&clouds[i]);
     return check_end();
 }
