@@ -19,9 +19,10 @@ static const char usage[] =
     "Usage: pnet-bench layer 'EXPRESSION' [options]\n"
     "The time of each layer of an expression of the language, forward and backward with all "
     "gradients, as a training\n"
-    "runs it: medians. `x` has random features, one row a cell of `g`, a grid of 5 cm on the "
-    "surface of a ball; `p` is\n"
-    "the cloud. Values and gradients are checked first, as by pnet-bench net.\n"
+    "runs it: medians. `x` has random features that take a gradient, one row a cell of `g`, a grid "
+    "of 5 cm on the\n"
+    "surface of a ball; `p` is the cloud. Values and gradients are checked first, as by pnet-bench "
+    "net.\n"
     "\n"
     "  --points N          rows of x in each sample (20000)\n"
     "  --queries R         instead: the cloud has R x R points on a ball R cells of 5 cm across, "
@@ -163,10 +164,11 @@ static enum pnet_status make_scene(const struct options *o, struct scene *s, str
     return st;
 }
 
-/* Is the step a layer of the expression? Pooling to `x`, and the loss, are not. */
+/* Is the step a layer of the expression? What makes `x`, and the loss, are not. */
 static bool of_expression(const struct net_result *r, int i)
 {
-    return i > 0 && i + 2 < r->step_count;
+    const char *path = r->steps[i].path;
+    return strncmp(path, "layer.", 6) == 0 && strncmp(path, "layer.x.", 8) != 0;
 }
 
 static void print_rate(const struct options *o, const struct net_step *s)
@@ -239,9 +241,9 @@ int pnet_bench_layer(int argc, char **argv)
     const char *expression = read_options(argc, argv, &o);
     int length = snprintf(text, sizeof text,
         "pnet 1\ninput cloud { xyz : position  f : feature[%d] }\nnet layer(p: cloud) {\n"
-        "  g = grid(p, 5cm)\n  x = p.f -> pool(mean, to=g)\n  return %s\n}\ny = layer(cloud)\n"
-        "loss l = mse(y, y -> scale(0))\n",
-        o.channels, expression);
+        "  g = grid(p, 5cm)\n  x = p.f -> linear(%d) -> pool(mean, to=g)\n  return %s\n}\n"
+        "y = layer(cloud)\nloss l = mse(y, y -> scale(0))\n",
+        o.channels, o.channels, expression);
     if (length >= TEXT) fail_usage("EXPRESSION is too long");
     o.net.text = text;
     if (pnet_device_check(o.net.where, &e) || pnet_device_enter(o.net.where, &e) ||

@@ -42,6 +42,15 @@ run 0 layer 'x -> linear(8) -> drop_path(1, each=sample)' --points 300 --repeat 
 valid_json "$out"
 prints '"layer":"drop_path"'
 
+# Layers without weights, of other levels too, and of positions alone; each has a gradient.
+for layer in 'x -> interpolate(to=level(p))' 'x -> pool(max, to=sample) -> expand(g)' 'x -> dropout(0.5)' 'x * x' \
+    'p.xyz -> linear(24) -> attend(1, order="hilbert", cell=5cm)'; do
+    run 0 layer "$layer" --points 300 --repeat 3 --json
+    valid_json "$out"
+    check "$layer: layers with times" test "$(grep -oE '"forward_ms":[0-9.e-]+,"backward_ms":[0-9.e-]*[1-9]' "$out" | wc -l)" = \
+        "$(case $layer in *' -> '*' -> '*) echo 2 ;; *) echo 1 ;; esac)"
+done
+
 # A cloud without points has no distances.
 echo 'x y z' >"$work/none.csv"
 for study in orders map; do
