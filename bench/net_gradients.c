@@ -159,9 +159,8 @@ int pnet_bench_net_gradients_run(const struct net_options *o, const struct scene
     if (!st && o->write) st = pnet_bench_net_write(o->write, o, &g, &e);
     if (st) fprintf(stderr, "pnet-bench net: %s\n", e.message);
     for (int k = 0; k < NET_PRECISIONS && !st; k++)
-        if (g.has[k] &&
-            !pnet_bench_net_near((enum pnet_precision)k, bench_off(g.losses[k], g.loss),
-                pnet_bench_net_sums_error(&g.all.sums[k])))
+        if (g.has[k] && !pnet_bench_net_near((enum pnet_precision)k, bench_off(g.losses[k], g.loss),
+                            pnet_bench_net_sums_error(&g.all.sums[k])))
             st = PNET_FAILED;
     pnet_bench_net_gradients_free(&g);
     return (int)st;

@@ -247,7 +247,8 @@ static void print(const struct options *o, const struct scene *s, const struct r
     double n = (double)s->level.rows;
     printf("%lld points in %d sample%s, voxels of %g m, buckets of %d, scopes of %d buckets, times "
            "on %s\n",
-        (long long)s->level.rows, s->level.samples, s->level.samples == 1 ? "" : "s", o->cell, o->bucket, o->scope, device_name(o));
+        (long long)s->level.rows, s->level.samples, s->level.samples == 1 ? "" : "s", o->cell,
+        o->bucket, o->scope, device_name(o));
     printf("%-22s %10s %10s %10s %10s %10s %8s\n", "order", "bucket m", "scope m", "made in ms",
         "crowded %", "placeless %", "tries");
     for (int k = 0; k < count; k++) {

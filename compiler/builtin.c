@@ -69,9 +69,10 @@ struct value pnet_builtin_grid(
         if (items[i].kind != V_NUMBER || items[i].unit != PNET_UNIT_LENGTH ||
             items[i].number < 1e-6 || items[i].number > 1e5) {
             bool length = items[i].kind == V_NUMBER && items[i].unit == PNET_UNIT_LENGTH;
-            struct pnet_diag *d = ERROR(c, at, "a cell size is a length from 1e-6 m to 100 km, not %s",
-                length ? pnet_arena_printf(&c->arena, "%.10gm", items[i].number)
-                       : pnet_value_text(c, items[i]));
+            struct pnet_diag *d =
+                ERROR(c, at, "a cell size is a length from 1e-6 m to 100 km, not %s",
+                    length ? pnet_arena_printf(&c->arena, "%.10gm", items[i].number)
+                           : pnet_value_text(c, items[i]));
             if (items[i].kind == V_NUMBER && !items[i].unit)
                 pnet_diag_help(d, "write %gcm, or %gm", items[i].number * 100, items[i].number);
             return unknown;

@@ -39,7 +39,8 @@ static const char attention[] =
     "  b = b -> linear(48) -> attend(1, order=z_mod, bucket=16, scope=1, stride=3)\n"
     "  d = b -> pool(max, to=c[1]) -> linear(24) -> attend(1, bucket=16, scope=2, shift=1)\n"
     "  e = p.rgb -> linear(24) -> attend(1, order=hilbert_trans, bucket=16, scope=4, cell=3cm)\n"
-    "  return cat(a, b -> upsample(to=g), d -> upsample(to=g), e -> pool(mean, to=g)) -> linear(12)\n"
+    "  return cat(a, b -> upsample(to=g), d -> upsample(to=g), e -> pool(mean, to=g)) -> "
+    "linear(12)\n"
     "}\n"
     "y = n(cloud)\n";
 
