@@ -1,7 +1,7 @@
 /* Dense products of few rows in 16 bits with a matrix of many input channels, which does not fit in shared memory. A block of
    threads has 128 rows and 64 output channels; input channels come by 64 at a time, rows in stages of shared memory, weights
    through registers, where they are narrowed. */
-#include "kernels/cuda/base/launch.cuh"
+#include "kernels/cuda/base/early.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 
@@ -150,6 +150,7 @@ static __global__ __launch_bounds__(THREADS, 2) void deep_rows(const __grid_cons
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ __align__(1024) unsigned char memory[];
+    wait_for_earlier();
     int64_t live = pnet_live(d.rows), row0 = (int64_t)blockIdx.x * ROWS;
     int column0 = (int)blockIdx.y * COLUMNS, steps = (d.cin + DEPTH - 1) / DEPTH;
     uint32_t shared = shared_base(memory);
@@ -173,6 +174,7 @@ static __global__ __launch_bounds__(THREADS, 2) void deep_rows(const __grid_cons
             shared + WEIGHTS + (uint32_t)(step % 2 * WEIGHT_STAGE));
     }
     copies_wait_but<0>();
+    let_next_come();
     write(d, sum, row0, live, column0);
 #endif
 }
@@ -184,7 +186,7 @@ template <bool BFLOAT, bool TRANSPOSED, typename T> static void launch(const con
         (unsigned)((p.cout + COLUMNS - 1) / COLUMNS));
     auto *kernel = deep_rows<BFLOAT, TRANSPOSED, T>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
-    kernel<<<grid, THREADS, BYTES, pnet_cuda_stream()>>>(d);
+    launch_early(kernel, grid, dim3(THREADS), BYTES, 1, d);
 }
 
 template <bool BFLOAT, typename T> static void launch_either(const conv_product &p)

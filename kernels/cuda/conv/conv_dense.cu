@@ -1,7 +1,7 @@
 /* Dense products of rows in 16 bits with one matrix. A block of threads keeps the weights of up to 128 output channels in
    shared memory. It copies batches of 128 rows there while two warpgroups multiply and write earlier ones. Rows whose
    width is no multiple of 16 bytes are read and written as contiguous memory (conv_flat.cuh). */
-#include "kernels/cuda/base/launch.cuh"
+#include "kernels/cuda/base/early.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
 #include "kernels/cuda/base/hopper.cuh"
@@ -33,7 +33,8 @@ template <typename T> struct dense {
     int cin, cout;
     const float *weight;
     bool transposed;
-    int tiles; /* of the output channels */
+    bool quads; /* of transposed weights, input channels: are they read four at a time? */
+    int tiles;  /* of the output channels */
     struct conv_end end;
 };
 
@@ -70,27 +71,46 @@ static __device__ __forceinline__ void copy_rows(
     }
 }
 
+/* Reads input channels c to c + 8 of a column. */
+template <bool QUADS, typename T>
+static __device__ __forceinline__ void read_weights(
+    const dense<T> &d, int column, int c, float (&w)[8])
+{
+    if constexpr (QUADS) {
+        const float *from = d.weight + (int64_t)column * d.cin + c;
+#pragma unroll
+        for (int k = 0; k < 8; k += 4) {
+            float4 v = {0, 0, 0, 0};
+            if (column < d.cout && c + k < d.cin)
+                v = __ldg(reinterpret_cast<const float4 *>(from + k));
+            w[k] = v.x, w[k + 1] = v.y, w[k + 2] = v.z, w[k + 3] = v.w;
+        }
+    } else {
+        const float *from =
+            d.weight + (d.transposed ? (int64_t)column * d.cin + c : (int64_t)c * d.cout + column);
+        int64_t step = d.transposed ? 1 : d.cout;
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            w[k] = column < d.cout && c + k < d.cin ? __ldg(from + k * step) : 0;
+    }
+}
+
 /* Rounds the weights and stores them as the matrix unit reads them: one row of input channels a column, zeros where there
    are none. */
-template <class C, typename T>
+template <class C, bool QUADS, typename T>
 static __device__ __forceinline__ void pack_weights(
     const dense<T> &d, unsigned char *weights, int column0)
 {
     const int units = C::DEEP * 8;
     bool in_units = is_even(d.cout);
-#pragma unroll 2
+#pragma unroll 4
     for (int i = threadIdx.x; i < C::COLUMNS * units; i += THREADS) {
         /* neighbouring threads read neighbours in memory */
         int n = d.transposed ? i / units : i % C::COLUMNS,
             unit = d.transposed ? i % units : i / C::COLUMNS;
         int column = column0 + (in_units ? conv_column_at(n) : n);
-        const float *from = d.weight + (d.transposed ? (int64_t)column * d.cin + unit * 8
-                                                     : (int64_t)unit * 8 * d.cout + column);
-        int64_t step = d.transposed ? 1 : d.cout;
         float w[8];
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            w[k] = column < d.cout && unit * 8 + k < d.cin ? __ldg(from + k * step) : 0;
+        read_weights<QUADS>(d, column, unit * 8, w);
         store_wide<8>((T *)(weights + unit / 8 * C::BLOCK + n * 128 + (unit % 8 ^ n % 8) * 16), w);
     }
 }
@@ -226,6 +246,7 @@ static __global__ __launch_bounds__(THREADS, 1) void dense_rows(const __grid_con
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ float bias[C::COLUMNS];
+    wait_for_earlier();
     int64_t live = pnet_live(d.rows), step = (int64_t)(gridDim.x / d.tiles) * ROWS;
     int64_t row0 = (int64_t)(blockIdx.x / d.tiles) * ROWS;
     int column0 = (int)(blockIdx.x % d.tiles) * C::COLUMNS;
@@ -239,7 +260,10 @@ static __global__ __launch_bounds__(THREADS, 1) void dense_rows(const __grid_con
         copies_commit();
     };
     for (int i = 0; i < C::STAGES - 1; i++) copy(i);
-    pack_weights<C>(d, memory + C::WEIGHTS, column0);
+    if (d.quads)
+        pack_weights<C, true>(d, memory + C::WEIGHTS, column0);
+    else
+        pack_weights<C, false>(d, memory + C::WEIGHTS, column0);
     for (int i = threadIdx.x; i < C::COLUMNS; i += THREADS)
         bias[i] = d.end.bias && column0 + i < d.cout ? d.end.bias[column0 + i] : 0;
     if (C::LAID < C::LEAVING && flat) /* the channels beyond the last ones stay zeros */
@@ -263,6 +287,7 @@ static __global__ __launch_bounds__(THREADS, 1) void dense_rows(const __grid_con
         copy(batch + C::STAGES - 1); /* to where the batch before this one was */
         product_wait();
         product_touch(sum);
+        if (row0 + (batch + 1) * step >= live) let_next_come();
         if (is_even(d.cout))
             write_units<C>(d, sum, bias, row0 + batch * step, live, column0);
         else
@@ -279,10 +304,11 @@ template <class C, typename T> static void launch(const conv_product &p)
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     int64_t batches = (p.set.rows.most + ROWS - 1) / ROWS,
             most = processors > tiles ? processors / tiles : 1;
-    dense<T> d = {p.set.rows, as<T>(p.in), p.cin, p.cout, p.weight, p.transposed, tiles, p.end};
+    dense<T> d = {p.set.rows, as<T>(p.in), p.cin, p.cout, p.weight, p.transposed,
+        p.transposed && fits<float, 4>(p.cin, p.weight), tiles, p.end};
     cudaFuncSetAttribute(dense_rows<C, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
-    dense_rows<C, T><<<(unsigned)(tiles * (batches < most ? batches : most)), THREADS, C::BYTES,
-        pnet_cuda_stream()>>>(d);
+    launch_early(dense_rows<C, T>, dim3((unsigned)(tiles * (batches < most ? batches : most))),
+        dim3(THREADS), C::BYTES, 1, d);
 }
 
 template <bool BFLOAT, int COLUMNS, typename T> static void launch_deep(const conv_product &p)

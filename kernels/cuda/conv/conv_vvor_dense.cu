@@ -2,7 +2,7 @@
    one tile of the sums. It copies 64 rows at a time to shared memory as two panels, and multiplies one panel by the other
    while it copies the next. The sums of shares are added in order. The number of shares depends on the true number of
    rows and on the widths alone, and so do the bits. */
-#include "kernels/cuda/base/launch.cuh"
+#include "kernels/cuda/base/early.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_flat.cuh"
 #include "kernels/cuda/base/hopper.cuh"
@@ -288,6 +288,7 @@ static __global__ __launch_bounds__(THREADS, 1) void outer_products(
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ __align__(1024) unsigned char memory[];
+    wait_for_earlier();
     int64_t live = pnet_live(rows);
     shares s = share_out(live, most);
     x.first = (int)blockIdx.x / tiles_b * C::ROWS;
@@ -296,6 +297,7 @@ static __global__ __launch_bounds__(THREADS, 1) void outer_products(
     if (begin >= live) return;
     float sum[C::WIDE / 2] = {};
     sum_rows<C>(sum, x, y, begin, end, memory);
+    let_next_come();
     float *to = partial + (int64_t)blockIdx.y * x.width * y.width;
     int warpgroup = threadIdx.x / 128;
     int a1 = x.first + (C::TALL ? warpgroup * 64 : 0) + threadIdx.x % 128 / 32 * 16 +
@@ -314,6 +316,8 @@ static __global__ __launch_bounds__(THREADS) void add_shares(
     conv_outer o, int most, const float *partial)
 {
     __shared__ double sums[LANES][ELEMENTS];
+    wait_for_earlier();
+    let_next_come();
     int lane = (int)threadIdx.x / ELEMENTS, at = (int)threadIdx.x % ELEMENTS;
     int64_t elements = (int64_t)o.cin * o.cout, n = (int64_t)blockIdx.x * ELEMENTS + at;
     int count = share_out(pnet_live(o.set.rows), most).count;
@@ -338,8 +342,8 @@ static void launch(const conv_outer &o, const dense_plan &p, void *work)
     const T *in = as<T>(o.in), *gout = as<T>(o.gout);
     side<T> x = {in, o.cin, fits<T, 4>(o.cin, in), !fits<T, 8>(o.cin, in), 0},
             y = {gout, o.cout, fits<T, 4>(o.cout, gout), !fits<T, 8>(o.cout, gout), 0};
-    outer_products<C, T><<<grid, THREADS, C::BYTES, pnet_cuda_stream()>>>(
-        o.set.rows, x, y, p.most, p.tiles_b, (float *)work);
+    launch_early(outer_products<C, T>, grid, dim3(THREADS), C::BYTES, 1, o.set.rows, x, y, p.most,
+        p.tiles_b, (float *)work);
 }
 
 template <conv_form FORM, way WAY, typename T>
@@ -391,6 +395,6 @@ void pnet_cuda_dense_vvor(const conv_outer &o, enum pnet_precision precision, vo
     dense_plan p = pnet_cuda_conv_dense_plan(o.set.rows, o.cin, o.cout);
     int64_t blocks = ((int64_t)o.cin * o.cout + ELEMENTS - 1) / ELEMENTS;
     if (p.shares > 0) launch_precision(o, p, precision, work);
-    add_shares<<<(unsigned)blocks, THREADS, 0, pnet_cuda_stream()>>>(
-        o, p.most, (const float *)work);
+    launch_early(
+        add_shares, dim3((unsigned)blocks), dim3(THREADS), 0, 1, o, p.most, (const float *)work);
 }

@@ -7,11 +7,6 @@ extern "C" {
 #include "kernels/cuda/norm/norm.cuh"
 #include "kernels/cuda/norm/norm_rows.cuh"
 
-enum {
-    LAYER_RESIDENT =
-        2, /* blocks of a processor: what a lane keeps of the gradient fits in half of the registers */
-};
-
 /* What numbers of a row are added in. Features in 16 bits are rounded much more than sums in float are; conversions to double would
    take longer than all else. */
 template <class T> using row_sum = typename std::conditional<sizeof(T) == 4, double, float>::type;
@@ -299,8 +294,9 @@ static __device__ __forceinline__ void leave_chunk(
     }
 }
 
+/* Two blocks a processor, where sums in double leave enough registers. */
 template <class T, int V, int PACKS>
-static __global__ void __launch_bounds__(THREADS, LAYER_RESIDENT)
+static __global__ void __launch_bounds__(THREADS, sizeof(T) * V * PACKS < 64 ? 2 : 1)
     layer_gradient_kernel(const __grid_constant__ layer_gradient d)
 {
     wait_for_earlier();
