@@ -14,8 +14,8 @@ enum {
     BATCH = 64, /* rows multiplied at once */
     SHARE_ROWS = DENSE_SHARE_ROWS,
     SHARED_BYTES = 1 << 17, /* of the batches that are on their way */
-    ELEMENTS = 32,          /* of a block that adds shares */
-    LANES = THREADS / ELEMENTS,
+    MOST_LANES = 8,         /* that add the shares of an element */
+    SHARES_LANE = 8,        /* of a lane, at least, if there are several lanes */
 };
 
 /* How many rows shares have, and how many there are. */
@@ -312,9 +312,11 @@ static __global__ __launch_bounds__(THREADS, 1) void outer_products(
 }
 
 /* gweight (+)= the sum of all shares. Of each element a thread adds every LANES-th share. */
+template <int LANES>
 static __global__ __launch_bounds__(THREADS) void add_shares(
     conv_outer o, int most, const float *partial)
 {
+    const int ELEMENTS = THREADS / LANES;
     __shared__ double sums[LANES][ELEMENTS];
     wait_for_earlier();
     let_next_come();
@@ -325,12 +327,25 @@ static __global__ __launch_bounds__(THREADS) void add_shares(
     if (n < elements)
 #pragma unroll 8
         for (int s = lane; s < count; s += LANES) sum += (double)partial[s * elements + n];
-    sums[lane][at] = sum;
-    __syncthreads();
-    if (lane > 0 || n >= elements) return;
-    for (int l = 1; l < LANES; l++) sum += sums[l][at];
-    float *to = o.gweight + (o.transposed ? n % o.cout * o.cin + n / o.cout : n);
-    *to = o.add ? *to + (float)sum : (float)sum;
+    if constexpr (LANES > 1) {
+        sums[lane][at] = sum;
+        __syncthreads();
+        if (lane > 0) return;
+        for (int l = 1; l < LANES; l++) sum += sums[l][at];
+    }
+    if (n < elements) o.gweight[n] = o.add ? o.gweight[n] + (float)sum : (float)sum;
+}
+
+/* Lanes are as many as the widths ask for, whatever the rows are. */
+template <int LANES> static void launch_adding(const conv_outer &o, int most, const float *partial)
+{
+    if (LANES > 1 && most <= LANES / 2 * SHARES_LANE) {
+        launch_adding<(LANES > 1 ? LANES / 2 : 1)>(o, most, partial);
+        return;
+    }
+    const int ELEMENTS = THREADS / LANES;
+    int64_t blocks = ((int64_t)o.cin * o.cout + ELEMENTS - 1) / ELEMENTS;
+    launch_early(add_shares<LANES>, dim3((unsigned)blocks), dim3(THREADS), 0, 1, o, most, partial);
 }
 
 template <class C, typename T>
@@ -390,11 +405,21 @@ static void launch_precision(
     }
 }
 
-void pnet_cuda_dense_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
+/* The same with the sides exchanged, where the result is to be transposed: sums then lie as the result does. */
+static conv_outer straight(conv_outer o)
 {
+    if (!o.transposed) return o;
+    conv_outer turned = o;
+    turned.in = o.gout, turned.gout = turned.gout_matrix = o.in;
+    turned.cin = o.cout, turned.cout = o.cin;
+    turned.transposed = false;
+    return turned;
+}
+
+void pnet_cuda_dense_vvor(const conv_outer &outer, enum pnet_precision precision, void *work)
+{
+    conv_outer o = straight(outer);
     dense_plan p = pnet_cuda_conv_dense_plan(o.set.rows, o.cin, o.cout);
-    int64_t blocks = ((int64_t)o.cin * o.cout + ELEMENTS - 1) / ELEMENTS;
     if (p.shares > 0) launch_precision(o, p, precision, work);
-    launch_early(
-        add_shares, dim3((unsigned)blocks), dim3(THREADS), 0, 1, o, p.most, (const float *)work);
+    launch_adding<MOST_LANES>(o, p.most, (const float *)work);
 }
