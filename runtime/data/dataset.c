@@ -83,7 +83,7 @@ int32_t pnet_dataset_label(const struct pnet_dataset *d, int64_t raw)
             high = middle;
     }
     if (!d->mapped && raw >= 0 && raw < d->class_count) return (int32_t)raw;
-    return d->ignore_others ? PNET_LABEL_IGNORED : PNET_LABEL_NONE;
+    return d->others;
 }
 
 static enum pnet_status check_field(const struct pnet_dataset *d, const char *input,
@@ -141,9 +141,8 @@ void pnet_entry_name(const struct pnet_entry *entry, char *name, int size)
         snprintf(name, (size_t)size, "%s[%" PRId64 "]", entry->cloud, entry->row);
 }
 
-/* Makes the error for missing labels; its message lists the fields of `c`. */
-static enum pnet_status no_labels(const struct pnet_dataset *d, const struct pnet_entry *entry,
-    const struct pnet_cloud *c, struct pnet_error *e)
+enum pnet_status pnet_dataset_no_labels(const struct pnet_dataset *d,
+    const struct pnet_entry *entry, const struct pnet_cloud *c, struct pnet_error *e)
 {
     char name[512], fields[512] = "x, y, z";
     pnet_entry_name(entry, name, sizeof name);
@@ -183,7 +182,7 @@ enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_spl
         if (status) return status;
         if (tell && *warning) tell(context, warning);
         if (!l.label_count && l.cloud.rows)
-            status = no_labels(d, &d->entries[split][i], &l.cloud, e);
+            status = pnet_dataset_no_labels(d, &d->entries[split][i], &l.cloud, e);
         if (status) {
             pnet_labelled_free(&l);
             return status;

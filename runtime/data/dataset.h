@@ -15,7 +15,7 @@
      val:  [{cloud: all/s*.ply, keep_every: 10}]  # number 0, 10, 20 ... of those listed
      test: [{cloud: all/s*.ply, drop_every: 10}]  # the others
      map: {0: ignore, 10: car, 252: car}          # raw label: class, its index, or `ignore`
-     map_other: ignore                            # raw labels not listed; else an error
+     map_other: ignore                            # raw labels not listed, or a class; else an error
      ignore: [255]                                # raw labels that are ignored
      columns: [x, y, z, red, green, blue]         # names for nameless columns
 
@@ -124,8 +124,9 @@ struct pnet_dataset {
     int64_t *raw; /* [map_count] ascending */
     int32_t *raw_class;
     int map_count;
-    bool mapped;        /* there is a `map`: raw labels are not indices */
-    bool ignore_others; /* map_other: ignore */
+    bool mapped; /* there is a `map`: raw labels are not indices */
+    int32_t
+        others; /* map_other: the class of raw labels that are not listed, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
     char **columns;
     int column_count;
     struct pnet_array *arrays;
@@ -187,6 +188,10 @@ struct pnet_loaded_pair {
 enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e);
 void pnet_loaded_pair_free(struct pnet_loaded_pair *p);
+
+/* Makes the error for a cloud of a segmentation that has points and no labels, PNET_BAD_DATA; its message lists the fields. */
+enum pnet_status pnet_dataset_no_labels(const struct pnet_dataset *d,
+    const struct pnet_entry *entry, const struct pnet_cloud *c, struct pnet_error *e);
 
 /* Writes the name of an entry for messages: its path, followed by [row] for arrays; "A to B" for pairs. */
 void pnet_entry_name(const struct pnet_entry *entry, char *name, int size);

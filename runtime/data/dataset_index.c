@@ -96,7 +96,7 @@ static void refuse_class(struct pnet_index *r, const struct pnet_yaml_node *n, c
         near ? "; did you mean `" : "", near ? near : "", near ? "`?" : "");
 }
 
-/* Reads the right side of a `map` item: a class, its index, or `ignore`. */
+/* Reads the right side of a `map` item, or of `map_other`: a class, its index, or `ignore`. */
 static int32_t read_target(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     const char *text = pnet_yaml_string(r->y, n, "ignore");
@@ -145,9 +145,8 @@ static void read_map(struct pnet_index *r, const struct pnet_yaml_node *root)
     const struct pnet_yaml_node *map = pnet_yaml_get(root, "map"),
                                 *ignore = pnet_yaml_get(root, "ignore");
     const struct pnet_yaml_node *others = pnet_yaml_get(root, "map_other");
-    static const char *const other_words[] = {"ignore"};
     int count = 0;
-    r->d->ignore_others = others && pnet_yaml_choice(r->y, others, other_words, 1, 0) == 0;
+    if (others) r->d->others = read_target(r, others);
     r->d->mapped = map != NULL;
     if (map && map->kind != PNET_YAML_MAP)
         pnet_yaml_fail(r->y, map, "map: expected `raw label: class` pairs");
@@ -501,7 +500,10 @@ static enum pnet_status finish(
 {
     struct pnet_index r = {.y = y, .d = calloc(1, sizeof *r.d), .folder = pnet_path_folder(path)};
     enum pnet_status status = PNET_OK;
-    if (r.d) r.d->path = strdup(path);
+    if (r.d) {
+        r.d->path = strdup(path);
+        r.d->others = PNET_LABEL_NONE;
+    }
     if (r.d && r.d->path && r.folder) {
         read_root(&r, pnet_yaml_root(y));
         status = pnet_yaml_end(y, e);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 256 };
+enum { NAME_MOST = 256, SCALED_MOST = 512 };
 
 /* The source of one channel. */
 struct channel {
@@ -154,8 +154,26 @@ static enum pnet_status resolve(const struct pnet_input_source *s, const struct 
     return say_missing(input, f, c, path, *rule < 0 ? "field" : name, e);
 }
 
+/* Writes what the run config says to divide colours up to 255. */
+static void say_scale(const struct pnet_input *input, const struct pnet_input_field *f,
+    const struct pnet_input_source *s, int rule, char text[SCALED_MOST])
+{
+    char names[3][NAME_MOST];
+    bool colour;
+    for (int i = 0; i < 3; i++) {
+        if (s)
+            snprintf(names[i], NAME_MOST, "%s", s->names[i]);
+        else
+            rule_name(f, rule, i, names[i], &colour);
+    }
+    snprintf(text, SCALED_MOST,
+        "inputs: {%.80s: {%.80s: {field: [%.80s, %.80s, %.80s], scale: 1/255}}}", input->name,
+        f->name, names[0], names[1], names[2]);
+}
+
+/* `scaled` is what the run config says to scale a colour; NULL: the channel is no colour. */
 static enum pnet_status fill(const struct channel *from, const struct pnet_cloud *c,
-    const char *path, bool capped, float *out, int width, struct pnet_error *e)
+    const char *path, const char *scaled, float *out, int width, struct pnet_error *e)
 {
     static const char *const axes[] = {"x", "y", "z"};
     assert(from->field || (from->axis >= 0 && from->axis < 3));
@@ -168,12 +186,12 @@ static enum pnet_status fill(const struct channel *from, const struct pnet_cloud
         if (!isfinite(value))
             return pnet_error_set(
                 e, PNET_BAD_DATA, "%s: row %" PRId64 ": %s is not finite", path, file_row, name);
-        if (capped && value > 1)
+        if (scaled && value > 1)
             return pnet_error_set(e, PNET_BAD_DATA,
                 "%s: row %" PRId64
                 ": the colour %s is %g, and real numbers are expected to reach 1 at most\n"
-                "  help: give the scale in the run config: {field: [%s, ..], scale: 1/255}",
-                path, file_row, name, (double)value, name);
+                "  help: give the scale in the run config, %s",
+                path, file_row, name, (double)value, scaled);
         out[row * width] = value;
     }
     return PNET_OK;
@@ -184,6 +202,7 @@ enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
     const struct pnet_cloud *c, const char *path, float *out, struct pnet_error *e)
 {
     const struct pnet_input_source *s = find_source(m, input, field);
+    char scaled[SCALED_MOST];
     int rule = -1;
     if (s && !s->count) {
         int64_t n = (field->per_cloud ? 1 : c->rows) * field->width;
@@ -198,8 +217,10 @@ enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
     for (int i = 0; i < field->width; i++) {
         struct channel from;
         enum pnet_status status = resolve(s, input, field, c, path, i, &rule, &from, e);
-        bool capped = s ? s->colour : rule == 1 || rule == 2;
-        if (!status) status = fill(&from, c, path, capped, out + i, field->width, e);
+        bool colour = s ? s->colour : rule == 1 || rule == 2;
+        if (colour) say_scale(input, field, s, rule, scaled);
+        if (!status)
+            status = fill(&from, c, path, colour ? scaled : NULL, out + i, field->width, e);
         if (status) return status;
     }
     return PNET_OK;

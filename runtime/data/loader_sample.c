@@ -108,6 +108,21 @@ static bool wants_labels(const struct pnet_sample_source *s)
     return false;
 }
 
+/* Does a class field take the labels of points from the data set, where the cloud has none? */
+static bool misses_labels(const struct pnet_sample_source *s, const struct pnet_labelled *l)
+{
+    const struct pnet_input *input = &s->o.inputs[s->roles.source];
+    if (s->o.data->task != PNET_SEGMENTATION || l->label_count || !l->cloud.rows) return false;
+    for (int i = 0; i < input->field_count; i++) {
+        const struct pnet_input_field *f = &input->fields[i];
+        const char *name;
+        if (f->kind != PNET_INPUT_CLASS || f->unused) continue;
+        pnet_input_map_class(s->o.map, input, f, &name);
+        if (!name) return true;
+    }
+    return false;
+}
+
 static void warn(struct pnet_sample_source *s, int64_t cloud, const char *text)
 {
     if (!text[0] || !s->o.warn) return;
@@ -161,8 +176,11 @@ static enum pnet_status load_single(
     if (status) return status;
     warn(s, index, warning);
     pnet_entry_name(entry_at(s, index), name, NAME_MOST);
-    status = pnet_sample_source_make(
-        s, s->roles.source, &l.cloud, l.labels, l.label_count, name, made, e);
+    if (misses_labels(s, &l))
+        status = pnet_dataset_no_labels(s->o.data, entry_at(s, index), &l.cloud, e);
+    else
+        status = pnet_sample_source_make(
+            s, s->roles.source, &l.cloud, l.labels, l.label_count, name, made, e);
     pnet_labelled_free(&l);
     return status;
 }

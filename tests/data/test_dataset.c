@@ -127,6 +127,7 @@ static void test_errors(const struct folder *f)
     expect_bad(
         f, head, "map: {1: wal}\n", "4: `wal` is none of the 3 classes; did you mean `wall`?");
     expect_bad(f, head, "map: {1: 3}\n", "4: `3` is none of the 3 classes");
+    expect_bad(f, head, "map_other: others\n", "4: `others` is none of the 3 classes");
     expect_bad(f, head, "map: {1: wall}\nignore: [1]\n", "5: the raw label 1 is there twice");
     expect_bad(f, head, "map: {1: wall, 01: floor}\n", "4: the raw label 1 is there twice");
     expect_bad(f, head, "columns: [x, z, y]\n", "4: columns: the first three are x, y and z");
@@ -180,7 +181,7 @@ static void expect_load_error(const struct folder *f, const char *rest, const ch
 static void test_labels(const struct folder *f)
 {
     static const int32_t plain[] = {0, 1, 2}, kitti[] = {1, 2, 0}, mapped[] = {2, -1, 0},
-                         dropped[] = {0, 2};
+                         others[] = {0, 2, 2}, indices[] = {1, -1, 1}, dropped[] = {0, 2};
     struct pnet_error e;
     int64_t shape[] = {3, 1}, labels[] = {0, 1, 2}, beyond[] = {0, 3, 2};
     CHECK(!pnet_npy_write(folder_path(f, "l.npy"), PNET_I64, 2, shape, labels, &e));
@@ -202,6 +203,12 @@ static void test_labels(const struct folder *f)
         "columns: [x, y, z, kind]\nlabel_field: kind\nmap_other: ignore\nmap: {5: 2, 7: wall}\n"
         "train: [in.txt]\n",
         mapped, 3);
+    /* Labels that are not listed may be a class, with a map or without. */
+    expect_labels(f,
+        "columns: [x, y, z, label]\nmap: {5: wall}\nmap_other: chair\ntrain: [in.txt]\n", others,
+        3);
+    expect_labels(
+        f, "columns: [x, y, z, label]\nignore: [6]\nmap_other: 1\ntrain: [in.txt]\n", indices, 3);
     /* Points that are dropped take their labels with them. */
     expect_labels(f, "train: [{cloud: nan.txt, labels: l.npy}]\n", dropped, 2);
     expect_labels(f, "train: [{cloud: nan.txt, labels: l.txt}]\n", dropped, 2);

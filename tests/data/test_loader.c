@@ -274,6 +274,20 @@ static void test_errors(const struct folder *f)
     }
     pnet_dataset_free(d);
 
+    /* A cloud without the field of labels: the message says which it is, and what there is. */
+    folder_print(f, "bare.ply",
+        "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\n"
+        "property float z\nproperty float heat\nproperty int labels\nend_header\n0 0 0 1 0\n");
+    d = read_index(f, "bare.ply");
+    struct pnet_loader_options bare = options(d);
+    struct pnet_loader *none = open_loader(&bare);
+    CHECK(pnet_loader_next(none, &b, &e) == PNET_BAD_DATA && !b);
+    CHECKF(strstr(e.message, "bare.ply: no labels: there is no field `label` (label_field of ") &&
+               strstr(e.message, "; the fields are x, y, z, heat, labels"),
+        "%s", e.message);
+    pnet_loader_free(none);
+    pnet_dataset_free(d);
+
     /* Empty clouds fail, or are left out; a batch of nothing else is passed over. */
     d = read_index(f, "nan.txt, nan.txt, nan.txt, nan.txt, c00.txt, nan.txt");
     struct pnet_loader_options o = options(d);

@@ -98,7 +98,10 @@ static void test_values(void)
     add("red", PNET_F32, 1, 1.5);
     add("green", PNET_F32, 1, 1);
     add("blue", PNET_F32, 1, 1);
-    expect_error("rgb", 3, "{}", "row 2: the colour red is 1.5");
+    expect_error("rgb", 3, "{}",
+        "row 2: the colour red is 1.5, and real numbers are expected to reach 1 at most\n"
+        "  help: give the scale in the run config, inputs: {cloud: {rgb: {field: [red, green, "
+        "blue], scale: 1/255}}}");
     expect("rgb", 3, "inputs: {cloud: {rgb: {field: [red, green, blue]}}}",
         (float[]){1, 1, 1, 1.5, 1, 1});
     add("heat", PNET_F32, 1, INFINITY);
