@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct inference {
     const struct pnet_plan *plan;
@@ -347,6 +348,18 @@ static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet
     return PNET_OK;
 }
 
+/* Refuses a file for the results of many clouds, and a new folder that is called as one. */
+static enum pnet_status check_folder(const char *output, struct pnet_error *e)
+{
+    struct stat s;
+    bool there = stat(output, &s) == 0;
+    if (there ? S_ISDIR(s.st_mode) : !pnet_cloud_written_as(output)) return PNET_OK;
+    return pnet_error_set(e, PNET_USAGE,
+        "%s: the results of a folder, a pattern or several clouds go to a folder: -o FOLDER, and "
+        "--format ply, npy ... for the files in it",
+        output);
+}
+
 /* Checks that a file with this suffix can hold the result, before the network runs. */
 static enum pnet_status check_ending(
     const char *name, const struct pnet_plan *p, struct pnet_error *e)
@@ -389,7 +402,8 @@ static enum pnet_status infer_all(
     snprintf(path, sizeof path, ".%s", format);
     enum pnet_status st = output ? check_ending(many ? path : output, f->plan, e) : PNET_OK;
     if (st || !many) return st ? st : infer_one(f, inputs->items, output, e);
-    if (output) st = check_stems(inputs, e);
+    if (output) st = check_folder(output, e);
+    if (!st && output) st = check_stems(inputs, e);
     if (!st && output) st = pnet_make_folder(output, e);
     for (int64_t i = 0; i < inputs->count && !st; i++) {
         int length;

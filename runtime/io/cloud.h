@@ -69,6 +69,9 @@ enum pnet_status pnet_cloud_parse_columns(
     const char *text, char ***columns, int *column_count, struct pnet_error *e);
 void pnet_cloud_free_columns(char **columns, int column_count);
 
+/* Tells whether a name ends as one of the formats that pnet_cloud_write writes. */
+bool pnet_cloud_written_as(const char *path);
+
 /* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (float32 matrix: x y z and the
    fields), .bin (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` behind it), .xyz .txt .csv .pts (text, every
    number in full); "-" is PLY on standard output. Written to a temporary name in the same folder, synced, renamed:

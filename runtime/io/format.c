@@ -141,12 +141,23 @@ enum pnet_status pnet_cloud_read(
     return pnet_cloud_read_columns(path, NULL, 0, c, warning, e);
 }
 
+/* Returns the format that a name asks for, or NULL. */
+static const struct format *format_of(const char *path)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i].write && has_ending(&formats[i], path)) return &formats[i];
+    return NULL;
+}
+
+bool pnet_cloud_written_as(const char *path)
+{
+    return format_of(path) != NULL;
+}
+
 enum pnet_status pnet_cloud_write(
     const char *path, const struct pnet_cloud *c, struct pnet_error *e)
 {
-    const struct format *f = strcmp(path, "-") == 0 ? &formats[0] : NULL;
-    for (int i = 0; i < FORMATS && !f; i++)
-        if (formats[i].write && has_ending(&formats[i], path)) f = &formats[i];
+    const struct format *f = strcmp(path, "-") == 0 ? &formats[0] : format_of(path);
     if (!f)
         return pnet_error_set(e, PNET_USAGE,
             "%.500s: expected a name ending in .ply .pcd .npy .bin .xyz .txt .csv or .pts", path);

@@ -319,6 +319,17 @@ static enum pnet_status refuse_plan(const struct trainer *t, const char *path, s
 }
 
 /* Restores parameters, optimiser and position from the last checkpoint, or says why the training does not fit it. */
+/* A run that went further than it is asked to go is left as it is. */
+static void tell_if_beyond(const struct trainer *t)
+{
+    char text[300];
+    if (!t->o->warn || t->step <= t->steps) return;
+    snprintf(text, sizeof text,
+        "%.100s has made %lld steps, and %lld are asked for: nothing is trained", t->o->folder,
+        (long long)t->step, (long long)t->steps);
+    t->o->warn(t->o->context, text);
+}
+
 static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
 {
     const struct pnet_checkpoint *c = t->last;
@@ -355,6 +366,7 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
         t->unskipped = counter(c, "unskipped");
         if (t->o->target.precision == PNET_FP16 && counter(c, "loss_scale") > 0)
             t->loss_scale = (double)counter(c, "loss_scale");
+        tell_if_beyond(t);
     }
     pnet_checkpoint_free(t->last);
     t->last = NULL;

@@ -79,7 +79,11 @@ run 4 infer $model --weights "$work/run" --input "$work/*.laz" -o "$work/none" -
 says 'no file is called'
 run 2 infer $model --weights "$work/run" --input "$work/rooms/train" --input "$work/rooms/train/000001.ply" -o "$work/none" -q
 says 'would both be written'
-check "nothing is made" test ! -e "$work/none"
+for output in "$work/none.ply" "$whole"; do
+    run 2 infer $model --weights "$work/run" --input "$work/rooms/train" -o "$output" -q
+    says "$output: the results of a folder, a pattern or several clouds go to a folder"
+done
+check "nothing is made" test ! -e "$work/none" -a ! -e "$work/none.ply"
 
 # What does not fit.
 for wrong in rgb rgb= =red rgb=a,b rgb=a,,b rgb=1e40; do infer 2 "$whole" "$work/none.npy" --map "$wrong"; done

@@ -101,6 +101,11 @@ check "and nothing else" test "$(wc -l <"$err")" = 3
 check "the config in force is kept" grep -qxF 'lr: 0.03' "$work/on/config.yaml"
 check "the report says where it went on" grep -qF '<td>step 4</td>' "$work/on/report.html"
 check "times go on" awk -F '"time_s":' '/gradient_norm/ { t = $2 + 0; if (t < last) exit 1; last = t }' "$work/on/metrics.jsonl"
+cp "$work/on/last/weights.safetensors" "$work/six"
+run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --steps 5
+says "on has made 6 steps, and 5 are asked for: nothing is trained"
+check "fewer steps leave the weights" cmp "$work/on/last/weights.safetensors" "$work/six"
+run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --steps 6
 # params in another order, and given twice, are the same
 run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --set c=3 --set v=8cm --set c=10
 
