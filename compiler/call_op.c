@@ -27,6 +27,16 @@ static int find_choice(const char *choices, const char *word)
     return -1;
 }
 
+bool pnet_is_choice(const char *word)
+{
+    for (int k = 0; k < pnet_op_count; k++)
+        for (int i = 0; i < PNET_MAX_ARGS && pnet_ops[k]->args[i].name; i++) {
+            const struct pnet_arg *a = &pnet_ops[k]->args[i];
+            if (a->type == PNET_ARG_CHOICE && find_choice(a->choices, word) >= 0) return true;
+        }
+    return false;
+}
+
 bool pnet_default_attrs(
     struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr)
 {
@@ -54,6 +64,14 @@ static bool wrong_type(struct pnet_compilation *c, struct pnet_span span, const 
 {
     struct pnet_diag *d = ERROR(c, span, "%s() takes %s for %s", op->name, wanted, arg->name);
     pnet_diag_label(d, "this is %s", pnet_value_text(c, v));
+    bool features = arg->type == PNET_ARG_VALUE || arg->type == PNET_ARG_VALUES;
+    if (features && v.kind == V_LIST && v.count)
+        pnet_diag_help(d, "take one of its items, from [0] to [%d]", v.count - 1);
+    else if (features && v.kind == V_CLOUD)
+        pnet_diag_help(d, "take one of its fields: %s.%s", c->plan.inputs[v.index].name,
+            c->plan.inputs[v.index].fields[0].name);
+    else if (arg->type == PNET_ARG_LEVEL && v.kind == V_CLOUD)
+        pnet_diag_help(d, "write level(%s)", c->plan.inputs[v.index].name);
     return false;
 }
 

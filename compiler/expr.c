@@ -241,6 +241,8 @@ static struct value unknown_name(
         pnet_diag_help(d, "did you mean %s?", near);
     else if (pnet_op_find(e->name) || pnet_map_find(&c->definition_names, e->name))
         pnet_diag_help(d, "'%s' is a layer: call it, %s(..)", e->name, e->name);
+    else if (pnet_is_choice(e->name))
+        pnet_diag_help(d, "write \"%s\" to pass the word on", e->name);
     return unknown;
 }
 

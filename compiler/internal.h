@@ -198,6 +198,8 @@ struct value pnet_evaluate_operator(struct pnet_compilation *c, struct scope *s,
 struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
     const struct pnet_span *arg_spans, const char *name);
+/* Is it a word that an argument of a layer takes, such as mean or hilbert? */
+bool pnet_is_choice(const char *word);
 bool pnet_default_attrs(
     struct pnet_compilation *c, const struct pnet_op *op, struct pnet_attr *attr);
 

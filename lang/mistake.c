@@ -246,8 +246,13 @@ void pnet_mistake_report(const struct pnet_mistake *m)
     struct pnet_diag *d = pnet_diag_new(diags, PNET_ERROR, t->span, "%s", message);
     if (is_reserved_name(m, &word)) {
         struct pnet_span span = span_at(m, word);
-        pnet_diag_help(d, "'%.*s' is a reserved word: choose another name", shown_length(span),
-            source_text(m, span));
+        bool nameless =
+            word != m->at && (kind_at(m, word) == TOKEN_LOSS || kind_at(m, word) == TOKEN_METRIC);
+        if (nameless)
+            pnet_diag_help(d, "name it: %.*s NAME = ..", shown_length(span), source_text(m, span));
+        else
+            pnet_diag_help(d, "'%.*s' is a reserved word: choose another name", shown_length(span),
+                source_text(m, span));
     } else {
         const char *help = plain_help(m);
         if (help) pnet_diag_help(d, "%s", help);

@@ -9,7 +9,7 @@ static bool rule(struct pnet_rule *r)
         width += r->in[i].width;
         if (r->in[i].level == r->in[0].level) continue;
         r->error_in = i;
-        pnet_rule_help(r, "move it with -> conv(.., to=%s)", r->levels[r->in[0].level].name);
+        pnet_op_rule_move_help(r, r->in[i].level, r->in[0].level);
         return pnet_rule_fail(r, 0, "cat() joins points of different levels");
     }
     if (width > INT32_MAX) return pnet_rule_fail(r, -1, "cat() makes too many channels");

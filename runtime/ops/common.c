@@ -65,6 +65,32 @@ bool pnet_op_rule_like_input(struct pnet_rule *r)
     return true;
 }
 
+void pnet_op_rule_move_help(struct pnet_rule *r, int from, int to)
+{
+    const struct pnet_level_info *a = &r->levels[from], *b = &r->levels[to];
+    char text[96];
+    const char *name = pnet_level_written(b, text);
+    bool up = pnet_level_reaches(r->levels, to, from),
+         down = pnet_level_reaches(r->levels, from, to);
+    if (a->kind == PNET_GEO_SCALAR || b->kind == PNET_GEO_SCALAR) return;
+    if (b->kind == PNET_GEO_SAMPLE)
+        pnet_rule_help(r, "move it with -> pool(max, to=%s)", name);
+    else if (a->kind == PNET_GEO_SAMPLE || (b->kind == PNET_GEO_POINTS && up))
+        pnet_rule_help(r, "move it with -> expand(to=%s)", name);
+    else if (a->kind == PNET_GEO_POINTS && down)
+        pnet_rule_help(r, "move it with -> pool(max, to=%s)", name);
+    else if (a->kind == PNET_GEO_POINTS || b->kind == PNET_GEO_POINTS)
+        return;
+    else if ((up && b->cell > 0) || (down && a->cell > 0)) /* conv has a radius there */
+        pnet_rule_help(r, "move it with -> conv(.., to=%s)", name);
+    else if (down)
+        pnet_rule_help(r, "move it with -> pool(mean, to=%s)", name);
+    else if (up)
+        pnet_rule_help(r, "move it with -> upsample(to=%s)", name);
+    else if (a->kind == PNET_GEO_GRID && a->input == b->input)
+        pnet_rule_help(r, "move it with -> interpolate(to=%s)", name);
+}
+
 bool pnet_op_rule_same_type(struct pnet_rule *r, const char *name, int other, bool width)
 {
     struct pnet_type a = r->in[0], b = r->in[other];
@@ -73,9 +99,11 @@ bool pnet_op_rule_same_type(struct pnet_rule *r, const char *name, int other, bo
     r->error_in = other;
     pnet_type_text(r->levels, a, first);
     pnet_type_text(r->levels, b, second);
-    if (a.level != b.level)
+    if (a.level != b.level) {
+        pnet_op_rule_move_help(r, b.level, a.level);
         return pnet_rule_fail(
             r, other, "%s() joins points of different levels: %s and %s", name, first, second);
+    }
     pnet_rule_help(r, "bring it to the same width with -> linear(%d)", (int)a.width);
     return pnet_rule_fail(r, other, "%s() joins different widths: %s and %s", name, first, second);
 }

@@ -48,6 +48,8 @@ static inline struct pnet_count pnet_op_rows(const struct pnet_tensor *t)
 
 /* Rules: the result is of the first input's type, which has features. */
 bool pnet_op_rule_like_input(struct pnet_rule *r);
+/* Rules: helps with how features of level `from` come to level `to`, if a layer takes them there. */
+void pnet_op_rule_move_help(struct pnet_rule *r, int from, int to);
 /* Rules: fails where input `other` has another level (or, with `width`, another width) than input
    0; the message names both types. `name` is the row's. */
 bool pnet_op_rule_same_type(struct pnet_rule *r, const char *name, int other, bool width);

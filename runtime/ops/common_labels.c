@@ -10,6 +10,7 @@ _Static_assert((int)PNET_MAX_LIST <= (int)PNET_CLASS_WEIGHTS, "a GPU takes any l
 static bool check_levels(struct pnet_rule *r, const char *name)
 {
     int scores = r->in[SCORES].level, label = r->in[LABEL].level;
+    char text[96];
     const struct pnet_level_info *a = &r->levels[scores], *b = &r->levels[label];
     if (scores == label || pnet_level_reaches(r->levels, label, scores)) return true;
     r->error_in = SCORES;
@@ -22,7 +23,8 @@ static bool check_levels(struct pnet_rule *r, const char *name)
         return pnet_rule_fail(r, SCORES,
             "%s() has labels on the points of %s but one prediction a cloud", name, b->name);
     if (pnet_level_reaches(r->levels, scores, label)) {
-        pnet_rule_help(r, "pool the prediction first: -> pool(mean, to=%s)", b->name);
+        pnet_rule_help(
+            r, "pool the prediction first: -> pool(mean, to=%s)", pnet_level_written(b, text));
         return pnet_rule_fail(r, SCORES,
             "%s() has labels on %s but its prediction on the finer level %s", name, b->name,
             a->name);

@@ -8,9 +8,11 @@ static bool rule(struct pnet_rule *r)
     int from = r->in[0].level, to = (int)r->attr[TO].i;
     const struct pnet_level_info *a = &r->levels[from], *b = &r->levels[to];
     bool generated = b->kind == PNET_GEO_POINTS;
+    char text[96];
     if (a->kind != PNET_GEO_SAMPLE && !generated) {
         if (pnet_level_reaches(r->levels, to, from))
-            pnet_rule_help(r, "-> upsample(to=%s) goes to a finer level", b->name);
+            pnet_rule_help(
+                r, "-> upsample(to=%s) goes to a finer level", pnet_level_written(b, text));
         r->error_in = IN;
         return pnet_rule_fail(
             r, IN, "expand() takes one row a sample, not the points of %s", a->name);

@@ -12,16 +12,18 @@ static bool rule(struct pnet_rule *r)
     struct pnet_type in = r->in[0];
     int to = (int)r->attr[TO].i;
     bool to_sample = r->levels[to].kind == PNET_GEO_SAMPLE;
+    char text[96];
     if (in.type == PNET_I32 && r->attr[KIND].i != PNET_POOL_MEAN) {
         pnet_rule_help(r, "leave the kind out");
         return pnet_rule_fail(r, KIND, "pool() joins labels by majority only");
     }
     if (!to_sample && !pnet_level_reaches(r->levels, in.level, to)) {
         if (r->levels[in.level].kind == PNET_GEO_SAMPLE)
-            pnet_rule_help(
-                r, "-> expand(to=%s) gives every point its sample's row", r->levels[to].name);
+            pnet_rule_help(r, "-> expand(to=%s) gives every point its sample's row",
+                pnet_level_written(&r->levels[to], text));
         else if (pnet_level_reaches(r->levels, to, in.level))
-            pnet_rule_help(r, "-> upsample(to=%s) goes to a finer level", r->levels[to].name);
+            pnet_rule_help(r, "-> upsample(to=%s) goes to a finer level",
+                pnet_level_written(&r->levels[to], text));
         return pnet_rule_fail(r, TO, "pool() cannot go from %s to %s: it is not a coarser level",
             r->levels[in.level].name, r->levels[to].name);
     }

@@ -8,14 +8,16 @@ enum { NEAREST, INVERSE_DISTANCE };
 static bool rule(struct pnet_rule *r)
 {
     int from = r->in[0].level, to = (int)r->attr[TO].i;
+    char text[96];
     r->out = (struct pnet_type){PNET_F32, r->in[0].width, to, 0, false};
     if (from == to) return true;
     if (!pnet_level_reaches(r->levels, to, from)) {
         if (r->levels[from].kind == PNET_GEO_SAMPLE)
-            pnet_rule_help(
-                r, "-> expand(to=%s) gives every point its sample's row", r->levels[to].name);
+            pnet_rule_help(r, "-> expand(to=%s) gives every point its sample's row",
+                pnet_level_written(&r->levels[to], text));
         else if (pnet_level_reaches(r->levels, from, to))
-            pnet_rule_help(r, "-> pool(mean, to=%s) goes to a coarser level", r->levels[to].name);
+            pnet_rule_help(r, "-> pool(mean, to=%s) goes to a coarser level",
+                pnet_level_written(&r->levels[to], text));
         return pnet_rule_fail(r, TO, "upsample() cannot go from %s to %s: it is not a finer level",
             r->levels[from].name, r->levels[to].name);
     }

@@ -92,6 +92,14 @@ bool pnet_level_reaches(const struct pnet_level_info *levels, int fine, int coar
     return false;
 }
 
+const char *pnet_level_written(const struct pnet_level_info *l, char text[96])
+{
+    const char *dot = strchr(l->name, '.');
+    snprintf(
+        text, 96, l->kind == PNET_GEO_INPUT ? "level(%.80s)" : "%.90s", dot ? dot + 1 : l->name);
+    return text;
+}
+
 const char *pnet_type_text(const struct pnet_level_info *levels, struct pnet_type t, char text[96])
 {
     const struct pnet_level_info *l = &levels[t.level];

@@ -186,6 +186,9 @@ int pnet_rule_reads(struct pnet_rule *r, const struct pnet_op *op, int a, int b)
 
 /* Is `coarse` reached from `fine` by going coarser (or the same level)? From POINTS the next one is `from`. */
 bool pnet_level_reaches(const struct pnet_level_info *levels, int fine, int coarse);
+/* A level as a file writes it, "g[1]" or "level(cloud)": without the input that tells levels of several clouds apart. Returns
+   `text`. */
+const char *pnet_level_written(const struct pnet_level_info *l, char text[96]);
 /* "64@g[1] (10cm)" for messages; returns `text`. */
 const char *pnet_type_text(const struct pnet_level_info *levels, struct pnet_type t, char text[96]);
 
