@@ -224,10 +224,13 @@ static enum pnet_status check(const struct pnet_mapping *m, struct pnet_error *e
     case PNET_MAP_MAX:
     case PNET_MAP_SUM:
         if (pnet_points_reach(m->in, m->out)) return PNET_OK;
-        return pnet_error_set(e, PNET_USAGE, "`out` was not sampled from `in`");
+        return pnet_error_set(e, PNET_USAGE,
+            "`out` was not sampled from `in`: mean, max and sum go from points to a level of "
+            "theirs");
     case PNET_MAP_PARENT:
         if (pnet_points_reach(m->out, m->in)) return PNET_OK;
-        return pnet_error_set(e, PNET_USAGE, "`in` was not sampled from `out`");
+        return pnet_error_set(e, PNET_USAGE,
+            "`in` was not sampled from `out`: a parent is of a level, and goes to its points");
     case PNET_MAP_INVERSE_DISTANCE:
         if (m->o.k >= 0 && m->o.k <= 64) return PNET_OK;
         return pnet_error_set(e, PNET_USAGE, "k %d: expected 1 to 64", (int)m->o.k);

@@ -597,6 +597,13 @@ def name_of(values: dict, number: int) -> str:
     return next(name for name, value in values.items() if value == number)
 
 
+def number(what: str, value) -> float:
+    """A number, where ctypes would refuse others without their name."""
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise refuse(f"{what} is {value!r}, expected a number")
+    return float(value)
+
+
 def count(what: str, value, bits: int) -> int:
     """An integer from 0 on, of so many bits, which ctypes would cut off in silence."""
     number = operator.index(value)

@@ -74,7 +74,7 @@ class Points(_handle.Computing):
         """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of
         a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
         made = c_void_p()
-        self._call("pnet_points_grid", cell, byref(made))
+        self._call("pnet_points_grid", library.number("cell", cell), byref(made))
         return self._of(made)
 
     @property

@@ -226,7 +226,7 @@ class Processes(support.Case):
         self.assertEqual((done.returncode, done.stdout), (0, "0\n"), done.stderr)
 
     def test_import_time(self):
-        """Processor time, which other programs on the machine hardly change."""
+        """Processor time, which other programs on the machine hardly change, without that of NumPy, which varies by version."""
         def least(code: str) -> float:
             times = []
             for _ in range(5):
@@ -236,7 +236,7 @@ class Processes(support.Case):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             return min(times)
-        self.assertLess(least("import pnet") - least("pass"), 0.2, "seconds")
+        self.assertLess(least("import pnet") - least("import numpy"), 0.1, "seconds")
 
 
 if __name__ == "__main__":

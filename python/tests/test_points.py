@@ -162,6 +162,8 @@ y = n(cloud)
             pnet.Points(self.xyz.astype(float))
         with self.assertRaisesRegex(pnet.Error, "do not nest"):
             self.points.grid(0.2).grid(0.3)
+        with self.assertRaisesRegex(pnet.Error, "cell is '5cm', expected a number"):
+            self.points.grid("5cm")
         with self.assertRaisesRegex(pnet.Error, "shape is 'round'"):
             pnet.PointSet(self.points, shape="round")
         with self.assertRaisesRegex(pnet.Error, "no voxels"):

@@ -37,8 +37,8 @@ static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, co
         n, w->batch->samples, splits, arrived, grid, order, to.xyz, work);
     if (outside) {
         pnet_geo_fail(w, PNET_BAD_DATA,
-            "%lld points of input '%s' lie beyond the %d cells of %g m that a grid reaches from "
-            "the origin",
+            "%lld points of input '%s' are not finite, or lie beyond the %d cells of %g m that a "
+            "grid reaches from the origin",
             (long long)outside, w->plan->inputs[w->plan->levels[level].input].name, PNET_KEY_BIAS,
             (double)grid.base);
         return;

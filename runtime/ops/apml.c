@@ -142,7 +142,7 @@ static void reference(const struct pnet_exec *x)
 const struct pnet_op pnet_op_apml = {
     .name = "apml",
     .class_ = PNET_LOSS,
-    .summary = "Mean distance under a soft assignment of two point sets",
+    .summary = "Distances under a soft assignment of two point sets, summed over the points",
     .doc =
         "Adaptive probabilistic matching. For each sample with points `x_i` and `y_j`, `d_ij = "
         "|x_i - y_j|`:\n\n"
@@ -154,8 +154,9 @@ const struct pnet_op pnet_op_apml = {
         "2. The points `y_j` get weights of points `x_i` likewise. The plan `P` is the mean of "
         "both.\n"
         "3. `rounds` times the columns, then the rows of `P` are divided by their sums + 1e-8.\n"
-        "4. The loss is the mean over samples of `sum P_ij d_ij`. A sample of which either set is "
-        "empty adds 0.\n\n"
+        "4. The loss is the mean over samples of `sum P_ij d_ij`, a sum over points: it grows with "
+        "their number, where `chamfer` has a mean. A sample of which either set is empty adds "
+        "0.\n\n"
         "The gradient takes `P` as constant: `dloss/dx_i = sum_j P_ij (x_i - y_j) / max(d_ij, "
         "1e-6) / samples`, and the same for `y`. The sets may have different sizes; then rows add "
         "up to 1, and columns on average to the quotient of the sizes. Two equal sets do not give "

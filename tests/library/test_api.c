@@ -222,7 +222,7 @@ static void test_bad_batches(void)
         "cloud.label", PNET_BAD_DATA, "row 13: the label 4");
     bad.xyz[5][1] = NAN;
     refuse_batch(s, 1, (struct pnet_array){bad.xyz, PNET_DTYPE_F32, API_ROWS, 3, 0}, "cloud.xyz",
-        PNET_BAD_DATA, "1 points");
+        PNET_BAD_DATA, "1 points of input 'cloud' are not finite, or lie beyond");
     bad.xyz[5][1] = 1e9F;
     refuse_batch(s, 1, (struct pnet_array){bad.xyz, PNET_DTYPE_F32, API_ROWS, 3, 0}, "cloud.xyz",
         PNET_BAD_DATA, "1 points");

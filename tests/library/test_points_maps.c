@@ -340,7 +340,8 @@ static void test_errors(void)
         struct pnet_map_options o = {.size = sizeof o, __VA_ARGS__};                               \
         REFUSED(pnet_map_new(out, in, &o, &map, &e), PNET_USAGE, part);                            \
     } while (0)
-    TRY(p, g, "was not sampled from `in`", .kind = PNET_MAP_MEAN);
+    TRY(p, g, "was not sampled from `in`: mean, max and sum go from points to a level",
+        .kind = PNET_MAP_MEAN);
     TRY(p, p, "was not sampled from `in`", .kind = PNET_MAP_MAX);
     TRY(g, p, "was not sampled from `out`", .kind = PNET_MAP_PARENT);
     TRY(g, p, "no level", .kind = PNET_MAP_TRILINEAR);

@@ -36,6 +36,8 @@ def _pointer(given: Tensor, kind):
 
 def _given(name: str, value: Tensor, device: torch.device, most: int) -> Tensor:
     """A contiguous tensor of a type of the library on this device, with so many dimensions at most."""
+    if not isinstance(value, Tensor):
+        raise library.refuse(f"{name}: expected a tensor, not {type(value).__name__}")
     if value.device != device:
         raise library.refuse(f"{name} is on {value.device}, expected {device}: what belongs to points lies where they do")
     if value.dtype not in (torch.float32, torch.int32, torch.int64):
@@ -128,6 +130,8 @@ class Scopes(_Through):
         rows, heads = self.made._rows, arrays._heads(heads)
         x = self._rows("qkv", qkv, rows)
         wide = x.shape[1] // 3
+        if x.shape[1] % 3:
+            raise library.refuse(f"qkv: width {x.shape[1]}, expected queries, keys and values for {heads} heads")
         result, log_sum = x.new_empty((rows, wide)), x.new_empty((rows, heads), dtype=torch.float32)
         room = self._workspace("pnet_attend_workspace", x, 0, heads, wide)
         self._run("pnet_attend_forward", [x], self._options(heads, scale, log_sum), room, result)

@@ -133,6 +133,8 @@ class Points:
 
     def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int = 0,
                  cell: float = 0):
+        if not isinstance(positions, Tensor):
+            raise library.refuse(f"positions: expected a tensor, not {type(positions).__name__}")
         home = _device.home(positions.device)
         made = _geometry.points(positions, row_splits, sample, batches, cell)
         self._begin(positions, made, home, made.rows)

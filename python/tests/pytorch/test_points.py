@@ -377,6 +377,17 @@ class Operators(Case):
                 warnings.simplefilter("ignore")
                 torch.library.opcheck(getattr(torch.ops.pnet, name).default, arguments)
 
+    def test_wrong_arguments(self):
+        for wrong in ([[0.0, 1.0, 2.0]], self.xyz.numpy()):
+            self.usage(f"positions: expected a tensor, not {type(wrong).__name__}", pt.Points, wrong)
+        self.usage("sample: expected a tensor, not list", pt.Points, self.xyz, sample=[0] * len(self.xyz), batches=1)
+        self.usage("cell is '5cm', expected a number", self.points.grid, "5cm")
+        for width in (100, 49):
+            self.usage(f"qkv: width {width}, expected queries, keys and values for 2 heads", pt.attend,
+                       self.draw(len(self.xyz), width), self.points, 2)
+        self.usage("mean, max and sum go from points to a level", self.points.map, self.level, "mean")
+        self.usage("a parent is of a level", self.level.map, self.points, "parent")
+
     def test_no_second_derivative(self):
         x = self.draw(len(self.xyz), 48).requires_grad_()
         xyz = self.xyz.clone().requires_grad_()
