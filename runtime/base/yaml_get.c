@@ -49,10 +49,12 @@ bool pnet_yaml_map(struct pnet_yaml *y, const struct pnet_yaml_node *n, const ch
 
 bool pnet_yaml_list(struct pnet_yaml *y, const struct pnet_yaml_node *n, int64_t min, int64_t max)
 {
+    const char *key = n->key ? n->key : "", *colon = n->key ? ": " : "";
     if (n->kind != PNET_YAML_LIST)
-        pnet_yaml_fail(y, n, "expected a list [a, b], got %s", kind_name(n));
+        pnet_yaml_fail(y, n, "%.80s%sexpected a list [a, b], got %s", key, colon, kind_name(n));
     else if (n->count < min || n->count > max)
-        pnet_yaml_fail(y, n, "a list of %" PRId64 " items, expected %s%" PRId64, n->count,
+        pnet_yaml_fail(y, n, "%.80s%sa list of %" PRId64 " items, expected %s%" PRId64, key, colon,
+            n->count,
             min == max       ? ""
             : n->count < min ? "at least "
                              : "at most ",

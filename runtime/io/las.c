@@ -79,7 +79,8 @@ static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
             b->data[VERSION], l->minor);
     if (l->format & 0xc0)
         return pnet_byte_error(l->path, POINT_FORMAT, e,
-            "the points are compressed (LAZ), expected plain LAS: decompress the file first");
+            "the points are compressed (LAZ), expected plain LAS: convert it first, for example "
+            "with pdal translate IN.laz OUT.las");
     if (l->format > 10)
         return pnet_byte_error(
             l->path, POINT_FORMAT, e, "expected point format 0 to 10, found %u", l->format);

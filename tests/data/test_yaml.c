@@ -161,7 +161,12 @@ static void test_words(void)
     y = parse("q: [1, 2, 3]\n");
     CHECK(!pnet_yaml_list(y, pnet_yaml_get(pnet_yaml_root(y), "q"), 2, 2));
     CHECK(pnet_yaml_end(y, &e) == PNET_USAGE);
-    CHECK_STR(e.message, "t.yaml:1: a list of 3 items, expected 2");
+    CHECK_STR(e.message, "t.yaml:1: q: a list of 3 items, expected 2");
+    pnet_yaml_free(y);
+    y = parse("q: 1\n");
+    CHECK(!pnet_yaml_list(y, pnet_yaml_get(pnet_yaml_root(y), "q"), 2, 2));
+    CHECK(pnet_yaml_end(y, &e) == PNET_USAGE);
+    CHECK_STR(e.message, "t.yaml:1: q: expected a list [a, b], got a word");
     pnet_yaml_free(y);
 }
 
