@@ -183,6 +183,21 @@ static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_s
     return true;
 }
 
+/* A loss with labels takes the softmax itself; behind another one a network hardly learns. */
+static void warn_of_softmax(struct pnet_compilation *c, struct pnet_span span,
+    const struct pnet_op *op, const struct value *in, int in_count)
+{
+    if (op->class_ != PNET_LOSS || in_count < 2) return;
+    const struct pnet_plan_tensor *scores = &c->plan.tensors[in[0].index],
+                                  *label = &c->plan.tensors[in[1].index];
+    if (label->type.type != PNET_I32 || scores->role != PNET_ROLE_RESULT ||
+        strcmp(c->plan.nodes[scores->node].op->name, "softmax") != 0)
+        return;
+    struct pnet_diag *d = pnet_diag_new(c->diags, PNET_WARNING, span,
+        "%s() takes scores, and takes their softmax itself", op->name);
+    pnet_diag_help(d, "leave -> softmax out before the loss");
+}
+
 struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct pnet_span span,
     const struct pnet_op *op, const struct value *in, int in_count, const struct pnet_attr *attr,
     const struct pnet_span *arg_spans, const char *name)
@@ -210,6 +225,7 @@ struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct p
     }
     if (!check_searches(c, span, op->name, &r)) return unknown;
     if (*r.warning) pnet_diag_new(c->diags, PNET_WARNING, span, "%s", r.warning);
+    warn_of_softmax(c, span, op, in, in_count);
     int reads[PNET_MAX_READS];
     for (int i = 0; i < r.read_count; i++) {
         reads[i] = take_read(c, s, span, &r.reads[i], in);
