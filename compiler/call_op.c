@@ -70,8 +70,6 @@ static bool wrong_type(struct pnet_compilation *c, struct pnet_span span, const 
     else if (features && v.kind == V_CLOUD)
         pnet_diag_help(d, "take one of its fields: %s.%s", c->plan.inputs[v.index].name,
             c->plan.inputs[v.index].fields[0].name);
-    else if (arg->type == PNET_ARG_LEVEL && v.kind == V_CLOUD)
-        pnet_diag_help(d, "write level(%s)", c->plan.inputs[v.index].name);
     return false;
 }
 
