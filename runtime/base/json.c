@@ -157,10 +157,11 @@ enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error
 /* jansson cannot handle an allocation that fails while it reads: it cuts names and numbers short, reports a syntax error, or
    crashes. So no allocation fails for jansson: a jump leaves the reader, and the blocks that it held are freed here. The
    functions hold for the whole process, and the program around this library may use jansson too. So blocks come from the
-   functions that were set before, malloc and free by default, and a list beside them says which ones a reading holds. */
+   functions that were set before, malloc and free by default, and a table beside them says which ones a reading holds. */
 struct reading {
-    void **held; /* [count] */
-    size_t count, capacity;
+    void **held; /* [size] by address, open addressing; NULL: empty, `freed`: was taken out */
+    size_t used; /* places that are not empty */
+    size_t size; /* power of two, or 0 */
     jmp_buf refused;
 };
 static _Thread_local struct reading *reading; /* the reading of this thread; NULL: none */
@@ -169,31 +170,60 @@ static _Thread_local struct reading *reading; /* the reading of this thread; NUL
 static json_malloc_t take;
 static json_free_t give;
 
+/* Marks a place of the table whose block is gone: a search goes on behind it. */
+static char freed_block;
+static void *const freed = &freed_block;
+
+static size_t place_of(const void *block, size_t size)
+{
+    uint64_t h = (uint64_t)(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(h >> 32) & (size - 1);
+}
+
+static void note(void **held, size_t size, void *block)
+{
+    size_t at = place_of(block, size);
+    while (held[at]) at = (at + 1) & (size - 1);
+    held[at] = block;
+}
+
+/* Makes the table at least half empty. Returns false if memory is out. */
+static bool make_room(struct reading *r)
+{
+    size_t kept = 0, size = 64;
+    for (size_t i = 0; i < r->size; i++) kept += r->held[i] && r->held[i] != freed;
+    while (size / 4 < kept + 1) size *= 2;
+    void **held = calloc(size, sizeof *held);
+    if (!held) return false;
+    for (size_t i = 0; i < r->size; i++)
+        if (r->held[i] && r->held[i] != freed) note(held, size, r->held[i]);
+    free(r->held);
+    r->held = held;
+    r->size = size;
+    r->used = kept;
+    return true;
+}
+
 static void *block_new(size_t size)
 {
     struct reading *r = reading;
     if (!r) return take(size);
-    if (r->count == r->capacity) {
-        size_t more = r->capacity ? 2 * r->capacity : 64;
-        void **held = realloc(r->held, more * sizeof *held);
-        if (!held) longjmp(r->refused, 1);
-        r->held = held;
-        r->capacity = more;
-    }
+    if (r->used >= r->size / 2 && !make_room(r)) longjmp(r->refused, 1);
     void *block = take(size);
     if (!block) longjmp(r->refused, 1);
-    return r->held[r->count++] = block;
+    note(r->held, r->size, block);
+    r->used++;
+    return block;
 }
 
 static void block_free(void *block)
 {
     struct reading *r = reading;
-    /* what is freed was mostly taken last */
-    for (size_t i = r && block ? r->count : 0; i-- > 0;)
-        if (r->held[i] == block) {
-            r->held[i] = r->held[--r->count];
-            break;
-        }
+    if (r && r->size && block) {
+        size_t at = place_of(block, r->size);
+        while (r->held[at] && r->held[at] != block) at = (at + 1) & (r->size - 1);
+        if (r->held[at]) r->held[at] = freed;
+    }
     give(block);
 }
 
@@ -209,14 +239,15 @@ static bool load(const void *text, size_t size, json_t **root, json_error_t *err
     struct reading r;
     volatile bool whole = false;
     r.held = NULL;
-    r.count = r.capacity = 0;
+    r.used = r.size = 0;
     reading = &r;
     if (setjmp(r.refused) == 0) {
         *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, error);
         whole = true;
     }
     reading = NULL;
-    for (size_t i = 0; i < r.count && !whole; i++) give(r.held[i]);
+    for (size_t i = 0; i < r.size && !whole; i++)
+        if (r.held[i] && r.held[i] != freed) give(r.held[i]);
     free(r.held);
     return whole;
 }

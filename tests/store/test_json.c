@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include <stdint.h>
+#include <time.h>
 
 /* Parses "[value]" and returns the value; the caller drops *root. */
 static json_t *only_value(struct pnet_json *j, json_t **root)
@@ -187,6 +188,25 @@ static void check_neighbours(void)
     CHECKF(blocks == 0, "%d blocks are left", blocks);
 }
 
+/* A text that ends in an error gives all its blocks back in the order in which they came: in time that grows as the text does. */
+static void check_large_error(void)
+{
+    enum { ITEMS = 300000, LIMIT_S = 10 };
+    struct pnet_error e;
+    json_t *root;
+    char *text = malloc(3 * (size_t)ITEMS + 2), *at = text;
+    if (!text) return;
+    *at++ = '[';
+    for (int i = 0; i < ITEMS; i++) at = stpcpy(at, "[],");
+    *at++ = '}';
+    clock_t begin = clock();
+    CHECK(pnet_json_parse("text", text, (size_t)(at - text), &root, &e) == PNET_BAD_DATA && !root);
+    double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    CHECKF(seconds < LIMIT_S, "%.1f s", seconds);
+    CHECKF(blocks == 0, "%d blocks are left", blocks);
+    free(text);
+}
+
 int main(void)
 {
     check_neighbours(); /* first: the first reading sets the functions */
@@ -194,5 +214,6 @@ int main(void)
     check_text();
     check_strings();
     check_reading();
+    check_large_error();
     return check_end();
 }
