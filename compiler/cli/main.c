@@ -3,6 +3,7 @@
 #include "runtime/device/device.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,8 +108,21 @@ static int run(int argc, char **argv)
     return pnet_cli_usage_error("no command '%s': see pnetc --help", argv[1]);
 }
 
+/* Occupies the numbers of standard streams that the caller closed, or else a file of data would get one, and with it what is
+   printed. What is open there is for the other direction, so that reads and writes fail as on a closed one. */
+static bool keep_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+        /* the lowest free number is this one */
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!keep_standard_streams()) return PNET_FAILED;
     pnet_device_limit_isa(getenv("PNET_ISA"));
     signal(SIGXFSZ,
         SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */

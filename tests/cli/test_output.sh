@@ -43,6 +43,16 @@ says "No space left on device"
 "$pnetc" check --json "$work/wrong.pnet" >/dev/full 2>"$err"
 check "the model's own exit code" test $? = 3
 
+# Standard streams that the caller closed: no file gets their numbers, and with them what is printed.
+printf 'data: rooms\nsteps: 2\nbatch_size: 2\n' >"$work/evaluated.yaml"
+"$pnetc" train $model --config "$work/evaluated.yaml" -o "$work/closed" -j 1 >&- 2>&-
+check "exit code $? with closed streams" test $? = 1
+check "steps and their evaluation" test "$(grep -c '^{.*}$' "$work/closed/metrics.jsonl")" = 3
+check "nothing else" test "$(wc -l <"$work/closed/metrics.jsonl")" = 3
+"$pnetc" info - <&- >"$out" 2>"$err"
+check "exit code $? without standard input" test $? = 1
+says "pnetc: standard input: cannot read: Bad file descriptor"
+
 # Drawings: the ending says what they are.
 run 0 graph $model -o "$work/a.svg"
 check "SVG" grep -q '^<svg' "$work/a.svg"
