@@ -86,6 +86,12 @@ static enum pnet_status make_recipe(const struct pnet_model_options *o, struct r
     for (size_t i = 0; i < o->output_count; i++)
         if (!o->outputs || !o->outputs[i])
             return pnet_error_set(e, PNET_USAGE, "outputs: number %zu is NULL", i);
+    if (o->class_weight_count && !o->class_weights)
+        return pnet_error_set(
+            e, PNET_USAGE, "class_weights is NULL, but there are %zu", o->class_weight_count);
+    if (o->class_weight_count > INT32_MAX)
+        return pnet_error_set(
+            e, PNET_USAGE, "class_weights: %zu are too many", o->class_weight_count);
     if (o->input_gradients && o->purpose != PNET_PURPOSE_TRAIN)
         return pnet_error_set(
             e, PNET_USAGE, "input_gradients: the purpose is not PNET_PURPOSE_TRAIN");

@@ -124,9 +124,11 @@ static enum pnet_status count_samples(const struct pnet_binding *b, const struct
     enum pnet_status st = check_shape(xyz, -1, 3, "", e);
     if (st) return st;
     *rows = xyz->array.rows;
-    *samples = splits ? splits->array.rows - 1 : 1;
+    *samples = 1;
     if (!splits) return PNET_OK;
-    return pnet_library_check_splits(splits->name, &splits->array, *rows, "the cloud", e);
+    st = pnet_library_check_splits(splits->name, &splits->array, *rows, "the cloud", e);
+    if (!st) *samples = splits->array.rows - 1;
+    return st;
 }
 
 static enum pnet_status find_samples(struct pnet_binding *b, struct pnet_error *e)

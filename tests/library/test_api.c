@@ -102,6 +102,11 @@ static void test_options(void)
     REFUSED(pnet_model_compile("a", api_text, 1, &o, &m, &e), PNET_USAGE, "not 'voxels'");
     o = (struct pnet_model_options){.size = sizeof o, .purpose = (enum pnet_purpose)9};
     REFUSED(pnet_model_compile("a", api_text, 1, &o, &m, &e), PNET_USAGE, "purpose");
+    o = (struct pnet_model_options){.size = sizeof o, .class_weight_count = 4};
+    REFUSED(pnet_model_compile("a", api_text, 1, &o, &m, &e), PNET_USAGE, "class_weights is NULL");
+    o.class_weights = (const double[]){1, 1, 1, 1};
+    o.class_weight_count += (size_t)1 << 32;
+    REFUSED(pnet_model_compile("a", api_text, 1, &o, &m, &e), PNET_USAGE, "4294967300 are too");
     o = (struct pnet_model_options){.size = sizeof o, .trained = "/no/weights"};
     REFUSED(pnet_model_compile("a", api_text, 1, &o, &m, &e), PNET_FAILED, "/no/weights");
 }
@@ -204,6 +209,7 @@ static void test_bad_batches(void)
         {3, {some, PNET_DTYPE_F32, API_ROWS, 1, 0}, "cloud.label", "PNET_DTYPE_I32 or"},
         {0, {some, PNET_DTYPE_F32, 3, 1, 0}, "cloud", "PNET_DTYPE_I64 or"},
         {0, {cloud.splits, PNET_DTYPE_I64, 1, 1, 0}, "cloud", "two rows, not 1"},
+        {0, {cloud.splits, PNET_DTYPE_I64, INT64_MIN, 1, 0}, "cloud", "-9223372036854775808 rows"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         refuse_batch(s, wrong[i].which, wrong[i].array, wrong[i].name, PNET_USAGE, wrong[i].part);
